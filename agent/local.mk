@@ -141,10 +141,11 @@ agent_libagent_la_SOURCES = \
 	agent/train/bench.c \
 	agent/train/best.c agent/train/best.h \
 	agent/train/checkpoints.c agent/train/checkpoints.h \
+	agent/train/deadline.c agent/train/deadline.h \
 	agent/train/evaluate.c agent/train/evaluate.h \
 	agent/train/feed.c agent/train/feed.h \
 	agent/train/fit.c agent/train/fit.h \
-	agent/train/fit_deadline.c agent/train/fit_nan.c agent/train/fit_run.h agent/train/fit_saving.c \
+	agent/train/fit_nan.c agent/train/fit_run.h agent/train/fit_saving.c \
 	agent/train/info.c \
 	agent/train/place.c agent/train/place.h \
 	agent/train/run_state.c agent/train/run_state.h \

@@ -173,8 +173,10 @@ hpct_status hpct_ps_servers_restore(hpct_ps_servers *servers, int64_t steps)
 {
     struct iovec floats[HPCT_PS_PIECES];
     for (int arena = 0; hpct_ps_run_arena(servers->run, 0, arena, floats) >= 0; arena++) {
-        hpct_ps_message part = {
-            .type = HPCT_PS_PUSH, .step = (uint64_t) steps, .slice = (uint32_t) arena};
+        hpct_ps_message part = {.type = HPCT_PS_PUSH,
+                                .step = (uint64_t) steps,
+                                .slice = (uint32_t) arena,
+                                .version = (uint64_t) servers->run->schedule.first_step};
         expect(servers, HPCT_PS_PUSHED, 0);
         for (int i = servers->first; i < servers->run->servers; i++) {
             part.bytes = (uint64_t) hpct_ps_run_arena(servers->run, i, arena, floats);

@@ -13,6 +13,7 @@ hpct_status hpct_ps_holder_init(hpct_ps_holder *holder, const hpct_ps_run *run)
     *holder = (hpct_ps_holder){.run = run,
                                .begin = b[0],
                                .count = b[1] - b[0],
+                               .version = run->schedule.first_step,
                                .state_begin = s[0],
                                .state_count = s[1] - s[0]};
     holder->has = calloc((size_t) run->schedule.slices, sizeof *holder->has);

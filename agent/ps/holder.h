@@ -11,7 +11,7 @@
 
 typedef struct hpct_ps_holder {
     const hpct_ps_run *run;
-    int64_t version; /* number of updates applied */
+    int64_t version; /* of the parameters, as hpct_ps_item has it */
     bool *has;       /* synchronous: [slices] received */
     int have;
     float *states;                                 /* added to the states with the update */

@@ -7,6 +7,7 @@
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
 #include "agent/results/summary.h"
+#include "agent/train/deadline.h"
 #include "base/process.h"
 #include "base/status.h"
 #include "nn/run/step.h"
@@ -40,8 +41,11 @@ struct hpct_ps_leader {
     int signal;
     hpct_results_end end;
     hpct_ps_saving *saving;  /* NULL: no checkpoints */
-    hpct_place begin, place; /* place: at the end of the last epoch */
-    bool continues, between;
+    hpct_place begin, place; /* place: after the last step or epoch */
+    bool continues, placed;  /* placed: there is one in this run */
+    int64_t timed;           /* steps of this epoch in this run */
+    double evaluation_seconds;
+    hpct_deadline deadline;
 };
 
 static hpct_metrics mean(const sums *s)
@@ -65,21 +69,32 @@ static int64_t steps_of_epoch(const hpct_ps_leader *l)
     return left < s->steps_per_epoch ? left : s->steps_per_epoch;
 }
 
+/* From the epoch that a checkpoint is of. */
+static void take_sums(hpct_ps_leader *l)
+{
+    l->epoch = (sums){.loss = l->begin.loss,
+                      .correct = l->begin.correct,
+                      .in_top_k = l->begin.in_top_k,
+                      .samples = l->begin.samples};
+    if (l->epoch.samples > 0)
+        l->result.train = mean(&l->epoch);
+}
+
 /* Epochs trained in this run and in those that it continues. */
 static int epochs_before(const hpct_ps_leader *l)
 {
     return l->run->options.initial_epoch + hpct_ps_schedule_trained(l->schedule);
 }
 
-static void begin_epoch(hpct_ps_leader *l)
+static void begin_epoch(hpct_ps_leader *l, int epoch)
 {
     l->epoch = (sums){0};
+    l->timed = 0;
     l->epoch_began = hpct_process_clock();
-    hpct_progress_begin(&l->progress, epochs_before(l) + 1, l->run->options.epochs,
-                        steps_of_epoch(l));
+    hpct_progress_begin(&l->progress, epoch + 1, l->run->options.epochs, steps_of_epoch(l));
 }
 
-/* From a checkpoint the run goes on as with --initial-epoch. */
+/* From a checkpoint the run goes on as with --initial-epoch, from a step of the epoch on. */
 static hpct_status open_saving(hpct_ps_leader *l)
 {
     hpct_ps_run *run = l->run;
@@ -87,6 +102,7 @@ static hpct_status open_saving(hpct_ps_leader *l)
     if (l->continues) {
         run->options.initial_epoch = (int) l->begin.epoch;
         run->schedule.epochs = run->options.epochs - (int) l->begin.epoch;
+        run->schedule.first_step = l->begin.step;
     }
     if (run->schedule.epochs < 0)
         run->schedule.epochs = 0;
@@ -107,6 +123,11 @@ static hpct_status open_leader(hpct_ps_leader *l)
     if (l->epoch_seconds == NULL || l->step_times == NULL)
         return hpct_fail_memory((size_t) l->num_step_times * sizeof *l->step_times);
     HPCT_TRY(hpct_ps_schedule_new(&l->schedule, &run->schedule));
+    l->deadline = (hpct_deadline){.speaks = o->verbose != 0,
+                                  .saves = l->saving != NULL,
+                                  .epochs = o->epochs,
+                                  .steps_per_epoch = run->schedule.steps_per_epoch};
+    HPCT_TRY(hpct_deadline_open(&l->deadline));
     if (o->log_dir == NULL)
         return HPCT_OK;
     return hpct_history_open(&l->history, o->log_dir,
@@ -146,6 +167,7 @@ void hpct_ps_leader_free(hpct_ps_leader *leader)
     if (leader == NULL)
         return;
     hpct_history_close(leader->history);
+    hpct_deadline_close(&leader->deadline);
     hpct_ps_saving_close(leader->saving);
     hpct_ps_schedule_free(leader->schedule);
     free(leader->epoch_seconds);
@@ -159,18 +181,6 @@ hpct_ps_schedule *hpct_ps_leader_schedule(hpct_ps_leader *leader)
     return leader->schedule;
 }
 
-void hpct_ps_leader_joined(hpct_ps_leader *l, int worker)
-{
-    (void) worker;
-    l->summary.workers_joined++;
-    if (l->began > 0)
-        return;
-    l->began = hpct_process_clock();
-    l->start_seconds = hpct_process_age();
-    if (!hpct_ps_schedule_ended(l->schedule))
-        begin_epoch(l);
-}
-
 void hpct_ps_leader_left(hpct_ps_leader *l, int worker, bool lost)
 {
     l->summary.workers_lost += lost ? 1 : 0;
@@ -180,47 +190,25 @@ void hpct_ps_leader_left(hpct_ps_leader *l, int worker, bool lost)
 void hpct_ps_leader_stop(hpct_ps_leader *l, int signal)
 {
     l->signal = signal;
-    l->between = false; /* gradients may still come, which belong to the next epoch */
     hpct_ps_schedule_stop(l->schedule);
 }
 
 /* ---- steps and epochs ---- */
 
 /* Mean seconds of a step, without the epoch's first one if there are others. */
-static double step_seconds(const hpct_ps_leader *l, int64_t steps)
+static double step_seconds(const hpct_ps_leader *l)
 {
-    if (steps < 2)
+    if (l->timed < 2)
         return l->last_step_ended - l->epoch_began;
-    return (l->last_step_ended - l->first_step_ended) / (double) (steps - 1);
+    return (l->last_step_ended - l->first_step_ended) / (double) (l->timed - 1);
 }
 
-static void end_step(hpct_ps_leader *l, int64_t updates, int64_t steps)
-{
-    double now = hpct_process_clock();
-    if (updates > 1)
-        l->step_times[(updates - 2) % l->num_step_times] = now - l->last_step_ended;
-    l->last_step_ended = now;
-    if (steps == 1)
-        l->first_step_ended = now;
-    l->samples_done += l->step.samples;
-    l->result.train = mean(&l->epoch);
-    hpct_metrics one = mean(&l->step);
-    hpct_results_note_loss(&l->end, one.loss, l->result.train.loss);
-    if (l->history != NULL) {
-        int64_t step = updates - 1, per_epoch = l->run->schedule.steps_per_epoch;
-        int epoch = l->run->options.initial_epoch + (int) (step / per_epoch);
-        hpct_history_step(l->history, epoch + 1, step % per_epoch + 1, &one);
-    }
-    l->step = (sums){0};
-    hpct_progress_step(&l->progress, steps, now - l->epoch_began, step_seconds(l, steps),
-                       &l->result.train);
-}
-
-/* Diverged training is not saved: earlier checkpoints stay. */
-static void note_place(hpct_ps_leader *l)
+/* `epoch` is under way, with so many steps done. */
+static void note_place(hpct_ps_leader *l, int epoch, int64_t steps)
 {
     const hpct_results_end *end = &l->end;
-    l->place = (hpct_place){.epoch = epochs_before(l),
+    l->place = (hpct_place){.epoch = epoch,
+                            .step = steps,
                             .has_loss = end->has_loss,
                             .first_loss = end->first_loss,
                             .last_loss = end->last_loss,
@@ -228,7 +216,50 @@ static void note_place(hpct_ps_leader *l)
                             .logs = HPCT_HISTORY_NONE,
                             .best = l->begin.best,
                             .halvings = l->begin.halvings};
-    l->between = !hpct_results_diverged(end);
+    if (steps > 0) {
+        l->place.loss = l->epoch.loss;
+        l->place.correct = l->epoch.correct;
+        l->place.in_top_k = l->epoch.in_top_k;
+        l->place.samples = l->epoch.samples;
+        l->place.steps = steps;
+    }
+    l->placed = true;
+    l->run->saved |=
+        l->saving != NULL && !hpct_results_diverged(end); /* at the end, at the latest */
+}
+
+/* `steps`: of this epoch. `epoch_ended`: by this one. */
+static void end_step(hpct_ps_leader *l, int epoch, int64_t steps, bool epoch_ended)
+{
+    int64_t updates = hpct_ps_schedule_statistics(l->schedule)->updates;
+    double now = hpct_process_clock();
+    if (updates > 1)
+        l->step_times[(updates - 2) % l->num_step_times] = now - l->last_step_ended;
+    l->last_step_ended = now;
+    if (++l->timed == 1)
+        l->first_step_ended = now;
+    l->samples_done += l->step.samples;
+    l->epoch.loss += l->step.loss;
+    l->epoch.correct += l->step.correct;
+    l->epoch.in_top_k += l->step.in_top_k;
+    l->epoch.samples += l->step.samples;
+    l->result.train = mean(&l->epoch);
+    hpct_metrics one = mean(&l->step);
+    hpct_results_note_loss(&l->end, one.loss, l->result.train.loss);
+    if (l->history != NULL)
+        hpct_history_step(l->history, epoch + 1, steps, &one);
+    l->step = (sums){0};
+    note_place(l, epoch, steps);
+    hpct_progress_step(&l->progress, steps, now - l->epoch_began, step_seconds(l),
+                       &l->result.train);
+    hpct_deadline_heed(&l->deadline,
+                       &(hpct_deadline_place){.epoch = epoch,
+                                              .step = steps - 1,
+                                              .timed = l->timed,
+                                              .epoch_ended = epoch_ended,
+                                              .seconds = step_seconds(l),
+                                              .evaluation = l->evaluation_seconds,
+                                              .save_seconds = hpct_ps_saving_seconds(l->saving)});
 }
 
 bool hpct_ps_leader_continues(const hpct_ps_leader *leader)
@@ -236,22 +267,23 @@ bool hpct_ps_leader_continues(const hpct_ps_leader *leader)
     return leader->continues;
 }
 
+/* Diverged training is not saved: earlier checkpoints stay. */
 bool hpct_ps_leader_saves(const hpct_ps_leader *leader)
 {
-    return leader->between && hpct_ps_saving_due(leader->saving);
+    return leader->placed && hpct_ps_saving_due(leader->saving) &&
+           hpct_ps_schedule_between(leader->schedule) && !hpct_results_diverged(&leader->end);
 }
 
-static hpct_status save(hpct_ps_leader *l, bool last)
+static hpct_status save(hpct_ps_leader *l, double waited, bool last)
 {
     if (l->history != NULL)
         hpct_history_mark(l->history, &l->place.logs);
-    l->run->saved = true;
-    return hpct_ps_saving_save(l->saving, &l->place, last);
+    return hpct_ps_saving_save(l->saving, &l->place, waited, last);
 }
 
-hpct_status hpct_ps_leader_save(hpct_ps_leader *leader)
+hpct_status hpct_ps_leader_save(hpct_ps_leader *leader, double waited)
 {
-    return save(leader, false);
+    return save(leader, waited, false);
 }
 
 /* Ends an epoch, including its evaluation, if there is one. */
@@ -260,12 +292,13 @@ static void end_epoch(hpct_ps_leader *l, int epoch)
     bool validated = l->run->options.validation != NULL;
     hpct_status status = HPCT_OK;
     int64_t steps = l->run->schedule.steps_per_epoch;
-    if (validated)
+    if (validated) {
         l->result.validation = mean(&l->evaluation);
+        l->evaluation_seconds = hpct_process_clock() - fmax(l->epoch_began, l->last_step_ended);
+    }
     l->evaluation = (sums){0};
-    hpct_progress_end(&l->progress, steps, hpct_process_clock() - l->epoch_began,
-                      step_seconds(l, steps), &l->result.train,
-                      validated ? &l->result.validation : NULL);
+    hpct_progress_end(&l->progress, steps, hpct_process_clock() - l->epoch_began, step_seconds(l),
+                      &l->result.train, validated ? &l->result.validation : NULL);
     if (l->history != NULL)
         status =
             hpct_history_epoch(l->history, epoch, &l->result.train, &l->result.validation,
@@ -273,9 +306,47 @@ static void end_epoch(hpct_ps_leader *l, int epoch)
                                !hpct_results_diverged(&l->end) && isfinite(l->result.train.loss));
     if (status != HPCT_OK && l->progress.verbose != 0) /* reported again at the end */
         fprintf(l->progress.stream, "%s; it is tried again\n", hpct_last_error());
-    note_place(l);
+    note_place(l, epoch + 1, 0);
     if (!hpct_ps_schedule_ended(l->schedule))
-        begin_epoch(l);
+        begin_epoch(l, epoch + 1);
+}
+
+/* What a checkpoint is of: an epoch under way, or one that has all steps and is not evaluated. */
+static void begin_run(hpct_ps_leader *l)
+{
+    bool trained = hpct_ps_schedule_trained(l->schedule) > 0;
+    if (!trained && hpct_ps_schedule_ended(l->schedule))
+        return;
+    begin_epoch(l, (int) l->begin.epoch);
+    take_sums(l);
+    if (trained && l->run->options.validation == NULL)
+        end_epoch(l, (int) l->begin.epoch);
+}
+
+void hpct_ps_leader_joined(hpct_ps_leader *l, int worker)
+{
+    (void) worker;
+    l->summary.workers_joined++;
+    if (l->began > 0)
+        return;
+    l->began = hpct_process_clock();
+    l->start_seconds = hpct_process_age();
+    begin_run(l);
+}
+
+/* All of its slices are done. */
+static hpct_status step_ended(hpct_ps_leader *l, int trained, int64_t steps)
+{
+    bool epoch_ended = hpct_ps_schedule_trained(l->schedule) > trained;
+    int epoch = l->run->options.initial_epoch + trained;
+    end_step(l, epoch, steps, epoch_ended);
+    HPCT_TRY(hpct_ps_saving_step(l->saving, epoch * l->run->schedule.steps_per_epoch + steps,
+                                 epoch_ended));
+    if (hpct_ps_saving_due(l->saving))
+        hpct_ps_schedule_cut(l->schedule);
+    if (epoch_ended)
+        l->epoch_seconds[trained] = hpct_process_clock() - l->epoch_began;
+    return HPCT_OK;
 }
 
 hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_message *message)
@@ -288,30 +359,20 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_mes
     hpct_ps_item item;
     if (!hpct_ps_schedule_done(l->schedule, worker, &item))
         return HPCT_OK;
-    if (item.task == HPCT_PS_EVALUATE) {
+    if (item.task == HPCT_PS_EVALUATE)
         add(&l->evaluation, message,
             hpct_slice((int64_t) l->run->options.validation->size, item.slice,
                        options->evaluation_slices, &begin));
-    } else {
-        int samples = hpct_ps_slice_samples(options, item.step, item.slice, &begin);
-        add(&l->epoch, message, samples);
-        add(&l->step, message, samples);
-    }
-    l->between = false;
-    if (statistics->updates > updates) {
-        int64_t before = l->run->options.initial_epoch * options->steps_per_epoch;
-        end_step(l, statistics->updates, steps + 1);
-        HPCT_TRY(hpct_ps_saving_step(l->saving, before + statistics->updates,
-                                     hpct_ps_schedule_trained(l->schedule) > trained));
-    }
+    else
+        add(&l->step, message, hpct_ps_slice_samples(options, item.step, item.slice, &begin));
+    if (statistics->updates > updates)
+        HPCT_TRY(step_ended(l, trained, steps + 1));
     bool epoch_done = hpct_ps_schedule_trained(l->schedule) > trained;
-    if (epoch_done)
-        l->epoch_seconds[trained] = hpct_process_clock() - l->epoch_began;
     bool ended = l->run->options.validation == NULL
                      ? epoch_done
                      : hpct_ps_schedule_evaluated(l->schedule) > evaluated;
     if (ended)
-        end_epoch(l, epochs_before(l) - 1);
+        end_epoch(l, l->run->options.initial_epoch + (epoch_done ? trained : evaluated));
     return HPCT_OK;
 }
 
@@ -417,8 +478,8 @@ hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
         hpct_results_note(&l->end, hpct_results_save(l->run->model, o->save_weights, &l->end));
     if (o->summary_json != NULL)
         hpct_results_note(&l->end, write_summary(l));
-    if (l->saving != NULL && l->between) /* the run has ended with an epoch */
-        hpct_results_note(&l->end, save(l, true));
+    if (l->saving != NULL && l->placed && !l->end.diverged)
+        hpct_results_note(&l->end, save(l, 0, true));
     hpct_results_note(&l->end, hpct_ps_saving_finish(l->saving));
     hpct_results_note(&l->end, hpct_history_close(l->history));
     l->history = NULL;

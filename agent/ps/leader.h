@@ -22,16 +22,16 @@ void hpct_ps_leader_left(hpct_ps_leader *leader, int worker, bool lost);
 /* A worker has completed its item, with these sums. */
 hpct_status hpct_ps_leader_done(hpct_ps_leader *leader, int worker, const hpct_ps_message *sums);
 
-/* After SIGINT or SIGTERM: no more items are assigned. */
+/* After SIGINT or SIGTERM: the step under way is the last. */
 void hpct_ps_leader_stop(hpct_ps_leader *leader, int signal);
 
 /* Whether the run continues a checkpoint, whose state is in the model. */
 bool hpct_ps_leader_continues(const hpct_ps_leader *leader);
 
-/* Between epochs: whether a checkpoint is due; it is saved with all parameters and slots in the
- * model. */
+/* Whether a checkpoint is due now, between two steps; it is saved once the model has all parameters
+ * and slots, which took `waited` seconds. */
 bool hpct_ps_leader_saves(const hpct_ps_leader *leader);
-hpct_status hpct_ps_leader_save(hpct_ps_leader *leader);
+hpct_status hpct_ps_leader_save(hpct_ps_leader *leader, double waited);
 
 /* After the run, with all parameters in the model: writes weights, summary and logs. */
 hpct_status hpct_ps_leader_finish(hpct_ps_leader *leader, hpct_fit_result *result);

@@ -3,6 +3,7 @@
 #include "agent/ps/message.h"
 
 #include "agent/ps/schedule.h"
+#include "agent/rank/stop.h"
 #include "base/bytes.h"
 
 #include <math.h>
@@ -93,7 +94,8 @@ bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSA
         hpct_get(in + AT_END_ZERO, 4) != 0)
         return false;
     if (in[AT_TYPE] < HPCT_PS_HELLO || in[AT_TYPE] >= HPCT_PS_MESSAGE_TYPES ||
-        in[AT_FROM] >= HPCT_PS_FROMS || in[AT_TASK] > HPCT_PS_END || in[AT_SIGNAL] >= 65)
+        in[AT_FROM] >= HPCT_PS_FROMS || in[AT_TASK] > HPCT_PS_END ||
+        in[AT_SIGNAL] > HPCT_STOP_DEADLINE)
         return false;
     *out = (hpct_ps_message){
         .type = (hpct_ps_message_type) in[AT_TYPE],

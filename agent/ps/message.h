@@ -20,7 +20,8 @@ typedef enum hpct_ps_message_type {
                      (hpct_ps_run_arena) */
     HPCT_PS_PARAMS,  /* from a server: its part follows */
     HPCT_PS_PUSH,    /* to a server: the gradient of `step` and `slice` follows; from server 0 the
-                        content of its arena `slice`, after `step` optimizer steps */
+                        content of its arena `slice`, after `step` optimizer steps, and their
+                        `version` */
     HPCT_PS_PUSHED,  /* from a server: acknowledges PUSH */
     HPCT_PS_DONE,    /* to server 0: the sums of a completed item */
     HPCT_PS_SKIPPED, /* to server 0: an item that is not needed any more */

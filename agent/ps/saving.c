@@ -36,8 +36,7 @@ static hpct_status open_checkpoints(hpct_ps_saving *s, hpct_ps_run *run, hpct_pl
     hpct_checkpoints_options options = {.context = s->alone,
                                         .model = run->model,
                                         .dir = o->checkpoint_dir,
-                                        .every = o->checkpoint_every != NULL ? o->checkpoint_every
-                                                                             : "epoch",
+                                        .every = o->checkpoint_every,
                                         .resume = o->resume,
                                         .keep = o->checkpoint_keep,
                                         .steps_per_epoch = steps,
@@ -48,11 +47,6 @@ static hpct_status open_checkpoints(hpct_ps_saving *s, hpct_ps_run *run, hpct_pl
                              : hpct_fail_memory(0);
     json_decref(same);
     HPCT_TRY(status);
-    if (*continues && begin->step != 0)
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "%s is of step %" PRId64 " of an epoch, and strategy parameter-server "
-                         "goes on from the end of one: continue it with the strategy that saved it",
-                         hpct_checkpoints_last(s->checkpoints), begin->step);
     return hpct_checkpoints_attach(s->checkpoints, &s->strategy);
 }
 
@@ -81,8 +75,9 @@ hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_ps_run *run, hpct_pla
     if (*continues)
         *begin = from;
     if (*continues && run->options.verbose != 0) {
-        printf("continues %s: %" PRId64 " of %d epochs are done\n",
-               hpct_checkpoints_last(s->checkpoints), from.epoch, run->options.epochs);
+        printf("continues %s: %" PRId64 " of %d epochs are done, and %" PRId64
+               " steps of the next\n",
+               hpct_checkpoints_last(s->checkpoints), from.epoch, run->options.epochs, from.step);
         fflush(stdout);
     }
     *out = s;
@@ -113,10 +108,18 @@ bool hpct_ps_saving_due(const hpct_ps_saving *saving)
     return saving != NULL && saving->due;
 }
 
-hpct_status hpct_ps_saving_save(hpct_ps_saving *saving, const hpct_place *place, bool last)
+hpct_status hpct_ps_saving_save(hpct_ps_saving *saving, const hpct_place *place, double waited,
+                                bool last)
 {
     saving->due = false;
-    return hpct_checkpoints_save(saving->checkpoints, place, false, last);
+    HPCT_TRY(hpct_checkpoints_save(saving->checkpoints, place, false, last));
+    hpct_checkpoints_waited(saving->checkpoints, waited);
+    return HPCT_OK;
+}
+
+double hpct_ps_saving_seconds(const hpct_ps_saving *saving)
+{
+    return saving != NULL ? hpct_checkpoints_seconds(saving->checkpoints) : 0;
 }
 
 hpct_status hpct_ps_saving_finish(hpct_ps_saving *saving)

@@ -1,5 +1,5 @@
 /* agent/ps/saving.h - checkpoints of a run with parameter servers: server 0's. They are taken
- * between epochs, when no gradient is in flight and all parts have been pulled, and are like those
+ * between steps, when no gradient is in flight and all parts have been pulled, and are like those
  * of one rank (agent/train/checkpoints.h), so that another number of servers or another strategy
  * can go on. */
 #ifndef HPCT_AGENT_PS_SAVING_H
@@ -11,7 +11,7 @@
 typedef struct hpct_ps_saving hpct_ps_saving;
 
 /* Takes the folder's lock. If the folder holds a checkpoint that is to be continued, run->model has
- * its state, *begin is its place, at the end of an epoch, and *continues is true. *out: NULL
+ * its state, *begin is its place, and *continues is true. *out: NULL
  * without options->checkpoint_dir. */
 hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_ps_run *run, hpct_place *begin,
                                 bool *continues);
@@ -20,11 +20,16 @@ void hpct_ps_saving_close(hpct_ps_saving *saving); /* NULL is allowed */
 /* After each update: `done` steps of the whole run; `epoch_ended`: its last one. */
 hpct_status hpct_ps_saving_step(hpct_ps_saving *saving, int64_t done, bool epoch_ended);
 
-/* Whether one is to be saved at the end of this epoch. */
+/* Whether one is to be saved, as soon as no gradient is in flight. */
 bool hpct_ps_saving_due(const hpct_ps_saving *saving);
 
-/* Copies run->model, which has all parts, and has it written; `last` waits for that. */
-hpct_status hpct_ps_saving_save(hpct_ps_saving *saving, const hpct_place *place, bool last);
+/* Copies run->model, which has all parts, and has it written; `last` waits for that. `waited`: the
+ * seconds that it took to have all parts there. */
+hpct_status hpct_ps_saving_save(hpct_ps_saving *saving, const hpct_place *place, double waited,
+                                bool last);
+
+/* Seconds that the last checkpoint took; 0 before one. */
+double hpct_ps_saving_seconds(const hpct_ps_saving *saving);
 
 /* Waits until all is written. HPCT_ERR_IO if the last one is not complete. */
 hpct_status hpct_ps_saving_finish(hpct_ps_saving *saving);

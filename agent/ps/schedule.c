@@ -26,10 +26,13 @@ struct hpct_ps_schedule {
     piece *pieces;
     int num_pieces, left;
     int first_open; /* all pieces before it are done */
+    int beyond;     /* no piece from here on has been assigned */
     worker *workers;
     int epoch, trained, evaluated;
+    bool stops;
     int64_t epoch_steps; /* steps completed in this epoch */
-    int64_t version;     /* number of updates */
+    int64_t version;     /* number of updates, and of the first epoch's earlier ones */
+    int64_t first_step;  /* asynchronous: of the round */
     hpct_ps_statistics statistics;
 };
 
@@ -66,41 +69,51 @@ static void begin_round(hpct_ps_schedule *s, hpct_ps_task task)
 {
     s->task = task;
     s->round++;
-    s->first_open = 0;
+    s->first_open = s->beyond = 0;
+    s->first_step = s->version;
     s->num_pieces = task == HPCT_PS_EVALUATE ? s->options.evaluation_slices
                     : s->options.synchronous ? hpct_ps_step_slices(&s->options, s->version)
-                                             : (int) steps_of_epoch(s);
+                                             : (int) (steps_of_epoch(s) - s->epoch_steps);
     s->left = s->num_pieces;
     memset(s->pieces, 0, (size_t) s->num_pieces * sizeof *s->pieces);
 }
 
 static void begin_epoch(hpct_ps_schedule *s)
 {
-    s->epoch_steps = 0;
-    if (s->epoch == s->options.epochs || steps_of_epoch(s) <= 0)
+    if (s->epoch == s->options.epochs || steps_of_epoch(s) <= 0 || s->stops)
         s->task = HPCT_PS_END;
     else
         begin_round(s, HPCT_PS_TRAIN);
+}
+
+static void next_epoch(hpct_ps_schedule *s)
+{
+    s->epoch++;
+    s->epoch_steps = 0;
+    begin_epoch(s);
+}
+
+/* After the epoch's last step. */
+static void end_training(hpct_ps_schedule *s)
+{
+    s->trained++;
+    if (s->options.evaluation_slices > 0)
+        begin_round(s, HPCT_PS_EVALUATE);
+    else
+        next_epoch(s);
 }
 
 static void end_round(hpct_ps_schedule *s)
 {
     if (s->task == HPCT_PS_EVALUATE) {
         s->evaluated++;
-        s->epoch++;
-        begin_epoch(s);
-        return;
-    }
-    if (s->epoch_steps < steps_of_epoch(s)) {
-        begin_round(s, HPCT_PS_TRAIN);
-        return;
-    }
-    s->trained++;
-    if (s->options.evaluation_slices > 0) {
-        begin_round(s, HPCT_PS_EVALUATE);
+        next_epoch(s);
+    } else if (s->epoch_steps >= steps_of_epoch(s)) {
+        end_training(s);
+    } else if (s->stops) {
+        s->task = HPCT_PS_END;
     } else {
-        s->epoch++;
-        begin_epoch(s);
+        begin_round(s, HPCT_PS_TRAIN);
     }
 }
 
@@ -119,7 +132,11 @@ hpct_status hpct_ps_schedule_new(hpct_ps_schedule **out, const hpct_ps_schedule_
         hpct_ps_schedule_free(s);
         return hpct_fail_memory((size_t) pieces * sizeof *s->pieces);
     }
-    begin_epoch(s);
+    s->version = s->epoch_steps = options->first_step;
+    if (options->first_step > 0 && options->epochs > 0 && options->first_step >= steps_of_epoch(s))
+        end_training(s); /* an earlier run has trained the epoch, and not evaluated */
+    else
+        begin_epoch(s);
     *out = s;
     return HPCT_OK;
 }
@@ -183,6 +200,8 @@ hpct_ps_item hpct_ps_schedule_next(hpct_ps_schedule *s, int index)
         return (hpct_ps_item){.task = HPCT_PS_WAIT};
     }
     s->pieces[chosen].holders++;
+    if (s->beyond <= chosen)
+        s->beyond = chosen + 1;
     *w = (worker){.holds = true, .round = s->round, .piece = chosen};
     w->item = (hpct_ps_item){.task = s->task, .version = s->version};
     if (s->task == HPCT_PS_EVALUATE)
@@ -191,7 +210,7 @@ hpct_ps_item hpct_ps_schedule_next(hpct_ps_schedule *s, int index)
         w->item.step = s->version;
         w->item.slice = chosen;
     } else {
-        w->item.step = (int64_t) s->epoch * s->options.steps_per_epoch + chosen;
+        w->item.step = s->first_step + chosen;
     }
     return w->item;
 }
@@ -221,7 +240,7 @@ bool hpct_ps_schedule_done(hpct_ps_schedule *s, int index, hpct_ps_item *item)
         if (!s->options.synchronous || s->left == 0) {
             s->version++;
             s->epoch_steps++;
-            s->statistics.updates = s->version;
+            s->statistics.updates++;
         }
     }
     if (s->left == 0)
@@ -241,7 +260,44 @@ void hpct_ps_schedule_give_back(hpct_ps_schedule *s, int index)
     w->holds = false;
 }
 
+/* Whether no piece of the round has been assigned, unless it was given back. */
+static bool untouched(const hpct_ps_schedule *s)
+{
+    if (s->left < s->num_pieces)
+        return false;
+    for (int i = 0; i < s->beyond; i++) {
+        if (s->pieces[i].holders > 0)
+            return false;
+    }
+    return true;
+}
+
+bool hpct_ps_schedule_between(const hpct_ps_schedule *schedule)
+{
+    return schedule->task == HPCT_PS_END ||
+           (schedule->task == HPCT_PS_TRAIN && untouched(schedule));
+}
+
+void hpct_ps_schedule_cut(hpct_ps_schedule *schedule)
+{
+    if (schedule->task != HPCT_PS_TRAIN || schedule->options.synchronous || untouched(schedule))
+        return;
+    schedule->left -= schedule->num_pieces - schedule->beyond;
+    schedule->num_pieces = schedule->beyond;
+    if (schedule->left == 0)
+        end_round(schedule);
+}
+
 void hpct_ps_schedule_stop(hpct_ps_schedule *schedule)
+{
+    schedule->stops = true;
+    if (hpct_ps_schedule_between(schedule))
+        schedule->task = HPCT_PS_END;
+    else
+        hpct_ps_schedule_cut(schedule);
+}
+
+void hpct_ps_schedule_end(hpct_ps_schedule *schedule)
 {
     schedule->task = HPCT_PS_END;
 }
@@ -259,6 +315,11 @@ int hpct_ps_schedule_evaluated(const hpct_ps_schedule *schedule)
 int64_t hpct_ps_schedule_steps(const hpct_ps_schedule *schedule)
 {
     return schedule->epoch_steps;
+}
+
+int64_t hpct_ps_schedule_version(const hpct_ps_schedule *schedule)
+{
+    return schedule->version;
 }
 
 bool hpct_ps_schedule_ended(const hpct_ps_schedule *schedule)

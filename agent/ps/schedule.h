@@ -36,6 +36,7 @@ typedef struct hpct_ps_schedule_options {
     int64_t max_staleness; /* asynchronous: in updates; -1: no bound */
     int epochs;
     int64_t steps_per_epoch, max_steps; /* max_steps: over all epochs */
+    int64_t first_step;                 /* steps of the first epoch that an earlier run has done */
     int full_batch, last_batch;         /* samples of a step, and of an epoch's last step */
     int evaluation_slices;              /* 0: no evaluation after the epochs */
 } hpct_ps_schedule_options;
@@ -49,13 +50,13 @@ typedef enum hpct_ps_task {
 
 typedef struct hpct_ps_item {
     hpct_ps_task task;
-    int64_t step;    /* TRAIN: since the beginning of training */
+    int64_t step;    /* TRAIN: since the beginning of the first epoch */
     int slice;       /* index among the step's, or the evaluation's slices */
-    int64_t version; /* updates applied before the assignment */
+    int64_t version; /* of the parameters: updates since the beginning of the first epoch */
 } hpct_ps_item;
 
 typedef struct hpct_ps_statistics {
-    int64_t updates;       /* of the parameters */
+    int64_t updates;       /* of the parameters, in this run */
     int64_t gradients;     /* that were applied */
     int64_t late;          /* copies by backup workers that came too late */
     int64_t given_again;   /* pieces assigned again after their worker was lost */
@@ -77,14 +78,26 @@ bool hpct_ps_schedule_done(hpct_ps_schedule *schedule, int worker, hpct_ps_item 
 /* The worker will not complete its piece, if it has one. */
 void hpct_ps_schedule_give_back(hpct_ps_schedule *schedule, int worker);
 
-/* Ends the run after the pieces done so far. */
+/* Between rounds nothing is under way, or only what will not count: then the state can be saved. */
+bool hpct_ps_schedule_between(const hpct_ps_schedule *schedule);
+
+/* Asynchronous: ends the round with the pieces that are assigned; the others are of the next one.
+ */
+void hpct_ps_schedule_cut(hpct_ps_schedule *schedule);
+
+/* Ends the run after the step under way (asynchronous: after the steps that are assigned), and
+ * after the evaluation, if that was the epoch's last one. */
 void hpct_ps_schedule_stop(hpct_ps_schedule *schedule);
 
+/* Ends the run after the pieces done so far, as there is no worker left. */
+void hpct_ps_schedule_end(hpct_ps_schedule *schedule);
+
 /* Epochs trained completely; epochs evaluated; steps of the current epoch (or of the one it was
- * stopped in). */
+ * stopped in), with those of earlier runs; the version of the parameters. */
 int hpct_ps_schedule_trained(const hpct_ps_schedule *schedule);
 int hpct_ps_schedule_evaluated(const hpct_ps_schedule *schedule);
 int64_t hpct_ps_schedule_steps(const hpct_ps_schedule *schedule);
+int64_t hpct_ps_schedule_version(const hpct_ps_schedule *schedule);
 bool hpct_ps_schedule_ended(const hpct_ps_schedule *schedule);
 const hpct_ps_statistics *hpct_ps_schedule_statistics(const hpct_ps_schedule *schedule);
 

@@ -6,6 +6,7 @@
 #include "agent/rank/stop.h"
 #include "base/net/acceptor.h"
 #include "base/net/link.h"
+#include "base/process.h"
 #include "base/status.h"
 #include "nn/run/state.h"
 #include "nn/run/step.h"
@@ -47,9 +48,9 @@ typedef struct server {
     int num_members;
     bool *came; /* [workers] have connected at least once */
     int num_came, here;
-    int restored;     /* arenas that server 0 has sent */
-    int64_t alone_ms; /* since when there is no worker */
-    bool said, led;   /* led: server 0 has connected */
+    int restored;                /* arenas that server 0 has sent */
+    int64_t opened_ms, alone_ms; /* alone: since when there is no worker */
+    bool said, led;              /* led: server 0 has connected */
     int64_t turn_ms;
     bool over;
     int signal;
@@ -229,10 +230,11 @@ static hpct_status take_part(server *s, member *m, const hpct_ps_message *messag
     hpct_ps_message answer = {.type = HPCT_PS_PUSHED};
     double numbers[HPCT_STATE_NUMBERS];
     size_t count;
-    if (message->slice != (uint32_t) s->restored || s->num_came > 0)
+    if (message->slice != (uint32_t) s->restored || s->num_came > 0 || message->version > INT64_MAX)
         return part(s, m, "it sent what nobody of this run sends");
     hpct_model_parameters(s->run->model, &count); /* has changed */
     HPCT_TRY(hpct_state_get_numbers(s->run->model, numbers));
+    s->holder.version = (int64_t) message->version;
     numbers[0] = (double) message->step;
     HPCT_TRY(hpct_state_put_numbers(s->run->model, numbers));
     s->restored++;
@@ -475,11 +477,11 @@ static void sleep_until_something(server *s)
     poll(s->polls, count, HPCT_PS_BEAT_MS);
 }
 
-/* Server 0, between epochs, and after the last item: all parts into its model. */
+/* Server 0, between steps, and after the last item: all parts into its model. */
 static hpct_status gather(server *s, bool slots)
 {
     bool possible;
-    int64_t version = hpct_ps_schedule_statistics(hpct_ps_leader_schedule(s->leader))->updates;
+    int64_t version = hpct_ps_schedule_version(hpct_ps_leader_schedule(s->leader));
     HPCT_TRY(hpct_ps_holder_reach(&s->holder, version, &possible));
     return hpct_ps_servers_gather(&s->servers, version, slots);
 }
@@ -488,17 +490,20 @@ static hpct_status lead(server *s, int64_t now)
 {
     hpct_ps_schedule *schedule = hpct_ps_leader_schedule(s->leader);
     if (hpct_ps_leader_saves(s->leader)) {
+        double began = hpct_process_clock();
         HPCT_TRY(gather(s, true));
-        HPCT_TRY(hpct_ps_leader_save(s->leader));
+        HPCT_TRY(hpct_ps_leader_save(s->leader, hpct_process_clock() - began));
     }
     if (s->signal == 0 && hpct_stop_signal() != 0 && !hpct_ps_schedule_ended(schedule)) {
         s->signal = hpct_stop_signal();
         hpct_ps_leader_stop(s->leader, s->signal);
     }
+    if (s->signal != 0 && s->here == 0) /* they have got it, too */
+        hpct_ps_schedule_end(schedule);
     give_out(s);
-    /* of a checkpoint that has nothing left to train, all workers are told */
-    bool told = s->run->schedule.epochs > 0 || s->num_came == s->run->workers ||
-                now - s->alone_ms >= (int64_t) s->run->join_seconds * 1000;
+    /* A worker that is late, after a short run, is told that it is over. */
+    bool told = s->signal != 0 || s->num_came == s->run->workers ||
+                now - s->opened_ms >= (int64_t) s->run->join_seconds * 1000;
     s->over = hpct_ps_schedule_ended(schedule) && s->here == 0 && told;
     return s->over ? HPCT_OK : judge_absence(s, now);
 }
@@ -573,7 +578,7 @@ static hpct_status open_server(server *s)
         status = hpct_ps_servers_reach(&s->servers, run, HPCT_PS_FROM_LEADER, let_in, s);
     if (status == HPCT_OK && s->leader != NULL && hpct_ps_leader_continues(s->leader))
         status = restore(s);
-    s->alone_ms = s->turn_ms = hpct_now_ms();
+    s->opened_ms = s->alone_ms = s->turn_ms = hpct_now_ms();
     return status;
 }
 

@@ -37,7 +37,7 @@ static hpct_status servers_open(hpct_strategy **out, const hpct_strategy_plan *p
 
 static hpct_status stopped_too(const hpct_ps_run *run, int signal)
 {
-    return hpct_fail(HPCT_ERR_STOPPED, "%s: stopped by signal %d", run->name, signal);
+    return hpct_fail(HPCT_ERR_STOPPED, "%s: stopped by %s", run->name, hpct_stop_name(signal));
 }
 
 static hpct_status serve(hpct_ps_run *run, hpct_fit_result *result)

@@ -12,8 +12,8 @@ void hpct_stop_end(void);
 /* The signal since hpct_stop_begin, or 0. */
 int hpct_stop_signal(void);
 
-/* The same as a signal: the job's time limit is near. */
-#define HPCT_STOP_DEADLINE 1000
+/* The same as a signal, and unlike any: the job's time limit is near. */
+#define HPCT_STOP_DEADLINE 65
 void hpct_stop_raise(int signal);
 
 /* Its name, "SIGINT". */

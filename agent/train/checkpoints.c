@@ -499,6 +499,11 @@ hpct_status hpct_checkpoints_save(hpct_checkpoints *c, const hpct_place *place, 
     return last ? await_all(c) : HPCT_OK;
 }
 
+void hpct_checkpoints_waited(hpct_checkpoints *c, double seconds)
+{
+    c->copied += seconds;
+}
+
 hpct_status hpct_checkpoints_finish(hpct_checkpoints *c)
 {
     if (c == NULL)

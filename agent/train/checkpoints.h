@@ -50,6 +50,10 @@ hpct_status hpct_checkpoints_due(hpct_checkpoints *checkpoints, int64_t done, bo
 hpct_status hpct_checkpoints_save(hpct_checkpoints *checkpoints, const hpct_place *place, bool best,
                                   bool last);
 
+/* Training has also waited so many seconds for the state that was saved last: for the share of time
+ * that checkpoints take, where that is limited. */
+void hpct_checkpoints_waited(hpct_checkpoints *checkpoints, double seconds);
+
 /* Waits until all is written. Returns HPCT_ERR_IO, on the rank that failed, if the last checkpoint
  * is not complete. Collective. */
 hpct_status hpct_checkpoints_finish(hpct_checkpoints *checkpoints);

@@ -387,6 +387,20 @@ static void note_epoch(hpct_fit_run *run, int epoch)
     fflush(stdout);
 }
 
+static void heed_deadline(hpct_fit_run *run, int epoch, int64_t step, const hpct_fit_sums *sums,
+                          double seconds)
+{
+    hpct_deadline_heed(
+        &run->deadline,
+        &(hpct_deadline_place){.epoch = epoch,
+                               .step = step,
+                               .timed = sums->timed,
+                               .epoch_ended = step + 1 == sums->planned,
+                               .seconds = seconds,
+                               .evaluation = run->evaluation_seconds,
+                               .save_seconds = hpct_checkpoints_seconds(run->checkpoints)});
+}
+
 static hpct_status train_epoch(hpct_fit_run *run, int epoch)
 {
     int64_t steps = hpct_sampler_steps_per_epoch(run->sampler);
@@ -403,7 +417,7 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
         if (status != HPCT_OK)
             return status;
         double now = hpct_process_clock();
-        hpct_fit_heed_deadline(run, epoch, step, &sums, step_seconds(&sums, now));
+        heed_deadline(run, epoch, step, &sums, step_seconds(&sums, now));
         if (run->progress.verbose != 0 && sums.samples > 0) {
             *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
             hpct_progress_step(&run->progress, sums.steps, now - sums.began,
@@ -596,7 +610,7 @@ static void run_free(hpct_fit_run *run)
 {
     hpct_history_close(run->history);
     hpct_checkpoints_close(run->checkpoints);
-    hpct_job_end_close(run->job_end);
+    hpct_deadline_close(&run->deadline);
     hpct_feed_close(run->feed); /* uses the strategy's model */
     if (run->strategy != NULL)
         run->strategy->ops->close(run->strategy);
@@ -617,10 +631,12 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
     hpct_progress_init(&run->progress, stdout,
                        hpct_context_rank(run->context) == 0 ? run->options.verbose : 0,
                        hpct_model_top_k(run->model) > 0);
-    /* for a message, and to stop with a checkpoint */
-    if (hpct_context_rank(run->context) == 0 &&
-        (run->options.verbose != 0 || run->checkpoints != NULL))
-        status = hpct_job_end_open(&run->job_end);
+    bool leads = hpct_context_rank(run->context) == 0;
+    run->deadline = (hpct_deadline){.speaks = leads && run->options.verbose != 0,
+                                    .saves = leads && run->checkpoints != NULL,
+                                    .epochs = run->options.epochs,
+                                    .steps_per_epoch = hpct_sampler_steps_per_epoch(run->sampler)};
+    status = hpct_deadline_open(&run->deadline);
     HPCT_TRY(hpct_context_agree(run->context, status));
     hpct_stop_begin();
     run->start_seconds = hpct_process_age();

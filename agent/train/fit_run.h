@@ -4,12 +4,12 @@
 
 #include "agent/cost/choose.h"
 #include "agent/data/sampler.h"
-#include "agent/rank/job_end.h"
 #include "agent/rank/timeline.h"
 #include "agent/results/history.h"
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
 #include "agent/train/checkpoints.h"
+#include "agent/train/deadline.h"
 #include "agent/train/feed.h"
 
 #include <hpctrain/train.h>
@@ -38,13 +38,12 @@ typedef struct hpct_fit_run {
     hpct_place begin, place;       /* where this run begins, and where it is */
     bool due;                      /* a checkpoint, at the end of the epoch */
     hpct_best best;                /* so far */
-    hpct_job_end *job_end;         /* rank 0 */
+    hpct_deadline deadline;        /* rank 0 */
     double evaluation_seconds;     /* of the last one */
-    bool deadline_said;
-    bool again;              /* back to a checkpoint after a loss that was not finite */
-    bool nan;                /* the loss of the last step is not finite: training ends */
-    bool is_best;            /* the epoch that has just ended */
-    hpct_status best_failed; /* of writing the last best weights */
+    bool again;                    /* back to a checkpoint after a loss that was not finite */
+    bool nan;                      /* the loss of the last step is not finite: training ends */
+    bool is_best;                  /* the epoch that has just ended */
+    hpct_status best_failed;       /* of writing the last best weights */
     hpct_progress progress;
     int global_batch, evaluation_batch;
     double *step_times; /* seconds, a ring buffer of num_step_times; without step 1 */
@@ -83,14 +82,9 @@ hpct_status hpct_fit_note_nan(hpct_fit_run *run, int count, int global_count);
  * been done yet; then *path is its folder, on rank 0, and the caller frees it. Collective. */
 hpct_status hpct_fit_goes_back(hpct_fit_run *run, bool *back, char **path);
 
-/* Rank 0, after a step: says once if not all of the run fits into the job; if the end is near, and
- * there are checkpoints, raises HPCT_STOP_DEADLINE. `seconds`: of a step. */
 /* What runs that share a checkpoint have in common. NULL if out of memory. */
 json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, uint64_t seed,
                           int global_batch, int64_t steps_per_epoch);
-
-void hpct_fit_heed_deadline(hpct_fit_run *run, int epoch, int64_t step, const hpct_fit_sums *sums,
-                            double seconds);
 
 /* After each step: saves if a checkpoint is due; at the end of an epoch hpct_fit_epoch_ended does,
  * once it is evaluated and logged. After the last step hpct_fit_save_last, also if the run was

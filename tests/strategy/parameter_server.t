@@ -159,7 +159,7 @@ start_all "${whole[@]}"
 finish
 ok $? "a run that nothing stops" || diag "$statuses" "$(said)"
 begin cut 2 2
-start_all "${whole[@]}" --checkpoint-dir "$work/ckpt"
+start_all "${whole[@]}" --checkpoint-dir "$work/ckpt" --checkpoint-every epoch
 begun 4
 kill -KILL "$(program_of ps1)"
 finish
@@ -172,6 +172,54 @@ ok "$(near_to "$apart")" "each step is logged once, with the loss of the uncut r
 is "$(wc -l <"$work/cut/history.csv")" 6 "history.csv has each epoch once"
 weights=$("$top_builddir/tests/strategy/compare_weights" "$work/whole.safetensors" "$work/cut.safetensors" "$work/start.safetensors")
 ok "$(awk '{ print !(NF == 2 && $1 <= 1e-3 && $2 <= 1e-2) }' <<<"$weights")" "with its weights (to ${weights:-?}, of all and of the change)"
+# Within an epoch: a stop saves after the step under way; a killed server loses what is after the last checkpoint.
+logged() { # STEPS
+    for _ in {1..600}; do
+        [ "$(cat "$work/$name/metrics.jsonl" 2>/dev/null | wc -l)" -lt "$1" ] || return 0
+        sleep 0.02
+    done
+}
+begin within 2 2
+start_all "${whole[@]}" --checkpoint-dir "$work/ckpt-within"
+logged 60
+kill -TERM "$(program_of ps0)"
+finish
+is "$statuses" "75 75 75 75 " "SIGTERM to server 0 within an epoch: all end with 75" || diag "$(said)"
+like "$(said)" "stopped by SIGTERM after step [0-9]+" "it says after which step"
+pids=()
+start_all "${whole[@]}" --checkpoint-dir "$work/ckpt-within" --checkpoint-every 7
+logged 130
+kill -KILL "$(program_of ps1)"
+finish
+like "$(cat "$work/within.ps.0.out")" "continues $work/ckpt-within/step-0*[0-9]+: [1-3] of 5 epochs are done, and [1-9][0-9]* steps of the next" \
+    "the next run goes on from that step"
+cp -r "$work/ckpt-within" "$work/ckpt-other"
+cp -r "$work/within" "$work/other"
+go_on "${whole[@]}" --checkpoint-dir "$work/ckpt-within"
+ok $? "so does the one after a server is killed" || diag "$statuses" "$(said)"
+like "$(cat "$work/within.ps.0.out")" "continues $work/ckpt-within/step-0*[0-9]+: [0-9] of 5 epochs are done, and [1-9][0-9]* steps of the next" \
+    "also within an epoch"
+apart=$(close whole within)
+ok "$(near_to "$apart")" "each step is logged once, with the loss of the uncut run (to ${apart:-?})"
+is "$(cut -d, -f1-3 "$work/within/history.csv" | grep -c .)" 6 "history.csv has each epoch once"
+is "$(paste -d, "$work/whole/history.csv" "$work/within/history.csv" |
+    awk -F, 'NR > 1 { for (i = 2; i <= 3; i++) if (($i - $(i + NF / 2)) ^ 2 > ($i * 2e-4) ^ 2) print }')" "" "and the means of whole epochs" ||
+    diag "$(cat "$work/whole/history.csv" "$work/within/history.csv")"
+"$top_builddir/hpc-train" fit --strategy multi-worker-mirrored --data "$work/pictures" --seed 3 --verbose 2 "${whole[@]/--ps-sync/--seed=3}" \
+    --log-dir "$work/other" --checkpoint-dir "$work/ckpt-other" >"$work/other.one.0.out" 2>&1
+ok $? "another strategy goes on from within an epoch" || diag "$(cat "$work/other.one.0.out")"
+apart=$(close whole other)
+ok "$(near_to "$apart")" "with the losses of the uncut run (to ${apart:-?})"
+# The job ends while it trains.
+begin late 2 2
+export SLURM_JOB_ID=$$ HPC_TRAIN_END_TIME=$(($(date +%s) + 40))
+start_all --model mnist-convnet --ps-sync --epochs 100000 --checkpoint-dir "$work/ckpt-late"
+finish
+unset SLURM_JOB_ID HPC_TRAIN_END_TIME
+is "$statuses" "75 75 75 75 " "near the end of the job all end with 75" || diag "$(said)"
+like "$(said)" "epochs take about [0-9.]+ (min|h), and the job ends in [0-9]+ s: training will stop with a checkpoint in epoch [0-9]+ of 100000" \
+    "server 0 has said so"
+like "$(said)" "stopped by the job's time limit after step [0-9]+" "and why it stops"
 begin fewer 1 1
 cp -r "$work/cut" "$work/fewer"
 start_all "${whole[@]}" --checkpoint-dir "$work/ckpt-one"

@@ -207,9 +207,124 @@ static void everything_is_evaluated_between_epochs(void **state)
     assert_int_equal(hpct_ps_schedule_evaluated(s), 1);
     assert_int_equal(hpct_ps_schedule_next(s, 0).step, 2);
     hpct_ps_schedule_stop(s);
+    assert_int_equal(hpct_ps_schedule_next(s, 1).task, HPCT_PS_WAIT); /* 0 has one */
+    assert_true(done(s, 0));
     assert_int_equal(hpct_ps_schedule_next(s, 1).task, HPCT_PS_END);
-    assert_false(done(s, 0));
+    assert_int_equal(hpct_ps_schedule_steps(s), 1);
     hpct_ps_schedule_free(s);
+}
+
+static void stopped_step_is_completed(void **state)
+{
+    (void) state;
+    hpct_ps_schedule *s = schedule_of(synchronous(2, 0));
+    assert_true(hpct_ps_schedule_between(s));
+    hpct_ps_schedule_next(s, 0);
+    assert_false(hpct_ps_schedule_between(s));
+    hpct_ps_schedule_stop(s);
+    assert_int_equal(hpct_ps_schedule_next(s, 1).task, HPCT_PS_TRAIN); /* the other slice */
+    assert_true(done(s, 1) && done(s, 0));
+    assert_true(hpct_ps_schedule_ended(s) && hpct_ps_schedule_between(s));
+    hpct_ps_schedule_free(s);
+    /* where no worker is left to complete it, it does not count */
+    s = schedule_of(synchronous(2, 0));
+    hpct_ps_schedule_next(s, 0);
+    hpct_ps_schedule_stop(s);
+    hpct_ps_schedule_give_back(s, 0);
+    hpct_ps_schedule_end(s);
+    assert_int_equal(hpct_ps_schedule_version(s), 0);
+    assert_int_equal(hpct_ps_schedule_next(s, 0).task, HPCT_PS_END);
+    hpct_ps_schedule_free(s);
+}
+
+static void stopped_evaluation_is_completed(void **state)
+{
+    (void) state;
+    hpct_ps_schedule_options options = synchronous(1, 0);
+    options.steps_per_epoch = 1;
+    options.max_steps = 2;
+    options.evaluation_slices = 1;
+    hpct_ps_schedule *s = schedule_of(options);
+    hpct_ps_schedule_next(s, 0);
+    hpct_ps_schedule_stop(s);
+    assert_true(done(s, 0));
+    assert_int_equal(hpct_ps_schedule_next(s, 0).task, HPCT_PS_EVALUATE);
+    assert_false(hpct_ps_schedule_between(s));
+    assert_true(done(s, 0));
+    assert_true(hpct_ps_schedule_ended(s));
+    assert_int_equal(hpct_ps_schedule_evaluated(s), 1);
+    hpct_ps_schedule_free(s);
+    /* an epoch that an earlier run has trained is evaluated first */
+    options.first_step = 1;
+    s = schedule_of(options);
+    assert_int_equal(hpct_ps_schedule_trained(s), 1);
+    assert_int_equal(hpct_ps_schedule_next(s, 0).task, HPCT_PS_EVALUATE);
+    assert_true(done(s, 0));
+    hpct_ps_item item = hpct_ps_schedule_next(s, 0);
+    assert_int_equal(item.task, HPCT_PS_TRAIN);
+    assert_int_equal(item.step, 1);
+    assert_int_equal(item.version, 1);
+    hpct_ps_schedule_free(s);
+}
+
+/* Runs that are cut and stopped at random, each of which goes on where the one before ended: every
+ * step is done once, and nothing is under way where the state may be saved. */
+static void stop_at_random(hpct_ps_schedule_options options, unsigned seed)
+{
+    enum { STEPS = 60, EPOCHS = 3 };
+    int counted[EPOCHS * STEPS] = {0}, epoch = 0, runs = 0;
+    int slices = options.synchronous ? options.slices : 1;
+    options.steps_per_epoch = STEPS;
+    options.full_batch = options.last_batch = 8;
+    while (epoch < EPOCHS) {
+        bool works[16] = {false};
+        options.epochs = EPOCHS - epoch;
+        options.max_steps = (int64_t) options.epochs * STEPS;
+        hpct_ps_schedule *s = schedule_of(options);
+        assert_true(runs++ < 10000);
+        while (!hpct_ps_schedule_ended(s)) {
+            seed = seed * 1664525u + 1013904223u;
+            int w = (int) (seed >> 16) % options.workers, held = 0;
+            hpct_ps_item item;
+            if (!works[w]) {
+                works[w] = hpct_ps_schedule_next(s, w).task == HPCT_PS_TRAIN;
+            } else {
+                works[w] = false;
+                if (hpct_ps_schedule_done(s, w, &item))
+                    counted[(int64_t) epoch * STEPS + item.step]++;
+            }
+            for (int i = 0; i < options.workers; i++)
+                held += works[i];
+            assert_true(options.synchronous || !hpct_ps_schedule_between(s) || held == 0);
+            if ((seed >> 8 & 63) == 0)
+                hpct_ps_schedule_cut(s);
+            if ((seed >> 9 & 63) == 0)
+                hpct_ps_schedule_stop(s);
+        }
+        epoch += hpct_ps_schedule_trained(s);
+        options.first_step = hpct_ps_schedule_steps(s) % STEPS;
+        hpct_ps_schedule_free(s);
+    }
+    assert_true(runs > 1);
+    for (int i = 0; i < EPOCHS * STEPS; i++)
+        assert_int_equal(counted[i], slices);
+}
+
+static void stopped_runs_are_continued(void **state)
+{
+    (void) state;
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        stop_at_random((hpct_ps_schedule_options){.workers = 1 + (int) seed % 7,
+                                                  .slices = 1,
+                                                  .max_staleness = -1},
+                       seed);
+        stop_at_random((hpct_ps_schedule_options){.workers = 1 + (int) seed % 7,
+                                                  .synchronous = true,
+                                                  .slices = 1 + (int) seed % 3,
+                                                  .backups = (int) seed % 2,
+                                                  .max_staleness = -1},
+                       seed);
+    }
 }
 
 /* Workers of random speed that come and go: every step is done once, the bound is kept, and what
@@ -419,6 +534,9 @@ int main(void)
         cmocka_unit_test(slice_of_a_lost_worker_is_reassigned),
         cmocka_unit_test(backup_worker_recomputes_late_slices),
         cmocka_unit_test(everything_is_evaluated_between_epochs),
+        cmocka_unit_test(stopped_step_is_completed),
+        cmocka_unit_test(stopped_evaluation_is_completed),
+        cmocka_unit_test(stopped_runs_are_continued),
         cmocka_unit_test(staleness_is_bounded_and_counted),
         cmocka_unit_test(floats_follow_their_header),
         cmocka_unit_test(messages_of_other_runs_are_refused),
