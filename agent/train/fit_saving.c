@@ -25,11 +25,13 @@ json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, ui
     float factor = 1, offset = 0;
     snprintf(seed, sizeof seed, "%" PRIu64, number);
     hpct_dataset_scale(train, &factor, &offset);
-    json_t *data = json_pack("{s:s,s:I,s:I,s:I,s:s,s:f,s:f}", "model", hpct_model_name(model),
-                             "training samples", (json_int_t) train->size, "global batch",
-                             (json_int_t) global_batch, "steps per epoch",
-                             (json_int_t) steps_per_epoch, "seed", seed, "scale of images",
-                             (double) factor, "offset of images", (double) offset);
+    json_t *data =
+        json_pack("{s:s,s:I,s:I,s:I,s:s,s:f,s:f,s:b,s:i,s:f}", "model", hpct_model_name(model),
+                  "training samples", (json_int_t) train->size, "global batch",
+                  (json_int_t) global_batch, "steps per epoch", (json_int_t) steps_per_epoch,
+                  "seed", seed, "scale of images", (double) factor, "offset of images",
+                  (double) offset, "random flip", train->options.flip ? 1 : 0, "random crop",
+                  train->options.crop, "label smoothing", hpct_model_label_smoothing(model));
     json_t *optimizer = json_pack(
         "{s:s,s:f,s:i,s:I,s:f,s:b,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:i}", "optimizer",
         hpct_optimizer_name(o->kind), "learning rate", o->learning_rate, "schedule",

@@ -121,6 +121,11 @@ hpct_precision hpct_model_precision(const hpct_model *model)
     return model->precision;
 }
 
+double hpct_model_label_smoothing(const hpct_model *model)
+{
+    return model->label_smoothing;
+}
+
 int hpct_model_top_k(const hpct_model *model)
 {
     return model->top_k;

@@ -5,9 +5,10 @@
 #include <hpctrain/model.h>
 
 /* Set by hpct_model_compile: batches per update, 1 without accumulation; the k of top-k, or 0; the
- * optimizer with defaults resolved. */
+ * optimizer with defaults resolved; label smoothing. */
 int hpct_model_gradient_accumulation(const hpct_model *model);
 int hpct_model_top_k(const hpct_model *model);
 const hpct_optimizer *hpct_model_optimizer(const hpct_model *model);
+double hpct_model_label_smoothing(const hpct_model *model);
 
 #endif
