@@ -141,15 +141,20 @@ agent_libagent_la_SOURCES = \
 	agent/train/bench.c \
 	agent/train/best.c agent/train/best.h \
 	agent/train/checkpoints.c agent/train/checkpoints.h \
+	agent/train/control.c agent/train/control.h \
 	agent/train/deadline.c agent/train/deadline.h \
 	agent/train/evaluate.c agent/train/evaluate.h \
 	agent/train/feed.c agent/train/feed.h \
 	agent/train/fit.c agent/train/fit.h \
-	agent/train/fit_nan.c agent/train/fit_run.h agent/train/fit_saving.c \
+	agent/train/fit_control.c agent/train/fit_nan.c agent/train/fit_run.h agent/train/fit_saving.c \
 	agent/train/info.c \
+	agent/train/kept_weights.c agent/train/kept_weights.h \
+	agent/train/monitor.c agent/train/monitor.h \
 	agent/train/place.c agent/train/place.h \
+	agent/train/rate_file.c agent/train/rate_file.h \
 	agent/train/run_state.c agent/train/run_state.h \
 	agent/train/train_and_evaluate.c agent/train/trainer.c \
+	agent/train/watch.c agent/train/watch.h agent/train/watch_text.c \
 	agent/train/writer.c agent/train/writer.h
 
 # Apart, because only this part is compiled with MPI's flags.

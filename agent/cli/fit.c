@@ -58,6 +58,18 @@ static const hpct_cli_option options[] = {
      4, 0, TEXT(fit.monitor)},
     {"mode", "auto|min|max", "whether less or more is better (default auto: less for losses)", 4, 0,
      TEXT(fit.monitor_mode)},
+    {.doc = "After each epoch:", .group = 5},
+    {"early-stopping", "METRIC[:KEY=VALUE,...]",
+     "end training when METRIC has not become better for patience=N epochs (default 0); also "
+     "min_delta=X, mode=min|max, baseline=X, start_from_epoch=N, restore_best",
+     5, 0, TEXT(fit.early_stopping)},
+    {"reduce-lr-on-plateau", "METRIC[:KEY=VALUE,...]",
+     "multiply the learning rate by factor=X (default 0.1) when METRIC has not become better for "
+     "patience=N epochs (default 10); also min_delta=X, mode=min|max, cooldown=N, min_lr=X",
+     5, 0, TEXT(fit.reduce_lr_on_plateau)},
+    {"stop-at", "METRIC=VALUE", "end training when METRIC reaches VALUE", 5, 0, TEXT(fit.stop_at)},
+    {"learning-rate-file", "FILE", "learning rates by epoch: lines EPOCH RATE, epochs from 0", 5, 0,
+     TEXT(fit.learning_rate_file)},
     {.doc = "Checkpoints:", .group = 6},
     {"checkpoint-dir", "DIR",
      "save the state of training there while it goes on; a run with the same options continues it",
@@ -88,10 +100,11 @@ static void keep_inputs(const arguments *a)
                                      {"--timeline", a->common.timeline}},
                         inputs[] = {{"--weights", a->common.weights},
                                     {"--model", a->common.model.name},
+                                    {"--learning-rate-file", a->fit.learning_rate_file},
                                     {"--data", data},
                                     {"--validation-data", a->validation_data}};
-    hpct_cli_keep(outputs, 2, inputs + 1, 3);
-    hpct_cli_keep(outputs + 2, 2, inputs, 4);
+    hpct_cli_keep(outputs, 2, inputs + 1, 4);
+    hpct_cli_keep(outputs + 2, 2, inputs, 5);
 }
 
 static bool has_servers(const arguments *a)

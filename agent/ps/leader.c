@@ -7,6 +7,7 @@
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
 #include "agent/results/summary.h"
+#include "agent/train/control.h"
 #include "agent/train/deadline.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -46,6 +47,7 @@ struct hpct_ps_leader {
     int64_t timed;           /* steps of this epoch in this run */
     double evaluation_seconds;
     hpct_deadline deadline;
+    hpct_control control;
 };
 
 static hpct_metrics mean(const sums *s)
@@ -99,12 +101,15 @@ static hpct_status open_saving(hpct_ps_leader *l)
 {
     hpct_ps_run *run = l->run;
     HPCT_TRY(hpct_ps_saving_open(&l->saving, run, &l->begin, &l->continues));
+    HPCT_TRY(hpct_control_open(&l->control, NULL, &run->options, hpct_model_top_k(run->model) > 0,
+                               false));
+    l->control.notes = l->begin.watch;
     if (l->continues) {
         run->options.initial_epoch = (int) l->begin.epoch;
         run->schedule.epochs = run->options.epochs - (int) l->begin.epoch;
         run->schedule.first_step = l->begin.step;
     }
-    if (run->schedule.epochs < 0)
+    if (run->schedule.epochs < 0 || hpct_control_is_over(&l->control))
         run->schedule.epochs = 0;
     l->end.has_loss = l->begin.has_loss;
     l->end.first_loss = l->begin.first_loss;
@@ -215,6 +220,7 @@ static void note_place(hpct_ps_leader *l, int epoch, int64_t steps)
                             .mean_loss = end->mean_loss,
                             .logs = HPCT_HISTORY_NONE,
                             .best = l->begin.best,
+                            .watch = l->control.notes,
                             .halvings = l->begin.halvings};
     if (steps > 0) {
         l->place.loss = l->epoch.loss;
@@ -286,6 +292,18 @@ hpct_status hpct_ps_leader_save(hpct_ps_leader *leader, double waited)
     return save(leader, waited, false);
 }
 
+/* Early stopping. */
+static void heed_control(hpct_ps_leader *l, int epoch)
+{
+    hpct_control_verdict verdict;
+    if (hpct_control_epoch_ended(&l->control, epoch, &l->result.train, &l->result.validation,
+                                 hpct_model_learning_rate(l->run->model), &verdict) != HPCT_OK ||
+        !verdict.stop)
+        return;
+    l->result.stopped_epoch = epoch + 1;
+    hpct_ps_schedule_stop(l->schedule);
+}
+
 /* Ends an epoch, including its evaluation, if there is one. */
 static void end_epoch(hpct_ps_leader *l, int epoch)
 {
@@ -306,6 +324,7 @@ static void end_epoch(hpct_ps_leader *l, int epoch)
                                !hpct_results_diverged(&l->end) && isfinite(l->result.train.loss));
     if (status != HPCT_OK && l->progress.verbose != 0) /* reported again at the end */
         fprintf(l->progress.stream, "%s; it is tried again\n", hpct_last_error());
+    heed_control(l, epoch);
     note_place(l, epoch + 1, 0);
     if (!hpct_ps_schedule_ended(l->schedule))
         begin_epoch(l, epoch + 1);

@@ -8,6 +8,7 @@
 #include "agent/rank/threads.h"
 #include "agent/results/results.h"
 #include "agent/train/checkpoints.h"
+#include "agent/train/control.h"
 #include "agent/train/fit.h"
 #include "base/status.h"
 #include "config.h"
@@ -60,6 +61,21 @@ const char *hpct_ps_run_server(const hpct_ps_run *run, int server, char text[160
 
 /* ---- steps ---- */
 
+/* Server 0 decides after an epoch; it has neither the learning rate of the others, nor calls. */
+static hpct_status check_control(const hpct_ps_run *run)
+{
+    const hpct_fit_options *o = &run->options;
+    hpct_control control;
+    if (o->reduce_lr_on_plateau != NULL || o->learning_rate_file != NULL || o->callbacks != NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "--reduce-lr-on-plateau, --learning-rate-file and "
+                                         "callbacks are not for --strategy parameter-server");
+    HPCT_TRY(hpct_control_open(&control, NULL, o, hpct_model_top_k(run->model) > 0, false));
+    if (control.stopping.restore_best)
+        return hpct_fail(HPCT_ERR_USAGE, "--early-stopping: restore_best is not for --strategy "
+                                         "parameter-server");
+    return HPCT_OK;
+}
+
 static hpct_status check_options(hpct_ps_run *run)
 {
     hpct_fit_options *o = &run->options;
@@ -91,6 +107,7 @@ static hpct_status check_options(hpct_ps_run *run)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--save-best, --monitor, --mode and --on-nan resume are not "
                          "for --strategy parameter-server");
+    HPCT_TRY(check_control(run));
     if (o->initial_epoch < 0 || o->initial_epoch >= o->epochs)
         return hpct_fail(HPCT_ERR_USAGE,
                          "the initial epoch is %d of %d in all: none would be left to train",

@@ -14,6 +14,8 @@ int hpct_stop_signal(void);
 
 /* The same as a signal, and unlike any: the job's time limit is near. */
 #define HPCT_STOP_DEADLINE 65
+/* The same for a callback that asks for the end: no reason to continue the run. */
+#define HPCT_STOP_CALLBACK 66
 void hpct_stop_raise(int signal);
 
 /* Its name, "SIGINT". */

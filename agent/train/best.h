@@ -3,6 +3,8 @@
 #ifndef HPCT_AGENT_TRAIN_BEST_H
 #define HPCT_AGENT_TRAIN_BEST_H
 
+#include "agent/train/monitor.h"
+
 #include <hpctrain/train.h>
 #include <stdbool.h>
 
@@ -13,15 +15,11 @@ typedef struct hpct_best {
     char monitor[40]; /* that it is a value of */
 } hpct_best;
 
-/* The metric, or its default: val_loss, without validation data loss. */
-const char *hpct_best_monitor(const hpct_fit_options *options);
+/* The metric of options->monitor, or its default: val_loss, without validation data loss.
+ * HPCT_ERR_USAGE as hpct_monitor_find. */
+hpct_status hpct_best_monitor(hpct_monitor *out, const hpct_fit_options *options, bool has_top_k);
 
-/* HPCT_ERR_USAGE for options that mean nothing, or a metric that the run will not have. */
-hpct_status hpct_best_check(const hpct_fit_options *options, bool has_top_k);
-
-/* Whether the epoch with these metrics is the best so far, and notes it. Values that are not finite
- * are none. Independent of ranks. */
-bool hpct_best_note(hpct_best *best, const hpct_fit_options *options, const hpct_metrics *train,
-                    const hpct_metrics *validation);
+/* Whether this value is the best so far, and notes it. Values that are not finite are none. */
+bool hpct_best_note(hpct_best *best, const hpct_monitor *monitor, double value);
 
 #endif

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LESS_THAN_SIGNALS 0.5
 #define MAX_STEP_TIMES ((int64_t) 1 << 20) /* most recent steps used for the median */
 
 /* ---- before step 1 ---- */
@@ -64,6 +65,7 @@ static hpct_status check_options(const hpct_context *context, const hpct_fit_opt
         (o->monitor != NULL || o->monitor_mode != NULL))
         return hpct_fail(HPCT_ERR_USAGE, "--monitor and --mode are for runs with --save-best or "
                                          "--checkpoint-dir");
+    HPCT_TRY(hpct_control_check(o));
     bool stop = o->on_nan == NULL || strcmp(o->on_nan, "stop") == 0;
     if (!stop && strcmp(o->on_nan, "resume") != 0)
         return hpct_fail(HPCT_ERR_USAGE, "--on-nan is '%s', it must be stop or resume", o->on_nan);
@@ -232,6 +234,12 @@ static hpct_status open_feed(hpct_fit_run *run)
                                                            &options, 0, run->train->size));
 }
 
+/* A run that is continued may be complete. */
+static bool has_work(const hpct_fit_run *run)
+{
+    return run->begin.epoch < run->options.epochs && !hpct_control_is_over(&run->control);
+}
+
 static hpct_status prepare(hpct_fit_run *run)
 {
     hpct_status status = check_options(run->context, &run->options, &run->global_batch);
@@ -240,7 +248,7 @@ static hpct_status prepare(hpct_fit_run *run)
     if (status == HPCT_OK)
         status = hpct_fit_check_data(run->model, run->train, run->validation);
     if (status == HPCT_OK)
-        status = hpct_best_check(&run->options, hpct_model_top_k(run->model) > 0);
+        status = hpct_best_monitor(&run->monitor, &run->options, hpct_model_top_k(run->model) > 0);
     if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
         status = hpct_results_try_fit(&run->options, run->model);
     HPCT_TRY(hpct_context_agree(run->context, status));
@@ -248,13 +256,15 @@ static hpct_status prepare(hpct_fit_run *run)
     HPCT_TRY(choose_strategy(run));
     HPCT_TRY(admit(run));
     HPCT_TRY(hpct_context_agree(run->context, allocate(run)));
+    HPCT_TRY(hpct_fit_open_control(run));
     HPCT_TRY(hpct_fit_open_checkpoints(run));
+    HPCT_TRY(hpct_fit_recall_control(run));
     HPCT_TRY(hpct_context_agree(run->context, open_history(run)));
     HPCT_TRY(hpct_timeline_open(&run->timeline, run->context, run->options.timeline));
     HPCT_TRY(open_strategy(run));
     if (run->checkpoints != NULL)
         HPCT_TRY(hpct_checkpoints_attach(run->checkpoints, run->strategy));
-    return run->begin.epoch < run->options.epochs ? open_feed(run) : HPCT_OK;
+    return has_work(run) ? open_feed(run) : HPCT_OK;
 }
 
 /* ---- training ---- */
@@ -355,10 +365,12 @@ static double step_seconds(const hpct_fit_sums *sums, double now)
 static hpct_status name_signal(hpct_fit_run *run)
 {
     double signal = hpct_stop_signal();
+    if (signal == HPCT_STOP_CALLBACK)
+        signal = LESS_THAN_SIGNALS;
     HPCT_TRY(hpct_context_agree(run->context, run->input_failed));
     HPCT_TRY(hpct_largest(run->context, &signal, 1));
     if (signal > 0)
-        run->signal = (int) signal;
+        run->signal = (int) signal; /* 0: only a callback's wish */
     return HPCT_OK;
 }
 
@@ -401,6 +413,30 @@ static void heed_deadline(hpct_fit_run *run, int epoch, int64_t step, const hpct
                                .save_seconds = hpct_checkpoints_seconds(run->checkpoints)});
 }
 
+static hpct_status train_and_call(hpct_fit_run *run, int epoch, int64_t step, hpct_fit_sums *sums)
+{
+    const hpct_callbacks *callbacks = run->options.callbacks;
+    if (callbacks == NULL)
+        return train_step(run, epoch, step, sums);
+    hpct_metrics before = mean(sums->loss, sums->correct, sums->in_top_k, sums->samples);
+    HPCT_TRY(hpct_fit_call_back(run, callbacks->batch_begin, epoch, step, &before));
+    HPCT_TRY(train_step(run, epoch, step, sums));
+    hpct_metrics after = mean(sums->loss, sums->correct, sums->in_top_k, sums->samples);
+    return hpct_fit_call_back(run, callbacks->batch_end, epoch, step, &after);
+}
+
+/* A callback's wish to end is told as a signal is, and is none. */
+static hpct_status end_by_signal(hpct_fit_run *run, int epoch)
+{
+    run->signal = 0;
+    HPCT_TRY(name_signal(run));
+    if (run->signal == 0) {
+        run->result.stopped_epoch = epoch + 1;
+        run->control.notes.stopped = run->place.watch.stopped = true;
+    }
+    return HPCT_OK;
+}
+
 static hpct_status train_epoch(hpct_fit_run *run, int epoch)
 {
     int64_t steps = hpct_sampler_steps_per_epoch(run->sampler);
@@ -410,8 +446,9 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
     hpct_metrics *train = &run->result.train, *validation = &run->result.validation;
     hpct_status status = HPCT_OK;
     hpct_progress_begin(&run->progress, epoch + 1, run->options.epochs, steps);
+    HPCT_TRY(hpct_fit_control_epoch(run, epoch));
     for (int64_t step = sums.steps; step < steps && run->signal == 0 && !run->nan; step++) {
-        status = train_step(run, epoch, step, &sums);
+        status = train_and_call(run, epoch, step, &sums);
         if (status == HPCT_OK)
             status = hpct_fit_step_ended(run, epoch, step, &sums);
         if (status != HPCT_OK)
@@ -425,9 +462,7 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
         }
     }
     if (run->signal != 0)
-        status = name_signal(run);
-    if (status != HPCT_OK)
-        return status;
+        HPCT_TRY(end_by_signal(run, epoch));
     double ended = hpct_process_clock();
     bool stopped = sums.steps < steps || run->nan, validated = run->validation != NULL && !stopped;
     *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
@@ -448,6 +483,7 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
     run->epoch_seconds[run->epochs_done++] = ended - sums.began;
     note_epoch(run, epoch);
     HPCT_TRY(hpct_fit_note_best(run, validated));
+    HPCT_TRY(hpct_fit_control_epoch_ended(run, epoch, validated));
     return hpct_fit_epoch_ended(run, epoch);
 }
 
@@ -534,6 +570,8 @@ static hpct_status save_weights(hpct_fit_run *run)
     hpct_status status = HPCT_OK;
     if (path != NULL || run->strategy->model != run->model)
         status = run->strategy->ops->gather(run->strategy);
+    if (status == HPCT_OK)
+        status = hpct_fit_restore_best(run);
     if (path == NULL || status != HPCT_OK)
         return status;
     /* No timeout: ending now would lose the weights. */
@@ -611,6 +649,8 @@ static void run_free(hpct_fit_run *run)
     hpct_history_close(run->history);
     hpct_checkpoints_close(run->checkpoints);
     hpct_deadline_close(&run->deadline);
+    hpct_control_close(&run->control);
+    hpct_kept_weights_free(&run->kept);
     hpct_feed_close(run->feed); /* uses the strategy's model */
     if (run->strategy != NULL)
         run->strategy->ops->close(run->strategy);
@@ -642,7 +682,9 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
     run->start_seconds = hpct_process_age();
     run->began = hpct_process_clock();
     for (int epoch = (int) run->begin.epoch;
-         epoch < run->options.epochs && run->signal == 0 && !run->nan && status == HPCT_OK; epoch++)
+         has_work(run) && epoch < run->options.epochs && run->signal == 0 && !run->nan &&
+         run->result.stopped_epoch == 0 && status == HPCT_OK;
+         epoch++)
         status = train_epoch(run, epoch);
     if (status == HPCT_OK)
         status = hpct_fit_goes_back(run, &back, path);

@@ -9,8 +9,10 @@
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
 #include "agent/train/checkpoints.h"
+#include "agent/train/control.h"
 #include "agent/train/deadline.h"
 #include "agent/train/feed.h"
+#include "agent/train/kept_weights.h"
 
 #include <hpctrain/train.h>
 
@@ -39,11 +41,14 @@ typedef struct hpct_fit_run {
     bool due;                      /* a checkpoint, at the end of the epoch */
     hpct_best best;                /* so far */
     hpct_deadline deadline;        /* rank 0 */
-    double evaluation_seconds;     /* of the last one */
-    bool again;                    /* back to a checkpoint after a loss that was not finite */
-    bool nan;                      /* the loss of the last step is not finite: training ends */
-    bool is_best;                  /* the epoch that has just ended */
-    hpct_status best_failed;       /* of writing the last best weights */
+    hpct_control control;
+    hpct_kept_weights kept;
+    hpct_monitor monitor;      /* of the best epoch */
+    double evaluation_seconds; /* of the last one */
+    bool again;                /* back to a checkpoint after a loss that was not finite */
+    bool nan;                  /* the loss of the last step is not finite: training ends */
+    bool is_best;              /* the epoch that has just ended */
+    hpct_status best_failed;   /* of writing the last best weights */
     hpct_progress progress;
     int global_batch, evaluation_batch;
     double *step_times; /* seconds, a ring buffer of num_step_times; without step 1 */
@@ -63,6 +68,25 @@ int64_t hpct_fit_global_step(const hpct_fit_run *run, const hpct_place *place);
 /* Opens the folder of checkpoints, if the options name one, and continues from what it holds:
  * run->begin is where. Once the sampler exists, and before the model is built. Collective. */
 hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run);
+
+/* What decides after an epoch (agent/train/control.h). Opens it; takes what the run that is
+ * continued has noted. Collective. */
+hpct_status hpct_fit_open_control(hpct_fit_run *run);
+hpct_status hpct_fit_recall_control(hpct_fit_run *run);
+
+/* At the begin of an epoch, and at its end, evaluated and `gathered` or not: sets
+ * result.stopped_epoch if training ends. Collective. */
+hpct_status hpct_fit_control_epoch(hpct_fit_run *run, int epoch);
+hpct_status hpct_fit_control_epoch_ended(hpct_fit_run *run, int epoch, bool gathered);
+
+/* Calls a callback of the program, at a step or, with -1, an epoch; `train` may be NULL. A step's
+ * call is local. */
+hpct_status hpct_fit_call_back(hpct_fit_run *run, hpct_callback *callback, int epoch, int64_t step,
+                               const hpct_metrics *train);
+
+/* After the last checkpoint: the best epoch's weights, if restore_best was asked for, into the
+ * gathered model. Collective. */
+hpct_status hpct_fit_restore_best(hpct_fit_run *run);
 
 /* The sums that an epoch begins with: zeros, or those of the run that is continued. */
 hpct_fit_sums hpct_fit_begin_epoch(const hpct_fit_run *run, int epoch, int64_t steps);

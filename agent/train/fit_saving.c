@@ -63,6 +63,7 @@ hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run)
     bool continues = false;
     run->begin = (hpct_place){.epoch = run->options.initial_epoch, .logs = HPCT_HISTORY_NONE};
     hpct_model_set_halvings(run->model, 0);
+    hpct_model_set_learning_rate(run->model, 0);
     HPCT_TRY(check_strategy(run));
     if (run->options.checkpoint_dir == NULL)
         return HPCT_OK;
@@ -116,6 +117,7 @@ static void note_place(hpct_fit_run *run, int64_t epoch, int64_t step, const hpc
         .mean_loss = end->mean_loss,
         .logs = HPCT_HISTORY_NONE,
         .best = run->best,
+        .watch = run->control.notes,
         .halvings = run->begin.halvings + run->again,
     };
     if (sums == NULL)
@@ -193,9 +195,10 @@ static hpct_status save_best(const hpct_fit_run *run)
 hpct_status hpct_fit_note_best(hpct_fit_run *run, bool gathered)
 {
     hpct_status status = HPCT_OK;
-    run->is_best =
-        !hpct_results_diverged(&run->end) &&
-        hpct_best_note(&run->best, &run->options, &run->result.train, &run->result.validation);
+    run->is_best = !hpct_results_diverged(&run->end) &&
+                   hpct_best_note(&run->best, &run->monitor,
+                                  hpct_monitor_value(&run->monitor, &run->result.train,
+                                                     &run->result.validation));
     if (!run->is_best || run->options.save_best == NULL)
         return HPCT_OK;
     if (!gathered)

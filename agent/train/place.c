@@ -32,7 +32,7 @@ json_t *hpct_place_to_json(const hpct_place *p)
     json_t *best = p->best.has ? json_pack("{s:s,s:o}", "monitor", p->best.monitor, "value",
                                            number(p->best.value))
                                : json_null();
-    return json_pack("{s:I,s:I,s:o,s:o,s:o,s:I,s:I,s:b,s:o,s:o,s:o,s:I,s:I,s:s,s:s,s:o,s:i}",
+    return json_pack("{s:I,s:I,s:o,s:o,s:o,s:I,s:I,s:b,s:o,s:o,s:o,s:I,s:I,s:s,s:s,s:o,s:o,s:i}",
                      "epoch", (json_int_t) p->epoch, "step", (json_int_t) p->step, "loss",
                      number(p->loss), "correct", number(p->correct), "in_top_k",
                      number(p->in_top_k), "samples", (json_int_t) p->samples, "steps",
@@ -40,7 +40,8 @@ json_t *hpct_place_to_json(const hpct_place *p)
                      number(p->first_loss), "last_loss", number(p->last_loss), "mean_loss",
                      number(p->mean_loss), "csv_bytes", (json_int_t) p->logs.csv.bytes,
                      "steps_bytes", (json_int_t) p->logs.steps.bytes, "csv_end", p->logs.csv.end,
-                     "steps_end", p->logs.steps.end, "best", best, "halvings", p->halvings);
+                     "steps_end", p->logs.steps.end, "best", best, "watch",
+                     hpct_watch_to_json(&p->watch), "halvings", p->halvings);
 }
 
 bool hpct_place_from_json(const json_t *from, hpct_place *p)
@@ -71,5 +72,6 @@ bool hpct_place_from_json(const json_t *from, hpct_place *p)
     snprintf(p->logs.csv.end, sizeof p->logs.csv.end, "%s", csv_end);
     snprintf(p->logs.steps.end, sizeof p->logs.steps.end, "%s", steps_end);
     read_best(&p->best, json_object_get(from, "best"));
+    p->watch = hpct_watch_from_json(json_object_get(from, "watch"));
     return true;
 }

@@ -4,6 +4,7 @@
 
 #include "agent/results/history.h"
 #include "agent/train/best.h"
+#include "agent/train/watch.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -18,6 +19,7 @@ typedef struct hpct_place {
     bool has_loss;
     hpct_history_place logs;
     hpct_best best;
+    hpct_watch_notes watch;
     int halvings; /* of the learning rate, by --on-nan resume */
 } hpct_place;
 

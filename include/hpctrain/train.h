@@ -14,6 +14,33 @@ extern "C" {
 
 #define HPCT_VERBOSE_AUTO (-1) /* progress bar on a terminal, else one line per epoch */
 
+typedef struct hpct_metrics {
+    double loss;           /* mean over the samples */
+    double accuracy;       /* 0 to 1 */
+    double top_k_accuracy; /* 0 without hpct_compile_options.top_k */
+} hpct_metrics;
+
+/* What a callback is told, and what it may change. */
+typedef struct hpct_callback_state {
+    int epoch;               /* under way, from 0 as in Keras */
+    int64_t step;            /* of the epoch, from 0; -1 in callbacks of epochs */
+    hpct_metrics train;      /* mean over the epoch's steps so far; NaN before the first */
+    hpct_metrics validation; /* at the end of an epoch; NaN without validation data */
+    double learning_rate;    /* of the next step; may be set, to a positive value: at the begin and
+                                end of epochs rank 0's is taken, else all ranks must set the same */
+    bool stop;               /* set by any rank: training ends after this epoch or the next step */
+} hpct_callback_state;
+
+/* Any status but HPCT_OK, on any rank, ends the run with it (its message: hpct_last_error()). */
+typedef hpct_status hpct_callback(void *context, hpct_callback_state *state);
+
+/* Called on every rank, in this order; NULL: not called. The end of an epoch comes after its
+ * evaluation, and before its checkpoint. */
+typedef struct hpct_callbacks {
+    void *context;
+    hpct_callback *epoch_begin, *batch_begin, *batch_end, *epoch_end;
+} hpct_callbacks;
+
 /* As the arguments of Keras' model.fit. */
 typedef struct hpct_fit_options {
     int epochs;                     /* default 1 */
@@ -47,17 +74,19 @@ typedef struct hpct_fit_options {
     const char *monitor;      /* metric that says which is: a column of history.csv; default:
                                  val_loss, without validation data loss */
     const char *monitor_mode; /* "min", "max", or "auto" (default): min for losses */
-    const char *summary_json; /* file, written by rank 0 at the end; default: none */
+    const char *early_stopping;       /* "MONITOR[:KEY=VALUE,…]" as Keras' EarlyStopping: patience
+                                         (epochs,       default 0), min_delta, mode, baseline,
+                                         start_from_epoch,       restore_best (no value); default: none */
+    const char *reduce_lr_on_plateau; /* the same as ReduceLROnPlateau: factor (0.1), patience (10),
+                                         min_delta (1e-4), mode, cooldown, min_lr */
+    const char *stop_at; /* "METRIC=VALUE": ends training after the epoch that reaches it */
+    const char *learning_rate_file; /* lines "EPOCH RATE", from 0: rates by epoch; read by rank 0 */
+    const hpct_callbacks *callbacks; /* of the program; default: none */
+    const char *summary_json;        /* file, written by rank 0 at the end; default: none */
     const char *timeline; /* file for a Chrome trace of up to 50 steps of all ranks, from step 2:
                              input, forward, backward, reductions of buckets, update; written
                              by rank 0 at the end; default: none */
 } hpct_fit_options;
-
-typedef struct hpct_metrics {
-    double loss;           /* mean over the samples */
-    double accuracy;       /* 0 to 1 */
-    double top_k_accuracy; /* 0 without hpct_compile_options.top_k */
-} hpct_metrics;
 
 typedef struct hpct_fit_result {
     hpct_metrics train;      /* last epoch, mean over its steps */
@@ -65,6 +94,7 @@ typedef struct hpct_fit_result {
     double seconds;          /* from the first step to the end */
     int64_t steps;           /* total; 0 if parameter servers were stopped before a checkpoint */
     int signal;              /* that stopped the run, else 0; equal on all ranks */
+    int stopped_epoch;       /* after which training ended by itself, from 1; 0: it did not */
 } hpct_fit_result;
 
 /* hpct_model_set_device() with the same result on all ranks: "auto" selects GPUs if every rank has

@@ -139,6 +139,8 @@ const hpct_optimizer *hpct_model_optimizer(const hpct_model *model)
 double hpct_model_learning_rate(const hpct_model *model)
 {
     const hpct_optimizer *optimizer = &model->optimizer;
+    if (model->rate > 0)
+        return model->rate;
     double rate = hpct_schedule_rate(&optimizer->schedule, optimizer->learning_rate, model->steps);
     return ldexp(rate, -model->halvings);
 }

@@ -63,6 +63,8 @@ hpct_status hpct_model_clear_gradients(hpct_model *model);
 /* From now on the learning rate is the schedule's times 0.5 to the power of `halvings`; also in
  * models that are made of this one. */
 void hpct_model_set_halvings(hpct_model *model, int halvings);
+/* In place of the schedule's, halved or not; 0: the schedule's again. */
+void hpct_model_set_learning_rate(hpct_model *model, double rate);
 
 /* The arenas, 64-byte aligned; valid until the next build. Call again before each write to
  * parameters, so that copies in other types are remade. *count: floats including padding, without

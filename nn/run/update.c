@@ -21,6 +21,11 @@ void hpct_model_set_halvings(hpct_model *model, int halvings)
     model->halvings = halvings;
 }
 
+void hpct_model_set_learning_rate(hpct_model *model, double rate)
+{
+    model->rate = rate;
+}
+
 hpct_status hpct_model_accumulate(hpct_model *model, bool *due)
 {
     hpct_status status = need_training(model);

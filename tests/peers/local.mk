@@ -1,6 +1,10 @@
 # Comparisons with other frameworks; each skips itself where the framework is not installed.
 check_PROGRAMS += tests/peers/nn_files tests/peers/nn_layers tests/peers/nn_losses tests/peers/nn_models \
 	tests/peers/nn_optimizers
+check_PROGRAMS += tests/peers/callbacks
+tests_peers_callbacks_SOURCES = tests/peers/callbacks.c
+tests_peers_callbacks_CPPFLAGS = $(test_cppflags)
+tests_peers_callbacks_LDADD = $(hpct_parts)
 tests_peers_nn_files_SOURCES = tests/peers/nn_files.c
 tests_peers_nn_files_LDADD = nn/libnn.la
 tests_peers_nn_layers_SOURCES = tests/peers/nn_layers.c tests/peers/peers.h
@@ -17,12 +21,12 @@ endif
 tests_peers_checkpoint_SOURCES = tests/peers/checkpoint.c $(checkpoint_folder)
 tests_peers_checkpoint_CPPFLAGS = $(agent_test_cppflags)
 tests_peers_checkpoint_LDADD = $(agent_test_libs)
-peer_tests = tests/peers/checkpoint.t tests/peers/frameworks.t tests/peers/nn_bf16.t tests/peers/nn_files.t tests/peers/nn_keras.t \
+peer_tests = tests/peers/callbacks.t tests/peers/checkpoint.t tests/peers/frameworks.t tests/peers/nn_bf16.t tests/peers/nn_files.t tests/peers/nn_keras.t \
 	tests/peers/nn_layers.t tests/peers/nn_optimizers.t
 long_peer_tests = tests/peers/examples.t tests/peers/nn_cifar.t tests/peers/nn_models.t tests/peers/nn_torch.t
 long_tests += $(long_peer_tests)
-scaled_tests += tests/peers/nn_files.t tests/peers/nn_optimizers.t
-EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/checkpoint.py tests/peers/keras_models.py tests/peers/nn_bf16.py \
+scaled_tests += tests/peers/callbacks.t tests/peers/nn_files.t tests/peers/nn_optimizers.t
+EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/callbacks.py tests/peers/checkpoint.py tests/peers/keras_models.py tests/peers/nn_bf16.py \
 	tests/peers/nn_cifar.py tests/peers/nn_files.py tests/peers/nn_keras.py tests/peers/nn_layers.py \
 	tests/peers/nn_models.py tests/peers/nn_optimizers.py tests/peers/nn_torch.py tests/peers/parameter_server.py \
 	tests/peers/tensors.py tests/peers/tf_config.py tests/peers/torch_gloo.py

@@ -235,6 +235,18 @@ is "$statuses$(cmp "$work/cut.safetensors" "$work/again.safetensors" 2>&1)" "0 0
     --steps-per-epoch 50 --epochs 6 --global-batch-size $global_batch "${from[@]}" --checkpoint-dir "$work/ckpt" >"$work/again.one.0.out" 2>&1
 ok $? "another strategy trains a further epoch" || diag "$(said)"
 like "$(said)" "5 of 6 epochs are done" "from the same checkpoint"
+many=(--model mnist-convnet --ps-sync --steps-per-epoch 20 --epochs 40 --validation-data "$work/pictures")
+begin early 2 2
+start_all "${many[@]}" --early-stopping val_loss:patience=1,min_delta=1 --checkpoint-dir "$work/ckpt-early"
+finish
+like "$statuses $(said)" "^0 0 0 0 .*Epoch 2: early stopping" "early stopping: server 0 ends training for all" || diag "$(said)"
+is "$(wc -l <"$work/early/history.csv")" 3 "after two epochs"
+go_on "${many[@]}" --early-stopping val_loss:patience=1,min_delta=1 --checkpoint-dir "$work/ckpt-early"
+is "$statuses $(wc -l <"$work/early/history.csv")" "0 0 0 0  3" "begun again, it has nothing left to train" || diag "$(said)"
+begin refused 1 1
+start_all "${whole[@]}" --early-stopping val_loss:restore_best
+finish
+is "$statuses" "64 64 " "restore_best is refused" || diag "$(said)"
 begin clipped 2 1 # server 0 has all parameters
 start_all --model mnist-convnet --optimizer adam --global-clip-norm 1 --ps-sync --epochs 2 --checkpoint-dir "$work/ckpt-clipped"
 finish

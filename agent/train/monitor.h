@@ -1,0 +1,32 @@
+/* agent/train/monitor.h - a metric of an epoch that decides something: which epoch is the best,
+ * when to stop. Names are those of history.csv; Keras says `monitor`. */
+#ifndef HPCT_AGENT_TRAIN_MONITOR_H
+#define HPCT_AGENT_TRAIN_MONITOR_H
+
+#include <hpctrain/train.h>
+#include <stdbool.h>
+
+typedef struct hpct_monitor {
+    const struct hpct_metric *metric;
+    bool larger; /* is better */
+} hpct_monitor;
+
+/* What the run has. */
+typedef struct hpct_monitor_has {
+    bool validation, top_k;
+} hpct_monitor_has;
+
+/* mode: "min", "max", "auto" or NULL: by the metric. HPCT_ERR_USAGE, naming `option` (and
+ * `mode_option`, for mode), for others, or a metric that the run will not have. */
+hpct_status hpct_monitor_find(hpct_monitor *out, const char *option, const char *name,
+                              const char *mode_option, const char *mode, hpct_monitor_has has);
+
+const char *hpct_monitor_name(const hpct_monitor *monitor);
+double hpct_monitor_value(const hpct_monitor *monitor, const hpct_metrics *train,
+                          const hpct_metrics *validation);
+
+/* Whether a value is better than another one by more than `by`, as floats, like Keras compares
+ * them. NaN is not. */
+bool hpct_monitor_is_better(const hpct_monitor *monitor, double value, double than, double by);
+
+#endif
