@@ -109,6 +109,8 @@ agent_libagent_la_SOURCES = \
 	agent/rank/device_calls.c agent/rank/device_calls.h \
 	agent/rank/largest.c agent/rank/largest.h \
 	agent/rank/memory.c agent/rank/memory.h \
+	agent/rank/node_state.c agent/rank/node_state.h \
+	agent/rank/node_text.c agent/rank/node_text.h \
 	agent/rank/squeue.c agent/rank/squeue.h \
 	agent/rank/stop.c agent/rank/stop.h \
 	agent/rank/threads.c agent/rank/threads.h \
@@ -117,7 +119,9 @@ agent_libagent_la_SOURCES = \
 	agent/results/json_file.c agent/results/json_file.h \
 	agent/results/progress.c agent/results/progress.h \
 	agent/results/results.c agent/results/results.h \
+	agent/results/run_file.c agent/results/run_file.h \
 	agent/results/summary.c agent/results/summary.h \
+	agent/results/written.c \
 	agent/strategy/alike.c agent/strategy/alike.h \
 	agent/strategy/gradients/buckets.c agent/strategy/gradients/buckets.h \
 	agent/strategy/gradients/compress.c agent/strategy/gradients/compress.h \
@@ -146,14 +150,16 @@ agent_libagent_la_SOURCES = \
 	agent/train/evaluate.c agent/train/evaluate.h \
 	agent/train/feed.c agent/train/feed.h \
 	agent/train/fit.c agent/train/fit.h \
-	agent/train/fit_control.c agent/train/fit_nan.c agent/train/fit_run.h agent/train/fit_saving.c \
+	agent/train/fit_control.c agent/train/fit_nan.c agent/train/fit_summary.c agent/train/fit_run.h agent/train/fit_saving.c \
 	agent/train/info.c \
 	agent/train/kept_weights.c agent/train/kept_weights.h \
 	agent/train/monitor.c agent/train/monitor.h \
+	agent/train/pace.c agent/train/pace.h \
 	agent/train/place.c agent/train/place.h \
 	agent/train/rate_file.c agent/train/rate_file.h \
 	agent/train/run_state.c agent/train/run_state.h \
 	agent/train/train_and_evaluate.c agent/train/trainer.c \
+	agent/train/slow.c agent/train/slow.h \
 	agent/train/watch.c agent/train/watch.h agent/train/watch_text.c \
 	agent/train/writer.c agent/train/writer.h
 

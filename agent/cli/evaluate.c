@@ -25,8 +25,9 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model, hpct_cli_c
     if (status == HPCT_OK)
         status = hpct_evaluate(context, model, data, a->batch.size, &metrics);
     if (status == HPCT_OK && hpct_context_rank(context) == 0)
-        printf(fabs(metrics.loss) < 1e6 ? "%zu samples - accuracy: %.4f - loss: %.4f\n"
-                                        : "%zu samples - accuracy: %.4f - loss: %.1e\n",
+        printf(fabs(metrics.loss) >= 1e6    ? "%zu samples - accuracy: %.4f - loss: %.1e\n"
+               : fabs(metrics.loss) <= 1e-3 ? "%zu samples - accuracy: %.4f - loss: %.4e\n"
+                                            : "%zu samples - accuracy: %.4f - loss: %.4f\n",
                hpct_dataset_size(data), metrics.accuracy, metrics.loss);
     hpct_dataset_free(data);
     return status;

@@ -14,6 +14,7 @@ typedef struct arguments {
     hpct_cli_training training;
     hpct_fit_options fit;
     int gpus; /* --n-gpus; -1: not given */
+    bool quiet;
 } arguments;
 
 #define FILLS arguments
@@ -45,6 +46,7 @@ static const hpct_cli_option options[] = {
     {"verbose", "0|1|2",
      "0 silent, 1 progress bar, 2 one line per epoch (default: 1 on a terminal, else 2)", 4, 0,
      INTEGER(fit.verbose, 0, 2)},
+    {"quiet", NULL, "the same as --verbose 0", 4, 0, FLAG(quiet)},
     {"log-dir", "DIR", "write history.csv and metrics.jsonl there", 4, 0, TEXT(fit.log_dir)},
     {"save-weights", "FILE",
      "save the weights there at the end, also when stopped by a signal: .weights.h5 for Keras, any "
@@ -59,11 +61,11 @@ static const hpct_cli_option options[] = {
     {"mode", "auto|min|max", "whether less or more is better (default auto: less for losses)", 4, 0,
      TEXT(fit.monitor_mode)},
     {.doc = "After each epoch:", .group = 5},
-    {"early-stopping", "METRIC[:KEY=VALUE,...]",
+    {"early-stopping", "METRIC:KEY=VALUE,...",
      "end training when METRIC has not become better for patience=N epochs (default 0); also "
      "min_delta=X, mode=min|max, baseline=X, start_from_epoch=N, restore_best",
      5, 0, TEXT(fit.early_stopping)},
-    {"reduce-lr-on-plateau", "METRIC[:KEY=VALUE,...]",
+    {"reduce-lr-on-plateau", "METRIC:KEY=VALUE,...",
      "multiply the learning rate by factor=X (default 0.1) when METRIC has not become better for "
      "patience=N epochs (default 10); also min_delta=X, mode=min|max, cooldown=N, min_lr=X",
      5, 0, TEXT(fit.reduce_lr_on_plateau)},
@@ -291,6 +293,10 @@ static int run(int argc, char **argv)
     hpct_cli_check_batch(&common->batch);
     keep_inputs(&a);
     apply_gpus(&a);
+    if (a.quiet && a.fit.verbose > 0)
+        hpct_cli_usage("--quiet and --verbose %d: give one", a.fit.verbose);
+    if (a.quiet)
+        a.fit.verbose = 0;
     a.fit.strategy = common->strategy;
     a.fit.summary_json = common->summary_json;
     a.fit.timeline = common->timeline;

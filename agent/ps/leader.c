@@ -6,9 +6,11 @@
 #include "agent/results/history.h"
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
+#include "agent/results/run_file.h"
 #include "agent/results/summary.h"
 #include "agent/train/control.h"
 #include "agent/train/deadline.h"
+#include "agent/train/fit_run.h"
 #include "base/process.h"
 #include "base/status.h"
 #include "nn/run/step.h"
@@ -48,6 +50,8 @@ struct hpct_ps_leader {
     double evaluation_seconds;
     hpct_deadline deadline;
     hpct_control control;
+    hpct_run_file *file; /* NULL: no log folder */
+    bool settled;        /* that has this run's */
 };
 
 static hpct_metrics mean(const sums *s)
@@ -118,6 +122,27 @@ static hpct_status open_saving(hpct_ps_leader *l)
     return HPCT_OK;
 }
 
+static hpct_status open_run_file(hpct_ps_leader *l)
+{
+    const hpct_ps_run *run = l->run;
+    hpct_run_facts facts = {
+        .log_dir = run->options.log_dir,
+        .host = hpct_context_node(run->context),
+        .job = getenv("SLURM_JOB_ID"),
+        .data = run->train->source != NULL ? run->train->source : run->train->path,
+        .checkpoint_dir = run->options.checkpoint_dir,
+        .ranks = run->workers,
+        .samples = (int64_t) run->train->size,
+        .steps_per_epoch = run->schedule.steps_per_epoch,
+        .epochs = run->options.epochs,
+        .begin_epoch = (int) l->begin.epoch,
+        .begin_step = l->begin.step,
+        .continues = l->continues,
+    };
+    hpct_fit_add_versions(&facts);
+    return facts.log_dir != NULL ? hpct_run_file_open(&l->file, &facts) : HPCT_OK;
+}
+
 static hpct_status open_leader(hpct_ps_leader *l)
 {
     hpct_ps_run *run = l->run;
@@ -133,6 +158,7 @@ static hpct_status open_leader(hpct_ps_leader *l)
                                   .epochs = o->epochs,
                                   .steps_per_epoch = run->schedule.steps_per_epoch};
     HPCT_TRY(hpct_deadline_open(&l->deadline));
+    HPCT_TRY(open_run_file(l));
     if (o->log_dir == NULL)
         return HPCT_OK;
     return hpct_history_open(&l->history, o->log_dir,
@@ -173,6 +199,7 @@ void hpct_ps_leader_free(hpct_ps_leader *leader)
         return;
     hpct_history_close(leader->history);
     hpct_deadline_close(&leader->deadline);
+    hpct_run_file_close(leader->file);
     hpct_ps_saving_close(leader->saving);
     hpct_ps_schedule_free(leader->schedule);
     free(leader->epoch_seconds);
@@ -292,6 +319,95 @@ hpct_status hpct_ps_leader_save(hpct_ps_leader *leader, double waited)
     return save(leader, waited, false);
 }
 
+/* ---- what is said of the run ---- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+    return (x > y) - (x < y);
+}
+
+static double median_step_seconds(hpct_ps_leader *l, int64_t updates)
+{
+    int64_t count = updates - 1 < l->num_step_times ? updates - 1 : l->num_step_times;
+    if (count < 1)
+        return NAN;
+    qsort(l->step_times, (size_t) count, sizeof *l->step_times, compare_doubles);
+    return l->step_times[count / 2];
+}
+
+static hpct_summary describe(hpct_ps_leader *l)
+{
+    const hpct_ps_run *run = l->run;
+    const hpct_ps_statistics *s = hpct_ps_schedule_statistics(l->schedule);
+    int epochs = hpct_ps_schedule_trained(l->schedule);
+    double step = median_step_seconds(l, s->updates), seconds = 0;
+    for (int i = 0; i < epochs; i++)
+        seconds += l->epoch_seconds[i];
+    l->summary.gradients = s->gradients;
+    l->summary.late = s->late;
+    l->summary.given_again = s->given_again;
+    l->summary.staleness_mean =
+        s->gradients > 0 ? (double) s->staleness_sum / (double) s->gradients : NAN;
+    l->summary.staleness_max = s->staleness_max;
+    l->summary.held = s->held;
+    return (hpct_summary){
+        .model = hpct_model_name(run->model),
+        .strategy = run->options.strategy.name,
+        .device = "cpu",
+        .precision = hpct_model_precision(run->model),
+        .workers = run->workers,
+        .replicas = 1,
+        .threads = hpct_cpu_threads(),
+        .global_batch = run->global_batch,
+        .epochs = epochs,
+        .steps = s->updates,
+        .parameters = hpct_model_count_parameters(run->model),
+        .seed = run->options.seed,
+        .start_seconds = l->start_seconds,
+        .train_seconds = l->result.seconds,
+        .epoch_seconds = l->epoch_seconds,
+        .train = l->result.train,
+        .validation = l->result.validation,
+        .top_k = hpct_model_top_k(run->model),
+        .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
+        .learning_rate = hpct_model_learning_rate(run->model),
+        .peak_rss_mb = hpct_process_peak_mb(),
+        .bytes_sent_per_step =
+            (int64_t) ((run->bounds[run->servers] + run->state_bounds[run->servers]) *
+                       sizeof(float)),
+        .signal = l->signal,
+        .step_ms = 1e3 * step,
+        .images_per_second = epochs > 0 && l->signal == 0 ? (double) l->samples_done / seconds
+                                                          : (double) run->global_batch / step,
+        .parameter_server = &l->summary,
+    };
+}
+
+/* An earlier run's file stays until an epoch has ended well. */
+static void settle(hpct_ps_leader *l)
+{
+    if (l->file == NULL || l->settled || hpct_results_diverged(&l->end))
+        return;
+    l->settled = true;
+    hpct_summary summary = describe(l);
+    if (hpct_run_file_write(l->file, &summary, "running", NULL) != HPCT_OK)
+        fprintf(stderr, "hpc-train: %s; it is tried again at the end\n", hpct_last_error());
+}
+
+static void write_summaries(hpct_ps_leader *l)
+{
+    const char *path = l->run->options.summary_json;
+    hpct_summary summary = describe(l);
+    if (path != NULL)
+        hpct_results_note(&l->end, hpct_results_write_summary(&summary, path, l->end.diverged));
+    if (l->file != NULL && !hpct_run_file_spares(l->file) && summary.steps > 0)
+        hpct_results_note(
+            &l->end, hpct_run_file_end(l->file, &summary, &l->end, l->result.stopped_epoch > 0));
+}
+
+/* ---- epochs ---- */
+
 /* Early stopping. */
 static void heed_control(hpct_ps_leader *l, int epoch)
 {
@@ -324,6 +440,7 @@ static void end_epoch(hpct_ps_leader *l, int epoch)
                                !hpct_results_diverged(&l->end) && isfinite(l->result.train.loss));
     if (status != HPCT_OK && l->progress.verbose != 0) /* reported again at the end */
         fprintf(l->progress.stream, "%s; it is tried again\n", hpct_last_error());
+    settle(l);
     heed_control(l, epoch);
     note_place(l, epoch + 1, 0);
     if (!hpct_ps_schedule_ended(l->schedule))
@@ -397,70 +514,6 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_mes
 
 /* ---- at the end ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double median_step_seconds(hpct_ps_leader *l, int64_t updates)
-{
-    int64_t count = updates - 1 < l->num_step_times ? updates - 1 : l->num_step_times;
-    if (count < 1)
-        return NAN;
-    qsort(l->step_times, (size_t) count, sizeof *l->step_times, compare_doubles);
-    return l->step_times[count / 2];
-}
-
-static hpct_status write_summary(hpct_ps_leader *l)
-{
-    const hpct_ps_run *run = l->run;
-    const hpct_ps_statistics *s = hpct_ps_schedule_statistics(l->schedule);
-    int epochs = hpct_ps_schedule_trained(l->schedule);
-    double step = median_step_seconds(l, s->updates), seconds = 0;
-    for (int i = 0; i < epochs; i++)
-        seconds += l->epoch_seconds[i];
-    l->summary.gradients = s->gradients;
-    l->summary.late = s->late;
-    l->summary.given_again = s->given_again;
-    l->summary.staleness_mean =
-        s->gradients > 0 ? (double) s->staleness_sum / (double) s->gradients : NAN;
-    l->summary.staleness_max = s->staleness_max;
-    l->summary.held = s->held;
-    hpct_summary summary = {
-        .model = hpct_model_name(run->model),
-        .strategy = run->options.strategy.name,
-        .device = "cpu",
-        .precision = hpct_model_precision(run->model),
-        .workers = run->workers,
-        .replicas = 1,
-        .threads = hpct_cpu_threads(),
-        .global_batch = run->global_batch,
-        .epochs = epochs,
-        .steps = s->updates,
-        .parameters = hpct_model_count_parameters(run->model),
-        .seed = run->options.seed,
-        .start_seconds = l->start_seconds,
-        .train_seconds = l->result.seconds,
-        .epoch_seconds = l->epoch_seconds,
-        .train = l->result.train,
-        .validation = l->result.validation,
-        .top_k = hpct_model_top_k(run->model),
-        .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
-        .learning_rate = hpct_model_learning_rate(run->model),
-        .peak_rss_mb = hpct_process_peak_mb(),
-        .bytes_sent_per_step =
-            (int64_t) ((run->bounds[run->servers] + run->state_bounds[run->servers]) *
-                       sizeof(float)),
-        .signal = l->signal,
-        .step_ms = 1e3 * step,
-        .images_per_second = epochs > 0 && l->signal == 0 ? (double) l->samples_done / seconds
-                                                          : (double) run->global_batch / step,
-        .parameter_server = &l->summary,
-    };
-    return hpct_results_write_summary(&summary, run->options.summary_json, l->end.diverged);
-}
-
 static void show_staleness(const hpct_ps_leader *l)
 {
     const hpct_ps_statistics *s = hpct_ps_schedule_statistics(l->schedule);
@@ -495,12 +548,14 @@ hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
     l->end.epochs = o->epochs;
     if (o->save_weights != NULL)
         hpct_results_note(&l->end, hpct_results_save(l->run->model, o->save_weights, &l->end));
-    if (o->summary_json != NULL)
-        hpct_results_note(&l->end, write_summary(l));
+    write_summaries(l);
     if (l->saving != NULL && l->placed && !l->end.diverged)
         hpct_results_note(&l->end, save(l, 0, true));
     hpct_results_note(&l->end, hpct_ps_saving_finish(l->saving));
     hpct_results_note(&l->end, hpct_history_close(l->history));
     l->history = NULL;
-    return hpct_results_tell(&l->end);
+    HPCT_TRY(hpct_results_tell(&l->end));
+    if (o->verbose != 0)
+        hpct_results_say_written(o, hpct_model_name(l->run->model), stdout);
+    return HPCT_OK;
 }

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,9 +18,17 @@
 
 void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose, bool with_top_k)
 {
-    *progress = (hpct_progress){.stream = stream, .verbose = verbose, .with_top_k = with_top_k};
-    if (verbose == HPCT_VERBOSE_AUTO)
-        progress->verbose = isatty(fileno(stream)) ? 1 : 2;
+    const char *no_colour = getenv("NO_COLOR"), *kind = getenv("TERM");
+    int fd = fileno(stream); /* -1: memory, which takes all */
+    bool terminal = fd < 0 || (isatty(fd) && !(kind != NULL && strcmp(kind, "dumb") == 0));
+    *progress = (hpct_progress){.stream = stream,
+                                .verbose = verbose,
+                                .with_top_k = with_top_k,
+                                .colours = no_colour == NULL || no_colour[0] == '\0'};
+    /* mpirun gives its ranks a terminal, whatever its own output is */
+    bool asked = verbose == 1 || getenv("OMPI_COMM_WORLD_RANK") == NULL;
+    if (verbose == HPCT_VERBOSE_AUTO || verbose == 1)
+        progress->verbose = terminal && asked ? 1 : 2;
 }
 
 /* For as long as whoever reads it likes: a terminal may be stopped. */
@@ -61,35 +70,44 @@ static void print_time_left(FILE *stream, double seconds)
         fprintf(stream, "%lds ", left);
 }
 
-void hpct_progress_loss(char text[HPCT_LOSS_TEXT], double loss)
+const char *hpct_progress_metric(char text[HPCT_METRIC_TEXT], double value)
 {
-    if (isnan(loss))
-        snprintf(text, HPCT_LOSS_TEXT, "nan"); /* printf may say "-nan" */
-    else if (fabs(loss) < 1e6)
-        snprintf(text, HPCT_LOSS_TEXT, "%.4f", loss);
+    double size = fabs(value);
+    if (isnan(value))
+        snprintf(text, HPCT_METRIC_TEXT, "nan"); /* printf may say "-nan" */
+    else if (size >= 1e6)
+        snprintf(text, HPCT_METRIC_TEXT, "%.1e", value);
     else
-        snprintf(text, HPCT_LOSS_TEXT, "%.1e", loss);
+        snprintf(text, HPCT_METRIC_TEXT, size > 1e-3 || size == 0 ? "%.4f" : "%.4e", value);
+    return text;
 }
 
 static void print_metrics(const hpct_progress *progress, const hpct_metrics *metrics,
                           const char *prefix)
 {
-    char loss[HPCT_LOSS_TEXT];
-    hpct_progress_loss(loss, metrics->loss);
-    fprintf(progress->stream, " - %saccuracy: %.4f - %sloss: %s", prefix, metrics->accuracy, prefix,
-            loss);
+    char accuracy[HPCT_METRIC_TEXT], loss[HPCT_METRIC_TEXT], top_k[HPCT_METRIC_TEXT];
+    fprintf(progress->stream, " - %saccuracy: %s - %sloss: %s", prefix,
+            hpct_progress_metric(accuracy, metrics->accuracy), prefix,
+            hpct_progress_metric(loss, metrics->loss));
     if (progress->with_top_k)
-        fprintf(progress->stream, " - %stop_k_categorical_accuracy: %.4f", prefix,
-                metrics->top_k_accuracy);
+        fprintf(progress->stream, " - %stop_k_categorical_accuracy: %s", prefix,
+                hpct_progress_metric(top_k, metrics->top_k_accuracy));
 }
 
-static void print_bar(FILE *stream, int64_t done, int64_t steps)
+/* What is left is told by the colour; without colours, by another character. */
+static void print_bar(const hpct_progress *progress, int64_t done)
 {
+    FILE *stream = progress->stream;
+    int64_t steps = progress->steps;
     int filled = steps > 0 ? (int) (done * BAR_WIDTH / steps) : BAR_WIDTH;
-    fprintf(stream, "\r%" PRId64 "/%" PRId64 " " DONE_COLOUR, done, steps);
-    for (int i = 0; i < BAR_WIDTH; i++)
-        fputs(i == filled ? REST_COLOUR "━" : "━", stream);
-    fputs(NO_COLOUR " ", stream);
+    fprintf(stream, "\r%" PRId64 "/%" PRId64 " %s", done, steps,
+            progress->colours ? DONE_COLOUR : "");
+    for (int i = 0; i < BAR_WIDTH; i++) {
+        if (i == filled && progress->colours)
+            fputs(REST_COLOUR, stream);
+        fputs(i >= filled && !progress->colours ? "─" : "━", stream);
+    }
+    fputs(progress->colours ? NO_COLOUR " " : " ", stream);
 }
 
 void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
@@ -99,7 +117,7 @@ void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, d
         seconds - progress->drawn_at < REDRAW_SECONDS)
         return;
     progress->drawn_at = seconds;
-    print_bar(progress->stream, done, progress->steps);
+    print_bar(progress, done);
     print_time_left(progress->stream, step_seconds * (double) (progress->steps - done));
     print_step_time(progress->stream, step_seconds);
     print_metrics(progress, metrics, "");
@@ -113,7 +131,7 @@ void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, do
     if (progress->verbose == 0)
         return;
     if (progress->verbose == 1) {
-        print_bar(progress->stream, done, progress->steps);
+        print_bar(progress, done);
         fprintf(progress->stream, "%.0fs ", seconds);
     } else {
         fprintf(progress->stream, "%" PRId64 "/%" PRId64 " - %.0fs - ", done, progress->steps,

@@ -11,16 +11,18 @@
 typedef struct hpct_progress {
     FILE *stream;
     int verbose; /* 0, 1 or 2 */
-    bool with_top_k;
+    bool with_top_k, colours;
     int64_t steps;
     double drawn_at; /* time of the last redraw, in seconds of the epoch */
 } hpct_progress;
 
-/* "2.3026", or "2.4e+32" if large, or "nan". */
-#define HPCT_LOSS_TEXT 32
-void hpct_progress_loss(char text[HPCT_LOSS_TEXT], double loss);
+/* A loss or metric as Keras prints it, with four digits: "2.3026", "4.0000e-04"; "2.4e+32" if
+ * large, or "nan". */
+#define HPCT_METRIC_TEXT 32
+const char *hpct_progress_metric(char text[HPCT_METRIC_TEXT], double value);
 
-/* `verbose` may be HPCT_VERBOSE_AUTO. */
+/* `verbose` may be HPCT_VERBOSE_AUTO. A bar is drawn on terminals alone; with colours unless the
+ * environment has NO_COLOR (no-color.org). */
 void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose, bool with_top_k);
 
 /* Epoch `epoch` of `epochs`, from 1, with `steps` steps. */

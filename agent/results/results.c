@@ -312,9 +312,9 @@ void hpct_results_note(hpct_results_end *end, hpct_status status)
 
 static hpct_status has_diverged(const hpct_results_end *end, const char *lead, const char *where)
 {
-    char first[HPCT_LOSS_TEXT], last[HPCT_LOSS_TEXT], fault[sizeof end->fault + 64] = "";
-    hpct_progress_loss(first, end->first_loss);
-    hpct_progress_loss(last, end->last_loss);
+    char first[HPCT_METRIC_TEXT], last[HPCT_METRIC_TEXT], fault[sizeof end->fault + 64] = "";
+    hpct_progress_metric(first, end->first_loss);
+    hpct_progress_metric(last, end->last_loss);
     if (!isfinite(end->last_loss))
         snprintf(fault, sizeof fault, " (step %" PRId64 ", in epoch %d%s%s)", end->steps,
                  end->epoch, end->fault[0] != '\0' ? ", " : "", end->fault);

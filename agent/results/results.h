@@ -8,6 +8,7 @@
 #include <hpctrain/train.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* A file given by an option; path NULL: not given. */
 typedef struct hpct_result_file {
@@ -75,6 +76,10 @@ hpct_status hpct_results_rescue(hpct_status failed, const char *path, hpct_resul
 
 /* Records an error and its message; of later ones only the message. */
 void hpct_results_note(hpct_results_end *end, hpct_status status);
+
+/* Of a run that has ended well: a line for each output that is there, with what can be done with
+ * it. */
+void hpct_results_say_written(const hpct_fit_options *options, const char *model, FILE *stream);
 
 /* HPCT_OK, or the status with a message of reason and place of the weights: the error,
  * HPCT_ERR_DATA if diverged, HPCT_ERR_STOPPED for a signal. */

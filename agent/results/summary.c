@@ -34,7 +34,7 @@ static json_t *classes_to_json(const hpct_summary *s)
     return names;
 }
 
-static json_t *to_json(const hpct_summary *s)
+static json_t *run_to_json(const hpct_summary *s)
 {
     json_t *epoch_seconds = json_array();
     for (int i = 0; i < s->epochs; i++)
@@ -62,10 +62,15 @@ static json_t *to_json(const hpct_summary *s)
         number(s->device_used_mb != 0 ? s->device_used_mb : NAN), "classes", classes_to_json(s));
 }
 
-hpct_status hpct_summary_write(const hpct_summary *summary, const char *path)
+json_t *hpct_summary_to_json(const hpct_summary *summary)
 {
-    json_t *object = to_json(summary);
+    json_t *object = run_to_json(summary);
     if (object != NULL && summary->parameter_server != NULL)
         json_object_set_new(object, "parameter_server", servers_to_json(summary->parameter_server));
-    return hpct_json_write(object, path);
+    return object;
+}
+
+hpct_status hpct_summary_write(const hpct_summary *summary, const char *path)
+{
+    return hpct_json_write(hpct_summary_to_json(summary), path);
 }

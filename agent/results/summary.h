@@ -3,6 +3,7 @@
 #define HPCT_AGENT_RESULTS_SUMMARY_H
 
 #include <hpctrain/train.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,6 +47,9 @@ typedef struct hpct_summary {
     char *const *classes;                    /* [num_classes] by label; none: null */
     int num_classes;
 } hpct_summary;
+
+/* NULL if out of memory. */
+json_t *hpct_summary_to_json(const hpct_summary *summary);
 
 /* Writes atomically. Returns HPCT_ERR_IO naming `path`. */
 hpct_status hpct_summary_write(const hpct_summary *summary, const char *path);

@@ -3,6 +3,7 @@
 
 #include "agent/strategy/gradients/compress.h"
 #include "base/nearest.h"
+#include "base/process.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -201,44 +202,55 @@ hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,
     return HPCT_OK;
 }
 
+/* A part of the step has ended, and the next one begins. */
+static double end_part(const hpct_strategy *strategy, hpct_timeline_part part, double began,
+                       double *recorded)
+{
+    double now = hpct_process_clock();
+    hpct_timeline_add(strategy->timeline, part, 0, *recorded);
+    *recorded = hpct_timeline_now(strategy->timeline);
+    return now - began;
+}
+
 /* The parts on the device are not observable: all of the step is recorded as forward. */
 static hpct_status whole_step(hpct_strategy *strategy, int count, int global_count,
                               hpct_step_sums *sums)
 {
-    double began = hpct_timeline_now(strategy->timeline);
+    double began = hpct_process_clock(), recorded = hpct_timeline_now(strategy->timeline);
     hpct_status status = strategy->ops->step(strategy, count, global_count, sums);
     if (status == HPCT_OK && strategy->ops->finish != NULL)
         status = strategy->ops->finish(strategy, sums);
-    hpct_timeline_add(strategy->timeline, HPCT_TIMELINE_FORWARD, 0, began);
+    strategy->times =
+        (hpct_step_times){.forward = end_part(strategy, HPCT_TIMELINE_FORWARD, began, &recorded)};
     return status;
 }
 
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums)
 {
-    hpct_timeline *timeline = strategy->timeline;
-    double began = hpct_timeline_now(timeline);
+    double began = hpct_process_clock(), recorded = hpct_timeline_now(strategy->timeline);
+    hpct_step_times *times = &strategy->times;
     sums->samples = global_count;
     if (strategy->whole_steps)
         return whole_step(strategy, count, global_count, sums);
     if (strategy->ops->announce != NULL)
         strategy->ops->announce(strategy, sums);
     hpct_status status = strategy->ops->forward(strategy, count, true);
-    hpct_timeline_add(timeline, HPCT_TIMELINE_FORWARD, 0, began);
-    began = hpct_timeline_now(timeline);
+    times->forward = end_part(strategy, HPCT_TIMELINE_FORWARD, began, &recorded);
+    began += times->forward;
     if (status == HPCT_OK)
         status = strategy->ops->backward(strategy, count, global_count, sums);
-    hpct_timeline_add(timeline, HPCT_TIMELINE_BACKWARD, 0, began);
-    began = hpct_timeline_now(timeline);
+    times->backward = end_part(strategy, HPCT_TIMELINE_BACKWARD, began, &recorded);
+    began += times->backward;
     if (status == HPCT_OK)
         status = strategy->ops->reduce(strategy, sums);
-    hpct_timeline_add(timeline, HPCT_TIMELINE_WAIT, 0, began);
-    began = hpct_timeline_now(timeline);
+    times->wait = end_part(strategy, HPCT_TIMELINE_WAIT, began, &recorded);
+    began += times->wait;
     /* a loss that is not finite, where it is known already: the weights that gave it stay */
     if (status == HPCT_OK && sums->failed == 0 && (sums->samples == 0 || isfinite(sums->loss)))
         status = strategy->ops->apply(strategy);
     if (status == HPCT_OK && strategy->ops->finish != NULL)
         status = strategy->ops->finish(strategy, sums);
-    hpct_timeline_add(timeline, HPCT_TIMELINE_UPDATE, 0, began);
+    times->update = end_part(strategy, HPCT_TIMELINE_UPDATE, began, &recorded);
     return status;
 }

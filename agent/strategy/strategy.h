@@ -119,12 +119,18 @@ typedef struct hpct_strategy_ops {
                        const hpct_fit_options *options, int64_t max_steps, hpct_fit_result *result);
 } hpct_strategy_ops;
 
+/* Seconds of the last step's parts. A device that runs the whole step at once: all is forward. */
+typedef struct hpct_step_times {
+    double forward, backward, wait /* for other ranks' sums */, update;
+} hpct_step_times;
+
 /* First member of every strategy's struct. */
 struct hpct_strategy {
     const hpct_strategy_ops *ops;
     hpct_model *model; /* the model that steps: gets input, labels and position; often the plan's */
     hpct_timeline *timeline; /* from the plan */
     bool whole_steps;        /* hpct_strategy_step uses ops->step */
+    hpct_step_times times;   /* set by hpct_strategy_step */
 };
 
 extern const hpct_strategy_ops hpct_central_storage;

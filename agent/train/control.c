@@ -2,6 +2,7 @@
 #include "agent/train/control.h"
 
 #include "agent/rank/largest.h"
+#include "agent/results/progress.h"
 #include "base/status.h"
 
 #include <inttypes.h>
@@ -125,9 +126,9 @@ static void heed_target(hpct_control *c, int64_t epoch, double value, hpct_contr
     if (c->target_monitor.larger ? !(value >= c->target) : !(value <= c->target))
         return;
     v->stop = true;
-    char text[96];
-    snprintf(text, sizeof text, "%s is %.4f, training ends (--stop-at)",
-             hpct_monitor_name(&c->target_monitor), value);
+    char text[96], number[HPCT_METRIC_TEXT];
+    snprintf(text, sizeof text, "%s is %s, training ends (--stop-at)",
+             hpct_monitor_name(&c->target_monitor), hpct_progress_metric(number, value));
     say(c, epoch, text, "");
 }
 

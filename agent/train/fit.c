@@ -7,7 +7,6 @@
 #include "agent/rank/largest.h"
 #include "agent/rank/stop.h"
 #include "agent/rank/threads.h"
-#include "agent/results/summary.h"
 #include "agent/train/evaluate.h"
 #include "agent/train/fit_run.h"
 #include "base/headway.h"
@@ -240,6 +239,18 @@ static bool has_work(const hpct_fit_run *run)
     return run->begin.epoch < run->options.epochs && !hpct_control_is_over(&run->control);
 }
 
+static hpct_status open_pace(hpct_fit_run *run)
+{
+    const hpct_strategy_ops *ops = run->strategy->ops;
+    hpct_pace_options options = {
+        .log_dir = run->options.log_dir,
+        .continues = hpct_fit_global_step(run, &run->begin) > 0,
+        .speaks = hpct_context_rank(run->context) == 0,
+        .waits_apart = !ops->in_pieces && !run->strategy->whole_steps,
+    };
+    return hpct_pace_open(&run->pace, run->context, &options);
+}
+
 static hpct_status prepare(hpct_fit_run *run)
 {
     hpct_status status = check_options(run->context, &run->options, &run->global_batch);
@@ -264,6 +275,8 @@ static hpct_status prepare(hpct_fit_run *run)
     HPCT_TRY(open_strategy(run));
     if (run->checkpoints != NULL)
         HPCT_TRY(hpct_checkpoints_attach(run->checkpoints, run->strategy));
+    HPCT_TRY(open_pace(run));
+    HPCT_TRY(hpct_context_agree(run->context, hpct_fit_open_run_file(run)));
     return has_work(run) ? open_feed(run) : HPCT_OK;
 }
 
@@ -297,6 +310,20 @@ static bool has_loss_scale(const hpct_fit_run *run)
     return hpct_model_precision(run->model) == HPCT_FP16;
 }
 
+static void note_parts(hpct_fit_run *run, double step, double input)
+{
+    const hpct_step_times *times = &run->strategy->times;
+    const double parts[HPCT_PACE_PARTS] = {
+        [HPCT_PACE_STEP] = step,
+        [HPCT_PACE_INPUT] = input,
+        [HPCT_PACE_FORWARD] = times->forward,
+        [HPCT_PACE_BACKWARD] = times->backward,
+        [HPCT_PACE_WAIT] = times->wait,
+        [HPCT_PACE_UPDATE] = times->update,
+    };
+    memcpy(run->parts, parts, sizeof parts);
+}
+
 static hpct_status train_step(hpct_fit_run *run, int epoch, int64_t step, hpct_fit_sums *sums)
 {
     double began = hpct_process_clock();
@@ -306,6 +333,7 @@ static hpct_status train_step(hpct_fit_run *run, int epoch, int64_t step, hpct_f
     hpct_status fetched = run->input_failed, status;
     if (fetched == HPCT_OK) /* else the others have not been informed yet */
         fetched = run->input_failed = hpct_feed_next(run->feed, &input);
+    double waited = hpct_process_clock() - began;
     hpct_timeline_add(run->timeline, HPCT_TIMELINE_INPUT, 0, asked);
     if (fetched != HPCT_OK && hpct_context_size(run->context) == 1)
         return fetched;
@@ -329,6 +357,7 @@ static hpct_status train_step(hpct_fit_run *run, int epoch, int64_t step, hpct_f
     double ended = hpct_process_clock();
     if (run->steps_done > 0)
         run->step_times[(run->steps_done - 1) % run->num_step_times] = ended - began;
+    note_parts(run, ended - began, waited);
     run->steps_done++;
     run->samples_done += input.global_count;
     sums->loss += step_sums.loss;
@@ -453,6 +482,9 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
             status = hpct_fit_step_ended(run, epoch, step, &sums);
         if (status != HPCT_OK)
             return status;
+        bool known;
+        HPCT_TRY(
+            hpct_pace_step(run->pace, run->parts, epoch + 1, step + 1, step + 1 == steps, &known));
         double now = hpct_process_clock();
         heed_deadline(run, epoch, step, &sums, step_seconds(&sums, now));
         if (run->progress.verbose != 0 && sums.samples > 0) {
@@ -482,85 +514,14 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
         return HPCT_OK;
     run->epoch_seconds[run->epochs_done++] = ended - sums.began;
     note_epoch(run, epoch);
+    if (!run->end.diverged)
+        hpct_fit_settle(run);
     HPCT_TRY(hpct_fit_note_best(run, validated));
     HPCT_TRY(hpct_fit_control_epoch_ended(run, epoch, validated));
     return hpct_fit_epoch_ended(run, epoch);
 }
 
 /* ---- at the end ---- */
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double median_step_seconds(hpct_fit_run *run)
-{
-    int64_t count = run->steps_done - 1;
-    if (count > run->num_step_times)
-        count = run->num_step_times;
-    if (count < 1)
-        return NAN;
-    qsort(run->step_times, (size_t) count, sizeof *run->step_times, compare_doubles);
-    return run->step_times[count / 2];
-}
-
-/* Where no step was left to train the file of the run that has trained them stays. */
-static bool is_of_earlier_run(const hpct_fit_run *run, const char *path)
-{
-    return run->steps_done == 0 && access(path, F_OK) == 0;
-}
-
-static hpct_status write_summary(hpct_fit_run *run)
-{
-    double seconds = 0;
-    hpct_summary summary = {
-        .model = hpct_model_name(run->model),
-        .strategy = run->choice.ops->name,
-        .device = hpct_model_device(run->model),
-        .precision = hpct_model_precision(run->model),
-        .workers = hpct_context_size(run->context),
-        .replicas = hpct_strategy_replicas(&run->options.strategy),
-        .threads = hpct_cpu_threads(),
-        .global_batch = run->global_batch,
-        .epochs = run->epochs_done,
-        .steps = run->steps_done,
-        .parameters = hpct_model_count_parameters(run->model),
-        .seed = run->options.seed,
-        .start_seconds = run->start_seconds,
-        .train_seconds = run->result.seconds,
-        .epoch_seconds = run->epoch_seconds,
-        .input_wait_seconds = run->feed != NULL ? hpct_feed_waited(run->feed) : 0,
-        .train = run->result.train,
-        .validation = run->result.validation,
-        .top_k = hpct_model_top_k(run->model),
-        .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
-        .learning_rate = hpct_model_learning_rate(run->model),
-        .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
-        .signal = run->signal,
-        .peak_rss_mb = hpct_process_peak_mb(),
-        .classes = run->train->classes,
-        .num_classes = run->train->num_classes,
-    };
-    hpct_status status = hpct_largest(run->context, &summary.peak_rss_mb, 1);
-    if (status != HPCT_OK)
-        return status;
-    if (run->steps_done == 0)
-        summary.train = summary.validation = (hpct_metrics){NAN, NAN, NAN};
-    if (hpct_context_rank(run->context) == 0 &&
-        !is_of_earlier_run(run, run->options.summary_json)) {
-        double step = median_step_seconds(run);
-        summary.step_ms = 1e3 * step;
-        for (int i = 0; i < run->epochs_done; i++)
-            seconds += run->epoch_seconds[i];
-        summary.images_per_second = run->epochs_done > 0 && run->signal == 0
-                                        ? (double) run->samples_done / seconds
-                                        : (double) run->global_batch / step;
-        status = hpct_results_write_summary(&summary, run->options.summary_json, run->end.diverged);
-    }
-    return hpct_context_agree(run->context, status);
-}
 
 /* After an error no weights are saved: an earlier run's file stays. */
 static hpct_status save_weights(hpct_fit_run *run)
@@ -633,15 +594,21 @@ static hpct_status finish(hpct_fit_run *run, hpct_status failed)
         status = save_weights(run);
     if (went(run, status))
         status = hpct_fit_best_saved(run);
-    if (went(run, status) && whole && run->options.summary_json != NULL)
-        status = write_summary(run);
+    if (went(run, status) && whole &&
+        (run->options.summary_json != NULL || run->options.log_dir != NULL))
+        status = hpct_fit_write_summary(run);
     if (went(run, status) && whole && run->steps_done > 0)
         status = hpct_timeline_write(run->timeline, run->context);
     if (went(run, status) && run->options.log_dir != NULL) {
         status = hpct_context_agree(run->context, hpct_history_close(run->history));
         run->history = NULL;
     }
-    return went(run, status) ? tell(run) : status;
+    if (!went(run, status))
+        return status;
+    HPCT_TRY(tell(run));
+    if (hpct_context_rank(run->context) == 0 && run->options.verbose != 0)
+        hpct_results_say_written(&run->options, hpct_model_name(run->model), stdout);
+    return HPCT_OK;
 }
 
 static void run_free(hpct_fit_run *run)
@@ -650,6 +617,8 @@ static void run_free(hpct_fit_run *run)
     hpct_checkpoints_close(run->checkpoints);
     hpct_deadline_close(&run->deadline);
     hpct_control_close(&run->control);
+    hpct_run_file_close(run->file);
+    hpct_pace_close(run->pace);
     hpct_kept_weights_free(&run->kept);
     hpct_feed_close(run->feed); /* uses the strategy's model */
     if (run->strategy != NULL)

@@ -8,11 +8,13 @@
 #include "agent/results/history.h"
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
+#include "agent/results/run_file.h"
 #include "agent/train/checkpoints.h"
 #include "agent/train/control.h"
 #include "agent/train/deadline.h"
 #include "agent/train/feed.h"
 #include "agent/train/kept_weights.h"
+#include "agent/train/pace.h"
 
 #include <hpctrain/train.h>
 
@@ -43,12 +45,16 @@ typedef struct hpct_fit_run {
     hpct_deadline deadline;        /* rank 0 */
     hpct_control control;
     hpct_kept_weights kept;
-    hpct_monitor monitor;      /* of the best epoch */
-    double evaluation_seconds; /* of the last one */
-    bool again;                /* back to a checkpoint after a loss that was not finite */
-    bool nan;                  /* the loss of the last step is not finite: training ends */
-    bool is_best;              /* the epoch that has just ended */
-    hpct_status best_failed;   /* of writing the last best weights */
+    hpct_pace *pace;
+    hpct_run_file *file;           /* rank 0 with log_dir */
+    bool settled;                  /* the log folder has files of this run */
+    double parts[HPCT_PACE_PARTS]; /* seconds of the last step */
+    hpct_monitor monitor;          /* of the best epoch */
+    double evaluation_seconds;     /* of the last one */
+    bool again;                    /* back to a checkpoint after a loss that was not finite */
+    bool nan;                      /* the loss of the last step is not finite: training ends */
+    bool is_best;                  /* the epoch that has just ended */
+    hpct_status best_failed;       /* of writing the last best weights */
     hpct_progress progress;
     int global_batch, evaluation_batch;
     double *step_times; /* seconds, a ring buffer of num_step_times; without step 1 */
@@ -87,6 +93,15 @@ hpct_status hpct_fit_call_back(hpct_fit_run *run, hpct_callback *callback, int e
 /* After the last checkpoint: the best epoch's weights, if restore_best was asked for, into the
  * gathered model. Collective. */
 hpct_status hpct_fit_restore_best(hpct_fit_run *run);
+
+/* run.json in the log folder: its facts; once an epoch has ended well, with pace.jsonl, in the
+ * place of an earlier run's. Errors before the end are printed. */
+void hpct_fit_add_versions(hpct_run_facts *facts);
+hpct_status hpct_fit_open_run_file(hpct_fit_run *run);
+void hpct_fit_settle(hpct_fit_run *run);
+
+/* At the end: --summary-json and run.json. HPCT_ERR_IO. Collective. */
+hpct_status hpct_fit_write_summary(hpct_fit_run *run);
 
 /* The sums that an epoch begins with: zeros, or those of the run that is continued. */
 hpct_fit_sums hpct_fit_begin_epoch(const hpct_fit_run *run, int epoch, int64_t steps);

@@ -182,7 +182,7 @@ until [ -s taken/history.csv ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; don
 rm -r taken
 pkill -TERM -P $pid
 wait $pid
-is "$(sed 's/ in [^ ]*rescued/ in rescued/g' errors)" "hpc-train: taken/history.csv was removed or replaced by another program; what it was to hold is in rescued-history.csv; taken/metrics.jsonl was removed or replaced by another program; what it was to hold is in rescued-metrics.jsonl; the weights are in w.taken" \
+is "$(sed 's/ in [^ ]*rescued/ in rescued/g' errors)" "hpc-train: taken/run.json: making a file in its folder failed: No such file or directory; what it was to hold is in rescued-run.json; taken/history.csv was removed or replaced by another program; what it was to hold is in rescued-history.csv; taken/metrics.jsonl was removed or replaced by another program; what it was to hold is in rescued-metrics.jsonl; the weights are in w.taken" \
     "a log that another program removed is saved elsewhere, and told"
 like "$(head -n 2 rescued-history.csv | tr '\n' ' ')" "^epoch,accuracy,learning_rate,loss 0,[0-9.]+,[0-9.]+,[0-9.]+ $" "complete from its beginning"
 ok "$([ "$(tail -n +2 rescued-history.csv | cut -d, -f1 | tr '\n' ' ')" = "$(seq 0 $(($(wc -l <rescued-history.csv) - 2)) | tr '\n' ' ')" ]; echo $?)" "to its end"

@@ -241,6 +241,8 @@ start_all "${many[@]}" --early-stopping val_loss:patience=1,min_delta=1 --checkp
 finish
 like "$statuses $(said)" "^0 0 0 0 .*Epoch 2: early stopping" "early stopping: server 0 ends training for all" || diag "$(said)"
 is "$(wc -l <"$work/early/history.csv")" 3 "after two epochs"
+is "$(python3 -c 'import json, sys; run = json.load(open(sys.argv[1])); print(run["strategy"], run["workers"], run["state"], run["why"], run["summary"]["epochs"])' "$work/early/run.json")" \
+    "parameter-server 2 finished stopped early 2" "run.json says so"
 go_on "${many[@]}" --early-stopping val_loss:patience=1,min_delta=1 --checkpoint-dir "$work/ckpt-early"
 is "$statuses $(wc -l <"$work/early/history.csv")" "0 0 0 0  3" "begun again, it has nothing left to train" || diag "$(said)"
 begin refused 1 1

@@ -54,9 +54,52 @@ static void lines_are_as_keras_writes_them(void **state)
     free(text);
 }
 
+static void numbers_have_four_digits(void **state)
+{
+    (void) state;
+    const struct {
+        double value;
+        const char *text;
+    } cases[] = {{2.30258509, "2.3026"}, {0.00123456, "0.0012"}, {0.001, "1.0000e-03"},
+                 {-4e-5, "-4.0000e-05"}, {0, "0.0000"},          {2.4e32, "2.4e+32"},
+                 {NAN, "nan"},           {-NAN, "nan"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[HPCT_METRIC_TEXT];
+        assert_string_equal(hpct_progress_metric(text, cases[i].value), cases[i].text);
+    }
+}
+
+static void progress_bar_without_colours(void **state)
+{
+    (void) state;
+    setenv("NO_COLOR", "1", 1);
+    char *text = shown(1, false, NULL, 30.0);
+    assert_string_equal(text, "Epoch 1/8\n"
+                              "\r1/4 ━━━━━─────────────── 1:30 30s/step - "
+                              "accuracy: 0.9812 - loss: 0.0612\033[K"
+                              "\r4/4 ━━━━━━━━━━━━━━━━━━━━ 12s 30s/step - "
+                              "accuracy: 0.9812 - loss: 0.0612\033[K\n");
+    free(text);
+    unsetenv("NO_COLOR");
+}
+
+static void progress_bar_is_for_terminals(void **state)
+{
+    (void) state;
+    hpct_progress progress;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    hpct_progress_init(&progress, file, 1, false);
+    assert_int_equal(progress.verbose, 2);
+    hpct_progress_init(&progress, file, 0, false);
+    assert_int_equal(progress.verbose, 0);
+    fclose(file);
+}
+
 static void progress_bar_fills(void **state)
 {
     (void) state;
+    unsetenv("NO_COLOR");
     char *text = shown(1, false, NULL, 30.0);
     assert_string_equal(text, "Epoch 1/8\n"
                               "\r1/4 \033[32m━━━━━\033[37m━━━━━━━━━━━━━━━\033[0m 1:30 30s/step - "
@@ -236,7 +279,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_as_keras_writes_them),
+        cmocka_unit_test(numbers_have_four_digits),
         cmocka_unit_test(progress_bar_fills),
+        cmocka_unit_test(progress_bar_without_colours),
+        cmocka_unit_test(progress_bar_is_for_terminals),
         cmocka_unit_test(blocked_terminal_is_no_standstill),
         cmocka_unit_test(history_is_as_keras_writes_it),
         cmocka_unit_test(full_disk_is_reported),

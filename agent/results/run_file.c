@@ -1,0 +1,192 @@
+/* Facts to JSON. */
+#include "agent/results/run_file.h"
+
+#include "agent/rank/stop.h"
+#include "agent/results/json_file.h"
+#include "base/file.h"
+#include "base/status.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NAME "run.json"
+#define MOST_COMMAND ((size_t) 1 << 20)
+
+struct hpct_run_file {
+    hpct_run_facts facts;
+    json_t *command, *starts;
+    char path[PATH_MAX];
+    bool written;
+};
+
+/* Text of anywhere need not be UTF-8. */
+static json_t *text_or_null(const char *text)
+{
+    json_t *value = text != NULL ? json_string(text) : NULL;
+    return value != NULL ? value : json_null();
+}
+
+/* The arguments of this process; null if they cannot be read. */
+static json_t *read_command(void)
+{
+    char *text = malloc(MOST_COMMAND);
+    FILE *file = fopen("/proc/self/cmdline", "re");
+    size_t size = text != NULL && file != NULL ? fread(text, 1, MOST_COMMAND - 1, file) : 0;
+    json_t *words = size > 0 ? json_array() : json_null();
+    if (file != NULL)
+        fclose(file);
+    if (size > 0)
+        text[size] = '\0';
+    for (size_t at = 0; at < size; at += strlen(text + at) + 1)
+        json_array_append_new(words, text_or_null(text + at));
+    free(text);
+    return words;
+}
+
+static json_t *this_start(const hpct_run_facts *f)
+{
+    return json_pack("{s:I,s:o,s:o,s:i,s:I}", "time", (json_int_t) time(NULL), "job",
+                     text_or_null(f->job), "host", text_or_null(f->host), "epoch", f->begin_epoch,
+                     "step", (json_int_t) f->begin_step);
+}
+
+/* Those of the run that is continued, if its file is there and says them. */
+static json_t *earlier_starts(const hpct_run_file *file)
+{
+    json_t *root = NULL, *starts = NULL;
+    if (file->facts.continues && hpct_json_read(&root, file->path) == HPCT_OK)
+        starts = json_incref(json_object_get(root, "starts"));
+    json_decref(root);
+    if (json_is_array(starts))
+        return starts;
+    json_decref(starts);
+    return json_array();
+}
+
+hpct_status hpct_run_file_open(hpct_run_file **out, const hpct_run_facts *facts)
+{
+    hpct_run_file *file = calloc(1, sizeof *file);
+    if (file == NULL)
+        return hpct_fail_memory(sizeof *file);
+    file->facts = *facts;
+    snprintf(file->path, sizeof file->path, "%s/" NAME, facts->log_dir);
+    file->command = read_command();
+    file->starts = earlier_starts(file);
+    file->written = facts->continues;
+    json_array_append_new(file->starts, this_start(facts));
+    *out = file;
+    return HPCT_OK;
+}
+
+void hpct_run_file_close(hpct_run_file *file)
+{
+    if (file == NULL)
+        return;
+    json_decref(file->command);
+    json_decref(file->starts);
+    free(file);
+}
+
+bool hpct_run_file_spares(const hpct_run_file *file)
+{
+    return !file->written && access(file->path, F_OK) == 0;
+}
+
+/* The ranks of each node, in the nodes' order of first appearance. */
+static json_t *nodes_to_json(const hpct_run_facts *f)
+{
+    json_t *nodes = json_array();
+    for (int rank = 0; f->nodes != NULL && rank < f->ranks; rank++) {
+        json_t *node = NULL;
+        size_t i;
+        json_array_foreach(nodes, i, node)
+        {
+            const char *name = json_string_value(json_object_get(node, "name"));
+            if (name != NULL && strcmp(name, f->nodes[rank]) == 0)
+                break;
+        }
+        if (i == json_array_size(nodes)) {
+            node = json_pack("{s:o,s:[]}", "name", text_or_null(f->nodes[rank]), "ranks");
+            json_array_append_new(nodes, node);
+        }
+        json_array_append_new(json_object_get(node, "ranks"), json_integer(rank));
+    }
+    return nodes;
+}
+
+static json_t *facts_to_json(const hpct_run_file *file, const hpct_summary *s)
+{
+    const hpct_run_facts *f = &file->facts;
+    json_t *libraries =
+        json_pack("{s:o,s:o}", "oneDNN", text_or_null(f->one_dnn), "MPI", text_or_null(f->mpi));
+    return json_pack(
+        "{s:i,s:o,s:O,s:O,s:o,s:I,s:o,s:o,s:s,s:o,s:f,s:I,s:i,s:i,s:I,s:I,s:i,s:i,s:i,"
+        "s:o,s:o,s:o,s:o}",
+        "format", 1, "version", text_or_null(f->version), "command", file->command, "starts",
+        file->starts, "model", text_or_null(s->model), "parameters", (json_int_t) s->parameters,
+        "strategy", text_or_null(s->strategy), "device", text_or_null(s->device), "precision",
+        hpct_precision_policy(s->precision), "optimizer", text_or_null(s->optimizer),
+        "learning_rate", s->learning_rate, "seed", (json_int_t) s->seed, "global_batch",
+        s->global_batch, "epochs", f->epochs, "steps_per_epoch", (json_int_t) f->steps_per_epoch,
+        "samples", (json_int_t) f->samples, "workers", s->workers, "replicas", s->replicas,
+        "threads", s->threads, "nodes", nodes_to_json(f), "libraries", libraries, "data",
+        text_or_null(f->data), "checkpoint_dir", text_or_null(f->checkpoint_dir));
+}
+
+/* What is to be written, for a second place. */
+typedef struct content {
+    const hpct_run_file *file;
+    const hpct_summary *summary;
+    const char *state, *why;
+} content;
+
+static hpct_status write_as(const content *c, const char *path)
+{
+    bool ended = strcmp(c->state, "running") != 0;
+    json_t *root = facts_to_json(c->file, c->summary);
+    if (root != NULL) {
+        json_object_set_new(root, "state", json_string(c->state));
+        json_object_set_new(root, "why", text_or_null(c->why));
+        json_object_set_new(root, "ended",
+                            ended ? json_integer((json_int_t) time(NULL)) : json_null());
+        json_object_set_new(root, "summary",
+                            ended ? hpct_summary_to_json(c->summary) : json_null());
+    }
+    return hpct_json_write(root, path);
+}
+
+static hpct_status put_elsewhere(void *what, const char *name, bool synced)
+{
+    return synced ? write_as(what, name) : HPCT_ERR_IO;
+}
+
+hpct_status hpct_run_file_write(hpct_run_file *file, const hpct_summary *summary, const char *state,
+                                const char *why)
+{
+    content c = {file, summary, state, why};
+    hpct_status status = write_as(&c, file->path);
+    if (status == HPCT_OK)
+        file->written = true;
+    bool ended = strcmp(state, "running") != 0;
+    return status == HPCT_ERR_IO && ended
+               ? hpct_results_rescue(status, file->path, put_elsewhere, &c)
+               : status;
+}
+
+hpct_status hpct_run_file_end(hpct_run_file *file, const hpct_summary *summary,
+                              const hpct_results_end *end, bool early)
+{
+    bool failed = end->diverged || end->failed != HPCT_OK;
+    const char *state = failed ? "failed" : end->signal != 0 ? "stopped" : "finished";
+    const char *why = end->diverged      ? "training diverged"
+                      : end->signal != 0 ? hpct_stop_name(end->signal)
+                      : early            ? "stopped early"
+                                         : NULL;
+    return hpct_run_file_write(file, summary, state, why);
+}

@@ -1,0 +1,44 @@
+/* agent/results/run_file.h - run.json in the log folder: what a run is, for `hpc-train report` and
+ * for people. Written whole, after the first epoch and at the end. */
+#ifndef HPCT_AGENT_RESULTS_RUN_FILE_H
+#define HPCT_AGENT_RESULTS_RUN_FILE_H
+
+#include "agent/results/results.h"
+
+#include <hpctrain/status.h>
+#include <stdbool.h>
+
+typedef struct hpct_run_file hpct_run_file;
+
+/* The facts; a summary has most. All pointers outlive the file's object. */
+typedef struct hpct_run_facts {
+    const char *log_dir;
+    const char *host, *job;              /* job NULL: none */
+    const char *data, *checkpoint_dir;   /* NULL: unknown, none */
+    const char *one_dnn, *mpi, *version; /* versions */
+    const char *const *nodes;            /* [ranks] of each rank; NULL: not known */
+    int ranks;
+    int64_t samples, steps_per_epoch;
+    int epochs; /* that were asked for */
+    int begin_epoch;
+    int64_t begin_step; /* where this start began */
+    bool continues;     /* an earlier one, whose starts are kept */
+} hpct_run_facts;
+
+/* Begins it; writes nothing. */
+hpct_status hpct_run_file_open(hpct_run_file **out, const hpct_run_facts *facts);
+void hpct_run_file_close(hpct_run_file *file); /* NULL is allowed */
+
+/* `state`: "running", "finished", "stopped" or "failed"; `why` may be NULL. `summary`: as far as it
+ * is known. HPCT_ERR_IO naming the file; at the end it is then elsewhere (hpct_results_rescue). */
+hpct_status hpct_run_file_write(hpct_run_file *file, const hpct_summary *summary, const char *state,
+                                const char *why);
+
+/* The last time: how the run has ended. `early`: by itself, before its last epoch. */
+hpct_status hpct_run_file_end(hpct_run_file *file, const hpct_summary *summary,
+                              const hpct_results_end *end, bool early);
+
+/* Whether an earlier run's is there, and this one has not written its own. */
+bool hpct_run_file_spares(const hpct_run_file *file);
+
+#endif

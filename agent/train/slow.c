@@ -1,0 +1,40 @@
+/* Ratios and minutes. */
+#include "agent/train/slow.h"
+
+#include <stdlib.h>
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+    return (x > y) - (x < y);
+}
+
+double hpct_slow_ratio(const double *busy, int nodes, int node, double *scratch)
+{
+    int others = 0;
+    for (int i = 0; i < nodes; i++) {
+        if (i != node)
+            scratch[others++] = busy[i];
+    }
+    if (others == 0)
+        return 1;
+    qsort(scratch, (size_t) others, sizeof *scratch, compare);
+    double median = (scratch[(others - 1) / 2] + scratch[others / 2]) / 2;
+    return median > 0 ? busy[node] / median : 1;
+}
+
+enum hpct_slow_verdict hpct_slow_heed(hpct_slow_node *node, double ratio, double now)
+{
+    if (!(ratio > HPCT_SLOW_RATIO)) {
+        *node = (hpct_slow_node){0};
+        return HPCT_SLOW_NO;
+    }
+    if (node->since == 0) {
+        node->since = now;
+        return HPCT_SLOW_BEGINS;
+    }
+    if (node->named || now - node->since < HPCT_SLOW_SECONDS)
+        return HPCT_SLOW_STAYS;
+    node->named = true;
+    return HPCT_SLOW_NAMED;
+}

@@ -1,0 +1,79 @@
+#!/bin/bash
+# run_folder.t: run.json and pace.jsonl in the log folder, what --quiet and NO_COLOR leave out, and the last lines of a run.
+# shellcheck disable=SC2154
+
+# shellcheck source=tests/results/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$work" || exit
+train=$top_builddir/hpc-train
+mpi=()
+run() { limit 120 "${mpi[@]}" "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 12 --global-batch-size 24 --verbose 2 "$@"; }
+command -v python3 >/dev/null || skip_all "no python3 here"
+look() { python3 -c "import json; run = json.load(open('log/run.json')); pace = [json.loads(line) for line in open('log/pace.jsonl')]; print($1)"; }
+
+# ---- what a run is ----
+capture run --epochs 3 --validation-data "$work/pictures" --log-dir log --summary-json s.json --seed 7
+is "$status" 0 "a run with a log folder" || diag "$err"
+is "$(look 'run["format"], run["model"], run["workers"], run["global_batch"], run["epochs"], run["steps_per_epoch"], run["seed"], run["state"], run["why"]')" \
+    "1 mnist-convnet 1 24 3 12 7 finished None" "run.json has its settings"
+like "$(look '" ".join(run["command"])')" "hpc-train fit --model mnist-convnet .*--seed 7$" "and its command"
+is "$(look '{key: value for key, value in run["summary"].items()} == json.load(open("s.json"))')" True "and the summary"
+is "$(look 'len(run["starts"]), run["starts"][0]["epoch"], [len(node["ranks"]) for node in run["nodes"]], run["ended"] >= run["starts"][0]["time"] > 1.7e9')" \
+    "1 0 [1] True" "and start, end and nodes"
+like "$(look 'run["libraries"]["oneDNN"]')" "^oneDNN [0-9]" "and the libraries' versions"
+
+# ---- how long the parts of a step take ----
+is "$(look '[(line["epoch"], line["step"], line["steps"]) for line in pace]')" "[(1, 10, 10), (1, 12, 2), (2, 12, 12), (3, 12, 12)]" \
+    "pace.jsonl: after the first steps, and at the end of each epoch"
+is "$(look 'all(0 < sum(line[part + "_ms"][0] for part in ("input", "forward", "backward", "wait", "update")) <= line["step_ms"][0] * 1.001 for line in pace)')" True \
+    "the parts make up the step" || diag "$(cat log/pace.jsonl)"
+is "$(look 'all(1 < line["memory_mb"][0] < 1e5 for line in pace)')" True "with the memory"
+
+# ---- continued, stopped, failed ----
+rm -rf log
+run --epochs 2 --log-dir log --checkpoint-dir ckpt >/dev/null
+run --epochs 4 --log-dir log --checkpoint-dir ckpt >/dev/null
+is "$(look '[start["epoch"] for start in run["starts"]], run["state"], [line["epoch"] for line in pace if line["step"] == 12]')" "[0, 2] finished [1, 2, 3, 4]" \
+    "a run that is continued: both starts, and the pace of all epochs"
+cp -r log good
+capture run --epochs 2 --log-dir log --learning-rate 1e6
+is "$status $(diff -r log good | grep -v "diverged-")" "65 " "a run that diverges at once replaces nothing of it" || diag "$err"
+rm -rf log
+capture run --epochs 40 --log-dir log --stop-at loss=100
+is "$status $(look 'run["state"], run["why"]')" "0 finished stopped early" "stopped early"
+rm -rf log
+run --epochs 100000 --log-dir log >o 2>&1 &
+until grep -q 'Epoch 3/' o; do sleep 0.05; done
+is "$(look 'run["state"], run["summary"], run["ended"]')" "running None None" "while it runs"
+kill -TERM "$(pgrep -P $!)"
+wait $!
+is "$(look 'run["state"], run["why"]')" "stopped SIGTERM" "stopped by a signal" || diag "$(cat o)"
+
+# ---- the last lines ----
+capture run --epochs 1 --save-weights w.safetensors --log-dir log --checkpoint-dir new
+like "$out" "written  w.safetensors: weights; hpc-train evaluate .*log: .*hpc-train report log.*new: checkpoints" "the last lines say what was written, and what to do with it" || diag "$out"
+unlike "$out" "summary" "and name nothing else"
+capture limit 60 "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 2 --quiet --save-weights w.safetensors
+is "$status $out$err" "0 " "--quiet: nothing"
+capture limit 60 "$train" fit --model mnist-convnet --data synthetic:64 --quiet --verbose 1
+like "$status $err" "^64 .*--quiet and --verbose 1: give one" "--quiet --verbose 1"
+capture run --epochs 1 --verbose 1
+unlike "$out" $'[\r\033]' "no bar where the output is no terminal"
+if command -v script >/dev/null; then
+    on_terminal() { TERM=xterm "$@" script -qec "'$train' fit --model mnist-convnet --data synthetic:64" /dev/null; }
+    like "$(on_terminal env)" $'\033\\[32m' "a bar with colours on a terminal"
+    unlike "$(on_terminal env NO_COLOR=1)" $'\033\\[3' "without them: NO_COLOR"
+    unlike "$(on_terminal env TERM=dumb)" $'\033' "no bar: TERM=dumb"
+fi
+
+# ---- ranks ----
+if command -v mpirun >/dev/null; then
+    mpi=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2)
+    rm -rf log
+    capture run --epochs 2 --log-dir log
+    is "$(look 'run["workers"], [node["ranks"] for node in run["nodes"]], {len(line["wait_ms"]) for line in pace}')" "2 [[0, 1]] {2}" "2 ranks: numbers of each" || diag "$err"
+    unlike "$out" $'[\r\033]' "no bar under mpirun"
+else
+    skip "2 ranks" "no mpirun here"
+fi
+done_testing
