@@ -39,7 +39,7 @@ struct hpct_node_state {
     cpu_set_t *mask;
     size_t mask_bytes;
     double mhz, most_mhz;
-    uint64_t heat;
+    uint64_t core_heat, package_heat; /* throttled so far */
     hpct_cpu_ticks ticks;
     hpct_quota_text quotas[MOST_LEVELS]; /* of this process's cgroup and those above it */
     int num_quotas;
@@ -85,12 +85,14 @@ static uint64_t read_number(const char *folder, const char *name)
 
 /* ---- CPUs ---- */
 
+/* A package's count is that of each of its CPUs. */
 static void take_cpu(hpct_node_state *s, size_t cpu, bool clock, int *clocks)
 {
     char folder[400];
     snprintf(folder, sizeof folder, "%s/devices/system/cpu/cpu%zu", s->sys, cpu);
-    s->heat += read_number(folder, "thermal_throttle/core_throttle_count") +
-               read_number(folder, "thermal_throttle/package_throttle_count");
+    uint64_t package = read_number(folder, "thermal_throttle/package_throttle_count");
+    s->core_heat += read_number(folder, "thermal_throttle/core_throttle_count");
+    s->package_heat = package > s->package_heat ? package : s->package_heat;
     uint64_t khz = clock ? read_number(folder, "cpufreq/scaling_cur_freq") : 0;
     double most = clock ? (double) read_number(folder, "cpufreq/cpuinfo_max_freq") / 1e3 : 0;
     if (khz == 0)
@@ -412,7 +414,8 @@ void hpct_node_state_compare(hpct_node_change *c, const hpct_node_state *before,
         .cpus = after->mask != NULL ? CPU_COUNT_S(after->mask_bytes, after->mask) : 1,
         .mhz = after->mhz,
         .most_mhz = after->most_mhz,
-        .heat = more(before->heat, after->heat),
+        .heat = more(before->core_heat, after->core_heat) +
+                more(before->package_heat, after->package_heat),
     };
     if (ticks > 0)
         c->stolen = (double) more(before->ticks.stolen, after->ticks.stolen) / (double) ticks;

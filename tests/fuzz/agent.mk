@@ -65,6 +65,12 @@ tests_fuzz_fuzz_part_CPPFLAGS = $(agent_fuzz_cppflags)
 tests_fuzz_fuzz_part_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_part_LDADD = $(agent_fuzz_libs)
 
+fuzz_targets += tests/fuzz/fuzz_node_text
+tests_fuzz_fuzz_node_text_SOURCES = tests/fuzz/fuzz_node_text.c $(fuzz_driver)
+tests_fuzz_fuzz_node_text_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_node_text_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_node_text_LDADD = $(agent_fuzz_libs)
+
 fuzz_targets += tests/fuzz/fuzz_ps_message
 tests_fuzz_fuzz_ps_message_SOURCES = tests/fuzz/fuzz_ps_message.c $(fuzz_driver)
 tests_fuzz_fuzz_ps_message_CPPFLAGS = $(agent_fuzz_cppflags)
