@@ -1,7 +1,7 @@
 # agent/: libhpctrain and the hpc-train command.
 include agent/cluster/local.mk
 
-hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include/hpctrain/bench.h include/hpctrain/checkpoint.h include/hpctrain/context.h \
+hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include/hpctrain/bench.h include/hpctrain/check.h include/hpctrain/checkpoint.h include/hpctrain/context.h \
 	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/launch.h include/hpctrain/plan.h include/hpctrain/strategy.h include/hpctrain/train.h include/hpctrain/trainer.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
@@ -49,16 +49,21 @@ agent_libagent_la_SOURCES = \
 	agent/comm/wire.c agent/comm/wire.h agent/comm/wire_body.h \
 	agent/cost/batch.c agent/cost/batch.h \
 	agent/cost/candidates.c agent/cost/candidates.h \
+	agent/cost/check.c \
 	agent/cost/choose.c agent/cost/choose.h \
 	agent/cost/compute.c agent/cost/compute.h \
 	agent/cost/contest.c agent/cost/contest.h \
 	agent/cost/emulate.c agent/cost/emulate.h \
 	agent/cost/forecast.c agent/cost/forecast.h \
 	agent/cost/made_up.c agent/cost/made_up.h \
+	agent/cost/nodes.c agent/cost/nodes.h \
+	agent/cost/nodes_report.c agent/cost/nodes_report.h \
+	agent/cost/pairs.c agent/cost/pairs.h \
 	agent/cost/payoff.c agent/cost/payoff.h \
 	agent/cost/plan.c agent/cost/plan_parse.c \
 	agent/cost/predict.c agent/cost/predict.h \
 	agent/cost/profile.c agent/cost/profile.h \
+	agent/cost/scratch.c agent/cost/scratch.h \
 	agent/cost/sum_network.c agent/cost/sum_network.h \
 	agent/cost/trial.c agent/cost/trial.h \
 	agent/data/cifar.c agent/data/cifar.h agent/data/cifar_files.c agent/data/cifar_pickle.c \
@@ -180,7 +185,7 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h \
-	agent/cli/batch.c agent/cli/bench.c agent/cli/checkpoint.c agent/cli/common.c agent/cli/context.c agent/cli/data.c agent/cli/evaluate.c agent/cli/fit.c agent/cli/info.c \
+	agent/cli/batch.c agent/cli/bench.c agent/cli/check.c agent/cli/checkpoint.c agent/cli/common.c agent/cli/context.c agent/cli/data.c agent/cli/evaluate.c agent/cli/fit.c agent/cli/info.c \
 	agent/cli/input.c agent/cli/keep.c agent/cli/launch.c agent/cli/main.c agent/cli/model.c agent/cli/options.c agent/cli/plan.c agent/cli/summary.c agent/cli/training.c \
 	base/nearest.c base/nearest.h
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'

@@ -158,6 +158,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/loops_update.h \
 	nn/backend/cpu/loss.c \
 	nn/backend/cpu/max_pool2d.c \
+	nn/backend/cpu/meter.c \
 	nn/backend/cpu/pad2d.c \
 	nn/backend/cpu/picture.c \
 	nn/backend/cpu/product.c \

@@ -34,7 +34,7 @@ check_PROGRAMS += $(unit_tests) $(fuzz_targets)
 # Tests of the build itself: a second one with sanitizers, valgrind, what configure says.
 sanitizer_tests = tests/build/sanitizers.t tests/build/valgrind.t
 slow_build_tests = tests/build/configure.t tests/build/options.t
-build_tests = $(slow_build_tests) tests/build/command.t tests/build/completion.t tests/build/documents.t \
+build_tests = $(slow_build_tests) tests/build/check.t tests/build/command.t tests/build/completion.t tests/build/documents.t \
 	tests/build/data.t tests/build/examples.t tests/build/install.t tests/build/kinds.t tests/build/layers.t \
 	tests/build/models.t tests/build/plan.t tests/build/training.t
 include tests/cluster/local.mk

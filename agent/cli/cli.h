@@ -17,6 +17,7 @@ typedef struct hpct_command {
 extern const hpct_command hpct_command_fit;
 extern const hpct_command hpct_command_evaluate;
 extern const hpct_command hpct_command_bench;
+extern const hpct_command hpct_command_check;
 extern const hpct_command hpct_command_data;
 extern const hpct_command hpct_command_plan;
 extern const hpct_command hpct_command_summary;
@@ -158,7 +159,7 @@ void hpct_cli_apply_batch(const hpct_cli_batch *batch, hpct_model *model,
                           const hpct_cli_model *defaults, int *batch_size, int *global_batch_size);
 
 /* Opens the context (`apart`: by hpct_context_open_apart), sets the model's device, and agrees that
- * all ranks have it and can compute there in the model's precision. */
+ * all ranks have it and can compute there in the model's precision. `model` may be NULL. */
 hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
                                   const hpct_context_options *options, bool apart);
 

@@ -75,7 +75,7 @@ hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const c
     hpct_status status = apart ? hpct_context_open_apart(out) : hpct_context_open_with(out, &all);
     if (status == HPCT_OK && !apart)
         say_alone(*out);
-    return status == HPCT_OK ? hpct_set_device(*out, model, all.device) : status;
+    return status == HPCT_OK && model != NULL ? hpct_set_device(*out, model, all.device) : status;
 }
 
 void hpct_cli_say_connected(const hpct_context *context)

@@ -42,6 +42,9 @@ static const hpct_cli_option options[] = {
      "GPUs per rank: --replicas N with --device cuda (unless cpu is given), and the learning rate "
      "times the number of GPUs (unless --lr-scaling is given); 0: CPUs",
      2, 0, INTEGER(gpus, 0, HPCT_MAX_REPLICAS)},
+    {"check", NULL,
+     "before step 1 measure all nodes, as hpc-train check does, and end with 69 if some are slow",
+     2, 0, FLAG(fit.check)},
     {.doc = "Output (of rank 0):", .group = 4},
     {"verbose", "0|1|2",
      "0 silent, 1 progress bar, 2 one line per epoch (default: 1 on a terminal, else 2)", 4, 0,
@@ -303,6 +306,9 @@ static int run(int argc, char **argv)
     if (common->batch.global_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
         hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
                        "does not");
+    if (a.fit.check && has_servers(&a))
+        hpct_cli_usage("--check is not for --strategy parameter-server: it compares nodes whose "
+                       "ranks step together");
     if (common->batch.size == HPCT_CLI_AUTO && has_servers(&a))
         hpct_cli_usage("--batch-size auto is not for --strategy parameter-server, whose workers "
                        "do not wait for one another: give a number");

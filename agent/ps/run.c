@@ -108,6 +108,10 @@ static hpct_status check_options(hpct_ps_run *run)
                          "--save-best, --monitor, --mode and --on-nan resume are not "
                          "for --strategy parameter-server");
     HPCT_TRY(check_control(run));
+    if (o->check)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--check compares nodes whose ranks step together: those of --strategy "
+                         "parameter-server do not");
     if (o->initial_epoch < 0 || o->initial_epoch >= o->epochs)
         return hpct_fail(HPCT_ERR_USAGE,
                          "the initial epoch is %d of %d in all: none would be left to train",

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "nn/run/step.h"
 
+#include <hpctrain/check.h>
 #include <hpctrain/train.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -77,6 +78,10 @@ static hpct_status check_options(const hpct_context *context, const hpct_fit_opt
 hpct_status hpct_fit_check(const hpct_context *context, const hpct_fit_options *options)
 {
     int ignored;
+    if (hpct_context_is_apart(context) && options->check)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--check compares nodes whose ranks step together: those of --strategy "
+                         "parameter-server do not");
     return hpct_context_is_apart(context) ? hpct_strategy_check(&options->strategy)
                                           : check_options(context, options, &ignored);
 }
@@ -264,6 +269,8 @@ static hpct_status prepare(hpct_fit_run *run)
         status = hpct_results_try_fit(&run->options, run->model);
     HPCT_TRY(hpct_context_agree(run->context, status));
     HPCT_TRY(hpct_threads_set(run->context));
+    if (run->options.check && !run->again)
+        HPCT_TRY(hpct_check_nodes(run->context, run->options.verbose != 0 ? stdout : NULL, NULL));
     HPCT_TRY(choose_strategy(run));
     HPCT_TRY(admit(run));
     HPCT_TRY(hpct_context_agree(run->context, allocate(run)));

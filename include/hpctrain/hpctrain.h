@@ -21,6 +21,7 @@
 
 #include <hpctrain/batch.h>
 #include <hpctrain/bench.h>
+#include <hpctrain/check.h>
 #include <hpctrain/checkpoint.h>
 #include <hpctrain/context.h>
 #include <hpctrain/dataset.h>

@@ -6,6 +6,7 @@
 #include <hpctrain/dataset.h>
 #include <hpctrain/model.h>
 #include <hpctrain/strategy.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -74,15 +75,18 @@ typedef struct hpct_fit_options {
     const char *monitor;      /* metric that says which is: a column of history.csv; default:
                                  val_loss, without validation data loss */
     const char *monitor_mode; /* "min", "max", or "auto" (default): min for losses */
-    const char *early_stopping;       /* "MONITOR[:KEY=VALUE,…]" as Keras' EarlyStopping: patience
-                                         (epochs,       default 0), min_delta, mode, baseline,
-                                         start_from_epoch,       restore_best (no value); default: none */
-    const char *reduce_lr_on_plateau; /* the same as ReduceLROnPlateau: factor (0.1), patience (10),
-                                         min_delta (1e-4), mode, cooldown, min_lr */
-    const char *stop_at; /* "METRIC=VALUE": ends training after the epoch that reaches it */
-    const char *learning_rate_file; /* lines "EPOCH RATE", from 0: rates by epoch; read by rank 0 */
+    /* "MONITOR[:KEY=VALUE,...]" as Keras' EarlyStopping: patience (epochs, default 0), min_delta,
+     * mode, baseline, start_from_epoch, restore_best (no value); default: none */
+    const char *early_stopping;
+    /* The same as ReduceLROnPlateau: factor (0.1), patience (10), min_delta (1e-4), mode, cooldown,
+     * min_lr. */
+    const char *reduce_lr_on_plateau;
+    const char *stop_at;             /* "METRIC=VALUE": the epoch that reaches it is the last one */
+    const char *learning_rate_file;  /* lines "EPOCH RATE", from 0: rates by epoch; rank 0's file */
     const hpct_callbacks *callbacks; /* of the program; default: none */
     const char *summary_json;        /* file, written by rank 0 at the end; default: none */
+    bool check;           /* first measures the nodes (hpct_check_nodes) and refuses slow ones, with
+                             HPCT_ERR_PEER; not with parameter servers */
     const char *timeline; /* file for a Chrome trace of up to 50 steps of all ranks, from step 2:
                              input, forward, backward, reductions of buckets, update; written
                              by rank 0 at the end; default: none */

@@ -27,6 +27,7 @@ late_cluster_tests = \
 	tests/cluster/plugin_layout.t \
 	tests/cluster/plugin_options.t \
 	tests/cluster/train_ps.t \
+	tests/cluster/check.t \
 	tests/cluster/train_deadline.t \
 	tests/cluster/plugin_slurm_conf.t \
 	tests/cluster/plugin_ways.t \

@@ -8,7 +8,7 @@ unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame test
 	tests/unit/agent/data/test_splits tests/unit/agent/data/test_archives \
 	tests/unit/agent/data/test_notes tests/unit/agent/data/test_input tests/gpu_without/libraries/test_nccl \
 	tests/gpu_without/libraries/test_nccl_agreement tests/unit/agent/cost/test_plan \
-	tests/unit/agent/rank/test_node_state \
+	tests/unit/agent/cost/test_nodes tests/unit/agent/rank/test_node_state \
 	tests/unit/agent/cost/test_predict tests/unit/agent/ps/test_ps \
 	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock \
 	tests/unit/agent/checkpoint/test_manifest tests/unit/agent/checkpoint/test_store \
@@ -120,6 +120,9 @@ tests_gpu_without_libraries_test_nccl_agreement_LDADD = $(agent_test_libs)
 tests_unit_agent_cost_test_plan_SOURCES = tests/unit/agent/cost/test_plan.c tests/unit/unit.h
 tests_unit_agent_cost_test_plan_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_cost_test_plan_LDADD = $(agent_test_libs) -lm
+tests_unit_agent_cost_test_nodes_SOURCES = tests/unit/agent/cost/test_nodes.c $(pictures) $(cases)
+tests_unit_agent_cost_test_nodes_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
+tests_unit_agent_cost_test_nodes_LDADD = $(agent_test_libs) $(JANSSON_LIBS) -lm
 tests_unit_agent_rank_test_node_state_SOURCES = tests/unit/agent/rank/test_node_state.c $(pictures) $(cases)
 tests_unit_agent_rank_test_node_state_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_rank_test_node_state_LDADD = $(agent_test_libs)
