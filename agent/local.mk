@@ -122,6 +122,9 @@ agent_libagent_la_SOURCES = \
 	agent/rank/timeline.c agent/rank/timeline.h \
 	agent/results/history.c agent/results/history.h \
 	agent/results/json_file.c agent/results/json_file.h \
+	agent/results/live.c agent/results/live.h agent/results/live_losses.h \
+	agent/results/live_report.c agent/results/live_report.h \
+	agent/results/metrics_file.c agent/results/metrics_file.h \
 	agent/results/progress.c agent/results/progress.h \
 	agent/results/results.c agent/results/results.h \
 	agent/results/run_file.c agent/results/run_file.h \

@@ -608,6 +608,32 @@ hpct_status hpct_output_replace(const char *path, hpct_output_writer *write, voi
     return status;
 }
 
+hpct_status hpct_output_refresh(const char *path, hpct_output_writer *write, void *arg)
+{
+    hpct_output file;
+    HPCT_TRY(hpct_output_create(&file, path, false));
+    hpct_status status = write(arg, file.fd);
+    if (status == HPCT_OK)
+        status = give_name(&file);
+    hpct_output_close(&file);
+    return status;
+}
+
+hpct_status hpct_output_remove(const char *path)
+{
+    struct stat info;
+    hpct_output file = {.fd = -1, .path = path};
+    HPCT_TRY(look(&file, &info));
+    hpct_status status = check_tried(&file);
+    if (status == HPCT_OK && file.replaces && !file.is_special && unlink(file.target) != 0 &&
+        errno != ENOENT)
+        status = hpct_file_failed("removing", path);
+    if (status == HPCT_OK)
+        status = note_tried(file.target, NULL);
+    hpct_output_close(&file);
+    return status;
+}
+
 static hpct_status rescue(const char *path, hpct_output_writer *write, void *arg, bool sync)
 {
     hpct_output file;

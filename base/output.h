@@ -32,7 +32,15 @@ typedef hpct_status hpct_output_writer(void *arg, int fd);
  * returned. */
 hpct_status hpct_output_replace(const char *path, hpct_output_writer *write, void *arg);
 
-/* The same for a fallback path: one attempt, and `path` must not exist. */
+/* The same for a file that is replaced every second: one attempt, and nothing is synced, so that a
+ * crash of the machine may lose it. */
+hpct_status hpct_output_refresh(const char *path, hpct_output_writer *write, void *arg);
+
+/* Removes a regular file, unless another program has replaced it since this process has tried its
+ * name or written it. Nothing there is no error. Returns HPCT_ERR_IO. */
+hpct_status hpct_output_remove(const char *path);
+
+/* As hpct_output_replace for a fallback path: one attempt, and `path` must not exist. */
 hpct_status hpct_output_rescue(const char *path, hpct_output_writer *write, void *arg);
 /* The same as a last resort: a file that cannot be synced is kept. */
 hpct_status hpct_output_rescue_unsynced(const char *path, hpct_output_writer *write, void *arg);

@@ -50,7 +50,12 @@ static const hpct_cli_option options[] = {
      "0 silent, 1 progress bar, 2 one line per epoch (default: 1 on a terminal, else 2)", 4, 0,
      INTEGER(fit.verbose, 0, 2)},
     {"quiet", NULL, "the same as --verbose 0", 4, 0, FLAG(quiet)},
-    {"log-dir", "DIR", "write history.csv and metrics.jsonl there", 4, 0, TEXT(fit.log_dir)},
+    {"log-dir", "DIR", "write history.csv, metrics.jsonl and status.json there", 4, 0,
+     TEXT(fit.log_dir)},
+    {"metrics-file", "FILE.prom",
+     "write the state of the run there about once a second, for node_exporter's textfile "
+     "collector; removed at the end",
+     4, 0, TEXT(fit.metrics_file)},
     {"save-weights", "FILE",
      "save the weights there at the end, also when stopped by a signal: .weights.h5 for Keras, any "
      "other name for safetensors",
@@ -102,14 +107,15 @@ static void keep_inputs(const arguments *a)
     const hpct_cli_file outputs[] = {{"--save-weights", a->fit.save_weights},
                                      {"--save-best", a->fit.save_best},
                                      {"--summary-json", a->common.summary_json},
-                                     {"--timeline", a->common.timeline}},
+                                     {"--timeline", a->common.timeline},
+                                     {"--metrics-file", a->fit.metrics_file}},
                         inputs[] = {{"--weights", a->common.weights},
                                     {"--model", a->common.model.name},
                                     {"--learning-rate-file", a->fit.learning_rate_file},
                                     {"--data", data},
                                     {"--validation-data", a->validation_data}};
     hpct_cli_keep(outputs, 2, inputs + 1, 4);
-    hpct_cli_keep(outputs + 2, 2, inputs, 5);
+    hpct_cli_keep(outputs + 2, 3, inputs, 5);
 }
 
 static bool has_servers(const arguments *a)

@@ -2,6 +2,7 @@
 #include "agent/results/results.h"
 
 #include "agent/rank/stop.h"
+#include "agent/results/live_report.h"
 #include "agent/results/progress.h"
 #include "base/links.h"
 #include "base/output.h"
@@ -90,15 +91,17 @@ static hpct_status check_apart(const hpct_result_file *file, const char *dir)
 }
 
 static hpct_status try_with_logs(const hpct_fit_options *o, const hpct_model *model,
-                                 const char *epochs, const char *steps)
+                                 const char *epochs, const char *steps, const char *state)
 {
     const hpct_result_file files[] = {
         {"--summary-json", o->summary_json, 0},
         {"--timeline", o->timeline, 0},
+        {"--metrics-file", o->metrics_file, 0},
         {"--save-weights", o->save_weights, hpct_model_count_parameters(model) * sizeof(float)},
         {"--save-best", o->save_best, hpct_model_count_parameters(model) * sizeof(float)},
         {"--log-dir", epochs, 0},
         {"--log-dir", steps, 0},
+        {"--log-dir", state, 0},
     };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         if (files[i].path != NULL && o->checkpoint_dir != NULL)
@@ -109,7 +112,7 @@ static hpct_status try_with_logs(const hpct_fit_options *o, const hpct_model *mo
 
 hpct_status hpct_results_try_fit(const hpct_fit_options *options, const hpct_model *model)
 {
-    char *epochs = NULL, *steps = NULL;
+    char *epochs = NULL, *steps = NULL, *state = NULL;
     const char *log = options->log_dir;
     hpct_status status = HPCT_OK;
     if (options->save_weights != NULL)
@@ -122,12 +125,14 @@ hpct_status hpct_results_try_fit(const hpct_fit_options *options, const hpct_mod
         status = hpct_output_make_folder(log);
     if (status == HPCT_OK && log != NULL &&
         (asprintf(&epochs, "%s/%s", log, HPCT_HISTORY_EPOCHS) < 0 ||
-         asprintf(&steps, "%s/%s", log, HPCT_HISTORY_STEPS) < 0))
+         asprintf(&steps, "%s/%s", log, HPCT_HISTORY_STEPS) < 0 ||
+         asprintf(&state, "%s/%s", log, HPCT_LIVE_FILE) < 0))
         status = hpct_fail_memory(0);
     if (status == HPCT_OK)
-        status = try_with_logs(options, model, epochs, steps);
+        status = try_with_logs(options, model, epochs, steps, state);
     free(epochs);
     free(steps);
+    free(state);
     return status;
 }
 

@@ -56,8 +56,12 @@ typedef struct hpct_fit_options {
     const hpct_dataset *validation; /* evaluated after each epoch; default: none */
     hpct_strategy_options strategy; /* how the ranks share a step */
     int verbose;                    /* 0 silent, 1 progress bar, 2 one line per epoch */
-    const char *log_dir;          /* folder for history.csv and metrics.jsonl (loss and accuracy per
-                                     step), written by rank 0; default: none */
+    const char *log_dir;            /* folder for history.csv, metrics.jsonl (loss and accuracy per
+                                       step) and status.json (of the run under way),
+                                       written by rank 0; default: none */
+    const char *metrics_file;     /* file for the state of the run as Prometheus' text, replaced by
+                                     rank 0 about once a second and removed at the end; default:
+                                     none */
     const char *save_weights;     /* file for the weights, written by rank 0 at the end, also when
                                      stopped; elsewhere if that or the run fails; default: none */
     const char *checkpoint_dir;   /* folder for the state of training, shared by all nodes,

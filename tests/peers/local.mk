@@ -21,12 +21,17 @@ endif
 tests_peers_checkpoint_SOURCES = tests/peers/checkpoint.c $(checkpoint_folder)
 tests_peers_checkpoint_CPPFLAGS = $(agent_test_cppflags)
 tests_peers_checkpoint_LDADD = $(agent_test_libs)
-peer_tests = tests/peers/callbacks.t tests/peers/checkpoint.t tests/peers/frameworks.t tests/peers/nn_bf16.t tests/peers/nn_files.t tests/peers/nn_keras.t \
+check_PROGRAMS += tests/peers/metrics_file
+tests_peers_metrics_file_SOURCES = tests/peers/metrics_file.c
+tests_peers_metrics_file_LDADD = $(hpct_parts)
+peer_tests = tests/peers/callbacks.t tests/peers/checkpoint.t tests/peers/frameworks.t tests/peers/metrics_file.t \
+	tests/peers/nn_bf16.t tests/peers/nn_files.t tests/peers/nn_keras.t \
 	tests/peers/nn_layers.t tests/peers/nn_optimizers.t
 long_peer_tests = tests/peers/examples.t tests/peers/nn_cifar.t tests/peers/nn_models.t tests/peers/nn_torch.t
 long_tests += $(long_peer_tests)
 scaled_tests += tests/peers/callbacks.t tests/peers/nn_files.t tests/peers/nn_optimizers.t
-EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/callbacks.py tests/peers/checkpoint.py tests/peers/keras_models.py tests/peers/nn_bf16.py \
+EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/callbacks.py tests/peers/checkpoint.py \
+	tests/peers/metrics_file.py tests/peers/keras_models.py tests/peers/nn_bf16.py \
 	tests/peers/nn_cifar.py tests/peers/nn_files.py tests/peers/nn_keras.py tests/peers/nn_layers.py \
 	tests/peers/nn_models.py tests/peers/nn_optimizers.py tests/peers/nn_torch.py tests/peers/parameter_server.py \
 	tests/peers/tensors.py tests/peers/tf_config.py tests/peers/torch_gloo.py

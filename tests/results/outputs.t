@@ -21,7 +21,7 @@ refused() {
 # ---- before step 1 ----
 mkdir folder
 long=$(printf 'n%.0s' {1..256})
-for option in --save-weights --summary-json --timeline; do
+for option in --save-weights --summary-json --timeline --metrics-file; do
     refused 74 "$option: folder is a folder: give the name of a file" $option folder
     refused 74 "$option: .*nnn: writing failed: File name too long" $option "$long"
     refused 74 "$option: none/x: .*No such file" $option none/x
@@ -89,11 +89,13 @@ ln -s ./one.json two.safetensors
 both "--summary-json and --timeline would be one file" --summary-json one.json --timeline ./one.json
 both "--summary-json and --save-weights would be one file" --summary-json one.json --save-weights two.safetensors
 both "--timeline and --log-dir would be one file" --timeline log/../log/metrics.jsonl --log-dir log
+both "--metrics-file and --log-dir would be one file" --metrics-file log/status.json --log-dir log
 cp "$work/pictures/train-labels-idx1-ubyte" "$work/labels"
 both "--save-weights .*train-labels-idx1-ubyte would replace what --data reads" \
     --save-weights "$work/pictures/train-labels-idx1-ubyte" --validation-data "$work/pictures/train-labels-idx1-ubyte"
 is "$(cmp labels "$work/pictures/train-labels-idx1-ubyte" 2>&1)" "" "the labels are unchanged"
 both "--summary-json .*labels would replace what --validation-data reads" --summary-json labels --validation-data "$work/labels"
+both "--metrics-file .*labels would replace what --validation-data reads" --metrics-file labels --validation-data "$work/labels"
 mkdir below && ln -s "$work/pictures/train-labels-idx1-ubyte" below/link
 capture env HPC_TRAIN_DATA="$work/pictures" "$top_builddir/hpc-train" fit --model mnist-convnet --steps-per-epoch 1 --timeline below/link
 is "$status $(cmp labels "$work/pictures/train-labels-idx1-ubyte" 2>&1)" "64 " "also for a folder in \$HPC_TRAIN_DATA, through a link"

@@ -1,0 +1,271 @@
+/* status.json, formatted and parsed. What is read may be any file. */
+#include "agent/results/live_report.h"
+
+#include "base/status.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT 1
+#define MOST_SECONDS (INT64_C(1) << 53) /* that a double holds */
+
+static const char *const words[] = {[HPCT_LIVE_RUNNING] = "running",
+                                    [HPCT_LIVE_FINISHED] = "finished",
+                                    [HPCT_LIVE_STOPPED] = "stopped",
+                                    [HPCT_LIVE_FAILED] = "failed"};
+#define NUM_WORDS ((int) (sizeof words / sizeof words[0]))
+
+const char *hpct_live_word(hpct_live_how how)
+{
+    return words[how];
+}
+
+/* The numbers of the state that may be null, in the order in which they are written. */
+static const struct number {
+    const char *key;
+    size_t at;
+} numbers[] = {
+    {"loss", offsetof(hpct_live_state, loss)},
+    {"accuracy", offsetof(hpct_live_state, accuracy)},
+    {"val_loss", offsetof(hpct_live_state, val_loss)},
+    {"val_accuracy", offsetof(hpct_live_state, val_accuracy)},
+    {"learning_rate", offsetof(hpct_live_state, learning_rate)},
+    {"step_ms", offsetof(hpct_live_state, step_ms)},
+    {"images_per_second", offsetof(hpct_live_state, images_per_second)},
+    {"seconds_left", offsetof(hpct_live_state, seconds_left)},
+};
+static const struct number of_rank[] = {
+    {"step_ms", offsetof(hpct_live_rank, step_ms)},
+    {"wait_ms", offsetof(hpct_live_rank, wait_ms)},
+    {"input_ms", offsetof(hpct_live_rank, input_ms)},
+    {"memory_mb", offsetof(hpct_live_rank, memory_mb)},
+    {"gpu", offsetof(hpct_live_rank, gpu)},
+};
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static double *member(void *of, const struct number *number)
+{
+    return (double *) (void *) ((char *) of + number->at);
+}
+
+static double value_of(const void *of, const struct number *number)
+{
+    return *(const double *) (const void *) ((const char *) of + number->at);
+}
+
+/* ---- formatting ---- */
+
+/* JSON has no NaN and no infinity. */
+static json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *seconds_or_null(double value)
+{
+    return value >= 0 && value <= (double) MOST_SECONDS ? json_integer((json_int_t) value)
+                                                        : json_null();
+}
+
+/* 0, or -1 if out of memory. */
+static int set_numbers(json_t *object, const struct number *all, size_t count, const void *of)
+{
+    int failed = 0;
+    for (size_t i = 0; i < count; i++)
+        failed |= json_object_set_new(object, all[i].key, real_or_null(value_of(of, &all[i])));
+    return failed;
+}
+
+static json_t *format_losses(const hpct_live_report *r)
+{
+    json_t *losses = json_array();
+    for (int i = 0; i < r->num_losses; i++)
+        json_array_append_new(losses, real_or_null(r->losses[i]));
+    return losses;
+}
+
+static json_t *format_ranks(const hpct_live_report *r)
+{
+    json_t *ranks = json_array();
+    for (int i = 0; i < r->num_ranks; i++) {
+        json_t *one = json_pack("{si ss}", "rank", r->ranks[i].rank, "node", r->ranks[i].node);
+        set_numbers(one, of_rank, COUNT(of_rank), &r->ranks[i]);
+        json_array_append_new(ranks, one);
+    }
+    return ranks;
+}
+
+hpct_status hpct_live_report_format(char **out, const hpct_live_report *r)
+{
+    const hpct_live_state *s = &r->state;
+    json_t *root =
+        json_pack("{si sI ss ss? ss si si si sI sI}", "format", FORMAT, "time",
+                  (json_int_t) r->time, "state", hpct_live_word(r->how), "job", r->job, "model",
+                  r->model, "workers", r->workers, "epoch", s->epoch, "epochs", s->epochs, "step",
+                  (json_int_t) s->step, "steps", (json_int_t) s->steps);
+    int failed = set_numbers(root, numbers, COUNT(numbers), s);
+    failed |= json_object_set_new(root, "job_ends", seconds_or_null(s->job_ends));
+    failed |= json_object_set_new(root, "losses", format_losses(r));
+    failed |= json_object_set_new(root, "ranks", format_ranks(r));
+    *out = failed == 0 ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(root);
+    return *out != NULL ? HPCT_OK : hpct_fail_memory(0);
+}
+
+/* ---- parsing ---- */
+
+static hpct_status bad(const char *key, const char *is)
+{
+    return hpct_fail(HPCT_ERR_DATA, "its \"%s\" %s", key, is);
+}
+
+static hpct_status get_whole(int64_t *out, const json_t *object, const char *key, int64_t most)
+{
+    const json_t *value = json_object_get(object, key);
+    *out = json_integer_value(value);
+    return json_is_integer(value) && *out >= 0 && *out <= most
+               ? HPCT_OK
+               : bad(key, "is missing or out of range");
+}
+
+static hpct_status get_int(int *out, const json_t *object, const char *key, int most)
+{
+    int64_t whole;
+    HPCT_TRY(get_whole(&whole, object, key, most));
+    *out = (int) whole;
+    return HPCT_OK;
+}
+
+/* A number, or null. */
+static hpct_status get_real(double *out, const json_t *value, const char *key)
+{
+    *out = json_is_number(value) ? json_number_value(value) : NAN;
+    return json_is_number(value) || json_is_null(value) ? HPCT_OK : bad(key, "is no number");
+}
+
+static hpct_status get_numbers(void *of, const struct number *all, size_t count,
+                               const json_t *object)
+{
+    for (size_t i = 0; i < count; i++)
+        HPCT_TRY(get_real(member(of, &all[i]), json_object_get(object, all[i].key), all[i].key));
+    return HPCT_OK;
+}
+
+static hpct_status get_text(char **out, const json_t *object, const char *key, bool optional)
+{
+    const json_t *value = json_object_get(object, key);
+    if (optional && json_is_null(value))
+        return HPCT_OK;
+    if (!json_is_string(value))
+        return bad(key, "is no text");
+    *out = strdup(json_string_value(value));
+    return *out != NULL ? HPCT_OK : hpct_fail_memory(0);
+}
+
+static hpct_status get_how(hpct_live_how *out, const json_t *root)
+{
+    const char *word = json_string_value(json_object_get(root, "state"));
+    for (int i = 0; i < NUM_WORDS; i++) {
+        if (word != NULL && strcmp(word, words[i]) == 0) {
+            *out = (hpct_live_how) i;
+            return HPCT_OK;
+        }
+    }
+    return bad("state", "is none of running, finished, stopped, failed");
+}
+
+static hpct_status get_state(hpct_live_state *s, const json_t *root)
+{
+    HPCT_TRY(get_int(&s->epochs, root, "epochs", INT_MAX));
+    HPCT_TRY(get_int(&s->epoch, root, "epoch", s->epochs));
+    HPCT_TRY(get_whole(&s->steps, root, "steps", INT64_MAX));
+    HPCT_TRY(get_whole(&s->step, root, "step", s->steps));
+    HPCT_TRY(get_numbers(s, numbers, COUNT(numbers), root));
+    s->step_loss = NAN;
+    int64_t ends = 0;
+    bool ending = !json_is_null(json_object_get(root, "job_ends"));
+    if (ending)
+        HPCT_TRY(get_whole(&ends, root, "job_ends", MOST_SECONDS));
+    s->job_ends = ending ? (double) ends : NAN;
+    return HPCT_OK;
+}
+
+static hpct_status get_losses(hpct_live_report *out, const json_t *losses)
+{
+    size_t count = json_array_size(losses);
+    if (!json_is_array(losses) || count > HPCT_LIVE_LOSSES)
+        return bad("losses", "are missing or too many");
+    for (; out->num_losses < (int) count; out->num_losses++)
+        HPCT_TRY(get_real(&out->losses[out->num_losses],
+                          json_array_get(losses, (size_t) out->num_losses), "losses"));
+    return HPCT_OK;
+}
+
+static hpct_status get_rank(hpct_live_rank *rank, const json_t *value)
+{
+    if (!json_is_object(value))
+        return bad("ranks", "are no objects");
+    HPCT_TRY(get_int(&rank->rank, value, "rank", HPCT_LIVE_MOST_RANKS - 1));
+    HPCT_TRY(get_numbers(rank, of_rank, COUNT(of_rank), value));
+    return get_text(&rank->node, value, "node", false);
+}
+
+static hpct_status get_ranks(hpct_live_report *out, const json_t *ranks)
+{
+    size_t count = json_array_size(ranks);
+    if (!json_is_array(ranks) || count > HPCT_LIVE_MOST_RANKS)
+        return bad("ranks", "are missing or too many");
+    out->ranks = calloc(count + 1, sizeof *out->ranks);
+    if (out->ranks == NULL)
+        return hpct_fail_memory(count * sizeof *out->ranks);
+    out->num_ranks = (int) count; /* also of those that are not read yet: to be freed */
+    for (size_t i = 0; i < count; i++)
+        HPCT_TRY(get_rank(&out->ranks[i], json_array_get(ranks, i)));
+    return HPCT_OK;
+}
+
+static hpct_status parse(hpct_live_report *out, const json_t *root)
+{
+    if (!json_is_object(root) || !json_is_integer(json_object_get(root, "format")))
+        return hpct_fail(HPCT_ERR_DATA, "it is not the state of a run");
+    if (json_integer_value(json_object_get(root, "format")) != FORMAT)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "its format is not %d: it was written by another version of hpc-train",
+                         FORMAT);
+    HPCT_TRY(get_how(&out->how, root));
+    HPCT_TRY(get_whole(&out->time, root, "time", INT64_MAX));
+    HPCT_TRY(get_text(&out->job, root, "job", true));
+    HPCT_TRY(get_text(&out->model, root, "model", false));
+    HPCT_TRY(get_int(&out->workers, root, "workers", INT_MAX));
+    HPCT_TRY(get_state(&out->state, root));
+    HPCT_TRY(get_losses(out, json_object_get(root, "losses")));
+    return get_ranks(out, json_object_get(root, "ranks"));
+}
+
+hpct_status hpct_live_report_parse(hpct_live_report *out, const char *text, size_t length)
+{
+    json_error_t error;
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    *out = (hpct_live_report){.how = HPCT_LIVE_RUNNING};
+    if (root == NULL)
+        return hpct_fail(HPCT_ERR_DATA, "it is not JSON: line %d: %s", error.line, error.text);
+    hpct_status status = parse(out, root);
+    json_decref(root);
+    if (status != HPCT_OK)
+        hpct_live_report_free(out);
+    return status;
+}
+
+void hpct_live_report_free(hpct_live_report *r)
+{
+    for (int i = 0; i < r->num_ranks; i++)
+        free(r->ranks[i].node);
+    free(r->ranks);
+    free(r->job);
+    free(r->model);
+    *r = (hpct_live_report){.how = HPCT_LIVE_RUNNING};
+}
