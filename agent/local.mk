@@ -2,7 +2,7 @@
 include agent/cluster/local.mk
 
 hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include/hpctrain/bench.h include/hpctrain/check.h include/hpctrain/checkpoint.h include/hpctrain/context.h \
-	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/launch.h include/hpctrain/plan.h include/hpctrain/strategy.h include/hpctrain/train.h include/hpctrain/trainer.h
+	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/launch.h include/hpctrain/plan.h include/hpctrain/strategy.h include/hpctrain/top.h include/hpctrain/train.h include/hpctrain/trainer.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
@@ -150,6 +150,10 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/replicas/replica_set.c agent/strategy/replicas/replica_set.h \
 	agent/strategy/stage_layout.c agent/strategy/stage_layout.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \
+	agent/top/find.c agent/top/find.h \
+	agent/top/screen.c agent/top/screen.h \
+	agent/top/terminal.c agent/top/terminal.h \
+	agent/top/top.c \
 	agent/train/bench.c \
 	agent/train/best.c agent/train/best.h \
 	agent/train/checkpoints.c agent/train/checkpoints.h \
@@ -189,7 +193,7 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h \
 	agent/cli/batch.c agent/cli/bench.c agent/cli/check.c agent/cli/checkpoint.c agent/cli/common.c agent/cli/context.c agent/cli/data.c agent/cli/evaluate.c agent/cli/fit.c agent/cli/info.c \
-	agent/cli/input.c agent/cli/keep.c agent/cli/launch.c agent/cli/main.c agent/cli/model.c agent/cli/options.c agent/cli/plan.c agent/cli/summary.c agent/cli/training.c \
+	agent/cli/input.c agent/cli/keep.c agent/cli/launch.c agent/cli/main.c agent/cli/model.c agent/cli/options.c agent/cli/plan.c agent/cli/summary.c agent/cli/top.c agent/cli/training.c \
 	base/nearest.c base/nearest.h
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

@@ -36,7 +36,7 @@ sanitizer_tests = tests/build/sanitizers.t tests/build/valgrind.t
 slow_build_tests = tests/build/configure.t tests/build/options.t
 build_tests = $(slow_build_tests) tests/build/check.t tests/build/command.t tests/build/completion.t tests/build/documents.t \
 	tests/build/data.t tests/build/examples.t tests/build/install.t tests/build/kinds.t tests/build/layers.t \
-	tests/build/models.t tests/build/plan.t tests/build/training.t
+	tests/build/models.t tests/build/plan.t tests/build/top.t tests/build/training.t
 include tests/cluster/local.mk
 module_tests = tests/gpu_without/module/device.t tests/gpu_without/module/ranks.t tests/gpu_without/module/replicas.t \
 	tests/gpu_without/module/servers.t

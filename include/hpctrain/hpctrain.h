@@ -31,6 +31,7 @@
 #include <hpctrain/plan.h>
 #include <hpctrain/status.h>
 #include <hpctrain/strategy.h>
+#include <hpctrain/top.h>
 #include <hpctrain/train.h>
 #include <hpctrain/trainer.h>
 

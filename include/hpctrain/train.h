@@ -57,7 +57,7 @@ typedef struct hpct_fit_options {
     hpct_strategy_options strategy; /* how the ranks share a step */
     int verbose;                    /* 0 silent, 1 progress bar, 2 one line per epoch */
     const char *log_dir;            /* folder for history.csv, metrics.jsonl (loss and accuracy per
-                                       step) and status.json (of the run under way),
+                                       step) and status.json (of the run under way, for hpct_top()),
                                        written by rank 0; default: none */
     const char *metrics_file;     /* file for the state of the run as Prometheus' text, replaced by
                                      rank 0 about once a second and removed at the end; default:

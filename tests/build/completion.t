@@ -82,6 +82,10 @@ complete_line hpc-train data info dat
 is "$out" data.npz "data info: files"
 complete_line hpc-train checkpoint ver
 is "$out" verify "checkpoint's subcommands"
+complete_line hpc-train top dat
+is "$out" data.npz "top: files"
+complete_line hpc-train top --on
+is "$out" --once "top: options"
 complete_line hpc-train checkpoint export dat
 is "$out" data.npz "checkpoint export: files"
 # shellcheck source=etc/completion/hpc-train-stage

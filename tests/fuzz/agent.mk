@@ -88,3 +88,9 @@ tests_fuzz_fuzz_rate_file_SOURCES = tests/fuzz/fuzz_rate_file.c $(fuzz_driver)
 tests_fuzz_fuzz_rate_file_CPPFLAGS = $(agent_fuzz_cppflags)
 tests_fuzz_fuzz_rate_file_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_rate_file_LDADD = $(agent_fuzz_libs)
+
+fuzz_targets += tests/fuzz/fuzz_live_report
+tests_fuzz_fuzz_live_report_SOURCES = tests/fuzz/fuzz_live_report.c $(fuzz_driver)
+tests_fuzz_fuzz_live_report_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_live_report_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_live_report_LDADD = $(agent_fuzz_libs)

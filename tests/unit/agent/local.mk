@@ -14,7 +14,7 @@ unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame test
 	tests/unit/agent/checkpoint/test_manifest tests/unit/agent/checkpoint/test_store \
 	tests/unit/agent/launch/test_launch tests/unit/base/test_ask \
 	tests/unit/agent/strategy/replicas/test_replicas tests/unit/agent/results/test_report \
-	tests/unit/agent/results/test_live \
+	tests/unit/agent/results/test_live tests/unit/agent/top/test_top \
 	tests/unit/agent/data/test_sampler tests/unit/agent/strategy/test_stage_layout tests/unit/agent/comm/test_wire
 # The same training as so many ranks.
 check_PROGRAMS += tests/unit/agent/train/fit_ranks tests/unit/agent/strategy/norm_ranks \
@@ -150,6 +150,9 @@ tests_unit_agent_results_test_live_SOURCES = tests/unit/agent/results/test_live.
 tests_unit_agent_results_test_live_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_agent_results_test_live_LDFLAGS = $(AM_LDFLAGS) $(count_allocations)
 tests_unit_agent_results_test_live_LDADD = $(agent_test_libs) $(JANSSON_LIBS)
+tests_unit_agent_top_test_top_SOURCES = tests/unit/agent/top/test_top.c tests/unit/unit.h
+tests_unit_agent_top_test_top_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_agent_top_test_top_LDADD = $(agent_test_libs)
 tests_unit_agent_data_test_sampler_SOURCES = tests/unit/agent/data/test_sampler.c tests/unit/unit.h
 tests_unit_agent_data_test_sampler_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_data_test_sampler_LDADD = $(agent_test_libs)
