@@ -162,7 +162,7 @@ agent_libagent_la_SOURCES = \
 	agent/train/evaluate.c agent/train/evaluate.h \
 	agent/train/feed.c agent/train/feed.h \
 	agent/train/fit.c agent/train/fit.h \
-	agent/train/fit_control.c agent/train/fit_nan.c agent/train/fit_summary.c agent/train/fit_run.h agent/train/fit_saving.c \
+	agent/train/fit_control.c agent/train/fit_live.c agent/train/fit_nan.c agent/train/fit_summary.c agent/train/fit_run.h agent/train/fit_saving.c \
 	agent/train/info.c \
 	agent/train/kept_weights.c agent/train/kept_weights.h \
 	agent/train/monitor.c agent/train/monitor.h \

@@ -234,11 +234,11 @@ static void draw_curve(page *p, const double *values, int num)
 static void draw_losses(page *p)
 {
     const hpct_live_report *r = p->report;
-    char loss[HPCT_LOSS_TEXT];
+    char loss[HPCT_METRIC_TEXT];
     if (isnan(r->state.loss) && r->state.step == 0) /* none yet, rather than not a number */
         snprintf(loss, sizeof loss, "-");
     else
-        hpct_progress_loss(loss, r->state.loss);
+        hpct_progress_metric(loss, r->state.loss);
     put(p, "loss      %-10s ", loss);
     int room = p->screen->width - (int) p->length, num = r->num_losses;
     int first = p->screen->height > 0 && num > room ? num - room : 0;
@@ -250,13 +250,13 @@ static void draw_losses(page *p)
 static void draw_metrics(page *p)
 {
     const hpct_live_state *s = &p->report->state;
-    char text[TEXT], loss[HPCT_LOSS_TEXT];
+    char text[TEXT], loss[HPCT_METRIC_TEXT];
     draw_losses(p);
     put(p, "accuracy  %s", number(text, s->accuracy, 4, ""));
     end_line(p);
     if (isnan(s->val_loss) && isnan(s->val_accuracy))
         return;
-    hpct_progress_loss(loss, s->val_loss);
+    hpct_progress_metric(loss, s->val_loss);
     put(p, "val_loss %s, val_accuracy %s", loss, number(text, s->val_accuracy, 4, ""));
     end_line(p);
 }

@@ -494,6 +494,9 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
             hpct_pace_step(run->pace, run->parts, epoch + 1, step + 1, step + 1 == steps, &known));
         double now = hpct_process_clock();
         heed_deadline(run, epoch, step, &sums, step_seconds(&sums, now));
+        hpct_fit_show_live(run, epoch, &sums, run->end.last_loss, step_seconds(&sums, now));
+        if (known)
+            hpct_fit_show_ranks(run);
         if (run->progress.verbose != 0 && sums.samples > 0) {
             *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
             hpct_progress_step(&run->progress, sums.steps, now - sums.began,
@@ -513,6 +516,7 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
     if (status != HPCT_OK)
         return status;
     run->evaluation_seconds = hpct_process_clock() - ended;
+    hpct_fit_show_live(run, epoch, &sums, NAN, step_seconds(&sums, ended));
     hpct_progress_end(&run->progress, sums.steps, hpct_process_clock() - sums.began,
                       step_seconds(&sums, ended), train, validated ? validation : NULL);
     if (run->nan)
@@ -621,6 +625,7 @@ static hpct_status finish(hpct_fit_run *run, hpct_status failed)
 static void run_free(hpct_fit_run *run)
 {
     hpct_history_close(run->history);
+    hpct_live_close(run->live, HPCT_LIVE_FAILED);
     hpct_checkpoints_close(run->checkpoints);
     hpct_deadline_close(&run->deadline);
     hpct_control_close(&run->control);
@@ -653,6 +658,8 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
                                     .epochs = run->options.epochs,
                                     .steps_per_epoch = hpct_sampler_steps_per_epoch(run->sampler)};
     status = hpct_deadline_open(&run->deadline);
+    if (status == HPCT_OK)
+        status = hpct_fit_open_live(run);
     HPCT_TRY(hpct_context_agree(run->context, status));
     hpct_stop_begin();
     run->start_seconds = hpct_process_age();
@@ -666,6 +673,7 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
         status = hpct_fit_goes_back(run, &back, path);
     if (!back)
         status = finish(run, status);
+    hpct_fit_close_live(run, status, back);
     hpct_stop_end();
     return status;
 }

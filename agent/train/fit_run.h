@@ -6,6 +6,7 @@
 #include "agent/data/sampler.h"
 #include "agent/rank/timeline.h"
 #include "agent/results/history.h"
+#include "agent/results/live.h"
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
 #include "agent/results/run_file.h"
@@ -37,6 +38,7 @@ typedef struct hpct_fit_run {
     hpct_feed *feed;
     hpct_strategy *strategy;
     hpct_history *history;         /* rank 0 with log_dir */
+    hpct_live *live;               /* rank 0; NULL: no log_dir, no metrics_file */
     hpct_timeline *timeline;       /* NULL: not requested */
     hpct_checkpoints *checkpoints; /* NULL: not requested */
     hpct_place begin, place;       /* where this run begins, and where it is */
@@ -99,6 +101,15 @@ hpct_status hpct_fit_restore_best(hpct_fit_run *run);
 void hpct_fit_add_versions(hpct_run_facts *facts);
 hpct_status hpct_fit_open_run_file(hpct_fit_run *run);
 void hpct_fit_settle(hpct_fit_run *run);
+
+/* status.json and --metrics-file (agent/results/live.h): after a step of `step` seconds in the mean;
+ * once an epoch is evaluated, with step_loss NaN; when the pace of all ranks is known; at the
+ * end. */
+hpct_status hpct_fit_open_live(hpct_fit_run *run);
+void hpct_fit_show_live(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums, double step_loss,
+                        double step);
+void hpct_fit_show_ranks(hpct_fit_run *run);
+void hpct_fit_close_live(hpct_fit_run *run, hpct_status status, bool goes_back);
 
 /* At the end: --summary-json and run.json. HPCT_ERR_IO. Collective. */
 hpct_status hpct_fit_write_summary(hpct_fit_run *run);
