@@ -2,11 +2,11 @@
 include agent/cluster/local.mk
 
 hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include/hpctrain/bench.h include/hpctrain/check.h include/hpctrain/checkpoint.h include/hpctrain/context.h \
-	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/launch.h include/hpctrain/plan.h include/hpctrain/strategy.h include/hpctrain/top.h include/hpctrain/train.h include/hpctrain/trainer.h
+	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/launch.h include/hpctrain/plan.h include/hpctrain/report.h include/hpctrain/strategy.h include/hpctrain/top.h include/hpctrain/train.h include/hpctrain/trainer.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
-agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(LIBCRYPTO_CFLAGS) $(PMIX_CFLAGS) $(ZLIB_CFLAGS) $(LIBDEFLATE_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS) $(XXHASH_CFLAGS)
+agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(LIBCRYPTO_CFLAGS) $(PMIX_CFLAGS) $(ZLIB_CFLAGS) $(LIBDEFLATE_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS) $(XXHASH_CFLAGS) $(LIBRSVG_CFLAGS)
 agent_libagent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 agent_libagent_la_LIBADD = base/auth/libauth.la base/net/libnet.la agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBDEFLATE_LIBS) $(LIBARCHIVE_LIBS) $(LIBJPEG_LIBS) $(LIBPNG_LIBS) $(XXHASH_LIBS)
 agent_libagent_la_SOURCES = \
@@ -120,6 +120,20 @@ agent_libagent_la_SOURCES = \
 	agent/rank/stop.c agent/rank/stop.h \
 	agent/rank/threads.c agent/rank/threads.h \
 	agent/rank/timeline.c agent/rank/timeline.h \
+	agent/report/axis.c agent/report/axis.h \
+	agent/report/bars.c agent/report/chart.c agent/report/chart.h \
+	agent/report/content.h agent/report/curves.c agent/report/html.c agent/report/lines.c \
+	agent/report/md.c agent/report/one.c \
+	agent/report/page.c agent/report/page.h \
+	agent/report/plan.c \
+	agent/report/png.c agent/report/png.h \
+	agent/report/published.c agent/report/ranks.c \
+	agent/report/read_history.c agent/report/read_json.c agent/report/read_json.h agent/report/read_lines.c \
+	agent/report/report.c agent/report/report.h \
+	agent/report/request.c agent/report/request.h \
+	agent/report/run.c agent/report/run.h \
+	agent/report/serve.c agent/report/several.c agent/report/style.c agent/report/svg.c \
+	agent/report/text.c agent/report/text.h \
 	agent/results/history.c agent/results/history.h \
 	agent/results/json_file.c agent/results/json_file.h \
 	agent/results/live.c agent/results/live.h agent/results/live_losses.h \
@@ -193,7 +207,7 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h \
 	agent/cli/batch.c agent/cli/bench.c agent/cli/check.c agent/cli/checkpoint.c agent/cli/common.c agent/cli/context.c agent/cli/data.c agent/cli/evaluate.c agent/cli/fit.c agent/cli/info.c \
-	agent/cli/input.c agent/cli/keep.c agent/cli/launch.c agent/cli/main.c agent/cli/model.c agent/cli/options.c agent/cli/plan.c agent/cli/summary.c agent/cli/top.c agent/cli/training.c \
+	agent/cli/input.c agent/cli/keep.c agent/cli/launch.c agent/cli/main.c agent/cli/model.c agent/cli/options.c agent/cli/plan.c agent/cli/report.c agent/cli/summary.c agent/cli/top.c agent/cli/training.c \
 	base/nearest.c base/nearest.h
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

@@ -25,6 +25,7 @@ extern const hpct_command hpct_command_info;
 extern const hpct_command hpct_command_checkpoint;
 extern const hpct_command hpct_command_launch;
 extern const hpct_command hpct_command_top;
+extern const hpct_command hpct_command_report;
 
 /* Wrong usage: rank 0 prints "hpc-train: …" on stderr, all ranks exit with code 64. */
 __attribute__((format(printf, 1, 2), noreturn)) void hpct_cli_usage(const char *format, ...);

@@ -29,6 +29,7 @@
 #include <hpctrain/launch.h>
 #include <hpctrain/model.h>
 #include <hpctrain/plan.h>
+#include <hpctrain/report.h>
 #include <hpctrain/status.h>
 #include <hpctrain/strategy.h>
 #include <hpctrain/top.h>

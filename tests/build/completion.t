@@ -88,6 +88,10 @@ complete_line hpc-train top --on
 is "$out" --once "top: options"
 complete_line hpc-train checkpoint export dat
 is "$out" data.npz "checkpoint export: files"
+complete_line hpc-train report --format=s
+is "$out" svg "report's formats"
+complete_line hpc-train report dat
+is "$out" data.npz "report: runs are files"
 # shellcheck source=etc/completion/hpc-train-stage
 . "$top_srcdir/etc/completion/hpc-train-stage"
 complete_line hpc-train-stage --prog

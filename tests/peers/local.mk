@@ -26,7 +26,7 @@ tests_peers_metrics_file_SOURCES = tests/peers/metrics_file.c
 tests_peers_metrics_file_LDADD = $(hpct_parts)
 peer_tests = tests/peers/callbacks.t tests/peers/checkpoint.t tests/peers/frameworks.t tests/peers/metrics_file.t \
 	tests/peers/nn_bf16.t tests/peers/nn_files.t tests/peers/nn_keras.t \
-	tests/peers/nn_layers.t tests/peers/nn_optimizers.t
+	tests/peers/nn_layers.t tests/peers/nn_optimizers.t tests/peers/report_browser.t
 long_peer_tests = tests/peers/examples.t tests/peers/nn_cifar.t tests/peers/nn_models.t tests/peers/nn_torch.t
 long_tests += $(long_peer_tests)
 scaled_tests += tests/peers/callbacks.t tests/peers/nn_files.t tests/peers/nn_optimizers.t

@@ -1,0 +1,338 @@
+/* run.json, status.json and --summary-json. */
+#include "agent/report/read_json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_RANKS (1 << 20)
+
+/* ---- members ---- */
+
+double hpct_report_json_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : (double) NAN;
+}
+
+int64_t hpct_report_json_integer(const json_t *object, const char *key, int64_t missing)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) && json_integer_value(value) >= 0 ? json_integer_value(value)
+                                                                    : missing;
+}
+
+const char *hpct_report_json_text(hpct_report_pool *pool, const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? hpct_report_print(pool, "%s", text) : NULL;
+}
+
+/* ---- lines ---- */
+
+static json_t *parse_line(hpct_report_lines *lines, const char *begin, size_t size)
+{
+    json_t *object = json_loadb(begin, size, 0, NULL);
+    if (json_is_object(object))
+        return object;
+    json_decref(object);
+    lines->unread++;
+    return NULL;
+}
+
+json_t *hpct_report_next_line(hpct_report_lines *lines)
+{
+    while (lines->at < lines->size) {
+        const char *begin = lines->text + lines->at;
+        const char *end = memchr(begin, '\n', lines->size - lines->at);
+        size_t size = end != NULL ? (size_t) (end - begin) : lines->size - lines->at;
+        lines->at += size + 1;
+        json_t *object = size > 0 ? parse_line(lines, begin, size) : NULL;
+        if (object != NULL)
+            return object;
+    }
+    return NULL;
+}
+
+json_t *hpct_report_previous_line(hpct_report_lines *lines)
+{
+    while (lines->at > 0) {
+        size_t end = lines->at - (lines->text[lines->at - 1] == '\n'), begin = end;
+        while (begin > 0 && lines->text[begin - 1] != '\n')
+            begin--;
+        lines->at = begin;
+        json_t *object = end > begin ? parse_line(lines, lines->text + begin, end - begin) : NULL;
+        if (object != NULL)
+            return object;
+    }
+    return NULL;
+}
+
+bool hpct_report_drop_cut_line(hpct_report_lines *lines)
+{
+    size_t size = lines->size;
+    while (size > 0 && lines->text[size - 1] != '\n')
+        size--;
+    bool cut = size < lines->size;
+    if (cut) { /* the newline alone may be missing */
+        json_t *object = json_loadb(lines->text + size, lines->size - size, 0, NULL);
+        cut = !json_is_object(object);
+        json_decref(object);
+    }
+    if (cut)
+        lines->size = size;
+    return cut;
+}
+
+/* ---- objects ---- */
+
+#define INTEGER(run, object, name)                                                                 \
+    (run)->name = hpct_report_json_integer(object, #name, (run)->name)
+
+static void set_text(hpct_report_run *run, const char **to, const json_t *object, const char *key)
+{
+    const char *text = hpct_report_json_text(run->pool, object, key);
+    if (text != NULL)
+        *to = text;
+}
+
+static void set_number(double *to, const json_t *object, const char *key)
+{
+    double value = hpct_report_json_number(object, key);
+    if (!isnan(value))
+        *to = value;
+}
+
+/* What run.json and the summary both have. */
+static void read_settings(hpct_report_run *run, const json_t *object)
+{
+    set_text(run, &run->model, object, "model");
+    set_text(run, &run->strategy, object, "strategy");
+    set_text(run, &run->device, object, "device");
+    set_text(run, &run->precision, object, "precision");
+    set_text(run, &run->optimizer, object, "optimizer");
+    INTEGER(run, object, parameters);
+    INTEGER(run, object, seed);
+    INTEGER(run, object, global_batch);
+    INTEGER(run, object, workers);
+    INTEGER(run, object, replicas);
+    INTEGER(run, object, threads);
+    set_number(&run->learning_rate, object, "learning_rate");
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+    return (x > y) - (x < y);
+}
+
+/* Times of epochs, and their median. */
+static void read_epoch_seconds(hpct_report_run *run, const json_t *array)
+{
+    size_t count = json_array_size(array), known = 0;
+    run->epoch_times = hpct_report_take(run->pool, count, sizeof *run->epoch_times);
+    double *sorted = hpct_report_take(run->pool, count, sizeof *sorted);
+    if (run->epoch_times == NULL || sorted == NULL)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(array, i);
+        run->epoch_times[i] = json_is_number(value) ? json_number_value(value) : (double) NAN;
+        if (json_is_number(value))
+            sorted[known++] = json_number_value(value);
+    }
+    run->num_epoch_times = count;
+    if (known == 0)
+        return;
+    qsort(sorted, known, sizeof *sorted, by_value);
+    run->epoch_seconds = (sorted[known / 2] + sorted[(known - 1) / 2]) / 2;
+}
+
+static void read_summary(hpct_report_run *run, const json_t *object)
+{
+    read_settings(run, object);
+    set_number(&run->start_seconds, object, "start_seconds");
+    set_number(&run->train_seconds, object, "train_seconds");
+    set_number(&run->images_per_second, object, "images_per_second");
+    set_number(&run->step_ms, object, "step_ms");
+    set_number(&run->loss, object, "loss");
+    set_number(&run->accuracy, object, "accuracy");
+    set_number(&run->val_loss, object, "val_loss");
+    set_number(&run->val_accuracy, object, "val_accuracy");
+    set_number(&run->peak_rss_mb, object, "peak_rss_mb");
+    if (run->epochs == 0)
+        INTEGER(run, object, epochs);
+    if (json_is_array(json_object_get(object, "epoch_seconds")))
+        read_epoch_seconds(run, json_object_get(object, "epoch_seconds"));
+}
+
+bool hpct_report_read_summary(hpct_report_run *run, const char *text, size_t size)
+{
+    json_t *object = json_loadb(text, size, 0, NULL);
+    bool is_one = json_is_string(json_object_get(object, "model")) &&
+                  json_is_integer(json_object_get(object, "workers")) &&
+                  json_object_get(object, "images_per_second") != NULL;
+    if (is_one)
+        read_summary(run, object);
+    run->is_summary |= is_one;
+    json_decref(object);
+    return is_one;
+}
+
+/* ---- run.json ---- */
+
+/* A word of the command as a shell reads it. */
+static void print_word(FILE *out, const char *word)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+    if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*word, out);
+    }
+    fputc('\'', out);
+}
+
+static void read_command(hpct_report_run *run, const json_t *words)
+{
+    char *text = NULL;
+    size_t size, i;
+    const json_t *word;
+    FILE *out = json_array_size(words) > 0 ? open_memstream(&text, &size) : NULL;
+    if (out == NULL)
+        return;
+    json_array_foreach(words, i, word)
+    {
+        if (i > 0)
+            fputc(' ', out);
+        print_word(out, json_is_string(word) ? json_string_value(word) : "?");
+    }
+    if (fclose(out) == 0)
+        run->command = hpct_report_print(run->pool, "%s", text);
+    free(text);
+}
+
+static void note_node(hpct_report_run *run, const char *name, int64_t rank)
+{
+    while (rank >= 0 && rank < MOST_RANKS && (int64_t) run->num_node_of <= rank) {
+        run->node_of = hpct_report_grow(run->pool, run->node_of, run->num_node_of, sizeof(char *));
+        if (run->node_of == NULL) {
+            run->num_node_of = 0;
+            return;
+        }
+        run->node_of[run->num_node_of++] = NULL;
+    }
+    if (rank >= 0 && rank < MOST_RANKS)
+        run->node_of[rank] = name;
+}
+
+static void read_nodes(hpct_report_run *run, const json_t *nodes)
+{
+    size_t i, k;
+    const json_t *node, *rank;
+    run->nodes = (int64_t) json_array_size(nodes);
+    json_array_foreach(nodes, i, node)
+    {
+        const char *name = hpct_report_json_text(run->pool, node, "name");
+        json_array_foreach(json_object_get(node, "ranks"), k, rank)
+            note_node(run, name, json_is_integer(rank) ? json_integer_value(rank) : -1);
+    }
+}
+
+/* "oneDNN 3.1.0, Open MPI v4.1.4" */
+static void read_libraries(hpct_report_run *run, json_t *libraries)
+{
+    const char *name;
+    json_t *version;
+    json_object_foreach (libraries, name, version) {
+        const char *before = run->libraries;
+        const char *text = json_is_string(version) ? json_string_value(version) : "";
+        /* MPI: "Open MPI v4.1.4" names itself */
+        bool named = strpbrk(text, "0123456789") != text && strchr(text, ' ') != NULL;
+        run->libraries = hpct_report_print(run->pool, "%s%s%s%s%s", before != NULL ? before : "",
+                                           before != NULL ? ", " : "", named ? "" : name,
+                                           named ? "" : " ", text);
+    }
+}
+
+static void read_starts(hpct_report_run *run, const json_t *starts)
+{
+    run->starts = (int64_t) json_array_size(starts);
+    const json_t *last = json_array_get(starts, (size_t) run->starts - 1);
+    set_number(&run->started, last, "time");
+    set_text(run, &run->host, last, "host");
+    set_text(run, &run->job, last, "job");
+}
+
+static void read_run(hpct_report_run *run, const json_t *object)
+{
+    read_settings(run, object);
+    INTEGER(run, object, epochs);
+    INTEGER(run, object, steps_per_epoch);
+    INTEGER(run, object, samples);
+    set_text(run, &run->version, object, "version");
+    set_text(run, &run->data, object, "data");
+    set_text(run, &run->checkpoint_dir, object, "checkpoint_dir");
+    set_text(run, &run->state, object, "state");
+    set_text(run, &run->why, object, "why");
+    set_number(&run->ended, object, "ended");
+    read_command(run, json_object_get(object, "command"));
+    read_nodes(run, json_object_get(object, "nodes"));
+    read_libraries(run, json_object_get(object, "libraries"));
+    if (json_array_size(json_object_get(object, "starts")) > 0)
+        read_starts(run, json_object_get(object, "starts"));
+    if (json_is_object(json_object_get(object, "summary")))
+        read_summary(run, json_object_get(object, "summary"));
+}
+
+bool hpct_report_read_run_json(hpct_report_run *run, const char *text, size_t size)
+{
+    json_t *object = json_loadb(text, size, 0, NULL);
+    bool is_one = json_integer_value(json_object_get(object, "format")) == 1 &&
+                  json_is_string(json_object_get(object, "model"));
+    if (is_one)
+        read_run(run, object);
+    json_decref(object);
+    return is_one;
+}
+
+/* ---- status.json ---- */
+
+static void read_status(hpct_report_run *run, const json_t *object)
+{
+    hpct_report_status *status = &run->status;
+    status->there = true;
+    status->time = hpct_report_json_number(object, "time");
+    status->loss = hpct_report_json_number(object, "loss");
+    status->accuracy = hpct_report_json_number(object, "accuracy");
+    status->images_per_second = hpct_report_json_number(object, "images_per_second");
+    status->step_ms = hpct_report_json_number(object, "step_ms");
+    status->seconds_left = hpct_report_json_number(object, "seconds_left");
+    INTEGER(status, object, epoch);
+    INTEGER(status, object, epochs);
+    INTEGER(status, object, step);
+    INTEGER(status, object, steps);
+    if (run->model == NULL)
+        set_text(run, &run->model, object, "model");
+    if (run->workers == 0)
+        INTEGER(run, object, workers);
+    if (run->state == NULL)
+        set_text(run, &run->state, object, "state");
+}
+
+bool hpct_report_read_status(hpct_report_run *run, const char *text, size_t size)
+{
+    json_t *object = json_loadb(text, size, 0, NULL);
+    bool is_one = json_integer_value(json_object_get(object, "format")) == 1 &&
+                  json_is_string(json_object_get(object, "state"));
+    if (is_one)
+        read_status(run, object);
+    json_decref(object);
+    return is_one;
+}

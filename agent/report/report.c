@@ -1,0 +1,242 @@
+/* Reads the runs, makes the page, writes it in a format. */
+#include "agent/report/report.h"
+
+#include "agent/report/content.h"
+#include "agent/report/png.h"
+#include "base/file.h"
+#include "base/output.h"
+#include "base/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef enum format { HTML, MD, CSV, SVG, PNG, NUM_FORMATS } format;
+static const char *const formats[NUM_FORMATS] = {"html", "md", "csv", "svg", "png"};
+
+typedef struct collection {
+    hpct_report_pool pool;
+    hpct_report_run *runs;
+    size_t count;
+    hpct_report_plan plan;
+    hpct_report_page page;
+} collection;
+
+/* ---- reading ---- */
+
+/* Names that two runs share are replaced by their paths, and equal paths are numbered. */
+static void name_apart(collection *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        for (size_t k = i + 1; k < c->count; k++) {
+            hpct_report_run *a = &c->runs[i], *b = &c->runs[k];
+            if (strcmp(a->name, b->name) != 0)
+                continue;
+            if (strcmp(a->path, b->path) != 0)
+                a->name = a->path, b->name = b->path;
+            else
+                b->name = hpct_report_print(&c->pool, "%s (%zu)", b->path, k + 1);
+        }
+    }
+}
+
+/* A run that cannot be read is a remark, if others can. */
+static hpct_status read_runs(collection *c, const hpct_report_options *options, const char **wrong,
+                             size_t *num_wrong)
+{
+    hpct_status first = HPCT_OK;
+    for (int i = 0; i < options->num_runs; i++) {
+        hpct_status status = hpct_report_run_read(&c->runs[c->count], &c->pool, options->runs[i]);
+        if (status == HPCT_OK)
+            c->count++;
+        else
+            wrong[(*num_wrong)++] = hpct_report_print(&c->pool, "%s", hpct_last_error());
+        if (status != HPCT_OK && first == HPCT_OK)
+            first = status;
+    }
+    if (c->count == 0)
+        return hpct_fail(first, "%s", wrong[0]);
+    name_apart(c);
+    return HPCT_OK;
+}
+
+static void say(const collection *c)
+{
+    for (size_t i = 0; i < c->page.num_items; i++) {
+        if (c->page.items[i].kind != HPCT_REPORT_REMARK)
+            continue;
+        fputs("hpc-train: ", stderr);
+        hpct_report_clean(stderr, c->page.items[i].words);
+        fputc('\n', stderr);
+    }
+}
+
+/* *wrong is what cannot be shown; its remarks come first. */
+static void make_page(collection *c, const hpct_report_options *options, const char **wrong,
+                      size_t num_wrong)
+{
+    c->page.pool = &c->pool;
+    for (size_t i = 0; i < num_wrong; i++)
+        hpct_report_add_words(&c->page, HPCT_REPORT_REMARK, wrong[i]);
+    if (c->count == 1 && options->num_runs == 1)
+        hpct_report_of_one(&c->page, &c->runs[0]);
+    else
+        hpct_report_of_several(&c->page, c->runs, c->count,
+                               options->plan != NULL ? &c->plan : NULL);
+}
+
+static hpct_status collect(collection *c, const hpct_report_options *options, bool speaks)
+{
+    size_t num_wrong = 0, count = (size_t) options->num_runs;
+    const char **wrong = hpct_report_take(&c->pool, count, sizeof *wrong);
+    c->runs = hpct_report_take(&c->pool, count, sizeof *c->runs);
+    if (wrong == NULL || c->runs == NULL)
+        return hpct_fail_memory(0);
+    HPCT_TRY(read_runs(c, options, wrong, &num_wrong));
+    if (options->plan != NULL)
+        HPCT_TRY(hpct_report_plan_read(&c->plan, &c->pool, options->plan));
+    make_page(c, options, wrong, num_wrong);
+    if (speaks)
+        say(c);
+    return c->pool.failed ? hpct_fail_memory(0) : HPCT_OK;
+}
+
+/* ---- formats ---- */
+
+static hpct_status write_png(FILE *out, const hpct_report_page *page)
+{
+    char *svg = NULL;
+    size_t size;
+    FILE *picture = open_memstream(&svg, &size);
+    if (picture == NULL)
+        return hpct_fail_memory(0);
+    bool any = hpct_report_write_svg(picture, page);
+    hpct_status status = fclose(picture) == 0 ? HPCT_OK : hpct_fail_memory(0);
+    if (status == HPCT_OK)
+        status = any ? hpct_report_write_png(out, svg, size)
+                     : hpct_fail(HPCT_ERR_DATA, "there is nothing to draw");
+    free(svg);
+    return status;
+}
+
+static hpct_status write_format(FILE *out, const hpct_report_page *page, format as)
+{
+    switch (as) {
+    case MD:
+        hpct_report_write_md(out, page);
+        return HPCT_OK;
+    case CSV:
+        hpct_report_write_csv(out, page);
+        return HPCT_OK;
+    case SVG:
+        return hpct_report_write_svg(out, page)
+                   ? HPCT_OK
+                   : hpct_fail(HPCT_ERR_DATA, "there is nothing to draw");
+    case PNG:
+        return write_png(out, page);
+    default:
+        hpct_report_write_html(out, page);
+        return HPCT_OK;
+    }
+}
+
+static hpct_status make_text(char **text, size_t *size, const hpct_report_options *options,
+                             format as, bool speaks)
+{
+    collection c = {.count = 0};
+    FILE *out = open_memstream(text, size);
+    hpct_status status = out != NULL ? collect(&c, options, speaks) : hpct_fail_memory(0);
+    if (status == HPCT_OK)
+        status = write_format(out, &c.page, as);
+    if (status == HPCT_OK && c.pool.failed)
+        status = hpct_fail_memory(0);
+    bool written = out == NULL || !ferror(out);
+    if (out != NULL && (fclose(out) != 0 || !written) && status == HPCT_OK)
+        status = hpct_fail_memory(0);
+    hpct_report_release(&c.pool);
+    if (status != HPCT_OK && out != NULL) {
+        free(*text);
+        *text = NULL;
+    }
+    return status;
+}
+
+hpct_status hpct_report_make_html(char **text, size_t *size, const hpct_report_options *options,
+                                  bool speaks)
+{
+    return make_text(text, size, options, HTML, speaks);
+}
+
+/* ---- output ---- */
+
+static hpct_status find_format(format *out, const hpct_report_options *options)
+{
+    const char *suffix = strrchr(options->output, '.');
+    const char *name = options->format != NULL ? options->format
+                       : suffix != NULL        ? suffix + 1
+                                               : "html";
+    for (int i = 0; i < NUM_FORMATS; i++) {
+        if (strcmp(name, formats[i]) == 0) {
+            *out = (format) i;
+            return HPCT_OK;
+        }
+    }
+    if (options->format == NULL && strcmp(name, "htm") != 0 && suffix != NULL)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "%s: its suffix is none of .html, .md, .csv, .svg and .png: give --format",
+                         options->output);
+    *out = HTML;
+    return options->format == NULL
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_USAGE,
+                           "--format: '%s' is unknown; there are: html, md, csv, svg, png",
+                           options->format);
+}
+
+typedef struct content {
+    const char *text, *path;
+    size_t size;
+} content;
+
+static hpct_status write_content(void *arg, int fd)
+{
+    const content *c = arg;
+    return hpct_file_write_all(fd, c->text, c->size, c->path);
+}
+
+/* The report must not replace what it is made of. */
+static hpct_status keep_inputs(const hpct_report_options *options)
+{
+    bool same = options->plan != NULL && hpct_output_same(options->output, options->plan);
+    for (int i = 0; i < options->num_runs; i++)
+        same |= hpct_output_same(options->output, options->runs[i]) ||
+                hpct_report_run_has_file(options->runs[i], options->output);
+    return same ? hpct_fail(HPCT_ERR_USAGE, "--output: %s is a file of a run: give another name",
+                            options->output)
+                : HPCT_OK;
+}
+
+hpct_status hpct_report_write(const hpct_report_options *given)
+{
+    hpct_report_options options = *given;
+    content c = {.path = NULL};
+    char *text = NULL, name[32];
+    format as = HTML;
+    snprintf(name, sizeof name, "report.%s", options.format != NULL ? options.format : "html");
+    if (options.output == NULL)
+        options.output = name;
+    bool standard = strcmp(options.output, "-") == 0;
+    HPCT_TRY(find_format(&as, &options));
+    if (!standard)
+        HPCT_TRY(keep_inputs(&options));
+    if (as == PNG)
+        HPCT_TRY(hpct_report_png_check());
+    HPCT_TRY(make_text(&text, &c.size, &options, as, true));
+    c.text = text;
+    c.path = standard ? "standard output" : options.output;
+    hpct_status status = standard ? write_content(&c, STDOUT_FILENO)
+                                  : hpct_output_replace(c.path, write_content, &c);
+    free(text);
+    return status;
+}

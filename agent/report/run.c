@@ -1,0 +1,250 @@
+/* Which files a RUN has, and what follows from all of them. */
+#include "agent/report/run.h"
+
+#include "base/file.h"
+#include "base/output.h"
+#include "base/status.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MOST_BYTES ((size_t) 1 << 29) /* of one file */
+
+/* In the order in which they are read: the state says whether a cut line is one still written, and
+ * pace.jsonl's ranks have the nodes of run.json. */
+static const struct source {
+    const char *name;
+    bool (*read)(hpct_report_run *run, const char *text, size_t size);
+    const char *what;
+} sources[] = {
+    {"run.json", hpct_report_read_run_json, "a run.json of hpc-train, or is cut"},
+    {"status.json", hpct_report_read_status, "a status.json of hpc-train, or is cut"},
+    {"history.csv", hpct_report_read_history,
+     "a history.csv: its first line has no 'epoch' beside 'loss' or 'accuracy'"},
+    {"metrics.jsonl", hpct_report_read_steps, "a metrics.jsonl: no line has epoch, step and loss"},
+    {"pace.jsonl", hpct_report_read_pace, "a pace.jsonl: no line has a step's times of all ranks"},
+};
+#define NUM_SOURCES (sizeof sources / sizeof *sources)
+
+void hpct_report_remark(hpct_report_run *run, const char *format, ...)
+{
+    char text[8192];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const char **remarks =
+        hpct_report_grow(run->pool, run->remarks, run->num_remarks, sizeof *remarks);
+    if (remarks == NULL)
+        return;
+    run->remarks = remarks;
+    run->remarks[run->num_remarks++] = hpct_report_print(run->pool, "%s", text);
+}
+
+void hpct_report_run_clear(hpct_report_run *run, hpct_report_pool *pool)
+{
+    *run = (hpct_report_run){.pool = pool, .seed = -1};
+    double *const numbers[] = {&run->started,           &run->ended,         &run->learning_rate,
+                               &run->start_seconds,     &run->train_seconds, &run->epoch_seconds,
+                               &run->images_per_second, &run->step_ms,       &run->loss,
+                               &run->accuracy,          &run->val_loss,      &run->val_accuracy,
+                               &run->peak_rss_mb};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        *numbers[i] = NAN;
+}
+
+bool hpct_report_run_has_file(const char *folder, const char *path)
+{
+    char name[PATH_MAX + 32];
+    for (size_t i = 0; i < NUM_SOURCES; i++) {
+        snprintf(name, sizeof name, "%s/%s", folder, sources[i].name);
+        if (hpct_output_same(name, path))
+            return true;
+    }
+    return false;
+}
+
+/* ---- one file ---- */
+
+/* False if it is not there, or nothing of it can be used; that is remarked. */
+static bool read_source(hpct_report_run *run, const struct source *source, bool *there)
+{
+    char *text;
+    size_t size;
+    struct stat info;
+    const char *path = hpct_report_print(run->pool, "%s/%s", run->path, source->name);
+    if (stat(path, &info) != 0)
+        return false;
+    *there = true;
+    if (hpct_file_read(&text, &size, path, MOST_BYTES) != HPCT_OK) {
+        hpct_report_remark(run, "%s", hpct_last_error());
+        return false;
+    }
+    bool used = source->read(run, text, size);
+    free(text);
+    if (!used && size > 0)
+        hpct_report_remark(run, "%s is not %s", source->name, source->what);
+    else if (!used && !hpct_report_run_is_live(run))
+        hpct_report_remark(run, "%s is empty", source->name);
+    return used;
+}
+
+static hpct_status read_folder(hpct_report_run *run)
+{
+    bool there = false, used = false;
+    for (size_t i = 0; i < NUM_SOURCES; i++) {
+        /* steps are drawn where there are no epochs to draw */
+        if (sources[i].read != hpct_report_read_steps || run->num_points < 2)
+            used |= read_source(run, &sources[i], &there);
+    }
+    if (!there)
+        return hpct_fail(HPCT_ERR_NO_INPUT,
+                         "%s has none of run.json, status.json, history.csv, metrics.jsonl and "
+                         "pace.jsonl: give the folder of a run's --log-dir",
+                         run->path);
+    if (!used)
+        return hpct_fail(HPCT_ERR_DATA, "%s: nothing in it can be shown%s%s", run->path,
+                         run->num_remarks > 0 ? ": " : "",
+                         run->num_remarks > 0 ? run->remarks[0] : "");
+    return HPCT_OK;
+}
+
+static hpct_status read_file(hpct_report_run *run)
+{
+    char *text;
+    size_t size;
+    HPCT_TRY(hpct_file_read(&text, &size, run->path, MOST_BYTES));
+    bool used =
+        hpct_report_read_summary(run, text, size) || hpct_report_read_run_json(run, text, size);
+    free(text);
+    if (!used)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s is neither a folder nor a file of --summary-json, or is cut",
+                         run->path);
+    return HPCT_OK;
+}
+
+/* ---- what follows ---- */
+
+/* The times of the last epochs: a run that was continued has those since then. */
+static void give_epochs_times(hpct_report_run *run)
+{
+    size_t skip = run->num_points - run->num_epoch_times;
+    if (run->num_epoch_times > run->num_points)
+        return;
+    for (size_t i = 0; i < run->num_epoch_times; i++)
+        run->points[skip + i].seconds = run->epoch_times[i];
+}
+
+static void set_if_unknown(double *to, double value)
+{
+    if (isnan(*to))
+        *to = value;
+}
+
+static void say_not_finite(hpct_report_run *run, const hpct_report_point *points, size_t count,
+                           const char *what, bool by_step)
+{
+    size_t wrong = 0, first = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(points[i].loss) && wrong++ == 0)
+            first = i;
+    }
+    if (wrong > 0)
+        hpct_report_remark(run,
+                           "the loss is not finite in %zu %s%s, first in %s %lld: gaps in its line",
+                           wrong, what, wrong == 1 ? "" : "s", what,
+                           (long long) (by_step ? points[first].step : points[first].epoch));
+}
+
+static void conclude(hpct_report_run *run)
+{
+    give_epochs_times(run);
+    if (run->num_points > 0) {
+        const hpct_report_point *last = &run->points[run->num_points - 1];
+        set_if_unknown(&run->loss, last->loss);
+        set_if_unknown(&run->accuracy, last->accuracy);
+        set_if_unknown(&run->val_loss, last->val_loss);
+        set_if_unknown(&run->val_accuracy, last->val_accuracy);
+        set_if_unknown(&run->learning_rate, last->learning_rate);
+    }
+    if (run->status.there) {
+        set_if_unknown(&run->images_per_second, run->status.images_per_second);
+        set_if_unknown(&run->step_ms, run->status.step_ms);
+        set_if_unknown(&run->loss, run->status.loss);
+        set_if_unknown(&run->accuracy, run->status.accuracy);
+    }
+    if (run->workers == 0)
+        run->workers = (int64_t) run->num_ranks;
+    say_not_finite(run, run->points, run->num_points, "epoch", false);
+    if (run->num_points < 2)
+        say_not_finite(run, run->steps, run->num_steps, "step", true);
+}
+
+/* The last part of the path, without slashes at its end. */
+static const char *last_part(hpct_report_pool *pool, const char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    size_t begin = length;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    return hpct_report_print(pool, "%.*s", (int) (length - begin), path + begin);
+}
+
+hpct_status hpct_report_run_read(hpct_report_run *run, hpct_report_pool *pool, const char *path)
+{
+    struct stat info;
+    hpct_report_run_clear(run, pool);
+    run->path = path;
+    run->name = last_part(pool, path);
+    if (stat(path, &info) != 0)
+        return hpct_fail(HPCT_ERR_NO_INPUT,
+                         "%s: there is no such file or folder: give the folder of a run's "
+                         "--log-dir, or its --summary-json",
+                         path);
+    HPCT_TRY(S_ISDIR(info.st_mode) ? read_folder(run) : read_file(run));
+    conclude(run);
+    return pool->failed ? hpct_fail_memory(0) : HPCT_OK;
+}
+
+/* ---- questions ---- */
+
+bool hpct_report_run_is_live(const hpct_report_run *run)
+{
+    return run->state != NULL && strcmp(run->state, "running") == 0;
+}
+
+double hpct_report_run_seconds(const hpct_report_run *run)
+{
+    double told = run->start_seconds + run->train_seconds;
+    return isnan(told) ? run->ended - run->started : told;
+}
+
+double hpct_report_rank_own(const hpct_report_rank *rank)
+{
+    return rank->step_ms - rank->part_ms[HPCT_REPORT_WAIT];
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+    return (x > y) - (x < y);
+}
+
+double hpct_report_median_own(const hpct_report_run *run)
+{
+    size_t count = run->num_ranks;
+    double *own = hpct_report_take(run->pool, count, sizeof *own);
+    if (own == NULL || count == 0)
+        return NAN;
+    for (size_t i = 0; i < count; i++)
+        own[i] = hpct_report_rank_own(&run->ranks[i]);
+    qsort(own, count, sizeof *own, by_value);
+    return (own[count / 2] + own[(count - 1) / 2]) / 2;
+}

@@ -1,0 +1,99 @@
+/* agent/report/run.h - what is known of one run, from the files of its --log-dir, or from a file of
+ * --summary-json. Unknown texts are NULL, unknown numbers NaN or 0. Foreign input: every reader
+ * takes any bytes; what it cannot use becomes a remark. */
+#ifndef HPCT_AGENT_REPORT_RUN_H
+#define HPCT_AGENT_REPORT_RUN_H
+
+#include "agent/report/text.h"
+
+#include <hpctrain/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One line of history.csv, epoch from 1, or of metrics.jsonl. */
+typedef struct hpct_report_point {
+    int64_t epoch, step;
+    double loss, accuracy, val_loss, val_accuracy, learning_rate, seconds;
+} hpct_report_point;
+
+/* Parts of a step, in the order in which they are drawn; the rest is what the others leave. */
+typedef enum hpct_report_part {
+    HPCT_REPORT_INPUT,
+    HPCT_REPORT_FORWARD,
+    HPCT_REPORT_BACKWARD,
+    HPCT_REPORT_WAIT,
+    HPCT_REPORT_UPDATE,
+    HPCT_REPORT_REST,
+    HPCT_REPORT_PARTS
+} hpct_report_part;
+extern const char *const hpct_report_part_names[HPCT_REPORT_PARTS];
+
+/* Means over the steps of pace.jsonl. */
+typedef struct hpct_report_rank {
+    const char *node; /* or NULL */
+    double step_ms, part_ms[HPCT_REPORT_PARTS], memory_mb;
+} hpct_report_rank;
+
+#define HPCT_REPORT_SLOW 1.3 /* times the median of the ranks' own time */
+
+/* status.json: where a run under way is. */
+typedef struct hpct_report_status {
+    bool there;
+    double time, loss, accuracy, images_per_second, step_ms, seconds_left;
+    int64_t epoch, epochs, step, steps;
+} hpct_report_status;
+
+typedef struct hpct_report_run {
+    const char *path, *name; /* as given; its last part, or more where two runs share that */
+    const char *model, *strategy, *device, *precision, *optimizer, *command, *version, *data,
+        *checkpoint_dir, *state, *why, *libraries, *host, *job;
+    int64_t parameters, seed, global_batch, epochs, steps_per_epoch, samples, workers, replicas,
+        threads, starts, nodes; /* seed: -1 if unknown */
+    double started, ended;      /* Unix seconds */
+    double learning_rate, start_seconds, train_seconds, epoch_seconds, images_per_second, step_ms;
+    double loss, accuracy, val_loss, val_accuracy, peak_rss_mb; /* of the last epoch, or summary */
+    hpct_report_point *points, *steps;
+    size_t num_points, num_steps;
+    hpct_report_rank *ranks;
+    size_t num_ranks;
+    int64_t paced_steps; /* that the means of the ranks are over */
+    const char **node_of;
+    size_t num_node_of;
+    double *epoch_times; /* of the summary: [num_epoch_times] */
+    size_t num_epoch_times;
+    hpct_report_status status;
+    bool validated, is_summary;
+    const char **remarks;
+    size_t num_remarks;
+    hpct_report_pool *pool;
+} hpct_report_run;
+
+/* Reads the folder or file at `path`. Returns HPCT_ERR_NO_INPUT if there is nothing to read, saying
+ * what was looked for; HPCT_ERR_DATA if nothing in it can be shown. */
+hpct_status hpct_report_run_read(hpct_report_run *run, hpct_report_pool *pool, const char *path);
+/* Whether `path` is one of the files that are looked for in the folder. */
+bool hpct_report_run_has_file(const char *folder, const char *path);
+void hpct_report_run_clear(hpct_report_run *run, hpct_report_pool *pool);
+
+/* Whether it is under way, as its files say. */
+bool hpct_report_run_is_live(const hpct_report_run *run);
+/* Seconds of the whole program, NaN if unknown. */
+double hpct_report_run_seconds(const hpct_report_run *run);
+/* A rank's time in a step without waiting for others; the median of all ranks. */
+double hpct_report_rank_own(const hpct_report_rank *rank);
+double hpct_report_median_own(const hpct_report_run *run);
+
+__attribute__((format(printf, 2, 3))) void hpct_report_remark(hpct_report_run *run,
+                                                              const char *format, ...);
+
+/* ---- readers of one file's content; false: nothing of it can be used ---- */
+
+bool hpct_report_read_history(hpct_report_run *run, const char *text, size_t size);
+bool hpct_report_read_steps(hpct_report_run *run, const char *text, size_t size);
+bool hpct_report_read_pace(hpct_report_run *run, const char *text, size_t size);
+bool hpct_report_read_run_json(hpct_report_run *run, const char *text, size_t size);
+bool hpct_report_read_status(hpct_report_run *run, const char *text, size_t size);
+bool hpct_report_read_summary(hpct_report_run *run, const char *text, size_t size);
+
+#endif
