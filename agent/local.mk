@@ -139,6 +139,7 @@ agent_libagent_la_SOURCES = \
 	agent/results/live.c agent/results/live.h agent/results/live_losses.h \
 	agent/results/live_report.c agent/results/live_report.h \
 	agent/results/metrics_file.c agent/results/metrics_file.h \
+	agent/results/log_file.c agent/results/log_file.h \
 	agent/results/progress.c agent/results/progress.h \
 	agent/results/results.c agent/results/results.h \
 	agent/results/run_file.c agent/results/run_file.h \

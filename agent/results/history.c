@@ -1,6 +1,7 @@
 /* history.csv and metrics.jsonl. */
 #include "agent/results/history.h"
 
+#include "agent/results/log_file.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/status.h"
@@ -15,27 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FLUSH_BYTES ((size_t) 1 << 12)
-#define MOST_BYTES ((size_t) 1 << 26) /* that wait for a disk with room */
-
-typedef struct log_file {
-    hpct_output file;
-    char *path;
-    char *lines; /* that are not in the file yet */
-    size_t bytes, room, flush_at;
-    off_t written;
-    char end[HPCT_OUTPUT_END]; /* of what is written */
-    hpct_status lost;          /* lines that there was no memory for */
-} log_file;
-
 struct hpct_history {
     int columns;
+    bool continues;    /* another run's files */
     bool epochs, good; /* any; any good one */
-    log_file csv, steps;
+    hpct_log_file csv, steps;
 };
 
 /* An earlier run's file gets another name: this run may still diverge. */
-static hpct_status keep_earlier(const log_file *log)
+static hpct_status keep_earlier(const hpct_log_file *log)
 {
     char *path;
     HPCT_TRY(hpct_results_beside(&path, log->file.target, "earlier"));
@@ -48,15 +37,14 @@ static hpct_status keep_earlier(const log_file *log)
 }
 
 /* `from`: the end of an earlier file that is continued; `begin`: its first line. */
-static hpct_status open_file(log_file *log, const char *folder, const char *name,
+static hpct_status open_file(hpct_log_file *log, const char *folder, const char *name,
                              const hpct_history_end *from, const char *begin)
 {
     int64_t bytes = from->bytes;
-    if (asprintf(&log->path, "%s/%s", folder, name) < 0) {
-        log->path = NULL;
+    char *path;
+    if (asprintf(&path, "%s/%s", folder, name) < 0)
         return hpct_fail_memory(0);
-    }
-    log->flush_at = FLUSH_BYTES;
+    *log = hpct_log_file_of(path, "line");
     hpct_status status =
         bytes >= 0 ? hpct_output_continue(&log->file, log->path, bytes, begin, from->end) : HPCT_OK;
     if (bytes >= 0 && status == HPCT_OK) {
@@ -74,69 +62,20 @@ static hpct_status open_file(log_file *log, const char *folder, const char *name
 
 /* ---- lines ---- */
 
-static bool make_room(log_file *log, size_t bytes)
-{
-    size_t room = log->room > 0 ? log->room : FLUSH_BYTES;
-    while (room < log->bytes + bytes)
-        room *= 2;
-    char *lines = room <= MOST_BYTES ? realloc(log->lines, room) : NULL;
-    if (lines == NULL)
-        return false;
-    log->lines = lines;
-    log->room = room;
-    return true;
-}
-
-__attribute__((format(printf, 2, 3))) static void print(log_file *log, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void print(hpct_log_file *log, const char *format, ...)
 {
     char text[512];
     va_list args;
     va_start(args, format);
     int length = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    size_t bytes = (size_t) length < sizeof text ? (size_t) length : sizeof text - 1;
-    if (log->lost == HPCT_OK && !make_room(log, bytes))
-        log->lost = hpct_fail(HPCT_ERR_IO,
-                              "%s: lines are missing: it could not be written for too "
-                              "long",
-                              log->path);
-    if (log->lost != HPCT_OK)
-        return;
-    memcpy(log->lines + log->bytes, text, bytes);
-    log->bytes += bytes;
-}
-
-/* All, or none of them: what was written of a line is taken back or, where that cannot be, written
- * over by the next attempt. */
-static hpct_status flush(log_file *log)
-{
-    hpct_status status = hpct_file_write_all(log->file.fd, log->lines, log->bytes, log->path);
-    if (status == HPCT_OK) {
-        size_t most = sizeof log->end - 1, last = log->bytes < most ? log->bytes : most;
-        if (last > 0)
-            snprintf(log->end, sizeof log->end, "%.*s", (int) last, log->lines + log->bytes - last);
-        log->written += (off_t) log->bytes;
-        log->bytes = 0;
-    } else {
-        lseek(log->file.fd, log->written, SEEK_SET);
-        if (ftruncate(log->file.fd, log->written) != 0 && !log->file.is_special)
-            hpct_fail(status, "%s, and it ends in the middle of a line", hpct_last_error());
-    }
-    log->flush_at = log->bytes + FLUSH_BYTES;
-    return status;
-}
-
-static void log_free(log_file *log)
-{
-    hpct_output_close(&log->file);
-    free(log->path);
-    free(log->lines);
+    hpct_log_add(log, text, (size_t) length < sizeof text ? (size_t) length : sizeof text - 1);
 }
 
 static void history_free(hpct_history *history)
 {
-    log_free(&history->csv);
-    log_free(&history->steps);
+    hpct_log_free(&history->csv);
+    hpct_log_free(&history->steps);
     free(history);
 }
 
@@ -163,10 +102,16 @@ hpct_status hpct_history_open(hpct_history **out, const char *folder, int column
         return status;
     }
     *out = history;
-    if (history->csv.written > 0)
+    history->continues = history->csv.written > 0;
+    if (history->continues)
         return HPCT_OK; /* it has its first line */
     print(&history->csv, "%s", first);
     return HPCT_OK;
+}
+
+bool hpct_history_continues(const hpct_history *history)
+{
+    return history->continues;
 }
 
 /* JSON has no NaN and no infinity. */
@@ -181,17 +126,17 @@ static const char *json_number(char text[32], double value)
 void hpct_history_step(hpct_history *history, int epoch, int64_t step, const hpct_metrics *metrics)
 {
     char loss[32], accuracy[32];
-    log_file *log = &history->steps;
+    hpct_log_file *log = &history->steps;
     print(log, "{\"epoch\": %d, \"step\": %" PRId64 ", \"loss\": %s, \"accuracy\": %s}\n", epoch,
           step, json_number(loss, metrics->loss), json_number(accuracy, metrics->accuracy));
     if (log->bytes >= log->flush_at)
-        flush(log);
+        hpct_log_flush(log);
 }
 
 /* Into the file, and from the first good epoch on under its name. */
-static hpct_status settle(const hpct_history *history, log_file *log)
+static hpct_status settle(const hpct_history *history, hpct_log_file *log)
 {
-    HPCT_TRY(flush(log));
+    HPCT_TRY(hpct_log_flush(log));
     if (history->good && log->file.temporary != NULL)
         HPCT_TRY(hpct_output_place(&log->file));
     return HPCT_OK;
@@ -206,7 +151,7 @@ static double unsigned_nan(double value)
 hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metrics *metrics,
                                const hpct_metrics *validation, double learning_rate, bool good)
 {
-    log_file *log = &history->csv;
+    hpct_log_file *log = &history->csv;
     bool top_k = history->columns & HPCT_HISTORY_TOP_K;
     print(log, "%d,%.9g,%.9g,%.9g", epoch, metrics->accuracy, learning_rate,
           unsigned_nan(metrics->loss));
@@ -225,10 +170,10 @@ hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metr
     return steps;
 }
 
-static hpct_status mark(hpct_history_end *end, const hpct_history *history, log_file *log)
+static hpct_status mark(hpct_history_end *end, const hpct_history *history, hpct_log_file *log)
 {
     *end = (hpct_history_end){.bytes = -1};
-    hpct_status status = flush(log); /* lines that wait are a gap, if the run ends now */
+    hpct_status status = hpct_log_flush(log); /* lines that wait are a gap, if the run ends now */
     if (log->file.is_special || (status != HPCT_OK && log->file.temporary != NULL))
         return status;
     if (log->file.temporary != NULL && log->file.replaces && !history->good)
@@ -249,7 +194,7 @@ void hpct_history_mark(hpct_history *history, hpct_history_place *place)
 /* ---- the end ---- */
 
 /* An earlier run's file that nothing good came to replace. */
-static hpct_status put_beside(log_file *log)
+static hpct_status put_beside(hpct_log_file *log)
 {
     char *path;
     HPCT_TRY(hpct_results_beside(&path, log->file.target, HPCT_RESULTS_DIVERGED));
@@ -258,49 +203,18 @@ static hpct_status put_beside(log_file *log)
     return hpct_output_place(&log->file);
 }
 
-/* What is in the file, whether it has a name or not, and the lines that wait. */
-static hpct_status copy_log(void *arg, int fd)
-{
-    const log_file *log = arg;
-    char path[64], data[8192];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", log->file.fd);
-    int from = open(path, O_RDONLY | O_CLOEXEC);
-    if (from < 0)
-        return hpct_file_failed("reading", log->path);
-    hpct_status status = HPCT_OK;
-    for (off_t at = 0; at < log->written && status == HPCT_OK;) {
-        off_t left = log->written - at;
-        size_t bytes = left < (off_t) sizeof data ? (size_t) left : sizeof data;
-        status = hpct_file_read_all(from, data, bytes, at, log->path);
-        if (status == HPCT_OK)
-            status = hpct_file_write_all(fd, data, bytes, log->path);
-        at += (off_t) bytes;
-    }
-    close(from);
-    return status == HPCT_OK ? hpct_file_write_all(fd, log->lines, log->bytes, log->path) : status;
-}
-
-static hpct_status put_log(void *what, const char *name, bool synced)
-{
-    return synced ? hpct_output_rescue(name, copy_log, what)
-                  : hpct_output_rescue_unsynced(name, copy_log, what);
-}
-
-static hpct_status close_file(const hpct_history *history, log_file *log)
+static hpct_status close_file(const hpct_history *history, hpct_log_file *log)
 {
     bool kept = log->file.temporary != NULL && !history->good;
     hpct_status status = HPCT_OK;
     for (int i = 0; i < 2 && (i == 0 || status != HPCT_OK); i++) {
-        status = flush(log);
+        status = hpct_log_flush(log);
         if (status == HPCT_OK && (!kept || history->epochs))
             status = kept ? put_beside(log) : hpct_output_place(&log->file);
     }
     if (status != HPCT_OK && !log->file.is_special && (!kept || history->epochs))
-        status = hpct_results_rescue(status, log->path, put_log, log);
-    if (status == HPCT_OK && log->lost != HPCT_OK)
-        status = hpct_fail(
-            HPCT_ERR_IO, "%s: lines are missing: it could not be written for too long", log->path);
-    return status;
+        status = hpct_log_rescue(status, log);
+    return status == HPCT_OK ? hpct_log_check(log) : status;
 }
 
 hpct_status hpct_history_close(hpct_history *history)

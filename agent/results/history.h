@@ -35,6 +35,9 @@ typedef struct hpct_history_place {
 hpct_status hpct_history_open(hpct_history **out, const char *folder, int columns,
                               const hpct_history_place *from);
 
+/* Whether history.csv goes on from what `from` says. */
+bool hpct_history_continues(const hpct_history *history);
+
 /* For a checkpoint: writes all lines, gives the files their names, and returns where they end; -1
  * where that fails. An earlier run's files that no good epoch replaces become earlier-NAME. */
 void hpct_history_mark(hpct_history *history, hpct_history_place *place);
