@@ -134,6 +134,10 @@ agent_libagent_la_SOURCES = \
 	agent/report/run.c agent/report/run.h \
 	agent/report/serve.c agent/report/several.c agent/report/style.c agent/report/svg.c \
 	agent/report/text.c agent/report/text.h \
+	agent/results/board.c agent/results/board.h \
+	agent/results/event_files.c agent/results/event_files.h \
+	agent/results/events.c agent/results/events.h \
+	agent/results/histogram.c agent/results/histogram.h \
 	agent/results/history.c agent/results/history.h \
 	agent/results/json_file.c agent/results/json_file.h \
 	agent/results/live.c agent/results/live.h agent/results/live_losses.h \
@@ -141,6 +145,7 @@ agent_libagent_la_SOURCES = \
 	agent/results/metrics_file.c agent/results/metrics_file.h \
 	agent/results/log_file.c agent/results/log_file.h \
 	agent/results/progress.c agent/results/progress.h \
+	agent/results/protobuf.c agent/results/protobuf.h \
 	agent/results/results.c agent/results/results.h \
 	agent/results/run_file.c agent/results/run_file.h \
 	agent/results/summary.c agent/results/summary.h \
@@ -177,7 +182,8 @@ agent_libagent_la_SOURCES = \
 	agent/train/evaluate.c agent/train/evaluate.h \
 	agent/train/feed.c agent/train/feed.h \
 	agent/train/fit.c agent/train/fit.h \
-	agent/train/fit_control.c agent/train/fit_live.c agent/train/fit_nan.c agent/train/fit_summary.c agent/train/fit_run.h agent/train/fit_saving.c \
+	agent/train/fit_board.c agent/train/fit_control.c agent/train/fit_live.c agent/train/fit_nan.c \
+	agent/train/fit_run.h agent/train/fit_saving.c agent/train/fit_summary.c \
 	agent/train/info.c \
 	agent/train/kept_weights.c agent/train/kept_weights.h \
 	agent/train/monitor.c agent/train/monitor.h \

@@ -50,8 +50,13 @@ static const hpct_cli_option options[] = {
      "0 silent, 1 progress bar, 2 one line per epoch (default: 1 on a terminal, else 2)", 4, 0,
      INTEGER(fit.verbose, 0, 2)},
     {"quiet", NULL, "the same as --verbose 0", 4, 0, FLAG(quiet)},
-    {"log-dir", "DIR", "write history.csv, metrics.jsonl and status.json there", 4, 0,
+    {"log-dir", "DIR",
+     "write history.csv, metrics.jsonl, status.json and event files for TensorBoard there", 4, 0,
      TEXT(fit.log_dir)},
+    {"histogram-every", "N",
+     "with --log-dir: histograms of weights and gradients for TensorBoard, of the first epoch and "
+     "each N-th after it",
+     4, 0, INTEGER(fit.histogram_every, 1, INT_MAX)},
     {"metrics-file", "FILE.prom",
      "write the state of the run there about once a second, for node_exporter's textfile "
      "collector; removed at the end",

@@ -3,6 +3,7 @@
 
 #include "agent/data/dataset.h"
 #include "agent/ps/saving.h"
+#include "agent/results/board.h"
 #include "agent/results/history.h"
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
@@ -33,6 +34,7 @@ struct hpct_ps_leader {
     hpct_ps_schedule *schedule;
     hpct_progress progress;
     hpct_history *history;
+    hpct_board *board; /* NULL: no log_dir */
     sums step, epoch, evaluation;
     double began, epoch_began, first_step_ended, last_step_ended; /* clock; 0: not yet */
     double epoch_ended, start_seconds;
@@ -143,6 +145,33 @@ static hpct_status open_run_file(hpct_ps_leader *l)
     return facts.log_dir != NULL ? hpct_run_file_open(&l->file, &facts) : HPCT_OK;
 }
 
+/* Where nothing is left to train the files of the run that has trained stay as they are. */
+static hpct_status open_board(hpct_ps_leader *l)
+{
+    const hpct_ps_run *run = l->run;
+    const hpct_optimizer *optimizer = hpct_model_optimizer(run->model);
+    if (l->begin.epoch >= run->options.epochs)
+        return HPCT_OK;
+    return hpct_board_open(&l->board, run->options.log_dir,
+                           &(hpct_board_run){
+                               .model = run->model,
+                               .strategy = run->options.strategy.name,
+                               .optimizer = hpct_optimizer_name(optimizer->kind),
+                               .learning_rate = optimizer->learning_rate,
+                               .workers = run->workers,
+                               .replicas = 1,
+                               .global_batch = run->global_batch,
+                               .epochs = run->options.epochs,
+                               .steps_per_epoch = run->schedule.steps_per_epoch,
+                               .samples = run->train->size,
+                               .seed = run->options.seed,
+                               .validation = run->options.validation != NULL,
+                               .top_k = hpct_model_top_k(run->model) > 0,
+                               .epoch = l->begin.epoch,
+                               .continues = hpct_history_continues(l->history),
+                           });
+}
+
 static hpct_status open_leader(hpct_ps_leader *l)
 {
     hpct_ps_run *run = l->run;
@@ -161,10 +190,11 @@ static hpct_status open_leader(hpct_ps_leader *l)
     HPCT_TRY(open_run_file(l));
     if (o->log_dir == NULL)
         return HPCT_OK;
-    return hpct_history_open(&l->history, o->log_dir,
-                             (o->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
-                                 (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0),
-                             &l->begin.logs);
+    HPCT_TRY(hpct_history_open(&l->history, o->log_dir,
+                               (o->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
+                                   (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0),
+                               &l->begin.logs));
+    return open_board(l);
 }
 
 hpct_status hpct_ps_leader_new(hpct_ps_leader **out, hpct_ps_run *run)
@@ -198,6 +228,7 @@ void hpct_ps_leader_free(hpct_ps_leader *leader)
     if (leader == NULL)
         return;
     hpct_history_close(leader->history);
+    hpct_board_close(leader->board, false);
     hpct_deadline_close(&leader->deadline);
     hpct_run_file_close(leader->file);
     hpct_ps_saving_close(leader->saving);
@@ -311,6 +342,7 @@ static hpct_status save(hpct_ps_leader *l, double waited, bool last)
 {
     if (l->history != NULL)
         hpct_history_mark(l->history, &l->place.logs);
+    hpct_board_mark(l->board);
     return hpct_ps_saving_save(l->saving, &l->place, waited, last);
 }
 
@@ -420,11 +452,35 @@ static void heed_control(hpct_ps_leader *l, int epoch)
     hpct_ps_schedule_stop(l->schedule);
 }
 
+/* Reported again at the end. */
+static void say_retried(const hpct_ps_leader *l, hpct_status status)
+{
+    if (status != HPCT_OK && l->progress.verbose != 0)
+        fprintf(l->progress.stream, "%s; it is tried again\n", hpct_last_error());
+}
+
+static hpct_status note_board(const hpct_ps_leader *l, int epoch, bool good)
+{
+    if (l->board == NULL)
+        return HPCT_OK;
+    return hpct_board_note(l->board,
+                           &(hpct_board_epoch){
+                               .epoch = epoch,
+                               .train = &l->result.train,
+                               .validation = &l->result.validation,
+                               .learning_rate = hpct_model_learning_rate(l->run->model),
+                               .step_seconds = l->timed > 0 ? step_seconds(l) : NAN,
+                               .samples_per_step = (double) l->epoch.samples /
+                                                   (double) l->run->schedule.steps_per_epoch,
+                               .good = good,
+                           });
+}
+
 /* Ends an epoch, including its evaluation, if there is one. */
 static void end_epoch(hpct_ps_leader *l, int epoch)
 {
     bool validated = l->run->options.validation != NULL;
-    hpct_status status = HPCT_OK;
+    bool good = !hpct_results_diverged(&l->end) && isfinite(l->result.train.loss);
     int64_t steps = l->run->schedule.steps_per_epoch;
     if (validated) {
         l->result.validation = mean(&l->evaluation);
@@ -434,12 +490,10 @@ static void end_epoch(hpct_ps_leader *l, int epoch)
     hpct_progress_end(&l->progress, steps, hpct_process_clock() - l->epoch_began, step_seconds(l),
                       &l->result.train, validated ? &l->result.validation : NULL);
     if (l->history != NULL)
-        status =
-            hpct_history_epoch(l->history, epoch, &l->result.train, &l->result.validation,
-                               hpct_model_learning_rate(l->run->model),
-                               !hpct_results_diverged(&l->end) && isfinite(l->result.train.loss));
-    if (status != HPCT_OK && l->progress.verbose != 0) /* reported again at the end */
-        fprintf(l->progress.stream, "%s; it is tried again\n", hpct_last_error());
+        say_retried(l,
+                    hpct_history_epoch(l->history, epoch, &l->result.train, &l->result.validation,
+                                       hpct_model_learning_rate(l->run->model), good));
+    say_retried(l, note_board(l, epoch, good));
     settle(l);
     heed_control(l, epoch);
     note_place(l, epoch + 1, 0);
@@ -554,6 +608,9 @@ hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
     hpct_results_note(&l->end, hpct_ps_saving_finish(l->saving));
     hpct_results_note(&l->end, hpct_history_close(l->history));
     l->history = NULL;
+    bool finished = l->end.failed == HPCT_OK && l->signal == 0 && !l->end.diverged;
+    hpct_results_note(&l->end, hpct_board_close(l->board, finished));
+    l->board = NULL;
     HPCT_TRY(hpct_results_tell(&l->end));
     if (o->verbose != 0)
         hpct_results_say_written(o, hpct_model_name(l->run->model), stdout);

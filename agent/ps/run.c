@@ -98,6 +98,9 @@ static hpct_status check_options(hpct_ps_run *run)
                                          "parameter-server, whose servers update at once");
     if (s->wire != HPCT_WIRE_FP32)
         return hpct_fail(HPCT_ERR_USAGE, "--wire is not for --strategy parameter-server");
+    if (o->histogram_every != 0)
+        return hpct_fail(HPCT_ERR_USAGE, "--histogram-every is not for --strategy "
+                                         "parameter-server, whose servers hold a part each");
     if (o->epochs == 0)
         o->epochs = 1;
     HPCT_TRY(hpct_checkpoints_check(o->checkpoint_dir, o->checkpoint_every, o->resume,

@@ -428,6 +428,7 @@ static const struct hpct_state_ops state_ops = {
 
 const hpct_strategy_ops hpct_multi_worker_mirrored = {
     .name = "multi-worker-mirrored",
+    .keeps_gradients = true,
     .state = &state_ops,
     .need = multi_worker_need,
     .open = multi_worker_open,

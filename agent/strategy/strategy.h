@@ -113,6 +113,10 @@ typedef struct hpct_strategy_ops {
 
     void (*close)(hpct_strategy *strategy);
 
+    /* After a step with plan->keep_gradients the model's gradient arena, if that is in host memory,
+     * has the gradients of the global batch, on rank 0 at least. */
+    bool keeps_gradients;
+
     /* Replaces all but `need` if the ranks do not step together: implements hpct_fit_until. Else
      * NULL. `open` is then an error. */
     hpct_status (*fit)(hpct_context *context, hpct_model *model, const hpct_dataset *train,

@@ -59,6 +59,9 @@ static hpct_status check_options(const hpct_context *context, const hpct_fit_opt
                          "least one sample to each",
                          global, size);
     *global_batch = (int) global;
+    if (o->histogram_every < 0 || (o->histogram_every > 0 && o->log_dir == NULL))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--histogram-every is a number of epochs, for runs with --log-dir");
     HPCT_TRY(hpct_checkpoints_check(o->checkpoint_dir, o->checkpoint_every, o->resume,
                                     o->checkpoint_keep));
     if (o->save_best == NULL && o->checkpoint_dir == NULL &&
@@ -205,6 +208,7 @@ static hpct_status open_strategy(hpct_fit_run *run)
         .evaluation_sizes = evaluation,
         .num_evaluation_sizes = num_evaluation,
         .options = &run->choice.options,
+        .keep_gradients = run->options.histogram_every > 0 && run->choice.ops->keeps_gradients,
         .timeline = run->timeline,
         /* a log has the sums of each step, a checkpoint those of the epoch so far */
         .late_sums = run->options.log_dir == NULL && run->checkpoints == NULL,
@@ -278,6 +282,7 @@ static hpct_status prepare(hpct_fit_run *run)
     HPCT_TRY(hpct_fit_open_checkpoints(run));
     HPCT_TRY(hpct_fit_recall_control(run));
     HPCT_TRY(hpct_context_agree(run->context, open_history(run)));
+    HPCT_TRY(hpct_context_agree(run->context, hpct_fit_open_board(run)));
     HPCT_TRY(hpct_timeline_open(&run->timeline, run->context, run->options.timeline));
     HPCT_TRY(open_strategy(run));
     if (run->checkpoints != NULL)
@@ -417,14 +422,16 @@ static void say_diverged(const hpct_fit_run *run)
 }
 
 /* An error of the log is printed now and retried; it is reported again at the end. */
-static void note_epoch(hpct_fit_run *run, int epoch)
+static void note_epoch(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums, double seconds)
 {
     bool diverged = hpct_results_diverged(&run->end);
+    bool good = !diverged && isfinite(run->result.train.loss);
     hpct_status status = HPCT_OK;
+    hpct_fit_note_board(run, epoch, sums, seconds, good);
     if (run->history != NULL)
-        status = hpct_history_epoch(run->history, epoch, &run->result.train,
-                                    &run->result.validation, hpct_model_learning_rate(run->model),
-                                    !diverged && isfinite(run->result.train.loss));
+        status =
+            hpct_history_epoch(run->history, epoch, &run->result.train, &run->result.validation,
+                               hpct_model_learning_rate(run->model), good);
     if (run->progress.verbose == 0)
         return;
     if (status != HPCT_OK)
@@ -524,11 +531,13 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
     if (stopped)
         return HPCT_OK;
     run->epoch_seconds[run->epochs_done++] = ended - sums.began;
-    note_epoch(run, epoch);
+    bool gathered = validated;
+    HPCT_TRY(hpct_fit_note_histograms(run, epoch, &gathered));
+    note_epoch(run, epoch, &sums, step_seconds(&sums, ended));
+    HPCT_TRY(hpct_fit_note_best(run, gathered));
     if (!run->end.diverged)
         hpct_fit_settle(run);
-    HPCT_TRY(hpct_fit_note_best(run, validated));
-    HPCT_TRY(hpct_fit_control_epoch_ended(run, epoch, validated));
+    HPCT_TRY(hpct_fit_control_epoch_ended(run, epoch, gathered));
     return hpct_fit_epoch_ended(run, epoch);
 }
 
@@ -614,6 +623,8 @@ static hpct_status finish(hpct_fit_run *run, hpct_status failed)
         status = hpct_context_agree(run->context, hpct_history_close(run->history));
         run->history = NULL;
     }
+    if (went(run, status) && run->options.log_dir != NULL)
+        status = hpct_fit_close_board(run);
     if (!went(run, status))
         return status;
     HPCT_TRY(tell(run));
@@ -626,6 +637,7 @@ static void run_free(hpct_fit_run *run)
 {
     hpct_history_close(run->history);
     hpct_live_close(run->live, HPCT_LIVE_FAILED);
+    hpct_board_close(run->board, false);
     hpct_checkpoints_close(run->checkpoints);
     hpct_deadline_close(&run->deadline);
     hpct_control_close(&run->control);

@@ -5,6 +5,7 @@
 #include "agent/cost/choose.h"
 #include "agent/data/sampler.h"
 #include "agent/rank/timeline.h"
+#include "agent/results/board.h"
 #include "agent/results/history.h"
 #include "agent/results/live.h"
 #include "agent/results/progress.h"
@@ -38,6 +39,7 @@ typedef struct hpct_fit_run {
     hpct_feed *feed;
     hpct_strategy *strategy;
     hpct_history *history;         /* rank 0 with log_dir */
+    hpct_board *board;             /* the same */
     hpct_live *live;               /* rank 0; NULL: no log_dir, no metrics_file */
     hpct_timeline *timeline;       /* NULL: not requested */
     hpct_checkpoints *checkpoints; /* NULL: not requested */
@@ -123,6 +125,20 @@ hpct_status hpct_fit_note_best(hpct_fit_run *run, bool gathered);
 
 /* HPCT_ERR_IO if the best weights are not in place. The same on all ranks. */
 hpct_status hpct_fit_best_saved(const hpct_fit_run *run);
+
+/* The event files in log_dir. Once the history is open; on rank 0, without effect on others. */
+hpct_status hpct_fit_open_board(hpct_fit_run *run);
+
+/* Once an epoch is evaluated, *gathered or not, before hpct_fit_note_board: adds the histograms
+ * that are due. Collective. */
+hpct_status hpct_fit_note_histograms(hpct_fit_run *run, int epoch, bool *gathered);
+
+/* Adds the epoch's points; an error is printed now, and reported again at the end. */
+void hpct_fit_note_board(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums,
+                         double step_seconds, bool good);
+
+/* Collective. HPCT_ERR_IO if not everything was written. */
+hpct_status hpct_fit_close_board(hpct_fit_run *run);
 
 /* A step's loss is not finite: finds the layer and rank that it comes from, for the last message.
  * Collective. */

@@ -136,6 +136,7 @@ static hpct_status save_place(hpct_fit_run *run, bool best, bool last)
         return HPCT_OK;
     if (run->history != NULL)
         hpct_history_mark(run->history, &run->place.logs);
+    hpct_board_mark(run->board);
     return hpct_checkpoints_save(run->checkpoints, &run->place, best, last);
 }
 

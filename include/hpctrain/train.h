@@ -57,8 +57,11 @@ typedef struct hpct_fit_options {
     hpct_strategy_options strategy; /* how the ranks share a step */
     int verbose;                    /* 0 silent, 1 progress bar, 2 one line per epoch */
     const char *log_dir;            /* folder for history.csv, metrics.jsonl (loss and accuracy per
-                                       step) and status.json (of the run under way, for hpct_top()),
-                                       written by rank 0; default: none */
+                                       step), run.json, pace.jsonl, event files of TensorBoard and
+                                       status.json (of the run under way, for hpct_top()), written
+                                       by rank 0; default: none */
+    int histogram_every; /* with log_dir: histograms of weights and gradients in the event files,
+                            of the first epoch and each N-th after it; default 0: none */
     const char *metrics_file;     /* file for the state of the run as Prometheus' text, replaced by
                                      rank 0 about once a second and removed at the end; default:
                                      none */

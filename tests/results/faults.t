@@ -17,7 +17,7 @@ every=10
 fit --seed 2 $(all_in "$earlier") >/dev/null || exit
 # shellcheck disable=SC2046
 fit --seed 1 $(all_in "$new") >/dev/null || exit
-chmod 600 "$earlier"/*.* "$earlier"/log/*
+chmod 600 "$earlier"/*.* "$earlier"/log/*.*
 
 # A log that cannot be cut back may end in the middle of a line, where that is told.
 is_torn() { # NAME
@@ -44,6 +44,13 @@ is_whole() { # NAME [new]
     [ "$(stat -c %a "$file")" = 600 ] || echo "$1 has mode $(stat -c %a "$file") "
 }
 
+# What is the matter with the event files in $out, of a run that ended well. Their size follows from what is in them.
+are_events_whole() {
+    local file=("$out"/log/train/events.out.*) want=("$new"/log/train/events.out.*)
+    [ "${#file[@]}" = 1 ] && [ "$(stat -c %s "${file[0]}")" = "$(stat -c %s "${want[0]}")" ] || echo "the event files are not the new run's "
+    [ "$(ls "$out/log/earlier-events/train" 2>/dev/null)" = "$(ls "$earlier/log/train")" ] || echo "an earlier run's event file is lost "
+}
+
 # Where the new weights are: those files that the message names first.
 find_weights() { # MESSAGE
     local file others=''
@@ -67,7 +74,7 @@ one_run() { # KIND N HOW: what is wrong with how it ended
         --batch-size 8 --verbose 2 --seed 1 $(all_in "$out")
     for name in "${outputs[@]}"; do bad+=$(is_whole "$name" "$([ "$status" != 0 ] || echo new)"); done
     case $status in
-    0) ;;
+    0) bad+=$(are_events_whole) ;;
     74)
         where=$(find_weights "$err")
         [[ $err == *"$out"* ]] || bad+="it does not say what failed: $err "

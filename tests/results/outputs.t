@@ -177,6 +177,29 @@ is "$? $(cat logs/history.csv) $(cat logs/*.tmp* 2>/dev/null)" "143 earlier " "a
 fit --log-dir logs >/dev/null 2>&1
 is "$(wc -l <logs/history.csv) $(wc -l <logs/metrics.jsonl)" "3 4" "a later run replaces it"
 
+# ---- event files ----
+fit --verbose 0 --log-dir plain --save-weights w.plain
+fit --verbose 0 --log-dir histograms --histogram-every 1 --save-weights w.histograms
+tags() { tr -c '[:alnum:]_/' '\n' <"$(ls $1/train/events.out.tfevents.*)" | grep -c "^$2"; }
+is "$(cmp w.plain w.histograms 2>&1) $(tags histograms dense/kernel/gradient) $(tags histograms dense/kernel/histogram) $(tags plain dense/kernel/histogram)" \
+    " 2 2 0" "--histogram-every writes histograms, and changes no weight"
+fit --verbose 0 --log-dir histograms --histogram-every 2 --gradient-accumulation 2 >/dev/null
+is "$(tags histograms dense/kernel/gradient) $(tags histograms dense/kernel/histogram) $(tags histograms epoch_loss)" "0 1 2" \
+    "no gradients while they are accumulated; the first epoch and each second one after it"
+is "$(ls plain histograms histograms/earlier-events)" "histograms:
+earlier-events
+history.csv
+metrics.jsonl
+train
+
+histograms/earlier-events:
+train
+
+plain:
+history.csv
+metrics.jsonl
+train" "an earlier run's event files are moved away"
+
 # ---- a log that is taken away ----
 fit --log-dir taken --save-weights w.taken --epochs 1000 --steps-per-epoch 2 >/dev/null 2>errors &
 pid=$!
@@ -184,7 +207,7 @@ until [ -s taken/history.csv ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; don
 rm -r taken
 pkill -TERM -P $pid
 wait $pid
-is "$(sed 's/ in [^ ]*rescued/ in rescued/g' errors)" "hpc-train: taken/run.json: making a file in its folder failed: No such file or directory; what it was to hold is in rescued-run.json; taken/history.csv was removed or replaced by another program; what it was to hold is in rescued-history.csv; taken/metrics.jsonl was removed or replaced by another program; what it was to hold is in rescued-metrics.jsonl; the weights are in w.taken" \
+is "$(sed 's/ in [^ ]*rescued/ in rescued/g; s/tfevents[^ ;]*/tfevents/g' errors)" "hpc-train: taken/run.json: making a file in its folder failed: No such file or directory; what it was to hold is in rescued-run.json; taken/history.csv was removed or replaced by another program; what it was to hold is in rescued-history.csv; taken/metrics.jsonl was removed or replaced by another program; what it was to hold is in rescued-metrics.jsonl; taken/train/events.out.tfevents was removed or replaced by another program; what it was to hold is in rescued-events.out.tfevents; the weights are in w.taken" \
     "a log that another program removed is saved elsewhere, and told"
 like "$(head -n 2 rescued-history.csv | tr '\n' ' ')" "^epoch,accuracy,learning_rate,loss 0,[0-9.]+,[0-9.]+,[0-9.]+ $" "complete from its beginning"
 ok "$([ "$(tail -n +2 rescued-history.csv | cut -d, -f1 | tr '\n' ' ')" = "$(seq 0 $(($(wc -l <rescued-history.csv) - 2)) | tr '\n' ' ')" ]; echo $?)" "to its end"

@@ -50,6 +50,7 @@ static int64_t central_bytes_per_step(const hpct_strategy *strategy)
 
 const hpct_strategy_ops hpct_central_storage = {
     .name = "central-storage",
+    .keeps_gradients = true,
     .replicas = true,
     .state = &hpct_replica_set_state,
     .need = central_need,

@@ -58,6 +58,7 @@ static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 
 const hpct_strategy_ops hpct_mirrored = {
     .name = "mirrored",
+    .keeps_gradients = true,
     .replicas = true,
     .state = &hpct_replica_set_state,
     .need = mirrored_need,

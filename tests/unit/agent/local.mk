@@ -13,7 +13,8 @@ unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame test
 	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock \
 	tests/unit/agent/checkpoint/test_manifest tests/unit/agent/checkpoint/test_store \
 	tests/unit/agent/launch/test_launch tests/unit/base/test_ask \
-	tests/unit/agent/strategy/replicas/test_replicas tests/unit/agent/results/test_report \
+	tests/unit/agent/strategy/replicas/test_replicas tests/unit/agent/results/test_events \
+	tests/unit/agent/results/test_report \
 	tests/unit/agent/results/test_live tests/unit/agent/top/test_top \
 	tests/unit/agent/data/test_sampler tests/unit/agent/strategy/test_stage_layout tests/unit/agent/comm/test_wire
 # The same training as so many ranks.
@@ -142,6 +143,9 @@ tests_unit_agent_strategy_replicas_test_replicas_SOURCES = tests/unit/agent/stra
 tests_unit_agent_strategy_replicas_test_replicas_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_strategy_replicas_test_replicas_LDFLAGS = $(AM_LDFLAGS) $(count_allocations)
 tests_unit_agent_strategy_replicas_test_replicas_LDADD = $(agent_test_libs)
+tests_unit_agent_results_test_events_SOURCES = tests/unit/agent/results/test_events.c $(pictures) tests/unit/unit.h
+tests_unit_agent_results_test_events_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_agent_results_test_events_LDADD = $(agent_test_libs)
 tests_unit_agent_results_test_report_SOURCES = tests/unit/agent/results/test_report.c $(pictures) tests/unit/unit.h
 tests_unit_agent_results_test_report_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_agent_results_test_report_LDADD = $(agent_test_libs)
