@@ -27,7 +27,6 @@ late_cluster_tests = \
 	tests/cluster/plugin_layout.t \
 	tests/cluster/plugin_options.t \
 	tests/cluster/train_ps.t \
-	tests/cluster/check.t \
 	tests/cluster/train_deadline.t \
 	tests/cluster/plugin_slurm_conf.t \
 	tests/cluster/plugin_ways.t \
@@ -50,8 +49,8 @@ scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_cgroup.t tes
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 
 # What the plugin costs.
-long_tests += tests/cluster/plugin_cost.t tests/cluster/runs_go_on.t
-EXTRA_DIST += tests/cluster/runs_go_on.t tests/cluster/plugin_cost.t tests/bench/latency.sh tests/bench/memory.sh
+long_tests += tests/cluster/check.t tests/cluster/plugin_cost.t tests/cluster/runs_go_on.t tests/cluster/slow_node.t
+EXTRA_DIST += tests/cluster/check.t tests/cluster/runs_go_on.t tests/cluster/plugin_cost.t tests/cluster/slow_node.t tests/bench/latency.sh tests/bench/memory.sh
 
 # Who knocks in plugin_broadcast.t.
 check_PROGRAMS += tests/stage/intruder
