@@ -11,8 +11,7 @@
 static const hpct_command *const commands[] = {
     &hpct_command_fit,        &hpct_command_evaluate, &hpct_command_bench, &hpct_command_data,
     &hpct_command_summary,    &hpct_command_plan,     &hpct_command_info,  &hpct_command_check,
-    &hpct_command_checkpoint, &hpct_command_launch,   &hpct_command_top,
-    &hpct_command_report,
+    &hpct_command_checkpoint, &hpct_command_launch,   &hpct_command_top,   &hpct_command_report,
 };
 #define NUM_COMMANDS (sizeof commands / sizeof commands[0])
 

@@ -5,6 +5,7 @@
 #include "agent/ps/saving.h"
 #include "agent/results/board.h"
 #include "agent/results/history.h"
+#include "agent/results/live_report.h"
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
 #include "agent/results/run_file.h"
@@ -17,9 +18,11 @@
 #include "nn/run/step.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_STEP_TIMES ((int64_t) 1 << 20)
 
@@ -53,7 +56,7 @@ struct hpct_ps_leader {
     hpct_deadline deadline;
     hpct_control control;
     hpct_run_file *file; /* NULL: no log folder */
-    bool settled;        /* that has this run's */
+    bool settled, told;  /* that has this run's; and its end */
 };
 
 static hpct_metrics mean(const sums *s)
@@ -109,7 +112,7 @@ static hpct_status open_saving(hpct_ps_leader *l)
     HPCT_TRY(hpct_ps_saving_open(&l->saving, run, &l->begin, &l->continues));
     HPCT_TRY(hpct_control_open(&l->control, NULL, &run->options, hpct_model_top_k(run->model) > 0,
                                false));
-    l->control.notes = l->begin.watch;
+    hpct_control_recall(&l->control, &l->begin.watch);
     if (l->continues) {
         run->options.initial_epoch = (int) l->begin.epoch;
         run->schedule.epochs = run->options.epochs - (int) l->begin.epoch;
@@ -223,22 +226,6 @@ hpct_status hpct_ps_leader_new(hpct_ps_leader **out, hpct_ps_run *run)
     return HPCT_OK;
 }
 
-void hpct_ps_leader_free(hpct_ps_leader *leader)
-{
-    if (leader == NULL)
-        return;
-    hpct_history_close(leader->history);
-    hpct_board_close(leader->board, false);
-    hpct_deadline_close(&leader->deadline);
-    hpct_run_file_close(leader->file);
-    hpct_ps_saving_close(leader->saving);
-    hpct_ps_schedule_free(leader->schedule);
-    free(leader->epoch_seconds);
-    free(leader->step_times);
-    free(leader->end.why);
-    free(leader);
-}
-
 hpct_ps_schedule *hpct_ps_leader_schedule(hpct_ps_leader *leader)
 {
     return leader->schedule;
@@ -262,7 +249,7 @@ void hpct_ps_leader_stop(hpct_ps_leader *l, int signal)
 static double step_seconds(const hpct_ps_leader *l)
 {
     if (l->timed < 2)
-        return l->last_step_ended - l->epoch_began;
+        return l->timed > 0 ? l->last_step_ended - l->epoch_began : 0;
     return (l->last_step_ended - l->first_step_ended) / (double) (l->timed - 1);
 }
 
@@ -416,12 +403,24 @@ static hpct_summary describe(hpct_ps_leader *l)
     };
 }
 
+/* Files that this strategy does not write would be those of an earlier run. */
+static void remove_others(const char *log_dir)
+{
+    static const char *const names[] = {HPCT_LIVE_FILE, "pace.jsonl"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", log_dir, names[i]);
+        unlink(path);
+    }
+}
+
 /* An earlier run's file stays until an epoch has ended well. */
 static void settle(hpct_ps_leader *l)
 {
     if (l->file == NULL || l->settled || hpct_results_diverged(&l->end))
         return;
     l->settled = true;
+    remove_others(l->run->options.log_dir);
     hpct_summary summary = describe(l);
     if (hpct_run_file_write(l->file, &summary, "running", NULL) != HPCT_OK)
         fprintf(stderr, "hpc-train: %s; it is tried again at the end\n", hpct_last_error());
@@ -429,6 +428,7 @@ static void settle(hpct_ps_leader *l)
 
 static void write_summaries(hpct_ps_leader *l)
 {
+    l->told = true;
     const char *path = l->run->options.summary_json;
     hpct_summary summary = describe(l);
     if (path != NULL)
@@ -613,6 +613,36 @@ hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
     l->board = NULL;
     HPCT_TRY(hpct_results_tell(&l->end));
     if (o->verbose != 0)
-        hpct_results_say_written(o, hpct_model_name(l->run->model), stdout);
+        hpct_results_say_written(o, hpct_model_name(l->run->model),
+                                 hpct_control_is_over(&l->control), stdout);
     return HPCT_OK;
+}
+
+/* Of a run that an error has ended. */
+static void fail_run_file(hpct_ps_leader *l)
+{
+    if (l->file == NULL || !l->settled || l->told)
+        return;
+    hpct_summary summary = describe(l);
+    char *kept = hpct_error_keep();
+    if (hpct_run_file_write(l->file, &summary, "failed", kept) != HPCT_OK)
+        fprintf(stderr, "hpc-train: %s\n", hpct_last_error());
+    hpct_error_restore(kept);
+}
+
+void hpct_ps_leader_free(hpct_ps_leader *leader)
+{
+    if (leader == NULL)
+        return;
+    hpct_history_close(leader->history);
+    hpct_board_close(leader->board, false);
+    hpct_deadline_close(&leader->deadline);
+    fail_run_file(leader);
+    hpct_run_file_close(leader->file);
+    hpct_ps_saving_close(leader->saving);
+    hpct_ps_schedule_free(leader->schedule);
+    free(leader->epoch_seconds);
+    free(leader->step_times);
+    free(leader->end.why);
+    free(leader);
 }

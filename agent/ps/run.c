@@ -69,6 +69,9 @@ static hpct_status check_control(const hpct_ps_run *run)
     if (o->reduce_lr_on_plateau != NULL || o->learning_rate_file != NULL || o->callbacks != NULL)
         return hpct_fail(HPCT_ERR_USAGE, "--reduce-lr-on-plateau, --learning-rate-file and "
                                          "callbacks are not for --strategy parameter-server");
+    if (o->metrics_file != NULL || o->timeline != NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "%s is not for --strategy parameter-server",
+                         o->metrics_file != NULL ? "--metrics-file" : "--timeline");
     HPCT_TRY(hpct_control_open(&control, NULL, o, hpct_model_top_k(run->model) > 0, false));
     if (control.stopping.restore_best)
         return hpct_fail(HPCT_ERR_USAGE, "--early-stopping: restore_best is not for --strategy "

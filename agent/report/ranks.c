@@ -161,7 +161,7 @@ static void say_slow(hpct_report_page *page, const hpct_report_run *run, const o
             page, HPCT_REPORT_REMARK,
             hpct_report_print(page->pool,
                               "Slow: %s%s. A step without waiting takes them more than %.1f times "
-                              "the median of %s ms; the others wait for them.",
+                              "the median of the others, %s ms; these wait for them.",
                               text, slow > MOST_NAMED ? ", and more" : "", HPCT_REPORT_SLOW,
                               hpct_report_amount(usual, median)));
 }

@@ -322,7 +322,10 @@ static void read_status(hpct_report_run *run, const json_t *object)
         set_text(run, &run->model, object, "model");
     if (run->workers == 0)
         INTEGER(run, object, workers);
-    if (run->state == NULL)
+    const char *state = json_string_value(json_object_get(object, "state"));
+    bool ended = state != NULL && strcmp(state, "running") != 0;
+    /* run.json may be missing, or older: a run that was killed cannot write its end */
+    if (run->state == NULL || (ended && strcmp(run->state, "running") == 0))
         set_text(run, &run->state, object, "state");
 }
 

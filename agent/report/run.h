@@ -80,7 +80,7 @@ void hpct_report_run_clear(hpct_report_run *run, hpct_report_pool *pool);
 bool hpct_report_run_is_live(const hpct_report_run *run);
 /* Seconds of the whole program, NaN if unknown. */
 double hpct_report_run_seconds(const hpct_report_run *run);
-/* A rank's time in a step without waiting for others; the median of all ranks. */
+/* A rank's time in a step without waiting for others; the median of all ranks but the slowest. */
 double hpct_report_rank_own(const hpct_report_rank *rank);
 double hpct_report_median_own(const hpct_report_run *run);
 

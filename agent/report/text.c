@@ -102,10 +102,13 @@ void hpct_report_escape_md(FILE *out, const char *text)
 
 void hpct_report_escape_csv(FILE *out, const char *text)
 {
-    char one[5];
-    bool quoted = strpbrk(text, "\",\n\r;") != NULL;
+    char one[5], *end;
+    bool quoted = strpbrk(text, "\",\n\r;") != NULL, formula = strchr("=+-@", *text) != NULL;
     if (quoted)
         fputc('"', out);
+    strtod(text, &end);
+    if (*text != '\0' && formula && *end != '\0') /* spreadsheets would evaluate it */
+        fputc('\'', out);
     while (*text != '\0') {
         text = next(text, one);
         fputs(*one == '"' ? "\"\"" : one, out);

@@ -200,6 +200,7 @@ static hpct_status put_beside(hpct_log_file *log)
     HPCT_TRY(hpct_results_beside(&path, log->file.target, HPCT_RESULTS_DIVERGED));
     free(log->file.target);
     log->file.target = path;
+    log->file.path = path; /* it is no longer the name that was tried */
     return hpct_output_place(&log->file);
 }
 

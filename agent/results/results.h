@@ -78,8 +78,9 @@ hpct_status hpct_results_rescue(hpct_status failed, const char *path, hpct_resul
 void hpct_results_note(hpct_results_end *end, hpct_status status);
 
 /* Of a run that has ended well: a line for each output that is there, with what can be done with
- * it. */
-void hpct_results_say_written(const hpct_fit_options *options, const char *model, FILE *stream);
+ * it. `early`: it has ended by itself, before its last epoch. */
+void hpct_results_say_written(const hpct_fit_options *options, const char *model, bool early,
+                              FILE *stream);
 
 /* HPCT_OK, or the status with a message of reason and place of the weights: the error,
  * HPCT_ERR_DATA if diverged, HPCT_ERR_STOPPED for a signal. */

@@ -18,7 +18,8 @@ static void say(lines *out, const char *path, const char *what)
     fprintf(out->stream, "%s%s: %s\n", out->count++ == 0 ? "written  " : "         ", path, what);
 }
 
-void hpct_results_say_written(const hpct_fit_options *o, const char *model, FILE *stream)
+void hpct_results_say_written(const hpct_fit_options *o, const char *model, bool early,
+                              FILE *stream)
 {
     char text[HPCT_RESULTS_WHERE];
     lines out = {.stream = stream};
@@ -32,7 +33,9 @@ void hpct_results_say_written(const hpct_fit_options *o, const char *model, FILE
              "the run's history; hpc-train report %s, or tensorboard --logdir %s",
              o->log_dir != NULL ? o->log_dir : "", o->log_dir != NULL ? o->log_dir : "");
     say(&out, o->log_dir, text);
-    say(&out, o->checkpoint_dir, "checkpoints; the same command with more --epochs goes on");
+    say(&out, o->checkpoint_dir,
+        early ? "checkpoints; the same command goes on with more patience or a further target"
+              : "checkpoints; the same command with more --epochs goes on");
     say(&out, o->summary_json, "summary");
     say(&out, o->timeline, "timeline; for ui.perfetto.dev");
     fflush(stream);

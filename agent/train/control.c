@@ -3,9 +3,12 @@
 
 #include "agent/rank/largest.h"
 #include "agent/results/progress.h"
+#include "agent/results/results.h"
+#include "base/output.h"
 #include "base/status.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +17,21 @@
 #define ANY ((hpct_monitor_has){true, true})
 
 /* ---- options ---- */
+
+/* Which this run would write, and read again when it goes back. */
+static hpct_status check_rate_file(const hpct_fit_options *o)
+{
+    char path[PATH_MAX];
+    if (o->learning_rate_file == NULL || o->log_dir == NULL)
+        return HPCT_OK;
+    snprintf(path, sizeof path, "%s/" HPCT_HISTORY_EPOCHS, o->log_dir);
+    return hpct_output_same(o->learning_rate_file, path)
+               ? hpct_fail(
+                     HPCT_ERR_USAGE,
+                     "--learning-rate-file %s is the log that --log-dir writes: copy it first",
+                     o->learning_rate_file)
+               : HPCT_OK;
+}
 
 static hpct_status parse(hpct_control *c, const hpct_fit_options *o, hpct_monitor_has has)
 {
@@ -26,6 +44,7 @@ static hpct_status parse(hpct_control *c, const hpct_fit_options *o, hpct_monito
         HPCT_TRY(hpct_watch_parse_plateau(&c->plateau, o->reduce_lr_on_plateau, has));
     if (c->has_target)
         HPCT_TRY(hpct_watch_parse_target(&c->target_monitor, &c->target, o->stop_at, has));
+    HPCT_TRY(check_rate_file(o));
     if (c->reduces && o->learning_rate_file != NULL)
         return hpct_fail(HPCT_ERR_USAGE, "--reduce-lr-on-plateau and --learning-rate-file both set "
                                          "the learning rate: give one");
@@ -52,6 +71,32 @@ static hpct_status share_rates(hpct_control *c, hpct_status status)
     return comm->ops->broadcast(comm, c->rates.lines, c->rates.count * sizeof *c->rates.lines, 0);
 }
 
+static hpct_callback *callback_of(const hpct_callbacks *callbacks, hpct_control_moment moment)
+{
+    hpct_callback *const all[HPCT_CONTROL_MOMENTS] = {
+        [HPCT_CONTROL_EPOCH_BEGIN] = callbacks->epoch_begin,
+        [HPCT_CONTROL_BATCH_BEGIN] = callbacks->batch_begin,
+        [HPCT_CONTROL_BATCH_END] = callbacks->batch_end,
+        [HPCT_CONTROL_EPOCH_END] = callbacks->epoch_end,
+    };
+    return all[moment];
+}
+
+/* A program may give them on some of its ranks alone. */
+static hpct_status find_calls(hpct_control *c)
+{
+    double values[HPCT_CONTROL_MOMENTS] = {0};
+    for (int i = 0; i < HPCT_CONTROL_MOMENTS && c->callbacks != NULL; i++)
+        values[i] = callback_of(c->callbacks, (hpct_control_moment) i) != NULL;
+    if (c->context != NULL)
+        HPCT_TRY(hpct_largest(c->context, values, HPCT_CONTROL_MOMENTS));
+    for (int i = 0; i < HPCT_CONTROL_MOMENTS; i++) {
+        c->calls[i] = values[i] > 0;
+        c->has_calls |= c->calls[i];
+    }
+    return HPCT_OK;
+}
+
 hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
                               const hpct_fit_options *options, bool has_top_k, bool scheduled)
 {
@@ -65,6 +110,7 @@ hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
                          "%s is for runs without --schedule and --warmup-epochs, "
                          "which set the learning rate of each step",
                          out->reduces ? "--reduce-lr-on-plateau" : "--learning-rate-file");
+    HPCT_TRY(find_calls(out));
     if (options->learning_rate_file == NULL)
         return HPCT_OK;
     hpct_status status =
@@ -78,11 +124,28 @@ void hpct_control_close(hpct_control *control)
     control->rates = (hpct_rate_file){0};
 }
 
-/* With more patience than before a run goes on. */
+static bool is_reached(const hpct_control *c, double value)
+{
+    return c->target_monitor.larger ? value >= c->target : value <= c->target;
+}
+
+/* With more patience or a further target than before a run goes on. */
 bool hpct_control_is_over(const hpct_control *c)
 {
-    return c->notes.stopped && (c->has_target || c->callbacks != NULL ||
-                                (c->stops && c->notes.stopping.wait >= c->stopping.patience));
+    const hpct_watch_notes *n = &c->notes;
+    bool early = c->stops && n->early && n->stopping.wait >= c->stopping.patience &&
+                 strcmp(n->stopping.monitor, hpct_monitor_name(&c->stopping.monitor)) == 0;
+    bool reached = c->has_target && n->reached && n->target.has &&
+                   strcmp(n->target.monitor, hpct_monitor_name(&c->target_monitor)) == 0 &&
+                   is_reached(c, n->target.best);
+    return early || reached || (c->has_calls && n->called);
+}
+
+void hpct_control_recall(hpct_control *c, const hpct_watch_notes *notes)
+{
+    c->notes = *notes;
+    if (!hpct_control_is_over(c))
+        c->notes.early = c->notes.reached = c->notes.called = false;
 }
 
 double hpct_control_rate(const hpct_control *c, int64_t epoch)
@@ -105,7 +168,7 @@ static void heed_stopping(hpct_control *c, int64_t epoch, double value, hpct_con
 {
     if (!hpct_watch_stops(&c->notes.stopping, &c->stopping, epoch, value, &v->is_best))
         return;
-    v->stop = true;
+    v->stop = c->notes.early = true;
     say(c, epoch, "early stopping", "");
 }
 
@@ -123,17 +186,22 @@ static void heed_plateau(hpct_control *c, int64_t epoch, double value, double ra
 
 static void heed_target(hpct_control *c, int64_t epoch, double value, hpct_control_verdict *v)
 {
-    if (c->target_monitor.larger ? !(value >= c->target) : !(value <= c->target))
+    const char *name = hpct_monitor_name(&c->target_monitor);
+    if (!is_reached(c, value))
         return;
-    v->stop = true;
+    v->stop = c->notes.reached = true;
+    c->notes.target = (hpct_watch){.has = true, .best = value, .best_epoch = epoch};
+    snprintf(c->notes.target.monitor, sizeof c->notes.target.monitor, "%s", name);
     char text[96], number[HPCT_METRIC_TEXT];
-    snprintf(text, sizeof text, "%s is %s, training ends (--stop-at)",
-             hpct_monitor_name(&c->target_monitor), hpct_progress_metric(number, value));
+    snprintf(text, sizeof text, "%s is %s, training ends (--stop-at)", name,
+             hpct_progress_metric(number, value));
     say(c, epoch, text, "");
 }
 
-hpct_status hpct_control_call(hpct_control *c, hpct_callback *callback, hpct_callback_state *state)
+hpct_status hpct_control_call(hpct_control *c, hpct_control_moment moment,
+                              hpct_callback_state *state)
 {
+    hpct_callback *callback = c->callbacks != NULL ? callback_of(c->callbacks, moment) : NULL;
     if (callback == NULL)
         return HPCT_OK;
     HPCT_TRY(callback(c->callbacks->context, state));
@@ -146,7 +214,7 @@ hpct_status hpct_control_call(hpct_control *c, hpct_callback *callback, hpct_cal
 /* Rank 0's learning rate, and any rank's end. */
 static hpct_status call_epoch_end(hpct_control *c, hpct_callback_state *state)
 {
-    hpct_status status = hpct_control_call(c, c->callbacks->epoch_end, state);
+    hpct_status status = hpct_control_call(c, HPCT_CONTROL_EPOCH_END, state);
     if (c->context == NULL)
         return status;
     hpct_comm *comm = hpct_context_comm(c->context);
@@ -169,6 +237,7 @@ static hpct_status heed_callback(hpct_control *c, int64_t epoch, const hpct_metr
     HPCT_TRY(call_epoch_end(c, &state));
     if (state.learning_rate != before)
         v->rate = state.learning_rate;
+    c->notes.called = state.stop;
     v->stop |= state.stop;
     return HPCT_OK;
 }
@@ -179,7 +248,7 @@ hpct_status hpct_control_epoch_ended(hpct_control *c, int64_t epoch, const hpct_
 {
     hpct_metrics known[2] = {*train, *validation};
     *v = (hpct_control_verdict){.rate = c->notes.rate};
-    if (!c->stops && !c->reduces && !c->has_target && c->callbacks == NULL)
+    if (!c->stops && !c->reduces && !c->has_target && !c->calls[HPCT_CONTROL_EPOCH_END])
         return HPCT_OK;
     if (c->context != NULL) {
         hpct_comm *comm = hpct_context_comm(c->context);
@@ -192,9 +261,8 @@ hpct_status hpct_control_epoch_ended(hpct_control *c, int64_t epoch, const hpct_
         heed_plateau(c, epoch, VALUE(c->plateau.monitor), rate, v);
     if (c->has_target)
         heed_target(c, epoch, VALUE(c->target_monitor), v);
-    if (c->callbacks != NULL)
+    if (c->calls[HPCT_CONTROL_EPOCH_END])
         HPCT_TRY(heed_callback(c, epoch, known, rate, v));
     c->notes.rate = v->rate;
-    c->notes.stopped = v->stop;
     return HPCT_OK;
 }

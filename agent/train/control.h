@@ -13,9 +13,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
+typedef enum hpct_control_moment {
+    HPCT_CONTROL_EPOCH_BEGIN,
+    HPCT_CONTROL_BATCH_BEGIN,
+    HPCT_CONTROL_BATCH_END,
+    HPCT_CONTROL_EPOCH_END,
+    HPCT_CONTROL_MOMENTS
+} hpct_control_moment;
+
 typedef struct hpct_control {
-    hpct_context *context; /* NULL: one process decides alone */
-    const hpct_callbacks *callbacks;
+    hpct_context *context;                       /* NULL: one process decides alone */
+    const hpct_callbacks *callbacks;             /* of this rank; NULL: none */
+    bool calls[HPCT_CONTROL_MOMENTS], has_calls; /* of any rank */
     bool stops, reduces, has_target;
     hpct_watch_options stopping, plateau;
     hpct_monitor target_monitor;
@@ -35,6 +44,9 @@ hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
                               const hpct_fit_options *options, bool has_top_k, bool scheduled);
 void hpct_control_close(hpct_control *control); /* zeros are allowed */
 
+/* Goes on from what a checkpoint has kept. */
+void hpct_control_recall(hpct_control *control, const hpct_watch_notes *notes);
+
 /* Whether the run that is continued has ended training by itself, and these options say so, too. */
 bool hpct_control_is_over(const hpct_control *control);
 
@@ -53,8 +65,8 @@ hpct_status hpct_control_epoch_ended(hpct_control *control, int64_t epoch,
                                      const hpct_metrics *train, const hpct_metrics *validation,
                                      double rate, hpct_control_verdict *verdict);
 
-/* Calls one of the program's callbacks; NULL is allowed. *stop: it asks for the end. */
-hpct_status hpct_control_call(hpct_control *control, hpct_callback *callback,
+/* Calls this rank's callback for a moment, if it has one. */
+hpct_status hpct_control_call(hpct_control *control, hpct_control_moment moment,
                               hpct_callback_state *state);
 
 #endif

@@ -253,7 +253,7 @@ static hpct_status open_pace(hpct_fit_run *run)
     const hpct_strategy_ops *ops = run->strategy->ops;
     hpct_pace_options options = {
         .log_dir = run->options.log_dir,
-        .continues = hpct_fit_global_step(run, &run->begin) > 0,
+        .continues = run->history != NULL && hpct_history_continues(run->history),
         .speaks = hpct_context_rank(run->context) == 0,
         .waits_apart = !ops->in_pieces && !run->strategy->whole_steps,
     };
@@ -422,7 +422,7 @@ static void say_diverged(const hpct_fit_run *run)
 }
 
 /* An error of the log is printed now and retried; it is reported again at the end. */
-static void note_epoch(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums, double seconds)
+static bool note_epoch(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums, double seconds)
 {
     bool diverged = hpct_results_diverged(&run->end);
     bool good = !diverged && isfinite(run->result.train.loss);
@@ -432,14 +432,13 @@ static void note_epoch(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums, 
         status =
             hpct_history_epoch(run->history, epoch, &run->result.train, &run->result.validation,
                                hpct_model_learning_rate(run->model), good);
-    if (run->progress.verbose == 0)
-        return;
-    if (status != HPCT_OK)
+    if (status != HPCT_OK && run->progress.verbose != 0)
         printf("%s; it is tried again\n", hpct_last_error());
     if (diverged)
         say_diverged(run);
     run->end.diverged = diverged;
     fflush(stdout);
+    return good;
 }
 
 static void heed_deadline(hpct_fit_run *run, int epoch, int64_t step, const hpct_fit_sums *sums,
@@ -458,14 +457,13 @@ static void heed_deadline(hpct_fit_run *run, int epoch, int64_t step, const hpct
 
 static hpct_status train_and_call(hpct_fit_run *run, int epoch, int64_t step, hpct_fit_sums *sums)
 {
-    const hpct_callbacks *callbacks = run->options.callbacks;
-    if (callbacks == NULL)
+    if (!run->control.has_calls)
         return train_step(run, epoch, step, sums);
     hpct_metrics before = mean(sums->loss, sums->correct, sums->in_top_k, sums->samples);
-    HPCT_TRY(hpct_fit_call_back(run, callbacks->batch_begin, epoch, step, &before));
+    HPCT_TRY(hpct_fit_call_back(run, HPCT_CONTROL_BATCH_BEGIN, epoch, step, &before));
     HPCT_TRY(train_step(run, epoch, step, sums));
     hpct_metrics after = mean(sums->loss, sums->correct, sums->in_top_k, sums->samples);
-    return hpct_fit_call_back(run, callbacks->batch_end, epoch, step, &after);
+    return hpct_fit_call_back(run, HPCT_CONTROL_BATCH_END, epoch, step, &after);
 }
 
 /* A callback's wish to end is told as a signal is, and is none. */
@@ -475,7 +473,7 @@ static hpct_status end_by_signal(hpct_fit_run *run, int epoch)
     HPCT_TRY(name_signal(run));
     if (run->signal == 0) {
         run->result.stopped_epoch = epoch + 1;
-        run->control.notes.stopped = run->place.watch.stopped = true;
+        run->control.notes.called = run->place.watch.called = true;
     }
     return HPCT_OK;
 }
@@ -533,10 +531,9 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
     run->epoch_seconds[run->epochs_done++] = ended - sums.began;
     bool gathered = validated;
     HPCT_TRY(hpct_fit_note_histograms(run, epoch, &gathered));
-    note_epoch(run, epoch, &sums, step_seconds(&sums, ended));
-    HPCT_TRY(hpct_fit_note_best(run, gathered));
-    if (!run->end.diverged)
+    if (note_epoch(run, epoch, &sums, step_seconds(&sums, ended)))
         hpct_fit_settle(run);
+    HPCT_TRY(hpct_fit_note_best(run, gathered));
     HPCT_TRY(hpct_fit_control_epoch_ended(run, epoch, gathered));
     return hpct_fit_epoch_ended(run, epoch);
 }
@@ -629,7 +626,8 @@ static hpct_status finish(hpct_fit_run *run, hpct_status failed)
         return status;
     HPCT_TRY(tell(run));
     if (hpct_context_rank(run->context) == 0 && run->options.verbose != 0)
-        hpct_results_say_written(&run->options, hpct_model_name(run->model), stdout);
+        hpct_results_say_written(&run->options, hpct_model_name(run->model),
+                                 hpct_control_is_over(&run->control), stdout);
     return HPCT_OK;
 }
 
@@ -670,7 +668,7 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
                                     .epochs = run->options.epochs,
                                     .steps_per_epoch = hpct_sampler_steps_per_epoch(run->sampler)};
     status = hpct_deadline_open(&run->deadline);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK && has_work(run))
         status = hpct_fit_open_live(run);
     HPCT_TRY(hpct_context_agree(run->context, status));
     hpct_stop_begin();
@@ -685,6 +683,8 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
         status = hpct_fit_goes_back(run, &back, path);
     if (!back)
         status = finish(run, status);
+    if (status != HPCT_OK && status != HPCT_ERR_STOPPED)
+        hpct_fit_fail_run_file(run);
     hpct_fit_close_live(run, status, back);
     hpct_stop_end();
     return status;

@@ -1,18 +1,18 @@
 /* What follows from an epoch, in a run: the end, the learning rate, the weights that are kept. */
 #include "agent/train/fit_run.h"
 
-#include "agent/checkpoint/disk.h"
 #include "agent/rank/stop.h"
 #include "agent/strategy/state.h"
 #include "base/headway.h"
 #include "base/status.h"
 #include "nn/run/step.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <unistd.h>
 
-#define BEST_FILE "early-stopping.safetensors" /* in the folder of checkpoints */
+#define BEST_FILE "early-stopping-%04lld.safetensors" /* epoch; in the folder of checkpoints */
 
 static void set_rate(const hpct_fit_run *run, double rate)
 {
@@ -32,27 +32,46 @@ hpct_status hpct_fit_open_control(hpct_fit_run *run)
 
 /* ---- the weights of the best epoch ---- */
 
-/* Rank 0. */
-static hpct_status save_kept(const hpct_fit_run *run)
+static void path_of(const hpct_fit_run *run, int64_t epoch, char path[PATH_MAX])
 {
-    char *path;
-    if (run->options.checkpoint_dir == NULL)
-        return HPCT_OK;
-    HPCT_TRY(hpct_disk_join(&path, run->options.checkpoint_dir, BEST_FILE));
-    hpct_status status = hpct_model_save_weights(run->model, path);
-    free(path);
-    return status;
+    snprintf(path, PATH_MAX, "%s/" BEST_FILE, run->options.checkpoint_dir, (long long) epoch + 1);
 }
 
-static hpct_status keep(hpct_fit_run *run, bool gathered)
+/* Checkpoints that stay may refer to earlier best epochs than the last one. */
+static void remove_old(hpct_fit_run *run, int64_t epoch)
+{
+    char path[PATH_MAX];
+    int64_t *oldest = &run->kept_epochs[run->num_kept++ % HPCT_KEPT_FILES];
+    if (run->num_kept > HPCT_KEPT_FILES) {
+        path_of(run, *oldest, path);
+        unlink(path);
+    }
+    *oldest = epoch;
+}
+
+/* Rank 0. What is in memory is all that this run needs. */
+static void save_kept(hpct_fit_run *run, int64_t epoch)
+{
+    char path[PATH_MAX];
+    if (run->options.checkpoint_dir == NULL)
+        return;
+    path_of(run, epoch, path);
+    if (hpct_model_save_weights(run->model, path) == HPCT_OK)
+        remove_old(run, epoch);
+    else
+        fprintf(stderr, "hpc-train: %s: if this run is cut, the next one has no best weights\n",
+                hpct_last_error());
+}
+
+static hpct_status keep(hpct_fit_run *run, int64_t epoch, bool gathered)
 {
     if (!gathered)
         HPCT_TRY(run->strategy->ops->gather(run->strategy));
     hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
     hpct_status status = hpct_kept_weights_take(&run->kept, run->context, run->model);
-    if (status == HPCT_OK && hpct_context_rank(run->context) == 0 && save_kept(run) != HPCT_OK)
-        fprintf(stderr, "hpc-train: %s: if this run is cut, the next one has no best weights\n",
-                hpct_last_error()); /* those in memory are all that this run needs */
+    if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
+        save_kept(run, epoch);
+    run->control.notes.kept = run->options.checkpoint_dir != NULL;
     hpct_headway_enter(before);
     return hpct_context_agree(run->context, status);
 }
@@ -60,22 +79,24 @@ static hpct_status keep(hpct_fit_run *run, bool gathered)
 /* Rank 0: the file of the run that is continued. */
 static hpct_status read_kept(hpct_fit_run *run)
 {
-    char *path;
-    HPCT_TRY(hpct_disk_join(&path, run->options.checkpoint_dir, BEST_FILE));
-    hpct_status status = hpct_model_load_weights(run->model, path);
-    if (status != HPCT_OK)
-        status = hpct_fail(status,
+    char path[PATH_MAX];
+    const hpct_watch_notes *notes = &run->control.notes;
+    path_of(run, notes->stopping.best_epoch, path);
+    hpct_status status = notes->kept
+                             ? hpct_model_load_weights(run->model, path)
+                             : hpct_fail(HPCT_ERR_NO_INPUT, "%s was not written by this run", path);
+    return status == HPCT_OK
+               ? HPCT_OK
+               : hpct_fail(status,
                            "%s: these are the weights of the best epoch, which restore_best of "
                            "--early-stopping needs: leave restore_best out to go on without them",
                            hpct_last_error());
-    free(path);
-    return status;
 }
 
 hpct_status hpct_fit_recall_control(hpct_fit_run *run)
 {
     hpct_status status = HPCT_OK;
-    run->control.notes = run->begin.watch;
+    hpct_control_recall(&run->control, &run->begin.watch);
     run->control.halvings = run->begin.halvings + run->again;
     run->control.notes.rate = ldexp(run->control.notes.rate, run->again ? -1 : 0);
     if (!run->control.stops || !run->control.stopping.restore_best ||
@@ -103,24 +124,22 @@ hpct_status hpct_fit_restore_best(hpct_fit_run *run)
 
 hpct_status hpct_fit_control_epoch(hpct_fit_run *run, int epoch)
 {
-    const hpct_callbacks *callbacks = run->options.callbacks;
     set_rate(run, hpct_control_rate(&run->control, epoch));
-    return callbacks != NULL ? hpct_fit_call_back(run, callbacks->epoch_begin, epoch, -1, NULL)
-                             : HPCT_OK;
+    return hpct_fit_call_back(run, HPCT_CONTROL_EPOCH_BEGIN, epoch, -1, NULL);
 }
 
-hpct_status hpct_fit_call_back(hpct_fit_run *run, hpct_callback *callback, int epoch, int64_t step,
-                               const hpct_metrics *train)
+hpct_status hpct_fit_call_back(hpct_fit_run *run, hpct_control_moment moment, int epoch,
+                               int64_t step, const hpct_metrics *train)
 {
+    if (!run->control.calls[moment])
+        return HPCT_OK;
     double rate = hpct_model_learning_rate(run->strategy->model);
     hpct_callback_state state = {.epoch = epoch,
                                  .step = step,
                                  .train = train != NULL ? *train : (hpct_metrics){NAN, NAN, NAN},
                                  .validation = {NAN, NAN, NAN},
                                  .learning_rate = rate};
-    if (callback == NULL)
-        return HPCT_OK;
-    hpct_status status = hpct_control_call(&run->control, callback, &state);
+    hpct_status status = hpct_control_call(&run->control, moment, &state);
     if (step < 0) {
         hpct_comm *comm = hpct_context_comm(run->context);
         HPCT_TRY(hpct_context_agree(run->context, status));
@@ -146,5 +165,6 @@ hpct_status hpct_fit_control_epoch_ended(hpct_fit_run *run, int epoch, bool gath
         set_rate(run, verdict.rate);
     if (verdict.stop)
         run->result.stopped_epoch = epoch + 1;
-    return verdict.is_best && run->control.stopping.restore_best ? keep(run, gathered) : HPCT_OK;
+    return verdict.is_best && run->control.stopping.restore_best ? keep(run, epoch, gathered)
+                                                                 : HPCT_OK;
 }

@@ -61,11 +61,10 @@ void hpct_fit_show_live(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums,
 void hpct_fit_show_ranks(hpct_fit_run *run)
 {
     if (run->live != NULL)
-        hpct_live_ranks(run->live, hpct_context_size(run->context),
-                        hpct_pace_known(run->pace, HPCT_PACE_STEP),
-                        hpct_pace_known(run->pace, HPCT_PACE_WAIT),
-                        hpct_pace_known(run->pace, HPCT_PACE_INPUT),
-                        hpct_pace_known(run->pace, HPCT_PACE_MEMORY), NULL);
+        hpct_live_ranks(
+            run->live, hpct_context_size(run->context), hpct_pace_known(run->pace, HPCT_PACE_STEP),
+            hpct_pace_known(run->pace, HPCT_PACE_WAIT), hpct_pace_known(run->pace, HPCT_PACE_INPUT),
+            hpct_pace_known(run->pace, HPCT_PACE_MEMORY), NULL);
 }
 
 void hpct_fit_close_live(hpct_fit_run *run, hpct_status status, bool goes_back)

@@ -80,7 +80,7 @@ hpct_status hpct_fit_goes_back(hpct_fit_run *run, bool *back, char **path)
 {
     *back = false;
     if (!run->nan || run->options.on_nan == NULL || strcmp(run->options.on_nan, "resume") != 0 ||
-        run->again || run->begin.halvings > 0)
+        run->again || run->begin.halvings > 0 || run->signal != 0)
         return HPCT_OK;
     HPCT_TRY(hpct_checkpoints_any(run->checkpoints, back));
     if (!*back)

@@ -28,6 +28,8 @@ typedef struct hpct_fit_sums {
     double began, first_step_ended; /* clock */
 } hpct_fit_sums;
 
+#define HPCT_KEPT_FILES 4
+
 typedef struct hpct_fit_run {
     hpct_context *context;
     hpct_model *model;
@@ -49,9 +51,11 @@ typedef struct hpct_fit_run {
     hpct_deadline deadline;        /* rank 0 */
     hpct_control control;
     hpct_kept_weights kept;
+    int64_t kept_epochs[HPCT_KEPT_FILES]; /* rank 0: whose files are in the checkpoints' folder */
+    int num_kept;
     hpct_pace *pace;
     hpct_run_file *file;           /* rank 0 with log_dir */
-    bool settled;                  /* the log folder has files of this run */
+    bool settled, told;            /* the log folder has files of this run; and its end */
     double parts[HPCT_PACE_PARTS]; /* seconds of the last step */
     hpct_monitor monitor;          /* of the best epoch */
     double evaluation_seconds;     /* of the last one */
@@ -89,10 +93,10 @@ hpct_status hpct_fit_recall_control(hpct_fit_run *run);
 hpct_status hpct_fit_control_epoch(hpct_fit_run *run, int epoch);
 hpct_status hpct_fit_control_epoch_ended(hpct_fit_run *run, int epoch, bool gathered);
 
-/* Calls a callback of the program, at a step or, with -1, an epoch; `train` may be NULL. A step's
- * call is local. */
-hpct_status hpct_fit_call_back(hpct_fit_run *run, hpct_callback *callback, int epoch, int64_t step,
-                               const hpct_metrics *train);
+/* Calls the program's callbacks for a moment, at a step or, with -1, an epoch; `train` may be NULL.
+ * Collective for epochs. */
+hpct_status hpct_fit_call_back(hpct_fit_run *run, hpct_control_moment moment, int epoch,
+                               int64_t step, const hpct_metrics *train);
 
 /* After the last checkpoint: the best epoch's weights, if restore_best was asked for, into the
  * gathered model. Collective. */
@@ -104,8 +108,8 @@ void hpct_fit_add_versions(hpct_run_facts *facts);
 hpct_status hpct_fit_open_run_file(hpct_fit_run *run);
 void hpct_fit_settle(hpct_fit_run *run);
 
-/* status.json and --metrics-file (agent/results/live.h): after a step of `step` seconds in the mean;
- * once an epoch is evaluated, with step_loss NaN; when the pace of all ranks is known; at the
+/* status.json and --metrics-file (agent/results/live.h): after a step of `step` seconds in the
+ * mean; once an epoch is evaluated, with step_loss NaN; when the pace of all ranks is known; at the
  * end. */
 hpct_status hpct_fit_open_live(hpct_fit_run *run);
 void hpct_fit_show_live(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums, double step_loss,
@@ -115,6 +119,7 @@ void hpct_fit_close_live(hpct_fit_run *run, hpct_status status, bool goes_back);
 
 /* At the end: --summary-json and run.json. HPCT_ERR_IO. Collective. */
 hpct_status hpct_fit_write_summary(hpct_fit_run *run);
+void hpct_fit_fail_run_file(hpct_fit_run *run);
 
 /* The sums that an epoch begins with: zeros, or those of the run that is continued. */
 hpct_fit_sums hpct_fit_begin_epoch(const hpct_fit_run *run, int epoch, int64_t steps);

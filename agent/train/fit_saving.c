@@ -134,8 +134,10 @@ static hpct_status save_place(hpct_fit_run *run, bool best, bool last)
 {
     if (run->checkpoints == NULL || hpct_results_diverged(&run->end))
         return HPCT_OK;
-    if (run->history != NULL)
+    if (run->history != NULL) {
         hpct_history_mark(run->history, &run->place.logs);
+        hpct_fit_settle(run); /* as the history is in its place, too */
+    }
     hpct_board_mark(run->board);
     return hpct_checkpoints_save(run->checkpoints, &run->place, best, last);
 }

@@ -110,7 +110,7 @@ hpct_status hpct_fit_open_run_file(hpct_fit_run *run)
         .epochs = run->options.epochs,
         .begin_epoch = (int) run->begin.epoch,
         .begin_step = run->begin.step,
-        .continues = hpct_fit_global_step(run, &run->begin) > 0,
+        .continues = run->history != NULL && hpct_history_continues(run->history),
     };
     hpct_fit_add_versions(&facts);
     return run->options.log_dir != NULL && hpct_context_rank(run->context) == 0
@@ -130,10 +130,11 @@ void hpct_fit_settle(hpct_fit_run *run)
         fprintf(stderr, "hpc-train: %s; it is tried again at the end\n", hpct_last_error());
 }
 
-static hpct_status end_run_file(const hpct_fit_run *run, const hpct_summary *summary)
+static hpct_status end_run_file(hpct_fit_run *run, const hpct_summary *summary)
 {
     if (run->file == NULL || hpct_run_file_spares(run->file) || run->steps_done == 0)
         return HPCT_OK;
+    run->told = true;
     return hpct_run_file_end(run->file, summary, &run->end, run->result.stopped_epoch > 0);
 }
 
@@ -159,4 +160,16 @@ hpct_status hpct_fit_write_summary(hpct_fit_run *run)
     HPCT_TRY(hpct_largest(run->context, &summary.peak_rss_mb, 1));
     return hpct_context_agree(
         run->context, hpct_context_rank(run->context) == 0 ? write_files(run, &summary) : HPCT_OK);
+}
+
+/* Of a run that an error has ended before its end was written; local to rank 0. */
+void hpct_fit_fail_run_file(hpct_fit_run *run)
+{
+    if (run->file == NULL || !run->settled || run->told)
+        return;
+    hpct_summary summary = describe(run);
+    char *kept = hpct_error_keep();
+    if (hpct_run_file_write(run->file, &summary, "failed", kept) != HPCT_OK)
+        fprintf(stderr, "hpc-train: %s\n", hpct_last_error());
+    hpct_error_restore(kept);
 }

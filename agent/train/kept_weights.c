@@ -51,6 +51,7 @@ static hpct_status give(const hpct_kept_weights *kept, hpct_context *context, hp
 {
     size_t at = 0;
     hpct_comm *comm = hpct_context_comm(context);
+    hpct_status status = HPCT_OK;
     for (int i = 0; i < list->count; i++) {
         const hpct_state_value *value = &list->values[i];
         if (value->slot != HPCT_STATE_PARAM)
@@ -58,10 +59,11 @@ static hpct_status give(const hpct_kept_weights *kept, hpct_context *context, hp
         if (hpct_context_rank(context) == 0)
             memcpy(floats, kept->floats + at, value->count * sizeof *floats);
         HPCT_TRY(comm->ops->broadcast(comm, floats, value->count * sizeof *floats, 0));
-        HPCT_TRY(hpct_state_put(model, value->param, value->slot, floats));
+        if (status == HPCT_OK) /* the others are still in the loop */
+            status = hpct_state_put(model, value->param, value->slot, floats);
         at += value->count;
     }
-    return HPCT_OK;
+    return hpct_context_agree(context, status);
 }
 
 hpct_status hpct_kept_weights_give(const hpct_kept_weights *kept, hpct_context *context,

@@ -36,9 +36,11 @@ static hpct_watch one_from_json(const json_t *from)
 
 json_t *hpct_watch_to_json(const hpct_watch_notes *notes)
 {
-    return json_pack("{s:o,s:o,s:f,s:b}", "early_stopping", one_to_json(&notes->stopping),
-                     "plateau", one_to_json(&notes->plateau), "learning_rate", notes->rate,
-                     "stopped", notes->stopped ? 1 : 0);
+    return json_pack("{s:o,s:o,s:o,s:f,s:b,s:b,s:b,s:b}", "early_stopping",
+                     one_to_json(&notes->stopping), "plateau", one_to_json(&notes->plateau),
+                     "target", one_to_json(&notes->target), "learning_rate", notes->rate, "kept",
+                     notes->kept ? 1 : 0, "early", notes->early ? 1 : 0, "reached",
+                     notes->reached ? 1 : 0, "called", notes->called ? 1 : 0);
 }
 
 hpct_watch_notes hpct_watch_from_json(const json_t *from)
@@ -47,8 +49,12 @@ hpct_watch_notes hpct_watch_from_json(const json_t *from)
     return (hpct_watch_notes){
         .stopping = one_from_json(json_object_get(from, "early_stopping")),
         .plateau = one_from_json(json_object_get(from, "plateau")),
+        .target = one_from_json(json_object_get(from, "target")),
         .rate = isfinite(rate) && rate > 0 ? rate : 0,
-        .stopped = json_is_true(json_object_get(from, "stopped")),
+        .kept = json_is_true(json_object_get(from, "kept")),
+        .early = json_is_true(json_object_get(from, "early")),
+        .reached = json_is_true(json_object_get(from, "reached")),
+        .called = json_is_true(json_object_get(from, "called")),
     };
 }
 

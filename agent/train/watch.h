@@ -46,8 +46,11 @@ typedef struct hpct_watch {
 /* What a checkpoint keeps. */
 typedef struct hpct_watch_notes {
     hpct_watch stopping, plateau;
-    double rate;  /* learning rate that has been set; 0: the schedule's */
-    bool stopped; /* training has ended by itself */
+    hpct_watch target; /* best: the value that has reached it */
+    double rate;       /* learning rate that has been set; 0: the schedule's */
+    bool kept;         /* the best epoch's weights are in the folder */
+    /* Training has ended by itself: by early stopping, by a target, by a callback. */
+    bool early, reached, called;
 } hpct_watch_notes;
 
 /* NULL if out of memory. Of what is missing or of another type the notes begin anew. */

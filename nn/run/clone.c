@@ -159,6 +159,8 @@ void hpct_model_take_part(hpct_model *replica, const hpct_model *model, int begi
     const hpct_run *whole = model->run;
     if (replica == model || whole == NULL || replica->run == NULL)
         return;
+    replica->rate = model->rate;
+    replica->halvings = model->halvings;
     size_t sample = hpct_shape_count(&model->tensors[0].shape);
     if (whole->input.resident != NULL)
         hpct_model_set_resident_input(replica, hpct_resident_of(whole->input.resident, replica),

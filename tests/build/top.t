@@ -135,7 +135,7 @@ for signal in INT TERM HUP; do
     given_back "SIG$signal"
 done
 
-on_terminal "set -m; $run_top; stty -g >stopped; cp shown shown.stopped; fg; echo \"status \$?\" >ended"
+on_terminal "set -m; $run_top; stty -g >stopped; for i in {1..200}; do grep -q '1049l' shown && break; sleep 0.05; done; cp shown shown.stopped; fg; echo \"status \$?\" >ended"
 until_shown "step 50/100"
 kill -TSTP "$(cat pid)"
 until [ -e shown.stopped ] || ! kill -0 $terminal 2>/dev/null; do sleep 0.05; done

@@ -1,6 +1,7 @@
 /* tests/results/called.c - a program with callbacks: rank 0 prints the calls with their epoch, step
- * and learning rate. DATA, then what happens: "rates" sets the learning rate at each epoch's begin;
- * "stop-epoch" and "stop-batch" ask for the end, on the last rank alone; "fail" fails there. */
+ * and learning rate. DATA, then what happens: "first-rank": rank 0 alone has them; "rates" sets the
+ * learning rate at each epoch's begin; "stop-epoch" and "stop-batch" ask for the end, on the last
+ * rank alone; "fail" fails there. */
 #include <hpctrain/hpctrain.h>
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +57,8 @@ static hpct_status train(hpct_context *context, hpct_model *model, const hpct_da
                                 .steps_per_epoch = 3,
                                 .global_batch_size = 8,
                                 .validation = data,
-                                .callbacks = &callbacks};
+                                .callbacks =
+                                    first || strcmp(what, "first-rank") != 0 ? &callbacks : NULL};
     hpct_status status = hpct_fit(context, model, data, &options, &result);
     if (first)
         printf("fit %d %lld %d %d\n", (int) status, (long long) result.steps, result.stopped_epoch,

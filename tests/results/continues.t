@@ -21,7 +21,7 @@ is "$(diff -r other other.old)" "" "and stays"
 
 quiet --epochs 1 --checkpoint-dir ec --log-dir ev
 quiet --epochs 3 --checkpoint-dir ec --log-dir ev
-is "$(find ev/train -type f | wc -l) $(ls ev | tr '\n' ' ')" "2 history.csv metrics.jsonl train " "a continued run adds an event file"
+is "$(find ev/train -type f | wc -l) $(ls ev | tr '\n' ' ')" "2 history.csv metrics.jsonl pace.jsonl run.json status.json train " "a continued run adds an event file"
 
 long() { "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 20 --batch-size 8 --verbose 0 --log-dir L "$@"; }
 long --epochs 1 --checkpoint-dir ca

@@ -37,9 +37,16 @@ is "$(cmp log/history.csv uncut/history.csv 2>&1)$(cmp w.safetensors "$anew" 2>&
 capture run "${stopping[@]}" --log-dir log --checkpoint-dir ckpt --save-weights again.safetensors
 is "$status $(cmp again.safetensors "$anew" 2>&1)" "0 " "begun again, it has nothing left to train" || diag "$out" "$err"
 unlike "$out" "Epoch $((epochs + 1))" "no further epoch"
-rm ckpt/early-stopping.safetensors
+is "$(echo ckpt/early-stopping-*)" "$(seq -f 'ckpt/early-stopping-%04g.safetensors' $((best > 4 ? best - 3 : 1)) $best | xargs)" "the last best epochs' weights are kept" ||
+    diag "$(ls ckpt)"
+rm ckpt/early-stopping-*
 capture run "${stopping[@]}" --log-dir log --checkpoint-dir ckpt
-like "$status $err" "^66 .*early-stopping.safetensors.*leave restore_best out" "the best weights are gone: an error says how to go on"
+like "$status $err" "^66 .*early-stopping-0*$best.safetensors.*leave restore_best out" "the best weights are gone: an error says how to go on"
+rm -rf new
+run --epochs 2 --learning-rate 0.003 --checkpoint-dir new --early-stopping val_loss:patience=20 >/dev/null
+cp w.safetensors new/early-stopping-0002.safetensors
+capture run --epochs 3 --learning-rate 0.003 --checkpoint-dir new --early-stopping val_loss:patience=20,restore_best
+like "$status $err" "^66 .*was not written by this run.*leave restore_best out" "weights of another run are not taken for the best"
 capture run --epochs $((epochs + 1)) --learning-rate 0.03 --checkpoint-dir ckpt --early-stopping "val_loss:patience=20"
 like "$status $out" "^0 .*Epoch $((epochs + 1))/" "with more patience training goes on"
 
@@ -73,6 +80,19 @@ accuracies=$(column accuracy)
 ok "$(awk '{ for (i = 1; i < NF; i++) if ($i >= 0.5) exit 1; exit !($NF >= 0.5 && NF < 40) }' <<<"$accuracies"; echo $?)" "--stop-at ends training after the first epoch that reaches it" ||
     diag "$accuracies" "$out" "$err"
 like "$out" "accuracy is 0\.[5-9][0-9]*, training ends" "it says so"
+rm -rf ckpt
+run --epochs 4 --checkpoint-dir ckpt --stop-at accuracy=0.01 >/dev/null
+capture run --epochs 4 --checkpoint-dir ckpt --stop-at accuracy=0.01
+unlike "$out" "Epoch" "a target that is reached: nothing is left to train"
+capture run --epochs 4 --checkpoint-dir ckpt --stop-at accuracy=1.5
+like "$status $out" "^0 .*Epoch 2/4.*Epoch 4/4" "with a further target training goes on" || diag "$err"
+rm -rf ckpt
+run --epochs 9 --learning-rate 0.03 --checkpoint-dir ckpt --stop-at accuracy=1.5 --early-stopping loss:min_delta=100 >/dev/null
+capture run --epochs 4 --learning-rate 0.03 --checkpoint-dir ckpt --stop-at accuracy=1.5 --early-stopping loss:min_delta=100,patience=50
+like "$status $out" "^0 .*Epoch 3/4" "with more patience, beside a target" || diag "$err"
+cp -r uncut log-of-rates
+capture run --learning-rate-file log-of-rates/history.csv --log-dir log-of-rates
+like "$status $err" "^64 .*log-of-rates/history.csv is the log that --log-dir writes: copy it first" "rates from the log that is written"
 
 # ---- what is no option ----
 refused() { # STATUS MESSAGE OPTION...
@@ -98,6 +118,8 @@ check_calls() { # RANKS
     is "$status $(grep -c . <<<"$out")" "0 25" "$1: two calls an epoch and two a step" || diag "$out" "$err"
     is "$(head -n 5 <<<"$out" | cut -d ' ' -f 1-4 | xargs)" "epoch_begin 0 -1 0.1 batch_begin 0 0 0.1 batch_end 0 0 0.1 batch_begin 0 1 0.1 batch_end 0 1 0.1" "$1: in this order"
     is "$(grep -c 'epoch_end . -1 0.1 11' <<<"$out")" 3 "$1: at an epoch's end with both losses"
+    capture called first-rank
+    is "$status $(grep -c . <<<"$out")" "0 25" "$1: callbacks of rank 0 alone" || diag "$out" "$err"
     capture called rates
     is "$(grep epoch_end <<<"$out" | cut -d ' ' -f 4 | xargs)" "0.5 0.25 0.166667" "$1: rank 0's learning rate is taken" || diag "$out" "$err"
     capture called stop-epoch

@@ -190,6 +190,9 @@ is "$(ls plain histograms histograms/earlier-events)" "histograms:
 earlier-events
 history.csv
 metrics.jsonl
+pace.jsonl
+run.json
+status.json
 train
 
 histograms/earlier-events:
@@ -198,6 +201,9 @@ train
 plain:
 history.csv
 metrics.jsonl
+pace.jsonl
+run.json
+status.json
 train" "an earlier run's event files are moved away"
 
 # ---- a log that is taken away ----
@@ -207,7 +213,7 @@ until [ -s taken/history.csv ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; don
 rm -r taken
 pkill -TERM -P $pid
 wait $pid
-is "$(sed 's/ in [^ ]*rescued/ in rescued/g; s/tfevents[^ ;]*/tfevents/g' errors)" "hpc-train: taken/run.json: making a file in its folder failed: No such file or directory; what it was to hold is in rescued-run.json; taken/history.csv was removed or replaced by another program; what it was to hold is in rescued-history.csv; taken/metrics.jsonl was removed or replaced by another program; what it was to hold is in rescued-metrics.jsonl; taken/train/events.out.tfevents was removed or replaced by another program; what it was to hold is in rescued-events.out.tfevents; the weights are in w.taken" \
+is "$(sed '/the state of the run could not be written/d; s/ in [^ ]*rescued/ in rescued/g; s/tfevents[^ ;]*/tfevents/g' errors)" "hpc-train: taken/run.json: making a file in its folder failed: No such file or directory; what it was to hold is in rescued-run.json; taken/history.csv was removed or replaced by another program; what it was to hold is in rescued-history.csv; taken/metrics.jsonl was removed or replaced by another program; what it was to hold is in rescued-metrics.jsonl; taken/train/events.out.tfevents was removed or replaced by another program; what it was to hold is in rescued-events.out.tfevents; the weights are in w.taken" \
     "a log that another program removed is saved elsewhere, and told"
 like "$(head -n 2 rescued-history.csv | tr '\n' ' ')" "^epoch,accuracy,learning_rate,loss 0,[0-9.]+,[0-9.]+,[0-9.]+ $" "complete from its beginning"
 ok "$([ "$(tail -n +2 rescued-history.csv | cut -d, -f1 | tr '\n' ' ')" = "$(seq 0 $(($(wc -l <rescued-history.csv) - 2)) | tr '\n' ' ')" ]; echo $?)" "to its end"

@@ -37,7 +37,31 @@ is "$(look '[start["epoch"] for start in run["starts"]], run["state"], [line["ep
     "a run that is continued: both starts, and the pace of all epochs"
 cp -r log good
 capture run --epochs 2 --log-dir log --learning-rate 1e6
-is "$status $(diff -r log good | grep -v "diverged-")" "65 " "a run that diverges at once replaces nothing of it" || diag "$err"
+is "$status $(diff -r log good | grep -v "diverged-\|status.json\|^[<>0-9\\]\|^---")" "65 " "a run that diverges at once replaces nothing of it" || diag "$err"
+for verbose in 0 2; do
+    capture limit 120 "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 12 --global-batch-size 24 --epochs 2 --log-dir log \
+        --optimizer adam --learning-rate 3000 --verbose $verbose
+    is "$status $(diff -r log good | grep -v "diverged-\|status.json\|^[<>0-9\\]\|^---")" "65 " "nor does one that diverges within an epoch, --verbose $verbose" || diag "$err"
+    rm -rf log
+    cp -r good log
+done
+capture run --epochs 3 --initial-epoch 2 --log-dir log
+is "$(look 'len(run["starts"]), [(line["epoch"], line["step"]) for line in pace if line["step"] == 12]')" "1 [(3, 12)]" "--initial-epoch without a checkpoint is a run of its own" || diag "$err"
+rm -rf log
+run --epochs 40 --log-dir log --checkpoint-dir cut --checkpoint-every 5 >o 2>&1 &
+until grep -q '"step": 7' log/metrics.jsonl 2>/dev/null || [ -s log/history.csv ]; do sleep 0.02; done
+kill -KILL "$(pgrep -P "$(pgrep -P $!)")"
+wait $! 2>/dev/null
+run --epochs 1 --log-dir log --checkpoint-dir cut >/dev/null
+is "$(look 'run["state"]')" finished "a run cut after a checkpoint is continued, with its folder" || diag "$(ls -la log)"
+rm -rf log
+capture env NAN_AT=30 LD_PRELOAD="$top_builddir/tests/results/.libs/nan_once.so" "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 12 \
+    --global-batch-size 24 --verbose 2 --epochs 9 --log-dir log
+if [ "$status" = 65 ]; then
+    is "$(look 'run["state"]')" failed "a run that an error ends: failed" || diag "$err"
+else
+    skip "a run that an error ends" "nan_once had no effect here"
+fi
 rm -rf log
 capture run --epochs 40 --log-dir log --stop-at loss=100
 is "$status $(look 'run["state"], run["why"]')" "0 finished stopped early" "stopped early"

@@ -98,19 +98,19 @@ static void notes_are_kept(void **state)
     hpct_watch_notes in = {.stopping = {true, 1.0 / 3, "val_loss", 7, 2, 0},
                            .plateau = {false, 0, "loss", 0, 1, 3},
                            .rate = 1e-7,
-                           .stopped = true};
+                           .reached = true};
     json_t *json = hpct_watch_to_json(&in);
     char *text = json_dumps(json, JSON_REAL_PRECISION(17));
     json_t *again = json_loads(text, 0, NULL);
     hpct_watch_notes out = hpct_watch_from_json(again);
-    assert_true(out.stopping.has && !out.plateau.has && out.stopped);
+    assert_true(out.stopping.has && !out.plateau.has && out.reached && !out.early);
     assert_true(out.stopping.best == in.stopping.best && out.rate == in.rate);
     assert_string_equal(out.stopping.monitor, "val_loss");
     assert_int_equal(out.stopping.best_epoch, 7);
     assert_int_equal(out.stopping.wait, 2);
     assert_int_equal(out.plateau.cooldown, 3);
     out = hpct_watch_from_json(NULL);
-    assert_false(out.stopping.has || out.plateau.has || out.stopped);
+    assert_false(out.stopping.has || out.plateau.has || out.reached);
     json_decref(json);
     json_decref(again);
     free(text);
