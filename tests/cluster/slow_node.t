@@ -18,7 +18,12 @@ trains() {
 slow=0 healthy=${HPC_TRAIN_HEALTHY-3}
 for ((i = 0; i < healthy; i++)); do
     trains
-    ! grep -q "is slow" <<<"$err" || slow=$((slow + 1))
+    # What else runs on this machine takes one of the two cores from its node: that is no healthy one.
+    if grep -q "is slow" <<<"$err"; then
+        read -r load _ </proc/loadavg
+        diag "$(grep "is slow" <<<"$err") (load $load)"
+        [ "${load%.*}" -ge $(($(nproc) + 1)) ] || slow=$((slow + 1))
+    fi
 done
 like "$out" "Epoch 2/" "healthy nodes train" || diag "$err"
 is "$slow" 0 "and are not named in $healthy runs of 75 s" || diag "$err"
