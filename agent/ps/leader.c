@@ -624,10 +624,7 @@ static void fail_run_file(hpct_ps_leader *l)
     if (l->file == NULL || !l->settled || l->told)
         return;
     hpct_summary summary = describe(l);
-    char *kept = hpct_error_keep();
-    if (hpct_run_file_write(l->file, &summary, "failed", kept) != HPCT_OK)
-        fprintf(stderr, "hpc-train: %s\n", hpct_last_error());
-    hpct_error_restore(kept);
+    hpct_run_file_fail(l->file, &summary);
 }
 
 void hpct_ps_leader_free(hpct_ps_leader *leader)

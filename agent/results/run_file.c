@@ -190,3 +190,11 @@ hpct_status hpct_run_file_end(hpct_run_file *file, const hpct_summary *summary,
                                          : NULL;
     return hpct_run_file_write(file, summary, state, why);
 }
+
+void hpct_run_file_fail(hpct_run_file *file, const hpct_summary *summary)
+{
+    char *kept = hpct_error_keep();
+    if (hpct_run_file_write(file, summary, "failed", kept) != HPCT_OK)
+        fprintf(stderr, "hpc-train: %s\n", hpct_last_error());
+    hpct_error_restore(kept);
+}

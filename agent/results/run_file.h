@@ -38,6 +38,9 @@ hpct_status hpct_run_file_write(hpct_run_file *file, const hpct_summary *summary
 hpct_status hpct_run_file_end(hpct_run_file *file, const hpct_summary *summary,
                               const hpct_results_end *end, bool early);
 
+/* The same for a run that an error has ended: its message is kept, and becomes the reason. */
+void hpct_run_file_fail(hpct_run_file *file, const hpct_summary *summary);
+
 /* Whether an earlier run's is there, and this one has not written its own. */
 bool hpct_run_file_spares(const hpct_run_file *file);
 

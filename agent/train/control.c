@@ -104,7 +104,9 @@ hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
     *out = (hpct_control){.context = context,
                           .callbacks = options->callbacks,
                           .speaks = leads && options->verbose != 0 ? stdout : NULL};
-    HPCT_TRY(parse(out, options, (hpct_monitor_has){options->validation != NULL, has_top_k}));
+    hpct_status parsed =
+        parse(out, options, (hpct_monitor_has){options->validation != NULL, has_top_k});
+    HPCT_TRY(context != NULL ? hpct_context_agree(context, parsed) : parsed);
     if (scheduled && (out->reduces || options->learning_rate_file != NULL))
         return hpct_fail(HPCT_ERR_USAGE,
                          "%s is for runs without --schedule and --warmup-epochs, "
@@ -166,7 +168,10 @@ static void say(const hpct_control *c, int64_t epoch, const char *text, const ch
 
 static void heed_stopping(hpct_control *c, int64_t epoch, double value, hpct_control_verdict *v)
 {
-    if (!hpct_watch_stops(&c->notes.stopping, &c->stopping, epoch, value, &v->is_best))
+    bool stops = hpct_watch_stops(&c->notes.stopping, &c->stopping, epoch, value, &v->is_best);
+    if (v->is_best) /* the weights of this epoch are not there yet */
+        c->notes.kept = false;
+    if (!stops)
         return;
     v->stop = c->notes.early = true;
     say(c, epoch, "early stopping", "");

@@ -314,8 +314,6 @@ static hpct_input stand_in(const hpct_fit_run *run, int64_t step)
                         .global_count = (int) global};
 }
 
-/* One step; adds to the epoch's sums. After an input error the rank still takes part, without
- * samples, so that all ranks learn of the error and end together. */
 /* Of fp16: a step whose gradients are infinite is left out, and the scale is lowered. */
 static bool has_loss_scale(const hpct_fit_run *run)
 {
@@ -336,6 +334,8 @@ static void note_parts(hpct_fit_run *run, double step, double input)
     memcpy(run->parts, parts, sizeof parts);
 }
 
+/* One step; adds to the epoch's sums. After an input error the rank still takes part, without
+ * samples, so that all ranks learn of the error and end together. */
 static hpct_status train_step(hpct_fit_run *run, int epoch, int64_t step, hpct_fit_sums *sums)
 {
     double began = hpct_process_clock();

@@ -49,14 +49,15 @@ static void remove_old(hpct_fit_run *run, int64_t epoch)
     *oldest = epoch;
 }
 
-/* Rank 0. What is in memory is all that this run needs. */
+/* Rank 0, whose notes go into checkpoints. What is in memory is all that this run needs. */
 static void save_kept(hpct_fit_run *run, int64_t epoch)
 {
     char path[PATH_MAX];
     if (run->options.checkpoint_dir == NULL)
         return;
     path_of(run, epoch, path);
-    if (hpct_model_save_weights(run->model, path) == HPCT_OK)
+    run->control.notes.kept = hpct_model_save_weights(run->model, path) == HPCT_OK;
+    if (run->control.notes.kept)
         remove_old(run, epoch);
     else
         fprintf(stderr, "hpc-train: %s: if this run is cut, the next one has no best weights\n",
@@ -71,7 +72,6 @@ static hpct_status keep(hpct_fit_run *run, int64_t epoch, bool gathered)
     hpct_status status = hpct_kept_weights_take(&run->kept, run->context, run->model);
     if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
         save_kept(run, epoch);
-    run->control.notes.kept = run->options.checkpoint_dir != NULL;
     hpct_headway_enter(before);
     return hpct_context_agree(run->context, status);
 }
@@ -100,7 +100,7 @@ hpct_status hpct_fit_recall_control(hpct_fit_run *run)
     run->control.halvings = run->begin.halvings + run->again;
     run->control.notes.rate = ldexp(run->control.notes.rate, run->again ? -1 : 0);
     if (!run->control.stops || !run->control.stopping.restore_best ||
-        !run->control.notes.stopping.has)
+        !run->control.notes.stopping.has) /* equal on all ranks; notes.kept is read on rank 0 */
         return HPCT_OK;
     if (hpct_context_rank(run->context) == 0)
         status = read_kept(run);

@@ -168,8 +168,5 @@ void hpct_fit_fail_run_file(hpct_fit_run *run)
     if (run->file == NULL || !run->settled || run->told)
         return;
     hpct_summary summary = describe(run);
-    char *kept = hpct_error_keep();
-    if (hpct_run_file_write(run->file, &summary, "failed", kept) != HPCT_OK)
-        fprintf(stderr, "hpc-train: %s\n", hpct_last_error());
-    hpct_error_restore(kept);
+    hpct_run_file_fail(run->file, &summary);
 }

@@ -47,6 +47,12 @@ run --epochs 2 --learning-rate 0.003 --checkpoint-dir new --early-stopping val_l
 cp w.safetensors new/early-stopping-0002.safetensors
 capture run --epochs 3 --learning-rate 0.003 --checkpoint-dir new --early-stopping val_loss:patience=20,restore_best
 like "$status $err" "^66 .*was not written by this run.*leave restore_best out" "weights of another run are not taken for the best"
+rm -rf new
+run --epochs 1 --learning-rate 0.003 --checkpoint-dir new --early-stopping val_loss:patience=20,restore_best >/dev/null
+run --epochs 2 --learning-rate 0.003 --checkpoint-dir new --early-stopping val_loss:patience=20 >/dev/null
+cp w.safetensors new/early-stopping-0002.safetensors
+capture run --epochs 3 --learning-rate 0.003 --checkpoint-dir new --early-stopping val_loss:patience=20,restore_best
+like "$status $err" "^66 .*early-stopping-0002.safetensors was not written by this run" "nor those of an epoch that was trained without restore_best"
 capture run --epochs $((epochs + 1)) --learning-rate 0.03 --checkpoint-dir ckpt --early-stopping "val_loss:patience=20"
 like "$status $out" "^0 .*Epoch $((epochs + 1))/" "with more patience training goes on"
 
