@@ -101,14 +101,17 @@ is "$(field async gradients) $(field async steps)" "48 48" "every batch of every
 like "$(field async val_loss)" '^[0-9]' "and the epochs are evaluated: val_loss is $(field async val_loss)"
 
 # ---- workers come and go --------------------------------------------------------------------------------------------
-begin many 2 2
-start ps 0 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9 "${from[@]}"
-start ps 1 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9 "${from[@]}"
-start worker 0 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9 "${from[@]}"
-begun 1
-start worker 1 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9 "${from[@]}"
-kill -KILL "$(program_of worker0)"
-finish
+for _ in {1..8}; do # once more if the run was faster than the look at it
+    begin many 2 2
+    start ps 0 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9 "${from[@]}"
+    start ps 1 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9 "${from[@]}"
+    start worker 0 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9 "${from[@]}"
+    begun 1
+    start worker 1 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9 "${from[@]}"
+    kill -KILL "$(program_of worker0)"
+    finish
+    [ "$statuses" = "0 0 0 0 " ] || break
+done
 is "$statuses" "0 0 137 0 " "a worker is killed and one joins late: the others continue" || diag "$(said)"
 losses=$(losses_differ one many)
 ok "$(awk -v d="$losses" 'BEGIN { print !(d != "" && d + 0 <= 1e-4) }')" "with the losses of one rank (to ${losses:-?})"
@@ -179,11 +182,16 @@ logged() { # STEPS
         sleep 0.02
     done
 }
-begin within 2 2
-start_all "${whole[@]}" --checkpoint-dir "$work/ckpt-within"
-logged 60
-kill -TERM "$(program_of ps0)"
-finish
+for _ in {1..8}; do # once more if it was at the end of an epoch, or beyond the second
+    begin within 2 2
+    rm -rf "$work/ckpt-within"
+    start_all "${whole[@]}" --checkpoint-dir "$work/ckpt-within"
+    begun 2
+    kill -TERM "$(program_of ps0)"
+    finish
+    last=$(find "$work/ckpt-within" -name 'step-*' -printf '%f\n' | sort | tail -n 1)
+    if [ $((10#${last#step-} % 50)) != 0 ] && [ $((10#${last#step-})) -lt 100 ]; then break; fi
+done
 is "$statuses" "75 75 75 75 " "SIGTERM to server 0 within an epoch: all end with 75" || diag "$(said)"
 like "$(said)" "stopped by SIGTERM after step [0-9]+" "it says after which step"
 pids=()
