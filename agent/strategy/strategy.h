@@ -113,8 +113,8 @@ typedef struct hpct_strategy_ops {
 
     void (*close)(hpct_strategy *strategy);
 
-    /* After a step with plan->keep_gradients the model's gradient arena, if that is in host memory,
-     * has the gradients of the global batch, on rank 0 at least. */
+    /* After a step with plan->keep_gradients or hpct_model_show_gradients the model's gradient
+     * arena, if that is in host memory, has those of the global batch, on rank 0 at least. */
     bool keeps_gradients;
 
     /* Replaces all but `need` if the ranks do not step together: implements hpct_fit_until. Else

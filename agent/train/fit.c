@@ -208,7 +208,6 @@ static hpct_status open_strategy(hpct_fit_run *run)
         .evaluation_sizes = evaluation,
         .num_evaluation_sizes = num_evaluation,
         .options = &run->choice.options,
-        .keep_gradients = run->options.histogram_every > 0 && run->choice.ops->keeps_gradients,
         .timeline = run->timeline,
         /* a log has the sums of each step, a checkpoint those of the epoch so far */
         .late_sums = run->options.log_dir == NULL && run->checkpoints == NULL,
@@ -355,6 +354,7 @@ static hpct_status train_step(hpct_fit_run *run, int epoch, int64_t step, hpct_f
     hpct_slice(input.global_count, slice_rank(run), slice_size(run), &first);
     hpct_model_set_position(run->strategy->model, run->options.seed,
                             hpct_fit_global_step(run, &run->begin) + run->steps_done, first);
+    hpct_fit_show_gradients(run, epoch, step + 1 == sums->planned);
     int signal = hpct_stop_signal();
     hpct_step_sums step_sums = {.interrupted = signal == SIGINT,
                                 .terminated = signal != 0 && signal != SIGINT,

@@ -82,10 +82,21 @@ static hpct_status add_histograms(const hpct_fit_run *run, int epoch)
     return status;
 }
 
-hpct_status hpct_fit_note_histograms(hpct_fit_run *run, int epoch, bool *gathered)
+static bool is_due(const hpct_fit_run *run, int epoch)
 {
     int every = run->options.histogram_every;
-    if (every == 0 || epoch % every != 0)
+    return every > 0 && epoch % every == 0;
+}
+
+void hpct_fit_show_gradients(hpct_fit_run *run, int epoch, bool last)
+{
+    if (is_due(run, epoch) && keeps_gradients(run))
+        hpct_model_show_gradients(run->strategy->model, last);
+}
+
+hpct_status hpct_fit_note_histograms(hpct_fit_run *run, int epoch, bool *gathered)
+{
+    if (!is_due(run, epoch))
         return HPCT_OK;
     if (!*gathered)
         HPCT_TRY(run->strategy->ops->gather(run->strategy));

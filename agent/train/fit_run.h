@@ -134,6 +134,9 @@ hpct_status hpct_fit_best_saved(const hpct_fit_run *run);
 /* The event files in log_dir. Once the history is open; on rank 0, without effect on others. */
 hpct_status hpct_fit_open_board(hpct_fit_run *run);
 
+/* Before a step: so that the gradients of the `last` one of an epoch with histograms are there. */
+void hpct_fit_show_gradients(hpct_fit_run *run, int epoch, bool last);
+
 /* Once an epoch is evaluated, *gathered or not, before hpct_fit_note_board: adds the histograms
  * that are due. Collective. */
 hpct_status hpct_fit_note_histograms(hpct_fit_run *run, int epoch, bool *gathered);

@@ -128,6 +128,7 @@ struct hpct_model {
     int64_t steps;                      /* optimizer steps so far, in batches */
     double rate;                        /* hpct_model_set_learning_rate; 0: the schedule's */
     int halvings;                       /* of the learning rate, besides the schedule */
+    bool shows_gradients;               /* hpct_model_show_gradients */
     hpct_loss_scaling scaling;          /* while there is no run */
     const struct hpct_backend *backend; /* of hpct_model_set_device; NULL: the cpu backend */
     hpct_step_peers peers;              /* callbacks of its steps */

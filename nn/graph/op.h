@@ -238,6 +238,7 @@ typedef struct hpct_op_call {
     void *scratch;                   /* temporary memory of the call, 64-byte aligned */
     void *scratch_aside;             /* scratch of the side stream */
     float learning_rate;             /* of a fused update */
+    bool shows_gradients;            /* kernel_fused: also stores the gradient it applies (host) */
     const hpct_step_peers *replicas; /* NULL: none */
     bool training;        /* backward may follow; state may be updated. Backward: as in forward */
     uint64_t seed;        /* random numbers depend on these and hpct_op_build.stream: */

@@ -44,12 +44,18 @@ static hpct_op_call make_call(const hpct_model *model, int i, int batch, int n)
         .scratch = model->run->plan.scratch,
         .scratch_aside = model->run->plan.scratch_aside,
         .learning_rate = (float) hpct_model_learning_rate(model),
+        .shows_gradients = model->shows_gradients,
         .seed = model->position.seed,
         .step = model->position.step,
         .first_sample = model->position.first_sample + hpct_node_first(model, &model->nodes[i], n),
         .replicas = model->peers.sum != NULL ? &model->peers : NULL,
         .training = model->run->stage_training,
     };
+}
+
+void hpct_model_show_gradients(hpct_model *model, bool shown)
+{
+    model->shows_gradients = shown;
 }
 
 void hpct_model_set_position(hpct_model *model, uint64_t seed, int64_t step, int64_t first_sample)

@@ -66,6 +66,10 @@ void hpct_model_set_halvings(hpct_model *model, int halvings);
 /* In place of the schedule's, halved or not; 0: the schedule's again. */
 void hpct_model_set_learning_rate(hpct_model *model, double rate);
 
+/* From now on backward stores all gradients, also those that it applies itself, which it otherwise
+ * does not (hpct_build_options.fuse_update). Host memory only. */
+void hpct_model_show_gradients(hpct_model *model, bool shown);
+
 /* The arenas, 64-byte aligned; valid until the next build. Call again before each write to
  * parameters, so that copies in other types are remade. *count: floats including padding, without
  * the tail. */

@@ -109,6 +109,12 @@ static hpct_status backward_columns(const hpct_op *op, const hpct_op_call *call,
     /* before a fused update changes the kernel */
     if (call->diff_src[0] != NULL)
         HPCT_TRY(hpct_shim_gemm(&diff_src));
+    HPCT_TRY(hpct_shim_gemm(&diff_kernel));
+    if (!fused || !call->shows_gradients)
+        return HPCT_OK;
+    diff_kernel.alpha = 1;
+    diff_kernel.beta = 0;
+    diff_kernel.c = call->grad[HPCT_OP_KERNEL] + first;
     return hpct_shim_gemm(&diff_kernel);
 }
 

@@ -39,11 +39,23 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     return hpct_prim_execute(p->forward[call->batch], hpct_cpu_scratch(call, p->prims), args);
 }
 
+/* By the product that adds to its result. */
+static hpct_status store_gradient(const product_op *p, const hpct_op_call *call,
+                                  const hpct_low_diff *diff)
+{
+    float *gradient = call->grad[HPCT_OP_KERNEL];
+    void *args[] = {call->workspace, diff->low, gradient};
+    memset(gradient, 0, p->in * p->out * sizeof *gradient);
+    return hpct_prim_execute(p->weights[call->batch], hpct_cpu_scratch(call, p->prims), args);
+}
+
 /* Computes the kernel gradient, or with a fused update adds -rate times that to the kernel. */
 static hpct_status backward_weights(const product_op *p, const hpct_op_call *call,
                                     hpct_low_diff *diff)
 {
     bool fused = p->op.kernel_fused;
+    if (fused && call->shows_gradients)
+        HPCT_TRY(store_gradient(p, call, diff));
     if (fused) {
         diff->factor = -call->learning_rate;
         diff->low = hpct_cpu_scratch(call, p->scaled);

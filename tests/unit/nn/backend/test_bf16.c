@@ -191,6 +191,34 @@ static void fused_update_is_the_update(void **state)
     hpct_model_free(plain);
 }
 
+/* The fused model's gradients are the other's, where they are shown; its weights do not change. */
+static void gradients_of_a_fused_update_are_shown(void **state)
+{
+    (void) state;
+    if (!have_bf16())
+        skip();
+    hpct_model *fused = small_model(HPCT_BF16, 0), *shown = small_model(HPCT_BF16, 0),
+               *plain = small_model(HPCT_BF16, 0);
+    size_t count, same;
+    for (int i = 0; i < 2; i++)
+        build(i == 0 ? fused : shown, "cpu", true);
+    build(plain, "cpu", false);
+    hpct_model_show_gradients(shown, true);
+    step(fused, 8, 0);
+    step(shown, 8, 0);
+    step(plain, 8, 0);
+    const float *expected = hpct_model_gradients(plain, &count),
+                *found = hpct_model_gradients(shown, &same);
+    assert_int_equal(count, same);
+    for (size_t i = 0; i < count; i++)
+        assert_true(fabsf(found[i] - expected[i]) <= 1e-6f + 1e-5f * fabsf(expected[i]));
+    assert_memory_equal(hpct_model_parameters(fused, &same), hpct_model_parameters(shown, &count),
+                        count * sizeof(float));
+    hpct_model_free(fused);
+    hpct_model_free(shown);
+    hpct_model_free(plain);
+}
+
 /* However weights change, the next forward has them. */
 static void copies_follow_the_parameters(void **state)
 {
@@ -262,6 +290,7 @@ int main(void)
         cmocka_unit_test(loops_round_alike),
         cmocka_unit_test(backends_train_alike),
         cmocka_unit_test(fused_update_is_the_update),
+        cmocka_unit_test(gradients_of_a_fused_update_are_shown),
         cmocka_unit_test(copies_follow_the_parameters),
         cmocka_unit_test(master_weights_are_fp32),
         cmocka_unit_test(precisions_have_names),

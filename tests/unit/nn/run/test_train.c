@@ -139,6 +139,32 @@ static void fused_update_changes_nothing(void **state)
     hpct_model_free(plain);
 }
 
+/* The fused model's gradients are the other's, where they are shown; its weights do not change. */
+static void gradients_of_a_fused_update_are_shown(void **state)
+{
+    (void) state;
+    hpct_model *fused = small_ready("cpu", 0), *shown = small_ready("cpu", 0),
+               *plain = small_ready("cpu", 0);
+    size_t count, same;
+    for (int i = 0; i < 2; i++)
+        small_build(i == 0 ? fused : shown,
+                    (hpct_build_options){.backend = "cpu", .fuse_update = true});
+    hpct_model_show_gradients(shown, true);
+    small_step(fused, 8, 0);
+    small_step(shown, 8, 0);
+    small_step(plain, 8, 0);
+    const float *expected = hpct_model_gradients(plain, &count),
+                *found = hpct_model_gradients(shown, &same);
+    assert_int_equal(count, same);
+    for (size_t i = 0; i < count; i++)
+        assert_true(fabsf(found[i] - expected[i]) <= 1e-6f + 1e-5f * fabsf(expected[i]));
+    assert_memory_equal(hpct_model_parameters(fused, &same), hpct_model_parameters(shown, &count),
+                        count * sizeof(float));
+    hpct_model_free(fused);
+    hpct_model_free(shown);
+    hpct_model_free(plain);
+}
+
 /* Keras: velocity = momentum * velocity - rate * gradient; weight += velocity. */
 static void momentum_is_keras(void **state)
 {
@@ -392,6 +418,7 @@ int main(void)
         cmocka_unit_test(merged_pooling_trains_alike),
         cmocka_unit_test(a_plan_has_what_a_device_takes),
         cmocka_unit_test(fused_update_changes_nothing),
+        cmocka_unit_test(gradients_of_a_fused_update_are_shown),
         cmocka_unit_test(momentum_is_keras),
         cmocka_unit_test(optimizers_train_alike),
         cmocka_unit_test(accumulation_takes_the_mean),
