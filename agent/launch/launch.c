@@ -49,7 +49,7 @@ static void say(const char *format, ...)
 
 static bool is_usable(const hpct_job_node *node)
 {
-    return node->is_there && node->failures < MOST_FAILURES;
+    return node->is_there && !node->is_slow && node->failures < MOST_FAILURES;
 }
 
 /* Marks the nodes of the first run; others are for later ones. */
@@ -141,12 +141,36 @@ static bool can_help(const hpct_srun_end *end)
            status != 126 && status != 127;
 }
 
+/* Whether a list has this name, and not only as a part of another. */
+static bool lists(const char *text, const char *name)
+{
+    static const char inside[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    size_t length = strlen(name);
+    for (const char *at = text; (at = strstr(at, name)) != NULL; at++) {
+        bool begins = at == text || strchr(inside, at[-1]) == NULL;
+        if (begins && (at[length] == '\0' || strchr(inside, at[length]) == NULL))
+            return true;
+    }
+    return false;
+}
+
+/* They would be refused again. */
+static void leave_out_slow(launch *l, const hpct_srun_end *end)
+{
+    for (int i = 0; i < l->nodes.count && end->status == HPCT_ERR_PEER; i++) {
+        hpct_job_node *node = &l->nodes.nodes[i];
+        node->is_slow |= l->used[i] && lists(end->slow, node->name);
+    }
+}
+
 static void note_failure(launch *l, const hpct_srun_end *end)
 {
     hpct_job_node *node =
         end->failed[0] != '\0' ? hpct_job_nodes_find(&l->nodes, end->failed) : NULL;
     if (node != NULL)
         node->failures++;
+    leave_out_slow(l, end);
     if (hpct_job_nodes_look(&l->nodes, l->job) != HPCT_OK)
         say("%s: the nodes are taken to be healthy", hpct_last_error());
     for (int i = 0; i < l->nodes.count; i++) {
@@ -155,6 +179,8 @@ static void note_failure(launch *l, const hpct_srun_end *end)
             continue;
         if (!one->is_there)
             say("%s is left out: %s", one->name, one->why);
+        else if (one->is_slow)
+            say("%s is left out: it is slow", one->name);
         else
             say("%s is left out: tasks have failed there %d times", one->name, one->failures);
         if (!l->options->regrow)

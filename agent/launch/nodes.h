@@ -10,6 +10,7 @@
 typedef struct hpct_job_node {
     char *name;
     int failures;  /* so far, counted by the caller */
+    bool is_slow;  /* set by the caller */
     bool is_there; /* as of the last look */
     char why[128]; /* if it is not: "state down", "slurmd does not answer" */
 } hpct_job_node;

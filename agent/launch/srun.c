@@ -134,12 +134,24 @@ static bool is_cause(const hpct_srun_line *line)
            (line->code != HPCT_ERR_PEER && line->code != HPCT_ERR_STOPPED);
 }
 
+/* Of `hpc-train check` and `fit --check` (agent/cost/check.c). */
+static void note_slow(run *r, const char *text)
+{
+    static const char *const says[] = {" nodes is slow: ", " nodes are slow: "};
+    for (size_t i = 0; i < sizeof says / sizeof says[0]; i++) {
+        const char *at = strstr(text, says[i]);
+        if (at != NULL)
+            snprintf(r->end->slow, sizeof r->end->slow, "%.*s", (int) strcspn(at, ";"), at);
+    }
+}
+
 static void note_line(run *r)
 {
     hpct_srun_line line;
     const char *text = r->line;
     r->line[r->length] = '\0';
     r->length = 0;
+    note_slow(r, text);
     for (const char *at = text; (at = strstr(at + 1, "srun: error: ")) != NULL;)
         text = at; /* a task had not ended its line */
     if (!hpct_srun_line_parse(text, &line))

@@ -15,6 +15,7 @@ typedef struct hpct_srun_end {
     double seconds;     /* that it ran */
     char failed[256];   /* the node whose task or daemon failed first; "": not known, or several */
     char how[128];      /* what srun said of it */
+    char slow[1024];    /* the nodes that fit --check has refused as slow, as it says them */
     bool began;         /* Slurm has shown the step, or a task of it has ended */
     bool gave_up;       /* srun was killed, as a node of the step is gone */
     bool stopped;       /* it was asked to end: SIGTERM, SIGINT or SIGHUP came */

@@ -98,6 +98,12 @@ unlike "$out" "Epoch" "no step is made"
 like "$err" "hpc-train: [0-9] of 4 nodes (is|are) slow: .*node2" "fit --check names it"
 capture sandbox_run $launch $nodes $fit --data "$data" --steps-per-epoch 2 --check --verbose 0
 is "$status$out" 69 "--verbose 0: no table"
+printf '%s\n' '#!/bin/bash' "exec hpc-train launch${launch#srun} $nodes -- $fit --data $data --steps-per-epoch 2 --verbose 2 --check" >"$work_here/job"
+chmod +x "$work_here/job"
+capture sandbox_run salloc -Q -N4 -w node[0-3] "$work/job"
+is "$status" 0 "under hpc-train launch it goes on" || diag "$err"
+like "$err" "hpc-train launch: node2 is left out: it is slow" "without the slow node" || diag "$err"
+like "$out" "Epoch 1/" "on the others"
 sandbox_run --root tc qdisc del dev node2 root
 
 # ---- a node that stops -----------------------------------------------------------------------------------------------
