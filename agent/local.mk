@@ -148,6 +148,7 @@ agent_libagent_la_SOURCES = \
 	agent/results/protobuf.c agent/results/protobuf.h \
 	agent/results/results.c agent/results/results.h \
 	agent/results/run_file.c agent/results/run_file.h \
+	agent/results/status_file.c agent/results/status_file.h \
 	agent/results/summary.c agent/results/summary.h \
 	agent/results/written.c \
 	agent/strategy/alike.c agent/strategy/alike.h \

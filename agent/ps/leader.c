@@ -433,7 +433,7 @@ static void write_summaries(hpct_ps_leader *l)
     hpct_summary summary = describe(l);
     if (path != NULL)
         hpct_results_note(&l->end, hpct_results_write_summary(&summary, path, l->end.diverged));
-    if (l->file != NULL && !hpct_run_file_spares(l->file) && summary.steps > 0)
+    if (l->file != NULL)
         hpct_results_note(
             &l->end, hpct_run_file_end(l->file, &summary, &l->end, l->result.stopped_epoch > 0));
 }

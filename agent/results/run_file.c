@@ -3,6 +3,7 @@
 
 #include "agent/rank/stop.h"
 #include "agent/results/json_file.h"
+#include "agent/results/status_file.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -93,7 +94,8 @@ void hpct_run_file_close(hpct_run_file *file)
     free(file);
 }
 
-bool hpct_run_file_spares(const hpct_run_file *file)
+/* Whether an earlier run's is there, and this one has not written its own. */
+static bool spares(const hpct_run_file *file)
 {
     return !file->written && access(file->path, F_OK) == 0;
 }
@@ -179,10 +181,41 @@ hpct_status hpct_run_file_write(hpct_run_file *file, const hpct_summary *summary
                : status;
 }
 
+hpct_status hpct_run_file_restate(const char *log_dir, const char *state, const char *why)
+{
+    char path[PATH_MAX];
+    json_t *root = NULL;
+    snprintf(path, sizeof path, "%s/" NAME, log_dir);
+    if (hpct_json_read(&root, path) != HPCT_OK)
+        return HPCT_OK;
+    const char *is = json_string_value(json_object_get(root, "state"));
+    if (is == NULL || strcmp(is, state) == 0) {
+        json_decref(root);
+        return HPCT_OK;
+    }
+    json_object_set_new(root, "state", json_string(state));
+    json_object_set_new(root, "why", text_or_null(why));
+    json_object_set_new(root, "ended", json_integer((json_int_t) time(NULL)));
+    return hpct_json_write(root, path);
+}
+
+/* The earlier run's files, of which nothing was left to train. */
+static hpct_status finish_earlier(const hpct_run_file *file)
+{
+    if (!file->facts.continues)
+        return HPCT_OK;
+    HPCT_TRY(hpct_status_file_end(file->facts.log_dir, HPCT_LIVE_FINISHED));
+    return hpct_run_file_restate(file->facts.log_dir, "finished", NULL);
+}
+
 hpct_status hpct_run_file_end(hpct_run_file *file, const hpct_summary *summary,
                               const hpct_results_end *end, bool early)
 {
     bool failed = end->diverged || end->failed != HPCT_OK;
+    if (spares(file))
+        return HPCT_OK;
+    if (summary->steps == 0)
+        return failed || end->signal != 0 ? HPCT_OK : finish_earlier(file);
     const char *state = failed ? "failed" : end->signal != 0 ? "stopped" : "finished";
     const char *why = end->diverged      ? "training diverged"
                       : end->signal != 0 ? hpct_stop_name(end->signal)

@@ -34,14 +34,17 @@ void hpct_run_file_close(hpct_run_file *file); /* NULL is allowed */
 hpct_status hpct_run_file_write(hpct_run_file *file, const hpct_summary *summary, const char *state,
                                 const char *why);
 
-/* The last time: how the run has ended. `early`: by itself, before its last epoch. */
+/* The last time: how the run has ended. `early`: by itself, before its last epoch. Without steps
+ * the earlier run's files stay, but for their state: a run that was killed after its last step is
+ * finished by the one that continues it. */
 hpct_status hpct_run_file_end(hpct_run_file *file, const hpct_summary *summary,
                               const hpct_results_end *end, bool early);
 
 /* The same for a run that an error has ended: its message is kept, and becomes the reason. */
 void hpct_run_file_fail(hpct_run_file *file, const hpct_summary *summary);
 
-/* Whether an earlier run's is there, and this one has not written its own. */
-bool hpct_run_file_spares(const hpct_run_file *file);
+/* The file in this folder, of a run that has ended in another process or before it trained: its
+ * state and the reason, which may be NULL; the rest stays. No effect if there is none. */
+hpct_status hpct_run_file_restate(const char *log_dir, const char *state, const char *why);
 
 #endif

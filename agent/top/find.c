@@ -3,7 +3,7 @@
 #include "agent/top/find.h"
 
 #include "agent/rank/squeue.h"
-#include "base/file.h"
+#include "agent/results/status_file.h"
 #include "base/status.h"
 
 #include <dirent.h>
@@ -16,17 +16,6 @@
 #include <unistd.h>
 
 #define SQUEUE_SECONDS 30
-
-hpct_status hpct_find_read(hpct_live_report *out, const char *path)
-{
-    char *text;
-    size_t size;
-    *out = (hpct_live_report){.how = HPCT_LIVE_RUNNING};
-    HPCT_TRY(hpct_file_read(&text, &size, path, HPCT_LIVE_MOST_BYTES));
-    hpct_status status = hpct_live_report_parse(out, text, size);
-    free(text);
-    return status == HPCT_OK ? status : hpct_fail_within(status, path);
-}
 
 static hpct_status join(char **out, const char *folder, const char *name)
 {
@@ -64,7 +53,7 @@ typedef struct newest {
 static void consider(newest *best, char *path)
 {
     hpct_live_report report;
-    if (access(path, F_OK) != 0 || hpct_find_read(&report, path) != HPCT_OK) {
+    if (access(path, F_OK) != 0 || hpct_status_file_read(&report, path) != HPCT_OK) {
         free(path);
         return;
     }

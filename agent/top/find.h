@@ -2,7 +2,7 @@
 #ifndef HPCT_AGENT_TOP_FIND_H
 #define HPCT_AGENT_TOP_FIND_H
 
-#include "agent/results/live_report.h"
+#include <hpctrain/status.h>
 
 /* Where it is: in a log folder, or the file itself. `run` NULL: the working folder. The caller
  * frees *path. HPCT_ERR_NO_INPUT if there is none. */
@@ -14,8 +14,5 @@ hpct_status hpct_find_job(char **path, const char *job);
 
 /* The newest of this job in `folder`, or one level below. */
 hpct_status hpct_find_below(char **path, const char *folder, const char *job);
-
-/* Reads it; errors name the path. */
-hpct_status hpct_find_read(hpct_live_report *out, const char *path);
 
 #endif

@@ -1,4 +1,5 @@
 /* hpc-train top: reads a file, draws it, waits a second. */
+#include "agent/results/status_file.h"
 #include "agent/top/find.h"
 #include "agent/top/screen.h"
 #include "agent/top/terminal.h"
@@ -51,7 +52,7 @@ static hpct_status show(const hpct_screen *screen, const hpct_live_report *repor
 static hpct_status redraw(hpct_screen *screen, hpct_live_report *report, const char *path)
 {
     hpct_live_report next;
-    bool read = hpct_find_read(&next, path) == HPCT_OK;
+    bool read = hpct_status_file_read(&next, path) == HPCT_OK;
     if (read) {
         hpct_live_report_free(report);
         *report = next;
@@ -82,7 +83,7 @@ hpct_status hpct_top(const hpct_top_options *o, FILE *stream)
     if (o->run != NULL && o->job != NULL)
         return hpct_fail(HPCT_ERR_USAGE, "top: a run and --job are both given: give one");
     HPCT_TRY(o->job != NULL ? hpct_find_job(&path, o->job) : hpct_find_run(&path, o->run));
-    hpct_status status = hpct_find_read(&report, path);
+    hpct_status status = hpct_status_file_read(&report, path);
     bool live = !o->once && hpct_terminal_is(stream);
     if (status == HPCT_OK && !live)
         hpct_screen_draw(stream, &screen, &report);

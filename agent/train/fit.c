@@ -696,11 +696,14 @@ static hpct_status run_all(const hpct_fit_run *first, hpct_fit_result *result)
     hpct_fit_run run = *first;
     hpct_status status = run_once(&run, &path);
     if (path != NULL) {
+        bool settled = run.settled;
         run_free(&run);
         run = *first;
         run.options.resume = path;
         run.again = true;
         status = run_once(&run, NULL);
+        if (status != HPCT_OK && status != HPCT_ERR_STOPPED)
+            hpct_fit_restate_failed(&run, settled);
     }
     if (result != NULL)
         *result = run.result;

@@ -121,6 +121,10 @@ void hpct_fit_close_live(hpct_fit_run *run, hpct_status status, bool goes_back);
 hpct_status hpct_fit_write_summary(hpct_fit_run *run);
 void hpct_fit_fail_run_file(hpct_fit_run *run);
 
+/* After a run that has gone back and failed: run.json, if it was `settled` before, and status.json
+ * say so. Local to rank 0. */
+void hpct_fit_restate_failed(const hpct_fit_run *run, bool settled);
+
 /* The sums that an epoch begins with: zeros, or those of the run that is continued. */
 hpct_fit_sums hpct_fit_begin_epoch(const hpct_fit_run *run, int epoch, int64_t steps);
 

@@ -5,6 +5,7 @@
 #include "agent/data/dataset.h"
 #include "agent/rank/largest.h"
 #include "agent/rank/stop.h"
+#include "agent/results/status_file.h"
 #include "agent/results/summary.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -132,7 +133,7 @@ void hpct_fit_settle(hpct_fit_run *run)
 
 static hpct_status end_run_file(hpct_fit_run *run, const hpct_summary *summary)
 {
-    if (run->file == NULL || hpct_run_file_spares(run->file) || run->steps_done == 0)
+    if (run->file == NULL)
         return HPCT_OK;
     run->told = true;
     return hpct_run_file_end(run->file, summary, &run->end, run->result.stopped_epoch > 0);
@@ -160,6 +161,19 @@ hpct_status hpct_fit_write_summary(hpct_fit_run *run)
     HPCT_TRY(hpct_largest(run->context, &summary.peak_rss_mb, 1));
     return hpct_context_agree(
         run->context, hpct_context_rank(run->context) == 0 ? write_files(run, &summary) : HPCT_OK);
+}
+
+/* The first part has left both files as those of a run that goes on. */
+void hpct_fit_restate_failed(const hpct_fit_run *run, bool settled)
+{
+    const char *log_dir = run->options.log_dir;
+    if (log_dir == NULL || hpct_context_rank(run->context) != 0)
+        return;
+    char *kept = hpct_error_keep();
+    if (hpct_status_file_end(log_dir, HPCT_LIVE_FAILED) != HPCT_OK ||
+        (settled && hpct_run_file_restate(log_dir, "failed", kept) != HPCT_OK))
+        fprintf(stderr, "hpc-train: %s\n", hpct_last_error());
+    hpct_error_restore(kept);
 }
 
 /* Of a run that an error has ended before its end was written; local to rank 0. */

@@ -47,13 +47,27 @@ for verbose in 0 2; do
 done
 capture run --epochs 3 --initial-epoch 2 --log-dir log
 is "$(look 'len(run["starts"]), [(line["epoch"], line["step"]) for line in pace if line["step"] == 12]')" "1 [(3, 12)]" "--initial-epoch without a checkpoint is a run of its own" || diag "$err"
-rm -rf log
-run --epochs 40 --log-dir log --checkpoint-dir cut --checkpoint-every 5 >o 2>&1 &
-until grep -q '"step": 7' log/metrics.jsonl 2>/dev/null || [ -s log/history.csv ]; do sleep 0.02; done
-kill -KILL "$(pgrep -P "$(pgrep -P $!)")"
-wait $! 2>/dev/null
-run --epochs 1 --log-dir log --checkpoint-dir cut >/dev/null
+# cut STEP: a run that is killed once it has this step's checkpoint
+cut() {
+    rm -rf log cut
+    run --epochs 40 --log-dir log --checkpoint-dir cut --checkpoint-every 5 >o 2>&1 &
+    until [ -e "$(printf 'cut/step-%010d' "$1")" ] || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
+    kill -KILL "$(pgrep -P "$(pgrep -P $!)")" 2>/dev/null
+    wait $! 2>/dev/null
+}
+cut 5
+run --epochs 60 --log-dir log --checkpoint-dir cut >/dev/null
 is "$(look 'run["state"]')" finished "a run cut after a checkpoint is continued, with its folder" || diag "$(ls -la log)"
+for _ in {1..8}; do # once more if it had been faster than the look at it
+    cut 20
+    before="$(look 'run["state"], [line["epoch"] for line in pace]')"
+    [[ $before != *finished* ]] || continue
+    break
+done
+capture run --epochs 1 --log-dir log --checkpoint-dir cut
+is "$status $(look 'run["state"], run["epochs"], [line["epoch"] for line in pace]')" "0 finished 40 ${before#running }" \
+    "with fewer epochs than are done nothing is left: it is finished, its files stay" || diag "$before" "$out$err"
+is "$(python3 -c 'import json; print(json.load(open("log/status.json"))["state"])')" finished "status.json says so, too"
 rm -rf log
 capture env NAN_AT=30 LD_PRELOAD="$top_builddir/tests/results/.libs/nan_once.so" "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 12 \
     --global-batch-size 24 --verbose 2 --epochs 9 --log-dir log

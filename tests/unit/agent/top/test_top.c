@@ -1,4 +1,5 @@
 /* The lines of hpc-train top, and where it looks for a job's run. */
+#include "agent/results/status_file.h"
 #include "agent/top/find.h"
 #include "agent/top/screen.h"
 #include "tests/unit/unit.h"

@@ -1,0 +1,49 @@
+#include "agent/results/status_file.h"
+
+#include "base/file.h"
+#include "base/output.h"
+#include "base/status.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+hpct_status hpct_status_file_read(hpct_live_report *out, const char *path)
+{
+    char *text;
+    size_t size;
+    *out = (hpct_live_report){.how = HPCT_LIVE_RUNNING};
+    HPCT_TRY(hpct_file_read(&text, &size, path, HPCT_LIVE_MOST_BYTES));
+    hpct_status status = hpct_live_report_parse(out, text, size);
+    free(text);
+    return status == HPCT_OK ? status : hpct_fail_within(status, path);
+}
+
+typedef struct content {
+    const char *text, *path;
+} content;
+
+static hpct_status put_text(void *argument, int fd)
+{
+    const content *c = argument;
+    return hpct_file_write_all(fd, c->text, strlen(c->text), c->path);
+}
+
+hpct_status hpct_status_file_end(const char *log_dir, hpct_live_how how)
+{
+    char path[PATH_MAX];
+    hpct_live_report report;
+    char *text = NULL;
+    snprintf(path, sizeof path, "%s/" HPCT_LIVE_FILE, log_dir);
+    if (hpct_status_file_read(&report, path) != HPCT_OK)
+        return HPCT_OK;
+    report.how = how;
+    hpct_status status = hpct_live_report_format(&text, &report);
+    content c = {text, path};
+    if (status == HPCT_OK)
+        status = hpct_output_replace(path, put_text, &c);
+    free(text);
+    hpct_live_report_free(&report);
+    return status;
+}
