@@ -189,11 +189,13 @@ agent_libagent_la_SOURCES = \
 	agent/train/kept_weights.c agent/train/kept_weights.h \
 	agent/train/monitor.c agent/train/monitor.h \
 	agent/train/pace.c agent/train/pace.h \
+	agent/train/pace_file.c agent/train/pace_file.h \
 	agent/train/place.c agent/train/place.h \
 	agent/train/rate_file.c agent/train/rate_file.h \
 	agent/train/run_state.c agent/train/run_state.h \
 	agent/train/train_and_evaluate.c agent/train/trainer.c \
 	agent/train/slow.c agent/train/slow.h \
+	agent/train/slow_nodes.c agent/train/slow_nodes.h \
 	agent/train/watch.c agent/train/watch.h agent/train/watch_text.c \
 	agent/train/writer.c agent/train/writer.h
 

@@ -4,20 +4,10 @@
 #define HPCT_AGENT_TRAIN_PACE_H
 
 #include "agent/rank/context.h"
+#include "agent/train/pace_file.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-typedef enum hpct_pace_part {
-    HPCT_PACE_STEP, /* the whole one */
-    HPCT_PACE_INPUT,
-    HPCT_PACE_FORWARD,
-    HPCT_PACE_BACKWARD,
-    HPCT_PACE_WAIT, /* for other ranks' sums */
-    HPCT_PACE_UPDATE,
-    HPCT_PACE_MEMORY, /* MB of the process at its peak, not of a step */
-    HPCT_PACE_PARTS
-} hpct_pace_part;
 
 typedef struct hpct_pace hpct_pace;
 

@@ -1,6 +1,7 @@
 /* Ratios and minutes. */
 #include "agent/train/slow.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static int compare(const void *a, const void *b)
@@ -13,7 +14,7 @@ double hpct_slow_ratio(const double *busy, int nodes, int node, double *scratch)
 {
     int others = 0;
     for (int i = 0; i < nodes; i++) {
-        if (i != node)
+        if (i != node && !isnan(busy[i]))
             scratch[others++] = busy[i];
     }
     if (others == 0)

@@ -13,7 +13,8 @@ typedef struct hpct_slow_node {
     bool named;   /* once, until it is fast again */
 } hpct_slow_node;
 
-/* The node's mean time over the median of the others'; 1 for a single node. `scratch`: [nodes]. */
+/* The node's mean time over the median of the others'; 1 for a single node. NaN: not known.
+ * `scratch`: [nodes]. */
 double hpct_slow_ratio(const double *busy, int nodes, int node, double *scratch);
 
 enum hpct_slow_verdict { HPCT_SLOW_NO, HPCT_SLOW_BEGINS, HPCT_SLOW_STAYS, HPCT_SLOW_NAMED };

@@ -1,5 +1,6 @@
 /* agent/train/slow: which node is named, and when. */
-#include "agent/train/slow.h"
+#include "agent/train/pace_file.h"
+#include "agent/train/slow_nodes.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
@@ -10,9 +11,9 @@ static void ratio_is_to_the_median_of_the_others(void **state)
     const struct {
         int nodes;
         double busy[5], ratio; /* of node 0 */
-    } cases[] = {{1, {5}, 1},       {2, {3, 2}, 1.5},     {2, {2, 4}, .5},
-                 {3, {3, 1, 2}, 2}, {4, {6, 1, 2, 9}, 3}, {5, {4, 2, 2, 2, 100}, 2},
-                 {2, {1, 0}, 1}};
+    } cases[] = {{1, {5}, 1},       {2, {3, 2}, 1.5},      {2, {2, 4}, .5},
+                 {3, {3, 1, 2}, 2}, {4, {6, 1, 2, 9}, 3},  {5, {4, 2, 2, 2, 100}, 2},
+                 {2, {1, 0}, 1},    {3, {3, NAN, 2}, 1.5}, {2, {3, NAN}, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         double scratch[5];
         assert_true(fabs(hpct_slow_ratio(cases[i].busy, cases[i].nodes, 0, scratch) -
@@ -43,12 +44,43 @@ static void short_slowness_is_not_named(void **state)
                              HPCT_SLOW_NAMED);
 }
 
+/* Ranks of a node need not be neighbours; of some nothing is known. */
+static void nodes_are_means_of_their_ranks(void **state)
+{
+    (void) state;
+    enum { RANKS = 5 };
+    const char *names[RANKS] = {"a", "b", "a", NULL, "c"};
+    double known[HPCT_PACE_PARTS][RANKS] = {
+        [HPCT_PACE_STEP] = {9, 9, 9, 9, NAN},     [HPCT_PACE_INPUT] = {1, 1, 3, 1, NAN},
+        [HPCT_PACE_FORWARD] = {2, 1, 2, 8, NAN},  [HPCT_PACE_BACKWARD] = {3, 1, 3, 8, NAN},
+        [HPCT_PACE_WAIT] = {100, 200, 5, 1, NAN}, [HPCT_PACE_UPDATE] = {1, 1, 1, 1, NAN}};
+    hpct_slow_nodes nodes;
+    double ratio;
+    assert_int_equal(hpct_slow_nodes_open(&nodes, names, RANKS), HPCT_OK);
+    hpct_slow_nodes_number(&nodes);
+    assert_int_equal(nodes.num_nodes, 3);
+    hpct_slow_nodes_fill(&nodes, known[0]);
+    assert_true(nodes.busy[0] == 8 && nodes.input[0] == 2 && nodes.busy[1] == 4);
+    assert_true(isnan(nodes.busy[2]));
+    assert_int_equal(hpct_slow_nodes_first(&nodes, 1), 1);
+    assert_int_equal(hpct_slow_nodes_heed(&nodes, 0, 100, &ratio), HPCT_SLOW_BEGINS);
+    assert_true(ratio == 2);
+    assert_int_equal(hpct_slow_nodes_heed(&nodes, 2, 100, &ratio), HPCT_SLOW_NO);
+    assert_int_equal(hpct_slow_nodes_heed(&nodes, 0, 160, &ratio), HPCT_SLOW_NAMED);
+    names[4] = "b"; /* it has come */
+    hpct_slow_nodes_number(&nodes);
+    assert_int_equal(nodes.num_nodes, 2);
+    assert_int_equal(hpct_slow_nodes_heed(&nodes, 0, 161, &ratio), HPCT_SLOW_BEGINS);
+    hpct_slow_nodes_close(&nodes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ratio_is_to_the_median_of_the_others),
         cmocka_unit_test(node_is_named_after_a_minute_once),
         cmocka_unit_test(short_slowness_is_not_named),
+        cmocka_unit_test(nodes_are_means_of_their_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
