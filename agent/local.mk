@@ -100,6 +100,7 @@ agent_libagent_la_SOURCES = \
 	agent/ps/connect.c agent/ps/connect.h \
 	agent/ps/holder.c agent/ps/holder.h \
 	agent/ps/leader.c agent/ps/leader.h \
+	agent/ps/live.c agent/ps/live.h \
 	agent/ps/message.c agent/ps/message.h \
 	agent/ps/partition.c agent/ps/partition.h \
 	agent/ps/run.c agent/ps/run.h \

@@ -191,8 +191,11 @@ hpct_status hpct_ps_servers_restore(hpct_ps_servers *servers, int64_t steps)
 hpct_status hpct_ps_servers_push(hpct_ps_servers *servers, const hpct_ps_message *item,
                                  float *states)
 {
-    hpct_ps_message request = {
-        .type = HPCT_PS_PUSH, .step = item->step, .slice = item->slice, .version = item->version};
+    hpct_ps_message request = {.type = HPCT_PS_PUSH,
+                               .step = item->step,
+                               .slice = item->slice,
+                               .version = item->version,
+                               .rate = item->rate};
     struct iovec floats[HPCT_PS_PIECES];
     expect(servers, HPCT_PS_PUSHED, 0);
     for (int i = servers->first; i < servers->run->servers; i++) {

@@ -16,6 +16,7 @@ hpct_status hpct_ps_holder_init(hpct_ps_holder *holder, const hpct_ps_run *run)
                                .version = run->schedule.first_step,
                                .state_begin = s[0],
                                .state_count = s[1] - s[0]};
+    hpct_model_set_learning_rate(run->model, 0);
     holder->has = calloc((size_t) run->schedule.slices, sizeof *holder->has);
     holder->states = calloc(holder->state_count + 1, sizeof *holder->states);
     if (holder->has == NULL || holder->states == NULL) {
@@ -50,6 +51,7 @@ static hpct_status update(hpct_ps_holder *holder)
     size_t count;
     hpct_model *model = holder->run->model;
     float *states = hpct_model_states(model, &count);
+    hpct_model_set_learning_rate(model, holder->rate);
     hpct_status status =
         hpct_model_update_part(model, holder->begin, holder->begin + holder->count);
     if (holder->state_count > 0)
@@ -60,7 +62,7 @@ static hpct_status update(hpct_ps_holder *holder)
     return status;
 }
 
-hpct_status hpct_ps_holder_push(hpct_ps_holder *holder, int64_t step, int slice,
+hpct_status hpct_ps_holder_push(hpct_ps_holder *holder, int64_t step, int slice, double rate,
                                 const float *floats)
 {
     size_t count;
@@ -68,6 +70,7 @@ hpct_status hpct_ps_holder_push(hpct_ps_holder *holder, int64_t step, int slice,
     float *gradients = hpct_model_gradients(holder->run->model, &count);
     if (synchronous && (step != holder->version || holder->has[slice]))
         return HPCT_OK;
+    holder->rate = rate;
     add(gradients + holder->begin, floats, holder->count, holder->have == 0);
     add(holder->states, floats + holder->count, holder->state_count, holder->have == 0);
     if (!synchronous)

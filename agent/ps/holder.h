@@ -14,6 +14,7 @@ typedef struct hpct_ps_holder {
     int64_t version; /* of the parameters, as hpct_ps_item has it */
     bool *has;       /* synchronous: [slices] received */
     int have;
+    double rate;                                   /* of the pending update; 0: the schedule's */
     float *states;                                 /* added to the states with the update */
     size_t begin, count, state_begin, state_count; /* in floats */
 } hpct_ps_holder;
@@ -21,8 +22,9 @@ typedef struct hpct_ps_holder {
 hpct_status hpct_ps_holder_init(hpct_ps_holder *holder, const hpct_ps_run *run);
 void hpct_ps_holder_free(hpct_ps_holder *holder);
 
-/* floats[count + state_count]: a gradient, and its change of the states. Late ones are ignored. */
-hpct_status hpct_ps_holder_push(hpct_ps_holder *holder, int64_t step, int slice,
+/* floats[count + state_count]: a gradient, and its change of the states. Late ones are ignored.
+ * `rate`: the learning rate of its update, the same for all slices; 0: the schedule's. */
+hpct_status hpct_ps_holder_push(hpct_ps_holder *holder, int64_t step, int slice, double rate,
                                 const float *floats);
 
 /* Applies the update to `version` if it is pending. *possible: false if that version cannot be

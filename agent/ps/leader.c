@@ -2,10 +2,10 @@
 #include "agent/ps/leader.h"
 
 #include "agent/data/dataset.h"
+#include "agent/ps/live.h"
 #include "agent/ps/saving.h"
 #include "agent/results/board.h"
 #include "agent/results/history.h"
-#include "agent/results/live_report.h"
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
 #include "agent/results/run_file.h"
@@ -22,7 +22,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #define MAX_STEP_TIMES ((int64_t) 1 << 20)
 
@@ -57,6 +57,8 @@ struct hpct_ps_leader {
     hpct_control control;
     hpct_run_file *file; /* NULL: no log folder */
     bool settled, told;  /* that has this run's; and its end */
+    hpct_ps_live *live;  /* NULL: nothing is left to train */
+    double rate;         /* of this epoch's steps; 0: the schedule's */
 };
 
 static hpct_metrics mean(const sums *s)
@@ -73,10 +75,11 @@ static void add(sums *s, const hpct_ps_message *message, int64_t samples)
     s->samples += samples;
 }
 
-static int64_t steps_of_epoch(const hpct_ps_leader *l)
+static int64_t steps_of_epoch(const hpct_ps_leader *l, int epoch)
 {
     const hpct_ps_schedule_options *s = &l->run->schedule;
-    int64_t left = s->max_steps - hpct_ps_schedule_trained(l->schedule) * s->steps_per_epoch;
+    int64_t before = (int64_t) (epoch - l->run->options.initial_epoch) * s->steps_per_epoch;
+    int64_t left = s->max_steps - before;
     return left < s->steps_per_epoch ? left : s->steps_per_epoch;
 }
 
@@ -97,12 +100,33 @@ static int epochs_before(const hpct_ps_leader *l)
     return l->run->options.initial_epoch + hpct_ps_schedule_trained(l->schedule);
 }
 
+/* A checkpoint of another strategy may be of a run that went back with half the rate. */
+static double rate_of_epoch(const hpct_ps_leader *l, int epoch)
+{
+    double rate = hpct_control_rate(&l->control, epoch);
+    if (rate > 0 || l->begin.halvings == 0 || hpct_ps_run_is_scheduled(l->run))
+        return rate;
+    return ldexp(hpct_model_optimizer(l->run->model)->learning_rate, -l->begin.halvings);
+}
+
+/* The one to be shown. */
+static double rate_in_use(const hpct_ps_leader *l)
+{
+    return l->rate > 0 ? l->rate : hpct_model_learning_rate(l->run->model);
+}
+
+double hpct_ps_leader_rate(const hpct_ps_leader *leader)
+{
+    return leader->rate;
+}
+
 static void begin_epoch(hpct_ps_leader *l, int epoch)
 {
+    l->rate = rate_of_epoch(l, epoch);
     l->epoch = (sums){0};
     l->timed = 0;
     l->epoch_began = hpct_process_clock();
-    hpct_progress_begin(&l->progress, epoch + 1, l->run->options.epochs, steps_of_epoch(l));
+    hpct_progress_begin(&l->progress, epoch + 1, l->run->options.epochs, steps_of_epoch(l, epoch));
 }
 
 /* From a checkpoint the run goes on as with --initial-epoch, from a step of the epoch on. */
@@ -111,8 +135,9 @@ static hpct_status open_saving(hpct_ps_leader *l)
     hpct_ps_run *run = l->run;
     HPCT_TRY(hpct_ps_saving_open(&l->saving, run, &l->begin, &l->continues));
     HPCT_TRY(hpct_control_open(&l->control, NULL, &run->options, hpct_model_top_k(run->model) > 0,
-                               false));
+                               hpct_ps_run_is_scheduled(run)));
     hpct_control_recall(&l->control, &l->begin.watch);
+    l->control.halvings = l->begin.halvings;
     if (l->continues) {
         run->options.initial_epoch = (int) l->begin.epoch;
         run->schedule.epochs = run->options.epochs - (int) l->begin.epoch;
@@ -136,6 +161,7 @@ static hpct_status open_run_file(hpct_ps_leader *l)
         .job = getenv("SLURM_JOB_ID"),
         .data = run->train->source != NULL ? run->train->source : run->train->path,
         .checkpoint_dir = run->options.checkpoint_dir,
+        .nodes = hpct_ps_live_nodes(l->live),
         .ranks = run->workers,
         .samples = (int64_t) run->train->size,
         .steps_per_epoch = run->schedule.steps_per_epoch,
@@ -175,6 +201,18 @@ static hpct_status open_board(hpct_ps_leader *l)
                            });
 }
 
+static hpct_status open_logs(hpct_ps_leader *l)
+{
+    const hpct_fit_options *o = &l->run->options;
+    if (o->log_dir == NULL)
+        return HPCT_OK;
+    HPCT_TRY(hpct_history_open(&l->history, o->log_dir,
+                               (o->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
+                                   (hpct_model_top_k(l->run->model) > 0 ? HPCT_HISTORY_TOP_K : 0),
+                               &l->begin.logs));
+    return open_board(l);
+}
+
 static hpct_status open_leader(hpct_ps_leader *l)
 {
     hpct_ps_run *run = l->run;
@@ -190,14 +228,11 @@ static hpct_status open_leader(hpct_ps_leader *l)
                                   .epochs = o->epochs,
                                   .steps_per_epoch = run->schedule.steps_per_epoch};
     HPCT_TRY(hpct_deadline_open(&l->deadline));
-    HPCT_TRY(open_run_file(l));
-    if (o->log_dir == NULL)
-        return HPCT_OK;
-    HPCT_TRY(hpct_history_open(&l->history, o->log_dir,
-                               (o->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
-                                   (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0),
-                               &l->begin.logs));
-    return open_board(l);
+    HPCT_TRY(open_logs(l));
+    if (run->schedule.epochs > 0)
+        HPCT_TRY(hpct_ps_live_open(&l->live, run,
+                                   l->history != NULL && hpct_history_continues(l->history)));
+    return open_run_file(l);
 }
 
 hpct_status hpct_ps_leader_new(hpct_ps_leader **out, hpct_ps_run *run)
@@ -234,6 +269,7 @@ hpct_ps_schedule *hpct_ps_leader_schedule(hpct_ps_leader *leader)
 void hpct_ps_leader_left(hpct_ps_leader *l, int worker, bool lost)
 {
     l->summary.workers_lost += lost ? 1 : 0;
+    hpct_ps_live_left(l->live, worker);
     hpct_ps_schedule_give_back(l->schedule, worker);
 }
 
@@ -279,6 +315,40 @@ static void note_place(hpct_ps_leader *l, int epoch, int64_t steps)
         l->saving != NULL && !hpct_results_diverged(end); /* at the end, at the latest */
 }
 
+/* Seconds to the end of the last epoch, if steps and evaluations take as long as so far. */
+static double seconds_left(const hpct_ps_leader *l, int epoch, int64_t steps, double step)
+{
+    const hpct_ps_schedule_options *s = &l->run->schedule;
+    int epochs = l->run->options.epochs - epoch;
+    double left = (double) (steps_of_epoch(l, epoch) - steps) +
+                  (double) (epochs - 1) * (double) s->steps_per_epoch;
+    return left * step + epochs * l->evaluation_seconds;
+}
+
+/* For status.json and --metrics-file; step_loss NaN: after an evaluation. */
+static void show(hpct_ps_leader *l, int epoch, int64_t steps, double step_loss)
+{
+    double left = hpct_job_end_left(l->deadline.job_end);
+    double step = l->timed > 0 ? step_seconds(l) : NAN; /* only the evaluation was left */
+    const hpct_live_state state = {
+        .epoch = epoch + 1,
+        .epochs = l->run->options.epochs,
+        .step = steps,
+        .steps = steps_of_epoch(l, epoch),
+        .loss = l->result.train.loss,
+        .accuracy = l->result.train.accuracy,
+        .step_loss = step_loss,
+        .val_loss = l->result.validation.loss,
+        .val_accuracy = l->result.validation.accuracy,
+        .learning_rate = rate_in_use(l),
+        .step_ms = 1e3 * step,
+        .images_per_second = l->run->global_batch / step,
+        .seconds_left = seconds_left(l, epoch, steps, step),
+        .job_ends = isfinite(left) ? (double) time(NULL) + left : NAN,
+    };
+    hpct_ps_live_step(l->live, &state, hpct_process_clock());
+}
+
 /* `steps`: of this epoch. `epoch_ended`: by this one. */
 static void end_step(hpct_ps_leader *l, int epoch, int64_t steps, bool epoch_ended)
 {
@@ -303,6 +373,7 @@ static void end_step(hpct_ps_leader *l, int epoch, int64_t steps, bool epoch_end
     note_place(l, epoch, steps);
     hpct_progress_step(&l->progress, steps, now - l->epoch_began, step_seconds(l),
                        &l->result.train);
+    show(l, epoch, steps, one.loss);
     hpct_deadline_heed(&l->deadline,
                        &(hpct_deadline_place){.epoch = epoch,
                                               .step = steps - 1,
@@ -390,7 +461,7 @@ static hpct_summary describe(hpct_ps_leader *l)
         .validation = l->result.validation,
         .top_k = hpct_model_top_k(run->model),
         .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
-        .learning_rate = hpct_model_learning_rate(run->model),
+        .learning_rate = rate_in_use(l),
         .peak_rss_mb = hpct_process_peak_mb(),
         .bytes_sent_per_step =
             (int64_t) ((run->bounds[run->servers] + run->state_bounds[run->servers]) *
@@ -403,24 +474,13 @@ static hpct_summary describe(hpct_ps_leader *l)
     };
 }
 
-/* Files that this strategy does not write would be those of an earlier run. */
-static void remove_others(const char *log_dir)
-{
-    static const char *const names[] = {HPCT_LIVE_FILE, "pace.jsonl"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char path[PATH_MAX];
-        snprintf(path, sizeof path, "%s/%s", log_dir, names[i]);
-        unlink(path);
-    }
-}
-
 /* An earlier run's file stays until an epoch has ended well. */
 static void settle(hpct_ps_leader *l)
 {
     if (l->file == NULL || l->settled || hpct_results_diverged(&l->end))
         return;
     l->settled = true;
-    remove_others(l->run->options.log_dir);
+    hpct_ps_live_settle(l->live);
     hpct_summary summary = describe(l);
     if (hpct_run_file_write(l->file, &summary, "running", NULL) != HPCT_OK)
         fprintf(stderr, "hpc-train: %s; it is tried again at the end\n", hpct_last_error());
@@ -440,13 +500,16 @@ static void write_summaries(hpct_ps_leader *l)
 
 /* ---- epochs ---- */
 
-/* Early stopping. */
+/* Early stopping, and the learning rate of the next epoch. */
 static void heed_control(hpct_ps_leader *l, int epoch)
 {
     hpct_control_verdict verdict;
     if (hpct_control_epoch_ended(&l->control, epoch, &l->result.train, &l->result.validation,
-                                 hpct_model_learning_rate(l->run->model), &verdict) != HPCT_OK ||
-        !verdict.stop)
+                                 rate_in_use(l), &verdict) != HPCT_OK)
+        return;
+    if (verdict.rate > 0)
+        l->rate = verdict.rate;
+    if (!verdict.stop)
         return;
     l->result.stopped_epoch = epoch + 1;
     hpct_ps_schedule_stop(l->schedule);
@@ -468,7 +531,7 @@ static hpct_status note_board(const hpct_ps_leader *l, int epoch, bool good)
                                .epoch = epoch,
                                .train = &l->result.train,
                                .validation = &l->result.validation,
-                               .learning_rate = hpct_model_learning_rate(l->run->model),
+                               .learning_rate = rate_in_use(l),
                                .step_seconds = l->timed > 0 ? step_seconds(l) : NAN,
                                .samples_per_step = (double) l->epoch.samples /
                                                    (double) l->run->schedule.steps_per_epoch,
@@ -487,12 +550,12 @@ static void end_epoch(hpct_ps_leader *l, int epoch)
         l->evaluation_seconds = hpct_process_clock() - fmax(l->epoch_began, l->last_step_ended);
     }
     l->evaluation = (sums){0};
+    show(l, epoch, steps_of_epoch(l, epoch), NAN);
     hpct_progress_end(&l->progress, steps, hpct_process_clock() - l->epoch_began, step_seconds(l),
                       &l->result.train, validated ? &l->result.validation : NULL);
     if (l->history != NULL)
-        say_retried(l,
-                    hpct_history_epoch(l->history, epoch, &l->result.train, &l->result.validation,
-                                       hpct_model_learning_rate(l->run->model), good));
+        say_retried(l, hpct_history_epoch(l->history, epoch, &l->result.train,
+                                          &l->result.validation, rate_in_use(l), good));
     say_retried(l, note_board(l, epoch, good));
     settle(l);
     heed_control(l, epoch);
@@ -513,9 +576,9 @@ static void begin_run(hpct_ps_leader *l)
         end_epoch(l, (int) l->begin.epoch);
 }
 
-void hpct_ps_leader_joined(hpct_ps_leader *l, int worker)
+void hpct_ps_leader_joined(hpct_ps_leader *l, int worker, const char *node)
 {
-    (void) worker;
+    hpct_ps_live_joined(l->live, worker, node);
     l->summary.workers_joined++;
     if (l->began > 0)
         return;
@@ -547,6 +610,8 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_mes
     int evaluated = hpct_ps_schedule_evaluated(l->schedule);
     int64_t updates = statistics->updates, begin, steps = hpct_ps_schedule_steps(l->schedule);
     hpct_ps_item item;
+    if (message->parts[HPCT_PACE_STEP] > 0) /* of training, also if it was late */
+        hpct_ps_live_gradient(l->live, worker, message->parts);
     if (!hpct_ps_schedule_done(l->schedule, worker, &item))
         return HPCT_OK;
     if (item.task == HPCT_PS_EVALUATE)
@@ -587,7 +652,7 @@ static void show_staleness(const hpct_ps_leader *l)
     fflush(l->progress.stream);
 }
 
-hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
+static hpct_status finish(hpct_ps_leader *l, hpct_fit_result *result)
 {
     const hpct_fit_options *o = &l->run->options;
     l->result.seconds = hpct_process_clock() - l->began;
@@ -618,6 +683,15 @@ hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
     return HPCT_OK;
 }
 
+hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
+{
+    hpct_status status = finish(l, result);
+    hpct_ps_live_end(l->live, l->signal != 0      ? HPCT_LIVE_STOPPED
+                              : status == HPCT_OK ? HPCT_LIVE_FINISHED
+                                                  : HPCT_LIVE_FAILED);
+    return status;
+}
+
 /* Of a run that an error has ended. */
 static void fail_run_file(hpct_ps_leader *l)
 {
@@ -634,8 +708,10 @@ void hpct_ps_leader_free(hpct_ps_leader *leader)
     hpct_history_close(leader->history);
     hpct_board_close(leader->board, false);
     hpct_deadline_close(&leader->deadline);
+    hpct_control_close(&leader->control);
     fail_run_file(leader);
     hpct_run_file_close(leader->file);
+    hpct_ps_live_free(leader->live);
     hpct_ps_saving_close(leader->saving);
     hpct_ps_schedule_free(leader->schedule);
     free(leader->epoch_seconds);

@@ -15,12 +15,15 @@ void hpct_ps_leader_free(hpct_ps_leader *leader);
 
 hpct_ps_schedule *hpct_ps_leader_schedule(hpct_ps_leader *leader);
 
-/* A worker has connected, or left: in order or lost. */
-void hpct_ps_leader_joined(hpct_ps_leader *leader, int worker);
+/* A worker of that node has connected, or left: in order or lost. */
+void hpct_ps_leader_joined(hpct_ps_leader *leader, int worker, const char *node);
 void hpct_ps_leader_left(hpct_ps_leader *leader, int worker, bool lost);
 
 /* A worker has completed its item, with these sums. */
 hpct_status hpct_ps_leader_done(hpct_ps_leader *leader, int worker, const hpct_ps_message *sums);
+
+/* Learning rate of the steps that are given out now; 0: the schedule's. */
+double hpct_ps_leader_rate(const hpct_ps_leader *leader);
 
 /* After SIGINT or SIGTERM: the step under way is the last. */
 void hpct_ps_leader_stop(hpct_ps_leader *leader, int signal);

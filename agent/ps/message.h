@@ -6,24 +6,26 @@
 
 #include "base/net/frame.h"
 
-#define HPCT_PS_MESSAGE_BYTES 384
+#define HPCT_PS_MESSAGE_BYTES 416
 #define HPCT_PS_TEXT 224
+#define HPCT_PS_PARTS 7 /* of a step, as hpct_pace_part has them */
 
 typedef enum hpct_ps_message_type {
     HPCT_PS_HELLO = 1, /* to a server: `from`, its index, its node, the run's `plan` */
     HPCT_PS_WELCOME,   /* from a server: the size of its part; from server 0 in `step` the number of
                           epochs done before */
     HPCT_PS_REFUSED,   /* from a server: the reason in `text`, with `status` */
-    HPCT_PS_ITEM, /* from server 0: a worker's next item; END, also to other servers, with `signal`,
-                     and in `step` 1 if a checkpoint was saved */
-    HPCT_PS_PULL, /* to a server: requests its part, of `version`; from server 0 its arena `slice`
-                     (hpct_ps_run_arena) */
-    HPCT_PS_PARAMS,  /* from a server: its part follows */
-    HPCT_PS_PUSH,    /* to a server: the gradient of `step` and `slice` follows; from server 0 the
-                        content of its arena `slice`, after `step` optimizer steps, and their
-                        `version` */
+    /* from server 0: a worker's next item, with the learning `rate` of its step; END, also to other
+     * servers, with `signal`, and in `step` 1 if a checkpoint was saved */
+    HPCT_PS_ITEM,
+    HPCT_PS_PULL,   /* to a server: requests its part, of `version`; from server 0 its arena `slice`
+                       (hpct_ps_run_arena) */
+    HPCT_PS_PARAMS, /* from a server: its part follows */
+    /* to a server: the gradient of `step` and `slice` follows, with its item's `rate`; from server
+     * 0 the content of its arena `slice`, after `step` optimizer steps, and their `version` */
+    HPCT_PS_PUSH,
     HPCT_PS_PUSHED,  /* from a server: acknowledges PUSH */
-    HPCT_PS_DONE,    /* to server 0: the sums of a completed item */
+    HPCT_PS_DONE,    /* to server 0: the sums of a completed item, and a step's `parts` */
     HPCT_PS_SKIPPED, /* to server 0: an item that is not needed any more */
     HPCT_PS_BEAT,    /* heartbeat of servers and pulses */
     HPCT_PS_LOST,    /* the sender cannot continue: the reason in `text` */
@@ -48,6 +50,8 @@ typedef struct hpct_ps_message {
     uint32_t slice;
     uint64_t step, version, bytes, plan;
     double loss, correct, in_top_k;
+    double rate;                /* of learning; 0: the schedule's */
+    float parts[HPCT_PS_PARTS]; /* ms, and MB of memory */
     char node[HPCT_FRAME_NODE]; /* NUL-terminated, printable */
     char text[HPCT_PS_TEXT];    /* NUL-terminated, printable */
 } hpct_ps_message;

@@ -61,18 +61,23 @@ const char *hpct_ps_run_server(const hpct_ps_run *run, int server, char text[160
 
 /* ---- steps ---- */
 
-/* Server 0 decides after an epoch; it has neither the learning rate of the others, nor calls. */
+bool hpct_ps_run_is_scheduled(const hpct_ps_run *run)
+{
+    const hpct_schedule *schedule = &hpct_model_optimizer(run->model)->schedule;
+    return schedule->kind != HPCT_CONSTANT || schedule->warmup_steps > 0;
+}
+
+/* Server 0 decides after an epoch, and cannot call the others' functions. */
 static hpct_status check_control(const hpct_ps_run *run)
 {
     const hpct_fit_options *o = &run->options;
-    hpct_control control;
-    if (o->reduce_lr_on_plateau != NULL || o->learning_rate_file != NULL || o->callbacks != NULL)
-        return hpct_fail(HPCT_ERR_USAGE, "--reduce-lr-on-plateau, --learning-rate-file and "
-                                         "callbacks are not for --strategy parameter-server");
-    if (o->metrics_file != NULL || o->timeline != NULL)
-        return hpct_fail(HPCT_ERR_USAGE, "%s is not for --strategy parameter-server",
-                         o->metrics_file != NULL ? "--metrics-file" : "--timeline");
-    HPCT_TRY(hpct_control_open(&control, NULL, o, hpct_model_top_k(run->model) > 0, false));
+    hpct_control control = {0};
+    if (o->callbacks != NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "callbacks are not for --strategy parameter-server");
+    if (o->timeline != NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "--timeline is not for --strategy parameter-server");
+    HPCT_TRY(hpct_control_parse(&control, o, hpct_model_top_k(run->model) > 0,
+                                hpct_ps_run_is_scheduled(run)));
     if (control.stopping.restore_best)
         return hpct_fail(HPCT_ERR_USAGE, "--early-stopping: restore_best is not for --strategy "
                                          "parameter-server");

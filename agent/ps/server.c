@@ -162,7 +162,7 @@ static void admit(server *s, member *m, const hpct_ps_message *hello)
         s->num_came++;
     s->came[m->index] = true;
     if (s->leader != NULL)
-        hpct_ps_leader_joined(s->leader, m->index);
+        hpct_ps_leader_joined(s->leader, m->index, m->node);
 }
 
 static void hear_hello(server *s, member *m, const hpct_ps_message *hello)
@@ -216,8 +216,8 @@ static hpct_status serve_push(server *s, member *m, const hpct_ps_message *messa
         return part(s, m,
                     "its gradients are not finite, NaN or infinity: the training diverges "
                     "(is the learning rate too high?)");
-    HPCT_TRY(
-        hpct_ps_holder_push(&s->holder, (int64_t) message->step, (int) message->slice, m->floats));
+    HPCT_TRY(hpct_ps_holder_push(&s->holder, (int64_t) message->step, (int) message->slice,
+                                 message->rate, m->floats));
     if (!hpct_ps_channel_send(&m->channel, &answer, NULL))
         HPCT_TRY(part(s, m, "it takes nothing any more"));
     return HPCT_OK;
@@ -405,13 +405,14 @@ static void give_out(server *s)
         if (m->channel.session.fd < 0 || !m->known || m->from != HPCT_PS_FROM_WORKER || !m->waits)
             continue;
         hpct_ps_item item = hpct_ps_schedule_next(schedule, m->index);
-        hpct_ps_message message = {.type = HPCT_PS_ITEM,
-                                   .task = (uint8_t) item.task,
-                                   .signal = (uint8_t) s->signal,
-                                   .step = item.task == HPCT_PS_END ? (uint64_t) s->run->saved
-                                                                    : (uint64_t) item.step,
-                                   .slice = (uint32_t) item.slice,
-                                   .version = (uint64_t) item.version};
+        hpct_ps_message message = {
+            .type = HPCT_PS_ITEM,
+            .task = (uint8_t) item.task,
+            .signal = (uint8_t) s->signal,
+            .step = item.task == HPCT_PS_END ? (uint64_t) s->run->saved : (uint64_t) item.step,
+            .slice = (uint32_t) item.slice,
+            .version = (uint64_t) item.version,
+            .rate = item.task == HPCT_PS_TRAIN ? hpct_ps_leader_rate(s->leader) : 0};
         if (item.task == HPCT_PS_WAIT)
             continue;
         m->waits = false;

@@ -5,7 +5,9 @@
 #include "agent/ps/channel.h"
 #include "agent/ps/connect.h"
 #include "agent/rank/stop.h"
+#include "agent/train/pace_file.h"
 #include "base/net/link.h"
+#include "base/process.h"
 #include "base/status.h"
 #include "nn/run/step.h"
 
@@ -39,6 +41,7 @@ typedef struct worker {
     int64_t version;      /* of the parameters in the model; -1: none */
     float *states;        /* before the step; then the step's change */
     size_t num_states;
+    double spent[HPCT_PACE_MEMORY]; /* seconds of the item's parts */
 } worker;
 
 /* ---- heartbeats ---- */
@@ -177,6 +180,22 @@ static hpct_status open_pipeline(worker *w)
 
 /* ---- executing an item ---- */
 
+/* Adds the time since `began` to a part of the step; returns the time. */
+static double spend(worker *w, hpct_pace_part part, double began)
+{
+    double now = hpct_process_clock();
+    w->spent[part] += now - began;
+    return now;
+}
+
+/* Of a step, in the answer to server 0. Updates are the servers'. */
+static void tell_parts(const worker *w, hpct_ps_message *answer)
+{
+    for (int part = 0; part < HPCT_PACE_MEMORY; part++)
+        answer->parts[part] = (float) (1e3 * w->spent[part]);
+    answer->parts[HPCT_PACE_MEMORY] = (float) hpct_process_peak_mb();
+}
+
 /* *current: whether the parameters have the item's version. */
 static hpct_status pull(worker *w, bool *current)
 {
@@ -217,9 +236,11 @@ static hpct_status compute(worker *w, const hpct_input *input, hpct_batch_sums *
     bool again = true;
     hpct_status status = HPCT_OK;
     while (again && status == HPCT_OK) {
+        double began = hpct_process_clock();
         status = hpct_model_forward(model, input->count, true);
         if (status == HPCT_OK)
             status = hpct_model_loss(model, input->count, 1.0f / (float) input->global_count, sums);
+        began = spend(w, HPCT_PACE_FORWARD, began);
         if (status == HPCT_OK)
             status = hpct_model_backward(model, input->count);
         if (status == HPCT_OK)
@@ -232,6 +253,7 @@ static hpct_status compute(worker *w, const hpct_input *input, hpct_batch_sums *
             memcpy(states, w->states, num_states * sizeof *states);
             status = hpct_ps_run_send(w->run);
         }
+        spend(w, HPCT_PACE_BACKWARD, began);
     }
     return status;
 }
@@ -242,7 +264,9 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
     hpct_input input;
     size_t count;
     int64_t begin, step = (int64_t) w->item.step;
+    double began = hpct_process_clock();
     HPCT_TRY(hpct_pipeline_next(w->pipeline, &input));
+    spend(w, HPCT_PACE_INPUT, began);
     hpct_model_set_input(model, input.pixels, input.labels);
     hpct_ps_slice_samples(&w->run->schedule, step, (int) w->item.slice, &begin);
     int64_t before = w->run->options.initial_epoch * w->run->schedule.steps_per_epoch;
@@ -254,7 +278,10 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
     make_state_changes(w);
     if (count > 0) /* the states are not the servers' any more */
         w->version = -1;
-    return hpct_ps_servers_push(&w->servers, &w->item, w->states);
+    began = hpct_process_clock();
+    HPCT_TRY(hpct_ps_servers_push(&w->servers, &w->item, w->states));
+    spend(w, HPCT_PACE_WAIT, began);
+    return HPCT_OK;
 }
 
 static hpct_status evaluate(worker *w, hpct_batch_sums *sums)
@@ -263,13 +290,15 @@ static hpct_status evaluate(worker *w, hpct_batch_sums *sums)
                                w->run->schedule.evaluation_slices, w->run->evaluation_batch, sums);
 }
 
-static hpct_status do_item(worker *w)
+/* `began`: when it was asked for. */
+static hpct_status do_item(worker *w, double began)
 {
     hpct_batch_sums sums = {0};
     bool current;
-    hpct_status status = pull(w, &current);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(pull(w, &current));
+    memset(w->spent, 0, sizeof w->spent);
+    spend(w, HPCT_PACE_WAIT, began);
+    hpct_status status = HPCT_OK;
     hpct_ps_message answer = {.type = current ? HPCT_PS_DONE : HPCT_PS_SKIPPED,
                               .step = w->item.step,
                               .slice = w->item.slice,
@@ -279,6 +308,9 @@ static hpct_status do_item(worker *w)
     answer.loss = sums.loss;
     answer.correct = (double) sums.correct;
     answer.in_top_k = (double) sums.in_top_k;
+    spend(w, HPCT_PACE_STEP, began);
+    if (current && w->item.task == HPCT_PS_TRAIN)
+        tell_parts(w, &answer);
     return status == HPCT_OK ? hpct_ps_servers_answer(&w->servers, &answer) : status;
 }
 
@@ -321,12 +353,16 @@ hpct_status hpct_ps_work(hpct_ps_run *run, int *signal)
     hpct_status status = open_worker(&w);
     *signal = 0;
     while (status == HPCT_OK) {
+        bool trained = w.item.task == HPCT_PS_TRAIN;
+        double began = hpct_process_clock();
         status = hpct_ps_servers_item(&w.servers, &w.item);
+        if (!trained) /* waiting for the begin, or the others' evaluation, is no part of a step */
+            began = hpct_process_clock();
         if (status == HPCT_OK)
             status = check_item(&w);
         if (status != HPCT_OK || w.item.task == HPCT_PS_END)
             break;
-        status = do_item(&w);
+        status = do_item(&w, began);
         if (status == HPCT_OK && hpct_stop_signal() != 0)
             break;
     }

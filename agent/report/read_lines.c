@@ -92,6 +92,9 @@ static void add_pace(sums *s, const json_t *line, double steps)
     for (size_t i = 0; i < s->run->num_ranks; i++) {
         hpct_report_rank *rank = &s->run->ranks[i];
         double memory = element(line, "memory_mb", i);
+        if (json_is_null(json_array_get(json_object_get(line, "step_ms"), i)))
+            continue; /* a parameter server's worker that was not there */
+        rank->steps += steps;
         rank->step_ms += steps * element(line, "step_ms", i);
         for (int part = 0; part < HPCT_REPORT_REST; part++)
             rank->part_ms[part] += steps * element(line, keys[part], i);
@@ -130,9 +133,10 @@ static void make_means(const sums *s)
         run->num_ranks = 0;
     for (size_t i = 0; i < run->num_ranks; i++) {
         hpct_report_rank *rank = &run->ranks[i];
-        double rest = rank->step_ms /= s->steps;
+        rank->step_ms = rank->steps > 0 ? rank->step_ms / rank->steps : NAN;
+        double rest = rank->step_ms;
         for (int part = 0; part < HPCT_REPORT_REST; part++)
-            rest -= rank->part_ms[part] /= s->steps;
+            rest -= rank->part_ms[part] /= rank->steps > 0 ? rank->steps : 1;
         rank->part_ms[HPCT_REPORT_REST] = rest > 0 ? rest : 0;
         rank->node = i < run->num_node_of ? run->node_of[i] : NULL;
     }

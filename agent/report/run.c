@@ -239,12 +239,14 @@ static int by_value(const void *a, const void *b)
 
 double hpct_report_median_own(const hpct_report_run *run)
 {
-    size_t count = run->num_ranks;
-    double *own = hpct_report_take(run->pool, count, sizeof *own);
-    if (own == NULL || count == 0)
+    size_t count = 0;
+    double *own = hpct_report_take(run->pool, run->num_ranks, sizeof *own);
+    for (size_t i = 0; i < run->num_ranks && own != NULL; i++) {
+        if (run->ranks[i].steps > 0)
+            own[count++] = hpct_report_rank_own(&run->ranks[i]);
+    }
+    if (count == 0)
         return NAN;
-    for (size_t i = 0; i < count; i++)
-        own[i] = hpct_report_rank_own(&run->ranks[i]);
     qsort(own, count, sizeof *own, by_value);
     count -= count > 1; /* the slowest is compared with the others */
     return (own[count / 2] + own[(count - 1) / 2]) / 2;

@@ -32,6 +32,7 @@ extern const char *const hpct_report_part_names[HPCT_REPORT_PARTS];
 /* Means over the steps of pace.jsonl. */
 typedef struct hpct_report_rank {
     const char *node; /* or NULL */
+    double steps;     /* that the rank took part in; 0: none, and step_ms is NaN */
     double step_ms, part_ms[HPCT_REPORT_PARTS], memory_mb;
 } hpct_report_rank;
 

@@ -37,6 +37,7 @@ struct hpct_live {
     bool ends, has_ended;
     bool is_left; /* by hpct_live_close: the thread frees all */
     int64_t news; /* number of changes */
+    bool renamed; /* nodes, since the last copy */
     hpct_live_report report;
     hpct_live_losses losses;
     /* of the thread */
@@ -103,10 +104,23 @@ static void write_files(hpct_live *l, bool last)
 
 /* ---- the thread ---- */
 
+/* The copy has names of its own: those of the report may change while it is written. */
+static void copy_ranks(hpct_live *l, hpct_live_rank *ranks)
+{
+    for (int i = 0; i < l->report.num_ranks; i++) {
+        char *node = ranks[i].node, *now = l->renamed ? strdup(l->report.ranks[i].node) : NULL;
+        ranks[i] = l->report.ranks[i];
+        ranks[i].node = now != NULL ? now : node;
+        if (now != NULL)
+            free(node);
+    }
+    l->renamed = false;
+}
+
 static void copy(hpct_live *l)
 {
     hpct_live_rank *ranks = l->copy.ranks;
-    memcpy(ranks, l->report.ranks, (size_t) l->report.num_ranks * sizeof *ranks);
+    copy_ranks(l, ranks);
     l->copy = l->report;
     l->copy.ranks = ranks;
     l->copy.num_losses = l->losses.num;
@@ -122,12 +136,17 @@ static void wait_a_while(hpct_live *l)
         continue;
 }
 
+static void free_ranks(hpct_live_rank *ranks, int count)
+{
+    for (int i = 0; i < count && ranks != NULL; i++)
+        free(ranks[i].node);
+    free(ranks);
+}
+
 static void free_live(hpct_live *l)
 {
-    for (int i = 0; i < l->report.workers && l->report.ranks != NULL; i++)
-        free(l->report.ranks[i].node);
-    free(l->report.ranks);
-    free(l->copy.ranks);
+    free_ranks(l->report.ranks, l->report.workers);
+    free_ranks(l->copy.ranks, l->report.workers);
     free(l->report.job);
     free(l->report.model);
     free(l->strategy);
@@ -214,7 +233,7 @@ static bool fill_ranks(hpct_live *l, const hpct_live_options *o)
     for (int i = 0; i < o->workers && whole; i++) {
         char *node = copy_name(o->nodes != NULL ? o->nodes[i] : NULL);
         l->report.ranks[i] = (hpct_live_rank){i, node, NAN, NAN, NAN, NAN, NAN};
-        whole = node != NULL;
+        whole = node != NULL && (l->copy.ranks[i].node = strdup(node)) != NULL;
     }
     return whole;
 }
@@ -305,6 +324,20 @@ void hpct_live_ranks(hpct_live *l, int num, const double *step_ms, const double 
     }
     l->news++;
     pthread_mutex_unlock(&l->mutex);
+}
+
+void hpct_live_node(hpct_live *l, int rank, const char *node)
+{
+    char *name = l != NULL ? copy_name(node) : NULL;
+    if (name == NULL)
+        return;
+    pthread_mutex_lock(&l->mutex);
+    char *before = l->report.ranks[rank].node;
+    l->report.ranks[rank].node = name;
+    l->renamed = true;
+    l->news++;
+    pthread_mutex_unlock(&l->mutex);
+    free(before);
 }
 
 /* ---- closing ---- */

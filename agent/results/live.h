@@ -28,6 +28,10 @@ hpct_status hpct_live_open(hpct_live **out, const hpct_live_options *options);
  * microsecond, without allocation. */
 void hpct_live_update(hpct_live *live, const hpct_live_state *state);
 
+/* The name of a rank's node, where it was not known at first. Allocates; keeps the name before if
+ * it cannot. */
+void hpct_live_node(hpct_live *live, int rank, const char *node);
+
 /* Of ranks 0 to num - 1, every few seconds; `gpu` may be NULL. */
 void hpct_live_ranks(hpct_live *live, int num, const double *step_ms, const double *wait_ms,
                      const double *input_ms, const double *memory_mb, const double *gpu);

@@ -107,6 +107,8 @@ static json_t *nodes_to_json(const hpct_run_facts *f)
     for (int rank = 0; f->nodes != NULL && rank < f->ranks; rank++) {
         json_t *node = NULL;
         size_t i;
+        if (f->nodes[rank] == NULL)
+            continue;
         json_array_foreach(nodes, i, node)
         {
             const char *name = json_string_value(json_object_get(node, "name"));

@@ -16,7 +16,7 @@ typedef struct hpct_run_facts {
     const char *host, *job;              /* job NULL: none */
     const char *data, *checkpoint_dir;   /* NULL: unknown, none */
     const char *one_dnn, *mpi, *version; /* versions */
-    const char *const *nodes;            /* [ranks] of each rank; NULL: not known */
+    const char *const *nodes;            /* [ranks] of each rank; NULL, all or one: not known */
     int ranks;
     int64_t samples, steps_per_epoch;
     int epochs; /* that were asked for */

@@ -97,6 +97,18 @@ static hpct_status find_calls(hpct_control *c)
     return HPCT_OK;
 }
 
+hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *options, bool has_top_k,
+                               bool scheduled)
+{
+    HPCT_TRY(parse(out, options, (hpct_monitor_has){options->validation != NULL, has_top_k}));
+    if (scheduled && (out->reduces || options->learning_rate_file != NULL))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "%s is for runs without --schedule and --warmup-epochs, "
+                         "which set the learning rate of each step",
+                         out->reduces ? "--reduce-lr-on-plateau" : "--learning-rate-file");
+    return HPCT_OK;
+}
+
 hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
                               const hpct_fit_options *options, bool has_top_k, bool scheduled)
 {
@@ -104,14 +116,8 @@ hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
     *out = (hpct_control){.context = context,
                           .callbacks = options->callbacks,
                           .speaks = leads && options->verbose != 0 ? stdout : NULL};
-    hpct_status parsed =
-        parse(out, options, (hpct_monitor_has){options->validation != NULL, has_top_k});
+    hpct_status parsed = hpct_control_parse(out, options, has_top_k, scheduled);
     HPCT_TRY(context != NULL ? hpct_context_agree(context, parsed) : parsed);
-    if (scheduled && (out->reduces || options->learning_rate_file != NULL))
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "%s is for runs without --schedule and --warmup-epochs, "
-                         "which set the learning rate of each step",
-                         out->reduces ? "--reduce-lr-on-plateau" : "--learning-rate-file");
     HPCT_TRY(find_calls(out));
     if (options->learning_rate_file == NULL)
         return HPCT_OK;

@@ -1,5 +1,6 @@
-/* The messages of parameter servers: what is accepted is terminated, printable, within bounds, and
- * encodes to the same again. */
+/* The messages of parameter servers: what is accepted is terminated, printable, within bounds, with
+ * a finite learning rate and times, and encodes to the same again. */
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static int is_text(const char *text, size_t size)
     return length < size;
 }
 
-#define AT_TAG 80
+#define AT_TAG 112
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -45,6 +46,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         message.task > HPCT_PS_END || message.from >= HPCT_PS_FROMS || (int64_t) message.step < 0 ||
         (int64_t) message.version < 0 || (int64_t) message.bytes < 0)
         abort();
+    if (!isfinite(message.rate) || message.rate < 0)
+        abort();
+    for (int i = 0; i < HPCT_PS_PARTS; i++) {
+        if (!isfinite(message.parts[i]) || message.parts[i] < 0)
+            abort();
+    }
     if (!hpct_ps_message_encode(again, &message, out) ||
         !hpct_ps_message_decode(&second, again, in) ||
         !hpct_ps_message_encode(third, &second, out) || !hpct_ps_message_decode(&second, third, in))

@@ -57,6 +57,14 @@ like "$(lib table slow.html "$(($(grep -c '<table' slow.html) - 1))")" "command.
 mkdir resumed && cp slow/run.json resumed && cp again resumed/pace.jsonl
 report resumed -o resumed.html 2>/dev/null
 is "$(lib table resumed.html "By rank" | sed -n '2p' | cut -f 5)" 7.00 "of a step that was done again the later line counts"
+mkdir absent && cp slow/run.json absent && sed -E 's/, [0-9.]+\]/, null]/g' slow/pace.jsonl >absent/pace.jsonl
+capture report absent -o absent.html
+is "$(lib table absent.html "By rank" | sed -n 5p | cut -f 1,3)" $'3\t–' "a worker that was never there has no times" || diag "$err"
+like "$err" "Slow: rank 2 .*the median of the others, 10.0 ms" "and is no measure for others"
+sed -E '1s/, [0-9.]+\]/, null]/g' slow/pace.jsonl >absent/pace.jsonl
+report absent -o absent.html 2>/dev/null
+is "$(lib table absent.html "By rank" | sed -n 5p | cut -f 3,5)" "$(lib table slow.html "By rank" | sed -n 5p | cut -f 3,5)" \
+    "the means of one that came late are over its own steps"
 make_run many workers=512 nodes=64 slow=77
 report many -o many.html 2>/dev/null
 well_formed many.html "512 ranks"

@@ -8,6 +8,7 @@ strategy_tests = tests/strategy/auto.t \
 	tests/strategy/mirrored.t \
 	tests/strategy/multi_worker_mirrored.t \
 	tests/strategy/parameter_server.t \
+	tests/strategy/parameter_server_reports.t \
 	tests/strategy/pipeline.t \
 	tests/strategy/standstill.t \
 	tests/strategy/tcp.t

@@ -271,10 +271,6 @@ begin refused 1 1
 start_all "${whole[@]}" --early-stopping val_loss:restore_best
 finish
 is "$statuses" "64 64 " "restore_best is refused" || diag "$(said)"
-begin refused 1 1
-start_all "${whole[@]}" --metrics-file "$work/m.prom"
-finish
-is "$statuses" "64 64 " "--metrics-file is refused" || diag "$(said)"
 begin clipped 2 1 # server 0 has all parameters
 start_all --model mnist-convnet --optimizer adam --global-clip-norm 1 --ps-sync --epochs 2 --checkpoint-dir "$work/ckpt-clipped"
 finish

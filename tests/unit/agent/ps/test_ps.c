@@ -6,6 +6,7 @@
 #include "base/net/link.h"
 #include "tests/unit/unit.h"
 
+#include <math.h>
 #include <sys/socket.h>
 
 /* ---- who owns what ---- */
@@ -414,8 +415,12 @@ static void floats_follow_their_header(void **state)
     enum { FIRST = 300000, SECOND = 70001 };
     static float from[FIRST + SECOND], to[FIRST + SECOND];
     hpct_ps_channel a, b;
-    hpct_ps_message got,
-        message = {.type = HPCT_PS_PUSH, .step = 7, .slice = 3, .bytes = sizeof from, .loss = 0.1};
+    hpct_ps_message got, message = {.type = HPCT_PS_PUSH,
+                                    .step = 7,
+                                    .slice = 3,
+                                    .bytes = sizeof from,
+                                    .loss = 0.1,
+                                    .rate = 0.003};
     struct iovec pieces[2] = {{from, FIRST * sizeof(float)},
                               {from + FIRST, SECOND * sizeof(float)}};
     for (int i = 0; i < FIRST + SECOND; i++)
@@ -436,6 +441,7 @@ static void floats_follow_their_header(void **state)
     assert_int_equal(got.step, 7);
     assert_int_equal(got.slice, 3);
     assert_true(got.loss == 0.1);
+    assert_true(got.rate == 0.003);
     assert_memory_equal(from, to, sizeof from);
     hpct_ps_channel_close(&a);
     assert_int_equal(hpct_ps_channel_receive(&b, &got), HPCT_PS_CLOSED);
@@ -468,6 +474,28 @@ static void messages_of_other_runs_are_refused(void **state)
     assert_int_equal(receive_once(&fits), HPCT_PS_NOTHING); /* the floats are to come */
     assert_int_equal(receive_once(&odd), HPCT_PS_GARBAGE);
     assert_int_equal(receive_once(&huge), HPCT_PS_GARBAGE);
+}
+
+static void learning_rates_and_times_are_checked(void **state)
+{
+    (void) state;
+    const struct {
+        hpct_ps_message message;
+        hpct_ps_received received;
+    } cases[] = {
+        {{.type = HPCT_PS_ITEM, .rate = 0.1}, HPCT_PS_GOT},
+        {{.type = HPCT_PS_ITEM, .rate = NAN}, HPCT_PS_GARBAGE},
+        {{.type = HPCT_PS_ITEM, .rate = -0.1}, HPCT_PS_GARBAGE},
+        {{.type = HPCT_PS_ITEM, .rate = INFINITY}, HPCT_PS_GARBAGE},
+        {{.type = HPCT_PS_BEAT, .rate = 0.1}, HPCT_PS_GARBAGE},
+        {{.type = HPCT_PS_DONE, .parts = {12, 1, 4, 5, 2, 0, 140}}, HPCT_PS_GOT},
+        {{.type = HPCT_PS_DONE, .parts = {12, NAN}}, HPCT_PS_GARBAGE},
+        {{.type = HPCT_PS_DONE, .parts = {-1}}, HPCT_PS_GARBAGE},
+        {{.type = HPCT_PS_DONE, .parts = {[HPCT_PS_PARTS - 1] = INFINITY}}, HPCT_PS_GARBAGE},
+        {{.type = HPCT_PS_PULL, .parts = {1}}, HPCT_PS_GARBAGE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(receive_once(&cases[i].message), cases[i].received);
 }
 
 /* Of two messages, the second with floats, as they were sent: with one bit changed, cut, repeated,
@@ -540,6 +568,7 @@ int main(void)
         cmocka_unit_test(staleness_is_bounded_and_counted),
         cmocka_unit_test(floats_follow_their_header),
         cmocka_unit_test(messages_of_other_runs_are_refused),
+        cmocka_unit_test(learning_rates_and_times_are_checked),
         cmocka_unit_test(modified_messages_are_rejected),
         cmocka_unit_test(replayed_messages_are_rejected),
     };

@@ -138,6 +138,21 @@ static void last_state_is_written(void **state)
     json_decref(root);
 }
 
+static void nodes_become_known(void **state)
+{
+    (void) state;
+    hpct_live *live = open_live(folder, metrics_path);
+    await_text(status_path, "node0");
+    hpct_live_node(live, 1, "later\xff");
+    await_text(status_path, "\"later?\"");
+    hpct_live_node(live, 1, "elsewhere");
+    hpct_live_ranks(live, 2, one, two, three, four, NULL);
+    await_text(metrics_path, "rank=\"1\",node=\"elsewhere\"} 0.002\n");
+    hpct_live_close(live, HPCT_LIVE_FINISHED);
+    await_text(status_path, "elsewhere");
+    hpct_live_node(NULL, 0, "node0");
+}
+
 static void files_follow_the_run(void **state)
 {
     (void) state;
@@ -377,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(last_state_is_written, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(nodes_become_known, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(files_follow_the_run, make_folder, remove_folder),
         cmocka_unit_test(nothing_is_opened_without_files),
         cmocka_unit_test_setup_teardown(hung_file_system_delays_nothing, make_folder,

@@ -1,0 +1,204 @@
+/* agent/ps/live: what is shown of a run's workers, by a clock of the test's. */
+#include "agent/ps/live.h"
+#include "agent/train/pace_file.h"
+#include "tests/unit/unit.h"
+
+#include <fcntl.h>
+#include <hpctrain/model.h>
+#include <jansson.h>
+#include <math.h>
+#include <unistd.h>
+
+enum { WORKERS = 3 };
+static char folder[64], status_path[96], pace_path[96];
+static hpct_ps_run run;
+
+static int make_run(void **state)
+{
+    (void) state;
+    strcpy(folder, "/tmp/hpct-ps-live-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(status_path, sizeof status_path, "%s/" HPCT_LIVE_FILE, folder);
+    snprintf(pace_path, sizeof pace_path, "%s/pace.jsonl", folder);
+    run = (hpct_ps_run){
+        .workers = WORKERS,
+        .options = {.log_dir = folder, .epochs = 9, .strategy = {.name = "parameter-server"}}};
+    return hpct_model_builtin(&run.model, "mnist-cnn") != HPCT_OK;
+}
+
+static int remove_run(void **state)
+{
+    (void) state;
+    hpct_model_free(run.model);
+    unlink(status_path);
+    unlink(pace_path);
+    return rmdir(folder);
+}
+
+static hpct_ps_live *open_live(void)
+{
+    hpct_ps_live *live;
+    assert_int_equal(hpct_ps_live_open(&live, &run, false), HPCT_OK);
+    return live;
+}
+
+/* `busy`: ms of forward. */
+static void compute(hpct_ps_live *live, int worker, float busy)
+{
+    const float parts[HPCT_PS_PARTS] = {[HPCT_PACE_STEP] = busy + 2,
+                                        [HPCT_PACE_FORWARD] = busy,
+                                        [HPCT_PACE_WAIT] = 1,
+                                        [HPCT_PACE_MEMORY] = (float) (100 + worker)};
+    hpct_ps_live_gradient(live, worker, parts);
+}
+
+static void step(hpct_ps_live *live, int64_t number, double now)
+{
+    const hpct_live_state state = {
+        .epoch = 1, .epochs = 9, .step = number, .steps = 1000, .loss = 1, .step_loss = 1};
+    hpct_ps_live_step(live, &state, now);
+}
+
+/* The line of that number of pace.jsonl; NULL if there are not so many. */
+static json_t *line_of(int number)
+{
+    json_t *line = NULL;
+    char text[4096];
+    FILE *file = fopen(pace_path, "r");
+    for (int i = 0; file != NULL && i <= number; i++) {
+        json_decref(line);
+        line = fgets(text, sizeof text, file) != NULL ? json_loads(text, 0, NULL) : NULL;
+    }
+    if (file != NULL)
+        fclose(file);
+    return line;
+}
+
+static double at(const json_t *object, const char *key, size_t index)
+{
+    const json_t *value = json_array_get(json_object_get(object, key), index);
+    assert_non_null(value);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void lines_are_means_of_some_seconds(void **state)
+{
+    (void) state;
+    hpct_ps_live *live = open_live();
+    hpct_ps_live_joined(live, 0, "a");
+    hpct_ps_live_joined(live, 1, "b");
+    compute(live, 0, 10);
+    step(live, 1, 100);
+    compute(live, 0, 20);
+    compute(live, 1, 7);
+    step(live, 2, 104.9);
+    hpct_ps_live_settle(live);
+    assert_null(line_of(0));
+    step(live, 3, 105);
+    compute(live, 0, 40);
+    step(live, 1000, 106); /* the epoch's last */
+    hpct_ps_live_end(live, HPCT_LIVE_FINISHED);
+    json_t *first = line_of(0), *second = line_of(1);
+    assert_non_null(first);
+    assert_int_equal(json_integer_value(json_object_get(first, "steps")), 3);
+    assert_int_equal(json_integer_value(json_object_get(first, "step")), 3);
+    assert_true(at(first, "step_ms", 0) == 17 && at(first, "forward_ms", 0) == 15);
+    assert_true(at(first, "step_ms", 1) == 9 && at(first, "memory_mb", 1) == 101);
+    assert_true(isnan(at(first, "step_ms", 2)) && isnan(at(first, "wait_ms", 2)));
+    assert_non_null(second);
+    assert_int_equal(json_integer_value(json_object_get(second, "steps")), 1);
+    assert_true(at(second, "step_ms", 0) == 42);
+    assert_true(at(second, "step_ms", 1) == 9); /* nothing new is known of it */
+    json_decref(first);
+    json_decref(second);
+    hpct_ps_live_free(live);
+}
+
+static void lost_worker_is_not_known(void **state)
+{
+    (void) state;
+    hpct_ps_live *live = open_live();
+    hpct_ps_live_joined(live, 0, "a");
+    hpct_ps_live_joined(live, 2, "c");
+    compute(live, 0, 10);
+    compute(live, 2, 10);
+    step(live, 1000, 100);
+    compute(live, 2, 10);
+    hpct_ps_live_left(live, 2);
+    compute(live, 0, 10);
+    step(live, 1000, 101);
+    hpct_ps_live_free(live); /* nobody has told its end */
+    json_t *root = json_load_file(status_path, 0, NULL);
+    const json_t *ranks = json_object_get(root, "ranks"), *lost = json_array_get(ranks, 2);
+    assert_string_equal(json_string_value(json_object_get(root, "state")), "failed");
+    assert_int_equal(json_array_size(ranks), WORKERS);
+    assert_true(json_number_value(json_object_get(json_array_get(ranks, 0), "step_ms")) == 12);
+    assert_true(json_is_null(json_object_get(lost, "step_ms")));
+    assert_string_equal(json_string_value(json_object_get(lost, "node")), "c");
+    json_decref(root);
+    json_t *line = line_of(1);
+    assert_true(at(line, "step_ms", 0) == 12 && isnan(at(line, "step_ms", 2)));
+    json_decref(line);
+}
+
+/* Standard error while a worker of three takes so many times as long as the others. */
+static void listen_to(double times, char *said, size_t size)
+{
+    char path[96];
+    hpct_ps_live *live = open_live();
+    snprintf(path, sizeof path, "%s/said", folder);
+    fflush(stderr);
+    int before = dup(STDERR_FILENO), file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    dup2(file, STDERR_FILENO);
+    for (int worker = 0; worker < WORKERS; worker++)
+        hpct_ps_live_joined(live, worker, (const char *[]){"fast", "slow", "even"}[worker]);
+    for (int i = 0; i < 30; i++) {
+        for (int worker = 0; worker < WORKERS; worker++)
+            compute(live, worker, worker == 1 ? 10 * (float) times : 10);
+        step(live, i + 1, 100 + 5 * i);
+    }
+    hpct_ps_live_end(live, HPCT_LIVE_FINISHED);
+    hpct_ps_live_free(live);
+    fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    ssize_t got = pread(file, said, size - 1, 0);
+    said[got > 0 ? got : 0] = '\0';
+    close(before);
+    close(file);
+    unlink(path);
+}
+
+static void slow_node_is_named(void **state)
+{
+    (void) state;
+    char said[1024] = "";
+    listen_to(1.2, said, sizeof said);
+    assert_string_equal(said, "");
+    listen_to(1.5, said, sizeof said);
+    assert_string_equal(said, "hpc-train: node slow is slow: for a minute its steps have taken 1.5 "
+                              "times the others'\n");
+}
+
+static void nothing_is_allowed(void **state)
+{
+    (void) state;
+    hpct_ps_live_joined(NULL, 0, "a");
+    hpct_ps_live_left(NULL, 0);
+    compute(NULL, 0, 1);
+    step(NULL, 1, 1);
+    hpct_ps_live_settle(NULL);
+    assert_null(hpct_ps_live_nodes(NULL));
+    hpct_ps_live_end(NULL, HPCT_LIVE_FINISHED);
+    hpct_ps_live_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(lines_are_means_of_some_seconds, make_run, remove_run),
+        cmocka_unit_test_setup_teardown(lost_worker_is_not_known, make_run, remove_run),
+        cmocka_unit_test_setup_teardown(slow_node_is_named, make_run, remove_run),
+        cmocka_unit_test(nothing_is_allowed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
