@@ -2,7 +2,7 @@
 include agent/cluster/local.mk
 
 hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include/hpctrain/bench.h include/hpctrain/check.h include/hpctrain/checkpoint.h include/hpctrain/context.h \
-	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/launch.h include/hpctrain/plan.h include/hpctrain/report.h include/hpctrain/strategy.h include/hpctrain/top.h include/hpctrain/train.h include/hpctrain/trainer.h
+	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/launch.h include/hpctrain/plan.h include/hpctrain/predict.h include/hpctrain/report.h include/hpctrain/strategy.h include/hpctrain/top.h include/hpctrain/train.h include/hpctrain/trainer.h
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
@@ -90,12 +90,18 @@ agent_libagent_la_SOURCES = \
 	agent/data/split_name.c agent/data/split_name.h \
 	agent/data/synthetic.c \
 	agent/data/tar.c agent/data/tar.h \
+	agent/data/unlabelled.c agent/data/unlabelled.h \
+	agent/export/keras_archive.c \
 	agent/launch/command.c agent/launch/command.h \
 	agent/launch/launch.c \
 	agent/launch/nodes.c agent/launch/nodes.h \
 	agent/launch/srun.c agent/launch/srun.h \
 	agent/launch/srun_line.c agent/launch/srun_line.h \
 	agent/launch/step_facts.c agent/launch/step_facts.h \
+	agent/predict/predict.c \
+	agent/predict/rows.c agent/predict/rows.h \
+	agent/predict/scores.c agent/predict/scores.h \
+	agent/predict/workers.c agent/predict/workers.h \
 	agent/ps/channel.c agent/ps/channel.h \
 	agent/ps/connect.c agent/ps/connect.h \
 	agent/ps/holder.c agent/ps/holder.h \
@@ -146,7 +152,6 @@ agent_libagent_la_SOURCES = \
 	agent/results/metrics_file.c agent/results/metrics_file.h \
 	agent/results/log_file.c agent/results/log_file.h \
 	agent/results/progress.c agent/results/progress.h \
-	agent/results/protobuf.c agent/results/protobuf.h \
 	agent/results/results.c agent/results/results.h \
 	agent/results/run_file.c agent/results/run_file.h \
 	agent/results/status_file.c agent/results/status_file.h \
@@ -178,6 +183,7 @@ agent_libagent_la_SOURCES = \
 	agent/top/top.c \
 	agent/train/bench.c \
 	agent/train/best.c agent/train/best.h \
+	agent/train/checkpoint_weights.c \
 	agent/train/checkpoints.c agent/train/checkpoints.h \
 	agent/train/control.c agent/train/control.h \
 	agent/train/deadline.c agent/train/deadline.h \
@@ -217,8 +223,8 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h \
-	agent/cli/batch.c agent/cli/bench.c agent/cli/check.c agent/cli/checkpoint.c agent/cli/common.c agent/cli/context.c agent/cli/data.c agent/cli/evaluate.c agent/cli/fit.c agent/cli/info.c \
-	agent/cli/input.c agent/cli/keep.c agent/cli/launch.c agent/cli/main.c agent/cli/model.c agent/cli/options.c agent/cli/plan.c agent/cli/report.c agent/cli/summary.c agent/cli/top.c agent/cli/training.c \
+	agent/cli/batch.c agent/cli/bench.c agent/cli/check.c agent/cli/checkpoint.c agent/cli/common.c agent/cli/context.c agent/cli/data.c agent/cli/evaluate.c agent/cli/export.c agent/cli/fit.c agent/cli/info.c \
+	agent/cli/input.c agent/cli/keep.c agent/cli/launch.c agent/cli/main.c agent/cli/model.c agent/cli/options.c agent/cli/plan.c agent/cli/predict.c agent/cli/report.c agent/cli/summary.c agent/cli/top.c agent/cli/training.c \
 	base/nearest.c base/nearest.h
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

@@ -15,7 +15,8 @@ base_libfile_la_SOURCES = \
 	base/kind.c base/kind.h \
 	base/memory.c base/memory.h \
 	base/output.c base/output.h \
-	base/process.c base/process.h
+	base/process.c base/process.h \
+	base/protobuf.c base/protobuf.h
 
 # base/auth/: what connections prove with the key of a step; it alone calls libcrypto. The key itself needs libc alone.
 noinst_LTLIBRARIES += base/auth/libauth.la

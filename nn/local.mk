@@ -1,5 +1,5 @@
 # nn/: tensors, the model graph, layers, losses, optimizers, models. Knows nothing of ranks.
-hpctrain_HEADERS += include/hpctrain/model.h include/hpctrain/optimizer.h
+hpctrain_HEADERS += include/hpctrain/export.h include/hpctrain/model.h include/hpctrain/optimizer.h
 noinst_LTLIBRARIES += nn/libnn.la nn/libnncpu.la nn/libnnop.la
 
 # What modules have their own copies of: what follows from an operation's description alone.
@@ -24,6 +24,10 @@ nn_libnn_la_SOURCES = \
 	nn/backend/norm_sync.c nn/backend/norm_sync.h \
 	nn/backend/precision.c \
 	nn/backend/types.h \
+	nn/file/onnx/builder.c nn/file/onnx/builder.h \
+	nn/file/onnx/nodes.c nn/file/onnx/nodes.h \
+	nn/file/onnx/save.c \
+	nn/file/onnx/tensors.c nn/file/onnx/tensors.h \
 	nn/file/safetensors.c nn/file/safetensors.h \
 	nn/file/weights.c nn/file/weights.h \
 	nn/file/weights_safetensors.c \

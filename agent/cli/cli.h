@@ -16,6 +16,8 @@ typedef struct hpct_command {
 
 extern const hpct_command hpct_command_fit;
 extern const hpct_command hpct_command_evaluate;
+extern const hpct_command hpct_command_predict;
+extern const hpct_command hpct_command_export;
 extern const hpct_command hpct_command_bench;
 extern const hpct_command hpct_command_check;
 extern const hpct_command hpct_command_data;
@@ -39,6 +41,8 @@ enum {
     HPCT_CLI_BENCH = 4,
     HPCT_CLI_PLAN = 8,
     HPCT_CLI_SUMMARY = 16,
+    HPCT_CLI_PREDICT = 32,
+    HPCT_CLI_EXPORT = 64,
 };
 
 /* How a value is stored. */

@@ -7,7 +7,9 @@
 
 #define TRAIN (HPCT_CLI_FIT | HPCT_CLI_BENCH)
 #define STEPS (TRAIN | HPCT_CLI_PLAN)
-#define RANKS (STEPS | HPCT_CLI_EVALUATE)
+#define SAVED (HPCT_CLI_EVALUATE | HPCT_CLI_PREDICT)
+#define RANKS (STEPS | SAVED)
+#define COMPUTES (RANKS | HPCT_CLI_SUMMARY)
 #define FILLS hpct_cli_common
 
 static const char *const devices[] = {"auto", "cpu", "cuda", NULL};
@@ -88,8 +90,8 @@ static void set_replicas(const char *option, const char *value, void *at)
 const hpct_cli_option hpct_cli_common_options[] = {
     /* first, above the groups: argp assigns 0 to the preceding group */
     {"weights", "FILE", "weights from fit --save-weights or Keras: .safetensors, .weights.h5", 0,
-     HPCT_CLI_EVALUATE, TEXT(weights)},
-    {"allow-nan", NULL, "accept weights with NaN or infinity", 0, HPCT_CLI_EVALUATE,
+     SAVED | HPCT_CLI_EXPORT, TEXT(weights)},
+    {"allow-nan", NULL, "accept weights with NaN or infinity", 0, SAVED | HPCT_CLI_EXPORT,
      FLAG(allow_nan)},
 
     {.doc = "Model and data:", .group = 1, .commands = HPCT_CLI_FIT},
@@ -106,9 +108,9 @@ const hpct_cli_option hpct_cli_common_options[] = {
     {"precision", "NAME",
      "fp32, or bf16 or fp16 (GPUs only): convolutions and dense layers in 16 bits, weights and "
      "gradients in fp32 (default: the dtype policy of FILE.json, else fp32)",
-     1, 0, CALL(model, set_precision)},
+     1, COMPUTES, CALL(model, set_precision)},
     {"device", "NAME", "cpu, cuda (this rank's GPU), or auto (default): the GPU if there is one", 1,
-     0, CALL(model.device, set_device)},
+     COMPUTES, CALL(model.device, set_device)},
 
     {"weights", "FILE", "initial weights: .safetensors or Keras' .h5 (default: random, by --seed)",
      1, HPCT_CLI_FIT, TEXT(weights)},
@@ -126,8 +128,11 @@ const hpct_cli_option hpct_cli_common_options[] = {
      "data set (see hpc-train data --help), of which the test split is used (default: "
      "$HPC_TRAIN_DATA)",
      1, HPCT_CLI_EVALUATE, CALL(data, hpct_cli_data)},
-    {"scale", "NAME", "unit, symmetric or none, as in fit", 1, HPCT_CLI_EVALUATE,
-     NAME(input.scaling, scales)},
+    {"data", "PATH",
+     "a data set, of which the test split is used, a folder or archive of pictures, or one picture "
+     "(default: $HPC_TRAIN_DATA)",
+     1, HPCT_CLI_PREDICT, CALL(data, hpct_cli_data)},
+    {"scale", "NAME", "unit, symmetric or none, as in fit", 1, SAVED, NAME(input.scaling, scales)},
 
     {"batch-size", "N|auto",
      "samples per rank and step (default: mnist-cnn 64, mnist-convnet 100, others 32); auto: the "

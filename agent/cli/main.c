@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 static const hpct_command *const commands[] = {
-    &hpct_command_fit,        &hpct_command_evaluate, &hpct_command_bench, &hpct_command_data,
-    &hpct_command_summary,    &hpct_command_plan,     &hpct_command_info,  &hpct_command_check,
-    &hpct_command_checkpoint, &hpct_command_launch,   &hpct_command_top,   &hpct_command_report,
+    &hpct_command_fit,   &hpct_command_evaluate, &hpct_command_predict,    &hpct_command_export,
+    &hpct_command_bench, &hpct_command_data,     &hpct_command_summary,    &hpct_command_plan,
+    &hpct_command_info,  &hpct_command_check,    &hpct_command_checkpoint, &hpct_command_launch,
+    &hpct_command_top,   &hpct_command_report,
 };
 #define NUM_COMMANDS (sizeof commands / sizeof commands[0])
 
@@ -50,10 +51,8 @@ static void fill_streams(void)
 /* Names of these commands in other programs. */
 static const struct synonym {
     const char *theirs, *ours;
-} synonyms[] = {{"train", "fit"},
-                {"eval", "evaluate"},
-                {"test", "evaluate"},
-                {"benchmark", "bench"},
+} synonyms[] = {{"train", "fit"},     {"eval", "evaluate"},  {"test", "evaluate"},
+                {"infer", "predict"}, {"convert", "export"}, {"benchmark", "bench"},
                 {"plot", "report"}};
 
 static _Noreturn void refuse(const char *word)

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const hpct_cli_model models[] = {
@@ -101,6 +102,10 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
 
 hpct_status hpct_cli_load_weights(hpct_model *model, const char *path, bool allow_nan)
 {
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return hpct_checkpoint_load_weights(path, model, allow_nan,
+                                            hpct_context_rank_hint() == 0 ? stderr : NULL);
     return allow_nan ? hpct_model_load_any_weights(model, path)
                      : hpct_model_load_weights(model, path);
 }

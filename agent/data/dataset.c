@@ -445,6 +445,12 @@ hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, in
     return HPCT_OK;
 }
 
+const char *hpct_dataset_sample_name(const hpct_dataset *dataset, size_t index)
+{
+    const hpct_entry *entries = dataset->encoded.entries;
+    return entries != NULL ? entries[index].name : NULL;
+}
+
 size_t hpct_dataset_size(const hpct_dataset *dataset)
 {
     return dataset->size;

@@ -13,7 +13,8 @@ typedef struct hpct_format hpct_format;
 
 /* Encoded pictures (agent/data/encoded.h). */
 typedef struct hpct_encoded {
-    hpct_entry *entries; /* [size] of the data set; NULL if it has no encoded pictures */
+    hpct_entry *entries; /* [size] of the data set; NULL if it has no encoded pictures. Names only,
+                            if the data set is unlabelled and its pictures are decoded */
     uint8_t *bytes;      /* entries[].at are offsets into this; NULL: pictures are in files */
     size_t num_bytes;
     size_t odd; /* first picture whose size differs from the first one's; SIZE_MAX: none */
@@ -94,6 +95,10 @@ bool hpct_dataset_is_same(const hpct_dataset *a, const hpct_dataset *b);
 
 /* Writes "28x28x1" into `text`, and returns it. */
 const char *hpct_shape_text(char *text, size_t size, hpct_shape shape);
+
+/* Name of a sample's file below the path; NULL for formats without, and of decoded pictures unless
+ * the data set is unlabelled. */
+const char *hpct_dataset_sample_name(const hpct_dataset *dataset, size_t index);
 
 /* Checks that samples fit the model's input, ignoring axes of size 1, and that labels are 0 …
  * outputs-1; HPCT_ERR_DATA, naming the file, if not. */

@@ -217,7 +217,8 @@ static void warn_of_scale(const hpct_model *model, const hpct_dataset *data, FIL
 void hpct_dataset_announce(const hpct_model *model, const hpct_dataset *train,
                            const hpct_dataset *validation, FILE *lines, FILE *warnings)
 {
-    int outputs = hpct_model_count_labels(model);
+    bool unlabelled = validation != NULL && validation->options.unlabelled;
+    int outputs = unlabelled ? 0 : hpct_model_count_labels(model);
     bool both = train != NULL && validation != NULL;
     if (lines != NULL && train != NULL)
         print_line(train, "training", lines);
@@ -233,8 +234,9 @@ void hpct_dataset_announce(const hpct_model *model, const hpct_dataset *train,
         warn_of_names(model, train, warnings);
     warn_of_scale(model, train != NULL ? train : validation, warnings);
     if (validation != NULL && !(both && has_same_notes(train, validation)))
-        warn(validation, "validation", train == NULL ? outputs : 0, warnings);
-    if (validation != NULL)
+        warn(validation, unlabelled ? "pictures" : "validation", train == NULL ? outputs : 0,
+             warnings);
+    if (validation != NULL && !unlabelled)
         compare_kinds(model, train, validation, warnings);
     if (both && hpct_dataset_is_same(train, validation))
         fputs("hpc-train: warning: THE VALIDATION PICTURES ARE THE TRAINING PICTURES: val_loss and "

@@ -337,6 +337,19 @@ static hpct_status decode_each(hpct_dataset *dataset, each_function *each)
                      encoded->entries[encoded->first_suspect].name);
 }
 
+/* After decoding: keeps the counts, and the names if they are wanted. */
+static void drop_encoded(hpct_dataset *dataset)
+{
+    hpct_encoded *encoded = &dataset->encoded;
+    hpct_encoded kept = {.seen = encoded->seen, .colour = encoded->colour, .deep = encoded->deep};
+    if (dataset->options.unlabelled) {
+        kept.entries = encoded->entries;
+        encoded->entries = NULL;
+    }
+    hpct_encoded_free(encoded, dataset->size);
+    *encoded = kept;
+}
+
 static hpct_status decode_all(hpct_dataset *dataset, size_t memory)
 {
     hpct_encoded *encoded = &dataset->encoded;
@@ -351,13 +364,8 @@ static hpct_status decode_all(hpct_dataset *dataset, size_t memory)
     if (dataset->pixels == NULL)
         return hpct_fail_memory((size_t) bytes);
     hpct_status status = decode_each(dataset, decode_one);
-    if (status == HPCT_OK) {
-        const hpct_encoded counts = *encoded;
-        hpct_encoded_free(encoded, dataset->size);
-        encoded->seen = counts.seen;
-        encoded->colour = counts.colour;
-        encoded->deep = counts.deep;
-    }
+    if (status == HPCT_OK)
+        drop_encoded(dataset);
     return status;
 }
 

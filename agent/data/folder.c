@@ -5,6 +5,7 @@
 #include "agent/data/dataset.h"
 #include "agent/data/encoded.h"
 #include "agent/data/listing.h"
+#include "agent/data/unlabelled.h"
 #include "base/status.h"
 
 #include <dirent.h>
@@ -155,17 +156,47 @@ bool hpct_folder_has_pictures(const char *path)
 static bool claims(const char *path, bool is_folder)
 {
     walk w = {.top = path};
-    return is_folder && (look(&w, "", NULL) != HPCT_OK || w.found);
+    if (!is_folder)
+        return hpct_picture_named(path) == HPCT_NAMED_PICTURE;
+    return look(&w, "", NULL) != HPCT_OK || w.found;
+}
+
+/* Lists one picture, and cuts dataset->path to its folder. */
+static hpct_status list_one(hpct_dataset *dataset, hpct_listing *listing)
+{
+    char *slash = strrchr(dataset->path, '/');
+    const char *name = slash != NULL ? slash + 1 : dataset->path;
+    HPCT_TRY(hpct_listing_add(listing, name, 0, 0));
+    if (slash == NULL)
+        strcpy(dataset->path, "."); /* a picture's name is longer */
+    else
+        slash[slash == dataset->path] = '\0';
+    return HPCT_OK;
+}
+
+static hpct_status list(hpct_dataset *dataset, hpct_listing *listing, const char *path)
+{
+    struct stat info;
+    walk w = {.listing = listing, .top = path};
+    dataset->path = strdup(path);
+    if (dataset->path == NULL)
+        return hpct_fail_memory(0);
+    if (stat(path, &info) != 0 || S_ISDIR(info.st_mode))
+        return look(&w, "", NULL);
+    if (!dataset->options.unlabelled)
+        return hpct_fail(HPCT_ERR_NO_INPUT,
+                         "%s is one picture, and a data set is a folder of them: %s", path,
+                         hpct_format_folder.looks_like);
+    return list_one(dataset, listing);
 }
 
 static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
 {
     hpct_listing listing = {0};
-    walk w = {.listing = &listing, .top = path};
-    dataset->path = strdup(path);
-    hpct_status status = dataset->path != NULL ? look(&w, "", NULL) : hpct_fail_memory(0);
+    hpct_status status = list(dataset, &listing, path);
     if (status == HPCT_OK)
-        status = hpct_listing_choose(&listing, split, path);
+        status = dataset->options.unlabelled ? hpct_unlabelled_choose(&listing, split, path)
+                                             : hpct_listing_choose(&listing, split, path);
     dataset->lacking = listing.lacking;
     if (status == HPCT_OK)
         status = hpct_encoded_take(dataset, &listing, NULL, 0);

@@ -216,8 +216,7 @@ static bool is_utf8(const char *text, size_t length)
     return string != NULL;
 }
 
-/* Class name as UTF-8 for JSON (summaries, weights); other bytes are written as, e.g., \xf1. */
-static char *class_text(const char *name, size_t length)
+char *hpct_name_text(const char *name, size_t length)
 {
     char *text = malloc(4 * length + 1), *to = text;
     bool whole = is_utf8(name, length);
@@ -241,7 +240,7 @@ static char *class_text(const char *name, size_t length)
 static hpct_status number_class(hpct_listing *listing, size_t begin, size_t end)
 {
     hpct_entry *first = &listing->entries[begin];
-    char *name = class_text(first->name + first->class_name, class_length(first));
+    char *name = hpct_name_text(first->name + first->class_name, class_length(first));
     if (name == NULL)
         return hpct_fail_memory(0);
     for (size_t i = begin; i < end; i++)

@@ -24,6 +24,10 @@ hpct_named hpct_picture_named(const char *name);
 /* A name created by the system: .DS_Store, ._x.jpg, __MACOSX, lost+found. */
 bool hpct_is_hidden(const char *name);
 
+/* A name as UTF-8, for JSON; other bytes are written as, e.g., \xf1. NULL without memory; the
+ * caller frees it. */
+char *hpct_name_text(const char *name, size_t length);
+
 /* Adds an entry; copies `name`. A folder at the level of classes is a class even if it has no
  * pictures. */
 hpct_status hpct_listing_add(hpct_listing *listing, const char *name, size_t at, size_t bytes);

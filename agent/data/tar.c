@@ -8,6 +8,7 @@
 #include "agent/data/folder.h"
 #include "agent/data/notes.h"
 #include "agent/data/split_name.h"
+#include "agent/data/unlabelled.h"
 #include "base/status.h"
 
 #include <archive_entry.h>
@@ -586,7 +587,7 @@ static hpct_status read_chosen(hpct_tar *tar, const shards *s, hpct_dataset *dat
         [HPCT_TRAIN] = "train/", [HPCT_TEST] = "test/", [HPCT_VALIDATION] = "val/"};
     const char *first = NULL, *last = NULL;
     hpct_status status = HPCT_OK;
-    tar->prefix = chosen != HPCT_NO_SPLIT ? prefixes[chosen] : NULL;
+    tar->prefix = chosen != HPCT_NO_SPLIT && !dataset->options.unlabelled ? prefixes[chosen] : NULL;
     for (int i = 0; i < s->count && status == HPCT_OK; i++) {
         char *path = NULL;
         if (split_of(s->names[i]) != chosen)
@@ -613,7 +614,8 @@ static hpct_status read_shards(hpct_tar *tar, hpct_dataset *dataset, hpct_split 
         status = choose_shards(&s, dataset, split, &chosen);
     if (status == HPCT_OK)
         status = read_chosen(tar, &s, dataset, chosen);
-    if (status == HPCT_OK && !tar->web_dataset && chosen > HPCT_TRAIN && s.of[HPCT_TRAIN] > 0) {
+    if (status == HPCT_OK && !tar->web_dataset && !dataset->options.unlabelled &&
+        chosen > HPCT_TRAIN && s.of[HPCT_TRAIN] > 0) {
         tar->names_only = true; /* the training split's names number the classes */
         status = read_chosen(tar, &s, dataset, HPCT_TRAIN);
     }
@@ -632,6 +634,31 @@ static hpct_status note_links(hpct_tar *tar)
                      tar->link);
 }
 
+/* Chooses the split's pictures, by the rules of the kind of archive. */
+static hpct_status choose(hpct_tar *tar, hpct_dataset *dataset, hpct_split split)
+{
+    const char *path = dataset->path;
+    if (tar->web_dataset) {
+        hpct_listing_drop_folders(&tar->pictures);
+        if (tar->pictures.count > 0)
+            return hpct_listing_note_others(&tar->pictures);
+        return hpct_fail(HPCT_ERR_DATA, "%s: there are no pictures in it", path);
+    }
+    if (dataset->options.unlabelled)
+        return hpct_unlabelled_choose(&tar->pictures, split, path);
+    if (tar->described)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: KEY.json or KEY.txt stand beside pictures, as in a WebDataset, but "
+                         "no KEY.cls with the number of their class; if its folders are the "
+                         "classes, unpack it and give the folder",
+                         path);
+    hpct_status status = hpct_listing_choose(&tar->pictures, split, path);
+    dataset->lacking = dataset->lacking || tar->pictures.lacking;
+    if (status == HPCT_OK && tar->prefix != NULL)
+        tar->pictures.split[0] = '\0'; /* the shards' names have the split */
+    return status;
+}
+
 static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
 {
     hpct_tar tar = {.memory = hpct_dataset_memory(dataset) / 2};
@@ -643,23 +670,8 @@ static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_spli
                                                : read_file(&tar, path);
     if (status == HPCT_OK)
         status = note_links(&tar);
-    if (status == HPCT_OK && tar.web_dataset) {
-        hpct_listing_drop_folders(&tar.pictures);
-        status = tar.pictures.count > 0
-                     ? hpct_listing_note_others(&tar.pictures)
-                     : hpct_fail(HPCT_ERR_DATA, "%s: there are no pictures in it", path);
-    } else if (status == HPCT_OK && tar.described) {
-        status = hpct_fail(HPCT_ERR_DATA,
-                           "%s: KEY.json or KEY.txt stand beside pictures, as in a WebDataset, but "
-                           "no KEY.cls with the number of their class; if its folders are the "
-                           "classes, unpack it and give the folder",
-                           path);
-    } else if (status == HPCT_OK) {
-        status = hpct_listing_choose(&tar.pictures, split, path);
-        dataset->lacking = dataset->lacking || tar.pictures.lacking;
-        if (status == HPCT_OK && tar.prefix != NULL)
-            tar.pictures.split[0] = '\0'; /* the shards' names have the split */
-    }
+    if (status == HPCT_OK)
+        status = choose(&tar, dataset, split);
     if (status == HPCT_OK) {
         status = hpct_encoded_take(dataset, &tar.pictures, tar.bytes, tar.num_bytes);
         tar.bytes = NULL;

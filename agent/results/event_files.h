@@ -9,7 +9,7 @@
 #ifndef HPCT_AGENT_RESULTS_EVENT_FILES_H
 #define HPCT_AGENT_RESULTS_EVENT_FILES_H
 
-#include "agent/results/protobuf.h"
+#include "base/protobuf.h"
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 #define HPCT_AGENT_RESULTS_EVENTS_H
 
 #include "agent/results/histogram.h"
-#include "agent/results/protobuf.h"
+#include "base/protobuf.h"
 
 #include <stdint.h>
 

@@ -5,7 +5,9 @@
 #ifndef HPCTRAIN_CHECKPOINT_H
 #define HPCTRAIN_CHECKPOINT_H
 
+#include <hpctrain/model.h>
 #include <hpctrain/status.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #ifdef __cplusplus
@@ -25,6 +27,13 @@ HPCT_API hpct_status hpct_checkpoint_verify(const char *path, FILE *stream);
  * safetensors file. Prints which one it was and, before, those that are damaged. Returns as
  * hpct_checkpoint_verify, or HPCT_ERR_IO. */
 HPCT_API hpct_status hpct_checkpoint_export(const char *path, const char *file, FILE *stream);
+
+/* Loads weights and class names of the newest valid checkpoint, or of one checkpoint, into a
+ * compiled model, as hpct_model_load_weights() does from a file. Prints which checkpoints are
+ * damaged to `stream` (NULL: nowhere). Returns HPCT_ERR_DATA, naming it, if a weight is missing, of
+ * another shape or unknown to the model, or, unless allow_nan, NaN or infinite. */
+HPCT_API hpct_status hpct_checkpoint_load_weights(const char *path, hpct_model *model,
+                                                  bool allow_nan, FILE *stream);
 
 #ifdef __cplusplus
 }

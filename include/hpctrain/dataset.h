@@ -30,13 +30,15 @@ typedef struct hpct_dataset_options {
     int channels;         /* of encoded images: 3 (default; grey is converted to RGB) or 1 */
     hpct_scaling scaling; /* default HPCT_SCALE_UNIT */
     bool flip;            /* training: mirror horizontally with probability 1/2 */
-    int crop;      /* training: shift by up to this many pixels in each direction (zero-pad, then
-                      random crop); default 0 */
-    int threads;   /* that decode, resize and augment; default: number of compute threads */
-    bool may_lack; /* a missing split is not an error: *out becomes NULL */
-    bool check;    /* decode images that stay encoded once at opening, too */
-    size_t memory; /* bytes that images may occupy; default: half of the memory limit (cgroup,
-                      machine) */
+    int crop;        /* training: shift by up to this many pixels in each direction (zero-pad, then
+                        random crop); default 0 */
+    int threads;     /* that decode, resize and augment; default: number of compute threads */
+    bool may_lack;   /* a missing split is not an error: *out becomes NULL */
+    bool unlabelled; /* of images no classes are wanted: they need not lie in folders of classes,
+                        one file is enough, and their names are kept for hpct_predict_classes() */
+    bool check;      /* decode images that stay encoded once at opening, too */
+    size_t memory;   /* bytes that images may occupy; default: half of the memory limit (cgroup,
+                        machine) */
 } hpct_dataset_options;
 
 /* Opens one split of the data set at `path`:
@@ -48,6 +50,7 @@ typedef struct hpct_dataset_options {
  *     Training/, valid/ and the like), or CLASS/x.jpg; images may be deeper; labels are numbered by
  *     the sorted class names of the training split, empty classes included
  *   - a .tar, plain or compressed, or .zip of such folders; CIFAR's .tar.gz
+ *   - with options->unlabelled also one image, and any folder or archive of them
  *   - a WebDataset (KEY.jpg, KEY.cls); a folder of shards named train, test or val
  * MNIST and CIFAR are also found below `path` where torchvision stores them. A data set without
  * splits (CLASS/x.jpg, a single WebDataset) is read as any split.

@@ -25,10 +25,12 @@
 #include <hpctrain/checkpoint.h>
 #include <hpctrain/context.h>
 #include <hpctrain/dataset.h>
+#include <hpctrain/export.h>
 #include <hpctrain/info.h>
 #include <hpctrain/launch.h>
 #include <hpctrain/model.h>
 #include <hpctrain/plan.h>
+#include <hpctrain/predict.h>
 #include <hpctrain/report.h>
 #include <hpctrain/status.h>
 #include <hpctrain/strategy.h>

@@ -90,6 +90,8 @@ complete_line hpc-train checkpoint export dat
 is "$out" data.npz "checkpoint export: files"
 complete_line hpc-train report --format=s
 is "$out" svg "report's formats"
+complete_line hpc-train export --format=s
+is "$out" safetensors "export's formats"
 complete_line hpc-train report dat
 is "$out" data.npz "report: runs are files"
 # shellcheck source=etc/completion/hpc-train-stage

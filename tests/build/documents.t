@@ -99,7 +99,7 @@ commands() {
         END { out() }'
 }
 # hpc_train_part LINE: the hpc-train command in it, without srun and what is behind it; a model in the place of "...".
-hpc_train_part() { grep -oE '(^| )hpc-train (fit|evaluate|bench|plan|summary|info|data|check( |$))[^&;|>]*' <<<"$1" |
+hpc_train_part() { grep -oE '(^| )hpc-train (fit|evaluate|predict|export|bench|plan|summary|info|data|check( |$))[^&;|>]*' <<<"$1" |
     sed "s/^ //; s/ \.\.\./ --model mnist-convnet/; s/ *#.*//; s|[$]SLURM_TMPDIR|$work|"; }
 # runs LINE: hpc-train in $work, where small data sets have the names that documents use.
 runs() {

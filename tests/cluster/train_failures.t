@@ -21,7 +21,7 @@ fails() {
 
 # ---- wrong usage ----------------------------------------------------------------------------------------------------
 fails 64 "unknown option '--epoch-count=3': did you mean --epochs\?" "unknown option" $launch -N2 $fit --epoch-count=3
-fails 64 'unknown command .train. .did you mean fit\?.; there are: fit, evaluate, bench, data, summary, plan, info' "unknown command" $launch -N2 hpc-train train
+fails 64 'unknown command .train. .did you mean fit\?.; there are: fit, evaluate, predict, export, bench, data, summary, plan, info' "unknown command" $launch -N2 hpc-train train
 fails 64 'no-such-model.*mnist-cnn.*mnist-convnet' "unknown model" $launch -N2 hpc-train fit --model no-such-model --data "$data"
 fails 64 "--epochs: 'many' is not a whole number" "no number" $launch -N2 $fit --data "$data" --epochs many
 fails 64 '--data is missing' "no data" $launch -N2 $fit

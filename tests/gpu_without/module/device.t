@@ -51,6 +51,31 @@ ok $? "the same losses and accuracies"
 
 capture "$train" evaluate --model mnist-convnet --data synthetic:4 --weights "$own/cuda.safetensors" --device cuda
 is "$status" 0 "evaluation"
+# Groups of 64 pictures, the last one with 6: from the device's copy of the data, and resized by the host.
+predict() { # NAME DATA OPTION…
+    capture "$train" predict --model "$own/tiny.json" --weights "$own/tiny.safetensors" --top-k 10 --data "$2" --output "$own/$1.csv" "${@:3}"
+    is "$status $err" "0 " "predictions: $*"
+}
+alike() { # NAME NAME
+    python3 - "$own" "$@" <<'END'
+import csv, sys
+a, b = ([{row[1 + 2 * k]: float(row[2 + 2 * k]) for k in range(10)} for row in list(csv.reader(open(f"{sys.argv[1]}/{name}.csv")))[1:]]
+        for name in sys.argv[2:])
+assert len(a) == len(b) > 0
+assert max(abs(x[c] - y[c]) for x, y in zip(a, b) for c in x) < 1e-5
+END
+}
+"$train" fit --model "$own/tiny.json" --data synthetic:12 --batch-size 4 --verbose 0 --save-weights "$own/tiny.safetensors" --device cpu
+for data in synthetic:70 "$own/small"; do
+    resize=()
+    [ "$data" = synthetic:70 ] || resize=(--resize 28x28)
+    predict host "$data" "${resize[@]}" --device cpu
+    predict device "$data" "${resize[@]}" --device cuda
+    alike host device
+    ok $? "the same predictions of ${data##*/} as the CPU's"
+    predict again "$data" "${resize[@]}" --device cuda --batch-size 7
+    is "$(cmp "$own/device.csv" "$own/again.csv" 2>&1)" "" "and the same bytes with another batch"
+done
 # A step is called once, recorded when it comes again, and replayed, in 10 of 12 steps: the first one behind an evaluation does
 # not copy the parameters again, so it is another.
 is "$(sed 's/.*, //' "$own/recordings" | sort | uniq -c | xargs)" "1 10 replays" "a step is one recording"

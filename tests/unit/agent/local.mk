@@ -9,7 +9,7 @@ unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame test
 	tests/unit/agent/data/test_notes tests/unit/agent/data/test_input tests/gpu_without/libraries/test_nccl \
 	tests/gpu_without/libraries/test_nccl_agreement tests/unit/agent/cost/test_plan \
 	tests/unit/agent/cost/test_nodes tests/unit/agent/rank/test_node_state \
-	tests/unit/agent/cost/test_predict tests/unit/agent/ps/test_ps \
+	tests/unit/agent/cost/test_predict tests/unit/agent/predict/test_scores tests/unit/agent/ps/test_ps \
 	tests/unit/agent/ps/test_ps_live \
 	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock \
 	tests/unit/agent/checkpoint/test_manifest tests/unit/agent/checkpoint/test_store \
@@ -32,6 +32,9 @@ pictures = tests/unit/agent/data/pictures.c tests/unit/agent/data/pictures.h
 tests_unit_base_auth_test_auth_SOURCES = tests/unit/base/auth/test_auth.c tests/unit/unit.h
 tests_unit_base_auth_test_auth_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_base_auth_test_auth_LDADD = $(agent_test_libs)
+tests_unit_agent_predict_test_scores_SOURCES = tests/unit/agent/predict/test_scores.c tests/unit/unit.h
+tests_unit_agent_predict_test_scores_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_agent_predict_test_scores_LDADD = $(agent_test_libs) -lm
 tests_unit_agent_rank_test_batch_SOURCES = tests/unit/agent/rank/test_batch.c $(pictures) tests/unit/unit.h
 tests_unit_agent_rank_test_batch_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_rank_test_batch_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hpct_memory_share_now

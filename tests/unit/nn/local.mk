@@ -6,7 +6,7 @@ unit_tests += tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 te
 	tests/unit/nn/plan/test_fusions tests/unit/nn/plan/test_sums tests/unit/nn/backend/test_updates tests/unit/nn/backend/cpu/test_loops \
 	tests/unit/nn/graph/test_optimizer tests/unit/nn/backend/ref/test_gradients tests/unit/nn/run/test_random \
 	tests/unit/nn/split/test_shard tests/unit/nn/split/test_stage tests/unit/nn/run/test_step \
-	tests/unit/nn/run/test_state tests/unit/nn/run/test_train tests/unit/nn/file/test_weights tests/unit/nn/graph/test_initializers \
+	tests/unit/nn/run/test_state tests/unit/nn/run/test_train tests/unit/nn/file/test_onnx tests/unit/nn/file/test_weights tests/unit/nn/graph/test_initializers \
 	tests/unit/nn/file/keras/test_keras
 if HAVE_HDF5
 unit_tests += tests/unit/nn/file/keras/test_weights_h5
@@ -93,6 +93,9 @@ tests_unit_nn_run_test_state_LDADD = $(nn_test_libs)
 tests_unit_nn_run_test_train_SOURCES = tests/unit/nn/run/test_train.c $(nn_small) tests/unit/unit.h
 tests_unit_nn_run_test_train_CPPFLAGS = $(test_cppflags)
 tests_unit_nn_run_test_train_LDADD = $(nn_test_libs)
+tests_unit_nn_file_test_onnx_SOURCES = tests/unit/nn/file/test_onnx.c tests/unit/unit.h
+tests_unit_nn_file_test_onnx_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
+tests_unit_nn_file_test_onnx_LDADD = $(nn_test_libs)
 tests_unit_nn_file_test_weights_SOURCES = tests/unit/nn/file/test_weights.c $(cases)
 tests_unit_nn_file_test_weights_CPPFLAGS = $(test_cppflags)
 tests_unit_nn_file_test_weights_LDADD = $(nn_test_libs)

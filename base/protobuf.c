@@ -1,5 +1,5 @@
 /* Protocol Buffers' wire format. */
-#include "agent/results/protobuf.h"
+#include "base/protobuf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* agent/results/protobuf.h - writes Protocol Buffers messages (protobuf.dev, Encoding) into memory:
+/* base/protobuf.h - writes Protocol Buffers messages (protobuf.dev, Encoding) into memory:
  * fields in ascending order, as its own libraries do. Independent of what the messages mean. */
-#ifndef HPCT_AGENT_RESULTS_PROTOBUF_H
-#define HPCT_AGENT_RESULTS_PROTOBUF_H
+#ifndef HPCT_BASE_PROTOBUF_H
+#define HPCT_BASE_PROTOBUF_H
 
 #include <stdbool.h>
 #include <stddef.h>

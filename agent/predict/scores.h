@@ -1,0 +1,33 @@
+/* agent/predict/scores.h - from a model's outputs to the most probable classes. Independent of
+ * ranks, data sets and files. */
+#ifndef HPCT_AGENT_PREDICT_SCORES_H
+#define HPCT_AGENT_PREDICT_SCORES_H
+
+#include <hpctrain/model.h>
+#include <stdint.h>
+
+typedef struct hpct_class_score {
+    int32_t class;
+    float probability; /* NaN if the outputs are not finite */
+} hpct_class_score;
+
+/* How a model's outputs are read. */
+typedef struct hpct_scores {
+    int outputs;  /* per sample */
+    int classes;  /* 2 with one output */
+    bool logits;  /* else probabilities */
+    double *each; /* [classes], of one sample */
+} hpct_scores;
+
+/* Returns HPCT_ERR_DATA for a model whose outputs are no classes; HPCT_ERR_USAGE if it has fewer
+ * than top_k. The caller frees *out. */
+hpct_status hpct_scores_open(hpct_scores *out, const hpct_model *model, int top_k);
+void hpct_scores_close(hpct_scores *scores);
+
+/* The k most probable classes of one sample, from its outputs; of equal ones the lower number
+ * first.
+ */
+void hpct_scores_best(const hpct_scores *scores, const float *outputs, int k,
+                      hpct_class_score *best);
+
+#endif

@@ -1,0 +1,158 @@
+/* A thread pool of replicas with one thread each, which share the model's parameters. */
+#include "agent/predict/workers.h"
+
+#include "agent/strategy/replicas/crew.h"
+#include "base/status.h"
+#include "nn/run/clone.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define GROUP_ON_CPU 8 /* a thread's activations stay in its cache; kernels are read once */
+#define GROUP_ON_DEVICE 64
+
+/* A replica, and how its outputs are read. */
+typedef struct worker {
+    hpct_model *model;
+    hpct_scores scores;
+} worker;
+
+struct hpct_workers {
+    hpct_model *model;
+    int group, top_k, largest;
+    worker *workers; /* [num]; on a device one, of the model itself */
+    int num;
+    hpct_crew *crew;        /* NULL on a device */
+    atomic_int next;        /* first sample of the next group of the batch */
+    int count;              /* samples of the batch */
+    hpct_class_score *best; /* of the batch */
+};
+
+int hpct_workers_group(const hpct_model *model)
+{
+    return hpct_model_on_device(model) ? GROUP_ON_DEVICE : GROUP_ON_CPU;
+}
+
+/* ---- opening ---- */
+
+static hpct_build_options build_options(const hpct_workers *w)
+{
+    return (hpct_build_options){.batch_sizes = &w->group,
+                                .num_batch_sizes = 1,
+                                .inference_only = true,
+                                .input_samples = w->largest};
+}
+
+/* By a thread of the pool: the layout of parameters may depend on the number of threads. */
+static hpct_status build_model(void *argument, int k)
+{
+    const hpct_workers *w = argument;
+    hpct_build_options options = build_options(w);
+    return k == 0 ? hpct_model_build(w->model, &options) : HPCT_OK;
+}
+
+/* Parameters are shared where the layouts are equal, as they should be. */
+static hpct_status build_worker(void *argument, int k)
+{
+    const hpct_workers *w = argument;
+    hpct_model *own = w->workers[k].model;
+    hpct_build_options options = build_options(w);
+    size_t count;
+    options.input_samples = 0;
+    options.storage = w->model;
+    HPCT_TRY(hpct_model_build(own, &options));
+    if (hpct_model_parameters(own, &count) != hpct_model_parameters(w->model, &count))
+        HPCT_TRY(hpct_model_translate(own, w->model, HPCT_ARENA_PARAMETERS));
+    return hpct_model_translate(own, w->model, HPCT_ARENA_STATES);
+}
+
+static hpct_status open_pool(hpct_workers *w)
+{
+    for (int k = 0; k < w->num; k++)
+        HPCT_TRY(hpct_model_clone(&w->workers[k].model, w->model));
+    HPCT_TRY(hpct_crew_open(&w->crew, &(hpct_crew_options){.members = w->num, .threads = 1}));
+    HPCT_TRY(hpct_crew_run(w->crew, build_model, w));
+    return hpct_crew_run(w->crew, build_worker, w);
+}
+
+static hpct_status open_device(hpct_workers *w)
+{
+    hpct_build_options options = build_options(w);
+    w->workers[0].model = w->model;
+    return hpct_model_build(w->model, &options);
+}
+
+hpct_status hpct_workers_open(hpct_workers **out, const hpct_workers_options *options)
+{
+    bool on_device = hpct_model_on_device(options->model);
+    hpct_workers *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return hpct_fail_memory(sizeof *w);
+    w->model = options->model;
+    w->group = hpct_workers_group(options->model);
+    w->top_k = options->top_k;
+    w->largest = options->largest;
+    w->num = on_device ? 1 : options->threads;
+    w->workers = calloc((size_t) w->num, sizeof *w->workers);
+    hpct_status status =
+        w->workers != NULL ? HPCT_OK : hpct_fail_memory((size_t) w->num * sizeof *w->workers);
+    for (int k = 0; k < w->num && status == HPCT_OK; k++)
+        status = hpct_scores_open(&w->workers[k].scores, options->model, options->top_k);
+    if (status == HPCT_OK)
+        status = on_device ? open_device(w) : open_pool(w);
+    if (status == HPCT_OK)
+        *out = w;
+    else
+        hpct_workers_close(w);
+    return status;
+}
+
+void hpct_workers_close(hpct_workers *workers)
+{
+    if (workers == NULL)
+        return;
+    hpct_crew_close(workers->crew);
+    for (int k = 0; k < workers->num && workers->workers != NULL; k++) {
+        worker *own = &workers->workers[k];
+        hpct_scores_close(&own->scores);
+        if (own->model != workers->model)
+            hpct_model_free(own->model);
+    }
+    free(workers->workers);
+    free(workers);
+}
+
+/* ---- a batch ---- */
+
+/* The group that begins at `begin`; what is beyond the batch is computed, too, and left. */
+static hpct_status compute(hpct_workers *w, worker *own, int begin)
+{
+    int left = w->count - begin, num = left < w->group ? left : w->group;
+    hpct_model_take_part(own->model, w->model, begin);
+    HPCT_TRY(hpct_model_forward(own->model, w->group, false));
+    const float *outputs = hpct_model_output(own->model);
+    if (outputs == NULL)
+        return HPCT_ERR_INTERNAL; /* hpct_model_output has recorded the message */
+    for (int i = 0; i < num; i++)
+        hpct_scores_best(&own->scores, outputs + (size_t) i * (size_t) own->scores.outputs,
+                         w->top_k, w->best + (size_t) (begin + i) * (size_t) w->top_k);
+    return HPCT_OK;
+}
+
+static hpct_status compute_groups(void *argument, int k)
+{
+    hpct_workers *w = argument;
+    int begin;
+    while ((begin = atomic_fetch_add(&w->next, w->group)) < w->count)
+        HPCT_TRY(compute(w, &w->workers[k], begin));
+    return HPCT_OK;
+}
+
+hpct_status hpct_workers_run(hpct_workers *workers, int count, hpct_class_score *best)
+{
+    workers->count = count;
+    workers->best = best;
+    atomic_store(&workers->next, 0);
+    return workers->crew != NULL ? hpct_crew_run(workers->crew, compute_groups, workers)
+                                 : compute_groups(workers, 0);
+}

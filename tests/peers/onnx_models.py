@@ -1,0 +1,231 @@
+"""Exported models beside what they were exported from: every built-in model, and a small Keras model for each layer. The ONNX
+file passes onnx's checker with inference of shapes, and onnxruntime predicts from it what `hpc-train predict` does; Keras loads
+the .keras archive and predicts the same. Prints TAP.
+
+usage: onnx_models.py HPC_TRAIN"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import keras
+import numpy as np
+import onnx
+import onnxruntime
+from keras import layers
+
+from tensors import load_file, save_file
+
+PICTURES, CLASSES = 5, 4
+HPC_TRAIN = sys.argv[1]
+BUILTIN = {"mnist-cnn": 28, "mnist-convnet": 28, "resnet50": 64, "resnet50v2": 64}
+if os.environ.get("HPC_TRAIN_LONG"):
+    BUILTIN |= {"resnet101v2": 64, "resnet152v2": 64}
+
+
+def run(*command):
+    done = subprocess.run([HPC_TRAIN, *map(str, command)], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def save_pictures(path, shape, seed):
+    pictures = np.random.default_rng(seed).integers(0, 256, (PICTURES, *shape)).astype(np.uint8)
+    np.savez(path, x_train=pictures, y_train=np.zeros(PICTURES, np.uint8), x_test=pictures,
+             y_test=np.zeros(PICTURES, np.uint8))
+    return pictures.astype(np.float32) / np.float32(255)
+
+
+def ours(options, classes):
+    """Probabilities [PICTURES][classes], by hpc-train."""
+    run("predict", *options, "--top-k", classes, "--output", "ours.jsonl")
+    out = np.zeros((PICTURES, classes))
+    for line in open("ours.jsonl"):
+        row = json.loads(line)
+        for one in row["top"]:
+            out[row["index"], one["class"]] = one["probability"]
+    return out
+
+
+def softmax(x):
+    x = np.exp(x - x.max(axis=-1, keepdims=True))
+    return x / x.sum(axis=-1, keepdims=True)
+
+
+def by_onnx(x):
+    """Outputs of model.onnx, of all pictures at once and of each alone."""
+    onnx.checker.check_model("model.onnx", full_check=True)
+    session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    together = session.run(None, {name: x})[0]
+    alone = np.concatenate([session.run(None, {name: x[i:i + 1]})[0] for i in range(len(x))])
+    assert np.abs(together - alone).max() < 1e-5, "a picture alone has other outputs"
+    return together
+
+
+def largest(ours, theirs):
+    assert ours.shape == theirs.shape, (ours.shape, theirs.shape)
+    assert np.ptp(ours, axis=0).max() > 1e-6, "all pictures have the same outputs"
+    return np.abs(ours - theirs).max()
+
+
+# ---- built-in models ----
+
+
+def draw_weights(options, seed):
+    """Weights of every kind, moving statistics included, as after some training."""
+    run("fit", *options, "--data", "synthetic:8", "--epochs", 1, "--steps-per-epoch", 1, "--batch-size", 2, "--verbose", 0,
+        "--learning-rate", 0.001, "--save-weights", "drawn.safetensors")
+    random, weights = np.random.default_rng(seed), load_file("drawn.safetensors")
+    for name, value in weights.items():
+        if name.endswith("variance"):
+            weights[name] = random.uniform(0.5, 1.5, value.shape)
+        elif name.endswith("gamma"):
+            weights[name] = random.uniform(0.3, 0.9, value.shape)
+        elif not name.endswith("kernel"):
+            weights[name] = random.normal(0, 0.2, value.shape)
+    save_file(weights, "weights.safetensors")
+
+
+def check_builtin(model, side, seed):
+    shape = (28, 28) if side == 28 else (side, side, 3)
+    options = ["--model", model, "--classes", CLASSES]
+    options += ["--resize", f"{side}x{side}"] if side != 28 else []
+    x = save_pictures("pictures.npz", shape, seed)
+    draw_weights(options, seed)
+    options += ["--weights", "weights.safetensors"]
+    run("export", *options, "--output", "model.onnx")
+    if model == "mnist-convnet":
+        x = x[..., None]
+    theirs = by_onnx(x)
+    if model == "mnist-cnn":
+        theirs = softmax(theirs)
+    return largest(ours([*options, "--data", "pictures.npz"], CLASSES), theirs)
+
+
+# ---- layers ----
+
+
+def joined(join, count):
+    def add(x):
+        return join()([layers.Conv2D(6, 3, padding="same")(x) for _ in range(count)])
+    return add
+
+
+def cases():
+    """(name, layers under test)"""
+    def one(name, *under_test):
+        return (name, under_test)
+
+    yield one("Conv2D strides 2x3", layers.Conv2D(5, (3, 2), strides=(2, 3)))
+    yield one("Conv2D strides 3x2, same", layers.Conv2D(5, (4, 5), strides=(3, 2), padding="same"))
+    yield one("Conv2D dilated, same, no bias", layers.Conv2D(4, (3, 4), dilation_rate=(3, 2), padding="same", use_bias=False))
+    yield one("Conv2D in 3 groups", layers.Conv2D(6, 3, groups=3, padding="same"))
+    for activation in ("relu", "relu6", "sigmoid", "tanh", "softmax", "gelu"):
+        yield one(f"Conv2D with {activation}", layers.Conv2D(4, 3, activation=activation))
+        yield one(f"Dense with {activation}", layers.Dense(7, activation=activation))
+        yield one(f"Activation {activation}", layers.Rescaling(9), layers.Activation(activation))
+    yield one("Dense without bias", layers.Flatten(), layers.Dense(7, use_bias=False))
+    yield one("Dense on rows", layers.Reshape((-1, 12)), layers.Dense(7, activation="relu"), layers.Dense(3, use_bias=False))
+    yield one("DepthwiseConv2D strides 2, same, multiplier 2",
+              layers.DepthwiseConv2D((3, 4), strides=2, padding="same", depth_multiplier=2))
+    yield one("BatchNormalization", layers.BatchNormalization(), layers.Activation("relu"))
+    yield one("BatchNormalization without scale, of rows", layers.Reshape((-1, 3)),
+              layers.BatchNormalization(scale=False, epsilon=0.1))
+    yield one("BatchNormalization without centre, of a vector", layers.Flatten(),
+              layers.BatchNormalization(center=False), layers.Activation("relu"))
+    yield one("AveragePooling2D 3x2 by 2x3, same", layers.AveragePooling2D((3, 2), strides=(2, 3), padding="same"))
+    yield one("MaxPooling2D 3x3 by 2x2, same", layers.MaxPooling2D(3, strides=2, padding="same"))
+    yield one("MaxPooling2D 2x2", layers.MaxPooling2D(2))
+    yield one("GlobalAveragePooling2D", layers.GlobalAveragePooling2D())
+    yield one("GlobalMaxPooling2D", layers.GlobalMaxPooling2D())
+    yield one("ZeroPadding2D and a convolution", layers.ZeroPadding2D(((1, 2), (0, 1))), layers.Conv2D(3, 3, strides=2))
+    yield one("ZeroPadding2D and a pooling of negative numbers", layers.Rescaling(-1, offset=-1), layers.ZeroPadding2D(1),
+              layers.MaxPooling2D(3, strides=2))
+    yield one("ZeroPadding2D alone", layers.ZeroPadding2D(((1, 0), (2, 3))), layers.Activation("sigmoid"))
+    yield one("Reshape and Flatten", layers.Reshape((12, -1, 2)), layers.Conv2D(3, 2), layers.Flatten())
+    yield one("Reshape of a pooled picture", layers.GlobalAveragePooling2D(), layers.Reshape((1, 1, 6)),
+              layers.Conv2D(5, 1, activation="relu"))
+    yield one("Rescaling", layers.Rescaling(1 / 127.5, offset=-1))
+    yield one("Resizing to 13x7", layers.Resizing(13, 7))
+    yield one("Resizing to 4x21", layers.Resizing(4, 21))
+    yield one("RandomCrop and RandomFlip", layers.RandomCrop(6, 4), layers.RandomFlip())
+    yield one("RandomCrop of a smaller picture", layers.RandomCrop(12, 9))
+    yield one("Dropout", layers.Dropout(0.3), layers.Activation("linear"))
+    yield one("Add of two", joined(layers.Add, 2), layers.Activation("relu"))
+    yield one("Add of three", joined(layers.Add, 3))
+    yield one("Concatenate", joined(layers.Concatenate, 3), layers.Conv2D(3, 2))
+    yield one("Concatenate of vectors", lambda x: layers.Concatenate()([layers.Flatten()(x), layers.Flatten()(layers.Conv2D(2, 3)(x))]))
+
+
+def check_layers(under_test, seed):
+    keras.utils.set_random_seed(seed)
+    x = image = layers.Input((9, 10, 3))
+    x = layers.Conv2D(6, 2)(x)
+    for layer in under_test:
+        x = layer(x)
+    model = keras.Model(image, layers.Dense(CLASSES, activation="softmax")(layers.Flatten()(x)))
+    random = np.random.default_rng(seed)
+    for weight in model.weights:
+        if len(weight.shape) == 1:
+            weight.assign(random.uniform(0.2, 0.9, weight.shape))
+    with open("model.json", "w") as file:
+        file.write(model.to_json())
+    model.save_weights("model.weights.h5")
+    pictures = save_pictures("pictures.npz", (9, 10, 3), seed)
+    options = ["--model", "model.json", "--weights", "model.weights.h5"]
+    run("export", *options, "--output", "model.onnx")
+    run("export", *options, "--format", "keras", "--output", "again.keras")
+    ours_now = ours([*options, "--data", "pictures.npz"], CLASSES)
+    if any(isinstance(layer, layers.RandomCrop) for layer in under_test):  # Keras' own call leaves the picture as it is
+        return largest(ours_now, by_onnx(pictures))
+    again = keras.saving.load_model("again.keras").predict(pictures, verbose=0)
+    return max(largest(ours_now, by_onnx(pictures)), largest(ours_now, again))
+
+
+# ---- what is in the file ----
+
+
+def check_names():
+    """Class names, of weights that have them; any size of batch; the names of the layers."""
+    header = json.dumps({"dense/kernel": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]},
+                         "dense/bias": {"dtype": "F32", "shape": [2], "data_offsets": [16, 24]},
+                         "__metadata__": {"class_names": json.dumps(["cät", 'd"og'])}}).encode()
+    with open("named.safetensors", "wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header + np.arange(6, dtype=np.float32).tobytes())
+    model = keras.Sequential([layers.Input((2,)), layers.Dense(2, activation="softmax", name="dense")])
+    with open("model.json", "w") as file:
+        file.write(model.to_json())
+    run("export", "--model", "model.json", "--weights", "named.safetensors", "--output", "model.onnx")
+    loaded = onnx.load("model.onnx")
+    metadata = {entry.key: entry.value for entry in loaded.metadata_props}
+    assert json.loads(metadata["class_names"]) == ["cät", 'd"og'], metadata
+    assert loaded.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch", loaded.graph.input
+    assert {t.name for t in loaded.graph.initializer} == {"dense/kernel", "dense/bias"}, loaded.graph.initializer
+    assert loaded.graph.output[0].name == "dense" and loaded.producer_name == "hpc-train", loaded
+    return 0
+
+
+def main():
+    checks = [(f"--model {model}", check_builtin, (model, side, seed)) for seed, (model, side) in enumerate(BUILTIN.items(), 1)]
+    checks += [(name, check_layers, (under_test, seed)) for seed, (name, under_test) in enumerate(cases(), 1)]
+    checks.append(("names in the file", check_names, ()))
+    print(f"1..{len(checks)}")
+    failed = 0
+    for number, (name, check, arguments) in enumerate(checks, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                difference = check(*arguments)
+                good, text = difference < 1e-5, f"largest difference {difference:.1e}"
+            except Exception as error:  # of any of the programs: the others are still checked
+                good, text = False, f"{type(error).__name__}: {error}".replace("\n", " ")[:600]
+            os.chdir("/")
+        failed += not good
+        print(f"{'ok' if good else 'not ok'} {number} - {name}: {text}", flush=True)
+    return failed > 0
+
+
+sys.exit(main())

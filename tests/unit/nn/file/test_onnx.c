@@ -1,0 +1,272 @@
+/* ONNX files, read back by a small decoder of Protocol Buffers: operations, weights, names; what
+ * cannot be written. That other programs read them is shown by tests/peers/onnx.t. */
+#include "nn/file/onnx/nodes.h"
+#include "tests/unit/unit.h"
+
+#include <hpctrain/export.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- reading ---- */
+
+typedef struct bytes {
+    const uint8_t *at, *end;
+} bytes;
+
+static uint64_t read_varint(bytes *from)
+{
+    uint64_t value = 0;
+    for (int shift = 0; from->at < from->end && shift < 64; shift += 7) {
+        uint8_t byte = *from->at++;
+        value |= (uint64_t) (byte & 0x7f) << shift;
+        if ((byte & 0x80) == 0)
+            return value;
+    }
+    fail_msg("a number does not end");
+    return 0;
+}
+
+/* The next field; of one with a length its bytes. False at the end. */
+static bool read_field(bytes *from, int *field, bytes *inner, uint64_t *value)
+{
+    if (from->at == from->end)
+        return false;
+    uint64_t tag = read_varint(from), size = 4;
+    *field = (int) (tag >> 3);
+    *inner = (bytes){0};
+    if ((tag & 7) == 0) {
+        *value = read_varint(from);
+        return true;
+    }
+    assert_true((tag & 7) == 2 || (tag & 7) == 5);
+    if ((tag & 7) == 2)
+        size = read_varint(from);
+    assert_true(size <= (uint64_t) (from->end - from->at));
+    *inner = (bytes){from->at, from->at + size};
+    from->at += size;
+    return true;
+}
+
+static bool find(bytes from, int wanted, int number, bytes *out)
+{
+    int field;
+    uint64_t value;
+    bytes inner;
+    while (read_field(&from, &field, &inner, &value)) {
+        if (field == wanted && number-- == 0) {
+            *out = inner;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A text field, or "". */
+static const char *text_of(bytes from, int field)
+{
+    static char text[128];
+    bytes inner = {0};
+    find(from, field, 0, &inner);
+    snprintf(text, sizeof text, "%.*s", (int) (inner.end - inner.at), (const char *) inner.at);
+    return text;
+}
+
+/* ---- a model's file ---- */
+
+enum { MODEL_GRAPH = 7, MODEL_METADATA = 14, GRAPH_NODE = 1, GRAPH_TENSOR = 5, GRAPH_OUTPUT = 12 };
+enum { NODE_TYPE = 4, TENSOR_NAME = 8, TENSOR_RAW = 9, VALUE_NAME = 1 };
+
+static char path[] = "/tmp/hpct-onnx-XXXXXX";
+
+static int make_file(void **state)
+{
+    (void) state;
+    int fd = mkstemp(path);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+    (void) state;
+    return unlink(path);
+}
+
+static bytes load(void)
+{
+    static uint8_t content[1 << 20];
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    size_t size = fread(content, 1, sizeof content, file);
+    fclose(file);
+    return (bytes){content, content + size};
+}
+
+static void compile(hpct_model *model)
+{
+    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+    assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd),
+                     HPCT_OK);
+    assert_int_equal(hpct_model_initialize(model, 1), HPCT_OK);
+}
+
+/* The graph that is written for a model. */
+static bytes graph_of(hpct_model *model)
+{
+    bytes graph;
+    compile(model);
+    assert_int_equal(hpct_model_save_onnx(model, path), HPCT_OK);
+    assert_true(find(load(), MODEL_GRAPH, 0, &graph));
+    return graph;
+}
+
+static void assert_nodes(bytes graph, const char *want)
+{
+    char got[512] = "";
+    bytes node;
+    for (int i = 0; find(graph, GRAPH_NODE, i, &node); i++) {
+        size_t used = strlen(got);
+        snprintf(got + used, sizeof got - used, "%s%s", i > 0 ? " " : "", text_of(node, NODE_TYPE));
+    }
+    assert_string_equal(got, want);
+}
+
+static bool find_tensor(bytes graph, const char *name, bytes *out)
+{
+    for (int i = 0; find(graph, GRAPH_TENSOR, i, out); i++) {
+        if (strcmp(text_of(*out, TENSOR_NAME), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- tests ---- */
+
+static void pictures_are_turned_once_at_each_end(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("picture", HPCT_SHAPE(8, 8, 3));
+    hpct_model_add_conv2d(model,
+                          &(hpct_conv2d){.filters = 4, .kernel = {3, 3}, .activation = HPCT_RELU});
+    hpct_model_add_batch_normalization(model, &(hpct_batch_normalization){0});
+    hpct_model_add_activation(model, HPCT_SIGMOID);
+    hpct_model_add_max_pool2d(model, &(hpct_max_pool2d){.pool = {2, 2}});
+    hpct_model_add_dropout(model, 0.5);
+    hpct_model_add_flatten(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
+    assert_nodes(graph_of(model),
+                 "Transpose Conv Relu BatchNormalization Sigmoid MaxPool Transpose "
+                 "Reshape Gemm Softmax");
+    hpct_model_free(model);
+}
+
+static void a_pooled_picture_is_not_turned_back(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("pooled", HPCT_SHAPE(8, 8, 3));
+    hpct_model_add_global_average_pool2d(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
+    assert_nodes(graph_of(model), "Transpose GlobalAveragePool Reshape Gemm Softmax");
+    hpct_model_free(model);
+}
+
+static void joined_branches_have_one_layout(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("branches", HPCT_SHAPE(4, 4, 2));
+    hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 2, .kernel = {1, 1}});
+    int branch = hpct_model_head(model);
+    hpct_model_add_add(model, (int[]){branch, 0}, 2);
+    hpct_model_add_activation(model, HPCT_RELU);
+    hpct_model_add_global_max_pool2d(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
+    assert_nodes(graph_of(model), "Transpose Conv Add Relu GlobalMaxPool Reshape Gemm Softmax");
+    hpct_model_free(model);
+}
+
+static void kernels_are_by_output_channel(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("kernel", HPCT_SHAPE(4, 4, 2));
+    hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 3, .kernel = {1, 2}, .no_bias = true});
+    hpct_model_add_global_max_pool2d(model);
+    bytes tensor, raw;
+    float keras[1 * 2 * 2 * 3], onnx[3 * 2 * 1 * 2];
+    bytes graph = graph_of(model);
+    assert_true(find_tensor(graph, "conv2d/kernel", &tensor) && find(tensor, TENSOR_RAW, 0, &raw));
+    assert_int_equal(raw.end - raw.at, sizeof onnx);
+    memcpy(onnx, raw.at, sizeof onnx);
+    memcpy(keras, model->params[0].value, sizeof keras);
+    for (int o = 0; o < 3; o++) {
+        for (int i = 0; i < 2; i++) {
+            for (int w = 0; w < 2; w++)
+                assert_true(onnx[(o * 2 + i) * 2 + w] == keras[(w * 2 + i) * 3 + o]);
+        }
+    }
+    hpct_model_free(model);
+}
+
+static void class_names_are_metadata(void **state)
+{
+    (void) state;
+    bytes entry;
+    hpct_model *model = hpct_model_new("names", HPCT_SHAPE(4));
+    hpct_model_add_dense(model, &(hpct_dense){.units = 2, .activation = HPCT_SOFTMAX});
+    hpct_model_set_class_names(model, (const char *const[]){"cat", "dog"}, 2);
+    bytes graph = graph_of(model), output;
+    assert_true(find(load(), MODEL_METADATA, 0, &entry));
+    assert_string_equal(text_of(entry, 1), "class_names");
+    assert_string_equal(text_of(entry, 2), "[\"cat\",\"dog\"]");
+    assert_true(find(graph, GRAPH_OUTPUT, 0, &output));
+    assert_string_equal(text_of(output, VALUE_NAME), "dense");
+    hpct_model_free(model);
+}
+
+static void a_model_without_operations_has_one(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("nothing", HPCT_SHAPE(4));
+    hpct_model_add_dropout(model, 0.5);
+    assert_nodes(graph_of(model), "Identity");
+    hpct_model_free(model);
+}
+
+/* Each kind that a model can have is written: a new one needs its row. */
+static void every_operation_has_a_row(void **state)
+{
+    (void) state;
+    for (int kind = 0; kind < HPCT_OP_KINDS; kind++) {
+        const hpct_op_spec spec = {.kind = (hpct_op_kind) kind};
+        if (!hpct_op_is_collective(&spec) && !hpct_onnx_has_row(spec.kind))
+            fail_msg("%s is not in nn/file/onnx/nodes.c", hpct_op_kind_name(spec.kind));
+    }
+}
+
+static void what_is_not_there_is_not_written(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("early", HPCT_SHAPE(4));
+    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+    hpct_model_add_dense(model, &(hpct_dense){.units = 2, .activation = HPCT_SOFTMAX});
+    assert_int_equal(hpct_model_save_onnx(model, path), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd),
+                     HPCT_OK);
+    assert_int_equal(hpct_model_save_onnx(model, path), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_model_initialize(model, 1), HPCT_OK);
+    assert_int_equal(hpct_model_save_onnx(model, "/none/model.onnx"), HPCT_ERR_IO);
+    hpct_model_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pictures_are_turned_once_at_each_end),
+        cmocka_unit_test(a_pooled_picture_is_not_turned_back),
+        cmocka_unit_test(joined_branches_have_one_layout),
+        cmocka_unit_test(kernels_are_by_output_channel),
+        cmocka_unit_test(class_names_are_metadata),
+        cmocka_unit_test(a_model_without_operations_has_one),
+        cmocka_unit_test(every_operation_has_a_row),
+        cmocka_unit_test(what_is_not_there_is_not_written),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
