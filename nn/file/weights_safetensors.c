@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "nn/file/safetensors.h"
+#include "nn/file/torchvision.h"
 #include "nn/plan/run.h"
 
 #include <endian.h>
@@ -176,10 +177,15 @@ hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, flo
     if (fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be opened: %s", path, strerror(errno));
     hpct_status status = read_index(fd, path, &index, &data_at);
+    bool torch = status == HPCT_OK && hpct_torch_is(model, &index);
+    if (torch)
+        status = hpct_torch_adopt(model, &index, path);
     if (status == HPCT_OK)
         status = check_index(model, &index, path);
     if (status == HPCT_OK)
         status = read_params(model, fd, path, &index, data_at, values);
+    if (status == HPCT_OK && torch)
+        status = hpct_torch_convert(model, values);
     *class_names = index.class_names;
     index.class_names = NULL;
     hpct_st_free(&index);
