@@ -18,6 +18,7 @@ nn_libnn_la_SOURCES = \
 	nn/backend/bf16.h \
 	nn/backend/collective.c nn/backend/collective.h \
 	nn/backend/dropout.h \
+	nn/backend/frozen_norm.c \
 	nn/backend/grouped_norm.c \
 	nn/backend/hosted.c \
 	nn/backend/module.c nn/backend/module.h \
@@ -35,6 +36,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph/class_names.c \
 	nn/graph/compile.c nn/graph/compile.h \
 	nn/graph/cost.c nn/graph/cost.h \
+	nn/graph/freeze.c \
 	nn/graph/fuse.c \
 	nn/graph/graph.c nn/graph/graph.h \
 	nn/graph/hold.h \
@@ -111,10 +113,13 @@ nn_keras = \
 	nn/file/keras/order.c nn/file/keras/order.h \
 	nn/file/keras/read.c \
 	nn/file/keras/settings.c \
+	nn/file/keras/skips.c nn/file/keras/skips.h \
 	nn/file/keras/weights_h5.h \
 	nn/file/keras/write.c
 if HAVE_HDF5
 nn_keras += \
+	nn/file/keras/fit_h5.c \
+	nn/file/keras/groups_h5.h \
 	nn/file/keras/hdf5.c nn/file/keras/hdf5.h \
 	nn/file/keras/hdf5_library.c nn/file/keras/hdf5_library.h \
 	nn/file/keras/weights_h5.c

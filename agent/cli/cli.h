@@ -117,14 +117,17 @@ typedef struct hpct_cli_model {
     bool any_size; /* accepts pictures of any size */
 } hpct_cli_model;
 
-/* Values of --model, --classes, --resize (also the size of a model that accepts any), --precision
- * and --device; zeros for the defaults. */
+#define HPCT_CLI_PATTERNS 64
+
+/* Values of --model, --classes, --resize (also the size of a model that accepts any), --precision,
+ * --device and --freeze; zeros for the defaults. */
 typedef struct hpct_cli_choice {
     const char *name; /* a built-in model, or a file of Keras: NAME.json */
     int classes, width, height;
     bool has_precision;
     hpct_precision precision;
-    const char *device; /* as in hpct_model_set_device; NULL: auto */
+    const char *device;                    /* as in hpct_model_set_device; NULL: auto */
+    const char *freeze[HPCT_CLI_PATTERNS]; /* NULL after the last */
 } hpct_cli_choice;
 
 /* Values of --batch-size, --global-batch-size and --sync-batch-norm; zeros for the defaults. */
@@ -140,7 +143,7 @@ typedef struct hpct_cli_common {
     hpct_context_options context;
     hpct_strategy_options strategy;
     const char *weights, *data;
-    bool allow_nan;
+    bool allow_nan, skip_mismatch;
     hpct_dataset_options input;
     const char *summary_json, *timeline;
 } hpct_cli_common;
@@ -157,6 +160,13 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum);
 
+/* Implements --freeze; hpct_cli_usage for a pattern that matches no layer. */
+void hpct_cli_freeze(hpct_model *model, const hpct_cli_choice *choice);
+
+/* Implements --weights, --allow-nan and --skip-mismatch; names what is not loaded if it `speaks`.
+ */
+hpct_status hpct_cli_load_weights_of(hpct_model *model, const hpct_cli_common *options,
+                                     bool speaks);
 /* Implements --weights and --allow-nan. */
 hpct_status hpct_cli_load_weights(hpct_model *model, const char *path, bool allow_nan);
 
@@ -212,6 +222,10 @@ typedef struct hpct_cli_training {
     hpct_cli_scaling scaling;
     bool has_scaling; /* --lr-scaling was given */
     double warmup_epochs, decay_epochs, boundary_epochs[HPCT_MAX_BOUNDARIES], factor;
+    struct {
+        char *patterns; /* of layers, NULL after the last */
+        double factor;
+    } rates[HPCT_CLI_PATTERNS];
 } hpct_cli_training;
 
 extern const hpct_cli_option hpct_cli_training_options[]; /* fill an hpct_cli_training */

@@ -37,6 +37,18 @@ static void set_device(const char *option, const char *value, void *at)
     *(const char **) at = devices[hpct_cli_name(option, value, devices)];
 }
 
+static void add_frozen(const char *option, const char *value, void *at)
+{
+    hpct_cli_choice *choice = at;
+    int i = 0;
+    while (choice->freeze[i] != NULL)
+        i++;
+    if (i == HPCT_CLI_PATTERNS - 1)
+        hpct_cli_usage("--%s: at most %d times; one value may have several patterns: a*,b*", option,
+                       HPCT_CLI_PATTERNS - 1);
+    choice->freeze[i] = value;
+}
+
 static void set_batch_size(const char *option, const char *value, void *at)
 {
     *(int *) at = strcmp(value, "auto") == 0 ? HPCT_CLI_AUTO
@@ -112,9 +124,17 @@ const hpct_cli_option hpct_cli_common_options[] = {
     {"device", "NAME", "cpu, cuda (this rank's GPU), or auto (default): the GPU if there is one", 1,
      COMPUTES, CALL(model.device, set_device)},
 
+    {"freeze", "PATTERN",
+     "do not train the layers of these names: 'conv*', or several, 'conv*,bn?'; may be given more "
+     "than once",
+     1, STEPS | HPCT_CLI_SUMMARY, CALL(model, add_frozen)},
+
     {"weights", "FILE", "initial weights: .safetensors or Keras' .h5 (default: random, by --seed)",
      1, HPCT_CLI_FIT, TEXT(weights)},
     {"allow-nan", NULL, "accept --weights with NaN or infinity", 1, HPCT_CLI_FIT, FLAG(allow_nan)},
+    {"skip-mismatch", NULL,
+     "load the layers that --weights has with the model's shapes; others keep initial values", 1,
+     HPCT_CLI_FIT, FLAG(skip_mismatch)},
 
     {"data", "PATH",
      "data set (see hpc-train data --help), or synthetic[:SAMPLES] (default: $HPC_TRAIN_DATA, set "

@@ -194,7 +194,7 @@ static void say_what_begins(hpct_context *context, const hpct_model *model,
                             const hpct_dataset *train, const arguments *a)
 {
     int ranks = hpct_context_workers(context), replicas = a->common.strategy.replicas;
-    char of_each[32] = "";
+    char of_each[32] = "", trained[48] = "";
     if (!hpct_context_leads(context))
         return;
     hpct_dataset_announce(model, train, a->fit.validation, a->fit.verbose != 0 ? stdout : NULL,
@@ -203,10 +203,15 @@ static void say_what_begins(hpct_context *context, const hpct_model *model,
         return;
     if (replicas > 1)
         snprintf(of_each, sizeof of_each, " of %d replicas", replicas);
-    printf("%s: %zu parameters, %zu pictures, %d %s%s%s, global batch %.0f\n",
-           hpct_model_name(model), hpct_model_count_parameters(model), hpct_dataset_size(train),
-           ranks, has_servers(a) ? "worker" : "rank", ranks == 1 ? "" : "s", of_each,
-           step_samples(context, a));
+    char *frozen = hpct_model_frozen_layers(model);
+    if (frozen != NULL && frozen[0] != '\0')
+        snprintf(trained, sizeof trained, ", of which %zu are trained",
+                 hpct_model_count_trainable(model));
+    free(frozen);
+    printf("%s: %zu parameters%s, %zu pictures, %d %s%s%s, global batch %.0f\n",
+           hpct_model_name(model), hpct_model_count_parameters(model), trained,
+           hpct_dataset_size(train), ranks, has_servers(a) ? "worker" : "rank",
+           ranks == 1 ? "" : "s", of_each, step_samples(context, a));
     hpct_cli_say_connected(context);
     if (a->gpus > 0 && a->training.scaling == HPCT_CLI_SCALING_LINEAR && scaled_by(context, a) > 1)
         printf("learning rate times %d, the number of GPUs (--lr-scaling none leaves it)\n",
@@ -261,7 +266,7 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
     /* Otherwise the other ranks get them from rank 0. */
     if (status == HPCT_OK && a->common.weights != NULL &&
         (hpct_context_rank(context) == 0 || has_servers(a)))
-        status = hpct_cli_load_weights(model, a->common.weights, a->common.allow_nan);
+        status = hpct_cli_load_weights_of(model, &a->common, hpct_context_rank(context) == 0);
     if (status == HPCT_OK)
         status = hpct_cli_open_data(&train, path, HPCT_TRAIN, model, &a->common.input);
     if (status == HPCT_OK && a->validation_data != NULL)
@@ -314,6 +319,8 @@ static int run(int argc, char **argv)
     a.fit.strategy = common->strategy;
     a.fit.summary_json = common->summary_json;
     a.fit.timeline = common->timeline;
+    if (common->skip_mismatch && common->weights == NULL)
+        hpct_cli_usage("--skip-mismatch is for --weights, which is not given");
     if (common->batch.global_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
         hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
                        "does not");
@@ -336,6 +343,11 @@ static int run(int argc, char **argv)
     hpct_status status = hpct_cli_make_model(&model, &defaults, &common->model, -1, 0);
     if (status == HPCT_OK && a.training.top_k > 0 && hpct_model_output_shape(model).size[0] == 1)
         hpct_cli_usage("--top-k: %s has a single output, of which none is the k-th best",
+                       hpct_model_name(model));
+    if (status == HPCT_OK && hpct_model_count_trainable(model) == 0 &&
+        hpct_model_count_parameters(model) > 0)
+        hpct_cli_usage("%s: all layers with weights are frozen (--freeze, or trainable false in "
+                       "its JSON): nothing is left to train",
                        hpct_model_name(model));
     if (status == HPCT_OK)
         hpct_cli_apply_batch(&common->batch, model, defaults, &a.fit.batch_size,

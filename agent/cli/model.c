@@ -3,6 +3,7 @@
 #include "base/nearest.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,6 +77,15 @@ static hpct_status make_builtin(hpct_model **out, const hpct_cli_model **default
     return hpct_model_builtin_with(out, &options);
 }
 
+void hpct_cli_freeze(hpct_model *model, const hpct_cli_choice *choice)
+{
+    for (int i = 0; i < HPCT_CLI_PATTERNS && choice->freeze[i] != NULL; i++) {
+        hpct_status status = hpct_model_set_trainable(model, choice->freeze[i], false);
+        if (status != HPCT_OK)
+            hpct_cli_usage("--freeze: %s", hpct_last_error());
+    }
+}
+
 hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults,
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum)
@@ -84,6 +94,7 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
                                                : make_builtin(out, defaults, choice);
     if (status != HPCT_OK)
         return status;
+    hpct_cli_freeze(*out, choice);
     hpct_compile_options compile = {
         .loss = (*defaults)->loss,
         .precision = choice->has_precision ? choice->precision : hpct_model_precision(*out),
@@ -108,4 +119,18 @@ hpct_status hpct_cli_load_weights(hpct_model *model, const char *path, bool allo
                                             hpct_context_rank_hint() == 0 ? stderr : NULL);
     return allow_nan ? hpct_model_load_any_weights(model, path)
                      : hpct_model_load_weights(model, path);
+}
+
+hpct_status hpct_cli_load_weights_of(hpct_model *model, const hpct_cli_common *options, bool speaks)
+{
+    char *skipped = NULL;
+    hpct_load_options load = {.allow_nan = options->allow_nan,
+                              .skip_mismatch = options->skip_mismatch,
+                              .skipped = &skipped};
+    hpct_status status = hpct_model_load_weights_with(model, options->weights, &load);
+    if (status == HPCT_OK && skipped[0] != '\0' && speaks)
+        fprintf(stderr, "hpc-train: %s: not loaded, with initial values: %s\n", options->weights,
+                skipped);
+    free(skipped);
+    return status;
 }

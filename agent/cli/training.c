@@ -122,6 +122,38 @@ static void set_scaling(const char *option, const char *value, void *at)
     t->has_scaling = true;
 }
 
+/* PATTERN=FACTOR; a pattern may contain '='. */
+static void add_rate(const char *option, const char *value, void *at)
+{
+    hpct_cli_training *t = at;
+    const char *equals = strrchr(value, '=');
+    int i = 0;
+    while (t->rates[i].patterns != NULL)
+        i++;
+    if (equals == NULL || equals == value)
+        hpct_cli_usage("--%s: '%s' should be PATTERN=FACTOR, such as conv*=0.1", option, value);
+    if (i == HPCT_CLI_PATTERNS - 1)
+        hpct_cli_usage("--%s: at most %d times; one value may have several patterns: a*,b*=0.1",
+                       option, HPCT_CLI_PATTERNS - 1);
+    if (equals[1] == '0' && equals[1 + strspn(equals + 1, "0.")] == '\0')
+        hpct_cli_usage("--%s: '%s': layers that do not learn are frozen: --freeze '%.*s'", option,
+                       value, (int) (equals - value), value);
+    t->rates[i].factor = hpct_cli_number(option, equals + 1, LEAST, MOST);
+    t->rates[i].patterns = strndup(value, (size_t) (equals - value));
+    if (t->rates[i].patterns == NULL)
+        hpct_cli_usage("--%s: out of memory", option);
+}
+
+static void apply_rates(hpct_model *model, const hpct_cli_training *t)
+{
+    for (int i = 0; t->rates[i].patterns != NULL; i++) {
+        hpct_status status =
+            hpct_model_set_rate_factor(model, t->rates[i].patterns, t->rates[i].factor);
+        if (status != HPCT_OK)
+            hpct_cli_usage("--learning-rate-of: %s", hpct_last_error());
+    }
+}
+
 const hpct_cli_option hpct_cli_training_options[] = {
     {.doc = "Optimizer and loss:", .group = 3},
     {"optimizer", "NAME", "sgd, adam, adamw, lars, lamb or rmsprop (default sgd)", 3, 0,
@@ -130,6 +162,10 @@ const hpct_cli_option hpct_cli_training_options[] = {
      "default: sgd with mnist-cnn 0.2, with others 0.01; adam, adamw, lamb and rmsprop 0.001", 3, 0,
      NUMBER(optimizer.learning_rate, LEAST, MOST)},
     {.name = "lr", .group = 3, .kind = HPCT_CLI_ALIAS},
+    {"learning-rate-of", "PATTERN=FACTOR",
+     "multiply the learning rate of the layers of these names: 'conv*=0.1', or several, "
+     "'conv*,bn?=0.1'; may be given more than once, the last one counts",
+     3, 0, HPCT_CLI_CALL, .set = add_rate},
     {"lr-scaling", "HOW",
      "multiply the learning rate by the number of ranks (linear) or its square root (sqrt); "
      "default none",
@@ -223,6 +259,7 @@ hpct_status hpct_cli_compile(hpct_model *model, const hpct_cli_model *defaults,
         .optimizer = t->optimizer,
     };
     hpct_optimizer *o = &compile.optimizer;
+    apply_rates(model, t);
     if (o->learning_rate == 0)
         o->learning_rate = o->kind == HPCT_SGD ? defaults->learning_rate : 0.001;
     if (t->scaling == HPCT_CLI_SCALING_LINEAR)

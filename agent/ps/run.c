@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "config.h"
 #include "nn/run/clone.h"
+#include "nn/run/state.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -319,9 +320,11 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
 }
 
 /* Processes with the same hash have the same run. Floats are sent in host byte order, so `numbers`
- * also covers that. */
-static void hash_plan(hpct_ps_run *run)
+ * also covers that. Weights of frozen layers are not sent. */
+static hpct_status hash_plan(hpct_ps_run *run)
 {
+    uint64_t frozen;
+    HPCT_TRY(hpct_state_hash_frozen(run->model, &frozen));
     const hpct_ps_schedule_options *s = &run->schedule;
     const hpct_optimizer *o = hpct_model_optimizer(run->model);
     const uint64_t facts[] = {hpct_model_layout_fingerprint(run->host),
@@ -340,11 +343,13 @@ static void hash_plan(hpct_ps_run *run)
                               (uint64_t) s->max_steps,
                               (uint64_t) s->full_batch,
                               (uint64_t) s->evaluation_slices,
-                              (uint64_t) o->kind};
+                              (uint64_t) o->kind,
+                              frozen};
     const double numbers[] = {1.0, o->learning_rate, o->momentum, o->weight_decay};
     run->plan = hash_bytes(0xcbf29ce484222325u, PACKAGE_VERSION, sizeof PACKAGE_VERSION);
     run->plan = hash_bytes(run->plan, numbers, sizeof numbers);
     run->plan = hash_bytes(run->plan, facts, sizeof facts);
+    return HPCT_OK;
 }
 
 /* Workers and servers have no communicator to compare affinity masks: if Slurm does not set a
@@ -377,8 +382,7 @@ hpct_status hpct_ps_run_prepare(hpct_ps_run *run)
     set_threads(run);
     HPCT_TRY(build(run));
     HPCT_TRY(divide(run));
-    hash_plan(run);
-    return HPCT_OK;
+    return hash_plan(run);
 }
 
 void hpct_ps_run_free(hpct_ps_run *run)

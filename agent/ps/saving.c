@@ -5,6 +5,7 @@
 #include "agent/train/checkpoints.h"
 #include "agent/train/fit_run.h"
 #include "base/status.h"
+#include "nn/run/state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,6 +28,21 @@ static void share(const hpct_strategy *strategy, const hpct_state_value *value,
 static const struct hpct_state_ops state = {.share = share};
 static const hpct_strategy_ops held = {.name = "parameter-server", .state = &state};
 
+/* Workers have the weights of frozen layers that they began with, not those of a checkpoint. */
+static hpct_status attach(hpct_ps_saving *s, const hpct_ps_run *run)
+{
+    uint64_t before, after;
+    HPCT_TRY(hpct_state_hash_frozen(run->model, &before));
+    HPCT_TRY(hpct_checkpoints_attach(s->checkpoints, &s->strategy));
+    HPCT_TRY(hpct_state_hash_frozen(run->model, &after));
+    return before == after
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_CONFIG,
+                           "%s has other weights of frozen layers than this run began with: give "
+                           "the --weights and --seed of the run that it is of, or --resume never",
+                           hpct_checkpoints_last(s->checkpoints));
+}
+
 static hpct_status open_checkpoints(hpct_ps_saving *s, hpct_ps_run *run, hpct_place *begin,
                                     bool *continues)
 {
@@ -47,7 +63,7 @@ static hpct_status open_checkpoints(hpct_ps_saving *s, hpct_ps_run *run, hpct_pl
                              : hpct_fail_memory(0);
     json_decref(same);
     HPCT_TRY(status);
-    return hpct_checkpoints_attach(s->checkpoints, &s->strategy);
+    return attach(s, run);
 }
 
 hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_ps_run *run, hpct_place *begin,

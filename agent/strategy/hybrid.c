@@ -188,6 +188,9 @@ static hpct_status share_weights(const hybrid *h)
     float *states = hpct_model_states(h->whole, &count);
     if (status == HPCT_OK && count > 0)
         status = h->comm->ops->broadcast(h->comm, states, count * sizeof *states, 0);
+    float *frozen = hpct_model_frozen(h->whole, &count);
+    if (status == HPCT_OK && count > 0)
+        status = h->comm->ops->broadcast(h->comm, frozen, count * sizeof *frozen, 0);
     return status;
 }
 

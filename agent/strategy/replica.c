@@ -124,6 +124,9 @@ hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_ali
     float *states = hpct_model_states(plan->model, &count);
     if (status == HPCT_OK && count > 0)
         status = share(plan->context, plan->model, states, count);
+    float *frozen = hpct_model_frozen(plan->model, &count);
+    if (status == HPCT_OK && count > 0)
+        status = share(plan->context, plan->model, frozen, count);
     return status == HPCT_OK ? hpct_replica_share_scaling(plan->context, plan->model) : status;
 }
 

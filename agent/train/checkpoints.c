@@ -163,6 +163,12 @@ static void note(void *context, const char *text)
     fprintf(stderr, "hpc-train: %s\n", text);
 }
 
+/* NULL if absent or out of memory. */
+static char *text_of(json_t *value)
+{
+    return json_is_null(value) ? strdup("none") : json_dumps(value, JSON_ENCODE_ANY);
+}
+
 /* Names the first property of this run that the checkpoint's does not have. */
 static hpct_status compare(const json_t *own, const json_t *root, const char *folder)
 {
@@ -171,10 +177,10 @@ static hpct_status compare(const json_t *own, const json_t *root, const char *fo
     json_t *value;
     json_object_foreach ((json_t *) (uintptr_t) own, key, value) {
         const json_t *other = json_object_get(theirs, key);
-        if (json_equal(value, (json_t *) (uintptr_t) other))
+        if (json_equal(value, (json_t *) (uintptr_t) other) ||
+            (other == NULL && json_is_null(value)))
             continue;
-        char *mine = json_dumps(value, JSON_ENCODE_ANY);
-        char *other_text = other != NULL ? json_dumps(other, JSON_ENCODE_ANY) : NULL;
+        char *mine = text_of(value), *other_text = text_of((json_t *) (uintptr_t) other);
         hpct_status status = hpct_fail(
             HPCT_ERR_CONFIG,
             "%s is of a run with %s %s, this one has %s: continue it with the same options, give "

@@ -121,6 +121,11 @@ hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *tra
 {
     hpct_shape input = hpct_model_input_shape(model);
     int labels = hpct_model_count_labels(model);
+    if (hpct_model_count_trainable(model) == 0 && hpct_model_count_parameters(model) > 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "model %s: all layers with weights are frozen (--freeze, or trainable "
+                         "false in its JSON): nothing is left to train",
+                         hpct_model_name(model));
     HPCT_TRY(hpct_dataset_check(train, input, labels));
     if (validation == NULL)
         return HPCT_OK;

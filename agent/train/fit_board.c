@@ -53,7 +53,7 @@ static hpct_status add_parameters(const hpct_fit_run *run, int epoch, const hpct
             continue;
         HPCT_TRY(hpct_state_get(run->model, value->param, HPCT_STATE_PARAM, values));
         hpct_board_histogram(run->board, epoch, name_of(value), "histogram", values, value->count);
-        if (arena == NULL || value->is_state)
+        if (arena == NULL || value->is_state || value->is_frozen)
             continue;
         HPCT_TRY(hpct_state_get_arena(run->model, value->param, arena, values));
         hpct_board_histogram(run->board, epoch, name_of(value), "gradient", values, value->count);

@@ -11,10 +11,19 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int64_t hpct_fit_global_step(const hpct_fit_run *run, const hpct_place *place)
 {
     return place->epoch * hpct_sampler_steps_per_epoch(run->sampler) + place->step;
+}
+
+/* null for none, as in checkpoints of runs that knew no such layers; frees the list. */
+static void put_layers(json_t *data, const char *key, char *list)
+{
+    if (data != NULL && list != NULL)
+        json_object_set_new(data, key, list[0] != '\0' ? json_string(list) : json_null());
+    free(list);
 }
 
 json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, uint64_t number,
@@ -43,6 +52,8 @@ json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, ui
     if (data != NULL && optimizer != NULL)
         json_object_update(data, optimizer);
     json_decref(optimizer);
+    put_layers(data, "frozen layers", hpct_model_frozen_layers(model));
+    put_layers(data, "learning rates of layers", hpct_model_rate_factors(model));
     return data;
 }
 

@@ -192,6 +192,23 @@ typedef enum hpct_loss {
     HPCT_LOSSES
 } hpct_loss;
 
+/* Freezes (`trainable` false: Keras' layer.trainable = False) or unfreezes the layers whose names
+ * match a pattern of fnmatch(3), such as "conv*"; several are separated by commas. A frozen layer
+ * keeps its weights, and a frozen BatchNormalization normalizes by its moving statistics, which it
+ * keeps, too. Neither gradients nor optimizer slots of frozen layers exist. In effect from the next
+ * build on: before training or between two runs.
+ *
+ * Returns HPCT_ERR_USAGE, with names of some layers, if a pattern matches none. */
+HPCT_API hpct_status hpct_model_set_trainable(hpct_model *model, const char *patterns,
+                                              bool trainable);
+/* Names of the frozen layers with weights: a comma-separated list, "" if there are none; owned by
+ * the caller, freed with free(). NULL if out of memory. */
+HPCT_API char *hpct_model_frozen_layers(const hpct_model *model);
+/* Multiplies the learning rate of the layers that match, likewise, by `factor`, which replaces that
+ * of an earlier call. Returns HPCT_ERR_USAGE also for a factor that is not positive and finite. */
+HPCT_API hpct_status hpct_model_set_rate_factor(hpct_model *model, const char *patterns,
+                                                double factor);
+
 /* Type in which convolutions and dense layers compute. Weights, gradients, optimizer, statistics
  * and loss are always fp32. */
 typedef enum hpct_precision {
@@ -256,7 +273,7 @@ HPCT_API hpct_status hpct_model_initialize(hpct_model *model, uint64_t seed);
 
 HPCT_API const char *hpct_model_name(const hpct_model *model);
 HPCT_API size_t hpct_model_count_parameters(const hpct_model *model); /* all */
-/* Trained parameters; the others are states, such as moving statistics. */
+/* Trained parameters; the others are moving statistics, and those of frozen layers. */
 HPCT_API size_t hpct_model_count_trainable(const hpct_model *model);
 HPCT_API hpct_shape hpct_model_input_shape(const hpct_model *model);
 HPCT_API hpct_shape hpct_model_output_shape(const hpct_model *model);
@@ -294,6 +311,16 @@ HPCT_API hpct_status hpct_model_set_class_names(hpct_model *model, const char *c
 /* *names: NULL-terminated list in one allocation, owned by the caller, freed with free(); NULL and
  * *count 0 if the model has none. */
 HPCT_API hpct_status hpct_model_class_names(const hpct_model *model, char ***names, int *count);
+typedef struct hpct_load_options {
+    bool allow_nan;     /* accept NaN and infinity */
+    bool skip_mismatch; /* load what fits; what is missing or has another shape keeps its values */
+    char **skipped; /* receives what was not loaded, and why, in one line ("": all was), owned by
+                       the caller, freed with free(); may be NULL */
+} hpct_load_options;
+/* hpct_model_load_weights() with options. With skip_mismatch a weight that is missing, unknown or
+ * of another shape is no error; HPCT_ERR_DATA if none fits. */
+HPCT_API hpct_status hpct_model_load_weights_with(hpct_model *model, const char *path,
+                                                  const hpct_load_options *options);
 /* hpct_model_load_weights() that accepts NaN and infinity. */
 HPCT_API hpct_status hpct_model_load_any_weights(hpct_model *model, const char *path);
 /* Checks a path for hpct_model_save_weights() in advance. Returns HPCT_ERR_USAGE for .h5 other than
@@ -302,10 +329,10 @@ HPCT_API hpct_status hpct_model_load_any_weights(hpct_model *model, const char *
 HPCT_API hpct_status hpct_model_check_weights_name(const char *path);
 
 /* Read the output of model.to_json() of Keras 2 or 3: Sequential or Functional, one input, one
- * output. Unsupported layers and settings (regularizers, constraints, frozen layers, other dtype
- * policies than float32, mixed_bfloat16 and mixed_float16) are errors; only seeds and the compiled
- * loss and optimizer are ignored. Mixed policies set the model's precision, which
- * hpct_model_compile() keeps, except for layers with float32; HPCT_FP32 in
+ * output. Unsupported layers and settings (regularizers, constraints, other dtype policies than
+ * float32, mixed_bfloat16 and mixed_float16) are errors; only seeds and the compiled loss and
+ * optimizer are ignored. Layers with trainable false are frozen. Mixed policies set the model's
+ * precision, which hpct_model_compile() keeps, except for layers with float32; HPCT_FP32 in
  * hpct_model_compile_with() overrides it.
  *
  * Returns HPCT_ERR_DATA, naming layer and setting; HPCT_ERR_NO_INPUT if the file cannot be read.

@@ -53,6 +53,7 @@ typedef struct hpct_loss_call {
  * else consecutive ones. */
 typedef struct hpct_update_range {
     size_t offset, count; /* floats, multiples of HPCT_ARENA_ALIGN */
+    float rate_factor;    /* of learning_rate; 0: none */
     bool adapt;           /* LARS: trust ratio and weight decay apply */
     bool split;           /* other replicas have other shards of the parameter (nn/split/shard.h) */
 } hpct_update_range;
@@ -75,6 +76,8 @@ typedef struct hpct_update_range {
  *
  * With `scaling` g is first divided by its scale, and t counts the updates that were made; if some
  * g is not finite, the update is skipped.
+ *
+ * `rate` is learning_rate times the range's factor.
  *
  * Zeros in the padding of w, g and slots stay zeros. */
 typedef struct hpct_update_call {
@@ -100,6 +103,11 @@ typedef struct hpct_update_call {
     hpct_status (*judge)(void *argument, float *flags, size_t count);
     void *argument;
 } hpct_update_call;
+
+static inline float hpct_update_rate(const hpct_update_call *call, const hpct_update_range *range)
+{
+    return range->rate_factor > 0 ? call->learning_rate * range->rate_factor : call->learning_rate;
+}
 
 /* Copy of a parameter; source and copy begin at multiples of 64 bytes. */
 typedef struct hpct_param_copy {
@@ -268,6 +276,10 @@ hpct_status hpct_backend_choose(const hpct_backend **out, const char *name);
  * a group without samples contributes the old ones. */
 hpct_status hpct_make_grouped_norm(hpct_op **out, const hpct_backend *backend,
                                    const hpct_op_spec *spec, const hpct_op_build *build);
+/* BatchNormalization of a frozen layer (spec.norm.frozen): normalizes by the moving statistics also
+ * in training, and does not change them; backward multiplies by the same factors. */
+hpct_status hpct_make_frozen_norm(hpct_op **out, const hpct_backend *backend,
+                                  const hpct_op_spec *spec, const hpct_op_build *build);
 /* Host fallback for an operation that a device lacks: the collectives of split models
  * (nn/backend/collective.h). Copies inputs D2H and outputs H2D, synchronously: for small
  * tensors. */

@@ -155,7 +155,8 @@ static hpct_status sum_backward(hpct_op *op, const hpct_op_call *call)
 {
     size_t rows = rows_of(op, call->n), channels = (size_t) op->spec.parts.split.channels;
     float *diff = call->diff_dst, *out = call->diff_src[0] != NULL ? call->diff_src[0] : diff;
-    float *grad = op->spec.no_bias ? room_for_bias(op, call) : call->grad[0];
+    bool unwanted = op->spec.no_bias || op->build.frozen;
+    float *grad = unwanted ? room_for_bias(op, call) : call->grad[0];
     hpct_status status = HPCT_OK;
     if (op->spec.parts.sum_diff)
         status = call->replicas->sum(call->replicas->argument, diff, rows * channels);
@@ -369,6 +370,7 @@ hpct_status hpct_make_collective(hpct_op **out, const hpct_op_spec *spec,
     op->num_params = hpct_op_num_params(spec);
     if (op->num_params > 0)
         op->param_floats[0] = hpct_op_param_floats(spec, 0);
+    op->omits_grads = true;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu && !spec->parts.sum_diff;
     op->passes_diff_dst = sums;

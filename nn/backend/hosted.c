@@ -97,7 +97,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     HPCT_TRY(h->inner->class->backward(h->inner, &own));
     if (to != NULL)
         HPCT_TRY(send(h, call, to, h->diff_src, src));
-    for (int k = 0; k < op->num_params; k++)
+    for (int k = 0; k < op->num_params && !op->build.frozen; k++)
         HPCT_TRY(h->backend->device->from_host(call->grad[k], h->grad[k],
                                                op->param_floats[k] * sizeof(float)));
     return HPCT_OK;

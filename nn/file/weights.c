@@ -112,24 +112,29 @@ hpct_status hpct_model_check_finite(const hpct_model *model)
 
 /* ---- loading ---- */
 
+/* skips, here and below: NULL if all must fit. */
 static hpct_status load_h5(const hpct_model *model, const char *path, float **values,
-                           char **class_names)
+                           char **class_names, hpct_skips *skips)
 {
-    hpct_status status = hpct_h5_load(model, path, values, class_names);
+    hpct_status status = skips == NULL
+                             ? hpct_h5_load(model, path, values, class_names)
+                             : hpct_h5_load_fitting(model, path, values, class_names, skips);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
 }
 
 /* Values of each parameter. The format is detected from the file's first bytes, else from its
  * name. */
 static hpct_status load_values(const hpct_model *model, const char *path, float **values,
-                               char **class_names)
+                               char **class_names, hpct_skips *skips)
 {
     hpct_kind kind = HPCT_KIND_UNKNOWN;
     HPCT_TRY(hpct_kind_of_file(&kind, path));
     if (kind == HPCT_KIND_HDF5 || (kind == HPCT_KIND_UNKNOWN && ends_with(path, ".h5")))
-        return load_h5(model, path, values, class_names);
+        return load_h5(model, path, values, class_names, skips);
     if (kind == HPCT_KIND_SAFETENSORS || kind == HPCT_KIND_UNKNOWN)
-        return hpct_safetensors_load(model, path, values, class_names);
+        return skips == NULL
+                   ? hpct_safetensors_load(model, path, values, class_names)
+                   : hpct_safetensors_load_fitting(model, path, values, class_names, skips);
     return hpct_fail(HPCT_ERR_DATA, "%s is %s", path, hpct_kind_says(kind));
 }
 
@@ -146,7 +151,18 @@ static hpct_status check_finite(const hpct_param *param, const float *values, co
                      path, odd, count, param->name);
 }
 
-static hpct_status load(hpct_model *model, const char *path, bool all)
+/* The model has the labels of the file only if it also has its last layer. */
+static void take_class_names(hpct_model *model, char *class_names, const hpct_skips *skips)
+{
+    if (skips != NULL && skips->count > 0) {
+        free(class_names);
+        return;
+    }
+    free(model->class_names);
+    model->class_names = class_names;
+}
+
+static hpct_status load(hpct_model *model, const char *path, bool all, hpct_skips *skips)
 {
     if (!model->compiled)
         return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before weights are loaded",
@@ -156,17 +172,15 @@ static hpct_status load(hpct_model *model, const char *path, bool all)
     float **values = calloc(count, sizeof *values);
     if (values == NULL)
         return hpct_fail_memory(count * sizeof *values);
-    hpct_status status = load_values(model, path, values, &class_names);
+    hpct_status status = load_values(model, path, values, &class_names, skips);
     for (int i = 0; i < model->num_params && status == HPCT_OK && !all; i++)
-        status = check_finite(&model->params[i], values[i], path);
+        status = values[i] != NULL ? check_finite(&model->params[i], values[i], path) : HPCT_OK;
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++)
-        status = hpct_param_set(model, i, values[i]);
-    if (status == HPCT_OK) {
-        free(model->class_names);
-        model->class_names = class_names;
-        class_names = NULL;
-    }
-    free(class_names);
+        status = values[i] != NULL ? hpct_param_set(model, i, values[i]) : HPCT_OK;
+    if (status == HPCT_OK)
+        take_class_names(model, class_names, skips);
+    else
+        free(class_names);
     for (int i = 0; i < model->num_params; i++)
         free(values[i]);
     free(values);
@@ -175,10 +189,25 @@ static hpct_status load(hpct_model *model, const char *path, bool all)
 
 hpct_status hpct_model_load_weights(hpct_model *model, const char *path)
 {
-    return load(model, path, false);
+    return load(model, path, false, NULL);
 }
 
 hpct_status hpct_model_load_any_weights(hpct_model *model, const char *path)
 {
-    return load(model, path, true);
+    return load(model, path, true, NULL);
+}
+
+hpct_status hpct_model_load_weights_with(hpct_model *model, const char *path,
+                                         const hpct_load_options *options)
+{
+    hpct_skips skips = {0};
+    hpct_status status =
+        load(model, path, options->allow_nan, options->skip_mismatch ? &skips : NULL);
+    if (status == HPCT_OK && options->skipped != NULL) {
+        *options->skipped = skips.text != NULL ? skips.text : strdup("");
+        skips.text = NULL;
+        status = *options->skipped != NULL ? HPCT_OK : hpct_fail_memory(1);
+    }
+    free(skips.text);
+    return status;
 }

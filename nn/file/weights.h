@@ -3,6 +3,8 @@
 #ifndef HPCT_NN_FILE_WEIGHTS_H
 #define HPCT_NN_FILE_WEIGHTS_H
 
+#include "nn/file/keras/skips.h"
+
 #include <hpctrain/model.h>
 #include <stdbool.h>
 
@@ -13,6 +15,9 @@ hpct_status hpct_safetensors_save(const hpct_model *model, int fd, const char *p
  * checked before values are read. *class_names: from the file, or NULL; the caller frees it. */
 hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, float **values,
                                   char **class_names);
+/* Of the layers all of whose weights fit; values[i] of others stay NULL, and *skips lists them. */
+hpct_status hpct_safetensors_load_fitting(const hpct_model *model, const char *path, float **values,
+                                          char **class_names, hpct_skips *skips);
 
 /* As hpct_model_save_weights, for weights whose destination failed: `path` must not exist. Without
  * `synced` the file is kept even if fsync fails. */

@@ -121,7 +121,8 @@ static hpct_status check_entry(const hpct_param *param, const hpct_st_entry *ent
                                const char *path)
 {
     if (entry == NULL)
-        return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" is missing", path, param->name);
+        return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" is missing" HPCT_WEIGHTS_HINT, path,
+                         param->name);
     if (!entry->is_f32)
         return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" is %s, not F32", path, param->name,
                          entry->dtype);
@@ -132,7 +133,8 @@ static hpct_status check_entry(const hpct_param *param, const hpct_st_entry *ent
         return HPCT_OK;
     char text[HPCT_SHAPE_TEXT];
     hpct_shape_format(&param->shape, text);
-    return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" does not have the model's shape %s", path,
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s: tensor \"%s\" does not have the model's shape %s" HPCT_WEIGHTS_HINT, path,
                      param->name, text);
 }
 
@@ -148,28 +150,90 @@ static hpct_status check_index(const hpct_model *model, const hpct_st_index *ind
         for (int i = 0; i < model->num_params; i++)
             known |= strcmp(model->params[i].name, index->entries[k].name) == 0;
         if (!known)
-            return hpct_fail(HPCT_ERR_DATA, "%s: the model has no \"%.80s\"", path,
-                             index->entries[k].name);
+            return hpct_fail(HPCT_ERR_DATA, "%s: the model has no \"%.80s\"" HPCT_WEIGHTS_HINT,
+                             path, index->entries[k].name);
     }
     return HPCT_OK;
+}
+
+static hpct_status read_param(const hpct_param *param, int fd, const char *path,
+                              const hpct_st_index *index, off_t data_at, float **values)
+{
+    size_t bytes = param_bytes(param);
+    *values = malloc(bytes);
+    if (*values == NULL)
+        return hpct_fail_memory(bytes);
+    return hpct_file_read_all(fd, *values, bytes, data_at + (off_t) find(index, param->name)->begin,
+                              path);
 }
 
 static hpct_status read_params(const hpct_model *model, int fd, const char *path,
                                const hpct_st_index *index, off_t data_at, float **values)
 {
-    for (int i = 0; i < model->num_params; i++) {
-        size_t bytes = param_bytes(&model->params[i]);
-        values[i] = malloc(bytes);
-        if (values[i] == NULL)
-            return hpct_fail_memory(bytes);
-        off_t at = data_at + (off_t) find(index, model->params[i].name)->begin;
-        HPCT_TRY(hpct_file_read_all(fd, values[i], bytes, at, path));
-    }
+    for (int i = 0; i < model->num_params; i++)
+        HPCT_TRY(read_param(&model->params[i], fd, path, index, data_at, &values[i]));
     return HPCT_OK;
 }
 
-hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, float **values,
-                                  char **class_names)
+/* ---- loading what fits ---- */
+
+static bool is_of(const hpct_model *model, int param, int layer)
+{
+    return model->nodes[model->params[param].node].layer == layer;
+}
+
+/* Why a layer is not loaded: its first weight that does not fit; "": all do. */
+static void find_misfit(const hpct_model *model, int layer, const hpct_st_index *index,
+                        char why[HPCT_SHAPE_TEXT + 64])
+{
+    size_t size = HPCT_SHAPE_TEXT + 64;
+    why[0] = '\0';
+    for (int i = 0; i < model->num_params && why[0] == '\0'; i++) {
+        const hpct_param *param = &model->params[i];
+        const char *word = strrchr(param->name, '/') + 1;
+        if (!is_of(model, i, layer))
+            continue;
+        const hpct_st_entry *entry = find(index, param->name);
+        if (entry == NULL)
+            snprintf(why, size, "%.24s is missing", word);
+        else if (check_entry(param, entry, "") != HPCT_OK)
+            snprintf(why, size, "%.24s: another %s", word, entry->is_f32 ? "shape" : "type");
+    }
+}
+
+static hpct_status load_layer(const hpct_model *model, int layer, int fd, const char *path,
+                              const hpct_st_index *index, off_t data_at, float **values,
+                              hpct_skips *skips)
+{
+    char why[HPCT_SHAPE_TEXT + 64];
+    find_misfit(model, layer, index, why);
+    if (why[0] != '\0')
+        return hpct_skips_add(skips, "%s (%s)", model->layers[layer].name, why);
+    for (int i = 0; i < model->num_params; i++) {
+        if (is_of(model, i, layer))
+            HPCT_TRY(read_param(&model->params[i], fd, path, index, data_at, &values[i]));
+    }
+    skips->loaded++;
+    return HPCT_OK;
+}
+
+static hpct_status read_fitting(const hpct_model *model, int fd, const char *path,
+                                const hpct_st_index *index, off_t data_at, float **values,
+                                hpct_skips *skips)
+{
+    for (int layer = 0; layer < model->num_layers; layer++) {
+        if (model->layers[layer].parameters > 0)
+            HPCT_TRY(load_layer(model, layer, fd, path, index, data_at, values, skips));
+    }
+    hpct_status status = hpct_skips_end(skips);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
+}
+
+/* ---- both ---- */
+
+/* skips NULL: all must fit. */
+static hpct_status load(const hpct_model *model, const char *path, float **values,
+                        char **class_names, hpct_skips *skips)
 {
     hpct_st_index index = {0};
     off_t data_at = 0;
@@ -180,10 +244,11 @@ hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, flo
     bool torch = status == HPCT_OK && hpct_torch_is(model, &index);
     if (torch)
         status = hpct_torch_adopt(model, &index, path);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK && skips == NULL)
         status = check_index(model, &index, path);
     if (status == HPCT_OK)
-        status = read_params(model, fd, path, &index, data_at, values);
+        status = skips == NULL ? read_params(model, fd, path, &index, data_at, values)
+                               : read_fitting(model, fd, path, &index, data_at, values, skips);
     if (status == HPCT_OK && torch)
         status = hpct_torch_convert(model, values);
     *class_names = index.class_names;
@@ -191,4 +256,16 @@ hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, flo
     hpct_st_free(&index);
     close(fd);
     return status;
+}
+
+hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, float **values,
+                                  char **class_names)
+{
+    return load(model, path, values, class_names, NULL);
+}
+
+hpct_status hpct_safetensors_load_fitting(const hpct_model *model, const char *path, float **values,
+                                          char **class_names, hpct_skips *skips)
+{
+    return load(model, path, values, class_names, skips);
 }

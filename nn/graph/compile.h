@@ -11,4 +11,8 @@ int hpct_model_top_k(const hpct_model *model);
 const hpct_optimizer *hpct_model_optimizer(const hpct_model *model);
 double hpct_model_label_smoothing(const hpct_model *model);
 
+/* "NAME=FACTOR" of the layers with a learning rate of their own, comma-separated, "" if there are
+ * none; the caller frees it. NULL if out of memory. */
+char *hpct_model_rate_factors(const hpct_model *model);
+
 #endif

@@ -39,6 +39,8 @@ typedef struct hpct_layer {
     hpct_layer_config config;  /* by `type` */
     size_t parameters, states; /* floats, in Keras' shapes; states among the parameters */
     bool fp32;                 /* fp32 also in a model of another precision */
+    bool frozen;               /* Keras' trainable=False */
+    double rate_factor;        /* of the learning rate; 0: none */
 } hpct_layer;
 
 typedef enum hpct_initializer {
@@ -58,8 +60,9 @@ typedef struct hpct_param {
     double fan_in, fan_out; /* for Glorot */
     double init[2];         /* for the others */
     int node, index;        /* node that owns it, and index there */
-    bool state;             /* not trained: no gradient, no optimizer slot, its own arena */
-    bool split; /* a shard of a parameter; other replicas have the rest (nn/split/shard.h) */
+    bool state;  /* not trained: no gradient, no optimizer slot, in the arena of states */
+    bool frozen; /* a state, because its layer is frozen: a step does not change it */
+    bool split;  /* a shard of a parameter; other replicas have the rest (nn/split/shard.h) */
     /* In Keras' layout while the model is not built (NULL: not set); afterwards the arenas hold
      * them. */
     float *value;
@@ -189,6 +192,22 @@ static inline hpct_layer_config *hpct_layer_config_of(hpct_model *model)
 {
     return &model->layers[model->num_layers - 1].config;
 }
+
+/* Whether a parameter is never trained, also in a layer that is not frozen: a moving statistic. */
+static inline bool hpct_param_is_statistic(const hpct_model *model, const hpct_param *param)
+{
+    return hpct_op_param_is_state(&model->nodes[param->node].spec, param->index);
+}
+
+/* Factor of the learning rate of a node's parameters. */
+static inline float hpct_node_rate_factor(const hpct_model *model, const hpct_node *node)
+{
+    double factor = model->layers[node->layer].rate_factor;
+    return factor > 0 ? (float) factor : 1;
+}
+
+/* Freezes or unfreezes layer i of a model that is not built; slots of frozen layers are dropped. */
+void hpct_layer_freeze(hpct_model *model, int i, bool frozen);
 
 /* Drops the optimizer slots kept in the model. */
 void hpct_model_drop_slots(hpct_model *model);

@@ -142,6 +142,7 @@ typedef struct hpct_op_spec {
             int rows; /* per sample: all axes but the last */
             int channels;
             bool no_scale, no_center, synchronized;
+            bool frozen; /* its layer is: training uses the moving statistics, and keeps them */
             float momentum, epsilon;
             int groups; /* 2 or more: separate statistics for this many groups of the samples
                            (hpct_samples_first), as if on different replicas */
@@ -177,6 +178,11 @@ static inline bool hpct_op_is_collective(const hpct_op_spec *spec)
     return spec->kind == HPCT_OP_SUM_PARTS || spec->kind == HPCT_OP_GATHER_PARTS ||
            spec->kind == HPCT_OP_GATHER_SAMPLES;
 }
+/* A BATCH_NORM whose statistics are those of all replicas. */
+static inline bool hpct_op_is_synced_norm(const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_BATCH_NORM && spec->norm.synchronized && !spec->norm.frozen;
+}
 int hpct_op_num_inputs(const hpct_op_spec *spec);
 size_t hpct_op_src_floats(const hpct_op_spec *spec, int input);
 size_t hpct_op_dst_floats(const hpct_op_spec *spec);
@@ -193,6 +199,7 @@ typedef struct hpct_op_build {
     bool needs_diff_src; /* backward must compute the gradient of a source */
     bool fuse_update;    /* backward may apply SGD to a parameter instead of storing its gradient */
     bool plain_layout;   /* parameters in the same layout on every processor */
+    bool frozen;         /* parameter gradients are not wanted: see hpct_op.omits_grads */
     const hpct_window *pool; /* fused max pooling (HPCT_FUSION_POOL): result and dst_blocks are the
                                 pooling's; NULL: none */
     bool adds;               /* CONV2D: adds src[1], of the result's shape, to the result, */
@@ -228,17 +235,17 @@ typedef struct hpct_op_call {
     const float *bias;        /* BATCH_NORM: bias left out of src[0]; else NULL */
     const float *norm_sums;   /* backward of BATCH_NORM: sums from the producer of diff_dst */
     float *dst;
-    float *diff_dst;                 /* backward may overwrite it unless backward_keeps_diff_dst */
-    float *const *diff_src;          /* NULL entries: no gradient wanted */
-    const bool *add;                 /* accumulate into this diff_src; only with adds_diff_src */
-    float *const *param;             /* [num_params] */
-    float *const *grad;              /* [num_params], overwritten; entries of state are NULL */
-    void *copies;                    /* of the parameters, 64-byte aligned; see refresh */
-    void *workspace;                 /* what forward saves for backward, 64-byte aligned */
-    void *scratch;                   /* temporary memory of the call, 64-byte aligned */
-    void *scratch_aside;             /* scratch of the side stream */
-    float learning_rate;             /* of a fused update */
-    bool shows_gradients;            /* kernel_fused: also stores the gradient it applies (host) */
+    float *diff_dst;        /* backward may overwrite it unless backward_keeps_diff_dst */
+    float *const *diff_src; /* NULL entries: no gradient wanted */
+    const bool *add;        /* accumulate into this diff_src; only with adds_diff_src */
+    float *const *param;    /* [num_params] */
+    float *const *grad;     /* [num_params], overwritten; NULL for state, and omits_grads */
+    void *copies;           /* of the parameters, 64-byte aligned; see refresh */
+    void *workspace;        /* what forward saves for backward, 64-byte aligned */
+    void *scratch;          /* temporary memory of the call, 64-byte aligned */
+    void *scratch_aside;    /* scratch of the side stream */
+    float learning_rate;    /* of a fused update */
+    bool shows_gradients;   /* kernel_fused: also stores the gradient it applies (host) */
     const hpct_step_peers *replicas; /* NULL: none */
     bool training;        /* backward may follow; state may be updated. Backward: as in forward */
     uint64_t seed;        /* random numbers depend on these and hpct_op_build.stream: */
@@ -287,6 +294,9 @@ struct hpct_op {
      * [2][hpct_norm_line_step(channels)], of g and of g (src - mean) inverse. */
     bool leaves_norm_sums;
     size_t norm_sums[2];
+    /* With build.frozen: backward computes no parameter gradients, entries of call.grad are NULL.
+     * Otherwise they are written to memory that nothing reads. */
+    bool omits_grads;
     bool backward_reads_src, backward_reads_dst;
     bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
     /* Backward may compute parameter gradients asynchronously, in the side stream, until

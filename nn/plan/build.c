@@ -73,6 +73,7 @@ void hpct_run_free(hpct_run *run)
         backend->release(run->arenas.slot[k]);
     backend->release(run->arenas.scaling);
     backend->release(run->arenas.states);
+    backend->release(run->arenas.spare);
     hpct_run_free_transit(run);
     backend->release(run->plan.block);
     backend->release(run->plan.scratch);
@@ -141,6 +142,15 @@ static bool has_trained_params(const hpct_model *model, const hpct_node *node)
     return false;
 }
 
+static bool has_frozen_params(const hpct_model *model, const hpct_node *node)
+{
+    for (int k = 0; k < node->num_params; k++) {
+        if (model->params[node->first_param + k].frozen)
+            return true;
+    }
+    return false;
+}
+
 /* Tensors of one cell count as not blocked; if one side has no others, operations use the flag of
  * the other side. */
 static void set_blocks(const hpct_model *model, const hpct_run *run, const hpct_node *node,
@@ -156,13 +166,17 @@ static hpct_op_build start_build(const hpct_model *model, const hpct_run *run,
                                  const hpct_build_options *options, int i)
 {
     const hpct_node *node = &model->nodes[i];
+    bool frozen = has_frozen_params(model, node),
+         own_rate = run->backend->device != NULL && hpct_node_rate_factor(model, node) != 1;
     return (hpct_op_build){
         .precision = options->fp32 ? HPCT_FP32 : hpct_node_precision(model, node),
         .values = run->values,
         .batch_sizes = node->own ? run->batches.own : run->batches.sizes,
         .num_batch_sizes = run->batches.num,
-        .fuse_update = run->fuse_update && !node->partial,
+        /* a device has one rate for all fused updates */
+        .fuse_update = run->fuse_update && !node->partial && !frozen && !own_rate,
         .plain_layout = options->plain_layout,
+        .frozen = frozen,
         .stream = (uint32_t) (i - node->added),
     };
 }
@@ -236,6 +250,8 @@ static hpct_status make_op(const hpct_model *model, hpct_run *run, int i, const 
                hpct_op_kind_name(spec.kind));
     if (run->nodes[i].merged)
         return make_merged(op, &spec, build);
+    if (spec.kind == HPCT_OP_BATCH_NORM && spec.norm.frozen && run->training)
+        return hpct_make_frozen_norm(op, run->backend, &spec, build);
     if (spec.kind == HPCT_OP_BATCH_NORM && spec.norm.groups > 1)
         return hpct_make_grouped_norm(op, run->backend, &spec, build);
     if (hpct_op_is_collective(&spec) && run->backend->device != NULL)
@@ -278,18 +294,37 @@ static void add_update(const hpct_model *model, hpct_run *run, const hpct_param 
                        size_t offset, size_t count)
 {
     const hpct_optimizer *optimizer = &model->optimizer;
+    const float factor = hpct_node_rate_factor(model, &model->nodes[param->node]);
     hpct_update_range *last =
         run->arenas.num_updates > 0 ? &run->arenas.updates[run->arenas.num_updates - 1] : NULL;
     if (last != NULL && last->offset + last->count == offset && last->split == param->split &&
-        !hpct_optimizer_by_parameter(optimizer))
+        last->rate_factor == factor && !hpct_optimizer_by_parameter(optimizer))
         last->count += count;
     else
         run->arenas.updates[run->arenas.num_updates++] = (hpct_update_range){
-            offset, count, .adapt = param->shape.rank > 1 || optimizer->trust_all,
-            .split = param->split};
+            offset, count, .rate_factor = factor,
+            .adapt = param->shape.rank > 1 || optimizer->trust_all, .split = param->split};
 }
 
-/* Offsets of the parameters, in the order in which backward finishes their gradients. */
+/* Frozen parameters follow the moving statistics, so that the latter are one range. */
+static void lay_out_state(const hpct_model *model, hpct_run *run, int param, size_t count)
+{
+    size_t *floats =
+        model->params[param].frozen ? &run->arenas.frozen_floats : &run->arenas.state_floats;
+    run->arenas.param_offsets[param] = *floats;
+    *floats += count;
+}
+
+static void place_frozen(const hpct_model *model, hpct_run *run)
+{
+    for (int i = 0; i < model->num_params; i++) {
+        if (model->params[i].frozen)
+            run->arenas.param_offsets[i] += run->arenas.state_floats;
+    }
+}
+
+/* Offsets of the parameters, in the order in which backward finishes their gradients. Processes
+ * with other frozen layers have another layout. */
 static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
 {
     size_t num = (size_t) model->num_params + 1;
@@ -306,11 +341,10 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
             int param = node->first_param + k;
             size_t count =
                 (op->param_floats[k] + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
-            uint64_t facts[2] = {op->param_layout[k], op->param_floats[k]};
-            hash = hpct_hash(hash, facts, sizeof facts);
+            uint64_t facts[3] = {op->param_layout[k], op->param_floats[k], 1};
+            hash = hpct_hash(hash, facts, (model->params[param].frozen ? 3 : 2) * sizeof *facts);
             if (model->params[param].state) {
-                run->arenas.param_offsets[param] = run->arenas.state_floats;
-                run->arenas.state_floats += count;
+                lay_out_state(model, run, param, count);
                 continue;
             }
             run->arenas.param_offsets[param] = offset;
@@ -320,6 +354,7 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
         }
         run->nodes[i].done = offset;
     }
+    place_frozen(model, run);
     run->arenas.floats = offset;
     run->arenas.fingerprint = hash;
     return HPCT_OK;
@@ -343,6 +378,34 @@ bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot)
     if (slot == HPCT_SLOT_ACCUMULATED)
         return run->training && optimizer->gradient_accumulation_steps > 1;
     return run->training && !run->no_slots && slot < hpct_optimizer_num_slots(optimizer);
+}
+
+size_t hpct_run_state_bytes(const hpct_run *run)
+{
+    return (run->arenas.state_floats + run->arenas.frozen_floats) * sizeof(float);
+}
+
+/* Floats of the gradients of a frozen layer that the operation computes all the same. */
+static size_t spare_floats(const hpct_run_node *node)
+{
+    const hpct_op *op = node->op;
+    size_t floats = 0;
+    if (!node->backward || !op->build.frozen || op->omits_grads)
+        return 0;
+    for (int k = 0; k < op->num_params; k++)
+        floats +=
+            (op->param_floats[k] + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
+    return floats;
+}
+
+size_t hpct_run_spare_bytes(const hpct_run *run)
+{
+    size_t most = 0;
+    for (int i = 0; i < run->num_nodes; i++) {
+        size_t floats = spare_floats(&run->nodes[i]);
+        most = floats > most ? floats : most;
+    }
+    return most * sizeof(float);
 }
 
 size_t hpct_run_target_bytes(const hpct_run *run)
@@ -383,8 +446,9 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     size_t arena = run->arenas.floats * sizeof(float);
     if (!run->arenas.borrows)
         run->arenas.parameters = take(run, arena, "parameters", &status);
-    run->arenas.states =
-        take(run, run->arenas.state_floats * sizeof(float), "moving statistics", &status);
+    run->arenas.states = take(run, hpct_run_state_bytes(run), "moving statistics", &status);
+    if (hpct_run_spare_bytes(run) > 0)
+        run->arenas.spare = take(run, hpct_run_spare_bytes(run), "unused gradients", &status);
     if (run->training)
         run->arenas.gradients =
             take(run, arena + HPCT_ARENA_TAIL * sizeof(float), "gradients", &status);
@@ -408,8 +472,20 @@ float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param)
     return arena + run->arenas.param_offsets[param];
 }
 
+static void point_at_spare(const hpct_run *run, hpct_run_node *node)
+{
+    float *at = run->arenas.spare;
+    for (int k = 0; k < node->op->num_params && spare_floats(node) > 0; k++) {
+        size_t floats = node->op->param_floats[k];
+        node->grad[k] = at;
+        at += (floats + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
+    }
+}
+
 static void point_at_params(const hpct_model *model, hpct_run *run)
 {
+    for (int i = 0; i < run->num_nodes; i++)
+        point_at_spare(run, &run->nodes[i]);
     for (int i = 0; i < model->num_params; i++) {
         hpct_run_node *node = &run->nodes[model->params[i].node];
         int index = model->params[i].index;

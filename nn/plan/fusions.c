@@ -92,7 +92,9 @@ static bool always(const fusing *f, int from, int to)
 
 static bool is_plain_norm(const fusing *f, int node)
 {
-    return spec_of(f, node)->kind == HPCT_OP_BATCH_NORM && spec_of(f, node)->norm.groups < 2;
+    const hpct_op_spec *spec = spec_of(f, node);
+    return spec->kind == HPCT_OP_BATCH_NORM && spec->norm.groups < 2 &&
+           !(spec->norm.frozen && f->run->training);
 }
 
 /* The mean that the normalization subtracts cancels the bias. */
@@ -121,8 +123,8 @@ static bool conv_norm_fits(const fusing *f, int norm, int conv)
     int next = only_reader(f, conv);
     return norm_fits(f, norm) &&
            f->run->learns[f->model->tensors[f->model->nodes[norm].output].root] && next >= 0 &&
-           !node->spec.relu && !f->model->tensors[node->output].taken && is_plain_norm(f, next) &&
-           f->model->nodes[next].own == node->own;
+           !node->spec.relu && !f->builds[conv].frozen && !f->model->tensors[node->output].taken &&
+           is_plain_norm(f, next) && f->model->nodes[next].own == node->own;
 }
 
 /* The ADD's other operand is computed before the convolution. */

@@ -45,7 +45,8 @@ static size_t freed_bytes(const hpct_model *model, const hpct_run *run)
     size_t floats = 0;
     const hpct_run *old = model->run;
     if (old != NULL) {
-        floats = old->arenas.state_floats + old->arenas.floats + gradient_floats(old);
+        floats = old->arenas.state_floats + old->arenas.frozen_floats + old->arenas.floats +
+                 gradient_floats(old);
         for (int k = 0; k < HPCT_NUM_SLOTS; k++)
             floats += old->arenas.slot[k] != NULL ? old->arenas.floats : 0;
         return floats * sizeof(float) + old->plan.block_bytes + hpct_run_scratch_bytes(old) +
@@ -73,9 +74,9 @@ hpct_status hpct_model_plan(const hpct_model *model, const hpct_build_options *o
     if (status != HPCT_OK)
         goto end;
     size_t arena = run->arenas.floats * sizeof(float), batch = (size_t) run->input.samples;
-    plan->parameters = (run->arenas.borrows ? 0 : arena) + run->arenas.state_floats * sizeof(float);
+    plan->parameters = (run->arenas.borrows ? 0 : arena) + hpct_run_state_bytes(run);
     plan->copies = hpct_run_copies_bytes(run);
-    plan->gradients = gradient_floats(run) * sizeof(float);
+    plan->gradients = gradient_floats(run) * sizeof(float) + hpct_run_spare_bytes(run);
     for (int k = 0; k < HPCT_NUM_SLOTS; k++)
         plan->optimizer += hpct_run_has_slot(model, run, k) ? arena : 0;
     plan->scratch = hpct_run_scratch_bytes(run) + hpct_run_target_bytes(run) +

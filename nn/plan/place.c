@@ -149,7 +149,7 @@ static void find_lifetimes(placing *p)
         }
         p->workspaces[i].bytes = op->workspace_bytes;
         live(&p->workspaces[i], i);
-        live(&p->workspaces[i], run->training ? back : i);
+        live(&p->workspaces[i], backward ? back : i);
     }
     find_link_lifetimes(p);
     find_border_lifetimes(p);

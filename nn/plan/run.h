@@ -88,8 +88,10 @@ typedef struct hpct_run_arenas {
     bool stale;                  /* parameters may have changed since the last copies */
     float *slot[HPCT_NUM_SLOTS]; /* NULL where the optimizer needs none */
     hpct_loss_scaling *scaling;  /* in the backend's memory; NULL: no loss scaling */
-    size_t state_floats;
-    float *states; /* untrained parameters */
+    size_t state_floats;         /* moving statistics, */
+    size_t frozen_floats;        /* then what frozen layers have */
+    float *states;               /* both; untrained parameters */
+    float *spare; /* gradients that nothing reads, of operations that cannot omit them; or NULL */
     uint64_t fingerprint;
     hpct_update_range *updates; /* ranges left for update() */
     int num_updates;
@@ -222,6 +224,8 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
 /* Sizes of the other allocations of the second half. */
 bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot); /* whether this slot
                                                                                    gets an arena */
+size_t hpct_run_state_bytes(const hpct_run *run); /* with frozen layers */
+size_t hpct_run_spare_bytes(const hpct_run *run);
 size_t hpct_run_target_bytes(const hpct_run *run);
 size_t hpct_run_scratch_bytes(const hpct_run *run); /* of compute and side stream, */
 size_t hpct_run_scratch_aside(const hpct_run *run); /* offset of the latter */

@@ -86,7 +86,8 @@ hpct_status hpct_model_copy_from(hpct_model *replica, const hpct_model *model)
     for (int k = 0; k < HPCT_MAX_SLOTS && status == HPCT_OK; k++)
         status = copy_arena(to, to->arenas.floats, from->arenas.slot[k], to->arenas.slot[k]);
     if (status == HPCT_OK)
-        status = copy_arena(to, to->arenas.state_floats, from->arenas.states, to->arenas.states);
+        status = copy_arena(to, to->arenas.state_floats + to->arenas.frozen_floats,
+                            from->arenas.states, to->arenas.states);
     to->arenas.stale = true;
     replica->steps = model->steps;
     return status;
@@ -146,7 +147,7 @@ hpct_status hpct_model_translate(hpct_model *model, const hpct_model *other, hpc
     if (model->run == NULL || other->run == NULL || model->num_params != other->num_params)
         return hpct_fail(HPCT_ERR_INTERNAL, "two replicas of model %s differ", model->name);
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
-        if (model->params[i].state == (arena == HPCT_ARENA_STATES))
+        if (!model->params[i].frozen && model->params[i].state == (arena == HPCT_ARENA_STATES))
             status = translate(model, other, arena, i);
     }
     if (arena != HPCT_ARENA_GRADIENTS)

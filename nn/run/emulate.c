@@ -49,7 +49,7 @@ static hpct_status send_sums(const hpct_model *model, const hpct_op_call *call, 
 
 static bool is_synced(const hpct_model *model, const hpct_op_spec *spec)
 {
-    return spec->kind == HPCT_OP_BATCH_NORM && spec->norm.synchronized && model->peers.sum != NULL;
+    return hpct_op_is_synced_norm(spec) && model->peers.sum != NULL;
 }
 
 hpct_status hpct_emulate_forward(const hpct_model *model, int node, const hpct_op_call *call)

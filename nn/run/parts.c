@@ -85,7 +85,7 @@ hpct_part hpct_model_part(const hpct_model *model, int index)
             part.rows = floats / part.cols;
         }
     }
-    if (spec->kind == HPCT_OP_BATCH_NORM && spec->norm.synchronized)
+    if (hpct_op_is_synced_norm(spec))
         part.synchronize = 4 * (size_t) spec->norm.channels + 1;
     return part;
 }

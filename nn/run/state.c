@@ -31,7 +31,8 @@ static hpct_status add(hpct_state_list *list, const hpct_model *model, int param
         .count = hpct_shape_count(&p->shape),
         .param = param,
         .slot = slot,
-        .is_state = p->state,
+        .is_state = p->state && !p->frozen,
+        .is_frozen = p->frozen,
         .is_accumulated = slot == HPCT_SLOT_ACCUMULATED,
     };
     int length = slot == HPCT_STATE_PARAM
@@ -122,6 +123,24 @@ hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *aren
     hpct_op *op = model->run->nodes[p->node].op;
     arena += model->run->arenas.param_offsets[param];
     return op->class->import_param(op, p->index, floats, arena);
+}
+
+hpct_status hpct_state_hash_frozen(const hpct_model *model, uint64_t *hash)
+{
+    *hash = 0;
+    for (int i = 0; i < model->num_params; i++) {
+        size_t bytes = hpct_shape_count(&model->params[i].shape) * sizeof(float);
+        if (!model->params[i].frozen)
+            continue;
+        float *values = malloc(bytes);
+        if (values == NULL)
+            return hpct_fail_memory(bytes);
+        hpct_status status = hpct_param_get(model, i, values);
+        *hash = hpct_hash(*hash == 0 ? HPCT_HASH_START : *hash, values, bytes);
+        free(values);
+        HPCT_TRY(status);
+    }
+    return HPCT_OK;
 }
 
 hpct_status hpct_state_get_numbers(const hpct_model *model, double numbers[HPCT_STATE_NUMBERS])

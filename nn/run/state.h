@@ -18,6 +18,7 @@ typedef struct hpct_state_value {
     size_t count;
     int param, slot;     /* index in the model; HPCT_STATE_PARAM or the slot */
     bool is_state;       /* a moving statistic: replicas may have their own */
+    bool is_frozen;      /* of a frozen layer: there is no gradient */
     bool is_accumulated; /* gradients since the last update */
 } hpct_state_value;
 
@@ -46,6 +47,9 @@ hpct_status hpct_state_get_arena(const hpct_model *model, int param, const float
                                  float *floats);
 hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *arena,
                                  const float *floats);
+
+/* Of the values of frozen layers: equal on processes that began with the same; 0 without any. */
+hpct_status hpct_state_hash_frozen(const hpct_model *model, uint64_t *hash);
 
 /* Optimizer steps so far, in batches, and the loss scale of fp16 (nn/graph/loss_scaling.h). */
 #define HPCT_STATE_NUMBERS 6

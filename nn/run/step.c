@@ -43,7 +43,8 @@ static hpct_op_call make_call(const hpct_model *model, int i, int batch, int n)
         .workspace = node->workspace,
         .scratch = model->run->plan.scratch,
         .scratch_aside = model->run->plan.scratch_aside,
-        .learning_rate = (float) hpct_model_learning_rate(model),
+        .learning_rate = (float) hpct_model_learning_rate(model) *
+                         hpct_node_rate_factor(model, &model->nodes[i]),
         .shows_gradients = model->shows_gradients,
         .seed = model->position.seed,
         .step = model->position.step,
@@ -542,6 +543,16 @@ float *hpct_model_states(hpct_model *model, size_t *count)
 {
     *count = model->run != NULL ? model->run->arenas.state_floats : 0;
     return model->run != NULL ? model->run->arenas.states : NULL;
+}
+
+float *hpct_model_frozen(hpct_model *model, size_t *count)
+{
+    hpct_run *run = model->run;
+    *count = run != NULL ? run->arenas.frozen_floats : 0;
+    if (run == NULL)
+        return NULL;
+    run->arenas.stale = true; /* the caller may write */
+    return run->arenas.states + run->arenas.state_floats;
 }
 
 float *hpct_model_slots(hpct_model *model, int k, size_t *count)

@@ -4,8 +4,8 @@
  * Arenas: all parameters are in one contiguous buffer and all gradients in another of the same
  * layout, ordered so that backward finishes gradients from the beginning to the end (last layer
  * first). Reduce, update and broadcast work on ranges. The layout within a parameter is the
- * backend's; processes have equal layouts iff fingerprints are equal. States (untrained parameters,
- * moving statistics) have a third arena. */
+ * backend's; processes have equal layouts iff fingerprints are equal. States (untrained parameters:
+ * moving statistics, frozen layers) have a third arena. */
 #ifndef HPCT_NN_RUN_STEP_H
 #define HPCT_NN_RUN_STEP_H
 
@@ -77,6 +77,8 @@ float *hpct_model_parameters(hpct_model *model, size_t *count);
 float *hpct_model_gradients(hpct_model *model, size_t *count);
 /* The same for states; *count may be 0. Forward with `training` changes them. */
 float *hpct_model_states(hpct_model *model, size_t *count);
+/* The same for parameters of frozen layers, which no step changes. */
+float *hpct_model_frozen(hpct_model *model, size_t *count);
 /* The k-th arena of optimizer slots, laid out as parameters; NULL if there are not so many. */
 float *hpct_model_slots(hpct_model *model, int k, size_t *count);
 hpct_status hpct_model_scale_states(hpct_model *model, float factor);     /* every one *= factor */

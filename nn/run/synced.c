@@ -10,8 +10,7 @@
 static const hpct_op *synced_op(const hpct_model *model, int node)
 {
     const hpct_op *op = model->run->nodes[node].op;
-    bool synced = op->spec.kind == HPCT_OP_BATCH_NORM && op->spec.norm.synchronized;
-    return synced && model->peers.sum != NULL ? op : NULL;
+    return hpct_op_is_synced_norm(&op->spec) && model->peers.sum != NULL ? op : NULL;
 }
 
 hpct_status hpct_norm_forward_absent(const hpct_model *model, int node)
@@ -67,7 +66,7 @@ bool hpct_model_has_own_statistics(const hpct_model *model)
 {
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_op_spec *spec = &model->nodes[i].spec;
-        if (spec->kind == HPCT_OP_BATCH_NORM && !spec->norm.synchronized)
+        if (spec->kind == HPCT_OP_BATCH_NORM && !spec->norm.synchronized && !spec->norm.frozen)
             return true;
     }
     return false;
@@ -78,7 +77,7 @@ size_t hpct_model_synced_floats(const hpct_model *model)
     size_t floats = 0;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_op_spec *spec = &model->nodes[i].spec;
-        if (spec->kind == HPCT_OP_BATCH_NORM && spec->norm.synchronized)
+        if (hpct_op_is_synced_norm(spec))
             floats += 4 * (size_t) spec->norm.channels + 1;
     }
     return floats;

@@ -321,7 +321,7 @@ static void predict(hpct_shard_plan *plan, int samples)
         plan->seconds +=
             3 * samples * (flops_of(&spec) / FLOPS_PER_SECOND + floats / MEMORY_FLOATS_PER_SECOND);
         for (int k = 0; plan->partial[i] && k < node->num_params; k++)
-            partial += hpct_op_param_is_state(&node->spec, k)
+            partial += model->params[node->first_param + k].state
                            ? 0
                            : (double) hpct_op_param_floats(&node->spec, k);
         meeting = hpct_shard_plan_meeting(plan, i);

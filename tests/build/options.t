@@ -46,7 +46,7 @@ done
 
 # ---- numbers ----
 # Each option of each command is of one of two kinds by what its value is called; a new kind has to find its place here.
-words='NAME|NAME\|FILE|FILE.prom|FILE|FILE\|measured|PATH|DIR|LIST|HOW|synthetic|epoch\|N\|Ns\|Nm|auto\|never\|PATH|powersgd:RANK\|topk:SHARE|METRIC|METRIC:KEY=VALUE,...|METRIC=VALUE|stop\|resume|auto\|min\|max|L,B\|measured'
+words='NAME|NAME\|FILE|FILE.prom|FILE|FILE\|measured|PATH|DIR|LIST|HOW|synthetic|epoch\|N\|Ns\|Nm|auto\|never\|PATH|powersgd:RANK\|topk:SHARE|METRIC|METRIC:KEY=VALUE,...|METRIC=VALUE|stop\|resume|auto\|min\|max|PATTERN|PATTERN=FACTOR|L,B\|measured'
 numbers='N|N\|auto|X|H|K|M|S|STEPS|0\|1\|2|WxH|JOB|PORT'
 # refused_number COMMAND OPTION VALUE: with 64, and the range.
 refused_number() {
@@ -180,6 +180,14 @@ early "are for strategy parameter-server, not pipeline" --strategy pipeline --ps
 early "backup-workers needs --ps-sync" --strategy parameter-server --backup-workers 1
 early "leave out --ps-sync" --strategy parameter-server --ps-sync --max-staleness 1
 early "compress-warmup is for --compress" --compress-warmup 5
+early "no layer of model mnist-convnet matches 'conv'; there are: conv2d, max_pooling2d" --freeze conv
+early "no layer of model mnist-convnet matches ''" --freeze 'conv*,,dense'
+early "all layers with weights are frozen .*nothing is left to train" --freeze 'conv*' --freeze dense
+early "no layer of model mnist-convnet matches 'x=0'" --learning-rate-of x=0=0.5
+early "'dense=0.0': layers that do not learn are frozen: --freeze 'dense'" --learning-rate-of dense=0.0
+early "'=0.1' should be PATTERN=FACTOR" --learning-rate-of =0.1
+early "learning-rate-of: .*from 1e-30 to" --learning-rate-of dense=-1
+early "skip-mismatch is for --weights" --skip-mismatch
 early "adam has beta_1" --optimizer adam --momentum 0.5
 early "momentum 1 must lie in" --momentum 1
 early "cannot be shared among 4 replicas" --global-batch-size 3 --replicas 4

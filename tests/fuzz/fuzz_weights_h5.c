@@ -19,6 +19,22 @@ static hpct_model *make_model(void)
     return model;
 }
 
+/* The layers that fit: all weights of one, or none. */
+static void load_fitting(const char *path, const hpct_model *model)
+{
+    float *values[3] = {NULL, NULL, NULL};
+    char *class_names = NULL;
+    hpct_skips skips = {0};
+    hpct_status status = hpct_h5_load_fitting(model, path, values, &class_names, &skips);
+    if (status == HPCT_OK &&
+        ((values[0] == NULL) != (values[1] == NULL) || skips.loaded + skips.count != 2))
+        abort();
+    for (int i = 0; i < 3; i++)
+        free(values[i]);
+    free(class_names);
+    free(skips.text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static hpct_model *model;
@@ -41,5 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         free(values[i]);
     }
+    load_fitting(path, model);
     return 0;
 }

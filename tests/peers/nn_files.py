@@ -242,7 +242,7 @@ def cases(program, large):
     builtins += [(name.lower() + ":32:10", resnet(name)) for name in residual]
     for name, build in builtins:
         yield f"{name} from here", lambda n=name, b=build: from_ours(program, n, b)
-    for setting in [("first", "data_format", "channels_first"), ("first", "trainable", False),
+    for setting in [("first", "data_format", "channels_first"),
                     ("first", "kernel_regularizer", {"class_name": "L2", "config": {"l2": 0.1}}),
                     ("first", "activation", "selu")]:
         yield f"{setting[1]} is refused", lambda s=setting: refused(

@@ -3,6 +3,7 @@ strategy_tests = tests/strategy/auto.t \
 	tests/strategy/central_storage.t \
 	tests/strategy/compress.t \
 	tests/strategy/faults.t \
+	tests/strategy/freeze.t \
 	tests/strategy/hybrid.t \
 	tests/strategy/local_sgd.t \
 	tests/strategy/mirrored.t \

@@ -89,6 +89,19 @@ reference --model mnist-convnet --momentum 0.9
 same 1 1 --model mnist-convnet --momentum 0.9
 same 2 2 --model mnist-convnet --momentum 0.9
 same 2 3 --model mnist-convnet --momentum 0.9 --backup-workers 1
+# Weights of frozen layers are those that all have begun with; a normalization of one has no statistics to send.
+frozen=(--model "$residual" --freeze 'stem,block0_*,block1_norm,norm')
+reference "${frozen[@]}"
+same 2 2 "${frozen[@]}"
+begin frozen 1 1
+start_all "${frozen[@]}" --ps-sync --steps-per-epoch 4 --checkpoint-dir "$work/ckpt-frozen"
+finish
+ok $? "a checkpoint of them" || diag "$statuses" "$(said)"
+begin frozen 1 1
+HPC_TRAIN_JOIN_SECONDS=10 start_all "${frozen[@]}" --ps-sync --steps-per-epoch 4 --epochs 2 --checkpoint-dir "$work/ckpt-frozen" "${from[@]}"
+finish
+is "${statuses%% *}" 78 "which is not continued from other weights of frozen layers"
+like "$(said)" "has other weights of frozen layers than this run began with: give the --weights and --seed" "the error says so"
 
 # ---- asynchronous ---------------------------------------------------------------------------------------------------
 begin async 2 2

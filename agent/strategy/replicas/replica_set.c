@@ -410,7 +410,8 @@ static hpct_status set_put(hpct_strategy *strategy, const hpct_state_value *valu
                            const float *floats)
 {
     const hpct_replica_set *set = (const hpct_replica_set *) strategy;
-    bool once = value->is_accumulated || (set->one_storage && !value->is_state);
+    bool stored_once = set->one_storage && !value->is_state && !value->is_frozen,
+         once = value->is_accumulated || stored_once;
     for (int k = 0; k < (once ? 1 : set->num); k++) {
         if (copy == k || copy == HPCT_STATE_ALL)
             HPCT_TRY(hpct_state_put(set->models[k], value->param, value->slot, floats));

@@ -86,6 +86,8 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     }
     if (call->diff_src[0] != NULL)
         HPCT_TRY(backward_data(conv, call));
+    if (op->build.frozen)
+        return HPCT_OK;
     const stage *s = &conv->weights[call->batch];
     void *kernel = s->reorder == NULL ? (void *) call->grad[HPCT_OP_KERNEL] : call->scratch;
     void *args[] = {(void *) (uintptr_t) call->src[0], call->diff_dst, kernel,
@@ -190,7 +192,7 @@ static hpct_status make_batch(conv_op *conv, int i, size_t *scratch)
         HPCT_TRY(hpct_shim_conv_backward_data(&data->prim, spec, HPCT_FP32, n, fwd->prim));
         HPCT_TRY(connect(conv, data, true, scratch));
     }
-    if (build->training) {
+    if (build->training && !build->frozen) {
         HPCT_TRY(hpct_shim_conv_backward_weights(&weights->prim, spec, HPCT_FP32, n, fwd->prim));
         HPCT_TRY(connect(conv, weights, false, scratch));
     }
@@ -232,7 +234,8 @@ hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
     if (!hpct_kernel_layout_equal(conv->arena, conv->plain))
         op->param_layout[HPCT_OP_KERNEL] = hpct_kernel_layout_fingerprint(conv->arena);
-    op->backward_reads_src = true;
+    op->omits_grads = true;
+    op->backward_reads_src = !build->frozen;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;
     op->scratch_bytes = conv->reordered_bytes + scratch;

@@ -97,7 +97,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     void *args[] = {diff.low, (char *) call->copies + r->offset, call->diff_src[0]};
     if (call->diff_src[0] != NULL)
         HPCT_TRY(hpct_prim_execute(r->prim, hpct_cpu_scratch(call, conv->prims), args));
-    return backward_weights(conv, call);
+    return op->build.frozen ? HPCT_OK : backward_weights(conv, call);
 }
 
 static void destroy(hpct_op *op)
@@ -185,7 +185,7 @@ static hpct_status make_batch(conv_op *conv, int i, size_t *kernel, size_t *scra
         HPCT_TRY(hpct_shim_conv_backward_data(&data->prim, spec, HPCT_BF16, n, fwd->prim));
         HPCT_TRY(connect(conv, data, scratch));
     }
-    if (build->training) {
+    if (build->training && !build->frozen) {
         HPCT_TRY(hpct_shim_conv_backward_weights(&weights->prim, spec, HPCT_BF16, n, fwd->prim));
         HPCT_TRY(connect_gradient(conv, weights, kernel, scratch));
     }
@@ -230,6 +230,7 @@ hpct_status hpct_cpu_make_conv2d_bf16(hpct_op **out, const hpct_op_spec *spec,
     op->num_params = spec->no_bias ? 1 : 2;
     op->param_floats[HPCT_OP_KERNEL] = hpct_op_param_floats(spec, HPCT_OP_KERNEL);
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
+    op->omits_grads = true;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = true;
     op->workspace_bytes = largest * hpct_op_src_floats(spec, 0) * sizeof(hpct_bf16);

@@ -76,7 +76,7 @@ static hpct_status backward_columns(const hpct_op *op, const hpct_op_call *call,
     size_t rows = rows_of(op, call->n), in = (size_t) op->spec.dense.in,
            out = (size_t) op->spec.dense.out;
     float *kernel = call->param[HPCT_OP_KERNEL] + first;
-    bool fused = op->kernel_fused;
+    bool fused = op->kernel_fused, wanted = !op->build.frozen;
     hpct_gemm diff_src = {
         .trans_a = 'N',
         .trans_b = 'N',
@@ -103,13 +103,14 @@ static hpct_status backward_columns(const hpct_op *op, const hpct_op_call *call,
         .lda = out,
         .b = call->src[0] + first,
         .ldb = in,
-        .c = fused ? kernel : call->grad[HPCT_OP_KERNEL] + first,
+        .c = fused || !wanted ? kernel : call->grad[HPCT_OP_KERNEL] + first,
         .ldc = in,
     };
     /* before a fused update changes the kernel */
     if (call->diff_src[0] != NULL)
         HPCT_TRY(hpct_shim_gemm(&diff_src));
-    HPCT_TRY(hpct_shim_gemm(&diff_kernel));
+    if (wanted)
+        HPCT_TRY(hpct_shim_gemm(&diff_kernel));
     if (!fused || !call->shows_gradients)
         return HPCT_OK;
     diff_kernel.alpha = 1;
@@ -139,9 +140,11 @@ static void backward_block(size_t block, void *arg)
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     size_t in = (size_t) op->spec.dense.in;
-    hpct_loops_best()->mask_and_sum(rows_of(op, call->n), (size_t) op->spec.dense.out,
-                                    op->spec.relu ? call->dst : NULL, call->diff_dst,
-                                    op->spec.no_bias ? call->scratch : call->grad[HPCT_OP_BIAS]);
+    bool sums = !op->spec.no_bias && !op->build.frozen;
+    if (op->spec.relu || sums)
+        hpct_loops_best()->mask_and_sum(rows_of(op, call->n), (size_t) op->spec.dense.out,
+                                        op->spec.relu ? call->dst : NULL, call->diff_dst,
+                                        sums ? call->grad[HPCT_OP_BIAS] : call->scratch);
     if (in < 4 * COLUMNS * (size_t) omp_get_max_threads())
         return backward_columns(op, call, 0, in);
     column_job job = {.op = op, .call = call, .status = HPCT_OK};
@@ -214,7 +217,8 @@ static hpct_status make_forward(dense_op *dense)
             prims = hpct_prim_scratch_bytes(dense->forward[i]);
     }
     dense->op.scratch_bytes = dense->result_bytes + prims;
-    if (spec->no_bias && dense->op.scratch_bytes < (size_t) spec->dense.out * sizeof(float))
+    if ((spec->no_bias || build->frozen) &&
+        dense->op.scratch_bytes < (size_t) spec->dense.out * sizeof(float))
         dense->op.scratch_bytes = (size_t) spec->dense.out * sizeof(float); /* column sums */
     return status;
 }
@@ -240,7 +244,8 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const h
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->dense.out;
     op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
     op->kernel_fused = build->fuse_update && build->training;
-    op->backward_reads_src = true;
+    op->omits_grads = true;
+    op->backward_reads_src = !build->frozen;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;
     dense->forward = calloc((size_t) build->num_batch_sizes, sizeof(hpct_prim *));

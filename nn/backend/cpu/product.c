@@ -69,20 +69,21 @@ static hpct_status backward_weights(const product_op *p, const hpct_op_call *cal
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     const product_op *p = product_of(op);
+    bool sums = !op->spec.no_bias && !op->build.frozen;
     hpct_low_diff diff = {.rows = (size_t) call->n * p->rows,
                           .out = p->out,
                           .dst = op->spec.relu ? call->dst : NULL,
                           .diff = call->diff_dst,
                           .factor = 1,
                           .low = call->scratch,
-                          .sums = op->spec.no_bias ? NULL : hpct_cpu_scratch(call, p->sums)};
+                          .sums = sums ? hpct_cpu_scratch(call, p->sums) : NULL};
     hpct_cpu_diff_to_bf16(&diff);
-    if (!op->spec.no_bias)
+    if (sums)
         memcpy(call->grad[HPCT_OP_BIAS], diff.sums, p->out * sizeof *diff.sums);
     void *args[] = {diff.low, call->copies, call->diff_src[0]};
     if (call->diff_src[0] != NULL)
         HPCT_TRY(hpct_prim_execute(p->data[call->batch], hpct_cpu_scratch(call, p->prims), args));
-    return backward_weights(p, call, &diff);
+    return op->build.frozen ? HPCT_OK : backward_weights(p, call, &diff);
 }
 
 static void free_prims(hpct_prim **prims, int count)
@@ -130,7 +131,7 @@ static hpct_status make_batch(product_op *p, int i, size_t *scratch)
     HPCT_TRY(make_prim(&p->forward[i], &forward, scratch));
     if (build->needs_diff_src)
         HPCT_TRY(make_prim(&p->data[i], &data, scratch));
-    if (build->training)
+    if (build->training && !build->frozen)
         HPCT_TRY(make_prim(&p->weights[i], &weights, scratch));
     return HPCT_OK;
 }
@@ -191,6 +192,7 @@ hpct_status hpct_cpu_make_product(hpct_op **out, const hpct_op_spec *spec,
     op->param_floats[HPCT_OP_BIAS] = p->out;
     op->copies_bytes = p->in * p->out * sizeof(hpct_bf16);
     op->workspace_bytes = rows * p->in * sizeof(hpct_bf16);
+    op->omits_grads = true;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = true;
     size_t diff = hpct_cpu_padded(rows * p->out * sizeof(hpct_bf16));

@@ -69,8 +69,8 @@ static hpct_update_span span_of(const hpct_update_call *call, const hpct_update_
     return (hpct_update_span){.first = range->offset,
                               .count = range->count,
                               .scale = scale,
-                              .rate = call->learning_rate,
-                              .decay = call->learning_rate * call->weight_decay};
+                              .rate = hpct_update_rate(call, range),
+                              .decay = hpct_update_rate(call, range) * call->weight_decay};
 }
 
 static hpct_status squares_of_gradients(const hpct_update_call *call, float scale, double *sum)

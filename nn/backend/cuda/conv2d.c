@@ -223,10 +223,11 @@ static hpct_status backward_weights_aside(hpct_conv *conv, const hpct_op_call *c
 static hpct_status backward_bias(const hpct_conv *conv, const hpct_op_call *call)
 {
     const hpct_op *op = &conv->op;
-    float *bias = op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS];
-    if (op->build.leaves_bias && conv->weights[call->batch].low)
+    bool frozen = op->build.frozen, leaves = op->build.leaves_bias && !frozen;
+    float *bias = op->spec.no_bias || frozen ? NULL : call->grad[HPCT_OP_BIAS];
+    if (leaves && conv->weights[call->batch].low)
         return HPCT_OK; /* zeroed by hpct_conv_widen_gradient */
-    if (op->build.leaves_bias)
+    if (leaves)
         return HPCT_CUDA(cudaMemsetAsync(call->grad[HPCT_OP_BIAS], 0,
                                          op->param_floats[HPCT_OP_BIAS] * sizeof(float),
                                          hpct_gpu.stream));
@@ -248,7 +249,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
         status = backward_weights_aside(conv, call);
     if (status == HPCT_OK && call->diff_src[0] != NULL)
         status = backward_data(conv, call);
-    if (status == HPCT_OK && !op->lingers)
+    if (status == HPCT_OK && !op->lingers && !op->build.frozen)
         status = backward_weights(conv, call);
     return named(op, status);
 }
@@ -280,7 +281,8 @@ void hpct_conv_describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op
     op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
     if (conv->type != CUDA_R_32F)
         hpct_cuda_lay_copies(op, hpct_conv_has_bias(conv));
-    op->backward_reads_src = true;
+    op->omits_grads = true;
+    op->backward_reads_src = !build->frozen;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;
 }

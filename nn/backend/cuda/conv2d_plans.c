@@ -253,7 +253,7 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
         HPCT_TRY(find_way(conv, HPCT_DNN_FORWARD, n, &conv->forward[i]));
     if (w->cells == 0 && build->training && build->needs_diff_src && !conv->op.adds_diff_src)
         HPCT_TRY(find_way(conv, HPCT_DNN_DATA, n, &conv->data[i]));
-    if (w->cells == 0 && build->training)
+    if (w->cells == 0 && build->training && !build->frozen)
         HPCT_TRY(find_way(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i]));
     HPCT_TRY(take_small(conv, HPCT_DNN_FORWARD, n, &conv->forward[i]));
     HPCT_TRY(take_small(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i]));
@@ -263,7 +263,7 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
     if (!build->training)
         return HPCT_OK;
     hpct_direct direct = hpct_window_direct(&conv->op.spec.window, n);
-    if (conv->weights[i].plan == NULL)
+    if (conv->weights[i].plan == NULL && !build->frozen)
         hpct_conv_at_least(workspace, conv->weights[i].small ? hpct_small_scratch_bytes(&direct)
                                                              : hpct_direct_scratch_bytes(&direct));
     if (hpct_conv_has_bias(conv))

@@ -106,7 +106,7 @@ static hpct_status backward_kernel_aside(const hpct_op *op, const hpct_op_call *
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     const dense_op *dense = (const dense_op *) op;
-    float *bias = op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS];
+    float *bias = op->spec.no_bias || op->build.frozen ? NULL : call->grad[HPCT_OP_BIAS];
     bool tells = op->kernel_fused && !hpct_gpu.recording;
     hpct_status status = tells ? hpct_cuda_set_rate(call->learning_rate) : HPCT_OK;
     if (status == HPCT_OK)
@@ -117,7 +117,8 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
         status = backward_kernel_aside(op, call);
     if (status == HPCT_OK)
         status = backward_data(op, call);
-    if (status == HPCT_OK && !op->lingers) /* after the last read of the kernel */
+    bool later = !op->lingers && !op->build.frozen;
+    if (status == HPCT_OK && later) /* after the last read of the kernel */
         status = backward_kernel(op, call, workspace_of(dense, call));
     return named(op, status);
 }
@@ -207,7 +208,8 @@ static hpct_status choose_way(dense_op *dense)
     const hpct_op *op = &dense->op;
     bool fused = op->kernel_fused;
     char what[160];
-    if (!op->build.training || !op->build.needs_diff_src || (fused && !is_low(dense)))
+    if (!op->build.training || op->build.frozen || !op->build.needs_diff_src ||
+        (fused && !is_low(dense)))
         return HPCT_OK;
     snprintf(what, sizeof what, "dense %zu rows of %d to %d type %d%s%s%s",
              rows_of(op, op->build.batch_sizes[0]), op->spec.dense.in, op->spec.dense.out,
@@ -240,7 +242,8 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->dense.out;
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->dense.out;
     op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
-    op->backward_reads_src = true;
+    op->omits_grads = true;
+    op->backward_reads_src = !build->frozen;
     op->backward_reads_dst = spec->relu;
     op->backward_keeps_diff_dst = !spec->relu;
     if (is_low(dense))
@@ -251,7 +254,7 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
     hpct_status status = HPCT_OK;
     for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK; i++)
         status = make_batch(dense, i, &dense->workspace, &workspace);
-    if (status == HPCT_OK && build->training)
+    if (status == HPCT_OK && build->training && !build->frozen)
         status = make_weights(dense, &workspace);
     op->scratch_bytes = dense->workspace + workspace;
     if (status == HPCT_OK)

@@ -326,6 +326,7 @@ cudaError_t hpct_launch_put_sums(hpct_queue queue, const hpct_loss_sums *sums, f
 /* ---- optimizers (update_kernels.cu) ---- */
 
 #define HPCT_UPDATE_RANGES 256  /* per launch */
+#define HPCT_UPDATE_FACTORS 8   /* different factors of the rate per launch */
 #define HPCT_UPDATE_CHUNK 4096  /* minimum floats of a range per block and iteration */
 #define HPCT_UPDATE_CHUNKS 8192 /* maximum, plus one per range */
 
@@ -345,6 +346,8 @@ typedef struct hpct_update_table {
     uint32_t first_chunk[HPCT_UPDATE_RANGES + 1]; /* of each range; then the number of chunks */
     uint32_t offset[HPCT_UPDATE_RANGES], count[HPCT_UPDATE_RANGES];
     uint8_t adapt[HPCT_UPDATE_RANGES];
+    uint8_t factor[HPCT_UPDATE_RANGES]; /* index in: */
+    float factors[HPCT_UPDATE_FACTORS]; /* of the learning rate */
 } hpct_update_table;
 
 typedef struct hpct_update_args {

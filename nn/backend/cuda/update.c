@@ -19,14 +19,32 @@ static uint32_t units_of(size_t floats)
     return (uint32_t) (floats / UNIT);
 }
 
-/* Ranges from `first` on; chunks are enlarged if there would be too many. */
+/* Index of a range's factor in the table, to which it is added; false if there is no room. */
+static bool put_factor(hpct_update_table *t, int *num, const hpct_update_range *range, int i)
+{
+    float factor = range->rate_factor > 0 ? range->rate_factor : 1;
+    int k = 0;
+    while (k < *num && t->factors[k] != factor)
+        k++;
+    if (k == HPCT_UPDATE_FACTORS)
+        return false;
+    *num += k == *num;
+    t->factors[k] = factor;
+    t->factor[i] = (uint8_t) k;
+    return true;
+}
+
+/* Ranges from `first` on, as many as there is room for; chunks are enlarged if there would be too
+ * many. */
 static hpct_update_table table_of(const hpct_update_call *call, int first)
 {
     hpct_update_table t = {.chunk = HPCT_UPDATE_CHUNK / UNIT};
     const hpct_update_range *ranges = call->ranges + first;
-    int left = call->num_ranges - first;
+    int left = call->num_ranges - first, factors = 0;
     uint64_t units = 0;
-    t.num_ranges = left < HPCT_UPDATE_RANGES ? left : HPCT_UPDATE_RANGES;
+    while (t.num_ranges < left && t.num_ranges < HPCT_UPDATE_RANGES &&
+           put_factor(&t, &factors, &ranges[t.num_ranges], t.num_ranges))
+        t.num_ranges++;
     for (int i = 0; i < t.num_ranges; i++)
         units += units_of(ranges[i].count);
     uint64_t even = (units + HPCT_UPDATE_CHUNKS - 1) / HPCT_UPDATE_CHUNKS;
@@ -193,10 +211,11 @@ static hpct_status update_group(group *g)
  * measures its own. */
 static hpct_status measure_all(const hpct_update_call *call)
 {
-    for (int i = 0; i < call->num_ranges; i += HPCT_UPDATE_RANGES) {
+    for (int i = 0; i < call->num_ranges;) {
         group g = group_of(call, i);
         HPCT_TRY(call->global_clipnorm > 0 ? norms(&g, false) : own_norms(&g, false));
         HPCT_TRY(settle(&g, HPCT_SETTLE_COUNT_ALL, 0, i == 0));
+        i += g.table.num_ranges;
     }
     return HPCT_OK;
 }
@@ -227,9 +246,10 @@ hpct_status hpct_cuda_update(const hpct_update_call *call)
     HPCT_TRY(scaled || call->global_clipnorm > 0 ? measure_all(call) : HPCT_OK);
     if (scaled)
         HPCT_TRY(judge(call));
-    for (int i = 0; i < call->num_ranges; i += HPCT_UPDATE_RANGES) {
+    for (int i = 0; i < call->num_ranges;) {
         group g = group_of(call, i);
         HPCT_TRY(update_group(&g));
+        i += g.table.num_ranges;
     }
     return scaled ? move_scale(call) : HPCT_OK;
 }

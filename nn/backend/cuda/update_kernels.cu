@@ -54,6 +54,12 @@ struct span {
     float scale, rate, decay;
 };
 
+/* Of the rate, for layers with a learning rate of their own. */
+__device__ inline float factor_of(const hpct_update_table &t, int range)
+{
+    return t.factors[t.factor[range]];
+}
+
 __device__ inline span span_of(const hpct_update_table &t, const hpct_update_args &a,
                                uint32_t chunk)
 {
@@ -63,8 +69,11 @@ __device__ inline span span_of(const hpct_update_table &t, const hpct_update_arg
     s.begin = ((size_t) t.offset[s.range] + first) * UNIT;
     s.end = s.begin + (size_t) (left < t.chunk ? left : t.chunk) * UNIT;
     s.scale = a.settled ? range_scale[s.range] : a.grad_scale;
-    s.rate = a.settled ? range_rate[s.range] : a.rate;
-    s.decay = a.kind == HPCT_UPDATE_LARS && !t.adapt[s.range] ? 0 : a.decay;
+    s.rate = a.settled ? range_rate[s.range] : a.rate * factor_of(t, s.range);
+    if (a.kind == HPCT_UPDATE_LARS) /* not times the rate */
+        s.decay = t.adapt[s.range] ? a.decay : 0;
+    else
+        s.decay = a.decay * factor_of(t, s.range);
     return s;
 }
 
@@ -329,12 +338,12 @@ __global__ void __launch_bounds__(HPCT_UPDATE_RANGES)
         break;
     case HPCT_SETTLE_START:
         range_scale[i] = a.grad_scale;
-        range_rate[i] = a.rate;
+        range_rate[i] = a.rate * factor_of(t, i);
         break;
     case HPCT_SETTLE_CLIP_ALL:
         range_scale[i] =
             a.grad_scale * shorten(fabs((double) a.grad_scale) * sqrt(all_squares), limit);
-        range_rate[i] = a.rate;
+        range_rate[i] = a.rate * factor_of(t, i);
         break;
     case HPCT_SETTLE_CLIP_RANGE:
         range_scale[i] *= shorten(fabs((double) range_scale[i]) * g, limit);

@@ -87,9 +87,10 @@ static hpct_status conv2d_forward(hpct_op *op, const hpct_op_call *call)
 static hpct_status conv2d_backward(hpct_op *op, const hpct_op_call *call)
 {
     start_backward(op, call);
-    hpct_ref_conv2d_backward_weights(&op->spec.window, call->n, call->src[0], call->diff_dst,
-                                     call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
-    if (op->build.leaves_bias)
+    if (!op->build.frozen)
+        hpct_ref_conv2d_backward_weights(&op->spec.window, call->n, call->src[0], call->diff_dst,
+                                         call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
+    if (op->build.leaves_bias && !op->build.frozen)
         memset(call->grad[HPCT_OP_BIAS], 0, op->param_floats[HPCT_OP_BIAS] * sizeof(float));
     if (call->diff_src[0] != NULL)
         hpct_ref_conv2d_backward_data(&op->spec.window, call->n, call->diff_dst,
@@ -138,8 +139,9 @@ static hpct_status dense_backward(hpct_op *op, const hpct_op_call *call)
 {
     int rows = call->n * op->spec.dense.rows, in = op->spec.dense.in, out = op->spec.dense.out;
     start_backward(op, call);
-    hpct_ref_dense_backward_weights(rows, in, out, call->src[0], call->diff_dst,
-                                    call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
+    if (!op->build.frozen)
+        hpct_ref_dense_backward_weights(rows, in, out, call->src[0], call->diff_dst,
+                                        call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
     if (call->diff_src[0] != NULL)
         hpct_ref_dense_backward_data(rows, in, out, call->diff_dst, call->param[HPCT_OP_KERNEL],
                                      call->diff_src[0]);
@@ -587,6 +589,7 @@ static void make_rounded(hpct_op *op)
         largest = op->build.batch_sizes[i] > largest ? op->build.batch_sizes[i] : largest;
     op->class = &class;
     op->precision = op->build.precision;
+    op->backward_reads_src = true; /* rounded again */
     op->backward_keeps_diff_dst = true;
     op->scratch_bytes =
         sizeof(float) * (padded((size_t) largest * hpct_op_src_floats(&op->spec, 0)) +
@@ -612,8 +615,9 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
     bool from_src = hpct_op_gradient_from_src(spec->kind);
     bool from_dst =
         spec->kind == HPCT_OP_SOFTMAX || (hpct_op_is_activation(spec->kind) && !from_src);
-    op->backward_reads_src =
-        from_src || hpct_op_num_params(spec) > 0 || spec->kind == HPCT_OP_MAX_POOL2D;
+    op->omits_grads = spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE;
+    bool grads = hpct_op_num_params(spec) > 0 && !(build->frozen && op->omits_grads);
+    op->backward_reads_src = from_src || grads || spec->kind == HPCT_OP_MAX_POOL2D;
     op->backward_reads_dst = from_dst || (spec->relu && !build->deferred);
     op->backward_keeps_diff_dst = !spec->relu;
     op->adds_diff_src = joins || spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_PAD2D;

@@ -40,9 +40,9 @@ static double shorten(double length, double limit)
 
 static void sgd(const hpct_update_call *c, const hpct_update_range *range, double scale)
 {
-    float decay = c->learning_rate * c->weight_decay, *m = c->slot[0];
+    float rate = hpct_update_rate(c, range), decay = rate * c->weight_decay, *m = c->slot[0];
     for (size_t i = range->offset; i < range->offset + range->count; i++) {
-        float step = -c->learning_rate * gradient(c, i, scale), change = step;
+        float step = -rate * gradient(c, i, scale), change = step;
         if (m != NULL) {
             m[i] = c->momentum * m[i] + step;
             change = c->nesterov ? c->momentum * m[i] + step : m[i];
@@ -53,7 +53,7 @@ static void sgd(const hpct_update_call *c, const hpct_update_range *range, doubl
 
 static void moments(const hpct_update_call *c, const hpct_update_range *range, double scale)
 {
-    float decay = c->learning_rate * c->weight_decay;
+    float decay = hpct_update_rate(c, range) * c->weight_decay;
     float *m = c->slot[0], *v = c->slot[1];
     for (size_t i = range->offset; i < range->offset + range->count; i++) {
         float g = gradient(c, i, scale);
@@ -65,7 +65,7 @@ static void moments(const hpct_update_call *c, const hpct_update_range *range, d
 
 static void adam(const hpct_update_call *c, const hpct_update_range *range, double scale)
 {
-    float alpha = c->learning_rate * sqrtf(c->bias_2) / c->bias_1;
+    float alpha = hpct_update_rate(c, range) * sqrtf(c->bias_2) / c->bias_1;
     moments(c, range, scale);
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         c->param[i] -= alpha * c->slot[0][i] / (sqrtf(c->slot[1][i]) + c->epsilon);
@@ -83,14 +83,14 @@ static void lamb(const hpct_update_call *c, const hpct_update_range *range, doub
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         u += (double) lamb_update(c, i) * (double) lamb_update(c, i);
     u = root(c, range, u);
-    float rate = c->learning_rate * (float) (w > 0 && u > 0 ? w / u : 1);
+    float rate = hpct_update_rate(c, range) * (float) (w > 0 && u > 0 ? w / u : 1);
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         c->param[i] -= rate * lamb_update(c, i);
 }
 
 static void lars(const hpct_update_call *c, const hpct_update_range *range, double scale)
 {
-    float decay = range->adapt ? c->weight_decay : 0, rate = c->learning_rate;
+    float decay = range->adapt ? c->weight_decay : 0, rate = hpct_update_rate(c, range);
     double w = norm(c, c->param, range), g = 0;
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         g += (double) gradient(c, i, scale) * (double) gradient(c, i, scale);
@@ -106,7 +106,7 @@ static void lars(const hpct_update_call *c, const hpct_update_range *range, doub
 
 static void rmsprop(const hpct_update_call *c, const hpct_update_range *range, double scale)
 {
-    float decay = c->learning_rate * c->weight_decay;
+    float rate = hpct_update_rate(c, range), decay = rate * c->weight_decay;
     float *m = c->slot[0], *v = c->slot[1], *a = c->slot[2];
     for (size_t i = range->offset; i < range->offset + range->count; i++) {
         float g = gradient(c, i, scale);
@@ -117,7 +117,7 @@ static void rmsprop(const hpct_update_call *c, const hpct_update_range *range, d
             spread -= a[i] * a[i];
             spread = spread < 0 ? 0 : spread; /* rounding, if all gradients are equal */
         }
-        float change = c->learning_rate * g / sqrtf(spread + c->epsilon);
+        float change = rate * g / sqrtf(spread + c->epsilon);
         if (m != NULL)
             change = m[i] = c->momentum * m[i] + change;
         c->param[i] -= decay * c->param[i] + change;

@@ -18,6 +18,7 @@ typedef struct hpct_keras_layer {
     hpct_status status; /* of the first error; later calls have no effect */
     hpct_model *model;
     hpct_precision precision;                      /* of its dtype policy */
+    bool frozen;                                   /* trainable false */
     int num_inputs, inputs[HPCT_KERAS_MAX_INPUTS]; /* tensors */
 } hpct_keras_layer;
 

@@ -31,3 +31,10 @@ hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **valu
     (void) class_names;
     return none();
 }
+
+hpct_status hpct_h5_load_fitting(const hpct_model *model, const char *path, float **values,
+                                 char **class_names, hpct_skips *skips)
+{
+    (void) skips;
+    return hpct_h5_load(model, path, values, class_names);
+}

@@ -83,8 +83,7 @@ static void take_policy(hpct_keras_layer *layer)
 static void take_common(hpct_keras_layer *layer)
 {
     take_policy(layer);
-    if (!hpct_keras_bool(layer, "trainable", true))
-        hpct_keras_fail(layer, "trainable false is not supported");
+    layer->frozen = !hpct_keras_bool(layer, "trainable", true);
     hpct_keras_drop(layer, "name");
     hpct_keras_drop(layer, "batch_input_shape");
 }
@@ -129,6 +128,13 @@ static void set_precision(hpct_keras_layer *layer)
     model->precision = layer->precision;
 }
 
+/* All layers from `first` on: of one layer here there may be several. */
+static void set_frozen(const hpct_keras_layer *layer, int first)
+{
+    for (int i = first; i < layer->model->num_layers && layer->frozen; i++)
+        hpct_layer_freeze(layer->model, i, true);
+}
+
 static void add_one(hpct_keras_layer *layer, const json_t *entry)
 {
     char list[1024];
@@ -159,12 +165,15 @@ static void add_one(hpct_keras_layer *layer, const json_t *entry)
     if (layer->name[0] != '\0')
         hpct_model_name_layer(layer->model, layer->name);
     hpct_model_set_head(layer->model, layer->inputs[0]);
+    int first = layer->model->num_layers;
     if (layer->status == HPCT_OK)
         class->add(layer);
     if (layer->status == HPCT_OK)
         layer->status = model_status(layer->model);
     if (layer->status == HPCT_OK)
         set_precision(layer);
+    if (layer->status == HPCT_OK)
+        set_frozen(layer, first);
     hpct_keras_set_initializers(layer, initializers);
 }
 
@@ -490,10 +499,11 @@ static hpct_status read_model(reader *r, const json_t *root)
         return hpct_fail(HPCT_ERR_DATA, "it has %zu layers, but there must be 1 to %d",
                          r->num_layers, MAX_LAYERS);
     const json_t *trainable = json_object_get(r->config, "trainable");
-    if (trainable != NULL && !json_is_true(trainable))
-        return hpct_fail(HPCT_ERR_DATA, "trainable %s is not supported",
-                         json_is_null(trainable) ? "null" : "false");
+    if (trainable != NULL && !json_is_boolean(trainable))
+        return hpct_fail(HPCT_ERR_DATA, "trainable must be true or false");
     HPCT_TRY(functional ? read_functional(r) : read_sequential(r));
+    for (int i = 0; i < r->model->num_layers && json_is_false(trainable); i++)
+        hpct_layer_freeze(r->model, i, true); /* none of its weights is trained */
     if (r->model->num_layers == 0)
         return hpct_fail(HPCT_ERR_DATA, "it has no layer besides its input");
     for (int i = 0; i < r->model->num_layers && r->model->precision == HPCT_FP32; i++)

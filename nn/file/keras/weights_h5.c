@@ -2,8 +2,8 @@
 #include "nn/file/keras/weights_h5.h"
 
 #include "base/status.h"
+#include "nn/file/keras/groups_h5.h"
 #include "nn/file/keras/hdf5.h"
-#include "nn/file/keras/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +14,14 @@
 
 /* ---- groups of a model ---- */
 
-/* The layers in Keras' order, each with its group's name. */
-typedef struct group {
-    int layer;
-    int num_params;
-    char name[HPCT_KERAS_STEM_SIZE + 16]; /* "conv2d_1" */
-} group;
+typedef hpct_h5_group group;
 
 static int layer_of(const hpct_model *model, int param)
 {
     return model->nodes[model->params[param].node].layer;
 }
 
-static hpct_status list_groups(const hpct_model *model, group **out)
+hpct_status hpct_h5_list_groups(const hpct_model *model, group **out)
 {
     size_t count = (size_t) model->num_layers;
     group *groups = calloc(count + 1, sizeof *groups);
@@ -57,13 +52,12 @@ static hpct_status list_groups(const hpct_model *model, group **out)
     return status;
 }
 
-/* The which-th variable of a layer in Keras' order: trained ones before states. */
-static int param_of(const hpct_model *model, int layer, int which)
+int hpct_h5_param_of(const hpct_model *model, int layer, int which)
 {
     for (int state = 0; state < 2; state++) {
         for (int p = 0; p < model->num_params; p++) {
-            if (layer_of(model, p) == layer && model->params[p].state == (state == 1) &&
-                which-- == 0)
+            bool moving = hpct_param_is_statistic(model, &model->params[p]);
+            if (layer_of(model, p) == layer && moving == (state == 1) && which-- == 0)
                 return p;
         }
     }
@@ -96,7 +90,7 @@ static hpct_status save_group(hpct_hdf5 *file, const hpct_model *model, const gr
         status = hpct_hdf5_make_group(file, path, model->layers[g->layer].name);
     for (int k = 0; k < g->num_params && status == HPCT_OK; k++) {
         snprintf(path, sizeof path, "layers/%s/vars/%d", g->name, k);
-        status = save_param(file, model, param_of(model, g->layer, k), path);
+        status = save_param(file, model, hpct_h5_param_of(model, g->layer, k), path);
     }
     return status;
 }
@@ -110,7 +104,7 @@ hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
 {
     group *groups;
     hpct_hdf5 *file = NULL;
-    HPCT_TRY(list_groups(model, &groups));
+    HPCT_TRY(hpct_h5_list_groups(model, &groups));
     hpct_status status = hpct_hdf5_create(&file);
     if (status == HPCT_OK)
         status = hpct_hdf5_make_group(file, "vars", model->name);
@@ -141,7 +135,8 @@ typedef struct finder {
 static hpct_status count_mismatch(const finder *f, const group *g, size_t there)
 {
     const hpct_layer *layer = &f->model->layers[g->layer];
-    return hpct_fail(HPCT_ERR_DATA, "layer \"%s\" (%s) has %d weights, but the file has %zu",
+    return hpct_fail(HPCT_ERR_DATA,
+                     "layer \"%s\" (%s) has %d weights, but the file has %zu" HPCT_WEIGHTS_HINT,
                      layer->name, layer->type, g->num_params, there);
 }
 
@@ -274,7 +269,8 @@ static hpct_status check_nothing_else(const finder *f, const char *path, int dep
             status = check_nothing_else(f, child, depth + 1);
         else if (!is_own)
             status =
-                hpct_fail(HPCT_ERR_DATA, "the model has no layer for the weights %.200s", path);
+                hpct_fail(HPCT_ERR_DATA,
+                          "the model has no layer for the weights %.200s" HPCT_WEIGHTS_HINT, path);
     }
     return status;
 }
@@ -305,8 +301,8 @@ static hpct_status find_keras3(finder *f, const char *top)
         if (there != (size_t) g->num_params)
             HPCT_TRY(count_mismatch(f, g, there));
         for (int k = 0; k < g->num_params; k++)
-            snprintf(f->paths[param_of(f->model, g->layer, k)], PATH_SIZE, "%s/%s/vars/%d", top,
-                     g->name, k);
+            snprintf(f->paths[hpct_h5_param_of(f->model, g->layer, k)], PATH_SIZE, "%s/%s/vars/%d",
+                     top, g->name, k);
         if (g->num_params > 0)
             HPCT_TRY(take_name(f, i, vars));
     }
@@ -345,13 +341,15 @@ static hpct_status match_keras2(finder *f, const char *name, const char *layer, 
     while (*next < f->model->num_layers && f->groups[*next].num_params == 0)
         (*next)++;
     if (*next == f->model->num_layers)
-        status = hpct_fail(HPCT_ERR_DATA, "the model has no layer for the weights %.200s", layer);
+        status =
+            hpct_fail(HPCT_ERR_DATA,
+                      "the model has no layer for the weights %.200s" HPCT_WEIGHTS_HINT, layer);
     else if ((size_t) f->groups[*next].num_params != count)
         status = count_mismatch(f, &f->groups[*next], count);
     if (status == HPCT_OK)
         keep_name(f, *next, name);
     for (size_t k = 0; k < count && status == HPCT_OK; k++) {
-        int param = param_of(f->model, f->groups[*next].layer, (int) k);
+        int param = hpct_h5_param_of(f->model, f->groups[*next].layer, (int) k);
         int length = snprintf(f->paths[param], PATH_SIZE, "%s/%s", layer, weights[k]);
         if (length < 0 || length >= PATH_SIZE)
             status = hpct_fail(HPCT_ERR_DATA, "the name of one of its weights is too long");
@@ -390,7 +388,7 @@ static hpct_status find_keras2(finder *f, const char *top)
 }
 
 /* Keras on Theano wrote convolution kernels rotated by 180 degrees, of the same shape. */
-static hpct_status check_backend(hpct_hdf5 *file, const char *top)
+hpct_status hpct_h5_check_backend(hpct_hdf5 *file, const char *top)
 {
     char **names;
     size_t count = 0;
@@ -408,9 +406,9 @@ static hpct_status check_backend(hpct_hdf5 *file, const char *top)
 
 static hpct_status find_paths(finder *f)
 {
-    HPCT_TRY(check_backend(f->file, "/"));
+    HPCT_TRY(hpct_h5_check_backend(f->file, "/"));
     if (hpct_hdf5_has(f->file, "/model_weights"))
-        HPCT_TRY(check_backend(f->file, "/model_weights"));
+        HPCT_TRY(hpct_h5_check_backend(f->file, "/model_weights"));
     /* Keras 2.13 and before wrote Keras 3's layout under another name. */
     static const char *const tops[] = {"/_layer_checkpoint_dependencies", "/layers"};
     if (hpct_hdf5_has(f->file, tops[0]) && hpct_hdf5_has(f->file, tops[1]))
@@ -442,8 +440,11 @@ static hpct_status check_once(const finder *f)
 
 static hpct_status read_values(const finder *f, float **values)
 {
-    for (int i = 0; i < f->model->num_params; i++)
-        HPCT_TRY(hpct_hdf5_check(f->file, f->paths[i], &f->model->params[i].shape));
+    for (int i = 0; i < f->model->num_params; i++) {
+        hpct_status status = hpct_hdf5_check(f->file, f->paths[i], &f->model->params[i].shape);
+        if (status != HPCT_OK)
+            return hpct_fail(status, "%s" HPCT_WEIGHTS_HINT, hpct_last_error());
+    }
     for (int i = 0; i < f->model->num_params; i++) {
         size_t bytes = hpct_shape_count(&f->model->params[i].shape) * sizeof(float);
         values[i] = malloc(bytes);
@@ -454,7 +455,7 @@ static hpct_status read_values(const finder *f, float **values)
 }
 
 /* Other programs may have an attribute of this name with other content. */
-static hpct_status read_class_names(hpct_hdf5 *file, char **class_names)
+hpct_status hpct_h5_read_class_names(hpct_hdf5 *file, char **class_names)
 {
     char **strings;
     size_t count = 0;
@@ -471,7 +472,7 @@ hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **valu
 {
     group *groups = NULL;
     finder f = {.model = model};
-    HPCT_TRY(list_groups(model, &groups));
+    HPCT_TRY(hpct_h5_list_groups(model, &groups));
     f.groups = groups;
     f.paths = calloc((size_t) model->num_params + 1, sizeof *f.paths);
     f.names = calloc((size_t) model->num_layers + 1, sizeof *f.names);
@@ -486,7 +487,7 @@ hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **valu
     if (status == HPCT_OK)
         status = read_values(&f, values);
     if (status == HPCT_OK)
-        status = read_class_names(f.file, class_names);
+        status = hpct_h5_read_class_names(f.file, class_names);
     hpct_hdf5_close(f.file);
     for (int i = 0; i < model->num_layers && f.names != NULL; i++)
         free(f.names[i]);

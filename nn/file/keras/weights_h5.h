@@ -11,6 +11,7 @@
 #ifndef HPCT_NN_FILE_KERAS_WEIGHTS_H5_H
 #define HPCT_NN_FILE_KERAS_WEIGHTS_H5_H
 
+#include "nn/file/keras/skips.h"
 #include "nn/plan/run.h"
 
 /* HPCT_ERR_CONFIG if hpc-train was built without HDF5 or the library is not installed. */
@@ -24,5 +25,10 @@ hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path);
  * save writes it, or NULL; the caller frees it. */
 hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **values,
                          char **class_names);
+
+/* Fills values[i] of the layers all of whose weights fit; others stay NULL, and are listed in
+ * *skips. A layer is looked for by its name, where the file has names, else by Keras' order. */
+hpct_status hpct_h5_load_fitting(const hpct_model *model, const char *path, float **values,
+                                 char **class_names, hpct_skips *skips);
 
 #endif

@@ -109,7 +109,7 @@ static void write_layer(writer *w, int index, bool functional)
         return;
     }
     json_object_set_new(config, "name", json_string(layer->name));
-    json_object_set_new(config, "trainable", json_true());
+    json_object_set_new(config, "trainable", json_boolean(!layer->frozen));
     json_object_set_new(config, "dtype", policy(w->model, layer));
     add_initializers(w, index, config);
     append(w, object("keras.layers", layer->type, config), layer->name,

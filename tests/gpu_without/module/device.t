@@ -103,12 +103,12 @@ steps=(--model mnist-convnet --data synthetic:12 --batch-size 2 --verbose 2)
 unset HPC_TRAIN_TEST_RECORDINGS
 capture "$train" fit "${steps[@]}" --device cuda --optimizer adam --gradient-accumulation 2 --top-k 3 --global-clip-norm 1
 is "$status" 0 "an optimizer with slots, accumulation, top-k"
-tests=(nn/backend/test_conv2d)
+tests=(nn/backend/test_conv2d nn/plan/test_freeze)
 [ -z "${HPC_TRAIN_LONG-}" ] || tests+=(nn/backend/test_ops nn/run/test_train)
 for test in "${tests[@]}"; do
     [ -e "$top_builddir/tests/unit/$test" ] || continue
     capture env HPC_TRAIN_CUDNN_COMPILE=1 HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda "$top_builddir/tests/unit/$test"
-    is "$status" 0 "${test##*/}'s cases there"
+    is "$status" 0 "${test##*/}'s cases there" || diag "$out" "$err"
     [ $test != nn/backend/test_conv2d ] || like "$out $err" "([1-9][0-9]*) of [0-9]+ convolutions left moments" "convolutions leave moments there"
     [ $test != nn/backend/test_conv2d ] || [ $gpu != machine ] || [ -n "${HPC_TRAIN_TEST_ENGINES-}" ] || # as engines are drawn, maybe none
         like "$out $err" "([1-9][0-9]*) of [0-9]+ convolutions added to gradients" "and add to others' gradients"

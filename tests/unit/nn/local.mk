@@ -3,6 +3,7 @@ if HAVE_CMOCKA
 unit_tests += tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 tests/unit/nn/backend/cuda/test_shapes \
 	tests/unit/nn/graph/test_graph tests/unit/nn/graph/test_model tests/unit/nn/backend/test_conv2d \
 	tests/unit/nn/backend/test_ops \
+	tests/unit/nn/plan/test_freeze \
 	tests/unit/nn/plan/test_fusions tests/unit/nn/plan/test_sums tests/unit/nn/backend/test_updates tests/unit/nn/backend/cpu/test_loops \
 	tests/unit/nn/graph/test_optimizer tests/unit/nn/backend/ref/test_gradients tests/unit/nn/run/test_random \
 	tests/unit/nn/split/test_shard tests/unit/nn/split/test_stage tests/unit/nn/run/test_step \
@@ -30,6 +31,9 @@ tests_unit_nn_graph_test_model_LDADD = $(nn_test_libs)
 tests_unit_nn_graph_test_graph_SOURCES = tests/unit/nn/graph/test_graph.c $(nn_case) tests/unit/unit.h
 tests_unit_nn_graph_test_graph_CPPFLAGS = $(test_cppflags)
 tests_unit_nn_graph_test_graph_LDADD = $(nn_test_libs)
+tests_unit_nn_plan_test_freeze_SOURCES = tests/unit/nn/plan/test_freeze.c $(nn_small) tests/unit/unit.h
+tests_unit_nn_plan_test_freeze_CPPFLAGS = $(test_cppflags)
+tests_unit_nn_plan_test_freeze_LDADD = $(nn_test_libs) -lm
 tests_unit_nn_plan_test_fusions_SOURCES = tests/unit/nn/plan/test_fusions.c tests/unit/unit.h
 tests_unit_nn_plan_test_fusions_CPPFLAGS = $(test_cppflags)
 tests_unit_nn_plan_test_fusions_LDADD = $(nn_test_libs)

@@ -24,6 +24,8 @@ static int pick(int low, int high)
     return low + (int) (hpct_uniform(43, 7, draws++) * (float) (high - low + 1));
 }
 
+#define MOST_RANGES 24 /* of more rates than a launch on a GPU has room for */
+
 enum { ARENA_PARAM, ARENA_GRAD, ARENA_SLOT, ARENAS = ARENA_SLOT + HPCT_MAX_SLOTS };
 
 /* Random settings of one optimizer; every third clips by value, by norm, by the norm of all. */
@@ -64,7 +66,9 @@ static size_t random_arenas(float *arenas[ARENAS], hpct_update_range *ranges, in
     for (int r = 0; r < num; r++) {
         size_t count = 16 * (size_t) random_units();
         total += 16 * (size_t) pick(0, 2);
-        ranges[r] = (hpct_update_range){total, count, .adapt = pick(0, 2) > 0};
+        ranges[r] = (hpct_update_range){total, count,
+                                        .rate_factor = 0.25f * (float) pick(0, 3 * MOST_RANGES),
+                                        .adapt = pick(0, 2) > 0};
         total += count;
     }
     for (int k = 0; k < ARENAS; k++)
@@ -103,9 +107,9 @@ static void run_update(const hpct_backend *backend, hpct_update_call call, float
 static void check_update(hpct_update_call call)
 {
     float *first[ARENAS], *expected[ARENAS], *got[ARENAS];
-    hpct_update_range ranges[5];
+    hpct_update_range ranges[MOST_RANGES];
     call.ranges = ranges;
-    call.num_ranges = all_large ? 1 : pick(1, 5);
+    call.num_ranges = all_large ? 1 : pick(0, 7) == 0 ? MOST_RANGES : pick(1, 5);
     size_t total = random_arenas(first, ranges, call.num_ranges);
     for (int k = 0; k < ARENAS; k++) {
         expected[k] = hpct_host_allocate(total * sizeof(float));

@@ -359,6 +359,116 @@ static void failed_save_keeps_the_old_file(void **state)
     hpct_model_free(back);
 }
 
+/* Dense layers of these names and sizes, ended by NULL. */
+typedef struct dense_layer {
+    const char *name;
+    int units;
+} dense_layer;
+
+static hpct_model *chain(const dense_layer *layers, uint64_t seed)
+{
+    hpct_model *model = hpct_model_new("chain", HPCT_SHAPE(2));
+    for (; layers->name != NULL; layers++) {
+        hpct_model_name_layer(model, layers->name);
+        hpct_model_add_dense(model, &(hpct_dense){.units = layers->units});
+    }
+    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
+    assert_int_equal(
+        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
+    assert_int_equal(hpct_model_initialize(model, seed), HPCT_OK);
+    return model;
+}
+#define CHAIN(seed, ...) chain((const dense_layer[]){__VA_ARGS__, {NULL, 0}}, seed)
+
+static bool has_values_of(const hpct_model *a, int i, const hpct_model *b, int k)
+{
+    float x[64], y[64];
+    size_t count = hpct_shape_count(&a->params[i].shape);
+    assert_true(count <= 64 && count == hpct_shape_count(&b->params[k].shape));
+    assert_int_equal(hpct_param_get(a, i, x), HPCT_OK);
+    assert_int_equal(hpct_param_get(b, k, y), HPCT_OK);
+    return memcmp(x, y, count * sizeof *x) == 0;
+}
+
+/* Layer by layer: of a head of another shape not even the bias that would fit. */
+static void layers_that_fit_are_loaded(void **state)
+{
+    (void) state;
+    hpct_model *saved = CHAIN(1, {"base", 3}, {"head", 5}),
+               *model = CHAIN(2, {"base", 3}, {"wide", 4}, {"head", 5}),
+               *initial = CHAIN(2, {"base", 3}, {"wide", 4}, {"head", 5}),
+               *other = CHAIN(3, {"x", 3});
+    char *skipped = NULL;
+    hpct_load_options options = {.skip_mismatch = true, .skipped = &skipped};
+    const char *names[] = {"a", "b"};
+    assert_int_equal(hpct_model_set_class_names(saved, names, 2), HPCT_OK);
+    assert_int_equal(hpct_model_save_weights(saved, in_folder("w")), HPCT_OK);
+    assert_int_equal(hpct_model_load_weights(model, in_folder("w")), HPCT_ERR_DATA);
+    assert_non_null(strstr(hpct_last_error(), "fit --skip-mismatch loads the layers that fit"));
+    assert_same(model, initial);
+    assert_int_equal(hpct_model_load_weights_with(model, in_folder("w"), &options), HPCT_OK);
+    assert_string_equal(skipped, "wide (kernel is missing), head (kernel: another shape)");
+    free(skipped);
+    assert_true(has_values_of(model, 0, saved, 0) && has_values_of(model, 1, saved, 1));
+    for (int i = 2; i < 6; i++)
+        assert_true(has_values_of(model, i, initial, i));
+    assert_null(model->class_names); /* they are those of the head */
+    assert_int_equal(hpct_model_load_weights_with(other, in_folder("w"), &options), HPCT_ERR_DATA);
+    assert_non_null(strstr(hpct_last_error(), "no weights that fit a layer of the model"));
+    assert_int_equal(hpct_model_load_weights_with(saved, in_folder("w"), &options), HPCT_OK);
+    assert_string_equal(skipped, ""); /* all were loaded */
+    free(skipped);
+    assert_non_null(saved->class_names);
+    hpct_model_free(saved);
+    hpct_model_free(model);
+    hpct_model_free(initial);
+    hpct_model_free(other);
+}
+
+/* Also of a file that fits in part. */
+static void what_is_loaded_must_be_sound(void **state)
+{
+    (void) state;
+    hpct_model *saved = CHAIN(1, {"base", 3}, {"head", 5}),
+               *model = CHAIN(2, {"base", 3}, {"head", 4}),
+               *initial = CHAIN(2, {"base", 3}, {"head", 4});
+    hpct_load_options options = {.skip_mismatch = true}, nan = {true, true, NULL};
+    float values[6] = {0, 1, 2, NAN, 4, 5};
+    assert_int_equal(hpct_param_set(saved, 0, values), HPCT_OK);
+    assert_int_equal(hpct_model_save_weights(saved, in_folder("w")), HPCT_OK);
+    assert_int_equal(hpct_model_load_weights_with(model, in_folder("w"), &options), HPCT_ERR_DATA);
+    assert_non_null(strstr(hpct_last_error(), "are NaN or infinite"));
+    assert_same(model, initial);
+    assert_int_equal(hpct_model_load_weights_with(model, in_folder("w"), &nan), HPCT_OK);
+    assert_true(has_values_of(model, 0, saved, 0));
+    assert_int_equal(truncate(in_folder("w"), 250), 0);
+    assert_int_equal(hpct_model_load_weights_with(model, in_folder("w"), &nan), HPCT_ERR_DATA);
+    hpct_model_free(saved);
+    hpct_model_free(model);
+    hpct_model_free(initial);
+}
+
+/* The line stays readable. */
+static void a_long_list_is_cut(void **state)
+{
+    (void) state;
+    dense_layer few[] = {{"base", 3}, {NULL, 0}}, many[32] = {{"base", 3}};
+    char names[30][8], *skipped = NULL;
+    for (int i = 0; i < 30; i++) {
+        snprintf(names[i], sizeof names[i], "layer%d", i);
+        many[i + 1] = (dense_layer){names[i], 3};
+    }
+    hpct_model *saved = chain(few, 1), *model = chain(many, 2);
+    hpct_load_options options = {.skip_mismatch = true, .skipped = &skipped};
+    assert_int_equal(hpct_model_save_weights(saved, in_folder("w")), HPCT_OK);
+    assert_int_equal(hpct_model_load_weights_with(model, in_folder("w"), &options), HPCT_OK);
+    assert_non_null(strstr(skipped, "layer15 (kernel is missing) and 14 more"));
+    assert_null(strstr(skipped, "layer16"));
+    free(skipped);
+    hpct_model_free(saved);
+    hpct_model_free(model);
+}
+
 static void there_must_be_weights_to_save(void **state)
 {
     (void) state;
@@ -379,6 +489,9 @@ int main(void)
         cmocka_unit_test_teardown(numbers_must_be_finite, empty_folder),
         cmocka_unit_test_teardown(names_of_other_formats_are_rejected, empty_folder),
         cmocka_unit_test_teardown(failed_save_keeps_the_old_file, empty_folder),
+        cmocka_unit_test_teardown(layers_that_fit_are_loaded, empty_folder),
+        cmocka_unit_test_teardown(what_is_loaded_must_be_sound, empty_folder),
+        cmocka_unit_test_teardown(a_long_list_is_cut, empty_folder),
         cmocka_unit_test_teardown(there_must_be_weights_to_save, empty_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

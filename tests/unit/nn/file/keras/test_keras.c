@@ -270,6 +270,30 @@ static void dtype_policies_set_the_precision(void **state)
     "{\"class_name\":\"Flatten\",\"config\":{\"name\":\"fl\"},\"inbound_nodes\":[[[\"in\",0,0,{}]" \
     "]]}"
 
+/* Of a layer, or of the whole model; frozen layers are written as such. */
+static void trainable_false_freezes(void **state)
+{
+    (void) state;
+    hpct_model *model =
+        read_model(SEQUENTIAL(INPUT_3 "," CONV(",\"trainable\":false") "," FLATTEN "," DENSE));
+    for (int turn = 0; turn < 2; turn++) {
+        char *names = hpct_model_frozen_layers(model), *text;
+        assert_string_equal(names, "c");
+        free(names);
+        assert_true(model->params[0].state && model->params[0].frozen);
+        assert_false(model->params[model->num_params - 1].state);
+        assert_int_equal(hpct_keras_write(&text, model), HPCT_OK);
+        hpct_model_free(model);
+        model = read_model(text);
+        free(text);
+    }
+    hpct_model_free(model);
+    model = read_model("{\"class_name\":\"Sequential\",\"config\":{\"trainable\":false,"
+                       "\"layers\":[" INPUT_3 "," CONV("") "," FLATTEN "," DENSE "]}}");
+    assert_int_equal(hpct_model_count_trainable(model), 0);
+    hpct_model_free(model);
+}
+
 static void functional_of_keras_2_and_3(void **state)
 {
     (void) state;
@@ -335,8 +359,7 @@ static void unsupported_models_are_rejected(void **state)
         BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"data_format\":\"channels_first\"")),
             "layer \"c\" (Conv2D): data_format \"channels_first\" is not supported"),
         BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"activation\":\"selu\"")), "activation \"selu\""),
-        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"trainable\":false")),
-            "\"c\" (Conv2D): trainable false"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"trainable\":2")), "\"c\" (Conv2D): trainable 2"),
         BAD(SEQUENTIAL(INPUT_3 "," CONV(POLICY_3("float64"))),
             "layer \"c\" (Conv2D): dtype policy \"float64\" is not supported; there are: float32, "
             "mixed_bfloat16, mixed_float16"),
@@ -667,6 +690,7 @@ int main(void)
         cmocka_unit_test(json_within_a_json_string),
         cmocka_unit_test(loss_follows_from_the_last_layer),
         cmocka_unit_test(dtype_policies_set_the_precision),
+        cmocka_unit_test(trainable_false_freezes),
         cmocka_unit_test(functional_of_keras_2_and_3),
         cmocka_unit_test(unsupported_models_are_rejected),
         cmocka_unit_test(invalid_settings_are_rejected),

@@ -118,8 +118,9 @@ static void keras_own_files_are_read(void **state)
     (void) state;
     static const char *const names[] = {"keras3", "keras2", "keras2-chunks"};
     const char *top = getenv("top_srcdir");
-    for (int i = 0; i < 3; i++) {
-        char path[1024];
+    for (int turn = 0; turn < 6; turn++) {
+        const int i = turn % 3;
+        char path[1024], *skipped = NULL;
         float values[64], next = 0;
         static char bytes[65536];
         hpct_model *model = small(1);
@@ -129,8 +130,11 @@ static void keras_own_files_are_read(void **state)
         FILE *file = fopen(in_folder("bad.h5"), "wb"); /* the name says the format */
         assert_int_equal(fwrite(bytes, 1, size, file), size);
         fclose(file);
-        if (hpct_model_load_weights(model, in_folder("bad.h5")) != HPCT_OK)
+        hpct_load_options options = {.skip_mismatch = turn >= 3, .skipped = &skipped};
+        if (hpct_model_load_weights_with(model, in_folder("bad.h5"), &options) != HPCT_OK)
             fail_msg("%s", hpct_last_error());
+        assert_string_equal(skipped, "");
+        free(skipped);
         for (int p = 0; p < model->num_params; p++) {
             assert_int_equal(hpct_param_get(model, p, values), HPCT_OK);
             for (size_t k = 0; k < hpct_shape_count(&model->params[p].shape); k++)
@@ -289,6 +293,53 @@ static void faulty_files_are_refused(void **state)
     hpct_model_free(same);
 }
 
+/* Of files with one thing wrong the layers that are right, by name where the file has names. */
+static void layers_that_fit_are_loaded(void **state)
+{
+    (void) state;
+    static const struct {
+        fault fault;
+        const char *skipped;
+        bool conv2d, dense; /* loaded */
+    } cases[] = {
+        {{.bias = 3},
+         "conv2d (/layers/conv2d/vars/1 does not have the model's shape 2)",
+         false,
+         true},
+        {{.without = "dense/vars/0"}, "dense (0 weights in the file, not 1)", true, false},
+        {{.without = "conv2d/vars/1", .extra = "layers/conv2d/vars/bias"},
+         "conv2d (/layers/conv2d/vars/1 is missing)",
+         false,
+         true},
+        {{.extra_group = "layers/dense_1", .extra = "layers/dense_1/vars/0"}, "", true, true},
+        {{.conv2d = "conv2d", .dense = "conv2d_7"}, "", true, true},
+        {{.conv2d = "dense", .dense = "other"}, NULL, false, false},
+        {{.conv2d = "conv2d", .dense = "conv2d"}, "dense (missing)", true, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hpct_model *model = small(5), *same = small(5);
+        char *skipped = NULL;
+        hpct_load_options options = {.skip_mismatch = true, .skipped = &skipped};
+        write_faulty(&cases[i].fault);
+        hpct_status status = hpct_model_load_weights_with(model, in_folder("bad.h5"), &options);
+        assert_int_equal(status, cases[i].skipped != NULL ? HPCT_OK : HPCT_ERR_DATA);
+        if (cases[i].skipped != NULL && strcmp(skipped, cases[i].skipped) != 0)
+            fail_msg("case %zu: %s", i, skipped);
+        free(skipped);
+        for (int p = 0; p < 3; p++) { /* the file has zeros; the first and the last are kernels */
+            float now[64], before[64];
+            size_t bytes = hpct_shape_count(&model->params[p].shape) * sizeof(float);
+            assert_int_equal(hpct_param_get(model, p, now), HPCT_OK);
+            assert_int_equal(hpct_param_get(same, p, before), HPCT_OK);
+            bool loaded = p < 2 ? cases[i].conv2d : cases[i].dense;
+            if (p != 1 && (memcmp(now, before, bytes) != 0) != loaded)
+                fail_msg("case %zu: parameter %d", i, p);
+        }
+        hpct_model_free(model);
+        hpct_model_free(same);
+    }
+}
+
 /* As on a full disk; also when the process ends there must be nothing left to fail. */
 static void a_failed_save_leaves_the_old_file(void **state)
 {
@@ -347,6 +398,7 @@ int main(void)
         cmocka_unit_test(kernels_of_theano_are_refused),
         cmocka_unit_test(weights_in_another_order_are_refused),
         cmocka_unit_test(faulty_files_are_refused),
+        cmocka_unit_test(layers_that_fit_are_loaded),
         cmocka_unit_test(a_failed_save_leaves_the_old_file),
         cmocka_unit_test(it_may_have_another_name),
         cmocka_unit_test(a_name_must_be_one_that_keras_opens),

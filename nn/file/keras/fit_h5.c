@@ -1,0 +1,210 @@
+/* Loads from Keras' HDF5 files what fits a model, layer by layer. */
+#include "nn/file/keras/groups_h5.h"
+#include "nn/file/keras/weights_h5.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_SIZE 512
+#define MOST_WEIGHTS 16 /* of a layer */
+
+/* A layer in the file: Keras 3 "/layers/conv2d/vars", Keras 2 "/conv2d_1". */
+typedef struct place {
+    char path[PATH_SIZE];
+    char name[PATH_SIZE / 2]; /* the layer's; "": not in the file */
+} place;
+
+typedef struct fitting {
+    const hpct_model *model;
+    hpct_hdf5 *file;
+    hpct_skips *skips;
+    float **values;
+    const char *top;
+    bool keras2;
+    place *places;
+    size_t num_places;
+} fitting;
+
+static const char *name_of(const fitting *f, const hpct_h5_group *g)
+{
+    return f->model->layers[g->layer].name;
+}
+
+/* ---- the layers of the file ---- */
+
+static hpct_status take_name(const fitting *f, place *p)
+{
+    char **names;
+    size_t count = 0;
+    if (!hpct_hdf5_has_attribute(f->file, p->path, "name"))
+        return HPCT_OK;
+    HPCT_TRY(hpct_hdf5_strings(f->file, p->path, "name", &names, &count));
+    if (count == 1)
+        snprintf(p->name, sizeof p->name, "%s", names[0]);
+    free(names);
+    return HPCT_OK;
+}
+
+static hpct_status list_keras3(fitting *f)
+{
+    size_t count = 0;
+    char group[PATH_SIZE / 2];
+    HPCT_TRY(hpct_hdf5_count(f->file, f->top, &count));
+    f->places = calloc(count + 1, sizeof *f->places);
+    if (f->places == NULL)
+        return hpct_fail_memory((count + 1) * sizeof *f->places);
+    for (size_t i = 0; i < count; i++) {
+        place *p = &f->places[f->num_places];
+        HPCT_TRY(hpct_hdf5_name(f->file, f->top, i, group, sizeof group));
+        int length = snprintf(p->path, sizeof p->path, "%s/%s/vars", f->top, group);
+        if (length >= (int) sizeof p->path || !hpct_hdf5_has(f->file, p->path))
+            continue;
+        HPCT_TRY(take_name(f, p));
+        f->num_places++;
+    }
+    return HPCT_OK;
+}
+
+static hpct_status list_keras2(fitting *f)
+{
+    char **layers;
+    size_t count = 0;
+    HPCT_TRY(hpct_hdf5_strings(f->file, f->top[0] != '\0' ? f->top : "/", "layer_names", &layers,
+                               &count));
+    f->places = calloc(count + 1, sizeof *f->places);
+    for (size_t i = 0; i < count && f->places != NULL; i++) {
+        place *p = &f->places[f->num_places];
+        int length = snprintf(p->path, sizeof p->path, "%s/%s", f->top, layers[i]);
+        if (length >= (int) sizeof p->path || !hpct_hdf5_has(f->file, p->path))
+            continue;
+        snprintf(p->name, sizeof p->name, "%s", layers[i]);
+        f->num_places++;
+    }
+    free(layers);
+    return f->places != NULL ? HPCT_OK : hpct_fail_memory((count + 1) * sizeof *f->places);
+}
+
+static hpct_status list_places(fitting *f)
+{
+    static const char *const tops[] = {"/layers", "/_layer_checkpoint_dependencies"};
+    HPCT_TRY(hpct_h5_check_backend(f->file, "/"));
+    for (size_t i = 0; i < sizeof tops / sizeof *tops; i++) {
+        f->top = tops[i];
+        if (hpct_hdf5_has(f->file, f->top))
+            return list_keras3(f);
+    }
+    f->keras2 = true;
+    f->top = hpct_hdf5_has_strings(f->file, "/", "layer_names") ? "" : "/model_weights";
+    if (f->top[0] != '\0' && !hpct_hdf5_has(f->file, f->top))
+        return hpct_fail(HPCT_ERR_DATA, "not a file of Keras' weights: it has neither layers nor "
+                                        "layer_names");
+    HPCT_TRY(f->top[0] != '\0' ? hpct_h5_check_backend(f->file, f->top) : HPCT_OK);
+    return list_keras2(f);
+}
+
+static bool has_layer(const fitting *f, const char *name)
+{
+    for (int i = 0; i < f->model->num_layers; i++) {
+        if (strcmp(f->model->layers[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* By name; else, in Keras 3's files, by order, unless that is another layer of the model. */
+static const place *find_place(const fitting *f, const hpct_h5_group *g)
+{
+    char path[PATH_SIZE];
+    for (size_t i = 0; i < f->num_places; i++) {
+        if (strcmp(f->places[i].name, name_of(f, g)) == 0)
+            return &f->places[i];
+    }
+    snprintf(path, sizeof path, "%s/%s/vars", f->top, g->name);
+    for (size_t i = 0; i < f->num_places && !f->keras2; i++) {
+        const place *p = &f->places[i];
+        if (strcmp(p->path, path) == 0 && !has_layer(f, p->name))
+            return p;
+    }
+    return NULL;
+}
+
+/* ---- one layer ---- */
+
+/* Paths of its datasets; *count: how many there are, at most MOST_WEIGHTS are listed. */
+static hpct_status list_weights(const fitting *f, const place *p,
+                                char paths[MOST_WEIGHTS][PATH_SIZE], size_t *count)
+{
+    char **names = NULL;
+    HPCT_TRY(f->keras2 ? hpct_hdf5_strings(f->file, p->path, "weight_names", &names, count)
+                       : hpct_hdf5_count(f->file, p->path, count));
+    bool fits = true;
+    for (size_t k = 0; k < *count && k < MOST_WEIGHTS; k++) {
+        int length = f->keras2 ? snprintf(paths[k], PATH_SIZE, "%s/%s", p->path, names[k])
+                               : snprintf(paths[k], PATH_SIZE, "%s/%zu", p->path, k);
+        fits = fits && length < PATH_SIZE;
+    }
+    free(names);
+    return fits ? HPCT_OK : hpct_fail(HPCT_ERR_DATA, "the name of one of its weights is too long");
+}
+
+static hpct_status read_layer(const fitting *f, const hpct_h5_group *g,
+                              char paths[MOST_WEIGHTS][PATH_SIZE])
+{
+    for (int k = 0; k < g->num_params; k++) {
+        int param = hpct_h5_param_of(f->model, g->layer, k);
+        if (hpct_hdf5_check(f->file, paths[k], &f->model->params[param].shape) != HPCT_OK)
+            return hpct_skips_add(f->skips, "%s (%.200s)", name_of(f, g), hpct_last_error());
+    }
+    for (int k = 0; k < g->num_params; k++) {
+        int param = hpct_h5_param_of(f->model, g->layer, k);
+        size_t bytes = hpct_shape_count(&f->model->params[param].shape) * sizeof(float);
+        f->values[param] = malloc(bytes);
+        HPCT_TRY(f->values[param] != NULL ? hpct_hdf5_read(f->file, paths[k], f->values[param])
+                                          : hpct_fail_memory(bytes));
+    }
+    f->skips->loaded++;
+    return HPCT_OK;
+}
+
+static hpct_status load_layer(const fitting *f, const hpct_h5_group *g)
+{
+    char paths[MOST_WEIGHTS][PATH_SIZE];
+    size_t count = 0;
+    const place *p = find_place(f, g);
+    if (p == NULL)
+        return hpct_skips_add(f->skips, "%s (missing)", name_of(f, g));
+    HPCT_TRY(list_weights(f, p, paths, &count));
+    if (count != (size_t) g->num_params || count > MOST_WEIGHTS)
+        return hpct_skips_add(f->skips, "%s (%zu weights in the file, not %d)", name_of(f, g),
+                              count, g->num_params);
+    return read_layer(f, g, paths);
+}
+
+static hpct_status load_layers(fitting *f, const hpct_h5_group *groups)
+{
+    HPCT_TRY(list_places(f));
+    for (int i = 0; i < f->model->num_layers; i++) {
+        if (groups[i].num_params > 0)
+            HPCT_TRY(load_layer(f, &groups[i]));
+    }
+    return hpct_skips_end(f->skips);
+}
+
+hpct_status hpct_h5_load_fitting(const hpct_model *model, const char *path, float **values,
+                                 char **class_names, hpct_skips *skips)
+{
+    hpct_h5_group *groups = NULL;
+    fitting f = {.model = model, .skips = skips, .values = values};
+    HPCT_TRY(hpct_h5_list_groups(model, &groups));
+    hpct_status status = hpct_hdf5_open(&f.file, path);
+    if (status == HPCT_OK)
+        status = load_layers(&f, groups);
+    if (status == HPCT_OK)
+        status = hpct_h5_read_class_names(f.file, class_names);
+    hpct_hdf5_close(f.file);
+    free(f.places);
+    free(groups);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* nn/file/keras/groups_h5.h - how Keras numbers layers and their variables in weight files. */
+#ifndef HPCT_NN_FILE_KERAS_GROUPS_H5_H
+#define HPCT_NN_FILE_KERAS_GROUPS_H5_H
+
+#include "nn/file/keras/hdf5.h"
+#include "nn/file/keras/order.h"
+#include "nn/graph/graph.h"
+
+/* A layer, with its group's name in Keras 3's files: its type and number, whatever the layer's
+ * name. */
+typedef struct hpct_h5_group {
+    int layer;
+    int num_params;
+    char name[HPCT_KERAS_STEM_SIZE + 16]; /* "conv2d_1" */
+} hpct_h5_group;
+
+/* The layers in Keras' order, [num_layers]; the caller frees *out. */
+hpct_status hpct_h5_list_groups(const hpct_model *model, hpct_h5_group **out);
+
+/* The which-th variable of a layer in Keras' order: trained ones before states. */
+int hpct_h5_param_of(const hpct_model *model, int layer, int which);
+
+/* HPCT_ERR_DATA if Keras wrote the group's weights on Theano. */
+hpct_status hpct_h5_check_backend(hpct_hdf5 *file, const char *top);
+/* *class_names: as hpct_h5_load's. */
+hpct_status hpct_h5_read_class_names(hpct_hdf5 *file, char **class_names);
+
+#endif
