@@ -21,6 +21,7 @@ nn_libnn_la_SOURCES = \
 	nn/backend/frozen_norm.c \
 	nn/backend/grouped_norm.c \
 	nn/backend/hosted.c \
+	nn/backend/line.h \
 	nn/backend/module.c nn/backend/module.h \
 	nn/backend/norm_sync.c nn/backend/norm_sync.h \
 	nn/backend/precision.c \
@@ -89,7 +90,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph/layer/dense.c \
 	nn/graph/layer/dropout.c \
 	nn/graph/layer/flatten.c \
-	nn/graph/layer/join.c \
+	nn/graph/layer/join.c nn/graph/layer/line.h nn/graph/layer/normalization.c \
 	nn/graph/layer/picture.c \
 	nn/graph/layer/pool2d.c \
 	nn/graph/layer/rescaling.c \
@@ -107,11 +108,13 @@ nn_libnn_la_LIBADD = nn/libnnop.la nn/libnncpu.la base/libbase.la base/libfile.l
 
 # Keras' files: models as JSON, weights as HDF5. HDF5's library is loaded at run time.
 nn_keras = \
+	nn/file/keras/elements.c nn/file/keras/elements.h \
 	nn/file/keras/initializers.c nn/file/keras/initializers.h \
 	nn/file/keras/keras.h \
 	nn/file/keras/layers.c \
 	nn/file/keras/order.c nn/file/keras/order.h \
 	nn/file/keras/read.c \
+	nn/file/keras/refused.c nn/file/keras/refused.h \
 	nn/file/keras/settings.c \
 	nn/file/keras/skips.c nn/file/keras/skips.h \
 	nn/file/keras/weights_h5.h \
@@ -136,6 +139,7 @@ nn_ref_kernels = \
 	nn/backend/ref/dropout.c \
 	nn/backend/ref/join.c \
 	nn/backend/ref/kernels.h \
+	nn/backend/ref/line.c \
 	nn/backend/ref/loss.c \
 	nn/backend/ref/max_pool2d.c \
 	nn/backend/ref/pad2d.c \
@@ -157,6 +161,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/dropout.c \
 	nn/backend/cpu/eltwise.c \
 	nn/backend/cpu/join.c \
+	nn/backend/cpu/line.c \
 	nn/backend/cpu/loops.c nn/backend/cpu/loops.h \
 	nn/backend/cpu/loops_bf16.h \
 	nn/backend/cpu/loops_body.h \
@@ -169,8 +174,10 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/loss.c \
 	nn/backend/cpu/max_pool2d.c \
 	nn/backend/cpu/meter.c \
+	nn/backend/cpu/multiply.c \
 	nn/backend/cpu/pad2d.c \
 	nn/backend/cpu/picture.c \
+	nn/backend/cpu/piecewise.c \
 	nn/backend/cpu/product.c \
 	nn/backend/cpu/rates.c \
 	nn/backend/cpu/rescaling.c \

@@ -114,8 +114,8 @@ const hpct_cli_option hpct_cli_common_options[] = {
     {"classes", "N", "number of classes of a built-in model (default: mnist 10, resnets 1000)", 1,
      0, INTEGER(model.classes, 1, 1 << 20)},
     {"resize", "WxH",
-     "input size of a resnet (default 224x224); images are resized to it, bilinear as "
-     "tf.image.resize",
+     "input size of a resnet (default 224x224) and of FILE.json that leaves it open; images are "
+     "resized to it, bilinear as tf.image.resize",
      1, 0, CALL(model, hpct_cli_resize)},
     {"precision", "NAME",
      "fp32, or bf16 or fp16 (GPUs only): convolutions and dense layers in 16 bits, weights and "

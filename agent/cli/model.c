@@ -25,7 +25,8 @@ static hpct_status load_model(hpct_model **out, const hpct_cli_model **defaults,
     static hpct_cli_model own = {.name = "", .batch_size = 32, .learning_rate = 0.01};
     if (choice->classes > 0)
         hpct_cli_usage("--classes is for built-in models; %s has its own", choice->name);
-    hpct_status status = hpct_model_load_json(out, choice->name);
+    hpct_status status =
+        hpct_model_load_json_sized(out, choice->name, choice->height, choice->width);
     *defaults = &own;
     if (status != HPCT_OK)
         return status;

@@ -47,7 +47,13 @@ typedef enum hpct_activation {
     HPCT_RELU6,   /* min(max(0, x), 6) */
     HPCT_SIGMOID,
     HPCT_TANH,
-    HPCT_GELU, /* x (1 + erf(x / sqrt 2)) / 2, exact form */
+    HPCT_GELU,         /* x (1 + erf(x / sqrt 2)) / 2, exact form */
+    HPCT_SILU,         /* x sigmoid(x), also called swish */
+    HPCT_HARD_SIGMOID, /* relu6(x + 3) / 6 */
+    HPCT_HARD_SILU,    /* x relu6(x + 3) / 6, also called hard swish */
+    HPCT_LEAKY_RELU,   /* x, or 0.2 x below 0 */
+    HPCT_ELU,          /* x, or exp(x) - 1 below 0 */
+    HPCT_SELU,         /* ELU with the two constants of Klambauer and others, 2017 */
 } hpct_activation;
 typedef enum hpct_padding { HPCT_VALID, HPCT_SAME } hpct_padding;
 
@@ -98,6 +104,20 @@ typedef hpct_pool2d hpct_average_pool2d; /* padding is not counted */
 
 typedef enum hpct_flip { HPCT_FLIP_BOTH, HPCT_FLIP_HORIZONTAL, HPCT_FLIP_VERTICAL } hpct_flip;
 
+/* Keras' ReLU: min(x, max_value) above the threshold, else negative_slope (x - threshold). */
+typedef struct hpct_relu {
+    double max_value; /* INFINITY: none */
+    double negative_slope, threshold;
+} hpct_relu;
+
+/* Numbers per channel of Normalization and Rescaling, for at most HPCT_MAX_GIVEN channels. */
+#define HPCT_MAX_GIVEN 8
+typedef struct hpct_per_channel {
+    int channels;
+    double first[HPCT_MAX_GIVEN];  /* mean; scale */
+    double second[HPCT_MAX_GIVEN]; /* variance; offset */
+} hpct_per_channel;
+
 typedef struct hpct_dense {
     int units;
     bool no_bias;
@@ -116,6 +136,9 @@ HPCT_API void hpct_model_add_average_pool2d(hpct_model *model, const hpct_averag
 /* Over the whole image: [height][width][channels] becomes [channels]. */
 HPCT_API void hpct_model_add_global_average_pool2d(hpct_model *model);
 HPCT_API void hpct_model_add_global_max_pool2d(hpct_model *model);
+/* The same with keepdims: becomes [1][1][channels]. */
+HPCT_API void hpct_model_add_global_average_pool2d_keepdims(hpct_model *model);
+HPCT_API void hpct_model_add_global_max_pool2d_keepdims(hpct_model *model);
 HPCT_API void hpct_model_add_batch_normalization(hpct_model *model,
                                                  const hpct_batch_normalization *norm);
 /* Sets `synchronized` for all BatchNormalizations of the model, before training. */
@@ -126,15 +149,31 @@ HPCT_API void hpct_model_add_flatten(hpct_model *model);
 /* One size may be -1: inferred. */
 HPCT_API void hpct_model_add_reshape(hpct_model *model, hpct_shape shape);
 HPCT_API void hpct_model_add_activation(hpct_model *model, hpct_activation activation);
+/* Activations with settings. */
+HPCT_API void hpct_model_add_relu(hpct_model *model, const hpct_relu *relu);
+HPCT_API void hpct_model_add_leaky_relu(hpct_model *model, double negative_slope);
+HPCT_API void hpct_model_add_elu(hpct_model *model, double alpha); /* alpha (exp(x) - 1) below 0 */
+/* x, or alpha x below 0, with a trained alpha per element; per channel if `shared`, as Keras'
+ * PReLU with all axes shared but the last. */
+HPCT_API void hpct_model_add_prelu(hpct_model *model, bool shared);
 
 /* Training: each element becomes 0 with probability `rate`, 0 to 1, others are scaled by
  * 1 / (1 - rate). Inference: identity. Random layers depend on seed, step and the sample's position
  * in the global batch, not on ranks and threads. */
 HPCT_API void hpct_model_add_dropout(hpct_model *model, double rate);
+/* The same with one draw per sample: Keras' noise_shape (None, 1, 1, 1). */
+HPCT_API void hpct_model_add_sample_dropout(hpct_model *model, double rate);
 
 /* Image layers. Rescaling, of any shape: x * scale + offset. Resizing: bilinear, half-pixel
  * centres, no antialiasing. */
 HPCT_API void hpct_model_add_rescaling(hpct_model *model, double scale, double offset);
+/* Each channel with its own scale (first) and offset (second). */
+HPCT_API void hpct_model_add_rescaling_by(hpct_model *model, const hpct_per_channel *each);
+/* Per channel (x - mean) / max(sqrt(variance), 1e-7), with states mean, variance and count, which
+ * training leaves as they are: of the weights, at first 0, 1 and 0. */
+HPCT_API void hpct_model_add_normalization(hpct_model *model);
+/* The same with given means (first) and variances (second), without states. */
+HPCT_API void hpct_model_add_normalization_by(hpct_model *model, const hpct_per_channel *each);
 HPCT_API void hpct_model_add_resizing(hpct_model *model, int height, int width);
 /* Training: flips each image with probability 1/2, horizontally, vertically, or both at once.
  * Inference: identity. */
@@ -152,9 +191,11 @@ HPCT_API void hpct_model_set_head(hpct_model *model, int tensor);
 /* Names the next layer. Default as in Keras: dense, dense_1, dense_2. Names must be unique. */
 HPCT_API void hpct_model_name_layer(hpct_model *model, const char *name);
 
-/* Join 2 to 8 tensors, independently of the head. Add: tensors of one shape. Concatenate: along the
- * last axis; other axes must match. */
+/* Join 2 to 8 tensors, independently of the head. Add: tensors of one shape. Multiply: the same, or
+ * of 1x1xC, which is then repeated over height and width. Concatenate: along the last axis; other
+ * axes must match. */
 HPCT_API void hpct_model_add_add(hpct_model *model, const int *tensors, int count);
+HPCT_API void hpct_model_add_multiply(hpct_model *model, const int *tensors, int count);
 HPCT_API void hpct_model_add_concatenate(hpct_model *model, const int *tensors, int count);
 
 /* Creates a built-in model:
@@ -335,10 +376,16 @@ HPCT_API hpct_status hpct_model_check_weights_name(const char *path);
  * precision, which hpct_model_compile() keeps, except for layers with float32; HPCT_FP32 in
  * hpct_model_compile_with() overrides it.
  *
- * Returns HPCT_ERR_DATA, naming layer and setting; HPCT_ERR_NO_INPUT if the file cannot be read.
- * The caller owns *out, not yet compiled, and frees it with hpct_model_free(). */
+ * Returns HPCT_ERR_DATA, naming layer and setting, or all layers of unsupported classes;
+ * HPCT_ERR_NO_INPUT if the file cannot be read. The caller owns *out, not yet compiled, and frees
+ * it with hpct_model_free(). */
 HPCT_API hpct_status hpct_model_load_json(hpct_model **out, const char *path);
 HPCT_API hpct_status hpct_model_from_json(hpct_model **out, const char *text, size_t length);
+/* The same; height and width that the file leaves open (null) are those given, unless 0. */
+HPCT_API hpct_status hpct_model_load_json_sized(hpct_model **out, const char *path, int height,
+                                                int width);
+HPCT_API hpct_status hpct_model_from_json_sized(hpct_model **out, const char *text, size_t length,
+                                                int height, int width);
 
 /* Writes the model for keras.models.model_from_json of Keras 3, atomically. */
 HPCT_API hpct_status hpct_model_save_json(const hpct_model *model, const char *path);

@@ -260,7 +260,7 @@ bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape 
     if (model->status != HPCT_OK)
         return false;
     hpct_layer *layer = &model->layers[model->num_layers - 1];
-    if (!hpct_shape_valid(shape)) {
+    if (shape->rank > 0 && !hpct_shape_valid(shape)) {
         hpct_layer_fail(model, "its %s would have 2^31 elements or more", name);
         return false;
     }

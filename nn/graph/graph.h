@@ -24,10 +24,18 @@ typedef union hpct_layer_config {
     hpct_flip random_flip;
     hpct_pool2d pool2d;
     hpct_zero_padding2d zero_padding2d;
-    double dropout; /* rate */
+    struct {
+        double rate;
+        bool per_sample;
+    } dropout;
     struct {
         double scale, offset;
+        hpct_per_channel each; /* unless of 0 channels: per channel, in place of the two */
     } rescaling;
+    hpct_per_channel normalization; /* 0 channels: by its states */
+    hpct_relu relu;
+    double slope; /* LeakyReLU, ELU */
+    bool shared;  /* PReLU */
 } hpct_layer_config;
 
 typedef struct hpct_layer {

@@ -17,6 +17,14 @@ static const struct {
     [HPCT_OP_SIGMOID] = {"sigmoid", .activation = true},
     [HPCT_OP_TANH] = {"tanh", .activation = true},
     [HPCT_OP_GELU] = {"gelu", .activation = true, .from_src = true},
+    [HPCT_OP_SILU] = {"silu", .activation = true, .from_src = true},
+    [HPCT_OP_HARD_SIGMOID] = {"hard_sigmoid", .activation = true},
+    [HPCT_OP_HARD_SILU] = {"hard_silu", .activation = true, .from_src = true},
+    [HPCT_OP_LEAKY_RELU] = {"leaky_relu", .activation = true, .from_src = true},
+    [HPCT_OP_ELU] = {"elu", .activation = true, .from_src = true},
+    [HPCT_OP_PRELU] = {"prelu"},
+    [HPCT_OP_MULTIPLY] = {"multiply"},
+    [HPCT_OP_NORMALIZATION] = {"normalization"},
     [HPCT_OP_ADD] = {"add"},
     [HPCT_OP_CONCATENATE] = {"concatenate"},
     [HPCT_OP_BATCH_NORM] = {"batch_norm"},
@@ -64,7 +72,18 @@ bool hpct_window_is_small(const hpct_window *w)
 
 static bool joins(const hpct_op_spec *spec)
 {
-    return spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE;
+    return spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE ||
+           spec->kind == HPCT_OP_MULTIPLY;
+}
+
+static bool is_line(const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_NORMALIZATION || spec->kind == HPCT_OP_PRELU;
+}
+
+static size_t line_floats(const hpct_op_spec *spec)
+{
+    return (size_t) spec->line.rows * (size_t) spec->line.channels;
 }
 
 static bool shows(const hpct_op_spec *spec)
@@ -91,8 +110,12 @@ size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
     const hpct_picture *p = &spec->picture;
     if (has_window(spec))
         return (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c;
+    if (joins(spec) && spec->kind == HPCT_OP_MULTIPLY && spec->join.broadcasts && input == 1)
+        return (size_t) spec->join.size[input];
     if (joins(spec))
         return (size_t) spec->join.rows * (size_t) spec->join.size[input];
+    if (is_line(spec))
+        return line_floats(spec);
     if (spec->kind == HPCT_OP_BATCH_NORM)
         return (size_t) spec->norm.rows * (size_t) spec->norm.channels;
     if (shows(spec))
@@ -116,7 +139,8 @@ size_t hpct_op_dst_floats(const hpct_op_spec *spec)
             floats += hpct_op_src_floats(spec, k);
         return floats;
     }
-    if (spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_BATCH_NORM)
+    if (spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_MULTIPLY ||
+        spec->kind == HPCT_OP_BATCH_NORM || is_line(spec))
         return hpct_op_src_floats(spec, 0);
     if (hpct_op_is_collective(spec))
         return parts_floats(spec, true);
@@ -144,6 +168,10 @@ int hpct_op_num_params(const hpct_op_spec *spec)
         return hpct_op_norm_param(spec, HPCT_NORM_VARIANCE) + 1;
     if (spec->kind == HPCT_OP_SUM_PARTS)
         return spec->no_bias ? 0 : 1;
+    if (spec->kind == HPCT_OP_PRELU)
+        return 1;
+    if (spec->kind == HPCT_OP_NORMALIZATION)
+        return spec->line.given ? 0 : HPCT_LINE_COUNT + 1;
     bool linear = spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE;
     return !linear ? 0 : spec->no_bias ? 1 : 2;
 }
@@ -156,6 +184,10 @@ size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
         return (size_t) spec->norm.channels;
     if (spec->kind == HPCT_OP_SUM_PARTS)
         return (size_t) spec->parts.split.channels;
+    if (spec->kind == HPCT_OP_PRELU && !spec->line.shared)
+        return line_floats(spec);
+    if (is_line(spec))
+        return which == HPCT_LINE_COUNT ? 1 : (size_t) spec->line.channels;
     if (spec->kind == HPCT_OP_CONV2D)
         return (size_t) w->out_c * (kernel ? (size_t) w->kernel_h * (size_t) w->kernel_w *
                                                  (size_t) (w->in_c / w->groups)
@@ -165,5 +197,6 @@ size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
 
 bool hpct_op_param_is_state(const hpct_op_spec *spec, int which)
 {
-    return spec->kind == HPCT_OP_BATCH_NORM && which >= hpct_op_norm_param(spec, HPCT_NORM_MEAN);
+    return spec->kind == HPCT_OP_NORMALIZATION ||
+           (spec->kind == HPCT_OP_BATCH_NORM && which >= hpct_op_norm_param(spec, HPCT_NORM_MEAN));
 }

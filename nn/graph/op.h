@@ -35,6 +35,14 @@ typedef enum hpct_op_kind {
     HPCT_OP_SIGMOID,
     HPCT_OP_TANH,
     HPCT_OP_GELU,
+    HPCT_OP_SILU,
+    HPCT_OP_HARD_SIGMOID,
+    HPCT_OP_HARD_SILU,
+    HPCT_OP_LEAKY_RELU,
+    HPCT_OP_ELU,
+    HPCT_OP_PRELU,
+    HPCT_OP_MULTIPLY,
+    HPCT_OP_NORMALIZATION,
     HPCT_OP_BATCH_NORM,
     HPCT_OP_PAD2D,
     HPCT_OP_DROPOUT,
@@ -122,10 +130,13 @@ bool hpct_window_is_small(const hpct_window *w);
 typedef struct hpct_op_spec {
     hpct_op_kind kind;
     bool src_blocks, dst_blocks; /* set when the model is built */
-    bool relu;           /* CONV2D, DENSE, ADD, BATCH_NORM, SUM_PARTS: followed by max(0, x) */
-    bool no_bias;        /* CONV2D, DENSE: no bias; SUM_PARTS: none */
-    double rate;         /* DROPOUT: fraction of elements that become zero */
-    float scale, offset; /* RESCALING */
+    bool relu;             /* CONV2D, DENSE, ADD, BATCH_NORM, SUM_PARTS: followed by max(0, x) */
+    bool no_bias;          /* CONV2D, DENSE: no bias; SUM_PARTS: none */
+    double rate;           /* DROPOUT: fraction of elements that become zero */
+    bool per_sample;       /* DROPOUT: one draw for all elements of a sample */
+    float scale, offset;   /* RESCALING */
+    float slope;           /* LEAKY_RELU: below `threshold` slope (x - threshold); ELU: alpha */
+    float threshold, most; /* LEAKY_RELU: min(x, most) above the threshold */
     union {
         hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D; PAD2D: sizes and padding */
         struct {
@@ -137,7 +148,15 @@ typedef struct hpct_op_spec {
             int rows; /* per sample: all axes but the last */
             int count;
             int size[HPCT_NODE_MAX_INPUTS]; /* each input's last axis; ADD: all the same */
-        } join;                             /* ADD, CONCATENATE */
+            bool broadcasts; /* MULTIPLY, of two inputs: the second has one row per sample */
+        } join;              /* ADD, CONCATENATE, MULTIPLY */
+        struct {
+            int rows; /* per sample: all axes but the last */
+            int channels;
+            bool shared; /* PRELU: a slope per channel, else per element */
+            bool given;  /* NORMALIZATION: (x - mean) scale + offset; else by its states */
+            float mean[HPCT_MAX_GIVEN], scale[HPCT_MAX_GIVEN], offset[HPCT_MAX_GIVEN];
+        } line; /* NORMALIZATION, PRELU */
         struct {
             int rows; /* per sample: all axes but the last */
             int channels;
@@ -156,6 +175,14 @@ typedef struct hpct_op_spec {
                               parts divide the samples */
     };
 } hpct_op_spec;
+
+/* States of a NORMALIZATION that is not given. COUNT, one number, is only stored. */
+typedef enum hpct_line_param {
+    HPCT_LINE_MEAN,
+    HPCT_LINE_VARIANCE,
+    HPCT_LINE_COUNT
+} hpct_line_param;
+#define HPCT_LINE_EPSILON 1e-7f /* least standard deviation: keras.config.epsilon() */
 
 /* Parameters of BATCH_NORM by meaning, before removing absent ones. */
 typedef enum hpct_norm_param {

@@ -27,6 +27,13 @@ int hpct_op_parallel(const hpct_op_spec *spec)
     case HPCT_OP_SIGMOID:
     case HPCT_OP_TANH:
     case HPCT_OP_GELU:
+    case HPCT_OP_SILU:
+    case HPCT_OP_HARD_SIGMOID:
+    case HPCT_OP_HARD_SILU:
+    case HPCT_OP_LEAKY_RELU:
+    case HPCT_OP_ELU:
+    case HPCT_OP_PRELU:
+    case HPCT_OP_MULTIPLY:
     case HPCT_OP_ADD:
     case HPCT_OP_RESCALING:
     case HPCT_OP_RESIZING:
@@ -34,6 +41,7 @@ int hpct_op_parallel(const hpct_op_spec *spec)
     case HPCT_OP_RANDOM_FLIP:
         return HPCT_PARALLEL_FOLLOWS;
     case HPCT_OP_DROPOUT:
+    case HPCT_OP_NORMALIZATION:
     case HPCT_OP_SOFTMAX:
     case HPCT_OP_CONCATENATE:
     case HPCT_OP_SUM_PARTS:
@@ -65,7 +73,12 @@ static void channels_at(hpct_op_spec *spec, int **in, int **out)
         *in = *out = &spec->picture.channels;
         return;
     case HPCT_OP_ADD:
+    case HPCT_OP_MULTIPLY:
         *in = *out = &spec->join.size[0];
+        return;
+    case HPCT_OP_NORMALIZATION:
+    case HPCT_OP_PRELU:
+        *in = *out = &spec->line.channels;
         return;
     default:
         *in = &spec->dense.in;
@@ -111,6 +124,8 @@ static bool takes_flat(const hpct_op_spec *spec, const hpct_channel_split *in)
  * as made by Flatten. */
 static bool needs_exact(const hpct_op_spec *spec)
 {
+    if (spec->kind == HPCT_OP_MULTIPLY)
+        return spec->join.broadcasts;
     return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D ||
            spec->kind == HPCT_OP_AVERAGE_POOL2D || spec->kind == HPCT_OP_PAD2D ||
            spec->kind == HPCT_OP_RESIZING || spec->kind == HPCT_OP_RANDOM_CROP ||
@@ -161,7 +176,8 @@ hpct_op_spec hpct_op_part(const hpct_op_spec *spec, const hpct_channel_split *in
     if (spec->kind == HPCT_OP_BATCH_NORM)
         part.norm.synchronized = false; /* every part has all samples */
     if (in->channels > 0) {
-        for (int k = 1; spec->kind == HPCT_OP_ADD && k < spec->join.count; k++)
+        bool joins = spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_MULTIPLY;
+        for (int k = 1; joins && k < spec->join.count; k++)
             narrow(&part.join.size[k], in);
         narrow(from, in);
         if (spec->kind == HPCT_OP_CONV2D)

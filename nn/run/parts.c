@@ -40,12 +40,20 @@ static hpct_part_split split_of(const hpct_op_spec *spec)
     case HPCT_OP_SIGMOID:
     case HPCT_OP_TANH:
     case HPCT_OP_GELU:
+    case HPCT_OP_SILU:
+    case HPCT_OP_HARD_SIGMOID:
+    case HPCT_OP_HARD_SILU:
+    case HPCT_OP_LEAKY_RELU:
+    case HPCT_OP_ELU:
+    case HPCT_OP_PRELU:
     case HPCT_OP_PAD2D:
     case HPCT_OP_BATCH_NORM:
     case HPCT_OP_DROPOUT:
     case HPCT_OP_RESCALING:
         return HPCT_PART_PASSES_ON;
     case HPCT_OP_SOFTMAX:
+    case HPCT_OP_NORMALIZATION:
+    case HPCT_OP_MULTIPLY:
     case HPCT_OP_ADD:
     case HPCT_OP_CONCATENATE:
     case HPCT_OP_RESIZING:

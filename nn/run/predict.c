@@ -20,13 +20,17 @@ static const hpct_node *maker_of(const hpct_model *model, int tensor)
 static const hpct_op_spec *last_of(const hpct_model *model)
 {
     const hpct_node *last = maker_of(model, model->output);
-    return last != NULL ? &last->spec : NULL;
+    const hpct_node *before = last != NULL ? maker_of(model, last->inputs[0]) : NULL;
+    bool selu = before != NULL && before->layer == last->layer &&
+                before->spec.kind == HPCT_OP_ELU && last->spec.kind == HPCT_OP_RESCALING;
+    return last == NULL ? NULL : selu ? &before->spec : &last->spec;
 }
 
 /* Operations without a kernel: of probabilities they make numbers that are no logits. */
 static bool mixes(hpct_op_kind kind)
 {
     return kind == HPCT_OP_DROPOUT || kind == HPCT_OP_ADD || kind == HPCT_OP_CONCATENATE ||
+           kind == HPCT_OP_MULTIPLY || kind == HPCT_OP_NORMALIZATION || kind == HPCT_OP_PRELU ||
            kind == HPCT_OP_AVERAGE_POOL2D || kind == HPCT_OP_MAX_POOL2D ||
            kind == HPCT_OP_RESCALING || kind == HPCT_OP_BATCH_NORM;
 }

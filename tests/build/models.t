@@ -162,6 +162,21 @@ like "$status $err" "^0 .*the model rescales pixels itself.*--scale none" "pixel
 capture "$hpc_train" fit --model "$work/rescaled.json" --data synthetic:64 --scale none
 unlike "$err" "rescales" "not with --scale none"
 
+# ---- an input whose size is open, and classes that there are not ----
+layers open "$flatten" "$softmax"
+sed -i 's/\[null,28,28,1\]/[null,null,null,1]/' "$work/open.json"
+capture "$hpc_train" summary --model "$work/open.json"
+like "$status $err" '^65 .*height or width of its input is open.*--resize WIDTHxHEIGHT' "an input of open size says how to set it"
+capture "$hpc_train" summary --model "$work/open.json" --resize 6x5
+like "$status $out" '^0 .*Total params: 310' "--resize sets it"
+capture "$hpc_train" fit --model "$work/open.json" --resize 6x5 --data synthetic:8 --batch-size 4
+is "$status" 0 "and a model of it is trained"
+layers refused '{"class_name":"LSTM","config":{"name":"a"}}' "$flatten" '{"class_name":"Lambda","config":{"name":"b"}}' \
+    '{"class_name":"LSTM","config":{"name":"c"}}'
+capture "$hpc_train" summary --model "$work/refused.json"
+like "$status $err" '^65 .*3 of its layers are not supported: "a" and 1 more \(LSTM\), "b" \(Lambda\); there are: InputLayer, ' \
+    "all layers that are not supported, in one error"
+
 # ---- names of layers that contradict the order, beside one that is new ----
 named() { echo '{"class_name":"Dense","config":{"name":"'"$1"'","units":16}}'; }
 top='{"class_name":"Dense","config":{"name":"head","units":10}}'

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hpct_model *model, *again;
     char *text;
-    if (hpct_model_from_json(&model, (const char *) data, size) != HPCT_OK)
+    if (hpct_model_from_json_sized(&model, (const char *) data, size, 9, 8) != HPCT_OK)
         return 0;
     if (hpct_keras_write(&text, model) != HPCT_OK ||
         hpct_model_from_json(&again, text, strlen(text)) != HPCT_OK)

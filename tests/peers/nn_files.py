@@ -244,7 +244,7 @@ def cases(program, large):
         yield f"{name} from here", lambda n=name, b=build: from_ours(program, n, b)
     for setting in [("first", "data_format", "channels_first"),
                     ("first", "kernel_regularizer", {"class_name": "L2", "config": {"l2": 0.1}}),
-                    ("first", "activation", "selu")]:
+                    ("first", "activation", "mish")]:
         yield f"{setting[1]} is refused", lambda s=setting: refused(
             program, layer_setting(*s), ['"first"', s[1]])
     for k, version in [(keras, 3)] + ([(tf_keras, 2)] if tf_keras is not None else []):

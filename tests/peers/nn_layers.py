@@ -17,7 +17,8 @@ from tensors import load_file, save_file
 
 BATCH, CLASSES = 6, 5
 SEED, STEP, FIRST = 0x123456789, 4, 11  # what random layers draw from
-ACTIVATIONS = ["relu", "relu6", "sigmoid", "tanh", "softmax", "gelu"]
+ACTIVATIONS = ["relu", "relu6", "sigmoid", "tanh", "softmax", "gelu", "silu", "hard_sigmoid", "hard_silu", "leaky_relu", "elu",
+               "selu"]
 
 
 def cases():
@@ -54,11 +55,26 @@ def cases():
     yield one("MaxPooling2D 3x3 by 2x2, same", layers.MaxPooling2D(3, strides=2, padding="same"))
     yield one("Reshape and Flatten", layers.Reshape((12, -1, 2)), layers.Dense(3), layers.Flatten())
     yield one("Rescaling", layers.Rescaling(1 / 127.5, offset=-1))
+    yield one("Rescaling per channel", layers.Rescaling([1, 2, 3, 4, 5, 6], offset=[0, 0, 1, 1, 2, 2]))
+    for name, layer in {"max_value": layers.ReLU(2.5), "slope": layers.ReLU(negative_slope=0.3),
+                        "all settings": layers.ReLU(2.5, negative_slope=0.3, threshold=0.7)}.items():
+        yield one(f"ReLU with {name}", layers.Rescaling(4), layer)
+    yield one("LeakyReLU", layers.LeakyReLU(0.1))
+    yield one("ELU", layers.ELU(0.7))
+    yield one("PReLU", layers.PReLU())
+    yield one("PReLU, shared", layers.PReLU(shared_axes=[1, 2]))
+    yield one("PReLU of rows", layers.Flatten(), layers.PReLU())
+    yield one("Normalization", layers.Normalization())
+    yield one("Normalization with given numbers",
+              layers.Normalization(mean=[1, 2, 3, 4, 5, 6], variance=[1, 2, 3, 4, 0, 6e-14]), layers.Rescaling(1e-6))
+    yield one("GlobalAveragePooling2D with keepdims", layers.GlobalAveragePooling2D(keepdims=True))
+    yield one("GlobalMaxPooling2D with keepdims", layers.GlobalMaxPooling2D(keepdims=True))
     yield one("Resizing to 13x7", layers.Resizing(13, 7))
     yield one("Resizing to 4x21", layers.Resizing(4, 21))
     for training in (True, False):
         word = "training" if training else "inference"
         yield one(f"Dropout in {word}", layers.Dropout(0.3), training=training)
+        yield one(f"Dropout per sample in {word}", layers.Dropout(0.4, noise_shape=(None, 1, 1, 1)), training=training)
         yield one(f"two Dropouts in {word}", layers.Dropout(0.5), layers.Flatten(),
                   layers.Dropout(0.2), training=training)
         for mode in ("horizontal", "vertical", "horizontal_and_vertical"):
@@ -88,8 +104,9 @@ def draw(stream, block):
     return philox(np.asarray(block)[None, :], samples, STEP, stream | 0x80000000)
 
 
-def dropout(x, rate, stream):
+def dropout(x, rate, stream, per_sample):
     e = np.arange(int(np.prod(x.shape[1:])))
+    e = np.zeros_like(e) if per_sample else e
     words = draw(stream, e // 64 * 16 + e % 16)
     kept = np.take_along_axis(words, (e // 16 % 4)[None, None, :], 0)[0] >= int(rate * 2**32)
     return x * (kept.reshape(x.shape).astype(np.float32) / np.float32(1 - rate))
@@ -117,7 +134,7 @@ def call(layer, x, stream, training):
     if isinstance(layer, layers.RandomCrop):
         return random_crop(x, layer.height, layer.width, stream, training)
     if training and isinstance(layer, layers.Dropout):
-        return dropout(x, layer.rate, stream)
+        return dropout(x, layer.rate, stream, layer.noise_shape is not None)
     if training and isinstance(layer, layers.RandomFlip):
         return random_flip(x, layer.mode, stream)
     return layer(x, training=training) if isinstance(layer, (layers.Dropout, layers.RandomFlip)) else layer(x)
@@ -132,6 +149,7 @@ def streams(model):
             continue
         found[layer] = number
         number += 2 if not isinstance(layer, layers.Activation) and activation not in ("linear", "relu") else 1
+        number += activation == "selu"
     return found
 
 
@@ -175,7 +193,11 @@ def check(program, shape, under_test, training, seed):
     random = np.random.default_rng(seed)
     for weight in model.weights:  # logits about 1, so that no gradient is a difference of large numbers
         fan_in = np.prod(weight.shape[:-1]) if len(weight.shape) > 1 else 10
-        weight.assign(random.normal(0, fan_in ** -0.5, weight.shape))
+        value = random.normal(0, fan_in ** -0.5, weight.shape)
+        weight.assign(np.abs(value) if weight.name in ("variance", "count") else value)
+    for layer in under_test:
+        if isinstance(layer, layers.Normalization):
+            layer.finalize_state()  # uses the weights, if no numbers are given
     x = random.normal(0, 1, (BATCH, *shape)).astype(np.float32)
     y = random.integers(0, CLASSES, BATCH).astype(np.int32)
     worst, where = 0, "nothing"
@@ -188,6 +210,8 @@ def check(program, shape, under_test, training, seed):
         loss, outputs, gradients = theirs(model, x, y, training)
         for backend in ("cpu", "ref"):
             our_loss, our_outputs, our_gradients = ours(program, folder, backend, training)
+            for state in model.non_trainable_weights:  # which are left in the same file
+                our_gradients.pop(name_of(state), None)
             assert our_gradients.keys() == gradients.keys(), (our_gradients.keys(), gradients.keys())
             differences = {"loss": relative(our_loss, loss), "outputs": relative(our_outputs, outputs)}
             for name, gradient in gradients.items():

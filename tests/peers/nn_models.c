@@ -5,10 +5,10 @@
  * gradients.safetensors, of the first batch, with the states (moving statistics) behind it;
  * last.safetensors, the weights in the end. Prints the mean loss of every step.
  *
- *   nn_models MODEL FOLDER BACKEND BATCH STEPS RATE MOMENTUM
+ *   nn_models MODEL FOLDER BACKEND BATCH STEPS RATE MOMENTUM [LAST]
  *
  * MODEL: a built-in one, a residual network with its size and classes (resnet50v2:32:10), or
- * model.json, which is in FOLDER too. */
+ * model.json, which is in FOLDER too. LAST: where the last weights are saved besides. */
 #include "nn/graph/shape.h"
 #include "nn/run/step.h"
 #include "tests/peers/peers.h"
@@ -50,8 +50,8 @@ static void save_gradients(hpct_model *model)
 
 int main(int argc, char **argv)
 {
-    if (argc != 8) {
-        fprintf(stderr, "usage: nn_models MODEL FOLDER BACKEND BATCH STEPS RATE MOMENTUM\n");
+    if (argc != 8 && argc != 9) {
+        fprintf(stderr, "usage: nn_models MODEL FOLDER BACKEND BATCH STEPS RATE MOMENTUM [LAST]\n");
         return HPCT_ERR_USAGE;
     }
     folder = argv[2];
@@ -89,6 +89,8 @@ int main(int argc, char **argv)
         must(hpct_model_update(model));
     }
     must(hpct_model_save_weights(model, in_folder("last.safetensors")));
+    if (argc == 9)
+        must(hpct_model_save_weights(model, in_folder(argv[8])));
     fclose(pictures);
     fclose(labels);
     hpct_model_free(model);

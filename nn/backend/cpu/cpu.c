@@ -58,7 +58,21 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_SIGMOID:
     case HPCT_OP_TANH:
     case HPCT_OP_GELU:
+    case HPCT_OP_SILU:
+    case HPCT_OP_HARD_SILU:
+    case HPCT_OP_ELU:
         status = hpct_cpu_make_eltwise(&op, spec, build);
+        break;
+    case HPCT_OP_HARD_SIGMOID:
+    case HPCT_OP_LEAKY_RELU:
+        status = hpct_cpu_make_piecewise(&op, spec, build);
+        break;
+    case HPCT_OP_MULTIPLY:
+        status = hpct_cpu_make_multiply(&op, spec, build);
+        break;
+    case HPCT_OP_NORMALIZATION:
+    case HPCT_OP_PRELU:
+        status = hpct_cpu_make_line(&op, spec, build);
         break;
     case HPCT_OP_DROPOUT:
         status = hpct_cpu_make_dropout(&op, spec, build);
@@ -128,10 +142,20 @@ static hpct_blocking blocking(const hpct_op_spec *spec, hpct_precision precision
     case HPCT_OP_SIGMOID:
     case HPCT_OP_TANH:
     case HPCT_OP_GELU:
+    case HPCT_OP_SILU:
+    case HPCT_OP_HARD_SIGMOID:
+    case HPCT_OP_HARD_SILU:
+    case HPCT_OP_LEAKY_RELU:
+    case HPCT_OP_ELU:
     case HPCT_OP_GATHER_SAMPLES:
+        break;
+    case HPCT_OP_MULTIPLY:
+        can = can && !spec->join.broadcasts;
         break;
     case HPCT_OP_DENSE:
     case HPCT_OP_SOFTMAX:
+    case HPCT_OP_NORMALIZATION:
+    case HPCT_OP_PRELU:
     case HPCT_OP_DROPOUT:
     case HPCT_OP_RESCALING:
     case HPCT_OP_RESIZING:

@@ -24,6 +24,12 @@ hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build);
 hpct_status hpct_cpu_make_rescaling(hpct_op **out, const hpct_op_spec *spec,
                                     const hpct_op_build *build);
+hpct_status hpct_cpu_make_piecewise(hpct_op **out, const hpct_op_spec *spec,
+                                    const hpct_op_build *build);
+hpct_status hpct_cpu_make_multiply(hpct_op **out, const hpct_op_spec *spec,
+                                   const hpct_op_build *build);
+/* NORMALIZATION, PRELU */
+hpct_status hpct_cpu_make_line(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 hpct_status hpct_cpu_make_relu(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 
 hpct_status hpct_cpu_loss(const hpct_loss_call *call);

@@ -31,6 +31,16 @@ static void drop_groups(size_t first, size_t count, void *arg)
     }
 }
 
+/* Of whole samples. */
+static void drop_samples(size_t first, size_t count, void *arg)
+{
+    const job *j = arg;
+    for (size_t s = first; s < first + count; s++)
+        hpct_loops_best()->rescaling(
+            j->size, hpct_dropout_factor(&j->dropout, j->first_sample + (uint32_t) s), 0,
+            j->src + s * j->size, j->dst + s * j->size);
+}
+
 static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, float *dst)
 {
     hpct_draw draw = hpct_op_draw(op, call);
@@ -41,7 +51,9 @@ static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, 
              .groups = (size + HPCT_DROPOUT_GROUP - 1) / HPCT_DROPOUT_GROUP,
              .src = src,
              .dst = dst};
-    if (call->training)
+    if (call->training && op->spec.per_sample)
+        hpct_loops_split(n, 16384 / size + 1, drop_samples, &j);
+    else if (call->training)
         hpct_loops_split(n * j.groups, 64, drop_groups, &j);
     else
         memcpy(dst, src, n * size * sizeof *dst);

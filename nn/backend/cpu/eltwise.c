@@ -1,4 +1,5 @@
-/* ReLU6, sigmoid, tanh and GELU by oneDNN, over the whole batch as one row. */
+/* ReLU6, sigmoid, tanh, GELU, SiLU, hard SiLU and ELU by oneDNN, over the whole batch as one row.
+ */
 #include "nn/backend/cpu/cpu.h"
 
 #include "base/status.h"
@@ -75,11 +76,10 @@ hpct_status hpct_cpu_make_eltwise(hpct_op **out, const hpct_op_spec *spec,
     for (size_t i = 0; i < num && status == HPCT_OK; i++) {
         size_t count =
             (size_t) build->batch_sizes[i] * (size_t) spec->dense.rows * (size_t) spec->dense.out;
-        status =
-            hpct_shim_eltwise_forward(&eltwise->forward[i], spec->kind, count, build->training);
+        status = hpct_shim_eltwise_forward(&eltwise->forward[i], spec, count, build->training);
         if (status == HPCT_OK && build->training)
-            status = hpct_shim_eltwise_backward(&eltwise->backward[i], spec->kind, count,
-                                                eltwise->forward[i]);
+            status =
+                hpct_shim_eltwise_backward(&eltwise->backward[i], spec, count, eltwise->forward[i]);
         if (status != HPCT_OK)
             break;
         at_least(&op->scratch_bytes, hpct_prim_scratch_bytes(eltwise->forward[i]));

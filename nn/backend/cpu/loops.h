@@ -80,6 +80,13 @@ typedef struct hpct_loops {
 
     void (*relu_forward)(size_t count, const float *src, float *dst);
     void (*relu_backward)(size_t count, const float *dst, const float *diff_dst, float *diff_src);
+    /* HPCT_OP_LEAKY_RELU and its gradient from src; HPCT_OP_HARD_SIGMOID, its gradient from dst. */
+    void (*leaky_forward)(size_t count, const hpct_op_spec *spec, const float *src, float *dst);
+    void (*leaky_backward)(size_t count, const hpct_op_spec *spec, const float *src,
+                           const float *diff_dst, float *diff_src);
+    void (*hard_sigmoid_forward)(size_t count, const float *src, float *dst);
+    void (*hard_sigmoid_backward)(size_t count, const float *dst, const float *diff_dst,
+                                  float *diff_src);
     void (*rescaling)(size_t count, float scale, float offset, const float *src, float *dst);
     /* `count` elements of one sample, starting at `group`. */
     void (*dropout)(const hpct_dropout *dropout, uint32_t sample, uint32_t group, size_t count,
@@ -88,6 +95,8 @@ typedef struct hpct_loops {
     void (*scale)(size_t count, float factor, float *dst);   /* dst *= factor */
     /* dst = a + b, through max(0, x) with relu; dst may be a or b. */
     void (*sum)(size_t count, const float *a, const float *b, bool relu, float *dst);
+    /* dst = a b, with `add` dst += a b. */
+    void (*product)(size_t count, const float *a, const float *b, bool add, float *dst);
 
     void (*to_bf16)(size_t count, const float *src, hpct_bf16 *dst);
     /* low[rows][out] = diff * factor, 0 where dst <= 0 unless dst is NULL. Unless sums is NULL, the

@@ -21,7 +21,7 @@ static void part(size_t first, size_t count, void *arg)
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     span s = {op->spec.scale, op->spec.offset, call->src[0], call->dst};
-    hpct_loops_split((size_t) call->n * (size_t) op->spec.dense.out, 16384, part, &s);
+    hpct_loops_split((size_t) call->n * hpct_op_dst_floats(&op->spec), 16384, part, &s);
     return HPCT_OK;
 }
 
@@ -29,7 +29,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     span s = {op->spec.scale, 0, call->diff_dst, call->diff_src[0]};
     if (s.dst != NULL)
-        hpct_loops_split((size_t) call->n * (size_t) op->spec.dense.out, 16384, part, &s);
+        hpct_loops_split((size_t) call->n * hpct_op_dst_floats(&op->spec), 16384, part, &s);
     return HPCT_OK;
 }
 

@@ -43,11 +43,11 @@ hpct_status hpct_shim_pool_forward(hpct_prim **out, const hpct_op_spec *spec, in
 /* diff_dst, diff_src */
 hpct_status hpct_shim_pool_backward(hpct_prim **out, const hpct_op_spec *spec, int n,
                                     const hpct_prim *forward);
-/* src, dst: `count` values; RELU6, SIGMOID, TANH or GELU */
-hpct_status hpct_shim_eltwise_forward(hpct_prim **out, hpct_op_kind kind, size_t count,
+/* src, dst: `count` values; RELU6, SIGMOID, TANH, GELU, SILU, HARD_SILU or ELU */
+hpct_status hpct_shim_eltwise_forward(hpct_prim **out, const hpct_op_spec *spec, size_t count,
                                       bool training);
 /* diff_dst, dst (hpct_op_gradient_from_src: src), diff_src */
-hpct_status hpct_shim_eltwise_backward(hpct_prim **out, hpct_op_kind kind, size_t count,
+hpct_status hpct_shim_eltwise_backward(hpct_prim **out, const hpct_op_spec *spec, size_t count,
                                        const hpct_prim *forward);
 /* from, to; zeroes the padding of `to`. */
 hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,

@@ -8,9 +8,9 @@ typedef struct eltwise {
     float alpha, beta;
 } eltwise;
 
-static hpct_status find_eltwise(hpct_op_kind kind, eltwise *out)
+static hpct_status find_eltwise(const hpct_op_spec *spec, eltwise *out)
 {
-    switch (kind) {
+    switch (spec->kind) {
     case HPCT_OP_RELU6:
         *out = (eltwise){.algorithm = dnnl_eltwise_clip_v2_use_dst_for_bwd, .beta = 6};
         return HPCT_OK;
@@ -23,9 +23,18 @@ static hpct_status find_eltwise(hpct_op_kind kind, eltwise *out)
     case HPCT_OP_GELU:
         *out = (eltwise){.algorithm = dnnl_eltwise_gelu_erf};
         return HPCT_OK;
+    case HPCT_OP_SILU:
+        *out = (eltwise){.algorithm = dnnl_eltwise_swish, .alpha = 1};
+        return HPCT_OK;
+    case HPCT_OP_HARD_SILU: /* the numbers are read by oneDNN 2.7 and later */
+        *out = (eltwise){.algorithm = dnnl_eltwise_hardswish, .alpha = 1 / 6.0F, .beta = 0.5F};
+        return HPCT_OK;
+    case HPCT_OP_ELU:
+        *out = (eltwise){.algorithm = dnnl_eltwise_elu, .alpha = spec->slope};
+        return HPCT_OK;
     default:
         return hpct_fail(HPCT_ERR_INTERNAL, "%s is not computed by oneDNN's eltwise",
-                         hpct_op_kind_name(kind));
+                         hpct_op_kind_name(spec->kind));
     }
 }
 
@@ -55,7 +64,7 @@ static dnnl_status_t describe_eltwise(dnnl_primitive_desc_t *out, hpct_prim_kind
 #endif
 }
 
-static hpct_status make_eltwise(hpct_prim **out, hpct_prim_kind what, hpct_op_kind kind,
+static hpct_status make_eltwise(hpct_prim **out, hpct_prim_kind what, const hpct_op_spec *spec,
                                 size_t count, const hpct_prim *forward, const wanted_arg *args,
                                 int num_args)
 {
@@ -64,7 +73,7 @@ static hpct_status make_eltwise(hpct_prim **out, hpct_prim_kind what, hpct_op_ki
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_desc_t desc = NULL;
     md row;
-    HPCT_TRY(find_eltwise(kind, &e));
+    HPCT_TRY(find_eltwise(spec, &e));
     HPCT_TRY(hpct_dnnl_check(hpct_md_make(&row, 1, sizes, dnnl_f32, dnnl_a), "describing memory"));
     hpct_status status =
         hpct_dnnl_check(hpct_dnnl_attributes(&attributes, false, false), "setting attributes");
@@ -79,16 +88,16 @@ static hpct_status make_eltwise(hpct_prim **out, hpct_prim_kind what, hpct_op_ki
     return status;
 }
 
-hpct_status hpct_shim_eltwise_forward(hpct_prim **out, hpct_op_kind kind, size_t count,
+hpct_status hpct_shim_eltwise_forward(hpct_prim **out, const hpct_op_spec *spec, size_t count,
                                       bool training)
 {
     static const wanted_arg args[] = {{DNNL_ARG_SRC, dnnl_query_src_md, 0},
                                       {DNNL_ARG_DST, dnnl_query_dst_md, 0}};
-    return make_eltwise(out, training ? HPCT_PRIM_FORWARD : HPCT_PRIM_INFERENCE, kind, count, NULL,
+    return make_eltwise(out, training ? HPCT_PRIM_FORWARD : HPCT_PRIM_INFERENCE, spec, count, NULL,
                         args, 2);
 }
 
-hpct_status hpct_shim_eltwise_backward(hpct_prim **out, hpct_op_kind kind, size_t count,
+hpct_status hpct_shim_eltwise_backward(hpct_prim **out, const hpct_op_spec *spec, size_t count,
                                        const hpct_prim *forward)
 {
     static const wanted_arg from_dst[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
@@ -97,6 +106,6 @@ hpct_status hpct_shim_eltwise_backward(hpct_prim **out, hpct_op_kind kind, size_
                             from_src[] = {{DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0},
                                           {DNNL_ARG_SRC, dnnl_query_src_md, 0},
                                           {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0}};
-    return make_eltwise(out, HPCT_PRIM_BACKWARD_DATA, kind, count, forward,
-                        hpct_op_gradient_from_src(kind) ? from_src : from_dst, 3);
+    return make_eltwise(out, HPCT_PRIM_BACKWARD_DATA, spec, count, forward,
+                        hpct_op_gradient_from_src(spec->kind) ? from_src : from_dst, 3);
 }

@@ -1,20 +1,35 @@
-/* ReLU, ReLU6, sigmoid, tanh, GELU and Rescaling: one pass over memory each way. */
+/* Activations of single elements and Rescaling: one pass over memory each way. */
 #include "nn/backend/cuda/ops.h"
 
 #include "base/status.h"
 
 static const hpct_element elements[HPCT_OP_KINDS] = {
-    [HPCT_OP_RELU] = HPCT_ELEMENT_RELU,       [HPCT_OP_RELU6] = HPCT_ELEMENT_RELU6,
-    [HPCT_OP_SIGMOID] = HPCT_ELEMENT_SIGMOID, [HPCT_OP_TANH] = HPCT_ELEMENT_TANH,
+    [HPCT_OP_RELU] = HPCT_ELEMENT_RELU,
+    [HPCT_OP_RELU6] = HPCT_ELEMENT_RELU6,
+    [HPCT_OP_SIGMOID] = HPCT_ELEMENT_SIGMOID,
+    [HPCT_OP_TANH] = HPCT_ELEMENT_TANH,
     [HPCT_OP_GELU] = HPCT_ELEMENT_GELU,
+    [HPCT_OP_SILU] = HPCT_ELEMENT_SILU,
+    [HPCT_OP_HARD_SIGMOID] = HPCT_ELEMENT_HARD_SIGMOID,
+    [HPCT_OP_HARD_SILU] = HPCT_ELEMENT_HARD_SILU,
+    [HPCT_OP_LEAKY_RELU] = HPCT_ELEMENT_LEAKY_RELU,
+    [HPCT_OP_ELU] = HPCT_ELEMENT_ELU,
 };
+
+static hpct_curve curve_of(const hpct_op *op)
+{
+    return (hpct_curve){.element = elements[op->spec.kind],
+                        .slope = op->spec.slope,
+                        .threshold = op->spec.threshold,
+                        .most = op->spec.most};
+}
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
-    return hpct_cuda_launched(
-        hpct_launch_element(hpct_cuda_queue(), hpct_cuda_number_of(op), elements[op->spec.kind],
-                            hpct_cuda_dst_count(op, call->n), call->src[0], call->dst),
-        op, "forward");
+    return hpct_cuda_launched(hpct_launch_element(hpct_cuda_queue(), hpct_cuda_number_of(op),
+                                                  curve_of(op), hpct_cuda_dst_count(op, call->n),
+                                                  call->src[0], call->dst),
+                              op, "forward");
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
@@ -22,11 +37,11 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     if (call->diff_src[0] == NULL)
         return HPCT_OK;
     const float *data = op->backward_reads_src ? call->src[0] : call->dst;
-    return hpct_cuda_launched(hpct_launch_element_backward(
-                                  hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                  elements[op->spec.kind], hpct_cuda_dst_count(op, call->n), data,
-                                  call->diff_dst, hpct_cuda_adds(call, 0), call->diff_src[0]),
-                              op, "backward");
+    return hpct_cuda_launched(
+        hpct_launch_element_backward(hpct_cuda_queue(), hpct_cuda_number_of(op), curve_of(op),
+                                     hpct_cuda_dst_count(op, call->n), data, call->diff_dst,
+                                     hpct_cuda_adds(call, 0), call->diff_src[0]),
+        op, "backward");
 }
 
 static hpct_status rescale(const hpct_op *op, const hpct_op_call *call, const char *what,

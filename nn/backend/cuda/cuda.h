@@ -102,9 +102,13 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
 hpct_status hpct_cuda_make_pool(hpct_op **out, const hpct_op_spec *spec,
                                 const hpct_op_build *build); /* both poolings */
 hpct_status hpct_cuda_make_activation(hpct_op **out, const hpct_op_spec *spec,
-                                      const hpct_op_build *build); /* RELU to GELU, RESCALING */
+                                      const hpct_op_build *build); /* of elements, RESCALING */
 hpct_status hpct_cuda_make_softmax(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
+hpct_status hpct_cuda_make_multiply(hpct_op **out, const hpct_op_spec *spec,
+                                    const hpct_op_build *build);
+hpct_status hpct_cuda_make_line(hpct_op **out, const hpct_op_spec *spec,
+                                const hpct_op_build *build); /* NORMALIZATION, PRELU */
 hpct_status hpct_cuda_make_join(hpct_op **out, const hpct_op_spec *spec,
                                 const hpct_op_build *build); /* ADD, CONCATENATE */
 hpct_status hpct_cuda_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,

@@ -64,6 +64,64 @@ struct gelu {
     }
 };
 
+struct hard_sigmoid {
+    __device__ float forward(float x) const
+    {
+        return x > -3 ? x < 3 ? (x + 3) / 6 : 1 : 0;
+    }
+    __device__ float backward(float y, float g) const
+    {
+        return y > 0 && y < 1 ? g / 6 : 0;
+    }
+};
+
+struct silu {
+    __device__ float forward(float x) const
+    {
+        return x / (1 + expf(-x));
+    }
+    __device__ float backward(float x, float g) const
+    {
+        float y = 1 / (1 + expf(-x));
+        return g * y * (1 + x * (1 - y));
+    }
+};
+
+struct hard_silu {
+    __device__ float forward(float x) const
+    {
+        return x * hard_sigmoid().forward(x);
+    }
+    __device__ float backward(float x, float g) const
+    {
+        return g * (x > -3 ? x < 3 ? (2 * x + 3) / 6 : 1 : 0);
+    }
+};
+
+struct leaky_relu {
+    float slope, threshold, most;
+    __device__ float forward(float x) const
+    {
+        return x > threshold ? x < most ? x : most : slope * (x - threshold);
+    }
+    __device__ float backward(float x, float g) const
+    {
+        return x > threshold ? x < most ? g : 0 : slope * g;
+    }
+};
+
+struct elu {
+    float alpha;
+    __device__ float forward(float x) const
+    {
+        return x > 0 ? x : alpha * expm1f(x);
+    }
+    __device__ float backward(float x, float g) const
+    {
+        return x > 0 ? g : g * alpha * expf(x);
+    }
+};
+
 struct line {
     float scale, offset;
     __device__ float forward(float x) const
@@ -166,9 +224,9 @@ static void launch_back(hpct_queue queue, size_t count, F f, const void *data, c
 }
 
 /* Calls body with the element's function object. */
-template <typename Body> static bool for_element(hpct_element element, Body body)
+template <typename Body> static bool for_element(const hpct_curve &curve, Body body)
 {
-    switch (element) {
+    switch (curve.element) {
     case HPCT_ELEMENT_RELU:
         body(relu());
         return true;
@@ -184,31 +242,46 @@ template <typename Body> static bool for_element(hpct_element element, Body body
     case HPCT_ELEMENT_GELU:
         body(gelu());
         return true;
+    case HPCT_ELEMENT_HARD_SIGMOID:
+        body(hard_sigmoid());
+        return true;
+    case HPCT_ELEMENT_SILU:
+        body(silu());
+        return true;
+    case HPCT_ELEMENT_HARD_SILU:
+        body(hard_silu());
+        return true;
+    case HPCT_ELEMENT_LEAKY_RELU:
+        body(leaky_relu{curve.slope, curve.threshold, curve.most});
+        return true;
+    case HPCT_ELEMENT_ELU:
+        body(elu{curve.slope});
+        return true;
     }
     return false;
 }
 
-cudaError_t hpct_launch_element(hpct_queue queue, hpct_number type, hpct_element element,
-                                size_t count, const void *src, void *dst)
+cudaError_t hpct_launch_element(hpct_queue queue, hpct_number type, hpct_curve curve, size_t count,
+                                const void *src, void *dst)
 {
     bool known = false;
     cudaError_t error = for_type(type, [&](auto zero) {
         using T = decltype(zero);
-        known = for_element(element, [&](auto f) {
+        known = for_element(curve, [&](auto f) {
             launch_map<decltype(f), T, T>(queue, count, f, src, false, dst);
         });
     });
     return known ? error : cudaErrorInvalidValue;
 }
 
-cudaError_t hpct_launch_element_backward(hpct_queue queue, hpct_number type, hpct_element element,
+cudaError_t hpct_launch_element_backward(hpct_queue queue, hpct_number type, hpct_curve curve,
                                          size_t count, const void *data, const void *diff_dst,
                                          bool add, void *diff_src)
 {
     bool known = false;
     cudaError_t error = for_type(type, [&](auto zero) {
         using T = decltype(zero);
-        known = for_element(element, [&](auto f) {
+        known = for_element(curve, [&](auto f) {
             launch_back<decltype(f), T>(queue, count, f, data, diff_dst, add, diff_src);
         });
     });

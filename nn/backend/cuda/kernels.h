@@ -37,13 +37,24 @@ typedef enum hpct_element {
     HPCT_ELEMENT_RELU6,
     HPCT_ELEMENT_SIGMOID,
     HPCT_ELEMENT_TANH,
-    HPCT_ELEMENT_GELU, /* its gradient is computed from the source, those above from the result */
+    HPCT_ELEMENT_HARD_SIGMOID,
+    HPCT_ELEMENT_GELU, /* gradients of this and the next are computed from the source */
+    HPCT_ELEMENT_SILU,
+    HPCT_ELEMENT_HARD_SILU,
+    HPCT_ELEMENT_LEAKY_RELU,
+    HPCT_ELEMENT_ELU,
 } hpct_element;
 
-cudaError_t hpct_launch_element(hpct_queue queue, hpct_number type, hpct_element element,
-                                size_t count, const void *src, void *dst);
-/* data: the result, for GELU the source; with `add` accumulates into diff_src. */
-cudaError_t hpct_launch_element_backward(hpct_queue queue, hpct_number type, hpct_element element,
+/* With the numbers of LEAKY_RELU and ELU, as in hpct_op_spec. */
+typedef struct hpct_curve {
+    hpct_element element;
+    float slope, threshold, most;
+} hpct_curve;
+
+cudaError_t hpct_launch_element(hpct_queue queue, hpct_number type, hpct_curve curve, size_t count,
+                                const void *src, void *dst);
+/* data: the result, from GELU on the source; with `add` accumulates into diff_src. */
+cudaError_t hpct_launch_element_backward(hpct_queue queue, hpct_number type, hpct_curve curve,
                                          size_t count, const void *data, const void *diff_dst,
                                          bool add, void *diff_src);
 /* dst = src scale + offset; with `add` dst += that. */
@@ -105,6 +116,40 @@ cudaError_t hpct_launch_add(hpct_queue queue, hpct_number type, size_t count, co
 /* diff_dst may be one of join->diff_src; the ReLU mask is then applied in place. */
 cudaError_t hpct_launch_add_backward(hpct_queue queue, hpct_number type, size_t count,
                                      const hpct_join *join, const void *dst, void *diff_dst);
+
+/* ---- numbers that elements share (channel_kernels.cu) ---- */
+
+/* dst[n][size] = a b, with `add` dst += a b. b is [n][size], or [n][channels] if it broadcasts. */
+cudaError_t hpct_launch_multiply(hpct_queue queue, hpct_number type, int n, size_t size,
+                                 int channels, bool broadcasts, const void *a, const void *b,
+                                 bool add, void *dst);
+/* out[n][channels] = the sum over rows of a b, both [n][rows][channels]. */
+cudaError_t hpct_launch_multiply_sums(hpct_queue queue, hpct_number type, int n, size_t rows,
+                                      int channels, const void *a, const void *b, bool add,
+                                      void *out);
+
+#define HPCT_LINE_MOST 8
+
+/* (x - mean) / max(sqrt(variance), epsilon) of a channel; mean NULL: (x - mean) scale + offset, as
+ * given. */
+typedef struct hpct_channel_line {
+    uint32_t channels;
+    const float *mean, *variance;
+    float epsilon;
+    float given_mean[HPCT_LINE_MOST], given_scale[HPCT_LINE_MOST], given_offset[HPCT_LINE_MOST];
+} hpct_channel_line;
+
+/* [n][size], with the channel last; back: of a gradient. */
+cudaError_t hpct_launch_channel_line(hpct_queue queue, hpct_number type, int n, size_t size,
+                                     const hpct_channel_line *line, bool back, const void *src,
+                                     bool add, void *dst);
+/* dst[n][size] = factor, times alpha[period] where src is not above 0. */
+cudaError_t hpct_launch_slopes(hpct_queue queue, hpct_number type, int n, size_t size,
+                               size_t period, const float *alpha, const void *src,
+                               const void *factor, bool add, void *dst);
+/* diff_alpha[period] = the sum over rows of src diff_dst, where src is not above 0. */
+cudaError_t hpct_launch_slope_sums(hpct_queue queue, hpct_number type, size_t rows, size_t period,
+                                   const void *src, const void *diff_dst, float *diff_alpha);
 
 /* ---- convolutions of small windows (small_kernels.cu) ---- */
 
@@ -256,6 +301,10 @@ typedef struct hpct_drawing {
 cudaError_t hpct_launch_dropout(hpct_queue queue, hpct_number type, hpct_drawing drawing,
                                 uint32_t threshold, float scale, int n, size_t size,
                                 const void *src, bool add, void *dst);
+/* The same with the first element's draw for all elements of a sample. */
+cudaError_t hpct_launch_sample_dropout(hpct_queue queue, hpct_number type, hpct_drawing drawing,
+                                       uint32_t threshold, float scale, int n, size_t size,
+                                       const void *src, bool add, void *dst);
 
 typedef struct hpct_crop {
     int in_h, in_w, out_h, out_w, channels;

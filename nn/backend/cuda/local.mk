@@ -5,6 +5,7 @@ cuda_sources = \
 	nn/backend/cuda/backend.c \
 	nn/backend/cuda/batch_norm.c \
 	nn/backend/cuda/bias.h \
+	nn/backend/cuda/channel.c \
 	nn/backend/cuda/conv2d.c \
 	nn/backend/cuda/conv2d_norm.c \
 	nn/backend/cuda/conv2d_parts.h \
@@ -37,6 +38,7 @@ cuda_sources = \
 # Kernels, behind launchers in C.
 cuda_kernels = \
 	nn/backend/cuda/bias.cu \
+	nn/backend/cuda/channel_kernels.cu \
 	nn/backend/cuda/direct.cu \
 	nn/backend/cuda/elements_kernels.cu \
 	nn/backend/cuda/gather_kernels.cu \

@@ -15,8 +15,12 @@ static hpct_status drop(const hpct_op *op, const hpct_op_call *call, const char 
     hpct_draw draw = hpct_op_draw(op, call);
     hpct_dropout dropout = hpct_dropout_make(&draw, op->spec.rate);
     size_t size = (size_t) op->spec.dense.out;
+    bool whole = op->spec.per_sample && call->training;
     cudaError_t error =
-        call->training
+        whole ? hpct_launch_sample_dropout(queue, type, hpct_cuda_drawing(op, call),
+                                           dropout.threshold, dropout.scale, call->n, size, src,
+                                           add, dst)
+        : call->training
             ? hpct_launch_dropout(queue, type, hpct_cuda_drawing(op, call), dropout.threshold,
                                   dropout.scale, call->n, size, src, add, dst)
             : hpct_launch_rescale(queue, type, (size_t) call->n * size, 1, 0, src, add, dst);

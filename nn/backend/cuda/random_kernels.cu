@@ -43,6 +43,36 @@ cudaError_t hpct_launch_dropout(hpct_queue queue, hpct_number type, hpct_drawing
     });
 }
 
+/* The first word of a sample decides. */
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    sample_dropout(hpct_drawing given, uint32_t threshold, float scale, int n, size_t size,
+                   const T *src, bool add, T *dst)
+{
+    const hpct_drawing drawing = current(given);
+    for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
+        const words drawn = draw_words(drawing, drawing.first_sample + (uint32_t) s, 0);
+        const bool keep = drawn.at[0] >= threshold;
+        for (size_t i = grid_index(); i < size; i += grid_step()) {
+            float x[1] = {keep ? value_of(src[(size_t) s * size + i]) * scale : 0};
+            put(x, add, dst + (size_t) s * size + i);
+        }
+    }
+}
+
+cudaError_t hpct_launch_sample_dropout(hpct_queue queue, hpct_number type, hpct_drawing drawing,
+                                       uint32_t threshold, float scale, int n, size_t size,
+                                       const void *src, bool add, void *dst)
+{
+    sample_grid grid = grid_for_samples(n, size);
+    return for_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        auto kernel = sample_dropout<T>;
+        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, threshold, scale, n, size,
+                    (const T *) src, add, (T *) dst);
+    });
+}
+
 /* ---- boxes of images, resized ---- */
 
 /* Top left corner of a sample's box. */

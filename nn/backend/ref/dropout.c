@@ -14,3 +14,13 @@ void HPCT_REF(dropout)(const hpct_dropout *dropout, int first_sample, int n, siz
         }
     }
 }
+
+void HPCT_REF(sample_dropout)(const hpct_dropout *dropout, int first_sample, int n, size_t size,
+                              const hpct_real *src, hpct_real *dst)
+{
+    for (int s = 0; s < n; s++) {
+        hpct_real factor = (hpct_real) hpct_dropout_factor(dropout, (uint32_t) (first_sample + s));
+        for (size_t e = 0; e < size; e++)
+            *dst++ = *src++ * factor;
+    }
+}

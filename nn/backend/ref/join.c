@@ -1,4 +1,4 @@
-/* Sums and concatenations. */
+/* Sums, products and concatenations. */
 #include "nn/backend/ref/kernels.h"
 
 #include <string.h>
@@ -23,6 +23,48 @@ void HPCT_REF(scale)(size_t count, hpct_real factor, hpct_real *dst)
 {
     for (size_t i = 0; i < count; i++)
         dst[i] *= factor;
+}
+
+/* Index in the second input of element i of the result. */
+static size_t second_at(const hpct_op_spec *spec, size_t i)
+{
+    size_t channels = (size_t) spec->join.size[0], sample = (size_t) spec->join.rows * channels;
+    return spec->join.broadcasts ? i / sample * channels + i % channels : i;
+}
+
+void HPCT_REF(multiply_forward)(const hpct_op_spec *spec, int n, const hpct_real *a,
+                                const hpct_real *b, hpct_real *dst)
+{
+    size_t count = (size_t) n * hpct_op_dst_floats(spec);
+    for (size_t i = 0; i < count; i++)
+        dst[i] = a[i] * b[second_at(spec, i)];
+}
+
+static void sum_rows(const hpct_op_spec *spec, int n, const hpct_real *other,
+                     const hpct_real *diff_dst, bool add, hpct_real *diff_src)
+{
+    size_t rows = (size_t) spec->join.rows, channels = (size_t) spec->join.size[0];
+    for (size_t i = 0; i < (size_t) n * channels; i++) {
+        size_t first = i / channels * rows * channels + i % channels;
+        double sum = add ? (double) diff_src[i] : 0;
+        for (size_t r = 0; r < rows; r++)
+            sum += (double) other[first + r * channels] * (double) diff_dst[first + r * channels];
+        diff_src[i] = (hpct_real) sum;
+    }
+}
+
+void HPCT_REF(multiply_backward)(const hpct_op_spec *spec, int n, int which, const hpct_real *other,
+                                 const hpct_real *diff_dst, bool add, hpct_real *diff_src)
+{
+    size_t count = (size_t) n * hpct_op_dst_floats(spec);
+    if (which == 1 && spec->join.broadcasts) {
+        sum_rows(spec, n, other, diff_dst, add, diff_src);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        hpct_real part = diff_dst[i] * other[which == 0 ? second_at(spec, i) : i];
+        diff_src[i] = add ? diff_src[i] + part : part;
+    }
 }
 
 void HPCT_REF(concatenate_forward)(size_t rows, int num, const int *size,

@@ -51,6 +51,10 @@ void HPCT_REF(dense_backward_weights)(int rows, int in, int out, const hpct_real
 void HPCT_REF(dropout)(const hpct_dropout *dropout, int first_sample, int n, size_t size,
                        const hpct_real *src, hpct_real *dst);
 
+/* The same with the first element's draw for all elements of a sample. */
+void HPCT_REF(sample_dropout)(const hpct_dropout *dropout, int first_sample, int n, size_t size,
+                              const hpct_real *src, hpct_real *dst);
+
 /* src * scale + offset; backward the same with the gradients and no offset. */
 void HPCT_REF(rescaling)(size_t count, hpct_real scale, hpct_real offset, const hpct_real *src,
                          hpct_real *dst);
@@ -84,6 +88,43 @@ void HPCT_REF(gelu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
 void HPCT_REF(gelu_backward)(size_t count, const hpct_real *src, const hpct_real *diff_dst,
                              hpct_real *diff_src);
 
+/* x sigmoid(x); gradients of this and the next from src. */
+void HPCT_REF(silu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(silu_backward)(size_t count, const hpct_real *src, const hpct_real *diff_dst,
+                             hpct_real *diff_src);
+/* x relu6(x + 3) / 6. */
+void HPCT_REF(hard_silu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(hard_silu_backward)(size_t count, const hpct_real *src, const hpct_real *diff_dst,
+                                  hpct_real *diff_src);
+/* relu6(x + 3) / 6; the gradient from dst. */
+void HPCT_REF(hard_sigmoid_forward)(size_t count, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(hard_sigmoid_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
+                                     hpct_real *diff_src);
+/* min(x, most) above the threshold, else slope (x - threshold); gradients from src. */
+void HPCT_REF(leaky_relu_forward)(const hpct_op_spec *spec, size_t count, const hpct_real *src,
+                                  hpct_real *dst);
+void HPCT_REF(leaky_relu_backward)(const hpct_op_spec *spec, size_t count, const hpct_real *src,
+                                   const hpct_real *diff_dst, hpct_real *diff_src);
+/* x, or slope (exp(x) - 1) below 0. */
+void HPCT_REF(elu_forward)(const hpct_op_spec *spec, size_t count, const hpct_real *src,
+                           hpct_real *dst);
+void HPCT_REF(elu_backward)(const hpct_op_spec *spec, size_t count, const hpct_real *src,
+                            const hpct_real *diff_dst, hpct_real *diff_src);
+
+/* dst[rows][channels] = (src - mean) scale + offset, per channel; backward: diff_dst scale. `line`
+ * holds mean[channels], scale[channels], offset[channels]. */
+void HPCT_REF(normalization_forward)(size_t rows, size_t channels, const hpct_real *line,
+                                     const hpct_real *src, hpct_real *dst);
+void HPCT_REF(normalization_backward)(size_t rows, size_t channels, const hpct_real *line,
+                                      const hpct_real *diff_dst, hpct_real *diff_src);
+/* n samples of `size` elements: x, or alpha x unless x > 0. alpha[period], repeated over the
+ * elements of a sample. */
+void HPCT_REF(prelu_forward)(int n, size_t size, size_t period, const hpct_real *src,
+                             const hpct_real *alpha, hpct_real *dst);
+void HPCT_REF(prelu_backward)(int n, size_t size, size_t period, const hpct_real *src,
+                              const hpct_real *alpha, const hpct_real *diff_dst,
+                              hpct_real *diff_src, hpct_real *diff_alpha);
+
 /* exp(x - max) / sum, row by row. backward: y (g - sum(g y)). */
 void HPCT_REF(softmax_forward)(int rows, int size, const hpct_real *src, hpct_real *dst);
 void HPCT_REF(softmax_backward)(int rows, int size, const hpct_real *dst, const hpct_real *diff_dst,
@@ -93,6 +134,13 @@ void HPCT_REF(softmax_backward)(int rows, int size, const hpct_real *dst, const 
 void HPCT_REF(add_forward)(size_t count, int num, const hpct_real *const *src, hpct_real *dst);
 void HPCT_REF(add_to)(size_t count, const hpct_real *src, hpct_real *dst);
 void HPCT_REF(scale)(size_t count, hpct_real factor, hpct_real *dst);
+
+/* dst = a b, of n samples of [rows][channels]; b is [rows][channels] or, with `broadcasts`,
+ * [channels]. backward: of one of the two, `other` being the factor; with `add` added. */
+void HPCT_REF(multiply_forward)(const hpct_op_spec *spec, int n, const hpct_real *a,
+                                const hpct_real *b, hpct_real *dst);
+void HPCT_REF(multiply_backward)(const hpct_op_spec *spec, int n, int which, const hpct_real *other,
+                                 const hpct_real *diff_dst, bool add, hpct_real *diff_src);
 
 /* Concatenates rows of size[0], size[1], ...; backward extracts the slice of one input, with `add`
  * added to diff_src. */

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "nn/backend/bf16.h"
 #include "nn/backend/collective.h"
+#include "nn/backend/line.h"
 #include "nn/backend/norm_line.h"
 #include "nn/backend/norm_sync.h"
 #include "nn/backend/ref/kernels.h"
@@ -158,7 +159,76 @@ static const struct {
     [HPCT_OP_SIGMOID] = {hpct_ref_sigmoid_forward, hpct_ref_sigmoid_backward},
     [HPCT_OP_TANH] = {hpct_ref_tanh_forward, hpct_ref_tanh_backward},
     [HPCT_OP_GELU] = {hpct_ref_gelu_forward, hpct_ref_gelu_backward},
+    [HPCT_OP_SILU] = {hpct_ref_silu_forward, hpct_ref_silu_backward},
+    [HPCT_OP_HARD_SIGMOID] = {hpct_ref_hard_sigmoid_forward, hpct_ref_hard_sigmoid_backward},
+    [HPCT_OP_HARD_SILU] = {hpct_ref_hard_silu_forward, hpct_ref_hard_silu_backward},
 };
+
+static hpct_status leaky_relu_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_leaky_relu_forward(&op->spec, dst_count(op, call->n), call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status leaky_relu_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_leaky_relu_backward(&op->spec, dst_count(op, call->n), call->src[0],
+                                     call->diff_dst, call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status elu_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_elu_forward(&op->spec, dst_count(op, call->n), call->src[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status elu_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        hpct_ref_elu_backward(&op->spec, dst_count(op, call->n), call->src[0], call->diff_dst,
+                              call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static size_t line_size(const hpct_op *op)
+{
+    return (size_t) op->spec.line.rows * (size_t) op->spec.line.channels;
+}
+
+static hpct_status prelu_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_prelu_forward(call->n, line_size(op), op->param_floats[0], call->src[0],
+                           call->param[0], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status prelu_backward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_prelu_backward(call->n, line_size(op), op->param_floats[0], call->src[0],
+                            call->param[0], call->diff_dst, call->diff_src[0], call->grad[0]);
+    return HPCT_OK;
+}
+
+static hpct_status normalization_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_line_fill(&op->spec, call->param, call->scratch);
+    hpct_ref_normalization_forward((size_t) call->n * (size_t) op->spec.line.rows,
+                                   (size_t) op->spec.line.channels, call->scratch, call->src[0],
+                                   call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status normalization_backward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_line_fill(&op->spec, call->param, call->scratch);
+    if (call->diff_src[0] != NULL)
+        hpct_ref_normalization_backward((size_t) call->n * (size_t) op->spec.line.rows,
+                                        (size_t) op->spec.line.channels, call->scratch,
+                                        call->diff_dst, call->diff_src[0]);
+    return HPCT_OK;
+}
 
 static hpct_status element_forward(hpct_op *op, const hpct_op_call *call)
 {
@@ -195,7 +265,9 @@ static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, 
     size_t size = (size_t) op->spec.dense.out;
     hpct_draw draw = hpct_op_draw(op, call);
     hpct_dropout dropout = hpct_dropout_make(&draw, op->spec.rate);
-    if (call->training)
+    if (call->training && op->spec.per_sample)
+        hpct_ref_sample_dropout(&dropout, (int) call->first_sample, call->n, size, src, dst);
+    else if (call->training)
         hpct_ref_dropout(&dropout, (int) call->first_sample, call->n, size, src, dst);
     else
         memcpy(dst, src, (size_t) call->n * size * sizeof *dst);
@@ -307,6 +379,22 @@ static hpct_status add_backward(hpct_op *op, const hpct_op_call *call)
             hpct_ref_add_to(count, call->diff_dst, diff_src);
         else
             memcpy(diff_src, call->diff_dst, count * sizeof *diff_src);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status multiply_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_ref_multiply_forward(&op->spec, call->n, call->src[0], call->src[1], call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status multiply_backward(hpct_op *op, const hpct_op_call *call)
+{
+    for (int k = 0; k < 2; k++) {
+        if (call->diff_src[k] != NULL)
+            hpct_ref_multiply_backward(&op->spec, call->n, k, call->src[1 - k], call->diff_dst,
+                                       call->add[k], call->diff_src[k]);
     }
     return HPCT_OK;
 }
@@ -512,6 +600,14 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_SIGMOID] = CLASS(element),
     [HPCT_OP_TANH] = CLASS(element),
     [HPCT_OP_GELU] = CLASS(element),
+    [HPCT_OP_SILU] = CLASS(element),
+    [HPCT_OP_HARD_SIGMOID] = CLASS(element),
+    [HPCT_OP_HARD_SILU] = CLASS(element),
+    [HPCT_OP_LEAKY_RELU] = CLASS(leaky_relu),
+    [HPCT_OP_ELU] = CLASS(elu),
+    [HPCT_OP_PRELU] = CLASS(prelu),
+    [HPCT_OP_MULTIPLY] = CLASS(multiply),
+    [HPCT_OP_NORMALIZATION] = CLASS(normalization),
     [HPCT_OP_DROPOUT] = CLASS(dropout),
     [HPCT_OP_RESCALING] = CLASS(rescaling),
     [HPCT_OP_RESIZING] = CLASS(picture),
@@ -611,16 +707,21 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
     op->num_params = hpct_op_num_params(spec);
     for (int i = 0; i < op->num_params; i++)
         op->param_floats[i] = hpct_op_param_floats(spec, i);
-    bool joins = spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE;
+    bool joins = spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE ||
+                 spec->kind == HPCT_OP_MULTIPLY;
     bool from_src = hpct_op_gradient_from_src(spec->kind);
     bool from_dst =
         spec->kind == HPCT_OP_SOFTMAX || (hpct_op_is_activation(spec->kind) && !from_src);
     op->omits_grads = spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE;
-    bool grads = hpct_op_num_params(spec) > 0 && !(build->frozen && op->omits_grads);
-    op->backward_reads_src = from_src || grads || spec->kind == HPCT_OP_MAX_POOL2D;
+    bool grads = hpct_op_num_params(spec) > 0 && spec->kind != HPCT_OP_NORMALIZATION &&
+                 !(build->frozen && op->omits_grads);
+    op->backward_reads_src = from_src || grads || spec->kind == HPCT_OP_MAX_POOL2D ||
+                             spec->kind == HPCT_OP_MULTIPLY;
     op->backward_reads_dst = from_dst || (spec->relu && !build->deferred);
     op->backward_keeps_diff_dst = !spec->relu;
     op->adds_diff_src = joins || spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_PAD2D;
+    if (spec->kind == HPCT_OP_NORMALIZATION)
+        op->scratch_bytes = 3 * (size_t) spec->line.channels * sizeof(float);
     if (spec->kind == HPCT_OP_BATCH_NORM) /* saved statistics of the batch */
         op->workspace_bytes = (2 * (size_t) spec->norm.channels + 1) * sizeof(float);
     op->leaves_moments = build->moments;

@@ -143,6 +143,12 @@ hpct_status hpct_hdf5_write_attribute(hpct_hdf5 *file, const char *name, const c
                : hpct_fail(HPCT_ERR_INTERNAL, "HDF5 cannot write the attribute %s", name);
 }
 
+/* Keras' only variables without a shape, such as Normalization's count, are integers. */
+static bool is_counter(const hpct_shape *shape)
+{
+    return shape->rank == 0;
+}
+
 hpct_status hpct_hdf5_write(hpct_hdf5 *file, const char *path, const hpct_shape *shape,
                             const float *values)
 {
@@ -152,7 +158,8 @@ hpct_status hpct_hdf5_write(hpct_hdf5 *file, const char *path, const hpct_shape 
         sizes[i] = (hsize_t) shape->size[i];
     hid_t plain = without_times(h, h->dataset_create);
     hid_t space = h->H5Screate_simple(shape->rank, sizes, NULL);
-    hid_t set = h->H5Dcreate2(file->id, path, h->float32, space, H5P_DEFAULT, plain, H5P_DEFAULT);
+    hid_t type = is_counter(shape) ? h->int32 : h->float32;
+    hid_t set = h->H5Dcreate2(file->id, path, type, space, H5P_DEFAULT, plain, H5P_DEFAULT);
     bool good =
         set >= 0 && h->H5Dwrite(set, h->native_float, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
     h->H5Dclose(set);
@@ -235,11 +242,12 @@ static hpct_status check_dataset(hpct_hdf5 *file, hid_t set, const char *path,
     hid_t plain = h->H5Dget_create_plist(set);
     hpct_shape_format(shape, text);
     H5D_layout_t layout = h->H5Pget_layout(plain);
-    hsize_t bytes = hpct_shape_count(shape) * sizeof(float);
+    bool whole = is_counter(shape) && h->H5Tget_class(type) == H5T_INTEGER;
+    hsize_t bytes = hpct_shape_count(shape) * (whole ? h->H5Tget_size(type) : sizeof(float));
     hpct_status status = HPCT_OK;
     if (!same_shape(h, space, shape))
         status = hpct_fail(HPCT_ERR_DATA, "%s does not have the model's shape %s", path, text);
-    else if (h->H5Tequal(type, h->float32) <= 0)
+    else if (!whole && h->H5Tequal(type, h->float32) <= 0)
         status = hpct_fail(HPCT_ERR_DATA, "%s is not of 32-bit floats", path);
     else if (!in_this_file(file, set) || h->H5Pget_external_count(plain) != 0)
         status = hpct_fail(HPCT_ERR_DATA, "%s lies in another file", path);

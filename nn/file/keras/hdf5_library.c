@@ -35,6 +35,7 @@ static hpct_status find_constants(hpct_hdf5_library *library, void *handle)
         const char *name;
     } constants[] = {
         {&library->float32, "H5T_IEEE_F32LE_g"},
+        {&library->int32, "H5T_STD_I32LE_g"},
         {&library->native_float, "H5T_NATIVE_FLOAT_g"},
         {&library->string, "H5T_C_S1_g"},
         {&library->dataset_create, "H5P_CLS_DATASET_CREATE_ID_g"},

@@ -63,7 +63,7 @@ typedef struct hpct_hdf5_library {
 #define DECLARE(name) __typeof__(name) *name;
     HPCT_HDF5_FUNCTIONS(DECLARE)
 #undef DECLARE
-    hid_t float32, native_float, string, dataset_create, file_access, file_create,
+    hid_t float32, int32, native_float, string, dataset_create, file_access, file_create,
         group_create; /* identifiers H5T_... and H5P_... */
 } hpct_hdf5_library;
 

@@ -20,6 +20,8 @@ typedef struct hpct_keras_layer {
     hpct_precision precision;                      /* of its dtype policy */
     bool frozen;                                   /* trainable false */
     int num_inputs, inputs[HPCT_KERAS_MAX_INPUTS]; /* tensors */
+    double number;                                 /* of an operation of one tensor and a number */
+    bool number_first;
 } hpct_keras_layer;
 
 /* Records `layer "NAME" (CLASS): ...` as the layer's error, unless it has one. */
@@ -36,6 +38,8 @@ void hpct_keras_pair(hpct_keras_layer *layer, const char *key, int pair[2]);
 hpct_shape hpct_keras_shape(hpct_keras_layer *layer, const char *key);
 hpct_padding hpct_keras_padding(hpct_keras_layer *layer);
 hpct_activation hpct_keras_activation(hpct_keras_layer *layer);
+/* The axis, which must be the last one: -1, its index, or a list of it. */
+void hpct_keras_take_last_axis(hpct_keras_layer *layer);
 /* Index of the setting in `words`, which ends with NULL. Default: the first. */
 int hpct_keras_word(hpct_keras_layer *layer, const char *key, const char *const *words);
 /* Removes a setting without a meaning here (each call has a comment why). */

@@ -1,9 +1,9 @@
 /* Keras' layer classes: conversion of settings from and to this project's layers. A new layer is a
  * function and a row of the table. */
+#include "nn/file/keras/elements.h"
 #include "nn/file/keras/keras.h"
 
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 
 /* Only channels last is supported. */
@@ -16,7 +16,7 @@ static void take_data_format(hpct_keras_layer *layer)
 
 /* The last axis, which Keras writes as -1, as its index with the batch axis counted, or as a list
  * of one. */
-static void take_last_axis(hpct_keras_layer *layer)
+void hpct_keras_take_last_axis(hpct_keras_layer *layer)
 {
     int rank = layer->model->tensors[layer->inputs[0]].shape.rank;
     json_t *value = hpct_keras_take(layer, "axis");
@@ -198,23 +198,9 @@ static json_t *activation_settings(const hpct_layer *layer)
     return json_pack("{s:s}", "activation", hpct_keras_activation_name(layer->config.activation));
 }
 
-static void add_relu(hpct_keras_layer *layer)
-{
-    double most = INFINITY; /* null */
-    if (hpct_keras_has(layer, "max_value"))
-        most = hpct_keras_number(layer, "max_value", 0);
-    if (most != 6 && most != INFINITY)
-        hpct_keras_fail(layer, "max_value %g is not supported; there is: none, 6", most);
-    if (hpct_keras_number(layer, "negative_slope", 0) != 0 ||
-        hpct_keras_number(layer, "threshold", 0) != 0)
-        hpct_keras_fail(layer, "a negative_slope or threshold other than 0 is not supported");
-    if (hpct_keras_taken(layer))
-        hpct_model_add_activation(layer->model, most == 6 ? HPCT_RELU6 : HPCT_RELU);
-}
-
 static void add_softmax(hpct_keras_layer *layer)
 {
-    take_last_axis(layer);
+    hpct_keras_take_last_axis(layer);
     if (hpct_keras_taken(layer))
         hpct_model_add_activation(layer->model, HPCT_SOFTMAX);
 }
@@ -227,7 +213,7 @@ static void add_add(hpct_keras_layer *layer)
 
 static void add_concatenate(hpct_keras_layer *layer)
 {
-    take_last_axis(layer);
+    hpct_keras_take_last_axis(layer);
     if (hpct_keras_taken(layer))
         hpct_model_add_concatenate(layer->model, layer->inputs, layer->num_inputs);
 }
@@ -236,35 +222,6 @@ static json_t *concatenate_settings(const hpct_layer *layer)
 {
     (void) layer;
     return json_pack("{s:i}", "axis", -1);
-}
-
-static void add_dropout(hpct_keras_layer *layer)
-{
-    hpct_keras_need(layer, "rate");
-    double rate = hpct_keras_number(layer, "rate", 0);
-    hpct_keras_drop(layer, "seed"); /* the seed of hpct_model_initialize is used */
-    if (hpct_keras_taken(layer))
-        hpct_model_add_dropout(layer->model, rate);
-}
-
-static json_t *dropout_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:f}", "rate", layer->config.dropout);
-}
-
-static void add_rescaling(hpct_keras_layer *layer)
-{
-    hpct_keras_need(layer, "scale");
-    double scale = hpct_keras_number(layer, "scale", 1);
-    double offset = hpct_keras_number(layer, "offset", 0);
-    if (hpct_keras_taken(layer))
-        hpct_model_add_rescaling(layer->model, scale, offset);
-}
-
-static json_t *rescaling_settings(const hpct_layer *layer)
-{
-    return json_pack("{s:f, s:f}", "scale", layer->config.rescaling.scale, "offset",
-                     layer->config.rescaling.offset);
 }
 
 static void take_size(hpct_keras_layer *layer, int *height, int *width)
@@ -331,22 +288,31 @@ static void add_random_crop(hpct_keras_layer *layer)
         hpct_model_add_random_crop(layer->model, height, width);
 }
 
-static void add_global_pool2d(hpct_keras_layer *layer, void (*add)(hpct_model *model))
+/* `keeps`: the one with keepdims. */
+static void add_global_pool2d(hpct_keras_layer *layer, void (*add)(hpct_model *model),
+                              void (*keeps)(hpct_model *model))
 {
     take_data_format(layer);
-    must_not_be(layer, "keepdims");
+    bool keepdims = hpct_keras_bool(layer, "keepdims", false);
     if (hpct_keras_taken(layer))
-        add(layer->model);
+        (keepdims ? keeps : add)(layer->model);
 }
 
 static void add_global_average_pool2d(hpct_keras_layer *layer)
 {
-    add_global_pool2d(layer, hpct_model_add_global_average_pool2d);
+    add_global_pool2d(layer, hpct_model_add_global_average_pool2d,
+                      hpct_model_add_global_average_pool2d_keepdims);
 }
 
 static void add_global_max_pool2d(hpct_keras_layer *layer)
 {
-    add_global_pool2d(layer, hpct_model_add_global_max_pool2d);
+    add_global_pool2d(layer, hpct_model_add_global_max_pool2d,
+                      hpct_model_add_global_max_pool2d_keepdims);
+}
+
+static json_t *global_pool2d_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:b}", "keepdims", layer->output.rank == 3);
 }
 
 /* 0, the default, if absent. */
@@ -363,7 +329,7 @@ static double take_positive(hpct_keras_layer *layer, const char *key)
 static void add_batch_normalization(hpct_keras_layer *layer)
 {
     hpct_batch_normalization norm = {0};
-    take_last_axis(layer);
+    hpct_keras_take_last_axis(layer);
     norm.momentum = take_positive(layer, "momentum");
     norm.epsilon = take_positive(layer, "epsilon");
     norm.no_center = !hpct_keras_bool(layer, "center", true);
@@ -432,15 +398,20 @@ static const hpct_keras_class classes[] = {
     {"Conv2D", 1, 1, add_conv2d, conv2d_settings},
     {"Dense", 1, 1, add_dense, dense_settings},
     {"DepthwiseConv2D", 1, 1, add_depthwise_conv2d, depthwise_conv2d_settings},
-    {"Dropout", 1, 1, add_dropout, dropout_settings},
+    {"Dropout", 1, 1, hpct_keras_add_dropout, hpct_keras_dropout_settings},
+    {"ELU", 1, 1, hpct_keras_add_elu, hpct_keras_elu_settings},
     {"Flatten", 1, 1, add_flatten, no_settings},
-    {"GlobalAveragePooling2D", 1, 1, add_global_average_pool2d, no_settings},
-    {"GlobalMaxPooling2D", 1, 1, add_global_max_pool2d, no_settings},
+    {"GlobalAveragePooling2D", 1, 1, add_global_average_pool2d, global_pool2d_settings},
+    {"GlobalMaxPooling2D", 1, 1, add_global_max_pool2d, global_pool2d_settings},
+    {"LeakyReLU", 1, 1, hpct_keras_add_leaky_relu, hpct_keras_leaky_relu_settings},
     {"MaxPooling2D", 1, 1, add_max_pool2d, pool2d_settings},
+    {"Multiply", 2, HPCT_KERAS_MAX_INPUTS, hpct_keras_add_multiply, no_settings},
+    {"Normalization", 1, 1, hpct_keras_add_normalization, hpct_keras_normalization_settings},
+    {"PReLU", 1, 1, hpct_keras_add_prelu, hpct_keras_prelu_settings},
     {"RandomCrop", 1, 1, add_random_crop, size_settings},
     {"RandomFlip", 1, 1, add_random_flip, random_flip_settings},
-    {"ReLU", 1, 1, add_relu, NULL},
-    {"Rescaling", 1, 1, add_rescaling, rescaling_settings},
+    {"ReLU", 1, 1, hpct_keras_add_relu, hpct_keras_relu_settings},
+    {"Rescaling", 1, 1, hpct_keras_add_rescaling, hpct_keras_rescaling_settings},
     {"Reshape", 1, 1, add_reshape, reshape_settings},
     {"Resizing", 1, 1, add_resizing, size_settings},
     {"Softmax", 1, 1, add_softmax, NULL},

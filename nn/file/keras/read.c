@@ -1,13 +1,17 @@
 /* Creates a model from Keras' JSON: Sequential and Functional, of Keras 2 and Keras 3. The file is
  * untrusted. */
+#include "nn/file/keras/elements.h"
 #include "nn/file/keras/initializers.h"
 #include "nn/file/keras/keras.h"
+#include "nn/file/keras/refused.h"
 
 #include "base/file.h"
 #include "base/kind.h"
 #include "base/status.h"
 
+#include <float.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +30,19 @@ typedef struct reader {
     const json_t *layers;
     size_t num_layers;
     hpct_model *model;
-    output *outputs; /* [num_layers] */
+    output *outputs;   /* [num_layers] */
+    int height, width; /* of an input whose size is open; 0: none */
 } reader;
+
+/* What a layer is called with. */
+typedef struct call {
+    output *inputs[HPCT_KERAS_MAX_INPUTS];
+    int count;
+    bool operation; /* takes a number, too */
+    int numbers;
+    double number;
+    bool number_first;
+} call;
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -135,27 +150,27 @@ static void set_frozen(const hpct_keras_layer *layer, int first)
         hpct_layer_freeze(layer->model, i, true);
 }
 
+/* Adds what the layer's class is, after its common settings. */
+static void add_class(hpct_keras_layer *layer, const json_t *entry)
+{
+    if (!hpct_keras_is_operation(entry))
+        hpct_keras_find(layer->class_name)->add(layer);
+    else if (hpct_keras_taken(layer))
+        hpct_keras_find_operation(layer->class_name)(layer);
+}
+
 static void add_one(hpct_keras_layer *layer, const json_t *entry)
 {
-    char list[1024];
     json_t *initializers = NULL;
     const hpct_keras_class *class = hpct_keras_find(layer->class_name);
+    bool operation = hpct_keras_is_operation(entry);
     if (is_input(entry)) {
         hpct_keras_fail(layer, "it comes after the first layer: only models with one input are "
                                "supported");
         return;
     }
-    if (class != NULL && !hpct_keras_is_own(entry)) {
-        hpct_keras_fail(layer, "its class is not Keras' own, but a custom one (registered_name or "
-                               "module)");
-        return;
-    }
-    if (class == NULL) {
-        hpct_keras_list(list, sizeof list);
-        hpct_keras_fail(layer, "there is no layer of this class here; there are: %s", list);
-        return;
-    }
-    if (layer->num_inputs < class->min_inputs || layer->num_inputs > class->max_inputs) {
+    if (!operation && class != NULL &&
+        (layer->num_inputs < class->min_inputs || layer->num_inputs > class->max_inputs)) {
         hpct_keras_fail(layer, "it reads %d tensors, but must read %d to %d", layer->num_inputs,
                         class->min_inputs, class->max_inputs);
         return;
@@ -167,7 +182,7 @@ static void add_one(hpct_keras_layer *layer, const json_t *entry)
     hpct_model_set_head(layer->model, layer->inputs[0]);
     int first = layer->model->num_layers;
     if (layer->status == HPCT_OK)
-        class->add(layer);
+        add_class(layer, entry);
     if (layer->status == HPCT_OK)
         layer->status = model_status(layer->model);
     if (layer->status == HPCT_OK)
@@ -177,10 +192,14 @@ static void add_one(hpct_keras_layer *layer, const json_t *entry)
     hpct_keras_set_initializers(layer, initializers);
 }
 
-static hpct_status add_layer(reader *r, const json_t *entry, const int *inputs, int num_inputs)
+/* `c`: NULL for a layer that is called with its inputs only. */
+static hpct_status add_layer(reader *r, const json_t *entry, const int *inputs, int num_inputs,
+                             const call *c)
 {
     hpct_keras_layer layer;
     HPCT_TRY(open_layer(&layer, entry, r->model));
+    layer.number = c != NULL ? c->number : 0;
+    layer.number_first = c != NULL && c->number_first;
     layer.num_inputs = num_inputs;
     memcpy(layer.inputs, inputs, (size_t) num_inputs * sizeof *inputs);
     add_one(&layer, entry);
@@ -191,8 +210,9 @@ static hpct_status add_layer(reader *r, const json_t *entry, const int *inputs, 
 /* ---- the input ---- */
 
 /* [null, 28, 28, 1]: the batch size, which must be null, and the shape of a sample. */
-static hpct_status read_shape(hpct_shape *shape, const json_t *batch_shape)
+static hpct_status read_shape(hpct_shape *shape, const json_t *batch_shape, int height, int width)
 {
+    const int open[] = {0, height, width, 0, 0};
     size_t rank = json_array_size(batch_shape);
     if (rank < 2 || rank > HPCT_MAX_RANK + 1)
         return hpct_fail(HPCT_ERR_DATA,
@@ -204,6 +224,13 @@ static hpct_status read_shape(hpct_shape *shape, const json_t *batch_shape)
     shape->rank = (int) rank - 1;
     for (size_t i = 1; i < rank; i++) {
         json_int_t size = json_integer_value(json_array_get(batch_shape, i));
+        bool is_open = json_is_null(json_array_get(batch_shape, i)), side = rank == 4 && i < 3;
+        if (is_open && side && open[i] == 0)
+            return hpct_fail(HPCT_ERR_DATA, "height or width of its input is open: say the size "
+                                            "with --resize WIDTHxHEIGHT, or build the model with "
+                                            "one");
+        if (is_open && side)
+            size = open[i];
         if (size < 1 || size > INT_MAX)
             return hpct_fail(HPCT_ERR_DATA,
                              "size %zu of the input's shape must be fixed: build the "
@@ -224,7 +251,7 @@ static hpct_status make_model(reader *r, const json_t *batch_shape)
 {
     hpct_shape shape;
     const char *name = text_of(r->config, "name");
-    HPCT_TRY(read_shape(&shape, batch_shape));
+    HPCT_TRY(read_shape(&shape, batch_shape, r->height, r->width));
     r->model = hpct_model_new(name, shape);
     return r->model != NULL ? model_status(r->model) : hpct_fail_memory(0);
 }
@@ -264,7 +291,7 @@ static hpct_status read_sequential(reader *r)
     HPCT_TRY(at == 1 ? read_input_layer(r, first) : make_model(r, shape));
     for (; at < r->num_layers; at++) {
         int head = hpct_model_head(r->model);
-        HPCT_TRY(add_layer(r, json_array_get(r->layers, at), &head, 1));
+        HPCT_TRY(add_layer(r, json_array_get(r->layers, at), &head, 1, NULL));
     }
     return HPCT_OK;
 }
@@ -303,21 +330,29 @@ static hpct_status find_tensor(reader *r, output **found, const json_t *history)
 }
 
 /* All tensors of a call; Keras 3 writes them as objects, several ones in lists. */
-static hpct_status collect(reader *r, const json_t *from, output **inputs, int *count)
+static hpct_status collect(reader *r, const json_t *from, call *c)
 {
+    if (json_is_number(from) && c->operation && c->numbers == 0) {
+        c->numbers++;
+        c->number = json_number_value(from);
+        c->number_first = c->count == 0;
+        return fabs(c->number) <= (double) FLT_MAX
+                   ? HPCT_OK
+                   : hpct_fail(HPCT_ERR_DATA, "it is called with a number that no float can hold");
+    }
     const json_t *history = json_object_get(json_object_get(from, "config"), "keras_history");
     bool is_history = json_is_string(json_array_get(from, 0)); /* Keras 2 */
     if (history != NULL || is_history) {
-        if (*count == HPCT_KERAS_MAX_INPUTS)
+        if (c->count == HPCT_KERAS_MAX_INPUTS)
             return hpct_fail(HPCT_ERR_DATA, "it reads more than %d tensors", HPCT_KERAS_MAX_INPUTS);
         if (is_history && json_object_size(json_array_get(from, 3)) > 0)
             return hpct_fail(HPCT_ERR_DATA, "it is called with arguments: not supported");
-        return find_tensor(r, &inputs[(*count)++], history != NULL ? history : from);
+        return find_tensor(r, &c->inputs[c->count++], history != NULL ? history : from);
     }
     if (!json_is_array(from))
         return hpct_fail(HPCT_ERR_DATA, "it is called with something other than tensors");
     for (size_t i = 0; i < json_array_size(from); i++)
-        HPCT_TRY(collect(r, json_array_get(from, i), inputs, count));
+        HPCT_TRY(collect(r, json_array_get(from, i), c));
     return HPCT_OK;
 }
 
@@ -339,21 +374,24 @@ static bool is_plain_call(json_t *object)
     return true;
 }
 
-static hpct_status read_call(reader *r, const json_t *entry, output **inputs, int *count)
+static hpct_status read_call(reader *r, const json_t *entry, call *c)
 {
     const json_t *calls = json_object_get(entry, "inbound_nodes");
-    const json_t *call = json_array_get(calls, 0);
-    *count = 0;
+    const json_t *first = json_array_get(calls, 0);
+    *c = (call){.operation = hpct_keras_is_operation(entry)};
     if (json_array_size(calls) == 0)
         return hpct_fail(HPCT_ERR_DATA, "it reads nothing, and is not the model's input");
     if (json_array_size(calls) != 1)
         return hpct_fail(HPCT_ERR_DATA, "it is called %zu times; shared layers are not supported",
                          json_array_size(calls));
-    if (!json_is_object(call)) /* Keras 2 */
-        return collect(r, call, inputs, count);
-    if (!is_plain_call(json_object_get(call, "kwargs")))
+    if (!json_is_object(first)) /* Keras 2 */
+        return collect(r, first, c);
+    if (!is_plain_call(json_object_get(first, "kwargs")))
         return hpct_fail(HPCT_ERR_DATA, "it is called with arguments: not supported");
-    return collect(r, json_object_get(call, "args"), inputs, count);
+    HPCT_TRY(collect(r, json_object_get(first, "args"), c));
+    if (c->operation && c->count + c->numbers != 2)
+        return hpct_fail(HPCT_ERR_DATA, "it must be called with two tensors, or one and a number");
+    return HPCT_OK;
 }
 
 static hpct_status within_layer(hpct_status status, const json_t *entry)
@@ -366,20 +404,20 @@ static hpct_status within_layer(hpct_status status, const json_t *entry)
 /* Adds the layer if all its inputs exist; *added: whether they do. */
 static hpct_status try_layer(reader *r, size_t index, bool *added)
 {
-    output *inputs[HPCT_KERAS_MAX_INPUTS];
-    int tensors[HPCT_KERAS_MAX_INPUTS], count;
+    call c;
+    int tensors[HPCT_KERAS_MAX_INPUTS];
     const json_t *entry = json_array_get(r->layers, index);
-    hpct_status status = read_call(r, entry, inputs, &count);
+    hpct_status status = read_call(r, entry, &c);
     if (status != HPCT_OK)
         return within_layer(status, entry);
-    for (int i = 0; i < count; i++) {
-        tensors[i] = inputs[i]->tensor;
+    for (int i = 0; i < c.count; i++) {
+        tensors[i] = c.inputs[i]->tensor;
         if (tensors[i] < 0)
             return HPCT_OK;
     }
-    for (int i = 0; i < count; i++)
-        inputs[i]->read = true;
-    status = add_layer(r, entry, tensors, count);
+    for (int i = 0; i < c.count; i++)
+        c.inputs[i]->read = true;
+    status = add_layer(r, entry, tensors, c.count, &c);
     r->outputs[index].tensor = status == HPCT_OK ? hpct_model_head(r->model) : -1;
     *added = true;
     return status;
@@ -501,6 +539,7 @@ static hpct_status read_model(reader *r, const json_t *root)
     const json_t *trainable = json_object_get(r->config, "trainable");
     if (trainable != NULL && !json_is_boolean(trainable))
         return hpct_fail(HPCT_ERR_DATA, "trainable must be true or false");
+    HPCT_TRY(hpct_keras_check_classes(r->layers));
     HPCT_TRY(functional ? read_functional(r) : read_sequential(r));
     for (int i = 0; i < r->model->num_layers && json_is_false(trainable); i++)
         hpct_layer_freeze(r->model, i, true); /* none of its weights is trained */
@@ -526,10 +565,11 @@ static json_t *parse(const char *text, size_t length, json_error_t *error)
     return within;
 }
 
-hpct_status hpct_model_from_json(hpct_model **out, const char *text, size_t length)
+hpct_status hpct_model_from_json_sized(hpct_model **out, const char *text, size_t length,
+                                       int height, int width)
 {
     json_error_t error;
-    reader r = {0};
+    reader r = {.height = height, .width = width};
     json_t *root = length <= MAX_TEXT ? parse(text, length, &error) : NULL;
     if (length > MAX_TEXT)
         return hpct_fail(HPCT_ERR_DATA, "%zu bytes are too long for a model", length);
@@ -545,7 +585,17 @@ hpct_status hpct_model_from_json(hpct_model **out, const char *text, size_t leng
     return status;
 }
 
+hpct_status hpct_model_from_json(hpct_model **out, const char *text, size_t length)
+{
+    return hpct_model_from_json_sized(out, text, length, 0, 0);
+}
+
 hpct_status hpct_model_load_json(hpct_model **out, const char *path)
+{
+    return hpct_model_load_json_sized(out, path, 0, 0);
+}
+
+hpct_status hpct_model_load_json_sized(hpct_model **out, const char *path, int height, int width)
 {
     char *text;
     size_t length;
@@ -554,7 +604,7 @@ hpct_status hpct_model_load_json(hpct_model **out, const char *path)
     if (kind != HPCT_KIND_JSON && kind != HPCT_KIND_UNKNOWN)
         return hpct_fail(HPCT_ERR_DATA, "%s is %s", path, hpct_kind_says(kind));
     HPCT_TRY(hpct_file_read(&text, &length, path, MAX_TEXT));
-    hpct_status status = hpct_model_from_json(out, text, length);
+    hpct_status status = hpct_model_from_json_sized(out, text, length, height, width);
     free(text);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
 }

@@ -205,9 +205,21 @@ static const struct {
     const char *name;
     hpct_activation activation;
 } activations[] = {
-    {"linear", HPCT_LINEAR},   {"relu", HPCT_RELU}, {"relu6", HPCT_RELU6},
-    {"sigmoid", HPCT_SIGMOID}, {"tanh", HPCT_TANH}, {"gelu", HPCT_GELU},
+    {"linear", HPCT_LINEAR},
+    {"relu", HPCT_RELU},
+    {"relu6", HPCT_RELU6},
+    {"sigmoid", HPCT_SIGMOID},
+    {"tanh", HPCT_TANH},
+    {"gelu", HPCT_GELU},
     {"softmax", HPCT_SOFTMAX},
+    {"silu", HPCT_SILU},
+    {"swish", HPCT_SILU},
+    {"hard_sigmoid", HPCT_HARD_SIGMOID},
+    {"hard_silu", HPCT_HARD_SILU},
+    {"hard_swish", HPCT_HARD_SILU},
+    {"leaky_relu", HPCT_LEAKY_RELU},
+    {"elu", HPCT_ELU},
+    {"selu", HPCT_SELU},
 };
 #define NUM_ACTIVATIONS (sizeof activations / sizeof *activations)
 
@@ -222,7 +234,7 @@ const char *hpct_keras_activation_name(hpct_activation activation)
 
 hpct_activation hpct_keras_activation(hpct_keras_layer *layer)
 {
-    char list[160] = "";
+    char list[256] = "";
     json_t *value = hpct_keras_take_or_null(layer, "activation");
     if (value == NULL)
         return HPCT_LINEAR;

@@ -44,7 +44,8 @@ static void add_initializers(const writer *w, int layer, json_t *config)
         const hpct_param *param = &model->params[p];
         char key[64];
         const char *what = strrchr(param->name, '/') + 1;
-        if (model->nodes[param->node].layer != layer)
+        if (model->nodes[param->node].layer != layer ||
+            strcmp(model->layers[layer].type, "Normalization") == 0) /* has none */
             continue;
         if (strcmp(what, "kernel") == 0 && strncmp(model->layers[layer].type, "Depthwise", 9) == 0)
             what = "depthwise";

@@ -1,4 +1,4 @@
-/* Add and Concatenate: layers that join branches. */
+/* Add, Multiply and Concatenate: layers that join branches. */
 #include "nn/graph/graph.h"
 
 static bool same_but_last(const hpct_shape *a, const hpct_shape *b)
@@ -41,6 +41,51 @@ void hpct_model_add_add(hpct_model *model, const int *tensors, int count)
         return;
     hpct_shape output = model->tensors[tensors[0]].shape;
     hpct_layer_add_join(model, &spec, tensors, count, &output);
+}
+
+/* Whether a tensor of 1 x 1 x C can be repeated over the other's rows. */
+static bool broadcasts(const hpct_shape *one, const hpct_shape *whole)
+{
+    int last = one->rank - 1;
+    return one->rank == whole->rank && one->size[last] == whole->size[last] &&
+           hpct_shape_count(one) == (size_t) one->size[last];
+}
+
+/* A product of two tensors: the larger first. */
+static bool multiply_two(hpct_model *model, int a, int b)
+{
+    const hpct_shape *left = &model->tensors[a].shape, *right = &model->tensors[b].shape;
+    bool swap = hpct_shape_count(left) < hpct_shape_count(right);
+    int both[] = {swap ? b : a, swap ? a : b};
+    hpct_shape output = model->tensors[both[0]].shape, other = model->tensors[both[1]].shape;
+    int last = output.size[output.rank - 1];
+    hpct_op_spec spec = {
+        .kind = HPCT_OP_MULTIPLY,
+        .join = {.rows = (int) hpct_shape_count(&output) / last,
+                 .count = 2,
+                 .size = {last, last},
+                 .broadcasts = !hpct_shape_equal(&output, &other)},
+    };
+    if (!spec.join.broadcasts || broadcasts(&other, &output))
+        return hpct_layer_add_join(model, &spec, both, 2, &output);
+    char from[HPCT_SHAPE_TEXT], by[HPCT_SHAPE_TEXT];
+    hpct_shape_format(left, from);
+    hpct_shape_format(right, by);
+    hpct_layer_fail(model, "%s and %s cannot be multiplied: both need one shape, or one 1x1xC",
+                    from, by);
+    return false;
+}
+
+/* Several inputs are multiplied one after the other. */
+void hpct_model_add_multiply(hpct_model *model, const int *tensors, int count)
+{
+    if (!hpct_layer_begin_join(model, "Multiply", "multiply", tensors, count) ||
+        !multiply_two(model, tensors[0], tensors[1]))
+        return;
+    for (int k = 2; k < count; k++) {
+        if (!multiply_two(model, hpct_model_head(model), tensors[k]))
+            return;
+    }
 }
 
 void hpct_model_add_concatenate(hpct_model *model, const int *tensors, int count)

@@ -33,9 +33,9 @@ void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d 
     add_pool(model, HPCT_OP_AVERAGE_POOL2D, "AveragePooling2D", "average_pooling2d", pool);
 }
 
-/* One window, then a view without height and width. */
+/* One window; then, without keepdims, a view without height and width. */
 static void add_global_pool(hpct_model *model, hpct_op_kind kind, const char *type,
-                            const char *stem)
+                            const char *stem, bool keepdims)
 {
     hpct_shape input, output;
     hpct_op_spec spec = {.kind = kind};
@@ -49,19 +49,40 @@ static void add_global_pool(hpct_model *model, hpct_op_kind kind, const char *ty
         .groups = 1,
     };
     if (!hpct_window_make(model, &input, &config, &spec.window, &output) ||
-        !hpct_layer_add_node(model, &spec, &output))
+        !hpct_layer_add_node(model, &spec, &output) || keepdims)
         return;
     output = HPCT_SHAPE(input.size[2]);
     hpct_layer_add_view(model, &output);
 }
 
-void hpct_model_add_global_average_pool2d(hpct_model *model)
+static void add_global_average(hpct_model *model, bool keepdims)
 {
     add_global_pool(model, HPCT_OP_AVERAGE_POOL2D, "GlobalAveragePooling2D",
-                    "global_average_pooling2d");
+                    "global_average_pooling2d", keepdims);
+}
+
+static void add_global_max(hpct_model *model, bool keepdims)
+{
+    add_global_pool(model, HPCT_OP_MAX_POOL2D, "GlobalMaxPooling2D", "global_max_pooling2d",
+                    keepdims);
+}
+
+void hpct_model_add_global_average_pool2d(hpct_model *model)
+{
+    add_global_average(model, false);
 }
 
 void hpct_model_add_global_max_pool2d(hpct_model *model)
 {
-    add_global_pool(model, HPCT_OP_MAX_POOL2D, "GlobalMaxPooling2D", "global_max_pooling2d");
+    add_global_max(model, false);
+}
+
+void hpct_model_add_global_average_pool2d_keepdims(hpct_model *model)
+{
+    add_global_average(model, true);
+}
+
+void hpct_model_add_global_max_pool2d_keepdims(hpct_model *model)
+{
+    add_global_max(model, true);
 }

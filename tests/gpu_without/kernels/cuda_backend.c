@@ -55,11 +55,21 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_ADD:
     case HPCT_OP_CONCATENATE:
         return hpct_cuda_make_join(out, spec, build);
+    case HPCT_OP_MULTIPLY:
+        return hpct_cuda_make_multiply(out, spec, build);
+    case HPCT_OP_NORMALIZATION:
+    case HPCT_OP_PRELU:
+        return hpct_cuda_make_line(out, spec, build);
     case HPCT_OP_RELU:
     case HPCT_OP_RELU6:
     case HPCT_OP_SIGMOID:
     case HPCT_OP_TANH:
     case HPCT_OP_GELU:
+    case HPCT_OP_SILU:
+    case HPCT_OP_HARD_SIGMOID:
+    case HPCT_OP_HARD_SILU:
+    case HPCT_OP_LEAKY_RELU:
+    case HPCT_OP_ELU:
     case HPCT_OP_RESCALING:
         return hpct_cuda_make_activation(out, spec, build);
     case HPCT_OP_BATCH_NORM:

@@ -2,6 +2,7 @@
  * windows are in cuda_norms_on_host.cc. */
 #include "tests/gpu_without/kernels/cuda_on_host.h"
 
+#include "nn/backend/cuda/channel_kernels.cu"
 #include "nn/backend/cuda/elements_kernels.cu"
 #include "nn/backend/cuda/gather_kernels.cu"
 #include "nn/backend/cuda/join_kernels.cu"

@@ -126,6 +126,7 @@ static int channels_of(const hpct_op_spec *spec, int input)
         return spec->norm.channels;
     case HPCT_OP_ADD:
     case HPCT_OP_CONCATENATE:
+    case HPCT_OP_MULTIPLY:
         if (input < 0)
             return (int) (hpct_op_dst_floats(spec) / (size_t) spec->join.rows);
         return spec->join.size[input];

@@ -68,6 +68,14 @@ static void describe(const nn_case *c)
         print_error("%s n %d rows %d of %d inputs, first size %d, relu %d add %d\n",
                     hpct_op_kind_name(c->spec.kind), c->n, c->spec.join.rows, c->spec.join.count,
                     c->spec.join.size[0], c->spec.relu, c->add);
+    else if (c->spec.kind == HPCT_OP_MULTIPLY)
+        print_error("%s n %d rows %d of %d, broadcasts %d add %d\n",
+                    hpct_op_kind_name(c->spec.kind), c->n, c->spec.join.rows, c->spec.join.size[0],
+                    c->spec.join.broadcasts, c->add);
+    else if (c->spec.kind == HPCT_OP_NORMALIZATION || c->spec.kind == HPCT_OP_PRELU)
+        print_error("%s n %d rows %d of %d, given %d shared %d diff %d add %d\n",
+                    hpct_op_kind_name(c->spec.kind), c->n, c->spec.line.rows, c->spec.line.channels,
+                    c->spec.line.given, c->spec.line.shared, c->needs_diff_src, c->add);
     else
         print_error("%s n %d/%d rows %d in %d out %d relu %d diff %d fuse %d %s\n",
                     hpct_op_kind_name(c->spec.kind), c->n, c->other_n, c->spec.dense.rows,

@@ -3,6 +3,8 @@
 #include "tests/unit/nn/backend/ops_check.h"
 #include "tests/unit/unit.h"
 
+#include <math.h>
+
 static void max_pool2d_matches(void **state)
 {
     (void) state;
@@ -52,14 +54,20 @@ static void dense_matches(void **state)
 static void activations_match(void **state)
 {
     (void) state;
-    static const hpct_op_kind kinds[] = {HPCT_OP_RELU,    HPCT_OP_SOFTMAX, HPCT_OP_RELU6,
-                                         HPCT_OP_SIGMOID, HPCT_OP_TANH,    HPCT_OP_GELU};
-    for (int i = 0; i < unit_cases(60); i++) {
+    static const hpct_op_kind kinds[] = {
+        HPCT_OP_RELU,      HPCT_OP_SOFTMAX,    HPCT_OP_RELU6, HPCT_OP_SIGMOID,
+        HPCT_OP_TANH,      HPCT_OP_GELU,       HPCT_OP_SILU,  HPCT_OP_HARD_SIGMOID,
+        HPCT_OP_HARD_SILU, HPCT_OP_LEAKY_RELU, HPCT_OP_ELU};
+    const int num = (int) (sizeof kinds / sizeof *kinds);
+    for (int i = 0; i < unit_cases(110); i++) {
         nn_case c = {.n = pick(1, 30),
                      .other_n = pick(0, 1) * pick(1, 30),
                      .needs_diff_src = true,
                      .small_integers = pick(0, 1) * 9}; /* 0 and 6 among them: ReLU6 bends there */
-        c.spec.kind = kinds[i % 6];
+        c.spec.kind = kinds[i % num];
+        c.spec.slope = (float) pick(-2, 3) / 4;
+        c.spec.threshold = (float) pick(0, 1) / 2; /* between whole numbers: there it jumps */
+        c.spec.most = pick(0, 1) == 0 ? INFINITY : 0.75f;
         c.spec.dense.rows = pick(1, 40);
         c.spec.dense.in = c.spec.dense.out = pick(1, 100);
         check_case(&c);
@@ -80,6 +88,40 @@ static void add_and_concatenate_match(void **state)
             c.spec.join.size[k] = i % 2 == 0 && k > 0 ? c.spec.join.size[0]
                                   : round             ? HPCT_CHANNEL_BLOCK * pick(1, 3)
                                                       : pick(1, 50);
+        check_case(&c);
+    }
+}
+
+static void multiply_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(60); i++) {
+        nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
+        c.spec.kind = HPCT_OP_MULTIPLY;
+        c.spec.join.rows = i % 10 == 0 ? pick(200, 300) : pick(1, 60);
+        c.spec.join.count = 2;
+        c.spec.join.size[0] = c.spec.join.size[1] = pick_channels(70);
+        c.spec.join.broadcasts = i % 2 == 0;
+        check_case(&c);
+    }
+}
+
+static void normalization_and_prelu_match(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(60); i++) {
+        nn_case c = {.n = pick(1, 9), .needs_diff_src = pick(0, 3) > 0};
+        c.add = c.needs_diff_src && pick(0, 1) == 1;
+        c.spec.kind = i % 2 == 0 ? HPCT_OP_NORMALIZATION : HPCT_OP_PRELU;
+        c.spec.line.given = i % 4 == 0;
+        c.spec.line.shared = pick(0, 1) == 1;
+        c.spec.line.rows = pick(1, 60);
+        c.spec.line.channels = pick(1, c.spec.line.given ? HPCT_MAX_GIVEN : 70);
+        for (int k = 0; k < HPCT_MAX_GIVEN; k++) {
+            c.spec.line.mean[k] = (float) pick(-3, 3) / 4;
+            c.spec.line.scale[k] = (float) pick(1, 8) / 4;
+            c.spec.line.offset[k] = (float) pick(-3, 3) / 4;
+        }
         check_case(&c);
     }
 }
@@ -137,6 +179,7 @@ static void dropout_and_rescaling_match(void **state)
         nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .inference = pick(0, 4) == 0};
         c.spec.kind = i % 2 == 0 ? HPCT_OP_DROPOUT : HPCT_OP_RESCALING;
         c.spec.rate = pick(0, 10) == 0 ? 1 : pick(1, 9) / 10.0;
+        c.spec.per_sample = i % 4 == 0;
         c.spec.scale = (float) pick(1, 5) / 3;
         c.spec.offset = (float) pick(-2, 2);
         c.spec.dense.rows = 1;
@@ -187,6 +230,8 @@ int main(void)
         cmocka_unit_test(dense_matches),
         cmocka_unit_test(activations_match),
         cmocka_unit_test(add_and_concatenate_match),
+        cmocka_unit_test(multiply_matches),
+        cmocka_unit_test(normalization_and_prelu_match),
         cmocka_unit_test(batch_norm_matches),
         cmocka_unit_test(pad2d_matches),
         cmocka_unit_test(dropout_and_rescaling_match),

@@ -401,7 +401,79 @@ static void one_output_is_a_sigmoid_or_a_logit(void **state)
             assert_int_equal(hpct_model_own_loss(m, &loss), can ? HPCT_OK : HPCT_ERR_DATA);
         hpct_model_free(m);
     }
-    assert_true(known > HPCT_GELU);
+    assert_true(known > HPCT_SELU);
+}
+
+static void elementwise_layers_have_keras_shapes_and_names(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(6, 5, 3));
+    hpct_model_add_normalization(m);
+    hpct_model_add_rescaling_by(m, &(hpct_per_channel){3, {1, 2, 3}, {0, -1, 4}});
+    hpct_model_add_relu(m, &(hpct_relu){.max_value = 2, .negative_slope = 0.5});
+    hpct_model_add_leaky_relu(m, 0.1);
+    hpct_model_add_elu(m, 2);
+    hpct_model_add_prelu(m, false);
+    hpct_model_add_prelu(m, true);
+    int whole = hpct_model_head(m);
+    hpct_model_add_global_average_pool2d_keepdims(m);
+    int mean = hpct_model_head(m);
+    hpct_model_add_multiply(m, (int[]){mean, whole, mean}, 3); /* in any order */
+    hpct_model_add_global_max_pool2d_keepdims(m);
+    hpct_model_add_sample_dropout(m, 0.5);
+    hpct_model_add_activation(m, HPCT_SELU);
+    hpct_model_add_flatten(m);
+    assert_int_equal(compile(m), HPCT_OK);
+    static const char *const layers[][2] = {
+        {"normalization", "6x5x3"}, {"rescaling", "6x5x3"},
+        {"re_lu", "6x5x3"},         {"leaky_re_lu", "6x5x3"},
+        {"elu", "6x5x3"},           {"p_re_lu", "6x5x3"},
+        {"p_re_lu_1", "6x5x3"},     {"global_average_pooling2d", "1x1x3"},
+        {"multiply", "6x5x3"},      {"global_max_pooling2d", "1x1x3"},
+        {"dropout", "1x1x3"},       {"activation", "1x1x3"}};
+    for (int i = 0; i < 12; i++) {
+        char got[HPCT_SHAPE_TEXT];
+        hpct_shape_format(&m->layers[i].output, got);
+        assert_string_equal(m->layers[i].name, layers[i][0]);
+        assert_string_equal(got, layers[i][1]);
+    }
+    /* mean, variance, count; slopes */
+    assert_int_equal(hpct_model_count_parameters(m), 3 + 3 + 1 + 6 * 5 * 3 + 3);
+    assert_int_equal(hpct_model_count_trainable(m), 6 * 5 * 3 + 3);
+    assert_string_equal(m->params[2].name, "normalization/count");
+    hpct_model_free(m);
+}
+
+static void numbers_per_channel_and_factors_are_checked(void **state)
+{
+    (void) state;
+    static const struct {
+        int kind;
+        const char *words;
+    } cases[] = {{0, "normalization: 2 numbers do not fit 3 channels"},
+                 {1, "rescaling: the numbers of channel 1"},
+                 {2, "re_lu: max_value -1"},
+                 {3, "multiply: 6x5x3 and 3 cannot be multiplied"},
+                 {4, "leaky_re_lu: the negative slope must be a number"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hpct_model *m = hpct_model_new("m", HPCT_SHAPE(6, 5, 3));
+        int whole = hpct_model_head(m);
+        if (cases[i].kind == 0)
+            hpct_model_add_normalization_by(m, &(hpct_per_channel){2, {1, 2}, {1, 1}});
+        if (cases[i].kind == 1)
+            hpct_model_add_rescaling_by(m, &(hpct_per_channel){3, {1, (double) NAN, 3}, {0}});
+        if (cases[i].kind == 2)
+            hpct_model_add_relu(m, &(hpct_relu){.max_value = -1});
+        if (cases[i].kind == 3) {
+            hpct_model_add_global_average_pool2d(m);
+            hpct_model_add_multiply(m, (int[]){whole, hpct_model_head(m)}, 2);
+        }
+        if (cases[i].kind == 4)
+            hpct_model_add_leaky_relu(m, (double) INFINITY);
+        assert_int_equal(compile(m), HPCT_ERR_USAGE);
+        assert_non_null(strstr(hpct_last_error(), cases[i].words));
+        hpct_model_free(m);
+    }
 }
 
 static void picture_layers_have_keras_shapes_and_names(void **state)
@@ -658,6 +730,8 @@ int main(void)
         cmocka_unit_test(shapes_follow_keras),
         cmocka_unit_test(operations_have_names),
         cmocka_unit_test(one_output_is_a_sigmoid_or_a_logit),
+        cmocka_unit_test(elementwise_layers_have_keras_shapes_and_names),
+        cmocka_unit_test(numbers_per_channel_and_factors_are_checked),
         cmocka_unit_test(picture_layers_have_keras_shapes_and_names),
         cmocka_unit_test(convolutions_have_keras_shapes),
         cmocka_unit_test(summary_has_keras_form),

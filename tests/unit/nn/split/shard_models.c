@@ -43,7 +43,7 @@ static int draw_filters(uint64_t *state, int low, int high)
 static void draw_block(hpct_model *model, uint64_t *state, bool synchronized)
 {
     int shortcut = hpct_model_head(model), channels = channels_of(model);
-    switch (draw(state, 0, 7)) {
+    switch (draw(state, 0, 9)) {
     case 0:
         draw_convolution(model, state, draw_filters(state, 4, 9));
         break;
@@ -78,6 +78,20 @@ static void draw_block(hpct_model *model, uint64_t *state, bool synchronized)
     case 7:
         hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){.padding = {{1, 0}, {0, 1}}});
         break;
+    case 8: /* squeeze and excitation */
+        hpct_model_add_global_average_pool2d_keepdims(model);
+        hpct_model_add_conv2d(
+            model,
+            &(hpct_conv2d){.filters = channels, .kernel = {1, 1}, .activation = HPCT_HARD_SIGMOID});
+        hpct_model_add_multiply(model, (int[]){shortcut, hpct_model_head(model)}, 2);
+        break;
+    case 9:
+        draw_convolution(model, state, channels);
+        hpct_model_add_prelu(model, draw(state, 0, 1) == 1);
+        hpct_model_add_multiply(model, (int[]){shortcut, hpct_model_head(model)}, 2);
+        hpct_model_add_leaky_relu(model, 0.25);
+        hpct_model_add_elu(model, 0.5);
+        break;
     }
 }
 
@@ -102,7 +116,8 @@ static hpct_model *finish(hpct_model *model, bool softmax, uint64_t seed)
 
 hpct_model *shard_draw_model(uint64_t seed)
 {
-    static const hpct_activation activations[] = {HPCT_RELU, HPCT_TANH, HPCT_GELU};
+    static const hpct_activation activations[] = {HPCT_RELU, HPCT_TANH, HPCT_GELU, HPCT_SILU,
+                                                  HPCT_HARD_SILU};
     uint64_t state = seed * 7919 + 1;
     int side = draw(&state, 5, 8);
     bool synchronized = seed % 2 == 0;
@@ -113,7 +128,7 @@ hpct_model *shard_draw_model(uint64_t seed)
     hpct_model_add_flatten(model);
     for (int hidden = draw(&state, 0, 3); hidden > 0; hidden--) {
         hpct_model_add_dense(model, &(hpct_dense){.units = draw(&state, 8, 40),
-                                                  .activation = activations[draw(&state, 0, 2)],
+                                                  .activation = activations[draw(&state, 0, 4)],
                                                   .no_bias = draw(&state, 0, 3) == 0});
         if (draw(&state, 0, 3) == 0)
             hpct_model_add_dropout(model, 0.25);

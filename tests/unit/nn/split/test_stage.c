@@ -48,7 +48,15 @@ static void draw_block(hpct_model *model, uint64_t *state, int older)
 {
     int shortcut = hpct_model_head(model);
     int channels = hpct_model_output_shape(model).size[2];
-    switch (draw(state, 0, 7)) {
+    switch (draw(state, 0, 8)) {
+    case 8: /* squeeze and excitation, dropped per sample */
+        hpct_model_add_global_max_pool2d_keepdims(model);
+        hpct_model_add_conv2d(
+            model, &(hpct_conv2d){.filters = channels, .kernel = {1, 1}, .activation = HPCT_SILU});
+        hpct_model_add_multiply(model, (int[]){shortcut, hpct_model_head(model)}, 2);
+        hpct_model_add_sample_dropout(model, 0.3);
+        hpct_model_add_prelu(model, true);
+        break;
     case 0:
     case 1:
         draw_convolution(model, state, draw(state, 2, 20));

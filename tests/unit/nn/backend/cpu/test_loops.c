@@ -44,6 +44,27 @@ static void elementwise(const hpct_loops *loops)
         loops->rescaling(n, 0.5f, 2, ea, ev);
         hpct_ref_rescaling(n, 0.5f, 2, a, v);
         assert_true(nn_difference(ev, v, n) < 1e-6);
+        const hpct_op_spec bent = {.slope = 0.25f, .threshold = -0.1f, .most = 0.5f};
+        loops->leaky_forward(n, &bent, ea, ev);
+        hpct_ref_leaky_relu_forward(&bent, n, a, v);
+        assert_true(nn_difference(ev, v, n) < 1e-6);
+        loops->leaky_backward(n, &bent, ea, eb, ev);
+        hpct_ref_leaky_relu_backward(&bent, n, a, b, v);
+        assert_memory_equal(ev, v, n * sizeof *v);
+        hpct_ref_rescaling(n, 5, 0, a, v);
+        memcpy(ev, v, n * sizeof *v); /* beyond 3 on both sides */
+        loops->hard_sigmoid_forward(n, ev, ev);
+        hpct_ref_hard_sigmoid_forward(n, v, v);
+        assert_true(nn_difference(ev, v, n) < 1e-6);
+        memcpy(ev, v, n * sizeof *v);
+        loops->hard_sigmoid_backward(n, ev, eb, ev);
+        hpct_ref_hard_sigmoid_backward(n, v, b, v);
+        assert_memory_equal(ev, v, n * sizeof *v);
+        loops->product(n, ea, eb, false, ev);
+        loops->product(n, ea, eb, true, ev);
+        for (size_t i = 0; i < n; i++)
+            v[i] = 2 * (a[i] * b[i]);
+        assert_true(nn_difference(ev, v, n) < 1e-6);
         loops->add(n, ea, eb);
         for (size_t i = 0; i < n; i++)
             assert_true(eb[i] == a[i] + b[i]);

@@ -93,6 +93,28 @@ typedef void element_forward(size_t count, const double *src, double *dst);
 typedef void element_backward(size_t count, const double *data, const double *diff_dst,
                               double *diff_src);
 
+static const hpct_op_spec bent = {.slope = 0.3F, .threshold = 0.5F, .most = 2.5F};
+
+static void leaky_relu(size_t count, const double *src, double *dst)
+{
+    hpct_ref64_leaky_relu_forward(&bent, count, src, dst);
+}
+
+static void leaky_relu_back(size_t count, const double *src, const double *diff, double *out)
+{
+    hpct_ref64_leaky_relu_backward(&bent, count, src, diff, out);
+}
+
+static void elu(size_t count, const double *src, double *dst)
+{
+    hpct_ref64_elu_forward(&bent, count, src, dst);
+}
+
+static void elu_back(size_t count, const double *src, const double *diff, double *out)
+{
+    hpct_ref64_elu_backward(&bent, count, src, diff, out);
+}
+
 static void elements_agree(void **state)
 {
     (void) state;
@@ -107,6 +129,11 @@ static void elements_agree(void **state)
         {"sigmoid", hpct_ref64_sigmoid_forward, hpct_ref64_sigmoid_backward, false},
         {"tanh", hpct_ref64_tanh_forward, hpct_ref64_tanh_backward, false},
         {"gelu", hpct_ref64_gelu_forward, hpct_ref64_gelu_backward, true},
+        {"silu", hpct_ref64_silu_forward, hpct_ref64_silu_backward, true},
+        {"hard_sigmoid", hpct_ref64_hard_sigmoid_forward, hpct_ref64_hard_sigmoid_backward, false},
+        {"hard_silu", hpct_ref64_hard_silu_forward, hpct_ref64_hard_silu_backward, true},
+        {"leaky_relu", leaky_relu, leaky_relu_back, true},
+        {"elu", elu, elu_back, true},
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         for (int i = 0; i < 200; i++) {
@@ -140,6 +167,10 @@ static void activations_have_keras_values(void **state)
          {-0.999998337, -0.761594156, -0.462117157, 0, 0.462117157, 0.761594156, 0.999998337}},
         {hpct_ref64_gelu_forward,
          {-8.96e-12, -0.158655254, -0.154268770, 0, 0.345731230, 0.841344746, 7}},
+        {hpct_ref64_silu_forward,
+         {-0.006377358, -0.268941421, -0.188770334, 0, 0.311229666, 0.731058579, 6.993622642}},
+        {hpct_ref64_hard_sigmoid_forward, {0, 2 / 6.0, 2.5 / 6, 0.5, 3.5 / 6, 4 / 6.0, 1}},
+        {hpct_ref64_hard_silu_forward, {0, -2 / 6.0, -1.25 / 6, 0, 1.75 / 6, 4 / 6.0, 7}},
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         double y[7];
@@ -245,6 +276,81 @@ static void rows_agree(void **state)
         check(&p, "source", p.src, diff_src, src);
         free(p.src), free(p.kernel), free(p.bias), free(p.dst), free(p.weight);
         free(diff_src), free(diff_kernel), free(diff_bias);
+    }
+}
+
+static void multiply(const probe *p)
+{
+    hpct_ref64_multiply_forward(p->spec, p->n, p->src, p->kernel, p->dst);
+}
+
+static void products_agree(void **state)
+{
+    (void) state;
+    for (int i = 0; i < 40; i++) {
+        hpct_op_spec spec = {.kind = HPCT_OP_MULTIPLY,
+                             .join = {.rows = pick(1, 5), .count = 2, .broadcasts = i % 2 == 0}};
+        spec.join.size[0] = spec.join.size[1] = pick(1, 4);
+        int n = pick(1, 3);
+        size_t count = (size_t) n * hpct_op_src_floats(&spec, 0),
+               other = (size_t) n * hpct_op_src_floats(&spec, 1);
+        probe p = {.forward = multiply,
+                   .spec = &spec,
+                   .n = n,
+                   .src = random_doubles(count),
+                   .kernel = random_doubles(other),
+                   .dst = random_doubles(count),
+                   .weight = random_doubles(count),
+                   .dst_count = count};
+        double *first = random_doubles(count), *second = random_doubles(other);
+        hpct_ref64_multiply_backward(&spec, n, 0, p.kernel, p.weight, false, first);
+        hpct_ref64_multiply_backward(&spec, n, 1, p.src, p.weight, false, second);
+        check(&p, "first factor", p.src, first, count);
+        check(&p, "second factor", p.kernel, second, other);
+        free(p.src), free(p.kernel), free(p.dst), free(p.weight), free(first), free(second);
+    }
+}
+
+#define LINE_ROWS 6
+#define LINE_SIZE 12
+
+static void prelu(const probe *p)
+{
+    hpct_ref64_prelu_forward(LINE_ROWS, LINE_SIZE, (size_t) p->n, p->src, p->kernel, p->dst);
+}
+
+static void normalization(const probe *p)
+{
+    hpct_ref64_normalization_forward((size_t) LINE_ROWS * LINE_SIZE / (size_t) p->n, (size_t) p->n,
+                                     p->kernel, p->src, p->dst);
+}
+
+/* probe.n: number of slopes, or of channels. */
+static void lines_agree(void **state)
+{
+    (void) state;
+    const size_t count = (size_t) LINE_ROWS * LINE_SIZE;
+    static const int periods[] = {LINE_SIZE, 3, 1};
+    for (int i = 0; i < 6; i++) {
+        bool slopes = i % 2 == 0;
+        size_t period = (size_t) periods[i / 2], numbers = slopes ? period : 3 * period;
+        probe p = {.forward = slopes ? prelu : normalization,
+                   .n = (int) period,
+                   .src = random_doubles(count),
+                   .kernel = random_doubles(numbers),
+                   .dst = random_doubles(count),
+                   .weight = random_doubles(count),
+                   .dst_count = count};
+        double *diff_src = random_doubles(count), *diff_alpha = random_doubles(numbers);
+        if (slopes) {
+            hpct_ref64_prelu_backward(LINE_ROWS, LINE_SIZE, period, p.src, p.kernel, p.weight,
+                                      diff_src, diff_alpha);
+            check(&p, "alpha", p.kernel, diff_alpha, period);
+        } else {
+            hpct_ref64_normalization_backward(count / period, period, p.kernel, p.weight, diff_src);
+        }
+        check(&p, "source", p.src, diff_src, count);
+        free(p.src), free(p.kernel), free(p.dst), free(p.weight), free(diff_src), free(diff_alpha);
     }
 }
 
@@ -516,6 +622,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_agree),     cmocka_unit_test(rows_agree),
+        cmocka_unit_test(products_agree),    cmocka_unit_test(lines_agree),
         cmocka_unit_test(elements_agree),    cmocka_unit_test(activations_have_keras_values),
         cmocka_unit_test(batch_norm_agrees), cmocka_unit_test(pictures_agree),
         cmocka_unit_test(dropout_agrees),    cmocka_unit_test(resizing_has_tensorflow_values),

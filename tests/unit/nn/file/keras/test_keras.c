@@ -5,6 +5,7 @@
 #include "nn/plan/run.h"
 #include "tests/unit/cases.h"
 
+#include <math.h>
 #include <unistd.h>
 
 static const hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
@@ -327,7 +328,86 @@ static void functional_of_keras_2_and_3(void **state)
     RUN_CASES(parse_model, cases);
 }
 
+/* Operators of Python between tensors and numbers, as keras.applications' MobileNetV3 has them. */
+#define OPERATION(class, name, args)                                                               \
+    "{\"module\":\"keras.src.ops.numpy\",\"class_name\":\"" class "\",\"config\":{\"name\":"       \
+                                                                  "\"" name                        \
+                                                                  "\"},\"registered_name\":"       \
+                                                                  "\"" class "\",\"inbound_"       \
+                                                                             "nodes\":[{\"args\":" \
+                                                                             "[" args              \
+                                                                             "],\"kwargs\":{}}]}"
+
+static void operators_are_layers(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *text;
+        float scale, offset;
+    } cases[] = {
+        {OPERATION("Add", "sum", TENSOR("in") ",3.0"), 1, 3},
+        {OPERATION("Add", "sum", "3," TENSOR("in")), 1, 3},
+        {OPERATION("Multiply", "sum", TENSOR("in") ",0.5"), 0.5F, 0},
+        {OPERATION("Subtract", "sum", TENSOR("in") ",0.5"), 1, -0.5F},
+        {OPERATION("Subtract", "sum", "0.5," TENSOR("in")), -1, 0.5F},
+        {OPERATION("TrueDivide", "sum", TENSOR("in") ",4"), 0.25F, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, FUNCTIONAL(IN ",%s", ENDS_3), cases[i].text);
+        hpct_model *model = read_model(text);
+        assert_int_equal(model->num_nodes, 1);
+        assert_true(model->nodes[0].spec.scale == cases[i].scale);
+        assert_true(model->nodes[0].spec.offset == cases[i].offset);
+        hpct_model_free(model);
+    }
+    hpct_model *model = read_model(
+        FUNCTIONAL(IN "," OPERATION("Multiply", "sum", TENSOR("in") "," TENSOR("in")), ENDS_3));
+    assert_int_equal(model->nodes[0].spec.kind, HPCT_OP_MULTIPLY);
+    hpct_model_free(model);
+    static const parse_case refused[] = {
+        BAD(FUNCTIONAL(IN "," OPERATION("Add", "sum", TENSOR("in") ",3.0,2.0"), ENDS_3),
+            "\"sum\" (Add): it is called with something other than tensors"),
+        BAD(FUNCTIONAL(IN "," OPERATION("Add", "sum", TENSOR("in")), ENDS_3),
+            "\"sum\" (Add): it must be called with two tensors, or one and a number"),
+        BAD(FUNCTIONAL(IN "," OPERATION("TrueDivide", "sum", "2," TENSOR("in")), ENDS_3),
+            "only the division of a tensor by a number"),
+        BAD(FUNCTIONAL(IN "," OPERATION("TrueDivide", "sum", TENSOR("in") ",1e-40"), ENDS_3),
+            "only the division of a tensor by a number"),
+        BAD(FUNCTIONAL(IN "," OPERATION("Multiply", "sum", TENSOR("in") ",1e40"), ENDS_3),
+            "a number that no float can hold"),
+        BAD(FUNCTIONAL(IN "," OPERATION("Exp", "sum", TENSOR("in")), ENDS_3),
+            "1 of its layers is not supported: \"sum\" (Exp)"),
+    };
+    RUN_CASES(parse_model, refused);
+}
+
+/* keras.applications' MobileNetV3 at default arguments: the size is said when it is read. */
+static void open_sizes_are_filled_in(void **state)
+{
+    (void) state;
+    static const char text[] =
+        SEQUENTIAL(LAYER("InputLayer", "\"batch_shape\":[null,null,null,3]") "," FLATTEN);
+    static const char half[] =
+        SEQUENTIAL(LAYER("InputLayer", "\"batch_shape\":[null,7,null,3]") "," FLATTEN);
+    hpct_model *model = NULL;
+    assert_int_equal(hpct_model_from_json(&model, text, sizeof text - 1), HPCT_ERR_DATA);
+    assert_non_null(strstr(hpct_last_error(), "--resize WIDTHxHEIGHT"));
+    assert_int_equal(hpct_model_from_json_sized(&model, text, sizeof text - 1, 4, 5), HPCT_OK);
+    assert_int_equal(hpct_model_input_shape(model).size[0], 4);
+    assert_int_equal(hpct_model_input_shape(model).size[1], 5);
+    hpct_model_free(model);
+    assert_int_equal(hpct_model_from_json_sized(&model, half, sizeof half - 1, 4, 5), HPCT_OK);
+    assert_int_equal(hpct_model_input_shape(model).size[0], 7); /* the file's */
+    hpct_model_free(model);
+}
+
 /* ---- refusals ---- */
+
+/* Four classes that there are not. */
+#define MANY(letter)                                                                               \
+    LAYER(letter "0", "")                                                                          \
+    "," LAYER(letter "1", "") "," LAYER(letter "2", "") "," LAYER(letter "3", "")
 
 static void unsupported_models_are_rejected(void **state)
 {
@@ -339,26 +419,33 @@ static void unsupported_models_are_rejected(void **state)
         BAD(SEQUENTIAL(""), "it has 0 layers"),
         BAD(SEQUENTIAL(INPUT_3), "no layer besides its input"),
         BAD(SEQUENTIAL(FLATTEN), "the input's shape is not in it"),
-        BAD(SEQUENTIAL(LAYER("InputLayer", "\"batch_shape\":[null,null,8,1]")), "must be fixed"),
+        BAD(SEQUENTIAL(LAYER("InputLayer", "\"batch_shape\":[null,null,8,1]")), "is open: say"),
+        BAD(SEQUENTIAL(LAYER("InputLayer", "\"batch_shape\":[null,8,8,null]")), "must be fixed"),
         BAD(SEQUENTIAL(LAYER("InputLayer", "\"batch_shape\":[32,8,8,1]")), "fixed batch size"),
         BAD(SEQUENTIAL(
                 LAYER("InputLayer", "\"batch_shape\":[null,8],\"name\":\"i\",\"sparse\":true")),
             "layer \"i\" (InputLayer): sparse"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("LSTM", "\"name\":\"l\"")),
-            "layer \"l\" (LSTM): there is no layer of this class"),
+            "1 of its layers is not supported: \"l\" (LSTM); there are: InputLayer, Activation, "),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("LSTM", "\"name\":\"l\"") "," LAYER(
+                "Lambda", "\"name\":\"f\"") "," CONV() "," LAYER("LSTM", "\"name\":\"m\"")),
+            "3 of its layers are not supported: \"l\" and 1 more (LSTM), \"f\" (Lambda); there"),
+        BAD(SEQUENTIAL(INPUT_3 "," MANY("A") "," MANY("B") "," MANY("C") "," MANY("D") "," MANY(
+                "E") "," LAYER("LSTM", "\"name\":\"l\"")),
+            "\"\" (D3), and 5 layers of other classes; there are"),
         BAD(SEQUENTIAL(INPUT_3 ",{\"class_name\":\"Flatten\",\"config\":{\"name\":\"x\"},"
                                "\"registered_name\":\"mine>Flatten\"}"),
-            "layer \"x\" (Flatten): its class is not Keras' own"),
+            "not supported: \"x\" (Flatten, a custom class)"),
         BAD(SEQUENTIAL(INPUT_3 ",{\"class_name\":\"Flatten\",\"config\":{\"name\":\"x\"},"
                                "\"registered_name\":\"MyFlatten\"}"),
-            "layer \"x\" (Flatten): its class is not Keras' own"),
+            "not supported: \"x\" (Flatten, a custom class)"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("InputLayer", "\"batch_shape\":[null,8,8,1]")),
             "only models with one input"),
         BAD(SEQUENTIAL(INPUT_3 ",{\"class_name\":\"Flatten\",\"config\":{},\"module\":\"mine\"}"),
-            "its class is not Keras' own"),
+            "\"\" (Flatten, a custom class)"),
         BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"data_format\":\"channels_first\"")),
             "layer \"c\" (Conv2D): data_format \"channels_first\" is not supported"),
-        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"activation\":\"selu\"")), "activation \"selu\""),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"activation\":\"mish\"")), "activation \"mish\""),
         BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"trainable\":2")), "\"c\" (Conv2D): trainable 2"),
         BAD(SEQUENTIAL(INPUT_3 "," CONV(POLICY_3("float64"))),
             "layer \"c\" (Conv2D): dtype policy \"float64\" is not supported; there are: float32, "
@@ -383,8 +470,25 @@ static void unsupported_models_are_rejected(void **state)
         BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"kernel_initializer\":\"orthogonal\"")),
             "kernel_initializer orthogonal is not supported"),
         BAD(SEQUENTIAL(INPUT_3 "," CONV() "," CONV()), "layer c: there is a layer of this name"),
-        BAD(SEQUENTIAL(INPUT_3 "," LAYER("ReLU", "\"max_value\":3.0")), "max_value 3"),
-        BAD(SEQUENTIAL(INPUT_3 "," LAYER("ReLU", "\"negative_slope\":0.1")), "negative_slope"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("ReLU", "\"max_value\":-3.0")), "max_value -3"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("ReLU", "\"negative_slope\":-0.1")),
+            "negative_slope -0.1"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("LeakyReLU", "\"negative_slope\":\"x\"")),
+            "negative_slope \"x\" is not supported"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("PReLU", "\"shared_axes\":[1]")), "shared_axes other"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("PReLU", "\"shared_axes\":[1,3]")), "shared_axes other"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Normalization", "\"axis\":1")), "axis other than"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Normalization", "\"invert\":true")), "invert true"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Normalization", "\"mean\":[1,2],\"variance\":1")),
+            "mean must be a number, or one per channel: 1"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Normalization", "\"mean\":1")), "variance is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Normalization", "\"mean\":1,\"variance\":-1")),
+            "the numbers of channel 0, 1 and -1, cannot be used"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Rescaling", "\"scale\":[1,2]")), "one per channel: 1"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Dropout", "\"rate\":0.1,\"noise_shape\":[null,1,1]")),
+            "noise_shape is not supported"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Dropout", "\"rate\":0.1,\"noise_shape\":[null,1,1,8]")),
+            "noise_shape is not supported"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Softmax", "\"axis\":1")), "axis other than the last"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Reshape", "\"name\":\"r\",\"target_shape\":[7]")),
             "layer r: input 8x8x1 cannot take"),
@@ -494,7 +598,7 @@ static void invalid_settings_are_rejected(void **state)
             "kernel_initializer Zeros is not Keras' own"),
         BAD(SEQUENTIAL(INPUT_3
                        ",{\"class_name\":\"Flatten\",\"config\":{},\"module\":\"keras_x\"}"),
-            "its class is not Keras' own"),
+            "(Flatten, a custom class)"),
         BAD(INIT("dtype", "{\"class_name\":\"QuantizedDTypePolicy\",\"config\":{\"name\":"
                           "\"float32\"}}"),
             "dtype policy \"QuantizedDTypePolicy\""),
@@ -596,11 +700,36 @@ static hpct_model *every_layer(void)
     return model;
 }
 
-static void written_models_are_read_back(void **state)
+/* Those of nn/file/keras/elements.c. */
+static hpct_model *every_element(void)
 {
-    (void) state;
+    hpct_model *model = hpct_model_new("elements", HPCT_SHAPE(6, 5, 4));
+    const hpct_per_channel four = {4, {0.5, 1, 2, 3}, {1, 0.25, 3, 4}};
+    hpct_model_add_normalization(model);
+    hpct_model_add_normalization_by(model, &four);
+    hpct_model_add_rescaling_by(model, &four);
+    hpct_model_add_relu(model,
+                        &(hpct_relu){.max_value = 3, .negative_slope = 0.25, .threshold = 0.5});
+    hpct_model_add_relu(model,
+                        &(hpct_relu){.max_value = (double) INFINITY, .negative_slope = 0.25});
+    hpct_model_add_leaky_relu(model, 0.125);
+    hpct_model_add_elu(model, 1.5);
+    hpct_model_add_prelu(model, false);
+    hpct_model_add_prelu(model, true);
+    for (hpct_activation one = HPCT_SILU; one <= HPCT_SELU; one++)
+        hpct_model_add_activation(model, one);
+    int whole = hpct_model_head(model);
+    hpct_model_add_global_average_pool2d_keepdims(model);
+    hpct_model_add_multiply(model, (int[]){whole, hpct_model_head(model), whole}, 3);
+    hpct_model_add_sample_dropout(model, 0.25);
+    hpct_model_add_global_max_pool2d(model);
+    assert_int_equal(model->status, HPCT_OK);
+    return model;
+}
+
+static void check_written(hpct_model *model)
+{
     char *text;
-    hpct_model *model = every_layer();
     assert_int_equal(hpct_keras_write(&text, model), HPCT_OK);
     hpct_model *again = read_model(text);
     assert_same_text(model, again);
@@ -612,6 +741,13 @@ static void written_models_are_read_back(void **state)
     free(text);
     hpct_model_free(model);
     hpct_model_free(again);
+}
+
+static void written_models_are_read_back(void **state)
+{
+    (void) state;
+    check_written(every_layer());
+    check_written(every_element());
 }
 
 static void files_are_written_atomically(void **state)
@@ -692,6 +828,8 @@ int main(void)
         cmocka_unit_test(dtype_policies_set_the_precision),
         cmocka_unit_test(trainable_false_freezes),
         cmocka_unit_test(functional_of_keras_2_and_3),
+        cmocka_unit_test(operators_are_layers),
+        cmocka_unit_test(open_sizes_are_filled_in),
         cmocka_unit_test(unsupported_models_are_rejected),
         cmocka_unit_test(invalid_settings_are_rejected),
         cmocka_unit_test(errors_name_the_file_and_its_format),

@@ -113,6 +113,45 @@ static void layout_is_keras_3(void **state)
 }
 
 /* Files that Keras 3 and Keras 2 wrote: the weights are 0, 1, 2 … throughout. */
+/* Normalization's count: a number without a shape, an integer in the file. */
+static void counters_are_integers(void **state)
+{
+    (void) state;
+    hpct_hdf5 *file;
+    hpct_model *models[2];
+    float values[3] = {0.5F, 2, 77}, got = 0;
+    const hpct_optimizer sgd = {.learning_rate = 0.1};
+    for (int k = 0; k < 2; k++) {
+        models[k] = hpct_model_new("counter", HPCT_SHAPE(1));
+        hpct_model_add_normalization(models[k]);
+        hpct_model_add_dense(models[k], &(hpct_dense){.units = 2});
+        assert_int_equal(
+            hpct_model_compile(models[k], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd),
+            HPCT_OK);
+        assert_int_equal(hpct_model_initialize(models[k], 1), HPCT_OK);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(hpct_param_set(models[0], i, &values[i]), HPCT_OK);
+    assert_int_equal(hpct_model_save_weights(models[0], in_folder("w.weights.h5")), HPCT_OK);
+    assert_int_equal(hpct_model_load_weights(models[1], in_folder("w.weights.h5")), HPCT_OK);
+    assert_same(models[0], models[1]);
+    assert_int_equal(hpct_hdf5_open(&file, in_folder("w.weights.h5")), HPCT_OK);
+    assert_int_equal(
+        hpct_hdf5_check(file, "/layers/normalization/vars/2", &(hpct_shape){.rank = 0}), HPCT_OK);
+    assert_int_equal(hpct_hdf5_check(file, "/layers/normalization/vars/2", &HPCT_SHAPE(1)),
+                     HPCT_ERR_DATA);
+    assert_int_equal(hpct_hdf5_read(file, "/layers/normalization/vars/2", &got), HPCT_OK);
+    assert_true(got == 77);
+    hpct_hdf5_close(file);
+    assert_int_equal(hpct_model_save_weights(models[0], in_folder("bad.h5.safetensors")), HPCT_OK);
+    assert_int_equal(hpct_param_set(models[1], 2, &values[0]), HPCT_OK);
+    assert_int_equal(hpct_model_load_weights(models[1], in_folder("bad.h5.safetensors")), HPCT_OK);
+    assert_same(models[0], models[1]);
+    unlink(in_folder("bad.h5.safetensors"));
+    hpct_model_free(models[0]);
+    hpct_model_free(models[1]);
+}
+
 static void keras_own_files_are_read(void **state)
 {
     (void) state;
@@ -394,6 +433,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_come_back),
         cmocka_unit_test(layout_is_keras_3),
+        cmocka_unit_test(counters_are_integers),
         cmocka_unit_test(keras_own_files_are_read),
         cmocka_unit_test(kernels_of_theano_are_refused),
         cmocka_unit_test(weights_in_another_order_are_refused),
