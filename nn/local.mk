@@ -23,7 +23,9 @@ nn_libnn_la_SOURCES = \
 	nn/backend/hosted.c \
 	nn/backend/line.h \
 	nn/backend/module.c nn/backend/module.h \
+	nn/backend/noise.h \
 	nn/backend/norm_sync.c nn/backend/norm_sync.h \
+	nn/backend/permute.h \
 	nn/backend/precision.c \
 	nn/backend/types.h \
 	nn/file/onnx/builder.c nn/file/onnx/builder.h \
@@ -90,7 +92,10 @@ nn_libnn_la_SOURCES = \
 	nn/graph/layer/dense.c \
 	nn/graph/layer/dropout.c \
 	nn/graph/layer/flatten.c \
+	nn/graph/layer/group_normalization.c \
 	nn/graph/layer/join.c nn/graph/layer/line.h nn/graph/layer/normalization.c \
+	nn/graph/layer/layer_scale.c \
+	nn/graph/layer/permute.c \
 	nn/graph/layer/picture.c \
 	nn/graph/layer/pool2d.c \
 	nn/graph/layer/rescaling.c \
@@ -137,12 +142,15 @@ nn_ref_kernels = \
 	nn/backend/ref/conv2d.c \
 	nn/backend/ref/dense.c \
 	nn/backend/ref/dropout.c \
+	nn/backend/ref/gaussian_noise.c \
+	nn/backend/ref/group_norm.c \
 	nn/backend/ref/join.c \
 	nn/backend/ref/kernels.h \
 	nn/backend/ref/line.c \
 	nn/backend/ref/loss.c \
 	nn/backend/ref/max_pool2d.c \
 	nn/backend/ref/pad2d.c \
+	nn/backend/ref/permute.c \
 	nn/backend/ref/picture.c \
 	nn/backend/ref/rescaling.c
 
@@ -160,6 +168,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/dnnl.h \
 	nn/backend/cpu/dropout.c \
 	nn/backend/cpu/eltwise.c \
+	nn/backend/cpu/group_norm.c \
 	nn/backend/cpu/join.c \
 	nn/backend/cpu/line.c \
 	nn/backend/cpu/loops.c nn/backend/cpu/loops.h \
@@ -168,6 +177,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/loops_direct.h \
 	nn/backend/cpu/loops_dropout.h \
 	nn/backend/cpu/loops_elements.h \
+	nn/backend/cpu/loops_group.h \
 	nn/backend/cpu/loops_norm.h \
 	nn/backend/cpu/loops_pool.h \
 	nn/backend/cpu/loops_update.h \
@@ -181,6 +191,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/product.c \
 	nn/backend/cpu/rates.c \
 	nn/backend/cpu/rescaling.c \
+	nn/backend/cpu/samples.c \
 	nn/backend/cpu/scratch.h \
 	nn/backend/cpu/shim.c nn/backend/cpu/shim.h \
 	nn/backend/cpu/shim_eltwise.c \

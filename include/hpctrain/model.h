@@ -79,6 +79,20 @@ typedef struct hpct_depthwise_conv2d {
     hpct_activation activation;
 } hpct_depthwise_conv2d;
 
+/* A depthwise convolution without bias, then a 1x1 convolution with bias and activation. Parameters
+ * as in Keras: depthwise_kernel [kh][kw][in][multiplier], pointwise_kernel [1][1][in *
+ * multiplier][filters], bias. */
+typedef struct hpct_separable_conv2d {
+    int filters;
+    int kernel[2];
+    int strides[2];
+    int dilation[2];
+    int multiplier; /* 0 means 1 */
+    hpct_padding padding;
+    bool no_bias;
+    hpct_activation activation;
+} hpct_separable_conv2d;
+
 typedef struct hpct_pool2d {
     int pool[2];    /* height, width */
     int strides[2]; /* 0 means the pool size */
@@ -96,9 +110,33 @@ typedef struct hpct_batch_normalization {
     bool synchronized;
 } hpct_batch_normalization;
 
+/* Along the last axis of each sample by itself: gamma (x - mean) / sqrt(variance + epsilon) + beta,
+ * in training and inference. */
+typedef struct hpct_layer_normalization {
+    double epsilon; /* 0 means 1e-3 */
+    bool no_center, no_scale;
+} hpct_layer_normalization;
+
+/* The same over all axes but the first of a sample and a group of channels; gamma and beta are per
+ * channel. */
+typedef struct hpct_group_normalization {
+    int groups;     /* divides the channels; 0 means 32, -1 one channel each */
+    double epsilon; /* 0 means 1e-3 */
+    bool no_center, no_scale;
+} hpct_group_normalization;
+
 typedef struct hpct_zero_padding2d {
     int padding[2][2]; /* rows above, below; columns left, right */
 } hpct_zero_padding2d;
+
+typedef struct hpct_cropping2d {
+    int cropping[2][2]; /* rows above, below; columns left, right */
+} hpct_cropping2d;
+
+typedef struct hpct_up_sampling2d {
+    int size[2];   /* factors of height and width */
+    bool bilinear; /* default: nearest */
+} hpct_up_sampling2d;
 
 typedef hpct_pool2d hpct_average_pool2d; /* padding is not counted */
 
@@ -131,6 +169,7 @@ HPCT_API void hpct_model_free(hpct_model *model);
 
 HPCT_API void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv);
 HPCT_API void hpct_model_add_depthwise_conv2d(hpct_model *model, const hpct_depthwise_conv2d *conv);
+HPCT_API void hpct_model_add_separable_conv2d(hpct_model *model, const hpct_separable_conv2d *conv);
 HPCT_API void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool);
 HPCT_API void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d *pool);
 /* Over the whole image: [height][width][channels] becomes [channels]. */
@@ -143,11 +182,22 @@ HPCT_API void hpct_model_add_batch_normalization(hpct_model *model,
                                                  const hpct_batch_normalization *norm);
 /* Sets `synchronized` for all BatchNormalizations of the model, before training. */
 HPCT_API void hpct_model_synchronize_batch_normalization(hpct_model *model);
+HPCT_API void hpct_model_add_layer_normalization(hpct_model *model,
+                                                 const hpct_layer_normalization *norm);
+HPCT_API void hpct_model_add_group_normalization(hpct_model *model,
+                                                 const hpct_group_normalization *norm);
+/* Multiplies each channel with a trained gamma, which starts as `initial`. */
+HPCT_API void hpct_model_add_layer_scale(hpct_model *model, double initial);
 HPCT_API void hpct_model_add_zero_padding2d(hpct_model *model, const hpct_zero_padding2d *padding);
+HPCT_API void hpct_model_add_cropping2d(hpct_model *model, const hpct_cropping2d *cropping);
+HPCT_API void hpct_model_add_up_sampling2d(hpct_model *model, const hpct_up_sampling2d *sampling);
 HPCT_API void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense);
 HPCT_API void hpct_model_add_flatten(hpct_model *model);
 /* One size may be -1: inferred. */
 HPCT_API void hpct_model_add_reshape(hpct_model *model, hpct_shape shape);
+/* Transposes: axis i of the result is axis axes[i] of the input. They are counted from 1, as in
+ * Keras, and there are as many as the input has. */
+HPCT_API void hpct_model_add_permute(hpct_model *model, const int *axes);
 HPCT_API void hpct_model_add_activation(hpct_model *model, hpct_activation activation);
 /* Activations with settings. */
 HPCT_API void hpct_model_add_relu(hpct_model *model, const hpct_relu *relu);
@@ -163,6 +213,11 @@ HPCT_API void hpct_model_add_prelu(hpct_model *model, bool shared);
 HPCT_API void hpct_model_add_dropout(hpct_model *model, double rate);
 /* The same with one draw per sample: Keras' noise_shape (None, 1, 1, 1). */
 HPCT_API void hpct_model_add_sample_dropout(hpct_model *model, double rate);
+/* The same for whole channels of an image, and for whole samples (drop path). */
+HPCT_API void hpct_model_add_spatial_dropout2d(hpct_model *model, double rate);
+HPCT_API void hpct_model_add_stochastic_depth(hpct_model *model, double rate);
+/* Training: adds normally distributed numbers. Inference: identity. */
+HPCT_API void hpct_model_add_gaussian_noise(hpct_model *model, double stddev);
 
 /* Image layers. Rescaling, of any shape: x * scale + offset. Resizing: bilinear, half-pixel
  * centres, no antialiasing. */
@@ -197,6 +252,8 @@ HPCT_API void hpct_model_name_layer(hpct_model *model, const char *name);
 HPCT_API void hpct_model_add_add(hpct_model *model, const int *tensors, int count);
 HPCT_API void hpct_model_add_multiply(hpct_model *model, const int *tensors, int count);
 HPCT_API void hpct_model_add_concatenate(hpct_model *model, const int *tensors, int count);
+/* tensors[0] + scale * tensors[1], of one shape. */
+HPCT_API void hpct_model_add_scaled_add(hpct_model *model, const int tensors[2], double scale);
 
 /* Creates a built-in model:
  *   mnist-cnn      Conv 32 3x3, Dense 128, Dense: logits; 28 x 28, 10 classes; 2,770,634 parameters

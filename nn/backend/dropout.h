@@ -26,12 +26,4 @@ static inline hpct_dropout hpct_dropout_make(const hpct_draw *draw, double rate)
                           .scale = rate < 1 ? (float) (1 / (1 - rate)) : 0};
 }
 
-/* One draw per sample, that of its first element: the factor of all its elements. */
-static inline float hpct_dropout_factor(const hpct_dropout *dropout, uint32_t sample)
-{
-    uint32_t words[4];
-    hpct_draw_words(&dropout->draw, sample, 0, words);
-    return words[0] >= dropout->threshold ? dropout->scale : 0;
-}
-
 #endif

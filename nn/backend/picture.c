@@ -51,8 +51,12 @@ bool hpct_flips(const hpct_draw *draw, uint32_t sample)
     return words[0] >> 31 != 0;
 }
 
-hpct_between hpct_look(int out, int out_size, int in_size)
+hpct_between hpct_look(int out, int out_size, int in_size, bool nearest)
 {
+    if (nearest) {
+        int cell = (int) ((out + 0.5) * in_size / out_size);
+        return (hpct_between){.low = cell, .high = cell};
+    }
     double at = (out + 0.5) * ((double) in_size / out_size) - 0.5, low = floor(at);
     return (hpct_between){
         .low = low < 0 ? 0 : (int) low,

@@ -27,11 +27,11 @@ hpct_box hpct_box_random(const hpct_picture *picture, const hpct_draw *draw, uin
 bool hpct_flips(const hpct_draw *draw, uint32_t sample);
 
 /* Source of an output cell along one axis: interpolated between two input cells, counted within the
- * box. Cell centers are at halves, as in tf.image.resize. */
+ * box, or the nearest one. Cell centers are at halves, as in tf.image.resize. */
 typedef struct hpct_between {
     int low, high;
     double part; /* weight of `high` */
 } hpct_between;
-hpct_between hpct_look(int out, int out_size, int in_size);
+hpct_between hpct_look(int out, int out_size, int in_size, bool nearest);
 
 #endif

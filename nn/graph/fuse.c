@@ -78,10 +78,12 @@ static bool takes_padding(const hpct_op_spec *spec, const hpct_window *pad)
         reach_w = hpct_window_reach(w->kernel_w, w->dilation_w);
     bool inside = w->pad_top + pad->pad_top < reach_h && w->pad_left + pad->pad_left < reach_w &&
                   far_h < reach_h && far_w < reach_w;
+    bool crops = pad->pad_top < 0 || pad->pad_left < 0 || far_h < 0 || far_w < 0;
     bool own = w->pad_top > 0 || w->pad_left > 0 ||
                (w->out_h - 1) * w->stride_h + reach_h > w->in_h ||
                (w->out_w - 1) * w->stride_w + reach_w > w->in_w;
-    return inside && (spec->kind == HPCT_OP_CONV2D || (spec->kind == HPCT_OP_MAX_POOL2D && !own));
+    return inside && !crops &&
+           (spec->kind == HPCT_OP_CONV2D || (spec->kind == HPCT_OP_MAX_POOL2D && !own));
 }
 
 static bool fuse_padding(hpct_model *model, int padding)

@@ -19,15 +19,24 @@ typedef union hpct_layer_config {
     hpct_activation activation;
     hpct_batch_normalization batch_normalization;
     hpct_conv2d conv2d;
+    hpct_cropping2d cropping2d;
     hpct_dense dense;
     hpct_depthwise_conv2d depthwise_conv2d;
     hpct_flip random_flip;
+    hpct_group_normalization group_normalization;
+    hpct_layer_normalization layer_normalization;
     hpct_pool2d pool2d;
+    hpct_separable_conv2d separable_conv2d;
     hpct_zero_padding2d zero_padding2d;
     struct {
         double rate;
         bool per_sample;
-    } dropout;
+    } dropout; /* SpatialDropout2D and StochasticDepth, too */
+    hpct_up_sampling2d up_sampling2d;
+    double gaussian_noise; /* standard deviation */
+    double layer_scale;    /* initial value */
+    double scaled_add;     /* scale */
+    int permute[HPCT_MAX_RANK];
     struct {
         double scale, offset;
         hpct_per_channel each; /* unless of 0 channels: per channel, in place of the two */
@@ -49,6 +58,8 @@ typedef struct hpct_layer {
     bool fp32;                 /* fp32 also in a model of another precision */
     bool frozen;               /* Keras' trainable=False */
     double rate_factor;        /* of the learning rate; 0: none */
+    char within[HPCT_NAME_SIZE]; /* name of the nested Sequential that it is in, in Keras' files;
+                                  * "": none */
 } hpct_layer;
 
 typedef enum hpct_initializer {

@@ -34,6 +34,9 @@ static const struct {
     [HPCT_OP_RESIZING] = {"resizing"},
     [HPCT_OP_RANDOM_CROP] = {"random_crop"},
     [HPCT_OP_RANDOM_FLIP] = {"random_flip"},
+    [HPCT_OP_GROUP_NORM] = {"group_norm"},
+    [HPCT_OP_PERMUTE] = {"permute"},
+    [HPCT_OP_GAUSSIAN_NOISE] = {"gaussian_noise"},
     [HPCT_OP_SUM_PARTS] = {"sum_parts"},
     [HPCT_OP_GATHER_PARTS] = {"gather_parts"},
     [HPCT_OP_GATHER_SAMPLES] = {"gather_samples"},
@@ -99,6 +102,19 @@ static size_t parts_floats(const hpct_op_spec *spec, bool whole)
     return (size_t) spec->parts.rows * (size_t) channels;
 }
 
+static size_t permute_floats(const hpct_op_spec *spec)
+{
+    size_t floats = 1;
+    for (int i = 0; i < spec->permute.rank; i++)
+        floats *= (size_t) spec->permute.size[i];
+    return floats;
+}
+
+static size_t group_floats(const hpct_op_spec *spec)
+{
+    return (size_t) spec->group.rows * (size_t) spec->group.cells * (size_t) spec->group.channels;
+}
+
 int hpct_op_num_inputs(const hpct_op_spec *spec)
 {
     return joins(spec) ? spec->join.count : 1;
@@ -118,6 +134,10 @@ size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
         return line_floats(spec);
     if (spec->kind == HPCT_OP_BATCH_NORM)
         return (size_t) spec->norm.rows * (size_t) spec->norm.channels;
+    if (spec->kind == HPCT_OP_GROUP_NORM)
+        return group_floats(spec);
+    if (spec->kind == HPCT_OP_PERMUTE)
+        return permute_floats(spec);
     if (shows(spec))
         return (size_t) p->in_h * (size_t) p->in_w * (size_t) p->channels;
     if (hpct_op_is_collective(spec))
@@ -140,7 +160,8 @@ size_t hpct_op_dst_floats(const hpct_op_spec *spec)
         return floats;
     }
     if (spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_MULTIPLY ||
-        spec->kind == HPCT_OP_BATCH_NORM || is_line(spec))
+        spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_GROUP_NORM ||
+        spec->kind == HPCT_OP_PERMUTE || is_line(spec))
         return hpct_op_src_floats(spec, 0);
     if (hpct_op_is_collective(spec))
         return parts_floats(spec, true);
@@ -149,7 +170,9 @@ size_t hpct_op_dst_floats(const hpct_op_spec *spec)
 
 int hpct_op_norm_param(const hpct_op_spec *spec, hpct_norm_param which)
 {
-    int gammas = spec->norm.no_scale ? 0 : 1, betas = spec->norm.no_center ? 0 : 1;
+    bool grouped = spec->kind == HPCT_OP_GROUP_NORM;
+    int gammas = (grouped ? spec->group.no_scale : spec->norm.no_scale) ? 0 : 1;
+    int betas = (grouped ? spec->group.no_center : spec->norm.no_center) ? 0 : 1;
     switch (which) {
     case HPCT_NORM_GAMMA:
         return gammas - 1;
@@ -166,6 +189,8 @@ int hpct_op_num_params(const hpct_op_spec *spec)
 {
     if (spec->kind == HPCT_OP_BATCH_NORM)
         return hpct_op_norm_param(spec, HPCT_NORM_VARIANCE) + 1;
+    if (spec->kind == HPCT_OP_GROUP_NORM)
+        return !spec->group.no_scale + !spec->group.no_center;
     if (spec->kind == HPCT_OP_SUM_PARTS)
         return spec->no_bias ? 0 : 1;
     if (spec->kind == HPCT_OP_PRELU)
@@ -182,6 +207,8 @@ size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
     bool kernel = which == HPCT_OP_KERNEL;
     if (spec->kind == HPCT_OP_BATCH_NORM)
         return (size_t) spec->norm.channels;
+    if (spec->kind == HPCT_OP_GROUP_NORM)
+        return (size_t) spec->group.channels;
     if (spec->kind == HPCT_OP_SUM_PARTS)
         return (size_t) spec->parts.split.channels;
     if (spec->kind == HPCT_OP_PRELU && !spec->line.shared)

@@ -50,6 +50,9 @@ typedef enum hpct_op_kind {
     HPCT_OP_RESIZING,
     HPCT_OP_RANDOM_CROP,
     HPCT_OP_RANDOM_FLIP,
+    HPCT_OP_GROUP_NORM,
+    HPCT_OP_PERMUTE,
+    HPCT_OP_GAUSSIAN_NOISE,
     HPCT_OP_SUM_PARTS,      /* of a sharded model (nn/split/shard.h): sums partial results */
     HPCT_OP_GATHER_PARTS,   /* concatenates shards of the last axis */
     HPCT_OP_GATHER_SAMPLES, /* concatenates the local batches of all shards */
@@ -76,6 +79,7 @@ typedef struct hpct_window {
 typedef struct hpct_picture {
     int in_h, in_w, out_h, out_w, channels;
     bool horizontal, vertical; /* RANDOM_FLIP: permitted flips */
+    bool nearest;              /* RESIZING: the nearest cell instead of a bilinear mean */
 } hpct_picture;
 
 /* A last axis split among shards: shard p has channels [first(p), first(p + 1)), at least `unit`,
@@ -132,17 +136,19 @@ typedef struct hpct_op_spec {
     bool src_blocks, dst_blocks; /* set when the model is built */
     bool relu;             /* CONV2D, DENSE, ADD, BATCH_NORM, SUM_PARTS: followed by max(0, x) */
     bool no_bias;          /* CONV2D, DENSE: no bias; SUM_PARTS: none */
-    double rate;           /* DROPOUT: fraction of elements that become zero */
-    bool per_sample;       /* DROPOUT: one draw for all elements of a sample */
+    double rate;           /* DROPOUT: fraction of elements that become zero; GAUSSIAN_NOISE: the
+                              standard deviation */
     float scale, offset;   /* RESCALING */
     float slope;           /* LEAKY_RELU: below `threshold` slope (x - threshold); ELU: alpha */
     float threshold, most; /* LEAKY_RELU: min(x, most) above the threshold */
     union {
-        hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D; PAD2D: sizes and padding */
+        hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D; PAD2D: sizes and padding,
+                               which is negative where it crops */
         struct {
             int rows; /* per sample; DENSE and SOFTMAX work on the last axis */
             int in, out;
-        } dense;              /* DENSE; the activations, DROPOUT and RESCALING (in == out) */
+        } dense;              /* DENSE; the activations, RESCALING, GAUSSIAN_NOISE (in == out);
+                                 DROPOUT, whose rows of a sample all lose the same elements */
         hpct_picture picture; /* RESIZING, RANDOM_CROP, RANDOM_FLIP */
         struct {
             int rows; /* per sample: all axes but the last */
@@ -166,6 +172,19 @@ typedef struct hpct_op_spec {
             int groups; /* 2 or more: separate statistics for this many groups of the samples
                            (hpct_samples_first), as if on different replicas */
         } norm;         /* BATCH_NORM */
+        struct {
+            int rows;  /* per sample, each [cells][channels] */
+            int cells; /* 1: every row has statistics of its own, as in LayerNormalization */
+            int channels;
+            int groups; /* of channels that share statistics; divides them */
+            bool no_scale, no_center;
+            float epsilon;
+        } group; /* GROUP_NORM */
+        struct {
+            int rank;
+            int size[HPCT_MAX_RANK]; /* of the source */
+            int axes[HPCT_MAX_RANK]; /* of the source, in the order of the result */
+        } permute;                   /* PERMUTE */
         struct {
             int rows; /* per sample */
             hpct_channel_split split;
@@ -191,7 +210,7 @@ typedef enum hpct_norm_param {
     HPCT_NORM_MEAN, /* moving */
     HPCT_NORM_VARIANCE,
 } hpct_norm_param;
-/* Its index among the op's parameters, -1 if absent. */
+/* Its index among the op's parameters, -1 if absent. GROUP_NORM has gamma and beta only. */
 int hpct_op_norm_param(const hpct_op_spec *spec, hpct_norm_param which);
 
 /* Derived from a spec. Floats of one sample; of a parameter in Keras' layout. */

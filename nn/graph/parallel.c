@@ -44,6 +44,9 @@ int hpct_op_parallel(const hpct_op_spec *spec)
     case HPCT_OP_NORMALIZATION:
     case HPCT_OP_SOFTMAX:
     case HPCT_OP_CONCATENATE:
+    case HPCT_OP_GROUP_NORM: /* statistics over channels */
+    case HPCT_OP_PERMUTE:
+    case HPCT_OP_GAUSSIAN_NOISE: /* as Dropout */
     case HPCT_OP_SUM_PARTS:
     case HPCT_OP_GATHER_PARTS:
     case HPCT_OP_GATHER_SAMPLES:
@@ -79,6 +82,13 @@ static void channels_at(hpct_op_spec *spec, int **in, int **out)
     case HPCT_OP_NORMALIZATION:
     case HPCT_OP_PRELU:
         *in = *out = &spec->line.channels;
+        return;
+    case HPCT_OP_GROUP_NORM:
+        *in = *out = &spec->group.channels;
+        return;
+    case HPCT_OP_PERMUTE:
+        *in = &spec->permute.size[spec->permute.rank - 1];
+        *out = &spec->permute.size[spec->permute.axes[spec->permute.rank - 1]];
         return;
     default:
         *in = &spec->dense.in;

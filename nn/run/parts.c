@@ -50,6 +50,7 @@ static hpct_part_split split_of(const hpct_op_spec *spec)
     case HPCT_OP_BATCH_NORM:
     case HPCT_OP_DROPOUT:
     case HPCT_OP_RESCALING:
+    case HPCT_OP_GAUSSIAN_NOISE:
         return HPCT_PART_PASSES_ON;
     case HPCT_OP_SOFTMAX:
     case HPCT_OP_NORMALIZATION:
@@ -59,6 +60,8 @@ static hpct_part_split split_of(const hpct_op_spec *spec)
     case HPCT_OP_RESIZING:
     case HPCT_OP_RANDOM_CROP:
     case HPCT_OP_RANDOM_FLIP:
+    case HPCT_OP_GROUP_NORM:
+    case HPCT_OP_PERMUTE:
     case HPCT_OP_SUM_PARTS:
     case HPCT_OP_GATHER_PARTS:
     case HPCT_OP_GATHER_SAMPLES:

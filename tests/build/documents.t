@@ -65,6 +65,15 @@ done
 # what hpc-train-check prints a line for
 is_same "$(grep -oE '(right|wrong|check_file)\("[a-z_]*"' "$top_srcdir/spank/check/main.c" | cut -d '"' -f 2 | sort -u)" \
     "$(headings hpc-train-check.8 | tr -s ', ' '\n' | grep . | sort -u)" "hpc-train-check(8) explains every line"
+# ---- layers: the table of Keras' classes, the manual, doc/layers.md ----
+classes=$({ echo InputLayer; sed -n '/^static const hpct_keras_class classes/,/^};/s/^ *{"\([A-Za-z0-9]*\)",.*/\1/p' "$top_srcdir/nn/file/keras/layers.c"; } | sort)
+like "$classes" Conv2D "the table of classes is found"
+is_same "$classes" "$(page hpc-train.1 | sed -n '/^Layers: InputLayer/,/\.$/p' | sed 's/^Layers://; s/([^)]*)//g' | tr -s ', .' '\n' | grep . | sort)" \
+    "hpc-train.1 has the classes of layers"
+is_same "$classes" "$(sed -n 's/^| \([A-Za-z0-9]*\) | yes |.*/\1/p' "$top_srcdir/doc/layers.md" | sort)" "doc/layers.md says yes to them"
+ok "$(grep '^| [A-Z]' "$top_srcdir/doc/layers.md" | cut -d '|' -f 2 | sort -fc; echo $?)" "and is in order"
+within "$(printf ' %s \n' LSTM Conv2DTranspose Lambda)" "$(sed -n 's/^|\([^|]*\)| no |.*/\1/p' "$top_srcdir/doc/layers.md")" "it names others, too"
+
 # ---- files and tests that documents name ----
 # is_program NAME: a test whose source has another name.
 is_program() { grep -rqw --include=local.mk -e "${1//[^a-zA-Z0-9]/_}_SOURCES" "$top_srcdir/tests"; }

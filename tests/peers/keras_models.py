@@ -1,5 +1,7 @@
 """The built-in models in Keras, for square pictures of a size where there is a choice, and a small residual
 network that is not built in."""
+import re
+
 import keras
 from keras import layers
 
@@ -77,5 +79,5 @@ MODELS = {"mnist-cnn": mnist_cnn, "mnist-convnet": mnist_convnet, "residual": re
 
 
 def name_of(weight):
-    """dense/kernel, whether Keras puts the model's name before it or not."""
-    return "/".join(weight.path.split("/")[-2:])
+    """dense/kernel, whether Keras puts the model's name before it or not. LayerScale's has none there: variable_3."""
+    return re.sub("/variable(_[0-9]+)?$", "/gamma", "/".join(weight.path.split("/")[-2:]))

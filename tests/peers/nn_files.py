@@ -10,6 +10,8 @@ import tempfile
 
 import numpy as np
 import keras
+from keras.src.applications.convnext import LayerScale, StochasticDepth
+from keras.src.applications.inception_resnet_v2 import CustomScaleLayer
 from safetensors.numpy import load_file
 
 try:
@@ -61,6 +63,36 @@ def branches(k):
     x = layers.Dropout(0.5)(layers.Concatenate()([layers.Flatten()(x), v]))
     x = layers.Dense(20, use_bias=False, bias_initializer="ones")(x)
     return k.Model(picture, layers.Softmax()(x), name="branches")
+
+
+def separable(k):
+    """Layers with kernels of other names, and those that keras.applications has of its own."""
+    layers = k.layers
+    start = x = layers.Input((12, 10, 3), name="picture")
+    x = layers.Cropping2D(((1, 0), (0, 1)))(x)
+    x = layers.SeparableConv2D(8, 3, padding="same", depth_multiplier=2, pointwise_initializer="he_uniform",
+                               name="separable")(x)
+    x = layers.LayerNormalization(epsilon=1e-6)(x)
+    y = layers.SeparableConv2D(8, 3, padding="same", use_bias=False, activation="relu")(x)
+    y = StochasticDepth(0.1)(LayerScale(0.25, 8)(y))
+    x = CustomScaleLayer(0.17)([x, y])
+    x = layers.GroupNormalization(4)(layers.UpSampling2D((1, 2), interpolation="bilinear")(x))
+    x = layers.GaussianNoise(0.1)(layers.SpatialDropout2D(0.1)(x))
+    x = layers.Flatten()(layers.Permute((2, 3, 1))(x))
+    return k.Model(start, layers.Dense(10)(x), name="separables")
+
+
+def nested(k):
+    """Sequentials as layers, beside others of their layers' classes; one on a branch, and one at the end."""
+    layers = k.layers
+    start = layers.Input((12, 10, 3), name="picture")
+    stem = k.Sequential([layers.Conv2D(6, 3, padding="same"), layers.BatchNormalization()], name="stem")
+    left = k.Sequential([layers.Conv2D(4, 1), layers.Conv2D(6, 3, padding="same"), layers.ReLU()], name="left")
+    x = layers.Conv2D(6, 1)(stem(layers.Conv2D(5, 3, padding="same", name="first")(start)))
+    x = layers.Add(name="sum")([left(x), layers.Conv2D(6, 1)(x)])
+    x = layers.Flatten()(layers.BatchNormalization()(x))
+    end = k.Sequential([layers.Dense(7, activation="tanh"), layers.Dense(10)], name="end")
+    return k.Model(start, end(x), name="nests")
 
 
 def resnet(name):
@@ -233,7 +265,7 @@ def policy_refused(program, k, policy):
 
 
 def cases(program, large):
-    for build in [mnist_cnn, mnist_convnet, branches]:
+    for build in [mnist_cnn, mnist_convnet, branches, separable, nested]:
         yield f"{build.__name__} there and back", lambda b=build: there_and_back(program, b)
     residual = ["ResNet50V2", "ResNet50", "ResNet152V2"] if large else []
     for name in residual:

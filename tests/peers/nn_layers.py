@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from keras import layers
+from keras.src.applications.convnext import LayerScale, StochasticDepth
 
 from keras_models import name_of
 from tensors import load_file, save_file
@@ -81,6 +82,30 @@ def cases():
             yield one(f"RandomFlip {mode} in {word}", layers.RandomFlip(mode), training=training)
         yield one(f"RandomCrop in {word}", layers.RandomCrop(6, 8), training=training)
     yield one("RandomCrop of a smaller picture", layers.RandomCrop(12, 9))
+    yield one("SeparableConv2D", layers.SeparableConv2D(5, 3))
+    yield one("SeparableConv2D strides 2, same, multiplier 2, relu",
+              layers.SeparableConv2D(7, (3, 4), strides=2, padding="same", depth_multiplier=2, activation="relu"))
+    yield one("SeparableConv2D dilated, no bias, of 16 channels", layers.Conv2D(16, 1),
+              layers.SeparableConv2D(16, 3, dilation_rate=(2, 2), use_bias=False))
+    yield one("Cropping2D", layers.Cropping2D(((1, 2), (0, 3))))
+    yield one("ZeroPadding2D and Cropping2D as in NASNet", layers.ZeroPadding2D(((0, 1), (0, 1))),
+              layers.Cropping2D(((1, 0), (1, 0))), layers.AveragePooling2D(1, strides=2))
+    yield one("LayerNormalization", layers.LayerNormalization())
+    yield one("LayerNormalization of vectors, no beta", layers.Flatten(),
+              layers.LayerNormalization(epsilon=1e-6, center=False))
+    yield one("LayerNormalization without gamma", layers.LayerNormalization(scale=False))
+    yield one("GroupNormalization", layers.GroupNormalization(groups=3))
+    yield one("GroupNormalization of each channel, no gamma", layers.Activation("tanh"),
+              layers.GroupNormalization(groups=-1, scale=False))
+    yield one("LayerScale", LayerScale(0.5, 6))
+    yield one("UpSampling2D", layers.UpSampling2D((2, 3)))
+    yield one("UpSampling2D, bilinear", layers.UpSampling2D(3, interpolation="bilinear"))
+    yield one("Permute", layers.Permute((3, 1, 2)), layers.Dense(4))
+    for training in (True, False):
+        word = "training" if training else "inference"
+        yield one(f"SpatialDropout2D in {word}", layers.SpatialDropout2D(0.4), training=training)
+        yield one(f"StochasticDepth in {word}", StochasticDepth(0.4), training=training)
+        yield one(f"GaussianNoise in {word}", layers.GaussianNoise(0.3), training=training)
 
 
 # ---- what the random layers draw, from the description in nn/graph/rng.h, dropout.h and picture.c ----
@@ -104,12 +129,22 @@ def draw(stream, block):
     return philox(np.asarray(block)[None, :], samples, STEP, stream | 0x80000000)
 
 
-def dropout(x, rate, stream, per_sample):
-    e = np.arange(int(np.prod(x.shape[1:])))
-    e = np.zeros_like(e) if per_sample else e
+def dropout(x, rate, stream, drawn=None):
+    """drawn: the shape of a sample's mask, which is broadcast; all of the sample's by default."""
+    drawn = tuple(x.shape[1:]) if drawn is None else drawn
+    e = np.arange(int(np.prod(drawn)))
     words = draw(stream, e // 64 * 16 + e % 16)
     kept = np.take_along_axis(words, (e // 16 % 4)[None, None, :], 0)[0] >= int(rate * 2**32)
-    return x * (kept.reshape(x.shape).astype(np.float32) / np.float32(1 - rate))
+    return x * (kept.reshape(BATCH, *drawn).astype(np.float32) / np.float32(1 - rate))
+
+
+def gaussian_noise(x, stddev, stream):
+    e = np.arange((int(np.prod(x.shape[1:])) + 3) // 4 * 4)
+    words = draw(stream, e // 4).astype(np.float64)
+    even, odd = (np.take_along_axis(words, (e % 4 // 2 * 2 + k)[None, None, :], 0)[0] for k in (0, 1))
+    radius, angle = np.sqrt(-2 * np.log(even / 2**32 + 2**-33)), odd * (2 * np.pi / 2**32)
+    normal = radius * np.where(e % 2 == 0, np.cos(angle), np.sin(angle))
+    return x + stddev * normal[:, :int(np.prod(x.shape[1:]))].reshape(x.shape).astype(np.float32)
 
 
 def random_flip(x, mode, stream):
@@ -133,11 +168,18 @@ def call(layer, x, stream, training):
     """What the layer makes of x; where it draws, with our draws."""
     if isinstance(layer, layers.RandomCrop):
         return random_crop(x, layer.height, layer.width, stream, training)
+    if training and isinstance(layer, layers.SpatialDropout2D):
+        return dropout(x, layer.rate, stream, (1, 1, x.shape[3]))
+    if training and isinstance(layer, StochasticDepth):
+        return dropout(x, layer.drop_path_rate, stream, (1,) * (len(x.shape) - 1))
+    if training and isinstance(layer, layers.GaussianNoise):
+        return gaussian_noise(x, layer.stddev, stream)
     if training and isinstance(layer, layers.Dropout):
-        return dropout(x, layer.rate, stream, layer.noise_shape is not None)
+        return dropout(x, layer.rate, stream, None if layer.noise_shape is None else layer.noise_shape[1:])
     if training and isinstance(layer, layers.RandomFlip):
         return random_flip(x, layer.mode, stream)
-    return layer(x, training=training) if isinstance(layer, (layers.Dropout, layers.RandomFlip)) else layer(x)
+    random = (layers.Dropout, layers.GaussianNoise, layers.RandomFlip, StochasticDepth)
+    return layer(x, training=training) if isinstance(layer, random) else layer(x)
 
 
 def streams(model):
@@ -148,6 +190,7 @@ def streams(model):
         if isinstance(layer, (layers.Flatten, layers.Reshape)):
             continue
         found[layer] = number
+        number += isinstance(layer, layers.SeparableConv2D)
         number += 2 if not isinstance(layer, layers.Activation) and activation not in ("linear", "relu") else 1
         number += activation == "selu"
     return found

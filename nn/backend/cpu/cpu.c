@@ -85,6 +85,13 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_RANDOM_FLIP:
         status = hpct_cpu_make_picture(&op, spec, build);
         break;
+    case HPCT_OP_GROUP_NORM:
+        status = hpct_cpu_make_group_norm(&op, spec, build);
+        break;
+    case HPCT_OP_PERMUTE:
+    case HPCT_OP_GAUSSIAN_NOISE:
+        status = hpct_cpu_make_samples(&op, spec, build);
+        break;
     case HPCT_OP_SUM_PARTS:
     case HPCT_OP_GATHER_PARTS:
     case HPCT_OP_GATHER_SAMPLES:
@@ -161,6 +168,9 @@ static hpct_blocking blocking(const hpct_op_spec *spec, hpct_precision precision
     case HPCT_OP_RESIZING:
     case HPCT_OP_RANDOM_CROP:
     case HPCT_OP_RANDOM_FLIP:
+    case HPCT_OP_GROUP_NORM:
+    case HPCT_OP_PERMUTE:
+    case HPCT_OP_GAUSSIAN_NOISE:
     case HPCT_OP_SUM_PARTS:
     case HPCT_OP_KINDS:
         can = false;

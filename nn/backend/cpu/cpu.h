@@ -44,6 +44,11 @@ hpct_status hpct_cpu_make_pad2d(hpct_op **out, const hpct_op_spec *spec,
                                 const hpct_op_build *build);
 hpct_status hpct_cpu_make_join(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 
+hpct_status hpct_cpu_make_group_norm(hpct_op **out, const hpct_op_spec *spec,
+                                     const hpct_op_build *build);
+hpct_status hpct_cpu_make_samples(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build); /* PERMUTE, GAUSSIAN_NOISE */
+
 /* bf16: Dense and 1x1 convolutions as matrix products, and other convolutions. *_fits: whether bf16
  * is faster; grouped convolutions and those with few input channels stay fp32. */
 hpct_status hpct_cpu_make_product(hpct_op **out, const hpct_op_spec *spec,

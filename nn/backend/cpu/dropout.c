@@ -31,14 +31,52 @@ static void drop_groups(size_t first, size_t count, void *arg)
     }
 }
 
-/* Of whole samples. */
-static void drop_samples(size_t first, size_t count, void *arg)
+/* Samples whose rows all lose the same elements: the mask of a sample is in scratch. */
+typedef struct mask_job {
+    hpct_dropout dropout;
+    uint32_t first_sample;
+    size_t rows, size;
+    const float *src;
+    float *dst, *masks; /* [samples][2][size]: ones, and the mask drawn from them */
+} mask_job;
+
+static void mask_row(const mask_job *j, size_t count, const float *mask, const float *src,
+                     float *dst)
 {
-    const job *j = arg;
-    for (size_t s = first; s < first + count; s++)
-        hpct_loops_best()->rescaling(
-            j->size, hpct_dropout_factor(&j->dropout, j->first_sample + (uint32_t) s), 0,
-            j->src + s * j->size, j->dst + s * j->size);
+    if (j->size == 1 && mask[0] == 0) /* whole samples */
+        memset(dst, 0, count * sizeof *dst);
+    else if (j->size == 1)
+        hpct_loops_best()->rescaling(count, mask[0], 0, src, dst);
+    for (size_t at = 0; j->size > 1 && at < count; at += j->size)
+        for (size_t e = 0; e < j->size; e++)
+            dst[at + e] = mask[e] == 0 ? 0 : src[at + e] * mask[e];
+}
+
+static void mask_samples(size_t first, size_t count, void *arg)
+{
+    const mask_job *j = arg;
+    for (size_t s = first; s < first + count; s++) {
+        float *ones = j->masks + 2 * s * j->size, *mask = ones + j->size;
+        for (size_t e = 0; e < j->size; e++)
+            ones[e] = 1;
+        hpct_loops_best()->dropout(&j->dropout, j->first_sample + (uint32_t) s, 0, j->size, ones,
+                                   mask);
+        mask_row(j, j->rows * j->size, mask, j->src + s * j->rows * j->size,
+                 j->dst + s * j->rows * j->size);
+    }
+}
+
+static void drop_rows(const hpct_op *op, const hpct_op_call *call, const float *src, float *dst)
+{
+    hpct_draw draw = hpct_op_draw(op, call);
+    mask_job j = {.dropout = hpct_dropout_make(&draw, op->spec.rate),
+                  .first_sample = (uint32_t) call->first_sample,
+                  .rows = (size_t) op->spec.dense.rows,
+                  .size = (size_t) op->spec.dense.out,
+                  .src = src,
+                  .dst = dst,
+                  .masks = call->scratch};
+    hpct_loops_split((size_t) call->n, 1, mask_samples, &j);
 }
 
 static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, float *dst)
@@ -51,12 +89,12 @@ static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, 
              .groups = (size + HPCT_DROPOUT_GROUP - 1) / HPCT_DROPOUT_GROUP,
              .src = src,
              .dst = dst};
-    if (call->training && op->spec.per_sample)
-        hpct_loops_split(n, 16384 / size + 1, drop_samples, &j);
-    else if (call->training)
-        hpct_loops_split(n * j.groups, 64, drop_groups, &j);
+    if (!call->training)
+        memcpy(dst, src, n * hpct_op_dst_floats(&op->spec) * sizeof *dst);
+    else if (op->spec.dense.rows > 1)
+        drop_rows(op, call, src, dst);
     else
-        memcpy(dst, src, n * size * sizeof *dst);
+        hpct_loops_split(n * j.groups, 64, drop_groups, &j);
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
@@ -89,6 +127,11 @@ hpct_status hpct_cpu_make_dropout(hpct_op **out, const hpct_op_spec *spec,
     op->spec = *spec;
     op->build = *build;
     op->backward_keeps_diff_dst = true;
+    for (int i = 0; spec->dense.rows > 1 && i < build->num_batch_sizes; i++) {
+        size_t bytes =
+            2 * sizeof(float) * (size_t) build->batch_sizes[i] * (size_t) spec->dense.out;
+        op->scratch_bytes = bytes > op->scratch_bytes ? bytes : op->scratch_bytes;
+    }
     *out = op;
     return HPCT_OK;
 }

@@ -49,6 +49,14 @@ typedef struct hpct_norm_rows {
     bool relu;
 } hpct_norm_rows;
 
+/* A group of a layer or group normalization: `cells` times `channels` adjacent floats of src, diff
+ * and the result, `step` apart. gamma and beta are [channels]. */
+typedef struct hpct_group_rows {
+    size_t cells, channels, step;
+    const float *src, *diff, *gamma, *beta;
+    float mean, inverse; /* 1 / sqrt(variance + epsilon) */
+} hpct_group_rows;
+
 typedef struct hpct_loops {
     const char *name;
     int lanes; /* floats per register */
@@ -114,6 +122,18 @@ typedef struct hpct_loops {
     /* diff_src = g scale + (src - mean) slope + offset; with `add` added to diff_src. */
     void (*norm_backward)(const hpct_norm_rows *part, const float *slope, const float *offset,
                           bool add, float *diff_src);
+
+    /* Mean and variance of src. */
+    void (*group_moments)(const hpct_group_rows *group, float *mean, float *variance);
+    /* dst = (src - mean) inverse gamma + beta. */
+    void (*group_normalize)(const hpct_group_rows *group, float *dst);
+    /* The sums of g = diff gamma and of g (src - mean); adds to diff_gamma[channels] the sums of
+     * diff (src - mean) inverse, to diff_beta[channels] those of diff. */
+    void (*group_sums)(const hpct_group_rows *group, float *sum, float *sum_x, float *diff_gamma,
+                       float *diff_beta);
+    /* diff_src = g inverse + (src - mean) slope + offset; with `add` added to diff_src. */
+    void (*group_backward)(const hpct_group_rows *group, float slope, float offset, bool add,
+                           float *diff_src);
 
     /* Maxima of one image's windows, and the index of each maximum in its window, the first on
      * ties; -1 for a zero of the padding. src_step and dst_step: floats between cells of in_c

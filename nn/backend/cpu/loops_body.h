@@ -30,6 +30,7 @@ typedef double HPCT_VARIANT(wide) __attribute__((vector_size(8 * LANES)));
 #include "nn/backend/cpu/loops_direct.h"
 #include "nn/backend/cpu/loops_dropout.h"
 #include "nn/backend/cpu/loops_elements.h"
+#include "nn/backend/cpu/loops_group.h"
 #include "nn/backend/cpu/loops_norm.h"
 #include "nn/backend/cpu/loops_pool.h"
 #include "nn/backend/cpu/loops_update.h"
@@ -63,6 +64,10 @@ static const hpct_loops HPCT_VARIANT(loops) = {
     .normalize = HPCT_VARIANT(normalize),
     .norm_sums = HPCT_VARIANT(norm_sums),
     .norm_backward = HPCT_VARIANT(norm_backward),
+    .group_moments = HPCT_VARIANT(group_moments),
+    .group_normalize = HPCT_VARIANT(group_normalize),
+    .group_sums = HPCT_VARIANT(group_sums),
+    .group_backward = HPCT_VARIANT(group_backward),
     .max_pool = HPCT_VARIANT(max_pool),
     .max_pool_backward = HPCT_VARIANT(max_pool_backward),
     .sgd = HPCT_VARIANT(sgd),

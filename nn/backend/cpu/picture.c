@@ -198,11 +198,11 @@ static void destroy(hpct_op *op)
     free(picture);
 }
 
-static look *make_looks(int out_size, int in_size, int step)
+static look *make_looks(int out_size, int in_size, bool nearest, int step)
 {
     look *looks = calloc((size_t) out_size, sizeof *looks);
     for (int i = 0; looks != NULL && i < out_size; i++) {
-        hpct_between b = hpct_look(i, out_size, in_size);
+        hpct_between b = hpct_look(i, out_size, in_size, nearest);
         looks[i] = (look){b.low * step, b.high * step, (float) b.part};
     }
     return looks;
@@ -223,7 +223,7 @@ hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
     op->build = *build;
     op->backward_keeps_diff_dst = true;
     picture->box = spec->kind == HPCT_OP_RANDOM_CROP ? hpct_box_centre(p) : hpct_box_whole(p);
-    picture->rows = make_looks(p->out_h, picture->box.height, 1);
-    picture->columns = make_looks(p->out_w, picture->box.width, p->channels);
+    picture->rows = make_looks(p->out_h, picture->box.height, p->nearest, 1);
+    picture->columns = make_looks(p->out_w, picture->box.width, p->nearest, p->channels);
     return picture->rows != NULL && picture->columns != NULL ? HPCT_OK : hpct_fail_memory(0);
 }

@@ -212,6 +212,9 @@ static maker *const makers[HPCT_OP_KINDS] = {
     [HPCT_OP_RESIZING] = hpct_cuda_make_picture,
     [HPCT_OP_RANDOM_CROP] = hpct_cuda_make_picture,
     [HPCT_OP_RANDOM_FLIP] = hpct_cuda_make_picture,
+    [HPCT_OP_GROUP_NORM] = hpct_cuda_make_group_norm,
+    [HPCT_OP_PERMUTE] = hpct_cuda_make_permute,
+    [HPCT_OP_GAUSSIAN_NOISE] = hpct_cuda_make_noise,
 };
 
 static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)

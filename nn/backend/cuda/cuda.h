@@ -119,6 +119,12 @@ hpct_status hpct_cuda_make_dropout(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
 hpct_status hpct_cuda_make_picture(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
+hpct_status hpct_cuda_make_noise(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build);
+hpct_status hpct_cuda_make_group_norm(hpct_op **out, const hpct_op_spec *spec,
+                                      const hpct_op_build *build);
+hpct_status hpct_cuda_make_permute(hpct_op **out, const hpct_op_spec *spec,
+                                   const hpct_op_build *build);
 
 hpct_status hpct_cuda_put_sums(const hpct_batch_sums *sums, float *to);
 hpct_status hpct_cuda_gather(const hpct_gather_call *call);

@@ -99,6 +99,17 @@ cudaError_t hpct_launch_copy_rows(hpct_queue queue, hpct_number type, size_t row
                                   const void *src, size_t src_pitch, bool add, void *dst,
                                   size_t dst_pitch);
 
+#define HPCT_ORDER_AXES 4
+
+/* Axes in another order: see nn/backend/permute.h. */
+typedef struct hpct_order {
+    unsigned size[HPCT_ORDER_AXES];
+    size_t step[HPCT_ORDER_AXES];
+} hpct_order;
+
+cudaError_t hpct_launch_permute(hpct_queue queue, hpct_number type, const hpct_order *order,
+                                size_t count, const void *src, bool add, void *dst);
+
 /* ---- sums of several inputs (join_kernels.cu) ---- */
 
 #define HPCT_JOIN_MOST 8
@@ -191,7 +202,7 @@ cudaError_t hpct_launch_average_pool(hpct_queue queue, hpct_number type, const h
 cudaError_t hpct_launch_average_pool_backward(hpct_queue queue, hpct_number type,
                                               const hpct_sliding *window, int n,
                                               const void *diff_dst, bool add, void *diff_src);
-/* Zero padding: uses the sizes and pad_* only. */
+/* Zero padding and cropping: uses the sizes and pad_* only. */
 cudaError_t hpct_launch_pad(hpct_queue queue, hpct_number type, const hpct_sliding *window, int n,
                             const void *src, void *dst);
 cudaError_t hpct_launch_pad_backward(hpct_queue queue, hpct_number type, const hpct_sliding *window,
@@ -273,6 +284,29 @@ cudaError_t hpct_launch_norm_take_sums(const hpct_norm *norm, const float *given
 cudaError_t hpct_launch_norm_backward(const hpct_norm *norm, const void *src, const void *diff_dst,
                                       const float *sums, bool add, void *diff_src);
 
+/* ---- layer and group normalization (group_norm_kernels.cu) ---- */
+
+/* [rows][cells][channels]; each row and group of channels has its own statistics. */
+typedef struct hpct_group_norm {
+    hpct_queue queue;
+    hpct_number type;
+    size_t rows; /* of all samples */
+    int cells, channels, groups;
+    float epsilon;
+    const float *gamma, *beta; /* or NULL */
+    float *notes;              /* [rows][groups][2]: mean, 1 / sqrt(variance + epsilon) */
+} hpct_group_norm;
+
+/* Stores the notes, too. */
+cudaError_t hpct_launch_group_norm(const hpct_group_norm *norm, const void *src, void *dst);
+cudaError_t hpct_launch_group_norm_backward(const hpct_group_norm *norm, const void *src,
+                                            const void *diff_dst, bool add, void *diff_src);
+/* diff_gamma and diff_beta may be NULL; partial: [hpct_group_norm_parts][2][channels]. */
+int hpct_group_norm_parts(size_t rows, int cells);
+cudaError_t hpct_launch_group_norm_params(const hpct_group_norm *norm, const void *src,
+                                          const void *diff_dst, float *partial, float *diff_gamma,
+                                          float *diff_beta);
+
 /* ---- values that change in every step (moment_kernels.cu) ---- */
 
 /* Read on the device by replayed launches. */
@@ -301,13 +335,17 @@ typedef struct hpct_drawing {
 cudaError_t hpct_launch_dropout(hpct_queue queue, hpct_number type, hpct_drawing drawing,
                                 uint32_t threshold, float scale, int n, size_t size,
                                 const void *src, bool add, void *dst);
-/* The same with the first element's draw for all elements of a sample. */
-cudaError_t hpct_launch_sample_dropout(hpct_queue queue, hpct_number type, hpct_drawing drawing,
-                                       uint32_t threshold, float scale, int n, size_t size,
-                                       const void *src, bool add, void *dst);
+/* [n][rows][size]: all rows of a sample lose the same elements. */
+cudaError_t hpct_launch_dropout_rows(hpct_queue queue, hpct_number type, hpct_drawing drawing,
+                                     uint32_t threshold, float scale, int n, size_t rows,
+                                     size_t size, const void *src, bool add, void *dst);
+/* dst = src + stddev * a normal number (nn/backend/noise.h). */
+cudaError_t hpct_launch_noise(hpct_queue queue, hpct_number type, hpct_drawing drawing,
+                              float stddev, int n, size_t size, const void *src, void *dst);
 
 typedef struct hpct_crop {
     int in_h, in_w, out_h, out_w, channels;
+    bool nearest;                 /* cell, instead of a bilinear mean */
     int top, left, height, width; /* the box, resized to out_h x out_w */
     bool draws;                   /* random box: out_h x out_w at any position of a larger input */
 } hpct_crop;

@@ -21,12 +21,14 @@ cuda_sources = \
 	nn/backend/cuda/error.c \
 	nn/backend/cuda/gather.c \
 	nn/backend/cuda/gpu.c \
+	nn/backend/cuda/group_norm.c \
 	nn/backend/cuda/import.c nn/backend/cuda/import.h \
 	nn/backend/cuda/join.c \
 	nn/backend/cuda/kernels.h \
 	nn/backend/cuda/loss.c \
 	nn/backend/cuda/measure.c \
 	nn/backend/cuda/ops.c nn/backend/cuda/ops.h \
+	nn/backend/cuda/permute.c \
 	nn/backend/cuda/pool.c \
 	nn/backend/cuda/product.c nn/backend/cuda/product.h \
 	nn/backend/cuda/random.c \
@@ -42,6 +44,7 @@ cuda_kernels = \
 	nn/backend/cuda/direct.cu \
 	nn/backend/cuda/elements_kernels.cu \
 	nn/backend/cuda/gather_kernels.cu \
+	nn/backend/cuda/group_norm_kernels.cu \
 	nn/backend/cuda/join_kernels.cu \
 	nn/backend/cuda/loss_kernels.cu \
 	nn/backend/cuda/moment_kernels.cu \

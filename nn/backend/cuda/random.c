@@ -1,4 +1,5 @@
-/* Dropout, Resizing, RandomCrop and RandomFlip. Backward draws the same numbers again. */
+/* Dropout, GaussianNoise, Resizing, RandomCrop and RandomFlip. Backward draws the same numbers
+ * again. */
 #include "nn/backend/cuda/ops.h"
 
 #include "base/status.h"
@@ -14,16 +15,18 @@ static hpct_status drop(const hpct_op *op, const hpct_op_call *call, const char 
     hpct_number type = hpct_cuda_number_of(op);
     hpct_draw draw = hpct_op_draw(op, call);
     hpct_dropout dropout = hpct_dropout_make(&draw, op->spec.rate);
-    size_t size = (size_t) op->spec.dense.out;
-    bool whole = op->spec.per_sample && call->training;
-    cudaError_t error =
-        whole ? hpct_launch_sample_dropout(queue, type, hpct_cuda_drawing(op, call),
-                                           dropout.threshold, dropout.scale, call->n, size, src,
-                                           add, dst)
-        : call->training
-            ? hpct_launch_dropout(queue, type, hpct_cuda_drawing(op, call), dropout.threshold,
-                                  dropout.scale, call->n, size, src, add, dst)
-            : hpct_launch_rescale(queue, type, (size_t) call->n * size, 1, 0, src, add, dst);
+    size_t rows = (size_t) op->spec.dense.rows, size = (size_t) op->spec.dense.out;
+    cudaError_t error;
+    if (!call->training)
+        error =
+            hpct_launch_rescale(queue, type, (size_t) call->n * rows * size, 1, 0, src, add, dst);
+    else if (rows > 1)
+        error =
+            hpct_launch_dropout_rows(queue, type, hpct_cuda_drawing(op, call), dropout.threshold,
+                                     dropout.scale, call->n, rows, size, src, add, dst);
+    else
+        error = hpct_launch_dropout(queue, type, hpct_cuda_drawing(op, call), dropout.threshold,
+                                    dropout.scale, call->n, size, src, add, dst);
     return hpct_cuda_launched(error, op, what);
 }
 
@@ -48,6 +51,44 @@ hpct_status hpct_cuda_make_dropout(hpct_op **out, const hpct_op_spec *spec,
     return *out == NULL ? hpct_fail_memory(sizeof **out) : HPCT_OK;
 }
 
+/* ---- GaussianNoise ---- */
+
+static hpct_status noise_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_queue queue = hpct_cuda_queue();
+    hpct_number type = hpct_cuda_number_of(op);
+    size_t size = hpct_op_dst_floats(&op->spec);
+    cudaError_t error = call->training ? hpct_launch_noise(queue, type, hpct_cuda_drawing(op, call),
+                                                           (float) op->spec.rate, call->n, size,
+                                                           call->src[0], call->dst)
+                                       : hpct_launch_rescale(queue, type, (size_t) call->n * size,
+                                                             1, 0, call->src[0], false, call->dst);
+    return hpct_cuda_launched(error, op, "forward");
+}
+
+static hpct_status noise_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] == NULL || call->diff_src[0] == call->diff_dst)
+        return HPCT_OK;
+    return hpct_cuda_launched(hpct_launch_rescale(hpct_cuda_queue(), hpct_cuda_number_of(op),
+                                                  hpct_cuda_dst_count(op, call->n), 1, 0,
+                                                  call->diff_dst, hpct_cuda_adds(call, 0),
+                                                  call->diff_src[0]),
+                              op, "backward");
+}
+
+hpct_status hpct_cuda_make_noise(hpct_op **out, const hpct_op_spec *spec,
+                                 const hpct_op_build *build)
+{
+    static const hpct_op_class class = {
+        .forward = noise_forward, .backward = noise_backward, .destroy = hpct_cuda_destroy_op};
+    *out = hpct_cuda_new_op(&class, spec, build);
+    if (*out == NULL)
+        return hpct_fail_memory(sizeof **out);
+    (*out)->passes_diff_dst = true;
+    return HPCT_OK;
+}
+
 /* ---- images ---- */
 
 static bool draws(const hpct_op *op, const hpct_op_call *call)
@@ -66,6 +107,7 @@ static hpct_crop crop_of(const hpct_op *op, const hpct_op_call *call)
                       .out_h = p->out_h,
                       .out_w = p->out_w,
                       .channels = p->channels,
+                      .nearest = p->nearest,
                       .top = box.top,
                       .left = box.left,
                       .height = box.height,

@@ -1,5 +1,5 @@
-/* Dropout, RandomCrop, RandomFlip and Resizing. The random numbers are defined in
- * nn/backend/dropout.h and nn/backend/picture.h. */
+/* Dropout, GaussianNoise, RandomCrop, RandomFlip and Resizing. The random numbers are defined in
+ * nn/backend/dropout.h, nn/backend/noise.h and nn/backend/picture.h. */
 #include "nn/backend/cuda/kernel.cuh"
 #include "nn/backend/cuda/random.cuh"
 
@@ -43,33 +43,71 @@ cudaError_t hpct_launch_dropout(hpct_queue queue, hpct_number type, hpct_drawing
     });
 }
 
-/* The first word of a sample decides. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    sample_dropout(hpct_drawing given, uint32_t threshold, float scale, int n, size_t size,
-                   const T *src, bool add, T *dst)
+    dropout_rows(hpct_drawing given, uint32_t threshold, float scale, int n, size_t rows,
+                 size_t size, const T *src, bool add, T *dst)
 {
     const hpct_drawing drawing = current(given);
-    for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
-        const words drawn = draw_words(drawing, drawing.first_sample + (uint32_t) s, 0);
-        const bool keep = drawn.at[0] >= threshold;
-        for (size_t i = grid_index(); i < size; i += grid_step()) {
-            float x[1] = {keep ? value_of(src[(size_t) s * size + i]) * scale : 0};
-            put(x, add, dst + (size_t) s * size + i);
+    const size_t item = grid_index(), e = item % size;
+    const uint32_t block = (uint32_t) (e / GROUP * LANES + e % LANES);
+    for (int s = (int) blockIdx.y; s < n && item < rows * size; s += (int) gridDim.y) {
+        const words drawn = draw_words(drawing, drawing.first_sample + (uint32_t) s, block);
+        const size_t at = (size_t) s * rows * size + item;
+        float x[1] = {value_of(src[at])};
+        x[0] = drawn.at[e / LANES % 4] >= threshold ? x[0] * scale : 0;
+        put(x, add, dst + at);
+    }
+}
+
+cudaError_t hpct_launch_dropout_rows(hpct_queue queue, hpct_number type, hpct_drawing drawing,
+                                     uint32_t threshold, float scale, int n, size_t rows,
+                                     size_t size, const void *src, bool add, void *dst)
+{
+    sample_grid grid = grid_for_samples(n, rows * size);
+    return for_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        auto kernel = dropout_rows<T>;
+        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, threshold, scale, n, rows,
+                    size, (const T *) src, add, (T *) dst);
+    });
+}
+
+/* ---- noise ---- */
+
+/* A thread processes the four elements of a block of words. */
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    noise(hpct_drawing given, float stddev, int n, size_t size, const T *src, T *dst)
+{
+    const hpct_drawing drawing = current(given);
+    const size_t first = grid_index() * 4;
+    for (int s = (int) blockIdx.y; s < n && first < size; s += (int) gridDim.y) {
+        const words drawn =
+            draw_words(drawing, drawing.first_sample + (uint32_t) s, (uint32_t) (first / 4));
+        const size_t at = (size_t) s * size + first;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            if (first + (size_t) k >= size)
+                continue;
+            const float uniform = (float) drawn.at[k / 2 * 2] * 0x1p-32f + 0x1p-33f,
+                        angle = (float) drawn.at[k / 2 * 2 + 1] * (6.2831853071795865f * 0x1p-32f),
+                        radius = sqrtf(-2 * logf(uniform));
+            const float normal = radius * (k % 2 == 0 ? cosf(angle) : sinf(angle));
+            round_to(value_of(src[at + (size_t) k]) + stddev * normal, &dst[at + (size_t) k]);
         }
     }
 }
 
-cudaError_t hpct_launch_sample_dropout(hpct_queue queue, hpct_number type, hpct_drawing drawing,
-                                       uint32_t threshold, float scale, int n, size_t size,
-                                       const void *src, bool add, void *dst)
+cudaError_t hpct_launch_noise(hpct_queue queue, hpct_number type, hpct_drawing drawing,
+                              float stddev, int n, size_t size, const void *src, void *dst)
 {
-    sample_grid grid = grid_for_samples(n, size);
+    sample_grid grid = grid_for_samples(n, (size + 3) / 4);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
-        auto kernel = sample_dropout<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, threshold, scale, n, size,
-                    (const T *) src, add, (T *) dst);
+        auto kernel = noise<T>;
+        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, stddev, n, size,
+                    (const T *) src, (T *) dst);
     });
 }
 
@@ -100,8 +138,12 @@ struct between {
     double part;
 };
 
-__device__ inline between look(int out, int out_size, int in_size)
+__device__ inline between look(int out, int out_size, int in_size, bool nearest)
 {
+    if (nearest) {
+        const int cell = (int) ((out + 0.5) * in_size / out_size);
+        return {cell, cell, 0};
+    }
     double at = (out + 0.5) * ((double) in_size / out_size) - 0.5, low = floor(at);
     return {low < 0 ? 0 : (int) low, low + 1 < in_size ? (int) low + 1 : in_size - 1, at - low};
 }
@@ -128,7 +170,8 @@ __global__ void __launch_bounds__(THREADS)
     if (item >= (unsigned) c.out_h * (unsigned) c.out_w)
         return;
     const int y = (int) (item / (unsigned) c.out_w), x = (int) (item % (unsigned) c.out_w);
-    const between v = look(y, c.out_h, c.height), h = look(x, c.out_w, c.width);
+    const between v = look(y, c.out_h, c.height, c.nearest),
+                  h = look(x, c.out_w, c.width, c.nearest);
     const float down = (float) v.part, right = (float) h.part;
     for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
         const corner from = corner_of(c, drawing, s);
@@ -186,9 +229,9 @@ __global__ void __launch_bounds__(THREADS)
             const seen rows = seen_by(in_y, c.out_h, c.height),
                        columns = seen_by(in_x, c.out_w, c.width);
             for (int i = rows.low; i <= rows.high; i++) {
-                const float down = weight_of(look(i, c.out_h, c.height), in_y);
+                const float down = weight_of(look(i, c.out_h, c.height, c.nearest), in_y);
                 for (int j = columns.low; down != 0 && j <= columns.high; j++) {
-                    const float right = weight_of(look(j, c.out_w, c.width), in_x);
+                    const float right = weight_of(look(j, c.out_w, c.width, c.nearest), in_x);
                     if (right != 0)
                         sum[0] += down * right * value_of(diff[crop_out_at(c, s, i, j) + channel]);
                 }

@@ -1,4 +1,4 @@
-/* Row kernels: softmax, copies of parts of rows. */
+/* Row kernels: softmax, copies of parts of rows, axes in another order. */
 #include "nn/backend/cuda/kernel.cuh"
 
 constexpr int ROWS = 4; /* per block, one warp each */
@@ -103,5 +103,35 @@ cudaError_t hpct_launch_copy_rows(hpct_queue queue, hpct_number type, size_t row
             HPCT_LAUNCH(kernel, blocks_for(queue, rows, (int) down), dim3(across, down), queue,
                         rows, width, (const T *) src, src_pitch, add, (T *) dst, dst_pitch);
         });
+    });
+}
+
+/* ---- axes in another order ---- */
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    permute(const __grid_constant__ hpct_order order, size_t count, const T *src, bool add, T *dst)
+{
+    for (size_t i = grid_index(); i < count; i += grid_step()) {
+        size_t rest = i, from = 0, all = 1;
+#pragma unroll
+        for (int axis = HPCT_ORDER_AXES - 1; axis >= 0; axis--) {
+            from += rest % order.size[axis] * order.step[axis];
+            rest /= order.size[axis];
+            all *= order.size[axis];
+        }
+        float x[1] = {value_of(src[rest * all + from])};
+        put(x, add, dst + i);
+    }
+}
+
+cudaError_t hpct_launch_permute(hpct_queue queue, hpct_number type, const hpct_order *order,
+                                size_t count, const void *src, bool add, void *dst)
+{
+    return for_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        auto kernel = permute<T>;
+        HPCT_LAUNCH(kernel, blocks_for(queue, count), THREADS, queue, *order, count,
+                    (const T *) src, add, (T *) dst);
     });
 }

@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(THREADS)
     });
 }
 
-/* ---- zero padding ---- */
+/* ---- zero padding and cropping ---- */
 
 template <typename T, int V>
 __global__ void __launch_bounds__(THREADS)
@@ -207,8 +207,10 @@ __global__ void __launch_bounds__(THREADS) pad_backward(const __grid_constant__ 
                                                         int n, const T *diff, bool add, T *diff_src)
 {
     each_cell<V>(n, w.in_h, w.in_w, w.channels, [&](int s, const cell &c) {
-        float g[V];
-        load(diff + out_at(w, s, c.y + w.pad_top, c.x + w.pad_left, c.channel), g);
+        const int y = c.y + w.pad_top, x = c.x + w.pad_left;
+        float g[V] = {};
+        if (y >= 0 && y < w.out_h && x >= 0 && x < w.out_w)
+            load(diff + out_at(w, s, y, x, c.channel), g);
         put(g, add, diff_src + in_at(w, s, c.y, c.x, c.channel));
     });
 }

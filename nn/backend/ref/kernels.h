@@ -9,6 +9,7 @@
 
 #include "nn/backend/backend.h"
 #include "nn/backend/dropout.h"
+#include "nn/backend/permute.h"
 #include "nn/backend/picture.h"
 
 #ifndef HPCT_REF_REAL
@@ -47,13 +48,17 @@ void HPCT_REF(dense_backward_weights)(int rows, int in, int out, const hpct_real
                                       const hpct_real *diff_dst, hpct_real *diff_kernel,
                                       hpct_real *diff_bias);
 
-/* `size` elements of each of n samples; backward is the same with the gradients. */
-void HPCT_REF(dropout)(const hpct_dropout *dropout, int first_sample, int n, size_t size,
-                       const hpct_real *src, hpct_real *dst);
+/* n samples of `rows` rows, which all lose the same of their `size` elements; backward is the same
+ * with the gradients. */
+void HPCT_REF(dropout)(const hpct_dropout *dropout, int first_sample, int n, size_t rows,
+                       size_t size, const hpct_real *src, hpct_real *dst);
+/* n samples of `size` elements. */
+void HPCT_REF(gaussian_noise)(const hpct_draw *draw, double stddev, int first_sample, int n,
+                              size_t size, const hpct_real *src, hpct_real *dst);
 
-/* The same with the first element's draw for all elements of a sample. */
-void HPCT_REF(sample_dropout)(const hpct_dropout *dropout, int first_sample, int n, size_t size,
-                              const hpct_real *src, hpct_real *dst);
+/* `count` elements of several samples; with `add` added to dst. */
+void HPCT_REF(permute)(const hpct_permute *permute, size_t count, const hpct_real *src, bool add,
+                       hpct_real *dst);
 
 /* src * scale + offset; backward the same with the gradients and no offset. */
 void HPCT_REF(rescaling)(size_t count, hpct_real scale, hpct_real offset, const hpct_real *src,
@@ -165,6 +170,19 @@ void HPCT_REF(batch_norm_backward)(size_t rows, size_t channels, double epsilon,
 /* moving = momentum * moving + (1 - momentum) * batch. */
 void HPCT_REF(batch_norm_move)(size_t channels, double momentum, const hpct_real *batch,
                                hpct_real *moving);
+
+/* GROUP_NORM of n samples. mean, variance: [n rows groups]; gamma, beta, their gradients, and
+ * diff_src may be NULL. */
+void HPCT_REF(group_norm_statistics)(const hpct_op_spec *spec, int n, const hpct_real *src,
+                                     hpct_real *mean, hpct_real *variance);
+void HPCT_REF(group_norm_forward)(const hpct_op_spec *spec, int n, const hpct_real *src,
+                                  const hpct_real *mean, const hpct_real *variance,
+                                  const hpct_real *gamma, const hpct_real *beta, hpct_real *dst);
+void HPCT_REF(group_norm_backward)(const hpct_op_spec *spec, int n, const hpct_real *src,
+                                   const hpct_real *mean, const hpct_real *variance,
+                                   const hpct_real *gamma, const hpct_real *diff_dst, bool add,
+                                   hpct_real *diff_src, hpct_real *diff_gamma,
+                                   hpct_real *diff_beta);
 
 void HPCT_REF(pad2d_forward)(const hpct_window *w, int n, const hpct_real *src, hpct_real *dst);
 void HPCT_REF(pad2d_backward)(const hpct_window *w, int n, const hpct_real *diff_dst, bool add,

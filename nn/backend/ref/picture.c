@@ -22,7 +22,8 @@ typedef struct corners {
 
 static corners corners_of(const hpct_picture *p, const hpct_box *box, int y, int x)
 {
-    hpct_between v = hpct_look(y, p->out_h, box->height), h = hpct_look(x, p->out_w, box->width);
+    hpct_between v = hpct_look(y, p->out_h, box->height, p->nearest),
+                 h = hpct_look(x, p->out_w, box->width, p->nearest);
     return (corners){
         .at = {in_at(p, box, v.low, h.low), in_at(p, box, v.low, h.high),
                in_at(p, box, v.high, h.low), in_at(p, box, v.high, h.high)},

@@ -262,15 +262,13 @@ static hpct_status softmax_backward(hpct_op *op, const hpct_op_call *call)
 
 static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, float *dst)
 {
-    size_t size = (size_t) op->spec.dense.out;
+    size_t rows = (size_t) op->spec.dense.rows, size = (size_t) op->spec.dense.out;
     hpct_draw draw = hpct_op_draw(op, call);
     hpct_dropout dropout = hpct_dropout_make(&draw, op->spec.rate);
-    if (call->training && op->spec.per_sample)
-        hpct_ref_sample_dropout(&dropout, (int) call->first_sample, call->n, size, src, dst);
-    else if (call->training)
-        hpct_ref_dropout(&dropout, (int) call->first_sample, call->n, size, src, dst);
+    if (call->training)
+        hpct_ref_dropout(&dropout, (int) call->first_sample, call->n, rows, size, src, dst);
     else
-        memcpy(dst, src, (size_t) call->n * size * sizeof *dst);
+        memcpy(dst, src, dst_count(op, call->n) * sizeof *dst);
 }
 
 static hpct_status dropout_forward(hpct_op *op, const hpct_op_call *call)
@@ -283,6 +281,44 @@ static hpct_status dropout_backward(hpct_op *op, const hpct_op_call *call)
 {
     if (call->diff_src[0] != NULL)
         drop(op, call, call->diff_dst, call->diff_src[0]);
+    return HPCT_OK;
+}
+
+static hpct_status gaussian_noise_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_draw draw = hpct_op_draw(op, call);
+    if (call->training)
+        hpct_ref_gaussian_noise(&draw, op->spec.rate, (int) call->first_sample, call->n,
+                                hpct_op_dst_floats(&op->spec), call->src[0], call->dst);
+    else
+        memcpy(call->dst, call->src[0], dst_count(op, call->n) * sizeof *call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status gaussian_noise_backward(hpct_op *op, const hpct_op_call *call)
+{
+    float *diff_src = call->diff_src[0];
+    size_t count = dst_count(op, call->n);
+    if (diff_src != NULL && call->add[0])
+        hpct_ref_add_to(count, call->diff_dst, diff_src);
+    else if (diff_src != NULL && diff_src != call->diff_dst)
+        memcpy(diff_src, call->diff_dst, count * sizeof *diff_src);
+    return HPCT_OK;
+}
+
+static hpct_status permute_forward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_permute t = hpct_permute_make(&op->spec, false);
+    hpct_ref_permute(&t, dst_count(op, call->n), call->src[0], false, call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status permute_backward(hpct_op *op, const hpct_op_call *call)
+{
+    hpct_permute t = hpct_permute_make(&op->spec, true);
+    if (call->diff_src[0] != NULL)
+        hpct_ref_permute(&t, dst_count(op, call->n), call->diff_dst, call->add[0],
+                         call->diff_src[0]);
     return HPCT_OK;
 }
 
@@ -570,6 +606,33 @@ static hpct_status batch_norm_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+/* The workspace has the means, then the variances. */
+static size_t count_groups(const hpct_op *op, int n)
+{
+    return (size_t) n * (size_t) op->spec.group.rows * (size_t) op->spec.group.groups;
+}
+
+static hpct_status group_norm_forward(hpct_op *op, const hpct_op_call *call)
+{
+    float *mean = call->workspace, *variance = mean + count_groups(op, call->n);
+    hpct_ref_group_norm_statistics(&op->spec, call->n, call->src[0], mean, variance);
+    hpct_ref_group_norm_forward(&op->spec, call->n, call->src[0], mean, variance,
+                                norm_param(op, call->param, HPCT_NORM_GAMMA),
+                                norm_param(op, call->param, HPCT_NORM_BETA), call->dst);
+    return HPCT_OK;
+}
+
+static hpct_status group_norm_backward(hpct_op *op, const hpct_op_call *call)
+{
+    float *mean = call->workspace, *variance = mean + count_groups(op, call->n);
+    hpct_ref_group_norm_backward(&op->spec, call->n, call->src[0], mean, variance,
+                                 norm_param(op, call->param, HPCT_NORM_GAMMA), call->diff_dst,
+                                 call->add[0], call->diff_src[0],
+                                 norm_param(op, call->grad, HPCT_NORM_GAMMA),
+                                 norm_param(op, call->grad, HPCT_NORM_BETA));
+    return HPCT_OK;
+}
+
 static hpct_status pad2d_forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_ref_pad2d_forward(&op->spec.window, call->n, call->src[0], call->dst);
@@ -617,6 +680,9 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_CONCATENATE] = CLASS(concatenate),
     [HPCT_OP_BATCH_NORM] = CLASS(batch_norm),
     [HPCT_OP_PAD2D] = CLASS(pad2d),
+    [HPCT_OP_GROUP_NORM] = CLASS(group_norm),
+    [HPCT_OP_PERMUTE] = CLASS(permute),
+    [HPCT_OP_GAUSSIAN_NOISE] = CLASS(gaussian_noise),
 };
 
 /* ---- bf16, fp16: the operands of Conv2D and Dense are rounded, the arithmetic is the same ---- */
@@ -673,6 +739,14 @@ static hpct_status rounded_backward(hpct_op *op, const hpct_op_call *call)
     return classes[op->spec.kind].backward(op, &r.call);
 }
 
+static int largest_batch(const hpct_op_build *build)
+{
+    int largest = 0;
+    for (int i = 0; i < build->num_batch_sizes; i++)
+        largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
+    return largest;
+}
+
 static void make_rounded(hpct_op *op)
 {
     static const hpct_op_class class = {.forward = rounded_forward,
@@ -680,9 +754,7 @@ static void make_rounded(hpct_op *op)
                                         .import_param = hpct_ref_import,
                                         .export_param = hpct_ref_export,
                                         .destroy = destroy};
-    int largest = 0;
-    for (int i = 0; i < op->build.num_batch_sizes; i++)
-        largest = op->build.batch_sizes[i] > largest ? op->build.batch_sizes[i] : largest;
+    int largest = largest_batch(&op->build);
     op->class = &class;
     op->precision = op->build.precision;
     op->backward_reads_src = true; /* rounded again */
@@ -716,14 +788,18 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
     bool grads = hpct_op_num_params(spec) > 0 && spec->kind != HPCT_OP_NORMALIZATION &&
                  !(build->frozen && op->omits_grads);
     op->backward_reads_src = from_src || grads || spec->kind == HPCT_OP_MAX_POOL2D ||
-                             spec->kind == HPCT_OP_MULTIPLY;
+                             spec->kind == HPCT_OP_MULTIPLY || spec->kind == HPCT_OP_GROUP_NORM;
     op->backward_reads_dst = from_dst || (spec->relu && !build->deferred);
     op->backward_keeps_diff_dst = !spec->relu;
-    op->adds_diff_src = joins || spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_PAD2D;
+    op->adds_diff_src = joins || spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_PAD2D ||
+                        spec->kind == HPCT_OP_GROUP_NORM || spec->kind == HPCT_OP_PERMUTE ||
+                        spec->kind == HPCT_OP_GAUSSIAN_NOISE;
     if (spec->kind == HPCT_OP_NORMALIZATION)
         op->scratch_bytes = 3 * (size_t) spec->line.channels * sizeof(float);
     if (spec->kind == HPCT_OP_BATCH_NORM) /* saved statistics of the batch */
         op->workspace_bytes = (2 * (size_t) spec->norm.channels + 1) * sizeof(float);
+    if (spec->kind == HPCT_OP_GROUP_NORM)
+        op->workspace_bytes = 2 * count_groups(op, largest_batch(build)) * sizeof(float);
     op->leaves_moments = build->moments;
     if (build->moments)
         op->workspace_bytes = 2 * (size_t) spec->window.out_c * sizeof(float);
@@ -734,7 +810,7 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
         op->scratch_bytes =
             (2 * (size_t) spec->norm.channels + HPCT_NORM_SYNC_ROOM(spec->norm.channels)) *
             sizeof(float);
-    op->passes_diff_dst = spec->kind == HPCT_OP_ADD;
+    op->passes_diff_dst = spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_GAUSSIAN_NOISE;
     if (build->precision != HPCT_FP32 &&
         (spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE))
         make_rounded(op);

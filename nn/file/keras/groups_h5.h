@@ -11,7 +11,7 @@
 typedef struct hpct_h5_group {
     int layer;
     int num_params;
-    char name[HPCT_KERAS_STEM_SIZE + 16]; /* "conv2d_1" */
+    char name[2 * HPCT_KERAS_STEM_SIZE + 32]; /* "conv2d_1", "sequential/layers/conv2d_1" */
 } hpct_h5_group;
 
 /* The layers in Keras' order, [num_layers]; the caller frees *out. */

@@ -122,6 +122,7 @@ void hpct_keras_take_initializers(hpct_keras_layer *layer, json_t **kept)
 {
     static const char *const keys[] = {"kernel_initializer",      "depthwise_initializer",
                                        "alpha_initializer",       "bias_initializer",
+                                       "pointwise_initializer",
                                        "gamma_initializer",       "beta_initializer",
                                        "moving_mean_initializer", "moving_variance_initializer"};
     *kept = json_object();
@@ -135,6 +136,12 @@ void hpct_keras_take_initializers(hpct_keras_layer *layer, json_t **kept)
     }
 }
 
+int hpct_keras_initialized(const char *what)
+{
+    const char *tail = strstr(what, "_kernel");
+    return (int) (tail != NULL ? (size_t) (tail - what) : strnlen(what, 32));
+}
+
 /* The setting of "conv2d/kernel" is "kernel_initializer", but "depthwise_initializer" for a
  * depthwise kernel. */
 static const json_t *find(const json_t *kept, const hpct_param *param, char key[32])
@@ -144,7 +151,7 @@ static const json_t *find(const json_t *kept, const hpct_param *param, char key[
     bool depthwise = json_object_get(kept, "depthwise_initializer") != NULL;
     if (depthwise && strcmp(what, "kernel") == 0)
         what = "depthwise";
-    snprintf(key, 32, "%.16s_initializer", what);
+    snprintf(key, 32, "%.*s_initializer", hpct_keras_initialized(what), what);
     return json_object_get(kept, key);
 }
 

@@ -12,6 +12,10 @@ void hpct_keras_take_initializers(hpct_keras_layer *layer, json_t **kept);
  * bias) are ignored. Releases `kept`. */
 void hpct_keras_set_initializers(hpct_keras_layer *layer, json_t *kept);
 
+/* Length of the part of a parameter's name that its initializer's key begins with: the kernels of
+ * SeparableConv2D, "depthwise_kernel", have "depthwise_initializer". */
+int hpct_keras_initialized(const char *what);
+
 /* A parameter's initializer as Keras writes it; a new reference, NULL if out of memory. */
 json_t *hpct_keras_initializer(const hpct_param *param);
 

@@ -74,6 +74,8 @@ typedef struct hpct_keras_class {
 
 /* NULL if unknown. */
 const hpct_keras_class *hpct_keras_find(const char *class_name);
+/* The module that Keras has it in: its applications have layers of their own. */
+const char *hpct_keras_module(const char *class_name);
 /* All supported classes: "InputLayer, Conv2D, ...". */
 void hpct_keras_list(char *text, size_t size);
 

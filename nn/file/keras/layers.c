@@ -105,6 +105,38 @@ static json_t *depthwise_conv2d_settings(const hpct_layer *layer)
                      "channels_last");
 }
 
+static void add_separable_conv2d(hpct_keras_layer *layer)
+{
+    hpct_separable_conv2d conv = {0};
+    take_data_format(layer);
+    hpct_keras_need(layer, "filters");
+    hpct_keras_need(layer, "kernel_size");
+    conv.filters = hpct_keras_int(layer, "filters", 0);
+    hpct_keras_pair(layer, "kernel_size", conv.kernel);
+    hpct_keras_pair(layer, "strides", conv.strides);
+    hpct_keras_pair(layer, "dilation_rate", conv.dilation);
+    conv.multiplier = hpct_keras_int(layer, "depth_multiplier", 1);
+    conv.padding = hpct_keras_padding(layer);
+    conv.no_bias = !hpct_keras_bool(layer, "use_bias", true);
+    conv.activation = hpct_keras_activation(layer);
+    if (hpct_keras_int(layer, "groups", 1) != 1) /* Keras 2 writes 1, without meaning */
+        hpct_keras_fail(layer, "groups other than 1 are not supported");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_separable_conv2d(layer->model, &conv);
+}
+
+static json_t *separable_conv2d_settings(const hpct_layer *layer)
+{
+    const hpct_separable_conv2d *conv = &layer->config.separable_conv2d;
+    return json_pack("{s:i, s:[i,i], s:[i,i], s:[i,i], s:i, s:s, s:b, s:s, s:s}", "filters",
+                     conv->filters, "kernel_size", conv->kernel[0], conv->kernel[1], "strides",
+                     or_one(conv->strides[0]), or_one(conv->strides[1]), "dilation_rate",
+                     or_one(conv->dilation[0]), or_one(conv->dilation[1]), "depth_multiplier",
+                     or_one(conv->multiplier), "padding", padding_name(conv->padding), "use_bias",
+                     !conv->no_bias, "activation", hpct_keras_activation_name(conv->activation),
+                     "data_format", "channels_last");
+}
+
 static hpct_pool2d take_pool2d(hpct_keras_layer *layer)
 {
     hpct_pool2d pool = {.pool = {2, 2}};
@@ -222,6 +254,87 @@ static json_t *concatenate_settings(const hpct_layer *layer)
 {
     (void) layer;
     return json_pack("{s:i}", "axis", -1);
+}
+
+static double take_random(hpct_keras_layer *layer, const char *key)
+{
+    hpct_keras_need(layer, key);
+    double number = hpct_keras_number(layer, key, 0);
+    hpct_keras_drop(layer, "seed"); /* the seed of hpct_model_initialize is used */
+    return number;
+}
+
+static void add_spatial_dropout2d(hpct_keras_layer *layer)
+{
+    double rate = take_random(layer, "rate");
+    take_data_format(layer);
+    hpct_keras_drop(layer, "noise_shape"); /* Keras writes that of its base class, null */
+    if (hpct_keras_taken(layer))
+        hpct_model_add_spatial_dropout2d(layer->model, rate);
+}
+
+static json_t *spatial_dropout2d_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:f, s:s}", "rate", layer->config.dropout.rate, "data_format", "channels_last");
+}
+
+static void add_gaussian_noise(hpct_keras_layer *layer)
+{
+    double stddev = take_random(layer, "stddev");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_gaussian_noise(layer->model, stddev);
+}
+
+static json_t *gaussian_noise_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:f}", "stddev", layer->config.gaussian_noise);
+}
+
+/* Of keras.applications' ConvNeXt. */
+static void add_stochastic_depth(hpct_keras_layer *layer)
+{
+    double rate = take_random(layer, "drop_path_rate");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_stochastic_depth(layer->model, rate);
+}
+
+static json_t *stochastic_depth_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:f}", "drop_path_rate", layer->config.dropout.rate);
+}
+
+/* Of ConvNeXt, too; the number of channels, which Keras repeats, must be the input's. */
+static void add_layer_scale(hpct_keras_layer *layer)
+{
+    const hpct_shape *input = &layer->model->tensors[layer->inputs[0]].shape;
+    hpct_keras_need(layer, "init_values");
+    double initial = hpct_keras_number(layer, "init_values", 0);
+    int channels = hpct_keras_int(layer, "projection_dim", input->size[input->rank - 1]);
+    if (channels != input->size[input->rank - 1])
+        hpct_keras_fail(layer, "projection_dim %d is not the input's number of channels, %d",
+                        channels, input->size[input->rank - 1]);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_layer_scale(layer->model, initial);
+}
+
+static json_t *layer_scale_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:f, s:i}", "init_values", layer->config.layer_scale, "projection_dim",
+                     layer->output.size[layer->output.rank - 1]);
+}
+
+/* Of keras.applications' InceptionResNetV2. */
+static void add_custom_scale(hpct_keras_layer *layer)
+{
+    hpct_keras_need(layer, "scale");
+    double scale = hpct_keras_number(layer, "scale", 1);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_scaled_add(layer->model, layer->inputs, scale);
+}
+
+static json_t *custom_scale_settings(const hpct_layer *layer)
+{
+    return json_pack("{s:f}", "scale", layer->config.scaled_add);
 }
 
 static void take_size(hpct_keras_layer *layer, int *height, int *width)
@@ -349,6 +462,54 @@ static json_t *batch_normalization_settings(const hpct_layer *layer)
                      "synchronized", norm->synchronized);
 }
 
+static void add_layer_normalization(hpct_keras_layer *layer)
+{
+    hpct_layer_normalization norm = {0};
+    hpct_keras_take_last_axis(layer);
+    norm.epsilon = take_positive(layer, "epsilon");
+    norm.no_center = !hpct_keras_bool(layer, "center", true);
+    norm.no_scale = !hpct_keras_bool(layer, "scale", true);
+    must_not_be(layer, "rms_scaling");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_layer_normalization(layer->model, &norm);
+}
+
+static json_t *layer_normalization_settings(const hpct_layer *layer)
+{
+    const hpct_layer_normalization *norm = &layer->config.layer_normalization;
+    return json_pack("{s:i, s:f, s:b, s:b}", "axis", -1, "epsilon", norm->epsilon, "center",
+                     !norm->no_center, "scale", !norm->no_scale);
+}
+
+/* -1 is a group for each channel. */
+static int take_groups(hpct_keras_layer *layer)
+{
+    const json_t *value = json_object_get(layer->settings, "groups");
+    if (!json_is_integer(value) || json_integer_value(value) != -1)
+        return hpct_keras_int(layer, "groups", 0);
+    hpct_keras_drop(layer, "groups");
+    return -1;
+}
+
+static void add_group_normalization(hpct_keras_layer *layer)
+{
+    hpct_group_normalization norm = {0};
+    hpct_keras_take_last_axis(layer);
+    norm.groups = take_groups(layer);
+    norm.epsilon = take_positive(layer, "epsilon");
+    norm.no_center = !hpct_keras_bool(layer, "center", true);
+    norm.no_scale = !hpct_keras_bool(layer, "scale", true);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_group_normalization(layer->model, &norm);
+}
+
+static json_t *group_normalization_settings(const hpct_layer *layer)
+{
+    const hpct_group_normalization *norm = &layer->config.group_normalization;
+    return json_pack("{s:i, s:i, s:f, s:b, s:b}", "groups", norm->groups, "axis", -1, "epsilon",
+                     norm->epsilon, "center", !norm->no_center, "scale", !norm->no_scale);
+}
+
 /* A number stands for itself twice; a list of two for its elements. */
 static const json_t *one_of_two(const json_t *value, int which)
 {
@@ -389,6 +550,63 @@ static json_t *zero_padding2d_settings(const hpct_layer *layer)
                      frame[1][1], "data_format", "channels_last");
 }
 
+static void add_cropping2d(hpct_keras_layer *layer)
+{
+    hpct_cropping2d frame = {0};
+    take_data_format(layer);
+    hpct_keras_need(layer, "cropping");
+    json_t *value = hpct_keras_take(layer, "cropping");
+    if (value != NULL && !read_frame(value, frame.cropping))
+        hpct_keras_fail(layer, "cropping is not one whole number, two, or two pairs");
+    json_decref(value);
+    if (hpct_keras_taken(layer))
+        hpct_model_add_cropping2d(layer->model, &frame);
+}
+
+static json_t *cropping2d_settings(const hpct_layer *layer)
+{
+    const int(*frame)[2] = layer->config.cropping2d.cropping;
+    return json_pack("{s:[[i,i],[i,i]], s:s}", "cropping", frame[0][0], frame[0][1], frame[1][0],
+                     frame[1][1], "data_format", "channels_last");
+}
+
+static const char *const interpolations[] = {"nearest", "bilinear", NULL};
+
+static void add_up_sampling2d(hpct_keras_layer *layer)
+{
+    hpct_up_sampling2d sampling = {.size = {2, 2}};
+    take_data_format(layer);
+    hpct_keras_pair(layer, "size", sampling.size);
+    sampling.bilinear = hpct_keras_word(layer, "interpolation", interpolations) == 1;
+    if (hpct_keras_taken(layer))
+        hpct_model_add_up_sampling2d(layer->model, &sampling);
+}
+
+static json_t *up_sampling2d_settings(const hpct_layer *layer)
+{
+    const hpct_up_sampling2d *sampling = &layer->config.up_sampling2d;
+    return json_pack("{s:[i,i], s:s, s:s}", "size", sampling->size[0], sampling->size[1],
+                     "interpolation", interpolations[sampling->bilinear], "data_format",
+                     "channels_last");
+}
+
+static void add_permute(hpct_keras_layer *layer)
+{
+    hpct_shape axes = hpct_keras_shape(layer, "dims");
+    if (axes.rank != layer->model->tensors[layer->inputs[0]].shape.rank)
+        hpct_keras_fail(layer, "dims must have as many axes as the input");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_permute(layer->model, axes.size);
+}
+
+static json_t *permute_settings(const hpct_layer *layer)
+{
+    json_t *axes = json_array();
+    for (int i = 0; i < layer->output.rank; i++)
+        json_array_append_new(axes, json_integer(layer->config.permute[i]));
+    return json_pack("{s:o}", "dims", axes);
+}
+
 static const hpct_keras_class classes[] = {
     {"Activation", 1, 1, add_activation, activation_settings},
     {"Add", 2, HPCT_KERAS_MAX_INPUTS, add_add, no_settings},
@@ -396,25 +614,36 @@ static const hpct_keras_class classes[] = {
     {"BatchNormalization", 1, 1, add_batch_normalization, batch_normalization_settings},
     {"Concatenate", 2, HPCT_KERAS_MAX_INPUTS, add_concatenate, concatenate_settings},
     {"Conv2D", 1, 1, add_conv2d, conv2d_settings},
+    {"Cropping2D", 1, 1, add_cropping2d, cropping2d_settings},
+    {"CustomScaleLayer", 2, 2, add_custom_scale, custom_scale_settings},
     {"Dense", 1, 1, add_dense, dense_settings},
     {"DepthwiseConv2D", 1, 1, add_depthwise_conv2d, depthwise_conv2d_settings},
     {"Dropout", 1, 1, hpct_keras_add_dropout, hpct_keras_dropout_settings},
     {"ELU", 1, 1, hpct_keras_add_elu, hpct_keras_elu_settings},
     {"Flatten", 1, 1, add_flatten, no_settings},
+    {"GaussianNoise", 1, 1, add_gaussian_noise, gaussian_noise_settings},
     {"GlobalAveragePooling2D", 1, 1, add_global_average_pool2d, global_pool2d_settings},
     {"GlobalMaxPooling2D", 1, 1, add_global_max_pool2d, global_pool2d_settings},
+    {"GroupNormalization", 1, 1, add_group_normalization, group_normalization_settings},
+    {"LayerNormalization", 1, 1, add_layer_normalization, layer_normalization_settings},
+    {"LayerScale", 1, 1, add_layer_scale, layer_scale_settings},
     {"LeakyReLU", 1, 1, hpct_keras_add_leaky_relu, hpct_keras_leaky_relu_settings},
     {"MaxPooling2D", 1, 1, add_max_pool2d, pool2d_settings},
     {"Multiply", 2, HPCT_KERAS_MAX_INPUTS, hpct_keras_add_multiply, no_settings},
     {"Normalization", 1, 1, hpct_keras_add_normalization, hpct_keras_normalization_settings},
     {"PReLU", 1, 1, hpct_keras_add_prelu, hpct_keras_prelu_settings},
+    {"Permute", 1, 1, add_permute, permute_settings},
     {"RandomCrop", 1, 1, add_random_crop, size_settings},
     {"RandomFlip", 1, 1, add_random_flip, random_flip_settings},
     {"ReLU", 1, 1, hpct_keras_add_relu, hpct_keras_relu_settings},
     {"Rescaling", 1, 1, hpct_keras_add_rescaling, hpct_keras_rescaling_settings},
     {"Reshape", 1, 1, add_reshape, reshape_settings},
     {"Resizing", 1, 1, add_resizing, size_settings},
+    {"SeparableConv2D", 1, 1, add_separable_conv2d, separable_conv2d_settings},
     {"Softmax", 1, 1, add_softmax, NULL},
+    {"SpatialDropout2D", 1, 1, add_spatial_dropout2d, spatial_dropout2d_settings},
+    {"StochasticDepth", 1, 1, add_stochastic_depth, stochastic_depth_settings},
+    {"UpSampling2D", 1, 1, add_up_sampling2d, up_sampling2d_settings},
     {"ZeroPadding2D", 1, 1, add_zero_padding2d, zero_padding2d_settings},
 };
 #define NUM_CLASSES (sizeof classes / sizeof *classes)
@@ -426,6 +655,22 @@ const hpct_keras_class *hpct_keras_find(const char *class_name)
             return &classes[i];
     }
     return NULL;
+}
+
+const char *hpct_keras_module(const char *class_name)
+{
+    static const struct {
+        const char *class_name, *module;
+    } others[] = {
+        {"CustomScaleLayer", "keras.src.applications.inception_resnet_v2"},
+        {"LayerScale", "keras.src.applications.convnext"},
+        {"StochasticDepth", "keras.src.applications.convnext"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (strcmp(others[i].class_name, class_name) == 0)
+            return others[i].module;
+    }
+    return "keras.layers";
 }
 
 void hpct_keras_list(char *text, size_t size)

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct place {
     int layer, depth, met;
@@ -16,18 +17,29 @@ static int layer_of(const hpct_model *model, int tensor)
     return model->tensors[tensor].layer;
 }
 
+/* Whether both are in one nested Sequential, which Keras' order has as one layer. */
+static bool together(const hpct_model *model, int a, int b)
+{
+    const char *within = model->layers[a].within;
+    return within[0] != '\0' && strcmp(within, model->layers[b].within) == 0;
+}
+
 /* Depth-first search; layers not visited yet have met == -1. Not recursive, as models may be
  * deep. */
 static void walk(const hpct_model *model, place *places, int *stack)
 {
-    int height = 0, met = 0, last = layer_of(model, model->output);
+    int height = 0, met = 0, reader = -1, last = layer_of(model, model->output);
     if (last >= 0)
         stack[height++] = last;
     while (height > 0) {
         int index = stack[--height];
         if (places[index].met >= 0)
             continue;
-        places[index].met = met++;
+        if (reader >= 0 && together(model, reader, index))
+            places[index].met = places[reader].met;
+        else
+            places[index].met = met++;
+        reader = index; /* of the layer before in a nested Sequential, which is next */
         const hpct_layer *layer = &model->layers[index];
         for (int k = layer->num_inputs - 1; k >= 0; k--) {
             int before = layer_of(model, layer->inputs[k]);
@@ -44,8 +56,10 @@ static void find_depths(const hpct_model *model, place *places)
         const hpct_layer *layer = &model->layers[i];
         for (int k = 0; k < layer->num_inputs; k++) {
             int before = layer_of(model, layer->inputs[k]);
-            if (before >= 0 && places[before].depth < places[i].depth + 1)
-                places[before].depth = places[i].depth + 1;
+            int depth =
+                before >= 0 && together(model, before, i) ? places[i].depth : places[i].depth + 1;
+            if (before >= 0 && places[before].depth < depth)
+                places[before].depth = depth;
         }
     }
 }
@@ -53,7 +67,9 @@ static void find_depths(const hpct_model *model, place *places)
 static int compare(const void *a, const void *b)
 {
     const place *x = a, *y = b;
-    return x->depth != y->depth ? y->depth - x->depth : x->met - y->met;
+    if (x->depth != y->depth)
+        return y->depth - x->depth;
+    return x->met != y->met ? x->met - y->met : x->layer - y->layer; /* nested: their own order */
 }
 
 hpct_status hpct_keras_order(const hpct_model *model, int *order)

@@ -1,7 +1,7 @@
 /* nn/file/keras/order.h - the order in which Keras lists a functional model's layers
  * (model.layers), which numbers their groups in its files: by decreasing depth, and within a depth
  * in the order of a depth-first search from the output. For a chain of layers it is their own
- * order. */
+ * order. The layers of a nested Sequential have the place of one layer, and follow one another. */
 #ifndef HPCT_NN_FILE_KERAS_ORDER_H
 #define HPCT_NN_FILE_KERAS_ORDER_H
 

@@ -207,6 +207,78 @@ static hpct_status add_layer(reader *r, const json_t *entry, const int *inputs, 
     return layer.status;
 }
 
+/* ---- a Sequential as a layer ---- */
+
+static const json_t *batch_shape_of(const json_t *config)
+{
+    const json_t *shape = json_object_get(config, "batch_shape");
+    return shape != NULL ? shape : json_object_get(config, "batch_input_shape");
+}
+
+static bool is_nested(const json_t *entry)
+{
+    return strcmp(class_of(entry), "Sequential") == 0 && hpct_keras_is_own(entry);
+}
+
+/* Its own input, or the shape it was built with, must be the tensor's. */
+static hpct_status check_nested_input(const json_t *batch_shape, const hpct_shape *input)
+{
+    bool same = batch_shape == NULL || json_array_size(batch_shape) == (size_t) input->rank + 1;
+    for (int i = 0; same && batch_shape != NULL && i < input->rank; i++) {
+        const json_t *size = json_array_get(batch_shape, (size_t) i + 1);
+        same = json_is_null(size) || json_integer_value(size) == input->size[i];
+    }
+    return same ? HPCT_OK : hpct_fail(HPCT_ERR_DATA, "its input has another shape than it reads");
+}
+
+static hpct_status add_inner(reader *r, const json_t *entry, const char *within)
+{
+    int head = hpct_model_head(r->model), first = r->model->num_layers;
+    if (is_nested(entry))
+        return hpct_fail(HPCT_ERR_DATA, "it has a Sequential in it: not supported");
+    HPCT_TRY(add_layer(r, entry, &head, 1, NULL));
+    for (int i = first; i < r->model->num_layers; i++)
+        snprintf(r->model->layers[i].within, HPCT_NAME_SIZE, "%s", within);
+    return HPCT_OK;
+}
+
+/* Adds its layers one by one; they remember its name, for files. */
+static hpct_status add_nested(reader *r, const json_t *entry, const int *inputs, int num_inputs)
+{
+    const json_t *config = json_object_get(entry, "config"), *shape = batch_shape_of(config);
+    const json_t *layers = json_object_get(config, "layers"), *first = json_array_get(layers, 0);
+    const json_t *trainable = json_object_get(config, "trainable");
+    size_t at = is_input(first) ? 1 : 0, name = strlen(name_of(entry));
+    if (num_inputs != 1 || json_array_size(layers) == at || name == 0 || name >= HPCT_NAME_SIZE)
+        return hpct_fail(HPCT_ERR_DATA, "it must have a name, layers, and one input");
+    if (trainable != NULL && !json_is_true(trainable))
+        return hpct_fail(HPCT_ERR_DATA, "trainable false is not supported");
+    if (at == 1)
+        shape = batch_shape_of(json_object_get(first, "config"));
+    HPCT_TRY(check_nested_input(shape, &r->model->tensors[inputs[0]].shape));
+    hpct_model_set_head(r->model, inputs[0]);
+    for (; at < json_array_size(layers); at++)
+        HPCT_TRY(add_inner(r, json_array_get(layers, at), name_of(entry)));
+    return HPCT_OK;
+}
+
+static hpct_status within_layer(hpct_status status, const json_t *entry)
+{
+    char place[160];
+    snprintf(place, sizeof place, "layer \"%.63s\" (%.63s)", name_of(entry), class_of(entry));
+    return hpct_fail_within(status, place);
+}
+
+/* `c`: as add_layer has it. */
+static hpct_status add_layer_or_nested(reader *r, const json_t *entry, const int *inputs,
+                                       int num_inputs, const call *c)
+{
+    if (!is_nested(entry))
+        return add_layer(r, entry, inputs, num_inputs, c);
+    hpct_status status = add_nested(r, entry, inputs, num_inputs);
+    return status == HPCT_OK ? HPCT_OK : within_layer(status, entry);
+}
+
 /* ---- the input ---- */
 
 /* [null, 28, 28, 1]: the batch size, which must be null, and the shape of a sample. */
@@ -239,12 +311,6 @@ static hpct_status read_shape(hpct_shape *shape, const json_t *batch_shape, int 
         shape->size[i - 1] = (int) size;
     }
     return HPCT_OK;
-}
-
-static const json_t *batch_shape_of(const json_t *config)
-{
-    const json_t *shape = json_object_get(config, "batch_shape");
-    return shape != NULL ? shape : json_object_get(config, "batch_input_shape");
 }
 
 static hpct_status make_model(reader *r, const json_t *batch_shape)
@@ -291,7 +357,7 @@ static hpct_status read_sequential(reader *r)
     HPCT_TRY(at == 1 ? read_input_layer(r, first) : make_model(r, shape));
     for (; at < r->num_layers; at++) {
         int head = hpct_model_head(r->model);
-        HPCT_TRY(add_layer(r, json_array_get(r->layers, at), &head, 1, NULL));
+        HPCT_TRY(add_layer_or_nested(r, json_array_get(r->layers, at), &head, 1, NULL));
     }
     return HPCT_OK;
 }
@@ -394,13 +460,6 @@ static hpct_status read_call(reader *r, const json_t *entry, call *c)
     return HPCT_OK;
 }
 
-static hpct_status within_layer(hpct_status status, const json_t *entry)
-{
-    char place[160];
-    snprintf(place, sizeof place, "layer \"%.63s\" (%.63s)", name_of(entry), class_of(entry));
-    return hpct_fail_within(status, place);
-}
-
 /* Adds the layer if all its inputs exist; *added: whether they do. */
 static hpct_status try_layer(reader *r, size_t index, bool *added)
 {
@@ -417,7 +476,7 @@ static hpct_status try_layer(reader *r, size_t index, bool *added)
     }
     for (int i = 0; i < c.count; i++)
         c.inputs[i]->read = true;
-    status = add_layer(r, entry, tensors, c.count, &c);
+    status = add_layer_or_nested(r, entry, tensors, c.count, &c);
     r->outputs[index].tensor = status == HPCT_OK ? hpct_model_head(r->model) : -1;
     *added = true;
     return status;

@@ -14,6 +14,11 @@ typedef struct refused {
     size_t count;
 } refused;
 
+typedef struct tally {
+    refused all[MOST_CLASSES];
+    size_t count, others; /* others: layers of further classes */
+} tally;
+
 static const char *text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -32,11 +37,17 @@ static bool is_known(const json_t *entry, bool *custom)
     return class_name[0] == '\0' || input || (found && !*custom);
 }
 
-static refused *find(refused *all, size_t count, const char *class_name, bool custom)
+/* Whether the entry is a Sequential, whose layers are then looked at. */
+static bool is_nested(const json_t *entry)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (all[i].custom == custom && strcmp(all[i].class_name, class_name) == 0)
-            return &all[i];
+    return strcmp(text_of(entry, "class_name"), "Sequential") == 0 && hpct_keras_is_own(entry);
+}
+
+static refused *find(tally *t, const char *class_name, bool custom)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->all[i].custom == custom && strcmp(t->all[i].class_name, class_name) == 0)
+            return &t->all[i];
     }
     return NULL;
 }
@@ -52,41 +63,52 @@ static size_t describe(const refused *one, bool first, char *text, size_t size)
     return length < 0 ? 0 : (size_t) length < size ? (size_t) length : size - 1;
 }
 
-static hpct_status refuse(const refused *all, size_t count, size_t others)
+static hpct_status refuse(const tally *t)
 {
     char text[4096] = "", list[1024], further[80] = "";
-    size_t used = 0, layers = others;
-    for (size_t i = 0; i < count; i++) {
-        used += describe(&all[i], i == 0, text + used, sizeof text - used);
-        layers += all[i].count;
+    size_t used = 0, layers = t->others;
+    for (size_t i = 0; i < t->count; i++) {
+        used += describe(&t->all[i], i == 0, text + used, sizeof text - used);
+        layers += t->all[i].count;
     }
-    if (others > 0)
-        snprintf(further, sizeof further, ", and %zu layers of other classes", others);
+    if (t->others > 0)
+        snprintf(further, sizeof further, ", and %zu layers of other classes", t->others);
     hpct_keras_list(list, sizeof list);
     return hpct_fail(HPCT_ERR_DATA, "%zu of its layers %s not supported: %s%s; there are: %s",
                      layers, layers == 1 ? "is" : "are", text, further, list);
 }
 
-hpct_status hpct_keras_check_classes(const json_t *layers)
+static void add_refused(tally *t, const json_t *entry, bool custom)
 {
-    refused all[MOST_CLASSES];
-    size_t count = 0, others = 0;
+    const char *class_name = text_of(entry, "class_name");
+    refused *one = find(t, class_name, custom);
+    if (one != NULL)
+        one->count++;
+    else if (t->count < MOST_CLASSES)
+        t->all[t->count++] = (refused){.class_name = class_name,
+                                       .name = text_of(json_object_get(entry, "config"), "name"),
+                                       .custom = custom,
+                                       .count = 1};
+    else
+        t->others++;
+}
+
+/* within: in a Sequential, which must not have another in it: that is an error of its own. */
+static void look_at(tally *t, const json_t *layers, bool within)
+{
     for (size_t i = 0; i < json_array_size(layers); i++) {
         const json_t *entry = json_array_get(layers, i);
         bool custom = false;
-        if (is_known(entry, &custom))
-            continue;
-        const char *class_name = text_of(entry, "class_name");
-        refused *one = find(all, count, class_name, custom);
-        if (one != NULL)
-            one->count++;
-        else if (count < MOST_CLASSES)
-            all[count++] = (refused){.class_name = class_name,
-                                     .name = text_of(json_object_get(entry, "config"), "name"),
-                                     .custom = custom,
-                                     .count = 1};
-        else
-            others++;
+        if (is_nested(entry) && !within)
+            look_at(t, json_object_get(json_object_get(entry, "config"), "layers"), true);
+        else if (!is_nested(entry) && !is_known(entry, &custom))
+            add_refused(t, entry, custom);
     }
-    return count == 0 ? HPCT_OK : refuse(all, count, others);
+}
+
+hpct_status hpct_keras_check_classes(const json_t *layers)
+{
+    tally t = {.count = 0};
+    look_at(&t, layers, false);
+    return t.count == 0 ? HPCT_OK : refuse(&t);
 }

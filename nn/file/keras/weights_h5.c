@@ -21,6 +21,52 @@ static int layer_of(const hpct_model *model, int param)
     return model->nodes[model->params[param].node].layer;
 }
 
+/* "conv2d" for the first of a class, then "conv2d_1". */
+static void number(char *name, size_t size, const char *stem, int same)
+{
+    if (same == 0)
+        snprintf(name, size, "%s", stem);
+    else
+        snprintf(name, size, "%s_%d", stem, same);
+}
+
+/* The groups before the i-th that are counted with it: of its class, in its nested Sequential. */
+static int count_same(const hpct_model *model, const int *order, size_t i)
+{
+    const hpct_layer *layer = &model->layers[order[i]];
+    int same = 0;
+    for (size_t k = 0; k < i; k++) {
+        const hpct_layer *other = &model->layers[order[k]];
+        same += strcmp(other->type, layer->type) == 0 && strcmp(other->within, layer->within) == 0;
+    }
+    return same;
+}
+
+/* The nested Sequentials before that of the i-th; those of the outermost level, as all are. */
+static int count_nested(const hpct_model *model, const int *order, size_t i)
+{
+    int nested = 0;
+    for (size_t k = 0; k < i; k++) {
+        const hpct_layer *layer = &model->layers[order[k]];
+        bool last = strcmp(layer->within, model->layers[order[k + 1]].within) != 0;
+        nested += layer->within[0] != '\0' && last;
+    }
+    return nested;
+}
+
+static void name_group(const hpct_model *model, const int *order, size_t i, group *g)
+{
+    char stem[HPCT_KERAS_STEM_SIZE], own[HPCT_KERAS_STEM_SIZE + 12],
+        nest[HPCT_KERAS_STEM_SIZE + 12];
+    hpct_keras_stem(model->layers[order[i]].type, stem);
+    number(own, sizeof own, stem, count_same(model, order, i));
+    number(nest, sizeof nest, "sequential", count_nested(model, order, i));
+    if (model->layers[order[i]].within[0] == '\0')
+        snprintf(g->name, sizeof g->name, "%s", own);
+    else
+        snprintf(g->name, sizeof g->name, "%.24s/layers/%s", nest, own);
+}
+
 hpct_status hpct_h5_list_groups(const hpct_model *model, group **out)
 {
     size_t count = (size_t) model->num_layers;
@@ -30,17 +76,8 @@ hpct_status hpct_h5_list_groups(const hpct_model *model, group **out)
     if (status == HPCT_OK)
         status = hpct_keras_order(model, order);
     for (size_t i = 0; i < count && status == HPCT_OK; i++) {
-        char stem[HPCT_KERAS_STEM_SIZE];
-        const char *type = model->layers[order[i]].type;
-        int same = 0;
         groups[i].layer = order[i];
-        for (size_t k = 0; k < i; k++)
-            same += strcmp(model->layers[order[k]].type, type) == 0;
-        hpct_keras_stem(type, stem);
-        if (same == 0)
-            snprintf(groups[i].name, sizeof groups[i].name, "%s", stem);
-        else
-            snprintf(groups[i].name, sizeof groups[i].name, "%s_%d", stem, same);
+        name_group(model, order, i, &groups[i]);
         for (int p = 0; p < model->num_params; p++)
             groups[i].num_params += layer_of(model, p) == order[i];
     }
@@ -80,9 +117,28 @@ static hpct_status save_param(hpct_hdf5 *file, const hpct_model *model, int para
     return status;
 }
 
-static hpct_status save_group(hpct_hdf5 *file, const hpct_model *model, const group *g)
+/* The groups of the nested Sequential that begins with this layer. */
+static hpct_status save_nest(hpct_hdf5 *file, const hpct_model *model, const group *g)
 {
     char path[PATH_SIZE];
+    int length = (int) strcspn(g->name, "/");
+    snprintf(path, sizeof path, "layers/%.*s", length, g->name);
+    HPCT_TRY(hpct_hdf5_make_group(file, path, NULL));
+    snprintf(path, sizeof path, "layers/%.*s/vars", length, g->name);
+    HPCT_TRY(hpct_hdf5_make_group(file, path, model->layers[g->layer].within));
+    snprintf(path, sizeof path, "layers/%.*s/layers", length, g->name);
+    return hpct_hdf5_make_group(file, path, NULL);
+}
+
+/* before: the group saved last, or NULL. */
+static hpct_status save_group(hpct_hdf5 *file, const hpct_model *model, const group *before,
+                              const group *g)
+{
+    char path[PATH_SIZE];
+    const char *within = model->layers[g->layer].within;
+    if (within[0] != '\0' &&
+        (before == NULL || strcmp(model->layers[before->layer].within, within) != 0))
+        HPCT_TRY(save_nest(file, model, g));
     snprintf(path, sizeof path, "layers/%s", g->name);
     hpct_status status = hpct_hdf5_make_group(file, path, NULL);
     snprintf(path, sizeof path, "layers/%s/vars", g->name);
@@ -111,7 +167,7 @@ hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
     if (status == HPCT_OK)
         status = hpct_hdf5_make_group(file, "layers", NULL);
     for (int i = 0; i < model->num_layers && status == HPCT_OK; i++)
-        status = save_group(file, model, &groups[i]);
+        status = save_group(file, model, i > 0 ? &groups[i - 1] : NULL, &groups[i]);
     if (status == HPCT_OK && model->class_names != NULL)
         status = hpct_hdf5_write_attribute(file, CLASS_NAMES, model->class_names);
     if (status == HPCT_OK)
@@ -127,6 +183,7 @@ typedef struct finder {
     const hpct_model *model;
     const group *groups;
     hpct_hdf5 *file;
+    size_t top;               /* length of the path of all layers, Keras 3's */
     char (*paths)[PATH_SIZE]; /* [num_params] */
     char **names;             /* [num_layers], as groups: layer names in the file, or NULL */
 } finder;
@@ -206,8 +263,8 @@ static void keep_name(finder *f, int index, const char *name)
 /* "kernel" of "conv2d/kernel:0"; NULL if not one of Keras' names. */
 static const char *word_of(const char *weight)
 {
-    static const char *const words[] = {"kernel", "bias",        "gamma",
-                                        "beta",   "moving_mean", "moving_variance"};
+    static const char *const words[] = {"kernel", "pointwise_kernel", "bias",           "gamma",
+                                        "beta",   "moving_mean",      "moving_variance"};
     const char *tail = strrchr(weight, '/');
     tail = tail != NULL ? tail + 1 : weight;
     size_t length = strcspn(tail, ":");
@@ -258,11 +315,11 @@ static hpct_status check_nothing_else(const finder *f, const char *path, int dep
         return hpct_fail(HPCT_ERR_DATA, "%.200s lies in too many groups", path);
     for (size_t i = 0; i < count && status == HPCT_OK; i++) {
         status = hpct_hdf5_name(f->file, path, i, name, sizeof name);
-        if (status != HPCT_OK || (depth == 1 && is_generator(name)))
+        if (status != HPCT_OK || (depth % 2 == 1 && is_generator(name)))
             continue;
         int length = snprintf(child, sizeof child, "%s/%s", path, name);
-        bool is_own = depth == 1 && strcmp(name, "vars") == 0 &&
-                      find_group(f, strrchr(path, '/') + 1) != NULL;
+        bool is_own =
+            depth > 0 && strcmp(name, "vars") == 0 && find_group(f, path + f->top + 1) != NULL;
         if (length >= (int) sizeof child)
             status = hpct_fail(HPCT_ERR_DATA, "%.200s has a name that is too long", path);
         else if (!is_own && hpct_hdf5_is_group(f->file, child))
@@ -293,6 +350,7 @@ static hpct_status find_keras3(finder *f, const char *top)
 {
     char vars[PATH_SIZE];
     size_t own = 0;
+    f->top = strlen(top);
     for (int i = 0; i < f->model->num_layers; i++) {
         const group *g = &f->groups[i];
         size_t there = 0;

@@ -36,7 +36,7 @@ static json_t *object(const char *module, const char *class_name, json_t *config
                      config, "registered_name", functional ? class_name : NULL);
 }
 
-/* Adds "kernel_initializer" etc.; a depthwise kernel's has another name in Keras. */
+/* Adds "kernel_initializer" etc.; depthwise and pointwise kernels' have other names in Keras. */
 static void add_initializers(const writer *w, int layer, json_t *config)
 {
     const hpct_model *model = w->model;
@@ -49,17 +49,28 @@ static void add_initializers(const writer *w, int layer, json_t *config)
             continue;
         if (strcmp(what, "kernel") == 0 && strncmp(model->layers[layer].type, "Depthwise", 9) == 0)
             what = "depthwise";
-        snprintf(key, sizeof key, "%.32s_initializer", what);
+        if (strcmp(model->layers[layer].type, "LayerScale") == 0) /* has init_values */
+            continue;
+        snprintf(key, sizeof key, "%.*s_initializer", hpct_keras_initialized(what), what);
         json_object_set_new(config, key, hpct_keras_initializer(param));
     }
+}
+
+/* The layer that produces a tensor, as a reader outside of it sees it. */
+static const char *name_of(const writer *w, int tensor)
+{
+    int layer = w->model->tensors[tensor].layer;
+    if (layer < 0)
+        return w->input;
+    const hpct_layer *maker = &w->model->layers[layer];
+    return maker->within[0] != '\0' ? maker->within : maker->name;
 }
 
 /* A reference to an input tensor, by the layer that produces it. */
 static json_t *reference(const writer *w, int tensor)
 {
     const hpct_model *model = w->model;
-    int layer = model->tensors[tensor].layer;
-    const char *name = layer < 0 ? w->input : model->layers[layer].name;
+    const char *name = name_of(w, tensor);
     json_t *config =
         json_pack("{s:o, s:s, s:[s,i,i]}", "shape", batch_shape(&model->tensors[tensor].shape),
                   "dtype", "float32", "keras_history", name, 0, 0);
@@ -111,19 +122,55 @@ static void write_layer(writer *w, int index, bool functional)
     }
     json_object_set_new(config, "name", json_string(layer->name));
     json_object_set_new(config, "trainable", json_boolean(!layer->frozen));
+    if (strcmp(layer->type, "SpatialDropout2D") == 0) /* whose constructor does not know it */
+        json_object_del(config, "trainable");
     json_object_set_new(config, "dtype", policy(w->model, layer));
     add_initializers(w, index, config);
-    append(w, object("keras.layers", layer->type, config), layer->name,
+    append(w, object(hpct_keras_module(layer->type), layer->type, config), layer->name,
            functional ? inbound(w, layer) : NULL);
 }
 
-static void write_input(writer *w, bool functional)
+static void write_input(writer *w, int tensor, const char *name, bool functional)
 {
     json_t *config =
-        json_pack("{s:o, s:s, s:s}", "batch_shape", batch_shape(&w->model->tensors[0].shape),
-                  "dtype", "float32", "name", w->input);
-    append(w, object("keras.layers", "InputLayer", config), w->input,
-           functional ? json_array() : NULL);
+        json_pack("{s:o, s:s, s:s}", "batch_shape", batch_shape(&w->model->tensors[tensor].shape),
+                  "dtype", "float32", "name", name);
+    append(w, object("keras.layers", "InputLayer", config), name, functional ? json_array() : NULL);
+}
+
+/* A nested Sequential: `count` layers from order[0] on. */
+static void write_nested(writer *w, const int *order, int count, bool functional)
+{
+    const hpct_layer *first = &w->model->layers[order[0]];
+    json_t *outer = w->layers;
+    char input[HPCT_NAME_SIZE + 8];
+    snprintf(input, sizeof input, "%s_input", first->within);
+    w->layers = json_array();
+    write_input(w, first->inputs[0], input, false);
+    for (int i = 0; i < count && w->status == HPCT_OK; i++)
+        write_layer(w, order[i], false);
+    json_t *config =
+        json_pack("{s:s, s:b, s:o}", "name", first->within, "trainable", 1, "layers", w->layers);
+    w->layers = outer;
+    append(w, object("keras", "Sequential", config), first->within,
+           functional ? inbound(w, first) : NULL);
+}
+
+/* The layers in Keras' order, from the first on. */
+static void write_layers(writer *w, const int *order, bool functional)
+{
+    const hpct_layer *layers = w->model->layers;
+    for (int i = 0, count = 1; i < w->model->num_layers && w->status == HPCT_OK; i += count) {
+        const char *within = layers[order[i]].within;
+        for (count = 1; within[0] != '\0' && i + count < w->model->num_layers; count++) {
+            if (strcmp(layers[order[i + count]].within, within) != 0)
+                break;
+        }
+        if (within[0] == '\0')
+            write_layer(w, order[i], functional);
+        else
+            write_nested(w, order + i, count, functional);
+    }
 }
 
 static bool is_chain(const hpct_model *model)
@@ -140,7 +187,7 @@ static bool is_chain(const hpct_model *model)
 static bool is_taken(const hpct_model *model, const char *name)
 {
     for (int i = 0; i < model->num_layers; i++) {
-        if (strcmp(model->layers[i].name, name) == 0)
+        if (strcmp(model->layers[i].name, name) == 0 || strcmp(model->layers[i].within, name) == 0)
             return true;
     }
     return false;
@@ -161,17 +208,15 @@ static json_t *write_model(writer *w)
     int *order = calloc((size_t) model->num_layers + 1, sizeof *order);
     w->status = order != NULL ? hpct_keras_order(model, order) : hpct_fail_memory(0);
     if (w->status == HPCT_OK)
-        write_input(w, functional);
-    for (int i = 0; i < model->num_layers && w->status == HPCT_OK; i++)
-        write_layer(w, order[i], functional);
+        write_input(w, 0, w->input, functional);
+    if (w->status == HPCT_OK)
+        write_layers(w, order, functional);
     free(order);
     json_t *config =
         json_pack("{s:s, s:b, s:O}", "name", model->name, "trainable", 1, "layers", w->layers);
     if (!functional)
         return object("keras", "Sequential", config);
-    const char *last = model->tensors[model->output].layer < 0
-                           ? w->input
-                           : model->layers[model->tensors[model->output].layer].name;
+    const char *last = name_of(w, model->output);
     json_object_set_new(config, "input_layers", json_pack("[s,i,i]", w->input, 0, 0));
     json_object_set_new(config, "output_layers", json_pack("[s,i,i]", last, 0, 0));
     return object("keras.src.models.functional", "Functional", config);

@@ -1,5 +1,7 @@
-/* Add, Multiply and Concatenate: layers that join branches. */
+/* Add, also with a factor, Multiply and Concatenate: layers that join branches. */
 #include "nn/graph/graph.h"
+
+#include <math.h>
 
 static bool same_but_last(const hpct_shape *a, const hpct_shape *b)
 {
@@ -86,6 +88,28 @@ void hpct_model_add_multiply(hpct_model *model, const int *tensors, int count)
         if (!multiply_two(model, hpct_model_head(model), tensors[k]))
             return;
     }
+}
+
+/* A Rescaling of the second tensor, then an Add. */
+void hpct_model_add_scaled_add(hpct_model *model, const int tensors[2], double scale)
+{
+    hpct_op_spec spec = {.kind = HPCT_OP_ADD};
+    if (!hpct_layer_begin_join(model, "CustomScaleLayer", "custom_scale_layer", tensors, 2) ||
+        !describe(model, tensors, 2, &spec))
+        return;
+    if (!isfinite(scale)) {
+        hpct_layer_fail(model, "scale %g must be a number", scale);
+        return;
+    }
+    hpct_layer_config_of(model)->scaled_add = scale;
+    hpct_shape output = model->tensors[tensors[0]].shape;
+    int count = (int) hpct_shape_count(&output);
+    hpct_op_spec scaling = {.kind = HPCT_OP_RESCALING,
+                            .scale = (float) scale,
+                            .dense = {.rows = 1, .in = count, .out = count}};
+    model->output = tensors[1];
+    if (hpct_layer_add_node(model, &scaling, &output))
+        hpct_layer_add_join(model, &spec, (int[]){tensors[0], model->output}, 2, &output);
 }
 
 void hpct_model_add_concatenate(hpct_model *model, const int *tensors, int count)

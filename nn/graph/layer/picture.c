@@ -1,4 +1,4 @@
-/* Resizing, RandomCrop and RandomFlip: image layers, mostly at the beginning of a model. */
+/* Resizing, UpSampling2D, RandomCrop and RandomFlip: image layers. */
 #include "nn/graph/layer/window.h"
 
 /* Begins the layer and fills the common sizes; false if the model has failed. */
@@ -35,6 +35,23 @@ static void add_sized(hpct_model *model, hpct_op_kind kind, const char *type, co
 void hpct_model_add_resizing(hpct_model *model, int height, int width)
 {
     add_sized(model, HPCT_OP_RESIZING, "Resizing", "resizing", height, width);
+}
+
+/* A resizing by whole factors: bilinear cells are centred likewise in Keras. */
+void hpct_model_add_up_sampling2d(hpct_model *model, const hpct_up_sampling2d *sampling)
+{
+    hpct_picture picture = {.nearest = !sampling->bilinear};
+    if (!begin(model, "UpSampling2D", "up_sampling2d", &picture))
+        return;
+    hpct_layer_config_of(model)->up_sampling2d = *sampling;
+    bool fits = sampling->size[0] >= 1 && sampling->size[1] >= 1 &&
+                !__builtin_mul_overflow(picture.in_h, sampling->size[0], &picture.out_h) &&
+                !__builtin_mul_overflow(picture.in_w, sampling->size[1], &picture.out_w);
+    if (fits)
+        finish(model, HPCT_OP_RESIZING, &picture);
+    else
+        hpct_layer_fail(model, "the size %dx%d must be at least 1x1, and not huge",
+                        sampling->size[0], sampling->size[1]);
 }
 
 void hpct_model_add_random_crop(hpct_model *model, int height, int width)

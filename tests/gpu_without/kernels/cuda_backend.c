@@ -82,6 +82,12 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_RANDOM_CROP:
     case HPCT_OP_RANDOM_FLIP:
         return hpct_cuda_make_picture(out, spec, build);
+    case HPCT_OP_GROUP_NORM:
+        return hpct_cuda_make_group_norm(out, spec, build);
+    case HPCT_OP_PERMUTE:
+        return hpct_cuda_make_permute(out, spec, build);
+    case HPCT_OP_GAUSSIAN_NOISE:
+        return hpct_cuda_make_noise(out, spec, build);
     case HPCT_OP_CONV2D:
     case HPCT_OP_DENSE:
     case HPCT_OP_SUM_PARTS:

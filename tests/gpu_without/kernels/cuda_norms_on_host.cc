@@ -2,6 +2,7 @@
  */
 #include "tests/gpu_without/kernels/cuda_on_host.h"
 
+#include "nn/backend/cuda/group_norm_kernels.cu"
 #include "nn/backend/cuda/norm_join_kernels.cu"
 #include "nn/backend/cuda/norm_kernels.cu"
 #include "nn/backend/cuda/norm_line_kernels.cu"

@@ -172,6 +172,101 @@ static void pad2d_matches(void **state)
     }
 }
 
+/* Padding that is negative on some sides. */
+static void cropping_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(40); i++) {
+        nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
+        hpct_window *w = &c.spec.window;
+        c.spec.kind = HPCT_OP_PAD2D;
+        *w = (hpct_window){.in_h = pick(5, 9),
+                           .in_w = pick(5, 9),
+                           .in_c = pick_channels(20),
+                           .kernel_h = 1,
+                           .kernel_w = 1,
+                           .stride_h = 1,
+                           .stride_w = 1,
+                           .dilation_h = 1,
+                           .dilation_w = 1,
+                           .pad_top = -pick(0, 2),
+                           .pad_left = pick(-2, 1),
+                           .groups = 1};
+        w->out_h = w->in_h + w->pad_top - pick(0, 2);
+        w->out_w = w->in_w + w->pad_left - pick(0, 2);
+        w->out_c = w->in_c;
+        check_case(&c);
+    }
+}
+
+/* Layer normalization, and groups of channels over pictures; some larger than a warp's share. */
+static void group_norm_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(80); i++) {
+        nn_case c = {.n = pick(1, 9), .needs_diff_src = pick(0, 3) > 0};
+        bool layer = i % 2 == 0;
+        c.add = c.needs_diff_src && pick(0, 1) == 1;
+        c.spec.kind = HPCT_OP_GROUP_NORM;
+        c.spec.group.rows = layer ? pick(1, 30) : 1;
+        c.spec.group.groups = layer ? 1 : pick(1, 8);
+        c.spec.group.cells = layer ? 1 : i % 20 == 1 ? pick(700, 900) : pick(1, 30);
+        c.spec.group.channels = c.spec.group.groups * (layer                    ? pick(2, 300)
+                                                       : c.spec.group.cells < 2 ? 7
+                                                                                : pick(1, 40));
+        c.spec.group.no_scale = pick(0, 3) == 0;
+        c.spec.group.no_center = pick(0, 3) == 0;
+        c.spec.group.epsilon = 1e-3f;
+        c.inference = c.forward_only = pick(0, 4) == 0;
+        check_case(&c);
+    }
+}
+
+static void permute_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(40); i++) {
+        nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
+        int rank = c.spec.permute.rank = pick(1, HPCT_MAX_RANK);
+        c.spec.kind = HPCT_OP_PERMUTE;
+        for (int k = 0; k < rank; k++) {
+            int from = pick(0, k);
+            c.spec.permute.size[k] = pick(1, 7);
+            c.spec.permute.axes[k] = c.spec.permute.axes[from];
+            c.spec.permute.axes[from] = k;
+        }
+        check_case(&c);
+    }
+}
+
+/* Whole channels of a picture, and whole samples. */
+static void dropout_of_rows_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(30); i++) {
+        nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .inference = pick(0, 4) == 0};
+        c.spec.kind = HPCT_OP_DROPOUT;
+        c.spec.rate = pick(0, 10) == 0 ? 1 : pick(1, 9) / 10.0;
+        c.spec.dense.rows = pick(2, 90);
+        c.spec.dense.in = c.spec.dense.out = i % 2 == 0 ? 1 : pick(1, 200);
+        check_case(&c);
+    }
+}
+
+static void gaussian_noise_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(20); i++) {
+        nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .inference = pick(0, 4) == 0};
+        c.add = pick(0, 1) == 1;
+        c.spec.kind = HPCT_OP_GAUSSIAN_NOISE;
+        c.spec.rate = pick(1, 20) / 10.0;
+        c.spec.dense.rows = 1;
+        c.spec.dense.in = c.spec.dense.out = pick(1, 500);
+        check_case(&c);
+    }
+}
+
 static void dropout_and_rescaling_match(void **state)
 {
     (void) state;
@@ -179,7 +274,6 @@ static void dropout_and_rescaling_match(void **state)
         nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .inference = pick(0, 4) == 0};
         c.spec.kind = i % 2 == 0 ? HPCT_OP_DROPOUT : HPCT_OP_RESCALING;
         c.spec.rate = pick(0, 10) == 0 ? 1 : pick(1, 9) / 10.0;
-        c.spec.per_sample = i % 4 == 0;
         c.spec.scale = (float) pick(1, 5) / 3;
         c.spec.offset = (float) pick(-2, 2);
         c.spec.dense.rows = 1;
@@ -202,6 +296,7 @@ static void resizing_crop_and_flip_match(void **state)
                             .channels = pick(1, 5),
                             .horizontal = pick(0, 1) == 1,
                             .vertical = pick(0, 1) == 1};
+        p->nearest = i % 3 == 0 && pick(0, 1) == 1;
         bool larger = pick(0, 1) == 1; /* only then a crop is drawn */
         p->out_h = i % 3 == 2 ? p->in_h : larger ? pick(1, p->in_h) : pick(1, 30);
         p->out_w = i % 3 == 2 ? p->in_w : larger ? pick(1, p->in_w) : pick(1, 30);
@@ -234,7 +329,12 @@ int main(void)
         cmocka_unit_test(normalization_and_prelu_match),
         cmocka_unit_test(batch_norm_matches),
         cmocka_unit_test(pad2d_matches),
+        cmocka_unit_test(cropping_matches),
+        cmocka_unit_test(group_norm_matches),
+        cmocka_unit_test(permute_matches),
         cmocka_unit_test(dropout_and_rescaling_match),
+        cmocka_unit_test(dropout_of_rows_matches),
+        cmocka_unit_test(gaussian_noise_matches),
         cmocka_unit_test(resizing_crop_and_flip_match),
         cmocka_unit_test(blocked_layouts_were_tried),
         cmocka_unit_test(both_16_bit_types_were_tried),

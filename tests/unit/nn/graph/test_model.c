@@ -213,6 +213,66 @@ static void infinite_scale(hpct_model *m)
 {
     hpct_model_add_rescaling(m, INFINITY, 0);
 }
+static void nothing_left(hpct_model *m)
+{
+    hpct_model_add_cropping2d(m, &(hpct_cropping2d){.cropping = {{1, 2}, {14, 14}}});
+}
+static void negative_cropping(hpct_model *m)
+{
+    hpct_model_add_cropping2d(m, &(hpct_cropping2d){.cropping = {{-1, 2}, {0, 0}}});
+}
+static void no_separable_filters(hpct_model *m)
+{
+    hpct_model_add_separable_conv2d(m, &(hpct_separable_conv2d){.kernel = {3, 3}});
+}
+static void bad_separable_multiplier(hpct_model *m)
+{
+    hpct_model_add_separable_conv2d(
+        m, &(hpct_separable_conv2d){.filters = 2, .kernel = {3, 3}, .multiplier = -2});
+}
+static void negative_epsilon(hpct_model *m)
+{
+    hpct_model_add_layer_normalization(m, &(hpct_layer_normalization){.epsilon = -1});
+}
+static void indivisible_groups(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 6, .kernel = {1, 1}});
+    hpct_model_add_group_normalization(m, &(hpct_group_normalization){.groups = 4});
+}
+static void endless_layer_scale(hpct_model *m)
+{
+    hpct_model_add_layer_scale(m, NAN);
+}
+static void deep_rate(hpct_model *m)
+{
+    hpct_model_add_stochastic_depth(m, -0.5);
+}
+static void flat_spatial_dropout(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_spatial_dropout2d(m, 0.5);
+}
+static void negative_noise(hpct_model *m)
+{
+    hpct_model_add_gaussian_noise(m, -0.5);
+}
+static void unequal_scaled_add(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_scaled_add(m, (int[]){0, hpct_model_head(m)}, 0.5);
+}
+static void axis_twice(hpct_model *m)
+{
+    hpct_model_add_permute(m, (int[]){1, 3, 3});
+}
+static void axis_of_the_batch(hpct_model *m)
+{
+    hpct_model_add_permute(m, (int[]){0, 1, 2});
+}
+static void no_up_sampling(hpct_model *m)
+{
+    hpct_model_add_up_sampling2d(m, &(hpct_up_sampling2d){.size = {2, 0}});
+}
 static void flat_resizing(hpct_model *m)
 {
     hpct_model_add_flatten(m);
@@ -288,6 +348,26 @@ static void first_fault_is_kept_with_the_layers_name(void **state)
         {rate_too_large, "dropout_1: the rate must lie between 0 and 1, but it is 1.5"},
         {no_rate, "dropout: the rate must lie between 0 and 1, but it is nan"},
         {infinite_scale, "rescaling: scale inf and offset 0 must be numbers"},
+        {nothing_left,
+         "cropping2d: cropping 14,14 must not be negative, and leave something of 28"},
+        {negative_cropping,
+         "cropping2d: cropping -1,2 must not be negative, and leave something of 28"},
+        {no_separable_filters, "separable_conv2d: filters must be at least 1, not 0"},
+        {bad_separable_multiplier,
+         "separable_conv2d: the depth multiplier must be at least 1, not -2"},
+        {negative_epsilon, "layer_normalization: epsilon -1 must be above 0"},
+        {indivisible_groups, "group_normalization: 4 groups do not divide 6 channels"},
+        {endless_layer_scale, "layer_scale: the initial value nan must be a number"},
+        {deep_rate, "stochastic_depth: the rate must lie between 0 and 1, but it is -0.5"},
+        {flat_spatial_dropout,
+         "spatial_dropout2d: the input must be height x width x channels, but it is 784; put a "
+         "reshape before it"},
+        {negative_noise,
+         "gaussian_noise: the standard deviation must be 0 or more, but it is -0.5"},
+        {unequal_scaled_add, "custom_scale_layer: 28x28x1 and 784 cannot be added"},
+        {axis_twice, "permute: the axes must be 1 to 3, each once"},
+        {axis_of_the_batch, "permute: the axes must be 1 to 3, each once"},
+        {no_up_sampling, "up_sampling2d: the size 2x0 must be at least 1x1, and not huge"},
         {flat_resizing,
          "resizing: the input must be height x width x channels, but it is 784; put a reshape "
          "before it"},
@@ -497,6 +577,56 @@ static void picture_layers_have_keras_shapes_and_names(void **state)
         assert_string_equal(text, layers[i][1]);
     }
     assert_int_equal(hpct_model_count_parameters(m), 0);
+    hpct_model_free(m);
+}
+
+/* Shapes, names and parameters that Keras gives the same layers. */
+static void more_layers_have_keras_shapes_and_names(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(30, 32, 3));
+    hpct_model_add_cropping2d(m, &(hpct_cropping2d){.cropping = {{1, 3}, {0, 4}}});
+    hpct_model_add_separable_conv2d(m, &(hpct_separable_conv2d){.filters = 8,
+                                                                .kernel = {3, 3},
+                                                                .strides = {2, 2},
+                                                                .multiplier = 2,
+                                                                .padding = HPCT_SAME});
+    hpct_model_add_group_normalization(m, &(hpct_group_normalization){.groups = -1});
+    hpct_model_add_layer_normalization(m, &(hpct_layer_normalization){.no_center = true});
+    hpct_model_add_layer_scale(m, 1e-6);
+    hpct_model_add_spatial_dropout2d(m, 0.5);
+    hpct_model_add_stochastic_depth(m, 0.5);
+    hpct_model_add_gaussian_noise(m, 0.5);
+    int head = hpct_model_head(m);
+    hpct_model_add_layer_scale(m, 1);
+    hpct_model_add_scaled_add(m, (int[]){head, hpct_model_head(m)}, 0.17);
+    hpct_model_add_up_sampling2d(m, &(hpct_up_sampling2d){.size = {2, 3}});
+    hpct_model_add_permute(m, (int[]){3, 1, 2});
+    hpct_model_add_flatten(m);
+    assert_int_equal(compile(m), HPCT_OK);
+    static const struct {
+        const char *name, *shape;
+        int parameters;
+    } layers[] = {{"cropping2d", "26x28x3", 0},
+                  {"separable_conv2d", "13x14x8", 9 * 6 + 48 + 8},
+                  {"group_normalization", "13x14x8", 16},
+                  {"layer_normalization", "13x14x8", 8},
+                  {"layer_scale", "13x14x8", 8},
+                  {"spatial_dropout2d", "13x14x8", 0},
+                  {"stochastic_depth", "13x14x8", 0},
+                  {"gaussian_noise", "13x14x8", 0},
+                  {"layer_scale_1", "13x14x8", 8},
+                  {"custom_scale_layer", "13x14x8", 0},
+                  {"up_sampling2d", "26x42x8", 0},
+                  {"permute", "8x26x42", 0},
+                  {"flatten", "8736", 0}};
+    for (int i = 0; i < m->num_layers; i++) {
+        char text[HPCT_SHAPE_TEXT];
+        hpct_shape_format(&m->layers[i].output, text);
+        assert_string_equal(m->layers[i].name, layers[i].name);
+        assert_string_equal(text, layers[i].shape);
+        assert_int_equal(m->layers[i].parameters, layers[i].parameters);
+    }
     hpct_model_free(m);
 }
 
@@ -733,6 +863,7 @@ int main(void)
         cmocka_unit_test(elementwise_layers_have_keras_shapes_and_names),
         cmocka_unit_test(numbers_per_channel_and_factors_are_checked),
         cmocka_unit_test(picture_layers_have_keras_shapes_and_names),
+        cmocka_unit_test(more_layers_have_keras_shapes_and_names),
         cmocka_unit_test(convolutions_have_keras_shapes),
         cmocka_unit_test(summary_has_keras_form),
         cmocka_unit_test(philox_gives_the_published_numbers),

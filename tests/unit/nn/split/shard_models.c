@@ -195,6 +195,38 @@ hpct_model *shard_deep_convolutions(uint64_t seed)
     return finish(model, true, seed);
 }
 
+/* Layers that follow a split, and others that do not. */
+hpct_model *shard_separable_model(uint64_t seed)
+{
+    hpct_model *model = hpct_model_new("separable", HPCT_SHAPE(6, 7, 3));
+    hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 8, .kernel = {1, 1}});
+    int shortcut = hpct_model_head(model);
+    hpct_model_add_separable_conv2d(model, &(hpct_separable_conv2d){.filters = 8,
+                                                                    .kernel = {3, 3},
+                                                                    .multiplier = 1 + seed % 2,
+                                                                    .padding = HPCT_SAME,
+                                                                    .activation = HPCT_TANH});
+    hpct_model_add_layer_scale(model, 0.5);
+    if (seed % 5 == 0)
+        hpct_model_add_layer_normalization(model, &(hpct_layer_normalization){0});
+    if (seed % 5 == 1)
+        hpct_model_add_stochastic_depth(model, 0.25);
+    hpct_model_add_scaled_add(model, (int[]){shortcut, hpct_model_head(model)}, 0.25);
+    hpct_model_add_up_sampling2d(model, &(hpct_up_sampling2d){.size = {2, 1}});
+    hpct_model_add_cropping2d(model, &(hpct_cropping2d){.cropping = {{1, 2}, {0, 1}}});
+    if (seed % 6 == 0)
+        hpct_model_add_group_normalization(model, &(hpct_group_normalization){.groups = 4});
+    if (seed % 6 == 1)
+        hpct_model_add_spatial_dropout2d(model, 0.25);
+    if (seed % 6 == 2)
+        hpct_model_add_gaussian_noise(model, 0.25);
+    if (seed % 6 == 3)
+        hpct_model_add_permute(model, (int[]){3, 1, 2});
+    hpct_model_add_flatten(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 30, .activation = HPCT_TANH});
+    return finish(model, false, seed);
+}
+
 void shard_fill(hpct_model *model, uint64_t seed)
 {
     hpct_shape shape = hpct_model_input_shape(model);

@@ -19,6 +19,7 @@ hpct_model *shard_deep_model(uint64_t seed);
 hpct_model *shard_narrow_model(uint64_t seed);
 hpct_model *shard_picture_model(uint64_t seed);
 hpct_model *shard_deep_convolutions(uint64_t seed);
+hpct_model *shard_separable_model(uint64_t seed);
 
 /* The model's input, labels and position: a batch of SHARD_SAMPLES. */
 void shard_fill(hpct_model *model, uint64_t seed);

@@ -95,6 +95,25 @@ static void test_cells(void **state)
     }
 }
 
+static void test_separable(void **state)
+{
+    (void) state;
+    static const hpct_shard_form forms[] = {HPCT_SHARD_ROWS, HPCT_SHARD_COLUMNS, HPCT_SHARD_BACK};
+    bool adds;
+    int split = 0;
+    for (int seed = 0; seed < 24; seed++)
+        split += shard_try_parts(&(shard_scenario){.backend = seed % 4 < 2 ? "cpu" : "ref",
+                                                   .make = shard_separable_model,
+                                                   .seed = (uint64_t) seed,
+                                                   .parts = 2 + seed % 3,
+                                                   .samples = SHARD_SAMPLES,
+                                                   .form = forms[seed % 3],
+                                                   .fuse = seed < 12},
+                                 &adds);
+    print_message("%d of 24 separable models\n", split);
+    assert_true(split > 20);
+}
+
 static void test_blocks(void **state)
 {
     (void) state;
@@ -193,7 +212,7 @@ int main(void)
         cmocka_unit_test(test_two_splits), cmocka_unit_test(test_dense_before),
         cmocka_unit_test(test_cells),      cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_plain),      cmocka_unit_test(test_clipping),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused),    cmocka_unit_test(test_separable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,29 @@ static hpct_model *shortcuts_model(uint64_t seed, int accumulation)
     return finish(model, false, accumulation, seed);
 }
 
+/* Layers of two operations, and random ones. */
+static hpct_model *separable_model(uint64_t seed, int accumulation)
+{
+    hpct_model *model = hpct_model_new("separable", HPCT_SHAPE(6, 7, 3));
+    for (int i = 0; i < 3; i++) {
+        hpct_model_add_separable_conv2d(
+            model, &(hpct_separable_conv2d){.filters = 8, .kernel = {3, 3}, .padding = HPCT_SAME});
+        int shortcut = hpct_model_head(model);
+        hpct_model_add_layer_normalization(model, &(hpct_layer_normalization){0});
+        hpct_model_add_layer_scale(model, 0.5);
+        hpct_model_add_stochastic_depth(model, 0.25);
+        hpct_model_add_scaled_add(model, (int[]){shortcut, hpct_model_head(model)}, 0.25);
+    }
+    hpct_model_add_group_normalization(model, &(hpct_group_normalization){.groups = 4});
+    hpct_model_add_spatial_dropout2d(model, 0.25);
+    hpct_model_add_gaussian_noise(model, 0.25);
+    hpct_model_add_cropping2d(model, &(hpct_cropping2d){.cropping = {{1, 0}, {0, 2}}});
+    hpct_model_add_permute(model, (int[]){2, 3, 1});
+    hpct_model_add_up_sampling2d(model, &(hpct_up_sampling2d){.size = {1, 2}});
+    hpct_model_add_flatten(model);
+    return finish(model, false, accumulation, seed);
+}
+
 static hpct_model *draw_model(uint64_t seed, int accumulation)
 {
     uint64_t state = seed * 7919 + 1;
@@ -491,6 +514,13 @@ static void test_shortcuts(void **state)
         try_stages("ref", shortcuts_model, (uint64_t) stages, stages);
 }
 
+static void test_separable(void **state)
+{
+    (void) state;
+    for (int stages = 2; stages < 8; stages++)
+        try_stages(stages % 2 == 0 ? "ref" : "cpu", separable_model, (uint64_t) stages, stages);
+}
+
 static void what_needs_all_gradients_is_refused(void **state)
 {
     (void) state;
@@ -508,9 +538,13 @@ static void what_needs_all_gradients_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_are_the_best), cmocka_unit_test(borders_carry_what_is_read_behind),
-        cmocka_unit_test(test_ref),          cmocka_unit_test(test_cpu),
-        cmocka_unit_test(test_shortcuts),    cmocka_unit_test(what_needs_all_gradients_is_refused),
+        cmocka_unit_test(cuts_are_the_best),
+        cmocka_unit_test(borders_carry_what_is_read_behind),
+        cmocka_unit_test(test_ref),
+        cmocka_unit_test(test_cpu),
+        cmocka_unit_test(test_shortcuts),
+        cmocka_unit_test(test_separable),
+        cmocka_unit_test(what_needs_all_gradients_is_refused),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,7 +148,7 @@ static void dropout(const hpct_loops *loops)
         float *a = numbers(n), *y = numbers(n), *ea = exactly(a + 128, n - 128),
               *ey = exactly(y, n - 128);
         loops->dropout(&half, 9, 2, n - 128, ea, ey); /* from the third group on */
-        hpct_ref_dropout(&half, 9, 1, n, a, y);
+        hpct_ref_dropout(&half, 9, 1, 1, n, a, y);
         assert_memory_equal(ey, y + 128, (n - 128) * sizeof *y);
         free(ea), free(ey);
         hpct_host_release(a), hpct_host_release(y);
@@ -176,6 +176,50 @@ static void rows(const hpct_loops *loops)
         hpct_host_release(x), hpct_host_release(bias), hpct_host_release(g),
             hpct_host_release(sums);
     }
+}
+
+/* A group, which is a whole row of the reference. */
+static void groups(const hpct_loops *loops, size_t cells, size_t channels)
+{
+    size_t count = cells * channels;
+    hpct_op_spec spec = {.kind = HPCT_OP_GROUP_NORM,
+                         .group = {.rows = 1,
+                                   .cells = (int) cells,
+                                   .channels = (int) channels,
+                                   .groups = 1,
+                                   .epsilon = 1e-3f}};
+    float *x = numbers(count), *g = numbers(count), *gamma = numbers(channels),
+          *beta = numbers(channels), *y = numbers(count), *dx = numbers(count),
+          *dgamma = numbers(channels), *dbeta = numbers(channels);
+    float mean, variance, got_mean, got_variance, sum, sum_x, all = (float) count;
+    float *sums = calloc(2 * channels, sizeof *sums), *ex = exactly(x, count),
+          *eg = exactly(g, count), *ey = exactly(y, count), *edx = exactly(dx, count);
+    hpct_ref_group_norm_statistics(&spec, 1, x, &mean, &variance);
+    hpct_ref_group_norm_forward(&spec, 1, x, &mean, &variance, gamma, beta, y);
+    hpct_ref_group_norm_backward(&spec, 1, x, &mean, &variance, gamma, g, true, dx, dgamma, dbeta);
+    hpct_group_rows rows = {.cells = cells,
+                            .channels = channels,
+                            .step = channels,
+                            .src = ex,
+                            .diff = eg,
+                            .gamma = gamma,
+                            .beta = beta};
+    loops->group_moments(&rows, &got_mean, &got_variance);
+    assert_true(fabsf(got_mean - mean) < 1e-5f && fabsf(got_variance - variance) < 1e-5f);
+    float inverse = 1 / sqrtf(variance + 1e-3f);
+    rows.mean = mean;
+    rows.inverse = inverse;
+    loops->group_normalize(&rows, ey);
+    loops->group_sums(&rows, &sum, &sum_x, sums, sums + channels);
+    loops->group_backward(&rows, -inverse * inverse * inverse * sum_x / all, -inverse * sum / all,
+                          true, edx);
+    assert_true(nn_difference(ey, y, count) < 1e-5 && nn_difference(edx, dx, count) < 1e-4);
+    assert_true(nn_difference(sums, dgamma, channels) < 1e-4);
+    assert_true(nn_difference(sums + channels, dbeta, channels) < 1e-4);
+    free(sums), free(ex), free(eg), free(ey), free(edx);
+    hpct_host_release(x), hpct_host_release(g), hpct_host_release(gamma), hpct_host_release(beta);
+    hpct_host_release(y), hpct_host_release(dx), hpct_host_release(dgamma);
+    hpct_host_release(dbeta);
 }
 
 /* One sample, row by row. */
@@ -274,6 +318,8 @@ static void all_variants_match(void **state)
         dropout(loops);
         updates(loops);
         rows(loops);
+        for (size_t k = 2; k < 70; k += 3)
+            groups(loops, 1 + k % 4, k);
         for (int k = 1; k <= 30; k++) /* 2 to 50 taps */
             direct(loops, 1 + k % 14, 16 * (1 + k % 4), 1 + k % 5, 1 + k % 6 % 5);
         for (int k = 0; k < 36; k++)

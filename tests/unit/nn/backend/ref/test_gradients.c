@@ -394,6 +394,50 @@ static void batch_norm_agrees(void **state)
     }
 }
 
+static void group_norm(const probe *p)
+{
+    double mean[64], variance[64];
+    hpct_ref64_group_norm_statistics(p->spec, p->n, p->src, mean, variance);
+    hpct_ref64_group_norm_forward(p->spec, p->n, p->src, mean, variance, p->kernel, p->bias,
+                                  p->dst);
+}
+
+/* Through the statistics; layer normalization has rows, the others have cells. */
+static void group_norm_agrees(void **state)
+{
+    (void) state;
+    for (int i = 0; i < 40; i++) {
+        bool layer = i % 2 == 0;
+        hpct_op_spec spec = {.group = {.rows = layer ? pick(1, 4) : 1,
+                                       .cells = layer ? 1 : pick(2, 5),
+                                       .groups = layer ? 1 : pick(1, 3),
+                                       .epsilon = 1e-3f}};
+        spec.group.channels = spec.group.groups * pick(2, 4);
+        int n = pick(1, 4);
+        size_t channels = (size_t) spec.group.channels,
+               count = (size_t) (n * spec.group.rows * spec.group.cells) * channels;
+        probe p = {.forward = group_norm,
+                   .spec = &spec,
+                   .n = n,
+                   .src = random_doubles(count),
+                   .kernel = random_doubles(channels),
+                   .bias = random_doubles(channels),
+                   .dst = random_doubles(count),
+                   .weight = random_doubles(count),
+                   .dst_count = count};
+        double *diff_src = random_doubles(count), *diff_gamma = random_doubles(channels),
+               *diff_beta = random_doubles(channels), mean[64], variance[64];
+        hpct_ref64_group_norm_statistics(&spec, n, p.src, mean, variance);
+        hpct_ref64_group_norm_backward(&spec, n, p.src, mean, variance, p.kernel, p.weight, false,
+                                       diff_src, diff_gamma, diff_beta);
+        check(&p, "gamma", p.kernel, diff_gamma, channels);
+        check(&p, "beta", p.bias, diff_beta, channels);
+        check(&p, "source", p.src, diff_src, count);
+        free(p.src), free(p.kernel), free(p.bias), free(p.dst), free(p.weight);
+        free(diff_src), free(diff_gamma), free(diff_beta);
+    }
+}
+
 /* Linear operations: backward is forward's transpose, <forward(x), y> = <x, backward(y)>. */
 static void compare_products(const char *what, const double *x, const double *back, size_t in,
                              const double *forth, const double *y, size_t out)
@@ -418,7 +462,8 @@ static void pictures_agree(void **state)
                           .out_w = pick(1, 7),
                           .channels = pick(1, 3),
                           .horizontal = pick(0, 1) == 1,
-                          .vertical = pick(0, 1) == 1};
+                          .vertical = pick(0, 1) == 1,
+                          .nearest = pick(0, 2) == 0};
         size_t in = (size_t) (p.in_h * p.in_w * p.channels),
                out = (size_t) (p.out_h * p.out_w * p.channels);
         double *x = random_doubles(in), *y = random_doubles(out), *forth = random_doubles(out),
@@ -446,10 +491,69 @@ static void dropout_agrees(void **state)
     const hpct_dropout dropout = hpct_dropout_make(&draw, 0.4);
     double *x = random_doubles(300), *y = random_doubles(300), *forth = random_doubles(300),
            *back = random_doubles(300);
-    hpct_ref64_dropout(&dropout, 3, 3, 100, x, forth);
-    hpct_ref64_dropout(&dropout, 3, 3, 100, y, back);
+    hpct_ref64_dropout(&dropout, 3, 3, 1, 100, x, forth);
+    hpct_ref64_dropout(&dropout, 3, 3, 1, 100, y, back);
     compare_products("dropout", x, back, 300, forth, y, 300);
     free(x), free(y), free(forth), free(back);
+}
+
+/* Rows of a sample lose the same elements, but not rows of another. */
+static void dropout_of_rows_agrees(void **state)
+{
+    (void) state;
+    const hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    const hpct_dropout dropout = hpct_dropout_make(&draw, 0.4);
+    double ones[240], kept[240];
+    int differ = 0;
+    for (int i = 0; i < 240; i++)
+        ones[i] = 1;
+    hpct_ref64_dropout(&dropout, 3, 2, 4, 30, ones, kept);
+    for (int i = 0; i < 240; i++)
+        assert_true(kept[i] == kept[i / 120 * 120 + i % 30]);
+    for (int i = 0; i < 30; i++)
+        differ += kept[i] != kept[120 + i];
+    assert_true(differ > 0);
+}
+
+/* Mean 0 and the standard deviation, over many; each sample and step has its own. */
+static void noise_is_normal(void **state)
+{
+    (void) state;
+    enum { COUNT = 40000 };
+    hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    double *zeros = calloc(COUNT, sizeof *zeros), *noise = random_doubles(COUNT),
+           *next = random_doubles(COUNT), sum = 0, squares = 0, inside = 0;
+    hpct_ref64_gaussian_noise(&draw, 0.5, 3, 2, COUNT / 2, zeros, noise);
+    for (int i = 0; i < COUNT; i++) {
+        sum += noise[i];
+        squares += noise[i] * noise[i];
+        inside += fabs(noise[i]) < 0.5;
+    }
+    assert_true(fabs(sum / COUNT) < 0.01 && fabs(sqrt(squares / COUNT) - 0.5) < 0.01);
+    assert_true(fabs(inside / COUNT - 0.6827) < 0.01);
+    assert_true(noise[0] != noise[COUNT / 2]);
+    draw.step++;
+    hpct_ref64_gaussian_noise(&draw, 0.5, 3, 2, COUNT / 2, zeros, next);
+    assert_true(next[0] != noise[0]);
+    free(zeros), free(noise), free(next);
+}
+
+/* numpy.transpose of a 2 x 3 x 4 sample, and back; the second of two samples. */
+static void permute_agrees(void **state)
+{
+    (void) state;
+    const hpct_op_spec spec = {.permute = {.rank = 3, .size = {2, 3, 4}, .axes = {2, 0, 1}}};
+    hpct_permute there = hpct_permute_make(&spec, false), back = hpct_permute_make(&spec, true);
+    double x[48], y[48], z[48];
+    for (int i = 0; i < 48; i++)
+        x[i] = i;
+    hpct_ref64_permute(&there, 48, x, false, y);
+    hpct_ref64_permute(&back, 48, y, false, z);
+    for (int i = 0; i < 48; i++) {
+        int c = i % 24 / 6, h = i % 6 / 3, w = i % 3;
+        assert_true(y[i] == 24 * (i / 24) + 12 * h + 4 * w + c);
+        assert_true(z[i] == i);
+    }
 }
 
 /* tf.image.resize of [[1, 2], [3, 4]] to 4 x 4, and of five cells to two and to three. */
@@ -470,6 +574,10 @@ static void resizing_has_tensorflow_values(void **state)
     box = hpct_box_whole(&p);
     hpct_ref64_resize_forward(&p, &box, row, got);
     assert_true(fabs(got[0] - two[0]) < 1e-12 && fabs(got[1] - two[1]) < 1e-12);
+    p.nearest = true; /* the second and the fourth cell */
+    hpct_ref64_resize_forward(&p, &box, row, got);
+    assert_true(got[0] == 2 && got[1] == 8);
+    p.nearest = false;
     p.out_w = 3;
     hpct_ref64_resize_forward(&p, &box, row, got);
     for (int i = 0; i < 3; i++)
@@ -628,6 +736,8 @@ int main(void)
         cmocka_unit_test(dropout_agrees),    cmocka_unit_test(resizing_has_tensorflow_values),
         cmocka_unit_test(losses_agree),      cmocka_unit_test(losses_have_keras_values),
         cmocka_unit_test(metrics_are_keras),
+        cmocka_unit_test(group_norm_agrees), cmocka_unit_test(dropout_of_rows_agrees),
+        cmocka_unit_test(noise_is_normal),   cmocka_unit_test(permute_agrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

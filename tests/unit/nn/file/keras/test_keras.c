@@ -537,6 +537,46 @@ static void unsupported_models_are_rejected(void **state)
     RUN_CASES(parse_model, cases);
 }
 
+#define INNER_2(layers) LAYER("Sequential", "\"name\":\"second\",\"layers\":[" layers "]")
+#define INNER(layers) LAYER("Sequential", "\"name\":\"inner\",\"layers\":[" layers "]")
+
+/* Its layers become the model's, and remember it: what is written has it again. */
+static void nested_sequentials_are_taken_apart(void **state)
+{
+    (void) state;
+    char *text;
+    hpct_model *model = read_model(
+        SEQUENTIAL(INPUT_3 "," INNER(INPUT_3 "," CONV()) "," FLATTEN "," INNER_2(DENSE)));
+    assert_int_equal(model->num_layers, 3);
+    assert_string_equal(model->layers[0].within, "inner");
+    assert_string_equal(model->layers[1].within, "");
+    assert_string_equal(model->layers[2].within, "second");
+    assert_int_equal(hpct_keras_write(&text, model), HPCT_OK);
+    hpct_model *again = read_model(text);
+    assert_same_text(model, again);
+    assert_string_equal(again->layers[2].within, "second");
+    free(text);
+    hpct_model_free(model);
+    hpct_model_free(again);
+    static const parse_case cases[] = {
+        BAD(SEQUENTIAL(INPUT_3 "," INNER(INNER_2(CONV()))),
+            "layer \"inner\" (Sequential): it has a Sequential in it"),
+        BAD(SEQUENTIAL(INPUT_3 "," INNER("")), "it must have a name, layers, and one input"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Sequential", "\"layers\":[" CONV() "]")),
+            "it must have a name, layers, and one input"),
+        BAD(SEQUENTIAL(INPUT_3
+                       "," INNER(LAYER("InputLayer", "\"batch_shape\":[null,8,9,1]") "," CONV())),
+            "its input has another shape than it reads"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Sequential", "\"name\":\"i\",\"trainable\":false,"
+                                                       "\"layers\":[" CONV() "]")),
+            "layer \"i\" (Sequential): trainable false"),
+        BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV()) "," INNER_2(CONV())), "of this name already"),
+        BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV(",\"activation\":\"mine\""))),
+            "layer \"inner\" (Sequential): layer \"c\" (Conv2D): activation \"mine\""),
+    };
+    RUN_CASES(parse_model, cases);
+}
+
 /* What Keras would refuse, or take for something else than the default. */
 static void invalid_settings_are_rejected(void **state)
 {
@@ -568,6 +608,26 @@ static void invalid_settings_are_rejected(void **state)
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Dense", "\"output_dim\":5")), "units is missing"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Conv2D", "\"filters\":4")), "kernel_size is missing"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Resizing", "\"height\":4")), "width is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("SeparableConv2D", "\"filters\":4")),
+            "kernel_size is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Cropping2D", "\"name\":\"x\"")), "cropping is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Cropping2D", "\"cropping\":[1,-1]")), "cropping is not"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("LayerScale", "\"projection_dim\":1")),
+            "init_values is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("LayerScale", "\"init_values\":1,\"projection_dim\":3")),
+            "projection_dim 3 is not the input's number of channels, 1"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("StochasticDepth", "\"rate\":0.5")),
+            "drop_path_rate is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("GaussianNoise", "\"rate\":0.5")), "stddev is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("LayerNormalization", "\"axis\":1")),
+            "axis other than the last"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("LayerNormalization", "\"rms_scaling\":true")),
+            "rms_scaling true"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("GroupNormalization", "\"groups\":0")), "groups 0"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("UpSampling2D", "\"interpolation\":\"bicubic\"")),
+            "interpolation \"bicubic\" is not supported; there is: \"nearest\", \"bilinear\""),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Permute", "\"dims\":[2,1]")),
+            "dims must have as many axes as the input"),
         /* 0 or -1, which stand for a default in a structure */
         BAD(INIT("strides", "[0,0]"), "strides [0,0]"),
         BAD(INIT("dilation_rate", "0"), "dilation_rate 0"),
@@ -658,6 +718,28 @@ static void errors_name_the_file_and_its_format(void **state)
 
 /* ---- writing ---- */
 
+static void add_more_layers(hpct_model *model)
+{
+    hpct_model_add_up_sampling2d(model, &(hpct_up_sampling2d){.size = {6, 4}, .bilinear = true});
+    hpct_model_add_cropping2d(model, &(hpct_cropping2d){.cropping = {{1, 0}, {2, 1}}});
+    hpct_model_add_separable_conv2d(model, &(hpct_separable_conv2d){.filters = 6,
+                                                                    .kernel = {3, 2},
+                                                                    .multiplier = 2,
+                                                                    .padding = HPCT_SAME,
+                                                                    .activation = HPCT_RELU});
+    hpct_model_add_group_normalization(model,
+                                       &(hpct_group_normalization){.groups = 3, .epsilon = 1e-4});
+    hpct_model_add_layer_normalization(
+        model, &(hpct_layer_normalization){.epsilon = 1e-6, .no_center = true});
+    int head = hpct_model_head(model);
+    hpct_model_add_layer_scale(model, 0.25);
+    hpct_model_add_stochastic_depth(model, 0.125);
+    hpct_model_add_scaled_add(model, (int[]){head, hpct_model_head(model)}, 0.17);
+    hpct_model_add_spatial_dropout2d(model, 0.5);
+    hpct_model_add_gaussian_noise(model, 0.75);
+    hpct_model_add_permute(model, (int[]){2, 1, 3});
+}
+
 /* Every class, with settings that are not the defaults. */
 static hpct_model *every_layer(void)
 {
@@ -691,6 +773,7 @@ static hpct_model *every_layer(void)
     hpct_model_add_max_pool2d(model, &(hpct_max_pool2d){.pool = {2, 3}, .strides = {1, 2}});
     hpct_model_add_average_pool2d(model,
                                   &(hpct_average_pool2d){.pool = {2, 2}, .padding = HPCT_SAME});
+    add_more_layers(model);
     hpct_model_add_reshape(model, HPCT_SHAPE(-1, 6));
     hpct_model_add_flatten(model);
     hpct_model_add_dropout(model, 0.25);
@@ -768,6 +851,32 @@ static void files_are_written_atomically(void **state)
 
 /* ---- Keras' order ---- */
 
+/* A nested Sequential has the place of one layer, though its branch is longer. */
+static void nested_sequentials_are_one_layer_of_the_order(void **state)
+{
+    (void) state;
+    static const hpct_conv2d one = {.filters = 2, .kernel = {1, 1}};
+    static const char *const made[] = {"inner1", "inner2", "inner3", "beside", "sum"};
+    hpct_model *model = hpct_model_new("m", HPCT_SHAPE(4, 4, 2));
+    int order[5], nest = 0;
+    for (int i = 0; i < 4; i++) {
+        if (i == 3)
+            hpct_model_set_head(model, 0);
+        hpct_model_name_layer(model, made[i]);
+        hpct_model_add_conv2d(model, &one);
+        snprintf(model->layers[i].within, HPCT_NAME_SIZE, "%s", i < 3 ? "nest" : "");
+        nest = i == 2 ? hpct_model_head(model) : nest;
+    }
+    hpct_model_name_layer(model, made[4]);
+    hpct_model_add_add(model, (int[]){hpct_model_head(model), nest}, 2);
+    assert_int_equal(hpct_keras_order(model, order), HPCT_OK);
+    /* both at depth 1; met: sum beside inner */
+    static const char *const wanted[] = {"beside", "inner1", "inner2", "inner3", "sum"};
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(model->layers[order[i]].name, wanted[i]);
+    hpct_model_free(model);
+}
+
 /* Two branches, made first to last: by Keras' rule what is nearer to the output comes later, and of
  * two at one distance that which the last layer reads first. */
 static void layers_are_ordered_as_in_keras(void **state)
@@ -835,6 +944,8 @@ int main(void)
         cmocka_unit_test(errors_name_the_file_and_its_format),
         cmocka_unit_test(written_models_are_read_back),
         cmocka_unit_test(files_are_written_atomically),
+        cmocka_unit_test(nested_sequentials_are_taken_apart),
+        cmocka_unit_test(nested_sequentials_are_one_layer_of_the_order),
         cmocka_unit_test(layers_are_ordered_as_in_keras),
         cmocka_unit_test(layer_names_are_those_of_keras),
     };

@@ -1,0 +1,106 @@
+/* Permute and GaussianNoise: the reference's loops, with the samples divided among threads. */
+#include "nn/backend/cpu/cpu.h"
+
+#include "base/status.h"
+#include "nn/backend/cpu/loops.h"
+#include "nn/backend/ref/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct job {
+    const hpct_op *op;
+    const hpct_op_call *call;
+    size_t size; /* floats of a sample */
+} job;
+
+static void permute_forward_samples(size_t first, size_t count, void *arg)
+{
+    const job *j = arg;
+    hpct_permute permute = hpct_permute_make(&j->op->spec, false);
+    hpct_ref_permute(&permute, count * j->size, j->call->src[0] + first * j->size, false,
+                     j->call->dst + first * j->size);
+}
+
+static void permute_backward_samples(size_t first, size_t count, void *arg)
+{
+    const job *j = arg;
+    hpct_permute permute = hpct_permute_make(&j->op->spec, true);
+    hpct_ref_permute(&permute, count * j->size, j->call->diff_dst + first * j->size,
+                     j->call->add[0], j->call->diff_src[0] + first * j->size);
+}
+
+static void noise_samples(size_t first, size_t count, void *arg)
+{
+    const job *j = arg;
+    hpct_draw draw = hpct_op_draw(j->op, j->call);
+    hpct_ref_gaussian_noise(&draw, j->op->spec.rate,
+                            (int) (j->call->first_sample + (int64_t) first), (int) count, j->size,
+                            j->call->src[0] + first * j->size, j->call->dst + first * j->size);
+}
+
+static void each_sample(const hpct_op *op, const hpct_op_call *call,
+                        void (*body)(size_t first, size_t count, void *arg))
+{
+    job j = {op, call, hpct_op_dst_floats(&op->spec)};
+    hpct_loops_split((size_t) call->n, 1, body, &j);
+}
+
+static hpct_status permute_forward(hpct_op *op, const hpct_op_call *call)
+{
+    each_sample(op, call, permute_forward_samples);
+    return HPCT_OK;
+}
+
+static hpct_status permute_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] != NULL)
+        each_sample(op, call, permute_backward_samples);
+    return HPCT_OK;
+}
+
+static hpct_status noise_forward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t bytes = (size_t) call->n * hpct_op_dst_floats(&op->spec) * sizeof(float);
+    if (call->training)
+        each_sample(op, call, noise_samples);
+    else
+        memcpy(call->dst, call->src[0], bytes);
+    return HPCT_OK;
+}
+
+static hpct_status noise_backward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t count = (size_t) call->n * hpct_op_dst_floats(&op->spec);
+    float *diff_src = call->diff_src[0];
+    if (diff_src != NULL && call->add[0])
+        hpct_loops_best()->add(count, call->diff_dst, diff_src);
+    else if (diff_src != NULL && diff_src != call->diff_dst)
+        memcpy(diff_src, call->diff_dst, count * sizeof *diff_src);
+    return HPCT_OK;
+}
+
+static void destroy(hpct_op *op)
+{
+    free(op);
+}
+
+hpct_status hpct_cpu_make_samples(hpct_op **out, const hpct_op_spec *spec,
+                                  const hpct_op_build *build)
+{
+    static const hpct_op_class permute = {
+        .forward = permute_forward, .backward = permute_backward, .destroy = destroy};
+    static const hpct_op_class noise = {
+        .forward = noise_forward, .backward = noise_backward, .destroy = destroy};
+    hpct_op *op = calloc(1, sizeof *op);
+    if (op == NULL)
+        return hpct_fail_memory(sizeof *op);
+    op->class = spec->kind == HPCT_OP_PERMUTE ? &permute : &noise;
+    op->spec = *spec;
+    op->build = *build;
+    op->backward_keeps_diff_dst = true;
+    op->adds_diff_src = true;
+    op->passes_diff_dst = spec->kind == HPCT_OP_GAUSSIAN_NOISE;
+    *out = op;
+    return HPCT_OK;
+}
