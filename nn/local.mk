@@ -7,6 +7,7 @@ nn_libnnop_la_SOURCES = \
 	nn/backend/memory.c \
 	nn/backend/norm_line.h \
 	nn/backend/picture.c nn/backend/picture.h \
+	nn/backend/transposed.c nn/backend/transposed.h \
 	nn/graph/op.c nn/graph/op.h \
 	nn/graph/rng.c nn/graph/rng.h
 nn_libnnop_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
@@ -89,6 +90,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph/layer/activation.c nn/graph/layer/activation.h \
 	nn/graph/layer/batch_normalization.c \
 	nn/graph/layer/conv2d.c \
+	nn/graph/layer/conv2d_transpose.c \
 	nn/graph/layer/dense.c \
 	nn/graph/layer/dropout.c \
 	nn/graph/layer/flatten.c \
@@ -162,6 +164,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/bf16.c nn/backend/cpu/bf16.h \
 	nn/backend/cpu/conv2d.c \
 	nn/backend/cpu/conv2d_bf16.c \
+	nn/backend/cpu/conv2d_transpose.c \
 	nn/backend/cpu/cpu.c nn/backend/cpu/cpu.h \
 	nn/backend/cpu/dense.c \
 	nn/backend/cpu/direct.c \

@@ -93,6 +93,17 @@ typedef struct hpct_separable_conv2d {
     hpct_activation activation;
 } hpct_separable_conv2d;
 
+/* The reverse of a convolution's mapping of cells: height and width are multiplied by the strides.
+ * Kernel [kh][kw][filters][in]. */
+typedef struct hpct_conv2d_transpose {
+    int filters;
+    int kernel[2];
+    int strides[2]; /* height, width; 0 means 1 */
+    hpct_padding padding;
+    bool no_bias;
+    hpct_activation activation;
+} hpct_conv2d_transpose;
+
 typedef struct hpct_pool2d {
     int pool[2];    /* height, width */
     int strides[2]; /* 0 means the pool size */
@@ -169,6 +180,7 @@ HPCT_API void hpct_model_free(hpct_model *model);
 
 HPCT_API void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv);
 HPCT_API void hpct_model_add_depthwise_conv2d(hpct_model *model, const hpct_depthwise_conv2d *conv);
+HPCT_API void hpct_model_add_conv2d_transpose(hpct_model *model, const hpct_conv2d_transpose *conv);
 HPCT_API void hpct_model_add_separable_conv2d(hpct_model *model, const hpct_separable_conv2d *conv);
 HPCT_API void hpct_model_add_max_pool2d(hpct_model *model, const hpct_max_pool2d *pool);
 HPCT_API void hpct_model_add_average_pool2d(hpct_model *model, const hpct_average_pool2d *pool);

@@ -4,7 +4,7 @@
 double hpct_op_flops(const hpct_op_spec *spec)
 {
     const hpct_window *w = &spec->window;
-    if (spec->kind == HPCT_OP_CONV2D)
+    if (spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_CONV2D_TRANSPOSE)
         return 2.0 * hpct_window_cells(w) * w->out_c * w->kernel_h * w->kernel_w *
                (w->in_c / w->groups);
     if (spec->kind == HPCT_OP_DENSE)

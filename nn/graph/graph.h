@@ -19,6 +19,7 @@ typedef union hpct_layer_config {
     hpct_activation activation;
     hpct_batch_normalization batch_normalization;
     hpct_conv2d conv2d;
+    hpct_conv2d_transpose conv2d_transpose;
     hpct_cropping2d cropping2d;
     hpct_dense dense;
     hpct_depthwise_conv2d depthwise_conv2d;

@@ -37,6 +37,7 @@ static const struct {
     [HPCT_OP_GROUP_NORM] = {"group_norm"},
     [HPCT_OP_PERMUTE] = {"permute"},
     [HPCT_OP_GAUSSIAN_NOISE] = {"gaussian_noise"},
+    [HPCT_OP_CONV2D_TRANSPOSE] = {"conv2d_transpose"},
     [HPCT_OP_SUM_PARTS] = {"sum_parts"},
     [HPCT_OP_GATHER_PARTS] = {"gather_parts"},
     [HPCT_OP_GATHER_SAMPLES] = {"gather_samples"},
@@ -126,6 +127,8 @@ size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
     const hpct_picture *p = &spec->picture;
     if (has_window(spec))
         return (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c;
+    if (spec->kind == HPCT_OP_CONV2D_TRANSPOSE)
+        return (size_t) w->out_h * (size_t) w->out_w * (size_t) w->out_c;
     if (joins(spec) && spec->kind == HPCT_OP_MULTIPLY && spec->join.broadcasts && input == 1)
         return (size_t) spec->join.size[input];
     if (joins(spec))
@@ -151,6 +154,8 @@ size_t hpct_op_dst_floats(const hpct_op_spec *spec)
     const hpct_picture *p = &spec->picture;
     if (has_window(spec))
         return (size_t) hpct_window_cells(w) * (size_t) w->out_c;
+    if (spec->kind == HPCT_OP_CONV2D_TRANSPOSE)
+        return (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c;
     if (shows(spec))
         return (size_t) p->out_h * (size_t) p->out_w * (size_t) p->channels;
     if (spec->kind == HPCT_OP_CONCATENATE) {
@@ -197,7 +202,8 @@ int hpct_op_num_params(const hpct_op_spec *spec)
         return 1;
     if (spec->kind == HPCT_OP_NORMALIZATION)
         return spec->line.given ? 0 : HPCT_LINE_COUNT + 1;
-    bool linear = spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE;
+    bool linear = spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE ||
+                  spec->kind == HPCT_OP_CONV2D_TRANSPOSE;
     return !linear ? 0 : spec->no_bias ? 1 : 2;
 }
 
@@ -215,6 +221,9 @@ size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
         return line_floats(spec);
     if (is_line(spec))
         return which == HPCT_LINE_COUNT ? 1 : (size_t) spec->line.channels;
+    if (spec->kind == HPCT_OP_CONV2D_TRANSPOSE)
+        return (size_t) w->in_c *
+               (kernel ? (size_t) w->kernel_h * (size_t) w->kernel_w * (size_t) w->out_c : 1);
     if (spec->kind == HPCT_OP_CONV2D)
         return (size_t) w->out_c * (kernel ? (size_t) w->kernel_h * (size_t) w->kernel_w *
                                                  (size_t) (w->in_c / w->groups)

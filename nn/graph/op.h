@@ -53,6 +53,7 @@ typedef enum hpct_op_kind {
     HPCT_OP_GROUP_NORM,
     HPCT_OP_PERMUTE,
     HPCT_OP_GAUSSIAN_NOISE,
+    HPCT_OP_CONV2D_TRANSPOSE,
     HPCT_OP_SUM_PARTS,      /* of a sharded model (nn/split/shard.h): sums partial results */
     HPCT_OP_GATHER_PARTS,   /* concatenates shards of the last axis */
     HPCT_OP_GATHER_SAMPLES, /* concatenates the local batches of all shards */
@@ -143,7 +144,8 @@ typedef struct hpct_op_spec {
     float threshold, most; /* LEAKY_RELU: min(x, most) above the threshold */
     union {
         hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D; PAD2D: sizes and padding,
-                               which is negative where it crops */
+                               which is negative where it crops. CONV2D_TRANSPOSE: the
+                               convolution from its result to its source, which it reverses */
         struct {
             int rows; /* per sample; DENSE and SOFTMAX work on the last axis */
             int in, out;
@@ -285,7 +287,8 @@ typedef struct hpct_op_call {
     float *const *diff_src; /* NULL entries: no gradient wanted */
     const bool *add;        /* accumulate into this diff_src; only with adds_diff_src */
     float *const *param;    /* [num_params] */
-    float *const *grad;     /* [num_params], overwritten; NULL for state, and omits_grads */
+    float *const *grad;     /* [num_params], overwritten; NULL for state, and omits_grads; of
+                               CONV2D's kernel: only diff_src is wanted */
     void *copies;           /* of the parameters, 64-byte aligned; see refresh */
     void *workspace;        /* what forward saves for backward, 64-byte aligned */
     void *scratch;          /* temporary memory of the call, 64-byte aligned */

@@ -47,6 +47,7 @@ int hpct_op_parallel(const hpct_op_spec *spec)
     case HPCT_OP_GROUP_NORM: /* statistics over channels */
     case HPCT_OP_PERMUTE:
     case HPCT_OP_GAUSSIAN_NOISE: /* as Dropout */
+    case HPCT_OP_CONV2D_TRANSPOSE:
     case HPCT_OP_SUM_PARTS:
     case HPCT_OP_GATHER_PARTS:
     case HPCT_OP_GATHER_SAMPLES:
@@ -85,6 +86,10 @@ static void channels_at(hpct_op_spec *spec, int **in, int **out)
         return;
     case HPCT_OP_GROUP_NORM:
         *in = *out = &spec->group.channels;
+        return;
+    case HPCT_OP_CONV2D_TRANSPOSE:
+        *in = &spec->window.out_c;
+        *out = &spec->window.in_c;
         return;
     case HPCT_OP_PERMUTE:
         *in = &spec->permute.size[spec->permute.rank - 1];

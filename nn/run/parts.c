@@ -62,6 +62,7 @@ static hpct_part_split split_of(const hpct_op_spec *spec)
     case HPCT_OP_RANDOM_FLIP:
     case HPCT_OP_GROUP_NORM:
     case HPCT_OP_PERMUTE:
+    case HPCT_OP_CONV2D_TRANSPOSE:
     case HPCT_OP_SUM_PARTS:
     case HPCT_OP_GATHER_PARTS:
     case HPCT_OP_GATHER_SAMPLES:

@@ -77,6 +77,7 @@ def separable(k):
     y = StochasticDepth(0.1)(LayerScale(0.25, 8)(y))
     x = CustomScaleLayer(0.17)([x, y])
     x = layers.GroupNormalization(4)(layers.UpSampling2D((1, 2), interpolation="bilinear")(x))
+    x = layers.Conv2DTranspose(8, 2, strides=(2, 1), activation="relu")(x)
     x = layers.GaussianNoise(0.1)(layers.SpatialDropout2D(0.1)(x))
     x = layers.Flatten()(layers.Permute((2, 3, 1))(x))
     return k.Model(start, layers.Dense(10)(x), name="separables")

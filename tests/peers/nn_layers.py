@@ -87,6 +87,11 @@ def cases():
               layers.SeparableConv2D(7, (3, 4), strides=2, padding="same", depth_multiplier=2, activation="relu"))
     yield one("SeparableConv2D dilated, no bias, of 16 channels", layers.Conv2D(16, 1),
               layers.SeparableConv2D(16, 3, dilation_rate=(2, 2), use_bias=False))
+    yield one("Conv2DTranspose", layers.Conv2DTranspose(4, (3, 2)))
+    yield one("Conv2DTranspose strides 2x3, same, relu",
+              layers.Conv2DTranspose(5, 3, strides=(2, 3), padding="same", activation="relu"))
+    yield one("Conv2DTranspose strides 3, smaller kernel, no bias, tanh",
+              layers.Conv2DTranspose(16, 2, strides=3, use_bias=False, activation="tanh"))
     yield one("Cropping2D", layers.Cropping2D(((1, 2), (0, 3))))
     yield one("ZeroPadding2D and Cropping2D as in NASNet", layers.ZeroPadding2D(((0, 1), (0, 1))),
               layers.Cropping2D(((1, 0), (1, 0))), layers.AveragePooling2D(1, strides=2))
@@ -191,6 +196,7 @@ def streams(model):
             continue
         found[layer] = number
         number += isinstance(layer, layers.SeparableConv2D)
+        number += isinstance(layer, layers.Conv2DTranspose) and activation == "relu"
         number += 2 if not isinstance(layer, layers.Activation) and activation not in ("linear", "relu") else 1
         number += activation == "selu"
     return found

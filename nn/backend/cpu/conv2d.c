@@ -86,7 +86,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     }
     if (call->diff_src[0] != NULL)
         HPCT_TRY(backward_data(conv, call));
-    if (op->build.frozen)
+    if (op->build.frozen || call->grad[HPCT_OP_KERNEL] == NULL) /* nn/backend/transposed.h */
         return HPCT_OK;
     const stage *s = &conv->weights[call->batch];
     void *kernel = s->reorder == NULL ? (void *) call->grad[HPCT_OP_KERNEL] : call->scratch;

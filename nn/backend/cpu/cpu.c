@@ -85,6 +85,9 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_RANDOM_FLIP:
         status = hpct_cpu_make_picture(&op, spec, build);
         break;
+    case HPCT_OP_CONV2D_TRANSPOSE:
+        status = hpct_cpu_make_conv2d_transpose(&op, spec, build);
+        break;
     case HPCT_OP_GROUP_NORM:
         status = hpct_cpu_make_group_norm(&op, spec, build);
         break;
@@ -171,6 +174,7 @@ static hpct_blocking blocking(const hpct_op_spec *spec, hpct_precision precision
     case HPCT_OP_GROUP_NORM:
     case HPCT_OP_PERMUTE:
     case HPCT_OP_GAUSSIAN_NOISE:
+    case HPCT_OP_CONV2D_TRANSPOSE:
     case HPCT_OP_SUM_PARTS:
     case HPCT_OP_KINDS:
         can = false;

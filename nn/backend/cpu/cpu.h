@@ -44,6 +44,8 @@ hpct_status hpct_cpu_make_pad2d(hpct_op **out, const hpct_op_spec *spec,
                                 const hpct_op_build *build);
 hpct_status hpct_cpu_make_join(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 
+hpct_status hpct_cpu_make_conv2d_transpose(hpct_op **out, const hpct_op_spec *spec,
+                                           const hpct_op_build *build);
 hpct_status hpct_cpu_make_group_norm(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build);
 hpct_status hpct_cpu_make_samples(hpct_op **out, const hpct_op_spec *spec,

@@ -214,6 +214,7 @@ static maker *const makers[HPCT_OP_KINDS] = {
     [HPCT_OP_RANDOM_FLIP] = hpct_cuda_make_picture,
     [HPCT_OP_GROUP_NORM] = hpct_cuda_make_group_norm,
     [HPCT_OP_PERMUTE] = hpct_cuda_make_permute,
+    [HPCT_OP_CONV2D_TRANSPOSE] = hpct_cuda_make_conv2d_transpose,
     [HPCT_OP_GAUSSIAN_NOISE] = hpct_cuda_make_noise,
 };
 

@@ -239,6 +239,8 @@ static hpct_status backward_bias(const hpct_conv *conv, const hpct_op_call *call
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_conv *conv = hpct_conv_of(op);
+    if (call->grad[HPCT_OP_KERNEL] == NULL && !op->build.frozen) /* nn/backend/transposed.h */
+        return named(op, backward_data(conv, call));
     bool small = op->build.norm == NULL && conv->weights[call->batch].small;
     hpct_status status = small && !op->build.leaves_bias ? HPCT_OK : backward_bias(conv, call);
     if (status == HPCT_OK && small)

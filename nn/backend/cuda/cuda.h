@@ -123,6 +123,8 @@ hpct_status hpct_cuda_make_noise(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build);
 hpct_status hpct_cuda_make_group_norm(hpct_op **out, const hpct_op_spec *spec,
                                       const hpct_op_build *build);
+hpct_status hpct_cuda_make_conv2d_transpose(hpct_op **out, const hpct_op_spec *spec,
+                                            const hpct_op_build *build);
 hpct_status hpct_cuda_make_permute(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
 

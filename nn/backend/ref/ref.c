@@ -99,6 +99,34 @@ static hpct_status conv2d_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+/* The convolution's backward, and the reverse. */
+static hpct_status conv2d_transpose_forward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t count = dst_count(op, call->n), channels = (size_t) op->spec.window.in_c;
+    hpct_ref_conv2d_backward_data(&op->spec.window, call->n, call->src[0],
+                                  call->param[HPCT_OP_KERNEL], call->dst);
+    for (size_t i = 0; i < count && !op->spec.no_bias; i++)
+        call->dst[i] += call->param[HPCT_OP_BIAS][i % channels];
+    return HPCT_OK;
+}
+
+static hpct_status conv2d_transpose_backward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t count = dst_count(op, call->n), channels = (size_t) op->spec.window.in_c;
+    hpct_ref_conv2d_backward_weights(&op->spec.window, call->n, call->diff_dst, call->src[0],
+                                     call->grad[HPCT_OP_KERNEL], NULL);
+    for (size_t c = 0; c < channels && !op->spec.no_bias; c++) {
+        double sum = 0;
+        for (size_t i = c; i < count; i += channels)
+            sum += (double) call->diff_dst[i];
+        call->grad[HPCT_OP_BIAS][c] = (float) sum;
+    }
+    if (call->diff_src[0] != NULL)
+        hpct_ref_conv2d_forward(&op->spec.window, call->n, call->diff_dst,
+                                call->param[HPCT_OP_KERNEL], NULL, call->diff_src[0]);
+    return HPCT_OK;
+}
+
 static hpct_status max_pool2d_forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_ref_max_pool2d_forward(&op->spec.window, call->n, call->src[0], call->dst);
@@ -681,6 +709,7 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_BATCH_NORM] = CLASS(batch_norm),
     [HPCT_OP_PAD2D] = CLASS(pad2d),
     [HPCT_OP_GROUP_NORM] = CLASS(group_norm),
+    [HPCT_OP_CONV2D_TRANSPOSE] = CLASS(conv2d_transpose),
     [HPCT_OP_PERMUTE] = CLASS(permute),
     [HPCT_OP_GAUSSIAN_NOISE] = CLASS(gaussian_noise),
 };

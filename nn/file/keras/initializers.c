@@ -120,11 +120,10 @@ static bool set_by_name(hpct_param *param, const char *name, const json_t *confi
 
 void hpct_keras_take_initializers(hpct_keras_layer *layer, json_t **kept)
 {
-    static const char *const keys[] = {"kernel_initializer",      "depthwise_initializer",
-                                       "alpha_initializer",       "bias_initializer",
-                                       "pointwise_initializer",
-                                       "gamma_initializer",       "beta_initializer",
-                                       "moving_mean_initializer", "moving_variance_initializer"};
+    static const char *const keys[] = {
+        "kernel_initializer", "depthwise_initializer",   "alpha_initializer",
+        "bias_initializer",   "pointwise_initializer",   "gamma_initializer",
+        "beta_initializer",   "moving_mean_initializer", "moving_variance_initializer"};
     *kept = json_object();
     if (*kept == NULL)
         hpct_keras_fail(layer, "out of memory");

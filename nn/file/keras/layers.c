@@ -105,6 +105,38 @@ static json_t *depthwise_conv2d_settings(const hpct_layer *layer)
                      "channels_last");
 }
 
+static void add_conv2d_transpose(hpct_keras_layer *layer)
+{
+    hpct_conv2d_transpose conv = {0};
+    int dilation[2] = {1, 1};
+    take_data_format(layer);
+    hpct_keras_need(layer, "filters");
+    hpct_keras_need(layer, "kernel_size");
+    conv.filters = hpct_keras_int(layer, "filters", 0);
+    hpct_keras_pair(layer, "kernel_size", conv.kernel);
+    hpct_keras_pair(layer, "strides", conv.strides);
+    hpct_keras_pair(layer, "dilation_rate", dilation);
+    conv.padding = hpct_keras_padding(layer);
+    conv.no_bias = !hpct_keras_bool(layer, "use_bias", true);
+    conv.activation = hpct_keras_activation(layer);
+    if (dilation[0] != 1 || dilation[1] != 1)
+        hpct_keras_fail(layer, "dilation_rate other than 1 is not supported");
+    if (hpct_keras_int(layer, "groups", 1) != 1) /* Keras 2 writes 1, without meaning */
+        hpct_keras_fail(layer, "groups other than 1 are not supported");
+    if (hpct_keras_taken(layer))
+        hpct_model_add_conv2d_transpose(layer->model, &conv);
+}
+
+static json_t *conv2d_transpose_settings(const hpct_layer *layer)
+{
+    const hpct_conv2d_transpose *conv = &layer->config.conv2d_transpose;
+    return json_pack("{s:i, s:[i,i], s:[i,i], s:s, s:b, s:s, s:s}", "filters", conv->filters,
+                     "kernel_size", conv->kernel[0], conv->kernel[1], "strides",
+                     or_one(conv->strides[0]), or_one(conv->strides[1]), "padding",
+                     padding_name(conv->padding), "use_bias", !conv->no_bias, "activation",
+                     hpct_keras_activation_name(conv->activation), "data_format", "channels_last");
+}
+
 static void add_separable_conv2d(hpct_keras_layer *layer)
 {
     hpct_separable_conv2d conv = {0};
@@ -275,7 +307,8 @@ static void add_spatial_dropout2d(hpct_keras_layer *layer)
 
 static json_t *spatial_dropout2d_settings(const hpct_layer *layer)
 {
-    return json_pack("{s:f, s:s}", "rate", layer->config.dropout.rate, "data_format", "channels_last");
+    return json_pack("{s:f, s:s}", "rate", layer->config.dropout.rate, "data_format",
+                     "channels_last");
 }
 
 static void add_gaussian_noise(hpct_keras_layer *layer)
@@ -614,6 +647,7 @@ static const hpct_keras_class classes[] = {
     {"BatchNormalization", 1, 1, add_batch_normalization, batch_normalization_settings},
     {"Concatenate", 2, HPCT_KERAS_MAX_INPUTS, add_concatenate, concatenate_settings},
     {"Conv2D", 1, 1, add_conv2d, conv2d_settings},
+    {"Conv2DTranspose", 1, 1, add_conv2d_transpose, conv2d_transpose_settings},
     {"Cropping2D", 1, 1, add_cropping2d, cropping2d_settings},
     {"CustomScaleLayer", 2, 2, add_custom_scale, custom_scale_settings},
     {"Dense", 1, 1, add_dense, dense_settings},

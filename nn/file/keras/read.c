@@ -253,6 +253,10 @@ static hpct_status add_nested(reader *r, const json_t *entry, const int *inputs,
         return hpct_fail(HPCT_ERR_DATA, "it must have a name, layers, and one input");
     if (trainable != NULL && !json_is_true(trainable))
         return hpct_fail(HPCT_ERR_DATA, "trainable false is not supported");
+    for (int i = 0; i < r->model->num_layers; i++) {
+        if (strcmp(r->model->layers[i].within, name_of(entry)) == 0)
+            return hpct_fail(HPCT_ERR_DATA, "there is a layer of this name already");
+    }
     if (at == 1)
         shape = batch_shape_of(json_object_get(first, "config"));
     HPCT_TRY(check_nested_input(shape, &r->model->tensors[inputs[0]].shape));

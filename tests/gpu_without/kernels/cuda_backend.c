@@ -89,6 +89,7 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_GAUSSIAN_NOISE:
         return hpct_cuda_make_noise(out, spec, build);
     case HPCT_OP_CONV2D:
+    case HPCT_OP_CONV2D_TRANSPOSE:
     case HPCT_OP_DENSE:
     case HPCT_OP_SUM_PARTS:
     case HPCT_OP_GATHER_PARTS:

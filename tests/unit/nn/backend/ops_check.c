@@ -35,7 +35,8 @@ static double tolerance(const nn_case *c)
 #ifdef NN_OPS_ON_HOST
 #include "tests/gpu_without/kernels/cuda_backend.h"
 #define BACKENDS cuda_backends_on_host
-#define HAS(kind) ((kind) != HPCT_OP_CONV2D && (kind) != HPCT_OP_DENSE)
+#define HAS(kind)                                                                                  \
+    ((kind) != HPCT_OP_CONV2D && (kind) != HPCT_OP_DENSE && (kind) != HPCT_OP_CONV2D_TRANSPOSE)
 #else
 #define BACKENDS hpct_backends
 #define HAS(kind) true

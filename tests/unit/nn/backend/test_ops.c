@@ -222,6 +222,24 @@ static void group_norm_matches(void **state)
     }
 }
 
+/* By the backend's Conv2D, of a window from the result to the source. */
+static void conv2d_transpose_matches(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(60); i++) {
+        int kernel[2] = {pick(1, 5), pick(1, 5)}, strides[2] = {pick(1, 3), pick(1, 3)};
+        nn_case c = {.n = pick(1, 9), .other_n = pick(0, 1) * pick(1, 9)};
+        c.needs_diff_src = pick(0, 3) > 0;
+        c.plain_layout = pick(0, 1) == 1;
+        c.inference = c.forward_only = pick(0, 4) == 0;
+        c.spec.kind = HPCT_OP_CONV2D_TRANSPOSE;
+        c.spec.no_bias = pick(0, 3) == 0;
+        int in[3] = {pick(kernel[0], 9), pick(kernel[1], 9), pick_channels(20)};
+        c.spec.window = nn_window(in, pick_channels(20), kernel, strides, pick(0, 1) == 1);
+        check_case(&c);
+    }
+}
+
 static void permute_matches(void **state)
 {
     (void) state;
@@ -331,6 +349,7 @@ int main(void)
         cmocka_unit_test(pad2d_matches),
         cmocka_unit_test(cropping_matches),
         cmocka_unit_test(group_norm_matches),
+        cmocka_unit_test(conv2d_transpose_matches),
         cmocka_unit_test(permute_matches),
         cmocka_unit_test(dropout_and_rescaling_match),
         cmocka_unit_test(dropout_of_rows_matches),

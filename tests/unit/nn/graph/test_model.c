@@ -225,6 +225,24 @@ static void no_separable_filters(hpct_model *m)
 {
     hpct_model_add_separable_conv2d(m, &(hpct_separable_conv2d){.kernel = {3, 3}});
 }
+static void no_transposed_filters(hpct_model *m)
+{
+    hpct_model_add_conv2d_transpose(m, &(hpct_conv2d_transpose){.kernel = {3, 3}});
+}
+static void no_transposed_kernel(hpct_model *m)
+{
+    hpct_model_add_conv2d_transpose(m, &(hpct_conv2d_transpose){.filters = 2, .kernel = {3, 0}});
+}
+static void negative_transposed_strides(hpct_model *m)
+{
+    hpct_model_add_conv2d_transpose(
+        m, &(hpct_conv2d_transpose){.filters = 2, .kernel = {3, 3}, .strides = {-1, 1}});
+}
+static void huge_transposed(hpct_model *m)
+{
+    hpct_model_add_conv2d_transpose(
+        m, &(hpct_conv2d_transpose){.filters = 2, .kernel = {3, 3}, .strides = {1 << 30, 1}});
+}
 static void bad_separable_multiplier(hpct_model *m)
 {
     hpct_model_add_separable_conv2d(
@@ -352,6 +370,10 @@ static void first_fault_is_kept_with_the_layers_name(void **state)
          "cropping2d: cropping 14,14 must not be negative, and leave something of 28"},
         {negative_cropping,
          "cropping2d: cropping -1,2 must not be negative, and leave something of 28"},
+        {no_transposed_filters, "conv2d_transpose: filters must be at least 1, not 0"},
+        {no_transposed_kernel, "conv2d_transpose: kernel 3x0 must be at least 1x1"},
+        {negative_transposed_strides, "conv2d_transpose: strides -1x1 must be at least 1x1"},
+        {huge_transposed, "conv2d_transpose: its output would have 2^31 elements or more"},
         {no_separable_filters, "separable_conv2d: filters must be at least 1, not 0"},
         {bad_separable_multiplier,
          "separable_conv2d: the depth multiplier must be at least 1, not -2"},
@@ -602,6 +624,14 @@ static void more_layers_have_keras_shapes_and_names(void **state)
     hpct_model_add_scaled_add(m, (int[]){head, hpct_model_head(m)}, 0.17);
     hpct_model_add_up_sampling2d(m, &(hpct_up_sampling2d){.size = {2, 3}});
     hpct_model_add_permute(m, (int[]){3, 1, 2});
+    hpct_model_add_conv2d_transpose(
+        m, &(hpct_conv2d_transpose){.filters = 3, .kernel = {3, 1}, .strides = {2, 2}});
+    hpct_model_add_conv2d_transpose(m, &(hpct_conv2d_transpose){.filters = 1,
+                                                                .kernel = {2, 3},
+                                                                .strides = {1, 2},
+                                                                .no_bias = true,
+                                                                .padding = HPCT_SAME,
+                                                                .activation = HPCT_RELU});
     hpct_model_add_flatten(m);
     assert_int_equal(compile(m), HPCT_OK);
     static const struct {
@@ -619,7 +649,9 @@ static void more_layers_have_keras_shapes_and_names(void **state)
                   {"custom_scale_layer", "13x14x8", 0},
                   {"up_sampling2d", "26x42x8", 0},
                   {"permute", "8x26x42", 0},
-                  {"flatten", "8736", 0}};
+                  {"conv2d_transpose", "17x52x3", 3 * 3 * 42 + 3},
+                  {"conv2d_transpose_1", "17x104x1", 6 * 3},
+                  {"flatten", "1768", 0}};
     for (int i = 0; i < m->num_layers; i++) {
         char text[HPCT_SHAPE_TEXT];
         hpct_shape_format(&m->layers[i].output, text);

@@ -222,6 +222,9 @@ hpct_model *shard_separable_model(uint64_t seed)
         hpct_model_add_gaussian_noise(model, 0.25);
     if (seed % 6 == 3)
         hpct_model_add_permute(model, (int[]){3, 1, 2});
+    if (seed % 6 == 4)
+        hpct_model_add_conv2d_transpose(
+            model, &(hpct_conv2d_transpose){.filters = 4, .kernel = {2, 2}, .strides = {2, 1}});
     hpct_model_add_flatten(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 30, .activation = HPCT_TANH});
     return finish(model, false, seed);

@@ -134,6 +134,8 @@ static hpct_model *separable_model(uint64_t seed, int accumulation)
         hpct_model_add_stochastic_depth(model, 0.25);
         hpct_model_add_scaled_add(model, (int[]){shortcut, hpct_model_head(model)}, 0.25);
     }
+    hpct_model_add_conv2d_transpose(
+        model, &(hpct_conv2d_transpose){.filters = 8, .kernel = {2, 2}, .padding = HPCT_SAME});
     hpct_model_add_group_normalization(model, &(hpct_group_normalization){.groups = 4});
     hpct_model_add_spatial_dropout2d(model, 0.25);
     hpct_model_add_gaussian_noise(model, 0.25);

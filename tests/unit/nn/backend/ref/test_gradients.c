@@ -729,15 +729,15 @@ static void metrics_are_keras(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_agree),     cmocka_unit_test(rows_agree),
-        cmocka_unit_test(products_agree),    cmocka_unit_test(lines_agree),
-        cmocka_unit_test(elements_agree),    cmocka_unit_test(activations_have_keras_values),
-        cmocka_unit_test(batch_norm_agrees), cmocka_unit_test(pictures_agree),
-        cmocka_unit_test(dropout_agrees),    cmocka_unit_test(resizing_has_tensorflow_values),
-        cmocka_unit_test(losses_agree),      cmocka_unit_test(losses_have_keras_values),
-        cmocka_unit_test(metrics_are_keras),
-        cmocka_unit_test(group_norm_agrees), cmocka_unit_test(dropout_of_rows_agrees),
-        cmocka_unit_test(noise_is_normal),   cmocka_unit_test(permute_agrees),
+        cmocka_unit_test(windows_agree),          cmocka_unit_test(rows_agree),
+        cmocka_unit_test(products_agree),         cmocka_unit_test(lines_agree),
+        cmocka_unit_test(elements_agree),         cmocka_unit_test(activations_have_keras_values),
+        cmocka_unit_test(batch_norm_agrees),      cmocka_unit_test(pictures_agree),
+        cmocka_unit_test(dropout_agrees),         cmocka_unit_test(resizing_has_tensorflow_values),
+        cmocka_unit_test(losses_agree),           cmocka_unit_test(losses_have_keras_values),
+        cmocka_unit_test(metrics_are_keras),      cmocka_unit_test(group_norm_agrees),
+        cmocka_unit_test(dropout_of_rows_agrees), cmocka_unit_test(noise_is_normal),
+        cmocka_unit_test(permute_agrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -570,6 +570,8 @@ static void nested_sequentials_are_taken_apart(void **state)
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Sequential", "\"name\":\"i\",\"trainable\":false,"
                                                        "\"layers\":[" CONV() "]")),
             "layer \"i\" (Sequential): trainable false"),
+        BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV()) "," INNER(FLATTEN)),
+            "layer \"inner\" (Sequential): there is a layer of this name already"),
         BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV()) "," INNER_2(CONV())), "of this name already"),
         BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV(",\"activation\":\"mine\""))),
             "layer \"inner\" (Sequential): layer \"c\" (Conv2D): activation \"mine\""),
@@ -610,6 +612,14 @@ static void invalid_settings_are_rejected(void **state)
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Resizing", "\"height\":4")), "width is missing"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("SeparableConv2D", "\"filters\":4")),
             "kernel_size is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Conv2DTranspose", "\"filters\":4")),
+            "kernel_size is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Conv2DTranspose", "\"filters\":4,\"kernel_size\":3,"
+                                                            "\"dilation_rate\":2")),
+            "dilation_rate other than 1 is not supported"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Conv2DTranspose", "\"filters\":4,\"kernel_size\":3,"
+                                                            "\"output_padding\":[1,1]")),
+            "output_padding [1,1] is not supported"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Cropping2D", "\"name\":\"x\"")), "cropping is missing"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Cropping2D", "\"cropping\":[1,-1]")), "cropping is not"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("LayerScale", "\"projection_dim\":1")),
@@ -738,6 +748,12 @@ static void add_more_layers(hpct_model *model)
     hpct_model_add_spatial_dropout2d(model, 0.5);
     hpct_model_add_gaussian_noise(model, 0.75);
     hpct_model_add_permute(model, (int[]){2, 1, 3});
+    hpct_model_add_conv2d_transpose(model, &(hpct_conv2d_transpose){.filters = 6,
+                                                                    .kernel = {2, 3},
+                                                                    .strides = {2, 1},
+                                                                    .padding = HPCT_SAME,
+                                                                    .no_bias = true,
+                                                                    .activation = HPCT_RELU});
 }
 
 /* Every class, with settings that are not the defaults. */
