@@ -37,6 +37,10 @@ MODELS = [  # name, side of the pictures, batch, learning rate, size of betas, s
     ("ResNet101V2", 64, 8, 0.001, 2.5, True),
     ("DenseNet121", 64, 8, 0.01, 2.5, True),
     ("InceptionV3", 96, 8, 0.01, 2.5, True),
+    ("Xception", 71, 8, 0.001, 2.5, True),
+    ("NASNetMobile", 64, 8, 0.001, 2.5, True),
+    ("InceptionResNetV2", 96, 8, 0.0001, 2.5, True),
+    ("ConvNeXtTiny", 64, 8, 0.001, 2.5, True),
 ]
 
 
@@ -59,7 +63,7 @@ def settle(model, random, size):
     """Weights at which float32 has an answer; statistics other than 0 and 1."""
     for weight in model.weights:
         kind, value = weight.name, weight.numpy()
-        if kind == "gamma":
+        if kind == "gamma" or kind.startswith("variable"):  # LayerScale's
             weight.assign(np.full_like(value, 0.5))
         elif kind == "beta":
             weight.assign(np.where(random.uniform(0, 1, value.shape) < 0.8, size, -size))
@@ -135,8 +139,9 @@ def compare(nn_models, hpc_train, name, side, batch, rate, size):
     random = np.random.default_rng(7)
     model = without_dropout(build(name, side))
     settle(model, random, size)
-    x = random.uniform(0, 255 if "Net" in name else 1, (STEPS, batch) + model.input_shape[1:]).astype(np.float32)
-    if not any(isinstance(layer, keras.layers.Rescaling) for layer in model.layers):
+    largest = 255 if "Net" in name or "NeXt" in name else 1
+    x = random.uniform(0, largest, (STEPS, batch) + model.input_shape[1:]).astype(np.float32)
+    if not any(isinstance(layer, (keras.layers.Rescaling, keras.layers.Normalization)) for layer in model.layers):
         x = x / np.abs(x).max() * 2 - 1
     y = random.integers(0, CLASSES, (STEPS, batch)).astype(np.int32)
     with tempfile.TemporaryDirectory() as folder:
