@@ -156,6 +156,7 @@ agent_libagent_la_SOURCES = \
 	agent/results/run_file.c agent/results/run_file.h \
 	agent/results/status_file.c agent/results/status_file.h \
 	agent/results/summary.c agent/results/summary.h \
+	agent/results/tally.c agent/results/tally.h agent/results/tally_text.c \
 	agent/results/written.c \
 	agent/strategy/alike.c agent/strategy/alike.h \
 	agent/strategy/gradients/buckets.c agent/strategy/gradients/buckets.h \
@@ -185,6 +186,7 @@ agent_libagent_la_SOURCES = \
 	agent/train/best.c agent/train/best.h \
 	agent/train/checkpoint_weights.c \
 	agent/train/checkpoints.c agent/train/checkpoints.h \
+	agent/train/class_weights.c agent/train/class_weights.h \
 	agent/train/control.c agent/train/control.h \
 	agent/train/deadline.c agent/train/deadline.h \
 	agent/train/evaluate.c agent/train/evaluate.h \

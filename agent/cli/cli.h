@@ -145,7 +145,8 @@ typedef struct hpct_cli_common {
     const char *weights, *data;
     bool allow_nan, skip_mismatch;
     hpct_dataset_options input;
-    const char *summary_json, *timeline;
+    const char *summary_json, *timeline, *confusion_matrix;
+    unsigned metrics;
 } hpct_cli_common;
 
 extern const hpct_cli_option hpct_cli_common_options[]; /* fill an hpct_cli_common */
@@ -216,7 +217,11 @@ typedef enum hpct_cli_scaling {
 
 typedef struct hpct_cli_training {
     hpct_optimizer optimizer; /* its schedule has no steps yet */
-    double label_smoothing;
+    int loss;                 /* hpct_cli_losses */
+    double label_smoothing, focal_gamma, focal_alpha, huber_delta;
+    const char *class_weight;    /* --class-weight */
+    const double *class_weights; /* its values, once the data are known */
+    int num_class_weights;
     int top_k;
     int initial_epoch; /* epoch at which the schedule continues */
     hpct_cli_scaling scaling;

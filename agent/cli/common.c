@@ -76,6 +76,22 @@ static void set_warmup(const char *option, const char *value, void *at)
     *(int *) at = steps > 0 ? steps : -1;
 }
 
+/* A list of distinct names. */
+static void set_metrics(const char *option, const char *value, void *at)
+{
+    static const char *const names[] = {"precision", "recall", "f1", "auc", NULL};
+    unsigned *metrics = at;
+    char *list = strdup(value), *rest = list;
+    *metrics = 0;
+    for (char *name; list != NULL && (name = strsep(&rest, ",")) != NULL;) {
+        unsigned bit = 1U << hpct_cli_name(option, name, names);
+        if (*metrics & bit)
+            hpct_cli_usage("--%s %s: %s is in it twice", option, value, name);
+        *metrics |= bit;
+    }
+    free(list);
+}
+
 static void set_staleness(const char *option, const char *value, void *at)
 {
     hpct_strategy_options *o = at;
@@ -177,6 +193,21 @@ const hpct_cli_option hpct_cli_common_options[] = {
      HPCT_CLI_FIT, TEXT(summary_json)},
     {"timeline", "FILE", "write a Chrome trace of up to 50 steps of all ranks at the end", 4,
      HPCT_CLI_FIT, TEXT(timeline)},
+    {"metrics", "LIST",
+     "of validation data after each epoch: precision, recall, f1, auc; also by class in "
+     "--summary-json",
+     4, HPCT_CLI_FIT, CALL(metrics, set_metrics)},
+    {"confusion-matrix", "FILE.csv",
+     "write that of the last validation at the end: a row per true class, a column per predicted "
+     "one",
+     4, HPCT_CLI_FIT, TEXT(confusion_matrix)},
+    {"metrics", "LIST", "precision, recall, f1, auc; printed also by class", 1, HPCT_CLI_EVALUATE,
+     CALL(metrics, set_metrics)},
+    {"confusion-matrix", "FILE.csv",
+     "write the confusion matrix: a row per true class, a column per predicted one", 1,
+     HPCT_CLI_EVALUATE, TEXT(confusion_matrix)},
+    {"summary-json", "FILE", "write one JSON object with loss, accuracy and metrics", 1,
+     HPCT_CLI_EVALUATE, TEXT(summary_json)},
     {"summary-json", "FILE", "write one JSON object with times at the end", 2, HPCT_CLI_BENCH,
      TEXT(summary_json)},
     {"timeline", "FILE", "write a Chrome trace of up to 50 steps of all ranks at the end", 2,

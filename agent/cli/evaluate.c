@@ -5,10 +5,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static void print(size_t samples, const hpct_metrics *m, unsigned asked)
+{
+    static const char *const names[] = {"precision", "recall", "f1", "auc"};
+    const double values[] = {m->precision, m->recall, m->f1, m->auc};
+    printf(fabs(m->loss) >= 1e6    ? "%zu samples - accuracy: %.4f - loss: %.1e"
+           : fabs(m->loss) <= 1e-3 ? "%zu samples - accuracy: %.4f - loss: %.4e"
+                                   : "%zu samples - accuracy: %.4f - loss: %.4f",
+           samples, m->accuracy, m->loss);
+    for (int i = 0; i < 4; i++) {
+        if (asked & 1U << i)
+            printf(" - %s: %.4f", names[i], values[i]);
+    }
+    putchar('\n');
+}
+
+/* No output may replace an input. */
+static void keep_inputs(const hpct_cli_common *a)
+{
+    const char *data = a->data != NULL ? a->data : getenv("HPC_TRAIN_DATA");
+    const hpct_cli_file outputs[] = {{"--confusion-matrix", a->confusion_matrix},
+                                     {"--summary-json", a->summary_json}},
+                        inputs[] = {{"--weights", a->weights},
+                                    {"--model", a->model.name},
+                                    {"--data", data}};
+    hpct_cli_keep(outputs, 2, inputs, 3);
+}
+
 static hpct_status evaluate(hpct_context *context, hpct_model *model, hpct_cli_common *a)
 {
     hpct_dataset *data = NULL;
     hpct_metrics metrics;
+    hpct_evaluate_options options = {.metrics = a->metrics,
+                                     .confusion_matrix = a->confusion_matrix,
+                                     .summary_json = a->summary_json};
     const char *path = a->data != NULL ? a->data : hpct_context_data(context);
     hpct_status status = hpct_cli_load_weights(model, a->weights, a->allow_nan);
     if (status == HPCT_OK)
@@ -22,13 +52,13 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model, hpct_cli_c
         status = hpct_cli_find_batch(context, model,
                                      &(hpct_batch_options){.data = data, .evaluate = true}, true,
                                      &a->batch.size);
+    options.batch_size = a->batch.size;
+    if (hpct_context_rank(context) == 0)
+        options.classes = stdout;
     if (status == HPCT_OK)
-        status = hpct_evaluate(context, model, data, a->batch.size, &metrics);
+        status = hpct_evaluate_with(context, model, data, &options, &metrics);
     if (status == HPCT_OK && hpct_context_rank(context) == 0)
-        printf(fabs(metrics.loss) >= 1e6    ? "%zu samples - accuracy: %.4f - loss: %.1e\n"
-               : fabs(metrics.loss) <= 1e-3 ? "%zu samples - accuracy: %.4f - loss: %.4e\n"
-                                            : "%zu samples - accuracy: %.4f - loss: %.4f\n",
-               hpct_dataset_size(data), metrics.accuracy, metrics.loss);
+        print(hpct_dataset_size(data), &metrics, a->metrics);
     hpct_dataset_free(data);
     return status;
 }
@@ -45,6 +75,7 @@ static int run(int argc, char **argv)
     hpct_cli_parse(HPCT_CLI_EVALUATE, doc, tables, argc, argv);
     if (a.weights == NULL)
         hpct_cli_usage("--weights is missing: a file written by fit --save-weights");
+    keep_inputs(&a);
     a.input.width = a.model.width;
     a.input.height = a.model.height;
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);

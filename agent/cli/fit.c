@@ -113,14 +113,16 @@ static void keep_inputs(const arguments *a)
                                      {"--save-best", a->fit.save_best},
                                      {"--summary-json", a->common.summary_json},
                                      {"--timeline", a->common.timeline},
+                                     {"--confusion-matrix", a->common.confusion_matrix},
                                      {"--metrics-file", a->fit.metrics_file}},
                         inputs[] = {{"--weights", a->common.weights},
                                     {"--model", a->common.model.name},
                                     {"--learning-rate-file", a->fit.learning_rate_file},
+                                    {"--class-weight", a->training.class_weight},
                                     {"--data", data},
                                     {"--validation-data", a->validation_data}};
-    hpct_cli_keep(outputs, 2, inputs + 1, 4);
-    hpct_cli_keep(outputs + 2, 3, inputs, 5);
+    hpct_cli_keep(outputs, 2, inputs + 1, 5);
+    hpct_cli_keep(outputs + 2, 4, inputs, 6);
 }
 
 static bool has_servers(const arguments *a)
@@ -231,6 +233,24 @@ static hpct_status compile(hpct_context *context, hpct_model *model, const hpct_
     return hpct_cli_compile(model, defaults, &a->training, ranks, steps, a->fit.epochs);
 }
 
+/* Once the data are known; *weights is the caller's. */
+static hpct_status find_class_weights(hpct_context *context, const hpct_model *model,
+                                      const hpct_dataset *train, hpct_cli_training *t,
+                                      double **weights)
+{
+    int labels = hpct_model_count_labels(model);
+    if (labels == INT_MAX)
+        hpct_cli_usage("--class-weight is for classes: the output of %s is a number",
+                       hpct_model_name(model));
+    *weights = malloc((size_t) labels * sizeof **weights);
+    t->class_weights = *weights;
+    t->num_class_weights = labels;
+    hpct_status status =
+        hpct_context_agree(context, *weights != NULL ? HPCT_OK : HPCT_ERR_INTERNAL);
+    return status == HPCT_OK ? hpct_class_weights(context, t->class_weight, train, *weights, labels)
+                             : status;
+}
+
 /* Compiles with one step: the optimizer's memory does not depend on the number of steps, which is
  * not known yet. */
 static hpct_status find_batch(hpct_context *context, hpct_model *model,
@@ -277,6 +297,9 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK && a->fit.batch_size == HPCT_CLI_AUTO)
         status = find_batch(context, model, defaults, train, validation, a);
+    double *weights = NULL;
+    if (status == HPCT_OK && a->training.class_weight != NULL)
+        status = find_class_weights(context, model, train, &a->training, &weights);
     if (status == HPCT_OK)
         status = compile(context, model, defaults, train, a);
     if (status == HPCT_OK) {
@@ -284,9 +307,34 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
         say_what_begins(context, model, train, a);
         status = hpct_fit(context, model, train, &a->fit, result);
     }
+    free(weights);
     hpct_dataset_free(train);
     hpct_dataset_free(validation);
     return status;
+}
+
+/* Of validation data, which servers and workers do not evaluate by class. */
+static void check_metrics(const arguments *a)
+{
+    bool tallied = a->common.metrics != 0 || a->common.confusion_matrix != NULL;
+    const char *option = a->common.metrics != 0 ? "metrics" : "confusion-matrix";
+    if (tallied && a->validation_data == NULL)
+        hpct_cli_usage("--%s is of validation data: it needs --validation-data", option);
+    if (tallied && has_servers(a))
+        hpct_cli_usage("--%s is not for --strategy parameter-server, whose workers report loss and "
+                       "accuracy only: take hpc-train evaluate, with --save-weights",
+                       option);
+}
+
+/* What servers and workers, which do not step together, have not. */
+static void check_servers(const arguments *a)
+{
+    if (a->fit.check && has_servers(a))
+        hpct_cli_usage("--check is not for --strategy parameter-server: it compares nodes whose "
+                       "ranks step together");
+    if (a->common.batch.size == HPCT_CLI_AUTO && has_servers(a))
+        hpct_cli_usage("--batch-size auto is not for --strategy parameter-server, whose workers "
+                       "do not wait for one another: give a number");
 }
 
 static int run(int argc, char **argv)
@@ -321,15 +369,13 @@ static int run(int argc, char **argv)
     a.fit.timeline = common->timeline;
     if (common->skip_mismatch && common->weights == NULL)
         hpct_cli_usage("--skip-mismatch is for --weights, which is not given");
+    a.fit.metrics = common->metrics;
+    a.fit.confusion_matrix = common->confusion_matrix;
     if (common->batch.global_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
         hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
                        "does not");
-    if (a.fit.check && has_servers(&a))
-        hpct_cli_usage("--check is not for --strategy parameter-server: it compares nodes whose "
-                       "ranks step together");
-    if (common->batch.size == HPCT_CLI_AUTO && has_servers(&a))
-        hpct_cli_usage("--batch-size auto is not for --strategy parameter-server, whose workers "
-                       "do not wait for one another: give a number");
+    check_metrics(&a);
+    check_servers(&a);
     if (common->batch.size == HPCT_CLI_AUTO && getenv("HPC_TRAIN_LAUNCH") != NULL)
         hpct_cli_usage("--batch-size auto is not for hpc-train launch: on fewer nodes it would be "
                        "another batch, with which no checkpoint is continued: give a number");

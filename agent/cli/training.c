@@ -154,6 +154,29 @@ static void apply_rates(hpct_model *model, const hpct_cli_training *t)
     }
 }
 
+/* Names of --loss, the loss of probabilities, and that of logits. */
+static const char *const losses[] = {"auto",
+                                     "categorical_crossentropy",
+                                     "sparse_categorical_crossentropy",
+                                     "binary_crossentropy",
+                                     "categorical_focal_crossentropy",
+                                     "binary_focal_crossentropy",
+                                     "mean_squared_error",
+                                     "huber",
+                                     "kl_divergence",
+                                     NULL};
+static const hpct_loss of_outputs[][2] = {
+    {0, 0},
+    {HPCT_CATEGORICAL_CROSSENTROPY, HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS},
+    {HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS},
+    {HPCT_BINARY_CROSSENTROPY, HPCT_BINARY_CROSSENTROPY_FROM_LOGITS},
+    {HPCT_CATEGORICAL_FOCAL_CROSSENTROPY, HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS},
+    {HPCT_BINARY_FOCAL_CROSSENTROPY, HPCT_BINARY_FOCAL_CROSSENTROPY_FROM_LOGITS},
+    {HPCT_MEAN_SQUARED_ERROR, HPCT_MEAN_SQUARED_ERROR},
+    {HPCT_HUBER, HPCT_HUBER},
+    {HPCT_KL_DIVERGENCE, HPCT_KL_DIVERGENCE},
+};
+
 const hpct_cli_option hpct_cli_training_options[] = {
     {.doc = "Optimizer and loss:", .group = 3},
     {"optimizer", "NAME", "sgd, adam, adamw, lars, lamb or rmsprop (default sgd)", 3, 0,
@@ -195,6 +218,24 @@ const hpct_cli_option hpct_cli_training_options[] = {
      NUMBER(optimizer.global_clipnorm, LEAST, MOST)},
     {"gradient-accumulation", "N", "steps per update, with the mean of their gradients (default 1)",
      3, 0, INTEGER(optimizer.gradient_accumulation_steps, 1, 1 << 20)},
+    {"loss", "NAME",
+     "auto (default: the cross-entropy that fits the model's outputs), or as in Keras: "
+     "categorical_crossentropy, sparse_categorical_crossentropy, binary_crossentropy, "
+     "categorical_focal_crossentropy, binary_focal_crossentropy, mean_squared_error, huber, "
+     "kl_divergence",
+     3, 0, NAME(loss, losses)},
+    {"focal-gamma", "X", "focal losses: above 0, default 2", 3, 0,
+     NUMBER(focal_gamma, LEAST, MOST)},
+    {"focal-alpha", "X",
+     "0 to 1; categorical_focal_crossentropy: default 0.25; binary_focal_crossentropy: weight of "
+     "class 1, that of class 0 is 1 - X (default: both are 1)",
+     3, 0, NUMBER(focal_alpha, LEAST, 1)},
+    {"huber-delta", "X", "huber: error from which on the loss is linear, default 1", 3, 0,
+     NUMBER(huber_delta, LEAST, MOST)},
+    {"class-weight", "auto|FILE.json",
+     "factors of the training samples' losses by class: auto, so that all classes weigh the same, "
+     "or an object of numbers by class name or number",
+     3, HPCT_CLI_FIT, TEXT(class_weight)},
     {"label-smoothing", "X", "0 to 1, default 0", 3, 0, NUMBER(label_smoothing, 0, 1)},
     {"top-k", "K", "also report top-k accuracy", 3, 0, INTEGER(top_k, 1, INT_MAX)},
     {0},
@@ -225,6 +266,27 @@ static hpct_loss with_rows(hpct_loss loss)
                                                         : HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS;
 }
 
+static hpct_loss loss_of(const hpct_model *model, const hpct_cli_model *defaults,
+                         const hpct_cli_training *t)
+{
+    hpct_loss own = defaults->loss, loss = of_outputs[t->loss][0];
+    bool logits = own == HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS ||
+                  own == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS;
+    if (t->loss == 0)
+        return t->label_smoothing > 0 ? with_rows(own) : own;
+    bool several = loss == HPCT_CATEGORICAL_CROSSENTROPY ||
+                   loss == HPCT_SPARSE_CATEGORICAL_CROSSENTROPY ||
+                   loss == HPCT_CATEGORICAL_FOCAL_CROSSENTROPY || loss == HPCT_KL_DIVERGENCE;
+    if (several && hpct_model_output_shape(model).size[0] == 1)
+        hpct_cli_usage("--loss %s needs an output per class, %s has a single one", losses[t->loss],
+                       hpct_model_name(model));
+    if (logits && loss == HPCT_KL_DIVERGENCE)
+        hpct_cli_usage("--loss %s needs probabilities, the outputs of %s are logits: end it with "
+                       "a softmax",
+                       losses[t->loss], hpct_model_name(model));
+    return of_outputs[t->loss][logits];
+}
+
 static void fill_in_steps(hpct_optimizer *o, const hpct_cli_training *t, double steps_per_epoch,
                           int epochs)
 {
@@ -252,9 +314,14 @@ hpct_status hpct_cli_compile(hpct_model *model, const hpct_cli_model *defaults,
                              int epochs)
 {
     hpct_compile_options compile = {
-        .loss = t->label_smoothing > 0 ? with_rows(defaults->loss) : defaults->loss,
+        .loss = loss_of(model, defaults, t),
         .precision = hpct_model_precision(model),
         .label_smoothing = t->label_smoothing,
+        .focal_gamma = t->focal_gamma,
+        .focal_alpha = t->focal_alpha,
+        .huber_delta = t->huber_delta,
+        .class_weights = t->class_weights,
+        .num_class_weights = t->num_class_weights,
         .top_k = t->top_k,
         .optimizer = t->optimizer,
     };

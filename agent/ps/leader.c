@@ -64,7 +64,8 @@ struct hpct_ps_leader {
 static hpct_metrics mean(const sums *s)
 {
     double n = (double) s->samples;
-    return (hpct_metrics){s->loss / n, s->correct / n, s->in_top_k / n};
+    return (hpct_metrics){
+        .loss = s->loss / n, .accuracy = s->correct / n, .top_k_accuracy = s->in_top_k / n};
 }
 
 static void add(sums *s, const hpct_ps_message *message, int64_t samples)
@@ -242,7 +243,7 @@ hpct_status hpct_ps_leader_new(hpct_ps_leader **out, hpct_ps_run *run)
     if (l == NULL)
         return hpct_fail_memory(sizeof *l);
     l->run = run;
-    l->result = (hpct_fit_result){.train = {NAN, NAN, NAN}, .validation = {NAN, NAN, NAN}};
+    l->result = (hpct_fit_result){.train = HPCT_NO_METRICS, .validation = HPCT_NO_METRICS};
     l->num_step_times =
         run->schedule.max_steps < MAX_STEP_TIMES ? run->schedule.max_steps : MAX_STEP_TIMES;
     hpct_status status = open_leader(l);

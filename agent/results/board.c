@@ -3,6 +3,7 @@
 
 #include "agent/results/event_files.h"
 #include "agent/results/events.h"
+#include "agent/results/tally.h"
 #include "base/status.h"
 
 #include <hpctrain/info.h>
@@ -17,6 +18,7 @@
 struct hpct_board {
     hpct_event_files *files;
     bool validation, top_k;
+    unsigned metrics;
     int64_t epoch; /* the last one */
 };
 
@@ -126,7 +128,10 @@ hpct_status hpct_board_open(hpct_board **out, const char *folder, const hpct_boa
     hpct_board *board = calloc(1, sizeof *board);
     if (board == NULL)
         return hpct_fail_memory(sizeof *board);
-    *board = (hpct_board){.validation = run->validation, .top_k = run->top_k, .epoch = run->epoch};
+    *board = (hpct_board){.validation = run->validation,
+                          .top_k = run->top_k,
+                          .metrics = run->metrics,
+                          .epoch = run->epoch};
     hpct_status status =
         hpct_event_files_open(&board->files, folder, run->validation ? 2 : 1, run->continues);
     if (status != HPCT_OK) {
@@ -162,6 +167,17 @@ static void put_metrics(const hpct_board *board, hpct_protobuf *to, const hpct_e
         hpct_events_scalar(to, at, "epoch_top_k_categorical_accuracy", metrics->top_k_accuracy);
 }
 
+static void put_tallied(const hpct_board *board, hpct_protobuf *to, const hpct_event *at,
+                        const hpct_metrics *metrics)
+{
+    char tag[TAG_MAX];
+    for (int k = 0; k < HPCT_METRIC_BITS; k++) {
+        snprintf(tag, sizeof tag, "epoch_%s", hpct_metric_names[k]);
+        if (board->metrics & 1U << k)
+            hpct_events_scalar(to, at, tag, hpct_metric_value(metrics, k));
+    }
+}
+
 static void put_pace(hpct_protobuf *to, const hpct_event *at, const hpct_board_epoch *epoch)
 {
     if (!isfinite(epoch->step_seconds) || epoch->step_seconds <= 0)
@@ -181,6 +197,7 @@ hpct_status hpct_board_note(hpct_board *board, const hpct_board_epoch *epoch)
     if (board->validation) {
         records = (hpct_protobuf){0};
         put_metrics(board, &records, &at, epoch->validation);
+        put_tallied(board, &records, &at, epoch->validation);
         add(board, HPCT_EVENTS_VALIDATION, &records);
     }
     board->epoch = epoch->epoch;

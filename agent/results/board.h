@@ -21,8 +21,9 @@ typedef struct hpct_board_run {
     size_t samples;
     uint64_t seed;
     bool validation, top_k;
-    int64_t epoch;  /* the first one, from 0 */
-    bool continues; /* the logs that are there */
+    unsigned metrics; /* of the validation: hpct_metric_bits */
+    int64_t epoch;    /* the first one, from 0 */
+    bool continues;   /* the logs that are there */
 } hpct_board_run;
 
 /* HPCT_ERR_IO, naming --log-dir and the file. */

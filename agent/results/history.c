@@ -2,6 +2,7 @@
 #include "agent/results/history.h"
 
 #include "agent/results/log_file.h"
+#include "agent/results/tally.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/status.h"
@@ -86,8 +87,14 @@ hpct_status hpct_history_open(hpct_history **out, const char *folder, int column
     const char *val_top_k = columns & HPCT_HISTORY_TOP_K ? ",val_top_k_categorical_accuracy" : "";
     bool validation = columns & HPCT_HISTORY_VALIDATION;
     char first[256];
-    snprintf(first, sizeof first, "epoch,accuracy,learning_rate,loss%s%s%s\n", top_k,
-             validation ? ",val_accuracy,val_loss" : "", validation ? val_top_k : "");
+    int length = snprintf(first, sizeof first, "epoch,accuracy,learning_rate,loss%s%s%s", top_k,
+                          validation ? ",val_accuracy,val_loss" : "", validation ? val_top_k : "");
+    for (int k = 0; k < HPCT_METRIC_BITS; k++) {
+        if (columns & HPCT_HISTORY_METRICS(1 << k))
+            length += snprintf(first + length, sizeof first - (size_t) length, ",val_%s",
+                               hpct_metric_names[k]);
+    }
+    snprintf(first + length, sizeof first - (size_t) length, "\n");
     hpct_history *history = calloc(1, sizeof *history);
     if (history == NULL)
         return hpct_fail_memory(sizeof *history);
@@ -161,6 +168,10 @@ hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metr
         print(log, ",%.9g,%.9g", validation->accuracy, unsigned_nan(validation->loss));
         if (top_k)
             print(log, ",%.9g", validation->top_k_accuracy);
+    }
+    for (int k = 0; k < HPCT_METRIC_BITS; k++) {
+        if (history->columns & HPCT_HISTORY_METRICS(1 << k))
+            print(log, ",%.9g", unsigned_nan(hpct_metric_value(validation, k)));
     }
     print(log, "\n");
     history->epochs = true;

@@ -1,6 +1,7 @@
 /* Keras' progress output: a bar of 20 that is redrawn, or a line an epoch. */
 #include "agent/results/progress.h"
 
+#include "agent/results/tally.h"
 #include "base/headway.h"
 
 #include <inttypes.h>
@@ -94,6 +95,17 @@ static void print_metrics(const hpct_progress *progress, const hpct_metrics *met
                 hpct_progress_metric(top_k, metrics->top_k_accuracy));
 }
 
+static void print_validation(const hpct_progress *progress, const hpct_metrics *metrics)
+{
+    char text[HPCT_METRIC_TEXT];
+    print_metrics(progress, metrics, "val_");
+    for (int k = 0; k < HPCT_METRIC_BITS; k++) {
+        if (progress->metrics & 1U << k)
+            fprintf(progress->stream, " - val_%s: %s", hpct_metric_names[k],
+                    hpct_progress_metric(text, hpct_metric_value(metrics, k)));
+    }
+}
+
 /* What is left is told by the colour; without colours, by another character. */
 static void print_bar(const hpct_progress *progress, int64_t done)
 {
@@ -140,7 +152,7 @@ void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, do
     print_step_time(progress->stream, step_seconds);
     print_metrics(progress, metrics, "");
     if (validation != NULL)
-        print_metrics(progress, validation, "val_");
+        print_validation(progress, validation);
     if (progress->verbose == 1)
         fputs(CLEAR_LINE, progress->stream);
     fputc('\n', progress->stream);

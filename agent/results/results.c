@@ -96,6 +96,7 @@ static hpct_status try_with_logs(const hpct_fit_options *o, const hpct_model *mo
     const hpct_result_file files[] = {
         {"--summary-json", o->summary_json, 0},
         {"--timeline", o->timeline, 0},
+        {"--confusion-matrix", o->confusion_matrix, 0},
         {"--metrics-file", o->metrics_file, 0},
         {"--save-weights", o->save_weights, hpct_model_count_parameters(model) * sizeof(float)},
         {"--save-best", o->save_best, hpct_model_count_parameters(model) * sizeof(float)},

@@ -5,6 +5,7 @@
 #include "agent/results/json_file.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static json_t *number(double value)
 {
@@ -62,11 +63,29 @@ static json_t *run_to_json(const hpct_summary *s)
         number(s->device_used_mb != 0 ? s->device_used_mb : NAN), "classes", classes_to_json(s));
 }
 
+void hpct_summary_add_tally(json_t *object, const char *prefix, const hpct_tally *tally,
+                            char *const *names, int num_names)
+{
+    char key[32];
+    hpct_metrics metrics;
+    hpct_tally_get(tally, &metrics);
+    for (int k = 0; k < HPCT_METRIC_BITS; k++) {
+        snprintf(key, sizeof key, "%s%s", prefix, hpct_metric_names[k]);
+        if (hpct_tally_has(tally, k))
+            json_object_set_new(object, key, number(hpct_metric_value(&metrics, k)));
+    }
+    snprintf(key, sizeof key, "%sclasses", prefix);
+    json_object_set_new(object, key, hpct_tally_to_json(tally, names, num_names));
+}
+
 json_t *hpct_summary_to_json(const hpct_summary *summary)
 {
     json_t *object = run_to_json(summary);
     if (object != NULL && summary->parameter_server != NULL)
         json_object_set_new(object, "parameter_server", servers_to_json(summary->parameter_server));
+    if (object != NULL && summary->tally != NULL)
+        hpct_summary_add_tally(object, "val_", summary->tally, summary->classes,
+                               summary->num_classes);
     return object;
 }
 

@@ -2,6 +2,8 @@
 #ifndef HPCT_AGENT_RESULTS_SUMMARY_H
 #define HPCT_AGENT_RESULTS_SUMMARY_H
 
+#include "agent/results/tally.h"
+
 #include <hpctrain/train.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -46,7 +48,13 @@ typedef struct hpct_summary {
     double predicted_mb, device_used_mb;     /* bench's; 0 becomes null */
     char *const *classes;                    /* [num_classes] by label; none: null */
     int num_classes;
+    const hpct_tally *tally; /* of the last validation; NULL: none */
 } hpct_summary;
+
+/* Adds the metrics that a tally has, their names after `prefix`, and "PREFIXclasses", the same by
+ * class. */
+void hpct_summary_add_tally(json_t *object, const char *prefix, const hpct_tally *tally,
+                            char *const *names, int num_names);
 
 /* NULL if out of memory. */
 json_t *hpct_summary_to_json(const hpct_summary *summary);

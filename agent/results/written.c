@@ -37,6 +37,7 @@ void hpct_results_say_written(const hpct_fit_options *o, const char *model, bool
         early ? "checkpoints; the same command goes on with more patience or a further target"
               : "checkpoints; the same command with more --epochs goes on");
     say(&out, o->summary_json, "summary");
+    say(&out, o->confusion_matrix, "confusion matrix of the validation data");
     say(&out, o->timeline, "timeline; for ui.perfetto.dev");
     fflush(stream);
 }

@@ -188,7 +188,7 @@ static hpct_status one_step(bench_run *run, bool last, double *seconds)
         run->last = (hpct_metrics){.loss = sums.loss / (double) sums.samples,
                                    .accuracy = sums.correct / (double) sums.samples};
     if (run->options.emulate != NULL)
-        run->last = (hpct_metrics){NAN, NAN, NAN};
+        run->last = (hpct_metrics) HPCT_NO_METRICS;
     return status;
 }
 
@@ -287,7 +287,7 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
         .train = run->last,
         .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
         .learning_rate = hpct_model_learning_rate(run->model),
-        .validation = {NAN, NAN, NAN},
+        .validation = HPCT_NO_METRICS,
         .peak_rss_mb = run->peak_mb,
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
         .emulated = run->options.emulate != NULL,

@@ -12,7 +12,7 @@ hpct_status hpct_best_monitor(hpct_monitor *out, const hpct_fit_options *options
                        : validated              ? "val_loss"
                                                 : "loss";
     return hpct_monitor_find(out, "--monitor", name, "--mode", options->monitor_mode,
-                             (hpct_monitor_has){validated, has_top_k});
+                             (hpct_monitor_has){validated, has_top_k, options->metrics});
 }
 
 bool hpct_best_note(hpct_best *best, const hpct_monitor *monitor, double value)

@@ -178,7 +178,7 @@ static hpct_status compare(const json_t *own, const json_t *root, const char *fo
     json_object_foreach ((json_t *) (uintptr_t) own, key, value) {
         const json_t *other = json_object_get(theirs, key);
         if (json_equal(value, (json_t *) (uintptr_t) other) ||
-            (other == NULL && json_is_null(value)))
+            (other == NULL && json_is_null(value))) /* of a release that did not have it */
             continue;
         char *mine = text_of(value), *other_text = text_of((json_t *) (uintptr_t) other);
         hpct_status status = hpct_fail(

@@ -6,6 +6,9 @@
 #include "agent/data/sampler.h"
 #include "agent/rank/context.h"
 #include "agent/rank/threads.h"
+#include "agent/results/json_file.h"
+#include "agent/results/results.h"
+#include "agent/results/summary.h"
 #include "agent/train/feed.h"
 #include "base/headway.h"
 #include "base/status.h"
@@ -14,8 +17,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define DEFAULT_BATCH 128
+#define GATHERED_COUNTS ((size_t) 1 << 18) /* at once, of all ranks: 2 MiB */
 
 static int64_t share(hpct_context *context, const hpct_dataset *dataset, int64_t *begin)
 {
@@ -61,8 +66,29 @@ static hpct_status evaluate_batch(hpct_model *model, hpct_strategy *strategy, in
     return hpct_model_loss(model, count, 0, sums);
 }
 
+/* Counts the outputs of the last batch. */
+static hpct_status count_outputs(hpct_model *model, hpct_strategy *strategy, hpct_tally *tally,
+                                 const int32_t *labels, int count)
+{
+    const float *outputs = NULL;
+    if (strategy == NULL || strategy->ops->evaluate == NULL) {
+        outputs = hpct_model_output(model);
+        return outputs != NULL ? hpct_tally_add(tally, outputs, labels, count) : HPCT_ERR_INTERNAL;
+    }
+    for (int k = 0, part = 0; part >= 0; k++) {
+        HPCT_TRY(strategy->ops->outputs(strategy, k, &outputs, &part));
+        if (part > 0) {
+            HPCT_TRY(hpct_tally_add(tally, outputs, labels, part));
+            labels += part;
+        }
+    }
+    return HPCT_OK;
+}
+
+/* `labels`: of all samples of the batches. */
 static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy, hpct_feed *feed,
-                                    int64_t batches, hpct_batch_sums *sums)
+                                    int64_t batches, hpct_tally *tally, const int32_t *labels,
+                                    hpct_batch_sums *sums)
 {
     hpct_status status = HPCT_OK;
     for (int64_t i = 0; i < batches && status == HPCT_OK; i++) {
@@ -75,13 +101,16 @@ static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy, 
         sums->loss += one.loss;
         sums->correct += one.correct;
         sums->in_top_k += one.in_top_k;
+        if (status == HPCT_OK && tally != NULL)
+            status = count_outputs(model, strategy, tally, labels, input.count);
+        labels += input.count;
     }
     return status;
 }
 
-hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
-                                const hpct_dataset *dataset, int slice, int slices, int batch,
-                                hpct_batch_sums *sums)
+static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
+                                  const hpct_dataset *dataset, int slice, int slices, int batch,
+                                  hpct_tally *tally, hpct_batch_sums *sums)
 {
     own_share mine = {.batch = batch};
     mine.count = hpct_slice((int64_t) dataset->size, slice, slices, &mine.begin);
@@ -100,23 +129,71 @@ hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
     hpct_status status =
         hpct_feed_open(&feed, model, &options, (size_t) mine.begin, (size_t) mine.count);
     if (status == HPCT_OK)
-        status = evaluate_batches(model, strategy, feed, options.batches, sums);
+        status = evaluate_batches(model, strategy, feed, options.batches, tally,
+                                  dataset->labels + mine.begin, sums);
     hpct_feed_close(feed);
     free(mine.indices);
     return status;
 }
 
+hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
+                                const hpct_dataset *dataset, int slice, int slices, int batch,
+                                hpct_batch_sums *sums)
+{
+    return evaluate_slice(model, strategy, dataset, slice, slices, batch, NULL, sums);
+}
+
+/* ---- metrics of the whole data set ---- */
+
+hpct_status hpct_evaluate_open_tally(hpct_tally **tally, const hpct_model *model, unsigned metrics,
+                                     bool matrix)
+{
+    hpct_shape output = hpct_model_output_shape(model);
+    *tally = NULL;
+    return metrics != 0 || matrix
+               ? hpct_tally_open(tally,
+                                 &(hpct_tally_options){.outputs = output.size[output.rank - 1],
+                                                       .labels = hpct_model_count_labels(model),
+                                                       .logits = hpct_model_gives_logits(model),
+                                                       .metrics = metrics,
+                                                       .matrix = matrix})
+               : HPCT_OK;
+}
+
+/* Adds the counts of all ranks, piece by piece: a confusion matrix may be large. */
+static hpct_status add_up(hpct_context *context, hpct_tally *tally)
+{
+    hpct_comm *comm = hpct_context_comm(context);
+    size_t num, size = (size_t) comm->size, piece = GATHERED_COUNTS / size + 1;
+    int64_t *counts = hpct_tally_counts(tally, &num);
+    int64_t *all = malloc(piece * size * sizeof *all);
+    hpct_status status = hpct_context_agree(
+        context, all != NULL ? HPCT_OK : hpct_fail_memory(piece * size * sizeof *all));
+    for (size_t at = 0; status == HPCT_OK && at < num; at += piece) {
+        size_t count = num - at < piece ? num - at : piece;
+        status = comm->ops->allgather(comm, counts + at, all, count * sizeof *all);
+        memset(counts + at, 0, count * sizeof *counts);
+        for (size_t i = 0; status == HPCT_OK && i < count * size; i++)
+            counts[at + i % count] += all[i];
+    }
+    free(all);
+    return status;
+}
+
 hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_strategy *strategy,
-                                const hpct_dataset *dataset, int batch, hpct_metrics *metrics)
+                                const hpct_dataset *dataset, int batch, hpct_tally *tally,
+                                hpct_metrics *metrics)
 {
     hpct_comm *comm = hpct_context_comm(context);
     hpct_batch_sums mine = {0}, sum = {0};
+    if (tally != NULL)
+        hpct_tally_clear(tally);
     hpct_batch_sums *all = malloc((size_t) comm->size * sizeof *all);
     hpct_status status =
         all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK;
     if (status == HPCT_OK)
         status =
-            hpct_evaluate_slice(model, strategy, dataset, comm->rank, comm->size, batch, &mine);
+            evaluate_slice(model, strategy, dataset, comm->rank, comm->size, batch, tally, &mine);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
         status = comm->ops->allgather(comm, &mine, all, sizeof mine);
@@ -125,6 +202,11 @@ hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_s
         sum.correct += all[rank].correct;
         sum.in_top_k += all[rank].in_top_k;
     }
+    if (status == HPCT_OK && tally != NULL)
+        status = add_up(context, tally);
+    metrics->precision = metrics->recall = metrics->f1 = metrics->auc = NAN;
+    if (status == HPCT_OK && tally != NULL)
+        hpct_tally_get(tally, metrics);
     metrics->loss = sum.loss / (double) dataset->size;
     metrics->accuracy = (double) sum.correct / (double) dataset->size;
     metrics->top_k_accuracy = (double) sum.in_top_k / (double) dataset->size;
@@ -145,9 +227,38 @@ static hpct_status check_loss(const hpct_model *model, double loss)
                                     "data, and --scale, that they were trained with?");
 }
 
-hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_dataset *dataset,
-                          int batch_size, hpct_metrics *metrics)
+/* By rank 0. */
+static hpct_status write_files(const hpct_context *context, const hpct_evaluate_options *o,
+                               const hpct_dataset *dataset, const hpct_tally *tally,
+                               const hpct_metrics *metrics)
 {
+    if (hpct_context_rank(context) != 0)
+        return HPCT_OK;
+    if (o->confusion_matrix != NULL)
+        HPCT_TRY(
+            hpct_tally_write(tally, dataset->classes, dataset->num_classes, o->confusion_matrix));
+    if (o->summary_json == NULL)
+        return HPCT_OK;
+    json_t *object = json_pack("{s:I,s:f,s:f}", "samples", (json_int_t) dataset->size, "loss",
+                               metrics->loss, "accuracy", metrics->accuracy);
+    if (object != NULL && tally != NULL)
+        hpct_summary_add_tally(object, "", tally, dataset->classes, dataset->num_classes);
+    return hpct_json_write(object, o->summary_json);
+}
+
+static hpct_status try_files(const hpct_evaluate_options *o)
+{
+    const hpct_result_file files[] = {{"--confusion-matrix", o->confusion_matrix, 0},
+                                      {"--summary-json", o->summary_json, 0}};
+    return hpct_results_try(files, 2);
+}
+
+hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
+                               const hpct_dataset *dataset, const hpct_evaluate_options *options,
+                               hpct_metrics *metrics)
+{
+    int batch_size = options->batch_size;
+    hpct_tally *tally = NULL;
     int batch = batch_size == 0 ? DEFAULT_BATCH : batch_size, sizes[2] = {1};
     hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
     hpct_status status = HPCT_OK;
@@ -156,6 +267,11 @@ hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_d
     if (status == HPCT_OK)
         status = hpct_dataset_check(dataset, hpct_model_input_shape(model),
                                     hpct_model_count_labels(model));
+    if (status == HPCT_OK)
+        status = hpct_evaluate_open_tally(&tally, model, options->metrics,
+                                          options->confusion_matrix != NULL);
+    if (status == HPCT_OK && hpct_context_rank(context) == 0)
+        status = try_files(options);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
         status = hpct_threads_set(context);
@@ -177,11 +293,24 @@ hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_d
     };
     status = hpct_context_agree(context, hpct_model_build(model, &build));
     if (status == HPCT_OK)
-        status = hpct_evaluate_built(context, model, NULL, dataset, batch, metrics);
+        status = hpct_evaluate_built(context, model, NULL, dataset, batch, tally, metrics);
     if (status == HPCT_OK)
         status = hpct_context_agree(context, check_loss(model, metrics->loss));
+    if (status == HPCT_OK)
+        status =
+            hpct_context_agree(context, write_files(context, options, dataset, tally, metrics));
+    if (status == HPCT_OK && options->classes != NULL && tally != NULL)
+        hpct_tally_print(tally, dataset->classes, dataset->num_classes, options->classes);
 
 end:
+    hpct_tally_close(tally);
     hpct_headway_enter(before);
     return status;
+}
+
+hpct_status hpct_evaluate(hpct_context *context, hpct_model *model, const hpct_dataset *dataset,
+                          int batch_size, hpct_metrics *metrics)
+{
+    return hpct_evaluate_with(context, model, dataset,
+                              &(hpct_evaluate_options){.batch_size = batch_size}, metrics);
 }

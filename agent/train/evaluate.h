@@ -2,6 +2,7 @@
 #ifndef HPCT_AGENT_TRAIN_EVALUATE_H
 #define HPCT_AGENT_TRAIN_EVALUATE_H
 
+#include "agent/results/tally.h"
 #include "agent/strategy/strategy.h"
 
 #include <hpctrain/train.h>
@@ -17,9 +18,15 @@ hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
                                 const hpct_dataset *dataset, int slice, int slices, int batch,
                                 hpct_batch_sums *sums);
 
+/* For options->metrics and confusion_matrix: *tally, NULL if neither was asked for. HPCT_ERR_USAGE,
+ * see hpct_tally_open. */
+hpct_status hpct_evaluate_open_tally(hpct_tally **tally, const hpct_model *model, unsigned metrics,
+                                     bool matrix);
+
 /* hpct_evaluate on a model built for those sizes, by the strategy if it evaluates itself (NULL:
- * none); collective. */
+ * none); collective. `tally`, unless NULL: gets the counts of all ranks. */
 hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_strategy *strategy,
-                                const hpct_dataset *dataset, int batch, hpct_metrics *metrics);
+                                const hpct_dataset *dataset, int batch, hpct_tally *tally,
+                                hpct_metrics *metrics);
 
 #endif

@@ -78,6 +78,20 @@ static hpct_status check_options(const hpct_context *context, const hpct_fit_opt
     return hpct_strategy_check_batch(&o->strategy, size, *global_batch);
 }
 
+/* Parameter servers have a loop of their own. */
+static hpct_status check_apart(const hpct_fit_options *o)
+{
+    const char *option = o->metrics != 0               ? "--metrics"
+                         : o->confusion_matrix != NULL ? "--confusion-matrix"
+                                                       : NULL;
+    return option == NULL ? HPCT_OK
+                          : hpct_fail(HPCT_ERR_USAGE,
+                                      "%s is not for --strategy parameter-server, whose workers "
+                                      "report loss and accuracy only: hpc-train evaluate has it, "
+                                      "for the weights of --save-weights",
+                                      option);
+}
+
 hpct_status hpct_fit_check(const hpct_context *context, const hpct_fit_options *options)
 {
     int ignored;
@@ -85,6 +99,8 @@ hpct_status hpct_fit_check(const hpct_context *context, const hpct_fit_options *
         return hpct_fail(HPCT_ERR_USAGE,
                          "--check compares nodes whose ranks step together: those of --strategy "
                          "parameter-server do not");
+    if (hpct_context_is_apart(context))
+        HPCT_TRY(check_apart(options));
     return hpct_context_is_apart(context) ? hpct_strategy_check(&options->strategy)
                                           : check_options(context, options, &ignored);
 }
@@ -186,7 +202,8 @@ static hpct_status allocate(hpct_fit_run *run)
 static hpct_status open_history(hpct_fit_run *run)
 {
     int columns = (run->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
-                  (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0);
+                  (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0) |
+                  HPCT_HISTORY_METRICS(run->options.metrics);
     if (hpct_context_rank(run->context) != 0 || run->options.log_dir == NULL)
         return HPCT_OK;
     return hpct_history_open(&run->history, run->options.log_dir, columns, &run->begin.logs);
@@ -264,6 +281,17 @@ static hpct_status open_pace(hpct_fit_run *run)
     return hpct_pace_open(&run->pace, run->context, &options);
 }
 
+static hpct_status open_tally(hpct_fit_run *run)
+{
+    const hpct_fit_options *o = &run->options;
+    if ((o->metrics != 0 || o->confusion_matrix != NULL) && run->validation == NULL)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--metrics and --confusion-matrix are of validation data: they need "
+                         "--validation-data");
+    return hpct_evaluate_open_tally(&run->tally, run->model, o->metrics,
+                                    o->confusion_matrix != NULL);
+}
+
 static hpct_status prepare(hpct_fit_run *run)
 {
     hpct_status status = check_options(run->context, &run->options, &run->global_batch);
@@ -273,6 +301,8 @@ static hpct_status prepare(hpct_fit_run *run)
         status = hpct_fit_check_data(run->model, run->train, run->validation);
     if (status == HPCT_OK)
         status = hpct_best_monitor(&run->monitor, &run->options, hpct_model_top_k(run->model) > 0);
+    if (status == HPCT_OK)
+        status = open_tally(run);
     if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
         status = hpct_results_try_fit(&run->options, run->model);
     HPCT_TRY(hpct_context_agree(run->context, status));
@@ -301,7 +331,8 @@ static hpct_status prepare(hpct_fit_run *run)
 static hpct_metrics mean(double loss, double correct, double in_top_k, int64_t samples)
 {
     double n = (double) samples;
-    return (hpct_metrics){loss / n, correct / n, in_top_k / n};
+    return (hpct_metrics){
+        .loss = loss / n, .accuracy = correct / n, .top_k_accuracy = in_top_k / n};
 }
 
 /* Replaces a failed input. If ranks' steps must be equal, the rank's number of samples, of any
@@ -522,7 +553,7 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
         status = run->strategy->ops->gather(run->strategy);
     if (validated && status == HPCT_OK)
         status = hpct_evaluate_built(run->context, run->model, run->strategy, run->validation,
-                                     run->evaluation_batch, validation);
+                                     run->evaluation_batch, run->tally, validation);
     if (status != HPCT_OK)
         return status;
     run->evaluation_seconds = hpct_process_clock() - ended;
@@ -563,6 +594,18 @@ static hpct_status save_weights(hpct_fit_run *run)
         status = hpct_results_save(run->model, path, end);
     hpct_headway_enter(before);
     return hpct_context_agree(run->context, status);
+}
+
+/* Of the last epoch that was evaluated; a run without one keeps an earlier file. */
+static hpct_status write_matrix(const hpct_fit_run *run)
+{
+    const char *path = run->options.confusion_matrix;
+    if (path == NULL || run->epochs_done == 0)
+        return HPCT_OK;
+    return hpct_context_agree(run->context, hpct_context_rank(run->context) == 0
+                                                ? hpct_tally_write(run->tally, run->train->classes,
+                                                                   run->train->num_classes, path)
+                                                : HPCT_OK);
 }
 
 /* Broadcasts rank 0's results, so that all ranks return the same message. */
@@ -616,6 +659,8 @@ static hpct_status finish(hpct_fit_run *run, hpct_status failed)
         status = save_weights(run);
     if (went(run, status))
         status = hpct_fit_best_saved(run);
+    if (went(run, status) && whole)
+        status = write_matrix(run);
     if (went(run, status) && whole &&
         (run->options.summary_json != NULL || run->options.log_dir != NULL))
         status = hpct_fit_write_summary(run);
@@ -647,6 +692,7 @@ static void run_free(hpct_fit_run *run)
     hpct_run_file_close(run->file);
     hpct_pace_close(run->pace);
     hpct_kept_weights_free(&run->kept);
+    hpct_tally_close(run->tally);
     hpct_feed_close(run->feed); /* uses the strategy's model */
     if (run->strategy != NULL)
         run->strategy->ops->close(run->strategy);
@@ -667,6 +713,7 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
     hpct_progress_init(&run->progress, stdout,
                        hpct_context_rank(run->context) == 0 ? run->options.verbose : 0,
                        hpct_model_top_k(run->model) > 0);
+    run->progress.metrics = run->options.metrics;
     bool leads = hpct_context_rank(run->context) == 0;
     run->deadline = (hpct_deadline){.speaks = leads && run->options.verbose != 0,
                                     .saves = leads && run->checkpoints != NULL,
@@ -734,7 +781,7 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
         .options = *options,
         .max_steps = max_steps,
         .validation = options->validation,
-        .result = {.train = {NAN, NAN, NAN}, .validation = {NAN, NAN, NAN}},
+        .result = {.train = HPCT_NO_METRICS, .validation = HPCT_NO_METRICS},
     };
     const hpct_strategy_ops *ops;
     hpct_status status = hpct_strategy_find(&ops, &options->strategy);
@@ -743,6 +790,8 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
     if (status == HPCT_OK)
         status = hpct_model_set_class_names(model, (const char *const *) train->classes,
                                             train->num_classes);
+    if (status == HPCT_OK && ops->fit != NULL)
+        status = check_apart(options);
     if (status == HPCT_OK && ops->fit != NULL)
         return ops->fit(context, model, train, options, max_steps, result);
     hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);

@@ -136,8 +136,8 @@ hpct_status hpct_fit_call_back(hpct_fit_run *run, hpct_control_moment moment, in
     double rate = hpct_model_learning_rate(run->strategy->model);
     hpct_callback_state state = {.epoch = epoch,
                                  .step = step,
-                                 .train = train != NULL ? *train : (hpct_metrics){NAN, NAN, NAN},
-                                 .validation = {NAN, NAN, NAN},
+                                 .train = train != NULL ? *train : (hpct_metrics) HPCT_NO_METRICS,
+                                 .validation = HPCT_NO_METRICS,
                                  .learning_rate = rate};
     hpct_status status = hpct_control_call(&run->control, moment, &state);
     if (step < 0) {

@@ -58,6 +58,7 @@ typedef struct hpct_fit_run {
     bool settled, told;            /* the log folder has files of this run; and its end */
     double parts[HPCT_PACE_PARTS]; /* seconds of the last step */
     hpct_monitor monitor;          /* of the best epoch */
+    hpct_tally *tally;             /* of the last validation; NULL: neither metrics nor matrix */
     double evaluation_seconds;     /* of the last one */
     bool again;                    /* back to a checkpoint after a loss that was not finite */
     bool nan;                      /* the loss of the last step is not finite: training ends */

@@ -26,6 +26,29 @@ static void put_layers(json_t *data, const char *key, char *list)
     free(list);
 }
 
+/* Null, as checkpoints without the key are, where every class has weight 1. */
+static json_t *weights_to_json(const hpct_model *model)
+{
+    int count;
+    const float *weights = hpct_model_class_weights(model, &count);
+    json_t *list = weights != NULL ? json_array() : json_null();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_real((double) weights[i]));
+    return list;
+}
+
+/* Null for a cross-entropy, which follows from the model. */
+static json_t *loss_to_json(const hpct_model *model)
+{
+    char text[128];
+    double factors[3];
+    hpct_loss loss = hpct_model_loss_kind(model);
+    hpct_model_loss_factors(model, factors);
+    snprintf(text, sizeof text, "%s (gamma %g, alpha %g, delta %g)", hpct_loss_name(loss),
+             factors[0], factors[1], factors[2]);
+    return loss < HPCT_MEAN_SQUARED_ERROR ? json_null() : json_string(text);
+}
+
 json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, uint64_t number,
                           int global_batch, int64_t steps_per_epoch)
 {
@@ -54,6 +77,10 @@ json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, ui
     json_decref(optimizer);
     put_layers(data, "frozen layers", hpct_model_frozen_layers(model));
     put_layers(data, "learning rates of layers", hpct_model_rate_factors(model));
+    if (data != NULL) {
+        json_object_set_new(data, "class weights", weights_to_json(model));
+        json_object_set_new(data, "loss", loss_to_json(model));
+    }
     return data;
 }
 

@@ -70,9 +70,10 @@ static hpct_summary describe(const hpct_fit_run *run)
         .peak_rss_mb = hpct_process_peak_mb(),
         .classes = run->train->classes,
         .num_classes = run->train->num_classes,
+        .tally = run->epochs_done > 0 ? run->tally : NULL,
     };
     if (run->steps_done == 0)
-        summary.train = summary.validation = (hpct_metrics){NAN, NAN, NAN};
+        summary.train = summary.validation = (hpct_metrics) HPCT_NO_METRICS;
     return summary;
 }
 

@@ -12,13 +12,18 @@ static const struct hpct_metric {
     const char *name;
     bool of_validation, is_top_k, larger_is_better;
     size_t offset;
+    unsigned bit; /* of hpct_metric_bits; 0: always there */
 } metrics[] = {
-    {"loss", false, false, false, offsetof(hpct_metrics, loss)},
-    {"accuracy", false, false, true, offsetof(hpct_metrics, accuracy)},
-    {"top_k_categorical_accuracy", false, true, true, offsetof(hpct_metrics, top_k_accuracy)},
-    {"val_loss", true, false, false, offsetof(hpct_metrics, loss)},
-    {"val_accuracy", true, false, true, offsetof(hpct_metrics, accuracy)},
-    {"val_top_k_categorical_accuracy", true, true, true, offsetof(hpct_metrics, top_k_accuracy)},
+    {"loss", false, false, false, offsetof(hpct_metrics, loss), 0},
+    {"accuracy", false, false, true, offsetof(hpct_metrics, accuracy), 0},
+    {"top_k_categorical_accuracy", false, true, true, offsetof(hpct_metrics, top_k_accuracy), 0},
+    {"val_loss", true, false, false, offsetof(hpct_metrics, loss), 0},
+    {"val_accuracy", true, false, true, offsetof(hpct_metrics, accuracy), 0},
+    {"val_top_k_categorical_accuracy", true, true, true, offsetof(hpct_metrics, top_k_accuracy), 0},
+    {"val_precision", true, false, true, offsetof(hpct_metrics, precision), HPCT_METRIC_PRECISION},
+    {"val_recall", true, false, true, offsetof(hpct_metrics, recall), HPCT_METRIC_RECALL},
+    {"val_f1", true, false, true, offsetof(hpct_metrics, f1), HPCT_METRIC_F1},
+    {"val_auc", true, false, true, offsetof(hpct_metrics, auc), HPCT_METRIC_AUC},
 };
 #define NUM_METRICS (sizeof metrics / sizeof metrics[0])
 
@@ -30,7 +35,8 @@ static hpct_status unknown(const char *option, const char *name)
         hpct_nearest_try(&best, name, metrics[i].name);
     return hpct_fail(HPCT_ERR_USAGE,
                      "%s is '%s'%s, it must be loss, accuracy, val_loss, val_accuracy, or, "
-                     "with --top-k, top_k_categorical_accuracy or val_top_k_categorical_accuracy",
+                     "with --top-k, top_k_categorical_accuracy or val_top_k_categorical_accuracy, "
+                     "with --metrics, val_precision, val_recall, val_f1 or val_auc",
                      option, name, hpct_nearest_hint(&best, hint));
 }
 
@@ -50,6 +56,9 @@ hpct_status hpct_monitor_find(hpct_monitor *out, const char *option, const char 
         return hpct_fail(HPCT_ERR_USAGE, "%s %s needs --validation-data", option, m->name);
     if (m->is_top_k && !has.top_k)
         return hpct_fail(HPCT_ERR_USAGE, "%s %s needs --top-k", option, m->name);
+    if ((m->bit & has.metrics) != m->bit)
+        return hpct_fail(HPCT_ERR_USAGE, "%s %s needs --metrics %s", option, m->name,
+                         m->name + strlen("val_"));
     *out = (hpct_monitor){m, by_metric ? m->larger_is_better : strcmp(mode, "max") == 0};
     return HPCT_OK;
 }

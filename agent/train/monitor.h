@@ -14,6 +14,7 @@ typedef struct hpct_monitor {
 /* What the run has. */
 typedef struct hpct_monitor_has {
     bool validation, top_k;
+    unsigned metrics; /* hpct_metric_bits */
 } hpct_monitor_has;
 
 /* mode: "min", "max", "auto" or NULL: by the metric. HPCT_ERR_USAGE, naming `option` (and

@@ -299,8 +299,17 @@ typedef enum hpct_loss {
     HPCT_BINARY_CROSSENTROPY,
     HPCT_BINARY_CROSSENTROPY_FROM_LOGITS,
     HPCT_MEAN_SQUARED_ERROR,
+    HPCT_BINARY_FOCAL_CROSSENTROPY,
+    HPCT_BINARY_FOCAL_CROSSENTROPY_FROM_LOGITS,
+    HPCT_CATEGORICAL_FOCAL_CROSSENTROPY,
+    HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS,
+    HPCT_HUBER,
+    HPCT_KL_DIVERGENCE,
     HPCT_LOSSES
 } hpct_loss;
+
+/* Keras' name of its function: "huber"; "…_from_logits". */
+HPCT_API const char *hpct_loss_name(hpct_loss loss);
 
 /* Freezes (`trainable` false: Keras' layer.trainable = False) or unfreezes the layers whose names
  * match a pattern of fnmatch(3), such as "conv*"; several are separated by commas. A frozen layer
@@ -356,7 +365,15 @@ typedef struct hpct_compile_options {
     hpct_loss loss;
     hpct_precision precision; /* default HPCT_FP32 */
     double label_smoothing;   /* 0 to 1; categorical (not sparse) and binary losses */
-    int top_k;                /* also report top-k accuracy; default: no */
+    double focal_gamma;       /* focal losses; default 2 */
+    double focal_alpha;       /* 0 to 1; categorical focal loss: default 0.25; binary: weight of
+                                 class 1, 1 - alpha that of class 0, default: both are 1 */
+    double huber_delta;       /* from which error on HPCT_HUBER is linear; default 1 */
+    /* Factors of the training samples' losses by label, as Keras' class_weight; evaluation has
+     * none. [num_class_weights], copied; as many as hpct_model_count_labels(). NULL: all 1. */
+    const double *class_weights;
+    int num_class_weights;
+    int top_k; /* also report top-k accuracy; default: no */
     hpct_optimizer optimizer;
 } hpct_compile_options;
 

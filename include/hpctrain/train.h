@@ -8,6 +8,7 @@
 #include <hpctrain/strategy.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,7 +20,19 @@ typedef struct hpct_metrics {
     double loss;           /* mean over the samples */
     double accuracy;       /* 0 to 1 */
     double top_k_accuracy; /* 0 without hpct_compile_options.top_k */
+    /* Of evaluations that hpct_fit_options.metrics or hpct_evaluate_options.metrics asks for; else
+     * NaN, or 0. Of class 1 with one output, else the mean over all classes. */
+    double precision, recall, f1, auc;
 } hpct_metrics;
+
+/* Metrics of an evaluation, by its whole data set: the class of a sample is its largest output, or,
+ * of one output, 1 above probability 0.5. Without a sample that would count (0 / 0) they are 0. */
+typedef enum hpct_metric_bits {
+    HPCT_METRIC_PRECISION = 1,
+    HPCT_METRIC_RECALL = 2,
+    HPCT_METRIC_F1 = 4,
+    HPCT_METRIC_AUC = 8, /* under the ROC curve, one class against the rest; 200 thresholds */
+} hpct_metric_bits;
 
 /* What a callback is told, and what it may change. */
 typedef struct hpct_callback_state {
@@ -54,6 +67,10 @@ typedef struct hpct_fit_options {
                                        follow one another and every batch is full */
     uint64_t seed;                  /* of shuffling; independent of the number of ranks */
     const hpct_dataset *validation; /* evaluated after each epoch; default: none */
+    unsigned metrics;               /* of the validation: hpct_metric_bits; default: none. Not with
+                                       parameter servers */
+    const char *confusion_matrix;   /* CSV file for that of the last validation, written by rank 0
+                                       at the end; default: none */
     hpct_strategy_options strategy; /* how the ranks share a step */
     int verbose;                    /* 0 silent, 1 progress bar, 2 one line per epoch */
     const char *log_dir;            /* folder for history.csv, metrics.jsonl (loss and accuracy per
@@ -140,6 +157,14 @@ HPCT_API hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hp
  * invalid; the same on all ranks. */
 HPCT_API hpct_status hpct_fit_check(const hpct_context *context, const hpct_fit_options *options);
 
+/* Weights of classes for hpct_compile_options.class_weights, weights[labels], labels as of
+ * hpct_model_count_labels(). `how` is "auto": n / (classes * count), with the numbers of samples,
+ * of classes that have some, and of the class' samples; or a JSON file, rank 0's: an object of
+ * weights by class name or number, classes that are not in it 1. Collective. Returns
+ * HPCT_ERR_NO_INPUT or HPCT_ERR_DATA, naming the file. */
+HPCT_API hpct_status hpct_class_weights(hpct_context *context, const char *how,
+                                        const hpct_dataset *train, double *weights, int labels);
+
 /* As train_and_evaluate of TensorFlow's estimators. */
 typedef struct hpct_train_and_evaluate_options {
     int64_t max_steps;      /* required */
@@ -156,12 +181,27 @@ HPCT_API hpct_status hpct_train_and_evaluate(hpct_context *context, hpct_model *
                                              const hpct_train_and_evaluate_options *options,
                                              hpct_fit_result *result);
 
+typedef struct hpct_evaluate_options {
+    int batch_size;               /* per rank; default 128 */
+    unsigned metrics;             /* hpct_metric_bits; default: none */
+    const char *confusion_matrix; /* CSV file: a row per true class, a column per predicted one;
+                                     written by rank 0; default: none */
+    const char *summary_json;     /* file for all metrics, also by class; default: none */
+    FILE *classes;                /* also prints the metrics by class there; default: none */
+} hpct_evaluate_options;
+
 /* Mean loss and accuracy over the data set, each sample counted once; ranks share the samples.
  * batch_size is per rank; 0: 128. Collective. Returns HPCT_ERR_DATA, with *metrics set, if the loss
  * is not finite. */
 HPCT_API hpct_status hpct_evaluate(hpct_context *context, hpct_model *model,
                                    const hpct_dataset *dataset, int batch_size,
                                    hpct_metrics *metrics);
+/* hpct_evaluate() with options. Returns HPCT_ERR_USAGE also for metrics of a model without classes
+ * (one output that is no probability); HPCT_ERR_IO if a file cannot be written. */
+HPCT_API hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
+                                        const hpct_dataset *dataset,
+                                        const hpct_evaluate_options *options,
+                                        hpct_metrics *metrics);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,14 @@ typedef enum hpct_loss_form {
     HPCT_LOSS_BINARY_LOGITS, /* mean of -y log p - (1 - y) log(1 - p), p = sigmoid(x) */
     HPCT_LOSS_BINARY,        /* the same with p = x clipped */
     HPCT_LOSS_SQUARED,       /* mean of (x - y)^2 */
+    /* focal: with m the probability that is missing, the cross-entropy times m^gamma */
+    HPCT_LOSS_BINARY_FOCAL_LOGITS, /* mean of a m^gamma BINARY_LOGITS, m = y (1 - p) + (1 - y) p, a
+                                      = 1, or with alpha > 0 y alpha + (1 - y)(1 - alpha) */
+    HPCT_LOSS_BINARY_FOCAL,        /* the same with p = x, BINARY */
+    HPCT_LOSS_FOCAL_LOGITS,        /* -sum alpha (1 - q)^gamma y log q, q = softmax(x) clipped */
+    HPCT_LOSS_FOCAL,               /* the same with q = x / sum x clipped */
+    HPCT_LOSS_HUBER,               /* mean of e^2 / 2, e = |x - y|; delta (e - delta / 2) beyond */
+    HPCT_LOSS_DIVERGENCE,          /* sum y log(y / q), y and q = x clipped to [1e-7, 1] */
     HPCT_LOSS_FORMS
 } hpct_loss_form;
 
@@ -29,11 +37,13 @@ static inline size_t hpct_precision_bytes(hpct_precision precision)
 typedef struct hpct_loss_call {
     hpct_loss_form form;
     int n, classes;
-    const float *src;      /* [n][classes] */
-    const int32_t *labels; /* [n]; one-hot y, or with one output the label itself */
-    const float *targets;  /* [n][classes], y instead of the labels, or NULL */
-    float label_smoothing; /* y (1 - s) + s / classes, or s / 2 of the binary ones */
-    float threshold;       /* for a single output: larger means class 1 */
+    const float *src;           /* [n][classes] */
+    const int32_t *labels;      /* [n]; one-hot y, or with one output the label itself */
+    const float *targets;       /* [n][classes], y instead of the labels, or NULL */
+    float label_smoothing;      /* y (1 - s) + s / classes, or s / 2 of the binary ones */
+    float alpha, gamma, delta;  /* of focal losses, and HUBER */
+    const float *class_weights; /* factor of a sample's loss, by class; NULL: 1 */
+    float threshold;            /* for a single output: larger means class 1 */
     int top_k;
     float scale;                      /* factor of diff_src */
     const hpct_loss_scaling *scaling; /* its scale is a factor, too; NULL: none */

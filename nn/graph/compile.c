@@ -7,6 +7,30 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
+
+static const char *const loss_names[HPCT_LOSSES] = {
+    [HPCT_SPARSE_CATEGORICAL_CROSSENTROPY] = "sparse_categorical_crossentropy",
+    [HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS] =
+        "sparse_categorical_crossentropy_from_logits",
+    [HPCT_CATEGORICAL_CROSSENTROPY] = "categorical_crossentropy",
+    [HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS] = "categorical_crossentropy_from_logits",
+    [HPCT_BINARY_CROSSENTROPY] = "binary_crossentropy",
+    [HPCT_BINARY_CROSSENTROPY_FROM_LOGITS] = "binary_crossentropy_from_logits",
+    [HPCT_MEAN_SQUARED_ERROR] = "mean_squared_error",
+    [HPCT_BINARY_FOCAL_CROSSENTROPY] = "binary_focal_crossentropy",
+    [HPCT_BINARY_FOCAL_CROSSENTROPY_FROM_LOGITS] = "binary_focal_crossentropy_from_logits",
+    [HPCT_CATEGORICAL_FOCAL_CROSSENTROPY] = "categorical_focal_crossentropy",
+    [HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS] =
+        "categorical_focal_crossentropy_from_logits",
+    [HPCT_HUBER] = "huber",
+    [HPCT_KL_DIVERGENCE] = "kl_divergence",
+};
+
+const char *hpct_loss_name(hpct_loss loss)
+{
+    return (int) loss >= 0 && loss < HPCT_LOSSES ? loss_names[loss] : "?";
+}
 
 /* Every layer's output must be used, or be the model's output. */
 static hpct_status check_readers(const hpct_model *model)
@@ -52,7 +76,9 @@ static hpct_status check_loss(const hpct_compile_options *options)
     bool smooth = options->loss == HPCT_CATEGORICAL_CROSSENTROPY ||
                   options->loss == HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS ||
                   options->loss == HPCT_BINARY_CROSSENTROPY ||
-                  options->loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS;
+                  options->loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS ||
+                  (options->loss >= HPCT_BINARY_FOCAL_CROSSENTROPY &&
+                   options->loss <= HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS);
     if (options->label_smoothing > 0 && !smooth)
         return hpct_fail(HPCT_ERR_USAGE,
                          "the loss has no label smoothing: take categorical cross-entropy, sparse "
@@ -64,14 +90,90 @@ static hpct_status check_loss(const hpct_compile_options *options)
     return HPCT_OK;
 }
 
+static bool is_binary(hpct_loss loss)
+{
+    return loss == HPCT_BINARY_CROSSENTROPY || loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS ||
+           loss == HPCT_BINARY_FOCAL_CROSSENTROPY ||
+           loss == HPCT_BINARY_FOCAL_CROSSENTROPY_FROM_LOGITS;
+}
+
+static int count_labels(const hpct_model *model, hpct_loss loss)
+{
+    const hpct_shape *output = &model->tensors[model->output].shape;
+    int outputs = output->size[output->rank - 1];
+    if (outputs > 1)
+        return outputs;
+    bool number = loss == HPCT_MEAN_SQUARED_ERROR || loss == HPCT_HUBER;
+    return is_binary(loss) ? 2 : number ? INT_MAX : 1;
+}
+
+/* Factors of the loss' form; zeros are the defaults. */
+static hpct_status check_factors(const hpct_compile_options *o)
+{
+    bool focal = o->loss >= HPCT_BINARY_FOCAL_CROSSENTROPY &&
+                 o->loss <= HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS;
+    if (!(o->focal_gamma >= 0 && isfinite(o->focal_gamma)) ||
+        !(o->focal_alpha >= 0 && o->focal_alpha <= 1))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "a focal loss with gamma %g and alpha %g: gamma must be positive, alpha "
+                         "lie in [0, 1]",
+                         o->focal_gamma, o->focal_alpha);
+    if (!(o->huber_delta >= 0 && isfinite(o->huber_delta)))
+        return hpct_fail(HPCT_ERR_USAGE, "huber_delta is %g, it must be positive", o->huber_delta);
+    if ((o->focal_gamma > 0 || o->focal_alpha > 0) && !focal)
+        return hpct_fail(HPCT_ERR_USAGE, "--focal-gamma and --focal-alpha are for focal losses");
+    if (o->huber_delta > 0 && o->loss != HPCT_HUBER)
+        return hpct_fail(HPCT_ERR_USAGE, "--huber-delta is for --loss huber");
+    return HPCT_OK;
+}
+
+static hpct_status set_class_weights(hpct_model *model, const hpct_compile_options *o)
+{
+    int labels = count_labels(model, o->loss), num = o->class_weights != NULL ? labels : 0;
+    if (num == INT_MAX)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "weights of classes for a model whose output is a number, not a class");
+    if (num > 0 && o->num_class_weights != num)
+        return hpct_fail(HPCT_ERR_USAGE, "weights of %d classes, the model has %d",
+                         o->num_class_weights, num);
+    float *weights = num > 0 ? malloc((size_t) num * sizeof *weights) : NULL;
+    if (num > 0 && weights == NULL)
+        return hpct_fail_memory((size_t) num * sizeof *weights);
+    for (int i = 0; i < num; i++) {
+        if (!(o->class_weights[i] >= 0 && isfinite(o->class_weights[i]))) {
+            free(weights);
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "the weight of class %d is %g, it must not be negative", i,
+                             o->class_weights[i]);
+        }
+        weights[i] = (float) o->class_weights[i];
+    }
+    free(model->class_weights);
+    model->class_weights = weights;
+    model->num_class_weights = num;
+    return HPCT_OK;
+}
+
+static void set_factors(hpct_model *model, const hpct_compile_options *o)
+{
+    bool categorical = o->loss == HPCT_CATEGORICAL_FOCAL_CROSSENTROPY ||
+                       o->loss == HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS;
+    model->focal_gamma = o->focal_gamma > 0 ? o->focal_gamma : 2;
+    model->focal_alpha = o->focal_alpha > 0 || !categorical ? o->focal_alpha : 0.25;
+    model->huber_delta = o->huber_delta > 0 ? o->huber_delta : 1;
+}
+
 hpct_status hpct_model_compile_with(hpct_model *model, const hpct_compile_options *options)
 {
     hpct_optimizer resolved;
     HPCT_TRY(check_layers(model));
     HPCT_TRY(check_loss(options));
+    HPCT_TRY(check_factors(options));
     HPCT_TRY(hpct_optimizer_resolve(&resolved, &options->optimizer));
     if (model->run != NULL)
         HPCT_TRY(model->run_class->unbuild(model));
+    HPCT_TRY(set_class_weights(model, options));
+    set_factors(model, options);
     model->loss = options->loss;
     model->precision = options->precision;
     model->label_smoothing = options->label_smoothing;
@@ -102,13 +204,7 @@ bool hpct_model_rescales_pixels(const hpct_model *model)
 
 int hpct_model_count_labels(const hpct_model *model)
 {
-    const hpct_shape *output = &model->tensors[model->output].shape;
-    int outputs = output->size[output->rank - 1];
-    if (outputs > 1)
-        return outputs;
-    bool binary = model->loss == HPCT_BINARY_CROSSENTROPY ||
-                  model->loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS;
-    return binary ? 2 : model->loss == HPCT_MEAN_SQUARED_ERROR ? INT_MAX : 1;
+    return count_labels(model, model->loss);
 }
 
 int hpct_model_gradient_accumulation(const hpct_model *model)
@@ -124,6 +220,35 @@ hpct_precision hpct_model_precision(const hpct_model *model)
 double hpct_model_label_smoothing(const hpct_model *model)
 {
     return model->label_smoothing;
+}
+
+bool hpct_model_gives_logits(const hpct_model *model)
+{
+    return model->loss == HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS ||
+           model->loss == HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS ||
+           model->loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS ||
+           model->loss == HPCT_BINARY_FOCAL_CROSSENTROPY_FROM_LOGITS ||
+           model->loss == HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS;
+}
+
+hpct_loss hpct_model_loss_kind(const hpct_model *model)
+{
+    return model->loss;
+}
+
+void hpct_model_loss_factors(const hpct_model *model, double factors[3])
+{
+    bool focal = model->loss >= HPCT_BINARY_FOCAL_CROSSENTROPY &&
+                 model->loss <= HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS;
+    factors[0] = focal ? model->focal_gamma : 0;
+    factors[1] = focal ? model->focal_alpha : 0;
+    factors[2] = model->loss == HPCT_HUBER ? model->huber_delta : 0;
+}
+
+const float *hpct_model_class_weights(const hpct_model *model, int *count)
+{
+    *count = model->num_class_weights;
+    return model->class_weights;
 }
 
 int hpct_model_top_k(const hpct_model *model)

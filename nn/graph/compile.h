@@ -10,6 +10,13 @@ int hpct_model_gradient_accumulation(const hpct_model *model);
 int hpct_model_top_k(const hpct_model *model);
 const hpct_optimizer *hpct_model_optimizer(const hpct_model *model);
 double hpct_model_label_smoothing(const hpct_model *model);
+/* Whether the loss takes the outputs for logits. */
+bool hpct_model_gives_logits(const hpct_model *model);
+hpct_loss hpct_model_loss_kind(const hpct_model *model);
+/* gamma, alpha and delta; 0 where the loss has none. */
+void hpct_model_loss_factors(const hpct_model *model, double factors[3]);
+/* [*count], or NULL: every class has weight 1. */
+const float *hpct_model_class_weights(const hpct_model *model, int *count);
 
 /* "NAME=FACTOR" of the layers with a learning rate of their own, comma-separated, "" if there are
  * none; the caller frees it. NULL if out of memory. */

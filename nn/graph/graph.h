@@ -145,7 +145,9 @@ struct hpct_model {
     } position; /* position for random layers: hpct_model_set_position */
     hpct_loss loss;
     hpct_precision precision;
-    double label_smoothing;
+    double label_smoothing, focal_alpha, focal_gamma, huber_delta;
+    float *class_weights; /* [num_class_weights], or NULL */
+    int num_class_weights;
     int top_k;
     hpct_optimizer optimizer;           /* with defaults resolved */
     int64_t steps;                      /* optimizer steps so far, in batches */

@@ -155,6 +155,7 @@ typedef struct hpct_run_plan {
 typedef struct hpct_run_loss {
     hpct_loss_form form;
     int tensor, classes;
+    const float *class_weights; /* in the backend's memory, or NULL */
     const float *src;
     float *diff;
 } hpct_run_loss;

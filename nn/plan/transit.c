@@ -10,7 +10,7 @@ static size_t aligned(size_t bytes)
 
 /* Bytes of the parts of run->transit.memory, in their order. */
 typedef struct parts {
-    size_t input, labels, sums, drawn, targets, staged, staged_labels;
+    size_t input, labels, sums, drawn, targets, staged, staged_labels, weights;
 } parts;
 
 static parts parts_of(const hpct_model *model, const hpct_run *run)
@@ -25,12 +25,14 @@ static parts parts_of(const hpct_model *model, const hpct_run *run)
         .targets = aligned(hpct_run_target_bytes(run)),
         .staged = aligned(batch * (in > out ? in : out) * sizeof(float)),
         .staged_labels = aligned(batch * sizeof *run->input.labels),
+        .weights = aligned((size_t) model->num_class_weights * sizeof *model->class_weights),
     };
 }
 
 static size_t bytes_of(const parts *p)
 {
-    return p->input + p->labels + p->sums + p->drawn + p->targets + p->staged + p->staged_labels;
+    return p->input + p->labels + p->sums + p->drawn + p->targets + p->staged + p->staged_labels +
+           p->weights;
 }
 
 size_t hpct_run_transit_bytes(const hpct_model *model, const hpct_run *run)
@@ -39,6 +41,13 @@ size_t hpct_run_transit_bytes(const hpct_model *model, const hpct_run *run)
         return 0;
     parts p = parts_of(model, run);
     return bytes_of(&p) - hpct_run_target_bytes(run);
+}
+
+static hpct_status send_weights(const hpct_model *model, hpct_run *run, float *to)
+{
+    size_t bytes = (size_t) model->num_class_weights * sizeof *to;
+    run->loss.class_weights = to;
+    return hpct_memory_from_host(run->backend, to, model->class_weights, bytes);
 }
 
 static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
@@ -56,7 +65,8 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
     at += p.drawn;
     run->input.targets = p.targets > 0 ? (float *) (void *) at : NULL;
     run->transit.staged = (float *) (void *) (at += p.targets);
-    run->transit.staged_labels = (int32_t *) (void *) (at + p.staged);
+    run->transit.staged_labels = (int32_t *) (void *) (at += p.staged);
+    float *weights = (float *) (void *) (at + p.staged_labels);
     bytes = (size_t) run->batches.largest * hpct_model_output_floats(model) * sizeof(float);
     run->transit.output = hpct_memory_take_host(run->backend, bytes);
     run->transit.landing = hpct_memory_take_host(run->backend, 2 * HPCT_FETCH_BYTES);
@@ -65,7 +75,8 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
     if (run->transit.output == NULL || run->transit.landing == NULL ||
         (run->backend->device->leaves_sums && run->sums.left == NULL))
         return hpct_fail_memory(bytes);
-    return run->backend->device->taken(); /* copies must come after the zeroing */
+    HPCT_TRY(run->backend->device->taken()); /* copies must come after the zeroing */
+    return model->class_weights != NULL ? send_weights(model, run, weights) : HPCT_OK;
 }
 
 hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run)
@@ -77,6 +88,7 @@ hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run)
             return hpct_fail_memory(hpct_run_target_bytes(run));
     }
     run->input.targets = run->input.own_targets;
+    run->loss.class_weights = model->class_weights;
     return run->backend->device != NULL ? make_device_part(model, run) : HPCT_OK;
 }
 

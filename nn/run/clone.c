@@ -46,6 +46,8 @@ hpct_status hpct_model_clone(hpct_model **out, const hpct_model *model)
     clone->params = COPY(model, params, num_params, &status);
     clone->tensors = COPY(model, tensors, num_tensors, &status);
     clone->nodes = COPY(model, nodes, num_nodes, &status);
+    if (model->class_weights != NULL)
+        clone->class_weights = COPY(model, class_weights, num_class_weights, &status);
     if (clone->params == NULL)
         clone->num_params = 0;
     for (int i = 0; i < clone->num_params; i++) {

@@ -254,7 +254,14 @@ static hpct_loss_call loss_call(const hpct_model *model, int n, float scale)
         .targets = run->input.targets,
         .label_smoothing = (float) model->label_smoothing,
         /* probability 0.5, which is 0 before the sigmoid */
-        .threshold = run->loss.form == HPCT_LOSS_BINARY_LOGITS ? 0.0f : 0.5f,
+        .threshold = run->loss.form == HPCT_LOSS_BINARY_LOGITS ||
+                             run->loss.form == HPCT_LOSS_BINARY_FOCAL_LOGITS
+                         ? 0.0f
+                         : 0.5f,
+        .alpha = (float) model->focal_alpha,
+        .gamma = (float) model->focal_gamma,
+        .delta = (float) model->huber_delta,
+        .class_weights = wants_diff ? run->loss.class_weights : NULL,
         .top_k = model->top_k,
         .scale = scale,
         .scaling = wants_diff ? run->arenas.scaling : NULL,

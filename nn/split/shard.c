@@ -59,13 +59,17 @@ static hpct_status copy_model(making *m)
                             sizeof *whole->params);
     model->tensors = copy_of(whole->tensors, tensors, 2 * tensors + nodes, sizeof *whole->tensors);
     model->nodes = copy_of(NULL, 0, 2 * nodes, sizeof *whole->nodes);
+    size_t weights = (size_t) whole->num_class_weights;
+    model->class_weights =
+        weights > 0 ? copy_of(whole->class_weights, weights, weights, sizeof(float)) : NULL;
     m->gathered = calloc(tensors, sizeof *m->gathered);
     for (int i = 0; model->params != NULL && i < whole->num_params; i++) {
         model->params[i].value = NULL; /* owned by the whole */
         memset(model->params[i].slot, 0, sizeof model->params[i].slot);
     }
     bool all = model->name != NULL && model->layers != NULL && model->params != NULL &&
-               model->tensors != NULL && model->nodes != NULL && m->gathered != NULL;
+               model->tensors != NULL && model->nodes != NULL && m->gathered != NULL &&
+               (weights == 0 || model->class_weights != NULL);
     return all ? HPCT_OK : hpct_fail_memory(tensors * sizeof *whole->tensors);
 }
 

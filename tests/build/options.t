@@ -33,20 +33,20 @@ man_of() { # OPTION: its paragraph in the man page, with what is listed below it
         { item = 0 }
         on { printf "%s ", $0 }'
 }
-for option in model optimizer strategy hybrid-form precision device comm wire scale lr-scaling schedule; do
+for option in model optimizer strategy hybrid-form precision device comm wire scale lr-scaling schedule loss metrics; do
     names=$(names_of "$option")
     ok "$([[ $names == *\ * ]]; echo $?)" "--$option has names: $names"
     help=$(help_of fit "$option")
     page=$(man_of "$option")
     for name in $names; do
         like " ${help//[,;:()]/ }" " ${name}[ .[]" "--help has --$option $name"
-        like " ${page//[^a-z0-9-]/ } " " $name " "the man page has it, too"
+        like " ${page//[^a-z0-9_-]/ } " " $name " "the man page has it, too"
     done
 done
 
 # ---- numbers ----
 # Each option of each command is of one of two kinds by what its value is called; a new kind has to find its place here.
-words='NAME|NAME\|FILE|FILE.prom|FILE|FILE\|measured|PATH|DIR|LIST|HOW|synthetic|epoch\|N\|Ns\|Nm|auto\|never\|PATH|powersgd:RANK\|topk:SHARE|METRIC|METRIC:KEY=VALUE,...|METRIC=VALUE|stop\|resume|auto\|min\|max|PATTERN|PATTERN=FACTOR|L,B\|measured'
+words='auto\|FILE.json|FILE.csv|NAME|NAME\|FILE|FILE.prom|FILE|FILE\|measured|PATH|DIR|LIST|HOW|synthetic|epoch\|N\|Ns\|Nm|auto\|never\|PATH|powersgd:RANK\|topk:SHARE|METRIC|METRIC:KEY=VALUE,...|METRIC=VALUE|stop\|resume|auto\|min\|max|PATTERN|PATTERN=FACTOR|L,B\|measured'
 numbers='N|N\|auto|X|H|K|M|S|STEPS|0\|1\|2|WxH|JOB|PORT'
 # refused_number COMMAND OPTION VALUE: with 64, and the range.
 refused_number() {
@@ -136,6 +136,9 @@ meant bf16 fit --precision bf16-mixed
 meant cosine fit --schedule cosin
 meant symmetric fit --scale sym
 meant linear fit --lr-scaling lin
+meant huber fit --loss hubert
+meant recall fit --metrics precision,recal
+meant auc evaluate --metrics ac
 capture "$train" fit --wandb_project x
 is "$status" 64 "a word similar to none is an error"
 like "$err" "unknown option '--wandb_project'; hpc-train fit --help lists" "is answered with where the list is"
@@ -173,6 +176,18 @@ early() { # MESSAGE OPTION…: the data are not there, and that is not what is s
     like "$err" "$want" "the error says why"
 }
 early "strategy 'multi' is unknown .did you mean multi-worker-mirrored" --strategy multi
+early "metrics precision,precision: precision is in it twice" --metrics precision,precision
+early "metrics is of validation data: it needs --validation-data" --metrics f1
+early "confusion-matrix is of validation data: it needs --validation-data" --confusion-matrix "$work/matrix.csv"
+for option in "--metrics f1" "--confusion-matrix $work/matrix.csv"; do
+    # shellcheck disable=SC2086 # two words
+    early "${option%% *} is not for --strategy parameter-server" $option --validation-data "$work/none" --strategy parameter-server
+done
+early "val_f1 needs --metrics f1" --stop-at val_f1=1 --validation-data "$work/pictures" --data "$work/pictures" --metrics auc
+early "focal-gamma and --focal-alpha are for focal losses" --focal-gamma 2
+early "huber-delta is for --loss huber" --huber-delta 2 --loss mean_squared_error
+early "the loss has no label smoothing" --label-smoothing 0.1 --loss huber
+early "loss kl_divergence needs probabilities, the outputs of mnist-cnn are logits" --loss kl_divergence --model mnist-cnn
 early "hybrid-form is for strategy hybrid, not mirrored" --strategy mirrored --hybrid-form rows
 early "local-sgd changes the results: give --allow-lossy" --strategy local-sgd
 early "are for strategy parameter-server, not multi-worker-mirrored" --max-staleness 3
@@ -257,4 +272,20 @@ capture env WORLD_SIZE=4 "$train" fit --model mnist-convnet --data "$work/pictur
 like "$err" "one process by itself, though WORLD_SIZE .of torchrun. is 4" "a warning under other launchers"
 in_job 4 4 env PRTE_MCA_ras=^slurm PRTE_MCA_plm=^slurm mpirun --allow-run-as-root -n 1 # Open MPI 6 would ask Slurm for job 7
 unlike "$err" "one process" "no warning if one process was requested"
+# ---- weights of classes ----
+# weights_say STATUS TEXT WANT: of a file with this text.
+weights_say() {
+    echo "$2" >"$work/weights.json"
+    capture "$train" fit --model mnist-cnn --data "$work/pictures" --steps-per-epoch 1 --verbose 0 --class-weight "$work/weights.json"
+    like "$status $err" "^$1 .*--class-weight: $work/weights.json: $3" "'$2' is refused"
+}
+weights_say 65 '{"0": -1}' 'the weight of class "0" should be a number'
+weights_say 65 '{"10": 1}' '"10" is neither .* from 0 to 9'
+weights_say 65 '[1]' 'expected an object'
+weights_say 65 '{"0": 1' 'line '
+capture "$train" fit --model mnist-cnn --data "$work/pictures" --class-weight "$work/no-weights.json"
+like "$status $err" "^66 .*--class-weight: .*$work/no-weights.json" "a file that is not there is one"
+capture "$train" fit --model mnist-cnn --data "$work/pictures" --class-weight auto --loss huber --steps-per-epoch 1 --verbose 0
+is "$status" 0 "several outputs are classes, whatever the loss" || diag "$err"
+
 done_testing

@@ -83,6 +83,12 @@ tests_fuzz_fuzz_proof_CPPFLAGS = $(agent_fuzz_cppflags)
 tests_fuzz_fuzz_proof_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_proof_LDADD = $(agent_fuzz_libs)
 
+fuzz_targets += tests/fuzz/fuzz_class_weights
+tests_fuzz_fuzz_class_weights_SOURCES = tests/fuzz/fuzz_class_weights.c $(fuzz_driver)
+tests_fuzz_fuzz_class_weights_CPPFLAGS = $(agent_fuzz_cppflags)
+tests_fuzz_fuzz_class_weights_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_class_weights_LDADD = $(agent_fuzz_libs)
+
 fuzz_targets += tests/fuzz/fuzz_rate_file
 tests_fuzz_fuzz_rate_file_SOURCES = tests/fuzz/fuzz_rate_file.c $(fuzz_driver)
 tests_fuzz_fuzz_rate_file_CPPFLAGS = $(agent_fuzz_cppflags)

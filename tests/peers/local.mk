@@ -5,6 +5,10 @@ check_PROGRAMS += tests/peers/callbacks
 tests_peers_callbacks_SOURCES = tests/peers/callbacks.c
 tests_peers_callbacks_CPPFLAGS = $(test_cppflags)
 tests_peers_callbacks_LDADD = $(hpct_parts)
+check_PROGRAMS += tests/peers/scores
+tests_peers_scores_SOURCES = tests/peers/scores.c tests/peers/peers.h
+tests_peers_scores_CPPFLAGS = $(test_cppflags) $(JANSSON_CFLAGS)
+tests_peers_scores_LDADD = $(hpct_parts)
 tests_peers_nn_files_SOURCES = tests/peers/nn_files.c
 tests_peers_nn_files_LDADD = nn/libnn.la
 tests_peers_nn_layers_SOURCES = tests/peers/nn_layers.c tests/peers/peers.h
@@ -27,7 +31,7 @@ tests_peers_metrics_file_LDADD = $(hpct_parts)
 peer_tests = tests/peers/applications.t tests/peers/callbacks.t tests/peers/checkpoint.t tests/peers/frameworks.t \
 	tests/peers/freeze.t tests/peers/metrics_file.t \
 	tests/peers/nn_bf16.t tests/peers/nn_files.t tests/peers/nn_keras.t \
-	tests/peers/nn_layers.t tests/peers/nn_optimizers.t tests/peers/report_browser.t tests/peers/tensorboard.t
+	tests/peers/nn_layers.t tests/peers/nn_optimizers.t tests/peers/report_browser.t tests/peers/scores.t tests/peers/tensorboard.t
 long_peer_tests = tests/peers/examples.t tests/peers/nn_cifar.t tests/peers/nn_models.t tests/peers/nn_torch.t
 long_tests += $(long_peer_tests)
 scaled_tests += tests/peers/callbacks.t tests/peers/nn_files.t tests/peers/nn_optimizers.t
@@ -36,7 +40,7 @@ EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/applications.py tests
 	tests/peers/metrics_file.py tests/peers/keras_models.py tests/peers/nn_bf16.py \
 	tests/peers/nn_cifar.py tests/peers/nn_files.py tests/peers/nn_keras.py tests/peers/nn_layers.py \
 	tests/peers/nn_models.py tests/peers/nn_optimizers.py tests/peers/nn_torch.py tests/peers/parameter_server.py \
-	tests/peers/tensorboard_events.py tests/peers/tensors.py tests/peers/tf_config.py tests/peers/torch_gloo.py
+	tests/peers/scores.py tests/peers/tensorboard_events.py tests/peers/tensors.py tests/peers/tf_config.py tests/peers/torch_gloo.py
 # Exported models, and models of others as weights.
 peer_tests += tests/peers/onnx.t tests/peers/torchvision.t
 scaled_tests += tests/peers/onnx.t

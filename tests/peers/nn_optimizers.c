@@ -19,6 +19,7 @@ typedef struct settings {
     hpct_compile_options compile;
     int outputs, dense;
     int activation;
+    double weights[5];
 } settings;
 
 /* Where a key's value goes. */
@@ -65,6 +66,15 @@ static const struct key {
     {"value_2", DOUBLE, offsetof(settings, compile.optimizer.schedule.values[2])},
     {"loss", INT, offsetof(settings, compile.loss)},
     {"label_smoothing", DOUBLE, offsetof(settings, compile.label_smoothing)},
+    {"focal_gamma", DOUBLE, offsetof(settings, compile.focal_gamma)},
+    {"focal_alpha", DOUBLE, offsetof(settings, compile.focal_alpha)},
+    {"huber_delta", DOUBLE, offsetof(settings, compile.huber_delta)},
+    {"class_weights", INT, offsetof(settings, compile.num_class_weights)},
+    {"weight_0", DOUBLE, offsetof(settings, weights[0])},
+    {"weight_1", DOUBLE, offsetof(settings, weights[1])},
+    {"weight_2", DOUBLE, offsetof(settings, weights[2])},
+    {"weight_3", DOUBLE, offsetof(settings, weights[3])},
+    {"weight_4", DOUBLE, offsetof(settings, weights[4])},
     {"top_k", INT, offsetof(settings, compile.top_k)},
     {"outputs", INT, offsetof(settings, outputs)},
     {"activation", INT, offsetof(settings, activation)},
@@ -156,6 +166,8 @@ int main(int argc, char **argv)
     }
     for (int i = 4; i < argc; i++)
         set(&s, argv[i]);
+    if (s.compile.num_class_weights > 0)
+        s.compile.class_weights = s.weights;
     int batch = BATCH, steps = atoi(argv[2]);
     const char *folder = argv[3];
     hpct_model *model = make_model(&s);

@@ -19,6 +19,7 @@ SGD, ADAM, ADAMW, LARS, LAMB, RMSPROP = range(6)  # hpct_optimizer_kind
 PIECEWISE, EXPONENTIAL, COSINE, POLYNOMIAL = range(1, 5)  # hpct_schedule_kind
 # hpct_loss and hpct_activation
 SPARSE, SPARSE_LOGITS, CATEGORICAL, CATEGORICAL_LOGITS, BINARY, BINARY_LOGITS, SQUARED = range(7)
+BINARY_FOCAL, BINARY_FOCAL_LOGITS, FOCAL, FOCAL_LOGITS, HUBER, DIVERGENCE = range(7, 13)
 LINEAR, RELU, SOFTMAX, RELU6, SIGMOID = range(5)
 
 
@@ -116,6 +117,32 @@ LOSSES = [  # name, loss, activation, outputs, targets, smoothing, Keras' loss a
      "categorical_accuracy"),
 ]
 
+LOSSES_WITH = [  # the same, with what else nn_optimizers is told
+    ("binary focal", BINARY_FOCAL, SIGMOID, 1, 0, 0, dict(), losses.BinaryFocalCrossentropy(), "binary_accuracy"),
+    ("binary focal from logits, smoothed", BINARY_FOCAL_LOGITS, LINEAR, 1, 0, 0.1, dict(focal_gamma=1.5),
+     losses.BinaryFocalCrossentropy(from_logits=True, gamma=1.5, label_smoothing=0.1), "binary_accuracy of logits"),
+    ("binary focal, balanced, of several outputs", BINARY_FOCAL, SOFTMAX, 5, 0, 0.1, dict(focal_alpha=0.4),
+     losses.BinaryFocalCrossentropy(apply_class_balancing=True, alpha=0.4, label_smoothing=0.1), "categorical_accuracy"),
+    ("categorical focal", FOCAL, SOFTMAX, 5, 0, 0, dict(), losses.CategoricalFocalCrossentropy(), "categorical_accuracy"),
+    ("categorical focal from logits, smoothed", FOCAL_LOGITS, LINEAR, 5, 0, 0.1, dict(focal_gamma=3, focal_alpha=0.5),
+     losses.CategoricalFocalCrossentropy(alpha=0.5, gamma=3, from_logits=True, label_smoothing=0.1), "categorical_accuracy"),
+    ("categorical focal of outputs that no softmax made", FOCAL, SIGMOID, 5, 0, 0.1, dict(focal_gamma=0.5),
+     losses.CategoricalFocalCrossentropy(gamma=0.5, label_smoothing=0.1), "categorical_accuracy"),
+    ("Huber", HUBER, LINEAR, 5, 0, 0, dict(huber_delta=0.3), losses.Huber(0.3), "categorical_accuracy"),
+    ("Huber with rows of targets", HUBER, SIGMOID, 3, 1, 0, dict(), losses.Huber(), "categorical_accuracy"),
+    ("KL divergence", DIVERGENCE, SOFTMAX, 5, 0, 0, dict(), losses.KLDivergence(), "categorical_accuracy"),
+    ("KL divergence with rows of targets", DIVERGENCE, SOFTMAX, 3, 1, 0, dict(), losses.KLDivergence(),
+     "categorical_accuracy"),
+    ("class weights", SPARSE, SOFTMAX, 5, 0, 0,
+     dict(class_weights=5, weight_0=2, weight_1=0.5, weight_2=1, weight_3=0, weight_4=7),
+     losses.SparseCategoricalCrossentropy(), "sparse_categorical_accuracy"),
+    ("class weights of one output", BINARY, SIGMOID, 1, 0, 0, dict(class_weights=2, weight_0=0.3, weight_1=4),
+     losses.BinaryCrossentropy(), "binary_accuracy"),
+    ("class weights of a focal loss", FOCAL_LOGITS, LINEAR, 3, 0, 0,
+     dict(class_weights=3, weight_0=0.3, weight_1=4, weight_2=1),
+     losses.CategoricalFocalCrossentropy(from_logits=True), "categorical_accuracy"),
+]
+
 
 def build(outputs, activation):
     names = {LINEAR: "linear", SOFTMAX: "softmax", SIGMOID: "sigmoid"}
@@ -152,6 +179,12 @@ def target_of(labels, targets, outputs, accuracy):
     return labels[:, None].astype(np.float32) if outputs == 1 else np.eye(outputs, dtype=np.float32)[labels]
 
 
+def weights_of(told, labels):
+    """What Keras' fit makes of class_weight."""
+    count = told.get("class_weights", 0)
+    return np.array([told[f"weight_{i}"] for i in range(count)], np.float32)[labels] if count else None
+
+
 def metrics_of(y, outputs, accuracy):
     if accuracy == "binary_accuracy of logits":  # of which Keras must be told that 0 is a half
         right = keras.metrics.binary_accuracy(y, outputs, threshold=0)
@@ -166,7 +199,8 @@ def metrics_of(y, outputs, accuracy):
 
 def run(program, backend, told, optimizer, loss, accuracy):
     outputs, dense = told.get("outputs", 5), told.get("dense", 0)
-    remembers = (told["loss"], told.get("activation")) in [(SPARSE, SOFTMAX), (CATEGORICAL, SOFTMAX), (BINARY, SIGMOID)]
+    remembers = (told["loss"], told.get("activation")) in [(SPARSE, SOFTMAX), (CATEGORICAL, SOFTMAX), (BINARY, SIGMOID),
+                                                         (BINARY_FOCAL, SIGMOID)]
     with tempfile.TemporaryDirectory() as folder:
         command = [program, backend, str(STEPS), folder, "top_k=2"] + [f"{k}={v}" for k, v in told.items()]
         ours = np.array([line.split() for line in
@@ -188,7 +222,7 @@ def run(program, backend, told, optimizer, loss, accuracy):
             with tf.GradientTape() as tape:
                 out = model(x[t], training=True)
                 # outputs remember which logits an activation made them of, whichever it was
-                value = loss(y, out if remembers else tf.identity(out))
+                value = loss(y, out if remembers else tf.identity(out), weights_of(told, labels[t]))
             measured = metrics_of(y, out.numpy(), accuracy) if accuracy else tuple(ours[t, 1:3])
             theirs.append((float(value),) + measured + (rate,))
             optimizer.apply(tape.gradient(value, model.trainable_variables), model.trainable_variables)
@@ -214,9 +248,10 @@ def main():
     sparse = losses.SparseCategoricalCrossentropy(from_logits=True)
     runs = [("cpu", name, dict(told, loss=SPARSE_LOGITS), make, sparse, None)
             for name, told, make in CASES]
-    for name, number, activation, outputs, dense, smoothing, loss, accuracy in LOSSES:
+    every = [row[:6] + (dict(),) + row[6:] for row in LOSSES] + LOSSES_WITH
+    for name, number, activation, outputs, dense, smoothing, more, loss, accuracy in every:
         told = dict(loss=number, activation=activation, outputs=outputs, dense=dense, learning_rate=0.1,
-                    momentum=0.9, label_smoothing=smoothing)
+                    momentum=0.9, label_smoothing=smoothing, **more)
         runs.append(("cpu", name, told, lambda: optimizers.SGD(0.1, momentum=0.9), loss, accuracy))
     if "all" not in sys.argv[2:]:
         runs = runs[::5]

@@ -102,6 +102,10 @@ HPC_TRAIN_JOIN_SECONDS=10 start_all "${frozen[@]}" --ps-sync --steps-per-epoch 4
 finish
 is "${statuses%% *}" 78 "which is not continued from other weights of frozen layers"
 like "$(said)" "has other weights of frozen layers than this run began with: give the --weights and --seed" "the error says so"
+echo '{"0": 5, "3": 0, "9": 0.5}' >"$work/weights.json"
+weighted=(--model mnist-convnet --class-weight "$work/weights.json" --loss categorical_focal_crossentropy)
+reference "${weighted[@]}"
+same 1 2 "${weighted[@]}"
 
 # ---- asynchronous ---------------------------------------------------------------------------------------------------
 begin async 2 2
@@ -114,6 +118,7 @@ is "$(field async gradients) $(field async steps)" "48 48" "every batch of every
 like "$(field async val_loss)" '^[0-9]' "and the epochs are evaluated: val_loss is $(field async val_loss)"
 
 # ---- workers come and go --------------------------------------------------------------------------------------------
+reference --model mnist-convnet --momentum 0.9
 for _ in {1..8}; do # once more if the run was faster than the look at it
     begin many 2 2
     start ps 0 --ps-sync --steps-per-epoch "$steps" --global-batch-size $global_batch --model mnist-convnet --momentum 0.9 "${from[@]}"

@@ -61,6 +61,7 @@ const hpct_strategy_ops hpct_central_storage = {
     .apply = central_apply,
     .gather = hpct_replica_set_gather,
     .evaluate = hpct_replica_set_evaluate,
+    .outputs = hpct_replica_set_outputs,
     .bytes_per_step = central_bytes_per_step,
     .close = hpct_replica_set_close,
 };

@@ -69,6 +69,7 @@ const hpct_strategy_ops hpct_mirrored = {
     .apply = mirrored_apply,
     .gather = hpct_replica_set_gather,
     .evaluate = hpct_replica_set_evaluate,
+    .outputs = hpct_replica_set_outputs,
     .bytes_per_step = mirrored_bytes_per_step,
     .close = hpct_replica_set_close,
 };

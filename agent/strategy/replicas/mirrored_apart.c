@@ -409,6 +409,22 @@ static hpct_status mirrored_evaluate(hpct_strategy *strategy, int count, hpct_ba
     return status;
 }
 
+static hpct_status mirrored_outputs(hpct_strategy *strategy, int k, const float **outputs,
+                                    int *count)
+{
+    const mirrored_apart *m = (const mirrored_apart *) strategy;
+    int begin;
+    *outputs = NULL;
+    *count = k < m->num ? part_of(m, k, m->count, &begin) : -1;
+    if (*count <= 0)
+        return HPCT_OK;
+    HPCT_TRY(hpct_model_enter_replica(m->replicas[k].model, k));
+    *outputs = hpct_model_output(m->replicas[k].model);
+    hpct_status status = *outputs != NULL ? HPCT_OK : HPCT_ERR_INTERNAL;
+    hpct_status back = hpct_model_enter_replica(m->replicas[0].model, 0);
+    return status != HPCT_OK ? status : back;
+}
+
 static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 {
     const mirrored_apart *m = (const mirrored_apart *) strategy;
@@ -422,6 +438,7 @@ static const hpct_strategy_ops several_replicas = {
     .step = mirrored_step,
     .gather = mirrored_gather,
     .evaluate = mirrored_evaluate,
+    .outputs = mirrored_outputs,
     .bytes_per_step = mirrored_bytes_per_step,
     .close = mirrored_close,
 };

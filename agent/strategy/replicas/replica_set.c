@@ -384,6 +384,16 @@ hpct_status hpct_replica_set_evaluate(hpct_strategy *strategy, int count, hpct_b
     return status;
 }
 
+hpct_status hpct_replica_set_outputs(hpct_strategy *strategy, int k, const float **outputs,
+                                     int *count)
+{
+    const hpct_replica_set *set = (const hpct_replica_set *) strategy;
+    int begin;
+    *count = k < set->num ? part_of(set, k, set->samples, &begin) : -1;
+    *outputs = *count > 0 ? hpct_model_output(set->models[k]) : NULL;
+    return HPCT_OK;
+}
+
 /* ---- the state ---- */
 
 static hpct_model *set_model(const hpct_strategy *strategy, int k)

@@ -46,6 +46,8 @@ hpct_status hpct_replica_set_backward(hpct_strategy *strategy, int count, int gl
                                       hpct_step_sums *sums);
 hpct_status hpct_replica_set_gather(hpct_strategy *strategy);
 hpct_status hpct_replica_set_evaluate(hpct_strategy *strategy, int count, hpct_batch_sums *sums);
+hpct_status hpct_replica_set_outputs(hpct_strategy *strategy, int k, const float **outputs,
+                                     int *count);
 
 /* Sums all replicas' gradients, in the order of the replicas, into the first model's; then
  * accumulates them if the model's optimizer does: `due` says whether an update follows. */

@@ -382,7 +382,13 @@ typedef enum hpct_loss_kind { /* forms of nn/backend/backend.h */
                               HPCT_LOSS_KIND_DISTRIBUTION,
                               HPCT_LOSS_KIND_BINARY_LOGITS,
                               HPCT_LOSS_KIND_BINARY,
-                              HPCT_LOSS_KIND_SQUARED
+                              HPCT_LOSS_KIND_SQUARED,
+                              HPCT_LOSS_KIND_BINARY_FOCAL_LOGITS,
+                              HPCT_LOSS_KIND_BINARY_FOCAL,
+                              HPCT_LOSS_KIND_FOCAL_LOGITS,
+                              HPCT_LOSS_KIND_FOCAL,
+                              HPCT_LOSS_KIND_HUBER,
+                              HPCT_LOSS_KIND_DIVERGENCE
 } hpct_loss_kind;
 
 typedef struct hpct_loss_sums {
@@ -394,6 +400,8 @@ typedef struct hpct_loss_args {
     hpct_loss_kind kind;
     int n, classes, top_k;
     float label_smoothing, threshold, scale;
+    float alpha, gamma, delta;
+    const float *class_weights;       /* factor of a sample's loss, by class; NULL: 1 */
     const hpct_loss_scaling *scaling; /* its scale is a factor, too; NULL: none */
     const int32_t *labels;
     const float *targets; /* NULL: labels are used */

@@ -16,6 +16,12 @@ static const hpct_loss_kind kinds[HPCT_LOSS_FORMS] = {
     [HPCT_LOSS_BINARY_LOGITS] = HPCT_LOSS_KIND_BINARY_LOGITS,
     [HPCT_LOSS_BINARY] = HPCT_LOSS_KIND_BINARY,
     [HPCT_LOSS_SQUARED] = HPCT_LOSS_KIND_SQUARED,
+    [HPCT_LOSS_BINARY_FOCAL_LOGITS] = HPCT_LOSS_KIND_BINARY_FOCAL_LOGITS,
+    [HPCT_LOSS_BINARY_FOCAL] = HPCT_LOSS_KIND_BINARY_FOCAL,
+    [HPCT_LOSS_FOCAL_LOGITS] = HPCT_LOSS_KIND_FOCAL_LOGITS,
+    [HPCT_LOSS_FOCAL] = HPCT_LOSS_KIND_FOCAL,
+    [HPCT_LOSS_HUBER] = HPCT_LOSS_KIND_HUBER,
+    [HPCT_LOSS_DIVERGENCE] = HPCT_LOSS_KIND_DIVERGENCE,
 };
 
 static hpct_loss_args loss_args(const hpct_loss_call *call)
@@ -27,6 +33,10 @@ static hpct_loss_args loss_args(const hpct_loss_call *call)
                             .label_smoothing = call->label_smoothing,
                             .threshold = call->threshold,
                             .scale = call->scale,
+                            .alpha = call->alpha,
+                            .gamma = call->gamma,
+                            .delta = call->delta,
+                            .class_weights = call->class_weights,
                             .scaling = call->scaling,
                             .labels = call->labels,
                             .targets = call->targets,

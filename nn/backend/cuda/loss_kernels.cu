@@ -34,7 +34,9 @@ template <typename T> struct sample {
 
     __device__ double smoothed(int i) const
     {
-        bool binary = c.kind == HPCT_LOSS_KIND_BINARY || c.kind == HPCT_LOSS_KIND_BINARY_LOGITS;
+        bool binary = c.kind == HPCT_LOSS_KIND_BINARY || c.kind == HPCT_LOSS_KIND_BINARY_LOGITS ||
+                      c.kind == HPCT_LOSS_KIND_BINARY_FOCAL ||
+                      c.kind == HPCT_LOSS_KIND_BINARY_FOCAL_LOGITS;
         double smoothing = (double) c.label_smoothing;
         return wanted(i) * (1 - smoothing) + smoothing / (binary ? 2 : c.classes);
     }
@@ -139,6 +141,123 @@ template <typename T> struct sample {
         return warp_sum(loss);
     }
 
+    /* ---- focal losses ---- */
+
+    __device__ double focused(double y, double b, double db, double m, double dm,
+                              double *slope) const
+    {
+        double gamma = (double) c.gamma, alpha = (double) c.alpha, power = pow(m, gamma);
+        double weight = alpha > 0 ? y * alpha + (1 - y) * (1 - alpha) : 1;
+        *slope = weight * (power * db + (m > 0 ? gamma * pow(m, gamma - 1) * dm * b : 0));
+        return weight * power * b;
+    }
+
+    __device__ double binary_focal_logits() const
+    {
+        double loss = 0, share = 1.0 / c.classes, slope;
+        for (int i = lane; i < c.classes; i += WARP) {
+            double v = at(i), y = smoothed(i), p = 1 / (1 + exp(-v)), q = 1 / (1 + exp(v));
+            double b = fmax(v, 0.0) - v * y + log1p(exp(-fabs(v)));
+            loss += share * focused(y, b, p - y, y * q + (1 - y) * p, (1 - 2 * y) * p * q, &slope);
+            leave(i, share * slope);
+        }
+        return warp_sum(loss);
+    }
+
+    __device__ double binary_focal() const
+    {
+        double loss = 0, share = 1.0 / c.classes, slope;
+        for (int i = lane; i < c.classes; i += WARP) {
+            double v = at(i), p = clip(v), y = smoothed(i);
+            double b = -(y * log(p) + (1 - y) * log(1 - p));
+            double db = is_clipped(v) ? 0 : (1 - y) / (1 - p) - y / p;
+            loss += share * focused(y, b, db, y * (1 - v) + (1 - y) * v, 1 - 2 * y, &slope);
+            leave(i, share * slope);
+        }
+        return warp_sum(loss);
+    }
+
+    __device__ double focal_term(double y, double q, double *slope) const
+    {
+        double gamma = (double) c.gamma, p = clip(q), power = pow(1 - p, gamma - 1);
+        double weight = (double) c.alpha * y * power;
+        *slope = is_clipped(q) ? 0 : weight * (gamma * q * log(q) - (1 - q));
+        return -weight * (1 - p) * log(p);
+    }
+
+    __device__ double focal_logits() const
+    {
+        float top = -INFINITY;
+        double sum = 0, loss = 0, inner = 0, slope;
+        for (int i = lane; i < c.classes; i += WARP)
+            top = fmaxf(top, value_of(x[i]));
+        top = warp_max(top);
+        for (int i = lane; i < c.classes; i += WARP)
+            sum += exp(at(i) - (double) top);
+        sum = warp_sum(sum);
+        for (int i = lane; i < c.classes; i += WARP) {
+            loss += focal_term(smoothed(i), exp(at(i) - (double) top) / sum, &slope);
+            inner += slope;
+        }
+        loss = warp_sum(loss);
+        inner = warp_sum(inner);
+        for (int i = lane; diff != nullptr && i < c.classes; i += WARP) {
+            double q = exp(at(i) - (double) top) / sum;
+            focal_term(smoothed(i), q, &slope);
+            leave(i, slope - q * inner);
+        }
+        return loss;
+    }
+
+    __device__ double focal() const
+    {
+        double sum = 0, loss = 0, inner = 0, slope;
+        for (int i = lane; i < c.classes; i += WARP)
+            sum += at(i);
+        sum = warp_sum(sum);
+        for (int i = lane; i < c.classes; i += WARP) {
+            loss += focal_term(smoothed(i), at(i) / sum, &slope);
+            inner += slope;
+        }
+        loss = warp_sum(loss);
+        inner = warp_sum(inner);
+        for (int i = lane; diff != nullptr && i < c.classes; i += WARP) {
+            double q = at(i) / sum;
+            focal_term(smoothed(i), q, &slope);
+            leave(i, (q > 0 ? slope / q - inner : -inner) / sum);
+        }
+        return loss;
+    }
+
+    /* ---- others ---- */
+
+    __device__ double huber() const
+    {
+        double loss = 0, share = 1.0 / c.classes, delta = (double) c.delta;
+        for (int i = lane; i < c.classes; i += WARP) {
+            double error = at(i) - wanted(i), size = fabs(error);
+            loss += share * (size <= delta ? error * error / 2 : delta * (size - delta / 2));
+            leave(i, share * (size <= delta ? error : copysign(delta, error)));
+        }
+        return warp_sum(loss);
+    }
+
+    __device__ static double clip_to_one(double p)
+    {
+        return p < CLIP_LOW ? CLIP_LOW : p > 1 ? 1 : p;
+    }
+
+    __device__ double divergence() const
+    {
+        double loss = 0;
+        for (int i = lane; i < c.classes; i += WARP) {
+            double v = at(i), y = clip_to_one(wanted(i));
+            loss += y * log(y / clip_to_one(v));
+            leave(i, v < CLIP_LOW || v > 1 ? 0 : -y / v);
+        }
+        return warp_sum(loss);
+    }
+
     /* ---- metrics ---- */
 
     /* The first maximum of `count` values; NaN never compares larger. */
@@ -184,6 +303,17 @@ template <typename T> struct sample {
         sums->in_top_k += isfinite(value) && larger < c.top_k;
     }
 
+    /* weight_of of nn/backend/ref/loss.c. */
+    __device__ double weight() const
+    {
+        if (c.class_weights == nullptr)
+            return 1;
+        int own = c.classes == 1       ? wanted(0) > 0.5
+                  : targets != nullptr ? first_largest(targets)
+                                       : label;
+        return (double) c.class_weights[own];
+    }
+
     __device__ double loss() const
     {
         switch (c.kind) {
@@ -199,6 +329,18 @@ template <typename T> struct sample {
             return binary();
         case HPCT_LOSS_KIND_SQUARED:
             return squared();
+        case HPCT_LOSS_KIND_BINARY_FOCAL_LOGITS:
+            return binary_focal_logits();
+        case HPCT_LOSS_KIND_BINARY_FOCAL:
+            return binary_focal();
+        case HPCT_LOSS_KIND_FOCAL_LOGITS:
+            return focal_logits();
+        case HPCT_LOSS_KIND_FOCAL:
+            return focal();
+        case HPCT_LOSS_KIND_HUBER:
+            return huber();
+        case HPCT_LOSS_KIND_DIVERGENCE:
+            return divergence();
         }
         return 0;
     }
@@ -262,7 +404,9 @@ __global__ void __launch_bounds__(WARPS *WARP)
                          c.targets == nullptr ? nullptr : c.targets + first,
                          src + first,
                          diff_src == nullptr ? nullptr : diff_src + first};
-        sums.loss += own.loss();
+        const double weight = own.weight();
+        own.scale *= weight;
+        sums.loss += weight * own.loss();
         own.judge(&sums);
     }
     if (lane == 0)

@@ -7,7 +7,8 @@
 #define CLIP_LOW 1e-7
 #define CLIP_HIGH (1.0 - 1e-7)
 
-static double factor(const hpct_loss_call *c)
+/* Factor of a gradient, without the sample's weight. */
+static double factor_of_all(const hpct_loss_call *c)
 {
     return (double) c->scale * (c->scaling != NULL ? (double) c->scaling->scale : 1);
 }
@@ -36,7 +37,8 @@ static double wanted(const hpct_loss_call *c, int s, int i)
 
 static double smoothed(const hpct_loss_call *c, int s, int i)
 {
-    bool binary = c->form == HPCT_LOSS_BINARY || c->form == HPCT_LOSS_BINARY_LOGITS;
+    bool binary = c->form == HPCT_LOSS_BINARY || c->form == HPCT_LOSS_BINARY_LOGITS ||
+                  c->form == HPCT_LOSS_BINARY_FOCAL || c->form == HPCT_LOSS_BINARY_FOCAL_LOGITS;
     double smoothing = (double) c->label_smoothing;
     return wanted(c, s, i) * (1 - smoothing) + smoothing / (binary ? 2 : c->classes);
 }
@@ -44,7 +46,8 @@ static double smoothed(const hpct_loss_call *c, int s, int i)
 /* ---- one sample ---- */
 
 /* sum y (log(sum exp x) - x), and sum(y) softmax(x) - y. */
-static double from_logits(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+static double from_logits(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
+                          hpct_real *diff)
 {
     double top = (double) x[0], sum = 0, weight = 0, loss = 0;
     for (int i = 1; i < c->classes; i++)
@@ -56,13 +59,13 @@ static double from_logits(const hpct_loss_call *c, int s, const hpct_real *x, hp
     }
     for (int i = 0; diff != NULL && i < c->classes; i++) {
         double p = exp((double) x[i] - top) / sum;
-        diff[i] = (hpct_real) (factor(c) * (weight * p - smoothed(c, s, i)));
+        diff[i] = (hpct_real) (factor * (weight * p - smoothed(c, s, i)));
     }
     return loss + weight * log(sum);
 }
 
 /* log(sum q) - log q[label], q = clipped x; clipped elements have no gradient. */
-static double from_probabilities(const hpct_loss_call *c, int s, const hpct_real *x,
+static double from_probabilities(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
                                  hpct_real *diff)
 {
     int label = c->labels[s];
@@ -71,13 +74,14 @@ static double from_probabilities(const hpct_loss_call *c, int s, const hpct_real
         sum += clip((double) x[i]);
     for (int i = 0; diff != NULL && i < c->classes; i++) {
         double slope = 1 / sum - (i == label ? 1 / q_label : 0);
-        diff[i] = (hpct_real) (is_clipped((double) x[i]) ? 0 : factor(c) * slope);
+        diff[i] = (hpct_real) (is_clipped((double) x[i]) ? 0 : factor * slope);
     }
     return log(sum) - log(q_label);
 }
 
 /* - sum y log clip(q), q = x / sum x. */
-static double from_distribution(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+static double from_distribution(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
+                                hpct_real *diff)
 {
     double sum = 0, loss = 0, inner = 0;
     for (int i = 0; i < c->classes; i++)
@@ -89,12 +93,12 @@ static double from_distribution(const hpct_loss_call *c, int s, const hpct_real 
     }
     for (int i = 0; diff != NULL && i < c->classes; i++) {
         double q = (double) x[i] / sum, own = is_clipped(q) ? 0 : smoothed(c, s, i) / q;
-        diff[i] = (hpct_real) (factor(c) * (inner - own) / sum);
+        diff[i] = (hpct_real) (factor * (inner - own) / sum);
     }
     return loss;
 }
 
-static double binary_from_logits(const hpct_loss_call *c, int s, const hpct_real *x,
+static double binary_from_logits(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
                                  hpct_real *diff)
 {
     double loss = 0, share = 1.0 / c->classes;
@@ -102,12 +106,13 @@ static double binary_from_logits(const hpct_loss_call *c, int s, const hpct_real
         double v = (double) x[i], y = smoothed(c, s, i);
         loss += share * (fmax(v, 0) - v * y + log1p(exp(-fabs(v))));
         if (diff != NULL)
-            diff[i] = (hpct_real) (factor(c) * share * (1 / (1 + exp(-v)) - y));
+            diff[i] = (hpct_real) (factor * share * (1 / (1 + exp(-v)) - y));
     }
     return loss;
 }
 
-static double binary(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+static double binary(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
+                     hpct_real *diff)
 {
     double loss = 0, share = 1.0 / c->classes;
     for (int i = 0; i < c->classes; i++) {
@@ -115,19 +120,144 @@ static double binary(const hpct_loss_call *c, int s, const hpct_real *x, hpct_re
         double slope = is_clipped((double) x[i]) ? 0 : (1 - y) / (1 - p) - y / p;
         loss -= share * (y * log(p) + (1 - y) * log(1 - p));
         if (diff != NULL)
-            diff[i] = (hpct_real) (factor(c) * share * slope);
+            diff[i] = (hpct_real) (factor * share * slope);
     }
     return loss;
 }
 
-static double squared(const hpct_loss_call *c, int s, const hpct_real *x, hpct_real *diff)
+static double squared(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
+                      hpct_real *diff)
 {
     double loss = 0, share = 1.0 / c->classes;
     for (int i = 0; i < c->classes; i++) {
         double error = (double) x[i] - wanted(c, s, i);
         loss += share * error * error;
         if (diff != NULL)
-            diff[i] = (hpct_real) (factor(c) * share * 2 * error);
+            diff[i] = (hpct_real) (factor * share * 2 * error);
+    }
+    return loss;
+}
+
+/* ---- focal losses (Lin et al., Focal Loss for Dense Object Detection, ICCV 2017) ---- */
+
+/* b (y alpha + (1 - y)(1 - alpha)) m^gamma of a binary cross-entropy b with slope db; m = y (1 - p)
+ * + (1 - y) p with slope dm. *slope: of all. */
+static double focused(const hpct_loss_call *c, double y, double b, double db, double m, double dm,
+                      double *slope)
+{
+    double gamma = (double) c->gamma, alpha = (double) c->alpha, power = pow(m, gamma);
+    double weight = alpha > 0 ? y * alpha + (1 - y) * (1 - alpha) : 1;
+    *slope = weight * (power * db + (m > 0 ? gamma * pow(m, gamma - 1) * dm * b : 0));
+    return weight * power * b;
+}
+
+static double binary_focal_from_logits(const hpct_loss_call *c, int s, double factor,
+                                       const hpct_real *x, hpct_real *diff)
+{
+    double loss = 0, share = 1.0 / c->classes, slope;
+    for (int i = 0; i < c->classes; i++) {
+        double v = (double) x[i], y = smoothed(c, s, i), p = 1 / (1 + exp(-v)),
+               q = 1 / (1 + exp(v));
+        double b = fmax(v, 0) - v * y + log1p(exp(-fabs(v)));
+        loss += share * focused(c, y, b, p - y, y * q + (1 - y) * p, (1 - 2 * y) * p * q, &slope);
+        if (diff != NULL)
+            diff[i] = (hpct_real) (factor * share * slope);
+    }
+    return loss;
+}
+
+static double binary_focal(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
+                           hpct_real *diff)
+{
+    double loss = 0, share = 1.0 / c->classes, slope;
+    for (int i = 0; i < c->classes; i++) {
+        double v = (double) x[i], p = clip(v), y = smoothed(c, s, i);
+        double b = -(y * log(p) + (1 - y) * log(1 - p));
+        double db = is_clipped(v) ? 0 : (1 - y) / (1 - p) - y / p;
+        loss += share * focused(c, y, b, db, y * (1 - v) + (1 - y) * v, 1 - 2 * y, &slope);
+        if (diff != NULL)
+            diff[i] = (hpct_real) (factor * share * slope);
+    }
+    return loss;
+}
+
+/* -alpha (1 - q)^gamma y log q of a probability, clipped; its slope times q. */
+static double focal_term(const hpct_loss_call *c, double y, double q, double *slope)
+{
+    double gamma = (double) c->gamma, p = clip(q), power = pow(1 - p, gamma - 1);
+    double weight = (double) c->alpha * y * power;
+    *slope = is_clipped(q) ? 0 : weight * (gamma * q * log(q) - (1 - q));
+    return -weight * (1 - p) * log(p);
+}
+
+static double focal_from_logits(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
+                                hpct_real *diff)
+{
+    double top = (double) x[0], sum = 0, loss = 0, inner = 0, slope;
+    for (int i = 1; i < c->classes; i++)
+        top = fmax(top, (double) x[i]);
+    for (int i = 0; i < c->classes; i++)
+        sum += exp((double) x[i] - top);
+    for (int i = 0; i < c->classes; i++) {
+        loss += focal_term(c, smoothed(c, s, i), exp((double) x[i] - top) / sum, &slope);
+        inner += slope;
+    }
+    for (int i = 0; diff != NULL && i < c->classes; i++) {
+        double q = exp((double) x[i] - top) / sum;
+        focal_term(c, smoothed(c, s, i), q, &slope);
+        diff[i] = (hpct_real) (factor * (slope - q * inner));
+    }
+    return loss;
+}
+
+static double focal(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
+                    hpct_real *diff)
+{
+    double sum = 0, loss = 0, inner = 0, slope;
+    for (int i = 0; i < c->classes; i++)
+        sum += (double) x[i];
+    for (int i = 0; i < c->classes; i++) {
+        loss += focal_term(c, smoothed(c, s, i), (double) x[i] / sum, &slope);
+        inner += slope;
+    }
+    for (int i = 0; diff != NULL && i < c->classes; i++) {
+        double q = (double) x[i] / sum;
+        focal_term(c, smoothed(c, s, i), q, &slope);
+        diff[i] = (hpct_real) (q > 0 ? factor * (slope / q - inner) / sum : -factor * inner / sum);
+    }
+    return loss;
+}
+
+/* ---- others ---- */
+
+static double huber(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
+                    hpct_real *diff)
+{
+    double loss = 0, share = 1.0 / c->classes, delta = (double) c->delta;
+    for (int i = 0; i < c->classes; i++) {
+        double error = (double) x[i] - wanted(c, s, i), size = fabs(error);
+        loss += share * (size <= delta ? error * error / 2 : delta * (size - delta / 2));
+        if (diff != NULL)
+            diff[i] =
+                (hpct_real) (factor * share * (size <= delta ? error : copysign(delta, error)));
+    }
+    return loss;
+}
+
+static double clip_to_one(double p)
+{
+    return p < CLIP_LOW ? CLIP_LOW : p > 1 ? 1 : p;
+}
+
+static double divergence(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
+                         hpct_real *diff)
+{
+    double loss = 0;
+    for (int i = 0; i < c->classes; i++) {
+        double v = (double) x[i], y = clip_to_one(wanted(c, s, i));
+        loss += y * log(y / clip_to_one(v));
+        if (diff != NULL)
+            diff[i] = (hpct_real) (v < CLIP_LOW || v > 1 ? 0 : -factor * y / v);
     }
     return loss;
 }
@@ -156,6 +286,15 @@ static int class_of(const hpct_loss_call *c, int s)
     return best;
 }
 
+/* As Keras' class_weight; with one output the class is the target, 0 or 1. */
+static double weight_of(const hpct_loss_call *c, int s)
+{
+    if (c->class_weights == NULL)
+        return 1;
+    int class = c->classes == 1 ? wanted(c, s, 0) > 0.5 : class_of(c, s);
+    return (double) c->class_weights[class];
+}
+
 /* Keras' binary accuracy with one output, else whether the class has the largest output. */
 static bool is_correct(const hpct_loss_call *c, int s, const hpct_real *x)
 {
@@ -178,20 +317,28 @@ static bool is_in_top(const hpct_loss_call *c, int s, const hpct_real *x)
 
 void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_real *diff_src)
 {
-    static double (*const losses[HPCT_LOSS_FORMS])(const hpct_loss_call *, int, const hpct_real *,
-                                                   hpct_real *) = {
+    static double (*const losses[HPCT_LOSS_FORMS])(const hpct_loss_call *, int, double,
+                                                   const hpct_real *, hpct_real *) = {
         [HPCT_LOSS_LOGITS] = from_logits,
         [HPCT_LOSS_PROBABILITIES] = from_probabilities,
         [HPCT_LOSS_DISTRIBUTION] = from_distribution,
         [HPCT_LOSS_BINARY_LOGITS] = binary_from_logits,
         [HPCT_LOSS_BINARY] = binary,
         [HPCT_LOSS_SQUARED] = squared,
+        [HPCT_LOSS_BINARY_FOCAL_LOGITS] = binary_focal_from_logits,
+        [HPCT_LOSS_BINARY_FOCAL] = binary_focal,
+        [HPCT_LOSS_FOCAL_LOGITS] = focal_from_logits,
+        [HPCT_LOSS_FOCAL] = focal,
+        [HPCT_LOSS_HUBER] = huber,
+        [HPCT_LOSS_DIVERGENCE] = divergence,
     };
     *call->sums = (hpct_batch_sums){0};
     for (int s = 0; s < call->n; s++) {
         size_t at = (size_t) s * (size_t) call->classes;
         const hpct_real *x = src + at;
-        call->sums->loss += losses[call->form](call, s, x, diff_src != NULL ? diff_src + at : NULL);
+        double weight = weight_of(call, s);
+        call->sums->loss += weight * losses[call->form](call, s, weight * factor_of_all(call), x,
+                                                        diff_src != NULL ? diff_src + at : NULL);
         call->sums->correct += is_correct(call, s, x);
         call->sums->in_top_k += is_in_top(call, s, x);
     }

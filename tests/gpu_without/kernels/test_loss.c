@@ -22,13 +22,15 @@ static int pick(int low, int high)
 typedef struct batch {
     hpct_loss_call call;
     size_t count;
-    float *src, *targets, *expected, *got;
+    float *src, *targets, *expected, *got, *weights;
     int32_t *labels;
 } batch;
 
 static bool takes_logits(hpct_loss_form form)
 {
-    return form == HPCT_LOSS_LOGITS || form == HPCT_LOSS_BINARY_LOGITS || form == HPCT_LOSS_SQUARED;
+    return form == HPCT_LOSS_LOGITS || form == HPCT_LOSS_BINARY_LOGITS ||
+           form == HPCT_LOSS_SQUARED || form == HPCT_LOSS_BINARY_FOCAL_LOGITS ||
+           form == HPCT_LOSS_FOCAL_LOGITS || form == HPCT_LOSS_HUBER;
 }
 
 /* Some outputs are equal, some lie where probabilities are clipped. */
@@ -42,8 +44,9 @@ static float draw_output(hpct_loss_form form)
 
 static batch random_batch(hpct_loss_form form, int i)
 {
-    bool binary =
-        form == HPCT_LOSS_BINARY || form == HPCT_LOSS_BINARY_LOGITS || form == HPCT_LOSS_SQUARED;
+    bool binary = form == HPCT_LOSS_BINARY || form == HPCT_LOSS_BINARY_LOGITS ||
+                  form == HPCT_LOSS_SQUARED || form == HPCT_LOSS_BINARY_FOCAL ||
+                  form == HPCT_LOSS_BINARY_FOCAL_LOGITS || form == HPCT_LOSS_HUBER;
     int n = i % 7 == 0 ? pick(1, 600) : pick(1, 20),
         classes = pick(binary ? 1 : 2, i % 3 == 0   ? 2
                                        : i % 3 == 1 ? 12
@@ -54,6 +57,9 @@ static batch random_batch(hpct_loss_form form, int i)
     b.expected = hpct_host_allocate(b.count * sizeof(float));
     b.got = hpct_host_allocate(b.count * sizeof(float));
     b.labels = hpct_host_allocate((size_t) n * sizeof(int32_t));
+    b.weights = hpct_host_allocate((size_t) (classes + 1) * sizeof(float));
+    for (int k = 0; k <= classes; k++)
+        b.weights[k] = 2 * draw();
     for (size_t k = 0; k < b.count; k++) {
         b.src[k] = draw_output(form);
         b.targets[k] = pick(0, 3) == 0 ? 0.5f : draw();
@@ -69,7 +75,11 @@ static batch random_batch(hpct_loss_form form, int i)
                               .label_smoothing = pick(0, 1) == 0 ? 0 : 0.1f,
                               .threshold = form == HPCT_LOSS_BINARY ? 0.5f : 0,
                               .top_k = pick(0, 3),
-                              .scale = 0.25f};
+                              .scale = 0.25f,
+                              .alpha = pick(0, 1) == 0 ? 0 : 0.25f,
+                              .gamma = pick(0, 1) == 0 ? 2 : 0.5f,
+                              .delta = 1,
+                              .class_weights = pick(0, 1) == 0 ? NULL : b.weights};
     if (form != HPCT_LOSS_PROBABILITIES && pick(0, 1) == 0)
         b.call.targets = b.targets;
     return b;
@@ -111,7 +121,7 @@ static void check(const batch *b, bool wants_diff)
 static void losses_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(66); i++) {
+    for (int i = 0; i < unit_cases(132); i++) {
         batch b = random_batch((hpct_loss_form) (i % HPCT_LOSS_FORMS), i);
         if (i % 11 == 0)
             b.src[pick(0, (int) b.count - 1)] = NAN;
@@ -121,6 +131,7 @@ static void losses_match(void **state)
         hpct_host_release(b.expected);
         hpct_host_release(b.got);
         hpct_host_release(b.labels);
+        hpct_host_release(b.weights);
     }
 }
 

@@ -34,6 +34,17 @@ fit_small replicas-on-cpu --device cpu --global-batch-size 13 --optimizer adam
 for value in loss accuracy val_loss val_accuracy; do
     ok "$(near "$(number replicas-on-cpu $value)" "$(number replicas-uneven $value)")" "replicas without samples: $value is the CPU's"
 done
+echo '{"0": 5, "3": 0, "9": 0.5}' >"$own/weights.json"
+weighted=(--class-weight "$own/weights.json" --loss categorical_focal_crossentropy --metrics f1,auc --global-batch-size 13)
+fit_small weighted-on-cpu --device cpu "${weighted[@]}" --confusion-matrix "$own/matrix-on-cpu"
+for replicas in "" "--replicas 3" "--replicas 3 --strategy central-storage"; do
+    # shellcheck disable=SC2086 # several words
+    fit_nccl weighted --device cuda "${weighted[@]}" --confusion-matrix "$own/matrix" $replicas
+    for value in loss val_loss val_auc; do
+        ok "$(near "$(number weighted-on-cpu $value)" "$(number weighted $value)")" "weights of classes, metrics, '$replicas': $value is the CPU's"
+    done
+    is "$(cmp "$own/matrix-on-cpu" "$own/matrix" 2>&1)" "" "so is the confusion matrix"
+done
 ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 bash -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK; exec "$@"' rank)
 fit_nccl ranks-of-replicas --device cuda --replicas 2 --precision fp16
 ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number ranks-of-replicas loss)" 'BEGIN { d = a - b; print !(d < 0.02 && d > -0.02 && d != 0) }')" \

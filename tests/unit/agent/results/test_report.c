@@ -241,7 +241,7 @@ static void summary_has_all_documented_keys(void **state)
                             .epochs = 2,
                             .epoch_seconds = seconds,
                             .train = train,
-                            .validation = {NAN, NAN, NAN},
+                            .validation = HPCT_NO_METRICS,
                             .parameters = 2770634};
     snprintf(path, sizeof path, "%s/s.json", pictures_folder());
     assert_int_equal(hpct_summary_write(&summary, path), HPCT_OK);

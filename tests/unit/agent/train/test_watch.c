@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define ALL ((hpct_monitor_has){true, true})
+#define ALL ((hpct_monitor_has){true, true, ~0U})
 #define MOST 12
 
 static void assert_said(const char *text)
@@ -168,9 +168,9 @@ static void wrong_text_is_named(void **state)
     for (const char *const *text = (const char *const[]){"loss", "loss=", "loss=x", "=1", NULL};
          *text != NULL; text++)
         assert_int_equal(hpct_watch_parse_target(&monitor, &target, *text, ALL), HPCT_ERR_USAGE);
-    assert_int_equal(
-        hpct_watch_parse_target(&monitor, &target, "val_loss=1", (hpct_monitor_has){false, false}),
-        HPCT_ERR_USAGE);
+    assert_int_equal(hpct_watch_parse_target(&monitor, &target, "val_loss=1",
+                                             (hpct_monitor_has){false, false, 0}),
+                     HPCT_ERR_USAGE);
     assert_said("--stop-at val_loss needs --validation-data");
 }
 

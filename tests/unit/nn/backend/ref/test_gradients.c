@@ -596,16 +596,19 @@ static double loss_of(hpct_loss_call call, const double *x, double *diff)
 static void losses_agree(void **state)
 {
     (void) state;
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < 240; i++) {
         hpct_loss_form form = (hpct_loss_form) (i % HPCT_LOSS_FORMS);
         bool probabilities = form == HPCT_LOSS_PROBABILITIES || form == HPCT_LOSS_DISTRIBUTION ||
-                             form == HPCT_LOSS_BINARY;
-        bool binary = form == HPCT_LOSS_BINARY || form == HPCT_LOSS_BINARY_LOGITS;
+                             form == HPCT_LOSS_BINARY || form == HPCT_LOSS_BINARY_FOCAL ||
+                             form == HPCT_LOSS_FOCAL || form == HPCT_LOSS_DIVERGENCE;
+        bool binary = form == HPCT_LOSS_BINARY || form == HPCT_LOSS_BINARY_LOGITS ||
+                      form == HPCT_LOSS_BINARY_FOCAL || form == HPCT_LOSS_BINARY_FOCAL_LOGITS;
         int n = pick(1, 4), classes = pick(binary ? 1 : 2, 6);
         size_t count = (size_t) (n * classes);
         double *x = random_doubles(count), *diff = random_doubles(count);
         float targets[24];
         int32_t labels[4];
+        const float weights[6] = {0.5F, 3, 1, 0, 2, 1.5F};
         for (int s = 0; s < n; s++)
             labels[s] = pick(0, classes == 1 ? 1 : classes - 1);
         for (size_t k = 0; k < count; k++) {
@@ -621,7 +624,11 @@ static void losses_agree(void **state)
             .labels = labels,
             .targets = form != HPCT_LOSS_PROBABILITIES && pick(0, 1) == 1 ? targets : NULL,
             .label_smoothing = smooth && pick(0, 1) == 1 ? 0.1f : 0,
-            .scale = 0.25f};
+            .scale = 0.25f,
+            .alpha = pick(0, 1) == 1 || form >= HPCT_LOSS_FOCAL_LOGITS ? 0.3f : 0,
+            .gamma = pick(0, 1) == 1 ? 2 : 1.5f,
+            .delta = 0.7f,
+            .class_weights = pick(0, 1) == 1 ? weights : NULL};
         loss_of(call, x, diff);
         for (size_t k = 0; k < count; k++) {
             double kept = x[k];
@@ -683,6 +690,46 @@ static void losses_have_keras_values(void **state)
     assert_true(fabs(loss_of(call, chances, NULL) - (0.36 + 0.49 + 0.04 + 0.64) / 4) < 1e-12);
 }
 
+/* A factor of all that a sample has, and of nothing that is counted. */
+static void classes_have_weights(void **state)
+{
+    (void) state;
+    const float weights[3] = {2, 0.5F, 0};
+    double x[9] = {1, 0, 2, 0, 1, 0, 3, 1, 1}, diff[9], weighted[9], sum = 0;
+    for (int s = 0; s < 3; s++) {
+        int32_t label = s;
+        hpct_loss_call call = {
+            .form = HPCT_LOSS_LOGITS, .n = 1, .classes = 3, .labels = &label, .scale = 1};
+        double loss = loss_of(call, x + 3 * s, diff + 3 * s);
+        call.class_weights = weights;
+        assert_true(loss_of(call, x + 3 * s, weighted + 3 * s) == (double) weights[s] * loss);
+        for (int i = 3 * s; i < 3 * s + 3; i++)
+            assert_true(fabs(weighted[i] - (double) weights[s] * diff[i]) < 1e-15);
+        sum += (double) weights[s] * loss;
+    }
+    const int32_t labels[3] = {0, 1, 2};
+    hpct_loss_call call = {.form = HPCT_LOSS_LOGITS,
+                           .n = 3,
+                           .classes = 3,
+                           .labels = labels,
+                           .class_weights = weights,
+                           .scale = 1};
+    hpct_batch_sums sums;
+    call.sums = &sums;
+    hpct_ref64_loss_rows(&call, x, NULL);
+    assert_true(fabs(sums.loss - sum) < 1e-12);
+    assert_int_equal(sums.correct, 1);
+    /* one output: 0.5 is the weight of target 1 */
+    const int32_t one = 1;
+    hpct_loss_call single = {.form = HPCT_LOSS_BINARY_LOGITS,
+                             .n = 1,
+                             .classes = 1,
+                             .labels = &one,
+                             .class_weights = weights,
+                             .scale = 1};
+    assert_true(fabs(loss_of(single, x, diff) - 0.5 * log1p(exp(-1))) < 1e-12);
+}
+
 static hpct_batch_sums metrics_of(hpct_loss_call call, const double *x)
 {
     hpct_batch_sums sums;
@@ -738,6 +785,7 @@ int main(void)
         cmocka_unit_test(metrics_are_keras),      cmocka_unit_test(group_norm_agrees),
         cmocka_unit_test(dropout_of_rows_agrees), cmocka_unit_test(noise_is_normal),
         cmocka_unit_test(permute_agrees),
+        cmocka_unit_test(classes_have_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

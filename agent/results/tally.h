@@ -1,0 +1,79 @@
+/* agent/results/tally.h - counts over an evaluated data set, from which precision, recall, F1, AUC
+ * and the confusion matrix follow. Counts are integers: their sums over ranks are exact.
+ * Independent of models and ranks. */
+#ifndef HPCT_AGENT_RESULTS_TALLY_H
+#define HPCT_AGENT_RESULTS_TALLY_H
+
+#include <hpctrain/train.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define HPCT_NO_METRICS                                                                            \
+    {                                                                                              \
+        NAN, NAN, NAN, NAN, NAN, NAN, NAN                                                          \
+    }
+
+/* By bit of hpct_metric_bits: its name, and its value. */
+#define HPCT_METRIC_BITS 4
+extern const char *const hpct_metric_names[HPCT_METRIC_BITS];
+double hpct_metric_value(const hpct_metrics *metrics, int bit);
+
+typedef struct hpct_tally hpct_tally;
+
+typedef struct hpct_tally_options {
+    int outputs; /* of the model; one is that of class 1 of two */
+    int labels;  /* hpct_model_count_labels() */
+    bool logits; /* outputs are no probabilities yet */
+    unsigned metrics;
+    bool matrix;
+} hpct_tally_options;
+
+/* Returns HPCT_ERR_USAGE for one output that is no class, and for a matrix of more than
+ * HPCT_TALLY_CLASSES classes. */
+#define HPCT_TALLY_CLASSES 4096
+hpct_status hpct_tally_open(hpct_tally **out, const hpct_tally_options *options);
+void hpct_tally_close(hpct_tally *tally); /* NULL is allowed */
+
+/* Begins anew. */
+void hpct_tally_clear(hpct_tally *tally);
+
+/* Counts samples: outputs[n][outputs]. With AUC HPCT_ERR_DATA if one is no probability; not of NaN,
+ * which makes the loss NaN. */
+hpct_status hpct_tally_add(hpct_tally *tally, const float *outputs, const int32_t *labels, int n);
+
+/* All counts, to be added to those of other ranks. */
+int64_t *hpct_tally_counts(hpct_tally *tally, size_t *num);
+
+/* Sets precision, recall, f1 and auc; NaN where they were not asked for. */
+void hpct_tally_get(const hpct_tally *tally, hpct_metrics *metrics);
+
+/* Of one class against the rest. With one output, AUC is that of class 1; of class 0 it is NaN. */
+typedef struct hpct_class_metrics {
+    int64_t samples;
+    double precision, recall, f1, auc;
+} hpct_class_metrics;
+int hpct_tally_classes(const hpct_tally *tally);
+hpct_class_metrics hpct_tally_class(const hpct_tally *tally, int class);
+
+bool hpct_tally_has(const hpct_tally *tally, int bit);
+/* [classes] of the matrix: samples of a class, by predicted class. */
+const int64_t *hpct_tally_row(const hpct_tally *tally, int class);
+
+/* ---- as text (agent/results/tally_text.c) ---- */
+
+/* A list with an object per class: its name (or number, of names[num_names]), samples, and the
+ * metrics that were asked for. NULL if out of memory. */
+json_t *hpct_tally_to_json(const hpct_tally *tally, char *const *names, int num_names);
+
+/* The same as text, a line per class. */
+void hpct_tally_print(const hpct_tally *tally, char *const *names, int num_names, FILE *stream);
+
+/* The confusion matrix as CSV: a row per true class, a column per predicted one. HPCT_ERR_IO. */
+hpct_status hpct_tally_write(const hpct_tally *tally, char *const *names, int num_names,
+                             const char *path);
+
+#endif

@@ -1,0 +1,50 @@
+/* tests/peers/scores.c - precision, recall, F1 and AUC of outputs and labels that another framework
+ * has drawn: FOLDER/outputs.f32 and labels.i32. Prints a line with the four of all classes, then
+ * one for each class.
+ *
+ *   scores SAMPLES OUTPUTS FOLDER [logits] */
+#include "agent/results/tally.h"
+#include "tests/peers/peers.h"
+
+#define ALL_METRICS (HPCT_METRIC_PRECISION | HPCT_METRIC_RECALL | HPCT_METRIC_F1 | HPCT_METRIC_AUC)
+
+static void *read_all(const char *name, size_t size, size_t count)
+{
+    FILE *file = open_file(name, "rb");
+    void *values = malloc(size * count);
+    if (values == NULL || fread(values, size, count, file) != count) {
+        fprintf(stderr, "scores: %s is too short\n", name);
+        exit(HPCT_ERR_DATA);
+    }
+    fclose(file);
+    return values;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4) {
+        fprintf(stderr, "usage: scores SAMPLES OUTPUTS FOLDER [logits]\n");
+        return HPCT_ERR_USAGE;
+    }
+    int samples = atoi(argv[1]), outputs = atoi(argv[2]);
+    folder = argv[3];
+    hpct_tally *tally;
+    hpct_metrics all;
+    must(hpct_tally_open(&tally, &(hpct_tally_options){.outputs = outputs,
+                                                       .labels = outputs == 1 ? 2 : outputs,
+                                                       .logits = argc > 4,
+                                                       .metrics = ALL_METRICS}));
+    float *x = read_all("outputs.f32", sizeof *x, (size_t) samples * (size_t) outputs);
+    int32_t *y = read_all("labels.i32", sizeof *y, (size_t) samples);
+    must(hpct_tally_add(tally, x, y, samples));
+    hpct_tally_get(tally, &all);
+    printf("%.12g %.12g %.12g %.12g\n", all.precision, all.recall, all.f1, all.auc);
+    for (int i = 0; i < hpct_tally_classes(tally); i++) {
+        hpct_class_metrics m = hpct_tally_class(tally, i);
+        printf("%.12g %.12g %.12g %.12g\n", m.precision, m.recall, m.f1, m.auc);
+    }
+    hpct_tally_close(tally);
+    free(x);
+    free(y);
+    return 0;
+}
