@@ -9,8 +9,10 @@
 
 #define PATH_SIZE 512
 #define MOST_WEIGHTS 16 /* of a layer */
+#define MAX_DEPTH 8     /* of nested models */
 
-/* A layer in the file: Keras 3 "/layers/conv2d/vars", Keras 2 "/conv2d_1". */
+/* A layer in the file: Keras 3 "/layers/conv2d/vars", in a nested model
+ * "/layers/sequential/layers/conv2d/vars", Keras 2 "/conv2d_1". */
 typedef struct place {
     char path[PATH_SIZE];
     char name[PATH_SIZE / 2]; /* the layer's; "": not in the file */
@@ -47,22 +49,49 @@ static hpct_status take_name(const fitting *f, place *p)
     return HPCT_OK;
 }
 
-static hpct_status list_keras3(fitting *f)
+/* Room for one more place, empty. */
+static hpct_status reserve(fitting *f)
+{
+    size_t bytes = (f->num_places + 1) * sizeof *f->places;
+    place *places = realloc(f->places, bytes);
+    if (places == NULL)
+        return hpct_fail_memory(bytes);
+    f->places = places;
+    memset(&places[f->num_places], 0, sizeof *places);
+    return HPCT_OK;
+}
+
+static hpct_status list_group(fitting *f, const char *path, int depth);
+
+/* A layer, or a nested model, whose layers are in "layers" as those of the file are. */
+static hpct_status list_layer(fitting *f, const char *path, int depth)
+{
+    char inner[PATH_SIZE];
+    HPCT_TRY(reserve(f));
+    place *p = &f->places[f->num_places];
+    int length = snprintf(inner, sizeof inner, "%s%s", path, f->top);
+    if (length < (int) sizeof inner && hpct_hdf5_has(f->file, inner))
+        return depth < MAX_DEPTH
+                   ? list_group(f, inner, depth + 1)
+                   : hpct_fail(HPCT_ERR_DATA, "%.200s lies in too many groups", inner);
+    length = snprintf(p->path, sizeof p->path, "%s/vars", path);
+    if (length >= (int) sizeof p->path || !hpct_hdf5_has(f->file, p->path))
+        return HPCT_OK;
+    HPCT_TRY(take_name(f, p));
+    f->num_places++;
+    return HPCT_OK;
+}
+
+static hpct_status list_group(fitting *f, const char *path, int depth)
 {
     size_t count = 0;
-    char group[PATH_SIZE / 2];
-    HPCT_TRY(hpct_hdf5_count(f->file, f->top, &count));
-    f->places = calloc(count + 1, sizeof *f->places);
-    if (f->places == NULL)
-        return hpct_fail_memory((count + 1) * sizeof *f->places);
+    char group[PATH_SIZE / 2], child[PATH_SIZE];
+    HPCT_TRY(hpct_hdf5_count(f->file, path, &count));
     for (size_t i = 0; i < count; i++) {
-        place *p = &f->places[f->num_places];
-        HPCT_TRY(hpct_hdf5_name(f->file, f->top, i, group, sizeof group));
-        int length = snprintf(p->path, sizeof p->path, "%s/%s/vars", f->top, group);
-        if (length >= (int) sizeof p->path || !hpct_hdf5_has(f->file, p->path))
-            continue;
-        HPCT_TRY(take_name(f, p));
-        f->num_places++;
+        HPCT_TRY(hpct_hdf5_name(f->file, path, i, group, sizeof group));
+        int length = snprintf(child, sizeof child, "%s/%s", path, group);
+        if (length < (int) sizeof child)
+            HPCT_TRY(list_layer(f, child, depth));
     }
     return HPCT_OK;
 }
@@ -93,7 +122,7 @@ static hpct_status list_places(fitting *f)
     for (size_t i = 0; i < sizeof tops / sizeof *tops; i++) {
         f->top = tops[i];
         if (hpct_hdf5_has(f->file, f->top))
-            return list_keras3(f);
+            return list_group(f, f->top, 0);
     }
     f->keras2 = true;
     f->top = hpct_hdf5_has_strings(f->file, "/", "layer_names") ? "" : "/model_weights";
@@ -113,15 +142,20 @@ static bool has_layer(const fitting *f, const char *name)
     return false;
 }
 
-/* By name; else, in Keras 3's files, by order, unless that is another layer of the model. */
+/* By name, of several in nested models the one that order has, too; else, in Keras 3's files, by
+ * order, unless that is another layer of the model. */
 static const place *find_place(const fitting *f, const hpct_h5_group *g)
 {
     char path[PATH_SIZE];
-    for (size_t i = 0; i < f->num_places; i++) {
-        if (strcmp(f->places[i].name, name_of(f, g)) == 0)
-            return &f->places[i];
-    }
+    const place *named = NULL;
     snprintf(path, sizeof path, "%s/%s/vars", f->top, g->name);
+    for (size_t i = 0; i < f->num_places; i++) {
+        const place *p = &f->places[i];
+        if (strcmp(p->name, name_of(f, g)) == 0 && (named == NULL || strcmp(p->path, path) == 0))
+            named = p;
+    }
+    if (named != NULL)
+        return named;
     for (size_t i = 0; i < f->num_places && !f->keras2; i++) {
         const place *p = &f->places[i];
         if (strcmp(p->path, path) == 0 && !has_layer(f, p->name))

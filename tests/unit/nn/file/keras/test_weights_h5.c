@@ -379,6 +379,70 @@ static void layers_that_fit_are_loaded(void **state)
     }
 }
 
+/* Loads what fits of w.weights.h5, and sees what is skipped. */
+static void load_fitting(hpct_model *model, const char *want)
+{
+    char *skipped = NULL;
+    hpct_load_options options = {.skip_mismatch = true, .skipped = &skipped};
+    if (hpct_model_load_weights_with(model, in_folder("w.weights.h5"), &options) != HPCT_OK)
+        fail_msg("%s", hpct_last_error());
+    assert_string_equal(skipped, want);
+    free(skipped);
+}
+
+static hpct_model *nested(hpct_model *model, const char *first)
+{
+    snprintf(model->layers[0].within, sizeof model->layers[0].within, "net");
+    snprintf(model->layers[0].name, sizeof model->layers[0].name, "%s", first);
+    return model;
+}
+
+/* By name, wherever the model has them, and by order. */
+static void layers_of_nested_models_that_fit_are_loaded(void **state)
+{
+    (void) state;
+    hpct_model *from = nested(small(5), "conv2d"), *same = nested(small(6), "conv2d"),
+               *flat = small(7), *renamed = nested(small(8), "first");
+    assert_int_equal(hpct_model_save_weights(from, in_folder("w.weights.h5")), HPCT_OK);
+    hpct_model *const models[] = {same, flat, renamed};
+    for (int i = 0; i < 3; i++) {
+        load_fitting(models[i], "");
+        assert_same(models[i], from);
+        hpct_model_free(models[i]);
+    }
+    hpct_model_free(from);
+}
+
+static hpct_model *two_kernels(uint64_t seed, const char *second)
+{
+    const hpct_conv2d conv = {.filters = 1, .kernel = {2, 2}, .no_bias = true};
+    const hpct_optimizer sgd = {.learning_rate = 0.1};
+    hpct_model *model = hpct_model_new("two", HPCT_SHAPE(4, 4, 1));
+    hpct_model_add_conv2d(model, &conv);
+    hpct_model_add_conv2d(model, &conv);
+    hpct_model_add_flatten(model);
+    assert_int_equal(
+        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
+    assert_int_equal(hpct_model_initialize(model, seed), HPCT_OK);
+    snprintf(model->layers[1].name, sizeof model->layers[1].name, "%s", second);
+    return nested(model, "conv2d");
+}
+
+/* A nested model may have a name that the outer one has, too. */
+static void of_layers_of_one_name_that_of_the_place_is_loaded(void **state)
+{
+    (void) state;
+    float want[4], got[4];
+    hpct_model *from = two_kernels(1, "conv2d"), *to = two_kernels(2, "other");
+    assert_int_equal(hpct_model_save_weights(from, in_folder("w.weights.h5")), HPCT_OK);
+    load_fitting(to, "other (missing)");
+    assert_int_equal(hpct_param_get(from, 0, want), HPCT_OK);
+    assert_int_equal(hpct_param_get(to, 0, got), HPCT_OK);
+    assert_memory_equal(got, want, sizeof got);
+    hpct_model_free(from);
+    hpct_model_free(to);
+}
+
 /* As on a full disk; also when the process ends there must be nothing left to fail. */
 static void a_failed_save_leaves_the_old_file(void **state)
 {
@@ -439,6 +503,8 @@ int main(void)
         cmocka_unit_test(weights_in_another_order_are_refused),
         cmocka_unit_test(faulty_files_are_refused),
         cmocka_unit_test(layers_that_fit_are_loaded),
+        cmocka_unit_test(layers_of_nested_models_that_fit_are_loaded),
+        cmocka_unit_test(of_layers_of_one_name_that_of_the_place_is_loaded),
         cmocka_unit_test(a_failed_save_leaves_the_old_file),
         cmocka_unit_test(it_may_have_another_name),
         cmocka_unit_test(a_name_must_be_one_that_keras_opens),
