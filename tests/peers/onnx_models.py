@@ -153,6 +153,7 @@ def cases():
     yield one("Resizing to 4x21", layers.Resizing(4, 21))
     yield one("RandomCrop and RandomFlip", layers.RandomCrop(6, 4), layers.RandomFlip())
     yield one("RandomCrop of a smaller picture", layers.RandomCrop(12, 9))
+    yield one("Dropout of a pooled picture", layers.GlobalAveragePooling2D(), layers.Dropout(0.2), layers.Dense(5))
     yield one("Dropout", layers.Dropout(0.3), layers.Activation("linear"))
     yield one("Add of two", joined(layers.Add, 2), layers.Activation("relu"))
     yield one("Add of three", joined(layers.Add, 3))

@@ -287,16 +287,18 @@ static void view(hpct_onnx *b, int tensor)
     hpct_onnx_set(b, tensor, HPCT_ONNX_LAST, name);
 }
 
-/* The tensor that has the values. */
+/* The tensor that has the values: behind aliases, of which each may be of a view. */
 static int need(hpct_onnx *b, int tensor)
 {
-    const hpct_onnx_value *value = &b->values[tensor];
-    if (!value->is_alias && value->name[HPCT_ONNX_LAST] == NULL &&
-        value->name[HPCT_ONNX_FIRST] == NULL)
-        view(b, tensor);
-    while (b->values[tensor].is_alias)
-        tensor = b->values[tensor].of;
-    return tensor;
+    for (;;) {
+        const hpct_onnx_value *value = &b->values[tensor];
+        if (value->is_alias)
+            tensor = value->of;
+        else if (value->name[HPCT_ONNX_LAST] != NULL || value->name[HPCT_ONNX_FIRST] != NULL)
+            return tensor;
+        else
+            view(b, tensor);
+    }
 }
 
 const char *hpct_onnx_value_of(hpct_onnx *b, int tensor, hpct_onnx_layout layout)

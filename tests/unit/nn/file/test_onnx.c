@@ -169,6 +169,20 @@ static void a_pooled_picture_is_not_turned_back(void **state)
     hpct_model_free(model);
 }
 
+static void what_does_nothing_is_left_out(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("idle", HPCT_SHAPE(8, 8, 3));
+    hpct_model_add_random_flip(model, HPCT_FLIP_BOTH);
+    hpct_model_add_global_average_pool2d(model);
+    hpct_model_add_dropout(model, 0.5); /* of a view */
+    hpct_model_add_activation(model, HPCT_LINEAR);
+    hpct_model_add_dropout(model, 0.5);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
+    assert_nodes(graph_of(model), "Transpose GlobalAveragePool Reshape Gemm Softmax");
+    hpct_model_free(model);
+}
+
 static void joined_branches_have_one_layout(void **state)
 {
     (void) state;
@@ -261,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_are_turned_once_at_each_end),
         cmocka_unit_test(a_pooled_picture_is_not_turned_back),
+        cmocka_unit_test(what_does_nothing_is_left_out),
         cmocka_unit_test(joined_branches_have_one_layout),
         cmocka_unit_test(kernels_are_by_output_channel),
         cmocka_unit_test(class_names_are_metadata),
