@@ -286,13 +286,28 @@ static void add_concatenate(hpct_onnx *b, const hpct_node *node, const char *typ
 
 /* ---- images ---- */
 
+/* [samples, channels, height, width]. Not the attribute "axes": onnxruntime (1.32) moves transposes
+ * over a Resize, and takes its sizes for those of all axes then. */
+static const char *add_sizes(hpct_onnx *b, const char *input, const hpct_picture *picture,
+                             const char *name)
+{
+    const char *kept = hpct_onnx_name(b, name, "kept"), *sizes = hpct_onnx_name(b, name, "sizes"),
+               *set = hpct_onnx_integers(b, (const int64_t[]){picture->out_h, picture->out_w}, 2);
+    hpct_onnx_begin(b, "Shape", INPUTS(input), kept);
+    hpct_onnx_int(b, "end", 2);
+    hpct_onnx_end(b);
+    hpct_onnx_begin(b, "Concat", INPUTS(kept, set), sizes);
+    hpct_onnx_int(b, "axis", 0);
+    hpct_onnx_end(b);
+    return sizes;
+}
+
 /* Bilinear, with the centres of cells at halves, as tf.image.resize. */
 static void add_resize(hpct_onnx *b, const char *input, const hpct_picture *picture,
                        const char *name)
 {
-    const char *sizes = hpct_onnx_integers(b, (const int64_t[]){picture->out_h, picture->out_w}, 2);
+    const char *sizes = add_sizes(b, input, picture, name);
     hpct_onnx_begin(b, "Resize", INPUTS(input, "", "", sizes), name);
-    hpct_onnx_ints(b, "axes", (const int64_t[]){2, 3}, 2);
     hpct_onnx_text(b, "coordinate_transformation_mode", "half_pixel");
     hpct_onnx_text(b, "mode", "linear");
     hpct_onnx_end(b);

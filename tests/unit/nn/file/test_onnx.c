@@ -74,6 +74,7 @@ static const char *text_of(bytes from, int field)
 /* ---- a model's file ---- */
 
 enum { MODEL_GRAPH = 7, MODEL_METADATA = 14, GRAPH_NODE = 1, GRAPH_TENSOR = 5, GRAPH_OUTPUT = 12 };
+enum { NODE_ATTRIBUTE = 5, ATTRIBUTE_NAME = 1 };
 enum { NODE_TYPE = 4, TENSOR_NAME = 8, TENSOR_RAW = 9, VALUE_NAME = 1 };
 
 static char path[] = "/tmp/hpct-onnx-XXXXXX";
@@ -183,6 +184,39 @@ static void what_does_nothing_is_left_out(void **state)
     hpct_model_free(model);
 }
 
+static void a_random_layer_stands_for_a_view(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("dropped", HPCT_SHAPE(8, 8, 3));
+    hpct_model_add_global_average_pool2d(model);
+    hpct_model_add_dropout(model, 0.5);
+    hpct_model_add_reshape(model, HPCT_SHAPE(1, 3));
+    hpct_model_add_dropout(model, 0.5);
+    hpct_model_add_flatten(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
+    assert_nodes(graph_of(model),
+                 "Transpose GlobalAveragePool Reshape Reshape Reshape Gemm Softmax");
+    hpct_model_free(model);
+}
+
+/* Its sizes are of all axes. */
+static void a_picture_is_resized_with_its_channels(void **state)
+{
+    (void) state;
+    bytes node, attribute;
+    hpct_model *model = hpct_model_new("resized", HPCT_SHAPE(8, 8, 3));
+    hpct_model_add_resizing(model, 4, 6);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 2});
+    hpct_model_add_flatten(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
+    bytes graph = graph_of(model);
+    assert_nodes(graph, "Transpose Shape Concat Resize Transpose MatMul Add Reshape Gemm Softmax");
+    assert_true(find(graph, GRAPH_NODE, 3, &node));
+    for (int i = 0; find(node, NODE_ATTRIBUTE, i, &attribute); i++)
+        assert_string_not_equal(text_of(attribute, ATTRIBUTE_NAME), "axes");
+    hpct_model_free(model);
+}
+
 static void joined_branches_have_one_layout(void **state)
 {
     (void) state;
@@ -276,6 +310,8 @@ int main(void)
         cmocka_unit_test(pictures_are_turned_once_at_each_end),
         cmocka_unit_test(a_pooled_picture_is_not_turned_back),
         cmocka_unit_test(what_does_nothing_is_left_out),
+        cmocka_unit_test(a_random_layer_stands_for_a_view),
+        cmocka_unit_test(a_picture_is_resized_with_its_channels),
         cmocka_unit_test(joined_branches_have_one_layout),
         cmocka_unit_test(kernels_are_by_output_channel),
         cmocka_unit_test(class_names_are_metadata),
