@@ -71,6 +71,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/describe.c \
 	agent/data/encoded.c agent/data/encoded.h \
 	agent/data/entries.h \
+	agent/data/fingerprint.c agent/data/fingerprint.h \
 	agent/data/folder.c agent/data/folder.h \
 	agent/data/grow.c agent/data/grow.h \
 	agent/data/gunzip.c agent/data/gunzip.h \
@@ -98,6 +99,7 @@ agent_libagent_la_SOURCES = \
 	agent/launch/srun.c agent/launch/srun.h \
 	agent/launch/srun_line.c agent/launch/srun_line.h \
 	agent/launch/step_facts.c agent/launch/step_facts.h \
+	agent/predict/alike.c agent/predict/alike.h \
 	agent/predict/predict.c \
 	agent/predict/rows.c agent/predict/rows.h \
 	agent/predict/scores.c agent/predict/scores.h \

@@ -1,6 +1,7 @@
 /* hpct_predict_classes: each rank predicts whole groups of consecutive samples; rank 0 gathers and
  * writes.
  */
+#include "agent/predict/alike.h"
 #include "agent/predict/rows.h"
 #include "agent/predict/workers.h"
 
@@ -12,6 +13,7 @@
 #include "base/headway.h"
 #include "base/output.h"
 #include "base/status.h"
+#include "nn/file/weights.h"
 #include "nn/run/step.h"
 
 #include <hpctrain/predict.h>
@@ -125,7 +127,7 @@ static hpct_status predict_part(predicting *p)
     return status;
 }
 
-static hpct_status check_finite(const predicting *p)
+static hpct_status check_outputs(const predicting *p)
 {
     for (size_t i = 0; i < p->own.count; i++) {
         size_t index = p->own.begin + i;
@@ -141,6 +143,15 @@ static hpct_status check_finite(const predicting *p)
                          p->dataset->path, index, why);
     }
     return HPCT_OK;
+}
+
+/* A ReLU may make 0 of NaN, so that the outputs are finite. */
+static hpct_status check_weights(const predicting *p)
+{
+    if (p->own.count == 0 || hpct_model_check_finite(p->model) != HPCT_ERR_DATA)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_DATA, "the predictions are meaningless: in the weights, %s",
+                     hpct_last_error());
 }
 
 /* ---- all ranks ---- */
@@ -236,13 +247,16 @@ static hpct_status take_memory(predicting *p)
 static hpct_status predict(predicting *p)
 {
     HPCT_TRY(hpct_context_agree(p->context, check(p)));
+    HPCT_TRY(hpct_alike_check(p->context, p->model, p->dataset));
     HPCT_TRY(hpct_threads_set(p->context));
     choose_batch(p);
     HPCT_TRY(admit(p));
     HPCT_TRY(hpct_context_agree(p->context, take_memory(p)));
     hpct_status status = predict_part(p);
     if (status == HPCT_OK)
-        status = check_finite(p);
+        status = check_outputs(p);
+    if (status == HPCT_OK)
+        status = check_weights(p);
     HPCT_TRY(hpct_context_agree(p->context, status));
     HPCT_TRY(gather(p));
     return hpct_context_agree(p->context,

@@ -29,8 +29,9 @@ typedef struct hpct_predict_options {
  * threads, on processors of one type. Of logits softmax or sigmoid is taken first. Collective.
  *
  * Returns HPCT_ERR_USAGE for invalid options; HPCT_ERR_DATA if the data do not fit the model, a
- * picture is damaged, or probabilities are not finite; HPCT_ERR_IO if the output cannot be written,
- * which is tried first: it is complete, or as before. */
+ * picture is damaged, probabilities or weights are not finite, or the ranks have different data or
+ * weights; HPCT_ERR_IO if the output cannot be written, which is tried first: it is complete, or as
+ * before. */
 HPCT_API hpct_status hpct_predict_classes(hpct_context *context, hpct_model *model,
                                           const hpct_dataset *dataset,
                                           const hpct_predict_options *options);

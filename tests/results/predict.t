@@ -73,6 +73,29 @@ if command -v mpirun >/dev/null; then
     predict --data synthetic:13 --top-k 10 --output few1.csv >out
     same few.csv few1.csv "more ranks than groups of pictures: the same bytes"
     is "$(wc -l <few.csv)" 14 "and all of them"
+    # Each rank reads for itself.
+    cp cnn.safetensors other.safetensors
+    printf 'x' | dd of=other.safetensors bs=1 seek=$(($(stat -c %s cnn.safetensors) - 1)) conv=notrunc status=none
+    mkdir a b c
+    cp "$top_srcdir/tests/fuzz/corpus/picture/png" a/1.png
+    cp a/1.png a/2.png
+    cp a/1.png b/1.png
+    cp a/1.png c/1.png
+    cp a/1.png c/3.png
+    apart() { # DATA WEIGHTS: rank 1's; in rank 0's hands are a/ and cnn.safetensors
+        capture limit 120 mpirun --allow-run-as-root --oversubscribe --bind-to none \
+            -n 1 "$train" predict --model mnist-cnn --resize 28x28 --weights cnn.safetensors --data a --output apart.csv : \
+            -n 1 "$train" predict --model mnist-cnn --resize 28x28 --weights "$2" --data "$1" --output apart.csv
+    }
+    apart b cnn.safetensors
+    like "$status $err" "^65 .*rank 1 .*b has 1 pictures here and 2 on rank 0" "a rank that sees fewer pictures is an error"
+    apart c cnn.safetensors
+    like "$status $err" "^65 .*rank 1 .*c has other pictures here than on rank 0" "or other ones"
+    apart a other.safetensors
+    like "$status $err" "^65 .*rank 1 .*the weights are others here than on rank 0" "or has other weights"
+    is "$(ls apart.csv 2>&1 | grep -c 'No such')" 1 "nothing is written then"
+    apart a cnn.safetensors
+    is "$status $(wc -l <apart.csv)" "0 3" "the same ones are none"
     ranks 2 --data pictures >two
     predict --data pictures >alone
     same two alone "the table, too"
@@ -117,6 +140,12 @@ like "$status $out" "^65 .*flat/d.png" "a picture that cannot be decoded is name
 is "$(ls bad.csv 2>&1 | grep -c 'No such')" 1 "and nothing is written"
 
 # ---- errors ----
+# A NaN in the first convolution, whose ReLU makes 0 of it: all outputs are finite.
+cp cnn.safetensors nan.safetensors
+printf '\0\0\300\177' | dd of=nan.safetensors bs=1 seek=$((8 + $(od -An -tu8 -N8 cnn.safetensors))) conv=notrunc status=none
+capture limit 60 "$train" predict --model mnist-cnn --weights nan.safetensors --allow-nan --data pictures --output nan.csv
+like "$status $err" "^65 .*the predictions are meaningless: in the weights, .*kernel" "weights that are not finite predict nothing"
+is "$(ls nan.csv 2>&1 | grep -c 'No such')" 1 "and nothing is written"
 capture predict --data pictures --output "$work/none/p.csv"
 like "$status $err" "^74 .*none/p.csv" "a folder that is not there is found before anything is computed"
 ln -s /dev/full full.csv
