@@ -168,11 +168,11 @@ const char *hpct_onnx_weight(hpct_onnx *b, const hpct_node *node, int which,
     return add_tensor(b, &tensor);
 }
 
-/* "constant", numbered; takes the data. */
+/* "/constant", which no layer is named, numbered; takes the data. */
 static const char *add_constant(hpct_onnx *b, void *data, int rank, int count, bool integers)
 {
     char *name = NULL;
-    if (data == NULL || asprintf(&name, "constant/%d", b->num_tensors) < 0) {
+    if (data == NULL || asprintf(&name, "/constant/%d", b->num_tensors) < 0) {
         b->status = hpct_fail_memory(0);
         free(data);
         return "";

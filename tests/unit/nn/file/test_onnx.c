@@ -74,7 +74,7 @@ static const char *text_of(bytes from, int field)
 /* ---- a model's file ---- */
 
 enum { MODEL_GRAPH = 7, MODEL_METADATA = 14, GRAPH_NODE = 1, GRAPH_TENSOR = 5, GRAPH_OUTPUT = 12 };
-enum { NODE_ATTRIBUTE = 5, ATTRIBUTE_NAME = 1 };
+enum { NODE_OUTPUT = 2, NODE_ATTRIBUTE = 5, ATTRIBUTE_NAME = 1 };
 enum { NODE_TYPE = 4, TENSOR_NAME = 8, TENSOR_RAW = 9, VALUE_NAME = 1 };
 
 static char path[] = "/tmp/hpct-onnx-XXXXXX";
@@ -131,8 +131,10 @@ static void assert_nodes(bytes graph, const char *want)
     assert_string_equal(got, want);
 }
 
-static bool find_tensor(bytes graph, const char *name, bytes *out)
+static bool find_tensor(bytes graph, const char *wanted, bytes *out)
 {
+    char name[128];
+    snprintf(name, sizeof name, "%s", wanted); /* it may be text_of's */
     for (int i = 0; find(graph, GRAPH_TENSOR, i, out); i++) {
         if (strcmp(text_of(*out, TENSOR_NAME), name) == 0)
             return true;
@@ -214,6 +216,26 @@ static void a_picture_is_resized_with_its_channels(void **state)
     assert_true(find(graph, GRAPH_NODE, 3, &node));
     for (int i = 0; find(node, NODE_ATTRIBUTE, i, &attribute); i++)
         assert_string_not_equal(text_of(attribute, ATTRIBUTE_NAME), "axes");
+    hpct_model_free(model);
+}
+
+/* The convolution's own tensor and a constant of its activation have the same number here. */
+static void a_constant_has_no_layers_name(void **state)
+{
+    (void) state;
+    bytes tensor, node;
+    hpct_model *model = hpct_model_new("constants", HPCT_SHAPE(4, 4, 2));
+    for (int i = 0; i < 3; i++)
+        hpct_model_add_dropout(model, 0.5);
+    hpct_model_name_layer(model, "constant");
+    hpct_model_add_conv2d(model,
+                          &(hpct_conv2d){.filters = 2, .kernel = {1, 1}, .activation = HPCT_GELU});
+    hpct_model_add_global_max_pool2d(model);
+    bytes graph = graph_of(model);
+    for (int i = 0; find(graph, GRAPH_NODE, i, &node); i++) {
+        if (find_tensor(graph, text_of(node, NODE_OUTPUT), &tensor))
+            fail_msg("%s is a node's output and a constant", text_of(node, NODE_OUTPUT));
+    }
     hpct_model_free(model);
 }
 
@@ -312,6 +334,7 @@ int main(void)
         cmocka_unit_test(what_does_nothing_is_left_out),
         cmocka_unit_test(a_random_layer_stands_for_a_view),
         cmocka_unit_test(a_picture_is_resized_with_its_channels),
+        cmocka_unit_test(a_constant_has_no_layers_name),
         cmocka_unit_test(joined_branches_have_one_layout),
         cmocka_unit_test(kernels_are_by_output_channel),
         cmocka_unit_test(class_names_are_metadata),
