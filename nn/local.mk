@@ -29,6 +29,7 @@ nn_libnn_la_SOURCES = \
 	nn/backend/permute.h \
 	nn/backend/precision.c \
 	nn/backend/types.h \
+	nn/file/onnx/activations.c nn/file/onnx/channels.c nn/file/onnx/rows.h \
 	nn/file/onnx/builder.c nn/file/onnx/builder.h \
 	nn/file/onnx/nodes.c nn/file/onnx/nodes.h \
 	nn/file/onnx/save.c \

@@ -1,8 +1,8 @@
-"""Exported models beside what they were exported from: every built-in model, and a small Keras model for each layer. The ONNX
-file passes onnx's checker with inference of shapes, and onnxruntime predicts from it what `hpc-train predict` does; Keras loads
-the .keras archive and predicts the same. Prints TAP.
+"""Exported models beside what they were exported from: every built-in model, a small Keras model for each layer, and models of
+keras.applications (slow ones with HPC_TRAIN_LONG). The ONNX file passes onnx's checker with inference of shapes, and onnxruntime
+predicts from it what `hpc-train predict` and Keras do; Keras loads the .keras archive and predicts the same. Prints TAP.
 
-usage: onnx_models.py HPC_TRAIN"""
+usage: onnx_models.py HPC_TRAIN [NAME...]; NAME: only checks in whose name it is"""
 import json
 import os
 import subprocess
@@ -14,7 +14,9 @@ import numpy as np
 import onnx
 import onnxruntime
 from keras import layers
+from keras.src.applications.convnext import LayerScale, StochasticDepth
 
+import applications
 from tensors import load_file, save_file
 
 PICTURES, CLASSES = 5, 4
@@ -31,10 +33,14 @@ def run(*command):
     return done.stdout
 
 
+def save_as(path, pictures):
+    labels = np.zeros(PICTURES, np.uint8)
+    np.savez(path, x_train=pictures, y_train=labels, x_test=pictures, y_test=labels)
+    return pictures
+
+
 def save_pictures(path, shape, seed):
-    pictures = np.random.default_rng(seed).integers(0, 256, (PICTURES, *shape)).astype(np.uint8)
-    np.savez(path, x_train=pictures, y_train=np.zeros(PICTURES, np.uint8), x_test=pictures,
-             y_test=np.zeros(PICTURES, np.uint8))
+    pictures = save_as(path, np.random.default_rng(seed).integers(0, 256, (PICTURES, *shape)).astype(np.uint8))
     return pictures.astype(np.float32) / np.float32(255)
 
 
@@ -114,6 +120,17 @@ def joined(join, count):
     return add
 
 
+def squeezed(x):
+    """Squeeze and excitation."""
+    y = layers.Conv2D(x.shape[-1], 1, activation="hard_sigmoid")(layers.GlobalAveragePooling2D(keepdims=True)(x))
+    return layers.Multiply()([x, y])
+
+
+def wide():
+    """So that values lie on both sides of every threshold."""
+    return layers.Rescaling(9, offset=-3)
+
+
 def cases():
     """(name, layers under test)"""
     def one(name, *under_test):
@@ -123,10 +140,11 @@ def cases():
     yield one("Conv2D strides 3x2, same", layers.Conv2D(5, (4, 5), strides=(3, 2), padding="same"))
     yield one("Conv2D dilated, same, no bias", layers.Conv2D(4, (3, 4), dilation_rate=(3, 2), padding="same", use_bias=False))
     yield one("Conv2D in 3 groups", layers.Conv2D(6, 3, groups=3, padding="same"))
-    for activation in ("relu", "relu6", "sigmoid", "tanh", "softmax", "gelu"):
+    for activation in ("relu", "relu6", "sigmoid", "tanh", "softmax", "gelu", "silu", "hard_sigmoid", "hard_silu", "leaky_relu", "elu",
+                       "selu"):
         yield one(f"Conv2D with {activation}", layers.Conv2D(4, 3, activation=activation))
         yield one(f"Dense with {activation}", layers.Dense(7, activation=activation))
-        yield one(f"Activation {activation}", layers.Rescaling(9), layers.Activation(activation))
+        yield one(f"Activation {activation}", layers.Rescaling(9, offset=-2), layers.Activation(activation))
     yield one("Dense without bias", layers.Flatten(), layers.Dense(7, use_bias=False))
     yield one("Dense on rows", layers.Reshape((-1, 12)), layers.Dense(7, activation="relu"), layers.Dense(3, use_bias=False))
     yield one("DepthwiseConv2D strides 2, same, multiplier 2",
@@ -158,10 +176,69 @@ def cases():
     yield one("Dropout of a pooled picture", layers.GlobalAveragePooling2D(), layers.Dropout(0.2), layers.Dense(5))
     yield one("Dropout of a reshaped picture", layers.Reshape((-1, 6)), layers.Dropout(0.3), layers.Flatten(), layers.Dropout(0.3))
     yield one("Dropout", layers.Dropout(0.3), layers.Activation("linear"))
+    yield one("ReLU to 2, sloped", wide(), layers.ReLU(max_value=2, negative_slope=0.3))
+    yield one("ReLU to 3 above 1, sloped", wide(), layers.ReLU(max_value=3, negative_slope=0.3, threshold=1))
+    yield one("ReLU above 1", wide(), layers.ReLU(threshold=1))
+    yield one("ReLU to 6", wide(), layers.ReLU(6))
+    yield one("LeakyReLU", wide(), layers.LeakyReLU(negative_slope=0.4))
+    yield one("ELU of a vector", layers.Flatten(), wide(), layers.ELU(alpha=0.7))
+    yield one("PReLU", wide(), layers.PReLU(), layers.Conv2D(3, 2))
+    yield one("PReLU per channel", wide(), layers.PReLU(shared_axes=[1, 2]))
+    yield one("PReLU of a vector", layers.Flatten(), wide(), layers.PReLU())
+    yield one("PReLU of pictures as they come", layers.Reshape((12, -1, 2)), wide(), layers.PReLU(shared_axes=[1, 2]))
+    yield one("Normalization by given numbers", layers.Normalization(mean=[0.5, 1, 2, 3, 4, 5], variance=[1, 2, 3, 4, 5, 6]))
+    yield one("Normalization by weights", layers.Normalization(), layers.Conv2D(3, 2))
+    yield one("Normalization of rows", layers.Reshape((-1, 3)), layers.Normalization())
+    yield one("Rescaling per channel", layers.Rescaling([1, 0.5, 2, 1, 3, 1], offset=[0, 1, 2, 0, 0, -1]))
+    yield one("LayerNormalization", layers.LayerNormalization(epsilon=1e-4), layers.Conv2D(3, 2))
+    yield one("LayerNormalization of rows, without scale", layers.Reshape((-1, 12)), layers.LayerNormalization(scale=False))
+    yield one("LayerNormalization of a vector, without centre", layers.Flatten(), layers.LayerNormalization(center=False))
+    yield one("GroupNormalization", layers.GroupNormalization(3), layers.Conv2D(3, 2))
+    yield one("GroupNormalization in one group, without scale", layers.GroupNormalization(1, scale=False))
+    yield one("GroupNormalization of each channel, without both", layers.GroupNormalization(-1, scale=False, center=False))
+    yield one("GroupNormalization of a vector", layers.Flatten(), layers.Dense(12), layers.GroupNormalization(4, center=False))
+    yield one("LayerScale and StochasticDepth", LayerScale(0.5, 6), StochasticDepth(0.3), layers.Conv2D(3, 2))
+    yield one("LayerScale of rows", layers.Dense(5), LayerScale(0.5, 5), layers.ReLU())
+    yield one("GaussianNoise and SpatialDropout2D", layers.GaussianNoise(0.3), layers.SpatialDropout2D(0.3), layers.Conv2D(3, 2))
+    yield one("Permute", layers.Permute((3, 1, 2)), layers.Conv2D(3, 2))
+    yield one("Permute of rows", layers.Reshape((-1, 12)), layers.Permute((2, 1)), layers.Dense(3))
+    yield one("Cropping2D", layers.Cropping2D(((1, 2), (0, 3))), layers.Activation("sigmoid"))
+    yield one("UpSampling2D", layers.UpSampling2D((2, 3)))
+    yield one("UpSampling2D by 5x4, bilinear", layers.UpSampling2D((5, 4), interpolation="bilinear"))
+    yield one("UpSampling2D of a cropped picture by 7", layers.Cropping2D(((2, 2), (3, 2))), layers.UpSampling2D(7))
+    for padding in ("same", "valid"):
+        yield one(f"Conv2DTranspose strides 2x3, {padding}", layers.Conv2DTranspose(5, (3, 4), strides=(2, 3), padding=padding))
+        yield one(f"Conv2DTranspose strides 3x4 of smaller kernels, {padding}",
+                  layers.Conv2DTranspose(5, (1, 2), strides=(3, 4), padding=padding, activation="relu"))
+    yield one("Conv2DTranspose without bias", layers.Conv2DTranspose(4, 3, use_bias=False, activation="elu"))
+    yield one("SeparableConv2D", layers.SeparableConv2D(5, 3, depth_multiplier=2, strides=2, padding="same"))
+    yield one("Multiply of two", joined(layers.Multiply, 2))
+    yield one("Multiply of three", joined(layers.Multiply, 3))
+    yield one("Multiply by one of each channel", squeezed)
+    yield one("Multiply by one of each channel, of pictures as they come", layers.Reshape((12, -1, 2)), squeezed)
+    yield one("Multiply by one of each channel, which comes first", lambda x: layers.Multiply()(
+        [layers.GlobalMaxPooling2D(keepdims=True)(x), x]))
     yield one("Add of two", joined(layers.Add, 2), layers.Activation("relu"))
     yield one("Add of three", joined(layers.Add, 3))
     yield one("Concatenate", joined(layers.Concatenate, 3), layers.Conv2D(3, 2))
     yield one("Concatenate of vectors", lambda x: layers.Concatenate()([layers.Flatten()(x), layers.Flatten()(layers.Conv2D(2, 3)(x))]))
+
+
+def check_keras(model, pictures, scale="unit"):
+    """A model of Keras: by `hpc-train predict`, by onnxruntime, and by Keras from the archive. pictures: as --scale gives them."""
+    with open("model.json", "w") as file:
+        file.write(model.to_json())
+    model.save_weights("model.weights.h5")
+    model.load_weights("model.weights.h5")  # Normalization then uses its own
+    options = ["--model", "model.json", "--weights", "model.weights.h5"]
+    run("export", *options, "--output", "model.onnx")
+    run("export", *options, "--format", "keras", "--output", "again.keras")
+    ours_now, theirs = ours([*options, "--data", "pictures.npz", "--scale", scale], model.output_shape[-1]), by_onnx(pictures)
+    if any(isinstance(layer, layers.RandomCrop) for layer in model.layers):  # Keras' own call leaves the picture as it is
+        return largest(ours_now, theirs)
+    again = keras.saving.load_model("again.keras").predict(pictures, verbose=0)
+    before = model.predict(pictures, verbose=0)
+    return max(largest(ours_now, before), largest(theirs, before), largest(again, before))
 
 
 def check_layers(under_test, seed):
@@ -173,20 +250,47 @@ def check_layers(under_test, seed):
     model = keras.Model(image, layers.Dense(CLASSES, activation="softmax")(layers.Flatten()(x)))
     random = np.random.default_rng(seed)
     for weight in model.weights:
-        if len(weight.shape) == 1:
+        if len(weight.shape) == 1 or weight.name == "alpha":
             weight.assign(random.uniform(0.2, 0.9, weight.shape))
-    with open("model.json", "w") as file:
-        file.write(model.to_json())
-    model.save_weights("model.weights.h5")
-    pictures = save_pictures("pictures.npz", (9, 10, 3), seed)
-    options = ["--model", "model.json", "--weights", "model.weights.h5"]
-    run("export", *options, "--output", "model.onnx")
-    run("export", *options, "--format", "keras", "--output", "again.keras")
-    ours_now = ours([*options, "--data", "pictures.npz"], CLASSES)
-    if any(isinstance(layer, layers.RandomCrop) for layer in under_test):  # Keras' own call leaves the picture as it is
-        return largest(ours_now, by_onnx(pictures))
-    again = keras.saving.load_model("again.keras").predict(pictures, verbose=0)
-    return max(largest(ours_now, by_onnx(pictures)), largest(ours_now, again))
+    return check_keras(model, save_pictures("pictures.npz", (9, 10, 3), seed))
+
+
+# ---- models of keras.applications ----
+
+
+def settle(model, x, random):
+    """Weights at which pictures have different classes: statistics are those of x, also of what the last layer reads."""
+    norms = [layer for layer in model.layers if isinstance(layer, layers.BatchNormalization)]
+    for weight in model.weights:
+        if weight.name in ("gamma", "scale") or weight.name.startswith("variable"):  # LayerScale's
+            weight.assign(random.uniform(0.5, 1.2, weight.shape))
+        elif weight.name in ("beta", "bias"):
+            weight.assign(random.normal(0, 0.2 if weight.name == "beta" else 0.02, weight.shape))
+        elif weight.name == "kernel" and not norms:  # as He et al. have it: nothing fades with depth
+            weight.assign(weight * np.sqrt(2))
+    momenta = [layer.momentum for layer in norms]
+    for layer in norms:
+        layer.momentum = 0
+    model(x, training=True)
+    for layer, momentum in zip(norms, momenta):
+        layer.momentum = momentum
+    last = [layer for layer in model.layers if hasattr(layer, "kernel")][-1]
+    read = keras.Model(model.input, last.input).predict(x, verbose=0).reshape(PICTURES, -1)
+    kernel = random.normal(0, 1, last.kernel.shape)
+    kernel *= 0.2 / np.std(read @ kernel.reshape(read.shape[1], -1), axis=0).mean()
+    last.kernel.assign(kernel)
+    last.bias.assign(-(read @ kernel.reshape(read.shape[1], -1)).mean(axis=0))
+
+
+def check_application(name, side, seed):
+    """Pictures of tiles, each with other ones, so that means over a picture differ."""
+    random, model = np.random.default_rng(seed), applications.build(name, side)
+    tiles = random.integers(0, 256, (PICTURES, 2, 2, 3)).repeat(-(-side // 2), 1).repeat(-(-side // 2), 2)
+    x = save_as("pictures.npz", tiles[:, :side, :side].astype(np.uint8)).astype(np.float32)
+    as_they_are = any(isinstance(layer, (layers.Rescaling, layers.Normalization)) for layer in model.layers)
+    x = x if as_they_are else x / np.float32(127.5) - 1
+    settle(model, x, random)
+    return check_keras(model, x, "none" if as_they_are else "symmetric")
 
 
 # ---- what is in the file ----
@@ -215,7 +319,10 @@ def check_names():
 def main():
     checks = [(f"--model {model}", check_builtin, (model, side, seed)) for seed, (model, side) in enumerate(BUILTIN.items(), 1)]
     checks += [(name, check_layers, (under_test, seed)) for seed, (name, under_test) in enumerate(cases(), 1)]
+    checks += [(name, check_application, (name, side, seed)) for seed, (name, side, *_, slow) in enumerate(applications.MODELS, 1)
+               if applications.LONG or not slow]
     checks.append(("names in the file", check_names, ()))
+    checks = [check for check in checks if len(sys.argv) == 2 or any(name in check[0] for name in sys.argv[2:])]
     print(f"1..{len(checks)}")
     failed = 0
     for number, (name, check, arguments) in enumerate(checks, 1):

@@ -213,6 +213,41 @@ const char *hpct_onnx_integers(hpct_onnx *b, const int64_t *values, int count)
     return add_constant(b, data, 1, count, true);
 }
 
+/* The tensor added last, with one number per channel, is broadcast over a value in this layout:
+ * [channels] of channels last, else [channels][1][1]. */
+static void spread(hpct_onnx *b, const hpct_shape *shape, hpct_onnx_layout layout)
+{
+    if (b->status != HPCT_OK)
+        return;
+    hpct_onnx_tensor *tensor = &b->tensors[b->num_tensors - 1];
+    tensor->rank = layout == HPCT_ONNX_FIRST ? shape->rank : 1;
+    for (int i = 0; i < tensor->rank; i++)
+        tensor->sizes[i] = i == 0 ? shape->size[shape->rank - 1] : 1;
+}
+
+const char *hpct_onnx_channel_weight(hpct_onnx *b, const hpct_node *node, int which,
+                                     hpct_onnx_layout layout)
+{
+    static const hpct_onnx_order as_it_is = {{0, 1, 2, 3}};
+    const char *name = hpct_onnx_weight(b, node, which, &as_it_is);
+    spread(b, &b->model->tensors[node->output].shape, layout);
+    return name;
+}
+
+const char *hpct_onnx_channels(hpct_onnx *b, const hpct_node *node, const float *values,
+                               hpct_onnx_layout layout)
+{
+    const hpct_shape *shape = &b->model->tensors[node->output].shape;
+    int channels = shape->size[shape->rank - 1];
+    size_t bytes = (size_t) channels * sizeof *values;
+    float *data = malloc(bytes);
+    if (data != NULL)
+        memcpy(data, values, bytes);
+    const char *name = add_constant(b, data, 1, channels, false);
+    spread(b, shape, layout);
+    return name;
+}
+
 /* ---- values ---- */
 
 void hpct_onnx_set(hpct_onnx *b, int tensor, hpct_onnx_layout layout, const char *name)
@@ -318,4 +353,13 @@ hpct_onnx_layout hpct_onnx_layout_of(hpct_onnx *b, int tensor)
 int hpct_onnx_channel_axis(const hpct_onnx *b, int tensor, hpct_onnx_layout layout)
 {
     return layout == HPCT_ONNX_FIRST ? 1 : b->model->tensors[tensor].shape.rank;
+}
+
+hpct_onnx_ends hpct_onnx_ends_of(hpct_onnx *b, const hpct_node *node)
+{
+    hpct_onnx_ends e = {.layout = hpct_onnx_layout_of(b, node->inputs[0])};
+    e.from = hpct_onnx_value_of(b, node->inputs[0], e.layout);
+    e.to = hpct_onnx_result(b, node);
+    hpct_onnx_set(b, node->output, e.layout, e.to);
+    return e;
 }

@@ -50,6 +50,13 @@ int hpct_onnx_channel_axis(const hpct_onnx *b, int tensor, hpct_onnx_layout layo
 /* The name for an operation's result, and that it is there from now on. */
 const char *hpct_onnx_result(hpct_onnx *b, const hpct_node *node);
 void hpct_onnx_set(hpct_onnx *b, int tensor, hpct_onnx_layout layout, const char *name);
+/* Names of the source and the result of an operation of one input that works in either layout; the
+ * result is there from now on. */
+typedef struct hpct_onnx_ends {
+    hpct_onnx_layout layout;
+    const char *from, *to;
+} hpct_onnx_ends;
+hpct_onnx_ends hpct_onnx_ends_of(hpct_onnx *b, const hpct_node *node);
 /* A tensor that is another one of the same shape. */
 void hpct_onnx_alias(hpct_onnx *b, int tensor, int of);
 
@@ -58,6 +65,12 @@ void hpct_onnx_alias(hpct_onnx *b, int tensor, int of);
 /* Parameter `which` of a node, with its axes in this order; "" if the node has none. */
 const char *hpct_onnx_weight(hpct_onnx *b, const hpct_node *node, int which,
                              const hpct_onnx_order *order);
+/* The same, of one with a number per channel: broadcast over the node's result in this layout. */
+const char *hpct_onnx_channel_weight(hpct_onnx *b, const hpct_node *node, int which,
+                                     hpct_onnx_layout layout);
+/* A constant likewise: a value for each channel of the result. */
+const char *hpct_onnx_channels(hpct_onnx *b, const hpct_node *node, const float *values,
+                               hpct_onnx_layout layout);
 const char *hpct_onnx_scalar(hpct_onnx *b, float value);
 const char *hpct_onnx_floats(hpct_onnx *b, int count, float value);
 const char *hpct_onnx_integers(hpct_onnx *b, const int64_t *values, int count);

@@ -3,10 +3,9 @@
 
 #include "base/status.h"
 #include "nn/backend/picture.h"
+#include "nn/file/onnx/rows.h"
 
 #include <math.h>
-
-typedef void add_function(hpct_onnx *b, const hpct_node *node, const char *type);
 
 #define INPUTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -33,10 +32,16 @@ static void finish(hpct_onnx *b, const hpct_node *node, hpct_onnx_layout layout,
 
 /* ---- windows ---- */
 
+/* Cells that the windows reach beyond the end; negative: that they do not reach. */
+static int beyond(int in, int out, int kernel, int stride, int dilation, int pad)
+{
+    return (out - 1) * stride + hpct_window_reach(kernel, dilation) - in - pad;
+}
+
 /* Padding at the end, that the output's size asks for. */
 static int far_pad(int in, int out, int kernel, int stride, int dilation, int pad)
 {
-    int missing = (out - 1) * stride + hpct_window_reach(kernel, dilation) - in - pad;
+    int missing = beyond(in, out, kernel, stride, dilation, pad);
     return missing > 0 ? missing : 0;
 }
 
@@ -76,11 +81,23 @@ static const char *add_kernel(hpct_onnx *b, const hpct_node *node)
     return name;
 }
 
+/* LayerScale's kernel has one axis, and its cells any. */
+static bool is_scale(const hpct_onnx *b, const hpct_node *node)
+{
+    return b->model->params[node->first_param + HPCT_OP_KERNEL].shape.rank == 1;
+}
+
 static void add_conv2d(hpct_onnx *b, const hpct_node *node, const char *type)
 {
     const hpct_window *w = &node->spec.window;
-    const char *name = before_relu(b, node),
-               *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_FIRST),
+    const char *name = before_relu(b, node);
+    if (is_scale(b, node)) {
+        hpct_onnx_layout layout = hpct_onnx_layout_of(b, node->inputs[0]);
+        hpct_onnx_add_scale(b, node, name);
+        finish(b, node, layout, name);
+        return;
+    }
+    const char *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_FIRST),
                *kernel = add_kernel(b, node),
                *bias =
                    node->spec.no_bias ? NULL : hpct_onnx_weight(b, node, HPCT_OP_BIAS, &as_it_is);
@@ -93,7 +110,29 @@ static void add_conv2d(hpct_onnx *b, const hpct_node *node, const char *type)
     finish(b, node, HPCT_ONNX_FIRST, name);
 }
 
-/* Pads with zeros; the name of what it makes. */
+/* The convolution from its result to its source, reversed. What that does not reach at the end has
+ * the bias only. */
+static void add_conv2d_transpose(hpct_onnx *b, const hpct_node *node, const char *type)
+{
+    static const hpct_onnx_order order = {
+        {3, 2, 0, 1}}; /* [in][out][kh][kw] of [kh][kw][out][in] */
+    const hpct_window *w = &node->spec.window;
+    const char *name = before_relu(b, node),
+               *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_FIRST),
+               *kernel = hpct_onnx_weight(b, node, HPCT_OP_KERNEL, &order),
+               *bias =
+                   node->spec.no_bias ? NULL : hpct_onnx_weight(b, node, HPCT_OP_BIAS, &as_it_is);
+    pads p = pads_of(w);
+    int h = beyond(w->in_h, w->out_h, w->kernel_h, w->stride_h, w->dilation_h, w->pad_top),
+        v = beyond(w->in_w, w->out_w, w->kernel_w, w->stride_w, w->dilation_w, w->pad_left);
+    hpct_onnx_begin(b, type, INPUTS(input, kernel, bias), name);
+    hpct_onnx_ints(b, "output_padding", (const int64_t[]){h < 0 ? -h : 0, v < 0 ? -v : 0}, 2);
+    put_window(b, w, &p);
+    hpct_onnx_end(b);
+    finish(b, node, HPCT_ONNX_FIRST, name);
+}
+
+/* Pads with zeros, or crops; the name of what it makes. */
 static const char *add_padding(hpct_onnx *b, const char *input, const pads *p, const char *name)
 {
     const int64_t all[] = {0, 0, p->sides[0], p->sides[1], 0, 0, p->sides[2], p->sides[3]};
@@ -274,6 +313,16 @@ static void add_sum(hpct_onnx *b, const hpct_node *node, const char *type)
     finish(b, node, layout, name);
 }
 
+/* The second may have one cell, which is broadcast. */
+static void add_product(hpct_onnx *b, const hpct_node *node, const char *type)
+{
+    const char *inputs[HPCT_NODE_MAX_INPUTS + 1], *name = hpct_onnx_result(b, node);
+    hpct_onnx_layout layout = collect(b, node, inputs);
+    hpct_onnx_begin(b, type, inputs, name);
+    hpct_onnx_end(b);
+    finish(b, node, layout, name);
+}
+
 static void add_concatenate(hpct_onnx *b, const hpct_node *node, const char *type)
 {
     const char *inputs[HPCT_NODE_MAX_INPUTS + 1], *name = hpct_onnx_result(b, node);
@@ -302,14 +351,16 @@ static const char *add_sizes(hpct_onnx *b, const char *input, const hpct_picture
     return sizes;
 }
 
-/* Bilinear, with the centres of cells at halves, as tf.image.resize. */
+/* Bilinear or the nearest cell, with the centres of cells at halves, as tf.image.resize. */
 static void add_resize(hpct_onnx *b, const char *input, const hpct_picture *picture,
                        const char *name)
 {
     const char *sizes = add_sizes(b, input, picture, name);
     hpct_onnx_begin(b, "Resize", INPUTS(input, "", "", sizes), name);
     hpct_onnx_text(b, "coordinate_transformation_mode", "half_pixel");
-    hpct_onnx_text(b, "mode", "linear");
+    hpct_onnx_text(b, "mode", picture->nearest ? "nearest" : "linear");
+    if (picture->nearest)
+        hpct_onnx_text(b, "nearest_mode", "round_prefer_ceil");
     hpct_onnx_end(b);
 }
 
@@ -320,6 +371,21 @@ static void add_resizing(hpct_onnx *b, const hpct_node *node, const char *type)
     add_resize(b, hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_FIRST), &node->spec.picture,
                name);
     finish(b, node, HPCT_ONNX_FIRST, name);
+}
+
+/* Axes of a sample, behind that of the samples. */
+static void add_permute(hpct_onnx *b, const hpct_node *node, const char *type)
+{
+    const hpct_op_spec *spec = &node->spec;
+    const char *name = hpct_onnx_result(b, node),
+               *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_LAST);
+    int64_t axes[HPCT_MAX_RANK + 1] = {0};
+    for (int i = 0; i < spec->permute.rank; i++)
+        axes[i + 1] = spec->permute.axes[i] + 1;
+    hpct_onnx_begin(b, type, INPUTS(input), name);
+    hpct_onnx_ints(b, "perm", axes, spec->permute.rank + 1);
+    hpct_onnx_end(b);
+    finish(b, node, HPCT_ONNX_LAST, name);
 }
 
 /* In inference the centre, resized. */
@@ -342,27 +408,39 @@ static void add_crop(hpct_onnx *b, const hpct_node *node, const char *type)
 /* ---- the table ---- */
 
 static const struct {
-    add_function *add;
+    hpct_onnx_row *add;
     const char *type; /* the operation of ONNX, or the first of several */
 } rows[HPCT_OP_KINDS] = {
     [HPCT_OP_CONV2D] = {add_conv2d, "Conv"},
     [HPCT_OP_MAX_POOL2D] = {add_pool, "MaxPool"},
     [HPCT_OP_AVERAGE_POOL2D] = {add_pool, "AveragePool"},
     [HPCT_OP_PAD2D] = {add_pad2d, "Pad"},
+    [HPCT_OP_CONV2D_TRANSPOSE] = {add_conv2d_transpose, "ConvTranspose"},
     [HPCT_OP_DENSE] = {add_dense, "Gemm"},
     [HPCT_OP_BATCH_NORM] = {add_batch_norm, "BatchNormalization"},
+    [HPCT_OP_NORMALIZATION] = {hpct_onnx_add_normalization, "Div"},
+    [HPCT_OP_GROUP_NORM] = {hpct_onnx_add_group_norm, "LayerNormalization"},
     [HPCT_OP_RELU] = {add_element, "Relu"},
     [HPCT_OP_SIGMOID] = {add_element, "Sigmoid"},
     [HPCT_OP_TANH] = {add_element, "Tanh"},
     [HPCT_OP_RELU6] = {add_relu6, "Clip"},
     [HPCT_OP_GELU] = {add_gelu, "Erf"},
+    [HPCT_OP_SILU] = {hpct_onnx_add_silu, "Mul"},
+    [HPCT_OP_HARD_SIGMOID] = {hpct_onnx_add_hard_sigmoid, "HardSigmoid"},
+    [HPCT_OP_HARD_SILU] = {add_element, "HardSwish"},
+    [HPCT_OP_LEAKY_RELU] = {hpct_onnx_add_leaky_relu, "LeakyRelu"},
+    [HPCT_OP_ELU] = {hpct_onnx_add_elu, "Elu"},
+    [HPCT_OP_PRELU] = {hpct_onnx_add_prelu, "PRelu"},
     [HPCT_OP_SOFTMAX] = {add_softmax, "Softmax"},
     [HPCT_OP_ADD] = {add_sum, "Sum"},
+    [HPCT_OP_MULTIPLY] = {add_product, "Mul"},
     [HPCT_OP_CONCATENATE] = {add_concatenate, "Concat"},
     [HPCT_OP_RESCALING] = {add_rescaling, "Mul"},
     [HPCT_OP_RESIZING] = {add_resizing, "Resize"},
     [HPCT_OP_RANDOM_CROP] = {add_crop, "Slice"},
+    [HPCT_OP_PERMUTE] = {add_permute, "Transpose"},
     [HPCT_OP_DROPOUT] = {add_nothing, ""},
+    [HPCT_OP_GAUSSIAN_NOISE] = {add_nothing, ""},
     [HPCT_OP_RANDOM_FLIP] = {add_nothing, ""},
 };
 

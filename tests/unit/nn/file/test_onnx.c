@@ -75,7 +75,7 @@ static const char *text_of(bytes from, int field)
 
 enum { MODEL_GRAPH = 7, MODEL_METADATA = 14, GRAPH_NODE = 1, GRAPH_TENSOR = 5, GRAPH_OUTPUT = 12 };
 enum { NODE_OUTPUT = 2, NODE_ATTRIBUTE = 5, ATTRIBUTE_NAME = 1 };
-enum { NODE_TYPE = 4, TENSOR_NAME = 8, TENSOR_RAW = 9, VALUE_NAME = 1 };
+enum { NODE_TYPE = 4, TENSOR_DIMS = 1, TENSOR_NAME = 8, TENSOR_RAW = 9, VALUE_NAME = 1 };
 
 static char path[] = "/tmp/hpct-onnx-XXXXXX";
 
@@ -259,7 +259,7 @@ static void kernels_are_by_output_channel(void **state)
     hpct_model *model = hpct_model_new("kernel", HPCT_SHAPE(4, 4, 2));
     hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 3, .kernel = {1, 2}, .no_bias = true});
     hpct_model_add_global_max_pool2d(model);
-    bytes tensor, raw;
+    bytes tensor = {0}, raw = {0};
     float keras[1 * 2 * 2 * 3], onnx[3 * 2 * 1 * 2];
     bytes graph = graph_of(model);
     assert_true(find_tensor(graph, "conv2d/kernel", &tensor) && find(tensor, TENSOR_RAW, 0, &raw));
@@ -297,6 +297,92 @@ static void a_model_without_operations_has_one(void **state)
     hpct_model *model = hpct_model_new("nothing", HPCT_SHAPE(4));
     hpct_model_add_dropout(model, 0.5);
     assert_nodes(graph_of(model), "Identity");
+    hpct_model_free(model);
+}
+
+/* Random layers are left out, also of a view, whose values nothing has asked for before. */
+static void random_layers_are_left_out(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("random", HPCT_SHAPE(4, 4, 2));
+    hpct_model_add_gaussian_noise(model, 0.1);
+    hpct_model_add_spatial_dropout2d(model, 0.5);
+    hpct_model_add_stochastic_depth(model, 0.5);
+    hpct_model_add_global_average_pool2d(model);
+    hpct_model_add_dropout(model, 0.5);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
+    assert_nodes(graph_of(model), "Transpose GlobalAveragePool Reshape Gemm Softmax");
+    hpct_model_free(model);
+}
+
+static void activations_stay_in_the_layout(void **state)
+{
+    (void) state;
+    static const hpct_relu above = {.max_value = 3, .negative_slope = 0.5, .threshold = 1};
+    hpct_model *model = hpct_model_new("activations", HPCT_SHAPE(4, 4, 2));
+    hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 2, .kernel = {1, 1}});
+    hpct_model_add_activation(model, HPCT_SILU);
+    hpct_model_add_activation(model, HPCT_HARD_SIGMOID);
+    hpct_model_add_activation(model, HPCT_HARD_SILU);
+    hpct_model_add_leaky_relu(model, 0.1);
+    hpct_model_add_elu(model, 1);
+    hpct_model_add_prelu(model, false);
+    hpct_model_add_relu(model, &above);
+    hpct_model_add_global_max_pool2d(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
+    assert_nodes(graph_of(model),
+                 "Transpose Conv Sigmoid Mul HardSigmoid HardSwish LeakyRelu Elu PRelu "
+                 "Min Greater Sub Mul Where GlobalMaxPool Reshape Gemm Softmax");
+    hpct_model_free(model);
+}
+
+/* Which layers want their channels first, and which last. */
+static void normalizations_have_their_layout(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("norms", HPCT_SHAPE(4, 4, 2));
+    hpct_model_add_normalization(model);
+    hpct_model_add_layer_normalization(model, &(hpct_layer_normalization){0});
+    hpct_model_add_layer_scale(model, 0.5);
+    hpct_model_add_group_normalization(model, &(hpct_group_normalization){.groups = 2});
+    hpct_model_add_layer_scale(model, 0.5);
+    hpct_model_add_global_max_pool2d(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
+    assert_nodes(graph_of(model),
+                 "Sub Sqrt Max Div LayerNormalization Mul Transpose Reshape InstanceNormalization "
+                 "Reshape Mul Add Mul GlobalMaxPool Reshape Gemm Softmax");
+    hpct_model_free(model);
+}
+
+/* The shape of a tensor in the file. */
+static void assert_sizes(bytes graph, const char *name, const int *sizes, int rank)
+{
+    bytes tensor = {0}, inner;
+    int field, axis = 0;
+    uint64_t value = 0;
+    assert_true(find_tensor(graph, name, &tensor));
+    while (read_field(&tensor, &field, &inner, &value)) {
+        if (field == TENSOR_DIMS)
+            assert_true(axis < rank && value == (uint64_t) sizes[axis++]);
+    }
+    assert_int_equal(axis, rank);
+}
+
+static void numbers_of_channels_are_broadcast(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("scales", HPCT_SHAPE(4, 5, 2));
+    hpct_model_add_layer_scale(model, 0.5);
+    hpct_model_add_conv2d_transpose(model,
+                                    &(hpct_conv2d_transpose){.filters = 3, .kernel = {1, 2}});
+    hpct_model_add_layer_scale(model, 0.5);
+    hpct_model_add_prelu(model, false);
+    hpct_model_add_global_max_pool2d(model);
+    bytes graph = graph_of(model);
+    assert_sizes(graph, "layer_scale/gamma", (int[]){2}, 1);
+    assert_sizes(graph, "conv2d_transpose/kernel", (int[]){2, 3, 1, 2}, 4);
+    assert_sizes(graph, "layer_scale_1/gamma", (int[]){3, 1, 1}, 3);
+    assert_sizes(graph, "p_re_lu/alpha", (int[]){3, 4, 6}, 3);
     hpct_model_free(model);
 }
 
@@ -339,6 +425,10 @@ int main(void)
         cmocka_unit_test(kernels_are_by_output_channel),
         cmocka_unit_test(class_names_are_metadata),
         cmocka_unit_test(a_model_without_operations_has_one),
+        cmocka_unit_test(random_layers_are_left_out),
+        cmocka_unit_test(activations_stay_in_the_layout),
+        cmocka_unit_test(normalizations_have_their_layout),
+        cmocka_unit_test(numbers_of_channels_are_broadcast),
         cmocka_unit_test(every_operation_has_a_row),
         cmocka_unit_test(what_is_not_there_is_not_written),
     };
