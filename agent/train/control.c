@@ -100,9 +100,8 @@ static hpct_status find_calls(hpct_control *c)
 hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *options, bool has_top_k,
                                bool scheduled)
 {
-    HPCT_TRY(parse(
-        out, options,
-        (hpct_monitor_has){options->validation != NULL, has_top_k, options->metrics}));
+    HPCT_TRY(parse(out, options,
+                   (hpct_monitor_has){options->validation != NULL, has_top_k, options->metrics}));
     if (scheduled && (out->reduces || options->learning_rate_file != NULL))
         return hpct_fail(HPCT_ERR_USAGE,
                          "%s is for runs without --schedule and --warmup-epochs, "

@@ -54,11 +54,11 @@ typedef struct hpct_layer {
     const char *type;                                     /* "Conv2D" */
     int num_inputs, inputs[HPCT_NODE_MAX_INPUTS], tensor; /* input and output tensors */
     hpct_shape output;
-    hpct_layer_config config;  /* by `type` */
-    size_t parameters, states; /* floats, in Keras' shapes; states among the parameters */
-    bool fp32;                 /* fp32 also in a model of another precision */
-    bool frozen;               /* Keras' trainable=False */
-    double rate_factor;        /* of the learning rate; 0: none */
+    hpct_layer_config config;    /* by `type` */
+    size_t parameters, states;   /* floats, in Keras' shapes; states among the parameters */
+    bool fp32;                   /* fp32 also in a model of another precision */
+    bool frozen;                 /* Keras' trainable=False */
+    double rate_factor;          /* of the learning rate; 0: none */
     char within[HPCT_NAME_SIZE]; /* name of the nested Sequential that it is in, in Keras' files;
                                   * "": none */
 } hpct_layer;

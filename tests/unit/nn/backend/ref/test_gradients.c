@@ -784,8 +784,7 @@ int main(void)
         cmocka_unit_test(losses_agree),           cmocka_unit_test(losses_have_keras_values),
         cmocka_unit_test(metrics_are_keras),      cmocka_unit_test(group_norm_agrees),
         cmocka_unit_test(dropout_of_rows_agrees), cmocka_unit_test(noise_is_normal),
-        cmocka_unit_test(permute_agrees),
-        cmocka_unit_test(classes_have_weights),
+        cmocka_unit_test(permute_agrees),         cmocka_unit_test(classes_have_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
