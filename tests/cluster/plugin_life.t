@@ -117,7 +117,11 @@ patience=60
 [ $phase = last ] && patience=200 # slurmctld asks again that the job be ended, but not at once
 gone() { [ -z "$(squeue --noheader --name="$name" --format=%A)" ]; }
 until_done $patience gone || echo "$victim $phase: job $job does not leave the queue"
-left=$(pgrep -fa "$name|/tmp/hpc-train/$job( |/|\$)|^slurmstepd: \[$job\." | grep -v "$dir/drive" | xargs)
+# A job leaves the queue before its slurmstepd has ended.
+left() { pgrep -fa "$name|/tmp/hpc-train/$job( |/|\$)|^slurmstepd: \[$job\." | grep -v "$dir/drive" | xargs; }
+none_left() { [ -z "$(left)" ]; }
+until_done 100 none_left
+left=$(left)
 for node in 0 1; do
     if cmp -s "$dir/out/$name$node" <(seq 100); then
         results=complete

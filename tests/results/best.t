@@ -102,7 +102,7 @@ if [ -e "$top_builddir/tests/results/.libs/nan_once.so" ]; then
     is "$status" 65 "it goes back once only"
     rm -rf back back-log
     NAN_RUNS="unset LD_PRELOAD; sleep 1; find back -name '*.safetensors' -exec truncate -s 10 {} +" capture once --checkpoint-every 1 --on-nan resume
-    is "$status $(grep -o '"state": "[a-z]*"' back-log/status.json)" '65 "state": "failed"' "the checkpoint is damaged: status.json says that the run has failed" || diag "$err"
+    is "$status $(grep -o '"state":"[a-z]*"' back-log/status.json)" '65 "state":"failed"' "the checkpoint is damaged: status.json says that the run has failed" || diag "$err"
     rm -rf back back-log
     capture once --checkpoint-every 100 --on-nan resume
     is "$status" 65 "without a checkpoint there is nothing to go back to"
