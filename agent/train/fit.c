@@ -273,6 +273,7 @@ static hpct_status open_pace(hpct_fit_run *run)
 {
     const hpct_strategy_ops *ops = run->strategy->ops;
     hpct_pace_options options = {
+        .model = run->strategy->model,
         .log_dir = run->options.log_dir,
         .continues = run->history != NULL && hpct_history_continues(run->history),
         .speaks = hpct_context_rank(run->context) == 0,

@@ -64,7 +64,7 @@ void hpct_fit_show_ranks(hpct_fit_run *run)
         hpct_live_ranks(
             run->live, hpct_context_size(run->context), hpct_pace_known(run->pace, HPCT_PACE_STEP),
             hpct_pace_known(run->pace, HPCT_PACE_WAIT), hpct_pace_known(run->pace, HPCT_PACE_INPUT),
-            hpct_pace_known(run->pace, HPCT_PACE_MEMORY), NULL);
+            hpct_pace_known(run->pace, HPCT_PACE_MEMORY), hpct_pace_busy(run->pace));
 }
 
 void hpct_fit_close_live(hpct_fit_run *run, hpct_status status, bool goes_back)

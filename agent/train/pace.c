@@ -5,6 +5,7 @@
 #include "agent/train/slow_nodes.h"
 #include "base/process.h"
 #include "base/status.h"
+#include "nn/run/step.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@
 #define INTERVAL 5     /* seconds */
 #define NAME_BYTES 256
 #define TIME HPCT_PACE_PARTS /* of rank 0's clock, gathered with them */
-#define VALUES (HPCT_PACE_PARTS + 1)
+#define BUSY (HPCT_PACE_PARTS + 1)
+#define VALUES (HPCT_PACE_PARTS + 2)
 
 struct hpct_pace {
     hpct_context *context;
@@ -25,6 +27,7 @@ struct hpct_pace {
     int64_t steps, planned; /* since the last time, and until the next */
     double *gathered;       /* [ranks][VALUES] */
     double *known;          /* [HPCT_PACE_PARTS][ranks] */
+    double *busy;           /* [ranks] */
     char *names;            /* [ranks][NAME_BYTES] */
     const char **nodes;     /* [ranks] */
     hpct_slow_nodes slow;
@@ -39,9 +42,11 @@ static hpct_status allocate(hpct_pace *p)
     size_t ranks = (size_t) p->comm->size;
     p->gathered = calloc(ranks * VALUES, sizeof *p->gathered);
     p->known = calloc(ranks * HPCT_PACE_PARTS, sizeof *p->known);
+    p->busy = calloc(ranks, sizeof *p->busy);
     p->names = calloc(ranks, NAME_BYTES);
     p->nodes = calloc(ranks, sizeof *p->nodes);
-    if (p->gathered == NULL || p->known == NULL || p->names == NULL || p->nodes == NULL)
+    if (p->gathered == NULL || p->known == NULL || p->busy == NULL || p->names == NULL ||
+        p->nodes == NULL)
         return hpct_fail_memory(ranks * NAME_BYTES);
     for (size_t rank = 0; rank < ranks; rank++)
         p->nodes[rank] = p->names + rank * NAME_BYTES;
@@ -92,6 +97,7 @@ void hpct_pace_close(hpct_pace *p)
     hpct_node_state_free(p->before);
     free(p->gathered);
     free(p->known);
+    free(p->busy);
     free(p->names);
     free(p->nodes);
     hpct_slow_nodes_close(&p->slow);
@@ -146,6 +152,11 @@ const double *hpct_pace_known(const hpct_pace *pace, hpct_pace_part part)
     return pace->known + (size_t) part * (size_t) pace->comm->size;
 }
 
+const double *hpct_pace_busy(const hpct_pace *pace)
+{
+    return pace->busy;
+}
+
 const char *const *hpct_pace_nodes(const hpct_pace *pace)
 {
     return pace->nodes;
@@ -154,6 +165,7 @@ const char *const *hpct_pace_nodes(const hpct_pace *pace)
 static void spread(hpct_pace *p)
 {
     for (int rank = 0; rank < p->comm->size; rank++) {
+        p->busy[rank] = p->gathered[(size_t) rank * VALUES + BUSY];
         for (int part = 0; part < HPCT_PACE_PARTS; part++)
             p->known[(size_t) part * (size_t) p->comm->size + (size_t) rank] =
                 p->gathered[(size_t) rank * VALUES + (size_t) part];
@@ -186,6 +198,7 @@ hpct_status hpct_pace_step(hpct_pace *p, const double *seconds, int epoch, int64
         mine[part] = 1e3 * p->sums[part] / (double) p->steps;
     mine[HPCT_PACE_MEMORY] = hpct_process_peak_mb();
     mine[TIME] = hpct_process_clock();
+    mine[BUSY] = p->options.model != NULL ? hpct_model_device_busy(p->options.model) : NAN;
     HPCT_TRY(p->comm->ops->allgather(p->comm, mine, p->gathered, sizeof mine));
     spread(p);
     hpct_pace_file_write(p->file, epoch, step, p->steps, p->known, p->comm->size);

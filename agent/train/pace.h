@@ -6,16 +6,18 @@
 #include "agent/rank/context.h"
 #include "agent/train/pace_file.h"
 
+#include <hpctrain/model.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct hpct_pace hpct_pace;
 
 typedef struct hpct_pace_options {
-    const char *log_dir; /* rank 0, for pace.jsonl; NULL: none */
-    bool continues;      /* a run whose pace.jsonl goes on */
-    bool speaks;         /* rank 0 names slow nodes, */
-    bool waits_apart;    /* where waiting for others is not part of computing */
+    const hpct_model *model; /* whose device may be busy; NULL: none */
+    const char *log_dir;     /* rank 0, for pace.jsonl; NULL: none */
+    bool continues;          /* a run whose pace.jsonl goes on */
+    bool speaks;             /* rank 0 names slow nodes, */
+    bool waits_apart;        /* where waiting for others is not part of computing */
 } hpct_pace_options;
 
 /* Collective. A file that cannot be written is a remark, no error. */
@@ -34,6 +36,7 @@ hpct_status hpct_pace_step(hpct_pace *pace, const double *seconds, int epoch, in
 
 /* What is known: [ranks] means in ms, or MB; the nodes' names by rank. */
 const double *hpct_pace_known(const hpct_pace *pace, hpct_pace_part part);
+const double *hpct_pace_busy(const hpct_pace *pace); /* share of the time, of each GPU; or NaN */
 const char *const *hpct_pace_nodes(const hpct_pace *pace);
 
 #endif

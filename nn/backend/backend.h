@@ -179,6 +179,9 @@ typedef struct hpct_device {
     bool (*links)(int number, char *text, size_t size);
     void (*versions)(char *text, size_t size);
     hpct_status (*memory)(size_t *left, size_t *all); /* free and total bytes */
+    /* Share of about the last second in which this thread's GPU computed, for whichever process;
+     * NaN if the driver does not say it. NULL: never. */
+    double (*busy)(void);
     /* Zeroed pinned host memory; NULL if out of memory. */
     void *(*allocate_host)(size_t bytes);
     void (*release_host)(void *memory);

@@ -372,6 +372,12 @@ bool hpct_model_on_device(const hpct_model *model)
     return backend_of(model)->device != NULL;
 }
 
+double hpct_model_device_busy(const hpct_model *model)
+{
+    const hpct_device *device = backend_of(model)->device;
+    return device != NULL && device->busy != NULL ? device->busy() : NAN;
+}
+
 hpct_status hpct_model_enter_replica(const hpct_model *model, int replica)
 {
     return backend_of(model)->device->enter(replica);

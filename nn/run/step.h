@@ -33,6 +33,8 @@ const hpct_step_peers *hpct_model_peers(const hpct_model *model);
 /* Whether the model computes in device memory: the host accesses arenas only through
  * hpct_model_read and hpct_model_write. */
 bool hpct_model_on_device(const hpct_model *model);
+/* Share of about the last second in which its device computed; NaN: not known, or none. */
+double hpct_model_device_busy(const hpct_model *model);
 /* Free bytes of device memory; SIZE_MAX for host memory. */
 hpct_status hpct_model_memory_left(const hpct_model *model, size_t *bytes);
 

@@ -260,6 +260,7 @@ static const hpct_device device = {
     .links = hpct_cuda_links,
     .versions = hpct_cuda_versions,
     .memory = memory_left,
+    .busy = hpct_cuda_busy,
     .allocate_host = allocate_host,
     .release_host = release_host,
     .to_host = hpct_cuda_to_host,

@@ -65,6 +65,7 @@ hpct_status hpct_cuda_enter(int replica);
 bool hpct_cuda_describe(int number, char *text, size_t size);
 bool hpct_cuda_links(int number, char *text, size_t size);
 void hpct_cuda_versions(char *text, size_t size);
+double hpct_cuda_busy(void);
 
 /* HPCT_OK, or HPCT_ERR_INTERNAL with the called function's name and CUDA's message. */
 hpct_status hpct_cuda_check(cudaError_t error, const char *call);

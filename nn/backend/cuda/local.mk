@@ -4,7 +4,7 @@ cuda_sources = \
 	nn/backend/cuda/aside.c nn/backend/cuda/aside.h \
 	nn/backend/cuda/backend.c \
 	nn/backend/cuda/batch_norm.c \
-	nn/backend/cuda/bias.h \
+	nn/backend/cuda/bias.h nn/backend/cuda/busy.c \
 	nn/backend/cuda/channel.c \
 	nn/backend/cuda/conv2d.c \
 	nn/backend/cuda/conv2d_norm.c \

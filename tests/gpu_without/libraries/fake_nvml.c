@@ -1,6 +1,7 @@
 /* A library with NVML's names that answers from a description (see tests/fixtures/gpu), named by
- * FAKE_NVML: so that what loads and calls NVML runs where there is no GPU. FAKE_NVML_VISIBLE is a
- * list of the GPUs that are not hidden from the process, as by a devices cgroup. */
+ * FAKE_NVML (FAKE_NVML_BUSY: percent of the time): so that what loads and calls NVML runs where
+ * there is no GPU. FAKE_NVML_VISIBLE is a list of the GPUs that are not hidden from the process, as
+ * by a devices cgroup. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,8 @@ int nvmlDeviceGetCount_v2(unsigned *out);
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out);
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **out);
 int nvmlDeviceGetUUID(void *one, char *text, unsigned size);
+int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **out);
+int nvmlDeviceGetUtilizationRates(void *one, unsigned rates[2]);
 int nvmlDeviceGetPciInfo_v3(void *one, pci_info *info);
 int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *slice, void **out);
 
@@ -138,4 +141,27 @@ EXPORT int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *slice, void **out)
         }
     }
     return NOT_FOUND;
+}
+
+EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **out)
+{
+    unsigned domain, at, device;
+    if (sscanf(bus, "%x:%x:%x", &domain, &at, &device) != 3)
+        return 2; /* invalid argument */
+    for (int i = 0; i < count; i++) {
+        if (gpus[i].domain == domain && gpus[i].bus == at && gpus[i].device == device) {
+            *out = &gpus[i];
+            return 0;
+        }
+    }
+    return NOT_FOUND;
+}
+
+EXPORT int nvmlDeviceGetUtilizationRates(void *one, unsigned rates[2])
+{
+    const char *busy = getenv("FAKE_NVML_BUSY");
+    (void) one;
+    rates[0] = busy != NULL ? (unsigned) atoi(busy) : 0;
+    rates[1] = 0;
+    return busy != NULL ? 0 : 3; /* not supported */
 }

@@ -49,6 +49,20 @@ END
 same cpu cuda
 ok $? "the same losses and accuracies"
 
+# What NVML says of it (the emulated machine's first GPU is on bus 1) is in status.json.
+nvml=$top_builddir/tests/gpu_without/libraries/.libs
+gpu_of() { grep -o '"gpu":[0-9a-z.]*' "$own/cuda/status.json"; }
+if [ "$gpu" = machine ] && [ -e "$nvml/libnvidia-ml.so.1" ]; then
+    for bus in 01 07; do
+        echo "gpu 0 pci 00000000:$bus:00.0 node 0 uuid GPU-1" >"$own/nvml"
+        rm -r "$own/cuda"
+        HPC_TRAIN_TEST_RECORDINGS=/dev/null LD_LIBRARY_PATH=$nvml FAKE_NVML=$own/nvml FAKE_NVML_BUSY=37 fit cuda
+        is "$status $(gpu_of)" "0 \"gpu\":$([ $bus = 01 ] && echo 0.37 || echo null)" "how busy it is, bus $bus" || diag "$err"
+    done
+else
+    skip "how busy the GPU is" "the emulated GPU or NVML's stand-in is not built"
+fi
+
 capture "$train" evaluate --model mnist-convnet --data synthetic:4 --weights "$own/cuda.safetensors" --device cuda
 is "$status" 0 "evaluation"
 # Groups of 64 pictures, the last one with 6: from the device's copy of the data, and resized by the host.
