@@ -72,7 +72,7 @@ is_same "$classes" "$(page hpc-train.1 | sed -n '/^Layers: InputLayer/,/\.$/p' |
     "hpc-train.1 has the classes of layers"
 is_same "$classes" "$(sed -n 's/^| \([A-Za-z0-9]*\) | yes |.*/\1/p' "$top_srcdir/doc/layers.md" | sort)" "doc/layers.md says yes to them"
 ok "$(grep '^| [A-Z]' "$top_srcdir/doc/layers.md" | cut -d '|' -f 2 | sort -fc; echo $?)" "and is in order"
-within "$(printf ' %s \n' Conv3D LSTM Lambda | sort)" "$(sed -n 's/^|\([^|]*\)| no |.*/\1/p' "$top_srcdir/doc/layers.md")" "it names others, too"
+within "$(printf ' %s \n' Conv3D LSTM Lambda | sort)" "$(sed -n 's/^|\([^|]*\)| no |.*/\1/p' "$top_srcdir/doc/layers.md" | sort)" "it names others, too"
 
 # ---- files and tests that documents name ----
 # is_program NAME: a test whose source has another name.

@@ -95,9 +95,13 @@ begin srun -N2 -n4 -w node[0-1] --job-name=keyed --hpc-train-port=$port --hpc-tr
 run=$began
 sandbox_run srun -w node2 --hpc-train bash -c "cp \$HPC_TRAIN_KEY_FILE $work/other.key; sleep 30" &
 wait_for test -s "$work_here/other.key"
-job=$(sandbox_run squeue --noheader --name=keyed --format=%A)
-key_file() { on_node node0 sh -c "cat /tmp/hpc-train/$job/.hpc-train/key.0.0"; }
-key=$(key_file)
+key_file() { on_node node0 sh -c "cat /tmp/hpc-train/$job/.hpc-train/key.0.0" 2>/dev/null; }
+has_key() { # the step may begin after the other one
+    job=$(sandbox_run squeue --noheader --name=keyed --format=%A)
+    key=$(key_file)
+    [ -n "$key" ]
+}
+wait_for has_key
 like "$key" '^[0-9a-f]{64}$' "a step's key is 64 digits"
 is "$(on_node node0 stat -c '%a %U' "/tmp/hpc-train/$job/.hpc-train/key.0.0")" "600 user" "in a file readable by the user only"
 capture on_node node0 "${other[@]}" cat "/tmp/hpc-train/$job/.hpc-train/key.0.0"
