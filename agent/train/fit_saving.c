@@ -37,7 +37,16 @@ static json_t *weights_to_json(const hpct_model *model)
     return list;
 }
 
-/* Null for a cross-entropy, which follows from the model. */
+/* Whether the loss follows from the model, as without --loss: a cross-entropy, the binary one of
+ * one output. */
+static bool is_own_loss(const hpct_model *model, hpct_loss loss)
+{
+    bool binary = loss == HPCT_BINARY_CROSSENTROPY || loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS;
+    return loss < HPCT_MEAN_SQUARED_ERROR &&
+           !(binary && hpct_model_output_shape(model).size[0] > 1);
+}
+
+/* Null for a loss that follows from the model. */
 static json_t *loss_to_json(const hpct_model *model)
 {
     char text[128];
@@ -46,7 +55,7 @@ static json_t *loss_to_json(const hpct_model *model)
     hpct_model_loss_factors(model, factors);
     snprintf(text, sizeof text, "%s (gamma %g, alpha %g, delta %g)", hpct_loss_name(loss),
              factors[0], factors[1], factors[2]);
-    return loss < HPCT_MEAN_SQUARED_ERROR ? json_null() : json_string(text);
+    return is_own_loss(model, loss) ? json_null() : json_string(text);
 }
 
 json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, uint64_t number,
