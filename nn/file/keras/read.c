@@ -242,6 +242,20 @@ static hpct_status add_inner(reader *r, const json_t *entry, const char *within)
     return HPCT_OK;
 }
 
+/* Trainable false of a nested model, which Keras writes with that of its layers: those from `first`
+ * on. */
+static hpct_status check_frozen(const reader *r, int first)
+{
+    for (int i = first; i < r->model->num_layers; i++) {
+        const hpct_layer *layer = &r->model->layers[i];
+        if (layer->parameters > 0 && !layer->frozen)
+            return hpct_fail(HPCT_ERR_DATA,
+                             "trainable false, but its layer %s is trainable: not supported",
+                             layer->name);
+    }
+    return HPCT_OK;
+}
+
 /* Adds its layers one by one; they remember its name, for files. */
 static hpct_status add_nested(reader *r, const json_t *entry, const int *inputs, int num_inputs)
 {
@@ -249,10 +263,11 @@ static hpct_status add_nested(reader *r, const json_t *entry, const int *inputs,
     const json_t *layers = json_object_get(config, "layers"), *first = json_array_get(layers, 0);
     const json_t *trainable = json_object_get(config, "trainable");
     size_t at = is_input(first) ? 1 : 0, name = strlen(name_of(entry));
+    int own = r->model->num_layers;
     if (num_inputs != 1 || json_array_size(layers) == at || name == 0 || name >= HPCT_NAME_SIZE)
         return hpct_fail(HPCT_ERR_DATA, "it must have a name, layers, and one input");
-    if (trainable != NULL && !json_is_true(trainable))
-        return hpct_fail(HPCT_ERR_DATA, "trainable false is not supported");
+    if (trainable != NULL && !json_is_boolean(trainable))
+        return hpct_fail(HPCT_ERR_DATA, "trainable must be true or false");
     for (int i = 0; i < r->model->num_layers; i++) {
         if (strcmp(r->model->layers[i].within, name_of(entry)) == 0)
             return hpct_fail(HPCT_ERR_DATA, "there is a layer of this name already");
@@ -263,7 +278,7 @@ static hpct_status add_nested(reader *r, const json_t *entry, const int *inputs,
     hpct_model_set_head(r->model, inputs[0]);
     for (; at < json_array_size(layers); at++)
         HPCT_TRY(add_inner(r, json_array_get(layers, at), name_of(entry)));
-    return HPCT_OK;
+    return json_is_false(trainable) ? check_frozen(r, own) : HPCT_OK;
 }
 
 static hpct_status within_layer(hpct_status status, const json_t *entry)

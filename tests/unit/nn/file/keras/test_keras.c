@@ -293,6 +293,13 @@ static void trainable_false_freezes(void **state)
                        "\"layers\":[" INPUT_3 "," CONV("") "," FLATTEN "," DENSE "]}}");
     assert_int_equal(hpct_model_count_trainable(model), 0);
     hpct_model_free(model);
+    model = read_model(SEQUENTIAL(INPUT_3 "," LAYER(
+        "Sequential", "\"name\":\"i\",\"trainable\":false,"
+                      "\"layers\":[" CONV(",\"trainable\":false") "]") "," FLATTEN "," DENSE));
+    char *nested = hpct_model_frozen_layers(model);
+    assert_string_equal(nested, "c");
+    free(nested);
+    hpct_model_free(model);
 }
 
 static void functional_of_keras_2_and_3(void **state)
@@ -569,7 +576,7 @@ static void nested_sequentials_are_taken_apart(void **state)
             "its input has another shape than it reads"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Sequential", "\"name\":\"i\",\"trainable\":false,"
                                                        "\"layers\":[" CONV() "]")),
-            "layer \"i\" (Sequential): trainable false"),
+            "layer \"i\" (Sequential): trainable false, but its layer c is trainable"),
         BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV()) "," INNER(FLATTEN)),
             "layer \"inner\" (Sequential): there is a layer of this name already"),
         BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV()) "," INNER_2(CONV())), "of this name already"),
