@@ -97,7 +97,7 @@ void hpct_layer_freeze(hpct_model *model, int i, bool frozen)
         hpct_param *param = &model->params[p];
         if (model->nodes[param->node].layer != i)
             continue;
-        param->frozen = frozen;
+        param->frozen = frozen || hpct_param_is_fixed(model, param);
         param->state = frozen || hpct_param_is_statistic(model, param);
         layer->states += param->state ? hpct_shape_count(&param->shape) : 0;
         if (frozen)

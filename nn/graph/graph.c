@@ -276,6 +276,7 @@ bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape 
     param->node = model->num_nodes - 1;
     param->index = model->nodes[param->node].num_params++;
     param->state = hpct_op_param_is_state(&model->nodes[param->node].spec, param->index);
+    param->frozen = hpct_param_is_fixed(model, param);
     layer->parameters += hpct_shape_count(shape);
     layer->states += param->state ? hpct_shape_count(shape) : 0;
     return true;

@@ -81,7 +81,7 @@ typedef struct hpct_param {
     double init[2];         /* for the others */
     int node, index;        /* node that owns it, and index there */
     bool state;  /* not trained: no gradient, no optimizer slot, in the arena of states */
-    bool frozen; /* a state, because its layer is frozen: a step does not change it */
+    bool frozen; /* a state, because its layer is frozen or has no others: no step changes it */
     bool split;  /* a shard of a parameter; other replicas have the rest (nn/split/shard.h) */
     /* In Keras' layout while the model is not built (NULL: not set); afterwards the arenas hold
      * them. */
@@ -219,6 +219,12 @@ static inline hpct_layer_config *hpct_layer_config_of(hpct_model *model)
 static inline bool hpct_param_is_statistic(const hpct_model *model, const hpct_param *param)
 {
     return hpct_op_param_is_state(&model->nodes[param->node].spec, param->index);
+}
+
+/* Whether no step changes a parameter of a layer that is not frozen: Normalization's. */
+static inline bool hpct_param_is_fixed(const hpct_model *model, const hpct_param *param)
+{
+    return model->nodes[param->node].spec.kind == HPCT_OP_NORMALIZATION;
 }
 
 /* Factor of the learning rate of a node's parameters. */

@@ -344,6 +344,34 @@ static void other_layers_keep_their_rate(void **state)
     }
 }
 
+/* Replicas average the moving statistics, which may round what no step changes. */
+static void the_numbers_of_a_normalization_are_no_statistics(void **state)
+{
+    const int batch = 2;
+    size_t states, frozen;
+    (void) state;
+    hpct_model *model = hpct_model_new("scaled", HPCT_SHAPE(8, 8, 3));
+    hpct_model_name_layer(model, "scale");
+    hpct_model_add_normalization(model);
+    hpct_model_add_flatten(model);
+    hpct_model_add_dense(model, &(hpct_dense){.units = 4});
+    assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
+                                        &(hpct_optimizer){.learning_rate = 0.05}),
+                     HPCT_OK);
+    for (int turn = 0; turn < 2; turn++) { /* the second: frozen and thawed */
+        assert_int_equal(hpct_model_build(model, &(hpct_build_options){.batch_sizes = &batch,
+                                                                       .num_batch_sizes = 1}),
+                         HPCT_OK);
+        hpct_model_states(model, &states);
+        hpct_model_frozen(model, &frozen);
+        assert_int_equal(states, 0);
+        assert_int_equal(frozen, 3 * HPCT_ARENA_ALIGN);
+        assert_int_equal(hpct_model_set_trainable(model, "scale", false), HPCT_OK);
+        assert_int_equal(hpct_model_set_trainable(model, "scale", true), HPCT_OK);
+    }
+    hpct_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +382,7 @@ int main(void)
         cmocka_unit_test(a_pattern_that_matches_nothing_is_an_error),
         cmocka_unit_test(a_factor_is_one_of_the_rate),
         cmocka_unit_test(other_layers_keep_their_rate),
+        cmocka_unit_test(the_numbers_of_a_normalization_are_no_statistics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
