@@ -68,7 +68,8 @@ static bool fuse_relu(hpct_model *model, int relu)
 }
 
 /* Whether the zeros can become the window's padding: less than one window's reach on each side, and
- * for max pooling, which ignores its own padding, no other padding. */
+ * for max pooling, which ignores its own padding, no other padding. LayerScale's window has all
+ * cells in one column: it is not over the padded image. */
 static bool takes_padding(const hpct_op_spec *spec, const hpct_window *pad)
 {
     const hpct_window *w = &spec->window;
@@ -78,11 +79,12 @@ static bool takes_padding(const hpct_op_spec *spec, const hpct_window *pad)
         reach_w = hpct_window_reach(w->kernel_w, w->dilation_w);
     bool inside = w->pad_top + pad->pad_top < reach_h && w->pad_left + pad->pad_left < reach_w &&
                   far_h < reach_h && far_w < reach_w;
-    bool crops = pad->pad_top < 0 || pad->pad_left < 0 || far_h < 0 || far_w < 0;
+    bool crops = pad->pad_top < 0 || pad->pad_left < 0 || far_h < 0 || far_w < 0,
+         over = w->in_h == pad->out_h && w->in_w == pad->out_w && w->in_c == pad->out_c;
     bool own = w->pad_top > 0 || w->pad_left > 0 ||
                (w->out_h - 1) * w->stride_h + reach_h > w->in_h ||
                (w->out_w - 1) * w->stride_w + reach_w > w->in_w;
-    return inside && !crops &&
+    return inside && !crops && over &&
            (spec->kind == HPCT_OP_CONV2D || (spec->kind == HPCT_OP_MAX_POOL2D && !own));
 }
 

@@ -446,6 +446,27 @@ static void operations_are_fused(void **state)
     hpct_model_free(m);
 }
 
+/* LayerScale is a convolution over one column of all cells, not over the image that is padded. */
+static void padding_is_not_fused_to_a_layer_scale(void **state)
+{
+    (void) state;
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(2, 2, 3));
+    hpct_model_add_zero_padding2d(m, &(hpct_zero_padding2d){{{0, 0}, {0, 0}}});
+    hpct_model_add_layer_scale(m, 2);
+    hpct_model_add_flatten(m);
+    compile(m);
+    assert_int_equal(count_nodes(m, HPCT_OP_PAD2D), 1);
+    for (int backend = 0; backend < 2; backend++) {
+        build(m, backend == 0 ? "ref" : "cpu");
+        for (int i = 0; i < BATCH * 12; i++)
+            hpct_model_input(m)[i] = (float) i;
+        assert_int_equal(hpct_model_forward(m, BATCH, false), HPCT_OK);
+        for (int i = 0; i < BATCH * 12; i++)
+            assert_true(hpct_model_output(m)[i] == 2 * (float) i);
+    }
+    hpct_model_free(m);
+}
+
 /* Moving statistics come from the batches, and are what inference takes. */
 static void moving_statistics_are_keras(void **state)
 {
@@ -580,6 +601,7 @@ int main(void)
         cmocka_unit_test(drawn_graphs_have_right_gradients),
         cmocka_unit_test(residual_blocks_copy_no_gradient),
         cmocka_unit_test(operations_are_fused),
+        cmocka_unit_test(padding_is_not_fused_to_a_layer_scale),
         cmocka_unit_test(moving_statistics_are_keras),
         cmocka_unit_test(joins_have_shapes_and_names),
         cmocka_unit_test(faults_are_named),
