@@ -32,7 +32,8 @@ static bool mixes(hpct_op_kind kind)
     return kind == HPCT_OP_DROPOUT || kind == HPCT_OP_ADD || kind == HPCT_OP_CONCATENATE ||
            kind == HPCT_OP_MULTIPLY || kind == HPCT_OP_NORMALIZATION || kind == HPCT_OP_PRELU ||
            kind == HPCT_OP_AVERAGE_POOL2D || kind == HPCT_OP_MAX_POOL2D ||
-           kind == HPCT_OP_RESCALING || kind == HPCT_OP_BATCH_NORM;
+           kind == HPCT_OP_RESCALING || kind == HPCT_OP_BATCH_NORM || kind == HPCT_OP_GROUP_NORM ||
+           kind == HPCT_OP_GAUSSIAN_NOISE;
 }
 
 /* Whether softmax or sigmoid lies before the end with nothing but such operations between. */

@@ -176,6 +176,7 @@ static void loss_follows_from_the_last_layer(void **state)
 #define ENDS(units, activation)                                                                    \
     SEQUENTIAL(INPUT_3 "," FLATTEN "," LAYER("Dense", "\"name\":\"d\",\"units\":" units            \
                                                       ",\"activation\":\"" activation "\""))
+#define NOT_LAST(class, config) SEQUENTIAL(INPUT_3 "," FLATTEN "," DENSE "," LAYER(class, config))
     static const parse_case cases[] = {
         {ENDS("5", "softmax"), HPCT_OK, "5", HPCT_SPARSE_CATEGORICAL_CROSSENTROPY},
         {ENDS("5", "sigmoid"), HPCT_OK, "5", HPCT_SPARSE_CATEGORICAL_CROSSENTROPY},
@@ -186,6 +187,8 @@ static void loss_follows_from_the_last_layer(void **state)
         BAD(ENDS("1", "softmax"), "softmax, which is always 1"),
         BAD(ENDS("1", "relu"), "one output of relu"),
         BAD(ENDS("1", "tanh"), "one output of tanh"),
+        BAD(NOT_LAST("GaussianNoise", "\"stddev\":0.1"), "softmax or sigmoid before"),
+        BAD(NOT_LAST("LayerNormalization", ""), "softmax or sigmoid before"),
     };
     RUN_CASES(find_loss, cases);
 }
