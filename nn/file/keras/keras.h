@@ -19,8 +19,10 @@ typedef struct hpct_keras_layer {
     hpct_model *model;
     hpct_precision precision;                      /* of its dtype policy */
     bool frozen;                                   /* trainable false */
+    bool keras2;                                   /* written by Keras 2 or before */
     int num_inputs, inputs[HPCT_KERAS_MAX_INPUTS]; /* tensors */
-    double number;                                 /* of an operation of one tensor and a number */
+    int numbers;                                   /* 1: an operation of one tensor and a number, */
+    double number;                                 /* this one */
     bool number_first;
 } hpct_keras_layer;
 

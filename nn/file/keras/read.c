@@ -32,6 +32,7 @@ typedef struct reader {
     hpct_model *model;
     output *outputs;   /* [num_layers] */
     int height, width; /* of an input whose size is open; 0: none */
+    bool keras2;       /* written by Keras 2 or before */
 } reader;
 
 /* What a layer is called with. */
@@ -159,22 +160,28 @@ static void add_class(hpct_keras_layer *layer, const json_t *entry)
         hpct_keras_find_operation(layer->class_name)(layer);
 }
 
+/* Whether it can be called with what it is called with; an error of the layer else. */
+static bool check_call(hpct_keras_layer *layer, const json_t *entry)
+{
+    const hpct_keras_class *class = hpct_keras_find(layer->class_name);
+    bool operation = hpct_keras_is_operation(entry);
+    if (is_input(entry))
+        hpct_keras_fail(layer, "it comes after the first layer: only models with one input are "
+                               "supported");
+    else if (operation && layer->num_inputs + layer->numbers != 2)
+        hpct_keras_fail(layer, "it must be called with two tensors, or one and a number");
+    else if (!operation && class != NULL &&
+             (layer->num_inputs < class->min_inputs || layer->num_inputs > class->max_inputs))
+        hpct_keras_fail(layer, "it reads %d tensors, but must read %d to %d", layer->num_inputs,
+                        class->min_inputs, class->max_inputs);
+    return layer->status == HPCT_OK;
+}
+
 static void add_one(hpct_keras_layer *layer, const json_t *entry)
 {
     json_t *initializers = NULL;
-    const hpct_keras_class *class = hpct_keras_find(layer->class_name);
-    bool operation = hpct_keras_is_operation(entry);
-    if (is_input(entry)) {
-        hpct_keras_fail(layer, "it comes after the first layer: only models with one input are "
-                               "supported");
+    if (!check_call(layer, entry))
         return;
-    }
-    if (!operation && class != NULL &&
-        (layer->num_inputs < class->min_inputs || layer->num_inputs > class->max_inputs)) {
-        hpct_keras_fail(layer, "it reads %d tensors, but must read %d to %d", layer->num_inputs,
-                        class->min_inputs, class->max_inputs);
-        return;
-    }
     take_common(layer);
     hpct_keras_take_initializers(layer, &initializers);
     if (layer->name[0] != '\0')
@@ -198,8 +205,12 @@ static hpct_status add_layer(reader *r, const json_t *entry, const int *inputs, 
 {
     hpct_keras_layer layer;
     HPCT_TRY(open_layer(&layer, entry, r->model));
-    layer.number = c != NULL ? c->number : 0;
-    layer.number_first = c != NULL && c->number_first;
+    layer.keras2 = r->keras2;
+    if (c != NULL) {
+        layer.numbers = c->numbers;
+        layer.number = c->number;
+        layer.number_first = c->number_first;
+    }
     layer.num_inputs = num_inputs;
     memcpy(layer.inputs, inputs, (size_t) num_inputs * sizeof *inputs);
     add_one(&layer, entry);
@@ -473,10 +484,7 @@ static hpct_status read_call(reader *r, const json_t *entry, call *c)
         return collect(r, first, c);
     if (!is_plain_call(json_object_get(first, "kwargs")))
         return hpct_fail(HPCT_ERR_DATA, "it is called with arguments: not supported");
-    HPCT_TRY(collect(r, json_object_get(first, "args"), c));
-    if (c->operation && c->count + c->numbers != 2)
-        return hpct_fail(HPCT_ERR_DATA, "it must be called with two tensors, or one and a number");
-    return HPCT_OK;
+    return collect(r, json_object_get(first, "args"), c);
 }
 
 /* Adds the layer if all its inputs exist; *added: whether they do. */
@@ -599,9 +607,18 @@ static hpct_status refuse_root(const json_t *root)
                      class_name, what);
 }
 
+/* Keras 3 does not write its version here. */
+static bool is_keras2(const json_t *root)
+{
+    const char *version = text_of(root, "keras_version"), *module = text_of(root, "module");
+    return (version != NULL && (version[0] == '1' || version[0] == '2')) ||
+           (module != NULL && strncmp(module, "tf_keras", 8) == 0);
+}
+
 static hpct_status read_model(reader *r, const json_t *root)
 {
     const char *class_name = class_of(root);
+    r->keras2 = is_keras2(root);
     r->config = json_object_get(root, "config");
     /* Keras 2.2.2 and before: the config of a Sequential is the list of layers. */
     r->layers = json_is_array(r->config) ? r->config : json_object_get(r->config, "layers");

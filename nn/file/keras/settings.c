@@ -232,6 +232,14 @@ const char *hpct_keras_activation_name(hpct_activation activation)
     return NULL;
 }
 
+/* Keras 2's is 0.2 x + 0.5, Keras 3's x / 6 + 0.5. */
+static void check_hard_sigmoid(hpct_keras_layer *layer, hpct_activation activation)
+{
+    if (layer->keras2 && activation == HPCT_HARD_SIGMOID)
+        hpct_keras_fail(layer, "activation \"hard_sigmoid\" of Keras 2 is not supported: it has "
+                               "another slope than Keras 3's");
+}
+
 hpct_activation hpct_keras_activation(hpct_keras_layer *layer)
 {
     char list[256] = "";
@@ -247,6 +255,7 @@ hpct_activation hpct_keras_activation(hpct_keras_layer *layer)
     for (size_t i = 0; i < NUM_ACTIVATIONS; i++) {
         if (name != NULL && strcmp(name, activations[i].name) == 0) {
             json_decref(value);
+            check_hard_sigmoid(layer, activations[i].activation);
             return activations[i].activation;
         }
         size_t used = strlen(list);

@@ -348,6 +348,10 @@ static void functional_of_keras_2_and_3(void **state)
                                                                              "[" args              \
                                                                              "],\"kwargs\":{}}]}"
 
+#define OLD_OPERATION(call)                                                                        \
+    "{\"module\":\"keras.src.ops.numpy\",\"class_name\":\"Multiply\",\"config\":{\"name\":"        \
+    "\"sum\"},\"inbound_nodes\":[[" call "]]}"
+
 static void operators_are_layers(void **state)
 {
     (void) state;
@@ -380,6 +384,13 @@ static void operators_are_layers(void **state)
             "\"sum\" (Add): it is called with something other than tensors"),
         BAD(FUNCTIONAL(IN "," OPERATION("Add", "sum", TENSOR("in")), ENDS_3),
             "\"sum\" (Add): it must be called with two tensors, or one and a number"),
+        /* otherwise than Keras calls one: of Keras 2's form, or in a Sequential */
+        BAD(FUNCTIONAL(IN "," OLD_OPERATION("[\"in\",0,0,{}]"), ENDS_3),
+            "\"sum\" (Multiply): it must be called with two tensors, or one and a number"),
+        BAD(FUNCTIONAL(IN "," OLD_OPERATION("2"), ENDS_3),
+            "\"sum\" (Multiply): it must be called with two tensors, or one and a number"),
+        BAD(SEQUENTIAL(INPUT_3 "," OLD_OPERATION("2")),
+            "\"sum\" (Multiply): it must be called with two tensors, or one and a number"),
         BAD(FUNCTIONAL(IN "," OPERATION("TrueDivide", "sum", "2," TENSOR("in")), ENDS_3),
             "only the division of a tensor by a number"),
         BAD(FUNCTIONAL(IN "," OPERATION("TrueDivide", "sum", TENSOR("in") ",1e-40"), ENDS_3),
@@ -585,6 +596,24 @@ static void nested_sequentials_are_taken_apart(void **state)
         BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV()) "," INNER_2(CONV())), "of this name already"),
         BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV(",\"activation\":\"mine\""))),
             "layer \"inner\" (Sequential): layer \"c\" (Conv2D): activation \"mine\""),
+    };
+    RUN_CASES(parse_model, cases);
+}
+
+/* Keras 2 writes its version; its hard sigmoid is another function. */
+static void the_hard_sigmoid_of_keras_2_is_refused(void **state)
+{
+    (void) state;
+#define HARD SEQUENTIAL(INPUT_3 "," CONV(",\"activation\":\"hard_sigmoid\""))
+#define WITH(more)                                                                                 \
+    "{" more ",\"class_name\":\"Sequential\",\"config\":{\"name\":\"s\",\"layers\":[" INPUT_2      \
+    "," CONV(",\"activation\":\"hard_sigmoid\"") "]}}"
+    static const parse_case cases[] = {
+        {HARD, HPCT_OK, "s"},
+        {WITH("\"keras_version\":\"3.15.0\""), HPCT_OK, "s"},
+        BAD(WITH("\"keras_version\":\"2.15.0\""),
+            "layer \"c\" (Conv2D): activation \"hard_sigmoid\" of Keras 2"),
+        BAD(WITH("\"module\":\"tf_keras\""), "\"hard_sigmoid\" of Keras 2"),
     };
     RUN_CASES(parse_model, cases);
 }
@@ -963,6 +992,7 @@ int main(void)
         cmocka_unit_test(dtype_policies_set_the_precision),
         cmocka_unit_test(trainable_false_freezes),
         cmocka_unit_test(functional_of_keras_2_and_3),
+        cmocka_unit_test(the_hard_sigmoid_of_keras_2_is_refused),
         cmocka_unit_test(operators_are_layers),
         cmocka_unit_test(open_sizes_are_filled_in),
         cmocka_unit_test(unsupported_models_are_rejected),
