@@ -155,6 +155,49 @@ static void a_frozen_base_has_no_backward(void **state)
         assert_true(fabs(losses[0][t] - losses[1][t]) < 1e-4 * losses[1][t]);
 }
 
+/* Operations that compute their gradients all the same: nothing reads them. */
+static hpct_model *others(void)
+{
+    hpct_model *m = hpct_model_new("others", HPCT_SHAPE(8, 8, 3));
+    const hpct_optimizer sgd = {.learning_rate = 0.05, .momentum = 0.9};
+    convolve(m, "first", 6, 3, HPCT_LINEAR);
+    hpct_model_add_normalization(m);
+    hpct_model_add_prelu(m, true);
+    hpct_model_add_conv2d_transpose(
+        m, &(hpct_conv2d_transpose){.filters = 4, .kernel = {3, 3}, .strides = {2, 2}});
+    hpct_model_add_group_normalization(m, &(hpct_group_normalization){.groups = 2});
+    hpct_model_add_prelu(m, false);
+    hpct_model_add_layer_scale(m, 2);
+    hpct_model_add_layer_normalization(m, &(hpct_layer_normalization){.epsilon = 1e-2});
+    hpct_model_add_flatten(m);
+    hpct_model_name_layer(m, "head");
+    hpct_model_add_dense(m, &(hpct_dense){.units = 4});
+    assert_int_equal(hpct_model_compile(m, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd),
+                     HPCT_OK);
+    assert_int_equal(hpct_model_initialize(m, 3), HPCT_OK);
+    assert_int_equal(hpct_model_set_trainable(m, "*", false), HPCT_OK);
+    assert_int_equal(hpct_model_set_trainable(m, "first,head", true), HPCT_OK);
+    return m;
+}
+
+static void every_layer_with_weights_can_be_frozen(void **state)
+{
+    const char *backends[] = {small_backend(), "ref"};
+    double losses[2][3];
+    (void) state;
+    for (int b = 0; b < 2; b++) {
+        hpct_model *model = others();
+        small_build(model, (hpct_build_options){.backend = backends[b]});
+        assert_int_equal(hpct_model_count_trainable(model), 27 * 6 + 6 + 17 * 17 * 4 * 4 + 4);
+        for (uint32_t t = 0; t < 3; t++)
+            losses[b][t] = small_step(model, 8, t);
+        expect_frozen(model);
+        hpct_model_free(model);
+    }
+    for (int t = 0; t < 3; t++)
+        assert_true(fabs(losses[0][t] - losses[1][t]) < 1e-4 * losses[1][t]);
+}
+
 /* Layers that pass a gradient on, without one of their own. */
 static void frozen_layers_above_trained_ones(void **state)
 {
@@ -376,6 +419,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frozen_base_has_no_backward),
+        cmocka_unit_test(every_layer_with_weights_can_be_frozen),
         cmocka_unit_test(frozen_layers_above_trained_ones),
         cmocka_unit_test(the_gradient_is_that_of_moving_statistics),
         cmocka_unit_test(thawed_layers_train_again),
