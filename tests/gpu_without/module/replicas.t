@@ -35,7 +35,7 @@ for value in loss accuracy val_loss val_accuracy; do
     ok "$(near "$(number replicas-on-cpu $value)" "$(number replicas-uneven $value)")" "replicas without samples: $value is the CPU's"
 done
 echo '{"0": 5, "3": 0, "9": 0.5}' >"$own/weights.json"
-weighted=(--class-weight "$own/weights.json" --loss categorical_focal_crossentropy --metrics f1,auc --global-batch-size 13)
+weighted=(--class-weight "$own/weights.json" --loss categorical_focal_crossentropy --metrics "f1,auc" --global-batch-size 13)
 fit_small weighted-on-cpu --device cpu "${weighted[@]}" --confusion-matrix "$own/matrix-on-cpu"
 for replicas in "" "--replicas 3" "--replicas 3 --strategy central-storage"; do
     # shellcheck disable=SC2086 # several words
