@@ -27,7 +27,7 @@ static hpct_status add(hpct_state_list *list, const hpct_model *model, int param
     const hpct_param *p = &model->params[param];
     hpct_state_value *v = &list->values[list->count];
     *v = (hpct_state_value){
-        .shape = p->shape,
+        .shape = p->shape.rank > 0 ? p->shape : HPCT_SHAPE(1), /* a single number is a row */
         .count = hpct_shape_count(&p->shape),
         .param = param,
         .slot = slot,

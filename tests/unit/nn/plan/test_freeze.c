@@ -387,6 +387,18 @@ static void other_layers_keep_their_rate(void **state)
     }
 }
 
+/* Checkpoints write rows, of which the count of a Normalization, a single number, is one. */
+static void values_have_rows(const hpct_model *model)
+{
+    hpct_state_list list = {0};
+    assert_int_equal(hpct_state_list_make(&list, model), HPCT_OK);
+    for (int i = 0; i < list.count; i++) {
+        assert_true(list.values[i].shape.rank > 0);
+        assert_int_equal(hpct_shape_count(&list.values[i].shape), list.values[i].count);
+    }
+    hpct_state_list_free(&list);
+}
+
 /* Replicas average the moving statistics, which may round what no step changes. */
 static void the_numbers_of_a_normalization_are_no_statistics(void **state)
 {
@@ -409,6 +421,7 @@ static void the_numbers_of_a_normalization_are_no_statistics(void **state)
         hpct_model_frozen(model, &frozen);
         assert_int_equal(states, 0);
         assert_int_equal(frozen, 3 * HPCT_ARENA_ALIGN);
+        values_have_rows(model);
         assert_int_equal(hpct_model_set_trainable(model, "scale", false), HPCT_OK);
         assert_int_equal(hpct_model_set_trainable(model, "scale", true), HPCT_OK);
     }
