@@ -51,7 +51,7 @@ static bool find(bytes from, int wanted, int number, bytes *out)
 {
     int field;
     uint64_t value;
-    bytes inner;
+    bytes inner = {0};
     while (read_field(&from, &field, &inner, &value)) {
         if (field == wanted && number-- == 0) {
             *out = inner;
@@ -113,7 +113,7 @@ static void compile(hpct_model *model)
 /* The graph that is written for a model. */
 static bytes graph_of(hpct_model *model)
 {
-    bytes graph;
+    bytes graph = {0};
     compile(model);
     assert_int_equal(hpct_model_save_onnx(model, path), HPCT_OK);
     assert_true(find(load(), MODEL_GRAPH, 0, &graph));
@@ -123,7 +123,7 @@ static bytes graph_of(hpct_model *model)
 static void assert_nodes(bytes graph, const char *want)
 {
     char got[512] = "";
-    bytes node;
+    bytes node = {0};
     for (int i = 0; find(graph, GRAPH_NODE, i, &node); i++) {
         size_t used = strlen(got);
         snprintf(got + used, sizeof got - used, "%s%s", i > 0 ? " " : "", text_of(node, NODE_TYPE));
@@ -205,7 +205,7 @@ static void a_random_layer_stands_for_a_view(void **state)
 static void a_picture_is_resized_with_its_channels(void **state)
 {
     (void) state;
-    bytes node, attribute;
+    bytes node = {0}, attribute = {0};
     hpct_model *model = hpct_model_new("resized", HPCT_SHAPE(8, 8, 3));
     hpct_model_add_resizing(model, 4, 6);
     hpct_model_add_dense(model, &(hpct_dense){.units = 2});
@@ -223,7 +223,7 @@ static void a_picture_is_resized_with_its_channels(void **state)
 static void a_constant_has_no_layers_name(void **state)
 {
     (void) state;
-    bytes tensor, node;
+    bytes tensor = {0}, node = {0};
     hpct_model *model = hpct_model_new("constants", HPCT_SHAPE(4, 4, 2));
     for (int i = 0; i < 3; i++)
         hpct_model_add_dropout(model, 0.5);
@@ -278,7 +278,7 @@ static void kernels_are_by_output_channel(void **state)
 static void class_names_are_metadata(void **state)
 {
     (void) state;
-    bytes entry;
+    bytes entry = {0};
     hpct_model *model = hpct_model_new("names", HPCT_SHAPE(4));
     hpct_model_add_dense(model, &(hpct_dense){.units = 2, .activation = HPCT_SOFTMAX});
     hpct_model_set_class_names(model, (const char *const[]){"cat", "dog"}, 2);
