@@ -344,7 +344,8 @@ static hpct_status hash_plan(hpct_ps_run *run)
                               (uint64_t) s->full_batch,
                               (uint64_t) s->evaluation_slices,
                               (uint64_t) o->kind,
-                              frozen};
+                              frozen,
+                              hpct_state_hash_loss(run->model)};
     const double numbers[] = {1.0, o->learning_rate, o->momentum, o->weight_decay};
     run->plan = hash_bytes(0xcbf29ce484222325u, PACKAGE_VERSION, sizeof PACKAGE_VERSION);
     run->plan = hash_bytes(run->plan, numbers, sizeof numbers);

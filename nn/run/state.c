@@ -125,6 +125,18 @@ hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *aren
     return op->class->import_param(op, p->index, floats, arena);
 }
 
+uint64_t hpct_state_hash_loss(const hpct_model *model)
+{
+    int classes;
+    double factors[3];
+    const float *weights = hpct_model_class_weights(model, &classes);
+    const double numbers[] = {(double) hpct_model_loss_kind(model), model->label_smoothing};
+    hpct_model_loss_factors(model, factors);
+    uint64_t hash = hpct_hash(HPCT_HASH_START, numbers, sizeof numbers);
+    hash = hpct_hash(hash, factors, sizeof factors);
+    return weights != NULL ? hpct_hash(hash, weights, (size_t) classes * sizeof *weights) : hash;
+}
+
 hpct_status hpct_state_hash_frozen(const hpct_model *model, uint64_t *hash)
 {
     *hash = 0;

@@ -350,4 +350,11 @@ is $? 78 "a worker with another model is refused"
 like "$(cat "$work/differs.worker.0.out")" 'parameter server 0 on .* refuses it: another model' "the worker prints the reason"
 kill -KILL "$(program_of ps0)"
 wait 2>/dev/null
+begin differs 1 1
+start ps 0 --model mnist-cnn --class-weight "$work/weights.json"
+start worker 0 --model mnist-cnn --class-weight auto
+wait "${pid_of[worker0]}"
+is $? 78 "a worker with other weights of classes is refused"
+kill -KILL "$(program_of ps0)"
+wait 2>/dev/null
 done_testing
