@@ -5,6 +5,7 @@
 
 #include "base/headway.h"
 #include "base/status.h"
+#include "nn/backend/without.h"
 
 #include <stdlib.h>
 
@@ -16,6 +17,7 @@ typedef struct fusing {
 
 typedef struct rule {
     hpct_fusion fusion;
+    hpct_way_out without;
     hpct_op_kind from, to;
     bool shared; /* other nodes and pipeline stages may read the result too; else only `to` does */
     bool (*fits)(const fusing *f, int from, int to);
@@ -204,15 +206,18 @@ static void leave_moments(const fusing *f, int conv, int norm)
 }
 
 static const rule rules[] = {
-    {HPCT_FUSION_POOL, HPCT_OP_CONV2D, HPCT_OP_MAX_POOL2D, false, always, ask_from, do_pool},
-    {HPCT_FUSION_BIAS, HPCT_OP_CONV2D, HPCT_OP_BATCH_NORM, false, bias_fits, ask_from, leave_bias},
-    {HPCT_FUSION_ADD_NORM, HPCT_OP_BATCH_NORM, HPCT_OP_ADD, false, add_norm_fits, ask_from,
-     leave_norm_to_add},
-    {HPCT_FUSION_CONV_NORM, HPCT_OP_BATCH_NORM, HPCT_OP_CONV2D, false, conv_norm_fits,
-     ask_conv_norm, leave_norm_to_conv},
-    {HPCT_FUSION_SUM, HPCT_OP_CONV2D, HPCT_OP_ADD, false, sum_fits, ask_from, do_sum},
-    {HPCT_FUSION_MOMENTS, HPCT_OP_CONV2D, HPCT_OP_BATCH_NORM, true, moments_fit, ask_from,
-     leave_moments},
+    {HPCT_FUSION_POOL, HPCT_WITHOUT_POOL, HPCT_OP_CONV2D, HPCT_OP_MAX_POOL2D, false, always,
+     ask_from, do_pool},
+    {HPCT_FUSION_BIAS, HPCT_WITHOUT_BIAS, HPCT_OP_CONV2D, HPCT_OP_BATCH_NORM, false, bias_fits,
+     ask_from, leave_bias},
+    {HPCT_FUSION_ADD_NORM, HPCT_WITHOUT_ADD_NORM, HPCT_OP_BATCH_NORM, HPCT_OP_ADD, false,
+     add_norm_fits, ask_from, leave_norm_to_add},
+    {HPCT_FUSION_CONV_NORM, HPCT_WITHOUT_CONV_NORM, HPCT_OP_BATCH_NORM, HPCT_OP_CONV2D, false,
+     conv_norm_fits, ask_conv_norm, leave_norm_to_conv},
+    {HPCT_FUSION_SUM, HPCT_WITHOUT_SUM, HPCT_OP_CONV2D, HPCT_OP_ADD, false, sum_fits, ask_from,
+     do_sum},
+    {HPCT_FUSION_MOMENTS, HPCT_WITHOUT_MOMENTS, HPCT_OP_CONV2D, HPCT_OP_BATCH_NORM, true,
+     moments_fit, ask_from, leave_moments},
 };
 #define NUM_RULES ((int) (sizeof rules / sizeof *rules))
 
@@ -262,7 +267,9 @@ hpct_status hpct_run_fuse(const hpct_model *model, hpct_run *run, hpct_op_build 
     for (int i = 0; i < model->num_nodes; i++) {
         hpct_headway();
         for (int r = 0; r < NUM_RULES; r++) {
-            int to = rules[r].from == model->nodes[i].spec.kind ? partner(&f, &rules[r], i) : -1;
+            int to = rules[r].from == model->nodes[i].spec.kind && !hpct_without(rules[r].without)
+                         ? partner(&f, &rules[r], i)
+                         : -1;
             if (to < 0)
                 continue;
             rules[r].apply(&f, i, to);

@@ -6,6 +6,7 @@
 #include "nn/backend/cuda/ops.h"
 #include "nn/backend/cuda/tune.h"
 #include "nn/backend/cuda/window.h"
+#include "nn/backend/without.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static bool is_small(const hpct_conv *conv, int n, bool backward)
 {
     const hpct_op_build *build = &conv->op.build;
     hpct_direct direct = hpct_window_direct(&conv->op.spec.window, n);
-    if (!hpct_small_fits(&direct) || build->norm != NULL)
+    if (hpct_without(HPCT_WITHOUT_SMALL) || !hpct_small_fits(&direct) || build->norm != NULL)
         return false;
     return backward ? build->training && !build->needs_diff_src
                     : !build->adds && !hpct_conv_may_leave_moments(conv);

@@ -10,6 +10,7 @@
 #include "nn/backend/cuda/import.h"
 #include "nn/backend/cuda/ops.h"
 #include "nn/backend/cuda/product.h"
+#include "nn/backend/without.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,7 +181,8 @@ static hpct_status make_weights(dense_op *dense, size_t *workspace)
     const hpct_op_build *build = &dense->op.build;
     bool *fused = &dense->op.kernel_fused;
     hpct_status status = HPCT_OK;
-    *fused = build->fuse_update && build->values != HPCT_FP16;
+    *fused = build->fuse_update && build->values != HPCT_FP16 &&
+             !hpct_without(HPCT_WITHOUT_FUSED_UPDATE);
     for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK; i++) {
         hpct_lt_spec weights = {.rows = (size_t) dense->op.spec.dense.out,
                                 .columns = (size_t) dense->op.spec.dense.in,

@@ -1,0 +1,24 @@
+/* nn/backend/without.h - HPC_TRAIN_WITHOUT: a comma-separated list of ways to be faster that are
+ * not taken, to find which one is wrong or slow (doc/gpu.md lists them). */
+#ifndef HPCT_NN_BACKEND_WITHOUT_H
+#define HPCT_NN_BACKEND_WITHOUT_H
+
+#include <stdbool.h>
+
+typedef enum hpct_way_out {
+    HPCT_WITHOUT_ADD_NORM, /* the fusions of hpct_fusion */
+    HPCT_WITHOUT_BIAS,
+    HPCT_WITHOUT_CONV_NORM,
+    HPCT_WITHOUT_MOMENTS,
+    HPCT_WITHOUT_POOL,
+    HPCT_WITHOUT_SUM,
+    HPCT_WITHOUT_ASIDE,           /* GPU: gradients of kernels on a side stream */
+    HPCT_WITHOUT_FUSED_UPDATE,    /* GPU: plain SGD in the product that makes the gradient */
+    HPCT_WITHOUT_SHARED_GRADIENT, /* GPU: a convolution adds to the gradient of a shared source */
+    HPCT_WITHOUT_SMALL,           /* GPU: own kernels for first convolutions on few channels */
+} hpct_way_out;
+
+/* Whether the list names it. The first call reports unknown words. */
+bool hpct_without(hpct_way_out way);
+
+#endif
