@@ -91,13 +91,14 @@ shared_room() { # N
 # Starts N ranks of hpc-train with the arguments, each with its own NCCL_HOSTID, for NCCL refuses two ranks of one host on
 # one GPU; they then count as hosts of their own and talk over sockets. Fills pids; output goes to rank-PORT-R.out.
 ranks() { # N PORT ARGUMENT...
-    local n=$1 port=$2 r
+    local n=$1 port=$2 r key=$results/key
     shift 2
+    [ -s "$key" ] || (umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$key") # as srun makes one for each step
     ((servers > 0)) || shared_room "$n"
     pids=()
     for ((r = 0; r < n; r++)); do
-        HPC_TRAIN_CONFIG=$(config "$r" "$n" "$port") NCCL_HOSTID=rank$r NCCL_NET=Socket NCCL_SOCKET_IFNAME='=lo' NCCL_DEBUG=WARN \
-            CUDA_DEVICE_MAX_CONNECTIONS=32 HPC_TRAIN_JOIN_SECONDS=60 "$hpc_train" "$@" >"$results/rank-$port-$r.out" 2>&1 &
+        HPC_TRAIN_CONFIG=$(config "$r" "$n" "$port") HPC_TRAIN_KEY_FILE=$key NCCL_HOSTID=rank$r NCCL_NET=Socket NCCL_SOCKET_IFNAME='=lo' NCCL_DEBUG=WARN \
+            CUDA_DEVICE_MAX_CONNECTIONS=32 HPC_TRAIN_JOIN_SECONDS=60 "$hpc_train" "$@" --comm tcp >"$results/rank-$port-$r.out" 2>&1 &
         pids+=($!)
     done
 }

@@ -48,7 +48,7 @@ unit() { # NAME
     # cuDNN's engines are measured for each shape: a tenth of the cases, unless HPC_TRAIN_LONG is set
     local few=(HPC_TRAIN_SHORT=1)
     [ -z "${HPC_TRAIN_LONG-}" ] || few=()
-    env "${few[@]}" HPC_TRAIN_TEST_BACKEND="$device" NVIDIA_TF32_OVERRIDE=0 "$unit_dir/$1" || return
+    env "${few[@]}" HPC_TRAIN_DEBUG=ops HPC_TRAIN_TEST_BACKEND="$device" NVIDIA_TF32_OVERRIDE=0 "$unit_dir/$1" || return
     say "= $1"
 }
 
