@@ -44,7 +44,7 @@ bool hpct_debugs(hpct_debug_topic topic)
 
 void hpct_debug(hpct_debug_topic topic, const char *format, ...)
 {
-    char line[512];
+    char line[2048];
     va_list arguments;
     if (!hpct_debugs(topic))
         return;

@@ -33,6 +33,8 @@ static const hpct_module_host host = {
     .last_error = hpct_last_error,
     .headway = hpct_headway,
     .headway_enter = hpct_headway_enter,
+    .debugs = hpct_debugs,
+    .debug = hpct_debug,
 };
 
 static bool is_there(char path[4096], const char *folder, const char *within, const char *module)

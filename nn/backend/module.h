@@ -6,6 +6,7 @@
 #ifndef HPCT_NN_BACKEND_MODULE_H
 #define HPCT_NN_BACKEND_MODULE_H
 
+#include "base/debug.h"
 #include "base/headway.h"
 #include "nn/backend/backend.h"
 
@@ -19,6 +20,8 @@ typedef struct hpct_module_host {
     const char *(*last_error)(void);
     void (*headway)(void); /* as in base/headway.h */
     hpct_waits (*headway_enter)(hpct_waits waits);
+    bool (*debugs)(hpct_debug_topic topic); /* as in base/debug.h */
+    void (*debug)(hpct_debug_topic topic, const char *format, ...);
 } hpct_module_host;
 
 /* Exported by every module; returns false if the builds differ. */

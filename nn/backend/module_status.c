@@ -1,5 +1,5 @@
-/* Module side of nn/backend/module.h: implements base/status.h and base/headway.h by calling the
- * process that has loaded the module. */
+/* Module side of nn/backend/module.h: implements base/status.h, base/debug.h and base/headway.h by
+ * calling the process that has loaded the module. */
 #include "config.h"
 
 #include "nn/backend/module.h"
@@ -29,6 +29,21 @@ void hpct_headway(void)
 hpct_waits hpct_headway_enter(hpct_waits waits)
 {
     return process->headway_enter(waits);
+}
+
+bool hpct_debugs(hpct_debug_topic topic)
+{
+    return process->debugs(topic);
+}
+
+void hpct_debug(hpct_debug_topic topic, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    process->debug(topic, "%s", text);
 }
 
 const char *hpct_last_error(void)

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef hpct_dnn_descriptor descriptor;
 
@@ -108,6 +109,8 @@ int hpct_dnn_tensor(hpct_dnn_graph *graph, cudnnDataType_t type, const int64_t s
         set(graph, t, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &inside);
     finalize(graph, t, "a tensor");
     graph->tensors[index] = t;
+    graph->type[index] = type;
+    memcpy(graph->size[index], size, sizeof graph->size[index]);
     graph->inside[index] = inside;
     graph->bytes[index] = (size_t) (size[0] * strides[0]) * bytes_of(type);
     append(graph, "%st%d %s%d %" PRId64 "x%" PRId64 "x%" PRId64 "x%" PRId64, index > 0 ? "; " : "",
@@ -121,6 +124,43 @@ static void add_operation(hpct_dnn_graph *graph, descriptor operation)
         graph->status = hpct_fail(HPCT_ERR_INTERNAL, "cuDNN: a graph of too many operations");
     if (graph->status == HPCT_OK)
         graph->operations[graph->num_operations++] = operation;
+}
+
+/* The first operation, of images and a kernel in memory. */
+static void claim_convolution(hpct_dnn_graph *graph, const hpct_dnn_claim *claim)
+{
+    graph->claim = *claim;
+    graph->claim.result = claim->way == HPCT_DNN_FORWARD ? claim->dst
+                          : claim->way == HPCT_DNN_DATA  ? claim->src
+                                                         : claim->kernel;
+    graph->claim.other = graph->claim.bias = -1;
+    graph->claim.whole = graph->num_operations == 0;
+    for (int i = 0; i < graph->num_tensors; i++)
+        graph->claim.whole = graph->claim.whole && (i == graph->claim.result || !graph->inside[i]);
+}
+
+static bool is_vector(const hpct_dnn_graph *graph, int tensor)
+{
+    const int64_t *size = graph->size[tensor];
+    return size[0] == 1 && size[2] == 1 && size[3] == 1;
+}
+
+/* dst = what is claimed so far + other. */
+static void claim_sum(hpct_dnn_graph *graph, int src, int other, int dst)
+{
+    hpct_dnn_claim *claim = &graph->claim;
+    int *place = is_vector(graph, other) ? &claim->bias : &claim->other;
+    claim->whole = claim->whole && src == claim->result && *place < 0 && !claim->relu;
+    *place = other;
+    claim->result = dst;
+}
+
+static void claim_relu(hpct_dnn_graph *graph, int src, int dst)
+{
+    hpct_dnn_claim *claim = &graph->claim;
+    claim->whole = claim->whole && src == claim->result && !claim->relu;
+    claim->relu = true;
+    claim->result = dst;
 }
 
 static void convolve(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dnn_window *window,
@@ -154,6 +194,12 @@ static void convolve(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dnn_win
                               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
                               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
     };
+    claim_convolution(graph, &(hpct_dnn_claim){.way = way,
+                                               .window = *window,
+                                               .src = src,
+                                               .kernel = kernel,
+                                               .dst = dst,
+                                               .added = added});
     const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     const int64_t axes = 2;
@@ -234,21 +280,25 @@ static void add_binary(hpct_dnn_graph *graph, cudnnPointwiseMode_t mode, int src
 
 void hpct_dnn_add(hpct_dnn_graph *graph, int src, int other, int dst)
 {
+    claim_sum(graph, src, other, dst);
     add_binary(graph, CUDNN_POINTWISE_ADD, src, other, dst);
 }
 
 void hpct_dnn_subtract(hpct_dnn_graph *graph, int src, int other, int dst)
 {
+    graph->claim.whole = false;
     add_binary(graph, CUDNN_POINTWISE_SUB, src, other, dst);
 }
 
 void hpct_dnn_multiply(hpct_dnn_graph *graph, int src, int other, int dst)
 {
+    graph->claim.whole = false;
     add_binary(graph, CUDNN_POINTWISE_MUL, src, other, dst);
 }
 
 void hpct_dnn_relu(hpct_dnn_graph *graph, int src, int dst)
 {
+    claim_relu(graph, src, dst);
     add_pointwise(graph, CUDNN_POINTWISE_RELU_FWD,
                   (operand[]){{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, src},
                               {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, dst}},
@@ -257,6 +307,7 @@ void hpct_dnn_relu(hpct_dnn_graph *graph, int src, int dst)
 
 void hpct_dnn_relu_backward(hpct_dnn_graph *graph, int src, int diff_dst, int diff_src)
 {
+    graph->claim.whole = false;
     add_pointwise(graph, CUDNN_POINTWISE_RELU_BWD,
                   (operand[]){{CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, diff_dst},
                               {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, src},
@@ -282,6 +333,7 @@ void hpct_dnn_sum_norm(hpct_dnn_graph *graph, int src, int diff, const hpct_dnn_
     descriptor op = make(graph, CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR);
     set(graph, op, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1,
         &compute);
+    graph->claim.whole = false;
     append(graph, "; norm sums");
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
         set(graph, op, operands[i].name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
@@ -307,6 +359,7 @@ void hpct_dnn_moments(hpct_dnn_graph *graph, int src, int sum, int squares)
         &graph->tensors[squares]);
     finalize(graph, op, "a statistics operation");
     add_operation(graph, op);
+    graph->claim.whole = false;
     append(graph, "; moments t%d t%d t%d", src, sum, squares);
 }
 

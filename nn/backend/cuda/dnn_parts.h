@@ -12,6 +12,16 @@
 
 typedef cudnnBackendDescriptor_t hpct_dnn_descriptor;
 
+/* What a graph computes, where it is one convolution and what may follow it: numbers of tensors, -1
+ * where there is none. */
+typedef struct hpct_dnn_claim {
+    bool whole; /* this is all; else nothing is said */
+    hpct_dnn_way way;
+    hpct_dnn_window window;
+    int src, kernel, dst, result, other, bias;
+    bool added, relu;
+} hpct_dnn_claim;
+
 struct hpct_dnn_graph {
     hpct_dnn_descriptor made[HPCT_DNN_MOST_DESCRIPTORS];
     int num_made;
@@ -20,7 +30,10 @@ struct hpct_dnn_graph {
     hpct_dnn_descriptor tensors[HPCT_DNN_MOST_TENSORS];
     bool inside[HPCT_DNN_MOST_TENSORS];
     size_t bytes[HPCT_DNN_MOST_TENSORS];
+    int64_t size[HPCT_DNN_MOST_TENSORS][4];
+    cudnnDataType_t type[HPCT_DNN_MOST_TENSORS];
     int num_tensors;
+    hpct_dnn_claim claim;
     hpct_dnn_descriptor graph;
     char key[HPCT_DNN_KEY_SIZE];
     size_t key_length;

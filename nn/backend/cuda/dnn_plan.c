@@ -2,7 +2,9 @@
  * and its execution. */
 #include "nn/backend/cuda/dnn_parts.h"
 
+#include "base/debug.h"
 #include "base/status.h"
+#include "nn/backend/cuda/proof.h"
 #include "nn/backend/cuda/tune.h"
 
 #include <stdio.h>
@@ -75,8 +77,20 @@ static size_t apart(size_t bytes)
     return (bytes + APART - 1) / APART * APART;
 }
 
-/* Times all candidates on separate buffers; *best: the fastest, -1 if none runs. Without memory the
- * first one is used unmeasured: *timed is false. */
+/* Whether the candidate runs, and computes what the graph says. */
+static bool is_right(const hpct_proof *proof, const hpct_dnn_graph *graph,
+                     const hpct_dnn_candidate *c, trial *t)
+{
+    bool right = false;
+    hpct_status status = hpct_proof_try(proof, run_trial, t, &right);
+    if (status == HPCT_OK && !right)
+        hpct_debug(HPCT_DEBUG_OPS, "cuDNN's engine %s is wrong, and not used, for %s", c->name,
+                   graph->key);
+    return status == HPCT_OK && right;
+}
+
+/* Times all candidates on separate buffers, those that are right; *best: the fastest, -1 if there
+ * is none. Without memory the first one is used unmeasured: *timed is false. */
 static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates, int count,
                     int *best, bool *timed)
 {
@@ -89,7 +103,7 @@ static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates,
         workspace =
             candidates[i].workspace_bytes > workspace ? candidates[i].workspace_bytes : workspace;
     int num = hpct_dnn_graph_numbers(graph, numbers);
-    char *memory = hpct_tune_memory(tensors + apart(workspace));
+    char *memory = hpct_tune_memory(tensors + apart(workspace) + hpct_proof_bytes(graph));
     *timed = memory != NULL;
     *best = *timed ? -1 : 0;
     size_t at = 0;
@@ -97,10 +111,13 @@ static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates,
         pointers[i] = memory + at;
         at += apart(graph->bytes[numbers[i] - 1]);
     }
-    for (int i = 0; i < count && *timed; i++) {
+    hpct_proof proof = {0};
+    bool opened = *timed && hpct_proof_open(&proof, graph, pointers,
+                                            memory + tensors + apart(workspace)) == HPCT_OK;
+    for (int i = 0; i < count && opened; i++) {
         trial t = {candidates[i].plan, make_pack(num, numbers, pointers, memory + tensors)};
         double best_so_far = *best < 0 ? 0 : candidates[*best].seconds;
-        if (t.pack != NULL &&
+        if (t.pack != NULL && is_right(&proof, graph, &candidates[i], &t) &&
             hpct_tune_time(run_trial, &t, best_so_far, &candidates[i].seconds) == HPCT_OK &&
             (*best < 0 || candidates[i].seconds < candidates[*best].seconds))
             *best = i;

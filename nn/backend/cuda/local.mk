@@ -31,6 +31,7 @@ cuda_sources = \
 	nn/backend/cuda/ops.c nn/backend/cuda/ops.h \
 	nn/backend/cuda/permute.c \
 	nn/backend/cuda/pool.c \
+	nn/backend/cuda/proof.c nn/backend/cuda/proof.h \
 	nn/backend/cuda/product.c nn/backend/cuda/product.h \
 	nn/backend/cuda/random.c \
 	nn/backend/cuda/recording.c \
@@ -52,6 +53,7 @@ cuda_kernels = \
 	nn/backend/cuda/norm_join_kernels.cu \
 	nn/backend/cuda/norm_kernels.cu \
 	nn/backend/cuda/norm_line_kernels.cu \
+	nn/backend/cuda/proof_kernels.cu \
 	nn/backend/cuda/random_kernels.cu \
 	nn/backend/cuda/rows_kernels.cu \
 	nn/backend/cuda/small_kernels.cu \

@@ -36,7 +36,7 @@ static hpct_status identify(char *identity, size_t size)
     bool without = tf32 != NULL && strcmp(tf32, "0") == 0;
     if (status == HPCT_OK)
         snprintf(identity, size,
-                 "hpc-train choices 3: %s, sm_%d%d, %d multiprocessors, %zu MiB, driver %d, "
+                 "hpc-train choices 4: %s, sm_%d%d, %d multiprocessors, %zu MiB, driver %d, "
                  "cuDNN %zu, cuBLASLt %zu%s%s",
                  about.name, about.major, about.minor, about.multiProcessorCount,
                  about.totalGlobalMem >> 20, driver, cudnnGetVersion(), cublasLtGetVersion(),

@@ -27,7 +27,7 @@ tests_gpu_without_libraries_test_cudnn_plans_SOURCES = tests/gpu_without/librari
 tests_gpu_without_libraries_test_cudnn_plans_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_gpu_without_libraries_test_cudnn_plans_LDFLAGS = -Wl,--wrap=cudnnBackendSetAttribute -Wl,--wrap=hpct_dnn_find \
 	-Wl,--wrap=hpct_dnn_propose -Wl,--wrap=hpct_dnn_candidate_make -Wl,--wrap=hpct_dnn_take \
-	-Wl,--wrap=hpct_conv_take_small -Wl,--wrap=hpct_tune_choices -Wl,--wrap=hpct_tune_memory \
+	-Wl,--wrap=hpct_conv_take_small -Wl,--wrap=hpct_proof_open -Wl,--wrap=hpct_tune_choices -Wl,--wrap=hpct_tune_memory \
 	-Wl,--wrap=hpct_tune_release -Wl,--wrap=hpct_tune_time -Wl,--wrap=hpct_tune_workspace_limit
 tests_gpu_without_libraries_test_cudnn_plans_LDADD = $(filter-out %-module_status.lo,$(hpctrain_cuda_la_OBJECTS)) \
 	$(cuda_kernels:.cu=.lo) $(nn_test_libs) $(CUDA_LIBS) -lstdc++ -lm

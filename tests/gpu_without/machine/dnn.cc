@@ -1,8 +1,8 @@
 /* cuDNN's backend API: descriptors, engines to choose from, and plans that are executed.
  *
  * Of each graph there are engines that suit, and some that do not and must not be executed: not
- * deterministic, with too large a workspace. HPC_TRAIN_TEST_ENGINES=SEED: a quarter of the graphs,
- * by chance, have none. */
+ * deterministic, with too large a workspace; and one that is wrong at the right edge.
+ * HPC_TRAIN_TEST_ENGINES=SEED: a quarter of the graphs, by chance, have none. */
 #include "tests/gpu_without/machine/dnn.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct handle {
 
 /* ---- engines ---- */
 
-enum engine { PLAIN, WITH_KNOBS, INEXACT, GREEDY, BROKEN, SLOW, COMPILED, LAST_RESORT };
+enum engine { PLAIN, WITH_KNOBS, INEXACT, GREEDY, BROKEN, SLOW, COMPILED, LAST_RESORT, WRONG };
 
 constexpr int64_t TOO_MUCH = (int64_t) 2 << 30;
 
@@ -97,17 +97,66 @@ bool has_engines(const thing &graph)
     return std::hash<std::string>()(text + seed) % 4 != 0;
 }
 
+/* Of these a wrong result is found before it is used (nn/backend/cuda/proof.h). */
+bool is_convolution(const thing &graph)
+{
+    for (const reference &operation : graph.parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
+        bool pointwise = operation->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR;
+        cudnnPointwiseMode_t mode =
+            pointwise ? operation->part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
+                            ->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE)
+                      : CUDNN_POINTWISE_ADD;
+        if (operation->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR ||
+            operation->type == CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR ||
+            (mode != CUDNN_POINTWISE_ADD && mode != CUDNN_POINTWISE_RELU_FWD))
+            return false;
+    }
+    return true;
+}
+
+/* What the last operation writes. */
+tensor result_of(const thing &graph)
+{
+    const thing &last = *graph.parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).back();
+    switch (last.type) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+        return tensor_of(last, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+        return tensor_of(last, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX);
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+        return tensor_of(last, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW);
+    default:
+        return tensor_of(last, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+    }
+}
+
+void spoil(state &s, const tensor &result)
+{
+    values v = s.load(result);
+    size_t channels = (size_t) result.size[1], width = (size_t) result.size[3];
+    for (size_t i = 0; i < v.size(); i++) {
+        if (i / channels % width == width - 1)
+            v[i] += 1 + v[i] * v[i];
+    }
+    s.store(result, v);
+}
+
 std::vector<reference> propose(const thing &heuristic)
 {
     const reference &graph = heuristic.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
     if (!has_engines(*graph))
         return {};
     switch (heuristic.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE)) {
-    case CUDNN_HEUR_MODE_A:
-        return {make_config(graph, INEXACT, -1), make_config(graph, WITH_KNOBS, 1),
-                make_config(graph, GREEDY, -1),  make_config(graph, WITH_KNOBS, 3),
-                make_config(graph, BROKEN, -1),  make_config(graph, COMPILED, -1),
-                make_config(graph, PLAIN, -1),   make_config(graph, SLOW, -1)};
+    case CUDNN_HEUR_MODE_A: {
+        std::vector<reference> all = {
+            make_config(graph, INEXACT, -1), make_config(graph, WITH_KNOBS, 1),
+            make_config(graph, GREEDY, -1),  make_config(graph, WITH_KNOBS, 3),
+            make_config(graph, BROKEN, -1),  make_config(graph, COMPILED, -1),
+            make_config(graph, PLAIN, -1),   make_config(graph, SLOW, -1)};
+        if (is_convolution(*graph))
+            all.insert(all.begin(), make_config(graph, WRONG, -1));
+        return all;
+    }
     default:
         return {make_config(graph, LAST_RESORT, -1)};
     }
@@ -386,11 +435,16 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
     check_apart(p, start, workspace);
     std::string name = name_of(made);
     size_t traffic = traffic_of(made, p);
-    enqueue(own->stream, with_workspace(workspace, p.workspace, [p, start, name, traffic] {
+    bool wrong = engine == WRONG;
+    tensor result = wrong ? result_of(graph_of(made)) : tensor{};
+    enqueue(own->stream,
+            with_workspace(workspace, p.workspace, [p, start, name, traffic, wrong, result] {
                 count_traffic(name, traffic);
                 state s = start;
                 for (const step &one : p.steps)
                     one(s);
+                if (wrong)
+                    spoil(s, result);
             }));
     return CUDNN_STATUS_SUCCESS;
 }
