@@ -86,7 +86,6 @@ nn_libnn_la_SOURCES = \
 	nn/split/shard_plan.c nn/split/shard_plan.h \
 	nn/split/stage.c nn/split/stage.h \
 	$(nn_keras) \
-	nn/backend/ref/normed.c \
 	nn/backend/ref/ref.c nn/backend/ref/ref.h \
 	nn/backend/ref/update.c \
 	nn/graph/layer/activation.c nn/graph/layer/activation.h \

@@ -128,12 +128,10 @@ typedef struct hpct_param_copy {
 
 /* Fusions that a backend may support; nn/plan/fusions.c has the rules. */
 typedef enum hpct_fusion {
-    HPCT_FUSION_POOL,      /* CONV2D computes the MAX_POOL2D after it (hpct_op_build.pool) */
-    HPCT_FUSION_BIAS,      /* CONV2D omits its bias, before BATCH_NORM (leaves_bias) */
-    HPCT_FUSION_ADD_NORM,  /* ADD computes the BATCH_NORM before it (normed) */
-    HPCT_FUSION_CONV_NORM, /* CONV2D computes the BATCH_NORM before it, in training (norm) */
-    HPCT_FUSION_SUM,       /* CONV2D computes the ADD of two after it (adds) */
-    HPCT_FUSION_MOMENTS,   /* CONV2D may store moments for the BATCH_NORM after it (moments) */
+    HPCT_FUSION_POOL,     /* CONV2D computes the MAX_POOL2D after it (hpct_op_build.pool) */
+    HPCT_FUSION_BIAS,     /* CONV2D omits its bias, before BATCH_NORM (leaves_bias) */
+    HPCT_FUSION_ADD_NORM, /* ADD computes the BATCH_NORM before it (normed) */
+    HPCT_FUSION_SUM,      /* CONV2D computes the ADD of two after it (adds) */
 } hpct_fusion;
 
 /* Support of an operation for channel blocks (nn/plan/blocks.c). */
@@ -200,9 +198,9 @@ typedef struct hpct_device {
     hpct_status (*copy)(void *to, const void *from, size_t bytes); /* device to device */
     hpct_status (*zero)(void *memory, size_t bytes);
     hpct_status (*wait)(void);
-    /* Makes later work wait for the side stream: async params (nn/graph/op.h) and copies of
-     * parameters; all, or all but the last. NULL: no side stream. */
-    hpct_status (*join)(bool but_last);
+    /* Makes later work wait for the side stream, which makes copies of parameters. NULL: no side
+     * stream. */
+    hpct_status (*join)(void);
     /* mark records an event after the work called so far; await waits for it, returning at once if
      * it was never recorded. */
     hpct_status (*mark)(hpct_mark mark);

@@ -148,7 +148,7 @@ static void describe(frozen_norm *f, const hpct_op_spec *spec, const hpct_op_bui
     op->build = *build;
     op->scratch_bytes = scratch_of(f);
     op->omits_grads = true;
-    op->lingers = op->adds_diff_src = op->passes_diff_dst = false;
+    op->adds_diff_src = op->passes_diff_dst = false;
     op->backward_reads_src = false;
     op->backward_reads_dst = relu;
     op->backward_keeps_diff_dst = !relu;

@@ -109,8 +109,6 @@ static hpct_status make_conv(transposed_op *t)
     op->param_floats[HPCT_OP_KERNEL] = t->conv->param_floats[HPCT_OP_KERNEL];
     op->param_layout[HPCT_OP_KERNEL] = t->conv->param_layout[HPCT_OP_KERNEL];
     op->param_rows[HPCT_OP_KERNEL] = t->conv->param_rows[HPCT_OP_KERNEL];
-    op->lingers = false;
-    t->conv->lingers = false; /* its scratch is the other calls', too */
     return HPCT_OK;
 }
 

@@ -8,11 +8,8 @@
 static const char *const names[] = {
     [HPCT_WITHOUT_ADD_NORM] = "add-norm",
     [HPCT_WITHOUT_BIAS] = "bias",
-    [HPCT_WITHOUT_CONV_NORM] = "conv-norm",
-    [HPCT_WITHOUT_MOMENTS] = "moments",
     [HPCT_WITHOUT_POOL] = "pool",
     [HPCT_WITHOUT_SUM] = "sum",
-    [HPCT_WITHOUT_ASIDE] = "aside",
     [HPCT_WITHOUT_FUSED_UPDATE] = "fused-update",
     [HPCT_WITHOUT_SHARED_GRADIENT] = "shared-gradient",
     [HPCT_WITHOUT_SMALL] = "small",

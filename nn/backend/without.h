@@ -8,11 +8,8 @@
 typedef enum hpct_way_out {
     HPCT_WITHOUT_ADD_NORM, /* the fusions of hpct_fusion */
     HPCT_WITHOUT_BIAS,
-    HPCT_WITHOUT_CONV_NORM,
-    HPCT_WITHOUT_MOMENTS,
     HPCT_WITHOUT_POOL,
     HPCT_WITHOUT_SUM,
-    HPCT_WITHOUT_ASIDE,           /* GPU: gradients of kernels on a side stream */
     HPCT_WITHOUT_FUSED_UPDATE,    /* GPU: plain SGD in the product that makes the gradient */
     HPCT_WITHOUT_SHARED_GRADIENT, /* GPU: a convolution adds to the gradient of a shared source */
     HPCT_WITHOUT_SMALL,           /* GPU: own kernels for first convolutions on few channels */

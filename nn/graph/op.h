@@ -252,20 +252,14 @@ typedef struct hpct_op_build {
                                 pooling's; NULL: none */
     bool adds;               /* CONV2D: adds src[1], of the result's shape, to the result, */
     bool adds_relu;          /* and then applies max(0, x): the fused ADD */
-    bool moments; /* CONV2D: forward may store the sums of its result and of the result's squares,
-                     [2][channels], at the beginning of its workspace (leaves_moments) */
     /* CONV2D: adds no bias. The BATCH_NORM, the only reader of the result, would subtract it with
      * the mean, and adds it to the mean for the moving statistics instead (call.bias). The bias'
      * gradient is set to zero, without rounding errors. */
     bool leaves_bias;
     bool deferred; /* BATCH_NORM fused downstream: forward writes no dst, only the coefficients
-                      (nn/backend/norm_line.h) from which its only reader, an ADD or CONV2D,
+                      (nn/backend/norm_line.h) from which its only reader, an ADD,
                       computes the result. diff_dst is then the gradient before its ReLU */
-    /* CONV2D: the BATCH_NORM fused downstream whose result is its source (HPCT_FUSION_CONV_NORM):
-     * forward and backward compute it from call.norms[0], with its ReLU; diff_src is then the
-     * gradient before the ReLU. NULL: none. */
-    const hpct_op_spec *norm;
-    bool normed; /* ADD: a source is a BATCH_NORM fused downstream (call.norms) */
+    bool normed;   /* ADD: a source is a BATCH_NORM fused downstream (call.norms) */
     /* CONV2D with needs_diff_src: other readers of the source have written its gradient before. If
      * backward can accumulate (adds_diff_src), no extra pass is needed. */
     bool shares_src;
@@ -277,9 +271,8 @@ typedef struct hpct_op_call {
     int batch; /* index into hpct_op_build.batch_sizes */
     int n;     /* batch size */
     const float *const *src;
-    const void *const *norms; /* ADD, CONV2D: not NULL if src[k] is the source of a BATCH_NORM fused
+    const void *const *norms; /* ADD: not NULL if src[k] is the source of a BATCH_NORM fused
                                  downstream: its workspace. NULL: none */
-    const float *moments;     /* BATCH_NORM: moments of src[0] from its producer; else NULL */
     const float *bias;        /* BATCH_NORM: bias left out of src[0]; else NULL */
     const float *norm_sums;   /* backward of BATCH_NORM: sums from the producer of diff_dst */
     float *dst;
@@ -292,7 +285,6 @@ typedef struct hpct_op_call {
     void *copies;           /* of the parameters, 64-byte aligned; see refresh */
     void *workspace;        /* what forward saves for backward, 64-byte aligned */
     void *scratch;          /* temporary memory of the call, 64-byte aligned */
-    void *scratch_aside;    /* scratch of the side stream */
     float learning_rate;    /* of a fused update */
     bool shows_gradients;   /* kernel_fused: also stores the gradient it applies (host) */
     const hpct_step_peers *replicas; /* NULL: none */
@@ -316,9 +308,6 @@ typedef struct hpct_op_class {
     void (*destroy)(hpct_op *op);
 } hpct_op_class;
 
-/* Number of nodes whose backward may run before async param gradients are complete. */
-#define HPCT_LINGERS 1
-
 /* Head of every backend's operation structs. */
 struct hpct_op {
     const hpct_op_class *class;
@@ -337,8 +326,7 @@ struct hpct_op {
      * multiple of 64. */
     bool param_copied[HPCT_OP_MAX_PARAMS];
     size_t copy_offset[HPCT_OP_MAX_PARAMS];
-    bool leaves_moments; /* as in hpct_op_build.moments */
-    /* CONV2D with build.norm, ADD with build.normed: backward stores sums of the g it writes to
+    /* ADD with build.normed: backward stores sums of the g it writes to
      * diff_src[k] of a BATCH_NORM fused downstream, in its workspace at norm_sums[k]:
      * [2][hpct_norm_line_step(channels)], of g and of g (src - mean) inverse. */
     bool leaves_norm_sums;
@@ -348,10 +336,6 @@ struct hpct_op {
     bool omits_grads;
     bool backward_reads_src, backward_reads_dst;
     bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
-    /* Backward may compute parameter gradients asynchronously, in the side stream, until
-     * hpct_device.join, at most HPCT_LINGERS nodes later; until then src and diff_dst must not
-     * change, and scratch_aside is in use. */
-    bool lingers;
     /* Backward can accumulate into diff_src; desirable for operations with several inputs.
      * Otherwise the step adds, using its own memory. */
     bool adds_diff_src;

@@ -468,7 +468,6 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     if (run->training && model->precision == HPCT_FP16)
         run->arenas.scaling = take(run, sizeof *run->arenas.scaling, "the loss scale", &status);
     run->plan.scratch = take(run, hpct_run_scratch_bytes(run), "scratch", &status);
-    run->plan.scratch_aside = (char *) run->plan.scratch + hpct_run_scratch_aside(run);
     run->arenas.copies = take_copies(run, &status);
     if (status == HPCT_OK)
         status = hpct_run_place(model, run, NULL);

@@ -46,8 +46,7 @@ static void tell(const hpct_model *model, hpct_run *run, story *stories)
         if (!built->backward || built->merged)
             continue;
         story *dst = &stories[hpct_run_root(model, run, node->output)];
-        int last = now + (built->op->lingers ? HPCT_LINGERS : 0);
-        dst->last_use = last > dst->last_use ? last : dst->last_use;
+        dst->last_use = now > dst->last_use ? now : dst->last_use;
         if (!built->op->backward_keeps_diff_dst)
             change(dst, now);
         for (int k = 0; k < node->num_inputs; k++) {

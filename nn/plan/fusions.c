@@ -118,17 +118,6 @@ static bool add_norm_fits(const fusing *f, int norm, int add)
     return norm_fits(f, norm) && !spec_of(f, norm)->relu && f->model->nodes[add].num_inputs == 2;
 }
 
-/* Convolution between two normalizations. */
-static bool conv_norm_fits(const fusing *f, int norm, int conv)
-{
-    const hpct_node *node = &f->model->nodes[conv];
-    int next = only_reader(f, conv);
-    return norm_fits(f, norm) &&
-           f->run->learns[f->model->tensors[f->model->nodes[norm].output].root] && next >= 0 &&
-           !node->spec.relu && !f->builds[conv].frozen && !f->model->tensors[node->output].taken &&
-           is_plain_norm(f, next) && f->model->nodes[next].own == node->own;
-}
-
 /* The ADD's other operand is computed before the convolution. */
 static bool sum_fits(const fusing *f, int conv, int add)
 {
@@ -139,28 +128,11 @@ static bool sum_fits(const fusing *f, int conv, int add)
            is_there(f, node->inputs[other], conv);
 }
 
-static bool moments_fit(const fusing *f, int conv, int norm)
-{
-    return f->run->training && !spec_of(f, conv)->relu && !f->builds[conv].adds &&
-           is_plain_norm(f, norm) &&
-           f->model->nodes[norm].inputs[0] == f->model->nodes[conv].output;
-}
-
 /* ---- backend queries ---- */
 
 static bool ask_from(const fusing *f, hpct_fusion fusion, int from, int to)
 {
     return f->run->backend->fuses(fusion, spec_of(f, from), &f->builds[from], spec_of(f, to));
-}
-
-/* For training: the convolution with the options that later rules will set. */
-static bool ask_conv_norm(const fusing *f, hpct_fusion fusion, int norm, int conv)
-{
-    hpct_op_build build = f->builds[conv];
-    build.training = build.needs_diff_src = build.moments = true;
-    build.leaves_bias = !spec_of(f, conv)->no_bias;
-    build.norm = spec_of(f, norm);
-    return f->run->backend->fuses(fusion, spec_of(f, conv), &build, spec_of(f, norm));
 }
 
 /* ---- changes ---- */
@@ -186,23 +158,11 @@ static void leave_norm_to_add(const fusing *f, int norm, int add)
     f->builds[add].normed = true;
 }
 
-static void leave_norm_to_conv(const fusing *f, int norm, int conv)
-{
-    f->builds[norm].deferred = true;
-    f->builds[conv].norm = spec_of(f, norm);
-}
-
 static void do_sum(const fusing *f, int conv, int add)
 {
     f->builds[conv].adds = true;
     f->builds[conv].adds_relu = spec_of(f, add)->relu;
     f->run->nodes[add].made = true;
-}
-
-static void leave_moments(const fusing *f, int conv, int norm)
-{
-    (void) norm;
-    f->builds[conv].moments = true;
 }
 
 static const rule rules[] = {
@@ -212,12 +172,8 @@ static const rule rules[] = {
      ask_from, leave_bias},
     {HPCT_FUSION_ADD_NORM, HPCT_WITHOUT_ADD_NORM, HPCT_OP_BATCH_NORM, HPCT_OP_ADD, false,
      add_norm_fits, ask_from, leave_norm_to_add},
-    {HPCT_FUSION_CONV_NORM, HPCT_WITHOUT_CONV_NORM, HPCT_OP_BATCH_NORM, HPCT_OP_CONV2D, false,
-     conv_norm_fits, ask_conv_norm, leave_norm_to_conv},
     {HPCT_FUSION_SUM, HPCT_WITHOUT_SUM, HPCT_OP_CONV2D, HPCT_OP_ADD, false, sum_fits, ask_from,
      do_sum},
-    {HPCT_FUSION_MOMENTS, HPCT_WITHOUT_MOMENTS, HPCT_OP_CONV2D, HPCT_OP_BATCH_NORM, true,
-     moments_fit, ask_from, leave_moments},
 };
 #define NUM_RULES ((int) (sizeof rules / sizeof *rules))
 

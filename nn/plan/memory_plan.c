@@ -5,25 +5,14 @@
 
 #define APART ((size_t) 256) /* bytes */
 
-static size_t most_scratch(const hpct_run *run, bool lingering)
+size_t hpct_run_scratch_bytes(const hpct_run *run)
 {
     size_t most = 0;
     for (int i = 0; i < run->num_nodes; i++) {
-        const hpct_op *op = run->nodes[i].op;
-        if (op->scratch_bytes > most && (op->lingers || !lingering))
-            most = op->scratch_bytes;
+        if (run->nodes[i].op->scratch_bytes > most)
+            most = run->nodes[i].op->scratch_bytes;
     }
     return most;
-}
-
-size_t hpct_run_scratch_aside(const hpct_run *run)
-{
-    return (most_scratch(run, false) + APART - 1) / APART * APART;
-}
-
-size_t hpct_run_scratch_bytes(const hpct_run *run)
-{
-    return hpct_run_scratch_aside(run) + most_scratch(run, true);
 }
 
 /* Floats of the gradient arena that take memory, tail included. On the host, gradients applied by

@@ -77,15 +77,10 @@ static bool is_fused_away(const hpct_op *op)
     return op->build.deferred || op->build.adds;
 }
 
-/* Times of a node's backward, and of the end of its async param gradients. */
+/* The time of a node's backward. */
 static int back_of(const placing *p, int node)
 {
     return 2 * p->model->num_nodes - node;
-}
-
-static int lingers_of(const placing *p, int node)
-{
-    return back_of(p, node) + (p->run->nodes[node].op->lingers ? HPCT_LINGERS : 0);
 }
 
 /* Source and workspace of a BATCH_NORM fused downstream live until its reader has run. */
@@ -98,19 +93,17 @@ static void keep_norm(placing *p, const hpct_link *link)
     if (reader->op->leaves_norm_sums)
         live(&p->workspaces[link->to], back_of(p, link->from));
     if (reader->backward && reader->op->backward_reads_src)
-        live(source, lingers_of(p, link->to));
+        live(source, back_of(p, link->to));
 }
 
 static void find_link_lifetimes(placing *p)
 {
     for (int i = 0; i < p->run->plan.num_links; i++) {
         const hpct_link *link = &p->run->plan.links[i];
-        if (link->fusion == HPCT_FUSION_ADD_NORM || link->fusion == HPCT_FUSION_CONV_NORM)
+        if (link->fusion == HPCT_FUSION_ADD_NORM)
             keep_norm(p, link);
         else if (link->fusion == HPCT_FUSION_SUM)
             live(&p->values[root_of(p, p->model->nodes[link->to].output)], link->from);
-        else if (link->fusion == HPCT_FUSION_MOMENTS)
-            live(&p->workspaces[link->from], link->to);
     }
 }
 
@@ -125,18 +118,18 @@ static void find_lifetimes(placing *p)
         if (run->nodes[i].merged)
             continue;
         bool backward = run->nodes[i].backward;
-        int back = back_of(p, i), lingers = lingers_of(p, i), dst = root_of(p, node->output);
+        int back = back_of(p, i), dst = root_of(p, node->output);
         p->values[dst].bytes = is_fused_away(op) ? 0 : tensor_bytes(p, dst);
         live(&p->values[dst], i);
         if (backward && op->backward_reads_dst)
             live(&p->values[dst], back);
         if (backward)
-            live(&p->diffs[diff_root_of(p, node->output)], lingers);
+            live(&p->diffs[diff_root_of(p, node->output)], back);
         for (int k = 0; k < node->num_inputs; k++) {
             int src = root_of(p, node->inputs[k]);
             live(&p->values[src], i);
             if (backward && op->backward_reads_src)
-                live(&p->values[src], lingers);
+                live(&p->values[src], back);
             if (run->nodes[i].mode[k] != HPCT_DIFF_NONE) {
                 hpct_plan_item *diff = &p->diffs[diff_root_of(p, src)];
                 diff->bytes = tensor_bytes(p, src); /* equal for all that share it */
@@ -209,7 +202,6 @@ static void set_link_pointers(const placing *p, const hpct_link *link)
         reader->bias = hpct_run_param(p->model, p->run, from->first_param + HPCT_OP_BIAS);
         break;
     case HPCT_FUSION_ADD_NORM:
-    case HPCT_FUSION_CONV_NORM:
         reader->src[link->input] = value_at(p, from->inputs[0]);
         reader->norms[link->input] = maker->workspace;
         if (reader->op->leaves_norm_sums)
@@ -218,9 +210,6 @@ static void set_link_pointers(const placing *p, const hpct_link *link)
     case HPCT_FUSION_SUM:
         maker->dst = reader->dst;
         maker->src[1] = value_at(p, to->inputs[1 - link->input]);
-        break;
-    case HPCT_FUSION_MOMENTS:
-        reader->moments = maker->op->leaves_moments ? maker->workspace : NULL;
         break;
     }
 }
@@ -287,7 +276,6 @@ void hpct_run_move(hpct_run *run, char *to)
             node->norms[k] = moved(run, to, node->norms[k]);
             node->diff_src[k] = moved(run, to, node->diff_src[k]);
         }
-        node->moments = moved(run, to, node->moments);
         node->norm_sums = moved(run, to, node->norm_sums);
         node->add_after = moved(run, to, node->add_after);
         node->dst = moved(run, to, node->dst);

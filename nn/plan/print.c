@@ -6,9 +6,10 @@
 #include <stdio.h>
 
 static const char *const fusion_names[] = {
-    [HPCT_FUSION_POOL] = "does the pooling of", [HPCT_FUSION_BIAS] = "leaves its bias to",
-    [HPCT_FUSION_ADD_NORM] = "is applied by",   [HPCT_FUSION_CONV_NORM] = "is applied by",
-    [HPCT_FUSION_SUM] = "does the sum of",      [HPCT_FUSION_MOMENTS] = "leaves moments for",
+    [HPCT_FUSION_POOL] = "does the pooling of",
+    [HPCT_FUSION_BIAS] = "leaves its bias to",
+    [HPCT_FUSION_ADD_NORM] = "is applied by",
+    [HPCT_FUSION_SUM] = "does the sum of",
 };
 
 static const char *const mode_names[] = {
@@ -60,8 +61,6 @@ void hpct_run_print_plan(const hpct_model *model, const hpct_run *run, FILE *str
         print_node(model, run, i, stream);
     for (int i = 0; i < run->plan.num_links; i++) {
         const hpct_link *link = &run->plan.links[i];
-        if (link->fusion == HPCT_FUSION_MOMENTS && !run->nodes[link->from].op->leaves_moments)
-            continue; /* allowed to, but its engine does not */
         fprintf(stream, "fusion: node %d (%s) %s node %d (%s)\n", link->from,
                 layer_of(model, link->from), fusion_names[link->fusion], link->to,
                 layer_of(model, link->to));

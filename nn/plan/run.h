@@ -23,7 +23,7 @@ typedef struct hpct_run_node {
     bool merged;   /* or all of it */
     const float *src[HPCT_NODE_MAX_INPUTS];
     /* hpct_op_call's, of fused nodes; else NULL. */
-    const float *bias, *moments, *norm_sums;
+    const float *bias, *norm_sums;
     const void *norms[HPCT_NODE_MAX_INPUTS];
     float *diff_src[HPCT_NODE_MAX_INPUTS];
     hpct_diff_mode mode[HPCT_NODE_MAX_INPUTS];
@@ -148,7 +148,7 @@ typedef struct hpct_run_plan {
     char *block; /* activations, their gradients, workspaces, at planned offsets */
     size_t block_bytes;
     size_t *value_offsets, *diff_offsets; /* [tensors] offsets in `block`, of those stored there */
-    void *scratch, *scratch_aside;        /* in one allocation */
+    void *scratch;
 } hpct_run_plan;
 
 /* Source of the loss. */
@@ -229,7 +229,6 @@ size_t hpct_run_state_bytes(const hpct_run *run); /* with frozen layers */
 size_t hpct_run_spare_bytes(const hpct_run *run);
 size_t hpct_run_target_bytes(const hpct_run *run);
 size_t hpct_run_scratch_bytes(const hpct_run *run); /* of compute and side stream, */
-size_t hpct_run_scratch_aside(const hpct_run *run); /* offset of the latter */
 size_t hpct_run_copies_bytes(const hpct_run *run);
 
 /* Transfers between host and device (nn/plan/transit.c): bytes needed on the device; allocation on

@@ -30,7 +30,6 @@ static hpct_op_call make_call(const hpct_model *model, int i, int batch, int n)
         .n = hpct_node_samples(model, &model->nodes[i], n),
         .src = node->src,
         .norms = node->norms,
-        .moments = node->moments,
         .bias = node->bias,
         .norm_sums = node->norm_sums,
         .dst = node->dst,
@@ -42,7 +41,6 @@ static hpct_op_call make_call(const hpct_model *model, int i, int batch, int n)
         .copies = node->copies,
         .workspace = node->workspace,
         .scratch = model->run->plan.scratch,
-        .scratch_aside = model->run->plan.scratch_aside,
         .learning_rate = (float) hpct_model_learning_rate(model) *
                          hpct_node_rate_factor(model, &model->nodes[i]),
         .shows_gradients = model->shows_gradients,
@@ -121,10 +119,10 @@ static hpct_status copy_params(const hpct_run *run)
 }
 
 /* Waits for the side stream. */
-static hpct_status join(const hpct_run *run, bool but_last)
+static hpct_status join(const hpct_run *run)
 {
     const hpct_device *device = run->backend->device;
-    return device != NULL && device->join != NULL ? device->join(but_last) : HPCT_OK;
+    return device != NULL && device->join != NULL ? device->join() : HPCT_OK;
 }
 
 /* Remakes copies of parameters once after an update, not at each use. */
@@ -164,7 +162,7 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
         if (run->nodes[i].op->copies_bytes > 0)
-            status = join(run, false);
+            status = join(run);
         if (status != HPCT_OK)
             break;
         hpct_finite_look_before(model, i, call.n);
@@ -179,7 +177,7 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
         if (status == HPCT_OK && model->peers.pause != NULL)
             status = model->peers.pause(model->peers.argument);
     }
-    return status == HPCT_OK ? join(run, false) : status;
+    return status;
 }
 
 /* The device's values may be another model's. */
@@ -323,39 +321,20 @@ static hpct_status leave_out(const hpct_model *model, int i)
     return HPCT_OK;
 }
 
-/* Async param gradients of a node are computed alongside the backward of the node before it; then
- * the side stream is joined, as their memory may be reused (HPCT_LINGERS). With peers.advance,
- * which sends gradients, every node is joined at once. */
 static hpct_status call_backward(hpct_model *model, int batch, int n)
 {
     hpct_run *run = model->run;
     hpct_status status = HPCT_OK;
-    int oldest = -1, newest = -1; /* nodes with async params in progress */
     for (int i = run->num_nodes - 1; i >= 0 && status == HPCT_OK; i--) {
         hpct_run_node *node = &run->nodes[i];
         if (!node->backward)
             continue;
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
-        if (oldest > i + HPCT_LINGERS) {
-            bool goes_on = newest == i + HPCT_LINGERS;
-            status = join(run, goes_on);
-            oldest = goes_on ? newest : -1;
-        }
-        if (status == HPCT_OK)
-            status = call.n > 0
-                         ? named(model, i, "backward", hpct_emulate_backward(model, i, &call))
-                         : leave_out(model, i);
+        status = call.n > 0 ? named(model, i, "backward", hpct_emulate_backward(model, i, &call))
+                            : leave_out(model, i);
         if (status == HPCT_OK && call.n > 0 && node->add_after != NULL && run->emulation == NULL)
             status = add_part(run, node, call.n);
-        if (call.n > 0 && node->op->lingers) {
-            newest = i;
-            oldest = oldest < 0 ? i : oldest;
-        }
-        if (status == HPCT_OK && model->peers.advance != NULL) {
-            status = join(run, false);
-            oldest = -1;
-        }
         hpct_headway();
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
         if (status == HPCT_OK && model->peers.advance != NULL)
@@ -363,7 +342,7 @@ static hpct_status call_backward(hpct_model *model, int batch, int n)
         if (status == HPCT_OK && model->peers.pause != NULL)
             status = model->peers.pause(model->peers.argument);
     }
-    return status == HPCT_OK ? join(run, false) : status;
+    return status == HPCT_OK ? join(run) : status;
 }
 
 hpct_status hpct_model_backward(hpct_model *model, int n)
@@ -397,7 +376,7 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
 static hpct_status call_absent(hpct_model *model)
 {
     HPCT_TRY(refresh(model, 0, 0));
-    HPCT_TRY(join(model->run, false));
+    HPCT_TRY(join(model->run));
     HPCT_TRY(hpct_model_forward_absent(model));
     HPCT_TRY(hpct_model_clear_gradients(model));
     return hpct_model_backward_absent(model);

@@ -77,10 +77,8 @@ static hpct_status synced_moments(const hpct_op *op, const hpct_op_call *call,
 {
     const hpct_step_peers *replicas = call->replicas;
     float *squares = sums_in(call), *room = room_in(op, call);
-    HPCT_TRY(hpct_cuda_launched(call->moments != NULL
-                                    ? hpct_launch_norm_take(norm, call->moments, squares, room)
-                                    : hpct_launch_norm_begin(norm, call->src[0], squares, room),
-                                op, "statistics"));
+    HPCT_TRY(hpct_cuda_launched(hpct_launch_norm_begin(norm, call->src[0], squares, room), op,
+                                "statistics"));
     HPCT_TRY(replicas->sum(replicas->argument, room, channels_of(op) + 1));
     HPCT_TRY(hpct_cuda_launched(hpct_launch_norm_middle(norm, room, squares), op, "statistics"));
     HPCT_TRY(replicas->sum(replicas->argument, squares, channels_of(op)));
@@ -94,10 +92,8 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     if (hpct_norm_is_synced(&op->spec, call))
         status = synced_moments(op, call, &norm);
     else if (call->training)
-        status = hpct_cuda_launched(call->moments != NULL
-                                        ? hpct_launch_norm_take(&norm, call->moments, NULL, NULL)
-                                        : hpct_launch_norm_moments(&norm, call->src[0]),
-                                    op, "statistics");
+        status =
+            hpct_cuda_launched(hpct_launch_norm_moments(&norm, call->src[0]), op, "statistics");
     else
         status = hpct_cuda_launched(hpct_launch_norm_moving(&norm), op, "statistics");
     if (status == HPCT_OK && call->n > 0 && !op->build.deferred)

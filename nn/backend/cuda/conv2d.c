@@ -6,7 +6,6 @@
 #include "nn/backend/cuda/conv2d_parts.h"
 
 #include "base/status.h"
-#include "nn/backend/cuda/aside.h"
 #include "nn/backend/cuda/bias.h"
 #include "nn/backend/cuda/direct.h"
 #include "nn/backend/cuda/import.h"
@@ -34,14 +33,14 @@ static void *picture_of(const hpct_op_call *call)
     return call->scratch;
 }
 
-void *hpct_conv_low(const hpct_conv *conv, const hpct_op_call *call)
+static void *low_of(const hpct_conv *conv, const hpct_op_call *call)
 {
     return (char *) call->scratch + conv->picture_bytes;
 }
 
 static void *sums_of(const hpct_conv *conv, const hpct_op_call *call)
 {
-    return (char *) hpct_conv_low(conv, call) + conv->low_bytes;
+    return (char *) low_of(conv, call) + conv->low_bytes;
 }
 
 void *hpct_conv_workspace(const hpct_conv *conv, const hpct_op_call *call)
@@ -97,7 +96,7 @@ static hpct_status source_for(const hpct_conv *conv, const hpct_conv_stage *s,
 /* ---- execution ---- */
 
 /* The kernel in the activations' type. */
-void *hpct_conv_kernel(const hpct_conv *conv, const hpct_op_call *call)
+static void *kernel_of(const hpct_conv *conv, const hpct_op_call *call)
 {
     return conv->type == CUDA_R_32F ? (void *) call->param[HPCT_OP_KERNEL] : call->copies;
 }
@@ -124,8 +123,6 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     hpct_conv *conv = hpct_conv_of(op);
     const hpct_conv_stage *s = &conv->forward[call->batch];
     const float *bias = hpct_conv_has_bias(conv) ? call->param[HPCT_OP_BIAS] : NULL;
-    if (op->build.norm != NULL)
-        return named(op, hpct_conv_normed_forward(conv, call));
     if (s->small)
         return named(op, hpct_conv_small_forward(conv, call));
     if (s->plan == NULL) {
@@ -135,16 +132,12 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
                                                          bias, op->spec.relu, call->dst));
         return named(op, made == HPCT_OK ? add_other(op, call) : made);
     }
-    void *pointers[6] = {NULL, hpct_conv_kernel(conv, call), call->dst};
+    void *pointers[5] = {NULL, kernel_of(conv, call), call->dst};
     int num = 3;
     if (op->build.adds)
         pointers[num++] = (void *) (uintptr_t) call->src[1];
     if (bias != NULL)
-        pointers[num++] = bias_of(conv, call);
-    if (s->moments) { /* there is no ADD then */
-        pointers[num++] = call->workspace;
-        pointers[num] = (float *) call->workspace + op->spec.window.out_c;
-    }
+        pointers[num] = bias_of(conv, call);
     hpct_status status = source_for(conv, s, call, &pointers[0]);
     if (status == HPCT_OK)
         status = hpct_dnn_execute(s->plan, pointers, hpct_conv_workspace(conv, call));
@@ -165,8 +158,8 @@ static hpct_status backward_data(hpct_conv *conv, const hpct_op_call *call)
         return HPCT_CUDA(hpct_direct_data(hpct_gpu.stream, conv->type, &direct, call->diff_dst,
                                           call->param[HPCT_OP_KERNEL], call->diff_src[0]));
     }
-    void *pointers[] = {s->padded ? picture_of(call) : call->diff_src[0],
-                        hpct_conv_kernel(conv, call), call->diff_dst};
+    void *pointers[] = {s->padded ? picture_of(call) : call->diff_src[0], kernel_of(conv, call),
+                        call->diff_dst};
     /* first contribution, but the engine accumulates: zero it */
     if (conv->op.adds_diff_src && !hpct_cuda_adds(call, 0))
         HPCT_TRY(
@@ -180,13 +173,13 @@ static hpct_status backward_data(hpct_conv *conv, const hpct_op_call *call)
     return copy_pictures(conv, call->n, pointers[0], call->diff_src[0], false);
 }
 
-hpct_status hpct_conv_widen_gradient(const hpct_conv *conv, const hpct_op_call *call)
+static hpct_status widen_gradient(const hpct_conv *conv, const hpct_op_call *call)
 {
     const hpct_op *op = &conv->op;
     bool zero = op->build.leaves_bias;
     return hpct_cuda_check(hpct_launch_widen(hpct_cuda_queue(), hpct_cuda_number(op->build.values),
-                                             op->param_floats[HPCT_OP_KERNEL],
-                                             hpct_conv_low(conv, call), call->grad[HPCT_OP_KERNEL],
+                                             op->param_floats[HPCT_OP_KERNEL], low_of(conv, call),
+                                             call->grad[HPCT_OP_KERNEL],
                                              zero ? op->param_floats[HPCT_OP_BIAS] : 0,
                                              zero ? call->grad[HPCT_OP_BIAS] : NULL),
                            "kernel's gradient");
@@ -202,20 +195,10 @@ static hpct_status backward_weights(hpct_conv *conv, const hpct_op_call *call)
                                              call->diff_dst, grad,
                                              hpct_conv_workspace(conv, call)));
     }
-    void *pointers[] = {NULL, s->low ? hpct_conv_low(conv, call) : grad, call->diff_dst};
+    void *pointers[] = {NULL, s->low ? low_of(conv, call) : grad, call->diff_dst};
     HPCT_TRY(source_for(conv, s, call, &pointers[0]));
     HPCT_TRY(hpct_dnn_execute(s->plan, pointers, hpct_conv_workspace(conv, call)));
-    return s->low ? hpct_conv_widen_gradient(conv, call) : HPCT_OK;
-}
-
-static hpct_status backward_weights_aside(hpct_conv *conv, const hpct_op_call *call)
-{
-    hpct_op_call own = *call;
-    own.scratch = call->scratch_aside;
-    hpct_status status = hpct_cuda_aside();
-    if (status == HPCT_OK)
-        status = backward_weights(conv, &own);
-    return hpct_cuda_back(status);
+    return s->low ? widen_gradient(conv, call) : HPCT_OK;
 }
 
 /* With the ReLU's backward. A bias left to the BATCH_NORM has gradient zero: summing it would cost
@@ -226,7 +209,7 @@ static hpct_status backward_bias(const hpct_conv *conv, const hpct_op_call *call
     bool frozen = op->build.frozen, leaves = op->build.leaves_bias && !frozen;
     float *bias = op->spec.no_bias || frozen ? NULL : call->grad[HPCT_OP_BIAS];
     if (leaves && conv->weights[call->batch].low)
-        return HPCT_OK; /* zeroed by hpct_conv_widen_gradient */
+        return HPCT_OK; /* zeroed by widen_gradient */
     if (leaves)
         return HPCT_CUDA(cudaMemsetAsync(call->grad[HPCT_OP_BIAS], 0,
                                          op->param_floats[HPCT_OP_BIAS] * sizeof(float),
@@ -241,17 +224,13 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     hpct_conv *conv = hpct_conv_of(op);
     if (call->grad[HPCT_OP_KERNEL] == NULL && !op->build.frozen) /* nn/backend/transposed.h */
         return named(op, backward_data(conv, call));
-    bool small = op->build.norm == NULL && conv->weights[call->batch].small;
+    bool small = conv->weights[call->batch].small;
     hpct_status status = small && !op->build.leaves_bias ? HPCT_OK : backward_bias(conv, call);
     if (status == HPCT_OK && small)
         return named(op, hpct_conv_small_backward(conv, call));
-    if (status == HPCT_OK && op->build.norm != NULL)
-        return named(op, hpct_conv_normed_backward(conv, call));
-    if (status == HPCT_OK && op->lingers)
-        status = backward_weights_aside(conv, call);
     if (status == HPCT_OK && call->diff_src[0] != NULL)
         status = backward_data(conv, call);
-    if (status == HPCT_OK && !op->lingers && !op->build.frozen)
+    if (status == HPCT_OK && !op->build.frozen)
         status = backward_weights(conv, call);
     return named(op, status);
 }
@@ -267,7 +246,7 @@ static void destroy(hpct_op *op)
     free(conv);
 }
 
-void hpct_conv_describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op_build *build)
+static void describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op_build *build)
 {
     static const char layout[] = "conv2d [out][height][width][in]";
     hpct_op *op = &conv->op;
@@ -302,13 +281,12 @@ hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
     if (conv == NULL)
         return hpct_fail_memory(sizeof *conv);
     hpct_op *op = *out = &conv->op;
-    hpct_conv_describe(conv, spec, build);
+    describe(conv, spec, build);
     op->class = &class;
     conv->forward = calloc(num, sizeof *conv->forward);
     conv->data = calloc(num, sizeof *conv->data);
     conv->weights = calloc(num, sizeof *conv->weights);
     if (conv->forward == NULL || conv->data == NULL || conv->weights == NULL)
         return hpct_fail_memory(3 * num * sizeof *conv->forward);
-    return named(op, build->norm != NULL ? hpct_conv_make_normed_plans(conv)
-                                         : hpct_conv_make_plans(conv));
+    return named(op, hpct_conv_make_plans(conv));
 }

@@ -1,6 +1,5 @@
 /* nn/backend/cuda/conv2d_parts.h - shared by the files of Conv2D: conv2d.c executes it,
- * conv2d_plans.c finds cuDNN plans, conv2d_small.c has kernels for small windows, conv2d_norm.c
- * does both for a convolution with a fused normalization of its source. */
+ * conv2d_plans.c finds cuDNN plans, conv2d_small.c has kernels for small windows. */
 #ifndef HPCT_NN_BACKEND_CUDA_CONV2D_PARTS_H
 #define HPCT_NN_BACKEND_CUDA_CONV2D_PARTS_H
 
@@ -14,7 +13,6 @@ typedef struct hpct_conv_stage {
     bool padded;         /* works on a copy of the image with padding included */
     bool fused;          /* forward: sum, bias and ReLU are fused */
     bool low;            /* weights: the gradient is of the activations' type */
-    bool moments;        /* forward: also computes moments */
 } hpct_conv_stage;
 
 typedef struct hpct_conv {
@@ -59,18 +57,8 @@ static inline void hpct_conv_at_least(size_t *bytes, size_t needed)
 /* Bytes of a batch of images with padding included. */
 size_t hpct_conv_padded_bytes(const hpct_conv *conv, int n);
 
-/* Addresses of parts of the call's scratch. */
-void *hpct_conv_low(const hpct_conv *conv, const hpct_op_call *call);
+/* In the call's scratch. */
 void *hpct_conv_workspace(const hpct_conv *conv, const hpct_op_call *call);
-/* The kernel in the activations' type. */
-void *hpct_conv_kernel(const hpct_conv *conv, const hpct_op_call *call);
-
-/* Converts the kernel gradient in hpct_conv_low to fp32, and zeroes the gradient of a bias left to
- * the BATCH_NORM. */
-hpct_status hpct_conv_widen_gradient(const hpct_conv *conv, const hpct_op_call *call);
-
-/* Fills what follows from spec and build; allocates nothing. */
-void hpct_conv_describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op_build *build);
 
 /* Text that identifies the convolution, for keys of choices. */
 void hpct_conv_say(const hpct_conv *conv, int n, char *text, size_t size);
@@ -79,14 +67,6 @@ void hpct_conv_say(const hpct_conv *conv, int n, char *text, size_t size);
 hpct_status hpct_conv_make_plans(hpct_conv *conv);
 void hpct_conv_free_stages(hpct_conv_stage *stages, int count);
 
-/* Whether forward may compute moments: with 16-bit activations only, since in fp32 the difference
- * of the two sums loses more accuracy than time is gained; and only if the second vector is 16-byte
- * aligned. */
-bool hpct_conv_may_leave_moments(const hpct_conv *conv);
-
-/* Seconds of all three directions for a batch of n, including passes over the result that they
- * require, as measured; 0 if not available. Creates no plans. */
-hpct_status hpct_conv_seconds(hpct_conv *conv, int n, double *seconds);
 /* Minimum time of `passes` passes over `count` activations. */
 double hpct_conv_pass_seconds(const hpct_conv *conv, size_t count, int passes);
 
@@ -102,11 +82,5 @@ hpct_status hpct_conv_take_small(const hpct_conv *conv, int n, bool backward, do
                                  hpct_conv_stage *s);
 hpct_status hpct_conv_small_forward(const hpct_conv *conv, const hpct_op_call *call);
 hpct_status hpct_conv_small_backward(const hpct_conv *conv, const hpct_op_call *call);
-
-/* ---- with build.norm (conv2d_norm.c) ---- */
-
-hpct_status hpct_conv_make_normed_plans(hpct_conv *conv);
-hpct_status hpct_conv_normed_forward(const hpct_conv *conv, const hpct_op_call *call);
-hpct_status hpct_conv_normed_backward(const hpct_conv *conv, const hpct_op_call *call);
 
 #endif

@@ -11,7 +11,6 @@
 #include "nn/backend/cuda/conv2d_parts.h"
 
 #include "base/status.h"
-#include "nn/backend/cuda/aside.h"
 #include "nn/backend/cuda/bias.h"
 #include "nn/backend/cuda/direct.h"
 #include "nn/backend/cuda/ops.h"
@@ -64,7 +63,7 @@ typedef struct want {
     hpct_dnn_way way;
     const hpct_window *window;
     int n;
-    bool fused, moments, added;
+    bool fused, added;
     cudnnDataType_t kernel; /* type of the kernel or its gradient */
 } want;
 
@@ -112,11 +111,6 @@ static hpct_status find_plan(const hpct_conv *conv, const want *what, hpct_dnn_p
     }
     if (relu)
         hpct_dnn_relu(graph, at, dst);
-    if (what->moments) {
-        int first = hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, bias_size, false),
-            squares = hpct_dnn_tensor(graph, CUDNN_DATA_FLOAT, bias_size, false);
-        hpct_dnn_moments(graph, dst, first, squares);
-    }
     return hpct_dnn_find(out, graph);
 }
 
@@ -180,10 +174,8 @@ static hpct_status find_forward(const hpct_conv *conv, int n, hpct_conv_stage *s
 static hpct_status find_weights(const hpct_conv *conv, int n, hpct_conv_stage *s)
 {
     *s = (hpct_conv_stage){0};
-    if (conv->type == CUDA_R_32F || hpct_dnn_compiles())
-        HPCT_TRY(find_stage(conv, HPCT_DNN_WEIGHTS, n, false, CUDNN_DATA_FLOAT, s));
     if (conv->type == CUDA_R_32F)
-        return HPCT_OK;
+        return find_stage(conv, HPCT_DNN_WEIGHTS, n, false, CUDNN_DATA_FLOAT, s);
     hpct_conv_stage low;
     hpct_status status = find_stage(conv, HPCT_DNN_WEIGHTS, n, false,
                                     hpct_cuda_dnn_type(conv->op.build.values), &low);
@@ -338,83 +330,6 @@ static hpct_status add_within(hpct_conv *conv, size_t *workspace)
     return status;
 }
 
-/* Finds a plan that also computes moments. */
-static hpct_status find_moments(const hpct_conv *conv, int n, hpct_conv_stage *s)
-{
-    want what = {.way = HPCT_DNN_FORWARD,
-                 .window = &conv->op.spec.window,
-                 .n = n,
-                 .fused = true,
-                 .moments = true,
-                 .kernel = hpct_cuda_dnn_type(conv->op.build.values)};
-    *s = (hpct_conv_stage){.fused = true, .moments = true};
-    return find_plan(conv, &what, &s->plan);
-}
-
-bool hpct_conv_may_leave_moments(const hpct_conv *conv)
-{
-    const hpct_op *op = &conv->op;
-    return op->build.moments && (conv->type == CUDA_R_16F || hpct_dnn_compiles()) &&
-           conv->type != CUDA_R_32F && op->spec.window.cells == 0 && op->spec.window.out_c % 4 == 0;
-}
-
-/* Plans that compute moments: for all batch sizes, or none; if faster than an extra pass over the
- * results. */
-static hpct_status leave_moments(hpct_conv *conv, size_t *workspace)
-{
-    hpct_op *op = &conv->op;
-    int num = op->build.num_batch_sizes;
-    double gain = 0;
-    bool all = hpct_conv_may_leave_moments(conv);
-    hpct_conv_stage *with = all ? calloc((size_t) num, sizeof *with) : NULL;
-    if (all && with == NULL)
-        return hpct_fail_memory((size_t) num * sizeof *with);
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < num && all && status == HPCT_OK; i++) {
-        int n = op->build.batch_sizes[i];
-        status = find_moments(conv, n, &with[i]);
-        const hpct_dnn_plan *plain = conv->forward[i].plan;
-        all = with[i].plan != NULL && hpct_dnn_seconds(with[i].plan) > 0 && plain != NULL &&
-              hpct_dnn_seconds(plain) > 0;
-        if (!all)
-            break;
-        gain += hpct_dnn_seconds(plain) + pass_seconds(conv, n, 1) - hpct_dnn_seconds(with[i].plan);
-    }
-    op->leaves_moments = all && status == HPCT_OK && gain > 0;
-    if (op->leaves_moments)
-        status = take_all(with, num, workspace, &op->leaves_moments);
-    hpct_conv_free_stages(op->leaves_moments ? conv->forward : with, num);
-    if (op->leaves_moments) {
-        conv->forward = with;
-        op->workspace_bytes = 2 * (size_t) op->spec.window.out_c * sizeof(float);
-    }
-    return status;
-}
-
-hpct_status hpct_conv_seconds(hpct_conv *conv, int n, double *seconds)
-{
-    hpct_conv_stage with = {0}, stage = {0};
-    hpct_status status = HPCT_OK;
-    bool all = true;
-    *seconds = 0;
-    for (int way = 0; way < HPCT_DNN_WAYS && all && status == HPCT_OK; way++) {
-        status = find_way(conv, (hpct_dnn_way) way, n, &stage);
-        all = stage.plan != NULL && hpct_dnn_seconds(stage.plan) > 0;
-        double own = all ? hpct_dnn_seconds(stage.plan) : 0;
-        hpct_dnn_plan_free(stage.plan);
-        if (status == HPCT_OK && all && way == HPCT_DNN_FORWARD) {
-            own += pass_seconds(conv, n, 1);
-            status = find_moments(conv, n, &with);
-            if (with.plan != NULL && hpct_dnn_seconds(with.plan) > 0)
-                own = fmin(own, hpct_dnn_seconds(with.plan));
-            hpct_dnn_plan_free(with.plan);
-        }
-        *seconds += own;
-    }
-    *seconds = all ? *seconds : 0;
-    return status;
-}
-
 /* Own kernels read the parameters, not the copies. */
 static bool reads_copies(const hpct_conv *conv)
 {
@@ -424,21 +339,6 @@ static bool reads_copies(const hpct_conv *conv)
     return any;
 }
 
-static hpct_status choose_way(hpct_conv *conv)
-{
-    const hpct_op *op = &conv->op;
-    bool all = op->build.training && op->build.needs_diff_src;
-    char what[256];
-    for (int i = 0; i < op->build.num_batch_sizes && all; i++)
-        all = conv->data[i].plan != NULL && conv->weights[i].plan != NULL;
-    if (!all)
-        return HPCT_OK;
-    hpct_conv_say(conv, op->build.batch_sizes[0], what, sizeof what);
-    size_t length = strlen(what);
-    snprintf(what + length, sizeof what - length, "%s", op->adds_diff_src ? " added" : "");
-    return hpct_cuda_may_linger(&conv->op, what);
-}
-
 hpct_status hpct_conv_make_plans(hpct_conv *conv)
 {
     hpct_op *op = &conv->op;
@@ -446,13 +346,12 @@ hpct_status hpct_conv_make_plans(hpct_conv *conv)
     HPCT_TRY(add_within(conv, &workspace));
     for (int i = 0; i < op->build.num_batch_sizes; i++)
         HPCT_TRY(make_batch(conv, i, &workspace));
-    HPCT_TRY(leave_moments(conv, &workspace));
-    for (int i = 0; i < op->build.num_batch_sizes && !op->leaves_moments; i++)
+    for (int i = 0; i < op->build.num_batch_sizes; i++)
         HPCT_TRY(take_stage(conv, HPCT_DNN_FORWARD, op->build.batch_sizes[i], &conv->forward[i],
                             &workspace));
     conv->workspace = conv->picture_bytes + conv->low_bytes + conv->sums_bytes;
     op->scratch_bytes = conv->workspace + workspace;
     if (!reads_copies(conv))
         hpct_cuda_drop_copies(op);
-    return choose_way(conv);
+    return HPCT_OK;
 }

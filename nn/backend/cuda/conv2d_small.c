@@ -14,16 +14,15 @@
 /* Version of these kernels, part of the key of kept times: increase with each change. */
 #define KERNELS 1
 
-/* Forward: without fused ADD and moments. Backward: kernel gradient including the ReLU's and bias'
+/* Forward: without fused ADD. Backward: kernel gradient including the ReLU's and bias'
  * backward, if no gradient of the source is needed. */
 static bool is_small(const hpct_conv *conv, int n, bool backward)
 {
     const hpct_op_build *build = &conv->op.build;
     hpct_direct direct = hpct_window_direct(&conv->op.spec.window, n);
-    if (hpct_without(HPCT_WITHOUT_SMALL) || !hpct_small_fits(&direct) || build->norm != NULL)
+    if (hpct_without(HPCT_WITHOUT_SMALL) || !hpct_small_fits(&direct))
         return false;
-    return backward ? build->training && !build->needs_diff_src
-                    : !build->adds && !hpct_conv_may_leave_moments(conv);
+    return backward ? build->training && !build->needs_diff_src : !build->adds;
 }
 
 /* ---- execution ---- */

@@ -44,11 +44,9 @@ typedef struct hpct_cuda {
     struct hpct_choices *choices;  /* nn/backend/cuda/tune.h; NULL: not read yet */
     struct {
         cudaStream_t stream;
-        cudnnHandle_t dnn;
-        cudaEvent_t begin, end[2];
-        unsigned pieces; /* side work so far; piece i ends with event end[i % 2] */
-        unsigned open;   /* number of pieces not joined yet */
-    } aside;             /* nn/backend/cuda/aside.h */
+        cudaEvent_t begin, end;
+        bool open; /* work not joined yet */
+    } aside;       /* nn/backend/cuda/aside.h */
 } hpct_cuda;
 
 /* The calling thread's GPU, once its hpct_cuda_open has succeeded. */
@@ -92,8 +90,6 @@ hpct_status hpct_cuda_wait(void);
 hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes);
 hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes);
 
-/* HPCT_FUSION_CONV_NORM: whether supported and faster. */
-bool hpct_cuda_takes_norm(const hpct_op_spec *spec, const hpct_op_build *build);
 /* Constructors of operations, as make_op of hpct_backend; on failure *out may be set, and must be
  * destroyed. */
 hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,

@@ -5,7 +5,6 @@
 #include "nn/backend/cuda/cuda.h"
 
 #include "base/status.h"
-#include "nn/backend/cuda/aside.h"
 #include "nn/backend/cuda/bias.h"
 #include "nn/backend/cuda/import.h"
 #include "nn/backend/cuda/ops.h"
@@ -96,14 +95,6 @@ static hpct_status backward_data(const hpct_op *op, const hpct_op_call *call)
                              kernel_of(dense, call), call->diff_src[0], workspace_of(dense, call));
 }
 
-static hpct_status backward_kernel_aside(const hpct_op *op, const hpct_op_call *call)
-{
-    hpct_status status = hpct_cuda_aside();
-    if (status == HPCT_OK)
-        status = backward_kernel(op, call, call->scratch_aside);
-    return hpct_cuda_back(status);
-}
-
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     const dense_op *dense = (const dense_op *) op;
@@ -114,12 +105,9 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
         status = HPCT_CUDA(hpct_bias_mask_and_sum(
             hpct_gpu.stream, dense->type, rows_of(op, call->n), (size_t) op->spec.dense.out,
             op->spec.relu ? call->dst : NULL, call->diff_dst, bias, call->scratch));
-    if (status == HPCT_OK && op->lingers)
-        status = backward_kernel_aside(op, call);
     if (status == HPCT_OK)
         status = backward_data(op, call);
-    bool later = !op->lingers && !op->build.frozen;
-    if (status == HPCT_OK && later) /* after the last read of the kernel */
+    if (status == HPCT_OK && !op->build.frozen) /* after the last read of the kernel */
         status = backward_kernel(op, call, workspace_of(dense, call));
     return named(op, status);
 }
@@ -204,22 +192,6 @@ static hpct_status make_weights(dense_op *dense, size_t *workspace)
     return status;
 }
 
-/* No async params if the product would update the kernel while the other one reads it. */
-static hpct_status choose_way(dense_op *dense)
-{
-    const hpct_op *op = &dense->op;
-    bool fused = op->kernel_fused;
-    char what[160];
-    if (!op->build.training || op->build.frozen || !op->build.needs_diff_src ||
-        (fused && !is_low(dense)))
-        return HPCT_OK;
-    snprintf(what, sizeof what, "dense %zu rows of %d to %d type %d%s%s%s",
-             rows_of(op, op->build.batch_sizes[0]), op->spec.dense.in, op->spec.dense.out,
-             (int) dense->type, op->spec.no_bias ? "" : " bias", op->spec.relu ? " relu" : "",
-             fused ? " update" : "");
-    return hpct_cuda_may_linger(&dense->op, what);
-}
-
 hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build)
 {
@@ -259,7 +231,5 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
     if (status == HPCT_OK && build->training && !build->frozen)
         status = make_weights(dense, &workspace);
     op->scratch_bytes = dense->workspace + workspace;
-    if (status == HPCT_OK)
-        status = choose_way(dense);
     return named(op, status);
 }

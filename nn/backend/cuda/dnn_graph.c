@@ -284,18 +284,6 @@ void hpct_dnn_add(hpct_dnn_graph *graph, int src, int other, int dst)
     add_binary(graph, CUDNN_POINTWISE_ADD, src, other, dst);
 }
 
-void hpct_dnn_subtract(hpct_dnn_graph *graph, int src, int other, int dst)
-{
-    graph->claim.whole = false;
-    add_binary(graph, CUDNN_POINTWISE_SUB, src, other, dst);
-}
-
-void hpct_dnn_multiply(hpct_dnn_graph *graph, int src, int other, int dst)
-{
-    graph->claim.whole = false;
-    add_binary(graph, CUDNN_POINTWISE_MUL, src, other, dst);
-}
-
 void hpct_dnn_relu(hpct_dnn_graph *graph, int src, int dst)
 {
     claim_relu(graph, src, dst);
@@ -305,66 +293,11 @@ void hpct_dnn_relu(hpct_dnn_graph *graph, int src, int dst)
                   2);
 }
 
-void hpct_dnn_relu_backward(hpct_dnn_graph *graph, int src, int diff_dst, int diff_src)
-{
-    graph->claim.whole = false;
-    add_pointwise(graph, CUDNN_POINTWISE_RELU_BWD,
-                  (operand[]){{CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, diff_dst},
-                              {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, src},
-                              {CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, diff_src}},
-                  3);
-}
-
-void hpct_dnn_sum_norm(hpct_dnn_graph *graph, int src, int diff, const hpct_dnn_norm_sums *of)
-{
-    const operand operands[] = {
-        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC, src},
-        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC, of->mean},
-        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC, of->inverse},
-        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC, of->gamma},
-        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC, diff},
-        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_SCALE_DESC, of->diff_gamma},
-        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_BIAS_DESC, of->diff_beta},
-        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_DY_SCALE_DESC, of->unused[0]},
-        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC, of->unused[1]},
-        {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS, of->unused[2]},
-    };
-    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
-    descriptor op = make(graph, CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR);
-    set(graph, op, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1,
-        &compute);
-    graph->claim.whole = false;
-    append(graph, "; norm sums");
-    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
-        set(graph, op, operands[i].name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-            &graph->tensors[operands[i].tensor]);
-        append(graph, " t%d", operands[i].tensor);
-    }
-    finalize(graph, op, "the sums of a normalization");
-    add_operation(graph, op);
-}
-
-void hpct_dnn_moments(hpct_dnn_graph *graph, int src, int sum, int squares)
-{
-    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
-    const cudnnGenStatsMode_t mode = CUDNN_GENSTATS_SUM_SQSUM;
-    descriptor op = make(graph, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
-    set(graph, op, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1, &mode);
-    set(graph, op, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
-    set(graph, op, CUDNN_ATTR_OPERATION_GENSTATS_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-        &graph->tensors[src]);
-    set(graph, op, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-        &graph->tensors[sum]);
-    set(graph, op, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-        &graph->tensors[squares]);
-    finalize(graph, op, "a statistics operation");
-    add_operation(graph, op);
-    graph->claim.whole = false;
-    append(graph, "; moments t%d t%d t%d", src, sum, squares);
-}
-
 void hpct_dnn_graph_finish(hpct_dnn_graph *graph)
 {
+    if (graph->status == HPCT_OK && !(graph->claim.whole && !graph->inside[graph->claim.result]))
+        graph->status =
+            hpct_fail(HPCT_ERR_INTERNAL, "cuDNN: a graph of which nothing can be shown");
     graph->graph = make(graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     set(graph, graph->graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &hpct_gpu.dnn);
     set(graph, graph->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,

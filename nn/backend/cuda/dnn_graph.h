@@ -16,11 +16,6 @@
  * first. */
 typedef struct hpct_dnn_graph hpct_dnn_graph;
 
-/* Whether to use engines that cuDNN compiles at run time, anew in each process
- * (HPC_TRAIN_CUDNN_COMPILE=1). With cuDNN 9.19 on an H100 there are no others for an fp32 kernel
- * gradient from 16-bit operands, and for moments in bf16. */
-bool hpct_dnn_compiles(void);
-
 hpct_status hpct_dnn_graph_new(hpct_dnn_graph **out);
 void hpct_dnn_graph_free(hpct_dnn_graph *graph); /* NULL is allowed */
 
@@ -52,20 +47,7 @@ void hpct_dnn_convolution(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dn
 void hpct_dnn_convolution_added(hpct_dnn_graph *graph, const hpct_dnn_window *window, int src,
                                 int kernel, int dst);
 void hpct_dnn_add(hpct_dnn_graph *graph, int src, int other, int dst); /* other may be a vector */
-void hpct_dnn_subtract(hpct_dnn_graph *graph, int src, int other, int dst);
-void hpct_dnn_multiply(hpct_dnn_graph *graph, int src, int other, int dst);
 void hpct_dnn_relu(hpct_dnn_graph *graph, int src, int dst);
-/* diff_src = diff_dst where src > 0, else 0. */
-void hpct_dnn_relu_backward(hpct_dnn_graph *graph, int src, int diff_dst, int diff_src);
-/* Per channel of src: the sum of its values and of their squares, fp32 vectors. */
-void hpct_dnn_moments(hpct_dnn_graph *graph, int src, int sum, int squares);
-/* Gradients of a normalization of src, all fp32 vectors: from mean, inverse (of the standard
- * deviation) and gamma, those of gamma and beta; and three outputs that are not used. */
-typedef struct hpct_dnn_norm_sums {
-    int mean, inverse, gamma, diff_gamma, diff_beta, unused[3];
-} hpct_dnn_norm_sums;
-void hpct_dnn_sum_norm(hpct_dnn_graph *graph, int src, int diff, const hpct_dnn_norm_sums *of);
-
 /* A way of computing a graph, for one operation of a model; equal graphs share the engine. */
 typedef struct hpct_dnn_plan hpct_dnn_plan;
 

@@ -12,10 +12,10 @@
 
 typedef cudnnBackendDescriptor_t hpct_dnn_descriptor;
 
-/* What a graph computes, where it is one convolution and what may follow it: numbers of tensors, -1
- * where there is none. */
+/* What a graph computes: one convolution, and what may follow it. Numbers of tensors, -1 where
+ * there is none. */
 typedef struct hpct_dnn_claim {
-    bool whole; /* this is all; else nothing is said */
+    bool whole; /* this is all of it */
     hpct_dnn_way way;
     hpct_dnn_window window;
     int src, kernel, dst, result, other, bias;
@@ -56,8 +56,7 @@ typedef struct hpct_dnn_candidate {
 } hpct_dnn_candidate;
 
 /* Adds configurations proposed by a heuristic until there are `most`, the first half from distinct
- * engines: distinct, exact, and with a plan whose workspace is within the limit. Only few compiled
- * ones. */
+ * engines: distinct, exact, and with a plan whose workspace is within the limit. */
 void hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
                       size_t workspace_limit, int most, hpct_dnn_candidate *out, int *count);
 

@@ -82,11 +82,12 @@ static bool is_right(const hpct_proof *proof, const hpct_dnn_graph *graph,
                      const hpct_dnn_candidate *c, trial *t)
 {
     bool right = false;
-    hpct_status status = hpct_proof_try(proof, run_trial, t, &right);
-    if (status == HPCT_OK && !right)
+    if (hpct_proof_try(proof, run_trial, t, &right) != HPCT_OK)
+        return false;
+    if (!right)
         hpct_debug(HPCT_DEBUG_OPS, "cuDNN's engine %s is wrong, and not used, for %s", c->name,
                    graph->key);
-    return status == HPCT_OK && right;
+    return right;
 }
 
 /* Times all candidates on separate buffers, those that are right; *best: the fastest, -1 if there

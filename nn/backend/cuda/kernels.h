@@ -246,10 +246,6 @@ cudaError_t hpct_launch_norm_begin(const hpct_norm *norm, const void *src, float
                                    float *room);
 cudaError_t hpct_launch_norm_middle(const hpct_norm *norm, const float *room, float *squares);
 cudaError_t hpct_launch_norm_end(const hpct_norm *norm, const float *squares);
-/* In place of moments or, with squares and room, of begin: from the sums of all rows and of their
- * squares, [2][channels]. */
-cudaError_t hpct_launch_norm_take(const hpct_norm *norm, const float *sums, float *squares,
-                                  float *room);
 /* Inference: computes the notes from the moving statistics. */
 cudaError_t hpct_launch_norm_moving(const hpct_norm *norm);
 cudaError_t hpct_launch_norm_apply(const hpct_norm *norm, const void *src, void *dst);
@@ -268,10 +264,6 @@ cudaError_t hpct_launch_norm_add_backward(const hpct_norm *norm, const hpct_norm
                                           const uint8_t *open, const void *a, const void *b,
                                           const hpct_join *join, void *diff_dst,
                                           float *const sums[2]);
-
-/* The line of each channel in another form: x scale + shift, in values of `type`, and gamma. */
-cudaError_t hpct_launch_norm_vectors(hpct_queue queue, hpct_number type, int channels,
-                                     hpct_norm_line line, void *scale, void *shift, float *gamma);
 
 /* sums[2][channels]: of the gradient g after the ReLU mask, and of g (src - mean); from them, of
  * this replica's rows, diff_gamma and diff_beta. */

@@ -7,7 +7,6 @@ cuda_sources = \
 	nn/backend/cuda/bias.h nn/backend/cuda/busy.c \
 	nn/backend/cuda/channel.c \
 	nn/backend/cuda/conv2d.c \
-	nn/backend/cuda/conv2d_norm.c \
 	nn/backend/cuda/conv2d_parts.h \
 	nn/backend/cuda/conv2d_plans.c \
 	nn/backend/cuda/conv2d_small.c \
@@ -52,7 +51,6 @@ cuda_kernels = \
 	nn/backend/cuda/moment_kernels.cu \
 	nn/backend/cuda/norm_join_kernels.cu \
 	nn/backend/cuda/norm_kernels.cu \
-	nn/backend/cuda/norm_line_kernels.cu \
 	nn/backend/cuda/proof_kernels.cu \
 	nn/backend/cuda/random_kernels.cu \
 	nn/backend/cuda/rows_kernels.cu \

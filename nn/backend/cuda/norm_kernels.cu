@@ -182,17 +182,6 @@ __global__ void __launch_bounds__(FINISH *FINISH)
         note_own(s, c, (float) rows, shared[0][threadIdx.x], squares, room);
 }
 
-/* From the two sums of a producer, whose difference may cancel. */
-__global__ void __launch_bounds__(THREADS)
-    take_moments(size_t rows, settling s, const float *sums, float *squares, float *room)
-{
-    const int c = (int) grid_index();
-    if (c >= s.channels)
-        return;
-    const float mean = sums[c] / (float) rows, off = sums[s.channels + c] - sums[c] * mean;
-    note_own(s, c, (float) rows, {(float) rows, mean, fmaxf(off, 0)}, squares, room);
-}
-
 __global__ void __launch_bounds__(THREADS)
     middle(size_t rows, settling s, const float *room, float *squares)
 {
@@ -394,6 +383,22 @@ __global__ void __launch_bounds__(THREADS)
     });
 }
 
+/* From the sums that another operation has stored. */
+__global__ void __launch_bounds__(THREADS)
+    take_sums(int channels, size_t step, const float *given, const float *inverse, float *sums,
+              float *diff_gamma, float *diff_beta)
+{
+    const int c = (int) grid_index();
+    if (c >= channels)
+        return;
+    sums[c] = given[c];
+    sums[channels + c] = given[step + c] / inverse[c];
+    if (diff_beta != nullptr)
+        diff_beta[c] = given[c];
+    if (diff_gamma != nullptr)
+        diff_gamma[c] = given[step + c];
+}
+
 /* ---- launchers ---- */
 
 static unsigned finish_blocks(int channels)
@@ -420,14 +425,6 @@ cudaError_t hpct_launch_norm_begin(const hpct_norm *n, const void *src, float *s
         return error;
     HPCT_LAUNCH(finish_moments, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue, n->rows,
                 (int) parts_of(n, FEWER_BLOCKS), n->partial, settling_of(n), squares, room);
-    return cudaGetLastError();
-}
-
-cudaError_t hpct_launch_norm_take(const hpct_norm *n, const float *sums, float *squares,
-                                  float *room)
-{
-    HPCT_LAUNCH(take_moments, channel_blocks(n->channels), THREADS, n->queue, n->rows,
-                settling_of(n), sums, squares, room);
     return cudaGetLastError();
 }
 
@@ -504,4 +501,13 @@ cudaError_t hpct_launch_norm_backward(const hpct_norm *n, const void *src, const
         HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes, sums,
                     (const T *) src, (const T *) diff_dst, add, (T *) diff_src);
     });
+}
+
+cudaError_t hpct_launch_norm_take_sums(const hpct_norm *n, const float *given, float *sums,
+                                       float *diff_gamma, float *diff_beta)
+{
+    HPCT_LAUNCH(take_sums, channel_blocks(n->channels), THREADS, n->queue, n->channels,
+                hpct_norm_line_step((size_t) n->channels), given, n->notes.inverse, sums,
+                diff_gamma, diff_beta);
+    return cudaGetLastError();
 }

@@ -1,6 +1,6 @@
 /* nn/backend/cuda/proof.h - shows that an engine computes what its graph says, before it is used:
  * on random numbers, some elements of its result are compared with the same ones from own kernels.
- * For graphs that are a convolution, or a gradient of one, and a sum, a bias and a ReLU behind it.
+ * A graph is a convolution, or a gradient of one, and perhaps a sum, a bias and a ReLU behind it.
  * cuDNN 9.19 has engines that it proposes itself and that are wrong (doc/gpu-results.md). */
 #ifndef HPCT_NN_BACKEND_CUDA_PROOF_H
 #define HPCT_NN_BACKEND_CUDA_PROOF_H
@@ -8,14 +8,14 @@
 #include "nn/backend/cuda/dnn_parts.h"
 
 typedef struct hpct_proof {
-    const hpct_dnn_graph *graph; /* NULL: nothing can be shown of this graph */
+    const hpct_dnn_graph *graph;
     void *result;
     size_t *offset; /* of the samples, */
     float *expected, *worst;
     int samples;
 } hpct_proof;
 
-/* Bytes of device memory that it takes; 0: nothing can be shown of this graph. */
+/* Bytes of device memory that it takes. */
 size_t hpct_proof_bytes(const hpct_dnn_graph *graph);
 
 /* Fills the graph's tensors, one pointer for each that is not virtual, with random numbers, and
@@ -23,8 +23,8 @@ size_t hpct_proof_bytes(const hpct_dnn_graph *graph);
 hpct_status hpct_proof_open(hpct_proof *proof, const hpct_dnn_graph *graph, void *const *pointers,
                             void *memory);
 
-/* Fills the result anew, calls run(argument), which enqueues the engine, and compares. *right is
- * true where nothing can be shown. Synchronous. Fails if run or its work fails. */
+/* Fills the result anew, calls run(argument), which enqueues the engine, and compares. Synchronous.
+ * Fails if run or its work fails. */
 hpct_status hpct_proof_try(const hpct_proof *proof, hpct_status (*run)(void *argument),
                            void *argument, bool *right);
 

@@ -8,7 +8,7 @@
 /* Thread-local capture mode: other threads may make calls that a capture forbids. */
 hpct_status hpct_cuda_record(void)
 {
-    hpct_status status = hpct_cuda_join(false); /* side work left by a failed step */
+    hpct_status status = hpct_cuda_join(); /* side work left by a failed step */
     if (status == HPCT_OK)
         status =
             HPCT_CUDA(cudaStreamBeginCapture(hpct_gpu.stream, cudaStreamCaptureModeThreadLocal));

@@ -3,7 +3,6 @@
 
 #include "base/status.h"
 #include "nn/backend/cuda/cuda.h"
-#include "nn/backend/cuda/dnn_graph.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -37,10 +36,10 @@ static hpct_status identify(char *identity, size_t size)
     if (status == HPCT_OK)
         snprintf(identity, size,
                  "hpc-train choices 4: %s, sm_%d%d, %d multiprocessors, %zu MiB, driver %d, "
-                 "cuDNN %zu, cuBLASLt %zu%s%s",
+                 "cuDNN %zu, cuBLASLt %zu%s",
                  about.name, about.major, about.minor, about.multiProcessorCount,
                  about.totalGlobalMem >> 20, driver, cudnnGetVersion(), cublasLtGetVersion(),
-                 without ? ", no TF32" : "", hpct_dnn_compiles() ? ", compiled engines" : "");
+                 without ? ", no TF32" : "");
     return status;
 }
 

@@ -60,28 +60,12 @@ static void add_other(const hpct_op *op, const hpct_op_call *call)
         hpct_ref_relu_forward(count, call->dst, call->dst);
 }
 
-static void leave_moments(const hpct_op *op, const hpct_op_call *call)
-{
-    size_t count = dst_count(op, call->n), channels = (size_t) op->spec.window.out_c;
-    float *sums = call->workspace;
-    for (size_t c = 0; c < channels && op->leaves_moments; c++) {
-        double sum = 0, squares = 0;
-        for (size_t i = c; i < count; i += channels) {
-            sum += (double) call->dst[i];
-            squares += (double) call->dst[i] * (double) call->dst[i];
-        }
-        sums[c] = (float) sum;
-        sums[channels + c] = (float) squares;
-    }
-}
-
 static hpct_status conv2d_forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_ref_conv2d_forward(&op->spec.window, call->n, call->src[0], call->param[HPCT_OP_KERNEL],
                             op->build.leaves_bias ? NULL : call->param[HPCT_OP_BIAS], call->dst);
     finish_forward(op, call);
     add_other(op, call);
-    leave_moments(op, call);
     return HPCT_OK;
 }
 
@@ -509,17 +493,6 @@ static hpct_status sync_statistics(size_t channels, size_t rows, const hpct_op_c
     return status;
 }
 
-/* Mean and variance from the moments. */
-static void take_moments(size_t rows, size_t channels, const float *sums, float *kept)
-{
-    for (size_t c = 0; c < channels; c++) {
-        float mean = sums[c] / (float) rows,
-              variance = sums[channels + c] / (float) rows - mean * mean;
-        kept[c] = mean;
-        kept[channels + c] = variance > 0 ? variance : 0;
-    }
-}
-
 /* Stores the norm line (nn/backend/norm_line.h). */
 static void leave_line(const hpct_op *op, const hpct_op_call *call, const float *mean,
                        const float *variance)
@@ -547,9 +520,7 @@ static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
         float *kept = kept_in(op, call);
         double momentum = (double) op->spec.norm.momentum;
         memset(kept, 0, 2 * channels * sizeof *kept);
-        if (rows > 0 && call->moments != NULL)
-            take_moments(rows, channels, call->moments, kept);
-        else if (rows > 0)
+        if (rows > 0)
             hpct_ref_batch_norm_statistics(rows, channels, call->src[0], kept, kept + channels);
         if (hpct_norm_is_synced(&op->spec, call))
             HPCT_TRY(sync_statistics(channels, rows, call, kept));
@@ -797,8 +768,6 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
 {
     if (hpct_op_is_collective(spec))
         return hpct_make_collective(out, spec, build);
-    if (build->norm != NULL)
-        return hpct_ref_make_normed(out, spec, build);
     hpct_op *op = calloc(1, sizeof *op);
     if (op == NULL)
         return hpct_fail_memory(sizeof *op);
@@ -829,9 +798,6 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
         op->workspace_bytes = (2 * (size_t) spec->norm.channels + 1) * sizeof(float);
     if (spec->kind == HPCT_OP_GROUP_NORM)
         op->workspace_bytes = 2 * count_groups(op, largest_batch(build)) * sizeof(float);
-    op->leaves_moments = build->moments;
-    if (build->moments)
-        op->workspace_bytes = 2 * (size_t) spec->window.out_c * sizeof(float);
     if (build->deferred)
         op->workspace_bytes += HPCT_NORM_LINE_ARRAYS *
                                hpct_norm_line_step((size_t) spec->norm.channels) * sizeof(float);

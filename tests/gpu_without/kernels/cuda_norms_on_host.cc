@@ -5,5 +5,4 @@
 #include "nn/backend/cuda/group_norm_kernels.cu"
 #include "nn/backend/cuda/norm_join_kernels.cu"
 #include "nn/backend/cuda/norm_kernels.cu"
-#include "nn/backend/cuda/norm_line_kernels.cu"
 #include "nn/backend/cuda/window_kernels.cu"

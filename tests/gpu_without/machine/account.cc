@@ -17,9 +17,8 @@
  *   HPC_TRAIN_TEST_NCCL        there is NCCL
  *   HPC_TRAIN_TEST_NO_RECORDING  no graph can be captured
  *   HPC_TRAIN_TEST_SLOW_LIBRARIES  what they compute takes longer than own kernels
- *   HPC_TRAIN_TEST_BRANCHES    0 or 1: what one stream does takes less, or what two do beside each
- * other HPC_TRAIN_TEST_MAJOR       the compute capability, else 9 HPC_TRAIN_TEST_SCHEDULE,
- * HPC_TRAIN_TEST_ENGINES: machine.h, dnn.cc */
+ *   HPC_TRAIN_TEST_MAJOR       the compute capability, else 9
+ * HPC_TRAIN_TEST_SCHEDULE, HPC_TRAIN_TEST_ENGINES: machine.h, dnn.cc */
 #include "tests/gpu_without/machine/machine.h"
 
 #include <map>

@@ -261,84 +261,14 @@ step point(const thing &operation)
 {
     cudnnPointwiseMode_t mode = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
                                     ->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
-    if (mode == CUDNN_POINTWISE_RELU_BWD)
-        return combine(tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC),
-                       tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
-                       tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC),
-                       [](float d, float x) { return x > 0 ? d : 0; });
     tensor x = tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
            y = tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
     if (mode == CUDNN_POINTWISE_RELU_FWD)
         return combine(x, x, y, [](float a, float) { return a > 0 ? a : 0; });
     tensor b = tensor_of(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
-    switch (mode) {
-    case CUDNN_POINTWISE_ADD:
-        return combine(x, b, y, [](float p, float q) { return p + q; });
-    case CUDNN_POINTWISE_SUB:
-        return combine(x, b, y, [](float p, float q) { return p - q; });
-    case CUDNN_POINTWISE_MUL:
-        return combine(x, b, y, [](float p, float q) { return p * q; });
-    default:
+    if (mode != CUDNN_POINTWISE_ADD)
         broken("cuDNN: pointwise mode %d is not emulated", (int) mode);
-    }
-}
-
-size_t channel_of(const tensor &t, size_t i)
-{
-    return i % (size_t) t.size[1];
-}
-
-step take_moments(const thing &operation)
-{
-    tensor x = tensor_of(operation, CUDNN_ATTR_OPERATION_GENSTATS_XDESC),
-           sum = tensor_of(operation, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC),
-           squares = tensor_of(operation, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC);
-    return [=](state &s) {
-        values v = s.load(x), first(sum.count()), second(squares.count());
-        for (size_t i = 0; i < v.size(); i++) {
-            first[channel_of(x, i)] += v[i];
-            second[channel_of(x, i)] += v[i] * v[i];
-        }
-        s.store(sum, std::move(first));
-        s.store(squares, std::move(second));
-    };
-}
-
-/* The gradients of scale and bias, and the three vectors of which
- * dx = eq_dy dy + eq_x x + eq_bias is made. */
-step sum_norm(const thing &o)
-{
-    tensor x = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC),
-           dy = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC),
-           mean = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC),
-           inverse = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_INVSTD_DESC),
-           scale = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_BN_SCALE_DESC),
-           diff_scale = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_SCALE_DESC),
-           diff_bias = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DBN_BIAS_DESC),
-           eq_dy = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_DY_SCALE_DESC),
-           eq_x = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC),
-           eq_bias = tensor_of(o, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS);
-    return [=](state &s) {
-        values v = s.load(x), d = s.load(dy), m = s.load(mean), r = s.load(inverse),
-               g = s.load(scale);
-        values scales(m.size()), biases(m.size()), a(m.size()), b(m.size()), c(m.size());
-        float count = (float) (v.size() / m.size());
-        for (size_t i = 0; i < v.size(); i++) {
-            size_t k = channel_of(x, i);
-            scales[k] += d[i] * (v[i] - m[k]) * r[k];
-            biases[k] += d[i];
-        }
-        for (size_t k = 0; k < m.size(); k++) {
-            a[k] = g[k] * r[k];
-            b[k] = -g[k] * r[k] * r[k] * scales[k] / count;
-            c[k] = -g[k] * r[k] * biases[k] / count - b[k] * m[k];
-        }
-        s.store(diff_scale, std::move(scales));
-        s.store(diff_bias, std::move(biases));
-        s.store(eq_dy, std::move(a));
-        s.store(eq_x, std::move(b));
-        s.store(eq_bias, std::move(c));
-    };
+    return combine(x, b, y, [](float p, float q) { return p + q; });
 }
 
 } // namespace
@@ -351,10 +281,6 @@ step step_of(const thing &operation)
     switch (operation.type) {
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
         return point(operation);
-    case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR:
-        return take_moments(operation);
-    case CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR:
-        return sum_norm(operation);
     default:
         broken("cuDNN: operation %d is not emulated", (int) operation.type);
     }

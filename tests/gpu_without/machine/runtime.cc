@@ -568,9 +568,6 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
     if (begin->recorded == 0 || end->recorded == 0 || *end->done < end->recorded)
         return tell(cudaErrorNotReady);
     *milliseconds = 1e-3f * (float) (100 + draw(900));
-    const char *branches = getenv("HPC_TRAIN_TEST_BRANCHES");
-    if (branches != nullptr && (begin->waits != end->waits) != (branches[0] == '1'))
-        *milliseconds += 1;
     if (libraries_are_slow() && begin->library_calls != end->library_calls)
         *milliseconds += 1;
     return cudaSuccess;

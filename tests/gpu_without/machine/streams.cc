@@ -28,7 +28,6 @@ std::mutex mutex;
 std::vector<cudaStream_t> &streams = *new std::vector<cudaStream_t>;
 std::set<cudaEvent_t> &events = *new std::set<cudaEvent_t>;
 uint64_t turns;
-size_t waits; /* of streams for each other */
 uint32_t state;
 bool drawn;   /* moments, by HPC_TRAIN_TEST_SCHEDULE */
 bool went_on; /* some work, which has not ended */
@@ -313,7 +312,6 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream)
     events.insert(event);
     event->where = stream;
     event->library_calls = library_calls();
-    event->waits = waits;
     event->captured = stream->into != nullptr;
     if (event->captured) {
         event->graph = stream->into;
@@ -351,7 +349,6 @@ cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event)
     }
     uint64_t time = event->recorded;
     auto done = event->done;
-    waits++;
     if (time > 0)
         add(stream, {[done, time] { return work([done, time] { return *done >= time; }); },
                      {},

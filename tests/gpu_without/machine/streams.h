@@ -45,7 +45,7 @@ struct CUevent_st {
     uint64_t recorded;                                              /* how often */
     std::shared_ptr<uint64_t> done = std::make_shared<uint64_t>(0); /* who waits may outlive it */
     int device;
-    size_t library_calls, waits; /* before it was recorded: waits of streams for others */
+    size_t library_calls; /* before it was recorded */
     bool tells_time;
     cudaStream_t where;
     bool captured;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { STREAM_SRC, STREAM_DIFF, STREAM_PARAM, STREAM_BEFORE = 100, STREAM_NORM = 300 };
+enum { STREAM_SRC, STREAM_DIFF, STREAM_PARAM, STREAM_BEFORE = 100 };
 
 static double now(void)
 {
@@ -304,23 +304,6 @@ static void keep_least(double *seconds, double taken)
         *seconds = taken;
 }
 
-/* A deferred normalization's workspace. Means are half way between whole numbers, and shifts less
- * than what that is away from them. */
-static float *draw_line(const nn_case *c, uint64_t seed)
-{
-    size_t step = hpct_norm_line_step((size_t) c->norm->norm.channels);
-    float *line = random_floats(HPCT_NORM_LINE_ARRAYS * step, seed, STREAM_NORM, 0);
-    for (size_t i = 0; i < step; i++) {
-        float *mean = &line[i], *scale = mean + step, *shift = scale + step,
-              *inverse = shift + step;
-        *mean = floorf(2 * *mean) + 0.5f;
-        *scale += *scale < 0 ? -0.5f : 0.5f;
-        *shift *= 0.25f * *scale;
-        *inverse = fabsf(*inverse) + 0.5f;
-    }
-    return line;
-}
-
 static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *op, uint64_t seed,
                        const float *given_dst, int repeat, nn_result *r, const arenas *a)
 {
@@ -357,22 +340,16 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     float *dst = poisoned(r->dst_count), *diff_dst = poisoned(r->dst_count);
     float *near_dst = near_copy(backend, dst, r->dst_count),
           *near_diff_dst = near_copy(backend, diff_dst, r->dst_count);
-    size_t bytes[4] = {op->workspace_bytes, op->scratch_bytes, op->copies_bytes,
-                       op->lingers ? op->scratch_bytes : 0};
-    float *rest[4];
-    for (int i = 0; i < 4; i++)
+    size_t bytes[3] = {op->workspace_bytes, op->scratch_bytes, op->copies_bytes};
+    float *rest[3];
+    for (int i = 0; i < 3; i++)
         rest[i] = near_self(backend, poisoned(floats_of(bytes[i]) + BEHIND),
                             floats_of(bytes[i]) + BEHIND);
     r->dst = poisoned(r->dst_count);
-    void *line = NULL;
-    if (c->norm != NULL)
-        line =
-            near_self(backend, draw_line(c, seed),
-                      HPCT_NORM_LINE_ARRAYS * hpct_norm_line_step((size_t) c->norm->norm.channels));
     hpct_op_call call = {.batch = c->other_n > 0 ? 1 : 0,
                          .n = c->n,
                          .src = (const float *const *) src,
-                         .norms = (const void *const[HPCT_NODE_MAX_INPUTS]){line},
+                         .norms = (const void *const[HPCT_NODE_MAX_INPUTS]){NULL},
                          .dst = near_dst,
                          .diff_dst = near_diff_dst,
                          .diff_src = near_diff,
@@ -382,7 +359,6 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
                          .copies = rest[2],
                          .workspace = rest[0],
                          .scratch = rest[1],
-                         .scratch_aside = rest[3],
                          .learning_rate = 0.5f,
                          .training = !c->inference,
                          .seed = seed,
@@ -427,20 +403,6 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
         hpct_memory_wait(backend);
         keep_least(&r->backward_seconds, now() - started);
     }
-    if (op->leaves_moments) {
-        size_t count = 2 * (size_t) op->spec.window.out_c;
-        r->moments = poisoned(count);
-        if (hpct_memory_to_host(backend, r->moments, rest[0], count * sizeof *r->moments) != 0)
-            abort();
-    }
-    if (op->leaves_norm_sums) {
-        size_t count = 2 * hpct_norm_line_step((size_t) c->norm->norm.channels);
-        r->norm_sums = poisoned(count);
-        if (hpct_memory_to_host(backend, r->norm_sums, (char *) rest[0] + op->norm_sums[0],
-                                count * sizeof *r->norm_sums) != 0)
-            abort();
-    }
-    backend->release(line);
     fetch(backend, diff_dst, near_diff_dst, r->dst_count);
     r->broke_promise =
         op->backward_keeps_diff_dst && memcmp(diff_dst, diff, r->dst_count * sizeof *diff) != 0;
@@ -463,7 +425,7 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     hpct_host_release(diff);
     hpct_host_release(dst);
     hpct_host_release(diff_dst);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         r->wrote_behind |= is_written(backend, rest[i] + floats_of(bytes[i]));
         backend->release(rest[i]);
     }
@@ -485,9 +447,7 @@ static hpct_op_build build_of(const nn_case *c, const hpct_backend *backend, int
                            .plain_layout = c->plain_layout,
                            .adds = c->adds,
                            .adds_relu = c->adds_relu,
-                           .moments = c->moments,
                            .leaves_bias = c->leaves_bias,
-                           .norm = c->norm,
                            .stream = 3};
 }
 
@@ -533,8 +493,6 @@ void nn_result_free(nn_result *r)
     if (r == NULL)
         return;
     hpct_host_release(r->dst);
-    hpct_host_release(r->moments);
-    hpct_host_release(r->norm_sums);
     for (int k = 0; k < r->num_inputs; k++)
         hpct_host_release(r->diff_src[k]);
     for (int i = 0; i < HPCT_OP_MAX_PARAMS; i++) {

@@ -16,9 +16,8 @@ typedef struct nn_case {
     bool inference; /* forward, and the backward after it, without `training` */
     bool forward_only;
     bool add; /* the sources' gradients are added to what is there */
-    bool adds, adds_relu, moments, leaves_bias, shares_src; /* CONV2D: as in hpct_op_build, */
-    const hpct_op_spec *norm; /* and with small integers: a normalized 0 would be either side's */
-    int small_integers;       /* not 0: inputs are whole numbers below it, so that there are ties */
+    bool adds, adds_relu, leaves_bias, shares_src; /* CONV2D: as in hpct_op_build */
+    int small_integers; /* not 0: inputs are whole numbers below it, so that there are ties */
 } nn_case;
 
 /* Whether all its pictures can have their channels in blocks; spec.src_blocks and dst_blocks then
@@ -32,9 +31,7 @@ typedef struct nn_result {
     hpct_precision precision; /* that it was computed in */
     float *dst, *diff_src[HPCT_NODE_MAX_INPUTS];
     float *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS]; /* states have no grad */
-    float *moments;     /* that forward has left, [2][channels]; NULL: none */
-    float *norm_sums;   /* that backward has left, [2][hpct_norm_line_step(channels)]; NULL: none */
-    bool added;         /* backward, to a diff_src */
+    bool added;                                                  /* backward, to a diff_src */
     bool broke_promise; /* changed diff_dst though it said that it keeps it */
     bool wrote_behind;  /* the workspace, scratch or copies that it had asked for */
     size_t bad_padding; /* numbers in the arenas that should be zero or were never written */

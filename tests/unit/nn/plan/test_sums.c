@@ -1,6 +1,5 @@
 /* Work of one operation that another one does: convolutions that make the sum of an Add, Adds that
- * and convolutions that work out what a normalization left to them, normalizations whose moments,
- * or the sums of whose gradient, come from a convolution; over drawn sums. */
+ * work out what a normalization left to them; over drawn sums. */
 #include "nn/graph/rng.h"
 #include "nn/plan/run.h"
 #include "nn/run/step.h"
@@ -118,9 +117,7 @@ static void infer(hpct_model *model, float *outputs)
 static bool fuse_all(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
                      const hpct_op_spec *other)
 {
-    if (fusion == HPCT_FUSION_CONV_NORM)
-        assert_true(spec->kind == HPCT_OP_CONV2D && build->norm == other &&
-                    other->kind == HPCT_OP_BATCH_NORM && build->moments && build->training);
+    (void) spec, (void) build, (void) other;
     return fusion != HPCT_FUSION_POOL;
 }
 
@@ -128,7 +125,7 @@ static void additions_elsewhere_are_the_same(void **state)
 {
     (void) state;
     hpct_backend other = hpct_backend_ref;
-    int sums = 0, deferred = 0, moments = 0, biases = 0, normed = 0, norm_sums = 0;
+    int sums = 0, deferred = 0, biases = 0;
     other.fuses = fuse_all;
     for (int i = 0; i < unit_cases(120); i++) {
         float here[BATCH * 3], there[BATCH * 3];
@@ -147,10 +144,7 @@ static void additions_elsewhere_are_the_same(void **state)
         for (int k = 0; k < b->num_nodes; k++) {
             sums += b->run->nodes[k].op->build.adds;
             deferred += b->run->nodes[k].op->build.deferred;
-            moments += b->run->nodes[k].moments != NULL;
             biases += b->run->nodes[k].bias != NULL;
-            normed += b->run->nodes[k].op->build.norm != NULL;
-            norm_sums += b->run->nodes[k].norm_sums != NULL;
         }
         infer(a, here);
         infer(b, there);
@@ -158,13 +152,10 @@ static void additions_elsewhere_are_the_same(void **state)
         hpct_model_free(a);
         hpct_model_free(b);
     }
-    print_message("%d convolutions made sums, %d normalizations were left, %d of them to "
-                  "convolutions, %d had their moments, %d a bias\n",
-                  sums, deferred, normed, moments, biases);
+    print_message("%d convolutions made sums, %d normalizations were left, %d had a bias\n", sums,
+                  deferred, biases);
     int least = unit_cases(20); /* it is not an empty test */
-    assert_true(sums > least && deferred > least && moments > least && biases > least &&
-                normed > least);
-    assert_int_equal(norm_sums, normed);
+    assert_true(sums > least && deferred > least && biases > least);
 }
 
 int main(void)
