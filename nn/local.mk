@@ -76,6 +76,7 @@ nn_libnn_la_SOURCES = \
 	nn/run/resident.c nn/run/resident.h \
 	nn/run/snapshot.c nn/run/snapshot.h \
 	nn/run/state.c nn/run/state.h \
+	nn/run/slow_ways.c nn/run/slow_ways.h \
 	nn/run/step.c nn/run/step.h \
 	nn/run/summary.c \
 	nn/run/synced.c nn/run/synced.h \

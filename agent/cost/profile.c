@@ -22,8 +22,9 @@ static void print_row(FILE *stream, const hpct_profile_row *row, double step_sec
     fprintf(stream, "%-*s", NAME_WIDTH, name);
     print_part(stream, row->forward_seconds, row->forward_flops);
     print_part(stream, row->backward_seconds, row->backward_flops);
-    fprintf(stream, " %6.1f%%\n",
-            100 * (row->forward_seconds + row->backward_seconds) / step_seconds);
+    fprintf(stream, " %6.1f%%%s%s\n",
+            100 * (row->forward_seconds + row->backward_seconds) / step_seconds,
+            row->kernels[0] != '\0' ? "  " : "", row->kernels);
 }
 
 void hpct_profile_print(FILE *stream, const hpct_profile_row *rows, int num_rows,

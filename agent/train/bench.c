@@ -15,6 +15,7 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "nn/run/profile.h"
+#include "nn/run/slow_ways.h"
 #include "nn/run/step.h"
 
 #include <hpctrain/bench.h>
@@ -158,6 +159,8 @@ static hpct_status prepare(bench_run *run)
     HPCT_TRY(hpct_timeline_open(&run->timeline, run->context, run->options.timeline));
     plan.timeline = run->timeline;
     HPCT_TRY(run->strategy_choice.ops->open(&run->strategy, &plan));
+    if (hpct_context_rank(run->context) == 0)
+        hpct_model_print_slow_ways(run->model, stderr);
     int part = run->strategy_choice.ops->whole_batch ? 0 : hpct_context_rank(run->context);
     HPCT_TRY(hpct_context_agree(run->context,
                                 hpct_made_up_batch(run->strategy->model, run->count, part)));

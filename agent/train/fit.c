@@ -12,6 +12,7 @@
 #include "base/headway.h"
 #include "base/process.h"
 #include "base/status.h"
+#include "nn/run/slow_ways.h"
 #include "nn/run/step.h"
 
 #include <hpctrain/check.h>
@@ -234,7 +235,10 @@ static hpct_status open_strategy(hpct_fit_run *run)
         /* a log has the sums of each step, a checkpoint those of the epoch so far */
         .late_sums = run->options.log_dir == NULL && run->checkpoints == NULL,
     };
-    return run->choice.ops->open(&run->strategy, &plan);
+    HPCT_TRY(run->choice.ops->open(&run->strategy, &plan));
+    if (hpct_context_rank(run->context) == 0)
+        hpct_model_print_slow_ways(run->model, stderr);
+    return HPCT_OK;
 }
 
 static hpct_batch batch_of_step(void *argument, int64_t number)

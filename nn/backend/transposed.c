@@ -101,6 +101,7 @@ static hpct_status make_conv(transposed_op *t)
     HPCT_TRY(t->parts->make_conv2d(&t->conv, &spec, &build));
     t->conv->param_floats[HPCT_OP_BIAS] = (size_t) op->spec.window.in_c; /* for import */
     op->precision = t->conv->precision;
+    op->slow = t->conv->slow;
     op->scratch_bytes = t->conv->scratch_bytes;
     op->workspace_bytes = t->conv->workspace_bytes;
     op->copies_bytes = t->conv->copies_bytes;

@@ -306,6 +306,8 @@ typedef struct hpct_op_class {
     hpct_status (*import_param)(hpct_op *op, int which, const float *keras, float *arena);
     hpct_status (*export_param)(hpct_op *op, int which, const float *arena, float *keras);
     void (*destroy)(hpct_op *op);
+    /* The kernels that it was built with for a batch size, for people. NULL: it does not say. */
+    void (*describe)(const hpct_op *op, int batch, char *text, size_t size);
 } hpct_op_class;
 
 /* Head of every backend's operation structs. */
@@ -336,6 +338,9 @@ struct hpct_op {
     bool omits_grads;
     bool backward_reads_src, backward_reads_dst;
     bool backward_keeps_diff_dst; /* backward leaves diff_dst as it was */
+    /* Which slower way is taken than others of its kind take, why, and what it costs; NULL: none.
+     * The operation's. */
+    const char *slow;
     /* Backward can accumulate into diff_src; desirable for operations with several inputs.
      * Otherwise the step adds, using its own memory. */
     bool adds_diff_src;

@@ -69,6 +69,15 @@ static size_t floats_of(const hpct_model *model, int tensor)
     return hpct_shape_count(&model->tensors[hpct_run_root(model, model->run, tensor)].shape);
 }
 
+/* The batch size of the last step. */
+static int find_batch(const hpct_model *model)
+{
+    int i = 0;
+    while (i < model->run->batches.num - 1 && model->run->batches.sizes[i] != model->run->stage_n)
+        i++;
+    return i;
+}
+
 /* Adds a node to its layer's row. */
 static void add_node(const hpct_profile *profile, int i, const int *num, int count,
                      hpct_profile_row *row)
@@ -86,6 +95,8 @@ static void add_node(const hpct_profile *profile, int i, const int *num, int cou
     bool left = built->made || built->op->build.deferred;
     size_t other = built->op->build.adds ? out : 0;
     hpct_cost cost = hpct_cost_forward(built->op, n, built->made ? 0 : in + other, left ? 0 : out);
+    if (built->op->class->describe != NULL && !built->merged)
+        built->op->class->describe(built->op, find_batch(model), row->kernels, sizeof row->kernels);
     row->name = model->layers[node->layer].name;
     row->type = model->layers[node->layer].type;
     row->forward_seconds += mean(profile, HPCT_TIME_FORWARD(i), num, count);

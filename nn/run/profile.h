@@ -14,7 +14,8 @@ typedef struct hpct_profile_row {
     const char *name, *type; /* "conv2d", "Conv2D"; for loss and update the type is "" */
     double forward_seconds, backward_seconds;
     double forward_flops, backward_flops;
-    double bytes; /* forward and backward */
+    double bytes;      /* forward and backward */
+    char kernels[160]; /* of its operations, if they say so */
 } hpct_profile_row;
 
 /* Records the next `steps` training steps of a built model; allocates everything here. */

@@ -275,7 +275,8 @@ hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
                                         .backward = backward,
                                         .import_param = hpct_import_param,
                                         .export_param = hpct_export_param,
-                                        .destroy = destroy};
+                                        .destroy = destroy,
+                                        .describe = hpct_conv_tell};
     size_t num = (size_t) build->num_batch_sizes;
     hpct_conv *conv = calloc(1, sizeof *conv);
     if (conv == NULL)

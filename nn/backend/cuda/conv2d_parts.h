@@ -8,11 +8,12 @@
 
 /* One direction (forward, data, weights) for one batch size. */
 typedef struct hpct_conv_stage {
-    hpct_dnn_plan *plan; /* NULL: direct kernel, */
-    bool small;          /* or the kernel for small windows */
-    bool padded;         /* works on a copy of the image with padding included */
-    bool fused;          /* forward: sum, bias and ReLU are fused */
-    bool low;            /* weights: the gradient is of the activations' type */
+    hpct_dnn_plan *plan;    /* NULL: direct kernel, */
+    bool small;             /* or the kernel for small windows */
+    bool padded;            /* works on a copy of the image with padding included */
+    bool fused;             /* forward: sum, bias and ReLU are fused */
+    bool low;               /* weights: the gradient is of the activations' type */
+    char why[HPCT_DNN_WHY]; /* padded, or a direct kernel */
 } hpct_conv_stage;
 
 typedef struct hpct_conv {
@@ -23,6 +24,7 @@ typedef struct hpct_conv {
     /* Parts of the scratch: padded image, kernel gradient in the activations' type, partial sums of
      * the bias gradient; the rest from offset `workspace`. */
     size_t picture_bytes, low_bytes, sums_bytes, workspace;
+    char slow[512]; /* op.slow */
 } hpct_conv;
 
 #define HPCT_CONV_APART ((size_t) 256) /* bytes, alignment of buffers in the scratch */
@@ -73,6 +75,12 @@ double hpct_conv_pass_seconds(const hpct_conv *conv, size_t count, int passes);
 /* Converts to cuDNN's window; false if impossible, as the windows do not reach the end of the
  * image. */
 bool hpct_conv_window(const hpct_window *window, hpct_dnn_window *out);
+
+/* ---- what is said of the plans (conv2d_told.c) ---- */
+
+/* Sets op.slow. Measures direct kernels. */
+hpct_status hpct_conv_tell_slow(hpct_conv *conv);
+void hpct_conv_tell(const hpct_op *op, int batch, char *text, size_t size);
 
 /* ---- small windows (conv2d_small.c) ---- */
 

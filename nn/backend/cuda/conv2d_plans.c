@@ -77,7 +77,8 @@ static int add_to(hpct_dnn_graph *graph, int src, int other, bool goes_on, const
 }
 
 /* *out is NULL if there is no engine. */
-static hpct_status find_plan(const hpct_conv *conv, const want *what, hpct_dnn_plan **out)
+static hpct_status find_plan(const hpct_conv *conv, const want *what, hpct_dnn_plan **out,
+                             char why[HPCT_DNN_WHY])
 {
     const hpct_window *w = what->window;
     cudnnDataType_t type = hpct_cuda_dnn_type(conv->op.build.values);
@@ -89,8 +90,10 @@ static hpct_status find_plan(const hpct_conv *conv, const want *what, hpct_dnn_p
     hpct_dnn_window window;
     hpct_dnn_graph *graph = NULL;
     *out = NULL;
-    if (!hpct_conv_window(w, &window))
+    if (!hpct_conv_window(w, &window)) {
+        snprintf(why, HPCT_DNN_WHY, "its windows do not reach the end of the picture");
         return HPCT_OK;
+    }
     HPCT_TRY(hpct_dnn_graph_new(&graph));
     int src = hpct_dnn_tensor(graph, type, src_size, false),
         kernel = hpct_dnn_tensor(graph, what->kernel, kernel_size, false),
@@ -111,7 +114,7 @@ static hpct_status find_plan(const hpct_conv *conv, const want *what, hpct_dnn_p
     }
     if (relu)
         hpct_dnn_relu(graph, at, dst);
-    return hpct_dnn_find(out, graph);
+    return hpct_dnn_find(out, graph, why);
 }
 
 /* The convolution itself, else with padding included in the image. */
@@ -121,13 +124,14 @@ static hpct_status find_stage(const hpct_conv *conv, hpct_dnn_way way, int n, bo
     want what = {
         .way = way, .window = &conv->op.spec.window, .n = n, .fused = fused, .kernel = kernel};
     *s = (hpct_conv_stage){.fused = fused};
-    hpct_status status = find_plan(conv, &what, &s->plan);
+    hpct_status status = find_plan(conv, &what, &s->plan, s->why);
     bool larger = conv->padded.in_h > what.window->in_h || conv->padded.in_w > what.window->in_w;
     if (status != HPCT_OK || s->plan != NULL || !larger)
         return status;
+    char ignored[HPCT_DNN_WHY]; /* the first reason is the one */
     what.window = &conv->padded;
     s->padded = true;
-    return find_plan(conv, &what, &s->plan);
+    return find_plan(conv, &what, &s->plan, ignored);
 }
 
 /* Replaces *s by *other if that is faster although it takes `besides` further seconds; frees the
@@ -295,7 +299,7 @@ static hpct_status find_added(const hpct_conv *conv, int n, hpct_conv_stage *s, 
     hpct_conv_stage apart = {0};
     *s = (hpct_conv_stage){0};
     *gain = 0;
-    hpct_status status = find_plan(conv, &what, &s->plan);
+    hpct_status status = find_plan(conv, &what, &s->plan, s->why);
     if (status == HPCT_OK && s->plan != NULL)
         status = find_way(conv, HPCT_DNN_DATA, n, &apart);
     double own = s->plan != NULL ? hpct_dnn_seconds(s->plan) : 0,
@@ -353,5 +357,5 @@ hpct_status hpct_conv_make_plans(hpct_conv *conv)
     op->scratch_bytes = conv->workspace + workspace;
     if (!reads_copies(conv))
         hpct_cuda_drop_copies(op);
-    return HPCT_OK;
+    return hpct_conv_tell_slow(conv);
 }

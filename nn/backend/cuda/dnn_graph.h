@@ -11,6 +11,7 @@
 #include "nn/backend/cuda/cuda.h"
 
 #define HPCT_DNN_MOST_TENSORS 18
+#define HPCT_DNN_WHY 128 /* bytes of a reason */
 
 /* A graph under construction. Errors of its functions are recorded; hpct_dnn_find returns the
  * first. */
@@ -51,9 +52,9 @@ void hpct_dnn_relu(hpct_dnn_graph *graph, int src, int dst);
 /* A way of computing a graph, for one operation of a model; equal graphs share the engine. */
 typedef struct hpct_dnn_plan hpct_dnn_plan;
 
-/* *out is NULL, with HPCT_OK, if cuDNN has no suitable engine with an acceptable workspace. Takes
- * ownership of the graph, also on failure. */
-hpct_status hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph);
+/* *out is NULL, with HPCT_OK, if cuDNN has no suitable engine with an acceptable workspace: `why`
+ * then says so. Takes ownership of the graph, also on failure. */
+hpct_status hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph, char why[HPCT_DNN_WHY]);
 void hpct_dnn_plan_free(hpct_dnn_plan *plan); /* NULL is allowed */
 
 /* Must be called before execution: makes the plan, which may have to be compiled; choices of
@@ -61,6 +62,8 @@ void hpct_dnn_plan_free(hpct_dnn_plan *plan); /* NULL is allowed */
  * choice of an earlier run cannot be made any more and there is no other. */
 hpct_status hpct_dnn_take(hpct_dnn_plan **plan);
 
+/* The engine's name: "e12 k2=1 k5=3". */
+const char *hpct_dnn_name(const hpct_dnn_plan *plan);
 size_t hpct_dnn_workspace_bytes(const hpct_dnn_plan *plan); /* after hpct_dnn_take */
 double hpct_dnn_seconds(const hpct_dnn_plan *plan);         /* as measured; 0 if not available */
 

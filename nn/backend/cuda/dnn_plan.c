@@ -27,6 +27,7 @@ typedef struct shared_plan {
     hpct_dnn_graph *graph;
     hpct_dnn_candidate chosen; /* name "": there is no engine, which is remembered as well; plan
                                   NULL: not made yet */
+    char why[HPCT_DNN_WHY];    /* there is none */
 } shared_plan;
 
 typedef struct pack {
@@ -140,8 +141,10 @@ static bool take_kept(shared_plan *s, const char *kept)
 {
     double nanoseconds = 0;
     int used = 0;
-    if (kept != NULL && strcmp(kept, NO_ENGINE) == 0)
+    if (kept != NULL && strcmp(kept, NO_ENGINE) == 0) {
+        snprintf(s->why, sizeof s->why, "cuDNN proposed no engine in an earlier run");
         return true;
+    }
     if (kept == NULL || sscanf(kept, "%lf %n", &nanoseconds, &used) != 1 || kept[used] == '\0')
         return false;
     s->chosen.seconds = 1e-9 * nanoseconds;
@@ -176,6 +179,8 @@ static hpct_status search(shared_plan *s, hpct_choices *choices, size_t limit)
             hpct_dnn_candidate_drop(&candidates[i]);
     }
     s->chosen = best >= 0 ? candidates[best] : (hpct_dnn_candidate){0};
+    snprintf(s->why, sizeof s->why,
+             any ? "none of cuDNN's engines runs and is right" : "cuDNN proposes no engine");
     return status;
 }
 
@@ -267,20 +272,24 @@ static hpct_status find_shared(shared_plan **out, hpct_dnn_graph *graph)
     return status;
 }
 
-hpct_status hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph)
+hpct_status hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph, char why[HPCT_DNN_WHY])
 {
     shared_plan *s = NULL;
     *out = NULL;
     hpct_dnn_graph_finish(graph);
     hpct_status status = graph->refused ? HPCT_OK : graph->status;
+    if (graph->refused)
+        snprintf(why, HPCT_DNN_WHY, "%s", hpct_last_error());
     if (graph->status != HPCT_OK) {
         hpct_dnn_graph_free(graph);
         return status;
     }
     HPCT_TRY(find_shared(&s, graph));
     /* the entry stays: it also records that there is no engine */
-    if (s->chosen.name[0] == '\0')
+    if (s->chosen.name[0] == '\0') {
+        memcpy(why, s->why, HPCT_DNN_WHY);
         return HPCT_OK;
+    }
     hpct_dnn_plan *plan = *out = calloc(1, sizeof *plan);
     if (plan == NULL)
         return hpct_fail_memory(sizeof *plan);
@@ -314,6 +323,11 @@ void hpct_dnn_plan_free(hpct_dnn_plan *plan)
     let_go(plan->shared);
     hpct_tune_unlock();
     free(plan);
+}
+
+const char *hpct_dnn_name(const hpct_dnn_plan *plan)
+{
+    return plan->shared->chosen.name;
 }
 
 size_t hpct_dnn_workspace_bytes(const hpct_dnn_plan *plan)

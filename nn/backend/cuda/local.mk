@@ -10,6 +10,7 @@ cuda_sources = \
 	nn/backend/cuda/conv2d_parts.h \
 	nn/backend/cuda/conv2d_plans.c \
 	nn/backend/cuda/conv2d_small.c \
+	nn/backend/cuda/conv2d_told.c \
 	nn/backend/cuda/conv2d_transpose.c \
 	nn/backend/cuda/cuda.h \
 	nn/backend/cuda/dense.c \

@@ -197,10 +197,10 @@ static struct {
     int keys;
 } finds;
 
-hpct_status __real_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph);
-hpct_status __wrap_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph);
+hpct_status __real_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph, char *why);
+hpct_status __wrap_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph, char *why);
 /* Graphs are freed there, so that what they were is asked before. */
-hpct_status __wrap_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph)
+hpct_status __wrap_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph, char *why)
 {
     const char *key = graph->key;
     int way = strstr(key, "convolution forward") != NULL ? FORWARD
@@ -212,7 +212,7 @@ hpct_status __wrap_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph)
     assert_int_equal(graph->status, HPCT_OK);
     if (finds.keys < MOST_KEYS)
         snprintf(finds.key[finds.keys++], HPCT_DNN_KEY_SIZE, "%s", key);
-    hpct_status status = __real_hpct_dnn_find(out, graph);
+    hpct_status status = __real_hpct_dnn_find(out, graph, why);
     finds.asked[what]++;
     finds.found[what] += *out != NULL;
     finds.has[way] |= *out != NULL && what != ADDED;

@@ -156,8 +156,18 @@ if [ "$gpu" = machine ]; then
     enqueued 20 >"$own/warm"
     is $(($(enqueued 40) - $(enqueued 20))) 40 "a step is a graph and a mark"
 fi
+# Where cuDNN has no engine, and own kernels are slower, that is said once, with the layer.
+if [ "$gpu" = machine ] && [ -z "${HPC_TRAIN_TEST_ENGINES-}" ]; then
+    for seed in 1 1; do
+        capture env HPC_TRAIN_TEST_ENGINES=$seed XDG_CACHE_HOME="$own/no-engines" "$train" bench --model mnist-convnet --batch-size 4 --steps 2 \
+            --device cuda --precision bf16
+        is "$status $(lines "$err")" "0 1" "a graph without an engine" || diag "$err"
+        like "$err" "slow: layer conv2d_1: forward by own kernels \([0-9.e-]+ ms\): cuDNN propose[sd] no engine" "says which layer, why, and what it costs"
+    done
+fi
 for device in cpu cuda; do
     capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device $device --summary-json "$own/bench.$device.json"
+    [ -n "${HPC_TRAIN_TEST_ENGINES-}" ] || is "$err" "" "nothing is slow there"
     is "$status" 0 "bench, $device"
 done
 loss_of() { sed -n 's/^ *"loss": \([0-9.]*\).*/\1/p' "$own/bench.$1.json"; }

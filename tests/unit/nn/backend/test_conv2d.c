@@ -47,6 +47,38 @@ static void conv2d_with_fused_add_matches(void **state)
     }
 }
 
+static void conv2d_names_its_kernels(void **state)
+{
+    (void) state;
+    const hpct_backend *backend = wanted();
+    int batch = 4;
+    char text[160] = "";
+    if (backend == NULL || backend->fuses == NULL)
+        skip();
+    hpct_op_spec spec = {.kind = HPCT_OP_CONV2D,
+                         .window =
+                             nn_window((int[]){9, 9, 8}, 16, (int[]){3, 3}, (int[]){2, 2}, true)};
+    hpct_op_build build = {
+        .batch_sizes = &batch, .num_batch_sizes = 1, .training = true, .needs_diff_src = true};
+    hpct_op *op = NULL;
+    assert_int_equal(backend->make_op(&op, &spec, &build), HPCT_OK);
+    if (op->class->describe == NULL) /* not the module */
+        print_message("it does not say\n");
+    else
+        op->class->describe(op, 0, text, sizeof text);
+    print_message("forward, data, kernel: %s%s%s\n", text, op->slow != NULL ? "; slow: " : "",
+                  op->slow != NULL ? op->slow : "");
+    int engines = 0, own = 0;
+    for (const char *at = text; *at != '\0'; at++) {
+        engines += *at == 'e' && at[1] >= '0' && at[1] <= '9';
+        own += strncmp(at, "own, direct", 11) == 0;
+    }
+    if (op->class->describe != NULL)
+        assert_int_equal(engines + own, 3);
+    assert_true((op->slow != NULL) == (own > 0 || strstr(text, "padded") != NULL));
+    op->class->destroy(op);
+}
+
 static void bias_has_no_gradient(const nn_result *r)
 {
     for (size_t k = 0; k < r->param_count[1] && r->num_params > 1; k++)
@@ -181,6 +213,7 @@ int main(void)
         cmocka_unit_test(conv2d_with_fused_add_matches),
         cmocka_unit_test(conv2d_adding_to_a_shared_gradient_matches),
         cmocka_unit_test(conv2d_leaves_its_bias_to_a_batch_norm),
+        cmocka_unit_test(conv2d_names_its_kernels),
         cmocka_unit_test(conv2d_of_16n_channels_matches),
         cmocka_unit_test(grouped_and_dilated_conv2d_matches),
         cmocka_unit_test(conv2d_of_few_input_channels_matches),
