@@ -18,6 +18,12 @@ device_info() {
     nvidia-smi -L
 }
 
+# For tests/fixtures/gpu, by which tests without a GPU ask cuDNN.
+properties() {
+    "$any_python" "$here/properties.py" >"$results/properties.json" || exit 77
+    say "= $(grep -o '"deviceName": "[^"]*"' "$results/properties.json")"
+}
+
 # Bytes moved by a large copy on the device, read and written.
 bandwidth() {
     [ -n "$python" ] || exit 77
@@ -175,6 +181,50 @@ summary = json.load(open(sys.argv[1]))
 print(f"= {summary['images_per_second']:,.0f} images/s, predicted {summary['predicted_mb']:,.0f} MiB, used {summary['device_used_mb']:,.0f}"
       if summary["device_used_mb"] else f"= {summary['images_per_second']:,.0f} images/s")
 END
+}
+
+# What makes a step faster (HPC_TRAIN_WITHOUT), beginning with none of it: each is kept if it is right and faster than
+# without in one of the cases, and slower in none. switches.tsv: name, case, images/s without and with, verdict.
+switches() {
+    local off=(add-norm bias sum shared-gradient small fused-update) name case list
+    read -ra cases_here <<<"${HPC_TRAIN_TEST_CASES:-w1-64 resnet50-128 resnet50v2-256}"
+    : >"$results/switches.tsv"
+    try_without() { # LIST CASE: loss and images/s, or nothing
+        local arguments file=$results/switch.json
+        read -ra arguments <<<"--device $device --precision bf16 $(bench_arguments "$2")"
+        rm -f "$file"
+        HPC_TRAIN_WITHOUT=$1 timeout 60 "$hpc_train" bench "${arguments[@]}" --steps "${HPC_TRAIN_TEST_STEPS:-60}" --summary-json "$file" >&2 || return
+        "$any_python" -c 'import json, sys; s = json.load(open(sys.argv[1])); print(s["loss"], s["images_per_second"])' "$file"
+    }
+    local join_by=, now=() before=()
+    without() { (IFS=$join_by && echo "${off[*]}"); }
+    for case in "${cases_here[@]}"; do before+=("$(try_without "$(without)" "$case")"); done
+    for name in "${off[@]}"; do
+        list=$(printf '%s\n' "${off[@]}" | grep -vx "$name" | paste -sd,)
+        now=()
+        for case in "${cases_here[@]}"; do now+=("$(try_without "$list" "$case")"); done
+        if "$any_python" - "$results/switches.tsv" "$name" "${cases_here[*]}" "$(printf '%s;' "${before[@]}")" "$(printf '%s;' "${now[@]}")" <<'END'
+import sys
+path, name, cases, before, now = sys.argv[1:]
+before, now = ([[float(v) for v in one.split()] for one in text.split(";")[:-1]] for text in (before, now))
+known = [(case, b, n) for case, b, n in zip(cases.split(), before, now) if b]
+wrong = [case for case, b, n in known if not n or not abs(n[0] - b[0]) <= 5e-3 * abs(b[0])]
+gains = [n[1] / b[1] for _, b, n in known if n]
+keep = not wrong and gains and max(gains) > 1.005 and min(gains) > 0.99
+with open(path, "a") as out:
+    for case, b, n in known:
+        verdict = "failed" if not n else "another loss" if case in wrong else "kept" if keep else "not kept"
+        print(name, case, f"{b[1]:.0f}", f"{n[1]:.0f}" if n else "-", verdict, sep="\t", file=out)
+sys.exit(not keep)
+END
+        then
+            mapfile -t off < <(printf '%s\n' "${off[@]}" | grep -vx "$name")
+            before=("${now[@]}")
+        fi
+    done
+    cat "$results/switches.tsv"
+    say "= off: $(without)"
+    ! grep -qE $'\t(failed|another loss)$' "$results/switches.tsv"
 }
 
 # A case again, otherwise: what that gives.

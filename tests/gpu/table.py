@@ -70,6 +70,14 @@ def steps(folder):
     return rows
 
 
+def switches(folder):
+    try:
+        with open(os.path.join(folder, "switches.tsv")) as file:
+            return [line.rstrip("\n").split("\t") for line in file]
+    except OSError:
+        return []
+
+
 def lines(header, rows):
     yield "| " + " | ".join(header) + " |"
     yield "|" + "---|" * len(header)
@@ -89,6 +97,8 @@ def main():
         write(lines(("step", "outcome", "seconds", "what it said"), done))
         write(lines(("images/s", "hpc-train", "PyTorch eager", "torch.compile", "CUDA graph", "both", "of the best",
                      "of the bandwidth's limit"), rates))
+        if found := switches(folder):
+            write(lines(("switch", "case", "images/s without", "with", "verdict"), found))
         write(lines(("memory, MiB", "predicted", "used", "apart"), used))
     for row in done:
         print("{:22} {:10} {:>6} s  {}".format(*row))
