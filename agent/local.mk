@@ -66,9 +66,14 @@ agent_libagent_la_SOURCES = \
 	agent/cost/scratch.c agent/cost/scratch.h \
 	agent/cost/sum_network.c agent/cost/sum_network.h \
 	agent/cost/trial.c agent/cost/trial.h \
+	agent/data/affine.c agent/data/affine.h agent/data/affine_body.h \
+	agent/data/augment.c agent/data/augment.h \
+	agent/data/canvas.h \
 	agent/data/cifar.c agent/data/cifar.h agent/data/cifar_files.c agent/data/cifar_pickle.c \
+	agent/data/colour.c agent/data/colour.h \
 	agent/data/dataset.c agent/data/dataset.h \
 	agent/data/describe.c \
+	agent/data/draws.c agent/data/draws.h \
 	agent/data/encoded.c agent/data/encoded.h \
 	agent/data/entries.h \
 	agent/data/fingerprint.c agent/data/fingerprint.h \
@@ -79,6 +84,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/jpeg.c \
 	agent/data/levels.c agent/data/levels.h \
 	agent/data/listing.c agent/data/listing.h \
+	agent/data/mix.c agent/data/mix.h \
 	agent/data/notes.c agent/data/notes.h \
 	agent/data/npy.c agent/data/npy.h \
 	agent/data/npz.c agent/data/npz.h \
@@ -86,6 +92,8 @@ agent_libagent_la_SOURCES = \
 	agent/data/picture.c agent/data/picture.h \
 	agent/data/pipeline.c agent/data/pipeline.h \
 	agent/data/png.c \
+	agent/data/prepare.c agent/data/prepare.h \
+	agent/data/rand_augment.c agent/data/rand_augment.h \
 	agent/data/resize.c agent/data/resize.h agent/data/resize_body.h \
 	agent/data/sampler.c agent/data/sampler.h \
 	agent/data/split_name.c agent/data/split_name.h \

@@ -67,6 +67,7 @@ nn_libnn_la_SOURCES = \
 	nn/run/emulate.c nn/run/emulate.h \
 	nn/run/finite.c nn/run/finite.h \
 	nn/run/exchange.c \
+	nn/run/targets.c \
 	nn/run/params.c \
 	nn/run/parts.c nn/run/parts.h \
 	nn/run/predict.c \

@@ -186,9 +186,9 @@ void hpct_cli_say_connected(const hpct_context *context);
 /* Sets the device, and checks the precision, in this process only. */
 hpct_status hpct_cli_set_device(hpct_model *model, const char *device);
 
-/* `set` functions of rows: --resize (WIDTHxHEIGHT, to an hpct_cli_choice), --augment (flip,crop:N,
- * to an hpct_dataset_options), --data and similar (to a const char *: a path, or "synthetic" with a
- * number of pictures). hpct_cli_usage for other values. */
+/* `set` functions of rows: --resize (WIDTHxHEIGHT, to an hpct_cli_choice), --augment (flip,crop:N
+ * and so on, to an hpct_dataset_options), --data and similar (to a const char *: a path, or
+ * "synthetic" with a number of pictures). hpct_cli_usage for other values. */
 void hpct_cli_resize(const char *option, const char *value, void *at);
 void hpct_cli_augment(const char *option, const char *value, void *at);
 void hpct_cli_data(const char *option, const char *value, void *at);

@@ -2,6 +2,7 @@
  * largest power of two that fits on every rank. */
 #include "agent/cost/batch.h"
 
+#include "agent/data/augment.h"
 #include "agent/data/dataset.h"
 #include "agent/data/pipeline.h"
 #include "agent/rank/context.h"
@@ -54,6 +55,8 @@ static hpct_status step_need(const question *q, const hpct_strategy_ops *strateg
             .batch_sizes = &batch,
             .num_batch_sizes = 1,
             .keep_gradients = q->options->data == NULL,
+            .dense_targets =
+                q->options->data != NULL && hpct_augment_mixes(&q->options->data->options),
             .options = &q->options->strategy,
         };
         return strategy->need(&plan, bytes);

@@ -1,6 +1,7 @@
 /* Data sets in memory: opened by the format that claims the path; gathers batches. */
 #include "agent/data/dataset.h"
 
+#include "agent/data/augment.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -36,7 +37,7 @@ static hpct_status check_options(const hpct_dataset_options *o)
     if (o->crop < 0 || o->crop > MAX_SIDE || o->threads < 0)
         return hpct_fail(HPCT_ERR_USAGE, "crop and threads cannot be negative, nor crop above %d",
                          MAX_SIDE);
-    return HPCT_OK;
+    return hpct_augment_check(o);
 }
 
 /* Sets the shape after resizing. A stored shape of rank 0 means that sizes differ. */
@@ -44,7 +45,7 @@ static hpct_status set_final_shape(hpct_dataset *dataset)
 {
     const hpct_dataset_options *o = &dataset->options;
     hpct_shape *shape = &dataset->shape;
-    bool reshaped = o->height > 0 || o->flip || o->crop > 0;
+    bool deep = hpct_augment_is_deep(o), reshaped = o->height > 0 || o->flip || o->crop > 0 || deep;
     *shape = dataset->stored;
     if (reshaped && dataset->stored.rank != 0 && dataset->stored.rank != 2 &&
         dataset->stored.rank != 3)
@@ -52,6 +53,11 @@ static hpct_status set_final_shape(hpct_dataset *dataset)
                          "%s: samples have %d dimensions: what is no picture (height, width, "
                          "channels) cannot be resized or augmented",
                          dataset->path, dataset->stored.rank);
+    int channels = dataset->stored.rank == 3 ? dataset->stored.size[2] : 1;
+    if (o->rand_augment > 0 && dataset->stored.rank != 0 && channels != 1 && channels != 3)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: samples have %d channels: rand-augment is for pictures with 1 or 3",
+                         dataset->path, channels);
     if (dataset->stored.rank == 0)
         *shape = HPCT_SHAPE(0, 0, o->channels == 1 ? 1 : 3);
     if (o->height > 0) {
@@ -356,7 +362,8 @@ static bool is_resized(const hpct_dataset *dataset)
 
 bool hpct_dataset_is_plain(const hpct_dataset *dataset, bool training)
 {
-    bool augmented = training && (dataset->options.flip || dataset->options.crop > 0);
+    const hpct_dataset_options *o = &dataset->options;
+    bool augmented = training && (o->flip || o->crop > 0 || hpct_augment_is_deep(o));
     return dataset->pixels != NULL && !is_resized(dataset) && !augmented;
 }
 

@@ -3,8 +3,8 @@
  * prepares them. */
 #include "agent/data/pipeline.h"
 
-#include "agent/data/encoded.h"
-#include "agent/data/resize.h"
+#include "agent/data/augment.h"
+#include "agent/data/prepare.h"
 #include "base/headway.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -21,6 +21,8 @@
 typedef struct buffer {
     float *pixels;
     int32_t *labels;
+    int32_t *others;   /* [largest], of mixed samples: the other label … */
+    float *shares;     /* … and the share of the own one; NULL: not mixed */
     uint32_t *indices; /* [largest] */
     int64_t position;  /* position of the first sample in the stream of passes */
     int count, global_count;
@@ -31,16 +33,16 @@ typedef struct buffer {
 typedef struct hands {
     hpct_pipeline *pipeline;
     pthread_t thread;
-    hpct_room room;
-    hpct_resizer *resizer;
+    hpct_preparer *preparer;
 } hands;
 
 struct hpct_pipeline {
     hpct_pipeline_options options;
-    hpct_preparation preparation;
+    bool mixes;
     buffer buffers[NUM_BUFFERS]; /* batch t is in buffer t % NUM_BUFFERS */
     float *own_pixels;
-    int32_t *own_labels;
+    int32_t *own_labels, *own_others;
+    float *own_shares;
     uint32_t *own_indices;
     int64_t planned, delivered; /* numbers of batches */
     double waited;
@@ -56,30 +58,28 @@ struct hpct_pipeline {
 
 /* ---- one sample ---- */
 
-static void draw(const hpct_pipeline *p, int64_t position, uint32_t index, hpct_preparation *how)
+static uint64_t pass_of(const hpct_pipeline *p, int64_t position)
 {
-    const hpct_dataset_options *o = &p->options.dataset->options;
-    uint64_t pass = (uint64_t) position / p->options.dataset->size;
-    uint64_t bits = hpct_sample_bits(p->options.seed, pass, index);
-    int span = 2 * o->crop + 1;
-    how->flip = o->flip && (bits & 1) != 0;
-    how->move_y = (int) ((bits >> 1 & 0x7fffff) * (uint64_t) span >> 23) - o->crop;
-    how->move_x = (int) ((bits >> 32 & 0x7fffff) * (uint64_t) span >> 23) - o->crop;
+    return (uint64_t) position / p->options.dataset->size;
 }
 
 static hpct_status prepare_sample(hands *h, const buffer *b, int sample)
 {
     const hpct_pipeline *p = h->pipeline;
     const hpct_dataset *dataset = p->options.dataset;
-    uint32_t index = b->indices[sample];
-    hpct_picture picture;
-    hpct_preparation how = p->preparation;
+    hpct_to_prepare what = {.index = b->indices[sample],
+                            .training = p->options.training,
+                            .seed = p->options.seed,
+                            .pass = pass_of(p, b->position + sample)};
+    hpct_prepared out = {.pixels = b->pixels + (size_t) sample * dataset->elements};
     hpct_headway();
-    b->labels[sample] = dataset->labels[index];
-    HPCT_TRY(hpct_dataset_fetch(dataset, index, &h->room, &picture));
-    if (p->options.training)
-        draw(p, b->position + sample, index, &how);
-    return hpct_resize(h->resizer, &picture, &how, b->pixels + (size_t) sample * dataset->elements);
+    HPCT_TRY(hpct_prepare(h->preparer, &what, &out));
+    b->labels[sample] = out.label;
+    if (p->mixes) {
+        b->others[sample] = out.other;
+        b->shares[sample] = out.share;
+    }
+    return HPCT_OK;
 }
 
 /* ---- pieces ---- */
@@ -159,7 +159,10 @@ static hpct_status next_direct(hpct_pipeline *p, hpct_input *out)
     const buffer *b = &p->buffers[0];
     hpct_batch batch = p->options.batch(p->options.from, p->delivered++);
     hpct_dataset_gather(p->options.dataset, batch.indices, batch.count, b->pixels, b->labels);
-    *out = (hpct_input){b->pixels, b->labels, batch.count, batch.global_count};
+    *out = (hpct_input){.pixels = b->pixels,
+                        .labels = b->labels,
+                        .count = batch.count,
+                        .global_count = batch.global_count};
     return HPCT_OK;
 }
 
@@ -169,7 +172,10 @@ static hpct_status next_drawn(hpct_pipeline *p, hpct_input *out)
     for (int i = 0; i < batch.count; i++) {
         hpct_preparation how = {0};
         if (p->options.training)
-            draw(p, batch.position + i, batch.indices[i], &how);
+            hpct_prepare_draw(
+                &p->options.dataset->options,
+                hpct_sample_bits(p->options.seed, pass_of(p, batch.position + i), batch.indices[i]),
+                &how);
         p->options.drawn[i] = (hpct_drawn){.index = batch.indices[i],
                                            .move_y = (int16_t) how.move_y,
                                            .move_x = (int16_t) how.move_x,
@@ -191,7 +197,12 @@ static hpct_status next_prepared(hpct_pipeline *p, hpct_input *out)
     p->delivered++;
     hpct_status status = p->status;
     pthread_mutex_unlock(&p->lock);
-    *out = (hpct_input){b->pixels, b->labels, b->count, b->global_count};
+    *out = (hpct_input){.pixels = b->pixels,
+                        .labels = b->labels,
+                        .others = b->others,
+                        .shares = b->shares,
+                        .count = b->count,
+                        .global_count = b->global_count};
     if (status != HPCT_OK)
         return hpct_fail(status, "%s", p->message != NULL ? p->message : "out of memory");
     return HPCT_OK;
@@ -240,8 +251,10 @@ size_t hpct_pipeline_bytes(const hpct_dataset *dataset, int largest, bool traini
     size_t samples = (size_t) largest + 1;
     if (hpct_input_from_host(dataset, training) == HPCT_INPUT_DIRECT)
         return 0;
+    size_t mixed = training && hpct_augment_mixes(&dataset->options);
     return NUM_BUFFERS *
-           (pixel_bytes(dataset, samples) + samples * (sizeof(int32_t) + sizeof(uint32_t)));
+           (pixel_bytes(dataset, samples) + samples * (sizeof(int32_t) + sizeof(uint32_t)) +
+            mixed * samples * (sizeof(int32_t) + sizeof(float)));
 }
 
 static void *take(const hpct_pipeline_memory *from, size_t bytes)
@@ -273,12 +286,18 @@ static hpct_status allocate(hpct_pipeline *p)
     p->own_pixels = take(&o->memory, buffers * bytes);
     p->own_labels = take(&o->memory, buffers * largest * sizeof *p->own_labels);
     p->own_indices = malloc(buffers * largest * sizeof *p->own_indices);
-    if (p->own_pixels == NULL || p->own_labels == NULL || p->own_indices == NULL)
+    p->own_others = p->mixes ? malloc(buffers * largest * sizeof *p->own_others) : NULL;
+    p->own_shares = p->mixes ? malloc(buffers * largest * sizeof *p->own_shares) : NULL;
+    bool mixed = p->own_others != NULL && p->own_shares != NULL;
+    if (p->own_pixels == NULL || p->own_labels == NULL || p->own_indices == NULL ||
+        mixed != p->mixes)
         return hpct_fail_memory(buffers * bytes);
     for (size_t i = 0; i < buffers; i++)
         p->buffers[i] = (buffer){
             .pixels = p->own_pixels + i * (bytes / sizeof(float)),
             .labels = p->own_labels + i * largest,
+            .others = mixed ? p->own_others + i * largest : NULL,
+            .shares = mixed ? p->own_shares + i * largest : NULL,
             .indices = p->own_indices + i * largest,
         };
     return HPCT_OK;
@@ -287,14 +306,12 @@ static hpct_status allocate(hpct_pipeline *p)
 static hpct_status make_hands(hpct_pipeline *p, hands *h)
 {
     h->pipeline = p;
-    HPCT_TRY(hpct_resizer_new(&h->resizer));
-    return hpct_decoder_new(&h->room.decoder);
+    return hpct_preparer_new(&h->preparer, p->options.dataset);
 }
 
 static void free_hands(hands *h)
 {
-    hpct_room_free(&h->room);
-    hpct_resizer_free(h->resizer);
+    hpct_preparer_free(h->preparer);
 }
 
 /* Workers block signals: they are for the training thread. */
@@ -329,9 +346,7 @@ hpct_status hpct_pipeline_open(hpct_pipeline **out, const hpct_pipeline_options 
     if (p == NULL)
         return hpct_fail_memory(sizeof *p);
     p->options = *options;
-    p->preparation.height = dataset->shape.size[0];
-    p->preparation.width = dataset->shape.rank > 1 ? dataset->shape.size[1] : 1;
-    hpct_dataset_scale(dataset, &p->preparation.factor, &p->preparation.offset);
+    p->mixes = options->training && hpct_augment_mixes(&dataset->options);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->done, NULL);
@@ -372,6 +387,8 @@ void hpct_pipeline_close(hpct_pipeline *pipeline)
     give_back(&pipeline->options.memory, pipeline->own_pixels);
     give_back(&pipeline->options.memory, pipeline->own_labels);
     free(pipeline->own_indices);
+    free(pipeline->own_others);
+    free(pipeline->own_shares);
     free(pipeline->message);
     free(pipeline);
 }

@@ -54,6 +54,10 @@ typedef struct hpct_pipeline_options {
 typedef struct hpct_input {
     float *pixels;   /* [count][sample], 64-byte aligned; NULL with DEVICE */
     int32_t *labels; /* [count]; NULL with DEVICE */
+    /* [count] each, of mixed samples (agent/data/mix.h), else NULL: the other label of a sample,
+     * and the share of the own one. */
+    int32_t *others;
+    float *shares;
     int count, global_count;
 } hpct_input;
 

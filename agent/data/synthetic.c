@@ -1,4 +1,5 @@
 /* Synthetic pictures: half a pattern of the class, half noise. */
+#include "agent/data/augment.h"
 #include "agent/data/dataset.h"
 #include "agent/data/sampler.h"
 #include "base/status.h"
@@ -51,6 +52,8 @@ hpct_status hpct_dataset_synthetic(hpct_dataset **out, hpct_shape shape, int cla
     uint64_t sizes[HPCT_MAX_RANK] = {0}, bytes;
     if (classes < 1 || samples < 1)
         return hpct_fail(HPCT_ERR_USAGE, "synthetic data needs at least one class and one sample");
+    if (options != NULL)
+        HPCT_TRY(hpct_augment_check(options));
     hpct_dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset == NULL)
         return hpct_fail_memory(sizeof *dataset);

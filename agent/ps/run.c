@@ -2,6 +2,7 @@
 #include "agent/ps/run.h"
 
 #include "agent/cost/batch.h"
+#include "agent/data/augment.h"
 #include "agent/data/dataset.h"
 #include "agent/ps/channel.h"
 #include "agent/ps/partition.h"
@@ -274,6 +275,8 @@ static hpct_status build(hpct_ps_run *run)
     hpct_build_options options = {.backend = run->serves ? "cpu" : NULL,
                                   .batch_sizes = sizes,
                                   .num_batch_sizes = num,
+                                  .dense_targets =
+                                      !run->serves && hpct_augment_mixes(&run->train->options),
                                   .plain_layout = true,
                                   .fp32 = run->serves};
     if (status == HPCT_OK)

@@ -268,6 +268,7 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
     HPCT_TRY(hpct_pipeline_next(w->pipeline, &input));
     spend(w, HPCT_PACE_INPUT, began);
     hpct_model_set_input(model, input.pixels, input.labels);
+    HPCT_TRY(hpct_model_mix_labels(model, input.count, input.others, input.shares));
     hpct_ps_slice_samples(&w->run->schedule, step, (int) w->item.slice, &begin);
     int64_t before = w->run->options.initial_epoch * w->run->schedule.steps_per_epoch;
     hpct_model_set_position(model, w->run->options.seed, before + step, begin);

@@ -87,7 +87,9 @@ static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
         return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline: --wire is for gradients of data "
                                           "parallelism: take fp32");
     if (plan->dense_targets)
-        return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline has labels, no targets");
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "strategy pipeline takes labels, not rows of targets, which --augment "
+                         "mixup and cutmix make: take another --strategy");
     HPCT_TRY(hpct_stage_layout_find(&p->layout, plan->model, plan->options, ranks, full));
     HPCT_TRY(hpct_cut_find(&p->cut, plan->model, p->layout.stages));
     p->number = hpct_context_rank(plan->context) % p->layout.stages;

@@ -1,6 +1,7 @@
 /* Batches of a data set for a model, from the host or from device memory. */
 #include "agent/train/feed.h"
 
+#include "agent/data/augment.h"
 #include "base/status.h"
 #include "nn/run/resident.h"
 #include "nn/run/step.h"
@@ -40,7 +41,8 @@ static hpct_status try_device(hpct_feed *feed, const hpct_pipeline_options *opti
         .to_height = 1,
         .to_width = (int) dataset->stored_elements,
     };
-    if (dataset->pixels == NULL || count == 0)
+    bool deep = options->training && hpct_augment_is_deep(&dataset->options);
+    if (dataset->pixels == NULL || count == 0 || deep) /* a device only flips and crops */
         return HPCT_OK;
     pictures.pixels = dataset->pixels + feed->first * dataset->stored_elements;
     if (!hpct_dataset_is_plain(dataset, options->training)) { /* as images */
@@ -106,12 +108,12 @@ hpct_status hpct_feed_next(hpct_feed *feed, hpct_input *out)
     HPCT_TRY(hpct_pipeline_next(feed->pipeline, out));
     if (feed->way != HPCT_INPUT_DEVICE) {
         hpct_model_set_input(feed->model, out->pixels, out->labels);
-        return HPCT_OK;
+        return hpct_model_mix_labels(feed->model, out->count, out->others, out->shares);
     }
     for (int i = 0; i < out->count; i++)
         feed->drawn[i].index -= (uint32_t) feed->first;
     hpct_model_set_resident_input(feed->model, feed->resident, feed->drawn);
-    return HPCT_OK;
+    return hpct_model_mix_labels(feed->model, out->count, NULL, NULL);
 }
 
 double hpct_feed_waited(const hpct_feed *feed)

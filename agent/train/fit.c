@@ -2,6 +2,7 @@
 #include "agent/train/fit.h"
 
 #include "agent/cost/batch.h"
+#include "agent/data/augment.h"
 #include "agent/data/dataset.h"
 #include "agent/rank/context.h"
 #include "agent/rank/largest.h"
@@ -133,6 +134,21 @@ static int slice_size(const hpct_fit_run *run)
     return run->choice.ops->whole_batch ? 1 : hpct_context_size(run->context);
 }
 
+/* Mixed pictures have rows of targets. */
+static hpct_status check_mixing(const hpct_model *model, const hpct_dataset *train)
+{
+    hpct_loss loss = hpct_model_loss_kind(model);
+    bool categorical = loss <= HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS ||
+                       loss == HPCT_CATEGORICAL_FOCAL_CROSSENTROPY ||
+                       loss == HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS;
+    if (!hpct_augment_mixes(&train->options) || categorical)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "--augment mixup and cutmix need a categorical cross-entropy, which takes "
+                     "shares of classes: not %s",
+                     hpct_loss_name(loss));
+}
+
 hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *train,
                                 const hpct_dataset *validation)
 {
@@ -143,6 +159,7 @@ hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *tra
                          "model %s: all layers with weights are frozen (--freeze, or trainable "
                          "false in its JSON): nothing is left to train",
                          hpct_model_name(model));
+    HPCT_TRY(check_mixing(model, train));
     HPCT_TRY(hpct_dataset_check(train, input, labels));
     if (validation == NULL)
         return HPCT_OK;
@@ -231,6 +248,7 @@ static hpct_status open_strategy(hpct_fit_run *run)
         .evaluation_sizes = evaluation,
         .num_evaluation_sizes = num_evaluation,
         .options = &run->choice.options,
+        .dense_targets = hpct_augment_mixes(&run->train->options),
         .timeline = run->timeline,
         /* a log has the sums of each step, a checkpoint those of the epoch so far */
         .late_sums = run->options.log_dir == NULL && run->checkpoints == NULL,
@@ -708,6 +726,14 @@ static void run_free(hpct_fit_run *run)
     free(run->end.why);
 }
 
+static void say_augmented_on_host(const hpct_fit_run *run)
+{
+    if (hpct_context_rank(run->context) == 0 && run->progress.verbose == 2 &&
+        hpct_model_on_device(run->model) && hpct_augment_is_deep(&run->train->options))
+        puts("--augment: pictures are prepared on the host, not on the GPU, which only flips and "
+             "crops");
+}
+
 /* A whole run, or, if it goes back, the part until then: *path is the checkpoint. */
 static hpct_status run_once(hpct_fit_run *run, char **path)
 {
@@ -719,6 +745,7 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
                        hpct_context_rank(run->context) == 0 ? run->options.verbose : 0,
                        hpct_model_top_k(run->model) > 0);
     run->progress.metrics = run->options.metrics;
+    say_augmented_on_host(run);
     bool leads = hpct_context_rank(run->context) == 0;
     run->deadline = (hpct_deadline){.speaks = leads && run->options.verbose != 0,
                                     .saves = leads && run->checkpoints != NULL,

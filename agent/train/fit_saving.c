@@ -58,6 +58,24 @@ static json_t *loss_to_json(const hpct_model *model)
     return is_own_loss(model, loss) ? json_null() : json_string(text);
 }
 
+/* Null for what is not asked for, as in checkpoints of releases that did not have it. */
+static void put_augmentation(json_t *data, const hpct_dataset_options *o)
+{
+    const struct {
+        const char *name;
+        double value;
+    } all[] = {{"random rotation", o->rotation},
+               {"random zoom", o->zoom},
+               {"random contrast", o->contrast},
+               {"operations of RandAugment", o->rand_augment},
+               {"strength of RandAugment", o->rand_augment > 0 ? o->rand_augment_factor : 0},
+               {"alpha of mixup", o->mixup},
+               {"alpha of cutmix", o->cutmix}};
+    for (size_t i = 0; data != NULL && i < sizeof all / sizeof *all; i++)
+        json_object_set_new(data, all[i].name,
+                            all[i].value > 0 ? json_real(all[i].value) : json_null());
+}
+
 json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, uint64_t number,
                           int global_batch, int64_t steps_per_epoch)
 {
@@ -84,6 +102,7 @@ json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, ui
     if (data != NULL && optimizer != NULL)
         json_object_update(data, optimizer);
     json_decref(optimizer);
+    put_augmentation(data, &train->options);
     put_layers(data, "frozen layers", hpct_model_frozen_layers(model));
     put_layers(data, "learning rates of layers", hpct_model_rate_factors(model));
     if (data != NULL) {

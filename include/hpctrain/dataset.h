@@ -30,8 +30,17 @@ typedef struct hpct_dataset_options {
     int channels;         /* of encoded images: 3 (default; grey is converted to RGB) or 1 */
     hpct_scaling scaling; /* default HPCT_SCALE_UNIT */
     bool flip;            /* training: mirror horizontally with probability 1/2 */
-    int crop;        /* training: shift by up to this many pixels in each direction (zero-pad, then
-                        random crop); default 0 */
+    int crop; /* training: shift by up to this many pixels in each direction (zero-pad, then
+                 random crop); default 0 */
+    /* Training, with the numbers of Keras' layers of these names, on bytes from 0 to 255 before
+     * they are scaled; 0, the default: not. */
+    double rotation;  /* RandomRotation: by up to this part of a turn in each direction, up to 1 */
+    double zoom;      /* RandomZoom: in or out by up to this part, up to 1 */
+    double contrast;  /* RandomContrast: times 1 - contrast to 1 + contrast, up to 1 */
+    int rand_augment; /* RandAugment: operations on each image, up to 16, */
+    double rand_augment_factor; /* and their strength, 0 to 1 */
+    double mixup;               /* MixUp: shares are drawn from Beta(mixup, mixup), up to 100 */
+    double cutmix;              /* CutMix: likewise. With both each image is mixed by one of them */
     int threads;     /* that decode, resize and augment; default: number of compute threads */
     bool may_lack;   /* a missing split is not an error: *out becomes NULL */
     bool unlabelled; /* of images no classes are wanted: they need not lie in folders of classes,

@@ -273,6 +273,8 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
 {
     int skipped;
     hpct_run_find_loss(model, &run->loss.tensor, &run->loss.form, &skipped);
+    if (run->dense_targets && run->loss.form == HPCT_LOSS_PROBABILITIES)
+        run->loss.form = HPCT_LOSS_DISTRIBUTION; /* sparse labels alone have the other form */
     run->loss.classes = (int) hpct_shape_count(&model->tensors[run->loss.tensor].shape);
     run->learns = calloc((size_t) model->num_tensors, sizeof *run->learns);
     run->plan.root = find_roots(model);
@@ -417,11 +419,9 @@ size_t hpct_run_spare_bytes(const hpct_run *run)
     return most * sizeof(float);
 }
 
-size_t hpct_run_target_bytes(const hpct_run *run)
+size_t hpct_run_target_bytes(const hpct_run *run, int samples)
 {
-    return run->dense_targets
-               ? (size_t) run->batches.largest * (size_t) run->loss.classes * sizeof(float)
-               : 0;
+    return run->dense_targets ? (size_t) samples * (size_t) run->loss.classes * sizeof(float) : 0;
 }
 
 static size_t rounded(size_t bytes)

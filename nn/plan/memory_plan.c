@@ -68,7 +68,7 @@ hpct_status hpct_model_plan(const hpct_model *model, const hpct_build_options *o
     plan->gradients = gradient_floats(run) * sizeof(float) + hpct_run_spare_bytes(run);
     for (int k = 0; k < HPCT_NUM_SLOTS; k++)
         plan->optimizer += hpct_run_has_slot(model, run, k) ? arena : 0;
-    plan->scratch = hpct_run_scratch_bytes(run) + hpct_run_target_bytes(run) +
+    plan->scratch = hpct_run_scratch_bytes(run) + hpct_run_target_bytes(run, run->input.samples) +
                     hpct_run_transit_bytes(model, run);
     plan->input =
         batch * (hpct_shape_count(&model->tensors[0].shape) * sizeof(float) + sizeof(int32_t));

@@ -103,12 +103,13 @@ typedef struct hpct_run_input {
     const int32_t *given_labels;
     const hpct_resident *resident; /* data set in device memory, instead of `given`; samples: */
     const hpct_drawn *given_drawn; /* host memory */
+    const float *given_targets;    /* host memory; NULL: labels are used */
     bool keeps;                    /* `given` does not change (hpct_model_keep_input) */
     int kept;                      /* number of its samples already on the device */
     int samples;                   /* capacity of `own` */
     float *own;                    /* allocated on demand, with own_labels; host memory */
     int32_t *own_labels;
-    float *own_targets; /* host memory; NULL: labels are used */
+    float *own_targets; /* [samples], host memory; NULL without dense_targets */
     /* Read by operations and loss: the same pointers, or a device's copies. */
     float *src;
     int32_t *labels;
@@ -227,7 +228,7 @@ bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot); 
                                                                                    gets an arena */
 size_t hpct_run_state_bytes(const hpct_run *run); /* with frozen layers */
 size_t hpct_run_spare_bytes(const hpct_run *run);
-size_t hpct_run_target_bytes(const hpct_run *run);
+size_t hpct_run_target_bytes(const hpct_run *run, int samples);
 size_t hpct_run_scratch_bytes(const hpct_run *run); /* of compute and side stream, */
 size_t hpct_run_copies_bytes(const hpct_run *run);
 
@@ -239,6 +240,8 @@ hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run);
 void hpct_run_free_transit(hpct_run *run);
 hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n);
 hpct_status hpct_run_send_targets(hpct_run *run, int n);
+/* Rows of targets of the next batch, in host memory (nn/run/targets.c); NULL: labels. */
+void hpct_run_set_targets(hpct_run *run, const float *targets);
 /* Makes the batch on the device from a resident data set, if the input is one. */
 hpct_status hpct_run_make_input(const hpct_run *run, int n);
 

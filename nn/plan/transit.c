@@ -22,7 +22,7 @@ static parts parts_of(const hpct_model *model, const hpct_run *run)
         .labels = aligned(batch * sizeof *run->input.labels),
         .sums = aligned(sizeof *run->sums.last + sizeof *run->sums.turns),
         .drawn = aligned(batch * sizeof *run->input.drawn),
-        .targets = aligned(hpct_run_target_bytes(run)),
+        .targets = aligned(hpct_run_target_bytes(run, run->batches.largest)),
         .staged = aligned(batch * (in > out ? in : out) * sizeof(float)),
         .staged_labels = aligned(batch * sizeof *run->input.labels),
         .weights = aligned((size_t) model->num_class_weights * sizeof *model->class_weights),
@@ -40,7 +40,7 @@ size_t hpct_run_transit_bytes(const hpct_model *model, const hpct_run *run)
     if (run->backend->device == NULL)
         return 0;
     parts p = parts_of(model, run);
-    return bytes_of(&p) - hpct_run_target_bytes(run);
+    return bytes_of(&p) - hpct_run_target_bytes(run, run->batches.largest);
 }
 
 static hpct_status send_weights(const hpct_model *model, hpct_run *run, float *to)
@@ -82,12 +82,13 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
 hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run)
 {
     run->sums.last = &run->sums.host;
+    size_t targets = hpct_run_target_bytes(run, run->input.samples);
     if (run->dense_targets) {
-        run->input.own_targets = hpct_memory_take_host(run->backend, hpct_run_target_bytes(run));
+        run->input.own_targets = hpct_memory_take_host(run->backend, targets);
         if (run->input.own_targets == NULL)
-            return hpct_fail_memory(hpct_run_target_bytes(run));
+            return hpct_fail_memory(targets);
     }
-    run->input.targets = run->input.own_targets;
+    hpct_run_set_targets(run, run->input.own_targets);
     run->loss.class_weights = model->class_weights;
     return run->backend->device != NULL ? make_device_part(model, run) : HPCT_OK;
 }

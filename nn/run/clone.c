@@ -175,6 +175,10 @@ void hpct_model_take_part(hpct_model *replica, const hpct_model *model, int begi
     if (whole->input.resident == NULL &&
         (replica->run->input.given != input || replica->run->input.given_labels != labels))
         hpct_model_set_input(replica, input, labels);
+    const float *targets = whole->input.given_targets;
+    hpct_run_set_targets(replica->run, targets != NULL
+                                           ? targets + (size_t) begin * (size_t) whole->loss.classes
+                                           : NULL);
     hpct_model_set_position(replica, model->position.seed, model->position.step,
                             model->position.first_sample + begin);
     replica->steps = model->steps;

@@ -14,9 +14,9 @@ hpct_status hpct_model_clone(hpct_model **out, const hpct_model *model);
  * parameters (hpct_build_options.storage) and accumulated gradients are not copied. */
 hpct_status hpct_model_copy_from(hpct_model *replica, const hpct_model *model);
 
-/* Sets input and labels of the replica's next step to the samples from `begin` of the batch of
- * `model` (not copied; of a resident data set, the replica's own device copy), and its position and
- * step count. No effect if `replica` is `model`. */
+/* Sets input, labels and targets of the replica's next step to the samples from `begin` of the
+ * batch of `model` (not copied; of a resident data set, the replica's own device copy), and its
+ * position and step count. No effect if `replica` is `model`. */
 void hpct_model_take_part(hpct_model *replica, const hpct_model *model, int begin);
 
 /* Adds gradients[first, first + count) of `replica` to those of `model`; same layout. */

@@ -1,4 +1,4 @@
-/* Transfers between a built model and the host: input, labels, targets, outputs, sums, arenas. On a
+/* Transfers between a built model and the host: input, labels, outputs, sums, arenas. On a
  * host backend both share the memory; a device has copies, sent in a step or fetched on demand. */
 #include "nn/plan/run.h"
 
@@ -26,6 +26,7 @@ void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *
     run->input.resident = NULL;
     run->input.keeps = false;
     run->input.kept = 0;
+    hpct_run_set_targets(run, run->input.own_targets);
     if (device_of(run) != NULL)
         return;
     hpct_run_set_input(model, run, (float *) (uintptr_t) input);
@@ -81,11 +82,6 @@ int32_t *hpct_model_labels(hpct_model *model)
     return hpct_model_input(model) != NULL ? model->run->input.own_labels : NULL;
 }
 
-float *hpct_model_targets(hpct_model *model)
-{
-    return model->run != NULL ? model->run->input.own_targets : NULL;
-}
-
 hpct_status hpct_run_make_input(const hpct_run *run, int n)
 {
     hpct_gather_call call = {
@@ -137,14 +133,6 @@ hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n)
         run->input.resident != NULL ? send_drawn(run, n) : send_batch(model, run, n);
     run->input.kept = status == HPCT_OK ? n : 0;
     return status;
-}
-
-hpct_status hpct_run_send_targets(hpct_run *run, int n)
-{
-    size_t bytes = (size_t) n * (size_t) run->loss.classes * sizeof(float);
-    return device_of(run) != NULL && run->input.targets != NULL
-               ? device_of(run)->send(run->input.targets, run->input.own_targets, bytes)
-               : HPCT_OK;
 }
 
 /* ---- output ---- */

@@ -249,7 +249,7 @@ static hpct_loss_call loss_call(const hpct_model *model, int n, float scale)
         .classes = run->loss.classes,
         .src = run->loss.src,
         .labels = run->input.labels,
-        .targets = run->input.targets,
+        .targets = run->input.given_targets != NULL ? run->input.targets : NULL,
         .label_smoothing = (float) model->label_smoothing,
         /* probability 0.5, which is 0 before the sigmoid */
         .threshold = run->loss.form == HPCT_LOSS_BINARY_LOGITS ||

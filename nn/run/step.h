@@ -103,6 +103,12 @@ float *hpct_model_input(hpct_model *model);
 int32_t *hpct_model_labels(hpct_model *model);
 float *hpct_model_targets(hpct_model *model);
 
+/* Which classes the first n samples of the input just set are of, until another input is set:
+ * shares[i] of labels[i], the rest of others[i], written to hpct_model_targets(). others NULL: of
+ * labels[i] alone. Both are as hpct_model_await_input has them. */
+hpct_status hpct_model_mix_labels(hpct_model *model, int n, const int32_t *others,
+                                  const float *shares);
+
 /* Zeroed host memory, 64-byte aligned, for set_input: pinned for a model on a device. NULL if out
  * of memory. return_host accepts NULL, and must be called on the same model. */
 void *hpct_model_take_host(const hpct_model *model, size_t bytes);

@@ -3,9 +3,10 @@
  *   files    read, decoded, resized and scaled for each batch
  *   encoded  kept as JPEG in memory, the rest for each batch
  *   decoded  decoded once, the rest for each batch
- * and what bounds them:
- *   decode   libjpeg alone, from memory
- *   write    writing batches of floats that are known */
+ *   rotated, contrasted, rand-augmented, mixed  decoded once, and augmented so, the rest for each
+ * batch and what bounds them: decode   libjpeg alone, from memory write    writing batches of
+ * floats that are known */
+#include "agent/data/augment.h"
 #include "agent/data/encoded.h"
 #include "agent/data/pipeline.h"
 #include "base/process.h"
@@ -116,11 +117,28 @@ static rates run_write(size_t elements, int batch, double seconds)
     return (rates){images / (now - began), images / (cpu_clock() - cpu)};
 }
 
+/* Words of augmentation; others change nothing. */
+static void augment(const char *what, hpct_dataset_options *options)
+{
+    options->rand_augment_factor = 0.5;
+    if (strcmp(what, "rotated") == 0)
+        options->rotation = 0.1;
+    else if (strcmp(what, "contrasted") == 0)
+        options->contrast = 0.5;
+    else if (strcmp(what, "mixed") == 0)
+        options->mixup = 0.2;
+    else if (strcmp(what, "rand-augmented") == 0)
+        options->rand_augment = 2;
+    if (hpct_augment_is_deep(options))
+        options->memory = 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 6) {
         fprintf(stderr,
-                "usage: input files|encoded|decoded|decode|write FOLDER SIDE BATCH SECONDS\n");
+                "usage: input files|encoded|decoded|rotated|contrasted|rand-augmented|mixed|decode|"
+                "write FOLDER SIDE BATCH SECONDS\n");
         return 64;
     }
     const char *what = argv[1];
@@ -133,6 +151,7 @@ int main(int argc, char **argv)
                                                    : (size_t) 120 << 20;
     hpct_dataset *dataset;
     hpct_dataset_options options = {.height = side, .width = side, .memory = memory};
+    augment(what, &options);
     if (strcmp(what, "write") == 0) {
         found = run_write((size_t) side * (size_t) side * 3, batch, seconds);
         printf("%.0f %.0f\n", found.wall, found.cpu);

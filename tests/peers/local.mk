@@ -41,6 +41,7 @@ EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/applications.py tests
 	tests/peers/nn_cifar.py tests/peers/nn_files.py tests/peers/nn_keras.py tests/peers/nn_layers.py \
 	tests/peers/nn_models.py tests/peers/nn_optimizers.py tests/peers/nn_torch.py tests/peers/parameter_server.py \
 	tests/peers/scores.py tests/peers/tensorboard_events.py tests/peers/tensors.py tests/peers/tf_config.py tests/peers/torch_gloo.py
+peer_tests += tests/peers/augment.t
 # Exported models, and models of others as weights.
 peer_tests += tests/peers/onnx.t tests/peers/torchvision.t
 scaled_tests += tests/peers/onnx.t

@@ -1,5 +1,5 @@
 # Strategies on several ranks under mpirun, compared with one.
-strategy_tests = tests/strategy/auto.t \
+strategy_tests = tests/strategy/augment.t tests/strategy/auto.t \
 	tests/strategy/central_storage.t tests/strategy/class_weights.t \
 	tests/strategy/compress.t \
 	tests/strategy/faults.t \

@@ -89,6 +89,8 @@ reference --model mnist-convnet --momentum 0.9
 same 1 1 --model mnist-convnet --momentum 0.9
 same 2 2 --model mnist-convnet --momentum 0.9
 same 2 3 --model mnist-convnet --momentum 0.9 --backup-workers 1
+reference --model mnist-convnet --augment rotation:0.1,mixup:0.4
+same 1 2 --model mnist-convnet --augment rotation:0.1,mixup:0.4
 # Weights of frozen layers are those that all have begun with; a normalization of one has no statistics to send.
 frozen=(--model "$residual" --freeze 'stem,block0_*,block1_norm,norm')
 reference "${frozen[@]}"

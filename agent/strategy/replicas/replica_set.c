@@ -61,6 +61,7 @@ static hpct_build_options part_options(const hpct_strategy_plan *plan, int k, in
         .batch_sizes = sizes,
         .num_batch_sizes = num,
         .fuse_update = alone && !plan->keep_gradients,
+        .dense_targets = plan->dense_targets,
         .input_samples = k == 0 ? largest : 0,
     };
 }
@@ -164,8 +165,6 @@ static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 
 static hpct_status check(const hpct_strategy_plan *plan)
 {
-    if (plan->dense_targets)
-        return hpct_fail(HPCT_ERR_USAGE, "replicas take labels, not rows of targets");
     if (plan->options->wire != HPCT_WIRE_FP32)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--wire: gradients of replicas travel in fp32; other types go with "

@@ -52,14 +52,38 @@ static refused *find(tally *t, const char *class_name, bool custom)
     return NULL;
 }
 
-/* `"lstm" (LSTM)`, `"lambda" and 3 more (Lambda)`. */
+/* What fit has instead of a layer, or NULL. */
+static const char *instead_of(const char *class_name)
+{
+    static const struct {
+        const char *class_name, *option;
+    } options[] = {
+        {"CutMix", "cutmix:ALPHA"},
+        {"MixUp", "mixup:ALPHA"},
+        {"RandAugment", "rand-augment:N:M"},
+        {"RandomContrast", "contrast:FACTOR"},
+        {"RandomRotation", "rotation:FACTOR"},
+        {"RandomZoom", "zoom:FACTOR"},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (strcmp(options[i].class_name, class_name) == 0)
+            return options[i].option;
+    }
+    return NULL;
+}
+
+/* `"lstm" (LSTM)`, `"lambda" and 3 more (Lambda)`, `"random_zoom" (RandomZoom, in fit: --augment
+ * zoom:FACTOR)`. */
 static size_t describe(const refused *one, bool first, char *text, size_t size)
 {
+    const char *option = one->custom ? NULL : instead_of(one->class_name);
     char more[40] = "";
     if (one->count > 1)
         snprintf(more, sizeof more, " and %zu more", one->count - 1);
-    int length = snprintf(text, size, "%s\"%.63s\"%s (%.63s%s)", first ? "" : ", ", one->name, more,
-                          one->class_name, one->custom ? ", a custom class" : "");
+    int length =
+        snprintf(text, size, "%s\"%.63s\"%s (%.63s%s%s%s)", first ? "" : ", ", one->name, more,
+                 one->class_name, one->custom ? ", a custom class" : "",
+                 option != NULL ? ", in fit: --augment " : "", option != NULL ? option : "");
     return length < 0 ? 0 : (size_t) length < size ? (size_t) length : size - 1;
 }
 

@@ -242,6 +242,14 @@ if [ $gpu = module ]; then
     ok "$((waits >= 20))" "and does not wait for the device ($waits waits)"
     unset HPC_TRAIN_TEST_NO_GATHER
 fi
+# What the host rotates and mixes: pictures are sent, and rows of targets.
+fit_small mixed-on-cpu --device cpu --augment rotation:0.1,mixup:0.4
+fit_small mixed --device cuda --augment rotation:0.1,mixup:0.4 --verbose 2
+like "$out" "--augment: pictures are prepared on the host, not on the GPU" "--verbose 2 says who prepares them"
+for value in loss accuracy val_loss val_accuracy; do
+    ok "$(near "$(number mixed-on-cpu $value)" "$(number mixed $value)")" \
+        "mixed pictures: $value is the CPU's ($(number mixed-on-cpu $value), $(number mixed $value))"
+done
 # A block of ResNetV2's and one of ResNet's: an Add leaves sums to a normalization.
 python3 - "$own/blocks.json" <<'END'
 import json, sys

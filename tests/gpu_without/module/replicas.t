@@ -45,6 +45,12 @@ for replicas in "" "--replicas 3" "--replicas 3 --strategy central-storage"; do
     done
     is "$(cmp "$own/matrix-on-cpu" "$own/matrix" 2>&1)" "" "so is the confusion matrix"
 done
+mixed=(--augment "rotation:0.1,mixup:0.4" --global-batch-size 13)
+fit_small mixed-on-cpu --device cpu "${mixed[@]}"
+fit_nccl mixed --device cuda "${mixed[@]}" --replicas 3
+for value in loss accuracy val_loss; do
+    ok "$(near "$(number mixed-on-cpu $value)" "$(number mixed $value)")" "mixed pictures: $value is the CPU's"
+done
 ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 bash -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK; exec "$@"' rank)
 fit_nccl ranks-of-replicas --device cuda --replicas 2 --precision fp16
 ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number ranks-of-replicas loss)" 'BEGIN { d = a - b; print !(d < 0.02 && d > -0.02 && d != 0) }')" \

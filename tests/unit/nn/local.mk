@@ -7,7 +7,7 @@ unit_tests += tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 te
 	tests/unit/nn/plan/test_fusions tests/unit/nn/plan/test_sums tests/unit/nn/backend/test_updates tests/unit/nn/backend/cpu/test_loops \
 	tests/unit/nn/graph/test_optimizer tests/unit/nn/backend/ref/test_gradients tests/unit/nn/run/test_random \
 	tests/unit/nn/split/test_shard tests/unit/nn/split/test_stage tests/unit/nn/run/test_step \
-	tests/unit/nn/run/test_state tests/unit/nn/run/test_train tests/unit/nn/file/test_onnx tests/unit/nn/file/test_weights tests/unit/nn/graph/test_initializers \
+	tests/unit/nn/run/test_state tests/unit/nn/run/test_targets tests/unit/nn/run/test_train tests/unit/nn/file/test_onnx tests/unit/nn/file/test_weights tests/unit/nn/graph/test_initializers \
 	tests/unit/nn/file/keras/test_keras
 if HAVE_HDF5
 unit_tests += tests/unit/nn/file/keras/test_weights_h5
@@ -66,6 +66,9 @@ tests_unit_nn_backend_test_updates_LDADD = $(nn_test_libs) -lm
 tests_unit_nn_backend_cpu_test_loops_SOURCES = tests/unit/nn/backend/cpu/test_loops.c $(nn_case) tests/unit/unit.h
 tests_unit_nn_backend_cpu_test_loops_CPPFLAGS = $(test_cppflags)
 tests_unit_nn_backend_cpu_test_loops_LDADD = $(nn_test_libs)
+tests_unit_nn_run_test_targets_SOURCES = tests/unit/nn/run/test_targets.c tests/unit/unit.h
+tests_unit_nn_run_test_targets_CPPFLAGS = $(test_cppflags)
+tests_unit_nn_run_test_targets_LDADD = $(nn_test_libs) -lm
 tests_unit_nn_run_test_random_SOURCES = tests/unit/nn/run/test_random.c tests/unit/unit.h
 tests_unit_nn_run_test_random_CPPFLAGS = $(test_cppflags)
 tests_unit_nn_run_test_random_LDADD = $(nn_test_libs)

@@ -1,5 +1,7 @@
 /* agent/data: resizing, and the pipeline's batches. */
+#include "agent/data/mix.h"
 #include "agent/data/pipeline.h"
+#include "agent/data/prepare.h"
 #include "agent/data/resize.h"
 #include "base/headway.h"
 #include "tests/unit/agent/data/pictures.h"
@@ -138,6 +140,8 @@ static void collect(const hpct_dataset *dataset, int ranks, int threads, float *
             memcpy(pixels + (size_t) at * elements, input.pixels,
                    (size_t) count * elements * sizeof *pixels);
             memcpy(labels + at, input.labels, (size_t) count * sizeof *labels);
+            for (int64_t i = 0; i < count && input.others != NULL; i++) /* fixed by them, too */
+                labels[at + i] += 10 * input.others[i] + 100 * (int32_t) (1e6f * input.shares[i]);
         }
         assert_true(hpct_pipeline_waited(pipeline) > 0);
         hpct_pipeline_close(pipeline);
@@ -164,6 +168,9 @@ static void batches_depend_on_seed_and_step_alone(void **state)
         {0},
         {.scaling = HPCT_SCALE_SYMMETRIC, .flip = true, .crop = 3},
         {.height = 12, .width = 11, .flip = true},
+        {.height = 12, .width = 11, .rotation = 0.2, .zoom = 0.5, .contrast = 0.5},
+        {.rand_augment = 3, .rand_augment_factor = 0.7, .crop = 1},
+        {.flip = true, .rotation = 0.1, .mixup = 0.3, .cutmix = 1},
     };
     size_t most = (size_t) EPOCHS * SAMPLES * 12 * 11 * 3;
     float *first = calloc(most, sizeof *first), *again = calloc(most, sizeof *again);
@@ -246,6 +253,77 @@ static void augmentation_follows_pass_and_sample(void **state)
     hpct_dataset_free(dataset);
 }
 
+/* A picture is the same in a pass whatever the batch that it is in. */
+static void augmentation_does_not_follow_the_batch(void **state)
+{
+    (void) state;
+    static float pictures[2][SAMPLES][216];
+    hpct_dataset *dataset = synthetic(
+        &(hpct_dataset_options){.flip = true, .rotation = 0.1, .rand_augment = 2, .mixup = 0.5});
+    for (int global = 5, which = 0; which < 2; global = 13, which++) {
+        hpct_sampler *sampler;
+        hpct_pipeline *pipeline;
+        hpct_input input;
+        uint32_t order[SAMPLES];
+        hpct_sampler_options sampling = {
+            .samples = SAMPLES, .global_batch = global, .size = 1, .seed = 5};
+        assert_int_equal(hpct_sampler_new(&sampler, &sampling), HPCT_OK);
+        hpct_pipeline_options options = {.way = hpct_input_from_host(dataset, true),
+                                         .dataset = dataset,
+                                         .batches = (SAMPLES + global - 1) / global,
+                                         .largest = global,
+                                         .training = true,
+                                         .seed = 5,
+                                         .threads = 2,
+                                         .batch = sampled,
+                                         .from = sampler};
+        assert_int_equal(hpct_pipeline_open(&pipeline, &options), HPCT_OK);
+        hpct_shuffle(order, SAMPLES, 5, 0);
+        for (int at = 0; at < SAMPLES; at += input.count) {
+            assert_int_equal(hpct_pipeline_next(pipeline, &input), HPCT_OK);
+            for (int i = 0; i < input.count; i++)
+                memcpy(pictures[which][order[at + i]], input.pixels + i * 216,
+                       sizeof pictures[0][0]);
+        }
+        hpct_pipeline_close(pipeline);
+        hpct_sampler_free(sampler);
+    }
+    assert_memory_equal(pictures[0], pictures[1], sizeof pictures[0]);
+    hpct_dataset_free(dataset);
+}
+
+/* A mixed picture is made of two as they would be alone, before they are scaled. */
+static void mixed_pictures_are_of_two(void **state)
+{
+    (void) state;
+    hpct_dataset_options options = {.scaling = HPCT_SCALE_SYMMETRIC, .flip = true, .crop = 2};
+    hpct_dataset *alone = synthetic(&options);
+    options.mixup = 0.7;
+    hpct_dataset *mixed = synthetic(&options);
+    hpct_preparer *one, *both;
+    assert_int_equal(hpct_preparer_new(&one, alone), HPCT_OK);
+    assert_int_equal(hpct_preparer_new(&both, mixed), HPCT_OK);
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        float first[216], second[216], got[216];
+        hpct_to_prepare what = {.index = i, .training = true, .seed = 4, .pass = 2};
+        hpct_prepared a = {.pixels = first}, b = {.pixels = second}, c = {.pixels = got};
+        uint32_t other = hpct_mixing_draw(&options, hpct_sample_bits(4, 2, i), SAMPLES, 9, 8).other;
+        assert_int_equal(hpct_prepare(one, &what, &a), HPCT_OK);
+        assert_int_equal(hpct_prepare(both, &what, &c), HPCT_OK);
+        what.index = other;
+        assert_int_equal(hpct_prepare(one, &what, &b), HPCT_OK);
+        assert_true(a.share == 1 && a.other == a.label);
+        assert_int_equal(c.label, a.label);
+        assert_int_equal(c.other, b.label);
+        for (int k = 0; k < 216; k++)
+            assert_true(fabsf(got[k] - (c.share * first[k] + (1 - c.share) * second[k])) < 1e-5f);
+    }
+    hpct_preparer_free(one);
+    hpct_preparer_free(both);
+    hpct_dataset_free(alone);
+    hpct_dataset_free(mixed);
+}
+
 /* Evaluation sees the pictures as they are. */
 static void only_training_augments(void **state)
 {
@@ -254,6 +332,22 @@ static void only_training_augments(void **state)
     assert_false(hpct_dataset_is_plain(dataset, true));
     assert_true(hpct_dataset_is_plain(dataset, false));
     hpct_dataset_free(dataset);
+    hpct_dataset *deep = synthetic(&(hpct_dataset_options){.rotation = 0.5, .mixup = 1}),
+                 *plain = synthetic(NULL);
+    hpct_preparer *one, *both;
+    float got[216], want[216];
+    hpct_prepared a = {.pixels = want}, b = {.pixels = got};
+    hpct_to_prepare what = {.index = 3};
+    assert_false(hpct_dataset_is_plain(deep, true));
+    assert_int_equal(hpct_preparer_new(&one, plain), HPCT_OK);
+    assert_int_equal(hpct_preparer_new(&both, deep), HPCT_OK);
+    assert_int_equal(hpct_prepare(one, &what, &a), HPCT_OK);
+    assert_int_equal(hpct_prepare(both, &what, &b), HPCT_OK);
+    assert_memory_equal(got, want, sizeof got);
+    hpct_preparer_free(one);
+    hpct_preparer_free(both);
+    hpct_dataset_free(deep);
+    hpct_dataset_free(plain);
 }
 
 static void cut_pictures_end_the_run(void **state)
@@ -298,6 +392,8 @@ int main(void)
         cmocka_unit_test(batches_depend_on_seed_and_step_alone),
         cmocka_unit_test(augmentation_is_as_asked),
         cmocka_unit_test(augmentation_follows_pass_and_sample),
+        cmocka_unit_test(augmentation_does_not_follow_the_batch),
+        cmocka_unit_test(mixed_pictures_are_of_two),
         cmocka_unit_test(only_training_augments),
         cmocka_unit_test(cut_pictures_end_the_run),
     };

@@ -448,6 +448,10 @@ static void unsupported_models_are_rejected(void **state)
             "layer \"i\" (InputLayer): sparse"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("LSTM", "\"name\":\"l\"")),
             "1 of its layers is not supported: \"l\" (LSTM); there are: InputLayer, Activation, "),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomZoom",
+                                         "\"name\":\"z\"") "," LAYER("MixUp", "\"name\":\"x\"")),
+            "2 of its layers are not supported: \"z\" (RandomZoom, in fit: --augment zoom:FACTOR), "
+            "\"x\" (MixUp, in fit: --augment mixup:ALPHA); there are"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("LSTM", "\"name\":\"l\"") "," LAYER(
                 "Lambda", "\"name\":\"f\"") "," CONV() "," LAYER("LSTM", "\"name\":\"m\"")),
             "3 of its layers are not supported: \"l\" and 1 more (LSTM), \"f\" (Lambda); there"),

@@ -1,0 +1,33 @@
+/* agent/data/draws.h - random numbers of one sample in one pass: each is a function of the sample's
+ * bits (agent/data/sampler.h), a purpose, and how many of that purpose were drawn before. Purposes
+ * do not affect one another. */
+#ifndef HPCT_DATA_DRAWS_H
+#define HPCT_DATA_DRAWS_H
+
+#include <stdint.h>
+
+typedef enum hpct_purpose {
+    HPCT_DRAW_ROTATION = 1,
+    HPCT_DRAW_ZOOM,
+    HPCT_DRAW_CONTRAST,
+    HPCT_DRAW_MIX,
+    HPCT_DRAW_OPERATIONS, /* of RandAugment */
+    HPCT_DRAW_OPERATION,  /* + number of the operation: its parameters */
+} hpct_purpose;
+
+typedef struct hpct_draws {
+    uint64_t key, count;
+} hpct_draws;
+
+hpct_draws hpct_draws_for(uint64_t sample_bits, int purpose);
+
+/* In [low, high). */
+double hpct_draws_uniform(hpct_draws *draws, double low, double high);
+
+/* From 0 to count - 1. */
+uint32_t hpct_draws_below(hpct_draws *draws, uint32_t count);
+
+/* Of the distribution Beta(alpha, alpha), alpha > 0. */
+double hpct_draws_beta(hpct_draws *draws, double alpha);
+
+#endif
