@@ -70,6 +70,7 @@ nn_libnn_la_SOURCES = \
 	nn/run/targets.c \
 	nn/run/params.c \
 	nn/run/parts.c nn/run/parts.h \
+	nn/run/penalty.c nn/run/penalty.h \
 	nn/run/predict.c \
 	nn/run/profile.c nn/run/profile.h \
 	nn/run/record.c nn/run/record.h \
@@ -88,6 +89,7 @@ nn_libnn_la_SOURCES = \
 	nn/split/shard_plan.c nn/split/shard_plan.h \
 	nn/split/stage.c nn/split/stage.h \
 	$(nn_keras) \
+	nn/backend/ref/penalty.c \
 	nn/backend/ref/ref.c nn/backend/ref/ref.h \
 	nn/backend/ref/update.c \
 	nn/graph/layer/activation.c nn/graph/layer/activation.h \
@@ -125,6 +127,7 @@ nn_keras = \
 	nn/file/keras/order.c nn/file/keras/order.h \
 	nn/file/keras/read.c \
 	nn/file/keras/refused.c nn/file/keras/refused.h \
+	nn/file/keras/regularizers.c nn/file/keras/regularizers.h \
 	nn/file/keras/settings.c \
 	nn/file/keras/skips.c nn/file/keras/skips.h \
 	nn/file/keras/weights_h5.h \
@@ -193,6 +196,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/multiply.c \
 	nn/backend/cpu/pad2d.c \
 	nn/backend/cpu/picture.c \
+	nn/backend/cpu/penalty.c \
 	nn/backend/cpu/piecewise.c \
 	nn/backend/cpu/product.c \
 	nn/backend/cpu/rates.c \

@@ -14,6 +14,7 @@
 #include "base/nearest.h"
 #include "base/status.h"
 #include "nn/graph/shape.h"
+#include "nn/run/penalty.h"
 #include "nn/run/step.h"
 #include "nn/split/shard.h"
 
@@ -499,7 +500,8 @@ static int64_t hybrid_bytes_per_step(const hpct_strategy *strategy)
     size_t sums = h->summed_floats * sizeof(float);
     if (h->buckets != NULL)
         sums += hpct_buckets_bytes(h->buckets);
-    return (int64_t) ((h->floats + hpct_model_synced_floats(h->model)) * sizeof(float) +
+    size_t floats = h->floats + hpct_model_penalty_floats(h->model);
+    return (int64_t) ((floats + hpct_model_synced_floats(h->model)) * sizeof(float) +
                       sums / (size_t) hpct_model_gradient_accumulation(h->model));
 }
 

@@ -11,6 +11,7 @@
 #include "agent/strategy/state.h"
 #include "agent/strategy/strategy.h"
 #include "base/status.h"
+#include "nn/run/penalty.h"
 #include "nn/run/record.h"
 #include "nn/split/stage.h"
 
@@ -449,6 +450,16 @@ static hpct_status pipeline_forward(hpct_strategy *strategy, int count, bool tra
     return HPCT_OK;
 }
 
+/* Of the weights of a stage that has no loss, where it would be: in that of every sample. */
+static hpct_status add_penalty(const pipeline *p, hpct_batch_sums *sums)
+{
+    double penalty = 0;
+    if (p->number + 1 < p->layout.stages)
+        HPCT_TRY(hpct_model_penalty(p->model, &penalty));
+    sums->loss += p->count * penalty;
+    return HPCT_OK;
+}
+
 /* Alternates one forward and one backward; at the end only backwards. */
 static hpct_status pipeline_backward(hpct_strategy *strategy, int count, int global_count,
                                      hpct_step_sums *sums)
@@ -469,6 +480,8 @@ static hpct_status pipeline_backward(hpct_strategy *strategy, int count, int glo
     if (status == HPCT_OK && p->gradients_out != NULL)
         status = p->comm->ops->drain(p->gradients_out);
     hpct_stage_end(p->stage);
+    if (status == HPCT_OK)
+        status = add_penalty(p, &own);
     sums->loss = own.loss;
     sums->correct = (double) own.correct;
     sums->in_top_k = (double) own.in_top_k;

@@ -7,6 +7,7 @@
 #include "base/headway.h"
 #include "base/process.h"
 #include "base/status.h"
+#include "nn/run/penalty.h"
 #include "nn/run/step.h"
 
 #include <inttypes.h>
@@ -105,6 +106,7 @@ json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, ui
     put_augmentation(data, &train->options);
     put_layers(data, "frozen layers", hpct_model_frozen_layers(model));
     put_layers(data, "learning rates of layers", hpct_model_rate_factors(model));
+    put_layers(data, "regularizers", hpct_model_list_penalties(model));
     if (data != NULL) {
         json_object_set_new(data, "class weights", weights_to_json(model));
         json_object_set_new(data, "loss", loss_to_json(model));

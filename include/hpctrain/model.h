@@ -456,11 +456,12 @@ HPCT_API hpct_status hpct_model_load_any_weights(hpct_model *model, const char *
 HPCT_API hpct_status hpct_model_check_weights_name(const char *path);
 
 /* Read the output of model.to_json() of Keras 2 or 3: Sequential or Functional, one input, one
- * output. Unsupported layers and settings (regularizers, constraints, other dtype policies than
- * float32, mixed_bfloat16 and mixed_float16) are errors; only seeds and the compiled loss and
- * optimizer are ignored. Layers with trainable false are frozen. Mixed policies set the model's
- * precision, which hpct_model_compile() keeps, except for layers with float32; HPCT_FP32 in
- * hpct_model_compile_with() overrides it.
+ * output. Unsupported layers and settings (activity regularizers, constraints, other dtype policies
+ * than float32, mixed_bfloat16 and mixed_float16) are errors; only seeds and the compiled loss and
+ * optimizer are ignored. Regularizers of weights (L1, L2, L1L2) add their penalty to the loss and,
+ * once, to the gradients of an update. Layers with trainable false are frozen. Mixed policies set
+ * the model's precision, which hpct_model_compile() keeps, except for layers with float32;
+ * HPCT_FP32 in hpct_model_compile_with() overrides it.
  *
  * Returns HPCT_ERR_DATA, naming layer and setting, or all layers of unsupported classes;
  * HPCT_ERR_NO_INPUT if the file cannot be read. The caller owns *out, not yet compiled, and frees

@@ -45,6 +45,8 @@ typedef struct hpct_loss_call {
     const float *class_weights; /* factor of a sample's loss, by class; NULL: 1 */
     float threshold;            /* for a single output: larger means class 1 */
     int top_k;
+    const float *penalty;             /* [2]: both are added to each sample's loss, and have no part
+                                         in diff_src; NULL: none */
     float scale;                      /* factor of diff_src */
     const hpct_loss_scaling *scaling; /* its scale is a factor, too; NULL: none */
     float *diff_src;                  /* [n][classes], or NULL */
@@ -118,6 +120,25 @@ static inline float hpct_update_rate(const hpct_update_call *call, const hpct_up
 {
     return range->rate_factor > 0 ? call->learning_rate * range->rate_factor : call->learning_rate;
 }
+
+/* A parameter with a regularizer: the loss has a penalty of l1 sum |w| + l2 sum w^2. */
+typedef struct hpct_penalty {
+    size_t offset, count; /* as in hpct_update_range, padding included */
+    float l1, l2;
+    bool split; /* other replicas have other shards of the parameter */
+} hpct_penalty;
+
+typedef struct hpct_penalty_call {
+    const hpct_penalty *penalties;
+    int num;
+    const float *param;
+    /* grad += factor (l1 sign(w) + 2 l2 w), with `scaling` times its scale; NULL: none. */
+    float *grad;
+    float factor;
+    const hpct_loss_scaling *scaling;
+    /* If not NULL, [2] overwritten: the penalties of split parameters, and of all others. */
+    float *sums;
+} hpct_penalty_call;
 
 /* Copy of a parameter; source and copy begin at multiples of 64 bytes. */
 typedef struct hpct_param_copy {
@@ -249,6 +270,7 @@ typedef struct hpct_backend {
     void (*made_ops)(void);
     hpct_status (*loss)(const hpct_loss_call *call);
     hpct_status (*update)(const hpct_update_call *call);
+    hpct_status (*penalize)(const hpct_penalty_call *call);
     /* dst += src; dst = src if `first`. fp32. */
     hpct_status (*accumulate)(size_t count, const float *src, float *dst, bool first);
     /* dst += src, for activations and gradients. NULL: fp32, as accumulate. */

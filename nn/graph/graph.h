@@ -79,6 +79,7 @@ typedef struct hpct_param {
     hpct_initializer initializer;
     double fan_in, fan_out; /* for Glorot */
     double init[2];         /* for the others */
+    double l1, l2;          /* Keras' regularizer: adds l1 sum |w| + l2 sum w^2 to the loss */
     int node, index;        /* node that owns it, and index there */
     bool state;  /* not trained: no gradient, no optimizer slot, in the arena of states */
     bool frozen; /* a state, because its layer is frozen or has no others: no step changes it */
@@ -225,6 +226,12 @@ static inline bool hpct_param_is_statistic(const hpct_model *model, const hpct_p
 static inline bool hpct_param_is_fixed(const hpct_model *model, const hpct_param *param)
 {
     return model->nodes[param->node].spec.kind == HPCT_OP_NORMALIZATION;
+}
+
+/* Whether a parameter's regularizer counts: as in Keras only while its layer is trained. */
+static inline bool hpct_param_has_penalty(const hpct_param *param)
+{
+    return !param->state && (param->l1 > 0 || param->l2 > 0);
 }
 
 /* Factor of the learning rate of a node's parameters. */

@@ -81,6 +81,7 @@ void hpct_run_free(hpct_run *run)
     for (int k = 0; k < HPCT_NUM_SLOTS; k++)
         backend->release(run->arenas.slot[k]);
     backend->release(run->arenas.scaling);
+    backend->release(run->arenas.penalty);
     backend->release(run->arenas.states);
     backend->release(run->arenas.spare);
     hpct_run_free_transit(run);
@@ -92,6 +93,7 @@ void hpct_run_free(hpct_run *run)
     free(run->plan.value_offsets);
     free(run->learns);
     free(run->arenas.updates);
+    free(run->arenas.penalties);
     free(run->batches.sizes);
     free(run->nodes);
     free(run);
@@ -160,6 +162,16 @@ static bool has_frozen_params(const hpct_model *model, const hpct_node *node)
     return false;
 }
 
+/* A product that updates its kernel itself would leave out the kernel's penalty. */
+static bool has_penalties(const hpct_model *model, const hpct_node *node)
+{
+    for (int k = 0; k < node->num_params; k++) {
+        if (hpct_param_has_penalty(&model->params[node->first_param + k]))
+            return true;
+    }
+    return false;
+}
+
 /* Tensors of one cell count as not blocked; if one side has no others, operations use the flag of
  * the other side. */
 static void set_blocks(const hpct_model *model, const hpct_run *run, const hpct_node *node,
@@ -183,7 +195,8 @@ static hpct_op_build start_build(const hpct_model *model, const hpct_run *run,
         .batch_sizes = node->own ? run->batches.own : run->batches.sizes,
         .num_batch_sizes = run->batches.num,
         /* a device has one rate for all fused updates */
-        .fuse_update = run->fuse_update && !node->partial && !frozen && !own_rate,
+        .fuse_update = run->fuse_update && !node->partial && !frozen && !own_rate &&
+                       !has_penalties(model, node),
         .plain_layout = options->plain_layout,
         .frozen = frozen,
         .stream = (uint32_t) (i - node->added),
@@ -317,6 +330,18 @@ static void add_update(const hpct_model *model, hpct_run *run, const hpct_param 
             .adapt = param->shape.rank > 1 || optimizer->trust_all, .split = param->split};
 }
 
+/* Lists the parameter if it has a regularizer. */
+static void add_penalty(hpct_run *run, const hpct_param *param, size_t offset, size_t count)
+{
+    if (!hpct_param_has_penalty(param))
+        return;
+    run->arenas.penalties[run->arenas.num_penalties++] = (hpct_penalty){.offset = offset,
+                                                                        .count = count,
+                                                                        .l1 = (float) param->l1,
+                                                                        .l2 = (float) param->l2,
+                                                                        .split = param->split};
+}
+
 /* Frozen parameters follow the moving statistics, so that the latter are one range. */
 static void lay_out_state(const hpct_model *model, hpct_run *run, int param, size_t count)
 {
@@ -341,7 +366,9 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
     size_t num = (size_t) model->num_params + 1;
     run->arenas.param_offsets = calloc(num, sizeof *run->arenas.param_offsets);
     run->arenas.updates = calloc(num, sizeof *run->arenas.updates);
-    if (run->arenas.param_offsets == NULL || run->arenas.updates == NULL)
+    run->arenas.penalties = calloc(num, sizeof *run->arenas.penalties);
+    if (run->arenas.param_offsets == NULL || run->arenas.updates == NULL ||
+        run->arenas.penalties == NULL)
         return hpct_fail_memory(num * sizeof *run->arenas.updates);
     uint64_t hash = HPCT_HASH_START;
     size_t offset = 0;
@@ -359,6 +386,7 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
                 continue;
             }
             run->arenas.param_offsets[param] = offset;
+            add_penalty(run, &model->params[param], offset, count);
             if (k != HPCT_OP_KERNEL || !op->kernel_fused)
                 add_update(model, run, &model->params[param], offset, count);
             offset += count;
@@ -456,6 +484,8 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     if (!run->arenas.borrows)
         run->arenas.parameters = take(run, arena, "parameters", &status);
     run->arenas.states = take(run, hpct_run_state_bytes(run), "moving statistics", &status);
+    if (run->arenas.num_penalties > 0)
+        run->arenas.penalty = take(run, 2 * sizeof(float), "penalties", &status);
     if (hpct_run_spare_bytes(run) > 0)
         run->arenas.spare = take(run, hpct_run_spare_bytes(run), "unused gradients", &status);
     if (run->training)

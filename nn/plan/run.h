@@ -95,6 +95,9 @@ typedef struct hpct_run_arenas {
     uint64_t fingerprint;
     hpct_update_range *updates; /* ranges left for update() */
     int num_updates;
+    hpct_penalty *penalties; /* [num_penalties]: regularizers of trained parameters, and: */
+    float *penalty;          /* [2] their sums, in the backend's memory; NULL without any */
+    int num_penalties;
 } hpct_run_arenas;
 
 /* Input of the next step. */

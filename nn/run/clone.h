@@ -32,7 +32,8 @@ typedef enum hpct_arena {
 } hpct_arena;
 hpct_status hpct_model_translate(hpct_model *model, const hpct_model *other, hpct_arena arena);
 
-/* hpct_model_update with another replica's gradients, of the same layout. */
+/* hpct_model_update with another replica's gradients, of the same layout, to which penalties were
+ * added (nn/run/penalty.h). */
 hpct_status hpct_model_update_by(hpct_model *model, const float *gradients);
 
 #endif

@@ -134,6 +134,11 @@ uint64_t hpct_state_hash_loss(const hpct_model *model)
     hpct_model_loss_factors(model, factors);
     uint64_t hash = hpct_hash(HPCT_HASH_START, numbers, sizeof numbers);
     hash = hpct_hash(hash, factors, sizeof factors);
+    for (int i = 0; i < model->num_params; i++) {
+        const double penalty[] = {i, model->params[i].l1, model->params[i].l2};
+        if (hpct_param_has_penalty(&model->params[i]))
+            hash = hpct_hash(hash, penalty, sizeof penalty);
+    }
     return weights != NULL ? hpct_hash(hash, weights, (size_t) classes * sizeof *weights) : hash;
 }
 

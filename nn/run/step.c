@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "nn/run/emulate.h"
 #include "nn/run/finite.h"
+#include "nn/run/penalty.h"
 #include "nn/run/replay.h"
 #include "nn/run/step.h"
 #include "nn/run/synced.h"
@@ -259,6 +260,7 @@ static hpct_loss_call loss_call(const hpct_model *model, int n, float scale)
         .alpha = (float) model->focal_alpha,
         .gamma = (float) model->focal_gamma,
         .delta = (float) model->huber_delta,
+        .penalty = run->arenas.penalty,
         .class_weights = wants_diff ? run->loss.class_weights : NULL,
         .top_k = model->top_k,
         .scale = scale,
@@ -267,6 +269,12 @@ static hpct_loss_call loss_call(const hpct_model *model, int n, float scale)
         .values = run->values,
         .sums = run->sums.last,
     };
+}
+
+static hpct_status call_loss(const hpct_model *model, const hpct_loss_call *call)
+{
+    HPCT_TRY(hpct_run_weigh(model));
+    return model->run->backend->loss(call);
 }
 
 hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums)
@@ -290,7 +298,7 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
     if (status == HPCT_OK && !hpct_emulate_loss(run, run->sums.last) &&
         (!wants_diff || hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL)) {
         do
-            status = run->backend->loss(&call);
+            status = call_loss(model, &call);
         while (wants_diff && hpct_recording_end(model, &status));
     }
     hpct_run_ended(run, HPCT_TIME_LOSS(run->num_nodes), begin);
@@ -406,10 +414,11 @@ static hpct_status call_step(hpct_model *model, const step_calls *calls)
         HPCT_TRY(refresh(model, calls->batch, calls->n)); /* copies run in the side stream */
         HPCT_TRY(hpct_run_make_input(run, calls->n));
         HPCT_TRY(call_forward(model, calls->batch, calls->n));
-        HPCT_TRY(run->backend->loss(&calls->loss));
+        HPCT_TRY(call_loss(model, &calls->loss));
         HPCT_TRY(call_backward(model, calls->batch, calls->n));
     }
     HPCT_TRY(reduce(model));
+    HPCT_TRY(hpct_run_penalize(model, run->arenas.gradients, 0, run->arenas.floats));
     return run->backend->update(&calls->update);
 }
 

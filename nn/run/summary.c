@@ -1,10 +1,12 @@
 /* hpct_model_summary: the table that Keras' model.summary() prints; hpct_model_print_costs. */
 #include "nn/graph/cost.h"
 #include "nn/graph/graph.h"
+#include "nn/run/penalty.h"
 #include "nn/run/step.h"
 
 #include "base/status.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define WIDTH 65
@@ -55,6 +57,18 @@ static void shape_text(const hpct_shape *shape, char text[HPCT_SHAPE_TEXT])
     snprintf(text + used, HPCT_SHAPE_TEXT - used, ")");
 }
 
+/* A line for each parameter with a regularizer that counts. */
+static hpct_status print_penalties(const hpct_model *model, FILE *stream)
+{
+    char *list = hpct_model_list_penalties(model), *rest = list, *one;
+    if (list == NULL)
+        return hpct_fail_memory(0);
+    while (list[0] != '\0' && (one = strsep(&rest, ",")) != NULL)
+        fprintf(stream, "Regularizer: %s\n", one);
+    free(list);
+    return HPCT_OK;
+}
+
 hpct_status hpct_model_summary(const hpct_model *model, FILE *stream)
 {
     char count[32], shape[HPCT_SHAPE_TEXT], title[2 * HPCT_NAME_SIZE];
@@ -81,6 +95,7 @@ hpct_status hpct_model_summary(const hpct_model *model, FILE *stream)
     fprintf(stream, "Trainable params: %s\n", count);
     with_commas(all - trainable, count);
     fprintf(stream, "Non-trainable params: %s\n", count);
+    HPCT_TRY(print_penalties(model, stream));
     rule(stream, '_');
     return ferror(stream) ? hpct_fail(HPCT_ERR_IO, "writing the summary failed") : HPCT_OK;
 }

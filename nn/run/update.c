@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "nn/graph/optimizer.h"
 #include "nn/run/emulate.h"
+#include "nn/run/penalty.h"
 #include "nn/run/replay.h"
 
 #include <math.h>
@@ -147,12 +148,14 @@ hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
 
 hpct_status hpct_model_update(hpct_model *model)
 {
-    return hpct_model_update_by(model, model->run != NULL ? model->run->arenas.gradients : NULL);
+    HPCT_TRY(hpct_model_penalize(model));
+    return hpct_model_update_by(model, model->run->arenas.gradients);
 }
 
 hpct_status hpct_model_update_part(hpct_model *model, size_t begin, size_t end)
 {
     HPCT_TRY(need_training(model));
+    HPCT_TRY(hpct_run_penalize(model, model->run->arenas.gradients, begin, end));
     hpct_status status = HPCT_OK;
     hpct_run *run = model->run;
     hpct_update_call call = hpct_run_next_update(model);

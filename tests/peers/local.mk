@@ -46,3 +46,6 @@ peer_tests += tests/peers/augment.t
 peer_tests += tests/peers/onnx.t tests/peers/torchvision.t
 scaled_tests += tests/peers/onnx.t
 EXTRA_DIST += tests/peers/onnx_models.py tests/peers/torchvision_resnet.py
+# Penalties of weights.
+peer_tests += tests/peers/regularizers.t
+EXTRA_DIST += tests/peers/regularizers.py

@@ -276,7 +276,7 @@ def cases(program, large):
     for name, build in builtins:
         yield f"{name} from here", lambda n=name, b=build: from_ours(program, n, b)
     for setting in [("first", "data_format", "channels_first"),
-                    ("first", "kernel_regularizer", {"class_name": "L2", "config": {"l2": 0.1}}),
+                    ("first", "activity_regularizer", {"class_name": "L2", "config": {"l2": 0.1}}),
                     ("first", "activation", "mish")]:
         yield f"{setting[1]} is refused", lambda s=setting: refused(
             program, layer_setting(*s), ['"first"', s[1]])

@@ -11,6 +11,7 @@ strategy_tests = tests/strategy/augment.t tests/strategy/auto.t \
 	tests/strategy/parameter_server.t \
 	tests/strategy/parameter_server_reports.t \
 	tests/strategy/pipeline.t \
+	tests/strategy/regularizers.t \
 	tests/strategy/standstill.t \
 	tests/strategy/tcp.t
 scaled_tests += $(strategy_tests)

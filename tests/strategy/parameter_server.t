@@ -95,6 +95,12 @@ same 1 2 --model mnist-convnet --augment rotation:0.1,mixup:0.4
 frozen=(--model "$residual" --freeze 'stem,block0_*,block1_norm,norm')
 reference "${frozen[@]}"
 same 2 2 "${frozen[@]}"
+# Servers add the penalties of weights, once in an update; workers have them in their losses.
+sed 's/"\(kernel\|bias\|gamma\)_regularizer": null/"\1_regularizer": {"class_name": "L1L2", "config": {"l1": 0.002, "l2": 0.01}}/' \
+    "$residual" >"$work/penalized-model.json"
+penalized=(--model "$work/penalized-model.json" --freeze 'stem,block0_*,block1_norm,norm')
+reference "${penalized[@]}"
+same 2 2 "${penalized[@]}"
 begin frozen 1 1
 start_all "${frozen[@]}" --ps-sync --steps-per-epoch 4 --checkpoint-dir "$work/ckpt-frozen"
 finish
@@ -357,6 +363,13 @@ start ps 0 --model mnist-cnn --class-weight "$work/weights.json"
 start worker 0 --model mnist-cnn --class-weight auto
 wait "${pid_of[worker0]}"
 is $? 78 "a worker with other weights of classes is refused"
+kill -KILL "$(program_of ps0)"
+wait 2>/dev/null
+begin differs 1 1
+start ps 0 --model "$work/penalized-model.json"
+start worker 0 --model "$residual"
+wait "${pid_of[worker0]}"
+is $? 78 "one without the servers' regularizers is refused"
 kill -KILL "$(program_of ps0)"
 wait 2>/dev/null
 done_testing

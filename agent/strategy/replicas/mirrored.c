@@ -6,6 +6,7 @@
 #include "agent/strategy/replicas/replica_set.h"
 #include "base/status.h"
 #include "nn/run/clone.h"
+#include "nn/run/penalty.h"
 
 static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
@@ -44,7 +45,10 @@ static hpct_status update_one(void *argument, int k)
 static hpct_status mirrored_apply(hpct_strategy *strategy)
 {
     hpct_replica_set *set = (hpct_replica_set *) strategy;
-    return set->due ? hpct_crew_run(set->crew, update_one, set) : HPCT_OK;
+    if (!set->due)
+        return HPCT_OK;
+    HPCT_TRY(hpct_model_penalize(set->models[0])); /* whose gradients all take */
+    return hpct_crew_run(set->crew, update_one, set);
 }
 
 static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)

@@ -238,6 +238,7 @@ const hpct_backend hpct_backend_cpu = {
     .blocking = blocking,
     .loss = hpct_cpu_loss,
     .update = hpct_cpu_update,
+    .penalize = hpct_cpu_penalize,
     .accumulate = hpct_cpu_accumulate,
     .scale = scale,
     .measure = hpct_cpu_measure,

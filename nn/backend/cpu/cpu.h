@@ -34,6 +34,7 @@ hpct_status hpct_cpu_make_relu(hpct_op **out, const hpct_op_spec *spec, const hp
 
 hpct_status hpct_cpu_loss(const hpct_loss_call *call);
 hpct_status hpct_cpu_update(const hpct_update_call *call);
+hpct_status hpct_cpu_penalize(const hpct_penalty_call *call);
 hpct_status hpct_cpu_accumulate(size_t count, const float *src, float *dst, bool first);
 /* hpct_backend.measure */
 hpct_status hpct_cpu_measure(hpct_precision precision, hpct_rates *rates);

@@ -141,6 +141,7 @@ hpct_status hpct_cuda_set_rate(float rate);
 /* Other functions of the backend table. */
 hpct_status hpct_cuda_loss(const hpct_loss_call *call);
 hpct_status hpct_cuda_update(const hpct_update_call *call);
+hpct_status hpct_cuda_penalize(const hpct_penalty_call *call);
 hpct_status hpct_cuda_accumulate(size_t count, const float *src, float *dst, bool first);
 hpct_status hpct_cuda_scale(size_t count, float factor, float *dst);
 hpct_status hpct_cuda_measure(hpct_precision precision, hpct_rates *rates);

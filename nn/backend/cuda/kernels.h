@@ -394,6 +394,7 @@ typedef struct hpct_loss_args {
     float label_smoothing, threshold, scale;
     float alpha, gamma, delta;
     const float *class_weights;       /* factor of a sample's loss, by class; NULL: 1 */
+    const float *penalty;             /* [2], added to each sample's loss; NULL: none */
     const hpct_loss_scaling *scaling; /* its scale is a factor, too; NULL: none */
     const int32_t *labels;
     const float *targets; /* NULL: labels are used */
@@ -484,6 +485,30 @@ typedef enum hpct_update_settle {
 cudaError_t hpct_launch_update_settle(hpct_queue queue, const hpct_update_table *table,
                                       const hpct_update_args *args, hpct_update_settle settle,
                                       float limit, bool first);
+
+/* ---- penalties of regularizers (penalty_kernels.cu) ---- */
+
+#define HPCT_PENALTY_RANGES 128  /* per launch */
+#define HPCT_PENALTY_CHUNK 4096  /* minimum floats of a parameter per block and iteration */
+#define HPCT_PENALTY_CHUNKS 4096 /* maximum, plus one per parameter */
+
+/* Parameters in units of 16 floats, divided into chunks. */
+typedef struct hpct_penalty_table {
+    int num;
+    uint32_t chunk;                                /* units per chunk; the last has fewer */
+    uint32_t first_chunk[HPCT_PENALTY_RANGES + 1]; /* of each; then the number of chunks */
+    uint32_t offset[HPCT_PENALTY_RANGES], count[HPCT_PENALTY_RANGES];
+    float l1[HPCT_PENALTY_RANGES], l2[HPCT_PENALTY_RANGES];
+} hpct_penalty_table;
+
+/* grad += factor (l1 sign(w) + 2 l2 w), with `scaling` times its scale. */
+cudaError_t hpct_launch_penalty_gradients(hpct_queue queue, const hpct_penalty_table *table,
+                                          float factor, const hpct_loss_scaling *scaling,
+                                          const float *param, float *grad);
+
+/* *sum += the penalties; with `first` it is overwritten. */
+cudaError_t hpct_launch_penalty_sums(hpct_queue queue, const hpct_penalty_table *table,
+                                     const float *param, bool first, float *sum);
 
 /* ---- proofs of engines (proof_kernels.cu) ---- */
 

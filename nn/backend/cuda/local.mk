@@ -29,6 +29,7 @@ cuda_sources = \
 	nn/backend/cuda/loss.c \
 	nn/backend/cuda/measure.c \
 	nn/backend/cuda/ops.c nn/backend/cuda/ops.h \
+	nn/backend/cuda/penalty.c \
 	nn/backend/cuda/permute.c \
 	nn/backend/cuda/pool.c \
 	nn/backend/cuda/proof.c nn/backend/cuda/proof.h \
@@ -52,6 +53,7 @@ cuda_kernels = \
 	nn/backend/cuda/moment_kernels.cu \
 	nn/backend/cuda/norm_join_kernels.cu \
 	nn/backend/cuda/norm_kernels.cu \
+	nn/backend/cuda/penalty_kernels.cu \
 	nn/backend/cuda/proof_kernels.cu \
 	nn/backend/cuda/random_kernels.cu \
 	nn/backend/cuda/rows_kernels.cu \

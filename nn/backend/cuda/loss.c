@@ -37,6 +37,7 @@ static hpct_loss_args loss_args(const hpct_loss_call *call)
                             .gamma = call->gamma,
                             .delta = call->delta,
                             .class_weights = call->class_weights,
+                            .penalty = call->penalty,
                             .scaling = call->scaling,
                             .labels = call->labels,
                             .targets = call->targets,

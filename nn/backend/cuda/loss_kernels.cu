@@ -429,6 +429,8 @@ __global__ void __launch_bounds__(WARPS *WARP)
     sums = sums_of_blocks(block_sums, gridDim.x);
     if (lane == 0) {
         blocks_done = 0;
+        if (c.penalty != nullptr)
+            sums.loss += c.n * ((double) c.penalty[0] + (double) c.penalty[1]);
         leave_sums(c, sums);
     }
 }

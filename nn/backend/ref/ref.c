@@ -816,6 +816,8 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
 hpct_status hpct_ref_loss(const hpct_loss_call *call)
 {
     hpct_ref_loss_rows(call, call->src, call->diff_src);
+    if (call->penalty != NULL)
+        call->sums->loss += call->n * ((double) call->penalty[0] + (double) call->penalty[1]);
     return HPCT_OK;
 }
 
@@ -839,6 +841,7 @@ const hpct_backend hpct_backend_ref = {
     .make_op = hpct_ref_make_op,
     .loss = hpct_ref_loss,
     .update = hpct_ref_update,
+    .penalize = hpct_ref_penalize,
     .accumulate = hpct_ref_accumulate,
     .scale = scale,
 };

@@ -7,6 +7,7 @@
 hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 hpct_status hpct_ref_loss(const hpct_loss_call *call);
 hpct_status hpct_ref_update(const hpct_update_call *call);
+hpct_status hpct_ref_penalize(const hpct_penalty_call *call);
 hpct_status hpct_ref_accumulate(size_t count, const float *src, float *dst, bool first);
 
 /* Copies; the layout is Keras'. */

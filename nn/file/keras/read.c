@@ -4,6 +4,7 @@
 #include "nn/file/keras/initializers.h"
 #include "nn/file/keras/keras.h"
 #include "nn/file/keras/refused.h"
+#include "nn/file/keras/regularizers.h"
 
 #include "base/file.h"
 #include "base/kind.h"
@@ -179,11 +180,12 @@ static bool check_call(hpct_keras_layer *layer, const json_t *entry)
 
 static void add_one(hpct_keras_layer *layer, const json_t *entry)
 {
-    json_t *initializers = NULL;
+    json_t *initializers = NULL, *regularizers = NULL;
     if (!check_call(layer, entry))
         return;
     take_common(layer);
     hpct_keras_take_initializers(layer, &initializers);
+    hpct_keras_take_regularizers(layer, &regularizers);
     if (layer->name[0] != '\0')
         hpct_model_name_layer(layer->model, layer->name);
     hpct_model_set_head(layer->model, layer->inputs[0]);
@@ -197,6 +199,7 @@ static void add_one(hpct_keras_layer *layer, const json_t *entry)
     if (layer->status == HPCT_OK)
         set_frozen(layer, first);
     hpct_keras_set_initializers(layer, initializers);
+    hpct_keras_set_regularizers(layer, regularizers);
 }
 
 /* `c`: NULL for a layer that is called with its inputs only. */

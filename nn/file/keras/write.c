@@ -3,6 +3,7 @@
 #include "nn/file/keras/initializers.h"
 #include "nn/file/keras/keras.h"
 #include "nn/file/keras/order.h"
+#include "nn/file/keras/regularizers.h"
 
 #include "base/file.h"
 #include "base/output.h"
@@ -53,6 +54,20 @@ static void add_initializers(const writer *w, int layer, json_t *config)
             continue;
         snprintf(key, sizeof key, "%.*s_initializer", hpct_keras_initialized(what), what);
         json_object_set_new(config, key, hpct_keras_initializer(param));
+    }
+}
+
+/* Adds "kernel_regularizer" etc. of the parameters that have one. */
+static void add_regularizers(const writer *w, int layer, json_t *config)
+{
+    const hpct_model *model = w->model;
+    for (int p = 0; p < model->num_params; p++) {
+        const hpct_param *param = &model->params[p];
+        char key[32];
+        if (model->nodes[param->node].layer != layer || (param->l1 <= 0 && param->l2 <= 0))
+            continue;
+        json_t *value = hpct_keras_regularizer(model, param, key);
+        json_object_set_new(config, key, value);
     }
 }
 
@@ -126,6 +141,7 @@ static void write_layer(writer *w, int index, bool functional)
         json_object_del(config, "trainable");
     json_object_set_new(config, "dtype", policy(w->model, layer));
     add_initializers(w, index, config);
+    add_regularizers(w, index, config);
     append(w, object(hpct_keras_module(layer->type), layer->type, config), layer->name,
            functional ? inbound(w, layer) : NULL);
 }

@@ -122,6 +122,7 @@ const hpct_backend cuda_backend_on_host = {
     .make_op = make_op,
     .loss = hpct_cuda_loss,
     .update = hpct_cuda_update,
+    .penalize = hpct_cuda_penalize,
     .accumulate = hpct_cuda_accumulate,
     .add_values = hpct_cuda_add_values,
     .scale = hpct_cuda_scale,

@@ -8,6 +8,7 @@
 #include "nn/backend/cuda/join_kernels.cu"
 #include "nn/backend/cuda/loss_kernels.cu"
 #include "nn/backend/cuda/moment_kernels.cu"
+#include "nn/backend/cuda/penalty_kernels.cu"
 #include "nn/backend/cuda/proof_kernels.cu"
 #include "nn/backend/cuda/random_kernels.cu"
 #include "nn/backend/cuda/rows_kernels.cu"

@@ -3,7 +3,7 @@ check_LTLIBRARIES += tests/gpu_without/module/hpctrain-cuda.la
 tests_gpu_without_module_hpctrain_cuda_la_SOURCES = tests/gpu_without/module/module.c tests/gpu_without/module/calls.c \
 	tests/gpu_without/module/nccl.c tests/gpu_without/module/nccl.h tests/gpu_without/module/noting.h \
 	tests/gpu_without/module/wall.c tests/gpu_without/module/wall.h nn/backend/collective.c nn/backend/module.h \
-	nn/backend/module_status.c nn/backend/norm_sync.c nn/backend/ref/ref.c \
+	nn/backend/module_status.c nn/backend/norm_sync.c nn/backend/ref/penalty.c nn/backend/ref/ref.c \
 	nn/backend/ref/ref.h nn/backend/ref/update.c $(nn_ref_kernels)
 tests_gpu_without_module_hpctrain_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_gpu_without_module_hpctrain_cuda_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd

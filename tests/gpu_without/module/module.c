@@ -57,6 +57,7 @@ typedef enum call_kind {
     BACKWARD,
     LOSS,
     UPDATE,
+    PENALIZE,
     ACCUMULATE,
     SCALE,
     GATHER,
@@ -69,6 +70,7 @@ typedef struct noted {
     hpct_op_call call;
     hpct_loss_call loss;
     hpct_update_call update;
+    hpct_penalty_call penalty;
     hpct_gather_call gather;
     size_t count;
     const float *src;
@@ -268,6 +270,14 @@ static hpct_status update(const hpct_update_call *call)
     return wall_close(hpct_ref_update(call));
 }
 
+static hpct_status penalize(const hpct_penalty_call *call)
+{
+    if (is_noted(&(noted){.kind = PENALIZE, .penalty = *call}))
+        return HPCT_OK;
+    wall_open();
+    return wall_close(hpct_ref_penalize(call));
+}
+
 static hpct_status accumulate(size_t count, const float *src, float *dst, bool first)
 {
     if (is_noted(
@@ -409,6 +419,8 @@ static hpct_status make_call(noted n)
         return loss(&n.loss);
     case UPDATE:
         return update(&n.update);
+    case PENALIZE:
+        return penalize(&n.penalty);
     case ACCUMULATE:
         return accumulate(n.count, n.src, n.dst, n.first);
     case SCALE:
@@ -496,6 +508,7 @@ const hpct_backend hpct_backend_cuda = {
     .make_op = make_op,
     .loss = loss,
     .update = update,
+    .penalize = penalize,
     .accumulate = accumulate,
     .scale = scale,
     .fuses = fuses,

@@ -7,6 +7,7 @@ unit_tests += tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 te
 	tests/unit/nn/plan/test_fusions tests/unit/nn/plan/test_sums tests/unit/nn/backend/test_updates tests/unit/nn/backend/cpu/test_loops \
 	tests/unit/nn/graph/test_optimizer tests/unit/nn/backend/ref/test_gradients tests/unit/nn/run/test_random \
 	tests/unit/nn/split/test_shard tests/unit/nn/split/test_stage tests/unit/nn/run/test_step \
+	tests/unit/nn/run/test_penalty \
 	tests/unit/nn/run/test_state tests/unit/nn/run/test_targets tests/unit/nn/run/test_train tests/unit/nn/file/test_onnx tests/unit/nn/file/test_weights tests/unit/nn/graph/test_initializers \
 	tests/unit/nn/file/keras/test_keras
 if HAVE_HDF5
@@ -94,6 +95,9 @@ tests_unit_nn_split_test_stage_SOURCES = tests/unit/nn/split/test_stage.c tests/
 tests_unit_nn_split_test_stage_CPPFLAGS = $(test_cppflags)
 tests_unit_nn_split_test_stage_LDFLAGS = $(AM_LDFLAGS) $(count_allocations) -Wl,--wrap=hpct_host_allocate
 tests_unit_nn_split_test_stage_LDADD = $(nn_test_libs) -lm
+tests_unit_nn_run_test_penalty_SOURCES = tests/unit/nn/run/test_penalty.c $(nn_small) tests/unit/unit.h
+tests_unit_nn_run_test_penalty_CPPFLAGS = $(test_cppflags)
+tests_unit_nn_run_test_penalty_LDADD = $(nn_test_libs) -lm
 tests_unit_nn_run_test_state_SOURCES = tests/unit/nn/run/test_state.c $(nn_small) tests/unit/unit.h
 tests_unit_nn_run_test_state_CPPFLAGS = $(test_cppflags)
 tests_unit_nn_run_test_state_LDADD = $(nn_test_libs)

@@ -1,5 +1,5 @@
 /* What works on whole arenas, of every backend against the reference: the optimizers' updates, with
- * clipping and with scaled gradients, sums and scaled vectors. */
+ * clipping and with scaled gradients, penalties, sums and scaled vectors. */
 #include "nn/backend/backend.h"
 #include "nn/graph/rng.h"
 #include "tests/unit/nn/nn_case.h"
@@ -419,6 +419,98 @@ static void a_gradient_that_is_no_number_shows(void **state)
     }
 }
 
+#define MOST_PENALTIES 300 /* of more parameters than a launch on a GPU has room for */
+
+static hpct_penalty random_penalty(const hpct_update_range *range)
+{
+    int kind = pick(0, 3);
+    return (hpct_penalty){.offset = range->offset,
+                          .count = range->count,
+                          .l1 = kind == 0 ? 0 : 0.01f * (float) pick(1, 9),
+                          .l2 = kind == 1 ? 0 : 0.01f * (float) pick(1, 9),
+                          .split = pick(0, 2) == 0};
+}
+
+/* Gradients alone, sums alone, or both, with scaled gradients or not. */
+static void check_penalties(int num, int what)
+{
+    float *arenas[ARENAS], sums[2], expected_sums[2];
+    hpct_update_range ranges[MOST_PENALTIES];
+    hpct_penalty penalties[MOST_PENALTIES];
+    hpct_loss_scaling scaling = HPCT_LOSS_SCALING_BEGIN;
+    size_t total = random_arenas(arenas, ranges, num);
+    float *expected = hpct_host_allocate(total * sizeof *expected),
+          *got = hpct_host_allocate(total * sizeof *got);
+    scaling.scale = 8;
+    for (int i = 0; i < num; i++)
+        penalties[i] = random_penalty(&ranges[i]);
+    for (int b = -1; b < 0 || BACKENDS[b] != NULL; b++) {
+        const hpct_backend *backend = b < 0 ? &hpct_backend_ref : BACKENDS[b];
+        hpct_penalty_call call = {.penalties = penalties,
+                                  .num = num,
+                                  .param = arenas[ARENA_PARAM],
+                                  .grad = what == 1 ? NULL
+                                          : b < 0   ? expected
+                                                    : got,
+                                  .factor = 2,
+                                  .scaling = what == 3 ? &scaling : NULL,
+                                  .sums = what == 0 ? NULL
+                                          : b < 0   ? expected_sums
+                                                    : sums};
+        memcpy(b < 0 ? expected : got, arenas[ARENA_GRAD], total * sizeof *got);
+        sums[0] = sums[1] = NAN;
+        assert_int_equal(backend->penalize(&call), HPCT_OK);
+        if (b < 0)
+            continue;
+        if (nn_difference(got, expected, total) > 1e-6)
+            fail_msg("penalties on %s: gradients are off by %g", backend->name,
+                     nn_difference(got, expected, total));
+        for (int k = 0; k < 2 && what != 0; k++)
+            if (!(fabsf(sums[k] - expected_sums[k]) <= 1e-6f * expected_sums[k]))
+                fail_msg("penalties on %s: %g, not %g", backend->name, (double) sums[k],
+                         (double) expected_sums[k]);
+    }
+    for (int k = 0; k < ARENAS; k++)
+        hpct_host_release(arenas[k]);
+    hpct_host_release(expected);
+    hpct_host_release(got);
+}
+
+static void penalties_match(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(40); i++)
+        check_penalties(i % 10 == 9 ? MOST_PENALTIES : pick(1, 6), i % 4);
+    all_large = true;
+    check_penalties(1, 2);
+    check_penalties(3, 3);
+    all_large = false;
+}
+
+/* By hand: |w| has no slope at 0, and a parameter that is split is summed apart. */
+static void penalties_are_l1_and_l2(void **state)
+{
+    (void) state;
+    for (int b = -1; b < 0 || BACKENDS[b] != NULL; b++) {
+        float *w = hpct_host_allocate(32 * sizeof *w), *g = hpct_host_allocate(32 * sizeof *g),
+              sums[2];
+        const hpct_penalty penalties[] = {{.count = 16, .l1 = 0.5f, .l2 = 0.25f},
+                                          {.offset = 16, .count = 16, .l1 = 1, .split = true}};
+        const float first[] = {2, -1, 0};
+        memcpy(w, first, sizeof first);
+        w[16] = -3;
+        g[1] = 1;
+        hpct_penalty_call call = {
+            .penalties = penalties, .num = 2, .param = w, .grad = g, .factor = 1, .sums = sums};
+        const hpct_backend *backend = b < 0 ? &hpct_backend_ref : BACKENDS[b];
+        assert_int_equal(backend->penalize(&call), HPCT_OK);
+        assert_true(sums[0] == 3 && sums[1] == 0.5f * 3 + 0.25f * 5);
+        assert_true(g[0] == 1.5f && g[1] == 0 && g[2] == 0 && g[16] == -1 && g[17] == 0);
+        hpct_host_release(w);
+        hpct_host_release(g);
+    }
+}
+
 static void accumulation_matches(void **state)
 {
     (void) state;
@@ -474,6 +566,8 @@ int main(void)
         cmocka_unit_test(rmsprop_is_keras),
         cmocka_unit_test(rmsprop_bears_gradients_without_variance),
         cmocka_unit_test(a_gradient_that_is_no_number_shows),
+        cmocka_unit_test(penalties_match),
+        cmocka_unit_test(penalties_are_l1_and_l2),
         cmocka_unit_test(accumulation_matches),
         cmocka_unit_test(vectors_match),
     };

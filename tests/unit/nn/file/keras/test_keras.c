@@ -483,8 +483,8 @@ static void unsupported_models_are_rejected(void **state)
             "\"c\" (Conv2D): dtype policy \"bfloat16\""),
         BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"dtype\":{\"class_name\":\"DTypePolicyMap\"}")),
             "dtype policy \"DTypePolicyMap\""),
-        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"kernel_regularizer\":{\"class_name\":\"L2\"}")),
-            "kernel_regularizer {\"class_name\":\"L2\"} is not supported"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"activity_regularizer\":{\"class_name\":\"L2\"}")),
+            "\"c\" (Conv2D): activity_regularizer {\"class_name\":\"L2\"} is not supported"),
         BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"brand_new\":1")), "brand_new 1 is not supported"),
         BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"filters2\":null,\"groups\":3")),
             "3 groups do not divide"),
@@ -602,6 +602,94 @@ static void nested_sequentials_are_taken_apart(void **state)
             "layer \"inner\" (Sequential): layer \"c\" (Conv2D): activation \"mine\""),
     };
     RUN_CASES(parse_model, cases);
+}
+
+/* ---- regularizers ---- */
+
+#define PENALTY(class, config) "{\"class_name\":\"" class "\",\"config\":{" config "}}"
+#define PENALIZED(key, value) SEQUENTIAL(INPUT_3 "," CONV(",\"" key "\":" value))
+
+static void check_factors(const char *text, int param, double l1, double l2)
+{
+    char *written;
+    hpct_model *model = read_model(text);
+    assert_true(fabs(model->params[param].l1 - l1) < 1e-12);
+    assert_true(fabs(model->params[param].l2 - l2) < 1e-12);
+    assert_int_equal(hpct_keras_write(&written, model), HPCT_OK);
+    hpct_model *again = read_model(written);
+    for (int i = 0; i < model->num_params; i++)
+        assert_true(again->params[i].l1 == model->params[i].l1 &&
+                    again->params[i].l2 == model->params[i].l2);
+    assert_same_text(model, again);
+    free(written);
+    hpct_model_free(model);
+    hpct_model_free(again);
+}
+
+/* Of each parameter under its own key; as Keras 3, Keras 2 and older files have them. */
+static void regularizers_are_read_and_written(void **state)
+{
+    (void) state;
+#define DEPTHWISE(key)                                                                             \
+    SEQUENTIAL(INPUT_3 "," LAYER("DepthwiseConv2D", "\"name\":\"d\",\"kernel_size\":[3,3],\"" key  \
+                                                    "\":" PENALTY("L2", "\"l2\":0.5")))
+#define SEPARABLE(key)                                                                             \
+    SEQUENTIAL(INPUT_3 "," LAYER("SeparableConv2D",                                                \
+                                 "\"name\":\"d\",\"filters\":2,\"kernel_size\":[3,3],\"" key       \
+                                 "\":" PENALTY("L2", "\"l2\":0.5")))
+#define NORM_OF(key)                                                                               \
+    SEQUENTIAL(INPUT_3 "," LAYER("BatchNormalization",                                             \
+                                 "\"name\":\"b\",\"" key "\":" PENALTY("L2", "\"l2\":0.5")))
+    check_factors(PENALIZED("kernel_regularizer", PENALTY("L1", "\"l1\":0.25")), 0, 0.25, 0);
+    check_factors(PENALIZED("kernel_regularizer", PENALTY("L2", "\"l2\":0.25")), 0, 0, 0.25);
+    check_factors(PENALIZED("bias_regularizer", PENALTY("L1L2", "\"l1\":1,\"l2\":2e-4")), 1, 1,
+                  2e-4);
+    check_factors(PENALIZED("kernel_regularizer", PENALTY("L1L2", "\"l1\":0,\"l2\":0.5")), 0, 0,
+                  0.5);
+    check_factors(PENALIZED("kernel_regularizer", "{\"module\":\"keras.regularizers\","
+                                                  "\"class_name\":\"L2\",\"config\":{\"l2\":3.0},"
+                                                  "\"registered_name\":null}"),
+                  0, 0, 3);
+    check_factors(PENALIZED("kernel_regularizer", "\"l2\""), 0, 0, 0.01);
+    check_factors(PENALIZED("kernel_regularizer", PENALTY("L1", "\"l1\":null")), 0, 0.01, 0);
+    check_factors(PENALIZED("kernel_regularizer", "\"l1_l2\""), 0, 0, 0);
+    check_factors(PENALIZED("kernel_regularizer", PENALTY("L1", "\"l1\":0.0")), 0, 0, 0);
+    check_factors(DEPTHWISE("depthwise_regularizer"), 0, 0, 0.5);
+    check_factors(SEPARABLE("depthwise_regularizer"), 0, 0, 0.5);
+    check_factors(SEPARABLE("pointwise_regularizer"), 1, 0, 0.5);
+    check_factors(NORM_OF("gamma_regularizer"), 0, 0, 0.5);
+    check_factors(NORM_OF("beta_regularizer"), 1, 0, 0.5);
+    check_factors(SEQUENTIAL(INPUT_3 "," CONV(",\"use_bias\":false,\"bias_regularizer\":\"l2\"")),
+                  0, 0, 0); /* Keras ignores it, too */
+    static const parse_case refused[] = {
+        BAD(PENALIZED("kernel_regularizer", PENALTY("OrthogonalRegularizer", "\"factor\":0.01")),
+            "layer \"c\" (Conv2D): kernel_regularizer OrthogonalRegularizer is not supported; "
+            "there "
+            "are: L1, L2 and L1L2"),
+        BAD(PENALIZED("activity_regularizer", PENALTY("L2", "\"l2\":0.5")),
+            "layer \"c\" (Conv2D): activity_regularizer"),
+        BAD(PENALIZED("kernel_regularizer",
+                      "{\"module\":\"mine\",\"class_name\":\"L2\",\"config\":{"
+                      "},\"registered_name\":\"mine>L2\"}"),
+            "kernel_regularizer L2 is not Keras' own"),
+        BAD(PENALIZED("bias_regularizer", PENALTY("L2", "\"l2\":-1")),
+            "bias_regularizer L2 must have factors that are finite numbers from 0 on"),
+        BAD(PENALIZED("bias_regularizer", PENALTY("L2", "\"l2\":1e300")), "must have factors"),
+        BAD(PENALIZED("bias_regularizer", PENALTY("L2", "\"l2\":\"much\"")), "must have factors"),
+        BAD(PENALIZED("bias_regularizer", PENALTY("L2", "\"l1\":1")), "must have factors"),
+        BAD(PENALIZED("bias_regularizer", PENALTY("L2", "\"l3\":1")),
+            "has a setting that is not known"),
+        BAD(PENALIZED("bias_regularizer", "{\"class_name\":\"L2\",\"config\":[1]}"),
+            "has a setting that is not known"),
+        BAD(PENALIZED("bias_regularizer", "7"), "bias_regularizer that has no name is not"),
+        BAD(PENALIZED("bias_regularizer", "{}"), "bias_regularizer that has no name is not"),
+        BAD(PENALIZED("depthwise_regularizer", "\"l2\""),
+            "depthwise_regularizer is of no parameter of this class"),
+        BAD(DEPTHWISE("kernel_regularizer"), "kernel_regularizer is of no parameter"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Flatten", "\"name\":\"f\",\"bias_regularizer\":\"l2\"")),
+            "bias_regularizer is of no parameter"),
+    };
+    RUN_CASES(parse_model, refused);
 }
 
 /* Keras 2 writes its version; its hard sigmoid is another function. */
@@ -996,6 +1084,7 @@ int main(void)
         cmocka_unit_test(dtype_policies_set_the_precision),
         cmocka_unit_test(trainable_false_freezes),
         cmocka_unit_test(functional_of_keras_2_and_3),
+        cmocka_unit_test(regularizers_are_read_and_written),
         cmocka_unit_test(the_hard_sigmoid_of_keras_2_is_refused),
         cmocka_unit_test(operators_are_layers),
         cmocka_unit_test(open_sizes_are_filled_in),
