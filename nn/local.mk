@@ -46,6 +46,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph/fuse.c \
 	nn/graph/graph.c nn/graph/graph.h \
 	nn/graph/hold.h \
+	nn/graph/initializer.c nn/graph/initializer.h \
 	nn/graph/loss_scaling.h \
 	nn/graph/optimizer.c nn/graph/optimizer.h \
 	nn/graph/parallel.c nn/graph/parallel.h \
@@ -110,9 +111,17 @@ nn_libnn_la_SOURCES = \
 	nn/graph/layer/window.c nn/graph/layer/window.h \
 	nn/graph/layer/zero_padding2d.c \
 	nn/graph/model/builtin.c nn/graph/model/builtin.h \
+	nn/graph/model/densenet.c \
+	nn/graph/model/efficientnet.c \
+	nn/graph/model/inception.c \
+	nn/graph/model/inverted_residual.c nn/graph/model/inverted_residual.h \
 	nn/graph/model/mnist_cnn.c \
 	nn/graph/model/mnist_convnet.c \
+	nn/graph/model/mobilenet.c \
+	nn/graph/model/parts.c nn/graph/model/parts.h \
 	nn/graph/model/resnet.c \
+	nn/graph/model/vgg.c \
+	nn/graph/model/xception.c \
 	$(nn_ref_kernels)
 nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE -DHPCT_MODULE_DIR='"$(pkglibdir)"' $(JANSSON_CFLAGS) $(HDF5_CPPFLAGS)
 nn_libnn_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd

@@ -114,16 +114,19 @@ typedef struct hpct_cli_model {
     int batch_size;
     double learning_rate;
     hpct_loss loss;
-    bool any_size; /* accepts pictures of any size */
+    bool any_size;        /* accepts pictures of any size */
+    hpct_scaling scaling; /* of its pictures, as Keras' preprocess_input */
 } hpct_cli_model;
 
 #define HPCT_CLI_PATTERNS 64
 
-/* Values of --model, --classes, --resize (also the size of a model that accepts any), --precision,
- * --device and --freeze; zeros for the defaults. */
+/* Values of --model, --classes, --resize (also the size of a model that accepts any), --scale,
+ * --precision, --device and --freeze; zeros for the defaults. */
 typedef struct hpct_cli_choice {
     const char *name; /* a built-in model, or a file of Keras: NAME.json */
     int classes, width, height;
+    bool has_scaling;
+    hpct_scaling scaling;
     bool has_precision;
     hpct_precision precision;
     const char *device;                    /* as in hpct_model_set_device; NULL: auto */
@@ -160,6 +163,9 @@ void hpct_cli_check_strategy(const hpct_strategy_options *strategy);
 hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults,
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum);
+
+/* Sets size and scaling of the pictures by --resize and --scale, or the built-in model's. */
+void hpct_cli_set_input(hpct_cli_common *options);
 
 /* Implements --freeze; hpct_cli_usage for a pattern that matches no layer. */
 void hpct_cli_freeze(hpct_model *model, const hpct_cli_choice *choice);

@@ -30,6 +30,13 @@ static void set_precision(const char *option, const char *value, void *at)
     choice->has_precision = true;
 }
 
+static void set_scaling(const char *option, const char *value, void *at)
+{
+    hpct_cli_choice *choice = at;
+    choice->scaling = (hpct_scaling) hpct_cli_name(option, value, scales);
+    choice->has_scaling = true;
+}
+
 static void set_device(const char *option, const char *value, void *at)
 {
     if (strncasecmp(value, "gpu", 3) == 0)
@@ -124,14 +131,15 @@ const hpct_cli_option hpct_cli_common_options[] = {
 
     {.doc = "Model and data:", .group = 1, .commands = HPCT_CLI_FIT},
     {"model", "NAME|FILE",
-     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2, resnet152v2, or FILE.json from "
-     "Keras' to_json()",
+     "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2, resnet152v2, vgg16, vgg19, "
+     "densenet121, mobilenet, mobilenetv2, mobilenetv3small, efficientnetb0, "
+     "efficientnetb0-imagenet, inceptionv3, xception, or FILE.json from Keras' to_json()",
      1, 0, TEXT(model.name)},
-    {"classes", "N", "number of classes of a built-in model (default: mnist 10, resnets 1000)", 1,
-     0, INTEGER(model.classes, 1, 1 << 20)},
+    {"classes", "N", "number of classes of a built-in model (default: mnist 10, others 1000)", 1, 0,
+     INTEGER(model.classes, 1, 1 << 20)},
     {"resize", "WxH",
-     "input size of a resnet (default 224x224) and of FILE.json that leaves it open; images are "
-     "resized to it, bilinear as tf.image.resize",
+     "input size of a built-in model but mnist's (default 224x224; inceptionv3, xception 299x299) "
+     "and of FILE.json that leaves it open; images are resized to it, bilinear as tf.image.resize",
      1, 0, CALL(model, hpct_cli_resize)},
     {"precision", "NAME",
      "fp32, or bf16 or fp16 (GPUs only): convolutions and dense layers in 16 bits, weights and "
@@ -157,9 +165,11 @@ const hpct_cli_option hpct_cli_common_options[] = {
      "by --hpc-train-stage)",
      1, HPCT_CLI_FIT, CALL(data, hpct_cli_data)},
     {"scale", "NAME",
-     "scaling of a byte x: unit (x/255, default), symmetric (x/127.5-1, as for Keras' ResNet50V2 "
-     "weights) or none",
-     1, HPCT_CLI_FIT, NAME(input.scaling, scales)},
+     "scaling of a byte x: unit (x/255), symmetric (x/127.5-1, as for Keras' ResNet50V2 weights) "
+     "or "
+     "none (default: mobilenet, mobilenetv2, inceptionv3, xception symmetric; mobilenetv3small, "
+     "efficientnetb0 none; others unit)",
+     1, HPCT_CLI_FIT, CALL(model, set_scaling)},
     {"data", "PATH",
      "data set (see hpc-train data --help), of which the test split is used (default: "
      "$HPC_TRAIN_DATA)",
@@ -168,7 +178,7 @@ const hpct_cli_option hpct_cli_common_options[] = {
      "a data set, of which the test split is used, a folder or archive of pictures, or one picture "
      "(default: $HPC_TRAIN_DATA)",
      1, HPCT_CLI_PREDICT, CALL(data, hpct_cli_data)},
-    {"scale", "NAME", "unit, symmetric or none, as in fit", 1, SAVED, NAME(input.scaling, scales)},
+    {"scale", "NAME", "unit, symmetric or none, as in fit", 1, SAVED, CALL(model, set_scaling)},
 
     {"batch-size", "N|auto",
      "samples per rank and step (default: mnist-cnn 64, mnist-convnet 100, others 32); auto: the "

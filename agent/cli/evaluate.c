@@ -76,8 +76,7 @@ static int run(int argc, char **argv)
     if (a.weights == NULL)
         hpct_cli_usage("--weights is missing: a file written by fit --save-weights");
     keep_inputs(&a);
-    a.input.width = a.model.width;
-    a.input.height = a.model.height;
+    hpct_cli_set_input(&a);
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
     if (status == HPCT_OK)
         status = hpct_cli_open_context(&context, model, a.model.device, &a.context, false);

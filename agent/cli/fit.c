@@ -385,8 +385,7 @@ static int run(int argc, char **argv)
                        "already among them, and must be larger than that, not %d",
                        a.fit.initial_epoch, a.fit.epochs);
     a.training.initial_epoch = a.fit.initial_epoch;
-    common->input.width = common->model.width;
-    common->input.height = common->model.height;
+    hpct_cli_set_input(common);
     hpct_status status = hpct_cli_make_model(&model, &defaults, &common->model, -1, 0);
     if (status == HPCT_OK && a.training.top_k > 0 && hpct_model_output_shape(model).size[0] == 1)
         hpct_cli_usage("--top-k: %s has a single output, of which none is the k-th best",

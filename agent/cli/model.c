@@ -8,13 +8,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define IMAGENET(NAME, SCALE)                                                                      \
+    {                                                                                              \
+        NAME, 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true, HPCT_SCALE_##SCALE             \
+    }
 static const hpct_cli_model models[] = {
-    {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, false},
-    {"mnist-convnet", 100, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, false},
-    {"resnet50", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
-    {"resnet50v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
-    {"resnet101v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
-    {"resnet152v2", 32, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, true},
+    {"mnist-cnn", 64, 0.2, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, false,
+     HPCT_SCALE_UNIT},
+    {"mnist-convnet", 100, 0.01, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, false, HPCT_SCALE_UNIT},
+    IMAGENET("resnet50", UNIT),
+    IMAGENET("resnet50v2", UNIT),
+    IMAGENET("resnet101v2", UNIT),
+    IMAGENET("resnet152v2", UNIT),
+    IMAGENET("vgg16", UNIT),
+    IMAGENET("vgg19", UNIT),
+    IMAGENET("densenet121", UNIT),
+    IMAGENET("mobilenet", SYMMETRIC),
+    IMAGENET("mobilenetv2", SYMMETRIC),
+    IMAGENET("mobilenetv3small", NONE),
+    IMAGENET("efficientnetb0", NONE),
+    IMAGENET("efficientnetb0-imagenet", NONE),
+    IMAGENET("inceptionv3", SYMMETRIC),
+    IMAGENET("xception", SYMMETRIC),
 };
 #define NUM_MODELS (sizeof models / sizeof models[0])
 
@@ -38,24 +53,30 @@ static hpct_status load_model(hpct_model **out, const hpct_cli_model **defaults,
     return status;
 }
 
-/* Whether the name is that of a file, not of a built-in model; the file is checked later. */
-static bool is_file(const char *name)
+static const hpct_cli_model *find_builtin(const char *name)
 {
     for (size_t i = 0; name != NULL && i < NUM_MODELS; i++) {
         if (strcmp(models[i].name, name) == 0)
-            return false;
+            return &models[i];
     }
-    return name != NULL &&
+    return NULL;
+}
+
+/* Whether the name is that of a file, not of a built-in model; the file is checked later. */
+static bool is_file(const char *name)
+{
+    return name != NULL && find_builtin(name) == NULL &&
            (strchr(name, '.') != NULL || strchr(name, '/') != NULL || access(name, F_OK) == 0);
 }
 
 static const hpct_cli_model *find_model(const char *name)
 {
-    char names[256] = "", hint[HPCT_NEAREST_HINT];
+    char names[512] = "", hint[HPCT_NEAREST_HINT];
     hpct_nearest best = {0};
+    const hpct_cli_model *found = find_builtin(name);
+    if (found != NULL)
+        return found;
     for (size_t i = 0; i < NUM_MODELS; i++) {
-        if (name != NULL && strcmp(models[i].name, name) == 0)
-            return &models[i];
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ", models[i].name);
         if (name != NULL)
@@ -76,6 +97,17 @@ static hpct_status make_builtin(hpct_model **out, const hpct_cli_model **default
         options.input = HPCT_SHAPE(choice->height, choice->width, 3);
     *defaults = found;
     return hpct_model_builtin_with(out, &options);
+}
+
+void hpct_cli_set_input(hpct_cli_common *options)
+{
+    const hpct_cli_choice *choice = &options->model;
+    const hpct_cli_model *builtin = find_builtin(choice->name);
+    options->input.width = choice->width;
+    options->input.height = choice->height;
+    options->input.scaling = choice->has_scaling ? choice->scaling
+                             : builtin != NULL   ? builtin->scaling
+                                                 : HPCT_SCALE_UNIT;
 }
 
 void hpct_cli_freeze(hpct_model *model, const hpct_cli_choice *choice)
@@ -112,14 +144,27 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
     return status;
 }
 
+static void warn_of_rescaling(const hpct_model *model, const char *path)
+{
+    if (hpct_model_lacks_rescaling(model))
+        fprintf(stderr,
+                "hpc-train: warning: %s: weights of keras.applications' EfficientNetB0 for "
+                "ImageNet; the model lacks its second Rescaling, which --model "
+                "efficientnetb0-imagenet has\n",
+                path);
+}
+
 hpct_status hpct_cli_load_weights(hpct_model *model, const char *path, bool allow_nan)
 {
     struct stat info;
+    bool speaks = hpct_context_rank_hint() == 0;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return hpct_checkpoint_load_weights(path, model, allow_nan,
-                                            hpct_context_rank_hint() == 0 ? stderr : NULL);
-    return allow_nan ? hpct_model_load_any_weights(model, path)
-                     : hpct_model_load_weights(model, path);
+        return hpct_checkpoint_load_weights(path, model, allow_nan, speaks ? stderr : NULL);
+    hpct_status status =
+        allow_nan ? hpct_model_load_any_weights(model, path) : hpct_model_load_weights(model, path);
+    if (status == HPCT_OK && speaks)
+        warn_of_rescaling(model, path);
+    return status;
 }
 
 hpct_status hpct_cli_load_weights_of(hpct_model *model, const hpct_cli_common *options, bool speaks)

@@ -63,8 +63,7 @@ static int run(int argc, char **argv)
     if (options.output == NULL)
         options.table = stdout;
     a.input.unlabelled = true;
-    a.input.width = a.model.width;
-    a.input.height = a.model.height;
+    hpct_cli_set_input(&a);
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
     if (status == HPCT_OK)
         status = hpct_cli_open_context(&context, model, a.model.device, &a.context, false);

@@ -277,8 +277,16 @@ HPCT_API void hpct_model_add_scaled_add(hpct_model *model, const int tensors[2],
  *   resnet50       v1.5: keras.applications' ResNet50 (25,636,712) with the stride in the 3x3
  *                  convolution ("_2_conv" after "_2_pad", as in torchvision's resnet50) instead of
  *                  "_1_conv"
- * Residual networks take images of any size (Keras: from 32 x 32), default 224 x 224 x 3, and any
- * number of classes, default 1000. Returns HPCT_ERR_USAGE, listing the names, for any other. The
+ *   vgg16, vgg19, densenet121, mobilenet, mobilenetv2, mobilenetv3small, efficientnetb0,
+ *   inceptionv3, xception
+ *                  as keras.applications with weights=None: same names, order and initial
+ *                  distributions of weights; mobilenetv3small and efficientnetb0 rescale pixels of
+ *                  0 to 255 themselves
+ *   efficientnetb0-imagenet
+ *                  with the Rescaling that Keras adds with weights="imagenet"
+ * All but mnist-… take images of any size (Keras: from 32 x 32; inceptionv3 from 75 x 75, xception
+ * from 71 x 71), default 224 x 224 x 3, inceptionv3 and xception 299 x 299 x 3, and any number of
+ * classes, default 1000. Returns HPCT_ERR_USAGE, listing the names, for any other. The
  * caller owns *out and frees it with hpct_model_free(). */
 typedef struct hpct_builtin_options {
     const char *name;
@@ -489,6 +497,10 @@ HPCT_API hpct_status hpct_model_own_loss(const hpct_model *model, hpct_loss *los
 HPCT_API int hpct_model_count_labels(const hpct_model *model);
 /* Whether the model begins with a Rescaling by at most 1/64, as for pixels of 0 to 255. */
 HPCT_API bool hpct_model_rescales_pixels(const hpct_model *model);
+
+/* Whether it has the weights of keras.applications.EfficientNetB0(weights="imagenet"), by the means
+ * of its Normalization, but not the Rescaling that Keras then has behind it. */
+HPCT_API bool hpct_model_lacks_rescaling(const hpct_model *model);
 
 /* Inference: outputs [n][output shape] of n samples [n][input shape]. Rebuilds the model, for
  * inference only, unless it is built for batches of n. */

@@ -166,3 +166,35 @@ hpct_status hpct_model_initialize(hpct_model *model, uint64_t seed)
     }
     return status == HPCT_OK ? hpct_model_forget_slots(model) : status; /* from scratch */
 }
+
+/* ---- ImageNet's EfficientNet ---- */
+
+static bool is_rescaled(const hpct_model *model, int tensor)
+{
+    for (int i = 0; i < model->num_nodes; i++) {
+        hpct_op_kind kind = model->nodes[i].spec.kind;
+        if ((kind == HPCT_OP_RESCALING || kind == HPCT_OP_NORMALIZATION) &&
+            model->nodes[i].inputs[0] == tensor)
+            return true;
+    }
+    return false;
+}
+
+bool hpct_model_lacks_rescaling(const hpct_model *model)
+{
+    static const float means[] = {0.485F, 0.456F, 0.406F};
+    for (int i = 0; i < model->num_nodes; i++) {
+        const hpct_node *node = &model->nodes[i];
+        float got[3];
+        if (node->spec.kind != HPCT_OP_NORMALIZATION || node->spec.line.given ||
+            node->spec.line.channels != 3 ||
+            hpct_param_get(model, node->first_param, got) != HPCT_OK)
+            continue;
+        bool same = true;
+        for (int c = 0; c < 3; c++)
+            same = same && fabsf(got[c] - means[c]) < 1e-3F;
+        if (same && !is_rescaled(model, node->output))
+            return true;
+    }
+    return false;
+}

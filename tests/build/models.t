@@ -162,6 +162,24 @@ like "$status $err" "^0 .*the model rescales pixels itself.*--scale none" "pixel
 capture "$hpc_train" fit --model "$work/rescaled.json" --data synthetic:64 --scale none
 unlike "$err" "rescales" "not with --scale none"
 
+# ---- built-in models have the scaling that they are made for ----
+# network NAME OPTION…: its loss with initial weights.
+network() {
+    capture "$hpc_train" fit --model "$1" --classes 2 --resize 32x32 --data synthetic:6 --batch-size 6 --epochs 1 --device cpu \
+        --learning-rate 1e-30 --log-dir "$work/log" --verbose 0 "${@:2}"
+    column loss
+}
+for name in mobilenetv2=symmetric mobilenetv3small=none efficientnetb0=none densenet121=unit; do
+    loss=$(network "${name%=*}") other=unit
+    [ "${name#*=}" != unit ] || other=symmetric
+    is "$loss" "$(network "${name%=*}" --scale "${name#*=}")" "${name%=*}: --scale ${name#*=} by default"
+    ok "$([ "$loss" != "$(network "${name%=*}" --scale $other)" ]; echo $?)" "--scale $other makes it another loss"
+done
+network mobilenetv3small >/dev/null
+unlike "$err" "rescales" "no warning of pixels that are scaled twice"
+network efficientnetb0 --scale unit >"$work/loss"
+like "$err" "the model rescales pixels itself.*--scale none" "a warning with another scale"
+
 # ---- an input whose size is open, and classes that there are not ----
 layers open "$flatten" "$softmax"
 sed -i 's/\[null,28,28,1\]/[null,null,null,1]/' "$work/open.json"

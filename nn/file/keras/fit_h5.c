@@ -16,6 +16,7 @@
 typedef struct place {
     char path[PATH_SIZE];
     char name[PATH_SIZE / 2]; /* the layer's; "": not in the file */
+    size_t weights;           /* in Keras 2's files: how many it has */
 } place;
 
 typedef struct fitting {
@@ -96,6 +97,16 @@ static hpct_status list_group(fitting *f, const char *path, int depth)
     return HPCT_OK;
 }
 
+static hpct_status count_keras2(const fitting *f, place *p)
+{
+    char **names;
+    if (!hpct_hdf5_has_strings(f->file, p->path, "weight_names"))
+        return HPCT_OK;
+    HPCT_TRY(hpct_hdf5_strings(f->file, p->path, "weight_names", &names, &p->weights));
+    free(names);
+    return HPCT_OK;
+}
+
 static hpct_status list_keras2(fitting *f)
 {
     char **layers;
@@ -103,16 +114,19 @@ static hpct_status list_keras2(fitting *f)
     HPCT_TRY(hpct_hdf5_strings(f->file, f->top[0] != '\0' ? f->top : "/", "layer_names", &layers,
                                &count));
     f->places = calloc(count + 1, sizeof *f->places);
-    for (size_t i = 0; i < count && f->places != NULL; i++) {
+    hpct_status status =
+        f->places != NULL ? HPCT_OK : hpct_fail_memory((count + 1) * sizeof *f->places);
+    for (size_t i = 0; i < count && status == HPCT_OK; i++) {
         place *p = &f->places[f->num_places];
         int length = snprintf(p->path, sizeof p->path, "%s/%s", f->top, layers[i]);
         if (length >= (int) sizeof p->path || !hpct_hdf5_has(f->file, p->path))
             continue;
         snprintf(p->name, sizeof p->name, "%s", layers[i]);
+        status = count_keras2(f, p);
         f->num_places++;
     }
     free(layers);
-    return f->places != NULL ? HPCT_OK : hpct_fail_memory((count + 1) * sizeof *f->places);
+    return status;
 }
 
 static hpct_status list_places(fitting *f)
@@ -140,6 +154,48 @@ static bool has_layer(const fitting *f, const char *name)
             return true;
     }
     return false;
+}
+
+/* The next layer of Keras 2's list that has weights; NULL after the last. */
+static place *next_place(const fitting *f, size_t *next)
+{
+    while (*next < f->num_places && f->places[*next].weights == 0)
+        (*next)++;
+    return *next < f->num_places ? &f->places[(*next)++] : NULL;
+}
+
+/* Whether the file's layers are the model's in order, or the first of them, by their numbers of
+ * weights, and some have names that are none of the model's. */
+static bool is_renamed(const fitting *f, const hpct_h5_group *groups)
+{
+    size_t next = 0;
+    bool renamed = false;
+    const place *p = NULL;
+    for (int i = 0; i < f->model->num_layers; i++) {
+        if (groups[i].num_params == 0)
+            continue;
+        p = next_place(f, &next);
+        if (p == NULL)
+            break;
+        if (p->weights != (size_t) groups[i].num_params)
+            return false;
+        renamed = renamed || !has_layer(f, p->name);
+    }
+    return renamed && next_place(f, &next) == NULL;
+}
+
+/* Keras numbers "conv2d" from 0 or 1, by version and session, and keras.applications has renamed
+ * layers ("conv1/conv"): by their names, some would be taken for others of the same shape. */
+static void rename_places(fitting *f, const hpct_h5_group *groups)
+{
+    size_t next = 0;
+    for (size_t k = 0; k < f->num_places; k++)
+        f->places[k].name[0] = '\0';
+    for (int i = 0; i < f->model->num_layers; i++) {
+        place *p = groups[i].num_params > 0 ? next_place(f, &next) : NULL;
+        if (p != NULL)
+            snprintf(p->name, sizeof p->name, "%s", name_of(f, &groups[i]));
+    }
 }
 
 /* By name, of several in nested models the one that order has, too; else, in Keras 3's files, by
@@ -219,6 +275,8 @@ static hpct_status load_layer(const fitting *f, const hpct_h5_group *g)
 static hpct_status load_layers(fitting *f, const hpct_h5_group *groups)
 {
     HPCT_TRY(list_places(f));
+    if (f->keras2 && is_renamed(f, groups))
+        rename_places(f, groups);
     for (int i = 0; i < f->model->num_layers; i++) {
         if (groups[i].num_params > 0)
             HPCT_TRY(load_layer(f, &groups[i]));

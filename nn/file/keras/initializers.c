@@ -2,48 +2,25 @@
  * (Glorot, He, LeCun) are resolved to numbers for the given parameter. */
 #include "nn/file/keras/initializers.h"
 
+#include "nn/graph/initializer.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-/* Standard deviation of a standard normal distribution truncated at two standard deviations. Keras
- * divides by it, so that samples have the requested variance. */
-#define TRUNCATED_STDDEV 0.87962566103423978
-
-typedef enum fan { FAN_IN, FAN_OUT, FAN_AVG } fan;
-typedef enum distribution { UNIFORM, TRUNCATED_NORMAL, UNTRUNCATED_NORMAL } distribution;
 
 /* Keras' aliases of VarianceScaling(scale, mode, distribution). */
 static const struct scaling {
     const char *class_name, *word; /* the name in older files */
     double scale;
-    fan mode;
-    distribution kind;
+    hpct_fan mode;
+    hpct_distribution kind;
 } scalings[] = {
-    {"GlorotNormal", "glorot_normal", 1, FAN_AVG, TRUNCATED_NORMAL},
-    {"HeNormal", "he_normal", 2, FAN_IN, TRUNCATED_NORMAL},
-    {"HeUniform", "he_uniform", 2, FAN_IN, UNIFORM},
-    {"LecunNormal", "lecun_normal", 1, FAN_IN, TRUNCATED_NORMAL},
-    {"LecunUniform", "lecun_uniform", 1, FAN_IN, UNIFORM},
+    {"GlorotNormal", "glorot_normal", 1, HPCT_FAN_AVG, HPCT_TRUNCATED_NORMAL},
+    {"HeNormal", "he_normal", 2, HPCT_FAN_IN, HPCT_TRUNCATED_NORMAL},
+    {"HeUniform", "he_uniform", 2, HPCT_FAN_IN, HPCT_UNIFORM},
+    {"LecunNormal", "lecun_normal", 1, HPCT_FAN_IN, HPCT_TRUNCATED_NORMAL},
+    {"LecunUniform", "lecun_uniform", 1, HPCT_FAN_IN, HPCT_UNIFORM},
 };
-
-static void scale_variance(hpct_param *param, double scale, fan mode, distribution kind)
-{
-    double fans[] = {param->fan_in, param->fan_out, (param->fan_in + param->fan_out) / 2};
-    double variance = scale / fmax(1, fans[mode]);
-    param->init[0] = 0;
-    if (kind == UNIFORM) {
-        param->initializer = HPCT_INIT_UNIFORM;
-        param->init[1] = sqrt(3 * variance);
-        param->init[0] = -param->init[1];
-    } else if (kind == TRUNCATED_NORMAL) {
-        param->initializer = HPCT_INIT_TRUNCATED_NORMAL;
-        param->init[1] = sqrt(variance) / TRUNCATED_STDDEV;
-    } else {
-        param->initializer = HPCT_INIT_NORMAL;
-        param->init[1] = sqrt(variance);
-    }
-}
 
 static double number(const json_t *config, const char *key, double fallback)
 {
@@ -79,8 +56,8 @@ static bool set_variance_scaling(hpct_param *param, const json_t *config)
     int kind = index_of(json_string_value(json_object_get(config, "distribution")), kinds);
     if (mode < 0 || kind < 0)
         return false;
-    scale_variance(param, number(config, "scale", 1), (fan) mode,
-                   kind == 3 ? TRUNCATED_NORMAL : (distribution) kind);
+    hpct_param_scale_variance(param, number(config, "scale", 1), (hpct_fan) mode,
+                              kind == 3 ? HPCT_TRUNCATED_NORMAL : (hpct_distribution) kind);
     return true;
 }
 
@@ -109,7 +86,7 @@ static bool set_by_name(hpct_param *param, const char *name, const json_t *confi
         for (size_t i = 0; has_fans && i < sizeof scalings / sizeof *scalings; i++) {
             const struct scaling *s = &scalings[i];
             if (strcmp(name, s->class_name) == 0 || strcmp(name, s->word) == 0) {
-                scale_variance(param, s->scale, s->mode, s->kind);
+                hpct_param_scale_variance(param, s->scale, s->mode, s->kind);
                 return true;
             }
         }

@@ -6,8 +6,14 @@
 #include <string.h>
 
 static const hpct_builtin *const builtins[] = {
-    &hpct_builtin_mnist_cnn,  &hpct_builtin_mnist_convnet, &hpct_builtin_resnet50,
-    &hpct_builtin_resnet50v2, &hpct_builtin_resnet101v2,   &hpct_builtin_resnet152v2,
+    &hpct_builtin_mnist_cnn,      &hpct_builtin_mnist_convnet,
+    &hpct_builtin_resnet50,       &hpct_builtin_resnet50v2,
+    &hpct_builtin_resnet101v2,    &hpct_builtin_resnet152v2,
+    &hpct_builtin_vgg16,          &hpct_builtin_vgg19,
+    &hpct_builtin_densenet121,    &hpct_builtin_mobilenet,
+    &hpct_builtin_mobilenetv2,    &hpct_builtin_mobilenetv3small,
+    &hpct_builtin_efficientnetb0, &hpct_builtin_efficientnetb0_imagenet,
+    &hpct_builtin_inceptionv3,    &hpct_builtin_xception,
 };
 #define NUM_BUILTINS (sizeof builtins / sizeof *builtins)
 
@@ -28,7 +34,7 @@ static hpct_status make(hpct_model **out, const hpct_builtin *builtin,
 
 hpct_status hpct_model_builtin_with(hpct_model **out, const hpct_builtin_options *options)
 {
-    char names[256] = "";
+    char names[512] = "";
     for (size_t i = 0; i < NUM_BUILTINS; i++) {
         if (strcmp(builtins[i]->name, options->name) == 0)
             return make(out, builtins[i], options);

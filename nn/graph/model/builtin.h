@@ -18,5 +18,15 @@ extern const hpct_builtin hpct_builtin_resnet50;
 extern const hpct_builtin hpct_builtin_resnet50v2;
 extern const hpct_builtin hpct_builtin_resnet101v2;
 extern const hpct_builtin hpct_builtin_resnet152v2;
+extern const hpct_builtin hpct_builtin_vgg16;
+extern const hpct_builtin hpct_builtin_vgg19;
+extern const hpct_builtin hpct_builtin_densenet121;
+extern const hpct_builtin hpct_builtin_mobilenet;
+extern const hpct_builtin hpct_builtin_mobilenetv2;
+extern const hpct_builtin hpct_builtin_mobilenetv3small;
+extern const hpct_builtin hpct_builtin_efficientnetb0;
+extern const hpct_builtin hpct_builtin_efficientnetb0_imagenet;
+extern const hpct_builtin hpct_builtin_inceptionv3;
+extern const hpct_builtin hpct_builtin_xception;
 
 #endif

@@ -3,42 +3,35 @@
  * and parameter counts of keras.applications. resnet50 is the variant known as v1.5: the stride of
  * a block is in its 3x3 convolution, after one cell of padding on each side, as in torchvision and
  * in Keras' V2; Keras' ResNet50 has it in the first 1x1. All else is as in Keras. */
-#include "nn/graph/model/builtin.h"
+#include "nn/graph/model/parts.h"
 
 #include <stdio.h>
 
 #define EPSILON 1.001e-5
 #define NUM_STACKS 4
 
-static void name(hpct_model *model, const char *block, const char *part)
-{
-    char text[64];
-    snprintf(text, sizeof text, "%s_%s", block, part);
-    hpct_model_name_layer(model, text);
-}
-
 static void add_conv(hpct_model *model, const char *block, const char *part,
                      const hpct_conv2d *conv)
 {
-    name(model, block, part);
+    hpct_part_name(model, "%s_%s", block, part);
     hpct_model_add_conv2d(model, conv);
 }
 
 static void add_norm(hpct_model *model, const char *block, const char *part)
 {
-    name(model, block, part);
+    hpct_part_name(model, "%s_%s", block, part);
     hpct_model_add_batch_normalization(model, &(hpct_batch_normalization){.epsilon = EPSILON});
 }
 
 static void add_relu(hpct_model *model, const char *block, const char *part)
 {
-    name(model, block, part);
+    hpct_part_name(model, "%s_%s", block, part);
     hpct_model_add_activation(model, HPCT_RELU);
 }
 
 static void add_frame(hpct_model *model, const char *block, const char *part, int width)
 {
-    name(model, block, part);
+    hpct_part_name(model, "%s_%s", block, part);
     hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){{{width, width}, {width, width}}});
 }
 
@@ -75,7 +68,7 @@ static void add_block_v2(hpct_model *model, const char *block, int filters, int 
     add_norm(model, block, "2_bn");
     add_relu(model, block, "2_relu");
     add_conv(model, block, "3_conv", &(hpct_conv2d){.filters = 4 * filters, .kernel = {1, 1}});
-    name(model, block, "out");
+    hpct_part_name(model, "%s_out", block);
     hpct_model_add_add(model, (int[]){shortcut, hpct_model_head(model)}, 2);
 }
 
@@ -120,7 +113,7 @@ static void add_block(hpct_model *model, const char *block, int filters, int str
     add_relu(model, block, "2_relu");
     add_conv(model, block, "3_conv", &(hpct_conv2d){.filters = 4 * filters, .kernel = {1, 1}});
     add_norm(model, block, "3_bn");
-    name(model, block, "add");
+    hpct_part_name(model, "%s_add", block);
     hpct_model_add_add(model, (int[]){shortcut, hpct_model_head(model)}, 2);
     add_relu(model, block, "out");
 }
@@ -147,7 +140,7 @@ static void describe(hpct_model *model, int classes, const int blocks[NUM_STACKS
         add_relu(model, "conv1", "relu");
     }
     add_frame(model, "pool1", "pad", 1);
-    name(model, "pool1", "pool");
+    hpct_model_name_layer(model, "pool1_pool");
     hpct_model_add_max_pool2d(model, &(hpct_max_pool2d){.pool = {3, 3}, .strides = {2, 2}});
     if (v2) {
         add_stacks_v2(model, blocks);
@@ -156,10 +149,7 @@ static void describe(hpct_model *model, int classes, const int blocks[NUM_STACKS
     } else {
         add_stacks(model, blocks);
     }
-    name(model, "avg", "pool");
-    hpct_model_add_global_average_pool2d(model);
-    hpct_model_name_layer(model, "predictions");
-    hpct_model_add_dense(model, &(hpct_dense){.units = classes, .activation = HPCT_SOFTMAX});
+    hpct_part_head(model, classes);
 }
 
 static void describe_50(hpct_model *model, int classes)
@@ -182,12 +172,7 @@ static void describe_152v2(hpct_model *model, int classes)
     describe(model, classes, (const int[]){3, 8, 36, 3}, true);
 }
 
-#define RESNET(NAME, DESCRIBE)                                                                     \
-    {                                                                                              \
-        .name = NAME, .input = {.rank = 3, .size = {224, 224, 3}}, .classes = 1000,                \
-        .describe = DESCRIBE,                                                                      \
-    }
-const hpct_builtin hpct_builtin_resnet50 = RESNET("resnet50", describe_50);
-const hpct_builtin hpct_builtin_resnet50v2 = RESNET("resnet50v2", describe_50v2);
-const hpct_builtin hpct_builtin_resnet101v2 = RESNET("resnet101v2", describe_101v2);
-const hpct_builtin hpct_builtin_resnet152v2 = RESNET("resnet152v2", describe_152v2);
+const hpct_builtin hpct_builtin_resnet50 = HPCT_IMAGENET("resnet50", 224, describe_50);
+const hpct_builtin hpct_builtin_resnet50v2 = HPCT_IMAGENET("resnet50v2", 224, describe_50v2);
+const hpct_builtin hpct_builtin_resnet101v2 = HPCT_IMAGENET("resnet101v2", 224, describe_101v2);
+const hpct_builtin hpct_builtin_resnet152v2 = HPCT_IMAGENET("resnet152v2", 224, describe_152v2);

@@ -78,6 +78,137 @@ static void residual_networks_are_keras(void **state)
     assert_int_equal(hpct_model_builtin_with(&m, &small), HPCT_ERR_USAGE);
 }
 
+/* keras.applications: model.count_params(), of which not trained, and the first and last layers
+ * with weights. */
+static void image_networks_are_keras(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *name;
+        size_t parameters, states;
+        const char *first, *last;
+    } nets[] = {
+        {"vgg16", 138357544, 0, "block1_conv1/kernel", "predictions/bias"},
+        {"vgg19", 143667240, 0, "block1_conv1/kernel", "predictions/bias"},
+        {"densenet121", 8062504, 83648, "conv1_conv/kernel", "predictions/bias"},
+        {"mobilenet", 4253864, 21888, "conv1/kernel", "conv_preds/bias"},
+        {"mobilenetv2", 3538984, 34112, "Conv1/kernel", "predictions/bias"},
+        {"mobilenetv3small", 2554968, 12112, "conv/kernel", "logits/bias"},
+        {"efficientnetb0", 5330571, 42023, "normalization/mean", "predictions/bias"},
+        {"efficientnetb0-imagenet", 5330571, 42023, "normalization/mean", "predictions/bias"},
+        {"inceptionv3", 23851784, 34432, "conv2d/kernel", "predictions/bias"},
+        {"xception", 22910480, 54528, "block1_conv1/kernel", "predictions/bias"},
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        hpct_model *m = builtin(nets[i].name);
+        assert_int_equal(compile(m), HPCT_OK);
+        assert_int_equal(hpct_model_count_parameters(m), nets[i].parameters);
+        assert_int_equal(hpct_model_count_parameters(m) - hpct_model_count_trainable(m),
+                         nets[i].states);
+        assert_string_equal(m->params[0].name, nets[i].first);
+        assert_string_equal(m->params[m->num_params - 1].name, nets[i].last);
+        assert_true(hpct_model_ends_in_softmax(m));
+        assert_true(hpct_model_rescales_pixels(m) == (strstr(nets[i].name, "v3small") != NULL ||
+                                                      strstr(nets[i].name, "efficient") != NULL));
+        hpct_model_free(m);
+    }
+}
+
+/* EfficientNet's VarianceScaling: 2 / fan-out for convolutions, 1 / (3 fan-out) for the last layer;
+ * the others have Glorot's. */
+static void initial_weights_are_keras(void **state)
+{
+    (void) state;
+    hpct_model *m = builtin("efficientnetb0"), *other = builtin("mobilenetv2");
+    int seen = 0;
+    for (int i = 0; i < m->num_params; i++) {
+        const hpct_param *p = &m->params[i];
+        double fan = strcmp(p->name, "stem_conv/kernel") == 0        ? 9 * 32
+                     : strcmp(p->name, "block1a_dwconv/kernel") == 0 ? 9
+                                                                     : 0;
+        if (fan > 0) {
+            assert_int_equal(p->initializer, HPCT_INIT_TRUNCATED_NORMAL);
+            assert_true(fabs(p->init[1] - sqrt(2 / fan) / 0.8796256610342398) < 1e-12);
+            seen++;
+        }
+        if (strcmp(p->name, "predictions/kernel") == 0) {
+            assert_int_equal(p->initializer, HPCT_INIT_UNIFORM);
+            assert_true(fabs(p->init[1] - sqrt(1 / 1000.0)) < 1e-12 && p->init[0] == -p->init[1]);
+            seen++;
+        }
+    }
+    assert_int_equal(seen, 3);
+    assert_int_equal(other->params[0].initializer, HPCT_INIT_GLOROT_UNIFORM);
+    hpct_model_free(m);
+    hpct_model_free(other);
+}
+
+static const hpct_layer *layer_named(const hpct_model *model, const char *name)
+{
+    for (int i = 0; i < model->num_layers; i++) {
+        if (strcmp(model->layers[i].name, name) == 0)
+            return &model->layers[i];
+    }
+    fail_msg("%s has no layer %s", model->name, name);
+    return NULL;
+}
+
+/* What predictions do not show: rates of dropout, epsilon and momentum of normalizations. */
+static void settings_of_training_are_keras(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *model, *layer;
+        double dropout, momentum, epsilon;
+    } cases[] = {
+        {"mobilenet", "dropout", 0.001, 0, 0},
+        {"mobilenet", "conv_pw_13_bn", 0, 0.99, 1e-3},
+        {"mobilenetv2", "block_16_project_BN", 0, 0.999, 1e-3},
+        {"mobilenetv2", "bn_Conv1", 0, 0.999, 1e-3},
+        {"mobilenetv3small", "dropout", 0.2, 0, 0},
+        {"mobilenetv3small", "expanded_conv_10_expand_bn", 0, 0.999, 1e-3},
+        {"efficientnetb0", "block2b_drop", 0.2 * 2 / 16, 0, 0},
+        {"efficientnetb0", "block6d_drop", 0.2 * 14 / 16, 0, 0},
+        {"efficientnetb0", "top_dropout", 0.2, 0, 0},
+        {"efficientnetb0", "block7a_bn", 0, 0.99, 1e-3},
+        {"densenet121", "conv5_block16_1_bn", 0, 0.99, 1.001e-5},
+        {"inceptionv3", "batch_normalization_93", 0, 0.99, 1e-3},
+        {"xception", "block14_sepconv2_bn", 0, 0.99, 1e-3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hpct_model *m = builtin(cases[i].model);
+        const hpct_layer_config *c = &layer_named(m, cases[i].layer)->config;
+        if (cases[i].dropout > 0) {
+            assert_true(fabs(c->dropout.rate - cases[i].dropout) < 1e-12);
+        } else {
+            assert_true(c->batch_normalization.momentum == cases[i].momentum);
+            assert_true(c->batch_normalization.epsilon == cases[i].epsilon);
+        }
+        hpct_model_free(m);
+    }
+}
+
+/* Padding before stride 2 depends on the parity of the size: Keras' models of other sizes. */
+static void image_networks_take_any_size(void **state)
+{
+    (void) state;
+    static const char *const names[] = {"mobilenet", "mobilenetv2",   "mobilenetv3small",
+                                        "vgg16",     "densenet121",   "inceptionv3",
+                                        "xception",  "efficientnetb0"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        hpct_model *m;
+        hpct_builtin_options odd = {names[i], HPCT_SHAPE(97, 82, 3), 7};
+        assert_int_equal(hpct_model_builtin_with(&m, &odd), HPCT_OK);
+        assert_int_equal(compile(m), HPCT_OK);
+        assert_int_equal(hpct_model_output_shape(m).size[0], 7);
+        hpct_model_free(m);
+        odd.input = HPCT_SHAPE(0, 1, 3); /* said by compile */
+        assert_int_equal(hpct_model_builtin_with(&m, &odd), HPCT_OK);
+        assert_int_equal(compile(m), HPCT_ERR_USAGE);
+        hpct_model_free(m);
+    }
+}
+
 static void unknown_model_lists_the_names(void **state)
 {
     (void) state;
@@ -85,7 +216,9 @@ static void unknown_model_lists_the_names(void **state)
     assert_int_equal(hpct_model_builtin(&model, "resnet9000"), HPCT_ERR_USAGE);
     assert_string_equal(hpct_last_error(),
                         "there is no model \"resnet9000\"; there are: mnist-cnn, mnist-convnet, "
-                        "resnet50, resnet50v2, resnet101v2, resnet152v2");
+                        "resnet50, resnet50v2, resnet101v2, resnet152v2, vgg16, vgg19, "
+                        "densenet121, mobilenet, mobilenetv2, mobilenetv3small, efficientnetb0, "
+                        "efficientnetb0-imagenet, inceptionv3, xception");
 }
 
 /* Each describes a faulty model; the first fault is what compile returns. */
@@ -886,6 +1019,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builtin_models_have_keras_counts),
         cmocka_unit_test(residual_networks_are_keras),
+        cmocka_unit_test(image_networks_are_keras),
+        cmocka_unit_test(initial_weights_are_keras),
+        cmocka_unit_test(settings_of_training_are_keras),
+        cmocka_unit_test(image_networks_take_any_size),
         cmocka_unit_test(unknown_model_lists_the_names),
         cmocka_unit_test(first_fault_is_kept_with_the_layers_name),
         cmocka_unit_test(compile_refuses_bad_settings),

@@ -5,6 +5,7 @@
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -181,6 +182,45 @@ static void keras_own_files_are_read(void **state)
         }
         hpct_model_free(model);
     }
+}
+
+static void name_layers(hpct_model *model, const char *conv2d, const char *dense)
+{
+    snprintf(model->layers[0].name, sizeof model->layers[0].name, "%s", conv2d);
+    snprintf(model->layers[2].name, sizeof model->layers[2].name, "%s", dense);
+}
+
+/* Keras 2's file, with layers conv2d and dense, in models that call them otherwise: numbered
+ * otherwise, a layer would be taken for the wrong one by its name. Its weights are 0, 1, 2 … */
+static void renamed_layers_are_loaded_by_order(void **state)
+{
+    (void) state;
+    static const char *const names[][2] = {{"first", "last"}, {"dense", "dense_1"}};
+    const char *top = getenv("top_srcdir");
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/weights_h5/keras2", top != NULL ? top : ".");
+    char *whole = realpath(path, NULL);
+    assert_non_null(whole);
+    assert_int_equal(symlink(whole, in_folder("renamed.h5")), 0);
+    for (int i = 0; i < 3; i++) {
+        char *skipped = NULL;
+        float next = 0, values[64];
+        hpct_model *model = small(1);
+        hpct_load_options options = {.skip_mismatch = true, .skipped = &skipped};
+        name_layers(model, i < 2 ? names[i][0] : "dense", i < 2 ? names[i][1] : "conv2d");
+        hpct_status status = hpct_model_load_weights_with(model, in_folder("renamed.h5"), &options);
+        assert_int_equal(status, i < 2 ? HPCT_OK : HPCT_ERR_DATA); /* known names: none fits */
+        assert_true(i == 2 || skipped[0] == '\0');
+        for (int p = 0; p < model->num_params && i < 2; p++) {
+            assert_int_equal(hpct_param_get(model, p, values), HPCT_OK);
+            for (size_t k = 0; k < hpct_shape_count(&model->params[p].shape); k++)
+                assert_true(values[k] == next++);
+        }
+        free(skipped);
+        hpct_model_free(model);
+    }
+    unlink(in_folder("renamed.h5"));
+    free(whole);
 }
 
 /* Keras 2's file with one text in the place of another, which is as long, wherever it is. */
@@ -499,6 +539,7 @@ int main(void)
         cmocka_unit_test(layout_is_keras_3),
         cmocka_unit_test(counters_are_integers),
         cmocka_unit_test(keras_own_files_are_read),
+        cmocka_unit_test(renamed_layers_are_loaded_by_order),
         cmocka_unit_test(kernels_of_theano_are_refused),
         cmocka_unit_test(weights_in_another_order_are_refused),
         cmocka_unit_test(faulty_files_are_refused),
