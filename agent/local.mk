@@ -71,6 +71,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/canvas.h \
 	agent/data/cifar.c agent/data/cifar.h agent/data/cifar_files.c agent/data/cifar_pickle.c \
 	agent/data/colour.c agent/data/colour.h \
+	agent/data/csv.c agent/data/csv.h \
 	agent/data/dataset.c agent/data/dataset.h \
 	agent/data/describe.c \
 	agent/data/draws.c agent/data/draws.h \
@@ -82,6 +83,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/gunzip.c agent/data/gunzip.h \
 	agent/data/idx.c agent/data/idx.h \
 	agent/data/jpeg.c \
+	agent/data/labels.c agent/data/labels.h \
 	agent/data/levels.c agent/data/levels.h \
 	agent/data/listing.c agent/data/listing.h \
 	agent/data/mix.c agent/data/mix.h \
@@ -206,6 +208,7 @@ agent_libagent_la_SOURCES = \
 	agent/train/fit_run.h agent/train/fit_saving.c agent/train/fit_summary.c \
 	agent/train/info.c \
 	agent/train/kept_weights.c agent/train/kept_weights.h \
+	agent/train/means.c agent/train/means.h \
 	agent/train/monitor.c agent/train/monitor.h \
 	agent/train/pace.c agent/train/pace.h \
 	agent/train/pace_file.c agent/train/pace_file.h \
@@ -215,6 +218,7 @@ agent_libagent_la_SOURCES = \
 	agent/train/train_and_evaluate.c agent/train/trainer.c \
 	agent/train/slow.c agent/train/slow.h \
 	agent/train/slow_nodes.c agent/train/slow_nodes.h \
+	agent/train/targets.c agent/train/targets.h \
 	agent/train/watch.c agent/train/watch.h agent/train/watch_text.c \
 	agent/train/writer.c agent/train/writer.h
 

@@ -56,13 +56,14 @@ static hpct_status lay_out(export *e)
     return status;
 }
 
-/* A list, or its text. */
+/* A list, or an object of outputs, or its text. */
 static hpct_status find_class_names(export *e)
 {
     json_t *state = json_loads(hpct_checkpoint_state(e->checkpoint), 0, NULL);
     const json_t *names = json_object_get(state, "class_names");
-    bool named = json_is_array(names) || json_is_string(names);
-    if (json_is_array(names))
+    bool structured = json_is_array(names) || json_is_object(names);
+    bool named = structured || json_is_string(names);
+    if (structured)
         e->class_names = json_dumps(names, JSON_COMPACT);
     else if (json_is_string(names))
         e->class_names = strdup(json_string_value(names));

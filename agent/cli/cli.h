@@ -145,7 +145,7 @@ typedef struct hpct_cli_common {
     hpct_cli_batch batch;
     hpct_context_options context;
     hpct_strategy_options strategy;
-    const char *weights, *data;
+    const char *weights, *data, *labels;
     bool allow_nan, skip_mismatch;
     hpct_dataset_options input;
     const char *summary_json, *timeline, *confusion_matrix;
@@ -214,6 +214,11 @@ void hpct_cli_keep(const hpct_cli_file *outputs, int num_outputs, const hpct_cli
 hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split split,
                                const hpct_model *model, const hpct_dataset_options *options);
 
+/* The same; `labels`, unless NULL: a CSV file with the labels of these pictures. */
+hpct_status hpct_cli_open_labelled(hpct_dataset **out, const char *path, const char *labels,
+                                   hpct_split split, const hpct_model *model,
+                                   const hpct_dataset_options *options);
+
 /* Values of the options for optimizer, schedule and loss; zeroed before parsing. */
 typedef enum hpct_cli_scaling {
     HPCT_CLI_SCALING_NONE,
@@ -239,6 +244,7 @@ typedef struct hpct_cli_training {
     } rates[HPCT_CLI_PATTERNS];
 } hpct_cli_training;
 
+extern const char *const hpct_cli_losses[];
 extern const hpct_cli_option hpct_cli_training_options[]; /* fill an hpct_cli_training */
 void hpct_cli_check_training(const hpct_cli_training *training);
 

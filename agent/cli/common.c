@@ -164,6 +164,11 @@ const hpct_cli_option hpct_cli_common_options[] = {
      "data set (see hpc-train data --help), or synthetic[:SAMPLES] (default: $HPC_TRAIN_DATA, set "
      "by --hpc-train-stage)",
      1, HPCT_CLI_FIT, CALL(data, hpct_cli_data)},
+    {"labels", "FILE.csv",
+     "labels of the pictures, which then need not lie in folders of classes: a column of file "
+     "names "
+     "as predict writes them, and a class, or a number for each output",
+     1, HPCT_CLI_FIT, TEXT(labels)},
     {"scale", "NAME",
      "scaling of a byte x: unit (x/255), symmetric (x/127.5-1, as for Keras' ResNet50V2 weights) "
      "or "
@@ -174,6 +179,8 @@ const hpct_cli_option hpct_cli_common_options[] = {
      "data set (see hpc-train data --help), of which the test split is used (default: "
      "$HPC_TRAIN_DATA)",
      1, HPCT_CLI_EVALUATE, CALL(data, hpct_cli_data)},
+    {"labels", "FILE.csv", "labels of these pictures, as in fit", 1, HPCT_CLI_EVALUATE,
+     TEXT(labels)},
     {"data", "PATH",
      "a data set, of which the test split is used, a folder or archive of pictures, or one picture "
      "(default: $HPC_TRAIN_DATA)",

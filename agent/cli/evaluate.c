@@ -5,10 +5,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static void print_metric(const char *name, double value)
+{
+    printf(fabs(value) >= 1e6    ? " - %s: %.1e"
+           : fabs(value) <= 1e-3 ? " - %s: %.4e"
+                                 : " - %s: %.4f",
+           name, value);
+}
+
+/* Of numbers as labels. */
+static void print_errors(size_t samples, const hpct_metrics *m)
+{
+    printf("%zu samples", samples);
+    print_metric("loss", m->loss);
+    print_metric("mae", m->mae);
+    print_metric("mse", m->mse);
+    putchar('\n');
+}
+
 static void print(size_t samples, const hpct_metrics *m, unsigned asked)
 {
     static const char *const names[] = {"precision", "recall", "f1", "auc"};
     const double values[] = {m->precision, m->recall, m->f1, m->auc};
+    if (isnan(m->accuracy)) {
+        print_errors(samples, m);
+        return;
+    }
     printf(fabs(m->loss) >= 1e6    ? "%zu samples - accuracy: %.4f - loss: %.1e"
            : fabs(m->loss) <= 1e-3 ? "%zu samples - accuracy: %.4f - loss: %.4e"
                                    : "%zu samples - accuracy: %.4f - loss: %.4f",
@@ -28,11 +50,42 @@ static void keep_inputs(const hpct_cli_common *a)
                                      {"--summary-json", a->summary_json}},
                         inputs[] = {{"--weights", a->weights},
                                     {"--model", a->model.name},
-                                    {"--data", data}};
-    hpct_cli_keep(outputs, 2, inputs, 3);
+                                    {"--data", data},
+                                    {"--labels", a->labels}};
+    hpct_cli_keep(outputs, 2, inputs, 4);
 }
 
-static hpct_status evaluate(hpct_context *context, hpct_model *model, hpct_cli_common *a)
+#define FILLS hpct_cli_training
+static const hpct_cli_option loss_options[] = {
+    {"loss", "NAME",
+     "with --labels: fit's, for weights that do not name it (default: that of the weights, else "
+     "the one that fits the outputs)",
+     1, 0, NAME(loss, hpct_cli_losses)},
+    {0},
+};
+#undef FILLS
+
+/* Of outputs with a number each the weights say which loss they were trained with. */
+static hpct_status set_loss(hpct_model *model, const hpct_cli_model *defaults,
+                            const hpct_cli_training *training)
+{
+    char **names;
+    int count;
+    hpct_compile_options saved = {0};
+    if (training->loss != 0)
+        return hpct_cli_compile(model, defaults, training, 1, 1, 1);
+    hpct_status status = hpct_model_output_names(model, &names, &count, &saved);
+    free(names);
+    if (status != HPCT_OK || count == 0)
+        return status;
+    saved.precision = hpct_model_precision(model);
+    saved.optimizer = (hpct_optimizer){.learning_rate = defaults->learning_rate};
+    return hpct_model_compile_with(model, &saved);
+}
+
+static hpct_status evaluate(hpct_context *context, hpct_model *model,
+                            const hpct_cli_model *defaults, const hpct_cli_training *training,
+                            hpct_cli_common *a)
 {
     hpct_dataset *data = NULL;
     hpct_metrics metrics;
@@ -41,8 +94,10 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model, hpct_cli_c
                                      .summary_json = a->summary_json};
     const char *path = a->data != NULL ? a->data : hpct_context_data(context);
     hpct_status status = hpct_cli_load_weights(model, a->weights, a->allow_nan);
+    if (status == HPCT_OK && a->labels != NULL)
+        status = set_loss(model, defaults, training);
     if (status == HPCT_OK)
-        status = hpct_cli_open_data(&data, path, HPCT_TEST, model, &a->input);
+        status = hpct_cli_open_labelled(&data, path, a->labels, HPCT_TEST, model, &a->input);
     if (status == HPCT_OK)
         status = hpct_dataset_number_for(data, model);
     status = hpct_context_agree(context, status);
@@ -68,20 +123,24 @@ static int run(int argc, char **argv)
     static const char doc[] =
         "Mean loss and accuracy of saved weights over the test split of a data set.";
     hpct_cli_common a = {0};
-    const hpct_cli_table tables[] = {{hpct_cli_common_options, &a}, {NULL, NULL}};
+    hpct_cli_training training = {0};
+    const hpct_cli_table tables[] = {
+        {hpct_cli_common_options, &a}, {loss_options, &training}, {NULL, NULL}};
     const hpct_cli_model *defaults;
     hpct_model *model = NULL;
     hpct_context *context = NULL;
     hpct_cli_parse(HPCT_CLI_EVALUATE, doc, tables, argc, argv);
     if (a.weights == NULL)
         hpct_cli_usage("--weights is missing: a file written by fit --save-weights");
+    if (training.loss != 0 && a.labels == NULL)
+        hpct_cli_usage("--loss is for --labels, which is not given");
     keep_inputs(&a);
     hpct_cli_set_input(&a);
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
     if (status == HPCT_OK)
         status = hpct_cli_open_context(&context, model, a.model.device, &a.context, false);
     if (status == HPCT_OK)
-        status = evaluate(context, model, &a);
+        status = evaluate(context, model, defaults, &training, &a);
     status = hpct_context_finish(context, "hpc-train", status);
     hpct_model_free(model);
     return (int) status;

@@ -10,7 +10,7 @@
 
 typedef struct arguments {
     hpct_cli_common common;
-    const char *validation_data;
+    const char *validation_data, *validation_labels;
     hpct_cli_training training;
     hpct_fit_options fit;
     int gpus; /* --n-gpus; -1: not given */
@@ -24,6 +24,8 @@ static const hpct_cli_option options[] = {
      "evaluate its validation split (or test split, if there is no other) after each epoch; may be "
      "the same path",
      1, 0, CALL(validation_data, hpct_cli_data)},
+    {"validation-labels", "FILE.csv", "labels of these pictures, as --labels", 1, 0,
+     TEXT(validation_labels)},
     {"augment", "LIST",
      "of training images: flip (horizontally, with probability 1/2), crop:N (shift by up to N "
      "pixels in each direction), rotation:F (up to F of a turn), zoom:F, contrast:F, "
@@ -121,9 +123,11 @@ static void keep_inputs(const arguments *a)
                                     {"--learning-rate-file", a->fit.learning_rate_file},
                                     {"--class-weight", a->training.class_weight},
                                     {"--data", data},
-                                    {"--validation-data", a->validation_data}};
-    hpct_cli_keep(outputs, 2, inputs + 1, 5);
-    hpct_cli_keep(outputs + 2, 4, inputs, 6);
+                                    {"--validation-data", a->validation_data},
+                                    {"--labels", a->common.labels},
+                                    {"--validation-labels", a->validation_labels}};
+    hpct_cli_keep(outputs, 2, inputs + 1, 7);
+    hpct_cli_keep(outputs + 2, 4, inputs, 8);
 }
 
 static bool has_servers(const arguments *a)
@@ -289,10 +293,11 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
         (hpct_context_rank(context) == 0 || has_servers(a)))
         status = hpct_cli_load_weights_of(model, &a->common, hpct_context_rank(context) == 0);
     if (status == HPCT_OK)
-        status = hpct_cli_open_data(&train, path, HPCT_TRAIN, model, &a->common.input);
+        status = hpct_cli_open_labelled(&train, path, a->common.labels, HPCT_TRAIN, model,
+                                        &a->common.input);
     if (status == HPCT_OK && a->validation_data != NULL)
-        status = hpct_cli_open_data(&validation, a->validation_data, HPCT_VALIDATION, model,
-                                    &a->common.input);
+        status = hpct_cli_open_labelled(&validation, a->validation_data, a->validation_labels,
+                                        HPCT_VALIDATION, model, &a->common.input);
     if (status == HPCT_OK && validation != NULL)
         status = hpct_dataset_number_as(validation, train);
     status = hpct_context_agree(context, status);
@@ -375,6 +380,8 @@ static int run(int argc, char **argv)
     if (common->batch.global_size > 0 && a.training.scaling != HPCT_CLI_SCALING_NONE)
         hpct_cli_usage("--lr-scaling is for batches that grow with the ranks; --global-batch-size "
                        "does not");
+    if (a.validation_labels != NULL && a.validation_data == NULL)
+        hpct_cli_usage("--validation-labels is for --validation-data, which is not given");
     check_metrics(&a);
     check_servers(&a);
     if (common->batch.size == HPCT_CLI_AUTO && getenv("HPC_TRAIN_LAUNCH") != NULL)

@@ -144,3 +144,14 @@ hpct_status hpct_cli_open_data(hpct_dataset **out, const char *path, hpct_split 
         all.channels = 1;
     return hpct_dataset_open_as(out, path, split, &all);
 }
+
+hpct_status hpct_cli_open_labelled(hpct_dataset **out, const char *path, const char *labels,
+                                   hpct_split split, const hpct_model *model,
+                                   const hpct_dataset_options *options)
+{
+    hpct_dataset_options all = *options;
+    all.unlabelled = labels != NULL;
+    hpct_status status = hpct_cli_open_data(out, path, split, model, &all);
+    return status == HPCT_OK && labels != NULL ? hpct_dataset_read_labels(*out, labels, model)
+                                               : status;
+}

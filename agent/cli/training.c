@@ -155,16 +155,16 @@ static void apply_rates(hpct_model *model, const hpct_cli_training *t)
 }
 
 /* Names of --loss, the loss of probabilities, and that of logits. */
-static const char *const losses[] = {"auto",
-                                     "categorical_crossentropy",
-                                     "sparse_categorical_crossentropy",
-                                     "binary_crossentropy",
-                                     "categorical_focal_crossentropy",
-                                     "binary_focal_crossentropy",
-                                     "mean_squared_error",
-                                     "huber",
-                                     "kl_divergence",
-                                     NULL};
+const char *const hpct_cli_losses[] = {"auto",
+                                       "categorical_crossentropy",
+                                       "sparse_categorical_crossentropy",
+                                       "binary_crossentropy",
+                                       "categorical_focal_crossentropy",
+                                       "binary_focal_crossentropy",
+                                       "mean_squared_error",
+                                       "huber",
+                                       "kl_divergence",
+                                       NULL};
 static const hpct_loss of_outputs[][2] = {
     {0, 0},
     {HPCT_CATEGORICAL_CROSSENTROPY, HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS},
@@ -223,7 +223,7 @@ const hpct_cli_option hpct_cli_training_options[] = {
      "categorical_crossentropy, sparse_categorical_crossentropy, binary_crossentropy, "
      "categorical_focal_crossentropy, binary_focal_crossentropy, mean_squared_error, huber, "
      "kl_divergence",
-     3, 0, NAME(loss, losses)},
+     3, 0, NAME(loss, hpct_cli_losses)},
     {"focal-gamma", "X", "focal losses: above 0, default 2", 3, 0,
      NUMBER(focal_gamma, LEAST, MOST)},
     {"focal-alpha", "X",
@@ -278,12 +278,12 @@ static hpct_loss loss_of(const hpct_model *model, const hpct_cli_model *defaults
                    loss == HPCT_SPARSE_CATEGORICAL_CROSSENTROPY ||
                    loss == HPCT_CATEGORICAL_FOCAL_CROSSENTROPY || loss == HPCT_KL_DIVERGENCE;
     if (several && hpct_model_output_shape(model).size[0] == 1)
-        hpct_cli_usage("--loss %s needs an output per class, %s has a single one", losses[t->loss],
-                       hpct_model_name(model));
+        hpct_cli_usage("--loss %s needs an output per class, %s has a single one",
+                       hpct_cli_losses[t->loss], hpct_model_name(model));
     if (logits && loss == HPCT_KL_DIVERGENCE)
         hpct_cli_usage("--loss %s needs probabilities, the outputs of %s are logits: end it with "
                        "a softmax",
-                       losses[t->loss], hpct_model_name(model));
+                       hpct_cli_losses[t->loss], hpct_model_name(model));
     return of_outputs[t->loss][logits];
 }
 

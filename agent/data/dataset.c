@@ -178,7 +178,9 @@ void hpct_dataset_free(hpct_dataset *dataset)
     free(dataset->classes);
     free(dataset->pixels);
     free(dataset->labels);
+    free(dataset->targets);
     free(dataset->path);
+    free(dataset->label_path);
     free(dataset->source);
     free(dataset->notes);
     free(dataset);
@@ -257,7 +259,40 @@ static hpct_status number_by(hpct_dataset *dataset, const numbering *like)
 hpct_status hpct_dataset_number_as(hpct_dataset *dataset, const hpct_dataset *like)
 {
     numbering by = {like->classes, like->num_classes, hpct_dataset_source(like)};
+    if (dataset->targets != NULL || like->targets != NULL)
+        return HPCT_OK; /* hpct_fit compares the columns */
     return like->num_classes > like->max_label ? number_by(dataset, &by) : HPCT_OK;
+}
+
+static hpct_status compare_columns(const hpct_dataset *dataset, char *const *names, int count)
+{
+    if (dataset->targets == NULL)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: the weights are of a model with a number for each output (%s%s), not "
+                         "with classes: give the numbers with --labels FILE.csv",
+                         hpct_dataset_source(dataset), names[0], count > 1 ? ", ..." : "");
+    if (dataset->num_targets != count)
+        return hpct_fail(HPCT_ERR_DATA, "%s has %d columns of numbers, the weights have %d",
+                         dataset->label_path, dataset->num_targets, count);
+    for (int i = 0; i < count; i++) {
+        if (strcmp(dataset->classes[i], names[i]) != 0)
+            return hpct_fail(HPCT_ERR_DATA,
+                             "%s, line 1, column %d: it is %s, and %s in the weights: the columns "
+                             "must be the same",
+                             dataset->label_path, i + 2, dataset->classes[i], names[i]);
+    }
+    return HPCT_OK;
+}
+
+/* Weights of other programs have no names. */
+static hpct_status compare_outputs(const hpct_dataset *dataset, const hpct_model *model)
+{
+    char **names;
+    int count;
+    HPCT_TRY(hpct_model_output_names(model, &names, &count, NULL));
+    hpct_status status = count > 0 ? compare_columns(dataset, names, count) : HPCT_OK;
+    free(names);
+    return status;
 }
 
 hpct_status hpct_dataset_number_for(hpct_dataset *dataset, const hpct_model *model)
@@ -267,6 +302,10 @@ hpct_status hpct_dataset_number_for(hpct_dataset *dataset, const hpct_model *mod
     hpct_status status = hpct_model_class_names(model, &names, &by.count);
     by.names = names;
     bool numbers = dataset->num_classes <= dataset->max_label; /* labels without names */
+    if (status == HPCT_OK)
+        status = compare_outputs(dataset, model);
+    if (dataset->targets != NULL)
+        by.count = 0;
     if (status == HPCT_OK && by.count > 0 && numbers && dataset->max_label >= by.count)
         status =
             hpct_fail(HPCT_ERR_DATA, "label %d in %s is not among the %d classes of the weights",
@@ -444,7 +483,8 @@ hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, in
             return hpct_fail(HPCT_ERR_DATA,
                              "%s: label %d of sample %zu is out of range: the model has %d classes "
                              "(0 to %d)%s",
-                             dataset->path, (int) dataset->labels[i], i, outputs, outputs - 1,
+                             dataset->label_path != NULL ? dataset->label_path : dataset->path,
+                             (int) dataset->labels[i], i, outputs, outputs - 1,
                              dataset->min_label == 1 && dataset->max_label == outputs
                                  ? "; no label is 0: do they begin at 1?"
                                  : "");

@@ -36,12 +36,16 @@ struct hpct_dataset {
     size_t elements;
     int32_t *labels; /* [size], each >= 0 */
     int min_label, max_label;
-    char **classes; /* [num_classes] names, if there are any */
+    float *targets; /* [size][num_targets], instead of the labels, which are 0; or NULL */
+    int num_targets;
+    hpct_target_kind kind; /* of the targets */
+    char **classes;        /* [num_classes] names, if there are any; with targets [num_targets] */
     int num_classes;
-    char *path;   /* the file that the labels came from, for messages */
-    char *source; /* what the split was read from, as printed; NULL: path */
-    char *notes;  /* agent/data/notes.h; NULL: none */
-    bool lacking; /* set by a format that fails because the split is missing */
+    char *path;       /* the file that the labels came from, for messages */
+    char *label_path; /* the CSV file that they came from; NULL: another way */
+    char *source;     /* what the split was read from, as printed; NULL: path */
+    char *notes;      /* agent/data/notes.h; NULL: none */
+    bool lacking;     /* set by a format that fails because the split is missing */
 };
 
 /* A format: one file per entry of the table in dataset.c. */
@@ -89,6 +93,10 @@ void hpct_dataset_scale(const hpct_dataset *dataset, float *factor, float *offse
 
 /* Checks that both number classes of the same names alike; HPCT_ERR_DATA if not. */
 hpct_status hpct_dataset_check_classes(const hpct_dataset *dataset, const hpct_dataset *like);
+
+/* Checks that targets are of the model's loss, and one for each output: HPCT_ERR_DATA, naming the
+ * file, if not. Labels always are. */
+hpct_status hpct_dataset_check_targets(const hpct_dataset *dataset, const hpct_model *model);
 
 /* Whether both are the same pictures: equal in memory, or the same files. */
 bool hpct_dataset_is_same(const hpct_dataset *a, const hpct_dataset *b);

@@ -99,9 +99,13 @@ hpct_status hpct_dataset_summary(const hpct_dataset *dataset, FILE *stream)
 
 static void print_line(const hpct_dataset *dataset, const char *what, FILE *stream)
 {
-    int classes = hpct_dataset_num_classes(dataset);
-    fprintf(stream, "%s: %zu pictures, %d class%s", what, dataset->size, classes,
-            classes == 1 ? "" : "es");
+    bool rows = dataset->targets != NULL;
+    int classes = rows ? dataset->num_targets : hpct_dataset_num_classes(dataset);
+    fprintf(stream, "%s: %zu pictures, %d %s%s", what, dataset->size, classes,
+            rows ? "output" : "class",
+            classes == 1 ? ""
+            : rows       ? "s"
+                         : "es");
     for (int i = 0; i < dataset->num_classes && i < FIRST_NAMES; i++) {
         fputs(i == 0 ? " (" : ", ", stream);
         print_name(stream, dataset->classes[i]);
@@ -110,6 +114,10 @@ static void print_line(const hpct_dataset *dataset, const char *what, FILE *stre
         fputs(classes > FIRST_NAMES ? ", ...)" : ")", stream);
     fputs(", from ", stream);
     print_name(stream, hpct_dataset_source(dataset));
+    if (dataset->label_path != NULL) {
+        fputs(", labels of ", stream);
+        print_name(stream, dataset->label_path);
+    }
     fputc('\n', stream);
 }
 
@@ -137,7 +145,7 @@ static void warn(const hpct_dataset *dataset, const char *what, int outputs, FIL
     if (asprintf(&before, "hpc-train: warning: %s: ", what) < 0)
         return;
     print_notes(dataset, before, stream);
-    if (outputs > 0)
+    if (outputs > 0 && dataset->targets == NULL)
         warn_of_labels(dataset, before, outputs, stream);
     free(before);
 }
@@ -230,13 +238,13 @@ void hpct_dataset_announce(const hpct_model *model, const hpct_dataset *train,
         return;
     if (train != NULL)
         warn(train, "training", outputs, warnings);
-    if (train != NULL)
+    if (train != NULL && train->targets == NULL)
         warn_of_names(model, train, warnings);
     warn_of_scale(model, train != NULL ? train : validation, warnings);
     if (validation != NULL && !(both && has_same_notes(train, validation)))
         warn(validation, unlabelled ? "pictures" : "validation", train == NULL ? outputs : 0,
              warnings);
-    if (validation != NULL && !unlabelled)
+    if (validation != NULL && !unlabelled && validation->targets == NULL)
         compare_kinds(model, train, validation, warnings);
     if (both && hpct_dataset_is_same(train, validation))
         fputs("hpc-train: warning: THE VALIDATION PICTURES ARE THE TRAINING PICTURES: val_loss and "

@@ -10,4 +10,7 @@
  * reading them. */
 uint64_t hpct_dataset_fingerprint(const hpct_dataset *dataset);
 
+/* Of what a file of labels says: names of classes or columns, and each picture's. 0 without one. */
+uint64_t hpct_labels_fingerprint(const hpct_dataset *dataset);
+
 #endif

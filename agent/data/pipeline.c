@@ -161,6 +161,7 @@ static hpct_status next_direct(hpct_pipeline *p, hpct_input *out)
     hpct_dataset_gather(p->options.dataset, batch.indices, batch.count, b->pixels, b->labels);
     *out = (hpct_input){.pixels = b->pixels,
                         .labels = b->labels,
+                        .indices = batch.indices,
                         .count = batch.count,
                         .global_count = batch.global_count};
     return HPCT_OK;
@@ -199,6 +200,7 @@ static hpct_status next_prepared(hpct_pipeline *p, hpct_input *out)
     pthread_mutex_unlock(&p->lock);
     *out = (hpct_input){.pixels = b->pixels,
                         .labels = b->labels,
+                        .indices = b->indices,
                         .others = b->others,
                         .shares = b->shares,
                         .count = b->count,

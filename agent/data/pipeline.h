@@ -52,8 +52,9 @@ typedef struct hpct_pipeline_options {
 
 /* A batch; valid until the next call of hpct_pipeline_next. */
 typedef struct hpct_input {
-    float *pixels;   /* [count][sample], 64-byte aligned; NULL with DEVICE */
-    int32_t *labels; /* [count]; NULL with DEVICE */
+    float *pixels;           /* [count][sample], 64-byte aligned; NULL with DEVICE */
+    int32_t *labels;         /* [count]; NULL with DEVICE */
+    const uint32_t *indices; /* [count] of the samples; NULL with DEVICE, which has `drawn` */
     /* [count] each, of mixed samples (agent/data/mix.h), else NULL: the other label of a sample,
      * and the share of the own one. */
     int32_t *others;

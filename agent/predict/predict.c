@@ -36,6 +36,7 @@ typedef struct predicting {
     const hpct_dataset *dataset;
     const hpct_predict_options *options;
     int top_k, group;
+    bool outputs; /* a column for each of them instead of the best classes; top_k is their number */
     part own;
     int batch;              /* of the feed: a multiple of the group */
     uint32_t *indices;      /* [batch] */
@@ -188,9 +189,11 @@ static hpct_status gather(predicting *p)
 
 static hpct_status write_all(const predicting *p)
 {
-    hpct_rows rows = {.dataset = p->dataset, .top_k = p->top_k, .best = p->best};
+    hpct_rows rows = {
+        .dataset = p->dataset, .top_k = p->top_k, .outputs = p->outputs, .best = p->best};
     char **names = NULL;
-    HPCT_TRY(hpct_model_class_names(p->model, &names, &rows.num_names));
+    HPCT_TRY(p->outputs ? hpct_model_output_names(p->model, &names, &rows.num_names, NULL)
+                        : hpct_model_class_names(p->model, &names, &rows.num_names));
     rows.names = names;
     hpct_status status =
         p->options->output != NULL ? hpct_rows_write(&rows, p->options->output) : HPCT_OK;
@@ -210,11 +213,26 @@ hpct_status hpct_predict_check(const hpct_predict_options *options)
     return options->output != NULL ? hpct_rows_check_name(options->output) : HPCT_OK;
 }
 
+/* Sets whether all outputs are written. */
+static hpct_status find_outputs(predicting *p)
+{
+    HPCT_TRY(hpct_scores_find_outputs(p->model, &p->outputs));
+    if (p->outputs && p->options->top_k > 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--top-k is for classes: the weights are of a model with a number for "
+                         "each output, and all of them are written");
+    if (p->outputs)
+        p->top_k = hpct_model_output_shape(p->model).size[0];
+    return HPCT_OK;
+}
+
 /* Before anything is computed. */
 static hpct_status check(predicting *p)
 {
     hpct_scores scores = {0};
     hpct_status status = hpct_predict_check(p->options);
+    if (status == HPCT_OK)
+        status = find_outputs(p);
     if (status == HPCT_OK)
         status = hpct_scores_open(&scores, p->model, p->top_k);
     hpct_scores_close(&scores);

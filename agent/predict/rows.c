@@ -49,6 +49,14 @@ static void put_field(FILE *stream, const char *text)
 static void put_csv_header(const hpct_rows *rows, FILE *stream)
 {
     fputs(key_of(rows), stream);
+    for (int k = 0; rows->outputs && k < rows->top_k; k++) {
+        fputc(',', stream);
+        put_field(stream, rows->names[k]);
+    }
+    if (rows->outputs) {
+        fputc('\n', stream);
+        return;
+    }
     if (rows->top_k == 1)
         fputs(",class,probability", stream);
     for (int k = 1; k <= rows->top_k && rows->top_k > 1; k++)
@@ -67,6 +75,10 @@ static hpct_status put_csv_row(const hpct_rows *rows, size_t index, FILE *stream
         const hpct_class_score *one = &best_of(rows, index)[k];
         const char *class = class_name(rows, one);
         fputc(',', stream);
+        if (rows->outputs) {
+            fprintf(stream, "%.9g", (double) one->probability);
+            continue;
+        }
         if (class != NULL)
             put_field(stream, class);
         else
@@ -105,6 +117,18 @@ static hpct_status put_class(const hpct_rows *rows, const hpct_class_score *one,
     return HPCT_OK;
 }
 
+static hpct_status put_json_outputs(const hpct_rows *rows, size_t index, FILE *stream)
+{
+    fputs("\"outputs\": {", stream);
+    for (int k = 0; k < rows->top_k; k++) {
+        fputs(k > 0 ? ", " : "", stream);
+        HPCT_TRY(put_string(stream, rows->names[k]));
+        fprintf(stream, ": %.9g", (double) best_of(rows, index)[k].probability);
+    }
+    fputs("}}\n", stream);
+    return HPCT_OK;
+}
+
 static hpct_status put_json_row(const hpct_rows *rows, size_t index, FILE *stream)
 {
     const char *name = hpct_dataset_sample_name(rows->dataset, index);
@@ -114,6 +138,8 @@ static hpct_status put_json_row(const hpct_rows *rows, size_t index, FILE *strea
     else
         fprintf(stream, "%zu", index);
     fputs(", ", stream);
+    if (rows->outputs)
+        return put_json_outputs(rows, index, stream);
     HPCT_TRY(put_class(rows, best_of(rows, index), stream));
     for (int k = 0; k < rows->top_k && rows->top_k > 1; k++) {
         fputs(k == 0 ? ", \"top\": [{" : ", {", stream);
@@ -206,6 +232,8 @@ static int width_of(const char *text, size_t number, int before)
     return width > before ? width : before;
 }
 
+#define NUMBER_WIDTH 11 /* "-1.2345e-05" */
+
 typedef struct widths {
     int name, class;
 } widths;
@@ -237,6 +265,11 @@ static hpct_status print_row(const hpct_rows *rows, const widths *w, size_t inde
     for (int k = 0; k < rows->top_k; k++) {
         const hpct_class_score *one = &best_of(rows, index)[k];
         fputs("  ", stream);
+        if (rows->outputs) {
+            fprintf(stream, "%-*.6g", width_of(rows->names[k], 0, NUMBER_WIDTH),
+                    (double) one->probability);
+            continue;
+        }
         HPCT_TRY(print_cell(stream, class_name(rows, one), (size_t) one->class, w->class));
         fprintf(stream, k + 1 < rows->top_k ? "  %-11.6g" : "  %.6g", (double) one->probability);
     }
@@ -248,7 +281,11 @@ hpct_status hpct_rows_print(const hpct_rows *rows, FILE *stream)
 {
     widths w = find_widths(rows);
     fprintf(stream, "%-*s", w.name, key_of(rows));
-    for (int k = 0; k < rows->top_k; k++)
+    for (int k = 0; k < rows->top_k && rows->outputs; k++) {
+        fputs("  ", stream);
+        HPCT_TRY(print_cell(stream, rows->names[k], 0, NUMBER_WIDTH));
+    }
+    for (int k = 0; k < rows->top_k && !rows->outputs; k++)
         fprintf(stream, "  %-*s  %s", w.class, "class", "probability");
     fputc('\n', stream);
     for (size_t i = 0; i < rows->dataset->size && !ferror(stream); i++)

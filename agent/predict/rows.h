@@ -12,6 +12,7 @@ typedef struct hpct_rows {
     char *const *names; /* [num_names] of classes; others are numbers */
     int num_names;
     int top_k;
+    bool outputs; /* the names are of top_k outputs: a column with the number of each */
     const hpct_class_score *best; /* [size of the data set][top_k] */
 } hpct_rows;
 

@@ -14,7 +14,35 @@ static bool takes_logits(hpct_loss loss)
            loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS;
 }
 
-hpct_status hpct_scores_open(hpct_scores *out, const hpct_model *model, int top_k)
+hpct_status hpct_scores_find_outputs(const hpct_model *model, bool *found)
+{
+    int count;
+    char **names;
+    HPCT_TRY(hpct_model_output_names(model, &names, &count, NULL));
+    int outputs = hpct_model_output_shape(model).size[0];
+    free(names);
+    *found = count > 0;
+    return count == 0 || count == outputs
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_DATA, "the weights name %d outputs, the model has %d", count,
+                           outputs);
+}
+
+/* Numbers, probabilities, or logits of each output. */
+static hpct_status open_outputs(hpct_scores *out, const hpct_model *model)
+{
+    char **names;
+    hpct_compile_options saved = {0};
+    *out = (hpct_scores){.each_by_itself = true};
+    HPCT_TRY(hpct_model_output_names(model, &names, &out->outputs, &saved));
+    free(names);
+    out->classes = out->outputs;
+    out->logits = saved.loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS ||
+                  saved.loss == HPCT_BINARY_FOCAL_CROSSENTROPY_FROM_LOGITS;
+    return HPCT_OK;
+}
+
+static hpct_status open_classes(hpct_scores *out, const hpct_model *model)
 {
     hpct_shape shape = hpct_model_output_shape(model);
     hpct_loss loss;
@@ -25,6 +53,14 @@ hpct_status hpct_scores_open(hpct_scores *out, const hpct_model *model, int top_
                          hpct_model_name(model), shape.rank);
     *out = (hpct_scores){.outputs = shape.size[0], .logits = takes_logits(loss)};
     out->classes = out->outputs == 1 ? 2 : out->outputs;
+    return HPCT_OK;
+}
+
+hpct_status hpct_scores_open(hpct_scores *out, const hpct_model *model, int top_k)
+{
+    bool by_itself;
+    HPCT_TRY(hpct_scores_find_outputs(model, &by_itself));
+    HPCT_TRY(by_itself ? open_outputs(out, model) : open_classes(out, model));
     if (top_k > out->classes)
         return hpct_fail(HPCT_ERR_USAGE, "--top-k is %d, the model has %d classes", top_k,
                          out->classes);
@@ -65,6 +101,15 @@ static void fill(const hpct_scores *s, const float *outputs)
         softmax(s->each, s->outputs);
 }
 
+static void take_each(const hpct_scores *s, const float *outputs, int k, hpct_class_score *out)
+{
+    for (int i = 0; i < k; i++) {
+        double x = (double) outputs[i];
+        out[i] = (hpct_class_score){
+            .class = i, .probability = s->logits ? (float) (1 / (1 + exp(-x))) : outputs[i]};
+    }
+}
+
 static bool are_finite(const float *values, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -82,6 +127,10 @@ void hpct_scores_best(const hpct_scores *scores, const float *outputs, int k,
     if (!are_finite(outputs, scores->outputs)) {
         for (int i = 0; i < k; i++)
             best[i] = (hpct_class_score){.class = i, .probability = NAN};
+        return;
+    }
+    if (scores->each_by_itself) {
+        take_each(scores, outputs, k, best);
         return;
     }
     fill(scores, outputs);

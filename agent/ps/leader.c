@@ -135,7 +135,8 @@ static hpct_status open_saving(hpct_ps_leader *l)
 {
     hpct_ps_run *run = l->run;
     HPCT_TRY(hpct_ps_saving_open(&l->saving, run, &l->begin, &l->continues));
-    HPCT_TRY(hpct_control_open(&l->control, NULL, &run->options, hpct_model_top_k(run->model) > 0,
+    HPCT_TRY(hpct_control_open(&l->control, NULL, &run->options,
+                               hpct_monitor_of(&run->options, run->model),
                                hpct_ps_run_is_scheduled(run)));
     hpct_control_recall(&l->control, &l->begin.watch);
     l->control.halvings = l->begin.halvings;

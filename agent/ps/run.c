@@ -78,7 +78,7 @@ static hpct_status check_control(const hpct_ps_run *run)
         return hpct_fail(HPCT_ERR_USAGE, "callbacks are not for --strategy parameter-server");
     if (o->timeline != NULL)
         return hpct_fail(HPCT_ERR_USAGE, "--timeline is not for --strategy parameter-server");
-    HPCT_TRY(hpct_control_parse(&control, o, hpct_model_top_k(run->model) > 0,
+    HPCT_TRY(hpct_control_parse(&control, o, hpct_monitor_of(o, run->model),
                                 hpct_ps_run_is_scheduled(run)));
     if (control.stopping.restore_best)
         return hpct_fail(HPCT_ERR_USAGE, "--early-stopping: restore_best is not for --strategy "

@@ -17,7 +17,7 @@
 
 struct hpct_board {
     hpct_event_files *files;
-    bool validation, top_k;
+    bool validation, top_k, errors;
     unsigned metrics;
     int64_t epoch; /* the last one */
 };
@@ -130,6 +130,7 @@ hpct_status hpct_board_open(hpct_board **out, const char *folder, const hpct_boa
         return hpct_fail_memory(sizeof *board);
     *board = (hpct_board){.validation = run->validation,
                           .top_k = run->top_k,
+                          .errors = run->errors,
                           .metrics = run->metrics,
                           .epoch = run->epoch};
     hpct_status status =
@@ -161,8 +162,13 @@ void hpct_board_histogram(hpct_board *board, int64_t epoch, const char *paramete
 static void put_metrics(const hpct_board *board, hpct_protobuf *to, const hpct_event *at,
                         const hpct_metrics *metrics)
 {
-    hpct_events_scalar(to, at, "epoch_accuracy", metrics->accuracy);
+    if (!board->errors)
+        hpct_events_scalar(to, at, "epoch_accuracy", metrics->accuracy);
     hpct_events_scalar(to, at, "epoch_loss", metrics->loss);
+    if (board->errors) {
+        hpct_events_scalar(to, at, "epoch_mae", metrics->mae);
+        hpct_events_scalar(to, at, "epoch_mse", metrics->mse);
+    }
     if (board->top_k)
         hpct_events_scalar(to, at, "epoch_top_k_categorical_accuracy", metrics->top_k_accuracy);
 }

@@ -21,6 +21,7 @@ typedef struct hpct_board_run {
     size_t samples;
     uint64_t seed;
     bool validation, top_k;
+    bool errors;      /* mae and mse instead of accuracy */
     unsigned metrics; /* of the validation: hpct_metric_bits */
     int64_t epoch;    /* the first one, from 0 */
     bool continues;   /* the logs that are there */

@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FIRST_LINE 256
+
 struct hpct_history {
     int columns;
     bool continues;    /* another run's files */
@@ -80,21 +82,32 @@ static void history_free(hpct_history *history)
     free(history);
 }
 
-hpct_status hpct_history_open(hpct_history **out, const char *folder, int columns,
-                              const hpct_history_place *from)
+/* In the order of their names, as Keras has them. */
+static void name_columns(char first[FIRST_LINE], int columns)
 {
     const char *top_k = columns & HPCT_HISTORY_TOP_K ? ",top_k_categorical_accuracy" : "";
     const char *val_top_k = columns & HPCT_HISTORY_TOP_K ? ",val_top_k_categorical_accuracy" : "";
     bool validation = columns & HPCT_HISTORY_VALIDATION;
-    char first[256];
-    int length = snprintf(first, sizeof first, "epoch,accuracy,learning_rate,loss%s%s%s", top_k,
+    if (columns & HPCT_HISTORY_ERRORS) {
+        snprintf(first, FIRST_LINE, "epoch,learning_rate,loss,mae,mse%s\n",
+                 validation ? ",val_loss,val_mae,val_mse" : "");
+        return;
+    }
+    int length = snprintf(first, FIRST_LINE, "epoch,accuracy,learning_rate,loss%s%s%s", top_k,
                           validation ? ",val_accuracy,val_loss" : "", validation ? val_top_k : "");
     for (int k = 0; k < HPCT_METRIC_BITS; k++) {
         if (columns & HPCT_HISTORY_METRICS(1 << k))
-            length += snprintf(first + length, sizeof first - (size_t) length, ",val_%s",
+            length += snprintf(first + length, FIRST_LINE - (size_t) length, ",val_%s",
                                hpct_metric_names[k]);
     }
-    snprintf(first + length, sizeof first - (size_t) length, "\n");
+    snprintf(first + length, FIRST_LINE - (size_t) length, "\n");
+}
+
+hpct_status hpct_history_open(hpct_history **out, const char *folder, int columns,
+                              const hpct_history_place *from)
+{
+    char first[FIRST_LINE];
+    name_columns(first, columns);
     hpct_history *history = calloc(1, sizeof *history);
     if (history == NULL)
         return hpct_fail_memory(sizeof *history);
@@ -124,18 +137,25 @@ bool hpct_history_continues(const hpct_history *history)
 /* JSON has no NaN and no infinity. */
 static const char *json_number(char text[32], double value)
 {
-    if (!isfinite(value))
-        return "null";
-    snprintf(text, 32, "%.9g", value);
+    if (isfinite(value))
+        snprintf(text, 32, "%.9g", value);
+    else
+        strcpy(text, "null");
     return text;
 }
 
 void hpct_history_step(hpct_history *history, int epoch, int64_t step, const hpct_metrics *metrics)
 {
-    char loss[32], accuracy[32];
+    char loss[32], accuracy[32], mae[32], mse[32];
     hpct_log_file *log = &history->steps;
-    print(log, "{\"epoch\": %d, \"step\": %" PRId64 ", \"loss\": %s, \"accuracy\": %s}\n", epoch,
-          step, json_number(loss, metrics->loss), json_number(accuracy, metrics->accuracy));
+    json_number(loss, metrics->loss);
+    if (history->columns & HPCT_HISTORY_ERRORS)
+        print(log,
+              "{\"epoch\": %d, \"step\": %" PRId64 ", \"loss\": %s, \"mae\": %s, \"mse\": %s}\n",
+              epoch, step, loss, json_number(mae, metrics->mae), json_number(mse, metrics->mse));
+    else
+        print(log, "{\"epoch\": %d, \"step\": %" PRId64 ", \"loss\": %s, \"accuracy\": %s}\n",
+              epoch, step, loss, json_number(accuracy, metrics->accuracy));
     if (log->bytes >= log->flush_at)
         hpct_log_flush(log);
 }
@@ -155,10 +175,10 @@ static double unsigned_nan(double value)
     return isnan(value) ? fabs((double) NAN) : value;
 }
 
-hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metrics *metrics,
-                               const hpct_metrics *validation, double learning_rate, bool good)
+static void put_accuracies(const hpct_history *history, hpct_log_file *log, int epoch,
+                           const hpct_metrics *metrics, const hpct_metrics *validation,
+                           double learning_rate)
 {
-    hpct_log_file *log = &history->csv;
     bool top_k = history->columns & HPCT_HISTORY_TOP_K;
     print(log, "%d,%.9g,%.9g,%.9g", epoch, metrics->accuracy, learning_rate,
           unsigned_nan(metrics->loss));
@@ -173,6 +193,27 @@ hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metr
         if (history->columns & HPCT_HISTORY_METRICS(1 << k))
             print(log, ",%.9g", unsigned_nan(hpct_metric_value(validation, k)));
     }
+}
+
+static void put_errors(const hpct_history *history, hpct_log_file *log, int epoch,
+                       const hpct_metrics *metrics, const hpct_metrics *validation,
+                       double learning_rate)
+{
+    print(log, "%d,%.9g,%.9g,%.9g,%.9g", epoch, learning_rate, unsigned_nan(metrics->loss),
+          unsigned_nan(metrics->mae), unsigned_nan(metrics->mse));
+    if (history->columns & HPCT_HISTORY_VALIDATION)
+        print(log, ",%.9g,%.9g,%.9g", unsigned_nan(validation->loss), unsigned_nan(validation->mae),
+              unsigned_nan(validation->mse));
+}
+
+hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metrics *metrics,
+                               const hpct_metrics *validation, double learning_rate, bool good)
+{
+    hpct_log_file *log = &history->csv;
+    if (history->columns & HPCT_HISTORY_ERRORS)
+        put_errors(history, log, epoch, metrics, validation, learning_rate);
+    else
+        put_accuracies(history, log, epoch, metrics, validation, learning_rate);
     print(log, "\n");
     history->epochs = true;
     history->good |= good;

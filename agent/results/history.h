@@ -14,7 +14,11 @@
 typedef struct hpct_history hpct_history;
 
 /* Optional columns of history.csv. */
-enum { HPCT_HISTORY_VALIDATION = 1, HPCT_HISTORY_TOP_K = 2 };
+enum {
+    HPCT_HISTORY_VALIDATION = 1,
+    HPCT_HISTORY_TOP_K = 2,
+    HPCT_HISTORY_ERRORS = 1 << 16, /* mae and mse instead of accuracy; alone or with VALIDATION */
+};
 #define HPCT_HISTORY_METRICS(bits) ((int) (bits) << 2) /* hpct_metric_bits, of the validation */
 
 /* Where a log ends: its size, -1 for none, and its last bytes, by which it is recognized. */

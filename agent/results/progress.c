@@ -83,10 +83,24 @@ const char *hpct_progress_metric(char text[HPCT_METRIC_TEXT], double value)
     return text;
 }
 
+static void print_errors(const hpct_progress *progress, const hpct_metrics *metrics,
+                         const char *prefix)
+{
+    char loss[HPCT_METRIC_TEXT], mae[HPCT_METRIC_TEXT], mse[HPCT_METRIC_TEXT];
+    fprintf(progress->stream, " - %sloss: %s - %smae: %s - %smse: %s", prefix,
+            hpct_progress_metric(loss, metrics->loss), prefix,
+            hpct_progress_metric(mae, metrics->mae), prefix,
+            hpct_progress_metric(mse, metrics->mse));
+}
+
 static void print_metrics(const hpct_progress *progress, const hpct_metrics *metrics,
                           const char *prefix)
 {
     char accuracy[HPCT_METRIC_TEXT], loss[HPCT_METRIC_TEXT], top_k[HPCT_METRIC_TEXT];
+    if (progress->with_errors) {
+        print_errors(progress, metrics, prefix);
+        return;
+    }
     fprintf(progress->stream, " - %saccuracy: %s - %sloss: %s", prefix,
             hpct_progress_metric(accuracy, metrics->accuracy), prefix,
             hpct_progress_metric(loss, metrics->loss));

@@ -12,6 +12,7 @@ typedef struct hpct_progress {
     FILE *stream;
     int verbose; /* 0, 1 or 2 */
     bool with_top_k, colours;
+    bool with_errors; /* mae and mse instead of accuracy */
     unsigned metrics; /* of the validation: hpct_metric_bits */
     int64_t steps;
     double drawn_at; /* time of the last redraw, in seconds of the epoch */

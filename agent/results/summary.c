@@ -78,9 +78,19 @@ void hpct_summary_add_tally(json_t *object, const char *prefix, const hpct_tally
     json_object_set_new(object, key, hpct_tally_to_json(tally, names, num_names));
 }
 
+static void add_errors(json_t *object, const hpct_summary *s)
+{
+    json_object_set_new(object, "mae", number(s->train.mae));
+    json_object_set_new(object, "mse", number(s->train.mse));
+    json_object_set_new(object, "val_mae", number(s->validation.mae));
+    json_object_set_new(object, "val_mse", number(s->validation.mse));
+}
+
 json_t *hpct_summary_to_json(const hpct_summary *summary)
 {
     json_t *object = run_to_json(summary);
+    if (object != NULL && summary->errors)
+        add_errors(object, summary);
     if (object != NULL && summary->parameter_server != NULL)
         json_object_set_new(object, "parameter_server", servers_to_json(summary->parameter_server));
     if (object != NULL && summary->tally != NULL)

@@ -37,6 +37,7 @@ typedef struct hpct_summary {
     double images_per_second;
     hpct_metrics train, validation; /* NaN becomes null */
     int top_k;                      /* 0: the top-k accuracies are null */
+    bool errors;                    /* mae and mse are there, accuracies are null */
     const char *optimizer;
     double learning_rate;                    /* of the next step */
     double peak_rss_mb;                      /* of the largest rank */

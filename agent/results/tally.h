@@ -14,7 +14,7 @@
 
 #define HPCT_NO_METRICS                                                                            \
     {                                                                                              \
-        NAN, NAN, NAN, NAN, NAN, NAN, NAN                                                          \
+        NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN                                                \
     }
 
 /* By bit of hpct_metric_bits: its name, and its value. */

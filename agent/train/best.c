@@ -5,14 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-hpct_status hpct_best_monitor(hpct_monitor *out, const hpct_fit_options *options, bool has_top_k)
+hpct_status hpct_best_monitor(hpct_monitor *out, const hpct_fit_options *options,
+                              hpct_monitor_has has)
 {
-    bool validated = options->validation != NULL;
     const char *name = options->monitor != NULL ? options->monitor
-                       : validated              ? "val_loss"
+                       : has.validation         ? "val_loss"
                                                 : "loss";
-    return hpct_monitor_find(out, "--monitor", name, "--mode", options->monitor_mode,
-                             (hpct_monitor_has){validated, has_top_k, options->metrics});
+    return hpct_monitor_find(out, "--monitor", name, "--mode", options->monitor_mode, has);
 }
 
 bool hpct_best_note(hpct_best *best, const hpct_monitor *monitor, double value)

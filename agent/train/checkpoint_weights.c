@@ -3,6 +3,7 @@
 #include "agent/checkpoint/store.h"
 #include "base/status.h"
 #include "nn/run/state.h"
+#include "nn/run/step.h"
 
 #include <hpctrain/checkpoint.h>
 #include <jansson.h>
@@ -93,7 +94,17 @@ static hpct_status set_names(const json_t *list, hpct_model *model)
     return status;
 }
 
-/* A list, or its text. */
+/* Names of outputs, with their loss. */
+static hpct_status set_outputs(const json_t *object, hpct_model *model)
+{
+    char *text = json_dumps(object, JSON_COMPACT);
+    hpct_status status =
+        text != NULL ? hpct_model_set_names_text(model, text) : hpct_fail_memory(0);
+    free(text);
+    return status;
+}
+
+/* A list, or an object of outputs, or its text. */
 static hpct_status set_class_names(const loading *l, hpct_model *model)
 {
     json_t *state = json_loads(hpct_checkpoint_state(l->checkpoint), 0, NULL);
@@ -103,7 +114,9 @@ static hpct_status set_class_names(const loading *l, hpct_model *model)
         json_decref(names);
         names = list;
     }
-    hpct_status status = set_names(json_is_array(names) ? names : NULL, model);
+    hpct_status status = json_is_object(names)
+                             ? set_outputs(names, model)
+                             : set_names(json_is_array(names) ? names : NULL, model);
     json_decref(names);
     json_decref(state);
     return status;

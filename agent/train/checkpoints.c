@@ -123,15 +123,9 @@ hpct_status hpct_checkpoints_check(const char *dir, const char *every, const cha
 /* For `hpc-train checkpoint export`; JSON null if there are none. */
 static json_t *class_names(const hpct_model *model)
 {
-    char **names = NULL;
-    int count = 0;
-    json_t *list = NULL;
-    if (hpct_model_class_names(model, &names, &count) == HPCT_OK && names != NULL)
-        list = json_array();
-    for (int i = 0; list != NULL && i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
-    free(names);
-    return list != NULL ? list : json_null();
+    const char *text = hpct_model_names_text(model);
+    json_t *names = text != NULL ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    return names != NULL ? names : json_null();
 }
 
 /* NULL if out of memory. */

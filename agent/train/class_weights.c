@@ -130,6 +130,11 @@ hpct_status hpct_class_weights(hpct_context *context, const char *how, const hpc
                                double *weights, int labels)
 {
     bool apart = hpct_context_is_apart(context), leads = hpct_context_rank(context) == 0;
+    if (train->targets != NULL)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--class-weight is for one class per picture: --labels %s has a number "
+                         "for each of %d outputs",
+                         train->label_path, train->num_targets);
     if (strcmp(how, "auto") == 0)
         return balance(weights, labels, train);
     hpct_status status = leads || apart ? read_file(weights, labels, how, train) : HPCT_OK;

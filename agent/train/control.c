@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANY ((hpct_monitor_has){true, true, ~0U})
+#define ANY ((hpct_monitor_has){true, true, ~0U, true, true})
 
 /* ---- options ---- */
 
@@ -97,11 +97,10 @@ static hpct_status find_calls(hpct_control *c)
     return HPCT_OK;
 }
 
-hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *options, bool has_top_k,
-                               bool scheduled)
+hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *options,
+                               hpct_monitor_has has, bool scheduled)
 {
-    HPCT_TRY(parse(out, options,
-                   (hpct_monitor_has){options->validation != NULL, has_top_k, options->metrics}));
+    HPCT_TRY(parse(out, options, has));
     if (scheduled && (out->reduces || options->learning_rate_file != NULL))
         return hpct_fail(HPCT_ERR_USAGE,
                          "%s is for runs without --schedule and --warmup-epochs, "
@@ -111,13 +110,13 @@ hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *option
 }
 
 hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
-                              const hpct_fit_options *options, bool has_top_k, bool scheduled)
+                              const hpct_fit_options *options, hpct_monitor_has has, bool scheduled)
 {
     bool leads = context == NULL || hpct_context_rank(context) == 0;
     *out = (hpct_control){.context = context,
                           .callbacks = options->callbacks,
                           .speaks = leads && options->verbose != 0 ? stdout : NULL};
-    hpct_status parsed = hpct_control_parse(out, options, has_top_k, scheduled);
+    hpct_status parsed = hpct_control_parse(out, options, has, scheduled);
     HPCT_TRY(context != NULL ? hpct_context_agree(context, parsed) : parsed);
     HPCT_TRY(find_calls(out));
     if (options->learning_rate_file == NULL)

@@ -40,12 +40,13 @@ hpct_status hpct_control_check(const hpct_fit_options *options);
 
 /* Parses the options for a run, and reads no file. `scheduled`: the optimizer has a schedule.
  * HPCT_ERR_USAGE. */
-hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *options, bool has_top_k,
-                               bool scheduled);
+hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *options,
+                               hpct_monitor_has has, bool scheduled);
 
 /* The same and, on rank 0, reads the file of learning rates. Collective with a context. */
 hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
-                              const hpct_fit_options *options, bool has_top_k, bool scheduled);
+                              const hpct_fit_options *options, hpct_monitor_has has,
+                              bool scheduled);
 void hpct_control_close(hpct_control *control); /* zeros are allowed */
 
 /* Goes on from what a checkpoint has kept. */

@@ -10,6 +10,8 @@
 #include "agent/results/results.h"
 #include "agent/results/summary.h"
 #include "agent/train/feed.h"
+#include "agent/train/means.h"
+#include "agent/train/targets.h"
 #include "base/headway.h"
 #include "base/status.h"
 #include "nn/file/weights.h"
@@ -204,12 +206,10 @@ hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_s
     }
     if (status == HPCT_OK && tally != NULL)
         status = add_up(context, tally);
+    *metrics = hpct_metrics_of(model, sum.loss, sum.correct, sum.in_top_k, (int64_t) dataset->size);
     metrics->precision = metrics->recall = metrics->f1 = metrics->auc = NAN;
     if (status == HPCT_OK && tally != NULL)
         hpct_tally_get(tally, metrics);
-    metrics->loss = sum.loss / (double) dataset->size;
-    metrics->accuracy = (double) sum.correct / (double) dataset->size;
-    metrics->top_k_accuracy = (double) sum.in_top_k / (double) dataset->size;
     free(all);
     return status;
 }
@@ -227,6 +227,17 @@ static hpct_status check_loss(const hpct_model *model, double loss)
                                     "data, and --scale, that they were trained with?");
 }
 
+/* Of numbers there is no accuracy. */
+static void add_means(json_t *object, const hpct_metrics *metrics)
+{
+    if (!isnan(metrics->accuracy)) {
+        json_object_set_new(object, "accuracy", json_real(metrics->accuracy));
+        return;
+    }
+    json_object_set_new(object, "mae", json_real(metrics->mae));
+    json_object_set_new(object, "mse", json_real(metrics->mse));
+}
+
 /* By rank 0. */
 static hpct_status write_files(const hpct_context *context, const hpct_evaluate_options *o,
                                const hpct_dataset *dataset, const hpct_tally *tally,
@@ -239,8 +250,10 @@ static hpct_status write_files(const hpct_context *context, const hpct_evaluate_
             hpct_tally_write(tally, dataset->classes, dataset->num_classes, o->confusion_matrix));
     if (o->summary_json == NULL)
         return HPCT_OK;
-    json_t *object = json_pack("{s:I,s:f,s:f}", "samples", (json_int_t) dataset->size, "loss",
-                               metrics->loss, "accuracy", metrics->accuracy);
+    json_t *object =
+        json_pack("{s:I,s:f}", "samples", (json_int_t) dataset->size, "loss", metrics->loss);
+    if (object != NULL)
+        add_means(object, metrics);
     if (object != NULL && tally != NULL)
         hpct_summary_add_tally(object, "", tally, dataset->classes, dataset->num_classes);
     return hpct_json_write(object, o->summary_json);
@@ -268,11 +281,15 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
         status = hpct_dataset_check(dataset, hpct_model_input_shape(model),
                                     hpct_model_count_labels(model));
     if (status == HPCT_OK)
+        status = hpct_targets_evaluate(model, dataset, options);
+    if (status == HPCT_OK)
         status = hpct_evaluate_open_tally(&tally, model, options->metrics,
                                           options->confusion_matrix != NULL);
     if (status == HPCT_OK && hpct_context_rank(context) == 0)
         status = try_files(options);
     status = hpct_context_agree(context, status);
+    if (status == HPCT_OK)
+        status = hpct_targets_alike(context, dataset, NULL);
     if (status == HPCT_OK)
         status = hpct_threads_set(context);
     int64_t begin,

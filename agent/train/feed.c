@@ -7,6 +7,7 @@
 #include "nn/run/step.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct hpct_feed {
     hpct_model *model;
@@ -15,6 +16,8 @@ struct hpct_feed {
     hpct_resident *resident; /* DEVICE: the images in device memory, */
     hpct_drawn *drawn;       /* a batch's samples, */
     size_t first;            /* and the index of its first sample in the data set */
+    const hpct_dataset *dataset;
+    float *targets; /* of a batch; NULL: the data set has labels */
 };
 
 static void *take_for(const void *model, size_t bytes)
@@ -84,6 +87,16 @@ static hpct_status open_pipeline(hpct_feed *feed, const hpct_pipeline_options *o
     return hpct_pipeline_open(&feed->pipeline, &own);
 }
 
+static hpct_status take_targets(hpct_feed *feed, const hpct_pipeline_options *options)
+{
+    size_t bytes = ((size_t) options->largest + 1) * (size_t) options->dataset->num_targets *
+                   sizeof *feed->targets;
+    if (options->dataset->targets == NULL)
+        return HPCT_OK;
+    feed->targets = hpct_model_take_host(feed->model, bytes);
+    return feed->targets != NULL ? HPCT_OK : hpct_fail_memory(bytes);
+}
+
 hpct_status hpct_feed_open(hpct_feed **out, hpct_model *model, const hpct_pipeline_options *options,
                            size_t first, size_t count)
 {
@@ -92,7 +105,10 @@ hpct_status hpct_feed_open(hpct_feed **out, hpct_model *model, const hpct_pipeli
         return hpct_fail_memory(sizeof *feed);
     feed->model = model;
     feed->first = first;
+    feed->dataset = options->dataset;
     hpct_status status = choose_way(feed, options, count);
+    if (status == HPCT_OK)
+        status = take_targets(feed, options);
     if (status == HPCT_OK)
         status = open_pipeline(feed, options);
     if (status == HPCT_OK)
@@ -102,18 +118,31 @@ hpct_status hpct_feed_open(hpct_feed **out, hpct_model *model, const hpct_pipeli
     return status;
 }
 
+static void copy_targets(const hpct_feed *feed, int at, uint32_t sample)
+{
+    size_t each = (size_t) feed->dataset->num_targets;
+    memcpy(feed->targets + (size_t) at * each, feed->dataset->targets + sample * each,
+           each * sizeof *feed->targets);
+}
+
 hpct_status hpct_feed_next(hpct_feed *feed, hpct_input *out)
 {
     HPCT_TRY(hpct_model_await_input(feed->model));
     HPCT_TRY(hpct_pipeline_next(feed->pipeline, out));
-    if (feed->way != HPCT_INPUT_DEVICE) {
-        hpct_model_set_input(feed->model, out->pixels, out->labels);
-        return hpct_model_mix_labels(feed->model, out->count, out->others, out->shares);
-    }
-    for (int i = 0; i < out->count; i++)
+    bool on_device = feed->way == HPCT_INPUT_DEVICE;
+    for (int i = 0; feed->targets != NULL && i < out->count; i++)
+        copy_targets(feed, i, out->indices != NULL ? out->indices[i] : feed->drawn[i].index);
+    for (int i = 0; on_device && i < out->count; i++)
         feed->drawn[i].index -= (uint32_t) feed->first;
-    hpct_model_set_resident_input(feed->model, feed->resident, feed->drawn);
-    return hpct_model_mix_labels(feed->model, out->count, NULL, NULL);
+    if (on_device)
+        hpct_model_set_resident_input(feed->model, feed->resident, feed->drawn);
+    else
+        hpct_model_set_input(feed->model, out->pixels, out->labels);
+    if (feed->targets == NULL)
+        return hpct_model_mix_labels(feed->model, out->count, on_device ? NULL : out->others,
+                                     on_device ? NULL : out->shares);
+    hpct_model_set_targets(feed->model, feed->targets);
+    return HPCT_OK;
 }
 
 double hpct_feed_waited(const hpct_feed *feed)
@@ -130,6 +159,7 @@ void hpct_feed_close(hpct_feed *feed)
     hpct_model_set_input(feed->model, NULL, NULL); /* whose memory is freed next */
     hpct_pipeline_close(feed->pipeline);
     hpct_model_return_host(feed->model, feed->drawn);
+    hpct_model_return_host(feed->model, feed->targets);
     hpct_resident_close(feed->resident);
     hpct_error_restore(told); /* later errors are consequences */
     free(feed);

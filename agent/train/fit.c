@@ -10,6 +10,8 @@
 #include "agent/rank/threads.h"
 #include "agent/train/evaluate.h"
 #include "agent/train/fit_run.h"
+#include "agent/train/means.h"
+#include "agent/train/targets.h"
 #include "base/headway.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -161,9 +163,11 @@ hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *tra
                          hpct_model_name(model));
     HPCT_TRY(check_mixing(model, train));
     HPCT_TRY(hpct_dataset_check(train, input, labels));
+    HPCT_TRY(hpct_dataset_check_targets(train, model));
     if (validation == NULL)
         return HPCT_OK;
     HPCT_TRY(hpct_dataset_check(validation, input, labels));
+    HPCT_TRY(hpct_dataset_check_targets(validation, model));
     return hpct_dataset_check_classes(validation, train);
 }
 
@@ -217,11 +221,18 @@ static hpct_status allocate(hpct_fit_run *run)
     return HPCT_OK;
 }
 
+/* Instead of accuracy. */
+static bool has_errors(const hpct_fit_run *run)
+{
+    return hpct_model_judged(run->model) == HPCT_TARGETS_NUMBERS;
+}
+
 static hpct_status open_history(hpct_fit_run *run)
 {
     int columns = (run->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
                   (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0) |
-                  HPCT_HISTORY_METRICS(run->options.metrics);
+                  HPCT_HISTORY_METRICS(run->options.metrics) |
+                  (has_errors(run) ? HPCT_HISTORY_ERRORS : 0);
     if (hpct_context_rank(run->context) != 0 || run->options.log_dir == NULL)
         return HPCT_OK;
     return hpct_history_open(&run->history, run->options.log_dir, columns, &run->begin.logs);
@@ -323,12 +334,14 @@ static hpct_status prepare(hpct_fit_run *run)
     if (status == HPCT_OK)
         status = hpct_fit_check_data(run->model, run->train, run->validation);
     if (status == HPCT_OK)
-        status = hpct_best_monitor(&run->monitor, &run->options, hpct_model_top_k(run->model) > 0);
+        status = hpct_best_monitor(&run->monitor, &run->options,
+                                   hpct_monitor_of(&run->options, run->model));
     if (status == HPCT_OK)
         status = open_tally(run);
     if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
         status = hpct_results_try_fit(&run->options, run->model);
     HPCT_TRY(hpct_context_agree(run->context, status));
+    HPCT_TRY(hpct_targets_alike(run->context, run->train, run->validation));
     HPCT_TRY(hpct_threads_set(run->context));
     if (run->options.check && !run->again)
         HPCT_TRY(hpct_check_nodes(run->context, run->options.verbose != 0 ? stdout : NULL, NULL));
@@ -351,11 +364,9 @@ static hpct_status prepare(hpct_fit_run *run)
 
 /* ---- training ---- */
 
-static hpct_metrics mean(double loss, double correct, double in_top_k, int64_t samples)
+static hpct_metrics mean_of(const hpct_fit_run *run, const hpct_fit_sums *sums)
 {
-    double n = (double) samples;
-    return (hpct_metrics){
-        .loss = loss / n, .accuracy = correct / n, .top_k_accuracy = in_top_k / n};
+    return hpct_metrics_of(run->model, sums->loss, sums->correct, sums->in_top_k, sums->samples);
 }
 
 /* Replaces a failed input. If ranks' steps must be equal, the rank's number of samples, of any
@@ -442,8 +453,8 @@ static hpct_status train_step(hpct_fit_run *run, int epoch, int64_t step, hpct_f
         run->signal = step_sums.terminated > 0 ? SIGTERM : SIGINT;
     if (step_sums.samples == 0)
         return HPCT_OK;
-    hpct_metrics one =
-        mean(step_sums.loss, step_sums.correct, step_sums.in_top_k, step_sums.samples);
+    hpct_metrics one = hpct_metrics_of(run->model, step_sums.loss, step_sums.correct,
+                                       step_sums.in_top_k, step_sums.samples);
     hpct_results_note_loss(&run->end, one.loss, sums->loss / (double) sums->samples);
     if (!isfinite(one.loss) && !has_loss_scale(run)) /* no later step would be better */
         status = hpct_fit_note_nan(run, input.count, input.global_count);
@@ -518,10 +529,10 @@ static hpct_status train_and_call(hpct_fit_run *run, int epoch, int64_t step, hp
 {
     if (!run->control.has_calls)
         return train_step(run, epoch, step, sums);
-    hpct_metrics before = mean(sums->loss, sums->correct, sums->in_top_k, sums->samples);
+    hpct_metrics before = mean_of(run, sums);
     HPCT_TRY(hpct_fit_call_back(run, HPCT_CONTROL_BATCH_BEGIN, epoch, step, &before));
     HPCT_TRY(train_step(run, epoch, step, sums));
-    hpct_metrics after = mean(sums->loss, sums->correct, sums->in_top_k, sums->samples);
+    hpct_metrics after = mean_of(run, sums);
     return hpct_fit_call_back(run, HPCT_CONTROL_BATCH_END, epoch, step, &after);
 }
 
@@ -562,7 +573,7 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
         if (known)
             hpct_fit_show_ranks(run);
         if (run->progress.verbose != 0 && sums.samples > 0) {
-            *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
+            *train = mean_of(run, &sums);
             hpct_progress_step(&run->progress, sums.steps, now - sums.began,
                                step_seconds(&sums, now), train);
         }
@@ -571,7 +582,7 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
         HPCT_TRY(end_by_signal(run, epoch));
     double ended = hpct_process_clock();
     bool stopped = sums.steps < steps || run->nan, validated = run->validation != NULL && !stopped;
-    *train = mean(sums.loss, sums.correct, sums.in_top_k, sums.samples);
+    *train = mean_of(run, &sums);
     if (validated)
         status = run->strategy->ops->gather(run->strategy);
     if (validated && status == HPCT_OK)
@@ -746,6 +757,7 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
                        hpct_model_top_k(run->model) > 0);
     run->progress.metrics = run->options.metrics;
     say_augmented_on_host(run);
+    run->progress.with_errors = has_errors(run);
     bool leads = hpct_context_rank(run->context) == 0;
     run->deadline = (hpct_deadline){.speaks = leads && run->options.verbose != 0,
                                     .saves = leads && run->checkpoints != NULL,
@@ -820,10 +832,11 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
     if (status == HPCT_OK)
         status = hpct_strategy_check_device(&options->strategy, model);
     if (status == HPCT_OK)
-        status = hpct_model_set_class_names(model, (const char *const *) train->classes,
-                                            train->num_classes);
+        status = hpct_targets_begin(model, train, options);
     if (status == HPCT_OK && ops->fit != NULL)
         status = check_apart(options);
+    if (status == HPCT_OK && ops->fit != NULL)
+        status = hpct_targets_check_apart(train);
     if (status == HPCT_OK && ops->fit != NULL)
         return ops->fit(context, model, train, options, max_steps, result);
     hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);

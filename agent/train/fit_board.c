@@ -31,6 +31,7 @@ hpct_status hpct_fit_open_board(hpct_fit_run *run)
                                .seed = run->options.seed,
                                .validation = run->validation != NULL,
                                .top_k = hpct_model_top_k(run->model) > 0,
+                               .errors = hpct_model_judged(run->model) == HPCT_TARGETS_NUMBERS,
                                .metrics = run->options.metrics,
                                .epoch = run->begin.epoch,
                                .continues = hpct_history_continues(run->history),

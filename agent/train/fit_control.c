@@ -27,7 +27,7 @@ hpct_status hpct_fit_open_control(hpct_fit_run *run)
     const hpct_optimizer *o = hpct_model_optimizer(run->model);
     bool scheduled = o->schedule.kind != HPCT_CONSTANT || o->schedule.warmup_steps > 0;
     return hpct_control_open(&run->control, run->context, &run->options,
-                             hpct_model_top_k(run->model) > 0, scheduled);
+                             hpct_monitor_of(&run->options, run->model), scheduled);
 }
 
 /* ---- the weights of the best epoch ---- */

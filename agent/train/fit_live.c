@@ -2,6 +2,7 @@
 #include "agent/train/fit_run.h"
 
 #include "agent/rank/context.h"
+#include "agent/train/means.h"
 #include "base/process.h"
 
 #include <hpctrain/model.h>
@@ -39,14 +40,16 @@ void hpct_fit_show_live(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums,
 {
     if (run->live == NULL || sums->samples == 0)
         return;
-    double left = hpct_job_end_left(run->deadline.job_end), samples = (double) sums->samples;
+    double left = hpct_job_end_left(run->deadline.job_end);
+    hpct_metrics mean =
+        hpct_metrics_of(run->model, sums->loss, sums->correct, sums->in_top_k, sums->samples);
     hpct_live_update(run->live, &(hpct_live_state){
                                     .epoch = epoch + 1,
                                     .epochs = run->options.epochs,
                                     .step = sums->steps,
                                     .steps = sums->planned,
-                                    .loss = sums->loss / samples,
-                                    .accuracy = sums->correct / samples,
+                                    .loss = mean.loss,
+                                    .accuracy = mean.accuracy,
                                     .step_loss = step_loss,
                                     .val_loss = run->result.validation.loss,
                                     .val_accuracy = run->result.validation.accuracy,

@@ -2,6 +2,7 @@
 #include "agent/train/fit_run.h"
 
 #include "agent/data/dataset.h"
+#include "agent/data/fingerprint.h"
 #include "agent/rank/context.h"
 #include "agent/results/results.h"
 #include "base/headway.h"
@@ -77,6 +78,14 @@ static void put_augmentation(json_t *data, const hpct_dataset_options *o)
                             all[i].value > 0 ? json_real(all[i].value) : json_null());
 }
 
+/* Null, as checkpoints without the key are, for labels that the data have themselves. */
+static json_t *labels_to_json(const hpct_dataset *train)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%016" PRIx64, hpct_labels_fingerprint(train));
+    return train->label_path != NULL ? json_string(text) : json_null();
+}
+
 json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, uint64_t number,
                           int global_batch, int64_t steps_per_epoch)
 {
@@ -110,6 +119,7 @@ json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, ui
     if (data != NULL) {
         json_object_set_new(data, "class weights", weights_to_json(model));
         json_object_set_new(data, "loss", loss_to_json(model));
+        json_object_set_new(data, "labels", labels_to_json(train));
     }
     return data;
 }

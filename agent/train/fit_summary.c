@@ -63,6 +63,7 @@ static hpct_summary describe(const hpct_fit_run *run)
         .train = run->result.train,
         .validation = run->result.validation,
         .top_k = hpct_model_top_k(run->model),
+        .errors = hpct_model_judged(run->model) == HPCT_TARGETS_NUMBERS,
         .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
         .learning_rate = hpct_model_learning_rate(run->model),
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),

@@ -3,6 +3,7 @@
 #ifndef HPCT_AGENT_TRAIN_MONITOR_H
 #define HPCT_AGENT_TRAIN_MONITOR_H
 
+#include <hpctrain/model.h>
 #include <hpctrain/train.h>
 #include <stdbool.h>
 
@@ -14,8 +15,12 @@ typedef struct hpct_monitor {
 /* What the run has. */
 typedef struct hpct_monitor_has {
     bool validation, top_k;
-    unsigned metrics; /* hpct_metric_bits */
+    unsigned metrics;      /* hpct_metric_bits */
+    bool accuracy, errors; /* errors: mae and mse */
 } hpct_monitor_has;
+
+/* Of a run of this model, whose kind of targets is set. */
+hpct_monitor_has hpct_monitor_of(const hpct_fit_options *options, const hpct_model *model);
 
 /* mode: "min", "max", "auto" or NULL: by the metric. HPCT_ERR_USAGE, naming `option` (and
  * `mode_option`, for mode), for others, or a metric that the run will not have. */

@@ -92,6 +92,20 @@ HPCT_API hpct_status hpct_dataset_number_as(hpct_dataset *dataset, const hpct_da
 /* hpct_dataset_number_as() by the class names saved with the model's weights, if any. */
 HPCT_API hpct_status hpct_dataset_number_for(hpct_dataset *dataset, const hpct_model *model);
 
+/* Reads the labels of a data set, opened with options->unlabelled, from a CSV file (RFC 4180, with
+ * a header): first column the name of the picture's file as hpct_predict_classes() writes it, then,
+ * as the loss of the compiled model demands (hpct_model_target_kind()):
+ *   - CLASS: a column "label" or "class" of class names, numbered in their order; or a column for
+ *     each output, 1 for the class and 0 for the others
+ *   - BINARY, NUMBERS: a column of numbers for each output, named by the header
+ * Each picture has one row. A table written by hpc-train predict can be read back: its column
+ * "probability" has no meaning here.
+ *
+ * Returns HPCT_ERR_DATA, naming file, line and column, if anything does not match;
+ * HPCT_ERR_NO_INPUT if the file cannot be read; HPCT_ERR_USAGE for data without names of files. */
+HPCT_API hpct_status hpct_dataset_read_labels(hpct_dataset *dataset, const char *path,
+                                              const hpct_model *model);
+
 HPCT_API void hpct_dataset_free(hpct_dataset *dataset);
 
 HPCT_API size_t hpct_dataset_size(const hpct_dataset *dataset); /* number of samples */

@@ -316,6 +316,16 @@ typedef enum hpct_loss {
     HPCT_LOSSES
 } hpct_loss;
 
+/* What a loss compares a sample's outputs with. */
+typedef enum hpct_target_kind {
+    HPCT_TARGETS_CLASS,   /* a label: one class of several */
+    HPCT_TARGETS_BINARY,  /* a number from 0 to 1 per output: each is a class of its own */
+    HPCT_TARGETS_NUMBERS, /* any number per output: regression */
+} hpct_target_kind;
+/* Of files of labels (hpct_dataset_read_labels()): binary losses take BINARY, mean squared error
+ * and Huber NUMBERS, all others CLASS. After compile. */
+HPCT_API hpct_target_kind hpct_model_target_kind(const hpct_model *model);
+
 /* Keras' name of its function: "huber"; "…_from_logits". */
 HPCT_API const char *hpct_loss_name(hpct_loss loss);
 
@@ -446,6 +456,14 @@ HPCT_API hpct_status hpct_model_set_class_names(hpct_model *model, const char *c
 /* *names: NULL-terminated list in one allocation, owned by the caller, freed with free(); NULL and
  * *count 0 if the model has none. */
 HPCT_API hpct_status hpct_model_class_names(const hpct_model *model, char ***names, int *count);
+/* Names of outputs instead of classes, for a model trained with targets: saved in the same places
+ * as an object of "outputs" and the loss with its factors, as compiled. */
+HPCT_API hpct_status hpct_model_set_output_names(hpct_model *model, const char *const *names,
+                                                 int count);
+/* *names: as of hpct_model_class_names(); NULL and *count 0 if the model has none. `loss`, unless
+ * NULL: gets the saved loss and its factors, for hpct_model_compile_with(); nothing else is set. */
+HPCT_API hpct_status hpct_model_output_names(const hpct_model *model, char ***names, int *count,
+                                             hpct_compile_options *loss);
 typedef struct hpct_load_options {
     bool allow_nan;     /* accept NaN and infinity */
     bool skip_mismatch; /* load what fits; what is missing or has another shape keeps its values */

@@ -23,6 +23,9 @@ typedef struct hpct_metrics {
     /* Of evaluations that hpct_fit_options.metrics or hpct_evaluate_options.metrics asks for; else
      * NaN, or 0. Of class 1 with one output, else the mean over all classes. */
     double precision, recall, f1, auc;
+    /* Mean absolute and squared error, with a number per output as target; then accuracy is NaN.
+     * Else NaN, or 0. */
+    double mae, mse;
 } hpct_metrics;
 
 /* Metrics of an evaluation, by its whole data set: the class of a sample is its largest output, or,

@@ -40,6 +40,7 @@ typedef struct hpct_loss_call {
     const float *src;           /* [n][classes] */
     const int32_t *labels;      /* [n]; one-hot y, or with one output the label itself */
     const float *targets;       /* [n][classes], y instead of the labels, or NULL */
+    hpct_target_kind judged;    /* what the other sums are of (hpct_batch_sums); CLASS: classes */
     float label_smoothing;      /* y (1 - s) + s / classes, or s / 2 of the binary ones */
     float alpha, gamma, delta;  /* of focal losses, and HUBER */
     const float *class_weights; /* factor of a sample's loss, by class; NULL: 1 */

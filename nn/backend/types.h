@@ -9,9 +9,11 @@
 /* Sums over a batch, not means, so that ranks' can be added. */
 typedef struct hpct_batch_sums {
     double loss;
-    int64_t correct;  /* samples whose largest output is the label's; with one output: on the
-                         label's side of 0.5 */
-    int64_t in_top_k; /* samples whose label's output is among the k largest; 0 without top_k */
+    double correct;  /* samples whose largest output is the label's; with one output: on the
+                        label's side of 0.5. BINARY targets: shares of outputs on their targets'
+                        sides; NUMBERS: mean absolute errors */
+    double in_top_k; /* samples whose label's output is among the k largest; 0 without top_k.
+                        NUMBERS: mean squared errors */
 } hpct_batch_sums;
 
 /* Images of a data set in memory. */

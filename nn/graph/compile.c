@@ -97,14 +97,18 @@ static bool is_binary(hpct_loss loss)
            loss == HPCT_BINARY_FOCAL_CROSSENTROPY_FROM_LOGITS;
 }
 
+static bool is_number(hpct_loss loss)
+{
+    return loss == HPCT_MEAN_SQUARED_ERROR || loss == HPCT_HUBER;
+}
+
 static int count_labels(const hpct_model *model, hpct_loss loss)
 {
     const hpct_shape *output = &model->tensors[model->output].shape;
     int outputs = output->size[output->rank - 1];
     if (outputs > 1)
         return outputs;
-    bool number = loss == HPCT_MEAN_SQUARED_ERROR || loss == HPCT_HUBER;
-    return is_binary(loss) ? 2 : number ? INT_MAX : 1;
+    return is_binary(loss) ? 2 : is_number(loss) ? INT_MAX : 1;
 }
 
 /* Factors of the loss' form; zeros are the defaults. */
@@ -205,6 +209,23 @@ bool hpct_model_rescales_pixels(const hpct_model *model)
 int hpct_model_count_labels(const hpct_model *model)
 {
     return count_labels(model, model->loss);
+}
+
+hpct_target_kind hpct_model_target_kind(const hpct_model *model)
+{
+    if (is_binary(model->loss))
+        return HPCT_TARGETS_BINARY;
+    return is_number(model->loss) ? HPCT_TARGETS_NUMBERS : HPCT_TARGETS_CLASS;
+}
+
+void hpct_model_take_targets(hpct_model *model, bool rows)
+{
+    model->has_targets = rows;
+}
+
+hpct_target_kind hpct_model_judged(const hpct_model *model)
+{
+    return model->has_targets ? hpct_model_target_kind(model) : HPCT_TARGETS_CLASS;
 }
 
 int hpct_model_gradient_accumulation(const hpct_model *model)

@@ -150,6 +150,7 @@ struct hpct_model {
     float *class_weights; /* [num_class_weights], or NULL */
     int num_class_weights;
     int top_k;
+    bool has_targets;                   /* hpct_model_take_targets */
     hpct_optimizer optimizer;           /* with defaults resolved */
     int64_t steps;                      /* optimizer steps so far, in batches */
     double rate;                        /* hpct_model_set_learning_rate; 0: the schedule's */

@@ -128,7 +128,7 @@ static hpct_status copy_options(const hpct_model *model, hpct_run *run,
                                                                        : run->batches.largest;
     run->training = !options->inference_only;
     run->no_slots = options->no_slots;
-    run->dense_targets = options->dense_targets;
+    run->dense_targets = options->dense_targets || model->has_targets;
     return HPCT_OK;
 }
 

@@ -171,8 +171,8 @@ hpct_status hpct_model_put_sums(const hpct_model *model, float *to)
     if (device_of(run) != NULL)
         return device_of(run)->put_sums(run->sums.last, to);
     to[0] = (float) run->sums.last->loss;
-    to[1] = (float) (double) run->sums.last->correct;
-    to[2] = (float) (double) run->sums.last->in_top_k;
+    to[1] = (float) run->sums.last->correct;
+    to[2] = (float) run->sums.last->in_top_k;
     return HPCT_OK;
 }
 

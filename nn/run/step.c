@@ -251,6 +251,7 @@ static hpct_loss_call loss_call(const hpct_model *model, int n, float scale)
         .src = run->loss.src,
         .labels = run->input.labels,
         .targets = run->input.given_targets != NULL ? run->input.targets : NULL,
+        .judged = hpct_model_judged(model),
         .label_smoothing = (float) model->label_smoothing,
         /* probability 0.5, which is 0 before the sigmoid */
         .threshold = run->loss.form == HPCT_LOSS_BINARY_LOGITS ||

@@ -92,6 +92,10 @@ uint64_t hpct_model_layout_fingerprint(const hpct_model *model);
  * an arena of that step have been read. */
 void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *labels);
 
+/* After hpct_model_set_input or set_resident_input: targets of that batch, [n][outputs], the
+ * caller's memory like the input. No effect on a build without dense targets. */
+void hpct_model_set_targets(hpct_model *model, const float *targets);
+
 /* Promises that the input does not change until the next set_input or hpct_model_input: a device
  * copies it once. */
 void hpct_model_keep_input(hpct_model *model);

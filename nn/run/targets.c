@@ -1,5 +1,5 @@
-/* Rows of targets that a loss takes instead of labels: the model's own, filled by its caller or
- * from the labels of mixed samples. A device has a copy, sent before the loss. */
+/* Rows of targets that a loss takes instead of labels: the caller's, or the model's own, filled by
+ * its caller or from the labels of mixed samples. A device has a copy, sent before the loss. */
 #include "base/status.h"
 #include "nn/plan/run.h"
 #include "nn/run/step.h"
@@ -17,6 +17,12 @@ void hpct_run_set_targets(hpct_run *run, const float *targets)
     run->input.given_targets = targets;
     if (run->backend->device == NULL)
         run->input.targets = (float *) (uintptr_t) targets;
+}
+
+void hpct_model_set_targets(hpct_model *model, const float *targets)
+{
+    if (model->run != NULL && model->run->dense_targets) /* else a stage without the loss */
+        hpct_run_set_targets(model->run, targets);
 }
 
 static hpct_status check(const hpct_run *run)

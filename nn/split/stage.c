@@ -33,7 +33,8 @@ struct hpct_stage {
     /* of the whole batch: */
     const float *input;
     const int32_t *labels;
-    const hpct_resident *resident; /* data set in device memory, instead of these two, and */
+    const float *targets;          /* NULL: labels are used */
+    const hpct_resident *resident; /* data set in device memory, instead of input and labels, and */
     const hpct_drawn *drawn;       /* its selected samples */
     int64_t first_sample;
 };
@@ -94,6 +95,7 @@ static void mark_borders(hpct_stage *stage)
     for (int k = 0; k < stage->exit.num; k++)
         model->tensors[stage->exit.tensors[k]].taken = true;
     model->inner = !stage->last;
+    model->has_targets = model->has_targets && stage->last;
     if (model->inner)
         model->output = stage->exit.tensors[stage->exit.num - 1];
 }
@@ -210,6 +212,7 @@ void hpct_stage_begin(hpct_stage *stage)
     const hpct_model *model = stage->model;
     stage->input = model->run->input.given;
     stage->labels = model->run->input.given_labels;
+    stage->targets = stage->last ? model->run->input.given_targets : NULL;
     stage->resident = model->run->input.resident;
     stage->drawn = model->run->input.given_drawn;
     stage->first_sample = model->position.first_sample;
@@ -224,6 +227,9 @@ static void set_input(const hpct_stage *stage, int first)
         hpct_model_set_resident_input(model, stage->resident, stage->drawn + first);
     else
         hpct_model_set_input(model, stage->input + (size_t) first * sample, stage->labels + first);
+    if (stage->targets != NULL)
+        hpct_model_set_targets(model,
+                               stage->targets + (size_t) first * hpct_model_output_floats(model));
 }
 
 void hpct_stage_end(hpct_stage *stage)

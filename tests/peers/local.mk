@@ -29,13 +29,13 @@ check_PROGRAMS += tests/peers/metrics_file
 tests_peers_metrics_file_SOURCES = tests/peers/metrics_file.c
 tests_peers_metrics_file_LDADD = $(hpct_parts)
 peer_tests = tests/peers/applications.t tests/peers/builtin_models.t tests/peers/callbacks.t tests/peers/checkpoint.t tests/peers/frameworks.t \
-	tests/peers/freeze.t tests/peers/metrics_file.t \
+	tests/peers/freeze.t tests/peers/labels.t tests/peers/metrics_file.t \
 	tests/peers/nn_bf16.t tests/peers/nn_files.t tests/peers/nn_keras.t \
 	tests/peers/nn_layers.t tests/peers/nn_optimizers.t tests/peers/report_browser.t tests/peers/scores.t tests/peers/tensorboard.t
 long_peer_tests = tests/peers/examples.t tests/peers/nn_cifar.t tests/peers/nn_models.t tests/peers/nn_torch.t
 long_tests += $(long_peer_tests)
 scaled_tests += tests/peers/callbacks.t tests/peers/nn_files.t tests/peers/nn_optimizers.t
-EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/applications.py tests/peers/builtin_models.py tests/peers/callbacks.py tests/peers/checkpoint.py \
+EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/labels.py tests/peers/applications.py tests/peers/builtin_models.py tests/peers/callbacks.py tests/peers/checkpoint.py \
 	tests/peers/freeze.py \
 	tests/peers/metrics_file.py tests/peers/keras_models.py tests/peers/nn_bf16.py \
 	tests/peers/nn_cifar.py tests/peers/nn_files.py tests/peers/nn_keras.py tests/peers/nn_layers.py \

@@ -383,9 +383,12 @@ typedef enum hpct_loss_kind { /* forms of nn/backend/backend.h */
                               HPCT_LOSS_KIND_DIVERGENCE
 } hpct_loss_kind;
 
+/* hpct_target_kind: what correct and in_top_k are of. */
+typedef enum hpct_judged { HPCT_JUDGED_CLASS, HPCT_JUDGED_BINARY, HPCT_JUDGED_NUMBERS } hpct_judged;
+
 typedef struct hpct_loss_sums {
     double loss;
-    int64_t correct, in_top_k;
+    double correct, in_top_k;
 } hpct_loss_sums;
 
 typedef struct hpct_loss_args {
@@ -398,6 +401,7 @@ typedef struct hpct_loss_args {
     const hpct_loss_scaling *scaling; /* its scale is a factor, too; NULL: none */
     const int32_t *labels;
     const float *targets; /* NULL: labels are used */
+    hpct_judged judged;
     hpct_loss_sums *sums; /* [1], overwritten */
     hpct_loss_sums *left; /* if not NULL: also written to left[*turns % 2], in host memory */
     uint32_t *turns;      /* incremented with each write */

@@ -24,6 +24,12 @@ static const hpct_loss_kind kinds[HPCT_LOSS_FORMS] = {
     [HPCT_LOSS_DIVERGENCE] = HPCT_LOSS_KIND_DIVERGENCE,
 };
 
+static const hpct_judged judged[] = {
+    [HPCT_TARGETS_CLASS] = HPCT_JUDGED_CLASS,
+    [HPCT_TARGETS_BINARY] = HPCT_JUDGED_BINARY,
+    [HPCT_TARGETS_NUMBERS] = HPCT_JUDGED_NUMBERS,
+};
+
 static hpct_loss_args loss_args(const hpct_loss_call *call)
 {
     return (hpct_loss_args){.kind = kinds[call->form],
@@ -41,6 +47,7 @@ static hpct_loss_args loss_args(const hpct_loss_call *call)
                             .scaling = call->scaling,
                             .labels = call->labels,
                             .targets = call->targets,
+                            .judged = judged[call->judged],
                             .sums = (hpct_loss_sums *) (void *) call->sums,
                             .left = (hpct_loss_sums *) (void *) call->left,
                             .turns = call->turns};

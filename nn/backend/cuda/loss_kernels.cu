@@ -283,9 +283,37 @@ template <typename T> struct sample {
         return which;
     }
 
-    /* is_correct and is_in_top of nn/backend/ref/loss.c. */
+    __device__ void judge_outputs(hpct_loss_sums *sums) const
+    {
+        int correct = 0;
+        for (int i = lane; i < c.classes; i += WARP)
+            correct += wanted(i) == (value_of(x[i]) > c.threshold ? 1.0 : 0.0);
+        sums->correct += (double) warp_sum(correct) / c.classes;
+    }
+
+    __device__ void add_errors(hpct_loss_sums *sums) const
+    {
+        double absolute = 0, square = 0;
+        for (int i = lane; i < c.classes; i += WARP) {
+            double error = at(i) - wanted(i);
+            absolute += fabs(error);
+            square += error * error;
+        }
+        sums->correct += warp_sum(absolute) / c.classes;
+        sums->in_top_k += warp_sum(square) / c.classes;
+    }
+
+    /* `judge` of nn/backend/ref/loss.c. */
     __device__ void judge(hpct_loss_sums *sums) const
     {
+        if (c.judged == HPCT_JUDGED_BINARY) {
+            judge_outputs(sums);
+            return;
+        }
+        if (c.judged == HPCT_JUDGED_NUMBERS) {
+            add_errors(sums);
+            return;
+        }
         if (c.classes == 1) {
             double y = wanted(0);
             sums->correct += (value_of(x[0]) > c.threshold) == (y != 0) && (y == 0 || y == 1);

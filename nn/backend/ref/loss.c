@@ -295,6 +295,27 @@ static double weight_of(const hpct_loss_call *c, int s)
     return (double) c->class_weights[class];
 }
 
+/* Keras' binary_accuracy of a sample: the share of outputs on their targets' sides. */
+static double outputs_correct(const hpct_loss_call *c, int s, const hpct_real *x)
+{
+    int correct = 0;
+    for (int i = 0; i < c->classes; i++)
+        correct += wanted(c, s, i) == (x[i] > (hpct_real) c->threshold ? 1 : 0);
+    return (double) correct / c->classes;
+}
+
+static void add_errors(const hpct_loss_call *c, int s, const hpct_real *x)
+{
+    double absolute = 0, square = 0;
+    for (int i = 0; i < c->classes; i++) {
+        double error = (double) x[i] - wanted(c, s, i);
+        absolute += fabs(error);
+        square += error * error;
+    }
+    c->sums->correct += absolute / c->classes;
+    c->sums->in_top_k += square / c->classes;
+}
+
 /* Keras' binary accuracy with one output, else whether the class has the largest output. */
 static bool is_correct(const hpct_loss_call *c, int s, const hpct_real *x)
 {
@@ -313,6 +334,18 @@ static bool is_in_top(const hpct_loss_call *c, int s, const hpct_real *x)
     for (int i = 0; i < c->classes; i++)
         larger += x[i] > x[class];
     return larger < c->top_k;
+}
+
+static void judge(const hpct_loss_call *c, int s, const hpct_real *x)
+{
+    if (c->judged == HPCT_TARGETS_NUMBERS) {
+        add_errors(c, s, x);
+    } else if (c->judged == HPCT_TARGETS_BINARY) {
+        c->sums->correct += outputs_correct(c, s, x);
+    } else {
+        c->sums->correct += is_correct(c, s, x);
+        c->sums->in_top_k += is_in_top(c, s, x);
+    }
 }
 
 void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_real *diff_src)
@@ -339,7 +372,6 @@ void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_
         double weight = weight_of(call, s);
         call->sums->loss += weight * losses[call->form](call, s, weight * factor_of_all(call), x,
                                                         diff_src != NULL ? diff_src + at : NULL);
-        call->sums->correct += is_correct(call, s, x);
-        call->sums->in_top_k += is_in_top(call, s, x);
+        judge(call, s, x);
     }
 }

@@ -773,18 +773,42 @@ static void metrics_are_keras(void **state)
     assert_int_equal(metrics_of(call, single).correct, 0);
 }
 
+/* binary_accuracy is a mean over outputs; mean absolute and squared errors are, too. */
+static void metrics_of_rows_are_keras(void **state)
+{
+    (void) state;
+    const double x[] = {0.9, 0.5, 0.2, 0.7, /**/ 0.1, 0.6, 0.6, 0.4};
+    hpct_loss_call call = {.form = HPCT_LOSS_BINARY,
+                           .n = 2,
+                           .classes = 4,
+                           .threshold = 0.5f,
+                           .judged = HPCT_TARGETS_BINARY,
+                           .targets = (float[]){1, 0, 0, 0, /**/ 0, 0, 1, 0.4f}};
+    hpct_batch_sums sums = metrics_of(call, x);
+    assert_true(sums.correct == 0.75 + 0.5 && sums.in_top_k == 0);
+    call.form = HPCT_LOSS_HUBER;
+    call.delta = 0.01f;
+    call.judged = HPCT_TARGETS_NUMBERS;
+    call.targets = (float[]){1, 0, 0, -1, /**/ 0, 0, 2, 0};
+    sums = metrics_of(call, x);
+    assert_true(fabs(sums.correct - (2.5 + 2.5) / 4) < 1e-12);
+    assert_true(fabs(sums.in_top_k - (0.01 + 0.25 + 0.04 + 2.89 + 0.01 + 0.36 + 1.96 + 0.16) / 4) <
+                1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_agree),          cmocka_unit_test(rows_agree),
-        cmocka_unit_test(products_agree),         cmocka_unit_test(lines_agree),
-        cmocka_unit_test(elements_agree),         cmocka_unit_test(activations_have_keras_values),
-        cmocka_unit_test(batch_norm_agrees),      cmocka_unit_test(pictures_agree),
-        cmocka_unit_test(dropout_agrees),         cmocka_unit_test(resizing_has_tensorflow_values),
-        cmocka_unit_test(losses_agree),           cmocka_unit_test(losses_have_keras_values),
-        cmocka_unit_test(metrics_are_keras),      cmocka_unit_test(group_norm_agrees),
-        cmocka_unit_test(dropout_of_rows_agrees), cmocka_unit_test(noise_is_normal),
-        cmocka_unit_test(permute_agrees),         cmocka_unit_test(classes_have_weights),
+        cmocka_unit_test(windows_agree),        cmocka_unit_test(rows_agree),
+        cmocka_unit_test(products_agree),       cmocka_unit_test(lines_agree),
+        cmocka_unit_test(elements_agree),       cmocka_unit_test(activations_have_keras_values),
+        cmocka_unit_test(batch_norm_agrees),    cmocka_unit_test(pictures_agree),
+        cmocka_unit_test(dropout_agrees),       cmocka_unit_test(resizing_has_tensorflow_values),
+        cmocka_unit_test(losses_agree),         cmocka_unit_test(losses_have_keras_values),
+        cmocka_unit_test(metrics_are_keras),    cmocka_unit_test(metrics_of_rows_are_keras),
+        cmocka_unit_test(group_norm_agrees),    cmocka_unit_test(dropout_of_rows_agrees),
+        cmocka_unit_test(noise_is_normal),      cmocka_unit_test(permute_agrees),
+        cmocka_unit_test(classes_have_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,14 @@
+/* agent/train/means.h - metrics of samples from their sums. */
+#ifndef HPCT_AGENT_TRAIN_MEANS_H
+#define HPCT_AGENT_TRAIN_MEANS_H
+
+#include <hpctrain/model.h>
+#include <hpctrain/train.h>
+#include <stdint.h>
+
+/* loss, correct, in_top_k: as in hpct_batch_sums, of the model's kind of targets. Of an
+ * evaluation's other metrics nothing is set. */
+hpct_metrics hpct_metrics_of(const hpct_model *model, double loss, double correct, double in_top_k,
+                             int64_t samples);
+
+#endif

@@ -1,0 +1,127 @@
+/* Targets of a data set, and the options that go with them. */
+#include "agent/train/targets.h"
+
+#include "agent/data/dataset.h"
+#include "agent/data/fingerprint.h"
+#include "agent/rank/context.h"
+#include "base/status.h"
+#include "nn/run/step.h"
+
+#include <string.h>
+
+static hpct_status refuse(const char *option, const hpct_dataset *dataset)
+{
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "%s is for one class per picture: --labels %s has a number for each of %d "
+                     "outputs",
+                     option, dataset->label_path, dataset->num_targets);
+}
+
+static hpct_status check_options(const hpct_model *model, const hpct_dataset *train,
+                                 const hpct_fit_options *options)
+{
+    int num_weights;
+    if (options->metrics != 0)
+        return refuse("--metrics", train);
+    if (options->confusion_matrix != NULL)
+        return refuse("--confusion-matrix", train);
+    if (hpct_model_top_k(model) > 0)
+        return refuse("--top-k", train);
+    return hpct_model_class_weights(model, &num_weights) != NULL ? refuse("--class-weight", train)
+                                                                 : HPCT_OK;
+}
+
+static hpct_status check_columns(const hpct_dataset *validation, const hpct_dataset *train)
+{
+    if (validation->num_targets != train->num_targets)
+        return hpct_fail(HPCT_ERR_DATA, "%s has %d columns of numbers, and %s %d",
+                         validation->label_path, validation->num_targets, train->label_path,
+                         train->num_targets);
+    for (int i = 0; i < train->num_targets; i++) {
+        if (strcmp(validation->classes[i], train->classes[i]) != 0)
+            return hpct_fail(HPCT_ERR_DATA,
+                             "%s, line 1, column %d: it is %s, and %s in %s: the columns must be "
+                             "the same",
+                             validation->label_path, i + 2, validation->classes[i],
+                             train->classes[i], train->label_path);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status check_validation(const hpct_dataset *train, const hpct_dataset *validation)
+{
+    if (validation == NULL || (train->targets == NULL) == (validation->targets == NULL))
+        return validation != NULL && train->targets != NULL ? check_columns(validation, train)
+                                                            : HPCT_OK;
+    if (validation->targets == NULL)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--labels %s has a number for each output, the validation data have "
+                         "classes: give their numbers with --validation-labels",
+                         train->label_path);
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "--validation-labels %s has a number for each output, the training data have "
+                     "classes: give their numbers with --labels",
+                     validation->label_path);
+}
+
+hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
+                               const hpct_fit_options *options)
+{
+    const char *const *names = (const char *const *) train->classes;
+    HPCT_TRY(check_validation(train, options->validation));
+    hpct_model_take_targets(model, train->targets != NULL);
+    if (train->targets == NULL)
+        return hpct_model_set_class_names(model, names, train->num_classes);
+    HPCT_TRY(check_options(model, train, options));
+    hpct_status status = hpct_model_set_output_names(model, names, train->num_classes);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, train->label_path);
+}
+
+static hpct_status compare(const hpct_dataset *dataset, uint64_t own, uint64_t first)
+{
+    if (own == first)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s has other labels here than on rank 0: all ranks need the same file, and "
+                     "the same pictures",
+                     dataset->label_path != NULL ? dataset->label_path : dataset->path);
+}
+
+hpct_status hpct_targets_alike(hpct_context *context, const hpct_dataset *train,
+                               const hpct_dataset *validation)
+{
+    hpct_comm *comm = hpct_context_comm(context);
+    uint64_t own[2] = {hpct_labels_fingerprint(train),
+                       validation != NULL ? hpct_labels_fingerprint(validation) : 0};
+    uint64_t first[2] = {own[0], own[1]};
+    if (comm->size == 1)
+        return HPCT_OK;
+    HPCT_TRY(comm->ops->broadcast(comm, first, sizeof first, 0));
+    hpct_status status = compare(train, own[0], first[0]);
+    if (status == HPCT_OK && validation != NULL)
+        status = compare(validation, own[1], first[1]);
+    return hpct_context_agree(context, status);
+}
+
+hpct_status hpct_targets_check_apart(const hpct_dataset *train)
+{
+    return train->targets != NULL
+               ? hpct_fail(HPCT_ERR_USAGE,
+                           "--labels %s has a number for each output, which is not for --strategy "
+                           "parameter-server: its workers take one class per picture",
+                           train->label_path)
+               : HPCT_OK;
+}
+
+hpct_status hpct_targets_evaluate(hpct_model *model, const hpct_dataset *dataset,
+                                  const hpct_evaluate_options *options)
+{
+    hpct_model_take_targets(model, dataset->targets != NULL);
+    if (dataset->targets == NULL)
+        return HPCT_OK;
+    if (options->metrics != 0)
+        return refuse("--metrics", dataset);
+    if (options->confusion_matrix != NULL)
+        return refuse("--confusion-matrix", dataset);
+    return hpct_dataset_check_targets(dataset, model);
+}

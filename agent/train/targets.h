@@ -1,0 +1,27 @@
+/* agent/train/targets.h - data with a row of targets per sample instead of a label: tells the
+ * model, and refuses what needs classes. */
+#ifndef HPCT_AGENT_TRAIN_TARGETS_H
+#define HPCT_AGENT_TRAIN_TARGETS_H
+
+#include <hpctrain/context.h>
+#include <hpctrain/train.h>
+
+/* Before a training run is prepared: sets the model's kind of targets, and its names of classes or
+ * outputs. HPCT_ERR_USAGE for options that are of classes, HPCT_ERR_DATA for validation data with
+ * other columns; labels of any data pass. */
+hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
+                               const hpct_fit_options *options);
+
+/* HPCT_ERR_DATA if the ranks have read different files of labels. `validation` may be NULL.
+ * Collective. */
+hpct_status hpct_targets_alike(hpct_context *context, const hpct_dataset *train,
+                               const hpct_dataset *validation);
+
+/* HPCT_ERR_USAGE: for parameter servers, which have labels. */
+hpct_status hpct_targets_check_apart(const hpct_dataset *train);
+
+/* Before an evaluation, likewise. */
+hpct_status hpct_targets_evaluate(hpct_model *model, const hpct_dataset *dataset,
+                                  const hpct_evaluate_options *options);
+
+#endif

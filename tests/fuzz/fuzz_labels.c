@@ -1,0 +1,68 @@
+/* --labels: the first byte says what the loss takes; of what is taken each number is finite, and
+ * each class one of the names. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/data/labels.h"
+
+#define PICTURES 3
+#define OUTPUTS 2
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char *copy_of(const void *text, size_t size)
+{
+    char *copy = malloc(size + 1);
+    if (copy == NULL)
+        abort();
+    memcpy(copy, text, size);
+    return copy;
+}
+
+static hpct_dataset *new_dataset(void)
+{
+    static const char *const names[PICTURES] = {"a.png", "b/c.png", "d,\"e\".png"};
+    hpct_dataset *dataset = calloc(1, sizeof *dataset);
+    if (dataset == NULL)
+        abort();
+    dataset->format = &hpct_format_folder;
+    dataset->options.unlabelled = true;
+    dataset->size = PICTURES;
+    dataset->stored = HPCT_SHAPE(1, 1, 3);
+    dataset->path = copy_of("pictures", sizeof "pictures");
+    dataset->labels = calloc(PICTURES, sizeof *dataset->labels);
+    dataset->encoded.entries = calloc(PICTURES, sizeof *dataset->encoded.entries);
+    if (dataset->labels == NULL || dataset->encoded.entries == NULL)
+        abort();
+    for (int i = 0; i < PICTURES; i++)
+        dataset->encoded.entries[i].name = copy_of(names[i], strlen(names[i]) + 1);
+    return dataset;
+}
+
+static void check(const hpct_dataset *dataset)
+{
+    for (int i = 0; i < PICTURES * dataset->num_targets; i++) {
+        if (!isfinite(dataset->targets[i]))
+            abort();
+    }
+    for (int i = 0; i < PICTURES; i++) {
+        if (dataset->labels[i] < 0 || dataset->labels[i] >= dataset->num_classes)
+            abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    hpct_label_form form = {.kind = (hpct_target_kind) (data[0] % 3), .outputs = OUTPUTS};
+    hpct_dataset *dataset = new_dataset();
+    char *text = copy_of(data + 1, size - 1);
+    if (hpct_labels_take(dataset, &form, "labels", text, size - 1) == HPCT_OK)
+        check(dataset);
+    hpct_dataset_free(dataset);
+    free(text);
+    return 0;
+}
