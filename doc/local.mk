@@ -1,6 +1,6 @@
 # doc/: man pages and guides.
 dist_doc_DATA += doc/adding-a-format.md doc/adding-a-layer.md doc/adding-a-strategy.md doc/architecture.md \
-	doc/gpu-results.md doc/gpu.md doc/layers.md doc/parameter-server.md doc/performance-model.md doc/results.md doc/sandbox.md \
+	doc/gpu-graphs.md doc/gpu-results.md doc/gpu.md doc/layers.md doc/parameter-server.md doc/performance-model.md doc/results.md doc/sandbox.md \
 	doc/security.md doc/staging.md doc/step.md doc/strategies.md doc/systems.md
 dist_man_MANS += doc/hpc-train.1 doc/hpc-train-stage.1 doc/hpc-train-check.8 doc/spank_hpc_train.8
 # figures behind doc/results.md

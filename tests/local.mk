@@ -59,6 +59,7 @@ tests_unit_base_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
 
 include tests/unit/spank/local.mk
 include tests/gpu_without/kernels/local.mk
+include tests/gpu_without/cudnn_accepts/local.mk
 include tests/unit/spank/gpu/local.mk
 include tests/unit/nn/local.mk
 include tests/strategy/local.mk
@@ -132,7 +133,7 @@ check-unit: unit-programs
 # with ASan.
 # Arithmetic and races that the sanitizers see in full. And, but in check-long, those that train, arithmetic, code for GPUs,
 # and waits.
-not_under_valgrind = tests/gpu_without/libraries/test_cudnn_plans tests/gpu_without/kernels/test_loss \
+not_under_valgrind = tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gpu_without/libraries/test_cudnn_plans tests/gpu_without/kernels/test_loss \
 	tests/gpu_without/kernels/test_ops tests/gpu_without/kernels/test_updates tests/unit/agent/cost/test_bench \
 	tests/unit/nn/backend/test_conv2d tests/unit/nn/backend/test_ops tests/unit/nn/run/test_random \
 	tests/unit/nn/split/test_shard \

@@ -3,7 +3,7 @@
 if HAVE_CUDA
 if HAVE_CMOCKA
 check_LTLIBRARIES += tests/gpu_without/kernels/libcudahost.la
-unit_tests += tests/gpu_without/kernels/test_copies tests/gpu_without/libraries/test_cudnn_plans \
+unit_tests += tests/gpu_without/kernels/test_copies \
 	tests/gpu_without/kernels/test_gather tests/gpu_without/kernels/test_loss \
 	tests/gpu_without/kernels/test_moment tests/gpu_without/kernels/test_norm tests/gpu_without/kernels/test_ops \
 	tests/gpu_without/kernels/test_races tests/gpu_without/kernels/test_small \
@@ -22,15 +22,6 @@ cuda_on_host_libs = tests/gpu_without/kernels/libcudahost.la $(on_host_objects) 
 tests_gpu_without_kernels_test_copies_SOURCES = tests/gpu_without/kernels/test_copies.c tests/unit/unit.h
 tests_gpu_without_kernels_test_copies_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_gpu_without_kernels_test_copies_LDADD = $(cuda_on_host_libs)
-# The module itself, and cuDNN with a device's description in place of a handle.
-tests_gpu_without_libraries_test_cudnn_plans_SOURCES = tests/gpu_without/libraries/test_cudnn_plans.c tests/unit/unit.h
-tests_gpu_without_libraries_test_cudnn_plans_CPPFLAGS = $(cuda_on_host_cppflags)
-tests_gpu_without_libraries_test_cudnn_plans_LDFLAGS = -Wl,--wrap=cudnnBackendSetAttribute -Wl,--wrap=hpct_dnn_find \
-	-Wl,--wrap=hpct_dnn_propose -Wl,--wrap=hpct_dnn_candidate_make -Wl,--wrap=hpct_dnn_take \
-	-Wl,--wrap=hpct_conv_take_small -Wl,--wrap=hpct_proof_open -Wl,--wrap=hpct_tune_choices -Wl,--wrap=hpct_tune_memory \
-	-Wl,--wrap=hpct_tune_release -Wl,--wrap=hpct_tune_time -Wl,--wrap=hpct_tune_workspace_limit
-tests_gpu_without_libraries_test_cudnn_plans_LDADD = $(filter-out %-module_status.lo,$(hpctrain_cuda_la_OBJECTS)) \
-	$(cuda_kernels:.cu=.lo) $(nn_test_libs) $(CUDA_LIBS) -lstdc++ -lm
 tests_gpu_without_kernels_test_gather_SOURCES = tests/gpu_without/kernels/test_gather.c \
 	tests/gpu_without/kernels/gather_host.c tests/gpu_without/kernels/gather_host.h tests/unit/unit.h
 tests_gpu_without_kernels_test_gather_CPPFLAGS = $(cuda_on_host_cppflags)
