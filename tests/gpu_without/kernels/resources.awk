@@ -17,9 +17,9 @@ function occupancy(threads, registers, shared,    warps, blocks, room) {
     return int(100 * blocks * warps * 32 / most_threads)
 }
 
-# Threads before the assembler's words.
+# Threads before the assembler's words: ".maxntid 128, 8, 1", or without those that are 1.
 FNR == NR && /^[ \t]*(\.visible )?\.(entry|weak)/ { sub(/.*\.entry /, ""); sub(/\(.*/, ""); entry = $1; next }
-FNR == NR && /^\.maxntid/ { gsub(/,/, ""); threads[entry] = $2 * $3 * $4; next }
+FNR == NR && /^\.maxntid/ { gsub(/,/, ""); threads[entry] = $2 * (NF > 2 ? $3 : 1) * (NF > 3 ? $4 : 1); next }
 FNR == NR { next }
 
 /Compiling entry function/ { split($0, quoted, "'"); entry = quoted[2]; stack = stores = loads = 0; next }
