@@ -1,6 +1,6 @@
 #!/bin/bash
 # resources.t: every kernel compiles for the architectures, fits a multiprocessor, and keeps its values in registers; and that
-# tests/gpu_without/kernels/resources sees it where one does not. Two architectures; with HPC_TRAIN_LONG=1 all that configure
+# tests/gpu_without/kernels/resources sees it where one does not. One architecture; with HPC_TRAIN_LONG=1 all that configure
 # knows, and what doc/gpu-graphs.md says of them.
 
 # shellcheck source=tests/cluster/lib.sh
@@ -61,7 +61,7 @@ like "$err" 'large.cu does not compile for sm_90' "which names file and architec
 
 # ---- the module's kernels ----
 
-archs="80 90"
+archs=90
 [ -z "${HPC_TRAIN_LONG-}" ] || archs=$(architectures "$nvcc" | tr '\n' ' ')
 # shellcheck disable=SC2086
 "$resources" "$nvcc" $archs >"$own/all"
