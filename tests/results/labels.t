@@ -150,6 +150,10 @@ refused 66 "none.csv cannot be opened" "a file that is not there" fit classes --
 refused 65 "numbers.csv, line 3, column 3 \(y\): -1 does not lie in 0 to 1" "numbers beyond 0 to 1 with a binary loss" fit several --labels numbers.csv --loss binary_crossentropy
 refused 65 "columns are 1, and .*--loss binary_crossentropy" "several classes with a loss of one" fit classes --labels several.csv
 refused 64 "save-weights.*labels" "labels are not overwritten" numbers --save-weights numbers.csv
+use_key "$work/key"
+refused 64 "not for --strategy parameter-server" "parameter servers" env HPC_TRAIN_CONFIG='{"version":1,"job":"7.0","cluster":{"ps":["127.0.0.1:9"],
+    "worker":["127.0.0.1:10"]},"task":{"type":"worker","index":0},"rank":1,"local_rank":1,"node_rank":0,"nodes":[{"name":"here","tasks":2,"gpus":0}]}' \
+    timeout 60 "$train" fit --model several.json --data data --labels several.csv --loss binary_crossentropy --resize 8x8 --strategy parameter-server
 sed -i 's/,emu/,zebra/' classes.csv
 refused 65 "the class zebra is none of the 3 classes" "classes that training does not have" fit classes --validation-data data --validation-labels classes.csv
 if command -v mpirun >/dev/null; then
