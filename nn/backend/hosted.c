@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "nn/backend/collective.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct hosted {
@@ -14,6 +15,7 @@ typedef struct hosted {
     float *src, *dst, *diff_src, *diff_dst;
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
     void *scratch;
+    char slow[128]; /* op.slow */
 } hosted;
 
 /* Floats of the source in a batch of n. */
@@ -188,6 +190,11 @@ hpct_status hpct_make_hosted(hpct_op **out, const hpct_backend *backend, const h
     for (int i = 0; i < build->num_batch_sizes; i++)
         largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
     status = furnish(h, largest);
+    snprintf(h->slow, sizeof h->slow,
+             "%s through the host's memory (%.3g MB there and %.3g MB back in each pass)",
+             hpct_op_kind_name(spec->kind), 4e-6 * (double) src_count(spec, largest),
+             4e-6 * (double) dst_count(spec, largest));
+    h->op.slow = h->slow;
     if (status == HPCT_OK)
         *out = &h->op;
     else

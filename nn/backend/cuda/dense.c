@@ -25,6 +25,7 @@ typedef struct dense_op {
     cudaDataType_t type; /* of activations */
     stage *stages;       /* by batch size */
     size_t workspace;    /* its offset in scratch, after partial sums of the bias gradient */
+    char slow[160];      /* op.slow */
 } dense_op;
 
 static size_t rows_of(const hpct_op *op, int n)
@@ -162,6 +163,17 @@ static hpct_status make_batch(dense_op *dense, int i, size_t *sums, size_t *work
     return HPCT_OK;
 }
 
+/* The gradient is written, and read again by the update. */
+static void tell_slow(dense_op *dense)
+{
+    double bytes = 2.0 * sizeof(float) * (double) dense->op.param_floats[HPCT_OP_KERNEL];
+    snprintf(dense->slow, sizeof dense->slow,
+             "update in a pass of its own (%.3g ms): cuBLASLt has no algorithm that adds to the "
+             "kernel",
+             1e3 * bytes / hpct_gpu.bytes_per_second);
+    dense->op.slow = dense->slow;
+}
+
 /* Products for the kernel gradient; as fused updates if requested and available for all batch
  * sizes. */
 static hpct_status make_weights(dense_op *dense, size_t *workspace)
@@ -183,6 +195,7 @@ static hpct_status make_weights(dense_op *dense, size_t *workspace)
         if (status != HPCT_OK || dense->stages[i].weights != NULL)
             continue;
         *fused = false;
+        tell_slow(dense);
         for (; i > 0; i--) {
             hpct_lt_free(dense->stages[i - 1].weights);
             dense->stages[i - 1].weights = NULL;
