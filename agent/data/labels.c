@@ -262,6 +262,46 @@ static hpct_status set_names(hpct_dataset *dataset, char *const *names, size_t c
     return HPCT_OK;
 }
 
+/* A class without a name is its number, as hpc-train predict writes it; -1: a name. */
+static int number_of(const char *class, int outputs)
+{
+    size_t digits = strspn(class, "0123456789");
+    bool plain = digits > 0 && digits < 10 && class[digits] == '\0';
+    if (!plain || (class[0] == '0' && digits > 1))
+        return -1;
+    long number = strtol(class, NULL, 10);
+    return number < outputs ? (int) number : -1;
+}
+
+static int largest_number(char *const *classes, size_t count, int outputs)
+{
+    int largest = -1;
+    for (size_t i = 0; i < count; i++) {
+        int number = number_of(classes[i], outputs);
+        if (number < 0)
+            return -1;
+        largest = number > largest ? number : largest;
+    }
+    return largest;
+}
+
+/* The names of these numbers are "0" to that of the largest one. */
+static hpct_status take_numbers(reading *r, int largest)
+{
+    hpct_dataset *dataset = r->dataset;
+    for (size_t i = 0; i < dataset->size; i++)
+        dataset->labels[i] = number_of(r->classes[i], r->form->outputs);
+    dataset->classes = calloc((size_t) largest + 1, sizeof *dataset->classes);
+    if (dataset->classes == NULL)
+        return hpct_fail_memory(((size_t) largest + 1) * sizeof *dataset->classes);
+    for (int i = 0; i <= largest; i++) {
+        if (asprintf(&dataset->classes[i], "%d", i) < 0)
+            return hpct_fail_memory(0);
+        dataset->num_classes = i + 1;
+    }
+    return HPCT_OK;
+}
+
 static hpct_status number_classes(reading *r, char **sorted)
 {
     size_t count = 0, size = r->dataset->size;
@@ -271,6 +311,9 @@ static hpct_status number_classes(reading *r, char **sorted)
         if (count == 0 || strcmp(sorted[count - 1], sorted[i]) != 0)
             sorted[count++] = sorted[i];
     }
+    int largest = largest_number(sorted, count, r->form->outputs);
+    if (largest >= 0)
+        return take_numbers(r, largest);
     if (count > (size_t) r->form->outputs)
         return hpct_fail(HPCT_ERR_DATA, "%s: there are %zu classes, the model has %d outputs",
                          r->csv.path, count, r->form->outputs);
@@ -347,7 +390,8 @@ static hpct_status finish(reading *r)
     if (r->form->kind == HPCT_TARGETS_CLASS) {
         free(dataset->targets);
         dataset->targets = NULL;
-    } else {
+    } else { /* a WebDataset has labels of its own */
+        memset(dataset->labels, 0, dataset->size * sizeof *dataset->labels);
         dataset->num_targets = r->form->outputs;
         dataset->kind = r->form->kind;
     }

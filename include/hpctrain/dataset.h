@@ -95,8 +95,9 @@ HPCT_API hpct_status hpct_dataset_number_for(hpct_dataset *dataset, const hpct_m
 /* Reads the labels of a data set, opened with options->unlabelled, from a CSV file (RFC 4180, with
  * a header): first column the name of the picture's file as hpct_predict_classes() writes it, then,
  * as the loss of the compiled model demands (hpct_model_target_kind()):
- *   - CLASS: a column "label" or "class" of class names, numbered in their order; or a column for
- *     each output, 1 for the class and 0 for the others
+ *   - CLASS: a column "label" or "class" of class names, numbered in the order of their text, or
+ *     of the classes' numbers, if all are below that of outputs; or a column for each output, 1
+ *     for the class and 0 for the others
  *   - BINARY, NUMBERS: a column of numbers for each output, named by the header
  * Each picture has one row. A table written by hpc-train predict can be read back: its column
  * "probability" has no meaning here.

@@ -130,6 +130,12 @@ capture predict classes c-classes.safetensors --output p.csv
 capture fit classes --labels p.csv
 is "$status" 0 "a table of predicted classes can be read as labels" || diag "$err"
 
+capture fit classes --data synthetic:12 --save-weights nameless.safetensors
+predict classes nameless.safetensors --output p.csv >/dev/null
+like "$(cut -d, -f2 p.csv | sort -u | tr '\n' ' ')" '^([012] )+class $' "weights without names: classes are numbers"
+capture evaluate classes nameless.safetensors --labels p.csv
+like "$status $out" '^0 .* accuracy: 1.0000' "which are read as such"
+
 # ---- what is monitored ----
 capture numbers --monitor mae --save-best best.safetensors --early-stopping mse:patience=1
 is "$status" 0 "--monitor mae, --early-stopping mse" || diag "$err"

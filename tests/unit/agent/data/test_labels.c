@@ -57,15 +57,26 @@ static void describe(const hpct_dataset *dataset, char *got, size_t size)
     }
 }
 
-static hpct_status read_as(hpct_target_kind kind, const parse_case *c, char *got, size_t size)
+static hpct_status read_for(int outputs, hpct_target_kind kind, const parse_case *c, char *got,
+                            size_t size)
 {
     hpct_dataset *dataset = unlabelled();
-    hpct_label_form form = {.kind = kind, .outputs = 2};
+    hpct_label_form form = {.kind = kind, .outputs = outputs};
     hpct_status status = take(dataset, &form, c->text, strlen(c->text));
     if (status == HPCT_OK)
         describe(dataset, got, size);
     hpct_dataset_free(dataset);
     return status;
+}
+
+static hpct_status read_as(hpct_target_kind kind, const parse_case *c, char *got, size_t size)
+{
+    return read_for(2, kind, c, got, size);
+}
+
+static hpct_status read_classes_of_12(const parse_case *c, char *got, size_t size)
+{
+    return read_for(12, HPCT_TARGETS_CLASS, c, got, size);
 }
 
 static hpct_status read_classes(const parse_case *c, char *got, size_t size)
@@ -114,6 +125,23 @@ static void classes_are_read(void **state)
     RUN_CASES(read_classes, cases);
 }
 
+/* As hpc-train predict writes those of weights without names. */
+static void numbers_of_classes_are_read(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"file,class\na.png,2\nb/c.png,11\n" D ",4\n", HPCT_OK,
+         "0,1,2,3,4,5,6,7,8,9,10,11: 2 / 11 / 4"},
+        {"file,class\na.png,1\nb/c.png,1\n" D ",0\n", HPCT_OK, "0,1: 1 / 1 / 0"},
+        {"file,class\na.png,2\nb/c.png,12\n" D ",4\n", HPCT_OK, "12,2,4: 1 / 0 / 2"},
+        {"file,class\na.png,2\nb/c.png,x\n" D ",4\n", HPCT_OK, "2,4,x: 0 / 2 / 1"},
+        {"file,class\na.png,02\nb/c.png,1\n" D ",4\n", HPCT_OK, "02,1,4: 0 / 1 / 2"},
+        {"file,class\na.png,99999999999\nb/c.png,1\n" D ",-1\n", HPCT_OK,
+         "-1,1,99999999999: 2 / 1 / 0"},
+    };
+    RUN_CASES(read_classes_of_12, cases);
+}
+
 static void numbers_are_read(void **state)
 {
     (void) state;
@@ -157,6 +185,20 @@ static void numbers_are_read(void **state)
         {"file,x,y\ra.png,1,2\r", HPCT_ERR_DATA, "line 1, column 3: there is a carriage return"},
     };
     RUN_CASES(read_numbers, cases);
+}
+
+/* Pictures of a WebDataset have labels, which another model's outputs may not have. */
+static void numbers_take_the_place_of_labels(void **state)
+{
+    (void) state;
+    static const char text[] = "file,x,y\na.png,1,2\nb/c.png,3,4\n" D ",5,6\n";
+    hpct_dataset *dataset = unlabelled();
+    hpct_label_form form = {.kind = HPCT_TARGETS_NUMBERS, .outputs = 2};
+    dataset->labels[1] = 7;
+    assert_int_equal(take(dataset, &form, text, strlen(text)), HPCT_OK);
+    assert_int_equal(dataset->labels[1], 0);
+    assert_int_equal(dataset->max_label, 0);
+    hpct_dataset_free(dataset);
 }
 
 static void binary_numbers_lie_in_0_to_1(void **state)
@@ -310,7 +352,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_are_read),
+        cmocka_unit_test(numbers_of_classes_are_read),
         cmocka_unit_test(numbers_are_read),
+        cmocka_unit_test(numbers_take_the_place_of_labels),
         cmocka_unit_test(binary_numbers_lie_in_0_to_1),
         cmocka_unit_test(text_in_utf_16_is_refused),
         cmocka_unit_test(the_fingerprint_has_the_labels),
