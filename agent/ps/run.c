@@ -4,6 +4,7 @@
 #include "agent/cost/batch.h"
 #include "agent/data/augment.h"
 #include "agent/data/dataset.h"
+#include "agent/data/fingerprint.h"
 #include "agent/ps/channel.h"
 #include "agent/ps/partition.h"
 #include "agent/rank/threads.h"
@@ -330,6 +331,7 @@ static hpct_status hash_plan(hpct_ps_run *run)
     HPCT_TRY(hpct_state_hash_frozen(run->model, &frozen));
     const hpct_ps_schedule_options *s = &run->schedule;
     const hpct_optimizer *o = hpct_model_optimizer(run->model);
+    const hpct_dataset *validation = run->options.validation;
     const uint64_t facts[] = {hpct_model_layout_fingerprint(run->host),
                               run->bounds[run->servers],
                               run->state_bounds[run->servers],
@@ -348,7 +350,9 @@ static hpct_status hash_plan(hpct_ps_run *run)
                               (uint64_t) s->evaluation_slices,
                               (uint64_t) o->kind,
                               frozen,
-                              hpct_state_hash_loss(run->model)};
+                              hpct_state_hash_loss(run->model),
+                              hpct_labels_fingerprint(run->train),
+                              validation != NULL ? hpct_labels_fingerprint(validation) : 0};
     const double numbers[] = {1.0, o->learning_rate, o->momentum, o->weight_decay};
     run->plan = hash_bytes(0xcbf29ce484222325u, PACKAGE_VERSION, sizeof PACKAGE_VERSION);
     run->plan = hash_bytes(run->plan, numbers, sizeof numbers);

@@ -365,6 +365,25 @@ wait "${pid_of[worker0]}"
 is $? 78 "a worker with other weights of classes is refused"
 kill -KILL "$(program_of ps0)"
 wait 2>/dev/null
+mkdir "$work/named"
+for i in 0 1; do cp "$top_srcdir/tests/fuzz/corpus/picture/png" "$work/named/$i.png"; done
+printf 'file,class\n0.png,%s\n1.png,%s\n' a b >"$work/ab.csv"
+printf 'file,class\n0.png,%s\n1.png,%s\n' b a >"$work/ba.csv"
+named=(--model mnist-cnn --data "$work/named" --resize 28x28)
+begin differs 1 1
+start ps 0 "${named[@]}" --labels "$work/ab.csv"
+start worker 0 "${named[@]}" --labels "$work/ba.csv"
+wait "${pid_of[worker0]}"
+is $? 78 "a worker that has read other labels is refused"
+kill -KILL "$(program_of ps0)"
+wait 2>/dev/null
+begin differs 1 1
+start ps 0 "${named[@]}" --labels "$work/ab.csv" --validation-data "$work/named" --validation-labels "$work/ab.csv"
+start worker 0 "${named[@]}" --labels "$work/ab.csv" --validation-data "$work/named" --validation-labels "$work/ba.csv"
+wait "${pid_of[worker0]}"
+is $? 78 "so is one with other labels of the validation data"
+kill -KILL "$(program_of ps0)"
+wait 2>/dev/null
 begin differs 1 1
 start ps 0 --model "$work/penalized-model.json"
 start worker 0 --model "$residual"
