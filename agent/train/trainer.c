@@ -60,6 +60,7 @@ hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_mo
         status = hpct_threads_set(context);
     if (status != HPCT_OK)
         goto fail;
+    hpct_model_take_targets(model, false); /* a fit before may have had numbers as labels */
     hpct_strategy_plan plan = {
         .context = context,
         .model = model,
