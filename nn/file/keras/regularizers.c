@@ -12,14 +12,16 @@ static const char *const keys[] = {
 #define NUM_KEYS (sizeof keys / sizeof *keys)
 #define NUM_KERNELS 4 /* the first of them */
 
-/* Keras' classes, the names in older files, and the defaults of their factors. */
+/* Keras' classes, the names in older files, and the defaults of their factors. Those of Keras 2's
+ * function l1_l2 differ from the class's. */
 static const struct penalty_class {
     const char *class_name, *word;
     double l1, l2; /* negative: the class has no such factor */
 } classes[] = {
     {"L1", "l1", 0.01, -1},
     {"L2", "l2", -1, 0.01},
-    {"L1L2", "l1_l2", 0, 0},
+    {"L1L2", "l1l2", 0, 0},
+    {"l1_l2", "l1_l2", 0.01, 0.01},
 };
 
 void hpct_keras_take_regularizers(hpct_keras_layer *layer, json_t **kept)

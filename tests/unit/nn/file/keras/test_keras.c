@@ -652,7 +652,8 @@ static void regularizers_are_read_and_written(void **state)
                   0, 0, 3);
     check_factors(PENALIZED("kernel_regularizer", "\"l2\""), 0, 0, 0.01);
     check_factors(PENALIZED("kernel_regularizer", PENALTY("L1", "\"l1\":null")), 0, 0.01, 0);
-    check_factors(PENALIZED("kernel_regularizer", "\"l1_l2\""), 0, 0, 0);
+    check_factors(PENALIZED("kernel_regularizer", "\"l1_l2\""), 0, 0.01, 0.01);
+    check_factors(PENALIZED("kernel_regularizer", "\"l1l2\""), 0, 0, 0);
     check_factors(PENALIZED("kernel_regularizer", PENALTY("L1", "\"l1\":0.0")), 0, 0, 0);
     check_factors(DEPTHWISE("depthwise_regularizer"), 0, 0, 0.5);
     check_factors(SEPARABLE("depthwise_regularizer"), 0, 0, 0.5);
