@@ -145,11 +145,14 @@ static bool is_vector(const hpct_dnn_graph *graph, int tensor)
     return size[0] == 1 && size[2] == 1 && size[3] == 1;
 }
 
-/* dst = what is claimed so far + other. */
+/* dst = what is claimed so far + other. One image of one cell is a vector, too: then the sum of two
+ * images and a bias has two of them. */
 static void claim_sum(hpct_dnn_graph *graph, int src, int other, int dst)
 {
     hpct_dnn_claim *claim = &graph->claim;
-    int *place = is_vector(graph, other) ? &claim->bias : &claim->other;
+    bool cell = is_vector(graph, dst),
+         bias = is_vector(graph, other) && (!cell || claim->other >= 0);
+    int *place = bias ? &claim->bias : &claim->other;
     claim->whole = claim->whole && src == claim->result && *place < 0 && !claim->relu;
     *place = other;
     claim->result = dst;

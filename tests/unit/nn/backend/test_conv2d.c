@@ -47,6 +47,25 @@ static void conv2d_with_fused_add_matches(void **state)
     }
 }
 
+/* Of one cell of one picture: what is added has the shape of a bias, besides which there is one. */
+static void conv2d_of_one_cell_with_fused_add_matches(void **state)
+{
+    (void) state;
+    if (wanted() == NULL || wanted()->fuses == NULL)
+        skip();
+    for (int i = 0; i < 4; i++) {
+        nn_case c = {
+            .spec = {.kind = HPCT_OP_CONV2D,
+                     .window = nn_window((int[]){3, 3, 8}, 16, (int[]){3, 3}, (int[]){1, 1}, false),
+                     .no_bias = i / 2 == 1},
+            .n = 1,
+            .needs_diff_src = true,
+            .adds = true,
+            .adds_relu = i % 2 == 1};
+        check_case(&c);
+    }
+}
+
 static void conv2d_names_its_kernels(void **state)
 {
     (void) state;
@@ -211,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv2d_matches),
         cmocka_unit_test(conv2d_with_fused_add_matches),
+        cmocka_unit_test(conv2d_of_one_cell_with_fused_add_matches),
         cmocka_unit_test(conv2d_adding_to_a_shared_gradient_matches),
         cmocka_unit_test(conv2d_leaves_its_bias_to_a_batch_norm),
         cmocka_unit_test(conv2d_names_its_kernels),
