@@ -4,10 +4,9 @@
  * convolution itself; the convolution of a copy of the images with padding included (for paddings
  * that differ at the two ends); a direct kernel (nn/backend/cuda/direct.h). For small windows own
  * kernels may be faster (conv2d_small.c). A fused ADD, bias and ReLU are in cuDNN's engine or in
- * own kernels after it; engines that compute moments, or accumulate into the source's gradient, are
- * used if their measured time is below that of the separate engine plus the minimum time of the
- * saved passes. The kernel gradient is written by cuDNN in fp32, or if that is slower in the
- * activations' type, and then converted to fp32. */
+ * own kernels after it; engines that accumulate into the source's gradient are used if their
+ * measured time is below that of the separate engine plus the minimum time of the saved passes. The
+ * kernel gradient is written by cuDNN in the activations' type, and then converted to fp32. */
 #include "nn/backend/cuda/conv2d_parts.h"
 
 #include "base/status.h"
@@ -174,18 +173,12 @@ static hpct_status find_forward(const hpct_conv *conv, int n, hpct_conv_stage *s
     return status;
 }
 
-/* With the gradient in fp32, or in the activations' type if that is faster. */
+/* With the gradient in the activations' type. */
 static hpct_status find_weights(const hpct_conv *conv, int n, hpct_conv_stage *s)
 {
-    *s = (hpct_conv_stage){0};
-    if (conv->type == CUDA_R_32F)
-        return find_stage(conv, HPCT_DNN_WEIGHTS, n, false, CUDNN_DATA_FLOAT, s);
-    hpct_conv_stage low;
-    hpct_status status = find_stage(conv, HPCT_DNN_WEIGHTS, n, false,
-                                    hpct_cuda_dnn_type(conv->op.build.values), &low);
-    low.low = true;
-    if (status == HPCT_OK)
-        take_faster(s, &low, WIDEN_SECONDS);
+    hpct_status status =
+        find_stage(conv, HPCT_DNN_WEIGHTS, n, false, hpct_cuda_dnn_type(conv->op.build.values), s);
+    s->low = s->plan != NULL && conv->type != CUDA_R_32F;
     return status;
 }
 
@@ -227,8 +220,10 @@ static hpct_status take_stage(hpct_conv *conv, hpct_dnn_way way, int n, hpct_con
         if (status == HPCT_OK)
             status = hpct_dnn_take(&s->plan);
     }
-    if (status != HPCT_OK || s->plan == NULL)
+    if (status != HPCT_OK || s->plan == NULL) {
+        s->padded = s->low = false; /* of the plan that there is not */
         return status;
+    }
     hpct_conv_at_least(workspace, hpct_dnn_workspace_bytes(s->plan));
     if (s->padded)
         hpct_conv_at_least(&conv->picture_bytes, hpct_conv_apart(hpct_conv_padded_bytes(conv, n)));

@@ -164,6 +164,9 @@ if [ "$gpu" = machine ] && [ -z "${HPC_TRAIN_TEST_ENGINES-}" ]; then
         is "$status $(lines "$err")" "0 1" "a graph without an engine" || diag "$err"
         like "$err" "slow: layer conv2d_1: forward by own kernels \([0-9.e-]+ ms\): cuDNN propose[sd] no engine" "says which layer, why, and what it costs"
     done
+    capture env HPC_TRAIN_TEST_ENGINES=7 XDG_CACHE_HOME="$own/no-engine" "$train" bench --model mnist-convnet --batch-size 4 --steps 2 --device cuda \
+        --precision bf16
+    like "$err" "slow: layer conv2d_1: gradient of its kernel by own kernels \([0-9.e-]+ ms\): cuDNN proposes no engine" "also of a kernel's gradient"
 fi
 for device in cpu cuda; do
     capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device $device --summary-json "$own/bench.$device.json"
