@@ -3,8 +3,6 @@
 
 #include "base/status.h"
 
-#define APART ((size_t) 256) /* bytes */
-
 size_t hpct_run_scratch_bytes(const hpct_run *run)
 {
     size_t most = 0;

@@ -232,7 +232,7 @@ bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot); 
 size_t hpct_run_state_bytes(const hpct_run *run); /* with frozen layers */
 size_t hpct_run_spare_bytes(const hpct_run *run);
 size_t hpct_run_target_bytes(const hpct_run *run, int samples);
-size_t hpct_run_scratch_bytes(const hpct_run *run); /* of compute and side stream, */
+size_t hpct_run_scratch_bytes(const hpct_run *run);
 size_t hpct_run_copies_bytes(const hpct_run *run);
 
 /* Transfers between host and device (nn/plan/transit.c): bytes needed on the device; allocation on
