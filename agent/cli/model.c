@@ -177,6 +177,8 @@ hpct_status hpct_cli_load_weights_of(hpct_model *model, const hpct_cli_common *o
     if (status == HPCT_OK && skipped[0] != '\0' && speaks)
         fprintf(stderr, "hpc-train: %s: not loaded, with initial values: %s\n", options->weights,
                 skipped);
+    if (status == HPCT_OK && speaks)
+        warn_of_rescaling(model, options->weights);
     free(skipped);
     return status;
 }

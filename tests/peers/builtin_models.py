@@ -150,6 +150,9 @@ def compare_imagenet(program, hpc_train, folder):
     for name, warns in (("efficientnetb0", True), ("efficientnetb0-imagenet", False)):
         said = run(hpc_train, "evaluate", "--model", name, "--data", "synthetic:2", "--device", "cpu", "--weights", path)
         yield ("lacks its second Rescaling" in said) == warns, f"{name}: {'a' if warns else 'no'} warning of the Rescaling"
+    said = run(hpc_train, "fit", "--model", "efficientnetb0", "--resize", "32x32", "--classes", "7", "--data", "synthetic:8", "--batch-size",
+               "8", "--epochs", "1", "--device", "cpu", "--verbose", "0", "--weights", path, "--skip-mismatch")
+    yield "lacks its second Rescaling" in said, "efficientnetb0 with another head: a warning, too"
 
 
 def settle_legacy(model):
