@@ -3,12 +3,14 @@
 
 #include "base/status.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct transposed_op {
     hpct_op op;
     hpct_op *conv; /* from the result to the source, without bias */
     const hpct_transposed_parts *parts;
+    char slow[640]; /* op.slow */
 } transposed_op;
 
 static transposed_op *transposed_of(hpct_op *op)
@@ -101,7 +103,10 @@ static hpct_status make_conv(transposed_op *t)
     HPCT_TRY(t->parts->make_conv2d(&t->conv, &spec, &build));
     t->conv->param_floats[HPCT_OP_BIAS] = (size_t) op->spec.window.in_c; /* for import */
     op->precision = t->conv->precision;
-    op->slow = t->conv->slow;
+    if (t->conv->slow != NULL)
+        snprintf(t->slow, sizeof t->slow, "by the convolution of which it is the gradient: %s",
+                 t->conv->slow);
+    op->slow = t->conv->slow != NULL ? t->slow : NULL;
     op->scratch_bytes = t->conv->scratch_bytes;
     op->workspace_bytes = t->conv->workspace_bytes;
     op->copies_bytes = t->conv->copies_bytes;

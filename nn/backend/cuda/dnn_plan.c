@@ -92,9 +92,9 @@ static bool is_right(const hpct_proof *proof, const hpct_dnn_graph *graph,
 }
 
 /* Times all candidates on separate buffers, those that are right; *best: the fastest, -1 if there
- * is none. Without memory the first one is used unmeasured: *timed is false. */
+ * is none, or no memory to try them with: *tried is false. */
 static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates, int count,
-                    int *best, bool *timed)
+                    int *best, bool *tried)
 {
     int64_t numbers[HPCT_DNN_MOST_TENSORS];
     void *pointers[HPCT_DNN_MOST_TENSORS];
@@ -106,15 +106,15 @@ static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates,
             candidates[i].workspace_bytes > workspace ? candidates[i].workspace_bytes : workspace;
     int num = hpct_dnn_graph_numbers(graph, numbers);
     char *memory = hpct_tune_memory(tensors + apart(workspace) + hpct_proof_bytes(graph));
-    *timed = memory != NULL;
-    *best = *timed ? -1 : 0;
+    *tried = memory != NULL;
+    *best = -1;
     size_t at = 0;
     for (int i = 0; i < num; i++) {
         pointers[i] = memory + at;
         at += apart(graph->bytes[numbers[i] - 1]);
     }
     hpct_proof proof = {0};
-    bool opened = *timed && hpct_proof_open(&proof, graph, pointers,
+    bool opened = *tried && hpct_proof_open(&proof, graph, pointers,
                                             memory + tensors + apart(workspace)) == HPCT_OK;
     for (int i = 0; i < count && opened; i++) {
         trial t = {candidates[i].plan, make_pack(num, numbers, pointers, memory + tensors)};
@@ -156,31 +156,34 @@ static hpct_status search(shared_plan *s, hpct_choices *choices, size_t limit)
 {
     hpct_dnn_candidate candidates[MEASURED];
     int count = 0, best = -1, troubles = hpct_dnn_troubles;
-    bool timed = true, any;
+    bool tried = true, any;
     hpct_status status = HPCT_OK;
     hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_A, limit, MEASURED, candidates, &count);
     any = count > 0;
     if (any)
-        measure(s->graph, candidates, count, &best, &timed);
+        measure(s->graph, candidates, count, &best, &tried);
     if (best < 0) {
         for (int i = 0; i < count; i++)
             hpct_dnn_candidate_drop(&candidates[i]);
         count = 0;
         hpct_dnn_propose(s->graph, CUDNN_HEUR_MODE_FALLBACK, limit, MEASURED, candidates, &count);
+        any = any || count > 0;
         if (count > 0)
-            measure(s->graph, candidates, count, &best, &timed);
+            measure(s->graph, candidates, count, &best, &tried);
         else if (!any && hpct_dnn_troubles == troubles)
             status = hpct_choices_keep(choices, s->graph->key, NO_ENGINE);
     }
-    if (timed && best >= 0)
+    if (best >= 0)
         status = keep(choices, s->graph->key, &candidates[best]);
     for (int i = 0; i < count; i++) {
         if (i != best)
             hpct_dnn_candidate_drop(&candidates[i]);
     }
     s->chosen = best >= 0 ? candidates[best] : (hpct_dnn_candidate){0};
-    snprintf(s->why, sizeof s->why,
-             any ? "none of cuDNN's engines runs and is right" : "cuDNN proposes no engine");
+    snprintf(s->why, sizeof s->why, "%s",
+             !any     ? "cuDNN proposes no engine"
+             : !tried ? "the device has no memory to try cuDNN's engines with"
+                      : "none of cuDNN's engines runs and is right");
     return status;
 }
 
