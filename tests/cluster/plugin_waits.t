@@ -199,7 +199,9 @@ ok $? "once the lock is free, a later epilog removes it"
 # ---- the environment of a process, which the epilog reads when a slurmstepd was killed ----
 serve node1 /tmp/fuse
 begin killed node1 --hpc-train sleep 300
-stepd=$(sandbox_run --root pgrep -u root -f "^slurmstepd: \[$job\.0")
+# A job runs before its step does.
+finds_stepd() { stepd=$(sandbox_run --root pgrep -u root -f "^slurmstepd: \[$job\.0") && sandbox_run --root pgrep -u 12000 -x sleep >/dev/null; }
+within 60 finds_stepd
 as_user_on node1 python3 $dir/hold.py exec /tmp/fuse/file >"$own/hold" 2>&1 &
 holder=$!
 within 20 says "held close" serve
