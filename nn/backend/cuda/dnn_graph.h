@@ -1,10 +1,10 @@
 /* nn/backend/cuda/dnn_graph.h - cuDNN's graph API in a few calls: describe operations on tensors,
  * find the fastest engine for them on this device, execute it. The only interface to cuDNN's
- * backend descriptors; a further fusion is one more operation here.
+ * backend descriptors; a further fusion is one more operation here, and in hpct_dnn_claim.
  *
  * Images and kernels are channels last and dense. Only deterministic engines with fp32 accumulation
- * are used. cuDNN's candidates are timed once, while a model is built, and the result is kept
- * (nn/backend/cuda/tune.h). */
+ * are used, after a trial on random numbers (nn/backend/cuda/proof.h). cuDNN's candidates are tried
+ * and timed once, while a model is built, and the result is kept (nn/backend/cuda/tune.h). */
 #ifndef HPCT_NN_BACKEND_CUDA_DNN_GRAPH_H
 #define HPCT_NN_BACKEND_CUDA_DNN_GRAPH_H
 
@@ -49,6 +49,7 @@ void hpct_dnn_convolution_added(hpct_dnn_graph *graph, const hpct_dnn_window *wi
                                 int kernel, int dst);
 void hpct_dnn_add(hpct_dnn_graph *graph, int src, int other, int dst); /* other may be a vector */
 void hpct_dnn_relu(hpct_dnn_graph *graph, int src, int dst);
+
 /* A way of computing a graph, for one operation of a model; equal graphs share the engine. */
 typedef struct hpct_dnn_plan hpct_dnn_plan;
 
@@ -57,8 +58,8 @@ typedef struct hpct_dnn_plan hpct_dnn_plan;
 hpct_status hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph, char why[HPCT_DNN_WHY]);
 void hpct_dnn_plan_free(hpct_dnn_plan *plan); /* NULL is allowed */
 
-/* Must be called before execution: makes the plan, which may have to be compiled; choices of
- * earlier runs that are only compared need no plan. *plan may be NULL; it becomes NULL if the
+/* Must be called before execution: makes the plan; choices of earlier runs that are only
+ * compared need no plan. *plan may be NULL; it becomes NULL if the
  * choice of an earlier run cannot be made any more and there is no other. */
 hpct_status hpct_dnn_take(hpct_dnn_plan **plan);
 
