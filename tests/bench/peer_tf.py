@@ -26,7 +26,8 @@ def make_model():
                                  layers.MaxPooling2D(), layers.Flatten(),
                                  layers.Dense(10, activation="softmax")]), 0.01, False
     make = {"resnet50v2": keras.applications.ResNet50V2, "resnet101v2": keras.applications.ResNet101V2,
-            "resnet152v2": keras.applications.ResNet152V2}[peer.MODEL]
+            "resnet152v2": keras.applications.ResNet152V2, "mobilenetv2": keras.applications.MobileNetV2,
+            "densenet121": keras.applications.DenseNet121, "efficientnetb0": keras.applications.EfficientNetB0}[peer.MODEL]
     return make(weights=None, input_shape=(peer.SIDE, peer.SIDE, 3), classes=10), 0.01, False
 
 

@@ -1,7 +1,8 @@
 """One measurement for peers.py: MODEL eager|compile BATCH THREADS STEPS DATA, by PyTorch.
 
 Pictures are channels-last; the MNIST cases index a shuffled order into tensors in memory, which is faster than a
-DataLoader. The residual networks are Keras' V2 graphs, layer by layer."""
+DataLoader. The residual networks are Keras' V2 graphs, layer by layer; MobileNetV2, DenseNet121 and EfficientNetB0 are
+torchvision's."""
 import time
 
 import peer_lib as peer
@@ -56,6 +57,11 @@ def make_model():
     if peer.MODEL == "mnist-convnet":
         return nn.Sequential(nn.Conv2d(1, 32, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 5), nn.ReLU(),
                              nn.MaxPool2d(2), nn.Flatten(), nn.Linear(1024, 10)), 0.01
+    if peer.MODEL in ("mobilenetv2", "densenet121", "efficientnetb0"):
+        import torchvision
+        make = {"mobilenetv2": torchvision.models.mobilenet_v2, "densenet121": torchvision.models.densenet121,
+                "efficientnetb0": torchvision.models.efficientnet_b0}[peer.MODEL]
+        return make(weights=None, num_classes=10), 0.01
     blocks = {"resnet50v2": (3, 4, 6, 3), "resnet101v2": (3, 4, 23, 3), "resnet152v2": (3, 8, 36, 3)}[peer.MODEL]
     return resnet_v2(blocks), 0.01
 

@@ -24,6 +24,9 @@ CASES = {
     "w3-100": ("mnist-convnet", 100, 0, 600),
     "resnet50v2": ("resnet50v2", 32, 0, 8),
     "resnet152v2": ("resnet152v2", 16, 0, 6),
+    "mobilenetv2": ("mobilenetv2", 32, 0, 12),
+    "densenet121": ("densenet121", 32, 0, 4),
+    "efficientnetb0": ("efficientnetb0", 32, 0, 8),
     "start": ("mnist-cnn", 64, 0, 1),
 }
 SYSTEMS = {  # name: script, mode, and where its interpreter is named
