@@ -38,7 +38,7 @@ build_tests = $(slow_build_tests) tests/build/check.t tests/build/command.t test
 	tests/build/data.t tests/build/examples.t tests/build/install.t tests/build/kinds.t tests/build/layers.t \
 	tests/build/models.t tests/build/plan.t tests/build/top.t tests/build/training.t
 include tests/cluster/local.mk
-module_tests = tests/gpu_without/module/device.t tests/gpu_without/module/labels.t tests/gpu_without/module/ranks.t tests/gpu_without/module/regularizers.t \
+module_tests = tests/gpu_without/module/checkpoints.t tests/gpu_without/module/device.t tests/gpu_without/module/labels.t tests/gpu_without/module/ranks.t tests/gpu_without/module/regularizers.t \
 	tests/gpu_without/module/replicas.t \
 	tests/gpu_without/module/servers.t
 long_tests += tests/build/strategy_sanitizers.t

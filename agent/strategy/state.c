@@ -11,25 +11,61 @@ hpct_model *hpct_strategy_model(const hpct_strategy *strategy, int k)
     return k == 0 ? strategy->model : NULL;
 }
 
+/* Work on one model, on its device. */
+typedef struct visit {
+    const hpct_state_value *value;
+    float *taken;
+    const float *given;
+    const double *numbers;
+} visit;
+
+static hpct_status take_value(hpct_model *model, const visit *v)
+{
+    return hpct_state_get(model, v->value->param, v->value->slot, v->taken);
+}
+
+static hpct_status put_value(hpct_model *model, const visit *v)
+{
+    return hpct_state_put(model, v->value->param, v->value->slot, v->given);
+}
+
+static hpct_status put_numbers(hpct_model *model, const visit *v)
+{
+    return hpct_state_put_numbers(model, v->numbers);
+}
+
+/* The thread is back at the first model's device afterwards. */
+static hpct_status visit_model(const hpct_strategy *strategy, int k, const visit *v,
+                               hpct_status (*work)(hpct_model *, const visit *))
+{
+    const struct hpct_state_ops *ops = strategy->ops->state;
+    hpct_model *model = hpct_strategy_model(strategy, k);
+    if (ops->enter == NULL || k == 0)
+        return work(model, v);
+    HPCT_TRY(ops->enter(strategy, k));
+    hpct_status status = work(model, v), back = ops->enter(strategy, 0);
+    return status != HPCT_OK ? status : back;
+}
+
 hpct_status hpct_strategy_get(hpct_strategy *strategy, const hpct_state_value *value, int copy,
                               float *floats)
 {
     const struct hpct_state_ops *ops = strategy->ops->state;
+    const visit v = {.value = value, .taken = floats};
     return ops->get != NULL ? ops->get(strategy, value, copy, floats)
-                            : hpct_state_get(hpct_strategy_model(strategy, copy), value->param,
-                                             value->slot, floats);
+                            : visit_model(strategy, copy, &v, take_value);
 }
 
 hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
                               const float *floats)
 {
     const struct hpct_state_ops *ops = strategy->ops->state;
-    hpct_model *model;
+    const visit v = {.value = value, .given = floats};
     if (ops->put != NULL)
         return ops->put(strategy, value, copy, floats);
-    for (int k = 0; (model = hpct_strategy_model(strategy, k)) != NULL; k++) {
+    for (int k = 0; hpct_strategy_model(strategy, k) != NULL; k++) {
         if (copy == k || copy == HPCT_STATE_ALL)
-            HPCT_TRY(hpct_state_put(model, value->param, value->slot, floats));
+            HPCT_TRY(visit_model(strategy, k, &v, put_value));
     }
     return HPCT_OK;
 }
@@ -41,9 +77,9 @@ hpct_status hpct_strategy_get_numbers(hpct_strategy *strategy, double *numbers)
 
 hpct_status hpct_strategy_put_numbers(hpct_strategy *strategy, const double *numbers)
 {
-    hpct_model *model;
-    for (int k = 0; (model = hpct_strategy_model(strategy, k)) != NULL; k++)
-        HPCT_TRY(hpct_state_put_numbers(model, numbers));
+    const visit v = {.numbers = numbers};
+    for (int k = 0; hpct_strategy_model(strategy, k) != NULL; k++)
+        HPCT_TRY(visit_model(strategy, k, &v, put_numbers));
     return HPCT_OK;
 }
 

@@ -34,6 +34,8 @@ struct hpct_state_ops {
     /* The k-th model that steps in this process, with the plan's parameters; NULL after the last.
      * Not set: strategy->model is the only one. */
     hpct_model *(*model)(const hpct_strategy *strategy, int k);
+    /* Makes the calling thread use that model's device. NULL: all have the same. */
+    hpct_status (*enter)(const hpct_strategy *strategy, int k);
 
     /* Copies a value from copy `copy`, or to it. Not set: from or to the model of that number. */
     hpct_status (*get)(hpct_strategy *strategy, const hpct_state_value *value, int copy,

@@ -63,8 +63,8 @@ typedef struct hpct_strategy_ops {
      * be timed or emulated as those of one step. */
     bool in_pieces;
 
-    /* What the ranks hold of the training state (agent/strategy/state.h); NULL: it cannot be
-     * saved. */
+    /* What the ranks hold of the training state (agent/strategy/state.h); NULL where `fit` is not.
+     */
     const struct hpct_state_ops *state;
 
     /* Supports options->replicas above 1: the replicas share a rank's samples. */

@@ -124,25 +124,12 @@ json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, ui
     return data;
 }
 
-static hpct_status check_strategy(const hpct_fit_run *run)
-{
-    const hpct_strategy_ops *ops = run->choice.ops;
-    bool apart = ops->replicas && hpct_model_on_device(run->model);
-    if (run->options.checkpoint_dir == NULL || (ops->state != NULL && !apart))
-        return HPCT_OK;
-    return hpct_fail(HPCT_ERR_USAGE,
-                     "--checkpoint-dir: strategy %s does not save its state%s: take --strategy "
-                     "multi-worker-mirrored",
-                     ops->name, apart ? " on GPUs" : "");
-}
-
 hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run)
 {
     bool continues = false;
     run->begin = (hpct_place){.epoch = run->options.initial_epoch, .logs = HPCT_HISTORY_NONE};
     hpct_model_set_halvings(run->model, 0);
     hpct_model_set_learning_rate(run->model, 0);
-    HPCT_TRY(check_strategy(run));
     if (run->options.checkpoint_dir == NULL)
         return HPCT_OK;
     hpct_place from;

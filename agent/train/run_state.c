@@ -208,9 +208,6 @@ static hpct_status open_state(hpct_run_state *s)
 hpct_status hpct_run_state_open(hpct_run_state **out, hpct_context *context, hpct_model *model,
                                 hpct_strategy *strategy)
 {
-    if (strategy->ops->state == NULL)
-        return hpct_fail(HPCT_ERR_USAGE, "--checkpoint-dir: strategy %s cannot save its state here",
-                         strategy->ops->name);
     hpct_run_state *s = calloc(1, sizeof *s);
     HPCT_TRY(hpct_context_agree(context, s == NULL ? hpct_fail_memory(sizeof *s) : HPCT_OK));
     s->context = context;

@@ -20,7 +20,7 @@
 typedef struct hpct_run_state hpct_run_state;
 
 /* `strategy` has been opened for `model`; both outlive *out. Allocates all that taking the state
- * needs. Collective. HPCT_ERR_USAGE if the strategy's state cannot be saved. */
+ * needs. Collective. */
 hpct_status hpct_run_state_open(hpct_run_state **out, hpct_context *context, hpct_model *model,
                                 hpct_strategy *strategy);
 void hpct_run_state_close(hpct_run_state *state); /* NULL is allowed */

@@ -101,8 +101,11 @@ hpct_status hpct_state_get(const hpct_model *model, int param, int slot, float *
     return status;
 }
 
+/* What another model updates with has its slots there. */
 hpct_status hpct_state_put(hpct_model *model, int param, int slot, const float *floats)
 {
+    if (slot >= 0 && slot != HPCT_SLOT_ACCUMULATED && model->run != NULL && model->run->no_slots)
+        return HPCT_OK;
     return slot == HPCT_STATE_PARAM ? hpct_param_set(model, param, floats)
                                     : hpct_param_set_slot(model, param, slot, floats);
 }

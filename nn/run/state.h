@@ -38,7 +38,8 @@ hpct_status hpct_state_list_add(hpct_state_list *list, const hpct_model *model, 
                                 const char *slot_name);
 
 /* Copies floats[count] of a value from or to a model, built or not, between steps; slots that were
- * never set are zeros. Synchronous. */
+ * never set are zeros, and those that another model has (hpct_build_options.no_slots) are not set.
+ * Synchronous. */
 hpct_status hpct_state_get(const hpct_model *model, int param, int slot, float *floats);
 hpct_status hpct_state_put(hpct_model *model, int param, int slot, const float *floats);
 

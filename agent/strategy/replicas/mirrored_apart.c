@@ -11,6 +11,7 @@
 #include "agent/rank/device_calls.h"
 #include "agent/strategy/replica.h"
 #include "agent/strategy/replicas/crew.h"
+#include "agent/strategy/state.h"
 #include "base/status.h"
 #include "nn/run/clone.h"
 #include "nn/run/record.h"
@@ -257,7 +258,6 @@ static void divide_input(mirrored_apart *m)
     hpct_model_set_peers(m->base.model, &peers);
 }
 
-static const hpct_strategy_ops several_replicas;
 static void mirrored_close(hpct_strategy *strategy);
 
 static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
@@ -269,7 +269,7 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
         free(m);
         return status;
     }
-    m->base = (hpct_strategy){.ops = &several_replicas,
+    m->base = (hpct_strategy){.ops = hpct_mirrored_apart(plan),
                               .model = plan->model,
                               .timeline = plan->timeline,
                               .whole_steps = true};
@@ -432,19 +432,44 @@ static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
     return (int64_t) m->num * first->ops->bytes_per_step(first);
 }
 
-static const hpct_strategy_ops several_replicas = {
-    .need = mirrored_need,
-    .open = mirrored_open,
-    .step = mirrored_step,
-    .gather = mirrored_gather,
-    .evaluate = mirrored_evaluate,
-    .outputs = mirrored_outputs,
-    .bytes_per_step = mirrored_bytes_per_step,
-    .close = mirrored_close,
-};
+/* ---- the state ---- */
+
+static hpct_model *apart_model(const hpct_strategy *strategy, int k)
+{
+    const mirrored_apart *m = (const mirrored_apart *) strategy;
+    return k < m->num ? m->replicas[k].model : NULL;
+}
+
+static hpct_status apart_enter(const hpct_strategy *strategy, int k)
+{
+    return hpct_model_enter_replica(apart_model(strategy, k), k);
+}
+
+/* What a rank of multi-worker-mirrored has of its own, each replica has. */
+static void apart_share(const hpct_strategy *strategy, const hpct_state_value *value,
+                        hpct_state_share *out)
+{
+    const mirrored_apart *m = (const mirrored_apart *) strategy;
+    const hpct_strategy *first = m->replicas[0].strategy;
+    first->ops->state->share(first, value, out);
+    out->copies *= m->num;
+}
+
+static const struct hpct_state_ops apart_state = {
+    .share = apart_share, .model = apart_model, .enter = apart_enter};
+
+#define TABLE(title)                                                                               \
+    {                                                                                              \
+        .name = (title), .state = &apart_state, .need = mirrored_need, .open = mirrored_open,      \
+        .step = mirrored_step, .gather = mirrored_gather, .evaluate = mirrored_evaluate,           \
+        .outputs = mirrored_outputs, .bytes_per_step = mirrored_bytes_per_step,                    \
+        .close = mirrored_close,                                                                   \
+    }
+static const hpct_strategy_ops mirrored = TABLE("mirrored"), central = TABLE("central-storage");
 
 const hpct_strategy_ops *hpct_mirrored_apart(const hpct_strategy_plan *plan)
 {
-    return hpct_strategy_replicas(plan->options) > 1 ? &several_replicas
-                                                     : &hpct_multi_worker_mirrored;
+    if (hpct_strategy_replicas(plan->options) == 1)
+        return &hpct_multi_worker_mirrored;
+    return plan->one_updates ? &central : &mirrored;
 }

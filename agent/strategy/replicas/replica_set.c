@@ -86,7 +86,7 @@ hpct_status hpct_replica_set_need(const hpct_strategy_plan *plan, bool one_stora
 {
     hpct_strategy_plan own = plan_apart(plan, one_storage);
     if (hpct_model_on_device(plan->model))
-        return hpct_mirrored_apart(plan)->need(&own, bytes);
+        return hpct_mirrored_apart(&own)->need(&own, bytes);
     int sizes[HPCT_STRATEGY_SIZES], threads = hpct_cpu_threads();
     size_t others = (size_t) hpct_strategy_replicas(plan->options) - 1;
     hpct_memory_plan memory;
@@ -228,7 +228,7 @@ hpct_status hpct_replica_set_open(hpct_strategy **out, const hpct_strategy_ops *
 {
     hpct_strategy_plan own = plan_apart(plan, one_storage);
     if (hpct_model_on_device(plan->model))
-        return hpct_mirrored_apart(plan)->open(out, &own);
+        return hpct_mirrored_apart(&own)->open(out, &own);
     hpct_replica_set *set = calloc(1, sizeof *set);
     HPCT_TRY(
         hpct_context_agree(plan->context, set == NULL ? hpct_fail_memory(sizeof *set) : HPCT_OK));
