@@ -1,23 +1,28 @@
 #!/bin/bash
-# checkpoint.sh [PAIRS [SECONDS]]: what checkpoints cost a training step: W1's network and ResNet50V2 at 64x64, one rank, paired runs
-# without and with --checkpoint-every 10s, the most often that the default saves. Prints the median step and the images per second
-# of each run, their ratios as medians over the pairs, and the bytes written.
+# checkpoint.sh [PAIRS [SECONDS [MODEL/RANKS/STRATEGY...]]]: what checkpoints cost a training step: W1's network and ResNet50V2 at
+# 64x64, on one rank and where each of two ranks writes its own part, paired runs without and with --checkpoint-every 10s, the most
+# often that the default saves. Prints the median step and the images per second of each run, their ratios as medians over the pairs,
+# and the bytes written.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 train=${top_builddir:-$top/build}/hpc-train pairs=${1:-5} seconds=${2:-40}
+cases=("${@:3}")
+[ ${#cases[@]} -gt 0 ] || cases=({mnist-cnn,resnet50v2}/1/multi-worker-mirrored mnist-cnn/2/hybrid resnet50v2/2/pipeline)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 value() { sed -n "s/^ *\"$1\": \([0-9.e+-]*\).*/\1/p" "$work/s.json"; }
 # one NAME STEPS OPTION...: "MS IMAGES/S BYTES"
 one() {
     rm -rf "$work/ckpt"
-    "$train" fit --strategy multi-worker-mirrored --verbose 0 --epochs 1 --steps-per-epoch "$steps" --learning-rate 1e-4 --summary-json "$work/s.json" \
+    "${ranks[@]}" "$train" fit --strategy "$strategy" --verbose 0 --epochs 1 --steps-per-epoch "$steps" --learning-rate 1e-4 --summary-json "$work/s.json" \
         "${model[@]}" "$@" >/dev/null || exit
     echo "$(value step_ms) $(value images_per_second) $(du -sb "$work/ckpt" 2>/dev/null | cut -f 1)"
 }
-for name in mnist-cnn resnet50v2; do
-    model=(--model mnist-cnn --data synthetic:60000 --batch-size 64)
-    [ $name = mnist-cnn ] || model=(--model resnet50v2 --classes 10 --resize 64x64 --data synthetic:1000 --batch-size 16)
+for name in "${cases[@]}"; do
+    strategy=${name##*/} ranks=()
+    [[ $name == */1/* ]] || ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$(cut -d / -f 2 <<<"$name")")
+    model=(--model mnist-cnn --data synthetic:60000 --global-batch-size 64)
+    [[ $name == mnist-cnn/* ]] || model=(--model resnet50v2 --classes 10 --resize 64x64 --data synthetic:1000 --global-batch-size 16)
     steps=20
     read -r ms _ < <(one)
     steps=$(awk -v ms="$ms" -v s="$seconds" 'BEGIN { print int(1000 * s / ms) + 5 }')
