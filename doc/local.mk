@@ -13,7 +13,7 @@ EXTRA_DIST += doc/results/against-keras.csv \
 	doc/results/lossy.csv \
 	doc/results/other.csv \
 	doc/results/peers-avx2.csv \
-	doc/results/peers-avx512.csv \
+	doc/results/peers-avx512.csv doc/results/peers-models.csv \
 	doc/results/plan-check-resnet50v2.csv \
 	doc/results/plan-check-w1.csv \
 	doc/results/staging-cpu-before-after.csv \

@@ -12,43 +12,27 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+import cifar
+
 SIDE, BATCH, RATE, SEED = 32, 32, 0.01, 3
 TRAIN, TEST, CLASSES = 700, 100, 10  # pictures of each class
 STEPS, WINDOW, RUNS = 200, 20, 3
 MOST, MEAN, EARLY = 4, 2.5, 10
-MASK = (1 << 64) - 1
 
 
-# ---- the order of the samples, from the description in agent/data/sampler.c ----
-
-
-def mix(x):
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9 & MASK
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb & MASK
-    return x ^ (x >> 31)
-
-
-def shuffled(count, number):
-    key = mix(SEED + 0x9e3779b97f4a7c15 & MASK)
-    key = mix(key ^ mix(number + 0xd1b54a32d192ed03 & MASK))
-    order = list(range(count))
-    for i in range(count, 1, -1):
-        j = mix(key + i * 0x9e3779b97f4a7c15 & MASK) * i >> 64
-        order[i - 1], order[j] = order[j], order[i - 1]
-    return order
+# ---- the order of the samples ----
 
 
 def batches(count, steps):
     stream, number = [], 0
     while len(stream) < steps * BATCH:
-        stream += shuffled(count, number)
+        stream += cifar.shuffled(SEED, count, number)
         number += 1
     return np.array(stream[:steps * BATCH]).reshape(steps, BATCH)
 
@@ -56,25 +40,10 @@ def batches(count, steps):
 # ---- the pictures ----
 
 
-def extract(archive, folder):
-    with tarfile.open(archive) as file:
-        for member in file:
-            parts = member.name.split("/")
-            if member.isfile() and len(parts) == 3 and int(parts[2].split(".")[0]) < (
-                    TRAIN if parts[0] == "train" else TEST):
-                file.extract(member, folder, filter="data")
-
-
 def load(folder):
-    """All pictures by class and name, as 0 to 1, and their labels; decoded as precisely as ours."""
-    pictures, labels = [], []
-    for label, name in enumerate(sorted(os.listdir(folder))):
-        for file in sorted(os.listdir(f"{folder}/{name}")):
-            data = tf.io.read_file(f"{folder}/{name}/{file}")
-            picture = tf.io.decode_jpeg(data, channels=3, dct_method="INTEGER_ACCURATE")
-            pictures.append(tf.image.resize(picture, (SIDE, SIDE)).numpy() / np.float32(255))
-            labels.append(label)
-    return np.stack(pictures), np.array(labels, np.int32)
+    """As 0 to 1, and their labels."""
+    pictures, labels = cifar.load(folder)
+    return pictures.astype(np.float32) / np.float32(255), labels
 
 
 # ---- training ----
@@ -148,7 +117,7 @@ def main():
     tf.config.threading.set_intra_op_parallelism_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     with tempfile.TemporaryDirectory() as top:
         data, weights = top + "/data", top + "/first.weights.h5"
-        extract(archive, data)
+        cifar.extract(archive, data, TRAIN, TEST)
         keras.utils.set_random_seed(SEED)
         model = keras.applications.ResNet50V2(weights=None, input_shape=(SIDE, SIDE, 3), classes=CLASSES)
         model.save_weights(weights)  # before it is compiled: without an optimizer
