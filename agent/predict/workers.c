@@ -51,7 +51,8 @@ static hpct_status build_model(void *argument, int k)
     return k == 0 ? hpct_model_build(w->model, &options) : HPCT_OK;
 }
 
-/* Parameters are shared where the layouts are equal, as they should be. */
+/* Parameters are shared where the layouts are equal, as they should be; those of frozen layers are
+ * not. */
 static hpct_status build_worker(void *argument, int k)
 {
     const hpct_workers *w = argument;
@@ -63,7 +64,8 @@ static hpct_status build_worker(void *argument, int k)
     HPCT_TRY(hpct_model_build(own, &options));
     if (hpct_model_parameters(own, &count) != hpct_model_parameters(w->model, &count))
         HPCT_TRY(hpct_model_translate(own, w->model, HPCT_ARENA_PARAMETERS));
-    return hpct_model_translate(own, w->model, HPCT_ARENA_STATES);
+    HPCT_TRY(hpct_model_translate(own, w->model, HPCT_ARENA_STATES));
+    return hpct_model_translate(own, w->model, HPCT_ARENA_FROZEN);
 }
 
 static hpct_status open_pool(hpct_workers *w)

@@ -99,7 +99,8 @@ hpct_status hpct_model_copy_from(hpct_model *replica, const hpct_model *model)
 
 static float *in_arena(const hpct_run *run, hpct_arena arena, int param)
 {
-    float *const arenas[] = {run->arenas.parameters, run->arenas.states, run->arenas.gradients};
+    float *const arenas[] = {run->arenas.parameters, run->arenas.states, run->arenas.gradients,
+                             run->arenas.states};
     return arenas[arena] + run->arenas.param_offsets[param];
 }
 
@@ -143,13 +144,20 @@ static hpct_status translate(const hpct_model *model, const hpct_model *other, h
     return turn(op, source, param->index, at, origin);
 }
 
+static bool is_in(hpct_arena arena, const hpct_param *param)
+{
+    if (param->frozen || arena == HPCT_ARENA_FROZEN)
+        return param->frozen && arena == HPCT_ARENA_FROZEN;
+    return param->state == (arena == HPCT_ARENA_STATES);
+}
+
 hpct_status hpct_model_translate(hpct_model *model, const hpct_model *other, hpct_arena arena)
 {
     hpct_status status = HPCT_OK;
     if (model->run == NULL || other->run == NULL || model->num_params != other->num_params)
         return hpct_fail(HPCT_ERR_INTERNAL, "two replicas of model %s differ", model->name);
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
-        if (!model->params[i].frozen && model->params[i].state == (arena == HPCT_ARENA_STATES))
+        if (is_in(arena, &model->params[i]))
             status = translate(model, other, arena, i);
     }
     if (arena != HPCT_ARENA_GRADIENTS)

@@ -28,7 +28,8 @@ hpct_status hpct_model_add_gradients(hpct_model *model, const hpct_model *replic
 typedef enum hpct_arena {
     HPCT_ARENA_PARAMETERS,
     HPCT_ARENA_STATES,
-    HPCT_ARENA_GRADIENTS
+    HPCT_ARENA_GRADIENTS,
+    HPCT_ARENA_FROZEN /* parameters and states of frozen layers; behind the states */
 } hpct_arena;
 hpct_status hpct_model_translate(hpct_model *model, const hpct_model *other, hpct_arena arena);
 

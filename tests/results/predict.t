@@ -29,6 +29,11 @@ if command -v python3 >/dev/null; then
     accuracy=$(limit 60 "$train" evaluate --model mnist-cnn --weights cnn.safetensors --data pictures | grep -oE 'accuracy: [0-9.]+')
     is "accuracy: $(printf %.4f "$(awk "BEGIN { print $right / 64 }")")" "$accuracy" "as many are right as evaluate counts"
 fi
+"$train" export --model mnist-cnn --weights cnn.safetensors --output trained.json >/dev/null
+sed 's/"trainable": *true/"trainable": false/g' trained.json >frozen.json
+limit 120 "$train" predict --model frozen.json --weights cnn.safetensors --data pictures --output frozen.csv >/dev/null
+like "$(grep -o '"trainable": *false' frozen.json | wc -l)" "^[1-9]" "layers are frozen"
+same one.csv frozen.csv "and predict the same"
 predict --data pictures --top-k 3 --output top.jsonl >/dev/null
 is "$(wc -l <top.jsonl)" 64 "an object per picture"
 if command -v python3 >/dev/null; then
