@@ -192,7 +192,7 @@ is "$status" 0 "and a model of it is trained"
 layers refused '{"class_name":"LSTM","config":{"name":"a"}}' "$flatten" '{"class_name":"Lambda","config":{"name":"b"}}' \
     '{"class_name":"LSTM","config":{"name":"c"}}'
 capture "$hpc_train" summary --model "$work/refused.json"
-like "$status $err" '^65 .*3 of its layers are not supported: "a" and 1 more \(LSTM\), "b" \(Lambda\); there are: InputLayer, ' \
+like "$status $err" '^65 .*3 of its layers are not supported: "a", "c" \(LSTM\), "b" \(Lambda\); there are: InputLayer, ' \
     "all layers that are not supported, in one error"
 
 # ---- names of layers that contradict the order, beside one that is new ----

@@ -49,3 +49,6 @@ EXTRA_DIST += tests/peers/onnx_models.py tests/peers/torchvision_resnet.py
 # Penalties of weights.
 peer_tests += tests/peers/regularizers.t
 EXTRA_DIST += tests/peers/regularizers.py
+# What there is not.
+peer_tests += tests/peers/refused.t
+EXTRA_DIST += tests/peers/refused.py

@@ -289,6 +289,8 @@ def cases(program, large):
             for suffix, whole in [(".weights.h5", False), (".h5", False), (".whole.h5", True)]:
                 yield f"Keras 2: {build.__name__} with {suffix}", lambda b=build, s=suffix, w=whole: (
                     there_and_back(program, b, tf_keras, s, w))
+        for name in ["RegNetY002"]:  # with functions of TensorFlow
+            yield f"Keras 2: {name} with .h5", lambda n=name: there_and_back(program, resnet(n), tf_keras, ".h5")
     else:
         yield "Keras 2 # SKIP there is no tf_keras", lambda: (True, "")
 

@@ -290,28 +290,40 @@ static void add_quotient(hpct_keras_layer *layer)
         hpct_model_add_rescaling(layer->model, 1 / layer->number, 0);
 }
 
-hpct_keras_operation *hpct_keras_find_operation(const char *class_name)
+static const char *text_of(const json_t *object, const char *key)
 {
-    static const struct {
-        const char *name;
-        hpct_keras_operation *add;
-    } operations[] = {
-        {"Add", add_sum},
-        {"Divide", add_quotient},
-        {"Multiply", add_product},
-        {"Subtract", add_difference},
-        {"TrueDivide", add_quotient},
-    };
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-        if (strcmp(operations[i].name, class_name) == 0)
-            return operations[i].add;
-    }
-    return NULL;
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+bool hpct_keras_is_function(const json_t *entry)
+{
+    return strcmp(text_of(entry, "class_name"), "TFOpLambda") == 0 && hpct_keras_is_own(entry);
 }
 
 bool hpct_keras_is_operation(const json_t *entry)
 {
-    const char *module = json_string_value(json_object_get(entry, "module"));
-    return module != NULL &&
-           (strncmp(module, "keras.src.ops", 13) == 0 || strncmp(module, "keras.ops", 9) == 0);
+    const char *module = text_of(entry, "module");
+    return strncmp(module, "keras.src.ops", 13) == 0 || strncmp(module, "keras.ops", 9) == 0 ||
+           hpct_keras_is_function(entry);
+}
+
+hpct_keras_operation *hpct_keras_find_operation(const json_t *entry)
+{
+    static const struct {
+        const char *name, *function; /* its class in Keras 3; TensorFlow's, in Keras 2 */
+        hpct_keras_operation *add;
+    } operations[] = {
+        {"Add", "__operators__.add", add_sum},         {"Add", "math.add", add_sum},
+        {"Divide", "math.divide", add_quotient},       {"Multiply", "math.multiply", add_product},
+        {"Subtract", "math.subtract", add_difference}, {"TrueDivide", "math.truediv", add_quotient},
+    };
+    bool function = hpct_keras_is_function(entry);
+    const char *name = function ? text_of(json_object_get(entry, "config"), "function")
+                                : text_of(entry, "class_name");
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        if (strcmp(function ? operations[i].function : operations[i].name, name) == 0)
+            return operations[i].add;
+    }
+    return NULL;
 }

@@ -21,11 +21,12 @@ json_t *hpct_keras_normalization_settings(const hpct_layer *layer);
 void hpct_keras_add_dropout(hpct_keras_layer *layer);
 json_t *hpct_keras_dropout_settings(const hpct_layer *layer);
 
-/* An operator of Python, as `x + 3.0`: keras.src.ops' Add, Subtract, Multiply and TrueDivide. NULL
- * for any other. */
+/* An operator of Python, as `x + 3.0`: keras.src.ops' Add, Subtract, Multiply and TrueDivide; in
+ * Keras 2 a TFOpLambda with TensorFlow's function. NULL for any other. */
 typedef void hpct_keras_operation(hpct_keras_layer *layer);
-hpct_keras_operation *hpct_keras_find_operation(const char *class_name);
-/* Whether the object is one of keras.src.ops, not a layer. */
+hpct_keras_operation *hpct_keras_find_operation(const json_t *entry);
+/* Whether the object is one of keras.src.ops or a TFOpLambda, not a layer. */
 bool hpct_keras_is_operation(const json_t *entry);
+bool hpct_keras_is_function(const json_t *entry); /* a TFOpLambda */
 
 #endif

@@ -155,10 +155,14 @@ static void set_frozen(const hpct_keras_layer *layer, int first)
 /* Adds what the layer's class is, after its common settings. */
 static void add_class(hpct_keras_layer *layer, const json_t *entry)
 {
-    if (!hpct_keras_is_operation(entry))
+    if (!hpct_keras_is_operation(entry)) {
         hpct_keras_find(layer->class_name)->add(layer);
-    else if (hpct_keras_taken(layer))
-        hpct_keras_find_operation(layer->class_name)(layer);
+        return;
+    }
+    if (hpct_keras_is_function(entry))
+        hpct_keras_drop(layer, "function"); /* by which it was found */
+    if (hpct_keras_taken(layer))
+        hpct_keras_find_operation(entry)(layer);
 }
 
 /* Whether it can be called with what it is called with; an error of the layer else. */
@@ -428,6 +432,23 @@ static hpct_status find_tensor(reader *r, output **found, const json_t *history)
     return HPCT_OK;
 }
 
+static hpct_status collect(reader *r, const json_t *from, call *c);
+
+/* What a call of Keras 2 has besides its first tensor: the other side of an operator. */
+static hpct_status collect_arguments(reader *r, json_t *arguments, call *c)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach (arguments, key, value) {
+        bool other_side = c->operation && strcmp(key, "y") == 0;
+        if (!other_side && !(c->operation && json_is_null(value)))
+            return hpct_fail(HPCT_ERR_DATA, "it is called with arguments: not supported");
+        if (other_side)
+            HPCT_TRY(collect(r, value, c));
+    }
+    return HPCT_OK;
+}
+
 /* All tensors of a call; Keras 3 writes them as objects, several ones in lists. */
 static hpct_status collect(reader *r, const json_t *from, call *c)
 {
@@ -444,9 +465,8 @@ static hpct_status collect(reader *r, const json_t *from, call *c)
     if (history != NULL || is_history) {
         if (c->count == HPCT_KERAS_MAX_INPUTS)
             return hpct_fail(HPCT_ERR_DATA, "it reads more than %d tensors", HPCT_KERAS_MAX_INPUTS);
-        if (is_history && json_object_size(json_array_get(from, 3)) > 0)
-            return hpct_fail(HPCT_ERR_DATA, "it is called with arguments: not supported");
-        return find_tensor(r, &c->inputs[c->count++], history != NULL ? history : from);
+        HPCT_TRY(find_tensor(r, &c->inputs[c->count++], history != NULL ? history : from));
+        return is_history ? collect_arguments(r, json_array_get(from, 3), c) : HPCT_OK;
     }
     if (!json_is_array(from))
         return hpct_fail(HPCT_ERR_DATA, "it is called with something other than tensors");

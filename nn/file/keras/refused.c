@@ -1,16 +1,18 @@
-/* The layers of a document that are not supported: all of them in one message, each class once. */
+/* The layers of a document that are not supported: all of them in one message, by class. */
 #include "nn/file/keras/refused.h"
 
 #include "base/status.h"
 #include "nn/file/keras/elements.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #define MOST_CLASSES 16 /* in the message */
+#define MOST_NAMES 5    /* of a class */
 
 typedef struct refused {
-    const char *class_name, *name; /* name: of its first layer */
-    bool custom;                   /* a class of Keras' name that is not Keras' own */
+    const char *class_name, *names[MOST_NAMES]; /* names: of its first layers */
+    bool custom;                                /* a class of Keras' name that is not Keras' own */
     size_t count;
 } refused;
 
@@ -31,8 +33,8 @@ static bool is_known(const json_t *entry, bool *custom)
 {
     const char *class_name = text_of(entry, "class_name");
     bool input = strcmp(class_name, "InputLayer") == 0, operation = hpct_keras_is_operation(entry);
-    bool found = operation ? hpct_keras_find_operation(class_name) != NULL
-                           : hpct_keras_find(class_name) != NULL;
+    bool found =
+        operation ? hpct_keras_find_operation(entry) != NULL : hpct_keras_find(class_name) != NULL;
     *custom = found && !hpct_keras_is_own(entry);
     return class_name[0] == '\0' || input || (found && !*custom);
 }
@@ -72,49 +74,61 @@ static const char *instead_of(const char *class_name)
     return NULL;
 }
 
-/* `"lstm" (LSTM)`, `"lambda" and 3 more (Lambda)`, `"random_zoom" (RandomZoom, in fit: --augment
- * zoom:FACTOR)`. */
-static size_t describe(const refused *one, bool first, char *text, size_t size)
+static void __attribute__((format(printf, 3, 4)))
+append(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
+/* `"lstm" (LSTM)`, `"a", "b", "c", "d", "e" and 3 more (Lambda)`, `"random_zoom" (RandomZoom, in
+ * fit: --augment zoom:FACTOR)`. */
+static void describe(const refused *one, char *text, size_t size)
 {
     const char *option = one->custom ? NULL : instead_of(one->class_name);
-    char more[40] = "";
-    if (one->count > 1)
-        snprintf(more, sizeof more, " and %zu more", one->count - 1);
-    int length =
-        snprintf(text, size, "%s\"%.63s\"%s (%.63s%s%s%s)", first ? "" : ", ", one->name, more,
-                 one->class_name, one->custom ? ", a custom class" : "",
-                 option != NULL ? ", in fit: --augment " : "", option != NULL ? option : "");
-    return length < 0 ? 0 : (size_t) length < size ? (size_t) length : size - 1;
+    size_t more = one->count > MOST_NAMES ? one->count - MOST_NAMES : 0;
+    for (size_t i = 0; i < one->count - more; i++)
+        append(text, size, "%s\"%.63s\"", i == 0 ? "" : ", ", one->names[i]);
+    if (more > 0)
+        append(text, size, " and %zu more", more);
+    append(text, size, " (%.63s%s%s%s)", one->class_name, one->custom ? ", a custom class" : "",
+           option != NULL ? ", in fit: --augment " : "", option != NULL ? option : "");
 }
 
 static hpct_status refuse(const tally *t)
 {
-    char text[4096] = "", list[1024], further[80] = "";
-    size_t used = 0, layers = t->others;
+    char text[8192] = "", list[1024];
+    size_t layers = t->others;
     for (size_t i = 0; i < t->count; i++) {
-        used += describe(&t->all[i], i == 0, text + used, sizeof text - used);
+        append(text, sizeof text, "%s", i == 0 ? "" : ", ");
+        describe(&t->all[i], text, sizeof text);
         layers += t->all[i].count;
     }
     if (t->others > 0)
-        snprintf(further, sizeof further, ", and %zu layers of other classes", t->others);
+        append(text, sizeof text, ", and %zu layers of other classes", t->others);
     hpct_keras_list(list, sizeof list);
-    return hpct_fail(HPCT_ERR_DATA, "%zu of its layers %s not supported: %s%s; there are: %s",
-                     layers, layers == 1 ? "is" : "are", text, further, list);
+    return hpct_fail(HPCT_ERR_DATA, "%zu of its layers %s not supported: %s; there are: %s", layers,
+                     layers == 1 ? "is" : "are", text, list);
 }
 
 static void add_refused(tally *t, const json_t *entry, bool custom)
 {
     const char *class_name = text_of(entry, "class_name");
     refused *one = find(t, class_name, custom);
-    if (one != NULL)
-        one->count++;
-    else if (t->count < MOST_CLASSES)
-        t->all[t->count++] = (refused){.class_name = class_name,
-                                       .name = text_of(json_object_get(entry, "config"), "name"),
-                                       .custom = custom,
-                                       .count = 1};
-    else
+    if (one == NULL && t->count == MOST_CLASSES) {
         t->others++;
+        return;
+    }
+    if (one == NULL) {
+        one = &t->all[t->count++];
+        *one = (refused){.class_name = class_name, .custom = custom};
+    }
+    if (one->count < MOST_NAMES)
+        one->names[one->count] = text_of(json_object_get(entry, "config"), "name");
+    one->count++;
 }
 
 /* within: in a Sequential, which must not have another in it: that is an error of its own. */

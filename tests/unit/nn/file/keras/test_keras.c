@@ -403,6 +403,38 @@ static void operators_are_layers(void **state)
     RUN_CASES(parse_model, refused);
 }
 
+/* Keras 2's, as its MobileNetV3 and RegNet have them: TensorFlow's functions. */
+#define FUNCTION(function, arguments)                                                              \
+    "{\"class_name\":\"TFOpLambda\",\"config\":{\"name\":\"sum\",\"trainable\":true,\"dtype\":"    \
+    "\"float32\",\"function\":\"" function "\"},\"name\":\"sum\",\"inbound_nodes\":[[[\"in\",0,0," \
+    "{" arguments "}]]]}"
+
+static void operators_of_keras_2_are_layers(void **state)
+{
+    (void) state;
+    hpct_model *model = read_model(
+        FUNCTIONAL(IN "," FUNCTION("__operators__.add", "\"y\":3.0,\"name\":null"), ENDS_2));
+    assert_true(model->nodes[0].spec.scale == 1);
+    assert_true(model->nodes[0].spec.offset == 3);
+    assert_string_equal(model->layers[0].name, "sum");
+    hpct_model_free(model);
+    model = read_model(
+        FUNCTIONAL(IN "," FUNCTION("math.multiply", "\"y\":[\"in\",0,0],\"name\":null"), ENDS_2));
+    assert_int_equal(model->nodes[0].spec.kind, HPCT_OP_MULTIPLY);
+    hpct_model_free(model);
+    static const parse_case refused[] = {
+        BAD(FUNCTIONAL(IN "," FUNCTION("math.exp", ""), ENDS_2),
+            "1 of its layers is not supported: \"sum\" (TFOpLambda)"),
+        BAD(FUNCTIONAL(IN "," FUNCTION("math.multiply", ""), ENDS_2),
+            "it must be called with two tensors, or one and a number"),
+        BAD(FUNCTIONAL(IN "," FUNCTION("math.multiply", "\"y\":2,\"z\":1"), ENDS_2),
+            "it is called with arguments"),
+        BAD(FUNCTIONAL(IN "," FUNCTION("math.multiply", "\"y\":[\"b\",0,0]"), ENDS_2),
+            "it reads layer \"b\", but there is none"),
+    };
+    RUN_CASES(parse_model, refused);
+}
+
 /* keras.applications' MobileNetV3 at default arguments: the size is said when it is read. */
 static void open_sizes_are_filled_in(void **state)
 {
@@ -430,6 +462,14 @@ static void open_sizes_are_filled_in(void **state)
     LAYER(letter "0", "")                                                                          \
     "," LAYER(letter "1", "") "," LAYER(letter "2", "") "," LAYER(letter "3", "")
 
+#define LSTM(name) LAYER("LSTM", "\"name\":\"" name "\"")
+#define MANY_LSTM LSTM("a") "," LSTM("b") "," LSTM("c") "," LSTM("d") "," LSTM("e")
+
+/* With Python's code, as Keras 3 writes it. */
+#define CODE                                                                                       \
+    LAYER("Lambda", "\"name\":\"f\",\"function\":{\"class_name\":\"__lambda__\",\"config\":{"      \
+                    "\"code\":\"4wEAAAA=\",\"defaults\":null,\"closure\":null}}")
+
 static void unsupported_models_are_rejected(void **state)
 {
     (void) state;
@@ -454,7 +494,16 @@ static void unsupported_models_are_rejected(void **state)
             "\"x\" (MixUp, in fit: --augment mixup:ALPHA); there are"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("LSTM", "\"name\":\"l\"") "," LAYER(
                 "Lambda", "\"name\":\"f\"") "," CONV() "," LAYER("LSTM", "\"name\":\"m\"")),
-            "3 of its layers are not supported: \"l\" and 1 more (LSTM), \"f\" (Lambda); there"),
+            "3 of its layers are not supported: \"l\", \"m\" (LSTM), \"f\" (Lambda); there"),
+        BAD(SEQUENTIAL(INPUT_3 "," MANY_LSTM "," LSTM("f") "," LSTM("g")),
+            "7 of its layers are not supported: \"a\", \"b\", \"c\", \"d\", \"e\" and 2 more "
+            "(LSTM); "
+            "there are"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("Embedding", "\"name\":\"e\",\"input_dim\":9") "," LAYER(
+                "Attention", "\"name\":\"a\"") "," CODE),
+            "3 of its layers are not supported: \"e\" (Embedding), \"a\" (Attention), \"f\" "
+            "(Lambda); "
+            "there are"),
         BAD(SEQUENTIAL(INPUT_3 "," MANY("A") "," MANY("B") "," MANY("C") "," MANY("D") "," MANY(
                 "E") "," LAYER("LSTM", "\"name\":\"l\"")),
             "\"\" (D3), and 5 layers of other classes; there are"),
@@ -1088,6 +1137,7 @@ int main(void)
         cmocka_unit_test(regularizers_are_read_and_written),
         cmocka_unit_test(the_hard_sigmoid_of_keras_2_is_refused),
         cmocka_unit_test(operators_are_layers),
+        cmocka_unit_test(operators_of_keras_2_are_layers),
         cmocka_unit_test(open_sizes_are_filled_in),
         cmocka_unit_test(unsupported_models_are_rejected),
         cmocka_unit_test(invalid_settings_are_rejected),
