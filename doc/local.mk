@@ -5,6 +5,7 @@ dist_doc_DATA += doc/adding-a-format.md doc/adding-a-layer.md doc/adding-a-strat
 dist_man_MANS += doc/hpc-train.1 doc/hpc-train-stage.1 doc/hpc-train-check.8 doc/spank_hpc_train.8
 # figures behind doc/results.md
 EXTRA_DIST += doc/results/against-keras.csv \
+	doc/results/applications.csv \
 	doc/results/authentication-cost.csv \
 	doc/results/bf16.csv \
 	doc/results/cpu-before-after.csv \

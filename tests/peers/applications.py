@@ -1,18 +1,20 @@
 """Models of keras.applications beside Keras: the number of parameters in `hpc-train summary`, predictions with weights
-that Keras has exported, three steps of SGD, and the trained weights back in Keras. Dropout has rate 0, for its random
-numbers differ. Prints TAP.
+that Keras has exported, losses of three steps of SGD, gradients of the first, and the trained weights back in Keras.
+Dropout has rate 0, for its random numbers differ. Prints TAP.
 
 The first model is also taken at its default arguments (224x224, 1000 classes); with HPC_TRAIN_LONG all of them, and the
 slow ones. Weights are Keras' initial ones, with gammas of 0.5 and betas of the size given below or its
 negative, so that rounding does not decide which ReLUs are open (see nn_models.py).
 
 usage: applications.py NN_MODELS HPC_TRAIN [MODEL...]"""
+import importlib.util
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import types
 
 import keras
 import numpy as np
@@ -42,6 +44,8 @@ MODELS = [  # name, side of the pictures, batch, learning rate, size of betas, s
     ("InceptionResNetV2", 96, 8, 0.0001, 2.5, True),
     ("ConvNeXtTiny", 64, 8, 0.001, 2.5, True),
 ]
+if importlib.util.find_spec("tf_keras"):
+    MODELS += [("RegNetX002", 64, 8, 0.001, 2.5, True), ("RegNetY002", 64, 8, 0.001, 2.5, True)]
 
 
 def without_dropout(model):
@@ -52,11 +56,20 @@ def without_dropout(model):
     return keras.models.model_from_json(json.dumps(description))
 
 
+def regnet():
+    """Keras 2's module, which Keras 3 does not have any more, with Keras 3's layers."""
+    module = importlib.import_module("tf_keras.src.applications.regnet")
+    module.layers, module.training = keras.layers, keras
+    module.tf = types.SimpleNamespace(math=types.SimpleNamespace(multiply=keras.ops.multiply))
+    return module
+
+
 def build(name, side):
     keras.backend.clear_session()
     keras.utils.set_random_seed(3)
     shape = {} if side is None else {"input_shape": (side, side, 3), "classes": CLASSES}
-    return getattr(keras.applications, name)(weights=None, **shape)
+    module = regnet() if name.startswith("RegNet") else keras.applications
+    return getattr(module, name)(weights=None, **shape)
 
 
 def settle(model, random, size):
@@ -103,16 +116,19 @@ def ours(program, folder, batch, steps, rate):
 
 
 def theirs(model, x, y, rate):
-    """Predictions, and the losses of the steps, which change the model."""
-    loss_of = keras.losses.SparseCategoricalCrossentropy()
+    """Predictions, the losses of the steps, which change the model, and the gradients of the first."""
+    logits = model.layers[-1].activation.__name__ != "softmax"
+    loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
     sgd = keras.optimizers.SGD(rate, momentum=MOMENTUM)
-    predictions, losses = model(x[0], training=False).numpy(), []
+    predictions, losses, first = model(x[0], training=False).numpy(), [], None
     for pictures, labels in zip(x, y):
         with tf.GradientTape() as tape:
             loss = loss_of(labels, model(pictures, training=True))
         losses.append(float(loss))
-        sgd.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
-    return predictions, losses
+        gradients = tape.gradient(loss, model.trainable_variables)
+        first = first or {name_of(w): g.numpy() for w, g in zip(model.trainable_variables, gradients)}
+        sgd.apply(gradients, model.trainable_variables)
+    return predictions, losses, first
 
 
 def apart(a, b):
@@ -129,6 +145,23 @@ def changes_apart(first, mine, last):
         if np.linalg.norm(change) > 1e-6 * max(np.linalg.norm(first[name]), 1e-3):
             result[name] = apart(mine[name].astype(np.float64) - first[name], change)
     return result
+
+
+def gradients_apart(mine, gradients):
+    """By tensor, of theirs. A bias or beta that the next BatchNormalization takes away has rounding for a gradient, far below
+    its layer's others, and is not compared."""
+    norms, largest = {name: np.linalg.norm(gradient) for name, gradient in gradients.items()}, {}
+    for name, norm in norms.items():
+        layer = name.split("/")[0]
+        largest[layer] = max(norm, largest.get(layer, 0))
+    taken_away = {name for name, norm in norms.items()
+                  if name.endswith(("/bias", "/beta")) and norm <= 1e-3 * largest[name.split("/")[0]]}
+    return {name: apart(mine[name], gradient) for name, gradient in gradients.items() if name not in taken_away}
+
+
+def mean_and_worst(tensors):
+    mean, worst = float(np.mean(list(tensors.values()))), max(tensors, key=tensors.get)
+    return mean, f"of {len(tensors)} tensors differ by {mean:.1e} in the mean, at most {tensors[worst]:.1e} ({worst})"
 
 
 def values_of(model):
@@ -154,20 +187,20 @@ def compare(nn_models, hpc_train, name, side, batch, rate, size):
         yield count == model.count_params(), f"{count} parameters"
         first = values_of(model)
         losses, mine = ours(nn_models, folder, batch, STEPS, rate)
-        predictions, keras_losses = theirs(model, x, y, rate)
+        predictions, keras_losses, gradients = theirs(model, x, y, rate)
         yield apart(mine, predictions) < 1e-5, f"predictions differ by {apart(mine, predictions):.1e}"
         difference = np.abs(np.divide(losses, keras_losses) - 1).max()
         yield difference < 1e-4, (f"losses of {STEPS} steps, {losses[0]:.4f} to {losses[-1]:.4f}, differ by "
                                   f"{difference:.1e}")
+        mean, text = mean_and_worst(gradients_apart(load_file(folder + "/gradients.safetensors"), gradients))
+        yield mean < 1e-3, f"gradients {text}"
         last = values_of(model)
         model.load_weights(folder + "/last.weights.h5")
         trained = load_file(folder + "/last.safetensors")
         same = all(np.array_equal(value, trained[key]) for key, value in values_of(model).items())
         yield same, "Keras loads the trained weights"
-        tensors = changes_apart(first, values_of(model), last)
-        mean, worst = float(np.mean(list(tensors.values()))), max(tensors, key=tensors.get)
-        yield mean < 1e-3, (f"changes of {len(tensors)} tensors differ by {mean:.1e} in the mean, at most "
-                            f"{tensors[worst]:.1e} ({worst})")
+        mean, text = mean_and_worst(changes_apart(first, values_of(model), last))
+        yield mean < 1e-3, f"changes {text}"
 
 
 def compare_default(nn_models, hpc_train, name, size):

@@ -17,6 +17,7 @@ from keras import layers
 from keras.src.applications.convnext import LayerScale, StochasticDepth
 
 import applications
+import builtin_models
 from tensors import load_file, save_file
 
 PICTURES, CLASSES = 5, 4
@@ -233,11 +234,14 @@ def check_keras(model, pictures, scale="unit"):
     options = ["--model", "model.json", "--weights", "model.weights.h5"]
     run("export", *options, "--output", "model.onnx")
     run("export", *options, "--format", "keras", "--output", "again.keras")
-    ours_now, theirs = ours([*options, "--data", "pictures.npz", "--scale", scale], model.output_shape[-1]), by_onnx(pictures)
+    # RegNet ends in logits
+    probabilities = np.array if model.layers[-1].activation.__name__ == "softmax" else softmax
+    ours_now = ours([*options, "--data", "pictures.npz", "--scale", scale], model.output_shape[-1])
+    theirs = probabilities(by_onnx(pictures))
     if any(isinstance(layer, layers.RandomCrop) for layer in model.layers):  # Keras' own call leaves the picture as it is
         return largest(ours_now, theirs)
-    again = keras.saving.load_model("again.keras").predict(pictures, verbose=0)
-    before = model.predict(pictures, verbose=0)
+    again = probabilities(keras.saving.load_model("again.keras").predict(pictures, verbose=0))
+    before = probabilities(model.predict(pictures, verbose=0))
     return max(largest(ours_now, before), largest(theirs, before), largest(again, before))
 
 
@@ -283,14 +287,19 @@ def settle(model, x, random):
 
 
 def check_application(name, side, seed):
-    """Pictures of tiles, each with other ones, so that means over a picture differ."""
+    """Pictures of tiles, each with other ones, so that means over a picture differ. The built-in model of the name, too."""
     random, model = np.random.default_rng(seed), applications.build(name, side)
     tiles = random.integers(0, 256, (PICTURES, 2, 2, 3)).repeat(-(-side // 2), 1).repeat(-(-side // 2), 2)
     x = save_as("pictures.npz", tiles[:, :side, :side].astype(np.uint8)).astype(np.float32)
     as_they_are = any(isinstance(layer, (layers.Rescaling, layers.Normalization)) for layer in model.layers)
     x = x if as_they_are else x / np.float32(127.5) - 1
     settle(model, x, random)
-    return check_keras(model, x, "none" if as_they_are else "symmetric")
+    difference = check_keras(model, x, "none" if as_they_are else "symmetric")
+    for builtin in (ours for ours, kind, *_ in builtin_models.MODELS if kind == name):
+        run("export", "--model", builtin, "--resize", f"{side}x{side}", "--classes", model.output_shape[-1], "--weights",
+            "model.weights.h5", "--output", "model.onnx")
+        difference = max(difference, largest(by_onnx(x), model.predict(x, verbose=0)))
+    return difference
 
 
 # ---- what is in the file ----

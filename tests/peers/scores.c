@@ -1,6 +1,6 @@
-/* tests/peers/scores.c - precision, recall, F1 and AUC of outputs and labels that another framework
- * has drawn: FOLDER/outputs.f32 and labels.i32. Prints a line with the four of all classes, then
- * one for each class.
+/* tests/peers/scores.c - precision, recall, F1, AUC and the confusion matrix of outputs and labels
+ * that another framework has drawn: FOLDER/outputs.f32 and labels.i32. Prints a line with the four
+ * of all classes, then one for each class, with its row of the matrix behind them.
  *
  *   scores SAMPLES OUTPUTS FOLDER [logits] */
 #include "agent/results/tally.h"
@@ -20,6 +20,16 @@ static void *read_all(const char *name, size_t size, size_t count)
     return values;
 }
 
+static void print_class(const hpct_tally *tally, int class)
+{
+    hpct_class_metrics m = hpct_tally_class(tally, class);
+    const int64_t *row = hpct_tally_row(tally, class);
+    printf("%.12g %.12g %.12g %.12g", m.precision, m.recall, m.f1, m.auc);
+    for (int i = 0; i < hpct_tally_classes(tally); i++)
+        printf(" %lld", (long long) row[i]);
+    printf("\n");
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4) {
@@ -33,16 +43,15 @@ int main(int argc, char **argv)
     must(hpct_tally_open(&tally, &(hpct_tally_options){.outputs = outputs,
                                                        .labels = outputs == 1 ? 2 : outputs,
                                                        .logits = argc > 4,
-                                                       .metrics = ALL_METRICS}));
+                                                       .metrics = ALL_METRICS,
+                                                       .matrix = true}));
     float *x = read_all("outputs.f32", sizeof *x, (size_t) samples * (size_t) outputs);
     int32_t *y = read_all("labels.i32", sizeof *y, (size_t) samples);
     must(hpct_tally_add(tally, x, y, samples));
     hpct_tally_get(tally, &all);
     printf("%.12g %.12g %.12g %.12g\n", all.precision, all.recall, all.f1, all.auc);
-    for (int i = 0; i < hpct_tally_classes(tally); i++) {
-        hpct_class_metrics m = hpct_tally_class(tally, i);
-        printf("%.12g %.12g %.12g %.12g\n", m.precision, m.recall, m.f1, m.auc);
-    }
+    for (int i = 0; i < hpct_tally_classes(tally); i++)
+        print_class(tally, i);
     hpct_tally_close(tally);
     free(x);
     free(y);
