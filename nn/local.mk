@@ -120,6 +120,12 @@ nn_libnn_la_SOURCES = \
 	nn/graph/model/mobilenet.c \
 	nn/graph/model/parts.c nn/graph/model/parts.h \
 	nn/graph/model/resnet.c \
+	nn/graph/model/torchvision/densenet.c \
+	nn/graph/model/torchvision/inception.c \
+	nn/graph/model/torchvision/mobile.c \
+	nn/graph/model/torchvision/parts.c nn/graph/model/torchvision/parts.h \
+	nn/graph/model/torchvision/resnet.c \
+	nn/graph/model/torchvision/vgg.c \
 	nn/graph/model/vgg.c \
 	nn/graph/model/xception.c \
 	$(nn_ref_kernels)

@@ -133,12 +133,17 @@ const hpct_cli_option hpct_cli_common_options[] = {
     {"model", "NAME|FILE",
      "mnist-cnn, mnist-convnet, resnet50, resnet50v2, resnet101v2, resnet152v2, vgg16, vgg19, "
      "densenet121, mobilenet, mobilenetv2, mobilenetv3small, efficientnetb0, "
-     "efficientnetb0-imagenet, inceptionv3, xception, or FILE.json from Keras' to_json()",
+     "efficientnetb0-imagenet, inceptionv3, xception, or FILE.json from Keras' to_json(); for "
+     "torchvision's weights: resnet18-torchvision, resnet34-torchvision, resnet50-torchvision, "
+     "resnet101-torchvision, resnet152-torchvision, vgg16-torchvision, vgg19-torchvision, "
+     "densenet121-torchvision, mobilenetv2-torchvision, mobilenetv3small-torchvision, "
+     "efficientnetb0-torchvision, inceptionv3-torchvision",
      1, 0, TEXT(model.name)},
     {"classes", "N", "number of classes of a built-in model (default: mnist 10, others 1000)", 1, 0,
      INTEGER(model.classes, 1, 1 << 20)},
     {"resize", "WxH",
-     "input size of a built-in model but mnist's (default 224x224; inceptionv3, xception 299x299) "
+     "input size of a built-in model but mnist's (default 224x224; inceptionv3..., xception "
+     "299x299) "
      "and of FILE.json that leaves it open; images are resized to it, bilinear as tf.image.resize",
      1, 0, CALL(model, hpct_cli_resize)},
     {"precision", "NAME",
@@ -173,7 +178,7 @@ const hpct_cli_option hpct_cli_common_options[] = {
      "scaling of a byte x: unit (x/255), symmetric (x/127.5-1, as for Keras' ResNet50V2 weights) "
      "or "
      "none (default: mobilenet, mobilenetv2, inceptionv3, xception symmetric; mobilenetv3small, "
-     "efficientnetb0 none; others unit)",
+     "efficientnetb0 and ...-torchvision none; others unit)",
      1, HPCT_CLI_FIT, CALL(model, set_scaling)},
     {"data", "PATH",
      "data set (see hpc-train data --help), of which the test split is used (default: "

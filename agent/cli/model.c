@@ -30,6 +30,18 @@ static const hpct_cli_model models[] = {
     IMAGENET("efficientnetb0-imagenet", NONE),
     IMAGENET("inceptionv3", SYMMETRIC),
     IMAGENET("xception", SYMMETRIC),
+    IMAGENET("resnet18-torchvision", NONE),
+    IMAGENET("resnet34-torchvision", NONE),
+    IMAGENET("resnet50-torchvision", NONE),
+    IMAGENET("resnet101-torchvision", NONE),
+    IMAGENET("resnet152-torchvision", NONE),
+    IMAGENET("vgg16-torchvision", NONE),
+    IMAGENET("vgg19-torchvision", NONE),
+    IMAGENET("densenet121-torchvision", NONE),
+    IMAGENET("mobilenetv2-torchvision", NONE),
+    IMAGENET("mobilenetv3small-torchvision", NONE),
+    IMAGENET("efficientnetb0-torchvision", NONE),
+    IMAGENET("inceptionv3-torchvision", NONE),
 };
 #define NUM_MODELS (sizeof models / sizeof models[0])
 
@@ -71,7 +83,7 @@ static bool is_file(const char *name)
 
 static const hpct_cli_model *find_model(const char *name)
 {
-    char names[512] = "", hint[HPCT_NEAREST_HINT];
+    char names[1024] = "", hint[HPCT_NEAREST_HINT];
     hpct_nearest best = {0};
     const hpct_cli_model *found = find_builtin(name);
     if (found != NULL)
@@ -146,6 +158,12 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
 
 static void warn_of_rescaling(const hpct_model *model, const char *path)
 {
+    const char *form = hpct_model_lacks_normalization(model);
+    if (form != NULL)
+        fprintf(stderr,
+                "hpc-train: warning: %s: weights of torchvision; the model lacks the normalization "
+                "of pixels of those for ImageNet, which --model %s has\n",
+                path, form);
     if (hpct_model_lacks_rescaling(model))
         fprintf(stderr,
                 "hpc-train: warning: %s: weights of keras.applications' EfficientNetB0 for "

@@ -284,10 +284,16 @@ HPCT_API void hpct_model_add_scaled_add(hpct_model *model, const int tensors[2],
  *                  0 to 255 themselves
  *   efficientnetb0-imagenet
  *                  with the Rescaling that Keras adds with weights="imagenet"
+ *   resnet18-torchvision, resnet34-…, resnet50-…, resnet101-…, resnet152-…, vgg16-…, vgg19-…,
+ *   densenet121-…, mobilenetv2-…, mobilenetv3small-…, efficientnetb0-…, inceptionv3-torchvision
+ *                  as torchvision.models, whose weights they take, with the names of its modules:
+ *                  its padding, epsilons, momentum and dropout; they normalize pixels of 0 to 255
+ *                  themselves, as its weights for ImageNet expect it. Initial weights as Keras'
+ *                  layers
  * All but mnist-… take images of any size (Keras: from 32 x 32; inceptionv3 from 75 x 75, xception
- * from 71 x 71), default 224 x 224 x 3, inceptionv3 and xception 299 x 299 x 3, and any number of
- * classes, default 1000. Returns HPCT_ERR_USAGE, listing the names, for any other. The
- * caller owns *out and frees it with hpct_model_free(). */
+ * from 71 x 71), default 224 x 224 x 3, inceptionv3 (also torchvision's) and xception 299 x 299 x
+ * 3, and any number of classes, default 1000. Returns HPCT_ERR_USAGE, listing the names, for any
+ * other. The caller owns *out and frees it with hpct_model_free(). */
 typedef struct hpct_builtin_options {
     const char *name;
     hpct_shape input; /* rank 0: the model's default */
@@ -513,12 +519,17 @@ HPCT_API hpct_status hpct_model_own_loss(const hpct_model *model, hpct_loss *los
 /* Number of valid labels, from 0: the number of outputs; with one output 2 for binary losses,
  * INT_MAX for mean squared error. After compile. */
 HPCT_API int hpct_model_count_labels(const hpct_model *model);
-/* Whether the model begins with a Rescaling by at most 1/64, as for pixels of 0 to 255. */
+/* Whether the model begins with a Rescaling by at most 1/64 (one for each channel: 1/32), as for
+ * pixels of 0 to 255. */
 HPCT_API bool hpct_model_rescales_pixels(const hpct_model *model);
 
 /* Whether it has the weights of keras.applications.EfficientNetB0(weights="imagenet"), by the means
  * of its Normalization, but not the Rescaling that Keras then has behind it. */
 HPCT_API bool hpct_model_lacks_rescaling(const hpct_model *model);
+/* If the weights loaded last are a state_dict of torchvision, and the model is the same network
+ * without the normalization of pixels that they are made for: the built-in model that has it, else
+ * NULL. */
+HPCT_API const char *hpct_model_lacks_normalization(const hpct_model *model);
 
 /* Inference: outputs [n][output shape] of n samples [n][input shape]. Rebuilds the model, for
  * inference only, unless it is built for batches of n. */

@@ -1,97 +1,47 @@
-/* torch has kernels as [out][in][height][width] and [out][in]; its convolutions have no bias. */
+/* A built-in model in torchvision's form has layers named as its modules, so that it says what is
+ * in a file. A model of the same network with Keras' names has the same parameters in the same
+ * order, and perhaps biases before normalizations. torch has kernels as [out][in][height][width]
+ * and [out][in]. */
 #include "nn/file/torchvision.h"
 
 #include "base/status.h"
+#include "nn/graph/model/builtin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TORCH_EPSILON 1e-5 /* of its normalizations */
+#define VGG_CELLS 7 /* each way, before VGG's first dense layer: AdaptiveAvgPool2d((7, 7)) */
 
-/* Where a parameter's values come from. */
-typedef struct source {
-    char name[80];           /* "layer1.0.conv1.weight"; "": zeros, as torch has no such bias */
-    int axes[HPCT_MAX_RANK]; /* axis k of the parameter is this one of the tensor */
-    float add;               /* to each value */
+typedef struct hpct_torch_source {
+    char name[HPCT_NAME_SIZE + 16]; /* "layer1.0.conv1.weight"; "": zeros, as torch has no bias */
+    hpct_shape shape;               /* of the parameter; of a flattened picture's, four sizes */
+    int axes[HPCT_MAX_RANK];        /* axis k of the shape is this one of the tensor */
+    float add;                      /* to each value */
 } source;
 
 /* ---- names ---- */
 
-/* Names of a normalization's parameters. */
-static const char *norm_name(const char *what)
+static const char *word_of(const hpct_param *param)
 {
-    static const char *const names[][2] = {{"gamma", "weight"},
+    return strrchr(param->name, '/') + 1;
+}
+
+/* torch's name of a parameter of a model in torchvision's form. */
+static void name_of(const hpct_param *param, char *to, size_t size)
+{
+    static const char *const words[][2] = {{"kernel", "weight"},
+                                           {"gamma", "weight"},
                                            {"beta", "bias"},
                                            {"moving_mean", "running_mean"},
                                            {"moving_variance", "running_var"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(what, names[i][0]) == 0)
-            return names[i][1];
+    const char *word = word_of(param), *torch = word;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(word, words[i][0]) == 0)
+            torch = words[i][1];
     }
-    return NULL;
+    snprintf(to, size, "%.*s.%s", (int) (word - 1 - param->name), param->name, torch);
 }
-
-/* torch's name of a layer: "conv1", "layer1.0.bn2", "layer1.0.downsample.0", "fc". */
-static bool layer_name(char *to, size_t size, const char *layer, bool *is_norm)
-{
-    int stack, block, part, end = 0;
-    char kind[8];
-    *is_norm = strcmp(layer, "conv1_bn") == 0;
-    if (*is_norm || strcmp(layer, "conv1_conv") == 0 || strcmp(layer, "predictions") == 0) {
-        snprintf(to, size, "%s", *is_norm ? "bn1" : layer[0] == 'c' ? "conv1" : "fc");
-        return true;
-    }
-    if (sscanf(layer, "conv%d_block%d_%d_%7s%n", &stack, &block, &part, kind, &end) != 4 ||
-        layer[end] != '\0' || stack < 2 || block < 1 || part < 0 || part > 3)
-        return false;
-    *is_norm = strcmp(kind, "bn") == 0;
-    if (!*is_norm && strcmp(kind, "conv") != 0)
-        return false;
-    if (part == 0)
-        snprintf(to, size, "layer%d.%d.downsample.%d", stack - 1, block - 1, *is_norm);
-    else
-        snprintf(to, size, "layer%d.%d.%s%d", stack - 1, block - 1, kind, part);
-    return true;
-}
-
-/* The same normalization with the model's epsilon. */
-static float epsilon_gap(const hpct_model *model, const hpct_param *param)
-{
-    const hpct_op_spec *spec = &model->nodes[param->node].spec;
-    return spec->kind == HPCT_OP_BATCH_NORM ? (float) (TORCH_EPSILON - (double) spec->norm.epsilon)
-                                            : 0;
-}
-
-/* False if the parameter is none of resnet50's. */
-static bool find_source(const hpct_model *model, int param, source *out)
-{
-    const hpct_param *p = &model->params[param];
-    const char *slash = strrchr(p->name, '/'), *what = slash + 1;
-    char layer[sizeof p->name], torch[48];
-    bool is_norm;
-    *out = (source){.axes = {0, 1, 2, 3}};
-    snprintf(layer, sizeof layer, "%.*s", (int) (slash - p->name), p->name);
-    if (!layer_name(torch, sizeof torch, layer, &is_norm))
-        return false;
-    if (is_norm) {
-        const char *name = norm_name(what);
-        if (name == NULL)
-            return false;
-        snprintf(out->name, sizeof out->name, "%s.%s", torch, name);
-        out->add = strcmp(what, "moving_variance") == 0 ? epsilon_gap(model, p) : 0;
-        return true;
-    }
-    bool dense = strcmp(torch, "fc") == 0, kernel = strcmp(what, "kernel") == 0;
-    if (kernel)
-        memcpy(out->axes, dense ? (const int[]){1, 0, 2, 3} : (const int[]){2, 3, 1, 0},
-               sizeof out->axes);
-    if (kernel || dense)
-        snprintf(out->name, sizeof out->name, "%s.%s", torch, kernel ? "weight" : "bias");
-    return true;
-}
-
-/* ---- an index ---- */
 
 static const hpct_st_entry *find(const hpct_st_index *index, const char *name)
 {
@@ -102,36 +52,169 @@ static const hpct_st_entry *find(const hpct_st_index *index, const char *name)
     return NULL;
 }
 
-bool hpct_torch_is(const hpct_model *model, const hpct_st_index *index)
+static const hpct_st_entry *find_param(const hpct_st_index *index, const hpct_param *param)
+{
+    char name[sizeof param->name];
+    name_of(param, name, sizeof name);
+    return find(index, name);
+}
+
+/* ---- an index ---- */
+
+static bool is_state_dict(const hpct_model *model, const hpct_st_index *index)
 {
     for (int i = 0; i < model->num_params; i++) {
         if (find(index, model->params[i].name) != NULL)
             return false;
     }
-    return find(index, "conv1.weight") != NULL && find(index, "layer1.0.conv1.weight") != NULL;
+    for (size_t i = 0; i < index->count; i++) {
+        const char *dot = strrchr(index->entries[i].name, '.');
+        if (dot != NULL && strcmp(dot, ".weight") == 0)
+            return true;
+    }
+    return false;
 }
 
-/* Batches seen: inference does not use them. */
-static bool is_counter(const char *name)
+/* Batches seen, and the classifier of which training alone makes use. */
+static bool is_left_out(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return dot != NULL && strcmp(dot, ".num_batches_tracked") == 0;
+    return (dot != NULL && strcmp(dot, ".num_batches_tracked") == 0) ||
+           strncmp(name, "AuxLogits.", strlen("AuxLogits.")) == 0;
 }
 
-static void drop_counters(hpct_st_index *index)
+/* DenseNet's weights for ImageNet, as they are downloaded: "norm.1" of a layer is "norm1". */
+static void take_old_name(char *name)
+{
+    static const char *const words[] = {".norm.1.", ".norm.2.", ".conv.1.", ".conv.2."};
+    if (strstr(name, ".denselayer") == NULL)
+        return;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char *at = strstr(name, words[i]), *dot = at != NULL ? at + strlen(".norm") : NULL;
+        if (dot != NULL)
+            memmove(dot, dot + 1, strlen(dot));
+    }
+}
+
+static void clean(hpct_st_index *index)
 {
     size_t kept = 0;
     for (size_t i = 0; i < index->count; i++) {
-        if (is_counter(index->entries[i].name))
+        if (is_left_out(index->entries[i].name)) {
             free(index->entries[i].name);
-        else
+        } else {
+            take_old_name(index->entries[i].name);
             index->entries[kept++] = index->entries[i];
+        }
     }
     index->count = kept;
 }
 
+/* Number of the model's parameters that are in the file. */
+static size_t count_found(const hpct_model *form, const hpct_st_index *index)
+{
+    size_t found = 0;
+    for (int i = 0; i < form->num_params; i++)
+        found += find_param(index, &form->params[i]) != NULL;
+    return found;
+}
+
+/* The form that has exactly the file's names, or NULL. */
+static hpct_status identify(const hpct_st_index *index, const char **out)
+{
+    *out = NULL;
+    for (int i = 0; hpct_builtin_torchvision(i) != NULL; i++) {
+        hpct_model *form;
+        HPCT_TRY(hpct_model_builtin(&form, hpct_builtin_torchvision(i)));
+        if ((size_t) form->num_params == index->count && count_found(form, index) == index->count)
+            *out = hpct_builtin_torchvision(i);
+        hpct_model_free(form);
+    }
+    return HPCT_OK;
+}
+
+/* ---- where a parameter's values come from ---- */
+
+/* The same normalization with the model's epsilon. */
+static float epsilon_gap(const hpct_model *model, const hpct_param *param, const hpct_model *form,
+                         const hpct_param *theirs)
+{
+    const hpct_op_spec *ours = &model->nodes[param->node].spec;
+    return ours->kind == HPCT_OP_BATCH_NORM && strcmp(word_of(param), "moving_variance") == 0
+               ? (float) ((double) form->nodes[theirs->node].spec.norm.epsilon -
+                          (double) ours->norm.epsilon)
+               : 0;
+}
+
+/* The picture that Flatten has made a row of for a dense layer; rank 1: there is none. */
+static hpct_shape flattened(const hpct_model *model, const hpct_param *param)
+{
+    const hpct_tensor *input = &model->tensors[model->nodes[param->node].inputs[0]];
+    bool is_view = strcmp(model->layers[input->layer].type, "Flatten") == 0;
+    return is_view ? model->tensors[input->root].shape : input->shape;
+}
+
+static void set_axes(source *out, const int axes[HPCT_MAX_RANK])
+{
+    memcpy(out->axes, axes, sizeof out->axes);
+}
+
+static void find_layout(const hpct_model *model, const hpct_param *param, source *out)
+{
+    const hpct_op_spec *spec = &model->nodes[param->node].spec;
+    out->shape = param->shape;
+    set_axes(out, (const int[HPCT_MAX_RANK]){0, 1, 2, 3});
+    if (strcmp(word_of(param), "kernel") != 0)
+        return;
+    bool depthwise = spec->kind == HPCT_OP_CONV2D && spec->window.groups > 1;
+    if (param->shape.rank == 4) {
+        set_axes(out, depthwise ? (const int[HPCT_MAX_RANK]){2, 3, 0, 1}
+                                : (const int[HPCT_MAX_RANK]){2, 3, 1, 0});
+        return;
+    }
+    hpct_shape picture = flattened(model, param);
+    set_axes(out, (const int[HPCT_MAX_RANK]){1, 0, 2, 3});
+    if (picture.rank == 3) {
+        out->shape =
+            HPCT_SHAPE(picture.size[0], picture.size[1], picture.size[2], param->shape.size[1]);
+        set_axes(out, (const int[HPCT_MAX_RANK]){2, 3, 1, 0});
+    }
+}
+
+/* torch pools pictures of other sizes to as many cells, which is no layer here. */
+static bool has_other_cells(const source *from, const hpct_param *param)
+{
+    return from->shape.rank > param->shape.rank &&
+           (from->shape.size[0] != VGG_CELLS || from->shape.size[1] != VGG_CELLS);
+}
+
+/* Parameters of the form and of the model are in the same order. */
+static hpct_status find_sources(source *sources, const hpct_model *model, const hpct_model *form)
+{
+    int next = 0;
+    for (int i = 0; i < model->num_params; i++) {
+        const hpct_param *param = &model->params[i], *theirs = &form->params[next];
+        source *out = &sources[i];
+        find_layout(model, param, out);
+        bool is_bias = strcmp(word_of(param), "bias") == 0;
+        if (next < form->num_params && strcmp(word_of(param), word_of(theirs)) == 0) {
+            name_of(theirs, out->name, sizeof out->name);
+            out->add = epsilon_gap(model, param, form, theirs);
+            next++;
+        } else if (!is_bias) {
+            return hpct_fail(HPCT_ERR_INTERNAL, "%s has %s, and %s has not", model->name,
+                             param->name, form->name);
+        }
+    }
+    return HPCT_OK;
+}
+
+/* ---- renaming ---- */
+
 static hpct_status rename_entry(hpct_st_entry *entry, const hpct_param *param, const source *from)
 {
+    static const int dense[] = {1, 0};
+    const int *axes = from->shape.rank > param->shape.rank ? dense : from->axes;
     char *name = strdup(param->name);
     int64_t shape[HPCT_ST_MAX_RANK];
     if (name == NULL)
@@ -140,7 +223,9 @@ static hpct_status rename_entry(hpct_st_entry *entry, const hpct_param *param, c
     entry->name = name;
     memcpy(shape, entry->shape, sizeof shape);
     for (int k = 0; k < entry->rank && entry->rank == param->shape.rank; k++)
-        entry->shape[k] = shape[from->axes[k]];
+        entry->shape[k] = shape[axes[k]];
+    if (has_other_cells(from, param))
+        entry->rank = 0; /* as many in another order would not be noticed */
     return HPCT_OK;
 }
 
@@ -163,30 +248,74 @@ static hpct_status add_bias(hpct_st_index *index, const hpct_param *param)
     return HPCT_OK;
 }
 
-hpct_status hpct_torch_adopt(const hpct_model *model, hpct_st_index *index, const char *path)
+static hpct_status rename_all(const source *sources, const hpct_model *model, hpct_st_index *index,
+                              const char *path, bool fitting)
 {
-    source from;
-    drop_counters(index);
     for (int i = 0; i < model->num_params; i++) {
         const hpct_param *param = &model->params[i];
-        if (!find_source(model, i, &from))
+        const source *from = &sources[i];
+        const hpct_st_entry *entry = from->name[0] != '\0' ? find(index, from->name) : NULL;
+        if (has_other_cells(from, param) && !fitting)
             return hpct_fail(HPCT_ERR_DATA,
-                             "%s has weights of torchvision, which --model resnet50 takes; this "
-                             "model has \"%s\"",
-                             path, param->name);
-        const hpct_st_entry *entry = from.name[0] != '\0' ? find(index, from.name) : NULL;
+                             "%s: torchvision's %s is of pictures of 224x224 to 255x255, which "
+                             "have %dx%d cells there, not %dx%d: give --resize 224x224",
+                             path, from->name, VGG_CELLS, VGG_CELLS, from->shape.size[1],
+                             from->shape.size[0]);
         if (entry != NULL)
-            HPCT_TRY(rename_entry(&index->entries[entry - index->entries], param, &from));
-        else if (from.name[0] == '\0')
+            HPCT_TRY(rename_entry(&index->entries[entry - index->entries], param, from));
+        else if (from->name[0] == '\0')
             HPCT_TRY(add_bias(index, param));
     }
     return HPCT_OK;
 }
 
+/* ---- both ---- */
+
+static hpct_status adopt(hpct_torch *out, const hpct_model *model, const hpct_model *form,
+                         hpct_st_index *index, const char *path, bool fitting)
+{
+    if (count_found(form, index) == 0)
+        return HPCT_OK;
+    out->sources = calloc((size_t) model->num_params + 1, sizeof *out->sources);
+    if (out->sources == NULL)
+        return hpct_fail_memory((size_t) model->num_params * sizeof *out->sources);
+    HPCT_TRY(find_sources(out->sources, model, form));
+    return rename_all(out->sources, model, index, path, fitting);
+}
+
+hpct_status hpct_torch_adopt(hpct_torch *out, const hpct_model *model, hpct_st_index *index,
+                             const char *path, bool fitting)
+{
+    const char *is;
+    *out = (hpct_torch){0};
+    if (!is_state_dict(model, index))
+        return HPCT_OK;
+    clean(index);
+    HPCT_TRY(identify(index, &is));
+    if (is != NULL && (model->torchvision == NULL || strcmp(is, model->torchvision) != 0))
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s has weights of torchvision, which --model %s takes; this model is %s",
+                         path, is, model->name);
+    if (model->torchvision == NULL)
+        return HPCT_OK;
+    hpct_model *form;
+    HPCT_TRY(hpct_model_builtin(&form, model->torchvision));
+    hpct_status status = adopt(out, model, form, index, path, fitting);
+    hpct_model_free(form);
+    return status;
+}
+
+void hpct_torch_free(hpct_torch *torch)
+{
+    free(torch->sources);
+    torch->sources = NULL;
+}
+
 /* ---- values ---- */
 
-static void permute(const hpct_shape *shape, const source *by, const float *from, float *to)
+static void permute(const source *by, const float *from, float *to)
 {
+    const hpct_shape *shape = &by->shape;
     size_t count = hpct_shape_count(shape), at[HPCT_MAX_RANK] = {0}, steps[HPCT_MAX_RANK] = {0};
     for (int k = 0; k < shape->rank; k++) {
         size_t step = 1; /* all axes of the tensor behind axes[k] */
@@ -204,19 +333,17 @@ static void permute(const hpct_shape *shape, const source *by, const float *from
     }
 }
 
-hpct_status hpct_torch_convert(const hpct_model *model, float **values)
+hpct_status hpct_torch_convert(const hpct_torch *torch, const hpct_model *model, float **values)
 {
-    source from;
-    for (int i = 0; i < model->num_params; i++) {
-        const hpct_shape *shape = &model->params[i].shape;
-        size_t count = hpct_shape_count(shape);
-        if (values[i] == NULL || !find_source(model, i, &from))
+    for (int i = 0; i < model->num_params && torch->sources != NULL; i++) {
+        size_t count = hpct_shape_count(&model->params[i].shape);
+        if (values[i] == NULL)
             continue;
         float *turned = calloc(count, sizeof *turned);
         if (turned == NULL)
             return hpct_fail_memory(count * sizeof *turned);
-        if (from.name[0] != '\0')
-            permute(shape, &from, values[i], turned);
+        if (torch->sources[i].name[0] != '\0')
+            permute(&torch->sources[i], values[i], turned);
         free(values[i]);
         values[i] = turned;
     }

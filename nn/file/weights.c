@@ -125,16 +125,15 @@ static hpct_status load_h5(const hpct_model *model, const char *path, float **va
 /* Values of each parameter. The format is detected from the file's first bytes, else from its
  * name. */
 static hpct_status load_values(const hpct_model *model, const char *path, float **values,
-                               char **class_names, hpct_skips *skips)
+                               hpct_weights_source *source, hpct_skips *skips)
 {
     hpct_kind kind = HPCT_KIND_UNKNOWN;
     HPCT_TRY(hpct_kind_of_file(&kind, path));
     if (kind == HPCT_KIND_HDF5 || (kind == HPCT_KIND_UNKNOWN && ends_with(path, ".h5")))
-        return load_h5(model, path, values, class_names, skips);
+        return load_h5(model, path, values, &source->class_names, skips);
     if (kind == HPCT_KIND_SAFETENSORS || kind == HPCT_KIND_UNKNOWN)
-        return skips == NULL
-                   ? hpct_safetensors_load(model, path, values, class_names)
-                   : hpct_safetensors_load_fitting(model, path, values, class_names, skips);
+        return skips == NULL ? hpct_safetensors_load(model, path, values, source)
+                             : hpct_safetensors_load_fitting(model, path, values, source, skips);
     return hpct_fail(HPCT_ERR_DATA, "%s is %s", path, hpct_kind_says(kind));
 }
 
@@ -168,19 +167,21 @@ static hpct_status load(hpct_model *model, const char *path, bool all, hpct_skip
         return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before weights are loaded",
                          model->name);
     size_t count = (size_t) model->num_params + 1;
-    char *class_names = NULL;
+    hpct_weights_source source = {0};
     float **values = calloc(count, sizeof *values);
     if (values == NULL)
         return hpct_fail_memory(count * sizeof *values);
-    hpct_status status = load_values(model, path, values, &class_names, skips);
+    hpct_status status = load_values(model, path, values, &source, skips);
     for (int i = 0; i < model->num_params && status == HPCT_OK && !all; i++)
         status = values[i] != NULL ? check_finite(&model->params[i], values[i], path) : HPCT_OK;
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++)
         status = values[i] != NULL ? hpct_param_set(model, i, values[i]) : HPCT_OK;
     if (status == HPCT_OK)
-        take_class_names(model, class_names, skips);
+        take_class_names(model, source.class_names, skips);
     else
-        free(class_names);
+        free(source.class_names);
+    if (status == HPCT_OK)
+        model->has_torch_weights = source.is_torch;
     for (int i = 0; i < model->num_params; i++)
         free(values[i]);
     free(values);

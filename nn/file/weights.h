@@ -11,13 +11,19 @@
 /* safetensors: one tensor per parameter, with its name. Writes to the empty file `fd`. */
 hpct_status hpct_safetensors_save(const hpct_model *model, int fd, const char *path);
 
+/* What a file says beside the weights. */
+typedef struct hpct_weights_source {
+    char *class_names; /* or NULL; the caller frees it */
+    bool is_torch;     /* a state_dict of torchvision */
+} hpct_weights_source;
+
 /* Fills values[i], floats of parameter i in Keras' shape; all names, types, shapes and lengths are
- * checked before values are read. *class_names: from the file, or NULL; the caller frees it. */
+ * checked before values are read. */
 hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, float **values,
-                                  char **class_names);
+                                  hpct_weights_source *source);
 /* Of the layers all of whose weights fit; values[i] of others stay NULL, and *skips lists them. */
 hpct_status hpct_safetensors_load_fitting(const hpct_model *model, const char *path, float **values,
-                                          char **class_names, hpct_skips *skips);
+                                          hpct_weights_source *source, hpct_skips *skips);
 
 /* As hpct_model_save_weights, for weights whose destination failed: `path` must not exist. Without
  * `synced` the file is kept even if fsync fails. */

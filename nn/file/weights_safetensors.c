@@ -233,39 +233,41 @@ static hpct_status read_fitting(const hpct_model *model, int fd, const char *pat
 
 /* skips NULL: all must fit. */
 static hpct_status load(const hpct_model *model, const char *path, float **values,
-                        char **class_names, hpct_skips *skips)
+                        hpct_weights_source *source, hpct_skips *skips)
 {
     hpct_st_index index = {0};
+    hpct_torch torch = {0};
     off_t data_at = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be opened: %s", path, strerror(errno));
     hpct_status status = read_index(fd, path, &index, &data_at);
-    bool torch = status == HPCT_OK && hpct_torch_is(model, &index);
-    if (torch)
-        status = hpct_torch_adopt(model, &index, path);
+    if (status == HPCT_OK)
+        status = hpct_torch_adopt(&torch, model, &index, path, skips != NULL);
     if (status == HPCT_OK && skips == NULL)
         status = check_index(model, &index, path);
     if (status == HPCT_OK)
         status = skips == NULL ? read_params(model, fd, path, &index, data_at, values)
                                : read_fitting(model, fd, path, &index, data_at, values, skips);
-    if (status == HPCT_OK && torch)
-        status = hpct_torch_convert(model, values);
-    *class_names = index.class_names;
+    if (status == HPCT_OK)
+        status = hpct_torch_convert(&torch, model, values);
+    *source =
+        (hpct_weights_source){.class_names = index.class_names, .is_torch = torch.sources != NULL};
     index.class_names = NULL;
+    hpct_torch_free(&torch);
     hpct_st_free(&index);
     close(fd);
     return status;
 }
 
 hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, float **values,
-                                  char **class_names)
+                                  hpct_weights_source *source)
 {
-    return load(model, path, values, class_names, NULL);
+    return load(model, path, values, source, NULL);
 }
 
 hpct_status hpct_safetensors_load_fitting(const hpct_model *model, const char *path, float **values,
-                                          char **class_names, hpct_skips *skips)
+                                          hpct_weights_source *source, hpct_skips *skips)
 {
-    return load(model, path, values, class_names, skips);
+    return load(model, path, values, source, skips);
 }

@@ -196,12 +196,24 @@ hpct_status hpct_model_compile(hpct_model *model, hpct_loss loss, const hpct_opt
                                                                   .optimizer = *optimizer});
 }
 
+/* By deviations of channels, which are smaller than the range. */
+static bool scales_pixels(const hpct_op_spec *spec)
+{
+    bool all = true;
+    for (int c = 0; c < spec->line.channels; c++)
+        all &= fabsf(spec->line.scale[c]) <= 1 / 32.0F;
+    return all;
+}
+
 bool hpct_model_rescales_pixels(const hpct_model *model)
 {
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_op_spec *spec = &model->nodes[i].spec;
         if (spec->kind == HPCT_OP_RESCALING && model->tensors[model->nodes[i].inputs[0]].root == 0)
             return fabsf(spec->scale) <= 1 / 64.0F;
+        if (spec->kind == HPCT_OP_NORMALIZATION && spec->line.given &&
+            model->tensors[model->nodes[i].inputs[0]].root == 0)
+            return scales_pixels(spec);
     }
     return false;
 }

@@ -165,6 +165,9 @@ struct hpct_model {
     int holders;       /* reference count of hpct_model_hold */
     bool freed;        /* freed when the last holder releases */
     char *class_names; /* a JSON list, or NULL: hpct_model_set_class_names */
+    /* Name of the built-in model in torchvision's form with the same network, or NULL; static. */
+    const char *torchvision;
+    bool has_torch_weights; /* the last weights loaded were torchvision's */
 };
 
 /* Number of samples of a batch of n that a node works on, and the first of them. */

@@ -169,7 +169,7 @@ network() {
         --learning-rate 1e-30 --log-dir "$work/log" --verbose 0 "${@:2}"
     column loss
 }
-for name in mobilenetv2=symmetric mobilenetv3small=none efficientnetb0=none densenet121=unit; do
+for name in mobilenetv2=symmetric mobilenetv3small=none efficientnetb0=none densenet121=unit mobilenetv2-torchvision=none; do
     loss=$(network "${name%=*}") other=unit
     [ "${name#*=}" != unit ] || other=symmetric
     is "$loss" "$(network "${name%=*}" --scale "${name#*=}")" "${name%=*}: --scale ${name#*=} by default"

@@ -41,6 +41,11 @@ tests_fuzz_fuzz_safetensors_SOURCES = tests/fuzz/fuzz_safetensors.c $(fuzz_drive
 tests_fuzz_fuzz_safetensors_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_safetensors_LDADD = nn/libnn.la
 
+fuzz_targets += tests/fuzz/fuzz_torchvision
+tests_fuzz_fuzz_torchvision_SOURCES = tests/fuzz/fuzz_torchvision.c $(fuzz_driver)
+tests_fuzz_fuzz_torchvision_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_torchvision_LDADD = nn/libnn.la
+
 fuzz_targets += tests/fuzz/fuzz_broadcast
 tests_fuzz_fuzz_broadcast_SOURCES = tests/fuzz/fuzz_broadcast.c $(fuzz_driver)
 tests_fuzz_fuzz_broadcast_LDFLAGS = $(fuzz_ldflags)

@@ -45,7 +45,7 @@ peer_tests += tests/peers/augment.t
 # Exported models, and models of others as weights.
 peer_tests += tests/peers/onnx.t tests/peers/torchvision.t
 scaled_tests += tests/peers/onnx.t
-EXTRA_DIST += tests/peers/onnx_models.py tests/peers/torchvision_resnet.py
+EXTRA_DIST += tests/peers/onnx_models.py tests/peers/torchvision_models.py
 # Penalties of weights.
 peer_tests += tests/peers/regularizers.t
 EXTRA_DIST += tests/peers/regularizers.py

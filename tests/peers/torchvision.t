@@ -7,4 +7,4 @@ if ! "$python" -c 'import torch, torchvision' 2>/dev/null; then
     exit 0
 fi
 case $top_builddir in /*) ;; *) top_builddir=$PWD/$top_builddir ;; esac
-exec "$python" "$top_srcdir/tests/peers/torchvision_resnet.py" "$top_builddir/hpc-train"
+exec "$python" "$top_srcdir/tests/peers/torchvision_models.py" "$top_builddir/hpc-train"

@@ -2,6 +2,7 @@
 #include "nn/graph/model/builtin.h"
 
 #include "base/status.h"
+#include "nn/graph/graph.h"
 
 #include <string.h>
 
@@ -14,6 +15,12 @@ static const hpct_builtin *const builtins[] = {
     &hpct_builtin_mobilenetv2,    &hpct_builtin_mobilenetv3small,
     &hpct_builtin_efficientnetb0, &hpct_builtin_efficientnetb0_imagenet,
     &hpct_builtin_inceptionv3,    &hpct_builtin_xception,
+    &hpct_vision_resnet18,        &hpct_vision_resnet34,
+    &hpct_vision_resnet50,        &hpct_vision_resnet101,
+    &hpct_vision_resnet152,       &hpct_vision_vgg16,
+    &hpct_vision_vgg19,           &hpct_vision_densenet121,
+    &hpct_vision_mobilenetv2,     &hpct_vision_mobilenetv3small,
+    &hpct_vision_efficientnetb0,  &hpct_vision_inceptionv3,
 };
 #define NUM_BUILTINS (sizeof builtins / sizeof *builtins)
 
@@ -27,6 +34,7 @@ static hpct_status make(hpct_model **out, const hpct_builtin *builtin,
         hpct_model_new(builtin->name, options->input.rank > 0 ? options->input : builtin->input);
     if (model == NULL)
         return hpct_fail_memory(0);
+    model->torchvision = builtin->torchvision;
     builtin->describe(model, options->classes > 0 ? options->classes : builtin->classes);
     *out = model;
     return HPCT_OK;
@@ -34,7 +42,7 @@ static hpct_status make(hpct_model **out, const hpct_builtin *builtin,
 
 hpct_status hpct_model_builtin_with(hpct_model **out, const hpct_builtin_options *options)
 {
-    char names[512] = "";
+    char names[1024] = "";
     for (size_t i = 0; i < NUM_BUILTINS; i++) {
         if (strcmp(builtins[i]->name, options->name) == 0)
             return make(out, builtins[i], options);
@@ -43,6 +51,23 @@ hpct_status hpct_model_builtin_with(hpct_model **out, const hpct_builtin_options
     }
     return hpct_fail(HPCT_ERR_USAGE, "there is no model \"%s\"; there are: %s", options->name,
                      names);
+}
+
+const char *hpct_model_lacks_normalization(const hpct_model *model)
+{
+    const char *form = model->torchvision;
+    bool lacks = model->has_torch_weights && form != NULL && strcmp(form, model->name) != 0;
+    return lacks ? form : NULL;
+}
+
+const char *hpct_builtin_torchvision(int index)
+{
+    for (size_t i = 0; i < NUM_BUILTINS; i++) {
+        const char *form = builtins[i]->torchvision;
+        if (form != NULL && strcmp(form, builtins[i]->name) == 0 && index-- == 0)
+            return form;
+    }
+    return NULL;
 }
 
 hpct_status hpct_model_builtin(hpct_model **out, const char *name)

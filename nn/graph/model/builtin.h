@@ -10,6 +10,8 @@ typedef struct hpct_builtin {
     hpct_shape input; /* defaults */
     int classes;
     void (*describe)(hpct_model *model, int classes);
+    /* The model in torchvision's form with the same network, whose weights it takes; NULL: none. */
+    const char *torchvision;
 } hpct_builtin;
 
 extern const hpct_builtin hpct_builtin_mnist_cnn;
@@ -28,5 +30,22 @@ extern const hpct_builtin hpct_builtin_efficientnetb0;
 extern const hpct_builtin hpct_builtin_efficientnetb0_imagenet;
 extern const hpct_builtin hpct_builtin_inceptionv3;
 extern const hpct_builtin hpct_builtin_xception;
+
+/* torchvision/ */
+extern const hpct_builtin hpct_vision_resnet18;
+extern const hpct_builtin hpct_vision_resnet34;
+extern const hpct_builtin hpct_vision_resnet50;
+extern const hpct_builtin hpct_vision_resnet101;
+extern const hpct_builtin hpct_vision_resnet152;
+extern const hpct_builtin hpct_vision_vgg16;
+extern const hpct_builtin hpct_vision_vgg19;
+extern const hpct_builtin hpct_vision_densenet121;
+extern const hpct_builtin hpct_vision_mobilenetv2;
+extern const hpct_builtin hpct_vision_mobilenetv3small;
+extern const hpct_builtin hpct_vision_efficientnetb0;
+extern const hpct_builtin hpct_vision_inceptionv3;
+
+/* Names of the models in torchvision's form; NULL after the last. */
+const char *hpct_builtin_torchvision(int index);
 
 #endif

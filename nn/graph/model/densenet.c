@@ -67,4 +67,5 @@ static void describe_121(hpct_model *model, int classes)
     hpct_part_head(model, classes);
 }
 
-const hpct_builtin hpct_builtin_densenet121 = HPCT_IMAGENET("densenet121", 224, describe_121);
+const hpct_builtin hpct_builtin_densenet121 =
+    HPCT_IMAGENET_AS_TORCHVISION("densenet121", 224, describe_121);

@@ -10,10 +10,22 @@ static void name(hpct_model *model, const residual *b, const char *part)
         hpct_part_name(model, "%s%s", b->name, part);
 }
 
-static void add_norm(hpct_model *model, const residual *b, const char *part, double momentum)
+static void add_norm(hpct_model *model, const hpct_inverted_style *s, const residual *b,
+                     const char *part)
 {
     name(model, b, part);
-    hpct_model_add_batch_normalization(model, &(hpct_batch_normalization){.momentum = momentum});
+    hpct_model_add_batch_normalization(
+        model, &(hpct_batch_normalization){.momentum = s->momentum, .epsilon = s->epsilon});
+}
+
+static void add_padding(hpct_model *model, const hpct_inverted_style *s, const residual *b)
+{
+    int half = b->kernel / 2;
+    name(model, b, s->pad);
+    if (s->symmetric)
+        hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){{{half, half}, {half, half}}});
+    else
+        hpct_part_pad(model, b->kernel);
 }
 
 static void add_activation(hpct_model *model, const residual *b, const char *part)
@@ -66,21 +78,19 @@ void hpct_part_inverted(hpct_model *model, const hpct_inverted_style *s, const r
     int input = hpct_model_head(model), channels = hpct_part_size(model, 2);
     if (b->expansion > 1) {
         add_pointwise(model, b, s->expand.conv, hpct_part_width(channels * b->expansion));
-        add_norm(model, b, s->expand.norm, s->momentum);
+        add_norm(model, s, b, s->expand.norm);
         add_activation(model, b, s->expand.activation);
     }
-    if (b->stride > 1) {
-        name(model, b, s->pad);
-        hpct_part_pad(model, b->kernel);
-    }
+    if (b->stride > 1)
+        add_padding(model, s, b);
     name(model, b, s->depthwise.conv);
     hpct_part_depthwise(model, b->kernel, b->stride);
-    add_norm(model, b, s->depthwise.norm, s->momentum);
+    add_norm(model, s, b, s->depthwise.norm);
     add_activation(model, b, s->depthwise.activation);
     if (b->squeezed > 0)
         add_squeeze(model, s, b);
     add_pointwise(model, b, s->project.conv, b->filters);
-    add_norm(model, b, s->project.norm, s->momentum);
+    add_norm(model, s, b, s->project.norm);
     if (b->stride == 1 && channels == b->filters)
         add_shortcut(model, s, b, input);
 }

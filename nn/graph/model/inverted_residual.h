@@ -18,6 +18,8 @@ typedef struct hpct_inverted_style {
         hpct_activation activation, gate;
     } squeeze;
     const char *pad, *drop, *add;
+    double epsilon; /* of BatchNormalization; 0: the default */
+    bool symmetric; /* before a stride the padding is the same on all sides, as in torch */
 } hpct_inverted_style;
 
 typedef struct hpct_inverted_residual {

@@ -37,5 +37,11 @@ void hpct_part_head(hpct_model *model, int classes);
         .name = NAME, .input = {.rank = 3, .size = {SIDE, SIDE, 3}}, .classes = 1000,              \
         .describe = DESCRIBE,                                                                      \
     }
+/* The same network as torchvision's of that name. */
+#define HPCT_IMAGENET_AS_TORCHVISION(NAME, SIDE, DESCRIBE)                                         \
+    {                                                                                              \
+        .name = NAME, .input = {.rank = 3, .size = {SIDE, SIDE, 3}}, .classes = 1000,              \
+        .describe = DESCRIBE, .torchvision = NAME "-torchvision",                                  \
+    }
 
 #endif

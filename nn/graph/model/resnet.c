@@ -172,7 +172,8 @@ static void describe_152v2(hpct_model *model, int classes)
     describe(model, classes, (const int[]){3, 8, 36, 3}, true);
 }
 
-const hpct_builtin hpct_builtin_resnet50 = HPCT_IMAGENET("resnet50", 224, describe_50);
+const hpct_builtin hpct_builtin_resnet50 =
+    HPCT_IMAGENET_AS_TORCHVISION("resnet50", 224, describe_50);
 const hpct_builtin hpct_builtin_resnet50v2 = HPCT_IMAGENET("resnet50v2", 224, describe_50v2);
 const hpct_builtin hpct_builtin_resnet101v2 = HPCT_IMAGENET("resnet101v2", 224, describe_101v2);
 const hpct_builtin hpct_builtin_resnet152v2 = HPCT_IMAGENET("resnet152v2", 224, describe_152v2);

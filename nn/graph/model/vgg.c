@@ -41,5 +41,5 @@ static void describe_19(hpct_model *model, int classes)
     describe(model, classes, (const int[]){2, 2, 4, 4, 4});
 }
 
-const hpct_builtin hpct_builtin_vgg16 = HPCT_IMAGENET("vgg16", 224, describe_16);
-const hpct_builtin hpct_builtin_vgg19 = HPCT_IMAGENET("vgg19", 224, describe_19);
+const hpct_builtin hpct_builtin_vgg16 = HPCT_IMAGENET_AS_TORCHVISION("vgg16", 224, describe_16);
+const hpct_builtin hpct_builtin_vgg19 = HPCT_IMAGENET_AS_TORCHVISION("vgg19", 224, describe_19);

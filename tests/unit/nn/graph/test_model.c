@@ -1,5 +1,6 @@
 /* Describing models: shapes, names, counts, messages, summary, initial values, random numbers,
  * memory plan. */
+#include "nn/graph/model/builtin.h"
 #include "nn/graph/rng.h"
 #include "nn/plan/plan.h"
 #include "nn/plan/run.h"
@@ -114,6 +115,42 @@ static void image_networks_are_keras(void **state)
     }
 }
 
+/* torchvision.models: numbers of parameters (those of Inception without the auxiliary classifier's
+ * 3326696), and names of modules. */
+static void forms_are_torchvisions(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *name;
+        size_t parameters;
+        const char *first, *last;
+    } nets[] = {
+        {"resnet18-torchvision", 11689512, "conv1/kernel", "fc/bias"},
+        {"resnet34-torchvision", 21797672, "conv1/kernel", "fc/bias"},
+        {"resnet50-torchvision", 25557032, "conv1/kernel", "fc/bias"},
+        {"resnet101-torchvision", 44549160, "conv1/kernel", "fc/bias"},
+        {"resnet152-torchvision", 60192808, "conv1/kernel", "fc/bias"},
+        {"vgg16-torchvision", 138357544, "features.0/kernel", "classifier.6/bias"},
+        {"vgg19-torchvision", 143667240, "features.0/kernel", "classifier.6/bias"},
+        {"densenet121-torchvision", 7978856, "features.conv0/kernel", "classifier/bias"},
+        {"mobilenetv2-torchvision", 3504872, "features.0.0/kernel", "classifier.1/bias"},
+        {"mobilenetv3small-torchvision", 2542856, "features.0.0/kernel", "classifier.3/bias"},
+        {"efficientnetb0-torchvision", 5288548, "features.0.0/kernel", "classifier.1/bias"},
+        {"inceptionv3-torchvision", 23834568, "Conv2d_1a_3x3.conv/kernel", "fc/bias"},
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        hpct_model *m = builtin(nets[i].name);
+        assert_string_equal(hpct_builtin_torchvision((int) i), nets[i].name);
+        assert_int_equal(compile(m), HPCT_OK);
+        assert_int_equal(hpct_model_count_trainable(m), nets[i].parameters);
+        assert_string_equal(m->params[0].name, nets[i].first);
+        assert_string_equal(m->params[m->num_params - 1].name, nets[i].last);
+        assert_true(hpct_model_ends_in_softmax(m) && hpct_model_rescales_pixels(m));
+        hpct_model_free(m);
+    }
+    assert_null(hpct_builtin_torchvision(sizeof nets / sizeof *nets));
+}
+
 /* EfficientNet's VarianceScaling: 2 / fan-out for convolutions, 1 / (3 fan-out) for the last layer;
  * the others have Glorot's. */
 static void initial_weights_are_keras(void **state)
@@ -154,7 +191,7 @@ static const hpct_layer *layer_named(const hpct_model *model, const char *name)
 }
 
 /* What predictions do not show: rates of dropout, epsilon and momentum of normalizations. */
-static void settings_of_training_are_keras(void **state)
+static void settings_of_training_are_theirs(void **state)
 {
     (void) state;
     static const struct {
@@ -174,6 +211,17 @@ static void settings_of_training_are_keras(void **state)
         {"densenet121", "conv5_block16_1_bn", 0, 0.99, 1.001e-5},
         {"inceptionv3", "batch_normalization_93", 0, 0.99, 1e-3},
         {"xception", "block14_sepconv2_bn", 0, 0.99, 1e-3},
+        {"resnet18-torchvision", "layer2.0.downsample.1", 0, 0.9, 1e-5},
+        {"mobilenetv2-torchvision", "features.17.conv.3", 0, 0.9, 1e-5},
+        {"mobilenetv3small-torchvision", "features.0.1", 0, 0.99, 1e-3},
+        {"mobilenetv3small-torchvision", "features.11.block.3.1", 0, 0.99, 1e-3},
+        {"efficientnetb0-torchvision", "features.8.1", 0, 0.9, 1e-5},
+        {"efficientnetb0-torchvision", "dropout", 0.2 * 2 / 16, 0, 0},
+        {"efficientnetb0-torchvision", "dropout_9", 0.2, 0, 0},
+        {"densenet121-torchvision", "features.norm5", 0, 0.9, 1e-5},
+        {"inceptionv3-torchvision", "Mixed_7c.branch_pool.bn", 0, 0.9, 1e-3},
+        {"inceptionv3-torchvision", "dropout", 0.5, 0, 0},
+        {"vgg16-torchvision", "dropout_1", 0.5, 0, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hpct_model *m = builtin(cases[i].model);
@@ -192,9 +240,17 @@ static void settings_of_training_are_keras(void **state)
 static void image_networks_take_any_size(void **state)
 {
     (void) state;
-    static const char *const names[] = {"mobilenet", "mobilenetv2",   "mobilenetv3small",
-                                        "vgg16",     "densenet121",   "inceptionv3",
-                                        "xception",  "efficientnetb0"};
+    static const char *const names[] = {"mobilenet",
+                                        "mobilenetv2",
+                                        "mobilenetv3small",
+                                        "vgg16",
+                                        "densenet121",
+                                        "inceptionv3",
+                                        "xception",
+                                        "efficientnetb0",
+                                        "mobilenetv2-torchvision",
+                                        "vgg16-torchvision",
+                                        "inceptionv3-torchvision"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         hpct_model *m;
         hpct_builtin_options odd = {names[i], HPCT_SHAPE(97, 82, 3), 7};
@@ -218,7 +274,12 @@ static void unknown_model_lists_the_names(void **state)
                         "there is no model \"resnet9000\"; there are: mnist-cnn, mnist-convnet, "
                         "resnet50, resnet50v2, resnet101v2, resnet152v2, vgg16, vgg19, "
                         "densenet121, mobilenet, mobilenetv2, mobilenetv3small, efficientnetb0, "
-                        "efficientnetb0-imagenet, inceptionv3, xception");
+                        "efficientnetb0-imagenet, inceptionv3, xception, resnet18-torchvision, "
+                        "resnet34-torchvision, resnet50-torchvision, resnet101-torchvision, "
+                        "resnet152-torchvision, vgg16-torchvision, vgg19-torchvision, "
+                        "densenet121-torchvision, mobilenetv2-torchvision, "
+                        "mobilenetv3small-torchvision, efficientnetb0-torchvision, "
+                        "inceptionv3-torchvision");
 }
 
 /* Each describes a faulty model; the first fault is what compile returns. */
@@ -1021,7 +1082,8 @@ int main(void)
         cmocka_unit_test(residual_networks_are_keras),
         cmocka_unit_test(image_networks_are_keras),
         cmocka_unit_test(initial_weights_are_keras),
-        cmocka_unit_test(settings_of_training_are_keras),
+        cmocka_unit_test(settings_of_training_are_theirs),
+        cmocka_unit_test(forms_are_torchvisions),
         cmocka_unit_test(image_networks_take_any_size),
         cmocka_unit_test(unknown_model_lists_the_names),
         cmocka_unit_test(first_fault_is_kept_with_the_layers_name),
