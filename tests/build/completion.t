@@ -60,6 +60,8 @@ complete_line hpc-train fit --bat
 is "$out" "--batch-size=" "an option with its ="
 complete_line hpc-train fit --model=mnist-conv
 is "$out" mnist-convnet "a model"
+complete_line hpc-train fit --model=mobilenetv2-
+is "$out" mobilenetv2-torchvision "a model in another form"
 for option in optimizer strategy hybrid-form precision device comm wire scale lr-scaling schedule; do
     for name in $(names_of $option); do
         complete_line hpc-train fit "--$option=$name"

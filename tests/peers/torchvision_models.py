@@ -132,8 +132,7 @@ def check_same(model, size, expected, weights):
     return f"largest difference {difference:.1e}", done.stderr
 
 
-def check_model(kind, model, size, net, state):
-    del kind
+def check_model(model, size, net, state):
     pictures = draw_pictures(size)
     save(state, "torch.safetensors")
     seen, said = check_same(model + "-torchvision", size, theirs(net, (pictures - MEAN) / DEVIATION), "torch.safetensors")
@@ -212,16 +211,15 @@ def checks_of_resnet(net, state, size):
     yield "a missing tensor", check_refused, (missing, form, size, 'tensor "layer2.0.downsample.1/beta" is missing')
     yield "another shape", check_refused, (shape, form, size, 'tensor "fc/kernel" does not have the model\'s shape 512x7')
     yield "an unknown tensor", check_refused, (more, form, size, 'the model has no "layer5.0.conv1.weight"')
-    for other in ("resnet34-torchvision", "resnet50", "resnet50v2", "mobilenetv2-torchvision", "mnist-cnn"):
-        if other != "mnist-cnn":
-            yield f"given to {other}", check_refused, (state, other, size, f"which --model {form} takes; this model is {other}")
+    for other in ("resnet34-torchvision", "resnet50", "resnet50v2", "mobilenetv2-torchvision"):
+        yield f"given to {other}", check_refused, (state, other, size, f"which --model {form} takes; this model is {other}")
     yield "another number of classes", check_other_head, (state, form, size, "fc")
     yield "weights are saved and read", check_own_files, (form, size, net, state)
 
 
 def checks_of(kind, model, size):
     net, state = make(kind, size)
-    yield "predictions", check_model, (kind, model, size, net, state)
+    yield "predictions", check_model, (model, size, net, state)
     if kind == "resnet18":
         yield from checks_of_resnet(net, state, size)
     elif model not in KERAS_TOO and not kind.startswith("resnet"):

@@ -210,7 +210,7 @@ static const place *find_place(const fitting *f, const hpct_h5_group *g)
         if (strcmp(p->name, name_of(f, g)) == 0 && (named == NULL || strcmp(p->path, path) == 0))
             named = p;
     }
-    if (named != NULL)
+    if (named != NULL || hpct_h5_needs_names(f->model))
         return named;
     for (size_t i = 0; i < f->num_places && !f->keras2; i++) {
         const place *p = &f->places[i];
@@ -275,7 +275,7 @@ static hpct_status load_layer(const fitting *f, const hpct_h5_group *g)
 static hpct_status load_layers(fitting *f, const hpct_h5_group *groups)
 {
     HPCT_TRY(list_places(f));
-    if (f->keras2 && is_renamed(f, groups))
+    if (f->keras2 && !hpct_h5_needs_names(f->model) && is_renamed(f, groups))
         rename_places(f, groups);
     for (int i = 0; i < f->model->num_layers; i++) {
         if (groups[i].num_params > 0)

@@ -6,6 +6,8 @@
 #include "nn/file/keras/order.h"
 #include "nn/graph/graph.h"
 
+#include <string.h>
+
 /* A layer, with its group's name in Keras 3's files: its type and number, whatever the layer's
  * name. */
 typedef struct hpct_h5_group {
@@ -19,6 +21,13 @@ hpct_status hpct_h5_list_groups(const hpct_model *model, hpct_h5_group **out);
 
 /* The which-th variable of a layer in Keras' order: trained ones before states. */
 int hpct_h5_param_of(const hpct_model *model, int layer, int which);
+
+/* A model in torchvision's form takes files with its own names of layers only: Keras' network may
+ * have the same layers in the same order, but has another padding. */
+static inline bool hpct_h5_needs_names(const hpct_model *model)
+{
+    return model->torchvision != NULL && strcmp(model->torchvision, model->name) == 0;
+}
 
 /* HPCT_ERR_DATA if Keras wrote the group's weights on Theano. */
 hpct_status hpct_h5_check_backend(hpct_hdf5 *file, const char *top);

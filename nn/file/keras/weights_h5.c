@@ -221,12 +221,27 @@ static bool is_numbered(const finder *f, const group *g, const char *name)
     return *name == '\0' || (*name == '_' && name[1 + strspn(name + 1, "0123456789")] == '\0');
 }
 
+static hpct_status check_all_names(const finder *f)
+{
+    for (int i = 0; i < f->model->num_layers; i++) {
+        const char *name = f->names[i], *wants = f->model->layers[f->groups[i].layer].name;
+        if (f->groups[i].num_params > 0 && (name == NULL || strcmp(name, wants) != 0))
+            return hpct_fail(HPCT_ERR_DATA,
+                             "it has \"%.63s\" where model %s has \"%.63s\": weights of Keras' "
+                             "network are not for torchvision's form of it",
+                             name != NULL ? name : "a layer without name", f->model->name, wants);
+    }
+    return HPCT_OK;
+}
+
 /* The file has a name for each layer with weights, in order. If all of them are names of the
  * model's layers, but of others than the order says, order and names contradict each other: an
  * error. If some are not, layers were renumbered, as Keras does in each run, and such names are
  * ignored; those that somebody has given are not. */
 static hpct_status check_names(const finder *f)
 {
+    if (hpct_h5_needs_names(f->model))
+        return check_all_names(f);
     const group *first = NULL, *given = NULL;
     bool all = true;
     for (int i = 0; i < f->model->num_layers; i++) {

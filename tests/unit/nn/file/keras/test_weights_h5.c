@@ -223,6 +223,35 @@ static void renamed_layers_are_loaded_by_order(void **state)
     free(whole);
 }
 
+/* Keras' network has the same layers in the same order, but another padding. */
+static void forms_of_torchvision_need_their_own_names(void **state)
+{
+    (void) state;
+    const char *top = getenv("top_srcdir");
+    char keras2[PATH_MAX];
+    snprintf(keras2, sizeof keras2, "%s/tests/fuzz/corpus/weights_h5/keras2",
+             top != NULL ? top : ".");
+    hpct_model *keras = small(1), *model = small(2), *twin = small(3);
+    hpct_load_options fitting = {.skip_mismatch = true};
+    assert_int_equal(hpct_model_save_weights(keras, in_folder("w.weights.h5")), HPCT_OK);
+    name_layers(model, "features.0", "classifier");
+    name_layers(twin, "features.0", "classifier");
+    model->torchvision = twin->torchvision = "small";
+    const char *files[] = {in_folder("w.weights.h5"), keras2};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hpct_model_load_weights(model, files[i]), HPCT_ERR_DATA);
+        assert_non_null(
+            strstr(hpct_last_error(), "it has \"conv2d\" where model small has \"features.0\""));
+        assert_int_equal(hpct_model_load_weights_with(model, files[i], &fitting), HPCT_ERR_DATA);
+    }
+    assert_int_equal(hpct_model_save_weights(model, in_folder("w.weights.h5")), HPCT_OK);
+    assert_int_equal(hpct_model_load_weights(twin, in_folder("w.weights.h5")), HPCT_OK);
+    assert_same(model, twin);
+    hpct_model_free(keras);
+    hpct_model_free(model);
+    hpct_model_free(twin);
+}
+
 /* Keras 2's file with one text in the place of another, which is as long, wherever it is. */
 static void assert_changed_is_refused(const char *old, const char *new, const char *message)
 {
@@ -540,6 +569,7 @@ int main(void)
         cmocka_unit_test(counters_are_integers),
         cmocka_unit_test(keras_own_files_are_read),
         cmocka_unit_test(renamed_layers_are_loaded_by_order),
+        cmocka_unit_test(forms_of_torchvision_need_their_own_names),
         cmocka_unit_test(kernels_of_theano_are_refused),
         cmocka_unit_test(weights_in_another_order_are_refused),
         cmocka_unit_test(faulty_files_are_refused),
