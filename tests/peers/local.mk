@@ -44,7 +44,7 @@ EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/labels.py tests/peers
 peer_tests += tests/peers/augment.t
 # Exported models, and models of others as weights.
 peer_tests += tests/peers/onnx.t tests/peers/torchvision.t
-scaled_tests += tests/peers/onnx.t
+scaled_tests += tests/peers/onnx.t tests/peers/torchvision.t
 EXTRA_DIST += tests/peers/onnx_models.py tests/peers/torchvision_models.py
 # Penalties of weights.
 peer_tests += tests/peers/regularizers.t
