@@ -28,8 +28,9 @@ static const hpct_cli_option options[] = {
      TEXT(validation_labels)},
     {"augment", "LIST",
      "of training images: flip (horizontally, with probability 1/2), crop:N (shift by up to N "
-     "pixels in each direction), rotation:F (up to F of a turn), zoom:F, contrast:F, "
-     "rand-augment:N:M (N operations of strength M), mixup:A, cutmix:A (see the manual)",
+     "pixels in each direction), rotation:F (up to F of a turn), zoom:F, translation:F (up to F of "
+     "height and width), contrast:F, rand-augment:N:M (N operations of strength M), mixup:A, "
+     "cutmix:A (see the manual)",
      1, 0, CALL(common.input, hpct_cli_augment)},
     {.doc = "Training:", .group = 2},
     {"epochs", "N", "default 1", 2, 0, INTEGER(fit.epochs, 1, INT_MAX)},

@@ -55,6 +55,7 @@ static bool read_number(char *word, hpct_dataset_options *out)
         double most, *at;
     } words[] = {{"rotation", "augment=rotation", 1, &out->rotation},
                  {"zoom", "augment=zoom", 1, &out->zoom},
+                 {"translation", "augment=translation", 1, &out->translation},
                  {"contrast", "augment=contrast", 1, &out->contrast},
                  {"mixup", "augment=mixup", MAX_ALPHA, &out->mixup},
                  {"cutmix", "augment=cutmix", MAX_ALPHA, &out->cutmix}};
@@ -86,7 +87,8 @@ void hpct_cli_augment(const char *option, const char *value, void *at)
             read_rand_augment(rest, out);
         else if (!read_number(word, out))
             hpct_cli_usage("--%s: '%s' is unknown; there are: flip, crop:PIXELS, rotation:FACTOR, "
-                           "zoom:FACTOR, contrast:FACTOR, rand-augment:OPERATIONS:STRENGTH, "
+                           "zoom:FACTOR, translation:FACTOR, contrast:FACTOR, "
+                           "rand-augment:OPERATIONS:STRENGTH, "
                            "mixup:ALPHA, cutmix:ALPHA",
                            option, word);
     }
@@ -124,7 +126,7 @@ static void drop_augmentation(hpct_dataset_options *options)
 {
     options->flip = false;
     options->crop = options->rand_augment = 0;
-    options->rotation = options->zoom = options->contrast = 0;
+    options->rotation = options->zoom = options->translation = options->contrast = 0;
     options->mixup = options->cutmix = 0;
 }
 

@@ -13,11 +13,10 @@ static bool is_within(double x, double most)
 
 hpct_status hpct_augment_check(const hpct_dataset_options *o)
 {
-    if (!is_within(o->rotation, 1) || !is_within(o->zoom, 1) || !is_within(o->contrast, 1) ||
-        !is_within(o->rand_augment_factor, 1))
-        return hpct_fail(
-            HPCT_ERR_USAGE,
-            "rotation, zoom, contrast and the strength of rand-augment are from 0 to 1");
+    if (!is_within(o->rotation, 1) || !is_within(o->zoom, 1) || !is_within(o->translation, 1) ||
+        !is_within(o->contrast, 1) || !is_within(o->rand_augment_factor, 1))
+        return hpct_fail(HPCT_ERR_USAGE, "rotation, zoom, translation, contrast and the strength "
+                                         "of rand-augment are from 0 to 1");
     if (o->rand_augment < 0 || o->rand_augment > HPCT_RAND_AUGMENT_MOST)
         return hpct_fail(HPCT_ERR_USAGE, "rand-augment makes 0 to %d operations, not %d",
                          HPCT_RAND_AUGMENT_MOST, o->rand_augment);
@@ -33,8 +32,8 @@ bool hpct_augment_mixes(const hpct_dataset_options *options)
 
 bool hpct_augment_is_deep(const hpct_dataset_options *o)
 {
-    return o->rotation > 0 || o->zoom > 0 || o->contrast > 0 || o->rand_augment > 0 ||
-           hpct_augment_mixes(o);
+    return o->rotation > 0 || o->zoom > 0 || o->translation > 0 || o->contrast > 0 ||
+           o->rand_augment > 0 || hpct_augment_mixes(o);
 }
 
 /* Uniform around `middle`. */
@@ -44,10 +43,19 @@ static double around(uint64_t sample_bits, hpct_purpose purpose, double middle, 
     return hpct_draws_uniform(&draws, middle - reach, middle + reach);
 }
 
+/* By parts of width and height. */
+static hpct_affine draw_translation(uint64_t sample_bits, double reach, int height, int width)
+{
+    hpct_draws draws = hpct_draws_for(sample_bits, HPCT_DRAW_TRANSLATION);
+    double down = hpct_draws_uniform(&draws, -reach, reach);
+    double right = hpct_draws_uniform(&draws, -reach, reach);
+    return hpct_affine_translation(right * width, down * height);
+}
+
 void hpct_augment_draw(const hpct_dataset_options *o, uint64_t sample_bits, int height, int width,
                        hpct_augmentation *out)
 {
-    *out = (hpct_augmentation){.moves = o->rotation > 0 || o->zoom > 0,
+    *out = (hpct_augmentation){.moves = o->rotation > 0 || o->zoom > 0 || o->translation > 0,
                                .geometry = HPCT_AFFINE_IDENTITY,
                                .contrast = 1,
                                .count = o->rand_augment};
@@ -58,6 +66,10 @@ void hpct_augment_draw(const hpct_dataset_options *o, uint64_t sample_bits, int 
         hpct_affine zoom =
             hpct_affine_zoom(around(sample_bits, HPCT_DRAW_ZOOM, 1, o->zoom), height, width);
         out->geometry = hpct_affine_compose(&out->geometry, &zoom);
+    }
+    if (o->translation > 0) {
+        hpct_affine shift = draw_translation(sample_bits, o->translation, height, width);
+        out->geometry = hpct_affine_compose(&out->geometry, &shift);
     }
     if (o->contrast > 0)
         out->contrast = around(sample_bits, HPCT_DRAW_CONTRAST, 1, o->contrast);

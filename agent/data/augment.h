@@ -1,6 +1,7 @@
 /* agent/data/augment.h - which augmentation a data set's options ask for, and the part that works
- * on one picture alone: rotation and zoom as one transform, contrast, RandAugment, in this order,
- * after flip and crop (agent/data/resize.h). What is drawn is a function of (seed, pass, sample).
+ * on one picture alone: rotation, zoom and translation as one transform, contrast, RandAugment, in
+ * this order, after flip and crop (agent/data/resize.h). What is drawn is a function of (seed,
+ * pass, sample).
  */
 #ifndef HPCT_DATA_AUGMENT_H
 #define HPCT_DATA_AUGMENT_H

@@ -13,6 +13,7 @@ typedef enum hpct_purpose {
     HPCT_DRAW_MIX,
     HPCT_DRAW_OPERATIONS, /* of RandAugment */
     HPCT_DRAW_OPERATION,  /* + number of the operation: its parameters */
+    HPCT_DRAW_TRANSLATION = 64
 } hpct_purpose;
 
 typedef struct hpct_draws {

@@ -68,6 +68,7 @@ static void put_augmentation(json_t *data, const hpct_dataset_options *o)
         double value;
     } all[] = {{"random rotation", o->rotation},
                {"random zoom", o->zoom},
+               {"random translation", o->translation},
                {"random contrast", o->contrast},
                {"operations of RandAugment", o->rand_augment},
                {"strength of RandAugment", o->rand_augment > 0 ? o->rand_augment_factor : 0},

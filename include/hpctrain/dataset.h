@@ -34,10 +34,11 @@ typedef struct hpct_dataset_options {
                  random crop); default 0 */
     /* Training, with the numbers of Keras' layers of these names, on bytes from 0 to 255 before
      * they are scaled; 0, the default: not. */
-    double rotation;  /* RandomRotation: by up to this part of a turn in each direction, up to 1 */
-    double zoom;      /* RandomZoom: in or out by up to this part, up to 1 */
-    double contrast;  /* RandomContrast: times 1 - contrast to 1 + contrast, up to 1 */
-    int rand_augment; /* RandAugment: operations on each image, up to 16, */
+    double rotation; /* RandomRotation: by up to this part of a turn in each direction, up to 1 */
+    double zoom;     /* RandomZoom: in or out by up to this part, up to 1 */
+    double translation; /* RandomTranslation: by up to this part of height and of width, up to 1 */
+    double contrast;    /* RandomContrast: times 1 - contrast to 1 + contrast, up to 1 */
+    int rand_augment;   /* RandAugment: operations on each image, up to 16, */
     double rand_augment_factor; /* and their strength, 0 to 1 */
     double mixup;               /* MixUp: shares are drawn from Beta(mixup, mixup), up to 100 */
     double cutmix;              /* CutMix: likewise. With both each image is mixed by one of them */

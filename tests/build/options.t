@@ -93,7 +93,7 @@ parts_refused schedule=step:nan schedule=step:-1 'schedule=step: 3' schedule=ste
     schedule=constant:1 compress=powersgd:0 compress=powersgd:257 compress=topk:0 compress=topk:nan compress=topk:1.1 \
     augment=crop:0 augment=crop:-1 augment=crop:9999999999999 \
     augment=crop augment=turn:1 augment=rotation augment=rotation: augment=rotation:1.1 augment=rotation:-0.1 augment=zoom:nan \
-    augment=contrast:2 augment=contrast:0x1 augment=rand-augment:2 augment=rand-augment:17:0.5 augment=rand-augment:2:1.5 \
+    augment=translation:1.5 augment=translation augment=contrast:2 augment=contrast:0x1 augment=rand-augment:2 augment=rand-augment:17:0.5 augment=rand-augment:2:1.5 \
     augment=rand-augment:2.5:1 augment=rand-augment:2: augment=mixup:-1 augment=mixup:inf augment=cutmix:101 augment=flip,cutmix:x \
     resize=4294967320x24 resize=24 resize=0x24 resize=24x24x3 \
     data=synthetic:0 data=synthetic:-5 data=synthetic: data=synthetic:1e3 data=synthetic:18446744073709551617 validation-data=synthetic:x

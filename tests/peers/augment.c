@@ -3,6 +3,7 @@
  * is left there.
  *
  *   augment FOLDER HEIGHT WIDTH CHANNELS rotation DEGREES 0 | zoom FACTOR 0 | contrast FACTOR 0
+ *   augment FOLDER HEIGHT WIDTH CHANNELS translation RIGHT DOWN   parts of width and height
  *   augment FOLDER HEIGHT WIDTH CHANNELS NUMBER A B     that of RandAugment, with its parameters
  *   augment FOLDER HEIGHT WIDTH CHANNELS mixup SHARE 0 | cutmix SHARE PLACE   prints the share
  *   augment FOLDER HEIGHT WIDTH CHANNELS rand-augment BITS STRENGTH   three; prints them
@@ -72,6 +73,8 @@ static void apply(const char *name, double a, double b, float *room)
         move(hpct_affine_rotation(a, canvas.height, canvas.width), room);
     else if (strcmp(name, "zoom") == 0)
         move(hpct_affine_zoom(a, canvas.height, canvas.width), room);
+    else if (strcmp(name, "translation") == 0)
+        move(hpct_affine_translation(a * canvas.width, b * canvas.height), room);
     else if (strcmp(name, "contrast") == 0)
         hpct_colour_contrast(&canvas, a);
     else if (strcmp(name, "mixup") == 0 || strcmp(name, "cutmix") == 0)

@@ -99,6 +99,8 @@ def check_operations(program):
     augment = L.RandAugment(value_range=(0, 255), num_ops=1, factor=0.5)
     compare(program, "rotation", L.RandomRotation(0.5), "random_rotation", "rotation", [(33, 0), (-170, 0), (90, 0), (0, 0)])
     compare(program, "zoom", L.RandomZoom(0.5), "random_zoom", "zoom", [(0.6, 0), (1.9, 0), (1, 0)])
+    compare(program, "translation", L.RandomTranslation(0.5, 0.5), "random_translation", "translation",
+            [(0.3, -0.4), (-0.45, 0.02), (1, -1), (0, 0)])
     compare(program, "contrast", L.RandomContrast(0.5), "random_contrast", "contrast", [(0.3, 0), (1.7, 0), (1, 0)])
     draws = {"random_shear": [(0.4, -0.2), (-0.7, -0.9)], "random_translation": [(0.3, 0.1), (0.99, 0.5)],
              "random_rotation": [(101, 0)], "random_brightness": [(81.5, 0)], "random_color_degeneration": [(0.4, 0), (1, 0)],
@@ -110,7 +112,7 @@ def check_operations(program):
 
 def check_identity(program):
     same = all((ours(program, p, name, a)[0] == p).all() for p in (pictures(s, "floats") for s in SHAPES)
-               for name, a in (("rotation", 0), ("zoom", 1), ("1", 0)))
+               for name, a in (("rotation", 0), ("zoom", 1), ("translation", 0), ("1", 0)))
     ok(same, "rotation by 0, zoom by 1 and translation by 0: the same bits")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Rotation, zoom, contrast, RandAugment, MixUp and CutMix against Keras' own layers. Needs a Python with keras and
+# Rotation, zoom, translation, contrast, RandAugment, MixUp and CutMix against Keras' own layers. Needs a Python with keras and
 # tensorflow, HPC_TRAIN_PEERS_PYTHON or python3; skipped where there is none.
 python=${HPC_TRAIN_PEERS_PYTHON:-python3}
 export TF_CPP_MIN_LOG_LEVEL=3

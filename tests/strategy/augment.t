@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/strategy/lib.sh
 . "$(dirname "$0")/lib.sh"
-deep=(--augment "flip,crop:2,rotation:0.1,zoom:0.2,contrast:0.3,rand-augment:2:0.4")
+deep=(--augment "flip,crop:2,rotation:0.1,zoom:0.2,translation:0.1,contrast:0.3,rand-augment:2:0.4")
 mixed=(--augment "rotation:0.1,mixup:0.4,cutmix:1")
 
 # ---- ranks and strategies ----
@@ -35,7 +35,7 @@ ok "$(awk -v a="$val" -v b="$(field evaluated loss)" 'BEGIN { print !(b > 0 && (
 # ---- factor 0 is no augmentation, to the bit ----
 length=(--steps-per-epoch 5) steps=5
 train 1 plain --model mnist-cnn --augment flip
-train 1 zeros --model mnist-cnn --augment flip,rotation:0,zoom:0,contrast:0,rand-augment:0:0.5,mixup:0,cutmix:0
+train 1 zeros --model mnist-cnn --augment flip,rotation:0,zoom:0,translation:0,contrast:0,rand-augment:0:0.5,mixup:0,cutmix:0
 ok "$(cmp "$work/plain.safetensors" "$work/zeros.safetensors" >&2; echo $?)" "factors of 0: the same weights as without" || diag "$(cat "$work/zeros.out")"
 
 # ---- a run that continues ----

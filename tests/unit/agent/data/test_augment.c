@@ -60,6 +60,20 @@ static double zoom_of(uint64_t bits, double factor)
     return a.geometry.xx;
 }
 
+/* Of a picture of 11 x 11. */
+static double shift_right_of(uint64_t bits, double factor)
+{
+    return drawn(&(hpct_dataset_options){.translation = factor}, bits).geometry.x0 / -11;
+}
+
+static double shift_down_of(uint64_t bits, double factor)
+{
+    hpct_affine geometry = drawn(&(hpct_dataset_options){.translation = factor}, bits).geometry;
+    assert_true(geometry.xx == 1 && geometry.yy == 1 && geometry.xy == 0 && geometry.yx == 0);
+    assert_true(geometry.x0 != geometry.y0);
+    return geometry.y0 / -11;
+}
+
 static double contrast_of(uint64_t bits, double factor)
 {
     return drawn(&(hpct_dataset_options){.contrast = factor}, bits).contrast;
@@ -72,10 +86,9 @@ static void factors_are_uniform(void **state)
     const struct {
         double (*number)(uint64_t, double);
         double factor, low, high;
-    } cases[] = {{angle_of, 0.2, -0.2, 0.2},
-                 {angle_of, 0.05, -0.05, 0.05},
-                 {zoom_of, 0.3, 0.7, 1.3},
-                 {contrast_of, 0.4, 0.6, 1.4},
+    } cases[] = {{angle_of, 0.2, -0.2, 0.2}, {angle_of, 0.05, -0.05, 0.05},
+                 {zoom_of, 0.3, 0.7, 1.3},   {shift_right_of, 0.2, -0.2, 0.2},
+                 {shift_down_of, 1, -1, 1},  {contrast_of, 0.4, 0.6, 1.4},
                  {contrast_of, 1, 0, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double width = cases[i].high - cases[i].low;
@@ -163,9 +176,11 @@ static void options_out_of_range_are_refused(void **state)
 {
     (void) state;
     const hpct_dataset_options bad[] = {
-        {.rotation = 1.1},    {.zoom = -0.1},       {.contrast = NAN},
-        {.rand_augment = 17}, {.rand_augment = -1}, {.mixup = -1},
-        {.cutmix = 101},      {.mixup = INFINITY},  {.rand_augment = 1, .rand_augment_factor = 1.5},
+        {.rotation = 1.1},    {.zoom = -0.1},
+        {.contrast = NAN},    {.rand_augment = 17},
+        {.rand_augment = -1}, {.mixup = -1},
+        {.translation = 1.5}, {.cutmix = 101},
+        {.mixup = INFINITY},  {.rand_augment = 1, .rand_augment_factor = 1.5},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         hpct_dataset *dataset = NULL;
@@ -179,6 +194,7 @@ static void options_out_of_range_are_refused(void **state)
     }
     assert_int_equal(hpct_augment_check(&(hpct_dataset_options){.rotation = 1,
                                                                 .zoom = 1,
+                                                                .translation = 1,
                                                                 .contrast = 1,
                                                                 .rand_augment = 16,
                                                                 .rand_augment_factor = 1,
@@ -273,6 +289,24 @@ static void transforms_are_composed_in_order(void **state)
     assert_near("the centre's y", both.yx * 5.5 + both.yy * 4 + both.y0, 4, 1e-9);
 }
 
+/* Rotation, zoom and translation of a sample, one after the other. */
+static void translation_comes_last(void **state)
+{
+    (void) state;
+    uint64_t bits = hpct_sample_bits(1, 2, 3);
+    hpct_affine turn = drawn(&(hpct_dataset_options){.rotation = 0.2}, bits).geometry,
+                zoom = drawn(&(hpct_dataset_options){.zoom = 0.3}, bits).geometry,
+                shift = drawn(&(hpct_dataset_options){.translation = 0.4}, bits).geometry;
+    hpct_affine all =
+        drawn(&(hpct_dataset_options){.rotation = 0.2, .zoom = 0.3, .translation = 0.4}, bits)
+            .geometry;
+    hpct_affine want = hpct_affine_compose(&turn, &zoom);
+    want = hpct_affine_compose(&want, &shift);
+    assert_near("x0", all.x0, want.x0, 1e-12);
+    assert_near("y0", all.y0, want.y0, 1e-12);
+    assert_near("xy", all.xy, want.xy, 1e-12);
+}
+
 /* ---- mixing ---- */
 
 static void pictures_are_mixed_by_share(void **state)
@@ -320,6 +354,7 @@ int main(void)
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(pictures_are_transformed_as_defined),
         cmocka_unit_test(transforms_are_composed_in_order),
+        cmocka_unit_test(translation_comes_last),
         cmocka_unit_test(pictures_are_mixed_by_share),
         cmocka_unit_test(rectangles_are_cut_by_area),
     };

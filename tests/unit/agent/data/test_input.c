@@ -169,6 +169,7 @@ static void batches_depend_on_seed_and_step_alone(void **state)
         {.scaling = HPCT_SCALE_SYMMETRIC, .flip = true, .crop = 3},
         {.height = 12, .width = 11, .flip = true},
         {.height = 12, .width = 11, .rotation = 0.2, .zoom = 0.5, .contrast = 0.5},
+        {.translation = 0.3},
         {.rand_augment = 3, .rand_augment_factor = 0.7, .crop = 1},
         {.flip = true, .rotation = 0.1, .mixup = 0.3, .cutmix = 1},
     };
