@@ -48,6 +48,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph/hold.h \
 	nn/graph/initializer.c nn/graph/initializer.h \
 	nn/graph/loss_scaling.h \
+	nn/graph/variation.h \
 	nn/graph/optimizer.c nn/graph/optimizer.h \
 	nn/graph/parallel.c nn/graph/parallel.h \
 	nn/graph/peers.h \
@@ -108,6 +109,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph/layer/pool2d.c \
 	nn/graph/layer/rescaling.c \
 	nn/graph/layer/reshape.c \
+	nn/graph/layer/variation.c \
 	nn/graph/layer/window.c nn/graph/layer/window.h \
 	nn/graph/layer/zero_padding2d.c \
 	nn/graph/model/builtin.c nn/graph/model/builtin.h \
@@ -145,6 +147,7 @@ nn_keras = \
 	nn/file/keras/regularizers.c nn/file/keras/regularizers.h \
 	nn/file/keras/settings.c \
 	nn/file/keras/skips.c nn/file/keras/skips.h \
+	nn/file/keras/variations.c nn/file/keras/variations.h \
 	nn/file/keras/weights_h5.h \
 	nn/file/keras/write.c
 if HAVE_HDF5
@@ -175,7 +178,8 @@ nn_ref_kernels = \
 	nn/backend/ref/pad2d.c \
 	nn/backend/ref/permute.c \
 	nn/backend/ref/picture.c \
-	nn/backend/ref/rescaling.c
+	nn/backend/ref/rescaling.c \
+	nn/backend/ref/variation.c
 
 # The cpu backend: OpenMP and oneDNN stay in here.
 nn_libnncpu_la_SOURCES = \
@@ -222,7 +226,8 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/shim_eltwise.c \
 	nn/backend/cpu/shim_product.c \
 	nn/backend/cpu/shim_window.c \
-	nn/backend/cpu/update.c
+	nn/backend/cpu/update.c \
+	nn/backend/cpu/variation.c
 nn_libnncpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
 # sqrtf becomes one instruction where it need not set errno.
 nn_libnncpu_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno

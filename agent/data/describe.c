@@ -217,8 +217,8 @@ static void warn_of_scale(const hpct_model *model, const hpct_dataset *data, FIL
         return;
     hpct_dataset_scale(data, &factor, &offset);
     if (factor < 1)
-        fputs("hpc-train: warning: the model rescales pixels itself, and they are scaled before: "
-              "--scale none gives it 0 to 255, as Keras does\n",
+        fputs("hpc-train: warning: the model rescales pixels itself, or changes them as 0 to 255, "
+              "and they are scaled before: --scale none gives it 0 to 255, as Keras does\n",
               warnings);
 }
 

@@ -153,6 +153,33 @@ typedef hpct_pool2d hpct_average_pool2d; /* padding is not counted */
 
 typedef enum hpct_flip { HPCT_FLIP_BOTH, HPCT_FLIP_HORIZONTAL, HPCT_FLIP_VERTICAL } hpct_flip;
 
+/* What lies outside of an image: d c b a | a b c d | d c b a; one value; a a a | a b c d | d d d;
+ * a b c d | a b c d | a b c d. */
+typedef enum hpct_fill_mode {
+    HPCT_FILL_REFLECT,
+    HPCT_FILL_CONSTANT,
+    HPCT_FILL_NEAREST,
+    HPCT_FILL_WRAP
+} hpct_fill_mode;
+
+/* Keras' RandomRotation, RandomZoom and RandomTranslation. */
+typedef struct hpct_random_affine {
+    double height[2]; /* lowest and highest factor, -1 to 1: of the height; RandomRotation: of a
+                         full turn */
+    double width[2];  /* of the width; not RandomRotation's */
+    bool square;      /* RandomZoom: the width's factor is the height's */
+    hpct_fill_mode fill_mode;
+    double fill_value; /* of HPCT_FILL_CONSTANT */
+    bool nearest;      /* the nearest cell instead of a bilinear mean */
+} hpct_random_affine;
+
+/* Keras' RandomContrast and RandomBrightness. */
+typedef struct hpct_random_tone {
+    double factor[2]; /* contrast: 0 to 1, multiplies by 1 - factor[0] to 1 + factor[1]; brightness:
+                         -1 to 1, the lowest and highest part of the range that is added */
+    double value_range[2]; /* bounds of the result; both 0: 0 to 255 */
+} hpct_random_tone;
+
 /* Keras' ReLU: min(x, max_value) above the threshold, else negative_slope (x - threshold). */
 typedef struct hpct_relu {
     double max_value; /* INFINITY: none */
@@ -248,6 +275,15 @@ HPCT_API void hpct_model_add_random_flip(hpct_model *model, hpct_flip mode);
 /* Training: a crop of this size at a random position. Inference, or an input that is not larger in
  * both directions: the largest centred crop of these proportions, resized. */
 HPCT_API void hpct_model_add_random_crop(hpct_model *model, int height, int width);
+/* Training: each image is rotated, zoomed, or shifted by factors of its own, which are uniformly
+ * distributed; has its contrast (by channel) or brightness changed. Inference: identity. No
+ * gradient is computed, so that they must come before all layers with trained weights. */
+HPCT_API void hpct_model_add_random_rotation(hpct_model *model, const hpct_random_affine *affine);
+HPCT_API void hpct_model_add_random_zoom(hpct_model *model, const hpct_random_affine *affine);
+HPCT_API void hpct_model_add_random_translation(hpct_model *model,
+                                                const hpct_random_affine *affine);
+HPCT_API void hpct_model_add_random_contrast(hpct_model *model, const hpct_random_tone *tone);
+HPCT_API void hpct_model_add_random_brightness(hpct_model *model, const hpct_random_tone *tone);
 
 /* Number of the tensor the next layer reads: the last layer's output, or that of set_head; 0 is the
  * model's input. */
@@ -520,7 +556,8 @@ HPCT_API hpct_status hpct_model_own_loss(const hpct_model *model, hpct_loss *los
  * INT_MAX for mean squared error. After compile. */
 HPCT_API int hpct_model_count_labels(const hpct_model *model);
 /* Whether the model begins with a Rescaling by at most 1/64 (one for each channel: 1/32), as for
- * pixels of 0 to 255. */
+ * pixels of 0 to 255, or with a RandomContrast or RandomBrightness for such values; other image
+ * layers may come before. */
 HPCT_API bool hpct_model_rescales_pixels(const hpct_model *model);
 
 /* Whether it has the weights of keras.applications.EfficientNetB0(weights="imagenet"), by the means

@@ -205,15 +205,37 @@ static bool scales_pixels(const hpct_op_spec *spec)
     return all;
 }
 
+#define MANY_LEVELS 64 /* more than those of scaled pixels */
+
+/* Of images of 0 to 255 makes such ones. */
+static bool keeps_pixels(const hpct_op_spec *spec)
+{
+    return spec->kind == HPCT_OP_RESIZING || spec->kind == HPCT_OP_RANDOM_CROP ||
+           spec->kind == HPCT_OP_RANDOM_FLIP || spec->kind == HPCT_OP_RANDOM_AFFINE ||
+           spec->kind == HPCT_OP_RANDOM_TONE;
+}
+
+static bool has_range_of_pixels(const hpct_op_spec *spec)
+{
+    const hpct_variation *variation = &spec->picture.variation;
+    return spec->kind == HPCT_OP_RANDOM_TONE && variation->most - variation->least > MANY_LEVELS;
+}
+
 bool hpct_model_rescales_pixels(const hpct_model *model)
 {
+    int pixels = 0; /* the tensor that has them */
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_op_spec *spec = &model->nodes[i].spec;
-        if (spec->kind == HPCT_OP_RESCALING && model->tensors[model->nodes[i].inputs[0]].root == 0)
-            return fabsf(spec->scale) <= 1 / 64.0F;
-        if (spec->kind == HPCT_OP_NORMALIZATION && spec->line.given &&
-            model->tensors[model->nodes[i].inputs[0]].root == 0)
-            return scales_pixels(spec);
+        const hpct_node *node = &model->nodes[i];
+        if (model->tensors[node->inputs[0]].root != pixels)
+            continue;
+        if (node->spec.kind == HPCT_OP_RESCALING)
+            return fabsf(node->spec.scale) <= 1.0F / MANY_LEVELS;
+        if (node->spec.kind == HPCT_OP_NORMALIZATION && node->spec.line.given)
+            return scales_pixels(&node->spec);
+        if (has_range_of_pixels(&node->spec))
+            return true;
+        if (keeps_pixels(&node->spec))
+            pixels = model->tensors[node->output].root;
     }
     return false;
 }

@@ -27,6 +27,8 @@ typedef union hpct_layer_config {
     hpct_group_normalization group_normalization;
     hpct_layer_normalization layer_normalization;
     hpct_pool2d pool2d;
+    hpct_random_affine random_affine; /* RandomRotation, RandomZoom, RandomTranslation */
+    hpct_random_tone random_tone;     /* RandomContrast, RandomBrightness */
     hpct_separable_conv2d separable_conv2d;
     hpct_zero_padding2d zero_padding2d;
     struct {

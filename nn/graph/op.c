@@ -34,6 +34,8 @@ static const struct {
     [HPCT_OP_RESIZING] = {"resizing"},
     [HPCT_OP_RANDOM_CROP] = {"random_crop"},
     [HPCT_OP_RANDOM_FLIP] = {"random_flip"},
+    [HPCT_OP_RANDOM_AFFINE] = {"random_affine"},
+    [HPCT_OP_RANDOM_TONE] = {"random_tone"},
     [HPCT_OP_GROUP_NORM] = {"group_norm"},
     [HPCT_OP_PERMUTE] = {"permute"},
     [HPCT_OP_GAUSSIAN_NOISE] = {"gaussian_noise"},
@@ -93,7 +95,8 @@ static size_t line_floats(const hpct_op_spec *spec)
 static bool shows(const hpct_op_spec *spec)
 {
     return spec->kind == HPCT_OP_RESIZING || spec->kind == HPCT_OP_RANDOM_CROP ||
-           spec->kind == HPCT_OP_RANDOM_FLIP;
+           spec->kind == HPCT_OP_RANDOM_FLIP || spec->kind == HPCT_OP_RANDOM_AFFINE ||
+           spec->kind == HPCT_OP_RANDOM_TONE;
 }
 
 static size_t parts_floats(const hpct_op_spec *spec, bool whole)

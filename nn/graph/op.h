@@ -11,6 +11,7 @@
 
 #include "nn/graph/peers.h"
 #include "nn/graph/rng.h"
+#include "nn/graph/variation.h"
 
 #include <hpctrain/model.h>
 #include <stdbool.h>
@@ -50,6 +51,8 @@ typedef enum hpct_op_kind {
     HPCT_OP_RESIZING,
     HPCT_OP_RANDOM_CROP,
     HPCT_OP_RANDOM_FLIP,
+    HPCT_OP_RANDOM_AFFINE, /* RandomRotation, RandomZoom, RandomTranslation */
+    HPCT_OP_RANDOM_TONE,   /* RandomContrast, RandomBrightness */
     HPCT_OP_GROUP_NORM,
     HPCT_OP_PERMUTE,
     HPCT_OP_GAUSSIAN_NOISE,
@@ -81,6 +84,7 @@ typedef struct hpct_picture {
     int in_h, in_w, out_h, out_w, channels;
     bool horizontal, vertical; /* RANDOM_FLIP: permitted flips */
     bool nearest;              /* RESIZING: the nearest cell instead of a bilinear mean */
+    hpct_variation variation;  /* RANDOM_AFFINE, RANDOM_TONE */
 } hpct_picture;
 
 /* A last axis split among shards: shard p has channels [first(p), first(p + 1)), at least `unit`,
@@ -151,7 +155,7 @@ typedef struct hpct_op_spec {
             int in, out;
         } dense;              /* DENSE; the activations, RESCALING, GAUSSIAN_NOISE (in == out);
                                  DROPOUT, whose rows of a sample all lose the same elements */
-        hpct_picture picture; /* RESIZING, RANDOM_CROP, RANDOM_FLIP */
+        hpct_picture picture; /* RESIZING, RANDOM_… */
         struct {
             int rows; /* per sample: all axes but the last */
             int count;

@@ -47,6 +47,8 @@ int hpct_op_parallel(const hpct_op_spec *spec)
     case HPCT_OP_GROUP_NORM: /* statistics over channels */
     case HPCT_OP_PERMUTE:
     case HPCT_OP_GAUSSIAN_NOISE: /* as Dropout */
+    case HPCT_OP_RANDOM_AFFINE:  /* before all weights */
+    case HPCT_OP_RANDOM_TONE:
     case HPCT_OP_CONV2D_TRANSPOSE:
     case HPCT_OP_SUM_PARTS:
     case HPCT_OP_GATHER_PARTS:
@@ -74,6 +76,8 @@ static void channels_at(hpct_op_spec *spec, int **in, int **out)
     case HPCT_OP_RESIZING:
     case HPCT_OP_RANDOM_CROP:
     case HPCT_OP_RANDOM_FLIP:
+    case HPCT_OP_RANDOM_AFFINE:
+    case HPCT_OP_RANDOM_TONE:
         *in = *out = &spec->picture.channels;
         return;
     case HPCT_OP_ADD:

@@ -60,6 +60,8 @@ static hpct_part_split split_of(const hpct_op_spec *spec)
     case HPCT_OP_RESIZING:
     case HPCT_OP_RANDOM_CROP:
     case HPCT_OP_RANDOM_FLIP:
+    case HPCT_OP_RANDOM_AFFINE:
+    case HPCT_OP_RANDOM_TONE:
     case HPCT_OP_GROUP_NORM:
     case HPCT_OP_PERMUTE:
     case HPCT_OP_CONV2D_TRANSPOSE:

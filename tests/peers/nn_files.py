@@ -87,9 +87,13 @@ def nested(k):
     """Sequentials as layers, beside others of their layers' classes; one on a branch, and one at the end."""
     layers = k.layers
     start = layers.Input((12, 10, 3), name="picture")
+    augmentation = k.Sequential([
+        layers.RandomFlip("horizontal"), layers.RandomRotation(0.1), layers.RandomZoom(0.2), layers.RandomZoom(0.1, (0.2, 0.3)),
+        layers.RandomTranslation(0.1, 0.2, fill_mode="constant", fill_value=0.5), layers.RandomContrast(0.3),
+        layers.RandomBrightness(0.2, value_range=(0, 1))], name="data_augmentation")
     stem = k.Sequential([layers.Conv2D(6, 3, padding="same"), layers.BatchNormalization()], name="stem")
     left = k.Sequential([layers.Conv2D(4, 1), layers.Conv2D(6, 3, padding="same"), layers.ReLU()], name="left")
-    x = layers.Conv2D(6, 1)(stem(layers.Conv2D(5, 3, padding="same", name="first")(start)))
+    x = layers.Conv2D(6, 1)(stem(layers.Conv2D(5, 3, padding="same", name="first")(augmentation(start))))
     x = layers.Add(name="sum")([left(x), layers.Conv2D(6, 1)(x)])
     x = layers.Flatten()(layers.BatchNormalization()(x))
     end = k.Sequential([layers.Dense(7, activation="tanh"), layers.Dense(10)], name="end")

@@ -1,6 +1,6 @@
 """Every layer beside Keras': the same weights, batch and random draws; outputs, loss and, in training, the
 gradient of every weight. Each layer under test stands between a convolution, whose gradient is what the
-layer passes back, and a Dense that makes logits. Prints TAP.
+layer passes back, and a Dense that makes logits; those that only stand before weights, before the convolution. Prints TAP.
 
 usage: nn_layers.py NN_LAYERS"""
 import subprocess
@@ -20,6 +20,9 @@ BATCH, CLASSES = 6, 5
 SEED, STEP, FIRST = 0x123456789, 4, 11  # what random layers draw from
 ACTIVATIONS = ["relu", "relu6", "sigmoid", "tanh", "softmax", "gelu", "silu", "hard_sigmoid", "hard_silu", "leaky_relu", "elu",
                "selu"]
+
+# These compute no gradient.
+BEFORE_WEIGHTS = (layers.RandomRotation, layers.RandomZoom, layers.RandomTranslation, layers.RandomContrast, layers.RandomBrightness)
 
 
 def cases():
@@ -81,6 +84,27 @@ def cases():
         for mode in ("horizontal", "vertical", "horizontal_and_vertical"):
             yield one(f"RandomFlip {mode} in {word}", layers.RandomFlip(mode), training=training)
         yield one(f"RandomCrop in {word}", layers.RandomCrop(6, 8), training=training)
+        varied = {
+            "RandomRotation": [layers.RandomRotation(0.5)],
+            "RandomRotation, constant": [layers.RandomRotation((0.1, 0.2), fill_mode="constant", fill_value=0.7)],
+            "RandomRotation, nearest cells, wrapped": [layers.RandomRotation(0.3, fill_mode="wrap", interpolation="nearest")],
+            "RandomZoom": [layers.RandomZoom(0.6)],
+            "RandomZoom of height and width, nearest": [layers.RandomZoom((-0.5, 0.9), (0.3, 1.0), fill_mode="nearest")],
+            "RandomZoom, wrapped": [layers.RandomZoom((0.8, 1.0), fill_mode="wrap")],
+            "RandomTranslation": [layers.RandomTranslation(0.9, (-0.3, 0.6))],
+            "RandomTranslation, wrapped": [layers.RandomTranslation(1.0, 1.0, fill_mode="wrap")],
+            "RandomTranslation, nearest cells, constant": [
+                layers.RandomTranslation(0.4, 0.5, fill_mode="constant", fill_value=-0.4, interpolation="nearest")],
+            "RandomContrast": [layers.RandomContrast(0.7, value_range=(-3, 3))],
+            "RandomContrast of two factors, clipped": [layers.RandomContrast((0.4, 0.9), value_range=(-0.5, 0.8))],
+            "RandomBrightness": [layers.RandomBrightness(0.4, value_range=(-3, 3))],
+            "RandomBrightness of two factors, clipped": [layers.RandomBrightness((-0.1, 0.5), value_range=(-0.5, 0.8))],
+            "all of them": [layers.Rescaling(0.5, offset=0.1), layers.RandomFlip("horizontal"), layers.RandomRotation(0.1),
+                            layers.RandomZoom(0.2, 0.3), layers.RandomTranslation(0.1, 0.2), layers.RandomCrop(8, 7),
+                            layers.RandomContrast(0.2, value_range=(-1, 1)), layers.RandomBrightness(0.1, value_range=(-1, 1))],
+        }
+        for name, under_test in varied.items():
+            yield one(f"{name} in {word}", *under_test, training=training)
     yield one("RandomCrop of a smaller picture", layers.RandomCrop(12, 9))
     yield one("SeparableConv2D", layers.SeparableConv2D(5, 3))
     yield one("SeparableConv2D strides 2, same, multiplier 2, relu",
@@ -169,6 +193,39 @@ def random_crop(x, height, width, stream, training):
     return keras.preprocessing.image.smart_resize(x, (height, width))
 
 
+def parts(stream):
+    """Two numbers of each sample, from 0 to 1."""
+    return (draw(stream, [0])[:2, :, 0].astype(np.float64) / 2**32)
+
+
+def drawn(range_, part):
+    return (range_[0] + (range_[1] - range_[0]) * part).astype(np.float32)
+
+
+def transformation(layer, x, stream):
+    """What get_random_transformation of the layer gives for our draws."""
+    first, second = parts(stream)
+    height, width = x.shape[1:3]
+    if isinstance(layer, layers.RandomRotation):
+        none, angle = np.zeros(BATCH, np.float32), drawn(layer.factor, first) * np.float32(360)
+        return {"rotation_matrix": layer._compute_affine_matrix(
+            center_x=0.5, center_y=0.5, angle=tf.constant(angle), translate_x=none, translate_y=none, scale=tf.ones(BATCH),
+            shear_x=none, shear_y=none, height=height, width=width)}
+    if isinstance(layer, layers.RandomZoom):
+        down = 1 + drawn((layer.height_lower, layer.height_upper), first)[:, None]
+        right = down if layer.width_factor is None else 1 + drawn((layer.width_lower, layer.width_upper), second)[:, None]
+        return {"height_zoom": tf.constant(down), "width_zoom": tf.constant(right), "input_shape": x.shape}
+    if isinstance(layer, layers.RandomTranslation):
+        down = drawn((layer.height_lower, layer.height_upper), first) * height
+        right = drawn((layer.width_lower, layer.width_upper), second) * width
+        return {"translations": tf.constant(np.stack([right, down], 1)), "input_shape": x.shape}
+    if isinstance(layer, layers.RandomContrast):
+        lower, upper = layer.factor
+        return {"contrast_factor": tf.constant(drawn((1 - lower, 1 + upper), first)[:, None, None, None])}
+    span = layer.value_range[1] - layer.value_range[0]
+    return {"rgb_delta": tf.constant((drawn(layer.factor, first) * span).astype(np.float32)[:, None, None, None])}
+
+
 def call(layer, x, stream, training):
     """What the layer makes of x; where it draws, with our draws."""
     if isinstance(layer, layers.RandomCrop):
@@ -183,7 +240,9 @@ def call(layer, x, stream, training):
         return dropout(x, layer.rate, stream, None if layer.noise_shape is None else layer.noise_shape[1:])
     if training and isinstance(layer, layers.RandomFlip):
         return random_flip(x, layer.mode, stream)
-    random = (layers.Dropout, layers.GaussianNoise, layers.RandomFlip, StochasticDepth)
+    if training and isinstance(layer, BEFORE_WEIGHTS):
+        return layer.transform_images(x, transformation(layer, x, stream))
+    random = (layers.Dropout, layers.GaussianNoise, layers.RandomFlip, StochasticDepth, *BEFORE_WEIGHTS)
     return layer(x, training=training) if isinstance(layer, random) else layer(x)
 
 
@@ -237,8 +296,10 @@ def ours(program, folder, backend, training):
 
 def check(program, shape, under_test, training, seed):
     """The largest difference, and where it is."""
-    model = keras.Sequential([layers.Input(shape), layers.Conv2D(6, 2), *under_test, layers.Flatten(),
-                              layers.Dense(CLASSES)])
+    body = [layers.Conv2D(6, 2), *under_test]
+    if any(isinstance(layer, BEFORE_WEIGHTS) for layer in under_test):
+        body = [*under_test, layers.Conv2D(6, 2)]
+    model = keras.Sequential([layers.Input(shape), *body, layers.Flatten(), layers.Dense(CLASSES)])
     random = np.random.default_rng(seed)
     for weight in model.weights:  # logits about 1, so that no gradient is a difference of large numbers
         fan_in = np.prod(weight.shape[:-1]) if len(weight.shape) > 1 else 10

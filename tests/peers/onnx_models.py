@@ -174,6 +174,9 @@ def cases():
     yield one("RandomCrop between dense layers", layers.Dense(5), layers.RandomCrop(12, 9), layers.Dense(4))
     yield one("RandomCrop and RandomFlip", layers.RandomCrop(6, 4), layers.RandomFlip())
     yield one("RandomCrop of a smaller picture", layers.RandomCrop(12, 9))
+    yield one("RandomFlip, RandomRotation, RandomZoom, RandomTranslation, RandomContrast and RandomBrightness",
+              layers.RandomFlip(), layers.RandomRotation(0.5, fill_mode="constant"), layers.RandomZoom(0.2, (0.1, 0.3)),
+              layers.RandomTranslation(0.1, 0.2), layers.RandomContrast(0.5), layers.RandomBrightness(0.2, value_range=(0, 1)))
     yield one("Dropout of a pooled picture", layers.GlobalAveragePooling2D(), layers.Dropout(0.2), layers.Dense(5))
     yield one("Dropout of a reshaped picture", layers.Reshape((-1, 6)), layers.Dropout(0.3), layers.Flatten(), layers.Dropout(0.3))
     yield one("Dropout", layers.Dropout(0.3), layers.Activation("linear"))
@@ -248,8 +251,8 @@ def check_keras(model, pictures, scale="unit"):
 def check_layers(under_test, seed):
     keras.utils.set_random_seed(seed)
     x = image = layers.Input((9, 10, 3))
-    x = layers.Conv2D(6, 2)(x)
-    for layer in under_test:
+    first = any(isinstance(layer, layers.RandomRotation) for layer in under_test)  # it stands before all weights
+    for layer in [*under_test, layers.Conv2D(6, 2)] if first else [layers.Conv2D(6, 2), *under_test]:
         x = layer(x)
     model = keras.Model(image, layers.Dense(CLASSES, activation="softmax")(layers.Flatten()(x)))
     random = np.random.default_rng(seed)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# augment.t: pictures that are rotated, zoomed and mixed become the same on 1, 2 and 4 ranks, with replicas
-# and in a run that continues; mixed ones need a loss that takes shares of classes.
+# augment.t: pictures that are rotated, zoomed and mixed, or changed by layers of the model, become the same on 1, 2 and
+# 4 ranks, with replicas and in a run that continues; mixed ones need a loss that takes shares of classes.
 
 # shellcheck source=tests/strategy/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -50,6 +50,20 @@ ok "$(cmp "$work/whole.safetensors" "$work/after.safetensors" >&2; echo $?)" "th
 train 1 other --model mnist-cnn --augment rotation:0.1,mixup:0.5,cutmix:1 --epochs 3 --checkpoint-dir "$work/other2" --resume "$step"
 is "$?" 78 "another alpha: an error"
 like "$(cat "$work/other.out")" "is of a run with alpha of mixup 0.40*[0-9]*, this one has 0.5" "that names it"
+
+# ---- layers of the model that do so: RandomFlip, RandomRotation, RandomContrast ----
+random=$top_srcdir/tests/strategy/random.json
+length=(--epochs 2) steps=14
+reference --model "$random"
+same_as_one 2 --model "$random"
+same_as_one 4 --model "$random"
+length=(--steps-per-epoch 4)
+train 1 whole --model "$random" --epochs 3
+train 1 cut --model "$random" --epochs 3 --checkpoint-dir "$work/layers" --checkpoint-every 5 --checkpoint-keep 9
+step=$(find "$work/layers" -mindepth 1 -maxdepth 1 -name 'step-*' | sort | head -n 1)
+train 1 after --model "$random" --epochs 3 --checkpoint-dir "$work/other3" --resume "$step"
+ok $? "a run with such layers is continued" || diag "$(cat "$work/after.out")"
+ok "$(cmp "$work/whole.safetensors" "$work/after.safetensors" >&2; echo $?)" "with the same weights as the run that was not cut"
 
 # ---- what cannot be ----
 length=(--steps-per-epoch 1)

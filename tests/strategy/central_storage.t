@@ -3,7 +3,7 @@
 
 # shellcheck source=tests/strategy/lib.sh
 . "$(dirname "$0")/lib.sh"
-random=$top_srcdir/tests/strategy/random.json # RandomFlip and Dropout
+random=$top_srcdir/tests/strategy/random.json # RandomFlip, RandomRotation, RandomContrast and Dropout
 few=(2)
 [ -z "${HPC_TRAIN_LONG-}" ] || few=(2 3 7)
 for model in "--model mnist-cnn --momentum 0.9" "--model $random --optimizer adam" "--model $residual --sync-batch-norm"; do

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/strategy/lib.sh
 . "$(dirname "$0")/lib.sh"
-random=$top_srcdir/tests/strategy/random.json # RandomFlip and Dropout
+random=$top_srcdir/tests/strategy/random.json # RandomFlip, RandomRotation, RandomContrast and Dropout
 few=("1 3" "2 2")
 [ -z "${HPC_TRAIN_LONG-}" ] || few=("1 2" "1 3" "1 7" "2 2" "2 3" "3 2")
 for model in "--model mnist-cnn --momentum 0.9" "--model $random" "--model $residual --sync-batch-norm"; do

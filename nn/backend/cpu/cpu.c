@@ -85,6 +85,10 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_RANDOM_FLIP:
         status = hpct_cpu_make_picture(&op, spec, build);
         break;
+    case HPCT_OP_RANDOM_AFFINE:
+    case HPCT_OP_RANDOM_TONE:
+        status = hpct_cpu_make_variation(&op, spec, build);
+        break;
     case HPCT_OP_CONV2D_TRANSPOSE:
         status = hpct_cpu_make_conv2d_transpose(&op, spec, build);
         break;
@@ -171,6 +175,8 @@ static hpct_blocking blocking(const hpct_op_spec *spec, hpct_precision precision
     case HPCT_OP_RESIZING:
     case HPCT_OP_RANDOM_CROP:
     case HPCT_OP_RANDOM_FLIP:
+    case HPCT_OP_RANDOM_AFFINE:
+    case HPCT_OP_RANDOM_TONE:
     case HPCT_OP_GROUP_NORM:
     case HPCT_OP_PERMUTE:
     case HPCT_OP_GAUSSIAN_NOISE:

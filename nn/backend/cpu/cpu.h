@@ -18,6 +18,8 @@ hpct_status hpct_cpu_make_eltwise(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build);
 hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build);
+hpct_status hpct_cpu_make_variation(hpct_op **out, const hpct_op_spec *spec,
+                                    const hpct_op_build *build); /* RANDOM_AFFINE, RANDOM_TONE */
 hpct_status hpct_cpu_make_average_pool2d(hpct_op **out, const hpct_op_spec *spec,
                                          const hpct_op_build *build);
 hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,

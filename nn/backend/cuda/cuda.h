@@ -116,6 +116,8 @@ hpct_status hpct_cuda_make_dropout(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
 hpct_status hpct_cuda_make_picture(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
+hpct_status hpct_cuda_make_variation(hpct_op **out, const hpct_op_spec *spec,
+                                     const hpct_op_build *build); /* RANDOM_AFFINE, RANDOM_TONE */
 hpct_status hpct_cuda_make_noise(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build);
 hpct_status hpct_cuda_make_group_norm(hpct_op **out, const hpct_op_spec *spec,

@@ -12,6 +12,7 @@
 #include "nn/backend/cuda/direct_shape.h"
 #include "nn/backend/norm_line.h"
 #include "nn/graph/loss_scaling.h"
+#include "nn/graph/variation.h"
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -351,6 +352,18 @@ cudaError_t hpct_launch_crop_backward(hpct_queue queue, hpct_number type, hpct_d
 cudaError_t hpct_launch_flip(hpct_queue queue, hpct_number type, hpct_drawing drawing, int n, int h,
                              int w, int channels, bool horizontal, bool vertical, const void *src,
                              bool add, void *dst);
+
+/* ---- random changes of images [n][h][w][channels] (variation_kernels.cu) ---- */
+
+typedef struct hpct_varied {
+    int h, w, channels;
+    hpct_variation variation;
+} hpct_varied;
+
+cudaError_t hpct_launch_affine(hpct_queue queue, hpct_number type, hpct_drawing drawing,
+                               const hpct_varied *varied, int n, const void *src, void *dst);
+cudaError_t hpct_launch_tone(hpct_queue queue, hpct_number type, hpct_drawing drawing,
+                             const hpct_varied *varied, int n, const void *src, void *dst);
 
 /* ---- images of a data set (gather_kernels.cu) ---- */
 

@@ -38,7 +38,8 @@ cuda_sources = \
 	nn/backend/cuda/recording.c \
 	nn/backend/cuda/softmax.c \
 	nn/backend/cuda/tune.c nn/backend/cuda/tune.h \
-	nn/backend/cuda/update.c nn/backend/cuda/update.h
+	nn/backend/cuda/update.c nn/backend/cuda/update.h \
+	nn/backend/cuda/variation.c
 
 # Kernels, behind launchers in C.
 cuda_kernels = \
@@ -59,6 +60,7 @@ cuda_kernels = \
 	nn/backend/cuda/rows_kernels.cu \
 	nn/backend/cuda/small_kernels.cu \
 	nn/backend/cuda/update_kernels.cu \
+	nn/backend/cuda/variation_kernels.cu \
 	nn/backend/cuda/window_kernels.cu
 
 # NCCL's calls, which agent/comm/ makes; the library itself is loaded when it is asked for.

@@ -72,6 +72,12 @@ void HPCT_REF(resize_backward)(const hpct_picture *picture, const hpct_box *box,
 /* Flips one sample; its own inverse. */
 void HPCT_REF(flip)(const hpct_picture *picture, const hpct_real *src, hpct_real *dst);
 
+/* One sample, with the words that it has drawn. */
+void HPCT_REF(affine)(const hpct_picture *picture, const uint32_t *words, const hpct_real *src,
+                      hpct_real *dst);
+void HPCT_REF(tone)(const hpct_picture *picture, const uint32_t *words, const hpct_real *src,
+                    hpct_real *dst);
+
 /* In place allowed. backward: the gradient where dst > 0, else zero. */
 void HPCT_REF(relu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
 void HPCT_REF(relu_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,

@@ -385,6 +385,33 @@ static hpct_status picture_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
+/* Inference: as it is. There are no weights before it, and so no backward. */
+static hpct_status variation_forward(hpct_op *op, const hpct_op_call *call)
+{
+    size_t size = hpct_op_dst_floats(&op->spec);
+    hpct_draw draw = hpct_op_draw(op, call);
+    for (int s = 0; s < call->n; s++) {
+        const float *src = call->src[0] + (size_t) s * size;
+        float *dst = call->dst + (size_t) s * size;
+        uint32_t words[4];
+        hpct_draw_words(&draw, (uint32_t) call->first_sample + (uint32_t) s, 0, words);
+        if (!call->training)
+            memcpy(dst, src, size * sizeof *dst);
+        else if (op->spec.kind == HPCT_OP_RANDOM_AFFINE)
+            hpct_ref_affine(&op->spec.picture, words, src, dst);
+        else
+            hpct_ref_tone(&op->spec.picture, words, src, dst);
+    }
+    return HPCT_OK;
+}
+
+static hpct_status variation_backward(hpct_op *op, const hpct_op_call *call)
+{
+    return call->diff_src[0] == NULL ? HPCT_OK
+                                     : hpct_fail(HPCT_ERR_INTERNAL, "%s has no gradient",
+                                                 hpct_op_kind_name(op->spec.kind));
+}
+
 /* Adds the inputs of an Add, normalizing those with a BATCH_NORM fused downstream. */
 static void add_with_norms(const hpct_op *op, const hpct_op_call *call)
 {
@@ -675,6 +702,8 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_RESIZING] = CLASS(picture),
     [HPCT_OP_RANDOM_CROP] = CLASS(picture),
     [HPCT_OP_RANDOM_FLIP] = CLASS(picture),
+    [HPCT_OP_RANDOM_AFFINE] = CLASS(variation),
+    [HPCT_OP_RANDOM_TONE] = CLASS(variation),
     [HPCT_OP_ADD] = CLASS(add),
     [HPCT_OP_CONCATENATE] = CLASS(concatenate),
     [HPCT_OP_BATCH_NORM] = CLASS(batch_norm),

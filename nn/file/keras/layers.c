@@ -2,6 +2,7 @@
  * function and a row of the table. */
 #include "nn/file/keras/elements.h"
 #include "nn/file/keras/keras.h"
+#include "nn/file/keras/variations.h"
 
 #include <limits.h>
 #include <string.h>
@@ -667,8 +668,14 @@ static const hpct_keras_class classes[] = {
     {"Normalization", 1, 1, hpct_keras_add_normalization, hpct_keras_normalization_settings},
     {"PReLU", 1, 1, hpct_keras_add_prelu, hpct_keras_prelu_settings},
     {"Permute", 1, 1, add_permute, permute_settings},
+    {"RandomBrightness", 1, 1, hpct_keras_add_random_brightness, hpct_keras_random_tone_settings},
+    {"RandomContrast", 1, 1, hpct_keras_add_random_contrast, hpct_keras_random_tone_settings},
     {"RandomCrop", 1, 1, add_random_crop, size_settings},
     {"RandomFlip", 1, 1, add_random_flip, random_flip_settings},
+    {"RandomRotation", 1, 1, hpct_keras_add_random_rotation, hpct_keras_random_rotation_settings},
+    {"RandomTranslation", 1, 1, hpct_keras_add_random_translation,
+     hpct_keras_random_sizes_settings},
+    {"RandomZoom", 1, 1, hpct_keras_add_random_zoom, hpct_keras_random_sizes_settings},
     {"ReLU", 1, 1, hpct_keras_add_relu, hpct_keras_relu_settings},
     {"Rescaling", 1, 1, hpct_keras_add_rescaling, hpct_keras_rescaling_settings},
     {"Reshape", 1, 1, add_reshape, reshape_settings},

@@ -63,9 +63,6 @@ static const char *instead_of(const char *class_name)
         {"CutMix", "cutmix:ALPHA"},
         {"MixUp", "mixup:ALPHA"},
         {"RandAugment", "rand-augment:N:M"},
-        {"RandomContrast", "contrast:FACTOR"},
-        {"RandomRotation", "rotation:FACTOR"},
-        {"RandomZoom", "zoom:FACTOR"},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (strcmp(options[i].class_name, class_name) == 0)
@@ -84,8 +81,8 @@ append(char *text, size_t size, const char *format, ...)
     va_end(arguments);
 }
 
-/* `"lstm" (LSTM)`, `"a", "b", "c", "d", "e" and 3 more (Lambda)`, `"random_zoom" (RandomZoom, in
- * fit: --augment zoom:FACTOR)`. */
+/* `"lstm" (LSTM)`, `"a", "b", "c", "d", "e" and 3 more (Lambda)`, `"cut_mix" (CutMix, in fit:
+ * --augment cutmix:ALPHA)`. */
 static void describe(const refused *one, char *text, size_t size)
 {
     const char *option = one->custom ? NULL : instead_of(one->class_name);

@@ -442,6 +442,8 @@ static const struct {
     [HPCT_OP_DROPOUT] = {add_nothing, ""},
     [HPCT_OP_GAUSSIAN_NOISE] = {add_nothing, ""},
     [HPCT_OP_RANDOM_FLIP] = {add_nothing, ""},
+    [HPCT_OP_RANDOM_AFFINE] = {add_nothing, ""},
+    [HPCT_OP_RANDOM_TONE] = {add_nothing, ""},
 };
 
 bool hpct_onnx_has_row(hpct_op_kind kind)

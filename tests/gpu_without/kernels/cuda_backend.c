@@ -82,6 +82,9 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     case HPCT_OP_RANDOM_CROP:
     case HPCT_OP_RANDOM_FLIP:
         return hpct_cuda_make_picture(out, spec, build);
+    case HPCT_OP_RANDOM_AFFINE:
+    case HPCT_OP_RANDOM_TONE:
+        return hpct_cuda_make_variation(out, spec, build);
     case HPCT_OP_GROUP_NORM:
         return hpct_cuda_make_group_norm(out, spec, build);
     case HPCT_OP_PERMUTE:

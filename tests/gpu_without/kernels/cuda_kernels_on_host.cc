@@ -14,3 +14,4 @@
 #include "nn/backend/cuda/rows_kernels.cu"
 #include "nn/backend/cuda/small_kernels.cu"
 #include "nn/backend/cuda/update_kernels.cu"
+#include "nn/backend/cuda/variation_kernels.cu"

@@ -15,6 +15,9 @@ static hpct_status make_model(hpct_model **out)
     hpct_model_add_reshape(model, HPCT_SHAPE(28, 28, 1));
     hpct_model_add_random_flip(model, HPCT_FLIP_HORIZONTAL);
     hpct_model_add_random_crop(model, 22, 24);
+    hpct_model_add_random_zoom(model, &(hpct_random_affine){.height = {-0.2, 0.2}, .square = true});
+    hpct_model_add_random_brightness(
+        model, &(hpct_random_tone){.factor = {-0.1, 0.1}, .value_range = {0, 1}});
     hpct_model_add_conv2d(model,
                           &(hpct_conv2d){.filters = 8, .kernel = {3, 3}, .activation = HPCT_RELU});
     hpct_model_add_dropout(model, 0.25);

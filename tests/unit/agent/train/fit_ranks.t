@@ -1,5 +1,5 @@
 #!/bin/bash
-# fit_ranks.t: 1, 2 and 4 ranks draw the same numbers in RandomFlip, RandomCrop and Dropout, so that every step has the
+# fit_ranks.t: 1, 2 and 4 ranks draw the same numbers in RandomFlip, RandomCrop, RandomZoom, RandomBrightness and Dropout, so that every step has the
 # same loss; also where slices differ in length. A picture that only one rank finds damaged ends all of them alike.
 
 program=$top_builddir/tests/unit/agent/train/fit_ranks

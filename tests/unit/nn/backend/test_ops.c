@@ -322,6 +322,39 @@ static void resizing_crop_and_flip_match(void **state)
     }
 }
 
+static double pick_part(int low)
+{
+    return pick(low, 100) / 100.0;
+}
+
+/* There is no backward. Images of equal values too, whose contrast is 0. */
+static void random_affine_and_tone_match(void **state)
+{
+    (void) state;
+    for (int i = 0; i < unit_cases(120); i++) {
+        nn_case c = {.n = pick(1, 9), .inference = pick(0, 9) == 0, .forward_only = true};
+        hpct_picture *p = &c.spec.picture;
+        hpct_variation *v = &p->variation;
+        v->kind = (hpct_variation_kind) (i % 5);
+        c.spec.kind = v->kind < HPCT_VARY_CONTRAST ? HPCT_OP_RANDOM_AFFINE : HPCT_OP_RANDOM_TONE;
+        c.small_integers = pick(0, 9) == 0;
+        p->in_h = p->out_h = i % 30 == 8 ? pick(80, 90) : pick(1, 20);
+        p->in_w = p->out_w = pick(1, 20);
+        p->channels = pick(1, 5);
+        for (int k = 0; k < 2; k++) {
+            v->low[k] = pick_part(-99);
+            v->high[k] = v->low[k] + pick_part(0);
+        }
+        v->square = pick(0, 1) == 1;
+        v->nearest = pick(0, 3) == 0;
+        v->fill = (hpct_fill_mode) pick(HPCT_FILL_REFLECT, HPCT_FILL_WRAP);
+        v->fill_value = (float) pick_part(-100);
+        v->least = -0.5f;
+        v->most = 0.75f;
+        check_case(&c);
+    }
+}
+
 static void blocked_layouts_were_tried(void **state)
 {
     (void) state;
@@ -355,6 +388,7 @@ int main(void)
         cmocka_unit_test(dropout_of_rows_matches),
         cmocka_unit_test(gaussian_noise_matches),
         cmocka_unit_test(resizing_crop_and_flip_match),
+        cmocka_unit_test(random_affine_and_tone_match),
         cmocka_unit_test(blocked_layouts_were_tried),
         cmocka_unit_test(both_16_bit_types_were_tried),
     };

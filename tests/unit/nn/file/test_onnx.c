@@ -177,6 +177,8 @@ static void what_does_nothing_is_left_out(void **state)
     (void) state;
     hpct_model *model = hpct_model_new("idle", HPCT_SHAPE(8, 8, 3));
     hpct_model_add_random_flip(model, HPCT_FLIP_BOTH);
+    hpct_model_add_random_rotation(model, &(hpct_random_affine){.height = {-1, 1}});
+    hpct_model_add_random_contrast(model, &(hpct_random_tone){.factor = {0, 1}});
     hpct_model_add_global_average_pool2d(model);
     hpct_model_add_dropout(model, 0.5); /* of a view */
     hpct_model_add_activation(model, HPCT_LINEAR);

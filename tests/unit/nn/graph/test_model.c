@@ -502,6 +502,56 @@ static void unknown_flip(hpct_model *m)
 {
     hpct_model_add_random_flip(m, (hpct_flip) 9);
 }
+static void flat_rotation(hpct_model *m)
+{
+    hpct_model_add_flatten(m);
+    hpct_model_add_random_rotation(m, &(hpct_random_affine){.height = {-0.1, 0.1}});
+}
+static void wide_rotation(hpct_model *m)
+{
+    hpct_model_add_random_rotation(m, &(hpct_random_affine){.height = {-0.1, 1.1}});
+}
+static void disordered_translation(hpct_model *m)
+{
+    hpct_model_add_random_translation(m, &(hpct_random_affine){.width = {0.2, 0.1}});
+}
+static void zoom_to_a_cell(hpct_model *m)
+{
+    hpct_model_add_random_zoom(m, &(hpct_random_affine){.width = {-1, 0}});
+}
+static void unknown_fill(hpct_model *m)
+{
+    hpct_model_add_random_zoom(m, &(hpct_random_affine){.fill_mode = (hpct_fill_mode) 4});
+}
+static void endless_fill(hpct_model *m)
+{
+    hpct_model_add_random_zoom(m, &(hpct_random_affine){.fill_value = (double) INFINITY});
+}
+static void negative_contrast(hpct_model *m)
+{
+    hpct_model_add_random_contrast(m, &(hpct_random_tone){.factor = {-0.1, 0.1}});
+}
+static void bright_beyond(hpct_model *m)
+{
+    hpct_model_add_random_brightness(m, &(hpct_random_tone){.factor = {-1.5, 0.1}});
+}
+static void empty_range(hpct_model *m)
+{
+    hpct_model_add_random_brightness(m, &(hpct_random_tone){.value_range = {1, 1}});
+}
+static void late_rotation(hpct_model *m)
+{
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 2, .kernel = {3, 3}});
+    hpct_model_add_max_pool2d(m, &(hpct_max_pool2d){.pool = {2, 2}});
+    hpct_model_add_random_rotation(m, &(hpct_random_affine){.height = {-0.1, 0.1}});
+}
+static void late_contrast(hpct_model *m)
+{
+    int input = hpct_model_head(m);
+    hpct_model_add_batch_normalization(m, &(hpct_batch_normalization){0});
+    hpct_model_add_add(m, (int[]){input, hpct_model_head(m)}, 2);
+    hpct_model_add_random_contrast(m, &(hpct_random_tone){.factor = {0.1, 0.1}});
+}
 static void huge_resizing(hpct_model *m)
 {
     hpct_model_add_resizing(m, 65536, 65536);
@@ -590,6 +640,27 @@ static void first_fault_is_kept_with_the_layers_name(void **state)
         {empty_resizing, "resizing: the size 0x5 must be at least 1x1"},
         {negative_crop, "random_crop: the size 5x-5 must be at least 1x1"},
         {unknown_flip, "random_flip: there is no flip 9"},
+        {flat_rotation,
+         "random_rotation: the input must be height x width x channels, but it is 784; put a "
+         "reshape before it"},
+        {wide_rotation,
+         "random_rotation: a factor from -0.1 to 1.1 is not in order and between -1 and 1"},
+        {disordered_translation, "random_translation: a width factor from 0.2 to 0.1 is not in "
+                                 "order and between -1 and 1"},
+        {zoom_to_a_cell, "random_zoom: factors of zoom must be above -1"},
+        {unknown_fill, "random_zoom: there is no fill mode 4"},
+        {endless_fill, "random_zoom: the fill value inf must fit a float"},
+        {negative_contrast, "random_contrast: the factors -0.1 and 0.1 must lie between 0 and 1"},
+        {bright_beyond,
+         "random_brightness: a factor from -1.5 to 0.1 is not in order and between -1 and 1"},
+        {empty_range, "random_brightness: the value range from 1 to 1 must be in order, and fit "
+                      "floats"},
+        {late_rotation,
+         "random_rotation: it must come before all layers with trained weights: it changes images "
+         "of the input, and computes no gradient"},
+        {late_contrast,
+         "random_contrast: it must come before all layers with trained weights: it changes images "
+         "of the input, and computes no gradient"},
         {huge_resizing, "resizing: its output would have 2^31 elements or more"},
         {huge_layer, "dense: its kernel would have 2^31 elements or more"},
         {pictures_out, "conv2d: the model's output must be one row of classes, but it is 26x26x2; "
@@ -793,6 +864,55 @@ static void picture_layers_have_keras_shapes_and_names(void **state)
         assert_string_equal(text, layers[i][1]);
     }
     assert_int_equal(hpct_model_count_parameters(m), 0);
+    hpct_model_free(m);
+}
+
+/* In training images of 0 to 255 are meant, also behind other image layers. */
+static void pixels_that_are_meant_are_known(void **state)
+{
+    (void) state;
+    const struct {
+        double most, scale;
+        bool meant;
+    } cases[] = {{0, 1 / 255.0, true}, {0, 1, false}, {1, 1, false}, {255, 1, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hpct_model *m = hpct_model_new("m", HPCT_SHAPE(8, 8, 3));
+        hpct_model_add_random_flip(m, HPCT_FLIP_HORIZONTAL);
+        hpct_model_add_random_rotation(m, &(hpct_random_affine){.height = {-0.1, 0.1}});
+        if (cases[i].most > 0)
+            hpct_model_add_random_brightness(
+                m, &(hpct_random_tone){.factor = {0, 0.1}, .value_range = {0, cases[i].most}});
+        hpct_model_add_rescaling(m, cases[i].scale, 0);
+        assert_true(hpct_model_rescales_pixels(m) == cases[i].meant);
+        hpct_model_free(m);
+    }
+}
+
+/* Also after Normalization, whose states are not trained, and beside a branch with weights. */
+static void random_pictures_come_before_weights(void **state)
+{
+    (void) state;
+    static const char *const names[] = {"random_rotation", "random_zoom", "random_translation",
+                                        "random_contrast", "random_brightness"};
+    hpct_model *m = hpct_model_new("m", HPCT_SHAPE(30, 32, 3));
+    hpct_model_add_conv2d(m, &(hpct_conv2d){.filters = 3, .kernel = {1, 1}});
+    int branch = hpct_model_head(m);
+    hpct_model_set_head(m, 0);
+    hpct_model_add_normalization(m);
+    hpct_model_add_random_rotation(m, &(hpct_random_affine){.height = {-0.1, 0.1}});
+    hpct_model_add_random_zoom(m, &(hpct_random_affine){.height = {-0.1, 0.1}, .square = true});
+    hpct_model_add_random_translation(m, &(hpct_random_affine){.width = {-0.1, 0.1}});
+    hpct_model_add_random_contrast(m, &(hpct_random_tone){.factor = {0.5, 0.1}});
+    hpct_model_add_random_brightness(m, &(hpct_random_tone){.factor = {-0.5, 0.1}});
+    hpct_model_add_add(m, (int[]){branch, hpct_model_head(m)}, 2);
+    hpct_model_add_flatten(m);
+    assert_int_equal(compile(m), HPCT_OK);
+    for (int i = 0; i < 5; i++) {
+        char text[HPCT_SHAPE_TEXT];
+        hpct_shape_format(&m->layers[2 + i].output, text);
+        assert_string_equal(m->layers[2 + i].name, names[i]);
+        assert_string_equal(text, "30x32x3");
+    }
     hpct_model_free(m);
 }
 
@@ -1094,6 +1214,8 @@ int main(void)
         cmocka_unit_test(elementwise_layers_have_keras_shapes_and_names),
         cmocka_unit_test(numbers_per_channel_and_factors_are_checked),
         cmocka_unit_test(picture_layers_have_keras_shapes_and_names),
+        cmocka_unit_test(random_pictures_come_before_weights),
+        cmocka_unit_test(pixels_that_are_meant_are_known),
         cmocka_unit_test(more_layers_have_keras_shapes_and_names),
         cmocka_unit_test(convolutions_have_keras_shapes),
         cmocka_unit_test(summary_has_keras_form),

@@ -70,6 +70,20 @@ static void crop(hpct_model *model)
     hpct_model_add_random_crop(model, 4, 5);
 }
 
+static void move(hpct_model *model)
+{
+    hpct_random_affine both = {.height = {-0.2, 0.2}, .width = {-0.1, 0.3}};
+    hpct_model_add_random_rotation(model, &both);
+    hpct_model_add_random_zoom(model, &both);
+    hpct_model_add_random_translation(model, &both);
+}
+
+static void tone(hpct_model *model)
+{
+    hpct_model_add_random_contrast(model, &(hpct_random_tone){.factor = {0.5, 0.3}});
+    hpct_model_add_random_brightness(model, &(hpct_random_tone){.factor = {-0.1, 0.1}});
+}
+
 static void all(hpct_model *model)
 {
     flip(model);
@@ -78,12 +92,13 @@ static void all(hpct_model *model)
     drop(model);
 }
 
-static void (*const layers[])(hpct_model *) = {drop, flip, crop, all};
+static void (*const layers[])(hpct_model *) = {drop, flip, crop, all, move, tone};
+#define LAYERS (int) (sizeof layers / sizeof *layers)
 
 static void draws_do_not_depend_on_the_batch(void **state)
 {
     (void) state;
-    for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < 2 * LAYERS; k++) {
         hpct_model *model = model_of(HPCT_SHAPE(9, 11, 3), layers[k / 2], backends[k % 2]);
         size_t out = outputs_of(model), part = out * SAMPLES / 4;
         float *whole = outputs(model, SAMPLES, 7, 3, 100, true);
@@ -100,7 +115,7 @@ static void draws_do_not_depend_on_the_batch(void **state)
 static void backends_draw_the_same(void **state)
 {
     (void) state;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < LAYERS; k++) {
         float *got[2];
         size_t out = 0;
         for (int b = 0; b < 2; b++) {
@@ -109,7 +124,11 @@ static void backends_draw_the_same(void **state)
             got[b] = outputs(model, SAMPLES, 5, 1, 2, true);
             hpct_model_free(model);
         }
-        assert_memory_equal(got[0], got[1], SAMPLES * out * sizeof(float));
+        bool rounds = layers[k] == move || layers[k] == tone;
+        for (size_t i = 0; rounds && i < SAMPLES * out; i++)
+            assert_true(fabsf(got[0][i] - got[1][i]) < 1e-3f);
+        if (!rounds)
+            assert_memory_equal(got[0], got[1], SAMPLES * out * sizeof(float));
         free(got[0]);
         free(got[1]);
     }
@@ -122,7 +141,7 @@ static void seed_step_and_sample_make_a_difference(void **state)
         uint64_t seed;
         int64_t step, first;
     } others[] = {{8, 3, 0}, {7 + (UINT64_C(1) << 32), 3, 0}, {7, 4, 0}, {7, 3, SAMPLES}};
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < LAYERS; k++) {
         hpct_model *model = model_of(HPCT_SHAPE(9, 11, 3), layers[k], "cpu");
         size_t bytes = SAMPLES * outputs_of(model) * sizeof(float);
         float *one = outputs(model, SAMPLES, 7, 3, 0, true);
@@ -265,11 +284,118 @@ static void crops_come_from_everywhere(void **state)
     hpct_model_free(model);
 }
 
+/* ---- images that are moved ---- */
+
+static const hpct_random_affine *how; /* of the layer */
+static void (*layer)(hpct_model *, const hpct_random_affine *);
+
+static void add_layer(hpct_model *model)
+{
+    layer(model, how);
+}
+
+/* One sample of a picture of 1 x 5 cells, 1 2 3 4 5. */
+static void assert_moved(void (*add)(hpct_model *, const hpct_random_affine *),
+                         const hpct_random_affine *settings, const float want[5])
+{
+    layer = add;
+    how = settings;
+    for (int b = 0; b < 2; b++) {
+        hpct_model *model = model_of(HPCT_SHAPE(1, 5, 1), add_layer, backends[b]);
+        float *y = outputs(model, SAMPLES, 1, 0, 0, true);
+        for (int i = 0; i < 5 * SAMPLES; i++) {
+            if (!(fabsf(y[i] - want[i % 5]) < 1e-5f))
+                fail_msg("%s: cell %d is %g, not %g", backends[b], i % 5, (double) y[i],
+                         (double) want[i % 5]);
+        }
+        free(y);
+        hpct_model_free(model);
+    }
+}
+
+/* By 0.4 of 5 cells to the right: 2; with 0.5, 2.5. */
+static void cells_outside_are_filled(void **state)
+{
+    (void) state;
+    hpct_random_affine two = {.width = {0.4, 0.4}, .fill_value = -7}, more = two, left = two;
+    more.width[0] = more.width[1] = 0.5;
+    left.width[0] = left.width[1] = -0.4;
+    assert_moved(hpct_model_add_random_translation, &two, (float[]){2, 1, 1, 2, 3});
+    assert_moved(hpct_model_add_random_translation, &left, (float[]){3, 4, 5, 5, 4});
+    assert_moved(hpct_model_add_random_translation, &more, (float[]){2.5f, 1.5f, 1, 1.5f, 2.5f});
+    two.fill_mode = more.fill_mode = left.fill_mode = HPCT_FILL_CONSTANT;
+    assert_moved(hpct_model_add_random_translation, &two, (float[]){-7, -7, 1, 2, 3});
+    assert_moved(hpct_model_add_random_translation, &more, (float[]){-7, -7, -3, 1.5f, 2.5f});
+    two.fill_mode = HPCT_FILL_NEAREST;
+    assert_moved(hpct_model_add_random_translation, &two, (float[]){1, 1, 1, 2, 3});
+    two.fill_mode = left.fill_mode = HPCT_FILL_WRAP;
+    assert_moved(hpct_model_add_random_translation, &two, (float[]){4, 5, 1, 2, 3});
+    assert_moved(hpct_model_add_random_translation, &left, (float[]){3, 4, 5, 1, 2});
+}
+
+/* Around the centre; a half turn is the picture backwards. */
+static void pictures_are_zoomed_and_turned(void **state)
+{
+    (void) state;
+    hpct_random_affine half = {.height = {0.5, 0.5}}, in = {.width = {-0.5, -0.5}},
+                       near = {.width = {-0.6, -0.6}, .nearest = true};
+    assert_moved(hpct_model_add_random_rotation, &half, (float[]){5, 4, 3, 2, 1});
+    assert_moved(hpct_model_add_random_zoom, &in, (float[]){2, 2.5f, 3, 3.5f, 4});
+    assert_moved(hpct_model_add_random_zoom, &near, (float[]){2, 3, 3, 3, 4});
+    in.square = true; /* with the height's, 0 */
+    assert_moved(hpct_model_add_random_zoom, &in, (float[]){1, 2, 3, 4, 5});
+}
+
+/* ---- images of other tones ---- */
+
+static void contrast_of_fifth(hpct_model *model)
+{
+    hpct_model_add_random_contrast(
+        model, &(hpct_random_tone){.factor = {0.8, 0}, .value_range = {-100, 4.5}});
+}
+
+static void brighter(hpct_model *model)
+{
+    hpct_model_add_random_brightness(
+        model, &(hpct_random_tone){.factor = {0.5, 0.5}, .value_range = {-1, 4}});
+}
+
+/* Uniformly from 0.2 to 1 times the distance from the mean of the picture, 3, at most 4.5; half of
+ * the range, 2.5, is added, at most to 4. */
+static void tones_are_of_the_range(void **state)
+{
+    (void) state;
+    for (int b = 0; b < 2; b++) {
+        hpct_model *model = model_of(HPCT_SHAPE(1, 5, 1), contrast_of_fifth, backends[b]);
+        float least = 9, most = 0;
+        for (int step = 0; step < 100; step++) {
+            float *y = outputs(model, SAMPLES, 1, step, 0, true);
+            for (int s = 0; s < SAMPLES; s++) {
+                const float *x = y + 5 * s, factor = (x[3] - x[1]) / 2;
+                assert_true(fabsf(x[0] - (3 - 2 * factor)) < 1e-5f && x[2] == 3);
+                assert_true(fabsf(x[4] - fminf(3 + 2 * factor, 4.5f)) < 1e-5f);
+                least = fminf(least, factor);
+                most = fmaxf(most, factor);
+            }
+            free(y);
+        }
+        assert_true(least >= 0.2f && least < 0.21f && most > 0.99f && most <= 1);
+        hpct_model_free(model);
+        model = model_of(HPCT_SHAPE(1, 5, 1), brighter, backends[b]);
+        float *y = outputs(model, SAMPLES, 1, 0, 0, true);
+        for (int i = 0; i < 5 * SAMPLES; i++)
+            assert_true(y[i] == (i % 5 == 0 ? 3.5f : 4));
+        free(y);
+        hpct_model_free(model);
+    }
+}
+
 static void inference_draws_nothing(void **state)
 {
     (void) state;
-    for (int k = 0; k < 4; k++) { /* dropout and flip */
-        hpct_model *model = model_of(HPCT_SHAPE(5, 7, 2), layers[k / 2], backends[k % 2]);
+    static void (*const idle[])(hpct_model *) = {drop, flip, move, tone};
+    for (int k = 0; k < 8; k++) {
+        hpct_model *model = model_of(HPCT_SHAPE(5, 7, 2), idle[k / 2], backends[k % 2]);
         float *y = outputs(model, SAMPLES, 1, 0, 0, false);
         assert_memory_equal(y, hpct_model_input(model),
                             SAMPLES * outputs_of(model) * sizeof(float));
@@ -339,6 +465,9 @@ int main(void)
         cmocka_unit_test(all_or_nothing_can_be_dropped),
         cmocka_unit_test(flips_turn_about_half),
         cmocka_unit_test(crops_come_from_everywhere),
+        cmocka_unit_test(cells_outside_are_filled),
+        cmocka_unit_test(pictures_are_zoomed_and_turned),
+        cmocka_unit_test(tones_are_of_the_range),
         cmocka_unit_test(inference_draws_nothing),
         cmocka_unit_test(backward_drops_what_forward_dropped),
     };

@@ -488,9 +488,9 @@ static void unsupported_models_are_rejected(void **state)
             "layer \"i\" (InputLayer): sparse"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("LSTM", "\"name\":\"l\"")),
             "1 of its layers is not supported: \"l\" (LSTM); there are: InputLayer, Activation, "),
-        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomZoom",
-                                         "\"name\":\"z\"") "," LAYER("MixUp", "\"name\":\"x\"")),
-            "2 of its layers are not supported: \"z\" (RandomZoom, in fit: --augment zoom:FACTOR), "
+        BAD(SEQUENTIAL(INPUT_3
+                       "," LAYER("CutMix", "\"name\":\"z\"") "," LAYER("MixUp", "\"name\":\"x\"")),
+            "2 of its layers are not supported: \"z\" (CutMix, in fit: --augment cutmix:ALPHA), "
             "\"x\" (MixUp, in fit: --augment mixup:ALPHA); there are"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("LSTM", "\"name\":\"l\"") "," LAYER(
                 "Lambda", "\"name\":\"f\"") "," CONV() "," LAYER("LSTM", "\"name\":\"m\"")),
@@ -784,6 +784,42 @@ static void invalid_settings_are_rejected(void **state)
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomFlip", "\"mode\":null")), "mode null"),
         BAD(INIT("bias_initializer", "null"), "bias_initializer null"),
         BAD(NORM("\"gamma_initializer\":null"), "gamma_initializer null"),
+        /* images that are changed at random */
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomRotation", "\"name\":\"x\"")), "factor is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomZoom", "\"width_factor\":1")),
+            "height_factor is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomTranslation", "\"height_factor\":1")),
+            "width_factor is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomContrast", "\"name\":\"x\"")), "factor is missing"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomRotation", "\"factor\":[1,2,3]")),
+            "factor must be one number or two"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomRotation", "\"factor\":[0,\"1\"]")),
+            "factor must be one number or two"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomRotation", "\"factor\":1e300")),
+            "factor must be one number or two"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomRotation", "\"factor\":1.5")),
+            "a factor from -1.5 to 1.5"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomZoom", "\"height_factor\":1")),
+            "factors of zoom must be above -1"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomRotation", "\"factor\":1,"
+                                                           "\"fill_mode\":\"mirror\"")),
+            "fill_mode \"mirror\" is not supported; there is: \"reflect\", \"constant\""),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomRotation", "\"factor\":1,"
+                                                           "\"interpolation\":\"bicubic\"")),
+            "interpolation \"bicubic\""),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomRotation",
+                                         "\"factor\":1,\"data_format\":\"channels_first\"")),
+            "data_format \"channels_first\""),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomRotation",
+                                         "\"factor\":1,\"bounding_box_format\":\"xyxy\"")),
+            "bounding_box_format"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomContrast", "\"factor\":1,\"value_range\":255")),
+            "value_range must be two different numbers"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomContrast", "\"factor\":1,\"value_range\":[0,0]")),
+            "value_range must be two different numbers"),
+        BAD(SEQUENTIAL(INPUT_3
+                       "," CONV() "," LAYER("RandomRotation", "\"name\":\"turn\",\"factor\":1")),
+            "turn: it must come before all layers with trained weights"),
         /* what Keras has no default for */
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Dropout", "\"name\":\"x\"")), "rate is missing"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Rescaling", "\"offset\":1")), "scale is missing"),
@@ -943,6 +979,20 @@ static hpct_model *every_layer(void)
     hpct_model *model = hpct_model_new("all", HPCT_SHAPE(20, 18, 4));
     hpct_model_add_rescaling(model, 1.0 / 255, -0.5);
     hpct_model_add_random_flip(model, HPCT_FLIP_VERTICAL);
+    hpct_model_add_random_rotation(model, &(hpct_random_affine){.height = {-0.25, 0.5},
+                                                                .fill_mode = HPCT_FILL_CONSTANT,
+                                                                .fill_value = 0.75});
+    hpct_model_add_random_zoom(
+        model,
+        &(hpct_random_affine){.height = {-0.5, 0.25}, .square = true, .fill_mode = HPCT_FILL_WRAP});
+    hpct_model_add_random_zoom(
+        model, &(hpct_random_affine){.height = {-0.5, 0.25}, .width = {0, 0.5}, .nearest = true});
+    hpct_model_add_random_translation(model, &(hpct_random_affine){.height = {-0.5, 0.25},
+                                                                   .width = {0, 0.5},
+                                                                   .fill_mode = HPCT_FILL_NEAREST});
+    hpct_model_add_random_contrast(
+        model, &(hpct_random_tone){.factor = {0.25, 0.5}, .value_range = {-1, 2}});
+    hpct_model_add_random_brightness(model, &(hpct_random_tone){.factor = {-0.25, 0.5}});
     hpct_model_add_random_crop(model, 17, 16);
     hpct_model_add_resizing(model, 16, 15);
     hpct_model_name_layer(model, "input_layer"); /* the input takes another name */

@@ -1,0 +1,152 @@
+/* RandomRotation, RandomZoom, RandomTranslation (RANDOM_AFFINE), RandomContrast and
+ * RandomBrightness (RANDOM_TONE). */
+#include "nn/backend/cpu/cpu.h"
+
+#include "base/status.h"
+#include "nn/backend/cpu/loops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct job {
+    const hpct_op *op;
+    const hpct_op_call *call;
+} job;
+
+static void draw_for(const job *j, size_t sample, uint32_t words[4])
+{
+    hpct_draw draw = hpct_op_draw(j->op, j->call);
+    hpct_draw_words(&draw, (uint32_t) j->call->first_sample + (uint32_t) sample, 0, words);
+}
+
+/* ---- RANDOM_AFFINE ---- */
+
+/* The four neighbours of a point, NULL outside of the image, and the weights of the right and the
+ * lower ones. */
+typedef struct corners {
+    const float *top_left, *top_right, *low_left, *low_right;
+    float right, lower;
+} corners;
+
+static const float *cell_at(const hpct_picture *p, const float *src, int y, int x)
+{
+    size_t cell = (size_t) y * (size_t) p->in_w + (size_t) x;
+    return y < 0 || x < 0 ? NULL : src + cell * (size_t) p->channels;
+}
+
+static corners corners_of(const hpct_picture *p, const float *src, double y, double x)
+{
+    hpct_two_cells down = hpct_cells_at(&p->variation, y, p->in_h),
+                   across = hpct_cells_at(&p->variation, x, p->in_w);
+    return (corners){.top_left = cell_at(p, src, down.low, across.low),
+                     .top_right = cell_at(p, src, down.low, across.high),
+                     .low_left = cell_at(p, src, down.high, across.low),
+                     .low_right = cell_at(p, src, down.high, across.high),
+                     .right = across.part,
+                     .lower = down.part};
+}
+
+static inline float value_of(const hpct_picture *p, const float *cell, int channel)
+{
+    return cell == NULL ? p->variation.fill_value : cell[channel];
+}
+
+static void move_row(const hpct_picture *p, const hpct_cell_map *map, int y, const float *src,
+                     float *dst)
+{
+    for (int x = 0; x < p->in_w; x++) {
+        corners k = corners_of(p, src, map->yx * x + map->yy * y + map->y0,
+                               map->xx * x + map->xy * y + map->x0);
+        for (int c = 0; c < p->channels; c++) {
+            float top =
+                (1 - k.right) * value_of(p, k.top_left, c) + k.right * value_of(p, k.top_right, c);
+            float low =
+                (1 - k.right) * value_of(p, k.low_left, c) + k.right * value_of(p, k.low_right, c);
+            *dst++ = (1 - k.lower) * top + k.lower * low;
+        }
+    }
+}
+
+/* Rows are numbered over the whole batch. */
+static void move_rows(size_t first, size_t count, void *arg)
+{
+    const job *j = arg;
+    const hpct_picture *p = &j->op->spec.picture;
+    size_t height = (size_t) p->in_h, row_floats = (size_t) p->in_w * (size_t) p->channels;
+    for (size_t row = first; row < first + count; row++) {
+        uint32_t words[4];
+        draw_for(j, row / height, words);
+        hpct_cell_map map = hpct_vary_map(&p->variation, words, p->in_h, p->in_w);
+        move_row(p, &map, (int) (row % height),
+                 j->call->src[0] + row / height * height * row_floats,
+                 j->call->dst + row * row_floats);
+    }
+}
+
+/* ---- RANDOM_TONE ---- */
+
+static void tone_channel(const hpct_picture *p, hpct_tone tone, const float *src, float *dst)
+{
+    size_t cells = (size_t) p->in_h * (size_t) p->in_w, step = (size_t) p->channels;
+    double sum = 0;
+    for (size_t i = 0; p->variation.kind == HPCT_VARY_CONTRAST && i < cells; i++)
+        sum += (double) src[i * step];
+    float mean = (float) (sum / (double) cells);
+    for (size_t i = 0; i < cells; i++)
+        dst[i * step] = hpct_vary_value(&p->variation, tone, mean, src[i * step]);
+}
+
+static void tone_samples(size_t first, size_t count, void *arg)
+{
+    const job *j = arg;
+    const hpct_picture *p = &j->op->spec.picture;
+    size_t floats = hpct_op_dst_floats(&j->op->spec);
+    for (size_t s = first; s < first + count; s++) {
+        uint32_t words[4];
+        draw_for(j, s, words);
+        hpct_tone tone = hpct_vary_tone(&p->variation, words);
+        for (int c = 0; c < p->channels; c++)
+            tone_channel(p, tone, j->call->src[0] + s * floats + c, j->call->dst + s * floats + c);
+    }
+}
+
+static hpct_status forward(hpct_op *op, const hpct_op_call *call)
+{
+    job j = {.op = op, .call = call};
+    size_t n = (size_t) call->n;
+    if (!call->training)
+        memcpy(call->dst, call->src[0], n * hpct_op_dst_floats(&op->spec) * sizeof *call->dst);
+    else if (op->spec.kind == HPCT_OP_RANDOM_AFFINE)
+        hpct_loops_split(n * (size_t) op->spec.picture.in_h, 16, move_rows, &j);
+    else
+        hpct_loops_split(n, 1, tone_samples, &j);
+    return HPCT_OK;
+}
+
+/* There are no weights before it. */
+static hpct_status backward(hpct_op *op, const hpct_op_call *call)
+{
+    return call->diff_src[0] == NULL ? HPCT_OK
+                                     : hpct_fail(HPCT_ERR_INTERNAL, "%s has no gradient",
+                                                 hpct_op_kind_name(op->spec.kind));
+}
+
+static void destroy(hpct_op *op)
+{
+    free(op);
+}
+
+hpct_status hpct_cpu_make_variation(hpct_op **out, const hpct_op_spec *spec,
+                                    const hpct_op_build *build)
+{
+    static const hpct_op_class class = {
+        .forward = forward, .backward = backward, .destroy = destroy};
+    hpct_op *op = *out = calloc(1, sizeof *op);
+    if (op == NULL)
+        return hpct_fail_memory(sizeof *op);
+    op->class = &class;
+    op->spec = *spec;
+    op->build = *build;
+    op->backward_keeps_diff_dst = true;
+    return HPCT_OK;
+}
