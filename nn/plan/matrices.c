@@ -1,5 +1,9 @@
-/* The trained parameters as matrices in the arena. */
+/* The trained parameters as matrices in the arena, and the padding in their layouts. */
 #include "nn/plan/run.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
 
 static hpct_arena_matrix matrix_of(const hpct_model *model, int index)
 {
@@ -29,4 +33,43 @@ int hpct_model_matrices(const hpct_model *model, hpct_arena_matrix *out)
         }
     }
     return count;
+}
+
+/* ---- padding ---- */
+
+/* Imports ones: what is 0 then holds no value. */
+static hpct_status mark_in(const hpct_model *model, int index, uint32_t *bits)
+{
+    const hpct_param *param = &model->params[index];
+    hpct_op *op = model->run->nodes[param->node].op;
+    size_t count = hpct_shape_count(&param->shape), floats = op->param_floats[param->index];
+    size_t offset = model->run->arenas.param_offsets[index];
+    float *ones = malloc(count * sizeof *ones), *laid = calloc(floats, sizeof *laid);
+    hpct_status status =
+        ones != NULL && laid != NULL ? HPCT_OK : hpct_fail_memory((count + floats) * sizeof *ones);
+    for (size_t i = 0; i < count && status == HPCT_OK; i++)
+        ones[i] = 1;
+    if (status == HPCT_OK)
+        status = op->class->import_param(op, param->index, ones, laid);
+    for (size_t i = 0; i < floats && status == HPCT_OK; i++) {
+        if (!(laid[i] > 0))
+            bits[(offset + i) / 32] |= UINT32_C(1) << (offset + i) % 32;
+    }
+    free(ones);
+    free(laid);
+    return status;
+}
+
+hpct_status hpct_model_mark_padding(const hpct_model *model, uint32_t *bits, bool *any)
+{
+    *any = false;
+    for (int i = 0; i < model->num_params; i++) {
+        const hpct_param *param = &model->params[i];
+        const hpct_op *op = model->run->nodes[param->node].op;
+        if (param->state || op->param_floats[param->index] == hpct_shape_count(&param->shape))
+            continue;
+        HPCT_TRY(mark_in(model, i, bits));
+        *any = true;
+    }
+    return HPCT_OK;
 }

@@ -82,4 +82,8 @@ typedef struct hpct_arena_matrix {
 /* All trained parameters, in the arena's order; returns how many. `out` may be NULL. */
 int hpct_model_matrices(const hpct_model *model, hpct_arena_matrix *out);
 
+/* Sets bits[i / 32] >> i % 32 & 1 of each float i that is padding of a trained parameter's layout,
+ * where kernels require zeros; the others remain. *any: whether there are some. */
+hpct_status hpct_model_mark_padding(const hpct_model *model, uint32_t *bits, bool *any);
+
 #endif

@@ -75,6 +75,7 @@ lossy=(--allow-lossy --compress-warmup 3)
 cut "mnist-cnn, one rank" 1 --model mnist-cnn "${mwm[@]}"
 elsewhere "hybrid, two ranks" 2 --model mnist-cnn --strategy hybrid
 cut "multi-worker-mirrored" 2 "${residual[@]}" "${mwm[@]}" --gradient-accumulation 3
+cut "PowerSGD" 2 "${residual[@]}" "${mwm[@]}" --compress powersgd:2 "${lossy[@]}" # of kernels with padding
 cut "hybrid of the last layers" 2 "${wide[@]}" --strategy hybrid --hybrid-form back --gradient-accumulation 3
 cut "pipeline of two replicas" 4 "${residual[@]}" "${stages[@]}" --gradient-accumulation 3
 cut "mirrored on two ranks" 2 "${residual[@]}" --strategy mirrored --replicas 2 --gradient-accumulation 2
@@ -91,7 +92,6 @@ if [ -n "${HPC_TRAIN_LONG-}" ]; then
         done
         elsewhere "one rank" 1 "${wide[@]}" --sync-batch-norm "${mwm[@]}"
     done
-    cut "PowerSGD" 2 "${residual[@]}" "${mwm[@]}" --compress powersgd:2 "${lossy[@]}" # not the same bits with every layout in memory
     cut "four ranks, top-k" 4 "${residual[@]}" "${mwm[@]}" --compress topk:0.1 "${lossy[@]}"
     cut "hybrid by columns" 3 --model mnist-cnn --optimizer adam --strategy hybrid --hybrid-form columns
     cut "central storage" 1 "${random[@]}" --strategy central-storage --replicas 2

@@ -32,6 +32,22 @@ static int64_t warmup_steps(const hpct_compression *options)
     return options->warmup_steps < 0 ? 0 : options->warmup_steps;
 }
 
+/* Leaves NULL if no layout is padded. */
+static hpct_status find_padding(hpct_compressor *c)
+{
+    size_t words = c->count / 32 + 1;
+    bool any = false;
+    c->padding = calloc(words, sizeof *c->padding);
+    if (c->padding == NULL)
+        return hpct_fail_memory(words * sizeof *c->padding);
+    hpct_status status = hpct_model_mark_padding(c->model, c->padding, &any);
+    if (!any) {
+        free(c->padding);
+        c->padding = NULL;
+    }
+    return status;
+}
+
 static hpct_status open_one(hpct_compressor **out, hpct_context *context, hpct_model *model,
                             const hpct_compression *options)
 {
@@ -55,6 +71,7 @@ static hpct_status open_one(hpct_compressor **out, hpct_context *context, hpct_m
     (*out)->count = plan.count;
     (*out)->warmup = warmup_steps(options);
     (*out)->model = model;
+    HPCT_TRY(find_padding(*out));
     bytes = (plan.count + HPCT_COMPRESS_TAIL) * sizeof *(*out)->host;
     if (!hpct_model_on_device(model))
         return HPCT_OK;
@@ -82,6 +99,7 @@ void hpct_compressor_close(hpct_compressor *compressor)
         return;
     if (compressor->host != NULL)
         hpct_model_return_host(compressor->model, compressor->host);
+    free(compressor->padding);
     compressor->ops->close(compressor);
 }
 
@@ -92,7 +110,8 @@ size_t hpct_compressor_need(const hpct_compression *options, int ranks, size_t g
         return 0;
     if (options->kind == HPCT_COMPRESS_TOP_K) /* the residual; pairs of this rank and of all */
         return gradients + (size_t) (all * options->share * 2 * (ranks + 1));
-    return 2 * gradients; /* the residual; factors, which are sent only if they are smaller */
+    /* the residual; factors, which are sent only if they are smaller; bits of the padding */
+    return 2 * gradients + gradients / 32 + sizeof(uint32_t);
 }
 
 static void scale(float *values, size_t count, float factor)

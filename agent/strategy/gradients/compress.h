@@ -50,7 +50,8 @@ struct hpct_compressor {
     const hpct_compressor_ops *ops;
     hpct_comm *comm;
     size_t count;
-    float *residue; /* [count], of this rank; zeros for uncompressed parameters */
+    float *residue;    /* [count], of this rank; zeros for uncompressed parameters */
+    uint32_t *padding; /* hpct_model_mark_padding; NULL: there is none */
     const hpct_model *model;
     float *host;             /* [count + HPCT_COMPRESS_TAIL], copy of device gradients; else NULL */
     int64_t warmup, reduced; /* number of uncompressed reductions; of all so far */

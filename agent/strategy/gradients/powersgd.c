@@ -9,7 +9,8 @@
  *
  * Vectors are sent uncompressed, together with P; so are matrices whose factors are not smaller. A
  * kernel's blocked layout is a fixed permutation: a matrix like any other, as long as all ranks
- * have the same layout. */
+ * have the same layout. Its padding is 0 in M and would not be in P Q; it is cleared, as kernels
+ * require, and as checkpoints have no values for it. */
 #include "agent/strategy/gradients/compress.h"
 #include "agent/strategy/gradients/low_rank.h"
 #include "base/status.h"
@@ -101,6 +102,20 @@ static void plain(powersgd *p, float *gradients, bool in)
     }
 }
 
+static void clear_padding(const powersgd *p, const factors *f, float *values)
+{
+    const uint32_t *bits = p->base.padding;
+    for (size_t i = f->offset, end = f->offset + f->rows * f->columns; bits != NULL && i < end;) {
+        if (i % 32 == 0 && bits[i / 32] == 0) {
+            i += 32;
+            continue;
+        }
+        if ((bits[i / 32] >> i % 32 & 1) != 0)
+            values[i] = 0;
+        i++;
+    }
+}
+
 static hpct_status powersgd_reduce(hpct_compressor *compressor, float *gradients, size_t tail)
 {
     powersgd *p = (powersgd *) compressor;
@@ -122,13 +137,16 @@ static hpct_status powersgd_reduce(hpct_compressor *compressor, float *gradients
             continue;
         hpct_orthonormalize(m.p, m.rows, m.rank, (uint64_t) compressor->reduced);
         hpct_low_rank_right(&m);
+        clear_padding(p, &p->matrices[i], p->base.residue);
     }
     if (status == HPCT_OK)
         status = comm->ops->allreduce_sum(comm, p->right, p->right_count);
     for (int i = 0; i < p->num && status == HPCT_OK; i++) {
         hpct_low_rank m = low_rank(p, &p->matrices[i], gradients);
-        if (m.rank > 0)
-            hpct_low_rank_expand(&m);
+        if (m.rank == 0)
+            continue;
+        hpct_low_rank_expand(&m);
+        clear_padding(p, &p->matrices[i], gradients);
     }
     return status;
 }

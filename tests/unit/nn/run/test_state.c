@@ -74,11 +74,46 @@ static void values_have_names_and_kinds(void **state)
     hpct_model_free(model);
 }
 
+/* Of every trained parameter as many floats are left as it has values, and the rest stay 0. */
+static void padding_is_marked(void **state)
+{
+    static const char *const backends[] = {"ref", "cpu"};
+    (void) state;
+    for (int b = 0; b < 2; b++) {
+        hpct_model *model = small_ready(backends[b], 0.9);
+        size_t count, padding = 0;
+        const float *weights = hpct_model_parameters(model, &count);
+        uint32_t *bits = calloc(count / 32 + 1, sizeof *bits);
+        bool any;
+        for (uint32_t t = 0; t < 3; t++)
+            small_step(model, 8, t);
+        assert_int_equal(hpct_model_mark_padding(model, bits, &any), HPCT_OK);
+        for (int i = 0; i < model->num_params; i++) {
+            const hpct_param *p = &model->params[i];
+            size_t at = model->run->arenas.param_offsets[i], left = 0,
+                   floats = model->run->nodes[p->node].op->param_floats[p->index];
+            for (size_t k = at; k < at + floats && !p->state; k++) {
+                bool marked = (bits[k / 32] >> k % 32 & 1) != 0;
+                left += !marked;
+                padding += marked;
+                assert_true(!marked || weights[k] == 0);
+            }
+            assert_true(p->state || left == hpct_shape_count(&p->shape));
+        }
+        assert_true(any == (padding > 0));
+        if (b == 1)
+            printf("# %zu of %zu floats are padding\n", padding, count);
+        free(bits);
+        hpct_model_free(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(state_continues_with_the_same_bits),
         cmocka_unit_test(values_have_names_and_kinds),
+        cmocka_unit_test(padding_is_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,7 @@ static const hpct_arena_matrix matrices[] = {
 typedef struct run {
     hpct_compression options;
     int low_rank; /* of the gradients; 0: they are drawn freely */
+    bool padded;  /* of each four values the last is padding, without a gradient */
     float gradient[RANKS][STEPS][COUNT], applied[RANKS][STEPS][COUNT + 2], residue[RANKS][COUNT];
     double bytes;
     long allocations;
@@ -94,6 +95,8 @@ static void *train(void *argument)
     c->comm = &self.base;
     c->count = COUNT;
     c->warmup = r->options.warmup_steps;
+    if (r->padded && (c->padding = malloc(COUNT / 32 * sizeof(uint32_t))) != NULL)
+        memset(c->padding, 0x88, COUNT / 32 * sizeof(uint32_t));
     pthread_barrier_wait(&r->group.barrier);
     long before = allocations;
     for (int step = 0; step < STEPS; step++) {
@@ -133,9 +136,13 @@ static void draw_gradients(run *r)
                         at[i] += factor[k][i / columns] * own[k][i % columns];
                 }
             }
+    for (int rank = 0; rank < RANKS && r->padded; rank++)
+        for (int step = 0; step < STEPS; step++)
+            for (size_t i = 3; i < COUNT; i += 4)
+                r->gradient[rank][step][i] = 0;
 }
 
-static run *train_ranks(hpct_compression options, int low_rank)
+static run *train_some(hpct_compression options, int low_rank, bool padded)
 {
     run *r = calloc(1, sizeof *r);
     pthread_t threads[RANKS];
@@ -143,6 +150,7 @@ static run *train_ranks(hpct_compression options, int low_rank)
     assert_non_null(r);
     r->options = options;
     r->low_rank = low_rank;
+    r->padded = padded;
     draw_gradients(r);
     pthread_barrier_init(&r->group.barrier, NULL, RANKS);
     for (int rank = 0; rank < RANKS; rank++) {
@@ -161,6 +169,11 @@ static run *train_ranks(hpct_compression options, int low_rank)
     }
     assert_int_equal(r->allocations, 0);
     return r;
+}
+
+static run *train_ranks(hpct_compression options, int low_rank)
+{
+    return train_some(options, low_rank, false);
 }
 
 static double sum_of_gradients(const run *r, int step, size_t i)
@@ -287,6 +300,22 @@ static void powersgd_of_full_rank_is_exact(void **state)
     r = train_ranks((hpct_compression){.kind = HPCT_COMPRESS_POWERSGD, .rank = 256}, 0);
     for (int step = 0; step < STEPS; step++)
         assert_true(error_of(r, step) < 1e-5);
+    free(r);
+}
+
+/* What kernels and checkpoints have no values for remains 0; the feedback of the rest is whole. */
+static void powersgd_leaves_padding_zero(void **state)
+{
+    (void) state;
+    run *r = train_some((hpct_compression){.kind = HPCT_COMPRESS_POWERSGD, .rank = 2}, 0, true);
+    for (size_t i = 3; i < COUNT; i += 4) {
+        for (int step = 0; step < STEPS; step++)
+            assert_true(r->applied[0][step][i] == 0);
+        for (int rank = 0; rank < RANKS; rank++)
+            assert_true(r->residue[rank][i] == 0);
+    }
+    assert_true(error_of(r, 0) > 0.1);
+    check_feedback(r);
     free(r);
 }
 
@@ -480,6 +509,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(powersgd_is_what_plain_c_makes),
         cmocka_unit_test(powersgd_of_full_rank_is_exact),
+        cmocka_unit_test(powersgd_leaves_padding_zero),
         cmocka_unit_test(the_first_steps_are_plain),
         cmocka_unit_test(columns_become_orthonormal),
         cmocka_unit_test(loops_are_what_plain_c_makes),
