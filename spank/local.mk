@@ -123,5 +123,6 @@ spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
 spank_spank_hpc_train_la_LIBADD = spank/libspank.la spank/libagree.la agent/cluster/libcluster.la base/libbase.la
 spank_spank_hpc_train_la_DEPENDENCIES = $(spank_spank_hpc_train_la_LIBADD) \
 	spank/spank_hpc_train.map
-spank_spank_hpc_train_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
+# nodelete: a thread that waits for the name service may outlive what Slurm unloads (base/net/resolve.c).
+spank_spank_hpc_train_la_LDFLAGS = $(AM_LDFLAGS) -Wl,-z,nodelete -module -avoid-version -shared \
 	-Wl,--version-script=$(top_srcdir)/spank/spank_hpc_train.map

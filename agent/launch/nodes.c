@@ -4,11 +4,11 @@
 #include "agent/cluster/nodelist.h"
 #include "agent/rank/squeue.h"
 #include "base/ask.h"
+#include "base/net/resolve.h"
 #include "base/process.h"
 #include "base/status.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define ASK_SECONDS 10
+#define RESOLVE_SECONDS 5 /* for all nodes */
 #define CONNECT_SECONDS 2
 #define BYTES_PER_NODE 2048 /* of sinfo's output, in several partitions */
 
@@ -148,27 +149,37 @@ typedef struct attempt {
     int node, fd;
 } attempt;
 
-/* Begins to connect to all addresses of a node; how many. */
-static int begin_connecting(const hpct_sinfo_line *to, int node, attempt *attempts, answer *out)
+/* The node's addresses; none if its slurmd has no port, or the name service no answer in time,
+ * which is said. */
+static void find_addresses(const hpct_sinfo_line *to, double until, hpct_addresses *out)
 {
-    char port[16];
+    double left = until - hpct_process_clock();
+    *out = (hpct_addresses){0};
+    if (to->port == 0)
+        return;
+    if (hpct_resolve(out, to->address, to->port, left > 0 ? (int) (left * 1000) : 0) != HPCT_OK) {
+        fprintf(stderr, "hpc-train launch: whether its slurmd runs is not known: %s\n",
+                hpct_last_error());
+        out->num = 0;
+    }
+}
+
+/* Begins to connect to all addresses of a node; how many. */
+static int begin_connecting(const hpct_addresses *to, int node, attempt *attempts, answer *out)
+{
     int count = 0;
-    struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM};
-    snprintf(port, sizeof port, "%d", to->port);
     *out = UNKNOWN;
-    if (to->port == 0 || getaddrinfo(to->address, port, &hints, &found) != 0)
-        return 0;
-    for (const struct addrinfo *at = found; at != NULL && count < ADDRESSES; at = at->ai_next) {
-        int fd = socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    for (int i = 0; i < to->num && count < ADDRESSES; i++) {
+        int fd = socket(to->at[i].ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0)
             continue;
         *out = SILENT; /* until one is connected */
-        if (connect(fd, at->ai_addr, at->ai_addrlen) != 0 && errno != EINPROGRESS)
+        if (connect(fd, (const struct sockaddr *) &to->at[i], to->size[i]) != 0 &&
+            errno != EINPROGRESS)
             close(fd);
         else
             attempts[count++] = (attempt){node, fd};
     }
-    freeaddrinfo(found);
     return count;
 }
 
@@ -204,10 +215,14 @@ static hpct_status connect_all(const hpct_sinfo_line *lines, int count, answer *
     attempt *attempts = calloc(most, sizeof *attempts);
     struct pollfd *fds = calloc(most, sizeof *fds);
     int begun = 0;
+    double until = hpct_process_clock() + RESOLVE_SECONDS;
     hpct_status status =
         attempts != NULL && fds != NULL ? HPCT_OK : hpct_fail_memory(most * sizeof *fds);
-    for (int i = 0; i < count && status == HPCT_OK; i++)
-        begun += begin_connecting(&lines[i], i, attempts + begun, &answers[i]);
+    for (int i = 0; i < count && status == HPCT_OK; i++) {
+        hpct_addresses addresses;
+        find_addresses(&lines[i], until, &addresses);
+        begun += begin_connecting(&addresses, i, attempts + begun, &answers[i]);
+    }
     for (int i = 0; i < begun; i++)
         fds[i] = (struct pollfd){.fd = attempts[i].fd, .events = POLLOUT};
     if (status == HPCT_OK)

@@ -1,10 +1,10 @@
 /* Sockets; non-blocking frames in and out. */
 #include "base/net/link.h"
 
+#include "base/net/resolve.h"
 #include "base/status.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -164,37 +164,36 @@ static int finish_connect(int fd, int timeout_ms)
     return error;
 }
 
+/* One address: a connected socket, or -1 with errno. */
+static int connect_to(const struct sockaddr_storage *to, socklen_t size, int timeout_ms)
+{
+    int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    int error = connect(fd, (const struct sockaddr *) to, size) == 0 ? 0 : errno;
+    if (error == EINPROGRESS)
+        error = finish_connect(fd, timeout_ms);
+    if (error == 0)
+        return fd;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
 hpct_status hpct_link_connect(int *fd, const char *address, int timeout_ms)
 {
-    char host[256], service[8];
-    int port, error = 0;
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found = NULL;
+    char host[256];
+    int port;
+    hpct_addresses found;
+    *fd = -1;
     if (!hpct_link_split_address(address, host, sizeof host, &port))
         return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not an address of the form host:port", address);
-    snprintf(service, sizeof service, "%d", port);
-    int code = getaddrinfo(host, service, &hints, &found);
-    if (code != 0)
-        return hpct_fail(HPCT_ERR_PEER, "the address of %s cannot be found: %s", host,
-                         gai_strerror(code));
-    *fd = -1;
-    for (const struct addrinfo *next = found; next != NULL && *fd < 0; next = next->ai_next) {
-        *fd = socket(next->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (*fd < 0) {
-            error = errno;
-            continue;
-        }
-        error = connect(*fd, next->ai_addr, next->ai_addrlen) == 0 ? 0 : errno;
-        if (error == EINPROGRESS)
-            error = finish_connect(*fd, timeout_ms);
-        if (error != 0) {
-            close(*fd);
-            *fd = -1;
-        }
-    }
-    freeaddrinfo(found);
-    if (*fd < 0)
-        return hpct_fail(HPCT_ERR_PEER, "cannot connect to %s: %s", address, strerror(error));
-    return HPCT_OK;
+    HPCT_TRY(hpct_resolve(&found, host, port, timeout_ms));
+    for (int i = 0; i < found.num && *fd < 0; i++)
+        *fd = connect_to(&found.at[i], found.size[i], timeout_ms);
+    return *fd >= 0
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_PEER, "cannot connect to %s: %s", address, strerror(errno));
 }
 
 bool hpct_link_pass(int fd, void *data, size_t bytes, bool out, int64_t until_ms)

@@ -43,8 +43,9 @@ void hpct_link_hurry(int fd);
  * HPCT_ERR_CONFIG if the port is in use or not permitted; `host` is only for the message. */
 hpct_status hpct_link_listen(int *fd, int *port, const char *host, int backlog);
 
-/* Connects to "host:port" before the timeout; the socket is non-blocking. HPCT_ERR_PEER if there is
- * no answer, HPCT_ERR_CONFIG for a malformed address. */
+/* Connects to "host:port"; the socket is non-blocking. The timeout is that of the name service, and
+ * of each of the host's addresses. HPCT_ERR_PEER if there is no answer, HPCT_ERR_CONFIG for a
+ * malformed address. */
 hpct_status hpct_link_connect(int *fd, const char *address, int timeout_ms);
 
 /* Sends (out) or receives all of data[bytes] before until_ms, blocking. For the first messages of a

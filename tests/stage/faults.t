@@ -52,4 +52,14 @@ else
     skip "full disk" "no mount here"
 fi
 
+# Names of nodes that are never found: this node ends, and says which one it waited for.
+mkdir "$work/names"
+(umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$work/names/key")
+printf 'node0.site:21000\n127.0.0.1:%s\n' $((20000 + RANDOM % 10000)) >"$work/names/nodes"
+capture limit 100 env LD_PRELOAD="$top_builddir/tests/stage/.libs/hung_names.so" "$stage" --to "$work/names" --mode broadcast \
+    --nodes "$work/names/nodes" --index 1 --job 1 --key "$work/names/key" --wait 2 "$work/t.tar.gz"
+is "$status" 69 "a broadcast does not wait for a name service that hangs"
+like "$err" "node0[.]site.* did not come within 2 seconds [(]the address of node0.site cannot be found: the name service does not answer" \
+    "and names the node, and why"
+
 done_testing

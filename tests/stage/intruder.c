@@ -13,6 +13,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>

@@ -18,3 +18,9 @@ check_LTLIBRARIES += tests/stage/old_fs.la
 tests_stage_old_fs_la_SOURCES = tests/stage/old_fs.c
 tests_stage_old_fs_la_CPPFLAGS = -D_GNU_SOURCE
 tests_stage_old_fs_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+# A name service that never answers.
+check_LTLIBRARIES += tests/stage/hung_names.la
+tests_stage_hung_names_la_SOURCES = tests/stage/hung_names.c
+tests_stage_hung_names_la_CPPFLAGS = -D_GNU_SOURCE
+tests_stage_hung_names_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

@@ -5,16 +5,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/status.h"
 #include "spank/stage/net/broadcast_state.h"
 
 #define RETRY_MS 100
+#define RESOLVE_MS 200 /* of one attempt: heartbeats wait meanwhile */
 #define MAX_RETRY_MS 1000
 
 const char *hpct_node_name(const hpct_broadcast *b, int node)
@@ -60,8 +61,7 @@ void hpct_join_end(hpct_broadcast *b)
         close(b->listen_fd);
     b->listen_fd = -1;
     for (int i = 0; i < b->num_neighbours; i++) {
-        if (b->neighbours[i].addresses != NULL)
-            freeaddrinfo(b->neighbours[i].addresses);
+        free(b->neighbours[i].addresses);
         b->neighbours[i].addresses = NULL;
     }
 }
@@ -77,26 +77,32 @@ static void try_later(hpct_neighbour *n, int64_t now, const char *trouble)
     n->retry_ms = n->retry_ms * 3 / 2 > MAX_RETRY_MS ? MAX_RETRY_MS : n->retry_ms * 3 / 2;
 }
 
+/* Releases the lock meanwhile. */
+static hpct_status find_addresses(hpct_broadcast *b, hpct_neighbour *n)
+{
+    hpct_addresses *found = calloc(1, sizeof *found);
+    if (found == NULL)
+        return hpct_fail_memory(sizeof *found);
+    pthread_mutex_unlock(&b->lock);
+    hpct_status status =
+        hpct_resolve(found, b->team->hosts[n->node], b->team->ports[n->node], RESOLVE_MS);
+    pthread_mutex_lock(&b->lock);
+    if (status == HPCT_OK)
+        n->addresses = found;
+    else
+        free(found);
+    return status;
+}
+
 static void begin_connect(hpct_broadcast *b, hpct_neighbour *n, int64_t now)
 {
-    if (n->addresses == NULL) {
-        char service[8];
-        const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-        snprintf(service, sizeof service, "%d", b->team->ports[n->node]);
-        struct addrinfo *found = NULL;
-        pthread_mutex_unlock(&b->lock); /* getaddrinfo may block */
-        int error = getaddrinfo(b->team->hosts[n->node], service, &hints, &found);
-        pthread_mutex_lock(&b->lock);
-        if (error != 0) {
-            try_later(n, now, gai_strerror(error));
-            return;
-        }
-        n->addresses = n->address = found;
+    if (n->addresses == NULL && find_addresses(b, n) != HPCT_OK) {
+        try_later(n, now, hpct_last_error());
+        return;
     }
-    int fd = hpct_stage_connect(n->address);
+    int fd = hpct_stage_connect(&n->addresses->at[n->address], n->addresses->size[n->address]);
     int error = errno;
-    /* the next attempt uses the next address */
-    n->address = n->address->ai_next != NULL ? n->address->ai_next : n->addresses;
+    n->address = (n->address + 1) % n->addresses->num; /* of the next attempt */
     if (fd < 0) {
         try_later(n, now, strerror(error));
         return;

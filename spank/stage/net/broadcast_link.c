@@ -216,12 +216,12 @@ hpct_status hpct_stage_listen(int port, int *fd)
     return HPCT_OK;
 }
 
-int hpct_stage_connect(const struct addrinfo *to)
+int hpct_stage_connect(const struct sockaddr_storage *to, socklen_t size)
 {
-    int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    if (connect(fd, to->ai_addr, to->ai_addrlen) == 0 || errno == EINPROGRESS)
+    if (connect(fd, (const struct sockaddr *) to, size) == 0 || errno == EINPROGRESS)
         return fd;
     int error = errno;
     close(fd);

@@ -4,10 +4,10 @@
 #define HPCT_SPANK_STAGE_NET_BROADCAST_LINK_H
 
 #include <hpctrain/status.h>
-#include <netdb.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "spank/stage/net/broadcast_wire.h"
 
@@ -62,7 +62,7 @@ bool hpct_stage_link_send(hpct_stage_link *link, const uint8_t head[HPCT_WIRE_HE
 hpct_status hpct_stage_listen(int port, int *fd);
 
 /* Starts to connect; -1 and errno on immediate failure. */
-int hpct_stage_connect(const struct addrinfo *to);
+int hpct_stage_connect(const struct sockaddr_storage *to, socklen_t size);
 
 /* Milliseconds of a monotonic clock. */
 int64_t hpct_stage_now(void);

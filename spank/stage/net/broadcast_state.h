@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 
+#include "base/net/resolve.h"
 #include "spank/stage/net/broadcast.h"
 #include "spank/stage/net/broadcast_auth.h"
 #include "spank/stage/net/broadcast_link.h"
@@ -49,7 +50,8 @@ typedef struct hpct_neighbour {
     size_t sent;
     /* connection to a parent that is not up yet */
     hpct_joining joining;
-    struct addrinfo *addresses, *address;
+    hpct_addresses *addresses; /* NULL: not found yet */
+    int address;               /* index of the next to try */
     int64_t retry_at, give_up_at;
     int retry_ms;
     hpct_auth_claim claim;

@@ -1,6 +1,6 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame tests/unit/agent/rank/test_batch \
+unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame tests/unit/base/net/test_resolve tests/unit/agent/rank/test_batch \
 	tests/unit/agent/cost/test_bench \
 	tests/unit/agent/strategy/gradients/test_buckets tests/unit/agent/cost/test_choose \
 	tests/unit/agent/strategy/gradients/test_compress tests/unit/agent/strategy/replicas/test_crew \
@@ -62,7 +62,7 @@ tests_unit_agent_checkpoint_test_manifest_LDADD = $(agent_test_libs) $(JANSSON_L
 tests_unit_base_test_ask_SOURCES = tests/unit/base/test_ask.c $(cases)
 tests_unit_base_test_ask_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_base_test_ask_LDADD = $(agent_test_libs)
-tests_unit_agent_launch_test_launch_SOURCES = tests/unit/agent/launch/test_launch.c $(cases)
+tests_unit_agent_launch_test_launch_SOURCES = tests/unit/agent/launch/test_launch.c tests/unit/base/net/name_service.h $(cases)
 tests_unit_agent_launch_test_launch_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_launch_test_launch_LDADD = $(agent_test_libs)
 tests_unit_agent_checkpoint_test_store_SOURCES = tests/unit/agent/checkpoint/test_store.c $(checkpoint_folder)
@@ -187,6 +187,9 @@ tests_unit_agent_comm_test_watch_LDADD = $(agent_test_libs)
 tests_unit_agent_comm_test_standstill_SOURCES = tests/unit/agent/comm/test_standstill.c $(watch_group) tests/unit/unit.h
 tests_unit_agent_comm_test_standstill_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_comm_test_standstill_LDADD = $(agent_test_libs)
+tests_unit_base_net_test_resolve_SOURCES = tests/unit/base/net/test_resolve.c tests/unit/base/net/name_service.h $(cases)
+tests_unit_base_net_test_resolve_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_base_net_test_resolve_LDADD = $(agent_test_libs)
 tests_unit_base_net_test_frame_SOURCES = tests/unit/base/net/test_frame.c $(cases)
 tests_unit_base_net_test_frame_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_base_net_test_frame_LDADD = $(agent_test_libs)

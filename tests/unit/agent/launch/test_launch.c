@@ -3,7 +3,12 @@
 #include "agent/launch/nodes.h"
 #include "agent/launch/srun_line.h"
 #include "agent/launch/step_facts.h"
+#include "base/net/link.h"
+#include "tests/unit/base/net/name_service.h"
 #include "tests/unit/cases.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 static hpct_status parse_line(const parse_case *c, char *got, size_t size)
 {
@@ -251,6 +256,43 @@ static void later_runs_have_the_nodes_and_tasks_that_are_left(void **state)
     unsetenv("SLURM_EXPORT_ENV");
 }
 
+static void write_script(const char *folder, const char *name, const char *line)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\ncat <<'END'\n%s\nEND\n", line);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+/* Slurm of two nodes: the first one's slurmd listens, the other's address is not found in time. */
+static void a_name_service_that_hangs_holds_up_no_restart(void **state)
+{
+    char folder[] = "/tmp/hpc-train-test.XXXXXX", path[4096], lines[256], *before = getenv("PATH");
+    int listener, port = 0;
+    hpct_job_nodes nodes;
+    (void) state;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(hpct_link_listen(&listener, &port, "here", 1), HPCT_OK);
+    snprintf(lines, sizeof lines, "node0 idle 127.0.0.1 %d\nnode1 idle hung %d", port, port);
+    write_script(folder, "squeue", "7 node[0-1]");
+    write_script(folder, "sinfo", lines);
+    snprintf(path, sizeof path, "%s:%s", folder, before != NULL ? before : "");
+    setenv("PATH", path, 1);
+    open_names(false);
+    assert_int_equal(hpct_job_nodes_open(&nodes, "node[0-1]"), HPCT_OK);
+    assert_int_equal(hpct_job_nodes_look(&nodes, "7"), HPCT_OK);
+    assert_true(nodes.nodes[0].is_there && nodes.nodes[1].is_there);
+    assert_int_equal(names_so_far(), 1);
+    open_names(true);
+    hpct_job_nodes_close(&nodes);
+    close(listener);
+    snprintf(path, sizeof path, "rm -r %s", folder);
+    assert_int_equal(system(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +302,7 @@ int main(void)
         cmocka_unit_test(a_node_runs_tasks_in_some_states),
         cmocka_unit_test(options_that_forbid_a_restart_are_refused),
         cmocka_unit_test(later_runs_have_the_nodes_and_tasks_that_are_left),
+        cmocka_unit_test(a_name_service_that_hangs_holds_up_no_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

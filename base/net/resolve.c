@@ -1,0 +1,201 @@
+/* A thread per lookup that is not of a number: getaddrinfo cannot be interrupted. */
+#include "base/net/resolve.h"
+
+#include "base/clock.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* In the list from its start until a caller has taken its answer. */
+typedef struct lookup {
+    struct lookup *next;
+    char *host;
+    pthread_cond_t changed;
+    int waiting; /* number of callers */
+    bool is_done, is_listed;
+    int code; /* of getaddrinfo */
+    hpct_addresses found;
+} lookup;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* protects all lookups */
+static lookup *lookups;
+
+static void copy_list(hpct_addresses *out, const struct addrinfo *list)
+{
+    out->num = 0;
+    for (const struct addrinfo *at = list; at != NULL && out->num < HPCT_MAX_ADDRESSES;
+         at = at->ai_next) {
+        if (at->ai_addrlen > sizeof out->at[0])
+            continue;
+        memcpy(&out->at[out->num], at->ai_addr, at->ai_addrlen);
+        out->size[out->num++] = at->ai_addrlen;
+    }
+}
+
+static int ask(hpct_addresses *out, const char *host, int flags)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = flags};
+    struct addrinfo *list = NULL;
+    int code = getaddrinfo(host, NULL, &hints, &list);
+    if (code != 0)
+        return code;
+    copy_list(out, list);
+    freeaddrinfo(list);
+    return out->num > 0 ? 0 : EAI_NONAME;
+}
+
+static void set_port(hpct_addresses *addresses, int port)
+{
+    for (int i = 0; i < addresses->num; i++) {
+        void *at = &addresses->at[i];
+        if (addresses->at[i].ss_family == AF_INET6)
+            ((struct sockaddr_in6 *) at)->sin6_port = htons((uint16_t) port);
+        else
+            ((struct sockaddr_in *) at)->sin_port = htons((uint16_t) port);
+    }
+}
+
+/* ---- the thread ---- */
+
+static void *look_up(void *argument)
+{
+    lookup *l = argument;
+    hpct_addresses found = {0};
+    int code = ask(&found, l->host, 0);
+    pthread_mutex_lock(&mutex);
+    l->found = found;
+    l->code = code;
+    l->is_done = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+static int start_thread(lookup *l)
+{
+    pthread_t thread;
+    pthread_attr_t detached;
+    sigset_t all, before;
+    sigfillset(&all); /* signals are for the caller's threads */
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, &detached, look_up, l);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&detached);
+    return error;
+}
+
+/* ---- its callers, with the mutex ---- */
+
+static void free_lookup(lookup *l)
+{
+    pthread_cond_destroy(&l->changed);
+    free(l->host);
+    free(l);
+}
+
+static hpct_status start(lookup **out, const char *host)
+{
+    pthread_condattr_t by_clock;
+    lookup *l = calloc(1, sizeof *l);
+    if (l == NULL || (l->host = strdup(host)) == NULL) {
+        free(l);
+        return hpct_fail_memory(sizeof *l);
+    }
+    pthread_condattr_init(&by_clock);
+    pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->changed, &by_clock);
+    pthread_condattr_destroy(&by_clock);
+    int error = start_thread(l);
+    if (error != 0) {
+        free_lookup(l);
+        return hpct_fail(HPCT_ERR_INTERNAL,
+                         "no thread can be started to find the address of %s: %s", host,
+                         strerror(error));
+    }
+    l->is_listed = true;
+    l->next = lookups;
+    lookups = l;
+    *out = l;
+    return HPCT_OK;
+}
+
+static hpct_status find_or_start(lookup **out, const char *host)
+{
+    for (lookup *l = lookups; l != NULL; l = l->next) {
+        if (strcmp(l->host, host) == 0) {
+            *out = l;
+            return HPCT_OK;
+        }
+    }
+    return start(out, host);
+}
+
+static void await(lookup *l, int timeout_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t nanoseconds = until.tv_nsec + (int64_t) (timeout_ms % 1000) * 1000000;
+    until.tv_sec += timeout_ms / 1000 + nanoseconds / 1000000000;
+    until.tv_nsec = nanoseconds % 1000000000;
+    l->waiting++;
+    while (!l->is_done && pthread_cond_timedwait(&l->changed, &mutex, &until) != ETIMEDOUT)
+        continue;
+    l->waiting--;
+}
+
+/* An answer is taken once: addresses may change. Others that wait for it have it, too. */
+static void let_go(lookup *l)
+{
+    if (!l->is_done)
+        return;
+    for (lookup **at = &lookups; *at != NULL && l->is_listed; at = &(*at)->next) {
+        if (*at == l) {
+            *at = l->next;
+            l->is_listed = false;
+            break;
+        }
+    }
+    if (l->waiting == 0)
+        free_lookup(l);
+}
+
+static hpct_status look_up_within(hpct_addresses *out, const char *host, int timeout_ms)
+{
+    lookup *l = NULL;
+    pthread_mutex_lock(&mutex);
+    hpct_status status = find_or_start(&l, host);
+    if (status == HPCT_OK) {
+        await(l, timeout_ms);
+        if (!l->is_done)
+            status = hpct_fail(HPCT_ERR_PEER,
+                               "the address of %s cannot be found: the name service does not "
+                               "answer",
+                               host);
+        else if (l->code != 0)
+            status = hpct_fail(HPCT_ERR_PEER, "the address of %s cannot be found: %s", host,
+                               gai_strerror(l->code));
+        else
+            *out = l->found;
+        let_go(l);
+    }
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+hpct_status hpct_resolve(hpct_addresses *out, const char *host, int port, int timeout_ms)
+{
+    if (ask(out, host, AI_NUMERICHOST) != 0)
+        HPCT_TRY(look_up_within(out, host, timeout_ms > 0 ? timeout_ms : 0));
+    set_port(out, port);
+    return HPCT_OK;
+}

@@ -1,0 +1,123 @@
+/* Addresses by name from a name service that answers late or never, and connections by name. */
+#include "base/net/resolve.h"
+
+#include "base/net/link.h"
+#include "tests/unit/base/net/name_service.h"
+#include "tests/unit/cases.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static const char *address_text(const hpct_addresses *a, int i, char text[64])
+{
+    const struct sockaddr_in *in = (const void *) &a->at[i];
+    char number[32];
+    inet_ntop(AF_INET, &in->sin_addr, number, sizeof number);
+    snprintf(text, 64, "%s:%d", number, ntohs(in->sin_port));
+    return text;
+}
+
+static void names_and_numbers_have_addresses(void **state)
+{
+    hpct_addresses found;
+    char text[64];
+    (void) state;
+    assert_int_equal(hpct_resolve(&found, "127.0.0.3", 80, 1000), HPCT_OK);
+    assert_int_equal(found.num, 1);
+    assert_string_equal(address_text(&found, 0, text), "127.0.0.3:80");
+    assert_int_equal(names_so_far(), 0);
+    assert_int_equal(hpct_resolve(&found, "two", 22000, 60000), HPCT_OK);
+    assert_int_equal(found.num, 2);
+    assert_string_equal(address_text(&found, 0, text), "127.0.0.1:22000");
+    assert_string_equal(address_text(&found, 1, text), "127.0.0.2:22000");
+}
+
+static void a_name_without_an_address_is_named(void **state)
+{
+    hpct_addresses found;
+    (void) state;
+    assert_int_equal(hpct_resolve(&found, "nobody", 80, 60000), HPCT_ERR_PEER);
+    assert_string_equal(hpct_last_error(),
+                        "the address of nobody cannot be found: Name or service not known");
+}
+
+/* Without a limit this would not return. */
+static void a_name_service_that_hangs_is_given_up(void **state)
+{
+    hpct_addresses found;
+    (void) state;
+    int before = names_so_far();
+    open_names(false);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hpct_resolve(&found, "hung", 80, i * 20), HPCT_ERR_PEER);
+        assert_string_equal(
+            hpct_last_error(),
+            "the address of hung cannot be found: the name service does not answer");
+    }
+    assert_int_equal(hpct_resolve(&found, "127.0.0.1", 80, 20), HPCT_OK);
+    assert_int_equal(hpct_resolve(&found, "two", 80, 60000), HPCT_OK);
+    open_names(true);
+    assert_int_equal(hpct_resolve(&found, "hung", 80, 60000), HPCT_OK);
+    assert_int_equal(names_so_far(), before + 2); /* one lookup for all four calls */
+    assert_int_equal(hpct_resolve(&found, "hung", 80, 60000), HPCT_OK);
+    assert_int_equal(names_so_far(), before + 3); /* its answer was taken */
+}
+
+static void *resolve_hung(void *argument)
+{
+    hpct_addresses *found = argument;
+    return hpct_resolve(found, "hung", 80, 60000) == HPCT_OK ? found : NULL;
+}
+
+static void callers_share_an_answer(void **state)
+{
+    enum { CALLERS = 4 };
+    hpct_addresses found[CALLERS];
+    pthread_t threads[CALLERS];
+    char text[64];
+    (void) state;
+    open_names(false);
+    for (int i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, resolve_hung, &found[i]), 0);
+    usleep(20000); /* so that several wait, mostly; whether they do is not asked */
+    open_names(true);
+    for (int i = 0; i < CALLERS; i++) {
+        void *is_found;
+        pthread_join(threads[i], &is_found);
+        assert_non_null(is_found);
+        assert_string_equal(address_text(&found[i], 0, text), "127.0.0.1:80");
+    }
+}
+
+static void connections_wait_no_longer_for_a_name(void **state)
+{
+    int fd, listener, port = 0;
+    char address[64];
+    (void) state;
+    open_names(false);
+    assert_int_equal(hpct_link_connect(&fd, "hung:22000", 20), HPCT_ERR_PEER);
+    assert_string_equal(hpct_last_error(),
+                        "the address of hung cannot be found: the name service does not answer");
+    assert_int_equal(fd, -1);
+    open_names(true);
+    assert_int_equal(hpct_link_listen(&listener, &port, "here", 1), HPCT_OK);
+    snprintf(address, sizeof address, "hung:%d", port);
+    assert_int_equal(hpct_link_connect(&fd, address, 60000), HPCT_OK);
+    close(fd);
+    close(listener);
+    snprintf(address, sizeof address, "two:%d", port);
+    assert_int_equal(hpct_link_connect(&fd, address, 60000), HPCT_ERR_PEER);
+    assert_non_null(strstr(hpct_last_error(), "cannot connect to two:"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_and_numbers_have_addresses),
+        cmocka_unit_test(a_name_without_an_address_is_named),
+        cmocka_unit_test(a_name_service_that_hangs_is_given_up),
+        cmocka_unit_test(callers_share_an_answer),
+        cmocka_unit_test(connections_wait_no_longer_for_a_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
