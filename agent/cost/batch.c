@@ -45,6 +45,14 @@ static size_t input_bytes(const question *q, int batch)
     return (size_t) batch * (floats * sizeof(float) + sizeof(int32_t));
 }
 
+/* Of rows of targets in agent/train/feed.c, besides the labels. */
+static size_t target_bytes(const hpct_dataset *data, int batch)
+{
+    return data->targets != NULL
+               ? ((size_t) batch + 1) * (size_t) data->num_targets * sizeof *data->targets
+               : 0;
+}
+
 static hpct_status step_need(const question *q, const hpct_strategy_ops *strategy, int batch,
                              size_t *bytes)
 {
@@ -81,6 +89,8 @@ static hpct_status need_of(const question *q, int batch, size_t *bytes)
     }
     if (training && strategy->whole_batch)
         batch *= hpct_context_size(q->context);
+    if (data != NULL) /* as training and evaluation will; the model has a row for each sample */
+        hpct_model_take_targets(q->model, data->targets != NULL);
     hpct_status status = step_need(q, strategy, batch, bytes);
     if (hpct_model_on_device(q->model)) /* input and sampler are in host memory */
         return status;
@@ -88,10 +98,10 @@ static hpct_status need_of(const question *q, int batch, size_t *bytes)
         (validation != NULL && hpct_dataset_is_plain(validation, false)))
         *bytes += input_bytes(q, batch); /* the model's own input buffer */
     if (data != NULL)                    /* and the sampler's order */
-        *bytes += hpct_pipeline_bytes(data, batch, training) +
+        *bytes += hpct_pipeline_bytes(data, batch, training) + target_bytes(data, batch) +
                   (training ? data->size : (size_t) batch) * sizeof(uint32_t);
     if (validation != NULL)
-        *bytes += hpct_pipeline_bytes(validation, batch, false);
+        *bytes += hpct_pipeline_bytes(validation, batch, false) + target_bytes(validation, batch);
     return status;
 }
 

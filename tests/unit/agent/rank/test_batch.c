@@ -1,5 +1,6 @@
 /* Batch sizes from the memory plan: what ranks share, what is chosen, what is refused, and that the
  * plan says what the process grows by. */
+#include "agent/data/dataset.h"
 #include "agent/rank/context.h"
 #include "agent/rank/memory.h"
 #include "base/memory.h"
@@ -219,6 +220,40 @@ static void batch_is_limited_by_the_data(void **state)
     hpct_context_close(context);
 }
 
+/* A row of numbers for each sample, in the model and beside it, for training and for evaluation. */
+static void rows_of_targets_are_counted(void **state)
+{
+    enum { SAMPLES = 1024, OUTPUTS = 10 };
+    (void) state;
+    memory = 260 * MIB;
+    hpct_context *context = alone();
+    hpct_model *model = cnn(HPCT_SGD);
+    hpct_optimizer optimizer = {.learning_rate = 1e-3};
+    assert_int_equal(hpct_model_compile(model, HPCT_BINARY_CROSSENTROPY_FROM_LOGITS, &optimizer),
+                     HPCT_OK);
+    hpct_dataset *data = made_up(SAMPLES, false);
+    hpct_batch_choice choice;
+    for (int evaluate = 0; evaluate < 2; evaluate++) {
+        size_t need[2];
+        for (int rows = 0; rows < 2; rows++) {
+            hpct_batch_options options = {.data = data, .evaluate = evaluate};
+            if (rows)
+                data->targets = calloc(SAMPLES * OUTPUTS, sizeof *data->targets);
+            data->num_targets = rows ? OUTPUTS : 0;
+            data->kind = rows ? HPCT_TARGETS_BINARY : HPCT_TARGETS_CLASS;
+            assert_int_equal(hpct_batch_choose(context, model, &options, &choice), HPCT_OK);
+            assert_int_equal(choice.batch_size, SAMPLES);
+            need[rows] = choice.need;
+        }
+        assert_int_equal(need[1] - need[0], (2 * SAMPLES + 1) * OUTPUTS * sizeof(float));
+        free(data->targets);
+        data->targets = NULL;
+    }
+    hpct_dataset_free(data);
+    hpct_model_free(model);
+    hpct_context_close(context);
+}
+
 /* Nothing is trained with a batch that does not fit; the message names one that does. */
 static void too_large_batches_are_refused(void **state)
 {
@@ -278,6 +313,7 @@ int main(void)
         cmocka_unit_test(ranks_of_a_node_share),
         cmocka_unit_test(the_plan_is_what_the_process_grows_by),
         cmocka_unit_test(batch_is_limited_by_the_data),
+        cmocka_unit_test(rows_of_targets_are_counted),
         cmocka_unit_test(too_large_batches_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
