@@ -400,6 +400,22 @@ static hpct_status finish(reading *r)
     return dataset->label_path != NULL ? hpct_dataset_finish(dataset) : hpct_fail_memory(0);
 }
 
+/* After an error the data set is without labels again, and may be given others. */
+static void forget(hpct_dataset *dataset)
+{
+    for (int i = 0; i < dataset->num_classes; i++)
+        free(dataset->classes[i]);
+    free(dataset->classes);
+    free(dataset->targets);
+    free(dataset->label_path);
+    dataset->classes = NULL;
+    dataset->num_classes = 0;
+    dataset->targets = NULL;
+    dataset->num_targets = 0;
+    dataset->label_path = NULL;
+    dataset->options.unlabelled = true;
+}
+
 hpct_status hpct_labels_take(hpct_dataset *dataset, const hpct_label_form *form, const char *path,
                              char *text, size_t size)
 {
@@ -411,6 +427,8 @@ hpct_status hpct_labels_take(hpct_dataset *dataset, const hpct_label_form *form,
         status = read_rows(&r);
     if (status == HPCT_OK)
         status = finish(&r);
+    if (status != HPCT_OK)
+        forget(dataset);
     hpct_csv_close(&r.csv);
     free(r.order);
     free(r.lines);

@@ -317,6 +317,32 @@ static void data_with_labels_of_their_own_are_refused(void **state)
     hpct_model_free(model);
 }
 
+/* What an error leaves is no labels, and nothing that is lost (with sanitizers). */
+static void labels_are_read_again_after_an_error(void **state)
+{
+    (void) state;
+    static const char *const texts[] = {"f,u,v\nx.png,1,2\n", "f,u,v\nx.png,1,2\ny/z.png,3,what\n",
+                                        "f,u,v\nx.png,1,2\ny/z.png,3,4\n"};
+    tree_needs_pictures();
+    hpct_dataset *dataset = NULL;
+    hpct_model *model = model_of(HPCT_HUBER);
+    const hpct_dataset_options options = {.unlabelled = true};
+    const char *folder = TREE("x.png", "y/z.png");
+    char labels[4096];
+    assert_int_equal(hpct_dataset_open_as(&dataset, folder, HPCT_TRAIN, &options), HPCT_OK);
+    snprintf(labels, sizeof labels, "%s/labels.csv", folder);
+    for (int i = 0; i < 3; i++) {
+        pictures_write(folder, "labels.csv", texts[i], strlen(texts[i]), false);
+        assert_int_equal(hpct_dataset_read_labels(dataset, labels, model),
+                         i < 2 ? HPCT_ERR_DATA : HPCT_OK);
+        assert_int_equal(dataset->targets != NULL, i == 2);
+        assert_int_equal(dataset->num_classes, i == 2 ? 2 : 0);
+    }
+    assert_true(dataset->targets[3] == 4);
+    hpct_dataset_free(dataset);
+    hpct_model_free(model);
+}
+
 /* The names, and the loss with its factors, come back from the weights. */
 static void output_names_are_saved_with_their_loss(void **state)
 {
@@ -360,6 +386,7 @@ int main(void)
         cmocka_unit_test(the_fingerprint_has_the_labels),
         cmocka_unit_test(the_loss_says_what_labels_are),
         cmocka_unit_test(data_with_labels_of_their_own_are_refused),
+        cmocka_unit_test(labels_are_read_again_after_an_error),
         cmocka_unit_test(output_names_are_saved_with_their_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
