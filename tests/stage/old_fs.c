@@ -10,13 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define EXPORT __attribute__((visibility("default")))
+
 static int lacks(const char *what)
 {
     const char *list = getenv("OLD_FS");
     return list != NULL && strstr(list, what) != NULL;
 }
 
-int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags)
+EXPORT int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags)
 {
     if (flags != 0 && lacks("flags")) {
         errno = EINVAL;
@@ -29,7 +31,7 @@ int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned
     return real(from_at, from, to_at, to, flags);
 }
 
-int linkat(int from_at, const char *from, int to_at, const char *to, int flags)
+EXPORT int linkat(int from_at, const char *from, int to_at, const char *to, int flags)
 {
     if (lacks("links")) {
         errno = EPERM;
@@ -41,7 +43,7 @@ int linkat(int from_at, const char *from, int to_at, const char *to, int flags)
     return result == 0 && lacks("twice") ? real(from_at, from, to_at, to, flags) : result;
 }
 
-int statx(int at, const char *path, int flags, unsigned mask, struct statx *info)
+EXPORT int statx(int at, const char *path, int flags, unsigned mask, struct statx *info)
 {
     int (*real)(int, const char *, int, unsigned, struct statx *);
     *(void **) &real = dlsym(RTLD_NEXT, "statx");
