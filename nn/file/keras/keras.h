@@ -17,9 +17,9 @@ typedef struct hpct_keras_layer {
     json_t *settings;   /* settings not read yet */
     hpct_status status; /* of the first error; later calls have no effect */
     hpct_model *model;
-    hpct_precision precision;                      /* of its dtype policy */
-    bool frozen;                                   /* trainable false */
-    bool keras2;                                   /* written by Keras 2 or before */
+    hpct_precision precision; /* of its dtype policy */
+    bool frozen;              /* trainable false */
+    int generation; /* of Keras that wrote it: 2 (and before), 3 (and later), 0: unknown */
     int num_inputs, inputs[HPCT_KERAS_MAX_INPUTS]; /* tensors */
     int numbers;                                   /* 1: an operation of one tensor and a number, */
     double number;                                 /* this one */

@@ -33,7 +33,7 @@ typedef struct reader {
     hpct_model *model;
     output *outputs;   /* [num_layers] */
     int height, width; /* of an input whose size is open; 0: none */
-    bool keras2;       /* written by Keras 2 or before */
+    int generation;    /* of Keras that wrote it: 2 (and before), 3 (and later), 0: unknown */
 } reader;
 
 /* What a layer is called with. */
@@ -212,7 +212,7 @@ static hpct_status add_layer(reader *r, const json_t *entry, const int *inputs, 
 {
     hpct_keras_layer layer;
     HPCT_TRY(open_layer(&layer, entry, r->model));
-    layer.keras2 = r->keras2;
+    layer.generation = r->generation;
     if (c != NULL) {
         layer.numbers = c->numbers;
         layer.number = c->number;
@@ -630,22 +630,37 @@ static hpct_status refuse_root(const json_t *root)
                      class_name, what);
 }
 
-/* Keras 3 does not write its version here. */
-static bool is_keras2(const json_t *root)
+static bool has_key(const json_t *layers, const char *key)
+{
+    bool has = false;
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        const json_t *config = json_object_get(json_array_get(layers, i), "config");
+        has |= json_object_get(config, key) != NULL;
+    }
+    return has;
+}
+
+/* Keras 3 does not write its version here, and nor does an archive of Keras 2.12 and later: then
+ * the shape of the input tells. */
+static int find_generation(const json_t *root, const json_t *layers)
 {
     const char *version = text_of(root, "keras_version"), *module = text_of(root, "module");
-    return (version != NULL && (version[0] == '1' || version[0] == '2')) ||
-           (module != NULL && strncmp(module, "tf_keras", 8) == 0);
+    if (version != NULL && version[0] >= '1' && version[0] <= '9')
+        return strtol(version, NULL, 10) < 3 ? 2 : 3;
+    if (module != NULL && strncmp(module, "tf_keras", 8) == 0)
+        return 2;
+    bool earlier = has_key(layers, "batch_input_shape"), later = has_key(layers, "batch_shape");
+    return earlier == later ? 0 : earlier ? 2 : 3;
 }
 
 static hpct_status read_model(reader *r, const json_t *root)
 {
     const char *class_name = class_of(root);
-    r->keras2 = is_keras2(root);
     r->config = json_object_get(root, "config");
     /* Keras 2.2.2 and before: the config of a Sequential is the list of layers. */
     r->layers = json_is_array(r->config) ? r->config : json_object_get(r->config, "layers");
     r->num_layers = json_array_size(r->layers);
+    r->generation = find_generation(root, r->layers);
     bool functional = strcmp(class_name, "Functional") == 0 || strcmp(class_name, "Model") == 0;
     if (!functional && strcmp(class_name, "Sequential") != 0)
         return refuse_root(root);

@@ -235,9 +235,16 @@ const char *hpct_keras_activation_name(hpct_activation activation)
 /* Keras 2's is 0.2 x + 0.5, Keras 3's x / 6 + 0.5. */
 static void check_hard_sigmoid(hpct_keras_layer *layer, hpct_activation activation)
 {
-    if (layer->keras2 && activation == HPCT_HARD_SIGMOID)
+    if (activation != HPCT_HARD_SIGMOID || layer->generation == 3)
+        return;
+    if (layer->generation == 2)
         hpct_keras_fail(layer, "activation \"hard_sigmoid\" of Keras 2 is not supported: it has "
                                "another slope than Keras 3's");
+    else
+        hpct_keras_fail(layer, "activation \"hard_sigmoid\" has another slope in Keras 2 than in "
+                               "Keras 3, and nothing in the file says which one wrote it: if it "
+                               "was Keras 3, add \"keras_version\": \"3\" beside the model's "
+                               "class_name");
 }
 
 hpct_activation hpct_keras_activation(hpct_keras_layer *layer)

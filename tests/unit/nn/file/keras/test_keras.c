@@ -750,12 +750,19 @@ static void the_hard_sigmoid_of_keras_2_is_refused(void **state)
 #define WITH(more)                                                                                 \
     "{" more ",\"class_name\":\"Sequential\",\"config\":{\"name\":\"s\",\"layers\":[" INPUT_2      \
     "," CONV(",\"activation\":\"hard_sigmoid\"") "]}}"
+#define HARD_ALONE(more)                                                                           \
+    "{\"class_name\":\"Sequential\",\"config\":{\"name\":\"s\",\"layers\":[" CONV(                 \
+        ",\"activation\":\"hard_sigmoid\"" more) "],\"build_input_shape\":[null,8,8,1]}}"
     static const parse_case cases[] = {
         {HARD, HPCT_OK, "s"},
         {WITH("\"keras_version\":\"3.15.0\""), HPCT_OK, "s"},
         BAD(WITH("\"keras_version\":\"2.15.0\""),
             "layer \"c\" (Conv2D): activation \"hard_sigmoid\" of Keras 2"),
         BAD(WITH("\"module\":\"tf_keras\""), "\"hard_sigmoid\" of Keras 2"),
+        BAD(WITH("\"module\":\"keras\""), "\"hard_sigmoid\" of Keras 2"), /* by its input */
+        BAD(HARD_ALONE(""), "\"hard_sigmoid\" has another slope in Keras 2 than in Keras 3, and "
+                            "nothing in the file says which one wrote it"),
+        BAD(HARD_ALONE(",\"batch_input_shape\":[null,8,8,1]"), "\"hard_sigmoid\" of Keras 2"),
     };
     RUN_CASES(parse_model, cases);
 }
