@@ -16,7 +16,8 @@ base_libfile_la_SOURCES = \
 	base/memory.c base/memory.h \
 	base/output.c base/output.h \
 	base/process.c base/process.h \
-	base/protobuf.c base/protobuf.h
+	base/protobuf.c base/protobuf.h \
+	base/word_list.h
 
 # base/auth/: what connections prove with the key of a step; it alone calls libcrypto. The key itself needs libc alone.
 noinst_LTLIBRARIES += base/auth/libauth.la
