@@ -619,6 +619,26 @@ hpct_status hpct_output_refresh(const char *path, hpct_output_writer *write, voi
     return status;
 }
 
+typedef struct content {
+    const char *text, *path;
+} content;
+
+static hpct_status write_text(void *arg, int fd)
+{
+    const content *c = arg;
+    return hpct_file_write_all(fd, c->text, strlen(c->text), c->path);
+}
+
+hpct_status hpct_output_replace_text(const char *path, const char *text)
+{
+    return hpct_output_replace(path, write_text, &(content){text, path});
+}
+
+hpct_status hpct_output_refresh_text(const char *path, const char *text)
+{
+    return hpct_output_refresh(path, write_text, &(content){text, path});
+}
+
 hpct_status hpct_output_remove(const char *path)
 {
     struct stat info;

@@ -36,6 +36,10 @@ hpct_status hpct_output_replace(const char *path, hpct_output_writer *write, voi
  * crash of the machine may lose it. */
 hpct_status hpct_output_refresh(const char *path, hpct_output_writer *write, void *arg);
 
+/* Both with a text that ends with a zero. */
+hpct_status hpct_output_replace_text(const char *path, const char *text);
+hpct_status hpct_output_refresh_text(const char *path, const char *text);
+
 /* Removes a regular file, unless another program has replaced it since this process has tried its
  * name or written it. Nothing there is no error. Returns HPCT_ERR_IO. */
 hpct_status hpct_output_remove(const char *path);

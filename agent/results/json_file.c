@@ -1,7 +1,6 @@
 /* Whole JSON documents, written so that no reader sees half of one. */
 #include "agent/results/json_file.h"
 
-#include "base/file.h"
 #include "base/output.h"
 #include "base/status.h"
 
@@ -9,16 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct document {
-    const char *text, *path;
-} document;
-
-static hpct_status write_text(void *arg, int fd)
-{
-    const document *d = arg;
-    return hpct_file_write_all(fd, d->text, strlen(d->text), d->path);
-}
 
 hpct_status hpct_json_write(json_t *root, const char *path)
 {
@@ -30,7 +19,7 @@ hpct_status hpct_json_write(json_t *root, const char *path)
         free(text);
         return hpct_fail_memory(0);
     }
-    hpct_status status = hpct_output_replace(path, write_text, &(document){line, path});
+    hpct_status status = hpct_output_replace_text(path, line);
     free(text);
     free(line);
     return status;

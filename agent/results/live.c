@@ -3,7 +3,6 @@
 
 #include "agent/results/live_losses.h"
 #include "agent/results/metrics_file.h"
-#include "base/file.h"
 #include "base/output.h"
 #include "base/status.h"
 
@@ -48,22 +47,11 @@ struct hpct_live {
 
 /* ---- writing ---- */
 
-typedef struct content {
-    const char *text, *path;
-} content;
-
-static hpct_status put_text(void *argument, int fd)
-{
-    const content *c = argument;
-    return hpct_file_write_all(fd, c->text, strlen(c->text), c->path);
-}
-
 /* Takes ownership of `text`. */
 static hpct_status replace(const char *path, char *text, bool last)
 {
-    content c = {text, path};
     hpct_status status =
-        last ? hpct_output_replace(path, put_text, &c) : hpct_output_refresh(path, put_text, &c);
+        last ? hpct_output_replace_text(path, text) : hpct_output_refresh_text(path, text);
     free(text);
     return status;
 }

@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 hpct_status hpct_status_file_read(hpct_live_report *out, const char *path)
 {
@@ -20,16 +19,6 @@ hpct_status hpct_status_file_read(hpct_live_report *out, const char *path)
     return status == HPCT_OK ? status : hpct_fail_within(status, path);
 }
 
-typedef struct content {
-    const char *text, *path;
-} content;
-
-static hpct_status put_text(void *argument, int fd)
-{
-    const content *c = argument;
-    return hpct_file_write_all(fd, c->text, strlen(c->text), c->path);
-}
-
 hpct_status hpct_status_file_end(const char *log_dir, hpct_live_how how)
 {
     char path[PATH_MAX];
@@ -40,9 +29,8 @@ hpct_status hpct_status_file_end(const char *log_dir, hpct_live_how how)
         return HPCT_OK;
     report.how = how;
     hpct_status status = hpct_live_report_format(&text, &report);
-    content c = {text, path};
     if (status == HPCT_OK)
-        status = hpct_output_replace(path, put_text, &c);
+        status = hpct_output_replace_text(path, text);
     free(text);
     hpct_live_report_free(&report);
     return status;
