@@ -58,8 +58,7 @@ static void add_curve_row(hpct_report_page *page, hpct_report_table *table,
             hpct_report_cell(page->pool, table, "–");
             continue;
         }
-        hpct_report_metric_cell(page->pool, table,
-                                *(const double *) (const void *) ((const char *) point + member));
+        hpct_report_metric_cell(page->pool, table, hpct_report_number_of(point, member));
         at[i]++;
     }
 }
@@ -78,23 +77,41 @@ static void add_curve_table(hpct_report_page *page, const hpct_report_run *runs,
         add_curve_row(page, table, runs, count, at, member);
 }
 
+/* Draws a line for each run that has this number; shown in a table, too. */
+typedef struct curve {
+    const char *title;
+    size_t member;
+} curve;
+#define MOST_CURVES (3 + 2 * HPCT_REPORT_METRICS)
+
+static size_t list_curves(hpct_report_pool *pool, curve curves[MOST_CURVES])
+{
+    size_t count = 0;
+    curves[count++] = (curve){"Loss by epoch", offsetof(hpct_report_point, loss)};
+    curves[count++] = (curve){"Accuracy by epoch", offsetof(hpct_report_point, accuracy)};
+    curves[count++] =
+        (curve){"Validation accuracy by epoch", offsetof(hpct_report_point, val_accuracy)};
+    for (size_t i = 0; i < HPCT_REPORT_METRICS; i++) {
+        const char *name = hpct_report_metric_names[i];
+        curves[count++] =
+            (curve){hpct_report_print(pool, "%s by epoch", name), hpct_report_metric_at(i, false)};
+        curves[count++] = (curve){hpct_report_print(pool, "Validation %s by epoch", name),
+                                  hpct_report_metric_at(i, true)};
+    }
+    return count;
+}
+
 void hpct_report_of_curves(hpct_report_page *page, const hpct_report_run *runs, size_t count)
 {
-    static const struct {
-        const char *title;
-        size_t member;
-    } curves[] = {
-        {"Loss by epoch", offsetof(hpct_report_point, loss)},
-        {"Accuracy by epoch", offsetof(hpct_report_point, accuracy)},
-        {"Validation accuracy by epoch", offsetof(hpct_report_point, val_accuracy)},
-    };
-    bool drawn[sizeof curves / sizeof *curves], any = false;
+    curve curves[MOST_CURVES];
+    bool drawn[MOST_CURVES], any = false;
+    size_t num = list_curves(page->pool, curves);
     hpct_report_add_words(page, HPCT_REPORT_HEADING, "Loss and accuracy");
-    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++) {
+    for (size_t i = 0; i < num; i++) {
         drawn[i] = add_curves(page, runs, count, curves[i].title, curves[i].member);
         any |= drawn[i];
     }
-    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++) {
+    for (size_t i = 0; i < num; i++) {
         if (drawn[i])
             add_curve_table(page, runs, count, curves[i].title, curves[i].member);
     }

@@ -93,9 +93,20 @@ static const char *amount(hpct_report_pool *pool, double value)
     return hpct_report_print(pool, "%s", hpct_report_amount(text, value));
 }
 
+static void add_metric_facts(hpct_report_page *page, const char **names, const char **values,
+                             size_t *count, const double *metrics, const char *prefix)
+{
+    for (int i = 0; i < HPCT_REPORT_METRICS; i++) {
+        if (!isnan(metrics[i]))
+            add_fact(names, values, count,
+                     hpct_report_print(page->pool, "%s%s", prefix, hpct_report_metric_names[i]),
+                     metric(page->pool, metrics[i]));
+    }
+}
+
 static void add_facts(hpct_report_page *page, const hpct_report_run *run)
 {
-    const char *names[10], *values[10];
+    const char *names[10 + 2 * HPCT_REPORT_METRICS], *values[10 + 2 * HPCT_REPORT_METRICS];
     size_t count = 0;
     const struct {
         const char *name;
@@ -108,6 +119,10 @@ static void add_facts(hpct_report_page *page, const hpct_report_run *run)
                  {"images/s", run->images_per_second, false},
                  {"s per epoch", run->epoch_seconds, false}};
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        if (i == 4)
+            add_metric_facts(page, names, values, &count, run->metrics, "");
+        if (i == 4)
+            add_metric_facts(page, names, values, &count, run->val_metrics, "val. ");
         if (!isnan(facts[i].value))
             add_fact(names, values, &count, facts[i].name,
                      facts[i].metric ? metric(page->pool, facts[i].value)
@@ -132,7 +147,7 @@ static double *column(hpct_report_pool *pool, const hpct_report_point *points, s
 {
     double *values = hpct_report_take(pool, count, sizeof *values);
     for (size_t i = 0; i < count && values != NULL; i++)
-        values[i] = *(const double *) (const void *) ((const char *) &points[i] + member);
+        values[i] = hpct_report_number_of(&points[i], member);
     return values;
 }
 
@@ -158,17 +173,64 @@ static void add_line(hpct_report_page *page, hpct_report_chart *chart, const cha
         hpct_report_add_series(page->pool, chart, name, x, y, count);
 }
 
+/* The numbers of points that a table shows. */
+#define MOST_SHOWN (4 + 2 * HPCT_REPORT_METRICS)
+typedef struct shown {
+    const char *titles[MOST_SHOWN + 1];
+    size_t members[MOST_SHOWN], count;
+} shown;
+
+static void show(shown *s, const char *title, size_t member)
+{
+    s->titles[s->count] = title;
+    s->members[s->count++] = member;
+}
+
+static void show_metrics(shown *s, hpct_report_pool *pool, const hpct_report_point *points,
+                         size_t count, bool of_validation)
+{
+    for (size_t i = 0; i < HPCT_REPORT_METRICS; i++) {
+        size_t member = hpct_report_metric_at(i, of_validation);
+        const char *name = hpct_report_metric_names[i];
+        if (hpct_report_any_has(points, count, member))
+            show(s, of_validation ? hpct_report_print(pool, "val. %s", name) : name, member);
+    }
+}
+
+/* Of numbers (mae is the first metric) there is no accuracy. */
+static shown find_shown(hpct_report_pool *pool, const hpct_report_point *points, size_t count,
+                        bool validated)
+{
+    shown s = {.count = 0};
+    bool numbers = hpct_report_any_has(points, count, hpct_report_metric_at(0, false));
+    show(&s, "loss", offsetof(hpct_report_point, loss));
+    if (!numbers)
+        show(&s, "accuracy", offsetof(hpct_report_point, accuracy));
+    show_metrics(&s, pool, points, count, false);
+    if (validated)
+        show(&s, "val. loss", offsetof(hpct_report_point, val_loss));
+    if (validated && !numbers)
+        show(&s, "val. accuracy", offsetof(hpct_report_point, val_accuracy));
+    if (validated)
+        show_metrics(&s, pool, points, count, true);
+    return s;
+}
+
+static void add_shown(hpct_report_page *page, hpct_report_table *table, const shown *s,
+                      const hpct_report_point *point)
+{
+    for (size_t i = 0; i < s->count; i++)
+        hpct_report_metric_cell(page->pool, table, hpct_report_number_of(point, s->members[i]));
+}
+
 static void add_epoch_table(hpct_report_page *page, const hpct_report_run *run)
 {
     bool timed = run->num_epoch_times > 0 && run->num_epoch_times <= run->num_points;
-    static const char *const heads[] = {"epoch", "loss", "accuracy", NULL};
+    shown s = find_shown(page->pool, run->points, run->num_points, run->validated);
     hpct_report_table *table = hpct_report_add_table(page, "By epoch", true);
-    hpct_report_cells(page->pool, table, heads);
-    table->columns = 4u + (run->validated ? 2u : 0u) + (timed ? 1u : 0u);
-    if (run->validated) {
-        hpct_report_cell(page->pool, table, "val. loss");
-        hpct_report_cell(page->pool, table, "val. accuracy");
-    }
+    hpct_report_cell(page->pool, table, "epoch");
+    hpct_report_cells(page->pool, table, s.titles);
+    table->columns = 2 + s.count + (timed ? 1u : 0u);
     hpct_report_cell(page->pool, table, "learning rate");
     if (timed)
         hpct_report_cell(page->pool, table, "seconds");
@@ -176,12 +238,7 @@ static void add_epoch_table(hpct_report_page *page, const hpct_report_run *run)
         const hpct_report_point *p = &run->points[i];
         hpct_report_cell(page->pool, table,
                          hpct_report_print(page->pool, "%lld", (long long) p->epoch));
-        hpct_report_metric_cell(page->pool, table, p->loss);
-        hpct_report_metric_cell(page->pool, table, p->accuracy);
-        if (run->validated) {
-            hpct_report_metric_cell(page->pool, table, p->val_loss);
-            hpct_report_metric_cell(page->pool, table, p->val_accuracy);
-        }
+        add_shown(page, table, &s, p);
         hpct_report_cell(page->pool, table,
                          hpct_report_print(page->pool, "%.6g", p->learning_rate));
         if (timed)
@@ -191,15 +248,17 @@ static void add_epoch_table(hpct_report_page *page, const hpct_report_run *run)
 
 static void add_step_table(hpct_report_page *page, const hpct_report_run *run)
 {
-    static const char *const heads[] = {"epoch", "step", "loss", "accuracy", NULL};
+    static const char *const heads[] = {"epoch", "step", NULL};
+    shown s = find_shown(page->pool, run->steps, run->num_steps, false);
     size_t each = (run->num_steps + MOST_ROWS - 1) / MOST_ROWS;
     hpct_report_table *table = hpct_report_add_table(
         page,
         each > 1 ? hpct_report_print(page->pool, "By step: one of %zu, and the last", each)
                  : "By step",
         true);
-    table->columns = 4;
+    table->columns = 2 + s.count;
     hpct_report_cells(page->pool, table, heads);
+    hpct_report_cells(page->pool, table, s.titles);
     for (size_t i = 0; i < run->num_steps; i++) {
         const hpct_report_point *p = &run->steps[i];
         if (i % each != 0 && i + 1 < run->num_steps)
@@ -208,8 +267,7 @@ static void add_step_table(hpct_report_page *page, const hpct_report_run *run)
                          hpct_report_print(page->pool, "%lld", (long long) p->epoch));
         hpct_report_cell(page->pool, table,
                          hpct_report_print(page->pool, "%lld", (long long) p->step));
-        hpct_report_metric_cell(page->pool, table, p->loss);
-        hpct_report_metric_cell(page->pool, table, p->accuracy);
+        add_shown(page, table, &s, p);
     }
 }
 
@@ -243,6 +301,9 @@ static void add_curves(hpct_report_page *page, const hpct_report_run *run)
               offsetof(hpct_report_point, val_loss), by_step);
     add_curve(page, run, "Accuracy", offsetof(hpct_report_point, accuracy),
               offsetof(hpct_report_point, val_accuracy), by_step);
+    for (size_t i = 0; i < HPCT_REPORT_METRICS; i++)
+        add_curve(page, run, hpct_report_metric_names[i], hpct_report_metric_at(i, false),
+                  hpct_report_metric_at(i, true), by_step);
     if (run->num_points > 0)
         add_epoch_table(page, run);
     if (run->num_points < 2 && run->num_steps > 0)
@@ -347,8 +408,16 @@ static void make_csv(hpct_report_page *page, const hpct_report_run *run)
     page->csv = hpct_report_take(pool, 1, sizeof *page->csv);
     if (page->csv == NULL)
         return;
-    page->csv->columns = 7;
+    shown s = {.count = 0};
+    show_metrics(&s, pool, run->points, run->num_points, false);
+    size_t of_validation = s.count;
+    show_metrics(&s, pool, run->points, run->num_points, true);
+    page->csv->columns = 7 + s.count;
     hpct_report_cells(pool, page->csv, heads);
+    for (size_t i = 0; i < s.count; i++) /* as in history.csv */
+        hpct_report_cell(pool, page->csv,
+                         i < of_validation ? s.titles[i]
+                                           : hpct_report_print(pool, "val_%s", s.titles[i] + 5));
     for (size_t i = 0; i < run->num_points; i++) {
         const hpct_report_point *p = &run->points[i];
         const double values[] = {p->loss,         p->accuracy,      p->val_loss,
@@ -358,6 +427,12 @@ static void make_csv(hpct_report_page *page, const hpct_report_run *run)
             char text[HPCT_REPORT_NUMBER];
             hpct_report_cell(pool, page->csv,
                              hpct_report_print(pool, "%s", hpct_report_exact(text, values[k])));
+        }
+        for (size_t k = 0; k < s.count; k++) {
+            char text[HPCT_REPORT_NUMBER];
+            double value = hpct_report_number_of(p, s.members[k]);
+            hpct_report_cell(pool, page->csv,
+                             hpct_report_print(pool, "%s", hpct_report_exact(text, value)));
         }
     }
 }

@@ -20,10 +20,11 @@ static const struct column {
     {"learning_rate", offsetof(hpct_report_point, learning_rate)},
 };
 #define NUM_COLUMNS (sizeof columns / sizeof *columns)
-#define EPOCH ((int) NUM_COLUMNS)
+#define METRICS ((int) NUM_COLUMNS) /* then those of the validation */
+#define EPOCH (METRICS + 2 * HPCT_REPORT_METRICS)
 
 typedef struct header {
-    int column[MOST_COLUMNS]; /* index in `columns`, EPOCH, or -1 */
+    int column[MOST_COLUMNS]; /* index in `columns`, METRICS and more, EPOCH, or -1 */
     int count;
     bool has_epoch, has_metric, has_validation;
 } header;
@@ -41,16 +42,39 @@ static const char *field(const char *at, const char *end, char *out, size_t room
     return comma != NULL ? comma + 1 : NULL;
 }
 
+/* EPOCH, or where a column goes, or -1: it is left out. */
+static int find_column(const char *name)
+{
+    bool of_validation = strncmp(name, "val_", 4) == 0;
+    if (strcmp(name, "epoch") == 0)
+        return EPOCH;
+    for (int i = 0; i < (int) NUM_COLUMNS; i++) {
+        if (strcmp(name, columns[i].name) == 0)
+            return i;
+    }
+    for (int i = 0; i < HPCT_REPORT_METRICS; i++) {
+        if (strcmp(name + (of_validation ? 4 : 0), hpct_report_metric_names[i]) == 0)
+            return METRICS + i + (of_validation ? HPCT_REPORT_METRICS : 0);
+    }
+    return -1;
+}
+
+/* The number of a point in which a column goes. */
+static double *number_at(hpct_report_point *point, int column)
+{
+    int metric = column - METRICS;
+    size_t at = metric < 0 ? columns[column].at
+                           : hpct_report_metric_at((size_t) (metric % HPCT_REPORT_METRICS),
+                                                   metric >= HPCT_REPORT_METRICS);
+    return (double *) (void *) ((char *) point + at);
+}
+
 static void read_header(header *h, const char *at, const char *end)
 {
     char name[64];
     while (at != NULL && h->count < MOST_COLUMNS) {
         at = field(at, end, name, sizeof name);
-        int column = strcmp(name, "epoch") == 0 ? EPOCH : -1;
-        for (size_t i = 0; i < NUM_COLUMNS; i++) {
-            if (strcmp(name, columns[i].name) == 0)
-                column = (int) i;
-        }
+        int column = find_column(name);
         h->has_epoch |= column == EPOCH;
         h->has_metric |= column == 0 || column == 1;
         h->has_validation |= column == 2 || column == 3;
@@ -62,7 +86,7 @@ static void read_header(header *h, const char *at, const char *end)
 static bool read_line(const header *h, const char *at, const char *end, hpct_report_point *point)
 {
     char text[64], *stop;
-    *point = (hpct_report_point){0, 0, NAN, NAN, NAN, NAN, NAN, NAN};
+    *point = hpct_report_no_point();
     for (int i = 0; i < h->count; i++) {
         if (at == NULL)
             return false;
@@ -76,7 +100,7 @@ static bool read_line(const header *h, const char *at, const char *end, hpct_rep
         if (h->column[i] == EPOCH)
             point->epoch = (int64_t) value + 1;
         else if (h->column[i] >= 0 && !none)
-            *(double *) (void *) ((char *) point + columns[h->column[i]].at) = value;
+            *number_at(point, h->column[i]) = value;
     }
     return true;
 }

@@ -2,6 +2,7 @@
 #include "agent/report/read_json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,6 +148,16 @@ static void read_epoch_seconds(hpct_report_run *run, const json_t *array)
     run->epoch_seconds = (sorted[known / 2] + sorted[(known - 1) / 2]) / 2;
 }
 
+static void read_metrics(hpct_report_run *run, const json_t *object)
+{
+    for (int i = 0; i < HPCT_REPORT_METRICS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "val_%s", hpct_report_metric_names[i]);
+        set_number(&run->metrics[i], object, hpct_report_metric_names[i]);
+        set_number(&run->val_metrics[i], object, name);
+    }
+}
+
 static void read_summary(hpct_report_run *run, const json_t *object)
 {
     read_settings(run, object);
@@ -158,6 +169,7 @@ static void read_summary(hpct_report_run *run, const json_t *object)
     set_number(&run->accuracy, object, "accuracy");
     set_number(&run->val_loss, object, "val_loss");
     set_number(&run->val_accuracy, object, "val_accuracy");
+    read_metrics(run, object);
     set_number(&run->peak_rss_mb, object, "peak_rss_mb");
     if (run->epochs == 0)
         INTEGER(run, object, epochs);

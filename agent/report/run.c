@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,6 +46,37 @@ void hpct_report_remark(hpct_report_run *run, const char *format, ...)
     run->remarks[run->num_remarks++] = hpct_report_print(run->pool, "%s", text);
 }
 
+const char *const hpct_report_metric_names[HPCT_REPORT_METRICS] = {
+    "mae", "mse", "top_k_categorical_accuracy", "precision", "recall", "f1", "auc"};
+
+size_t hpct_report_metric_at(size_t metric, bool of_validation)
+{
+    return (of_validation ? offsetof(hpct_report_point, val_metrics)
+                          : offsetof(hpct_report_point, metrics)) +
+           metric * sizeof(double);
+}
+
+double hpct_report_number_of(const hpct_report_point *point, size_t member)
+{
+    return *(const double *) (const void *) ((const char *) point + member);
+}
+
+bool hpct_report_any_has(const hpct_report_point *points, size_t count, size_t member)
+{
+    bool any = false;
+    for (size_t i = 0; i < count && !any; i++)
+        any = !isnan(hpct_report_number_of(&points[i], member));
+    return any;
+}
+
+hpct_report_point hpct_report_no_point(void)
+{
+    hpct_report_point point = {0, 0, NAN, NAN, NAN, NAN, NAN, NAN, {0}, {0}};
+    for (int i = 0; i < HPCT_REPORT_METRICS; i++)
+        point.metrics[i] = point.val_metrics[i] = NAN;
+    return point;
+}
+
 void hpct_report_run_clear(hpct_report_run *run, hpct_report_pool *pool)
 {
     *run = (hpct_report_run){.pool = pool, .seed = -1};
@@ -55,6 +87,8 @@ void hpct_report_run_clear(hpct_report_run *run, hpct_report_pool *pool)
                                &run->peak_rss_mb};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         *numbers[i] = NAN;
+    for (int i = 0; i < HPCT_REPORT_METRICS; i++)
+        run->metrics[i] = run->val_metrics[i] = NAN;
 }
 
 bool hpct_report_run_has_file(const char *folder, const char *path)
@@ -170,6 +204,10 @@ static void conclude(hpct_report_run *run)
         set_if_unknown(&run->accuracy, last->accuracy);
         set_if_unknown(&run->val_loss, last->val_loss);
         set_if_unknown(&run->val_accuracy, last->val_accuracy);
+        for (int i = 0; i < HPCT_REPORT_METRICS; i++) {
+            set_if_unknown(&run->metrics[i], last->metrics[i]);
+            set_if_unknown(&run->val_metrics[i], last->val_metrics[i]);
+        }
         set_if_unknown(&run->learning_rate, last->learning_rate);
     }
     if (run->status.there) {

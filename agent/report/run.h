@@ -11,11 +11,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Metrics that some runs log besides loss and accuracy, as history.csv calls them. */
+#define HPCT_REPORT_METRICS 7
+extern const char *const hpct_report_metric_names[HPCT_REPORT_METRICS];
+
 /* One line of history.csv, epoch from 1, or of metrics.jsonl. */
 typedef struct hpct_report_point {
     int64_t epoch, step;
     double loss, accuracy, val_loss, val_accuracy, learning_rate, seconds;
+    double metrics[HPCT_REPORT_METRICS], val_metrics[HPCT_REPORT_METRICS];
 } hpct_report_point;
+
+/* Nothing is known. */
+hpct_report_point hpct_report_no_point(void);
+/* One number of a point, by its offset; whether any of the points has it. */
+double hpct_report_number_of(const hpct_report_point *point, size_t member);
+bool hpct_report_any_has(const hpct_report_point *points, size_t count, size_t member);
+/* Offset of a metric in a point. */
+size_t hpct_report_metric_at(size_t metric, bool of_validation);
 
 /* Parts of a step, in the order in which they are drawn; the rest is what the others leave. */
 typedef enum hpct_report_part {
@@ -54,6 +67,7 @@ typedef struct hpct_report_run {
     double started, ended;      /* Unix seconds */
     double learning_rate, start_seconds, train_seconds, epoch_seconds, images_per_second, step_ms;
     double loss, accuracy, val_loss, val_accuracy, peak_rss_mb; /* of the last epoch, or summary */
+    double metrics[HPCT_REPORT_METRICS], val_metrics[HPCT_REPORT_METRICS];
     hpct_report_point *points, *steps;
     size_t num_points, num_steps;
     hpct_report_rank *ranks;

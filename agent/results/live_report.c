@@ -88,6 +88,14 @@ static json_t *format_losses(const hpct_live_report *r)
     return losses;
 }
 
+static json_t *format_metrics(const hpct_live_state *s)
+{
+    json_t *metrics = json_object();
+    for (int i = 0; i < s->num_metrics; i++)
+        json_object_set_new(metrics, s->metrics[i].name, real_or_null(s->metrics[i].value));
+    return metrics;
+}
+
 static json_t *format_ranks(const hpct_live_report *r)
 {
     json_t *ranks = json_array();
@@ -108,6 +116,8 @@ hpct_status hpct_live_report_format(char **out, const hpct_live_report *r)
                   r->model, "workers", r->workers, "epoch", s->epoch, "epochs", s->epochs, "step",
                   (json_int_t) s->step, "steps", (json_int_t) s->steps);
     int failed = set_numbers(root, numbers, COUNT(numbers), s);
+    if (s->num_metrics > 0)
+        failed |= json_object_set_new(root, "metrics", format_metrics(s));
     failed |= json_object_set_new(root, "job_ends", seconds_or_null(s->job_ends));
     failed |= json_object_set_new(root, "losses", format_losses(r));
     failed |= json_object_set_new(root, "ranks", format_ranks(r));
@@ -178,6 +188,25 @@ static hpct_status get_how(hpct_live_how *out, const json_t *root)
     return bad("state", "is none of running, finished, stopped, failed");
 }
 
+/* Optional: most runs log no others. */
+static hpct_status get_metrics(hpct_live_state *s, json_t *metrics)
+{
+    const char *name;
+    json_t *value;
+    if (metrics == NULL)
+        return HPCT_OK;
+    if (!json_is_object(metrics) || json_object_size(metrics) > HPCT_LIVE_METRICS)
+        return bad("metrics", "are no numbers by name, or too many");
+    json_object_foreach (metrics, name, value) {
+        hpct_live_metric *m = &s->metrics[s->num_metrics++];
+        if (strlen(name) >= sizeof m->name)
+            return bad("metrics", "have a name that is too long");
+        strcpy(m->name, name);
+        HPCT_TRY(get_real(&m->value, value, "metrics"));
+    }
+    return HPCT_OK;
+}
+
 static hpct_status get_state(hpct_live_state *s, const json_t *root)
 {
     HPCT_TRY(get_int(&s->epochs, root, "epochs", INT_MAX));
@@ -185,6 +214,7 @@ static hpct_status get_state(hpct_live_state *s, const json_t *root)
     HPCT_TRY(get_whole(&s->steps, root, "steps", INT64_MAX));
     HPCT_TRY(get_whole(&s->step, root, "step", s->steps));
     HPCT_TRY(get_numbers(s, numbers, COUNT(numbers), root));
+    HPCT_TRY(get_metrics(s, json_object_get(root, "metrics")));
     s->step_loss = NAN;
     int64_t ends = 0;
     bool ending = !json_is_null(json_object_get(root, "job_ends"));

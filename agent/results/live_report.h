@@ -9,6 +9,8 @@
 
 #define HPCT_LIVE_FILE "status.json"
 #define HPCT_LIVE_LOSSES 60
+#define HPCT_LIVE_METRICS 8
+#define HPCT_LIVE_NAME 32
 #define HPCT_LIVE_MOST_RANKS (1 << 20)
 #define HPCT_LIVE_MOST_BYTES ((size_t) 1 << 28) /* of a file that is read */
 
@@ -22,6 +24,11 @@ typedef enum hpct_live_how {
 /* "running" and so on. */
 const char *hpct_live_word(hpct_live_how how);
 
+typedef struct hpct_live_metric {
+    char name[HPCT_LIVE_NAME]; /* as in history.csv: "mae", "val_f1" */
+    double value;
+} hpct_live_metric;
+
 /* After a step. NaN: not known, or not a number. */
 typedef struct hpct_live_state {
     int epoch, epochs;             /* from 1; 0 before the first */
@@ -31,8 +38,10 @@ typedef struct hpct_live_state {
     double val_loss, val_accuracy; /* of the last evaluation */
     double learning_rate;
     double step_ms, images_per_second;
-    double seconds_left; /* of all epochs */
-    double job_ends;     /* seconds since 1970 */
+    double seconds_left;                         /* of all epochs */
+    double job_ends;                             /* seconds since 1970 */
+    hpct_live_metric metrics[HPCT_LIVE_METRICS]; /* that the run logs besides those above */
+    int num_metrics;
 } hpct_live_state;
 
 /* Means over the last seconds. */

@@ -5,8 +5,10 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MS 1e-3
 #define MIB 1048576.0
@@ -71,6 +73,12 @@ static void put(const text *t, const char *name, const char *help, double value)
     put_sample(t, name, NULL, value);
 }
 
+/* Names of samples have no other characters. */
+static bool is_plain(const char *name)
+{
+    return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+}
+
 static void put_run(const text *t)
 {
     const hpct_live_state *s = &t->report->state;
@@ -85,6 +93,12 @@ static void put_run(const text *t)
     put(t, "accuracy_ratio", "Mean accuracy of the epoch so far.", s->accuracy);
     put(t, "validation_loss", "Loss of the last evaluation.", s->val_loss);
     put(t, "validation_accuracy_ratio", "Accuracy of the last evaluation.", s->val_accuracy);
+    for (int i = 0; i < s->num_metrics; i++) {
+        if (is_plain(s->metrics[i].name))
+            put(t, s->metrics[i].name,
+                "Mean of the epoch so far, or, with val_, of the last evaluation.",
+                s->metrics[i].value);
+    }
     put(t, "learning_rate", "Learning rate.", s->learning_rate);
     put(t, "step_seconds", "Time of a step.", s->step_ms * MS);
     put(t, "images_per_second", "Samples trained per second.", s->images_per_second);

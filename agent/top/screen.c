@@ -247,17 +247,42 @@ static void draw_losses(page *p)
     end_line(p);
 }
 
+/* Those of evaluations, or the others, behind what the line has. */
+static void put_metrics(page *p, bool of_validation)
+{
+    const hpct_live_state *s = &p->report->state;
+    char text[HPCT_METRIC_TEXT];
+    for (int i = 0; i < s->num_metrics; i++) {
+        const hpct_live_metric *m = &s->metrics[i];
+        if ((strncmp(m->name, "val_", 4) == 0) != of_validation)
+            continue;
+        put(p, "%s", p->length > 0 ? ", " : "");
+        put_foreign(p, m->name, HPCT_LIVE_NAME);
+        put(p, " %s", isnan(m->value) ? "-" : hpct_progress_metric(text, m->value));
+    }
+}
+
+/* Of numbers there is no accuracy. */
+static bool has_errors(const hpct_live_state *s)
+{
+    return s->num_metrics > 0 && strcmp(s->metrics[0].name, "mae") == 0;
+}
+
 static void draw_metrics(page *p)
 {
     const hpct_live_state *s = &p->report->state;
     char text[TEXT], loss[HPCT_METRIC_TEXT];
     draw_losses(p);
-    put(p, "accuracy  %s", number(text, s->accuracy, 4, ""));
+    if (!has_errors(s))
+        put(p, "accuracy  %s", number(text, s->accuracy, 4, ""));
+    put_metrics(p, false);
     end_line(p);
     if (isnan(s->val_loss) && isnan(s->val_accuracy))
         return;
-    hpct_progress_metric(loss, s->val_loss);
-    put(p, "val_loss %s, val_accuracy %s", loss, number(text, s->val_accuracy, 4, ""));
+    put(p, "val_loss %s", hpct_progress_metric(loss, s->val_loss));
+    if (!has_errors(s))
+        put(p, ", val_accuracy %s", number(text, s->val_accuracy, 4, ""));
+    put_metrics(p, true);
     end_line(p);
 }
 

@@ -2,11 +2,13 @@
 #include "agent/train/fit_run.h"
 
 #include "agent/rank/context.h"
+#include "agent/results/tally.h"
 #include "agent/train/means.h"
 #include "base/process.h"
 
 #include <hpctrain/model.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -35,6 +37,41 @@ static double seconds_left(const hpct_fit_run *run, int epoch, const hpct_fit_su
     return steps * step + (run->options.epochs - epoch) * run->evaluation_seconds;
 }
 
+static void add_metric(hpct_live_state *s, const char *prefix, const char *name, double value)
+{
+    hpct_live_metric *m = &s->metrics[s->num_metrics];
+    if (s->num_metrics == HPCT_LIVE_METRICS)
+        return;
+    snprintf(m->name, sizeof m->name, "%s%s", prefix, name);
+    m->value = value;
+    s->num_metrics++;
+}
+
+/* As in history.csv. Before the first evaluation its metrics are not known. */
+static void add_metrics(hpct_live_state *s, const hpct_fit_run *run, const hpct_metrics *mean)
+{
+    const hpct_metrics *validation = &run->result.validation;
+    bool validates = run->validation != NULL, known = !isnan(s->val_loss);
+    bool errors = hpct_model_judged(run->model) == HPCT_TARGETS_NUMBERS;
+    bool top_k = hpct_model_top_k(run->model) > 0;
+    for (int of = 0; of < (validates ? 2 : 1); of++) {
+        const hpct_metrics *m = of == 0 ? mean : validation;
+        const char *prefix = of == 0 ? "" : "val_";
+        bool is_known = of == 0 || known;
+        if (errors)
+            add_metric(s, prefix, "mae", is_known ? m->mae : NAN);
+        if (errors)
+            add_metric(s, prefix, "mse", is_known ? m->mse : NAN);
+        if (top_k)
+            add_metric(s, prefix, "top_k_categorical_accuracy", is_known ? m->top_k_accuracy : NAN);
+    }
+    for (int k = 0; k < HPCT_METRIC_BITS && validates; k++) {
+        if (run->options.metrics & 1U << k)
+            add_metric(s, "val_", hpct_metric_names[k],
+                       known ? hpct_metric_value(validation, k) : NAN);
+    }
+}
+
 void hpct_fit_show_live(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums, double step_loss,
                         double step)
 {
@@ -43,22 +80,24 @@ void hpct_fit_show_live(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums,
     double left = hpct_job_end_left(run->deadline.job_end);
     hpct_metrics mean =
         hpct_metrics_of(run->model, sums->loss, sums->correct, sums->in_top_k, sums->samples);
-    hpct_live_update(run->live, &(hpct_live_state){
-                                    .epoch = epoch + 1,
-                                    .epochs = run->options.epochs,
-                                    .step = sums->steps,
-                                    .steps = sums->planned,
-                                    .loss = mean.loss,
-                                    .accuracy = mean.accuracy,
-                                    .step_loss = step_loss,
-                                    .val_loss = run->result.validation.loss,
-                                    .val_accuracy = run->result.validation.accuracy,
-                                    .learning_rate = hpct_model_learning_rate(run->model),
-                                    .step_ms = 1e3 * step,
-                                    .images_per_second = run->global_batch / step,
-                                    .seconds_left = seconds_left(run, epoch, sums, step),
-                                    .job_ends = isfinite(left) ? (double) time(NULL) + left : NAN,
-                                });
+    hpct_live_state state = {
+        .epoch = epoch + 1,
+        .epochs = run->options.epochs,
+        .step = sums->steps,
+        .steps = sums->planned,
+        .loss = mean.loss,
+        .accuracy = mean.accuracy,
+        .step_loss = step_loss,
+        .val_loss = run->result.validation.loss,
+        .val_accuracy = run->result.validation.accuracy,
+        .learning_rate = hpct_model_learning_rate(run->model),
+        .step_ms = 1e3 * step,
+        .images_per_second = run->global_batch / step,
+        .seconds_left = seconds_left(run, epoch, sums, step),
+        .job_ends = isfinite(left) ? (double) time(NULL) + left : NAN,
+    };
+    add_metrics(&state, run, &mean);
+    hpct_live_update(run->live, &state);
 }
 
 void hpct_fit_show_ranks(hpct_fit_run *run)

@@ -54,6 +54,10 @@ like "$err" 'THE VALIDATION PICTURES ARE THE TRAINING PICTURES' "the usual warni
 is "$(head -n 1 n/history.csv)" "epoch,learning_rate,loss,mae,mse,val_loss,val_mae,val_mse" "history.csv has mae and mse"
 like "$(tail -n 1 n/metrics.jsonl)" '"loss": [0-9.e+-]+, "mae": [0-9.e+-]+, "mse": [0-9.e+-]+}$' "so has metrics.jsonl"
 like "$(tr -d '\n' <n.json)" '"accuracy": null.*"classes": \[ *"x", *"y", *"z" *\].*"mae": [0-9.]+.*"val_mse": [0-9.]+' "and the summary, with the columns' names"
+like "$(<n/status.json)" '"metrics":[{]"mae":[0-9.e+-]+,"mse":[0-9.e+-]+,"val_mae":[0-9.e+-]+,"val_mse":[0-9.e+-]+[}]' "and status.json"
+like "$(LC_ALL=C "$train" top n)" $'\nmae [0-9.e+-]+, mse [0-9.e+-]+\nval_loss [0-9.e+-]+, val_mae [0-9.e+-]+, val_mse [0-9.e+-]+\n' "top shows them"
+is "$("$train" report n --format csv -o - | tail -n 1 | cut -d, -f 8-11)" "$(tail -n 1 n/history.csv | cut -d, -f 4,5,7,8)" "report has them with all digits"
+like "$("$train" report n --format md -o -)" '[|] epoch [|] loss [|] mae [|] mse [|] val. loss [|] val. mae [|] val. mse [|]' "and in its table, without accuracy"
 is "$(awk -F, 'NR > 1 { print $3 == $5 && $6 == $8 }' n/history.csv | sort -u)" 1 "the loss is mse"
 capture several --log-dir s --save-weights s.safetensors
 like "$status $out" '^0 .* - accuracy: [0-9.]+ - loss: ' "several classes: accuracy"

@@ -305,17 +305,21 @@ static void metrics_have_labels_and_base_units(void **state)
     (void) state;
     char *text, node[] = "a\\b\"c\nd", model[] = "m";
     hpct_live_rank rank = {0, node, 250, 100, 1, 2, 0.5};
-    const hpct_live_report report = {.time = 1700000000,
-                                     .model = model,
-                                     .workers = 1,
-                                     .state = some,
-                                     .ranks = &rank,
-                                     .num_ranks = 1};
+    hpct_live_report report = {.time = 1700000000,
+                               .model = model,
+                               .workers = 1,
+                               .state = some,
+                               .ranks = &rank,
+                               .num_ranks = 1};
+    report.state.num_metrics = 2;
+    report.state.metrics[0] = (hpct_live_metric){"mae", 0.5};
+    report.state.metrics[1] = (hpct_live_metric){"bad\nname", 0.5};
     assert_int_equal(hpct_metrics_file_format(&text, &report, "s"), HPCT_OK);
     static const char *const lines[] = {
         "# HELP hpc_train_step_seconds Time of a step.\n# TYPE hpc_train_step_seconds gauge\n"
         "hpc_train_step_seconds{job=\"\",model=\"m\",strategy=\"s\"} 0.0125\n",
         "\nhpc_train_last_step_timestamp_seconds{job=\"\",model=\"m\",strategy=\"s\"} 1700000000\n",
+        "\nhpc_train_mae{job=\"\",model=\"m\",strategy=\"s\"} 0.5\n",
         "\nhpc_train_validation_loss{job=\"\",model=\"m\",strategy=\"s\"} NaN\n",
         "\nhpc_train_rank_step_seconds{job=\"\",model=\"m\",strategy=\"s\",rank=\"0\","
         "node=\"a\\\\b\\\"c\\nd\"} 0.25\n",
@@ -327,6 +331,7 @@ static void metrics_have_labels_and_base_units(void **state)
         if (strstr(text, lines[i]) == NULL)
             fail_msg("missing: %s\nin: %s", lines[i], text);
     }
+    assert_null(strstr(text, "name{"));
     free(text);
 }
 
@@ -367,6 +372,21 @@ static void only_such_files_are_read(void **state)
          "{\"rank\":0,\"node\":\"n\",\"step_ms\":1.0,\"wait_ms\":1.0,\"input_ms\":1.0,"
          "\"memory_mb\":1.0,\"gpu\":null}]}"},
         {BEGIN NAMES PLACE NUMBERS "\"new\":1," LAST, HPCT_OK, NULL},
+        {BEGIN NAMES PLACE NUMBERS "\"metrics\":{\"mae\":2,\"val_mae\":null}," LAST, HPCT_OK,
+         BEGIN NAMES PLACE
+         "\"loss\":1.0,\"accuracy\":null,\"val_loss\":null,\"val_accuracy\":null,"
+         "\"learning_rate\":0.001,\"step_ms\":1.0,\"images_per_second\":2.0,"
+         "\"seconds_left\":null,\"metrics\":{\"mae\":2.0,\"val_mae\":null},\"job_ends\":null,"
+         "\"losses\":[1.0,null],\"ranks\":["
+         "{\"rank\":0,\"node\":\"n\",\"step_ms\":1.0,\"wait_ms\":1.0,\"input_ms\":1.0,"
+         "\"memory_mb\":1.0,\"gpu\":null}]}"},
+        {BEGIN NAMES PLACE NUMBERS "\"metrics\":[1]," LAST, HPCT_ERR_DATA, "\"metrics\""},
+        {BEGIN NAMES PLACE NUMBERS "\"metrics\":{\"a\":\"1\"}," LAST, HPCT_ERR_DATA, "\"metrics\""},
+        {BEGIN NAMES PLACE NUMBERS "\"metrics\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,"
+                                   "\"g\":1,\"h\":1,\"i\":1}," LAST,
+         HPCT_ERR_DATA, "too many"},
+        {BEGIN NAMES PLACE NUMBERS "\"metrics\":{\"a-name-that-is-longer-than-31-bytes\":1}," LAST,
+         HPCT_ERR_DATA, "too long"},
         {BEGIN NAMES PLACE NUMBERS "\"losses\":[", HPCT_ERR_DATA, "not JSON"},
         {"[]", HPCT_ERR_DATA, "not the state of a run"},
         {"{\"format\":2}", HPCT_ERR_DATA, "another version"},

@@ -77,6 +77,27 @@ static void plain_form_is_this(void **state)
                         "    1  node1                 20.0    50 %     0 %    640 MB    50 %\n");
 }
 
+/* What the run logs: of numbers no accuracy. */
+static void other_metrics_are_shown(void **state)
+{
+    (void) state;
+    hpct_live_report numbers = run;
+    numbers.state.accuracy = numbers.state.val_accuracy = NAN;
+    numbers.state.num_metrics = 3;
+    numbers.state.metrics[0] = (hpct_live_metric){"mae", 0.5};
+    numbers.state.metrics[1] = (hpct_live_metric){"mse", 1e7};
+    numbers.state.metrics[2] = (hpct_live_metric){"val_mae", NAN};
+    contains(&plain, &numbers, "\nmae 0.5000, mse 1.0e+07\nval_loss 0.3000, val_mae -\n");
+    lacks(&plain, &numbers, "accuracy");
+    hpct_live_report classes = run;
+    classes.state.num_metrics = 2;
+    classes.state.metrics[0] = (hpct_live_metric){"top_k_categorical_accuracy", 0.95};
+    classes.state.metrics[1] = (hpct_live_metric){"val_f1", 0.75};
+    contains(&plain, &classes,
+             "\naccuracy  0.9000, top_k_categorical_accuracy 0.9500\n"
+             "val_loss 0.3000, val_accuracy 0.8000, val_f1 0.7500\n");
+}
+
 static void utf8_has_blocks(void **state)
 {
     (void) state;
@@ -266,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_form_is_this),
+        cmocka_unit_test(other_metrics_are_shown),
         cmocka_unit_test(utf8_has_blocks),
         cmocka_unit_test(run_that_will_not_fit_is_red),
         cmocka_unit_test(silence_is_said),
