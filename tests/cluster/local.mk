@@ -1,15 +1,15 @@
 # tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs. They mostly wait, so
-# tests/local.mk starts others beside them: the slowest first, the rest in two groups.
+# tests/local.mk starts others beside them: the slowest first, of which every third has a sandbox of its own, the rest in two groups.
 slow_cluster_tests = \
-	tests/cluster/requeue.t \
 	tests/cluster/launch.t \
+	tests/cluster/requeue.t \
 	tests/cluster/plugin_waits.t \
-	tests/cluster/train_tcp.t \
-	tests/cluster/plugin_ports.t \
 	tests/cluster/train_failures.t \
 	tests/cluster/strangers.t \
+	tests/cluster/plugin_unified.t \
+	tests/cluster/train_tcp.t \
 	tests/cluster/plugin_cgroup.t \
-	tests/cluster/plugin_unified.t
+	tests/cluster/plugin_ports.t
 early_cluster_tests = \
 	tests/cluster/train.t \
 	tests/cluster/plugin.t \
@@ -40,7 +40,7 @@ late_cluster_tests = \
 	tests/cluster/plugin_server.t \
 	tests/cluster/quickstart.t
 cluster_tests = $(slow_cluster_tests) $(early_cluster_tests) $(late_cluster_tests)
-scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t
+scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t tests/cluster/train.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/hold.py tests/cluster/layout_lib.sh tests/cluster/lib.sh \
 	tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t

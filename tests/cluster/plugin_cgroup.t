@@ -1,7 +1,7 @@
 #!/bin/bash
 # plugin_cgroup.t: with proctrack/cgroup, as clusters have it (the common sandbox follows processes by their parents), in a
-# sandbox of its own: a step whose staging fails, results, what tasks leave behind. plugin_out.t whole, there; in
-# `make check-long` also others, and the time limit.
+# sandbox of its own: a step whose staging fails, results, what tasks leave behind. In `make check-long` also the time limit, and
+# other tests whole there; plugin_unified.t has plugin_out.t in `make check`.
 
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -50,7 +50,7 @@ is_clean "$job" "a process left behind"
 is "$(sandbox_run pgrep -u user -a sleep)" "" "the left process is killed"
 
 # ---- others ----
-tests=plugin_out.t
+tests=
 if [ -n "${HPC_TRAIN_LONG-}" ]; then
     # shellcheck disable=SC2016
     capture sandbox_run srun -N2 --time=1 --hpc-train-stage-out="res:/shared/home/user/limit.%n" sh -c \
@@ -58,7 +58,7 @@ if [ -n "${HPC_TRAIN_LONG-}" ]; then
     like "$status $err" "^[1-9].*DUE TO TIME LIMIT" "a step at its time limit"
     is "$(cat "$own"/shared/home/user/limit.[01]/file | sort -u)" "job=$(job_of "$out")" "its results are copied"
     is_clean "$(job_of "$out")" "time limit"
-    tests+=" plugin_stage.t plugin_safety.t plugin_jobs.t plugin_life.t"
+    tests="plugin_out.t plugin_stage.t plugin_safety.t plugin_jobs.t plugin_life.t"
 else
     skip "the time limit, and other tests" "take minutes: make check-long"
 fi

@@ -75,11 +75,11 @@ attacked() {
     rm -rf "$work_here/alone" "$work_here/beside" "$work_here/under"
 }
 late='[ $SLURM_PROCID != 1 ] || sleep 2; exec "$@"'
-attacked "multi-worker-mirrored, a rank late" -N2 -n4 bash -c "$late" late $fit --data "$data" --validation-data "$data" --seed 5 --global-batch-size 64 \
+attacked "multi-worker-mirrored, a rank late" -N2 -n4 bash -c "$late" late $quick --data "$data" --validation-data "$data" --seed 5 --global-batch-size 64 \
     --steps-per-epoch 20 --epochs 2 --log-dir LOG
 # A server: with a worker that is late the others may be through before it.
 attacked "parameter servers, a server late" --hpc-train-roles=ps:2,worker:2 -N2 -n4 bash -c "$late" late \
-    hpc-train fit --model mnist-cnn --strategy parameter-server --ps-sync --data "$data" --validation-data "$data" --seed 5 --global-batch-size 64 \
+    hpc-train fit --model mnist-convnet --strategy parameter-server --ps-sync --data "$data" --validation-data "$data" --seed 5 --global-batch-size 64 \
     --steps-per-epoch 20 --epochs 2 --log-dir LOG
 is "$(sort -u "$work_here/told" 2>/dev/null)" "" "he was never answered"
 # Who listens in a broadcast speaks first: a random number, which says nothing.

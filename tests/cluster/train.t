@@ -7,7 +7,7 @@
 on_cluster 3
 need_training
 
-for nodes in 1 2 3; do
+for nodes in 1 3; do
     capture sandbox_run $launch -N$nodes -n$nodes $fit --data "$data" --epochs 2 --steps-per-epoch 40 \
         --log-dir "$work/log$nodes" --summary-json "$work/s$nodes.json"
     is "$status" 0 "fit on $nodes node(s) ends with 0"
@@ -26,9 +26,10 @@ done
 
 # The loss after each of the first 100 steps, for the same seed and global batch. The learning rate is small: from about
 # 0.01 on for these pictures the first hundred steps amplify one rounding a thousand-fold and more, whatever computes them.
+# HPC_TRAIN_LONG=1: on more numbers of ranks.
 curve() { sed 's/.*"loss": \([^,]*\),.*/\1/' "$work_here/curve$1/metrics.jsonl"; }
-for ranks in 1 2 3 4 8; do
-    capture sandbox_run $launch -n$ranks --cpus-per-task=1 $fit --data "$data" --seed 11 --global-batch-size 128 \
+for ranks in 1 ${HPC_TRAIN_LONG:+2} 3 ${HPC_TRAIN_LONG:+4} 8; do
+    capture sandbox_run $launch -n$ranks --cpus-per-task=1 $fit --data "$data" --seed 11 --global-batch-size 64 \
         --learning-rate 0.001 --steps-per-epoch 100 --log-dir "$work/curve$ranks" --verbose 0
     is "$status" 0 "100 steps on $ranks rank(s)"
     is "$out$err" "" "--verbose 0 says nothing ($ranks)"

@@ -24,8 +24,9 @@ copy_data() {
     mkdir "$work_here/$1" && cp "$fashion"/*.gz "$work_here/$1/" && chown -R --reference="$work_here" "$work_here/$1"
 }
 
-# fit OPTIONS…: what every run here has in common.
+# fit OPTIONS…: what every run here has in common. quick OPTIONS…: where any model will do, one with a sixth of the computation.
 fit="hpc-train fit --model mnist-cnn --strategy multi-worker-mirrored"
+quick="hpc-train fit --model mnist-convnet --strategy multi-worker-mirrored"
 
 # begin CMD…: runs CMD on the cluster in the background, until `finish`; its output goes to $work_here/out and err, where
 # nothing of an earlier one is left.

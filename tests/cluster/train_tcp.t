@@ -7,8 +7,8 @@
 on_cluster 4
 need_training
 
-# The losses of W1 on so many ranks, over TCP and, where srun can start them so, over MPI; else one rank's.
-few="$fit --data $data --steps-per-epoch 20 --global-batch-size 256 --seed 3 --learning-rate 0.001"
+# The losses on so many ranks, over TCP and, where srun can start them so, over MPI; else one rank's.
+few="$quick --data $data --steps-per-epoch 20 --global-batch-size 256 --seed 3 --learning-rate 0.001"
 losses() { tr -d '{},":' <"$work_here/$1/metrics.jsonl" | awk '{ print $4, $6 }'; }
 for ranks in 1 2 4; do
     capture sandbox_run srun --mpi=none --hpc-train -N$ranks $few --log-dir "$work/tcp$ranks"
@@ -64,7 +64,7 @@ like "$err" "hpc-train: this step has no key .*start it with srun --hpc-train" "
 # loses RANK SIGNAL: as in train_failures.t.
 loses() {
     local what="rank $1 of 3 gets SIG$2"
-    begin srun --mpi=none --hpc-train -N3 -w "node[0-2]" $fit --data "$data" --epochs 1000
+    begin srun --mpi=none --hpc-train -N3 -w "node[0-2]" $quick --data "$data" --epochs 1000
     wait_for trains
     sleep 0.5
     mark
