@@ -132,7 +132,7 @@ check-unit: unit-programs
 # Left out, for half a minute and more each: the profile of a whole network, and the operations' random cases, which run
 # with ASan.
 # Arithmetic and races that the sanitizers see in full. And, but in check-long, those that train, arithmetic, code for GPUs,
-# and waits.
+# waits and many processes: what is left reads what others have written, or keeps files and connections.
 not_under_valgrind = tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gpu_without/libraries/test_cudnn_plans tests/gpu_without/kernels/test_loss \
 	tests/gpu_without/kernels/test_ops tests/gpu_without/kernels/test_updates tests/unit/agent/cost/test_bench \
 	tests/unit/nn/backend/test_conv2d tests/unit/nn/backend/test_ops tests/unit/nn/run/test_random \
@@ -146,7 +146,17 @@ not_under_valgrind = tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gp
 	tests/unit/agent/strategy/replicas/test_replicas tests/unit/agent/train/test_fit \
 	tests/unit/nn/backend/cpu/test_loops tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 \
 	tests/unit/nn/backend/test_updates tests/unit/nn/graph/test_graph \
-	tests/unit/nn/split/test_stage tests/unit/nn/run/test_step tests/unit/nn/run/test_train)
+	tests/unit/nn/split/test_stage tests/unit/nn/run/test_step tests/unit/nn/run/test_train \
+	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock tests/unit/agent/cost/test_choose \
+	tests/unit/agent/cost/test_nodes tests/unit/agent/data/test_augment tests/unit/agent/data/test_input \
+	tests/unit/agent/data/test_notes tests/unit/agent/predict/test_scores tests/unit/agent/ps/test_ps_live \
+	tests/unit/agent/results/test_live tests/unit/agent/results/test_report tests/unit/agent/results/test_tally \
+	tests/unit/agent/strategy/gradients/test_buckets tests/unit/agent/strategy/replicas/test_crew \
+	tests/unit/agent/strategy/test_stage_layout tests/unit/agent/train/test_slow tests/unit/agent/train/test_watch \
+	tests/unit/base/test_ask tests/unit/nn/graph/test_optimizer tests/unit/nn/plan/test_freeze tests/unit/nn/run/test_penalty \
+	tests/unit/nn/run/test_targets tests/unit/spank/agree/test_ports tests/unit/spank/gpu/test_gpu% \
+	tests/unit/spank/stage/test_staging_races tests/unit/spank/stage/tree/test_pace tests/unit/spank/test_child \
+	tests/unit/spank/test_gpu_choose tests/unit/spank/test_share)
 under_valgrind = $(filter-out $(not_under_valgrind),$(unit_tests))
 check-valgrind: $(under_valgrind:=.valgrind)
 %.valgrind: %

@@ -10,7 +10,7 @@ first_pictures "$work/pictures"
 mkdir "$work/scratch"
 export OMP_NUM_THREADS=1 TMPDIR=$work/scratch
 unset SLURM_TMPDIR
-train=$top_builddir/hpc-train
+train=$hpc_train
 fit=("$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 2 --batch-size 4)
 head="node +ranks +GFLOP/s +memory GB/s +scratch MB/s +latency us +link MB/s +remark"
 

@@ -60,7 +60,7 @@ is "$(find "$root" -not -type d)" "" "an unchanged one goes as well"
 
 # ---- without --prefix the plugin goes where this Slurm looks ----
 mkdir "$root/build" && cd "$root/build" || exit
-capture "$top_srcdir/configure" --quiet
+capture "$top_srcdir/configure" --quiet --without-cuda
 ok "$status" "configure without a prefix" || diag "$err"
 dir=$(value spankdir .)
 ok "$([ -e "$dir/auth_munge.so" ]; echo $?)" "the plugin is installed in Slurm's PluginDir" || diag "$dir"

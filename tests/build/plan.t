@@ -7,7 +7,7 @@
 work=$(mktemp -d /tmp/hpc-train-plan.XXXXXX)
 at_exit "rm -rf '$work'"
 export OMP_NUM_THREADS=1
-train=$top_builddir/hpc-train
+train=$hpc_train
 ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n)
 
 # json FILE EXPRESSION: what python makes of the file, as `j`

@@ -6,7 +6,7 @@
 # shellcheck source=tests/results/lib.sh
 . "$(dirname "$0")/lib.sh"
 cd "$work" || exit
-train=$top_builddir/hpc-train
+train=$hpc_train
 run() { limit 120 "$train" fit --model mnist-convnet --data "$work/pictures" --epochs 6 --steps-per-epoch 5 --global-batch-size 24 \
     --optimizer adam --learning-rate 0.03 --verbose 2 "$@"; }
 # best COLUMN min|max: the epoch of history.csv, from 1, that is the best by a column.

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$work" || exit
 unset HPC_TRAIN_RESCUE_DIR
-train=$top_builddir/hpc-train
+train=$hpc_train
 mpi=()
 # Three epochs of seven steps.
 steps=(fit --model mnist-convnet --optimizer adam --data "$work/pictures" --epochs 3 --steps-per-epoch 7 --global-batch-size 192 --verbose 2

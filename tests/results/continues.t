@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$work" || exit
 unset HPC_TRAIN_RESCUE_DIR
-train=$top_builddir/hpc-train
+train=$hpc_train
 quiet() { fit --verbose 0 "$@"; }
 
 quiet --epochs 1 --checkpoint-dir c --log-dir l

@@ -6,7 +6,7 @@
 # shellcheck source=tests/results/lib.sh
 . "$(dirname "$0")/lib.sh"
 cd "$work" || exit
-train=$top_builddir/hpc-train
+train=$hpc_train
 mpi=()
 run() { limit 120 "${mpi[@]}" "$train" fit --model mnist-convnet --data "$work/pictures" --validation-data "$work/pictures" --steps-per-epoch 5 \
     --global-batch-size 24 --optimizer adam --verbose 2 "$@"; }

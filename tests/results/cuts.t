@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$work" || exit
 command -v mpirun >/dev/null || skip_all "no mpirun here"
-train=$top_builddir/hpc-train
+train=$hpc_train
 RANDOM=${HPC_TRAIN_SEED:-1}
 [ -n "${HPC_TRAIN_LONG-}" ] && cuts=25 epochs=20 || cuts=1 epochs=2
 total=$((7 * epochs))

@@ -6,7 +6,7 @@
 # shellcheck source=tests/results/lib.sh
 . "$(dirname "$0")/lib.sh"
 cd "$work" || exit
-train=$top_builddir/hpc-train
+train=$hpc_train
 fit --save-weights w.safetensors --checkpoint-dir ckpt >/dev/null
 export_model() { capture limit 60 "$train" export --model mnist-convnet --weights w.safetensors "$@"; }
 same() { is "$(cmp "$1" "$2" 2>&1)" "" "$3"; }

@@ -70,7 +70,7 @@ one_run() { # KIND N HOW: what is wrong with how it ended
     cd "$here" || exit
     # shellcheck disable=SC2046
     capture env FAULT="$1:$2:$3" FAULT_UNDER="$out" FAULT_COUNT="$work/count" HPC_TRAIN_RESCUE_DIR="$rescue" LD_PRELOAD="$shim" \
-        "$top_builddir/hpc-train" fit --model mnist-convnet --data "$work/pictures" --epochs 2 --steps-per-epoch 2 \
+        "$hpc_train" fit --model mnist-convnet --data "$work/pictures" --epochs 2 --steps-per-epoch 2 \
         --batch-size 8 --verbose 2 --seed 1 $(all_in "$out")
     for name in "${outputs[@]}"; do bad+=$(is_whole "$name" "$([ "$status" != 0 ] || echo new)"); done
     case $status in
@@ -97,7 +97,7 @@ capture() { # as lib.sh's, but that $out is a folder here
     local errors=$work/errors
     out_text=$("$@" 2>"$errors")
     status=$?
-    err=$(cat "$errors")
+    err=$(<"$errors")
 }
 
 sweep create open write torn untruncated fsync close ftruncate fallocate fchmod fchown flock rename unlink mkdir

@@ -8,7 +8,7 @@
 work=$(mktemp -d /tmp/hpc-train-labels.XXXXXX)
 at_exit "rm -rf '$work'"
 cd "$work" || exit
-train=$top_builddir/hpc-train
+train=$hpc_train
 export OMP_NUM_THREADS=1 GOMP_SPINCOUNT=0
 
 # ---- pictures of different sizes, and models with three outputs ----

@@ -11,7 +11,7 @@ umask 022
 
 # fit OPTION…: two epochs of two steps
 fit() {
-    limit 60 "$top_builddir/hpc-train" fit --model mnist-convnet --data "$work/pictures" --epochs 2 --steps-per-epoch 2 \
+    limit 60 "$hpc_train" fit --model mnist-convnet --data "$work/pictures" --epochs 2 --steps-per-epoch 2 \
         --batch-size 8 --verbose 2 "$@"
 }
 

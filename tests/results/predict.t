@@ -6,7 +6,7 @@
 # shellcheck source=tests/results/lib.sh
 . "$(dirname "$0")/lib.sh"
 cd "$work" || exit
-train=$top_builddir/hpc-train
+train=$hpc_train
 limit 120 "$train" fit --model mnist-cnn --data "$work/pictures" --epochs 2 --learning-rate 0.05 --verbose 0 --save-weights cnn.safetensors
 fit --save-weights convnet.safetensors >/dev/null
 predict() { limit 120 "$train" predict --model mnist-cnn --weights cnn.safetensors "$@"; }

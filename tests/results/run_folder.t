@@ -5,7 +5,7 @@
 # shellcheck source=tests/results/lib.sh
 . "$(dirname "$0")/lib.sh"
 cd "$work" || exit
-train=$top_builddir/hpc-train
+train=$hpc_train
 mpi=()
 run() { limit 120 "${mpi[@]}" "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 12 --global-batch-size 24 --verbose 2 "$@"; }
 command -v python3 >/dev/null || skip_all "no python3 here"

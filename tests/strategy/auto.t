@@ -23,7 +23,7 @@ unlike "$(cat "$work/said.out")" "local-sgd|bf16|powersgd" "no lossy strategy is
 # whose cores the ranks compute on
 on_cores() { # CPUS COMMAND…: without OMP_NUM_THREADS, as ranks find them
     limit 300 env -u OMP_NUM_THREADS taskset -c "$1" mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 \
-        "$top_builddir/hpc-train" "${@:2}" >"$work/cores.out" 2>&1
+        "$hpc_train" "${@:2}" >"$work/cores.out" 2>&1
 }
 read -r first second _ < <(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
     awk -F- '{ for (i = $1; i <= (NF > 1 ? $2 : $1); i++) print i }' | paste -sd ' ')

@@ -5,7 +5,7 @@
 # shellcheck source=tests/strategy/lib.sh
 . "$(dirname "$0")/lib.sh"
 echo '{"0": 5, "3": 0, "9": 0.5}' >"$work/weights.json"
-model=(--model mnist-cnn)
+model=(--model mnist-convnet)
 
 # ---- what they do ----
 reference "${model[@]}"
@@ -51,7 +51,7 @@ like "$? $(cat "$work/other.out")" '78 .*is of a run with loss none, this one ha
 # ---- metrics ----
 # scores RANKS: what evaluate has of the first weights.
 scores() {
-    limit 300 mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$1" "$top_builddir/hpc-train" evaluate \
+    limit 300 mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$1" "$hpc_train" evaluate \
         "${model[@]}" --weights "$work/start.safetensors" --data "$work/pictures" --batch-size 16 --device cpu \
         --metrics precision,recall,f1,auc --confusion-matrix "$work/matrix.$1" --summary-json "$work/scores.$1" >"$work/scores.out" 2>&1
     ok $? "evaluate on $1 ranks" || diag "$(cat "$work/scores.out")"

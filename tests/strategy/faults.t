@@ -65,7 +65,7 @@ launch() {
     [ "$servers" = 0 ] || cluster="{\"ps\":[$(IFS=,; echo "${list[*]:0:servers}")],\"worker\":[$workers]}"
     dir=$work/fault.$number
     mkdir "$dir"
-    local command=("$top_builddir/hpc-train" fit --data "$work/pictures" --global-batch-size "$global_batch" --steps-per-epoch 3
+    local command=("$hpc_train" fit --data "$work/pictures" --global-batch-size "$global_batch" --steps-per-epoch 3
         --epochs 1000000 --verbose 2 --seed 3 "$@")
     if [ "$servers" = 0 ]; then
         # shellcheck disable=SC2016 # the variable is mpirun's

@@ -62,8 +62,8 @@ same_as_one 2 --model "$wide" --sync-batch-norm --gradient-accumulation 3 "${str
 for optimizer in "lars --learning-rate 0.05 --weight-decay 0.001" "lamb --weight-decay 0.01" "sgd --clip-norm 0.05" \
     "sgd --global-clip-norm 0.05"; do
     # shellcheck disable=SC2086 # several words
-    reference --model mnist-cnn --optimizer $optimizer
-    compare "--model mnist-cnn --optimizer $optimizer"
+    reference --model mnist-convnet --optimizer $optimizer
+    compare "--model mnist-convnet --optimizer $optimizer"
 done
 
 # ---- a short last batch, and evaluation: 256 pictures in batches of 42, the last of 4 ----

@@ -38,7 +38,7 @@ train() {
         launch=(limit 300 mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$ranks")
     fi
     rm -rf "${work:?}/$name" "$work/$name.safetensors" "$work/$name.json"
-    "${launch[@]}" "$top_builddir/hpc-train" fit --data "$work/pictures" "${length[@]}" \
+    "${launch[@]}" "$hpc_train" fit --data "$work/pictures" "${length[@]}" \
         --global-batch-size $global_batch --seed 3 --learning-rate 0.001 --log-dir "$work/$name" --save-weights "$work/$name.safetensors" \
         --summary-json "$work/$name.json" --verbose 0 "$@" >"$work/$name.out" 2>&1
 }
@@ -114,7 +114,7 @@ process_of() {
 # stops_together: SIGTERM to rank 1 of two, with the options in `strategy`.
 stops_together() {
     local launcher
-    timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train" fit --model mnist-cnn \
+    timeout 120 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$hpc_train" fit --model mnist-cnn \
         --data "$work/pictures" --epochs 100000 --global-batch-size 42 --verbose 2 "${strategy[@]}" \
         --save-weights "$work/stopped.safetensors" >"$work/stopped.out" 2>&1 &
     launcher=$!

@@ -13,6 +13,7 @@ for model in "--model mnist-cnn" "--model mnist-convnet" "--model $residual --sy
         # shellcheck disable=SC2086
         same_as_one "$ranks" $model "${strategy[@]}"
     done
+    [ -n "${HPC_TRAIN_LONG-}" ] || few=(3)
 done
 
 # ---- cut as it may be, and on its way as it may be ----

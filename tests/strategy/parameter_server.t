@@ -30,7 +30,7 @@ start() {
     [ "$role$index" != ps0 ] || writes=(--log-dir "$work/$name" --save-weights "$work/$name.safetensors" --summary-json "$work/$name.json")
     HPC_TRAIN_CONFIG="{\"version\":1,\"job\":\"$$.$name\",\"cluster\":{$cluster},\"task\":{\"type\":\"$role\",\"index\":$index},\"rank\":$rank,
         \"local_rank\":$rank,\"node_rank\":0,\"nodes\":[{\"name\":\"here\",\"tasks\":$((servers + workers)),\"gpus\":0}]}" \
-        timeout --foreground --kill-after=5 120 "$top_builddir/hpc-train" fit --strategy parameter-server --data "$work/pictures" --seed 3 --learning-rate 0.001 \
+        timeout --foreground --kill-after=5 120 "$hpc_train" fit --strategy parameter-server --data "$work/pictures" --seed 3 --learning-rate 0.001 \
         --verbose 2 "${writes[@]}" "$@" >"$work/$name.$role.$index.out" 2>&1 &
     pid_of[$role$index]=$!
     pids+=($!)
@@ -253,7 +253,7 @@ is "$(cut -d, -f1-3 "$work/within/history.csv" | grep -c .)" 6 "history.csv has 
 is "$(paste -d, "$work/whole/history.csv" "$work/within/history.csv" |
     awk -F, 'NR > 1 { for (i = 2; i <= 3; i++) if (($i - $(i + NF / 2)) ^ 2 > ($i * 2e-4) ^ 2) print }')" "" "and the means of whole epochs" ||
     diag "$(cat "$work/whole/history.csv" "$work/within/history.csv")"
-"$top_builddir/hpc-train" fit --strategy multi-worker-mirrored --data "$work/pictures" --seed 3 --verbose 2 "${whole[@]/--ps-sync/--seed=3}" \
+"$hpc_train" fit --strategy multi-worker-mirrored --data "$work/pictures" --seed 3 --verbose 2 "${whole[@]/--ps-sync/--seed=3}" \
     --log-dir "$work/other" --checkpoint-dir "$work/ckpt-other" >"$work/other.one.0.out" 2>&1
 ok $? "another strategy goes on from within an epoch" || diag "$(cat "$work/other.one.0.out")"
 apart=$(close whole other)
@@ -279,7 +279,7 @@ begin again 2 2
 start_all "${whole[@]}" --checkpoint-dir "$work/ckpt"
 finish
 is "$statuses$(cmp "$work/cut.safetensors" "$work/again.safetensors" 2>&1)" "0 0 0 0 " "a run that is finished has nothing left to train" || diag "$(said)"
-"$top_builddir/hpc-train" fit --strategy multi-worker-mirrored --data "$work/pictures" --seed 3 --verbose 2 --model mnist-convnet --momentum 0.9 \
+"$hpc_train" fit --strategy multi-worker-mirrored --data "$work/pictures" --seed 3 --verbose 2 --model mnist-convnet --momentum 0.9 \
     --steps-per-epoch 50 --epochs 6 --global-batch-size $global_batch "${from[@]}" --checkpoint-dir "$work/ckpt" >"$work/again.one.0.out" 2>&1
 ok $? "another strategy trains a further epoch" || diag "$(said)"
 like "$(said)" "5 of 6 epochs are done" "from the same checkpoint"
@@ -333,7 +333,7 @@ like "$(said)" 'worker 0 .*told to stop while it waited for parameter server 0' 
 
 # ---- usage ----------------------------------------------------------------------------------------------------------
 begin usage 0 1
-limit 60 "$top_builddir/hpc-train" fit --strategy parameter-server --model mnist-cnn --data "$work/pictures" >"$work/usage.ps.0.out" 2>&1
+limit 60 "$hpc_train" fit --strategy parameter-server --model mnist-cnn --data "$work/pictures" >"$work/usage.ps.0.out" 2>&1
 is $? 64 "without roles: an error"
 like "$(said)" 'here are 0 and 1: srun --hpc-train-roles=ps:2,worker:4' "that names the option"
 # refused MESSAGE OPTION…: server 0 alone, which sees it before it waits for anybody.

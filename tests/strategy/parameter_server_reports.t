@@ -30,7 +30,7 @@ start() {
     [ "$role$index" != ps0 ] || writes=(--log-dir "$work/$name" --save-weights "$work/$name.safetensors" --summary-json "$work/$name.json")
     HPC_TRAIN_CONFIG="{\"version\":1,\"job\":\"$$.$name\",\"cluster\":{$cluster},\"task\":{\"type\":\"$role\",\"index\":$index},\"rank\":$rank,
         \"local_rank\":$local_rank,\"node_rank\":$node_rank,\"nodes\":[$here,$there]}" \
-        timeout --foreground --kill-after=5 300 "$top_builddir/hpc-train" fit --strategy parameter-server --data "$work/pictures" --seed 3 \
+        timeout --foreground --kill-after=5 300 "$hpc_train" fit --strategy parameter-server --data "$work/pictures" --seed 3 \
         --verbose 2 "${writes[@]}" "$@" >"$work/$name.$role.$index.out" 2>&1 &
     pid_of[$role$index]=$!
     pids+=($!)
@@ -151,7 +151,7 @@ is "$(ask "$work/shown/status.json" "d['state'], d['workers'], d['epochs'], d['l
 counts() { grep -q 'hpc_train_rank_step_seconds{.*strategy="parameter-server",rank="1",node="there"} [0-9]' "$work/run.prom"; }
 until_ counts
 ok $? "--metrics-file has them" || diag "$(cat "$work/run.prom")"
-capture limit 60 "$top_builddir/hpc-train" top "$work/shown"
+capture limit 60 "$hpc_train" top "$work/shown"
 like "$status $out" "^0 .*mnist-convnet.*2 ranks.*0 +here.*1 +there" "hpc-train top shows them" || diag "$err"
 kill -KILL "$(program_of worker1)"
 wait "${pid_of[worker1]}" 2>/dev/null
@@ -167,7 +167,7 @@ is "$(ask "$work/shown/pace.jsonl" "0.5 < sum(l[p + '_ms'][0] for l in d for p i
     True "the parts make up a step"
 is "$(ask "$work/shown/pace.jsonl" "d[-1]['step_ms'][1], d[-1]['step_ms'][0] > 0")" "(None, True)" "after its loss a worker has null"
 is "$(ask "$work/shown/run.json" "[(n['name'], n['ranks']) for n in d['nodes']]")" "[('here', [0]), ('there', [1])]" "run.json has the workers' nodes"
-capture limit 60 "$top_builddir/hpc-train" report "$work/shown" -o "$work/shown.html"
+capture limit 60 "$hpc_train" report "$work/shown" -o "$work/shown.html"
 like "$(<"$work/shown.html")" "Time of a step.*1 · there" "hpc-train report shows where a step's time goes" || diag "$err"
 
 begin ended

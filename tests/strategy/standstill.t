@@ -9,7 +9,7 @@ options=(--model mnist-convnet --strategy multi-worker-mirrored)
 mkdir "$work/log" && mkfifo "$work/log/metrics.jsonl"
 stuck() { # SECONDS: as train, in that folder
     HPC_TRAIN_STANDSTILL_SECONDS=$1 limit 60 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 \
-        "$top_builddir/hpc-train" fit --data "$work/pictures" --steps-per-epoch 2 "${options[@]}" --log-dir "$work/log" \
+        "$hpc_train" fit --data "$work/pictures" --steps-per-epoch 2 "${options[@]}" --log-dir "$work/log" \
         >"$work/stuck.out" 2>&1
 }
 began=$(date +%s)

@@ -21,28 +21,32 @@ same_over_both() {
     fi
 }
 
-mirrored=(--strategy multi-worker-mirrored --model mnist-cnn)
+mirrored=(--strategy multi-worker-mirrored --model mnist-convnet)
 same_over_both 2 bits "${mirrored[@]}"
-same_over_both 3 bits "${mirrored[@]}" --bucket-bytes 400000
+same_over_both 3 bits "${mirrored[@]}" --bucket-bytes 40000
 same_over_both 3 bits "${mirrored[@]}" --allow-lossy --wire bf16
 same_over_both 2 bits "${mirrored[@]}" --allow-lossy --compress powersgd:2 --compress-warmup 3
-same_over_both 2 bits "${mirrored[@]}" --allow-lossy --compress topk:0.01 --compress-warmup 3
-same_over_both 2 bits --strategy multi-worker-mirrored --model "$residual" --sync-batch-norm
 same_over_both 3 near --strategy multi-worker-mirrored --model "$residual" --sync-batch-norm
-for form in rows columns; do same_over_both 3 near --strategy hybrid --hybrid-form $form --model mnist-cnn; done
+same_over_both 3 near --strategy hybrid --hybrid-form rows --model mnist-convnet
 same_over_both 2 bits --strategy hybrid --hybrid-form back --model "$wide" --sync-batch-norm
 same_over_both 2 bits --strategy local-sgd --allow-lossy --local-steps 1 --model mnist-convnet
-same_over_both 2 bits --strategy mirrored --replicas 2 --model mnist-cnn
-same_over_both 3 bits --strategy pipeline --micro-batches 3 --model mnist-cnn
-same_over_both 4 near --strategy pipeline --stages 2 --micro-batches 6 --model "$residual" --sync-batch-norm
-same_over_both 1 bits --strategy central-storage --replicas 2 --model mnist-convnet # in one process alone
+same_over_both 2 bits --strategy mirrored --replicas 2 --model mnist-convnet
+same_over_both 3 bits --strategy pipeline --micro-batches 3 --model mnist-convnet
+if [ -n "${HPC_TRAIN_LONG-}" ]; then
+    same_over_both 2 bits "${mirrored[@]}" --bucket-bytes 400000 --model mnist-cnn
+    same_over_both 2 bits "${mirrored[@]}" --allow-lossy --compress topk:0.01 --compress-warmup 3
+    same_over_both 2 bits --strategy multi-worker-mirrored --model "$residual" --sync-batch-norm
+    for form in rows columns; do same_over_both 3 near --strategy hybrid --hybrid-form $form --model mnist-cnn; done
+    same_over_both 4 near --strategy pipeline --stages 2 --micro-batches 6 --model "$residual" --sync-batch-norm
+    same_over_both 1 bits --strategy central-storage --replicas 2 --model mnist-convnet # in one process alone
+fi
 
 # Which strategy is taken depends on the time that each takes.
-over=tcp train 3 auto --model mnist-cnn
+over=tcp train 3 auto --model mnist-convnet
 ok $? "auto" || diag "$(cat "$work/auto.out")"
 
 # ---- what is said, and what cannot be ----
-few=("$top_builddir/hpc-train" fit --data "$work/pictures" --model mnist-cnn --steps-per-epoch 2 --verbose 2)
+few=("$hpc_train" fit --data "$work/pictures" --model mnist-convnet --steps-per-epoch 2 --verbose 2)
 out=$(without_mpi 2 "${few[@]}")
 is "$?" 0 "automatically, if no launcher has set up MPI"
 like "$out" $'2 ranks, .*\nranks are connected by TCP, not MPI: the launcher offers no PMIx\n' "it is printed, with the reason"

@@ -8,6 +8,7 @@ unit_tests += tests/gpu_without/kernels/test_copies \
 	tests/gpu_without/kernels/test_moment tests/gpu_without/kernels/test_norm tests/gpu_without/kernels/test_ops \
 	tests/gpu_without/kernels/test_races tests/gpu_without/kernels/test_small \
 	tests/gpu_without/kernels/test_updates
+scaled_tests += tests/gpu_without/kernels/test_ops tests/gpu_without/kernels/test_updates
 endif
 endif
 # The module's host side, compiled once for all of them.

@@ -2,11 +2,10 @@
 # tests/gpu_without/module/lib.sh - training on a device, for the tests of this folder: the module on an emulated machine
 # (tests/gpu_without/machine/machine.h), or another in its place (module.c), small models and pictures. Sourced.
 
-# shellcheck source=tests/cluster/lib.sh
-. "$(dirname "$0")/../../cluster/lib.sh"
+# shellcheck source=tests/build/lib.sh
+. "$(dirname "$0")/../../build/lib.sh"
 [ -z "${needs-}" ] || command -v "$needs" >/dev/null || skip_all "there is no $needs"
-top_builddir=${top_builddir:-$top_srcdir/build}
-train="$top_builddir/hpc-train"
+train=$hpc_train
 own=$(mktemp -d)
 at_exit "rm -rf '$own'"
 use_key "$own/key"

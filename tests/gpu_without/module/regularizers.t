@@ -45,8 +45,8 @@ else
 fi
 
 # ---- ranks ----
-cases=("data --strategy multi-worker-mirrored" "rows --strategy hybrid --hybrid-form rows" "columns --strategy hybrid --hybrid-form columns"
-    "stages --strategy pipeline --micro-batches 2")
+cases=("data --strategy multi-worker-mirrored" "columns --strategy hybrid --hybrid-form columns")
+[ -z "${HPC_TRAIN_LONG-}" ] || cases+=("rows --strategy hybrid --hybrid-form rows" "stages --strategy pipeline --micro-batches 2")
 several=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2)
 for case in "${cases[@]}"; do
     read -r name options <<<"$case"

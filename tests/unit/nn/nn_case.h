@@ -5,6 +5,8 @@
 
 #include "nn/backend/backend.h"
 
+#include <stdlib.h>
+
 typedef struct nn_case {
     hpct_op_spec spec;
     hpct_precision precision;
@@ -54,5 +56,16 @@ hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int
                       bool same);
 hpct_window nn_dilated_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
                               const int dilation[2], int groups, bool same);
+
+/* How many of so many random cases are tried: of a GPU's kernels on the host, where each thread of
+ * a block is a fiber, a quarter, and all in check-long. */
+static inline int nn_cases(int usually)
+{
+#ifdef NN_OPS_ON_HOST
+    return getenv("HPC_TRAIN_LONG") == NULL ? (usually + 3) / 4 : usually;
+#else
+    return usually;
+#endif
+}
 
 #endif

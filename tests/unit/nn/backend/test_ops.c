@@ -8,7 +8,7 @@
 static void max_pool2d_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(120); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(120)); i++) {
         nn_case c = random_window_case(HPCT_OP_MAX_POOL2D, 40, 0);
         check_case(&c);
     }
@@ -17,7 +17,7 @@ static void max_pool2d_matches(void **state)
 static void average_pool2d_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(40); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = random_window_case(HPCT_OP_AVERAGE_POOL2D, 40, 0);
         check_case(&c);
     }
@@ -26,7 +26,7 @@ static void average_pool2d_matches(void **state)
 static void max_pool2d_of_equal_values_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(40); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = random_window_case(HPCT_OP_MAX_POOL2D, 40, 0);
         c.small_integers = 2;
         check_case(&c);
@@ -36,7 +36,7 @@ static void max_pool2d_of_equal_values_matches(void **state)
 static void dense_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(120); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(120)); i++) {
         nn_case c = {.n = pick(1, 70), .other_n = pick(0, 1) * pick(1, 70)};
         c.precision = pick_precision();
         c.spec.kind = HPCT_OP_DENSE;
@@ -59,7 +59,7 @@ static void activations_match(void **state)
         HPCT_OP_TANH,      HPCT_OP_GELU,       HPCT_OP_SILU,  HPCT_OP_HARD_SIGMOID,
         HPCT_OP_HARD_SILU, HPCT_OP_LEAKY_RELU, HPCT_OP_ELU};
     const int num = (int) (sizeof kinds / sizeof *kinds);
-    for (int i = 0; i < unit_cases(110); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(110)); i++) {
         nn_case c = {.n = pick(1, 30),
                      .other_n = pick(0, 1) * pick(1, 30),
                      .needs_diff_src = true,
@@ -77,7 +77,7 @@ static void activations_match(void **state)
 static void add_and_concatenate_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(80); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(80)); i++) {
         nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .add = pick(0, 1) == 1};
         bool round = pick(0, 1) == 1;
         c.spec.kind = i % 2 == 0 ? HPCT_OP_ADD : HPCT_OP_CONCATENATE;
@@ -95,7 +95,7 @@ static void add_and_concatenate_match(void **state)
 static void multiply_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(60); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(60)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
         c.spec.kind = HPCT_OP_MULTIPLY;
         c.spec.join.rows = i % 10 == 0 ? pick(200, 300) : pick(1, 60);
@@ -109,7 +109,7 @@ static void multiply_matches(void **state)
 static void normalization_and_prelu_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(60); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(60)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = pick(0, 3) > 0};
         c.add = c.needs_diff_src && pick(0, 1) == 1;
         c.spec.kind = i % 2 == 0 ? HPCT_OP_NORMALIZATION : HPCT_OP_PRELU;
@@ -130,7 +130,7 @@ static void normalization_and_prelu_match(void **state)
 static void batch_norm_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(80); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(80)); i++) {
         nn_case c = {.n = pick(1, 20), .needs_diff_src = pick(0, 3) > 0};
         c.add = c.needs_diff_src && pick(0, 1) == 1;
         c.spec.kind = HPCT_OP_BATCH_NORM;
@@ -149,7 +149,7 @@ static void batch_norm_matches(void **state)
 static void pad2d_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(40); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
         hpct_window *w = &c.spec.window;
         c.spec.kind = HPCT_OP_PAD2D;
@@ -176,7 +176,7 @@ static void pad2d_matches(void **state)
 static void cropping_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(40); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
         hpct_window *w = &c.spec.window;
         c.spec.kind = HPCT_OP_PAD2D;
@@ -203,7 +203,7 @@ static void cropping_matches(void **state)
 static void group_norm_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(80); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(80)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = pick(0, 3) > 0};
         bool layer = i % 2 == 0;
         c.add = c.needs_diff_src && pick(0, 1) == 1;
@@ -226,7 +226,7 @@ static void group_norm_matches(void **state)
 static void conv2d_transpose_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(60); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(60)); i++) {
         int kernel[2] = {pick(1, 5), pick(1, 5)}, strides[2] = {pick(1, 3), pick(1, 3)};
         nn_case c = {.n = pick(1, 9), .other_n = pick(0, 1) * pick(1, 9)};
         c.needs_diff_src = pick(0, 3) > 0;
@@ -243,7 +243,7 @@ static void conv2d_transpose_matches(void **state)
 static void permute_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(40); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
         int rank = c.spec.permute.rank = pick(1, HPCT_MAX_RANK);
         c.spec.kind = HPCT_OP_PERMUTE;
@@ -261,7 +261,7 @@ static void permute_matches(void **state)
 static void dropout_of_rows_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(30); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(30)); i++) {
         nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .inference = pick(0, 4) == 0};
         c.spec.kind = HPCT_OP_DROPOUT;
         c.spec.rate = pick(0, 10) == 0 ? 1 : pick(1, 9) / 10.0;
@@ -274,7 +274,7 @@ static void dropout_of_rows_matches(void **state)
 static void gaussian_noise_matches(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(20); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(20)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .inference = pick(0, 4) == 0};
         c.add = pick(0, 1) == 1;
         c.spec.kind = HPCT_OP_GAUSSIAN_NOISE;
@@ -288,7 +288,7 @@ static void gaussian_noise_matches(void **state)
 static void dropout_and_rescaling_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(40); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = {.n = pick(1, 30), .needs_diff_src = true, .inference = pick(0, 4) == 0};
         c.spec.kind = i % 2 == 0 ? HPCT_OP_DROPOUT : HPCT_OP_RESCALING;
         c.spec.rate = pick(0, 10) == 0 ? 1 : pick(1, 9) / 10.0;
@@ -305,7 +305,7 @@ static void resizing_crop_and_flip_match(void **state)
     (void) state;
     static const hpct_op_kind kinds[] = {HPCT_OP_RESIZING, HPCT_OP_RANDOM_CROP,
                                          HPCT_OP_RANDOM_FLIP};
-    for (int i = 0; i < unit_cases(60); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(60)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .inference = pick(0, 2) == 0};
         hpct_picture *p = &c.spec.picture;
         c.spec.kind = kinds[i % 3];
@@ -358,13 +358,13 @@ static void random_affine_and_tone_match(void **state)
 static void blocked_layouts_were_tried(void **state)
 {
     (void) state;
-    blocks_were_tried(unit_cases(150));
+    blocks_were_tried(unit_cases(nn_cases(150)));
 }
 
 static void both_16_bit_types_were_tried(void **state)
 {
     (void) state;
-    values_of_16_bits_were_tried(unit_cases(400));
+    values_of_16_bits_were_tried(unit_cases(nn_cases(400)));
 }
 
 int main(void)

@@ -144,7 +144,7 @@ static void check_update(hpct_update_call call)
 static void updates_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(100); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(100)); i++) {
         hpct_update_call call =
             random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
         if (call.kind == HPCT_SGD && i % 3 == 0)
@@ -215,7 +215,7 @@ static void sums_are_asked_for_alike(void **state)
     (void) state;
     if (!BACKENDS[0]->low_values)
         skip();
-    for (int i = 0; i < unit_cases(40); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         hpct_update_call call =
             random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
         hpct_loss_scaling scaling = HPCT_LOSS_SCALING_BEGIN;
@@ -261,7 +261,7 @@ static void scaled_updates_match(void **state)
     const hpct_backend *backends[2] = {&hpct_backend_ref, BACKENDS[0]};
     if (!BACKENDS[0]->low_values)
         skip(); /* whose numbers are fp32, has no scale */
-    for (int i = 0; i < unit_cases(100); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(100)); i++) {
         hpct_update_call call =
             random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
         hpct_update_range ranges[5];
@@ -479,7 +479,7 @@ static void check_penalties(int num, int what)
 static void penalties_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(40); i++)
+    for (int i = 0; i < unit_cases(nn_cases(40)); i++)
         check_penalties(i % 10 == 9 ? MOST_PENALTIES : pick(1, 6), i % 4);
     all_large = true;
     check_penalties(1, 2);
@@ -535,7 +535,7 @@ static void accumulation_matches(void **state)
 static void vectors_match(void **state)
 {
     (void) state;
-    for (int i = 0; i < unit_cases(20); i++) {
+    for (int i = 0; i < unit_cases(nn_cases(20)); i++) {
         size_t count = (size_t) pick(1, 70000);
         float *a[2], *b = hpct_host_allocate(count * sizeof(float));
         for (int k = 0; k < 2; k++) {
