@@ -61,7 +61,7 @@ like "$err" 'large.cu does not compile for sm_90' "which names file and architec
 
 # ---- the module's kernels ----
 
-archs=90 least_kernels=100
+archs=90 least_kernels=50
 if [ -n "${HPC_TRAIN_LONG-}" ]; then
     archs=$(architectures "$nvcc" | tr '\n' ' ') least_kernels=300
 else
