@@ -5,6 +5,7 @@
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip_all "becoming another user needs root"
+unset CC CFLAGS CPPFLAGS LDFLAGS # of who runs the tests
 quickstart=$top_srcdir/quickstart
 
 capture limit 20 "$quickstart" --help
