@@ -175,8 +175,9 @@ typedef struct hpct_random_affine {
 
 /* Keras' RandomContrast and RandomBrightness. */
 typedef struct hpct_random_tone {
-    double factor[2]; /* contrast: 0 to 1, multiplies by 1 - factor[0] to 1 + factor[1]; brightness:
-                         -1 to 1, the lowest and highest part of the range that is added */
+    double factor[2]; /* contrast: 0 to 1, in order, multiplies by 1 - factor[0] to 1 + factor[1];
+                         brightness: -1 to 1, the lowest and highest part of the range that is
+                         added */
     double value_range[2]; /* bounds of the result; both 0: 0 to 255 */
 } hpct_random_tone;
 

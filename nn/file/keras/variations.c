@@ -16,7 +16,7 @@ static void take_common(hpct_keras_layer *layer)
         hpct_keras_word(layer, "data_format", formats);
 }
 
-/* Reads two numbers, the smaller one first, or one; returns how many: 0 if it is absent. */
+/* Reads two numbers or one; returns how many: 0 if it is absent. */
 static int take_numbers(hpct_keras_layer *layer, const char *key, double numbers[2])
 {
     json_t *value = hpct_keras_take(layer, key);
@@ -31,21 +31,27 @@ static int take_numbers(hpct_keras_layer *layer, const char *key, double numbers
     }
     if (!good)
         hpct_keras_fail(layer, "%s must be one number or two", key);
-    if (count == 2 && numbers[0] > numbers[1]) {
-        double larger = numbers[0];
-        numbers[0] = numbers[1];
-        numbers[1] = larger;
-    }
     json_decref(value);
     return count;
+}
+
+static void sort(double numbers[2])
+{
+    double first = numbers[0];
+    if (first <= numbers[1])
+        return;
+    numbers[0] = numbers[1];
+    numbers[1] = first;
 }
 
 /* One number reaches to both sides. */
 static void take_factor(hpct_keras_layer *layer, const char *key, double factor[2])
 {
     hpct_keras_need(layer, key);
-    if (take_numbers(layer, key, factor) != 1)
+    if (take_numbers(layer, key, factor) != 1) {
+        sort(factor);
         return;
+    }
     factor[1] = fabs(factor[0]);
     factor[0] = -factor[1];
 }
@@ -139,16 +145,21 @@ static void take_range(hpct_keras_layer *layer, double range[2])
 {
     if (take_numbers(layer, "value_range", range) == 1 || range[0] == range[1])
         hpct_keras_fail(layer, "value_range must be two different numbers");
+    sort(range);
     take_common(layer);
 }
 
-/* One factor is both; Keras 3 writes two. */
+/* One factor is both; Keras 3 writes two. It sorts them, which Keras 2 and the first releases of 3
+ * do not: of 0.3 and 0.1 they make 0.7 to 1.1, and it 0.9 to 1.3. */
 void hpct_keras_add_random_contrast(hpct_keras_layer *layer)
 {
     hpct_random_tone tone = {.value_range = {0, 255}};
     hpct_keras_need(layer, "factor");
     if (take_numbers(layer, "factor", tone.factor) == 1)
         tone.factor[1] = tone.factor[0];
+    if (tone.factor[0] > tone.factor[1])
+        hpct_keras_fail(layer, "factor must be two numbers in order: releases of Keras make "
+                               "different contrasts of others");
     take_range(layer, tone.value_range);
     if (hpct_keras_taken(layer))
         hpct_model_add_random_contrast(layer->model, &tone);

@@ -137,9 +137,10 @@ static bool check_range(hpct_model *model, const double range[2])
 
 static bool check_contrast(hpct_model *model, const double factor[2])
 {
-    if (factor[0] >= 0 && factor[0] <= 1 && factor[1] >= 0 && factor[1] <= 1)
+    if (factor[0] >= 0 && factor[0] <= factor[1] && factor[1] <= 1)
         return true;
-    hpct_layer_fail(model, "the factors %g and %g must lie between 0 and 1", factor[0], factor[1]);
+    hpct_layer_fail(model, "the factors %g and %g must be in order, and between 0 and 1", factor[0],
+                    factor[1]);
     return false;
 }
 

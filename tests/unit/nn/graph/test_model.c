@@ -531,6 +531,10 @@ static void negative_contrast(hpct_model *m)
 {
     hpct_model_add_random_contrast(m, &(hpct_random_tone){.factor = {-0.1, 0.1}});
 }
+static void disordered_contrast(hpct_model *m)
+{
+    hpct_model_add_random_contrast(m, &(hpct_random_tone){.factor = {0.3, 0.1}});
+}
 static void bright_beyond(hpct_model *m)
 {
     hpct_model_add_random_brightness(m, &(hpct_random_tone){.factor = {-1.5, 0.1}});
@@ -650,7 +654,10 @@ static void first_fault_is_kept_with_the_layers_name(void **state)
         {zoom_to_a_cell, "random_zoom: factors of zoom must be above -1"},
         {unknown_fill, "random_zoom: there is no fill mode 4"},
         {endless_fill, "random_zoom: the fill value inf must fit a float"},
-        {negative_contrast, "random_contrast: the factors -0.1 and 0.1 must lie between 0 and 1"},
+        {negative_contrast,
+         "random_contrast: the factors -0.1 and 0.1 must be in order, and between 0 and 1"},
+        {disordered_contrast,
+         "random_contrast: the factors 0.3 and 0.1 must be in order, and between 0 and 1"},
         {bright_beyond,
          "random_brightness: a factor from -1.5 to 0.1 is not in order and between -1 and 1"},
         {empty_range, "random_brightness: the value range from 1 to 1 must be in order, and fit "
@@ -902,7 +909,7 @@ static void random_pictures_come_before_weights(void **state)
     hpct_model_add_random_rotation(m, &(hpct_random_affine){.height = {-0.1, 0.1}});
     hpct_model_add_random_zoom(m, &(hpct_random_affine){.height = {-0.1, 0.1}, .square = true});
     hpct_model_add_random_translation(m, &(hpct_random_affine){.width = {-0.1, 0.1}});
-    hpct_model_add_random_contrast(m, &(hpct_random_tone){.factor = {0.5, 0.1}});
+    hpct_model_add_random_contrast(m, &(hpct_random_tone){.factor = {0.1, 0.5}});
     hpct_model_add_random_brightness(m, &(hpct_random_tone){.factor = {-0.5, 0.1}});
     hpct_model_add_add(m, (int[]){branch, hpct_model_head(m)}, 2);
     hpct_model_add_flatten(m);

@@ -820,6 +820,8 @@ static void invalid_settings_are_rejected(void **state)
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomRotation",
                                          "\"factor\":1,\"bounding_box_format\":\"xyxy\"")),
             "bounding_box_format"),
+        BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomContrast", "\"factor\":[0.3,0.1]")),
+            "factor must be two numbers in order: releases of Keras make different contrasts"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomContrast", "\"factor\":1,\"value_range\":255")),
             "value_range must be two different numbers"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("RandomContrast", "\"factor\":1,\"value_range\":[0,0]")),
