@@ -415,8 +415,17 @@ static bool is_zero(const json_t *value)
     return json_is_integer(value) && json_integer_value(value) == 0;
 }
 
+/* The number of a layer's only call in the model: 0, but Keras 2 counts a Sequential's own graph
+ * before it. */
+static bool is_only_call(const reader *r, const output *of, const json_t *number)
+{
+    const json_t *entry = json_array_get(r->layers, (size_t) (of - r->outputs));
+    bool counted = r->generation == 2 && is_nested(entry);
+    return is_zero(number) || (counted && json_integer_value(number) == 1);
+}
+
 /* A tensor, [name, node, tensor], possibly with further elements. Each layer is called once and has
- * one output: both numbers must be 0. */
+ * one output. */
 static hpct_status find_tensor(reader *r, output **found, const json_t *history)
 {
     const char *name = json_string_value(json_array_get(history, 0));
@@ -424,7 +433,8 @@ static hpct_status find_tensor(reader *r, output **found, const json_t *history)
     if (*found == NULL)
         return hpct_fail(HPCT_ERR_DATA, "it reads layer \"%.63s\", but there is none",
                          name != NULL ? name : "");
-    if (!is_zero(json_array_get(history, 1)) || !is_zero(json_array_get(history, 2)))
+    if (!is_only_call(r, *found, json_array_get(history, 1)) ||
+        !is_zero(json_array_get(history, 2)))
         return hpct_fail(HPCT_ERR_DATA,
                          "it reads layer \"%.63s\", which is called more than once or "
                          "gives several tensors: not supported",
@@ -449,9 +459,16 @@ static hpct_status collect_arguments(reader *r, json_t *arguments, call *c)
     return HPCT_OK;
 }
 
-/* All tensors of a call; Keras 3 writes them as objects, several ones in lists. */
+/* All tensors of a call; Keras 3 writes them as objects, several ones in lists. A number that comes
+ * first is ["_CONSTANT_VALUE", -1, number, arguments] in Keras 2. */
 static hpct_status collect(reader *r, const json_t *from, call *c)
 {
+    const char *name = json_string_value(json_array_get(from, 0));
+    if (name != NULL && strcmp(name, "_CONSTANT_VALUE") == 0 &&
+        json_integer_value(json_array_get(from, 1)) == -1) {
+        HPCT_TRY(collect(r, json_array_get(from, 2), c));
+        return collect_arguments(r, json_array_get(from, 3), c);
+    }
     if (json_is_number(from) && c->operation && c->numbers == 0) {
         c->numbers++;
         c->number = json_number_value(from);

@@ -409,6 +409,11 @@ static void operators_are_layers(void **state)
     "\"float32\",\"function\":\"" function "\"},\"name\":\"sum\",\"inbound_nodes\":[[[\"in\",0,0," \
     "{" arguments "}]]]}"
 
+/* A number that comes first. */
+#define NUMBER_FIRST(function, number, node)                                                       \
+    "{\"class_name\":\"TFOpLambda\",\"config\":{\"name\":\"sum\",\"function\":\"" function         \
+    "\"},\"inbound_nodes\":[[\"_CONSTANT_VALUE\"," node "," number ",{\"y\":[\"in\",0,0]}]]}"
+
 static void operators_of_keras_2_are_layers(void **state)
 {
     (void) state;
@@ -422,7 +427,17 @@ static void operators_of_keras_2_are_layers(void **state)
         FUNCTIONAL(IN "," FUNCTION("math.multiply", "\"y\":[\"in\",0,0],\"name\":null"), ENDS_2));
     assert_int_equal(model->nodes[0].spec.kind, HPCT_OP_MULTIPLY);
     hpct_model_free(model);
+    model = read_model(FUNCTIONAL(IN "," NUMBER_FIRST("math.subtract", "5.0", "-1"), ENDS_2));
+    assert_true(model->nodes[0].spec.scale == -1);
+    assert_true(model->nodes[0].spec.offset == 5);
+    hpct_model_free(model);
     static const parse_case refused[] = {
+        BAD(FUNCTIONAL(IN "," NUMBER_FIRST("math.truediv", "5.0", "-1"), ENDS_2),
+            "only the division of a tensor by a number is supported"),
+        BAD(FUNCTIONAL(IN "," NUMBER_FIRST("math.multiply", "\"5\"", "-1"), ENDS_2),
+            "it is called with something other than tensors"),
+        BAD(FUNCTIONAL(IN "," NUMBER_FIRST("math.multiply", "0", "0"), ENDS_2),
+            "it reads layer \"_CONSTANT_VALUE\", but there is none"),
         BAD(FUNCTIONAL(IN "," FUNCTION("math.exp", ""), ENDS_2),
             "1 of its layers is not supported: \"sum\" (TFOpLambda)"),
         BAD(FUNCTIONAL(IN "," FUNCTION("math.multiply", ""), ENDS_2),
@@ -431,6 +446,32 @@ static void operators_of_keras_2_are_layers(void **state)
             "it is called with arguments"),
         BAD(FUNCTIONAL(IN "," FUNCTION("math.multiply", "\"y\":[\"b\",0,0]"), ENDS_2),
             "it reads layer \"b\", but there is none"),
+    };
+    RUN_CASES(parse_model, refused);
+}
+
+/* Keras 2 counts a Sequential's own graph before its first call in the model. */
+#define IN_2 NODE("InputLayer", "\"batch_input_shape\":[null,8,8,2],\"name\":\"in\"", "[]")
+#define FLIPS                                                                                      \
+    NODE("Sequential", "\"name\":\"s\",\"layers\":[" LAYER("RandomFlip", "\"name\":\"f\"") "]",    \
+         OLD("in"))
+
+static void sequentials_of_keras_2_are_read(void **state)
+{
+    (void) state;
+    hpct_model *model =
+        read_model(FUNCTIONAL(IN_2 "," FLIPS "," SUM("[[[\"in\",0,0],[\"s\",1,0]]]"), ENDS_2));
+    assert_int_equal(model->num_layers, 2);
+    assert_string_equal(model->layers[0].within, "s");
+    assert_int_equal(model->nodes[1].inputs[1], model->nodes[0].output);
+    hpct_model_free(model);
+    static const parse_case refused[] = {
+        BAD(FUNCTIONAL(IN_2 "," FLIPS "," SUM("[[[\"in\",0,0],[\"s\",2,0]]]"), ENDS_2),
+            "it reads layer \"s\", which is called more than once"),
+        BAD(FUNCTIONAL(IN_2 "," CONV_A(OLD("in")) "," SUM("[[[\"in\",0,0],[\"a\",1,0]]]"), ENDS_2),
+            "it reads layer \"a\", which is called more than once"),
+        BAD(FUNCTIONAL(IN "," FLIPS "," SUM("[[[\"in\",0,0],[\"s\",1,0]]]"), ENDS_2),
+            "it reads layer \"s\", which is called more than once"),
     };
     RUN_CASES(parse_model, refused);
 }
@@ -1197,6 +1238,7 @@ int main(void)
         cmocka_unit_test(the_hard_sigmoid_of_keras_2_is_refused),
         cmocka_unit_test(operators_are_layers),
         cmocka_unit_test(operators_of_keras_2_are_layers),
+        cmocka_unit_test(sequentials_of_keras_2_are_read),
         cmocka_unit_test(open_sizes_are_filled_in),
         cmocka_unit_test(unsupported_models_are_rejected),
         cmocka_unit_test(invalid_settings_are_rejected),
