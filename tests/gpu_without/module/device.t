@@ -95,13 +95,14 @@ done
 # not copy the parameters again, so it is another.
 is "$(sed 's/.*, //' "$own/recordings" | sort | uniq -c | xargs)" "1 10 replays" "a step is one recording"
 changing=(--optimizer adam --schedule cosine --warmup-epochs 1 --clip-norm 1)
-steps=(--model "$own/drops.json" --data synthetic:12 --batch-size 2 --verbose 2 "${changing[@]}")
+steps=(--model "$own/varies.json" --data synthetic:12 --batch-size 2 --verbose 2 "${changing[@]}")
 fit cpu --device cpu
 rm -r "$own/cuda"
 fit cuda
-is "$status" 0 "a model that draws, a rate that changes" || diag "$err"
+is "$status" 0 "a model that draws, all random layers of images, a rate that changes" || diag "$err"
 same cpu cuda
 ok $? "the same losses and accuracies"
+is "$(tail -n 1 "$own/recordings" | sed 's/.*, //')" "10 replays" "also of a step that is replayed"
 # Plain SGD is in the product of a Dense layer's gradient, by the rate of each step.
 steps=(--model "$own/drops.json" --data synthetic:12 --batch-size 2 --verbose 2 --learning-rate 0.1 --schedule cosine --warmup-epochs 1)
 fit cpu --device cpu

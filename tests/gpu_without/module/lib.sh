@@ -28,6 +28,20 @@ cat >"$own/drops.json" <<'END'
     {"class_name": "Dropout", "config": {"name": "drop", "rate": 0.5}},
     {"class_name": "Dense", "config": {"name": "second", "units": 10}}]}}
 END
+# Every random layer of images, as each draws anew in each step.
+{
+    sed 's/"drops"/"varies"/; s/28, 28\]/28, 28, 1]/; /"Flatten"/,$d' "$own/drops.json"
+    cat <<'END'
+    {"class_name": "RandomFlip", "config": {"name": "flip"}},
+    {"class_name": "RandomCrop", "config": {"name": "crop", "height": 25, "width": 26}},
+    {"class_name": "RandomRotation", "config": {"name": "turn", "factor": 0.2}},
+    {"class_name": "RandomZoom", "config": {"name": "zoom", "height_factor": 0.5, "width_factor": [0.1, 0.5], "fill_mode": "wrap"}},
+    {"class_name": "RandomTranslation", "config": {"name": "move", "height_factor": 0.3, "width_factor": 0.2, "fill_mode": "constant"}},
+    {"class_name": "RandomContrast", "config": {"name": "contrast", "factor": 0.6, "value_range": [0, 1]}},
+    {"class_name": "RandomBrightness", "config": {"name": "light", "factor": 0.4, "value_range": [0, 1]}},
+END
+    sed -n '/"Flatten"/,$p' "$own/drops.json"
+} >"$own/varies.json"
 # Of 40 pictures of 20x24, resized, mirrored and moved: 10 steps of 4 in two epochs.
 python3 - "$own" <<'END'
 import gzip, os, random, struct, sys
