@@ -150,18 +150,20 @@ typedef struct attempt {
 } attempt;
 
 /* The node's addresses; none if its slurmd has no port, or the name service no answer in time,
- * which is said. */
-static void find_addresses(const hpct_sinfo_line *to, double until, hpct_addresses *out)
+ * which is said; of names that it was not asked for *late is the number. */
+static void find_addresses(const hpct_sinfo_line *to, double until, hpct_addresses *out, int *late)
 {
     double left = until - hpct_process_clock();
+    int left_ms = left > 0 ? (int) (left * 1000) : 0;
     *out = (hpct_addresses){0};
-    if (to->port == 0)
+    if (to->port == 0 || hpct_resolve(out, to->address, to->port, left_ms) == HPCT_OK)
         return;
-    if (hpct_resolve(out, to->address, to->port, left > 0 ? (int) (left * 1000) : 0) != HPCT_OK) {
+    if (left_ms == 0)
+        ++*late;
+    else
         fprintf(stderr, "hpc-train launch: whether its slurmd runs is not known: %s\n",
                 hpct_last_error());
-        out->num = 0;
-    }
+    out->num = 0;
 }
 
 /* Begins to connect to all addresses of a node; how many. */
@@ -214,15 +216,20 @@ static hpct_status connect_all(const hpct_sinfo_line *lines, int count, answer *
     size_t most = (size_t) count * ADDRESSES;
     attempt *attempts = calloc(most, sizeof *attempts);
     struct pollfd *fds = calloc(most, sizeof *fds);
-    int begun = 0;
+    int begun = 0, late = 0;
     double until = hpct_process_clock() + RESOLVE_SECONDS;
     hpct_status status =
         attempts != NULL && fds != NULL ? HPCT_OK : hpct_fail_memory(most * sizeof *fds);
     for (int i = 0; i < count && status == HPCT_OK; i++) {
         hpct_addresses addresses;
-        find_addresses(&lines[i], until, &addresses);
+        find_addresses(&lines[i], until, &addresses, &late);
         begun += begin_connecting(&addresses, i, attempts + begun, &answers[i]);
     }
+    if (late > 0)
+        fprintf(stderr,
+                "hpc-train launch: whether the slurmd of %d more runs is not known: the %d seconds "
+                "for addresses were over\n",
+                late, RESOLVE_SECONDS);
     for (int i = 0; i < begun; i++)
         fds[i] = (struct pollfd){.fd = attempts[i].fd, .events = POLLOUT};
     if (status == HPCT_OK)

@@ -13,15 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* In the list from its start until a caller has taken its answer. */
 typedef struct lookup {
     struct lookup *next;
     char *host;
+    pid_t process; /* which has the thread: a fork does not */
     pthread_cond_t changed;
     int waiting; /* number of callers */
     bool is_done, is_listed;
-    int code; /* of getaddrinfo */
+    int code, error; /* of getaddrinfo; of EAI_SYSTEM */
     hpct_addresses found;
 } lookup;
 
@@ -69,10 +71,11 @@ static void *look_up(void *argument)
 {
     lookup *l = argument;
     hpct_addresses found = {0};
-    int code = ask(&found, l->host, 0);
+    int code = ask(&found, l->host, 0), error = errno;
     pthread_mutex_lock(&mutex);
     l->found = found;
     l->code = code;
+    l->error = error;
     l->is_done = true;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&mutex);
@@ -122,6 +125,7 @@ static hpct_status start(lookup **out, const char *host)
                          "no thread can be started to find the address of %s: %s", host,
                          strerror(error));
     }
+    l->process = getpid();
     l->is_listed = true;
     l->next = lookups;
     lookups = l;
@@ -129,15 +133,21 @@ static hpct_status start(lookup **out, const char *host)
     return HPCT_OK;
 }
 
-static hpct_status find_or_start(lookup **out, const char *host)
+/* Without time none is started: of many names each would leave a thread behind. */
+static hpct_status find_or_start(lookup **out, const char *host, int timeout_ms)
 {
+    pid_t process = getpid();
     for (lookup *l = lookups; l != NULL; l = l->next) {
-        if (strcmp(l->host, host) == 0) {
+        if (l->process == process && strcmp(l->host, host) == 0) {
             *out = l;
             return HPCT_OK;
         }
     }
-    return start(out, host);
+    return timeout_ms > 0 ? start(out, host)
+                          : hpct_fail(HPCT_ERR_PEER,
+                                      "the address of %s cannot be found: there is no time left to "
+                                      "ask the name service",
+                                      host);
 }
 
 static void await(lookup *l, int timeout_ms)
@@ -173,7 +183,7 @@ static hpct_status look_up_within(hpct_addresses *out, const char *host, int tim
 {
     lookup *l = NULL;
     pthread_mutex_lock(&mutex);
-    hpct_status status = find_or_start(&l, host);
+    hpct_status status = find_or_start(&l, host, timeout_ms);
     if (status == HPCT_OK) {
         await(l, timeout_ms);
         if (!l->is_done)
@@ -183,7 +193,7 @@ static hpct_status look_up_within(hpct_addresses *out, const char *host, int tim
                                host);
         else if (l->code != 0)
             status = hpct_fail(HPCT_ERR_PEER, "the address of %s cannot be found: %s", host,
-                               gai_strerror(l->code));
+                               l->code == EAI_SYSTEM ? strerror(l->error) : gai_strerror(l->code));
         else
             *out = l->found;
         let_go(l);

@@ -16,7 +16,8 @@ typedef struct hpct_addresses {
 
 /* Finds the addresses of `host`, a name or a number, and sets their port. HPCT_ERR_PEER, naming the
  * host, if there are none or the name service has not answered within the time limit: then a thread
- * goes on waiting for it, and a later call for the same host takes its answer. */
+ * goes on waiting for it, and a later call for the same host takes its answer. With a timeout of 0
+ * only numbers and such answers are found. */
 hpct_status hpct_resolve(hpct_addresses *out, const char *host, int port, int timeout_ms);
 
 #endif

@@ -267,7 +267,8 @@ static void write_script(const char *folder, const char *name, const char *line)
     assert_int_equal(chmod(path, 0755), 0);
 }
 
-/* Slurm of two nodes: the first one's slurmd listens, the other's address is not found in time. */
+/* Slurm of three nodes: the first one's slurmd listens, the others' addresses are not found in
+ * time, and of the last one nobody is asked for. */
 static void a_name_service_that_hangs_holds_up_no_restart(void **state)
 {
     char folder[] = "/tmp/hpc-train-test.XXXXXX", path[4096], lines[256], *before = getenv("PATH");
@@ -276,15 +277,18 @@ static void a_name_service_that_hangs_holds_up_no_restart(void **state)
     (void) state;
     assert_non_null(mkdtemp(folder));
     assert_int_equal(hpct_link_listen(&listener, &port, "here", 1), HPCT_OK);
-    snprintf(lines, sizeof lines, "node0 idle 127.0.0.1 %d\nnode1 idle hung %d", port, port);
-    write_script(folder, "squeue", "7 node[0-1]");
+    snprintf(lines, sizeof lines,
+             "node0 idle 127.0.0.1 %d\nnode1 idle hung %d\nnode2 idle hung-too %d", port, port,
+             port);
+    write_script(folder, "squeue", "7 node[0-2]");
     write_script(folder, "sinfo", lines);
     snprintf(path, sizeof path, "%s:%s", folder, before != NULL ? before : "");
     setenv("PATH", path, 1);
     open_names(false);
-    assert_int_equal(hpct_job_nodes_open(&nodes, "node[0-1]"), HPCT_OK);
+    assert_int_equal(hpct_job_nodes_open(&nodes, "node[0-2]"), HPCT_OK);
     assert_int_equal(hpct_job_nodes_look(&nodes, "7"), HPCT_OK);
-    assert_true(nodes.nodes[0].is_there && nodes.nodes[1].is_there);
+    for (int i = 0; i < 3; i++)
+        assert_true(nodes.nodes[i].is_there);
     assert_int_equal(names_so_far(), 1);
     open_names(true);
     hpct_job_nodes_close(&nodes);

@@ -1,12 +1,14 @@
 /* tests/unit/base/net/name_service.h - a name service that answers when the test says so. Included
  * once per program: defines getaddrinfo, which numbers reach, and of names these:
- *   hung     no answer until open_names()
+ *   hung…    no answer until open_names()
  *   two      127.0.0.1 and 127.0.0.2
+ *   full     EAI_SYSTEM: there are too many open files
  * The others are not known. */
 #ifndef TESTS_UNIT_BASE_NET_NAME_SERVICE_H
 #define TESTS_UNIT_BASE_NET_NAME_SERVICE_H
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -77,7 +79,11 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
     pthread_mutex_lock(&name_lock);
     names_asked++;
     pthread_mutex_unlock(&name_lock);
-    if (strcmp(host, "hung") == 0) {
+    if (strcmp(host, "full") == 0) {
+        errno = EMFILE;
+        return EAI_SYSTEM;
+    }
+    if (strncmp(host, "hung", 4) == 0) {
         name_wait();
         *out = name_add("127.0.0.1", NULL);
     }

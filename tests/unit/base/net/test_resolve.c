@@ -6,6 +6,7 @@
 #include "tests/unit/cases.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *address_text(const hpct_addresses *a, int i, char text[64])
@@ -39,6 +40,9 @@ static void a_name_without_an_address_is_named(void **state)
     assert_int_equal(hpct_resolve(&found, "nobody", 80, 60000), HPCT_ERR_PEER);
     assert_string_equal(hpct_last_error(),
                         "the address of nobody cannot be found: Name or service not known");
+    assert_int_equal(hpct_resolve(&found, "full", 80, 60000), HPCT_ERR_PEER);
+    assert_string_equal(hpct_last_error(),
+                        "the address of full cannot be found: Too many open files");
 }
 
 /* Without a limit this would not return. */
@@ -49,7 +53,7 @@ static void a_name_service_that_hangs_is_given_up(void **state)
     int before = names_so_far();
     open_names(false);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(hpct_resolve(&found, "hung", 80, i * 20), HPCT_ERR_PEER);
+        assert_int_equal(hpct_resolve(&found, "hung", 80, 1 + i * 20), HPCT_ERR_PEER);
         assert_string_equal(
             hpct_last_error(),
             "the address of hung cannot be found: the name service does not answer");
@@ -61,6 +65,43 @@ static void a_name_service_that_hangs_is_given_up(void **state)
     assert_int_equal(names_so_far(), before + 2); /* one lookup for all four calls */
     assert_int_equal(hpct_resolve(&found, "hung", 80, 60000), HPCT_OK);
     assert_int_equal(names_so_far(), before + 3); /* its answer was taken */
+}
+
+/* Nor does it leave a thread behind. */
+static void without_time_names_are_not_asked_for(void **state)
+{
+    hpct_addresses found;
+    (void) state;
+    int before = names_so_far();
+    open_names(true);
+    assert_int_equal(hpct_resolve(&found, "hung", 80, 0), HPCT_ERR_PEER);
+    assert_string_equal(hpct_last_error(), "the address of hung cannot be found: there is no time "
+                                           "left to ask the name service");
+    assert_int_equal(hpct_resolve(&found, "two", 80, 60000), HPCT_OK);
+    assert_int_equal(hpct_resolve(&found, "127.0.0.1", 80, 0), HPCT_OK);
+    assert_int_equal(names_so_far(), before + 1);
+}
+
+/* The thread of a lookup stays behind with the parent. */
+static void a_fork_asks_anew(void **state)
+{
+    hpct_addresses found;
+    int end;
+    (void) state;
+    open_names(false);
+    assert_int_equal(hpct_resolve(&found, "hung", 80, 20), HPCT_ERR_PEER);
+    pthread_mutex_lock(&name_lock); /* so that the child can */
+    pid_t pid = fork();
+    pthread_mutex_unlock(&name_lock);
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        names_open = true;
+        _exit(hpct_resolve(&found, "hung", 80, 20000) == HPCT_OK ? 0 : 1);
+    }
+    open_names(true);
+    assert_int_equal(waitpid(pid, &end, 0), pid);
+    assert_int_equal(end, 0);
+    assert_int_equal(hpct_resolve(&found, "hung", 80, 60000), HPCT_OK);
 }
 
 static void *resolve_hung(void *argument)
@@ -116,6 +157,8 @@ int main(void)
         cmocka_unit_test(names_and_numbers_have_addresses),
         cmocka_unit_test(a_name_without_an_address_is_named),
         cmocka_unit_test(a_name_service_that_hangs_is_given_up),
+        cmocka_unit_test(without_time_names_are_not_asked_for),
+        cmocka_unit_test(a_fork_asks_anew),
         cmocka_unit_test(callers_share_an_answer),
         cmocka_unit_test(connections_wait_no_longer_for_a_name),
     };
