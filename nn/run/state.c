@@ -110,22 +110,34 @@ hpct_status hpct_state_put(hpct_model *model, int param, int slot, const float *
                                     : hpct_param_set_slot(model, param, slot, floats);
 }
 
+/* Operations of a device convert its memory alone: the place of the gradients, which the next step
+ * overwrites, has the array's part meanwhile. */
 hpct_status hpct_state_get_arena(const hpct_model *model, int param, const float *arena,
                                  float *floats)
 {
     const hpct_param *p = &model->params[param];
-    hpct_op *op = model->run->nodes[p->node].op;
-    arena += model->run->arenas.param_offsets[param];
-    return op->class->export_param(op, p->index, arena, floats);
+    const hpct_run *run = model->run;
+    hpct_op *op = run->nodes[p->node].op;
+    size_t offset = run->arenas.param_offsets[param];
+    if (run->backend->device == NULL)
+        return op->class->export_param(op, p->index, arena + offset, floats);
+    HPCT_TRY(hpct_memory_from_host(run->backend, run->arenas.gradients + offset, arena + offset,
+                                   op->param_floats[p->index] * sizeof *arena));
+    return op->class->export_param(op, p->index, run->arenas.gradients + offset, floats);
 }
 
 hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *arena,
                                  const float *floats)
 {
     const hpct_param *p = &model->params[param];
-    hpct_op *op = model->run->nodes[p->node].op;
-    arena += model->run->arenas.param_offsets[param];
-    return op->class->import_param(op, p->index, floats, arena);
+    const hpct_run *run = model->run;
+    hpct_op *op = run->nodes[p->node].op;
+    size_t offset = run->arenas.param_offsets[param];
+    if (run->backend->device == NULL)
+        return op->class->import_param(op, p->index, floats, arena + offset);
+    HPCT_TRY(op->class->import_param(op, p->index, floats, run->arenas.gradients + offset));
+    return hpct_memory_to_host(run->backend, arena + offset, run->arenas.gradients + offset,
+                               op->param_floats[p->index] * sizeof *arena);
 }
 
 uint64_t hpct_state_hash_loss(const hpct_model *model)

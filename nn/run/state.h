@@ -43,7 +43,8 @@ hpct_status hpct_state_list_add(hpct_state_list *list, const hpct_model *model, 
 hpct_status hpct_state_get(const hpct_model *model, int param, int slot, float *floats);
 hpct_status hpct_state_put(hpct_model *model, int param, int slot, const float *floats);
 
-/* The same for a parameter of an array that lies like the model's gradients (host memory). */
+/* The same for a parameter of an array in host memory that lies like the model's gradients; on a
+ * device those are lost. */
 hpct_status hpct_state_get_arena(const hpct_model *model, int param, const float *arena,
                                  float *floats);
 hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *arena,

@@ -149,22 +149,13 @@ hpct_status hpct_compressor_reduce(hpct_compressor *c, float *gradients, size_t 
     return hpct_model_write(c->model, gradients, c->host, c->count + tail);
 }
 
-static hpct_status check_host(const hpct_compressor *c)
-{
-    return c->host == NULL ? HPCT_OK
-                           : hpct_fail(HPCT_ERR_CONFIG, "what compressed gradients of a GPU have "
-                                                        "not sent cannot be saved");
-}
-
 hpct_status hpct_compressor_get_residue(const hpct_compressor *c, int param, float *floats)
 {
-    HPCT_TRY(check_host(c));
     return hpct_state_get_arena(c->model, param, c->residue, floats);
 }
 
 hpct_status hpct_compressor_put_residue(const hpct_compressor *c, int param, const float *floats)
 {
-    HPCT_TRY(check_host(c));
     return hpct_state_put_arena(c->model, param, c->residue, floats);
 }
 

@@ -41,6 +41,8 @@ ranks_of() { # N
 cut one-in-fp16 --device cuda --precision fp16
 ranks_of 2
 cut ranks-of-replicas --device cuda --replicas 2
+lossy=(--allow-lossy --compress-warmup 3)
+cut powersgd --device cuda --compress powersgd:2 "${lossy[@]}"
 ranks=()
 cut central-storage --device cuda --replicas 3 --strategy central-storage --gradient-accumulation 2
 if [ -n "${HPC_TRAIN_LONG-}" ]; then
@@ -49,6 +51,7 @@ if [ -n "${HPC_TRAIN_LONG-}" ]; then
     cut replicas-in-fp16 --device cuda --replicas 3 --precision fp16
     ranks_of 2
     cut two-ranks --device cuda --gradient-accumulation 3
+    cut top-k-in-fp16 --device cuda --precision fp16 --compress topk:0.1 "${lossy[@]}"
     cut hybrid --device cuda --strategy hybrid
     cut two-stages --device cuda --strategy pipeline --micro-batches 2
     ranks=()
