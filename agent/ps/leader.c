@@ -327,12 +327,25 @@ static double seconds_left(const hpct_ps_leader *l, int epoch, int64_t steps, do
     return left * step + epochs * l->evaluation_seconds;
 }
 
+/* Workers report no others than top-k accuracy. */
+static void add_metrics(const hpct_ps_leader *l, hpct_live_state *state)
+{
+    static const char name[] = "top_k_categorical_accuracy";
+    const hpct_metrics *train = &l->result.train, *validation = &l->result.validation;
+    bool known = !isnan(validation->loss);
+    if (hpct_model_top_k(l->run->model) == 0)
+        return;
+    hpct_live_add_metric(state, "", name, train->top_k_accuracy);
+    if (l->run->options.validation != NULL)
+        hpct_live_add_metric(state, "val_", name, known ? validation->top_k_accuracy : NAN);
+}
+
 /* For status.json and --metrics-file; step_loss NaN: after an evaluation. */
 static void show(hpct_ps_leader *l, int epoch, int64_t steps, double step_loss)
 {
     double left = hpct_job_end_left(l->deadline.job_end);
     double step = l->timed > 0 ? step_seconds(l) : NAN; /* only the evaluation was left */
-    const hpct_live_state state = {
+    hpct_live_state state = {
         .epoch = epoch + 1,
         .epochs = l->run->options.epochs,
         .step = steps,
@@ -348,6 +361,7 @@ static void show(hpct_ps_leader *l, int epoch, int64_t steps, double step_loss)
         .seconds_left = seconds_left(l, epoch, steps, step),
         .job_ends = isfinite(left) ? (double) time(NULL) + left : NAN,
     };
+    add_metrics(l, &state);
     hpct_ps_live_step(l->live, &state, hpct_process_clock());
 }
 

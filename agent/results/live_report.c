@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,16 @@ static double *member(void *of, const struct number *number)
 static double value_of(const void *of, const struct number *number)
 {
     return *(const double *) (const void *) ((const char *) of + number->at);
+}
+
+void hpct_live_add_metric(hpct_live_state *state, const char *prefix, const char *name,
+                          double value)
+{
+    if (state->num_metrics == HPCT_LIVE_METRICS)
+        return;
+    hpct_live_metric *m = &state->metrics[state->num_metrics++];
+    snprintf(m->name, sizeof m->name, "%s%s", prefix, name);
+    m->value = value;
 }
 
 /* ---- formatting ---- */

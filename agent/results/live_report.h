@@ -64,6 +64,10 @@ typedef struct hpct_live_report {
     int num_ranks;
 } hpct_live_report;
 
+/* Adds a metric, called prefix and name; those that there is no room for are left out. */
+void hpct_live_add_metric(hpct_live_state *state, const char *prefix, const char *name,
+                          double value);
+
 /* The text of status.json; the caller frees *out. */
 hpct_status hpct_live_report_format(char **out, const hpct_live_report *report);
 

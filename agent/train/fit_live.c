@@ -8,7 +8,6 @@
 
 #include <hpctrain/model.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -37,16 +36,6 @@ static double seconds_left(const hpct_fit_run *run, int epoch, const hpct_fit_su
     return steps * step + (run->options.epochs - epoch) * run->evaluation_seconds;
 }
 
-static void add_metric(hpct_live_state *s, const char *prefix, const char *name, double value)
-{
-    hpct_live_metric *m = &s->metrics[s->num_metrics];
-    if (s->num_metrics == HPCT_LIVE_METRICS)
-        return;
-    snprintf(m->name, sizeof m->name, "%s%s", prefix, name);
-    m->value = value;
-    s->num_metrics++;
-}
-
 /* As in history.csv. Before the first evaluation its metrics are not known. */
 static void add_metrics(hpct_live_state *s, const hpct_fit_run *run, const hpct_metrics *mean)
 {
@@ -59,16 +48,17 @@ static void add_metrics(hpct_live_state *s, const hpct_fit_run *run, const hpct_
         const char *prefix = of == 0 ? "" : "val_";
         bool is_known = of == 0 || known;
         if (errors)
-            add_metric(s, prefix, "mae", is_known ? m->mae : NAN);
+            hpct_live_add_metric(s, prefix, "mae", is_known ? m->mae : NAN);
         if (errors)
-            add_metric(s, prefix, "mse", is_known ? m->mse : NAN);
+            hpct_live_add_metric(s, prefix, "mse", is_known ? m->mse : NAN);
         if (top_k)
-            add_metric(s, prefix, "top_k_categorical_accuracy", is_known ? m->top_k_accuracy : NAN);
+            hpct_live_add_metric(s, prefix, "top_k_categorical_accuracy",
+                                 is_known ? m->top_k_accuracy : NAN);
     }
     for (int k = 0; k < HPCT_METRIC_BITS && validates; k++) {
         if (run->options.metrics & 1U << k)
-            add_metric(s, "val_", hpct_metric_names[k],
-                       known ? hpct_metric_value(validation, k) : NAN);
+            hpct_live_add_metric(s, "val_", hpct_metric_names[k],
+                                 known ? hpct_metric_value(validation, k) : NAN);
     }
 }
 

@@ -171,9 +171,12 @@ capture limit 60 "$hpc_train" report "$work/shown" -o "$work/shown.html"
 like "$(<"$work/shown.html")" "Time of a step.*1 · there" "hpc-train report shows where a step's time goes" || diag "$err"
 
 begin ended
-trained --model mnist-convnet --batch-size 64 --epochs 2 --ps-sync --metrics-file "$work/run.prom" --validation-data "$work/pictures"
+trained --model mnist-convnet --batch-size 64 --epochs 2 --ps-sync --metrics-file "$work/run.prom" --validation-data "$work/pictures" --top-k 3
 is "$statuses $(ask "$work/ended/status.json" "d['state'], d['epoch'], d['val_loss'] > 0, d['ranks'][1]['wait_ms'] >= 0")" "0 0 0 0  ('finished', 2, True, True)" \
     "at the end status.json has the last evaluation" || diag "$(said)"
+last() { local all; all=$(column "$1" ended); printf %.4f "${all##* }"; }
+is "$(ask "$work/ended/status.json" "' '.join('%.4f' % v for v in d['metrics'].values())")" \
+    "$(last top_k_categorical_accuracy) $(last val_top_k_categorical_accuracy)" "and top-k accuracy, as history.csv has" || diag "$(said)"
 is "$(ask "$work/ended/pace.jsonl" "{l['epoch']: l['step'] for l in d}, sum(l['steps'] for l in d)")" "({1: 2, 2: 2}, 4)" "pace.jsonl has a line at the end of each epoch"
 workers=1
 begin lost
