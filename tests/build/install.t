@@ -23,6 +23,7 @@ done
 needs() { readelf --dynamic "$root$(value "${1%%/*}")/${1#*/}" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libasan|libubsan|ld-linux.*)\.so'; }
 is "$(needs spankdir/spank_hpc_train.so | sed 's/^libcrypto\.so.*/libcrypto.so/' | sort)" $'libcrypto.so\nlibjansson.so.4' "the plugin needs libc, libcrypto and jansson alone"
 is "$(needs pkglibexecdir/hpc-train-gpus)" "" "hpc-train-gpus needs neither hwloc nor NVML to start"
+like "$(readelf --dynamic "$root$(value spankdir)/spank_hpc_train.so")" "NODELETE" "and stays in memory, as a thread that looks a name up may"
 is "$(nm --dynamic --defined-only "$root$(value spankdir)/spank_hpc_train.so" | awk '{ print $3 }' | grep -vE '^(slurm_spank_|plugin_(name|type|version)$|spank_plugin_version$)')" "" "the plugin shows Slurm its entries alone"
 
 # ---- tmpfiles.d: the parent of the job directories, and a cleaner of /tmp beside it ----
