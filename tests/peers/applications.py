@@ -48,7 +48,7 @@ MODELS = [  # name, side of the pictures, batch, learning rate, size of betas, s
     ("InceptionV3", 139, 8, 0.001, 6, True),  # of 96x96: maps of 1x1, where rounding doubles from layer to layer
     ("Xception", 71, 8, 0.001, 2.5, True),
     ("NASNetMobile", 64, 8, 0.001, 2.5, True),
-    ("InceptionResNetV2", 96, 8, 0.0001, 2.5, True),
+    ("InceptionResNetV2", 96, 8, 0.0003, 6, True),
     ("ConvNeXtTiny", 64, 8, 0.001, 2.5, True),
 ]
 if importlib.util.find_spec("tf_keras"):
