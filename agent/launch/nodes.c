@@ -226,10 +226,11 @@ static hpct_status connect_all(const hpct_sinfo_line *lines, int count, answer *
         begun += begin_connecting(&addresses, i, attempts + begun, &answers[i]);
     }
     if (late > 0)
-        fprintf(stderr,
-                "hpc-train launch: whether the slurmd of %d more runs is not known: the %d seconds "
-                "for addresses were over\n",
-                late, RESOLVE_SECONDS);
+        fprintf(
+            stderr,
+            "hpc-train launch: whether slurmd runs on %d more nodes is not known: the %d seconds "
+            "for their addresses were over\n",
+            late, RESOLVE_SECONDS);
     for (int i = 0; i < begun; i++)
         fds[i] = (struct pollfd){.fd = attempts[i].fd, .events = POLLOUT};
     if (status == HPCT_OK)

@@ -11,39 +11,18 @@ hpct_model *hpct_strategy_model(const hpct_strategy *strategy, int k)
     return k == 0 ? strategy->model : NULL;
 }
 
-/* Work on one model, on its device. */
-typedef struct visit {
-    const hpct_state_value *value;
-    float *taken;
-    const float *given;
-    const double *numbers;
-} visit;
-
-static hpct_status take_value(hpct_model *model, const visit *v)
-{
-    return hpct_state_get(model, v->value->param, v->value->slot, v->taken);
-}
-
-static hpct_status put_value(hpct_model *model, const visit *v)
-{
-    return hpct_state_put(model, v->value->param, v->value->slot, v->given);
-}
-
-static hpct_status put_numbers(hpct_model *model, const visit *v)
-{
-    return hpct_state_put_numbers(model, v->numbers);
-}
-
-/* The thread is back at the first model's device afterwards. */
-static hpct_status visit_model(const hpct_strategy *strategy, int k, const visit *v,
-                               hpct_status (*work)(hpct_model *, const visit *))
+/* Makes this thread use the k-th model's device; leave: the first one's again. */
+static hpct_status enter(const hpct_strategy *strategy, int k)
 {
     const struct hpct_state_ops *ops = strategy->ops->state;
-    hpct_model *model = hpct_strategy_model(strategy, k);
-    if (ops->enter == NULL || k == 0)
-        return work(model, v);
-    HPCT_TRY(ops->enter(strategy, k));
-    hpct_status status = work(model, v), back = ops->enter(strategy, 0);
+    return ops->enter != NULL && k > 0 ? ops->enter(strategy, k) : HPCT_OK;
+}
+
+/* The status so far, or that of leaving. */
+static hpct_status leave(const hpct_strategy *strategy, int k, hpct_status status)
+{
+    const struct hpct_state_ops *ops = strategy->ops->state;
+    hpct_status back = ops->enter != NULL && k > 0 ? ops->enter(strategy, 0) : HPCT_OK;
     return status != HPCT_OK ? status : back;
 }
 
@@ -51,21 +30,26 @@ hpct_status hpct_strategy_get(hpct_strategy *strategy, const hpct_state_value *v
                               float *floats)
 {
     const struct hpct_state_ops *ops = strategy->ops->state;
-    const visit v = {.value = value, .taken = floats};
-    return ops->get != NULL ? ops->get(strategy, value, copy, floats)
-                            : visit_model(strategy, copy, &v, take_value);
+    if (ops->get != NULL)
+        return ops->get(strategy, value, copy, floats);
+    HPCT_TRY(enter(strategy, copy));
+    return leave(
+        strategy, copy,
+        hpct_state_get(hpct_strategy_model(strategy, copy), value->param, value->slot, floats));
 }
 
 hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
                               const float *floats)
 {
     const struct hpct_state_ops *ops = strategy->ops->state;
-    const visit v = {.value = value, .given = floats};
+    hpct_model *model;
     if (ops->put != NULL)
         return ops->put(strategy, value, copy, floats);
-    for (int k = 0; hpct_strategy_model(strategy, k) != NULL; k++) {
-        if (copy == k || copy == HPCT_STATE_ALL)
-            HPCT_TRY(visit_model(strategy, k, &v, put_value));
+    for (int k = 0; (model = hpct_strategy_model(strategy, k)) != NULL; k++) {
+        if (copy != k && copy != HPCT_STATE_ALL)
+            continue;
+        HPCT_TRY(enter(strategy, k));
+        HPCT_TRY(leave(strategy, k, hpct_state_put(model, value->param, value->slot, floats)));
     }
     return HPCT_OK;
 }
@@ -77,9 +61,11 @@ hpct_status hpct_strategy_get_numbers(hpct_strategy *strategy, double *numbers)
 
 hpct_status hpct_strategy_put_numbers(hpct_strategy *strategy, const double *numbers)
 {
-    const visit v = {.numbers = numbers};
-    for (int k = 0; hpct_strategy_model(strategy, k) != NULL; k++)
-        HPCT_TRY(visit_model(strategy, k, &v, put_numbers));
+    hpct_model *model;
+    for (int k = 0; (model = hpct_strategy_model(strategy, k)) != NULL; k++) {
+        HPCT_TRY(enter(strategy, k));
+        HPCT_TRY(leave(strategy, k, hpct_state_put_numbers(model, numbers)));
+    }
     return HPCT_OK;
 }
 
