@@ -61,10 +61,9 @@ trains() { grep -q '^Epoch 1/' "$work_here/out"; }
 
 # processes PROGRAM: the pids of this test's processes that run it.
 processes() {
-    local dir
-    for dir in /proc/[0-9]*; do
-        [[ $(readlink "$dir/exe" 2>/dev/null) == */$1 ]] || continue
-        tr '\0' ' ' <"$dir/cmdline" 2>/dev/null | grep -qF "$work" && echo "${dir#/proc/}"
+    local file
+    for file in $(grep -lsF "$work" /proc/[0-9]*/cmdline); do # by one process: a run may end while others look through a busy machine
+        [[ $(readlink "${file%/cmdline}/exe") == */$1 ]] && basename "${file%/cmdline}"
     done
 }
 
@@ -72,7 +71,7 @@ processes() {
 rank_pid() {
     local pid
     for pid in $(processes hpc-train); do
-        if tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "SLURM_PROCID=$1"; then echo "$pid"; fi
+        if grep -qszx "SLURM_PROCID=$1" "/proc/$pid/environ"; then echo "$pid"; fi
     done
 }
 
