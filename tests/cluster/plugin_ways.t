@@ -121,7 +121,10 @@ if slurm_at_least 23.11; then
 else
     refused "unrecognized option '--external-launcher" "srun --external-launcher is of 23.11 and later" srun --external-launcher true
 fi
-capture sandbox_run salloc --quiet -N2 --ntasks-per-node=2 -w node0,node1 --hpc-train mpirun --bind-to none -n 4 "$work/launched"
+for _ in 1 2 3; do # once more where mpirun of Open MPI 5 takes the end of a node's daemon for its loss, and waits for ever
+    capture sandbox_run salloc --quiet -N2 --ntasks-per-node=2 -w node0,node1 --hpc-train mpirun --bind-to none -n 4 "$work/launched"
+    [[ $err == *"PRTE has lost communication with a remote daemon"* ]] || break
+done
 ran "mpirun in an allocation"
 dir=$(awk 'NR == 1 { print $3 }' <<<"$out")
 is "$(sort <<<"$out")" "0 node0 $dir 0/2

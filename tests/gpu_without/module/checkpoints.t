@@ -14,11 +14,12 @@ cut() {
     local name=$1 step
     [ ${#ranks[@]} = 0 ] || fit_nccl "$name-warm" "${saves[@]}" "${@:2}" # ranks that measure at once may choose other engines
     fit_nccl "$name" "${saves[@]}" --save-weights "$own/uncut.safetensors" "${@:2}"
-    rm -rf "$own/saved"
-    fit_nccl "$name-saving" "${saves[@]}" --save-weights "$own/saving.safetensors" --checkpoint-dir "$own/saved" --checkpoint-every 3 \
-        --checkpoint-keep 20 "${@:2}"
-    is "$(cmp "$own/uncut.safetensors" "$own/saving.safetensors" 2>&1)" "" "$name: checkpoints change nothing"
     for step in ${only-3 15}; do
+        rm -rf "$own/saved"
+        # the first one: later ones are left out while one is still written
+        fit_nccl "$name-saving-$step" "${saves[@]}" --save-weights "$own/saving.safetensors" --checkpoint-dir "$own/saved" \
+            --checkpoint-every "$step" --checkpoint-keep 20 "${@:2}"
+        is "$(cmp "$own/uncut.safetensors" "$own/saving.safetensors" 2>&1)" "" "$name: checkpoints change nothing"
         from=$(find "$own/saved" -name "step-*0$step" | tail -n 1)
         rm -rf "$own/other"
         fit_nccl "$name-from-$step" "${saves[@]}" --save-weights "$own/after.safetensors" --checkpoint-dir "$own/other" --resume "${from:-none}" "${@:2}"

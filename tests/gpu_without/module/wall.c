@@ -89,13 +89,18 @@ static bool is_in(const wall *one, const void *memory)
     return one->room != NULL && at >= one->room && at < one->room + ROOM;
 }
 
-/* HPC_TRAIN_TEST_TAKEN: MiB that are free no more when they are asked for. */
+/* MiB that others have: HPC_TRAIN_TEST_USED from the start, HPC_TRAIN_TEST_TAKEN when memory is asked for. */
+static size_t taken(const char *variable)
+{
+    const char *mib = getenv(variable);
+    return mib != NULL ? (size_t) strtoul(mib, NULL, 10) << 20 : 0;
+}
+
 void *wall_allocate(size_t bytes)
 {
     size_t pages = (bytes / PAGE + 1) * PAGE;
-    const char *taken = getenv("HPC_TRAIN_TEST_TAKEN");
-    size_t others = taken != NULL ? (size_t) strtoul(taken, NULL, 10) << 20 : 0;
-    if (pages > ROOM - w->used - others)
+    size_t used = w->used + taken("HPC_TRAIN_TEST_USED") + taken("HPC_TRAIN_TEST_TAKEN");
+    if (used > ROOM || pages > ROOM - used)
         return NULL;
     void *memory = w->room + w->used;
     w->used += pages;
@@ -119,8 +124,9 @@ void wall_release(void *memory)
 size_t wall_left(size_t *all)
 {
     const char *full = getenv("HPC_TRAIN_TEST_FULL");
+    size_t used = w->used + taken("HPC_TRAIN_TEST_USED");
     *all = ROOM;
-    return full != NULL && atoi(full) == wall_number() ? 0 : ROOM - w->used;
+    return used > ROOM || (full != NULL && atoi(full) == wall_number()) ? 0 : ROOM - used;
 }
 
 bool wall_has(const void *memory)
