@@ -26,6 +26,7 @@ long_tests =
 scaled_tests =
 if HAVE_CMOCKA
 unit_tests += $(waiting_unit_tests) tests/unit/base/test_status
+scaled_tests += tests/unit/nn/file/test_torchvision tests/unit/nn/split/test_shard tests/unit/nn/split/test_stage
 endif
 waiting_unit_tests = tests/unit/agent/comm/test_standstill tests/unit/agent/comm/test_watch \
 	tests/unit/spank/test_share # first: not at the end, alone
@@ -147,7 +148,8 @@ not_under_valgrind = tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gp
 	tests/unit/nn/backend/cpu/test_loops tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 \
 	tests/unit/nn/backend/test_updates tests/unit/nn/graph/test_graph \
 	tests/unit/nn/split/test_stage tests/unit/nn/run/test_step tests/unit/nn/run/test_train \
-	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock tests/unit/agent/cost/test_choose \
+	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock tests/unit/agent/checkpoint/test_manifest \
+	tests/unit/agent/cost/test_choose tests/unit/nn/file/test_torchvision \
 	tests/unit/agent/cost/test_nodes tests/unit/agent/data/test_augment tests/unit/agent/data/test_input \
 	tests/unit/agent/data/test_notes tests/unit/agent/predict/test_scores tests/unit/agent/ps/test_ps_live \
 	tests/unit/agent/results/test_live tests/unit/agent/results/test_report tests/unit/agent/results/test_tally \

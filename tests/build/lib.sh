@@ -81,6 +81,6 @@ two_ranks() {
     first_pictures "$dir/pictures" || return
     OMP_NUM_THREADS=1 run_logged "$dir/two-ranks.out" mpirun --allow-run-as-root --oversubscribe \
         --bind-to none -n 2 "$@" fit --model mnist-convnet --data "$dir/pictures" \
-        --validation-data "$dir/pictures" --epochs 2 --steps-per-epoch 2 --batch-size 16 --verbose 2 \
+        --validation-data "$dir/pictures" --epochs 2 --steps-per-epoch 2 --batch-size 4 --verbose 2 \
         --strategy multi-worker-mirrored
 }
