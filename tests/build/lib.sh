@@ -3,6 +3,8 @@
 # shellcheck shell=bash
 # shellcheck source=tests/cluster/lib.sh
 . "${top_srcdir:?run this with make check}/tests/cluster/lib.sh"
+# shellcheck source=tests/pictures.sh
+. "$top_srcdir/tests/pictures.sh"
 : "${top_builddir:?run this with make check}"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
@@ -58,21 +60,6 @@ sanitized_build() {
 # shellcheck disable=SC2034
 sanitized_mpi=(ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:verify_asan_link_order=0:fast_unwind_on_malloc=0
     OMPI_MCA_memory=^patcher LD_PRELOAD="$top_builddir/tests/build/.libs/keep_modules.so")
-
-# first_pictures DIR: the first 256 training and 64 test pictures of Fashion-MNIST, as IDX files.
-first_pictures() {
-    local all=/usr/share/datasets/fashion-mnist
-    [ -d $all ] || skip_all "$all is missing: apt-get install dataset-fashion-mnist"
-    mkdir -p "$1" || return
-    first() { # NAME HEADER-IN-BYTES NEW-HEADER BYTES
-        { printf '%b' "$3"; zcat "$all/$1.gz" | tail -c +$(($2 + 1)) | head -c "$4"; } >"$dir/$1"
-    }
-    local dir=$1
-    first train-images-idx3-ubyte 16 '\0\0\010\03\0\0\01\0\0\0\0\034\0\0\0\034' $((256 * 784))
-    first train-labels-idx1-ubyte 8 '\0\0\010\01\0\0\01\0' 256
-    first t10k-images-idx3-ubyte 16 '\0\0\010\03\0\0\0\0100\0\0\0\034\0\0\0\034' $((64 * 784))
-    first t10k-labels-idx1-ubyte 8 '\0\0\010\01\0\0\0\0100' 64
-}
 
 # two_ranks DIR COMMAND…: `COMMAND fit …` as two ranks under mpirun, on the first pictures.
 two_ranks() {

@@ -65,6 +65,12 @@ tests_cluster_stranger_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_cluster_stranger_LDADD = $(hpct_parts)
 EXTRA_DIST += tests/cluster/relay.py tests/cluster/take.py
 
+# What makes a training last, as train_lib.sh loads it.
+check_LTLIBRARIES += tests/cluster/slow_steps.la
+tests_cluster_slow_steps_la_SOURCES = tests/cluster/slow_steps.c
+tests_cluster_slow_steps_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS) -D_GNU_SOURCE
+tests_cluster_slow_steps_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
 # What plugin_gpu.t binds tasks with.
 check_LTLIBRARIES += tests/cluster/pin.la
 tests_cluster_pin_la_SOURCES = tests/cluster/pin.c

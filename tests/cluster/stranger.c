@@ -104,6 +104,7 @@ static void come_and_go(void)
         int fd = reach();
         if (fd >= 0)
             close(fd);
+        nap(2);
     }
 }
 
@@ -165,6 +166,7 @@ static void cut(void)
             put(fd, hello, i);
             close(fd);
         }
+        nap(2);
     }
 }
 

@@ -5,6 +5,7 @@
 . "$top_srcdir/tests/cluster/train_lib.sh"
 on_cluster 3
 need_training
+lasts
 all_tasks='s/.*tasks\{0,1\} [0-9,-]*: Exited with exit code \([0-9]*\)/\1/p'
 
 # fails CODE REGEX WHAT CMD…: all tasks end with CODE, hpc-train prints one line, which matches.
@@ -42,15 +43,15 @@ copy_data range && rm "$work_here/range/$labels.gz" && gzip -dc "$fashion/$label
 fails 65 "range/$labels: label 11 of sample 41 is out of range" "label out of range" $launch -N3 $quick --data "$work/range"
 
 # On one node only: the others are told.
-sandbox_run srun -N3 -w "node[0-2]" bash -c "mkdir -p /tmp/${work##*/} && cp $data/* /tmp/${work##*/}/"
+sandbox_run srun -N3 -w "node[0-2]" bash -c "mkdir -p /tmp/${work##*/} && cp $pictures/* /tmp/${work##*/}/"
 at_exit "sandbox_run srun -N3 -w node[0-2] rm -rf '/tmp/${work##*/}' >/dev/null 2>&1"
-sandbox_run srun -N3 -w "node[0-2]" bash -c "[ \$SLURM_PROCID != 1 ] || rm /tmp/${work##*/}/$labels.gz"
+sandbox_run srun -N3 -w "node[0-2]" bash -c "[ \$SLURM_PROCID != 1 ] || rm /tmp/${work##*/}/$labels"
 fails 66 "rank 1 \(node1\): /tmp/.*$labels .*No such file" "missing on one node" $launch -N3 -w "node[0-2]" $quick --data "/tmp/${work##*/}"
 
 # ---- what cannot be written -----------------------------------------------------------------------------------------
 fails 74 "/no/such/folder/s.json: making a file in its folder failed" "no folder for the summary" \
-    $launch -N2 $quick --data "$data" --summary-json /no/such/folder/s.json
-fails 74 "/proc/logs" "no folder for the logs" $launch -N2 $quick --data "$data" --log-dir /proc/logs
+    $launch -N2 $quick --data "$pictures" --summary-json /no/such/folder/s.json
+fails 74 "/proc/logs" "no folder for the logs" $launch -N2 $quick --data "$pictures" --log-dir /proc/logs
 
 # ---- a port in use --------------------------------------------------------------------------------------------------
 # Somebody takes rank 0's port between the plugin's look at it and rank 0 itself, answers nobody, and stays when the step has ended.
@@ -59,7 +60,7 @@ ports=$((23000 + $$ % 500 * 2))
 listen="use IO::Socket::INET; my \$s = IO::Socket::INET->new(Listen => 5, LocalPort => $ports) or die; print qq(listening\n); close STDOUT; close STDERR; sleep 600"
 capture sandbox_run $launch --hpc-train --hpc-train-port=$ports -N2 -w node0,node1 bash -c "
     [ \$SLURM_PROCID != 0 ] || { exec 3< <(exec perl -e '\$| = 1; $listen; # $work'); read -r <&3; }
-    exec $quick --data $data"
+    exec $quick --data $pictures"
 for pid in $(processes perl); do kill "$pid"; done
 is "$status" 78 "port in use: exit code 78"
 like "$err" "port $ports on node0 is in use .*--hpc-train-port" "port in use: port, host and option are named"
@@ -67,7 +68,7 @@ like "$err" 'rank 0 on node0 was lost: (it ended before all ranks had come|its p
 is "$(sed -n 's/^srun: error: node1: task 1: Exited with exit code //p' <<<"$err")" 69 "with 69"
 
 # ---- a rank that does not come, or is lost --------------------------------------------------------------------------
-capture sandbox_run $launch --hpc-train -N2 -w node0,node1 bash -c "[ \$SLURM_PROCID = 0 ] || exit 0; HPC_TRAIN_JOIN_SECONDS=3 exec $quick --data $data"
+capture sandbox_run $launch --hpc-train -N2 -w node0,node1 bash -c "[ \$SLURM_PROCID = 0 ] || exit 0; HPC_TRAIN_JOIN_SECONDS=3 exec $quick --data $pictures"
 is "$status" 69 "a rank that never comes: exit code 69"
 like "$err" 'rank 1 on node1 was lost: it did not come within 3 s' "a rank that never comes is named"
 
@@ -78,7 +79,7 @@ for way in signal late variable; do
     mark
     capture sandbox_run srun --kill-on-bad-exit=0 --hpc-train -N2 -w node0,node1 bash -c "[ \$SLURM_PROCID = 1 ] || { [ $way = late ] || sleep 1; exit 5; }
         [ $way != late ] || sleep 2
-        [ $way != variable ] || { trap '' WINCH; export HPC_TRAIN_RANK_0_ENDED=1; }; exec \"\$@\"" late $quick --data "$data"
+        [ $way != variable ] || { trap '' WINCH; export HPC_TRAIN_RANK_0_ENDED=1; }; exec \"\$@\"" late $quick --data "$pictures"
     like "$err" 'rank 0 on node0 was lost: it ended before all ranks had come' "rank 0 ends before it listens: the error names it ($way)" || diag "$err"
     is "$(sed -n 's/^srun: error: node1: task 1: Exited with exit code //p' <<<"$err")" 69 "rank 1 ends with 69"
     ok $((SECONDS - marked > soon)) "soon ($((SECONDS - marked)) s)"
@@ -90,7 +91,7 @@ done
 loses() {
     local what="rank $1 of $3 gets SIG$2" others ended="^task"
     [ "$2$3" != STOP2 ] || ended="^task|task $((1 - $1)): Killed"
-    begin $launch -N"$3" -w "node[0-$(($3 - 1))]" $quick --data "$data" --epochs 1000
+    begin $launch -N"$3" -w "node[0-$(($3 - 1))]" $lasts
     wait_for trains
     sleep 0.5
     mark
@@ -114,7 +115,7 @@ loses 0 STOP 2
 srun_pid() { processes srun | sort -n | head -n1; }
 
 # srun hands a single Ctrl-C on when told so.
-begin $launch -N2 --disable-status $quick --data "$data" --epochs 1000 --save-weights "$work/stopped.safetensors" \
+begin $launch -N2 --disable-status $lasts --save-weights "$work/stopped.safetensors" \
     --summary-json "$work/stopped.json"
 wait_for trains
 sleep 0.5
@@ -124,11 +125,11 @@ is "$status" 130 "Ctrl-C: exit code 130"
 like "$err" 'hpc-train: stopped by SIGINT after step [0-9]+, in epoch [0-9]+ of 1000' "Ctrl-C: says where it stopped"
 is "$(grep -c '^hpc-train:' <<<"$err")" 1 "Ctrl-C: said once"
 is "$(number stopped_by "$work_here/stopped.json")" '"SIGINT"' "Ctrl-C: the summary is written"
-capture sandbox_run hpc-train evaluate --model mnist-convnet --data "$data" --weights "$work/stopped.safetensors"
+capture sandbox_run hpc-train evaluate --model mnist-convnet --data $pictures --weights "$work/stopped.safetensors"
 is "$status" 0 "Ctrl-C: the weights so far are saved"
 
 # Otherwise the second within a second makes srun kill the step.
-begin $launch -N2 $quick --data "$data" --epochs 1000
+begin $launch -N2 $lasts
 wait_for trains
 mark
 pid=$(srun_pid)
@@ -141,7 +142,7 @@ finish
 ok $((status == 0 || status == 124)) "Ctrl-C twice: the step ends ($seconds s)"
 ok "$(wait_for none_left; echo $?)" "Ctrl-C twice: no process is left"
 
-begin $launch -N2 $quick --data "$data" --epochs 1000
+begin $launch -N2 $lasts
 wait_for trains
 kill -TERM "$(rank_pid 1)"
 finish

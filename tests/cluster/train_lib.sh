@@ -1,15 +1,20 @@
 # train_lib.sh: what the tests of training share; sourced after lib.sh. Offers the data set, running in the background, and
 # finding a rank's process. Every command line holds $work, which tells this test's processes from all others.
 # shellcheck shell=bash disable=SC2154,SC2034
+# shellcheck source=tests/pictures.sh
+. "$top_srcdir/tests/pictures.sh"
 
 fashion=/usr/share/datasets/fashion-mnist
 
-# need_training: goes on only where hpc-train is installed on the cluster and Fashion-MNIST is here; leaves it in $data.
+# need_training: goes on only where hpc-train is installed on the cluster and Fashion-MNIST is here; leaves it in $data, and its first
+# 256 pictures, and 64 to evaluate, in $pictures.
 need_training() {
     [ -e "$fashion/train-images-idx3-ubyte.gz" ] || skip_all "Fashion-MNIST is missing: apt-get install dataset-fashion-mnist"
     sandbox_run hpc-train --version >/dev/null 2>&1 || skip_all "hpc-train is not installed on the cluster: ./quickstart up"
     data=$work/data
     copy_data data
+    pictures=$work/pictures
+    first_pictures "$work_here/pictures"
     choose_launcher
 }
 
@@ -24,9 +29,24 @@ copy_data() {
     mkdir "$work_here/$1" && cp "$fashion"/*.gz "$work_here/$1/" && chown -R --reference="$work_here" "$work_here/$1"
 }
 
-# fit OPTIONS…: what every run here has in common. quick OPTIONS…: where any model will do, one with a sixth of the computation.
+# fit OPTIONS…: what every run here has in common. quick OPTIONS…: where any model will do, one with a fortieth of the parameters and
+# without the measurement of the network that finds the size of buckets.
 fit="hpc-train fit --model mnist-cnn --strategy multi-worker-mirrored"
-quick="hpc-train fit --model mnist-convnet --strategy multi-worker-mirrored"
+quick="hpc-train fit --model mnist-convnet --strategy multi-worker-mirrored --bucket-bytes 1000000"
+
+# slow_steps: leaves in $slow what a command begins with so that its steps take 120 ms and more, nearly without a core, until
+# hurry, and again from take_time on. Of a training that a test is to meet on its way: tests/cluster/slow_steps.c.
+slow_steps() {
+    cp "${top_builddir:?run by make check}/tests/cluster/.libs/slow_steps.so" "$work_here/slow_steps.so" || exit
+    slow="env OMP_NUM_THREADS=1 LD_PRELOAD=$work/slow_steps.so"
+}
+hurry() { touch "$work_here/slow_steps.so.go"; }
+take_time() { rm -f "$work_here/slow_steps.so.go"; }
+# lasts: leaves in $lasts such a training, that goes on until it is ended.
+lasts() {
+    slow_steps
+    lasts="$slow $quick --data $pictures --batch-size 4 --epochs 1000"
+}
 
 # begin CMD…: runs CMD on the cluster in the background, until `finish`; its output goes to $work_here/out and err, where
 # nothing of an earlier one is left.

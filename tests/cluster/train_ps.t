@@ -6,14 +6,16 @@
 . "$top_srcdir/tests/cluster/train_lib.sh"
 on_cluster 2
 need_training
+slow_steps
 sandbox_run srun -N1 --hpc-train true >/dev/null 2>&1 || skip_all "the plugin is not on this cluster"
 in_epoch() { grep -q "^Epoch $1/" "$work_here/out"; }
 
 # ---- 2 servers, 4 workers, asynchronous; then one worker less ----
-ps="srun --kill-on-bad-exit=0 --hpc-train --hpc-train-roles=ps:2,worker:4 -N2 -w node0,node1 -n6 hpc-train fit --model mnist-cnn --strategy parameter-server --data $data"
-begin $ps --batch-size 16 --steps-per-epoch 150 --epochs 5 --learning-rate 0.05 --max-staleness 6 --summary-json "$work/ps.json"
+ps="srun --kill-on-bad-exit=0 --hpc-train --hpc-train-roles=ps:2,worker:4 -N2 -w node0,node1 -n6 $slow hpc-train fit --model mnist-convnet --strategy parameter-server"
+begin $ps --data $pictures --batch-size 16 --steps-per-epoch 40 --epochs 5 --learning-rate 0.05 --max-staleness 6 --summary-json "$work/ps.json"
 wait_for in_epoch 2
 kill -KILL "$(rank_pid 4)"
+hurry
 finish
 ok "$(in_epoch 5; echo $?)" "a worker is killed in epoch 2: the others train to the end of epoch 5" || diag "$err" "$out"
 is "$(sed -n 's/^srun: error: .*: \(task .*\)$/\1/p' <<<"$err")" "task 4: Killed" "only the killed task fails"
@@ -26,7 +28,8 @@ staleness=$(number staleness_largest "$summary")
 ok "$(awk -v s="$staleness" 'BEGIN { print !(s ~ /^[0-9]+$/ && s >= 1 && s <= 6) }')" "staleness is reported: $staleness at most, within its bound of 6"
 
 # ---- a server is killed ----
-begin $ps --batch-size 16 --epochs 1000 --steps-per-epoch 5
+take_time
+begin $ps --data $pictures --batch-size 4 --epochs 1000 --steps-per-epoch 5
 wait_for in_epoch 3
 mark
 kill -KILL "$(rank_pid 1)"
@@ -42,7 +45,7 @@ capture sandbox_run srun --kill-on-bad-exit=0 --hpc-train --hpc-train-roles=ps:1
         0) HPC_TRAIN_JOIN_SECONDS=5 "$@"; status=$?; touch "$0/over"; exit $status ;;
         2) until [ -e "$0/over" ]; do sleep 0.1; done ;;
     esac
-    exec "$@"' "$work" hpc-train fit --model mnist-cnn --strategy parameter-server --data "$data" --batch-size 16 --steps-per-epoch 3 --epochs 1
+    exec "$@"' "$work" hpc-train fit --model mnist-convnet --strategy parameter-server --data $pictures --batch-size 4 --steps-per-epoch 3 --epochs 1
 like "$err" 'worker 1 \(node[01]\): parameter server 0 on node0:[0-9]+ was lost: it has ended: the run is over, or failed' "a worker started after the run: the error says so"
 is "$(sed -n 's/^srun: error: .*: \(task.*\)$/\1/p' <<<"$err")" "task 2: Exited with exit code 69" "only that worker ends with 69" || diag "$err"
 
@@ -66,19 +69,19 @@ exit $status
 END
 chmod 755 "$work_here/counted"
 train_on() { # NAME STEPS SRUN-OPTION…
-    capture sandbox_run $launch --hpc-train "${@:3}" "$work/counted" "$work/$1" $fit --data "$data" --seed 5 --global-batch-size 16 \
+    capture sandbox_run $launch --hpc-train "${@:3}" "$work/counted" "$work/$1" $fit --data $pictures --seed 5 --global-batch-size 8 \
         --learning-rate 0.001 --steps-per-epoch "$2" --bucket-bytes 2000000 --log-dir "$work/$1.log" --verbose 0
     is "$status$err" 0 "$1, $2 steps"
 }
 train_on short 3 -N2 -n4 --ntasks-per-node=2
-train_on four 15 -N2 -n4 --ntasks-per-node=2
-train_on one 15 -N1 -n1
+train_on four 9 -N2 -n4 --ntasks-per-node=2
+train_on one 9 -N1 -n1
 gradients=$((4 * 2770634))
 for node in 0 1; do
-    sent=$((($(cat "$work_here/four.$node") - $(cat "$work_here/short.$node")) / 12))
+    sent=$((($(cat "$work_here/four.$node") - $(cat "$work_here/short.$node")) / 6))
     ok "$(awk -v s=$sent -v g=$gradients 'BEGIN { print !(s > 0.95 * g && s < 1.15 * g) }')" "node $node sends $sent bytes a step for $gradients bytes of gradients"
 done
 worst=$(paste -d' ' "$work_here"/{one,four}.log/metrics.jsonl | sed 's/[^0-9.e+ -]//g' |
-    awk '{ d = ($3 - $7) / $3; if (d < 0) d = -d; if (d > worst) worst = d } END { print (NR == 15 && worst <= 1e-4) ? "fine" : NR " steps, off by " worst }')
+    awk '{ d = ($3 - $7) / $3; if (d < 0) d = -d; if (d > worst) worst = d } END { print (NR == 9 && worst <= 1e-4) ? "fine" : NR " steps, off by " worst }')
 is "$worst" fine "with the losses of one rank"
 done_testing

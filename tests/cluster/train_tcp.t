@@ -6,14 +6,15 @@
 . "$top_srcdir/tests/cluster/train_lib.sh"
 on_cluster 4
 need_training
+lasts
 
 # The losses on so many ranks, over TCP and, where srun can start them so, over MPI; else one rank's.
-few="$quick --data $data --steps-per-epoch 20 --global-batch-size 256 --seed 3 --learning-rate 0.001"
+few="$quick --data $pictures --steps-per-epoch 20 --global-batch-size 32 --seed 3 --learning-rate 0.001"
 losses() { tr -d '{},":' <"$work_here/$1/metrics.jsonl" | awk '{ print $4, $6 }'; }
 for ranks in 1 2 4; do
     capture sandbox_run srun --mpi=none --hpc-train -N$ranks $few --log-dir "$work/tcp$ranks"
     is "$status" 0 "$ranks ranks without PMIx" || diag "$err"
-    like "$out" "60000 pictures, $ranks rank" "$ranks ranks: one run of all"
+    like "$out" "256 pictures, $ranks rank" "$ranks ranks: one run of all"
     case $ranks in
     1) unlike "$out" "connected by TCP" "one rank is connected to none" ;;
     *) like "$out" "ranks are connected by TCP, not MPI: the launcher offers no PMIx" "$ranks ranks: by TCP, and why" ;;
@@ -64,7 +65,7 @@ like "$err" "hpc-train: this step has no key .*start it with srun --hpc-train" "
 # loses RANK SIGNAL: as in train_failures.t.
 loses() {
     local what="rank $1 of 3 gets SIG$2"
-    begin srun --mpi=none --hpc-train -N3 -w "node[0-2]" $quick --data "$data" --epochs 1000
+    begin srun --mpi=none --hpc-train -N3 -w "node[0-2]" $lasts
     wait_for trains
     sleep 0.5
     mark
