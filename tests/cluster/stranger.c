@@ -1,6 +1,7 @@
 /* stranger WAY HOST PORT [ARGUMENT...]: somebody on the cluster's network who talks to a port of a
  * step. Each way ends by itself.
  *   attack SECONDS             all that follows without a key, side by side and again and again
+ *   flood SECONDS              the same, as often as the cores can do it
  *   idle NUMBER SECONDS        so many connections that say nothing
  *   hello KEY RUN PURPOSE FROM TO   the whole handshake, with the key in that file ("-": one of his
  * own); prints how far it came: refused, answered, accepted
@@ -27,6 +28,7 @@
 
 static char address[300];
 static int64_t until;
+static int pause_ms = 10; /* between two attempts */
 
 static bool goes_on(void)
 {
@@ -104,7 +106,7 @@ static void come_and_go(void)
         int fd = reach();
         if (fd >= 0)
             close(fd);
-        nap(2);
+        nap(pause_ms);
     }
 }
 
@@ -152,6 +154,7 @@ static void pretend(void)
                 printf("a hello without the key was answered\n");
             close(fd);
         }
+        nap(pause_ms);
     }
 }
 
@@ -166,7 +169,7 @@ static void cut(void)
             put(fd, hello, i);
             close(fd);
         }
-        nap(2);
+        nap(pause_ms);
     }
 }
 
@@ -197,7 +200,7 @@ static void speak_frames(void)
             put(fd, frame, i % 2 ? 256 : 384);
             close(fd);
         }
-        nap(10);
+        nap(pause_ms);
     }
 }
 
@@ -214,6 +217,7 @@ static void reflect(void)
             setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){1, 0}, sizeof(struct linger));
             close(fd);
         }
+        nap(pause_ms);
     }
 }
 
@@ -283,7 +287,9 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0); /* it is killed when the step has ended */
     snprintf(address, sizeof address, "%s:%s", argv[2], argv[3]);
     until = hpct_now_ms() + 1000 * atoi(argv[argc - 1]);
-    if (strcmp(argv[1], "attack") == 0)
+    if (strcmp(argv[1], "flood") == 0)
+        pause_ms = 0;
+    if (strcmp(argv[1], "attack") == 0 || strcmp(argv[1], "flood") == 0)
         attack();
     else if (strcmp(argv[1], "idle") == 0 && argc == 6)
         idle(atoi(argv[4]));

@@ -12,6 +12,7 @@ need_training
 slow_steps
 cp "${top_builddir:?run by make check}/tests/cluster/stranger" "$work_here/stranger"
 chmod 755 "$work_here" "$work_here/stranger"
+attack=${HPC_TRAIN_LONG:+flood} attack=${attack:-attack}
 other=(setpriv --reuid=33 --regid=33 --clear-groups) # www-data
 
 # at_all_ports PORT: he is at that port and the next one of node0 and one of node1, from two places, until go_away; what he has to
@@ -20,15 +21,15 @@ at_all_ports() {
     local at
     attackers=()
     for at in "node0 $1" "node0 $(($1 + 1))" "node1 $1"; do
-        sandbox_run --root nice -n 19 "${other[@]}" "$work/stranger" attack $at 600 &
+        sandbox_run --root nice -n 19 "${other[@]}" "$work/stranger" $attack $at 600 &
         attackers+=($!)
-        on_node node2 nice -n 19 "${other[@]}" "$work/stranger" attack $at 600 &
+        on_node node2 nice -n 19 "${other[@]}" "$work/stranger" $attack $at 600 &
         attackers+=($!)
     done >>"$work_here/told" 2>&1
 }
 go_away() {
     for pid in "${attackers[@]}"; do kill "$pid"; done
-    sandbox_run --root pkill -f "$work/stranger attack"
+    sandbox_run --root pkill -f "$work/stranger $attack"
     wait "${attackers[@]}" 2>/dev/null
 }
 # timed COMMAND...: as capture, and $took, in ms.
@@ -49,7 +50,7 @@ no_decoy() { [ -z "$(sandbox_run squeue --noheader --name=decoy)" ]; }
 lines() { sed -n 's/.*"loss": *\([0-9.]*\).*/\1/p' "$work_here/$1/metrics.jsonl"; }
 
 # attacked NAME SRUN-AND-PROGRAM…: the run alone, and under attack, where it takes its time: the same losses, and the same words.
-# HPC_TRAIN_LONG=1: before that, beside an attack on another step. Here the attackers' processes are on the step's own cores: what it
+# HPC_TRAIN_LONG=1: as often as the cores can do it, and before that beside an attack on another step. Here the attackers' processes are on the step's own cores: what it
 # costs that he is at the step itself is the third time less the second.
 attacked() {
     local name=$1 alone beside
@@ -99,7 +100,7 @@ port=$((21000 + RANDOM % 900 * 10))
 begin srun -N2 -n4 -w node[0-1] --job-name=keyed --hpc-train-port=$port --hpc-train-roles=ps:2,worker:2 bash -c '[ $SLURM_PROCID -lt 2 ] || until [ -e "$0/go" ]; do sleep 0.1; done; exec "$@"' "$work" \
     hpc-train fit --model mnist-convnet --strategy parameter-server --ps-sync $few --global-batch-size 16 --steps-per-epoch 10 --epochs 1
 run=$began
-sandbox_run srun -w node2 --hpc-train bash -c "cp \$HPC_TRAIN_KEY_FILE $work/other.key; sleep 30" &
+sandbox_run srun -w node2 --hpc-train bash -c "cp \$HPC_TRAIN_KEY_FILE $work/other.key; until [ -e $work/go ]; do sleep 0.1; done" &
 wait_for test -s "$work_here/other.key"
 key_file() { on_node node0 sh -c "cat /tmp/hpc-train/$job/.hpc-train/key.0.0" 2>/dev/null; }
 has_key() { # the step may begin after the other one
