@@ -1,11 +1,9 @@
-/* Fibers for the threads of one block at a time. They are made by contexts and go on by jumps: a
- * change of contexts asks the kernel for the signal mask. */
-#undef _FORTIFY_SOURCE /* its jumps stay on one stack */
+/* Fibers for the threads of one block at a time. They are made by contexts and go on by the
+ * compiler's jumps: a change of contexts asks the kernel for the signal mask. */
 #include "tests/gpu_without/kernels/cuda_on_host.h"
 
 #include "tests/gpu_without/kernels/cuda_watch.h"
 
-#include <setjmp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -13,29 +11,35 @@
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
-enum state { RUNS, AT_BLOCK, AT_WARP, AT_SHUFFLE, ENDED };
+enum state : unsigned char { RUNS, AT_BLOCK, AT_WARP, AT_SHUFFLE, ENDED };
 
-constexpr size_t STACK = 64 << 10;
-constexpr unsigned MOST = 1024, LANES = 32;
+/* What lies where it does on every stack would be in one place of the caches. */
+constexpr size_t STACK = 64 << 10, APART = 320;
+constexpr unsigned MOST = 1024, LANES = 32, SHIFTS = 50;
 
-static struct fiber {
-    ucontext_t context; /* where it begins */
-    jmp_buf here;       /* where it waits */
-    bool begun;
-    state at;
-    uint3 index;
-    uint64_t value; /* shown to the warp */
-} fibers[MOST];
+typedef void *jump[5];
+static ucontext_t contexts[MOST]; /* where fibers begin */
+static bool begun[MOST];
+static jump here[MOST]; /* where they wait */
+static state at[MOST];
+static uint3 indices[MOST];
+static uint64_t shown[MOST]; /* to the warp */
 static ucontext_t scheduler; /* which each begins in the place of */
-static jmp_buf next;
+static jump next;
 static unsigned running, threads;
 static const std::function<void()> *body;
 
-static void wait_for(state what)
+/* A function of its own, of which those that may be jumped into know nothing. */
+__attribute__((noipa)) static void go_to(jump where)
 {
-    fibers[running].at = what;
-    if (_setjmp(fibers[running].here) == 0)
-        _longjmp(next, 1);
+    __builtin_longjmp(where, 1);
+}
+
+__attribute__((noipa)) static void wait_for(state what)
+{
+    at[running] = what;
+    if (__builtin_setjmp(here[running]) == 0)
+        go_to(next);
 }
 
 /* One block after the other. */
@@ -48,14 +52,14 @@ static void run_fiber()
 }
 
 /* Until it waits, or has ended its block. */
-static void go_on(fiber *f)
+__attribute__((noipa)) static void go_on(unsigned fiber)
 {
-    if (_setjmp(next) != 0)
+    if (__builtin_setjmp(next) != 0)
         return;
-    if (f->begun)
-        _longjmp(f->here, 1);
-    f->begun = true;
-    swapcontext(&scheduler, &f->context);
+    if (begun[fiber])
+        go_to(here[fiber]);
+    begun[fiber] = true;
+    swapcontext(&scheduler, &contexts[fiber]);
 }
 
 void __syncthreads()
@@ -88,12 +92,12 @@ unsigned hpct_host_lane()
 
 uint64_t hpct_host_shuffle(uint64_t mine, unsigned from)
 {
-    fibers[running].value = mine;
+    shown[running] = mine;
     wait_for(AT_SHUFFLE);
     unsigned other = running / LANES * LANES + from;
-    if (from >= LANES || other >= threads || fibers[other].at == ENDED)
+    if (from >= LANES || other >= threads || at[other] == ENDED)
         abort(); /* it shows nothing */
-    uint64_t theirs = fibers[other].value;
+    uint64_t theirs = shown[other];
     wait_for(AT_SHUFFLE);
     return theirs;
 }
@@ -103,13 +107,13 @@ static bool release(unsigned first, unsigned end, state what)
 {
     bool any = false;
     for (unsigned i = first; i < end; i++) {
-        if (fibers[i].at != what && fibers[i].at != ENDED)
+        if (at[i] != what && at[i] != ENDED)
             return false;
-        any = any || fibers[i].at == what;
+        any = any || at[i] == what;
     }
     for (unsigned i = first; i < end; i++) {
-        if (fibers[i].at == what)
-            fibers[i].at = RUNS;
+        if (at[i] == what)
+            at[i] = RUNS;
     }
     return any;
 }
@@ -133,32 +137,31 @@ static bool release_all()
 static void run_block(char *stacks)
 {
     for (unsigned i = 0; i < threads; i++) {
-        fiber *f = &fibers[i];
-        if (!f->begun) {
-            getcontext(&f->context);
-            f->context.uc_stack.ss_sp = stacks + i * STACK;
-            f->context.uc_stack.ss_size = STACK;
-            makecontext(&f->context, run_fiber, 0);
+        if (!begun[i]) {
+            getcontext(&contexts[i]);
+            contexts[i].uc_stack.ss_sp = stacks + i * STACK;
+            contexts[i].uc_stack.ss_size = STACK - i % SHIFTS * APART;
+            makecontext(&contexts[i], run_fiber, 0);
         }
-        f->at = RUNS;
-        f->index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
+        at[i] = RUNS;
+        indices[i] = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
     }
     do {
         for (running = 0; running < threads; running++) {
-            if (fibers[running].at != RUNS)
+            if (at[running] != RUNS)
                 continue;
-            threadIdx = fibers[running].index;
+            threadIdx = indices[running];
             hpct_watch_thread(running);
-            go_on(&fibers[running]);
+            go_on(running);
         }
     } while (release_all());
     for (unsigned i = 0; i < threads; i++) {
-        if (fibers[i].at != ENDED)
+        if (at[i] != ENDED)
             abort(); /* they wait for one another at different places */
     }
 }
 
-size_t hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel)
+size_t hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel, bool watched)
 {
     static char *stacks = (char *) mmap(nullptr, MOST * STACK, PROT_READ | PROT_WRITE,
                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -168,7 +171,7 @@ size_t hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel)
     body = &kernel;
     if (stacks == MAP_FAILED || threads > MOST || grid.y > 65535 || grid.z > 65535)
         abort();
-    hpct_watch_begin(stacks, MOST * STACK);
+    hpct_watch_begin(stacks, MOST * STACK, watched);
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
             for (unsigned x = 0; x < grid.x; x++) {
@@ -183,7 +186,7 @@ size_t hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel)
 __attribute__((weak)) void hpct_host_launch(cudaStream_t, dim3 grid, dim3 block,
                                             std::function<void()> kernel, const char *)
 {
-    hpct_host_run(grid, block, kernel);
+    hpct_host_run(grid, block, kernel, true);
 }
 
 __attribute__((weak)) void *hpct_host_symbol(void *variable)

@@ -31,9 +31,9 @@
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 
-/* Runs a kernel now; bytes of memory that it reads and writes
+/* Runs a kernel now; where it is watched, bytes of memory that it reads and writes
  * (tests/gpu_without/kernels/cuda_watch.h). */
-size_t hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel);
+size_t hpct_host_run(dim3 grid, dim3 block, const std::function<void()> &kernel, bool watched);
 
 /* What a launch does, and where a variable of the device is: at once and itself
  * where the program has no other. */

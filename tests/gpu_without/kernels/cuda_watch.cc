@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <dlfcn.h>
 #include <iterator>
+#include <memory>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unordered_map>
 #include <vector>
 
@@ -16,8 +18,8 @@ namespace
 {
 
 constexpr unsigned LANES = 32, MOST_THREADS = 1024;
-constexpr size_t PAGE = 4096, MOST_PAGES = 2048; /* kept */
-constexpr size_t FEW_BYTES = (size_t) 1 << 18;   /* looked at, of a launch */
+constexpr size_t PAGE = 4096, RECENT = 64;     /* pages that are found at once */
+constexpr size_t FEW_BYTES = (size_t) 1 << 18; /* looked at, of a launch */
 
 struct access {
     uint64_t phase : 40, thread : 10, several : 1, time : 13; /* time: of the warp, in its phase */
@@ -46,10 +48,14 @@ struct launch {
     std::vector<publication> publications;
 };
 
-/* What earlier launches left there is of earlier phases. */
-std::unordered_map<uintptr_t, page> pages;
-uintptr_t last_number;
-page *last;
+/* Of the launch. Its pages take cells that earlier ones had: what is in them is of earlier phases,
+ * which is nothing. */
+std::unordered_map<uintptr_t, page *> pages;
+std::vector<std::unique_ptr<page>> cells;
+struct place {
+    uintptr_t number;
+    page *is;
+} recent[RECENT];
 
 /* The block that runs. */
 struct block {
@@ -130,14 +136,23 @@ bool is_ordered(const access &a, bool shared)
            a.time < here.time[here.thread / LANES];
 }
 
+page *find(uintptr_t number)
+{
+    page *&found = pages[number];
+    if (found == nullptr && pages.size() > cells.size())
+        cells.push_back(std::make_unique<page>());
+    if (found == nullptr)
+        found = cells[pages.size() - 1].get();
+    return found;
+}
+
 cell &cell_of(const char *at)
 {
     uintptr_t number = (uintptr_t) at / PAGE;
-    if (number != last_number || last == nullptr) {
-        last_number = number;
-        last = &pages[number];
-    }
-    return last->of[(uintptr_t) at % PAGE];
+    place &p = recent[number % RECENT];
+    if (p.is == nullptr || p.number != number)
+        p = {number, find(number)};
+    return p.is->of[(uintptr_t) at % PAGE];
 }
 
 access mine()
@@ -155,32 +170,52 @@ void note_read(cell &c)
         c.other_read = before;
 }
 
+/* What of a byte nothing orders; NULL: all is ordered. */
+const access *find_unordered(const cell &c, bool shared, bool is_write)
+{
+    return !is_ordered(c.write, shared)        ? &c.write
+           : !is_write                         ? nullptr
+           : !is_ordered(c.read, shared)       ? &c.read
+           : !is_ordered(c.other_read, shared) ? &c.other_read
+                                               : nullptr;
+}
+
+void note(cell &c, bool shared, bool is_write)
+{
+    bool known = c.write.phase >= now->begin;
+    if (!shared && !known && (is_write || c.read.phase < now->begin))
+        now->traffic++;
+    if (is_write)
+        c.write = mine();
+    else
+        note_read(c);
+}
+
 void reach(const void *pointer, size_t size, bool is_write, const void *caller, bool atomic = false)
 {
     const char *at = (const char *) pointer;
-    if (now == nullptr || (at >= now->stacks && at < now->stacks + now->stack_bytes))
+    launch *const l = now;
+    if (l == nullptr || size > l->bytes_left || (size_t) (at - l->stacks) < l->stack_bytes)
         return;
     const bool shared = is_shared(at);
-    if (size > now->bytes_left)
-        return;
-    now->bytes_left -= size;
+    cell before, after; /* mostly the same of all bytes */
+    size_t counted = 0;
+    l->bytes_left -= size;
     for (size_t i = 0; i < size; i++) {
         cell &c = cell_of(at + i);
-        const access *unordered = atomic                              ? nullptr
-                                  : !is_ordered(c.write, shared)      ? &c.write
-                                  : !is_write                         ? nullptr
-                                  : !is_ordered(c.read, shared)       ? &c.read
-                                  : !is_ordered(c.other_read, shared) ? &c.other_read
-                                                                      : nullptr;
+        if (i > 0 && memcmp(&c, &before, sizeof c) == 0) {
+            c = after;
+            l->traffic += counted;
+            continue;
+        }
+        before = c;
+        const access *unordered = atomic ? nullptr : find_unordered(before, shared, is_write);
         if (unordered != nullptr)
-            tell(at, size, is_write, *unordered, unordered == &c.write, caller);
-        bool known = c.write.phase >= now->begin;
-        if (!shared && !known && (is_write || c.read.phase < now->begin))
-            now->traffic++;
-        if (is_write)
-            c.write = mine();
-        else
-            note_read(c);
+            tell(at, size, is_write, *unordered, unordered == &before.write, caller);
+        counted = l->traffic;
+        note(c, shared, is_write);
+        counted = l->traffic - counted;
+        after = c;
         if (unordered != nullptr)
             break;
     }
@@ -192,14 +227,12 @@ void reach(const void *pointer, size_t size, bool is_write, const void *caller, 
 
 void (*hpct_race_found)(const char *what) = end_here;
 
-void hpct_watch_begin(const char *stacks, size_t bytes)
+void hpct_watch_begin(const char *stacks, size_t bytes, bool watched)
 {
-    if (pages.size() > MOST_PAGES) {
-        pages.clear();
-        last = nullptr;
-    }
+    pages.clear();
+    std::fill(std::begin(recent), std::end(recent), place{});
     static const bool all = getenv("HPC_TRAIN_LONG") != nullptr;
-    now = new launch{stacks, bytes, all ? SIZE_MAX : FEW_BYTES, 0, phase + 1, {}};
+    now = new launch{stacks, bytes, all ? SIZE_MAX : watched ? FEW_BYTES : 0, 0, phase + 1, {}};
 }
 
 size_t hpct_watch_end()

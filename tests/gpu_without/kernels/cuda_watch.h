@@ -8,14 +8,16 @@
  * one that all others' atomics are before. Whatever the order in which the host runs them.
  *
  * Not seen: launches on streams beside each other, and, unless HPC_TRAIN_LONG is set, what comes
- * behind the first 256 KiB that the threads of a launch reach. */
+ * behind the first 256 KiB that the threads of a launch reach, and, on the emulated machine, what
+ * is launched again and again (machine/runtime.cc). */
 #ifndef HPCT_TESTS_GPU_WITHOUT_KERNELS_CUDA_WATCH_H
 #define HPCT_TESTS_GPU_WITHOUT_KERNELS_CUDA_WATCH_H
 
 #include <stddef.h>
 
-/* Around a launch, for the calling thread: stacks of kernels' threads are their own. */
-void hpct_watch_begin(const char *stacks, size_t bytes);
+/* Around a launch, for the calling thread: stacks of kernels' threads are their own. `watched`:
+ * else nothing is seen but with HPC_TRAIN_LONG. */
+void hpct_watch_begin(const char *stacks, size_t bytes, bool watched);
 /* Bytes of global memory that were read and written, each once. */
 size_t hpct_watch_end();
 

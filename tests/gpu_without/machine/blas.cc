@@ -79,19 +79,16 @@ struct product {
     size_t ld, rows, columns, depth;
     const float *alpha, *beta; /* the device's; NULL: 1 and 0 */
 
-    void run() const
+    HPCT_FOR_EACH_CPU void run() const
     {
         std::vector<float> of_a = a.load(rows, depth), of_b = b.load(depth, columns), column(rows);
         for (size_t j = 0; j < columns; j++) {
             std::fill(column.begin(), column.end(), 0.f);
             for (size_t k = 0; k < depth; k++)
                 add(rows, of_b[j * depth + k], &of_a[k * rows], column.data());
-            for (size_t i = 0; i < rows; i++) {
-                float sum = column[i];
-                if (alpha != nullptr)
-                    sum = *alpha * sum + *beta * read(d, type, j * ld + i);
-                write(d, type, j * ld + i, sum);
-            }
+            for (size_t i = 0; i < rows && alpha != nullptr; i++)
+                column[i] = *alpha * column[i] + *beta * read(d, type, j * ld + i);
+            write(d, type, j * ld, rows, column.data());
         }
     }
 };

@@ -68,6 +68,13 @@ struct tensor {
     {
         return (size_t) (size[0] * size[1] * size[2] * size[3]);
     }
+
+    /* [n][h][w][c] in memory, too. */
+    bool is_plain() const
+    {
+        return stride[1] == 1 && stride[3] == size[1] && stride[2] == size[3] * size[1] &&
+               stride[0] == size[2] * size[3] * size[1];
+    }
 };
 
 tensor tensor_of(const thing &t);
@@ -102,7 +109,10 @@ struct state {
         }
         const void *from = pointers.at(t.id);
         values v(t.count());
-        visit(t, [&](size_t to, size_t place) { v[to] = read(from, t.type, place); });
+        if (t.is_plain())
+            read(from, t.type, 0, v.size(), v.data());
+        else
+            visit(t, [&](size_t to, size_t place) { v[to] = read(from, t.type, place); });
         return v;
     }
 
@@ -113,7 +123,10 @@ struct state {
             return;
         }
         void *to = pointers.at(t.id);
-        visit(t, [&](size_t from, size_t place) { write(to, t.type, place, v[from]); });
+        if (t.is_plain())
+            write(to, t.type, 0, v.size(), v.data());
+        else
+            visit(t, [&](size_t from, size_t place) { write(to, t.type, place, v[from]); });
     }
 };
 

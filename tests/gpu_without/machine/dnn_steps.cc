@@ -134,11 +134,12 @@ struct convolution {
         return to;
     }
 
-    /* There: where input channel i of the cell at `kernel` begins. */
-    size_t turned(size_t kernel, size_t i) const
+    /* There: where the first input channel of the cell at `kernel` begins; the next is outs() on.
+     */
+    size_t turned(size_t kernel) const
     {
         size_t group = outs() * next();
-        return (kernel / group * next() + kernel % group + i) * outs();
+        return (kernel / group * next() + kernel % group) * outs();
     }
 
     /* From one number of a kernel to that of the next of y's channels. */
@@ -191,51 +192,59 @@ convolution convolution_of(const thing &operation, const way &names)
             tensor_of(operation, names.y), window_of(*operation.part(names.conv))};
 }
 
+HPCT_FOR_EACH_CPU void run_forward(const convolution &c, state &s)
+{
+    values x = s.load(c.x), w = c.turn(s.load(c.w), true), y(c.y.count());
+    const size_t ins = c.ins(), outs = c.outs();
+    c.visit([&](size_t to, size_t from, size_t kernel) {
+        const float *turned = &w[c.turned(kernel)];
+        for (size_t i = 0; i < ins; i++)
+            add(outs, x[from + i], turned + i * outs, &y[to]);
+    });
+    s.store(c.y, std::move(y));
+}
+
+HPCT_FOR_EACH_CPU void run_data(const convolution &c, bool adds, state &s)
+{
+    values x = adds ? s.load(c.x) : values(c.x.count()), w = s.load(c.w), y = s.load(c.y);
+    const size_t ins = c.ins(), outs = c.outs(), next = c.next();
+    c.visit([&](size_t to, size_t from, size_t kernel) {
+        for (size_t k = 0; k < outs; k++)
+            add(ins, y[to + k], &w[kernel + k * next], &x[from]);
+    });
+    s.store(c.x, std::move(x));
+}
+
+HPCT_FOR_EACH_CPU void run_weights(const convolution &c, state &s)
+{
+    values x = s.load(c.x), w(c.w.count()), y = s.load(c.y);
+    const size_t ins = c.ins(), outs = c.outs();
+    c.visit([&](size_t to, size_t from, size_t kernel) {
+        float *turned = &w[c.turned(kernel)];
+        for (size_t i = 0; i < ins; i++)
+            add(outs, x[from + i], &y[to], turned + i * outs);
+    });
+    s.store(c.w, c.turn(w, false));
+}
+
 step convolve(const thing &operation, const way &names)
 {
     convolution c = convolution_of(operation, names);
-    size_t ins = c.ins(), outs = c.outs();
     bool adds = operation.one<float>(names.beta) == 1 &&
                 operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
     if (operation.one<float>(names.alpha) != 1 || (operation.one<float>(names.beta) != 0 && !adds))
         broken("cuDNN: other factors are not emulated");
     switch (operation.type) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-        return [c, ins, outs](state &s) {
-            values x = s.load(c.x), w = c.turn(s.load(c.w), true), y(c.y.count());
-            c.visit([&](size_t to, size_t from, size_t kernel) {
-                for (size_t i = 0; i < ins; i++)
-                    add(outs, x[from + i], &w[c.turned(kernel, i)], &y[to]);
-            });
-            s.store(c.y, std::move(y));
-        };
+        return [c](state &s) { run_forward(c, s); };
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-        return [c, adds](state &s) {
-            values x = adds ? s.load(c.x) : values(c.x.count()), w = s.load(c.w), y = s.load(c.y);
-            c.visit([&](size_t to, size_t from, size_t kernel) {
-                for (size_t k = 0; k < c.outs(); k++)
-                    add(c.ins(), y[to + k], &w[kernel + k * c.next()], &x[from]);
-            });
-            s.store(c.x, std::move(x));
-        };
+        return [c, adds](state &s) { run_data(c, adds, s); };
     default:
-        return [c, ins, outs](state &s) {
-            values x = s.load(c.x), w(c.w.count()), y = s.load(c.y);
-            c.visit([&](size_t to, size_t from, size_t kernel) {
-                for (size_t i = 0; i < ins; i++)
-                    add(outs, x[from + i], &y[to], &w[c.turned(kernel, i)]);
-            });
-            s.store(c.w, c.turn(w, false));
-        };
+        return [c](state &s) { run_weights(c, s); };
     }
 }
 
 /* An operand as large as the result, or a vector of channels. */
-size_t within(const tensor &operand, const tensor &whole, size_t i)
-{
-    return operand.count() == whole.count() ? i : i % (size_t) whole.size[1];
-}
-
 bool spreads(const tensor &operand, const tensor &whole)
 {
     bool same = true, vector = operand.size[0] == 1 && operand.size[1] == whole.size[1] &&
@@ -245,14 +254,19 @@ bool spreads(const tensor &operand, const tensor &whole)
     return same || vector;
 }
 
-step combine(const tensor &x, const tensor &b, const tensor &y, float (*how)(float, float))
+template <typename F> step combine(const tensor &x, const tensor &b, const tensor &y, F how)
 {
     if (!spreads(x, y) || !spreads(b, y))
         broken("cuDNN: operands of a pointwise operation differ in size");
     return [=](state &s) {
         values first = s.load(x), second = s.load(b), result(y.count());
-        for (size_t i = 0; i < result.size(); i++)
-            result[i] = how(first[within(x, y, i)], second[within(b, y, i)]);
+        const size_t channels = (size_t) y.size[1], whole = result.size();
+        for (size_t at = 0; at < whole; at += channels) {
+            const float *p = &first[first.size() == whole ? at : 0],
+                        *q = &second[second.size() == whole ? at : 0];
+            for (size_t i = 0; i < channels; i++)
+                result[at + i] = how(p[i], q[i]);
+        }
         s.store(y, std::move(result));
     };
 }

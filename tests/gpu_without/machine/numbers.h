@@ -11,6 +11,13 @@
 namespace emulated
 {
 
+/* Of a function whose loops are long: compiled for wide vectors, too. */
+#if defined __x86_64__ && defined __gnu_linux__
+#define HPCT_FOR_EACH_CPU __attribute__((target_clones("avx2", "default")))
+#else
+#define HPCT_FOR_EACH_CPU
+#endif
+
 enum number { FP32, BF16, FP16 };
 
 inline size_t bytes_of(number type)
@@ -55,6 +62,14 @@ inline void write(void *to, number type, size_t at, float value)
     default:
         ((__half *) to)[at] = __float2half_rn(value);
     }
+}
+
+inline void write(void *to, number type, size_t at, size_t count, const float *from)
+{
+    if (type == FP32)
+        memcpy((float *) to + at, from, count * sizeof *from);
+    for (size_t i = 0; i < count && type != FP32; i++)
+        write(to, type, at + i, from[i]);
 }
 
 /* to += factor times from */
