@@ -7,11 +7,11 @@ for options in "--model mnist-cnn --optimizer adam" "--model $residual --sync-ba
     # shellcheck disable=SC2086 # several words
     reference $options
     # shellcheck disable=SC2086
-    same_as_one 2 $options
+    same_as_one 2 $options --strategy auto
 done
 like "$(field many strategy)" '^(multi-worker-mirrored|hybrid)$' "the summary has what was chosen"
 
-train 2 said --model mnist-convnet --verbose 2
+train 2 said --model mnist-convnet --strategy auto --verbose 2
 like "$(cat "$work/said.out")" "strategy [a-z-]+.*: [0-9.]+ ms a step, predicted [0-9.]+; .*; 2 ranks (are (faster than one|SLOWER than one: give it fewer) \([0-9.]+ times\); [0-9]+( or more)? would pay off|share 1 core, )" \
     "one line says what was chosen, how fast it was and should be, what the ranks gain, and how many would"
 is "$(grep -c "^strategy" "$work/said.out")" 1 "once"
@@ -39,12 +39,12 @@ if [ -n "$second" ] && [ "$(cat "/sys/devices/system/cpu/cpu$first/topology/thre
     like "$(cat "$work/cores.out")" "; of ranks with 1 thread, and one alone here would have 2" "with two cores, one rank would have both threads"
 fi
 
-train 2 lossy --model mnist-convnet --verbose 2 --allow-lossy
+train 2 lossy --model mnist-convnet --strategy auto --verbose 2 --allow-lossy
 for way in local-sgd "multi-worker-mirrored \(bf16\)" "multi-worker-mirrored \(powersgd:4\)"; do
     like "$(cat "$work/lossy.out")" "strategy .*$way" "with --allow-lossy $way is considered"
 done
 
-train 2 own --model "$wide" --verbose 2
+train 2 own --model "$wide" --strategy auto --verbose 2
 like "$(cat "$work/own.out")" "hybrid \\(back\\)" "the last layers in parts are one, also where each rank normalizes by its own pictures"
 train 2 named --model mnist-convnet --verbose 2 --strategy multi-worker-mirrored
 unlike "$(cat "$work/named.out")" "strategy [a-z-]+:" "a strategy that was named is not tried"

@@ -9,7 +9,7 @@ work=$(mktemp -d /tmp/hpc-train-strategy.XXXXXX)
 at_exit "rm -rf '$work'"
 use_key "$work/key"
 first_pictures "$work/pictures"
-export OMP_NUM_THREADS=1
+export OMP_NUM_THREADS=1 OMPI_MCA_btl=${OMPI_MCA_btl-self,vader} # of one machine: nothing else is looked for
 steps=${HPC_TRAIN_LONG:+100}
 steps=${steps:-12}
 length=(--steps-per-epoch "$steps") # none: passes over 256 pictures, the last batch short
@@ -17,6 +17,7 @@ global_batch=42 # divisible by 2, 3 and 7, not by 4
 # Smooth everywhere: where a ReLU is near 0 for all cells of a dark background, a rounding may turn them all.
 residual=$top_srcdir/tests/strategy/residual.json
 wide=$top_srcdir/tests/strategy/wide.json # most of its parameters in the last layers
+buckets=(--bucket-bytes 100000) # none: what is best for the network is measured, for longer than such a run takes
 over=mpi # what connects the ranks; tcp: without mpirun
 
 # without_mpi RANKS COMMAND…: as ranks.sh says; what it leaves is in $work/apart.
@@ -25,11 +26,13 @@ without_mpi() {
     bash "$top_srcdir/tests/strategy/ranks.sh" "$work/apart" "$@"
 }
 
-# train RANKS NAME OPTION…: the losses of each step are then in $work/NAME/metrics.jsonl, the weights in
-# $work/NAME.safetensors, the summary in $work/NAME.json; standard output and errors in $work/NAME.out. Its exit status.
+# train RANKS NAME OPTION…: by multi-worker-mirrored where several ranks are to and nothing else is said. The losses of each
+# step are then in $work/NAME/metrics.jsonl, the weights in $work/NAME.safetensors, the summary in $work/NAME.json; standard
+# output and errors in $work/NAME.out. Its exit status.
 train() {
-    local launch=() ranks=$1 name=$2
+    local launch=() strategy=() ranks=$1 name=$2
     shift 2
+    [[ $ranks = 1 || " $* " == *" --strategy "* || " $* " == *" --replicas "* ]] || strategy=(--strategy multi-worker-mirrored)
     if [ "$over" = tcp ]; then
         launch=(without_mpi "$ranks" timeout --kill-after=5 300)
     elif [ "$ranks" = 1 ]; then
@@ -40,7 +43,8 @@ train() {
     rm -rf "${work:?}/$name" "$work/$name.safetensors" "$work/$name.json"
     "${launch[@]}" "$hpc_train" fit --data "$work/pictures" "${length[@]}" \
         --global-batch-size $global_batch --seed 3 --learning-rate 0.001 --log-dir "$work/$name" --save-weights "$work/$name.safetensors" \
-        --summary-json "$work/$name.json" --verbose 0 "$@" >"$work/$name.out" 2>&1
+        --summary-json "$work/$name.json" --verbose 0 "${buckets[@]}" "${strategy[@]}" "$@" \
+        >"$work/$name.out" 2>&1
 }
 
 # start_from OPTION…: leaves in $from what a run starts from, to be compared: weights of the model after 20 steps, and its learning

@@ -42,11 +42,11 @@ if [ -n "${HPC_TRAIN_LONG-}" ]; then
 fi
 
 # Which strategy is taken depends on the time that each takes.
-over=tcp train 3 auto --model mnist-convnet
+over=tcp train 3 auto --model mnist-convnet --strategy auto
 ok $? "auto" || diag "$(cat "$work/auto.out")"
 
 # ---- what is said, and what cannot be ----
-few=("$hpc_train" fit --data "$work/pictures" --model mnist-convnet --steps-per-epoch 2 --verbose 2)
+few=("$hpc_train" fit --data "$work/pictures" --model mnist-convnet --strategy multi-worker-mirrored "${buckets[@]}" --steps-per-epoch 2 --verbose 2)
 out=$(without_mpi 2 "${few[@]}")
 is "$?" 0 "automatically, if no launcher has set up MPI"
 like "$out" $'2 ranks, .*\nranks are connected by TCP, not MPI: the launcher offers no PMIx\n' "it is printed, with the reason"
