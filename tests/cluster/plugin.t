@@ -111,9 +111,9 @@ like "$out" '"tasks":1,"gpus":2\},\{"name":"[a-z0-9]+","tasks":1,"gpus":2\}\],"g
 # A listener on every node, so that it does not matter which one the step gets.
 taken=23457
 for node in $(all_nodes); do
-    on_node "$node" timeout 30 bash -c "exec python3 -c '
+    on_node "$node" timeout 115 bash -c "exec python3 -c '
 import socket, time
-s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind((\"\", $taken)); s.listen(); time.sleep(25)'" &
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind((\"\", $taken)); s.listen(); time.sleep(110)'" &
 done
 for ((i = 0; i < 300; i++)); do
     busy=0
@@ -125,6 +125,7 @@ start=$SECONDS
 capture sandbox_run srun --hpc-train-port=$((taken - 1)) -N1 -n3 sleep 300
 ok "$([ "$status" != 0 ] && [ $((SECONDS - start)) -lt 90 ]; echo $?)" "a port in use ends the step"
 like "$err" "port $taken on [a-z]+[0-9]+ cannot be used: Address already in use by uid 0, root; choose others with --hpc-train-port" "the error names port, node, user and option"
+sandbox_run --root pkill -f "time.sleep[(]110"
 wait
 capture sandbox_run srun --hpc-train-port=$taken -N1 true
 ran "the step runs once the port is free"

@@ -76,7 +76,7 @@ as_other() { sandbox_run --root setpriv --reuid=12001 --regid=12001 --clear-grou
 echo sesame >"$work_here/secret" && chown 12000:12000 "$work_here/secret" # whose mode does not protect the copy
 # shellcheck disable=SC2016
 sandbox_run srun -N1 -w "$node" --hpc-train-stage="$work/secret" bash -c 'cd $SLURM_TMPDIR && exec 8<secret && echo job=$SLURM_JOB_ID &&
-    for i in $(seq 100); do [ -e '"$work"'/enough ] && exit; sleep 0.2; done' >"$work_here/victim" &
+    for i in $(seq 500); do [ -e '"$work"'/enough ] && exit; sleep 0.2; done' >"$work_here/victim" &
 victim=$!
 for ((i = 0; i < 600; i++)); do grep -q job= "$work_here/victim" && break; sleep 0.1; done
 job=$(job_of "$(cat "$work_here/victim")")
@@ -117,7 +117,7 @@ time.sleep(40)
 END
 cat >"$work_here/steps" <<END
 srun sh -c 'mkdir \$SLURM_TMPDIR/m' && echo job=\$SLURM_JOB_ID
-for i in \$(seq 100); do [ -e $work/mounted ] && break; sleep 0.1; done
+for i in \$(seq 600); do [ -e $work/mounted ] && break; sleep 0.1; done
 timeout 60 srun true
 echo status=\$?
 END
@@ -278,6 +278,8 @@ run_on true
 ran "the node still runs jobs with hpc-train"
 lost=$(comm -23 <(tr ' ' '\n' <<<"$before" | sort) <(daemons | tr ' ' '\n' | sort)) # one may be forking
 is "$lost" "" "all daemons are still running"
+# A step's daemon ends after its srun.
+for ((i = 0; i < 600; i++)); do [ "$(sandbox_run --root pgrep -c -x slurmstepd)" = 0 ] && break; sleep 0.1; done
 is "$(sandbox_run --root pgrep -c -x slurmstepd)" 0 "no slurmstepd is left"
 is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "no node is drained by any of this"
 is "$(precious)" "$untouched" "root's files are unchanged"

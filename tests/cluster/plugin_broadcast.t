@@ -220,6 +220,10 @@ ends() { # NAME INDEX SOURCE STATUS
     capture sandbox_run bash -c '
         cd "$0" && mkdir -p /tmp/team/0 && printf "127.0.0.1:%d\n" $1 $(($1 + 1)) >nodes
         "$2" --to /tmp/team/0 --nodes nodes --index $3 --job signals --mode broadcast "$4" &
+        for ((i = 0; i < 600; i++)); do # until it is ready for the signal
+            ((0x$(sed -n "s/^SigCgt:[[:space:]]*//p" /proc/$!/status) & 0x4000)) && break
+            sleep 0.1
+        done
         sleep 1
         start=${EPOCHREALTIME/./}
         kill -TERM $! || exit

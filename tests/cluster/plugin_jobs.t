@@ -128,10 +128,11 @@ capture sandbox_run salloc -N2 -n4 bash -c '
     for i in 1 2 3; do srun --hpc-train --overlap -N2 -n4 bash -c "echo \$SLURM_STEP_ID \$JAX_COORDINATOR_ADDRESS; sleep 1" & done; wait'
 is "$(sort -u <<<"$out" | wc -l) $(cut -d: -f2 <<<"$out" | sort -u | wc -l)" "3 3" "--overlap: concurrent steps have separate ports"
 capture sandbox_run salloc -w "$first,$last" -N2 -n4 bash -c "
-    srun --hpc-train-port=23700 --exact -w $first -N1 -n1 sleep 6 & sleep 1
+    srun --hpc-train-port=23700 --exact -w $first -N1 -n1 sh -c 'touch $work/holds; until [ -e $work/free ]; do sleep 0.1; done' &
+    until [ -e $work/holds ]; do sleep 0.1; done
     srun --hpc-train-port=23700 --exact -w $last -N1 -n1 echo another node
     srun --hpc-train-port=23700 --exact -w $first -N1 -n1 echo the same node
-    wait; srun --hpc-train-port=23700 --exact -w $first -N1 -n1 echo later"
+    touch $work/free; wait; srun --hpc-train-port=23700 --exact -w $first -N1 -n1 echo later"
 is "$out" $'another node\nlater' "one port for two concurrent steps on a node: the second fails"
 like "$err" "port 23700 on $first is held by another step .* --hpc-train-port" "the error names port, node and option"
 # An orphan that keeps the promise is given the time to be ended.

@@ -179,12 +179,12 @@ for case in "${cases[@]}"; do settled "$case"; done
 clean "kills"
 
 # ---- the only task of a component, while data comes in: the other component ends too ----
-sandbox_run timeout 120 srun --mpi=none --hpc-train-stage-mode=copy --hpc-train-stage=/shared/life/in/slow-in-150 -N1 sleep 100 : -N1 sleep 100 \
+sandbox_run timeout 200 srun --mpi=none --hpc-train-stage-mode=copy --hpc-train-stage=/shared/life/in/slow-in-150 -N1 sleep 100 : -N1 sleep 100 \
     2>"$own/het.err" &
 het=$!
 # Tasks before their programs are children of a slurmstepd that look like it; so does for a moment what either forks.
 # shellcheck disable=SC2016
-task=$(sandbox_run --root timeout 30 bash -c 'until [ "$(cut -d " " -f 1 <<<"$tasks" | sort -u | wc -l)" = 2 ] && [ "$tasks" = "$before" ]; do
+task=$(sandbox_run --root timeout 100 bash -c 'until [ "$(cut -d " " -f 1 <<<"$tasks" | sort -u | wc -l)" = 2 ] && [ "$tasks" = "$before" ]; do
         sleep 0.5
         before=$tasks
         tasks=$(ps -eo pid,ppid,args | awk '\''$3 == "slurmstepd:" { parent[$1] = $2; step[$1] = $4 }

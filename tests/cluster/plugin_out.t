@@ -88,7 +88,7 @@ sandbox_run bash -c '
     pid=$(pgrep -f "hpc-train-stage --[o]ut")
     kill -STOP $pid
     scancel --name="$2"
-    for ((i = 0; i < 20; i++)); do kill -STOP $pid; sleep 0.1; done' x "$res" "slow-$$"
+    for ((i = 0; i < 600; i++)); do kill -STOP $pid 2>/dev/null || break; sleep 0.1; done' x "$res" "slow-$$"
 wait $!
 job=$(job_of "$(cat "$work_here/output")")
 is_clean "$job" "KillWait"

@@ -154,8 +154,8 @@ for try in 1 2 3; do
     capture sandbox_run salloc --quiet "${both[@]}" --ntasks-per-node=3 "$work/at-once" "$work"
     is "$(sort <<<"$out" | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" "2 24064,2 24128,2 24192" "three concurrent steps get the three free blocks ($try)" || diag "$err"
 done
-capture sandbox_run salloc --quiet "${both[@]}" --ntasks-per-node=3 bash -c 'srun --exact --hpc-train-port=24000-24127 -N2 -n2 sleep 10 &
-    sleep 3; srun --exact --hpc-train-port=24000-24127 -N2 -n2 sleep 30; echo $?; wait; srun --hpc-train-port=24000-24127 -N2 -n2 true; echo $?'
+capture sandbox_run salloc --quiet "${both[@]}" --ntasks-per-node=3 bash -c 'srun --exact --hpc-train-port=24000-24127 -N2 -n2 sh -c "touch \"\$0/held\"; until [ -e \"\$0/let-go\" ]; do sleep 0.1; done" "$0" &
+    until [ -e "$0/held" ]; do sleep 0.1; done; srun --exact --hpc-train-port=24000-24127 -N2 -n2 sleep 30; echo $?; touch "$0/let-go"; wait; srun --hpc-train-port=24000-24127 -N2 -n2 true; echo $?' "$work"
 is "$out" $'78\n0' "ports of another step: 78 until it has ended" || diag "$err"
 like "$err" 'port 24064 on .* is held by another step that runs there \(process [0-9]+ of uid 12000, user\)|port 24000 on' "the error names the holder"
 give_back

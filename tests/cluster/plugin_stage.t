@@ -117,7 +117,7 @@ cancelled() { # NAME HOW
     by_scancel() { sandbox_run scancel "$1"; }
     # shellcheck disable=SC2016
     by_ctrl_c() {
-        sandbox_run bash -c 'pid=$(pgrep --oldest -f "^srun --job-name=$1"); kill -INT $pid; sleep 0.2; kill -INT $pid' x "stage-$$"
+        sandbox_run bash -c 'pid=$(pgrep --oldest -f "^srun --job-name=$1"); for i in {1..60}; do kill -INT $pid 2>/dev/null || break; sleep 0.2; done' x "stage-$$"
     }
     by_killing_the_helper() { sandbox_run kill -KILL "$2"; }
 }

@@ -88,7 +88,8 @@ stop() { # NAME TASK|HELPER
 }
 go_on() {
     sandbox_run --root pkill -f "$dir/stopper"
-    kill $step 2>/dev/null
+    # Not by its number alone, which is another program's by now if it has ended.
+    [[ " $(jobs -rp | xargs) " != *" $step "* ]] || kill $step
     wait $stopper $step
 }
 cancel() { # NAME

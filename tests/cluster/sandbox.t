@@ -125,7 +125,7 @@ ok $? "a killed run takes its command with it"
 cat >"$temporary/one/shared/interrupted" <<'END'
 trap 'count=$((count + 1))' INT
 tty | tee listening
-sleep 1
+for ((i = 0; i < 300 && !count; i++)); do sleep 0.1; done
 sleep 1
 echo "interrupted ${count-0} times"
 END

@@ -147,7 +147,7 @@ wait
 use_key "$work_here/key"
 chmod 600 "$work_here/key"
 relayed() { # HOW
-    local port=$((21000 + RANDOM % 8000)) rank role cluster pids=()
+    local port=$((28000 + RANDOM % 900)) rank role cluster pids=()
     for rank in 0 1; do
         role='ps'
         cluster="\"ps\":[\"127.0.0.1:$port\"],\"worker\":[\"127.0.0.1:$((port + 2))\"]"

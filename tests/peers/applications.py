@@ -3,8 +3,9 @@ that Keras has exported, losses of three steps of SGD, gradients of the first, a
 Dropout has rate 0, for its random numbers differ. Prints TAP.
 
 Gradients are compared with Keras' in float64: where the next BatchNormalization takes a beta away (its ReLU is open for
-every picture), its true gradient is 0, and what float32 has there is rounding, ours as well as Keras'. Ours must be float64's
-to 1e-3 in the mean, and no further from it than twice as far as Keras' own in float32.
+every picture), its true gradient is 0, and what float32 has there is rounding, ours as well as Keras'. Ours must be float64's, or Keras' in float32
+where that decides about a ReLU or a maximum as ours does and float64 does not (VGG19), to 1e-3 in the mean, and no further from
+float64 than twice as far as Keras' own.
 
 The first model is also taken at its default arguments (224x224, 1000 classes); with HPC_TRAIN_LONG all of them, and the
 slow ones. Weights are Keras' initial ones, with gammas of 0.5 and betas of the size given below or its
@@ -65,6 +66,7 @@ def without_dropout(model):
 
 def regnet():
     """Keras 2's module, which Keras 3 does not have any more, with Keras 3's layers."""
+    importlib.import_module("tf_keras.src.backend").reset_uids()  # the head's name has a number
     module = importlib.import_module("tf_keras.src.applications.regnet")
     module.layers, module.training = keras.layers, keras
     module.tf = types.SimpleNamespace(math=types.SimpleNamespace(multiply=keras.ops.multiply))
@@ -180,17 +182,19 @@ def changes_apart(first, mine, last):
     return result
 
 
-def gradients_apart(got, truth):
+def gradients_apart(one, other, truth):
     """By tensor, of its true norm, or of ZERO of the largest one."""
     norms = {name: np.linalg.norm(gradient) for name, gradient in truth.items()}
     least = ZERO * max(norms.values())
-    return {name: float(np.linalg.norm(got[name] - truth[name]) / max(norm, least)) for name, norm in norms.items()}
+    return {name: float(np.linalg.norm(one[name] - other[name]) / max(norm, least)) for name, norm in norms.items()}
 
 
 def compare_gradients(mine, keras32, truth):
-    mean, text = mean_and_worst(gradients_apart(mine, truth))
-    keras_mean, _ = mean_and_worst(gradients_apart(keras32, truth))
-    return mean < min(1e-3, 2 * keras_mean), f"gradients {text}, Keras' by {keras_mean:.1e}"
+    mean, text = mean_and_worst(gradients_apart(mine, truth, truth))
+    keras_mean, _ = mean_and_worst(gradients_apart(keras32, truth, truth))
+    between, _ = mean_and_worst(gradients_apart(mine, keras32, truth))
+    return (min(mean, between) < 1e-3 and mean < 2 * keras_mean,
+            f"gradients {text} from float64, Keras' by {keras_mean:.1e}, the two by {between:.1e}")
 
 
 def mean_and_worst(tensors):

@@ -50,8 +50,8 @@ is "$(look 'len(run["starts"]), [(line["epoch"], line["step"]) for line in pace 
 # cut STEP: a run that is killed once it has this step's checkpoint
 cut() {
     rm -rf log cut
-    run --epochs 40 --log-dir log --checkpoint-dir cut --checkpoint-every 5 >o 2>&1 &
-    until [ -e "$(printf 'cut/step-%010d' "$1")" ] || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
+    run --epochs 40 --log-dir log --checkpoint-dir cut --checkpoint-every "$1" >o 2>&1 &
+    until [ -e "$(printf 'cut/step-%010d/manifest.json' "$1")" ] || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
     kill -KILL "$(pgrep -P "$(pgrep -P $!)")" 2>/dev/null
     wait $! 2>/dev/null
 }
@@ -81,7 +81,7 @@ capture run --epochs 40 --log-dir log --stop-at loss=100
 is "$status $(look 'run["state"], run["why"]')" "0 finished stopped early" "stopped early"
 rm -rf log
 run --epochs 100000 --log-dir log >o 2>&1 &
-until grep -q 'Epoch 3/' o; do sleep 0.05; done
+until grep -q 'Epoch 3/' o || ! kill -0 $! 2>/dev/null; do sleep 0.05; done
 is "$(look 'run["state"], run["summary"], run["ended"]')" "running None None" "while it runs"
 kill -TERM "$(pgrep -P $!)"
 wait $!

@@ -1,7 +1,7 @@
 /* shim: makes the N-th call of one kind on files under a folder fail, for LD_PRELOAD.
  *
  * FAULT=KIND:N:once, KIND:N:ever, KIND:N:kill (the process is killed in its place) or KIND:N:hang
- * (it takes 7 seconds); FAULT_UNDER: the folder; FAULT_COUNT: a file outside of it that gets how
+ * (it takes 20 seconds); FAULT_UNDER: the folder; FAULT_COUNT: a file outside of it that gets how
  * many such calls there were, one more byte for each. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -56,7 +56,7 @@ static bool fails(const char *kind, const char *path, int error)
     if (strcmp(how, ":kill") == 0)
         kill(getpid(), SIGKILL);
     if (strcmp(how, ":hang") == 0) {
-        sleep(7);
+        sleep(20);
         return false;
     }
     errno = error;

@@ -106,9 +106,10 @@ field() { sed -n "s/.*\"$2\": *\"\{0,1\}\([^,\"}]*\).*/\1/p" "$work/$1.json" | h
 # process_of NAME RANK: the process that mpirun started as this rank of the run that saves $work/NAME.safetensors.
 process_of() {
     local process
-    for process in /proc/[0-9]*; do # some end meanwhile
-        if grep -qszx "OMPI_COMM_WORLD_RANK=$2" "$process/environ" 2>/dev/null &&
-            tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -q "$work/$1.safetensors"; then
+    # One grep for all: one for each takes seconds on a busy machine.
+    for process in $(grep -lszx "OMPI_COMM_WORLD_RANK=$2" /proc/[0-9]*/environ); do # some end meanwhile
+        process=${process%/environ}
+        if tr '\0' ' ' <"$process/cmdline" 2>/dev/null | grep -q "$work/$1.safetensors"; then
             echo "${process#/proc/}"
             return
         fi

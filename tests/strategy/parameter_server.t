@@ -8,7 +8,7 @@ export HPC_TRAIN_JOIN_SECONDS=60
 
 # begin NAME SERVERS WORKERS: nobody has been started yet; `start` does. Ports that nobody listens on.
 begin() {
-    local port=$((21000 + RANDOM % 8000)) i
+    local port=$((21000 + RANDOM % 1800)) i
     name=$1 servers=$2 workers=$3
     cluster='"ps":[' pids=()
     for ((i = 0; i < servers; port++)); do

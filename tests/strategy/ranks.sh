@@ -1,7 +1,7 @@
 #!/bin/bash
 # ranks.sh DIR RANKS COMMAND…: COMMAND as so many ranks of one node that nothing but a config and a key tells of each other. What
 # rank.sh leaves is in DIR. Prints what each rank has said; its status is that of the first one whose is not 0.
-dir=$1 size=$2 port=$((21000 + RANDOM % 8000)) list=() status=0
+dir=$1 size=$2 port=$((23000 + RANDOM % 1900)) list=() status=0
 shift 2
 mkdir -p "$dir"
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$dir/key")

@@ -8,7 +8,7 @@
 # serve NAME DEVICE-OF-WORKER-0 DEVICE-OF-WORKER-1: two servers, synchronous, as on-cpu
 serve() {
     rm -f "$own/account"
-    local port=$((21000 + RANDOM % 8000)) cluster rank role index device pids=() worst=0
+    local port=$((27000 + RANDOM % 900)) cluster rank role index device pids=() worst=0
     cluster="\"ps\":[\"127.0.0.1:$port\",\"127.0.0.1:$((port + 1))\"],\"worker\":[\"127.0.0.1:$((port + 2))\",\"127.0.0.1:$((port + 3))\"]"
     for rank in 0 1 2 3; do
         role=ps index=$rank device=cuda

@@ -89,7 +89,8 @@ static bool is_in(const wall *one, const void *memory)
     return one->room != NULL && at >= one->room && at < one->room + ROOM;
 }
 
-/* MiB that others have: HPC_TRAIN_TEST_USED from the start, HPC_TRAIN_TEST_TAKEN when memory is asked for. */
+/* MiB that others have: HPC_TRAIN_TEST_USED from the start, HPC_TRAIN_TEST_TAKEN when memory is
+ * asked for. */
 static size_t taken(const char *variable)
 {
     const char *mib = getenv(variable);

@@ -75,7 +75,7 @@ static void open_descriptors_of_others_do_not_delay(void **state)
     assert_int_equal(run(child, script), HPCT_ERR_NO_INPUT);
     assert_true(seconds < SOON);
     child.line = keep_line;
-    assert_int_equal(run(child, "timeout 60 yes >&2 3>&- & sleep 0.1; exit 66"), HPCT_ERR_NO_INPUT);
+    assert_int_equal(run(child, "timeout 60 yes >&2 3>&- & sleep 3; exit 66"), HPCT_ERR_NO_INPUT);
     assert_true(seconds < SOON);
     assert_int_equal(num_lines, 40);
 }
@@ -150,7 +150,7 @@ static void descendants_end_with_the_child(void **state)
     hpct_child child = patient;
     child.line = keep_line;
     child.alone = true;
-    assert_int_equal(run(child, "setsid sh -c 'sleep 30 & echo $! $$ >&2; wait' 3>&- & sleep 0.3"),
+    assert_int_equal(run(child, "setsid sh -c 'sleep 30 & echo $! $$ >&2; wait' 3>&- & sleep 3"),
                      HPCT_OK);
     snprintf(text, sizeof text, "%.200s", heard);
     assert_int_equal(sscanf(text, "%d %d", pids, pids + 1), 2);

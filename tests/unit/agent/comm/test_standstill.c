@@ -42,10 +42,9 @@ static void standstill_reports_the_rank_waited_for(void **state)
         char said[1024], noted[128], named[128];
         blocking_rank = who[i];
         start(&g, all_wait_for_one, -1);
-        snprintf(noted, sizeof noted,
-                 "hpc-train: rank %d on node%d: it has made no progress for 0 s", who[i], who[i]);
-        snprintf(named, sizeof named,
-                 "rank %d on node%d was lost: it has made no progress for 1 s, and the others wait",
+        snprintf(noted, sizeof noted, "hpc-train: rank %d on node%d: it has made no progress for ",
+                 who[i], who[i]);
+        snprintf(named, sizeof named, "rank %d on node%d was lost: it has made no progress for ",
                  who[i], who[i]);
         if (who[i] != 0)
             check_rank_0(&g, HPCT_ERR_PEER, noted, named);
@@ -145,11 +144,9 @@ static void deadlock_of_all_ranks_names_none(void **state)
     (void) state;
     group g = {.standstill_ms = 1000};
     start(&g, all_wait_for_the_rest, -1);
-    check_others(&g, -1, HPCT_ERR_PEER,
-                 "no rank has made progress for 1 s: all wait for one another");
+    check_others(&g, -1, HPCT_ERR_PEER, " s: all wait for one another");
     start(&g, all_wait_for_devices, -1);
-    check_others(&g, -1, HPCT_ERR_PEER,
-                 "no rank has made progress for 1 s: all wait for their GPUs");
+    check_others(&g, -1, HPCT_ERR_PEER, " s: all wait for their GPUs");
 }
 
 /* One works on while the others wait for it; or one does not train. */

@@ -299,7 +299,7 @@ static void a_signal_stops_it(void **state)
         hpct_fit_options options = {.epochs = 1000000, .batch_size = 32, .save_weights = weights};
         pid_t child = fork();
         if (child == 0) { /* another process, so that the test itself may wait in fit */
-            usleep(200000);
+            usleep(900000);
             kill(getppid(), signals[i]);
             _exit(0);
         }

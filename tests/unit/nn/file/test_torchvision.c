@@ -106,7 +106,8 @@ static void files_of_all_forms_fit(void **state)
     }
 }
 
-/* Each form's file is refused by models of other networks, which name the form: by two of them, or all (HPC_TRAIN_LONG). */
+/* Each form's file is refused by models of other networks, which name the form: by two of them, or
+ * all (HPC_TRAIN_LONG). */
 static void files_of_others_are_refused(void **state)
 {
     (void) state;
@@ -120,7 +121,8 @@ static void files_of_others_are_refused(void **state)
             const char *name = k < 12 ? hpct_builtin_torchvision((int) k) : others[k - 12];
             char words[160];
             hpct_torch torch;
-            if (strcmp(name, is) == 0 || (!all && k != (size_t) (i + 1) % 12 && k != 12 + (size_t) i % 5))
+            if (strcmp(name, is) == 0 ||
+                (!all && k != (size_t) (i + 1) % 12 && k != 12 + (size_t) i % 5))
                 continue;
             hpct_model *model = builtin(name);
             hpct_st_index index = state_dict(form);
