@@ -3,8 +3,8 @@ that Keras has exported, losses of three steps of SGD, gradients of the first, a
 Dropout has rate 0, for its random numbers differ. Prints TAP.
 
 Gradients are compared with Keras' in float64: where the next BatchNormalization takes a beta away (its ReLU is open for
-every picture), its true gradient is 0, and what float32 has there is rounding, ours as well as Keras'. Ours must be float64's, or Keras' in float32
-where that decides about a ReLU or a maximum as ours does and float64 does not (VGG19), to 1e-3 in the mean, and no further from
+every picture), its true gradient is 0, and what float32 has there is rounding, ours as well as Keras'. Ours must be float64's to
+1e-3 in the mean, or Keras' in float32 where float64 decides otherwise about a ReLU or a maximum (VGG19), and no further from
 float64 than twice as far as Keras' own.
 
 The first model is also taken at its default arguments (224x224, 1000 classes); with HPC_TRAIN_LONG all of them, and the
