@@ -198,7 +198,11 @@ capture with two down
 is "$status" 0 "down"
 capture with two up 20
 is "$status" 0 "up 20" || diag "$err"
-is "$(with two run srun -N20 hostname | sort -u | wc -l)" 20 "a job on 20 nodes"
+for _ in 1 2 3; do # once more where a busy machine has let a node answer too late
+    nodes=$(with two run srun -N20 hostname | sort -u | wc -l)
+    [ "$nodes" != 20 ] || break
+done
+is "$nodes" 20 "a job on 20 nodes"
 with two down >/dev/null
 is "$(with one run echo alive)" alive "the first cluster is still there"
 
