@@ -37,7 +37,7 @@ sanitizer_tests = tests/build/sanitizers.t tests/build/valgrind.t
 slow_build_tests = tests/build/configure.t tests/build/options.t
 build_tests = $(slow_build_tests) tests/build/check.t tests/build/command.t tests/build/completion.t tests/build/documents.t \
 	tests/build/data.t tests/build/examples.t tests/build/install.t tests/build/kinds.t tests/build/layers.t \
-	tests/build/models.t tests/build/plan.t tests/build/top.t tests/build/training.t
+	tests/build/models.t tests/build/plan.t tests/build/run.t tests/build/top.t tests/build/training.t
 include tests/cluster/local.mk
 module_tests = tests/gpu_without/module/checkpoints.t tests/gpu_without/module/device.t tests/gpu_without/module/labels.t tests/gpu_without/module/ranks.t tests/gpu_without/module/regularizers.t \
 	tests/gpu_without/module/replicas.t \
@@ -148,8 +148,7 @@ not_under_valgrind = tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gp
 	tests/unit/nn/backend/cpu/test_loops tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 \
 	tests/unit/nn/backend/test_updates tests/unit/nn/graph/test_graph \
 	tests/unit/nn/split/test_stage tests/unit/nn/run/test_step tests/unit/nn/run/test_train \
-	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock tests/unit/agent/checkpoint/test_manifest \
-	tests/unit/agent/cost/test_choose tests/unit/nn/file/test_torchvision \
+	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock tests/unit/agent/cost/test_choose \
 	tests/unit/agent/cost/test_nodes tests/unit/agent/data/test_augment tests/unit/agent/data/test_input \
 	tests/unit/agent/data/test_notes tests/unit/agent/predict/test_scores tests/unit/agent/ps/test_ps_live \
 	tests/unit/agent/results/test_live tests/unit/agent/results/test_report tests/unit/agent/results/test_tally \

@@ -19,7 +19,7 @@ submit() {
     printf '\nstatus=$?\necho "launch: $status"\nexit $status\n' >>"$work_here/$1.sbatch"
     job=$(sandbox_run sbatch --parsable -N4 --no-kill --no-requeue --open-mode=append -o "$work/$1.out" "$work/$1.sbatch")
 }
-ended() { grep -q '^launch: ' "$work_here/$1.out" 2>/dev/null; }
+ended() { [ $SECONDS -ge "$cluster_end" ] || grep -q '^launch: ' "$work_here/$1.out" 2>/dev/null; }
 # await NAME: until it has ended; $out is what it has printed
 await() {
     local end=$((SECONDS + run_limit))
@@ -29,7 +29,7 @@ await() {
     done
     out=$(cat "$work_here/$1.out")
 }
-until_there() { until [ -e "$work_here/$1" ]; do sleep 0.1; done; }
+until_there() { until [ -e "$work_here/$1" ] || [ $SECONDS -ge "$cluster_end" ]; do sleep 0.1; done; }
 
 # What is started besides trainings.
 cat >"$work_here/program" <<'END'
@@ -44,7 +44,7 @@ one) touch "said.$RANK"
 place) [ "$(hostname)" != node1 ] || kill -KILL $$ ;;
 node) [ "$(hostname)" != node2 ] || kill -KILL $$ ;;
 spare) if [ "$RANK" = "$2" ] && [ "$HPC_TRAIN_RESTART" = 0 ]; then kill -KILL $$; fi ;;
-stop) trap 'exit 75' TERM; touch began; until [ -e never ]; do sleep 0.1; done ;;
+stop) trap 'exit 75' TERM; touch "stops.$RANK"; until [ -e never ]; do sleep 0.1; done ;;
 grow) trap 'exit 75' USR1
     touch "began.$HPC_TRAIN_RESTART"
     [ "$HPC_TRAIN_RESTART" != 2 ] || exit 0
@@ -144,7 +144,7 @@ is "$(grep -c 'rank 0 of' <<<"$out") ${out##*$'\n'}" "1 launch: 137" "with --kil
 await first
 is "$(grep -c 'rank 0 of' <<<"$out") ${out##*$'\n'}" "2 launch: 0" "but not without task 0" || diag "$out"
 submit stop --hpc-train --mpi=none -- ./program stop
-until_there began
+for rank in 0 1 2 3; do until_there "stops.$rank"; done
 for pid in $(pgrep -x hpc-train); do tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q "launch.*program stop" && kill -TERM "$pid"; done
 await stop
 is "$(grep -c 'rank 0 of' <<<"$out") ${out##*$'\n'}" "1 launch: 75" "SIGTERM reaches the tasks, and nothing is started again" || diag "$out"

@@ -24,7 +24,7 @@ unlike "$out" HPC_TRAIN_END_TIME "a step without hpc-train has none"
 # A job of two minutes that is given 40 seconds: noticed by asking again.
 options="--data $pictures --steps-per-epoch 50 --global-batch-size 4 --checkpoint-dir $work/ckpt --log-dir $work/log"
 job=$(sandbox_run sbatch --parsable -N1 -t 2 --output="$work/o" --wrap "exec $launch -n1 $slow $quick $options --epochs 100000")
-until [ "$(cat "$work_here/log/metrics.jsonl" 2>/dev/null | wc -l)" -gt 5 ]; do sleep 0.2; done
+until [ "$(cat "$work_here/log/metrics.jsonl" 2>/dev/null | wc -l)" -gt 5 ] || [ $SECONDS -ge "$cluster_end" ]; do sleep 0.2; done
 sandbox_run --root scontrol update JobId="$job" EndTime="$(date -d '+40 seconds' +%Y-%m-%dT%H:%M:%S)"
 limit=$(end_of "$job")
 until sandbox_run scontrol show job "$job" | grep -qE 'JobState=(COMPLETED|FAILED|TIMEOUT|CANCELLED)'; do sleep 0.5; done

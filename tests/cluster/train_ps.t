@@ -42,7 +42,7 @@ ok "$(wait_for none_left; echo $?)" "no process is left"
 # ---- a worker comes when the run is over, and nobody waits for it any more: it would wait for servers that have yet to come, and is told that there are none ----
 # shellcheck disable=SC2016
 capture sandbox_run srun --kill-on-bad-exit=0 --hpc-train --hpc-train-roles=ps:1,worker:2 -N2 -w node0,node1 -n3 bash -c 'case $SLURM_PROCID in
-        0) HPC_TRAIN_JOIN_SECONDS=5 "$@"; status=$?; touch "$0/over"; exit $status ;;
+        0) HPC_TRAIN_JOIN_SECONDS=20 "$@"; status=$?; touch "$0/over"; exit $status ;;
         2) until [ -e "$0/over" ]; do sleep 0.1; done ;;
     esac
     exec "$@"' "$work" hpc-train fit --model mnist-convnet --strategy parameter-server --data $pictures --batch-size 4 --steps-per-epoch 3 --epochs 1

@@ -130,7 +130,7 @@ newest() { "$train" checkpoint list bad 2>&1 | sed -nE 's/^ +([0-9]+) .* complet
 on_bad fsync:3:hang --checkpoint-every 1
 is "$status $(cmp uncut.safetensors bad.safetensors 2>&1)" "0 " "a file system that hangs: training goes on" || diag "$err"
 like "$out" "checkpoint skipped: the previous one is still being written" "checkpoints that are left out are said"
-like "$err" "bad: the checkpoint of step [0-9]+ has been written for [0-9]+ s .*: waiting for it" "and at the end what is waited for"
+like "$err" "bad: the checkpoint of step [0-9]+ has been written for ([5-9]|[1-9][0-9]+) s .*: waiting for it" "and at the end what is waited for"
 is "$(newest)" 21 "the last one is complete"
 on_bad write:40:once --checkpoint-every 3
 is "$status $(newest) $(cmp uncut.safetensors bad.safetensors 2>&1)" "0 21 " "a disk that is full for a while: training goes on, the last checkpoint counts" || diag "$err"

@@ -95,10 +95,10 @@ clear_away() {
 }
 at_exit clear_away
 
-# others_end RANK REGEX: all ranks but this one end with 69, on a quiet machine within 30 s, and say what matches. Of those under mpirun one has what
+# others_end RANK REGEX: all ranks but this one end with 69 within 30 s, and say what matches. Of those under mpirun one has what
 # does not answer killed, and may be killed with it: then its status is mpirun's.
 others_end() {
-    local rank wrong=() limit=120 status ending=$SECONDS
+    local rank wrong=() limit=30 status ending=$SECONDS
     for ((rank = 0; rank < size; rank++)); do
         [ $rank != "$1" ] || continue
         wait_for $((limit - SECONDS + ending > 0 ? limit - SECONDS + ending : 1)) has_ended $rank || wrong+=("rank $rank has not ended after $limit s")
@@ -116,7 +116,7 @@ others_end() {
         [ "$(grep '^hpc-train: ' "$dir/out.$rank" | grep -Ecv "hpc-train: worker [0-9]+ on [a-z] was lost: $2")" = 1 ] || wrong+=("rank $rank did not say one line")
     done
     [ ${#wrong[@]} = 0 ]
-    ok $? "$what: the others end in time with 69 and name it" || diag "${wrong[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
+    ok $? "$what: the others end within 30 s with 69 and name it" || diag "${wrong[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
 }
 
 # nothing_left: also of what was stopped. Parameter servers have no launcher that would kill it: it ends when it goes on.
@@ -124,7 +124,7 @@ nothing_left() {
     local rank left=()
     [ "$servers$signal" = 0STOP ] || kill -CONT "$(pid_of "$victim")" 2>/dev/null
     for ((rank = 0; rank < size; rank++)); do
-        wait_for 200 is_gone "$(pid_of $rank)" || left+=("rank $rank is left")
+        wait_for 90 is_gone "$(pid_of $rank)" || left+=("rank $rank is left")
     done
     [ ${#left[@]} = 0 ]
     ok $? "$what: no process or file is left" || diag "${left[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
@@ -133,13 +133,13 @@ nothing_left() {
 # they_go_on: a worker is lost, and server 0 says so and goes on; SIGTERM then ends all.
 they_go_on() {
     local rank wrong=() epoch last=$((size - 1))
-    wait_for 100 grep -Eq "worker $((victim - servers)) on [a-z] was lost: $1" "$dir/out.0" || wrong+=("server 0 did not name it")
+    wait_for 20 grep -Eq "worker $((victim - servers)) on [a-z] was lost: $1" "$dir/out.0" || wrong+=("server 0 did not name it")
     epoch=$(grep -c '^Epoch' "$dir/out.0")
-    wait_for 100 began $((epoch + 3)) || wrong+=("training did not go on")
+    wait_for 20 began $((epoch + 3)) || wrong+=("training did not go on")
     kill -TERM "$(pid_of 0)"
     for ((rank = 0; rank <= last; rank++)); do
         [ $rank != "$victim" ] || continue
-        wait_for 100 has_ended $rank || wrong+=("rank $rank has not ended after SIGTERM to server 0")
+        wait_for 10 has_ended $rank || wrong+=("rank $rank has not ended after SIGTERM to server 0")
     done
     [ ${#wrong[@]} = 0 ]
     ok $? "$what: the others continue without it" || diag "${wrong[@]}" "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
@@ -161,7 +161,7 @@ for ((number = 1; number <= faults; number++)); do
     what="$number: $model $way, rank $victim of $size ($btl, nodes: $nodes) gets SIG$signal in epoch $epoch"
     # shellcheck disable=SC2086 # several words
     launch $model $way
-    if ! wait_for 200 began $epoch; then
+    if ! wait_for 60 began $epoch; then
         ok 1 "$what: trains" || diag "$(tail -n 4 "$dir"/out.* "$dir/mpirun")"
         clear_away
         continue

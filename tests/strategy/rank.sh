@@ -20,7 +20,7 @@ echo $! >"$dir/pid.new.$rank" && mv "$dir/pid.new.$rank" "$dir/pid.$rank"
 wait $! 2>/dev/null
 status=$?
 echo $status >"$dir/status.$rank"
-for ((i = 0; i < 1500; i++)); do
+for ((i = 0; i < 600; i++)); do
     all=("$dir"/status.*)
     [ ${#all[@]} -lt "$size" ] && [ -d "$dir" ] || break
     sleep 0.1

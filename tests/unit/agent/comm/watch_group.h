@@ -5,6 +5,7 @@
 #include "agent/comm/watch.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -38,7 +39,10 @@ void wait_for_all(const group *g);
 /* Waits for a rank; its exit code (128 + signal when killed), and what it said. */
 int finish(group *g, int rank, char *said, size_t size);
 
-/* All but one end with this code, saying this. */
+/* Whether these words are in it; as in a shell's pattern, [0-9]* is a number. */
+bool says(const char *said, const char *words);
+
+/* All but one end with this code, saying this (as says has it). */
 void check_others(group *g, int victim, int code, const char *named);
 
 /* Rank functions. */
