@@ -172,7 +172,10 @@ END
 mpicc -o "$temporary/one/shared/ring" "$temporary/ring.c"
 ranks=(srun -N2 --ntasks-per-node=2 --mpi=pmix)
 HPC_TRAIN_SANDBOX=$temporary/one has_pmix || ranks=(salloc --quiet -N2 --ntasks-per-node=2 mpirun)
-capture with one run "${ranks[@]}" /shared/ring
+for _ in 1 2 3; do # once more where MPI_Init of Open MPI 5 crashes on another rank's first message, as it does at times
+    capture with one run "${ranks[@]}" /shared/ring
+    [[ $err == *mca_pml_ob1_recv_frag_callback_match* ]] || break
+done
 is "$out$err" "4 ranks, sum 6" "an MPI program runs over both nodes"
 
 like "$(with one logs slurmctld)" "slurmctld version" "logs of one daemon"
