@@ -9,9 +9,11 @@ BASH = bash
 
 # OMP_WAIT_POLICY: tests that run side by side share the cores, so their threads do not spin.
 # OMPI_MCA_…: ranks of one machine; Open MPI 5 finds no way between two by another interface that has an IPv6 address.
+# HWLOC_COMPONENTS: mpirun, and what it starts, do not look at all PCI devices, each of which takes long in a virtual machine.
 AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; \
 	OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY; \
 	OMPI_MCA_btl_tcp_if_include=lo; export OMPI_MCA_btl_tcp_if_include; \
+	HWLOC_COMPONENTS=-linux:pci,-pci; export HWLOC_COMPONENTS; \
 	top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
 	HPC_TRAIN_UNTESTED='$(hpct_untested)'; export HPC_TRAIN_UNTESTED;

@@ -123,23 +123,33 @@ sandbox_run() {
 # In a process group that is not the terminal's, a command that reads from it would be stopped.
 if [ -t 0 ]; then exec </dev/null; fi
 
+# folder_in_memory NAME: makes a folder there, if there are 2 GB for it and programs in it may be run, as some file systems take a
+# millisecond for each of thousands of files; else, and with HPC_TRAIN_LONG, in /tmp.
+folder_in_memory() {
+    local parent=/tmp
+    if [ -z "${HPC_TRAIN_LONG-}" ] && [ -w /dev/shm ] && ! grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts &&
+        [ "$(stat --file-system --format='%a * %S / 1000000' /dev/shm | xargs expr)" -gt 2000 ]; then
+        parent=/dev/shm
+    fi
+    mktemp -d "$parent/$1.XXXXXX"
+}
+
 # has_pmix: whether this Slurm starts the ranks of MPI programs; many have no mpi_pmix.
 has_pmix() { sandbox_run srun --mpi=list 2>&1 | grep -qw pmix; }
 
 # take_cluster: waits until no other program uses the sandbox, or one of those that `quickstart check` starts inside its
 # folder, and leaves that in HPC_TRAIN_SANDBOX. One program at a time: some of them fill a node's disk or take its ports.
 take_cluster() {
-    local first=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox} end=$((SECONDS + 1200)) folder
-    while [ $SECONDS -lt $end ]; do
-        for folder in "$first" "$first"/{second,third,fourth}; do
-            [ -e "$folder/state/ready" ] || continue
-            exec 9>"$folder/tests.lock"
-            export HPC_TRAIN_SANDBOX=$folder
-            if flock --nonblock 9 && "$sandbox" status >/dev/null 2>&1; then return; fi
-        done
-        sleep 0.2
+    local first=${HPC_TRAIN_SANDBOX:-$top_srcdir/.sandbox} folder file files=() taken
+    for folder in "$first" "$first"/{second,third,fourth}; do
+        [ ! -d "$folder" ] || { exec {file}>"$folder/tests.lock" && files+=("$file" "$folder"); }
     done
-    return 1
+    taken=$(python3 "$top_srcdir/tests/cluster/take_lock.py" 1200 "${files[@]}") || return
+    exec 9>&"${taken%% *}"
+    for file in "${files[@]}"; do
+        [[ $file == /* ]] || exec {file}>&-
+    done
+    export HPC_TRAIN_SANDBOX=${taken#* }
 }
 
 # on_cluster [N]: goes on only where a sandbox with at least N nodes (default 2) runs; otherwise all tests are skipped.
@@ -147,7 +157,7 @@ take_cluster() {
 on_cluster() {
     local nodes
     [ "$(id -u)" = 0 ] || skip_all "the sandbox needs root"
-    "$sandbox" status >/dev/null 2>&1 || skip_all "no sandbox runs: ./quickstart up, or set HPC_TRAIN_SANDBOX"
+    "$sandbox" run true >/dev/null 2>&1 || skip_all "no sandbox runs: ./quickstart up, or set HPC_TRAIN_SANDBOX"
     take_cluster || skip_all "other tests have held the sandbox for 20 minutes"
     cluster_end=$((SECONDS + ${HPC_TRAIN_LONG:+3}600))
     nodes=$(sandbox_run sinfo --noheader --Node --format=%n | wc -l)

@@ -42,10 +42,10 @@ late_cluster_tests = \
 cluster_tests = $(slow_cluster_tests) $(early_cluster_tests) $(late_cluster_tests)
 scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t tests/cluster/train.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/hold.py tests/cluster/layout_lib.sh tests/cluster/lib.sh \
-	tests/cluster/plugin_lib.sh tests/cluster/train_lib.sh
+	tests/cluster/plugin_lib.sh tests/cluster/stopper.py tests/cluster/take_lock.py tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
 scaled_tests += tests/cluster/plugin_attacks.t tests/cluster/plugin_cgroup.t tests/cluster/plugin_layout.t \
-	tests/cluster/plugin_life.t
+	tests/cluster/plugin_life.t tests/cluster/plugin_unified.t
 EXTRA_DIST += tests/cluster/plugin_sanitizers.t tests/cluster/asan_options.c
 
 # What the plugin costs.

@@ -20,20 +20,7 @@ own_sandbox() {
 }
 
 # on_node NODE CMD...: as root on a node, in its own mounts.
-on_node() {
-    local node=$1
-    shift
-    # Debian's slurmd, after a reconfiguration, is named after the link that starts it.
-    # shellcheck disable=SC2016 # the inner shell expands it
-    sandbox_run --root bash -c '
-        for pid in $(pgrep -x "slurmd(-wlm)?"); do
-            if [ "$(nsenter --target "$pid" --uts hostname)" = "$1" ]; then
-                shift
-                exec nsenter --target "$pid" --mount --uts --net --ipc --root --wd=/ "$@"
-            fi
-        done
-        exit 99' on_node "$node" "$@"
-}
+on_node() { sandbox_run --root --node "$@"; }
 
 # The nodes, one per line.
 all_nodes() { sandbox_run sinfo --noheader --Node --format=%n; }
@@ -41,25 +28,22 @@ all_nodes() { sandbox_run sinfo --noheader --Node --format=%n; }
 # no_job_left NODE NAME: the node has no directory and no note of a job once the epilogs have run; srun and sbatch --wait end
 # before them.
 no_job_left() {
-    local left i
-    for ((i = 0; i < 600; i++)); do
-        left=$(on_node "$1" sh -c 'ls -A --ignore=.boot /tmp/hpc-train && echo and no more')
-        [ "$left" = "and no more" ] && break
-        sleep 0.1
-    done
-    is "$left" "and no more" "$2"
+    # shellcheck disable=SC2016
+    is "$(on_node "$1" bash -c 'for ((i = 0; i < 600; i++)); do
+            left=$(ls -A --ignore=.boot /tmp/hpc-train && echo and no more)
+            [ "$left" != "and no more" ] || break
+            sleep 0.1
+        done
+        echo "$left"')" "and no more" "$2"
 }
 
 # is_clean JOB NAME: after the epilog no node has a directory of the job, and none is drained.
 is_clean() {
-    local node left='' i
-    for ((i = 0; i < 600; i++)); do
-        left=
-        for node in $(all_nodes); do
-            on_node "$node" sh -c "ls -d /tmp/hpc-train/$1 2>/dev/null" | grep -q . && left+=" $node"
-        done
-        [ -z "$left" ] && break
-        sleep 0.1
+    local node left=''
+    for node in $(all_nodes); do
+        # shellcheck disable=SC2016
+        on_node "$node" bash -c 'for ((i = 0; i < 600; i++)); do [ -e "/tmp/hpc-train/$1" ] || exit 0; sleep 0.1; done; exit 1' x "$1" ||
+            left+=" $node"
     done
     is "$left" "" "$2: no job directory is left"
     is "$(sandbox_run sinfo --noheader --Node --states=drain,down,fail --format=%n)" "" "$2: no node is drained"

@@ -76,7 +76,11 @@ is_clean "$job" "a process left behind"
 is "$(sandbox_run pgrep -u user -a sleep)" "" "the left process is killed"
 
 # ---- others ----
-tap_of plugin_out.t bash "$top_srcdir/tests/cluster/plugin_out.t"
+if [ -n "${HPC_TRAIN_LONG-}" ]; then
+    tap_of plugin_out.t bash "$top_srcdir/tests/cluster/plugin_out.t"
+else
+    skip "all of plugin_out.t" "takes minutes: make check-long"
+fi
 "$sandbox" down >/dev/null
 groups=$(unshare --mount sh -c 'mount -t cgroup2 none "$1" && find "$1" -maxdepth 1 -printf "%f\n"' groups "$own/mnt")
 like "$groups" "^mnt" "the machine's control groups can be seen"

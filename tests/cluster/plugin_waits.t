@@ -10,7 +10,7 @@
 own_sandbox
 dir=/shared/waits
 mkdir -p "$own$dir"
-cp "$top_srcdir/tests/cluster/hold.py" "$own$dir"
+cp "$top_srcdir"/tests/cluster/{hold,stopper}.py "$own$dir"
 
 # Stands for hpc-train-stage where storage is slow.
 cat >"$own/root/opt/hpc-train/bin/slow-stage" <<'END'
@@ -25,27 +25,7 @@ if [[ $all != *" --all "* && $all == *slow* ]]; then read -r -t 300 -u 9 9<>/tmp
 exec /opt/hpc-train/bin/hpc-train-stage "$@"
 END
 
-# stopper JOB TASK|HELPER: beside the job, as its user: stops the processes that slurmstepd starts as him, again and again. TASK:
-# first it kills the task that stages, so that slurmstepd itself has to tell the step's components; what it forks for that is stopped.
-cat >"$own$dir/stopper" <<'END'
-#!/bin/bash
-forks() { pgrep -u 12000 -f "^slurmstepd: \[$1\.0\]"; }
-helper() { pgrep -u 12000 -f "bin/(slow|hpc-train)-stage .*/$1 "; }
-# Before, a task may not have a name of its own yet, and then Slurm itself does not kill it (proctrack/linuxproc).
-until helper "$1" >/dev/null; do sleep 0.05; done
-if [ "$2" = TASK ]; then
-    task=$(forks "$1")
-    kill -KILL $task
-fi
-for ((i = 0; i < 3000; i++)); do
-    pids=$(forks "$1"; [ "$2" = TASK ] || helper "$1")
-    for pid in $pids; do
-        if [[ " $task " != *" $pid "* ]] && kill -STOP "$pid" 2>/dev/null && [ -z "$said" ]; then said=1 && echo stopped; fi
-    done
-    sleep 0.01
-done
-END
-chmod 755 "$own/root/opt/hpc-train/bin/slow-stage" "$own$dir/stopper"
+chmod 755 "$own/root/opt/hpc-train/bin/slow-stage"
 touch "$own$dir/slow"
 
 start() { # PROCTRACK
@@ -81,13 +61,13 @@ begin() {
     within 60 running "$1" || diag "$1 does not start"
 }
 stop() { # NAME TASK|HELPER
-    as_user_on node1 $dir/stopper "$job" "$2" >"$own/stopper" 2>&1 &
+    as_user_on node1 python3 $dir/stopper.py "$job" "$2" >"$own/stopper" 2>&1 &
     stopper=$!
     within 60 says stopped stopper
     ok $? "$1: the user stops the processes" || diag "$(cat "$own/stopper" "$own/out")"
 }
 go_on() {
-    sandbox_run --root pkill -f "$dir/stopper"
+    sandbox_run --root pkill -f "$dir/stopper.py"
     # Not by its number alone, which is another program's by now if it has ended.
     [[ " $(jobs -rp | xargs) " != *" $step "* ]] || kill $step
     wait $stopper $step

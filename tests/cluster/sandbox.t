@@ -47,6 +47,7 @@ refused 64 "--server needs a value" up 2 --server
 refused 64 "unknown option --colour" up --colour
 refused 64 "unknown command 'start'" start
 refused 64 "which command" run
+refused 64 "--node needs a node" run --node
 refused 78 "no cluster runs in $temporary/one" run true
 
 cp -r "$top_srcdir/etc/sandbox" "$temporary/copy"
@@ -97,6 +98,10 @@ ok $? "run hands on standard input and output, byte by byte"
 is "$(with one run sh -c 'id -un; pwd; echo $HOME; uname -n')" \
     $'user\n/shared/home/user\n/shared/home/user\nlogin' "run starts in HOME as the ordinary user"
 is "$(with one run --root id -u)" 0 "run --root"
+is "$(with one run --node node1 sh -c 'id -un; pwd; uname -n')" $'user\n/\nnode1' "run --node"
+is "$(with one run --root --node=node0 sh -c 'id -un; uname -n')" $'root\nnode0' "run --root --node"
+capture with one run --node node2 true
+is "$status $err" "69 sandbox: no slurmd of node2 runs in $temporary/one" "run --node: one that is not there"
 capture with one run --root touch /usr/outside
 like "$err" "Read-only" "not even root can write outside the cluster"
 

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../cluster/lib.sh"
 stage=${top_builddir:?run by make check}/hpc-train-stage
 module=$top_builddir/tests/stage/.libs/old_fs.so
-work=$(mktemp -d /tmp/hpc-train-collisions.XXXXXX)
+work=$(folder_in_memory hpc-train-collisions)
 at_exit "rm -rf '$work'"
 cd "$work" || exit
 mkdir a a/.hpc-train b b/.hpc-train out

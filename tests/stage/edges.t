@@ -5,7 +5,7 @@
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/../cluster/lib.sh"
 stage=${top_builddir:?run by make check}/hpc-train-stage
-work=$(mktemp -d /tmp/hpc-train-edges.XXXXXX)
+work=$(folder_in_memory hpc-train-edges)
 at_exit "chmod -R u+rwx '$work' 2>/dev/null; rm -rf '$work'"
 cp "$(dirname "$stage")/.libs/hpc-train-stage" "$work/stage" 2>/dev/null || cp "$stage" "$work/stage"
 chmod 777 "$work"

@@ -4,7 +4,7 @@
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/../cluster/lib.sh"
 stage=${top_builddir:?run by make check}/hpc-train-stage
-work=$(mktemp -d /tmp/hpc-train-out.XXXXXX)
+work=$(folder_in_memory hpc-train-out)
 at_exit "chmod -R u+rwx '$work' 2>/dev/null; rm -rf '$work'"
 cd "$work" || exit
 export SLURM_TMPDIR=$work/job SLURM_JOB_ID=42 SLURM_STEP_ID=3 SLURM_NODEID=7 SLURM_PROCID=12

@@ -5,7 +5,7 @@
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/../cluster/lib.sh"
 stage=$(readlink -f "${top_builddir:?run by make check}/hpc-train-stage")
-work=$(mktemp -d /tmp/hpc-train-signals.XXXXXX)
+work=$(folder_in_memory hpc-train-signals)
 at_exit "rm -rf '$work'"
 cd "$work" || exit
 times=${HPC_TRAIN_LONG:+50}

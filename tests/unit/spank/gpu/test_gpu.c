@@ -550,5 +550,6 @@ int main(void)
         cmocka_unit_test(devices_without_access_are_not_numbered),
         cmocka_unit_test(gres_conf_replaces_nvml),
     };
+    unsetenv("HWLOC_COMPONENTS"); /* with it, hwloc does not look at HWLOC_XMLFILE */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
