@@ -22,13 +22,15 @@ make_het_srun() {
 name=het-$$
 files=$(mktemp -d) || exit
 trap 'rm -rf "$files"' EXIT
-for try in 1 2 3; do
+for try in 1 2 3 4 5 6 7 8; do
     srun --job-name="$name" "$@" >"$files/out" 2>"$files/err" </dev/null &
-    for ((i = 0; i < 150; i++)); do
+    for ((i = 0, gone = 0; gone < 6; i++)); do # for as many seconds it has had no step
         kill -0 $! 2>/dev/null || break
         sleep 0.1
+        ((i % 10 == 9)) || continue
+        if squeue --noheader --steps --format=%j | grep -qx "$name"; then gone=0; else gone=$((gone + 1)); fi
     done
-    if kill -0 $! 2>/dev/null && ! squeue --noheader --steps --format=%j | grep -qx "$name"; then
+    if [ $gone = 6 ]; then
         echo "srun has not ended with its steps, try $try" >"$files/again"
         kill -KILL $! $(pgrep --parent $!)
         wait $! 2>/dev/null

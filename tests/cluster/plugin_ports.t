@@ -33,7 +33,7 @@ take() {
     run_limit=1200 on_node "$1" "${other[@]}" python3 "$work/take.py" "${@:2}" >"$file" 2>&1 &
     takers+=($!)
     has_all() { [ "$(awk '{ n += $2 } END { print n }' "$file")" = "$wanted" ]; }
-    within 60 has_all || diag "not all are taken: $(cat "$file")"
+    within 120 has_all || diag "not all are taken: $(cat "$file")"
 }
 give_back() {
     sandbox_run --root pkill -f "$work/take.py"

@@ -92,6 +92,8 @@ cat >"$work_here/log" <<'END'
 #!/bin/bash
 mkdir -p "$SLURM_TMPDIR/res"
 for k in {1..300}; do echo "$k" >>"$SLURM_TMPDIR/res/log$1"; done
+touch "$SLURM_TMPDIR/done$1" # a file that still grows is not copied out
+until [ -e "$SLURM_TMPDIR/done1" ] && [ -e "$SLURM_TMPDIR/done2" ] && [ -e "$SLURM_TMPDIR/done3" ]; do sleep 0.1; done
 sleep "0.$1"
 END
 chmod 755 "$work_here/log"
