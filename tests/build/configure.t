@@ -12,7 +12,15 @@ is "$status" 1 'configure fails without jansson and zlib'
 like "$err" 'jansson not found: install libjansson-dev' 'the error names the package of jansson'
 like "$err" 'zlib not found: install zlib1g-dev' 'and that of zlib, in the same run'
 
-capture "$top_srcdir/configure" -q --with-mpi=/nonexistent
+# configure OPTION...: one that asks compilers once, for all from here on.
+configure() { "$top_srcdir/configure" --cache-file="$tree/cache" --disable-dependency-tracking CFLAGS=-O0 "$@"; }
+# configure_cuda OPTION...: one that also looks for CUDA, anew.
+configure_cuda() {
+    grep -v '^ac_cv_env_NVCC' "$tree/cache" >"$tree/cache.cuda"
+    configure --cache-file="$tree/cache.cuda" --enable-cuda-archs=90 NVCC="$nvcc" "$@"
+}
+
+capture configure -q --with-mpi=/nonexistent
 is "$status" 1 'a missing prefix is an error'
 like "$err" '--with-mpi=/nonexistent' 'the error names its option'
 
@@ -22,14 +30,14 @@ like "$err" 'librsvg was asked for with --with-librsvg' 'the error names its opt
 
 # ---- Slurm: the forms of its calls, by the headers alone, and where a prefix has its plugins ----
 # headers NAME FUNCTION DECLARATION: the machine's, in a prefix of their own, with this declaration of the function.
-# Nothing is made but the answers, and compilers are asked once.
+# Nothing is made but the answers.
 headers() {
     mkdir -p "$tree/$1/include/slurm" "$tree/$1/lib/slurm" "$tree/$1/etc"
     cp /usr/include/slurm/*.h "$tree/$1/include/slurm"
     touch "$tree/$1/lib/slurm/auth_slurm.so"
     sed -i "/^extern int $2(/,/;/{/;/!d;s/.*/$3/}" "$tree/$1/include/slurm/slurm.h"
     mkdir -p "$tree/build-$1" && cd "$tree/build-$1" || return
-    capture "$top_srcdir/configure" --without-cuda --with-slurm="$tree/$1" --cache-file="$tree/cache" "${@:4}"
+    capture configure --without-cuda --with-slurm="$tree/$1" "${@:4}"
 }
 if [ -e /usr/include/slurm/slurm.h ]; then
     headers first slurm_kill_job_step 'extern int slurm_kill_job_step(uint32_t, uint32_t, uint16_t);' --no-create --without-librsvg
@@ -48,6 +56,16 @@ if [ -e /usr/include/slurm/slurm.h ]; then
     like "$err" "declares slurm_kill_job_step in a form that hpc-train does not know" "the error names the function"
     cd "$tree" || exit
 
+    # ---- without --prefix the plugin goes where this Slurm looks ----
+    mkdir "$tree/found" && cd "$tree/found" || exit
+    capture configure -q --without-cuda
+    is "$status" 0 "configure without a prefix" || diag "$err"
+    dir=$(sed -n 's/^spankdir = //p' Makefile)
+    ok "$([ -e "$dir/auth_munge.so" ]; echo $?)" "the plugin is installed in Slurm's PluginDir" || diag "$dir"
+    is "$(sed -n 's/^slurmconfdir = //p' Makefile)" /etc/slurm "its line is installed beside slurm.conf"
+    like "$(cat hpc-train.spec)" '\|\| echo [0-9]+\.[0-9]+\)' "the RPM needs the release of Slurm whose headers there are"
+    cd "$tree" || exit
+
     # ---- two releases side by side, as in /opt/slurm-22.05 and /opt/slurm-26.05: each has a plugin of its own ----
     sed -n 's/^#define SLURM_VERSION_NUMBER *0x//p' /usr/include/slurm/slurm_version.h >here
     read -r number <here
@@ -64,7 +82,7 @@ if [ -e /usr/include/slurm/slurm.h ]; then
         printf '#!/bin/sh\nprintf "%%s\\n" "PluginDir = %s" "PlugStackConfig = %s"\n' "$tree/$1/lib/slurm" "$tree/$1/etc/plugstack.conf" >"$tree/$1/bin/scontrol"
         chmod 755 "$tree/$1/bin"/*
         cd "$tree/build-$1" || return
-        "$top_srcdir/configure" -q --without-cuda --with-slurm="$tree/$1" CFLAGS=-O0 >out 2>&1 &&
+        configure -q --without-cuda --with-slurm="$tree/$1" >out 2>&1 &&
             make -s -j"$(nproc)" install-spankLTLIBRARIES lib_LTLIBRARIES= >>out 2>&1
         ok $? "a plugin for Slurm $version is built and installed" || diag "$(tail -n 20 out)"
         [ -e "$tree/$1/lib/slurm/spank_hpc_train.so" ]
@@ -105,7 +123,7 @@ take() {
 # finds NAME: configure finds all in the folder, and leaves a build of it.
 finds() {
     mkdir "$tree/build-$1" && cd "$tree/build-$1" || return
-    capture "$top_srcdir/configure" -q --with-cuda="$tree/$1" --enable-cuda-archs=90 NVCC="$nvcc"
+    capture configure_cuda -q --with-cuda="$tree/$1"
     is "$status" 0 "$1: configure succeeds" || diag "$out$err"
     like "$out" "the GPU module: for compute capabilities 90" "$1: has all that the module needs"
     like "$(sed -n 's/^CUDA_LIBS = //p' Makefile)" "-L$tree/$1/[a-z_0-9]*/lib .*-Wl,-rpath,$tree/$1/.*-l:libcudart.so.1 .*-l:libcudnn.so.1" "$1: linked with its libraries"
@@ -121,10 +139,10 @@ if [ -e "$toolkit/lib64/libcudart.so" ] && [ -e "$toolkit/lib64/libcudnn.so" ] &
     done
     capture make -s nn/backend/cuda/hpctrain_cuda_la-gpu.lo nn/backend/cuda/moment_kernels.lo
     is "$status" 0 "C and kernels are compiled with it" || diag "$out$err"
-    capture "$top_srcdir/configure" -q --with-cuda="$tree/cu13/cudnn" NVCC="$nvcc"
+    capture configure_cuda -q --with-cuda="$tree/cu13/cudnn"
     is "$status" 1 "a folder without CUDA is refused"
     like "$err" "--with-cuda=$tree/cu13/cudnn, but it is not there" "the error names the missing folder"
-    capture "$top_srcdir/configure" -q --enable-cuda-archs=12 NVCC="$nvcc"
+    capture configure_cuda -q --enable-cuda-archs=12
     is "$status" 1 "an architecture unknown to nvcc is an error"
     like "$err" "$nvcc does not know 12; it knows:.* 90" "the error lists the known ones"
 else

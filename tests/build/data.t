@@ -65,7 +65,7 @@ for strategy in multi-worker-mirrored hybrid pipeline "local-sgd --local-steps 2
     rm -f "$work/w.safetensors"
     # shellcheck disable=SC2086 # several words
     capture limit 100 mpirun --allow-run-as-root --oversubscribe --bind-to none -n $ranks "$top_builddir/hpc-train" fit --classes 3 \
-        --model mnist-cnn --resize 28x28 --batch-size 2 --verbose 0 --data "$work/three" --save-weights "$work/w.safetensors" --strategy $strategy
+        --model mnist-cnn --resize 28x28 --batch-size 2 --verbose 0 --data "$work/three" --save-weights "$work/w.safetensors" "${buckets[@]}" --strategy $strategy
     like "$(head -c 200 "$work/w.safetensors" | tr -d '\0\\')" '"class_names":"\["ant","bee","cat"\]"' "$strategy saves the class names, too"
 done
 

@@ -61,6 +61,9 @@ sanitized_build() {
 sanitized_mpi=(ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:verify_asan_link_order=0:fast_unwind_on_malloc=0
     OMPI_MCA_memory=^patcher LD_PRELOAD="$top_builddir/tests/build/.libs/keep_modules.so")
 
+# Of a short run on several ranks: with no size given, the best for the network is measured, for longer than the run takes.
+buckets=(--bucket-bytes 100000)
+
 # two_ranks DIR COMMAND…: `COMMAND fit …` as two ranks under mpirun, on the first pictures.
 two_ranks() {
     local dir=$1
@@ -69,5 +72,5 @@ two_ranks() {
     OMP_NUM_THREADS=1 run_logged "$dir/two-ranks.out" mpirun --allow-run-as-root --oversubscribe \
         --bind-to none -n 2 "$@" fit --model mnist-convnet --data "$dir/pictures" \
         --validation-data "$dir/pictures" --epochs 2 --steps-per-epoch 2 --batch-size 4 --verbose 2 \
-        --strategy multi-worker-mirrored
+        --strategy multi-worker-mirrored "${buckets[@]}"
 }

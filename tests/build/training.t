@@ -71,7 +71,7 @@ ranks() { # NUMBER OPTION…: the loss of each step
     shift
     run_logged "$work/ranks.out" mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$number" \
         "$top_builddir/hpc-train" fit --model mnist-convnet --data "$work/pictures" --epochs 2 --global-batch-size 64 \
-        --strategy multi-worker-mirrored --steps-per-epoch 6 --log-dir "$work/log" --verbose 0 "$@" || return
+        --strategy multi-worker-mirrored "${buckets[@]}" --steps-per-epoch 6 --log-dir "$work/log" --verbose 0 "$@" || return
     sed 's/.*"loss": \([^,]*\),.*/\1/' "$work/log/metrics.jsonl"
 }
 for options in "--optimizer sgd --momentum 0.9 --nesterov --weight-decay 0.01 --clip-norm 0.1 --gradient-accumulation 2" \
@@ -89,7 +89,7 @@ for options in "--optimizer sgd --momentum 0.9 --nesterov --weight-decay 0.01 --
 done
 run_logged "$work/out" mpirun --allow-run-as-root --oversubscribe --bind-to none -n 4 "$top_builddir/hpc-train" fit \
     --model mnist-convnet --data "$work/pictures" --batch-size 4 --steps-per-epoch 1 --learning-rate 0.01 --lr-scaling sqrt \
-    --strategy multi-worker-mirrored \
+    --strategy multi-worker-mirrored "${buckets[@]}" \
     --log-dir "$work/log" --verbose 0
 is "$(column learning_rate)" 0.02 "the rate grows with the root of four ranks"
 

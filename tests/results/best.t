@@ -62,7 +62,8 @@ mkdir folder
 refused 74 "--save-best: folder is a folder" --save-best folder
 
 # ---- a loss that is not finite ----
-nan() { limit 60 "${mpi[@]}" "$train" fit --model mnist-cnn --data "$work/pictures" --epochs 2 --steps-per-epoch 5 --global-batch-size 24 --verbose 2 "$@"; }
+nan() { limit 60 "${mpi[@]}" "$train" fit --model mnist-cnn --data "$work/pictures" --epochs 2 --steps-per-epoch 5 --global-batch-size 24 --verbose 2 \
+    "${buckets[@]}" "$@"; }
 mpi=()
 rm -rf ckpt
 capture nan --learning-rate 1e6 --save-best b.safetensors --save-weights w.safetensors --checkpoint-dir ckpt --checkpoint-every 1

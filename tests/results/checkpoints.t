@@ -11,14 +11,14 @@ mpi=()
 # Three epochs of seven steps.
 steps=(fit --model mnist-convnet --optimizer adam --data "$work/pictures" --epochs 3 --steps-per-epoch 7 --global-batch-size 192 --verbose 2
     --strategy multi-worker-mirrored)
-run() { limit 300 "${mpi[@]}" "$train" "${steps[@]}" "$@"; }
+run() { limit 300 "${mpi[@]}" "$train" "${steps[@]}" "${buckets[@]}" "$@"; }
 # killed SIGNAL LINES OPTION...: the run, until its metrics have that many lines, once more if it was faster than the look at
 # them; leaves $status and errors.
 killed() {
     local pid log=$work/log-$2
     for _ in 1 2 3 4 5 6 7 8; do
         rm -rf ckpt "$log"
-        "${mpi[@]}" env --default-signal=INT "$train" "${steps[@]}" "${@:3}" --log-dir "$log" >killed.out 2>errors &
+        "${mpi[@]}" env --default-signal=INT "$train" "${steps[@]}" "${buckets[@]}" "${@:3}" --log-dir "$log" >killed.out 2>errors &
         pid=$!
         until [ "$(cat "$log/metrics.jsonl" 2>/dev/null | wc -l)" -ge "$2" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
         if [ ${#mpi[@]} = 0 ]; then kill "-$1" $pid; else pkill "-$1" -P $pid; fi
@@ -72,7 +72,7 @@ done
 
 # ---- ranks ----
 if command -v mpirun >/dev/null; then
-    model=(--model "$top_srcdir/tests/strategy/residual.json" --global-batch-size 96)
+    model=(--model "$top_srcdir/tests/strategy/residual.json" --global-batch-size 96 --strategy multi-worker-mirrored)
     mpi=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2)
     run "${model[@]}" --save-weights two.safetensors --log-dir log-two >/dev/null
     killed KILL 8 "${model[@]}" --checkpoint-dir ckpt --checkpoint-every 1

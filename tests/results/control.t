@@ -9,7 +9,7 @@ cd "$work" || exit
 train=$hpc_train
 mpi=()
 run() { limit 120 "${mpi[@]}" "$train" fit --model mnist-convnet --data "$work/pictures" --validation-data "$work/pictures" --steps-per-epoch 5 \
-    --global-batch-size 24 --optimizer adam --verbose 2 "$@"; }
+    --global-batch-size 24 --optimizer adam --verbose 2 "${buckets[@]}" "$@"; }
 column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { print $c }' "${2:-log}/history.csv" | xargs; }
 anew() { rm -rf log ckpt ./*.safetensors; }
 

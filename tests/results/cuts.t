@@ -12,7 +12,7 @@ RANDOM=${HPC_TRAIN_SEED:-1}
 [ -n "${HPC_TRAIN_LONG-}" ] && cuts=25 epochs=20 || cuts=1 epochs=2
 total=$((7 * epochs))
 strategy=$top_srcdir/tests/strategy
-common=(--data "$work/pictures" --epochs "$epochs" --steps-per-epoch 7 --global-batch-size 24 --verbose 0)
+common=(--data "$work/pictures" --epochs "$epochs" --steps-per-epoch 7 --global-batch-size 24 --verbose 0 "${buckets[@]}")
 
 # fit RANKS NAME OPTION...: with weights and metrics under NAME
 fit() {

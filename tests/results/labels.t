@@ -171,7 +171,7 @@ if command -v mpirun >/dev/null; then
     capture ranks fit --model numbers.json --data data --labels few.csv --loss huber --resize 8x8
     like "$status $err" "^65 .*few.csv, line 1: .*3 outputs, not 2" "two ranks: an error is said, and ends both"
     run=(fit --model several.json --data data --labels several.csv --loss binary_crossentropy --resize 8x8 --global-batch-size 4
-        --epochs 2 --verbose 0 --strategy multi-worker-mirrored)
+        --epochs 2 --verbose 0 --strategy multi-worker-mirrored "${buckets[@]}")
     limit 60 "$train" "${run[@]}" --log-dir r1
     ranks "${run[@]}" --log-dir r2 >/dev/null 2>&1
     is "$(paste -d, r1/history.csv r2/history.csv | awk -F, 'NR > 1 { print ($2 - $6) ^ 2 < 1e-12 && ($4 - $8) ^ 2 < 1e-10 }' | tr '\n' ' ')" "1 1 " \

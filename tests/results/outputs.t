@@ -329,7 +329,7 @@ fi
 if command -v mpirun >/dev/null; then
     two() {
         limit 60 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$top_builddir/hpc-train" fit --model mnist-convnet \
-            --data "$work/pictures" --steps-per-epoch 2 --batch-size 8 --strategy multi-worker-mirrored --verbose 0 "$@"
+            --data "$work/pictures" --steps-per-epoch 2 --batch-size 8 --strategy multi-worker-mirrored "${buckets[@]}" --verbose 0 "$@"
     }
     capture two --save-weights folder
     like "$err" "rank 0 .*folder is a folder" "two ranks: rank 0 prints the error"

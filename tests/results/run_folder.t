@@ -7,7 +7,8 @@
 cd "$work" || exit
 train=$hpc_train
 mpi=()
-run() { limit 120 "${mpi[@]}" "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 12 --global-batch-size 24 --verbose 2 "$@"; }
+run() { limit 120 "${mpi[@]}" "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 12 --global-batch-size 24 --verbose 2 \
+    "${buckets[@]}" "$@"; }
 command -v python3 >/dev/null || skip_all "no python3 here"
 look() { python3 -c "import json; run = json.load(open('log/run.json')); pace = [json.loads(line) for line in open('log/pace.jsonl')]; print($1)"; }
 

@@ -17,7 +17,6 @@ global_batch=42 # divisible by 2, 3 and 7, not by 4
 # Smooth everywhere: where a ReLU is near 0 for all cells of a dark background, a rounding may turn them all.
 residual=$top_srcdir/tests/strategy/residual.json
 wide=$top_srcdir/tests/strategy/wide.json # most of its parameters in the last layers
-buckets=(--bucket-bytes 100000) # none: what is best for the network is measured, for longer than such a run takes
 over=mpi # what connects the ranks; tcp: without mpirun
 
 # without_mpi RANKS COMMAND…: as ranks.sh says; what it leaves is in $work/apart.

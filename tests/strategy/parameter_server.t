@@ -258,10 +258,11 @@ is "$(paste -d, "$work/whole/history.csv" "$work/within/history.csv" |
 ok $? "another strategy goes on from within an epoch" || diag "$(cat "$work/other.one.0.out")"
 apart=$(close whole other)
 ok "$(near_to "$apart")" "with the losses of the uncut run (to ${apart:-?})"
-# The job ends while it trains.
+# The job ends while it trains, slowly, for the sake of others.
 begin late 2 2
 export SLURM_JOB_ID=$$ HPC_TRAIN_END_TIME=$(($(date +%s) + 40))
-start_all --model mnist-convnet --ps-sync --epochs 100000 --checkpoint-dir "$work/ckpt-late"
+LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}$top_builddir/tests/cluster/.libs/slow_steps.so \
+    start_all --model mnist-convnet --ps-sync --epochs 100000 --checkpoint-dir "$work/ckpt-late"
 finish
 unset SLURM_JOB_ID HPC_TRAIN_END_TIME
 is "$statuses" "75 75 75 75 " "near the end of the job all end with 75" || diag "$(said)"

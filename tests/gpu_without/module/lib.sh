@@ -86,19 +86,21 @@ number() { sed -n "s/^ *\"$2\": \([0-9.e-]*\).*/\1/p" "$own/$1.json"; }
 near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; print !(a > 0 && d < 2e-4 && d > -2e-4) }'; }
 # fit_small NAME OPTION…: on one rank, or by `ranks`, by multi-worker-mirrored where nothing else is said
 ranks=()
+buckets=(--bucket-bytes 50000)
 fit_small() {
     local strategy=()
     [[ ${#ranks[@]} = 0 || " $* " == *" --strategy "* || " $* " == *" --replicas "* ]] || strategy=(--strategy multi-worker-mirrored)
     rm -f "$own/account"
     capture "${ranks[@]}" "$train" fit --model "$own/tiny.json" --resize 28x28 --data "$own/small" --validation-data "$own/small" \
-        --augment flip,crop:3 --global-batch-size 4 --epochs 2 --seed 3 --verbose 0 --summary-json "$own/$1.json" "${strategy[@]}" "${@:2}"
+        --augment flip,crop:3 --global-batch-size 4 --epochs 2 --seed 3 --verbose 0 --summary-json "$own/$1.json" "${buckets[@]}" "${strategy[@]}" \
+        "${@:2}"
     is "$status" 0 "$1" || diag "$err"
 }
 # replays: of each rank's recordings, without those that are made to see whether it can
 replays() { grep -v " 0 replays" "$own/with-nccl" | sed 's/.*, //' | sort | uniq -c | xargs; }
-fit_nccl() { # the size of buckets is given: what stands in for NCCL takes long to be measured
+fit_nccl() {
     rm -f "$own/with-nccl"
-    fit_small "$1" --bucket-bytes 50000 "${@:2}"
+    fit_small "$@"
 }
 fit_small on-cpu --device cpu
 export HPC_TRAIN_TEST_ACCOUNT=$own/account
