@@ -20,7 +20,7 @@ kernels_on_host = tests/gpu_without/kernels/cuda_kernels_on_host.lo tests/gpu_wi
 # a GPU, or an index is behind an array's end.
 watched_objects = $(kernels_on_host) tests/gpu_without/kernels/races_kernels.lo \
 	tests/gpu_without/machine/bias.lo tests/gpu_without/machine/direct.lo
-$(watched_objects): watched = -g -Xcompiler=-fsanitize=thread,-fsanitize=alignment,-fsanitize=bounds,-fsanitize-undefined-trap-on-error,-Wno-uninitialized,-Wno-maybe-uninitialized
+$(watched_objects): watched = -Xcompiler=-g1,-fsanitize=thread,-fsanitize=alignment,-fsanitize=bounds,-fsanitize-undefined-trap-on-error,-Wno-uninitialized,-Wno-maybe-uninitialized
 $(watched_objects): level = -O1
 tests/gpu_without/machine/blas.lo tests/gpu_without/machine/dnn_steps.lo: level = -O3
 on_host_objects = tests/gpu_without/kernels/cuda_on_host.lo tests/gpu_without/kernels/cuda_watch.lo $(kernels_on_host)

@@ -329,7 +329,7 @@ static void a_factor_is_one_of_the_rate(void **state)
 {
     const char *backends[] = {small_backend(), "ref"};
     (void) state;
-    for (int k = 0; k < SMALL_OPTIMIZERS; k++) {
+    for (int k = 0; k < unit_cases(SMALL_OPTIMIZERS); k++) {
         for (int b = 0; b < 2; b++) {
             hpct_optimizer half = small_optimizers[k];
             half.learning_rate /= 2;

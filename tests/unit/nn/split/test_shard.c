@@ -49,7 +49,7 @@ static void test_two_splits(void **state)
 {
     (void) state;
     bool adds = false;
-    for (int parts = 2; parts < 4; parts++) {
+    for (int parts = 2; parts < 2 + unit_cases(2); parts++) {
         assert_true(shard_try_parts(&(shard_scenario){.backend = "cpu",
                                                       .make = shard_deep_model,
                                                       .seed = 1,
