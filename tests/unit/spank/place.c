@@ -42,9 +42,7 @@ int place_setup(void **state)
     (void) state;
     place_uid = geteuid() == 0 ? 12345 : geteuid();
     place_gid = geteuid() == 0 ? 12345 : getegid();
-    /* In memory: some file systems take a millisecond for each of thousands of files. */
-    const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    snprintf(place_base, sizeof place_base, "%s/hpc-train-tmpdir.XXXXXX", folder);
+    snprintf(place_base, sizeof place_base, "%s/hpc-train-tmpdir.XXXXXX", unit_folder());
     if (mkdtemp(place_base) == NULL)
         return -1;
     snprintf(place_parent, sizeof place_parent, "%s/jobs", place_base);

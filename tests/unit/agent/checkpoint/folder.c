@@ -23,8 +23,7 @@ void folder_note(void *context, const char *text)
 
 void folder_make(char dir[64])
 {
-    const char *parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    snprintf(dir, 64, "%s/hpc-train-store.XXXXXX", parent);
+    snprintf(dir, 64, "%s/hpc-train-store.XXXXXX", unit_folder());
     assert_non_null(mkdtemp(dir));
 }
 
