@@ -222,6 +222,26 @@ static hpct_status allocate(hpct_fit_run *run)
 }
 
 /* Instead of accuracy. */
+/* Gradients that are accumulated need a step that applies them. */
+static hpct_status check_accumulation(const hpct_fit_run *run)
+{
+    int every = hpct_model_gradient_accumulation(run->model);
+    int epochs = run->options.epochs - run->options.initial_epoch;
+    int64_t steps = hpct_sampler_steps_per_epoch(run->sampler) * epochs;
+    if (steps > run->max_steps)
+        steps = run->max_steps;
+    if (every > steps)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "--gradient-accumulation %d: the whole run has %" PRId64
+                         " steps, so that no weight would change: give at most that many",
+                         every, steps);
+    if (steps % every != 0 && run->options.verbose != 0 && hpct_context_rank(run->context) == 0)
+        printf("--gradient-accumulation %d: the gradients of the last %" PRId64 " of %" PRId64
+               " steps are not applied\n",
+               every, steps % every, steps);
+    return HPCT_OK;
+}
+
 static bool has_errors(const hpct_fit_run *run)
 {
     return hpct_model_judged(run->model) == HPCT_TARGETS_NUMBERS;
@@ -365,6 +385,7 @@ static hpct_status prepare(hpct_fit_run *run)
 /* ---- training ---- */
 
 static hpct_metrics mean_of(const hpct_fit_run *run, const hpct_fit_sums *sums)
+    HPCT_TRY(hpct_context_agree(run->context, check_accumulation(run)));
 {
     return hpct_metrics_of(run->model, sums->loss, sums->correct, sums->in_top_k, sums->samples);
 }
