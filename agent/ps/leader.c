@@ -110,6 +110,12 @@ static double rate_of_epoch(const hpct_ps_leader *l, int epoch)
     return ldexp(hpct_model_optimizer(l->run->model)->learning_rate, -l->begin.halvings);
 }
 
+/* Of the epoch's last step, for its row. */
+static double rate_of_row(const hpct_ps_leader *l)
+{
+    return l->rate > 0 ? l->rate : hpct_model_last_learning_rate(l->run->model);
+}
+
 /* The one to be shown. */
 static double rate_in_use(const hpct_ps_leader *l)
 {
@@ -571,7 +577,7 @@ static void end_epoch(hpct_ps_leader *l, int epoch)
                       &l->result.train, validated ? &l->result.validation : NULL);
     if (l->history != NULL)
         say_retried(l, hpct_history_epoch(l->history, epoch, &l->result.train,
-                                          &l->result.validation, rate_in_use(l), good));
+                                          &l->result.validation, rate_of_row(l), good));
     say_retried(l, note_board(l, epoch, good));
     settle(l);
     heed_control(l, epoch);

@@ -522,7 +522,7 @@ static bool note_epoch(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums, 
     if (run->history != NULL)
         status =
             hpct_history_epoch(run->history, epoch, &run->result.train, &run->result.validation,
-                               hpct_model_learning_rate(run->model), good);
+                               hpct_model_last_learning_rate(run->model), good);
     if (status != HPCT_OK && run->progress.verbose != 0)
         printf("%s; it is tried again\n", hpct_last_error());
     if (diverged)

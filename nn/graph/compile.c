@@ -316,13 +316,23 @@ const hpct_optimizer *hpct_model_optimizer(const hpct_model *model)
     return &model->optimizer;
 }
 
-double hpct_model_learning_rate(const hpct_model *model)
+static double rate_of_step(const hpct_model *model, int64_t step)
 {
     const hpct_optimizer *optimizer = &model->optimizer;
     if (model->rate > 0)
         return model->rate;
     double rate = hpct_schedule_rate(&optimizer->schedule, optimizer->learning_rate, model->steps);
     return ldexp(rate, -model->halvings);
+}
+
+double hpct_model_learning_rate(const hpct_model *model)
+{
+    return rate_of_step(model, model->steps);
+}
+
+double hpct_model_last_learning_rate(const hpct_model *model)
+{
+    return rate_of_step(model, model->steps > 0 ? model->steps - 1 : 0);
 }
 
 const char *hpct_model_name(const hpct_model *model)

@@ -31,3 +31,6 @@ hpct_status hpct_model_set_names_text(hpct_model *model, const char *text);
 char *hpct_model_rate_factors(const hpct_model *model);
 
 #endif
+/* The learning rate of the last step, of which hpct_model_learning_rate() is the next one's. */
+double hpct_model_last_learning_rate(const hpct_model *model);
+
