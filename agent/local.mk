@@ -109,7 +109,6 @@ agent_libagent_la_SOURCES = \
 	agent/launch/srun.c agent/launch/srun.h \
 	agent/launch/srun_line.c agent/launch/srun_line.h \
 	agent/launch/step_facts.c agent/launch/step_facts.h \
-	agent/predict/alike.c agent/predict/alike.h \
 	agent/predict/predict.c \
 	agent/predict/rows.c agent/predict/rows.h \
 	agent/predict/scores.c agent/predict/scores.h \
@@ -127,6 +126,7 @@ agent_libagent_la_SOURCES = \
 	agent/ps/server.c \
 	agent/ps/strategy.c \
 	agent/ps/worker.c \
+	agent/rank/compare.c agent/rank/compare.h \
 	agent/rank/context.c agent/rank/context.h \
 	agent/rank/job_end.c agent/rank/job_end.h \
 	agent/rank/device.c \
@@ -212,6 +212,8 @@ agent_libagent_la_SOURCES = \
 	agent/train/monitor.c agent/train/monitor.h \
 	agent/train/pace.c agent/train/pace.h \
 	agent/train/pace_file.c agent/train/pace_file.h \
+	agent/train/describe.c \
+	agent/train/identity.c agent/train/identity.h \
 	agent/train/place.c agent/train/place.h \
 	agent/train/rate_file.c agent/train/rate_file.h \
 	agent/train/run_state.c agent/train/run_state.h \

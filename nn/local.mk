@@ -37,6 +37,7 @@ nn_libnn_la_SOURCES = \
 	nn/file/onnx/tensors.c nn/file/onnx/tensors.h \
 	nn/file/safetensors.c nn/file/safetensors.h \
 	nn/file/torchvision.c nn/file/torchvision.h \
+	nn/file/layers.c nn/file/layers.h \
 	nn/file/weights.c nn/file/weights.h \
 	nn/file/weights_safetensors.c \
 	nn/graph/class_names.c \

@@ -93,6 +93,9 @@ typedef struct hpct_cli_table {
 void hpct_cli_parse(int command, const char *doc, const hpct_cli_table *tables, int argc,
                     char **argv);
 
+/* What was given, for hpct_context_compare. */
+const char *const *hpct_cli_settings(void);
+
 /* Value of an option; hpct_cli_usage if it is not a number in the range. */
 int64_t hpct_cli_integer(const char *option, const char *text, int64_t min, int64_t max);
 double hpct_cli_number(const char *option, const char *text, double min, double max);
@@ -181,8 +184,9 @@ hpct_status hpct_cli_load_weights(hpct_model *model, const char *path, bool allo
 void hpct_cli_apply_batch(const hpct_cli_batch *batch, hpct_model *model,
                           const hpct_cli_model *defaults, int *batch_size, int *global_batch_size);
 
-/* Opens the context (`apart`: by hpct_context_open_apart), sets the model's device, and agrees that
- * all ranks have it and can compute there in the model's precision. `model` may be NULL. */
+/* Opens the context (`apart`: by hpct_context_open_apart), compares the options of all ranks, sets
+ * the model's device, and agrees that all ranks have it and can compute there in the model's
+ * precision. `model` may be NULL. */
 hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
                                   const hpct_context_options *options, bool apart);
 

@@ -75,6 +75,8 @@ hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const c
     hpct_status status = apart ? hpct_context_open_apart(out) : hpct_context_open_with(out, &all);
     if (status == HPCT_OK && !apart)
         say_alone(*out);
+    if (status == HPCT_OK && !apart)
+        status = hpct_context_compare(*out, hpct_cli_settings());
     return status == HPCT_OK && model != NULL ? hpct_set_device(*out, model, all.device) : status;
 }
 

@@ -44,7 +44,8 @@ void hpct_cli_usage(const char *format, ...)
 
 typedef struct rows {
     const hpct_cli_option *rows[MOST_ROWS];
-    void *fills[MOST_ROWS]; /* by row */
+    void *fills[MOST_ROWS];       /* by row */
+    const char *given[MOST_ROWS]; /* values, "" of flags; NULL: not given */
     int num;
     struct argp argp;
     struct argp_option options[MOST_ROWS + 1]; /* the same rows for argp */
@@ -240,6 +241,70 @@ int hpct_cli_name(const char *option, const char *value, const char *const names
                    hpct_nearest_hint(&best, hint), list);
 }
 
+/* ---- what the ranks must agree on ---- */
+
+/* "--NAME=VALUE" of each option given, in the tables' order; of a path only "--NAME". */
+static char *settings[MOST_ROWS + 1];
+
+const char *const *hpct_cli_settings(void)
+{
+    return (const char *const *) settings;
+}
+
+/* What a rank may have of its own. */
+static bool is_of_rank(const char *name)
+{
+    static const char *const names[] = {"data", "labels", "weights", "device", "verbose", "quiet"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* By the name of the value in --help; "NAME|FILE" may also be a word. */
+static bool is_path(const hpct_cli_option *row, const char *value)
+{
+    const char *kind = row->value != NULL ? row->value : "";
+    bool may_be =
+        strstr(kind, "FILE") != NULL || strstr(kind, "DIR") != NULL || strstr(kind, "PATH") != NULL;
+    return may_be && (strchr(kind, '|') == NULL || strpbrk(value, "./") != NULL);
+}
+
+/* "FIRST,SECOND", or "--NAME=VALUE"; `between` NULL: FIRST alone. */
+static char *join(const char *first, const char *between, const char *second)
+{
+    size_t length = strlen(first) + (between != NULL ? strlen(between) + strlen(second) : 0) + 1;
+    char *text = malloc(length);
+    if (text == NULL)
+        hpct_cli_usage("out of memory");
+    snprintf(text, length, "%s%s%s", first, between != NULL ? between : "",
+             between != NULL ? second : "");
+    return text;
+}
+
+/* Of an option given twice the last value counts, or, as --freeze, both. */
+static void note_given(const hpct_cli_option *row, const char **given, const char *value)
+{
+    const char *now = value != NULL ? value : "";
+    *given = *given == NULL || row->kind != HPCT_CLI_CALL ? now : join(*given, ",", now);
+}
+
+static void list_settings(const rows *all)
+{
+    int count = 0;
+    for (int i = 0; i < all->num; i++) {
+        const hpct_cli_option *row = all->rows[i];
+        const char *value = all->given[i];
+        if (value == NULL || is_of_rank(row->name))
+            continue;
+        bool shown = value[0] != '\0' && !is_path(row, value);
+        char name[NAME_LENGTH + 2];
+        snprintf(name, sizeof name, "--%s", row->name);
+        settings[count++] = join(name, shown ? "=" : NULL, value);
+    }
+}
+
 /* ---- parsing ---- */
 
 static void set_integer(const hpct_cli_option *row, const char *value, void *at)
@@ -279,11 +344,12 @@ static void set(const hpct_cli_option *row, const char *value, void *at)
 
 static error_t parse(int key, char *value, struct argp_state *state)
 {
-    const rows *all = state->input;
+    rows *all = state->input;
     int i = key - FIRST_KEY;
     if (i < 0 || i >= all->num)
         return ARGP_ERR_UNKNOWN;
     set(all->rows[i], value, (char *) all->fills[i] + all->rows[i]->at);
+    note_given(all->rows[i], &all->given[i], value);
     return 0;
 }
 
@@ -298,4 +364,5 @@ void hpct_cli_parse(int command, const char *doc, const hpct_cli_table *tables, 
     argp_err_exit_status = HPCT_ERR_USAGE;
     if (argp_parse(&all.argp, argc, argv, speaks ? 0 : ARGP_SILENT, NULL, &all) != 0)
         end_with_usage(speaks);
+    list_settings(&all);
 }

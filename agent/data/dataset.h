@@ -4,6 +4,7 @@
 #define HPCT_DATA_DATASET_H
 
 #include "agent/data/entries.h"
+#include "agent/data/fingerprint.h"
 
 #include <hpctrain/dataset.h>
 #include <stdbool.h>
@@ -41,11 +42,12 @@ struct hpct_dataset {
     hpct_target_kind kind; /* of the targets */
     char **classes;        /* [num_classes] names, if there are any; with targets [num_targets] */
     int num_classes;
-    char *path;       /* the file that the labels came from, for messages */
-    char *label_path; /* the CSV file that they came from; NULL: another way */
-    char *source;     /* what the split was read from, as printed; NULL: path */
-    char *notes;      /* agent/data/notes.h; NULL: none */
-    bool lacking;     /* set by a format that fails because the split is missing */
+    char *path;            /* the file that the labels came from, for messages */
+    char *label_path;      /* the CSV file that they came from; NULL: another way */
+    char *source;          /* what the split was read from, as printed; NULL: path */
+    char *notes;           /* agent/data/notes.h; NULL: none */
+    hpct_fingerprint seen; /* of encoded pictures, at opening; else zeros */
+    bool lacking;          /* set by a format that fails because the split is missing */
 };
 
 /* A format: one file per entry of the table in dataset.c. */

@@ -153,8 +153,8 @@ static hpct_status read_again(const hpct_dataset *dataset, size_t index, hpct_ro
 
 /* ---- one picture ---- */
 
-static hpct_status find_coded(const hpct_dataset *dataset, size_t index, hpct_room *room,
-                              hpct_coded *coded)
+hpct_status hpct_dataset_coded(const hpct_dataset *dataset, size_t index, hpct_room *room,
+                               hpct_coded *coded)
 {
     const hpct_encoded *encoded = &dataset->encoded;
     const hpct_entry *entry = &encoded->entries[index];
@@ -193,7 +193,7 @@ static hpct_status decode(const hpct_dataset *dataset, size_t index, hpct_room *
                           hpct_picture *out)
 {
     hpct_coded coded;
-    HPCT_TRY(find_coded(dataset, index, room, &coded)); /* its error has the path already */
+    HPCT_TRY(hpct_dataset_coded(dataset, index, room, &coded)); /* its error has the path already */
     return with_path(dataset,
                      hpct_picture_decode(room->decoder, &coded, channels_of(dataset), out));
 }
@@ -228,7 +228,7 @@ static hpct_status check_header(hpct_dataset *dataset, size_t index, hpct_room *
 {
     hpct_picture header;
     hpct_coded coded;
-    hpct_status status = find_coded(dataset, index, room, &coded);
+    hpct_status status = hpct_dataset_coded(dataset, index, room, &coded);
     if (status != HPCT_OK)
         return status;
     status = with_path(dataset, hpct_picture_size(room->decoder, &coded, &header));
@@ -293,7 +293,7 @@ static hpct_status set_stored_shape(hpct_dataset *dataset)
     hpct_picture header;
     hpct_coded coded;
     hpct_room room = {0};
-    hpct_status status = find_coded(dataset, 0, &room, &coded);
+    hpct_status status = hpct_dataset_coded(dataset, 0, &room, &coded);
     if (status == HPCT_OK)
         status = with_path(dataset, hpct_picture_size(room.decoder, &coded, &header));
     hpct_room_free(&room);
@@ -431,6 +431,8 @@ hpct_status hpct_encoded_take(hpct_dataset *dataset, hpct_listing *listing, uint
         dataset->labels[i] = dataset->encoded.entries[i].label;
     if (bytes == NULL)
         status = read_files(dataset, memory);
+    if (status == HPCT_OK)
+        status = hpct_fingerprint_encoded(dataset);
     if (status == HPCT_OK)
         status = decode_all(dataset, memory);
     if (status == HPCT_OK)

@@ -26,6 +26,10 @@ void hpct_room_free(hpct_room *room);
 hpct_status hpct_encoded_take(hpct_dataset *dataset, hpct_listing *listing, uint8_t *bytes,
                               size_t num_bytes);
 
+/* Picture `index` as it is encoded: valid until the next call with this room. */
+hpct_status hpct_dataset_coded(const hpct_dataset *dataset, size_t index, hpct_room *room,
+                               hpct_coded *coded);
+
 /* Returns picture `index` as bytes, in memory or decoded into the room. */
 hpct_status hpct_dataset_fetch(const hpct_dataset *dataset, size_t index, hpct_room *room,
                                hpct_picture *out);

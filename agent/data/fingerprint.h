@@ -1,16 +1,22 @@
-/* agent/data/fingerprint.h - whether a data set is the same on all ranks. */
+/* agent/data/fingerprint.h - hashes by which two data sets are compared. */
 #ifndef HPCT_AGENT_DATA_FINGERPRINT_H
 #define HPCT_AGENT_DATA_FINGERPRINT_H
 
 #include <hpctrain/dataset.h>
 #include <stdint.h>
 
-/* A hash of the number of samples, their labels, the names and sizes of their files, and the first
- * and the last picture where these are in memory: not of all pixels, which would take as long as
- * reading them. */
-uint64_t hpct_dataset_fingerprint(const hpct_dataset *dataset);
+/* In the order of the samples. Independent of the path, and of whether pictures are kept decoded.
+ */
+typedef struct hpct_fingerprint {
+    uint64_t labels;   /* numbers of classes, or targets */
+    uint64_t files;    /* names from the class's folder on, and sizes; 0: none */
+    uint64_t pictures; /* the bytes of some pictures: of all would take as long as reading them */
+} hpct_fingerprint;
 
-/* Of what a file of labels says: names of classes or columns, and each picture's. 0 without one. */
-uint64_t hpct_labels_fingerprint(const hpct_dataset *dataset);
+void hpct_dataset_fingerprint(const hpct_dataset *dataset, hpct_fingerprint *out);
+
+/* The files and pictures of encoded pictures, into dataset->seen: before they are decoded. Returns
+ * HPCT_ERR_NO_INPUT, HPCT_ERR_IO or HPCT_ERR_DATA, naming a file that cannot be read. */
+hpct_status hpct_fingerprint_encoded(hpct_dataset *dataset);
 
 #endif

@@ -1,7 +1,6 @@
 /* hpct_predict_classes: each rank predicts whole groups of consecutive samples; rank 0 gathers and
  * writes.
  */
-#include "agent/predict/alike.h"
 #include "agent/predict/rows.h"
 #include "agent/predict/workers.h"
 
@@ -10,6 +9,7 @@
 #include "agent/rank/context.h"
 #include "agent/rank/threads.h"
 #include "agent/train/feed.h"
+#include "agent/train/identity.h"
 #include "base/headway.h"
 #include "base/output.h"
 #include "base/status.h"
@@ -265,7 +265,9 @@ static hpct_status take_memory(predicting *p)
 static hpct_status predict(predicting *p)
 {
     HPCT_TRY(hpct_context_agree(p->context, check(p)));
-    HPCT_TRY(hpct_alike_check(p->context, p->model, p->dataset));
+    HPCT_TRY(hpct_identity_agree(
+        p->context,
+        &(hpct_identity_of){.model = p->model, .validation = p->dataset, .weights = true}));
     HPCT_TRY(hpct_threads_set(p->context));
     choose_batch(p);
     HPCT_TRY(admit(p));

@@ -315,8 +315,12 @@ static hpct_status refused(const hpct_ps_servers *servers, int server,
                            const hpct_ps_message *answer)
 {
     char who[160];
-    return hpct_fail(HPCT_ERR_CONFIG, "%s: %s refuses it: %s", servers->run->name,
-                     hpct_ps_run_server(servers->run, server, who), answer->text);
+    const hpct_ps_run *run = servers->run;
+    hpct_ps_run_server(run, server, who);
+    if (answer->slice > 0)
+        return hpct_identity_fail(run->identity, (int) answer->slice - 1, answer->text, run->name,
+                                  who);
+    return hpct_fail(HPCT_ERR_CONFIG, "%s: %s refuses it: %s", run->name, who, answer->text);
 }
 
 /* The plugin signals the end of rank 0, which may be a worker: then this says nothing about server
@@ -393,6 +397,7 @@ hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, 
     size_t count = (size_t) run->servers;
     hpct_status status = HPCT_OK;
     hpct_frame_set(hello.node, sizeof hello.node, hpct_context_node(run->context));
+    hpct_frame_set(hello.text, sizeof hello.text, run->brief);
     *out = (hpct_ps_servers){.run = run,
                              .first = from == HPCT_PS_FROM_LEADER ? 1 : 0,
                              .meanwhile = meanwhile,

@@ -177,6 +177,7 @@ static hpct_status open_run_file(hpct_ps_leader *l)
         .begin_epoch = (int) l->begin.epoch,
         .begin_step = l->begin.step,
         .continues = l->continues,
+        .identity = run->identity,
     };
     hpct_fit_add_versions(&facts);
     return facts.log_dir != NULL ? hpct_run_file_open(&l->file, &facts) : HPCT_OK;

@@ -11,10 +11,12 @@
 #define HPCT_PS_PARTS 7 /* of a step, as hpct_pace_part has them */
 
 typedef enum hpct_ps_message_type {
-    HPCT_PS_HELLO = 1, /* to a server: `from`, its index, its node, the run's `plan` */
+    HPCT_PS_HELLO = 1, /* to a server: `from`, its index, its node, the run's `plan`, and in `text`
+                          its brief (agent/train/identity.h) */
     HPCT_PS_WELCOME,   /* from a server: the size of its part; from server 0 in `step` the number of
                           epochs done before */
-    HPCT_PS_REFUSED,   /* from a server: the reason in `text`, with `status` */
+    HPCT_PS_REFUSED,   /* from a server: the reason in `text`; or, with `slice`, the number of a key
+                          of the run's identity, from 1, its value there */
     /* from server 0: a worker's next item, with the learning `rate` of its step; END, also to other
      * servers, with `signal`, and in `step` 1 if a checkpoint was saved */
     HPCT_PS_ITEM,

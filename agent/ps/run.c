@@ -4,7 +4,6 @@
 #include "agent/cost/batch.h"
 #include "agent/data/augment.h"
 #include "agent/data/dataset.h"
-#include "agent/data/fingerprint.h"
 #include "agent/ps/channel.h"
 #include "agent/ps/partition.h"
 #include "agent/rank/threads.h"
@@ -323,40 +322,48 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
     return hash;
 }
 
-/* Processes with the same hash have the same run. Floats are sent in host byte order, so `numbers`
- * also covers that. Weights of frozen layers are not sent. */
+/* What all processes compare. */
+static hpct_status describe(hpct_ps_run *run)
+{
+    return hpct_identity_describe(&run->identity,
+                                  &(hpct_identity_of){.model = run->model,
+                                                      .train = run->train,
+                                                      .validation = run->options.validation,
+                                                      .fit = &run->options,
+                                                      .global_batch = run->global_batch,
+                                                      .steps = run->schedule.steps_per_epoch});
+}
+
+/* Processes with the same hash have the same run, and divide it in the same way. Floats are sent in
+ * host byte order, so `one` also covers that. Weights of frozen layers are not sent. */
 static hpct_status hash_plan(hpct_ps_run *run)
 {
     uint64_t frozen;
+    HPCT_TRY(describe(run));
     HPCT_TRY(hpct_state_hash_frozen(run->model, &frozen));
     const hpct_ps_schedule_options *s = &run->schedule;
-    const hpct_optimizer *o = hpct_model_optimizer(run->model);
-    const hpct_dataset *validation = run->options.validation;
+    const double one = 1.0;
     const uint64_t facts[] = {hpct_model_layout_fingerprint(run->host),
                               run->bounds[run->servers],
                               run->state_bounds[run->servers],
-                              run->train->size,
-                              run->options.seed,
                               (uint64_t) run->servers,
                               (uint64_t) run->workers,
-                              (uint64_t) s->synchronous,
                               (uint64_t) s->slices,
-                              (uint64_t) s->max_staleness,
-                              (uint64_t) s->epochs,
-                              (uint64_t) run->options.initial_epoch,
-                              (uint64_t) s->steps_per_epoch,
                               (uint64_t) s->max_steps,
                               (uint64_t) s->full_batch,
                               (uint64_t) s->evaluation_slices,
-                              (uint64_t) o->kind,
-                              frozen,
-                              hpct_state_hash_loss(run->model),
-                              hpct_labels_fingerprint(run->train),
-                              validation != NULL ? hpct_labels_fingerprint(validation) : 0};
-    const double numbers[] = {1.0, o->learning_rate, o->momentum, o->weight_decay};
+                              frozen};
+    json_t *compared = hpct_identity_of_ranks(run->identity);
+    char *text = compared != NULL ? json_dumps(compared, JSON_COMPACT) : NULL;
+    json_decref(compared);
+    if (text == NULL)
+        return hpct_fail_memory(0);
     run->plan = hash_bytes(0xcbf29ce484222325u, PACKAGE_VERSION, sizeof PACKAGE_VERSION);
-    run->plan = hash_bytes(run->plan, numbers, sizeof numbers);
+    run->plan = hash_bytes(run->plan, text, strlen(text));
+    run->plan = hash_bytes(run->plan, &one, sizeof one);
     run->plan = hash_bytes(run->plan, facts, sizeof facts);
+    free(text);
+    hpct_identity_brief(run->identity, run->brief);
     return HPCT_OK;
 }
 
@@ -402,6 +409,7 @@ void hpct_ps_run_free(hpct_ps_run *run)
     free(run->nodes);
     free(run->bounds);
     free(run->state_bounds);
+    json_decref(run->identity);
 }
 
 void hpct_ps_run_reason(const hpct_ps_run *run, hpct_ps_message *message)

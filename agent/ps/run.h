@@ -8,6 +8,7 @@
 #include "agent/ps/schedule.h"
 #include "agent/rank/context.h"
 #include "agent/train/evaluate.h"
+#include "agent/train/identity.h"
 
 #include <sys/uio.h>
 
@@ -33,7 +34,9 @@ typedef struct hpct_ps_run {
     hpct_sampler *sampler;         /* over global batches */
     size_t *bounds, *state_bounds; /* [servers + 1] in the arenas */
     bool saved;                    /* known at the end: a checkpoint was saved in this run */
-    uint64_t plan;                 /* hash of everything that must be equal in all processes */
+    json_t *identity;              /* agent/train/identity.h */
+    char brief[HPCT_IDENTITY_BRIEF];
+    uint64_t plan; /* hash of everything that must be equal in all processes */
 } hpct_ps_run;
 
 /* Checks the options, counts the steps, builds the model (for a worker's batches; a server's is

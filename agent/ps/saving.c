@@ -48,7 +48,6 @@ static hpct_status open_checkpoints(hpct_ps_saving *s, hpct_ps_run *run, hpct_pl
 {
     const hpct_fit_options *o = &run->options;
     int64_t steps = run->schedule.steps_per_epoch;
-    json_t *same = hpct_fit_describe(run->model, run->train, o->seed, run->global_batch, steps);
     hpct_checkpoints_options options = {.context = s->alone,
                                         .model = run->model,
                                         .dir = o->checkpoint_dir,
@@ -57,12 +56,8 @@ static hpct_status open_checkpoints(hpct_ps_saving *s, hpct_ps_run *run, hpct_pl
                                         .keep = o->checkpoint_keep,
                                         .steps_per_epoch = steps,
                                         .speaks = o->verbose != 0,
-                                        .same = same};
-    hpct_status status = same != NULL
-                             ? hpct_checkpoints_open(&s->checkpoints, &options, begin, continues)
-                             : hpct_fail_memory(0);
-    json_decref(same);
-    HPCT_TRY(status);
+                                        .identity = run->identity};
+    HPCT_TRY(hpct_checkpoints_open(&s->checkpoints, &options, begin, continues));
     return attach(s, run);
 }
 

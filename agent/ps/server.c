@@ -143,6 +143,18 @@ static const char *refuse(server *s, const member *m, const hpct_ps_message *hel
     return NULL;
 }
 
+/* Of another run: which key of its identity differs. */
+static void name_key(const hpct_ps_run *run, const hpct_ps_message *hello, hpct_ps_message *answer)
+{
+    char value[HPCT_IDENTITY_VALUE];
+    int key = hpct_identity_compare_briefs(run->brief, hello->text);
+    if (key < 0)
+        return;
+    answer->slice = (uint32_t) key + 1;
+    hpct_frame_set(answer->text, sizeof answer->text,
+                   hpct_identity_print(run->identity, key, value));
+}
+
 static void admit(server *s, member *m, const hpct_ps_message *hello)
 {
     size_t bytes;
@@ -180,8 +192,9 @@ static void hear_hello(server *s, member *m, const hpct_ps_message *hello)
     }
     if (why != NULL) {
         answer.type = HPCT_PS_REFUSED;
-        answer.status = HPCT_ERR_CONFIG;
         hpct_frame_set(answer.text, sizeof answer.text, why);
+        if (hello->plan != s->run->plan)
+            name_key(s->run, hello, &answer);
         hpct_ps_channel_send(&m->channel, &answer, NULL);
         drop(m);
         return;

@@ -155,6 +155,7 @@ static hpct_status write_as(const content *c, const char *path)
     bool ended = strcmp(c->state, "running") != 0;
     json_t *root = facts_to_json(c->file, c->summary);
     if (root != NULL) {
+        json_object_set(root, "identity", c->file->facts.identity);
         json_object_set_new(root, "state", json_string(c->state));
         json_object_set_new(root, "why", text_or_null(c->why));
         json_object_set_new(root, "ended",

@@ -6,6 +6,7 @@
 #include "agent/results/results.h"
 
 #include <hpctrain/status.h>
+#include <jansson.h>
 #include <stdbool.h>
 
 typedef struct hpct_run_file hpct_run_file;
@@ -23,6 +24,7 @@ typedef struct hpct_run_facts {
     int begin_epoch;
     int64_t begin_step; /* where this start began */
     bool continues;     /* an earlier one, whose starts are kept */
+    json_t *identity;   /* agent/train/identity.h */
 } hpct_run_facts;
 
 /* Begins it; writes nothing. */

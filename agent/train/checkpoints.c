@@ -6,6 +6,7 @@
 #include "agent/checkpoint/store.h"
 #include "agent/rank/context.h"
 #include "agent/rank/largest.h"
+#include "agent/train/identity.h"
 #include "agent/train/run_state.h"
 #include "agent/train/writer.h"
 #include "base/headway.h"
@@ -36,7 +37,7 @@ struct hpct_checkpoints {
     hpct_model *model;
     char *dir;
     bool speaks;
-    json_t *same;
+    json_t *identity;
     enum kind kind;
     double seconds;      /* BY_TIME: fixed interval; 0: by cost */
     int64_t steps, next; /* BY_STEPS: interval; BY_TIME: step of the next one */
@@ -134,7 +135,8 @@ static char *state_text(const hpct_checkpoints *c, const hpct_place *place)
     json_t *root =
         json_pack("{s:i,s:I,s:o,s:o,s:O,s:o}", "format", 1, "epoch", (json_int_t) place->epoch,
                   "place", hpct_place_to_json(place), "state", hpct_run_state_describe(c->state),
-                  "run", c->same, "class_names", class_names(c->model));
+                  "run", c->identity, "class_names", parse_text(hpct_model_names_text(c->model)),
+                  "trained_with", parse_text(hpct_model_trained_with(c->model)));
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(root);
     return text;
@@ -157,34 +159,20 @@ static void note(void *context, const char *text)
     fprintf(stderr, "hpc-train: %s\n", text);
 }
 
-/* NULL if absent or out of memory. */
-static char *text_of(json_t *value)
+/* Whether this run may continue it. */
+static hpct_status compare(const hpct_checkpoints *c, const json_t *root, const char *folder)
 {
-    return json_is_null(value) ? strdup("none") : json_dumps(value, JSON_ENCODE_ANY);
-}
-
-/* Names the first property of this run that the checkpoint's does not have. */
-static hpct_status compare(const json_t *own, const json_t *root, const char *folder)
-{
-    const json_t *theirs = json_object_get(root, "run");
-    const char *key;
-    json_t *value;
-    json_object_foreach ((json_t *) (uintptr_t) own, key, value) {
-        const json_t *other = json_object_get(theirs, key);
-        if (json_equal(value, (json_t *) (uintptr_t) other) ||
-            (other == NULL && json_is_null(value))) /* of a release that did not have it */
-            continue;
-        char *mine = text_of(value), *other_text = text_of((json_t *) (uintptr_t) other);
-        hpct_status status = hpct_fail(
-            HPCT_ERR_CONFIG,
-            "%s is of a run with %s %s, this one has %s: continue it with the same options, give "
-            "another --checkpoint-dir, or begin anew with --resume never",
-            folder, key, other_text != NULL ? other_text : "unknown", mine != NULL ? mine : "?");
-        free(other_text);
-        free(mine);
-        return status;
-    }
-    return HPCT_OK;
+    char *unknown = NULL;
+    hpct_status status =
+        hpct_identity_continue(c->identity, json_object_get(root, "run"),
+                               json_object_get(root, "class_names"), folder, &unknown);
+    if (status == HPCT_OK && unknown != NULL)
+        fprintf(stderr,
+                "hpc-train: %s is of an earlier release, which did not note %s: these are not "
+                "compared\n",
+                folder, unknown);
+    free(unknown);
+    return status;
 }
 
 /* Rank 0 alone. */
@@ -202,7 +190,7 @@ static hpct_status load(hpct_checkpoints *c, const char *path, hpct_place *place
     if (root == NULL || !state_parse(root, place, &description))
         status = hpct_fail(HPCT_ERR_DATA, "%s/state.json is not that of a run of fit", folder);
     if (status == HPCT_OK)
-        status = compare(c->same, root, folder);
+        status = compare(c, root, folder);
     if (status == HPCT_OK) {
         c->description = json_incref(description);
         c->saved = hpct_checkpoint_step(c->from);
@@ -283,7 +271,7 @@ hpct_status hpct_checkpoints_open(hpct_checkpoints **out, const hpct_checkpoints
     c->context = options->context;
     c->model = options->model;
     c->speaks = options->speaks;
-    c->same = json_incref(options->same);
+    c->identity = json_incref(options->identity);
     c->steps_per_epoch = options->steps_per_epoch;
     c->saved = -1;
     parse_every(options->every, &c->kind, &c->seconds, &c->steps);
@@ -542,7 +530,7 @@ void hpct_checkpoints_close(hpct_checkpoints *c)
     hpct_store_close(c->store);
     hpct_checkpoint_free(c->from);
     json_decref(c->description);
-    json_decref(c->same);
+    json_decref(c->identity);
     free(c->files);
     free(c->text);
     free(c->why);

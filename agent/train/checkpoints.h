@@ -18,8 +18,8 @@ typedef struct hpct_checkpoints_options {
     const char *dir, *every, *resume; /* as in hpct_fit_options; dir is not NULL */
     int keep;                         /* 0: default */
     int64_t steps_per_epoch;
-    bool speaks;  /* rank 0 prints */
-    json_t *same; /* what a run must have in common with the checkpoint: {name: value} */
+    bool speaks;      /* rank 0 prints */
+    json_t *identity; /* agent/train/identity.h */
 } hpct_checkpoints_options;
 
 typedef struct hpct_checkpoints hpct_checkpoints;
@@ -29,7 +29,7 @@ hpct_status hpct_checkpoints_check(const char *dir, const char *every, const cha
                                    int keep);
 
 /* Takes the folder's lock, and finds the newest valid checkpoint, or the given one: *place is where
- * to go on (zeros without one). The caller keeps options->same. Collective. Returns
+ * to go on (zeros without one). The caller keeps options->identity. Collective. Returns
  * HPCT_ERR_CONFIG, naming the difference, if the checkpoint is of another run; HPCT_ERR_NO_INPUT if
  * a given one is missing. */
 hpct_status hpct_checkpoints_open(hpct_checkpoints **out, const hpct_checkpoints_options *options,

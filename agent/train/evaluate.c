@@ -10,6 +10,7 @@
 #include "agent/results/results.h"
 #include "agent/results/summary.h"
 #include "agent/train/feed.h"
+#include "agent/train/identity.h"
 #include "agent/train/means.h"
 #include "agent/train/targets.h"
 #include "base/headway.h"
@@ -289,7 +290,8 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
         status = try_files(options);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
-        status = hpct_targets_alike(context, dataset, NULL);
+        status = hpct_identity_agree(
+            context, &(hpct_identity_of){.model = model, .validation = dataset, .weights = true});
     if (status == HPCT_OK)
         status = hpct_threads_set(context);
     int64_t begin,

@@ -10,6 +10,7 @@
 #include "agent/rank/threads.h"
 #include "agent/train/evaluate.h"
 #include "agent/train/fit_run.h"
+#include "agent/train/identity.h"
 #include "agent/train/means.h"
 #include "agent/train/targets.h"
 #include "base/headway.h"
@@ -346,6 +347,22 @@ static hpct_status open_tally(hpct_fit_run *run)
                                     o->confusion_matrix != NULL);
 }
 
+/* Describes the run, once the ranks have agreed on it. */
+static hpct_status compare_ranks(hpct_fit_run *run)
+{
+    int64_t samples = (int64_t) run->train->size, steps = run->options.steps_per_epoch;
+    if (steps == 0)
+        steps = (samples + run->global_batch - 1) / run->global_batch;
+    hpct_identity_of of = {.model = run->model,
+                           .train = run->train,
+                           .validation = run->validation,
+                           .fit = &run->options,
+                           .global_batch = run->global_batch,
+                           .steps = steps};
+    HPCT_TRY(hpct_identity_agree(run->context, &of));
+    return hpct_context_agree(run->context, hpct_identity_describe(&run->identity, &of));
+}
+
 static hpct_status prepare(hpct_fit_run *run)
 {
     hpct_status status = check_options(run->context, &run->options, &run->global_batch);
@@ -361,7 +378,7 @@ static hpct_status prepare(hpct_fit_run *run)
     if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
         status = hpct_results_try_fit(&run->options, run->model);
     HPCT_TRY(hpct_context_agree(run->context, status));
-    HPCT_TRY(hpct_targets_alike(run->context, run->train, run->validation));
+    HPCT_TRY(compare_ranks(run));
     HPCT_TRY(hpct_threads_set(run->context));
     if (run->options.check && !run->again)
         HPCT_TRY(hpct_check_nodes(run->context, run->options.verbose != 0 ? stdout : NULL, NULL));
@@ -753,6 +770,7 @@ static void run_free(hpct_fit_run *run)
         run->strategy->ops->close(run->strategy);
     hpct_sampler_free(run->sampler);
     hpct_timeline_close(run->timeline);
+    json_decref(run->identity);
     free(run->step_times);
     free(run->epoch_seconds);
     free(run->end.why);

@@ -36,6 +36,7 @@ typedef struct hpct_fit_run {
     const hpct_dataset *train, *validation;
     hpct_fit_options options;
     int64_t max_steps; /* over all epochs */
+    json_t *identity;  /* agent/train/identity.h */
     hpct_strategy_choice choice;
     hpct_sampler *sampler;
     hpct_feed *feed;
@@ -160,10 +161,6 @@ hpct_status hpct_fit_note_nan(hpct_fit_run *run, int count, int global_count);
 /* After that, with --on-nan resume: whether there is a checkpoint to go back to, and this has not
  * been done yet; then *path is its folder, on rank 0, and the caller frees it. Collective. */
 hpct_status hpct_fit_goes_back(hpct_fit_run *run, bool *back, char **path);
-
-/* What runs that share a checkpoint have in common. NULL if out of memory. */
-json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, uint64_t seed,
-                          int global_batch, int64_t steps_per_epoch);
 
 /* After each step: saves if a checkpoint is due; at the end of an epoch hpct_fit_epoch_ended does,
  * once it is evaluated and logged. After the last step hpct_fit_save_last, also if the run was

@@ -1,14 +1,11 @@
 /* Where a run is, and when that is saved. */
 #include "agent/train/fit_run.h"
 
-#include "agent/data/dataset.h"
-#include "agent/data/fingerprint.h"
 #include "agent/rank/context.h"
 #include "agent/results/results.h"
 #include "base/headway.h"
 #include "base/process.h"
 #include "base/status.h"
-#include "nn/run/penalty.h"
 #include "nn/run/step.h"
 
 #include <inttypes.h>
@@ -20,111 +17,6 @@ int64_t hpct_fit_global_step(const hpct_fit_run *run, const hpct_place *place)
     return place->epoch * hpct_sampler_steps_per_epoch(run->sampler) + place->step;
 }
 
-/* null for none, as in checkpoints of runs that knew no such layers; frees the list. */
-static void put_layers(json_t *data, const char *key, char *list)
-{
-    if (data != NULL && list != NULL)
-        json_object_set_new(data, key, list[0] != '\0' ? json_string(list) : json_null());
-    free(list);
-}
-
-/* Null, as checkpoints without the key are, where every class has weight 1. */
-static json_t *weights_to_json(const hpct_model *model)
-{
-    int count;
-    const float *weights = hpct_model_class_weights(model, &count);
-    json_t *list = weights != NULL ? json_array() : json_null();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(list, json_real((double) weights[i]));
-    return list;
-}
-
-/* Whether the loss follows from the model, as without --loss: a cross-entropy, the binary one of
- * one output. */
-static bool is_own_loss(const hpct_model *model, hpct_loss loss)
-{
-    bool binary = loss == HPCT_BINARY_CROSSENTROPY || loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS;
-    return loss < HPCT_MEAN_SQUARED_ERROR &&
-           !(binary && hpct_model_output_shape(model).size[0] > 1);
-}
-
-/* Null for a loss that follows from the model. */
-static json_t *loss_to_json(const hpct_model *model)
-{
-    char text[128];
-    double factors[3];
-    hpct_loss loss = hpct_model_loss_kind(model);
-    hpct_model_loss_factors(model, factors);
-    snprintf(text, sizeof text, "%s (gamma %g, alpha %g, delta %g)", hpct_loss_name(loss),
-             factors[0], factors[1], factors[2]);
-    return is_own_loss(model, loss) ? json_null() : json_string(text);
-}
-
-/* Null for what is not asked for, as in checkpoints of releases that did not have it. */
-static void put_augmentation(json_t *data, const hpct_dataset_options *o)
-{
-    const struct {
-        const char *name;
-        double value;
-    } all[] = {{"random rotation", o->rotation},
-               {"random zoom", o->zoom},
-               {"random translation", o->translation},
-               {"random contrast", o->contrast},
-               {"operations of RandAugment", o->rand_augment},
-               {"strength of RandAugment", o->rand_augment > 0 ? o->rand_augment_factor : 0},
-               {"alpha of mixup", o->mixup},
-               {"alpha of cutmix", o->cutmix}};
-    for (size_t i = 0; data != NULL && i < sizeof all / sizeof *all; i++)
-        json_object_set_new(data, all[i].name,
-                            all[i].value > 0 ? json_real(all[i].value) : json_null());
-}
-
-/* Null, as checkpoints without the key are, for labels that the data have themselves. */
-static json_t *labels_to_json(const hpct_dataset *train)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%016" PRIx64, hpct_labels_fingerprint(train));
-    return train->label_path != NULL ? json_string(text) : json_null();
-}
-
-json_t *hpct_fit_describe(const hpct_model *model, const hpct_dataset *train, uint64_t number,
-                          int global_batch, int64_t steps_per_epoch)
-{
-    const hpct_optimizer *o = hpct_model_optimizer(model);
-    char seed[24];
-    float factor = 1, offset = 0;
-    snprintf(seed, sizeof seed, "%" PRIu64, number);
-    hpct_dataset_scale(train, &factor, &offset);
-    json_t *data =
-        json_pack("{s:s,s:I,s:I,s:I,s:s,s:f,s:f,s:b,s:i,s:f}", "model", hpct_model_name(model),
-                  "training samples", (json_int_t) train->size, "global batch",
-                  (json_int_t) global_batch, "steps per epoch", (json_int_t) steps_per_epoch,
-                  "seed", seed, "scale of images", (double) factor, "offset of images",
-                  (double) offset, "random flip", train->options.flip ? 1 : 0, "random crop",
-                  train->options.crop, "label smoothing", hpct_model_label_smoothing(model));
-    json_t *optimizer = json_pack(
-        "{s:s,s:f,s:i,s:I,s:f,s:b,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:i}", "optimizer",
-        hpct_optimizer_name(o->kind), "learning rate", o->learning_rate, "schedule",
-        (int) o->schedule.kind, "first step of the schedule", (json_int_t) o->schedule.first_step,
-        "momentum", o->momentum, "nesterov", o->nesterov ? 1 : 0, "beta_1", o->beta_1, "beta_2",
-        o->beta_2, "epsilon", o->epsilon, "rho", o->rho, "weight decay", o->weight_decay,
-        "clipvalue", o->clipvalue, "clipnorm", o->clipnorm, "global clipnorm", o->global_clipnorm,
-        "gradient accumulation", o->gradient_accumulation_steps);
-    if (data != NULL && optimizer != NULL)
-        json_object_update(data, optimizer);
-    json_decref(optimizer);
-    put_augmentation(data, &train->options);
-    put_layers(data, "frozen layers", hpct_model_frozen_layers(model));
-    put_layers(data, "learning rates of layers", hpct_model_rate_factors(model));
-    put_layers(data, "regularizers", hpct_model_list_penalties(model));
-    if (data != NULL) {
-        json_object_set_new(data, "class weights", weights_to_json(model));
-        json_object_set_new(data, "loss", loss_to_json(model));
-        json_object_set_new(data, "labels", labels_to_json(train));
-    }
-    return data;
-}
-
 hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run)
 {
     bool continues = false;
@@ -134,8 +26,6 @@ hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run)
     if (run->options.checkpoint_dir == NULL)
         return HPCT_OK;
     hpct_place from;
-    json_t *same = hpct_fit_describe(run->model, run->train, run->options.seed, run->global_batch,
-                                     hpct_sampler_steps_per_epoch(run->sampler));
     hpct_checkpoints_options options = {
         .context = run->context,
         .model = run->model,
@@ -145,13 +35,9 @@ hpct_status hpct_fit_open_checkpoints(hpct_fit_run *run)
         .keep = run->options.checkpoint_keep,
         .steps_per_epoch = hpct_sampler_steps_per_epoch(run->sampler),
         .speaks = run->options.verbose != 0 && hpct_context_rank(run->context) == 0,
-        .same = same,
+        .identity = run->identity,
     };
-    hpct_status status =
-        same == NULL ? hpct_fail_memory(0)
-                     : hpct_checkpoints_open(&run->checkpoints, &options, &from, &continues);
-    json_decref(same);
-    HPCT_TRY(status);
+    HPCT_TRY(hpct_checkpoints_open(&run->checkpoints, &options, &from, &continues));
     if (continues)
         run->begin = from;
     run->best = run->begin.best;

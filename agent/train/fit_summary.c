@@ -114,6 +114,7 @@ hpct_status hpct_fit_open_run_file(hpct_fit_run *run)
         .begin_epoch = (int) run->begin.epoch,
         .begin_step = run->begin.step,
         .continues = run->history != NULL && hpct_history_continues(run->history),
+        .identity = run->identity,
     };
     hpct_fit_add_versions(&facts);
     return run->options.log_dir != NULL && hpct_context_rank(run->context) == 0

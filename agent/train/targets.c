@@ -2,8 +2,7 @@
 #include "agent/train/targets.h"
 
 #include "agent/data/dataset.h"
-#include "agent/data/fingerprint.h"
-#include "agent/rank/context.h"
+#include "agent/train/trained_with.h"
 #include "base/status.h"
 #include "nn/run/step.h"
 
@@ -75,32 +74,6 @@ hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
     HPCT_TRY(check_options(model, train, options));
     hpct_status status = hpct_model_set_output_names(model, names, train->num_classes);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, train->label_path);
-}
-
-static hpct_status compare(const hpct_dataset *dataset, uint64_t own, uint64_t first)
-{
-    if (own == first)
-        return HPCT_OK;
-    return hpct_fail(HPCT_ERR_DATA,
-                     "%s has other labels here than on rank 0: all ranks need the same file, and "
-                     "the same pictures",
-                     dataset->label_path != NULL ? dataset->label_path : dataset->path);
-}
-
-hpct_status hpct_targets_alike(hpct_context *context, const hpct_dataset *train,
-                               const hpct_dataset *validation)
-{
-    hpct_comm *comm = hpct_context_comm(context);
-    uint64_t own[2] = {hpct_labels_fingerprint(train),
-                       validation != NULL ? hpct_labels_fingerprint(validation) : 0};
-    uint64_t first[2] = {own[0], own[1]};
-    if (comm->size == 1)
-        return HPCT_OK;
-    HPCT_TRY(comm->ops->broadcast(comm, first, sizeof first, 0));
-    hpct_status status = compare(train, own[0], first[0]);
-    if (status == HPCT_OK && validation != NULL)
-        status = compare(validation, own[1], first[1]);
-    return hpct_context_agree(context, status);
 }
 
 hpct_status hpct_targets_check_apart(const hpct_dataset *train)

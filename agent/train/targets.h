@@ -10,12 +10,7 @@
  * outputs. HPCT_ERR_USAGE for options that are of classes, HPCT_ERR_DATA for validation data with
  * other columns; labels of any data pass. */
 hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
-                               const hpct_fit_options *options);
-
-/* HPCT_ERR_DATA if the ranks have read different files of labels. `validation` may be NULL.
- * Collective. */
-hpct_status hpct_targets_alike(hpct_context *context, const hpct_dataset *train,
-                               const hpct_dataset *validation);
+                               const hpct_fit_options *options, bool speaks);
 
 /* HPCT_ERR_USAGE: for parameter servers, which have labels. */
 hpct_status hpct_targets_check_apart(const hpct_dataset *train);

@@ -64,6 +64,12 @@ HPCT_API void hpct_context_close(hpct_context *context);
  * node named unless all failed alike. Collective. */
 HPCT_API hpct_status hpct_context_agree(hpct_context *context, hpct_status status);
 
+/* Compares the program's settings, "NAME=VALUE" or "NAME", NULL-terminated and in the same order on
+ * all ranks, with rank 0's: before anything that only ranks with the same settings can do together.
+ * Returns HPCT_ERR_CONFIG on all ranks if they differ, naming the setting, the first rank that has
+ * another, its node, and both values. Collective. */
+HPCT_API hpct_status hpct_context_compare(hpct_context *context, const char *const *settings);
+
 /* Reports a local fatal error, with hpct_last_error(), to the other ranks, which exit with the same
  * code and name this rank; frees the context without waiting for them. Does not exit. NULL is
  * allowed. */

@@ -140,21 +140,35 @@ hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *aren
                                op->param_floats[p->index] * sizeof *arena);
 }
 
-uint64_t hpct_state_hash_loss(const hpct_model *model)
+/* FNV-1a (Fowler, Noll, Vo), over words: there may be hundreds of millions. */
+static uint64_t hash_floats(uint64_t hash, const float *floats, size_t count)
 {
-    int classes;
-    double factors[3];
-    const float *weights = hpct_model_class_weights(model, &classes);
-    const double numbers[] = {(double) hpct_model_loss_kind(model), model->label_smoothing};
-    hpct_model_loss_factors(model, factors);
-    uint64_t hash = hpct_hash(HPCT_HASH_START, numbers, sizeof numbers);
-    hash = hpct_hash(hash, factors, sizeof factors);
-    for (int i = 0; i < model->num_params; i++) {
-        const double penalty[] = {i, model->params[i].l1, model->params[i].l2};
-        if (hpct_param_has_penalty(&model->params[i]))
-            hash = hpct_hash(hash, penalty, sizeof penalty);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &floats[i], sizeof bits);
+        hash = (hash ^ bits) * UINT64_C(0x100000001b3);
     }
-    return weights != NULL ? hpct_hash(hash, weights, (size_t) classes * sizeof *weights) : hash;
+    return hash;
+}
+
+hpct_status hpct_state_hash_weights(const hpct_model *model, uint64_t *hash)
+{
+    hpct_state_list list;
+    HPCT_TRY(hpct_state_list_make(&list, model));
+    float *floats = malloc(list.largest * sizeof *floats);
+    hpct_status status = floats != NULL ? HPCT_OK : hpct_fail_memory(list.largest * sizeof *floats);
+    *hash = HPCT_HASH_START;
+    for (int i = 0; i < list.count && status == HPCT_OK; i++) {
+        const hpct_state_value *value = &list.values[i];
+        if (value->slot != HPCT_STATE_PARAM || value->is_state)
+            continue;
+        status = hpct_state_get(model, value->param, value->slot, floats);
+        if (status == HPCT_OK)
+            *hash = hash_floats(*hash, floats, value->count);
+    }
+    free(floats);
+    hpct_state_list_free(&list);
+    return status;
 }
 
 hpct_status hpct_state_hash_frozen(const hpct_model *model, uint64_t *hash)

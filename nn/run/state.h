@@ -53,8 +53,8 @@ hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *aren
 /* Of the values of frozen layers: equal on processes that began with the same; 0 without any. */
 hpct_status hpct_state_hash_frozen(const hpct_model *model, uint64_t *hash);
 
-/* Of the loss: its kind, its factors, the weights of classes and the regularizers. */
-uint64_t hpct_state_hash_loss(const hpct_model *model);
+/* Of all weights but moving statistics, of which each rank may have its own. */
+hpct_status hpct_state_hash_weights(const hpct_model *model, uint64_t *hash);
 
 /* Optimizer steps so far, in batches, and the loss scale of fp16 (nn/graph/loss_scaling.h). */
 #define HPCT_STATE_NUMBERS 6

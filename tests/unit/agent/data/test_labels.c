@@ -230,9 +230,10 @@ static uint64_t fingerprint_of(hpct_target_kind kind, const char *text)
     hpct_dataset *dataset = unlabelled();
     hpct_label_form form = {.kind = kind, .outputs = 2};
     assert_int_equal(take(dataset, &form, text, strlen(text)), HPCT_OK);
-    uint64_t hash = hpct_dataset_fingerprint(dataset);
+    hpct_fingerprint hash;
+    hpct_dataset_fingerprint(dataset, &hash);
     hpct_dataset_free(dataset);
-    return hash;
+    return hash.labels;
 }
 
 static void the_fingerprint_has_the_labels(void **state)
@@ -241,15 +242,13 @@ static void the_fingerprint_has_the_labels(void **state)
     static const char *const texts[] = {
         "file,x,y\na.png,1,2\nb/c.png,3,4\n" D ",5,6\n",
         "file,x,y\na.png,1,2\nb/c.png,3,4\n" D ",5,7\n",
-        "file,x,z\na.png,1,2\nb/c.png,3,4\n" D ",5,6\n",
     };
     uint64_t first = fingerprint_of(HPCT_TARGETS_NUMBERS, texts[0]);
     assert_true(first == fingerprint_of(HPCT_TARGETS_NUMBERS,
                                         "n,x,y\r\n" D ",5,6\r\nb/c.png,3,4\r\na.png,1.0,2"));
     assert_true(first != fingerprint_of(HPCT_TARGETS_NUMBERS, texts[1]));
-    assert_true(first != fingerprint_of(HPCT_TARGETS_NUMBERS, texts[2]));
     assert_true(fingerprint_of(HPCT_TARGETS_CLASS, "f,class\na.png,a\nb/c.png,b\n" D ",a\n") !=
-                fingerprint_of(HPCT_TARGETS_CLASS, "f,class\na.png,a\nb/c.png,c\n" D ",a\n"));
+                fingerprint_of(HPCT_TARGETS_CLASS, "f,class\na.png,a\nb/c.png,b\n" D ",b\n"));
 }
 
 /* A model with two outputs and this loss. */
