@@ -214,6 +214,7 @@ agent_libagent_la_SOURCES = \
 	agent/train/pace_file.c agent/train/pace_file.h \
 	agent/train/describe.c \
 	agent/train/identity.c agent/train/identity.h \
+	agent/train/trained_with.c agent/train/trained_with.h \
 	agent/train/place.c agent/train/place.h \
 	agent/train/rate_file.c agent/train/rate_file.h \
 	agent/train/run_state.c agent/train/run_state.h \

@@ -23,7 +23,7 @@ typedef struct export
     hpct_store_tensor *tensors; /* with their names in the checkpoint */
     hpct_st_entry *entries;
     size_t count;
-    char *class_names;
+    char *class_names, *trained_with;
 }
 export;
 
@@ -56,19 +56,19 @@ static hpct_status lay_out(export *e)
     return status;
 }
 
-/* A list, or an object of outputs, or its text. */
-static hpct_status find_class_names(export *e)
+/* A text beside the weights: JSON, or, of earlier releases, its text. */
+static hpct_status find_text(const export *e, const char *key, char **text)
 {
     json_t *state = json_loads(hpct_checkpoint_state(e->checkpoint), 0, NULL);
-    const json_t *names = json_object_get(state, "class_names");
-    bool structured = json_is_array(names) || json_is_object(names);
-    bool named = structured || json_is_string(names);
+    const json_t *value = json_object_get(state, key);
+    bool structured = json_is_array(value) || json_is_object(value);
+    bool there = structured || json_is_string(value);
     if (structured)
-        e->class_names = json_dumps(names, JSON_COMPACT);
-    else if (json_is_string(names))
-        e->class_names = strdup(json_string_value(names));
+        *text = json_dumps(value, JSON_COMPACT);
+    else if (json_is_string(value))
+        *text = strdup(json_string_value(value));
     json_decref(state);
-    return !named || e->class_names != NULL ? HPCT_OK : hpct_fail_memory(0);
+    return !there || *text != NULL ? HPCT_OK : hpct_fail_memory(0);
 }
 
 static hpct_status write_tensor(const export *e, size_t index, int fd)
@@ -89,7 +89,9 @@ static hpct_status write_file(void *arg, int fd)
     const export *e = arg;
     char *header;
     size_t length;
-    HPCT_TRY(hpct_st_format(&header, &length, e->entries, e->count, "class_names", e->class_names));
+    const hpct_st_text texts[] = {
+        {"class_names", e->class_names}, {"trained_with", e->trained_with}, {NULL, NULL}};
+    HPCT_TRY(hpct_st_format(&header, &length, e->entries, e->count, texts));
     uint64_t field = length;
     hpct_status status = hpct_file_write_all(fd, &field, sizeof field, e->path);
     if (status == HPCT_OK)
@@ -140,13 +142,16 @@ hpct_status hpct_checkpoint_export(const char *path, const char *file, FILE *str
     if (status == HPCT_OK)
         status = lay_out(&e);
     if (status == HPCT_OK)
-        status = find_class_names(&e);
+        status = find_text(&e, "class_names", &e.class_names);
+    if (status == HPCT_OK)
+        status = find_text(&e, "trained_with", &e.trained_with);
     if (status == HPCT_OK)
         status = hpct_output_replace(file, write_file, &e);
     if (status == HPCT_OK)
         fprintf(stream, "%s: %zu tensor%s of step %lld\n", file, e.count, e.count == 1 ? "" : "s",
                 (long long) hpct_checkpoint_step(e.checkpoint));
     free(e.class_names);
+    free(e.trained_with);
     if (e.entries != NULL)
         hpct_part_free_entries(e.entries, e.count);
     free(e.tensors);

@@ -154,7 +154,8 @@ static hpct_status write_header(hpct_disk_file *file, const hpct_st_entry *entri
     size_t length = 0;
     hpct_status status = format_slices(&slices, tensors, count);
     if (status == HPCT_OK)
-        status = hpct_st_format(&header, &length, entries, count, "slices", slices);
+        status = hpct_st_format(&header, &length, entries, count,
+                                (const hpct_st_text[]){{"slices", slices}, {NULL, NULL}});
     uint64_t field = length;
     if (status == HPCT_OK)
         status = hpct_disk_write(file, &field, sizeof field);

@@ -155,6 +155,7 @@ typedef struct hpct_cli_common {
     unsigned metrics;
 } hpct_cli_common;
 
+extern const char *const hpct_cli_scales[];             /* values of --scale, by hpct_scaling */
 extern const hpct_cli_option hpct_cli_common_options[]; /* fill an hpct_cli_common */
 
 /* Checks that need neither model nor data nor other ranks. */
@@ -166,6 +167,10 @@ void hpct_cli_check_strategy(const hpct_strategy_options *strategy);
 hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **defaults,
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum);
+
+/* Takes --resize, --classes and, for `pictures`, --scale that are not given from what --weights
+ * were trained with, and makes rank 0 say so, and if the weights do not say. */
+void hpct_cli_recall(hpct_cli_common *options, bool pictures);
 
 /* Sets size and scaling of the pictures by --resize and --scale, or the built-in model's. */
 void hpct_cli_set_input(hpct_cli_common *options);

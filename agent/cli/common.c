@@ -15,10 +15,10 @@
 static const char *const devices[] = {"auto", "cpu", "cuda", NULL};
 static const char *const comms[] = {"auto", "mpi", "tcp", NULL};
 static const char *const wires[] = {"fp32", "bf16", "fp16", NULL};
-static const char *const scales[] = {[HPCT_SCALE_UNIT] = "unit",
-                                     [HPCT_SCALE_SYMMETRIC] = "symmetric",
-                                     [HPCT_SCALE_NONE] = "none",
-                                     NULL};
+const char *const hpct_cli_scales[] = {[HPCT_SCALE_UNIT] = "unit",
+                                       [HPCT_SCALE_SYMMETRIC] = "symmetric",
+                                       [HPCT_SCALE_NONE] = "none",
+                                       NULL};
 
 /* ---- values with a syntax of their own ---- */
 
@@ -33,7 +33,7 @@ static void set_precision(const char *option, const char *value, void *at)
 static void set_scaling(const char *option, const char *value, void *at)
 {
     hpct_cli_choice *choice = at;
-    choice->scaling = (hpct_scaling) hpct_cli_name(option, value, scales);
+    choice->scaling = (hpct_scaling) hpct_cli_name(option, value, hpct_cli_scales);
     choice->has_scaling = true;
 }
 

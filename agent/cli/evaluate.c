@@ -135,6 +135,7 @@ static int run(int argc, char **argv)
     if (training.loss != 0 && a.labels == NULL)
         hpct_cli_usage("--loss is for --labels, which is not given");
     keep_inputs(&a);
+    hpct_cli_recall(&a, true);
     hpct_cli_set_input(&a);
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
     if (status == HPCT_OK)

@@ -82,6 +82,7 @@ static int run(int argc, char **argv)
     const struct writer *writer = check(&a, &options);
     if (hpct_context_rank_hint() != 0)
         return HPCT_OK;
+    hpct_cli_recall(&a, false);
     status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
     if (status == HPCT_OK)
         status = hpct_cli_load_weights(model, a.weights, a.allow_nan);

@@ -2,6 +2,7 @@
 #include "agent/cli/cli.h"
 #include "base/nearest.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,15 +112,84 @@ static hpct_status make_builtin(hpct_model **out, const hpct_cli_model **default
     return hpct_model_builtin_with(out, &options);
 }
 
+static hpct_scaling default_scaling(const hpct_cli_choice *choice)
+{
+    const hpct_cli_model *builtin = find_builtin(choice->name);
+    return builtin != NULL ? builtin->scaling : HPCT_SCALE_UNIT;
+}
+
 void hpct_cli_set_input(hpct_cli_common *options)
 {
     const hpct_cli_choice *choice = &options->model;
-    const hpct_cli_model *builtin = find_builtin(choice->name);
     options->input.width = choice->width;
     options->input.height = choice->height;
-    options->input.scaling = choice->has_scaling ? choice->scaling
-                             : builtin != NULL   ? builtin->scaling
-                                                 : HPCT_SCALE_UNIT;
+    options->input.scaling = choice->has_scaling ? choice->scaling : default_scaling(choice);
+}
+
+/* ---- from saved weights ---- */
+
+/* Prints "hpc-train: FILE: WHAT" as rank 0 alone. */
+__attribute__((format(printf, 2, 3))) static void say(const char *file, const char *format, ...)
+{
+    va_list args;
+    if (hpct_context_rank_hint() != 0)
+        return;
+    fprintf(stderr, "hpc-train: %s: ", file);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+static void recall_scaling(hpct_cli_choice *choice, const char *weights,
+                           const hpct_trained_with *trained)
+{
+    const char *usual = hpct_cli_scales[default_scaling(choice)];
+    if (!trained->known && !choice->has_scaling)
+        say(weights, "does not say how its pictures were scaled: --scale %s is taken", usual);
+    if (!trained->known)
+        return;
+    const char *name = hpct_cli_scales[trained->scaling];
+    if (choice->has_scaling && choice->scaling != trained->scaling)
+        say(weights, "--scale %s is given, and it was trained with --scale %s",
+            hpct_cli_scales[choice->scaling], name);
+    if (choice->has_scaling)
+        return;
+    if (trained->scaling != default_scaling(choice))
+        say(weights, "--scale %s, as in training", name);
+    choice->has_scaling = true;
+    choice->scaling = trained->scaling;
+}
+
+static void recall_size(hpct_cli_choice *choice, const char *weights,
+                        const hpct_trained_with *trained)
+{
+    bool given = choice->width > 0,
+         differs = choice->width != trained->width || choice->height != trained->height;
+    if (trained->width == 0 || !differs)
+        return;
+    if (given) {
+        say(weights, "--resize %dx%d is given, and it was trained with --resize %dx%d",
+            choice->width, choice->height, trained->width, trained->height);
+        return;
+    }
+    choice->width = trained->width;
+    choice->height = trained->height;
+    say(weights, "--resize %dx%d, as in training", choice->width, choice->height);
+}
+
+/* A file that cannot be read is refused when its weights are loaded. */
+void hpct_cli_recall(hpct_cli_common *options, bool pictures)
+{
+    hpct_cli_choice *choice = &options->model;
+    hpct_trained_with trained;
+    if (hpct_trained_with_read(&trained, options->weights) != HPCT_OK)
+        return;
+    if (pictures)
+        recall_scaling(choice, options->weights, &trained);
+    recall_size(choice, options->weights, &trained);
+    if (choice->classes == 0 && find_builtin(choice->name) != NULL)
+        choice->classes = trained.outputs;
 }
 
 void hpct_cli_freeze(hpct_model *model, const hpct_cli_choice *choice)

@@ -63,6 +63,7 @@ static int run(int argc, char **argv)
     if (options.output == NULL)
         options.table = stdout;
     a.input.unlabelled = true;
+    hpct_cli_recall(&a, true);
     hpct_cli_set_input(&a);
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
     if (status == HPCT_OK)

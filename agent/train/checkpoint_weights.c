@@ -122,6 +122,17 @@ static hpct_status set_class_names(const loading *l, hpct_model *model)
     return status;
 }
 
+static hpct_status set_trained_with(const loading *l, hpct_model *model)
+{
+    json_t *state = json_loads(hpct_checkpoint_state(l->checkpoint), 0, NULL);
+    const json_t *value = json_object_get(state, "trained_with");
+    char *text = json_is_object(value) ? json_dumps(value, JSON_COMPACT) : NULL;
+    hpct_status status = hpct_model_set_trained_with(model, text);
+    free(text);
+    json_decref(state);
+    return status;
+}
+
 static hpct_status load(loading *l, hpct_model *model)
 {
     HPCT_TRY(hpct_state_list_make(&l->list, model));
@@ -136,6 +147,7 @@ static hpct_status load(loading *l, hpct_model *model)
             HPCT_TRY(
                 hpct_state_put(model, l->list.values[i].param, HPCT_STATE_PARAM, l->floats[i]));
     }
+    HPCT_TRY(set_trained_with(l, model));
     return set_class_names(l, model);
 }
 

@@ -121,19 +121,18 @@ hpct_status hpct_checkpoints_check(const char *dir, const char *every, const cha
 
 /* ---- state.json ---- */
 
-/* For `hpc-train checkpoint export`; JSON null if there are none. */
-static json_t *class_names(const hpct_model *model)
+/* For those who use the weights; JSON null if there is none. */
+static json_t *parse_text(const char *text)
 {
-    const char *text = hpct_model_names_text(model);
-    json_t *names = text != NULL ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    return names != NULL ? names : json_null();
+    json_t *value = text != NULL ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    return value != NULL ? value : json_null();
 }
 
 /* NULL if out of memory. */
 static char *state_text(const hpct_checkpoints *c, const hpct_place *place)
 {
     json_t *root =
-        json_pack("{s:i,s:I,s:o,s:o,s:O,s:o}", "format", 1, "epoch", (json_int_t) place->epoch,
+        json_pack("{s:i,s:I,s:o,s:o,s:O,s:o,s:o}", "format", 1, "epoch", (json_int_t) place->epoch,
                   "place", hpct_place_to_json(place), "state", hpct_run_state_describe(c->state),
                   "run", c->identity, "class_names", parse_text(hpct_model_names_text(c->model)),
                   "trained_with", parse_text(hpct_model_trained_with(c->model)));

@@ -222,7 +222,6 @@ static hpct_status allocate(hpct_fit_run *run)
     return HPCT_OK;
 }
 
-/* Instead of accuracy. */
 /* Gradients that are accumulated need a step that applies them. */
 static hpct_status check_accumulation(const hpct_fit_run *run)
 {
@@ -243,6 +242,7 @@ static hpct_status check_accumulation(const hpct_fit_run *run)
     return HPCT_OK;
 }
 
+/* Instead of accuracy. */
 static bool has_errors(const hpct_fit_run *run)
 {
     return hpct_model_judged(run->model) == HPCT_TARGETS_NUMBERS;
@@ -385,6 +385,7 @@ static hpct_status prepare(hpct_fit_run *run)
     HPCT_TRY(choose_strategy(run));
     HPCT_TRY(admit(run));
     HPCT_TRY(hpct_context_agree(run->context, allocate(run)));
+    HPCT_TRY(hpct_context_agree(run->context, check_accumulation(run)));
     HPCT_TRY(hpct_fit_open_control(run));
     HPCT_TRY(hpct_fit_open_checkpoints(run));
     HPCT_TRY(hpct_fit_recall_control(run));
@@ -402,7 +403,6 @@ static hpct_status prepare(hpct_fit_run *run)
 /* ---- training ---- */
 
 static hpct_metrics mean_of(const hpct_fit_run *run, const hpct_fit_sums *sums)
-    HPCT_TRY(hpct_context_agree(run->context, check_accumulation(run)));
 {
     return hpct_metrics_of(run->model, sums->loss, sums->correct, sums->in_top_k, sums->samples);
 }
@@ -871,7 +871,8 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
     if (status == HPCT_OK)
         status = hpct_strategy_check_device(&options->strategy, model);
     if (status == HPCT_OK)
-        status = hpct_targets_begin(model, train, options);
+        status = hpct_targets_begin(model, train, options,
+                                    options->verbose != 0 && hpct_context_leads(context));
     if (status == HPCT_OK && ops->fit != NULL)
         status = check_apart(options);
     if (status == HPCT_OK && ops->fit != NULL)

@@ -6,6 +6,8 @@
 #include "base/status.h"
 #include "nn/run/step.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static hpct_status refuse(const char *option, const hpct_dataset *dataset)
@@ -63,11 +65,59 @@ static hpct_status check_validation(const hpct_dataset *train, const hpct_datase
                      validation->label_path);
 }
 
+/* ---- names of classes, or of outputs, that the weights have ---- */
+
+static int find_name(char *const *names, int count, const char *name)
+{
+    int i = 0;
+    while (i < count && strcmp(names[i], name) != 0)
+        i++;
+    return i < count ? i : -1;
+}
+
+/* The same names in another order would train each output for another class. */
+static hpct_status compare_names(const hpct_dataset *train, char *const *saved, int count,
+                                 bool speaks)
+{
+    int moved = -1, others = train->num_classes != count;
+    for (int i = 0; i < train->num_classes; i++) {
+        int at = find_name(saved, count, train->classes[i]);
+        others += at < 0;
+        moved = at >= 0 && at != i && moved < 0 ? i : moved;
+    }
+    if (others > 0 && speaks)
+        printf("the weights are of %d classes (%s%s), these data of others\n", count, saved[0],
+               count > 1 ? ", ..." : "");
+    if (others > 0 || moved < 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s: %s is number %d here and %d in the weights, which have the same names in "
+                     "another order: order them as the weights, or leave the last layer out of "
+                     "--weights",
+                     train->label_path != NULL ? train->label_path : hpct_dataset_source(train),
+                     train->classes[moved], moved, find_name(saved, count, train->classes[moved]));
+}
+
+static hpct_status check_names(const hpct_model *model, const hpct_dataset *train, bool speaks)
+{
+    char **saved = NULL;
+    int count = 0;
+    hpct_status status = train->targets != NULL
+                             ? hpct_model_output_names(model, &saved, &count, NULL)
+                             : hpct_model_class_names(model, &saved, &count);
+    if (status == HPCT_OK && count > 0 && train->num_classes > 0)
+        status = compare_names(train, saved, count, speaks);
+    free(saved);
+    return status;
+}
+
 hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
-                               const hpct_fit_options *options)
+                               const hpct_fit_options *options, bool speaks)
 {
     const char *const *names = (const char *const *) train->classes;
     HPCT_TRY(check_validation(train, options->validation));
+    HPCT_TRY(check_names(model, train, speaks));
+    HPCT_TRY(hpct_trained_with_note(model, train));
     hpct_model_take_targets(model, train->targets != NULL);
     if (train->targets == NULL)
         return hpct_model_set_class_names(model, names, train->num_classes);

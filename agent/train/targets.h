@@ -6,9 +6,11 @@
 #include <hpctrain/context.h>
 #include <hpctrain/train.h>
 
-/* Before a training run is prepared: sets the model's kind of targets, and its names of classes or
- * outputs. HPCT_ERR_USAGE for options that are of classes, HPCT_ERR_DATA for validation data with
- * other columns; labels of any data pass. */
+/* Before a training run is prepared: sets the model's kind of targets, its names of classes or
+ * outputs, and what it is trained with. HPCT_ERR_USAGE for options that are of classes,
+ * HPCT_ERR_DATA for validation data with other columns, and for data with the names that the
+ * model's weights have in another order; labels of any data pass. Prints a line on other names if
+ * `speaks`. */
 hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
                                const hpct_fit_options *options, bool speaks);
 

@@ -108,6 +108,18 @@ HPCT_API hpct_status hpct_dataset_number_for(hpct_dataset *dataset, const hpct_m
 HPCT_API hpct_status hpct_dataset_read_labels(hpct_dataset *dataset, const char *path,
                                               const hpct_model *model);
 
+/* How the pictures were prepared with which saved weights were trained. */
+typedef struct hpct_trained_with {
+    bool known; /* false, and zeros: the file does not say, as those of other programs */
+    hpct_scaling scaling;
+    int width, height; /* of hpct_dataset_options; 0: not resized */
+    int outputs;       /* of the model */
+} hpct_trained_with;
+
+/* Reads it from a file of weights that hpct_fit() saved, or from a folder of checkpoints. Returns
+ * HPCT_ERR_NO_INPUT or HPCT_ERR_DATA, naming the file. */
+HPCT_API hpct_status hpct_trained_with_read(hpct_trained_with *out, const char *weights);
+
 HPCT_API void hpct_dataset_free(hpct_dataset *dataset);
 
 HPCT_API size_t hpct_dataset_size(const hpct_dataset *dataset); /* number of samples */

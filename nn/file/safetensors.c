@@ -117,6 +117,7 @@ static hpct_status read_text(char **out, const json_t *metadata, const char *key
 static hpct_status read_metadata(hpct_st_index *out, const json_t *metadata)
 {
     HPCT_TRY(read_text(&out->class_names, metadata, "class_names"));
+    HPCT_TRY(read_text(&out->trained_with, metadata, "trained_with"));
     return read_text(&out->slices, metadata, "slices");
 }
 
@@ -159,6 +160,7 @@ void hpct_st_free(hpct_st_index *index)
         free(index->entries[i].name);
     free(index->entries);
     free(index->class_names);
+    free(index->trained_with);
     free(index->slices);
     *index = (hpct_st_index){0};
 }
@@ -173,13 +175,24 @@ static int add_entry(json_t *root, const hpct_st_entry *entry)
     return json_object_set_new(root, entry->name, value);
 }
 
+static int add_texts(json_t *root, const hpct_st_text *texts)
+{
+    json_t *metadata = json_object();
+    int failed = metadata == NULL;
+    for (; texts->key != NULL && !failed; texts++)
+        failed = texts->text != NULL &&
+                 json_object_set_new(metadata, texts->key, json_string(texts->text)) != 0;
+    if (!failed && json_object_size(metadata) > 0)
+        failed = json_object_set(root, "__metadata__", metadata) != 0;
+    json_decref(metadata);
+    return failed;
+}
+
 hpct_status hpct_st_format(char **out, size_t *length, const hpct_st_entry *entries, size_t count,
-                           const char *key, const char *text)
+                           const hpct_st_text *texts)
 {
     json_t *root = json_object();
-    int failed = root == NULL;
-    if (text != NULL && !failed)
-        failed = json_object_set_new(root, "__metadata__", json_pack("{s:s}", key, text)) != 0;
+    int failed = root == NULL || add_texts(root, texts);
     for (size_t i = 0; i < count && !failed; i++)
         failed = add_entry(root, &entries[i]) != 0;
     size_t used = failed ? 0 : json_dumpb(root, NULL, 0, JSON_COMPACT);

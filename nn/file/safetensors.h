@@ -24,9 +24,15 @@ typedef struct hpct_st_entry {
 typedef struct hpct_st_index {
     hpct_st_entry *entries; /* sorted by begin */
     size_t count;
-    char *class_names; /* "class_names" of __metadata__, a JSON list; NULL: absent */
-    char *slices;      /* "slices", of a checkpoint's part: a JSON object; NULL: absent */
+    /* Texts of __metadata__; NULL: absent. */
+    char *class_names;  /* "class_names": a JSON list */
+    char *trained_with; /* "trained_with": a JSON object */
+    char *slices;       /* "slices", of a checkpoint's part: a JSON object */
 } hpct_st_index;
+
+typedef struct hpct_st_text {
+    const char *key, *text; /* text NULL: left out */
+} hpct_st_text;
 
 /* Parses `header` (the JSON, `length` bytes, without the length field) of a file with `data_bytes`
  * bytes after it. Checks that entries are inside the data without overlap or gap, and that shape,
@@ -38,9 +44,9 @@ void hpct_st_free(hpct_st_index *index);
 /* Element size in bytes of the format's types; 0 for unknown ones. */
 unsigned hpct_st_element_bytes(const char *dtype);
 
-/* Creates the JSON for these entries and one text of __metadata__ under `key` (text NULL: none),
- * padded with spaces so that the data after it is 8-byte aligned. The caller frees *out. */
+/* Creates the JSON for these entries and texts of __metadata__, which end with a key of NULL, padded
+ * with spaces so that the data after it is 8-byte aligned. The caller frees *out. */
 hpct_status hpct_st_format(char **out, size_t *length, const hpct_st_entry *entries, size_t count,
-                           const char *key, const char *text);
+                           const hpct_st_text *texts);
 
 #endif

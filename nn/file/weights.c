@@ -150,15 +150,22 @@ static hpct_status check_finite(const hpct_param *param, const float *values, co
                      path, odd, count, param->name);
 }
 
-/* The model has the labels of the file only if it also has its last layer. */
-static void take_class_names(hpct_model *model, char *class_names, const hpct_skips *skips)
+/* Whether the last parameter, of the head, was in the file: only then the model has its classes. */
+static bool has_head(const hpct_model *model, float *const *values)
 {
-    if (skips != NULL && skips->count > 0) {
-        free(class_names);
+    return model->num_params == 0 || values[model->num_params - 1] != NULL;
+}
+
+static void take_texts(hpct_model *model, hpct_weights_source *source, bool head)
+{
+    free(model->trained_with);
+    model->trained_with = source->trained_with;
+    source->trained_with = NULL;
+    if (!head)
         return;
-    }
     free(model->class_names);
-    model->class_names = class_names;
+    model->class_names = source->class_names;
+    source->class_names = NULL;
 }
 
 static hpct_status load(hpct_model *model, const char *path, bool all, hpct_skips *skips)
@@ -177,9 +184,9 @@ static hpct_status load(hpct_model *model, const char *path, bool all, hpct_skip
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++)
         status = values[i] != NULL ? hpct_param_set(model, i, values[i]) : HPCT_OK;
     if (status == HPCT_OK)
-        take_class_names(model, source.class_names, skips);
-    else
-        free(source.class_names);
+        take_texts(model, &source, has_head(model, values));
+    free(source.class_names);
+    free(source.trained_with);
     if (status == HPCT_OK)
         model->has_torch_weights = source.is_torch;
     for (int i = 0; i < model->num_params; i++)
@@ -211,4 +218,12 @@ hpct_status hpct_model_load_weights_with(hpct_model *model, const char *path,
     }
     free(skips.text);
     return status;
+}
+
+hpct_status hpct_weights_trained_with(const char *path, char **text)
+{
+    hpct_kind kind = HPCT_KIND_UNKNOWN;
+    *text = NULL;
+    HPCT_TRY(hpct_kind_of_file(&kind, path));
+    return kind == HPCT_KIND_SAFETENSORS ? hpct_safetensors_trained_with(path, text) : HPCT_OK;
 }

@@ -42,8 +42,9 @@ static hpct_status write_header(const hpct_model *model, int fd, const char *pat
         entries[i].end = at += param_bytes(param);
     }
     char *header = NULL;
-    hpct_status status =
-        hpct_st_format(&header, &length, entries, count, "class_names", model->class_names);
+    const hpct_st_text texts[] = {
+        {"class_names", model->class_names}, {"trained_with", model->trained_with}, {NULL, NULL}};
+    hpct_status status = hpct_st_format(&header, &length, entries, count, texts);
     uint64_t length_field = length;
     if (status == HPCT_OK)
         status = hpct_file_write_all(fd, &length_field, sizeof length_field, path);
@@ -251,9 +252,10 @@ static hpct_status load(const hpct_model *model, const char *path, float **value
                                : read_fitting(model, fd, path, &index, data_at, values, skips);
     if (status == HPCT_OK)
         status = hpct_torch_convert(&torch, model, values);
-    *source =
-        (hpct_weights_source){.class_names = index.class_names, .is_torch = torch.sources != NULL};
-    index.class_names = NULL;
+    *source = (hpct_weights_source){.class_names = index.class_names,
+                                    .trained_with = index.trained_with,
+                                    .is_torch = torch.sources != NULL};
+    index.class_names = index.trained_with = NULL;
     hpct_torch_free(&torch);
     hpct_st_free(&index);
     close(fd);
@@ -270,4 +272,22 @@ hpct_status hpct_safetensors_load_fitting(const hpct_model *model, const char *p
                                           hpct_weights_source *source, hpct_skips *skips)
 {
     return load(model, path, values, source, skips);
+}
+
+hpct_status hpct_safetensors_trained_with(const char *path, char **text)
+{
+    hpct_st_index index;
+    off_t data_at = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *text = NULL;
+    if (fd < 0)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be opened: %s", path, strerror(errno));
+    hpct_status status = read_index(fd, path, &index, &data_at);
+    if (status == HPCT_OK) {
+        *text = index.trained_with;
+        index.trained_with = NULL;
+        hpct_st_free(&index);
+    }
+    close(fd);
+    return status;
 }

@@ -1,5 +1,5 @@
 /* Class names, stored as the JSON list of the weights files; or names of outputs, and the loss that
- * says what they are, as an object. */
+ * says what they are, as an object. And what the weights were trained with. */
 #include "base/status.h"
 #include "nn/graph/compile.h"
 #include "nn/graph/graph.h"
@@ -160,12 +160,27 @@ const char *hpct_model_names_text(const hpct_model *model)
     return model->class_names;
 }
 
-hpct_status hpct_model_set_names_text(hpct_model *model, const char *text)
+static hpct_status replace_text(char **to, const char *text)
 {
     char *copy = text != NULL ? strdup(text) : NULL;
     if (text != NULL && copy == NULL)
         return hpct_fail_memory(strlen(text));
-    free(model->class_names);
-    model->class_names = copy;
+    free(*to);
+    *to = copy;
     return HPCT_OK;
+}
+
+hpct_status hpct_model_set_names_text(hpct_model *model, const char *text)
+{
+    return replace_text(&model->class_names, text);
+}
+
+const char *hpct_model_trained_with(const hpct_model *model)
+{
+    return model->trained_with;
+}
+
+hpct_status hpct_model_set_trained_with(hpct_model *model, const char *text)
+{
+    return replace_text(&model->trained_with, text);
 }

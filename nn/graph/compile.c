@@ -321,7 +321,7 @@ static double rate_of_step(const hpct_model *model, int64_t step)
     const hpct_optimizer *optimizer = &model->optimizer;
     if (model->rate > 0)
         return model->rate;
-    double rate = hpct_schedule_rate(&optimizer->schedule, optimizer->learning_rate, model->steps);
+    double rate = hpct_schedule_rate(&optimizer->schedule, optimizer->learning_rate, step);
     return ldexp(rate, -model->halvings);
 }
 

@@ -26,11 +26,17 @@ const float *hpct_model_class_weights(const hpct_model *model, int *count);
 const char *hpct_model_names_text(const hpct_model *model);
 hpct_status hpct_model_set_names_text(hpct_model *model, const char *text);
 
+/* What the weights were trained with, for programs that use them, as weights files have it: a JSON
+ * object with "scale", "resize" and "outputs" (hpctrain/dataset.h, hpct_trained_with); NULL: not
+ * known. */
+const char *hpct_model_trained_with(const hpct_model *model);
+hpct_status hpct_model_set_trained_with(hpct_model *model, const char *text);
+
 /* "NAME=FACTOR" of the layers with a learning rate of their own, comma-separated, "" if there are
  * none; the caller frees it. NULL if out of memory. */
 char *hpct_model_rate_factors(const hpct_model *model);
 
-#endif
 /* The learning rate of the last step, of which hpct_model_learning_rate() is the next one's. */
 double hpct_model_last_learning_rate(const hpct_model *model);
 
+#endif

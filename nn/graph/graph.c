@@ -139,6 +139,7 @@ void hpct_model_free(hpct_model *model)
     free(model->nodes);
     free(model->message);
     free(model->class_names);
+    free(model->trained_with);
     free(model->class_weights);
     free(model->name);
     free(model);

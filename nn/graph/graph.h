@@ -164,9 +164,10 @@ struct hpct_model {
     hpct_run *run;                      /* NULL until built */
     const hpct_run_class *run_class;    /* of `run` */
     int64_t builds;
-    int holders;       /* reference count of hpct_model_hold */
-    bool freed;        /* freed when the last holder releases */
-    char *class_names; /* a JSON list, or NULL: hpct_model_set_class_names */
+    int holders;        /* reference count of hpct_model_hold */
+    bool freed;         /* freed when the last holder releases */
+    char *class_names;  /* a JSON list, or NULL: hpct_model_set_class_names */
+    char *trained_with; /* a JSON object, or NULL: hpct_model_set_trained_with */
     /* Name of the built-in model in torchvision's form with the same network, or NULL; static. */
     const char *torchvision;
     bool has_torch_weights; /* the last weights loaded were torchvision's */

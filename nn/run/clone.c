@@ -37,11 +37,14 @@ hpct_status hpct_model_clone(hpct_model **out, const hpct_model *model)
     clone->freed = false;
     clone->peers = (hpct_step_peers){0};
     clone->message = NULL;
-    clone->class_names = NULL;
+    clone->class_names = clone->trained_with = NULL;
     clone->name = copy_of(model->name, (int) strlen(model->name) + 1, 1, &status);
     if (model->class_names != NULL)
         clone->class_names =
             copy_of(model->class_names, (int) strlen(model->class_names) + 1, 1, &status);
+    if (model->trained_with != NULL)
+        clone->trained_with =
+            copy_of(model->trained_with, (int) strlen(model->trained_with) + 1, 1, &status);
     clone->layers = COPY(model, layers, num_layers, &status);
     clone->params = COPY(model, params, num_params, &status);
     clone->tensors = COPY(model, tensors, num_tensors, &status);

@@ -47,7 +47,7 @@ static hpct_status copy_model(making *m)
     size_t tensors = (size_t) whole->num_tensors, nodes = (size_t) whole->num_nodes;
     *model = *whole;
     model->message = NULL;
-    model->class_names = NULL; /* the whole model saves weights */
+    model->class_names = model->trained_with = NULL; /* the whole model saves weights */
     model->run = NULL;
     model->builds = 0;
     model->peers = (hpct_step_peers){0};

@@ -137,6 +137,8 @@ static hpct_status make_rest(saving *s, size_t graph)
     hpct_protobuf_end(&s->end, opset);
     if (s->builder.model->class_names != NULL)
         put_metadata(&s->end, "class_names", s->builder.model->class_names);
+    if (s->builder.model->trained_with != NULL)
+        put_metadata(&s->end, "trained_with", s->builder.model->trained_with);
     if (s->head.failed || s->end.failed)
         return hpct_fail_memory(0);
     s->bytes = s->head.size + graph + s->end.size;
