@@ -153,6 +153,7 @@ nn_keras = \
 	nn/file/keras/write.c
 if HAVE_HDF5
 nn_keras += \
+	nn/file/keras/child_h5.c \
 	nn/file/keras/fit_h5.c \
 	nn/file/keras/groups_h5.h \
 	nn/file/keras/hdf5.c nn/file/keras/hdf5.h \

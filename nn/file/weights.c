@@ -112,25 +112,17 @@ hpct_status hpct_model_check_finite(const hpct_model *model)
 
 /* ---- loading ---- */
 
-/* skips, here and below: NULL if all must fit. */
-static hpct_status load_h5(const hpct_model *model, const char *path, float **values,
-                           char **class_names, hpct_skips *skips)
-{
-    hpct_status status = skips == NULL
-                             ? hpct_h5_load(model, path, values, class_names)
-                             : hpct_h5_load_fitting(model, path, values, class_names, skips);
-    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
-}
-
 /* Values of each parameter. The format is detected from the file's first bytes, else from its
- * name. */
+ * name. skips, here and below: NULL if all must fit. */
 static hpct_status load_values(const hpct_model *model, const char *path, float **values,
                                hpct_weights_source *source, hpct_skips *skips)
 {
     hpct_kind kind = HPCT_KIND_UNKNOWN;
     HPCT_TRY(hpct_kind_of_file(&kind, path));
-    if (kind == HPCT_KIND_HDF5 || (kind == HPCT_KIND_UNKNOWN && ends_with(path, ".h5")))
-        return load_h5(model, path, values, &source->class_names, skips);
+    if (kind == HPCT_KIND_HDF5 || (kind == HPCT_KIND_UNKNOWN && ends_with(path, ".h5"))) {
+        hpct_status status = hpct_h5_read(model, path, values, &source->class_names, skips);
+        return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
+    }
     if (kind == HPCT_KIND_SAFETENSORS || kind == HPCT_KIND_UNKNOWN)
         return skips == NULL ? hpct_safetensors_load(model, path, values, source)
                              : hpct_safetensors_load_fitting(model, path, values, source, skips);

@@ -1,9 +1,8 @@
-/* Fuzz target: weights in Keras' HDF5 files, of a small model. The model is changed wholly or not
- * at all. */
+/* Fuzz target: weights in Keras' HDF5 files, of a small model. libhdf5 crashes on some of them, in
+ * the child process that reads them: the caller goes on, with all weights of a layer or none. */
 #include "nn/file/keras/weights_h5.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,28 +18,32 @@ static hpct_model *make_model(void)
     return model;
 }
 
-/* The layers that fit: all weights of one, or none. */
-static void load_fitting(const char *path, const hpct_model *model)
+/* skips: NULL if all weights must fit. */
+static void load(const char *path, const hpct_model *model, hpct_skips *skips)
 {
     float *values[3] = {NULL, NULL, NULL};
     char *class_names = NULL;
-    hpct_skips skips = {0};
-    hpct_status status = hpct_h5_load_fitting(model, path, values, &class_names, &skips);
-    if (status == HPCT_OK &&
-        ((values[0] == NULL) != (values[1] == NULL) || skips.loaded + skips.count != 2))
+    hpct_status status = hpct_h5_read(model, path, values, &class_names, skips);
+    bool conv2d = values[0] != NULL && values[1] != NULL, dense = values[2] != NULL;
+    if (status != HPCT_OK && status != HPCT_ERR_DATA)
+        abort();
+    if (status == HPCT_OK && skips == NULL && !(conv2d && dense))
+        abort();
+    if (status == HPCT_OK && skips != NULL &&
+        ((values[0] == NULL) != (values[1] == NULL) || skips->loaded != conv2d + dense ||
+         skips->loaded + skips->count != 2))
         abort();
     for (int i = 0; i < 3; i++)
         free(values[i]);
     free(class_names);
-    free(skips.text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static hpct_model *model;
     static int file = -1;
-    float *values[3] = {NULL, NULL, NULL};
     char path[64];
+    hpct_skips skips = {0};
     if (model == NULL) {
         model = make_model();
         file = memfd_create("weights", MFD_CLOEXEC);
@@ -49,14 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         pwrite(file, data, size, 0) != (ssize_t) size)
         abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    char *class_names = NULL;
-    hpct_status status = hpct_h5_load(model, path, values, &class_names);
-    free(class_names);
-    for (int i = 0; i < 3; i++) {
-        if (status == HPCT_OK && values[i] == NULL)
-            abort();
-        free(values[i]);
-    }
-    load_fitting(path, model);
+    load(path, model, NULL);
+    load(path, model, &skips);
+    free(skips.text);
     return 0;
 }

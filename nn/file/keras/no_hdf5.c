@@ -22,19 +22,13 @@ hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
     return none();
 }
 
-hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **values,
-                         char **class_names)
+hpct_status hpct_h5_read(const hpct_model *model, const char *path, float **values,
+                         char **class_names, hpct_skips *skips)
 {
     (void) model;
     (void) path;
     (void) values;
     (void) class_names;
-    return none();
-}
-
-hpct_status hpct_h5_load_fitting(const hpct_model *model, const char *path, float **values,
-                                 char **class_names, hpct_skips *skips)
-{
     (void) skips;
-    return hpct_h5_load(model, path, values, class_names);
+    return none();
 }

@@ -20,6 +20,11 @@ hpct_status hpct_h5_available(void);
 /* Writes Keras 3's layout to `fd`; `path` is for messages. */
 hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path);
 
+/* What hpct_h5_load does, or hpct_h5_load_fitting if skips is not NULL, in a child process: a file
+ * on which libhdf5 crashes, or does not come to its end, is HPCT_ERR_DATA. */
+hpct_status hpct_h5_read(const hpct_model *model, const char *path, float **values,
+                         char **class_names, hpct_skips *skips);
+
 /* Fills values[i], floats of parameter i in Keras' shape, from either layout; all names, shapes and
  * types are checked before values are read. *class_names: the root's attribute of this name, as
  * save writes it, or NULL; the caller frees it. */

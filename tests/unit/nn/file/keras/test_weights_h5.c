@@ -156,10 +156,11 @@ static void counters_are_integers(void **state)
 static void keras_own_files_are_read(void **state)
 {
     (void) state;
-    static const char *const names[] = {"keras3", "keras2", "keras2-chunks"};
+    static const char *const names[] = {"keras3", "keras2",       "keras2-chunks",
+                                        "whole",  "whole-latest", "keras3-15"};
     const char *top = getenv("top_srcdir");
-    for (int turn = 0; turn < 6; turn++) {
-        const int i = turn % 3;
+    for (int turn = 0; turn < 12; turn++) {
+        const int i = turn % 6;
         char path[1024], *skipped = NULL;
         float values[64], next = 0;
         static char bytes[65536];
@@ -170,7 +171,7 @@ static void keras_own_files_are_read(void **state)
         FILE *file = fopen(in_folder("bad.h5"), "wb"); /* the name says the format */
         assert_int_equal(fwrite(bytes, 1, size, file), size);
         fclose(file);
-        hpct_load_options options = {.skip_mismatch = turn >= 3, .skipped = &skipped};
+        hpct_load_options options = {.skip_mismatch = turn >= 6, .skipped = &skipped};
         if (hpct_model_load_weights_with(model, in_folder("bad.h5"), &options) != HPCT_OK)
             fail_msg("%s", hpct_last_error());
         assert_string_equal(skipped, "");
@@ -182,6 +183,48 @@ static void keras_own_files_are_read(void **state)
         }
         hpct_model_free(model);
     }
+}
+
+static void write_damaged(size_t at, unsigned char byte)
+{
+    static char bytes[65536];
+    char path[PATH_MAX];
+    const char *top = getenv("top_srcdir");
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/weights_h5/whole", top != NULL ? top : ".");
+    size_t size = read_file(path, bytes, sizeof bytes);
+    bytes[at] = (char) byte;
+    FILE *file = fopen(in_folder("bad.h5"), "wb");
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+/* Of a whole model that Keras 3 wrote; each of these bytes makes libhdf5 1.10.8 crash, and the last
+ * one makes it read without end. */
+static void what_crashes_hdf5_is_refused(void **state)
+{
+    (void) state;
+    static const struct {
+        size_t at;
+        unsigned char byte;
+    } damages[] = {{974, 85},   {1991, 199}, {4827, 6},  {4831, 89},  {4852, 3},  {4874, 84},
+                   {4897, 196}, {4957, 56},  {4996, 10}, {7757, 201}, {4952, 178}};
+    struct rlimit before, two_seconds;
+    getrlimit(RLIMIT_CPU, &before);
+    two_seconds = before;
+    two_seconds.rlim_cur = 2; /* the child's, too */
+    hpct_model *model = small(1), *same = small(1);
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        write_damaged(damages[i].at, damages[i].byte);
+        if (i == sizeof damages / sizeof *damages - 1)
+            assert_int_equal(setrlimit(RLIMIT_CPU, &two_seconds), 0);
+        hpct_status status = hpct_model_load_weights(model, in_folder("bad.h5"));
+        if (status != HPCT_ERR_DATA || strstr(hpct_last_error(), "bad.h5: ") == NULL)
+            fail_msg("damage %zu: %d %s", i, (int) status, hpct_last_error());
+        assert_same(model, same);
+    }
+    assert_int_equal(setrlimit(RLIMIT_CPU, &before), 0);
+    hpct_model_free(model);
+    hpct_model_free(same);
 }
 
 static void name_layers(hpct_model *model, const char *conv2d, const char *dense)
@@ -568,6 +611,7 @@ int main(void)
         cmocka_unit_test(layout_is_keras_3),
         cmocka_unit_test(counters_are_integers),
         cmocka_unit_test(keras_own_files_are_read),
+        cmocka_unit_test(what_crashes_hdf5_is_refused),
         cmocka_unit_test(renamed_layers_are_loaded_by_order),
         cmocka_unit_test(forms_of_torchvision_need_their_own_names),
         cmocka_unit_test(kernels_of_theano_are_refused),
