@@ -155,12 +155,14 @@ static void warn_of_names(const hpct_model *model, const hpct_dataset *train, FI
 {
     char **names;
     int count, i = 0;
-    if (hpct_model_class_names(model, &names, &count) != HPCT_OK)
+    bool numbers = train->targets != NULL;
+    if ((numbers ? hpct_model_output_names(model, &names, &count, NULL)
+                 : hpct_model_class_names(model, &names, &count)) != HPCT_OK)
         return;
     while (i < count && i < train->num_classes && strcmp(names[i], train->classes[i]) == 0)
         i++;
     if (i < count && i < train->num_classes) {
-        fprintf(stream, "hpc-train: warning: class %d is ", i);
+        fprintf(stream, "hpc-train: warning: %s %d is ", numbers ? "output" : "class", i);
         print_name(stream, train->classes[i]);
         fputs(" in the training data, but ", stream);
         print_name(stream, names[i]);
@@ -238,7 +240,7 @@ void hpct_dataset_announce(const hpct_model *model, const hpct_dataset *train,
         return;
     if (train != NULL)
         warn(train, "training", outputs, warnings);
-    if (train != NULL && train->targets == NULL)
+    if (train != NULL)
         warn_of_names(model, train, warnings);
     warn_of_scale(model, train != NULL ? train : validation, warnings);
     if (validation != NULL && !(both && has_same_notes(train, validation)))

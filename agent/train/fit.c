@@ -871,8 +871,7 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
     if (status == HPCT_OK)
         status = hpct_strategy_check_device(&options->strategy, model);
     if (status == HPCT_OK)
-        status = hpct_targets_begin(model, train, options,
-                                    options->verbose != 0 && hpct_context_leads(context));
+        status = hpct_targets_begin(model, train, options);
     if (status == HPCT_OK && ops->fit != NULL)
         status = check_apart(options);
     if (status == HPCT_OK && ops->fit != NULL)

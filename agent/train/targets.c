@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "nn/run/step.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,8 +75,7 @@ static int find_name(char *const *names, int count, const char *name)
 }
 
 /* The same names in another order would train each output for another class. */
-static hpct_status compare_names(const hpct_dataset *train, char *const *saved, int count,
-                                 bool speaks)
+static hpct_status compare_names(const hpct_dataset *train, char *const *saved, int count)
 {
     int moved = -1, others = train->num_classes != count;
     for (int i = 0; i < train->num_classes; i++) {
@@ -85,9 +83,6 @@ static hpct_status compare_names(const hpct_dataset *train, char *const *saved, 
         others += at < 0;
         moved = at >= 0 && at != i && moved < 0 ? i : moved;
     }
-    if (others > 0 && speaks)
-        printf("the weights are of %d classes (%s%s), these data of others\n", count, saved[0],
-               count > 1 ? ", ..." : "");
     if (others > 0 || moved < 0)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_DATA,
@@ -98,7 +93,7 @@ static hpct_status compare_names(const hpct_dataset *train, char *const *saved, 
                      train->classes[moved], moved, find_name(saved, count, train->classes[moved]));
 }
 
-static hpct_status check_names(const hpct_model *model, const hpct_dataset *train, bool speaks)
+static hpct_status check_names(const hpct_model *model, const hpct_dataset *train)
 {
     char **saved = NULL;
     int count = 0;
@@ -106,17 +101,17 @@ static hpct_status check_names(const hpct_model *model, const hpct_dataset *trai
                              ? hpct_model_output_names(model, &saved, &count, NULL)
                              : hpct_model_class_names(model, &saved, &count);
     if (status == HPCT_OK && count > 0 && train->num_classes > 0)
-        status = compare_names(train, saved, count, speaks);
+        status = compare_names(train, saved, count);
     free(saved);
     return status;
 }
 
 hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
-                               const hpct_fit_options *options, bool speaks)
+                               const hpct_fit_options *options)
 {
     const char *const *names = (const char *const *) train->classes;
     HPCT_TRY(check_validation(train, options->validation));
-    HPCT_TRY(check_names(model, train, speaks));
+    HPCT_TRY(check_names(model, train));
     HPCT_TRY(hpct_trained_with_note(model, train));
     hpct_model_take_targets(model, train->targets != NULL);
     if (train->targets == NULL)

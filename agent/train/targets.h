@@ -9,10 +9,9 @@
 /* Before a training run is prepared: sets the model's kind of targets, its names of classes or
  * outputs, and what it is trained with. HPCT_ERR_USAGE for options that are of classes,
  * HPCT_ERR_DATA for validation data with other columns, and for data with the names that the
- * model's weights have in another order; labels of any data pass. Prints a line on other names if
- * `speaks`. */
+ * model's weights have, in another order; labels of any data pass. */
 hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
-                               const hpct_fit_options *options, bool speaks);
+                               const hpct_fit_options *options);
 
 /* HPCT_ERR_USAGE: for parameter servers, which have labels. */
 hpct_status hpct_targets_check_apart(const hpct_dataset *train);

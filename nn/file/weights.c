@@ -120,7 +120,10 @@ static hpct_status load_values(const hpct_model *model, const char *path, float 
     hpct_kind kind = HPCT_KIND_UNKNOWN;
     HPCT_TRY(hpct_kind_of_file(&kind, path));
     if (kind == HPCT_KIND_HDF5 || (kind == HPCT_KIND_UNKNOWN && ends_with(path, ".h5"))) {
-        hpct_status status = hpct_h5_read(model, path, values, &source->class_names, skips);
+        hpct_h5_texts texts = {0};
+        hpct_status status = hpct_h5_read(model, path, values, &texts, skips);
+        source->class_names = texts.class_names;
+        source->trained_with = texts.trained_with;
         return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
     }
     if (kind == HPCT_KIND_SAFETENSORS || kind == HPCT_KIND_UNKNOWN)
@@ -217,5 +220,13 @@ hpct_status hpct_weights_trained_with(const char *path, char **text)
     hpct_kind kind = HPCT_KIND_UNKNOWN;
     *text = NULL;
     HPCT_TRY(hpct_kind_of_file(&kind, path));
-    return kind == HPCT_KIND_SAFETENSORS ? hpct_safetensors_trained_with(path, text) : HPCT_OK;
+    if (kind == HPCT_KIND_SAFETENSORS)
+        return hpct_safetensors_trained_with(path, text);
+    if (kind != HPCT_KIND_HDF5)
+        return HPCT_OK;
+    hpct_h5_texts texts = {0};
+    hpct_status status = hpct_h5_read(NULL, path, NULL, &texts, NULL);
+    *text = texts.trained_with;
+    free(texts.class_names);
+    return status;
 }

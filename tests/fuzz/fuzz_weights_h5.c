@@ -22,8 +22,8 @@ static hpct_model *make_model(void)
 static void load(const char *path, const hpct_model *model, hpct_skips *skips)
 {
     float *values[3] = {NULL, NULL, NULL};
-    char *class_names = NULL;
-    hpct_status status = hpct_h5_read(model, path, values, &class_names, skips);
+    hpct_h5_texts texts = {0};
+    hpct_status status = hpct_h5_read(model, path, values, &texts, skips);
     bool conv2d = values[0] != NULL && values[1] != NULL, dense = values[2] != NULL;
     if (status != HPCT_OK && status != HPCT_ERR_DATA)
         abort();
@@ -35,7 +35,8 @@ static void load(const char *path, const hpct_model *model, hpct_skips *skips)
         abort();
     for (int i = 0; i < 3; i++)
         free(values[i]);
-    free(class_names);
+    free(texts.class_names);
+    free(texts.trained_with);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

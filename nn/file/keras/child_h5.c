@@ -29,10 +29,10 @@
 #define SLICE_MS 200
 
 typedef struct reading {
-    const hpct_model *model;
+    const hpct_model *model; /* NULL: only the texts are wanted */
     const char *path;
     float **values;
-    char **class_names;
+    hpct_h5_texts *texts;
     hpct_skips *skips;
     size_t size; /* of the file */
 } reading;
@@ -40,8 +40,13 @@ typedef struct reading {
 /* The beginning of the answer; the texts, with their NUL, and the values follow. */
 typedef struct answer {
     int status, num_skipped, num_loaded;
-    size_t message, class_names, skipped; /* sizes; 0: NULL */
+    size_t message, class_names, trained_with, skipped; /* sizes; 0: NULL */
 } answer;
+
+static int num_params(const reading *r)
+{
+    return r->model != NULL ? r->model->num_params : 0;
+}
 
 static size_t bytes_of(const hpct_model *model, int param)
 {
@@ -103,7 +108,7 @@ static void prepare_child(const reading *r)
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
         _exit(HPCT_ERR_INTERNAL);
-    for (int i = 0; i < r->model->num_params; i++)
+    for (int i = 0; i < num_params(r); i++)
         bytes += bytes_of(r->model, i);
     set_limit(RLIMIT_AS, used_memory() + bytes);
     set_limit(RLIMIT_CPU, CPU_SECONDS + r->size / CPU_BYTES);
@@ -118,7 +123,7 @@ static size_t size_of(const char *text)
 
 static void send_values(const reading *r, int fd)
 {
-    for (int i = 0; i < r->model->num_params; i++) {
+    for (int i = 0; i < num_params(r); i++) {
         char is_there = r->values[i] != NULL;
         send_bytes(fd, &is_there, 1);
         if (is_there)
@@ -127,20 +132,32 @@ static void send_values(const reading *r, int fd)
     }
 }
 
+static hpct_status read_file(reading *r, hpct_h5_texts *texts, hpct_skips *skips)
+{
+    if (r->model == NULL)
+        return hpct_h5_load_texts(r->path, texts);
+    return r->skips == NULL ? hpct_h5_load(r->model, r->path, r->values, texts)
+                            : hpct_h5_load_fitting(r->model, r->path, r->values, texts, skips);
+}
+
 static _Noreturn void run_child(reading *r, int fd)
 {
-    char *class_names = NULL;
+    hpct_h5_texts texts = {0};
     hpct_skips skips = {0};
     prepare_child(r);
-    hpct_status status =
-        r->skips == NULL ? hpct_h5_load(r->model, r->path, r->values, &class_names)
-                         : hpct_h5_load_fitting(r->model, r->path, r->values, &class_names, &skips);
+    hpct_status status = read_file(r, &texts, &skips);
     const char *message = status == HPCT_OK ? NULL : hpct_last_error();
-    answer a = {(int) status,     skips.count,          skips.loaded,
-                size_of(message), size_of(class_names), size_of(skips.text)};
+    answer a = {.status = (int) status,
+                .num_skipped = skips.count,
+                .num_loaded = skips.loaded,
+                .message = size_of(message),
+                .class_names = size_of(texts.class_names),
+                .trained_with = size_of(texts.trained_with),
+                .skipped = size_of(skips.text)};
     send_bytes(fd, &a, sizeof a);
     send_bytes(fd, message, a.message);
-    send_bytes(fd, class_names, a.class_names);
+    send_bytes(fd, texts.class_names, a.class_names);
+    send_bytes(fd, texts.trained_with, a.trained_with);
     send_bytes(fd, skips.text, a.skipped);
     if (status == HPCT_OK)
         send_values(r, fd);
@@ -196,7 +213,7 @@ static bool receive_text(child *c, char **text, size_t size)
 
 static bool receive_values(child *c, const reading *r)
 {
-    for (int i = 0; i < r->model->num_params; i++) {
+    for (int i = 0; i < num_params(r); i++) {
         char is_there = 0;
         if (!receive_bytes(c, &is_there, 1) || (!is_there && r->skips == NULL))
             return false;
@@ -225,7 +242,8 @@ static bool receive_answer(child *c, const reading *r, hpct_status *status)
     if (!receive_bytes(c, &a, sizeof a))
         return false;
     bool good = receive_text(c, &message, a.message) &&
-                receive_text(c, r->class_names, a.class_names) &&
+                receive_text(c, &r->texts->class_names, a.class_names) &&
+                receive_text(c, &r->texts->trained_with, a.trained_with) &&
                 receive_text(c, &skips.text, a.skipped);
     if (good && a.status == HPCT_OK)
         good = receive_values(c, r);
@@ -294,10 +312,10 @@ static hpct_status start_child(child *c, reading *r)
 }
 
 hpct_status hpct_h5_read(const hpct_model *model, const char *path, float **values,
-                         char **class_names, hpct_skips *skips)
+                         hpct_h5_texts *texts, hpct_skips *skips)
 {
     struct stat about;
-    reading r = {model, path, values, class_names, skips, 0};
+    reading r = {model, path, values, texts, skips, 0};
     if (stat(path, &about) != 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s", strerror(errno));
     r.size = (size_t) about.st_size;

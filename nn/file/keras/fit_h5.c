@@ -285,7 +285,7 @@ static hpct_status load_layers(fitting *f, const hpct_h5_group *groups)
 }
 
 hpct_status hpct_h5_load_fitting(const hpct_model *model, const char *path, float **values,
-                                 char **class_names, hpct_skips *skips)
+                                 hpct_h5_texts *texts, hpct_skips *skips)
 {
     hpct_h5_group *groups = NULL;
     fitting f = {.model = model, .skips = skips, .values = values};
@@ -294,7 +294,7 @@ hpct_status hpct_h5_load_fitting(const hpct_model *model, const char *path, floa
     if (status == HPCT_OK)
         status = load_layers(&f, groups);
     if (status == HPCT_OK)
-        status = hpct_h5_read_class_names(f.file, class_names);
+        status = hpct_h5_read_texts(f.file, texts);
     hpct_hdf5_close(f.file);
     free(f.places);
     free(groups);

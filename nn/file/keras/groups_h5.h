@@ -4,6 +4,7 @@
 
 #include "nn/file/keras/hdf5.h"
 #include "nn/file/keras/order.h"
+#include "nn/file/keras/weights_h5.h"
 #include "nn/graph/graph.h"
 
 #include <string.h>
@@ -31,7 +32,6 @@ static inline bool hpct_h5_needs_names(const hpct_model *model)
 
 /* HPCT_ERR_DATA if Keras wrote the group's weights on Theano. */
 hpct_status hpct_h5_check_backend(hpct_hdf5 *file, const char *top);
-/* *class_names: as hpct_h5_load's. */
-hpct_status hpct_h5_read_class_names(hpct_hdf5 *file, char **class_names);
+hpct_status hpct_h5_read_texts(hpct_hdf5 *file, hpct_h5_texts *texts);
 
 #endif

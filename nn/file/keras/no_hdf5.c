@@ -23,12 +23,12 @@ hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
 }
 
 hpct_status hpct_h5_read(const hpct_model *model, const char *path, float **values,
-                         char **class_names, hpct_skips *skips)
+                         hpct_h5_texts *texts, hpct_skips *skips)
 {
     (void) model;
     (void) path;
     (void) values;
-    (void) class_names;
+    (void) texts;
     (void) skips;
     return none();
 }

@@ -10,6 +10,7 @@
 
 #define PATH_SIZE 512
 #define CLASS_NAMES "class_names"
+#define TRAINED_WITH "trained_with"
 #define MAX_DEPTH 8 /* of nested layers */
 
 /* ---- groups of a model ---- */
@@ -170,6 +171,8 @@ hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
         status = save_group(file, model, i > 0 ? &groups[i - 1] : NULL, &groups[i]);
     if (status == HPCT_OK && model->class_names != NULL)
         status = hpct_hdf5_write_attribute(file, CLASS_NAMES, model->class_names);
+    if (status == HPCT_OK && model->trained_with != NULL)
+        status = hpct_hdf5_write_attribute(file, TRAINED_WITH, model->trained_with);
     if (status == HPCT_OK)
         status = hpct_hdf5_save(file, fd, path);
     hpct_hdf5_close(file);
@@ -528,20 +531,35 @@ static hpct_status read_values(const finder *f, float **values)
 }
 
 /* Other programs may have an attribute of this name with other content. */
-hpct_status hpct_h5_read_class_names(hpct_hdf5 *file, char **class_names)
+static hpct_status read_text(hpct_hdf5 *file, const char *name, char **text)
 {
     char **strings;
     size_t count = 0;
-    if (!hpct_hdf5_has_attribute(file, "/", CLASS_NAMES) ||
-        hpct_hdf5_strings(file, "/", CLASS_NAMES, &strings, &count) != HPCT_OK)
+    if (!hpct_hdf5_has_attribute(file, "/", name) ||
+        hpct_hdf5_strings(file, "/", name, &strings, &count) != HPCT_OK)
         return HPCT_OK;
-    *class_names = count == 1 ? strdup(strings[0]) : NULL;
+    *text = count == 1 ? strdup(strings[0]) : NULL;
     free(strings);
-    return count == 1 && *class_names == NULL ? hpct_fail_memory(0) : HPCT_OK;
+    return count == 1 && *text == NULL ? hpct_fail_memory(0) : HPCT_OK;
+}
+
+hpct_status hpct_h5_read_texts(hpct_hdf5 *file, hpct_h5_texts *texts)
+{
+    HPCT_TRY(read_text(file, CLASS_NAMES, &texts->class_names));
+    return read_text(file, TRAINED_WITH, &texts->trained_with);
+}
+
+hpct_status hpct_h5_load_texts(const char *path, hpct_h5_texts *texts)
+{
+    hpct_hdf5 *file = NULL;
+    HPCT_TRY(hpct_hdf5_open(&file, path));
+    hpct_status status = hpct_h5_read_texts(file, texts);
+    hpct_hdf5_close(file);
+    return status;
 }
 
 hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **values,
-                         char **class_names)
+                         hpct_h5_texts *texts)
 {
     group *groups = NULL;
     finder f = {.model = model};
@@ -560,7 +578,7 @@ hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **valu
     if (status == HPCT_OK)
         status = read_values(&f, values);
     if (status == HPCT_OK)
-        status = hpct_h5_read_class_names(f.file, class_names);
+        status = hpct_h5_read_texts(f.file, texts);
     hpct_hdf5_close(f.file);
     for (int i = 0; i < model->num_layers && f.names != NULL; i++)
         free(f.names[i]);

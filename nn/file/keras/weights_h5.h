@@ -20,20 +20,28 @@ hpct_status hpct_h5_available(void);
 /* Writes Keras 3's layout to `fd`; `path` is for messages. */
 hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path);
 
+/* Texts beside the weights: attributes of the root, as save writes them; NULL: none. */
+typedef struct hpct_h5_texts {
+    char *class_names, *trained_with; /* the caller frees them */
+} hpct_h5_texts;
+
 /* What hpct_h5_load does, or hpct_h5_load_fitting if skips is not NULL, in a child process: a file
- * on which libhdf5 crashes, or does not come to its end, is HPCT_ERR_DATA. */
+ * on which libhdf5 crashes, or does not come to its end, is HPCT_ERR_DATA. `model` NULL: reads the
+ * texts only. */
 hpct_status hpct_h5_read(const hpct_model *model, const char *path, float **values,
-                         char **class_names, hpct_skips *skips);
+                         hpct_h5_texts *texts, hpct_skips *skips);
 
 /* Fills values[i], floats of parameter i in Keras' shape, from either layout; all names, shapes and
- * types are checked before values are read. *class_names: the root's attribute of this name, as
- * save writes it, or NULL; the caller frees it. */
+ * types are checked before values are read. */
 hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **values,
-                         char **class_names);
+                         hpct_h5_texts *texts);
+
+/* The texts alone. */
+hpct_status hpct_h5_load_texts(const char *path, hpct_h5_texts *texts);
 
 /* Fills values[i] of the layers all of whose weights fit; others stay NULL, and are listed in
  * *skips. A layer is looked for by its name, where the file has names, else by Keras' order. */
 hpct_status hpct_h5_load_fitting(const hpct_model *model, const char *path, float **values,
-                                 char **class_names, hpct_skips *skips);
+                                 hpct_h5_texts *texts, hpct_skips *skips);
 
 #endif
