@@ -287,7 +287,8 @@ static char *join(const char *first, const char *between, const char *second)
 static void note_given(const hpct_cli_option *row, const char **given, const char *value)
 {
     const char *now = value != NULL ? value : "";
-    *given = *given == NULL || row->kind != HPCT_CLI_CALL ? now : join(*given, ",", now);
+    bool adds = *given != NULL && strstr(row->doc, "more than once") != NULL;
+    *given = adds ? join(*given, ",", now) : now;
 }
 
 static void list_settings(const rows *all)

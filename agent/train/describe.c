@@ -247,7 +247,6 @@ static json_t *describe_options(const hpct_fit_options *o)
         put(&numbers, texts[i].name, text_or_null(texts[i].text));
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         put(&numbers, files[i].name, json_boolean(files[i].text != NULL));
-    put(&numbers, "callbacks", json_boolean(o->callbacks != NULL));
     return numbers;
 }
 

@@ -15,7 +15,7 @@ fit() { # OPTION…: 8 epochs of 4 small steps
 # What history.csv has in the column NAME, epoch by epoch.
 column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { printf "%s%.4g", s, $c; s = " " }' "$work/log/history.csv"; }
 
-# ---- schedules: the rate after each epoch ----
+# ---- schedules: the rate of each epoch's last step ----
 rates() { # RATES NAME OPTION…
     local want=$1 name=$2
     shift 2
@@ -23,15 +23,15 @@ rates() { # RATES NAME OPTION…
     is "$(column learning_rate)" "$want" "$name"
 }
 rates "0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08" "a constant rate"
-rates "0.08 0.08 0.008 0.008 0.008 0.0008 0.0008 0.0008" "steps at epochs 3 and 6" --schedule step:3,6
-rates "0.08 0.04 0.04 0.04 0.04 0.04 0.04 0.04" "a factor of its own" --schedule step:2:0.5
-rates "0.04 0.02 0.01 0.005 0.0025 0.00125 0.000625 0.0003125" "exponential by epoch" --schedule exponential:0.5
-rates "0.08 0.08 0.08 0.02 0.02 0.02 0.02 0.005" "a staircase of four epochs" --schedule staircase:0.25:4
-rates "0.07696 0.06828 0.05531 0.04 0.02469 0.01172 0.003045 0" "a cosine over the run" --schedule cosine
-rates "0.07 0.06 0.05 0.04 0.03 0.02 0.01 0" "a line to zero" --schedule polynomial:1:0
-rates "0.04 0.08 0.07464 0.06 0.04 0.02 0.005359 0" "after a warm-up of two epochs a cosine takes the rest" \
+rates "0.08 0.08 0.08 0.008 0.008 0.008 0.0008 0.0008" "steps at epochs 3 and 6" --schedule step:3,6
+rates "0.08 0.08 0.04 0.04 0.04 0.04 0.04 0.04" "a factor of its own" --schedule step:2:0.5
+rates "0.04757 0.02378 0.01189 0.005946 0.002973 0.001487 0.0007433 0.0003716" "exponential by epoch" --schedule exponential:0.5
+rates "0.08 0.08 0.08 0.08 0.02 0.02 0.02 0.02" "a staircase of four epochs" --schedule staircase:0.25:4
+rates "0.07828 0.07092 0.05886 0.04392 0.02839 0.01462 0.004723 0.0001926" "a cosine over the run" --schedule cosine
+rates "0.0725 0.0625 0.0525 0.0425 0.0325 0.0225 0.0125 0.0025" "a line to zero" --schedule polynomial:1:0
+rates "0.03 0.07 0.07696 0.06435 0.04522 0.02469 0.008266 0.0003422" "after a warm-up of two epochs a cosine takes the rest" \
     --warmup-epochs 2 --schedule cosine
-rates "0.04 0.08 0.08 0.008 0.008 0.008 0.008 0.008" "epochs of steps count from the start of the run" \
+rates "0.03 0.07 0.08 0.08 0.008 0.008 0.008 0.008" "epochs of steps count from the start of the run" \
     --warmup-epochs 2 --schedule step:4
 rates "0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08" "one rank scales nothing" --lr-scaling linear
 

@@ -98,11 +98,11 @@ refused() { # STATUS MESSAGE NAME OPTION...
 rm -rf ckpt
 run --checkpoint-dir ckpt >/dev/null
 refused 78 "ckpt/step-0*21 is of a run with global batch 192, this one has 16: .*--resume never" "another batch" --global-batch-size 16
-refused 78 'is of a run with seed "0", this one has "1"' "another seed" --seed 1
-refused 78 'is of a run with optimizer "adam", this one has "sgd"' "another optimizer" --optimizer sgd
+refused 78 'is of a run with seed 0, this one has 1' "another seed" --seed 1
+refused 78 'is of a run with optimizer adam, this one has sgd' "another optimizer" --optimizer sgd
 refused 78 'is of a run with label smoothing 0.0, this one has 0.1' "another label smoothing" --label-smoothing 0.1
 refused 78 'is of a run with random flip false, this one has true' "another augmentation" --augment flip
-refused 78 'with model "mnist-convnet", this one has' "another model" --model mnist-cnn
+refused 78 'with layers, ' "another model" --model mnist-cnn
 refused 64 "checkpoint-every is 'x'" "an interval that is none" --checkpoint-every x
 refused 66 "none" "a checkpoint that is not there" --resume none
 capture run --resume never

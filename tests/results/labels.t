@@ -87,7 +87,7 @@ capture numbers --epochs 4 --log-dir whole --save-weights whole.safetensors
 capture numbers --epochs 2 --log-dir parts --checkpoint-dir ck --checkpoint-every epoch
 is "$status" 0 "two epochs with checkpoints"
 sed 's/-8/-9/' numbers.csv >other.csv
-refused 78 "ck.* is of a run with labels " "other labels do not continue it" fit numbers --labels other.csv --loss mean_squared_error --epochs 4 --checkpoint-dir ck
+refused 78 "ck.* is of a run with training data, hash of labels " "other labels do not continue it" fit numbers --labels other.csv --loss mean_squared_error --epochs 4 --checkpoint-dir ck
 capture numbers --epochs 4 --log-dir parts --checkpoint-dir ck --checkpoint-every epoch --save-weights parts.safetensors
 is "$status $(cmp whole/history.csv parts/history.csv 2>&1)" "0 " "two more: the history of a whole run"
 is "$(cmp whole.safetensors parts.safetensors 2>&1)" "" "and its weights, names included"

@@ -39,14 +39,14 @@ for other in "--class-weight $work/weights.json" "--class-weight auto --loss hub
 done
 train 1 other "${model[@]}" --class-weight "$work/weights.json" --loss categorical_focal_crossentropy --focal-gamma 1.5 \
     --label-smoothing 0.1 "${from[@]}" --checkpoint-dir "$work/checkpoints"
-like "$? $(cat "$work/other.out")" "78 .*is of a run with class weights \[" "the message names the weights"
+like "$? $(cat "$work/other.out")" "78 .*is of a run with class weights" "the message names the weights"
 train 1 other "${model[@]}" --class-weight auto --label-smoothing 0.1 "${from[@]}" --checkpoint-dir "$work/checkpoints"
-like "$? $(cat "$work/other.out")" '78 .*is of a run with loss "categorical_focal.*gamma 1.5.*this one has none' "or the loss"
+like "$? $(cat "$work/other.out")" '78 .*is of a run with loss categorical_focal.*gamma 1.5.*this one has none' "or the loss"
 
 train 1 own "${model[@]}" "${from[@]}" --checkpoint-dir "$work/own" --checkpoint-every 6
 ok $? "a run with the model's own loss" || diag "$(cat "$work/own.out")"
 train 1 other "${model[@]}" --loss binary_crossentropy "${from[@]}" --checkpoint-dir "$work/own"
-like "$? $(cat "$work/other.out")" '78 .*is of a run with loss none, this one has "binary_crossentropy' "is not continued with that of each output"
+like "$? $(cat "$work/other.out")" '78 .*is of a run with loss none, this one has binary_crossentropy' "is not continued with that of each output"
 
 # ---- metrics ----
 # scores RANKS: what evaluate has of the first weights.

@@ -94,11 +94,11 @@ for other in "" "--freeze conv2d,conv2d_1"; do
     # shellcheck disable=SC2086
     train 1 many --model mnist-convnet --optimizer adam $other --checkpoint-dir "$work/checkpoints" --epochs 3
     is "$?" 78 "other frozen layers (${other:-none}) are refused"
-    like "$(cat "$work/many.out")" "is of a run with frozen layers \"conv2d\", this one has (none|\"conv2d,conv2d_1\")" "with both lists"
+    like "$(cat "$work/many.out")" "is of a run with frozen layers conv2d, this one has (none|conv2d,conv2d_1)" "with both lists"
 done
 train 1 many "${whole[@]}" --learning-rate-of dense=0.5 --checkpoint-dir "$work/checkpoints" --epochs 3
 is "$?" 78 "other rates of layers, too"
-like "$(cat "$work/many.out")" 'with learning rates of layers none, this one has "dense=0.5"' "with both"
+like "$(cat "$work/many.out")" 'with learning rates of layers none, this one has dense=0.5' "with both"
 
 # ---- weights that fit in part: rank 0 loads and says so, all have them ----
 fits=(--model mnist-convnet --classes 12 --weights "$work/trained.safetensors")

@@ -5,6 +5,7 @@ strategy_tests = tests/strategy/augment.t tests/strategy/auto.t \
 	tests/strategy/faults.t \
 	tests/strategy/freeze.t \
 	tests/strategy/hybrid.t \
+	tests/strategy/identity.t \
 	tests/strategy/local_sgd.t \
 	tests/strategy/mirrored.t \
 	tests/strategy/multi_worker_mirrored.t \
@@ -15,7 +16,7 @@ strategy_tests = tests/strategy/augment.t tests/strategy/auto.t \
 	tests/strategy/standstill.t \
 	tests/strategy/tcp.t
 scaled_tests += $(strategy_tests)
-EXTRA_DIST += $(strategy_tests) tests/strategy/lib.sh tests/strategy/random.json tests/strategy/rank.sh \
+EXTRA_DIST += $(strategy_tests) tests/fixtures/checkpoints tests/strategy/lib.sh tests/strategy/random.json tests/strategy/rank.sh \
 	tests/strategy/ranks.sh tests/strategy/residual.json tests/strategy/wide.json tests/strategy/timeline.py
 check_PROGRAMS += tests/strategy/compare_weights
 tests_strategy_compare_weights_SOURCES = tests/strategy/compare_weights.c

@@ -85,7 +85,7 @@ train 1 part "${plain[@]}" "${from[@]}" --checkpoint-dir "$work/checkpoints" --c
 ok $? "a run with checkpoints" || diag "$(cat "$work/part.out")"
 sed 's/0.004/0.005/' "$work/dense.json" >"$work/changed.json"
 train 1 other --model "$work/changed.json" "${from[@]}" --checkpoint-dir "$work/checkpoints" --epochs 2
-like "$? $(cat "$work/other.out")" '78 .*is of a run with regularizers ".*wide/kernel l1=0.001 l2=0.004.*this one has .*l2=0.005' "not with other penalties"
+like "$? $(cat "$work/other.out")" '78 .*is of a run with regularizers .*wide/kernel l1=0.001 l2=0.004.*this one has .*l2=0.005' "not with other penalties"
 train 1 other "${plain[@]}" --checkpoint-dir "$work/checkpoints" --epochs 2
 ok $? "but with its own" || diag "$(cat "$work/other.out")"
 

@@ -4,7 +4,7 @@ unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame test
 	tests/unit/agent/cost/test_bench \
 	tests/unit/agent/strategy/gradients/test_buckets tests/unit/agent/cost/test_choose \
 	tests/unit/agent/strategy/gradients/test_compress tests/unit/agent/strategy/replicas/test_crew \
-	tests/unit/agent/data/test_data tests/unit/agent/train/test_fit tests/unit/agent/train/test_slow tests/unit/agent/train/test_watch tests/unit/agent/data/test_formats \
+	tests/unit/agent/data/test_data tests/unit/agent/train/test_fit tests/unit/agent/train/test_identity tests/unit/agent/train/test_slow tests/unit/agent/train/test_watch tests/unit/agent/data/test_formats \
 	tests/unit/agent/data/test_splits tests/unit/agent/data/test_archives \
 	tests/unit/agent/data/test_augment tests/unit/agent/data/test_notes tests/unit/agent/data/test_input tests/gpu_without/libraries/test_nccl \
 	tests/unit/agent/data/test_labels \
@@ -108,6 +108,9 @@ tests_unit_agent_data_test_input_LDADD = $(agent_test_libs)
 tests_unit_agent_train_test_fit_SOURCES = tests/unit/agent/train/test_fit.c $(pictures) tests/unit/unit.h
 tests_unit_agent_train_test_fit_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_train_test_fit_LDADD = $(agent_test_libs)
+tests_unit_agent_train_test_identity_SOURCES = tests/unit/agent/train/test_identity.c tests/unit/unit.h
+tests_unit_agent_train_test_identity_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_agent_train_test_identity_LDADD = $(agent_test_libs)
 tests_unit_agent_train_test_slow_SOURCES = tests/unit/agent/train/test_slow.c tests/unit/unit.h
 tests_unit_agent_train_test_slow_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_train_test_slow_LDADD = $(agent_test_libs)
