@@ -148,10 +148,10 @@ agent_libagent_la_SOURCES = \
 	agent/report/png.c agent/report/png.h \
 	agent/report/published.c agent/report/ranks.c \
 	agent/report/read_history.c agent/report/read_json.c agent/report/read_json.h agent/report/read_lines.c \
-	agent/report/report.c agent/report/report.h \
-	agent/report/request.c agent/report/request.h \
+	agent/report/readers.c agent/report/readers.h \
+	agent/report/report.c \
 	agent/report/run.c agent/report/run.h \
-	agent/report/serve.c agent/report/several.c agent/report/style.c agent/report/svg.c \
+	agent/report/several.c agent/report/style.c agent/report/svg.c \
 	agent/report/text.c agent/report/text.h \
 	agent/results/board.c agent/results/board.h \
 	agent/results/event_files.c agent/results/event_files.h \

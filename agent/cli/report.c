@@ -1,45 +1,29 @@
 /* hpc-train report RUN… */
 #include "agent/cli/cli.h"
 
-#include <ctype.h>
 #include <hpctrain/report.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-typedef struct arguments {
-    hpct_report_options report;
-    char **runs;
-    bool watch;
-    int port;
-} arguments;
-
-#define FILLS arguments
+#define FILLS hpct_report_options
 
 static const char *const formats[] = {"html", "md", "csv", "svg", "png", NULL};
-
-static void set_watch(const char *option, const char *value, void *at)
-{
-    arguments *a = at;
-    a->watch = true;
-    if (value != NULL)
-        a->port = (int) hpct_cli_integer(option, value, 1, 65535);
-}
 
 static const hpct_cli_option options[] = {
     {"output", "FILE",
      "write FILE (also -o FILE; default report.html, report.md and so on); -: standard output", 1,
-     0, TEXT(report.output)},
+     0, TEXT(output)},
     {"format", "NAME",
      "html, md or csv (the tables), svg or png (the charts); default: by the suffix of FILE, or "
      "html",
-     1, 0, WORD(report.format, formats)},
+     1, 0, WORD(format, formats)},
     {"plan", "FILE", "draw the prediction of hpc-train plan --json FILE beside several runs", 1, 0,
-     TEXT(report.plan)},
-    {"watch", "PORT",
-     "serve the page at http://127.0.0.1:PORT/ instead, always new, until Ctrl-C (default: a free "
-     "port)",
-     1, 0, HPCT_CLI_CALL, .set = set_watch, .optional = true},
+     TEXT(plan)},
+    {"watch", NULL,
+     "write the page every 5 seconds until all runs have finished, or Ctrl-C; the browser reloads "
+     "it",
+     1, 0, FLAG(watch)},
     {0},
 };
 
@@ -51,14 +35,6 @@ static bool is_option_with_value(const char *word)
             return true;
     }
     return false;
-}
-
-/* "--watch 8080": a number behind it that is no file's name is its port. */
-static bool is_port(const char *option, const char *next)
-{
-    struct stat info;
-    return strcmp(option, "--watch") == 0 && next != NULL && *next != '\0' &&
-           next[strspn(next, "0123456789")] == '\0' && stat(next, &info) != 0;
 }
 
 /* One word of its own, --OPTION=VALUE. */
@@ -83,25 +59,24 @@ static char *take_option(int argc, char **argv, int *i)
         hpct_cli_usage("-o needs a value: -o FILE");
     if (strcmp(word, "-o") == 0)
         return join("--output", argv[++*i]);
-    bool has_next = *i + 1 < argc;
-    if (has_next && (is_option_with_value(word) || is_port(word, argv[*i + 1])))
+    if (*i + 1 < argc && is_option_with_value(word))
         return join(word, argv[++*i]);
     return word;
 }
 
 /* Runs and options may be mixed; behind -- all are runs. */
-static void parse(arguments *a, int argc, char **argv)
+static void parse(hpct_report_options *report, int argc, char **argv)
 {
     static const char doc[] =
         "Makes one page of what runs have done: report RUN... [OPTION...]. A RUN is the folder of "
         "--log-dir, or a file of --summary-json. One run: losses, accuracies, the time of a step "
         "on each rank, memory, settings. Several: a table, and speed by workers.";
-    const hpct_cli_table tables[] = {{options, a}, {NULL, NULL}};
+    const hpct_cli_table tables[] = {{options, report}, {NULL, NULL}};
     char **own = calloc((size_t) argc + 1, sizeof *own);
-    a->runs = calloc((size_t) argc + 1, sizeof *a->runs);
+    const char **runs = calloc((size_t) argc + 1, sizeof *runs);
     int num = 0;
     bool all = false;
-    if (own == NULL || a->runs == NULL)
+    if (own == NULL || runs == NULL)
         exit(HPCT_ERR_INTERNAL);
     own[num++] = argv[0];
     for (int i = 1; i < argc; i++) {
@@ -110,24 +85,22 @@ static void parse(arguments *a, int argc, char **argv)
         else if (!all && argv[i][0] == '-')
             own[num++] = take_option(argc, argv, &i);
         else
-            a->runs[a->report.num_runs++] = argv[i];
+            runs[report->num_runs++] = argv[i];
     }
     hpct_cli_parse(0, doc, tables, num, own);
-    a->report.runs = (const char *const *) a->runs;
+    free(own);
+    report->runs = runs;
 }
 
 static int run(int argc, char **argv)
 {
-    arguments a = {.port = 0};
-    parse(&a, argc, argv);
-    if (a.report.num_runs == 0)
+    hpct_report_options report = {.runs = NULL};
+    parse(&report, argc, argv);
+    if (report.num_runs == 0)
         hpct_cli_usage("report: give the folder of a run's --log-dir, or several (see hpc-train "
                        "report --help)");
-    if (a.watch && (a.report.output != NULL || a.report.format != NULL))
-        hpct_cli_usage("--watch serves the page: leave out --output and --format");
-    hpct_status status =
-        a.watch ? hpct_report_serve(&a.report, a.port) : hpct_report_write(&a.report);
-    free(a.runs);
+    hpct_status status = hpct_report_write(&report);
+    free((void *) (uintptr_t) report.runs);
     return (int) hpct_context_finish(NULL, "hpc-train", status);
 }
 

@@ -90,14 +90,15 @@ static void write_table(FILE *out, const hpct_report_table *table, const char *l
     fputs("</tbody></table></div>\n", out);
 }
 
-static void write_table_item(FILE *out, const hpct_report_item *item)
+/* A page that reloads itself would close what is folded again. */
+static void write_table_item(FILE *out, const hpct_report_item *item, bool reloads)
 {
     const char *label = item->table->caption != NULL ? item->table->caption : "Table";
     if (!item->folded) {
         write_table(out, item->table, label, true);
         return;
     }
-    fputs("<details>", out);
+    fputs(reloads ? "<details open>" : "<details>", out);
     tag(out, "summary", "", label);
     write_table(out, item->table, label, false);
     fputs("</details>\n", out);
@@ -141,15 +142,15 @@ static void write_head(FILE *out, const hpct_report_page *page)
           "<meta name=\"color-scheme\" content=\"light dark\">\n"
           "<link rel=\"icon\" href=\"data:,\">\n",
           out);
-    if (page->refresh > 0)
-        fprintf(out, "<meta http-equiv=\"refresh\" content=\"%d\">\n", page->refresh);
+    if (page->reload > 0)
+        fprintf(out, "<meta http-equiv=\"refresh\" content=\"%d\">\n", page->reload);
     tag(out, "title", "", page->title);
     fprintf(out, "<style>%s", css);
     hpct_report_chart_style(out, true);
     fputs("</style>\n</head>\n<body>\n", out);
 }
 
-static void write_item(FILE *out, const hpct_report_item *item)
+static void write_item(FILE *out, const hpct_report_item *item, bool reloads)
 {
     switch (item->kind) {
     case HPCT_REPORT_HEADING:
@@ -165,7 +166,7 @@ static void write_item(FILE *out, const hpct_report_item *item)
         write_facts(out, item->table);
         break;
     case HPCT_REPORT_TABLE:
-        write_table_item(out, item);
+        write_table_item(out, item, reloads);
         break;
     default:
         write_chart(out, item->chart);
@@ -187,7 +188,7 @@ void hpct_report_write_html(FILE *out, const hpct_report_page *page)
         if (chart != charts)
             fputs(chart ? "<div class=\"charts\">\n" : "</div>\n", out);
         charts = chart;
-        write_item(out, &page->items[i]);
+        write_item(out, &page->items[i], page->reload > 0);
     }
     fprintf(out, "%s<footer>hpc-train report</footer>\n</main>\n</body>\n</html>\n",
             charts ? "</div>\n" : "");

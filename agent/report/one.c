@@ -443,7 +443,7 @@ void hpct_report_of_one(hpct_report_page *page, const hpct_report_run *run)
                       ? hpct_report_print(page->pool, "%s: %s", run->name, run->model)
                       : run->name;
     page->subtitle = say_state(page->pool, run);
-    page->refresh = hpct_report_run_is_live(run) ? 5 : 0;
+    page->may_change = hpct_report_run_may_go_on(run);
     for (size_t i = 0; i < run->num_remarks; i++)
         hpct_report_add_words(page, HPCT_REPORT_REMARK, run->remarks[i]);
     add_facts(page, run);

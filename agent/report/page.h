@@ -85,7 +85,8 @@ typedef struct hpct_report_item {
 
 typedef struct hpct_report_page {
     const char *title, *subtitle;
-    int refresh; /* seconds until it is asked for again; 0: never */
+    bool may_change; /* a run is not finished */
+    int reload;      /* seconds until the browser reads the file again; 0: never */
     hpct_report_item *items;
     size_t num_items;
     hpct_report_table *csv; /* of --format csv, with all digits */

@@ -1,16 +1,22 @@
 /* Reads the runs, makes the page, writes it in a format. */
-#include "agent/report/report.h"
+#include <hpctrain/report.h>
 
 #include "agent/report/content.h"
 #include "agent/report/png.h"
+#include "agent/report/readers.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/status.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define RELOAD_SECONDS 5
 
 typedef enum format { HTML, MD, CSV, SVG, PNG, NUM_FORMATS } format;
 static const char *const formats[NUM_FORMATS] = {"html", "md", "csv", "svg", "png"};
@@ -86,7 +92,7 @@ static void make_page(collection *c, const hpct_report_options *options, const c
                                options->plan != NULL ? &c->plan : NULL);
 }
 
-static hpct_status collect(collection *c, const hpct_report_options *options, bool speaks)
+static hpct_status collect(collection *c, const hpct_report_options *options)
 {
     size_t num_wrong = 0, count = (size_t) options->num_runs;
     const char **wrong = hpct_report_take(&c->pool, count, sizeof *wrong);
@@ -97,8 +103,6 @@ static hpct_status collect(collection *c, const hpct_report_options *options, bo
     if (options->plan != NULL)
         HPCT_TRY(hpct_report_plan_read(&c->plan, &c->pool, options->plan));
     make_page(c, options, wrong, num_wrong);
-    if (speaks)
-        say(c);
     return c->pool.failed ? hpct_fail_memory(0) : HPCT_OK;
 }
 
@@ -141,31 +145,37 @@ static hpct_status write_format(FILE *out, const hpct_report_page *page, format 
     }
 }
 
-static hpct_status make_text(char **text, size_t *size, const hpct_report_options *options,
-                             format as, bool speaks)
+/* A report as text, and what there is to know of it. */
+typedef struct content {
+    const hpct_report_options *options;
+    const char *path;
+    format as;
+    bool speaks; /* remarks are printed on stderr as well */
+    int reload;  /* of the page, as long as a run may change */
+    bool may_change;
+    char *text;
+    size_t size;
+} content;
+
+static hpct_status make_text(content *made)
 {
     collection c = {.count = 0};
-    FILE *out = open_memstream(text, size);
-    hpct_status status = out != NULL ? collect(&c, options, speaks) : hpct_fail_memory(0);
-    if (status == HPCT_OK)
-        status = write_format(out, &c.page, as);
+    FILE *out = open_memstream(&made->text, &made->size);
+    hpct_status status = out != NULL ? collect(&c, made->options) : hpct_fail_memory(0);
+    if (status == HPCT_OK) {
+        made->may_change = c.page.may_change;
+        c.page.reload = made->may_change ? made->reload : 0;
+        if (made->speaks)
+            say(&c);
+        status = write_format(out, &c.page, made->as);
+    }
     if (status == HPCT_OK && c.pool.failed)
         status = hpct_fail_memory(0);
     bool written = out == NULL || !ferror(out);
     if (out != NULL && (fclose(out) != 0 || !written) && status == HPCT_OK)
         status = hpct_fail_memory(0);
     hpct_report_release(&c.pool);
-    if (status != HPCT_OK && out != NULL) {
-        free(*text);
-        *text = NULL;
-    }
     return status;
-}
-
-hpct_status hpct_report_make_html(char **text, size_t *size, const hpct_report_options *options,
-                                  bool speaks)
-{
-    return make_text(text, size, options, HTML, speaks);
 }
 
 /* ---- output ---- */
@@ -194,15 +204,62 @@ static hpct_status find_format(format *out, const hpct_report_options *options)
                            options->format);
 }
 
-typedef struct content {
-    const char *text, *path;
-    size_t size;
-} content;
+/* A file can be read by those alone who can read what it shows. */
+static hpct_status restrict_readers(const hpct_report_options *options, int fd, const char *path)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+        return HPCT_OK;
+    mode_t mode = 0077;
+    for (int i = 0; i < options->num_runs; i++)
+        mode &= hpct_report_run_readers(options->runs[i], info.st_gid);
+    if (options->plan != NULL)
+        mode &= hpct_report_readers(options->plan, info.st_gid);
+    return fchmod(fd, info.st_mode & (0700 | mode)) == 0
+               ? HPCT_OK
+               : hpct_file_failed("setting the mode of", path);
+}
 
 static hpct_status write_content(void *arg, int fd)
 {
     const content *c = arg;
+    if (fd != STDOUT_FILENO)
+        HPCT_TRY(restrict_readers(c->options, fd, c->path));
     return hpct_file_write_all(fd, c->text, c->size, c->path);
+}
+
+static hpct_status write_once(content *c, bool standard)
+{
+    hpct_status status = make_text(c);
+    if (status == HPCT_OK)
+        status = standard         ? write_content(c, STDOUT_FILENO)
+                 : c->reload != 0 ? hpct_output_refresh(c->path, write_content, c)
+                                  : hpct_output_replace(c->path, write_content, c);
+    free(c->text);
+    c->text = NULL;
+    return status;
+}
+
+/* Until all runs have finished, or Ctrl-C; the last page does not reload itself. */
+static hpct_status write_again_and_again(content *c)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    c->reload = RELOAD_SECONDS;
+    HPCT_TRY(write_once(c, false));
+    if (c->may_change)
+        printf("%s: written every %d s until %s finished; Ctrl-C ends this\n", c->path,
+               RELOAD_SECONDS, c->options->num_runs == 1 ? "the run has" : "all runs have");
+    fflush(stdout);
+    c->speaks = false;
+    const struct timespec pause = {.tv_sec = RELOAD_SECONDS};
+    while (c->may_change && sigtimedwait(&ends, NULL, &pause) < 0)
+        HPCT_TRY(write_once(c, false));
+    c->reload = 0;
+    return write_once(c, false);
 }
 
 /* The report must not replace what it is made of. */
@@ -217,26 +274,31 @@ static hpct_status keep_inputs(const hpct_report_options *options)
                 : HPCT_OK;
 }
 
+static hpct_status check_watch(const hpct_report_options *options, format as)
+{
+    return as == HTML && strcmp(options->output, "-") != 0
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_USAGE,
+                           "--watch writes a page again and again: give it the name of an .html "
+                           "file, or leave out --output and --format");
+}
+
 hpct_status hpct_report_write(const hpct_report_options *given)
 {
     hpct_report_options options = *given;
-    content c = {.path = NULL};
-    char *text = NULL, name[32];
-    format as = HTML;
+    content c = {.options = &options, .speaks = true};
+    char name[32];
     snprintf(name, sizeof name, "report.%s", options.format != NULL ? options.format : "html");
     if (options.output == NULL)
         options.output = name;
     bool standard = strcmp(options.output, "-") == 0;
-    HPCT_TRY(find_format(&as, &options));
+    c.path = standard ? "standard output" : options.output;
+    HPCT_TRY(find_format(&c.as, &options));
+    if (options.watch)
+        HPCT_TRY(check_watch(&options, c.as));
     if (!standard)
         HPCT_TRY(keep_inputs(&options));
-    if (as == PNG)
+    if (c.as == PNG)
         HPCT_TRY(hpct_report_png_check());
-    HPCT_TRY(make_text(&text, &c.size, &options, as, true));
-    c.text = text;
-    c.path = standard ? "standard output" : options.output;
-    hpct_status status = standard ? write_content(&c, STDOUT_FILENO)
-                                  : hpct_output_replace(c.path, write_content, &c);
-    free(text);
-    return status;
+    return options.watch ? write_again_and_again(&c) : write_once(&c, standard);
 }

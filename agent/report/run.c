@@ -1,6 +1,7 @@
 /* Which files a RUN has, and what follows from all of them. */
 #include "agent/report/run.h"
 
+#include "agent/report/readers.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/status.h"
@@ -100,6 +101,21 @@ bool hpct_report_run_has_file(const char *folder, const char *path)
             return true;
     }
     return false;
+}
+
+mode_t hpct_report_run_readers(const char *path, gid_t group)
+{
+    struct stat info;
+    char name[PATH_MAX + 32];
+    mode_t mode = 0077;
+    if (stat(path, &info) == 0 && !S_ISDIR(info.st_mode))
+        return hpct_report_readers(path, group);
+    for (size_t i = 0; i < NUM_SOURCES; i++) {
+        snprintf(name, sizeof name, "%s/%s", path, sources[i].name);
+        if (stat(name, &info) == 0)
+            mode &= hpct_report_readers(name, group);
+    }
+    return mode;
 }
 
 /* ---- one file ---- */
@@ -256,6 +272,11 @@ hpct_status hpct_report_run_read(hpct_report_run *run, hpct_report_pool *pool, c
 bool hpct_report_run_is_live(const hpct_report_run *run)
 {
     return run->state != NULL && strcmp(run->state, "running") == 0;
+}
+
+bool hpct_report_run_may_go_on(const hpct_report_run *run)
+{
+    return run->state != NULL && strcmp(run->state, "finished") != 0;
 }
 
 double hpct_report_run_seconds(const hpct_report_run *run)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Metrics that some runs log besides loss and accuracy, as history.csv calls them. */
 #define HPCT_REPORT_METRICS 7
@@ -89,10 +90,14 @@ typedef struct hpct_report_run {
 hpct_status hpct_report_run_read(hpct_report_run *run, hpct_report_pool *pool, const char *path);
 /* Whether `path` is one of the files that are looked for in the folder. */
 bool hpct_report_run_has_file(const char *folder, const char *path);
+/* Those who can read all files of the run at `path` (hpct_report_readers). */
+mode_t hpct_report_run_readers(const char *path, gid_t group);
 void hpct_report_run_clear(hpct_report_run *run, hpct_report_pool *pool);
 
 /* Whether it is under way, as its files say. */
 bool hpct_report_run_is_live(const hpct_report_run *run);
+/* Whether it may still change: it is under way, or was stopped and can be continued. */
+bool hpct_report_run_may_go_on(const hpct_report_run *run);
 /* Seconds of the whole program, NaN if unknown. */
 double hpct_report_run_seconds(const hpct_report_run *run);
 /* A rank's time in a step without waiting for others; the median of all ranks but the slowest. */

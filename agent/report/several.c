@@ -362,8 +362,7 @@ static void add_remarks(groups *all, const hpct_report_run *runs, size_t count)
             hpct_report_add_words(
                 all->page, HPCT_REPORT_REMARK,
                 hpct_report_print(all->page->pool, "%s: %s", runs[i].name, runs[i].remarks[k]));
-        if (hpct_report_run_is_live(&runs[i]))
-            all->page->refresh = 5;
+        all->page->may_change |= hpct_report_run_may_go_on(&runs[i]);
     }
 }
 

@@ -4,6 +4,7 @@
 #define HPCTRAIN_REPORT_H
 
 #include <hpctrain/status.h>
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,19 +16,15 @@ typedef struct hpct_report_options {
     const char *output;      /* default "report." and the format; "-": standard output */
     const char *format; /* html, md, csv, svg or png; default: by the output's suffix, or html */
     const char *plan;   /* file of hpct_plan_write(), drawn beside several runs; or NULL */
+    bool watch;         /* write the HTML page every 5 s, which reloads itself, until all runs have
+                         * finished,         SIGINT or SIGTERM */
 } hpct_report_options;
 
-/* Writes the report. Files that are missing, cut or not understood are named on stderr and in the
- * report, which shows the rest. Returns HPCT_ERR_NO_INPUT or HPCT_ERR_DATA if nothing can be shown,
- * HPCT_ERR_USAGE for an unknown format, HPCT_ERR_CONFIG if this build cannot write PNG,
- * HPCT_ERR_IO. */
+/* Writes the report, readable by those alone who can read the files it is made of. Files that are
+ * missing, cut or not understood are named on stderr and in the report, which shows the rest.
+ * Returns HPCT_ERR_NO_INPUT or HPCT_ERR_DATA if nothing can be shown, HPCT_ERR_USAGE for an unknown
+ * format, HPCT_ERR_CONFIG if this build cannot write PNG, HPCT_ERR_IO. */
 HPCT_API hpct_status hpct_report_write(const hpct_report_options *options);
-
-/* Serves the HTML page at http://127.0.0.1:PORT/, made anew from the files for each request, until
- * SIGINT or SIGTERM; prints the address. `port` 0: any free one. Only programs of this machine can
- * connect. Returns HPCT_ERR_CONFIG if the port is taken, HPCT_ERR_NO_INPUT or HPCT_ERR_DATA if
- * there is nothing to show at first. */
-HPCT_API hpct_status hpct_report_serve(const hpct_report_options *options, int port);
 
 #ifdef __cplusplus
 }

@@ -106,12 +106,8 @@ tests_fuzz_fuzz_live_report_CPPFLAGS = $(agent_fuzz_cppflags)
 tests_fuzz_fuzz_live_report_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_live_report_LDADD = $(agent_fuzz_libs)
 
-fuzz_targets += tests/fuzz/fuzz_report tests/fuzz/fuzz_report_request
+fuzz_targets += tests/fuzz/fuzz_report
 tests_fuzz_fuzz_report_SOURCES = tests/fuzz/fuzz_report.c $(fuzz_driver)
 tests_fuzz_fuzz_report_CPPFLAGS = $(agent_fuzz_cppflags) $(JANSSON_CFLAGS)
 tests_fuzz_fuzz_report_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_report_LDADD = $(agent_fuzz_libs)
-tests_fuzz_fuzz_report_request_SOURCES = tests/fuzz/fuzz_report_request.c $(fuzz_driver)
-tests_fuzz_fuzz_report_request_CPPFLAGS = $(agent_fuzz_cppflags)
-tests_fuzz_fuzz_report_request_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_report_request_LDADD = $(agent_fuzz_libs)

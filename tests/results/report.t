@@ -1,6 +1,6 @@
 #!/bin/bash
 # report.t: hpc-train report: form and numbers of its pages, tables and pictures, foreign text, files that are cut, missing or
-# other programs', and the server of --watch.
+# other programs', who can read what it writes, and --watch.
 # shellcheck disable=SC2034,SC2154
 
 # shellcheck source=tests/build/lib.sh
@@ -203,68 +203,112 @@ is "$status $(head -c 5 w1/history.csv)" "64 epoch" "a run's own file is not rep
 like "$err" "is a file of a run" "that is the message"
 capture report w1 -o /nonexistent/x.html
 is "$status" 74 "a report that cannot be written: 74"
-for wrong in "w1 -o x.pdf" "w1 --format pdf" "" "w1 -o" "w1 --watch --format md" "w1 --watch=0" "w1 --formt md"; do
+for wrong in "w1 -o x.pdf" "w1 --format pdf" "" "w1 -o" "w1 --watch --format md" "w1 --watch -o x.svg" "w1 --watch -o -" \
+    "w1 --watch=8080" "w1 --formt md"; do
     # shellcheck disable=SC2086
     capture report $wrong
     is "$status" 64 "report $wrong: 64"
 done
 like "$err" "did you mean --format" "a mistyped option"
 
-# ---- a run under way, and the server ----
+# ---- who can read it ----
+chmod 755 "$work"
+mkdir above && cp -r w1 above/run
+ln -s above/run link
+# readable MODE NAME [RUN...]: what this report can be read by
+readable() {
+    rm -f mode.html
+    report "${@:3}" -o mode.html 2>/dev/null
+    is "$(stat -c %a mode.html)" "$1" "readable as its run: $2"
+}
+readable 644 "by all" above/run
+for file in run.json history.csv pace.jsonl; do
+    chmod 600 above/run/$file
+    readable 600 "$file by its owner alone" above/run
+    chmod 644 above/run/$file
+done
+chmod 640 above/run/history.csv
+readable 640 "a file by its group" above/run
+chmod 644 above/run/history.csv
+for modes in 700:600 750:640 711:644 705:604; do
+    chmod "${modes%:*}" above/run
+    readable "${modes#*:}" "a folder of mode ${modes%:*}" above/run
+    chmod 755 above/run
+    chmod "${modes%:*}" above
+    readable "${modes#*:}" "a folder above it of mode ${modes%:*}" above/run
+    readable "${modes#*:}" "the same through a link" link
+    chmod 755 above
+done
+chmod 700 above
+readable 600 "one of two runs by its owner alone" w1 above/run
+chmod 755 above
+report above/run -o mode.html && chmod 644 mode.html && chmod 700 above/run
+report above/run -o mode.html
+is "$(stat -c %a mode.html)" 600 "a page is replaced that all could read"
+(umask 077 && rm mode.html && report w1 -o mode.html)
+is "$(stat -c %a mode.html)" 600 "the umask counts, too"
+for format in md csv svg; do
+    report above/run -o mode.$format
+    is "$(stat -c %a mode.$format)" 600 "$format as the page"
+done
+cp fit.json private.json && cp plan.json private-plan.json && chmod 600 private.json private-plan.json
+readable 600 "a summary by its owner alone" private.json
+readable 600 "a plan by its owner alone" w1 w2 --plan private-plan.json
+chmod 755 above/run
+if [ "$(id -u)" = 0 ]; then
+    chmod 640 above/run/run.json && chgrp 12345 above/run/run.json
+    readable 600 "a file by another group" above/run
+    chmod 644 above/run/run.json
+fi
+if command -v setfacl >/dev/null && setfacl -m u:12345:--- above/run/run.json 2>/dev/null; then
+    readable 600 "a file with an ACL" above/run
+else
+    skip "a file with an ACL" "setfacl does nothing here"
+fi
+
+# ---- a run under way, and --watch ----
 make_run live workers=2 state=running epochs=2
 printf '2,0.9' >>live/history.csv
 capture report live -o live.html
 is "$status $err" "0 " "a run under way: a line that is not complete yet is no error"
 like "$(lib words live.html)" "Under way: epoch 3 of 8, step 120 of 469, some 12 min left" "where it is"
-like "$(<live.html)" 'http-equiv="refresh" content="5"' "the page asks for itself again"
-unlike "$(<slow.html)" 'http-equiv="refresh"' "not that of a run that has ended"
-"$top_builddir/hpc-train" report live --watch >url 2>watch.err &
-server=$!
-at_exit "kill $server 2>/dev/null"
-until [ -s url ] || ! kill -0 $server 2>/dev/null; do sleep 0.05; done
-port=$(sed -nE 's|^http://127.0.0.1:([0-9]+)/ .*|\1|p' url)
-ok "$([ -n "$port" ]; echo $?)" "--watch prints its address"
-# ask FORMAT...: sends printf's text; the answer in $out, its status in $code
-ask() {
-    # shellcheck disable=SC2059
-    out=$(exec 3<>"/dev/tcp/127.0.0.1/$port" && { printf "$@" >&3; timeout 30 cat <&3; } 2>/dev/null)
-    code=$(sed -nE '1s/^HTTP.1.1 ([0-9]+).*/\1/p' <<<"$out")
+unlike "$(<live.html)" 'http-equiv="refresh"' "a page that nobody writes again does not reload itself"
+# watch: the report of live, written again and again, until its first page is there
+watch() {
+    rm -f watched.html
+    "$top_builddir/hpc-train" report live --watch -o watched.html >watch.out 2>watch.err &
+    watcher=$!
+    at_exit "kill $watcher 2>/dev/null"
+    until [ -s watch.out ] || ! kill -0 $watcher 2>/dev/null; do sleep 0.05; done
 }
-host="Host: localhost:$port"
-ask 'GET / HTTP/1.1\r\n%s\r\n\r\n' "$host"
-is "$code" 200 "GET / has the page"
-sed '1,/^\r$/d' <<<"$out" >served.html
-well_formed served.html "what is served"
-is "$(sed -nE 's/^Content-Length: ([0-9]+)\r$/\1/p' <<<"$out")" "$(wc -c <served.html)" "of its length"
+# until_page REGEX
+until_page() { until grep -q "$1" watched.html || ! kill -0 $watcher 2>/dev/null; do sleep 0.1; done; }
+watch
+is "$(<watch.out)" "watched.html: written every 5 s until the run has finished; Ctrl-C ends this" "--watch says what it does"
+like "$(<watched.html)" 'http-equiv="refresh" content="5"' "its page reloads itself"
+like "$(<watched.html)" '<details open>' "with nothing folded, which a reload would close"
+well_formed watched.html "a page that reloads itself"
+is "$(find /proc/$watcher/fd -lname 'socket:*' | wc -l)" 0 "--watch has no socket"
 sed -i 's/"step": 120/"step": 130/' live/status.json
-ask 'GET / HTTP/1.1\r\nHost: 127.0.0.1:%s\r\n\r\n' "$port"
-like "$out" "step 130 of 469" "made anew from the files"
-ask 'GET / HTTP/1.1\r\nHost: evil.example:%s\r\n\r\n' "$port"
-is "$code" 403 "another Host: 403"
-ask 'GET /etc/passwd HTTP/1.1\r\n%s\r\n\r\n' "$host"
-is "$code" 404 "another path: 404"
-ask 'POST / HTTP/1.1\r\n%s\r\n\r\n' "$host"
-is "$code" 405 "another method: 405"
-ask 'GET / HTTP/1.1\r\n\r\n'
-is "$code" 400 "no Host: 400"
-ask 'GET / HTTP/1.1\n%s\n\n' "$host"
-is "$code" 400 "lines without CR: 400"
-ask 'GET / HTTP/1.1\r\n%s\r\nX: %09000d\r\n\r\n' "$host" 0
-is "$code" 431 "more than 8 KiB: 431"
-exec 4<>"/dev/tcp/127.0.0.1/$port" # one that says nothing
-ask 'GET / HTTP/1.1\r\n%s\r\n\r\n' "$host"
-is "$code" 200 "a client that says nothing keeps no other waiting"
-is "$(timeout 60 cat <&4; echo $?)" 0 "and is closed after some time"
-exec 4>&-
-ok "$( (exec 3<>"/dev/tcp/$(hostname -I 2>/dev/null | cut -d ' ' -f 1)/$port") 2>/dev/null && echo 1 || echo 0)" "other addresses of this machine do not answer"
+chmod 640 live/status.json
+until_page "step 130 of 469"
+is "$(tail -n 1 watched.html) $(stat -c %a watched.html)" "</html> 640" "it is written anew, whole, and readable as its run"
+kill -INT $watcher
+wait $watcher
+is "$? $(<watch.err)$(grep -c 'http-equiv="refresh"' watched.html)" "0 0" "Ctrl-C ends it with 0, and a page that does not reload itself"
+make_run live workers=2 state=stopped
+watch
+sed -i 's/"state": "stopped"/"state": "finished"/' live/run.json
+wait $watcher
+is "$? $(<watch.err)$(grep -c 'http-equiv="refresh"' watched.html)" "0 0" "one that is stopped is waited for; it ends when the run has finished"
+like "$(lib words watched.html)" "Finished" "with the last state"
+make_run live workers=2 state=running epochs=2
+watch
 mv live gone
-ask 'GET / HTTP/1.1\r\n%s\r\n\r\n' "$host"
-is "$code" 503 "the run's folder is gone: 503"
-like "$out" "live: there is no such file or folder" "which it says"
+wait $watcher
+is "$?" 66 "a run's folder that is gone: 66"
+like "$(<watch.err)" "live: there is no such file or folder" "which it says"
 mv gone live
-capture report live --watch "$port"
-is "$status" 78 "a port that is taken: 78"
-kill -INT $server
-wait $server
-is "$? $(<watch.err)" "0 " "SIGINT ends it with 0"
+capture report w1 --watch -o watched.html
+is "$status $err" "0 " "a run that has finished: one page"
 done_testing
