@@ -151,7 +151,7 @@ agent_libagent_la_SOURCES = \
 	agent/report/readers.c agent/report/readers.h \
 	agent/report/report.c \
 	agent/report/run.c agent/report/run.h \
-	agent/report/several.c agent/report/style.c agent/report/svg.c \
+	agent/report/several.c agent/report/starts.c agent/report/style.c agent/report/svg.c \
 	agent/report/text.c agent/report/text.h \
 	agent/results/board.c agent/results/board.h \
 	agent/results/event_files.c agent/results/event_files.h \

@@ -616,6 +616,8 @@ static hpct_status step_ended(hpct_ps_leader *l, int trained, int64_t steps)
     bool epoch_ended = hpct_ps_schedule_trained(l->schedule) > trained;
     int epoch = l->run->options.initial_epoch + trained;
     end_step(l, epoch, steps, epoch_ended);
+    if (l->history != NULL && hpct_history_continues(l->history))
+        settle(l); /* a start that is killed later is known, too */
     HPCT_TRY(hpct_ps_saving_step(l->saving, epoch * l->run->schedule.steps_per_epoch + steps,
                                  epoch_ended));
     if (hpct_ps_saving_due(l->saving))
@@ -685,7 +687,8 @@ static hpct_status finish(hpct_ps_leader *l, hpct_fit_result *result)
     show_staleness(l);
     l->end.diverged = hpct_results_diverged(&l->end);
     l->end.signal = l->signal;
-    l->end.steps = l->result.steps;
+    l->end.steps =
+        l->begin.epoch * l->run->schedule.steps_per_epoch + l->begin.step + l->result.steps;
     l->end.epoch = epochs_before(l) + 1;
     l->end.epochs = o->epochs;
     if (o->save_weights != NULL)

@@ -23,6 +23,8 @@ bool hpct_report_plan_parse(hpct_report_plan *plan, hpct_report_pool *pool, cons
 hpct_status hpct_report_plan_read(hpct_report_plan *plan, hpct_report_pool *pool, const char *path);
 
 void hpct_report_of_one(hpct_report_page *page, const hpct_report_run *run);
+/* A table, of more than one start. */
+void hpct_report_of_starts(hpct_report_page *page, const hpct_report_run *run);
 void hpct_report_of_ranks(hpct_report_page *page, const hpct_report_run *run);
 /* `plan` may be NULL. */
 void hpct_report_of_several(hpct_report_page *page, const hpct_report_run *runs, size_t count,
@@ -36,5 +38,9 @@ void hpct_report_of_published(hpct_report_page *page, const hpct_report_run *run
 
 /* "3 nodes", "1 node" */
 const char *hpct_report_counted(hpct_report_pool *pool, int64_t count, const char *what);
+/* " in 3 starts", " in the 2 of 3 starts whose time is known", or "" */
+const char *hpct_report_say_starts(hpct_report_pool *pool, const hpct_report_run *run);
+/* Local date and time, or "?" */
+const char *hpct_report_moment(hpct_report_pool *pool, double seconds);
 
 #endif

@@ -12,7 +12,7 @@ const char *hpct_report_counted(hpct_report_pool *pool, int64_t count, const cha
     return hpct_report_print(pool, "%lld %s%s", (long long) count, what, count == 1 ? "" : "s");
 }
 
-static const char *moment(hpct_report_pool *pool, double seconds)
+const char *hpct_report_moment(hpct_report_pool *pool, double seconds)
 {
     char text[64];
     struct tm local;
@@ -50,7 +50,7 @@ static const char *say_live(hpct_report_pool *pool, const hpct_report_run *run)
     return hpct_report_print(pool,
                              "Under way: epoch %lld of %lld, step %lld of %lld%s; last news %s.",
                              (long long) s->epoch, (long long) s->epochs, (long long) s->step,
-                             (long long) s->steps, left, moment(pool, s->time));
+                             (long long) s->steps, left, hpct_report_moment(pool, s->time));
 }
 
 static const char *say_state(hpct_report_pool *pool, const hpct_report_run *run)
@@ -66,12 +66,13 @@ static const char *say_state(hpct_report_pool *pool, const hpct_report_run *run)
     if (state == NULL && isnan(seconds))
         return run->num_points > 0 ? hpct_report_counted(pool, (int64_t) run->num_points, "epoch")
                                    : "";
-    return hpct_report_print(pool, "%s%s%s%s%s.", state != NULL ? state : "Trained",
+    return hpct_report_print(pool, "%s%s%s%s%s%s.", state != NULL ? state : "Trained",
                              run->why != NULL ? ": " : "", run->why != NULL ? run->why : "",
                              isnan(seconds)  ? ""
                              : state != NULL ? " after "
                                              : " for ",
-                             isnan(seconds) ? "" : duration(pool, seconds));
+                             isnan(seconds) ? "" : duration(pool, seconds),
+                             hpct_report_say_starts(pool, run));
 }
 
 static void add_fact(const char **names, const char **values, size_t *count, const char *name,
@@ -225,7 +226,7 @@ static void add_shown(hpct_report_page *page, hpct_report_table *table, const sh
 
 static void add_epoch_table(hpct_report_page *page, const hpct_report_run *run)
 {
-    bool timed = run->num_epoch_times > 0 && run->num_epoch_times <= run->num_points;
+    bool timed = run->num_epoch_times > 0;
     shown s = find_shown(page->pool, run->points, run->num_points, run->validated);
     hpct_report_table *table = hpct_report_add_table(page, "By epoch", true);
     hpct_report_cell(page->pool, table, "epoch");
@@ -363,10 +364,9 @@ static void add_where(hpct_report_page *page, hpct_report_table *table, const hp
     add_setting(page, table, "libraries", run->libraries);
     add_setting(page, table, "job", run->job);
     if (!isnan(run->started))
-        add_setting(page, table, "started", moment(page->pool, run->started));
+        add_setting(page, table, "started", hpct_report_moment(page->pool, run->started));
     if (!isnan(run->ended))
-        add_setting(page, table, "ended", moment(page->pool, run->ended));
-    add_count(page, table, "times started", run->starts > 1 ? run->starts : 0);
+        add_setting(page, table, "ended", hpct_report_moment(page->pool, run->ended));
 }
 
 static void add_settings(hpct_report_page *page, const hpct_report_run *run)
@@ -447,6 +447,7 @@ void hpct_report_of_one(hpct_report_page *page, const hpct_report_run *run)
     for (size_t i = 0; i < run->num_remarks; i++)
         hpct_report_add_words(page, HPCT_REPORT_REMARK, run->remarks[i]);
     add_facts(page, run);
+    hpct_report_of_starts(page, run);
     add_curves(page, run);
     if (run->num_ranks > 0)
         hpct_report_of_ranks(page, run);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MOST_RANKS (1 << 20)
+#define MOST_EPOCHS (1 << 20)
 
 /* ---- members ---- */
 
@@ -127,21 +128,33 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Times of epochs, and their median. */
-static void read_epoch_seconds(hpct_report_run *run, const json_t *array)
+/* Adds the times of epochs from `first` on; of the first one the rest may have been left, `part`.
+ */
+static void add_epoch_seconds(hpct_report_run *run, const json_t *array, int64_t first, bool part)
 {
-    size_t count = json_array_size(array), known = 0;
-    run->epoch_times = hpct_report_take(run->pool, count, sizeof *run->epoch_times);
-    double *sorted = hpct_report_take(run->pool, count, sizeof *sorted);
-    if (run->epoch_times == NULL || sorted == NULL)
-        return;
-    for (size_t i = 0; i < count; i++) {
-        const json_t *value = json_array_get(array, i);
-        run->epoch_times[i] = json_is_number(value) ? json_number_value(value) : (double) NAN;
-        if (json_is_number(value))
-            sorted[known++] = json_number_value(value);
+    for (int64_t i = 0; i < (int64_t) json_array_size(array) && first + i < MOST_EPOCHS; i++) {
+        const json_t *value = json_array_get(array, (size_t) i);
+        while (first + i >= (int64_t) run->num_epoch_times) {
+            double *times =
+                hpct_report_grow(run->pool, run->epoch_times, run->num_epoch_times, sizeof *times);
+            if (times == NULL)
+                return;
+            run->epoch_times = times;
+            run->epoch_times[run->num_epoch_times++] = NAN;
+        }
+        run->epoch_times[first + i] =
+            json_is_number(value) && !(part && i == 0) ? json_number_value(value) : (double) NAN;
     }
-    run->num_epoch_times = count;
+}
+
+static void find_median(hpct_report_run *run)
+{
+    size_t known = 0;
+    double *sorted = hpct_report_take(run->pool, run->num_epoch_times, sizeof *sorted);
+    for (size_t i = 0; i < run->num_epoch_times && sorted != NULL; i++) {
+        if (!isnan(run->epoch_times[i]))
+            sorted[known++] = run->epoch_times[i];
+    }
     if (known == 0)
         return;
     qsort(sorted, known, sizeof *sorted, by_value);
@@ -173,8 +186,6 @@ static void read_summary(hpct_report_run *run, const json_t *object)
     set_number(&run->peak_rss_mb, object, "peak_rss_mb");
     if (run->epochs == 0)
         INTEGER(run, object, epochs);
-    if (json_is_array(json_object_get(object, "epoch_seconds")))
-        read_epoch_seconds(run, json_object_get(object, "epoch_seconds"));
 }
 
 bool hpct_report_read_summary(hpct_report_run *run, const char *text, size_t size)
@@ -183,8 +194,11 @@ bool hpct_report_read_summary(hpct_report_run *run, const char *text, size_t siz
     bool is_one = json_is_string(json_object_get(object, "model")) &&
                   json_is_integer(json_object_get(object, "workers")) &&
                   json_object_get(object, "images_per_second") != NULL;
-    if (is_one)
+    if (is_one) {
         read_summary(run, object);
+        add_epoch_seconds(run, json_object_get(object, "epoch_seconds"), 0, false);
+        find_median(run);
+    }
     run->is_summary |= is_one;
     json_decref(object);
     return is_one;
@@ -273,13 +287,45 @@ static void read_libraries(hpct_report_run *run, json_t *libraries)
     }
 }
 
-static void read_starts(hpct_report_run *run, const json_t *starts)
+/* `ends` has how it ended, and `summary` what it did: of the last start run.json itself. */
+static void read_start(hpct_report_run *run, const json_t *start, const json_t *ends,
+                       const json_t *summary)
 {
-    run->starts = (int64_t) json_array_size(starts);
-    const json_t *last = json_array_get(starts, (size_t) run->starts - 1);
-    set_number(&run->started, last, "time");
-    set_text(run, &run->host, last, "host");
-    set_text(run, &run->job, last, "job");
+    hpct_report_start *s = &run->starts[run->num_starts++];
+    double train = hpct_report_json_number(summary, "train_seconds");
+    *s = (hpct_report_start){
+        .time = hpct_report_json_number(start, "time"),
+        .seconds = hpct_report_json_number(summary, "start_seconds") + train,
+        .images_per_second = hpct_report_json_number(summary, "images_per_second"),
+        .epoch = hpct_report_json_integer(start, "epoch", -1),
+        .step = hpct_report_json_integer(start, "step", -1),
+        .steps = hpct_report_json_integer(summary, "steps", -1),
+        .workers = hpct_report_json_integer(ends, "workers", -1),
+        .state = hpct_report_json_text(run->pool, ends, "state"),
+        .why = hpct_report_json_text(run->pool, ends, "why"),
+    };
+    if (isnan(s->seconds) || train <= 0) /* it was killed, or failed */
+        s->seconds = hpct_report_json_number(ends, "ended") - s->time;
+    if (s->epoch >= 0)
+        add_epoch_seconds(run, json_object_get(summary, "epoch_seconds"), s->epoch, s->step > 0);
+}
+
+static void read_starts(hpct_report_run *run, const json_t *object)
+{
+    const json_t *starts = json_object_get(object, "starts");
+    size_t count = json_array_size(starts);
+    run->starts = hpct_report_take(run->pool, count, sizeof *run->starts);
+    if (run->starts == NULL || count == 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *start = json_array_get(starts, i);
+        bool last = i + 1 == count;
+        read_start(run, start, last ? object : start,
+                   last ? json_object_get(object, "summary") : start);
+        set_text(run, &run->host, start, "host");
+        set_text(run, &run->job, start, "job");
+    }
+    set_number(&run->started, json_array_get(starts, 0), "time");
 }
 
 static void read_run(hpct_report_run *run, const json_t *object)
@@ -297,10 +343,10 @@ static void read_run(hpct_report_run *run, const json_t *object)
     read_command(run, json_object_get(object, "command"));
     read_nodes(run, json_object_get(object, "nodes"));
     read_libraries(run, json_object_get(object, "libraries"));
-    if (json_array_size(json_object_get(object, "starts")) > 0)
-        read_starts(run, json_object_get(object, "starts"));
     if (json_is_object(json_object_get(object, "summary")))
         read_summary(run, json_object_get(object, "summary"));
+    read_starts(run, object);
+    find_median(run);
 }
 
 bool hpct_report_read_run_json(hpct_report_run *run, const char *text, size_t size)

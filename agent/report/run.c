@@ -180,14 +180,13 @@ static hpct_status read_file(hpct_report_run *run)
 
 /* ---- what follows ---- */
 
-/* The times of the last epochs: a run that was continued has those since then. */
 static void give_epochs_times(hpct_report_run *run)
 {
-    size_t skip = run->num_points - run->num_epoch_times;
-    if (run->num_epoch_times > run->num_points)
-        return;
-    for (size_t i = 0; i < run->num_epoch_times; i++)
-        run->points[skip + i].seconds = run->epoch_times[i];
+    for (size_t i = 0; i < run->num_points; i++) {
+        int64_t epoch = run->points[i].epoch;
+        if (epoch > 0 && epoch <= (int64_t) run->num_epoch_times)
+            run->points[i].seconds = run->epoch_times[epoch - 1];
+    }
 }
 
 static void set_if_unknown(double *to, double value)
@@ -226,6 +225,9 @@ static void conclude(hpct_report_run *run)
         }
         set_if_unknown(&run->learning_rate, last->learning_rate);
     }
+    if (run->status.there && run->num_starts > 0 && hpct_report_run_is_live(run))
+        set_if_unknown(&run->starts[run->num_starts - 1].seconds,
+                       run->status.time - run->starts[run->num_starts - 1].time);
     if (run->status.there) {
         set_if_unknown(&run->images_per_second, run->status.images_per_second);
         set_if_unknown(&run->step_ms, run->status.step_ms);
@@ -281,8 +283,12 @@ bool hpct_report_run_may_go_on(const hpct_report_run *run)
 
 double hpct_report_run_seconds(const hpct_report_run *run)
 {
-    double told = run->start_seconds + run->train_seconds;
-    return isnan(told) ? run->ended - run->started : told;
+    double told = run->start_seconds + run->train_seconds, sum = NAN;
+    for (size_t i = 0; i < run->num_starts; i++) {
+        double one = run->starts[i].seconds;
+        sum = isnan(sum) ? one : isnan(one) ? sum : sum + one;
+    }
+    return isnan(sum) ? told : sum;
 }
 
 double hpct_report_rank_own(const hpct_report_rank *rank)

@@ -59,13 +59,21 @@ typedef struct hpct_report_status {
     int64_t epoch, epochs, step, steps;
 } hpct_report_status;
 
+/* One process of a run that was stopped or killed, and continued. Of one that is not known -1, NaN
+ * and NULL. */
+typedef struct hpct_report_start {
+    double time, seconds, images_per_second;
+    int64_t epoch, step, steps, workers; /* from where (epoch from 0), and how many */
+    const char *state, *why;
+} hpct_report_start;
+
 typedef struct hpct_report_run {
     const char *path, *name; /* as given; its last part, or more where two runs share that */
     const char *model, *strategy, *device, *precision, *optimizer, *command, *version, *data,
         *checkpoint_dir, *state, *why, *libraries, *host, *job;
     int64_t parameters, seed, global_batch, epochs, steps_per_epoch, samples, workers, replicas,
-        threads, starts, nodes; /* seed: -1 if unknown */
-    double started, ended;      /* Unix seconds */
+        threads, nodes;    /* seed: -1 if unknown */
+    double started, ended; /* Unix seconds */
     double learning_rate, start_seconds, train_seconds, epoch_seconds, images_per_second, step_ms;
     double loss, accuracy, val_loss, val_accuracy, peak_rss_mb; /* of the last epoch, or summary */
     double metrics[HPCT_REPORT_METRICS], val_metrics[HPCT_REPORT_METRICS];
@@ -76,7 +84,9 @@ typedef struct hpct_report_run {
     int64_t paced_steps; /* that the means of the ranks are over */
     const char **node_of;
     size_t num_node_of;
-    double *epoch_times; /* of the summary: [num_epoch_times] */
+    hpct_report_start *starts;
+    size_t num_starts;
+    double *epoch_times; /* [num_epoch_times], by epoch; NaN: unknown */
     size_t num_epoch_times;
     hpct_report_status status;
     bool validated, is_summary;
@@ -98,7 +108,7 @@ void hpct_report_run_clear(hpct_report_run *run, hpct_report_pool *pool);
 bool hpct_report_run_is_live(const hpct_report_run *run);
 /* Whether it may still change: it is under way, or was stopped and can be continued. */
 bool hpct_report_run_may_go_on(const hpct_report_run *run);
-/* Seconds of the whole program, NaN if unknown. */
+/* Seconds of the whole program, of all its starts that are known; NaN if none is. */
 double hpct_report_run_seconds(const hpct_report_run *run);
 /* A rank's time in a step without waiting for others; the median of all ranks but the slowest. */
 double hpct_report_rank_own(const hpct_report_rank *rank);

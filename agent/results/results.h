@@ -44,8 +44,8 @@ typedef struct hpct_results_end {
     double first_loss, last_loss; /* of steps */
     double mean_loss;             /* of the last epoch so far */
     int signal;                   /* that stopped it, or 0 */
-    int64_t steps;
-    int epoch, epochs; /* current one, from 1 */
+    int64_t steps;                /* since the first epoch, over all starts */
+    int epoch, epochs;            /* current one, from 1 */
     const char *save_weights;
     char fault[200];                /* of a loss that is not finite: where that began, or "" */
     char where[HPCT_RESULTS_WHERE]; /* path of the weights, or "" */

@@ -57,12 +57,62 @@ static json_t *this_start(const hpct_run_facts *f)
                      "step", (json_int_t) f->begin_step);
 }
 
+static void copy_members(json_t *to, const json_t *from, const char *const *keys, size_t num)
+{
+    for (size_t i = 0; i < num; i++)
+        json_object_set(to, keys[i], json_object_get(from, keys[i])); /* none: no effect */
+}
+
+static json_int_t steps_at(const json_t *root, json_int_t epoch, json_int_t step)
+{
+    json_int_t each = json_integer_value(json_object_get(root, "steps_per_epoch"));
+    return (json_int_t) ((uint64_t) epoch * (uint64_t) each + (uint64_t) step);
+}
+
+/* A run that was killed has written its end nowhere: status.json has its last step. */
+static void note_last_step(json_t *start, const json_t *root, const char *log_dir)
+{
+    char path[PATH_MAX];
+    hpct_live_report last;
+    snprintf(path, sizeof path, "%s/" HPCT_LIVE_FILE, log_dir);
+    if (hpct_status_file_read(&last, path) != HPCT_OK)
+        return;
+    json_int_t begin = steps_at(root, json_integer_value(json_object_get(start, "epoch")),
+                                json_integer_value(json_object_get(start, "step")));
+    if (last.state.epoch > 0) {
+        json_object_set_new(start, "ended", json_integer(last.time));
+        json_object_set_new(
+            start, "steps",
+            json_integer(steps_at(root, last.state.epoch - 1, last.state.step) - begin));
+        json_object_set_new(start, "images_per_second", json_real(last.state.images_per_second));
+    }
+    hpct_live_report_free(&last);
+}
+
+/* How the last start before this one has ended. */
+static void note_end(json_t *start, const json_t *root, const hpct_run_facts *facts)
+{
+    static const char *const of_run[] = {"state", "why", "ended", "workers"};
+    static const char *const of_summary[] = {"steps", "start_seconds", "train_seconds",
+                                             "epoch_seconds", "images_per_second"};
+    copy_members(start, root, of_run, sizeof of_run / sizeof *of_run);
+    copy_members(start, json_object_get(root, "summary"), of_summary,
+                 sizeof of_summary / sizeof *of_summary);
+    const char *state = json_string_value(json_object_get(root, "state"));
+    if (state == NULL || strcmp(state, "running") != 0)
+        return;
+    json_object_set_new(start, "state", json_string(facts->again ? "went back" : "lost"));
+    note_last_step(start, root, facts->log_dir);
+}
+
 /* Those of the run that is continued, if its file is there and says them. */
 static json_t *earlier_starts(const hpct_run_file *file)
 {
     json_t *root = NULL, *starts = NULL;
     if (file->facts.continues && hpct_json_read(&root, file->path) == HPCT_OK)
         starts = json_incref(json_object_get(root, "starts"));
+    if (json_array_size(starts) > 0)
+        note_end(json_array_get(starts, json_array_size(starts) - 1), root, &file->facts);
     json_decref(root);
     if (json_is_array(starts))
         return starts;

@@ -23,8 +23,9 @@ typedef struct hpct_run_facts {
     int epochs; /* that were asked for */
     int begin_epoch;
     int64_t begin_step; /* where this start began */
-    bool continues;     /* an earlier one, whose starts are kept */
     json_t *identity;   /* agent/train/identity.h */
+    bool continues;     /* an earlier one, whose starts are kept, with the end of each */
+    bool again;         /* that was in this process, and went back to a checkpoint */
 } hpct_run_facts;
 
 /* Begins it; writes nothing. */

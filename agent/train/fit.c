@@ -721,7 +721,7 @@ static hpct_status finish(hpct_fit_run *run, hpct_status failed)
     run->result.signal = run->signal;
     run->end.diverged = hpct_results_diverged(&run->end);
     run->end.signal = run->signal;
-    run->end.steps = run->steps_done;
+    run->end.steps = hpct_fit_global_step(run, &run->begin) + run->steps_done;
     run->end.epoch = (int) run->begin.epoch + run->epochs_done + 1;
     run->end.epochs = run->options.epochs;
     hpct_status status = HPCT_OK;

@@ -98,6 +98,8 @@ hpct_status hpct_fit_step_ended(hpct_fit_run *run, int epoch, int64_t step,
                                 const hpct_fit_sums *sums)
 {
     bool ended = step + 1 == sums->planned, due = false;
+    if (run->history != NULL && hpct_history_continues(run->history))
+        hpct_fit_settle(run); /* a start that is killed later is known, too */
     if (run->checkpoints == NULL)
         return HPCT_OK;
     note_place(run, epoch, step + 1, sums);

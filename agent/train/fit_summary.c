@@ -115,6 +115,7 @@ hpct_status hpct_fit_open_run_file(hpct_fit_run *run)
         .begin_step = run->begin.step,
         .continues = run->history != NULL && hpct_history_continues(run->history),
         .identity = run->identity,
+        .again = run->again,
     };
     hpct_fit_add_versions(&facts);
     return run->options.log_dir != NULL && hpct_context_rank(run->context) == 0

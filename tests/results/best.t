@@ -97,6 +97,8 @@ if [ -e "$top_builddir/tests/results/.libs/nan_once.so" ]; then
     like "$err" "the loss of step 8 is not finite: back to back/step-0*[1-7], with half the learning rate" "it says so"
     like "$(cut -d, -f3 back-log/history.csv | tr '\n' ' ')" "^learning_rate (0.25|0.125) 0.125 $" "history.csv has the lower rate"
     is "$(wc -l <back-log/metrics.jsonl)" 10 "and metrics.jsonl each step once"
+    is "$(python3 -c 'import json; run = json.load(open("back-log/run.json")); print(*[s.get("state") for s in run["starts"]], run["state"])')" \
+        "went back None finished" "run.json has both parts of it"
     capture nan --learning-rate 0.25 --checkpoint-dir back --epochs 3 --log-dir back-log
     like "$status $(cut -d, -f3 back-log/history.csv | tr '\n' ' ')" "^0 learning_rate [0-9.]+ 0.125 0.125 $" "so has the run that continues it" || diag "$err"
     capture once --epochs 5 --on-nan resume

@@ -88,6 +88,72 @@ kill -TERM "$(pgrep -P $!)"
 wait $!
 is "$(look 'run["state"], run["why"]')" "stopped SIGTERM" "stopped by a signal" || diag "$(cat o)"
 
+# ---- started again and again ----
+# start EPOCHS STEPS: a start in the background, of so many steps an epoch
+start() {
+    "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch "$2" --global-batch-size 24 --verbose 2 --epochs "$1" --log-dir log \
+        --checkpoint-dir again --checkpoint-every 5 >o 2>&1 &
+    pid=$!
+}
+# end SIGNAL CONDITION...: by this signal, once this is so; how it ended is in $status
+end() {
+    until "${@:2}" || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+    kill "-$1" $pid
+    wait $pid
+    status=$?
+}
+# begun EPOCHS: so many in this start, and status.json has a step of it
+begun() { grep -q '"state":"running".*"epoch":[1-9]' log/status.json && [ "$(grep -c ^Epoch o)" -ge "$1" ]; }
+# table: that of the starts, without their times
+table() { "$train" report log --format md -o - 2>&1 | sed -n '/^| start /,/^$/p' | awk -F' *[|] *' 'NR > 2 && NF { print $2, $4, $5, $6, $7, $10 }'; }
+rm -rf log again
+start 100000 12
+end TERM begun 3
+is "$status $(look 'run["state"], "state" in run["starts"][0]')" "75 stopped False" "stopped: 75" || diag "$(cat o)"
+seconds=$(look 'run["summary"]["start_seconds"] + run["summary"]["train_seconds"]')
+start 100000 12
+end KILL begun 3
+done=$(look 'run["starts"][0]["steps"]')
+start "$(($(wc -l <log/history.csv) + 1))" 12
+wait $pid
+is "$? $(look '[s.get("state") for s in run["starts"]], run["starts"][0]["why"], len(run["starts"][0]["epoch_seconds"]) > 1')" \
+    "0 ['stopped', 'lost', None] SIGTERM True" "stopped, killed, finished: run.json knows how each start ended" || diag "$(cat o log/run.json)"
+is "$(look 'run["starts"][1]["epoch"] * 12 + run["starts"][1]["step"]')" "$done" "each begins where its checkpoint was"
+is "$(look "abs(run['starts'][0]['start_seconds'] + run['starts'][0]['train_seconds'] - $seconds) < 1e-6")" True "the seconds of the first one are kept"
+"$train" report log -o log.md 2>err
+like "$(<log.md)" "Finished after [0-9.]+ s in 3 starts\." "the report is of all starts" || diag "$(cat err log.md)"
+shape=$(table)
+like "$shape" $'^1 1 0 1 [0-9]+ stopped: SIGTERM\n2 [0-9]+ [0-9]+ 1 [0-9]+ killed, or its node failed\n3 [0-9]+ [0-9]+ 1 [0-9]+ finished$' "and says of each where it began and how it ended"
+is "$("$train" report log --format csv -o - 2>/dev/null | awk -F, 'NR == 2 || NR == 3 { print ($7 > 0) }' | paste -sd' ')" "1 1" "the first epochs have their seconds"
+python3 - <<'END'
+import json
+run = json.load(open("log/run.json"))
+run["starts"] = [{key: start[key] for key in ("time", "job", "host", "epoch", "step")} for start in run["starts"]]
+json.dump(run, open("log/run.json", "w"))
+END
+"$train" report log -o log.md
+like "$(<log.md)" "Finished after [0-9.]+ s in the 1 of 3 starts whose time is known\." "files of earlier releases have the last one's alone"
+like "$(table)" $'^1 1 0 – – –\n2 [0-9]+ [0-9]+ – – –\n3 ' "and dashes for the others"
+rm -rf log again
+# last STEP: the checkpoint of that step or a later one is there
+last() { [[ $(find again -name manifest.json 2>/dev/null | sort | tail -n 1) > again/step-$(printf %010d "$1") ]]; }
+listed() { [ "$(look 'len(run["starts"])' 2>/dev/null)" = "$1" ]; }
+start 3 1000000
+end TERM last 10
+first=$(sed -nE 's/.*stopped by SIGTERM after step ([0-9]+), in epoch 1 of 3.*/\1/p' o)
+start 3 1000000
+end KILL begun 1
+start 3 1000000
+end TERM listed 3
+is "$status $(look 'len(run["starts"]), {s["epoch"] for s in run["starts"]}, [s["step"] >= '"${first:-0}"' for s in run["starts"]]')" "75 3 {0} [False, True, True]" \
+    "a start is known from its first step on" || diag "$(cat o log/run.json)"
+is "$(sed -nE 's/.*stopped by SIGTERM after step ([0-9]+), in epoch 1 of 3.*/\1/p' o)" "$(look 'run["starts"][2]["step"] + run["summary"]["steps"]')" \
+    "the steps are counted on over all starts"
+is "$(python3 -c 'import json; print(json.load(open("log/status.json"))["step"])')" "$(look 'run["starts"][2]["step"] + run["summary"]["steps"]')" "in status.json, too"
+is "$(python3 -c 'import json; print([json.loads(line)["step"] for line in open("log/metrics.jsonl")] == list(range(1, 1 + sum(1 for _ in open("log/metrics.jsonl")))))')" True \
+    "and in metrics.jsonl"
+like "$("$train" report log --format md -o - 2>&1)" "Stopped: SIGTERM after [0-9.]+ s in 3 starts\." "stopped within its first epoch: the report has the seconds of all starts"
+
 # ---- the last lines ----
 capture run --epochs 1 --save-weights w.safetensors --log-dir log --checkpoint-dir new
 like "$out" "written  w.safetensors: weights; hpc-train evaluate .*log: .*hpc-train report log.*new: checkpoints" "the last lines say what was written, and what to do with it" || diag "$out"

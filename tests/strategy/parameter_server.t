@@ -245,6 +245,8 @@ cp -r "$work/ckpt-within" "$work/ckpt-other"
 cp -r "$work/within" "$work/other"
 go_on "${whole[@]}" --checkpoint-dir "$work/ckpt-within"
 ok $? "so does the one after a server is killed" || diag "$statuses" "$(said)"
+is "$(python3 -c 'import json, sys; print(*[s.get("state") for s in json.load(open(sys.argv[1]))["starts"]])' "$work/within/run.json")" "stopped failed None" \
+    "run.json knows how each start ended"
 like "$(cat "$work/within.ps.0.out")" "continues $work/ckpt-within/step-0*[0-9]+: [0-9] of 5 epochs are done, and [1-9][0-9]* steps of the next" \
     "also within an epoch"
 apart=$(close whole within)
