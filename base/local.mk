@@ -8,6 +8,7 @@ noinst_LTLIBRARIES += base/libfile.la
 base_libfile_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 base_libfile_la_SOURCES = \
 	base/ask.c base/ask.h \
+	base/below.c base/below.h \
 	base/debug.c base/debug.h \
 	base/device_calls.h \
 	base/drawn.h \

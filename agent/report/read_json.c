@@ -1,6 +1,8 @@
 /* run.json, status.json and --summary-json. */
 #include "agent/report/read_json.h"
 
+#include "base/below.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,25 +208,6 @@ bool hpct_report_read_summary(hpct_report_run *run, const char *text, size_t siz
 
 /* ---- run.json ---- */
 
-/* A word of the command as a shell reads it. */
-static void print_word(FILE *out, const char *word)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-    if (*word != '\0' && word[strspn(word, plain)] == '\0') {
-        fputs(word, out);
-        return;
-    }
-    fputc('\'', out);
-    for (; *word != '\0'; word++) {
-        if (*word == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*word, out);
-    }
-    fputc('\'', out);
-}
-
 static void read_command(hpct_report_run *run, const json_t *words)
 {
     char *text = NULL;
@@ -237,7 +220,7 @@ static void read_command(hpct_report_run *run, const json_t *words)
     {
         if (i > 0)
             fputc(' ', out);
-        print_word(out, json_is_string(word) ? json_string_value(word) : "?");
+        hpct_print_word(out, json_is_string(word) ? json_string_value(word) : "?");
     }
     if (fclose(out) == 0)
         run->command = hpct_report_print(run->pool, "%s", text);

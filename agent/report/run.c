@@ -2,6 +2,7 @@
 #include "agent/report/run.h"
 
 #include "agent/report/readers.h"
+#include "base/below.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/status.h"
@@ -143,6 +144,34 @@ static bool read_source(hpct_report_run *run, const struct source *source, bool 
     return used;
 }
 
+#define MOST_HINTED 8
+
+/* "; below it there are 2 runs: hpc-train report runs/n1 runs/n2", or "" */
+static const char *hint_below(hpct_report_run *run)
+{
+    const char *names[NUM_SOURCES];
+    for (size_t i = 0; i < NUM_SOURCES; i++)
+        names[i] = sources[i].name;
+    hpct_below below = hpct_below_find(run->path, names, NUM_SOURCES);
+    char *text = NULL;
+    size_t size;
+    FILE *out = below.num > 0 ? open_memstream(&text, &size) : NULL;
+    if (out != NULL) {
+        fprintf(out, "; below it there %s%s: hpc-train report",
+                below.num == 1 ? "is one" : hpct_report_print(run->pool, "are %zu runs", below.num),
+                below.num > MOST_HINTED ? ", the first of them" : "");
+        for (size_t i = 0; i < below.num && i < MOST_HINTED; i++) {
+            fputc(' ', out);
+            hpct_print_word(out, below.paths[i]);
+        }
+        fclose(out);
+    }
+    const char *hint = text != NULL ? hpct_report_print(run->pool, "%s", text) : "";
+    free(text);
+    hpct_below_free(&below);
+    return hint;
+}
+
 static hpct_status read_folder(hpct_report_run *run)
 {
     bool there = false, used = false;
@@ -154,8 +183,8 @@ static hpct_status read_folder(hpct_report_run *run)
     if (!there)
         return hpct_fail(HPCT_ERR_NO_INPUT,
                          "%s has none of run.json, status.json, history.csv, metrics.jsonl and "
-                         "pace.jsonl: give the folder of a run's --log-dir",
-                         run->path);
+                         "pace.jsonl: give the folder of a run's --log-dir%s",
+                         run->path, hint_below(run));
     if (!used)
         return hpct_fail(HPCT_ERR_DATA, "%s: nothing in it can be shown%s%s", run->path,
                          run->num_remarks > 0 ? ": " : "",

@@ -1,13 +1,14 @@
-/* Folders are looked through one level deep: a log folder is usually made beside the job's script.
- */
+/* Folders are looked through two levels deep: a log folder is usually made beside the job's script,
+ * or as one of several in a folder there. */
 #include "agent/top/find.h"
 
 #include "agent/rank/squeue.h"
 #include "agent/results/status_file.h"
+#include "base/below.h"
 #include "base/status.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,10 +26,48 @@ static hpct_status join(char **out, const char *folder, const char *name)
     return hpct_fail_memory(0);
 }
 
+static const char *const names[] = {HPCT_LIVE_FILE};
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
+/* "; below it there are 3 runs, the newest: hpc-train top runs/n4", or "" */
+static void hint_below(char *hint, size_t size, const char *folder)
+{
+    hpct_below below = hpct_below_find(folder, names, 1);
+    const char *newest = NULL;
+    struct timespec time = {0};
+    for (size_t i = 0; i < below.num; i++) {
+        struct stat info;
+        char *path;
+        if (join(&path, below.paths[i], HPCT_LIVE_FILE) != HPCT_OK)
+            continue;
+        if (stat(path, &info) == 0 && (newest == NULL || is_later(&info.st_mtim, &time))) {
+            newest = below.paths[i];
+            time = info.st_mtim;
+        }
+        free(path);
+    }
+    FILE *out = newest != NULL ? fmemopen(hint, size, "w") : NULL;
+    if (out != NULL) {
+        if (below.num > 1)
+            fprintf(out, "; below it there are %zu runs, the newest: ", below.num);
+        else
+            fputs("; below it there is one: ", out);
+        fputs("hpc-train top ", out);
+        hpct_print_word(out, newest);
+        fclose(out);
+    }
+    hpct_below_free(&below);
+}
+
 hpct_status hpct_find_run(char **path, const char *run)
 {
     struct stat info;
     const char *folder = run != NULL ? run : ".";
+    char hint[PATH_MAX + 64] = "";
     *path = NULL;
     if (stat(folder, &info) != 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", folder, strerror(errno));
@@ -37,8 +76,11 @@ hpct_status hpct_find_run(char **path, const char *run)
         return HPCT_OK;
     free(*path);
     *path = NULL;
+    if (S_ISDIR(info.st_mode))
+        hint_below(hint, sizeof hint, folder);
     return hpct_fail(HPCT_ERR_NO_INPUT,
-                     "%s has no " HPCT_LIVE_FILE ": give the --log-dir of a run, or --job", folder);
+                     "%s has no " HPCT_LIVE_FILE ": give the --log-dir of a run, or --job%s",
+                     folder, hint);
 }
 
 /* ---- of a job ---- */
@@ -69,32 +111,22 @@ static void consider(newest *best, char *path)
     hpct_live_report_free(&report);
 }
 
-static hpct_status look(newest *best, const char *folder, const char *name)
+static hpct_status look_at(newest *best, const char *folder)
 {
-    char *inner, *path;
-    HPCT_TRY(join(&inner, folder, name));
-    hpct_status status = join(&path, inner, HPCT_LIVE_FILE);
-    free(inner);
-    if (status == HPCT_OK)
-        consider(best, path);
-    return status;
+    char *path;
+    HPCT_TRY(join(&path, folder, HPCT_LIVE_FILE));
+    consider(best, path);
+    return HPCT_OK;
 }
 
 hpct_status hpct_find_below(char **path, const char *folder, const char *job)
 {
     newest best = {.job = job};
-    const struct dirent *entry;
-    *path = NULL;
-    DIR *all = opendir(folder);
-    if (all == NULL)
-        return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", folder, strerror(errno));
-    hpct_status status = look(&best, folder, "");
-    while (status == HPCT_OK && (entry = readdir(all)) != NULL) {
-        if (entry->d_name[0] != '.' &&
-            (entry->d_type == DT_DIR || entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN))
-            status = look(&best, folder, entry->d_name);
-    }
-    closedir(all);
+    hpct_below below = hpct_below_find(folder, names, 1);
+    hpct_status status = look_at(&best, folder);
+    for (size_t i = 0; i < below.num && status == HPCT_OK; i++)
+        status = look_at(&best, below.paths[i]);
+    hpct_below_free(&below);
     *path = best.path;
     return status != HPCT_OK || best.path != NULL
                ? status

@@ -55,6 +55,25 @@ refused() { # STATUS MESSAGE NAME ARGUMENT…
     like "$err" "$2" "$3: the error says so"
 }
 refused 66 "none has no status.json: give the --log-dir of a run, or --job" "a folder without the file" none
+mkdir -p runs/n1 "runs/n 2" alone/it
+status running "$(now)" 50 >runs/n1/status.json
+cp runs/n1/status.json alone/it
+status running "$(now)" 50 >"runs/n 2/status.json"
+touch -d '1 hour ago' runs/n1/status.json
+# typed ARGUMENT…: the command that the message ends with does what it says
+typed() {
+    capture "${top[@]}" "$@"
+    local hint=${err##*: hpc-train }
+    like "$(PATH=$top_builddir:$PATH bash -c "hpc-train $hint" 2>&1)" "^mnist-cnn, 2 ranks" "top ${1-}: the hint, $hint, can be typed"
+}
+refused 66 "runs has no status.json.*; below it there are 2 runs, the newest: hpc-train top 'runs/n 2'$" "a folder of runs" runs
+typed runs
+refused 66 "; below it there is one: hpc-train top alone/it$" "a folder of one run" alone/
+typed alone
+cd runs || exit
+typed
+typed ./
+cd ..
 refused 66 "missing cannot be read" "a folder that is missing" missing
 echo '{"epoch": 1, "step": 1, "loss": 0.5}' >none/status.json
 refused 65 "none/status.json: it is not the state of a run" "a foreign file" none

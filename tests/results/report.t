@@ -174,6 +174,14 @@ fails() {
 }
 mkdir empty foreign
 fails 66 "empty has none of run.json, status.json, history.csv, metrics.jsonl and pace.jsonl" "an empty folder" empty
+mkdir -p "runs/b/it's" && cp -r w1 runs/w1 && cp -r w1 runs/w10 && cp -r w1 runs/w2 && cp w1/history.csv "runs/b/it's"
+fails 66 "runs has none of .*; below it there are 4 runs: hpc-train report 'runs/b/it'.''s' runs/w1 runs/w2 runs/w10$" "a folder of runs" runs
+capture bash -c "hpc-train() { '$top_builddir/hpc-train' \"\$@\"; }; ${err##*4 runs: } -o typed.html"
+is "$status $err$(grep -c "Comparison of 4 runs" typed.html)" "0 2" "the hint can be typed as it stands"
+mkdir -p deep && mv runs/w10 deep/ && rm -r runs
+fails 66 "deep has none of .*; below it there is one: hpc-train report deep/w10$" "a folder of one run" deep
+mkdir crowd && for n in {1..12}; do mkdir crowd/n$n && : >crowd/n$n/run.json; done
+fails 66 "; below it there are 12 runs, the first of them: hpc-train report crowd/n1 crowd/n2 .* crowd/n8$" "a folder of many" crowd
 fails 66 "nowhere: there is no such file or folder" "no folder" nowhere
 printf 'a,b\n1,2\n' >foreign/history.csv
 printf '{"scripts": {}}' >foreign/run.json
