@@ -77,8 +77,8 @@ hpct_status hpct_results_rescue(hpct_status failed, const char *path, hpct_resul
 /* Records an error and its message; of later ones only the message. */
 void hpct_results_note(hpct_results_end *end, hpct_status status);
 
-/* Of a run that has ended well: a line for each output that is there, with what can be done with
- * it. `early`: it has ended by itself, before its last epoch. */
+/* Prints a line for each output file that exists, and what can be done with it. `early`: the run
+ * has ended by itself, before its last epoch. */
 void hpct_results_say_written(const hpct_fit_options *options, const char *model, bool early,
                               FILE *stream);
 
