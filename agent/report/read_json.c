@@ -190,6 +190,21 @@ static void read_summary(hpct_report_run *run, const json_t *object)
         INTEGER(run, object, epochs);
 }
 
+/* Of `bench --emulate` only speeds are known, in the time that was dilated. */
+static void read_emulated(hpct_report_run *run, const json_t *object)
+{
+    double dilation = hpct_report_json_number(object, "dilation");
+    if (!json_is_true(json_object_get(object, "emulated")))
+        return;
+    if (dilation > 0) {
+        run->images_per_second *= dilation;
+        run->step_ms /= dilation;
+    }
+    run->start_seconds = run->train_seconds = NAN;
+    run->device = hpct_report_print(run->pool, "%s, emulated",
+                                    run->device != NULL ? run->device : "computation");
+}
+
 bool hpct_report_read_summary(hpct_report_run *run, const char *text, size_t size)
 {
     json_t *object = json_loadb(text, size, 0, NULL);
@@ -198,6 +213,7 @@ bool hpct_report_read_summary(hpct_report_run *run, const char *text, size_t siz
                   json_object_get(object, "images_per_second") != NULL;
     if (is_one) {
         read_summary(run, object);
+        read_emulated(run, object);
         add_epoch_seconds(run, json_object_get(object, "epoch_seconds"), 0, false);
         find_median(run);
     }

@@ -17,7 +17,9 @@ typedef struct groups {
     group *groups;
     size_t count;
     const hpct_report_plan *plan;
-    bool log; /* axes of workers */
+    bool log;         /* axes of workers */
+    bool by_strategy; /* which differs among runs of as many workers */
+    bool by_precision;
 } groups;
 
 /* ---- groups ---- */
@@ -43,18 +45,35 @@ static int by_workers(const void *a, const void *b)
            (x->images_per_second < y->images_per_second);
 }
 
-static const char *group_name(hpct_report_pool *pool, const hpct_report_run *run, bool precision)
+static const char *group_name(const groups *all, const hpct_report_run *run)
 {
-    return hpct_report_print(
-        pool, "%s%s%s%s%s", run->model != NULL ? run->model : "?", run->device != NULL ? ", " : "",
-        run->device != NULL ? run->device : "", precision && run->precision != NULL ? ", " : "",
-        precision && run->precision != NULL ? run->precision : "");
+    hpct_report_pool *pool = all->page->pool;
+    const char *const parts[] = {run->device, all->by_strategy ? run->strategy : NULL,
+                                 all->by_precision ? run->precision : NULL};
+    const char *name = run->model != NULL ? run->model : "?";
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i] != NULL)
+            name = hpct_report_print(pool, "%s, %s", name, parts[i]);
+    }
+    return name;
+}
+
+/* Each line has one speed for a number of workers. */
+static void find_differences(groups *all, const hpct_report_run *runs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        all->by_precision |= !same(runs[i].precision, runs[0].precision);
+        for (size_t k = 0; k < i; k++)
+            all->by_strategy |= belongs(&runs[i], &runs[k]) && runs[i].workers == runs[k].workers &&
+                                !same(runs[i].strategy, runs[k].strategy);
+    }
 }
 
 static group *find_group(groups *all, const hpct_report_run *run)
 {
     for (size_t i = 0; i < all->count; i++) {
-        if (belongs(all->groups[i].runs[0], run))
+        const hpct_report_run *first = all->groups[i].runs[0];
+        if (belongs(first, run) && (!all->by_strategy || same(first->strategy, run->strategy)))
             return &all->groups[i];
     }
     group *grown = hpct_report_grow(all->page->pool, all->groups, all->count, sizeof *grown);
@@ -67,9 +86,8 @@ static group *find_group(groups *all, const hpct_report_run *run)
 
 static void make_groups(groups *all, const hpct_report_run *runs, size_t count)
 {
-    bool precision = false;
+    find_differences(all, runs, count);
     for (size_t i = 0; i < count; i++) {
-        precision |= !same(runs[i].precision, runs[0].precision);
         group *g = runs[i].workers > 0 ? find_group(all, &runs[i]) : NULL;
         const hpct_report_run **members =
             g != NULL ? hpct_report_grow(all->page->pool, g->runs, g->count, sizeof *members)
@@ -82,7 +100,7 @@ static void make_groups(groups *all, const hpct_report_run *runs, size_t count)
     for (size_t i = 0; i < all->count; i++) {
         group *g = &all->groups[i];
         qsort(g->runs, g->count, sizeof *g->runs, by_workers);
-        g->name = group_name(all->page->pool, g->runs[0], precision);
+        g->name = group_name(all, g->runs[0]);
         all->log |= g->runs[g->count - 1]->workers > 16 * g->runs[0]->workers;
     }
 }
@@ -394,7 +412,8 @@ void hpct_report_of_several(hpct_report_page *page, const hpct_report_run *runs,
     add_speed(&all);
     hpct_report_of_curves(page, runs, count);
     for (size_t i = 0; i < count; i++)
-        w1 |= runs[i].model != NULL && strcmp(runs[i].model, "mnist-cnn") == 0;
+        w1 |= runs[i].model != NULL && strcmp(runs[i].model, "mnist-cnn") == 0 &&
+              !isnan(runs[i].loss);
     if (w1)
         hpct_report_of_published(page, runs, count);
     hpct_report_csv_of_runs(page, runs, count);

@@ -109,6 +109,19 @@ make_run other workers=1 model=resnet50
 report other w1 -o models.html
 is "$(lib table models.html 0 | column 11 | paste -sd' ')" "1.00 1.00" "runs of two models are not compared"
 
+cp -r w2 hybrid2 && cp -r w4 hybrid4
+sed -i 's/"strategy": "multi-worker-mirrored"/"strategy": "hybrid"/g' hybrid[24]/run.json
+report w1 w2 w4 hybrid2 hybrid4 -o strategies.html
+like "$(<strategies.html)" "mnist-cnn, cpu, hybrid.*mnist-cnn, cpu, multi-worker-mirrored|mnist-cnn, cpu, multi-worker-mirrored.*mnist-cnn, cpu, hybrid" \
+    "strategies with as many workers are lines of their own"
+limit 120 "$top_builddir/hpc-train" bench --model mnist-convnet --steps 4 --emulate --dilation 4 --summary-json dilated.json >/dev/null
+report w1 dilated.json --format csv -o emulated.csv
+is "$(python3 -c '
+import csv, json
+row, bench = list(csv.DictReader(open("emulated.csv")))[1], json.load(open("dilated.json"))
+print(row["device"], row["seconds"], abs(float(row["images_per_second"]) / bench["images_per_second"] - 4) < 1e-6)')" "cpu, emulated  True" \
+    "emulated computation is said, and its dilated time is not shown"
+
 # ---- pictures ----
 report slow -o one.svg 2>/dev/null && report w1 w2 -o several.svg
 well_formed one.svg
@@ -180,7 +193,7 @@ capture bash -c "hpc-train() { '$top_builddir/hpc-train' \"\$@\"; }; ${err##*4 r
 is "$status $err$(grep -c "Comparison of 4 runs" typed.html)" "0 2" "the hint can be typed as it stands"
 mkdir -p deep && mv runs/w10 deep/ && rm -r runs
 fails 66 "deep has none of .*; below it there is one: hpc-train report deep/w10$" "a folder of one run" deep
-mkdir crowd && for n in {1..12}; do mkdir crowd/n$n && : >crowd/n$n/run.json; done
+mkdir crowd && for n in {1..12}; do mkdir "crowd/n$n" && : >"crowd/n$n/run.json"; done
 fails 66 "; below it there are 12 runs, the first of them: hpc-train report crowd/n1 crowd/n2 .* crowd/n8$" "a folder of many" crowd
 fails 66 "nowhere: there is no such file or folder" "no folder" nowhere
 printf 'a,b\n1,2\n' >foreign/history.csv
