@@ -358,7 +358,15 @@ start ps 0 --model mnist-cnn
 start worker 0 --model mnist-convnet
 wait "${pid_of[worker0]}"
 is $? 78 "a worker with another model is refused"
-like "$(cat "$work/differs.worker.0.out")" 'parameter server 0 on .* refuses it: another model' "the worker prints the reason"
+like "$(cat "$work/differs.worker.0.out")" 'worker 0 .*disagrees with parameter server 0 on .*: layers is another here' "the worker prints the reason"
+kill -KILL "$(program_of ps0)"
+wait 2>/dev/null
+begin differs 1 1
+start ps 0 --model mnist-cnn
+start worker 0 --model mnist-cnn --seed 4
+wait "${pid_of[worker0]}"
+is $? 78 "so is one with another seed"
+like "$(cat "$work/differs.worker.0.out")" 'disagrees with parameter server 0 on .*: seed is "4" here, "3" there: start all ranks' "with both values"
 kill -KILL "$(program_of ps0)"
 wait 2>/dev/null
 begin differs 1 1
@@ -377,14 +385,14 @@ begin differs 1 1
 start ps 0 "${named[@]}" --labels "$work/ab.csv"
 start worker 0 "${named[@]}" --labels "$work/ba.csv"
 wait "${pid_of[worker0]}"
-is $? 78 "a worker that has read other labels is refused"
+is $? 65 "a worker that has read other labels is refused"
 kill -KILL "$(program_of ps0)"
 wait 2>/dev/null
 begin differs 1 1
 start ps 0 "${named[@]}" --labels "$work/ab.csv" --validation-data "$work/named" --validation-labels "$work/ab.csv"
 start worker 0 "${named[@]}" --labels "$work/ab.csv" --validation-data "$work/named" --validation-labels "$work/ba.csv"
 wait "${pid_of[worker0]}"
-is $? 78 "so is one with other labels of the validation data"
+is $? 65 "so is one with other labels of the validation data"
 kill -KILL "$(program_of ps0)"
 wait 2>/dev/null
 begin differs 1 1
