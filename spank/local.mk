@@ -6,7 +6,7 @@ spank_LTLIBRARIES += spank/spank_hpc_train.la
 
 spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBARCHIVE_CFLAGS) \
 	$(ZLIB_CFLAGS) $(MUNGE_CFLAGS)
-spank_stage_libstage_la_LIBADD = base/auth/libauth.la $(XXHASH_LIBS) $(LIBARCHIVE_LIBS) $(ZLIB_LIBS) $(MUNGE_LIBS)
+spank_stage_libstage_la_LIBADD = base/auth/libauth.la base/net/libnet.la $(XXHASH_LIBS) $(LIBARCHIVE_LIBS) $(ZLIB_LIBS) $(MUNGE_LIBS)
 spank_stage_libstage_la_SOURCES = \
 	spank/stage/net/broadcast.c spank/stage/net/broadcast.h spank/stage/net/broadcast_state.h \
 	spank/stage/net/broadcast_auth.c spank/stage/net/broadcast_auth.h \

@@ -294,19 +294,38 @@ static void serve_requests(hpct_watch *watch)
     }
 }
 
+/* Whether no rank of another node is heard, of several: then it is this node that is cut off. */
+static bool is_cut_off(const hpct_watch *watch, int64_t now)
+{
+    int others = 0;
+    for (int i = 0; i < watch->num_members; i++) {
+        const hpct_member *member = &watch->members[i];
+        if (member->left || strcmp(member->node, watch->node) == 0)
+            continue;
+        if (now - member->heard_ms < member->silence_ms / 2)
+            return false;
+        others++;
+    }
+    return others > 1;
+}
+
 static void judge_silence(hpct_watch *watch, int64_t now)
 {
     char how[HPCT_FRAME_TEXT];
     for (int i = 0; i < watch->num_members && watch->phase != HPCT_WATCH_DONE; i++) {
         hpct_member *member = &watch->members[i];
-        int64_t silent = now - member->heard_ms;
-        if (member->link.session.fd < 0 || member->left)
+        if (member->link.session.fd < 0 || member->left ||
+            now - member->heard_ms <= member->silence_ms)
             continue;
-        if (silent > watch->options.silence_ms) {
-            snprintf(how, sizeof how, "no heartbeat for %.0f s (stopped, or its node is down)",
-                     (double) silent / 1000);
-            lose(watch, member, how, true);
-        }
+        if (is_cut_off(watch, now))
+            snprintf(
+                how, sizeof how,
+                "no heartbeat for more than 6 s, nor from any other node: the network of %.40s "
+                "may be down",
+                watch->node);
+        else
+            snprintf(how, sizeof how, HPCT_LINK_SILENCE);
+        lose(watch, member, how, true);
     }
 }
 
@@ -347,7 +366,7 @@ static void send_beats(hpct_watch *watch, int64_t now)
     beat.status = (uint8_t) waits;
     tell_all(watch, &beat, NULL);
     hpct_watch_gained(&watch->gain, waits, beat.rank, now);
-    watch->beat_ms = now + watch->options.beat_ms;
+    watch->beat_ms = now + HPCT_LINK_BEAT_MS;
     if (watch->options.check != NULL && watch->phase == HPCT_WATCH_RUNNING)
         check_communicator(watch);
     if (is_zero(watch) && watch->phase == HPCT_WATCH_RUNNING)
@@ -446,8 +465,6 @@ static hpct_watch *watch_new(const hpct_watch_options *options)
     if (watch == NULL)
         return NULL;
     watch->options = *options;
-    watch->options.beat_ms = options->beat_ms > 0 ? options->beat_ms : 1000;
-    watch->options.silence_ms = options->silence_ms > 0 ? options->silence_ms : 6000;
     watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&watch->mutex, NULL);
     pthread_cond_init(&watch->changed, NULL);

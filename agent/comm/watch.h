@@ -2,7 +2,8 @@
  * MPI. It detects a rank that dies or stops responding, distributes a rank's own error, and ends
  * the process with one line that names the rank, as pending collectives cannot complete.
  *
- * Each rank sends a heartbeat per second; one that is silent for `silence_ms` is lost. A process
+ * Each rank sends a heartbeat twice a second; one that is silent for longer than an outage of the
+ * network may last is lost (base/net/link.h). A process
  * whose clock jumped (stopped, or the system slept) extends the timeout of the others by as much.
  * Heartbeats carry headway and what the rank waits for (base/headway.h). If all train and none
  * makes progress, rank 0 reports the rank that all wait for, and after `standstill_ms` treats it as
@@ -27,7 +28,7 @@ typedef struct hpct_watch_options {
     int num_addresses;
     const char *const *rank_nodes; /* [size] node of each rank, to name missing ranks, or NULL */
     int join_seconds;              /* timeout to connect */
-    int beat_ms, silence_ms;       /* 0: 1000 and 6000 */
+    int silence_ms; /* limit for silence; 0: that of an outage of HPCT_LINK_OUTAGE_MS */
     /* Rank 0: time without progress until it is reported, and until the run is ended (0: never). */
     int notice_ms, standstill_ms;
     void (*end_step)(int status); /* makes the launcher kill unresponsive ranks, or NULL */

@@ -33,6 +33,9 @@ static void begin(hpct_watch *watch, hpct_member *member, int rank, const hpct_s
     member->rank = rank;
     member->left = false;
     member->heard_ms = hpct_now_ms();
+    member->silence_ms = watch->options.silence_ms > 0
+                             ? watch->options.silence_ms
+                             : hpct_link_silence_ms(session->fd, HPCT_LINK_OUTAGE_MS);
     hpct_frame_set(member->node, sizeof member->node, hpct_watch_node_of(watch, rank));
     hpct_link_send(&member->link, &hello);
 }

@@ -25,6 +25,7 @@ typedef struct hpct_member {
     int rank; /* -1 until connected */
     bool left;
     int64_t heard_ms; /* time of its last heartbeat */
+    int silence_ms;
     hpct_gain gain;
     char node[HPCT_FRAME_NODE];
 } hpct_member;

@@ -13,8 +13,10 @@
 
 void hpct_ps_channel_init(hpct_ps_channel *channel, const hpct_session *session)
 {
-    hpct_link_hurry(session->fd);
-    *channel = (hpct_ps_channel){.session = *session, .heard_ms = hpct_now_ms()};
+    *channel =
+        (hpct_ps_channel){.session = *session,
+                          .heard_ms = hpct_now_ms(),
+                          .silence_ms = hpct_link_silence_ms(session->fd, HPCT_LINK_OUTAGE_MS)};
 }
 
 void hpct_ps_channel_close(hpct_ps_channel *channel)
@@ -89,7 +91,7 @@ void hpct_ps_channel_beat(hpct_ps_channel *channel, int64_t now)
 {
     if (channel->session.fd < 0 || now < channel->beat_ms)
         return;
-    channel->beat_ms = now + HPCT_PS_BEAT_MS;
+    channel->beat_ms = now + HPCT_LINK_BEAT_MS;
     if (!hpct_ps_channel_sending(channel))
         hpct_ps_channel_send(channel, &(hpct_ps_message){.type = HPCT_PS_BEAT}, NULL);
 }

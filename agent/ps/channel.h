@@ -8,13 +8,12 @@
 
 #include <sys/uio.h>
 
-#define HPCT_PS_PIECES 2        /* floats are in at most two ranges: parameters, and states */
-#define HPCT_PS_BEAT_MS 1000    /* interval of heartbeats */
-#define HPCT_PS_SILENCE_MS 6000 /* a peer that is silent for so long is lost */
+#define HPCT_PS_PIECES 2 /* floats are in at most two ranges: parameters, and states */
 
 typedef struct hpct_ps_channel {
     hpct_session session;      /* fd -1: unused */
     int64_t heard_ms, beat_ms; /* times of the last bytes received; of the next heartbeat */
+    int silence_ms;            /* a peer that is silent for longer is lost */
     size_t in_filled, out_filled;
     uint8_t in[HPCT_PS_MESSAGE_BYTES], out[8 * HPCT_PS_MESSAGE_BYTES];
     hpct_ps_message message;           /* the message whose floats are being received */

@@ -19,8 +19,6 @@
 #define NOTICE_MS 10000
 #define TOLD_MS 2000 /* after the plugin's signal that rank 0 ended: messages may still arrive */
 
-static const char silence[] = "no heartbeat for 6 s (stopped, or its node is down)";
-
 static hpct_status lost(const hpct_ps_servers *servers, int server, const char *how)
 {
     char who[160];
@@ -92,7 +90,7 @@ static hpct_status turn(hpct_ps_servers *servers, int64_t began)
         servers->polls[i] = (struct pollfd){
             channel->session.fd, hpct_ps_channel_sending(channel) ? POLLIN | POLLOUT : POLLIN, 0};
     }
-    poll(servers->polls + servers->first, (nfds_t) (count - servers->first), HPCT_PS_BEAT_MS);
+    poll(servers->polls + servers->first, (nfds_t) (count - servers->first), HPCT_LINK_BEAT_MS);
     if (servers->run->serves) /* workers have a thread for that */
         beat(servers, count);
     for (int i = servers->first; i < count && status == HPCT_OK; i++)
@@ -100,8 +98,8 @@ static hpct_status turn(hpct_ps_servers *servers, int64_t began)
     int64_t now = hpct_now_ms();
     for (int i = servers->first; i < count && status == HPCT_OK; i++) {
         int64_t heard = servers->channels[i].heard_ms;
-        if (now - (heard > began ? heard : began) > HPCT_PS_SILENCE_MS)
-            status = lost(servers, i, silence);
+        if (now - (heard > began ? heard : began) > servers->channels[i].silence_ms)
+            status = lost(servers, i, HPCT_LINK_SILENCE);
     }
     return status;
 }
@@ -235,8 +233,8 @@ hpct_status hpct_ps_servers_watch(hpct_ps_servers *servers)
         hpct_ps_channel_flush(channel);
         hpct_ps_channel_beat(channel, now);
         status = receive(servers, i);
-        if (status == HPCT_OK && now - channel->heard_ms > HPCT_PS_SILENCE_MS)
-            status = lost(servers, i, silence);
+        if (status == HPCT_OK && now - channel->heard_ms > channel->silence_ms)
+            status = lost(servers, i, HPCT_LINK_SILENCE);
     }
     return status;
 }
@@ -424,7 +422,7 @@ hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_session *
     const hpct_ps_run *run = servers->run;
     hpct_connecting connecting;
     int fd, patience_ms = 1000 * run->join_seconds;
-    HPCT_TRY(hpct_link_connect(&fd, run->addresses[0], CONNECT_MS));
+    HPCT_TRY(hpct_link_connect(&fd, run->addresses[0], HPCT_LINK_OUTAGE_MS + CONNECT_MS));
     HPCT_TRY(hpct_connecting_begin(&connecting, fd, hpct_context_auth(run->context),
                                    HPCT_FOR_PS_PULSE, (uint32_t) run->index, 0));
     if (hpct_connecting_wait(&connecting, patience_ms, hpct_now_ms() + patience_ms, session) !=

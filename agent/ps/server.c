@@ -404,8 +404,8 @@ static hpct_status judge_silence(server *s, int64_t now)
             heard = pulse->channel.heard_ms;
         bool judged =
             m->from == HPCT_PS_FROM_LEADER || (m->from == HPCT_PS_FROM_WORKER && s->leader != NULL);
-        if (judged && now - heard > HPCT_PS_SILENCE_MS)
-            status = part(s, m, "no heartbeat for 6 s (stopped, or its node is down)");
+        if (judged && now - heard > m->channel.silence_ms)
+            status = part(s, m, HPCT_LINK_SILENCE);
     }
     return status;
 }
@@ -488,7 +488,7 @@ static void sleep_until_something(server *s)
     }
     for (int i = 1; s->leader != NULL && i < s->run->servers; i++)
         s->polls[count++] = (struct pollfd){s->servers.channels[i].session.fd, POLLIN, 0};
-    poll(s->polls, count, HPCT_PS_BEAT_MS);
+    poll(s->polls, count, HPCT_LINK_BEAT_MS);
 }
 
 /* Server 0, between steps, and after the last item: all parts into its model. */
@@ -527,7 +527,7 @@ static hpct_status turn(server *s)
     hpct_status status = HPCT_OK;
     sleep_until_something(s);
     int64_t now = hpct_now_ms();
-    forgive_own_absence(s, now, HPCT_PS_BEAT_MS);
+    forgive_own_absence(s, now, HPCT_LINK_BEAT_MS);
     if (s->leader != NULL) /* before the workers, which leave when a server is lost */
         status = hpct_ps_servers_watch(&s->servers);
     for (int i = 0; i < s->num_members && status == HPCT_OK && !s->over; i++) {

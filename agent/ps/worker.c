@@ -78,17 +78,16 @@ static void *pulse_main(void *argument)
     int64_t turn = hpct_now_ms();
     for (;;) {
         struct pollfd polls[2] = {{p->wake_fd, POLLIN, 0}, {channel->session.fd, POLLIN, 0}};
-        poll(polls, 2, HPCT_PS_BEAT_MS);
+        poll(polls, 2, HPCT_LINK_BEAT_MS);
         int64_t now = hpct_now_ms();
-        if (now - turn > HPCT_PS_BEAT_MS + JUMP_MS)
+        if (now - turn > HPCT_LINK_BEAT_MS + JUMP_MS)
             channel->heard_ms += now - turn;
         turn = now;
         if (polls[0].revents != 0)
             return NULL;
         hear(p);
-        if (now - channel->heard_ms > HPCT_PS_SILENCE_MS)
-            give_up(p, hpct_ps_run_server(p->run, 0, server),
-                    " was lost: no heartbeat for 6 s (stopped, or its node is down)");
+        if (now - channel->heard_ms > channel->silence_ms)
+            give_up(p, hpct_ps_run_server(p->run, 0, server), " was lost: " HPCT_LINK_SILENCE);
         hpct_ps_channel_flush(channel);
         hpct_ps_channel_beat(channel, now);
     }

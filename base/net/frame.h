@@ -16,7 +16,7 @@
 typedef enum hpct_frame_type {
     HPCT_FRAME_HELLO = 1, /* both ways, first: the sender's `node` */
     HPCT_FRAME_READY,     /* rank 0 to all: all ranks are connected */
-    HPCT_FRAME_BEAT,      /* both ways, every second: heartbeat; r to 0 with its headway */
+    HPCT_FRAME_BEAT,      /* both ways, twice a second: heartbeat; r to 0 with its headway */
     HPCT_FRAME_BYE,       /* r to 0: done; 0 to all: all are done */
     HPCT_FRAME_LOST,      /* 0 to all: `rank` on `node` was lost, and how */
     HPCT_FRAME_ABORT,     /* r to 0, 0 to all: `rank` on `node` ends with `status`, and why */

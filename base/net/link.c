@@ -15,10 +15,26 @@
 #include <time.h>
 #include <unistd.h>
 
-void hpct_link_hurry(int fd)
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44 /* Linux 6.15 */
+#endif
+#define SLACK_MS 500 /* on busy machines */
+
+void hpct_link_set_options(int fd, int repeat_ms)
 {
     int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &repeat_ms, sizeof repeat_ms);
+}
+
+int hpct_link_silence_ms(int fd, int outage_ms)
+{
+    int repeat_ms = 0;
+    socklen_t size = sizeof repeat_ms;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &repeat_ms, &size) != 0 ||
+        repeat_ms > outage_ms)
+        repeat_ms = outage_ms;
+    return outage_ms + repeat_ms + HPCT_LINK_BEAT_MS + SLACK_MS;
 }
 
 void hpct_link_init(hpct_link *link, const hpct_session *session)
@@ -26,7 +42,6 @@ void hpct_link_init(hpct_link *link, const hpct_session *session)
     link->session = *session;
     link->in_filled = 0;
     link->out_filled = 0;
-    hpct_link_hurry(session->fd);
 }
 
 void hpct_link_close(hpct_link *link)
@@ -91,6 +106,7 @@ static int listen_on(int family, int port, int backlog)
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t) port)};
     if (fd < 0)
         return -1;
+    hpct_link_set_options(fd, HPCT_LINK_REPEAT_MS);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one,
                sizeof one); /* allow reuse in TIME_WAIT of an earlier run */
     if (family == AF_INET6)
@@ -170,6 +186,7 @@ static int connect_to(const struct sockaddr_storage *to, socklen_t size, int tim
     int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
+    hpct_link_set_options(fd, HPCT_LINK_REPEAT_MS);
     int error = connect(fd, (const struct sockaddr *) to, size) == 0 ? 0 : errno;
     if (error == EINPROGRESS)
         error = finish_connect(fd, timeout_ms);
@@ -191,9 +208,12 @@ hpct_status hpct_link_connect(int *fd, const char *address, int timeout_ms)
     HPCT_TRY(hpct_resolve(&found, host, port, timeout_ms));
     for (int i = 0; i < found.num && *fd < 0; i++)
         *fd = connect_to(&found.at[i], found.size[i], timeout_ms);
-    return *fd >= 0
-               ? HPCT_OK
-               : hpct_fail(HPCT_ERR_PEER, "cannot connect to %s: %s", address, strerror(errno));
+    if (*fd >= 0)
+        return HPCT_OK;
+    int error = errno;
+    hpct_fail(HPCT_ERR_PEER, "cannot connect to %s: %s", address, strerror(error));
+    errno = error;
+    return HPCT_ERR_PEER;
 }
 
 bool hpct_link_pass(int fd, void *data, size_t bytes, bool out, int64_t until_ms)

@@ -36,16 +36,30 @@ void hpct_link_flush(hpct_link *link);
 
 hpct_link_result hpct_link_receive(hpct_link *link, hpct_frame *frame);
 
-/* Socket options of message connections: no delay. */
-void hpct_link_hurry(int fd);
+/* Interval of heartbeats; how long an outage of the network may be that ranks survive; and the
+ * pause after which TCP sends lost data again. */
+#define HPCT_LINK_BEAT_MS 500
+#define HPCT_LINK_OUTAGE_MS 6000
+#define HPCT_LINK_REPEAT_MS 1000
+#define HPCT_LINK_SILENCE                                                                          \
+    "no heartbeat for more than 6 s (stopped, or its node or the network is down)"
+
+/* Options of a socket before it listens or connects, which accepted connections inherit: no delay,
+ * and from Linux 6.15 on at most this pause until lost data is sent again (1000 or more). TCP gives
+ * up after 13 of them. */
+void hpct_link_set_options(int fd, int repeat_ms);
+
+/* How long a connected peer may be silent, so that it is still heard after an outage. Without that
+ * limit each pause is twice as long as the last: up to as long after an outage as it lasted. */
+int hpct_link_silence_ms(int fd, int outage_ms);
 
 /* A non-blocking socket listening on all addresses; port 0 picks a free one, returned in *port.
  * HPCT_ERR_CONFIG if the port is in use or not permitted; `host` is only for the message. */
 hpct_status hpct_link_listen(int *fd, int *port, const char *host, int backlog);
 
 /* Connects to "host:port"; the socket is non-blocking. The timeout is that of the name service, and
- * of each of the host's addresses. HPCT_ERR_PEER if there is no answer, HPCT_ERR_CONFIG for a
- * malformed address. */
+ * of each of the host's addresses. HPCT_ERR_PEER with errno if no address can be reached,
+ * HPCT_ERR_CONFIG for a malformed address. */
 hpct_status hpct_link_connect(int *fd, const char *address, int timeout_ms);
 
 /* Sends (out) or receives all of data[bytes] before until_ms, blocking. For the first messages of a

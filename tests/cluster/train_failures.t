@@ -86,7 +86,7 @@ for way in signal late variable; do
 done
 
 # loses RANK SIGNAL NODES: sends the signal to a rank that trains; the others must end with 69 and name it, on a quiet machine
-# within 30 s. One that is stopped is noticed by its silence, after 6 s; then one of the others has it killed by Slurm, all of
+# within 30 s. One that is stopped is noticed by its silence, after 8 s; then one of the others has it killed by Slurm, all of
 # which may take 40 s, and may be killed with it. (srun ends with 137 in either case, as the stopped rank is killed.)
 loses() {
     local what="rank $1 of $3 gets SIG$2" others ended="^task"

@@ -9,6 +9,7 @@ strategy_tests = tests/strategy/augment.t tests/strategy/auto.t \
 	tests/strategy/local_sgd.t \
 	tests/strategy/mirrored.t \
 	tests/strategy/multi_worker_mirrored.t \
+	tests/strategy/outage.t \
 	tests/strategy/parameter_server.t \
 	tests/strategy/parameter_server_reports.t \
 	tests/strategy/pipeline.t \

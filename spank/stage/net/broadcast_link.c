@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/net/link.h"
 #include "base/status.h"
 
 #define MAX_QUEUE (4u << 20) /* bytes of letters that the peer has not read */
@@ -26,9 +26,10 @@ int64_t hpct_stage_now(void)
 
 void hpct_stage_link_open(hpct_stage_link *link, int fd)
 {
-    const int yes = 1;
-    *link = (hpct_stage_link){.fd = fd, .heard = hpct_stage_now(), .said = hpct_stage_now()};
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    *link = (hpct_stage_link){.fd = fd,
+                              .silence = hpct_link_silence_ms(fd, HPCT_OUTAGE_MS),
+                              .heard = hpct_stage_now(),
+                              .said = hpct_stage_now()};
 }
 
 void hpct_stage_link_close(hpct_stage_link *link, bool reset)
@@ -190,6 +191,7 @@ static int listen_on(int family, int port)
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
+    hpct_link_set_options(fd, HPCT_REPEAT_MS);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
@@ -221,6 +223,7 @@ int hpct_stage_connect(const struct sockaddr_storage *to, socklen_t size)
     int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
+    hpct_link_set_options(fd, HPCT_REPEAT_MS);
     if (connect(fd, (const struct sockaddr *) to, size) == 0 || errno == EINPROGRESS)
         return fd;
     int error = errno;

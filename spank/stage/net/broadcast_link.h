@@ -11,6 +11,11 @@
 
 #include "spank/stage/net/broadcast_wire.h"
 
+/* A broadcast survives longer outages of the network than training, so TCP must not give up as
+ * early. */
+#define HPCT_OUTAGE_MS 30000
+#define HPCT_REPEAT_MS 3000
+
 typedef struct hpct_stage_link {
     int fd; /* -1: none */
     /* receiving: the header, then data into `data` */
@@ -23,6 +28,7 @@ typedef struct hpct_stage_link {
     uint8_t *out;
     size_t out_size, out_sent, out_room;
     int64_t heard, said; /* milliseconds: time of the last receive and send */
+    int silence;         /* milliseconds: a peer that is silent for longer is lost */
 } hpct_stage_link;
 
 typedef enum hpct_stage_link_result {

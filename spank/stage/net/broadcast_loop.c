@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/net/link.h"
 #include "spank/stage/net/broadcast_state.h"
 
 void hpct_broadcast_wake(hpct_broadcast *b)
@@ -394,9 +395,11 @@ static void watch(hpct_broadcast *b, int64_t now)
         if (n->broken_at != 0 && now - n->broken_at >= grace) {
             lost(b, n, "it was lost: its connection broke");
         } else if (n->up && n->link.fd >= 0 && !hpct_neighbour_has_blocks(n)) {
-            if (now - n->link.heard >= HPCT_SILENCE_MS)
-                lost(b, n, "it was lost: nothing was heard of it for 30 seconds");
-            else if (now - n->link.said >= HPCT_BEAT_MS)
+            if (now - n->link.heard > n->link.silence)
+                lost(b, n,
+                     "it was lost: nothing was heard of it for more than 30 seconds (stopped, or "
+                     "its node or the network is down)");
+            else if (now - n->link.said >= HPCT_LINK_BEAT_MS)
                 hpct_stage_link_say(&n->link, HPCT_WIRE_BEAT, 0, NULL, 0);
         }
     }
@@ -408,7 +411,7 @@ static bool said_farewell(hpct_broadcast *b, int64_t now)
 {
     bool quiet = true;
     if (b->farewell_at == 0)
-        b->farewell_at = now + HPCT_SILENCE_MS;
+        b->farewell_at = now + HPCT_LAST_MS;
     for (int i = 0; i < b->num_neighbours; i++) {
         hpct_neighbour *n = &b->neighbours[i];
         if (b->failed && !n->told)
@@ -429,7 +432,7 @@ static int timeout_of(const hpct_broadcast *b)
 {
     if (b->failed || b->closing)
         return 20;
-    return b->met ? 500 : 50;
+    return b->met ? HPCT_LINK_BEAT_MS / 2 : 50;
 }
 
 void *hpct_broadcast_loop(void *broadcast)

@@ -21,12 +21,11 @@ enum { HPCT_CHANNEL_LETTERS = HPCT_NUM_TREES, HPCT_NUM_CHANNELS };
 
 /* Milliseconds. */
 #define HPCT_GREETING_MS 10000 /* from accept to authentication */
-#define HPCT_BEAT_MS 2000
-#define HPCT_SILENCE_MS 30000
-#define HPCT_GRACE_MS 2000   /* wait for the FAIL message that explains a broken connection */
-#define HPCT_FAREWELL_MS 700 /* time to deliver a last message */
-#define HPCT_LATE_MS 5000    /* time for nodes that are not connected yet to learn of a failure */
-#define HPCT_STALL_MS 300000 /* no progress for this long: hung */
+#define HPCT_LAST_MS 30000     /* time to deliver what is still to be sent */
+#define HPCT_GRACE_MS 2000     /* wait for the FAIL message that explains a broken connection */
+#define HPCT_FAREWELL_MS 700   /* time to deliver a last message */
+#define HPCT_LATE_MS 5000      /* time for nodes that are not connected yet to learn of a failure */
+#define HPCT_STALL_MS 300000   /* no progress for this long: hung */
 
 #define HPCT_MAX_STRANGERS 64
 

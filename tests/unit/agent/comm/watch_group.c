@@ -37,7 +37,6 @@ void run_rank(const group *g, int rank, rank_function *function)
         .num_addresses = 1,
         .rank_nodes = nodes,
         .join_seconds = g->join_seconds,
-        .beat_ms = 200,
         .silence_ms = SILENCE_MS,
         .notice_ms = 600,
         .standstill_ms = g->standstill_ms,

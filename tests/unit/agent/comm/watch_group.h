@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #define RANKS 4
-#define SILENCE_MS 1500
+#define SILENCE_MS 2000
 
 extern const hpct_key key;
 extern const hpct_auth auth;

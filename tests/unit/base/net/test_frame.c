@@ -3,6 +3,11 @@
 #include "base/net/link.h"
 #include "tests/unit/cases.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static const hpct_key key = {{1, 2, 3}};
@@ -114,6 +119,40 @@ static void listen_reports_a_port_in_use(void **state)
     close(first);
 }
 
+static int option_of(int fd, int option)
+{
+    int value = 0;
+    socklen_t size = sizeof value;
+    return getsockopt(fd, IPPROTO_TCP, option, &value, &size) == 0 ? value : -1;
+}
+
+#define RTO_MAX_MS 44 /* of Linux 6.15 */
+
+/* With the pause between repetitions limited at both ends, as the kernel can; else with as long a
+ * pause after an outage as it lasted. */
+static void silence_is_longer_than_an_outage(void **state)
+{
+    (void) state;
+    int port = 0, ends[2], listening, plain = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char address[64];
+    assert_int_equal(hpct_link_listen(&listening, &port, "here", 1), HPCT_OK);
+    snprintf(address, sizeof address, "127.0.0.1:%d", port);
+    assert_int_equal(hpct_link_connect(&ends[0], address, 60000), HPCT_OK);
+    struct pollfd waits = {.fd = listening, .events = POLLIN};
+    assert_int_equal(poll(&waits, 1, 60000), 1);
+    ends[1] = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+    bool limits = option_of(plain, RTO_MAX_MS) > 0;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(option_of(ends[i], TCP_NODELAY), 1);
+        assert_int_equal(option_of(ends[i], RTO_MAX_MS), limits ? HPCT_LINK_REPEAT_MS : -1);
+        assert_int_equal(hpct_link_silence_ms(ends[i], 6000), limits ? 8000 : 13000);
+        close(ends[i]);
+    }
+    assert_int_equal(hpct_link_silence_ms(plain, 6000), 13000);
+    close(plain);
+    close(listening);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +160,7 @@ int main(void)
         cmocka_unit_test(altered_frames_are_rejected),
         cmocka_unit_test(addresses_are_host_and_port),
         cmocka_unit_test(listen_reports_a_port_in_use),
+        cmocka_unit_test(silence_is_longer_than_an_outage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
