@@ -16,8 +16,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECT_MS 5000  /* per address */
-#define CROWDED_MS 10000 /* how long a rank may close connections: too many at once */
+#define CONNECT_MS 5000 /* per address */
+/* How long a rank may not be reached: the network is down for a moment, or too many connect to that
+ * rank at once, and it closes some. */
+#define AWAY_MS 10000
 #define TURN_MS 500
 #define WATCH_SECONDS 10 /* by then the watch has named the lost rank */
 
@@ -96,8 +98,8 @@ static hpct_status greet(const opening *o, int fd, int rank)
     return HPCT_OK;
 }
 
-/* Tries each address once. *closed: a connection was accepted and closed again. */
-static hpct_status try_addresses(const opening *o, const card *other, int rank, bool *closed)
+/* Tries each address once. */
+static hpct_status try_addresses(const opening *o, const card *other, int rank)
 {
     hpct_status status = hpct_fail(HPCT_ERR_PEER, "rank %d has no address", rank);
     for (int i = 0; i < other->hosts.num; i++) {
@@ -112,7 +114,6 @@ static hpct_status try_addresses(const opening *o, const card *other, int rank, 
         status = greet(o, fd, rank);
         if (status == HPCT_OK)
             return HPCT_OK;
-        *closed = true;
         hpct_fail_within(status, address);
     }
     return status;
@@ -120,14 +121,11 @@ static hpct_status try_addresses(const opening *o, const card *other, int rank, 
 
 static hpct_status reach(const opening *o, const card *other, int rank)
 {
-    int64_t crowded_until_ms = hpct_now_ms() + CROWDED_MS;
-    bool closed;
+    int64_t away_until_ms = hpct_now_ms() + AWAY_MS;
     hpct_status status;
-    do {
-        closed = false;
-        status = try_addresses(o, other, rank, &closed);
-    } while (status != HPCT_OK && closed && hpct_now_ms() < crowded_until_ms &&
-             wait_and_admit(o, -1));
+    do
+        status = try_addresses(o, other, rank);
+    while (status != HPCT_OK && hpct_now_ms() < away_until_ms && wait_and_admit(o, -1));
     char prefix[32];
     snprintf(prefix, sizeof prefix, "rank %d", rank);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, prefix);
@@ -155,10 +153,6 @@ static hpct_status connect_all(const opening *o, const card *cards)
         if (!wait_and_admit(o, -1))
             status = hpct_fail(HPCT_ERR_PEER, "rank %d has not connected to rank %d", missing,
                                peers->rank);
-    }
-    for (int rank = 0; rank < peers->size; rank++) {
-        if (peers->fds[rank] >= 0)
-            hpct_link_hurry(peers->fds[rank]);
     }
     return status;
 }
