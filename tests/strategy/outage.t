@@ -10,6 +10,7 @@ command -v ip >/dev/null || skip_all "there is no ip: apt-get install iproute2"
 net=hpc-train-$$
 on() { ip netns exec "$net-$1" "${@:2}"; }
 ip netns add "$net-s" 2>/dev/null || skip_all "this kernel lets nobody make network namespaces"
+# shellcheck disable=SC2016 # they are evaluated at the end
 at_exit 'for node in s a b c; do ip netns del "$net-$node" 2>/dev/null; done'
 on s ip link add name switch type bridge 2>/dev/null || skip_all "this kernel has no bridges"
 on s ip link set dev switch up
@@ -40,7 +41,7 @@ begin() {
 names=(a b c)
 # shellcheck disable=SC2016 # they are evaluated at the end
 at_exit 'kill -KILL $(cat "$work"/*/pid.? 2>/dev/null) 2>/dev/null'
-epochs() { cat "$work/$1/out.0" 2>/dev/null | grep -c '^Epoch'; }
+epochs() { sed -n '/^Epoch/p' "$work/$1/out.0" 2>/dev/null | wc -l; }
 # trains DIR MORE: waits for so many more epochs, at most a minute.
 trains() {
     local until_epoch=$(($(epochs "$1") + $2)) try
