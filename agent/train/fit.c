@@ -222,13 +222,19 @@ static hpct_status allocate(hpct_fit_run *run)
     return HPCT_OK;
 }
 
+static int64_t count_steps_per_epoch(const hpct_fit_run *run)
+{
+    int64_t samples = (int64_t) run->train->size, steps = run->options.steps_per_epoch;
+    return steps > 0 ? steps : (samples + run->global_batch - 1) / run->global_batch;
+}
+
 /* Gradients that are accumulated need a step that applies them. */
 static hpct_status check_accumulation(const hpct_fit_run *run)
 {
     int every = hpct_model_gradient_accumulation(run->model);
-    int epochs = run->options.epochs - run->options.initial_epoch;
-    int64_t steps = hpct_sampler_steps_per_epoch(run->sampler) * epochs;
-    if (steps > run->max_steps)
+    int64_t epochs = run->options.epochs - run->options.initial_epoch, steps;
+    if (__builtin_mul_overflow(count_steps_per_epoch(run), epochs, &steps) ||
+        steps > run->max_steps)
         steps = run->max_steps;
     if (every > steps)
         return hpct_fail(HPCT_ERR_USAGE,
@@ -350,15 +356,12 @@ static hpct_status open_tally(hpct_fit_run *run)
 /* Describes the run, once the ranks have agreed on it. */
 static hpct_status compare_ranks(hpct_fit_run *run)
 {
-    int64_t samples = (int64_t) run->train->size, steps = run->options.steps_per_epoch;
-    if (steps == 0)
-        steps = (samples + run->global_batch - 1) / run->global_batch;
     hpct_identity_of of = {.model = run->model,
                            .train = run->train,
                            .validation = run->validation,
                            .fit = &run->options,
                            .global_batch = run->global_batch,
-                           .steps = steps};
+                           .steps = count_steps_per_epoch(run)};
     HPCT_TRY(hpct_identity_agree(run->context, &of));
     return hpct_context_agree(run->context, hpct_identity_describe(&run->identity, &of));
 }
@@ -379,14 +382,14 @@ static hpct_status prepare(hpct_fit_run *run)
         status = hpct_results_try_fit(&run->options, run->model);
     HPCT_TRY(hpct_context_agree(run->context, status));
     HPCT_TRY(compare_ranks(run));
+    HPCT_TRY(hpct_fit_open_control(run)); /* checks options, so before nodes and trials */
+    HPCT_TRY(hpct_context_agree(run->context, check_accumulation(run)));
     HPCT_TRY(hpct_threads_set(run->context));
     if (run->options.check && !run->again)
         HPCT_TRY(hpct_check_nodes(run->context, run->options.verbose != 0 ? stdout : NULL, NULL));
     HPCT_TRY(choose_strategy(run));
     HPCT_TRY(admit(run));
     HPCT_TRY(hpct_context_agree(run->context, allocate(run)));
-    HPCT_TRY(hpct_context_agree(run->context, check_accumulation(run)));
-    HPCT_TRY(hpct_fit_open_control(run));
     HPCT_TRY(hpct_fit_open_checkpoints(run));
     HPCT_TRY(hpct_fit_recall_control(run));
     HPCT_TRY(hpct_context_agree(run->context, open_history(run)));

@@ -20,6 +20,16 @@ for way in multi-worker-mirrored "hybrid \(rows\)" "hybrid \(columns\)"; do
 done
 unlike "$(cat "$work/said.out")" "local-sgd|bf16|powersgd" "no lossy strategy is considered"
 
+# What is wrong is found before the trials.
+cosine=(--schedule cosine --learning-rate-file "$work/none")
+for wrong in "--early-stopping val_loss" "--reduce-lr-on-plateau val_accuracy" "--stop-at val_loss=1" "--learning-rate-file $work/none" \
+    "${cosine[*]}" "--save-best $work/best.npz" "--save-best /nowhere/best.safetensors" "--weights $work/none.safetensors"; do
+    # shellcheck disable=SC2086
+    train 2 wrong --model mnist-convnet --verbose 2 --strategy auto $wrong
+    ok $(($? == 0)) "${wrong//$work\//} is refused"
+    unlike "$(cat "$work/wrong.out")" "strategy [a-z-]+:" "before anything is tried"
+done
+
 # whose cores the ranks compute on
 on_cores() { # CPUS COMMAND…: without OMP_NUM_THREADS, as ranks find them
     limit 300 env -u OMP_NUM_THREADS taskset -c "$1" mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 \
