@@ -19,6 +19,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(HPCT_CANDIDATES <= HPCT_CONTEST_MOST, "room for all candidates");
@@ -38,7 +39,7 @@ typedef struct choice {
     hpct_trial alone;         /* one rank by itself, for comparison */
     hpct_contest alone_times; /* its times */
     int order[HPCT_CANDIDATES];
-    int payoff; /* ranks; 0: no forecast */
+    int payoff; /* ranks; 0: no forecast, or none that holds for other nodes */
 } choice;
 
 /* ---- candidates ---- */
@@ -94,6 +95,28 @@ static hpct_scheme scheme_of(const choice *c, int i)
                : scheme;
 }
 
+/* First digits of what Linux drew when this machine started: the same in all containers. */
+static double machine_number(void)
+{
+    char text[9] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file != NULL && fgets(text, sizeof text, file) == NULL)
+        text[0] = '\0';
+    if (file != NULL)
+        fclose(file);
+    return (double) strtoul(text, NULL, 16);
+}
+
+/* Between ranks of one machine no network was measured, and more of them would share its cores. */
+static hpct_status drop_payoff_alone(choice *c)
+{
+    double number = machine_number(), ends[] = {number, -number};
+    hpct_status status = hpct_largest(c->context, ends, 2);
+    if (ends[0] == -ends[1])
+        c->payoff = 0;
+    return status;
+}
+
 static hpct_status look_ahead(choice *c, bool same_global)
 {
     bool allowed[HPCT_SCHEMES] = {false};
@@ -106,7 +129,7 @@ static hpct_status look_ahead(choice *c, bool same_global)
         c->contest.foreseen[i] = forecast.seconds[scheme_of(c, i)];
     c->payoff = forecast.payoff;
     hpct_contest_order(&c->contest, c->order);
-    return HPCT_OK;
+    return drop_payoff_alone(c);
 }
 
 /* No forecasts: the host cannot time parts of a step that a device runs as one recording. */
@@ -225,14 +248,31 @@ static hpct_status find_owner(hpct_threads_owner *out, hpct_context *context)
     return status;
 }
 
+/* What is predicted of another number of ranks than those here; "" if nothing is. */
+static void describe_payoff(char *text, size_t size, const choice *c, double gain)
+{
+    int ranks = hpct_context_size(c->context);
+    bool one_each = hpct_context_config(c->context)->num_nodes == ranks;
+    const char *unit = one_each ? "nodes" : "ranks";
+    text[0] = '\0';
+    if (c->payoff == 0 || gain < 1)
+        return;
+    if (c->payoff == HPCT_PAYOFF_MOST)
+        snprintf(text, size, "; %d %s or more would still be faster", c->payoff, unit);
+    else if (c->payoff > ranks)
+        snprintf(text, size, "; up to %d %s would still be faster", c->payoff, unit);
+    else if (c->payoff < ranks && c->payoff > 1)
+        snprintf(text, size, "; by prediction %d %s are hardly slower", c->payoff, unit);
+}
+
 /* Speedup of all ranks over one, which was timed while the others computed, too: if ranks share
  * cores, one alone would be faster by an unknown factor. */
 static void describe_gain(char *text, size_t size, const choice *c, double seconds,
                           const hpct_threads_owner *owner)
 {
-    int ranks = hpct_context_size(c->context), payoff = c->payoff;
+    int ranks = hpct_context_size(c->context);
     double gain = ranks * hpct_contest_median(&c->alone_times, 0) / seconds;
-    char pays[48] = "", alone[80] = "";
+    char pays[64], alone[80] = "";
     if (owner->crowded) {
         snprintf(text, size,
                  "%d ranks share %d core%s, so that what they gain beside one is not known: give "
@@ -240,11 +280,7 @@ static void describe_gain(char *text, size_t size, const choice *c, double secon
                  owner->sharers, owner->cores, owner->cores == 1 ? "" : "s");
         return;
     }
-    if (gain < 1 && payoff >= ranks)
-        payoff = ranks - 1; /* measured: overrides the forecast */
-    if (c->payoff > 0)
-        snprintf(pays, sizeof pays, "; %d%s would pay off", payoff,
-                 payoff == HPCT_PAYOFF_MOST ? " or more" : "");
+    describe_payoff(pays, sizeof pays, c, gain);
     if (owner->alone > owner->threads)
         snprintf(alone, sizeof alone,
                  "; of ranks with %d thread%s, and one alone here would have %d", owner->threads,
@@ -257,7 +293,7 @@ static void describe(hpct_strategy_choice *out, const choice *c, int best,
                      const hpct_threads_owner *owner)
 {
     double seconds = hpct_contest_median(&c->contest, best), foreseen = c->contest.foreseen[best];
-    char others[256], prediction[48] = "", gain[192];
+    char others[256], prediction[48] = "", gain[240];
     list_others(others, sizeof others, c, best);
     if (!isnan(foreseen))
         snprintf(prediction, sizeof prediction, ", predicted %.1f", 1e3 * foreseen);

@@ -12,8 +12,9 @@ done
 like "$(field many strategy)" '^(multi-worker-mirrored|hybrid)$' "the summary has what was chosen"
 
 train 2 said --model mnist-convnet --strategy auto --verbose 2
-like "$(cat "$work/said.out")" "strategy [a-z-]+.*: [0-9.]+ ms a step, predicted [0-9.]+; .*; 2 ranks (are (faster than one|SLOWER than one: give it fewer) \([0-9.]+ times\); [0-9]+( or more)? would pay off|share 1 core, )" \
-    "one line says what was chosen, how fast it was and should be, what the ranks gain, and how many would"
+like "$(cat "$work/said.out")" "strategy [a-z-]+.*: [0-9.]+ ms a step, predicted [0-9.]+; .*; 2 ranks (are (faster than one|SLOWER than one: give it fewer) \([0-9.]+ times\)|share 1 core, )" \
+    "one line says what was chosen, how fast it was and should be, and what the ranks gain"
+unlike "$(cat "$work/said.out")" "pay off|still be faster|hardly slower" "of one machine nothing is said of more ranks"
 is "$(grep -c "^strategy" "$work/said.out")" 1 "once"
 for way in multi-worker-mirrored "hybrid \(rows\)" "hybrid \(columns\)"; do
     like "$(cat "$work/said.out")" "strategy .*$way" "$way was a candidate"
@@ -40,13 +41,33 @@ read -r first second _ < <(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
 on_cores "$first" fit --model mnist-convnet --data "$work/pictures" --global-batch-size 16 --steps-per-epoch 1
 like "$(cat "$work/cores.out")" "strategy [a-z-]+.* ms a step.*; 2 ranks share 1 core, so that what they gain beside one is not known: give each a core of its own" \
     "ranks that share a core are not told what they gain"
-unlike "$(cat "$work/cores.out")" "faster than one|would pay off" "nor how many would pay off"
+unlike "$(cat "$work/cores.out")" "faster than one|still be faster" "nor how many would be faster"
 on_cores "$first" plan --model mnist-convnet --batch-size 8 --nodes 1,2
 like "$(cat "$work/cores.out")" "2 ranks share 1 core here: what is measured is slower" "a measured plan reports shared cores, too"
 like "$(cat "$work/cores.out")" "network: .*measured here" "the network between them is measured unless given"
 if [ -n "$second" ] && [ "$(cat "/sys/devices/system/cpu/cpu$first/topology/thread_siblings_list")" = "$first" ]; then
     on_cores "$first,$second" fit --model mnist-convnet --data "$work/pictures" --global-batch-size 16 --steps-per-epoch 1
     like "$(cat "$work/cores.out")" "; of ranks with 1 thread, and one alone here would have 2" "with two cores, one rank would have both threads"
+fi
+
+# machines OF EACH RANK: two ranks, each on the machine of this number, as far as it can see; two cores at least, or nothing is said.
+machines() {
+    cat >"$work/machine" <<END
+#!/bin/bash
+numbers=(\$1)
+printf '%08x-0000\n' "\${numbers[OMPI_COMM_WORLD_RANK]}" >"$work/boot.\$OMPI_COMM_WORLD_RANK"
+mount --bind "$work/boot.\$OMPI_COMM_WORLD_RANK" /proc/sys/kernel/random/boot_id && exec "\${@:2}"
+END
+    limit 300 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 unshare --mount bash "$work/machine" "$1" "$hpc_train" fit --model mnist-cnn \
+        --data "$work/pictures" --global-batch-size 256 --steps-per-epoch 1 >"$work/machines.out" 2>&1
+}
+if [ -n "$second" ] && unshare --mount mount --bind "$work" /mnt 2>/dev/null; then
+    machines "7 7"
+    like "$(cat "$work/machines.out")" "strategy [a-z-]+.*; 2 ranks " "two ranks of one machine" || diag "$(cat "$work/machines.out")"
+    unlike "$(cat "$work/machines.out")" "still be faster|hardly slower" "are all that is spoken of"
+    machines "7 8"
+    like "$(cat "$work/machines.out")" "2 ranks (are faster than one.*; (up to [0-9]+|[0-9]+) (ranks|nodes) (or more )?would still be faster|are SLOWER|share [0-9]+ core)" \
+        "two ranks of two machines: up to how many would still be faster" || diag "$(cat "$work/machines.out")"
 fi
 
 train 2 lossy --model mnist-convnet --strategy auto --verbose 2 --allow-lossy
