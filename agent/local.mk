@@ -80,6 +80,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/fingerprint.c agent/data/fingerprint.h \
 	agent/data/folder.c agent/data/folder.h \
 	agent/data/grow.c agent/data/grow.h \
+	agent/data/foreign.c agent/data/foreign.h \
 	agent/data/gunzip.c agent/data/gunzip.h \
 	agent/data/idx.c agent/data/idx.h \
 	agent/data/jpeg.c \

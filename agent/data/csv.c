@@ -51,6 +51,27 @@ static hpct_status add_field(hpct_csv *csv, char *begin)
     return HPCT_OK;
 }
 
+/* What other programs put between columns; NULL: not this character. */
+static const char *separator_name(char c)
+{
+    return c == ';' ? "semicolons" : c == '\t' ? "tabs" : c == '|' ? "bars" : NULL;
+}
+
+static hpct_status refuse_separator(const hpct_csv *csv, size_t line, const char *name)
+{
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s, line %zu: %s separate the columns: write it with commas (and numbers "
+                     "with a decimal point)",
+                     csv->path, line, name);
+}
+
+hpct_status hpct_csv_check_commas(const hpct_csv *csv)
+{
+    size_t found = csv->num_fields == 1 ? strcspn(csv->fields[0], ";\t|") : 0;
+    const char *name = csv->num_fields == 1 ? separator_name(csv->fields[0][found]) : NULL;
+    return name == NULL ? HPCT_OK : refuse_separator(csv, csv->line, name);
+}
+
 /* Takes the comma or line end after a field; *last: the record ends here. */
 static hpct_status end_field(hpct_csv *csv, bool *last)
 {
@@ -66,6 +87,8 @@ static hpct_status end_field(hpct_csv *csv, bool *last)
         if (csv->at < csv->size && text[csv->at] != '\n')
             return refuse(csv, "there is a carriage return without a line feed");
     }
+    if (csv->at < csv->size && separator_name(text[csv->at]) != NULL)
+        return refuse_separator(csv, csv->next, separator_name(text[csv->at]));
     if (csv->at < csv->size && text[csv->at] != '\n')
         return refuse(csv, "there is text after the closing quote");
     csv->at += csv->at < csv->size;

@@ -26,4 +26,8 @@ void hpct_csv_close(hpct_csv *csv); /* leaves the text */
  * where none can be. */
 hpct_status hpct_csv_next(hpct_csv *csv, bool *any);
 
+/* HPCT_ERR_DATA, naming what separates the columns instead of commas, for a record of one field
+ * that other programs would divide. */
+hpct_status hpct_csv_check_commas(const hpct_csv *csv);
+
 #endif

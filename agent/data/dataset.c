@@ -2,6 +2,7 @@
 #include "agent/data/dataset.h"
 
 #include "agent/data/augment.h"
+#include "agent/data/foreign.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -14,7 +15,8 @@
 #include <sys/stat.h>
 
 #define MAX_SAMPLE_ELEMENTS ((uint64_t) 1 << 26)
-#define MAX_SIDE 8192 /* limit for resizing */
+#define MAX_SIDE 8192          /* limit for resizing */
+#define MOST_CLASSES (1 << 20) /* of --classes */
 
 /* All but the last recognize a path by names of files; the last claims any folder with pictures. */
 static const hpct_format *const formats[] = {
@@ -90,6 +92,7 @@ hpct_status hpct_dataset_finish(hpct_dataset *dataset)
 
 static hpct_status nothing_there(const char *path)
 {
+    HPCT_TRY(hpct_foreign_refuse(path));
     char list[2048];
     size_t length = 0;
     list[0] = '\0';
@@ -142,6 +145,8 @@ hpct_status hpct_dataset_open_as(hpct_dataset **out, const char *path, hpct_spli
     if (split == HPCT_VALIDATION && !format->has_validation)
         split = HPCT_TEST;
     hpct_status status = format->read(dataset, path, split);
+    if (status == HPCT_ERR_DATA)
+        status = hpct_foreign_misnamed(path, status);
     if (status == HPCT_OK)
         status = hpct_dataset_finish(dataset);
     if (status != HPCT_OK) {
@@ -460,14 +465,44 @@ static const char *samples_text(char *text, size_t size, const hpct_dataset *dat
     return text;
 }
 
+hpct_status hpct_dataset_check_sizes(const hpct_dataset *dataset)
+{
+    const hpct_encoded *encoded = &dataset->encoded;
+    if (dataset->stored.rank != 0 || dataset->options.height != 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s: the sizes of %s and %s differ: give one for all (--resize WxH)",
+                     dataset->path, encoded->entries[0].name, encoded->entries[encoded->odd].name);
+}
+
+/* Labels that are not below `outputs`. */
+static hpct_status refuse_labels(const hpct_dataset *dataset, int outputs)
+{
+    const char *file = dataset->label_path != NULL ? dataset->label_path : dataset->path;
+    bool from_one = dataset->min_label == 1 && dataset->max_label == outputs;
+    int classes = hpct_dataset_num_classes(dataset);
+    char advice[192] = "";
+    size_t i = 0;
+    if (classes <= MOST_CLASSES)
+        snprintf(advice, sizeof advice,
+                 "; %sgive it %d (--classes %d, or units of the last layer of FILE.json)",
+                 from_one ? "no label is 0: do they begin at 1? Else " : "", classes, classes);
+    if (dataset->num_classes > dataset->max_label)
+        return hpct_fail(HPCT_ERR_DATA, "%s: there are %d classes (%s, %s%s), the model has %d%s",
+                         file, classes, dataset->classes[0], dataset->classes[1],
+                         classes > 2 ? ", ..." : "", outputs, advice);
+    while (dataset->labels[i] < outputs)
+        i++;
+    return hpct_fail(HPCT_ERR_DATA,
+                     "%s: label %d of sample %zu is out of range: the model has %d classes (0 to "
+                     "%d)%s",
+                     file, (int) dataset->labels[i], i, outputs, outputs - 1, advice);
+}
+
 hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, int outputs)
 {
     char have[128], want[64];
-    if (dataset->stored.rank == 0 && dataset->options.height == 0)
-        return hpct_fail(HPCT_ERR_DATA,
-                         "%s: the sizes of %s and %s differ: give one for all (--resize WxH)",
-                         dataset->path, dataset->encoded.entries[0].name,
-                         dataset->encoded.entries[dataset->encoded.odd].name);
+    HPCT_TRY(hpct_dataset_check_sizes(dataset));
     hpct_shape a = without_ones(dataset->shape), b = without_ones(input);
     /* A flat vector of all pixels is accepted, as Keras users reshape pictures for Dense layers. */
     bool row = b.rank == 1 && dataset->elements == (size_t) b.size[0];
@@ -478,18 +513,7 @@ hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, in
             "be resized (--resize WxH)",
             dataset->path, samples_text(have, sizeof have, dataset),
             hpct_shape_text(want, sizeof want, input));
-    for (size_t i = 0; dataset->max_label >= outputs && i < dataset->size; i++) {
-        if (dataset->labels[i] >= outputs)
-            return hpct_fail(HPCT_ERR_DATA,
-                             "%s: label %d of sample %zu is out of range: the model has %d classes "
-                             "(0 to %d)%s",
-                             dataset->label_path != NULL ? dataset->label_path : dataset->path,
-                             (int) dataset->labels[i], i, outputs, outputs - 1,
-                             dataset->min_label == 1 && dataset->max_label == outputs
-                                 ? "; no label is 0: do they begin at 1?"
-                                 : "");
-    }
-    return HPCT_OK;
+    return dataset->max_label < outputs ? HPCT_OK : refuse_labels(dataset, outputs);
 }
 
 const char *hpct_dataset_sample_name(const hpct_dataset *dataset, size_t index)

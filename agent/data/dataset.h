@@ -111,6 +111,9 @@ const char *hpct_shape_text(char *text, size_t size, hpct_shape shape);
 const char *hpct_dataset_sample_name(const hpct_dataset *dataset, size_t index);
 
 /* Checks that samples fit the model's input, ignoring axes of size 1, and that labels are 0 …
+/* Checks that samples have one size, or are resized to one; HPCT_ERR_DATA, naming two, if not. */
+hpct_status hpct_dataset_check_sizes(const hpct_dataset *dataset);
+
  * outputs-1; HPCT_ERR_DATA, naming the file, if not. */
 hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, int outputs);
 

@@ -136,7 +136,10 @@ static void warn_of_labels(const hpct_dataset *dataset, const char *before, int 
     if (dataset->min_label == dataset->max_label)
         fprintf(stream, "%sall pictures are of one class\n", before);
     else if (classes < outputs)
-        fprintf(stream, "%sthere are %d classes, the model has %d\n", before, classes, outputs);
+        fprintf(
+            stream,
+            "%sthere are %d classes, the model has %d (--classes %d, if it is a built-in one)\n",
+            before, classes, outputs, classes);
 }
 
 static void warn(const hpct_dataset *dataset, const char *what, int outputs, FILE *stream)

@@ -3,6 +3,7 @@
 #include "agent/data/labels.h"
 
 #include "agent/data/csv.h"
+#include "agent/data/foreign.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -128,6 +129,7 @@ static size_t find_class_column(const reading *r)
 static hpct_status check_header(reading *r)
 {
     int outputs = r->form->outputs;
+    HPCT_TRY(hpct_csv_check_commas(&r->csv));
     HPCT_TRY(keep_header(r));
     if (r->form->kind == HPCT_TARGETS_CLASS)
         r->of_class = find_class_column(r);
@@ -225,6 +227,8 @@ static hpct_status read_cells(reading *r, uint32_t picture)
 static hpct_status read_row(reading *r)
 {
     if (r->csv.num_fields != r->columns)
+        HPCT_TRY(hpct_csv_check_commas(&r->csv));
+    if (r->csv.num_fields != r->columns)
         return hpct_fail(HPCT_ERR_DATA, "%s, line %zu: there are %zu columns, the header has %zu",
                          r->csv.path, r->csv.line, r->csv.num_fields, r->columns);
     const char *name = r->csv.fields[0];
@@ -315,8 +319,10 @@ static hpct_status number_classes(reading *r, char **sorted)
     if (largest >= 0)
         return take_numbers(r, largest);
     if (count > (size_t) r->form->outputs)
-        return hpct_fail(HPCT_ERR_DATA, "%s: there are %zu classes, the model has %d outputs",
-                         r->csv.path, count, r->form->outputs);
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s: there are %zu classes, the model has %d outputs; give it %zu "
+                         "(--classes %zu, or units of the last layer of FILE.json)",
+                         r->csv.path, count, r->form->outputs, count, count);
     for (size_t i = 0; i < size; i++) {
         char **found = bsearch(&r->classes[i], sorted, count, sizeof *sorted, by_text);
         r->dataset->labels[i] = (int32_t) (found - sorted);
@@ -451,7 +457,10 @@ hpct_status hpct_dataset_read_labels(hpct_dataset *dataset, const char *path,
                          "is %s, with labels of its own",
                          path, hpct_dataset_source(dataset), hpct_dataset_format(dataset));
     HPCT_TRY(hpct_file_read(&text, &size, path, MAX_BYTES));
-    hpct_status status = hpct_labels_take(dataset, &form, path, text, size);
+    const char *foreign = hpct_foreign_name(text, size);
+    hpct_status status = foreign != NULL && size > 0
+                             ? hpct_fail(HPCT_ERR_DATA, "%s is %s, not a CSV file", path, foreign)
+                             : hpct_labels_take(dataset, &form, path, text, size);
     free(text);
     return status;
 }

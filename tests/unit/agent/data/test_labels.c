@@ -110,7 +110,8 @@ static void classes_are_read(void **state)
          "a,b: 1 / 0 / 0"},
         {"file,p,q\na.png,0,1\nb/c.png,1,0\n" D ",0.0,1e0\n", HPCT_OK, "p,q: 1 / 0 / 1"},
         {"file,class\na.png,a\nb/c.png,b\n" D ",c\n", HPCT_ERR_DATA,
-         "l.csv: there are 3 classes, the model has 2 outputs"},
+         "l.csv: there are 3 classes, the model has 2 outputs; give it 3 (--classes 3, or units of "
+         "the last layer of FILE.json)"},
         {"file,class\na.png,a\nb/c.png,\n" D ",c\n", HPCT_ERR_DATA,
          "l.csv, line 3, column 2 (class): the cell is empty"},
         {"file,p,q\na.png,1,1\n", HPCT_ERR_DATA, "l.csv, line 2: 2 columns are 1"},
@@ -120,6 +121,31 @@ static void classes_are_read(void **state)
         {"file,p,q,r\na.png,0,1,0\n", HPCT_ERR_DATA, "a column label or class, or one for each"},
         {"file,class,label\na.png,0,1\nb/c.png,1,0\n" D ",0,1\n", HPCT_OK,
          "class,label: 1 / 0 / 1"},
+        {"file\na.png\n", HPCT_ERR_DATA, "not these 0"},
+    };
+    RUN_CASES(read_classes, cases);
+}
+
+/* As spreadsheets write them where a comma is the decimal point. */
+static void other_separators_are_named(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"file;class\na.png;dog\n", HPCT_ERR_DATA,
+         "l.csv, line 1: semicolons separate the columns"},
+        {"file\tclass\na.png\tdog\n", HPCT_ERR_DATA, "l.csv, line 1: tabs separate the columns"},
+        {"file|class\na.png|dog\n", HPCT_ERR_DATA, "l.csv, line 1: bars separate the columns"},
+        {"\"file\";\"class\"\n", HPCT_ERR_DATA, "l.csv, line 1: semicolons separate the columns"},
+        {"\xef\xbb\xbf"
+         "file;class\r\na.png;dog\r\n",
+         HPCT_ERR_DATA, "l.csv, line 1: semicolons separate the columns"},
+        {"file;x\na.png;0,5\n", HPCT_ERR_DATA, "write it with commas (and numbers with a decimal"},
+        {"file,class\na.png;dog\n", HPCT_ERR_DATA,
+         "l.csv, line 2: semicolons separate the columns"},
+        {"file,class\n\"a.png\";\"dog\"\n", HPCT_ERR_DATA,
+         "l.csv, line 2: semicolons separate the columns"},
+        {"file,class\na.png,a;b\nb/c.png,\"a|b\"\n" D ",\"a;b\"\n", HPCT_OK, "a;b,a|b: 0 / 1 / 0"},
+        {"file,a;b\na.png,1\n", HPCT_ERR_DATA, "a column label or class"},
         {"file\na.png\n", HPCT_ERR_DATA, "not these 0"},
     };
     RUN_CASES(read_classes, cases);
@@ -377,6 +403,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_are_read),
+        cmocka_unit_test(other_separators_are_named),
         cmocka_unit_test(numbers_of_classes_are_read),
         cmocka_unit_test(numbers_are_read),
         cmocka_unit_test(numbers_take_the_place_of_labels),

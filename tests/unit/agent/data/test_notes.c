@@ -27,10 +27,12 @@ static void a_run_says_what_it_reads(void **state)
              "validation: 2 pictures, 4 classes (a, b, c, ...), from %s/test\n",
              folder, folder);
     assert_string_equal(lines, want);
-    assert_string_equal(warnings,
-                        "hpc-train: warning: training: 1 picture in no class's folder is left out "
-                        "(the first: logo/1.png)\n"
-                        "hpc-train: warning: training: there are 4 classes, the model has 10\n");
+    assert_string_equal(
+        warnings,
+        "hpc-train: warning: training: 1 picture in no class's folder is left out "
+        "(the first: logo/1.png)\n"
+        "hpc-train: warning: training: there are 4 classes, the model has 10 (--classes 4, "
+        "if it is a built-in one)\n");
     assert_false(hpct_dataset_is_same(train, test));
     hpct_dataset_free(test);
     test = tree_opened(tree_below(folder, "train"), HPCT_TEST);
