@@ -82,6 +82,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/grow.c agent/data/grow.h \
 	agent/data/foreign.c agent/data/foreign.h \
 	agent/data/gunzip.c agent/data/gunzip.h \
+	agent/data/hold_out.c \
 	agent/data/idx.c agent/data/idx.h \
 	agent/data/jpeg.c \
 	agent/data/labels.c agent/data/labels.h \

@@ -151,6 +151,7 @@ typedef struct hpct_cli_common {
     const char *weights, *data, *labels;
     bool allow_nan, skip_mismatch;
     hpct_dataset_options input;
+    double validation_split; /* 0: not given */
     const char *summary_json, *timeline, *confusion_matrix;
     unsigned metrics;
 } hpct_cli_common;

@@ -83,6 +83,14 @@ static void set_warmup(const char *option, const char *value, void *at)
     *(int *) at = steps > 0 ? steps : -1;
 }
 
+static void set_share(const char *option, const char *value, void *at)
+{
+    double share = hpct_cli_number(option, value, 0, 1);
+    if (share == 0 || share == 1)
+        hpct_cli_usage("--%s %s: it must be above 0 and below 1, such as 0.2", option, value);
+    *(double *) at = share;
+}
+
 /* A list of distinct names. */
 static void set_metrics(const char *option, const char *value, void *at)
 {
@@ -169,6 +177,10 @@ const hpct_cli_option hpct_cli_common_options[] = {
      "data set (see hpc-train data --help), or synthetic[:SAMPLES] (default: $HPC_TRAIN_DATA, set "
      "by --hpc-train-stage)",
      1, HPCT_CLI_FIT, CALL(data, hpct_cli_data)},
+    {"validation-split", "F",
+     "hold out this share of --data, 0 to 1, for validation: the last samples of arrays, as Keras "
+     "does; of pictures in folders and archives so many drawn from all",
+     1, HPCT_CLI_FIT, CALL(validation_split, set_share)},
     {"labels", "FILE.csv",
      "labels of the pictures, which then need not lie in folders of classes: a column of file "
      "names "
@@ -186,6 +198,9 @@ const hpct_cli_option hpct_cli_common_options[] = {
      1, HPCT_CLI_EVALUATE, CALL(data, hpct_cli_data)},
     {"labels", "FILE.csv", "labels of these pictures, as in fit", 1, HPCT_CLI_EVALUATE,
      TEXT(labels)},
+    {"validation-split", "F",
+     "use what fit --validation-split F holds out of the training split, instead of the test split",
+     1, HPCT_CLI_EVALUATE, CALL(validation_split, set_share)},
     {"data", "PATH",
      "a data set, of which the test split is used, a folder or archive of pictures, or one picture "
      "(default: $HPC_TRAIN_DATA)",

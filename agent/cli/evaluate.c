@@ -83,6 +83,22 @@ static hpct_status set_loss(hpct_model *model, const hpct_cli_model *defaults,
     return hpct_model_compile_with(model, &saved);
 }
 
+/* The test split, or what --validation-split holds out of the training split. */
+static hpct_status open_data(hpct_dataset **out, const char *path, const hpct_model *model,
+                             const hpct_cli_common *a)
+{
+    hpct_dataset *part = NULL;
+    bool held = a->validation_split > 0;
+    hpct_status status = hpct_cli_open_labelled(out, path, a->labels, held ? HPCT_TRAIN : HPCT_TEST,
+                                                model, &a->input);
+    if (status != HPCT_OK || !held)
+        return status;
+    status = hpct_dataset_hold_out(*out, a->validation_split, &part);
+    hpct_dataset_free(*out);
+    *out = part;
+    return status;
+}
+
 static hpct_status evaluate(hpct_context *context, hpct_model *model,
                             const hpct_cli_model *defaults, const hpct_cli_training *training,
                             hpct_cli_common *a)
@@ -97,7 +113,7 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model,
     if (status == HPCT_OK && a->labels != NULL)
         status = set_loss(model, defaults, training);
     if (status == HPCT_OK)
-        status = hpct_cli_open_labelled(&data, path, a->labels, HPCT_TEST, model, &a->input);
+        status = open_data(&data, path, model, a);
     if (status == HPCT_OK)
         status = hpct_dataset_number_for(data, model);
     status = hpct_context_agree(context, status);

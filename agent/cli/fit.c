@@ -73,7 +73,7 @@ static const hpct_cli_option options[] = {
      TEXT(fit.save_best)},
     {"monitor", "METRIC",
      "which epoch is the best: loss, accuracy, val_loss, val_accuracy (default val_loss; without "
-     "--validation-data loss)",
+     "validation loss)",
      4, 0, TEXT(fit.monitor)},
     {"mode", "auto|min|max", "whether less or more is better (default auto: less for losses)", 4, 0,
      TEXT(fit.monitor_mode)},
@@ -307,6 +307,8 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
     double *weights = NULL;
     if (status == HPCT_OK && a->training.class_weight != NULL)
         status = find_class_weights(context, model, train, &a->training, &weights);
+    if (status == HPCT_OK && a->common.validation_split > 0)
+        status = hpct_dataset_hold_out(train, a->common.validation_split, &validation);
     if (status == HPCT_OK)
         status = compile(context, model, defaults, train, a);
     if (status == HPCT_OK) {
@@ -325,8 +327,10 @@ static void check_metrics(const arguments *a)
 {
     bool tallied = a->common.metrics != 0 || a->common.confusion_matrix != NULL;
     const char *option = a->common.metrics != 0 ? "metrics" : "confusion-matrix";
-    if (tallied && a->validation_data == NULL)
-        hpct_cli_usage("--%s is of validation data: it needs --validation-data", option);
+    if (tallied && a->validation_data == NULL && a->common.validation_split == 0)
+        hpct_cli_usage("--%s is of validation data: it needs --validation-data or "
+                       "--validation-split",
+                       option);
     if (tallied && has_servers(a))
         hpct_cli_usage("--%s is not for --strategy parameter-server, whose workers report loss and "
                        "accuracy only: take hpc-train evaluate, with --save-weights",
@@ -394,6 +398,8 @@ static int run(int argc, char **argv)
                        a.fit.initial_epoch, a.fit.epochs);
     a.training.initial_epoch = a.fit.initial_epoch;
     hpct_cli_set_input(common);
+    if (common->validation_split > 0 && a.validation_data != NULL)
+        hpct_cli_usage("--validation-split and --validation-data are both given: give one");
     hpct_status status = hpct_cli_make_model(&model, &defaults, &common->model, -1, 0);
     if (status == HPCT_OK && a.training.top_k > 0 && hpct_model_output_shape(model).size[0] == 1)
         hpct_cli_usage("--top-k: %s has a single output, of which none is the k-th best",

@@ -55,6 +55,7 @@ struct hpct_format {
     const char *name;
     const char *looks_like; /* for the message that lists supported formats */
     bool has_validation;    /* false: HPCT_VALIDATION is read as HPCT_TEST */
+    bool by_class;          /* samples are listed class by class */
 
     /* Whether PATH, a folder or not, is of this format, by its name or contents. */
     bool (*claims)(const char *path, bool is_folder);
@@ -110,10 +111,10 @@ const char *hpct_shape_text(char *text, size_t size, hpct_shape shape);
  * the data set is unlabelled. */
 const char *hpct_dataset_sample_name(const hpct_dataset *dataset, size_t index);
 
-/* Checks that samples fit the model's input, ignoring axes of size 1, and that labels are 0 …
 /* Checks that samples have one size, or are resized to one; HPCT_ERR_DATA, naming two, if not. */
 hpct_status hpct_dataset_check_sizes(const hpct_dataset *dataset);
 
+/* Checks that samples fit the model's input, ignoring axes of size 1, and that labels are 0 …
  * outputs-1; HPCT_ERR_DATA, naming the file, if not. */
 hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, int outputs);
 

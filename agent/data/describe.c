@@ -214,6 +214,35 @@ static bool has_same_notes(const hpct_dataset *a, const hpct_dataset *b)
     return a->notes != NULL && b->notes != NULL && strcmp(a->notes, b->notes) == 0;
 }
 
+/* Of arrays sorted by class the last samples are a class by themselves. */
+static void warn_of_untrained(const hpct_dataset *train, const hpct_dataset *validation,
+                              FILE *stream)
+{
+    int most = hpct_dataset_num_classes(validation);
+    bool *trained = most <= MAX_LISTED ? calloc((size_t) most, sizeof *trained) : NULL;
+    if (trained == NULL)
+        return;
+    for (size_t i = 0; i < train->size; i++) {
+        if (train->labels[i] < most)
+            trained[train->labels[i]] = true;
+    }
+    size_t untrained = 0;
+    int first = 0;
+    for (size_t i = validation->size; i-- > 0;) {
+        untrained += !trained[validation->labels[i]];
+        first = trained[validation->labels[i]] ? first : validation->labels[i];
+    }
+    if (untrained > 0) {
+        fprintf(stream,
+                "hpc-train: warning: validation: %zu of %zu pictures are of classes without a "
+                "training picture, such as %d ",
+                untrained, validation->size, first);
+        print_name(stream, first < validation->num_classes ? validation->classes[first] : "");
+        fputc('\n', stream);
+    }
+    free(trained);
+}
+
 /* As Keras' own models have it, which are given 0 to 255. */
 static void warn_of_scale(const hpct_model *model, const hpct_dataset *data, FILE *warnings)
 {
@@ -251,6 +280,8 @@ void hpct_dataset_announce(const hpct_model *model, const hpct_dataset *train,
              warnings);
     if (validation != NULL && !unlabelled && validation->targets == NULL)
         compare_kinds(model, train, validation, warnings);
+    if (both && train->targets == NULL && validation->targets == NULL)
+        warn_of_untrained(train, validation, warnings);
     if (both && hpct_dataset_is_same(train, validation))
         fputs("hpc-train: warning: THE VALIDATION PICTURES ARE THE TRAINING PICTURES: val_loss and "
               "val_accuracy say nothing about others; give others with --validation-data\n",

@@ -209,6 +209,7 @@ const hpct_format hpct_format_folder = {
     .looks_like =
         "a folder with pictures as train/CLASS/x.jpg and test/CLASS/x.jpg, or CLASS/x.png",
     .has_validation = true,
+    .by_class = true,
     .claims = claims,
     .read = read_split,
 };

@@ -686,6 +686,7 @@ const hpct_format hpct_format_tar = {
         "a .tar[.gz] or .zip with KEY.jpg and KEY.cls (WebDataset) or CLASS/x.jpg, or a folder "
         "with train*.tar and test*.tar",
     .has_validation = true,
+    .by_class = true,
     .claims = claims,
     .read = read_split,
 };

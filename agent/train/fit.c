@@ -348,7 +348,7 @@ static hpct_status open_tally(hpct_fit_run *run)
     if ((o->metrics != 0 || o->confusion_matrix != NULL) && run->validation == NULL)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--metrics and --confusion-matrix are of validation data: they need "
-                         "--validation-data");
+                         "--validation-data or --validation-split");
     return hpct_evaluate_open_tally(&run->tally, run->model, o->metrics,
                                     o->confusion_matrix != NULL);
 }

@@ -64,7 +64,8 @@ hpct_status hpct_monitor_find(hpct_monitor *out, const char *option, const char 
     if (m == metrics + NUM_METRICS)
         return unknown(option, name);
     if (m->of_validation && !has.validation)
-        return hpct_fail(HPCT_ERR_USAGE, "%s %s needs --validation-data", option, m->name);
+        return hpct_fail(HPCT_ERR_USAGE, "%s %s needs --validation-data or --validation-split",
+                         option, m->name);
     if (m->with == WITH_CLASSES && !has.accuracy)
         return hpct_fail(HPCT_ERR_USAGE, "%s %s is of classes: with numbers as labels there are %s",
                          option, m->name, m->of_validation ? "val_mae and val_mse" : "mae and mse");

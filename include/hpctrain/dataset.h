@@ -120,6 +120,15 @@ typedef struct hpct_trained_with {
  * HPCT_ERR_NO_INPUT or HPCT_ERR_DATA, naming the file. */
 HPCT_API hpct_status hpct_trained_with_read(hpct_trained_with *out, const char *weights);
 
+/* Moves a share of the samples, above 0 and below 1, to a data set of its own for validation, as
+ * Keras' validation_split. Of arrays (IDX, .npz, CIFAR, synthetic) it is the last
+ * size - floor(size * (1 - share)); of images in folders and archives floor(size * share), drawn
+ * from all of them. Which ones depends only on the number of samples and the share: every rank and
+ * every run gets the same. Both keep their order.
+ *
+ * Returns HPCT_ERR_DATA if a part would be empty. The caller owns *out. */
+HPCT_API hpct_status hpct_dataset_hold_out(hpct_dataset *dataset, double share, hpct_dataset **out);
+
 HPCT_API void hpct_dataset_free(hpct_dataset *dataset);
 
 HPCT_API size_t hpct_dataset_size(const hpct_dataset *dataset); /* number of samples */

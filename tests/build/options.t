@@ -47,7 +47,7 @@ done
 # ---- numbers ----
 # Each option of each command is of one of two kinds by what its value is called; a new kind has to find its place here.
 words='auto\|FILE.json|FILE.csv|NAME|NAME\|FILE|FILE.prom|FILE|FILE\|measured|PATH|DIR|LIST|HOW|synthetic|epoch\|N\|Ns\|Nm|auto\|never\|PATH|powersgd:RANK\|topk:SHARE|METRIC|METRIC:KEY=VALUE,...|METRIC=VALUE|stop\|resume|auto\|min\|max|PATTERN|PATTERN=FACTOR|L,B\|measured'
-numbers='N|N\|auto|X|H|K|M|S|STEPS|0\|1\|2|WxH|JOB|PORT'
+numbers='N|N\|auto|X|F|H|K|M|S|STEPS|0\|1\|2|WxH|JOB|PORT'
 # refused_number COMMAND OPTION VALUE: with 64, and the range.
 refused_number() {
     capture "$train" "$1" "--$2=$3"

@@ -1,6 +1,7 @@
-/* Writes a split as a model would get it: data_dump PATH train|test HEIGHT WIDTH CHANNELS, 0 0 for
- * the stored size. On stdout: a line "samples height width channels", the labels (int32), the
- * samples (float32). */
+/* Writes a split as a model would get it: data_dump PATH train|test HEIGHT WIDTH CHANNELS [SHARE],
+ * 0 0 for the stored size; with a share what --validation-split leaves of the training split
+ * (train) or holds out of it (test). On stdout: a line "samples height width channels", the labels
+ * (int32), the samples (float32). */
 #include "agent/data/pipeline.h"
 
 #include <stdio.h>
@@ -24,16 +25,24 @@ static hpct_batch in_order(void *from, int64_t number)
 
 int main(int argc, char **argv)
 {
-    hpct_dataset *dataset = NULL;
+    hpct_dataset *dataset = NULL, *held = NULL;
     hpct_pipeline *pipeline = NULL;
-    if (argc != 6)
+    if (argc != 6 && argc != 7)
         return 64;
     hpct_dataset_options options = {.height = atoi(argv[3]),
                                     .width = atoi(argv[4]),
                                     .channels = atoi(argv[5]),
                                     .scaling = HPCT_SCALE_NONE};
-    hpct_split split = strcmp(argv[2], "train") == 0 ? HPCT_TRAIN : HPCT_TEST;
-    hpct_status status = hpct_dataset_open_as(&dataset, argv[1], split, &options);
+    bool train = strcmp(argv[2], "train") == 0;
+    hpct_status status = hpct_dataset_open_as(
+        &dataset, argv[1], train || argc == 7 ? HPCT_TRAIN : HPCT_TEST, &options);
+    if (status == HPCT_OK && argc == 7)
+        status = hpct_dataset_hold_out(dataset, atof(argv[6]), &held);
+    if (status == HPCT_OK && argc == 7 && !train) {
+        hpct_dataset_free(dataset);
+        dataset = held;
+        held = NULL;
+    }
     if (status == HPCT_OK) {
         size = dataset->size;
         hpct_pipeline_options batches = {.way = hpct_input_from_host(dataset, false),
@@ -58,6 +67,7 @@ int main(int argc, char **argv)
     }
     hpct_pipeline_close(pipeline);
     hpct_dataset_free(dataset);
+    hpct_dataset_free(held);
     if (status != HPCT_OK)
         fprintf(stderr, "data_dump: %s\n", hpct_last_error());
     return (int) status;

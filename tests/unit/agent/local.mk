@@ -7,7 +7,7 @@ unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame test
 	tests/unit/agent/data/test_data tests/unit/agent/train/test_fit tests/unit/agent/train/test_identity tests/unit/agent/train/test_slow tests/unit/agent/train/test_watch tests/unit/agent/data/test_formats \
 	tests/unit/agent/data/test_splits tests/unit/agent/data/test_archives \
 	tests/unit/agent/data/test_augment tests/unit/agent/data/test_notes tests/unit/agent/data/test_input tests/gpu_without/libraries/test_nccl \
-	tests/unit/agent/data/test_labels \
+	tests/unit/agent/data/test_foreign tests/unit/agent/data/test_hold_out tests/unit/agent/data/test_labels \
 	tests/gpu_without/libraries/test_nccl_agreement tests/unit/agent/cost/test_plan \
 	tests/unit/agent/cost/test_nodes tests/unit/agent/rank/test_node_state \
 	tests/unit/agent/cost/test_predict tests/unit/agent/predict/test_scores tests/unit/agent/ps/test_ps \
@@ -93,6 +93,12 @@ tests_unit_agent_data_test_notes_LDADD = $(agent_test_libs)
 tests_unit_agent_data_test_splits_SOURCES = tests/unit/agent/data/test_splits.c $(trees) $(pictures) $(cases)
 tests_unit_agent_data_test_splits_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_data_test_splits_LDADD = $(agent_test_libs)
+tests_unit_agent_data_test_foreign_SOURCES = tests/unit/agent/data/test_foreign.c $(trees) $(pictures)
+tests_unit_agent_data_test_foreign_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_agent_data_test_foreign_LDADD = $(agent_test_libs)
+tests_unit_agent_data_test_hold_out_SOURCES = tests/unit/agent/data/test_hold_out.c $(trees) $(pictures)
+tests_unit_agent_data_test_hold_out_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_agent_data_test_hold_out_LDADD = $(agent_test_libs)
 tests_unit_agent_data_test_labels_SOURCES = tests/unit/agent/data/test_labels.c $(trees) $(pictures) $(cases)
 tests_unit_agent_data_test_labels_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_data_test_labels_LDADD = $(agent_test_libs)
