@@ -245,7 +245,7 @@ libhpctrain_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 bin_PROGRAMS += hpc-train
 hpc_train_SOURCES = agent/cli/cli.h \
 	agent/cli/batch.c agent/cli/bench.c agent/cli/check.c agent/cli/checkpoint.c agent/cli/common.c agent/cli/context.c agent/cli/data.c agent/cli/evaluate.c agent/cli/export.c agent/cli/fit.c agent/cli/info.c \
-	agent/cli/input.c agent/cli/keep.c agent/cli/launch.c agent/cli/main.c agent/cli/model.c agent/cli/options.c agent/cli/plan.c agent/cli/predict.c agent/cli/report.c agent/cli/summary.c agent/cli/top.c agent/cli/training.c \
-	base/nearest.c base/nearest.h
+	agent/cli/input.c agent/cli/keep.c agent/cli/launch.c agent/cli/main.c agent/cli/model.c agent/cli/next.c agent/cli/options.c agent/cli/plan.c agent/cli/predict.c agent/cli/report.c agent/cli/summary.c agent/cli/top.c agent/cli/training.c \
+	base/hint.c base/hint.h base/nearest.c base/nearest.h
 hpc_train_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_CHECK='"$(sbindir)/hpc-train-check"'
 hpc_train_LDADD = libhpctrain.la

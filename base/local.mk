@@ -13,6 +13,7 @@ base_libfile_la_SOURCES = \
 	base/device_calls.h \
 	base/drawn.h \
 	base/file.c base/file.h \
+	base/hint.c base/hint.h \
 	base/kind.c base/kind.h \
 	base/memory.c base/memory.h \
 	base/output.c base/output.h \

@@ -229,6 +229,11 @@ hpct_status hpct_cli_open_labelled(hpct_dataset **out, const char *path, const c
                                    hpct_split split, const hpct_model *model,
                                    const hpct_dataset_options *options);
 
+/* Prints the command that evaluates what fit has saved, on the data that validated it, if all of
+ * its files stay after the step. */
+void hpct_cli_say_evaluate(const hpct_cli_common *options, const char *weights, const char *data,
+                           const char *labels);
+
 /* Values of the options for optimizer, schedule and loss; zeroed before parsing. */
 typedef enum hpct_cli_scaling {
     HPCT_CLI_SCALING_NONE,

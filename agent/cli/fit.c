@@ -283,6 +283,14 @@ static hpct_status check_early(const hpct_context *context, const arguments *a)
     return hpct_fit_check(context, &early);
 }
 
+static void say_how_to_evaluate(const arguments *a, const char *data)
+{
+    const hpct_cli_common *common = &a->common;
+    bool held = common->validation_split > 0;
+    hpct_cli_say_evaluate(common, a->fit.save_weights, held ? data : a->validation_data,
+                          held ? common->labels : a->validation_labels);
+}
+
 static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_model *defaults,
                        arguments *a, hpct_fit_result *result)
 {
@@ -299,6 +307,8 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
     if (status == HPCT_OK && a->validation_data != NULL)
         status = hpct_cli_open_labelled(&validation, a->validation_data, a->validation_labels,
                                         HPCT_VALIDATION, model, &a->common.input);
+    if (status == HPCT_OK && a->common.validation_split > 0)
+        status = hpct_dataset_hold_out(train, a->common.validation_split, &validation);
     if (status == HPCT_OK && validation != NULL)
         status = hpct_dataset_number_as(validation, train);
     status = hpct_context_agree(context, status);
@@ -307,8 +317,6 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
     double *weights = NULL;
     if (status == HPCT_OK && a->training.class_weight != NULL)
         status = find_class_weights(context, model, train, &a->training, &weights);
-    if (status == HPCT_OK && a->common.validation_split > 0)
-        status = hpct_dataset_hold_out(train, a->common.validation_split, &validation);
     if (status == HPCT_OK)
         status = compile(context, model, defaults, train, a);
     if (status == HPCT_OK) {
@@ -316,6 +324,9 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
         say_what_begins(context, model, train, a);
         status = hpct_fit(context, model, train, &a->fit, result);
     }
+    if (status == HPCT_OK && validation != NULL && a->fit.verbose != 0 &&
+        hpct_context_leads(context))
+        say_how_to_evaluate(a, path);
     free(weights);
     hpct_dataset_free(train);
     hpct_dataset_free(validation);
@@ -387,6 +398,8 @@ static int run(int argc, char **argv)
                        "does not");
     if (a.validation_labels != NULL && a.validation_data == NULL)
         hpct_cli_usage("--validation-labels is for --validation-data, which is not given");
+    if (common->validation_split > 0 && a.validation_data != NULL)
+        hpct_cli_usage("--validation-split and --validation-data are both given: give one");
     check_metrics(&a);
     check_servers(&a);
     if (common->batch.size == HPCT_CLI_AUTO && getenv("HPC_TRAIN_LAUNCH") != NULL)
@@ -398,8 +411,6 @@ static int run(int argc, char **argv)
                        a.fit.initial_epoch, a.fit.epochs);
     a.training.initial_epoch = a.fit.initial_epoch;
     hpct_cli_set_input(common);
-    if (common->validation_split > 0 && a.validation_data != NULL)
-        hpct_cli_usage("--validation-split and --validation-data are both given: give one");
     hpct_status status = hpct_cli_make_model(&model, &defaults, &common->model, -1, 0);
     if (status == HPCT_OK && a.training.top_k > 0 && hpct_model_output_shape(model).size[0] == 1)
         hpct_cli_usage("--top-k: %s has a single output, of which none is the k-th best",

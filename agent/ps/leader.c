@@ -704,8 +704,7 @@ static hpct_status finish(hpct_ps_leader *l, hpct_fit_result *result)
     l->board = NULL;
     HPCT_TRY(hpct_results_tell(&l->end));
     if (o->verbose != 0)
-        hpct_results_say_written(o, hpct_model_name(l->run->model),
-                                 hpct_control_is_over(&l->control), stdout);
+        hpct_results_say_written(o, l->run->model, hpct_control_is_over(&l->control), stdout);
     return HPCT_OK;
 }
 

@@ -77,9 +77,13 @@ hpct_status hpct_results_rescue(hpct_status failed, const char *path, hpct_resul
 /* Records an error and its message; of later ones only the message. */
 void hpct_results_note(hpct_results_end *end, hpct_status status);
 
+/* Whether the learning rate falls until the last epoch, so that another number of epochs changes
+ * it: cosine and polynomial decay. */
+bool hpct_results_rate_spans(const hpct_model *model);
+
 /* Prints a line for each output file that exists, and what can be done with it. `early`: the run
  * has ended by itself, before its last epoch. */
-void hpct_results_say_written(const hpct_fit_options *options, const char *model, bool early,
+void hpct_results_say_written(const hpct_fit_options *options, const hpct_model *model, bool early,
                               FILE *stream);
 
 /* HPCT_OK, or the status with a message of reason and place of the weights: the error,

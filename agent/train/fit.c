@@ -366,6 +366,21 @@ static hpct_status compare_ranks(hpct_fit_run *run)
     return hpct_context_agree(run->context, hpct_identity_describe(&run->identity, &of));
 }
 
+/* Loads what a continued run begins with. Another number of epochs has changed the learning rate.
+ */
+static hpct_status attach_checkpoints(hpct_fit_run *run)
+{
+    if (run->checkpoints == NULL)
+        return HPCT_OK;
+    HPCT_TRY(hpct_checkpoints_attach(run->checkpoints, run->strategy));
+    bool continued = run->begin.epoch > run->options.initial_epoch || run->begin.step > 0;
+    if (continued && has_work(run) && hpct_results_rate_spans(run->model) &&
+        run->options.verbose != 0 && hpct_context_rank(run->context) == 0)
+        printf("the learning rate goes on at %.4g: --schedule spans all %d epochs\n",
+               hpct_model_learning_rate(run->strategy->model), run->options.epochs);
+    return HPCT_OK;
+}
+
 static hpct_status prepare(hpct_fit_run *run)
 {
     hpct_status status = check_options(run->context, &run->options, &run->global_batch);
@@ -396,8 +411,7 @@ static hpct_status prepare(hpct_fit_run *run)
     HPCT_TRY(hpct_context_agree(run->context, hpct_fit_open_board(run)));
     HPCT_TRY(hpct_timeline_open(&run->timeline, run->context, run->options.timeline));
     HPCT_TRY(open_strategy(run));
-    if (run->checkpoints != NULL)
-        HPCT_TRY(hpct_checkpoints_attach(run->checkpoints, run->strategy));
+    HPCT_TRY(attach_checkpoints(run));
     HPCT_TRY(open_pace(run));
     HPCT_TRY(hpct_context_agree(run->context, hpct_fit_open_run_file(run)));
     return has_work(run) ? open_feed(run) : HPCT_OK;
@@ -751,8 +765,8 @@ static hpct_status finish(hpct_fit_run *run, hpct_status failed)
         return status;
     HPCT_TRY(tell(run));
     if (hpct_context_rank(run->context) == 0 && run->options.verbose != 0)
-        hpct_results_say_written(&run->options, hpct_model_name(run->model),
-                                 hpct_control_is_over(&run->control), stdout);
+        hpct_results_say_written(&run->options, run->model, hpct_control_is_over(&run->control),
+                                 stdout);
     return HPCT_OK;
 }
 

@@ -156,7 +156,7 @@ like "$("$train" report log --format md -o - 2>&1)" "Stopped: SIGTERM after [0-9
 
 # ---- the last lines ----
 capture run --epochs 1 --save-weights w.safetensors --log-dir log --checkpoint-dir new
-like "$out" $'\nweights: w\\.safetensors; hpc-train evaluate [^\n]*\nhistory: log; hpc-train report log[^\n]*\ncheckpoints: new; [^\n]*$' "the last lines say what was written, and what to do with it" || diag "$out"
+like "$out" $'\nweights: w\\.safetensors; [^\n]*\nhistory: log; to see it: hpc-train report log\ncheckpoints: new; ' "the last lines say what was written, and what to do with it" || diag "$out"
 unlike "$out" "summary" "and name nothing else"
 capture limit 60 "$train" fit --model mnist-convnet --data "$work/pictures" --steps-per-epoch 2 --quiet --save-weights w.safetensors
 is "$status $out$err" "0 " "--quiet: nothing"
