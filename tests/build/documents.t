@@ -18,6 +18,35 @@ is_same() { is "$(diff <(echo "$1") <(echo "$2"))" "" "$3"; }
 # within A B NAME: every line of A is one of B.
 within() { is "$(comm -23 <(echo "$1") <(echo "$2"))" "" "$3"; }
 
+# ---- how man shows them ----
+for file in "$top_srcdir"/doc/*.[158]; do
+    is "$(awk -f "$top_srcdir/tests/man.awk" "$file")" "" "${file##*/}: no text behind a macro that joins it"
+done
+while IFS= read -r line; do
+    echo "$line" >"$work/page.1"
+    awk -f "$top_srcdir/tests/man.awk" "$work/page.1" >"$work/found"
+    is "$? $(wc -l <"$work/found")" "1 1" "found: $line"
+done <<'END'
+.IR earlier\- NAME . A folder of one run
+.BR \-\-metrics for the run
+.BR fit evaluate
+.IR DIR , which all nodes share
+.RB \-\-x ; see
+.BI \-\-seed " N" of weights
+.BR x ) and
+.IR file (see below) for
+END
+cat >"$work/page.1" <<'END'
+.IR NAME . JOB . STEP
+.BI step: E1 , E2 ,...[: FACTOR ]
+.IR PORT s.
+.BR \-\-mode " " auto | min | max
+.IR file " (or " index ", where the pictures have no names), " class " and " probability ;
+.RI [ batch ][ height ][ width ],
+.B two words
+END
+is "$(awk -f "$top_srcdir/tests/man.awk" "$work/page.1")" "" "joined on purpose, or with spaces"
+
 # ---- the plugin: its table of options, the manual, README, completion ----
 table=$(grep -o '{"hpc-train[a-z-]*",' "$top_srcdir/spank/options.c" | sed 's/{"\(.*\)",/--\1/' | sort -u)
 like "$table" "--hpc-train-stage" "the table of options is found"
