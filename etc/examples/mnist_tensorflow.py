@@ -5,9 +5,19 @@ every task. One task alone trains alone. A run that was stopped goes on after it
 folder backup/. See mnist_tensorflow.sbatch."""
 import gzip
 import os
+import sys
+
+# fit() has this strategy in Keras 2 alone; from TensorFlow 2.16 on that is the package tf_keras.
+os.environ["TF_USE_LEGACY_KERAS"] = "1"
 
 import numpy as np
 import tensorflow as tf
+
+try:
+    tf.keras.layers
+except ImportError:
+    sys.exit("mnist_tensorflow.py: MultiWorkerMirroredStrategy does not train with Keras 3: pip install tf_keras~=%s"
+             % ".".join(tf.__version__.split(".")[:2]))
 
 EPOCHS = int(os.environ.get("EPOCHS", 3))
 STEPS = int(os.environ.get("STEPS", 0)) or None  # per epoch; all pictures when it is not given
