@@ -23,8 +23,8 @@ static hpct_status parse_map(const char *text, hpct_gpu_bind *out)
     for (const char *p = text;; p++) {
         long gpu = 0;
         if (!hpct_number_scan(&p, MAX_GPU, &gpu) || (*p != ',' && *p != '\0'))
-            return hpct_fail(HPCT_ERR_USAGE, "'map:%.100s' is no list of GPUs: write map:0,1,...",
-                             text);
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "'map:%.100s' is not a list of GPUs: write map:0,1,...", text);
         out->map[out->map_size++] = (int) gpu;
         if (*p == '\0')
             return HPCT_OK;

@@ -120,7 +120,7 @@ hpct_status hpct_parent_open(const char *path, bool create, int *out)
         if (next < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) {
             if (errno != ENOENT || create)
                 status = hpct_fail(HPCT_ERR_CONFIG,
-                                   "%s is no folder that can be used (%s): set "
+                                   "%s is not a folder that can be used (%s): set "
                                    "tmpdir= in plugstack.conf to a real path",
                                    walked, strerror(errno));
             goto end;

@@ -65,7 +65,8 @@ static hpct_status set_gpu_helper(const char *value, hpct_settings *settings)
 static hpct_status set_ports(const char *value, hpct_settings *settings)
 {
     if (hpct_port_range_parse(value, &settings->ports) != HPCT_OK || settings->ports.single)
-        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is no range of ports such as 20000-29999", value);
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a range of ports such as 20000-29999",
+                         value);
     settings->has_ports = true;
     return HPCT_OK;
 }
@@ -81,7 +82,7 @@ static hpct_status set_default(const char *value, hpct_settings *settings)
 static hpct_status set_stage_max(const char *value, hpct_settings *settings)
 {
     if (!hpct_bytes_parse(value, &settings->stage_max) || settings->stage_max == 0)
-        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is no size such as 500G", value);
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a size such as 500G", value);
     return HPCT_OK;
 }
 
@@ -118,7 +119,7 @@ static hpct_status set_last_try(const char *value, hpct_settings *settings)
 {
     long seconds = 0;
     if (!hpct_number_parse(value, 0, 3600, &seconds))
-        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is no number of seconds from 0 to 3600", value);
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a number of seconds from 0 to 3600", value);
     settings->last_try = (int) seconds;
     return HPCT_OK;
 }

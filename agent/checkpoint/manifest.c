@@ -189,7 +189,7 @@ hpct_status hpct_manifest_format(char **out, hpct_manifest *manifest)
         const hpct_store_file *file = &manifest->files[i];
         if (!hpct_manifest_name_ok(file->name) || file->bytes > INT64_MAX) {
             json_decref(files);
-            return hpct_fail(HPCT_ERR_USAGE, "\"%.63s\" is no file of a checkpoint", file->name);
+            return hpct_fail(HPCT_ERR_USAGE, "\"%.63s\" is not a file of a checkpoint", file->name);
         }
         if (strcmp(file->name, state) == 0)
             manifest->state = i;

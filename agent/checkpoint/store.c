@@ -102,7 +102,7 @@ static hpct_status check_part(const char *folder, const hpct_store_file *file)
     struct stat info;
     char *path;
     if (memchr(file->name, '\0', sizeof file->name) == NULL || !hpct_manifest_name_ok(file->name))
-        return hpct_fail(HPCT_ERR_USAGE, "\"%.63s\" is no part of a checkpoint", file->name);
+        return hpct_fail(HPCT_ERR_USAGE, "\"%.63s\" is not a part of a checkpoint", file->name);
     HPCT_TRY(hpct_disk_join(&path, folder, file->name));
     hpct_status status = HPCT_OK;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -143,7 +143,8 @@ static _Noreturn void refuse_word(const rows *all, const char *command, const ch
             hpct_nearest_try(&best, name, all->rows[i]->name);
     }
     bool dashes = strncmp(word, "--", 2) == 0;
-    const char *before = dashes ? "unknown option " : "", *behind = dashes ? "" : " is no option";
+    const char *before = dashes ? "unknown option " : "",
+               *behind = dashes ? "" : " is not an option";
     if (best.name != NULL)
         hpct_cli_usage("%s'%s'%s: did you mean --%s? (see %s --help)", before, word, behind,
                        best.name, command);

@@ -33,7 +33,8 @@ static hpct_status add_hosts(placing *p, char *entry)
     if (star != NULL) {
         *star = '\0';
         if (!hpct_number_parse(star + 1, 1, HPCT_MAX_TASKS, &factor))
-            return hpct_fail(HPCT_ERR_CONFIG, "%s: factor '%.40s' is no count", p->path, star + 1);
+            return hpct_fail(HPCT_ERR_CONFIG, "%s: factor '%.40s' is not a count", p->path,
+                             star + 1);
     }
     char **hosts = NULL;
     int count = 0;

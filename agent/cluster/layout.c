@@ -36,7 +36,7 @@ hpct_status hpct_distribution_parse(const char *text, const char *plane_size,
         long number = 0;
         if (plane == NULL || !hpct_number_parse(plane, 1, HPCT_MAX_TASKS, &number))
             return hpct_fail(HPCT_ERR_CONFIG,
-                             "distribution '%.100s': plane size '%.40s' is no count", text,
+                             "distribution '%.100s': plane size '%.40s' is not a count", text,
                              plane == NULL ? "" : plane);
         out->plane = (int) number;
     } else {

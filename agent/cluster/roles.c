@@ -33,10 +33,11 @@ static hpct_status add(const char *text, size_t size, hpct_roles *out)
            (strlen(known[i].name) != length || strncmp(known[i].name, text, length) != 0))
         i++;
     if (i == HPCT_MAX_ROLES)
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "'%.*s' is no role: write a list of worker, ps, chief and evaluator, such "
-                         "as ps:2,worker:6,chief",
-                         shown, text);
+        return hpct_fail(
+            HPCT_ERR_USAGE,
+            "'%.*s' is not a role: write a list of worker, ps, chief and evaluator, such "
+            "as ps:2,worker:6,chief",
+            shown, text);
     if (colon != NULL) {
         const char *digits = colon + 1;
         if (!hpct_number_scan(&digits, HPCT_MAX_TASKS, &count) || digits != text + size ||

@@ -58,7 +58,7 @@ hpct_status hpct_frameworks_parse(const char *text, unsigned *out)
         if (i == sizeof words / sizeof *words)
             return hpct_fail(
                 HPCT_ERR_USAGE,
-                "'%.*s' is no framework: write a list of tf, torch, jax, mpi, or all, or "
+                "'%.*s' is not a framework: write a list of tf, torch, jax, mpi, or all, or "
                 "none",
                 size > 100 ? 100 : (int) size, p);
         bits |= words[i].bits;

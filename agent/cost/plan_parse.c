@@ -44,12 +44,12 @@ hpct_status hpct_plan_parse_network(const char *text, double *latency_seconds,
     if (comma == NULL)
         return hpct_fail(HPCT_ERR_USAGE, "'%s' is not LATENCY,BANDWIDTH, such as 50us,1gbit", text);
     if (!read_quantity(text, comma, times, &latency))
-        return hpct_fail(HPCT_ERR_USAGE, "'%.*s' is no latency: a number with ns, us, ms or s",
+        return hpct_fail(HPCT_ERR_USAGE, "'%.*s' is not a latency: a number with ns, us, ms or s",
                          (int) (comma - text), text);
     if (!read_quantity(comma + 1, comma + strlen(comma), rates, &rate) || rate <= 0)
         return hpct_fail(
             HPCT_ERR_USAGE,
-            "'%s' is no bandwidth: a number above 0 with kbit, mbit, gbit, MB/s or GB/s",
+            "'%s' is not a bandwidth: a number above 0 with kbit, mbit, gbit, MB/s or GB/s",
             comma + 1);
     *latency_seconds = latency;
     *bytes_per_second = rate;

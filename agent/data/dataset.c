@@ -52,7 +52,7 @@ static hpct_status set_final_shape(hpct_dataset *dataset)
     if (reshaped && dataset->stored.rank != 0 && dataset->stored.rank != 2 &&
         dataset->stored.rank != 3)
         return hpct_fail(HPCT_ERR_DATA,
-                         "%s: samples have %d dimensions: what is no picture (height, width, "
+                         "%s: samples have %d dimensions: what is not a picture (height, width, "
                          "channels) cannot be resized or augmented",
                          dataset->path, dataset->stored.rank);
     int channels = dataset->stored.rank == 3 ? dataset->stored.size[2] : 1;

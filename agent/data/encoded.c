@@ -110,7 +110,7 @@ static hpct_status measure_file(hpct_dataset *dataset, size_t index, hpct_room *
     if (stat(name, &info) != 0)
         status = hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", name, strerror(errno));
     else if (!S_ISREG(info.st_mode) || (uint64_t) info.st_size > HPCT_PICTURE_MAX_BYTES)
-        status = hpct_fail(HPCT_ERR_DATA, "%s: it is no picture's file", name);
+        status = hpct_fail(HPCT_ERR_DATA, "%s: it is not a picture's file", name);
     else
         dataset->encoded.entries[index].bytes = (size_t) info.st_size;
     free(name);
@@ -331,7 +331,7 @@ static hpct_status decode_each(hpct_dataset *dataset, each_function *each)
     if (status != HPCT_OK || encoded->suspect == 0)
         return status;
     return hpct_note(&dataset->notes,
-                     "%zu picture%s bytes that are no image data, and may be damaged (the "
+                     "%zu picture%s bytes that are not image data, and may be damaged (the "
                      "first: %s)",
                      encoded->suspect, encoded->suspect == 1 ? " has" : "s have",
                      encoded->entries[encoded->first_suspect].name);

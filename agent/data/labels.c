@@ -235,7 +235,7 @@ static hpct_status read_row(reading *r)
     int64_t picture = find_picture(r, name);
     if (picture < 0)
         return refuse(r, 0,
-                      "%.300s is no picture of the data: names are those that hpc-train predict "
+                      "%.300s is not a picture of the data: names are those that hpc-train predict "
                       "writes, from the data's folder on",
                       name);
     if (r->lines[picture] > 0)

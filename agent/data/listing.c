@@ -388,7 +388,7 @@ static hpct_status check_known(const hpct_listing *listing, int known, const cha
     }
     const hpct_entry *entry = &listing->entries[0];
     return hpct_fail(HPCT_ERR_DATA,
-                     "%s: the folders of %s (the first: %.*s) are no classes of the training "
+                     "%s: the folders of %s (the first: %.*s) are not classes of the training "
                      "pictures (%s ...): move its pictures into folders of those names",
                      path, listing->split, (int) class_length(entry),
                      entry->name + entry->class_name, listing->classes[0]);

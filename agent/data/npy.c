@@ -12,7 +12,7 @@ hpct_status hpct_npy_read_prefix(const uint8_t prefix[HPCT_NPY_PREFIX], size_t *
 {
     static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
     if (memcmp(prefix, magic, sizeof magic) != 0)
-        return hpct_fail(HPCT_ERR_DATA, "%s: wrong magic number, it is no .npy array", name);
+        return hpct_fail(HPCT_ERR_DATA, "%s: wrong magic number: not an .npy array", name);
     if (prefix[6] < 1 || prefix[6] > 3 || prefix[7] != 0)
         return hpct_fail(HPCT_ERR_DATA, "%s: version %d.%d of the .npy format is unknown", name,
                          prefix[6], prefix[7]);

@@ -124,7 +124,7 @@ static hpct_status parse_label(const uint8_t *text, size_t bytes, const char *na
     long value = strtol(copy, &end, 10);
     end += strspn(end, " \t\r\n");
     if (copy[0] < '0' || copy[0] > '9' || *end != '\0' || value > INT32_MAX)
-        return hpct_fail(HPCT_ERR_DATA, "%s: it is no class number", name);
+        return hpct_fail(HPCT_ERR_DATA, "%s: it is not a class number", name);
     *label = (int32_t) value;
     return HPCT_OK;
 }
@@ -333,7 +333,7 @@ static hpct_status take_member(hpct_tar *tar, struct archive *archive, struct ar
         name = archive_entry_pathname_utf8(entry);
     if (name == NULL)
         return hpct_fail(HPCT_ERR_DATA,
-                         "%s: the name of a file in it is no text: unpack it, and give the folder",
+                         "%s: the name of a file in it is not text: unpack it, and give the folder",
                          path);
     bool is_link = is_link_to_another(entry, name);
     if (!is_link && (archive_entry_hardlink(entry) != NULL ||

@@ -325,7 +325,7 @@ static hpct_status check_item(const worker *w)
                 (item->task == HPCT_PS_EVALUATE && (int) item->slice < s->evaluation_slices);
     char server[160];
     return fine ? HPCT_OK
-                : hpct_fail(HPCT_ERR_PEER, "%s: %s gave out what is no part of this run",
+                : hpct_fail(HPCT_ERR_PEER, "%s: %s gave out what is not a part of this run",
                             w->run->name, hpct_ps_run_server(w->run, 0, server));
 }
 

@@ -165,7 +165,7 @@ static hpct_status get_int(int *out, const json_t *object, const char *key, int 
 static hpct_status get_real(double *out, const json_t *value, const char *key)
 {
     *out = json_is_number(value) ? json_number_value(value) : NAN;
-    return json_is_number(value) || json_is_null(value) ? HPCT_OK : bad(key, "is no number");
+    return json_is_number(value) || json_is_null(value) ? HPCT_OK : bad(key, "is not a number");
 }
 
 static hpct_status get_numbers(void *of, const struct number *all, size_t count,
@@ -182,7 +182,7 @@ static hpct_status get_text(char **out, const json_t *object, const char *key, b
     if (optional && json_is_null(value))
         return HPCT_OK;
     if (!json_is_string(value))
-        return bad(key, "is no text");
+        return bad(key, "is not text");
     *out = strdup(json_string_value(value));
     return *out != NULL ? HPCT_OK : hpct_fail_memory(0);
 }
@@ -207,7 +207,7 @@ static hpct_status get_metrics(hpct_live_state *s, json_t *metrics)
     if (metrics == NULL)
         return HPCT_OK;
     if (!json_is_object(metrics) || json_object_size(metrics) > HPCT_LIVE_METRICS)
-        return bad("metrics", "are no numbers by name, or too many");
+        return bad("metrics", "are not numbers by name, or too many");
     json_object_foreach (metrics, name, value) {
         hpct_live_metric *m = &s->metrics[s->num_metrics++];
         if (strlen(name) >= sizeof m->name)
@@ -249,7 +249,7 @@ static hpct_status get_losses(hpct_live_report *out, const json_t *losses)
 static hpct_status get_rank(hpct_live_rank *rank, const json_t *value)
 {
     if (!json_is_object(value))
-        return bad("ranks", "are no objects");
+        return bad("ranks", "are not objects");
     HPCT_TRY(get_int(&rank->rank, value, "rank", HPCT_LIVE_MOST_RANKS - 1));
     HPCT_TRY(get_numbers(rank, of_rank, COUNT(of_rank), value));
     return get_text(&rank->node, value, "node", false);

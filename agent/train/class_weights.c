@@ -101,7 +101,7 @@ static hpct_status read_file(double *weights, int labels, const char *path,
     hpct_status status = strlen(text) == size
                              ? hpct_class_weights_parse(weights, labels, text, train->classes,
                                                         train->num_classes, path)
-                             : hpct_fail(HPCT_ERR_DATA, "%s is no text: it has a zero byte", path);
+                             : hpct_fail(HPCT_ERR_DATA, "%s is not text: it has a zero byte", path);
     free(text);
     return status;
 }

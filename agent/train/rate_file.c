@@ -139,7 +139,7 @@ hpct_status hpct_rate_file_read(hpct_rate_file *out, const char *path)
     text[size] = '\0';
     hpct_status status = strlen(text) == size
                              ? hpct_rate_file_parse(out, text, path)
-                             : hpct_fail(HPCT_ERR_DATA, "%s is no text: it has a zero byte", path);
+                             : hpct_fail(HPCT_ERR_DATA, "%s is not text: it has a zero byte", path);
     free(text);
     return status;
 }

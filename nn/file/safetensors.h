@@ -44,8 +44,8 @@ void hpct_st_free(hpct_st_index *index);
 /* Element size in bytes of the format's types; 0 for unknown ones. */
 unsigned hpct_st_element_bytes(const char *dtype);
 
-/* Creates the JSON for these entries and texts of __metadata__, which end with a key of NULL, padded
- * with spaces so that the data after it is 8-byte aligned. The caller frees *out. */
+/* Creates the JSON for these entries and texts of __metadata__, which end with a key of NULL,
+ * padded with spaces so that the data after it is 8-byte aligned. The caller frees *out. */
 hpct_status hpct_st_format(char **out, size_t *length, const hpct_st_entry *entries, size_t count,
                            const hpct_st_text *texts);
 

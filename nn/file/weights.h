@@ -25,8 +25,8 @@ hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, flo
 hpct_status hpct_safetensors_load_fitting(const hpct_model *model, const char *path, float **values,
                                           hpct_weights_source *source, hpct_skips *skips);
 
-/* What a file of weights was trained with (nn/graph/compile.h), without a model; *text NULL: it does
- * not say. The caller frees it. */
+/* What a file of weights was trained with (nn/graph/compile.h), without a model; *text NULL: it
+ * does not say. The caller frees it. */
 hpct_status hpct_weights_trained_with(const char *path, char **text);
 hpct_status hpct_safetensors_trained_with(const char *path, char **text);
 

@@ -92,7 +92,7 @@ static hpct_status map(const char *path, image *file)
         bytes = mmap(NULL, (size_t) info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     if (bytes == MAP_FAILED)
-        return hpct_fail(HPCT_ERR_DATA, "%s is no shared object", path);
+        return hpct_fail(HPCT_ERR_DATA, "%s is not a shared object", path);
     *file = (image){.bytes = bytes, .size = (size_t) info.st_size};
     return HPCT_OK;
 }
@@ -109,7 +109,7 @@ hpct_status hpct_elf_number(const char *path, const char *name, uint32_t *value)
             symbol.st_size == sizeof *value && find_place(&file, &head, symbol.st_value, &place) &&
             copy(&file, place, value, sizeof *value);
     munmap(file.bytes, file.size);
-    return found ? HPCT_OK : hpct_fail(HPCT_ERR_DATA, "%s is no plugin with a %s", path, name);
+    return found ? HPCT_OK : hpct_fail(HPCT_ERR_DATA, "%s is not a plugin with a %s", path, name);
 }
 
 hpct_status hpct_elf_exports(const char *path, const char *name, bool *has)
@@ -121,7 +121,7 @@ hpct_status hpct_elf_exports(const char *path, const char *name, bool *has)
     if (status != HPCT_OK)
         return status;
     if (!find_symbol(&file, name, &head, &symbol, has))
-        status = hpct_fail(HPCT_ERR_DATA, "%s is no shared object with symbols", path);
+        status = hpct_fail(HPCT_ERR_DATA, "%s is not a shared object with symbols", path);
     munmap(file.bytes, file.size);
     return status;
 }

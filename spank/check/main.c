@@ -55,8 +55,8 @@ static bool check_file(const char *what, const char *path, int mode, const char 
     if (stat(path, &info) != 0)
         wrong(what, "%s: %s; %s", path, strerror(errno), mend);
     else if (!S_ISREG(info.st_mode) || ((int) info.st_mode & mode) != mode)
-        wrong(what, "%s is no file that everybody can %s; %s", path, mode & 0111 ? "run" : "read",
-              mend);
+        wrong(what, "%s is not a file that everybody can %s; %s", path,
+              mode & 0111 ? "run" : "read", mend);
     else if (info.st_uid != 0 || (info.st_mode & 022) != 0)
         wrong(what, "%s must belong to root and be writable by root alone: chown root, chmod go-w",
               path);

@@ -115,7 +115,7 @@ static hpct_status add_line(hpct_gres *gres, line *words)
     hpct_status status = HPCT_OK;
     if (words->file == NULL) {
         if (words->count != NULL && !hpct_number_parse(words->count, 0, MAX_GPUS, &number))
-            return hpct_fail(HPCT_ERR_CONFIG, "gres.conf: Count=%.100s is no number of GPUs",
+            return hpct_fail(HPCT_ERR_CONFIG, "gres.conf: Count=%.100s is not a number of GPUs",
                              words->count);
         for (; number > 0 && status == HPCT_OK; number--)
             status = add(gres, NULL, words->cores);

@@ -216,7 +216,7 @@ hpct_status hpct_topology_from_cores(hpct_topology *t, const char *cores, int *d
         goto end;
     }
     if (t->bitmap_list_sscanf(list, cores) != 0 || t->bitmap_last(list) < 0) {
-        status = hpct_fail(HPCT_ERR_CONFIG, "Cores=%.100s is no list of cores", cores);
+        status = hpct_fail(HPCT_ERR_CONFIG, "Cores=%.100s is not a list of cores", cores);
         goto end;
     }
     for (int n = t->bitmap_next(list, -1); n >= 0; n = t->bitmap_next(list, n)) {

@@ -89,11 +89,11 @@ static hpct_status take(arguments *a, int option, char *value)
         return HPCT_OK;
     case OPTION_MEMORY:
         if (!hpct_bytes_parse(value, &a->place.memory))
-            return hpct_fail(HPCT_ERR_USAGE, "--memory: '%s' is no size such as 16G", value);
+            return hpct_fail(HPCT_ERR_USAGE, "--memory: '%s' is not a size such as 16G", value);
         return HPCT_OK;
     case OPTION_MAX:
         if (!hpct_bytes_parse(value, &a->place.max))
-            return hpct_fail(HPCT_ERR_USAGE, "--max: '%s' is no size such as 500G", value);
+            return hpct_fail(HPCT_ERR_USAGE, "--max: '%s' is not a size such as 500G", value);
         return HPCT_OK;
     case OPTION_ALLOW:
         if (a->place.num_allowed == MAX_ALLOWED)

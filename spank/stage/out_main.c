@@ -103,8 +103,8 @@ static hpct_status take_seconds(const char *name, const char *value, double *sec
     double read = strtod(value, &end);
     bool plain = value[strspn(value, "+-.0123456789eE")] == '\0';
     if (!plain || end == value || *end != '\0' || !(read >= 0 && read <= 1e6))
-        return hpct_fail(HPCT_ERR_USAGE, "%s: '%s' is no number of seconds from 0 to 1000000", name,
-                         value);
+        return hpct_fail(HPCT_ERR_USAGE, "%s: '%s' is not a number of seconds from 0 to 1000000",
+                         name, value);
     *seconds = read;
     return HPCT_OK;
 }

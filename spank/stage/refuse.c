@@ -38,6 +38,6 @@ hpct_status hpct_stage_number(const char *option, const char *value, long low, l
 {
     if (hpct_number_parse(value, low, high, number))
         return HPCT_OK;
-    return hpct_fail(HPCT_ERR_USAGE, "%s: '%s' is no number between %ld and %ld", option, value,
+    return hpct_fail(HPCT_ERR_USAGE, "%s: '%s' is not a number between %ld and %ld", option, value,
                      low, high);
 }

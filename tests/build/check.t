@@ -26,7 +26,7 @@ refused() { # STATUS MESSAGE COMMAND…
 }
 refused 64 "unknown option '--jsn=x': did you mean --json\?" "$train" check --jsn=x
 refused 64 "--json needs a value" "$train" check --json
-refused 64 "'node1' is no option" "$train" check node1
+refused 64 "'node1' is not an option" "$train" check node1
 refused 74 "^hpc-train: $work/none/check.json: " "$train" check --json "$work/none/check.json"
 refused 64 "--check is not for --strategy parameter-server" "${fit[@]}" --check --strategy parameter-server
 

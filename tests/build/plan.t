@@ -22,14 +22,14 @@ refused() { # MESSAGE OPTION…
     like "$err" "$want" "the error says why"
 }
 refused "--network: '5us' is not LATENCY,BANDWIDTH" --network 5us
-refused "--network: '5' is no latency" --network 5,1gbit
-refused "--network: '1' is no bandwidth" --network 5us,1
+refused "--network: '5' is not a latency" --network 5,1gbit
+refused "--network: '1' is not a bandwidth" --network 5us,1
 refused "--nodes: .*must rise" --network 5us,1gbit --nodes 2,1
 refused "--nodes: .*1 to 1000000" --network 5us,1gbit --nodes 0
 refused "batch-size.*and --global-batch-size" --network 5us,1gbit --batch-size 2 --global-batch-size 2
 refused "no picture for each of 4 nodes" --network 5us,1gbit --global-batch-size 2 --nodes 4
 refused "compute-json writes measured times" --network 5us,1gbit --compute "$work/x" --compute-json "$work/y"
-refused "'7' is no option" --network 5us,1gbit 7
+refused "'7' is not an option" --network 5us,1gbit 7
 capture "$train" plan --model mnist-cnn --network 5us,1gbit --compute "$work/none.json"
 is "$status" 66 "a file that is not there is missing input"
 like "$err" "none.json" "the error names the file"

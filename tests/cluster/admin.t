@@ -60,10 +60,10 @@ check
 found "plugin +$plugin is built for Slurm 21.08, but Slurm [0-9]+.[0-9]+ runs here and will not load it: build it" "another Slurm's plugin"
 echo "no plugin at all" >"$here/lib/slurm/spank_hpc_train.so"
 check
-found "plugin +$plugin is no plugin with a plugin_version" "a file that is none"
+found "plugin +$plugin is not a plugin with a plugin_version" "a file that is none"
 head -c 2000 "$own/plugin.so" >"$here/lib/slurm/spank_hpc_train.so"
 check
-found "plugin +$plugin is no plugin with a plugin_version" "a plugin that is cut off"
+found "plugin +$plugin is not a plugin with a plugin_version" "a plugin that is cut off"
 rm "$here/lib/slurm/spank_hpc_train.so"
 cp "$own/plugin.so" "$here/lib/slurm/spank_hpc_train.so"
 chmod 666 "$here/lib/slurm/spank_hpc_train.so"
@@ -89,7 +89,7 @@ check
 found "helper +/nowhere/stage: No such file or directory; install hpc-train-stage" "no helper"
 conf "optional $plugin gpu_helper=/etc/passwd"
 check
-found "gpu_helper +/etc/passwd is no file that everybody can run" "a helper that cannot be run"
+found "gpu_helper +/etc/passwd is not a file that everybody can run" "a helper that cannot be run"
 conf "optional $plugin ports=30000-40000"
 check
 found "ports +30000-40000 meet the kernel's ports of outgoing connections" "ports that the kernel gives away"

@@ -45,7 +45,7 @@ is "$(sort -n <<<"$out" | cut -d' ' -f2,3 | paste -sd' ')" "chief 0 worker 0 wor
 capture sandbox_run srun --hpc-train-roles=ps:2,worker:6 -N2 -n4 sleep 60
 fails "roles for another number of tasks" "--hpc-train-roles: the roles are 8 tasks, but the step has 4"
 capture sandbox_run srun --hpc-train-roles=ps:2,boss -N2 -n4 true
-fails "a role that is none" "--hpc-train-roles: 'boss' is no role"
+fails "a role that is none" "--hpc-train-roles: 'boss' is not a role"
 unlike "$err" "STEP|task" "no task is started"
 capture sandbox_run srun --hpc-train-roles=ps,worker:3 -N2 -n4 hpc-train fit --model mnist-cnn --data /shared
 is "$(grep -c 'task of the role ps, but hpc-train trains with workers' <<<"$err")" 4 "hpc-train itself refuses parameter servers"

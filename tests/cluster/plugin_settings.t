@@ -33,10 +33,10 @@ done
 with helper=/nowhere/helper tmpdir=/nowhere/jobs
 capture sandbox_run srun --hpc-train -N2 true
 is "$status" 78 "tmpdir= in a folder that is not there: the step ends with 78"
-like "$err" "/nowhere is no folder that can be used" "the error names the folder"
+like "$err" "/nowhere is not a folder that can be used" "the error names the folder"
 capture sandbox_run sbatch --wait --hpc-train --output=/shared/home/user/out --wrap=true
 ok "$([ "$status" != 0 ]; echo $?)" "a batch job too"
-like "$(cat "$own/shared/home/user/out")" "/nowhere is no folder" "with the message in its output"
+like "$(cat "$own/shared/home/user/out")" "/nowhere is not a folder" "with the message in its output"
 undrained "tmpdir="
 with helper=/nowhere/helper
 capture sandbox_run srun --hpc-train-stage=/etc/hostname -N1 true

@@ -188,14 +188,14 @@ END
     hostile "an absolute name" "absolute name" absolute.tar
     hostile "a link out" "is a link to '../..', out of the folder" link-out.tar
     hostile "an absolute link" "is a link to '/tmp', out of the folder" link-abs.tar
-    hostile "a file through a link" "lies in what is no folder" through.tar
+    hostile "a file through a link" "lies in what is not a folder" through.tar
     hostile "a hard link out" "leads out of the folder" hard-out.tar
     hostile "an absolute hard link" "absolute name" hard-abs.tar
     hostile "a hard link to nothing" "which is not there" hard-missing.tar
     hostile "a device" "neither a file" device.tar
     hostile "a pipe" "neither a file" pipe.tar
-    hostile "a file below a file" "lies in what is no folder" under-file.tar
-    hostile "a file in place of a folder" "(comes twice|lies in what is no folder)" over-folder.tar
+    hostile "a file below a file" "lies in what is not a folder" under-file.tar
+    hostile "a file in place of a folder" "(comes twice|lies in what is not a folder)" over-folder.tar
     fresh
     unpack twice.tar:x
     is "$status $(cat to/x/f to/x/l)" "0 newfile" "the later of two with one name counts"

@@ -135,7 +135,7 @@ run results:out/some
 is "$status" 66 "what cannot be read ends with 66"
 like "$err" "not copied out: results/secret cannot be read: Permission denied" "and is named"
 like "$err" "not copied out: results/closed cannot be read" "folders too"
-like "$err" "results/pipe is no file, folder or link, and is left out" "a pipe is left out"
+like "$err" "results/pipe is not a file, folder or link, and is left out" "a pipe is left out"
 is "$(cat out/some/one)" changed "the rest is there, at its name"
 chmod 700 job/results/secret job/results/closed
 rm -r job/results/{secret,closed,pipe}

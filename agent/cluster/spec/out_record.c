@@ -200,7 +200,7 @@ hpct_status hpct_out_record_read(int folder, const char *name, hpct_out_record *
     if (fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MAX_BYTES) {
-        status = hpct_fail(HPCT_ERR_DATA, "%s is no record of what to copy", name);
+        status = hpct_fail(HPCT_ERR_DATA, "%s is not a record of what to copy", name);
         goto end;
     }
     text = calloc(1, (size_t) info.st_size + 1);
@@ -212,7 +212,7 @@ hpct_status hpct_out_record_read(int folder, const char *name, hpct_out_record *
                       (got = read(fd, text + size, (size_t) info.st_size - size)) > 0;)
         size += (size_t) got;
     if (!parse(text, size, out))
-        status = hpct_fail(HPCT_ERR_DATA, "%s is no record of what to copy", name);
+        status = hpct_fail(HPCT_ERR_DATA, "%s is not a record of what to copy", name);
 end:
     close(fd);
     free(text);

@@ -267,7 +267,7 @@ hpct_status hpct_hdf5_check(hpct_hdf5 *file, const char *path, const hpct_shape 
         return hpct_fail(HPCT_ERR_DATA, "%s is missing", path);
     hid_t set = file->h->H5Dopen2(file->id, path, H5P_DEFAULT);
     if (set < 0)
-        return hpct_fail(HPCT_ERR_DATA, "%s is no data set, or a damaged one", path);
+        return hpct_fail(HPCT_ERR_DATA, "%s is not a data set, or a damaged one", path);
     hpct_status status = check_dataset(file, set, path, shape);
     file->h->H5Dclose(set);
     return status;

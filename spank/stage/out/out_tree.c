@@ -211,7 +211,7 @@ static hpct_status copy_entry(hpct_out *out, int folder, const char *found, cons
         return HPCT_OK;
     }
     if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
-        hpct_report_say("%s is no file, folder or link, and is left out", name);
+        hpct_report_say("%s is not a file, folder or link, and is left out", name);
         return HPCT_OK;
     }
     int src = openat(folder, found, OPEN_FLAGS);

@@ -161,7 +161,7 @@ static hpct_status enter(hpct_writer *w, const char *path, int *fd, const char *
     if (*fd >= 0)
         return HPCT_OK;
     if (errno == ELOOP || errno == ENOTDIR || errno == ENOENT)
-        return hpct_writer_fail(w, HPCT_ERR_DATA, path, "it lies in what is no folder");
+        return hpct_writer_fail(w, HPCT_ERR_DATA, path, "it lies in what is not a folder");
     return hpct_writer_fail_make(w, path);
 }
 
@@ -227,8 +227,8 @@ static hpct_status make_hard_link(hpct_writer *w, const hpct_item *item, int fd,
     const char *name = NULL;
     struct stat info;
     if (!hpct_item_path_ok(item->target) || *item->target == '\0')
-        return hpct_fail(HPCT_ERR_DATA, "%s/%s is a link to '%s', which is no name in it", w->name,
-                         item->path, item->target);
+        return hpct_fail(HPCT_ERR_DATA, "%s/%s is a link to '%s', which is not a name in it",
+                         w->name, item->path, item->target);
     hpct_status status = enter(w, item->target, &from, &name);
     if (status != HPCT_OK)
         return status;

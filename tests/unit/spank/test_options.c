@@ -114,7 +114,7 @@ static void invalid_values_are_rejected(void **state)
         WRONG(ENV, "", "--hpc-train-env"),
         WRONG(PORT, "80", "--hpc-train-port: '80'"),
         WRONG(PORT, "", "--hpc-train-port"),
-        WRONG(ROLES, "boss", "--hpc-train-roles: 'boss' is no role"),
+        WRONG(ROLES, "boss", "--hpc-train-roles: 'boss' is not a role"),
         WRONG(BIND, "nearest", "--hpc-train-bind: 'nearest'"),
         WRONG(BIND, "map:", "--hpc-train-bind"),
         WRONG(BIND, "map:0,,1", "--hpc-train-bind"),

@@ -55,13 +55,13 @@ static void invalid_roles_are_rejected(void **state)
 {
     (void) state;
     static const parse_case cases[] = {
-        {"", HPCT_ERR_USAGE, "'' is no role"},
-        {"boss", HPCT_ERR_USAGE, "'boss' is no role"},
-        {"Worker", HPCT_ERR_USAGE, "'Worker' is no role"},
-        {"ps:2,", HPCT_ERR_USAGE, "'' is no role"},
-        {",ps", HPCT_ERR_USAGE, "'' is no role"},
-        {"work", HPCT_ERR_USAGE, "'work' is no role"},
-        {"workers:2", HPCT_ERR_USAGE, "'workers:2' is no role"},
+        {"", HPCT_ERR_USAGE, "'' is not a role"},
+        {"boss", HPCT_ERR_USAGE, "'boss' is not a role"},
+        {"Worker", HPCT_ERR_USAGE, "'Worker' is not a role"},
+        {"ps:2,", HPCT_ERR_USAGE, "'' is not a role"},
+        {",ps", HPCT_ERR_USAGE, "'' is not a role"},
+        {"work", HPCT_ERR_USAGE, "'work' is not a role"},
+        {"workers:2", HPCT_ERR_USAGE, "'workers:2' is not a role"},
         {"ps:0", HPCT_ERR_USAGE, "'ps:0': a number of tasks from 1 on"},
         {"ps:", HPCT_ERR_USAGE, "'ps:': a number"},
         {"ps:-1", HPCT_ERR_USAGE, "a number"},

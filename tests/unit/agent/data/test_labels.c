@@ -189,7 +189,7 @@ static void numbers_are_read(void **state)
         {"file,x,y\na.png,1,2\n" D ",1,2\n", HPCT_ERR_DATA,
          "no row for 1 of the 3 pictures (the first: b/c.png)"},
         {"file,x,y\na.png,1,2\n\nother.png,1,2\n", HPCT_ERR_DATA,
-         "line 4, column 1 (file): other.png is no picture of the data"},
+         "line 4, column 1 (file): other.png is not a picture of the data"},
         {"file,x,y\na.png,1,2\nb/c.png,1,2\na.png,1,2\n", HPCT_ERR_DATA,
          "line 4, column 1 (file): a.png has a row in line 2 already"},
         {"file,x,y\na.png,1\n", HPCT_ERR_DATA, "line 2: there are 2 columns, the header has 3"},

@@ -143,7 +143,7 @@ static void bytes_too_many_are_said(void **state)
     size_t size = pictures_seed("picture/jpeg", tree_seed, sizeof tree_seed);
     memcpy(tree_seed + size - 2, "abc\xff\xd9", 5);
     pictures_write(folder, "b/2.jpg", tree_seed, size + 3, false);
-    tree_is_read(folder, HPCT_TRAIN, 2, "a,b", "", "1 picture has bytes that are no image data");
+    tree_is_read(folder, HPCT_TRAIN, 2, "a,b", "", "1 picture has bytes that are not image data");
     tree_put(folder, "b/3.jpg", "picture/jpeg_grey"); /* of another size: decoded where asked for */
     hpct_dataset *dataset = NULL;
     assert_int_equal(

@@ -177,7 +177,7 @@ static void the_class_is_the_first_folder(void **state)
     const char *apart = TREE("train/a/1.png", "train/b/1.png", "val/c/1.png");
     tree_is_read(apart, HPCT_TRAIN, 2, "a,b", "train", "1 class of other splits has no folder");
     tree_is_refused(apart, HPCT_VALIDATION, HPCT_ERR_DATA,
-                    "the folders of val (the first: c) are no classes of the training");
+                    "the folders of val (the first: c) are not classes of the training");
     const char *years = TREE("a/2019/1.png", "a/2020/1.png", "b/2019/1.png", "b/2020/1.png");
     tree_is_read(years, HPCT_TRAIN, 4, "a,b", "", "");
     const char *mixed = TREE("a/1.png", "a/more/2.png", "b/more/1.png", "b/more/deeper/2.png");
