@@ -21,17 +21,14 @@ static struct {
     hpct_results_host *host;
     char *list;
     bool allocates; /* srun allocated the job */
+    bool starts;    /* it has nodes, and starts the tasks */
 } own;
 
-/* Descriptor of the job directory when srun runs in a job's script; else -1. */
-static int open_private(void)
+/* Descriptor of the job's records when srun runs in a job's script; else -1. */
+static int open_records(void)
 {
-    char path[4096];
     const char *tmpdir = getenv("SLURM_TMPDIR");
-    if (tmpdir == NULL ||
-        snprintf(path, sizeof path, "%s/" HPCT_PRIVATE_FOLDER, tmpdir) >= (int) sizeof path)
-        return -1;
-    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return tmpdir == NULL ? -1 : hpct_records_open(tmpdir);
 }
 
 static bool read_script_record(int folder, hpct_out_record *record)
@@ -43,7 +40,7 @@ static bool read_script_record(int folder, hpct_out_record *record)
 
 bool hpct_client_script_array(bool *is_array)
 {
-    int folder = open_private();
+    int folder = open_records();
     hpct_out_record record;
     bool found = read_script_record(folder, &record);
     *is_array = found && record.array.is;
@@ -57,7 +54,7 @@ bool hpct_client_script_array(bool *is_array)
  * not check. */
 static bool leave_to_script(const hpct_results_sum *sum, int count)
 {
-    int folder = open_private();
+    int folder = open_records();
     hpct_out_record record;
     bool same = read_script_record(folder, &record) && strcmp(record.list, own.list) == 0;
     for (int i = 0; same && i < count; i++) {
@@ -110,15 +107,30 @@ static hpct_status judge(const hpct_results_sum *sum, const hpct_out_list *list)
     return status;
 }
 
+/* Tasks have ended with 0 on nodes that have told nothing, as where the plugin is missing. */
+static hpct_status judge_silence(int status)
+{
+    if (!own.starts || status != 0)
+        return HPCT_OK;
+    say(true, "no node has said what becomes of results: they may be lost; hpc-train-check on the "
+              "nodes says whether the plugin is there");
+    return HPCT_ERR_IO;
+}
+
+void hpct_client_results_start(void)
+{
+    own.starts = true;
+}
+
 static void at_end(int status, void *context)
 {
     hpct_results_sum sum;
     hpct_out_list list;
     (void) context;
     hpct_results_end(own.host, &sum);
-    if (sum.nodes == 0 || hpct_out_list_parse(own.list, &list) != HPCT_OK)
+    if (hpct_out_list_parse(own.list, &list) != HPCT_OK)
         return;
-    hpct_status result = judge(&sum, &list);
+    hpct_status result = sum.nodes > 0 ? judge(&sum, &list) : judge_silence(status);
     hpct_out_list_free(&list);
     if (status != 0 || result == HPCT_OK)
         return;
@@ -153,7 +165,7 @@ static bool stay_loaded(void)
  * all, wherever the script has gone meanwhile. */
 static hpct_status send_folder(void)
 {
-    int folder = open_private();
+    int folder = open_records();
     hpct_out_record record;
     bool same = read_script_record(folder, &record) && strcmp(record.list, own.list) == 0;
     bool sent = !same || setenv(HPCT_STEP_FOLDER_SENT, record.cwd, 1) == 0;

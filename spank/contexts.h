@@ -68,6 +68,9 @@ bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm);
  * ends with 66 or 74 instead of 0 if results are missing or were not copied. */
 void hpct_client_hear_results(const hpct_plugin *plugin, const hpct_choices *choices);
 
+/* srun has nodes and is about to start the tasks: reports must come. */
+void hpct_client_results_start(void);
+
 /* srun: sets *is_array to whether the enclosing script belongs to a job array, as recorded by its
  * step. Returns false without a record. */
 bool hpct_client_script_array(bool *is_array);

@@ -116,6 +116,7 @@ EXPORT int slurm_spank_local_user_init(spank_t spank, int count, char *arguments
     (void) arguments;
     if (!hpct_client_check_nodes(&plugin, spank))
         exit(HPCT_ERR_USAGE); /* srun releases its allocation at exit */
+    hpct_client_results_start();
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* spank/stage_out.h - runs hpc-train-stage --out as the job's user, from root's processes.
- * Independent of SPANK; the stage-out record is in the job directory, written and read by the user.
- */
+ * Independent of SPANK; the stage-out record is beside the job directory, written and read by the
+ * user. */
 #ifndef HPCT_SPANK_STAGE_OUT_H
 #define HPCT_SPANK_STAGE_OUT_H
 

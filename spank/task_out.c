@@ -56,6 +56,17 @@ static hpct_status check_folder(const hpct_environment *environment, const hpct_
     return HPCT_OK;
 }
 
+/* As text: the program may remove its own key file. NULL if it cannot be read. */
+static char *read_key(const char *path)
+{
+    hpct_key *key = NULL;
+    char *text = calloc(1, HPCT_KEY_TEXT);
+    if (text != NULL && hpct_key_read(&key, path) == HPCT_OK)
+        hpct_key_to_text(text, key);
+    hpct_key_free(key);
+    return text;
+}
+
 static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
                               const hpct_environment *environment, const hpct_config *config,
                               const char *tmpdir, const char *key)
@@ -101,7 +112,7 @@ static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
     if (key != NULL && plugin->results_port != 0 &&
         hpct_srun_address(environment, plugin->results_port, address, sizeof address)) {
         record.srun = strdup(address);
-        record.key = strdup(key);
+        record.key = read_key(key);
     }
     record.list = strdup(hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE_OUT));
     record.tasks = calloc(tasks + 1, sizeof *record.tasks);

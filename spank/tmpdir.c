@@ -1,7 +1,7 @@
 /* Life cycle of a job directory. The parent also contains, for root only:
- *   .new-JOB-PID   a directory being created; renamed when it is the user's
- *   .gone-JOB-PID  one being removed; its name is free for the job's next run
- *   .boot          the kernel's boot id. No job outlives a boot. */
+ *   .new-NAME-PID   a directory being created; renamed when it is the user's
+ *   .gone-NAME-PID  one being removed; its name is free for the job's next run
+ *   .boot           the kernel's boot id. No job outlives a boot. */
 #include <config.h>
 
 #include "spank/tmpdir.h"
@@ -19,12 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/cluster/spec/out_record.h"
 #include "base/status.h"
 #include "spank/folder.h"
 #include "spank/parent.h"
 #include "spank/remove.h"
 
-#define NAME_SIZE 16
+#define NAME_SIZE 32
 #define REMOVE_SECONDS 20
 #define NEW ".new-"
 #define GONE ".gone-"
@@ -33,6 +34,11 @@
 static void job_name(uint32_t job, char name[NAME_SIZE])
 {
     snprintf(name, NAME_SIZE, "%u", job);
+}
+
+static void records_name(uint32_t job, char name[NAME_SIZE])
+{
+    snprintf(name, NAME_SIZE, HPCT_RECORDS_PREFIX "%u", job);
 }
 
 char *hpct_tmpdir_path(const char *parent, uint32_t job)
@@ -157,15 +163,12 @@ static hpct_status make(int parent, const char *name, uid_t uid, gid_t gid, cons
     return status; /* HPCT_OK: it exists, or another step was faster; the caller checks again */
 }
 
-hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid)
+static hpct_status make_until_there(int fd, const char *parent, const char *name, uid_t uid,
+                                    gid_t gid)
 {
-    int fd = -1;
-    char name[NAME_SIZE], gone[NAME_SIZE * 6];
-    char *path = hpct_tmpdir_path(parent, job);
-    if (path == NULL)
-        return hpct_fail_memory(0);
-    job_name(job, name);
-    hpct_status status = hpct_parent_open(parent, true, &fd);
+    char gone[NAME_SIZE * 6], path[4096];
+    hpct_status status = HPCT_OK;
+    snprintf(path, sizeof path, "%s/%s", parent, name);
     for (int tries = 0; status == HPCT_OK; tries++) {
         found there = look(fd, name, uid);
         if (there == THE_USERS)
@@ -182,9 +185,20 @@ hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t 
         else /* removed by the job's epilog, so that starting tasks do not wait for it */
             status = put_aside(fd, parent, name, gone);
     }
-    if (fd >= 0)
-        close(fd);
-    free(path);
+    return status;
+}
+
+hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid)
+{
+    int fd = -1;
+    char name[NAME_SIZE], records[NAME_SIZE];
+    job_name(job, name);
+    records_name(job, records);
+    HPCT_TRY(hpct_parent_open(parent, true, &fd));
+    hpct_status status = make_until_there(fd, parent, records, uid, gid);
+    if (status == HPCT_OK)
+        status = make_until_there(fd, parent, name, uid, gid);
+    close(fd);
     return status;
 }
 
@@ -215,14 +229,9 @@ hpct_status hpct_tmpdir_check(const char *path)
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
-hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)
+static void remove_half_made(int fd, const char *name)
 {
-    int fd = -1;
-    char name[NAME_SIZE], half_made[NAME_SIZE * 2];
-    HPCT_TRY(hpct_parent_open(parent, false, &fd));
-    if (fd < 0)
-        return HPCT_OK;
-    job_name(job, name);
+    char half_made[NAME_SIZE * 2];
     snprintf(half_made, sizeof half_made, NEW "%s-", name);
     DIR *folder = list(fd);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
@@ -231,9 +240,22 @@ hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)
     }
     if (folder != NULL)
         closedir(folder);
-    hpct_status status = clear(fd, parent, name);
+}
+
+hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)
+{
+    int fd = -1;
+    char name[NAME_SIZE], records[NAME_SIZE];
+    HPCT_TRY(hpct_parent_open(parent, false, &fd));
+    if (fd < 0)
+        return HPCT_OK;
+    job_name(job, name);
+    records_name(job, records);
+    remove_half_made(fd, name);
+    remove_half_made(fd, records);
+    hpct_status of_records = clear(fd, parent, records), status = clear(fd, parent, name);
     close(fd);
-    return status;
+    return status != HPCT_OK ? status : of_records;
 }
 
 void hpct_tmpdir_sweep(const char *parent)
@@ -268,10 +290,11 @@ static bool read_line(int at, const char *path, char *line, size_t size)
     return got > 0;
 }
 
-/* A job id, or the name of a directory being created for one. */
+/* A job id, or the name of its records or of a directory being created for one. */
 static bool is_of_a_job(const char *name)
 {
     return strncmp(name, NEW, strlen(NEW)) == 0 ||
+           strncmp(name, HPCT_RECORDS_PREFIX, strlen(HPCT_RECORDS_PREFIX)) == 0 ||
            (isdigit((unsigned char) name[0]) && name[strspn(name, "0123456789")] == '\0' &&
             strlen(name) < NAME_SIZE);
 }

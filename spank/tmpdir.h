@@ -18,10 +18,11 @@ char *hpct_tmpdir_path(const char *parent, uint32_t job);
  * HPCT_ERR_IO, naming the path. */
 hpct_status hpct_tmpdir_prepare(const char *parent);
 
-/* Creates the job directory, mode 0700, owned by the user; no error if it exists, for any number of
- * concurrent steps. The parent is created if only its last component is missing, and must satisfy
- * hpct_parent_open. Foreign entries under the name are moved aside. Returns HPCT_ERR_CONFIG or
- * HPCT_ERR_IO, naming the path. */
+/* Creates the job directory and beside it the folder of its stage-out records
+ * (agent/cluster/spec/out_record.h), both with mode 0700, owned by the user; no error if they
+ * exist, for any number of concurrent steps. The parent is created if only its last component is
+ * missing, and must satisfy hpct_parent_open. Foreign entries under the name are moved aside.
+ * Returns HPCT_ERR_CONFIG or HPCT_ERR_IO, naming the path. */
 hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid);
 
 /* As root: whether the job has a directory here that is the user's. Creates nothing. */
@@ -31,10 +32,9 @@ bool hpct_tmpdir_find(const char *parent, uint32_t job, uid_t uid);
  * HPCT_ERR_CONFIG, with what the administrator should do, if not. */
 hpct_status hpct_tmpdir_check(const char *path);
 
-/* Removes the job directory and everything in it, as hpct_remove does, and leftovers of killed
- * steps; no error if there is none. Call it when the job has no step on the node. Ends within about
- * 20 seconds; the rest (HPCT_ERR_IO) is left beside the job directories under a name that only root
- * can access. */
+/* Removes both and everything in them, as hpct_remove does, and leftovers of killed steps; no error
+ * if there is none. Call it when the job has no step on the node. Ends within about 20 seconds; the
+ * rest (HPCT_ERR_IO) is left beside the job directories under a name that only root can access. */
 hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job);
 
 /* Continues unfinished removals for up to 20 seconds. */

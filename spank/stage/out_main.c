@@ -34,7 +34,7 @@ static const char usage[] =
     "  --list LIST       more entries, with commas between them\n"
     "  --seconds N       end after N seconds\n"
     "  --grace N         go on for N seconds after a signal that asks to end\n"
-    "  --record NAME     what DIR/.hpc-train/NAME says; it is removed when all is copied\n"
+    "  --record NAME     what NAME in DIR's records says; it is removed when all is copied\n"
     "  --all             what all such records say, as the last try\n"
     "  --progress-fd N   change the first byte of file descriptor N now and then while all goes\n"
     "                    well; write a byte, where it is a pipe\n"
@@ -241,11 +241,12 @@ static hpct_status run_list(const arguments *a, hpct_report *report)
 static bool tell(const hpct_out_record *record, hpct_status status, const char *found)
 {
     hpct_key *key = NULL;
-    if (record->srun == NULL || hpct_key_read(&key, record->key) != HPCT_OK)
+    if (record->srun == NULL || record->key == NULL || hpct_key_new(&key) != HPCT_OK)
         return false;
     const hpct_results_way way = {
         .address = record->srun, .key = key, .node = record->node, .nodes = record->nodes};
-    bool told = hpct_results_tell(&way, status, found, TELL_SECONDS);
+    bool told = hpct_key_from_text(key, record->key) &&
+                hpct_results_tell(&way, status, found, TELL_SECONDS);
     hpct_key_free(key);
     return told;
 }
@@ -313,19 +314,15 @@ static hpct_status run_all(hpct_out_job *job, int folder, hpct_report *report)
 
 static hpct_status run_records(arguments *a, hpct_report *report)
 {
-    char *path = NULL;
-    if (asprintf(&path, "%s/" HPCT_PRIVATE_FOLDER, a->job.from) < 0)
-        return hpct_fail_memory(0);
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    hpct_status status = HPCT_OK;
-    if (folder < 0 && !(a->all && errno == ENOENT))
-        status = hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", path, strerror(errno));
-    else if (folder >= 0)
-        status = a->all ? run_all(&a->job, folder, report)
-                        : run_record(&a->job, folder, a->record, report);
-    if (folder >= 0)
-        close(folder);
-    free(path);
+    int folder = hpct_records_open(a->job.from);
+    if (folder < 0 && a->all && errno == ENOENT)
+        return HPCT_OK;
+    if (folder < 0)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "the records of %s cannot be read: %s", a->job.from,
+                         strerror(errno));
+    hpct_status status =
+        a->all ? run_all(&a->job, folder, report) : run_record(&a->job, folder, a->record, report);
+    close(folder);
     return status;
 }
 

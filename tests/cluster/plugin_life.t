@@ -20,12 +20,14 @@ all=" $* "
 if [[ $all == *" --record "* ]]; then
     trap '' TERM
     from=${all#* --from } record=${all#* --record }
-    all=$(tr '\0' '\n' <"${from%% *}/.hpc-train/${record%% *}")
+    from=${from%% *}
+    all=$(tr '\0' '\n' <"${from%/*}/.records-${from##*/}/${record%% *}")
     [[ $all == *slow-last-* ]] && exit 74 # left to the last try
     [[ $all =~ slow-out-([0-9]+) ]]
 elif [[ $all == *" --all "* ]]; then
     from=${all#* --from }
-    all=$(cat "${from%% *}"/.hpc-train/out.* 2>/dev/null | tr '\0' '\n')
+    from=${from%% *}
+    all=$(cat "${from%/*}/.records-${from##*/}"/out.* 2>/dev/null | tr '\0' '\n')
     [[ $all =~ slow-last-([0-9]+) ]]
 else
     [[ $all == *" --to "* && $all =~ slow-in-([0-9]+) ]]

@@ -59,6 +59,43 @@ capture sandbox_run srun -N2 -w node0,node1 -n4 --ntasks-per-node=2 --hpc-train-
 is "$(files)" "node0/0 node0/1 node1/0 node1/1" "a node waits for its last task"
 clear_out
 
+# ---- whatever clears the job directory before the results are written ----
+# shellcheck disable=SC2016
+for form in 'find "$SLURM_TMPDIR" -mindepth 1 -delete' \
+    'find "$SLURM_TMPDIR" -delete' \
+    'rm -rf "$SLURM_TMPDIR"/* "$SLURM_TMPDIR"/.[!.]*' \
+    'rm -rf "$SLURM_TMPDIR"' \
+    'rm -rf -- "$SLURM_TMPDIR"/{*,.*}' \
+    'shopt -s dotglob; mkdir aside; mv * aside; rm -r aside' \
+    'tar -C "$SLURM_TMPDIR" --remove-files -cf /dev/null .' \
+    'python3 -c "import os, shutil; shutil.rmtree(os.environ[\"SLURM_TMPDIR\"], ignore_errors=True)"' \
+    'git init --quiet && git clean -ffdxq; rm -rf .git .hpc-train' \
+    'rm -rf "$(dirname "$SLURM_TMPDIR")"/.records-* .hpc-train' \
+    'find /tmp -user "$(id -u)" -delete' \
+    'cd /; ls -A "$SLURM_TMPDIR" | sed "s,^,$SLURM_TMPDIR/," | xargs rm -rf'; do
+    capture sandbox_run srun -N1 --hpc-train-stage-out="res:$res/x" bash -c 'cd "$SLURM_TMPDIR" && mkdir old && touch old/file .hidden || exit
+        (eval "$0") >/dev/null 2>&1
+        mkdir "$SLURM_TMPDIR/res" && touch "$SLURM_TMPDIR/res/new"' "$form"
+    is "$status $(files)" "0 x/new" "$form" || diag "$err"
+    clear_out
+done
+# shellcheck disable=SC2016
+capture sandbox_run srun -N1 --chdir="$work" --hpc-train-stage-out="res:$work/file/x" bash -c 'touch file; rm -rf "$SLURM_TMPDIR"/.hpc-train; mkdir "$SLURM_TMPDIR/res"; echo "job=$SLURM_JOB_ID"'
+is "$status" 74 "results that cannot be copied after that are not lost silently"
+is_clean "$(job_of "$out")" "cleared"
+like "$(cat "$work_here"/hpc-train-lost.*)" "$work/file/x: .*Not a directory" "the file says what is lost"
+sandbox_run bash -c "rm -f '$work'/hpc-train-lost.* '$work/file'"
+# shellcheck disable=SC2016
+capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N" "$task" bash -c '[ $SLURM_PROCID = 0 ] || rm -rf "${SLURM_TMPDIR%/*}/.records-$SLURM_JOB_ID/"*'
+is "$status $(files)" "74 node0/task0" "without the record of one node srun ends with 74"
+clear_out
+on_node node1 mount --bind /dev/null /etc/slurm/plugstack.conf
+# shellcheck disable=SC2016
+capture sandbox_run srun -N1 -w node1 --hpc-train-stage-out="res:$res/x" bash -c 'echo "$SLURM_TMPDIR"'
+on_node node1 umount /etc/slurm/plugstack.conf
+is "$status $out" "74 " "a node without the plugin: srun ends with 74"
+like "$err" "no node has said what becomes of results" "and says why"
+
 # ---- however it ends ----
 capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N" "$task" bash -c 'exit 3'
 is "$status $(files)" "3 node0/task0 node1/task1" "a task that fails"

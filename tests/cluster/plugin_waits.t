@@ -19,7 +19,8 @@ all=" $* "
 if [[ $all == *" --record "* ]]; then
     trap '' TERM
     from=${all#* --from } record=${all#* --record }
-    all=$(tr '\0' '\n' <"${from%% *}/.hpc-train/${record%% *}")
+    from=${from%% *}
+    all=$(tr '\0' '\n' <"${from%/*}/.records-${from##*/}/${record%% *}")
 fi
 if [[ $all != *" --all "* && $all == *slow* ]]; then read -r -t 300 -u 9 9<>/tmp/slow; fi
 exec /opt/hpc-train/bin/hpc-train-stage "$@"

@@ -46,44 +46,76 @@ static void print(const hpct_out_record *r, FILE *out)
     print_field(out, "end", "");
 }
 
-hpct_status hpct_out_record_write(const char *tmpdir, const hpct_out_record *record)
+/* PARENT/.records-42 for PARENT/42; NULL without memory. */
+static char *records_path(const char *tmpdir)
 {
-    hpct_status status = HPCT_OK;
-    char *path = NULL, *fresh = NULL;
-    FILE *out = NULL;
-    if (asprintf(&path, "%s/" HPCT_PRIVATE_FOLDER, tmpdir) < 0 ||
-        (mkdir(path, 0700) != 0 && errno != EEXIST)) {
-        status = hpct_fail(HPCT_ERR_IO, "%s/" HPCT_PRIVATE_FOLDER " cannot be made: %s", tmpdir,
-                           strerror(errno));
-        goto end;
-    }
+    char *path = NULL;
+    size_t size = strlen(tmpdir);
+    while (size > 1 && tmpdir[size - 1] == '/')
+        size--;
+    size_t name = size;
+    while (name > 0 && tmpdir[name - 1] != '/')
+        name--;
+    if (asprintf(&path, "%.*s" HPCT_RECORDS_PREFIX "%.*s", (int) name, tmpdir, (int) (size - name),
+                 tmpdir + name) < 0)
+        return NULL;
+    return path;
+}
+
+static int open_folder(const char *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int hpct_records_open(const char *tmpdir)
+{
+    char *path = records_path(tmpdir), *own = NULL;
+    int fd = path == NULL ? -1 : open_folder(path);
     free(path);
-    path = NULL;
-    if (asprintf(&path, "%s/" HPCT_PRIVATE_FOLDER "/" HPCT_OUT_RECORD_PREFIX "%s", tmpdir,
-                 record->step) < 0 ||
-        asprintf(&fresh, "%s/" HPCT_PRIVATE_FOLDER "/new-" HPCT_OUT_RECORD_PREFIX "%s", tmpdir,
-                 record->step) < 0) {
-        status = hpct_fail_memory(0);
-        goto end;
-    }
-    unlink(fresh);
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (fd >= 0 || errno != ENOENT || asprintf(&own, "%s/" HPCT_PRIVATE_FOLDER, tmpdir) < 0)
+        return fd;
+    fd = open_folder(own);
+    free(own);
+    return fd;
+}
+
+static hpct_status write_record(int folder, const char *path, const hpct_out_record *record)
+{
+    char name[64], fresh[sizeof name + 4];
+    snprintf(name, sizeof name, HPCT_OUT_RECORD_PREFIX "%s", record->step);
+    snprintf(fresh, sizeof fresh, "new-%s", name);
+    unlinkat(folder, fresh, 0);
+    int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     if (out == NULL) {
-        status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", fresh, strerror(errno));
+        hpct_status status =
+            hpct_fail(HPCT_ERR_IO, "%s/%s cannot be made: %s", path, fresh, strerror(errno));
         if (fd >= 0)
             close(fd);
-        goto end;
+        return status;
     }
     print(record, out);
     bool written = fflush(out) == 0 && fchmod(fd, 0600) == 0;
-    if (fclose(out) != 0 || !written || rename(fresh, path) != 0) {
-        status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
-        unlink(fresh);
-    }
-end:
+    if (fclose(out) == 0 && written && renameat(folder, fresh, folder, name) == 0)
+        return HPCT_OK;
+    hpct_status status =
+        hpct_fail(HPCT_ERR_IO, "%s/%s cannot be written: %s", path, name, strerror(errno));
+    unlinkat(folder, fresh, 0);
+    return status;
+}
+
+hpct_status hpct_out_record_write(const char *tmpdir, const hpct_out_record *record)
+{
+    char *path = records_path(tmpdir);
+    if (path == NULL)
+        return hpct_fail_memory(strlen(tmpdir));
+    int folder = open_folder(path);
+    hpct_status status =
+        folder >= 0 ? write_record(folder, path, record)
+                    : hpct_fail(HPCT_ERR_IO, "%s cannot be opened: %s", path, strerror(errno));
+    if (folder >= 0)
+        close(folder);
     free(path);
-    free(fresh);
     return status;
 }
 

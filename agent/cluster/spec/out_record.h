@@ -1,6 +1,6 @@
 /* agent/cluster/spec/out_record.h - stage-out record: what a step is to copy out, as a user's file
- * in the job directory, so that it survives all processes of the step. Written by the plugin and
- * read by hpc-train-stage, both as the user; never by root. */
+ * beside the job directory, so that it survives all processes of the step and whatever empties that
+ * directory. Written by the plugin and read by hpc-train-stage, both as the user; never by root. */
 #ifndef HPCT_AGENT_CLUSTER_SPEC_OUT_RECORD_H
 #define HPCT_AGENT_CLUSTER_SPEC_OUT_RECORD_H
 
@@ -10,8 +10,14 @@
 
 #include "agent/cluster/spec/out_entry.h"
 
-/* Files "out.STEP" in HPCT_PRIVATE_FOLDER. */
+/* The records of the job directory PARENT/42 are files "out.STEP" in the folder PARENT/.records-42,
+ * which root makes for the user: in PARENT he can neither list nor remove anything. */
+#define HPCT_RECORDS_PREFIX ".records-"
 #define HPCT_OUT_RECORD_PREFIX "out."
+
+/* The folder of a job directory's records, or without one HPCT_PRIVATE_FOLDER in `tmpdir`, which
+ * may be any folder for hpc-train-stage --out. Returns a descriptor, or -1 and errno. */
+int hpct_records_open(const char *tmpdir);
 
 typedef struct hpct_out_record {
     uint32_t job;
@@ -25,11 +31,11 @@ typedef struct hpct_out_record {
     uint32_t *tasks; /* [num_tasks] of this node */
     uint32_t num_tasks;
     char *srun;     /* srun's address for reports, "host:port"; NULL: none */
-    char *key;      /* the file with the step's key */
+    char *key;      /* the step's key as text */
     uint32_t nodes; /* of the step */
 } hpct_out_record;
 
-/* Writes TMPDIR/.hpc-train/out.STEP atomically. Returns HPCT_ERR_IO naming it. */
+/* Writes the record of step record->step atomically. Returns HPCT_ERR_IO naming it. */
 hpct_status hpct_out_record_write(const char *tmpdir, const hpct_out_record *record);
 
 /* Notes that a step has found entry `number` on a node of the job: by srun, in the open folder, for

@@ -426,7 +426,7 @@ hpct_status hpct_out_run(const hpct_out_job *job, const hpct_out_record *record,
         status = hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", job->from, strerror(errno));
         goto end;
     }
-    out.ours = hpct_out_ours_open(from);
+    out.ours = hpct_out_ours_open(job->from);
     out.named = hpct_inodes_new();
     if (out.named == NULL) {
         status = hpct_fail_memory(0);

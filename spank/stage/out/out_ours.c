@@ -1,6 +1,6 @@
-/* Fixed-size records appended to .hpc-train/copied, each with one write. A copy is known by its
- * inode with size and time, as inode numbers are used again. (A FUSE file system that assigns new
- * ones makes copies unknown.) */
+/* Fixed-size notes appended to "copied" in the folder of the records, each with one write. A copy
+ * is known by its inode with size and time, as inode numbers are used again. (A FUSE file system
+ * that assigns new ones makes copies unknown.) */
 #include <config.h>
 
 #include "spank/stage/out/out_ours.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cluster/spec/entry.h"
+#include "agent/cluster/spec/out_record.h"
 
 typedef struct note {
     uint64_t names; /* hash of source and destination */
@@ -51,13 +51,16 @@ static int compare(const void *a, const void *b)
     return memcmp(a, b, sizeof(note));
 }
 
-hpct_out_ours *hpct_out_ours_open(int from)
+hpct_out_ours *hpct_out_ours_open(const char *from)
 {
     hpct_out_ours *ours = calloc(1, sizeof *ours);
     if (ours == NULL)
         return NULL;
-    ours->fd = openat(from, HPCT_PRIVATE_FOLDER "/copied",
+    int folder = hpct_records_open(from);
+    ours->fd = openat(folder, "copied",
                       O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (folder >= 0)
+        close(folder);
     if (ours->fd >= 0)
         return ours;
     free(ours);

@@ -8,9 +8,9 @@
 
 typedef struct hpct_out_ours hpct_out_ours;
 
-/* `from`: the open job directory. NULL if there can be no list; that is allowed everywhere below,
+/* `from`: the job directory. NULL if there can be no list; that is allowed everywhere below,
  * and an empty list. */
-hpct_out_ours *hpct_out_ours_open(int from);
+hpct_out_ours *hpct_out_ours_open(const char *from);
 void hpct_out_ours_close(hpct_out_ours *ours);
 
 /* The copy `info` (its stat) of `name` in the entry to `to`. Add it before it gets its name, so

@@ -331,6 +331,8 @@ static void time_is_bounded(void **state)
     assert_int_equal(info.st_mode & 07777, 0700);
     assert_int_equal(hpct_remove(top, "9", "9", 1), HPCT_OK);
     close(top);
+    assert_int_equal(hpct_tmpdir_remove(parent, 8), HPCT_OK); /* the records */
+    assert_int_equal(hpct_tmpdir_remove(parent, 9), HPCT_OK);
     assert_true(is_empty(parent));
 }
 

@@ -37,8 +37,14 @@ static void a_directory_is_made_and_removed(void **state)
     shell(in("cd %s/42 && mkdir -p a/b/c && touch a/b/f 'odd\nname' && ln -s / root && mkdir ro && "
              "touch ro/f && chmod 555 ro",
              parent));
+    /* records are beside it, where the user's clean-up does not find them */
+    assert_int_equal(stat(in("%s/.records-42", parent), &info), 0);
+    assert_int_equal(info.st_uid, uid);
+    assert_int_equal(info.st_mode & 07777, 0700);
+    shell(in("cd %s/.records-42 && touch out.0 && mkdir a && ln -s / a/root", parent));
     assert_int_equal(hpct_tmpdir_remove(parent, 42), HPCT_OK);
     assert_false(exists(in("%s/42", parent)));
+    assert_false(exists(in("%s/.records-42", parent)));
     assert_int_equal(hpct_tmpdir_remove(parent, 42), HPCT_OK);
     assert_int_equal(hpct_tmpdir_remove(in("%s/none", base), 42), HPCT_OK);
 }
