@@ -73,6 +73,22 @@ static void say(bool error, const char *text)
     fprintf(stderr, "srun: %shpc-train: %s\n", error ? "error: " : "", text);
 }
 
+/* An entry that some nodes had, as where rank 0 writes for all. */
+static void describe_copied(char *text, size_t size, const char *src, const hpct_results_sum *sum,
+                            int entry)
+{
+    const bool copied = sum->status == HPCT_OK;
+    const uint32_t have = sum->have[entry], others = sum->ended - have;
+    char where[HPCT_FRAME_NODE + 32];
+    if (have > 1)
+        snprintf(where, sizeof where, "%u of %u nodes", have, sum->ended);
+    else
+        snprintf(where, sizeof where, "%s", sum->where[entry]);
+    snprintf(text, size, "%s '%.400s' %s %s; it was not on the other node%s",
+             copied ? "copied" : "found", src, copied ? "from" : "on", where,
+             others == 1 ? "" : "s");
+}
+
 static hpct_status judge(const hpct_results_sum *sum, const hpct_out_list *list)
 {
     hpct_status status = sum->status;
@@ -84,8 +100,7 @@ static hpct_status judge(const hpct_results_sum *sum, const hpct_out_list *list)
         if (have == sum->ended || (have == 0 && sum->ended < sum->nodes))
             continue;
         if (have > 0)
-            snprintf(text, sizeof text, "'%.400s' was on %u of %u nodes", entry->src, have,
-                     sum->ended);
+            describe_copied(text, sizeof text, entry->src, sum, i);
         else if (later)
             snprintf(text, sizeof text, "'%.400s' is not there yet", entry->src);
         else

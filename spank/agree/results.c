@@ -66,8 +66,10 @@ static void take(hpct_results_host *h, uint32_t node, const hpct_frame *frame)
     sum->ended++;
     if (sum->status == HPCT_OK)
         sum->status = (hpct_status) frame->status;
-    for (int i = 0; i < HPCT_OUT_ENTRIES && frame->text[i] != '\0'; i++)
-        sum->have[i] += frame->text[i] == '1';
+    for (int i = 0; i < HPCT_OUT_ENTRIES && frame->text[i] != '\0'; i++) {
+        if (frame->text[i] == '1' && sum->have[i]++ == 0)
+            hpct_frame_set(sum->where[i], sizeof sum->where[i], frame->node);
+    }
 }
 
 static void hear(hpct_results_host *h, const hpct_guest *guest, hpct_session *session)
@@ -180,6 +182,7 @@ bool hpct_results_tell(const hpct_results_way *way, hpct_status status, const ch
                        .rank = way->nodes,
                        .status = (uint8_t) status};
     hpct_frame_set(said.text, sizeof said.text, there == NULL ? "" : there);
+    hpct_frame_set(said.node, sizeof said.node, way->name);
     bool gone = false;
     do {
         if (tell_once(way, &auth, &said, until_ms, &gone))

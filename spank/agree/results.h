@@ -8,6 +8,7 @@
 
 #include "agent/cluster/spec/out_entry.h"
 #include "base/auth/key.h"
+#include "base/net/frame.h"
 
 typedef struct hpct_results_host hpct_results_host;
 
@@ -20,7 +21,8 @@ typedef struct hpct_results_sum {
     uint32_t nodes;     /* number of nodes of the step; 0: no report yet */
     uint32_t ended;     /* nodes that have reported the end */
     hpct_status status; /* of the first node that did not copy everything; else HPCT_OK */
-    uint32_t have[HPCT_OUT_ENTRIES]; /* by entry: number of nodes that had it */
+    uint32_t have[HPCT_OUT_ENTRIES];               /* by entry: number of nodes that had it */
+    char where[HPCT_OUT_ENTRIES][HPCT_FRAME_NODE]; /* the name of the first of them */
 } hpct_results_sum;
 
 /* Stops listening; frees the host. */
@@ -31,6 +33,7 @@ typedef struct hpct_results_way {
     const char *address; /* address of srun, "host:port" */
     const hpct_key *key;
     uint32_t node, nodes;
+    const char *name; /* of the node, for users */
 } hpct_results_way;
 
 /* Reports the start (`there` NULL) or the end: the status, and per entry '1' if it existed, else

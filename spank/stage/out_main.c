@@ -237,14 +237,31 @@ static hpct_status run_list(const arguments *a, hpct_report *report)
     return status;
 }
 
+/* "node0 (with rank 0)": who reads of results on one node alone need not wonder. */
+static void name_node(const hpct_out_record *record, char name[HPCT_FRAME_NODE])
+{
+    char host[HPCT_FRAME_NODE - 16] = "";
+    bool first = false;
+    gethostname(host, sizeof host - 1);
+    host[strcspn(host, ".")] = '\0';
+    for (uint32_t i = 0; i < record->num_tasks; i++)
+        first = first || record->tasks[i] == 0;
+    snprintf(name, HPCT_FRAME_NODE, "%s%s", host, first ? " (with rank 0)" : "");
+}
+
 /* srun is still there: it waits for this node's last task to be said to have ended. */
 static bool tell(const hpct_out_record *record, hpct_status status, const char *found)
 {
     hpct_key *key = NULL;
+    char name[HPCT_FRAME_NODE];
     if (record->srun == NULL || record->key == NULL || hpct_key_new(&key) != HPCT_OK)
         return false;
-    const hpct_results_way way = {
-        .address = record->srun, .key = key, .node = record->node, .nodes = record->nodes};
+    const hpct_results_way way = {.address = record->srun,
+                                  .key = key,
+                                  .node = record->node,
+                                  .nodes = record->nodes,
+                                  .name = name};
+    name_node(record, name);
     bool told = hpct_key_from_text(key, record->key) &&
                 hpct_results_tell(&way, status, found, TELL_SECONDS);
     hpct_key_free(key);

@@ -44,7 +44,11 @@ clear_out
 # shellcheck disable=SC2016
 rank1='[ $SLURM_PROCID = 0 ] || mkdir "$SLURM_TMPDIR/res"'
 capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N" bash -c "$rank1"
-is "$status $(ls "$res_here") $err" "0 node1 srun: hpc-train: 'res' was on 1 of 2 nodes" "results of only one node are reported, not an error"
+is "$status $(ls "$res_here") $err" "0 node1 srun: hpc-train: copied 'res' from node1; it was not on the other node" "results of only one node are reported, not an error"
+clear_out
+# shellcheck disable=SC2016
+capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N" bash -c '[ $SLURM_PROCID = 1 ] || mkdir "$SLURM_TMPDIR/res"'
+is "$status $(ls "$res_here") $err" "0 node0 srun: hpc-train: copied 'res' from node0 (with rank 0); it was not on the other node" "where rank 0 writes for all"
 clear_out
 # shellcheck disable=SC2016
 capture sandbox_run srun -N1 --hpc-train-stage-out="*.h5:$res/,res/*:$res/all,*.none:$res/none" bash -c '

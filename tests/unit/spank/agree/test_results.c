@@ -20,7 +20,11 @@ static void serve(void)
 
 static bool tell(uint32_t node, uint32_t nodes, hpct_status status, const char *there)
 {
-    const hpct_results_way way = {.address = address, .key = &key, .node = node, .nodes = nodes};
+    const hpct_results_way way = {.address = address,
+                                  .key = &key,
+                                  .node = node,
+                                  .nodes = nodes,
+                                  .name = node == 0 ? "first" : "other"};
     return hpct_results_tell(&way, status, there, 60);
 }
 
@@ -39,6 +43,8 @@ static void reports_of_all_nodes_arrive(void **state)
     assert_int_equal(sum.ended, 2);
     assert_int_equal(sum.status, HPCT_ERR_IO);
     assert_int_equal(sum.have[0], 1);
+    assert_string_equal(sum.where[0], "first");
+    assert_string_equal(sum.where[1], "other");
     assert_int_equal(sum.have[1], 2);
     assert_int_equal(sum.have[2], 0);
 }
@@ -50,14 +56,16 @@ static void unauthenticated_report_is_ignored(void **state)
     hpct_key other;
     serve();
     assert_int_equal(hpct_key_draw(&other), HPCT_OK);
-    const hpct_results_way way = {.address = address, .key = &other, .node = 0, .nodes = 1};
+    const hpct_results_way way = {
+        .address = address, .key = &other, .node = 0, .nodes = 1, .name = ""};
     assert_false(hpct_results_tell(&way, HPCT_OK, "1", 0.2));
     hpct_results_end(host, &sum);
     assert_int_equal(sum.nodes, 0);
     assert_int_equal(sum.ended, 0);
     /* nobody listens any more */
-    assert_false(hpct_results_tell(&(hpct_results_way){.address = address, .key = &key, .nodes = 1},
-                                   HPCT_OK, "1", 0.2));
+    assert_false(hpct_results_tell(
+        &(hpct_results_way){.address = address, .key = &key, .nodes = 1, .name = ""}, HPCT_OK, "1",
+        0.2));
 }
 
 int main(void)
