@@ -47,6 +47,7 @@ typedef struct hpct_plugin {
     char *cgroup;         /* the first task's cgroup, if not slurmstepd's own */
     uint32_t tasks_ended; /* on this node */
     hpct_gpu_meet *gpus;
+    hpct_ports_keeper *keeper; /* NULL in a script's step */
 } hpct_plugin;
 
 /* sbatch, salloc, first of all: within a job, removes the options and variables of that job, as the

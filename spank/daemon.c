@@ -20,7 +20,8 @@ static void say_what_is_missing(void)
 static hpct_status prepare(void *context)
 {
     const hpct_plugin *plugin = context;
-    return hpct_tmpdir_prepare(plugin->settings.tmpdir);
+    HPCT_TRY(hpct_tmpdir_prepare(plugin->settings.tmpdir));
+    return hpct_ports_folder_make(HPCT_PORTS_FOLDER);
 }
 
 void hpct_daemon_start(hpct_plugin *plugin)

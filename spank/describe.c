@@ -162,13 +162,12 @@ static hpct_status choose_ports(const hpct_task_facts *facts, const place *at, b
         if (spare)
             own[tasks] = spare_port(cluster, from);
     }
-    hpct_ports_wanted wanted = {
+    const hpct_ports_wanted wanted = {
         .blocks = {.ports = ports, .each = each, .count = count},
         .node = (int) at->node,
         .num_nodes = cluster->layout.num_nodes,
         .names = cluster->names,
     };
-    snprintf(wanted.step, sizeof wanted.step, "%u.%u", from->job, from->step);
     if (status == HPCT_OK)
         status = facts->choose(facts->context, &wanted, &choice);
     if (status == HPCT_OK)

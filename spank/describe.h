@@ -13,7 +13,6 @@ typedef struct hpct_ports_wanted {
     hpct_port_blocks blocks;
     int node, num_nodes;
     char *const *names; /* [num_nodes] */
-    char step[32];      /* "42.0" */
 } hpct_ports_wanted;
 
 /* From Slurm itself, not the environment. In a step over several components: of the task's

@@ -90,6 +90,7 @@ spank_libspank_la_SOURCES = \
 	spank/parent.c spank/parent.h \
 	spank/ports_check.c spank/ports_check.h \
 	spank/ports_holder.c spank/ports_holder.h \
+	spank/ports_keeper.c spank/ports_keeper.h \
 	spank/remove.c spank/remove.h \
 	spank/script_lines.c spank/script_lines.h \
 	spank/settings.c spank/settings.h \

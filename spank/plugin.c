@@ -180,6 +180,7 @@ EXPORT int slurm_spank_exit(spank_t spank, int count, char *arguments[])
     free(plugin.cgroup);
     free(plugin.folder);
     hpct_gpu_meet_free(plugin.gpus);
+    hpct_ports_keeper_end(plugin.keeper);
     plugin = (hpct_plugin){0};
     return 0;
 }

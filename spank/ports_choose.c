@@ -13,7 +13,7 @@
 typedef struct work {
     const hpct_ports_choosing *who;
     const hpct_ports_wanted *wanted;
-    int held;       /* socket of the reservation; -1: none */
+    bool helped;    /* all nodes can agree */
     char why[1024]; /* why this node cannot have a block */
 } work;
 
@@ -22,24 +22,12 @@ static const char *name_of(const hpct_ports_wanted *wanted)
     return wanted->names[wanted->node];
 }
 
-/* Holds the block until each task has reserved its own port. Ports reserved by Slurm need not be
- * contiguous, and no other step uses them. */
 static bool hold(void *context, int choice)
 {
     work *w = context;
     const hpct_port_blocks *blocks = &w->wanted->blocks;
     const int *ports = blocks->ports + (size_t) choice * (size_t) blocks->each;
-    int low = ports[0], high = ports[0];
-    for (int i = 1; i < blocks->each; i++) {
-        low = ports[i] < low ? ports[i] : low;
-        high = ports[i] > high ? ports[i] : high;
-    }
-    if (w->held >= 0)
-        close(w->held);
-    w->held = -1;
-    if (blocks->count == 1 && high - low + 1 != blocks->each)
-        return true;
-    if (hpct_ports_hold(low, high, name_of(w->wanted), w->wanted->step, &w->held) == HPCT_OK)
+    if (hpct_ports_hold(w->who->plugin->keeper, ports, blocks->each, name_of(w->wanted)) == HPCT_OK)
         return true;
     snprintf(w->why, sizeof w->why, "%s", hpct_last_error());
     return false;
@@ -93,14 +81,18 @@ static hpct_status choose_together(work *w, uint64_t bits, int *choice, bool *sp
 static hpct_status choose(void *context, hpct_share *share)
 {
     work *w = context;
+    const hpct_plugin *plugin = w->who->plugin;
     const hpct_port_blocks *blocks = &w->wanted->blocks;
     int choice = 0;
     bool speaks = true;
-    uint64_t bits = hpct_ports_free(blocks, name_of(w->wanted), w->wanted->step);
-    const int taken = blocks->count - count_of(bits);
+    /* without srun's help all nodes use the first block, whoever has its ports */
+    uint64_t bits =
+        w->helped ? hpct_ports_free(plugin->keeper, blocks, name_of(w->wanted)) : UINT64_C(1);
+    const int taken = w->helped ? blocks->count - count_of(bits) : 0;
     snprintf(w->why, sizeof w->why, "%s", taken == 0 ? "" : hpct_last_error());
-    hpct_status status = w->wanted->num_nodes == 1 ? choose_alone(w, bits, &choice)
-                                                   : choose_together(w, bits, &choice, &speaks);
+    hpct_status status = w->wanted->num_nodes == 1 || !w->helped
+                             ? choose_alone(w, bits, &choice)
+                             : choose_together(w, bits, &choice, &speaks);
     if (status == HPCT_OK) {
         hpct_share_set_choice(share, choice);
         return HPCT_OK;
@@ -109,7 +101,7 @@ static hpct_status choose(void *context, hpct_share *share)
         hpct_share_first(share, HPCT_SHARE_REPORTED);
     if (status != HPCT_ERR_CONFIG || w->why[0] == '\0')
         return status;
-    if (blocks->count == 1)
+    if (blocks->count == 1 || !w->helped)
         return hpct_fail(status, "%s", w->why);
     return hpct_fail(status,
                      "of the %d blocks of ports that this step may have none is free on all of its "
@@ -117,18 +109,18 @@ static hpct_status choose(void *context, hpct_share *share)
                      blocks->count, taken, w->why);
 }
 
-/* Without srun's help all nodes use the first block. */
 hpct_status hpct_ports_choose(void *choosing, const hpct_ports_wanted *wanted, int *choice)
 {
     const hpct_ports_choosing *who = choosing;
     hpct_plugin *plugin = who->plugin;
-    work w = {.who = who, .wanted = wanted, .held = -1};
     char address[256];
-    *choice = 0;
-    if (wanted->num_nodes > 1 &&
-        (plugin->srun_port == 0 || !plugin->has_key ||
-         !hpct_srun_address(who->environment, plugin->srun_port, address, sizeof address)))
-        return HPCT_OK;
+    work w = {
+        .who = who,
+        .wanted = wanted,
+        .helped = wanted->num_nodes == 1 ||
+                  (plugin->srun_port != 0 && plugin->has_key &&
+                   hpct_srun_address(who->environment, plugin->srun_port, address, sizeof address)),
+    };
     HPCT_TRY(hpct_share_once(plugin->share, HPCT_SHARE_PORTS, who->local_rank, "choose the ports",
                              HPCT_PORTS_SECONDS + SRUN_MARGIN + TASK_MARGIN, choose, &w));
     *choice = hpct_share_choice(plugin->share);

@@ -71,6 +71,7 @@ static hpct_status make(void *context)
     const visit *v = context;
     const char *parent = v->plugin->settings.tmpdir;
     HPCT_TRY(hpct_tmpdir_make(parent, v->job, v->uid, v->gid));
+    HPCT_TRY(hpct_ports_folder_make(HPCT_PORTS_FOLDER));
     if (v->plugin->out)
         HPCT_TRY(hpct_marker_out(parent, v->job, &v->plugin->user));
     /* last: other jobs' epilogs remove markers without a directory, and a step whose tasks have not
@@ -134,6 +135,14 @@ static void show_folder(hpct_plugin *plugin, hpct_slurm *slurm)
     free(path);
 }
 
+static hpct_status keep_ports(hpct_plugin *plugin, uint32_t uid, int tasks)
+{
+    const hpct_ports_owner owner = {
+        .process = (uint32_t) getpid(), .uid = uid, .job = plugin->job, .step = plugin->step};
+    const int most = tasks + 1; /* and one for staging */
+    return hpct_ports_keeper_start(HPCT_PORTS_FOLDER, &owner, most, &plugin->keeper);
+}
+
 void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t uid = 0, gid = 0, tasks = 0, step = 0, nodes = 0;
@@ -186,10 +195,14 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
     visit v = {.plugin = plugin, .job = plugin->job, .step = plugin->step, .uid = uid, .gid = gid};
     if (status == HPCT_OK)
         status = go(make, "making the job directory", &v);
+    bool known =
+        hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks) && tasks > 0 && tasks <= INT16_MAX;
+    if (status == HPCT_OK && !script)
+        status = keep_ports(plugin, uid, (int) tasks);
     if (status != HPCT_OK)
         keep_trouble(plugin, status);
     /* without it, GPUs are assigned by rank */
-    if (hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks) && tasks > 0 && tasks <= INT16_MAX)
+    if (known)
         hpct_gpu_meet_make((int) tasks, &plugin->gpus);
 }
 

@@ -171,9 +171,6 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
     if (status == HPCT_OK)
         status =
             hpct_task_describe(&facts, &choices, &plugin->settings, &environment, &team, &config);
-    if (status == HPCT_OK)
-        status =
-            hpct_port_hold(own_port(config), config->nodes[config->node_rank].name, config->job);
     if (status == HPCT_OK && own_port(config) != team.port)
         status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);
     if (status == HPCT_OK)

@@ -104,6 +104,10 @@ void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)
         end_step(plugin, slurm, node);
     else
         tell_zero_is_gone(plugin, slurm);
+    if (last) { /* before srun learns of the end, and the next step wants the same ports */
+        hpct_ports_keeper_end(plugin->keeper);
+        plugin->keeper = NULL;
+    }
     if (last && started && plugin->out)
         leave_results(plugin, slurm, node);
     if (last && started)

@@ -157,8 +157,58 @@ done
 capture sandbox_run salloc --quiet "${both[@]}" --ntasks-per-node=3 bash -c 'srun --exact --hpc-train-port=24000-24127 -N2 -n2 sh -c "touch \"\$0/held\"; until [ -e \"\$0/let-go\" ]; do sleep 0.1; done" "$0" &
     until [ -e "$0/held" ]; do sleep 0.1; done; srun --exact --hpc-train-port=24000-24127 -N2 -n2 sleep 30; echo $?; touch "$0/let-go"; wait; srun --hpc-train-port=24000-24127 -N2 -n2 true; echo $?' "$work"
 is "$out" $'78\n0' "ports of another step: 78 until it has ended" || diag "$err"
-like "$err" 'port 24064 on .* is held by another step that runs there \(process [0-9]+ of uid 12000, user\)|port 24000 on' "the error names the holder"
+like "$err" 'port 24064 on .* is held by another step that runs there \([0-9]+\.0 of uid 12000, user\)|port 24000 on' "the error names the holder"
 give_back
+
+# ---- reservations are root's: who takes names or files like theirs reserves nothing, and is not named ----
+cat >"$work_here/names.py" <<'END'
+"""Abstract sockets that say they are reservations, and attempts at the file; prints what was possible."""
+import os, socket, sys, time
+pid = os.getpid()
+names = [f"hpc-train/port/{ports}/{process}/{step}{kind}" for ports in ("1-65535", "24000-24127") for process in (1, pid)
+         for step in ("9.9", "1.0") for kind in ("", "/block", "/try")]
+names += ["hpc-train/port/1-65535/1/9.9\n @hpc-train/port/1-65535/1/1.1", "\n0 @hpc-train/port/1-65535/1/9.9", "hpc-train/ports", "hpc-train"]
+kept = []
+for name in names:
+    kept.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    kept[-1].bind("\0" + name)
+for folder in ("/run/hpc-train", "/run/hpc-train/ports", "/run/hpc-train-ports"):
+    for what in (lambda p: os.open(p, os.O_RDONLY), lambda p: os.open(p + "/x", os.O_CREAT | os.O_RDWR), os.mkdir, os.listdir, os.unlink,
+                 lambda p: os.rename(p, p + "2"), lambda p: os.symlink("/etc", p), lambda p: os.link(p, "/tmp/ports")):
+        try:
+            what(folder)
+            print("he can", folder)
+        except OSError:
+            pass
+print(len(kept), "names", flush=True)
+time.sleep(600)
+END
+namers=()
+for node in "$first" "$second"; do
+    run_limit=1200 on_node "$node" "${other[@]}" python3 "$work/names.py" >"$work_here/names.$node" 2>&1 &
+    namers+=($!)
+    within 60 grep -q names "$work_here/names.$node"
+done
+is "$(cat "$work_here/names.$first" "$work_here/names.$second")" $'28 names\n28 names' "a stranger has all names there are, and can open, make or remove nothing of root's"
+capture sandbox_run srun --hpc-train-port=$narrow "${both[@]}" --ntasks-per-node=4 "$work/show"
+like "$status $(judge <<<"$out") $(ports_of "$out")$err" '^0 8 tasks (24000 24001 24002 24003|24064 24065 24066 24067)$' "which changes nothing for a step"
+capture sandbox_run srun --hpc-train-port=24000 -N1 -w "$first" -n2 printenv MASTER_PORT
+is "$status $(sort -u <<<"$out")" "0 24000" "nor for one of one node with a single port"
+sandbox_run --root pkill -f "$work/names.py"
+wait "${namers[@]}"
+# A step's own programs have nothing that they could hold ports with, and its ports are free when its slurmstepd is killed.
+sandbox_run srun --job-name=holds --hpc-train-port=24000 -N1 -w "$first" bash -c 'for fd in /proc/self/fd/*; do readlink $fd; done | grep -c hpc-train/ports; sleep 600' >"$work_here/holds" 2>&1 &
+step=$!
+within 60 grep -q '[0-9]' "$work_here/holds"
+is "$(head -n 1 "$work_here/holds")" 0 "a program does not inherit the file"
+capture sandbox_run srun --hpc-train-port=24000 -N1 -w "$first" --overlap --mem=0 true
+like "$status $err" "^78 .*port 24000 on $first is held by another step that runs there \\([0-9]+\\.0 of uid 12000, user\\)" "a reservation that is real"
+job=$(sandbox_run squeue --noheader --name=holds --format=%A)
+sandbox_run --root pkill -KILL -u root -f "^slurmstepd: \\[$job\\.0"
+capture sandbox_run srun --hpc-train-port=24000 -N1 -w "$first" --overlap --mem=0 printenv MASTER_PORT
+is "$status $out" "0 24000" "slurmstepd is killed: the port is free" || diag "$err"
+sandbox_run scancel --name=holds
+wait "$step"
 
 # ---- a node that comes late: the others wait, and can be ended ----
 slurmd_on() {

@@ -81,7 +81,7 @@ tests_unit_spank_agree_test_ports_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
 tests_unit_spank_agree_test_ports_LDADD = spank/libagree.la $(spank_test_libs)
 tests_unit_spank_test_share_SOURCES = tests/unit/spank/test_share.c tests/unit/unit.h
 tests_unit_spank_test_share_CPPFLAGS = $(test_cppflags)
-tests_unit_spank_test_share_LDADD = $(spank_test_libs)
+tests_unit_spank_test_share_LDADD = spank/libspank.la spank/libagree.la agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
 
 # Measured times and memory: not among the unit tests, which also run under valgrind and sanitizers.
 if HAVE_CMOCKA

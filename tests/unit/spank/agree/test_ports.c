@@ -1,5 +1,5 @@
 /* spank: the nodes of a step agree on a block of ports through srun; which ports are free, who has
- * the others, and promises. Real sockets; nodes are threads, steps are processes. */
+ * the others, and reservations. Real sockets; nodes are threads, steps are processes. */
 #include "agent/cluster/ports.h"
 #include "base/net/link.h"
 #include "base/status.h"
@@ -8,15 +8,17 @@
 #include "spank/ports_holder.h"
 #include "tests/unit/unit.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MOST 8
+
+static char base_folder[64], folder[80]; /* of the reservations */
 
 static hpct_key key;
 static hpct_ports_host *host;
@@ -266,9 +268,9 @@ static void blocks_in_use_are_detected(void **state)
     for (int i = 0; i < 20; i++)
         ports[i / 4][i % 4] = base + i;
     const hpct_port_blocks blocks = {.ports = ports[0], .each = 4, .count = 5};
-    assert_int_equal(hpct_ports_free(&blocks, "node7", "1.0"), 0x1f);
-    int bound = take(base + 3, false), listening = take(base + 8, true), held = -1;
-    assert_int_equal(hpct_ports_free(&blocks, "node7", "1.0"), 0x1a);
+    assert_int_equal(hpct_ports_free(NULL, &blocks, "node7"), 0x1f);
+    int bound = take(base + 3, false), listening = take(base + 8, true);
+    assert_int_equal(hpct_ports_free(NULL, &blocks, "node7"), 0x1a);
     snprintf(want, sizeof want, "port %d on node7", base + 3);
     assert_non_null(strstr(hpct_last_error(), want));
     snprintf(want, sizeof want, "uid %d", (int) getuid());
@@ -278,86 +280,142 @@ static void blocks_in_use_are_detected(void **state)
     assert_non_null(strstr(hpct_last_error(), want));
     close(bound);
     close(listening);
-    assert_int_equal(hpct_ports_hold(base + 4, base + 7, "node7", "1.0", &held), HPCT_OK);
-    assert_int_equal(hpct_ports_free(&blocks, "node7", "1.0"), 0x1f);
-    assert_int_equal(hpct_ports_free(&blocks, "node7", "1.1"), 0x1d);
-    assert_non_null(strstr(hpct_last_error(), "another step"));
-    assert_non_null(strstr(hpct_last_error(), want));
-    assert_int_equal(hpct_port_hold(base + 5, "node7", "1.0"), HPCT_OK);
-    assert_int_equal(hpct_port_hold(base + 5, "node7", "1.1"), HPCT_ERR_CONFIG);
-    close(held);
-    assert_int_equal(hpct_port_hold(base + 4, "node7", "1.1"), HPCT_OK);
 }
 
-/* Whether the process has a reservation, or tries to. */
-static bool has_reservation(pid_t process)
-{
-    char line[512], want[32];
-    bool found = false;
-    FILE *sockets = fopen("/proc/net/unix", "re");
-    assert_non_null(sockets);
-    snprintf(want, sizeof want, "/%d/", (int) process);
-    while (!found && fgets(line, sizeof line, sockets) != NULL)
-        found = strstr(line, "@hpc-train/port/") != NULL && strstr(line, want) != NULL;
-    fclose(sockets);
-    return found;
-}
+/* ---- reservations ---- */
 
-/* Steps that start at once try for the same block; the tasks of the one that has it are not told
- * that another step has their ports. */
-static void an_attempt_keeps_nobody_from_its_own_ports(void **state)
+/* A step of another slurmstepd, a process of its own, that holds these ports until it is killed. */
+static pid_t start_step(uint32_t step, int low, int count)
 {
-    (void) state;
-    const int low = 30500 + (int) (getpid() % 200) * 4;
-    int held = -1, end[2];
-    char byte;
-    assert_int_equal(pipe(end), 0);
-    assert_int_equal(hpct_ports_hold(low, low + 3, "node7", "1.0", &held), HPCT_OK);
-    pid_t other = fork();
-    if (other == 0) {
-        close(end[1]);
-        fcntl(end[0], F_SETFL, O_NONBLOCK);
-        while (read(end[0], &byte, 1) < 0) {
-            int fd = -1;
-            if (hpct_ports_hold(low, low + 3, "node7", "1.1", &fd) == HPCT_OK)
-                _exit(1);
-        }
-        _exit(0);
-    }
-    close(end[0]);
-    while (!has_reservation(other))
-        usleep(1000);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(hpct_port_hold(low + i, "node7", "1.0"), HPCT_OK);
-    close(end[1]);
-    int status = 0;
-    waitpid(other, &status, 0);
-    assert_int_equal(status, 0);
-    close(held);
-}
-
-static void reservation_ends_with_its_process(void **state)
-{
-    (void) state;
-    const int port = 31500 + (int) (getpid() % 500);
-    const hpct_port_blocks one = {.ports = &port, .each = 1, .count = 1};
     int ready[2];
+    char held = 0;
     assert_int_equal(pipe(ready), 0);
-    pid_t step = fork();
-    if (step == 0) {
-        hpct_status status = hpct_port_hold(port, "node7", "1.0");
-        if (write(ready[1], "", 1) != 1 || status != HPCT_OK)
+    pid_t pid = fork();
+    if (pid == 0) {
+        const hpct_ports_owner owner = {
+            .process = (uint32_t) getpid(), .uid = getuid(), .job = 1, .step = step};
+        hpct_ports_keeper *keeper;
+        int *ports = calloc((size_t) count, sizeof *ports);
+        for (int i = 0; i < count; i++)
+            ports[i] = low + i;
+        held = hpct_ports_keeper_start(folder, &owner, count, &keeper) == HPCT_OK &&
+               hpct_ports_hold(keeper, ports, count, "node7") == HPCT_OK;
+        if (write(ready[1], &held, 1) != 1)
             _exit(1);
-        pause();
+        for (;;)
+            pause();
     }
-    char byte;
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_int_equal(hpct_ports_free(&one, "node7", "1.1"), 0);
-    kill(step, SIGKILL); /* it is waited for while it ends */
-    assert_int_equal(hpct_ports_free(&one, "node7", "1.1"), 1);
-    waitpid(step, NULL, 0);
+    assert_int_equal(read(ready[0], &held, 1), 1);
+    assert_int_equal(held, 1);
     close(ready[0]);
     close(ready[1]);
+    return pid;
+}
+
+static void end_step(pid_t step)
+{
+    kill(step, SIGKILL);
+    waitpid(step, NULL, 0);
+}
+
+static hpct_ports_keeper *keep(uint32_t step, int most)
+{
+    const hpct_ports_owner owner = {
+        .process = (uint32_t) getpid(), .uid = getuid(), .job = 1, .step = step};
+    hpct_ports_keeper *keeper;
+    assert_int_equal(hpct_ports_folder_make(folder), HPCT_OK);
+    assert_int_equal(hpct_ports_keeper_start(folder, &owner, most, &keeper), HPCT_OK);
+    return keeper;
+}
+
+static void reserved_ports_are_other_steps_only(void **state)
+{
+    (void) state;
+    const int base = 21000 + (int) (getpid() % 500) * 20;
+    int ports[5][4];
+    char want[64];
+    for (int i = 0; i < 20; i++)
+        ports[i / 4][i % 4] = base + i;
+    const hpct_port_blocks blocks = {.ports = ports[0], .each = 4, .count = 5};
+    hpct_ports_keeper *keeper = keep(1, 5);
+    pid_t other = start_step(0, base + 4, 4);
+    assert_int_equal(hpct_ports_free(keeper, &blocks, "node7"), 0x1d);
+    snprintf(want, sizeof want, "port %d on node7 is held by another step", base + 4);
+    assert_non_null(strstr(hpct_last_error(), want));
+    snprintf(want, sizeof want, "(1.0 of uid %d", (int) getuid());
+    assert_non_null(strstr(hpct_last_error(), want));
+    assert_int_equal(hpct_ports_hold(keeper, &ports[1][3], 2, "node7"), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_ports_hold(keeper, ports[0], 4, "node7"), HPCT_OK);
+    assert_int_equal(hpct_ports_free(keeper, &blocks, "node7"), 0x1d); /* its own are free */
+    end_step(other);
+    assert_int_equal(hpct_ports_free(keeper, &blocks, "node7"), 0x1f);
+    assert_int_equal(hpct_ports_hold(keeper, ports[1], 4, "node7"), HPCT_OK);
+    other = start_step(2, base, 4); /* what was held before is released */
+    end_step(other);
+    other = start_step(1, base + 8, 2); /* the step's own, of another component */
+    assert_int_equal(hpct_ports_hold(keeper, &ports[2][0], 2, "node7"), HPCT_OK);
+    end_step(other);
+    hpct_ports_keeper_end(keeper);
+}
+
+/* As the user of a step may ask by his own code, stopping a task of his. */
+static void a_step_reserves_no_more_than_it_needs(void **state)
+{
+    (void) state;
+    const struct {
+        int wish, low, high;
+    } wishes[] = {{HPCT_PORTS_HOLD, 1, 65535},     {HPCT_PORTS_HOLD, 24000, 24003},
+                  {HPCT_PORTS_HOLD, 0, 1},         {HPCT_PORTS_HOLD, 65535, 65536},
+                  {HPCT_PORTS_HOLD, -5, 2},        {HPCT_PORTS_HOLD, 24001, 24000},
+                  {HPCT_PORTS_TEST, 1, INT32_MAX}, {HPCT_PORTS_HOLD, INT32_MIN, INT32_MAX},
+                  {HPCT_PORTS_RELEASE, 0, 70000},  {HPCT_PORTS_TEST, INT32_MIN, 1}};
+    int taken = 0;
+    hpct_ports_owner owner;
+    hpct_ports_keeper *keeper = keep(1, 3);
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
+        assert_int_equal(hpct_ports_ask_keeper(keeper, (hpct_ports_wish) wishes[i].wish,
+                                               wishes[i].low, wishes[i].high, &taken, &owner),
+                         HPCT_ERR_INTERNAL);
+    assert_int_equal(hpct_ports_ask_keeper(keeper, HPCT_PORTS_HOLD, 24000, 24001, &taken, &owner),
+                     HPCT_OK);
+    assert_int_equal(hpct_ports_ask_keeper(keeper, HPCT_PORTS_HOLD, 24004, 24005, &taken, &owner),
+                     HPCT_ERR_INTERNAL);
+    hpct_ports_keeper_end(keeper);
+}
+
+static void a_file_of_others_is_refused(void **state)
+{
+    (void) state;
+    char path[128];
+    hpct_ports_keeper *keeper;
+    const hpct_ports_owner owner = {.process = 1};
+    hpct_ports_keeper_end(keep(1, 1));
+    snprintf(path, sizeof path, "%s/ports", folder);
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(hpct_ports_keeper_start(folder, &owner, 1, &keeper), HPCT_ERR_IO);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/dev/null", path), 0);
+    assert_int_equal(hpct_ports_keeper_start(folder, &owner, 1, &keeper), HPCT_ERR_IO);
+    assert_int_equal(unlink(path), 0);
+}
+
+static int make_folder(void **state)
+{
+    (void) state;
+    snprintf(base_folder, sizeof base_folder, "%s/hpc-train-ports.XXXXXX", unit_folder());
+    if (mkdtemp(base_folder) == NULL)
+        return -1;
+    snprintf(folder, sizeof folder, "%s/run", base_folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void) state;
+    char path[128];
+    snprintf(path, sizeof path, "%s/ports", folder);
+    unlink(path);
+    return rmdir(folder) + rmdir(base_folder);
 }
 
 int main(void)
@@ -371,8 +429,9 @@ int main(void)
         cmocka_unit_test(an_srun_that_is_stopped_or_gone_is_named),
         cmocka_unit_test(unauthenticated_connections_delay_nobody),
         cmocka_unit_test(blocks_in_use_are_detected),
-        cmocka_unit_test(an_attempt_keeps_nobody_from_its_own_ports),
-        cmocka_unit_test(reservation_ends_with_its_process),
+        cmocka_unit_test(reserved_ports_are_other_steps_only),
+        cmocka_unit_test(a_step_reserves_no_more_than_it_needs),
+        cmocka_unit_test(a_file_of_others_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
