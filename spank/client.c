@@ -190,7 +190,10 @@ bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm)
         return true;
     if (choices.on && !may_have_components() && hpct_slurm_get(slurm, HPCT_SLURM_JOB, &job))
         send_end_time(job);
-    if (!hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes) || nodes == 1) {
+    bool known = hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes);
+    if (known && nodes == 1 && choices.on && choices.out.count == 0 && !may_have_components())
+        hpct_step_key_unsend(&plugin->key); /* slurmstepd draws its own */
+    if (!known || nodes == 1) {
         hpct_choices_free(&choices);
         return true;
     }

@@ -3,15 +3,29 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/cluster/number.h"
 #include "agent/cluster/ports.h"
+#include "base/auth/forget.h"
 #include "base/status.h"
 #include "spank/describe.h"
 #include "spank/options.h"
+
+static hpct_key *sent_key;
+
+/* srun forks a process that ends its job if it is killed, before the key is used: that one needs
+ * none. */
+static void forget_in_child(void)
+{
+    char *text = getenv(HPCT_STEP_KEY_SENT);
+    if (text != NULL)
+        explicit_bzero(text, strlen(text));
+    explicit_bzero(sent_key, sizeof *sent_key);
+}
 
 hpct_status hpct_step_key_send(hpct_key *key)
 {
@@ -24,9 +38,17 @@ hpct_status hpct_step_key_send(hpct_key *key)
     unsetenv(HPCT_STEP_FOLDER_SENT);
     HPCT_TRY(hpct_key_draw(key));
     hpct_key_to_text(text, key);
-    sent = setenv(HPCT_STEP_KEY_SENT, text, 1) == 0;
+    sent_key = key;
+    sent = setenv(HPCT_STEP_KEY_SENT, text, 1) == 0 &&
+           pthread_atfork(NULL, NULL, forget_in_child) == 0;
     explicit_bzero(text, sizeof text);
     return sent ? HPCT_OK : hpct_fail_memory(0);
+}
+
+void hpct_step_key_unsend(hpct_key *key)
+{
+    unsetenv(HPCT_STEP_KEY_SENT);
+    hpct_key_forget(key);
 }
 
 hpct_status hpct_step_port_send(const char *variable, int port)

@@ -9,7 +9,10 @@
 #include "agent/cluster/number.h"
 #include "agent/cluster/spec/out_record.h"
 #include "base/status.h"
+#include "spank/agree/results.h"
 #include "spank/contexts.h"
+
+#define BEGIN_SECONDS 5.0 /* for a busy srun; it is told again at the end */
 
 static uint32_t number_of(const hpct_environment *environment, const char *name)
 {
@@ -65,6 +68,22 @@ static char *read_key(const char *path)
         hpct_key_to_text(text, key);
     hpct_key_free(key);
     return text;
+}
+
+/* srun then misses the node's report if it does not come, and when all nodes have the key, forgets
+ * it. */
+static void tell_begin(const hpct_out_record *record, const char *path)
+{
+    hpct_key *key = NULL;
+    if (hpct_key_read(&key, path) != HPCT_OK)
+        return;
+    const hpct_results_way way = {.address = record->srun,
+                                  .key = key,
+                                  .node = record->node,
+                                  .nodes = record->nodes,
+                                  .name = ""};
+    hpct_results_tell(&way, HPCT_OK, NULL, BEGIN_SECONDS);
+    hpct_key_free(key);
 }
 
 static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
@@ -127,6 +146,8 @@ static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
     }
     if (status == HPCT_OK)
         status = record.step == NULL ? hpct_fail_memory(0) : hpct_out_record_write(tmpdir, &record);
+    if (status == HPCT_OK && record.srun != NULL)
+        tell_begin(&record, key);
     hpct_out_record_free(&record);
     hpct_choices_free(&choices);
     return status;

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/auth/forget.h"
 #include "base/net/acceptor.h"
 #include "base/net/link.h"
 #include "base/status.h"
@@ -36,7 +37,7 @@ typedef struct member {
 } member;
 
 struct hpct_ports_host {
-    hpct_key key;
+    hpct_key *key; /* not in core dumps */
     hpct_auth auth;
     hpct_acceptor *acceptor;
     int stop; /* eventfd */
@@ -263,6 +264,8 @@ static void *serve(void *context)
         hpct_link_close(&h->members[i].link);
     hpct_acceptor_free(h->acceptor); /* after this, nodes cannot connect any more */
     h->acceptor = NULL;
+    if (done) /* all nodes have it */
+        hpct_key_forget(h->key);
     return NULL;
 }
 
@@ -301,7 +304,7 @@ static void free_host(hpct_ports_host *h)
         close(h->stop);
     free(h->members);
     free(h->polls);
-    explicit_bzero(&h->key, sizeof h->key);
+    hpct_key_free(h->key);
     free(h);
 }
 
@@ -312,8 +315,13 @@ hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_key *key, int low
     hpct_ports_host *h = calloc(1, sizeof *h);
     if (h == NULL)
         return hpct_fail_memory(sizeof *h);
-    h->key = *key;
-    h->auth = (hpct_auth){.key = &h->key, .run = RUN};
+    h->stop = -1;
+    if (hpct_key_new(&h->key) != HPCT_OK) {
+        free_host(h);
+        return HPCT_ERR_INTERNAL;
+    }
+    *h->key = *key;
+    h->auth = (hpct_auth){.key = h->key, .run = RUN};
     h->seconds = seconds;
     h->choice = -1;
     h->stop = eventfd(0, EFD_CLOEXEC);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/auth/forget.h"
 #include "base/net/acceptor.h"
 #include "base/net/link.h"
 #include "base/status.h"
@@ -29,12 +30,13 @@ _Static_assert(HPCT_OUT_ENTRIES < HPCT_FRAME_TEXT, "a frame has a letter for eac
 enum { SILENT, BEGUN, ENDED };
 
 struct hpct_results_host {
-    hpct_key key;
+    hpct_key *key; /* not in core dumps */
     hpct_auth auth;
     hpct_acceptor *acceptor;
     int stop; /* eventfd */
     pthread_t thread;
     hpct_results_sum sum;
+    uint32_t begun;           /* nodes that have reported */
     uint8_t state[MAX_NODES]; /* index: node */
 };
 
@@ -58,8 +60,11 @@ static void take(hpct_results_host *h, uint32_t node, const hpct_frame *frame)
     hpct_results_sum *sum = &h->sum;
     if (frame->rank > sum->nodes && frame->rank <= MAX_NODES)
         sum->nodes = frame->rank;
-    if (frame->type == HPCT_FRAME_HELLO && h->state[node] == SILENT)
+    if (h->state[node] == SILENT) {
         h->state[node] = BEGUN;
+        if (++h->begun == sum->nodes) /* all nodes have the key */
+            hpct_key_forget(h->key);
+    }
     if (frame->type != HPCT_FRAME_BYE || h->state[node] == ENDED)
         return;
     h->state[node] = ENDED;
@@ -110,7 +115,7 @@ static void free_host(hpct_results_host *h)
     hpct_acceptor_free(h->acceptor);
     if (h->stop >= 0)
         close(h->stop);
-    explicit_bzero(&h->key, sizeof h->key);
+    hpct_key_free(h->key);
     free(h);
 }
 
@@ -121,8 +126,13 @@ hpct_status hpct_results_serve(hpct_results_host **out, const hpct_key *key, int
     hpct_results_host *h = calloc(1, sizeof *h);
     if (h == NULL)
         return hpct_fail_memory(sizeof *h);
-    h->key = *key;
-    h->auth = (hpct_auth){.key = &h->key, .run = RUN};
+    h->stop = -1;
+    if (hpct_key_new(&h->key) != HPCT_OK) {
+        free_host(h);
+        return HPCT_ERR_INTERNAL;
+    }
+    *h->key = *key;
+    h->auth = (hpct_auth){.key = h->key, .run = RUN};
     h->stop = eventfd(0, EFD_CLOEXEC);
     hpct_status status =
         h->stop < 0 ? hpct_fail_memory(0) : hpct_ports_listen(low, high, &fd, port);

@@ -63,7 +63,7 @@ check_PROGRAMS += tests/cluster/stranger
 tests_cluster_stranger_SOURCES = tests/cluster/stranger.c
 tests_cluster_stranger_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_cluster_stranger_LDADD = $(hpct_parts)
-EXTRA_DIST += tests/cluster/relay.py tests/cluster/take.py
+EXTRA_DIST += tests/cluster/key_in_core.py tests/cluster/relay.py tests/cluster/take.py
 
 # What makes a training last, as train_lib.sh loads it.
 check_LTLIBRARIES += tests/cluster/slow_steps.la

@@ -125,6 +125,16 @@ for role in worker leader; do
     is "$(hello node0 $port "$work/right.key" "$job.0" $role 1 1)" refused "the key for another server, as $role: rejected"
 done
 is "$(hello node0 $port "$work/right.key" "$job.0" worker 1 0)" accepted "this key, this step, this server: accepted"
+# What a core dump of srun, or of the process that it forks, would hold: nothing, once all nodes have the key.
+cp "$top_srcdir/tests/cluster/key_in_core.py" "$work_here"
+in_core() { # ARGUMENTS-OF-SRUN KEY
+    sandbox_run --root bash -c 'for pid in $(pgrep -f "^srun .*$2"); do python3 "$1/key_in_core.py" "$pid" "$3"; done | sort -u' x "$work" "$@"
+}
+not_in_core() { [ "$(in_core "$@")" = 0 ]; }
+wait_for not_in_core '--job-name=[k]eyed' "$key"
+is "$(in_core '--job-name=[k]eyed' "$key")" 0 "srun of two nodes does not hold the key any more"
+is "$(in_core 'node2 --[h]pc-train ' "$(cat "$work_here/other.key")")" 0 "nor does srun of one node"
+ok "$([ "$(sandbox_run --root bash -c 'python3 "$1" $$ "$2"; :' "$work/key_in_core.py" "$work/key_in_core.py" "$key")" -gt 0 ]; echo $?)" "in a process that has it, it is found"
 everywhere() { # where the key might be read
     sandbox_run --root scontrol show job "$job"
     sandbox_run --root scontrol show step "$job.0"

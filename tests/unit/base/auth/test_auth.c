@@ -1,5 +1,6 @@
 /* base/auth: the key and its file; the handshake, with each byte changed and each message put in
  * another's place; seals. */
+#include "base/auth/forget.h"
 #include "base/auth/mac.h"
 #include "base/auth/proof.h"
 #include "base/auth/seal.h"
@@ -58,6 +59,40 @@ static void refused(const char *path, const char *why)
     assert_int_equal(hpct_key_read(&read, path), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), path));
     assert_non_null(strstr(hpct_last_error(), why));
+}
+
+/* In all places that a core dump has, also beyond a page; parts of a copy count. */
+static void copies_are_forgotten(void **state)
+{
+    (void) state;
+    enum { ROOM = 1 << 20 };
+    static char fixed[HPCT_KEY_TEXT];
+    char local[HPCT_KEY_TEXT + 5], zeros[HPCT_KEY_TEXT] = "";
+    hpct_key *kept, *inside;
+    assert_int_equal(hpct_key_new(&kept), HPCT_OK);
+    assert_int_equal(hpct_key_draw(kept), HPCT_OK);
+    char *heap = calloc(1, ROOM);
+    const size_t places[] = {1, 4093, 65536 - 30, 65536 * 3 - 1, ROOM - HPCT_KEY_TEXT};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        hpct_key_to_text(heap + places[i], kept);
+    hpct_key_to_text(fixed, kept);
+    hpct_key_to_text(local + 5, kept);
+    memset(local + 5, '+', 40); /* in use again */
+    memcpy(heap + 777, kept, sizeof *kept);
+    inside = malloc(sizeof *inside);
+    *inside = *kept;
+    hpct_key_forget(inside);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        assert_memory_equal(heap + places[i], zeros, HPCT_KEY_TEXT);
+    assert_memory_equal(heap + 777, zeros, sizeof *kept);
+    assert_memory_equal(fixed, zeros, sizeof fixed);
+    assert_memory_equal(inside, zeros, sizeof *inside);
+    assert_memory_equal(local + 5 + 48, zeros, 16);
+    assert_int_equal(local[5], '+');
+    assert_memory_not_equal(kept, zeros, sizeof *kept);
+    free(inside);
+    free(heap);
+    hpct_key_free(kept);
 }
 
 static void files_that_others_may_read_are_refused(void **state)
@@ -243,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_text),
+        cmocka_unit_test(copies_are_forgotten),
         cmocka_unit_test(files_that_others_may_read_are_refused),
         cmocka_unit_test(both_ends_are_authenticated),
         cmocka_unit_test(replays_are_rejected),

@@ -1,0 +1,12 @@
+/* base/auth/forget.h - removes a key from this process's memory, and so from its core dumps, where
+ * libraries have copied it. */
+#ifndef HPCT_AUTH_FORGET_H
+#define HPCT_AUTH_FORGET_H
+
+#include "base/auth/key.h"
+
+/* Wipes all copies of the key, as bytes or as text, in memory that a core dump would have; `key`
+ * itself, too, unless it is from hpct_key_new. Nothing may need them any more. */
+void hpct_key_forget(const hpct_key *key);
+
+#endif
