@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spank/forked.h"
 #include "spank/marker.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -133,6 +134,18 @@ EXPORT int slurm_spank_task_exit(spank_t spank, int count, char *arguments[])
     (void) count;
     (void) arguments;
     hpct_task_ended(&plugin, spank);
+    return 0;
+}
+
+/* In the task's own process, while it is still root's, so that no user has stopped it before:
+ * proctrack/linuxproc does not kill processes with slurmstepd's name. */
+EXPORT int slurm_spank_task_init_privileged(spank_t spank, int count, char *arguments[])
+{
+    (void) spank;
+    (void) count;
+    (void) arguments;
+    if (plugin.on)
+        hpct_forked_rename();
     return 0;
 }
 

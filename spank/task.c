@@ -12,7 +12,6 @@
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/describe.h"
-#include "spank/forked.h"
 #include "spank/gpu_closest.h"
 #include "spank/ports_check.h"
 #include "spank/slurm_release.h"
@@ -237,7 +236,6 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
         return HPCT_OK;
     /* If slurmstepd is killed, nobody would supervise or clean up after the task. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    hpct_forked_rename();
     signal(HPCT_TASK_SIGNAL, leave);
     signal(HPCT_GONE_SIGNAL, note_gone);
     pid_t parent = getppid(); /* 0: the parent is in another pid namespace */

@@ -83,6 +83,12 @@ tests_cluster_unified_la_SOURCES = tests/cluster/unified.c
 tests_cluster_unified_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_cluster_unified_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
+# What plugin_waits.t loads before the plugin.
+check_LTLIBRARIES += tests/cluster/slow_init.la
+tests_cluster_slow_init_la_SOURCES = tests/cluster/slow_init.c
+tests_cluster_slow_init_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
+tests_cluster_slow_init_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
 # What admin.t puts in the plugin's place.
 check_LTLIBRARIES += tests/cluster/old/spank_hpc_train.la
 tests_cluster_old_spank_hpc_train_la_SOURCES = tests/cluster/old/plugin.c

@@ -10,7 +10,7 @@
 own_sandbox
 dir=/shared/waits
 mkdir -p "$own$dir"
-cp "$top_srcdir"/tests/cluster/{hold,stopper}.py "$own$dir"
+cp "$top_srcdir"/tests/cluster/{hold,stopper}.py "${top_builddir:?run by make check}/tests/cluster/.libs/slow_init.so" "$own$dir"
 
 # Stands for hpc-train-stage where storage is slow.
 cat >"$own/root/opt/hpc-train/bin/slow-stage" <<'END'
@@ -61,7 +61,7 @@ begin() {
     step=$!
     within 60 running "$1" || diag "$1 does not start"
 }
-stop() { # NAME TASK|HELPER
+stop() { # NAME TASK|HELPER|FIRST
     as_user_on node1 python3 $dir/stopper.py "$job" "$2" >"$own/stopper" 2>&1 &
     stopper=$!
     within 60 says stopped stopper
@@ -82,6 +82,12 @@ cancel() { # NAME
 
 # stopped PROCTRACK: processes.
 stopped() {
+    sandbox_run --root sh -c "echo required $dir/slow_init.so >/etc/slurm/plugstack.conf.d/a.conf"
+    begin "$1-first" node1 --hpc-train sleep 300
+    stop "$1, a task before task_init" FIRST
+    cancel "$1, a task before task_init"
+    go_on
+    sandbox_run --root rm /etc/slurm/plugstack.conf.d/a.conf
     begin "$1-teller" node1 --hpc-train-stage=$dir/slow true
     stop "$1, who tells the components" TASK
     cancel "$1, who tells the components"

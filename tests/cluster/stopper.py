@@ -1,5 +1,6 @@
-"""stopper.py JOB TASK|HELPER: beside the job, as its user: stops the processes that slurmstepd starts as him, again and again. TASK:
-first it kills the task that stages, so that slurmstepd itself has to tell the step's components; what it forks for that is stopped."""
+"""stopper.py JOB TASK|HELPER|FIRST: beside the job, as its user: stops the processes that slurmstepd starts as him, again and again.
+TASK: first it kills the task that stages, so that slurmstepd itself has to tell the step's components; what it forks for that is stopped.
+FIRST: as soon as they are his."""
 import os
 import re
 import signal
@@ -33,8 +34,7 @@ def send(pid, number):
     return True
 
 
-# Before, a task may not have a name of its own yet, and then Slurm itself does not kill it (proctrack/linuxproc).
-while not any(processes(helper)):
+while what != "FIRST" and not any(processes(helper)):
     time.sleep(0.05)
 tasks = list(processes(forks)) if what == "TASK" else []
 for task in tasks:
