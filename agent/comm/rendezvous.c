@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -127,6 +128,11 @@ hpct_status hpct_rendezvous_read_key(hpct_key **out)
                          "its tasks cannot tell each other from strangers: start it with srun "
                          "--hpc-train of the same release on all nodes, or name a file of 64 "
                          "hexadecimal digits, mode 0600, the same on all nodes");
+    if (access(path, F_OK) != 0)
+        return hpct_fail(HPCT_ERR_CONFIG,
+                         HPCT_KEY_VARIABLE ": %s: %s; who empties $SLURM_TMPDIR within a step must "
+                                           "leave .hpc-train in it, or empty it in a step before",
+                         path, strerror(errno));
     hpct_status status = hpct_key_read(out, path);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, HPCT_KEY_VARIABLE);
 }

@@ -90,6 +90,13 @@ is_clean "$(job_of "$out")" "cleared"
 like "$(cat "$work_here"/hpc-train-lost.*)" "$work/file/x: .*Not a directory" "the file says what is lost"
 sandbox_run bash -c "rm -f '$work'/hpc-train-lost.* '$work/file'"
 # shellcheck disable=SC2016
+capture sandbox_run srun -N1 --chdir="$work" --hpc-train-stage-out="res:$res/x" "$task" bash -c 'chmod 0 "$SLURM_TMPDIR"'
+like "$status $err" "^66 .*cannot be read: Permission denied" "a job directory that its user has made unreadable"
+unlike "$err" "was not in" "is not told as one without results"
+is_clean "$(job_of "$out")" "unreadable"
+like "$(cat "$work_here"/hpc-train-lost.*)" "$(job_of "$out") cannot be read: Permission denied" "the file says so"
+sandbox_run bash -c "rm -f '$work'/hpc-train-lost.*"
+# shellcheck disable=SC2016
 capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N" "$task" bash -c '[ $SLURM_PROCID = 0 ] || rm -rf "${SLURM_TMPDIR%/*}/.records-$SLURM_JOB_ID/"*'
 is "$status $(files)" "74 node0/task0" "without the record of one node srun ends with 74"
 clear_out

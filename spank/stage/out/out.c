@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -409,6 +410,18 @@ static hpct_status status_of(const hpct_out *out)
     return HPCT_OK;
 }
 
+/* The user has made the job directory unreadable. What was not looked for is not missing. */
+static hpct_status lose_all(const hpct_out_job *job, const hpct_out_record *record,
+                            const hpct_out_list *list, char *found)
+{
+    char line[PATH_MAX + 128];
+    snprintf(line, sizeof line, "%s cannot be read: %s\n", job->from, strerror(errno));
+    memset(found, '1', (size_t) list->count);
+    if (job->note)
+        write_loss(record, line);
+    return hpct_fail(HPCT_ERR_NO_INPUT, "%.*s", (int) strlen(line) - 1, line);
+}
+
 hpct_status hpct_out_run(const hpct_out_job *job, const hpct_out_record *record,
                          hpct_report *report, hpct_out_result *result)
 {
@@ -423,7 +436,7 @@ hpct_status hpct_out_run(const hpct_out_job *job, const hpct_out_record *record,
         goto end;
     from = open(job->from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (from < 0) {
-        status = hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", job->from, strerror(errno));
+        status = lose_all(job, record, &list, result->found);
         goto end;
     }
     out.ours = hpct_out_ours_open(job->from);
