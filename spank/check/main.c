@@ -131,6 +131,7 @@ static void check_daemon(const char *plugin)
 {
     char path[300], text[4096], own[64] = "", other[64];
     struct dirent *entry;
+    struct stat info;
     DIR *processes = opendir("/proc");
     if (readlink("/proc/self/ns/mnt", own, sizeof own - 1) < 0)
         own[0] = '\0';
@@ -138,6 +139,9 @@ static void check_daemon(const char *plugin)
         bool loaded = false;
         if (!isdigit((unsigned char) entry->d_name[0]))
             continue;
+        snprintf(path, sizeof path, "/proc/%.20s", entry->d_name);
+        if (stat(path, &info) != 0 || info.st_uid != 0)
+            continue; /* anybody may give a process this name */
         snprintf(path, sizeof path, "/proc/%.20s/comm", entry->d_name);
         FILE *file = fopen(path, "re");
         bool is_slurmd = file != NULL && fgets(text, sizeof text, file) != NULL &&

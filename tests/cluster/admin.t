@@ -38,6 +38,13 @@ limit 60 "$sandbox" up 2 >/dev/null || { ok 1 "a sandbox starts"; exit 1; }
 check
 is "$status" 0 "a fresh sandbox has no errors" || diag "$out$err"
 is "$(awk '{ print $1, $2 }' <<<"$out")" "$(printf 'ok %s\n' plugstack plugin slurmd symbols arguments helper gpu_helper directory disk ports)" "all checks were made"
+on_node node0 sh -c 'cp "$(command -v sleep)" /tmp/slurmd && exec setpriv --reuid=33 --regid=33 --clear-groups /tmp/slurmd 600' &
+named=$!
+for ((i = 0; i < 300; i++)); do on_node node0 pgrep -u 33 -x slurmd >/dev/null && break; sleep 0.1; done
+check
+is "$status $(grep -c slurmd <<<"$out")" "0 1" "a stranger's process named slurmd is not taken for one" || diag "$out$err"
+on_node node0 pkill -u 33 -x slurmd
+wait $named
 capture sandbox_run hpc-train info --admin
 is "$status" 0 "an ordinary user may run it" || diag "$out$err"
 capture on_node node0 setpriv --reuid=user --regid=user --init-groups /opt/hpc-train/bin/hpc-train info --admin
