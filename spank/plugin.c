@@ -146,6 +146,7 @@ EXPORT int slurm_spank_task_init_privileged(spank_t spank, int count, char *argu
     (void) arguments;
     if (plugin.on)
         hpct_forked_rename();
+    hpct_ports_keeper_in_task(plugin.keeper);
     return 0;
 }
 

@@ -189,6 +189,16 @@ hpct_status hpct_ports_keeper_start(const char *folder, const hpct_ports_owner *
     return status;
 }
 
+void hpct_ports_keeper_in_task(hpct_ports_keeper *k)
+{
+    if (k == NULL)
+        return;
+    close(k->file);
+    close(k->socket);
+    k->file = k->socket = -1;
+    k->serves = false; /* the thread is slurmstepd's */
+}
+
 void hpct_ports_keeper_end(hpct_ports_keeper *k)
 {
     if (k == NULL)

@@ -25,6 +25,10 @@ hpct_status hpct_ports_folder_make(const char *folder);
 hpct_status hpct_ports_keeper_start(const char *folder, const hpct_ports_owner *owner, int most,
                                     hpct_ports_keeper **out);
 
+/* In a task, while it is still root's: keeps nothing but the tasks' end of the socket. NULL is
+ * allowed. */
+void hpct_ports_keeper_in_task(hpct_ports_keeper *keeper);
+
 /* Releases all ports. NULL is allowed. */
 void hpct_ports_keeper_end(hpct_ports_keeper *keeper);
 

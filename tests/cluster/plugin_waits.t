@@ -85,6 +85,9 @@ stopped() {
     sandbox_run --root sh -c "echo required $dir/slow_init.so >/etc/slurm/plugstack.conf.d/a.conf"
     begin "$1-first" node1 --hpc-train sleep 300
     stop "$1, a task before task_init" FIRST
+    # shellcheck disable=SC2016
+    is "$(sandbox_run --root sh -c 'for pid in $(pgrep -u 12000 -x hpc-train); do ls -l /proc/$pid/fd; done | sed -n "s/.* -> //p" | grep -c "^/run/hpc-train"')" 0 \
+        "$1: it has not the file in which ports are reserved"
     cancel "$1, a task before task_init"
     go_on
     sandbox_run --root rm /etc/slurm/plugstack.conf.d/a.conf
