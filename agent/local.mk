@@ -111,6 +111,7 @@ agent_libagent_la_SOURCES = \
 	agent/launch/srun.c agent/launch/srun.h \
 	agent/launch/srun_line.c agent/launch/srun_line.h \
 	agent/launch/step_facts.c agent/launch/step_facts.h \
+	agent/launch/variables.c agent/launch/variables.h \
 	agent/predict/predict.c \
 	agent/predict/rows.c agent/predict/rows.h \
 	agent/predict/scores.c agent/predict/scores.h \

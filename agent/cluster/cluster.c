@@ -82,8 +82,12 @@ static hpct_status read_places(const hpct_environment *environment, const hpct_c
     if (spanned)
         return hpct_components_place(environment, cluster->names, tasks, num_nodes, placed);
     const char *file = environment->get(environment->context, "SLURM_HOSTFILE");
-    return file == NULL ? HPCT_OK
-                        : hpct_hostfile_read(file, cluster->names, num_nodes, size, placed);
+    const char *list = environment->get(environment->context, "SLURM_ARBITRARY_NODELIST");
+    if (file != NULL)
+        return hpct_hostfile_read(file, cluster->names, num_nodes, size, placed);
+    return list == NULL ? HPCT_OK
+                        : hpct_hostlist_read(list, "SLURM_ARBITRARY_NODELIST", cluster->names,
+                                             num_nodes, size, placed);
 }
 
 static hpct_status read_layout(const hpct_environment *environment, long slurm_tasks,

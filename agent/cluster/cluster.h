@@ -22,8 +22,8 @@ typedef struct hpct_cluster {
 /* Reads SLURM_STEP_NODELIST, SLURM_STEP_TASKS_PER_NODE, SLURM_DISTRIBUTION, SLURM_DIST_PLANESIZE.
  * `slurm_tasks` is Slurm's number of tasks in the caller's component, 0 if unknown: a step with
  * more tasks has several components (`srun … : …`), see agent/cluster/components.h, with nodes in
- * the order of SLURM_NODEID. For arbitrary layouts also reads the map, or the file named by
- * SLURM_HOSTFILE. Returns HPCT_ERR_CONFIG, naming the variable. */
+ * the order of SLURM_NODEID. For arbitrary layouts also reads the map, the file named by
+ * SLURM_HOSTFILE or SLURM_ARBITRARY_NODELIST. Returns HPCT_ERR_CONFIG, naming the variable. */
 hpct_status hpct_cluster_from_slurm(const hpct_environment *environment, long slurm_tasks,
                                     hpct_cluster *out);
 

@@ -53,6 +53,35 @@ static hpct_status add_hosts(placing *p, char *entry)
     return status;
 }
 
+static hpct_status check_count(const placing *p)
+{
+    if (p->done == p->size)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_CONFIG, "%s names %d hosts, the step has %d tasks", p->path, p->done,
+                     p->size);
+}
+
+hpct_status hpct_hostlist_read(const char *list, const char *what, char *const *names,
+                               int num_nodes, int size, int **placed)
+{
+    placing p = {.path = what, .size = size};
+    char *copy = strdup(list);
+    p.placed = calloc((size_t) size + 1, sizeof *p.placed);
+    hpct_status status =
+        copy != NULL && p.placed != NULL && hpct_names_index_make(names, num_nodes, &p.index)
+            ? add_hosts(&p, copy)
+            : hpct_fail_memory((size_t) size * sizeof *p.placed);
+    if (status == HPCT_OK)
+        status = check_count(&p);
+    hpct_names_index_free(&p.index);
+    free(copy);
+    if (status == HPCT_OK)
+        *placed = p.placed;
+    else
+        free(p.placed);
+    return status;
+}
+
 hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nodes, int size,
                                int **placed)
 {
@@ -86,9 +115,7 @@ hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nod
         if (status != HPCT_OK)
             goto end;
     }
-    if (p.done < size)
-        status = hpct_fail(HPCT_ERR_CONFIG, "%s names %d hosts, the step has %d tasks", path,
-                           p.done, size);
+    status = check_count(&p);
 end:
     hpct_names_index_free(&p.index);
     free(line);

@@ -1,4 +1,5 @@
-/* agent/cluster/hostfile.h - SLURM_HOSTFILE: the node of each rank of an arbitrary layout. */
+/* agent/cluster/hostfile.h - the node of each rank of an arbitrary layout: SLURM_HOSTFILE, or
+ * SLURM_ARBITRARY_NODELIST. */
 #ifndef HPCT_CLUSTER_HOSTFILE_H
 #define HPCT_CLUSTER_HOSTFILE_H
 
@@ -10,5 +11,9 @@
  * another host, or has fewer than `size` entries. */
 hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nodes, int size,
                                int **placed);
+
+/* The same from a list, which `what` names in errors. */
+hpct_status hpct_hostlist_read(const char *list, const char *what, char *const *names,
+                               int num_nodes, int size, int **placed);
 
 #endif

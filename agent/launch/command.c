@@ -41,15 +41,22 @@ static const struct refusal {
     {"jobid", 0, "it runs in this job"},
 };
 
+/* The value of an option that has one: the last on the command line, else that of its variable. */
+static const char *find_value(char *const *options, const char *name, char letter,
+                              const char *variable)
+{
+    const char *value = getenv(variable);
+    for (char *const *word = options; *word != NULL; word++) {
+        if (is_option(*word, name, letter) && value_of(word) != NULL)
+            value = value_of(word);
+    }
+    return value;
+}
+
 bool hpct_launch_goes_on(char *const *options)
 {
-    bool goes_on = false;
-    for (char *const *word = options; *word != NULL; word++) {
-        const char *value = is_option(*word, "kill-on-bad-exit", 'K') ? value_of(word) : NULL;
-        if (value != NULL)
-            goes_on = strcmp(value, "0") == 0;
-    }
-    return goes_on;
+    const char *value = find_value(options, "kill-on-bad-exit", 'K', "SLURM_KILL_BAD_EXIT");
+    return value != NULL && strcmp(value, "0") == 0;
 }
 
 hpct_status hpct_launch_check_options(char *const *options)
@@ -67,36 +74,53 @@ hpct_status hpct_launch_check_options(char *const *options)
     return HPCT_OK;
 }
 
-bool hpct_launch_chooses_nodes(char *const *options)
+static bool has_option(char *const *options, const char *name, char letter)
 {
-    for (char *const *word = options; *word != NULL; word++) {
-        if (is_option(*word, "nodelist", 'w') || is_option(*word, "exclude", 'x'))
+    for (; *options != NULL; options++) {
+        if (is_option(*options, name, letter))
             return true;
     }
     return false;
 }
 
-const char *hpct_launch_export(char *const *options)
+/* srun reads the file if it is given no list, and takes that for an arbitrary layout. */
+static bool has_hostfile(char *const *options)
 {
-    const char *value = getenv("SLURM_EXPORT_ENV");
-    for (char *const *word = options; *word != NULL; word++) {
-        if (is_option(*word, "export", 0))
-            value = value_of(word);
-    }
-    return value != NULL && strncasecmp(value, "ALL", 3) != 0 ? value : NULL;
+    return getenv("SLURM_HOSTFILE") != NULL && !has_option(options, "nodelist", 'w');
 }
 
-int hpct_launch_tasks(const hpct_launch_place *first, int nodes)
+bool hpct_launch_chooses_nodes(char *const *options)
 {
-    int tasks = (int) ((long long) first->tasks * nodes / first->nodes);
-    return tasks > nodes ? tasks : nodes;
+    return has_option(options, "nodelist", 'w') || has_option(options, "exclude", 'x') ||
+           has_hostfile(options);
+}
+
+bool hpct_launch_divides_gpus(char *const *options)
+{
+    return has_option(options, "gpus-per-node", 0) || has_option(options, "gpus-per-task", 0) ||
+           has_option(options, "gres", 0);
+}
+
+bool hpct_launch_is_arbitrary(char *const *options)
+{
+    const char *value = find_value(options, "distribution", 'm', "SLURM_DISTRIBUTION");
+    return has_hostfile(options) || (value != NULL && (strncasecmp(value, "arbitrary", 9) == 0 ||
+                                                       strncasecmp(value, "hostfile", 8) == 0));
+}
+
+const char *hpct_launch_export(char *const *options)
+{
+    bool own = getenv("SRUN_EXPORT_ENV") != NULL; /* overrides the job's */
+    const char *value =
+        find_value(options, "export", 0, own ? "SRUN_EXPORT_ENV" : "SLURM_EXPORT_ENV");
+    return value != NULL && strncasecmp(value, "ALL", 3) != 0 ? value : NULL;
 }
 
 #define HANDED_ON "HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS"
 
 /* The options that are made here, one after the other, each with its NUL. */
 static size_t print_options(char *out, size_t size, const char *export,
-                            const hpct_launch_place *place, const hpct_launch_place *first)
+                            const hpct_launch_place *place)
 {
     size_t used = 0;
 #define ADD(...)                                                                                   \
@@ -110,8 +134,10 @@ static size_t print_options(char *out, size_t size, const char *export,
         ADD("--open-mode=append"); /* files of --output */
         ADD("--nodes=%d", place->nodes);
         ADD("--ntasks=%d", place->tasks);
-        if (first->tasks % first->nodes == 0)
-            ADD("--ntasks-per-node=%d", first->tasks / first->nodes);
+        if (place->per_node > 0)
+            ADD("--ntasks-per-node=%d", place->per_node);
+        if (place->by_task)
+            ADD("--distribution=arbitrary");
         ADD("--nodelist=%s", place->list);
     }
 #undef ADD
@@ -127,8 +153,9 @@ static size_t count_words(char *const *words)
 }
 
 char **hpct_launch_command(char *const *options, char *const *program,
-                           const hpct_launch_place *place, const hpct_launch_place *first)
+                           const hpct_launch_place *place)
 {
+    static char exact[] = "--exact"; /* --exclusive is this, and forbids --overlap */
     const char *export = hpct_launch_export(options);
     size_t size = (export != NULL ? strlen(export) : 0) +
                   (place != NULL ? strlen(place->list) : 0) + sizeof HANDED_ON + 256;
@@ -144,8 +171,8 @@ char **hpct_launch_command(char *const *options, char *const *program,
     *at++ = made;
     *at++ = made + kill;
     for (; *options != NULL; options++)
-        *at++ = *options;
-    size_t end = used + print_options(made + used, size - used, export, place, first);
+        *at++ = place != NULL && is_option(*options, "exclusive", 0) ? exact : *options;
+    size_t end = used + print_options(made + used, size - used, export, place);
     while (used < end) {
         *at++ = made + used;
         used += strlen(made + used) + 1;

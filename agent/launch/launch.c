@@ -4,11 +4,13 @@
 #include "agent/launch/command.h"
 #include "agent/launch/nodes.h"
 #include "agent/launch/srun.h"
+#include "agent/launch/variables.h"
 #include "agent/rank/job_end.h"
 #include "base/process.h"
 #include "base/status.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,9 +30,11 @@ typedef struct launch {
     const char *job;
     hpct_job_end *end;
     hpct_job_nodes nodes;
+    bool own_nodes, by_task;    /* nodes that the user has chosen, also for each task */
     hpct_step_facts first, now; /* the steps of the first and of the present run; no id: Slurm has
                                    not shown it (yet) */
-    bool *used, *at_first;      /* [nodes.count] by the present run, and by the first */
+    bool *used;                 /* [nodes.count] by the present run */
+    int *tasks;                 /* [nodes.count] of the first run */
     int num_used, quick;        /* runs in a row that ended early */
 } launch;
 
@@ -52,33 +56,29 @@ static bool is_usable(const hpct_job_node *node)
     return node->is_there && !node->is_slow && node->failures < MOST_FAILURES;
 }
 
-/* Marks the nodes of the first run; others are for later ones. */
+/* Counts the tasks on the nodes of the first run; other nodes are for later ones. */
 static void note_first(launch *l)
 {
-    hpct_job_nodes step;
-    if (l->num_used > 0 || l->first.list == NULL ||
-        hpct_job_nodes_open(&step, l->first.list) != HPCT_OK)
+    if (l->num_used > 0)
         return;
-    for (int i = 0; i < step.count; i++) {
-        hpct_job_node *node = hpct_job_nodes_find(&l->nodes, step.nodes[i].name);
-        if (node == NULL)
-            continue;
-        l->used[node - l->nodes.nodes] = l->at_first[node - l->nodes.nodes] = true;
-        l->num_used++;
+    for (int task = 0; task < l->first.tasks; task++) {
+        hpct_job_node *node = hpct_job_nodes_find(&l->nodes, l->first.hosts[task]);
+        if (node != NULL && l->tasks[node - l->nodes.nodes]++ == 0) {
+            l->used[node - l->nodes.nodes] = true;
+            l->num_used++;
+        }
     }
-    hpct_job_nodes_close(&step);
 }
 
 /* Nodes for the next run: those of the last one, and in their place others of the job, at most as
  * many as at first. The count; next[nodes.count]. */
 static int choose(const launch *l, bool *next)
 {
-    bool own = hpct_launch_chooses_nodes(l->options->options);
     int count = 0;
     for (int turn = 0; turn < 2; turn++) {
         for (int i = 0; i < l->nodes.count && count < l->first.nodes; i++) {
             const hpct_job_node *node = &l->nodes.nodes[i];
-            if (l->used[i] != (turn == 0) || !is_usable(node) || (own && !l->at_first[i]))
+            if (l->used[i] != (turn == 0) || !is_usable(node) || (l->own_nodes && l->tasks[i] == 0))
                 continue;
             next[i] = true;
             count++;
@@ -87,20 +87,63 @@ static int choose(const launch *l, bool *next)
     return count;
 }
 
-static char *join(const launch *l, const bool *chosen)
+static const char *name_of(const launch *l, int i)
 {
+    return l->by_task ? l->first.hosts[i] : l->nodes.nodes[i].name;
+}
+
+/* The chosen nodes; by_task: the node of each task at first, where that is chosen. */
+static char *join(launch *l, const bool *chosen)
+{
+    int count = l->by_task ? l->first.tasks : l->nodes.count;
     size_t size = 1;
-    for (int i = 0; i < l->nodes.count; i++)
-        size += chosen[i] ? strlen(l->nodes.nodes[i].name) + 1 : 0;
+    for (int i = 0; i < count; i++)
+        size += strlen(name_of(l, i)) + 1;
     char *list = malloc(size), *at = list;
     if (list == NULL)
         return NULL;
     *at = '\0';
-    for (int i = 0; i < l->nodes.count; i++) {
-        if (chosen[i])
-            at += sprintf(at, "%s%s", at > list ? "," : "", l->nodes.nodes[i].name);
+    for (int i = 0; i < count; i++) {
+        const char *name = name_of(l, i);
+        const hpct_job_node *node = hpct_job_nodes_find(&l->nodes, name);
+        if (node != NULL && chosen[node - l->nodes.nodes])
+            at += sprintf(at, "%s%s", at > list ? "," : "", name);
     }
     return list;
+}
+
+/* The node with most tasks of the first run that is not marked; -1: none. */
+static int find_fullest(const launch *l, const bool *marked)
+{
+    int most = -1;
+    for (int i = 0; i < l->nodes.count; i++) {
+        if (!marked[i] && l->tasks[i] > 0 && (most < 0 || l->tasks[i] > l->tasks[most]))
+            most = i;
+    }
+    return most;
+}
+
+/* As many tasks on each node as at first; one that takes another's place has the other's, beginning
+ * with the one that had most. false: no memory. */
+static bool count_tasks(const launch *l, const bool *next, hpct_launch_place *place)
+{
+    bool *counted = calloc((size_t) l->nodes.count, sizeof *counted);
+    int least = INT_MAX, most = 0;
+    place->tasks = 0;
+    for (int go = 0; go < 2 && counted != NULL; go++) {
+        for (int i = 0; i < l->nodes.count; i++) {
+            int node = go == 0 ? i : find_fullest(l, counted);
+            if (!next[i] || (l->tasks[i] > 0) != (go == 0) || node < 0)
+                continue;
+            counted[node] = true;
+            place->tasks += l->tasks[node];
+            least = l->tasks[node] < least ? l->tasks[node] : least;
+            most = l->tasks[node] > most ? l->tasks[node] : most;
+        }
+    }
+    place->per_node = least == most && !place->by_task ? most : 0;
+    free(counted);
+    return counted != NULL;
 }
 
 /* ---- while a step runs ---- */
@@ -133,12 +176,13 @@ static bool grows(void *context)
 
 /* ---- when ---- */
 
-/* Wrong options, data or files do not get better; 75 asks for the whole job to be continued. */
+/* Wrong options, data or files do not get better; 75 asks for the whole job to be continued. (What
+ * srun itself ends with, before there is a step, is up to SLURM_EXIT_ERROR.) */
 static bool can_help(const hpct_srun_end *end)
 {
     int status = end->status;
-    return status != 0 && !end->stopped && !end->others_failed && !hpct_status_explains(status) &&
-           status != 126 && status != 127;
+    bool explains = (end->began && hpct_status_explains(status)) || status == 126 || status == 127;
+    return status != 0 && !end->stopped && !end->others_failed && !explains;
 }
 
 /* Whether a list has this name, and not only as a part of another. */
@@ -207,8 +251,6 @@ static hpct_status set_variables(const launch *l, int restart)
     char number[16], tasks[16];
     snprintf(number, sizeof number, "%d", restart);
     snprintf(tasks, sizeof tasks, "%d", l->first.tasks);
-    if (restart > 0)
-        unsetenv("SLURM_GPUS"); /* of sbatch --gpus: a number for all nodes */
     if (setenv("HPC_TRAIN_RESTART", number, 1) != 0 ||
         (l->first.tasks > 0 && setenv("HPC_TRAIN_LAUNCH_TASKS", tasks, 1) != 0))
         return hpct_fail_memory(0);
@@ -220,9 +262,8 @@ static hpct_status run_once(launch *l, int restart, const hpct_launch_place *pla
                             hpct_srun_end *end)
 {
     const hpct_launch_options *o = l->options;
-    hpct_launch_place first = {.nodes = l->first.nodes, .tasks = l->first.tasks};
     HPCT_TRY(set_variables(l, restart));
-    char **command = hpct_launch_command(o->options, o->program, place, &first);
+    char **command = hpct_launch_command(o->options, o->program, place);
     if (command == NULL)
         return hpct_fail_memory(0);
     hpct_srun srun = {.arguments = command,
@@ -261,7 +302,7 @@ static hpct_status run_again(launch *l, int restart, hpct_srun_end *end)
     bool *next = calloc((size_t) l->nodes.count, sizeof *next);
     if (next == NULL)
         return hpct_fail_memory((size_t) l->nodes.count);
-    hpct_launch_place first = {.nodes = l->first.nodes, .tasks = l->first.tasks}, place;
+    hpct_launch_place place = {.by_task = l->by_task};
     hpct_status status = HPCT_OK;
     char *list = NULL;
     if (l->first.id[0] == '\0') {
@@ -272,10 +313,11 @@ static hpct_status run_again(launch *l, int restart, hpct_srun_end *end)
     if (place.nodes < most)
         status = hpct_fail(HPCT_ERR_PEER, "%d of %d nodes are left, and --min-nodes is %d",
                            place.nodes, l->first.nodes, most);
-    if (status == HPCT_OK && (list = join(l, next)) == NULL)
+    if (status == HPCT_OK && ((list = join(l, next)) == NULL || !count_tasks(l, next, &place)))
         status = hpct_fail_memory(0);
+    if (status == HPCT_OK && place.by_task)
+        status = hpct_launch_set_hosts(list);
     if (status == HPCT_OK) {
-        place.tasks = hpct_launch_tasks(&first, place.nodes);
         place.list = list;
         say("starting again, %d tasks on %d of %d nodes: %s", place.tasks, place.nodes,
             l->first.nodes, list);
@@ -313,6 +355,9 @@ static hpct_status run_all(launch *l, int *exit_status)
         bool refused = restart == 1 && !end.began; /* srun has said why */
         if (!grown && (refused || !can_help(&end)))
             return HPCT_OK;
+        if (end.program[0] != '\0')
+            return hpct_fail(HPCT_ERR_NO_INPUT,
+                             "launch: the program cannot be started on any node: %s", end.program);
         describe(how, sizeof how, &end);
         if (!grown) {
             say("the run has failed: %s", how);
@@ -383,13 +428,14 @@ hpct_status hpct_launch(const hpct_launch_options *options, int *exit_status)
     HPCT_TRY(hpct_launch_check_options(options->options));
     HPCT_TRY(check_place(&l.job));
     HPCT_TRY(name_launch(l.job));
-    if (!hpct_launch_goes_on(options->options))
-        unsetenv("SLURM_NO_KILL"); /* else a step goes on without a node */
+    l.by_task = hpct_launch_is_arbitrary(options->options);
+    l.own_nodes = l.by_task || hpct_launch_chooses_nodes(options->options);
+    HPCT_TRY(hpct_launch_set_variables(options->options, l.job));
     HPCT_TRY(hpct_job_nodes_open(&l.nodes, getenv("SLURM_JOB_NODELIST")));
     l.used = calloc((size_t) l.nodes.count, sizeof *l.used);
-    l.at_first = calloc((size_t) l.nodes.count, sizeof *l.at_first);
+    l.tasks = calloc((size_t) l.nodes.count, sizeof *l.tasks);
     hpct_srun_block_signals();
-    hpct_status status = l.used != NULL && l.at_first != NULL
+    hpct_status status = l.used != NULL && l.tasks != NULL
                              ? HPCT_OK
                              : hpct_fail_memory((size_t) l.nodes.count * sizeof *l.used);
     if (status == HPCT_OK)
@@ -400,7 +446,7 @@ hpct_status hpct_launch(const hpct_launch_options *options, int *exit_status)
     hpct_srun_unblock_signals();
     hpct_step_facts_free(&l.first);
     hpct_job_nodes_close(&l.nodes);
-    free(l.at_first);
+    free(l.tasks);
     free(l.used);
     return status;
 }

@@ -38,8 +38,9 @@ typedef struct run {
     int errors, signals; /* read ends; errors: -1 once closed */
     char line[LINE];
     size_t length;
-    int first_code;   /* exit status of the task that ended first with one that is not 0; -1: signal
-                       */
+    int first_code;   /* status of the task that failed first; -1: not known */
+    int not_started;  /* tasks whose program could not be started */
+    bool was_started; /* a task has failed that had been started */
     bool zero_failed; /* task 0, or a node */
     double began, failed_at, ended_at, asked_at, looked_at; /* 0: not yet */
     bool has_ended;
@@ -148,18 +149,22 @@ static void note_slow(run *r, const char *text)
 static void note_line(run *r)
 {
     hpct_srun_line line;
-    const char *text = r->line;
+    const char *text = r->line, *program;
     r->line[r->length] = '\0';
     r->length = 0;
     note_slow(r, text);
+    if (hpct_srun_line_no_program(text, &program)) {
+        r->not_started++;
+        snprintf(r->end->program, sizeof r->end->program, "%s", program);
+    }
     for (const char *at = text; (at = strstr(at + 1, "srun: error: ")) != NULL;)
         text = at; /* a task had not ended its line */
     if (!hpct_srun_line_parse(text, &line))
         return;
     bool stopped = line.event == HPCT_SRUN_EXITED && line.code == HPCT_ERR_STOPPED;
-    int code = line.event == HPCT_SRUN_EXITED ? line.code : -1;
     if (r->first_code == 0)
-        r->first_code = code;
+        r->first_code = line.code > 0 ? line.code : -1;
+    r->was_started |= line.event != HPCT_SRUN_EXITED || line.code != r->first_code;
     r->zero_failed |= line.has_first || line.event == HPCT_SRUN_NODE_FAILED;
     if (r->failed_at == 0 && !stopped)
         r->failed_at = hpct_process_clock();
@@ -354,8 +359,10 @@ hpct_status hpct_srun_run(hpct_srun *srun, hpct_srun_end *end)
     if (r.signals >= 0)
         close(r.signals);
     end->others_failed = srun->goes_on && r.failed_at > 0 && !r.zero_failed && !r.end->gave_up;
-    if (!srun->goes_on && end->status != 0 && hpct_status_explains(r.first_code))
+    if (!srun->goes_on && end->status != 0 && r.first_code > 0)
         end->status = r.first_code;
+    if (r.was_started || (is_known(&r) && r.not_started < srun->facts->tasks))
+        end->program[0] = '\0';
     end->began = is_known(&r) || r.failed_at > 0;
     end->seconds = r.ended_at - r.began;
     return status;

@@ -10,11 +10,12 @@
 
 typedef struct hpct_srun_end {
     int status;         /* as a shell has it: exit status, or 128 and the signal; of the task that
-                           ended first, if it explains itself, as Slurm then kills the others */
+                           ended first, as srun then kills the others */
     bool others_failed; /* the step has gone on without failed tasks, and task 0 is none of them */
     double seconds;     /* that it ran */
     char failed[256];   /* the node whose task or daemon failed first; "": not known, or several */
     char how[128];      /* what srun said of it */
+    char program[256];  /* that could be started nowhere, and why; "": it was started */
     char slow[1024];    /* the nodes that fit --check has refused as slow, as it says them */
     bool began;         /* Slurm has shown the step, or a task of it has ended */
     bool gave_up;       /* srun was killed, as a node of the step is gone */

@@ -3,6 +3,7 @@
 #include "agent/launch/srun_line.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,21 @@ static bool skip_ranks(const char **at)
     return length > 0 && skip(at, ": ");
 }
 
+/* srun names signals as strsignal does, and adds " (core dumped)". */
+static int code_of_signal(const char *text)
+{
+    if (strncmp(text, "Out Of Memory", 13) == 0)
+        return 128 + SIGKILL;
+    for (int number = 1; number < NSIG; number++) {
+        const char *name = strsignal(number);
+        size_t length = name != NULL ? strlen(name) : 0;
+        if (length > 0 && strncmp(text, name, length) == 0 &&
+            (text[length] == '\0' || strcmp(text + length, " (core dumped)") == 0))
+            return 128 + number;
+    }
+    return 0;
+}
+
 /* A line of slurmstepd or of a task may begin in any way, one of srun only so. */
 bool hpct_srun_line_parse(const char *line, hpct_srun_line *out)
 {
@@ -69,5 +85,16 @@ bool hpct_srun_line_parse(const char *line, hpct_srun_line *out)
         out->code = atoi(at);
         return out->code > 0;
     }
+    out->code = code_of_signal(at);
     return *at != '\0';
+}
+
+bool hpct_srun_line_no_program(const char *line, const char **what)
+{
+    static const char text[] = ": error: execve(): ";
+    const char *daemon = strstr(line, "slurmstepd"); /* behind a label, with --label */
+    const char *at = daemon != NULL ? strstr(daemon, text) : NULL; /* or "slurmstepd-NODE" */
+    if (at != NULL)
+        *what = at + sizeof text - 1;
+    return at != NULL;
 }

@@ -15,11 +15,15 @@ typedef enum hpct_srun_event {
 typedef struct hpct_srun_line {
     hpct_srun_event event;
     char nodes[256]; /* as srun prints them: "node2", "node[0-3]" */
-    int code;        /* HPCT_SRUN_EXITED: the exit status */
-    bool has_first;  /* task 0 is among them */
+    int code; /* of a task, as a shell has it: exit status, or 128 and the signal; 0: unknown */
+    bool has_first; /* task 0 is among them */
 } hpct_srun_line;
 
 /* False for any other line. `line` has no newline. */
 bool hpct_srun_line_parse(const char *line, hpct_srun_line *out);
+
+/* Whether slurmstepd says in this line that a task's program cannot be started, which *what names
+ * with the reason: "train.py: No such file or directory". */
+bool hpct_srun_line_no_program(const char *line, const char **what);
 
 #endif

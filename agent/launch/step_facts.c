@@ -1,6 +1,8 @@
-/* One line per step, of KEY=VALUE pairs. */
+/* scontrol prints a line per step, of KEY=VALUE pairs; sattach a line per node:
+ * "Node 1 (node2), 2 task(s): 3 4". */
 #include "agent/launch/step_facts.h"
 
+#include "agent/cluster/nodelist.h"
 #include "base/ask.h"
 #include "base/status.h"
 
@@ -55,18 +57,57 @@ bool hpct_step_facts_parse(const char *text, pid_t srun, hpct_step_facts *out)
             char *id = value_of(line, length, "StepId");
             out->nodes = number_of(line, length, "Nodes");
             out->tasks = number_of(line, length, "Tasks");
-            out->list = value_of(line, length, "NodeList");
             bool fits = id != NULL && id[0] != '\0' && strlen(id) < sizeof out->id;
             if (fits)
                 strcpy(out->id, id);
             free(id);
-            if (fits && out->list != NULL && out->nodes > 0 && out->tasks >= out->nodes)
+            if (fits && out->nodes > 0 && out->tasks >= out->nodes)
                 return true;
             hpct_step_facts_free(out);
         }
         line += length + (line[length] == '\n');
     }
     return false;
+}
+
+/* "3 4" behind a node's name. The number of tasks; -1: one is out of range, or has a node. */
+static int put_tasks(const char *text, const char *node, hpct_step_facts *out)
+{
+    int count = 0;
+    for (char *end;; text = end, count++) {
+        long task = strtol(text, &end, 10);
+        if (end == text)
+            return count;
+        if (task < 0 || task >= out->tasks || out->hosts[task] != NULL ||
+            (out->hosts[task] = strdup(node)) == NULL)
+            return -1;
+    }
+}
+
+bool hpct_step_facts_parse_layout(char *text, hpct_step_facts *out)
+{
+    int known = 0;
+    char *rest = NULL;
+    out->hosts = calloc((size_t) out->tasks, sizeof *out->hosts);
+    for (char *line = out->hosts != NULL ? strtok_r(text, "\n", &rest) : NULL;
+         line != NULL && known >= 0; line = strtok_r(NULL, "\n", &rest)) {
+        char node[HPCT_MAX_NODE_NAME + 1];
+        int at = 0, count = 0;
+        if (sscanf(line, " Node %*d (%255[^)]), %*d task(s):%n", node, &at) == 1 && at > 0)
+            count = put_tasks(line + at, node, out);
+        known = count < 0 ? -1 : known + count;
+    }
+    return known == out->tasks;
+}
+
+static hpct_status ask_layout(char *text, hpct_step_facts *out)
+{
+    char *const arguments[] = {"sattach", "--layout", out->id, NULL};
+    const hpct_ask ask = {.arguments = arguments, .seconds = SECONDS};
+    HPCT_TRY(hpct_ask_run(&ask, text, MOST_BYTES));
+    return hpct_step_facts_parse_layout(text, out)
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_IO, "sattach --layout %s does not name all tasks", out->id);
 }
 
 hpct_status hpct_step_facts_ask(const char *job, pid_t srun, hpct_step_facts *out)
@@ -82,12 +123,16 @@ hpct_status hpct_step_facts_ask(const char *job, pid_t srun, hpct_step_facts *ou
     if (status != HPCT_OK || !hpct_step_facts_parse(text, srun, out))
         status = hpct_fail(HPCT_ERR_NO_INPUT, "no step of job %s is srun's (process %lld)", job,
                            (long long) srun);
+    else
+        status = ask_layout(text, out);
+    if (status != HPCT_OK)
+        hpct_step_facts_free(out);
     free(text);
     return status;
 }
 
 void hpct_step_facts_free(hpct_step_facts *facts)
 {
-    free(facts->list);
+    hpct_names_free(facts->hosts, facts->hosts != NULL ? facts->tasks : 0);
     *facts = (hpct_step_facts){.nodes = 0};
 }

@@ -1,4 +1,5 @@
-/* agent/launch/step_facts.h - a step of this job, as `scontrol show step` describes it. */
+/* agent/launch/step_facts.h - a step of this job: `scontrol show step` lists it, and `sattach
+ * --layout` says which task is where. */
 #ifndef HPCT_AGENT_LAUNCH_STEP_FACTS_H
 #define HPCT_AGENT_LAUNCH_STEP_FACTS_H
 
@@ -9,14 +10,18 @@
 typedef struct hpct_step_facts {
     char id[48]; /* "12.3"; of a job array "12_4.3" */
     int nodes, tasks;
-    char *list; /* its nodes, as Slurm writes them */
+    char **hosts; /* [tasks], the node of each task */
 } hpct_step_facts;
 
-/* From the text of `scontrol --oneliner show step`: the step that process `srun` has started. False
- * if there is none. */
+/* From the text of `scontrol --oneliner show step`: the step that process `srun` has started,
+ * without hosts. False if there is none. */
 bool hpct_step_facts_parse(const char *text, pid_t srun, hpct_step_facts *out);
 
-/* Asks scontrol. HPCT_ERR_NO_INPUT if there is no such step (yet, or any more). */
+/* From the text of `sattach --layout`: out->hosts. False if it does not name the node of each
+ * task. */
+bool hpct_step_facts_parse_layout(char *text, hpct_step_facts *out);
+
+/* Asks Slurm. HPCT_ERR_NO_INPUT if there is no such step (yet, or any more). */
 hpct_status hpct_step_facts_ask(const char *job, pid_t srun, hpct_step_facts *out);
 
 void hpct_step_facts_free(hpct_step_facts *facts);

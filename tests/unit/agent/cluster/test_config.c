@@ -377,6 +377,25 @@ static void invalid_slurm_variables_are_named(void **state)
     RUN_CASES(read_with_variable, cases);
 }
 
+static void a_list_gives_arbitrary_placement(void **state)
+{
+    (void) state;
+    hpct_config *config = NULL;
+    assert_int_equal(hpct_config_read_from(ENV("SLURM_DISTRIBUTION=arbitrary",
+                                               "SLURM_ARBITRARY_NODELIST=node1,node1,node0,node0",
+                                               "SLURM_NODEID=0", STEP, TASK2),
+                                           &config),
+                     HPCT_OK);
+    assert_int_equal(strncmp(config->addresses[0], "node1:", 6), 0);
+    assert_int_equal(strncmp(config->addresses[2], "node0:", 6), 0);
+    hpct_config_free(config);
+    assert_int_equal(hpct_config_read_from(ENV("SLURM_DISTRIBUTION=arbitrary",
+                                               "SLURM_ARBITRARY_NODELIST=node1,node0", STEP, TASK2),
+                                           &config),
+                     HPCT_ERR_CONFIG);
+    assert_non_null(strstr(hpct_last_error(), "SLURM_ARBITRARY_NODELIST names 2 hosts"));
+}
+
 static void hostfile_gives_arbitrary_placement(void **state)
 {
     (void) state;
@@ -472,6 +491,7 @@ int main(void)
         cmocka_unit_test(config_of_the_plugin_overrides_slurm),
         cmocka_unit_test(config_from_slurm_variables),
         cmocka_unit_test(invalid_slurm_variables_are_named),
+        cmocka_unit_test(a_list_gives_arbitrary_placement),
         cmocka_unit_test(hostfile_gives_arbitrary_placement),
         cmocka_unit_test(reserved_ports_are_preferred),
         cmocka_unit_test(mpirun_overrides_slurm_and_one_process_needs_neither),

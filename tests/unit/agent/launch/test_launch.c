@@ -3,6 +3,7 @@
 #include "agent/launch/nodes.h"
 #include "agent/launch/srun_line.h"
 #include "agent/launch/step_facts.h"
+#include "agent/launch/variables.h"
 #include "base/net/link.h"
 #include "tests/unit/base/net/name_service.h"
 #include "tests/unit/cases.h"
@@ -26,14 +27,18 @@ static void lines_of_srun_name_what_failed(void **state)
 {
     (void) state;
     static const parse_case cases[] = {
-        {"srun: error: node2: task 2: Killed", HPCT_OK, "node2 killed 0"},
-        {"srun: error: node2: task 2: Segmentation fault (core dumped)", HPCT_OK, "node2 killed 0"},
-        {"srun: error: node2: task 2: Out Of Memory", HPCT_OK, "node2 killed 0"},
+        {"srun: error: node2: task 2: Killed", HPCT_OK, "node2 killed 137"},
+        {"srun: error: node2: task 2: Segmentation fault (core dumped)", HPCT_OK,
+         "node2 killed 139"},
+        {"srun: error: node2: task 2: Aborted", HPCT_OK, "node2 killed 134"},
+        {"srun: error: node2: task 2: Real-time signal 1", HPCT_OK, "node2 killed 163"},
+        {"srun: error: node2: task 2: Out Of Memory", HPCT_OK, "node2 killed 137"},
+        {"srun: error: node2: task 2: Terminated by somebody", HPCT_OK, "node2 killed 0"},
         {"srun: error: node0: task 0: Exited with exit code 69", HPCT_OK,
          "node0 exited 69, task 0"},
         {"srun: error: gpu-1.site: tasks 4-5,7: Exited with exit code 1", HPCT_OK,
          "gpu-1.site exited 1"},
-        {"srun: error: n[0-1,07]: tasks 0-3: Terminated", HPCT_OK, "n[0-1,07] killed 0, task 0"},
+        {"srun: error: n[0-1,07]: tasks 0-3: Terminated", HPCT_OK, "n[0-1,07] killed 143, task 0"},
         {"srun: error: Node failure on node3", HPCT_OK, "node3 node failed 0"},
         {"srun: error: Task launch for StepId=7.0 failed on node node3: Communication connection "
          "failure",
@@ -60,6 +65,32 @@ static void lines_of_srun_name_what_failed(void **state)
     RUN_CASES(parse_line, cases);
 }
 
+static hpct_status parse_program(const parse_case *c, char *got, size_t size)
+{
+    const char *what = NULL;
+    bool known = hpct_srun_line_no_program(c->text, &what);
+    if (known)
+        snprintf(got, size, "%s", what);
+    return accepted_if(known);
+}
+
+static void a_line_of_slurmstepd_names_the_program(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"slurmstepd: error: execve(): train: No such file or directory", HPCT_OK,
+         "train: No such file or directory"},
+        {"12: slurmstepd-node3: error: execve(): ./a b: Permission denied", HPCT_OK,
+         "./a b: Permission denied"},
+        {"slurmstepd: error: execve(): bad interpreter(/no/python): No such file or directory",
+         HPCT_OK, "bad interpreter(/no/python): No such file or directory"},
+        {"slurmstepd: error: *** STEP 3.18 ON node0 CANCELLED", HPCT_ERR_USAGE},
+        {"train: error: execve(): x: No such file or directory", HPCT_ERR_USAGE},
+        {"", HPCT_ERR_USAGE},
+    };
+    RUN_CASES(parse_program, cases);
+}
+
 static void a_name_that_is_too_long_is_no_name(void **state)
 {
     (void) state;
@@ -84,7 +115,7 @@ static hpct_status parse_step(const parse_case *c, char *got, size_t size)
     hpct_step_facts facts;
     bool known = hpct_step_facts_parse(c->text, c->number, &facts);
     if (known)
-        snprintf(got, size, "%s %d %d %s", facts.id, facts.nodes, facts.tasks, facts.list);
+        snprintf(got, size, "%s %d %d", facts.id, facts.nodes, facts.tasks);
     hpct_step_facts_free(&facts);
     return accepted_if(known);
 }
@@ -93,10 +124,10 @@ static void a_step_is_found_by_its_srun(void **state)
 {
     (void) state;
     static const parse_case cases[] = {
-        {STEP("7.0", "12"), HPCT_OK, "7.0 2 4 node[0-1]", 12},
+        {STEP("7.0", "12"), HPCT_OK, "7.0 2 4", 12},
         {"StepId=7.batch Nodes=1 Tasks=1 NodeList=node0\n" STEP("7.3", "5") STEP("7.4", "12"),
-         HPCT_OK, "7.4 2 4 node[0-1]", 12},
-        {STEP("9_4.0", "12"), HPCT_OK, "9_4.0 2 4 node[0-1]", 12},
+         HPCT_OK, "7.4 2 4", 12},
+        {STEP("9_4.0", "12"), HPCT_OK, "9_4.0 2 4", 12},
         {STEP("7.0", "12"), HPCT_ERR_USAGE, NULL, 13},
         {"No steps in the system\n", HPCT_ERR_USAGE, NULL, 12},
         {"", HPCT_ERR_USAGE, NULL, 12},
@@ -104,12 +135,79 @@ static void a_step_is_found_by_its_srun(void **state)
         {"StepId=7.0 Nodes=0 Tasks=1 NodeList=n SrunHost:Pid=h:12\n", HPCT_ERR_USAGE, NULL, 12},
         {"Nodes=1 Tasks=1 NodeList=n SrunHost:Pid=h:12\n", HPCT_ERR_USAGE, NULL, 12},
         {"StepId= Nodes=1 Tasks=1 NodeList=n SrunHost:Pid=h:12\n", HPCT_ERR_USAGE, NULL, 12},
-        {"StepId=7.0 Nodes=1 Tasks=1 SrunHost:Pid=h:12", HPCT_ERR_USAGE, NULL, 12},
         {"StepId=123456789012345678901234567890123456789012345678 Nodes=1 Tasks=1 NodeList=n "
          "SrunHost:Pid=h:12",
          HPCT_ERR_USAGE, NULL, 12},
     };
     RUN_CASES(parse_step, cases);
+}
+
+static hpct_status parse_layout(const parse_case *c, char *got, size_t size)
+{
+    char *text = strdup(c->text);
+    hpct_step_facts facts = {.tasks = c->number};
+    bool known = hpct_step_facts_parse_layout(text, &facts);
+    for (int task = 0; known && task < facts.tasks; task++)
+        snprintf(got + strlen(got), size - strlen(got), "%s%s", task > 0 ? " " : "",
+                 facts.hosts[task]);
+    hpct_step_facts_free(&facts);
+    free(text);
+    return accepted_if(known);
+}
+
+#define LAYOUT "Job step layout:\n\t5 tasks, 2 nodes (node[0-1])\n\n"
+
+/* As sattach --layout of Slurm 22.05 to 26.05 prints it. */
+static void a_layout_names_the_node_of_each_task(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {LAYOUT "\tNode 0 (node0), 3 task(s): 0 2 4 \n\tNode 1 (node1), 2 task(s): 1 3 \n", HPCT_OK,
+         "node0 node1 node0 node1 node0", 5},
+        {LAYOUT "\tNode 0 (gpu-1.site), 1 task(s): 0 \n", HPCT_OK, "gpu-1.site", 1},
+        {LAYOUT "\tNode 0 (node0), 1 task(s): 0 \n", HPCT_ERR_USAGE, NULL, 2},
+        {LAYOUT "\tNode 0 (node0), 2 task(s): 0 0 \n", HPCT_ERR_USAGE, NULL, 2},
+        {LAYOUT "\tNode 0 (node0), 2 task(s): 0 2 \n", HPCT_ERR_USAGE, NULL, 2},
+        {LAYOUT "\tNode 0 (node0), 2 task(s): 0 -1 \n", HPCT_ERR_USAGE, NULL, 2},
+        {LAYOUT "\tNode 0 (), 1 task(s): 0 \n", HPCT_ERR_USAGE, NULL, 1},
+        {"", HPCT_ERR_USAGE, NULL, 1},
+    };
+    RUN_CASES(parse_layout, cases);
+}
+
+#define JOB(id, gres) "JobId=" id " JobName=x JOB_GRES=gpu:6 " gres " Power=\n"
+#define ON(nodes, gres) "Nodes=" nodes " CPU_IDs=0-1 Mem=0 GRES=" gres " "
+
+static hpct_status divide_gpus(const parse_case *c, char *got, size_t size)
+{
+    return hpct_gpus_per_node(c->with, "7", c->text, got, size);
+}
+
+static void gpus_of_a_job_are_those_of_each_node(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {JOB("7", ON("n[0-2]", "gpu:2(IDX:0-1)")), HPCT_OK, "2", 0, "6"},
+        {JOB("7", ON("n0", "gpu:2(IDX:0-1)") ON("n1", "gpu:2(IDX:1-2)")), HPCT_OK, "2", 0, "4"},
+        {JOB("7", ON("n[0-1]", "nic:1,gpu:a100:2(IDX:0-1)")), HPCT_OK, "2", 0, "4"},
+        {JOB("7", ON("n[0-1]", "gpu:a100:2(IDX:0-1),gpu:v100:1(IDX:2)")), HPCT_OK, "3", 0, "6"},
+        {JOB("7", ON("n[0-1]", "gpu:a100:2(IDX:0-1),gpu:v100:1(IDX:2)")), HPCT_OK, "v100:1", 0,
+         "v100:2"},
+        {JOB("8", ON("n3", "gpu:1(IDX:0)")) JOB("7", ON("n0", "gpu:4(IDX:0-3)"))
+             JOB("9", ON("n3", "gpu:1(IDX:0)")),
+         HPCT_OK, "4", 0, "4"},
+        {JOB("7", ON("n0", "gpu:2(IDX:0-1)") ON("n[1-2]", "gpu:1(IDX:0)")), HPCT_ERR_CONFIG,
+         "SLURM_GPUS=4|--gpus-per-node", 0, "4"},
+        {JOB("7", ON("n0", "gpu:2(IDX:0-1)") ON("n1", "")), HPCT_ERR_CONFIG, "--gpus-per-node", 0,
+         "2"},
+        {JOB("7", ON("n0", "gpu:1(IDX:0)") ON("n1", "gpu:2(IDX:0-1)") ON("n2", "gpu:1(IDX:0)")),
+         HPCT_ERR_CONFIG, "--gpus-per-node", 0, "4"},
+        {JOB("7", ON("n0", "gpu:a100:1(IDX:0),gpu:v100:1(IDX:1)")), HPCT_ERR_CONFIG,
+         "--gpus-per-node", 0, "a100:1,v100:1"},
+        {JOB("7", "Nodes=n0 Mem=0"), HPCT_ERR_CONFIG, "--gpus-per-node", 0, "1"},
+        {"", HPCT_ERR_CONFIG, "--gpus-per-node", 0, "1"},
+    };
+    RUN_CASES(divide_gpus, cases);
 }
 
 static hpct_status parse_node(const parse_case *c, char *got, size_t size)
@@ -163,7 +261,8 @@ static hpct_status parse_options(const parse_case *c, char *got, size_t size)
     snprintf(text, sizeof text, "%s", c->text);
     split(text, words);
     hpct_status status = hpct_launch_check_options(words);
-    snprintf(got, size, "%s%s", hpct_launch_chooses_nodes(words) ? "chosen" : "any",
+    snprintf(got, size, "%s%s%s", hpct_launch_chooses_nodes(words) ? "chosen" : "any",
+             hpct_launch_is_arbitrary(words) ? ", arbitrary" : "",
              hpct_launch_goes_on(words) ? ", goes on" : "");
     return status;
 }
@@ -198,18 +297,14 @@ static void options_that_forbid_a_restart_are_refused(void **state)
     RUN_CASES(parse_options, cases);
 }
 
-/* `number` nodes are left of `with`; 0: the first run. */
+/* `number` nodes are left; 0: the first run. */
 static hpct_status make_command(const parse_case *c, char *got, size_t size)
 {
-    char text[512], list[] = "a,b,c";
+    char text[512];
     char *words[16], *const program[] = {"hpc-train", "fit", "--no-kill", NULL};
-    const hpct_launch_place *first = c->with;
-    hpct_launch_place place = {.nodes = c->number, .list = list};
     snprintf(text, sizeof text, "%s", c->text);
     split(text, words);
-    if (c->number > 0)
-        place.tasks = hpct_launch_tasks(first, c->number);
-    char **command = hpct_launch_command(words, program, c->number > 0 ? &place : NULL, first);
+    char **command = hpct_launch_command(words, program, c->with);
     for (char **word = command; *word != NULL; word++)
         snprintf(got + strlen(got), size - strlen(got), "%s%s", word == command ? "" : " ", *word);
     free(command[0]);
@@ -223,26 +318,33 @@ static hpct_status make_command(const parse_case *c, char *got, size_t size)
 static void later_runs_have_the_nodes_and_tasks_that_are_left(void **state)
 {
     (void) state;
-    static const hpct_launch_place four = {.nodes = 4, .tasks = 8},
-                                   seven = {.nodes = 4, .tasks = 7};
+    static const hpct_launch_place even = {.nodes = 3, .tasks = 6, .per_node = 2, .list = "a,b,c"},
+                                   uneven = {.nodes = 3, .tasks = 5, .list = "a,b,c"},
+                                   by_task = {
+                                       .nodes = 2, .tasks = 3, .list = "b,a,b", .by_task = true};
     static const parse_case cases[] = {
-        {"-N4 --hpc-train", HPCT_OK, "srun --kill-on-bad-exit=1 -N4 --hpc-train" PROGRAM, 0, &four},
+        {"-N4 --hpc-train", HPCT_OK, "srun --kill-on-bad-exit=1 -N4 --hpc-train" PROGRAM},
         {"-N4 --hpc-train", HPCT_OK,
          "srun --kill-on-bad-exit=1 -N4 --hpc-train " LEFT("3", "6") " --ntasks-per-node=2 "
                                                                      "--nodelist=a,b,c" PROGRAM,
-         3, &four},
+         0, &even},
         {"-n7", HPCT_OK,
-         "srun --kill-on-bad-exit=1 -n7 " LEFT("3", "5") " --nodelist=a,b,c" PROGRAM, 3, &seven},
+         "srun --kill-on-bad-exit=1 -n7 " LEFT("3", "5") " --nodelist=a,b,c" PROGRAM, 0, &uneven},
+        {"-m arbitrary", HPCT_OK,
+         "srun --kill-on-bad-exit=1 -m arbitrary " LEFT("2", "3") " --distribution=arbitrary "
+                                                                  "--nodelist=b,a,b" PROGRAM,
+         0, &by_task},
+        {"--exclusive -N4", HPCT_OK, "srun --kill-on-bad-exit=1 --exclusive -N4" PROGRAM},
+        {"--exclusive -N4", HPCT_OK,
+         "srun --kill-on-bad-exit=1 --exact -N4 " LEFT("3", "5") " --nodelist=a,b,c" PROGRAM, 0,
+         &uneven},
         {"--export=PATH,HOME", HPCT_OK,
          "srun --kill-on-bad-exit=1 --export=PATH,HOME "
-         "--export=PATH,HOME,HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS" PROGRAM,
-         0, &four},
+         "--export=PATH,HOME,HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS" PROGRAM},
         {"--export NONE", HPCT_OK,
          "srun --kill-on-bad-exit=1 --export NONE "
-         "--export=HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS" PROGRAM,
-         0, &four},
-        {"--export=ALL,A=1", HPCT_OK, "srun --kill-on-bad-exit=1 --export=ALL,A=1" PROGRAM, 0,
-         &four},
+         "--export=HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS" PROGRAM},
+        {"--export=ALL,A=1", HPCT_OK, "srun --kill-on-bad-exit=1 --export=ALL,A=1" PROGRAM},
     };
     unsetenv("SLURM_EXPORT_ENV");
     RUN_CASES(make_command, cases);
@@ -250,10 +352,49 @@ static void later_runs_have_the_nodes_and_tasks_that_are_left(void **state)
     static const parse_case none[] = {
         {"", HPCT_OK,
          "srun --kill-on-bad-exit=1 "
-         "--export=HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS" PROGRAM,
-         0, &four}};
+         "--export=HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS" PROGRAM}};
     RUN_CASES(make_command, none);
+    setenv("SRUN_EXPORT_ENV", "ALL", 1); /* srun prefers it */
+    static const parse_case all[] = {{"", HPCT_OK, "srun --kill-on-bad-exit=1" PROGRAM}};
+    RUN_CASES(make_command, all);
+    setenv("SLURM_EXPORT_ENV", "ALL", 1);
+    setenv("SRUN_EXPORT_ENV", "NONE", 1);
+    RUN_CASES(make_command, none);
+    static const parse_case option[] = {
+        {"--export=ALL", HPCT_OK, "srun --kill-on-bad-exit=1 --export=ALL" PROGRAM}};
+    RUN_CASES(make_command, option);
     unsetenv("SLURM_EXPORT_ENV");
+    unsetenv("SRUN_EXPORT_ENV");
+}
+
+static hpct_status parse_with_variable(const parse_case *c, char *got, size_t size)
+{
+    char *variable = strdup(c->with), *equals = strchr(variable, '=');
+    *equals = '\0';
+    setenv(variable, equals + 1, 1);
+    hpct_status status = parse_options(c, got, size);
+    unsetenv(variable);
+    free(variable);
+    return status;
+}
+
+/* As srun has it: an option wins over its variable. */
+static void variables_are_options(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"", HPCT_OK, "any, goes on", 0, "SLURM_KILL_BAD_EXIT=0"},
+        {"", HPCT_OK, "any", 0, "SLURM_KILL_BAD_EXIT=1"},
+        {"-K1", HPCT_OK, "any", 0, "SLURM_KILL_BAD_EXIT=0"},
+        {"", HPCT_OK, "chosen, arbitrary", 0, "SLURM_HOSTFILE=hosts"},
+        {"-w a", HPCT_OK, "chosen", 0, "SLURM_HOSTFILE=hosts"},
+        {"", HPCT_OK, "any, arbitrary", 0, "SLURM_DISTRIBUTION=arbitrary"},
+        {"-mblock", HPCT_OK, "any", 0, "SLURM_DISTRIBUTION=arbitrary"},
+        {"--distribution=Arbitrary -w a,b,a", HPCT_OK, "chosen, arbitrary", 0,
+         "SLURM_DISTRIBUTION=block"},
+        {"-m hostfile,NoPack", HPCT_OK, "any, arbitrary", 0, "SLURM_DISTRIBUTION=plane"},
+    };
+    RUN_CASES(parse_with_variable, cases);
 }
 
 static void write_script(const char *folder, const char *name, const char *line)
@@ -301,11 +442,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_srun_name_what_failed),
+        cmocka_unit_test(a_line_of_slurmstepd_names_the_program),
         cmocka_unit_test(a_name_that_is_too_long_is_no_name),
         cmocka_unit_test(a_step_is_found_by_its_srun),
+        cmocka_unit_test(a_layout_names_the_node_of_each_task),
+        cmocka_unit_test(gpus_of_a_job_are_those_of_each_node),
         cmocka_unit_test(a_node_runs_tasks_in_some_states),
         cmocka_unit_test(options_that_forbid_a_restart_are_refused),
         cmocka_unit_test(later_runs_have_the_nodes_and_tasks_that_are_left),
+        cmocka_unit_test(variables_are_options),
         cmocka_unit_test(a_name_service_that_hangs_holds_up_no_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
