@@ -3,9 +3,12 @@
 
 #include "base/status.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Of an option, its long name and its letter, or 0: whether `word` is it. */
 static bool is_option(const char *word, const char *name, char letter)
@@ -108,6 +111,28 @@ bool hpct_launch_is_arbitrary(char *const *options)
                                                        strncasecmp(value, "hostfile", 8) == 0));
 }
 
+static bool is_program(const char *folder, size_t length, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat info;
+    snprintf(path, sizeof path, "%.*s%s%s", (int) length, folder, length > 0 ? "/" : "", name);
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
+
+bool hpct_launch_finds(char *const *options, const char *program)
+{
+    const char *at = getenv("PATH");
+    bool found = has_option(options, "multi-prog", 0) || has_option(options, "chdir", 'D') ||
+                 has_option(options, "container", 0) || at == NULL ||
+                 (strchr(program, '/') != NULL && is_program("", 0, program));
+    while (!found && strchr(program, '/') == NULL && *at != '\0') {
+        size_t length = strcspn(at, ":");
+        found = is_program(at, length, program);
+        at += length + (at[length] == ':');
+    }
+    return found;
+}
+
 const char *hpct_launch_export(char *const *options)
 {
     bool own = getenv("SRUN_EXPORT_ENV") != NULL; /* overrides the job's */
@@ -118,8 +143,15 @@ const char *hpct_launch_export(char *const *options)
 
 #define HANDED_ON "HPC_TRAIN_RESTART,HPC_TRAIN_LAUNCH,HPC_TRAIN_LAUNCH_TASKS"
 
+/* srun takes no --ntasks-per-node then. */
+static bool counts_by_gpu(char *const *options)
+{
+    return has_option(options, "ntasks-per-gpu", 0) || getenv("SLURM_NTASKS_PER_GPU") != NULL ||
+           getenv("SLURM_NTASKS_PER_TRES") != NULL;
+}
+
 /* The options that are made here, one after the other, each with its NUL. */
-static size_t print_options(char *out, size_t size, const char *export,
+static size_t print_options(char *out, size_t size, const char *export, bool by_gpu,
                             const hpct_launch_place *place)
 {
     size_t used = 0;
@@ -134,7 +166,7 @@ static size_t print_options(char *out, size_t size, const char *export,
         ADD("--open-mode=append"); /* files of --output */
         ADD("--nodes=%d", place->nodes);
         ADD("--ntasks=%d", place->tasks);
-        if (place->per_node > 0)
+        if (place->per_node > 0 && !by_gpu)
             ADD("--ntasks-per-node=%d", place->per_node);
         if (place->by_task)
             ADD("--distribution=arbitrary");
@@ -167,12 +199,14 @@ char **hpct_launch_command(char *const *options, char *const *program,
         return NULL;
     }
     size_t used = (size_t) sprintf(made, "srun") + 1, kill = used;
-    used += (size_t) sprintf(made + used, "--kill-on-bad-exit=1") + 1;
+    used +=
+        (size_t) sprintf(made + used, "--kill-on-bad-exit=%d", !hpct_launch_goes_on(options)) + 1;
     *at++ = made;
     *at++ = made + kill;
-    for (; *options != NULL; options++)
-        *at++ = place != NULL && is_option(*options, "exclusive", 0) ? exact : *options;
-    size_t end = used + print_options(made + used, size - used, export, place);
+    for (char *const *word = options; *word != NULL; word++)
+        *at++ = place != NULL && is_option(*word, "exclusive", 0) ? exact : *word;
+    size_t end =
+        used + print_options(made + used, size - used, export, counts_by_gpu(options), place);
     while (used < end) {
         *at++ = made + used;
         used += strlen(made + used) + 1;

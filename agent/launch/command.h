@@ -24,6 +24,9 @@ bool hpct_launch_is_arbitrary(char *const *options);
  * worker: by --kill-on-bad-exit=0, or its variable. */
 bool hpct_launch_goes_on(char *const *options);
 
+/* Whether the program can be started on this node, or it depends on options where it is. */
+bool hpct_launch_finds(char *const *options, const char *program);
+
 /* The value of --export, or of its variables; NULL: all is exported. */
 const char *hpct_launch_export(char *const *options);
 

@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "base/status.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -330,6 +331,24 @@ static hpct_status run_again(launch *l, int restart, hpct_srun_end *end)
     return status;
 }
 
+/* slurmstepd says which program cannot be started, if its words come here and not to a file of
+ * --output; it ends the task with the error's number. */
+static hpct_status check_program(const launch *l, const hpct_srun_end *end)
+{
+    const char *program = l->options->program[0];
+    const int error = end->status;
+    if (end->program[0] != '\0')
+        return hpct_fail(HPCT_ERR_NO_INPUT, "launch: the program cannot be started on any node: %s",
+                         end->program);
+    if (end->alike && (error == ENOENT || error == EACCES || error == ENOEXEC) &&
+        !hpct_launch_finds(l->options->options, program))
+        return hpct_fail(HPCT_ERR_NO_INPUT,
+                         "launch: the program cannot be started: %s (not found on this node, and "
+                         "all tasks have ended with %d)",
+                         program, error);
+    return HPCT_OK;
+}
+
 /* Of the last run, for the message. */
 static void describe(char *text, size_t size, const hpct_srun_end *end)
 {
@@ -355,9 +374,7 @@ static hpct_status run_all(launch *l, int *exit_status)
         bool refused = restart == 1 && !end.began; /* srun has said why */
         if (!grown && (refused || !can_help(&end)))
             return HPCT_OK;
-        if (end.program[0] != '\0')
-            return hpct_fail(HPCT_ERR_NO_INPUT,
-                             "launch: the program cannot be started on any node: %s", end.program);
+        HPCT_TRY(check_program(l, &end));
         describe(how, sizeof how, &end);
         if (!grown) {
             say("the run has failed: %s", how);

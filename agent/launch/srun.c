@@ -40,7 +40,7 @@ typedef struct run {
     size_t length;
     int first_code;   /* status of the task that failed first; -1: not known */
     int not_started;  /* tasks whose program could not be started */
-    bool was_started; /* a task has failed that had been started */
+    bool differ;      /* tasks have failed in more than one way, or were killed */
     bool zero_failed; /* task 0, or a node */
     double began, failed_at, ended_at, asked_at, looked_at; /* 0: not yet */
     bool has_ended;
@@ -164,7 +164,7 @@ static void note_line(run *r)
     bool stopped = line.event == HPCT_SRUN_EXITED && line.code == HPCT_ERR_STOPPED;
     if (r->first_code == 0)
         r->first_code = line.code > 0 ? line.code : -1;
-    r->was_started |= line.event != HPCT_SRUN_EXITED || line.code != r->first_code;
+    r->differ |= line.event != HPCT_SRUN_EXITED || line.code != r->first_code;
     r->zero_failed |= line.has_first || line.event == HPCT_SRUN_NODE_FAILED;
     if (r->failed_at == 0 && !stopped)
         r->failed_at = hpct_process_clock();
@@ -361,7 +361,8 @@ hpct_status hpct_srun_run(hpct_srun *srun, hpct_srun_end *end)
     end->others_failed = srun->goes_on && r.failed_at > 0 && !r.zero_failed && !r.end->gave_up;
     if (!srun->goes_on && end->status != 0 && r.first_code > 0)
         end->status = r.first_code;
-    if (r.was_started || (is_known(&r) && r.not_started < srun->facts->tasks))
+    end->alike = r.first_code > 0 && !r.differ;
+    if (!end->alike || (is_known(&r) && r.not_started < srun->facts->tasks))
         end->program[0] = '\0';
     end->began = is_known(&r) || r.failed_at > 0;
     end->seconds = r.ended_at - r.began;

@@ -15,7 +15,8 @@ typedef struct hpct_srun_end {
     double seconds;     /* that it ran */
     char failed[256];   /* the node whose task or daemon failed first; "": not known, or several */
     char how[128];      /* what srun said of it */
-    char program[256];  /* that could be started nowhere, and why; "": it was started */
+    bool alike;         /* all tasks that failed have ended with this exit status */
+    char program[256];  /* that could be started nowhere, and why; "": not said */
     char slow[1024];    /* the nodes that fit --check has refused as slow, as it says them */
     bool began;         /* Slurm has shown the step, or a task of it has ended */
     bool gave_up;       /* srun was killed, as a node of the step is gone */

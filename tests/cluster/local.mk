@@ -1,7 +1,7 @@
 # tests/cluster/: TAP scripts that use a real Slurm in the sandbox; each skips itself where none runs. They mostly wait, so
 # tests/local.mk starts others beside them: the slowest first, of which every third has a sandbox of its own, the rest in two groups.
 slow_cluster_tests = \
-	tests/cluster/launch.t \
+	tests/cluster/launch.t tests/cluster/launch_variables.t \
 	tests/cluster/requeue.t \
 	tests/cluster/plugin_waits.t \
 	tests/cluster/train_failures.t \

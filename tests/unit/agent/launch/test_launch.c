@@ -334,6 +334,9 @@ static void later_runs_have_the_nodes_and_tasks_that_are_left(void **state)
          "srun --kill-on-bad-exit=1 -m arbitrary " LEFT("2", "3") " --distribution=arbitrary "
                                                                   "--nodelist=b,a,b" PROGRAM,
          0, &by_task},
+        {"--ntasks-per-gpu=1", HPCT_OK,
+         "srun --kill-on-bad-exit=1 --ntasks-per-gpu=1 " LEFT("3", "6") " --nodelist=a,b,c" PROGRAM,
+         0, &even},
         {"--exclusive -N4", HPCT_OK, "srun --kill-on-bad-exit=1 --exclusive -N4" PROGRAM},
         {"--exclusive -N4", HPCT_OK,
          "srun --kill-on-bad-exit=1 --exact -N4 " LEFT("3", "5") " --nodelist=a,b,c" PROGRAM, 0,
