@@ -85,21 +85,6 @@ static hpct_status check_requeue(const hpct_plugin *plugin, const hpct_environme
                      "job is requeued when its script ends with 75");
 }
 
-/* If srun cannot listen, the nodes use the first block of ports, if it is free. */
-static void serve_ports(hpct_plugin *plugin)
-{
-    int low = 0, high = 0, port = 0;
-    if (plugin->ports_host != NULL)
-        return;
-    hpct_slurm_srun_ports(&low, &high);
-    hpct_status status =
-        hpct_ports_serve(&plugin->ports_host, &plugin->key, low, high, HPCT_PORTS_SECONDS, &port);
-    if (status == HPCT_OK)
-        status = hpct_step_port_send(HPCT_STEP_PORT_SENT, port);
-    if (status != HPCT_OK && plugin->settings.verbose)
-        hpct_slurm_info("the nodes cannot agree on ports: %s", hpct_last_error());
-}
-
 /* Without it Slurm's own variable is used, which Slurm has from 23.02 on. */
 static void send_end_time(uint32_t job)
 {
@@ -168,7 +153,7 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
     }
     bool usable = !choices.on || plugin->trouble[0] == '\0';
     if (choices.on && usable && srun && may_have_components()) {
-        serve_ports(plugin);
+        hpct_client_serve_ports(plugin, 0, 0, 0);
         send_end_time((uint32_t) number_of("SLURM_JOB_ID"));
     }
     if (choices.on && usable && srun)
@@ -182,27 +167,26 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
 
 bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm)
 {
-    uint32_t nodes = 0, job = 0;
+    uint32_t nodes = 0, job = 0, step = 0;
     hpct_environment own = {.get = get};
     hpct_choices choices = {0};
+    hpct_status status = HPCT_OK;
     if (hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices) !=
         HPCT_OK)
         return true;
-    if (choices.on && !may_have_components() && hpct_slurm_get(slurm, HPCT_SLURM_JOB, &job))
+    bool parts = may_have_components();
+    bool known = choices.on && hpct_slurm_get(slurm, HPCT_SLURM_JOB, &job) &&
+                 hpct_slurm_get(slurm, HPCT_SLURM_STEP, &step) &&
+                 hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes);
+    if (known && !parts)
         send_end_time(job);
-    bool known = hpct_slurm_get(slurm, HPCT_SLURM_NODES, &nodes);
-    if (known && nodes == 1 && choices.on && choices.out.count == 0 && !may_have_components())
-        hpct_step_key_unsend(&plugin->key); /* slurmstepd draws its own */
-    if (!known || nodes == 1) {
-        hpct_choices_free(&choices);
-        return true;
-    }
-    hpct_status status = choices.on ? hpct_out_list_check_nodes(&choices.out) : HPCT_OK;
+    if (known && nodes > 1)
+        status = hpct_out_list_check_nodes(&choices.out);
     if (status != HPCT_OK) {
         hpct_fail_within(status, "--hpc-train-stage-out");
         hpct_slurm_error("%s", hpct_last_error());
-    } else if (choices.on) {
-        serve_ports(plugin);
+    } else if (known && !parts) {
+        hpct_client_serve_ports(plugin, job, step, nodes);
     }
     hpct_choices_free(&choices);
     return status == HPCT_OK;

@@ -168,8 +168,7 @@ static bool allocates(void)
     return alone;
 }
 
-/* Slurm may unload its plugins before the process ends. */
-static bool stay_loaded(void)
+bool hpct_client_stay_loaded(void)
 {
     Dl_info info;
     return dladdr(&own, &info) != 0 &&
@@ -193,7 +192,7 @@ static hpct_status send_folder(void)
 void hpct_client_hear_results(const hpct_plugin *plugin, const hpct_choices *choices)
 {
     int low = 0, high = 0, port = 0;
-    if (own.host != NULL || choices->out.count == 0 || !stay_loaded())
+    if (own.host != NULL || choices->out.count == 0 || !hpct_client_stay_loaded())
         return;
     const char *list = plugin->options.values[HPCT_OPTION_STAGE_OUT];
     if (list == NULL)

@@ -28,9 +28,8 @@ typedef struct hpct_plugin {
     char trouble[1024]; /* why hpc-train cannot be used; "" if it can */
     hpct_status status; /* the status of that */
     hpct_options options;
-    hpct_given given;            /* srun, sbatch and salloc only, until they are checked */
-    hpct_key key;                /* the step's key: srun and slurmstepd */
-    hpct_ports_host *ports_host; /* srun only */
+    hpct_given given; /* srun, sbatch and salloc only, until they are checked */
+    hpct_key key;     /* the step's key: srun and slurmstepd */
     /* slurmstepd only */
     bool on;
     uint32_t job, step;
@@ -60,9 +59,8 @@ void hpct_client_leave_job(const hpct_plugin *plugin);
  * done later, when srun knows the nodes. */
 hpct_status hpct_client_check(hpct_plugin *plugin, bool srun);
 
-/* srun, when it knows the step's nodes, before tasks start; serves the agreement on ports if there
- * are several nodes. Returns false, after a message, if nodes would overwrite each other's
- * results. */
+/* srun, when it knows the step's nodes, before tasks start. Returns false, after a message, if
+ * nodes would overwrite each other's results. */
 bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm);
 
 /* srun, before the step's environment is built: starts to receive reports about stage-out; srun
@@ -71,6 +69,15 @@ void hpct_client_hear_results(const hpct_plugin *plugin, const hpct_choices *cho
 
 /* srun has nodes and is about to start the tasks: reports must come. */
 void hpct_client_results_start(void);
+
+/* srun, in the same way: serves the agreement of the nodes on ports, and ends a step with a node
+ * that has no part in it. `nodes` 0, before the step is known: it may have several components. */
+void hpct_client_serve_ports(const hpct_plugin *plugin, uint32_t job, uint32_t step,
+                             uint32_t nodes);
+void hpct_client_end_ports(void);
+
+/* srun: Slurm may unload its plugins before the process ends. False: it will. */
+bool hpct_client_stay_loaded(void);
 
 /* srun: sets *is_array to whether the enclosing script belongs to a job array, as recorded by its
  * step. Returns false without a record. */

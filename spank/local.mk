@@ -118,9 +118,9 @@ hpc_train_check_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 hpc_train_check_LDADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
 
 EXTRA_DIST += spank/spank_hpc_train.map
-spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
+spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) -DHPCT_ADMIN_COMMAND='"$(bindir)/hpc-train info --admin"'
 spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
-	spank/client.c spank/client_results.c spank/daemon.c spank/job.c spank/ports_choose.c spank/requeue.c spank/requeue.h spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/defaults.c spank/defaults.h spank/step_key.c spank/step_key.h spank/task.c
+	spank/client.c spank/client_ports.c spank/client_results.c spank/daemon.c spank/job.c spank/ports_choose.c spank/requeue.c spank/requeue.h spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/defaults.c spank/defaults.h spank/step_key.c spank/step_key.h spank/task.c
 spank_spank_hpc_train_la_LIBADD = spank/libspank.la spank/libagree.la agent/cluster/libcluster.la base/libbase.la
 spank_spank_hpc_train_la_DEPENDENCIES = $(spank_spank_hpc_train_la_LIBADD) \
 	spank/spank_hpc_train.map

@@ -187,7 +187,7 @@ EXPORT int slurm_spank_exit(spank_t spank, int count, char *arguments[])
         free(plugin.options.values[i]);
     hpct_given_free(&plugin.given);
     hpct_settings_free(&plugin.settings);
-    hpct_ports_serve_end(plugin.ports_host);
+    hpct_client_end_ports();
     explicit_bzero(&plugin.key, sizeof plugin.key);
     hpct_share_free(plugin.share);
     hpct_person_free(&plugin.user);

@@ -13,6 +13,7 @@
 typedef struct work {
     const hpct_ports_choosing *who;
     const hpct_ports_wanted *wanted;
+    bool together;  /* through srun; one node, too, so that srun knows that it prepares its tasks */
     bool helped;    /* all nodes can agree */
     char why[1024]; /* why this node cannot have a block */
 } work;
@@ -71,7 +72,7 @@ static hpct_status choose_together(work *w, uint64_t bits, int *choice, bool *sp
         .num_nodes = w->wanted->num_nodes,
         .names = (const char *const *) w->wanted->names,
         .free = bits,
-        .seconds = HPCT_PORTS_SECONDS + SRUN_MARGIN,
+        .seconds = plugin->settings.wait + SRUN_MARGIN,
         .hold = hold,
         .context = w,
     };
@@ -90,9 +91,8 @@ static hpct_status choose(void *context, hpct_share *share)
         w->helped ? hpct_ports_free(plugin->keeper, blocks, name_of(w->wanted)) : UINT64_C(1);
     const int taken = w->helped ? blocks->count - count_of(bits) : 0;
     snprintf(w->why, sizeof w->why, "%s", taken == 0 ? "" : hpct_last_error());
-    hpct_status status = w->wanted->num_nodes == 1 || !w->helped
-                             ? choose_alone(w, bits, &choice)
-                             : choose_together(w, bits, &choice, &speaks);
+    hpct_status status =
+        w->together ? choose_together(w, bits, &choice, &speaks) : choose_alone(w, bits, &choice);
     if (status == HPCT_OK) {
         hpct_share_set_choice(share, choice);
         return HPCT_OK;
@@ -114,15 +114,17 @@ hpct_status hpct_ports_choose(void *choosing, const hpct_ports_wanted *wanted, i
     const hpct_ports_choosing *who = choosing;
     hpct_plugin *plugin = who->plugin;
     char address[256];
+    bool together =
+        plugin->srun_port != 0 && plugin->has_key &&
+        hpct_srun_address(who->environment, plugin->srun_port, address, sizeof address);
     work w = {
         .who = who,
         .wanted = wanted,
-        .helped = wanted->num_nodes == 1 ||
-                  (plugin->srun_port != 0 && plugin->has_key &&
-                   hpct_srun_address(who->environment, plugin->srun_port, address, sizeof address)),
+        .together = together,
+        .helped = together || wanted->num_nodes == 1,
     };
     HPCT_TRY(hpct_share_once(plugin->share, HPCT_SHARE_PORTS, who->local_rank, "choose the ports",
-                             HPCT_PORTS_SECONDS + SRUN_MARGIN + TASK_MARGIN, choose, &w));
+                             plugin->settings.wait + SRUN_MARGIN + TASK_MARGIN, choose, &w));
     *choice = hpct_share_choice(plugin->share);
     return HPCT_OK;
 }

@@ -124,6 +124,15 @@ static hpct_status set_last_try(const char *value, hpct_settings *settings)
     return HPCT_OK;
 }
 
+static hpct_status set_wait(const char *value, hpct_settings *settings)
+{
+    long seconds = 0;
+    if (!hpct_number_parse(value, 1, 86400, &seconds))
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is no number of seconds from 1 to 86400", value);
+    settings->wait = (int) seconds;
+    return HPCT_OK;
+}
+
 static hpct_status set_log(const char *value, hpct_settings *settings)
 {
     if (strcmp(value, "error") != 0 && strcmp(value, "info") != 0)
@@ -136,11 +145,17 @@ static const struct {
     const char *key;
     hpct_status (*set)(const char *value, hpct_settings *settings);
 } keys[] = {
-    {"tmpdir", set_tmpdir},           {"ports", set_ports},
-    {"default", set_default},         {"stage_max", set_stage_max},
-    {"stage_src", set_stage_src},     {"helper", set_helper},
-    {"gpu_helper", set_gpu_helper},   {"log", set_log},
-    {"stage_last_try", set_last_try}, {"stage_links", set_stage_links},
+    {"tmpdir", set_tmpdir},
+    {"ports", set_ports},
+    {"default", set_default},
+    {"stage_max", set_stage_max},
+    {"stage_src", set_stage_src},
+    {"helper", set_helper},
+    {"gpu_helper", set_gpu_helper},
+    {"log", set_log},
+    {"stage_last_try", set_last_try},
+    {"stage_links", set_stage_links},
+    {"wait", set_wait},
 };
 enum { NUM_KEYS = sizeof keys / sizeof *keys };
 
@@ -160,12 +175,11 @@ static hpct_status read_argument(const char *argument, bool *seen, hpct_settings
         snprintf(prefix, sizeof prefix, "plugstack.conf: %s=", keys[i].key);
         return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, prefix);
     }
-    return hpct_fail(
-        HPCT_ERR_CONFIG,
-        "plugstack.conf: argument '%s' is not known: tmpdir=, ports=, default=, "
-        "stage_max=, stage_src=, stage_links=, stage_last_try=, helper=, gpu_helper= and "
-        "log= are",
-        argument);
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "plugstack.conf: argument '%s' is not known: tmpdir=, ports=, default=, "
+                     "stage_max=, stage_src=, stage_links=, stage_last_try=, wait=, helper=, "
+                     "gpu_helper= and log= are",
+                     argument);
 }
 
 hpct_status hpct_settings_read(int count, char *const *arguments, hpct_settings *out)
@@ -175,6 +189,7 @@ hpct_status hpct_settings_read(int count, char *const *arguments, hpct_settings 
         .tmpdir = strdup(HPCT_DEFAULT_TMPDIR),
         .helper = strdup(HPCT_DEFAULT_HELPER),
         .last_try = 60,
+        .wait = 300,
         .gpu_helper = strdup(HPCT_DEFAULT_GPU_HELPER),
     };
     if (out->tmpdir == NULL || out->helper == NULL || out->gpu_helper == NULL)

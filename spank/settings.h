@@ -18,6 +18,7 @@ typedef struct hpct_settings {
     char *stage_src[HPCT_MAX_STAGE_SRC]; /* allowed prefixes; none: all sources */
     int num_stage_src;
     bool stage_follow; /* stage_links=follow: copy the targets of links that leave a source */
+    int wait;          /* seconds that srun waits for nodes to prepare their tasks */
     int last_try;      /* seconds for an epilog to copy remaining results */
     char *helper;      /* hpc-train-stage */
     char *gpu_helper;  /* hpc-train-gpus */

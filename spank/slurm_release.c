@@ -108,6 +108,26 @@ char *hpct_slurm_address(const char *node)
 #pragma weak slurm_kill_job_step
 #pragma weak slurm_complete_job
 
+#pragma weak slurm_job_step_layout_get
+#pragma weak slurm_job_step_layout_free
+
+char *hpct_slurm_step_nodes(uint32_t job, uint32_t step)
+{
+#ifdef SLURM_STEP_ID_INITIALIZER
+    slurm_step_id_t id = SLURM_STEP_ID_INITIALIZER;
+#else
+    slurm_step_id_t id = {.step_het_comp = NO_VAL};
+#endif
+    id.job_id = job;
+    id.step_id = step;
+    slurm_step_layout_t *layout =
+        slurm_job_step_layout_get == NULL ? NULL : slurm_job_step_layout_get(&id);
+    char *nodes = layout == NULL || layout->node_list == NULL ? NULL : strdup(layout->node_list);
+    if (layout != NULL && slurm_job_step_layout_free != NULL)
+        slurm_job_step_layout_free(layout);
+    return nodes;
+}
+
 #if defined SLURM_KILL_STEP_ID || defined SLURM_SIGNAL_STEP_ID || defined SLURM_COMPLETE_STEP_ID
 static slurm_step_id_t step_of(uint32_t job, uint32_t step)
 {

@@ -25,6 +25,10 @@ char *hpct_slurm_address(const char *node);
 /* SrunPortRange; 0 and 0: any. */
 void hpct_slurm_srun_ports(int *low, int *high);
 
+/* The nodes of a step, from slurmctld, in Slurm's order; the caller frees it; NULL if unknown. In a
+ * user's command. */
+char *hpct_slurm_step_nodes(uint32_t job, uint32_t step);
+
 /* When the job ends, in seconds since 1970, from slurmctld; 0 if unknown. In a user's command. */
 int64_t hpct_slurm_end_time(uint32_t job);
 

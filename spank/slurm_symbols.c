@@ -14,6 +14,8 @@ const hpct_slurm_symbol hpct_slurm_symbols[] = {
                               "components that are other jobs"},
     {"slurm_kill_job_step", "a task that fails while it is prepared does not end the step's tasks "
                             "on other nodes"},
+    {"slurm_job_step_layout_get", "srun names a node that is late by its number in the step"},
+    {"slurm_job_step_layout_free", "srun frees no memory of the step's layout"},
     {"slurm_complete_job", "a job whose results are missing when its script ends has the script's "
                            "exit code"},
     {NULL, NULL},

@@ -45,12 +45,6 @@ hpct_status hpct_step_key_send(hpct_key *key)
     return sent ? HPCT_OK : hpct_fail_memory(0);
 }
 
-void hpct_step_key_unsend(hpct_key *key)
-{
-    unsetenv(HPCT_STEP_KEY_SENT);
-    hpct_key_forget(key);
-}
-
 hpct_status hpct_step_port_send(const char *variable, int port)
 {
     char text[16];

@@ -22,7 +22,6 @@
 
 /* srun: generates a key, once for all components of a step, and sends it. */
 hpct_status hpct_step_key_send(hpct_key *key);
-void hpct_step_key_unsend(hpct_key *key); /* where no node needs that one */
 hpct_status hpct_step_port_send(const char *variable, int port);
 void hpct_step_end_send(int64_t end); /* 0: unknown */
 

@@ -1,7 +1,7 @@
 /* Messages are the heartbeat frames of base/net/frame.h. To srun: HELLO (rank: number of nodes,
  * text: bitmap of free blocks) and ARRIVED (status: whether the node holds the block). From srun:
  * READY (rank: hold this block), then BYE (all hold it), or ABORT (no block left) or LOST (rank:
- * missing node; text: seconds); in the last two, status: whether this node reports the error. */
+ * missing node; text: seconds); in ABORT, status: whether this node reports the error. */
 #include "spank/agree/ports_agree.h"
 
 #include <errno.h>
@@ -41,13 +41,15 @@ struct hpct_ports_host {
     hpct_auth auth;
     hpct_acceptor *acceptor;
     int stop; /* eventfd */
-    int seconds;
+    hpct_ports_serving serving;
+    hpct_ports_outcome outcome;
+    bool noticed;
     pthread_t thread;
     member *members; /* by node */
     struct pollfd *polls;
     uint32_t num_members; /* allocated; at least num_nodes once that is known */
     uint32_t num_nodes;   /* 0: no node has reported */
-    int64_t first_ms;     /* time of the first report */
+    int64_t first_ms;     /* time of the first report; before: when serving began */
     int choice;           /* -1: none yet */
     int round;
 };
@@ -142,7 +144,7 @@ static void say(hpct_ports_host *h, hpct_frame_type type, uint32_t rank, uint32_
 {
     for (uint32_t node = 0; node < h->num_nodes; node++) {
         hpct_frame frame = {.type = type, .status = node == speaker, .rank = rank};
-        snprintf(frame.text, sizeof frame.text, "%d", h->seconds);
+        snprintf(frame.text, sizeof frame.text, "%d", h->serving.seconds);
         hpct_link_send(&h->members[node].link, &frame);
     }
 }
@@ -208,12 +210,34 @@ static int find_missing(const hpct_ports_host *h)
     return -1;
 }
 
-static uint32_t find_present(const hpct_ports_host *h, uint32_t missing)
+static uint32_t count_missing(const hpct_ports_host *h)
 {
-    uint32_t node = 0;
-    while (node + 1 < h->num_nodes && (node == missing || !h->members[node].told))
-        node++;
-    return node;
+    uint32_t count = 0;
+    for (uint32_t node = 0; node < h->num_nodes; node++)
+        count += !h->members[node].told || (h->choice >= 0 && !h->members[node].answered);
+    return h->num_nodes > 0 ? count : h->serving.nodes;
+}
+
+/* Says once whom srun waits for. True when it waits no longer. */
+static bool is_too_late(hpct_ports_host *h, uint32_t missing)
+{
+    const int seconds = h->serving.seconds * (h->num_nodes > 0 ? 1 : 2);
+    const int notice = seconds / 2 < HPCT_PORTS_NOTICE ? seconds / 2 : HPCT_PORTS_NOTICE;
+    const int waited = (int) ((hpct_now_ms() - h->first_ms) / 1000);
+    const bool over = waited >= seconds;
+    if (!over && (h->noticed || waited < notice))
+        return false;
+    h->noticed = true;
+    if (over)
+        say(h, HPCT_FRAME_LOST, missing, UINT32_MAX);
+    const hpct_ports_late late = {.first = missing,
+                                  .count = count_missing(h),
+                                  .waited = waited,
+                                  .left = over ? 0 : seconds - waited};
+    if (h->serving.late != NULL)
+        h->serving.late(h->serving.context, &late);
+    h->outcome = over ? HPCT_PORTS_LATE : HPCT_PORTS_PENDING;
+    return over;
 }
 
 /* Advances the agreement as far as possible. True when everything has been sent. */
@@ -221,13 +245,10 @@ static bool go_on(hpct_ports_host *h)
 {
     int missing = find_missing(h), speaker = -1;
     if (h->num_nodes == 0)
-        return false;
-    if (missing >= 0) {
-        if (hpct_now_ms() - h->first_ms < (int64_t) h->seconds * 1000)
-            return false;
-        say(h, HPCT_FRAME_LOST, (uint32_t) missing, find_present(h, (uint32_t) missing));
-        return true;
-    }
+        return h->serving.nodes > 0 && is_too_late(h, 0);
+    if (missing >= 0)
+        return is_too_late(h, (uint32_t) missing);
+    h->outcome = HPCT_PORTS_DONE;
     for (uint32_t node = 0; h->choice >= 0 && node < h->num_nodes; node++) {
         if (h->members[node].held)
             continue;
@@ -308,8 +329,7 @@ static void free_host(hpct_ports_host *h)
     free(h);
 }
 
-hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_key *key, int low, int high,
-                             int seconds, int *port)
+hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_ports_serving *serving, int *port)
 {
     int fd = -1;
     hpct_ports_host *h = calloc(1, sizeof *h);
@@ -320,13 +340,15 @@ hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_key *key, int low
         free_host(h);
         return HPCT_ERR_INTERNAL;
     }
-    *h->key = *key;
+    *h->key = *serving->key;
     h->auth = (hpct_auth){.key = h->key, .run = RUN};
-    h->seconds = seconds;
+    h->serving = *serving;
+    h->first_ms = hpct_now_ms();
     h->choice = -1;
     h->stop = eventfd(0, EFD_CLOEXEC);
-    hpct_status status = h->stop < 0 || !make_room(h, 2) ? hpct_fail_memory(0)
-                                                         : hpct_ports_listen(low, high, &fd, port);
+    hpct_status status = h->stop < 0 || !make_room(h, 2)
+                             ? hpct_fail_memory(0)
+                             : hpct_ports_listen(serving->low, serving->high, &fd, port);
     if (status == HPCT_OK)
         status = hpct_acceptor_new(&h->acceptor, fd, &h->auth, 0);
     int error = status == HPCT_OK ? hpct_ports_thread(&h->thread, serve, h) : 0;
@@ -340,13 +362,13 @@ hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_key *key, int low
     return HPCT_OK;
 }
 
-void hpct_ports_serve_end(hpct_ports_host *host)
+hpct_ports_outcome hpct_ports_serve_end(hpct_ports_host *host)
 {
-    if (host == NULL)
-        return;
     eventfd_write(host->stop, 1);
     pthread_join(host->thread, NULL);
+    hpct_ports_outcome outcome = host->outcome;
     free_host(host);
+    return outcome;
 }
 
 /* ---- a node's side --------------------------------------------------------------------------- */
@@ -431,10 +453,10 @@ static hpct_status talk(const hpct_ports_ask *ask, hpct_link *link, int64_t unti
         if (heard.type == HPCT_FRAME_ABORT)
             return hpct_fail(HPCT_ERR_CONFIG, "no block of ports is free on all nodes of the step");
         if (heard.type == HPCT_FRAME_LOST)
-            return hpct_fail(
-                HPCT_ERR_PEER,
-                "waited %s seconds for %s, which was to say which ports are free there", heard.text,
-                heard.rank < (uint32_t) ask->num_nodes ? ask->names[heard.rank] : "?");
+            return hpct_fail(HPCT_ERR_PEER,
+                             "srun has waited %s seconds for %s, which has not prepared its tasks",
+                             heard.text,
+                             heard.rank < (uint32_t) ask->num_nodes ? ask->names[heard.rank] : "?");
         if (heard.type != HPCT_FRAME_READY || heard.rank > 63 || (ask->free >> heard.rank & 1) == 0)
             return hpct_fail(HPCT_ERR_PEER, "srun, at %s, sent an invalid message", ask->address);
         *speaks = true;

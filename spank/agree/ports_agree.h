@@ -11,19 +11,42 @@
 
 #include "base/auth/key.h"
 
-/* Timeout for late nodes, e.g. with a long prolog. */
-#define HPCT_PORTS_SECONDS 300
-
 /* Attempts per block that is free on all nodes, while one of them fails to hold it. */
 #define HPCT_PORTS_ROUNDS 16
 
 typedef struct hpct_ports_host hpct_ports_host;
 
-/* srun: listens on a port from `low` to `high` (0, 0: any), returned in *port, and serves in a
- * thread that ends with the agreement. Returns HPCT_ERR_CONFIG if no port is free. */
-hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_key *key, int low, int high,
-                             int seconds, int *port);
-void hpct_ports_serve_end(hpct_ports_host *host); /* NULL is allowed */
+/* After so many seconds srun says whom it waits for; in half the time limit, if that is less. */
+#define HPCT_PORTS_NOTICE 30
+
+/* Nodes that have not reported. */
+typedef struct hpct_ports_late {
+    uint32_t first, count; /* its number in the step, and how many there are */
+    int waited, left;      /* seconds; left 0: time is over, the others have been told */
+} hpct_ports_late;
+
+typedef struct hpct_ports_serving {
+    const hpct_key *key;
+    int low, high; /* range of the port; 0, 0: any */
+    /* Nodes of the step; 0: not known. If they are, time also runs while none has reported, twice
+     * as long: then Slurm itself would have given up, had it not started the tasks. */
+    uint32_t nodes;
+    int seconds; /* timeout for late nodes, e.g. with a long prolog */
+    /* Called in srun's thread, once as a notice and once when time is over. NULL: neither. */
+    void (*late)(void *context, const hpct_ports_late *late);
+    void *context;
+} hpct_ports_serving;
+
+typedef enum hpct_ports_outcome {
+    HPCT_PORTS_PENDING, /* a node has not reported */
+    HPCT_PORTS_DONE,    /* all have, and have been answered */
+    HPCT_PORTS_LATE,    /* one has not in time */
+} hpct_ports_outcome;
+
+/* srun: listens on a port, returned in *port, and serves in a thread that ends with the agreement.
+ * Returns HPCT_ERR_CONFIG if no port is free. */
+hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_ports_serving *serving, int *port);
+hpct_ports_outcome hpct_ports_serve_end(hpct_ports_host *host);
 
 /* Helpers for other listeners in srun: a socket on a free port of the range; a thread without
  * srun's signals (returns an error number). */

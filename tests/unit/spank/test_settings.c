@@ -20,6 +20,7 @@ static void settings_have_defaults_and_are_read(void **state)
     hpct_settings settings;
     assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
     assert_string_equal(settings.tmpdir, "/tmp/hpc-train");
+    assert_int_equal(settings.wait, 300);
     assert_false(settings.on_by_default || settings.has_ports || settings.verbose);
     assert_int_equal(settings.stage_max, 0);
     hpct_settings_free(&settings);
@@ -27,7 +28,7 @@ static void settings_have_defaults_and_are_read(void **state)
         read_settings(ARGUMENTS(S("tmpdir=/local/jobs"), S("ports=21000-21999"), S("default=on"),
                                 S("stage_max=2G"), S("stage_src=/home,/project"),
                                 S("stage_links=follow"), S("helper=/opt/x/hpc-train-stage"),
-                                S("gpu_helper=/opt/y/gpus"), S("log=info")),
+                                S("gpu_helper=/opt/y/gpus"), S("log=info"), S("wait=600")),
                       &settings),
         HPCT_OK);
     assert_string_equal(settings.tmpdir, "/local/jobs");
@@ -35,6 +36,7 @@ static void settings_have_defaults_and_are_read(void **state)
     assert_true(settings.on_by_default && settings.verbose);
     assert_int_equal(settings.stage_max, 2ul << 30);
     assert_true(settings.stage_follow);
+    assert_int_equal(settings.wait, 600);
     assert_int_equal(settings.num_stage_src, 2);
     assert_string_equal(settings.stage_src[1], "/project");
     assert_string_equal(settings.helper, "/opt/x/hpc-train-stage");
@@ -85,6 +87,7 @@ static void examples_of_the_shipped_file_are_valid(void **state)
     assert_int_equal(given.on_by_default, plain.on_by_default);
     assert_int_equal(given.stage_follow, plain.stage_follow);
     assert_int_equal(given.last_try, plain.last_try);
+    assert_int_equal(given.wait, plain.wait);
     assert_int_equal(given.verbose, plain.verbose);
     hpct_settings_free(&plain);
     hpct_settings_free(&given);

@@ -25,18 +25,38 @@ static hpct_ports_host *host;
 static char address[64];
 static const char *const names[MOST] = {"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"};
 
-static void begin(int seconds)
+static hpct_ports_late notices[4];
+static _Atomic int num_notices;
+
+static void note(void *context, const hpct_ports_late *late)
+{
+    (void) context;
+    if (num_notices < 4)
+        notices[num_notices] = *late;
+    num_notices++;
+}
+
+static void begin_for(uint32_t num_nodes, int seconds)
 {
     int port = 0;
+    const hpct_ports_serving serving = {
+        .key = &key, .nodes = num_nodes, .seconds = seconds, .late = note};
+    num_notices = 0;
     assert_int_equal(hpct_key_draw(&key), HPCT_OK);
-    assert_int_equal(hpct_ports_serve(&host, &key, 0, 0, seconds, &port), HPCT_OK);
+    assert_int_equal(hpct_ports_serve(&host, &serving, &port), HPCT_OK);
     snprintf(address, sizeof address, "127.0.0.1:%d", port);
 }
 
-static void end(void)
+static void begin(int seconds)
 {
-    hpct_ports_serve_end(host);
+    begin_for(0, seconds);
+}
+
+static hpct_ports_outcome end(void)
+{
+    hpct_ports_outcome outcome = hpct_ports_serve_end(host);
     host = NULL;
+    return outcome;
 }
 
 typedef struct node {
@@ -179,16 +199,55 @@ static void missing_peer_is_named(void **state)
 {
     (void) state;
     node nodes[2] = {{0}};
-    begin(2);
-    start(&nodes[0], 0, 3, 1, 20);
-    start(&nodes[1], 2, 3, 1, 20);
+    begin_for(4, 2);
+    start(&nodes[0], 0, 4, 1, 20);
+    start(&nodes[1], 2, 4, 1, 20);
     join(nodes, 2);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(nodes[i].status, HPCT_ERR_PEER);
         assert_non_null(strstr(nodes[i].message, "waited 2 seconds for n1"));
     }
-    assert_int_equal(count_speakers(nodes, 2), 1);
-    end();
+    assert_int_equal(count_speakers(nodes, 2), 0); /* srun speaks */
+    assert_int_equal(end(), HPCT_PORTS_LATE);
+    assert_int_equal(num_notices, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(notices[i].first, 1);
+        assert_int_equal(notices[i].count, 2);
+    }
+    assert_true(notices[0].left > 0 && notices[1].left == 0);
+}
+
+/* Where no node has the plugin; of several components, whose nodes srun does not know, one may
+ * wait for long. */
+static void a_step_that_no_node_prepares_is_seen(void **state)
+{
+    (void) state;
+    begin_for(3, 1);
+    while (num_notices < 2)
+        usleep(20000);
+    assert_int_equal(end(), HPCT_PORTS_LATE);
+    assert_int_equal(notices[1].first, 0);
+    assert_int_equal(notices[1].count, 3);
+    assert_within(notices[1].waited, 2, 60);
+    begin_for(3, 60);
+    assert_int_equal(end(), HPCT_PORTS_PENDING);
+    begin_for(0, 1);
+    usleep(2500000);
+    assert_int_equal(end(), HPCT_PORTS_PENDING);
+    assert_int_equal(num_notices, 0);
+}
+
+static void one_node_reports_too(void **state)
+{
+    (void) state;
+    node one = {0};
+    begin_for(1, 20);
+    start(&one, 0, 1, 4, 20);
+    join(&one, 1);
+    assert_int_equal(one.status, HPCT_OK);
+    assert_int_equal(one.choice, 2);
+    assert_int_equal(end(), HPCT_PORTS_DONE);
+    assert_int_equal(num_notices, 0);
 }
 
 static void an_srun_that_is_stopped_or_gone_is_named(void **state)
@@ -426,6 +485,8 @@ int main(void)
         cmocka_unit_test(unholdable_block_is_skipped),
         cmocka_unit_test(released_blocks_are_retried),
         cmocka_unit_test(missing_peer_is_named),
+        cmocka_unit_test(a_step_that_no_node_prepares_is_seen),
+        cmocka_unit_test(one_node_reports_too),
         cmocka_unit_test(an_srun_that_is_stopped_or_gone_is_named),
         cmocka_unit_test(unauthenticated_connections_delay_nobody),
         cmocka_unit_test(blocks_in_use_are_detected),
