@@ -4,7 +4,7 @@ LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver
 T_LOG_DRIVER = $(LOG_DRIVER)
 LOG_COMPILER = $(BASH) $(top_srcdir)/tests/run
 T_LOG_COMPILER = $(LOG_COMPILER) $(BASH)
-EXTRA_DIST += tests/README.md tests/pictures.sh tests/run tests/lint tests/man.awk
+EXTRA_DIST += tests/README.md tests/pictures.sh tests/rounding.sh tests/run tests/lint tests/man.awk
 BASH = bash
 
 # OMP_WAIT_POLICY: tests that run side by side share the cores, so their threads do not spin.

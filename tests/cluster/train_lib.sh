@@ -3,6 +3,8 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 # shellcheck source=tests/pictures.sh
 . "$top_srcdir/tests/pictures.sh"
+# shellcheck source=tests/rounding.sh
+. "$top_srcdir/tests/rounding.sh"
 
 fashion=/usr/share/datasets/fashion-mnist
 
