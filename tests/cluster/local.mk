@@ -18,6 +18,7 @@ early_cluster_tests = \
 	tests/cluster/plugin_broadcast.t \
 	tests/cluster/plugin_jobs.t \
 	tests/cluster/plugin_attacks.t \
+	tests/cluster/plugin_missing.t \
 	tests/cluster/plugin_scripts.t \
 	tests/cluster/plugin_settings.t \
 	tests/cluster/plugin_life.t \
@@ -40,7 +41,7 @@ late_cluster_tests = \
 	tests/cluster/plugin_server.t \
 	tests/cluster/quickstart.t
 cluster_tests = $(slow_cluster_tests) $(early_cluster_tests) $(late_cluster_tests)
-scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/plugin_broadcast.t tests/cluster/train.t
+scaled_tests += tests/cluster/broadcast_faults.t tests/cluster/launch_variables.t tests/cluster/plugin_broadcast.t tests/cluster/plugin_missing.t tests/cluster/train.t
 EXTRA_DIST += $(cluster_tests) tests/cluster/hold.py tests/cluster/layout_lib.sh tests/cluster/lib.sh \
 	tests/cluster/plugin_lib.sh tests/cluster/stopper.py tests/cluster/take_lock.py tests/cluster/train_lib.sh
 long_tests += tests/cluster/plugin_sanitizers.t
