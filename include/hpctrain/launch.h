@@ -20,7 +20,7 @@ typedef struct hpct_launch_options {
 
 /* In a batch script or a shell of salloc: runs srun, and prints on standard error why it is run
  * again. HPCT_OK: *exit_status is the last run's, as a shell has it. HPCT_ERR_CONFIG,
- * HPCT_ERR_USAGE: nothing was run.
+ * HPCT_ERR_USAGE: nothing was run. HPCT_ERR_NO_INPUT: no node can start the program.
  *
  * The tasks have HPC_TRAIN_RESTART (0 in the first run), HPC_TRAIN_LAUNCH (equal in all runs of one
  * call), and after a restart HPC_TRAIN_LAUNCH_TASKS (number of tasks of the first run). */
