@@ -180,19 +180,30 @@ static int newest_first(const void *a, const void *b)
     return (x->step < y->step) - (x->step > y->step);
 }
 
-static hpct_status mark_best(hpct_contents *all, const char *dir)
+/* HPCT_ERR_NO_INPUT if there is none. */
+static hpct_status read_best(const char *dir, int64_t *step, int64_t *sequence)
 {
     char *path, *text;
     size_t length;
-    int64_t step, sequence;
     HPCT_TRY(hpct_disk_join(&path, dir, HPCT_MANIFEST_BEST));
     hpct_status status = read_small(&text, &length, path);
-    free(path);
     if (status == HPCT_OK) {
-        status = hpct_manifest_parse_best(&step, &sequence, text, length);
+        status = hpct_manifest_parse_best(step, sequence, text, length);
+        if (status != HPCT_OK)
+            hpct_fail_within(status, path);
         free(text);
     }
-    all->best_unreadable = status != HPCT_OK && status != HPCT_ERR_NO_INPUT;
+    free(path);
+    return status;
+}
+
+static hpct_status mark_best(hpct_contents *all, const char *dir)
+{
+    int64_t step, sequence;
+    hpct_status status = read_best(dir, &step, &sequence);
+    if (status != HPCT_OK && status != HPCT_ERR_NO_INPUT &&
+        (all->best_fault = strdup(hpct_last_error())) == NULL)
+        return hpct_fail_memory(0);
     for (size_t i = 0; i < all->count && status == HPCT_OK; i++) {
         hpct_contents_entry *entry = &all->entries[i];
         entry->best = entry->kind == HPCT_CONTENTS_COMPLETE && entry->step == step &&
@@ -222,5 +233,6 @@ void hpct_contents_free(hpct_contents *contents)
         free(contents->entries[i].reason);
     }
     free(contents->entries);
+    free(contents->best_fault);
     *contents = (hpct_contents){.count = 0};
 }

@@ -30,7 +30,7 @@ typedef struct hpct_contents_entry {
 typedef struct hpct_contents {
     hpct_contents_entry *entries; /* complete ones, newest first, then the others by step */
     size_t count, room;
-    bool best_unreadable; /* best.json exists and is damaged */
+    char *best_fault; /* what is wrong with best.json; NULL: nothing, or it does not exist */
 } hpct_contents;
 
 /* HPCT_ERR_NO_INPUT if there is no such folder. The caller frees *out. */

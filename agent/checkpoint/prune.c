@@ -122,7 +122,15 @@ hpct_status hpct_prune_leftovers(const char *dir)
     return status;
 }
 
-/* Sets keeps[i]; returns how many of them are whole. */
+/* Complete ones come first, the newest before all. */
+static bool is_oldest(const hpct_contents *all, size_t i)
+{
+    return all->entries[i].kind == HPCT_CONTENTS_COMPLETE &&
+           (i + 1 == all->count || all->entries[i + 1].kind != HPCT_CONTENTS_COMPLETE);
+}
+
+/* Sets keeps[i]; returns how many of them are whole. If nothing says which one is the best, the
+ * oldest is taken for it: the best is the one that is older than the newest. */
 static int choose(bool *keeps, const hpct_contents *all, int keep)
 {
     int whole = 0;
@@ -132,7 +140,7 @@ static int choose(bool *keeps, const hpct_contents *all, int keep)
             keeps[i] = true;
             whole++;
         }
-        if (entry->kind == HPCT_CONTENTS_COMPLETE && (entry->best || all->best_unreadable))
+        if (all->best_fault == NULL ? entry->best : is_oldest(all, i))
             keeps[i] = true;
     }
     return whole;

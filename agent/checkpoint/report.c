@@ -88,6 +88,8 @@ hpct_status hpct_checkpoint_list(const char *dir, FILE *stream)
     fprintf(stream, "%10s  %6s  %-19s  %10s  %s\n", "step", "epoch", "saved", "size", "state");
     for (size_t i = 0; i < all.count && status == HPCT_OK; i++)
         status = print_entry(&all.entries[i], stream);
+    if (all.best_fault != NULL)
+        fprintf(stream, "which one is the best is not known: %s\n", all.best_fault);
     hpct_contents_free(&all);
     return status;
 }
@@ -100,12 +102,17 @@ typedef struct faults {
     int count;
 } faults;
 
+static void print_fault_of(faults *f, const char *fault, FILE *stream)
+{
+    fprintf(stream, "DAMAGED %s\n", fault);
+    if (f->first == NULL)
+        f->first = strdup(fault);
+    f->count++;
+}
+
 static void print_fault(faults *f, FILE *stream)
 {
-    fprintf(stream, "DAMAGED %s\n", hpct_last_error());
-    if (f->first == NULL)
-        f->first = strdup(hpct_last_error());
-    f->count++;
+    print_fault_of(f, hpct_last_error(), stream);
 }
 
 static void verify_one(const char *folder, faults *f, FILE *stream)
@@ -145,6 +152,8 @@ static hpct_status verify_all(const char *dir, faults *f, FILE *stream)
         else
             fprintf(stream, "incomplete %s\n", all.entries[i].folder);
     }
+    if (all.best_fault != NULL)
+        print_fault_of(f, all.best_fault, stream);
     hpct_contents_free(&all);
     return HPCT_OK;
 }

@@ -37,22 +37,39 @@ static void note_failure(const hpct_store *store)
 }
 
 /* A copy may have been interrupted. */
-static void note_incomplete(const hpct_store *store)
+static void note_incomplete(const hpct_store *store, const hpct_contents *all)
 {
     char line[1024];
-    hpct_contents all;
     bool any = false;
-    if (hpct_contents_read(&all, store->dir) != HPCT_OK)
+    for (size_t i = 0; i < all->count; i++)
+        any |= all->entries[i].kind != HPCT_CONTENTS_INCOMPLETE;
+    if (all->count == 0 || any)
         return;
-    for (size_t i = 0; i < all.count; i++)
-        any |= all.entries[i].kind != HPCT_CONTENTS_INCOMPLETE;
-    if (all.count > 0 && !any && store->note != NULL) {
-        snprintf(line, sizeof line,
-                 "%.800s has no complete checkpoint: what an interrupted run or copy has left is "
-                 "removed",
-                 store->dir);
-        store->note(store->context, line);
-    }
+    snprintf(line, sizeof line,
+             "%.800s has no complete checkpoint: what an interrupted run or copy has left is "
+             "removed",
+             store->dir);
+    store->note(store->context, line);
+}
+
+static void note_best(const hpct_store *store, const hpct_contents *all)
+{
+    char line[1024];
+    if (all->best_fault == NULL)
+        return;
+    snprintf(line, sizeof line,
+             "%.800s: the oldest checkpoint stays as the best one, until there is a better one",
+             all->best_fault);
+    store->note(store->context, line);
+}
+
+static void note_contents(const hpct_store *store)
+{
+    hpct_contents all;
+    if (store->note == NULL || hpct_contents_read(&all, store->dir) != HPCT_OK)
+        return;
+    note_incomplete(store, &all);
+    note_best(store, &all);
     hpct_contents_free(&all);
 }
 
@@ -70,7 +87,7 @@ hpct_status hpct_store_open(hpct_store **out, const char *dir, int keep, hpct_st
     if (status == HPCT_OK)
         status = hpct_lock_take(&store->lock, dir, &hpct_lock_usual, note, context);
     if (status == HPCT_OK)
-        note_incomplete(store);
+        note_contents(store);
     if (status == HPCT_OK && hpct_prune_leftovers(dir) != HPCT_OK)
         note_failure(store);
     if (status == HPCT_OK)

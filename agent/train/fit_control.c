@@ -1,6 +1,7 @@
 /* What follows from an epoch, in a run: the end, the learning rate, the weights that are kept. */
 #include "agent/train/fit_run.h"
 
+#include "agent/checkpoint/disk.h"
 #include "agent/rank/stop.h"
 #include "agent/strategy/state.h"
 #include "base/headway.h"
@@ -10,8 +11,11 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#define KEPT_FILES 4
 #define BEST_FILE "early-stopping-%04lld.safetensors" /* epoch; in the folder of checkpoints */
 
 static void set_rate(const hpct_fit_run *run, double rate)
@@ -37,16 +41,49 @@ static void path_of(const hpct_fit_run *run, int64_t epoch, char path[PATH_MAX])
     snprintf(path, PATH_MAX, "%s/" BEST_FILE, run->options.checkpoint_dir, (long long) epoch + 1);
 }
 
-/* Checkpoints that stay may refer to earlier best epochs than the last one. */
-static void remove_old(hpct_fit_run *run, int64_t epoch)
+/* The file in the folder of checkpoints that was written before the others, and their number. */
+typedef struct kept_files {
+    int count;
+    long long oldest; /* epoch, from 1 */
+    struct timespec written;
+} kept_files;
+
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+static hpct_status count_kept(void *context, const char *dir, const char *name)
+{
+    char path[PATH_MAX], same[NAME_MAX];
+    kept_files *files = context;
+    long long epoch = 0;
+    struct stat info;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (sscanf(name, "early-stopping-%lld", &epoch) != 1 ||
+        (snprintf(same, sizeof same, BEST_FILE, epoch), strcmp(same, name) != 0) ||
+        lstat(path, &info) != 0)
+        return HPCT_OK;
+    if (files->count++ == 0 || is_before(&info.st_mtim, &files->written)) {
+        files->oldest = epoch;
+        files->written = info.st_mtim;
+    }
+    return HPCT_OK;
+}
+
+/* Checkpoints that stay may refer to earlier best epochs than the last one. Those of runs before
+ * this one count, too. */
+static void remove_old(const hpct_fit_run *run, int64_t epoch)
 {
     char path[PATH_MAX];
-    int64_t *oldest = &run->kept_epochs[run->num_kept++ % HPCT_KEPT_FILES];
-    if (run->num_kept > HPCT_KEPT_FILES) {
-        path_of(run, *oldest, path);
-        unlink(path);
-    }
-    *oldest = epoch;
+    kept_files files;
+    do {
+        files = (kept_files){0};
+        if (hpct_disk_each(run->options.checkpoint_dir, count_kept, &files) != HPCT_OK ||
+            files.count <= KEPT_FILES || files.oldest == epoch + 1)
+            return;
+        path_of(run, files.oldest - 1, path);
+    } while (unlink(path) == 0);
 }
 
 /* Rank 0, whose notes go into checkpoints. What is in memory is all that this run needs. */

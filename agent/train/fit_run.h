@@ -28,8 +28,6 @@ typedef struct hpct_fit_sums {
     double began, first_step_ended; /* clock */
 } hpct_fit_sums;
 
-#define HPCT_KEPT_FILES 4
-
 typedef struct hpct_fit_run {
     hpct_context *context;
     hpct_model *model;
@@ -52,8 +50,6 @@ typedef struct hpct_fit_run {
     hpct_deadline deadline;        /* rank 0 */
     hpct_control control;
     hpct_kept_weights kept;
-    int64_t kept_epochs[HPCT_KEPT_FILES]; /* rank 0: whose files are in the checkpoints' folder */
-    int num_kept;
     hpct_pace *pace;
     hpct_run_file *file;           /* rank 0 with log_dir */
     bool settled, told;            /* the log folder has files of this run; and its end */

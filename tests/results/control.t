@@ -53,6 +53,11 @@ run --epochs 2 --learning-rate 0.003 --checkpoint-dir new --early-stopping val_l
 cp w.safetensors new/early-stopping-0002.safetensors
 capture run --epochs 3 --learning-rate 0.003 --checkpoint-dir new --early-stopping val_loss:patience=20,restore_best
 like "$status $err" "^66 .*early-stopping-0002.safetensors was not written by this run" "nor those of an epoch that was trained without restore_best"
+rm -rf new
+for until in 3 6 9; do
+    run --epochs $until --learning-rate 0.001 --checkpoint-dir new --early-stopping loss:patience=20,restore_best >/dev/null
+done
+is "$(find new -name 'early-stopping-*' | wc -l)" 4 "four files of best epochs are there after two further runs" || diag "$(ls new)"
 capture run --epochs $((epochs + 1)) --learning-rate 0.03 --checkpoint-dir ckpt --early-stopping "val_loss:patience=20"
 like "$status $out" "^0 .*Epoch $((epochs + 1))/" "with more patience training goes on"
 

@@ -248,15 +248,27 @@ static void keeps_the_newest_and_the_best(void **state)
     assert_int_equal(folder_count(dir, "step-"), 2);
 }
 
-static void a_damaged_best_file_removes_nothing(void **state)
+/* The best one is older than the newest: the oldest stays, and the others go. */
+static void with_a_damaged_best_file_the_oldest_stays(void **state)
 {
     (void) state;
+    static const char *const damaged[] = {"",
+                                          "{",
+                                          "null",
+                                          "[]",
+                                          "{\"format\":1}",
+                                          "{\"format\":1,\"step\":10,\"sequence\":1}",
+                                          "\xff\xfe{"};
+    const int64_t count = (int64_t) (sizeof damaged / sizeof *damaged);
     save(10, 1, true);
     save(20, 2, false);
-    folder_write(dir, "best.json", "{", 1);
-    save(30, 3, false);
-    assert_true(folder_has(dir, "step-0000000010/manifest.json"));
-    save(40, 4, true);
+    for (int64_t i = 0; i < count; i++) {
+        folder_write(dir, "best.json", damaged[i], strlen(damaged[i]));
+        save(30 + 10 * i, 3, false);
+        assert_true(folder_has(dir, "step-0000000010/manifest.json"));
+        assert_int_equal(folder_count(dir, "step-"), 3);
+    }
+    save(400, 4, true);
     assert_int_equal(folder_count(dir, "step-"), 2);
 }
 
@@ -535,6 +547,18 @@ static void lists_and_verifies(void **state)
     place_of("step-0000000010/part-00000.safetensors"); /* the others, too */
 }
 
+static void a_damaged_best_file_is_named(void **state)
+{
+    (void) state;
+    save(10, 1, true);
+    folder_write(dir, "best.json", "{}", 2);
+    command(hpct_checkpoint_verify, HPCT_ERR_DATA);
+    assert_error("best.json: ");
+    place_of("DAMAGED");
+    command(hpct_checkpoint_list, HPCT_OK);
+    place_of("which one is the best is not known: ");
+}
+
 static void exports_weights_and_class_names(void **state)
 {
     (void) state;
@@ -582,7 +606,7 @@ int main(void)
         TEST(refuses_gaps_overlaps_and_doubles),
         TEST(refuses_wrong_parts),
         TEST(keeps_the_newest_and_the_best),
-        TEST(a_damaged_best_file_removes_nothing),
+        TEST(with_a_damaged_best_file_the_oldest_stays),
         TEST(the_newest_is_the_one_committed_last),
         TEST(parts_of_a_later_step_stay),
         TEST(a_step_is_replaced_by_its_next_attempt),
@@ -595,6 +619,7 @@ int main(void)
         TEST(reading_verifies),
         TEST(pipes_and_folders_are_no_files),
         TEST(lists_and_verifies),
+        TEST(a_damaged_best_file_is_named),
         TEST(exports_weights_and_class_names),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
