@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -38,7 +39,7 @@ static const char *const sayings[HPCT_KINDS] = {
                          "as .weights.h5",
     [HPCT_KIND_TFLITE] = "a model of TensorFlow Lite, which cannot be trained",
     [HPCT_KIND_YAML] = "a model in YAML, which Keras itself reads no more: write model.to_json()",
-    [HPCT_KIND_UTF16] = "text in UTF-16: save it as UTF-8",
+    [HPCT_KIND_UTF16] = "text in UTF-16 or UTF-32: save it as UTF-8",
 };
 
 const char *hpct_kind_says(hpct_kind kind)
@@ -139,9 +140,25 @@ hpct_kind hpct_kind_of(const void *head, size_t length)
         return HPCT_KIND_PICKLE;
     if (HAS(b, 4, "TFL3"))
         return HPCT_KIND_TFLITE;
-    if (HAS(b, 0, "\xff\xfe") || HAS(b, 0, "\xfe\xff"))
+    if (HAS(b, 0, "\xff\xfe") || HAS(b, 0, "\xfe\xff") || HAS(b, 0, "\0\0\xfe\xff"))
         return HPCT_KIND_UTF16;
     return kind_of_text(b);
+}
+
+hpct_status hpct_kind_read_text(char **data, char **text, const char *path, size_t max)
+{
+    size_t size;
+    HPCT_TRY(hpct_file_read(data, &size, path, max));
+    bytes b = {(const unsigned char *) *data, size};
+    *text = *data + (HAS(b, 0, "\xef\xbb\xbf") ? 3 : 0);
+    hpct_status status = HPCT_OK;
+    if (hpct_kind_of(*data, size) == HPCT_KIND_UTF16)
+        status = hpct_fail(HPCT_ERR_DATA, "%s is %s", path, hpct_kind_says(HPCT_KIND_UTF16));
+    else if (strlen(*data) != size)
+        status = hpct_fail(HPCT_ERR_DATA, "%s is not text: it has a zero byte", path);
+    if (status != HPCT_OK)
+        free(*data);
+    return status;
 }
 
 hpct_status hpct_kind_of_file(hpct_kind *kind, const char *path)

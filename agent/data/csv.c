@@ -1,6 +1,7 @@
 /* A field is unquoted where it stands: it never grows. */
 #include "agent/data/csv.h"
 
+#include "base/kind.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -11,11 +12,14 @@
 hpct_status hpct_csv_open(hpct_csv *csv, char *text, size_t size, const char *path)
 {
     size_t mark = strlen(BYTE_ORDER_MARK), line = 1;
+    const hpct_kind kind = hpct_kind_of(text, size);
     const char *zero = size > 0 ? memchr(text, '\0', size) : NULL;
     *csv = (hpct_csv){.path = path, .text = text, .size = size, .next = 1};
     text[size] = '\0';
     if (size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0)
         csv->at = mark;
+    if (kind == HPCT_KIND_UTF16)
+        return hpct_fail(HPCT_ERR_DATA, "%s is %s", path, hpct_kind_says(kind));
     if (zero == NULL)
         return HPCT_OK;
     for (const char *c = text; c < zero; c++)

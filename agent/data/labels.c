@@ -4,6 +4,7 @@
 
 #include "agent/data/csv.h"
 #include "agent/data/foreign.h"
+#include "agent/data/listing.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -92,12 +93,36 @@ static hpct_status keep_header(reading *r)
     return HPCT_OK;
 }
 
+__attribute__((format(printf, 3, 4))) static hpct_status refuse(const reading *r, size_t column,
+                                                                const char *format, ...)
+{
+    char where[4096 + 64], what[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    snprintf(where, sizeof where, "%s, line %zu, column %zu (%s)", r->csv.path, r->csv.line,
+             column + 1, r->header[column]);
+    return hpct_fail(HPCT_ERR_DATA, "%s: %s", where, what);
+}
+
+/* Names go into weights, as JSON. */
+static hpct_status check_name(const reading *r, size_t column, const char *name)
+{
+    return hpct_name_is_utf8(name, strlen(name))
+               ? HPCT_OK
+               : refuse(r, column,
+                        "it is not UTF-8: save the file as UTF-8 (of Latin-1: iconv -f LATIN1 -t "
+                        "UTF-8)");
+}
+
 static hpct_status check_names(const reading *r)
 {
     for (size_t i = 1; i < r->columns; i++) {
         if (r->header[i][0] == '\0')
             return hpct_fail(HPCT_ERR_DATA, "%s, line %zu, column %zu: it has no name", r->csv.path,
                              r->csv.line, i + 1);
+        HPCT_TRY(check_name(r, i, r->header[i]));
         for (size_t k = 1; k < i; k++) {
             if (strcmp(r->header[k], r->header[i]) == 0)
                 return hpct_fail(HPCT_ERR_DATA,
@@ -149,19 +174,6 @@ static hpct_status check_header(reading *r)
 }
 
 /* ---- cells ---- */
-
-__attribute__((format(printf, 3, 4))) static hpct_status refuse(const reading *r, size_t column,
-                                                                const char *format, ...)
-{
-    char where[4096 + 64], what[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    snprintf(where, sizeof where, "%s, line %zu, column %zu (%s)", r->csv.path, r->csv.line,
-             column + 1, r->header[column]);
-    return hpct_fail(HPCT_ERR_DATA, "%s: %s", where, what);
-}
 
 /* A decimal number; strtof would also take "nan", "0x1p3" and spaces. */
 static bool parse_number(const char *text, float *out)
@@ -217,7 +229,7 @@ static hpct_status read_cells(reading *r, uint32_t picture)
     if (r->of_class > 0) {
         r->classes[picture] = r->csv.fields[r->of_class];
         return r->classes[picture][0] != '\0'
-                   ? HPCT_OK
+                   ? check_name(r, r->of_class, r->classes[picture])
                    : refuse(r, r->of_class, "the cell is empty: it must be the name of a class");
     }
     HPCT_TRY(read_numbers(r, picture));

@@ -209,7 +209,7 @@ static in_split look_at(const hpct_listing *listing, size_t begin, size_t end, c
     return in;
 }
 
-static bool is_utf8(const char *text, size_t length)
+bool hpct_name_is_utf8(const char *text, size_t length)
 {
     json_t *string = json_stringn(text, length);
     json_decref(string);
@@ -219,12 +219,12 @@ static bool is_utf8(const char *text, size_t length)
 char *hpct_name_text(const char *name, size_t length)
 {
     char *text = malloc(4 * length + 1), *to = text;
-    bool whole = is_utf8(name, length);
+    bool whole = hpct_name_is_utf8(name, length);
     for (size_t i = 0, used; text != NULL && i < length; i += used) {
         used = whole ? length : 1;
-        while (used < 4 && i + used < length && !is_utf8(name + i, used))
+        while (used < 4 && i + used < length && !hpct_name_is_utf8(name + i, used))
             used++;
-        if (is_utf8(name + i, used)) {
+        if (hpct_name_is_utf8(name + i, used)) {
             memcpy(to, name + i, used);
             to += used;
         } else {

@@ -24,6 +24,8 @@ hpct_named hpct_picture_named(const char *name);
 /* A name created by the system: .DS_Store, ._x.jpg, __MACOSX, lost+found. */
 bool hpct_is_hidden(const char *name);
 
+bool hpct_name_is_utf8(const char *name, size_t length);
+
 /* A name as UTF-8, for JSON; other bytes are written as, e.g., \xf1. NULL without memory; the
  * caller frees it. */
 char *hpct_name_text(const char *name, size_t length);

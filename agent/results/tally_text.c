@@ -48,6 +48,13 @@ json_t *hpct_tally_to_json(const hpct_tally *tally, char *const *names, int num_
     return list;
 }
 
+/* A name must not control a terminal. */
+static void print_visible(const char *name, FILE *stream)
+{
+    for (; *name != '\0'; name++)
+        fputc((unsigned char) *name < 0x20 || *name == 0x7f ? '?' : *name, stream);
+}
+
 void hpct_tally_print(const hpct_tally *tally, char *const *names, int num_names, FILE *stream)
 {
     char text[16];
@@ -55,8 +62,9 @@ void hpct_tally_print(const hpct_tally *tally, char *const *names, int num_names
         double values[HPCT_METRIC_BITS];
         hpct_class_metrics m = hpct_tally_class(tally, i);
         values_of(&m, values);
-        fprintf(stream, "class %s: %" PRId64 " samples", name_of(text, i, names, num_names),
-                m.samples);
+        fputs("class ", stream);
+        print_visible(name_of(text, i, names, num_names), stream);
+        fprintf(stream, ": %" PRId64 " samples", m.samples);
         for (int k = 0; k < HPCT_METRIC_BITS; k++) {
             if (hpct_tally_has(tally, k) && isfinite(values[k]))
                 fprintf(stream, " - %s: %.4f", hpct_metric_names[k], values[k]);

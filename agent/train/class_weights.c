@@ -3,7 +3,7 @@
 
 #include "agent/data/dataset.h"
 #include "agent/rank/context.h"
-#include "base/file.h"
+#include "base/kind.h"
 #include "base/status.h"
 
 #include <hpctrain/train.h>
@@ -90,19 +90,10 @@ static hpct_status read_file(double *weights, int labels, const char *path,
                              const hpct_dataset *train)
 {
     char *data, *text;
-    size_t size;
-    HPCT_TRY(hpct_file_read(&data, &size, path, MOST_BYTES));
-    text = realloc(data, size + 1);
-    if (text == NULL) {
-        free(data);
-        return hpct_fail_memory(size + 1);
-    }
-    text[size] = '\0';
-    hpct_status status = strlen(text) == size
-                             ? hpct_class_weights_parse(weights, labels, text, train->classes,
-                                                        train->num_classes, path)
-                             : hpct_fail(HPCT_ERR_DATA, "%s is not text: it has a zero byte", path);
-    free(text);
+    HPCT_TRY(hpct_kind_read_text(&data, &text, path, MOST_BYTES));
+    hpct_status status =
+        hpct_class_weights_parse(weights, labels, text, train->classes, train->num_classes, path);
+    free(data);
     return status;
 }
 

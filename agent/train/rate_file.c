@@ -1,7 +1,7 @@
 /* One line after the other. */
 #include "agent/train/rate_file.h"
 
-#include "base/file.h"
+#include "base/kind.h"
 #include "base/status.h"
 
 #include <ctype.h>
@@ -128,19 +128,10 @@ hpct_status hpct_rate_file_parse(hpct_rate_file *out, char *text, const char *pa
 hpct_status hpct_rate_file_read(hpct_rate_file *out, const char *path)
 {
     char *data, *text;
-    size_t size;
     *out = (hpct_rate_file){0};
-    HPCT_TRY(hpct_file_read(&data, &size, path, MOST_BYTES));
-    text = realloc(data, size + 1);
-    if (text == NULL) {
-        free(data);
-        return hpct_fail_memory(size + 1);
-    }
-    text[size] = '\0';
-    hpct_status status = strlen(text) == size
-                             ? hpct_rate_file_parse(out, text, path)
-                             : hpct_fail(HPCT_ERR_DATA, "%s is not text: it has a zero byte", path);
-    free(text);
+    HPCT_TRY(hpct_kind_read_text(&data, &text, path, MOST_BYTES));
+    hpct_status status = hpct_rate_file_parse(out, text, path);
+    free(data);
     return status;
 }
 

@@ -13,15 +13,18 @@ hpct_status hpct_model_set_class_names(hpct_model *model, const char *const *nam
 {
     json_t *list = json_array();
     char *text = NULL;
-    int failed = 0;
     hpct_status status = HPCT_OK;
-    for (int i = 0; i < count && !failed; i++)
-        failed = json_array_append_new(list, json_string(names[i])); /* NULL: not UTF-8 */
-    if (count > 0 && !failed) {
+    for (int i = 0; i < count && status == HPCT_OK; i++) {
+        if (json_array_append_new(list, json_string(names[i])) != 0)
+            status = hpct_fail(HPCT_ERR_DATA, "the name of class %d is not UTF-8", i);
+    }
+    if (count > 0 && status == HPCT_OK) {
         text = json_dumps(list, JSON_COMPACT);
         status = text != NULL ? HPCT_OK : hpct_fail_memory(0);
     }
     json_decref(list);
+    if (status != HPCT_OK)
+        return status;
     free(model->class_names);
     model->class_names = text;
     return status;

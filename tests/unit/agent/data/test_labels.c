@@ -251,6 +251,35 @@ static void text_in_utf_16_is_refused(void **state)
     hpct_dataset_free(dataset);
 }
 
+static void names_that_are_not_utf_8_are_refused(void **state)
+{
+    (void) state;
+    static const char not_utf8[] = "line 3, column 2 (class): it is not UTF-8",
+                      utf16[] = "l.csv is text in UTF-16";
+    static const parse_case cases[] = {
+        {"file,class\na.png,x\nb/c.png,\xe4\n", HPCT_ERR_DATA, not_utf8},         /* Latin-1 */
+        {"file,class\na.png,x\nb/c.png,caf\xe9\n", HPCT_ERR_DATA, not_utf8},      /* at the end */
+        {"file,class\na.png,x\nb/c.png,\"\xfc\"\n", HPCT_ERR_DATA, not_utf8},     /* quoted */
+        {"file,class\na.png,x\nb/c.png,\x93q\x94\n", HPCT_ERR_DATA, not_utf8},    /* Windows-1252 */
+        {"file,class\na.png,x\nb/c.png,\x83\x65\n", HPCT_ERR_DATA, not_utf8},     /* Shift-JIS */
+        {"file,class\na.png,x\nb/c.png,\xc0\xaf\n", HPCT_ERR_DATA, not_utf8},     /* overlong */
+        {"file,class\na.png,x\nb/c.png,\xed\xa0\x80\n", HPCT_ERR_DATA, not_utf8}, /* surrogate */
+        {"file,class\na.png,x\nb/c.png,\xe2\x82\n", HPCT_ERR_DATA, not_utf8},     /* cut */
+        {"file,class\na.png,x\nb/c.png,\xf5\x80\x80\x80\n", HPCT_ERR_DATA, not_utf8},
+        {"\xff\xfe"
+         "file,class\na.png,x\n",
+         HPCT_ERR_DATA, utf16},
+        {"\xfe\xff"
+         "file,class\na.png,x\n",
+         HPCT_ERR_DATA, utf16},
+    };
+    RUN_CASES(read_classes, cases);
+    static const parse_case columns[] = {
+        {"file,x,\xe4\na.png,1,2\n", HPCT_ERR_DATA, "line 1, column 3 (\xe4): it is not UTF-8"},
+    };
+    RUN_CASES(read_numbers, columns);
+}
+
 static uint64_t fingerprint_of(hpct_target_kind kind, const char *text)
 {
     hpct_dataset *dataset = unlabelled();
@@ -409,6 +438,7 @@ int main(void)
         cmocka_unit_test(numbers_take_the_place_of_labels),
         cmocka_unit_test(binary_numbers_lie_in_0_to_1),
         cmocka_unit_test(text_in_utf_16_is_refused),
+        cmocka_unit_test(names_that_are_not_utf_8_are_refused),
         cmocka_unit_test(the_fingerprint_has_the_labels),
         cmocka_unit_test(the_loss_says_what_labels_are),
         cmocka_unit_test(data_with_labels_of_their_own_are_refused),
