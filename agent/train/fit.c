@@ -717,13 +717,37 @@ static hpct_status tell(hpct_fit_run *run)
     return hpct_context_agree(run->context, hpct_results_tell(&run->end));
 }
 
-/* Records an error; true if the next steps should be done all the same, as all ranks know of it and
- * can still communicate. */
+/* Whether the next steps should be done all the same, as all ranks know of it and can still
+ * communicate. */
+static bool goes_on(const hpct_fit_run *run, hpct_status status)
+{
+    return status == HPCT_OK ||
+           (status != HPCT_ERR_PEER && hpct_context_all_know(run->context, status));
+}
+
+/* Records an error. */
 static bool went(hpct_fit_run *run, hpct_status status)
 {
     hpct_results_note(&run->end, status);
-    return status == HPCT_OK ||
-           (status != HPCT_ERR_PEER && hpct_context_all_know(run->context, status));
+    return goes_on(run, status);
+}
+
+/* The last checkpoint, first: saving weights averages the moving statistics. One that cannot be
+ * written says nothing against the weights. */
+static hpct_status save_checkpoint_and_weights(hpct_fit_run *run)
+{
+    hpct_status last = HPCT_OK;
+    if (run->checkpoints != NULL)
+        last = hpct_context_agree(run->context, hpct_fit_save_last(run));
+    if (last == HPCT_OK || !goes_on(run, last))
+        return last == HPCT_OK ? save_weights(run) : last;
+    char *why = hpct_error_keep();
+    hpct_status status = save_weights(run);
+    char *later = hpct_error_keep();
+    hpct_error_restore(why);
+    hpct_results_note(&run->end, last);
+    hpct_error_restore(later);
+    return status;
 }
 
 /* `failed`: the status that ended training. Nothing is saved after an error that other ranks do not
@@ -741,11 +765,7 @@ static hpct_status finish(hpct_fit_run *run, hpct_status failed)
     run->end.steps = hpct_fit_global_step(run, &run->begin) + run->steps_done;
     run->end.epoch = (int) run->begin.epoch + run->epochs_done + 1;
     run->end.epochs = run->options.epochs;
-    hpct_status status = HPCT_OK;
-    if (run->checkpoints != NULL) /* first: saving weights averages the moving statistics */
-        status = hpct_context_agree(run->context, hpct_fit_save_last(run));
-    if (went(run, status))
-        status = save_weights(run);
+    hpct_status status = save_checkpoint_and_weights(run);
     if (went(run, status))
         status = hpct_fit_best_saved(run);
     if (went(run, status) && whole)

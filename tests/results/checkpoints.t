@@ -122,7 +122,7 @@ like "$err" "step-0*14" "and it is named"
 # on_bad KIND:N:HOW OPTION...: a run whose N-th such call on its checkpoints fails
 shim=$top_builddir/tests/results/.libs/shim.so
 on_bad() {
-    rm -rf bad
+    rm -rf bad bad.safetensors rescued-*
     capture env FAULT="$1" FAULT_UNDER="$work/bad/" FAULT_COUNT="$work/count" LD_PRELOAD="$shim" "$train" "${steps[@]}" --checkpoint-dir bad \
         --save-weights bad.safetensors "${@:2}"
 }
@@ -140,6 +140,7 @@ is "$status $(cmp uncut.safetensors bad.safetensors 2>&1)" "74 " "a disk that st
 like "$(newest)" "^([369]|1[258])$" "and an earlier checkpoint" || diag "$("$train" checkpoint list bad 2>&1)"
 on_bad create:20:ever --checkpoint-every 3
 is "$status $(cmp uncut.safetensors bad.safetensors 2>&1)" "74 " "a folder in which nothing can be made any more: 74 at the end of training" || diag "$err"
+like "$err$(ls rescued-* 2>/dev/null)" "checkpoint: .*the weights are in bad.safetensors$" "the weights are in their place, not beside it"
 
 # ---- one run at a time ----
 rm -rf ckpt
