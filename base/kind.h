@@ -35,8 +35,8 @@ hpct_kind hpct_kind_of(const void *head, size_t length);
 /* For a regular file; HPCT_ERR_NO_INPUT if it is none or cannot be opened. */
 hpct_status hpct_kind_of_file(hpct_kind *kind, const char *path);
 
-/* A text in UTF-8, ended by a zero byte and without a byte order mark; *text lies in *data, which the
- * caller frees. HPCT_ERR_DATA if it is in UTF-16 or UTF-32, or has a zero byte. */
+/* A text in UTF-8, ended by a zero byte and without a byte order mark; *text lies in *data, which
+ * the caller frees. HPCT_ERR_DATA if it is in UTF-16 or UTF-32, or has a zero byte. */
 hpct_status hpct_kind_read_text(char **data, char **text, const char *path, size_t max);
 
 /* "a git-lfs pointer, …": the type and what to do instead. NULL for HPCT_KIND_UNKNOWN. */

@@ -139,7 +139,7 @@ static hpct_status read_files(hpct_manifest *out, const json_t *files)
 static hpct_status read_manifest(hpct_manifest *out, const json_t *root)
 {
     HPCT_TRY(get_number(&out->step, root, "step", HPCT_STORE_MAX_STEP));
-    HPCT_TRY(get_number(&out->sequence, root, "sequence", INT64_MAX - 1));
+    HPCT_TRY(get_number(&out->sequence, root, "sequence", HPCT_STORE_MAX_SEQUENCE));
     HPCT_TRY(get_number(&out->time, root, "time", INT64_MAX));
     HPCT_TRY(read_files(out, json_object_get(root, "files")));
     const char *state = json_string_value(json_object_get(root, "state"));
@@ -214,7 +214,7 @@ hpct_status hpct_manifest_parse_best(int64_t *step, int64_t *sequence, const cha
     HPCT_TRY(parse_checked(&root, text, length));
     hpct_status status = get_number(step, root, "step", HPCT_STORE_MAX_STEP);
     if (status == HPCT_OK)
-        status = get_number(sequence, root, "sequence", INT64_MAX - 1);
+        status = get_number(sequence, root, "sequence", HPCT_STORE_MAX_SEQUENCE);
     json_decref(root);
     return status;
 }

@@ -159,7 +159,10 @@ static hpct_status next_sequence(int64_t *out, const char *dir)
     if (all.count > 0 && all.entries[0].kind == HPCT_CONTENTS_COMPLETE)
         *out = all.entries[0].manifest.sequence + 1; /* the newest is first */
     hpct_contents_free(&all);
-    return HPCT_OK;
+    return *out <= HPCT_STORE_MAX_SEQUENCE
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_DATA, "%s: there is no further \"sequence\" for a checkpoint",
+                           dir);
 }
 
 /* The state is written, then the manifest, which completes the checkpoint. */

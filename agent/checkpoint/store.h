@@ -20,6 +20,7 @@
 #define HPCT_STORE_MAX_RANK 8
 #define HPCT_STORE_MAX_PARTS 65536
 #define HPCT_STORE_MAX_STEP INT64_C(9999999999)
+#define HPCT_STORE_MAX_SEQUENCE INT64_C(1000000000000000)
 #define HPCT_STORE_NAME 64 /* of a file, with the final zero */
 
 typedef enum hpct_store_type {

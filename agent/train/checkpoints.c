@@ -141,13 +141,29 @@ static char *state_text(const hpct_checkpoints *c, const hpct_place *place)
     return text;
 }
 
-static bool state_parse(const json_t *root, hpct_place *place, json_t **description)
+/* A reference to *description is `root`'s. */
+static hpct_status state_parse(const json_t *root, hpct_place *place, json_t **description)
 {
     json_t *from;
     int format;
-    return json_unpack((json_t *) (uintptr_t) root, "{s:i,s:o,s:o}", "format", &format, "place",
-                       &from, "state", description) == 0 &&
-           format == 1 && json_is_object(*description) && hpct_place_from_json(from, place);
+    json_int_t ranks;
+    if (json_unpack((json_t *) (uintptr_t) root, "{s:i,s:o,s:o}", "format", &format, "place", &from,
+                    "state", description) != 0 ||
+        format != 1)
+        return hpct_fail(HPCT_ERR_DATA, "it is not that of a run of fit");
+    if (json_unpack(*description, "{s:I}", "ranks", &ranks) != 0 || ranks < 1 || ranks > INT_MAX)
+        return hpct_fail(HPCT_ERR_DATA, "its \"ranks\" is missing or out of range");
+    return hpct_place_from_json(from, place);
+}
+
+/* After the comparison of steps per epoch: the manifest says which step it is. */
+static hpct_status check_step(const hpct_checkpoints *c, const hpct_place *place)
+{
+    int64_t step = place->epoch * c->steps_per_epoch + place->step;
+    return place->step <= c->steps_per_epoch && step == hpct_checkpoint_step(c->from)
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_DATA, "it is of step %" PRId64 ", its manifest of %" PRId64,
+                           step, hpct_checkpoint_step(c->from));
 }
 
 /* ---- continuing ---- */
@@ -186,10 +202,11 @@ static hpct_status load(hpct_checkpoints *c, const char *path, hpct_place *place
     HPCT_TRY(status);
     const char *folder = hpct_checkpoint_folder(c->from);
     json_t *root = json_loads(hpct_checkpoint_state(c->from), JSON_REJECT_DUPLICATES, &error);
-    if (root == NULL || !state_parse(root, place, &description))
-        status = hpct_fail(HPCT_ERR_DATA, "%s/state.json is not that of a run of fit", folder);
-    if (status == HPCT_OK)
-        status = compare(c, root, folder);
+    status = state_parse(root, place, &description);
+    if (status == HPCT_OK && (status = compare(c, root, folder)) == HPCT_OK)
+        status = check_step(c, place);
+    if (status == HPCT_ERR_DATA)
+        hpct_fail(status, "%s/state.json: %s", folder, hpct_last_error());
     if (status == HPCT_OK) {
         c->description = json_incref(description);
         c->saved = hpct_checkpoint_step(c->from);

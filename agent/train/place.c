@@ -1,10 +1,15 @@
 /* Doubles keep all their digits (JSON_REAL_PRECISION(17) when dumped). */
 #include "agent/train/place.h"
 
+#include "base/status.h"
+
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
 #define MOST_HALVINGS 1 /* --on-nan resume goes back once */
+#define MOST                                                                                       \
+    INT64_C(1000000000000000) /* steps, samples or bytes: nothing that is added overflows */
 
 /* JSON has no NaN and no infinity: a step of fp16 may have had one. */
 static json_t *number(double value)
@@ -44,34 +49,62 @@ json_t *hpct_place_to_json(const hpct_place *p)
                      hpct_watch_to_json(&p->watch), "halvings", p->halvings);
 }
 
-bool hpct_place_from_json(const json_t *from, hpct_place *p)
+static hpct_status get_whole(int64_t *out, const json_t *from, const char *key, int64_t least,
+                             int64_t most)
 {
-    json_int_t epoch, step, samples, steps, csv_bytes, steps_bytes;
-    const char *csv_end, *steps_end;
-    int has_loss, halvings;
-    if (json_unpack((json_t *) (uintptr_t) from, "{s:I,s:I,s:I,s:I,s:b,s:I,s:I,s:s,s:s,s:i}",
-                    "epoch", &epoch, "step", &step, "samples", &samples, "steps", &steps,
-                    "has_loss", &has_loss, "csv_bytes", &csv_bytes, "steps_bytes", &steps_bytes,
-                    "csv_end", &csv_end, "steps_end", &steps_end, "halvings", &halvings) != 0 ||
-        epoch < 0 || step < 0 || samples < 0 || steps < 0 || halvings < 0 ||
-        halvings > MOST_HALVINGS)
-        return false;
-    p->epoch = epoch;
-    p->step = step;
-    p->samples = samples;
-    p->steps = steps;
-    p->has_loss = has_loss != 0;
-    p->halvings = halvings;
+    const json_t *value = json_object_get(from, key);
+    *out = json_integer_value(value);
+    if (json_is_integer(value) && *out >= least && *out <= most)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_DATA, "its \"%s\" is missing or out of range", key);
+}
+
+/* Where a log was, -1: there was none, and how it ended. */
+static hpct_status get_log(hpct_history_end *out, const json_t *from, const char *bytes,
+                           const char *end)
+{
+    const char *text = json_string_value(json_object_get(from, end));
+    if (text == NULL)
+        return hpct_fail(HPCT_ERR_DATA, "its \"%s\" is missing", end);
+    HPCT_TRY(get_whole(&out->bytes, from, bytes, -1, MOST));
+    snprintf(out->end, sizeof out->end, "%s", text);
+    return HPCT_OK;
+}
+
+static bool is_possible(const hpct_watch *w)
+{
+    return w->best_epoch >= 0 && w->best_epoch < INT_MAX && w->wait >= 0 && w->wait <= INT_MAX &&
+           w->cooldown >= 0 && w->cooldown <= INT_MAX;
+}
+
+static hpct_status get_watch(hpct_watch_notes *out, const json_t *from)
+{
+    *out = hpct_watch_from_json(from);
+    if (is_possible(&out->stopping) && is_possible(&out->plateau) && is_possible(&out->target) &&
+        isfinite(out->rate) && out->rate >= 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_DATA, "its \"watch\" has numbers that are out of range");
+}
+
+hpct_status hpct_place_from_json(const json_t *from, hpct_place *p)
+{
+    int64_t halvings;
+    HPCT_TRY(get_whole(&p->epoch, from, "epoch", 0, INT_MAX - 1));
+    HPCT_TRY(get_whole(&p->step, from, "step", 0, MOST));
+    HPCT_TRY(get_whole(&p->samples, from, "samples", 0, MOST));
+    HPCT_TRY(get_whole(&p->steps, from, "steps", 0, p->step));
+    HPCT_TRY(get_whole(&halvings, from, "halvings", 0, MOST_HALVINGS));
+    HPCT_TRY(get_log(&p->logs.csv, from, "csv_bytes", "csv_end"));
+    HPCT_TRY(get_log(&p->logs.steps, from, "steps_bytes", "steps_end"));
+    HPCT_TRY(get_watch(&p->watch, json_object_get(from, "watch")));
+    p->halvings = (int) halvings;
+    p->has_loss = json_is_true(json_object_get(from, "has_loss"));
     read_number(&p->loss, from, "loss");
     read_number(&p->correct, from, "correct");
     read_number(&p->in_top_k, from, "in_top_k");
     read_number(&p->first_loss, from, "first_loss");
     read_number(&p->last_loss, from, "last_loss");
     read_number(&p->mean_loss, from, "mean_loss");
-    p->logs = (hpct_history_place){{.bytes = csv_bytes}, {.bytes = steps_bytes}};
-    snprintf(p->logs.csv.end, sizeof p->logs.csv.end, "%s", csv_end);
-    snprintf(p->logs.steps.end, sizeof p->logs.steps.end, "%s", steps_end);
     read_best(&p->best, json_object_get(from, "best"));
-    p->watch = hpct_watch_from_json(json_object_get(from, "watch"));
-    return true;
+    return HPCT_OK;
 }

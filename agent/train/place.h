@@ -25,7 +25,7 @@ typedef struct hpct_place {
 
 /* NULL if out of memory. Numbers that are not finite are null. */
 json_t *hpct_place_to_json(const hpct_place *place);
-/* False if something is missing or of another type. */
-bool hpct_place_from_json(const json_t *from, hpct_place *place);
+/* HPCT_ERR_DATA, naming the key, if something is missing, of another type, or out of range. */
+hpct_status hpct_place_from_json(const json_t *from, hpct_place *place);
 
 #endif

@@ -22,8 +22,7 @@ static hpct_watch one_from_json(const json_t *from)
     const json_t *best = json_object_get(from, "best");
     hpct_watch w = {0};
     if (json_unpack((json_t *) (uintptr_t) from, "{s:s,s:I,s:I,s:I}", "monitor", &monitor,
-                    "best_epoch", &best_epoch, "wait", &wait, "cooldown", &cooldown) != 0 ||
-        best_epoch < 0 || wait < 0 || cooldown < 0)
+                    "best_epoch", &best_epoch, "wait", &wait, "cooldown", &cooldown) != 0)
         return w;
     snprintf(w.monitor, sizeof w.monitor, "%s", monitor);
     w.has = json_is_number(best);
@@ -45,12 +44,11 @@ json_t *hpct_watch_to_json(const hpct_watch_notes *notes)
 
 hpct_watch_notes hpct_watch_from_json(const json_t *from)
 {
-    double rate = json_number_value(json_object_get(from, "learning_rate"));
     return (hpct_watch_notes){
         .stopping = one_from_json(json_object_get(from, "early_stopping")),
         .plateau = one_from_json(json_object_get(from, "plateau")),
         .target = one_from_json(json_object_get(from, "target")),
-        .rate = isfinite(rate) && rate > 0 ? rate : 0,
+        .rate = json_number_value(json_object_get(from, "learning_rate")),
         .kept = json_is_true(json_object_get(from, "kept")),
         .early = json_is_true(json_object_get(from, "early")),
         .reached = json_is_true(json_object_get(from, "reached")),

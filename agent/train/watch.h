@@ -53,7 +53,8 @@ typedef struct hpct_watch_notes {
     bool early, reached, called;
 } hpct_watch_notes;
 
-/* NULL if out of memory. Of what is missing or of another type the notes begin anew. */
+/* NULL if out of memory. Of what is missing or of another type the notes begin anew; numbers are as
+ * they are there. */
 json_t *hpct_watch_to_json(const hpct_watch_notes *notes);
 hpct_watch_notes hpct_watch_from_json(const json_t *from);
 

@@ -4,7 +4,7 @@ unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame test
 	tests/unit/agent/cost/test_bench \
 	tests/unit/agent/strategy/gradients/test_buckets tests/unit/agent/cost/test_choose \
 	tests/unit/agent/strategy/gradients/test_compress tests/unit/agent/strategy/replicas/test_crew \
-	tests/unit/agent/data/test_data tests/unit/agent/train/test_fit tests/unit/agent/train/test_identity tests/unit/agent/train/test_slow tests/unit/agent/train/test_watch tests/unit/agent/data/test_formats \
+	tests/unit/agent/data/test_data tests/unit/agent/train/test_fit tests/unit/agent/train/test_identity tests/unit/agent/train/test_place tests/unit/agent/train/test_slow tests/unit/agent/train/test_watch tests/unit/agent/data/test_formats \
 	tests/unit/agent/data/test_splits tests/unit/agent/data/test_archives \
 	tests/unit/agent/data/test_augment tests/unit/agent/data/test_notes tests/unit/agent/data/test_input tests/gpu_without/libraries/test_nccl \
 	tests/unit/agent/data/test_foreign tests/unit/agent/data/test_hold_out tests/unit/agent/data/test_labels \
@@ -120,6 +120,9 @@ tests_unit_agent_train_test_identity_LDADD = $(agent_test_libs)
 tests_unit_agent_train_test_slow_SOURCES = tests/unit/agent/train/test_slow.c tests/unit/unit.h
 tests_unit_agent_train_test_slow_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_train_test_slow_LDADD = $(agent_test_libs)
+tests_unit_agent_train_test_place_SOURCES = tests/unit/agent/train/test_place.c tests/unit/unit.h
+tests_unit_agent_train_test_place_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_agent_train_test_place_LDADD = $(agent_test_libs)
 tests_unit_agent_train_test_watch_SOURCES = tests/unit/agent/train/test_watch.c tests/unit/unit.h
 tests_unit_agent_train_test_watch_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_train_test_watch_LDADD = $(agent_test_libs)
