@@ -200,6 +200,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/eltwise.c \
 	nn/backend/cpu/group_norm.c \
 	nn/backend/cpu/join.c \
+	nn/backend/cpu/known_bad.c nn/backend/cpu/known_bad.h \
 	nn/backend/cpu/line.c \
 	nn/backend/cpu/loops.c nn/backend/cpu/loops.h \
 	nn/backend/cpu/loops_bf16.h \

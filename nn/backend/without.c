@@ -12,6 +12,7 @@ static const char *const names[] = {
     [HPCT_WITHOUT_FUSED_UPDATE] = "fused-update",
     [HPCT_WITHOUT_SHARED_GRADIENT] = "shared-gradient",
     [HPCT_WITHOUT_SMALL] = "small",
+    [HPCT_WITHOUT_UNPADDED] = "unpadded",
 };
 #define NUM_NAMES ((int) (sizeof names / sizeof *names))
 

@@ -13,6 +13,7 @@ typedef enum hpct_way_out {
     HPCT_WITHOUT_FUSED_UPDATE,    /* GPU: plain SGD in the product that makes the gradient */
     HPCT_WITHOUT_SHARED_GRADIENT, /* GPU: a convolution adds to the gradient of a shared source */
     HPCT_WITHOUT_SMALL,           /* GPU: own kernels for first convolutions on few channels */
+    HPCT_WITHOUT_UNPADDED, /* CPU: bf16 products with sides that are not whole tiles of AMX */
 } hpct_way_out;
 
 /* Whether the list names it. The first call reports unknown words. */

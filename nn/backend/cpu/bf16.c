@@ -24,6 +24,29 @@ void hpct_cpu_to_bf16(size_t count, const float *src, hpct_bf16 *dst)
     hpct_loops_split(count, LEAST, convert_part, &s);
 }
 
+typedef struct widening {
+    size_t columns, wide_columns;
+    const hpct_bf16 *from;
+    hpct_bf16 *wide;
+} widening;
+
+static void widen_rows(size_t first, size_t count, void *arg)
+{
+    const widening *w = arg;
+    for (size_t r = first; r < first + count; r++) {
+        hpct_bf16 *row = w->wide + r * w->wide_columns;
+        memcpy(row, w->from + r * w->columns, w->columns * sizeof *row);
+        memset(row + w->columns, 0, (w->wide_columns - w->columns) * sizeof *row);
+    }
+}
+
+void hpct_cpu_widen_bf16(size_t rows, size_t columns, size_t wide_columns, const hpct_bf16 *from,
+                         hpct_bf16 *wide)
+{
+    widening w = {columns, wide_columns, from, wide};
+    hpct_loops_split(rows, LEAST / wide_columns + 1, widen_rows, &w);
+}
+
 static void convert_diffs(size_t first, size_t count, void *arg)
 {
     const hpct_low_diff *d = arg;

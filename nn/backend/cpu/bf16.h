@@ -7,6 +7,10 @@
 
 void hpct_cpu_to_bf16(size_t count, const float *src, hpct_bf16 *dst);
 
+/* wide[rows][wide_columns] = from[rows][columns], with zeros behind. */
+void hpct_cpu_widen_bf16(size_t rows, size_t columns, size_t wide_columns, const hpct_bf16 *from,
+                         hpct_bf16 *wide);
+
 /* A result's gradient, [rows][out], converted by diff_to_bf16 (nn/backend/cpu/loops.h). */
 typedef struct hpct_low_diff {
     size_t rows, out;

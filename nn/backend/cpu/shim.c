@@ -194,6 +194,8 @@ dnnl_status_t hpct_dnnl_attributes(dnnl_primitive_attr_t *out, bool relu, bool a
     dnnl_status_t status = dnnl_primitive_attr_create(out);
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
+    if (status == dnnl_success) /* whatever ONEDNN_DEFAULT_FPMATH_MODE says: fp32 is fp32 */
+        status = dnnl_primitive_attr_set_fpmath_mode(*out, dnnl_fpmath_mode_strict);
     if (status != dnnl_success || (!relu && !add))
         return status;
     status = dnnl_post_ops_create(&post);
@@ -305,6 +307,13 @@ int hpct_shim_lanes(void)
 bool hpct_shim_prefers_blocks(int cells)
 {
     return has_isa(cells > 1 ? dnnl_cpu_isa_avx512_core_amx : dnnl_cpu_isa_avx512_core);
+}
+
+hpct_onednn hpct_shim_library(void)
+{
+    const dnnl_version_t *v = dnnl_version();
+    return (hpct_onednn){.version = 10000 * v->major + 100 * v->minor + v->patch,
+                         .amx = has_isa(dnnl_cpu_isa_avx512_core_amx)};
 }
 
 const char *hpct_shim_version(void)

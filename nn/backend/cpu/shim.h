@@ -7,6 +7,7 @@
 #ifndef HPCT_NN_BACKEND_CPU_SHIM_H
 #define HPCT_NN_BACKEND_CPU_SHIM_H
 
+#include "nn/backend/cpu/known_bad.h"
 #include "nn/graph/op.h"
 
 /* Whether oneDNN has native bf16 on this processor, and may use it (DNNL_MAX_CPU_ISA). */
@@ -93,6 +94,8 @@ int hpct_shim_lanes(void);
  * measurement (doc/results.md). */
 bool hpct_shim_prefers_blocks(int cells);
 
+/* What is loaded, and used on this processor (limited by ONEDNN_MAX_CPU_ISA). */
+hpct_onednn hpct_shim_library(void);
 /* "oneDNN 2.6.3" */
 const char *hpct_shim_version(void);
 

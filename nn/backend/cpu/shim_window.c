@@ -9,6 +9,7 @@ typedef struct window_mds {
     md src, kernel, bias, dst; /* `bias` has no sizes without one */
     dnnl_dims_t strides, size, pad_begin, pad_end, dilation;
     int in_c, out_c, out_w;
+    bool bf16;
 } window_mds;
 
 static int64_t far_padding(int in, int out, int reach, int stride, int begin)
@@ -38,6 +39,7 @@ static hpct_status open_window(window_mds *m, const hpct_op_spec *spec, const wi
     m->in_c = w->in_c;
     m->out_c = w->out_c;
     m->out_w = w->out_w;
+    m->bf16 = types->src == dnnl_bf16 || types->dst == dnnl_bf16;
     m->strides[0] = w->stride_h;
     m->strides[1] = w->stride_w;
     m->size[0] = w->kernel_h;
@@ -66,35 +68,31 @@ static void close_window(window_mds *m)
     hpct_md_free(&m->dst);
 }
 
-static bool begins_with(const char *text, const char *begin)
+static bool is_unsafe(const_dnnl_primitive_desc_t desc, hpct_prim_kind what, const window_mds *m)
 {
-    return strncmp(text, begin, strlen(begin)) == 0;
-}
-
-/* oneDNN's implementations that silently give wrong results with strides above 1
- * (tests/unit/nn/backend/test_ops): the 1x1 convolution without AVX-512, wrong gradients if
- * channels do not fill its vectors (seen with 2.6.3 and 3.12.1); and version 3's for AMX with one
- * output column, and with strides above 2 (seen with 3.7.2 and 3.12.1). */
-static bool is_unsafe(const_dnnl_primitive_desc_t desc, const window_mds *m)
-{
-    const char *name = NULL;
-    if ((m->strides[0] == 1 && m->strides[1] == 1) ||
-        dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, (void *) &name) !=
-            dnnl_success)
-        return false;
-    if (begins_with(name, "jit_1x1:avx2"))
-        return m->in_c % 8 != 0 || m->out_c % 8 != 0;
-    return V3 && begins_with(name, "brg") && strstr(name, "amx") != NULL &&
-           ((m->strides[1] > 1 && m->out_w == 1) || m->strides[0] > 2 || m->strides[1] > 2);
+    hpct_onednn library = hpct_shim_library();
+    hpct_conv_choice choice = {.bf16 = m->bf16,
+                               .inner = what == HPCT_PRIM_BACKWARD_DATA      ? m->out_c
+                                        : what == HPCT_PRIM_BACKWARD_WEIGHTS ? 0
+                                                                             : m->in_c,
+                               .in_c = m->in_c,
+                               .out_c = m->out_c,
+                               .out_w = m->out_w,
+                               .stride_h = (int) m->strides[0],
+                               .stride_w = (int) m->strides[1]};
+    return dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, (void *) &choice.name) ==
+               dnnl_success &&
+           hpct_conv_is_known_bad(&library, &choice);
 }
 
 #if V3
 
 /* Moves to oneDNN's first safe implementation. */
-static dnnl_status_t pass_unsafe(dnnl_primitive_desc_t desc, const window_mds *m)
+static dnnl_status_t pass_unsafe(dnnl_primitive_desc_t desc, hpct_prim_kind what,
+                                 const window_mds *m)
 {
     dnnl_status_t status = dnnl_success;
-    while (status == dnnl_success && is_unsafe(desc, m))
+    while (status == dnnl_success && is_unsafe(desc, what, m))
         status = dnnl_primitive_desc_next_impl(desc);
     return status;
 }
@@ -122,7 +120,7 @@ static dnnl_status_t describe_conv(dnnl_primitive_desc_t *out, hpct_prim_kind wh
                                    const_dnnl_primitive_desc_t hint)
 {
     dnnl_status_t status = create_conv(out, what, m, attributes, hint);
-    if (status == dnnl_success && (status = pass_unsafe(*out, m)) != dnnl_success) {
+    if (status == dnnl_success && (status = pass_unsafe(*out, what, m)) != dnnl_success) {
         dnnl_primitive_desc_destroy(*out);
         *out = NULL;
     }
@@ -146,8 +144,8 @@ static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, hpct_prim_kind wh
 
 /* Creates oneDNN's first safe implementation. */
 static dnnl_status_t create_conv(dnnl_primitive_desc_t *out, const dnnl_convolution_desc_t *op,
-                                 const window_mds *m, dnnl_primitive_attr_t attributes,
-                                 const_dnnl_primitive_desc_t hint)
+                                 hpct_prim_kind what, const window_mds *m,
+                                 dnnl_primitive_attr_t attributes, const_dnnl_primitive_desc_t hint)
 {
     dnnl_primitive_desc_iterator_t all;
     dnnl_status_t status =
@@ -155,7 +153,7 @@ static dnnl_status_t create_conv(dnnl_primitive_desc_t *out, const dnnl_convolut
     if (status != dnnl_success)
         return status;
     *out = dnnl_primitive_desc_iterator_fetch(all);
-    while (status == dnnl_success && *out != NULL && is_unsafe(*out, m)) {
+    while (status == dnnl_success && *out != NULL && is_unsafe(*out, what, m)) {
         dnnl_primitive_desc_destroy(*out);
         *out = NULL;
         status = dnnl_primitive_desc_iterator_next(all);
@@ -185,7 +183,7 @@ static dnnl_status_t describe_conv(dnnl_primitive_desc_t *out, hpct_prim_kind wh
         status = dnnl_dilated_convolution_forward_desc_init(
             &op, hpct_prop_kind(what), direct, &m->src, &m->kernel, &m->bias, &m->dst, m->strides,
             m->dilation, m->pad_begin, m->pad_end);
-    return status == dnnl_success ? create_conv(out, &op, m, attributes, hint) : status;
+    return status == dnnl_success ? create_conv(out, &op, what, m, attributes, hint) : status;
 }
 
 static dnnl_status_t describe_pool(dnnl_primitive_desc_t *out, hpct_prim_kind what,

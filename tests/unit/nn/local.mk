@@ -5,6 +5,7 @@ unit_tests += tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 te
 	tests/unit/nn/backend/test_ops \
 	tests/unit/nn/plan/test_freeze \
 	tests/unit/nn/plan/test_fusions tests/unit/nn/plan/test_sums tests/unit/nn/backend/test_updates tests/unit/nn/backend/cpu/test_loops \
+	tests/unit/nn/backend/cpu/test_products \
 	tests/unit/nn/graph/test_optimizer tests/unit/nn/backend/ref/test_gradients tests/unit/nn/run/test_random \
 	tests/unit/nn/split/test_shard tests/unit/nn/split/test_stage tests/unit/nn/run/test_step \
 	tests/unit/nn/run/test_penalty \
@@ -14,9 +15,10 @@ if HAVE_HDF5
 unit_tests += tests/unit/nn/file/keras/test_weights_h5
 endif
 check_LTLIBRARIES += tests/unit/nn/backend/ref/libref64.la
-scale_tests += tests/unit/nn/backend/cpu/isa.t
+scale_tests += tests/unit/nn/backend/cpu/isa.t tests/unit/nn/backend/cpu/products.t
+scaled_tests += tests/unit/nn/backend/cpu/products.t
 endif
-EXTRA_DIST += tests/unit/nn/backend/cpu/isa.t
+EXTRA_DIST += tests/unit/nn/backend/cpu/isa.t tests/unit/nn/backend/cpu/products.t
 nn_test_libs = nn/libnn.la $(CMOCKA_LIBS)
 nn_case = tests/unit/nn/nn_case.c tests/unit/nn/nn_case.h
 ops_check = tests/unit/nn/backend/ops_check.c tests/unit/nn/backend/ops_check.h $(nn_case)
@@ -67,6 +69,9 @@ tests_unit_nn_backend_test_updates_LDADD = $(nn_test_libs) -lm
 tests_unit_nn_backend_cpu_test_loops_SOURCES = tests/unit/nn/backend/cpu/test_loops.c $(nn_case) tests/unit/unit.h
 tests_unit_nn_backend_cpu_test_loops_CPPFLAGS = $(test_cppflags)
 tests_unit_nn_backend_cpu_test_loops_LDADD = $(nn_test_libs)
+tests_unit_nn_backend_cpu_test_products_SOURCES = tests/unit/nn/backend/cpu/test_products.c $(ops_check) tests/unit/unit.h
+tests_unit_nn_backend_cpu_test_products_CPPFLAGS = $(test_cppflags)
+tests_unit_nn_backend_cpu_test_products_LDADD = $(nn_test_libs) -lm
 tests_unit_nn_run_test_targets_SOURCES = tests/unit/nn/run/test_targets.c tests/unit/unit.h
 tests_unit_nn_run_test_targets_CPPFLAGS = $(test_cppflags)
 tests_unit_nn_run_test_targets_LDADD = $(nn_test_libs) -lm

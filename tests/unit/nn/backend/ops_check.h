@@ -14,7 +14,8 @@ int pick(int low, int high);
 /* Channels, often as many as make whole blocks. */
 int pick_channels(int most);
 
-/* bf16 in a third of the cases, where this machine has it. */
+/* bf16 in a third of the cases, or in all with HPC_TRAIN_TEST_PRECISION, where this machine has it.
+ */
 hpct_precision pick_precision(void);
 
 /* A Conv2D or pooling of at most so many channels. */
