@@ -123,9 +123,12 @@ check-long: check-programs
 # Everything that `make check` needs, without running it.
 check-programs: $(check_PROGRAMS) $(check_LTLIBRARIES)
 
+list-programs:
+	@printf '%s\n' $(check_PROGRAMS) $(check_LTLIBRARIES)
+
 # The unit tests and the fuzz targets' corpora alone (they need no cluster), with what they start and read.
-unit-programs: $(unit_tests) $(fuzz_targets) hpc-train-gpus hpc-train-stage tests/gpu_without/libraries/libnvidia-ml.la \
-    etc/plugstack.conf.d/hpc-train.conf
+unit-programs: $(unit_tests) $(fuzz_targets) unit-needs
+unit-needs: hpc-train-gpus hpc-train-stage tests/gpu_without/libraries/libnvidia-ml.la etc/plugstack.conf.d/hpc-train.conf
 check-unit: unit-programs
 	$(MAKE) check-TESTS TESTS="$(unit_tests) $(fuzz_targets)"
 
@@ -168,4 +171,4 @@ check-valgrind: $(under_valgrind:=.valgrind)
 	  valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite $< \
 	  >$<.valgrind.log 2>&1 || { echo "valgrind found something in $<:"; cat $<.valgrind.log; exit 1; }
 .PHONY: lint format check-long check-programs check-quick check-valgrind \
-	list-parts unit-programs $(parts:%=check-%)
+	list-parts list-programs unit-needs unit-programs $(parts:%=check-%)

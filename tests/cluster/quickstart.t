@@ -99,4 +99,66 @@ calls configure "configure fails"
 is "$status" 70 "quickstart ends with 70, too"
 rm "$temporary/broken"
 calls "configure make" "the next call configures again, though nothing else has changed"
+
+# ---- another program that installs packages: dpkg itself and its lock, in a database of their own ----
+export DPKG_ADMINDIR=$temporary/dpkg
+mkdir -p "$DPKG_ADMINDIR/updates" "$DPKG_ADMINDIR/info"
+touch "$DPKG_ADMINDIR"/{status,available,lock,lock-frontend}
+hold() { # takes the lock as dpkg does, until let_go
+    rm -f "$temporary/held"
+    python3 -c 'import fcntl, sys, time
+file = open(sys.argv[1], "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+open(sys.argv[2], "w")
+time.sleep(600)' "$DPKG_ADMINDIR/lock-frontend" "$temporary/held" &
+    holder=$!
+    at_exit "kill $holder 2>/dev/null"
+    until [ -e "$temporary/held" ]; do sleep 0.1; done
+}
+let_go() { kill "$holder" && wait "$holder" 2>/dev/null; }
+stand_in "$temporary/bin/apt-get" "echo \"apt-get \$*\" | cut -d' ' -f1-3 >>'$temporary/called'" \
+    "if [ -e '$temporary/busy' ]; then rm '$temporary/busy'; echo 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (x)'; exit 100; fi" \
+    "case \"\$*\" in *install*) echo 'Unpacking gcc'; sleep 3; exit 1 ;; esac"
+installs() { limit 90 env PATH="$temporary/bin:$PATH" HPC_TRAIN_PROGRESS_SECONDS=1 HPC_TRAIN_LOCK_SECONDS="$1" "$tree/quickstart"; }
+: >"$temporary/called"
+hold
+capture installs 2
+is "$status" 69 "dpkg's lock is held: the wait has an end, exit status 69"
+like "$out" "holds $DPKG_ADMINDIR/lock-frontend, process $holder \(python3\): waiting, up to 2 s" "it says at once for whom it waits"
+like "$err" "another program installs packages, and has not ended for 2 s: it holds $DPKG_ADMINDIR/lock-frontend, process $holder \(python3\)" "and at the end"
+is "$(cat "$temporary/called")" "" "nothing was installed meanwhile"
+(installs 60 >"$temporary/out" 2>&1; echo "status $?" >>"$temporary/out") &
+waiting=$!
+for _ in {1..300}; do grep -q 'waiting, up to' "$temporary/out" && break; sleep 0.1; done
+let_go
+touch "$temporary/busy"
+wait $waiting
+out=$(cat "$temporary/out")
+is "$(paste -sd, "$temporary/called")" "apt-get -q update,apt-get -q update,apt-get -q -y" "once it is free it goes on; apt's own lock is waited for, too"
+like "$out" "apt-get install: [0-9]+ s: Unpacking gcc" "what takes long says how far it is"
+like "$out" "On two cores: Debian packages .* GB.*, building .* GB" "at its start quickstart says how long it takes, and how much disk"
+like "$out" "status 70\$" "a failure that has nothing to do with locks is one"
+unset DPKG_ADMINDIR
+
+# ---- named tests get what they need ----
+stand_in "$temporary/bin/make" "case \"\$*\" in" "*list-programs*) printf '%s\\n' tests/unit/a tests/stage/b tests/stage/c.la ;;" \
+    "*list-parts*) echo 'tests/unit/a unit' ;;" \
+    "*check-TESTS*) : >build/test-suite.log; echo '# ERROR: 0' | tee build/test-suite.log >build/cluster-suite.log ;;" \
+    "*) echo \"\$*\" | sed 's/.*-j[0-9]* *//; s/ CFLAGS.*//; s/-C build *//; s/DESTDIR.*//' >>'$temporary/called' ;; esac"
+stand_in "$tree/etc/sandbox/sandbox" "[ \"\$1 \$2\" = 'up 4' ] && echo 'cluster' >>'$temporary/called'; exit 0"
+stand_in "$temporary/bin/dpkg-query" "case \"\$*\" in *Status-Status*) shift 2; for p; do echo \"\$p installed\"; done ;; *Status-Abbrev*) cat '$temporary/packages' ;; esac"
+mkdir -p "$tree/tests/build" "$tree/tests/cluster"
+echo 'echo 1..0; "$top_builddir/tests/stage/.libs/c.so"' >"$tree/tests/build/alone.t"
+printf '%s\n' '. lib.sh' 'on_cluster 2' >"$tree/tests/cluster/one.t"
+cp "$tree/tests/cluster/one.t" "$tree/tests/cluster/two.t"
+needs() { # WANT NAME TEST...
+    : >"$temporary/called"
+    capture limit 60 env PATH="$temporary/bin:$PATH" "$tree/quickstart" check "${@:3}"
+    is "$(sed 's/ *$//; s/^$/all/' "$temporary/called" | paste -sd,)" "$1" "$2" || diag "$out$err"
+}
+needs "tests/unit/a unit-needs" "a unit test: only its program" tests/unit/a
+needs "tests/unit/a unit-needs" "a part of unit tests" unit
+needs "all,tests/stage/c.la" "a shell test: what its script names, and no cluster" tests/build/alone.t
+needs "all,install,cluster" "a test of the cluster: one cluster" tests/cluster/one.t
+needs "all,install,cluster,cluster" "two tests of the cluster: two" tests/cluster/{one,two}.t
 done_testing
