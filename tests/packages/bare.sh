@@ -5,7 +5,9 @@
 # shellcheck source=tests/distros/bare_system.sh
 . "${top_srcdir:?}/tests/distros/bare_system.sh"
 
-# The folder of a system to copy (as debootstrap --variant=minbase makes it); without it one is made, from the network.
+# The release, and the folder of a system of it to copy (as debootstrap --variant=minbase makes it); without it one is made, from
+# the network.
+suite=${HPC_TRAIN_BARE_SUITE:-bookworm}
 pristine=${HPC_TRAIN_BARE_SYSTEM-}
 
 # new_work: an empty folder, $bare_work, until the test ends.
@@ -21,7 +23,7 @@ needs_bare() {
     new_work
     if [ -z "$pristine" ]; then
         pristine=$bare_work/pristine
-        limit 900 debootstrap --variant=minbase bookworm "$pristine" >"$bare_work/debootstrap.log" 2>&1 ||
+        limit 900 debootstrap --variant=minbase "$suite" "$pristine" ${HPC_TRAIN_MIRROR:+"$HPC_TRAIN_MIRROR"} >"$bare_work/debootstrap.log" 2>&1 ||
             skip_all "debootstrap cannot make a system: $(tail -n 1 "$bare_work/debootstrap.log")"
     fi
 }
