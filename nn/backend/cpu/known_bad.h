@@ -26,7 +26,7 @@ typedef struct hpct_conv_choice {
     const char *name; /* as oneDNN calls it: "brgconv:avx512_core_bf16" */
     bool bf16;        /* computes with it */
     int inner;        /* channels that it sums over; 0: none (the kernel's gradient) */
-    int in_c, out_c, out_w;
+    int in_c, in_w, out_c, out_w;
     int stride_h, stride_w;
 } hpct_conv_choice;
 

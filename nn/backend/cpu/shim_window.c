@@ -8,7 +8,7 @@
 typedef struct window_mds {
     md src, kernel, bias, dst; /* `bias` has no sizes without one */
     dnnl_dims_t strides, size, pad_begin, pad_end, dilation;
-    int in_c, out_c, out_w;
+    int in_c, in_w, out_c, out_w;
     bool bf16;
 } window_mds;
 
@@ -37,6 +37,7 @@ static hpct_status open_window(window_mds *m, const hpct_op_spec *spec, const wi
     int reach_h = hpct_window_reach(w->kernel_h, w->dilation_h),
         reach_w = hpct_window_reach(w->kernel_w, w->dilation_w);
     m->in_c = w->in_c;
+    m->in_w = w->in_w;
     m->out_c = w->out_c;
     m->out_w = w->out_w;
     m->bf16 = types->src == dnnl_bf16 || types->dst == dnnl_bf16;
@@ -76,6 +77,7 @@ static bool is_unsafe(const_dnnl_primitive_desc_t desc, hpct_prim_kind what, con
                                         : what == HPCT_PRIM_BACKWARD_WEIGHTS ? 0
                                                                              : m->in_c,
                                .in_c = m->in_c,
+                               .in_w = m->in_w,
                                .out_c = m->out_c,
                                .out_w = m->out_w,
                                .stride_h = (int) m->strides[0],

@@ -56,6 +56,7 @@ static bool is_bad(int version, const char *name, int inner, int stride, int out
                                .bf16 = true,
                                .inner = inner,
                                .in_c = 12,
+                               .in_w = 1,
                                .out_c = 16,
                                .out_w = out_w,
                                .stride_h = stride,
@@ -70,6 +71,8 @@ static void implementations_of_convolutions_are_known(void **state)
     assert_true(is_bad(31201, "brg_conv_bwd_d:avx512_core_bf16", 7, 1, 6));
     assert_false(is_bad(20603, "brgconv:avx512_core_bf16", 576, 1, 6));
     assert_false(is_bad(20603, "jit_bf16:avx512_core_bf16", 575, 1, 6));
+    assert_true(is_bad(20603, "jit_bf16:avx512_core_bf16", 0, 2, 1));
+    assert_false(is_bad(20603, "jit_bf16:avx512_core_bf16", 0, 1, 1));
     assert_true(is_bad(20603, "jit_1x1:avx2", 12, 2, 6));
     assert_false(is_bad(20603, "jit_1x1:avx2", 12, 1, 6));
     assert_false(is_bad(20603, "jit_1x1:avx512_core", 12, 2, 6));
@@ -85,6 +88,22 @@ static void skip_without_bf16(void)
         return;
     print_message("# not a processor with bf16\n");
     skip();
+}
+
+/* Of a picture narrower than the stride, at the last stage of a network for larger ones. */
+static void narrow_pictures_match(void **state)
+{
+    (void) state;
+    skip_without_bf16();
+    for (int i = 0; i < 24; i++) {
+        int picture[3] = {i % 4 + 1, i % 2 + 1, 8 * (i % 3 + 1)}, kernel[2] = {3, 3},
+            steps[2] = {2 + i % 2, 2 + i % 2};
+        nn_case c = {.n = 1 + i % 3, .precision = HPCT_BF16, .needs_diff_src = true};
+        c.spec.kind = HPCT_OP_CONV2D;
+        c.spec.window = nn_window(picture, 16, kernel, steps, true);
+        draws++; /* other numbers */
+        check_case(&c);
+    }
 }
 
 /* The inner sizes are `in` forward, `out` for the gradient of the source, `n` for the kernel's. */
@@ -264,6 +283,7 @@ int main(void)
         cmocka_unit_test(one_more_is_known_for_2_6_to_2_7_3_and_3_0),
         cmocka_unit_test(whole_tiles_are_known_for_3_7_to_3_14),
         cmocka_unit_test(implementations_of_convolutions_are_known),
+        cmocka_unit_test(narrow_pictures_match),
         cmocka_unit_test(inner_sizes_of_63_match),
         cmocka_unit_test(random_products_match),
         cmocka_unit_test(a_sample_spoils_no_other),
