@@ -143,7 +143,8 @@ nn_keras = \
 	nn/file/keras/keras.h \
 	nn/file/keras/layers.c \
 	nn/file/keras/order.c nn/file/keras/order.h \
-	nn/file/keras/read.c \
+	nn/file/keras/read.c nn/file/keras/read_call.c nn/file/keras/read_layer.c \
+	nn/file/keras/reader.h \
 	nn/file/keras/refused.c nn/file/keras/refused.h \
 	nn/file/keras/regularizers.c nn/file/keras/regularizers.h \
 	nn/file/keras/settings.c \
@@ -155,7 +156,7 @@ if HAVE_HDF5
 nn_keras += \
 	nn/file/keras/child_h5.c \
 	nn/file/keras/fit_h5.c \
-	nn/file/keras/groups_h5.h \
+	nn/file/keras/groups_h5.h nn/file/keras/nested_h5.c \
 	nn/file/keras/hdf5.c nn/file/keras/hdf5.h \
 	nn/file/keras/hdf5_library.c nn/file/keras/hdf5_library.h \
 	nn/file/keras/weights_h5.c

@@ -24,10 +24,27 @@ static char *next_pattern(const char **list)
     return pattern;
 }
 
+static bool is_nested_match(const hpct_model *model, const char *pattern, int nest)
+{
+    for (; nest > 0; nest = hpct_nest_outer(model, nest)) {
+        if (fnmatch(pattern, model->nests[nest - 1].name, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* By its name, or that of a nested model that it is in. */
+static bool is_match(const hpct_model *model, const char *pattern, const hpct_layer *layer)
+{
+    return fnmatch(pattern, layer->name, 0) == 0 || is_nested_match(model, pattern, layer->nest);
+}
+
 static hpct_status no_layer(const hpct_model *model, const char *pattern)
 {
-    char names[SHOWN_NAMES * (HPCT_NAME_SIZE + 2) + 32] = "";
+    char names[2 * SHOWN_NAMES * (HPCT_NAME_SIZE + 2) + 32] = "";
     size_t used = 0;
+    for (int i = 0; i < model->num_nests && i < SHOWN_NAMES; i++)
+        used += (size_t) snprintf(names + used, sizeof names - used, "%s, ", model->nests[i].name);
     for (int i = 0; i < model->num_layers && i < SHOWN_NAMES; i++)
         used += (size_t) snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
                                   model->layers[i].name);
@@ -43,7 +60,7 @@ static hpct_status each_match(hpct_model *model, const char *pattern, change app
 {
     bool any = false;
     for (int i = 0; i < model->num_layers; i++) {
-        if (fnmatch(pattern, model->layers[i].name, 0) != 0)
+        if (!is_match(model, pattern, &model->layers[i]))
             continue;
         any = true;
         if (apply != NULL)

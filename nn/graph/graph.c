@@ -47,6 +47,18 @@ static void *grow(hpct_model *model, void **array, int *count, size_t size)
 #define GROW(model, array, count)                                                                  \
     grow(model, (void **) &(model)->array, &(model)->count, sizeof *(model)->array)
 
+int hpct_model_add_nest(hpct_model *model, const char *name, bool sequential, int outer)
+{
+    hpct_nest *nest = GROW(model, nests, num_nests);
+    if (nest == NULL)
+        return 0;
+    snprintf(nest->name, sizeof nest->name, "%s", name);
+    nest->sequential = sequential;
+    nest->outer = outer;
+    nest->input = nest->output = model->output;
+    return model->num_nests;
+}
+
 static int add_tensor(hpct_model *model, const hpct_shape *shape)
 {
     hpct_tensor *tensor = GROW(model, tensors, num_tensors);
@@ -135,6 +147,7 @@ void hpct_model_free(hpct_model *model)
     }
     free(model->params);
     free(model->layers);
+    free(model->nests);
     free(model->tensors);
     free(model->nodes);
     free(model->message);

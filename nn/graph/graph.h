@@ -56,14 +56,22 @@ typedef struct hpct_layer {
     const char *type;                                     /* "Conv2D" */
     int num_inputs, inputs[HPCT_NODE_MAX_INPUTS], tensor; /* input and output tensors */
     hpct_shape output;
-    hpct_layer_config config;    /* by `type` */
-    size_t parameters, states;   /* floats, in Keras' shapes; states among the parameters */
-    bool fp32;                   /* fp32 also in a model of another precision */
-    bool frozen;                 /* Keras' trainable=False */
-    double rate_factor;          /* of the learning rate; 0: none */
-    char within[HPCT_NAME_SIZE]; /* name of the nested Sequential that it is in, in Keras' files;
-                                  * "": none */
+    hpct_layer_config config;  /* by `type` */
+    size_t parameters, states; /* floats, in Keras' shapes; states among the parameters */
+    bool fp32;                 /* fp32 also in a model of another precision */
+    bool frozen;               /* Keras' trainable=False */
+    double rate_factor;        /* of the learning rate; 0: none */
+    int nest;                  /* number of the nested model that it is in; 0: none */
+    int own_name;              /* where the name begins that it has there, in `name` */
 } hpct_layer;
+
+/* A model that is a layer of another one, as Keras' files have it; its layers are the model's. */
+typedef struct hpct_nest {
+    char name[HPCT_NAME_SIZE];
+    bool sequential;
+    int outer;         /* number of the nested model that it is in; 0: none */
+    int input, output; /* tensors */
+} hpct_nest;
 
 typedef enum hpct_initializer {
     HPCT_INIT_ZEROS,
@@ -130,6 +138,8 @@ struct hpct_model {
     bool compiled;
     hpct_layer *layers;
     int num_layers;
+    hpct_nest *nests; /* number k is nests[k - 1] */
+    int num_nests;
     hpct_param *params;
     int num_params;
     hpct_tensor *tensors; /* 0 is the model's input */
@@ -183,6 +193,15 @@ static inline int hpct_node_first(const hpct_model *model, const hpct_node *node
 {
     return node->own ? hpct_samples_first(n, model->share.part, model->share.parts) : 0;
 }
+
+/* Number of the nested model just outside of one; 0: the model. */
+static inline int hpct_nest_outer(const hpct_model *model, int nest)
+{
+    return model->nests[nest - 1].outer;
+}
+
+/* Adds a nested model that reads the head: its number, or 0 if out of memory. */
+int hpct_model_add_nest(hpct_model *model, const char *name, bool sequential, int outer);
 
 /* Floats of one sample. */
 static inline size_t hpct_model_input_floats(const hpct_model *model)

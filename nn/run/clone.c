@@ -46,6 +46,7 @@ hpct_status hpct_model_clone(hpct_model **out, const hpct_model *model)
         clone->trained_with =
             copy_of(model->trained_with, (int) strlen(model->trained_with) + 1, 1, &status);
     clone->layers = COPY(model, layers, num_layers, &status);
+    clone->nests = COPY(model, nests, num_nests, &status);
     clone->params = COPY(model, params, num_params, &status);
     clone->tensors = COPY(model, tensors, num_tensors, &status);
     clone->nodes = COPY(model, nodes, num_nodes, &status);

@@ -55,6 +55,8 @@ static hpct_status copy_model(making *m)
     model->name = strdup(whole->name);
     model->layers = copy_of(whole->layers, (size_t) whole->num_layers, (size_t) whole->num_layers,
                             sizeof *whole->layers);
+    model->nests = copy_of(whole->nests, (size_t) whole->num_nests, (size_t) whole->num_nests,
+                           sizeof *whole->nests);
     model->params = copy_of(whole->params, (size_t) whole->num_params, (size_t) whole->num_params,
                             sizeof *whole->params);
     model->tensors = copy_of(whole->tensors, tensors, 2 * tensors + nodes, sizeof *whole->tensors);
@@ -67,9 +69,9 @@ static hpct_status copy_model(making *m)
         model->params[i].value = NULL; /* owned by the whole */
         memset(model->params[i].slot, 0, sizeof model->params[i].slot);
     }
-    bool all = model->name != NULL && model->layers != NULL && model->params != NULL &&
-               model->tensors != NULL && model->nodes != NULL && m->gathered != NULL &&
-               (weights == 0 || model->class_weights != NULL);
+    bool all = model->name != NULL && model->layers != NULL && model->nests != NULL &&
+               model->params != NULL && model->tensors != NULL && model->nodes != NULL &&
+               m->gathered != NULL && (weights == 0 || model->class_weights != NULL);
     return all ? HPCT_OK : hpct_fail_memory(tensors * sizeof *whole->tensors);
 }
 

@@ -32,11 +32,11 @@ peer_tests = tests/peers/applications.t tests/peers/builtin_models.t tests/peers
 	tests/peers/freeze.t tests/peers/labels.t tests/peers/metrics_file.t \
 	tests/peers/nn_bf16.t tests/peers/nn_files.t tests/peers/nn_keras.t \
 	tests/peers/nn_layers.t tests/peers/nn_optimizers.t tests/peers/report_browser.t tests/peers/scores.t tests/peers/tensorboard.t
-long_peer_tests = tests/peers/examples.t tests/peers/nn_cifar.t tests/peers/nn_models.t tests/peers/nn_torch.t tests/peers/transfer.t
+long_peer_tests = tests/peers/examples.t tests/peers/guide.t tests/peers/nn_cifar.t tests/peers/nn_models.t tests/peers/nn_torch.t tests/peers/transfer.t
 long_tests += $(long_peer_tests)
 scaled_tests += tests/peers/callbacks.t tests/peers/nn_files.t tests/peers/nn_optimizers.t
 EXTRA_DIST += $(peer_tests) $(long_peer_tests) tests/peers/labels.py tests/peers/applications.py tests/peers/builtin_models.py tests/peers/callbacks.py tests/peers/checkpoint.py tests/peers/cifar.py \
-	tests/peers/freeze.py \
+	tests/peers/freeze.py tests/peers/guide.py \
 	tests/peers/metrics_file.py tests/peers/keras_models.py tests/peers/nn_bf16.py \
 	tests/peers/nn_cifar.py tests/peers/nn_files.py tests/peers/nn_keras.py tests/peers/nn_layers.py \
 	tests/peers/nn_models.py tests/peers/nn_optimizers.py tests/peers/nn_torch.py tests/peers/parameter_server.py \

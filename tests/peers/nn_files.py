@@ -100,6 +100,46 @@ def nested(k):
     return k.Model(start, end(x), name="nests")
 
 
+def inside(k, name, channels):
+    """Models of one structure have layers of the same names."""
+    layers = k.layers
+    start = layers.Input((12, 10, channels))
+    x = layers.Conv2D(5, 3, padding="same", name="conv")(start)
+    x = layers.BatchNormalization(name="bn")(x)
+    return k.Model(start, layers.Add(name="add")([layers.Conv2D(5, 1, name="short")(start), x]), name=name)
+
+
+def models_in_models(k):
+    """Functional models in a Sequential and beside it, with layers of the same names, and one as the end."""
+    layers = k.layers
+    start = layers.Input((12, 10, 3))
+    stack = k.Sequential([layers.Input((12, 10, 3)), inside(k, "one", 3), inside(k, "two", 5),
+                          k.Sequential([layers.Conv2D(5, 1, name="last")], name="deep")], name="stack")
+    x = layers.Concatenate()([inside(k, "three", 5)(stack(start)), inside(k, "four", 3)(start)])
+    ending = layers.Input((10,))
+    end = k.Model(ending, layers.Dense(4, name="head")(layers.Dense(6, name="mid")(ending)), name="end")
+    return k.Model(start, end(layers.GlobalAveragePooling2D()(x)))
+
+
+def with_base(k, frozen, layers_of):
+    """Keras' MobileNetV2 without its top between other layers; some of its layers frozen."""
+    layers = k.layers
+    base = k.applications.MobileNetV2(include_top=False, weights=None, input_shape=(32, 32, 3), alpha=0.35)
+    for layer in base.layers[:frozen]:
+        layer.trainable = False
+    return layers_of(layers, base)
+
+
+def base_in_sequential(k):
+    return with_base(k, 0, lambda layers, base: k.Sequential([
+        layers.Input((32, 32, 3)), layers.Rescaling(1 / 127.5, offset=-1), base, layers.GlobalAveragePooling2D(),
+        layers.Dense(5)]))
+
+
+def base_first(k):
+    return with_base(k, 100, lambda layers, base: k.Sequential([base, layers.GlobalAveragePooling2D(), layers.Dense(5)]))
+
+
 def resnet(name):
     def build(k):
         return getattr(k.applications, name)(weights=None, input_shape=(32, 32, 3), classes=10)
@@ -270,7 +310,7 @@ def policy_refused(program, k, policy):
 
 
 def cases(program, large):
-    for build in [mnist_cnn, mnist_convnet, branches, separable, nested]:
+    for build in [mnist_cnn, mnist_convnet, branches, separable, nested, models_in_models, base_in_sequential]:
         yield f"{build.__name__} there and back", lambda b=build: there_and_back(program, b)
     residual = ["ResNet50V2", "ResNet50", "ResNet152V2"] if large else []
     for name in residual:
@@ -279,6 +319,9 @@ def cases(program, large):
     builtins += [(name.lower() + ":32:10", resnet(name)) for name in residual]
     for name, build in builtins:
         yield f"{name} from here", lambda n=name, b=build: from_ours(program, n, b)
+    for build in [nested, base_first]:
+        yield f"{build.__name__} with .h5 of a whole model", lambda b=build: there_and_back(
+            program, b, keras, ".h5", True)
     for setting in [("first", "data_format", "channels_first"),
                     ("first", "activity_regularizer", {"class_name": "L2", "config": {"l2": 0.1}}),
                     ("first", "activation", "mish")]:
@@ -293,6 +336,9 @@ def cases(program, large):
             for suffix, whole in [(".weights.h5", False), (".h5", False), (".whole.h5", True)]:
                 yield f"Keras 2: {build.__name__} with {suffix}", lambda b=build, s=suffix, w=whole: (
                     there_and_back(program, b, tf_keras, s, w))
+        for build, suffix in [(nested, ".h5"), (models_in_models, ".weights.h5"), (base_first, ".h5")]:
+            yield f"Keras 2: {build.__name__} with {suffix}", lambda b=build, s=suffix: (
+                there_and_back(program, b, tf_keras, s))
         for name in ["RegNetY002"]:  # with functions of TensorFlow
             yield f"Keras 2: {name} with .h5", lambda n=name: there_and_back(program, resnet(n), tf_keras, ".h5")
     else:

@@ -12,11 +12,13 @@
 #define MAX_DEPTH 8     /* of nested models */
 
 /* A layer in the file: Keras 3 "/layers/conv2d/vars", in a nested model
- * "/layers/sequential/layers/conv2d/vars", Keras 2 "/conv2d_1". */
+ * "/layers/sequential/layers/conv2d/vars", Keras 2 "/conv2d_1", or one of the layers whose weights
+ * "/sequential" has. */
 typedef struct place {
     char path[PATH_SIZE];
     char name[PATH_SIZE / 2]; /* the layer's; "": not in the file */
-    size_t weights;           /* in Keras 2's files: how many it has */
+    size_t weights;           /* in Keras 2's files: how many it has, */
+    size_t at[MOST_WEIGHTS];  /* and which in the group's list */
 } place;
 
 typedef struct fitting {
@@ -32,7 +34,8 @@ typedef struct fitting {
 
 static const char *name_of(const fitting *f, const hpct_h5_group *g)
 {
-    return f->model->layers[g->layer].name;
+    const hpct_layer *layer = &f->model->layers[g->layer];
+    return layer->name + layer->own_name;
 }
 
 /* ---- the layers of the file ---- */
@@ -97,14 +100,54 @@ static hpct_status list_group(fitting *f, const char *path, int depth)
     return HPCT_OK;
 }
 
-static hpct_status count_keras2(const fitting *f, place *p)
+static bool has_layer(const fitting *f, const char *name)
 {
-    char **names;
-    if (!hpct_hdf5_has_strings(f->file, p->path, "weight_names"))
-        return HPCT_OK;
-    HPCT_TRY(hpct_hdf5_strings(f->file, p->path, "weight_names", &names, &p->weights));
-    free(names);
+    for (int i = 0; i < f->model->num_layers; i++) {
+        const hpct_layer *layer = &f->model->layers[i];
+        if (strcmp(layer->name + layer->own_name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The place of a weight's layer among those from `first` on, a new one for the first weight. */
+static hpct_status find_weight_place(fitting *f, size_t first, const char *path, const char *name,
+                                     place **out)
+{
+    for (size_t i = first; i < f->num_places; i++) {
+        if (strcmp(f->places[i].name, name) == 0) {
+            *out = &f->places[i];
+            return HPCT_OK;
+        }
+    }
+    HPCT_TRY(reserve(f));
+    *out = &f->places[f->num_places++];
+    snprintf((*out)->path, PATH_SIZE, "%s", path);
+    snprintf((*out)->name, sizeof(*out)->name, "%s", name);
     return HPCT_OK;
+}
+
+/* A layer, or a nested model: then a place for each layer by the names of weights. */
+static hpct_status list_keras2_group(fitting *f, const char *group, const char *path)
+{
+    char **weights, name[PATH_SIZE / 2];
+    size_t count = 0, first = f->num_places;
+    place *p = NULL;
+    if (!hpct_hdf5_has_strings(f->file, path, "weight_names"))
+        return HPCT_OK;
+    HPCT_TRY(hpct_hdf5_strings(f->file, path, "weight_names", &weights, &count));
+    hpct_status status = HPCT_OK;
+    for (size_t k = 0; k < count && status == HPCT_OK; k++) {
+        if (has_layer(f, group) || !hpct_h5_layer_name(weights[k], name, sizeof name))
+            snprintf(name, sizeof name, "%s", group);
+        status = find_weight_place(f, first, path, name, &p);
+        if (status == HPCT_OK && p->weights++ < MOST_WEIGHTS)
+            p->at[p->weights - 1] = k;
+    }
+    free(weights);
+    if (f->num_places == first + 1 && !has_layer(f, f->places[first].name))
+        snprintf(f->places[first].name, sizeof f->places->name, "%s", group);
+    return status;
 }
 
 static hpct_status list_keras2(fitting *f)
@@ -113,17 +156,12 @@ static hpct_status list_keras2(fitting *f)
     size_t count = 0;
     HPCT_TRY(hpct_hdf5_strings(f->file, f->top[0] != '\0' ? f->top : "/", "layer_names", &layers,
                                &count));
-    f->places = calloc(count + 1, sizeof *f->places);
-    hpct_status status =
-        f->places != NULL ? HPCT_OK : hpct_fail_memory((count + 1) * sizeof *f->places);
+    hpct_status status = HPCT_OK;
     for (size_t i = 0; i < count && status == HPCT_OK; i++) {
-        place *p = &f->places[f->num_places];
-        int length = snprintf(p->path, sizeof p->path, "%s/%s", f->top, layers[i]);
-        if (length >= (int) sizeof p->path || !hpct_hdf5_has(f->file, p->path))
-            continue;
-        snprintf(p->name, sizeof p->name, "%s", layers[i]);
-        status = count_keras2(f, p);
-        f->num_places++;
+        char path[PATH_SIZE];
+        int length = snprintf(path, sizeof path, "%s/%s", f->top, layers[i]);
+        if (length < (int) sizeof path && hpct_hdf5_has(f->file, path))
+            status = list_keras2_group(f, layers[i], path);
     }
     free(layers);
     return status;
@@ -145,15 +183,6 @@ static hpct_status list_places(fitting *f)
                                         "layer_names");
     HPCT_TRY(f->top[0] != '\0' ? hpct_h5_check_backend(f->file, f->top) : HPCT_OK);
     return list_keras2(f);
-}
-
-static bool has_layer(const fitting *f, const char *name)
-{
-    for (int i = 0; i < f->model->num_layers; i++) {
-        if (strcmp(f->model->layers[i].name, name) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* The next layer of Keras 2's list that has weights; NULL after the last. */
@@ -230,8 +259,10 @@ static hpct_status list_weights(const fitting *f, const place *p,
     HPCT_TRY(f->keras2 ? hpct_hdf5_strings(f->file, p->path, "weight_names", &names, count)
                        : hpct_hdf5_count(f->file, p->path, count));
     bool fits = true;
+    if (f->keras2)
+        *count = p->weights;
     for (size_t k = 0; k < *count && k < MOST_WEIGHTS; k++) {
-        int length = f->keras2 ? snprintf(paths[k], PATH_SIZE, "%s/%s", p->path, names[k])
+        int length = f->keras2 ? snprintf(paths[k], PATH_SIZE, "%s/%s", p->path, names[p->at[k]])
                                : snprintf(paths[k], PATH_SIZE, "%s/%zu", p->path, k);
         fits = fits && length < PATH_SIZE;
     }
@@ -274,7 +305,6 @@ static hpct_status load_layer(const fitting *f, const hpct_h5_group *g)
 
 static hpct_status load_layers(fitting *f, const hpct_h5_group *groups)
 {
-    HPCT_TRY(list_places(f));
     if (f->keras2 && !hpct_h5_needs_names(f->model) && is_renamed(f, groups))
         rename_places(f, groups);
     for (int i = 0; i < f->model->num_layers; i++) {
@@ -289,8 +319,10 @@ hpct_status hpct_h5_load_fitting(const hpct_model *model, const char *path, floa
 {
     hpct_h5_group *groups = NULL;
     fitting f = {.model = model, .skips = skips, .values = values};
-    HPCT_TRY(hpct_h5_list_groups(model, &groups));
-    hpct_status status = hpct_hdf5_open(&f.file, path);
+    HPCT_TRY(hpct_hdf5_open(&f.file, path));
+    hpct_status status = list_places(&f);
+    if (status == HPCT_OK)
+        status = hpct_h5_list_groups(model, f.keras2 ? "layers" : f.top + 1, &groups);
     if (status == HPCT_OK)
         status = load_layers(&f, groups);
     if (status == HPCT_OK)

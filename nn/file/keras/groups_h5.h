@@ -14,14 +14,33 @@
 typedef struct hpct_h5_group {
     int layer;
     int num_params;
-    char name[2 * HPCT_KERAS_STEM_SIZE + 32]; /* "conv2d_1", "sequential/layers/conv2d_1" */
+    char name[7 * HPCT_KERAS_STEM_SIZE]; /* "conv2d_1", "sequential/layers/conv2d_1" */
 } hpct_h5_group;
 
-/* The layers in Keras' order, [num_layers]; the caller frees *out. */
-hpct_status hpct_h5_list_groups(const hpct_model *model, hpct_h5_group **out);
+/* The layers in Keras' order, [num_layers], then the groups of nested models, by number; the caller
+ * frees *out. top: the group that a model's layers are in, "layers". */
+hpct_status hpct_h5_list_groups(const hpct_model *model, const char *top, hpct_h5_group **out);
 
 /* The which-th variable of a layer in Keras' order: trained ones before states. */
 int hpct_h5_param_of(const hpct_model *model, int layer, int which);
+
+/* "kernel" of "conv2d/kernel:0"; NULL if not one of Keras' names. */
+const char *hpct_h5_word(const char *weight);
+/* The layer of a weight by its name, false if it has none that fits: "conv2d" of "conv2d/kernel:0"
+ * and "base/conv2d/kernel:0". */
+bool hpct_h5_layer_name(const char *weight, char *name, size_t size);
+
+/* Weights of a nested model, which Keras 2's files have in one list, and its layers. */
+typedef struct hpct_h5_list {
+    const hpct_model *model;
+    const hpct_h5_group *groups; /* of its layers */
+    int num_groups;
+    char *const *weights; /* their names in the file; as many as the layers have */
+    size_t count;
+} hpct_h5_list;
+
+/* params[i]: parameter of weight i. False if they are not those of the layers. */
+bool hpct_h5_match_list(const hpct_h5_list *list, int *params);
 
 /* A model in torchvision's form takes files with its own names of layers only: Keras' network may
  * have the same layers in the same order, but has another padding. */

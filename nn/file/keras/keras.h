@@ -14,11 +14,13 @@
 
 typedef struct hpct_keras_layer {
     const char *class_name, *name;
-    json_t *settings;   /* settings not read yet */
-    hpct_status status; /* of the first error; later calls have no effect */
+    char whole_name[4 * HPCT_NAME_SIZE]; /* the model's name for it: with those of nested models */
+    json_t *settings;                    /* settings not read yet */
+    hpct_status status;                  /* of the first error; later calls have no effect */
     hpct_model *model;
     hpct_precision precision; /* of its dtype policy */
     bool frozen;              /* trainable false */
+    bool inference;           /* called with training=False: works as in inference */
     int generation; /* of Keras that wrote it: 2 (and before), 3 (and later), 0: unknown */
     int num_inputs, inputs[HPCT_KERAS_MAX_INPUTS]; /* tensors */
     int numbers;                                   /* 1: an operation of one tensor and a number, */

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "nn/file/keras/elements.h"
+#include "nn/file/keras/reader.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -37,12 +38,6 @@ static bool is_known(const json_t *entry, bool *custom)
         operation ? hpct_keras_find_operation(entry) != NULL : hpct_keras_find(class_name) != NULL;
     *custom = found && !hpct_keras_is_own(entry);
     return class_name[0] == '\0' || input || (found && !*custom);
-}
-
-/* Whether the entry is a Sequential, whose layers are then looked at. */
-static bool is_nested(const json_t *entry)
-{
-    return strcmp(text_of(entry, "class_name"), "Sequential") == 0 && hpct_keras_is_own(entry);
 }
 
 static refused *find(tally *t, const char *class_name, bool custom)
@@ -128,15 +123,15 @@ static void add_refused(tally *t, const json_t *entry, bool custom)
     one->count++;
 }
 
-/* within: in a Sequential, which must not have another in it: that is an error of its own. */
-static void look_at(tally *t, const json_t *layers, bool within)
+/* A model as a layer: its layers are looked at. */
+static void look_at(tally *t, const json_t *layers)
 {
     for (size_t i = 0; i < json_array_size(layers); i++) {
         const json_t *entry = json_array_get(layers, i);
         bool custom = false;
-        if (is_nested(entry) && !within)
-            look_at(t, json_object_get(json_object_get(entry, "config"), "layers"), true);
-        else if (!is_nested(entry) && !is_known(entry, &custom))
+        if (hpct_keras_is_model(entry))
+            look_at(t, hpct_keras_layers_of(json_object_get(entry, "config")));
+        else if (!is_known(entry, &custom))
             add_refused(t, entry, custom);
     }
 }
@@ -144,6 +139,6 @@ static void look_at(tally *t, const json_t *layers, bool within)
 hpct_status hpct_keras_check_classes(const json_t *layers)
 {
     tally t = {.count = 0};
-    look_at(&t, layers, false);
+    look_at(&t, layers);
     return t.count == 0 ? HPCT_OK : refuse(&t);
 }

@@ -11,7 +11,7 @@
 #define PATH_SIZE 512
 #define CLASS_NAMES "class_names"
 #define TRAINED_WITH "trained_with"
-#define MAX_DEPTH 8 /* of nested layers */
+#define MAX_DEPTH 20 /* of groups: two for each nested model */
 
 /* ---- groups of a model ---- */
 
@@ -31,54 +31,68 @@ static void number(char *name, size_t size, const char *stem, int same)
         snprintf(name, size, "%s_%d", stem, same);
 }
 
-/* The groups before the i-th that are counted with it: of its class, in its nested Sequential. */
+/* The layers before the i-th of its class and in its nested model. */
 static int count_same(const hpct_model *model, const int *order, size_t i)
 {
     const hpct_layer *layer = &model->layers[order[i]];
     int same = 0;
     for (size_t k = 0; k < i; k++) {
         const hpct_layer *other = &model->layers[order[k]];
-        same += strcmp(other->type, layer->type) == 0 && strcmp(other->within, layer->within) == 0;
+        same += strcmp(other->type, layer->type) == 0 && other->nest == layer->nest;
     }
     return same;
 }
 
-/* The nested Sequentials before that of the i-th; those of the outermost level, as all are. */
-static int count_nested(const hpct_model *model, const int *order, size_t i)
+/* Names the groups of the nested models that a layer is in, unless they have names: numbered by
+ * class within the one they are in. */
+static void name_nest(const hpct_model *model, group *nests, int number_of, const char *layers)
 {
-    int nested = 0;
-    for (size_t k = 0; k < i; k++) {
-        const hpct_layer *layer = &model->layers[order[k]];
-        bool last = strcmp(layer->within, model->layers[order[k + 1]].within) != 0;
-        nested += layer->within[0] != '\0' && last;
+    const hpct_nest *nest = &model->nests[number_of - 1];
+    char own[HPCT_KERAS_STEM_SIZE];
+    int same = 0;
+    if (nests[number_of - 1].name[0] != '\0')
+        return;
+    if (nest->outer > 0)
+        name_nest(model, nests, nest->outer, layers);
+    for (int k = 0; k < model->num_nests; k++) {
+        const hpct_nest *other = &model->nests[k];
+        same += nests[k].name[0] != '\0' && other->outer == nest->outer &&
+                other->sequential == nest->sequential;
     }
-    return nested;
+    number(own, sizeof own, nest->sequential ? "sequential" : "functional", same);
+    snprintf(nests[number_of - 1].name, sizeof nests->name, "%.330s%.40s%.75s",
+             nest->outer > 0 ? nests[nest->outer - 1].name : "", nest->outer > 0 ? layers : "",
+             own);
 }
 
-static void name_group(const hpct_model *model, const int *order, size_t i, group *g)
+static void name_group(const hpct_model *model, const int *order, size_t i, group *groups,
+                       const char *layers)
 {
-    char stem[HPCT_KERAS_STEM_SIZE], own[HPCT_KERAS_STEM_SIZE + 12],
-        nest[HPCT_KERAS_STEM_SIZE + 12];
-    hpct_keras_stem(model->layers[order[i]].type, stem);
+    char stem[HPCT_KERAS_STEM_SIZE], own[HPCT_KERAS_STEM_SIZE + 12];
+    const hpct_layer *layer = &model->layers[order[i]];
+    group *nests = groups + model->num_layers;
+    hpct_keras_stem(layer->type, stem);
     number(own, sizeof own, stem, count_same(model, order, i));
-    number(nest, sizeof nest, "sequential", count_nested(model, order, i));
-    if (model->layers[order[i]].within[0] == '\0')
-        snprintf(g->name, sizeof g->name, "%s", own);
-    else
-        snprintf(g->name, sizeof g->name, "%.24s/layers/%s", nest, own);
+    if (layer->nest > 0)
+        name_nest(model, nests, layer->nest, layers);
+    snprintf(groups[i].name, sizeof groups[i].name, "%.330s%.40s%.75s",
+             layer->nest > 0 ? nests[layer->nest - 1].name : "", layer->nest > 0 ? layers : "",
+             own);
 }
 
-hpct_status hpct_h5_list_groups(const hpct_model *model, group **out)
+hpct_status hpct_h5_list_groups(const hpct_model *model, const char *top, group **out)
 {
-    size_t count = (size_t) model->num_layers;
-    group *groups = calloc(count + 1, sizeof *groups);
+    size_t count = (size_t) model->num_layers, all = count + (size_t) model->num_nests;
+    char layers[64];
+    group *groups = calloc(all + 1, sizeof *groups);
     int *order = calloc(count + 1, sizeof *order);
     hpct_status status = groups != NULL && order != NULL ? HPCT_OK : hpct_fail_memory(0);
+    snprintf(layers, sizeof layers, "/%s/", top);
     if (status == HPCT_OK)
         status = hpct_keras_order(model, order);
     for (size_t i = 0; i < count && status == HPCT_OK; i++) {
         groups[i].layer = order[i];
-        name_group(model, order, i, &groups[i]);
+        name_group(model, order, i, groups, layers);
         for (int p = 0; p < model->num_params; p++)
             groups[i].num_params += layer_of(model, p) == order[i];
     }
@@ -118,38 +132,41 @@ static hpct_status save_param(hpct_hdf5 *file, const hpct_model *model, int para
     return status;
 }
 
-/* The groups of the nested Sequential that begins with this layer. */
-static hpct_status save_nest(hpct_hdf5 *file, const hpct_model *model, const group *g)
+static hpct_status save_nest(hpct_hdf5 *file, const hpct_nest *nest, const char *name)
 {
     char path[PATH_SIZE];
-    int length = (int) strcspn(g->name, "/");
-    snprintf(path, sizeof path, "layers/%.*s", length, g->name);
+    snprintf(path, sizeof path, "layers/%s", name);
     HPCT_TRY(hpct_hdf5_make_group(file, path, NULL));
-    snprintf(path, sizeof path, "layers/%.*s/vars", length, g->name);
-    HPCT_TRY(hpct_hdf5_make_group(file, path, model->layers[g->layer].within));
-    snprintf(path, sizeof path, "layers/%.*s/layers", length, g->name);
+    snprintf(path, sizeof path, "layers/%s/vars", name);
+    HPCT_TRY(hpct_hdf5_make_group(file, path, nest->name));
+    snprintf(path, sizeof path, "layers/%s/layers", name);
     return hpct_hdf5_make_group(file, path, NULL);
 }
 
-/* before: the group saved last, or NULL. */
-static hpct_status save_group(hpct_hdf5 *file, const hpct_model *model, const group *before,
-                              const group *g)
+static hpct_status save_group(hpct_hdf5 *file, const hpct_model *model, const group *g)
 {
     char path[PATH_SIZE];
-    const char *within = model->layers[g->layer].within;
-    if (within[0] != '\0' &&
-        (before == NULL || strcmp(model->layers[before->layer].within, within) != 0))
-        HPCT_TRY(save_nest(file, model, g));
+    const hpct_layer *layer = &model->layers[g->layer];
     snprintf(path, sizeof path, "layers/%s", g->name);
     hpct_status status = hpct_hdf5_make_group(file, path, NULL);
     snprintf(path, sizeof path, "layers/%s/vars", g->name);
     if (status == HPCT_OK)
-        status = hpct_hdf5_make_group(file, path, model->layers[g->layer].name);
+        status = hpct_hdf5_make_group(file, path, layer->name + layer->own_name);
     for (int k = 0; k < g->num_params && status == HPCT_OK; k++) {
         snprintf(path, sizeof path, "layers/%s/vars/%d", g->name, k);
         status = save_param(file, model, hpct_h5_param_of(model, g->layer, k), path);
     }
     return status;
+}
+
+/* Nested models first, the outer of them before the inner. */
+static hpct_status save_groups(hpct_hdf5 *file, const hpct_model *model, const group *groups)
+{
+    for (int k = 0; k < model->num_nests; k++)
+        HPCT_TRY(save_nest(file, &model->nests[k], groups[model->num_layers + k].name));
+    for (int i = 0; i < model->num_layers; i++)
+        HPCT_TRY(save_group(file, model, &groups[i]));
+    return HPCT_OK;
 }
 
 hpct_status hpct_h5_available(void)
@@ -161,14 +178,14 @@ hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
 {
     group *groups;
     hpct_hdf5 *file = NULL;
-    HPCT_TRY(hpct_h5_list_groups(model, &groups));
+    HPCT_TRY(hpct_h5_list_groups(model, "layers", &groups));
     hpct_status status = hpct_hdf5_create(&file);
     if (status == HPCT_OK)
         status = hpct_hdf5_make_group(file, "vars", model->name);
     if (status == HPCT_OK)
         status = hpct_hdf5_make_group(file, "layers", NULL);
-    for (int i = 0; i < model->num_layers && status == HPCT_OK; i++)
-        status = save_group(file, model, i > 0 ? &groups[i - 1] : NULL, &groups[i]);
+    if (status == HPCT_OK)
+        status = save_groups(file, model, groups);
     if (status == HPCT_OK && model->class_names != NULL)
         status = hpct_hdf5_write_attribute(file, CLASS_NAMES, model->class_names);
     if (status == HPCT_OK && model->trained_with != NULL)
@@ -202,11 +219,20 @@ static hpct_status count_mismatch(const finder *f, const group *g, size_t there)
 
 /* ---- layer names, which the file has in addition to the order ---- */
 
-static const group *find_layer(const finder *f, const char *name)
+static const char *own_name(const finder *f, const group *g)
 {
+    const hpct_layer *layer = &f->model->layers[g->layer];
+    return layer->name + layer->own_name;
+}
+
+/* The layer of this name beside another one: in the same nested model. */
+static const group *find_layer(const finder *f, const char *name, const group *beside)
+{
+    int nest = f->model->layers[beside->layer].nest;
     for (int i = 0; i < f->model->num_layers; i++) {
         const group *g = &f->groups[i];
-        if (g->num_params > 0 && strcmp(f->model->layers[g->layer].name, name) == 0)
+        if (g->num_params > 0 && f->model->layers[g->layer].nest == nest &&
+            strcmp(own_name(f, g), name) == 0)
             return g;
     }
     return NULL;
@@ -252,7 +278,7 @@ static hpct_status check_names(const finder *f)
         if (g->num_params == 0)
             continue;
         const char *name = f->names[i];
-        const group *named = name != NULL ? find_layer(f, name) : NULL;
+        const group *named = name != NULL ? find_layer(f, name, g) : NULL;
         all = all && named != NULL;
         if (named == NULL || named == g)
             continue;
@@ -278,25 +304,10 @@ static void keep_name(finder *f, int index, const char *name)
     f->names[index] = strdup(name);
 }
 
-/* "kernel" of "conv2d/kernel:0"; NULL if not one of Keras' names. */
-static const char *word_of(const char *weight)
-{
-    static const char *const words[] = {"kernel", "pointwise_kernel", "bias",           "gamma",
-                                        "beta",   "moving_mean",      "moving_variance"};
-    const char *tail = strrchr(weight, '/');
-    tail = tail != NULL ? tail + 1 : weight;
-    size_t length = strcspn(tail, ":");
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strlen(words[i]) == length && strncmp(words[i], tail, length) == 0)
-            return words[i];
-    }
-    return NULL;
-}
-
 /* Shapes do not tell apart gamma and beta, for example. */
 static hpct_status check_word(const finder *f, int param, const char *weight)
 {
-    const char *has = word_of(weight), *wants = word_of(f->model->params[param].name);
+    const char *has = hpct_h5_word(weight), *wants = hpct_h5_word(f->model->params[param].name);
     if (has == NULL || wants == NULL || strcmp(has, wants) == 0)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_DATA,
@@ -403,7 +414,80 @@ static hpct_status check_theano(const finder *f, int param, const char *weight)
         weight);
 }
 
-/* Matches a layer of Keras 2's list with the model's next layer that has weights. */
+static hpct_status keep_path(finder *f, int param, const char *layer, const char *weight)
+{
+    int length = snprintf(f->paths[param], PATH_SIZE, "%s/%s", layer, weight);
+    if (length < 0 || length >= PATH_SIZE)
+        return hpct_fail(HPCT_ERR_DATA, "the name of one of its weights is too long");
+    HPCT_TRY(check_word(f, param, weight));
+    return check_theano(f, param, weight);
+}
+
+/* The name that a weight has for its layer, for the first weight of each. */
+static void keep_nested_name(finder *f, int param, const char *weight)
+{
+    char name[HPCT_NAME_SIZE];
+    int layer = layer_of(f->model, param);
+    for (int i = 0; i < f->model->num_layers; i++) {
+        if (f->groups[i].layer == layer && hpct_h5_param_of(f->model, layer, 0) == param &&
+            hpct_h5_layer_name(weight, name, sizeof name))
+            keep_name(f, i, name);
+    }
+}
+
+/* The layers of a nested model are `last` - `first` groups, with all its weights. */
+static hpct_status match_nested(finder *f, const char *layer, char **weights, size_t count,
+                                int first, int last)
+{
+    hpct_h5_list list = {f->model, f->groups + first, last - first, weights, count};
+    const char *name = strrchr(layer, '/') + 1;
+    size_t own = 0;
+    for (int g = first; g < last; g++)
+        own += (size_t) f->groups[g].num_params;
+    if (own != count)
+        return hpct_fail(HPCT_ERR_DATA,
+                         "the nested model where the file has \"%.63s\" has %zu weights, but the "
+                         "file has %zu" HPCT_WEIGHTS_HINT,
+                         name, own, count);
+    int *params = calloc(count + 1, sizeof *params);
+    hpct_status status = params != NULL ? HPCT_OK : hpct_fail_memory(count * sizeof *params);
+    if (status == HPCT_OK && !hpct_h5_match_list(&list, params))
+        status = hpct_fail(HPCT_ERR_DATA,
+                           "the weights of \"%.63s\" are in another order than Keras'", name);
+    for (size_t k = 0; k < count && status == HPCT_OK; k++) {
+        keep_nested_name(f, params[k], weights[k]);
+        status = keep_path(f, params[k], layer, weights[k]);
+    }
+    free(params);
+    return status;
+}
+
+/* The end of the groups of the nested model that a group is in; the next group if it is in none. */
+static int end_of_nest(const finder *f, int at)
+{
+    int nest = hpct_keras_nest_at(f->model, 0, f->groups[at].layer), end = at + 1;
+    while (nest > 0 && end < f->model->num_layers &&
+           hpct_keras_nest_at(f->model, 0, f->groups[end].layer) == nest)
+        end++;
+    return end;
+}
+
+static hpct_status match_weights(finder *f, const char *name, const char *layer, char **weights,
+                                 size_t count, int at)
+{
+    const group *g = &f->groups[at];
+    if (f->model->layers[g->layer].nest > 0)
+        return match_nested(f, layer, weights, count, at, end_of_nest(f, at));
+    if ((size_t) g->num_params != count)
+        return count_mismatch(f, g, count);
+    keep_name(f, at, name);
+    for (size_t k = 0; k < count; k++)
+        HPCT_TRY(keep_path(f, hpct_h5_param_of(f->model, g->layer, (int) k), layer, weights[k]));
+    return HPCT_OK;
+}
+
+/* Matches a layer of Keras 2's list with the model's next layer, or nested model, that has
+ * weights. */
 static hpct_status match_keras2(finder *f, const char *name, const char *layer, int *next)
 {
     char **weights;
@@ -420,21 +504,10 @@ static hpct_status match_keras2(finder *f, const char *name, const char *layer, 
         status =
             hpct_fail(HPCT_ERR_DATA,
                       "the model has no layer for the weights %.200s" HPCT_WEIGHTS_HINT, layer);
-    else if ((size_t) f->groups[*next].num_params != count)
-        status = count_mismatch(f, &f->groups[*next], count);
+    else
+        status = match_weights(f, name, layer, weights, count, *next);
     if (status == HPCT_OK)
-        keep_name(f, *next, name);
-    for (size_t k = 0; k < count && status == HPCT_OK; k++) {
-        int param = hpct_h5_param_of(f->model, f->groups[*next].layer, (int) k);
-        int length = snprintf(f->paths[param], PATH_SIZE, "%s/%s", layer, weights[k]);
-        if (length < 0 || length >= PATH_SIZE)
-            status = hpct_fail(HPCT_ERR_DATA, "the name of one of its weights is too long");
-        if (status == HPCT_OK)
-            status = check_word(f, param, weights[k]);
-        if (status == HPCT_OK)
-            status = check_theano(f, param, weights[k]);
-    }
-    (*next)++;
+        *next = end_of_nest(f, *next);
     free(weights);
     return status;
 }
@@ -558,19 +631,25 @@ hpct_status hpct_h5_load_texts(const char *path, hpct_h5_texts *texts)
     return status;
 }
 
+/* Keras 2.13 and before wrote Keras 3's layout under another name. */
+static const char *find_top(const finder *f)
+{
+    static const char old[] = "/_layer_checkpoint_dependencies";
+    return hpct_hdf5_has(f->file, old) ? old + 1 : "layers";
+}
+
 hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **values,
                          hpct_h5_texts *texts)
 {
     group *groups = NULL;
     finder f = {.model = model};
-    HPCT_TRY(hpct_h5_list_groups(model, &groups));
+    HPCT_TRY(hpct_hdf5_open(&f.file, path));
+    hpct_status status = hpct_h5_list_groups(model, find_top(&f), &groups);
     f.groups = groups;
     f.paths = calloc((size_t) model->num_params + 1, sizeof *f.paths);
     f.names = calloc((size_t) model->num_layers + 1, sizeof *f.names);
-    hpct_status status =
-        f.paths != NULL && f.names != NULL ? hpct_hdf5_open(&f.file, path) : hpct_fail_memory(0);
     if (status == HPCT_OK)
-        status = find_paths(&f);
+        status = f.paths != NULL && f.names != NULL ? find_paths(&f) : hpct_fail_memory(0);
     if (status == HPCT_OK)
         status = check_names(&f);
     if (status == HPCT_OK)

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the model, or of one nested in it. */
 typedef struct writer {
     const hpct_model *model;
+    int nest;                   /* number of the nested model; 0: none */
     char input[HPCT_NAME_SIZE]; /* name of the input layer */
     json_t *layers;             /* the list so far */
     hpct_status status;
@@ -71,14 +73,20 @@ static void add_regularizers(const writer *w, int layer, json_t *config)
     }
 }
 
-/* The layer that produces a tensor, as a reader outside of it sees it. */
+static const char *own_name(const hpct_layer *layer)
+{
+    return layer->name + layer->own_name;
+}
+
+/* The layer that produces a tensor, as its readers in this model see it. */
 static const char *name_of(const writer *w, int tensor)
 {
-    int layer = w->model->tensors[tensor].layer;
-    if (layer < 0)
-        return w->input;
-    const hpct_layer *maker = &w->model->layers[layer];
-    return maker->within[0] != '\0' ? maker->within : maker->name;
+    const hpct_model *model = w->model;
+    int layer = model->tensors[tensor].layer;
+    int nest = layer >= 0 ? hpct_keras_nest_at(model, w->nest, layer) : -1;
+    return nest < 0   ? w->input
+           : nest > 0 ? model->nests[nest - 1].name
+                      : own_name(&model->layers[layer]);
 }
 
 /* A reference to an input tensor, by the layer that produces it. */
@@ -93,13 +101,13 @@ static json_t *reference(const writer *w, int tensor)
 }
 
 /* Keras calls a layer with several inputs with a list. */
-static json_t *inbound(const writer *w, const hpct_layer *layer)
+static json_t *inbound(const writer *w, const int *inputs, int count)
 {
-    if (layer->num_inputs == 1)
-        return json_pack("[{s:[o], s:{}}]", "args", reference(w, layer->inputs[0]), "kwargs");
+    if (count == 1)
+        return json_pack("[{s:[o], s:{}}]", "args", reference(w, inputs[0]), "kwargs");
     json_t *tensors = json_array();
-    for (int i = 0; i < layer->num_inputs; i++)
-        json_array_append_new(tensors, reference(w, layer->inputs[i]));
+    for (int i = 0; i < count; i++)
+        json_array_append_new(tensors, reference(w, inputs[i]));
     return json_pack("[{s:[o], s:{}}]", "args", tensors, "kwargs");
 }
 
@@ -135,15 +143,15 @@ static void write_layer(writer *w, int index, bool functional)
         w->status = hpct_fail_memory(0);
         return;
     }
-    json_object_set_new(config, "name", json_string(layer->name));
+    json_object_set_new(config, "name", json_string(own_name(layer)));
     json_object_set_new(config, "trainable", json_boolean(!layer->frozen));
     if (strcmp(layer->type, "SpatialDropout2D") == 0) /* whose constructor does not know it */
         json_object_del(config, "trainable");
     json_object_set_new(config, "dtype", policy(w->model, layer));
     add_initializers(w, index, config);
     add_regularizers(w, index, config);
-    append(w, object(hpct_keras_module(layer->type), layer->type, config), layer->name,
-           functional ? inbound(w, layer) : NULL);
+    append(w, object(hpct_keras_module(layer->type), layer->type, config), own_name(layer),
+           functional ? inbound(w, layer->inputs, layer->num_inputs) : NULL);
 }
 
 static void write_input(writer *w, int tensor, const char *name, bool functional)
@@ -154,56 +162,27 @@ static void write_input(writer *w, int tensor, const char *name, bool functional
     append(w, object("keras.layers", "InputLayer", config), name, functional ? json_array() : NULL);
 }
 
-/* A nested Sequential: `count` layers from order[0] on. */
-static void write_nested(writer *w, const int *order, int count, bool functional)
+/* Whether all layers of a nested model that have parameters are frozen. */
+static bool is_frozen(const hpct_model *model, const int *order, int count)
 {
-    const hpct_layer *first = &w->model->layers[order[0]];
-    json_t *outer = w->layers;
-    char input[HPCT_NAME_SIZE + 8];
-    snprintf(input, sizeof input, "%s_input", first->within);
-    w->layers = json_array();
-    write_input(w, first->inputs[0], input, false);
-    for (int i = 0; i < count && w->status == HPCT_OK; i++)
-        write_layer(w, order[i], false);
-    json_t *config =
-        json_pack("{s:s, s:b, s:o}", "name", first->within, "trainable", 1, "layers", w->layers);
-    w->layers = outer;
-    append(w, object("keras", "Sequential", config), first->within,
-           functional ? inbound(w, first) : NULL);
-}
-
-/* The layers in Keras' order, from the first on. */
-static void write_layers(writer *w, const int *order, bool functional)
-{
-    const hpct_layer *layers = w->model->layers;
-    for (int i = 0, count = 1; i < w->model->num_layers && w->status == HPCT_OK; i += count) {
-        const char *within = layers[order[i]].within;
-        for (count = 1; within[0] != '\0' && i + count < w->model->num_layers; count++) {
-            if (strcmp(layers[order[i + count]].within, within) != 0)
-                break;
-        }
-        if (within[0] == '\0')
-            write_layer(w, order[i], functional);
-        else
-            write_nested(w, order + i, count, functional);
+    int learning = 0, frozen = 0;
+    for (int i = 0; i < count; i++) {
+        const hpct_layer *layer = &model->layers[order[i]];
+        learning += layer->parameters > 0 && !layer->frozen;
+        frozen += layer->parameters > 0 && layer->frozen;
     }
+    return frozen > 0 && learning == 0;
 }
 
-static bool is_chain(const hpct_model *model)
+static bool is_taken(const writer *w, const char *name)
 {
+    const hpct_model *model = w->model;
     for (int i = 0; i < model->num_layers; i++) {
-        const hpct_layer *layer = &model->layers[i];
-        int before = i == 0 ? 0 : model->layers[i - 1].tensor;
-        if (layer->num_inputs != 1 || layer->inputs[0] != before)
-            return false;
+        if (model->layers[i].nest == w->nest && strcmp(own_name(&model->layers[i]), name) == 0)
+            return true;
     }
-    return model->num_layers > 0 && model->output == model->layers[model->num_layers - 1].tensor;
-}
-
-static bool is_taken(const hpct_model *model, const char *name)
-{
-    for (int i = 0; i < model->num_layers; i++) {
-        if (strcmp(model->layers[i].name, name) == 0 || strcmp(model->layers[i].within, name) == 0)
+    for (int i = 0; i < model->num_nests; i++) {
+        if (model->nests[i].outer == w->nest && strcmp(model->nests[i].name, name) == 0)
             return true;
     }
     return false;
@@ -213,29 +192,97 @@ static bool is_taken(const hpct_model *model, const char *name)
 static void name_input(writer *w)
 {
     snprintf(w->input, sizeof w->input, "input_layer");
-    for (int i = 1; is_taken(w->model, w->input); i++)
+    for (int i = 1; is_taken(w, w->input); i++)
         snprintf(w->input, sizeof w->input, "input_layer_%d", i);
+}
+
+static json_t *write_level(writer *w, const char *name, bool trainable, bool functional,
+                           const int *order, int count);
+
+/* A nested model: `count` layers from order[0] on. */
+static void write_nested(writer *w, int number, const int *order, int count, bool functional)
+{
+    const hpct_nest *nest = &w->model->nests[number - 1];
+    writer inner = {.model = w->model, .nest = number, .layers = json_array()};
+    bool frozen = is_frozen(w->model, order, count);
+    json_t *entry = write_level(&inner, nest->name, !frozen, !nest->sequential, order, count);
+    w->status = inner.status;
+    json_decref(inner.layers);
+    append(w, entry, nest->name, functional ? inbound(w, &nest->input, 1) : NULL);
+}
+
+/* The layers in Keras' order, from the first on. */
+static void write_layers(writer *w, const int *order, int count, bool functional)
+{
+    for (int i = 0, own = 1; i < count && w->status == HPCT_OK; i += own) {
+        int nest = hpct_keras_nest_at(w->model, w->nest, order[i]);
+        for (own = 1; nest > 0 && i + own < count; own++) {
+            if (hpct_keras_nest_at(w->model, w->nest, order[i + own]) != nest)
+                break;
+        }
+        if (nest == 0)
+            write_layer(w, order[i], functional);
+        else
+            write_nested(w, nest, order + i, own, functional);
+    }
+}
+
+/* Whether a tensor is that of a nested functional model, whose own graph Keras counts as its first
+ * call in output_layers. */
+static bool counts_graph(const writer *w, int tensor)
+{
+    const hpct_model *model = w->model;
+    int layer = model->tensors[tensor].layer;
+    int nest = layer >= 0 ? hpct_keras_nest_at(model, w->nest, layer) : -1;
+    return nest > 0 && !model->nests[nest - 1].sequential;
+}
+
+static json_t *write_level(writer *w, const char *name, bool trainable, bool functional,
+                           const int *order, int count)
+{
+    const hpct_model *model = w->model;
+    const hpct_nest *nest = w->nest > 0 ? &model->nests[w->nest - 1] : NULL;
+    name_input(w);
+    write_input(w, nest != NULL ? nest->input : 0, w->input, functional);
+    write_layers(w, order, count, functional);
+    json_t *config =
+        json_pack("{s:s, s:b, s:O}", "name", name, "trainable", trainable, "layers", w->layers);
+    if (!functional)
+        return object("keras", "Sequential", config);
+    int output = nest != NULL ? nest->output : model->output;
+    json_object_set_new(config, "input_layers", json_pack("[s,i,i]", w->input, 0, 0));
+    json_object_set_new(config, "output_layers",
+                        json_pack("[s,i,i]", name_of(w, output), counts_graph(w, output), 0));
+    return object("keras.src.models.functional", "Functional", config);
+}
+
+/* Whether each layer or nested model reads the one before it. */
+static bool is_chain(const hpct_model *model)
+{
+    int before = 0;
+    for (int i = 0; i < model->num_layers; i++) {
+        const hpct_layer *layer = &model->layers[i];
+        int nest = hpct_keras_nest_at(model, 0, i);
+        if (nest > 0 && i > 0 && hpct_keras_nest_at(model, 0, i - 1) == nest)
+            continue;
+        int reads = nest > 0 ? model->nests[nest - 1].input : layer->inputs[0];
+        if (reads != before || (nest == 0 && layer->num_inputs != 1))
+            return false;
+        before = nest > 0 ? model->nests[nest - 1].output : layer->tensor;
+    }
+    return model->num_layers > 0 && model->output == before;
 }
 
 static json_t *write_model(writer *w)
 {
     const hpct_model *model = w->model;
-    bool functional = !is_chain(model);
+    json_t *root = NULL;
     int *order = calloc((size_t) model->num_layers + 1, sizeof *order);
     w->status = order != NULL ? hpct_keras_order(model, order) : hpct_fail_memory(0);
     if (w->status == HPCT_OK)
-        write_input(w, 0, w->input, functional);
-    if (w->status == HPCT_OK)
-        write_layers(w, order, functional);
+        root = write_level(w, model->name, true, !is_chain(model), order, model->num_layers);
     free(order);
-    json_t *config =
-        json_pack("{s:s, s:b, s:O}", "name", model->name, "trainable", 1, "layers", w->layers);
-    if (!functional)
-        return object("keras", "Sequential", config);
-    const char *last = name_of(w, model->output);
-    json_object_set_new(config, "input_layers", json_pack("[s,i,i]", w->input, 0, 0));
-    json_object_set_new(config, "output_layers", json_pack("[s,i,i]", last, 0, 0));
-    return object("keras.src.models.functional", "Functional", config);
+    return root;
 }
 
 typedef struct text_file {
@@ -255,7 +302,6 @@ hpct_status hpct_keras_write(char **text, const hpct_model *model)
     if (model->status != HPCT_OK)
         return hpct_fail(model->status, "%s",
                          model->message != NULL ? model->message : "out of memory");
-    name_input(&w);
     json_t *root = write_model(&w);
     *text = w.status == HPCT_OK && root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
     if (w.status == HPCT_OK && *text == NULL)

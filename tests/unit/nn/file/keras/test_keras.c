@@ -462,7 +462,7 @@ static void sequentials_of_keras_2_are_read(void **state)
     hpct_model *model =
         read_model(FUNCTIONAL(IN_2 "," FLIPS "," SUM("[[[\"in\",0,0],[\"s\",1,0]]]"), ENDS_2));
     assert_int_equal(model->num_layers, 2);
-    assert_string_equal(model->layers[0].within, "s");
+    assert_string_equal(model->nests[model->layers[0].nest - 1].name, "s");
     assert_int_equal(model->nodes[1].inputs[1], model->nodes[0].output);
     hpct_model_free(model);
     static const parse_case refused[] = {
@@ -470,8 +470,6 @@ static void sequentials_of_keras_2_are_read(void **state)
             "it reads layer \"s\", which is called more than once"),
         BAD(FUNCTIONAL(IN_2 "," CONV_A(OLD("in")) "," SUM("[[[\"in\",0,0],[\"a\",1,0]]]"), ENDS_2),
             "it reads layer \"a\", which is called more than once"),
-        BAD(FUNCTIONAL(IN "," FLIPS "," SUM("[[[\"in\",0,0],[\"s\",1,0]]]"), ENDS_2),
-            "it reads layer \"s\", which is called more than once"),
     };
     RUN_CASES(parse_model, refused);
 }
@@ -584,7 +582,7 @@ static void unsupported_models_are_rejected(void **state)
         BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"groups\":99999999999")), "groups 99999999999"),
         BAD(SEQUENTIAL(INPUT_3 "," CONV(",\"kernel_initializer\":\"orthogonal\"")),
             "kernel_initializer orthogonal is not supported"),
-        BAD(SEQUENTIAL(INPUT_3 "," CONV() "," CONV()), "layer c: there is a layer of this name"),
+        BAD(SEQUENTIAL(INPUT_3 "," CONV() "," CONV()), "two layers are called \"c\""),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("ReLU", "\"max_value\":-3.0")), "max_value -3"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("ReLU", "\"negative_slope\":-0.1")),
             "negative_slope -0.1"),
@@ -663,20 +661,19 @@ static void nested_sequentials_are_taken_apart(void **state)
     hpct_model *model = read_model(
         SEQUENTIAL(INPUT_3 "," INNER(INPUT_3 "," CONV()) "," FLATTEN "," INNER_2(DENSE)));
     assert_int_equal(model->num_layers, 3);
-    assert_string_equal(model->layers[0].within, "inner");
-    assert_string_equal(model->layers[1].within, "");
-    assert_string_equal(model->layers[2].within, "second");
+    assert_string_equal(model->nests[model->layers[0].nest - 1].name, "inner");
+    assert_int_equal(model->layers[1].nest, 0);
+    assert_string_equal(model->nests[model->layers[2].nest - 1].name, "second");
     assert_int_equal(hpct_keras_write(&text, model), HPCT_OK);
     hpct_model *again = read_model(text);
     assert_same_text(model, again);
-    assert_string_equal(again->layers[2].within, "second");
+    assert_string_equal(again->nests[again->layers[2].nest - 1].name, "second");
     free(text);
     hpct_model_free(model);
     hpct_model_free(again);
     static const parse_case cases[] = {
-        BAD(SEQUENTIAL(INPUT_3 "," INNER(INNER_2(CONV()))),
-            "layer \"inner\" (Sequential): it has a Sequential in it"),
-        BAD(SEQUENTIAL(INPUT_3 "," INNER("")), "it must have a name, layers, and one input"),
+        BAD(SEQUENTIAL(INPUT_3 "," INNER("")), "layer \"inner\" (Sequential): it has 0 layers"),
+        BAD(SEQUENTIAL(INPUT_3 "," INNER(INPUT_3)), "it has no layer besides its input"),
         BAD(SEQUENTIAL(INPUT_3 "," LAYER("Sequential", "\"layers\":[" CONV() "]")),
             "it must have a name, layers, and one input"),
         BAD(SEQUENTIAL(INPUT_3
@@ -686,12 +683,137 @@ static void nested_sequentials_are_taken_apart(void **state)
                                                        "\"layers\":[" CONV() "]")),
             "layer \"i\" (Sequential): trainable false, but its layer c is trainable"),
         BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV()) "," INNER(FLATTEN)),
-            "layer \"inner\" (Sequential): there is a layer of this name already"),
-        BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV()) "," INNER_2(CONV())), "of this name already"),
+            "two layers are called \"inner\""),
         BAD(SEQUENTIAL(INPUT_3 "," INNER(CONV(",\"activation\":\"mine\""))),
             "layer \"inner\" (Sequential): layer \"c\" (Conv2D): activation \"mine\""),
     };
     RUN_CASES(parse_model, cases);
+}
+
+#define FUNCTIONAL_INNER(name, trainable, layers, ends, calls)                                     \
+    NODE("Functional",                                                                             \
+         "\"name\":\"" name "\",\"trainable\":" trainable ",\"layers\":[" layers "]," ends, calls)
+#define C_INNER                                                                                    \
+    IN "," NODE("Conv2D", "\"name\":\"c\",\"filters\":2,\"kernel_size\":[1,1]", NEW("in"))
+#define C_ENDS "\"input_layers\":[\"in\",0,0],\"output_layers\":[\"c\",0,0]"
+#define TWO_INNERS                                                                                 \
+    FUNCTIONAL(                                                                                    \
+        IN "," FUNCTIONAL_INNER("one", "true", C_INNER, C_ENDS, NEW("in")) "," NODE(               \
+            "Sequential",                                                                          \
+            "\"name\":\"two\",\"layers\":[" FUNCTIONAL_INNER("deep", "true", C_INNER, C_ENDS,      \
+                                                             "[]") "]",                            \
+            NEW("one")) "," SUM("[{\"args\":[[" TENSOR("one") "," TENSOR("two") "]],\"kwargs\":{}" \
+                                                                                "}]"),             \
+        ENDS_2)
+
+/* Models within models, one of them deeper; names that several layers have are told apart by those
+ * of their models, here and in --freeze, and are Keras' own again in what is written. */
+static void nested_models_are_taken_apart(void **state)
+{
+    (void) state;
+    char *text;
+    hpct_model *model = read_model(TWO_INNERS);
+    assert_int_equal(model->num_layers, 3);
+    assert_int_equal(model->num_nests, 3);
+    assert_string_equal(model->layers[0].name, "one/c");
+    assert_string_equal(model->layers[1].name, "two/deep/c");
+    assert_string_equal(model->layers[2].name, "sum");
+    assert_int_equal(hpct_keras_write(&text, model), HPCT_OK);
+    assert_null(strstr(text, "one/c"));
+    hpct_model *again = read_model(text);
+    assert_same_text(model, again);
+    assert_string_equal(again->layers[1].name, "two/deep/c");
+    free(text);
+    assert_int_equal(hpct_model_set_trainable(model, "two", false), HPCT_OK);
+    assert_false(model->layers[0].frozen);
+    assert_true(model->layers[1].frozen);
+    assert_int_equal(hpct_model_set_trainable(model, "three", false), HPCT_ERR_USAGE);
+    assert_non_null(strstr(hpct_last_error(), "there are: one, two, deep, one/c, two/deep/c, sum"));
+    assert_int_equal(hpct_keras_write(&text, model), HPCT_OK);
+    assert_non_null(strstr(text, "\"name\":\"two\",\"trainable\":false"));
+    assert_non_null(strstr(text, "\"name\":\"one\",\"trainable\":true"));
+    free(text);
+    hpct_model_free(model);
+    hpct_model_free(again);
+}
+
+#define CALLED_WITH(arguments) "[[[\"in\",0,0," arguments "]]]"
+#define NORM_ENDS "\"input_layers\":[[\"in\",0,0]],\"output_layers\":[[\"d\",0,0]]"
+#define NORM_INNER(trainable)                                                                      \
+    IN_2 "," NODE("BatchNormalization", "\"name\":\"n\",\"trainable\":" trainable,                 \
+                  OLD("in")) "," NODE("Dropout", "\"name\":\"d\",\"rate\":0.5", OLD("n"))
+#define CALLED(trainable, norm, arguments)                                                         \
+    FUNCTIONAL(IN_2 "," FUNCTIONAL_INNER("i", trainable, NORM_INNER(norm), NORM_ENDS,              \
+                                         CALLED_WITH(arguments)),                                  \
+               "\"input_layers\":[[\"in\",0,0]],\"output_layers\":[[\"i\",1,0]]")
+
+/* Keras 2's base(x, training=False) holds in fit: dropout is off, and moving statistics stay, which
+ * is so for a frozen layer only. */
+static void calls_for_inference_hold_in_keras_2(void **state)
+{
+    (void) state;
+    hpct_model *model = read_model(CALLED("false", "false", "{\"training\":false}"));
+    assert_true(model->layers[0].frozen);
+    assert_true(model->layers[1].config.dropout.rate == 0);
+    hpct_model_free(model);
+    model = read_model(CALLED("true", "true", "{}"));
+    assert_true(model->layers[1].config.dropout.rate == 0.5);
+    hpct_model_free(model);
+    static const parse_case cases[] = {
+        BAD(CALLED("true", "true", "{\"training\":false}"),
+            "layer \"n\" (BatchNormalization): it is called with training=False, but"),
+        BAD(CALLED("true", "true", "{\"training\":true}"), "called with arguments (training)"),
+        BAD(CALLED("false", "true", "{}"), "trainable false, but its layer n is trainable"),
+    };
+    RUN_CASES(parse_model, cases);
+}
+
+static void nested_models_are_refused(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        BAD(FUNCTIONAL(
+                IN "," FUNCTIONAL_INNER(
+                    "one", "true", C_INNER, C_ENDS,
+                    "[{\"args\":[" TENSOR("in") "],\"kwargs\":{}},"
+                                                "{\"args\":[" TENSOR("one") "],\"kwargs\":{}}]"),
+                "\"input_layers\":[\"in\",0,0],\"output_layers\":[\"one\",0,0]"),
+            "layer \"one\" (Functional): it is called 2 times; shared layers are not supported"),
+        BAD(FUNCTIONAL(IN "," FUNCTIONAL_INNER("one", "true", C_INNER,
+                                               "\"input_layers\":[[\"in\",0,0]],\"output_layers\":"
+                                               "[[\"c\",0,0],[\"in\",0,0]]",
+                                               NEW("in")),
+                       "\"input_layers\":[\"in\",0,0],\"output_layers\":[\"one\",0,0]"),
+            "layer \"one\" (Functional): output_layers: it has 2"),
+        BAD(FUNCTIONAL(IN "," FUNCTIONAL_INNER("one", "true", C_INNER "," CONV_A(NEW("in")), C_ENDS,
+                                               NEW("in")),
+                       "\"input_layers\":[\"in\",0,0],\"output_layers\":[\"one\",0,0]"),
+            "layer \"one\" (Functional): layer \"a\" does not lead to the model's output"),
+    };
+    RUN_CASES(parse_model, cases);
+}
+
+/* Sequentials in Sequentials. */
+static void nesting_has_a_limit(void **state)
+{
+    (void) state;
+    char text[4096] = "", end[128] = "";
+    for (int i = 0; i < 9; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used,
+                 "{\"class_name\":\"Sequential\",\"config\":{\"name\":\"s%d\",\"layers\":[%s", i,
+                 i == 0 ? INPUT_3 "," : "");
+        strcat(end, "]}}");
+    }
+    strcat(text, FLATTEN);
+    strcat(text, end);
+    hpct_model *model = read_model(text);
+    assert_int_equal(model->num_nests, 8);
+    hpct_model_free(model);
+    char deeper[8192];
+    snprintf(deeper, sizeof deeper, SEQUENTIAL("%s"), text);
+    assert_int_equal(hpct_model_from_json(&model, deeper, strlen(deeper)), HPCT_ERR_DATA);
+    assert_non_null(strstr(hpct_last_error(), "models are nested more than 8 times"));
 }
 
 /* ---- regularizers ---- */
@@ -1155,14 +1277,15 @@ static void nested_sequentials_are_one_layer_of_the_order(void **state)
     static const hpct_conv2d one = {.filters = 2, .kernel = {1, 1}};
     static const char *const made[] = {"inner1", "inner2", "inner3", "beside", "sum"};
     hpct_model *model = hpct_model_new("m", HPCT_SHAPE(4, 4, 2));
-    int order[5], nest = 0;
+    int order[5], nest = 0, number = hpct_model_add_nest(model, "nest", true, 0);
     for (int i = 0; i < 4; i++) {
         if (i == 3)
             hpct_model_set_head(model, 0);
         hpct_model_name_layer(model, made[i]);
         hpct_model_add_conv2d(model, &one);
-        snprintf(model->layers[i].within, HPCT_NAME_SIZE, "%s", i < 3 ? "nest" : "");
+        model->layers[i].nest = i < 3 ? number : 0;
         nest = i == 2 ? hpct_model_head(model) : nest;
+        model->nests[0].output = nest;
     }
     hpct_model_name_layer(model, made[4]);
     hpct_model_add_add(model, (int[]){hpct_model_head(model), nest}, 2);
@@ -1246,6 +1369,10 @@ int main(void)
         cmocka_unit_test(written_models_are_read_back),
         cmocka_unit_test(files_are_written_atomically),
         cmocka_unit_test(nested_sequentials_are_taken_apart),
+        cmocka_unit_test(nested_models_are_taken_apart),
+        cmocka_unit_test(calls_for_inference_hold_in_keras_2),
+        cmocka_unit_test(nested_models_are_refused),
+        cmocka_unit_test(nesting_has_a_limit),
         cmocka_unit_test(nested_sequentials_are_one_layer_of_the_order),
         cmocka_unit_test(layers_are_ordered_as_in_keras),
         cmocka_unit_test(layer_names_are_those_of_keras),

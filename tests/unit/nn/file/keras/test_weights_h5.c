@@ -504,7 +504,9 @@ static void load_fitting(hpct_model *model, const char *want)
 
 static hpct_model *nested(hpct_model *model, const char *first)
 {
-    snprintf(model->layers[0].within, sizeof model->layers[0].within, "net");
+    model->layers[0].nest = hpct_model_add_nest(model, "net", true, 0);
+    model->nests[0].input = 0;
+    model->nests[0].output = model->layers[0].tensor;
     snprintf(model->layers[0].name, sizeof model->layers[0].name, "%s", first);
     return model;
 }
