@@ -70,9 +70,8 @@ static int run(int argc, char **argv)
                              &a.bench.global_batch_size);
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, 0);
-    if (status == HPCT_OK)
-        status =
-            hpct_cli_open_context(&context, model, common->model.device, &common->context, false);
+    status = hpct_cli_open_context(&context, status, model, common->model.device, &common->context,
+                                   false);
     if (status == HPCT_OK)
         status =
             hpct_cli_find_batch(context, model, &(hpct_batch_options){.strategy = a.bench.strategy},

@@ -23,7 +23,7 @@ static int run(int argc, char **argv)
     hpct_context *context = NULL;
     const hpct_cli_table tables[] = {{options, &a}, {NULL, NULL}};
     hpct_cli_parse(0, doc, tables, argc, argv);
-    hpct_status status = hpct_cli_open_context(&context, NULL, "cpu", &a.context, false);
+    hpct_status status = hpct_cli_open_context(&context, HPCT_OK, NULL, "cpu", &a.context, false);
     if (status == HPCT_OK) {
         hpct_cli_say_connected(context);
         status = hpct_check_nodes(context, stdout, a.json);

@@ -192,9 +192,11 @@ void hpct_cli_apply_batch(const hpct_cli_batch *batch, hpct_model *model,
 
 /* Opens the context (`apart`: by hpct_context_open_apart), compares the options of all ranks, sets
  * the model's device, and agrees that all ranks have it and can compute there in the model's
- * precision. `model` may be NULL. */
-hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
-                                  const hpct_context_options *options, bool apart);
+ * precision. `model` may be NULL. before: the status so far; after an error the ranks connect only
+ * to agree on it, so that rank 0 alone says what is the same on all. */
+hpct_status hpct_cli_open_context(hpct_context **out, hpct_status before, hpct_model *model,
+                                  const char *device, const hpct_context_options *options,
+                                  bool apart);
 
 /* Rank 0 prints how the ranks are connected, unless by MPI. */
 void hpct_cli_say_connected(const hpct_context *context);

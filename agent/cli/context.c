@@ -67,12 +67,16 @@ static void say_alone(const hpct_context *context)
                 tasks);
 }
 
-hpct_status hpct_cli_open_context(hpct_context **out, hpct_model *model, const char *device,
-                                  const hpct_context_options *options, bool apart)
+hpct_status hpct_cli_open_context(hpct_context **out, hpct_status before, hpct_model *model,
+                                  const char *device, const hpct_context_options *options,
+                                  bool apart)
 {
     hpct_context_options all = *options;
     all.device = device != NULL ? device : "auto";
-    hpct_status status = apart ? hpct_context_open_apart(out) : hpct_context_open_with(out, &all);
+    if (apart && before != HPCT_OK)
+        return before;
+    hpct_status status =
+        apart ? hpct_context_open_apart(out) : hpct_context_open_after(out, before, &all);
     if (status == HPCT_OK && !apart)
         say_alone(*out);
     if (status == HPCT_OK && !apart)

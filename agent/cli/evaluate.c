@@ -154,8 +154,7 @@ static int run(int argc, char **argv)
     hpct_cli_recall(&a, true);
     hpct_cli_set_input(&a);
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
-    if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model, a.model.device, &a.context, false);
+    status = hpct_cli_open_context(&context, status, model, a.model.device, &a.context, false);
     if (status == HPCT_OK)
         status = evaluate(context, model, defaults, &training, &a);
     status = hpct_context_finish(context, "hpc-train", status);

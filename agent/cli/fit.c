@@ -427,9 +427,8 @@ static int run(int argc, char **argv)
         status = hpct_cli_compile(model, defaults, &a.training, 1, 1, a.fit.epochs);
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, a.fit.seed);
-    if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model, common->model.device, &common->context,
-                                       has_servers(&a));
+    status = hpct_cli_open_context(&context, status, model, common->model.device, &common->context,
+                                   has_servers(&a));
     if (status == HPCT_OK)
         status = fit(context, model, defaults, &a, &result);
     status = hpct_context_finish(context, "hpc-train", status);

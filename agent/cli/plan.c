@@ -110,8 +110,7 @@ static int run(int argc, char **argv)
                              &a.plan.global_batch_size);
     if (status == HPCT_OK)
         status = hpct_model_initialize(model, 0);
-    if (status == HPCT_OK)
-        status = hpct_cli_open_context(&context, model, "cpu", &common->context, false);
+    status = hpct_cli_open_context(&context, status, model, "cpu", &common->context, false);
     if (status == HPCT_OK)
         status = hpct_plan_make(&plan, context, model, &a.plan);
     if (status == HPCT_OK)

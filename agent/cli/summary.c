@@ -20,18 +20,20 @@ static int run(int argc, char **argv)
     const hpct_cli_model *defaults;
     hpct_model *model = NULL;
     hpct_cli_parse(HPCT_CLI_SUMMARY, doc, tables, argc, argv);
+    if (hpct_context_rank_hint() != 0)
+        return HPCT_OK;
     hpct_status status = hpct_cli_make_model(&model, &defaults, &a.model, -1, 0);
-    if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
+    if (status == HPCT_OK)
         status = hpct_cli_set_device(model, a.model.device);
-    if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
+    if (status == HPCT_OK)
         status = hpct_model_summary(model, stdout);
     if (status == HPCT_OK && a.batch.size == 0)
         a.batch.size = defaults->batch_size;
-    if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
+    if (status == HPCT_OK)
         status = hpct_cli_find_batch(NULL, model, &(hpct_batch_options){0}, true, &a.batch.size);
-    if (hpct_context_rank_hint() == 0 && status == HPCT_OK)
+    if (status == HPCT_OK)
         status = hpct_model_print_costs(model, a.batch.size, stdout);
-    if (hpct_context_rank_hint() == 0 && status == HPCT_OK && plan)
+    if (status == HPCT_OK && plan)
         status = hpct_model_print_plan(model, a.batch.size, stdout);
     if (status != HPCT_OK)
         fprintf(stderr, "hpc-train: %s\n", hpct_last_error());

@@ -400,6 +400,19 @@ hpct_status hpct_context_open_with(hpct_context **out, const hpct_context_option
     return HPCT_OK;
 }
 
+hpct_status hpct_context_open_after(hpct_context **out, hpct_status before,
+                                    const hpct_context_options *options)
+{
+    char *message = before != HPCT_OK ? strdup(hpct_last_error()) : NULL;
+    hpct_status status = hpct_context_open_with(out, options);
+    if (before != HPCT_OK) /* opening may have replaced it */
+        hpct_fail(before, "%s", message != NULL ? message : "out of memory");
+    free(message);
+    if (status != HPCT_OK)
+        return before != HPCT_OK ? before : status;
+    return hpct_context_agree(*out, before);
+}
+
 static hpct_status find_roles_apart(hpct_context *context)
 {
     const hpct_config *config = context->config;

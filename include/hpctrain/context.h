@@ -46,6 +46,11 @@ typedef struct hpct_context_options {
 HPCT_API hpct_status hpct_context_open_with(hpct_context **out,
                                             const hpct_context_options *options);
 
+/* As open_with, and agrees on `before`, the status of the rank so far: the ranks connect also after
+ * an error, so that finish says one that is the same on all once. */
+HPCT_API hpct_status hpct_context_open_after(hpct_context **out, hpct_status before,
+                                             const hpct_context_options *options);
+
 /* "ranks are connected by TCP, not MPI: …" with the reason; NULL if MPI is used. */
 HPCT_API const char *hpct_context_connected(const hpct_context *context);
 
