@@ -109,6 +109,30 @@ static hpct_status read_index(int fd, const char *path, hpct_st_index *index, of
     return status;
 }
 
+static bool all_begin_with(const hpct_st_index *index, const char *word)
+{
+    size_t count = 0;
+    while (count < index->count && strncmp(index->entries[count].name, word, strlen(word)) == 0)
+        count++;
+    return count > 0 && count == index->count;
+}
+
+/* torch.nn.DataParallel and torch.compile put a word before the names of all tensors, in any order.
+ */
+static void strip_wrappers(hpct_st_index *index)
+{
+    static const char *const words[] = {"module.", "_orig_mod.", "module."};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        size_t length = strlen(words[w]);
+        if (!all_begin_with(index, words[w]))
+            continue;
+        for (size_t i = 0; i < index->count; i++) {
+            char *name = index->entries[i].name;
+            memmove(name, name + length, strlen(name + length) + 1);
+        }
+    }
+}
+
 static const hpct_st_entry *find(const hpct_st_index *index, const char *name)
 {
     for (size_t i = 0; i < index->count; i++) {
@@ -243,6 +267,7 @@ static hpct_status load(const hpct_model *model, const char *path, float **value
     if (fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be opened: %s", path, strerror(errno));
     hpct_status status = read_index(fd, path, &index, &data_at);
+    strip_wrappers(&index);
     if (status == HPCT_OK)
         status = hpct_torch_adopt(&torch, model, &index, path, skips != NULL);
     if (status == HPCT_OK && skips == NULL)

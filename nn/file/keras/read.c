@@ -496,7 +496,11 @@ hpct_status hpct_model_from_json_sized(hpct_model **out, const char *text, size_
     if (length > MAX_TEXT)
         return hpct_fail(HPCT_ERR_DATA, "%zu bytes are too long for a model", length);
     if (root == NULL)
-        return hpct_fail(HPCT_ERR_DATA, "line %d: %s", error.line, error.text);
+        return hpct_fail(
+            HPCT_ERR_DATA,
+            "line %d: %s: not the JSON of a model, which model.to_json() of Keras gives "
+            "in Python: write that to a file, and name the file",
+            error.line, error.text);
     hpct_status status = read_model(&r, root);
     if (status == HPCT_OK)
         *out = r.model;

@@ -215,6 +215,34 @@ static void malformed_files_are_rejected(void **state)
     hpct_model_free(model);
 }
 
+#define WRAPPED(word)                                                                              \
+    "{\"" word                                                                                     \
+    "dense/kernel\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},\"" word           \
+    "dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[24,36]}}"
+
+/* Names of torch.nn.DataParallel and torch.compile; of all tensors, or of none. */
+static void words_before_all_names_are_left_out(void **state)
+{
+    (void) state;
+    static const char *const good[] = {WRAPPED("module."), WRAPPED("_orig_mod."),
+                                       WRAPPED("_orig_mod.module."), WRAPPED("module._orig_mod.")};
+    static const char *const bad[] = {
+        WRAPPED("model."),
+        "{" KERNEL
+        ",\"module.dense/bias\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[24,36]}}"};
+    hpct_model *model = tiny(5);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        write_file("good", strlen(good[i]), good[i], 36);
+        assert_int_equal(hpct_model_load_weights(model, in_folder("good")), HPCT_OK);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_file("bad", strlen(bad[i]), bad[i], 36);
+        assert_int_equal(hpct_model_load_weights(model, in_folder("bad")), HPCT_ERR_DATA);
+        assert_non_null(strstr(hpct_last_error(), "is missing"));
+    }
+    hpct_model_free(model);
+}
+
 /* Number: the text's bytes; with: the file's name. */
 static hpct_status load_other(const parse_case *c, char *got, size_t size)
 {
@@ -485,6 +513,7 @@ int main(void)
         cmocka_unit_test_teardown(file_is_safetensors, empty_folder),
         cmocka_unit_test_teardown(malformed_files_are_rejected, empty_folder),
         cmocka_unit_test_teardown(other_formats_are_named, empty_folder),
+        cmocka_unit_test_teardown(words_before_all_names_are_left_out, empty_folder),
         cmocka_unit_test_teardown(safetensors_are_not_mistaken_for_other_formats, empty_folder),
         cmocka_unit_test_teardown(numbers_must_be_finite, empty_folder),
         cmocka_unit_test_teardown(names_of_other_formats_are_rejected, empty_folder),
