@@ -22,6 +22,10 @@ install-plugstack: etc/plugstack.conf.d/hpc-train.conf
 uninstall-plugstack:
 	@if cmp -s etc/plugstack.conf.d/hpc-train.conf "$(plugstack_installed)"; then rm -f "$(plugstack_installed)"; fi
 
+# import hpc_train, with this folder in PYTHONPATH. It looks for the command at ../../../bin.
+pythonmoduledir = $(datadir)/hpc-train/python
+dist_pythonmodule_DATA = etc/python/hpc_train.py
+
 # systemd reads it where the prefix is /usr or /usr/local.
 tmpfilesdir = $(prefix)/lib/tmpfiles.d
 dist_tmpfiles_DATA = etc/tmpfiles.d/hpc-train.conf

@@ -52,3 +52,6 @@ EXTRA_DIST += tests/peers/regularizers.py
 # What there is not.
 peer_tests += tests/peers/refused.t
 EXTRA_DIST += tests/peers/refused.py
+# From Python.
+peer_tests += tests/peers/python.t
+EXTRA_DIST += tests/peers/python.py
