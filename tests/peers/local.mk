@@ -53,5 +53,5 @@ EXTRA_DIST += tests/peers/regularizers.py
 peer_tests += tests/peers/refused.t
 EXTRA_DIST += tests/peers/refused.py
 # From Python.
-peer_tests += tests/peers/python.t
-EXTRA_DIST += tests/peers/python.py
+peer_tests += tests/peers/from_python.t
+EXTRA_DIST += tests/peers/from_python.py

@@ -10,10 +10,10 @@ on_cluster 2
 needs_plugin
 python=${HPC_TRAIN_PEERS_PYTHON:-python3}
 sandbox_run "$python" -c 'import keras, tensorflow' 2>/dev/null || skip_all "$python has no tensorflow or no keras there"
-cp "$top_srcdir"/tests/peers/python.py "$top_srcdir"/etc/python/hpc_train.py "$top_srcdir"/etc/examples/transfer_learning.py "$work_here"
+cp "$top_srcdir"/tests/peers/from_python.py "$top_srcdir"/etc/python/hpc_train.py "$top_srcdir"/etc/examples/transfer_learning.py "$work_here"
 sandbox_run --root chmod -R a+rwX "$work"
 run_limit=500 # Keras takes long to start on a busy machine
-capture sandbox_run "$python" "$work/python.py" "$work"
+capture sandbox_run "$python" "$work/from_python.py" "$work"
 while read -r verdict _ _ text; do ok "$([ "$verdict" = ok ]; echo $?)" "$text"; done < <(grep -E '^(not )?ok ' <<<"$out" | sed 's/^not ok/not_ok/')
 ran "all cases are tried" || diag "$out" "$err"
-finish
+done_testing

@@ -1,6 +1,6 @@
 """hpc_train.py on a cluster, beside the command line and Keras. Prints TAP.
 
-usage: python.py FOLDER     with hpc_train.py and transfer_learning.py, seen by all nodes"""
+usage: from_python.py FOLDER     with hpc_train.py and transfer_learning.py, seen by all nodes"""
 import glob
 import os
 import runpy
