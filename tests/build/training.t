@@ -133,4 +133,20 @@ else
     diag "no bf16 here: $(cat "$work/out")"
 fi
 
+# ---- errors before the ranks are connected ----
+echo '{"class_name":"Sequential","config":{"name":"s","layers":[{"class_name":"LSTM","config":{"name":"l"}}]}}' >"$work/lstm.json"
+for command in fit evaluate predict bench; do
+    case $command in
+    evaluate | predict) more=(--weights "$work/none.weights.h5") ;;
+    *) more=() ;;
+    esac
+    capture mpirun --allow-run-as-root --oversubscribe --bind-to none -n 3 "$top_builddir/hpc-train" "$command" --model "$work/lstm.json" "${more[@]}"
+    is "$status $(grep -c 'LSTM' <<<"$err")" "65 1" "$command: a layer that is refused is said once by three ranks"
+done
+# shellcheck disable=SC2016 # the variable is mpirun's
+capture mpirun --allow-run-as-root --oversubscribe --bind-to none -n 3 sh -c 'model=mnist-cnn; [ "$OMPI_COMM_WORLD_RANK" != 1 ] || model=$1
+    exec "$0" bench --batch-size 8 --model "$model"' "$top_builddir/hpc-train" "$work/lstm.json"
+is "$status $(grep -c 'LSTM' <<<"$err")" "65 1" "one that only one rank has ends all"
+like "$err" "hpc-train: rank 1 \(.*LSTM" "and names that rank"
+
 done_testing
