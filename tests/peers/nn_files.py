@@ -319,7 +319,7 @@ def cases(program, large):
     builtins += [(name.lower() + ":32:10", resnet(name)) for name in residual]
     for name, build in builtins:
         yield f"{name} from here", lambda n=name, b=build: from_ours(program, n, b)
-    for build in [nested, base_first]:
+    for build in [base_first]:
         yield f"{build.__name__} with .h5 of a whole model", lambda b=build: there_and_back(
             program, b, keras, ".h5", True)
     for setting in [("first", "data_format", "channels_first"),

@@ -1,5 +1,6 @@
 /* Weights in Keras' HDF5 files: what is written, what is refused, and that a failure changes
  * nothing. That Keras reads and writes the same is seen in tests/peers/nn_files.t. */
+#include "nn/file/keras/groups_h5.h"
 #include "nn/file/keras/hdf5.h"
 #include "nn/plan/run.h"
 #include "tests/unit/unit.h"
@@ -542,6 +543,46 @@ static hpct_model *two_kernels(uint64_t seed, const char *second)
     return nested(model, "conv2d");
 }
 
+/* Of a.c and b.c, in nested models, the first a functional one; Keras 2 lists the weights of both
+ * in one list: by name, or by order, of trained ones before the others. */
+static void weights_of_a_nested_model_are_told_apart(void **state)
+{
+    (void) state;
+    hpct_model *model = hpct_model_new("two", HPCT_SHAPE(4, 4, 1));
+    const hpct_conv2d conv = {.filters = 1, .kernel = {2, 2}, .no_bias = true};
+    const hpct_batch_normalization norm = {.momentum = 0.9, .epsilon = 1e-3};
+    hpct_h5_group *groups = NULL;
+    int params[5];
+    hpct_model_add_nest(model, "a", false, 0);
+    hpct_model_add_nest(model, "b", true, 1);
+    hpct_model_add_conv2d(model, &conv);
+    hpct_model_add_batch_normalization(model, &norm);
+    model->layers[0].nest = 1;
+    model->layers[1].nest = 2;
+    model->nests[1].input = model->layers[0].tensor;
+    model->nests[0].output = model->nests[1].output = model->layers[1].tensor;
+    assert_int_equal(hpct_h5_list_groups(model, "layers", &groups), HPCT_OK);
+    assert_string_equal(groups[0].name, "functional/layers/conv2d");
+    assert_string_equal(groups[1].name, "functional/layers/sequential/layers/batch_normalization");
+    char *const named[] = {"batch_normalization/gamma", "x/conv2d/kernel:0",
+                           "batch_normalization/beta", "batch_normalization/moving_mean",
+                           "batch_normalization/moving_variance"};
+    char *const ordered[] = {"c_5/kernel", "n_5/gamma", "n_5/beta", "n_5/moving_mean",
+                             "n_5/moving_variance"};
+    char *const wrong[] = {"n_5/gamma", "c_5/kernel", "n_5/beta", "n_5/moving_mean",
+                           "n_5/moving_variance"};
+    hpct_h5_list list = {model, groups, 2, named, 5};
+    assert_true(hpct_h5_match_list(&list, params));
+    assert_true(params[0] == 1 && params[1] == 0 && params[2] == 2);
+    list.weights = ordered;
+    assert_true(hpct_h5_match_list(&list, params));
+    assert_true(params[0] == 0 && params[1] == 1 && params[4] == 4);
+    list.weights = wrong;
+    assert_false(hpct_h5_match_list(&list, params));
+    free(groups);
+    hpct_model_free(model);
+}
+
 /* A nested model may have a name that the outer one has, too. */
 static void of_layers_of_one_name_that_of_the_place_is_loaded(void **state)
 {
@@ -621,6 +662,7 @@ int main(void)
         cmocka_unit_test(faulty_files_are_refused),
         cmocka_unit_test(layers_that_fit_are_loaded),
         cmocka_unit_test(layers_of_nested_models_that_fit_are_loaded),
+        cmocka_unit_test(weights_of_a_nested_model_are_told_apart),
         cmocka_unit_test(of_layers_of_one_name_that_of_the_place_is_loaded),
         cmocka_unit_test(a_failed_save_leaves_the_old_file),
         cmocka_unit_test(it_may_have_another_name),
