@@ -114,9 +114,8 @@ hpct_status hpct_ports_choose(void *choosing, const hpct_ports_wanted *wanted, i
     const hpct_ports_choosing *who = choosing;
     hpct_plugin *plugin = who->plugin;
     char address[256];
-    bool together =
-        plugin->srun_port != 0 && plugin->has_key &&
-        hpct_srun_address(who->environment, plugin->srun_port, address, sizeof address);
+    bool together = plugin->srun_port != 0 && plugin->has_key &&
+                    hpct_srun_address(who->environment, plugin->srun_port, address, sizeof address);
     work w = {
         .who = who,
         .wanted = wanted,

@@ -40,12 +40,13 @@ void hpct_results_say_written(const hpct_fit_options *o, const hpct_model *model
                  "; for hpc-train evaluate, or --weights of a further run");
     print_output(stream, "weights of the best epoch", o->save_best, "");
     print_history(stream, o->log_dir);
-    print_output(stream, "checkpoints", o->checkpoint_dir,
-                 early ? "; the same command goes on with more patience or a further target"
-                 : hpct_results_rate_spans(model)
-                     ? "; the same command with more --epochs goes on, and its learning rate begins "
-                       "higher than it ends here: --schedule then spans all of them"
-                     : "; the same command with more --epochs goes on");
+    print_output(
+        stream, "checkpoints", o->checkpoint_dir,
+        early ? "; the same command goes on with more patience or a further target"
+        : hpct_results_rate_spans(model)
+            ? "; the same command with more --epochs goes on, and its learning rate begins "
+              "higher than it ends here: --schedule then spans all of them"
+            : "; the same command with more --epochs goes on");
     print_output(stream, "summary", o->summary_json, "");
     print_output(stream, "confusion matrix of the validation data", o->confusion_matrix, "");
     print_output(stream, "timeline", o->timeline, "; open it at ui.perfetto.dev");

@@ -97,7 +97,7 @@ disagree 78 "--steps is 4" "exec \"\$hpc_train\" bench --model m.json --batch-si
 
 # ---- checkpoints ----
 train() { limit 60 "$hpc_train" fit "${same[@]}" --optimizer adam --checkpoint-dir ck "$@"; }
-train >/dev/null 2>&1
+train --verbose 0 >/dev/null 2>&1
 cp -r ck made
 # refused WORDS OPTION…: a third epoch
 refused() {
