@@ -19,14 +19,20 @@
 
 /* Not in core dumps, and so not wiped itself. */
 typedef struct search {
+    int file; /* /proc/self/mem */
     hpct_key key;
     char text[HPCT_KEY_TEXT];
     uint8_t memory[CHUNK];
 } search;
 
-/* Only bytes that are still those that were found: another thread may have got the memory. */
-static void wipe(uintptr_t at, const uint8_t *found, size_t size)
+/* Only bytes that are still those that were found: another thread may have got the memory, or
+ * unmapped it, which pread tells. */
+static void wipe(const search *s, uintptr_t at, const uint8_t *found, size_t size)
 {
+    uint8_t now[2 * PART];
+    if (pread(s->file, now, size, (off_t) at) != (ssize_t) size)
+        return;
+    explicit_bzero(now, sizeof now);
     union {
         uintptr_t address;
         uint8_t *byte;
@@ -44,15 +50,15 @@ static void wipe_all_of(const search *s, size_t got, uintptr_t at, const void *w
     for (const uint8_t *found;
          (found = memmem(from, got - (size_t) (from - s->memory), what, size)) != NULL;
          from = found + size)
-        wipe(at + (uintptr_t) (found - s->memory), what, size);
+        wipe(s, at + (uintptr_t) (found - s->memory), what, size);
 }
 
-static void search_range(search *s, int memory, uintptr_t low, uintptr_t high)
+static void search_range(search *s, uintptr_t low, uintptr_t high)
 {
     const size_t overlap = 2 * PART - 1;
     while (low < high) {
         const size_t size = high - low < CHUNK ? high - low : CHUNK;
-        ssize_t got = pread(memory, s->memory, size, (off_t) low);
+        ssize_t got = pread(s->file, s->memory, size, (off_t) low);
         if (got <= 0)
             return;
         for (size_t part = 0; part < sizeof s->key.bytes; part += PART) {
@@ -66,7 +72,7 @@ static void search_range(search *s, int memory, uintptr_t low, uintptr_t high)
 }
 
 /* Lines of smaps: "7f00-7f10 rw-p …", then properties, the last of them "VmFlags: rd wr … dd". */
-static void search_all(search *s, FILE *ranges, int memory)
+static void search_all(search *s, FILE *ranges)
 {
     char *line = NULL;
     size_t room = 0;
@@ -80,7 +86,7 @@ static void search_all(search *s, FILE *ranges, int memory)
             memcpy(mode, rights, sizeof mode);
         } else if (strncmp(line, "VmFlags:", 8) == 0 && strncmp(mode, "rw", 2) == 0 &&
                    strstr(line, " dd") == NULL) {
-            search_range(s, memory, low, high);
+            search_range(s, low, high);
         }
     }
     free(line);
@@ -95,13 +101,13 @@ void hpct_key_forget(const hpct_key *key)
     s->key = *key;
     hpct_key_to_text(s->text, key);
     FILE *ranges = fopen("/proc/self/smaps", "re");
-    int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-    if (ranges != NULL && memory >= 0)
-        search_all(s, ranges, memory);
+    s->file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    if (ranges != NULL && s->file >= 0)
+        search_all(s, ranges);
     if (ranges != NULL)
         fclose(ranges);
-    if (memory >= 0)
-        close(memory);
+    if (s->file >= 0)
+        close(s->file);
     explicit_bzero(s, sizeof *s);
     munmap(s, sizeof *s);
 }

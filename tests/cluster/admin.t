@@ -136,7 +136,7 @@ conf "optional $plugin"
 # ---- what the plugin takes of Slurm's library ----
 mkdir "$own/shared/library"
 if gcc -shared -x c -o "$own/shared/library/libslurmfull.so" - <<<'int slurm_conf, slurm_conf_get_nodeaddr, slurm_conf_get_hostname,
-    slurm_signal_job_step, slurm_kill_job_step, slurm_complete_job;'; then
+    slurm_signal_job_step, slurm_kill_job_step, slurm_complete_job, slurm_job_step_layout_get, slurm_job_step_layout_free;'; then
     cat >"$own/shared/library/scontrol" <<END
 #!/bin/sh
 $(command -v scontrol) "\$@" | sed 's,^PluginDir.*,PluginDir = /shared/library,'

@@ -104,8 +104,8 @@ on_node node1 mount --bind /dev/null /etc/slurm/plugstack.conf
 # shellcheck disable=SC2016
 capture sandbox_run srun -N1 -w node1 --hpc-train-stage-out="res:$res/x" bash -c 'echo "$SLURM_TMPDIR"'
 on_node node1 umount /etc/slurm/plugstack.conf
-is "$status $out" "74 " "a node without the plugin: srun ends with 74"
-like "$err" "no node has said what becomes of results" "and says why"
+is "$status $out" "69 " "a node without the plugin: srun ends with 69"
+like "$err" "the tasks have run unprepared: the plugin is missing" "and says why"
 
 # ---- however it ends ----
 capture sandbox_run srun -N2 -w node0,node1 --hpc-train-stage-out="res:$res/%N" "$task" bash -c 'exit 3'

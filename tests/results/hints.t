@@ -10,7 +10,7 @@ PATH=$work:$PATH
 # typed WORDS: the command after these words in $out, as a shell reads it.
 typed() {
     local line
-    line=$(grep -oP "(?<=$1).*" <<<"$out" | head -n1)
+    line=$(grep -oP "$1\K.*" <<<"$out" | head -n1)
     [ -n "$line" ] || return 127
     limit 60 bash -c "$line" 2>&1
 }
@@ -19,7 +19,7 @@ typed() {
 capture fit --validation-data pictures --save-weights w.safetensors --log-dir log
 is "$status" 0 "a run" || diag "$err"
 like "$(typed 'to evaluate the weights: ')" "64 samples - accuracy: [0-9.]+ - loss: " "its weights are evaluated" || diag "$out"
-typed "history, also for TensorBoard; to see it: " >said
+typed "history: .*; to see it: " >said
 is "$? $(grep -c -m1 mnist-convnet report.html)" "0 1" "its history is reported" || diag "$out" "$(cat said)"
 rm -f report.html
 capture fit --save-weights w.safetensors
@@ -42,7 +42,7 @@ capture limit 60 hpc-train fit --model "it's a folder/\$my model.json" --data "i
 is "$status" 0 "a model of its own" || diag "$err"
 val=$(grep -oP 'val_accuracy: [0-9.]+ - val_loss: [0-9.]+' <<<"$out" | sed 's/val_//g')
 like "$(typed 'to evaluate the weights: ')" "77 samples - $val" "evaluated with its size and scaling, on what was held out" || diag "$out"
-typed "history, also for TensorBoard; to see it: " >said
+typed "history: .*; to see it: " >said
 is "$? $(grep -c -m1 functional_24 report.html)" "0 1" "its history is reported" || diag "$out" "$(cat said)"
 rm -f report.html
 

@@ -65,7 +65,10 @@ if [ -n "$second" ] && unshare --mount mount --bind "$work" /mnt 2>/dev/null; th
     machines "7 7"
     like "$(cat "$work/machines.out")" "strategy [a-z-]+.*; 2 ranks " "two ranks of one machine" || diag "$(cat "$work/machines.out")"
     unlike "$(cat "$work/machines.out")" "still be faster|hardly slower" "are all that is spoken of"
-    machines "7 8"
+    for _ in {1..5}; do # what is predicted follows from times, which other programs may have changed
+        machines "7 8"
+        grep -qE "would still be faster|are SLOWER|share [0-9]+ core" "$work/machines.out" && break
+    done
     like "$(cat "$work/machines.out")" "2 ranks (are faster than one.*; (up to [0-9]+|[0-9]+) (ranks|nodes) (or more )?would still be faster|are SLOWER|share [0-9]+ core)" \
         "two ranks of two machines: up to how many would still be faster" || diag "$(cat "$work/machines.out")"
 fi
