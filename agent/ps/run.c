@@ -354,6 +354,8 @@ static hpct_status hash_plan(hpct_ps_run *run)
                               (uint64_t) s->evaluation_slices,
                               frozen};
     json_t *compared = hpct_identity_of_ranks(run->identity);
+    json_object_del(compared, HPCT_IDENTITY_OPTIONS); /* server 0 writes, and decides */
+    hpct_identity_brief(compared, run->brief);
     char *text = compared != NULL ? json_dumps(compared, JSON_COMPACT) : NULL;
     json_decref(compared);
     if (text == NULL)
@@ -363,7 +365,6 @@ static hpct_status hash_plan(hpct_ps_run *run)
     run->plan = hash_bytes(run->plan, &one, sizeof one);
     run->plan = hash_bytes(run->plan, facts, sizeof facts);
     free(text);
-    hpct_identity_brief(run->identity, run->brief);
     return HPCT_OK;
 }
 

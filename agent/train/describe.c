@@ -220,11 +220,9 @@ static json_t *describe_strategy(const hpct_strategy_options *s)
 /* Of files only whether they are asked for: each rank may have a path of its own. */
 static json_t *describe_options(const hpct_fit_options *o)
 {
-    json_t *numbers =
-        json_pack("{s:i, s:i, s:I, s:i, s:i, s:i, s:b}", "--epochs", o->epochs, "--initial-epoch",
-                  o->initial_epoch, "--steps-per-epoch", (json_int_t) o->steps_per_epoch,
-                  "--metrics", (int) o->metrics, "--histogram-every", o->histogram_every,
-                  "--checkpoint-keep", o->checkpoint_keep, "--check", (int) o->check);
+    json_t *numbers = json_pack("{s:i, s:i, s:i, s:b}", "--metrics", (int) o->metrics,
+                                "--histogram-every", o->histogram_every, "--checkpoint-keep",
+                                o->checkpoint_keep, "--check", (int) o->check);
     const struct {
         const char *name, *text;
     } texts[] = {{"--checkpoint-every", o->checkpoint_every},
@@ -263,9 +261,11 @@ static void put_fit(json_t **to, const hpct_identity_of *of)
     put(to, "global batch", json_integer(of->global_batch));
     put(to, "steps per epoch", json_integer((json_int_t) of->steps));
     put(to, "seed", json_string(seed));
+    put(to, "epochs", json_integer(of->fit->epochs));
+    put(to, "first epoch", json_integer(of->fit->initial_epoch));
     put_optimizer(to, hpct_model_optimizer(of->model));
     put(to, "strategy", describe_strategy(&of->fit->strategy));
-    put(to, "options", describe_options(of->fit));
+    put(to, HPCT_IDENTITY_OPTIONS, describe_options(of->fit));
 }
 
 /* Of a model that is evaluated, or timed. */

@@ -48,6 +48,8 @@ const hpct_identity_key hpct_identity_keys[] = {
     {"steps per epoch", SETTING, true, true, false},
     {"steps", SETTING, true, false, false},
     {"seed", SETTING, true, true, false},
+    {"epochs", SETTING, true, false, false},
+    {"first epoch", SETTING, true, false, false},
     {"optimizer", SETTING, true, true, false},
     {"learning rate", SETTING, true, true, false},
     {"momentum", SETTING, true, true, false},
@@ -68,7 +70,7 @@ const hpct_identity_key hpct_identity_keys[] = {
     {"first step of the schedule", SETTING, true, true, false},
     {"numbers of the schedule", SETTING, true, false, false},
     {"strategy", SETTING, true, false, false},
-    {"options", SETTING, true, false, false},
+    {HPCT_IDENTITY_OPTIONS, SETTING, true, false, false},
     {.name = NULL},
 };
 

@@ -33,6 +33,9 @@ typedef struct hpct_identity_key {
 
 extern const hpct_identity_key hpct_identity_keys[]; /* the last one has no name */
 
+/* The key of what a run writes and decides by: parameter servers' processes may differ in it. */
+#define HPCT_IDENTITY_OPTIONS "options"
+
 /* HPCT_ERR_INTERNAL if out of memory. The caller frees *out. */
 hpct_status hpct_identity_describe(json_t **out, const hpct_identity_of *of);
 

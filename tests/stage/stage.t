@@ -167,7 +167,7 @@ refused 64 "below .SLURM_TMPDIR" "a destination above" src:../x
 refused 64 "both be put at" "two sources for one place" src bad1:src
 refused 78 "at most 10 MB may be" "more than --max" --max 10000000 src
 refused 78 "lies in no folder that may be staged" "a source outside --allow" --allow "$work/src" bad1
-refused 64 "no size" "a wrong --max" --max lots src
+refused 64 "is not a size" "a wrong --max" --max lots src
 ln -s src allowed-looking
 refused 78 "lies in no folder" "a link to outside --allow" --allow "$work/bad1" allowed-looking
 run "$stage" --allow "$work/bad1" --allow "$work/src" --to to src/one
@@ -217,7 +217,7 @@ for option in --index --port --wait --progress-fd --max --memory '--out --second
     [ "$option" = "${option% *}" ] || out_first=(--out)
     for value in '' ' 5' 5x nan inf -1 1e999 0x10 99999999999999999999999; do
         run "$stage" "${out_first[@]}" "${option##* }=$value"
-        [[ $status = 64 && $err =~ ${option##* }:\ .*(between|seconds\ from|no\ size) ]] || bad+=" '$value': $status $err"
+        [[ $status = 64 && $err =~ ${option##* }:\ .*(between|seconds\ from|not\ a\ size) ]] || bad+=" '$value': $status $err"
     done
     is "$bad" "" "$option: not a number, or out of range: an error"
 done

@@ -138,7 +138,8 @@ static void each_setting_has_its_key(void **state)
     SEEN("gradient accumulation", compile.optimizer.gradient_accumulation_steps = 2);
     SEEN("numbers of the schedule", compile.optimizer.schedule.warmup_steps = 3);
     SEEN("strategy", fit.strategy.name = "hybrid");
-    SEEN("options", fit.epochs = 3);
+    SEEN("epochs", fit.epochs = 3);
+    SEEN("first epoch", fit.initial_epoch = 1);
     SEEN("options", fit.log_dir = "log");
     SEEN("options", fit.early_stopping = "loss");
 }
