@@ -162,13 +162,15 @@ not_under_valgrind = tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gp
 	tests/unit/base/test_ask tests/unit/nn/graph/test_optimizer tests/unit/nn/plan/test_freeze tests/unit/nn/run/test_penalty \
 	tests/unit/nn/run/test_targets tests/unit/spank/agree/test_ports tests/unit/spank/gpu/test_gpu% \
 	tests/unit/spank/stage/test_staging_races tests/unit/spank/stage/tree/test_pace tests/unit/spank/test_child \
-	tests/unit/spank/test_gpu_choose tests/unit/spank/test_share)
+	tests/unit/spank/test_gpu_choose tests/unit/spank/test_share tests/unit/base/auth/test_auth \
+	tests/unit/nn/file/keras/test_weights_h5 tests/unit/nn/backend/cpu/test_products)
 under_valgrind = $(filter-out $(not_under_valgrind),$(unit_tests))
 check-valgrind: $(under_valgrind:=.valgrind)
 %.valgrind: %
 	@HPC_TRAIN_SHORT=1 DNNL_MAX_CPU_ISA=SSE41 ONEDNN_MAX_CPU_ISA=SSE41 top_srcdir='$(abs_top_srcdir)' \
 	  top_builddir='$(abs_top_builddir)' $(LIBTOOL) --quiet --mode=execute \
-	  valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite $< \
+	  valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
+	  --suppressions='$(abs_top_srcdir)/tests/build/valgrind.supp' $< \
 	  >$<.valgrind.log 2>&1 || { echo "valgrind found something in $<:"; cat $<.valgrind.log; exit 1; }
 .PHONY: lint format check-long check-programs check-quick check-valgrind \
 	list-parts list-programs unit-needs unit-programs $(parts:%=check-%)

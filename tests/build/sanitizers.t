@@ -5,6 +5,8 @@
 . "$top_srcdir/tests/build/lib.sh"
 
 tree=$top_builddir/sanitizers
+# The longest of all tests: with an equal share of the cores it would still run when the others are through.
+renice -n -5 -p $$ >/dev/null 2>&1
 sanitized_build "$tree" "hpc-train unit-programs"
 ok $? 'builds with --enable-sanitizers'
 

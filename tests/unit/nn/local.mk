@@ -15,8 +15,8 @@ if HAVE_HDF5
 unit_tests += tests/unit/nn/file/keras/test_weights_h5
 endif
 check_LTLIBRARIES += tests/unit/nn/backend/ref/libref64.la
-scale_tests += tests/unit/nn/backend/cpu/isa.t tests/unit/nn/backend/cpu/products.t
-scaled_tests += tests/unit/nn/backend/cpu/products.t
+scale_tests += tests/unit/nn/backend/cpu/isa.t
+long_tests += tests/unit/nn/backend/cpu/products.t
 endif
 EXTRA_DIST += tests/unit/nn/backend/cpu/isa.t tests/unit/nn/backend/cpu/products.t
 nn_test_libs = nn/libnn.la $(CMOCKA_LIBS)
