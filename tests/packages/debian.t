@@ -61,6 +61,7 @@ is "$(contents hpc-train)" "\
 /usr/lib/ARCH/libhpctrain.so.0
 /usr/lib/ARCH/libhpctrain.so.0.0.0
 /usr/share/bash-completion/completions/hpc-train
+/usr/share/hpc-train/python/hpc_train.py
 /usr/share/man/man1/hpc-train.1.gz" "the command's"
 headers=$(cd "$top_srcdir/include" && ls hpctrain/*.h)
 is "$(contents hpc-train-dev)" "$(printf '%s\n' "$headers" | sed 's|^|/usr/include/|'; echo /usr/lib/ARCH/libhpctrain.so)" "headers of the -dev package"
@@ -118,6 +119,8 @@ ok $? "apt-get installs the packages"
 like "$(tail -n 40 "$log")" "systemctl restart slurmd .*jobs go on; without it job directories are not removed" "and says what to do, where"
 capture as_user srun --hpc-train sh -c 'echo "$HPC_TRAIN_RANK"'
 is "$out$err" 0 "a step is prepared at once, as it says"
+like "$(into_bare ls /tmp/hpc-train)" "^[0-9]+$" "and its job directory is not removed"
+into_bare find /tmp/hpc-train -mindepth 1 -delete
 capture into_bare hpc-train info --admin
 like "$out" "WRONG  slurmd +pid [0-9]+ was started without /usr/lib/.*/spank_hpc_train.so: restart slurmd" "hpc-train info --admin says that slurmd is to be restarted"
 is "$(grep -c WRONG <<<"$out")" 1 "no other check fails" || diag "$out"

@@ -39,6 +39,7 @@ is "$(contents hpc-train)" "\
 /usr/lib64/libhpctrain.so.0
 /usr/lib64/libhpctrain.so.0.0.0
 /usr/share/bash-completion/completions/hpc-train
+/usr/share/hpc-train/python/hpc_train.py
 /usr/share/man/man1/hpc-train.1" "the command's"
 is "$(contents hpc-train-devel | grep -v '\.h$')" $'/usr/include/hpctrain\n/usr/lib64/libhpctrain.so' "headers of the -devel package"
 requires() { rpm --query --package --requires "$@" 2>>"$log"; }
