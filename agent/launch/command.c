@@ -164,7 +164,8 @@ static size_t print_options(char *out, size_t size, const char *export, bool by_
     if (place != NULL) {
         ADD("--overlap");          /* the last step may not have ended on nodes that are gone */
         ADD("--open-mode=append"); /* files of --output */
-        ADD("--nodes=%d", place->nodes);
+        if (!place->by_task)       /* later releases take none beside --distribution=arbitrary */
+            ADD("--nodes=%d", place->nodes);
         ADD("--ntasks=%d", place->tasks);
         if (place->per_node > 0 && !by_gpu)
             ADD("--ntasks-per-node=%d", place->per_node);

@@ -317,7 +317,7 @@ static hpct_status run_again(launch *l, int restart, hpct_srun_end *end)
     if (status == HPCT_OK && ((list = join(l, next)) == NULL || !count_tasks(l, next, &place)))
         status = hpct_fail_memory(0);
     if (status == HPCT_OK && place.by_task)
-        status = hpct_launch_set_hosts(list);
+        status = hpct_launch_set_hosts(list, place.nodes);
     if (status == HPCT_OK) {
         place.list = list;
         say("starting again, %d tasks on %d of %d nodes: %s", place.tasks, place.nodes,

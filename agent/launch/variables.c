@@ -96,8 +96,13 @@ hpct_status hpct_launch_set_variables(char *const *options, const char *job)
 }
 
 /* srun sends all variables of this form to the tasks, whatever is exported. */
-hpct_status hpct_launch_set_hosts(const char *list)
+hpct_status hpct_launch_set_hosts(const char *list, int nodes)
 {
+    char number[16];
+    snprintf(number, sizeof number, "%d", nodes);
     unsetenv("SLURM_HOSTFILE");
-    return setenv("SLURM_ARBITRARY_NODELIST", list, 1) == 0 ? HPCT_OK : hpct_fail_memory(0);
+    bool set = setenv("SLURM_ARBITRARY_NODELIST", list, 1) == 0 &&
+               setenv("SLURM_NNODES", number, 1) == 0 &&
+               setenv("SLURM_JOB_NUM_NODES", number, 1) == 0;
+    return set ? HPCT_OK : hpct_fail_memory(0);
 }

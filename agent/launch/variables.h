@@ -13,7 +13,7 @@
 hpct_status hpct_launch_set_variables(char *const *options, const char *job);
 
 /* Before a run with an arbitrary layout: `list` has a node for each task. */
-hpct_status hpct_launch_set_hosts(const char *list);
+hpct_status hpct_launch_set_hosts(const char *list, int nodes);
 
 /* From a job's GPUs, as in SLURM_GPUS ("6", "a100:6"), and the text of `scontrol --oneliner
  * --details show job`: those of each node ("2", "a100:2"). HPCT_ERR_CONFIG: nodes have not the same

@@ -105,6 +105,13 @@ capture() {
         err=$(sed -E '/^srun: job [0-9]+ (queued and waiting for|has been allocated) resources$/d' "$errors")
 }
 
+# slurm_at_least RELEASE: whether the Slurm here is of that release, such as 23.11, or a later one.
+slurm_at_least() {
+    local here
+    here=$(slurmd -V | sed 's/^[^ ]* \([0-9]*\.[0-9]*\).*/\1/')
+    [ "$(printf '%s\n' "$1" "$here" | sort -V | head -n 1)" = "$1" ]
+}
+
 # sandbox_run [--root] CMD...: runs CMD on the login node as the ordinary user, for at most $run_limit seconds. What is not
 # done by then is ended with all that it has started: they are a process group of their own. One srun that stayed would keep
 # the output open, and so everybody who reads it.

@@ -59,9 +59,3 @@ ran() {
     ok "$status" "$1"
 }
 
-# slurm_at_least RELEASE: whether the Slurm here is of that release, such as 23.11, or a later one.
-slurm_at_least() {
-    local here
-    here=$(slurmd -V | sed 's/^[^ ]* \([0-9]*\.[0-9]*\).*/\1/')
-    [ "$(printf '%s\n' "$1" "$here" | sort -V | head -n 1)" = "$1" ]
-}

@@ -124,7 +124,7 @@ installs() { limit 90 env PATH="$temporary/bin:$PATH" HPC_TRAIN_PROGRESS_SECONDS
 hold
 capture installs 2
 is "$status" 69 "dpkg's lock is held: the wait has an end, exit status 69"
-like "$out" "holds $DPKG_ADMINDIR/lock-frontend, process $holder \(python3\): waiting, up to 2 s" "it says at once for whom it waits"
+like "$out" "holds $DPKG_ADMINDIR/lock-frontend, process $holder \(python3\): waiting, up to [12] s" "it says at once for whom it waits"
 like "$err" "another program installs packages, and has not ended for 2 s: it holds $DPKG_ADMINDIR/lock-frontend, process $holder \(python3\)" "and at the end"
 is "$(cat "$temporary/called")" "" "nothing was installed meanwhile"
 (installs 60 >"$temporary/out" 2>&1; echo "status $?" >>"$temporary/out") &

@@ -331,8 +331,8 @@ static void later_runs_have_the_nodes_and_tasks_that_are_left(void **state)
         {"-n7", HPCT_OK,
          "srun --kill-on-bad-exit=1 -n7 " LEFT("3", "5") " --nodelist=a,b,c" PROGRAM, 0, &uneven},
         {"-m arbitrary", HPCT_OK,
-         "srun --kill-on-bad-exit=1 -m arbitrary " LEFT("2", "3") " --distribution=arbitrary "
-                                                                  "--nodelist=b,a,b" PROGRAM,
+         "srun --kill-on-bad-exit=1 -m arbitrary --overlap --open-mode=append --ntasks=3 "
+         "--distribution=arbitrary --nodelist=b,a,b" PROGRAM,
          0, &by_task},
         {"--ntasks-per-gpu=1", HPCT_OK,
          "srun --kill-on-bad-exit=1 --ntasks-per-gpu=1 " LEFT("3", "6") " --nodelist=a,b,c" PROGRAM,
