@@ -86,7 +86,7 @@ static hpct_status choose(void *context, hpct_share *share)
     const hpct_port_blocks *blocks = &w->wanted->blocks;
     int choice = 0;
     bool speaks = true;
-    /* without srun's help all nodes use the first block, whoever has its ports */
+    /* without srun all nodes take the first block, even if some of its ports are in use */
     uint64_t bits =
         w->helped ? hpct_ports_free(plugin->keeper, blocks, name_of(w->wanted)) : UINT64_C(1);
     const int taken = w->helped ? blocks->count - count_of(bits) : 0;

@@ -128,7 +128,7 @@ static hpct_status set_wait(const char *value, hpct_settings *settings)
 {
     long seconds = 0;
     if (!hpct_number_parse(value, 1, 86400, &seconds))
-        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is no number of seconds from 1 to 86400", value);
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a number of seconds from 1 to 86400", value);
     settings->wait = (int) seconds;
     return HPCT_OK;
 }

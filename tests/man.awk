@@ -1,6 +1,6 @@
 # man.awk PAGE...: lines of man pages with text behind a macro that joins its arguments: `.IR NAME . A folder of` is shown as
-# "NAME.Afolderof". Found are a word behind a word, and one behind a lone point, comma, semicolon, colon or bracket; placeholders
-# (capitals) and single letters may be joined on purpose. Status 1 if there are some.
+# "NAME.Afolderof". It prints a word that follows a word, or a lone point, comma, semicolon, colon or bracket. Placeholders
+# (capitals) and single letters may be joined on purpose. Exit status 1 if it has printed a line.
 
 # The arguments of a macro go into word[] (without quotes), and their number is returned.
 function split_words(line,    n, i, c, quoted, any) {

@@ -161,8 +161,8 @@ static hpct_status next_sequence(int64_t *out, const char *dir)
     hpct_contents_free(&all);
     return *out <= HPCT_STORE_MAX_SEQUENCE
                ? HPCT_OK
-               : hpct_fail(HPCT_ERR_DATA, "%s: there is no further \"sequence\" for a checkpoint",
-                           dir);
+               : hpct_fail(HPCT_ERR_DATA,
+                           "%s: the sequence number of its checkpoints is at its limit", dir);
 }
 
 /* The state is written, then the manifest, which completes the checkpoint. */

@@ -21,7 +21,7 @@ bool hpct_step_facts_parse(const char *text, pid_t srun, hpct_step_facts *out);
  * task. */
 bool hpct_step_facts_parse_layout(char *text, hpct_step_facts *out);
 
-/* Asks Slurm. HPCT_ERR_NO_INPUT if there is no such step (yet, or any more). */
+/* Asks Slurm. HPCT_ERR_NO_INPUT if the step has not begun or has ended. */
 hpct_status hpct_step_facts_ask(const char *job, pid_t srun, hpct_step_facts *out);
 
 void hpct_step_facts_free(hpct_step_facts *facts);

@@ -109,8 +109,7 @@ typedef struct record {
     char node[64];
 } record;
 
-/* FNV-1a (Fowler, Noll, Vo). */
-static uint64_t hash_text(const char *text)
+uint64_t hpct_hash_text(const char *text)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (; *text != '\0'; text++)
@@ -180,7 +179,7 @@ static hpct_status compare_texts(hpct_context *context, const char *own, record 
                                  const char *(*advise)(hpct_status status))
 {
     hpct_comm *comm = hpct_context_comm(context);
-    record mine = {.hash = hash_text(own), .bytes = strlen(own)};
+    record mine = {.hash = hpct_hash_text(own), .bytes = strlen(own)};
     snprintf(mine.node, sizeof mine.node, "%s", hpct_context_node(context));
     HPCT_TRY(comm->ops->allgather(comm, &mine, records, sizeof mine));
     int rank = first_that_differs(records, comm->size);

@@ -133,13 +133,10 @@ hpct_status hpct_identity_agree(hpct_context *context, const hpct_identity_of *o
 #define NUM_KEYS (sizeof hpct_identity_keys / sizeof hpct_identity_keys[0] - 1)
 _Static_assert(DIGITS *NUM_KEYS < HPCT_IDENTITY_BRIEF, "a brief has all keys");
 
-/* FNV-1a (Fowler, Noll, Vo). */
 static unsigned hash_value(const json_t *value)
 {
     char *text = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (const char *c = text; c != NULL && *c != '\0'; c++)
-        hash = (hash ^ (uint8_t) *c) * UINT64_C(0x100000001b3);
+    uint64_t hash = hpct_hash_text(text != NULL ? text : "");
     free(text);
     return (unsigned) (hash >> 32) & 0xfff;
 }

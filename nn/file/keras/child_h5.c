@@ -232,8 +232,8 @@ static bool is_error(int status)
            status == HPCT_ERR_INTERNAL || status == HPCT_ERR_CONFIG;
 }
 
-/* False if there is no answer, or not one that an undamaged child gives; else *status is what the
- * child returned, with its message. */
+/* False if the child ended without an answer, or with an invalid one; else *status is what it
+ * returned, with its message. */
 static bool receive_answer(child *c, const reading *r, hpct_status *status)
 {
     char *message = NULL;
@@ -272,7 +272,7 @@ static int end_child(const child *c)
     return how;
 }
 
-/* Why there is no answer. */
+/* Says why the child did not answer. */
 static hpct_status explain(const child *c, int how)
 {
     int ended_by = WIFSIGNALED(how) ? WTERMSIG(how) : 0;

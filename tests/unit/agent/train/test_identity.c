@@ -65,7 +65,7 @@ static const hpct_identity_key *key_of(const char *name)
         if (strcmp(key->name, name) == 0)
             return key;
     }
-    fail_msg("there is no key %s", name);
+    fail_msg("the table lacks the key %s", name);
     return NULL;
 }
 
