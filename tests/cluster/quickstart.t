@@ -149,6 +149,7 @@ stand_in "$tree/etc/sandbox/sandbox" "[ \"\$1 \$2\" = 'up 4' ] && echo 'cluster'
 stand_in "$temporary/bin/dpkg-query" "case \"\$*\" in *Status-Status*) shift 2; for p; do echo \"\$p installed\"; done ;; *Status-Abbrev*) cat '$temporary/packages' ;; esac"
 mkdir -p "$tree/tests/build" "$tree/tests/cluster"
 echo 'echo 1..0; "$top_builddir/tests/stage/.libs/c.so"' >"$tree/tests/build/alone.t"
+echo 'echo 1..0' >"$tree/tests/build/none.t"
 printf '%s\n' '. lib.sh' 'on_cluster 2' >"$tree/tests/cluster/one.t"
 cp "$tree/tests/cluster/one.t" "$tree/tests/cluster/two.t"
 needs() { # WANT NAME TEST...
@@ -161,4 +162,5 @@ needs "tests/unit/a unit-needs" "a part of unit tests" unit
 needs "all,tests/stage/c.la" "a shell test: what its script names, and no cluster" tests/build/alone.t
 needs "all,install,cluster" "a test of the cluster: one cluster" tests/cluster/one.t
 needs "all,install,cluster,cluster" "two tests of the cluster: two" tests/cluster/{one,two}.t
+needs "all,tests/unit/a unit-needs" "a part of unit tests, and a shell test" unit tests/build/none.t
 done_testing
