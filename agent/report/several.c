@@ -19,7 +19,7 @@ typedef struct groups {
     const hpct_report_plan *plan;
     bool log;         /* axes of workers */
     bool by_strategy; /* which differs among runs of as many workers */
-    bool by_precision;
+    bool by_model, by_device, by_precision;
 } groups;
 
 /* ---- groups ---- */
@@ -45,23 +45,28 @@ static int by_workers(const void *a, const void *b)
            (x->images_per_second < y->images_per_second);
 }
 
+/* What tells this line from the others; a single line has the model and its device. */
 static const char *group_name(const groups *all, const hpct_report_run *run)
 {
-    hpct_report_pool *pool = all->page->pool;
-    const char *const parts[] = {run->device, all->by_strategy ? run->strategy : NULL,
-                                 all->by_precision ? run->precision : NULL};
-    const char *name = run->model != NULL ? run->model : "?";
+    bool alone = !all->by_model && !all->by_device && !all->by_strategy && !all->by_precision;
+    const char *const parts[] = {
+        alone || all->by_model ? run->model : NULL, alone || all->by_device ? run->device : NULL,
+        all->by_strategy ? run->strategy : NULL, all->by_precision ? run->precision : NULL};
+    const char *name = NULL;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i] != NULL)
-            name = hpct_report_print(pool, "%s, %s", name, parts[i]);
+            name = name == NULL ? parts[i]
+                                : hpct_report_print(all->page->pool, "%s, %s", name, parts[i]);
     }
-    return name;
+    return name != NULL ? name : "?";
 }
 
 /* Each line has one speed for a number of workers. */
 static void find_differences(groups *all, const hpct_report_run *runs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        all->by_model |= !same(runs[i].model, runs[0].model);
+        all->by_device |= !same(runs[i].device, runs[0].device);
         all->by_precision |= !same(runs[i].precision, runs[0].precision);
         for (size_t k = 0; k < i; k++)
             all->by_strategy |= belongs(&runs[i], &runs[k]) && runs[i].workers == runs[k].workers &&
