@@ -297,6 +297,7 @@ static void a_signal_stops_it(void **state)
         hpct_fit_result result;
         hpct_metrics a, b;
         hpct_fit_options options = {.epochs = 1000000, .batch_size = 32, .save_weights = weights};
+        signal(signals[i], SIG_DFL); /* a shell ignores SIGINT in what it runs in the background */
         pid_t child = fork();
         if (child == 0) { /* another process, so that the test itself may wait in fit */
             usleep(900000);
