@@ -1,6 +1,4 @@
 # agent/: libhpctrain and the hpc-train command.
-include agent/cluster/local.mk
-
 hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include/hpctrain/bench.h include/hpctrain/check.h include/hpctrain/checkpoint.h include/hpctrain/context.h \
 	include/hpctrain/dataset.h include/hpctrain/info.h include/hpctrain/launch.h include/hpctrain/plan.h include/hpctrain/predict.h include/hpctrain/report.h include/hpctrain/strategy.h include/hpctrain/top.h include/hpctrain/train.h include/hpctrain/trainer.h
 
@@ -236,7 +234,7 @@ agent_comm_libcommmpi_la_SOURCES = agent/comm/mpi.c agent/comm/mpi_comm.h \
 	agent/comm/mpi_carrier.c agent/comm/mpi_mail.c agent/comm/mpi_stream.c
 
 # libnn carries base/libbase.la and base/libfile.la in it.
-hpct_parts = agent/libagent.la agent/cluster/libcluster.la nn/libnn.la
+hpct_parts = agent/libagent.la base/cluster/libcluster.la nn/libnn.la
 
 lib_LTLIBRARIES += libhpctrain.la
 libhpctrain_la_SOURCES =

@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "spank/contexts.h"
 
-#include "agent/cluster/variables.h"
+#include "base/cluster/variables.h"
 #include "spank/arguments.h"
 #include "spank/defaults.h"
 #include "spank/nodes_asked.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agent/cluster/nodelist.h"
+#include "base/cluster/nodelist.h"
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/slurm_release.h"

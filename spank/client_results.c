@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cluster/spec/out_record.h"
 #include "base/status.h"
 #include "spank/agree/results.h"
 #include "spank/arguments.h"
 #include "spank/contexts.h"
 #include "spank/slurm_release.h"
+#include "spank/spec/out_record.h"
 #include "spank/step_key.h"
 
 /* State that outlives the plugin, until srun ends. */

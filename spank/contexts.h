@@ -2,8 +2,8 @@
 #ifndef HPCT_SPANK_CONTEXTS_H
 #define HPCT_SPANK_CONTEXTS_H
 
-#include "agent/cluster/config.h"
 #include "base/auth/key.h"
+#include "base/cluster/config.h"
 #include "spank/agree/ports_agree.h"
 #include "spank/describe.h"
 #include "spank/given.h"

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/cluster/cluster.h"
-#include "agent/cluster/number.h"
+#include "base/cluster/cluster.h"
+#include "base/number.h"
 #include "base/status.h"
 
 #define MAX_GPUS 4096

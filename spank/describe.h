@@ -3,7 +3,7 @@
 #ifndef HPCT_SPANK_DESCRIBE_H
 #define HPCT_SPANK_DESCRIBE_H
 
-#include "agent/cluster/hosts.h"
+#include "base/cluster/hosts.h"
 #include "spank/options.h"
 #include "spank/ports_check.h"
 #include "spank/settings.h"

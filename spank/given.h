@@ -5,7 +5,7 @@
 #ifndef HPCT_SPANK_GIVEN_H
 #define HPCT_SPANK_GIVEN_H
 
-#include "agent/cluster/config.h"
+#include "base/cluster/config.h"
 #include "spank/options.h"
 
 #define HPCT_MOST_GIVEN 16

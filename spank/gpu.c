@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/number.h"
+#include "base/number.h"
 #include "base/status.h"
 
 #define MAX_GPU 4095

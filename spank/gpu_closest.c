@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cluster/number.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "spank/gpu.h"
 #include "spank/gpu_ask.h"

@@ -1,12 +1,20 @@
 # spank/: the SPANK plugin, thin, and the helper that it starts as the user. Only slurm_api.c,
 # slurm_release.c and plugin.c include Slurm's headers; the rest is libspank.la, tested without Slurm.
 bin_PROGRAMS += hpc-train-stage
-noinst_LTLIBRARIES += spank/libspank.la spank/libagree.la spank/stage/libstage.la
+noinst_LTLIBRARIES += spank/libspank.la spank/libagree.la spank/spec/libspec.la spank/stage/libstage.la
 spank_LTLIBRARIES += spank/spank_hpc_train.la
+
+# The grammar of option values, for plugin and helper.
+spank_spec_libspec_la_SOURCES = \
+	spank/spec/bytes.c spank/spec/bytes.h \
+	spank/spec/entry.c spank/spec/entry.h \
+	spank/spec/mode.c spank/spec/mode.h \
+	spank/spec/out_entry.c spank/spec/out_entry.h \
+	spank/spec/out_record.c spank/spec/out_record.h
 
 spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBARCHIVE_CFLAGS) \
 	$(ZLIB_CFLAGS) $(MUNGE_CFLAGS)
-spank_stage_libstage_la_LIBADD = base/auth/libauth.la base/net/libnet.la $(XXHASH_LIBS) $(LIBARCHIVE_LIBS) $(ZLIB_LIBS) $(MUNGE_LIBS)
+spank_stage_libstage_la_LIBADD = spank/spec/libspec.la base/auth/libauth.la base/net/libnet.la $(XXHASH_LIBS) $(LIBARCHIVE_LIBS) $(ZLIB_LIBS) $(MUNGE_LIBS)
 spank_stage_libstage_la_SOURCES = \
 	spank/stage/net/broadcast.c spank/stage/net/broadcast.h spank/stage/net/broadcast_state.h \
 	spank/stage/net/broadcast_auth.c spank/stage/net/broadcast_auth.h \
@@ -52,7 +60,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/tree/writer.c spank/stage/tree/writer.h spank/stage/tree/writer_state.h
 hpc_train_stage_SOURCES = spank/stage/main.c
 hpc_train_stage_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_VERSION='"$(PACKAGE_VERSION)"'
-hpc_train_stage_LDADD = spank/stage/libstage.la spank/libagree.la agent/cluster/libcluster.la base/libbase.la
+hpc_train_stage_LDADD = spank/stage/libstage.la spank/libagree.la base/cluster/libcluster.la base/libbase.la
 
 # Which GPU is whose: a helper, so that hwloc and NVML are loaded there and nowhere else.
 pkglibexec_PROGRAMS += hpc-train-gpus
@@ -66,10 +74,11 @@ spank_gpu_libgpu_la_SOURCES = \
 	spank/gpu/request.c spank/gpu/request.h \
 	spank/gpu/topology.c spank/gpu/topology.h
 hpc_train_gpus_SOURCES = spank/gpu/main.c
-hpc_train_gpus_LDADD = spank/gpu/libgpu.la agent/cluster/libcluster.la base/libbase.la
+hpc_train_gpus_LDADD = spank/gpu/libgpu.la base/cluster/libcluster.la base/libbase.la
 
 spank_libspank_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_DEFAULT_HELPER='"$(bindir)/hpc-train-stage"' \
 	-DHPCT_DEFAULT_GPU_HELPER='"$(pkglibexecdir)/hpc-train-gpus"'
+spank_libspank_la_LIBADD = spank/spec/libspec.la
 spank_libspank_la_SOURCES = \
 	spank/arguments.c spank/arguments.h \
 	spank/cgroup.c spank/cgroup.h \
@@ -115,13 +124,13 @@ hpc_train_check_SOURCES = spank/check/main.c \
 	spank/check/plugstack.c spank/check/plugstack.h \
 	spank/check/slurm.c spank/check/slurm.h
 hpc_train_check_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
-hpc_train_check_LDADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
+hpc_train_check_LDADD = spank/libspank.la base/cluster/libcluster.la base/libbase.la
 
 EXTRA_DIST += spank/spank_hpc_train.map
 spank_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) -DHPCT_ADMIN_COMMAND='"$(bindir)/hpc-train info --admin"'
 spank_spank_hpc_train_la_SOURCES = spank/plugin.c spank/contexts.h \
 	spank/client.c spank/client_ports.c spank/client_results.c spank/daemon.c spank/job.c spank/ports_choose.c spank/requeue.c spank/requeue.h spank/task_end.c spank/tell.c spank/tell.h spank/task_out.c spank/slurm_api.c spank/slurm_api.h spank/slurm_release.c spank/slurm_release.h spank/step.c spank/defaults.c spank/defaults.h spank/step_key.c spank/step_key.h spank/task.c
-spank_spank_hpc_train_la_LIBADD = spank/libspank.la spank/libagree.la agent/cluster/libcluster.la base/libbase.la
+spank_spank_hpc_train_la_LIBADD = spank/libspank.la spank/libagree.la base/cluster/libcluster.la base/libbase.la
 spank_spank_hpc_train_la_DEPENDENCIES = $(spank_spank_hpc_train_la_LIBADD) \
 	spank/spank_hpc_train.map
 # nodelete: a thread that waits for the name service may outlive what Slurm unloads (base/net/resolve.c).

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cluster/number.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "spank/folder.h"
 #include "spank/parent.h"

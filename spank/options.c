@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/number.h"
-#include "agent/cluster/variables.h"
+#include "base/cluster/variables.h"
+#include "base/number.h"
 #include "base/status.h"
 
 static hpct_status read_switch(const char *text, bool *on)

@@ -5,13 +5,13 @@
 
 #include <stdbool.h>
 
-#include "agent/cluster/config.h"
-#include "agent/cluster/ports.h"
-#include "agent/cluster/roles.h"
-#include "agent/cluster/spec/entry.h"
-#include "agent/cluster/spec/mode.h"
-#include "agent/cluster/spec/out_entry.h"
+#include "base/cluster/config.h"
+#include "base/cluster/ports.h"
+#include "base/cluster/roles.h"
 #include "spank/gpu.h"
+#include "spank/spec/entry.h"
+#include "spank/spec/mode.h"
+#include "spank/spec/out_entry.h"
 
 /* The plugin's name in Slurm's variables; plugin.c exports it. */
 #define HPCT_PLUGIN_NAME "spank_hpc_train"

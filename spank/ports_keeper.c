@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/cluster/ports.h"
+#include "base/cluster/ports.h"
 #include "base/status.h"
 #include "spank/agree/ports_agree.h"
 #include "spank/parent.h"

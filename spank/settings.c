@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/number.h"
-#include "agent/cluster/spec/bytes.h"
+#include "base/number.h"
 #include "base/status.h"
+#include "spank/spec/bytes.h"
 
 #ifndef HPCT_DEFAULT_TMPDIR
 #define HPCT_DEFAULT_TMPDIR "/tmp/hpc-train"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/cluster/ports.h"
+#include "base/cluster/ports.h"
 
 #define HPCT_MAX_STAGE_SRC 32
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/cluster/config.h"
+#include "base/cluster/config.h"
 #include "spank/child.h"
 
 typedef struct spank_handle hpct_slurm; /* what SPANK calls a spank_t points to */

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "agent/cluster/spec/out_record.h"
+#include "spank/spec/out_record.h"
 
 #define MAX_ARGUMENTS 16
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cluster/variables.h"
 #include "base/clock.h"
+#include "base/cluster/variables.h"
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/defaults.h"

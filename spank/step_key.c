@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/number.h"
-#include "agent/cluster/ports.h"
 #include "base/auth/forget.h"
+#include "base/cluster/ports.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "spank/describe.h"
 #include "spank/options.h"

@@ -7,8 +7,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "agent/cluster/tasks.h"
-#include "agent/cluster/variables.h"
+#include "base/cluster/tasks.h"
+#include "base/cluster/variables.h"
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/describe.h"

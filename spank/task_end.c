@@ -1,7 +1,7 @@
 /* Runs in slurmstepd, as root, when tasks are forked and when they have ended. */
 #include <stdlib.h>
 
-#include "agent/cluster/tasks.h"
+#include "base/cluster/tasks.h"
 #include "base/status.h"
 #include "spank/cgroup.h"
 #include "spank/contexts.h"

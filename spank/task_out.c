@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/cluster/cluster.h"
-#include "agent/cluster/number.h"
-#include "agent/cluster/spec/out_record.h"
+#include "base/cluster/cluster.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "spank/agree/results.h"
 #include "spank/contexts.h"
+#include "spank/spec/out_record.h"
 
 #define BEGIN_SECONDS 5.0 /* for a busy srun; it is told again at the end */
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "agent/cluster/number.h"
-#include "agent/cluster/tasks.h"
+#include "base/cluster/tasks.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/errand.h"

@@ -19,11 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/cluster/spec/out_record.h"
 #include "base/status.h"
 #include "spank/folder.h"
 #include "spank/parent.h"
 #include "spank/remove.h"
+#include "spank/spec/out_record.h"
 
 #define NAME_SIZE 32
 #define REMOVE_SECONDS 20

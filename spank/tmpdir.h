@@ -19,7 +19,7 @@ char *hpct_tmpdir_path(const char *parent, uint32_t job);
 hpct_status hpct_tmpdir_prepare(const char *parent);
 
 /* Creates the job directory and beside it the folder of its stage-out records
- * (agent/cluster/spec/out_record.h), both with mode 0700, owned by the user; no error if they
+ * (spank/spec/out_record.h), both with mode 0700, owned by the user; no error if they
  * exist, for any number of concurrent steps. The parent is created if only its last component is
  * missing, and must satisfy hpct_parent_open. Foreign entries under the name are moved aside.
  * Returns HPCT_ERR_CONFIG or HPCT_ERR_IO, naming the path. */

@@ -147,7 +147,7 @@ not_under_valgrind = tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gp
 	$(if $(HPC_TRAIN_LONG),,$(filter tests/gpu_without/%,$(unit_tests)) tests/unit/nn/plan/test_fusions \
 	tests/unit/nn/plan/test_sums tests/unit/nn/graph/test_initializers tests/unit/nn/backend/cuda/test_shapes \
 	tests/unit/nn/backend/ref/test_gradients tests/unit/nn/run/test_state tests/unit/agent/cost/test_predict \
-	tests/unit/agent/rank/test_batch tests/unit/agent/strategy/gradients/test_compress \
+	tests/unit/agent/cost/test_batch tests/unit/agent/strategy/gradients/test_compress \
 	tests/unit/agent/comm/test_standstill tests/unit/agent/comm/test_watch \
 	tests/unit/agent/strategy/replicas/test_replicas tests/unit/agent/train/test_fit \
 	tests/unit/nn/backend/cpu/test_loops tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 \
@@ -156,7 +156,7 @@ not_under_valgrind = tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gp
 	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock tests/unit/agent/cost/test_choose \
 	tests/unit/agent/cost/test_nodes tests/unit/agent/data/test_augment tests/unit/agent/data/test_input \
 	tests/unit/agent/data/test_notes tests/unit/agent/predict/test_scores tests/unit/agent/ps/test_ps_live \
-	tests/unit/agent/results/test_live tests/unit/agent/results/test_report tests/unit/agent/results/test_tally \
+	tests/unit/agent/results/test_live tests/unit/agent/results/test_results tests/unit/agent/results/test_tally \
 	tests/unit/agent/strategy/gradients/test_buckets tests/unit/agent/strategy/replicas/test_crew \
 	tests/unit/agent/strategy/test_stage_layout tests/unit/agent/train/test_slow tests/unit/agent/train/test_watch \
 	tests/unit/base/test_ask tests/unit/nn/graph/test_optimizer tests/unit/nn/plan/test_freeze tests/unit/nn/run/test_penalty \

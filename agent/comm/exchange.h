@@ -3,8 +3,8 @@
 #ifndef HPCT_COMM_EXCHANGE_H
 #define HPCT_COMM_EXCHANGE_H
 
-#include "agent/cluster/config.h"
 #include "base/auth/proof.h"
+#include "base/cluster/config.h"
 
 #include <hpctrain/status.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Signal handler that sets a flag. */
 #include "agent/comm/gone.h"
 
-#include "agent/cluster/tasks.h"
+#include "base/cluster/tasks.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -3,9 +3,9 @@
 #ifndef HPCT_COMM_RENDEZVOUS_H
 #define HPCT_COMM_RENDEZVOUS_H
 
-#include "agent/cluster/config.h"
 #include "agent/comm/comm.h"
 #include "base/auth/key.h"
+#include "base/cluster/config.h"
 
 #define HPCT_RENDEZVOUS_ADDRESSES 8
 #define HPCT_RENDEZVOUS_ADDRESS_SIZE 272

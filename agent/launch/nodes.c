@@ -1,9 +1,9 @@
 /* Slurm's view of the job's nodes, and whether their slurmd can be reached. */
 #include "agent/launch/nodes.h"
 
-#include "agent/cluster/nodelist.h"
 #include "agent/rank/squeue.h"
 #include "base/ask.h"
+#include "base/cluster/nodelist.h"
 #include "base/net/resolve.h"
 #include "base/process.h"
 #include "base/status.h"

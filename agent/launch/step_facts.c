@@ -2,8 +2,8 @@
  * "Node 1 (node2), 2 task(s): 3 4". */
 #include "agent/launch/step_facts.h"
 
-#include "agent/cluster/nodelist.h"
 #include "base/ask.h"
+#include "base/cluster/nodelist.h"
 #include "base/status.h"
 
 #include <stdio.h>

@@ -2,7 +2,6 @@
  * order. */
 #include "agent/rank/context.h"
 
-#include "agent/cluster/number.h"
 #include "agent/comm/deadline.h"
 #include "agent/comm/device.h"
 #include "agent/comm/exchange.h"
@@ -15,6 +14,7 @@
 #include "agent/rank/memory.h"
 #include "base/debug.h"
 #include "base/net/link.h"
+#include "base/number.h"
 #include "base/status.h"
 
 #include <errno.h>

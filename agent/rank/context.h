@@ -2,9 +2,9 @@
 #ifndef HPCT_AGENT_RANK_CONTEXT_H
 #define HPCT_AGENT_RANK_CONTEXT_H
 
-#include "agent/cluster/config.h"
 #include "agent/comm/comm.h"
 #include "agent/comm/network.h"
+#include "base/cluster/config.h"
 
 #include <hpctrain/context.h>
 #include <stdbool.h>

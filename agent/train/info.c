@@ -1,9 +1,9 @@
 /* Prints built-in and installed features. */
 #include "config.h"
 
-#include "agent/cluster/config.h"
 #include "agent/comm/comm.h"
 #include "agent/rank/threads.h"
+#include "base/cluster/config.h"
 #include "base/device_calls.h"
 #include "base/status.h"
 #include "nn/backend/backend.h"

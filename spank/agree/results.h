@@ -6,9 +6,9 @@
 
 #include <hpctrain/status.h>
 
-#include "agent/cluster/spec/out_entry.h"
 #include "base/auth/key.h"
 #include "base/net/frame.h"
+#include "spank/spec/out_entry.h"
 
 typedef struct hpct_results_host hpct_results_host;
 

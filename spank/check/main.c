@@ -13,7 +13,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "agent/cluster/spec/bytes.h"
 #include "base/status.h"
 #include "spank/check/elf.h"
 #include "spank/check/plugstack.h"
@@ -21,6 +20,7 @@
 #include "spank/parent.h"
 #include "spank/settings.h"
 #include "spank/slurm_symbols.h"
+#include "spank/spec/bytes.h"
 
 #define PLUGIN "spank_hpc_train.so"
 #define LEAST_DISK (UINT64_C(1) << 30) /* smaller disks are probably a mistake */

@@ -11,8 +11,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "agent/cluster/nodelist.h"
-#include "agent/cluster/number.h"
+#include "base/cluster/nodelist.h"
+#include "base/number.h"
 #include "base/status.h"
 
 #define MAX_GPUS 1024

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/number.h"
+#include "base/number.h"
 #include "base/status.h"
 
 #define LIBRARY "libnvidia-ml.so.1"

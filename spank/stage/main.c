@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/cluster/spec/bytes.h"
 #include "base/status.h"
+#include "spank/spec/bytes.h"
 #include "spank/stage/out/out.h"
 #include "spank/stage/place.h"
 #include "spank/stage/refuse.h"

@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/cluster/cluster.h"
-#include "agent/cluster/number.h"
-#include "agent/cluster/spec/entry.h"
-#include "agent/cluster/spec/out_entry.h"
 #include "base/auth/key.h"
 #include "base/clock.h"
+#include "base/cluster/cluster.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "spank/agree/results.h"
+#include "spank/spec/entry.h"
+#include "spank/spec/out_entry.h"
 #include "spank/stage/out/out.h"
 #include "spank/stage/refuse.h"
 

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/cluster/spec/bytes.h"
 #include "base/status.h"
+#include "spank/spec/bytes.h"
 #include "spank/stage/net/broadcast_auth.h"
 #include "spank/stage/tree/copy.h"
 #include "spank/stage/tree/extract.h"

@@ -4,8 +4,8 @@
 #ifndef HPCT_STAGE_PLACE_H
 #define HPCT_STAGE_PLACE_H
 
-#include "agent/cluster/spec/entry.h"
-#include "agent/cluster/spec/mode.h"
+#include "spank/spec/entry.h"
+#include "spank/spec/mode.h"
 #include "spank/stage/net/broadcast_team.h"
 #include "spank/stage/tree/report.h"
 

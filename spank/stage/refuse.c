@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "agent/cluster/number.h"
 #include "base/nearest.h"
+#include "base/number.h"
 #include "base/status.h"
 
 hpct_status hpct_stage_refuse(int found, char *const argv[], const struct option *options,

@@ -57,7 +57,7 @@ EXTRA_DIST += tests/cluster/check.t tests/cluster/runs_go_on.t tests/cluster/plu
 check_PROGRAMS += tests/stage/intruder
 tests_stage_intruder_SOURCES = tests/stage/intruder.c
 tests_stage_intruder_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
-tests_stage_intruder_LDADD = spank/stage/libstage.la agent/cluster/libcluster.la base/libbase.la
+tests_stage_intruder_LDADD = spank/stage/libstage.la base/cluster/libcluster.la base/libbase.la
 
 # Who comes in strangers.t and plugin_ports.t.
 check_PROGRAMS += tests/cluster/stranger
@@ -101,6 +101,6 @@ check_LTLIBRARIES += tests/cluster/own/spank_hpc_train.la tests/cluster/spy.la
 tests_cluster_own_spank_hpc_train_la_SOURCES = tests/cluster/own/plugin.c
 tests_cluster_own_spank_hpc_train_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 tests_cluster_own_spank_hpc_train_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
-tests_cluster_own_spank_hpc_train_la_LIBADD = spank/libspank.la agent/cluster/libcluster.la base/libbase.la
+tests_cluster_own_spank_hpc_train_la_LIBADD = spank/libspank.la base/cluster/libcluster.la base/libbase.la
 tests_cluster_spy_la_SOURCES = tests/cluster/spy.c
 tests_cluster_spy_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

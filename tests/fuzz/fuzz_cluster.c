@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/cluster.h"
-#include "agent/cluster/nodelist.h"
+#include "base/cluster/cluster.h"
+#include "base/cluster/nodelist.h"
 
 #define MAX_SIZE 2000 /* tasks; more is right too, but slow */
 

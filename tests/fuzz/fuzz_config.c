@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/config.h"
+#include "base/cluster/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/nodelist.h"
+#include "base/cluster/nodelist.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

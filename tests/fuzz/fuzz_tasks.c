@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/layout.h"
-#include "agent/cluster/ports.h"
-#include "agent/cluster/tasks.h"
+#include "base/cluster/layout.h"
+#include "base/cluster/ports.h"
+#include "base/cluster/tasks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@ fuzz_driver = tests/fuzz/driver.c
 fuzz_ldflags = $(AM_LDFLAGS)
 endif
 EXTRA_DIST += tests/fuzz/driver.c tests/fuzz/corpus
-fuzz_libs = agent/cluster/libcluster.la base/libbase.la
+fuzz_libs = base/cluster/libcluster.la base/libbase.la
 
 fuzz_targets += tests/fuzz/fuzz_nodelist tests/fuzz/fuzz_tasks tests/fuzz/fuzz_config
 tests_fuzz_fuzz_nodelist_SOURCES = tests/fuzz/fuzz_nodelist.c $(fuzz_driver)

@@ -2,7 +2,7 @@
 #ifndef HPCT_TESTS_UNIT_ENVIRONMENT_H
 #define HPCT_TESTS_UNIT_ENVIRONMENT_H
 
-#include "agent/cluster/config.h"
+#include "base/cluster/config.h"
 
 #include <string.h>
 

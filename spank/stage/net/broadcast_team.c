@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/cluster/number.h"
+#include "base/number.h"
 #include "base/status.h"
 
 #define MAX_HOST 255

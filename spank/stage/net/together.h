@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-#include "agent/cluster/spec/mode.h"
+#include "spank/spec/mode.h"
 #include "spank/stage/net/broadcast.h"
 
 /* One entry's source, as the first node sees it. */

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/cluster/spec/entry.h"
-#include "agent/cluster/spec/out_entry.h"
 #include "base/links.h"
 #include "base/status.h"
+#include "spank/spec/entry.h"
+#include "spank/spec/out_entry.h"
 #include "spank/stage/out/out_ours.h"
 #include "spank/stage/out/out_tree.h"
 #include "spank/stage/tree/tree.h"

@@ -3,7 +3,7 @@
 #ifndef HPCT_SPANK_STAGE_OUT_OUT_H
 #define HPCT_SPANK_STAGE_OUT_OUT_H
 
-#include "agent/cluster/spec/out_record.h"
+#include "spank/spec/out_record.h"
 #include "spank/stage/tree/report.h"
 
 typedef struct hpct_out_job {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cluster/spec/out_record.h"
+#include "spank/spec/out_record.h"
 
 typedef struct note {
     uint64_t names; /* hash of source and destination */

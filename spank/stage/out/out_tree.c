@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cluster/spec/entry.h"
 #include "base/status.h"
+#include "spank/spec/entry.h"
 #include "spank/stage/out/out_put.h"
 #include "spank/stage/tree/content.h"
 

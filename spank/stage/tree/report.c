@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/cluster/spec/bytes.h"
 #include "base/status.h"
+#include "spank/spec/bytes.h"
 
 #define LINE_SECONDS 5.0  /* between two progress lines */
 #define ALIVE_SECONDS 0.5 /* between two heartbeat bytes to the plugin */

@@ -12,8 +12,8 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
-#include "agent/cluster/spec/bytes.h"
 #include "base/status.h"
+#include "spank/spec/bytes.h"
 
 /* Reads a file that contains one number; UINT64_MAX for "max" or anything else. */
 static uint64_t read_number(const char *folder, const char *name)

@@ -1,6 +1,6 @@
 # Unit tests of agent/.
 if HAVE_CMOCKA
-unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame tests/unit/base/net/test_resolve tests/unit/agent/rank/test_batch \
+unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame tests/unit/base/net/test_resolve tests/unit/agent/cost/test_batch \
 	tests/unit/agent/cost/test_bench \
 	tests/unit/agent/strategy/gradients/test_buckets tests/unit/agent/cost/test_choose \
 	tests/unit/agent/strategy/gradients/test_compress tests/unit/agent/strategy/replicas/test_crew \
@@ -16,13 +16,13 @@ unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame test
 	tests/unit/agent/checkpoint/test_manifest tests/unit/agent/checkpoint/test_store \
 	tests/unit/agent/launch/test_launch tests/unit/base/test_ask \
 	tests/unit/agent/strategy/replicas/test_replicas tests/unit/agent/results/test_events \
-	tests/unit/agent/results/test_report tests/unit/agent/results/test_tally \
+	tests/unit/agent/results/test_results tests/unit/agent/results/test_tally \
 	tests/unit/agent/results/test_live tests/unit/agent/top/test_top \
 	tests/unit/agent/data/test_sampler tests/unit/agent/strategy/test_stage_layout tests/unit/agent/comm/test_wire
 # The same training as so many ranks.
 check_PROGRAMS += tests/unit/agent/train/fit_ranks tests/unit/agent/strategy/norm_ranks \
 	tests/unit/agent/comm/reduce_ranks
-rank_tests += tests/unit/agent/train/fit_ranks.t tests/unit/agent/rank/batch.t \
+rank_tests += tests/unit/agent/train/fit_ranks.t tests/unit/agent/cost/batch.t \
 	tests/unit/agent/strategy/norm_ranks.t tests/unit/agent/comm/reduce_ranks.t
 endif
 agent_test_libs = $(hpct_parts) $(CMOCKA_LIBS)
@@ -36,10 +36,10 @@ tests_unit_base_auth_test_auth_LDADD = $(agent_test_libs)
 tests_unit_agent_predict_test_scores_SOURCES = tests/unit/agent/predict/test_scores.c tests/unit/unit.h
 tests_unit_agent_predict_test_scores_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_predict_test_scores_LDADD = $(agent_test_libs) -lm
-tests_unit_agent_rank_test_batch_SOURCES = tests/unit/agent/rank/test_batch.c $(pictures) tests/unit/unit.h
-tests_unit_agent_rank_test_batch_CPPFLAGS = $(agent_test_cppflags)
-tests_unit_agent_rank_test_batch_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hpct_memory_share_now
-tests_unit_agent_rank_test_batch_LDADD = $(agent_test_libs)
+tests_unit_agent_cost_test_batch_SOURCES = tests/unit/agent/cost/test_batch.c $(pictures) tests/unit/unit.h
+tests_unit_agent_cost_test_batch_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_agent_cost_test_batch_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hpct_memory_share_now
+tests_unit_agent_cost_test_batch_LDADD = $(agent_test_libs)
 tests_unit_agent_cost_test_bench_SOURCES = tests/unit/agent/cost/test_bench.c tests/unit/unit.h
 tests_unit_agent_cost_test_bench_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_cost_test_bench_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hpct_run_clock
@@ -126,7 +126,7 @@ tests_unit_agent_train_test_place_LDADD = $(agent_test_libs)
 tests_unit_agent_train_test_watch_SOURCES = tests/unit/agent/train/test_watch.c tests/unit/unit.h
 tests_unit_agent_train_test_watch_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_train_test_watch_LDADD = $(agent_test_libs)
-EXTRA_DIST += tests/unit/agent/train/fit_ranks.t tests/unit/agent/rank/batch.t tests/unit/agent/strategy/norm_ranks.t \
+EXTRA_DIST += tests/unit/agent/train/fit_ranks.t tests/unit/agent/cost/batch.t tests/unit/agent/strategy/norm_ranks.t \
 	tests/unit/agent/comm/reduce_ranks.t
 tests_unit_agent_train_fit_ranks_SOURCES = tests/unit/agent/train/fit_ranks.c $(pictures)
 tests_unit_agent_train_fit_ranks_CPPFLAGS = $(agent_test_cppflags)
@@ -172,9 +172,9 @@ tests_unit_agent_strategy_replicas_test_replicas_LDADD = $(agent_test_libs)
 tests_unit_agent_results_test_events_SOURCES = tests/unit/agent/results/test_events.c $(pictures) tests/unit/unit.h
 tests_unit_agent_results_test_events_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_results_test_events_LDADD = $(agent_test_libs)
-tests_unit_agent_results_test_report_SOURCES = tests/unit/agent/results/test_report.c $(pictures) tests/unit/unit.h
-tests_unit_agent_results_test_report_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
-tests_unit_agent_results_test_report_LDADD = $(agent_test_libs)
+tests_unit_agent_results_test_results_SOURCES = tests/unit/agent/results/test_results.c $(pictures) tests/unit/unit.h
+tests_unit_agent_results_test_results_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
+tests_unit_agent_results_test_results_LDADD = $(agent_test_libs)
 tests_unit_agent_results_test_tally_SOURCES = tests/unit/agent/results/test_tally.c tests/unit/unit.h
 tests_unit_agent_results_test_tally_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_agent_results_test_tally_LDADD = $(agent_test_libs)

@@ -1,28 +1,28 @@
-# Unit tests of agent/cluster.
+# Unit tests of base/cluster and spank/spec.
 if HAVE_CMOCKA
-unit_tests += tests/unit/agent/cluster/test_nodelist tests/unit/agent/cluster/test_layout \
-	tests/unit/agent/cluster/test_config tests/unit/agent/cluster/test_cluster \
-	tests/unit/agent/cluster/spec/test_spec
+unit_tests += tests/unit/base/cluster/test_nodelist tests/unit/base/cluster/test_layout \
+	tests/unit/base/cluster/test_config tests/unit/base/cluster/test_cluster \
+	tests/unit/spank/spec/test_spec
 endif
 environment_cases = tests/unit/environment.h $(cases)
 words = tests/unit/spank/words.h
-cluster_test_libs = agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
+cluster_test_libs = base/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
 
-tests_unit_agent_cluster_test_nodelist_SOURCES = tests/unit/agent/cluster/test_nodelist.c $(cases)
-tests_unit_agent_cluster_test_nodelist_CPPFLAGS = $(test_cppflags)
-tests_unit_agent_cluster_test_nodelist_LDADD = $(cluster_test_libs)
-tests_unit_agent_cluster_test_layout_SOURCES = tests/unit/agent/cluster/test_layout.c $(cases)
-tests_unit_agent_cluster_test_layout_CPPFLAGS = $(test_cppflags)
-tests_unit_agent_cluster_test_layout_LDADD = $(cluster_test_libs)
-tests_unit_agent_cluster_test_cluster_SOURCES = tests/unit/agent/cluster/test_cluster.c $(environment_cases)
-tests_unit_agent_cluster_test_cluster_CPPFLAGS = $(test_cppflags)
-tests_unit_agent_cluster_test_cluster_LDADD = $(cluster_test_libs)
-tests_unit_agent_cluster_test_config_SOURCES = tests/unit/agent/cluster/test_config.c $(environment_cases)
-tests_unit_agent_cluster_test_config_CPPFLAGS = $(test_cppflags) $(JANSSON_CFLAGS)
-tests_unit_agent_cluster_test_config_LDADD = $(cluster_test_libs) $(JANSSON_LIBS)
-tests_unit_agent_cluster_spec_test_spec_SOURCES = tests/unit/agent/cluster/spec/test_spec.c $(cases)
-tests_unit_agent_cluster_spec_test_spec_CPPFLAGS = $(test_cppflags)
-tests_unit_agent_cluster_spec_test_spec_LDADD = $(cluster_test_libs)
+tests_unit_base_cluster_test_nodelist_SOURCES = tests/unit/base/cluster/test_nodelist.c $(cases)
+tests_unit_base_cluster_test_nodelist_CPPFLAGS = $(test_cppflags)
+tests_unit_base_cluster_test_nodelist_LDADD = $(cluster_test_libs)
+tests_unit_base_cluster_test_layout_SOURCES = tests/unit/base/cluster/test_layout.c $(cases)
+tests_unit_base_cluster_test_layout_CPPFLAGS = $(test_cppflags)
+tests_unit_base_cluster_test_layout_LDADD = $(cluster_test_libs)
+tests_unit_base_cluster_test_cluster_SOURCES = tests/unit/base/cluster/test_cluster.c $(environment_cases)
+tests_unit_base_cluster_test_cluster_CPPFLAGS = $(test_cppflags)
+tests_unit_base_cluster_test_cluster_LDADD = $(cluster_test_libs)
+tests_unit_base_cluster_test_config_SOURCES = tests/unit/base/cluster/test_config.c $(environment_cases)
+tests_unit_base_cluster_test_config_CPPFLAGS = $(test_cppflags) $(JANSSON_CFLAGS)
+tests_unit_base_cluster_test_config_LDADD = $(cluster_test_libs) $(JANSSON_LIBS)
+tests_unit_spank_spec_test_spec_SOURCES = tests/unit/spank/spec/test_spec.c $(cases)
+tests_unit_spank_spec_test_spec_CPPFLAGS = $(test_cppflags)
+tests_unit_spank_spec_test_spec_LDADD = spank/spec/libspec.la $(cluster_test_libs)
 
 # Unit tests of spank/, linked without Slurm.
 if HAVE_CMOCKA
@@ -33,7 +33,7 @@ unit_tests += tests/unit/spank/test_child tests/unit/spank/test_describe tests/u
 	tests/unit/spank/stage/test_staging_races tests/unit/spank/test_tmpdir
 scaled_tests += tests/unit/spank/test_removal tests/unit/spank/stage/test_staging_races
 endif
-spank_test_libs = spank/libspank.la agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
+spank_test_libs = spank/libspank.la base/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
 
 tests_unit_spank_test_child_SOURCES = tests/unit/spank/test_child.c tests/unit/unit.h
 tests_unit_spank_test_child_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
@@ -81,7 +81,7 @@ tests_unit_spank_agree_test_ports_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
 tests_unit_spank_agree_test_ports_LDADD = spank/libagree.la $(spank_test_libs)
 tests_unit_spank_test_share_SOURCES = tests/unit/spank/test_share.c tests/unit/unit.h
 tests_unit_spank_test_share_CPPFLAGS = $(test_cppflags)
-tests_unit_spank_test_share_LDADD = spank/libspank.la spank/libagree.la agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
+tests_unit_spank_test_share_LDADD = spank/libspank.la spank/libagree.la base/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
 
 # Measured times and memory: not among the unit tests, which also run under valgrind and sanitizers.
 if HAVE_CMOCKA

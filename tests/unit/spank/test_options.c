@@ -1,5 +1,5 @@
 /* spank/options: values on the command line, in the environment, by default. */
-#include "agent/cluster/variables.h"
+#include "base/cluster/variables.h"
 #include "spank/options.h"
 #include "tests/unit/cases.h"
 #include "tests/unit/environment.h"

@@ -1,7 +1,7 @@
 /* 10,000 nodes with 8 tasks each: what one task does before its program starts, in the plugin's own
  * code, in how much memory (make check-long: and time); and that the kernel starts a program with
  * what it sets. */
-#include "agent/cluster/variables.h"
+#include "base/cluster/variables.h"
 #include "base/status.h"
 #include "spank/describe.h"
 #include "tests/unit/unit.h"

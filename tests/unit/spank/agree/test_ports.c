@@ -1,6 +1,6 @@
 /* spank: the nodes of a step agree on a block of ports through srun; which ports are free, who has
  * the others, and reservations. Real sockets; nodes are threads, steps are processes. */
-#include "agent/cluster/ports.h"
+#include "base/cluster/ports.h"
 #include "base/net/link.h"
 #include "base/status.h"
 #include "spank/agree/ports_agree.h"

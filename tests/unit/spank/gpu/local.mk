@@ -4,7 +4,7 @@ unit_tests += tests/unit/spank/gpu/test_gpu tests/unit/spank/gpu/test_gpu_meet
 endif
 tests_unit_spank_gpu_test_gpu_SOURCES = tests/unit/spank/gpu/test_gpu.c $(cases)
 tests_unit_spank_gpu_test_gpu_CPPFLAGS = $(test_cppflags)
-tests_unit_spank_gpu_test_gpu_LDADD = spank/gpu/libgpu.la agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
+tests_unit_spank_gpu_test_gpu_LDADD = spank/gpu/libgpu.la base/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
 tests_unit_spank_gpu_test_gpu_meet_SOURCES = tests/unit/spank/gpu/test_gpu_meet.c tests/unit/unit.h
 tests_unit_spank_gpu_test_gpu_meet_CPPFLAGS = $(test_cppflags) -D_GNU_SOURCE
 tests_unit_spank_gpu_test_gpu_meet_LDADD = $(spank_test_libs)

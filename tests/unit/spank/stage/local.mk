@@ -3,7 +3,7 @@ if HAVE_CMOCKA
 unit_tests += tests/unit/spank/stage/net/test_broadcast tests/unit/spank/stage/tree/test_pace \
 	tests/unit/spank/stage/tree/test_tree
 endif
-stage_test_libs = spank/stage/libstage.la agent/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
+stage_test_libs = spank/stage/libstage.la base/cluster/libcluster.la base/libbase.la $(CMOCKA_LIBS)
 tests_unit_spank_stage_net_test_broadcast_SOURCES = tests/unit/spank/stage/net/test_broadcast.c $(cases)
 tests_unit_spank_stage_net_test_broadcast_CPPFLAGS = $(test_cppflags)
 tests_unit_spank_stage_net_test_broadcast_LDADD = $(stage_test_libs)

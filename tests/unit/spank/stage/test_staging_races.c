@@ -1,9 +1,9 @@
 /* spank: what root starts for a user, while that user exchanges everything below its feet: data,
  * records, destinations and links. Whatever the helpers are led to, they have no more rights than
  * he. With HPC_TRAIN_LONG=1: ten thousand races. */
-#include "agent/cluster/spec/out_record.h"
 #include "spank/child.h"
 #include "spank/remove.h"
+#include "spank/spec/out_record.h"
 #include "spank/stage_out.h"
 #include "spank/tmpdir.h"
 #include "tests/unit/spank/place.h"

@@ -13,8 +13,8 @@
 
 #include "tests/unit/cases.h"
 
-#include "agent/cluster/spec/mode.h"
 #include "base/status.h"
+#include "spank/spec/mode.h"
 #include "spank/stage/net/broadcast_take.h"
 #include "spank/stage/net/broadcast_team.h"
 #include "spank/stage/net/broadcast_tree.h"

@@ -1,0 +1,265 @@
+/* Fields of the form KEY=VALUE, each ended by a zero byte, as values may hold any other. */
+#include <config.h>
+
+#include "spank/spec/out_record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "base/status.h"
+#include "spank/spec/entry.h"
+
+#define MAX_BYTES (4l << 20) /* far more than an option and a node's tasks can need */
+
+static void print_field(FILE *out, const char *key, const char *value)
+{
+    fprintf(out, "%s=%s%c", key, value, '\0');
+}
+
+static void print(const hpct_out_record *r, FILE *out)
+{
+    fprintf(out, "job=%" PRIu32 "%c", r->job, '\0');
+    if (r->array.is)
+        fprintf(out, "array=%" PRIu32 "%carray_task=%" PRIu32 "%c", r->array.job, '\0',
+                r->array.task, '\0');
+    print_field(out, "step", r->step);
+    fprintf(out, "node=%" PRIu32 "%c", r->node, '\0');
+    fprintf(out, "umask=%u%c", (unsigned) r->umask, '\0');
+    fprintf(out, "start=%" PRId64 "%c", r->start, '\0');
+    print_field(out, "cwd", r->cwd);
+    print_field(out, "list", r->list);
+    for (uint32_t i = 0; i < r->num_tasks; i++)
+        fprintf(out, "task=%" PRIu32 "%c", r->tasks[i], '\0');
+    if (r->srun != NULL && r->key != NULL) {
+        print_field(out, "srun", r->srun);
+        print_field(out, "key", r->key);
+        fprintf(out, "nodes=%" PRIu32 "%c", r->nodes, '\0');
+    }
+    print_field(out, "end", "");
+}
+
+/* PARENT/.records-42 for PARENT/42; NULL without memory. */
+static char *records_path(const char *tmpdir)
+{
+    char *path = NULL;
+    size_t size = strlen(tmpdir);
+    while (size > 1 && tmpdir[size - 1] == '/')
+        size--;
+    size_t name = size;
+    while (name > 0 && tmpdir[name - 1] != '/')
+        name--;
+    if (asprintf(&path, "%.*s" HPCT_RECORDS_PREFIX "%.*s", (int) name, tmpdir, (int) (size - name),
+                 tmpdir + name) < 0)
+        return NULL;
+    return path;
+}
+
+static int open_folder(const char *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int hpct_records_open(const char *tmpdir)
+{
+    char *path = records_path(tmpdir), *own = NULL;
+    int fd = path == NULL ? -1 : open_folder(path);
+    free(path);
+    if (fd >= 0 || errno != ENOENT || asprintf(&own, "%s/" HPCT_PRIVATE_FOLDER, tmpdir) < 0)
+        return fd;
+    fd = open_folder(own);
+    free(own);
+    return fd;
+}
+
+static hpct_status write_record(int folder, const char *path, const hpct_out_record *record)
+{
+    char name[64], fresh[sizeof name + 4];
+    snprintf(name, sizeof name, HPCT_OUT_RECORD_PREFIX "%s", record->step);
+    snprintf(fresh, sizeof fresh, "new-%s", name);
+    unlinkat(folder, fresh, 0);
+    int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (out == NULL) {
+        hpct_status status =
+            hpct_fail(HPCT_ERR_IO, "%s/%s cannot be made: %s", path, fresh, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    print(record, out);
+    bool written = fflush(out) == 0 && fchmod(fd, 0600) == 0;
+    if (fclose(out) == 0 && written && renameat(folder, fresh, folder, name) == 0)
+        return HPCT_OK;
+    hpct_status status =
+        hpct_fail(HPCT_ERR_IO, "%s/%s cannot be written: %s", path, name, strerror(errno));
+    unlinkat(folder, fresh, 0);
+    return status;
+}
+
+hpct_status hpct_out_record_write(const char *tmpdir, const hpct_out_record *record)
+{
+    char *path = records_path(tmpdir);
+    if (path == NULL)
+        return hpct_fail_memory(strlen(tmpdir));
+    int folder = open_folder(path);
+    hpct_status status =
+        folder >= 0 ? write_record(folder, path, record)
+                    : hpct_fail(HPCT_ERR_IO, "%s cannot be opened: %s", path, strerror(errno));
+    if (folder >= 0)
+        close(folder);
+    free(path);
+    return status;
+}
+
+/* ---- what was found -------------------------------------------------------------------------- */
+
+void hpct_out_found_mark(int folder, int number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "found.%d", number);
+    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+}
+
+bool hpct_out_found_marked(int folder, int number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "found.%d", number);
+    return faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool take_number(const char *value, uint32_t *number)
+{
+    long read = 0;
+    if (!hpct_number_parse(value, 0, UINT32_MAX, &read))
+        return false;
+    *number = (uint32_t) read;
+    return true;
+}
+
+static bool take_start(const char *value, int64_t *start)
+{
+    long read = 0;
+    bool good = hpct_number_parse(value, 0, LONG_MAX, &read);
+    *start = read;
+    return good;
+}
+
+static bool take_text(const char *value, char **text)
+{
+    free(*text);
+    *text = strdup(value);
+    return *text != NULL;
+}
+
+static bool take_task(const char *value, hpct_out_record *r)
+{
+    uint32_t *tasks = realloc(r->tasks, (r->num_tasks + 1) * sizeof *tasks);
+    if (tasks == NULL)
+        return false;
+    r->tasks = tasks;
+    return take_number(value, &r->tasks[r->num_tasks++]);
+}
+
+static bool take(hpct_out_record *r, const char *key, const char *value)
+{
+    uint32_t mask = 0;
+    if (strcmp(key, "job") == 0)
+        return take_number(value, &r->job);
+    if (strcmp(key, "array") == 0)
+        return r->array.is = take_number(value, &r->array.job);
+    if (strcmp(key, "array_task") == 0)
+        return take_number(value, &r->array.task);
+    if (strcmp(key, "step") == 0)
+        return strchr(value, '/') == NULL && take_text(value, &r->step);
+    if (strcmp(key, "node") == 0)
+        return take_number(value, &r->node);
+    if (strcmp(key, "umask") == 0) {
+        bool good = take_number(value, &mask) && mask <= 0777;
+        r->umask = (mode_t) mask;
+        return good;
+    }
+    if (strcmp(key, "start") == 0)
+        return take_start(value, &r->start);
+    if (strcmp(key, "cwd") == 0)
+        return take_text(value, &r->cwd);
+    if (strcmp(key, "list") == 0)
+        return take_text(value, &r->list);
+    if (strcmp(key, "srun") == 0)
+        return take_text(value, &r->srun);
+    if (strcmp(key, "key") == 0)
+        return take_text(value, &r->key);
+    if (strcmp(key, "nodes") == 0)
+        return take_number(value, &r->nodes);
+    return strcmp(key, "task") == 0 && take_task(value, r);
+}
+
+static bool parse(char *text, size_t size, hpct_out_record *r)
+{
+    for (char *field = text, *next; field < text + size; field = next) {
+        next = field + strlen(field) + 1;
+        if (strcmp(field, "end=") == 0)
+            return r->step != NULL && r->cwd != NULL && r->list != NULL;
+        char *value = strchr(field, '=');
+        if (value == NULL)
+            return false;
+        *value = '\0';
+        if (!take(r, field, value + 1))
+            return false;
+    }
+    return false;
+}
+
+hpct_status hpct_out_record_read(int folder, const char *name, hpct_out_record *out)
+{
+    hpct_status status = HPCT_OK;
+    struct stat info;
+    size_t size = 0;
+    char *text = NULL;
+    *out = (hpct_out_record){0};
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MAX_BYTES) {
+        status = hpct_fail(HPCT_ERR_DATA, "%s is not a record of what to copy", name);
+        goto end;
+    }
+    text = calloc(1, (size_t) info.st_size + 1);
+    if (text == NULL) {
+        status = hpct_fail_memory((size_t) info.st_size);
+        goto end;
+    }
+    for (ssize_t got; size < (size_t) info.st_size &&
+                      (got = read(fd, text + size, (size_t) info.st_size - size)) > 0;)
+        size += (size_t) got;
+    if (!parse(text, size, out))
+        status = hpct_fail(HPCT_ERR_DATA, "%s is not a record of what to copy", name);
+end:
+    close(fd);
+    free(text);
+    if (status != HPCT_OK)
+        hpct_out_record_free(out);
+    return status;
+}
+
+void hpct_out_record_free(hpct_out_record *record)
+{
+    free(record->step);
+    free(record->cwd);
+    free(record->list);
+    free(record->tasks);
+    free(record->srun);
+    free(record->key);
+    *record = (hpct_out_record){0};
+}

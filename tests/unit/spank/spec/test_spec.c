@@ -1,0 +1,209 @@
+/* spank/spec: sizes, what to stage in, what to copy out and under which names. */
+#include "spank/spec/bytes.h"
+#include "spank/spec/entry.h"
+#include "spank/spec/mode.h"
+#include "spank/spec/out_entry.h"
+#include "tests/unit/cases.h"
+
+#include <inttypes.h>
+
+static hpct_status show_bytes(const parse_case *c, char *got, size_t size)
+{
+    hpct_bytes_show(strtoull(c->text, NULL, 10), got, size);
+    return HPCT_OK;
+}
+
+static hpct_status parse_bytes(const parse_case *c, char *got, size_t size)
+{
+    uint64_t bytes = 0;
+    bool read = hpct_bytes_parse(c->text, &bytes);
+    snprintf(got, size, "%" PRIu64, bytes);
+    return accepted_if(read);
+}
+
+static void sizes_are_printed_in_powers_of_1000(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"0", HPCT_OK, "0 B"},
+        {"999", HPCT_OK, "999 B"},
+        {"1500", HPCT_OK, "1.5 kB"},
+        {"130000000000", HPCT_OK, "130 GB"},
+        {"18446744073709551615", HPCT_OK, "18 EB"},
+    };
+    RUN_CASES(show_bytes, cases);
+}
+
+static void sizes_are_read_in_powers_of_1024(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"3K", HPCT_OK, "3072"}, {"1T", HPCT_OK, "1099511627776"}, {"", HPCT_ERR_USAGE},
+        {"K", HPCT_ERR_USAGE},   {"1KB", HPCT_ERR_USAGE},
+    };
+    RUN_CASES(parse_bytes, cases);
+}
+
+/* "SRC > DST; ..." */
+static hpct_status parse_stage_list(const parse_case *c, char *got, size_t size)
+{
+    hpct_stage_list list;
+    HPCT_TRY(hpct_stage_list_parse(c->text, &list));
+    for (int i = 0; i < list.count; i++) {
+        size_t used = strlen(got);
+        snprintf(got + used, size - used, "%s%s > %s", i > 0 ? "; " : "", list.entries[i].src,
+                 list.entries[i].dst);
+    }
+    hpct_stage_list_free(&list);
+    return HPCT_OK;
+}
+
+static void stage_lists_are_split_at_commas_and_colons(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"/a/b/,c\\,d\\:e:x/y,/data/my set:z\\\\", HPCT_OK,
+         "/a/b > b; c,d:e > x/y; /data/my set > z\\"},
+    };
+    RUN_CASES(parse_stage_list, cases);
+}
+
+/* Number: the way. */
+static hpct_status parse_mode(const parse_case *c, char *got, size_t size)
+{
+    hpct_stage_mode mode;
+    HPCT_TRY(hpct_stage_mode_parse(c->text, &mode));
+    assert_int_equal(mode.way, c->number);
+    snprintf(got, size, "%s", mode.extract ? "extract" : "");
+    return HPCT_OK;
+}
+
+static void stage_modes_are_parsed(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"extract,broadcast", HPCT_OK, "extract", HPCT_WAY_BROADCAST},
+        {"auto", HPCT_OK, "", HPCT_WAY_AUTO},
+        {"copy,broadcast", HPCT_ERR_USAGE},
+        {"", HPCT_ERR_USAGE},
+    };
+    RUN_CASES(parse_mode, cases);
+}
+
+typedef struct out_job {
+    const hpct_out_array *array;
+    const char *cwd;
+} out_job;
+
+/* Number: the job. */
+static hpct_status check_array(const parse_case *c, char *got, size_t size)
+{
+    (void) got;
+    (void) size;
+    const out_job *job = c->with;
+    hpct_out_list list;
+    assert_int_equal(hpct_out_list_parse(c->text, &list), HPCT_OK);
+    hpct_status status =
+        hpct_out_list_check_array(&list, job->array, (uint32_t) c->number, job->cwd);
+    hpct_out_list_free(&list);
+    return status;
+}
+
+static const hpct_out_array none = {0}, asked = {.is = true},
+                            third = {.is = true, .job = 40, .task = 3},
+                            one = {true, 40, 1, .first = 1, .last = 2, .count = 2},
+                            two = {true, 40, 2, .first = 1, .last = 2, .count = 2};
+
+static void jobs_of_an_array_need_distinct_outputs(void **state)
+{
+    (void) state;
+#define JOB(array, cwd) (&(const out_job){&(array), cwd})
+    const parse_case cases[] = {
+        {"a:/b/%A_%a,c.%t:/d/%j.%t", HPCT_OK, NULL, 0, JOB(asked, NULL)},
+        {"a:/b/%4a", HPCT_OK, NULL, 0, JOB(asked, NULL)},
+        {"a:/b,c:/d-%j", HPCT_ERR_USAGE,
+         "each job of the array would write to '/b', one over the other: add %a", 0,
+         JOB(asked, NULL)},
+        {"a.%t:/b.%t", HPCT_ERR_USAGE, NULL, 0, JOB(asked, NULL)},
+        {"a:/b-%A-%n-%N-%s", HPCT_ERR_USAGE, NULL, 0, JOB(asked, "/w/3")},
+        {"a:/b-%%a", HPCT_ERR_USAGE, NULL, 0, JOB(asked, NULL)},
+        /* within the array, what a shell has written out will do */
+        {"a:/b/run-003", HPCT_OK, NULL, 43, JOB(third, "/w")},
+        {"a:/b/43.out", HPCT_OK, NULL, 43, JOB(third, "/w")},
+        {"a:out", HPCT_OK, NULL, 43, JOB(third, "/w/run3")},
+        {"a:/out", HPCT_ERR_USAGE, NULL, 43, JOB(third, "/w/run3")},
+        {"a:/b/40-33", HPCT_ERR_USAGE, NULL, 43, JOB(third, "/w")},
+        /* what has the numbers of all of its jobs belongs to the last of them alone */
+        {"a:/b/2024-01-02/out", HPCT_ERR_USAGE, NULL, 43, JOB(one, "/w")},
+        {"a:/b/2024-01-02/out", HPCT_OK, NULL, 43, JOB(two, "/w")},
+        {"a:out", HPCT_ERR_USAGE, NULL, 43, JOB(one, "/exp1/v2")},
+        {"a:/data/exp2/1", HPCT_OK, NULL, 43, JOB(one, "/w")},
+        {"a:run-1", HPCT_OK, NULL, 43, JOB(one, "/home/u1/v2")},
+        {"a:/b/2024-02-02/out", HPCT_OK, NULL, 43, JOB(two, "/exp1")},
+        {"a:/b/1-2/43", HPCT_OK, NULL, 43, JOB(two, "/w")},
+        /* letters that mean nothing elsewhere */
+        {"a:/b,c:/d-%j", HPCT_OK, NULL, 7, JOB(none, NULL)},
+        {"a:/b-%a", HPCT_ERR_USAGE, "write %j for the job, or submit it with --array", 0,
+         JOB(none, NULL)},
+        {"a-%A:/b", HPCT_ERR_USAGE, NULL, 0, JOB(none, NULL)},
+    };
+    RUN_CASES(check_array, cases);
+}
+
+/* With: the working folder. */
+static hpct_status check_place(const parse_case *c, char *got, size_t size)
+{
+    (void) got;
+    (void) size;
+    hpct_out_list list;
+    const hpct_out_names names = {.job = 43, .step = "0", .host = "n"};
+    assert_int_equal(hpct_out_list_parse(c->text, &list), HPCT_OK);
+    hpct_status status = hpct_out_list_check_place(&list, &names, c->with, "/tmp/hpc-train/43");
+    hpct_out_list_free(&list);
+    return status;
+}
+
+static void outputs_within_the_job_directory_are_refused(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"a:/b,a.%t:out.%t", HPCT_OK, NULL, 0, "/home/me"},
+        {"a:/b,c:out", HPCT_ERR_USAGE, "'/tmp/hpc-train/43/out' lies in the job directory", 0,
+         "/tmp/hpc-train/43"},
+        {"a:/tmp/hpc-train/%j/b", HPCT_ERR_USAGE, NULL, 0, "/home/me"},
+        {"a:/tmp/hpc-train/434/b", HPCT_OK, NULL, 0, "/home/me"},
+    };
+    RUN_CASES(check_place, cases);
+}
+
+static hpct_status name_output(const parse_case *c, char *got, size_t size)
+{
+    const hpct_out_names names = {.job = 43, .array = third, .step = "0", .host = "n"};
+    char *name = hpct_out_name(c->text, &names);
+    snprintf(got, size, "%s", name);
+    free(name);
+    return HPCT_OK;
+}
+
+static void patterns_are_replaced_in_output_names(void **state)
+{
+    (void) state;
+    static const parse_case cases[] = {
+        {"%A_%a/%3a-%j", HPCT_OK, "40_3/003-43"},
+    };
+    RUN_CASES(name_output, cases);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_are_printed_in_powers_of_1000),
+        cmocka_unit_test(sizes_are_read_in_powers_of_1024),
+        cmocka_unit_test(stage_lists_are_split_at_commas_and_colons),
+        cmocka_unit_test(stage_modes_are_parsed),
+        cmocka_unit_test(jobs_of_an_array_need_distinct_outputs),
+        cmocka_unit_test(outputs_within_the_job_directory_are_refused),
+        cmocka_unit_test(patterns_are_replaced_in_output_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
