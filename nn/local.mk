@@ -79,6 +79,7 @@ nn_libnn_la_SOURCES = \
 	nn/run/record.c nn/run/record.h \
 	nn/run/replay.c nn/run/replay.h \
 	nn/run/resident.c nn/run/resident.h \
+	nn/run/run.h \
 	nn/run/snapshot.c nn/run/snapshot.h \
 	nn/run/state.c nn/run/state.h \
 	nn/run/slow_ways.c nn/run/slow_ways.h \

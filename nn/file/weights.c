@@ -6,7 +6,7 @@
 #include "base/output.h"
 #include "base/status.h"
 #include "nn/file/keras/weights_h5.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 
 #include <errno.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "nn/file/safetensors.h"
 #include "nn/file/torchvision.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* nn/plan/run.h - a model built for one backend and list of batch sizes: operations, arenas,
- * planned buffers. Private to nn/; the trainer uses nn/run/step.h. */
+ * planned buffers, and how they are made. Private to nn/; what runs it is nn/run/run.h. */
 #ifndef HPCT_NN_PLAN_RUN_H
 #define HPCT_NN_PLAN_RUN_H
 
@@ -46,11 +46,6 @@ typedef struct hpct_run_times {
 #define HPCT_TIME_LOSS(nodes) (2 * (nodes))
 #define HPCT_TIME_UPDATE(nodes) (2 * (nodes) + 1)
 #define HPCT_TIMES_OF(nodes) (2 * (nodes) + 2) /* slots */
-double hpct_run_clock(void);
-
-/* Around a part of the step; reads the clock only while profiling. */
-double hpct_run_began(const hpct_run *run);
-void hpct_run_ended(const hpct_run *run, int slot, double begin);
 
 typedef struct hpct_emulation hpct_emulation; /* nn/run/emulate.h */
 
@@ -63,8 +58,6 @@ struct hpct_resident { /* nn/run/resident.h; one per replica, linked */
     void *memory;
     hpct_resident *next; /* of the next replica */
 };
-/* The resident data set of this replica. */
-const hpct_resident *hpct_resident_of(const hpct_resident *resident, const hpct_model *replica);
 
 typedef struct hpct_link hpct_link; /* nn/plan/fusions.h */
 
@@ -235,23 +228,14 @@ size_t hpct_run_target_bytes(const hpct_run *run, int samples);
 size_t hpct_run_scratch_bytes(const hpct_run *run);
 size_t hpct_run_copies_bytes(const hpct_run *run);
 
-/* Transfers between host and device (nn/plan/transit.c): bytes needed on the device; allocation on
- * host and device; copies of input and targets to the device (nn/run/exchange.c). If the backend's
- * memory is the host's, only dense targets are allocated and nothing is copied. */
+/* Buffers of transfers between host and device (nn/plan/transit.c): bytes needed on the device;
+ * allocation on host and device. If the backend's memory is the host's, only dense targets are
+ * allocated. */
 size_t hpct_run_transit_bytes(const hpct_model *model, const hpct_run *run);
 hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run);
 void hpct_run_free_transit(hpct_run *run);
-hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n);
-hpct_status hpct_run_send_targets(hpct_run *run, int n);
-/* Rows of targets of the next batch, in host memory (nn/run/targets.c); NULL: labels. */
+/* Rows of targets of the next batch, in host memory; NULL: labels. */
 void hpct_run_set_targets(hpct_run *run, const float *targets);
-/* Makes the batch on the device from a resident data set, if the input is one. */
-hpct_status hpct_run_make_input(const hpct_run *run, int n);
-
-/* The optimizer's next step (nn/run/update.c); tell_rates sends the values to the device that
- * recordings read on replay. */
-hpct_update_call hpct_run_next_update(const hpct_model *model);
-hpct_status hpct_run_tell_rates(const hpct_run *run, const hpct_update_call *call);
 
 /* Allocates run->plan.block and sets the pointers of every node, or, unless `plan` is NULL, only
  * stores there the size of that block and its peak; operations must have been created. In both
@@ -268,24 +252,9 @@ void hpct_run_move(hpct_run *run, char *to);
 
 /* Sets the address of the model's input in every node that reads it. */
 void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input);
-/* The same, to a shard's local batch in the batch of n. */
-void hpct_run_set_own_input(const hpct_model *model, hpct_run *run, int n);
 
 /* Moves parameters and optimizer slots out of the arenas into the model (Keras' layout) and frees
  * the run; nothing when the model is not built. */
 hpct_status hpct_model_unbuild(hpct_model *model);
-
-/* Resets the optimizer: its slots are dropped or zeroed. */
-hpct_status hpct_model_forget_slots(hpct_model *model);
-
-/* A parameter in Keras' layout, whether it is in the model or in an arena. get: HPCT_ERR_USAGE if
- * it was never set. */
-hpct_status hpct_param_get(const hpct_model *model, int param, float *keras);
-hpct_status hpct_param_set(hpct_model *model, int param, const float *keras);
-
-/* One of its optimizer slots, likewise. get: if never set, *any is false and nothing is written. */
-hpct_status hpct_param_get_slot(const hpct_model *model, int param, int slot, float *keras,
-                                bool *any);
-hpct_status hpct_param_set_slot(hpct_model *model, int param, int slot, const float *keras);
 
 #endif

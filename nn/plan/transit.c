@@ -79,6 +79,13 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
     return model->class_weights != NULL ? send_weights(model, run, weights) : HPCT_OK;
 }
 
+void hpct_run_set_targets(hpct_run *run, const float *targets)
+{
+    run->input.given_targets = targets;
+    if (run->backend->device == NULL)
+        run->input.targets = (float *) (uintptr_t) targets;
+}
+
 hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run)
 {
     run->sums.last = &run->sums.host;

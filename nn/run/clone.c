@@ -2,8 +2,8 @@
 #include "nn/run/clone.h"
 
 #include "base/status.h"
-#include "nn/plan/run.h"
 #include "nn/run/resident.h"
+#include "nn/run/run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "base/headway.h"
 #include "base/status.h"
+#include "nn/run/run.h"
 
 #include <errno.h>
 #include <math.h>

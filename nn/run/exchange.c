@@ -1,6 +1,6 @@
 /* Transfers between a built model and the host: input, labels, outputs, sums, arenas. On a
  * host backend both share the memory; a device has copies, sent in a step or fetched on demand. */
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 
 #include "base/status.h"
 #include "nn/run/step.h"

@@ -1,5 +1,5 @@
 /* Parameters in Keras' layout, stored in the model or in an arena; initial values. */
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 
 #include "base/status.h"
 #include "nn/graph/rng.h"

@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "nn/graph/cost.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 
 #include <stdlib.h>
 #include <time.h>

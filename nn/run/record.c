@@ -2,7 +2,7 @@
 #include "nn/run/record.h"
 
 #include "base/status.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "nn/run/state.h"
 
 static size_t floats_of(const hpct_param *param)

@@ -2,7 +2,7 @@
 #include "nn/run/resident.h"
 
 #include "base/status.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "nn/run/step.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* A training step: forward, loss, backward. Allocates nothing. */
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 
 #include "base/headway.h"
 #include "base/status.h"

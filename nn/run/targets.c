@@ -1,7 +1,7 @@
 /* Rows of targets that a loss takes instead of labels: the caller's, or the model's own, filled by
  * its caller or from the labels of mixed samples. A device has a copy, sent before the loss. */
 #include "base/status.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "nn/run/step.h"
 
 #include <stdint.h>
@@ -10,13 +10,6 @@
 float *hpct_model_targets(hpct_model *model)
 {
     return model->run != NULL ? model->run->input.own_targets : NULL;
-}
-
-void hpct_run_set_targets(hpct_run *run, const float *targets)
-{
-    run->input.given_targets = targets;
-    if (run->backend->device == NULL)
-        run->input.targets = (float *) (uintptr_t) targets;
 }
 
 void hpct_model_set_targets(hpct_model *model, const float *targets)

@@ -1,6 +1,6 @@
 /* End of a step: gradient accumulation and the optimizer's update. Allocates nothing. */
-#include "nn/plan/run.h"
 #include "nn/run/clone.h"
+#include "nn/run/run.h"
 
 #include "base/status.h"
 #include "nn/graph/optimizer.h"

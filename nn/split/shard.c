@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "nn/backend/collective.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "nn/run/step.h"
 #include "nn/split/shard_plan.h"
 

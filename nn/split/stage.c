@@ -3,9 +3,9 @@
 #include "nn/split/stage.h"
 
 #include "base/status.h"
-#include "nn/plan/run.h"
 #include "nn/run/clone.h"
 #include "nn/run/resident.h"
+#include "nn/run/run.h"
 
 #include <stdlib.h>
 #include <string.h>

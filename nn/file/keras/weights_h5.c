@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "nn/file/keras/groups_h5.h"
 #include "nn/file/keras/hdf5.h"
+#include "nn/run/run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "nn/file/onnx/tensors.h"
 
 #include "base/status.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "tests/unit/nn/nn_small.h"
 
 #include "nn/graph/rng.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* bench and the profile: what is counted, that times add up, that nobody asks the clock unasked. */
 #include "agent/cost/profile.h"
 #include "agent/rank/context.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "nn/run/step.h"
 #include "tests/unit/unit.h"
 

@@ -3,7 +3,7 @@
 #include "nn/backend/bf16.h"
 #include "nn/backend/cpu/loops.h"
 #include "nn/graph/rng.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "nn/run/step.h"
 #include "tests/unit/unit.h"
 

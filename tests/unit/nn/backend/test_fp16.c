@@ -2,7 +2,7 @@
  * backend that HPC_TRAIN_TEST_BACKEND names. */
 #include "base/fp16.h"
 #include "nn/graph/rng.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "nn/run/snapshot.h"
 #include "tests/unit/nn/nn_small.h"
 

@@ -1,5 +1,5 @@
 /* Weights in files: what is written, what is refused, and that a failure changes nothing. */
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "tests/unit/cases.h"
 
 #include <dirent.h>

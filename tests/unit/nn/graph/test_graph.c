@@ -1,7 +1,7 @@
 /* Branches: gradients that are sums, and the memory they share, over drawn graphs; joins; names;
  * what leads nowhere. */
 #include "nn/graph/rng.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "nn/run/step.h"
 #include "tests/unit/nn/nn_case.h"
 #include "tests/unit/unit.h"

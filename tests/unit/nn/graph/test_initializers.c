@@ -1,5 +1,5 @@
 /* The initializers of Keras' JSON draw from their distributions. */
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

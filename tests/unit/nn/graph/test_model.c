@@ -3,7 +3,7 @@
 #include "nn/graph/model/builtin.h"
 #include "nn/graph/rng.h"
 #include "nn/plan/plan.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

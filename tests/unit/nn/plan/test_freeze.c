@@ -1,5 +1,5 @@
 /* Frozen layers and learning rates of layers: what a plan has for them, and what steps do. */
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "nn/run/state.h"
 #include "nn/run/synced.h"
 #include "tests/unit/nn/nn_small.h"

@@ -1,6 +1,6 @@
 /* Penalties of regularizers: in the loss, in the gradients of an update, once each. */
-#include "nn/plan/run.h"
 #include "nn/run/penalty.h"
+#include "nn/run/run.h"
 #include "nn/run/state.h"
 #include "tests/unit/nn/nn_small.h"
 

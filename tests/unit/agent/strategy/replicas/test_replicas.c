@@ -4,7 +4,7 @@
 #include "agent/rank/context.h"
 #include "agent/rank/threads.h"
 #include "agent/strategy/replicas/replica_set.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "nn/run/step.h"
 #include "tests/unit/allocations.h"
 #include "tests/unit/unit.h"

@@ -2,7 +2,7 @@
  * nothing. That Keras reads and writes the same is seen in tests/peers/nn_files.t. */
 #include "nn/file/keras/groups_h5.h"
 #include "nn/file/keras/hdf5.h"
-#include "nn/plan/run.h"
+#include "nn/run/run.h"
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
