@@ -92,10 +92,7 @@ static hpct_status write_file(void *arg, int fd)
     const hpct_st_text texts[] = {
         {"class_names", e->class_names}, {"trained_with", e->trained_with}, {NULL, NULL}};
     HPCT_TRY(hpct_st_format(&header, &length, e->entries, e->count, texts));
-    uint64_t field = length;
-    hpct_status status = hpct_file_write_all(fd, &field, sizeof field, e->path);
-    if (status == HPCT_OK)
-        status = hpct_file_write_all(fd, header, length, e->path);
+    hpct_status status = hpct_file_write_all(fd, header, length, e->path);
     free(header);
     for (unsigned size = 8; size > 0; size /= 2) {
         for (size_t i = 0; i < e->count && status == HPCT_OK; i++) {

@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/status.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,8 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "tensors are written as they lie in memory");
 
 static const char *const dtypes[] = {
     [HPCT_STORE_F32] = "F32", [HPCT_STORE_F64] = "F64", [HPCT_STORE_I64] = "I64",
@@ -156,9 +153,6 @@ static hpct_status write_header(hpct_disk_file *file, const hpct_st_entry *entri
     if (status == HPCT_OK)
         status = hpct_st_format(&header, &length, entries, count,
                                 (const hpct_st_text[]){{"slices", slices}, {NULL, NULL}});
-    uint64_t field = length;
-    if (status == HPCT_OK)
-        status = hpct_disk_write(file, &field, sizeof field);
     if (status == HPCT_OK)
         status = hpct_disk_write(file, header, length);
     free(header);
@@ -277,7 +271,6 @@ hpct_status hpct_part_parse(hpct_part *part, const char *header, size_t length, 
 static hpct_status read_header(hpct_part *part, int fd, uint64_t bytes)
 {
     struct stat info;
-    uint64_t length;
     if (fstat(fd, &info) != 0)
         return hpct_file_failed("reading", part->path);
     if (!S_ISREG(info.st_mode))
@@ -285,24 +278,9 @@ static hpct_status read_header(hpct_part *part, int fd, uint64_t bytes)
     if ((uint64_t) info.st_size != bytes)
         return hpct_fail(HPCT_ERR_DATA, "%s: it has %lld bytes, and the manifest says %" PRIu64,
                          part->path, (long long) info.st_size, bytes);
-    if (bytes < sizeof length)
-        return hpct_fail(HPCT_ERR_DATA, "%s: too short for a safetensors file", part->path);
-    HPCT_TRY(hpct_file_read_all(fd, &length, sizeof length, 0, part->path));
-    if (length > HPCT_ST_MAX_HEADER || length > bytes - sizeof length)
-        return hpct_fail(HPCT_ERR_DATA, "%s: not a safetensors file (header of %" PRIu64 " bytes)",
-                         part->path, length);
-    char *header = malloc(length + 1);
-    if (header == NULL)
-        return hpct_fail_memory(length + 1);
-    hpct_status status = hpct_file_read_all(fd, header, length, sizeof length, part->path);
-    if (status == HPCT_OK) {
-        status = hpct_part_parse(part, header, length, bytes - sizeof length - length);
-        if (status != HPCT_OK)
-            hpct_fail_within(status, part->path);
-    }
-    free(header);
-    part->data_at = sizeof length + length;
-    return status;
+    HPCT_TRY(hpct_st_read(&part->index, fd, bytes, part->path));
+    hpct_status status = parse_tensors(part);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, part->path);
 }
 
 hpct_status hpct_part_open(hpct_part *out, const char *folder, const char *name, uint64_t bytes)

@@ -28,7 +28,6 @@ typedef struct hpct_part {
     char *path;
     hpct_st_index index;        /* owns the names */
     hpct_store_tensor *tensors; /* as many, in the same order */
-    uint64_t data_at;           /* offset of the tensors' data */
 } hpct_part;
 
 /* Reads the header of a part file of `bytes` bytes. HPCT_ERR_DATA with the path in the message. The

@@ -35,10 +35,10 @@ static hpct_status gather(hpct_tensors *out, const hpct_part *parts, size_t coun
         return hpct_fail_memory((total + 1) * (sizeof *out->slices + sizeof *out->wholes));
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < parts[i].index.count; k++)
-            out->slices[out->num_slices++] =
-                (hpct_tensors_slice){.tensor = &parts[i].tensors[k],
-                                     .part = i,
-                                     .at = parts[i].data_at + parts[i].index.entries[k].begin};
+            out->slices[out->num_slices++] = (hpct_tensors_slice){
+                .tensor = &parts[i].tensors[k],
+                .part = i,
+                .at = parts[i].index.data_at + parts[i].index.entries[k].begin};
     }
     qsort(out->slices, total, sizeof *out->slices, by_name_and_rows);
     return HPCT_OK;

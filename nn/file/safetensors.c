@@ -1,11 +1,15 @@
 /* Parses and formats the header of a safetensors file. The input is untrusted. */
 #include "nn/file/safetensors.h"
 
+#include "base/file.h"
 #include "base/status.h"
 
+#include <endian.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "numbers are written as they lie in memory");
 
 static hpct_status bad(const char *name, const char *what)
 {
@@ -154,6 +158,29 @@ hpct_status hpct_st_parse(hpct_st_index *out, const char *header, size_t length,
     return status;
 }
 
+hpct_status hpct_st_read(hpct_st_index *out, int fd, uint64_t bytes, const char *path)
+{
+    uint64_t length;
+    if (bytes < sizeof length)
+        return hpct_fail(HPCT_ERR_DATA, "%s: too short for a safetensors file", path);
+    HPCT_TRY(hpct_file_read_all(fd, &length, sizeof length, 0, path));
+    if (length > HPCT_ST_MAX_HEADER || length > bytes - sizeof length)
+        return hpct_fail(HPCT_ERR_DATA, "%s: not a safetensors file (header of %llu bytes)", path,
+                         (unsigned long long) length);
+    char *header = malloc(length + 1);
+    if (header == NULL)
+        return hpct_fail_memory(length + 1);
+    hpct_status status = hpct_file_read_all(fd, header, length, sizeof length, path);
+    if (status == HPCT_OK) {
+        status = hpct_st_parse(out, header, length, bytes - sizeof length - length);
+        if (status != HPCT_OK)
+            hpct_fail_within(status, path);
+    }
+    free(header);
+    out->data_at = sizeof length + length;
+    return status;
+}
+
 void hpct_st_free(hpct_st_index *index)
 {
     for (size_t i = 0; i < index->count; i++)
@@ -196,16 +223,14 @@ hpct_status hpct_st_format(char **out, size_t *length, const hpct_st_entry *entr
     for (size_t i = 0; i < count && !failed; i++)
         failed = add_entry(root, &entries[i]) != 0;
     size_t used = failed ? 0 : json_dumpb(root, NULL, 0, JSON_COMPACT);
-    size_t padded = (used + 7) & ~(size_t) 7;
-    char *header = used > 0 ? malloc(padded) : NULL;
-    if (header != NULL) {
-        json_dumpb(root, header, used, JSON_COMPACT);
-        memset(header + used, ' ', padded - used);
+    uint64_t padded = (used + 7) & ~(size_t) 7;
+    *length = sizeof padded + padded;
+    *out = used > 0 ? malloc(*length) : NULL;
+    if (*out != NULL) {
+        memcpy(*out, &padded, sizeof padded);
+        json_dumpb(root, *out + sizeof padded, used, JSON_COMPACT);
+        memset(*out + sizeof padded + used, ' ', padded - used);
     }
     json_decref(root);
-    if (header == NULL)
-        return hpct_fail_memory(padded);
-    *out = header;
-    *length = padded;
-    return HPCT_OK;
+    return *out != NULL ? HPCT_OK : hpct_fail_memory(*length);
 }

@@ -28,6 +28,7 @@ typedef struct hpct_st_index {
     char *class_names;  /* "class_names": a JSON list */
     char *trained_with; /* "trained_with": a JSON object */
     char *slices;       /* "slices", of a checkpoint's part: a JSON object */
+    uint64_t data_at;   /* offset of the data in the file */
 } hpct_st_index;
 
 typedef struct hpct_st_text {
@@ -41,11 +42,15 @@ hpct_status hpct_st_parse(hpct_st_index *out, const char *header, size_t length,
                           uint64_t data_bytes);
 void hpct_st_free(hpct_st_index *index);
 
+/* The index of an open regular file of `bytes` bytes. HPCT_ERR_DATA with `path` in the message. */
+hpct_status hpct_st_read(hpct_st_index *out, int fd, uint64_t bytes, const char *path);
+
 /* Element size in bytes of the format's types; 0 for unknown ones. */
 unsigned hpct_st_element_bytes(const char *dtype);
 
-/* Creates the JSON for these entries and texts of __metadata__, which end with a key of NULL,
- * padded with spaces so that the data after it is 8-byte aligned. The caller frees *out. */
+/* Creates what a file has before its data: the length field, and the JSON for these entries and
+ * texts of __metadata__, which end with a key of NULL, padded with spaces so that the data after it
+ * is 8-byte aligned. The caller frees *out. */
 hpct_status hpct_st_format(char **out, size_t *length, const hpct_st_entry *entries, size_t count,
                            const hpct_st_text *texts);
 

@@ -7,15 +7,12 @@
 #include "nn/file/torchvision.h"
 #include "nn/run/run.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "weights are written as they lie in memory");
 
 static size_t param_bytes(const hpct_param *param)
 {
@@ -45,9 +42,6 @@ static hpct_status write_header(const hpct_model *model, int fd, const char *pat
     const hpct_st_text texts[] = {
         {"class_names", model->class_names}, {"trained_with", model->trained_with}, {NULL, NULL}};
     hpct_status status = hpct_st_format(&header, &length, entries, count, texts);
-    uint64_t length_field = length;
-    if (status == HPCT_OK)
-        status = hpct_file_write_all(fd, &length_field, sizeof length_field, path);
     if (status == HPCT_OK)
         status = hpct_file_write_all(fd, header, length, path);
     free(header);
@@ -79,34 +73,14 @@ hpct_status hpct_safetensors_save(const hpct_model *model, int fd, const char *p
 
 /* ---- loading ---- */
 
-/* The file's index, and the offset of its data. */
-static hpct_status read_index(int fd, const char *path, hpct_st_index *index, off_t *data_at)
+static hpct_status read_index(int fd, const char *path, hpct_st_index *index)
 {
     struct stat info;
-    uint64_t length;
     if (fstat(fd, &info) != 0)
         return hpct_file_failed("reading", path);
     if (!S_ISREG(info.st_mode))
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s is not a file", path);
-    uint64_t size = (uint64_t) info.st_size;
-    if (size < sizeof length)
-        return hpct_fail(HPCT_ERR_DATA, "%s: too short for a safetensors file", path);
-    HPCT_TRY(hpct_file_read_all(fd, &length, sizeof length, 0, path));
-    if (length > HPCT_ST_MAX_HEADER || length > size - sizeof length)
-        return hpct_fail(HPCT_ERR_DATA, "%s: not a safetensors file (header of %llu bytes)", path,
-                         (unsigned long long) length);
-    char *header = malloc(length + 1);
-    if (header == NULL)
-        return hpct_fail_memory(length + 1);
-    hpct_status status = hpct_file_read_all(fd, header, length, sizeof length, path);
-    if (status == HPCT_OK) {
-        status = hpct_st_parse(index, header, length, size - sizeof length - length);
-        if (status != HPCT_OK)
-            hpct_fail_within(status, path);
-    }
-    free(header);
-    *data_at = (off_t) (sizeof length + length);
-    return status;
+    return hpct_st_read(index, fd, (uint64_t) info.st_size, path);
 }
 
 static bool all_begin_with(const hpct_st_index *index, const char *word)
@@ -182,21 +156,21 @@ static hpct_status check_index(const hpct_model *model, const hpct_st_index *ind
 }
 
 static hpct_status read_param(const hpct_param *param, int fd, const char *path,
-                              const hpct_st_index *index, off_t data_at, float **values)
+                              const hpct_st_index *index, float **values)
 {
     size_t bytes = param_bytes(param);
     *values = malloc(bytes);
     if (*values == NULL)
         return hpct_fail_memory(bytes);
-    return hpct_file_read_all(fd, *values, bytes, data_at + (off_t) find(index, param->name)->begin,
-                              path);
+    uint64_t at = index->data_at + find(index, param->name)->begin;
+    return hpct_file_read_all(fd, *values, bytes, (long long) at, path);
 }
 
 static hpct_status read_params(const hpct_model *model, int fd, const char *path,
-                               const hpct_st_index *index, off_t data_at, float **values)
+                               const hpct_st_index *index, float **values)
 {
     for (int i = 0; i < model->num_params; i++)
-        HPCT_TRY(read_param(&model->params[i], fd, path, index, data_at, &values[i]));
+        HPCT_TRY(read_param(&model->params[i], fd, path, index, &values[i]));
     return HPCT_OK;
 }
 
@@ -227,8 +201,7 @@ static void find_misfit(const hpct_model *model, int layer, const hpct_st_index 
 }
 
 static hpct_status load_layer(const hpct_model *model, int layer, int fd, const char *path,
-                              const hpct_st_index *index, off_t data_at, float **values,
-                              hpct_skips *skips)
+                              const hpct_st_index *index, float **values, hpct_skips *skips)
 {
     char why[HPCT_SHAPE_TEXT + 64];
     find_misfit(model, layer, index, why);
@@ -236,19 +209,18 @@ static hpct_status load_layer(const hpct_model *model, int layer, int fd, const 
         return hpct_skips_add(skips, "%s (%s)", model->layers[layer].name, why);
     for (int i = 0; i < model->num_params; i++) {
         if (is_of(model, i, layer))
-            HPCT_TRY(read_param(&model->params[i], fd, path, index, data_at, &values[i]));
+            HPCT_TRY(read_param(&model->params[i], fd, path, index, &values[i]));
     }
     skips->loaded++;
     return HPCT_OK;
 }
 
 static hpct_status read_fitting(const hpct_model *model, int fd, const char *path,
-                                const hpct_st_index *index, off_t data_at, float **values,
-                                hpct_skips *skips)
+                                const hpct_st_index *index, float **values, hpct_skips *skips)
 {
     for (int layer = 0; layer < model->num_layers; layer++) {
         if (model->layers[layer].parameters > 0)
-            HPCT_TRY(load_layer(model, layer, fd, path, index, data_at, values, skips));
+            HPCT_TRY(load_layer(model, layer, fd, path, index, values, skips));
     }
     hpct_status status = hpct_skips_end(skips);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
@@ -262,19 +234,18 @@ static hpct_status load(const hpct_model *model, const char *path, float **value
 {
     hpct_st_index index = {0};
     hpct_torch torch = {0};
-    off_t data_at = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be opened: %s", path, strerror(errno));
-    hpct_status status = read_index(fd, path, &index, &data_at);
+    hpct_status status = read_index(fd, path, &index);
     strip_wrappers(&index);
     if (status == HPCT_OK)
         status = hpct_torch_adopt(&torch, model, &index, path, skips != NULL);
     if (status == HPCT_OK && skips == NULL)
         status = check_index(model, &index, path);
     if (status == HPCT_OK)
-        status = skips == NULL ? read_params(model, fd, path, &index, data_at, values)
-                               : read_fitting(model, fd, path, &index, data_at, values, skips);
+        status = skips == NULL ? read_params(model, fd, path, &index, values)
+                               : read_fitting(model, fd, path, &index, values, skips);
     if (status == HPCT_OK)
         status = hpct_torch_convert(&torch, model, values);
     *source = (hpct_weights_source){.class_names = index.class_names,
@@ -302,12 +273,11 @@ hpct_status hpct_safetensors_load_fitting(const hpct_model *model, const char *p
 hpct_status hpct_safetensors_trained_with(const char *path, char **text)
 {
     hpct_st_index index;
-    off_t data_at = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     *text = NULL;
     if (fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be opened: %s", path, strerror(errno));
-    hpct_status status = read_index(fd, path, &index, &data_at);
+    hpct_status status = read_index(fd, path, &index);
     if (status == HPCT_OK) {
         *text = index.trained_with;
         index.trained_with = NULL;
