@@ -4,13 +4,12 @@ hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
-agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(LIBCRYPTO_CFLAGS) $(PMIX_CFLAGS) $(ZLIB_CFLAGS) $(LIBDEFLATE_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS) $(XXHASH_CFLAGS) $(LIBRSVG_CFLAGS)
+agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(LIBCRYPTO_CFLAGS) $(PMIX_CFLAGS) $(ZLIB_CFLAGS) $(LIBDEFLATE_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS) $(LIBRSVG_CFLAGS)
 agent_libagent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
-agent_libagent_la_LIBADD = base/auth/libauth.la base/net/libnet.la agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBDEFLATE_LIBS) $(LIBARCHIVE_LIBS) $(LIBJPEG_LIBS) $(LIBPNG_LIBS) $(XXHASH_LIBS)
+agent_libagent_la_LIBADD = base/auth/libauth.la base/net/libnet.la agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBDEFLATE_LIBS) $(LIBARCHIVE_LIBS) $(LIBJPEG_LIBS) $(LIBPNG_LIBS)
 agent_libagent_la_SOURCES = \
 	agent/checkpoint/checkpoint.c agent/checkpoint/checkpoint.h \
 	agent/checkpoint/contents.c agent/checkpoint/contents.h \
-	agent/checkpoint/digest.c agent/checkpoint/digest.h \
 	agent/checkpoint/disk.c agent/checkpoint/disk.h \
 	agent/checkpoint/export.c \
 	agent/checkpoint/holder.c agent/checkpoint/holder.h \

@@ -5,14 +5,17 @@ hpctrain_HEADERS += include/hpctrain/status.h
 
 # What the plugin does without: files read and written, this process' memory and times, and what nn/ and agent/ tell each other.
 noinst_LTLIBRARIES += base/libfile.la
-base_libfile_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+base_libfile_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(XXHASH_CFLAGS)
+base_libfile_la_LIBADD = $(XXHASH_LIBS)
 base_libfile_la_SOURCES = \
 	base/ask.c base/ask.h \
 	base/below.c base/below.h \
 	base/debug.c base/debug.h \
 	base/device_calls.h \
+	base/digest.c base/digest.h \
 	base/drawn.h \
 	base/file.c base/file.h \
+	base/fnv.h \
 	base/hint.c base/hint.h \
 	base/kind.c base/kind.h \
 	base/memory.c base/memory.h \

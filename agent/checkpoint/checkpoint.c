@@ -2,11 +2,11 @@
 #include "agent/checkpoint/checkpoint.h"
 
 #include "agent/checkpoint/contents.h"
-#include "agent/checkpoint/digest.h"
 #include "agent/checkpoint/disk.h"
 #include "agent/checkpoint/manifest.h"
 #include "agent/checkpoint/part.h"
 #include "agent/checkpoint/tensors.h"
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/headway.h"
 #include "base/status.h"

@@ -4,8 +4,8 @@
 #ifndef HPCT_AGENT_CHECKPOINT_DISK_H
 #define HPCT_AGENT_CHECKPOINT_DISK_H
 
-#include "agent/checkpoint/digest.h"
 #include "agent/checkpoint/store.h"
+#include "base/digest.h"
 
 #include <hpctrain/status.h>
 #include <stddef.h>

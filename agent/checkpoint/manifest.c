@@ -1,7 +1,7 @@
 /* Parses and formats manifests. The input is untrusted. */
 #include "agent/checkpoint/manifest.h"
 
-#include "agent/checkpoint/digest.h"
+#include "base/digest.h"
 #include "base/status.h"
 
 #include <jansson.h>

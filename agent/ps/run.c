@@ -11,6 +11,7 @@
 #include "agent/train/checkpoints.h"
 #include "agent/train/control.h"
 #include "agent/train/fit.h"
+#include "base/digest.h"
 #include "base/status.h"
 #include "config.h"
 #include "nn/run/clone.h"
@@ -314,14 +315,6 @@ static hpct_status divide(hpct_ps_run *run)
     return HPCT_OK;
 }
 
-/* FNV-1a (Fowler, Noll, Vo). */
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ ((const uint8_t *) data)[i]) * 0x100000001b3u;
-    return hash;
-}
-
 /* What all processes compare. */
 static hpct_status describe(hpct_ps_run *run)
 {
@@ -334,16 +327,24 @@ static hpct_status describe(hpct_ps_run *run)
                                                       .steps = run->schedule.steps_per_epoch});
 }
 
-/* Processes with the same hash have the same run, and divide it in the same way. Floats are sent in
- * host byte order, so `one` also covers that. Weights of frozen layers are not sent. */
+/* Processes with the same hash have the same run, and divide it in the same way. Numbers are hashed
+ * as floats are sent, in host byte order. Weights of frozen layers are not sent. */
 static hpct_status hash_plan(hpct_ps_run *run)
 {
     uint64_t frozen;
     HPCT_TRY(describe(run));
     HPCT_TRY(hpct_state_hash_frozen(run->model, &frozen));
+    json_t *compared = hpct_identity_of_ranks(run->identity);
+    json_object_del(compared, HPCT_IDENTITY_OPTIONS); /* server 0 writes, and decides */
+    hpct_identity_brief(compared, run->brief);
+    char *text = compared != NULL ? json_dumps(compared, JSON_COMPACT) : NULL;
+    json_decref(compared);
+    if (text == NULL)
+        return hpct_fail_memory(0);
     const hpct_ps_schedule_options *s = &run->schedule;
-    const double one = 1.0;
-    const uint64_t facts[] = {hpct_model_layout_fingerprint(run->host),
+    const uint64_t facts[] = {hpct_digest_64(PACKAGE_VERSION, sizeof PACKAGE_VERSION),
+                              hpct_digest_64(text, strlen(text)),
+                              hpct_model_layout_fingerprint(run->host),
                               run->bounds[run->servers],
                               run->state_bounds[run->servers],
                               (uint64_t) run->servers,
@@ -353,17 +354,7 @@ static hpct_status hash_plan(hpct_ps_run *run)
                               (uint64_t) s->full_batch,
                               (uint64_t) s->evaluation_slices,
                               frozen};
-    json_t *compared = hpct_identity_of_ranks(run->identity);
-    json_object_del(compared, HPCT_IDENTITY_OPTIONS); /* server 0 writes, and decides */
-    hpct_identity_brief(compared, run->brief);
-    char *text = compared != NULL ? json_dumps(compared, JSON_COMPACT) : NULL;
-    json_decref(compared);
-    if (text == NULL)
-        return hpct_fail_memory(0);
-    run->plan = hash_bytes(0xcbf29ce484222325u, PACKAGE_VERSION, sizeof PACKAGE_VERSION);
-    run->plan = hash_bytes(run->plan, text, strlen(text));
-    run->plan = hash_bytes(run->plan, &one, sizeof one);
-    run->plan = hash_bytes(run->plan, facts, sizeof facts);
+    run->plan = hpct_digest_64(facts, sizeof facts);
     free(text);
     return HPCT_OK;
 }

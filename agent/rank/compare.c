@@ -2,6 +2,7 @@
 #include "agent/rank/compare.h"
 
 #include "agent/rank/context.h"
+#include "base/digest.h"
 #include "base/status.h"
 
 #include <stdint.h>
@@ -109,14 +110,6 @@ typedef struct record {
     char node[64];
 } record;
 
-uint64_t hpct_hash_text(const char *text)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (uint8_t) *text) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* *text: that of `rank`, which the caller frees. Collective. */
 static hpct_status receive_text(hpct_context *context, int rank, const record *records,
                                 const char *own, char **text)
@@ -179,7 +172,7 @@ static hpct_status compare_texts(hpct_context *context, const char *own, record 
                                  const char *(*advise)(hpct_status status))
 {
     hpct_comm *comm = hpct_context_comm(context);
-    record mine = {.hash = hpct_hash_text(own), .bytes = strlen(own)};
+    record mine = {.hash = hpct_digest_64(own, strlen(own)), .bytes = strlen(own)};
     snprintf(mine.node, sizeof mine.node, "%s", hpct_context_node(context));
     HPCT_TRY(comm->ops->allgather(comm, &mine, records, sizeof mine));
     int rank = first_that_differs(records, comm->size);

@@ -7,9 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* FNV-1a (Fowler, Noll, Vo). */
-uint64_t hpct_hash_text(const char *text);
-
 /* One value that differs between two JSON values. */
 typedef struct hpct_difference {
     char key[128];              /* of the outermost object */

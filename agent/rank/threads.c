@@ -2,6 +2,7 @@
 #include "agent/rank/threads.h"
 
 #include "agent/data/sampler.h"
+#include "base/digest.h"
 #include "base/status.h"
 #include "nn/run/step.h"
 
@@ -158,12 +159,8 @@ static hpct_status count_sharers(hpct_context *context, const cpu_set_t *mask, s
     struct record {
         uint64_t mask_hash;
         char node[64];
-    } mine = {.mask_hash = 0xcbf29ce484222325u}, *all;
+    } mine = {.mask_hash = hpct_digest_64(mask, bytes)}, *all;
     hpct_comm *comm = hpct_context_comm(context);
-    for (size_t cpu = 0; cpu < 8 * bytes; cpu++) {
-        if (CPU_ISSET_S(cpu, bytes, mask))
-            mine.mask_hash = (mine.mask_hash ^ cpu) * 0x100000001b3u;
-    }
     strncpy(mine.node, hpct_context_node(context), sizeof mine.node - 1);
     all = malloc((size_t) comm->size * sizeof mine);
     if (all == NULL)

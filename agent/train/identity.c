@@ -3,6 +3,7 @@
 
 #include "agent/rank/compare.h"
 #include "agent/rank/context.h"
+#include "base/digest.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -136,7 +137,7 @@ _Static_assert(DIGITS *NUM_KEYS < HPCT_IDENTITY_BRIEF, "a brief has all keys");
 static unsigned hash_value(const json_t *value)
 {
     char *text = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    uint64_t hash = hpct_hash_text(text != NULL ? text : "");
+    uint64_t hash = text != NULL ? hpct_digest_64(text, strlen(text)) : 0;
     free(text);
     return (unsigned) (hash >> 32) & 0xfff;
 }

@@ -2,7 +2,7 @@
  * collectives all the same, and the ranks agree at the end. */
 #include "agent/train/run_state.h"
 
-#include "agent/checkpoint/digest.h"
+#include "base/digest.h"
 #include "base/status.h"
 #include "nn/run/step.h"
 

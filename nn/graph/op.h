@@ -359,14 +359,4 @@ static inline hpct_draw hpct_op_draw(const hpct_op *op, const hpct_op_call *call
         .seed = call->seed, .stream = op->build.stream, .step = (uint32_t) call->step};
 }
 
-/* FNV-1a over `size` bytes, for layout fingerprints; start with HPCT_HASH_START. */
-#define HPCT_HASH_START UINT64_C(0xcbf29ce484222325)
-static inline uint64_t hpct_hash(uint64_t hash, const void *data, size_t size)
-{
-    const unsigned char *bytes = data;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 #endif

@@ -3,6 +3,7 @@
 #include "nn/plan/run.h"
 
 #include "base/debug.h"
+#include "base/fnv.h"
 #include "base/headway.h"
 #include "base/status.h"
 #include "nn/plan/fusions.h"
@@ -370,7 +371,7 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
     if (run->arenas.param_offsets == NULL || run->arenas.updates == NULL ||
         run->arenas.penalties == NULL)
         return hpct_fail_memory(num * sizeof *run->arenas.updates);
-    uint64_t hash = HPCT_HASH_START;
+    uint64_t hash = HPCT_FNV_START;
     size_t offset = 0;
     for (int i = model->num_nodes - 1; i >= 0; i--) {
         const hpct_node *node = &model->nodes[i];
@@ -380,7 +381,7 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
             size_t count =
                 (op->param_floats[k] + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
             uint64_t facts[3] = {op->param_layout[k], op->param_floats[k], 1};
-            hash = hpct_hash(hash, facts, (model->params[param].frozen ? 3 : 2) * sizeof *facts);
+            hash = hpct_fnv(hash, facts, (model->params[param].frozen ? 3 : 2) * sizeof *facts);
             if (model->params[param].state) {
                 lay_out_state(model, run, param, count);
                 continue;

@@ -1,6 +1,7 @@
 /* The operations of a model as parts of its step: properties and times. */
 #include "nn/run/parts.h"
 
+#include "base/fnv.h"
 #include "base/status.h"
 #include "nn/graph/parallel.h"
 #include "nn/plan/run.h"
@@ -106,11 +107,11 @@ hpct_part hpct_model_part(const hpct_model *model, int index)
 
 uint64_t hpct_model_parts_fingerprint(const hpct_model *model)
 {
-    uint64_t hash = HPCT_HASH_START;
+    uint64_t hash = HPCT_FNV_START;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_part part = hpct_model_part(model, i);
         const uint64_t numbers[] = {model->nodes[i].spec.kind, part.results, part.gradients};
-        hash = hpct_hash(hash, numbers, sizeof numbers);
+        hash = hpct_fnv(hash, numbers, sizeof numbers);
     }
     return hash;
 }

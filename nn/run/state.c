@@ -1,6 +1,7 @@
 /* Training state by parameter; slots are those of the optimizer, and accumulated gradients. */
 #include "nn/run/state.h"
 
+#include "base/fnv.h"
 #include "base/status.h"
 #include "nn/graph/optimizer.h"
 #include "nn/run/run.h"
@@ -157,7 +158,7 @@ hpct_status hpct_state_hash_weights(const hpct_model *model, uint64_t *hash)
     HPCT_TRY(hpct_state_list_make(&list, model));
     float *floats = malloc(list.largest * sizeof *floats);
     hpct_status status = floats != NULL ? HPCT_OK : hpct_fail_memory(list.largest * sizeof *floats);
-    *hash = HPCT_HASH_START;
+    *hash = HPCT_FNV_START;
     for (int i = 0; i < list.count && status == HPCT_OK; i++) {
         const hpct_state_value *value = &list.values[i];
         if (value->slot != HPCT_STATE_PARAM || value->is_state)
@@ -182,7 +183,7 @@ hpct_status hpct_state_hash_frozen(const hpct_model *model, uint64_t *hash)
         if (values == NULL)
             return hpct_fail_memory(bytes);
         hpct_status status = hpct_param_get(model, i, values);
-        *hash = hpct_hash(*hash == 0 ? HPCT_HASH_START : *hash, values, bytes);
+        *hash = hpct_fnv(*hash == 0 ? HPCT_FNV_START : *hash, values, bytes);
         free(values);
         HPCT_TRY(status);
     }

@@ -1,6 +1,7 @@
 /* A shard of a model: its graph, built from a plan, and its weights as slices of the whole's. */
 #include "nn/split/shard.h"
 
+#include "base/fnv.h"
 #include "base/status.h"
 #include "nn/backend/collective.h"
 #include "nn/run/run.h"
@@ -532,19 +533,19 @@ hpct_shard_range hpct_shard_own_states(const hpct_shard *shard)
 uint64_t hpct_shard_fingerprint(hpct_shard *shard)
 {
     const hpct_model *model = shard->model;
-    uint64_t hash = HPCT_HASH_START;
+    uint64_t hash = HPCT_FNV_START;
     for (int i = 0; i < model->num_params; i++) {
         const hpct_param *param = &model->params[i];
         const hpct_op *op = model->run->nodes[param->node].op;
         uint64_t facts[2] = {op->param_layout[param->index], op->param_floats[param->index]};
         if (is_summed(model, i))
-            hash = hpct_hash(hash, facts, sizeof facts);
+            hash = hpct_fnv(hash, facts, sizeof facts);
     }
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_op_spec *spec = &model->run->nodes[i].op->spec;
         bool blocks[2] = {spec->src_blocks, spec->dst_blocks};
         if (hpct_op_is_collective(spec))
-            hash = hpct_hash(hash, blocks, sizeof blocks);
+            hash = hpct_fnv(hash, blocks, sizeof blocks);
     }
     return hash;
 }

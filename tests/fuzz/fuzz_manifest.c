@@ -1,8 +1,8 @@
 /* Fuzz target: manifest.json and best.json, with the check they have and with the right one, and a
  * lock's text. */
-#include "agent/checkpoint/digest.h"
 #include "agent/checkpoint/holder.h"
 #include "agent/checkpoint/manifest.h"
+#include "base/digest.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
  * it computes the transposed result, which is small to transpose back. */
 #include "nn/backend/cpu/cpu.h"
 
+#include "base/fnv.h"
 #include "base/status.h"
 #include "nn/backend/cpu/loops.h"
 #include "nn/backend/cpu/scratch.h"
@@ -242,7 +243,7 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const h
     op->param_floats[HPCT_OP_KERNEL] = (size_t) spec->dense.in * (size_t) spec->dense.out;
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->dense.out;
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->dense.out;
-    op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
+    op->param_layout[HPCT_OP_KERNEL] = hpct_fnv(HPCT_FNV_START, layout, sizeof layout);
     op->kernel_fused = build->fuse_update && build->training;
     op->omits_grads = true;
     op->backward_reads_src = !build->frozen;

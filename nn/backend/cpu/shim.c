@@ -1,5 +1,6 @@
 /* oneDNN's engine, memory descriptors and kernel layouts; creation and execution of primitives. */
 #include "base/debug.h"
+#include "base/fnv.h"
 #include "base/status.h"
 #include "nn/backend/cpu/dnnl.h"
 
@@ -124,7 +125,7 @@ size_t hpct_kernel_layout_bytes(const hpct_kernel_layout *layout)
 
 uint64_t hpct_kernel_layout_fingerprint(const hpct_kernel_layout *layout)
 {
-    uint64_t hash = HPCT_HASH_START;
+    uint64_t hash = HPCT_FNV_START;
     int rank, blocks;
     const dnnl_dim_t *padded, *strides, *sizes, *axes;
 #if V3
@@ -149,10 +150,10 @@ uint64_t hpct_kernel_layout_fingerprint(const hpct_kernel_layout *layout)
     sizes = blocking->inner_blks;
     axes = blocking->inner_idxs;
 #endif
-    hash = hpct_hash(hash, padded, (size_t) rank * sizeof *padded);
-    hash = hpct_hash(hash, strides, (size_t) rank * sizeof *strides);
-    hash = hpct_hash(hash, sizes, (size_t) blocks * sizeof *sizes);
-    return hpct_hash(hash, axes, (size_t) blocks * sizeof *axes);
+    hash = hpct_fnv(hash, padded, (size_t) rank * sizeof *padded);
+    hash = hpct_fnv(hash, strides, (size_t) rank * sizeof *strides);
+    hash = hpct_fnv(hash, sizes, (size_t) blocks * sizeof *sizes);
+    return hpct_fnv(hash, axes, (size_t) blocks * sizeof *axes);
 }
 
 /* ---- primitives ---- */

@@ -2,6 +2,7 @@
  * name and renamed, so that readers never see a partial file. */
 #include "nn/backend/cuda/choices.h"
 
+#include "base/fnv.h"
 #include "base/status.h"
 #include "nn/graph/op.h"
 
@@ -30,7 +31,7 @@ struct hpct_choices {
 bool hpct_choices_path(char *path, size_t size, const char *identity)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    uint64_t h = hpct_hash(HPCT_HASH_START, identity, strlen(identity));
+    uint64_t h = hpct_fnv(HPCT_FNV_START, identity, strlen(identity));
     int length = -1;
     if (cache != NULL && cache[0] == '/')
         length = snprintf(path, size, "%s/hpc-train/choices-%016" PRIx64, cache, h);
@@ -115,7 +116,7 @@ static size_t good_size(const char *text, size_t size)
     if (size <= last || strlen(text) != size)
         return 0;
     snprintf(expected, sizeof expected, "end %016" PRIx64 "\n",
-             hpct_hash(HPCT_HASH_START, text, size - last));
+             hpct_fnv(HPCT_FNV_START, text, size - last));
     return memcmp(text + size - last, expected, last) == 0 ? size - last : 0;
 }
 
@@ -185,7 +186,7 @@ static char *make_text(const hpct_choices *choices)
         fprintf(stream, "%s\t%s\n", choices->kept[i].key, choices->kept[i].value);
     bool good = fflush(stream) == 0;
     if (good)
-        fprintf(stream, "end %016" PRIx64 "\n", hpct_hash(HPCT_HASH_START, text, size));
+        fprintf(stream, "end %016" PRIx64 "\n", hpct_fnv(HPCT_FNV_START, text, size));
     if (fclose(stream) == 0 && good)
         return text;
     free(text);

@@ -5,6 +5,7 @@
  * conv2d_plans.c describes the alternatives for each direction and batch size. */
 #include "nn/backend/cuda/conv2d_parts.h"
 
+#include "base/fnv.h"
 #include "base/status.h"
 #include "nn/backend/cuda/bias.h"
 #include "nn/backend/cuda/direct.h"
@@ -259,7 +260,7 @@ static void describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op_bu
     op->param_floats[HPCT_OP_KERNEL] = hpct_op_param_floats(spec, HPCT_OP_KERNEL);
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->window.out_c;
-    op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
+    op->param_layout[HPCT_OP_KERNEL] = hpct_fnv(HPCT_FNV_START, layout, sizeof layout);
     if (conv->type != CUDA_R_32F)
         hpct_cuda_lay_copies(op, hpct_conv_has_bias(conv));
     op->omits_grads = true;

@@ -4,6 +4,7 @@
  * type. An own kernel adds bias and ReLU. */
 #include "nn/backend/cuda/cuda.h"
 
+#include "base/fnv.h"
 #include "base/status.h"
 #include "nn/backend/cuda/bias.h"
 #include "nn/backend/cuda/import.h"
@@ -228,7 +229,7 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
     op->param_floats[HPCT_OP_KERNEL] = (size_t) spec->dense.in * (size_t) spec->dense.out;
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->dense.out;
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->dense.out;
-    op->param_layout[HPCT_OP_KERNEL] = hpct_hash(HPCT_HASH_START, layout, sizeof layout);
+    op->param_layout[HPCT_OP_KERNEL] = hpct_fnv(HPCT_FNV_START, layout, sizeof layout);
     op->omits_grads = true;
     op->backward_reads_src = !build->frozen;
     op->backward_reads_dst = spec->relu;

@@ -1,6 +1,6 @@
 /* Manifests: what is written is read again; what is changed, missing or hostile is refused. */
-#include "agent/checkpoint/digest.h"
 #include "agent/checkpoint/manifest.h"
+#include "base/digest.h"
 #include "tests/unit/cases.h"
 
 #include <jansson.h>

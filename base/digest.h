@@ -1,7 +1,7 @@
-/* agent/checkpoint/digest.h - XXH3-128 of data that comes in pieces. Against damage, not forgery.
- */
-#ifndef HPCT_AGENT_CHECKPOINT_DIGEST_H
-#define HPCT_AGENT_CHECKPOINT_DIGEST_H
+/* base/digest.h - XXH3: of 64 bits, of data that processes compare; of 128 bits, of data that comes
+ * in pieces. Against damage, not forgery. */
+#ifndef HPCT_BASE_DIGEST_H
+#define HPCT_BASE_DIGEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +20,7 @@ void hpct_digest_add(hpct_digest *digest, const void *data, size_t bytes);
 void hpct_digest_end(const hpct_digest *digest, uint64_t hash[2]);
 
 /* Of data in memory. */
+uint64_t hpct_digest_64(const void *data, size_t bytes);
 void hpct_digest_of(const void *data, size_t bytes, uint64_t hash[2]);
 
 void hpct_digest_format(const uint64_t hash[2], char text[HPCT_DIGEST_TEXT]);

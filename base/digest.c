@@ -1,7 +1,7 @@
-/* XXH3-128, with the instructions that the processor has. Independent of files. */
+/* XXH3, with the instructions that the processor has. Independent of files. */
 #include <config.h>
 
-#include "agent/checkpoint/digest.h"
+#include "base/digest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,6 +43,11 @@ void hpct_digest_end(const hpct_digest *digest, uint64_t hash[2])
     XXH128_hash_t value = XXH3_128bits_digest(&digest->state);
     hash[0] = value.high64;
     hash[1] = value.low64;
+}
+
+uint64_t hpct_digest_64(const void *data, size_t bytes)
+{
+    return XXH3_64bits(data, bytes);
 }
 
 void hpct_digest_of(const void *data, size_t bytes, uint64_t hash[2])
