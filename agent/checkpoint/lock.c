@@ -10,11 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,18 +32,22 @@ struct hpct_lock {
     hpct_holder self;
     hpct_lock_times times;
     int fd; /* of the lock file, whatever has its name later */
+    int ended;
     pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t ended;
-    bool ends, has_thread;
+    bool has_thread;
 };
 
 /* ---- the file ---- */
 
 typedef struct seen {
     hpct_holder holder;
-    struct timespec time; /* of its last renewal */
+    int64_t renewed; /* nanoseconds */
 } seen;
+
+static int64_t modified(const struct stat *info)
+{
+    return (int64_t) info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
+}
 
 /* Opening it makes NFS ask the server. HPCT_ERR_NO_INPUT: there is none. */
 static hpct_status read_lock(seen *out, const char *path)
@@ -52,90 +58,61 @@ static hpct_status read_lock(seen *out, const char *path)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "%s is not a regular file, so no run has created it: remove it", path);
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 && (errno == ENOENT || errno == ESTALE))
-        return hpct_fail(HPCT_ERR_NO_INPUT, "%s does not exist", path);
-    if (fd < 0)
-        return hpct_file_failed("opening", path);
-    ssize_t length = fstat(fd, &info) == 0 ? pread(fd, text, sizeof text, 0) : -1;
+    ssize_t length = fd >= 0 && fstat(fd, &info) == 0 ? pread(fd, text, sizeof text, 0) : -1;
     int error = errno;
-    close(fd);
+    if (fd >= 0)
+        close(fd);
     errno = error;
     if (length < 0)
-        return errno == ESTALE ? hpct_fail(HPCT_ERR_NO_INPUT, "%s does not exist", path)
-                               : hpct_file_failed("reading", path);
+        return errno == ENOENT || errno == ESTALE
+                   ? hpct_fail(HPCT_ERR_NO_INPUT, "%s does not exist", path)
+                   : hpct_file_failed(fd < 0 ? "opening" : "reading", path);
     hpct_holder_parse(&out->holder, text, (size_t) length);
-    out->time = info.st_mtim;
+    out->renewed = modified(&info);
     return HPCT_OK;
 }
 
-/* 1: the lock is made, and *fd its file; 0: there is one; -1: error. */
-static int make_lock(const hpct_lock *lock, int *fd, hpct_status *status)
+/* *fd: the lock's file; -1: there is a lock already. *now: the file server's time. */
+static hpct_status make_lock(const hpct_lock *lock, int *fd, int64_t *now)
 {
-    char *text = NULL;
+    char *text;
+    struct stat info = {0};
     hpct_disk_file file;
-    int made = -1;
-    *status = hpct_holder_format(&text, &lock->self);
-    if (*status == HPCT_OK)
-        *status = hpct_disk_create(&file, lock->dir, HPCT_LOCK_FILE);
-    if (*status == HPCT_OK) {
-        *status = hpct_disk_write(&file, text, strlen(text));
-        if (*status == HPCT_OK && fsync(file.fd) != 0 && errno != EINVAL)
-            *status = hpct_file_failed("syncing", file.temporary);
-        if (*status == HPCT_OK) {
-            made = hpct_disk_link(file.temporary, lock->path);
-            if (made < 0)
-                *status = hpct_file_failed("making the lock", lock->path);
-        }
-        if (made == 1) {
-            *fd = file.fd;
-            file.fd = -1;
-        }
-        hpct_disk_discard(&file);
+    *fd = -1;
+    HPCT_TRY(hpct_holder_format(&text, &lock->self));
+    hpct_status status = hpct_disk_create(&file, lock->dir, HPCT_LOCK_FILE);
+    if (status == HPCT_OK)
+        status = hpct_disk_write(&file, text, strlen(text));
+    if (status == HPCT_OK &&
+        ((fsync(file.fd) != 0 && errno != EINVAL) || fstat(file.fd, &info) != 0))
+        status = hpct_file_failed("syncing", file.temporary);
+    *now = modified(&info);
+    int made = status == HPCT_OK ? hpct_disk_link(file.temporary, lock->path) : 0;
+    if (made < 0)
+        status = hpct_file_failed("making the lock", lock->path);
+    if (made == 1) {
+        *fd = file.fd;
+        file.fd = -1;
     }
+    hpct_disk_discard(&file);
     free(text);
-    return made;
-}
-
-/* Whether no other process removes the lock: the file system's lock on it is taken, or there are
- * none. *fd is to be closed afterwards, unless it is -1. */
-static bool may_remove(const hpct_lock *lock, int *fd)
-{
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    *fd = open(lock->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    return *fd < 0 || fcntl(*fd, F_OFD_SETLK, &whole) == 0 || (errno != EAGAIN && errno != EACCES);
-}
-
-static hpct_status rename_and_remove(const hpct_lock *lock, const char *token)
-{
-    char name[64], *aside, own[HPCT_DISK_TOKEN];
-    seen now;
-    hpct_disk_token(own);
-    snprintf(name, sizeof name, HPCT_LOCK_FILE HPCT_DISK_TEMPORARY "%s", own);
-    HPCT_TRY(hpct_disk_join(&aside, lock->dir, name));
-    hpct_status status = HPCT_OK;
-    if (rename(lock->path, aside) != 0) {
-        if (errno != ENOENT && errno != ESTALE)
-            status = hpct_file_failed("renaming", lock->path);
-    } else if (read_lock(&now, aside) == HPCT_OK && strcmp(now.holder.token, token) != 0) {
-        hpct_disk_link(aside, lock->path);
-    } else if (unlink(aside) != 0 && errno != ENOENT) {
-        status = hpct_file_failed("removing", aside);
-    }
-    free(aside);
     return status;
 }
 
 /* Removes the lock if it has this token. Another run may have taken it over since it was read: so
- * it is read again, where no other process may remove it. Some file systems have no locks: there it
- * is renamed first, and put back if it turns out to be another one's. */
+ * it is read again while the file system's lock on it keeps others from removing it. Where there
+ * are no such locks, a run whose lock was removed finds out in hpct_lock_check(). */
 static hpct_status remove_lock(const hpct_lock *lock, const char *token)
 {
-    int fd;
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     seen now;
     hpct_status status = HPCT_OK;
-    if (may_remove(lock, &fd) && read_lock(&now, lock->path) == HPCT_OK &&
-        strcmp(now.holder.token, token) == 0)
-        status = rename_and_remove(lock, token);
+    int fd = open(lock->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    bool others =
+        fd >= 0 && fcntl(fd, F_OFD_SETLK, &whole) != 0 && (errno == EAGAIN || errno == EACCES);
+    if (!others && read_lock(&now, lock->path) == HPCT_OK && strcmp(now.holder.token, token) == 0 &&
+        unlink(lock->path) != 0 && errno != ENOENT)
+        status = hpct_file_failed("removing", lock->path);
     if (fd >= 0)
         close(fd);
     return status;
@@ -152,38 +129,6 @@ static hpct_status refuse(const hpct_lock *lock, const hpct_holder *holder)
                      lock->dir, who);
 }
 
-/* The file server's time: that of a file which is made there. */
-static hpct_status server_time(const hpct_lock *lock, struct timespec *out)
-{
-    struct stat info;
-    hpct_disk_file file;
-    HPCT_TRY(hpct_disk_create(&file, lock->dir, HPCT_LOCK_FILE));
-    hpct_status status = futimens(file.fd, NULL) == 0 && fstat(file.fd, &info) == 0
-                             ? HPCT_OK
-                             : hpct_file_failed("reading its time", file.temporary);
-    if (status == HPCT_OK)
-        *out = info.st_mtim;
-    hpct_disk_discard(&file);
-    return status;
-}
-
-static double seconds_between(const struct timespec *a, const struct timespec *b)
-{
-    return (double) (b->tv_sec - a->tv_sec) + 1e-9 * (double) (b->tv_nsec - a->tv_nsec);
-}
-
-static bool same_time(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-static void sleep_for(double seconds)
-{
-    struct timespec time = {.tv_sec = (time_t) seconds};
-    time.tv_nsec = (long) (1e9 * (seconds - (double) time.tv_sec));
-    nanosleep(&time, NULL);
-}
-
 static void note_wait(const hpct_lock *lock, const hpct_holder *holder, hpct_store_note *note,
                       void *context)
 {
@@ -196,34 +141,32 @@ static void note_wait(const hpct_lock *lock, const hpct_holder *holder, hpct_sto
         note(context, line);
 }
 
-/* Waits until a holder on another machine renews its lock (HPCT_ERR_CONFIG), or is gone. */
-static hpct_status watch(const hpct_lock *lock, const seen *first, hpct_store_note *note,
-                         void *context)
+/* Waits until a holder on another machine renews its lock (HPCT_ERR_CONFIG), or is gone. `now`: the
+ * file server's time. */
+static hpct_status watch(const hpct_lock *lock, const seen *first, int64_t now,
+                         hpct_store_note *note, void *context)
 {
-    double begin = hpct_process_clock();
-    seen now = *first;
-    struct timespec clock;
-    for (bool noted = false;; noted = true) {
-        HPCT_TRY(server_time(lock, &clock));
-        if (seconds_between(&now.time, &clock) > lock->times.gone ||
-            hpct_process_clock() - begin > lock->times.wait)
-            return HPCT_OK;
-        if (!noted)
-            note_wait(lock, &now.holder, note, context);
-        sleep_for(lock->times.wait < 10 * LOOK_SECONDS ? lock->times.wait / 20 : LOOK_SECONDS);
+    double begin = hpct_process_clock(), wait = lock->times.wait,
+           left = lock->times.gone - 1e-9 * (double) (now - first->renewed);
+    if (left < 0)
+        return HPCT_OK;
+    note_wait(lock, &first->holder, note, context);
+    while (hpct_process_clock() - begin <= (left < wait ? left : wait)) {
+        seen later;
+        usleep((useconds_t) (1e6 * (wait < 10 * LOOK_SECONDS ? wait / 20 : LOOK_SECONDS)));
         hpct_headway();
-        hpct_status status = read_lock(&now, lock->path);
+        hpct_status status = read_lock(&later, lock->path);
         if (status == HPCT_ERR_NO_INPUT)
             return HPCT_OK;
         HPCT_TRY(status);
-        if (strcmp(now.holder.token, first->holder.token) != 0 ||
-            !same_time(&now.time, &first->time))
-            return refuse(lock, &now.holder);
+        if (strcmp(later.holder.token, first->holder.token) != 0 || later.renewed != first->renewed)
+            return refuse(lock, &later.holder);
     }
+    return HPCT_OK;
 }
 
 /* After another run's lock was found: HPCT_OK to try again. */
-static hpct_status replace(const hpct_lock *lock, hpct_store_note *note, void *context)
+static hpct_status replace(const hpct_lock *lock, int64_t now, hpct_store_note *note, void *context)
 {
     seen other;
     hpct_status status = read_lock(&other, lock->path);
@@ -234,7 +177,7 @@ static hpct_status replace(const hpct_lock *lock, hpct_store_note *note, void *c
     if (life == HPCT_HOLDER_LIVES)
         return refuse(lock, &other.holder);
     if (life == HPCT_HOLDER_UNKNOWN)
-        HPCT_TRY(watch(lock, &other, note, context));
+        HPCT_TRY(watch(lock, &other, now, note, context));
     return remove_lock(lock, other.holder.token);
 }
 
@@ -243,21 +186,11 @@ static hpct_status replace(const hpct_lock *lock, hpct_store_note *note, void *c
 /* Not the training thread: a file system may block for minutes. */
 static void *renew(void *arg)
 {
-    hpct_lock *lock = arg;
-    pthread_mutex_lock(&lock->mutex);
-    while (!lock->ends) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        pthread_mutex_unlock(&lock->mutex);
+    const hpct_lock *lock = arg;
+    struct pollfd ended = {.fd = lock->ended, .events = POLLIN};
+    do
         futimens(lock->fd, NULL); /* an error shows in hpct_lock_check, if it matters */
-        pthread_mutex_lock(&lock->mutex);
-        double at = (double) until.tv_nsec * 1e-9 + lock->times.renew;
-        until.tv_sec += (time_t) at;
-        until.tv_nsec = (long) ((at - (double) (time_t) at) * 1e9);
-        while (!lock->ends && pthread_cond_timedwait(&lock->ended, &lock->mutex, &until) == 0) {
-        }
-    }
-    pthread_mutex_unlock(&lock->mutex);
+    while (poll(&ended, 1, (int) (1000 * lock->times.renew)) != 1);
     return NULL;
 }
 
@@ -265,15 +198,9 @@ static void *renew(void *arg)
 static hpct_status start_thread(hpct_lock *lock)
 {
     sigset_t all, old;
-    pthread_condattr_t attributes;
-    pthread_mutex_init(&lock->mutex, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&lock->ended, &attributes);
-    pthread_condattr_destroy(&attributes);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old);
-    int error = pthread_create(&lock->thread, NULL, renew, lock);
+    int error = lock->ended < 0 ? errno : pthread_create(&lock->thread, NULL, renew, lock);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     lock->has_thread = error == 0;
     return error == 0 ? HPCT_OK
@@ -287,19 +214,13 @@ static bool end_thread(hpct_lock *lock)
     struct timespec until;
     if (!lock->has_thread)
         return true;
-    pthread_mutex_lock(&lock->mutex);
-    lock->ends = true;
-    pthread_cond_signal(&lock->ended);
-    pthread_mutex_unlock(&lock->mutex);
+    eventfd_write(lock->ended, 1);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += JOIN_SECONDS;
-    if (pthread_timedjoin_np(lock->thread, NULL, &until) != 0) {
-        pthread_detach(lock->thread);
-        return false;
-    }
-    pthread_mutex_destroy(&lock->mutex);
-    pthread_cond_destroy(&lock->ended);
-    return true;
+    if (pthread_timedjoin_np(lock->thread, NULL, &until) == 0)
+        return true;
+    pthread_detach(lock->thread);
+    return false;
 }
 
 /* ---- the calls ---- */
@@ -308,6 +229,8 @@ static void free_lock(hpct_lock *lock)
 {
     if (lock->fd >= 0)
         close(lock->fd);
+    if (lock->ended >= 0)
+        close(lock->ended);
     free(lock->path);
     free(lock->dir);
     free(lock);
@@ -315,19 +238,17 @@ static void free_lock(hpct_lock *lock)
 
 static hpct_status acquire(hpct_lock *lock, hpct_store_note *note, void *context)
 {
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < ATTEMPTS && status == HPCT_OK; i++) {
-        int made = make_lock(lock, &lock->fd, &status);
-        if (made == 1)
+    int64_t now;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        HPCT_TRY(make_lock(lock, &lock->fd, &now));
+        if (lock->fd >= 0)
             return start_thread(lock);
-        if (made == 0)
-            status = replace(lock, note, context);
+        HPCT_TRY(replace(lock, now, note, context));
     }
-    return status != HPCT_OK ? status
-                             : hpct_fail(HPCT_ERR_CONFIG,
-                                         "%s: other runs take the lock again and again: give "
-                                         "each run a folder of its own",
-                                         lock->dir);
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "%s: other runs take the lock again and again: give each run a folder of its "
+                     "own",
+                     lock->dir);
 }
 
 hpct_status hpct_lock_take(hpct_lock **out, const char *dir, const hpct_lock_times *times,
@@ -337,6 +258,7 @@ hpct_status hpct_lock_take(hpct_lock **out, const char *dir, const hpct_lock_tim
     if (lock == NULL)
         return hpct_fail_memory(sizeof *lock);
     lock->fd = -1;
+    lock->ended = eventfd(0, EFD_CLOEXEC);
     lock->times = *times;
     hpct_holder_self(&lock->self);
     lock->dir = strdup(dir);
@@ -359,13 +281,14 @@ hpct_status hpct_lock_take(hpct_lock **out, const char *dir, const hpct_lock_tim
 /* Someone has removed it by hand: no other run has it. The thread keeps its descriptor's number. */
 static hpct_status make_again(hpct_lock *lock)
 {
-    hpct_status status;
+    int64_t now;
     int fd;
-    if (make_lock(lock, &fd, &status) == 1) {
+    HPCT_TRY(make_lock(lock, &fd, &now));
+    if (fd >= 0) {
         dup3(fd, lock->fd, O_CLOEXEC);
         close(fd);
     }
-    return status;
+    return HPCT_OK;
 }
 
 hpct_status hpct_lock_check(hpct_lock *lock)
