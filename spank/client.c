@@ -27,9 +27,10 @@ static const char *get(void *context, const char *name)
  * later, but never those of other components of a heterogeneous step. */
 static hpct_status check_nodes(const hpct_choices *choices, bool srun)
 {
+    char *const *arguments = hpct_arguments_here();
     if (choices->out.count == 0 ||
-        (srun ? !hpct_nodes_asked_several_here() && !hpct_nodes_asked_parts_here()
-              : hpct_nodes_asked_one_here()))
+        (srun ? !hpct_nodes_asked_several(arguments) && !hpct_nodes_asked_parts(arguments)
+              : hpct_nodes_asked_one(arguments)))
         return HPCT_OK;
     hpct_status status = hpct_out_list_check_nodes(&choices->out);
     if (status == HPCT_OK)
@@ -54,8 +55,8 @@ static hpct_status check_array(const hpct_choices *choices, bool srun)
 {
     bool noted = false;
     bool in_job = getenv("SLURM_JOB_ID") != NULL; /* else variables of arrays are stale */
-    int said =
-        srun ? in_job && getenv("SLURM_ARRAY_TASK_ID") != NULL : hpct_nodes_asked_array_here();
+    int said = srun ? in_job && getenv("SLURM_ARRAY_TASK_ID") != NULL
+                    : hpct_nodes_asked_array(hpct_arguments_here());
     if (srun && said && hpct_client_script_array(&noted))
         said = noted;
     if (!srun && getenv("SBATCH_ARRAY_INX") != NULL)
@@ -95,7 +96,7 @@ static void send_end_time(uint32_t job)
  * when the environment of the other components is being built. */
 static bool may_have_components(void)
 {
-    return hpct_nodes_asked_parts_here() || getenv("SLURM_HET_SIZE") != NULL;
+    return hpct_nodes_asked_parts(hpct_arguments_here()) || getenv("SLURM_HET_SIZE") != NULL;
 }
 
 static bool is_job_folder(const char *path, const char *parent)
@@ -124,13 +125,9 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
 {
     hpct_environment own = {.get = get};
     hpct_choices choices = {0};
-    char *none[] = {NULL, NULL};
-    char **arguments = hpct_arguments_here();
-    hpct_status status =
-        hpct_given_check(&plugin->given, arguments == NULL ? none : arguments, &own, !srun);
+    hpct_status status = hpct_given_check(&plugin->given, hpct_arguments_here(), &own, !srun);
     if (status == HPCT_OK && !srun)
-        status = hpct_script_lines_check(arguments == NULL ? none : arguments);
-    free(arguments);
+        status = hpct_script_lines_check(hpct_arguments_here());
     if (status == HPCT_OK)
         status =
             hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices);

@@ -158,13 +158,12 @@ static void at_end(int status, void *context)
 /* another job's exit code must not be changed */
 static bool allocates(void)
 {
-    char **arguments = hpct_arguments_here();
+    char *const *arguments = hpct_arguments_here();
     bool alone =
-        arguments != NULL && getenv("SLURM_JOB_ID") == NULL && getenv("SLURM_JOBID") == NULL;
+        arguments[0] != NULL && getenv("SLURM_JOB_ID") == NULL && getenv("SLURM_JOBID") == NULL;
     for (int i = 1; alone && arguments[i] != NULL; i++)
         alone =
             strncmp(arguments[i], "--jobi", 6) != 0; /* in all forms getopt accepts for --jobid */
-    free(arguments);
     return alone;
 }
 

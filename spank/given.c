@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "spank/arguments.h"
 
 hpct_status hpct_given_add(hpct_given *given, hpct_option option, const char *text)
 {
@@ -33,20 +34,14 @@ static bool in_environment(const hpct_environment *environment, hpct_option opti
 
 static bool on_command_line(char *const *arguments, hpct_option option, const char *value)
 {
-    const char *name = hpct_option_table[option].name;
-    size_t size = strlen(name);
+    const hpct_option_info *info = &hpct_option_table[option];
     for (int i = 1; arguments[i] != NULL; i++) {
-        const char *word = arguments[i], *text;
-        if (strncmp(word, "--", 2) != 0 || strncmp(word + 2, name, size) != 0)
+        const hpct_word word = hpct_word_scan(arguments[i], "");
+        const char *text = word.value;
+        if (!hpct_word_is(&word, '\0', info->name))
             continue;
-        if (word[2 + size] == '=')
-            text = word + 2 + size + 1;
-        else if (word[2 + size] != '\0')
-            continue;
-        else if (hpct_option_table[option].has_argument == HPCT_ARGUMENT_NEEDED)
+        if (text == NULL && info->has_argument == HPCT_ARGUMENT_NEEDED)
             text = arguments[i + 1];
-        else
-            text = NULL;
         if (strcmp(hpct_option_implied(option, text), value) == 0)
             return true;
     }

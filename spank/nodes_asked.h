@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* True if `arguments` (NULL-terminated, program first) or the #SBATCH lines of the first script
+/* True if `arguments` (spank/arguments.h) or the #SBATCH lines of the first script
  * among them have -N1 or --nodes=1. All words are taken as the command's options; the steps, which
  * know their nodes, check again. */
 bool hpct_nodes_asked_one(char *const *arguments);
@@ -19,11 +19,5 @@ bool hpct_nodes_asked_several(char *const *arguments);
 /* Whether sbatch's own options or the script's #SBATCH lines have --array. -1: unknown, the script
  * came from standard input. */
 int hpct_nodes_asked_array(char *const *arguments);
-
-/* The same for this process. */
-bool hpct_nodes_asked_one_here(void);
-bool hpct_nodes_asked_parts_here(void);
-bool hpct_nodes_asked_several_here(void);
-int hpct_nodes_asked_array_here(void);
 
 #endif

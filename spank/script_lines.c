@@ -4,43 +4,20 @@
 #include "spank/script_lines.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/status.h"
+#include "spank/arguments.h"
 
 #define MAX_LINES 10000
-#define MAX_BYTES (64 << 20) /* a self-extracting script may be a single long line */
-
-/* NULL if it is not a script. A FIFO is not opened, as that would wake its writer. */
-static FILE *open_script(const char *path)
-{
-    struct stat info;
-    char start[2] = "";
-    int fd = stat(path, &info) == 0 && S_ISREG(info.st_mode)
-                 ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-                 : -1;
-    bool is = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
-              info.st_size <= MAX_BYTES && pread(fd, start, 2, 0) == 2 &&
-              memcmp(start, "#!", 2) == 0;
-    FILE *script = is ? fdopen(fd, "r") : NULL;
-    if (script == NULL && fd >= 0)
-        close(fd);
-    return script;
-}
 
 /* The first word of an #SBATCH line that is an option of hpc-train, or NULL. */
 static const char *find_option(const char *line)
 {
-    const char *at = line + strlen("#SBATCH");
-    if (strncmp(line, "#SBATCH", strlen("#SBATCH")) != 0 || !isspace((unsigned char) *at))
-        return NULL;
-    at = strstr(at, "--hpc-train");
+    const char *options = hpct_script_options(line);
+    const char *at = options == NULL ? NULL : strstr(options, "--hpc-train");
     return at != NULL && isspace((unsigned char) at[-1]) ? at : NULL;
 }
 
@@ -58,12 +35,6 @@ static bool is_cut(const char *option)
             return !isspace((unsigned char) before);
     }
     return false;
-}
-
-static bool is_command(const char *line)
-{
-    line += strspn(line, " \t\r\n");
-    return *line != '\0' && *line != '#';
 }
 
 /* Signs that a script (shell, Python, Perl, R) reads its arguments. */
@@ -112,7 +83,7 @@ static hpct_status check(FILE *script, const char *path, bool *takes)
          status == HPCT_OK && number <= MAX_LINES && getline(&line, &room, script) > 0; number++) {
         line[strcspn(line, "\r\n")] = '\0';
         const char *option = other ? NULL : find_option(line);
-        command = command || is_command(line);
+        command = command || hpct_script_is_command(line);
         other = other || (command && writes_a_script(line));
         *takes = *takes || takes_arguments(line);
         if (option != NULL)
@@ -138,7 +109,7 @@ static bool has_script(char *const *words)
 {
     FILE *script = NULL;
     for (; *words != NULL && script == NULL; words++)
-        script = **words == '-' ? NULL : open_script(*words);
+        script = **words == '-' ? NULL : hpct_script_open(*words);
     if (script != NULL)
         fclose(script);
     return script != NULL;
@@ -153,12 +124,12 @@ static bool is_value(char *const *arguments, int i)
 
 hpct_status hpct_script_lines_check(char *const *arguments)
 {
-    const char *slash = arguments[0] == NULL ? NULL : strrchr(arguments[0], '/');
-    if (arguments[0] == NULL || strcmp(slash == NULL ? arguments[0] : slash + 1, "sbatch") != 0)
+    if (!hpct_arguments_call(arguments, "sbatch"))
         return HPCT_OK;
     for (int i = 1; arguments[i] != NULL && strncmp(arguments[i], "--wrap", 6) != 0; i++) {
-        FILE *script =
-            arguments[i][0] == '-' || is_value(arguments, i) ? NULL : open_script(arguments[i]);
+        FILE *script = arguments[i][0] == '-' || is_value(arguments, i)
+                           ? NULL
+                           : hpct_script_open(arguments[i]);
         if (script == NULL)
             continue;
         bool takes = false;
