@@ -81,6 +81,7 @@ spank_libspank_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_DEFAULT_HELPER='"$(bindir)/hp
 spank_libspank_la_LIBADD = spank/spec/libspec.la
 spank_libspank_la_SOURCES = \
 	spank/arguments.c spank/arguments.h \
+	spank/argv.c spank/argv.h \
 	spank/cgroup.c spank/cgroup.h \
 	spank/child.c spank/child.h \
 	spank/describe.c spank/describe.h \
