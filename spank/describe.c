@@ -113,12 +113,6 @@ static hpct_status add_places(hpct_config *config, const char *tmpdir, const hpc
     return HPCT_OK;
 }
 
-static bool wants_team(const hpct_cluster *cluster, bool trusted, const hpct_choices *choices)
-{
-    return choices->stage.count > 0 && choices->stage_mode.way != HPCT_WAY_COPY &&
-           (choices->stage_mode.way != HPCT_WAY_AUTO || trusted) && cluster->layout.num_nodes > 1;
-}
-
 /* Candidate blocks of ports. */
 typedef struct port_source {
     const hpct_environment *environment;
@@ -140,7 +134,7 @@ static int spare_port(const hpct_cluster *cluster, const port_source *from)
 }
 
 /* For each block the ports that this node needs: those of its tasks and that of staging. */
-static hpct_status choose_ports(const hpct_task_facts *facts, const place *at, bool team,
+static hpct_status choose_ports(const hpct_task_facts *facts, const place *at, bool connect,
                                 const port_source *from, hpct_cluster *cluster)
 {
     const int tasks = cluster->layout.tasks[at->node];
@@ -148,7 +142,7 @@ static hpct_status choose_ports(const hpct_task_facts *facts, const place *at, b
     hpct_status status = set_block(cluster, from, 0, &count);
     if (status != HPCT_OK || facts->choose == NULL)
         return status;
-    const bool spare = team && spare_port(cluster, from) != cluster->ports[0];
+    const bool spare = connect && spare_port(cluster, from) != cluster->ports[0];
     const int each = tasks + (spare ? 1 : 0);
     int *ports = calloc((size_t) count * (size_t) each, sizeof *ports);
     if (ports == NULL)
@@ -191,7 +185,8 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
         status = check(facts, &at, &cluster, environment);
     if (status == HPCT_OK)
         status = hpct_cluster_set_hosts(&cluster, environment, facts->address_of);
-    const bool has_team = wants_team(&cluster, facts->trusted, choices);
+    const hpct_stage_plan plan = hpct_stage_plan_make(choices->stage_mode, choices->stage.count,
+                                                      cluster.layout.num_nodes, facts->trusted);
     const port_source from = {
         .environment = environment,
         .range = choices->has_port ? &choices->port : NULL,
@@ -200,7 +195,7 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
         .step = facts->step,
     };
     if (status == HPCT_OK)
-        status = choose_ports(facts, &at, has_team, &from, &cluster);
+        status = choose_ports(facts, &at, plan.connect, &from, &cluster);
     if (status != HPCT_OK)
         goto end;
     gpus = count_gpus(environment, (int) at.node, cluster.layout.num_nodes);
@@ -215,7 +210,7 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
                                  config->local_rank, &config->gpu);
     if (status == HPCT_OK)
         status = add_places(config, facts->tmpdir, choices);
-    if (status == HPCT_OK && has_team) {
+    if (status == HPCT_OK && plan.connect) {
         team->port = spare_port(&cluster, &from);
         team->hosts = hpct_cluster_hosts(&cluster, team->port);
         status = team->hosts == NULL ? hpct_fail_memory(0) : HPCT_OK;

@@ -31,7 +31,8 @@ typedef struct hpct_task_facts {
 
 /* What nodes need to stage together. */
 typedef struct hpct_team_facts {
-    char *hosts; /* "HOST:PORT" lines, one per node, to be freed; NULL: one node or no staging */
+    char *hosts; /* "HOST:PORT" lines, one per node, to be freed; NULL: they do not connect
+                    (hpct_stage_plan) */
     int port;    /* 0: not needed */
 } hpct_team_facts;
 

@@ -8,9 +8,9 @@ spank_LTLIBRARIES += spank/spank_hpc_train.la
 spank_spec_libspec_la_SOURCES = \
 	spank/spec/bytes.c spank/spec/bytes.h \
 	spank/spec/entry.c spank/spec/entry.h \
-	spank/spec/mode.c spank/spec/mode.h \
 	spank/spec/out_entry.c spank/spec/out_entry.h \
-	spank/spec/out_record.c spank/spec/out_record.h
+	spank/spec/out_record.c spank/spec/out_record.h \
+	spank/spec/stage_plan.c spank/spec/stage_plan.h
 
 spank_stage_libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(XXHASH_CFLAGS) $(LIBARCHIVE_CFLAGS) \
 	$(ZLIB_CFLAGS) $(MUNGE_CFLAGS)
@@ -21,21 +21,20 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/net/broadcast_join.c \
 	spank/stage/net/broadcast_link.c spank/stage/net/broadcast_link.h \
 	spank/stage/net/broadcast_loop.c \
-	spank/stage/net/broadcast_send.c spank/stage/net/broadcast_send.h \
-	spank/stage/net/broadcast_take.c spank/stage/net/broadcast_take.h \
+	spank/stage/net/reader.c spank/stage/net/reader.h \
+	spank/stage/net/unpacker.c spank/stage/net/unpacker.h \
 	spank/stage/net/broadcast_team.c spank/stage/net/broadcast_team.h \
 	spank/stage/net/broadcast_tree.c spank/stage/net/broadcast_tree.h \
 	spank/stage/net/broadcast_wire.c spank/stage/net/broadcast_wire.h \
 	spank/stage/net/pack.c spank/stage/net/pack.h \
-	spank/stage/net/together.c spank/stage/net/together.h \
 	spank/stage/out/out.c spank/stage/out/out.h \
 	spank/stage/out/out_links.c spank/stage/out/out_links.h \
 	spank/stage/out/out_ours.c spank/stage/out/out_ours.h \
 	spank/stage/out/out_put.c spank/stage/out/out_put.h \
 	spank/stage/out/out_tree.c spank/stage/out/out_tree.h \
 	spank/stage/out_main.c \
-	spank/stage/place.c spank/stage/place.h spank/stage/place_state.h \
-	spank/stage/place_together.c \
+	spank/stage/destination.c spank/stage/destination.h \
+	spank/stage/protocol.c spank/stage/protocol.h \
 	spank/stage/refuse.c spank/stage/refuse.h \
 	spank/stage/tree/arena.c spank/stage/tree/arena.h \
 	spank/stage/tree/content.c spank/stage/tree/content.h \
@@ -48,7 +47,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/tree/item.c spank/stage/tree/item.h \
 	spank/stage/tree/manifest.c spank/stage/tree/manifest.h \
 	spank/stage/tree/names.c spank/stage/tree/names.h \
-	spank/stage/tree/origin.c spank/stage/tree/origin.h \
+	spank/stage/tree/identity.c spank/stage/tree/identity.h \
 	spank/stage/tree/pace.c spank/stage/tree/pace.h \
 	spank/stage/tree/report.c spank/stage/tree/report.h \
 	spank/stage/tree/room.c spank/stage/tree/room.h \

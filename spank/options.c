@@ -46,7 +46,7 @@ static hpct_status apply_stage(const char *text, hpct_choices *choices)
 
 static hpct_status apply_stage_mode(const char *text, hpct_choices *choices)
 {
-    return hpct_stage_mode_parse(text, &choices->stage_mode);
+    return hpct_stage_request_parse(text, &choices->stage_mode);
 }
 
 static hpct_status apply_stage_out(const char *text, hpct_choices *choices)

@@ -10,8 +10,8 @@
 #include "base/cluster/roles.h"
 #include "spank/gpu.h"
 #include "spank/spec/entry.h"
-#include "spank/spec/mode.h"
 #include "spank/spec/out_entry.h"
+#include "spank/spec/stage_plan.h"
 
 /* The plugin's name in Slurm's variables; plugin.c exports it. */
 #define HPCT_PLUGIN_NAME "spank_hpc_train"
@@ -45,7 +45,7 @@ typedef struct hpct_choices {
     hpct_port_range port;
     hpct_roles roles;
     hpct_stage_list stage;
-    hpct_stage_mode stage_mode;
+    hpct_stage_request stage_mode;
     hpct_out_list out;
     hpct_gpu_bind bind;
     bool hide;

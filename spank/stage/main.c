@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "spank/spec/bytes.h"
 #include "spank/stage/out/out.h"
-#include "spank/stage/place.h"
+#include "spank/stage/protocol.h"
 #include "spank/stage/refuse.h"
 
 #define MAX_ALLOWED 64
@@ -42,7 +42,7 @@ static const char usage[] =
     "A backslash before a comma or colon makes it part of a name.\n";
 
 typedef struct arguments {
-    hpct_place place;
+    hpct_stage_job job;
     const char *nodes;
     hpct_key *key;
     long index, port, wait;
@@ -77,7 +77,7 @@ static hpct_status take(arguments *a, int option, char *value)
     hpct_status status;
     switch (option) {
     case OPTION_TO:
-        a->place.to = value;
+        a->job.to = value;
         return HPCT_OK;
     case OPTION_LIST:
         hpct_stage_list_free(&a->list);
@@ -85,23 +85,23 @@ static hpct_status take(arguments *a, int option, char *value)
     case OPTION_LINKS:
         if (strcmp(value, "refuse") != 0 && strcmp(value, "follow") != 0)
             return hpct_fail(HPCT_ERR_USAGE, "--links: '%s' is neither refuse nor follow", value);
-        a->place.follow = *value == 'f';
+        a->job.follow = *value == 'f';
         return HPCT_OK;
     case OPTION_MEMORY:
-        if (!hpct_bytes_parse(value, &a->place.memory))
+        if (!hpct_bytes_parse(value, &a->job.memory))
             return hpct_fail(HPCT_ERR_USAGE, "--memory: '%s' is not a size such as 16G", value);
         return HPCT_OK;
     case OPTION_MAX:
-        if (!hpct_bytes_parse(value, &a->place.max))
+        if (!hpct_bytes_parse(value, &a->job.max))
             return hpct_fail(HPCT_ERR_USAGE, "--max: '%s' is not a size such as 500G", value);
         return HPCT_OK;
     case OPTION_ALLOW:
-        if (a->place.num_allowed == MAX_ALLOWED)
+        if (a->job.num_allowed == MAX_ALLOWED)
             return hpct_fail(HPCT_ERR_USAGE, "--allow: more than %d prefixes", MAX_ALLOWED);
-        a->allowed[a->place.num_allowed++] = value;
+        a->allowed[a->job.num_allowed++] = value;
         return HPCT_OK;
     case OPTION_MODE:
-        status = hpct_stage_mode_parse(value, &a->place.mode);
+        status = hpct_stage_request_parse(value, &a->job.request);
         return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--mode");
     case OPTION_NODES:
         a->nodes = value;
@@ -116,13 +116,13 @@ static hpct_status take(arguments *a, int option, char *value)
         if (*value == '\0' || strlen(value) > HPCT_MAX_RUN_NAME)
             return hpct_fail(HPCT_ERR_USAGE, "--job: '%s' is empty or longer than %d characters",
                              value, HPCT_MAX_RUN_NAME);
-        a->place.team.run = value;
+        a->job.team.run = value;
         return HPCT_OK;
     case OPTION_KEY:
         hpct_key_free(a->key);
         a->key = NULL;
         status = hpct_key_read(&a->key, value);
-        a->place.team.key = a->key;
+        a->job.team.key = a->key;
         return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--key");
     case OPTION_PROGRESS:
         status = hpct_stage_number("--progress-fd", value, 0, 1 << 20, &number);
@@ -142,7 +142,7 @@ static hpct_status take(arguments *a, int option, char *value)
 /* Reads --nodes, the list of nodes, if it is given. */
 static hpct_status read_team(arguments *a)
 {
-    hpct_team *team = &a->place.team;
+    hpct_team *team = &a->job.team;
     team->wait_seconds = (int) a->wait;
     if (a->nodes == NULL)
         return HPCT_OK;
@@ -199,7 +199,7 @@ static int read_arguments(int argc, char **argv, arguments *a)
         if (status != HPCT_OK)
             goto fail;
     }
-    if (a->place.to == NULL || a->list.count == 0) {
+    if (a->job.to == NULL || a->list.count == 0) {
         status = hpct_fail(HPCT_ERR_USAGE, "--to DIR and at least one source are needed; see "
                                            "hpc-train-stage --help");
         goto fail;
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
 {
     arguments a = {.progress_fd = -1, .index = -1, .wait = 600};
     hpct_report report;
-    a.place.allowed = a.allowed;
+    a.job.allowed = a.allowed;
     hpct_report_catch_signals();
     setlocale(LC_CTYPE, "C.UTF-8"); /* libarchive drops names that the locale cannot represent */
     if (argc > 1 && strcmp(argv[1], "--out") == 0)
@@ -227,15 +227,15 @@ int main(int argc, char **argv)
     if (done < 0) {
         hpct_report_start(&report, a.verbose, a.progress_fd);
         report.quiet = a.quiet;
-        hpct_status status = hpct_place_all(&a.place, &a.list, &report);
+        hpct_status status = hpct_stage_all(&a.job, &a.list, &report);
         if (status == HPCT_OK)
-            hpct_report_end(&report, a.place.to, 0);
+            hpct_report_end(&report, a.job.to, 0);
         else if (!report.told)
             hpct_report_say("%s", hpct_last_error());
         done = (int) status;
     }
     hpct_stage_list_free(&a.list);
-    hpct_team_free(&a.place.team);
+    hpct_team_free(&a.job.team);
     hpct_key_free(a.key);
     return done;
 }

@@ -196,7 +196,7 @@ static void name_missing(const hpct_broadcast *b, char *text, size_t size)
     }
 }
 
-hpct_status hpct_broadcast_meet(hpct_broadcast *b)
+hpct_status hpct_broadcast_connect(hpct_broadcast *b)
 {
     hpct_status status = HPCT_OK;
     int64_t say_at = hpct_stage_now() + SAY_AFTER_MS;
@@ -216,21 +216,21 @@ hpct_status hpct_broadcast_meet(hpct_broadcast *b)
 
 /* ---- letters (control messages) ---- */
 
-hpct_status hpct_broadcast_tell(hpct_broadcast *b, const void *data, size_t size)
+hpct_status hpct_broadcast_send(hpct_broadcast *b, const void *data, size_t size)
 {
     if (size > HPCT_LETTER_BYTES)
         return hpct_fail(HPCT_ERR_USAGE, "there are too many entries to be sent to other nodes");
     pthread_mutex_lock(&b->lock);
     hpct_status status = b->failed ? failure(b) : HPCT_OK;
     if (status == HPCT_OK) {
-        hpct_letters_down(b, HPCT_WIRE_TELL, b->tells++, data, size);
+        hpct_letters_down(b, HPCT_WIRE_LETTER, b->tells++, data, size);
         hpct_broadcast_wake(b);
     }
     pthread_mutex_unlock(&b->lock);
     return status;
 }
 
-hpct_status hpct_broadcast_hear(hpct_broadcast *b, uint8_t **data, size_t *size)
+hpct_status hpct_broadcast_receive(hpct_broadcast *b, uint8_t **data, size_t *size)
 {
     hpct_status status = HPCT_OK;
     pthread_mutex_lock(&b->lock);
@@ -322,19 +322,19 @@ static hpct_status put(hpct_broadcast *b, uint8_t **data, size_t size)
     return status;
 }
 
-hpct_status hpct_broadcast_put(hpct_broadcast *b, uint8_t **block, size_t size)
+hpct_status hpct_broadcast_push(hpct_broadcast *b, uint8_t **block, size_t size)
 {
     return put(b, block, size);
 }
 
-hpct_status hpct_broadcast_put_end(hpct_broadcast *b)
+hpct_status hpct_broadcast_push_end(hpct_broadcast *b)
 {
     for (int tree = 0; tree < HPCT_NUM_TREES; tree++)
         HPCT_TRY(put(b, NULL, 0));
     return HPCT_OK;
 }
 
-hpct_status hpct_broadcast_take(hpct_broadcast *b, const uint8_t **data, size_t *size)
+hpct_status hpct_broadcast_pop(hpct_broadcast *b, const uint8_t **data, size_t *size)
 {
     hpct_status status = HPCT_OK;
     pthread_mutex_lock(&b->lock);
@@ -350,7 +350,7 @@ hpct_status hpct_broadcast_take(hpct_broadcast *b, const uint8_t **data, size_t 
     return status;
 }
 
-void hpct_broadcast_taken(hpct_broadcast *b)
+void hpct_broadcast_release(hpct_broadcast *b)
 {
     pthread_mutex_lock(&b->lock);
     b->taken++;

@@ -26,12 +26,12 @@ hpct_status hpct_broadcast_open(const hpct_team *team, hpct_report *report, hpct
 
 /* Waits until this node's neighbours in the trees are connected, printing the missing ones. Returns
  * HPCT_ERR_PEER naming the missing node. */
-hpct_status hpct_broadcast_meet(hpct_broadcast *broadcast);
+hpct_status hpct_broadcast_connect(hpct_broadcast *broadcast);
 
 /* From node 0 to all others, which receive it with hear; *data is to be freed. At most
  * HPCT_LETTER_BYTES bytes. */
-hpct_status hpct_broadcast_tell(hpct_broadcast *broadcast, const void *data, size_t size);
-hpct_status hpct_broadcast_hear(hpct_broadcast *broadcast, uint8_t **data, size_t *size);
+hpct_status hpct_broadcast_send(hpct_broadcast *broadcast, const void *data, size_t size);
+hpct_status hpct_broadcast_receive(hpct_broadcast *broadcast, uint8_t **data, size_t *size);
 
 /* Every node passes `size` bytes; node 0 waits and gets the AND of all in `votes`. Others do not
  * wait. */
@@ -40,14 +40,14 @@ hpct_status hpct_broadcast_vote(hpct_broadcast *broadcast, uint8_t *votes, size_
 /* Node 0, from any thread: sends *block with `size` bytes (1 to HPCT_BLOCK_BYTES) and returns
  * another one to fill. Blocks of one thread stay in order. */
 uint8_t *hpct_broadcast_block(void); /* the first one, to be freed; NULL when out of memory */
-hpct_status hpct_broadcast_put(hpct_broadcast *broadcast, uint8_t **block, size_t size);
-hpct_status hpct_broadcast_put_end(hpct_broadcast *broadcast);
+hpct_status hpct_broadcast_push(hpct_broadcast *broadcast, uint8_t **block, size_t size);
+hpct_status hpct_broadcast_push_end(hpct_broadcast *broadcast);
 
 /* Every node, node 0 included: the next block in order; *size is 0 at the end. Valid until
- * hpct_broadcast_taken, which releases the oldest; at most HPCT_BROADCAST_HELD may be held. */
+ * hpct_broadcast_release, which releases the oldest; at most HPCT_BROADCAST_HELD may be held. */
 #define HPCT_BROADCAST_HELD 12
-hpct_status hpct_broadcast_take(hpct_broadcast *broadcast, const uint8_t **data, size_t *size);
-void hpct_broadcast_taken(hpct_broadcast *broadcast);
+hpct_status hpct_broadcast_pop(hpct_broadcast *broadcast, const uint8_t **data, size_t *size);
+void hpct_broadcast_release(hpct_broadcast *broadcast);
 
 /* Marks this node as done; returns when all nodes are. */
 hpct_status hpct_broadcast_finish(hpct_broadcast *broadcast);

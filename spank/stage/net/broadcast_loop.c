@@ -234,7 +234,7 @@ static bool keep_letter(hpct_broadcast *b, hpct_neighbour *n)
     if (letter == NULL)
         return false;
     *letter = (hpct_letter){.data = n->link.letter, .size = n->link.header.size};
-    n->link.letter = NULL; /* now owned by the caller of hpct_broadcast_hear */
+    n->link.letter = NULL; /* now owned by the caller of hpct_broadcast_receive */
     *b->heard_last = letter;
     b->heard_last = &letter->next;
     return true;
@@ -246,11 +246,11 @@ static void take_letter(hpct_broadcast *b, hpct_neighbour *n)
     const hpct_wire_header *header = &n->link.header;
     bool good = false;
     switch (header->type) {
-    case HPCT_WIRE_TELL:
+    case HPCT_WIRE_LETTER:
         good = n->is_parent && header->sequence == b->tells;
         if (good) {
             b->tells++;
-            hpct_letters_down(b, HPCT_WIRE_TELL, header->sequence, n->link.data, header->size);
+            hpct_letters_down(b, HPCT_WIRE_LETTER, header->sequence, n->link.data, header->size);
             good = keep_letter(b, n);
         }
         break;

@@ -59,7 +59,7 @@ static uint32_t most(hpct_wire_type type)
         return HPCT_GREETING_BYTES;
     case HPCT_WIRE_BLOCK:
         return HPCT_BLOCK_BYTES;
-    case HPCT_WIRE_TELL:
+    case HPCT_WIRE_LETTER:
     case HPCT_WIRE_GATHER:
         return HPCT_LETTER_BYTES;
     case HPCT_WIRE_FAIL:

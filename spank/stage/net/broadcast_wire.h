@@ -18,7 +18,7 @@ typedef enum hpct_wire_type {
     HPCT_WIRE_HELLO,         /* connector: a credential */
     HPCT_WIRE_WELCOME,       /* listener: a credential */
     HPCT_WIRE_BLOCK,         /* data, along a tree; empty: the end */
-    HPCT_WIRE_TELL,          /* from node 0 to all */
+    HPCT_WIRE_LETTER,        /* from node 0 to all */
     HPCT_WIRE_GATHER,        /* from all to node 0, combined on the way */
     HPCT_WIRE_FAIL,          /* to all: this node failed, with status and reason */
     HPCT_WIRE_BEAT,          /* both ways, every other second: heartbeat */

@@ -1,8 +1,8 @@
 /* spank/spec: sizes, what to stage in, what to copy out and under which names. */
 #include "spank/spec/bytes.h"
 #include "spank/spec/entry.h"
-#include "spank/spec/mode.h"
 #include "spank/spec/out_entry.h"
+#include "spank/spec/stage_plan.h"
 #include "tests/unit/cases.h"
 
 #include <inttypes.h>
@@ -68,13 +68,13 @@ static void stage_lists_are_split_at_commas_and_colons(void **state)
     RUN_CASES(parse_stage_list, cases);
 }
 
-/* Number: the way. */
+/* Number: the mode. */
 static hpct_status parse_mode(const parse_case *c, char *got, size_t size)
 {
-    hpct_stage_mode mode;
-    HPCT_TRY(hpct_stage_mode_parse(c->text, &mode));
-    assert_int_equal(mode.way, c->number);
-    snprintf(got, size, "%s", mode.extract ? "extract" : "");
+    hpct_stage_request request;
+    HPCT_TRY(hpct_stage_request_parse(c->text, &request));
+    assert_int_equal(request.mode, c->number);
+    snprintf(got, size, "%s", request.extract ? "extract" : "");
     return HPCT_OK;
 }
 
@@ -82,12 +82,91 @@ static void stage_modes_are_parsed(void **state)
 {
     (void) state;
     static const parse_case cases[] = {
-        {"extract,broadcast", HPCT_OK, "extract", HPCT_WAY_BROADCAST},
-        {"auto", HPCT_OK, "", HPCT_WAY_AUTO},
+        {"extract,broadcast", HPCT_OK, "extract", HPCT_STAGE_BROADCAST},
+        {"auto", HPCT_OK, "", HPCT_STAGE_AUTO},
         {"copy,broadcast", HPCT_ERR_USAGE},
         {"", HPCT_ERR_USAGE},
     };
     RUN_CASES(parse_mode, cases);
+}
+
+static hpct_stage_mode choose(int nodes, bool shared, bool extract, uint64_t bytes,
+                              uint64_t entries, const char *because)
+{
+    char why[256] = "";
+    const hpct_stage_plan plan =
+        hpct_stage_plan_make((hpct_stage_request){.extract = extract}, 1, nodes, true);
+    const hpct_stage_view view = {
+        .shared = shared, .extract = extract, .bytes = bytes, .entries = entries};
+    hpct_stage_mode mode = hpct_stage_plan_mode(&plan, &view, why, sizeof why);
+    assert_non_null(strstr(why, because));
+    return mode;
+}
+
+static void mode_is_chosen_by_size_count_and_nodes(void **state)
+{
+    (void) state;
+    const uint64_t GB = 1000000000;
+    assert_int_equal(choose(1, true, false, 100 * GB, 1, "as asked for"), HPCT_STAGE_COPY);
+    assert_int_equal(choose(8, false, false, 100 * GB, 1, "local"), HPCT_STAGE_COPY);
+    assert_int_equal(choose(8, true, false, 1000, 2, "few enough"), HPCT_STAGE_COPY);
+    assert_int_equal(choose(2, true, false, 100 * GB, 10, "large files"), HPCT_STAGE_COPY);
+    assert_int_equal(choose(2, true, false, GB, 60000, "read once"), HPCT_STAGE_BROADCAST);
+    assert_int_equal(choose(8, true, false, 100 * GB, 10, "read once"), HPCT_STAGE_BROADCAST);
+    assert_int_equal(choose(1000, true, false, 1000000, 1, "read once"), HPCT_STAGE_BROADCAST);
+}
+
+static hpct_stage_mode of_all(hpct_stage_mode asked, bool staged)
+{
+    char why[256];
+    const hpct_stage_plan plan =
+        hpct_stage_plan_make((hpct_stage_request){.mode = asked}, 1, 8, true);
+    const hpct_stage_view view = {.staged = staged, .bytes = 1};
+    return hpct_stage_plan_mode(&plan, &view, why, sizeof why);
+}
+
+static void a_mode_that_is_asked_for_is_kept(void **state)
+{
+    (void) state;
+    assert_int_equal(of_all(HPCT_STAGE_BROADCAST, false), HPCT_STAGE_BROADCAST);
+    assert_int_equal(of_all(HPCT_STAGE_COPY, false), HPCT_STAGE_COPY);
+    assert_int_equal(of_all(HPCT_STAGE_BROADCAST, true), HPCT_STAGE_AUTO);
+    assert_int_equal(of_all(HPCT_STAGE_COPY, true), HPCT_STAGE_AUTO);
+}
+
+static bool connects(hpct_stage_mode mode, int sources, int nodes, bool trusted)
+{
+    const hpct_stage_request request = {.mode = mode};
+    return hpct_stage_plan_make(request, sources, nodes, trusted).connect;
+}
+
+static void nodes_connect_where_they_may_send(void **state)
+{
+    (void) state;
+    assert_true(connects(HPCT_STAGE_AUTO, 1, 2, true));
+    assert_true(connects(HPCT_STAGE_BROADCAST, 1, 2, false)); /* then refused, with a reason */
+    assert_false(connects(HPCT_STAGE_AUTO, 1, 2, false));
+    assert_false(connects(HPCT_STAGE_COPY, 1, 2, true));
+    assert_false(connects(HPCT_STAGE_BROADCAST, 0, 2, true));
+    assert_false(connects(HPCT_STAGE_BROADCAST, 1, 1, true));
+}
+
+static void archives_are_counted_while_they_are_written(void **state)
+{
+    (void) state;
+    hpct_stage_need need = {.known = true};
+    hpct_stage_need_add(&need, &(hpct_stage_view){.bytes = 10, .blocks = 4096, .entries = 1});
+    hpct_stage_need_add(&need, &(hpct_stage_view){.bytes = 99, .staged = true});
+    assert_true(need.known);
+    assert_int_equal(need.bytes, 10);
+    assert_int_equal(hpct_stage_need_check(&need, 10), HPCT_OK);
+    assert_int_equal(hpct_stage_need_check(&need, 9), HPCT_ERR_CONFIG);
+    hpct_stage_need_add(&need, &(hpct_stage_view){.bytes = 50, .extract = true});
+    assert_false(need.known);
+    assert_int_equal(need.bytes, 10);
+    assert_int_equal(hpct_stage_limit(100, 50, 20), 30);
+    assert_int_equal(hpct_stage_limit(0, 50, 20), 30);
+    assert_int_equal(hpct_stage_limit(10, 50, 20), 1);
 }
 
 typedef struct out_job {
@@ -201,6 +280,10 @@ int main(void)
         cmocka_unit_test(sizes_are_read_in_powers_of_1024),
         cmocka_unit_test(stage_lists_are_split_at_commas_and_colons),
         cmocka_unit_test(stage_modes_are_parsed),
+        cmocka_unit_test(mode_is_chosen_by_size_count_and_nodes),
+        cmocka_unit_test(a_mode_that_is_asked_for_is_kept),
+        cmocka_unit_test(nodes_connect_where_they_may_send),
+        cmocka_unit_test(archives_are_counted_while_they_are_written),
         cmocka_unit_test(jobs_of_an_array_need_distinct_outputs),
         cmocka_unit_test(outputs_within_the_job_directory_are_refused),
         cmocka_unit_test(patterns_are_replaced_in_output_names),

@@ -1,5 +1,5 @@
 /* What a broadcast is made of, without a network: the trees, the frames, the packed items and what
- * becomes of wrong ones, the file of nodes, the choice of the way. */
+ * becomes of wrong ones, the file of nodes, identities of sources. */
 #include <config.h>
 
 #include <fcntl.h>
@@ -14,16 +14,14 @@
 #include "tests/unit/cases.h"
 
 #include "base/status.h"
-#include "spank/spec/mode.h"
-#include "spank/stage/net/broadcast_take.h"
 #include "spank/stage/net/broadcast_team.h"
 #include "spank/stage/net/broadcast_tree.h"
 #include "spank/stage/net/broadcast_wire.h"
 #include "spank/stage/net/pack.h"
-#include "spank/stage/net/together.h"
+#include "spank/stage/net/unpacker.h"
 #include "spank/stage/tree/crew.h"
 #include "spank/stage/tree/hash.h"
-#include "spank/stage/tree/origin.h"
+#include "spank/stage/tree/identity.h"
 #include "spank/stage/tree/tree.h"
 
 /* A changed size may ask for more memory than there is, which must be an error and no end. */
@@ -118,7 +116,7 @@ static void altered_headers_are_rejected(void **state)
 {
     (void) state;
     uint8_t head[HPCT_WIRE_HEADER];
-    hpct_wire_header header = {.type = HPCT_WIRE_TELL, .size = 3, .sequence = 7}, read;
+    hpct_wire_header header = {.type = HPCT_WIRE_LETTER, .size = 3, .sequence = 7}, read;
     hpct_wire_encode(head, &header, "abc");
     for (size_t i = 0; i < 8 * sizeof head; i++) {
         head[i / 8] = (uint8_t) (head[i / 8] ^ 1 << i % 8);
@@ -194,14 +192,14 @@ static void pack_tree(hpct_pack *pack)
 
 static hpct_status take(const uint8_t *data, size_t size)
 {
-    const hpct_take_target target = {
+    const hpct_unpacker_target target = {
         .entry = 0, .folder = base_fd, .root = "tree", .options = {.name = "SRC"}};
-    hpct_receiver *receiver = hpct_receiver_new(&target, 1, &quiet);
+    hpct_unpacker *receiver = hpct_unpacker_new(&target, 1, &quiet);
     assert_non_null(receiver);
-    hpct_status status = hpct_receiver_block(receiver, data, size);
+    hpct_status status = hpct_unpacker_block(receiver, data, size);
     if (status == HPCT_OK)
-        status = hpct_receiver_end(receiver);
-    hpct_receiver_free(receiver);
+        status = hpct_unpacker_end(receiver);
+    hpct_unpacker_free(receiver);
     return status;
 }
 
@@ -424,31 +422,7 @@ static void node_lists_are_parsed(void **state)
     RUN_CASES(parse_team, cases);
 }
 
-/* ---- the choice ---- */
-
-static hpct_stage_way choose(int nodes, bool same, bool extract, uint64_t bytes, uint64_t entries,
-                             const char *because)
-{
-    char why[256] = "";
-    const hpct_stage_facts facts = {
-        .nodes = nodes, .same = same, .extract = extract, .bytes = bytes, .entries = entries};
-    hpct_stage_way way = hpct_stage_mode_choose(&facts, why, sizeof why);
-    assert_non_null(strstr(why, because));
-    return way;
-}
-
-static void mode_is_chosen_by_size_count_and_nodes(void **state)
-{
-    (void) state;
-    const uint64_t GB = 1000000000;
-    assert_int_equal(choose(1, true, false, 100 * GB, 1, "one node"), HPCT_WAY_COPY);
-    assert_int_equal(choose(8, false, false, 100 * GB, 1, "local"), HPCT_WAY_COPY);
-    assert_int_equal(choose(8, true, false, 1000, 2, "few enough"), HPCT_WAY_COPY);
-    assert_int_equal(choose(2, true, false, 100 * GB, 10, "large files"), HPCT_WAY_COPY);
-    assert_int_equal(choose(2, true, false, GB, 60000, "read once"), HPCT_WAY_BROADCAST);
-    assert_int_equal(choose(8, true, false, 100 * GB, 10, "read once"), HPCT_WAY_BROADCAST);
-    assert_int_equal(choose(1000, true, false, 1000000, 1, "read once"), HPCT_WAY_BROADCAST);
-}
+/* ---- the same source ---- */
 
 static void a_server_names_what_it_serves(void **state)
 {
@@ -470,17 +444,23 @@ static void server_file_is_identified_on_all_nodes(void **state)
     (void) state;
     struct stat one = {.st_ino = 5, .st_size = 7, .st_mtim = {8, 9}, .st_ctim = {10, 11}};
     struct stat other = one;
-    hpct_offer offer = {0};
-    hpct_offer_identify(&offer, &one, 0);
-    assert_true(hpct_offer_is(&offer, &one, 0));
+    hpct_identity first, own;
+    hpct_identity_set(&first, &one, 0);
+    hpct_identity_set(&own, &one, 0);
+    assert_true(hpct_identity_same(&first, &own));
     other.st_ino++; /* as each node's FUSE numbers it */
-    assert_false(hpct_offer_is(&offer, &other, 0));
-    assert_false(hpct_offer_is(&offer, &other, 77));
-    hpct_offer_identify(&offer, &one, 77);
-    assert_true(hpct_offer_is(&offer, &other, 77));
-    assert_false(hpct_offer_is(&offer, &other, 78));
+    hpct_identity_set(&own, &other, 0);
+    assert_false(hpct_identity_same(&first, &own));
+    own.origin = 77;
+    assert_false(hpct_identity_same(&first, &own));
+    first.origin = 77;
+    assert_true(hpct_identity_same(&first, &own));
+    first.origin = 78;
+    assert_false(hpct_identity_same(&first, &own));
+    first.origin = 77;
     other.st_mtim.tv_nsec++;
-    assert_false(hpct_offer_is(&offer, &other, 77));
+    hpct_identity_set(&own, &other, 77);
+    assert_false(hpct_identity_same(&first, &own));
 }
 
 int main(void)
@@ -496,7 +476,6 @@ int main(void)
         cmocka_unit_test(blocks_are_released_in_order),
         cmocka_unit_test(worker_threads_report_the_first_error),
         cmocka_unit_test(node_lists_are_parsed),
-        cmocka_unit_test(mode_is_chosen_by_size_count_and_nodes),
         cmocka_unit_test(a_server_names_what_it_serves),
         cmocka_unit_test(server_file_is_identified_on_all_nodes),
     };

@@ -3,7 +3,7 @@
  * contents, and a file before its hard links. */
 #include <config.h>
 
-#include "spank/stage/net/broadcast_send.h"
+#include "spank/stage/net/reader.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,15 +32,15 @@ typedef struct packer {
 } packer;
 
 typedef struct reader {
-    struct hpct_sender *sender;
+    struct hpct_reader *sender;
     packer packer;
     hpct_hasher *hasher;
     pthread_t thread;
 } reader;
 
-struct hpct_sender {
+struct hpct_reader {
     hpct_broadcast *broadcast;
-    hpct_send_source *sources;
+    hpct_reader_source *sources;
     int count;
     hpct_report *report;
     pthread_t thread;
@@ -66,7 +66,7 @@ static hpct_status flush(packer *p)
 {
     if (p->pack.size == 0)
         return HPCT_OK;
-    hpct_status status = hpct_broadcast_put(p->broadcast, &p->pack.data, p->pack.size);
+    hpct_status status = hpct_broadcast_push(p->broadcast, &p->pack.data, p->pack.size);
     p->pack.size = 0;
     return status;
 }
@@ -168,7 +168,7 @@ static hpct_status send_pieces(reader *r, size_t index, const hpct_item *item)
     return status;
 }
 
-static void add_reader(hpct_sender *s);
+static void add_reader(hpct_reader *s);
 
 /* Samples whether reads block and, if most do, adds a reader. */
 static hpct_status send_small_looking(reader *r, size_t index, const hpct_item *item, int *looks,
@@ -190,7 +190,7 @@ static hpct_status send_small_looking(reader *r, size_t index, const hpct_item *
 static void *read_files(void *context)
 {
     reader *r = context;
-    hpct_sender *s = r->sender;
+    hpct_reader *s = r->sender;
     const size_t count = hpct_walk_count(s->walk);
     char path[PATH_MAX];
     hpct_item item;
@@ -214,7 +214,7 @@ static void *read_files(void *context)
 }
 
 /* On error the existing readers continue without it. */
-static void add_reader(hpct_sender *s)
+static void add_reader(hpct_reader *s)
 {
     pthread_mutex_lock(&s->mutex);
     if (s->num_readers < MOST_READERS) {
@@ -233,7 +233,7 @@ static void add_reader(hpct_sender *s)
     pthread_mutex_unlock(&s->mutex);
 }
 
-static hpct_status send_files(hpct_sender *s)
+static hpct_status send_files(hpct_reader *s)
 {
     bool elsewhere;
     atomic_store(&s->next, 0);
@@ -256,7 +256,7 @@ static hpct_status send_files(hpct_sender *s)
     return hpct_broadcast_failure(s->broadcast, &elsewhere);
 }
 
-static hpct_status send_others(hpct_sender *s, packer *p, bool hard_links)
+static hpct_status send_others(hpct_reader *s, packer *p, bool hard_links)
 {
     hpct_status status = HPCT_OK;
     char path[PATH_MAX], target[PATH_MAX];
@@ -345,7 +345,7 @@ static hpct_status take_end(void *context)
     return pack(u->packer, &record, NULL);
 }
 
-static hpct_status send_archive(hpct_sender *s, const hpct_send_source *source, packer *p,
+static hpct_status send_archive(hpct_reader *s, const hpct_reader_source *source, packer *p,
                                 uint64_t *items)
 {
     unpacked u = {.packer = p, .hasher = hpct_hasher_new()};
@@ -366,7 +366,7 @@ static hpct_status send_archive(hpct_sender *s, const hpct_send_source *source, 
 
 /* ---- all sources ---- */
 
-static hpct_status send_tree(hpct_sender *s, packer *p, uint64_t *items)
+static hpct_status send_tree(hpct_reader *s, packer *p, uint64_t *items)
 {
     hpct_status status = send_others(s, p, false);
     if (status == HPCT_OK)
@@ -381,7 +381,7 @@ static hpct_status send_tree(hpct_sender *s, packer *p, uint64_t *items)
 
 static void *send_all(void *context)
 {
-    hpct_sender *s = context;
+    hpct_reader *s = context;
     packer p;
     hpct_status status = open_packer(&p, s->broadcast);
     for (int i = 0; i < s->count && status == HPCT_OK; i++) {
@@ -396,17 +396,17 @@ static void *send_all(void *context)
             status = flush(&p);
     }
     if (status == HPCT_OK)
-        status = hpct_broadcast_put_end(s->broadcast);
+        status = hpct_broadcast_push_end(s->broadcast);
     if (status != HPCT_OK)
         hpct_broadcast_fail(s->broadcast, status, hpct_last_error());
     free(p.pack.data);
     return NULL;
 }
 
-hpct_status hpct_sender_start(hpct_broadcast *broadcast, const hpct_send_source *sources, int count,
-                              hpct_report *report, hpct_sender **out)
+hpct_status hpct_reader_start(hpct_broadcast *broadcast, const hpct_reader_source *sources,
+                              int count, hpct_report *report, hpct_reader **out)
 {
-    hpct_sender *s = calloc(1, sizeof *s);
+    hpct_reader *s = calloc(1, sizeof *s);
     if (s == NULL)
         return hpct_fail_memory(sizeof *s);
     pthread_mutex_init(&s->mutex, NULL);
@@ -430,7 +430,7 @@ hpct_status hpct_sender_start(hpct_broadcast *broadcast, const hpct_send_source 
     return HPCT_OK;
 }
 
-void hpct_sender_end(hpct_sender *sender)
+void hpct_reader_end(hpct_reader *sender)
 {
     if (sender == NULL)
         return;

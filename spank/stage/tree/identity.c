@@ -1,7 +1,7 @@
 /* Mount of an open file (/proc/self/fdinfo), and its root and source (/proc/self/mountinfo). */
 #include <config.h>
 
-#include "spank/stage/tree/origin.h"
+#include "spank/stage/tree/identity.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -95,7 +95,8 @@ bool hpct_origin_is_remote(const char *source)
     return size > 0 && *server != ':';
 }
 
-uint64_t hpct_origin(int fd)
+/* Equal on all nodes that mount the file from one server. */
+static uint64_t find_origin(int fd)
 {
     char link[64], path[PATH_MAX], *whole = NULL;
     mount m = {0};
@@ -115,4 +116,30 @@ end:
     free(whole);
     mount_free(&m);
     return origin;
+}
+
+void hpct_identity_set(hpct_identity *identity, const struct stat *info, uint64_t origin)
+{
+    *identity = (hpct_identity){
+        .inode = {(uint64_t) info->st_ino, (uint64_t) info->st_size,
+                  (uint64_t) info->st_mtim.tv_sec, (uint64_t) info->st_mtim.tv_nsec,
+                  (uint64_t) info->st_ctim.tv_sec, (uint64_t) info->st_ctim.tv_nsec},
+        .origin = origin,
+    };
+}
+
+bool hpct_identity_read(hpct_identity *identity, int fd)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return false;
+    hpct_identity_set(identity, &info, find_origin(fd));
+    return true;
+}
+
+bool hpct_identity_same(const hpct_identity *one, const hpct_identity *other)
+{
+    if (one->origin != 0 && one->origin == other->origin) /* size and modification time only */
+        return memcmp(one->inode + 1, other->inode + 1, 3 * sizeof *one->inode) == 0;
+    return memcmp(one->inode, other->inode, sizeof one->inode) == 0;
 }

@@ -4,7 +4,7 @@
  * writing. */
 #include <config.h>
 
-#include "spank/stage/net/broadcast_take.h"
+#include "spank/stage/net/unpacker.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define MAX_THREADS 4
 
 typedef struct taking {
-    const hpct_take_target *target;
+    const hpct_unpacker_target *target;
     hpct_writer *writer;
     uint64_t items;
     bool done;
@@ -31,7 +31,7 @@ typedef struct stream {
     char *path; /* for messages */
 } stream;
 
-struct hpct_receiver {
+struct hpct_unpacker {
     taking *trees;
     int count;
     stream streams[MAX_STREAMS];
@@ -40,9 +40,10 @@ struct hpct_receiver {
     hpct_names *names; /* from archives: submitted to the pool since the last wait */
 };
 
-hpct_receiver *hpct_receiver_new(const hpct_take_target *targets, int count, hpct_report *report)
+hpct_unpacker *hpct_unpacker_new(const hpct_unpacker_target *targets, int count,
+                                 hpct_report *report)
 {
-    hpct_receiver *t = calloc(1, sizeof *t);
+    hpct_unpacker *t = calloc(1, sizeof *t);
     if (t == NULL)
         return NULL;
     t->trees = calloc((size_t) count + 1, sizeof *t->trees);
@@ -65,7 +66,7 @@ static void drop(stream *s)
     *s = (stream){0};
 }
 
-void hpct_receiver_free(hpct_receiver *receiver)
+void hpct_unpacker_free(hpct_unpacker *receiver)
 {
     if (receiver == NULL)
         return;
@@ -90,7 +91,7 @@ static hpct_status fail_hash(const taking *tree, const char *path)
                      tree->target->options.name, *path == '\0' ? "" : "/", path);
 }
 
-static hpct_status find_tree(hpct_receiver *t, uint32_t entry, taking **out)
+static hpct_status find_tree(hpct_unpacker *t, uint32_t entry, taking **out)
 {
     for (int i = 0; i < t->count; i++) {
         taking *found = &t->trees[i];
@@ -127,7 +128,7 @@ static hpct_status end(stream *s, uint64_t want)
     return status;
 }
 
-static hpct_status end_tree(hpct_receiver *t, taking *tree, uint64_t items)
+static hpct_status end_tree(hpct_unpacker *t, taking *tree, uint64_t items)
 {
     for (int i = 0; i < MAX_STREAMS; i++) {
         if (t->streams[i].tree == tree && t->streams[i].sink != NULL)
@@ -140,7 +141,7 @@ static hpct_status end_tree(hpct_receiver *t, taking *tree, uint64_t items)
 }
 
 /* Called by any thread. */
-static hpct_status take_whole(hpct_receiver *t, const taking *tree, const hpct_pack_record *record)
+static hpct_status take_whole(hpct_unpacker *t, const taking *tree, const hpct_pack_record *record)
 {
     uint64_t hash = 0;
     hpct_status status = hpct_writer_whole(tree->writer, &record->item, record->data, &hash);
@@ -151,7 +152,7 @@ static hpct_status take_whole(hpct_receiver *t, const taking *tree, const hpct_p
 }
 
 /* Before records that need the files submitted earlier. */
-static hpct_status wait_for_crew(hpct_receiver *t)
+static hpct_status wait_for_crew(hpct_unpacker *t)
 {
     if (t->crew == NULL)
         return HPCT_OK;
@@ -160,13 +161,13 @@ static hpct_status wait_for_crew(hpct_receiver *t)
 }
 
 /* In an archive the last item of a name wins. */
-static bool comes_again(const hpct_receiver *t, const hpct_pack_record *record)
+static bool comes_again(const hpct_unpacker *t, const hpct_pack_record *record)
 {
     return record->item.path != NULL && t->crew != NULL &&
            hpct_names_has(t->names, record->item.path);
 }
 
-static hpct_status take(hpct_receiver *t, const hpct_pack_record *record)
+static hpct_status take(hpct_unpacker *t, const hpct_pack_record *record)
 {
     taking *tree = NULL;
     hpct_status status = find_tree(t, record->entry, &tree);
@@ -224,7 +225,7 @@ static hpct_status take(hpct_receiver *t, const hpct_pack_record *record)
     return status;
 }
 
-hpct_status hpct_receiver_block(hpct_receiver *receiver, const uint8_t *data, size_t size)
+hpct_status hpct_unpacker_block(hpct_unpacker *receiver, const uint8_t *data, size_t size)
 {
     hpct_pack_record record;
     size_t at = 0;
@@ -240,7 +241,7 @@ hpct_status hpct_receiver_block(hpct_receiver *receiver, const uint8_t *data, si
 
 /* ---- the thread pool ---- */
 
-static taking *tree_of(hpct_receiver *t, const hpct_pack_record *record)
+static taking *tree_of(hpct_unpacker *t, const hpct_pack_record *record)
 {
     for (int i = 0; i < t->count; i++) {
         if (t->trees[i].target->entry == record->entry)
@@ -249,7 +250,7 @@ static taking *tree_of(hpct_receiver *t, const hpct_pack_record *record)
     return NULL;
 }
 
-static bool is_for_crew(hpct_receiver *t, const taking *tree, const hpct_pack_record *record)
+static bool is_for_crew(hpct_unpacker *t, const taking *tree, const hpct_pack_record *record)
 {
     if (tree == NULL || tree->done || tree->target->root == NULL)
         return false;
@@ -262,7 +263,7 @@ static bool is_for_crew(hpct_receiver *t, const taking *tree, const hpct_pack_re
 
 /* Whether the block contains small files, and otherwise only folders and links, which may be
  * created before the files: then the pool can process it. */
-static bool fits_crew(hpct_receiver *t, const uint8_t *data, size_t size)
+static bool fits_crew(hpct_unpacker *t, const uint8_t *data, size_t size)
 {
     hpct_pack_record record;
     size_t at = 0;
@@ -276,7 +277,7 @@ static bool fits_crew(hpct_receiver *t, const uint8_t *data, size_t size)
 }
 
 /* The caller creates folders and links before it submits the block. */
-static hpct_status prepare(hpct_receiver *t, const uint8_t *data, size_t size)
+static hpct_status prepare(hpct_unpacker *t, const uint8_t *data, size_t size)
 {
     hpct_pack_record record;
     size_t at = 0;
@@ -295,7 +296,7 @@ static hpct_status prepare(hpct_receiver *t, const uint8_t *data, size_t size)
     return status;
 }
 
-static hpct_status work_off(hpct_receiver *t, const uint8_t *data, size_t size)
+static hpct_status work_off(hpct_unpacker *t, const uint8_t *data, size_t size)
 {
     hpct_pack_record record;
     size_t at = 0;
@@ -307,7 +308,7 @@ static hpct_status work_off(hpct_receiver *t, const uint8_t *data, size_t size)
     return status;
 }
 
-hpct_status hpct_receiver_end(hpct_receiver *receiver)
+hpct_status hpct_unpacker_end(hpct_unpacker *receiver)
 {
     for (int i = 0; i < receiver->count; i++) {
         if (!receiver->trees[i].done)
@@ -317,7 +318,7 @@ hpct_status hpct_receiver_end(hpct_receiver *receiver)
 }
 
 typedef struct giving {
-    hpct_receiver *receiver;
+    hpct_unpacker *receiver;
     hpct_broadcast *broadcast;
 } giving;
 
@@ -330,23 +331,23 @@ static hpct_status work_off_given(void *context, const uint8_t *data, size_t siz
 static void give_back(void *context)
 {
     const giving *g = context;
-    hpct_broadcast_taken(g->broadcast);
+    hpct_broadcast_release(g->broadcast);
 }
 
-static hpct_status take_block(hpct_receiver *t, const uint8_t *data, size_t size)
+static hpct_status take_block(hpct_unpacker *t, const uint8_t *data, size_t size)
 {
     const bool for_crew = fits_crew(t, data, size);
-    HPCT_TRY(for_crew ? prepare(t, data, size) : hpct_receiver_block(t, data, size));
+    HPCT_TRY(for_crew ? prepare(t, data, size) : hpct_unpacker_block(t, data, size));
     if (for_crew)
         return hpct_crew_give(t->crew, data, size);
     hpct_crew_give_done(t->crew);
     return HPCT_OK;
 }
 
-hpct_status hpct_take_all(hpct_broadcast *broadcast, const hpct_take_target *targets, int count,
-                          hpct_report *report)
+hpct_status hpct_unpacker_run(hpct_broadcast *broadcast, const hpct_unpacker_target *targets,
+                              int count, hpct_report *report)
 {
-    giving g = {.receiver = hpct_receiver_new(targets, count, report), .broadcast = broadcast};
+    giving g = {.receiver = hpct_unpacker_new(targets, count, report), .broadcast = broadcast};
     const hpct_crew_job job = {.work = work_off_given, .back = give_back, .context = &g};
     hpct_status status = HPCT_OK;
     if (g.receiver != NULL)
@@ -358,13 +359,13 @@ hpct_status hpct_take_all(hpct_broadcast *broadcast, const hpct_take_target *tar
     while (status == HPCT_OK) {
         const uint8_t *data = NULL;
         size_t size = 0;
-        status = hpct_broadcast_take(broadcast, &data, &size);
+        status = hpct_broadcast_pop(broadcast, &data, &size);
         if (status != HPCT_OK || size == 0)
             break;
         status = take_block(g.receiver, data, size);
     }
     if (status == HPCT_OK)
-        status = hpct_receiver_end(g.receiver);
-    hpct_receiver_free(g.receiver);
+        status = hpct_unpacker_end(g.receiver);
+    hpct_unpacker_free(g.receiver);
     return status;
 }

@@ -1,0 +1,60 @@
+/* spank/stage/destination.h - the folder TO: its lock, its space, copies under temporary names in
+ * TO/.hpc-train/incoming, and their final names. Only the holder of the lock uses `incoming`, and
+ * the next holder empties it. */
+#ifndef HPCT_STAGE_DESTINATION_H
+#define HPCT_STAGE_DESTINATION_H
+
+#include "spank/stage/tree/manifest.h"
+#include "spank/stage/tree/report.h"
+#include "spank/stage/tree/room.h"
+#include "spank/stage/tree/writer.h"
+
+#define HPCT_LOCK_SECONDS 300 /* timeout for a lock holder without progress */
+
+typedef struct hpct_destination {
+    const char *path;
+    hpct_report *report;
+    hpct_room room;
+    int to, own, staged, incoming, lock; /* TO, TO/.hpc-train, …/staged, …/incoming, …/lock; -1: not
+                                            open */
+    struct timespec touched;             /* when the lock's holder last showed progress */
+} hpct_destination;
+
+/* Opens TO and its lock. Closed by hpct_destination_close in any case. */
+hpct_status hpct_destination_open(hpct_destination *destination, const char *path,
+                                  hpct_report *report);
+
+/* One attempt; *mine: this process holds the lock. */
+hpct_status hpct_destination_try_lock(hpct_destination *destination, bool *mine);
+void hpct_destination_unlock(hpct_destination *destination);
+
+/* Whether the lock's holder showed progress since the last call: it touches the lock file. */
+bool hpct_destination_holder_moved(hpct_destination *destination);
+
+/* With the lock: empties `incoming`. */
+hpct_status hpct_destination_prepare(hpct_destination *destination);
+
+/* Removes unfinished copies; of those of a stopped run what a short time allows. Zero-initialized
+ * and never opened is allowed. */
+void hpct_destination_close(hpct_destination *destination, bool stopped);
+
+/* Whether an earlier run staged `dst` from the source of this digest and the copy is unchanged;
+ * prints why not if verbose. */
+bool hpct_destination_has(hpct_destination *destination, const char *dst, uint64_t digest);
+
+/* A copy without its final name: a writer with these options for the folder `incoming` and `name`
+ * writes it; when that has finished, hpct_copy_rename. End it with hpct_copy_end in any case. */
+typedef struct hpct_copy {
+    char name[24];
+    hpct_manifest *manifest; /* NULL: there is none */
+    hpct_writer_options options;
+} hpct_copy;
+
+hpct_status hpct_copy_begin(hpct_copy *copy, const char *src, int number);
+
+/* Renames it to TO/DST, removing what is there, and saves its manifest. */
+hpct_status hpct_copy_rename(hpct_copy *copy, hpct_destination *destination, const char *dst,
+                             uint64_t digest);
+void hpct_copy_end(hpct_copy *copy);
+
+#endif

@@ -1,0 +1,30 @@
+/* spank/stage/net/unpacker.h - every node: writes trees from the stream. */
+#ifndef HPCT_SPANK_STAGE_NET_UNPACKER_H
+#define HPCT_SPANK_STAGE_NET_UNPACKER_H
+
+#include "spank/stage/net/broadcast.h"
+#include "spank/stage/tree/writer.h"
+
+/* Target of an entry's items. */
+typedef struct hpct_unpacker_target {
+    uint32_t entry;
+    int folder;       /* as of hpct_writer_open */
+    const char *root; /* one name that does not exist yet; NULL: not needed on this node */
+    hpct_writer_options options;
+} hpct_unpacker_target;
+
+/* Takes blocks until the end of the stream. Compares each file with the hash sent with it. Returns
+ * HPCT_ERR_DATA for an invalid stream, else errors of writer and broadcast. The caller owns what
+ * was written, also on error. */
+hpct_status hpct_unpacker_run(hpct_broadcast *broadcast, const hpct_unpacker_target *targets,
+                              int count, hpct_report *report);
+
+/* The same for one block, for tests: hpct_unpacker_block until the end, then hpct_unpacker_end. */
+typedef struct hpct_unpacker hpct_unpacker;
+hpct_unpacker *hpct_unpacker_new(const hpct_unpacker_target *targets, int count,
+                                 hpct_report *report);
+hpct_status hpct_unpacker_block(hpct_unpacker *receiver, const uint8_t *data, size_t size);
+hpct_status hpct_unpacker_end(hpct_unpacker *receiver); /* everything was received and finished */
+void hpct_unpacker_free(hpct_unpacker *receiver);
+
+#endif
