@@ -52,7 +52,6 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/tree/report.c spank/stage/tree/report.h \
 	spank/stage/tree/room.c spank/stage/tree/room.h \
 	spank/stage/tree/sink.c \
-	spank/stage/tree/taker.c spank/stage/tree/taker.h \
 	spank/stage/tree/tree.c spank/stage/tree/tree.h \
 	spank/stage/tree/unpack.c spank/stage/tree/unpack.h \
 	spank/stage/tree/walk.c spank/stage/tree/walk.h \

@@ -21,7 +21,6 @@
 #include "spank/stage/net/reader.h"
 #include "spank/stage/net/unpacker.h"
 #include "spank/stage/tree/copy.h"
-#include "spank/stage/tree/extract.h"
 #include "spank/stage/tree/hash.h"
 #include "spank/stage/tree/identity.h"
 
@@ -381,28 +380,23 @@ static hpct_status rename_copy(staging *s, source *src)
     return hpct_copy_rename(&src->copy, &s->destination, src->entry->dst, src->digest);
 }
 
-static hpct_status extract(staging *s, source *src, hpct_writer *writer)
+static hpct_status extract(staging *s, source *src)
 {
-    hpct_hands *hands = NULL;
-    hpct_taker taker;
-    hpct_status status = hpct_hands_open(&hands, writer, s->report, &taker);
-    if (status == HPCT_OK)
-        status = hpct_extract_file(src->walk, src->entry->src, &taker, s->report);
-    hpct_hands_close(hands);
-    return status;
+    const hpct_unpacker_target to = {
+        .folder = s->destination.incoming, .root = src->copy.name, .options = src->copy.options};
+    return hpct_unpacker_archive(&to, src->walk, src->entry->src, s->report);
 }
 
-static hpct_status write_copy(staging *s, source *src)
+static hpct_status copy_tree(staging *s, source *src)
 {
     hpct_writer *writer = NULL;
     const hpct_copy *copy = &src->copy;
     HPCT_TRY(hpct_writer_open(&writer, s->destination.incoming, copy->name, &copy->options));
-    hpct_status status =
-        src->view.extract ? extract(s, src, writer) : hpct_copy_tree(src->walk, writer, s->report);
+    hpct_status status = hpct_copy_tree(src->walk, writer, s->report);
     if (status == HPCT_OK)
         status = hpct_writer_finish(writer);
     hpct_writer_close(writer);
-    return status == HPCT_OK ? hpct_report_tick(s->report, 0) : status;
+    return status;
 }
 
 static hpct_status copy_sources(staging *s)
@@ -412,7 +406,8 @@ static hpct_status copy_sources(staging *s)
         if (src->mode != HPCT_STAGE_COPY || src->view.staged)
             continue;
         HPCT_TRY(begin_copy(s, src, i));
-        HPCT_TRY(write_copy(s, src));
+        HPCT_TRY(src->view.extract ? extract(s, src) : copy_tree(s, src));
+        HPCT_TRY(hpct_report_tick(s->report, 0));
         HPCT_TRY(rename_copy(s, src));
         hpct_copy_end(&src->copy);
     }

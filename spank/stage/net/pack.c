@@ -1,11 +1,18 @@
 /* Records, big-endian: kind, kind of the item, length of the path, length of the target (each with
  * its '\0'), entry, the fields of the kind, the texts, then (before the content) the hash. */
+#include <config.h>
+
 #include "spank/stage/net/pack.h"
 
 #include <limits.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "spank/stage/net/broadcast_wire.h"
+#include "spank/stage/tree/extract.h"
+#include "spank/stage/tree/hash.h"
+
+#define CRUMB 4096 /* with less space left in a block, data begins in the next one */
 
 enum {
     AT_KIND = 0,
@@ -238,4 +245,139 @@ int hpct_pack_next(const uint8_t *block, size_t size, size_t *at, hpct_pack_reco
         return -1;
     *at += need + (size_t) content;
     return 1;
+}
+
+/* ---- the packer ---- */
+
+hpct_status hpct_packer_flush(hpct_packer *p)
+{
+    if (p->pack.size == 0)
+        return HPCT_OK;
+    hpct_status status = p->push(p->context, &p->pack.data, p->pack.size);
+    p->pack.size = 0;
+    return status;
+}
+
+hpct_status hpct_packer_put(hpct_packer *p, hpct_pack_record *record, uint8_t **data)
+{
+    record->entry = p->entry;
+    record->stream = p->stream;
+    if (hpct_pack_put(&p->pack, record, data))
+        return HPCT_OK;
+    HPCT_TRY(hpct_packer_flush(p));
+    if (!hpct_pack_put(&p->pack, record, data))
+        return hpct_fail(HPCT_ERR_INTERNAL, "a record is larger than a block");
+    return HPCT_OK;
+}
+
+hpct_status hpct_packer_room(hpct_packer *p, size_t *room)
+{
+    const hpct_pack_record record = {.kind = HPCT_PACK_DATA};
+    size_t need = hpct_pack_need(&record);
+    if (p->pack.room - p->pack.size < need + CRUMB)
+        HPCT_TRY(hpct_packer_flush(p));
+    *room = p->pack.room - p->pack.size - need;
+    return HPCT_OK;
+}
+
+hpct_status hpct_packer_done(hpct_packer *p, uint64_t items)
+{
+    hpct_pack_record record = {.kind = HPCT_PACK_DONE, .size = items};
+    HPCT_TRY(hpct_packer_put(p, &record, NULL));
+    return hpct_packer_flush(p);
+}
+
+/* ---- archives ---- */
+
+typedef struct archive {
+    hpct_packer *packer;
+    hpct_hasher *hasher;
+    uint64_t items;
+} archive;
+
+static hpct_status pack_item(void *context, const hpct_item *item)
+{
+    archive *a = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_ITEM, .item = *item};
+    a->items++;
+    return hpct_packer_put(a->packer, &record, NULL);
+}
+
+static hpct_status pack_whole(void *context, const hpct_item *item, const void *content)
+{
+    archive *a = context;
+    uint8_t *to = NULL;
+    hpct_pack_record record = {
+        .kind = HPCT_PACK_WHOLE, .item = *item, .hash = hpct_hash(content, (size_t) item->size)};
+    hpct_status status = hpct_packer_put(a->packer, &record, &to);
+    if (status == HPCT_OK && item->size > 0)
+        memcpy(to, content, (size_t) item->size);
+    a->items++;
+    return status;
+}
+
+static hpct_status pack_begin(void *context, const hpct_item *item)
+{
+    archive *a = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_BEGIN, .item = *item};
+    hpct_hasher_reset(a->hasher);
+    a->items++;
+    return hpct_packer_put(a->packer, &record, NULL);
+}
+
+static hpct_status pack_data(void *context, const void *data, size_t size)
+{
+    archive *a = context;
+    const uint8_t *from = data;
+    hpct_status status = HPCT_OK;
+    hpct_hasher_add(a->hasher, data, size);
+    while (size > 0 && status == HPCT_OK) {
+        hpct_pack_record record = {.kind = HPCT_PACK_DATA};
+        uint8_t *to = NULL;
+        size_t room = 0;
+        status = hpct_packer_room(a->packer, &room);
+        record.size = size < room ? size : room;
+        if (status == HPCT_OK)
+            status = hpct_packer_put(a->packer, &record, &to);
+        if (status != HPCT_OK)
+            break;
+        memcpy(to, from, (size_t) record.size);
+        from += record.size;
+        size -= (size_t) record.size;
+    }
+    return status;
+}
+
+static hpct_status pack_hole(void *context, uint64_t size)
+{
+    archive *a = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_HOLE, .size = size};
+    hpct_hasher_add(a->hasher, NULL, size);
+    return hpct_packer_put(a->packer, &record, NULL);
+}
+
+static hpct_status pack_end(void *context)
+{
+    archive *a = context;
+    hpct_pack_record record = {.kind = HPCT_PACK_END, .hash = hpct_hasher_end(a->hasher)};
+    return hpct_packer_put(a->packer, &record, NULL);
+}
+
+hpct_status hpct_packer_archive(hpct_packer *packer, hpct_walk *walk, const char *name,
+                                hpct_report *report, uint64_t *items)
+{
+    archive a = {.packer = packer, .hasher = hpct_hasher_new()};
+    const hpct_extract_output output = {.context = &a,
+                                        .add = pack_item,
+                                        .whole = pack_whole,
+                                        .begin = pack_begin,
+                                        .data = pack_data,
+                                        .hole = pack_hole,
+                                        .end = pack_end};
+    if (a.hasher == NULL)
+        return hpct_fail_memory(0);
+    hpct_status status = hpct_extract_file(walk, name, &output, report);
+    hpct_hasher_free(a.hasher);
+    *items = a.items;
+    return status;
 }

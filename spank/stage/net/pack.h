@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "spank/stage/tree/item.h"
+#include "spank/stage/tree/report.h"
+#include "spank/stage/tree/walk.h"
 
 typedef enum hpct_pack_kind {
     HPCT_PACK_ITEM = 1, /* folder, symbolic or hard link */
@@ -46,6 +48,33 @@ bool hpct_pack_put(hpct_pack *pack, const hpct_pack_record *record, uint8_t **da
 
 /* Sets the hash of a WHOLE record after its content at `data` has been read. */
 void hpct_pack_set_hash(uint8_t *data, uint64_t hash);
+
+/* Fills one block after the other; used by one thread. */
+typedef struct hpct_packer {
+    /* Passes on *block with its `size` bytes, and sets *block to one of HPCT_BLOCK_BYTES to fill.
+     */
+    hpct_status (*push)(void *context, uint8_t **block, size_t size);
+    void *context;
+    hpct_pack pack;         /* the block, set by the caller: .data, and HPCT_BLOCK_BYTES as .room */
+    uint32_t entry, stream; /* of all its records */
+} hpct_packer;
+
+/* Appends a record; if this block is full, to the next one. *data as in hpct_pack_put. */
+hpct_status hpct_packer_put(hpct_packer *packer, hpct_pack_record *record, uint8_t **data);
+
+/* Passes on what has been packed so far. */
+hpct_status hpct_packer_flush(hpct_packer *packer);
+
+/* *room: space for the data of a DATA record; passes on a block in which little is left. */
+hpct_status hpct_packer_room(hpct_packer *packer, size_t *room);
+
+/* Reads an archive, the single file of `walk` called `name`, in one thread, and packs its contents
+ * in the archive's order; *items counts them. */
+hpct_status hpct_packer_archive(hpct_packer *packer, hpct_walk *walk, const char *name,
+                                hpct_report *report, uint64_t *items);
+
+/* Appends the end of an entry of `items` items, and flushes. */
+hpct_status hpct_packer_done(hpct_packer *packer, uint64_t items);
 
 /* Reads the record at *at and advances it. 1: a record; 0: the end; -1: invalid. Texts and data
  * point into the block. */

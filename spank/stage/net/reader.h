@@ -15,12 +15,12 @@ typedef struct hpct_reader_source {
 
 typedef struct hpct_reader hpct_reader;
 
-/* Starts sending. Copies `sources`; their walks must outlive the sender. Errors fail the broadcast
- * and are reported through it. */
+/* Starts reading and sending. Copies `sources`; their walks must outlive the reader. Errors fail
+ * the broadcast and are reported through it. */
 hpct_status hpct_reader_start(hpct_broadcast *broadcast, const hpct_reader_source *sources,
                               int count, hpct_report *report, hpct_reader **out);
 
 /* Waits for the threads, which end soon after the stream or a failure. NULL is allowed. */
-void hpct_reader_end(hpct_reader *sender);
+void hpct_reader_end(hpct_reader *reader);
 
 #endif

@@ -18,44 +18,45 @@
 #define MAX_STREAMS 16
 #define MAX_THREADS 4
 
-typedef struct taking {
+typedef struct unpacking {
     const hpct_unpacker_target *target;
     hpct_writer *writer;
     uint64_t items;
     bool done;
-} taking;
+} unpacking;
 
 typedef struct stream {
     hpct_sink *sink;
-    taking *tree;
+    unpacking *tree;
     char *path; /* for messages */
 } stream;
 
 struct hpct_unpacker {
-    taking *trees;
+    unpacking *trees;
     int count;
     stream streams[MAX_STREAMS];
     hpct_report *report;
-    hpct_crew *crew;   /* NULL: no thread pool */
-    hpct_names *names; /* from archives: submitted to the pool since the last wait */
+    hpct_crew *crew;           /* NULL: no thread pool */
+    hpct_broadcast *broadcast; /* whose blocks are released; NULL: none */
+    hpct_names *names;         /* from archives: submitted to the pool since the last wait */
 };
 
 hpct_unpacker *hpct_unpacker_new(const hpct_unpacker_target *targets, int count,
                                  hpct_report *report)
 {
-    hpct_unpacker *t = calloc(1, sizeof *t);
-    if (t == NULL)
+    hpct_unpacker *u = calloc(1, sizeof *u);
+    if (u == NULL)
         return NULL;
-    t->trees = calloc((size_t) count + 1, sizeof *t->trees);
-    if (t->trees == NULL) {
-        free(t);
+    u->trees = calloc((size_t) count + 1, sizeof *u->trees);
+    if (u->trees == NULL) {
+        free(u);
         return NULL;
     }
-    t->count = count;
-    t->report = report;
+    u->count = count;
+    u->report = report;
     for (int i = 0; i < count; i++)
-        t->trees[i].target = &targets[i];
-    return t;
+        u->trees[i].target = &targets[i];
+    return u;
 }
 
 static void drop(stream *s)
@@ -66,18 +67,18 @@ static void drop(stream *s)
     *s = (stream){0};
 }
 
-void hpct_unpacker_free(hpct_unpacker *receiver)
+void hpct_unpacker_free(hpct_unpacker *unpacker)
 {
-    if (receiver == NULL)
+    if (unpacker == NULL)
         return;
-    hpct_crew_free(receiver->crew); /* first: its threads use the rest */
-    hpct_names_drop(receiver->names);
+    hpct_crew_free(unpacker->crew); /* first: its threads use the rest */
+    hpct_names_drop(unpacker->names);
     for (int i = 0; i < MAX_STREAMS; i++)
-        drop(&receiver->streams[i]);
-    for (int i = 0; i < receiver->count; i++)
-        hpct_writer_close(receiver->trees[i].writer);
-    free(receiver->trees);
-    free(receiver);
+        drop(&unpacker->streams[i]);
+    for (int i = 0; i < unpacker->count; i++)
+        hpct_writer_close(unpacker->trees[i].writer);
+    free(unpacker->trees);
+    free(unpacker);
 }
 
 static hpct_status fail_nonsense(void)
@@ -85,16 +86,16 @@ static hpct_status fail_nonsense(void)
     return hpct_fail(HPCT_ERR_DATA, "the data sent by the reading node is invalid");
 }
 
-static hpct_status fail_hash(const taking *tree, const char *path)
+static hpct_status fail_hash(const unpacking *tree, const char *path)
 {
     return hpct_fail(HPCT_ERR_IO, "%s%s%s: the copy differs from what was read",
                      tree->target->options.name, *path == '\0' ? "" : "/", path);
 }
 
-static hpct_status find_tree(hpct_unpacker *t, uint32_t entry, taking **out)
+static hpct_status find_tree(hpct_unpacker *u, uint32_t entry, unpacking **out)
 {
-    for (int i = 0; i < t->count; i++) {
-        taking *found = &t->trees[i];
+    for (int i = 0; i < u->count; i++) {
+        unpacking *found = &u->trees[i];
         if (found->target->entry != entry || found->done)
             continue;
         *out = found;
@@ -106,7 +107,7 @@ static hpct_status find_tree(hpct_unpacker *t, uint32_t entry, taking **out)
     return fail_nonsense();
 }
 
-static hpct_status begin(taking *tree, stream *s, const hpct_item *item)
+static hpct_status begin(unpacking *tree, stream *s, const hpct_item *item)
 {
     if (s->sink != NULL)
         return fail_nonsense();
@@ -128,10 +129,10 @@ static hpct_status end(stream *s, uint64_t want)
     return status;
 }
 
-static hpct_status end_tree(hpct_unpacker *t, taking *tree, uint64_t items)
+static hpct_status end_tree(hpct_unpacker *u, unpacking *tree, uint64_t items)
 {
     for (int i = 0; i < MAX_STREAMS; i++) {
-        if (t->streams[i].tree == tree && t->streams[i].sink != NULL)
+        if (u->streams[i].tree == tree && u->streams[i].sink != NULL)
             return fail_nonsense();
     }
     if (items != tree->items)
@@ -141,82 +142,83 @@ static hpct_status end_tree(hpct_unpacker *t, taking *tree, uint64_t items)
 }
 
 /* Called by any thread. */
-static hpct_status take_whole(hpct_unpacker *t, const taking *tree, const hpct_pack_record *record)
+static hpct_status write_whole(hpct_unpacker *u, const unpacking *tree,
+                               const hpct_pack_record *record)
 {
     uint64_t hash = 0;
     hpct_status status = hpct_writer_whole(tree->writer, &record->item, record->data, &hash);
     if (status == HPCT_OK && hash != record->hash)
         status = fail_hash(tree, record->item.path);
-    t->report->files++;
-    return status == HPCT_OK ? hpct_report_tick(t->report, record->item.size) : status;
+    u->report->files++;
+    return status == HPCT_OK ? hpct_report_tick(u->report, record->item.size) : status;
 }
 
 /* Before records that need the files submitted earlier. */
-static hpct_status wait_for_crew(hpct_unpacker *t)
+static hpct_status wait_for_crew(hpct_unpacker *u)
 {
-    if (t->crew == NULL)
+    if (u->crew == NULL)
         return HPCT_OK;
-    hpct_names_clear(t->names);
-    return hpct_crew_wait(t->crew);
+    hpct_names_clear(u->names);
+    return hpct_crew_wait(u->crew);
 }
 
 /* In an archive the last item of a name wins. */
-static bool comes_again(const hpct_unpacker *t, const hpct_pack_record *record)
+static bool comes_again(const hpct_unpacker *u, const hpct_pack_record *record)
 {
-    return record->item.path != NULL && t->crew != NULL &&
-           hpct_names_has(t->names, record->item.path);
+    return record->item.path != NULL && u->crew != NULL &&
+           hpct_names_has(u->names, record->item.path);
 }
 
-static hpct_status take(hpct_unpacker *t, const hpct_pack_record *record)
+static hpct_status unpack(hpct_unpacker *u, const hpct_pack_record *record)
 {
-    taking *tree = NULL;
-    hpct_status status = find_tree(t, record->entry, &tree);
+    unpacking *tree = NULL;
+    hpct_status status = find_tree(u, record->entry, &tree);
     if (status != HPCT_OK)
         return status;
     if (tree->target->root == NULL) {
         tree->done = record->kind == HPCT_PACK_DONE;
-        return hpct_report_tick(t->report, 0);
+        return hpct_report_tick(u->report, 0);
     }
     if (record->stream >= MAX_STREAMS)
         return fail_nonsense();
-    stream *s = &t->streams[record->stream];
+    stream *s = &u->streams[record->stream];
     bool goes_on = record->kind == HPCT_PACK_DATA || record->kind == HPCT_PACK_HOLE ||
                    record->kind == HPCT_PACK_END;
     if (goes_on && (s->sink == NULL || s->tree != tree))
         return fail_nonsense();
-    if (comes_again(t, record) || record->item.kind == HPCT_ITEM_HARDLINK)
-        status = wait_for_crew(t);
+    if (comes_again(u, record) || record->item.kind == HPCT_ITEM_HARDLINK)
+        status = wait_for_crew(u);
     if (status != HPCT_OK)
         return status;
     switch (record->kind) {
     case HPCT_PACK_ITEM:
         status = hpct_writer_add(tree->writer, &record->item);
-        t->report->files += record->item.kind != HPCT_ITEM_FOLDER;
+        u->report->files += record->item.kind != HPCT_ITEM_FOLDER;
         break;
     case HPCT_PACK_WHOLE:
-        status = take_whole(t, tree, record);
+        status = write_whole(u, tree, record);
         break;
     case HPCT_PACK_BEGIN:
         status = begin(tree, s, &record->item);
-        t->report->files++;
+        u->report->files++;
         break;
     case HPCT_PACK_DATA:
         status = hpct_sink_data(s->sink, record->data, (size_t) record->size);
         if (status == HPCT_OK)
-            status = hpct_report_tick(t->report, record->size);
+            status = hpct_report_tick(u->report, record->size);
         break;
     case HPCT_PACK_HOLE:
         status = hpct_sink_hole(s->sink, record->size);
         if (status == HPCT_OK)
-            status = hpct_report_tick(t->report, 0);
+            status = hpct_report_tick(u->report, 0);
         break;
     case HPCT_PACK_END:
         status = end(s, record->hash);
         break;
     case HPCT_PACK_DONE:
-        status = wait_for_crew(t);
+        status = wait_for_crew(u);
         if (status == HPCT_OK)
-            status = end_tree(t, tree, record->size);
+            status = end_tree(u, tree, record->size);
         break;
     }
     if (record->kind == HPCT_PACK_ITEM || record->kind == HPCT_PACK_WHOLE ||
@@ -225,7 +227,7 @@ static hpct_status take(hpct_unpacker *t, const hpct_pack_record *record)
     return status;
 }
 
-hpct_status hpct_unpacker_block(hpct_unpacker *receiver, const uint8_t *data, size_t size)
+hpct_status hpct_unpacker_block(hpct_unpacker *unpacker, const uint8_t *data, size_t size)
 {
     hpct_pack_record record;
     size_t at = 0;
@@ -234,42 +236,42 @@ hpct_status hpct_unpacker_block(hpct_unpacker *receiver, const uint8_t *data, si
         int got = hpct_pack_next(data, size, &at, &record);
         if (got == 0)
             return HPCT_OK;
-        status = got < 0 ? fail_nonsense() : take(receiver, &record);
+        status = got < 0 ? fail_nonsense() : unpack(unpacker, &record);
     }
     return status;
 }
 
 /* ---- the thread pool ---- */
 
-static taking *tree_of(hpct_unpacker *t, const hpct_pack_record *record)
+static unpacking *tree_of(hpct_unpacker *u, const hpct_pack_record *record)
 {
-    for (int i = 0; i < t->count; i++) {
-        if (t->trees[i].target->entry == record->entry)
-            return &t->trees[i];
+    for (int i = 0; i < u->count; i++) {
+        if (u->trees[i].target->entry == record->entry)
+            return &u->trees[i];
     }
     return NULL;
 }
 
-static bool is_for_crew(hpct_unpacker *t, const taking *tree, const hpct_pack_record *record)
+static bool is_for_crew(hpct_unpacker *u, const unpacking *tree, const hpct_pack_record *record)
 {
     if (tree == NULL || tree->done || tree->target->root == NULL)
         return false;
     if (record->kind != HPCT_PACK_WHOLE &&
         (record->kind != HPCT_PACK_ITEM || record->item.kind == HPCT_ITEM_HARDLINK))
         return false;
-    return !tree->target->options.loose || (!hpct_names_has(t->names, record->item.path) &&
-                                            hpct_names_add(t->names, record->item.path));
+    return !tree->target->options.loose || (!hpct_names_has(u->names, record->item.path) &&
+                                            hpct_names_add(u->names, record->item.path));
 }
 
 /* Whether the block contains small files, and otherwise only folders and links, which may be
  * created before the files: then the pool can process it. */
-static bool fits_crew(hpct_unpacker *t, const uint8_t *data, size_t size)
+static bool fits_crew(hpct_unpacker *u, const uint8_t *data, size_t size)
 {
     hpct_pack_record record;
     size_t at = 0;
     bool files = false;
     for (int got; (got = hpct_pack_next(data, size, &at, &record)) != 0;) {
-        if (got < 0 || !is_for_crew(t, tree_of(t, &record), &record))
+        if (got < 0 || !is_for_crew(u, tree_of(u, &record), &record))
             return false;
         files = files || record.kind == HPCT_PACK_WHOLE;
     }
@@ -277,95 +279,170 @@ static bool fits_crew(hpct_unpacker *t, const uint8_t *data, size_t size)
 }
 
 /* The caller creates folders and links before it submits the block. */
-static hpct_status prepare(hpct_unpacker *t, const uint8_t *data, size_t size)
+static hpct_status prepare(hpct_unpacker *u, const uint8_t *data, size_t size)
 {
     hpct_pack_record record;
     size_t at = 0;
     hpct_status status = HPCT_OK;
     while (status == HPCT_OK && hpct_pack_next(data, size, &at, &record) > 0) {
-        taking *tree = NULL;
-        status = find_tree(t, record.entry, &tree);
+        unpacking *tree = NULL;
+        status = find_tree(u, record.entry, &tree);
         if (status != HPCT_OK)
             break;
         tree->items++;
         if (record.kind != HPCT_PACK_ITEM)
             continue;
         status = hpct_writer_add(tree->writer, &record.item);
-        t->report->files += record.item.kind != HPCT_ITEM_FOLDER;
+        u->report->files += record.item.kind != HPCT_ITEM_FOLDER;
     }
     return status;
 }
 
-static hpct_status work_off(hpct_unpacker *t, const uint8_t *data, size_t size)
+static hpct_status write_small_files(hpct_unpacker *u, const uint8_t *data, size_t size)
 {
     hpct_pack_record record;
     size_t at = 0;
     hpct_status status = HPCT_OK;
     while (status == HPCT_OK && hpct_pack_next(data, size, &at, &record) > 0) {
         if (record.kind == HPCT_PACK_WHOLE)
-            status = take_whole(t, tree_of(t, &record), &record);
+            status = write_whole(u, tree_of(u, &record), &record);
     }
     return status;
 }
 
-hpct_status hpct_unpacker_end(hpct_unpacker *receiver)
+hpct_status hpct_unpacker_end(hpct_unpacker *unpacker)
 {
-    for (int i = 0; i < receiver->count; i++) {
-        if (!receiver->trees[i].done)
+    for (int i = 0; i < unpacker->count; i++) {
+        if (!unpacker->trees[i].done)
             return fail_nonsense();
     }
     return HPCT_OK;
 }
 
-typedef struct giving {
-    hpct_unpacker *receiver;
-    hpct_broadcast *broadcast;
-} giving;
-
-static hpct_status work_off_given(void *context, const uint8_t *data, size_t size)
+static hpct_status write_block(void *context, const uint8_t *data, size_t size)
 {
-    const giving *g = context;
-    return work_off(g->receiver, data, size);
+    return write_small_files(context, data, size);
 }
 
-static void give_back(void *context)
+/* The oldest block is written. */
+static void release_block(void *context)
 {
-    const giving *g = context;
-    hpct_broadcast_release(g->broadcast);
+    hpct_unpacker *u = context;
+    if (u->broadcast != NULL)
+        hpct_broadcast_release(u->broadcast);
 }
 
-static hpct_status take_block(hpct_unpacker *t, const uint8_t *data, size_t size)
+/* With a thread pool; `broadcast` NULL: the blocks are the caller's. */
+static hpct_unpacker *open_pool(const hpct_unpacker_target *targets, int count,
+                                hpct_broadcast *broadcast, hpct_report *report)
 {
-    const bool for_crew = fits_crew(t, data, size);
-    HPCT_TRY(for_crew ? prepare(t, data, size) : hpct_unpacker_block(t, data, size));
+    hpct_unpacker *u = hpct_unpacker_new(targets, count, report);
+    const hpct_crew_job job = {.work = write_block, .back = release_block, .context = u};
+    if (u == NULL)
+        return NULL;
+    u->broadcast = broadcast;
+    u->crew = hpct_crew_new(&job, hpct_pace_cores(MAX_THREADS), HPCT_BROADCAST_HELD);
+    u->names = hpct_names_new();
+    if (u->crew != NULL && u->names != NULL)
+        return u;
+    hpct_unpacker_free(u);
+    return NULL;
+}
+
+static hpct_status unpack_block(hpct_unpacker *u, const uint8_t *data, size_t size)
+{
+    const bool for_crew = fits_crew(u, data, size);
+    HPCT_TRY(for_crew ? prepare(u, data, size) : hpct_unpacker_block(u, data, size));
     if (for_crew)
-        return hpct_crew_give(t->crew, data, size);
-    hpct_crew_give_done(t->crew);
+        return hpct_crew_give(u->crew, data, size);
+    hpct_crew_give_done(u->crew);
     return HPCT_OK;
 }
 
 hpct_status hpct_unpacker_run(hpct_broadcast *broadcast, const hpct_unpacker_target *targets,
                               int count, hpct_report *report)
 {
-    giving g = {.receiver = hpct_unpacker_new(targets, count, report), .broadcast = broadcast};
-    const hpct_crew_job job = {.work = work_off_given, .back = give_back, .context = &g};
-    hpct_status status = HPCT_OK;
-    if (g.receiver != NULL)
-        g.receiver->crew = hpct_crew_new(&job, hpct_pace_cores(MAX_THREADS), HPCT_BROADCAST_HELD);
-    if (g.receiver != NULL)
-        g.receiver->names = hpct_names_new();
-    if (g.receiver == NULL || g.receiver->crew == NULL || g.receiver->names == NULL)
-        status = hpct_fail_memory(0);
+    hpct_unpacker *u = open_pool(targets, count, broadcast, report);
+    hpct_status status = u == NULL ? hpct_fail_memory(0) : HPCT_OK;
     while (status == HPCT_OK) {
         const uint8_t *data = NULL;
         size_t size = 0;
         status = hpct_broadcast_pop(broadcast, &data, &size);
         if (status != HPCT_OK || size == 0)
             break;
-        status = take_block(g.receiver, data, size);
+        status = unpack_block(u, data, size);
     }
     if (status == HPCT_OK)
-        status = hpct_unpacker_end(g.receiver);
-    hpct_unpacker_free(g.receiver);
+        status = hpct_unpacker_end(u);
+    hpct_unpacker_free(u);
+    return status;
+}
+
+/* ---- an archive on this node: one thread reads and packs, another unpacks ---- */
+
+#define QUEUED 4 /* blocks between the two */
+#define NUM_BLOCKS                                                                                 \
+    (1 + QUEUED + HPCT_BROADCAST_HELD + 1) /* being packed, queued, being written                  \
+                                            */
+
+typedef struct queue {
+    hpct_crew *unpacking; /* with one thread, which keeps the order */
+    uint8_t *blocks;      /* [NUM_BLOCKS], each of HPCT_BLOCK_BYTES, used in turn */
+    size_t pushed;
+} queue;
+
+static uint8_t *current_block(const queue *q)
+{
+    return q->blocks + q->pushed % NUM_BLOCKS * HPCT_BLOCK_BYTES;
+}
+
+static hpct_status push(void *context, uint8_t **block, size_t size)
+{
+    queue *q = context;
+    q->pushed++;
+    const uint8_t *full = *block;
+    *block = current_block(q);
+    return hpct_crew_give(q->unpacking, full, size);
+}
+
+static hpct_status unpack_queued(void *context, const uint8_t *data, size_t size)
+{
+    return unpack_block(context, data, size);
+}
+
+static void ignore(void *context)
+{
+    (void) context;
+}
+
+static hpct_status pack_archive(queue *q, uint32_t entry, hpct_walk *walk, const char *name,
+                                hpct_report *report)
+{
+    uint64_t items = 0;
+    hpct_packer packer = {.push = push,
+                          .context = q,
+                          .pack = {.data = current_block(q), .room = HPCT_BLOCK_BYTES},
+                          .entry = entry};
+    HPCT_TRY(hpct_packer_archive(&packer, walk, name, report, &items));
+    HPCT_TRY(hpct_packer_done(&packer, items));
+    return hpct_crew_wait(q->unpacking);
+}
+
+hpct_status hpct_unpacker_archive(const hpct_unpacker_target *target, hpct_walk *walk,
+                                  const char *name, hpct_report *report)
+{
+    hpct_unpacker *u = open_pool(target, 1, NULL, report);
+    const hpct_crew_job job = {.work = unpack_queued, .back = ignore, .context = u};
+    queue q = {.unpacking = hpct_crew_new(&job, 1, QUEUED),
+               .blocks = malloc((size_t) NUM_BLOCKS * HPCT_BLOCK_BYTES)};
+    hpct_status status =
+        u == NULL || q.unpacking == NULL || q.blocks == NULL ? hpct_fail_memory(0) : HPCT_OK;
+    if (status == HPCT_OK)
+        status = pack_archive(&q, target->entry, walk, name, report);
+    if (status == HPCT_OK)
+        status = hpct_unpacker_end(u);
+    hpct_crew_free(q.unpacking);
+    hpct_unpacker_free(u);
+    free(q.blocks);
     return status;
 }

@@ -1,8 +1,10 @@
-/* spank/stage/net/unpacker.h - every node: writes trees from the stream. */
+/* spank/stage/net/unpacker.h - writes trees from blocks: of the stream, on every
+ * node, or of an archive that this node unpacks alone. */
 #ifndef HPCT_SPANK_STAGE_NET_UNPACKER_H
 #define HPCT_SPANK_STAGE_NET_UNPACKER_H
 
 #include "spank/stage/net/broadcast.h"
+#include "spank/stage/tree/walk.h"
 #include "spank/stage/tree/writer.h"
 
 /* Target of an entry's items. */
@@ -13,18 +15,23 @@ typedef struct hpct_unpacker_target {
     hpct_writer_options options;
 } hpct_unpacker_target;
 
-/* Takes blocks until the end of the stream. Compares each file with the hash sent with it. Returns
- * HPCT_ERR_DATA for an invalid stream, else errors of writer and broadcast. The caller owns what
- * was written, also on error. */
+/* Unpacks blocks until the end of the stream. Compares each file with the hash sent with it.
+ * Returns HPCT_ERR_DATA for an invalid stream, else errors of writer and broadcast. The caller owns
+ * what was written, also on error. */
 hpct_status hpct_unpacker_run(hpct_broadcast *broadcast, const hpct_unpacker_target *targets,
                               int count, hpct_report *report);
 
-/* The same for one block, for tests: hpct_unpacker_block until the end, then hpct_unpacker_end. */
+/* Unpacks an archive, the single file of `walk` called `name`, on this node alone. */
+hpct_status hpct_unpacker_archive(const hpct_unpacker_target *target, hpct_walk *walk,
+                                  const char *name, hpct_report *report);
+
+/* One block after the other, for tests: hpct_unpacker_block until the end, then hpct_unpacker_end.
+ */
 typedef struct hpct_unpacker hpct_unpacker;
 hpct_unpacker *hpct_unpacker_new(const hpct_unpacker_target *targets, int count,
                                  hpct_report *report);
-hpct_status hpct_unpacker_block(hpct_unpacker *receiver, const uint8_t *data, size_t size);
-hpct_status hpct_unpacker_end(hpct_unpacker *receiver); /* everything was received and finished */
-void hpct_unpacker_free(hpct_unpacker *receiver);
+hpct_status hpct_unpacker_block(hpct_unpacker *unpacker, const uint8_t *data, size_t size);
+hpct_status hpct_unpacker_end(hpct_unpacker *unpacker); /* everything was received and finished */
+void hpct_unpacker_free(hpct_unpacker *unpacker);
 
 #endif

@@ -20,13 +20,13 @@
 #define TAR_END 1024 /* a tar ends with at least that many zero bytes */
 
 typedef struct extracting {
-    const hpct_taker *taker;
+    const hpct_extract_output *output;
     const char *name;
     struct archive *archive;
     hpct_unpack *unpack;
     hpct_status failed; /* read error below libarchive */
     size_t zeros;       /* trailing zero bytes so far */
-    char *small;        /* [HPCT_TAKER_SMALL] */
+    char *small;        /* [HPCT_EXTRACT_SMALL] */
     /* of a regular file */
     hpct_walk *walk;
     hpct_report *report;
@@ -109,7 +109,7 @@ static la_int64_t seek_zip(struct archive *archive, void *context, la_int64_t of
 
 /* ---- items ---- */
 
-/* "./a//b/" becomes a/b. The result may still contain "..": the taker rejects it. */
+/* "./a//b/" becomes a/b. The result may still contain "..": the writer rejects it. */
 static hpct_status plain_path(const extracting *e, const char *name, char path[PATH_MAX])
 {
     size_t used = 0;
@@ -145,12 +145,12 @@ static hpct_status fail_size(const extracting *e, const hpct_item *item)
 }
 
 /* Data blocks with their offsets; the gaps between them are holes. */
-static hpct_status take_file(extracting *e, const hpct_item *item)
+static hpct_status pass_file(extracting *e, const hpct_item *item)
 {
-    const hpct_taker *t = e->taker;
-    bool small = item->size <= HPCT_TAKER_SMALL;
+    const hpct_extract_output *out = e->output;
+    bool small = item->size <= HPCT_EXTRACT_SMALL;
     uint64_t at = 0;
-    hpct_status status = small ? HPCT_OK : t->begin(t->context, item);
+    hpct_status status = small ? HPCT_OK : out->begin(out->context, item);
     if (small)
         memset(e->small, 0, (size_t) item->size);
     while (status == HPCT_OK) {
@@ -169,9 +169,9 @@ static hpct_status take_file(extracting *e, const hpct_item *item)
             memcpy(e->small + offset, data, size);
         } else {
             if ((uint64_t) offset > at)
-                status = t->hole(t->context, (uint64_t) offset - at);
+                status = out->hole(out->context, (uint64_t) offset - at);
             if (status == HPCT_OK && size > 0)
-                status = t->data(t->context, data, size);
+                status = out->data(out->context, data, size);
         }
         at = (uint64_t) offset + size;
     }
@@ -180,10 +180,10 @@ static hpct_status take_file(extracting *e, const hpct_item *item)
     /* libarchive reports truncated files if the format allows it; a sparse file may end with a
      * hole. */
     if (small)
-        return t->whole(t->context, item, e->small);
+        return out->whole(out->context, item, e->small);
     if (at < item->size)
-        status = t->hole(t->context, item->size - at);
-    return status == HPCT_OK ? t->end(t->context) : status;
+        status = out->hole(out->context, item->size - at);
+    return status == HPCT_OK ? out->end(out->context) : status;
 }
 
 static void describe(struct archive_entry *entry, const char *path, hpct_item *item)
@@ -197,7 +197,7 @@ static void describe(struct archive_entry *entry, const char *path, hpct_item *i
                                            .tv_nsec = archive_entry_atime_nsec(entry)};
 }
 
-static hpct_status take_item(extracting *e, struct archive_entry *entry)
+static hpct_status pass_item(extracting *e, struct archive_entry *entry)
 {
     char path[PATH_MAX], target[PATH_MAX];
     hpct_item item;
@@ -210,19 +210,19 @@ static hpct_status take_item(extracting *e, struct archive_entry *entry)
         status = plain_path(e, link, target);
         item.kind = HPCT_ITEM_HARDLINK;
         item.target = target;
-        return status == HPCT_OK ? e->taker->add(e->taker->context, &item) : status;
+        return status == HPCT_OK ? e->output->add(e->output->context, &item) : status;
     }
     switch (archive_entry_filetype(entry)) {
     case AE_IFDIR:
         item.kind = HPCT_ITEM_FOLDER;
-        return e->taker->add(e->taker->context, &item);
+        return e->output->add(e->output->context, &item);
     case AE_IFLNK:
         item.kind = HPCT_ITEM_SYMLINK;
         item.target = archive_entry_symlink(entry);
         if (item.target == NULL || !hpct_item_link_stays(path, item.target))
             return hpct_fail(HPCT_ERR_DATA, "%s: '%s' in it is a link to '%s', out of the folder",
                              e->name, path, item.target == NULL ? "" : item.target);
-        return e->taker->add(e->taker->context, &item);
+        return e->output->add(e->output->context, &item);
     case AE_IFREG:
         if (!archive_entry_size_is_set(entry) || archive_entry_size(entry) < 0)
             return hpct_fail(HPCT_ERR_DATA, "%s: the size of '%s' in it is not known", e->name,
@@ -231,20 +231,20 @@ static hpct_status take_item(extracting *e, struct archive_entry *entry)
         item.size = (uint64_t) archive_entry_size(entry);
         if (*path == '\0')
             return hpct_fail(HPCT_ERR_DATA, "%s: it holds a file without a name", e->name);
-        return take_file(e, &item);
+        return pass_file(e, &item);
     default:
         return hpct_fail(HPCT_ERR_DATA, "%s: '%s' in it is neither a file nor a folder nor a link",
                          e->name, path);
     }
 }
 
-static hpct_status take_all(extracting *e, const struct timespec when[2])
+static hpct_status pass_all(extracting *e, const struct timespec when[2])
 {
     struct archive_entry *entry;
     int code = ARCHIVE_OK;
     const hpct_item root = {
         .kind = HPCT_ITEM_FOLDER, .path = "", .mode = 0755, .times = {when[0], when[1]}};
-    hpct_status status = e->taker->add(e->taker->context, &root);
+    hpct_status status = e->output->add(e->output->context, &root);
     while (status == HPCT_OK) {
         code = archive_read_next_header(e->archive, &entry);
         if (code == ARCHIVE_EOF)
@@ -253,10 +253,8 @@ static hpct_status take_all(extracting *e, const struct timespec when[2])
             return fail_archive(e);
         if (archive_entry_is_encrypted(entry))
             return hpct_fail(HPCT_ERR_DATA, "%s: it is encrypted", e->name);
-        status = take_item(e, entry);
+        status = pass_item(e, entry);
     }
-    if (status == HPCT_OK && e->taker->done != NULL)
-        status = e->taker->done(e->taker->context);
     return status;
 }
 
@@ -281,10 +279,10 @@ static hpct_status check_end(extracting *e)
 
 static hpct_status begin(extracting *e, int (*zip)(struct archive *))
 {
-    e->small = malloc(HPCT_TAKER_SMALL);
+    e->small = malloc(HPCT_EXTRACT_SMALL);
     e->archive = archive_read_new();
     if (e->small == NULL || e->archive == NULL)
-        return hpct_fail_memory(HPCT_TAKER_SMALL);
+        return hpct_fail_memory(HPCT_EXTRACT_SMALL);
     if (archive_read_support_format_tar(e->archive) != ARCHIVE_OK ||
         archive_read_set_format_option(e->archive, "tar", "read_concatenated_archives", "1") !=
             ARCHIVE_OK ||
@@ -302,16 +300,16 @@ static void finish(extracting *e)
 }
 
 hpct_status hpct_extract(const hpct_bytes_source *from, const char *name,
-                         const struct timespec when[2], const hpct_taker *taker)
+                         const struct timespec when[2], const hpct_extract_output *output)
 {
-    extracting e = {.taker = taker, .name = name};
+    extracting e = {.output = output, .name = name};
     hpct_status status = begin(&e, archive_read_support_format_zip_streamable);
     if (status == HPCT_OK)
         status = hpct_unpack_open(&e.unpack, from, name);
     if (status == HPCT_OK && archive_read_open(e.archive, &e, NULL, feed, NULL) != ARCHIVE_OK)
         status = fail_archive(&e);
     if (status == HPCT_OK)
-        status = take_all(&e, when);
+        status = pass_all(&e, when);
     if (status == HPCT_OK)
         status = check_end(&e);
     finish(&e);
@@ -325,18 +323,18 @@ static hpct_status extract_zip(extracting *e, const struct timespec when[2])
                               archive_read_open(e->archive, e, NULL, feed_zip, NULL) != ARCHIVE_OK))
         status = fail_archive(e);
     if (status == HPCT_OK)
-        status = take_all(e, when);
+        status = pass_all(e, when);
     finish(e);
     return status;
 }
 
-hpct_status hpct_extract_file(hpct_walk *walk, const char *name, const hpct_taker *taker,
+hpct_status hpct_extract_file(hpct_walk *walk, const char *name, const hpct_extract_output *output,
                               hpct_report *report)
 {
     static const char zip[] = {'P', 'K'};
     hpct_item item;
     char magic[2] = "";
-    extracting e = {.taker = taker, .name = name, .walk = walk, .report = report, .fd = -1};
+    extracting e = {.output = output, .name = name, .walk = walk, .report = report, .fd = -1};
     hpct_walk_item(walk, 0, &item, NULL, NULL);
     e.size = item.size;
     report->read_total = item.size;
@@ -353,7 +351,7 @@ hpct_status hpct_extract_file(hpct_walk *walk, const char *name, const hpct_take
     if (status == HPCT_OK && memcmp(magic, zip, sizeof zip) == 0)
         status = extract_zip(&e, item.times);
     else if (status == HPCT_OK)
-        status = hpct_extract(&from, name, item.times, taker);
+        status = hpct_extract(&from, name, item.times, output);
     if (status == HPCT_OK)
         status = hpct_walk_unchanged(walk, 0, e.fd);
     if (e.fd >= 0)
