@@ -9,6 +9,7 @@ nn_libnnop_la_SOURCES = \
 	nn/backend/picture.c nn/backend/picture.h \
 	nn/backend/transposed.c nn/backend/transposed.h \
 	nn/backend/without.c nn/backend/without.h \
+	nn/graph/elements.h \
 	nn/graph/op.c nn/graph/op.h \
 	nn/graph/rng.c nn/graph/rng.h
 nn_libnnop_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE

@@ -1,6 +1,9 @@
 /* Names, properties and sizes of operations, from their specification alone. */
 #include "nn/graph/op.h"
 
+#define ELEMENT(kind, name, reads, ...)                                                            \
+    [HPCT_OP_##kind] = {#name, .activation = true, .from_src = HPCT_ELEMENT_READS_SRC_##reads}
+
 /* Facts of each kind. */
 static const struct {
     const char *name;
@@ -11,17 +14,8 @@ static const struct {
     [HPCT_OP_MAX_POOL2D] = {"max_pool2d"},
     [HPCT_OP_AVERAGE_POOL2D] = {"average_pool2d"},
     [HPCT_OP_DENSE] = {"dense"},
+    HPCT_ELEMENT_ROWS(ELEMENT),
     [HPCT_OP_SOFTMAX] = {"softmax"},
-    [HPCT_OP_RELU] = {"relu", .activation = true},
-    [HPCT_OP_RELU6] = {"relu6", .activation = true},
-    [HPCT_OP_SIGMOID] = {"sigmoid", .activation = true},
-    [HPCT_OP_TANH] = {"tanh", .activation = true},
-    [HPCT_OP_GELU] = {"gelu", .activation = true, .from_src = true},
-    [HPCT_OP_SILU] = {"silu", .activation = true, .from_src = true},
-    [HPCT_OP_HARD_SIGMOID] = {"hard_sigmoid", .activation = true},
-    [HPCT_OP_HARD_SILU] = {"hard_silu", .activation = true, .from_src = true},
-    [HPCT_OP_LEAKY_RELU] = {"leaky_relu", .activation = true, .from_src = true},
-    [HPCT_OP_ELU] = {"elu", .activation = true, .from_src = true},
     [HPCT_OP_PRELU] = {"prelu"},
     [HPCT_OP_MULTIPLY] = {"multiply"},
     [HPCT_OP_NORMALIZATION] = {"normalization"},

@@ -9,6 +9,7 @@
 #ifndef HPCT_NN_GRAPH_OP_H
 #define HPCT_NN_GRAPH_OP_H
 
+#include "nn/graph/elements.h"
 #include "nn/graph/peers.h"
 #include "nn/graph/rng.h"
 #include "nn/graph/variation.h"
@@ -23,24 +24,17 @@
 #define HPCT_OP_KERNEL 0 /* index of a Conv2D's or Dense's kernel among its parameters */
 #define HPCT_OP_BIAS 1
 
+#define HPCT_OP_OF_ELEMENT(kind, ...) HPCT_OP_##kind
+
 typedef enum hpct_op_kind {
     HPCT_OP_CONV2D,
     HPCT_OP_MAX_POOL2D,
     HPCT_OP_AVERAGE_POOL2D,
     HPCT_OP_DENSE,
-    HPCT_OP_RELU,
     HPCT_OP_SOFTMAX,
     HPCT_OP_ADD,
     HPCT_OP_CONCATENATE,
-    HPCT_OP_RELU6,
-    HPCT_OP_SIGMOID,
-    HPCT_OP_TANH,
-    HPCT_OP_GELU,
-    HPCT_OP_SILU,
-    HPCT_OP_HARD_SIGMOID,
-    HPCT_OP_HARD_SILU,
-    HPCT_OP_LEAKY_RELU,
-    HPCT_OP_ELU,
+    HPCT_ELEMENT_ROWS(HPCT_OP_OF_ELEMENT), /* HPCT_OP_RELU, …: activations of single elements */
     HPCT_OP_PRELU,
     HPCT_OP_MULTIPLY,
     HPCT_OP_NORMALIZATION,

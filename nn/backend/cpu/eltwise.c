@@ -1,5 +1,4 @@
-/* ReLU6, sigmoid, tanh, GELU, SiLU, hard SiLU and ELU by oneDNN, over the whole batch as one row.
- */
+/* Activations of single elements by oneDNN, over the whole batch as one row. */
 #include "nn/backend/cpu/cpu.h"
 
 #include "base/status.h"

@@ -44,7 +44,9 @@ hpct_status hpct_shim_pool_forward(hpct_prim **out, const hpct_op_spec *spec, in
 /* diff_dst, diff_src */
 hpct_status hpct_shim_pool_backward(hpct_prim **out, const hpct_op_spec *spec, int n,
                                     const hpct_prim *forward);
-/* src, dst: `count` values; RELU6, SIGMOID, TANH, GELU, SILU, HARD_SILU or ELU */
+/* Whether oneDNN has this activation (nn/graph/elements.h). */
+bool hpct_shim_has_eltwise(const hpct_op_spec *spec);
+/* src, dst: `count` values */
 hpct_status hpct_shim_eltwise_forward(hpct_prim **out, const hpct_op_spec *spec, size_t count,
                                       bool training);
 /* diff_dst, dst (hpct_op_gradient_from_src: src), diff_src */

@@ -3,39 +3,25 @@
 
 #include "base/status.h"
 
+/* alpha and beta of hardswish are read by oneDNN 2.7 and later. */
 typedef struct eltwise {
     dnnl_alg_kind_t algorithm;
     float alpha, beta;
 } eltwise;
 
-static hpct_status find_eltwise(const hpct_op_spec *spec, eltwise *out)
+#define ROW(kind, name, reads, type, forward, gradient, algorithm, alpha, beta, ...)               \
+    [HPCT_OP_##kind] = {algorithm, alpha, beta}
+
+static eltwise eltwise_of(const hpct_op_spec *spec)
 {
-    switch (spec->kind) {
-    case HPCT_OP_RELU6:
-        *out = (eltwise){.algorithm = dnnl_eltwise_clip_v2_use_dst_for_bwd, .beta = 6};
-        return HPCT_OK;
-    case HPCT_OP_SIGMOID:
-        *out = (eltwise){.algorithm = dnnl_eltwise_logistic_use_dst_for_bwd};
-        return HPCT_OK;
-    case HPCT_OP_TANH:
-        *out = (eltwise){.algorithm = dnnl_eltwise_tanh_use_dst_for_bwd};
-        return HPCT_OK;
-    case HPCT_OP_GELU:
-        *out = (eltwise){.algorithm = dnnl_eltwise_gelu_erf};
-        return HPCT_OK;
-    case HPCT_OP_SILU:
-        *out = (eltwise){.algorithm = dnnl_eltwise_swish, .alpha = 1};
-        return HPCT_OK;
-    case HPCT_OP_HARD_SILU: /* the numbers are read by oneDNN 2.7 and later */
-        *out = (eltwise){.algorithm = dnnl_eltwise_hardswish, .alpha = 1 / 6.0F, .beta = 0.5F};
-        return HPCT_OK;
-    case HPCT_OP_ELU:
-        *out = (eltwise){.algorithm = dnnl_eltwise_elu, .alpha = spec->slope};
-        return HPCT_OK;
-    default:
-        return hpct_fail(HPCT_ERR_INTERNAL, "%s is not computed by oneDNN's eltwise",
-                         hpct_op_kind_name(spec->kind));
-    }
+    const float slope = spec->slope;
+    const eltwise all[HPCT_OP_KINDS] = {HPCT_ELEMENT_ROWS(ROW)};
+    return all[spec->kind];
+}
+
+bool hpct_shim_has_eltwise(const hpct_op_spec *spec)
+{
+    return eltwise_of(spec).algorithm != dnnl_alg_kind_undef;
 }
 
 static dnnl_status_t describe_eltwise(dnnl_primitive_desc_t *out, hpct_prim_kind what,
@@ -69,11 +55,10 @@ static hpct_status make_eltwise(hpct_prim **out, hpct_prim_kind what, const hpct
                                 int num_args)
 {
     const dnnl_dim_t sizes[] = {(dnnl_dim_t) count};
-    eltwise e = {.beta = 0};
+    eltwise e = eltwise_of(spec);
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_desc_t desc = NULL;
     md row;
-    HPCT_TRY(find_eltwise(spec, &e));
     HPCT_TRY(hpct_dnnl_check(hpct_md_make(&row, 1, sizes, dnnl_f32, dnnl_a), "describing memory"));
     hpct_status status =
         hpct_dnnl_check(hpct_dnnl_attributes(&attributes, false, false), "setting attributes");

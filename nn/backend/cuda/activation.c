@@ -3,18 +3,9 @@
 
 #include "base/status.h"
 
-static const hpct_element elements[HPCT_OP_KINDS] = {
-    [HPCT_OP_RELU] = HPCT_ELEMENT_RELU,
-    [HPCT_OP_RELU6] = HPCT_ELEMENT_RELU6,
-    [HPCT_OP_SIGMOID] = HPCT_ELEMENT_SIGMOID,
-    [HPCT_OP_TANH] = HPCT_ELEMENT_TANH,
-    [HPCT_OP_GELU] = HPCT_ELEMENT_GELU,
-    [HPCT_OP_SILU] = HPCT_ELEMENT_SILU,
-    [HPCT_OP_HARD_SIGMOID] = HPCT_ELEMENT_HARD_SIGMOID,
-    [HPCT_OP_HARD_SILU] = HPCT_ELEMENT_HARD_SILU,
-    [HPCT_OP_LEAKY_RELU] = HPCT_ELEMENT_LEAKY_RELU,
-    [HPCT_OP_ELU] = HPCT_ELEMENT_ELU,
-};
+#define ROW(kind, ...) [HPCT_OP_##kind] = HPCT_ELEMENT_##kind
+
+static const hpct_element elements[HPCT_OP_KINDS] = {HPCT_ELEMENT_ROWS(ROW)};
 
 static hpct_curve curve_of(const hpct_op *op)
 {

@@ -184,24 +184,16 @@ static hpct_status check_precision(hpct_precision precision)
 
 typedef hpct_status maker(hpct_op **, const hpct_op_spec *, const hpct_op_build *);
 
+#define ELEMENT(kind, ...) [HPCT_OP_##kind] = hpct_cuda_make_activation
+
 static maker *const makers[HPCT_OP_KINDS] = {
     [HPCT_OP_CONV2D] = hpct_cuda_make_conv2d,
     [HPCT_OP_MAX_POOL2D] = hpct_cuda_make_pool,
     [HPCT_OP_AVERAGE_POOL2D] = hpct_cuda_make_pool,
     [HPCT_OP_DENSE] = hpct_cuda_make_dense,
-    [HPCT_OP_RELU] = hpct_cuda_make_activation,
     [HPCT_OP_SOFTMAX] = hpct_cuda_make_softmax,
     [HPCT_OP_ADD] = hpct_cuda_make_join,
     [HPCT_OP_CONCATENATE] = hpct_cuda_make_join,
-    [HPCT_OP_RELU6] = hpct_cuda_make_activation,
-    [HPCT_OP_SIGMOID] = hpct_cuda_make_activation,
-    [HPCT_OP_TANH] = hpct_cuda_make_activation,
-    [HPCT_OP_GELU] = hpct_cuda_make_activation,
-    [HPCT_OP_SILU] = hpct_cuda_make_activation,
-    [HPCT_OP_HARD_SIGMOID] = hpct_cuda_make_activation,
-    [HPCT_OP_HARD_SILU] = hpct_cuda_make_activation,
-    [HPCT_OP_LEAKY_RELU] = hpct_cuda_make_activation,
-    [HPCT_OP_ELU] = hpct_cuda_make_activation,
     [HPCT_OP_PRELU] = hpct_cuda_make_line,
     [HPCT_OP_MULTIPLY] = hpct_cuda_make_multiply,
     [HPCT_OP_NORMALIZATION] = hpct_cuda_make_line,
@@ -218,6 +210,7 @@ static maker *const makers[HPCT_OP_KINDS] = {
     [HPCT_OP_PERMUTE] = hpct_cuda_make_permute,
     [HPCT_OP_CONV2D_TRANSPOSE] = hpct_cuda_make_conv2d_transpose,
     [HPCT_OP_GAUSSIAN_NOISE] = hpct_cuda_make_noise,
+    HPCT_ELEMENT_ROWS(ELEMENT),
 };
 
 static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)

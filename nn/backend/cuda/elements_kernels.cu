@@ -2,125 +2,49 @@
 #include "nn/backend/cuda/kernel.cuh"
 #include "nn/backend/cuda/random.cuh"
 
-/* ---- functions of an element; see nn/backend/ref/activation.c ---- */
+/* ---- nn/graph/elements.h in fp32 ---- */
 
-struct relu {
-    __device__ float forward(float x) const
+/* What the formulas are written with. */
+struct element {
+    float slope, threshold, most;
+    static __device__ float exp(float x)
     {
-        return x > 0 ? x : 0;
+        return expf(x);
     }
-    __device__ float backward(float y, float g) const
+    static __device__ float expm1(float x)
     {
-        return y > 0 ? g : 0;
+        return expm1f(x);
     }
-};
-
-struct relu6 {
-    __device__ float forward(float x) const
-    {
-        return x > 0 ? x < 6 ? x : 6 : 0;
-    }
-    __device__ float backward(float y, float g) const
-    {
-        return y > 0 && y < 6 ? g : 0;
-    }
-};
-
-struct sigmoid {
-    __device__ float forward(float x) const
-    {
-        return 1 / (1 + expf(-x));
-    }
-    __device__ float backward(float y, float g) const
-    {
-        return g * y * (1 - y);
-    }
-};
-
-struct hyperbolic_tangent {
-    __device__ float forward(float x) const
+    static __device__ float tanh(float x)
     {
         return tanhf(x);
     }
-    __device__ float backward(float y, float g) const
+    static __device__ float logistic(float x)
     {
-        return g * (1 - y * y);
+        return 1 / (1 + expf(-x));
     }
-};
-
-struct gelu {
-    static __device__ float distribution(float x)
+    static __device__ float normal_cdf(float x)
     {
         return 0.5f * erfcf(-x * 0.707106781186547524f);
     }
-    __device__ float forward(float x) const
+    static __device__ float normal_density(float x)
     {
-        return x * distribution(x);
-    }
-    __device__ float backward(float x, float g) const
-    {
-        float density = expf(-0.5f * x * x) * 0.398942280401432678f; /* / sqrt(2 pi) */
-        return g * (distribution(x) + x * density);
+        return expf(-0.5f * x * x) * 0.398942280401432678f; /* / sqrt(2 pi) */
     }
 };
 
-struct hard_sigmoid {
-    __device__ float forward(float x) const
-    {
-        return x > -3 ? x < 3 ? (x + 3) / 6 : 1 : 0;
-    }
-    __device__ float backward(float y, float g) const
-    {
-        return y > 0 && y < 1 ? g / 6 : 0;
-    }
-};
-
-struct silu {
-    __device__ float forward(float x) const
-    {
-        return x / (1 + expf(-x));
-    }
-    __device__ float backward(float x, float g) const
-    {
-        float y = 1 / (1 + expf(-x));
-        return g * y * (1 + x * (1 - y));
-    }
-};
-
-struct hard_silu {
-    __device__ float forward(float x) const
-    {
-        return x * hard_sigmoid().forward(x);
-    }
-    __device__ float backward(float x, float g) const
-    {
-        return g * (x > -3 ? x < 3 ? (2 * x + 3) / 6 : 1 : 0);
-    }
-};
-
-struct leaky_relu {
-    float slope, threshold, most;
-    __device__ float forward(float x) const
-    {
-        return x > threshold ? x < most ? x : most : slope * (x - threshold);
-    }
-    __device__ float backward(float x, float g) const
-    {
-        return x > threshold ? x < most ? g : 0 : slope * g;
-    }
-};
-
-struct elu {
-    float alpha;
-    __device__ float forward(float x) const
-    {
-        return x > 0 ? x : alpha * expm1f(x);
-    }
-    __device__ float backward(float x, float g) const
-    {
-        return x > 0 ? g : g * alpha * expf(x);
-    }
-};
+#define DEFINE(kind, name, reads, type, value, gradient, ...)                                      \
+    struct element_##name : element {                                                              \
+        __device__ float forward(float x) const                                                    \
+        {                                                                                          \
+            return value;                                                                          \
+        }                                                                                          \
+        __device__ float backward(float reads, float g) const                                      \
+        {                                                                                          \
+            return gradient;                                                                       \
+        }                                                                                          \
+    };
+HPCT_ELEMENTS(DEFINE)
 
 struct line {
     float scale, offset;
@@ -223,40 +147,16 @@ static void launch_back(hpct_queue queue, size_t count, F f, const void *data, c
     });
 }
 
+#define CASE(kind, name, ...)                                                                      \
+    case HPCT_ELEMENT_##kind:                                                                      \
+        body(element_##name{{curve.slope, curve.threshold, curve.most}});                          \
+        return true;
+
 /* Calls body with the element's function object. */
 template <typename Body> static bool for_element(const hpct_curve &curve, Body body)
 {
     switch (curve.element) {
-    case HPCT_ELEMENT_RELU:
-        body(relu());
-        return true;
-    case HPCT_ELEMENT_RELU6:
-        body(relu6());
-        return true;
-    case HPCT_ELEMENT_SIGMOID:
-        body(sigmoid());
-        return true;
-    case HPCT_ELEMENT_TANH:
-        body(hyperbolic_tangent());
-        return true;
-    case HPCT_ELEMENT_GELU:
-        body(gelu());
-        return true;
-    case HPCT_ELEMENT_HARD_SIGMOID:
-        body(hard_sigmoid());
-        return true;
-    case HPCT_ELEMENT_SILU:
-        body(silu());
-        return true;
-    case HPCT_ELEMENT_HARD_SILU:
-        body(hard_silu());
-        return true;
-    case HPCT_ELEMENT_LEAKY_RELU:
-        body(leaky_relu{curve.slope, curve.threshold, curve.most});
-        return true;
-    case HPCT_ELEMENT_ELU:
-        body(elu{curve.slope});
-        return true;
+        HPCT_ELEMENTS(CASE)
     }
     return false;
 }

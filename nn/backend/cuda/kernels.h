@@ -11,6 +11,7 @@
 #include "base/drawn.h"
 #include "nn/backend/cuda/direct_shape.h"
 #include "nn/backend/norm_line.h"
+#include "nn/graph/elements.h"
 #include "nn/graph/loss_scaling.h"
 #include "nn/graph/variation.h"
 
@@ -33,18 +34,9 @@ typedef enum hpct_number { HPCT_NUMBER_FP32, HPCT_NUMBER_BF16, HPCT_NUMBER_FP16 
 
 /* ---- elementwise (elements_kernels.cu) ---- */
 
-typedef enum hpct_element {
-    HPCT_ELEMENT_RELU = 1, /* 0: none */
-    HPCT_ELEMENT_RELU6,
-    HPCT_ELEMENT_SIGMOID,
-    HPCT_ELEMENT_TANH,
-    HPCT_ELEMENT_HARD_SIGMOID,
-    HPCT_ELEMENT_GELU, /* gradients of this and the next are computed from the source */
-    HPCT_ELEMENT_SILU,
-    HPCT_ELEMENT_HARD_SILU,
-    HPCT_ELEMENT_LEAKY_RELU,
-    HPCT_ELEMENT_ELU,
-} hpct_element;
+#define HPCT_ELEMENT_OF(kind, ...) HPCT_ELEMENT_##kind
+
+typedef enum hpct_element { HPCT_ELEMENT_ROWS(HPCT_ELEMENT_OF) } hpct_element;
 
 /* With the numbers of LEAKY_RELU and ELU, as in hpct_op_spec. */
 typedef struct hpct_curve {
@@ -54,7 +46,7 @@ typedef struct hpct_curve {
 
 cudaError_t hpct_launch_element(hpct_queue queue, hpct_number type, hpct_curve curve, size_t count,
                                 const void *src, void *dst);
-/* data: the result, from GELU on the source; with `add` accumulates into diff_src. */
+/* data: the source or the result, as the gradient reads; with `add` accumulates into diff_src. */
 cudaError_t hpct_launch_element_backward(hpct_queue queue, hpct_number type, hpct_curve curve,
                                          size_t count, const void *data, const void *diff_dst,
                                          bool add, void *diff_src);

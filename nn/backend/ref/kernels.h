@@ -78,49 +78,12 @@ void HPCT_REF(affine)(const hpct_picture *picture, const uint32_t *words, const 
 void HPCT_REF(tone)(const hpct_picture *picture, const uint32_t *words, const hpct_real *src,
                     hpct_real *dst);
 
-/* In place allowed. backward: the gradient where dst > 0, else zero. */
-void HPCT_REF(relu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
-void HPCT_REF(relu_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
-                             hpct_real *diff_src);
-
-/* As relu, with gradients from dst; zero at 0 and 6. */
-void HPCT_REF(relu6_forward)(size_t count, const hpct_real *src, hpct_real *dst);
-void HPCT_REF(relu6_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
-                              hpct_real *diff_src);
-void HPCT_REF(sigmoid_forward)(size_t count, const hpct_real *src, hpct_real *dst);
-void HPCT_REF(sigmoid_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
-                                hpct_real *diff_src);
-void HPCT_REF(tanh_forward)(size_t count, const hpct_real *src, hpct_real *dst);
-void HPCT_REF(tanh_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
-                             hpct_real *diff_src);
-
-/* x Phi(x), Phi the normal CDF; the gradient, Phi(x) + x phi(x), from src. */
-void HPCT_REF(gelu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
-void HPCT_REF(gelu_backward)(size_t count, const hpct_real *src, const hpct_real *diff_dst,
-                             hpct_real *diff_src);
-
-/* x sigmoid(x); gradients of this and the next from src. */
-void HPCT_REF(silu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
-void HPCT_REF(silu_backward)(size_t count, const hpct_real *src, const hpct_real *diff_dst,
-                             hpct_real *diff_src);
-/* x relu6(x + 3) / 6. */
-void HPCT_REF(hard_silu_forward)(size_t count, const hpct_real *src, hpct_real *dst);
-void HPCT_REF(hard_silu_backward)(size_t count, const hpct_real *src, const hpct_real *diff_dst,
-                                  hpct_real *diff_src);
-/* relu6(x + 3) / 6; the gradient from dst. */
-void HPCT_REF(hard_sigmoid_forward)(size_t count, const hpct_real *src, hpct_real *dst);
-void HPCT_REF(hard_sigmoid_backward)(size_t count, const hpct_real *dst, const hpct_real *diff_dst,
-                                     hpct_real *diff_src);
-/* min(x, most) above the threshold, else slope (x - threshold); gradients from src. */
-void HPCT_REF(leaky_relu_forward)(const hpct_op_spec *spec, size_t count, const hpct_real *src,
-                                  hpct_real *dst);
-void HPCT_REF(leaky_relu_backward)(const hpct_op_spec *spec, size_t count, const hpct_real *src,
-                                   const hpct_real *diff_dst, hpct_real *diff_src);
-/* x, or slope (exp(x) - 1) below 0. */
-void HPCT_REF(elu_forward)(const hpct_op_spec *spec, size_t count, const hpct_real *src,
-                           hpct_real *dst);
-void HPCT_REF(elu_backward)(const hpct_op_spec *spec, size_t count, const hpct_real *src,
-                            const hpct_real *diff_dst, hpct_real *diff_src);
+/* Activations of single elements (nn/graph/elements.h), in place allowed. data: the source or the
+ * result, as the gradient needs. */
+void HPCT_REF(element_forward)(const hpct_op_spec *spec, size_t count, const hpct_real *src,
+                               hpct_real *dst);
+void HPCT_REF(element_backward)(const hpct_op_spec *spec, size_t count, const hpct_real *data,
+                                const hpct_real *diff_dst, hpct_real *diff_src);
 
 /* dst[rows][channels] = (src - mean) scale + offset, per channel; backward: diff_dst scale. `line`
  * holds mean[channels], scale[channels], offset[channels]. */

@@ -36,17 +36,20 @@ static size_t dst_count(const hpct_op *op, int n)
     return (size_t) n * hpct_op_dst_floats(&op->spec);
 }
 
-/* Fused ReLU of Conv2D and Dense. */
+/* A fused ReLU. */
+static const hpct_op_spec relu = {.kind = HPCT_OP_RELU};
+
 static void finish_forward(const hpct_op *op, const hpct_op_call *call)
 {
     if (op->spec.relu)
-        hpct_ref_relu_forward(dst_count(op, call->n), call->dst, call->dst);
+        hpct_ref_element_forward(&relu, dst_count(op, call->n), call->dst, call->dst);
 }
 
 static void start_backward(const hpct_op *op, const hpct_op_call *call)
 {
     if (op->spec.relu)
-        hpct_ref_relu_backward(dst_count(op, call->n), call->dst, call->diff_dst, call->diff_dst);
+        hpct_ref_element_backward(&relu, dst_count(op, call->n), call->dst, call->diff_dst,
+                                  call->diff_dst);
 }
 
 /* The fused ADD. */
@@ -57,7 +60,7 @@ static void add_other(const hpct_op *op, const hpct_op_call *call)
         return;
     hpct_ref_add_forward(count, 2, (const float *const[]){call->dst, call->src[1]}, call->dst);
     if (op->build.adds_relu)
-        hpct_ref_relu_forward(count, call->dst, call->dst);
+        hpct_ref_element_forward(&relu, count, call->dst, call->dst);
 }
 
 static hpct_status conv2d_forward(hpct_op *op, const hpct_op_call *call)
@@ -161,49 +164,6 @@ static hpct_status dense_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-/* Elementwise activations; data: dst, or src (hpct_op_gradient_from_src). */
-static const struct {
-    void (*forward)(size_t count, const float *src, float *dst);
-    void (*backward)(size_t count, const float *data, const float *diff_dst, float *diff_src);
-} elements[HPCT_OP_KINDS] = {
-    [HPCT_OP_RELU] = {hpct_ref_relu_forward, hpct_ref_relu_backward},
-    [HPCT_OP_RELU6] = {hpct_ref_relu6_forward, hpct_ref_relu6_backward},
-    [HPCT_OP_SIGMOID] = {hpct_ref_sigmoid_forward, hpct_ref_sigmoid_backward},
-    [HPCT_OP_TANH] = {hpct_ref_tanh_forward, hpct_ref_tanh_backward},
-    [HPCT_OP_GELU] = {hpct_ref_gelu_forward, hpct_ref_gelu_backward},
-    [HPCT_OP_SILU] = {hpct_ref_silu_forward, hpct_ref_silu_backward},
-    [HPCT_OP_HARD_SIGMOID] = {hpct_ref_hard_sigmoid_forward, hpct_ref_hard_sigmoid_backward},
-    [HPCT_OP_HARD_SILU] = {hpct_ref_hard_silu_forward, hpct_ref_hard_silu_backward},
-};
-
-static hpct_status leaky_relu_forward(hpct_op *op, const hpct_op_call *call)
-{
-    hpct_ref_leaky_relu_forward(&op->spec, dst_count(op, call->n), call->src[0], call->dst);
-    return HPCT_OK;
-}
-
-static hpct_status leaky_relu_backward(hpct_op *op, const hpct_op_call *call)
-{
-    if (call->diff_src[0] != NULL)
-        hpct_ref_leaky_relu_backward(&op->spec, dst_count(op, call->n), call->src[0],
-                                     call->diff_dst, call->diff_src[0]);
-    return HPCT_OK;
-}
-
-static hpct_status elu_forward(hpct_op *op, const hpct_op_call *call)
-{
-    hpct_ref_elu_forward(&op->spec, dst_count(op, call->n), call->src[0], call->dst);
-    return HPCT_OK;
-}
-
-static hpct_status elu_backward(hpct_op *op, const hpct_op_call *call)
-{
-    if (call->diff_src[0] != NULL)
-        hpct_ref_elu_backward(&op->spec, dst_count(op, call->n), call->src[0], call->diff_dst,
-                              call->diff_src[0]);
-    return HPCT_OK;
-}
-
 static size_t line_size(const hpct_op *op)
 {
     return (size_t) op->spec.line.rows * (size_t) op->spec.line.channels;
@@ -244,16 +204,16 @@ static hpct_status normalization_backward(hpct_op *op, const hpct_op_call *call)
 
 static hpct_status element_forward(hpct_op *op, const hpct_op_call *call)
 {
-    elements[op->spec.kind].forward(dst_count(op, call->n), call->src[0], call->dst);
+    hpct_ref_element_forward(&op->spec, dst_count(op, call->n), call->src[0], call->dst);
     return HPCT_OK;
 }
 
 static hpct_status element_backward(hpct_op *op, const hpct_op_call *call)
 {
     if (call->diff_src[0] != NULL)
-        elements[op->spec.kind].backward(dst_count(op, call->n),
-                                         op->backward_reads_src ? call->src[0] : call->dst,
-                                         call->diff_dst, call->diff_src[0]);
+        hpct_ref_element_backward(&op->spec, dst_count(op, call->n),
+                                  op->backward_reads_src ? call->src[0] : call->dst, call->diff_dst,
+                                  call->diff_src[0]);
     return HPCT_OK;
 }
 
@@ -678,22 +638,14 @@ static hpct_status pad2d_backward(hpct_op *op, const hpct_op_call *call)
         .forward = kind##_forward, .backward = kind##_backward, .import_param = hpct_ref_import,   \
         .export_param = hpct_ref_export, .destroy = destroy                                        \
     }
+#define ELEMENT(kind, ...) [HPCT_OP_##kind] = CLASS(element)
+
 static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_CONV2D] = CLASS(conv2d),
     [HPCT_OP_MAX_POOL2D] = CLASS(max_pool2d),
     [HPCT_OP_AVERAGE_POOL2D] = CLASS(average_pool2d),
     [HPCT_OP_DENSE] = CLASS(dense),
     [HPCT_OP_SOFTMAX] = CLASS(softmax),
-    [HPCT_OP_RELU] = CLASS(element),
-    [HPCT_OP_RELU6] = CLASS(element),
-    [HPCT_OP_SIGMOID] = CLASS(element),
-    [HPCT_OP_TANH] = CLASS(element),
-    [HPCT_OP_GELU] = CLASS(element),
-    [HPCT_OP_SILU] = CLASS(element),
-    [HPCT_OP_HARD_SIGMOID] = CLASS(element),
-    [HPCT_OP_HARD_SILU] = CLASS(element),
-    [HPCT_OP_LEAKY_RELU] = CLASS(leaky_relu),
-    [HPCT_OP_ELU] = CLASS(elu),
     [HPCT_OP_PRELU] = CLASS(prelu),
     [HPCT_OP_MULTIPLY] = CLASS(multiply),
     [HPCT_OP_NORMALIZATION] = CLASS(normalization),
@@ -712,6 +664,7 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_CONV2D_TRANSPOSE] = CLASS(conv2d_transpose),
     [HPCT_OP_PERMUTE] = CLASS(permute),
     [HPCT_OP_GAUSSIAN_NOISE] = CLASS(gaussian_noise),
+    HPCT_ELEMENT_ROWS(ELEMENT),
 };
 
 /* ---- bf16, fp16: the operands of Conv2D and Dense are rounded, the arithmetic is the same ---- */

@@ -201,25 +201,17 @@ hpct_padding hpct_keras_padding(hpct_keras_layer *layer)
     return hpct_keras_word(layer, "padding", words) == 0 ? HPCT_VALID : HPCT_SAME;
 }
 
+#define ROW(kind, name, ...)                                                                       \
+    {                                                                                              \
+#name, HPCT_##kind                                                                         \
+    }
+
 static const struct {
     const char *name;
     hpct_activation activation;
 } activations[] = {
-    {"linear", HPCT_LINEAR},
-    {"relu", HPCT_RELU},
-    {"relu6", HPCT_RELU6},
-    {"sigmoid", HPCT_SIGMOID},
-    {"tanh", HPCT_TANH},
-    {"gelu", HPCT_GELU},
-    {"softmax", HPCT_SOFTMAX},
-    {"silu", HPCT_SILU},
-    {"swish", HPCT_SILU},
-    {"hard_sigmoid", HPCT_HARD_SIGMOID},
-    {"hard_silu", HPCT_HARD_SILU},
-    {"hard_swish", HPCT_HARD_SILU},
-    {"leaky_relu", HPCT_LEAKY_RELU},
-    {"elu", HPCT_ELU},
-    {"selu", HPCT_SELU},
+    {"linear", HPCT_LINEAR}, HPCT_ELEMENT_ROWS(ROW), {"softmax", HPCT_SOFTMAX},
+    {"selu", HPCT_SELU},     {"swish", HPCT_SILU},   {"hard_swish", HPCT_HARD_SILU},
 };
 #define NUM_ACTIVATIONS (sizeof activations / sizeof *activations)
 

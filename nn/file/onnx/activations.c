@@ -1,7 +1,35 @@
-/* Activations that are several nodes of ONNX, or one with attributes. */
+/* Activations of single elements (nn/graph/elements.h). */
 #include "nn/file/onnx/rows.h"
 
 #include <math.h>
+
+/* One operation without attributes. */
+void hpct_onnx_add_element(hpct_onnx *b, const hpct_node *node, const char *type)
+{
+    hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
+    hpct_onnx_add(b, type, e.from, NULL, e.to);
+}
+
+void hpct_onnx_add_relu6(hpct_onnx *b, const hpct_node *node, const char *type)
+{
+    hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
+    const char *zero = hpct_onnx_scalar(b, 0), *six = hpct_onnx_scalar(b, 6);
+    hpct_onnx_begin(b, type, (const char *const[]){e.from, zero, six, NULL}, e.to);
+    hpct_onnx_end(b);
+}
+
+/* x (1 + erf(x / sqrt 2)) / 2; opset 20 would have a Gelu. */
+void hpct_onnx_add_gelu(hpct_onnx *b, const hpct_node *node, const char *type)
+{
+    hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
+    const char *scaled = hpct_onnx_name(b, e.to, "scaled"), *erf = hpct_onnx_name(b, e.to, "erf"),
+               *sum = hpct_onnx_name(b, e.to, "sum"), *half = hpct_onnx_name(b, e.to, "half");
+    hpct_onnx_add(b, "Mul", e.from, hpct_onnx_scalar(b, (float) M_SQRT1_2), scaled);
+    hpct_onnx_add(b, type, scaled, NULL, erf);
+    hpct_onnx_add(b, "Add", erf, hpct_onnx_scalar(b, 1), sum);
+    hpct_onnx_add(b, "Mul", e.from, hpct_onnx_scalar(b, 0.5f), half);
+    hpct_onnx_add(b, "Mul", half, sum, e.to);
+}
 
 void hpct_onnx_add_silu(hpct_onnx *b, const hpct_node *node, const char *type)
 {

@@ -226,15 +226,6 @@ static void add_batch_norm(hpct_onnx *b, const hpct_node *node, const char *type
 
 /* ---- elements ---- */
 
-/* In the layout of the input. */
-static void add_element(hpct_onnx *b, const hpct_node *node, const char *type)
-{
-    hpct_onnx_layout layout = hpct_onnx_layout_of(b, node->inputs[0]);
-    const char *name = hpct_onnx_result(b, node);
-    hpct_onnx_add(b, type, hpct_onnx_value_of(b, node->inputs[0], layout), NULL, name);
-    finish(b, node, layout, name);
-}
-
 static void add_softmax(hpct_onnx *b, const hpct_node *node, const char *type)
 {
     int input = node->inputs[0];
@@ -243,35 +234,6 @@ static void add_softmax(hpct_onnx *b, const hpct_node *node, const char *type)
     hpct_onnx_begin(b, type, INPUTS(hpct_onnx_value_of(b, input, layout)), name);
     hpct_onnx_int(b, "axis", hpct_onnx_channel_axis(b, input, layout));
     hpct_onnx_end(b);
-    finish(b, node, layout, name);
-}
-
-static void add_relu6(hpct_onnx *b, const hpct_node *node, const char *type)
-{
-    hpct_onnx_layout layout = hpct_onnx_layout_of(b, node->inputs[0]);
-    const char *name = hpct_onnx_result(b, node);
-    hpct_onnx_begin(b, type,
-                    INPUTS(hpct_onnx_value_of(b, node->inputs[0], layout), hpct_onnx_scalar(b, 0),
-                           hpct_onnx_scalar(b, 6)),
-                    name);
-    hpct_onnx_end(b);
-    finish(b, node, layout, name);
-}
-
-/* x (1 + erf(x / sqrt 2)) / 2; opset 20 would have a Gelu. */
-static void add_gelu(hpct_onnx *b, const hpct_node *node, const char *type)
-{
-    (void) type;
-    hpct_onnx_layout layout = hpct_onnx_layout_of(b, node->inputs[0]);
-    const char *name = hpct_onnx_result(b, node),
-               *input = hpct_onnx_value_of(b, node->inputs[0], layout),
-               *scaled = hpct_onnx_name(b, name, "scaled"), *erf = hpct_onnx_name(b, name, "erf"),
-               *sum = hpct_onnx_name(b, name, "sum"), *half = hpct_onnx_name(b, name, "half");
-    hpct_onnx_add(b, "Mul", input, hpct_onnx_scalar(b, (float) M_SQRT1_2), scaled);
-    hpct_onnx_add(b, "Erf", scaled, NULL, erf);
-    hpct_onnx_add(b, "Add", erf, hpct_onnx_scalar(b, 1), sum);
-    hpct_onnx_add(b, "Mul", input, hpct_onnx_scalar(b, 0.5f), half);
-    hpct_onnx_add(b, "Mul", half, sum, name);
     finish(b, node, layout, name);
 }
 
@@ -407,6 +369,10 @@ static void add_crop(hpct_onnx *b, const hpct_node *node, const char *type)
 
 /* ---- the table ---- */
 
+#define ELEMENT(kind, name, reads, type, forward, gradient, algorithm, alpha, beta, onnx,          \
+                onnx_type)                                                                         \
+    [HPCT_OP_##kind] = {hpct_onnx_add_##onnx, onnx_type}
+
 static const struct {
     hpct_onnx_row *add;
     const char *type; /* the operation of ONNX, or the first of several */
@@ -420,16 +386,6 @@ static const struct {
     [HPCT_OP_BATCH_NORM] = {add_batch_norm, "BatchNormalization"},
     [HPCT_OP_NORMALIZATION] = {hpct_onnx_add_normalization, "Div"},
     [HPCT_OP_GROUP_NORM] = {hpct_onnx_add_group_norm, "LayerNormalization"},
-    [HPCT_OP_RELU] = {add_element, "Relu"},
-    [HPCT_OP_SIGMOID] = {add_element, "Sigmoid"},
-    [HPCT_OP_TANH] = {add_element, "Tanh"},
-    [HPCT_OP_RELU6] = {add_relu6, "Clip"},
-    [HPCT_OP_GELU] = {add_gelu, "Erf"},
-    [HPCT_OP_SILU] = {hpct_onnx_add_silu, "Mul"},
-    [HPCT_OP_HARD_SIGMOID] = {hpct_onnx_add_hard_sigmoid, "HardSigmoid"},
-    [HPCT_OP_HARD_SILU] = {add_element, "HardSwish"},
-    [HPCT_OP_LEAKY_RELU] = {hpct_onnx_add_leaky_relu, "LeakyRelu"},
-    [HPCT_OP_ELU] = {hpct_onnx_add_elu, "Elu"},
     [HPCT_OP_PRELU] = {hpct_onnx_add_prelu, "PRelu"},
     [HPCT_OP_SOFTMAX] = {add_softmax, "Softmax"},
     [HPCT_OP_ADD] = {add_sum, "Sum"},
@@ -444,6 +400,7 @@ static const struct {
     [HPCT_OP_RANDOM_FLIP] = {add_nothing, ""},
     [HPCT_OP_RANDOM_AFFINE] = {add_nothing, ""},
     [HPCT_OP_RANDOM_TONE] = {add_nothing, ""},
+    HPCT_ELEMENT_ROWS(ELEMENT),
 };
 
 bool hpct_onnx_has_row(hpct_op_kind kind)

@@ -9,25 +9,18 @@
 #define SELU_ALPHA 1.6732632423543772
 #define SELU_SCALE 1.0507009873554805
 
+#define ROW(kind, ...) [HPCT_##kind] = HPCT_OP_##kind
+
 /* The operation of each activation; linear has none. SELU is an ELU, then scaled. */
-static const struct {
-    hpct_op_kind kind;
-    double slope;
-} kinds[] = {
-    [HPCT_LINEAR] = {HPCT_OP_KINDS, 0},
-    [HPCT_RELU] = {HPCT_OP_RELU, 0},
-    [HPCT_SOFTMAX] = {HPCT_OP_SOFTMAX, 0},
-    [HPCT_RELU6] = {HPCT_OP_RELU6, 0},
-    [HPCT_SIGMOID] = {HPCT_OP_SIGMOID, 0},
-    [HPCT_TANH] = {HPCT_OP_TANH, 0},
-    [HPCT_GELU] = {HPCT_OP_GELU, 0},
-    [HPCT_SILU] = {HPCT_OP_SILU, 0},
-    [HPCT_HARD_SIGMOID] = {HPCT_OP_HARD_SIGMOID, 0},
-    [HPCT_HARD_SILU] = {HPCT_OP_HARD_SILU, 0},
-    [HPCT_LEAKY_RELU] = {HPCT_OP_LEAKY_RELU, 0.2},
-    [HPCT_ELU] = {HPCT_OP_ELU, 1},
-    [HPCT_SELU] = {HPCT_OP_ELU, SELU_ALPHA},
+static const hpct_op_kind kinds[] = {
+    [HPCT_LINEAR] = HPCT_OP_KINDS,
+    [HPCT_SOFTMAX] = HPCT_OP_SOFTMAX,
+    [HPCT_SELU] = HPCT_OP_ELU,
+    HPCT_ELEMENT_ROWS(ROW),
 };
+
+static const double slopes[sizeof kinds / sizeof *kinds] = {
+    [HPCT_LEAKY_RELU] = 0.2, [HPCT_ELU] = 1, [HPCT_SELU] = SELU_ALPHA};
 
 bool hpct_activation_check(hpct_model *model, hpct_activation activation)
 {
@@ -49,7 +42,7 @@ static bool add_element(hpct_model *model, hpct_op_spec spec, const hpct_shape *
 static bool add_node(hpct_model *model, hpct_activation activation, const hpct_shape *shape)
 {
     hpct_op_spec spec = {
-        .kind = kinds[activation].kind, .slope = (float) kinds[activation].slope, .most = INFINITY};
+        .kind = kinds[activation], .slope = (float) slopes[activation], .most = INFINITY};
     hpct_op_spec scaled = {.kind = HPCT_OP_RESCALING, .scale = (float) SELU_SCALE};
     return add_element(model, spec, shape) &&
            (activation != HPCT_SELU || add_element(model, scaled, shape));

@@ -44,63 +44,39 @@ size_t hpct_cuda_value_bytes(hpct_precision values)
     return hpct_precision_bytes(values);
 }
 
+#define ELEMENT(kind, ...) [HPCT_OP_##kind] = hpct_cuda_make_activation
+
+/* Those whose kernels are not a library's. */
+static hpct_status (*const makers[HPCT_OP_KINDS])(hpct_op **out, const hpct_op_spec *spec,
+                                                  const hpct_op_build *build) = {
+    [HPCT_OP_MAX_POOL2D] = hpct_cuda_make_pool,
+    [HPCT_OP_AVERAGE_POOL2D] = hpct_cuda_make_pool,
+    [HPCT_OP_SOFTMAX] = hpct_cuda_make_softmax,
+    [HPCT_OP_ADD] = hpct_cuda_make_join,
+    [HPCT_OP_CONCATENATE] = hpct_cuda_make_join,
+    [HPCT_OP_MULTIPLY] = hpct_cuda_make_multiply,
+    [HPCT_OP_NORMALIZATION] = hpct_cuda_make_line,
+    [HPCT_OP_PRELU] = hpct_cuda_make_line,
+    [HPCT_OP_RESCALING] = hpct_cuda_make_activation,
+    [HPCT_OP_BATCH_NORM] = hpct_cuda_make_batch_norm,
+    [HPCT_OP_PAD2D] = hpct_cuda_make_pad2d,
+    [HPCT_OP_DROPOUT] = hpct_cuda_make_dropout,
+    [HPCT_OP_RESIZING] = hpct_cuda_make_picture,
+    [HPCT_OP_RANDOM_CROP] = hpct_cuda_make_picture,
+    [HPCT_OP_RANDOM_FLIP] = hpct_cuda_make_picture,
+    [HPCT_OP_RANDOM_AFFINE] = hpct_cuda_make_variation,
+    [HPCT_OP_RANDOM_TONE] = hpct_cuda_make_variation,
+    [HPCT_OP_GROUP_NORM] = hpct_cuda_make_group_norm,
+    [HPCT_OP_PERMUTE] = hpct_cuda_make_permute,
+    [HPCT_OP_GAUSSIAN_NOISE] = hpct_cuda_make_noise,
+    HPCT_ELEMENT_ROWS(ELEMENT),
+};
+
 static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
-    switch (spec->kind) {
-    case HPCT_OP_MAX_POOL2D:
-    case HPCT_OP_AVERAGE_POOL2D:
-        return hpct_cuda_make_pool(out, spec, build);
-    case HPCT_OP_SOFTMAX:
-        return hpct_cuda_make_softmax(out, spec, build);
-    case HPCT_OP_ADD:
-    case HPCT_OP_CONCATENATE:
-        return hpct_cuda_make_join(out, spec, build);
-    case HPCT_OP_MULTIPLY:
-        return hpct_cuda_make_multiply(out, spec, build);
-    case HPCT_OP_NORMALIZATION:
-    case HPCT_OP_PRELU:
-        return hpct_cuda_make_line(out, spec, build);
-    case HPCT_OP_RELU:
-    case HPCT_OP_RELU6:
-    case HPCT_OP_SIGMOID:
-    case HPCT_OP_TANH:
-    case HPCT_OP_GELU:
-    case HPCT_OP_SILU:
-    case HPCT_OP_HARD_SIGMOID:
-    case HPCT_OP_HARD_SILU:
-    case HPCT_OP_LEAKY_RELU:
-    case HPCT_OP_ELU:
-    case HPCT_OP_RESCALING:
-        return hpct_cuda_make_activation(out, spec, build);
-    case HPCT_OP_BATCH_NORM:
-        return hpct_cuda_make_batch_norm(out, spec, build);
-    case HPCT_OP_PAD2D:
-        return hpct_cuda_make_pad2d(out, spec, build);
-    case HPCT_OP_DROPOUT:
-        return hpct_cuda_make_dropout(out, spec, build);
-    case HPCT_OP_RESIZING:
-    case HPCT_OP_RANDOM_CROP:
-    case HPCT_OP_RANDOM_FLIP:
-        return hpct_cuda_make_picture(out, spec, build);
-    case HPCT_OP_RANDOM_AFFINE:
-    case HPCT_OP_RANDOM_TONE:
-        return hpct_cuda_make_variation(out, spec, build);
-    case HPCT_OP_GROUP_NORM:
-        return hpct_cuda_make_group_norm(out, spec, build);
-    case HPCT_OP_PERMUTE:
-        return hpct_cuda_make_permute(out, spec, build);
-    case HPCT_OP_GAUSSIAN_NOISE:
-        return hpct_cuda_make_noise(out, spec, build);
-    case HPCT_OP_CONV2D:
-    case HPCT_OP_CONV2D_TRANSPOSE:
-    case HPCT_OP_DENSE:
-    case HPCT_OP_SUM_PARTS:
-    case HPCT_OP_GATHER_PARTS:
-    case HPCT_OP_GATHER_SAMPLES:
-    case HPCT_OP_KINDS:
-        break;
-    }
-    return hpct_fail(HPCT_ERR_CONFIG, "%s is a library's", hpct_op_kind_name(spec->kind));
+    if (makers[spec->kind] == NULL)
+        return hpct_fail(HPCT_ERR_CONFIG, "%s is a library's", hpct_op_kind_name(spec->kind));
+    return makers[spec->kind](out, spec, build);
 }
 
 static hpct_status check_precision(hpct_precision precision)

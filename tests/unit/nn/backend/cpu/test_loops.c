@@ -28,6 +28,9 @@ static float *exactly(const float *from, size_t count)
     return memory;
 }
 
+static const hpct_op_spec relu_spec = {.kind = HPCT_OP_RELU},
+                          hard_sigmoid = {.kind = HPCT_OP_HARD_SIGMOID};
+
 static void elementwise(const hpct_loops *loops)
 {
     static const size_t counts[] = {1, 15, 16, 17, 100};
@@ -36,29 +39,30 @@ static void elementwise(const hpct_loops *loops)
         float *a = numbers(n), *b = numbers(n), *v = numbers(n);
         float *ea = exactly(a, n), *eb = exactly(b, n), *ev = exactly(v, n);
         loops->relu_forward(n, ea, ev);
-        hpct_ref_relu_forward(n, a, v);
+        hpct_ref_element_forward(&relu_spec, n, a, v);
         assert_memory_equal(ev, v, n * sizeof *v);
         loops->relu_backward(n, ea, eb, ev);
-        hpct_ref_relu_backward(n, a, b, v);
+        hpct_ref_element_backward(&relu_spec, n, a, b, v);
         assert_memory_equal(ev, v, n * sizeof *v);
         loops->rescaling(n, 0.5f, 2, ea, ev);
         hpct_ref_rescaling(n, 0.5f, 2, a, v);
         assert_true(nn_difference(ev, v, n) < 1e-6);
-        const hpct_op_spec bent = {.slope = 0.25f, .threshold = -0.1f, .most = 0.5f};
+        const hpct_op_spec bent = {
+            .kind = HPCT_OP_LEAKY_RELU, .slope = 0.25f, .threshold = -0.1f, .most = 0.5f};
         loops->leaky_forward(n, &bent, ea, ev);
-        hpct_ref_leaky_relu_forward(&bent, n, a, v);
+        hpct_ref_element_forward(&bent, n, a, v);
         assert_true(nn_difference(ev, v, n) < 1e-6);
         loops->leaky_backward(n, &bent, ea, eb, ev);
-        hpct_ref_leaky_relu_backward(&bent, n, a, b, v);
+        hpct_ref_element_backward(&bent, n, a, b, v);
         assert_memory_equal(ev, v, n * sizeof *v);
         hpct_ref_rescaling(n, 5, 0, a, v);
         memcpy(ev, v, n * sizeof *v); /* beyond 3 on both sides */
         loops->hard_sigmoid_forward(n, ev, ev);
-        hpct_ref_hard_sigmoid_forward(n, v, v);
+        hpct_ref_element_forward(&hard_sigmoid, n, v, v);
         assert_true(nn_difference(ev, v, n) < 1e-6);
         memcpy(ev, v, n * sizeof *v);
         loops->hard_sigmoid_backward(n, ev, eb, ev);
-        hpct_ref_hard_sigmoid_backward(n, v, b, v);
+        hpct_ref_element_backward(&hard_sigmoid, n, v, b, v);
         assert_memory_equal(ev, v, n * sizeof *v);
         loops->product(n, ea, eb, false, ev);
         loops->product(n, ea, eb, true, ev);
@@ -246,8 +250,8 @@ static void direct(const hpct_loops *loops, int out_w, int out, int kernel_h, in
     float *ex = exactly(x, src), *ek = exactly(k, weights), *ey = exactly(y, dst),
           *eg = exactly(g, dst), *masked = exactly(g, row), *sums = calloc(weights + outs, 4);
     hpct_ref_conv2d_forward(&w, 1, x, k, bias, y);
-    hpct_ref_relu_forward(dst, y, y);
-    hpct_ref_relu_backward(dst, y, g, g);
+    hpct_ref_element_forward(&relu_spec, dst, y, y);
+    hpct_ref_element_backward(&relu_spec, dst, y, g, g);
     hpct_ref_conv2d_backward_weights(&w, 1, x, g, dk, db);
     for (size_t i = 0; i < (size_t) w.out_h; i++) {
         loops->direct_forward(&d, ex + i * d.row_step, ek, bias, ey + i * row);

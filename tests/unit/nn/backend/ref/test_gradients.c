@@ -88,65 +88,25 @@ static void softmax(const probe *p)
     hpct_ref64_softmax_forward(p->n * p->spec->dense.rows, p->spec->dense.out, p->src, p->dst);
 }
 
-/* Activations of single elements. */
-typedef void element_forward(size_t count, const double *src, double *dst);
-typedef void element_backward(size_t count, const double *data, const double *diff_dst,
-                              double *diff_src);
-
-static const hpct_op_spec bent = {.slope = 0.3F, .threshold = 0.5F, .most = 2.5F};
-
-static void leaky_relu(size_t count, const double *src, double *dst)
-{
-    hpct_ref64_leaky_relu_forward(&bent, count, src, dst);
-}
-
-static void leaky_relu_back(size_t count, const double *src, const double *diff, double *out)
-{
-    hpct_ref64_leaky_relu_backward(&bent, count, src, diff, out);
-}
-
-static void elu(size_t count, const double *src, double *dst)
-{
-    hpct_ref64_elu_forward(&bent, count, src, dst);
-}
-
-static void elu_back(size_t count, const double *src, const double *diff, double *out)
-{
-    hpct_ref64_elu_backward(&bent, count, src, diff, out);
-}
-
 static void elements_agree(void **state)
 {
     (void) state;
-    static const struct {
-        const char *name;
-        element_forward *forward;
-        element_backward *backward;
-        bool from_src;
-    } kinds[] = {
-        {"relu", hpct_ref64_relu_forward, hpct_ref64_relu_backward, false},
-        {"relu6", hpct_ref64_relu6_forward, hpct_ref64_relu6_backward, false},
-        {"sigmoid", hpct_ref64_sigmoid_forward, hpct_ref64_sigmoid_backward, false},
-        {"tanh", hpct_ref64_tanh_forward, hpct_ref64_tanh_backward, false},
-        {"gelu", hpct_ref64_gelu_forward, hpct_ref64_gelu_backward, true},
-        {"silu", hpct_ref64_silu_forward, hpct_ref64_silu_backward, true},
-        {"hard_sigmoid", hpct_ref64_hard_sigmoid_forward, hpct_ref64_hard_sigmoid_backward, false},
-        {"hard_silu", hpct_ref64_hard_silu_forward, hpct_ref64_hard_silu_backward, true},
-        {"leaky_relu", leaky_relu, leaky_relu_back, true},
-        {"elu", elu, elu_back, true},
-    };
+    static const hpct_op_kind kinds[] = {HPCT_ELEMENT_ROWS(HPCT_OP_OF_ELEMENT)};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const hpct_op_spec spec = {
+            .kind = kinds[k], .slope = 0.3F, .threshold = 0.5F, .most = 2.5F};
         for (int i = 0; i < 200; i++) {
             double x[3], y[3], slope, one = 1;
             x[1] = 9 * (2 * (double) hpct_uniform(11, 3, draws++) - 1);
             x[0] = x[1] - STEP;
             x[2] = x[1] + STEP;
-            kinds[k].forward(3, x, y);
-            kinds[k].backward(1, kinds[k].from_src ? &x[1] : &y[1], &one, &slope);
+            hpct_ref64_element_forward(&spec, 3, x, y);
+            hpct_ref64_element_backward(
+                &spec, 1, hpct_op_gradient_from_src(kinds[k]) ? &x[1] : &y[1], &one, &slope);
             double numerical = (y[2] - y[0]) / (2 * STEP);
             if (fabs(numerical - slope) > TOLERANCE)
-                fail_msg("%s at %g: %.12g, numerically %.12g", kinds[k].name, x[1], slope,
-                         numerical);
+                fail_msg("%s at %g: %.12g, numerically %.12g", hpct_op_kind_name(kinds[k]), x[1],
+                         slope, numerical);
         }
     }
 }
@@ -157,24 +117,24 @@ static void activations_have_keras_values(void **state)
     (void) state;
     static const double x[7] = {-7, -1, -0.5, 0, 0.5, 1, 7};
     static const struct {
-        element_forward *forward;
+        hpct_op_kind kind;
         double y[7];
     } kinds[] = {
-        {hpct_ref64_relu6_forward, {0, 0, 0, 0, 0.5, 1, 6}},
-        {hpct_ref64_sigmoid_forward,
+        {HPCT_OP_RELU6, {0, 0, 0, 0, 0.5, 1, 6}},
+        {HPCT_OP_SIGMOID,
          {0.000911051, 0.268941421, 0.377540669, 0.5, 0.622459331, 0.731058579, 0.999088949}},
-        {hpct_ref64_tanh_forward,
+        {HPCT_OP_TANH,
          {-0.999998337, -0.761594156, -0.462117157, 0, 0.462117157, 0.761594156, 0.999998337}},
-        {hpct_ref64_gelu_forward,
-         {-8.96e-12, -0.158655254, -0.154268770, 0, 0.345731230, 0.841344746, 7}},
-        {hpct_ref64_silu_forward,
+        {HPCT_OP_GELU, {-8.96e-12, -0.158655254, -0.154268770, 0, 0.345731230, 0.841344746, 7}},
+        {HPCT_OP_SILU,
          {-0.006377358, -0.268941421, -0.188770334, 0, 0.311229666, 0.731058579, 6.993622642}},
-        {hpct_ref64_hard_sigmoid_forward, {0, 2 / 6.0, 2.5 / 6, 0.5, 3.5 / 6, 4 / 6.0, 1}},
-        {hpct_ref64_hard_silu_forward, {0, -2 / 6.0, -1.25 / 6, 0, 1.75 / 6, 4 / 6.0, 7}},
+        {HPCT_OP_HARD_SIGMOID, {0, 2 / 6.0, 2.5 / 6, 0.5, 3.5 / 6, 4 / 6.0, 1}},
+        {HPCT_OP_HARD_SILU, {0, -2 / 6.0, -1.25 / 6, 0, 1.75 / 6, 4 / 6.0, 7}},
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const hpct_op_spec spec = {.kind = kinds[k].kind};
         double y[7];
-        kinds[k].forward(7, x, y);
+        hpct_ref64_element_forward(&spec, 7, x, y);
         for (int i = 0; i < 7; i++)
             assert_true(fabs(y[i] - kinds[k].y[i]) < 1e-9);
     }
