@@ -10,6 +10,7 @@ nn_libnnop_la_SOURCES = \
 	nn/backend/transposed.c nn/backend/transposed.h \
 	nn/backend/without.c nn/backend/without.h \
 	nn/graph/elements.h \
+	nn/graph/kinds.c nn/graph/kinds.h \
 	nn/graph/op.c nn/graph/op.h \
 	nn/graph/rng.c nn/graph/rng.h
 nn_libnnop_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
@@ -222,7 +223,6 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/pad2d.c \
 	nn/backend/cpu/picture.c \
 	nn/backend/cpu/penalty.c \
-	nn/backend/cpu/piecewise.c \
 	nn/backend/cpu/product.c \
 	nn/backend/cpu/rates.c \
 	nn/backend/cpu/rescaling.c \

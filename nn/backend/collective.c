@@ -343,11 +343,6 @@ static hpct_status copy_param(hpct_op *op, int which, const float *from, float *
     return HPCT_OK;
 }
 
-static void destroy(hpct_op *op)
-{
-    free(op);
-}
-
 hpct_status hpct_make_collective(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build)
 {
@@ -355,32 +350,21 @@ hpct_status hpct_make_collective(hpct_op **out, const hpct_op_spec *spec,
                                       .backward = sum_backward,
                                       .import_param = copy_param,
                                       .export_param = copy_param,
-                                      .destroy = destroy};
+                                      .destroy = hpct_op_free};
     static const hpct_op_class gather = {
-        .forward = gather_forward, .backward = gather_backward, .destroy = destroy};
+        .forward = gather_forward, .backward = gather_backward, .destroy = hpct_op_free};
     static const hpct_op_class samples = {
-        .forward = samples_forward, .backward = samples_backward, .destroy = destroy};
+        .forward = samples_forward, .backward = samples_backward, .destroy = hpct_op_free};
     bool sums = spec->kind == HPCT_OP_SUM_PARTS;
-    hpct_op *op = calloc(1, sizeof *op);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->class = sums ? &sum : spec->kind == HPCT_OP_GATHER_PARTS ? &gather : &samples;
-    op->spec = *spec;
-    op->build = *build;
-    op->num_params = hpct_op_num_params(spec);
-    if (op->num_params > 0)
-        op->param_floats[0] = hpct_op_param_floats(spec, 0);
-    op->omits_grads = true;
-    op->backward_reads_dst = spec->relu;
+    const hpct_op_class *class = sums                                 ? &sum
+                                 : spec->kind == HPCT_OP_GATHER_PARTS ? &gather
+                                                                      : &samples;
+    HPCT_TRY(hpct_op_new(out, sizeof **out, class, spec, build));
+    hpct_op *op = *out;
     op->backward_keeps_diff_dst = !spec->relu && !spec->parts.sum_diff;
-    op->passes_diff_dst = sums;
-    op->adds_diff_src = op->class == &samples;
-    int largest = 0;
-    for (int i = 0; i < build->num_batch_sizes; i++)
-        largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
+    int largest = hpct_op_largest_batch(build);
     size_t records = sums ? 1 : 1 + (size_t) spec->parts.split.parts;
     size_t bias = sums ? (size_t) spec->parts.split.channels : 0;
     op->scratch_bytes = (records * record_floats(spec, largest) + bias) * sizeof(float);
-    *out = op;
     return HPCT_OK;
 }

@@ -186,9 +186,7 @@ hpct_status hpct_make_hosted(hpct_op **out, const hpct_backend *backend, const h
     h->op.class = &class;
     h->op.build = *build;
     h->backend = backend;
-    int largest = 0;
-    for (int i = 0; i < build->num_batch_sizes; i++)
-        largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
+    int largest = hpct_op_largest_batch(build);
     status = furnish(h, largest);
     snprintf(h->slow, sizeof h->slow,
              "%s through the host's memory (%.3g MB there and %.3g MB back in each pass)",

@@ -126,18 +126,10 @@ hpct_status hpct_make_transposed(hpct_op **out, const hpct_op_spec *spec,
                                         .import_param = import_param,
                                         .export_param = export_param,
                                         .destroy = destroy};
-    transposed_op *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        return hpct_fail_memory(sizeof *t);
-    hpct_op *op = *out = &t->op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
+    HPCT_TRY(hpct_op_new(out, sizeof(transposed_op), &class, spec, build));
+    hpct_op *op = *out;
+    transposed_op *t = (transposed_op *) op;
     t->parts = parts;
-    op->num_params = hpct_op_num_params(spec);
-    op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.in_c;
-    op->backward_reads_src = true;
-    op->backward_keeps_diff_dst = true;
     HPCT_TRY(make_conv(t));
     for (int i = 0; i < build->num_batch_sizes && !spec->no_bias; i++) {
         size_t bytes = parts->scratch_bytes(op, rows_of(op, build->batch_sizes[i]),

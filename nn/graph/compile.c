@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "nn/graph/graph.h"
+#include "nn/graph/kinds.h"
 #include "nn/graph/schedule.h"
 
 #include <limits.h>
@@ -210,9 +211,7 @@ static bool scales_pixels(const hpct_op_spec *spec)
 /* Of images of 0 to 255 makes such ones. */
 static bool keeps_pixels(const hpct_op_spec *spec)
 {
-    return spec->kind == HPCT_OP_RESIZING || spec->kind == HPCT_OP_RANDOM_CROP ||
-           spec->kind == HPCT_OP_RANDOM_FLIP || spec->kind == HPCT_OP_RANDOM_AFFINE ||
-           spec->kind == HPCT_OP_RANDOM_TONE;
+    return hpct_op_facts_of(spec)->sizes == HPCT_SIZES_PICTURE;
 }
 
 static bool has_range_of_pixels(const hpct_op_spec *spec)

@@ -1,64 +1,10 @@
-/* Names, properties and sizes of operations, from their specification alone. */
+/* Properties and sizes of operations, from their specification alone; their construction. */
 #include "nn/graph/op.h"
 
-#define ELEMENT(kind, name, reads, ...)                                                            \
-    [HPCT_OP_##kind] = {#name, .activation = true, .from_src = HPCT_ELEMENT_READS_SRC_##reads}
+#include "base/status.h"
+#include "nn/graph/kinds.h"
 
-/* Facts of each kind. */
-static const struct {
-    const char *name;
-    bool activation; /* of single elements; */
-    bool from_src;   /* its gradient needs the source, not the result */
-} kinds[HPCT_OP_KINDS] = {
-    [HPCT_OP_CONV2D] = {"conv2d"},
-    [HPCT_OP_MAX_POOL2D] = {"max_pool2d"},
-    [HPCT_OP_AVERAGE_POOL2D] = {"average_pool2d"},
-    [HPCT_OP_DENSE] = {"dense"},
-    HPCT_ELEMENT_ROWS(ELEMENT),
-    [HPCT_OP_SOFTMAX] = {"softmax"},
-    [HPCT_OP_PRELU] = {"prelu"},
-    [HPCT_OP_MULTIPLY] = {"multiply"},
-    [HPCT_OP_NORMALIZATION] = {"normalization"},
-    [HPCT_OP_ADD] = {"add"},
-    [HPCT_OP_CONCATENATE] = {"concatenate"},
-    [HPCT_OP_BATCH_NORM] = {"batch_norm"},
-    [HPCT_OP_PAD2D] = {"pad2d"},
-    [HPCT_OP_DROPOUT] = {"dropout"},
-    [HPCT_OP_RESCALING] = {"rescaling"},
-    [HPCT_OP_RESIZING] = {"resizing"},
-    [HPCT_OP_RANDOM_CROP] = {"random_crop"},
-    [HPCT_OP_RANDOM_FLIP] = {"random_flip"},
-    [HPCT_OP_RANDOM_AFFINE] = {"random_affine"},
-    [HPCT_OP_RANDOM_TONE] = {"random_tone"},
-    [HPCT_OP_GROUP_NORM] = {"group_norm"},
-    [HPCT_OP_PERMUTE] = {"permute"},
-    [HPCT_OP_GAUSSIAN_NOISE] = {"gaussian_noise"},
-    [HPCT_OP_CONV2D_TRANSPOSE] = {"conv2d_transpose"},
-    [HPCT_OP_SUM_PARTS] = {"sum_parts"},
-    [HPCT_OP_GATHER_PARTS] = {"gather_parts"},
-    [HPCT_OP_GATHER_SAMPLES] = {"gather_samples"},
-};
-
-const char *hpct_op_kind_name(hpct_op_kind kind)
-{
-    return kinds[kind].name;
-}
-
-bool hpct_op_is_activation(hpct_op_kind kind)
-{
-    return kinds[kind].activation;
-}
-
-bool hpct_op_gradient_from_src(hpct_op_kind kind)
-{
-    return kinds[kind].from_src;
-}
-
-static bool has_window(const hpct_op_spec *spec)
-{
-    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D ||
-           spec->kind == HPCT_OP_AVERAGE_POOL2D || spec->kind == HPCT_OP_PAD2D;
-}
+#include <stdlib.h>
 
 bool hpct_window_is_small(const hpct_window *w)
 {
@@ -68,29 +14,6 @@ bool hpct_window_is_small(const hpct_window *w)
     return !padded && w->in_c <= 4 && w->kernel_h * w->kernel_w * w->in_c <= HPCT_SMALL_WINDOW &&
            w->dilation_h == 1 && w->dilation_w == 1 && w->groups == 1 &&
            w->out_c % HPCT_CHANNEL_BLOCK == 0;
-}
-
-static bool joins(const hpct_op_spec *spec)
-{
-    return spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE ||
-           spec->kind == HPCT_OP_MULTIPLY;
-}
-
-static bool is_line(const hpct_op_spec *spec)
-{
-    return spec->kind == HPCT_OP_NORMALIZATION || spec->kind == HPCT_OP_PRELU;
-}
-
-static size_t line_floats(const hpct_op_spec *spec)
-{
-    return (size_t) spec->line.rows * (size_t) spec->line.channels;
-}
-
-static bool shows(const hpct_op_spec *spec)
-{
-    return spec->kind == HPCT_OP_RESIZING || spec->kind == HPCT_OP_RANDOM_CROP ||
-           spec->kind == HPCT_OP_RANDOM_FLIP || spec->kind == HPCT_OP_RANDOM_AFFINE ||
-           spec->kind == HPCT_OP_RANDOM_TONE;
 }
 
 static size_t parts_floats(const hpct_op_spec *spec, bool whole)
@@ -113,35 +36,48 @@ static size_t group_floats(const hpct_op_spec *spec)
     return (size_t) spec->group.rows * (size_t) spec->group.cells * (size_t) spec->group.channels;
 }
 
+static size_t line_floats(const hpct_op_spec *spec)
+{
+    return (size_t) spec->line.rows * (size_t) spec->line.channels;
+}
+
 int hpct_op_num_inputs(const hpct_op_spec *spec)
 {
-    return joins(spec) ? spec->join.count : 1;
+    return hpct_op_facts_of(spec)->sizes == HPCT_SIZES_JOIN ? spec->join.count : 1;
+}
+
+static size_t join_floats(const hpct_op_spec *spec, int input)
+{
+    bool one_row = spec->join.broadcasts && input == 1;
+    return (one_row ? 1 : (size_t) spec->join.rows) * (size_t) spec->join.size[input];
 }
 
 size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
 {
     const hpct_window *w = &spec->window;
     const hpct_picture *p = &spec->picture;
-    if (has_window(spec))
+    switch (hpct_op_facts_of(spec)->sizes) {
+    case HPCT_SIZES_WINDOW:
         return (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c;
-    if (spec->kind == HPCT_OP_CONV2D_TRANSPOSE)
+    case HPCT_SIZES_TRANSPOSED:
         return (size_t) w->out_h * (size_t) w->out_w * (size_t) w->out_c;
-    if (joins(spec) && spec->kind == HPCT_OP_MULTIPLY && spec->join.broadcasts && input == 1)
-        return (size_t) spec->join.size[input];
-    if (joins(spec))
-        return (size_t) spec->join.rows * (size_t) spec->join.size[input];
-    if (is_line(spec))
-        return line_floats(spec);
-    if (spec->kind == HPCT_OP_BATCH_NORM)
-        return (size_t) spec->norm.rows * (size_t) spec->norm.channels;
-    if (spec->kind == HPCT_OP_GROUP_NORM)
-        return group_floats(spec);
-    if (spec->kind == HPCT_OP_PERMUTE)
-        return permute_floats(spec);
-    if (shows(spec))
+    case HPCT_SIZES_PICTURE:
         return (size_t) p->in_h * (size_t) p->in_w * (size_t) p->channels;
-    if (hpct_op_is_collective(spec))
+    case HPCT_SIZES_JOIN:
+        return join_floats(spec, input);
+    case HPCT_SIZES_LINE:
+        return line_floats(spec);
+    case HPCT_SIZES_NORM:
+        return (size_t) spec->norm.rows * (size_t) spec->norm.channels;
+    case HPCT_SIZES_GROUP:
+        return group_floats(spec);
+    case HPCT_SIZES_PERMUTE:
+        return permute_floats(spec);
+    case HPCT_SIZES_PARTS:
         return parts_floats(spec, spec->kind != HPCT_OP_GATHER_PARTS);
+    case HPCT_SIZES_DENSE:
+        break;
+    }
     return (size_t) spec->dense.rows * (size_t) spec->dense.in;
 }
 
@@ -149,25 +85,28 @@ size_t hpct_op_dst_floats(const hpct_op_spec *spec)
 {
     const hpct_window *w = &spec->window;
     const hpct_picture *p = &spec->picture;
-    if (has_window(spec))
+    size_t floats = 0;
+    switch (hpct_op_facts_of(spec)->sizes) {
+    case HPCT_SIZES_WINDOW:
         return (size_t) hpct_window_cells(w) * (size_t) w->out_c;
-    if (spec->kind == HPCT_OP_CONV2D_TRANSPOSE)
+    case HPCT_SIZES_TRANSPOSED:
         return (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c;
-    if (shows(spec))
+    case HPCT_SIZES_PICTURE:
         return (size_t) p->out_h * (size_t) p->out_w * (size_t) p->channels;
-    if (spec->kind == HPCT_OP_CONCATENATE) {
-        size_t floats = 0;
-        for (int k = 0; k < spec->join.count; k++)
-            floats += hpct_op_src_floats(spec, k);
-        return floats;
-    }
-    if (spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_MULTIPLY ||
-        spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_GROUP_NORM ||
-        spec->kind == HPCT_OP_PERMUTE || is_line(spec))
-        return hpct_op_src_floats(spec, 0);
-    if (hpct_op_is_collective(spec))
+    case HPCT_SIZES_PARTS:
         return parts_floats(spec, true);
-    return (size_t) spec->dense.rows * (size_t) spec->dense.out;
+    case HPCT_SIZES_DENSE:
+        return (size_t) spec->dense.rows * (size_t) spec->dense.out;
+    case HPCT_SIZES_JOIN:
+    case HPCT_SIZES_LINE:
+    case HPCT_SIZES_NORM:
+    case HPCT_SIZES_GROUP:
+    case HPCT_SIZES_PERMUTE:
+        break;
+    }
+    for (int k = 0; spec->kind == HPCT_OP_CONCATENATE && k < spec->join.count; k++)
+        floats += hpct_op_src_floats(spec, k);
+    return floats > 0 ? floats : hpct_op_src_floats(spec, 0);
 }
 
 int hpct_op_norm_param(const hpct_op_spec *spec, hpct_norm_param which)
@@ -199,9 +138,7 @@ int hpct_op_num_params(const hpct_op_spec *spec)
         return 1;
     if (spec->kind == HPCT_OP_NORMALIZATION)
         return spec->line.given ? 0 : HPCT_LINE_COUNT + 1;
-    bool linear = spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE ||
-                  spec->kind == HPCT_OP_CONV2D_TRANSPOSE;
-    return !linear ? 0 : spec->no_bias ? 1 : 2;
+    return !hpct_op_facts_of(spec)->kernel ? 0 : spec->no_bias ? 1 : 2;
 }
 
 size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
@@ -216,7 +153,7 @@ size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
         return (size_t) spec->parts.split.channels;
     if (spec->kind == HPCT_OP_PRELU && !spec->line.shared)
         return line_floats(spec);
-    if (is_line(spec))
+    if (spec->kind == HPCT_OP_NORMALIZATION || spec->kind == HPCT_OP_PRELU)
         return which == HPCT_LINE_COUNT ? 1 : (size_t) spec->line.channels;
     if (spec->kind == HPCT_OP_CONV2D_TRANSPOSE)
         return (size_t) w->in_c *
@@ -232,4 +169,31 @@ bool hpct_op_param_is_state(const hpct_op_spec *spec, int which)
 {
     return spec->kind == HPCT_OP_NORMALIZATION ||
            (spec->kind == HPCT_OP_BATCH_NORM && which >= hpct_op_norm_param(spec, HPCT_NORM_MEAN));
+}
+
+hpct_status hpct_op_new(hpct_op **out, size_t bytes, const hpct_op_class *class,
+                        const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    const hpct_op_facts *facts = hpct_op_facts_of(spec);
+    hpct_op *op = *out = calloc(1, bytes);
+    if (op == NULL)
+        return hpct_fail_memory(bytes);
+    op->class = class;
+    op->spec = *spec;
+    op->build = *build;
+    op->num_params = hpct_op_num_params(spec);
+    for (int i = 0; i < op->num_params; i++)
+        op->param_floats[i] = hpct_op_param_floats(spec, i);
+    op->omits_grads = facts->omits_grads;
+    op->backward_reads_src = facts->reads_src && !(build->frozen && facts->omits_grads);
+    op->backward_reads_dst = facts->reads_dst || spec->relu;
+    op->backward_keeps_diff_dst = !spec->relu;
+    op->adds_diff_src = facts->adds_diff_src;
+    op->passes_diff_dst = facts->passes_diff_dst;
+    return HPCT_OK;
+}
+
+void hpct_op_free(hpct_op *op)
+{
+    free(op);
 }

@@ -346,6 +346,22 @@ struct hpct_op {
     bool passes_diff_dst;
 };
 
+/* Creates an operation of `bytes` that begins with hpct_op, with what follows from its kind
+ * (nn/graph/kinds.h): parameters in Keras' layout, what backward reads and keeps. The caller sets
+ * what differs. */
+hpct_status hpct_op_new(hpct_op **out, size_t bytes, const hpct_op_class *class,
+                        const hpct_op_spec *spec, const hpct_op_build *build);
+/* hpct_op_class.destroy of operations that have nothing else. */
+void hpct_op_free(hpct_op *op);
+
+static inline int hpct_op_largest_batch(const hpct_op_build *build)
+{
+    int largest = 0;
+    for (int i = 0; i < build->num_batch_sizes; i++)
+        largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
+    return largest;
+}
+
 /* Random state of this call. */
 static inline hpct_draw hpct_op_draw(const hpct_op *op, const hpct_op_call *call)
 {

@@ -1,6 +1,8 @@
 /* How operations can be split: properties by kind; sizes and slices of the parts. */
 #include "nn/graph/parallel.h"
 
+#include "nn/graph/kinds.h"
+
 #include <string.h>
 
 static bool is_depthwise(const hpct_window *w)
@@ -8,101 +10,60 @@ static bool is_depthwise(const hpct_window *w)
     return w->groups == w->in_c && w->groups > 1;
 }
 
+static int conv2d_parallel(const hpct_window *w)
+{
+    return hpct_window_is_small(w) ? HPCT_PARALLEL_BEGINS | HPCT_PARALLEL_CELLS
+           : w->groups == 1        ? HPCT_PARALLEL_BEGINS
+           : is_depthwise(w)       ? HPCT_PARALLEL_FOLLOWS
+                                   : HPCT_PARALLEL_NONE;
+}
+
 int hpct_op_parallel(const hpct_op_spec *spec)
 {
-    switch (spec->kind) {
-    case HPCT_OP_CONV2D:
-        return hpct_window_is_small(&spec->window) ? HPCT_PARALLEL_BEGINS | HPCT_PARALLEL_CELLS
-               : spec->window.groups == 1          ? HPCT_PARALLEL_BEGINS
-               : is_depthwise(&spec->window)       ? HPCT_PARALLEL_FOLLOWS
-                                                   : HPCT_PARALLEL_NONE;
-    case HPCT_OP_DENSE:
-        return HPCT_PARALLEL_BEGINS | HPCT_PARALLEL_SUMS;
-    case HPCT_OP_MAX_POOL2D:
-    case HPCT_OP_AVERAGE_POOL2D:
-    case HPCT_OP_PAD2D:
-    case HPCT_OP_BATCH_NORM:
-    case HPCT_OP_RELU:
-    case HPCT_OP_RELU6:
-    case HPCT_OP_SIGMOID:
-    case HPCT_OP_TANH:
-    case HPCT_OP_GELU:
-    case HPCT_OP_SILU:
-    case HPCT_OP_HARD_SIGMOID:
-    case HPCT_OP_HARD_SILU:
-    case HPCT_OP_LEAKY_RELU:
-    case HPCT_OP_ELU:
-    case HPCT_OP_PRELU:
-    case HPCT_OP_MULTIPLY:
-    case HPCT_OP_ADD:
-    case HPCT_OP_RESCALING:
-    case HPCT_OP_RESIZING:
-    case HPCT_OP_RANDOM_CROP:
-    case HPCT_OP_RANDOM_FLIP:
-        return HPCT_PARALLEL_FOLLOWS;
-    case HPCT_OP_DROPOUT:
-    case HPCT_OP_NORMALIZATION:
-    case HPCT_OP_SOFTMAX:
-    case HPCT_OP_CONCATENATE:
-    case HPCT_OP_GROUP_NORM: /* statistics over channels */
-    case HPCT_OP_PERMUTE:
-    case HPCT_OP_GAUSSIAN_NOISE: /* as Dropout */
-    case HPCT_OP_RANDOM_AFFINE:  /* before all weights */
-    case HPCT_OP_RANDOM_TONE:
-    case HPCT_OP_CONV2D_TRANSPOSE:
-    case HPCT_OP_SUM_PARTS:
-    case HPCT_OP_GATHER_PARTS:
-    case HPCT_OP_GATHER_SAMPLES:
-    case HPCT_OP_KINDS:
-        break;
-    }
-    return HPCT_PARALLEL_NONE;
+    return spec->kind == HPCT_OP_CONV2D ? conv2d_parallel(&spec->window)
+                                        : hpct_op_facts_of(spec)->parallel;
 }
 
 /* Addresses of the last axes of input and output in the spec. */
 static void channels_at(hpct_op_spec *spec, int **in, int **out)
 {
-    switch (spec->kind) {
-    case HPCT_OP_CONV2D:
-    case HPCT_OP_MAX_POOL2D:
-    case HPCT_OP_AVERAGE_POOL2D:
-    case HPCT_OP_PAD2D:
+    const int last = spec->permute.rank - 1;
+    switch (hpct_op_facts_of(spec)->sizes) {
+    case HPCT_SIZES_DENSE:
+        *in = &spec->dense.in;
+        *out = &spec->dense.out;
+        return;
+    case HPCT_SIZES_WINDOW:
         *in = &spec->window.in_c;
         *out = &spec->window.out_c;
         return;
-    case HPCT_OP_BATCH_NORM:
-        *in = *out = &spec->norm.channels;
-        return;
-    case HPCT_OP_RESIZING:
-    case HPCT_OP_RANDOM_CROP:
-    case HPCT_OP_RANDOM_FLIP:
-    case HPCT_OP_RANDOM_AFFINE:
-    case HPCT_OP_RANDOM_TONE:
-        *in = *out = &spec->picture.channels;
-        return;
-    case HPCT_OP_ADD:
-    case HPCT_OP_MULTIPLY:
-        *in = *out = &spec->join.size[0];
-        return;
-    case HPCT_OP_NORMALIZATION:
-    case HPCT_OP_PRELU:
-        *in = *out = &spec->line.channels;
-        return;
-    case HPCT_OP_GROUP_NORM:
-        *in = *out = &spec->group.channels;
-        return;
-    case HPCT_OP_CONV2D_TRANSPOSE:
+    case HPCT_SIZES_TRANSPOSED:
         *in = &spec->window.out_c;
         *out = &spec->window.in_c;
         return;
-    case HPCT_OP_PERMUTE:
-        *in = &spec->permute.size[spec->permute.rank - 1];
-        *out = &spec->permute.size[spec->permute.axes[spec->permute.rank - 1]];
+    case HPCT_SIZES_PERMUTE:
+        *in = &spec->permute.size[last];
+        *out = &spec->permute.size[spec->permute.axes[last]];
         return;
-    default:
-        *in = &spec->dense.in;
-        *out = &spec->dense.out;
+    case HPCT_SIZES_PICTURE:
+        *in = *out = &spec->picture.channels;
+        return;
+    case HPCT_SIZES_JOIN:
+        *in = *out = &spec->join.size[0];
+        return;
+    case HPCT_SIZES_LINE:
+        *in = *out = &spec->line.channels;
+        return;
+    case HPCT_SIZES_NORM:
+        *in = *out = &spec->norm.channels;
+        return;
+    case HPCT_SIZES_GROUP:
+        *in = *out = &spec->group.channels;
+        return;
+    case HPCT_SIZES_PARTS:
+        break;
     }
+    *in = *out = &spec->parts.split.channels;
 }
 
 int hpct_op_channels(const hpct_op_spec *spec)
@@ -126,16 +87,10 @@ static bool is_cell_split(const hpct_op_spec *spec, const hpct_channel_split *ou
     return spec->kind == HPCT_OP_CONV2D && out->channels > spec->window.out_c;
 }
 
-/* On single elements: rows and last axis are irrelevant. */
-static bool is_elementwise(const hpct_op_spec *spec)
-{
-    return hpct_op_is_activation(spec->kind) || spec->kind == HPCT_OP_RESCALING;
-}
-
 /* Can treat all elements of a sample as one row. */
 static bool takes_flat(const hpct_op_spec *spec, const hpct_channel_split *in)
 {
-    return is_elementwise(spec) && spec->dense.rows > 1 &&
+    return hpct_op_facts_of(spec)->elementwise && spec->dense.rows > 1 &&
            (int64_t) spec->dense.rows * spec->dense.in == in->channels;
 }
 
@@ -143,12 +98,9 @@ static bool takes_flat(const hpct_op_spec *spec, const hpct_channel_split *in)
  * as made by Flatten. */
 static bool needs_exact(const hpct_op_spec *spec)
 {
-    if (spec->kind == HPCT_OP_MULTIPLY)
-        return spec->join.broadcasts;
-    return spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_MAX_POOL2D ||
-           spec->kind == HPCT_OP_AVERAGE_POOL2D || spec->kind == HPCT_OP_PAD2D ||
-           spec->kind == HPCT_OP_RESIZING || spec->kind == HPCT_OP_RANDOM_CROP ||
-           spec->kind == HPCT_OP_RANDOM_FLIP;
+    hpct_op_sizes sizes = hpct_op_facts_of(spec)->sizes;
+    return sizes == HPCT_SIZES_WINDOW || sizes == HPCT_SIZES_PICTURE ||
+           (sizes == HPCT_SIZES_JOIN && spec->join.broadcasts);
 }
 
 bool hpct_op_takes(const hpct_op_spec *spec, const hpct_channel_split *in, hpct_channel_split *out)

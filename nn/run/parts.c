@@ -3,6 +3,7 @@
 
 #include "base/fnv.h"
 #include "base/status.h"
+#include "nn/graph/kinds.h"
 #include "nn/graph/parallel.h"
 #include "nn/plan/run.h"
 #include "nn/run/profile.h"
@@ -29,50 +30,9 @@ static int maker(const hpct_model *model, int tensor)
 
 static hpct_part_split split_of(const hpct_op_spec *spec)
 {
-    switch (spec->kind) {
-    case HPCT_OP_CONV2D:
-        return spec->window.groups == 1 ? HPCT_PART_MAKES : HPCT_PART_WHOLE;
-    case HPCT_OP_DENSE:
+    if (hpct_op_parallel(spec) & HPCT_PARALLEL_BEGINS)
         return HPCT_PART_MAKES;
-    case HPCT_OP_MAX_POOL2D:
-    case HPCT_OP_AVERAGE_POOL2D:
-    case HPCT_OP_RELU:
-    case HPCT_OP_RELU6:
-    case HPCT_OP_SIGMOID:
-    case HPCT_OP_TANH:
-    case HPCT_OP_GELU:
-    case HPCT_OP_SILU:
-    case HPCT_OP_HARD_SIGMOID:
-    case HPCT_OP_HARD_SILU:
-    case HPCT_OP_LEAKY_RELU:
-    case HPCT_OP_ELU:
-    case HPCT_OP_PRELU:
-    case HPCT_OP_PAD2D:
-    case HPCT_OP_BATCH_NORM:
-    case HPCT_OP_DROPOUT:
-    case HPCT_OP_RESCALING:
-    case HPCT_OP_GAUSSIAN_NOISE:
-        return HPCT_PART_PASSES_ON;
-    case HPCT_OP_SOFTMAX:
-    case HPCT_OP_NORMALIZATION:
-    case HPCT_OP_MULTIPLY:
-    case HPCT_OP_ADD:
-    case HPCT_OP_CONCATENATE:
-    case HPCT_OP_RESIZING:
-    case HPCT_OP_RANDOM_CROP:
-    case HPCT_OP_RANDOM_FLIP:
-    case HPCT_OP_RANDOM_AFFINE:
-    case HPCT_OP_RANDOM_TONE:
-    case HPCT_OP_GROUP_NORM:
-    case HPCT_OP_PERMUTE:
-    case HPCT_OP_CONV2D_TRANSPOSE:
-    case HPCT_OP_SUM_PARTS:
-    case HPCT_OP_GATHER_PARTS:
-    case HPCT_OP_GATHER_SAMPLES:
-    case HPCT_OP_KINDS:
-        break;
-    }
-    return HPCT_PART_WHOLE;
+    return hpct_op_facts_of(spec)->predicted_split ? HPCT_PART_PASSES_ON : HPCT_PART_WHOLE;
 }
 
 hpct_part hpct_model_part(const hpct_model *model, int index)

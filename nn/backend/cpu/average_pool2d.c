@@ -56,14 +56,9 @@ hpct_status hpct_cpu_make_average_pool2d(hpct_op **out, const hpct_op_spec *spec
     static const hpct_op_class class = {
         .forward = forward, .backward = backward, .destroy = destroy};
     size_t num = (size_t) build->num_batch_sizes;
-    pool_op *pool = calloc(1, sizeof *pool);
-    if (pool == NULL)
-        return hpct_fail_memory(sizeof *pool);
-    hpct_op *op = *out = &pool->op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
-    op->backward_keeps_diff_dst = true;
+    HPCT_TRY(hpct_op_new(out, sizeof(pool_op), &class, spec, build));
+    hpct_op *op = *out;
+    pool_op *pool = pool_of(op);
     pool->forward = calloc(num, sizeof *pool->forward);
     pool->backward = calloc(num, sizeof *pool->backward);
     if (pool->forward == NULL || pool->backward == NULL)

@@ -330,11 +330,6 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static void destroy(hpct_op *op)
-{
-    free(op);
-}
-
 hpct_status hpct_cpu_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build)
 {
@@ -342,25 +337,17 @@ hpct_status hpct_cpu_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
                                         .backward = backward,
                                         .import_param = hpct_ref_import,
                                         .export_param = hpct_ref_export,
-                                        .destroy = destroy};
-    norm_op *norm = calloc(1, sizeof *norm);
-    if (norm == NULL)
-        return hpct_fail_memory(sizeof *norm);
-    hpct_op *op = *out = &norm->op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
-    op->num_params = hpct_op_num_params(spec);
-    for (int i = 0; i < op->num_params; i++)
-        op->param_floats[i] = hpct_op_param_floats(spec, i);
+                                        .destroy = hpct_op_free};
+    HPCT_TRY(hpct_op_new(out, sizeof(norm_op), &class, spec, build));
+    hpct_op *op = *out;
+    norm_op *norm = (norm_op *) op;
     norm->threads =
         omp_get_num_procs() > omp_get_max_threads() ? omp_get_num_procs() : omp_get_max_threads();
     op->workspace_bytes = (4 * padded(channels_of(op)) + 1) * sizeof(float);
     op->scratch_bytes = (size_t) norm->threads * 2 * padded(channels_of(op)) * sizeof(float);
     if (spec->norm.synchronized)
         op->scratch_bytes += HPCT_NORM_SYNC_ROOM(channels_of(op)) * sizeof(float);
-    op->backward_reads_src = true;
+    op->backward_reads_dst = false; /* the mask of the ReLU is computed again */
     op->backward_keeps_diff_dst = true;
-    op->adds_diff_src = true;
     return HPCT_OK;
 }

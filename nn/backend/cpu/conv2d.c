@@ -208,13 +208,9 @@ hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
                                         .export_param = export_param,
                                         .destroy = destroy};
     size_t num = (size_t) build->num_batch_sizes, scratch = 0;
-    conv_op *conv = calloc(1, sizeof *conv);
-    if (conv == NULL)
-        return hpct_fail_memory(sizeof *conv);
-    hpct_op *op = *out = &conv->op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
+    HPCT_TRY(hpct_op_new(out, sizeof(conv_op), &class, spec, build));
+    hpct_op *op = *out;
+    conv_op *conv = (conv_op *) op;
     conv->forward = calloc(num, sizeof *conv->forward);
     conv->data = calloc(num, sizeof *conv->data);
     conv->weights = calloc(num, sizeof *conv->weights);
@@ -229,15 +225,9 @@ hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
         if (i != largest)
             HPCT_TRY(make_batch(conv, i, &scratch));
     }
-    op->num_params = spec->no_bias ? 1 : 2;
     op->param_floats[HPCT_OP_KERNEL] = hpct_kernel_layout_bytes(conv->arena) / sizeof(float);
-    op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
     if (!hpct_kernel_layout_equal(conv->arena, conv->plain))
         op->param_layout[HPCT_OP_KERNEL] = hpct_kernel_layout_fingerprint(conv->arena);
-    op->omits_grads = true;
-    op->backward_reads_src = !build->frozen;
-    op->backward_reads_dst = spec->relu;
-    op->backward_keeps_diff_dst = !spec->relu;
     op->scratch_bytes = conv->reordered_bytes + scratch;
     return HPCT_OK;
 }

@@ -207,13 +207,9 @@ hpct_status hpct_cpu_make_conv2d_bf16(hpct_op **out, const hpct_op_spec *spec,
                                         .export_param = hpct_ref_export,
                                         .destroy = destroy};
     size_t num = (size_t) build->num_batch_sizes, largest = 0, kernel = 0, scratch = 0;
-    conv_op *conv = calloc(1, sizeof *conv);
-    if (conv == NULL)
-        return hpct_fail_memory(sizeof *conv);
-    hpct_op *op = *out = &conv->op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
+    HPCT_TRY(hpct_op_new(out, sizeof(conv_op), &class, spec, build));
+    hpct_op *op = *out;
+    conv_op *conv = (conv_op *) op;
     op->precision = HPCT_BF16;
     conv->forward = calloc(num, sizeof *conv->forward);
     conv->data = calloc(num, sizeof *conv->data);
@@ -227,11 +223,7 @@ hpct_status hpct_cpu_make_conv2d_bf16(hpct_op **out, const hpct_op_spec *spec,
         at_least(&largest, (size_t) build->batch_sizes[i]);
         HPCT_TRY(make_batch(conv, i, &kernel, &scratch));
     }
-    op->num_params = spec->no_bias ? 1 : 2;
-    op->param_floats[HPCT_OP_KERNEL] = hpct_op_param_floats(spec, HPCT_OP_KERNEL);
-    op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
-    op->omits_grads = true;
-    op->backward_reads_dst = spec->relu;
+    op->backward_reads_src = false; /* the workspace has it in bf16 */
     op->backward_keeps_diff_dst = true;
     op->workspace_bytes = largest * hpct_op_src_floats(spec, 0) * sizeof(hpct_bf16);
     if (build->training)

@@ -23,92 +23,85 @@ static hpct_status make_conv2d(hpct_op **out, const hpct_op_spec *spec, const hp
                                        : hpct_cpu_make_conv2d_bf16(out, spec, build);
 }
 
+static hpct_status make_dense(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    return build->precision == HPCT_BF16 ? hpct_cpu_make_product(out, spec, build)
+                                         : hpct_cpu_make_dense(out, spec, build);
+}
+
+static bool divides(int channels)
+{
+    return channels % HPCT_CHANNEL_BLOCK == 0;
+}
+
+static bool conv2d_blocks(const hpct_op_spec *spec)
+{
+    const hpct_window *w = &spec->window;
+    return w->groups == 1 && divides(w->in_c) && divides(w->out_c) &&
+           hpct_shim_prefers_blocks(w->kernel_h * w->kernel_w);
+}
+
+static bool concatenate_blocks(const hpct_op_spec *spec)
+{
+    bool can = true;
+    for (int k = 0; k < spec->join.count; k++)
+        can = can && divides(spec->join.size[k]);
+    return can;
+}
+
+static bool multiply_blocks(const hpct_op_spec *spec)
+{
+    return !spec->join.broadcasts;
+}
+
+static bool gather_blocks(const hpct_op_spec *spec)
+{
+    return spec->parts.rows > 1 && divides(spec->parts.split.unit);
+}
+
+#define ELEMENT(kind, ...) [HPCT_OP_##kind] = {hpct_cpu_make_activation, HPCT_BLOCKS_ALL}
+
+/* How each kind is made (softmax, of some hundred values per batch, by the reference), and whether
+ * it works on channel blocks. bf16 products and convolutions require channels last. */
+static const struct {
+    hpct_status (*make)(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
+    hpct_blocking blocking;
+    bool (*blocks)(const hpct_op_spec *spec); /* NULL: whatever its specification */
+} kinds[HPCT_OP_KINDS] = {
+    HPCT_ELEMENT_ROWS(ELEMENT),
+    [HPCT_OP_CONV2D] = {make_conv2d, HPCT_BLOCKS_ALL, conv2d_blocks},
+    [HPCT_OP_CONV2D_TRANSPOSE] = {hpct_cpu_make_conv2d_transpose},
+    [HPCT_OP_DENSE] = {make_dense},
+    [HPCT_OP_MAX_POOL2D] = {hpct_cpu_make_max_pool2d, HPCT_BLOCKS_EACH},
+    [HPCT_OP_AVERAGE_POOL2D] = {hpct_cpu_make_average_pool2d, HPCT_BLOCKS_ALL},
+    [HPCT_OP_PAD2D] = {hpct_cpu_make_pad2d, HPCT_BLOCKS_ALL},
+    [HPCT_OP_BATCH_NORM] = {hpct_cpu_make_batch_norm, HPCT_BLOCKS_EACH},
+    [HPCT_OP_GROUP_NORM] = {hpct_cpu_make_group_norm},
+    [HPCT_OP_ADD] = {hpct_cpu_make_join, HPCT_BLOCKS_ALL},
+    [HPCT_OP_CONCATENATE] = {hpct_cpu_make_join, HPCT_BLOCKS_ALL, concatenate_blocks},
+    [HPCT_OP_MULTIPLY] = {hpct_cpu_make_multiply, HPCT_BLOCKS_ALL, multiply_blocks},
+    [HPCT_OP_NORMALIZATION] = {hpct_cpu_make_line},
+    [HPCT_OP_PRELU] = {hpct_cpu_make_line},
+    [HPCT_OP_DROPOUT] = {hpct_cpu_make_dropout},
+    [HPCT_OP_GAUSSIAN_NOISE] = {hpct_cpu_make_samples},
+    [HPCT_OP_PERMUTE] = {hpct_cpu_make_samples},
+    [HPCT_OP_RESCALING] = {hpct_cpu_make_rescaling},
+    [HPCT_OP_RESIZING] = {hpct_cpu_make_picture},
+    [HPCT_OP_RANDOM_CROP] = {hpct_cpu_make_picture},
+    [HPCT_OP_RANDOM_FLIP] = {hpct_cpu_make_picture},
+    [HPCT_OP_RANDOM_AFFINE] = {hpct_cpu_make_variation},
+    [HPCT_OP_RANDOM_TONE] = {hpct_cpu_make_variation},
+    [HPCT_OP_SUM_PARTS] = {hpct_make_collective},
+    [HPCT_OP_GATHER_PARTS] = {hpct_make_collective, HPCT_BLOCKS_ALL, gather_blocks},
+    [HPCT_OP_GATHER_SAMPLES] = {hpct_make_collective, HPCT_BLOCKS_ALL},
+};
+
 static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
     hpct_op *op = NULL;
-    hpct_status status = HPCT_OK;
-    switch (spec->kind) {
-    case HPCT_OP_CONV2D:
-        status = make_conv2d(&op, spec, build);
-        break;
-    case HPCT_OP_MAX_POOL2D:
-        status = hpct_cpu_make_max_pool2d(&op, spec, build);
-        break;
-    case HPCT_OP_AVERAGE_POOL2D:
-        status = hpct_cpu_make_average_pool2d(&op, spec, build);
-        break;
-    case HPCT_OP_DENSE:
-        status = build->precision == HPCT_BF16 ? hpct_cpu_make_product(&op, spec, build)
-                                               : hpct_cpu_make_dense(&op, spec, build);
-        break;
-    case HPCT_OP_RELU:
-        status = hpct_cpu_make_relu(&op, spec, build);
-        break;
-    case HPCT_OP_BATCH_NORM:
-        status = hpct_cpu_make_batch_norm(&op, spec, build);
-        break;
-    case HPCT_OP_PAD2D:
-        status = hpct_cpu_make_pad2d(&op, spec, build);
-        break;
-    case HPCT_OP_ADD:
-    case HPCT_OP_CONCATENATE:
-        status = hpct_cpu_make_join(&op, spec, build);
-        break;
-    case HPCT_OP_RELU6:
-    case HPCT_OP_SIGMOID:
-    case HPCT_OP_TANH:
-    case HPCT_OP_GELU:
-    case HPCT_OP_SILU:
-    case HPCT_OP_HARD_SILU:
-    case HPCT_OP_ELU:
-        status = hpct_cpu_make_eltwise(&op, spec, build);
-        break;
-    case HPCT_OP_HARD_SIGMOID:
-    case HPCT_OP_LEAKY_RELU:
-        status = hpct_cpu_make_piecewise(&op, spec, build);
-        break;
-    case HPCT_OP_MULTIPLY:
-        status = hpct_cpu_make_multiply(&op, spec, build);
-        break;
-    case HPCT_OP_NORMALIZATION:
-    case HPCT_OP_PRELU:
-        status = hpct_cpu_make_line(&op, spec, build);
-        break;
-    case HPCT_OP_DROPOUT:
-        status = hpct_cpu_make_dropout(&op, spec, build);
-        break;
-    case HPCT_OP_RESCALING:
-        status = hpct_cpu_make_rescaling(&op, spec, build);
-        break;
-    case HPCT_OP_RESIZING:
-    case HPCT_OP_RANDOM_CROP:
-    case HPCT_OP_RANDOM_FLIP:
-        status = hpct_cpu_make_picture(&op, spec, build);
-        break;
-    case HPCT_OP_RANDOM_AFFINE:
-    case HPCT_OP_RANDOM_TONE:
-        status = hpct_cpu_make_variation(&op, spec, build);
-        break;
-    case HPCT_OP_CONV2D_TRANSPOSE:
-        status = hpct_cpu_make_conv2d_transpose(&op, spec, build);
-        break;
-    case HPCT_OP_GROUP_NORM:
-        status = hpct_cpu_make_group_norm(&op, spec, build);
-        break;
-    case HPCT_OP_PERMUTE:
-    case HPCT_OP_GAUSSIAN_NOISE:
-        status = hpct_cpu_make_samples(&op, spec, build);
-        break;
-    case HPCT_OP_SUM_PARTS:
-    case HPCT_OP_GATHER_PARTS:
-    case HPCT_OP_GATHER_SAMPLES:
-        status = hpct_make_collective(&op, spec, build);
-        break;
-    case HPCT_OP_SOFTMAX: /* some hundred values per batch */
-    case HPCT_OP_KINDS:
-        status = hpct_ref_make_op(&op, spec, build);
-        break;
-    }
+    bool own = kinds[spec->kind].make != NULL;
+    hpct_status status =
+        own ? kinds[spec->kind].make(&op, spec, build) : hpct_ref_make_op(&op, spec, build);
     if (status != HPCT_OK && op != NULL) {
         op->class->destroy(op);
         op = NULL;
@@ -117,12 +110,6 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     return status;
 }
 
-static bool divides(int channels)
-{
-    return channels % HPCT_CHANNEL_BLOCK == 0;
-}
-
-/* bf16 products and convolutions require channels last. */
 static bool fuses(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
                   const hpct_op_spec *other)
 {
@@ -131,62 +118,10 @@ static bool fuses(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_bu
 
 static hpct_blocking blocking(const hpct_op_spec *spec, hpct_precision precision)
 {
-    const hpct_window *w = &spec->window;
-    bool can = precision == HPCT_FP32 && hpct_shim_prefers_blocks(1);
-    switch (spec->kind) {
-    case HPCT_OP_CONV2D:
-        can = can && w->groups == 1 && divides(w->in_c) && divides(w->out_c) &&
-              hpct_shim_prefers_blocks(w->kernel_h * w->kernel_w);
-        break;
-    case HPCT_OP_BATCH_NORM:
-    case HPCT_OP_MAX_POOL2D:
-        return can ? HPCT_BLOCKS_EACH : HPCT_BLOCKS_NEVER;
-    case HPCT_OP_CONCATENATE:
-        for (int k = 0; k < spec->join.count; k++)
-            can = can && divides(spec->join.size[k]);
-        break;
-    case HPCT_OP_GATHER_PARTS:
-        can = can && spec->parts.rows > 1 && divides(spec->parts.split.unit);
-        break;
-    case HPCT_OP_AVERAGE_POOL2D:
-    case HPCT_OP_PAD2D:
-    case HPCT_OP_ADD:
-    case HPCT_OP_RELU:
-    case HPCT_OP_RELU6:
-    case HPCT_OP_SIGMOID:
-    case HPCT_OP_TANH:
-    case HPCT_OP_GELU:
-    case HPCT_OP_SILU:
-    case HPCT_OP_HARD_SIGMOID:
-    case HPCT_OP_HARD_SILU:
-    case HPCT_OP_LEAKY_RELU:
-    case HPCT_OP_ELU:
-    case HPCT_OP_GATHER_SAMPLES:
-        break;
-    case HPCT_OP_MULTIPLY:
-        can = can && !spec->join.broadcasts;
-        break;
-    case HPCT_OP_DENSE:
-    case HPCT_OP_SOFTMAX:
-    case HPCT_OP_NORMALIZATION:
-    case HPCT_OP_PRELU:
-    case HPCT_OP_DROPOUT:
-    case HPCT_OP_RESCALING:
-    case HPCT_OP_RESIZING:
-    case HPCT_OP_RANDOM_CROP:
-    case HPCT_OP_RANDOM_FLIP:
-    case HPCT_OP_RANDOM_AFFINE:
-    case HPCT_OP_RANDOM_TONE:
-    case HPCT_OP_GROUP_NORM:
-    case HPCT_OP_PERMUTE:
-    case HPCT_OP_GAUSSIAN_NOISE:
-    case HPCT_OP_CONV2D_TRANSPOSE:
-    case HPCT_OP_SUM_PARTS:
-    case HPCT_OP_KINDS:
-        can = false;
-        break;
-    }
-    return can ? HPCT_BLOCKS_ALL : HPCT_BLOCKS_NEVER;
+    bool (*blocks)(const hpct_op_spec *) = kinds[spec->kind].blocks;
+    bool can =
+        precision == HPCT_FP32 && hpct_shim_prefers_blocks(1) && (blocks == NULL || blocks(spec));
+    return can ? kinds[spec->kind].blocking : HPCT_BLOCKS_NEVER;
 }
 
 typedef struct vector {

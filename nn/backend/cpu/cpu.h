@@ -14,6 +14,7 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec,
                                 const hpct_op_build *build);
 hpct_status hpct_cpu_make_dropout(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build);
+/* Activations that oneDNN has (hpct_shim_has_eltwise). */
 hpct_status hpct_cpu_make_eltwise(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build);
 hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
@@ -26,13 +27,12 @@ hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build);
 hpct_status hpct_cpu_make_rescaling(hpct_op **out, const hpct_op_spec *spec,
                                     const hpct_op_build *build);
-hpct_status hpct_cpu_make_piecewise(hpct_op **out, const hpct_op_spec *spec,
-                                    const hpct_op_build *build);
 hpct_status hpct_cpu_make_multiply(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
 /* NORMALIZATION, PRELU */
 hpct_status hpct_cpu_make_line(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
-hpct_status hpct_cpu_make_relu(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
+hpct_status hpct_cpu_make_activation(hpct_op **out, const hpct_op_spec *spec,
+                                     const hpct_op_build *build);
 
 hpct_status hpct_cpu_loss(const hpct_loss_call *call);
 hpct_status hpct_cpu_update(const hpct_update_call *call);

@@ -232,23 +232,12 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const h
                                         .export_param = export_param,
                                         .destroy = destroy};
     static const char layout[] = "dense [out][in]";
-    dense_op *dense = calloc(1, sizeof *dense);
-    if (dense == NULL)
-        return hpct_fail_memory(sizeof *dense);
-    hpct_op *op = *out = &dense->op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
-    op->num_params = spec->no_bias ? 1 : 2;
-    op->param_floats[HPCT_OP_KERNEL] = (size_t) spec->dense.in * (size_t) spec->dense.out;
-    op->param_floats[HPCT_OP_BIAS] = (size_t) spec->dense.out;
+    HPCT_TRY(hpct_op_new(out, sizeof(dense_op), &class, spec, build));
+    hpct_op *op = *out;
+    dense_op *dense = (dense_op *) op;
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->dense.out;
     op->param_layout[HPCT_OP_KERNEL] = hpct_fnv(HPCT_FNV_START, layout, sizeof layout);
     op->kernel_fused = build->fuse_update && build->training;
-    op->omits_grads = true;
-    op->backward_reads_src = !build->frozen;
-    op->backward_reads_dst = spec->relu;
-    op->backward_keeps_diff_dst = !spec->relu;
     dense->forward = calloc((size_t) build->num_batch_sizes, sizeof(hpct_prim *));
     if (dense->forward == NULL)
         return hpct_fail_memory((size_t) build->num_batch_sizes * sizeof(hpct_prim *));

@@ -242,13 +242,9 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
                                         .export_param = hpct_ref_export,
                                         .destroy = destroy};
     const hpct_window *w = &spec->window;
-    direct_op *direct = calloc(1, sizeof *direct);
-    if (direct == NULL)
-        return hpct_fail_memory(sizeof *direct);
-    hpct_op *op = *out = &direct->op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
+    HPCT_TRY(hpct_op_new(out, sizeof(direct_op), &class, spec, build));
+    hpct_op *op = *out;
+    direct_op *direct = (direct_op *) op;
     if (spec->no_bias)
         direct->zeros = calloc((size_t) w->out_c, sizeof *direct->zeros);
     if (spec->no_bias && direct->zeros == NULL)
@@ -274,9 +270,7 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
         add_pool(direct);
     if (w->cells > 0 && !make_segments(direct))
         return hpct_fail_memory((size_t) w->out_h * sizeof *direct->segments);
-    op->num_params = spec->no_bias ? 1 : 2;
-    op->param_floats[HPCT_OP_KERNEL] = (size_t) taps * (size_t) w->out_c;
-    op->param_floats[HPCT_OP_BIAS] = (size_t) w->out_c;
+    op->omits_grads = false;
     op->backward_reads_src = true;
     op->backward_reads_dst = spec->relu && build->pool == NULL;
     op->backward_keeps_diff_dst = true;

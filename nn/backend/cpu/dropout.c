@@ -110,28 +110,14 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static void destroy(hpct_op *op)
-{
-    free(op);
-}
-
 hpct_status hpct_cpu_make_dropout(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = forward, .backward = backward, .destroy = destroy};
-    hpct_op *op = calloc(1, sizeof *op);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
-    op->backward_keeps_diff_dst = true;
-    for (int i = 0; spec->dense.rows > 1 && i < build->num_batch_sizes; i++) {
-        size_t bytes =
-            2 * sizeof(float) * (size_t) build->batch_sizes[i] * (size_t) spec->dense.out;
-        op->scratch_bytes = bytes > op->scratch_bytes ? bytes : op->scratch_bytes;
-    }
-    *out = op;
+        .forward = forward, .backward = backward, .destroy = hpct_op_free};
+    HPCT_TRY(hpct_op_new(out, sizeof **out, &class, spec, build));
+    if (spec->dense.rows > 1)
+        (*out)->scratch_bytes =
+            2 * sizeof(float) * (size_t) hpct_op_largest_batch(build) * (size_t) spec->dense.out;
     return HPCT_OK;
 }

@@ -57,16 +57,9 @@ hpct_status hpct_cpu_make_eltwise(hpct_op **out, const hpct_op_spec *spec,
     static const hpct_op_class class = {
         .forward = forward, .backward = backward, .destroy = destroy};
     size_t num = (size_t) build->num_batch_sizes;
-    eltwise_op *eltwise = calloc(1, sizeof *eltwise);
-    if (eltwise == NULL)
-        return hpct_fail_memory(sizeof *eltwise);
-    hpct_op *op = *out = &eltwise->op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
-    op->backward_keeps_diff_dst = true;
-    op->backward_reads_src = hpct_op_gradient_from_src(spec->kind);
-    op->backward_reads_dst = !op->backward_reads_src;
+    HPCT_TRY(hpct_op_new(out, sizeof(eltwise_op), &class, spec, build));
+    hpct_op *op = *out;
+    eltwise_op *eltwise = eltwise_of(op);
     eltwise->forward = calloc(num, sizeof *eltwise->forward);
     eltwise->backward = calloc(num, sizeof *eltwise->backward);
     if (eltwise->forward == NULL || eltwise->backward == NULL)

@@ -165,14 +165,6 @@ static void destroy(hpct_op *op)
     free(op);
 }
 
-static size_t largest_batch(const hpct_op_build *build)
-{
-    int largest = 0;
-    for (int i = 0; i < build->num_batch_sizes; i++)
-        largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
-    return (size_t) largest;
-}
-
 hpct_status hpct_cpu_make_group_norm(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build)
 {
@@ -181,24 +173,14 @@ hpct_status hpct_cpu_make_group_norm(hpct_op **out, const hpct_op_spec *spec,
                                         .import_param = hpct_ref_import,
                                         .export_param = hpct_ref_export,
                                         .destroy = destroy};
-    group_op *norm = calloc(1, sizeof *norm);
-    if (norm == NULL)
-        return hpct_fail_memory(sizeof *norm);
-    hpct_op *op = *out = &norm->op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
-    op->num_params = hpct_op_num_params(spec);
-    for (int i = 0; i < op->num_params; i++)
-        op->param_floats[i] = hpct_op_param_floats(spec, i);
+    HPCT_TRY(hpct_op_new(out, sizeof(group_op), &class, spec, build));
+    hpct_op *op = *out;
+    group_op *norm = (group_op *) op;
     norm->threads =
         omp_get_num_procs() > omp_get_max_threads() ? omp_get_num_procs() : omp_get_max_threads();
-    op->workspace_bytes = 2 * sizeof(float) * largest_batch(build) * (size_t) spec->group.rows *
-                          (size_t) spec->group.groups;
+    op->workspace_bytes = 2 * sizeof(float) * (size_t) hpct_op_largest_batch(build) *
+                          (size_t) spec->group.rows * (size_t) spec->group.groups;
     op->scratch_bytes = (size_t) norm->threads * 2 * padded(channels_of(op)) * sizeof(float);
-    op->backward_reads_src = true;
-    op->backward_keeps_diff_dst = true;
-    op->adds_diff_src = true;
     norm->ones = calloc(2 * channels_of(op), sizeof *norm->ones);
     if (norm->ones == NULL)
         return hpct_fail_memory(2 * channels_of(op) * sizeof *norm->ones);

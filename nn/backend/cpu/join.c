@@ -136,27 +136,12 @@ static hpct_status concatenate_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static void destroy(hpct_op *op)
-{
-    free(op);
-}
-
 hpct_status hpct_cpu_make_join(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
     static const hpct_op_class add = {
-        .forward = add_forward, .backward = add_backward, .destroy = destroy};
+        .forward = add_forward, .backward = add_backward, .destroy = hpct_op_free};
     static const hpct_op_class concatenate = {
-        .forward = concatenate_forward, .backward = concatenate_backward, .destroy = destroy};
-    hpct_op *op = calloc(1, sizeof *op);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->class = spec->kind == HPCT_OP_ADD ? &add : &concatenate;
-    op->spec = *spec;
-    op->build = *build;
-    op->backward_reads_dst = spec->relu;
-    op->backward_keeps_diff_dst = !spec->relu;
-    op->adds_diff_src = true;
-    op->passes_diff_dst = spec->kind == HPCT_OP_ADD;
-    *out = op;
-    return HPCT_OK;
+        .forward = concatenate_forward, .backward = concatenate_backward, .destroy = hpct_op_free};
+    const hpct_op_class *class = spec->kind == HPCT_OP_ADD ? &add : &concatenate;
+    return hpct_op_new(out, sizeof **out, class, spec, build);
 }

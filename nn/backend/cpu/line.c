@@ -135,37 +135,21 @@ static hpct_status prelu_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static void destroy(hpct_op *op)
-{
-    free(op);
-}
-
 hpct_status hpct_cpu_make_line(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
     static const hpct_op_class normalization = {.forward = normalization_forward,
                                                 .backward = normalization_backward,
                                                 .import_param = hpct_ref_import,
                                                 .export_param = hpct_ref_export,
-                                                .destroy = destroy};
+                                                .destroy = hpct_op_free};
     static const hpct_op_class prelu = {.forward = prelu_forward,
                                         .backward = prelu_backward,
                                         .import_param = hpct_ref_import,
                                         .export_param = hpct_ref_export,
-                                        .destroy = destroy};
+                                        .destroy = hpct_op_free};
     bool slopes = spec->kind == HPCT_OP_PRELU;
-    hpct_op *op = calloc(1, sizeof *op);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->class = slopes ? &prelu : &normalization;
-    op->spec = *spec;
-    op->build = *build;
-    op->num_params = hpct_op_num_params(spec);
-    for (int i = 0; i < op->num_params; i++)
-        op->param_floats[i] = hpct_op_param_floats(spec, i);
-    op->backward_reads_src = slopes;
-    op->backward_keeps_diff_dst = true;
+    HPCT_TRY(hpct_op_new(out, sizeof **out, slopes ? &prelu : &normalization, spec, build));
     if (!slopes)
-        op->scratch_bytes = 3 * (size_t) spec->line.channels * sizeof(float);
-    *out = op;
+        (*out)->scratch_bytes = 3 * (size_t) spec->line.channels * sizeof(float);
     return HPCT_OK;
 }

@@ -109,28 +109,14 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static void destroy(hpct_op *op)
-{
-    free(op);
-}
-
 hpct_status hpct_cpu_make_max_pool2d(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = forward, .backward = backward, .destroy = destroy};
-    hpct_op *op = calloc(1, sizeof *op);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    *out = op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
-    op->backward_keeps_diff_dst = true;
-    op->adds_diff_src = true;
-    for (int i = 0; i < build->num_batch_sizes; i++) {
-        size_t bytes = (size_t) build->batch_sizes[i] * hpct_op_dst_floats(spec) * sizeof(int32_t);
-        op->workspace_bytes = bytes > op->workspace_bytes ? bytes : op->workspace_bytes;
-    }
+        .forward = forward, .backward = backward, .destroy = hpct_op_free};
+    HPCT_TRY(hpct_op_new(out, sizeof **out, &class, spec, build));
+    (*out)->adds_diff_src = true;
+    (*out)->workspace_bytes =
+        (size_t) hpct_op_largest_batch(build) * hpct_op_dst_floats(spec) * sizeof(int32_t);
     return HPCT_OK;
 }

@@ -89,30 +89,14 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static void destroy(hpct_op *op)
-{
-    free(op);
-}
-
 hpct_status hpct_cpu_make_multiply(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = forward, .backward = backward, .destroy = destroy};
-    hpct_op *op = calloc(1, sizeof *op);
-    int largest = 0;
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    for (int i = 0; i < build->num_batch_sizes; i++)
-        largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
-    op->backward_reads_src = true;
-    op->backward_keeps_diff_dst = true;
-    op->adds_diff_src = true;
+        .forward = forward, .backward = backward, .destroy = hpct_op_free};
+    HPCT_TRY(hpct_op_new(out, sizeof **out, &class, spec, build));
     if (spec->join.broadcasts && build->training)
-        op->scratch_bytes = (size_t) largest * (size_t) spec->join.size[0] * sizeof(float);
-    *out = op;
+        (*out)->scratch_bytes =
+            (size_t) hpct_op_largest_batch(build) * (size_t) spec->join.size[0] * sizeof(float);
     return HPCT_OK;
 }

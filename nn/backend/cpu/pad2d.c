@@ -63,23 +63,9 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static void destroy(hpct_op *op)
-{
-    free(op);
-}
-
 hpct_status hpct_cpu_make_pad2d(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = forward, .backward = backward, .destroy = destroy};
-    hpct_op *op = calloc(1, sizeof *op);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
-    op->backward_keeps_diff_dst = true;
-    op->adds_diff_src = true;
-    *out = op;
-    return HPCT_OK;
+        .forward = forward, .backward = backward, .destroy = hpct_op_free};
+    return hpct_op_new(out, sizeof **out, &class, spec, build);
 }

@@ -214,14 +214,8 @@ hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
     static const hpct_op_class class = {
         .forward = forward, .backward = backward, .destroy = destroy};
     const hpct_picture *p = &spec->picture;
-    picture_op *picture = calloc(1, sizeof *picture);
-    if (picture == NULL)
-        return hpct_fail_memory(sizeof *picture);
-    hpct_op *op = *out = &picture->op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
-    op->backward_keeps_diff_dst = true;
+    HPCT_TRY(hpct_op_new(out, sizeof(picture_op), &class, spec, build));
+    picture_op *picture = (picture_op *) *out;
     picture->box = spec->kind == HPCT_OP_RANDOM_CROP ? hpct_box_centre(p) : hpct_box_whole(p);
     picture->rows = make_looks(p->out_h, picture->box.height, p->nearest, 1);
     picture->columns = make_looks(p->out_w, picture->box.width, p->nearest, p->channels);

@@ -255,13 +255,9 @@ hpct_status hpct_cpu_make_product(hpct_op **out, const hpct_op_spec *spec,
                                         .export_param = hpct_ref_export,
                                         .destroy = destroy};
     size_t num = (size_t) build->num_batch_sizes, rows = 0, scratch = 0;
-    product_op *p = calloc(1, sizeof *p);
-    if (p == NULL)
-        return hpct_fail_memory(sizeof *p);
-    hpct_op *op = *out = &p->op;
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
+    HPCT_TRY(hpct_op_new(out, sizeof(product_op), &class, spec, build));
+    hpct_op *op = *out;
+    product_op *p = (product_op *) op;
     op->precision = HPCT_BF16;
     /* few rows, as in a Dense: memory traffic of the kernel dominates */
     op->kernel_fused = build->fuse_update && build->training && spec->kind == HPCT_OP_DENSE;
@@ -277,9 +273,7 @@ hpct_status hpct_cpu_make_product(hpct_op **out, const hpct_op_spec *spec,
         rows = larger(rows, depth_of(these));
         status = make_batch(p, i, &scratch);
     }
-    op->num_params = spec->no_bias ? 1 : 2;
-    op->omits_grads = true;
-    op->backward_reads_dst = spec->relu;
+    op->backward_reads_src = false; /* the workspace has it in bf16 */
     op->backward_keeps_diff_dst = true;
     lay_out(p, rows, scratch);
     return status;

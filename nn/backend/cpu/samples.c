@@ -80,27 +80,13 @@ static hpct_status noise_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static void destroy(hpct_op *op)
-{
-    free(op);
-}
-
 hpct_status hpct_cpu_make_samples(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build)
 {
     static const hpct_op_class permute = {
-        .forward = permute_forward, .backward = permute_backward, .destroy = destroy};
+        .forward = permute_forward, .backward = permute_backward, .destroy = hpct_op_free};
     static const hpct_op_class noise = {
-        .forward = noise_forward, .backward = noise_backward, .destroy = destroy};
-    hpct_op *op = calloc(1, sizeof *op);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->class = spec->kind == HPCT_OP_PERMUTE ? &permute : &noise;
-    op->spec = *spec;
-    op->build = *build;
-    op->backward_keeps_diff_dst = true;
-    op->adds_diff_src = true;
-    op->passes_diff_dst = spec->kind == HPCT_OP_GAUSSIAN_NOISE;
-    *out = op;
-    return HPCT_OK;
+        .forward = noise_forward, .backward = noise_backward, .destroy = hpct_op_free};
+    const hpct_op_class *class = spec->kind == HPCT_OP_PERMUTE ? &permute : &noise;
+    return hpct_op_new(out, sizeof **out, class, spec, build);
 }

@@ -131,22 +131,10 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
                                                  hpct_op_kind_name(op->spec.kind));
 }
 
-static void destroy(hpct_op *op)
-{
-    free(op);
-}
-
 hpct_status hpct_cpu_make_variation(hpct_op **out, const hpct_op_spec *spec,
                                     const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = forward, .backward = backward, .destroy = destroy};
-    hpct_op *op = *out = calloc(1, sizeof *op);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
-    op->backward_keeps_diff_dst = true;
-    return HPCT_OK;
+        .forward = forward, .backward = backward, .destroy = hpct_op_free};
+    return hpct_op_new(out, sizeof **out, &class, spec, build);
 }

@@ -60,15 +60,9 @@ hpct_status hpct_cuda_make_activation(hpct_op **out, const hpct_op_spec *spec,
                                       const hpct_op_build *build)
 {
     static const hpct_op_class element = {
-        .forward = forward, .backward = backward, .destroy = hpct_cuda_destroy_op};
-    static const hpct_op_class rescaling = {.forward = rescaling_forward,
-                                            .backward = rescaling_backward,
-                                            .destroy = hpct_cuda_destroy_op};
+        .forward = forward, .backward = backward, .destroy = hpct_op_free};
+    static const hpct_op_class rescaling = {
+        .forward = rescaling_forward, .backward = rescaling_backward, .destroy = hpct_op_free};
     bool rescales = spec->kind == HPCT_OP_RESCALING;
-    hpct_op *op = *out = hpct_cuda_new_op(rescales ? &rescaling : &element, spec, build);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->backward_reads_src = hpct_op_gradient_from_src(spec->kind);
-    op->backward_reads_dst = !rescales && !op->backward_reads_src;
-    return HPCT_OK;
+    return hpct_cuda_new_op(out, rescales ? &rescaling : &element, spec, build);
 }

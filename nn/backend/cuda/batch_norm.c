@@ -134,16 +134,16 @@ hpct_status hpct_cuda_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
                                         .backward = backward,
                                         .import_param = hpct_cuda_import,
                                         .export_param = hpct_cuda_export,
-                                        .destroy = hpct_cuda_destroy_op};
-    hpct_op *op = *out = hpct_cuda_new_op(&class, spec, build);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
+                                        .destroy = hpct_op_free};
+    HPCT_TRY(hpct_cuda_new_op(out, &class, spec, build));
+    hpct_op *op = *out;
     size_t channels = channels_of(op),
            parts = (size_t) hpct_norm_parts(hpct_cuda_queue(), hpct_cuda_number_of(op),
                                             spec->norm.channels);
     op->workspace_bytes = (HPCT_NORM_LINE_ARRAYS * padded(channels) + 1) * sizeof(float);
     op->scratch_bytes =
         (padded(2 * channels) + sync_floats(op) + parts * 2 * channels) * sizeof(float);
-    op->backward_reads_src = true;
+    op->backward_reads_dst = false; /* the mask of the ReLU is computed again */
+    op->backward_keeps_diff_dst = true;
     return HPCT_OK;
 }

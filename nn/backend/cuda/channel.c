@@ -40,14 +40,9 @@ static hpct_status multiply_backward(hpct_op *op, const hpct_op_call *call)
 hpct_status hpct_cuda_make_multiply(hpct_op **out, const hpct_op_spec *spec,
                                     const hpct_op_build *build)
 {
-    static const hpct_op_class class = {.forward = multiply_forward,
-                                        .backward = multiply_backward,
-                                        .destroy = hpct_cuda_destroy_op};
-    hpct_op *op = *out = hpct_cuda_new_op(&class, spec, build);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->backward_reads_src = true;
-    return HPCT_OK;
+    static const hpct_op_class class = {
+        .forward = multiply_forward, .backward = multiply_backward, .destroy = hpct_op_free};
+    return hpct_cuda_new_op(out, &class, spec, build);
 }
 
 /* ---- Normalization ---- */
@@ -121,16 +116,12 @@ hpct_status hpct_cuda_make_line(hpct_op **out, const hpct_op_spec *spec, const h
                                                 .backward = normalization_backward,
                                                 .import_param = hpct_cuda_import,
                                                 .export_param = hpct_cuda_export,
-                                                .destroy = hpct_cuda_destroy_op};
+                                                .destroy = hpct_op_free};
     static const hpct_op_class prelu = {.forward = prelu_forward,
                                         .backward = prelu_backward,
                                         .import_param = hpct_cuda_import,
                                         .export_param = hpct_cuda_export,
-                                        .destroy = hpct_cuda_destroy_op};
+                                        .destroy = hpct_op_free};
     bool slopes = spec->kind == HPCT_OP_PRELU;
-    hpct_op *op = *out = hpct_cuda_new_op(slopes ? &prelu : &normalization, spec, build);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->backward_reads_src = slopes;
-    return HPCT_OK;
+    return hpct_cuda_new_op(out, slopes ? &prelu : &normalization, spec, build);
 }

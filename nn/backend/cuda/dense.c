@@ -216,24 +216,13 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
                                         .destroy = destroy};
     static const char layout[] = "dense [out][in]"; /* same name as in nn/backend/cpu/dense.c */
     size_t num = (size_t) build->num_batch_sizes, workspace = 0;
-    dense_op *dense = calloc(1, sizeof *dense);
-    if (dense == NULL)
-        return hpct_fail_memory(sizeof *dense);
-    hpct_op *op = *out = &dense->op;
+    HPCT_TRY(hpct_op_new(out, sizeof(dense_op), &class, spec, build));
+    hpct_op *op = *out;
+    dense_op *dense = (dense_op *) op;
     dense->type = hpct_cuda_data_type(build->values);
-    op->class = &class;
-    op->spec = *spec;
-    op->build = *build;
     op->precision = build->values;
-    op->num_params = spec->no_bias ? 1 : 2;
-    op->param_floats[HPCT_OP_KERNEL] = (size_t) spec->dense.in * (size_t) spec->dense.out;
-    op->param_floats[HPCT_OP_BIAS] = (size_t) spec->dense.out;
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->dense.out;
     op->param_layout[HPCT_OP_KERNEL] = hpct_fnv(HPCT_FNV_START, layout, sizeof layout);
-    op->omits_grads = true;
-    op->backward_reads_src = !build->frozen;
-    op->backward_reads_dst = spec->relu;
-    op->backward_keeps_diff_dst = !spec->relu;
     if (is_low(dense))
         hpct_cuda_lay_copies(op, false);
     dense->stages = calloc(num, sizeof *dense->stages);

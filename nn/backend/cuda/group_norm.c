@@ -53,14 +53,12 @@ hpct_status hpct_cuda_make_group_norm(hpct_op **out, const hpct_op_spec *spec,
                                         .backward = backward,
                                         .import_param = hpct_cuda_import,
                                         .export_param = hpct_cuda_export,
-                                        .destroy = hpct_cuda_destroy_op};
-    hpct_op *op = *out = hpct_cuda_new_op(&class, spec, build);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    size_t rows = (size_t) hpct_cuda_largest_batch(build) * (size_t) spec->group.rows;
+                                        .destroy = hpct_op_free};
+    HPCT_TRY(hpct_cuda_new_op(out, &class, spec, build));
+    hpct_op *op = *out;
+    size_t rows = (size_t) hpct_op_largest_batch(build) * (size_t) spec->group.rows;
     op->workspace_bytes = 2 * rows * (size_t) spec->group.groups * sizeof(float);
     op->scratch_bytes = (size_t) hpct_group_norm_parts(rows, spec->group.cells) * 2 *
                         (size_t) spec->group.channels * sizeof(float);
-    op->backward_reads_src = true;
     return HPCT_OK;
 }

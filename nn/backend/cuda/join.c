@@ -109,7 +109,7 @@ static void leave_norm_sums(hpct_op *op)
 {
     int channels = op->spec.join.size[0];
     hpct_number type = hpct_cuda_number_of(op);
-    size_t rows = (size_t) hpct_cuda_largest_batch(&op->build) * (size_t) op->spec.join.rows,
+    size_t rows = (size_t) hpct_op_largest_batch(&op->build) * (size_t) op->spec.join.rows,
            open = hpct_norm_open_bytes(type, rows, channels),
            parts = (size_t) hpct_norm_parts(hpct_cuda_queue(), type, channels);
     if (open == 0)
@@ -169,18 +169,12 @@ static hpct_status concatenate_backward(hpct_op *op, const hpct_op_call *call)
 hpct_status hpct_cuda_make_join(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
     static const hpct_op_class add = {
-        .forward = add_forward, .backward = add_backward, .destroy = hpct_cuda_destroy_op};
-    static const hpct_op_class concatenate = {.forward = concatenate_forward,
-                                              .backward = concatenate_backward,
-                                              .destroy = hpct_cuda_destroy_op};
+        .forward = add_forward, .backward = add_backward, .destroy = hpct_op_free};
+    static const hpct_op_class concatenate = {
+        .forward = concatenate_forward, .backward = concatenate_backward, .destroy = hpct_op_free};
     bool adds = spec->kind == HPCT_OP_ADD;
-    hpct_op *op = *out = hpct_cuda_new_op(adds ? &add : &concatenate, spec, build);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->backward_reads_dst = spec->relu;
-    op->backward_keeps_diff_dst = !spec->relu;
-    op->passes_diff_dst = adds;
+    HPCT_TRY(hpct_cuda_new_op(out, adds ? &add : &concatenate, spec, build));
     if (adds && build->normed && build->training && spec->relu && spec->join.count == 2)
-        leave_norm_sums(op);
+        leave_norm_sums(*out);
     return HPCT_OK;
 }

@@ -25,26 +25,12 @@ hpct_drawing hpct_cuda_drawing(const hpct_op *op, const hpct_op_call *call)
                                                .first_sample = (uint32_t) call->first_sample};
 }
 
-hpct_op *hpct_cuda_new_op(const hpct_op_class *class, const hpct_op_spec *spec,
-                          const hpct_op_build *build)
+hpct_status hpct_cuda_new_op(hpct_op **out, const hpct_op_class *class, const hpct_op_spec *spec,
+                             const hpct_op_build *build)
 {
-    hpct_op *op = calloc(1, sizeof *op);
-    if (op == NULL)
-        return NULL;
-    op->class = class;
-    op->spec = *spec;
-    op->build = *build;
-    op->num_params = hpct_op_num_params(spec);
-    for (int i = 0; i < op->num_params; i++)
-        op->param_floats[i] = hpct_op_param_floats(spec, i);
-    op->backward_keeps_diff_dst = true;
-    op->adds_diff_src = true;
-    return op;
-}
-
-void hpct_cuda_destroy_op(hpct_op *op)
-{
-    free(op);
+    HPCT_TRY(hpct_op_new(out, sizeof **out, class, spec, build));
+    (*out)->adds_diff_src = true;
+    return HPCT_OK;
 }
 
 hpct_status hpct_cuda_import(hpct_op *op, int which, const float *keras, float *arena)
@@ -75,12 +61,4 @@ void hpct_cuda_drop_copies(hpct_op *op)
 {
     op->copies_bytes = 0;
     op->param_copied[HPCT_OP_KERNEL] = op->param_copied[HPCT_OP_BIAS] = false;
-}
-
-int hpct_cuda_largest_batch(const hpct_op_build *build)
-{
-    int largest = 0;
-    for (int i = 0; i < build->num_batch_sizes; i++)
-        largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
-    return largest;
 }

@@ -40,11 +40,10 @@ static inline bool hpct_cuda_adds(const hpct_op_call *call, int input)
 
 hpct_drawing hpct_cuda_drawing(const hpct_op *op, const hpct_op_call *call);
 
-/* Creates an operation with parameters in Keras' layout, whose backward does not change diff_dst
- * and can accumulate into diff_src; NULL if out of memory. `class` may use the functions below. */
-hpct_op *hpct_cuda_new_op(const hpct_op_class *class, const hpct_op_spec *spec,
-                          const hpct_op_build *build);
-void hpct_cuda_destroy_op(hpct_op *op);
+/* hpct_op_new of an operation that can accumulate into diff_src. `class` may use the functions
+ * below. */
+hpct_status hpct_cuda_new_op(hpct_op **out, const hpct_op_class *class, const hpct_op_spec *spec,
+                             const hpct_op_build *build);
 hpct_status hpct_cuda_import(hpct_op *op, int which, const float *keras, float *arena);
 hpct_status hpct_cuda_export(hpct_op *op, int which, const float *arena, float *keras);
 
@@ -52,8 +51,5 @@ hpct_status hpct_cuda_export(hpct_op *op, int which, const float *arena, float *
  * bytes. */
 void hpct_cuda_lay_copies(hpct_op *op, bool bias);
 void hpct_cuda_drop_copies(hpct_op *op);
-
-/* The largest batch size of the build. */
-int hpct_cuda_largest_batch(const hpct_op_build *build);
 
 #endif

@@ -59,9 +59,8 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 static hpct_status make(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = forward, .backward = backward, .destroy = hpct_cuda_destroy_op};
-    *out = hpct_cuda_new_op(&class, spec, build);
-    return *out == NULL ? hpct_fail_memory(sizeof **out) : HPCT_OK;
+        .forward = forward, .backward = backward, .destroy = hpct_op_free};
+    return hpct_cuda_new_op(out, &class, spec, build);
 }
 
 hpct_status hpct_cuda_make_pool(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
@@ -69,8 +68,8 @@ hpct_status hpct_cuda_make_pool(hpct_op **out, const hpct_op_spec *spec, const h
     hpct_status status = make(out, spec, build);
     hpct_sliding w = sliding_of(spec);
     if (status == HPCT_OK && spec->kind == HPCT_OP_MAX_POOL2D)
-        (*out)->workspace_bytes = (size_t) hpct_cuda_largest_batch(build) *
-                                  hpct_op_dst_floats(spec) * hpct_max_pool_note_bytes(&w);
+        (*out)->workspace_bytes = (size_t) hpct_op_largest_batch(build) * hpct_op_dst_floats(spec) *
+                                  hpct_max_pool_note_bytes(&w);
     return status;
 }
 

@@ -46,9 +46,8 @@ hpct_status hpct_cuda_make_dropout(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = dropout_forward, .backward = dropout_backward, .destroy = hpct_cuda_destroy_op};
-    *out = hpct_cuda_new_op(&class, spec, build);
-    return *out == NULL ? hpct_fail_memory(sizeof **out) : HPCT_OK;
+        .forward = dropout_forward, .backward = dropout_backward, .destroy = hpct_op_free};
+    return hpct_cuda_new_op(out, &class, spec, build);
 }
 
 /* ---- GaussianNoise ---- */
@@ -81,12 +80,8 @@ hpct_status hpct_cuda_make_noise(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = noise_forward, .backward = noise_backward, .destroy = hpct_cuda_destroy_op};
-    *out = hpct_cuda_new_op(&class, spec, build);
-    if (*out == NULL)
-        return hpct_fail_memory(sizeof **out);
-    (*out)->passes_diff_dst = true;
-    return HPCT_OK;
+        .forward = noise_forward, .backward = noise_backward, .destroy = hpct_op_free};
+    return hpct_cuda_new_op(out, &class, spec, build);
 }
 
 /* ---- images ---- */
@@ -160,7 +155,6 @@ hpct_status hpct_cuda_make_picture(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = picture_forward, .backward = picture_backward, .destroy = hpct_cuda_destroy_op};
-    *out = hpct_cuda_new_op(&class, spec, build);
-    return *out == NULL ? hpct_fail_memory(sizeof **out) : HPCT_OK;
+        .forward = picture_forward, .backward = picture_backward, .destroy = hpct_op_free};
+    return hpct_cuda_new_op(out, &class, spec, build);
 }

@@ -31,10 +31,6 @@ hpct_status hpct_cuda_make_softmax(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = forward, .backward = backward, .destroy = hpct_cuda_destroy_op};
-    hpct_op *op = *out = hpct_cuda_new_op(&class, spec, build);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->backward_reads_dst = true;
-    return HPCT_OK;
+        .forward = forward, .backward = backward, .destroy = hpct_op_free};
+    return hpct_cuda_new_op(out, &class, spec, build);
 }

@@ -39,7 +39,6 @@ hpct_status hpct_cuda_make_variation(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = forward, .backward = backward, .destroy = hpct_cuda_destroy_op};
-    *out = hpct_cuda_new_op(&class, spec, build);
-    return *out == NULL ? hpct_fail_memory(sizeof **out) : HPCT_OK;
+        .forward = forward, .backward = backward, .destroy = hpct_op_free};
+    return hpct_cuda_new_op(out, &class, spec, build);
 }

@@ -26,11 +26,6 @@ hpct_status hpct_ref_export(hpct_op *op, int which, const float *arena, float *k
     return HPCT_OK;
 }
 
-static void destroy(hpct_op *op)
-{
-    free(op);
-}
-
 static size_t dst_count(const hpct_op *op, int n)
 {
     return (size_t) n * hpct_op_dst_floats(&op->spec);
@@ -636,7 +631,7 @@ static hpct_status pad2d_backward(hpct_op *op, const hpct_op_call *call)
 #define CLASS(kind)                                                                                \
     {                                                                                              \
         .forward = kind##_forward, .backward = kind##_backward, .import_param = hpct_ref_import,   \
-        .export_param = hpct_ref_export, .destroy = destroy                                        \
+        .export_param = hpct_ref_export, .destroy = hpct_op_free                                   \
     }
 #define ELEMENT(kind, ...) [HPCT_OP_##kind] = CLASS(element)
 
@@ -721,22 +716,14 @@ static hpct_status rounded_backward(hpct_op *op, const hpct_op_call *call)
     return classes[op->spec.kind].backward(op, &r.call);
 }
 
-static int largest_batch(const hpct_op_build *build)
-{
-    int largest = 0;
-    for (int i = 0; i < build->num_batch_sizes; i++)
-        largest = build->batch_sizes[i] > largest ? build->batch_sizes[i] : largest;
-    return largest;
-}
-
 static void make_rounded(hpct_op *op)
 {
     static const hpct_op_class class = {.forward = rounded_forward,
                                         .backward = rounded_backward,
                                         .import_param = hpct_ref_import,
                                         .export_param = hpct_ref_export,
-                                        .destroy = destroy};
-    int largest = largest_batch(&op->build);
+                                        .destroy = hpct_op_free};
+    int largest = hpct_op_largest_batch(&op->build);
     op->class = &class;
     op->precision = op->build.precision;
     op->backward_reads_src = true; /* rounded again */
@@ -750,36 +737,18 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
 {
     if (hpct_op_is_collective(spec))
         return hpct_make_collective(out, spec, build);
-    hpct_op *op = calloc(1, sizeof *op);
-    if (op == NULL)
-        return hpct_fail_memory(sizeof *op);
-    op->class = &classes[spec->kind];
-    op->spec = *spec;
-    op->build = *build;
-    op->num_params = hpct_op_num_params(spec);
-    for (int i = 0; i < op->num_params; i++)
-        op->param_floats[i] = hpct_op_param_floats(spec, i);
-    bool joins = spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_CONCATENATE ||
-                 spec->kind == HPCT_OP_MULTIPLY;
-    bool from_src = hpct_op_gradient_from_src(spec->kind);
-    bool from_dst =
-        spec->kind == HPCT_OP_SOFTMAX || (hpct_op_is_activation(spec->kind) && !from_src);
-    op->omits_grads = spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE;
-    bool grads = hpct_op_num_params(spec) > 0 && spec->kind != HPCT_OP_NORMALIZATION &&
-                 !(build->frozen && op->omits_grads);
-    op->backward_reads_src = from_src || grads || spec->kind == HPCT_OP_MAX_POOL2D ||
-                             spec->kind == HPCT_OP_MULTIPLY || spec->kind == HPCT_OP_GROUP_NORM;
-    op->backward_reads_dst = from_dst || (spec->relu && !build->deferred);
-    op->backward_keeps_diff_dst = !spec->relu;
-    op->adds_diff_src = joins || spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_PAD2D ||
-                        spec->kind == HPCT_OP_GROUP_NORM || spec->kind == HPCT_OP_PERMUTE ||
-                        spec->kind == HPCT_OP_GAUSSIAN_NOISE;
+    HPCT_TRY(hpct_op_new(out, sizeof **out, &classes[spec->kind], spec, build));
+    hpct_op *op = *out;
+    if (spec->kind == HPCT_OP_MAX_POOL2D) /* looks for the maxima again */
+        op->backward_reads_src = true;
+    if (build->deferred)
+        op->backward_reads_dst = false;
     if (spec->kind == HPCT_OP_NORMALIZATION)
         op->scratch_bytes = 3 * (size_t) spec->line.channels * sizeof(float);
     if (spec->kind == HPCT_OP_BATCH_NORM) /* saved statistics of the batch */
         op->workspace_bytes = (2 * (size_t) spec->norm.channels + 1) * sizeof(float);
     if (spec->kind == HPCT_OP_GROUP_NORM)
-        op->workspace_bytes = 2 * count_groups(op, largest_batch(build)) * sizeof(float);
+        op->workspace_bytes = 2 * count_groups(op, hpct_op_largest_batch(build)) * sizeof(float);
     if (build->deferred)
         op->workspace_bytes += HPCT_NORM_LINE_ARRAYS *
                                hpct_norm_line_step((size_t) spec->norm.channels) * sizeof(float);
@@ -787,11 +756,9 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
         op->scratch_bytes =
             (2 * (size_t) spec->norm.channels + HPCT_NORM_SYNC_ROOM(spec->norm.channels)) *
             sizeof(float);
-    op->passes_diff_dst = spec->kind == HPCT_OP_ADD || spec->kind == HPCT_OP_GAUSSIAN_NOISE;
     if (build->precision != HPCT_FP32 &&
         (spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE))
         make_rounded(op);
-    *out = op;
     return HPCT_OK;
 }
 
