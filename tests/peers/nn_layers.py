@@ -13,13 +13,11 @@ import tensorflow as tf
 from keras import layers
 from keras.src.applications.convnext import LayerScale, StochasticDepth
 
-from keras_models import name_of
+from keras_models import ACTIVATIONS, name_of
 from tensors import load_file, save_file
 
 BATCH, CLASSES = 6, 5
 SEED, STEP, FIRST = 0x123456789, 4, 11  # what random layers draw from
-ACTIVATIONS = ["relu", "relu6", "sigmoid", "tanh", "softmax", "gelu", "silu", "hard_sigmoid", "hard_silu", "leaky_relu", "elu",
-               "selu"]
 
 # These compute no gradient.
 BEFORE_WEIGHTS = (layers.RandomRotation, layers.RandomZoom, layers.RandomTranslation, layers.RandomContrast, layers.RandomBrightness)

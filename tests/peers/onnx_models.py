@@ -18,6 +18,7 @@ from keras.src.applications.convnext import LayerScale, StochasticDepth
 
 import applications
 import builtin_models
+from keras_models import ACTIVATIONS
 from tensors import load_file, save_file
 
 PICTURES, CLASSES = 5, 4
@@ -141,8 +142,7 @@ def cases():
     yield one("Conv2D strides 3x2, same", layers.Conv2D(5, (4, 5), strides=(3, 2), padding="same"))
     yield one("Conv2D dilated, same, no bias", layers.Conv2D(4, (3, 4), dilation_rate=(3, 2), padding="same", use_bias=False))
     yield one("Conv2D in 3 groups", layers.Conv2D(6, 3, groups=3, padding="same"))
-    for activation in ("relu", "relu6", "sigmoid", "tanh", "softmax", "gelu", "silu", "hard_sigmoid", "hard_silu", "leaky_relu", "elu",
-                       "selu"):
+    for activation in ACTIVATIONS:
         yield one(f"Conv2D with {activation}", layers.Conv2D(4, 3, activation=activation))
         yield one(f"Dense with {activation}", layers.Dense(7, activation=activation))
         yield one(f"Activation {activation}", layers.Rescaling(9, offset=-2), layers.Activation(activation))
