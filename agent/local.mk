@@ -4,7 +4,7 @@ hpctrain_HEADERS += include/hpctrain/hpctrain.h include/hpctrain/batch.h include
 
 # Everything of the agent; the library below and the unit tests are linked with it.
 noinst_LTLIBRARIES += agent/libagent.la
-agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(LIBCRYPTO_CFLAGS) $(PMIX_CFLAGS) $(ZLIB_CFLAGS) $(LIBDEFLATE_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS) $(LIBRSVG_CFLAGS)
+agent_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(JANSSON_CFLAGS) $(LIBCRYPTO_CFLAGS) $(PMIX_CFLAGS) $(ZLIB_CFLAGS) $(LIBDEFLATE_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBJPEG_CFLAGS) $(LIBPNG_CFLAGS)
 agent_libagent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 agent_libagent_la_LIBADD = base/auth/libauth.la base/net/libnet.la agent/comm/libcommmpi.la $(OPENMP_CFLAGS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(LIBDEFLATE_LIBS) $(LIBARCHIVE_LIBS) $(LIBJPEG_LIBS) $(LIBPNG_LIBS)
 agent_libagent_la_SOURCES = \
@@ -145,7 +145,6 @@ agent_libagent_la_SOURCES = \
 	agent/report/md.c agent/report/one.c \
 	agent/report/page.c agent/report/page.h \
 	agent/report/plan.c \
-	agent/report/png.c agent/report/png.h \
 	agent/report/published.c agent/report/ranks.c \
 	agent/report/read_history.c agent/report/read_json.c agent/report/read_json.h agent/report/read_lines.c \
 	agent/report/readers.c agent/report/readers.h \

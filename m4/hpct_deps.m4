@@ -69,20 +69,6 @@ AC_DEFUN([HPCT_WANT_PICTURES], [
   HPCT_WANT_PKG([LIBPNG], [libpng >= 1.6], [libpng], [PNG pictures cannot be read], [libpng-dev])
 ])
 
-# Headers only: the library is loaded when a picture is written, for it brings some forty libraries along.
-AC_DEFUN([HPCT_WANT_LIBRSVG], [
-  AC_ARG_WITH([librsvg], [AS_HELP_STRING([--with-librsvg], [librsvg, for PNG from hpc-train report])],
-    [], [with_librsvg=check])
-  LIBRSVG_CFLAGS=
-  AS_IF([test "$with_librsvg" = no],
-    [HPCT_FOUND([librsvg], [left out: hpc-train report writes no PNG])],
-    [HPCT_WANT_PKG([LIBRSVG], [librsvg-2.0 >= 2.52], [librsvg], [hpc-train report writes no PNG], [librsvg2-dev])
-     AS_IF([test "$with_librsvg" = yes && test "$pkg_failed" != no],
-       [AC_MSG_ERROR([librsvg was asked for with --with-librsvg, but it is not there])])])
-  AS_VAR_SET([LIBRSVG_CFLAGS], [$(AS_ECHO(["$LIBRSVG_CFLAGS"]) | sed 's/-I/-isystem /g')])
-  AC_SUBST([LIBRSVG_CFLAGS])
-])
-
 # Debian's has versions for AVX2 and AVX512 beside the plain one, picked at run time.
 AC_DEFUN([HPCT_NEED_XXHASH], [
   HPCT_PKG([XXHASH], [libxxhash >= 0.8.0], [xxHash], [libxxhash-dev])

@@ -8,14 +8,14 @@
 
 #define FILLS hpct_report_options
 
-static const char *const formats[] = {"html", "md", "csv", "svg", "png", NULL};
+static const char *const formats[] = {"html", "md", "csv", "svg", NULL};
 
 static const hpct_cli_option options[] = {
     {"output", "FILE",
      "write FILE (also -o FILE; default report.html, report.md and so on); -: standard output", 1,
      0, TEXT(output)},
     {"format", "NAME",
-     "html, md or csv (the tables), svg or png (the charts); default: by the suffix of FILE, or "
+     "html, md or csv (the tables), or svg (the charts); default: by the suffix of FILE, or "
      "html",
      1, 0, WORD(format, formats)},
     {"plan", "FILE", "draw the prediction of hpc-train plan --json FILE beside several runs", 1, 0,

@@ -2,7 +2,6 @@
 #include <hpctrain/report.h>
 
 #include "agent/report/content.h"
-#include "agent/report/png.h"
 #include "agent/report/readers.h"
 #include "base/file.h"
 #include "base/output.h"
@@ -18,8 +17,8 @@
 
 #define RELOAD_SECONDS 5
 
-typedef enum format { HTML, MD, CSV, SVG, PNG, NUM_FORMATS } format;
-static const char *const formats[NUM_FORMATS] = {"html", "md", "csv", "svg", "png"};
+typedef enum format { HTML, MD, CSV, SVG, NUM_FORMATS } format;
+static const char *const formats[NUM_FORMATS] = {"html", "md", "csv", "svg"};
 
 typedef struct collection {
     hpct_report_pool pool;
@@ -108,22 +107,6 @@ static hpct_status collect(collection *c, const hpct_report_options *options)
 
 /* ---- formats ---- */
 
-static hpct_status write_png(FILE *out, const hpct_report_page *page)
-{
-    char *svg = NULL;
-    size_t size;
-    FILE *picture = open_memstream(&svg, &size);
-    if (picture == NULL)
-        return hpct_fail_memory(0);
-    bool any = hpct_report_write_svg(picture, page);
-    hpct_status status = fclose(picture) == 0 ? HPCT_OK : hpct_fail_memory(0);
-    if (status == HPCT_OK)
-        status = any ? hpct_report_write_png(out, svg, size)
-                     : hpct_fail(HPCT_ERR_DATA, "there is nothing to draw");
-    free(svg);
-    return status;
-}
-
 static hpct_status write_format(FILE *out, const hpct_report_page *page, format as)
 {
     switch (as) {
@@ -137,8 +120,6 @@ static hpct_status write_format(FILE *out, const hpct_report_page *page, format 
         return hpct_report_write_svg(out, page)
                    ? HPCT_OK
                    : hpct_fail(HPCT_ERR_DATA, "there is nothing to draw");
-    case PNG:
-        return write_png(out, page);
     default:
         hpct_report_write_html(out, page);
         return HPCT_OK;
@@ -194,13 +175,13 @@ static hpct_status find_format(format *out, const hpct_report_options *options)
     }
     if (options->format == NULL && strcmp(name, "htm") != 0 && suffix != NULL)
         return hpct_fail(HPCT_ERR_USAGE,
-                         "%s: its suffix is none of .html, .md, .csv, .svg and .png: give --format",
+                         "%s: its suffix is not .html, .md, .csv or .svg: give --format",
                          options->output);
     *out = HTML;
     return options->format == NULL
                ? HPCT_OK
                : hpct_fail(HPCT_ERR_USAGE,
-                           "--format: '%s' is unknown; there are: html, md, csv, svg, png",
+                           "--format: '%s' is unknown; there are: html, md, csv, svg",
                            options->format);
 }
 
@@ -298,7 +279,5 @@ hpct_status hpct_report_write(const hpct_report_options *given)
         HPCT_TRY(check_watch(&options, c.as));
     if (!standard)
         HPCT_TRY(keep_inputs(&options));
-    if (c.as == PNG)
-        HPCT_TRY(hpct_report_png_check());
     return options.watch ? write_again_and_again(&c) : write_once(&c, standard);
 }

@@ -24,10 +24,6 @@ capture configure -q --with-mpi=/nonexistent
 is "$status" 1 'a missing prefix is an error'
 like "$err" '--with-mpi=/nonexistent' 'the error names its option'
 
-capture env PKG_CONFIG_LIBDIR=/nonexistent PKG_CONFIG_PATH= "$top_srcdir/configure" -q --with-librsvg
-is "$status" 1 'so is an optional library that is asked for and not there'
-like "$err" 'librsvg was asked for with --with-librsvg' 'the error names its option'
-
 # ---- Slurm: the forms of its calls, by the headers alone, and where a prefix has its plugins ----
 # headers NAME FUNCTION DECLARATION: the machine's, in a prefix of their own, with this declaration of the function.
 # Nothing is made but the answers.
@@ -40,9 +36,8 @@ headers() {
     capture configure --without-cuda --with-slurm="$tree/$1" "${@:4}"
 }
 if [ -e /usr/include/slurm/slurm.h ]; then
-    headers first slurm_kill_job_step 'extern int slurm_kill_job_step(uint32_t, uint32_t, uint16_t);' --no-create --without-librsvg
+    headers first slurm_kill_job_step 'extern int slurm_kill_job_step(uint32_t, uint32_t, uint16_t);' --no-create
     like "$out" "form of slurm_kill_job_step... job, step, signal"$'\n' "as up to 23.02"
-    like "$out" "librsvg: left out" "an optional library is left out when that is asked for"
     headers later slurm_kill_job_step 'extern int slurm_kill_job_step(uint32_t, uint32_t, uint16_t, uint16_t);' --no-create
     like "$out" "form of slurm_kill_job_step... job, step, signal, flags" "as from 23.11 on"
     headers last slurm_signal_job_step 'extern int slurm_signal_job_step(slurm_step_id_t *, uint32_t);' --no-create

@@ -15,8 +15,7 @@ dnnl nn/backend/cpu/
 openssl/ base/auth/
 munge spank/stage/net/broadcast_auth[.]
 hwloc spank/gpu/
-hdf5 nn/file/keras/
-librsvg agent/report/png[.]'
+hdf5 nn/file/keras/'
 
 # "FOLDER: those it may include", of the table's rows; base/ is there for all.
 arrows=$(sed -nE '/^\| folder/,/^$/s/^\| `([a-z/]+)\/` \|.*\|([^|]*)\|$/\1:\2/p' doc/architecture.md | sed -E 's/`([a-z/]+)\/`,?/\1/g')
