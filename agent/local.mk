@@ -160,6 +160,7 @@ agent_libagent_la_SOURCES = \
 	agent/results/json_file.c agent/results/json_file.h \
 	agent/results/live.c agent/results/live.h agent/results/live_losses.h \
 	agent/results/live_report.c agent/results/live_report.h \
+	agent/results/metric.c agent/results/metric.h \
 	agent/results/metrics_file.c agent/results/metrics_file.h \
 	agent/results/log_file.c agent/results/log_file.h \
 	agent/results/progress.c agent/results/progress.h \

@@ -1,6 +1,7 @@
 /* The table of options that several subcommands have. */
 #include "agent/cli/cli.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -91,15 +92,23 @@ static void set_share(const char *option, const char *value, void *at)
     *(double *) at = share;
 }
 
+static unsigned metric_bit(const char *option, const char *name)
+{
+    const char *names[CHAR_BIT * sizeof(unsigned) + 1];
+    int num = 0;
+    while ((names[num] = hpct_metric_name(num)) != NULL)
+        num++;
+    return hpct_metric_bit(hpct_cli_name(option, name, names));
+}
+
 /* A list of distinct names. */
 static void set_metrics(const char *option, const char *value, void *at)
 {
-    static const char *const names[] = {"precision", "recall", "f1", "auc", NULL};
     unsigned *metrics = at;
     char *list = strdup(value), *rest = list;
     *metrics = 0;
     for (char *name; list != NULL && (name = strsep(&rest, ",")) != NULL;) {
-        unsigned bit = 1U << hpct_cli_name(option, name, names);
+        unsigned bit = metric_bit(option, name);
         if (*metrics & bit)
             hpct_cli_usage("--%s %s: %s is in it twice", option, value, name);
         *metrics |= bit;

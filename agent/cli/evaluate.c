@@ -1,46 +1,8 @@
 /* hpc-train evaluate */
 #include "agent/cli/cli.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static void print_metric(const char *name, double value)
-{
-    printf(fabs(value) >= 1e6    ? " - %s: %.1e"
-           : fabs(value) <= 1e-3 ? " - %s: %.4e"
-                                 : " - %s: %.4f",
-           name, value);
-}
-
-/* Of numbers as labels. */
-static void print_errors(size_t samples, const hpct_metrics *m)
-{
-    printf("%zu samples", samples);
-    print_metric("loss", m->loss);
-    print_metric("mae", m->mae);
-    print_metric("mse", m->mse);
-    putchar('\n');
-}
-
-static void print(size_t samples, const hpct_metrics *m, unsigned asked)
-{
-    static const char *const names[] = {"precision", "recall", "f1", "auc"};
-    const double values[] = {m->precision, m->recall, m->f1, m->auc};
-    if (isnan(m->accuracy)) {
-        print_errors(samples, m);
-        return;
-    }
-    printf(fabs(m->loss) >= 1e6    ? "%zu samples - accuracy: %.4f - loss: %.1e"
-           : fabs(m->loss) <= 1e-3 ? "%zu samples - accuracy: %.4f - loss: %.4e"
-                                   : "%zu samples - accuracy: %.4f - loss: %.4f",
-           samples, m->accuracy, m->loss);
-    for (int i = 0; i < 4; i++) {
-        if (asked & 1U << i)
-            printf(" - %s: %.4f", names[i], values[i]);
-    }
-    putchar('\n');
-}
 
 /* No output may replace an input. */
 static void keep_inputs(const hpct_cli_common *a)
@@ -128,8 +90,11 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model,
         options.classes = stdout;
     if (status == HPCT_OK)
         status = hpct_evaluate_with(context, model, data, &options, &metrics);
-    if (status == HPCT_OK && hpct_context_rank(context) == 0)
-        print(hpct_dataset_size(data), &metrics, a->metrics);
+    if (status == HPCT_OK && hpct_context_rank(context) == 0) {
+        printf("%zu samples", hpct_dataset_size(data));
+        hpct_metrics_print(&metrics, a->metrics, stdout);
+        putchar('\n');
+    }
     hpct_dataset_free(data);
     return status;
 }

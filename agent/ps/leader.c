@@ -13,6 +13,7 @@
 #include "agent/train/control.h"
 #include "agent/train/deadline.h"
 #include "agent/train/fit_run.h"
+#include "agent/train/means.h"
 #include "base/process.h"
 #include "base/status.h"
 #include "nn/run/step.h"
@@ -142,7 +143,7 @@ static hpct_status open_saving(hpct_ps_leader *l)
     hpct_ps_run *run = l->run;
     HPCT_TRY(hpct_ps_saving_open(&l->saving, run, &l->begin, &l->continues));
     HPCT_TRY(hpct_control_open(&l->control, NULL, &run->options,
-                               hpct_monitor_of(&run->options, run->model),
+                               hpct_metrics_chosen(&run->options, run->model),
                                hpct_ps_run_is_scheduled(run)));
     hpct_control_recall(&l->control, &l->begin.watch);
     l->control.halvings = l->begin.halvings;
@@ -203,8 +204,7 @@ static hpct_status open_board(hpct_ps_leader *l)
                                .steps_per_epoch = run->schedule.steps_per_epoch,
                                .samples = run->train->size,
                                .seed = run->options.seed,
-                               .validation = run->options.validation != NULL,
-                               .top_k = hpct_model_top_k(run->model) > 0,
+                               .choice = hpct_metrics_chosen(&run->options, run->model),
                                .epoch = l->begin.epoch,
                                .continues = hpct_history_continues(l->history),
                            });
@@ -215,10 +215,8 @@ static hpct_status open_logs(hpct_ps_leader *l)
     const hpct_fit_options *o = &l->run->options;
     if (o->log_dir == NULL)
         return HPCT_OK;
-    HPCT_TRY(hpct_history_open(&l->history, o->log_dir,
-                               (o->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
-                                   (hpct_model_top_k(l->run->model) > 0 ? HPCT_HISTORY_TOP_K : 0),
-                               &l->begin.logs));
+    hpct_metric_choice choice = hpct_metrics_chosen(o, l->run->model);
+    HPCT_TRY(hpct_history_open(&l->history, o->log_dir, &choice, &l->begin.logs));
     return open_board(l);
 }
 
@@ -265,7 +263,8 @@ hpct_status hpct_ps_leader_new(hpct_ps_leader **out, hpct_ps_run *run)
     l->summary.synchronous = run->schedule.synchronous;
     l->summary.backup_workers = run->schedule.backups;
     l->summary.max_staleness = run->schedule.max_staleness;
-    hpct_progress_init(&l->progress, stdout, o->verbose, hpct_model_top_k(run->model) > 0);
+    hpct_metric_choice choice = hpct_metrics_chosen(o, run->model);
+    hpct_progress_init(&l->progress, stdout, o->verbose, &choice);
     *out = l;
     return HPCT_OK;
 }
@@ -334,19 +333,6 @@ static double seconds_left(const hpct_ps_leader *l, int epoch, int64_t steps, do
     return left * step + epochs * l->evaluation_seconds;
 }
 
-/* Workers report no others than top-k accuracy. */
-static void add_metrics(const hpct_ps_leader *l, hpct_live_state *state)
-{
-    static const char name[] = "top_k_categorical_accuracy";
-    const hpct_metrics *train = &l->result.train, *validation = &l->result.validation;
-    bool known = !isnan(validation->loss);
-    if (hpct_model_top_k(l->run->model) == 0)
-        return;
-    hpct_live_add_metric(state, "", name, train->top_k_accuracy);
-    if (l->run->options.validation != NULL)
-        hpct_live_add_metric(state, "val_", name, known ? validation->top_k_accuracy : NAN);
-}
-
 /* For status.json and --metrics-file; step_loss NaN: after an evaluation. */
 static void show(hpct_ps_leader *l, int epoch, int64_t steps, double step_loss)
 {
@@ -368,7 +354,8 @@ static void show(hpct_ps_leader *l, int epoch, int64_t steps, double step_loss)
         .seconds_left = seconds_left(l, epoch, steps, step),
         .job_ends = isfinite(left) ? (double) time(NULL) + left : NAN,
     };
-    add_metrics(l, &state);
+    hpct_metric_choice choice = hpct_metrics_chosen(&l->run->options, l->run->model);
+    hpct_live_add_metrics(&state, &choice, &l->result.train, &l->result.validation);
     hpct_ps_live_step(l->live, &state, hpct_process_clock());
 }
 
@@ -482,7 +469,7 @@ static hpct_summary describe(hpct_ps_leader *l)
         .epoch_seconds = l->epoch_seconds,
         .train = l->result.train,
         .validation = l->result.validation,
-        .top_k = hpct_model_top_k(run->model),
+        .choice = hpct_metrics_chosen(&run->options, run->model),
         .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
         .learning_rate = rate_in_use(l),
         .peak_rss_mb = hpct_process_peak_mb(),

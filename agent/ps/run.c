@@ -11,6 +11,7 @@
 #include "agent/train/checkpoints.h"
 #include "agent/train/control.h"
 #include "agent/train/fit.h"
+#include "agent/train/means.h"
 #include "base/digest.h"
 #include "base/status.h"
 #include "config.h"
@@ -79,7 +80,7 @@ static hpct_status check_control(const hpct_ps_run *run)
         return hpct_fail(HPCT_ERR_USAGE, "callbacks are not for --strategy parameter-server");
     if (o->timeline != NULL)
         return hpct_fail(HPCT_ERR_USAGE, "--timeline is not for --strategy parameter-server");
-    HPCT_TRY(hpct_control_parse(&control, o, hpct_monitor_of(o, run->model),
+    HPCT_TRY(hpct_control_parse(&control, o, hpct_metrics_chosen(o, run->model),
                                 hpct_ps_run_is_scheduled(run)));
     if (control.stopping.restore_best)
         return hpct_fail(HPCT_ERR_USAGE, "--early-stopping: restore_best is not for --strategy "

@@ -3,7 +3,6 @@
 
 #include "agent/results/event_files.h"
 #include "agent/results/events.h"
-#include "agent/results/tally.h"
 #include "base/status.h"
 
 #include <hpctrain/info.h>
@@ -17,8 +16,7 @@
 
 struct hpct_board {
     hpct_event_files *files;
-    bool validation, top_k, errors;
-    unsigned metrics;
+    hpct_metric_choice choice;
     int64_t epoch; /* the last one */
 };
 
@@ -128,13 +126,9 @@ hpct_status hpct_board_open(hpct_board **out, const char *folder, const hpct_boa
     hpct_board *board = calloc(1, sizeof *board);
     if (board == NULL)
         return hpct_fail_memory(sizeof *board);
-    *board = (hpct_board){.validation = run->validation,
-                          .top_k = run->top_k,
-                          .errors = run->errors,
-                          .metrics = run->metrics,
-                          .epoch = run->epoch};
-    hpct_status status =
-        hpct_event_files_open(&board->files, folder, run->validation ? 2 : 1, run->continues);
+    *board = (hpct_board){.choice = run->choice, .epoch = run->epoch};
+    hpct_status status = hpct_event_files_open(&board->files, folder,
+                                               run->choice.validation ? 2 : 1, run->continues);
     if (status != HPCT_OK) {
         free(board);
         return hpct_fail_within(status, "--log-dir");
@@ -160,27 +154,13 @@ void hpct_board_histogram(hpct_board *board, int64_t epoch, const char *paramete
 }
 
 static void put_metrics(const hpct_board *board, hpct_protobuf *to, const hpct_event *at,
-                        const hpct_metrics *metrics)
-{
-    if (!board->errors)
-        hpct_events_scalar(to, at, "epoch_accuracy", metrics->accuracy);
-    hpct_events_scalar(to, at, "epoch_loss", metrics->loss);
-    if (board->errors) {
-        hpct_events_scalar(to, at, "epoch_mae", metrics->mae);
-        hpct_events_scalar(to, at, "epoch_mse", metrics->mse);
-    }
-    if (board->top_k)
-        hpct_events_scalar(to, at, "epoch_top_k_categorical_accuracy", metrics->top_k_accuracy);
-}
-
-static void put_tallied(const hpct_board *board, hpct_protobuf *to, const hpct_event *at,
-                        const hpct_metrics *metrics)
+                        const hpct_metrics *metrics, bool of_validation)
 {
     char tag[TAG_MAX];
-    for (int k = 0; k < HPCT_METRIC_BITS; k++) {
-        snprintf(tag, sizeof tag, "epoch_%s", hpct_metric_names[k]);
-        if (board->metrics & 1U << k)
-            hpct_events_scalar(to, at, tag, hpct_metric_value(metrics, k));
+    for (const hpct_metric *m = NULL;
+         (m = hpct_metric_next(m, &board->choice, of_validation)) != NULL;) {
+        snprintf(tag, sizeof tag, "epoch_%s", m->name);
+        hpct_events_scalar(to, at, tag, hpct_metric_get(m, metrics));
     }
 }
 
@@ -196,14 +176,13 @@ hpct_status hpct_board_note(hpct_board *board, const hpct_board_epoch *epoch)
 {
     hpct_event at = now_at(epoch->epoch);
     hpct_protobuf records = {0};
-    put_metrics(board, &records, &at, epoch->train);
+    put_metrics(board, &records, &at, epoch->train, false);
     hpct_events_scalar(&records, &at, "epoch_learning_rate", epoch->learning_rate);
     put_pace(&records, &at, epoch);
     add(board, HPCT_EVENTS_TRAIN, &records);
-    if (board->validation) {
+    if (board->choice.validation) {
         records = (hpct_protobuf){0};
-        put_metrics(board, &records, &at, epoch->validation);
-        put_tallied(board, &records, &at, epoch->validation);
+        put_metrics(board, &records, &at, epoch->validation, true);
         add(board, HPCT_EVENTS_VALIDATION, &records);
     }
     board->epoch = epoch->epoch;

@@ -4,7 +4,8 @@
 #ifndef HPCT_AGENT_RESULTS_BOARD_H
 #define HPCT_AGENT_RESULTS_BOARD_H
 
-#include <hpctrain/train.h>
+#include "agent/results/metric.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,11 +21,9 @@ typedef struct hpct_board_run {
     int64_t steps_per_epoch;
     size_t samples;
     uint64_t seed;
-    bool validation, top_k;
-    bool errors;      /* mae and mse instead of accuracy */
-    unsigned metrics; /* of the validation: hpct_metric_bits */
-    int64_t epoch;    /* the first one, from 0 */
-    bool continues;   /* the logs that are there */
+    hpct_metric_choice choice;
+    int64_t epoch;  /* the first one, from 0 */
+    bool continues; /* the logs that are there */
 } hpct_board_run;
 
 /* HPCT_ERR_IO, naming --log-dir and the file. */

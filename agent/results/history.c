@@ -2,7 +2,6 @@
 #include "agent/results/history.h"
 
 #include "agent/results/log_file.h"
-#include "agent/results/tally.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/status.h"
@@ -12,15 +11,16 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define FIRST_LINE 256
+#define FIRST_LINE 1024
 
 struct hpct_history {
-    int columns;
+    hpct_metric_choice choice;
     bool continues;    /* another run's files */
     bool epochs, good; /* any; any good one */
     hpct_log_file csv, steps;
@@ -75,6 +75,12 @@ __attribute__((format(printf, 2, 3))) static void print(hpct_log_file *log, cons
     hpct_log_add(log, text, (size_t) length < sizeof text ? (size_t) length : sizeof text - 1);
 }
 
+/* The learning rate stands before that of training. */
+static bool is_loss(const hpct_metric *metric)
+{
+    return metric->at == offsetof(hpct_metrics, loss);
+}
+
 static void history_free(hpct_history *history)
 {
     hpct_log_free(&history->csv);
@@ -83,35 +89,27 @@ static void history_free(hpct_history *history)
 }
 
 /* In the order of their names, as Keras has them. */
-static void name_columns(char first[FIRST_LINE], int columns)
+static void name_columns(char first[FIRST_LINE], const hpct_metric_choice *choice)
 {
-    const char *top_k = columns & HPCT_HISTORY_TOP_K ? ",top_k_categorical_accuracy" : "";
-    const char *val_top_k = columns & HPCT_HISTORY_TOP_K ? ",val_top_k_categorical_accuracy" : "";
-    bool validation = columns & HPCT_HISTORY_VALIDATION;
-    if (columns & HPCT_HISTORY_ERRORS) {
-        snprintf(first, FIRST_LINE, "epoch,learning_rate,loss,mae,mse%s\n",
-                 validation ? ",val_loss,val_mae,val_mse" : "");
-        return;
-    }
-    int length = snprintf(first, FIRST_LINE, "epoch,accuracy,learning_rate,loss%s%s%s", top_k,
-                          validation ? ",val_accuracy,val_loss" : "", validation ? val_top_k : "");
-    for (int k = 0; k < HPCT_METRIC_BITS; k++) {
-        if (columns & HPCT_HISTORY_METRICS(1 << k))
-            length += snprintf(first + length, FIRST_LINE - (size_t) length, ",val_%s",
-                               hpct_metric_names[k]);
+    int length = snprintf(first, FIRST_LINE, "epoch");
+    for (int val = 0; val < 2; val++) {
+        for (const hpct_metric *m = NULL; (m = hpct_metric_next(m, choice, val)) != NULL;)
+            length +=
+                snprintf(first + length, FIRST_LINE - (size_t) length, "%s,%s",
+                         !val && is_loss(m) ? ",learning_rate" : "", hpct_metric_title(m, val));
     }
     snprintf(first + length, FIRST_LINE - (size_t) length, "\n");
 }
 
-hpct_status hpct_history_open(hpct_history **out, const char *folder, int columns,
-                              const hpct_history_place *from)
+hpct_status hpct_history_open(hpct_history **out, const char *folder,
+                              const hpct_metric_choice *choice, const hpct_history_place *from)
 {
     char first[FIRST_LINE];
-    name_columns(first, columns);
+    name_columns(first, choice);
     hpct_history *history = calloc(1, sizeof *history);
     if (history == NULL)
         return hpct_fail_memory(sizeof *history);
-    history->columns = columns;
+    history->choice = *choice;
     hpct_status status = hpct_output_make_folder(folder);
     if (status == HPCT_OK)
         status = open_file(&history->csv, folder, HPCT_HISTORY_EPOCHS, &from->csv, first);
@@ -144,18 +142,18 @@ static const char *json_number(char text[32], double value)
     return text;
 }
 
+/* The loss first; top-k accuracy is in history.csv alone. */
 void hpct_history_step(hpct_history *history, int epoch, int64_t step, const hpct_metrics *metrics)
 {
-    char loss[32], accuracy[32], mae[32], mse[32];
+    char text[32];
     hpct_log_file *log = &history->steps;
-    json_number(loss, metrics->loss);
-    if (history->columns & HPCT_HISTORY_ERRORS)
-        print(log,
-              "{\"epoch\": %d, \"step\": %" PRId64 ", \"loss\": %s, \"mae\": %s, \"mse\": %s}\n",
-              epoch, step, loss, json_number(mae, metrics->mae), json_number(mse, metrics->mse));
-    else
-        print(log, "{\"epoch\": %d, \"step\": %" PRId64 ", \"loss\": %s, \"accuracy\": %s}\n",
-              epoch, step, loss, json_number(accuracy, metrics->accuracy));
+    print(log, "{\"epoch\": %d, \"step\": %" PRId64 ", \"loss\": %s", epoch, step,
+          json_number(text, metrics->loss));
+    for (const hpct_metric *m = NULL; (m = hpct_metric_next(m, &history->choice, false)) != NULL;) {
+        if (!is_loss(m) && m->kind != HPCT_METRIC_OF_TOP_K)
+            print(log, ", \"%s\": %s", m->name, json_number(text, hpct_metric_get(m, metrics)));
+    }
+    print(log, "}\n");
     if (log->bytes >= log->flush_at)
         hpct_log_flush(log);
 }
@@ -175,45 +173,20 @@ static double unsigned_nan(double value)
     return isnan(value) ? fabs((double) NAN) : value;
 }
 
-static void put_accuracies(const hpct_history *history, hpct_log_file *log, int epoch,
-                           const hpct_metrics *metrics, const hpct_metrics *validation,
-                           double learning_rate)
-{
-    bool top_k = history->columns & HPCT_HISTORY_TOP_K;
-    print(log, "%d,%.9g,%.9g,%.9g", epoch, metrics->accuracy, learning_rate,
-          unsigned_nan(metrics->loss));
-    if (top_k)
-        print(log, ",%.9g", metrics->top_k_accuracy);
-    if (history->columns & HPCT_HISTORY_VALIDATION) {
-        print(log, ",%.9g,%.9g", validation->accuracy, unsigned_nan(validation->loss));
-        if (top_k)
-            print(log, ",%.9g", validation->top_k_accuracy);
-    }
-    for (int k = 0; k < HPCT_METRIC_BITS; k++) {
-        if (history->columns & HPCT_HISTORY_METRICS(1 << k))
-            print(log, ",%.9g", unsigned_nan(hpct_metric_value(validation, k)));
-    }
-}
-
-static void put_errors(const hpct_history *history, hpct_log_file *log, int epoch,
-                       const hpct_metrics *metrics, const hpct_metrics *validation,
-                       double learning_rate)
-{
-    print(log, "%d,%.9g,%.9g,%.9g,%.9g", epoch, learning_rate, unsigned_nan(metrics->loss),
-          unsigned_nan(metrics->mae), unsigned_nan(metrics->mse));
-    if (history->columns & HPCT_HISTORY_VALIDATION)
-        print(log, ",%.9g,%.9g,%.9g", unsigned_nan(validation->loss), unsigned_nan(validation->mae),
-              unsigned_nan(validation->mse));
-}
-
 hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metrics *metrics,
                                const hpct_metrics *validation, double learning_rate, bool good)
 {
     hpct_log_file *log = &history->csv;
-    if (history->columns & HPCT_HISTORY_ERRORS)
-        put_errors(history, log, epoch, metrics, validation, learning_rate);
-    else
-        put_accuracies(history, log, epoch, metrics, validation, learning_rate);
+    print(log, "%d", epoch);
+    for (int val = 0; val < 2; val++) {
+        const hpct_metrics *values = val ? validation : metrics;
+        for (const hpct_metric *m = NULL;
+             (m = hpct_metric_next(m, &history->choice, val)) != NULL;) {
+            if (!val && is_loss(m))
+                print(log, ",%.9g", learning_rate);
+            print(log, ",%.9g", unsigned_nan(hpct_metric_get(m, values)));
+        }
+    }
     print(log, "\n");
     history->epochs = true;
     history->good |= good;

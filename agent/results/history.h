@@ -4,6 +4,7 @@
 #ifndef HPCT_AGENT_RESULTS_HISTORY_H
 #define HPCT_AGENT_RESULTS_HISTORY_H
 
+#include "agent/results/metric.h"
 #include "agent/results/results.h"
 #include "base/output.h"
 
@@ -12,14 +13,6 @@
 #include <stdint.h>
 
 typedef struct hpct_history hpct_history;
-
-/* Optional columns of history.csv. */
-enum {
-    HPCT_HISTORY_VALIDATION = 1,
-    HPCT_HISTORY_TOP_K = 2,
-    HPCT_HISTORY_ERRORS = 1 << 16, /* mae and mse instead of accuracy; alone or with VALIDATION */
-};
-#define HPCT_HISTORY_METRICS(bits) ((int) (bits) << 2) /* hpct_metric_bits, of the validation */
 
 /* Where a log ends: its size, -1 for none, and its last bytes, by which it is recognized. */
 typedef struct hpct_history_end {
@@ -37,8 +30,8 @@ typedef struct hpct_history_place {
  * removed. If they are no longer there, the files begin anew, after a message. Returns
  * HPCT_ERR_IO, naming the file; HPCT_ERR_CONFIG if what is there is another run's, has other
  * columns, or is being written. */
-hpct_status hpct_history_open(hpct_history **out, const char *folder, int columns,
-                              const hpct_history_place *from);
+hpct_status hpct_history_open(hpct_history **out, const char *folder,
+                              const hpct_metric_choice *choice, const hpct_history_place *from);
 
 /* Whether history.csv goes on from what `from` says. */
 bool hpct_history_continues(const hpct_history *history);

@@ -58,14 +58,24 @@ static double value_of(const void *of, const struct number *number)
     return *(const double *) (const void *) ((const char *) of + number->at);
 }
 
-void hpct_live_add_metric(hpct_live_state *state, const char *prefix, const char *name,
-                          double value)
+static bool is_member(const hpct_metric *m)
 {
-    if (state->num_metrics == HPCT_LIVE_METRICS)
-        return;
-    hpct_live_metric *m = &state->metrics[state->num_metrics++];
-    snprintf(m->name, sizeof m->name, "%s%s", prefix, name);
-    m->value = value;
+    return m->at == offsetof(hpct_metrics, loss) || m->at == offsetof(hpct_metrics, accuracy);
+}
+
+void hpct_live_add_metrics(hpct_live_state *s, const hpct_metric_choice *choice,
+                           const hpct_metrics *train, const hpct_metrics *validation)
+{
+    for (int val = 0; val < 2; val++) {
+        bool known = !val || !isnan(validation->loss);
+        for (const hpct_metric *m = NULL; (m = hpct_metric_next(m, choice, val)) != NULL;) {
+            if (is_member(m) || s->num_metrics == HPCT_LIVE_METRICS)
+                continue;
+            hpct_live_metric *to = &s->metrics[s->num_metrics++];
+            snprintf(to->name, sizeof to->name, "%s", hpct_metric_title(m, val));
+            to->value = known ? hpct_metric_get(m, val ? validation : train) : NAN;
+        }
+    }
 }
 
 /* ---- formatting ---- */

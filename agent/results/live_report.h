@@ -3,14 +3,16 @@
 #ifndef HPCT_AGENT_RESULTS_LIVE_REPORT_H
 #define HPCT_AGENT_RESULTS_LIVE_REPORT_H
 
+#include "agent/results/metric.h"
+
 #include <hpctrain/status.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define HPCT_LIVE_FILE "status.json"
 #define HPCT_LIVE_LOSSES 60
-#define HPCT_LIVE_METRICS 8
-#define HPCT_LIVE_NAME 32
+#define HPCT_LIVE_METRICS 32
+#define HPCT_LIVE_NAME 64
 #define HPCT_LIVE_MOST_RANKS (1 << 20)
 #define HPCT_LIVE_MOST_BYTES ((size_t) 1 << 28) /* of a file that is read */
 
@@ -64,9 +66,10 @@ typedef struct hpct_live_report {
     int num_ranks;
 } hpct_live_report;
 
-/* Adds a metric, called prefix and name; those that there is no room for are left out. */
-void hpct_live_add_metric(hpct_live_state *state, const char *prefix, const char *name,
-                          double value);
+/* Adds the metrics of a run that the state has no member for. Before the first evaluation those of
+ * the validation, whose loss is NaN, are not known. */
+void hpct_live_add_metrics(hpct_live_state *state, const hpct_metric_choice *choice,
+                           const hpct_metrics *train, const hpct_metrics *validation);
 
 /* The text of status.json; the caller frees *out. */
 hpct_status hpct_live_report_format(char **out, const hpct_live_report *report);

@@ -1,7 +1,6 @@
 /* Keras' progress output: a bar of 20 that is redrawn, or a line an epoch. */
 #include "agent/results/progress.h"
 
-#include "agent/results/tally.h"
 #include "base/headway.h"
 
 #include <inttypes.h>
@@ -17,14 +16,15 @@
 #define NO_COLOUR "\033[0m"
 #define CLEAR_LINE "\033[K"
 
-void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose, bool with_top_k)
+void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose,
+                        const hpct_metric_choice *choice)
 {
     const char *no_colour = getenv("NO_COLOR"), *kind = getenv("TERM");
     int fd = fileno(stream); /* -1: memory, which takes all */
     bool terminal = fd < 0 || (isatty(fd) && !(kind != NULL && strcmp(kind, "dumb") == 0));
     *progress = (hpct_progress){.stream = stream,
                                 .verbose = verbose,
-                                .with_top_k = with_top_k,
+                                .choice = *choice,
                                 .colours = no_colour == NULL || no_colour[0] == '\0'};
     /* mpirun gives its ranks a terminal, whatever its own output is */
     bool asked = verbose == 1 || getenv("OMPI_COMM_WORLD_RANK") == NULL;
@@ -83,41 +83,14 @@ const char *hpct_progress_metric(char text[HPCT_METRIC_TEXT], double value)
     return text;
 }
 
-static void print_errors(const hpct_progress *progress, const hpct_metrics *metrics,
-                         const char *prefix)
-{
-    char loss[HPCT_METRIC_TEXT], mae[HPCT_METRIC_TEXT], mse[HPCT_METRIC_TEXT];
-    fprintf(progress->stream, " - %sloss: %s - %smae: %s - %smse: %s", prefix,
-            hpct_progress_metric(loss, metrics->loss), prefix,
-            hpct_progress_metric(mae, metrics->mae), prefix,
-            hpct_progress_metric(mse, metrics->mse));
-}
-
 static void print_metrics(const hpct_progress *progress, const hpct_metrics *metrics,
-                          const char *prefix)
-{
-    char accuracy[HPCT_METRIC_TEXT], loss[HPCT_METRIC_TEXT], top_k[HPCT_METRIC_TEXT];
-    if (progress->with_errors) {
-        print_errors(progress, metrics, prefix);
-        return;
-    }
-    fprintf(progress->stream, " - %saccuracy: %s - %sloss: %s", prefix,
-            hpct_progress_metric(accuracy, metrics->accuracy), prefix,
-            hpct_progress_metric(loss, metrics->loss));
-    if (progress->with_top_k)
-        fprintf(progress->stream, " - %stop_k_categorical_accuracy: %s", prefix,
-                hpct_progress_metric(top_k, metrics->top_k_accuracy));
-}
-
-static void print_validation(const hpct_progress *progress, const hpct_metrics *metrics)
+                          bool of_validation)
 {
     char text[HPCT_METRIC_TEXT];
-    print_metrics(progress, metrics, "val_");
-    for (int k = 0; k < HPCT_METRIC_BITS; k++) {
-        if (progress->metrics & 1U << k)
-            fprintf(progress->stream, " - val_%s: %s", hpct_metric_names[k],
-                    hpct_progress_metric(text, hpct_metric_value(metrics, k)));
-    }
+    for (const hpct_metric *m = NULL;
+         (m = hpct_metric_next(m, &progress->choice, of_validation)) != NULL;)
+        fprintf(progress->stream, " - %s: %s", hpct_metric_title(m, of_validation),
+                hpct_progress_metric(text, hpct_metric_get(m, metrics)));
 }
 
 /* What is left is told by the colour; without colours, by another character. */
@@ -146,7 +119,7 @@ void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, d
     print_bar(progress, done);
     print_time_left(progress->stream, step_seconds * (double) (progress->steps - done));
     print_step_time(progress->stream, step_seconds);
-    print_metrics(progress, metrics, "");
+    print_metrics(progress, metrics, false);
     fputs(CLEAR_LINE, progress->stream);
     show(progress->stream);
 }
@@ -164,9 +137,9 @@ void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, do
                 seconds);
     }
     print_step_time(progress->stream, step_seconds);
-    print_metrics(progress, metrics, "");
+    print_metrics(progress, metrics, false);
     if (validation != NULL)
-        print_validation(progress, validation);
+        print_metrics(progress, validation, true);
     if (progress->verbose == 1)
         fputs(CLEAR_LINE, progress->stream);
     fputc('\n', progress->stream);

@@ -3,7 +3,8 @@
 #ifndef HPCT_AGENT_RESULTS_PROGRESS_H
 #define HPCT_AGENT_RESULTS_PROGRESS_H
 
-#include <hpctrain/train.h>
+#include "agent/results/metric.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,9 +12,8 @@
 typedef struct hpct_progress {
     FILE *stream;
     int verbose; /* 0, 1 or 2 */
-    bool with_top_k, colours;
-    bool with_errors; /* mae and mse instead of accuracy */
-    unsigned metrics; /* of the validation: hpct_metric_bits */
+    hpct_metric_choice choice;
+    bool colours;
     int64_t steps;
     double drawn_at; /* time of the last redraw, in seconds of the epoch */
 } hpct_progress;
@@ -25,7 +25,8 @@ const char *hpct_progress_metric(char text[HPCT_METRIC_TEXT], double value);
 
 /* `verbose` may be HPCT_VERBOSE_AUTO. A bar is drawn on terminals alone; with colours unless the
  * environment has NO_COLOR (no-color.org). */
-void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose, bool with_top_k);
+void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose,
+                        const hpct_metric_choice *choice);
 
 /* Epoch `epoch` of `epochs`, from 1, with `steps` steps. */
 void hpct_progress_begin(hpct_progress *progress, int epoch, int epochs, int64_t steps);

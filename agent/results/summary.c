@@ -56,8 +56,8 @@ static json_t *run_to_json(const hpct_summary *s)
         "bytes_sent_per_step", (json_int_t) s->bytes_sent_per_step, "stopped_by",
         s->signal == 0 ? json_null() : json_string(hpct_stop_name(s->signal)), "optimizer",
         s->optimizer, "learning_rate", number(s->learning_rate), "top_k_categorical_accuracy",
-        number(s->top_k > 0 ? s->train.top_k_accuracy : NAN), "val_top_k_categorical_accuracy",
-        number(s->top_k > 0 ? s->validation.top_k_accuracy : NAN), "emulated", s->emulated,
+        number(s->choice.top_k ? s->train.top_k_accuracy : NAN), "val_top_k_categorical_accuracy",
+        number(s->choice.top_k ? s->validation.top_k_accuracy : NAN), "emulated", s->emulated,
         "dilation", number(s->emulated ? s->dilation : NAN), "predicted_mb",
         number(s->predicted_mb > 0 ? s->predicted_mb : NAN), "device_used_mb",
         number(s->device_used_mb != 0 ? s->device_used_mb : NAN), "classes", classes_to_json(s));
@@ -66,31 +66,36 @@ static json_t *run_to_json(const hpct_summary *s)
 void hpct_summary_add_tally(json_t *object, const char *prefix, const hpct_tally *tally,
                             char *const *names, int num_names)
 {
-    char key[32];
+    char key[64];
     hpct_metrics metrics;
     hpct_tally_get(tally, &metrics);
-    for (int k = 0; k < HPCT_METRIC_BITS; k++) {
-        snprintf(key, sizeof key, "%s%s", prefix, hpct_metric_names[k]);
-        if (hpct_tally_has(tally, k))
-            json_object_set_new(object, key, number(hpct_metric_value(&metrics, k)));
+    for (const hpct_metric *m = hpct_metric_table; m->name != NULL; m++) {
+        snprintf(key, sizeof key, "%s%s", prefix, m->name);
+        if (hpct_tally_has(tally, m))
+            json_object_set_new(object, key, number(hpct_metric_get(m, &metrics)));
     }
     snprintf(key, sizeof key, "%sclasses", prefix);
     json_object_set_new(object, key, hpct_tally_to_json(tally, names, num_names));
 }
 
-static void add_errors(json_t *object, const hpct_summary *s)
+/* The metrics of numbers that need not be asked for. */
+static void add_numbers(json_t *object, const hpct_summary *s)
 {
-    json_object_set_new(object, "mae", number(s->train.mae));
-    json_object_set_new(object, "mse", number(s->train.mse));
-    json_object_set_new(object, "val_mae", number(s->validation.mae));
-    json_object_set_new(object, "val_mse", number(s->validation.mse));
+    const hpct_metric_choice choice = {.validation = true, .numbers = true};
+    for (int val = 0; val < 2; val++) {
+        for (const hpct_metric *m = NULL; (m = hpct_metric_next(m, &choice, val)) != NULL;) {
+            if (m->kind == HPCT_METRIC_OF_NUMBERS)
+                json_object_set_new(object, hpct_metric_title(m, val),
+                                    number(hpct_metric_get(m, val ? &s->validation : &s->train)));
+        }
+    }
 }
 
 json_t *hpct_summary_to_json(const hpct_summary *summary)
 {
     json_t *object = run_to_json(summary);
-    if (object != NULL && summary->errors)
-        add_errors(object, summary);
+    if (object != NULL && summary->choice.numbers)
+        add_numbers(object, summary);
     if (object != NULL && summary->parameter_server != NULL)
         json_object_set_new(object, "parameter_server", servers_to_json(summary->parameter_server));
     if (object != NULL && summary->tally != NULL)

@@ -36,8 +36,7 @@ typedef struct hpct_summary {
     double step_ms;              /* median */
     double images_per_second;
     hpct_metrics train, validation; /* NaN becomes null */
-    int top_k;                      /* 0: the top-k accuracies are null */
-    bool errors;                    /* mae and mse are there, accuracies are null */
+    hpct_metric_choice choice;      /* without top_k the top-k accuracies are null */
     const char *optimizer;
     double learning_rate;                    /* of the next step */
     double peak_rss_mb;                      /* of the largest rank */

@@ -9,8 +9,6 @@
 
 #define BUCKETS 199 /* of outputs; Keras' AUC has a threshold at each end of one: 200 */
 
-const char *const hpct_metric_names[HPCT_METRIC_BITS] = {"precision", "recall", "f1", "auc"};
-
 struct hpct_tally {
     hpct_tally_options options;
     int classes;
@@ -21,13 +19,6 @@ struct hpct_tally {
     int64_t *matrix;                     /* [classes][classes] true, predicted */
     double *row;                         /* [outputs] probabilities of a sample */
 };
-
-double hpct_metric_value(const hpct_metrics *metrics, int bit)
-{
-    const double values[HPCT_METRIC_BITS] = {metrics->precision, metrics->recall, metrics->f1,
-                                             metrics->auc};
-    return values[bit];
-}
 
 static hpct_status check(const hpct_tally_options *o)
 {
@@ -184,38 +175,41 @@ hpct_class_metrics hpct_tally_class(const hpct_tally *tally, int class)
     double hits = (double) tally->hits[class], samples = (double) tally->samples[class],
            predicted = (double) tally->predicted[class];
     hpct_class_metrics m = {.samples = tally->samples[class],
-                            .precision = ratio(hits, predicted),
-                            .recall = ratio(hits, samples),
-                            .f1 = ratio(2 * hits, samples + predicted),
-                            .auc = NAN};
+                            .of = {.precision = ratio(hits, predicted),
+                                   .recall = ratio(hits, samples),
+                                   .f1 = ratio(2 * hits, samples + predicted),
+                                   .auc = NAN}};
     bool single = tally->options.outputs == 1;
     if (tally->options.metrics & HPCT_METRIC_AUC && !(single && class == 0)) {
         const int64_t *at = tally->buckets + (single ? 0 : (size_t) class) * 2 * BUCKETS;
-        m.auc = area(at, at + BUCKETS);
+        m.of.auc = area(at, at + BUCKETS);
     }
     return m;
 }
 
-void hpct_tally_get(const hpct_tally *tally, hpct_metrics *metrics)
+/* Of the metric, over the classes that count. */
+static double mean(const hpct_tally *tally, const hpct_metric *metric)
 {
-    bool single = tally->options.outputs == 1;
-    int first = single ? 1 : 0, num = tally->classes - first;
-    double sums[HPCT_METRIC_BITS] = {0};
+    int first = tally->options.outputs == 1 ? 1 : 0;
+    double sum = 0;
     for (int i = first; i < tally->classes; i++) {
         hpct_class_metrics m = hpct_tally_class(tally, i);
-        const double values[HPCT_METRIC_BITS] = {m.precision, m.recall, m.f1, m.auc};
-        for (int k = 0; k < HPCT_METRIC_BITS; k++)
-            sums[k] += values[k];
+        sum += hpct_metric_get(metric, &m.of);
     }
-    double *const to[HPCT_METRIC_BITS] = {&metrics->precision, &metrics->recall, &metrics->f1,
-                                          &metrics->auc};
-    for (int k = 0; k < HPCT_METRIC_BITS; k++)
-        *to[k] = tally->options.metrics & 1U << k ? sums[k] / num : NAN;
+    return sum / (tally->classes - first);
 }
 
-bool hpct_tally_has(const hpct_tally *tally, int bit)
+void hpct_tally_get(const hpct_tally *tally, hpct_metrics *metrics)
 {
-    return tally->options.metrics & 1U << bit;
+    for (const hpct_metric *m = hpct_metric_table; m->name != NULL; m++) {
+        if (m->bit != 0)
+            hpct_metric_set(m, metrics, hpct_tally_has(tally, m) ? mean(tally, m) : NAN);
+    }
+}
+
+bool hpct_tally_has(const hpct_tally *tally, const hpct_metric *metric)
+{
+    return tally != NULL && (tally->options.metrics & metric->bit) != 0;
 }
 
 const int64_t *hpct_tally_row(const hpct_tally *tally, int class)

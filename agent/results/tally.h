@@ -4,23 +4,13 @@
 #ifndef HPCT_AGENT_RESULTS_TALLY_H
 #define HPCT_AGENT_RESULTS_TALLY_H
 
-#include <hpctrain/train.h>
+#include "agent/results/metric.h"
+
 #include <jansson.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#define HPCT_NO_METRICS                                                                            \
-    {                                                                                              \
-        NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN                                                \
-    }
-
-/* By bit of hpct_metric_bits: its name, and its value. */
-#define HPCT_METRIC_BITS 4
-extern const char *const hpct_metric_names[HPCT_METRIC_BITS];
-double hpct_metric_value(const hpct_metrics *metrics, int bit);
 
 typedef struct hpct_tally hpct_tally;
 
@@ -48,18 +38,21 @@ hpct_status hpct_tally_add(hpct_tally *tally, const float *outputs, const int32_
 /* All counts, to be added to those of other ranks. */
 int64_t *hpct_tally_counts(hpct_tally *tally, size_t *num);
 
-/* Sets precision, recall, f1 and auc; NaN where they were not asked for. */
+/* Sets the metrics that have to be asked for; NaN where they were not. A tally may be NULL: none
+ * was.
+ */
 void hpct_tally_get(const hpct_tally *tally, hpct_metrics *metrics);
 
 /* Of one class against the rest. With one output, AUC is that of class 1; of class 0 it is NaN. */
 typedef struct hpct_class_metrics {
     int64_t samples;
-    double precision, recall, f1, auc;
+    hpct_metrics of; /* those that have to be asked for */
 } hpct_class_metrics;
 int hpct_tally_classes(const hpct_tally *tally);
 hpct_class_metrics hpct_tally_class(const hpct_tally *tally, int class);
 
-bool hpct_tally_has(const hpct_tally *tally, int bit);
+/* Whether the metric was asked for. */
+bool hpct_tally_has(const hpct_tally *tally, const hpct_metric *metric);
 /* [classes] of the matrix: samples of a class, by predicted class. */
 const int64_t *hpct_tally_row(const hpct_tally *tally, int class);
 

@@ -16,26 +16,18 @@ static const char *name_of(char text[16], int class, char *const *names, int num
     return class < num_names ? names[class] : text;
 }
 
-static void values_of(const hpct_class_metrics *m, double values[HPCT_METRIC_BITS])
-{
-    const double all[HPCT_METRIC_BITS] = {m->precision, m->recall, m->f1, m->auc};
-    memcpy(values, all, sizeof all);
-}
-
 /* A folder's name need not be UTF-8. */
 static json_t *class_to_json(const hpct_tally *tally, int class, char *const *names, int num_names)
 {
     char text[16];
-    double values[HPCT_METRIC_BITS];
     hpct_class_metrics m = hpct_tally_class(tally, class);
     json_t *name = json_string(name_of(text, class, names, num_names));
     json_t *object = json_pack("{s:o,s:I}", "class", name != NULL ? name : json_integer(class),
                                "samples", (json_int_t) m.samples);
-    values_of(&m, values);
-    for (int k = 0; object != NULL && k < HPCT_METRIC_BITS; k++) {
+    for (const hpct_metric *k = hpct_metric_table; object != NULL && k->name != NULL; k++) {
+        double value = hpct_metric_get(k, &m.of);
         if (hpct_tally_has(tally, k))
-            json_object_set_new(object, hpct_metric_names[k],
-                                isfinite(values[k]) ? json_real(values[k]) : json_null());
+            json_object_set_new(object, k->name, isfinite(value) ? json_real(value) : json_null());
     }
     return object;
 }
@@ -59,15 +51,13 @@ void hpct_tally_print(const hpct_tally *tally, char *const *names, int num_names
 {
     char text[16];
     for (int i = 0; i < hpct_tally_classes(tally); i++) {
-        double values[HPCT_METRIC_BITS];
         hpct_class_metrics m = hpct_tally_class(tally, i);
-        values_of(&m, values);
         fputs("class ", stream);
         print_visible(name_of(text, i, names, num_names), stream);
         fprintf(stream, ": %" PRId64 " samples", m.samples);
-        for (int k = 0; k < HPCT_METRIC_BITS; k++) {
-            if (hpct_tally_has(tally, k) && isfinite(values[k]))
-                fprintf(stream, " - %s: %.4f", hpct_metric_names[k], values[k]);
+        for (const hpct_metric *k = hpct_metric_table; k->name != NULL; k++) {
+            if (hpct_tally_has(tally, k) && isfinite(hpct_metric_get(k, &m.of)))
+                fprintf(stream, " - %s: %.4f", k->name, hpct_metric_get(k, &m.of));
         }
         fputc('\n', stream);
     }

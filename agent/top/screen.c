@@ -254,7 +254,7 @@ static void put_metrics(page *p, bool of_validation)
     char text[HPCT_METRIC_TEXT];
     for (int i = 0; i < s->num_metrics; i++) {
         const hpct_live_metric *m = &s->metrics[i];
-        if ((strncmp(m->name, "val_", 4) == 0) != of_validation)
+        if ((strncmp(m->name, HPCT_METRIC_VAL, strlen(HPCT_METRIC_VAL)) == 0) != of_validation)
             continue;
         put(p, "%s", p->length > 0 ? ", " : "");
         put_foreign(p, m->name, HPCT_LIVE_NAME);
@@ -263,9 +263,12 @@ static void put_metrics(page *p, bool of_validation)
 }
 
 /* Of numbers there is no accuracy. */
-static bool has_errors(const hpct_live_state *s)
+static bool has_accuracy(const hpct_live_state *s)
 {
-    return s->num_metrics > 0 && strcmp(s->metrics[0].name, "mae") == 0;
+    bool of_validation;
+    const hpct_metric *first =
+        s->num_metrics > 0 ? hpct_metric_find(s->metrics[0].name, &of_validation) : NULL;
+    return first == NULL || first->kind != HPCT_METRIC_OF_NUMBERS;
 }
 
 static void draw_metrics(page *p)
@@ -273,14 +276,14 @@ static void draw_metrics(page *p)
     const hpct_live_state *s = &p->report->state;
     char text[TEXT], loss[HPCT_METRIC_TEXT];
     draw_losses(p);
-    if (!has_errors(s))
+    if (has_accuracy(s))
         put(p, "accuracy  %s", number(text, s->accuracy, 4, ""));
     put_metrics(p, false);
     end_line(p);
     if (isnan(s->val_loss) && isnan(s->val_accuracy))
         return;
     put(p, "val_loss %s", hpct_progress_metric(loss, s->val_loss));
-    if (!has_errors(s))
+    if (has_accuracy(s))
         put(p, ", val_accuracy %s", number(text, s->val_accuracy, 4, ""));
     put_metrics(p, true);
     end_line(p);

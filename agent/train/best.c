@@ -6,12 +6,12 @@
 #include <string.h>
 
 hpct_status hpct_best_monitor(hpct_monitor *out, const hpct_fit_options *options,
-                              hpct_monitor_has has)
+                              hpct_metric_choice choice)
 {
     const char *name = options->monitor != NULL ? options->monitor
-                       : has.validation         ? "val_loss"
+                       : choice.validation      ? "val_loss"
                                                 : "loss";
-    return hpct_monitor_find(out, "--monitor", name, "--mode", options->monitor_mode, has);
+    return hpct_monitor_find(out, "--monitor", name, "--mode", options->monitor_mode, choice);
 }
 
 bool hpct_best_note(hpct_best *best, const hpct_monitor *monitor, double value)

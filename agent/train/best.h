@@ -18,7 +18,7 @@ typedef struct hpct_best {
 /* The metric of options->monitor, or its default: val_loss, without validation data loss.
  * HPCT_ERR_USAGE as hpct_monitor_find. */
 hpct_status hpct_best_monitor(hpct_monitor *out, const hpct_fit_options *options,
-                              hpct_monitor_has has);
+                              hpct_metric_choice choice);
 
 /* Whether this value is the best so far, and notes it. Values that are not finite are none. */
 bool hpct_best_note(hpct_best *best, const hpct_monitor *monitor, double value);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANY ((hpct_monitor_has){true, true, ~0U, true, true})
+#define ANY HPCT_METRIC_ANY
 
 /* ---- options ---- */
 
@@ -33,17 +33,17 @@ static hpct_status check_rate_file(const hpct_fit_options *o)
                : HPCT_OK;
 }
 
-static hpct_status parse(hpct_control *c, const hpct_fit_options *o, hpct_monitor_has has)
+static hpct_status parse(hpct_control *c, const hpct_fit_options *o, hpct_metric_choice choice)
 {
     c->stops = o->early_stopping != NULL;
     c->reduces = o->reduce_lr_on_plateau != NULL;
     c->has_target = o->stop_at != NULL;
     if (c->stops)
-        HPCT_TRY(hpct_watch_parse_stopping(&c->stopping, o->early_stopping, has));
+        HPCT_TRY(hpct_watch_parse_stopping(&c->stopping, o->early_stopping, choice));
     if (c->reduces)
-        HPCT_TRY(hpct_watch_parse_plateau(&c->plateau, o->reduce_lr_on_plateau, has));
+        HPCT_TRY(hpct_watch_parse_plateau(&c->plateau, o->reduce_lr_on_plateau, choice));
     if (c->has_target)
-        HPCT_TRY(hpct_watch_parse_target(&c->target_monitor, &c->target, o->stop_at, has));
+        HPCT_TRY(hpct_watch_parse_target(&c->target_monitor, &c->target, o->stop_at, choice));
     HPCT_TRY(check_rate_file(o));
     if (c->reduces && o->learning_rate_file != NULL)
         return hpct_fail(HPCT_ERR_USAGE, "--reduce-lr-on-plateau and --learning-rate-file both set "
@@ -98,9 +98,9 @@ static hpct_status find_calls(hpct_control *c)
 }
 
 hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *options,
-                               hpct_monitor_has has, bool scheduled)
+                               hpct_metric_choice choice, bool scheduled)
 {
-    HPCT_TRY(parse(out, options, has));
+    HPCT_TRY(parse(out, options, choice));
     if (scheduled && (out->reduces || options->learning_rate_file != NULL))
         return hpct_fail(HPCT_ERR_USAGE,
                          "%s is for runs without --schedule and --warmup-epochs, "
@@ -110,13 +110,14 @@ hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *option
 }
 
 hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
-                              const hpct_fit_options *options, hpct_monitor_has has, bool scheduled)
+                              const hpct_fit_options *options, hpct_metric_choice choice,
+                              bool scheduled)
 {
     bool leads = context == NULL || hpct_context_rank(context) == 0;
     *out = (hpct_control){.context = context,
                           .callbacks = options->callbacks,
                           .speaks = leads && options->verbose != 0 ? stdout : NULL};
-    hpct_status parsed = hpct_control_parse(out, options, has, scheduled);
+    hpct_status parsed = hpct_control_parse(out, options, choice, scheduled);
     HPCT_TRY(context != NULL ? hpct_context_agree(context, parsed) : parsed);
     HPCT_TRY(find_calls(out));
     if (options->learning_rate_file == NULL)

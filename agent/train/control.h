@@ -41,11 +41,11 @@ hpct_status hpct_control_check(const hpct_fit_options *options);
 /* Parses the options for a run, and reads no file. `scheduled`: the optimizer has a schedule.
  * HPCT_ERR_USAGE. */
 hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *options,
-                               hpct_monitor_has has, bool scheduled);
+                               hpct_metric_choice choice, bool scheduled);
 
 /* The same and, on rank 0, reads the file of learning rates. Collective with a context. */
 hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
-                              const hpct_fit_options *options, hpct_monitor_has has,
+                              const hpct_fit_options *options, hpct_metric_choice choice,
                               bool scheduled);
 void hpct_control_close(hpct_control *control); /* zeros are allowed */
 

@@ -208,9 +208,7 @@ hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_s
     if (status == HPCT_OK && tally != NULL)
         status = add_up(context, tally);
     *metrics = hpct_metrics_of(model, sum.loss, sum.correct, sum.in_top_k, (int64_t) dataset->size);
-    metrics->precision = metrics->recall = metrics->f1 = metrics->auc = NAN;
-    if (status == HPCT_OK && tally != NULL)
-        hpct_tally_get(tally, metrics);
+    hpct_tally_get(status == HPCT_OK ? tally : NULL, metrics);
     free(all);
     return status;
 }
@@ -228,15 +226,13 @@ static hpct_status check_loss(const hpct_model *model, double loss)
                                     "data, and --scale, that they were trained with?");
 }
 
-/* Of numbers there is no accuracy. */
+/* Metrics that need not be asked for. The loss stays where it is. */
 static void add_means(json_t *object, const hpct_metrics *metrics)
 {
-    if (!isnan(metrics->accuracy)) {
-        json_object_set_new(object, "accuracy", json_real(metrics->accuracy));
-        return;
-    }
-    json_object_set_new(object, "mae", json_real(metrics->mae));
-    json_object_set_new(object, "mse", json_real(metrics->mse));
+    bool numbers = isnan(metrics->accuracy);
+    const hpct_metric_choice choice = {.classes = !numbers, .numbers = numbers};
+    for (const hpct_metric *m = NULL; (m = hpct_metric_next(m, &choice, false)) != NULL;)
+        json_object_set_new(object, m->name, json_real(hpct_metric_get(m, metrics)));
 }
 
 /* By rank 0. */

@@ -248,21 +248,12 @@ static hpct_status check_accumulation(const hpct_fit_run *run)
     return HPCT_OK;
 }
 
-/* Instead of accuracy. */
-static bool has_errors(const hpct_fit_run *run)
-{
-    return hpct_model_judged(run->model) == HPCT_TARGETS_NUMBERS;
-}
-
 static hpct_status open_history(hpct_fit_run *run)
 {
-    int columns = (run->validation != NULL ? HPCT_HISTORY_VALIDATION : 0) |
-                  (hpct_model_top_k(run->model) > 0 ? HPCT_HISTORY_TOP_K : 0) |
-                  HPCT_HISTORY_METRICS(run->options.metrics) |
-                  (has_errors(run) ? HPCT_HISTORY_ERRORS : 0);
+    hpct_metric_choice choice = hpct_metrics_chosen(&run->options, run->model);
     if (hpct_context_rank(run->context) != 0 || run->options.log_dir == NULL)
         return HPCT_OK;
-    return hpct_history_open(&run->history, run->options.log_dir, columns, &run->begin.logs);
+    return hpct_history_open(&run->history, run->options.log_dir, &choice, &run->begin.logs);
 }
 
 static hpct_status open_strategy(hpct_fit_run *run)
@@ -390,7 +381,7 @@ static hpct_status prepare(hpct_fit_run *run)
         status = hpct_fit_check_data(run->model, run->train, run->validation);
     if (status == HPCT_OK)
         status = hpct_best_monitor(&run->monitor, &run->options,
-                                   hpct_monitor_of(&run->options, run->model));
+                                   hpct_metrics_chosen(&run->options, run->model));
     if (status == HPCT_OK)
         status = open_tally(run);
     if (status == HPCT_OK && hpct_context_rank(run->context) == 0)
@@ -828,12 +819,10 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
     hpct_status status = prepare(run);
     if (status != HPCT_OK)
         return status;
+    hpct_metric_choice choice = hpct_metrics_chosen(&run->options, run->model);
     hpct_progress_init(&run->progress, stdout,
-                       hpct_context_rank(run->context) == 0 ? run->options.verbose : 0,
-                       hpct_model_top_k(run->model) > 0);
-    run->progress.metrics = run->options.metrics;
+                       hpct_context_rank(run->context) == 0 ? run->options.verbose : 0, &choice);
     say_augmented_on_host(run);
-    run->progress.with_errors = has_errors(run);
     bool leads = hpct_context_rank(run->context) == 0;
     run->deadline = (hpct_deadline){.speaks = leads && run->options.verbose != 0,
                                     .saves = leads && run->checkpoints != NULL,

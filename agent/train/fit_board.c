@@ -2,9 +2,9 @@
 #include "agent/data/dataset.h"
 #include "agent/rank/context.h"
 #include "agent/train/fit_run.h"
+#include "agent/train/means.h"
 #include "base/status.h"
 #include "nn/run/state.h"
-#include "nn/run/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,10 +29,7 @@ hpct_status hpct_fit_open_board(hpct_fit_run *run)
                                .steps_per_epoch = hpct_sampler_steps_per_epoch(run->sampler),
                                .samples = run->train->size,
                                .seed = run->options.seed,
-                               .validation = run->validation != NULL,
-                               .top_k = hpct_model_top_k(run->model) > 0,
-                               .errors = hpct_model_judged(run->model) == HPCT_TARGETS_NUMBERS,
-                               .metrics = run->options.metrics,
+                               .choice = hpct_metrics_chosen(&run->options, run->model),
                                .epoch = run->begin.epoch,
                                .continues = hpct_history_continues(run->history),
                            });

@@ -4,6 +4,7 @@
 #include "agent/checkpoint/disk.h"
 #include "agent/rank/stop.h"
 #include "agent/strategy/state.h"
+#include "agent/train/means.h"
 #include "base/headway.h"
 #include "base/status.h"
 #include "nn/run/step.h"
@@ -31,7 +32,7 @@ hpct_status hpct_fit_open_control(hpct_fit_run *run)
     const hpct_optimizer *o = hpct_model_optimizer(run->model);
     bool scheduled = o->schedule.kind != HPCT_CONSTANT || o->schedule.warmup_steps > 0;
     return hpct_control_open(&run->control, run->context, &run->options,
-                             hpct_monitor_of(&run->options, run->model), scheduled);
+                             hpct_metrics_chosen(&run->options, run->model), scheduled);
 }
 
 /* ---- the weights of the best epoch ---- */

@@ -2,7 +2,6 @@
 #include "agent/train/fit_run.h"
 
 #include "agent/rank/context.h"
-#include "agent/results/tally.h"
 #include "agent/train/means.h"
 #include "base/process.h"
 
@@ -36,32 +35,6 @@ static double seconds_left(const hpct_fit_run *run, int epoch, const hpct_fit_su
     return steps * step + (run->options.epochs - epoch) * run->evaluation_seconds;
 }
 
-/* As in history.csv. Before the first evaluation its metrics are not known. */
-static void add_metrics(hpct_live_state *s, const hpct_fit_run *run, const hpct_metrics *mean)
-{
-    const hpct_metrics *validation = &run->result.validation;
-    bool validates = run->validation != NULL, known = !isnan(s->val_loss);
-    bool errors = hpct_model_judged(run->model) == HPCT_TARGETS_NUMBERS;
-    bool top_k = hpct_model_top_k(run->model) > 0;
-    for (int of = 0; of < (validates ? 2 : 1); of++) {
-        const hpct_metrics *m = of == 0 ? mean : validation;
-        const char *prefix = of == 0 ? "" : "val_";
-        bool is_known = of == 0 || known;
-        if (errors)
-            hpct_live_add_metric(s, prefix, "mae", is_known ? m->mae : NAN);
-        if (errors)
-            hpct_live_add_metric(s, prefix, "mse", is_known ? m->mse : NAN);
-        if (top_k)
-            hpct_live_add_metric(s, prefix, "top_k_categorical_accuracy",
-                                 is_known ? m->top_k_accuracy : NAN);
-    }
-    for (int k = 0; k < HPCT_METRIC_BITS && validates; k++) {
-        if (run->options.metrics & 1U << k)
-            hpct_live_add_metric(s, "val_", hpct_metric_names[k],
-                                 known ? hpct_metric_value(validation, k) : NAN);
-    }
-}
-
 void hpct_fit_show_live(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums, double step_loss,
                         double step)
 {
@@ -86,7 +59,8 @@ void hpct_fit_show_live(hpct_fit_run *run, int epoch, const hpct_fit_sums *sums,
         .seconds_left = seconds_left(run, epoch, sums, step),
         .job_ends = isfinite(left) ? (double) time(NULL) + left : NAN,
     };
-    add_metrics(&state, run, &mean);
+    hpct_metric_choice choice = hpct_metrics_chosen(&run->options, run->model);
+    hpct_live_add_metrics(&state, &choice, &mean, &run->result.validation);
     hpct_live_update(run->live, &state);
 }
 

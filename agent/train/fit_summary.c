@@ -7,6 +7,7 @@
 #include "agent/rank/stop.h"
 #include "agent/results/status_file.h"
 #include "agent/results/summary.h"
+#include "agent/train/means.h"
 #include "base/process.h"
 #include "base/status.h"
 #include "nn/backend/backend.h"
@@ -62,8 +63,7 @@ static hpct_summary describe(const hpct_fit_run *run)
         .input_wait_seconds = run->feed != NULL ? hpct_feed_waited(run->feed) : 0,
         .train = run->result.train,
         .validation = run->result.validation,
-        .top_k = hpct_model_top_k(run->model),
-        .errors = hpct_model_judged(run->model) == HPCT_TARGETS_NUMBERS,
+        .choice = hpct_metrics_chosen(&run->options, run->model),
         .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
         .learning_rate = hpct_model_learning_rate(run->model),
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),

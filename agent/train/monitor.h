@@ -3,29 +3,17 @@
 #ifndef HPCT_AGENT_TRAIN_MONITOR_H
 #define HPCT_AGENT_TRAIN_MONITOR_H
 
-#include <hpctrain/model.h>
-#include <hpctrain/train.h>
-#include <stdbool.h>
+#include "agent/results/metric.h"
 
 typedef struct hpct_monitor {
-    const struct hpct_metric *metric;
-    bool larger; /* is better */
+    const hpct_metric *metric;
+    bool of_validation, larger; /* larger: is better */
 } hpct_monitor;
-
-/* What the run has. */
-typedef struct hpct_monitor_has {
-    bool validation, top_k;
-    unsigned metrics;      /* hpct_metric_bits */
-    bool accuracy, errors; /* errors: mae and mse */
-} hpct_monitor_has;
-
-/* Of a run of this model, whose kind of targets is set. */
-hpct_monitor_has hpct_monitor_of(const hpct_fit_options *options, const hpct_model *model);
 
 /* mode: "min", "max", "auto" or NULL: by the metric. HPCT_ERR_USAGE, naming `option` (and
  * `mode_option`, for mode), for others, or a metric that the run will not have. */
 hpct_status hpct_monitor_find(hpct_monitor *out, const char *option, const char *name,
-                              const char *mode_option, const char *mode, hpct_monitor_has has);
+                              const char *mode_option, const char *mode, hpct_metric_choice choice);
 
 const char *hpct_monitor_name(const hpct_monitor *monitor);
 double hpct_monitor_value(const hpct_monitor *monitor, const hpct_metrics *train,

@@ -98,7 +98,7 @@ static hpct_status set_word(text *out, const key *keys, const char *option, char
 
 /* `copy`: is cut into words. */
 static hpct_status parse(text *out, const key *keys, const char *option, char *copy,
-                         hpct_monitor_has has)
+                         hpct_metric_choice choice)
 {
     char *rest = strchr(copy, ':');
     if (rest != NULL)
@@ -113,34 +113,34 @@ static hpct_status parse(text *out, const key *keys, const char *option, char *c
     char mode_option[64];
     snprintf(mode_option, sizeof mode_option, "%s: 'mode'", option);
     return hpct_monitor_find(&out->options.monitor, option, copy, mode_option,
-                             out->mode[0] != '\0' ? out->mode : NULL, has);
+                             out->mode[0] != '\0' ? out->mode : NULL, choice);
 }
 
 static hpct_status parse_copy(text *out, const key *keys, const char *option, const char *from,
-                              hpct_monitor_has has)
+                              hpct_metric_choice choice)
 {
     char *copy = strdup(from);
     if (copy == NULL)
         return hpct_fail_memory(strlen(from));
-    hpct_status status = parse(out, keys, option, copy, has);
+    hpct_status status = parse(out, keys, option, copy, choice);
     free(copy);
     return status;
 }
 
 hpct_status hpct_watch_parse_stopping(hpct_watch_options *out, const char *from,
-                                      hpct_monitor_has has)
+                                      hpct_metric_choice choice)
 {
     text parsed = {0};
-    HPCT_TRY(parse_copy(&parsed, stopping, EARLY_STOPPING, from, has));
+    HPCT_TRY(parse_copy(&parsed, stopping, EARLY_STOPPING, from, choice));
     *out = parsed.options;
     return HPCT_OK;
 }
 
 hpct_status hpct_watch_parse_plateau(hpct_watch_options *out, const char *from,
-                                     hpct_monitor_has has)
+                                     hpct_metric_choice choice)
 {
     text parsed = {.options = {.factor = 0.1, .patience = 10, .min_delta = 1e-4}};
-    HPCT_TRY(parse_copy(&parsed, plateau, PLATEAU, from, has));
+    HPCT_TRY(parse_copy(&parsed, plateau, PLATEAU, from, choice));
     if (!(parsed.options.factor > 0 && parsed.options.factor < 1))
         return hpct_fail(HPCT_ERR_USAGE, PLATEAU ": 'factor' is %g, it must be between 0 and 1",
                          parsed.options.factor);
@@ -152,12 +152,12 @@ hpct_status hpct_watch_parse_plateau(hpct_watch_options *out, const char *from,
 }
 
 hpct_status hpct_watch_parse_target(hpct_monitor *monitor, double *target, const char *from,
-                                    hpct_monitor_has has)
+                                    hpct_metric_choice choice)
 {
     char name[64];
     const char *value = strchr(from, '=');
     if (value == NULL || !parse_number(target, value + 1))
         return hpct_fail(HPCT_ERR_USAGE, STOP_AT " is '%s', it must be METRIC=NUMBER", from);
     snprintf(name, sizeof name, "%.*s", (int) (value - from < 63 ? value - from : 63), from);
-    return hpct_monitor_find(monitor, STOP_AT, name, STOP_AT, NULL, has);
+    return hpct_monitor_find(monitor, STOP_AT, name, STOP_AT, NULL, choice);
 }

@@ -37,6 +37,14 @@ typedef enum hpct_metric_bits {
     HPCT_METRIC_AUC = 8, /* under the ROC curve, one class against the rest; 200 thresholds */
 } hpct_metric_bits;
 
+/* Their names, and bits, in order; NULL, and 0, after the last. */
+HPCT_API const char *hpct_metric_name(int index);
+HPCT_API unsigned hpct_metric_bit(int index);
+
+/* Prints an evaluation's metrics: " - accuracy: 0.9812 - loss: 0.0612", and those of `requested`.
+ */
+HPCT_API void hpct_metrics_print(const hpct_metrics *metrics, unsigned requested, FILE *stream);
+
 /* What a callback is told, and what it may change. */
 typedef struct hpct_callback_state {
     int epoch;               /* under way, from 0 as in Keras */

@@ -24,7 +24,7 @@ static void print_class(const hpct_tally *tally, int class)
 {
     hpct_class_metrics m = hpct_tally_class(tally, class);
     const int64_t *row = hpct_tally_row(tally, class);
-    printf("%.12g %.12g %.12g %.12g", m.precision, m.recall, m.f1, m.auc);
+    printf("%.12g %.12g %.12g %.12g", m.of.precision, m.of.recall, m.of.f1, m.of.auc);
     for (int i = 0; i < hpct_tally_classes(tally); i++)
         printf(" %lld", (long long) row[i]);
     printf("\n");

@@ -143,7 +143,7 @@ like "$status $out" '^0 .* accuracy: 1.0000' "which are read as such"
 # ---- what is monitored ----
 capture numbers --monitor mae --save-best best.safetensors --early-stopping mse:patience=1
 is "$status" 0 "--monitor mae, --early-stopping mse" || diag "$err"
-refused 64 "accuracy is of classes: with numbers as labels there are mae and mse" "--monitor accuracy" numbers --monitor accuracy --save-best b.safetensors
+refused 64 "accuracy is of classes: with numbers as labels there are loss, mae, mse" "--monitor accuracy" numbers --monitor accuracy --save-best b.safetensors
 refused 64 "mae is of numbers" "--monitor mae with classes" fit classes --monitor mae --save-best b.safetensors
 
 # ---- what is refused ----

@@ -16,7 +16,7 @@ unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame test
 	tests/unit/agent/checkpoint/test_manifest tests/unit/agent/checkpoint/test_store \
 	tests/unit/agent/launch/test_launch tests/unit/base/test_ask \
 	tests/unit/agent/strategy/replicas/test_replicas tests/unit/agent/results/test_events \
-	tests/unit/agent/results/test_results tests/unit/agent/results/test_tally \
+	tests/unit/agent/results/test_metric tests/unit/agent/results/test_results tests/unit/agent/results/test_tally \
 	tests/unit/agent/results/test_live tests/unit/agent/top/test_top \
 	tests/unit/agent/data/test_sampler tests/unit/agent/strategy/test_stage_layout tests/unit/agent/comm/test_wire
 # The same training as so many ranks.
@@ -175,6 +175,9 @@ tests_unit_agent_results_test_events_LDADD = $(agent_test_libs)
 tests_unit_agent_results_test_results_SOURCES = tests/unit/agent/results/test_results.c $(pictures) tests/unit/unit.h
 tests_unit_agent_results_test_results_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_agent_results_test_results_LDADD = $(agent_test_libs)
+tests_unit_agent_results_test_metric_SOURCES = tests/unit/agent/results/test_metric.c tests/unit/unit.h
+tests_unit_agent_results_test_metric_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_agent_results_test_metric_LDADD = $(agent_test_libs)
 tests_unit_agent_results_test_tally_SOURCES = tests/unit/agent/results/test_tally.c tests/unit/unit.h
 tests_unit_agent_results_test_tally_CPPFLAGS = $(agent_test_cppflags) $(JANSSON_CFLAGS)
 tests_unit_agent_results_test_tally_LDADD = $(agent_test_libs)

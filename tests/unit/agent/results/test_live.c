@@ -346,6 +346,9 @@ static void metrics_have_labels_and_base_units(void **state)
 #define RANK                                                                                       \
     "{\"rank\":0,\"node\":\"n\",\"step_ms\":1,\"wait_ms\":1,\"input_ms\":1,\"memory_mb\":1,"       \
     "\"gpu\":null}"
+#define EIGHT(n)                                                                                   \
+    "\"" n "1\":1,\"" n "2\":1,\"" n "3\":1,\"" n "4\":1,\"" n "5\":1,\"" n "6\":1,\"" n           \
+    "7\":1,\"" n "8\":1"
 #define LAST "\"losses\":[1,null],\"ranks\":[" RANK "]}"
 
 static hpct_status parse(const parse_case *c, char *got, size_t size)
@@ -382,10 +385,11 @@ static void only_such_files_are_read(void **state)
          "\"memory_mb\":1.0,\"gpu\":null}]}"},
         {BEGIN NAMES PLACE NUMBERS "\"metrics\":[1]," LAST, HPCT_ERR_DATA, "\"metrics\""},
         {BEGIN NAMES PLACE NUMBERS "\"metrics\":{\"a\":\"1\"}," LAST, HPCT_ERR_DATA, "\"metrics\""},
-        {BEGIN NAMES PLACE NUMBERS "\"metrics\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,"
-                                   "\"g\":1,\"h\":1,\"i\":1}," LAST,
+        {BEGIN NAMES PLACE NUMBERS
+         "\"metrics\":{" EIGHT("a") "," EIGHT("b") "," EIGHT("c") "," EIGHT("d") ",\"e\":1}," LAST,
          HPCT_ERR_DATA, "too many"},
-        {BEGIN NAMES PLACE NUMBERS "\"metrics\":{\"a-name-that-is-longer-than-31-bytes\":1}," LAST,
+        {BEGIN NAMES PLACE NUMBERS "\"metrics\":{\"a-name-that-is-longer-than-63-bytes-which-no-"
+                                   "metric-has-so-far-x\":1}," LAST,
          HPCT_ERR_DATA, "too long"},
         {BEGIN NAMES PLACE NUMBERS "\"losses\":[", HPCT_ERR_DATA, "not JSON"},
         {"[]", HPCT_ERR_DATA, "not the state of a run"},

@@ -13,16 +13,20 @@
 #include <unistd.h>
 
 static const hpct_metrics train = {.loss = 0.0612, .accuracy = 0.98123, .top_k_accuracy = 0.9975};
+static const hpct_metric_choice train_only = {.classes = true},
+                                both = {.validation = true, .classes = true},
+                                all = {.validation = true, .classes = true, .top_k = true};
 static const hpct_metrics validation = {.loss = 0.1, .accuracy = 0.97, .top_k_accuracy = 0.995};
 
 /* What an epoch of 4 steps prints. */
-static char *shown(int verbose, bool with_top_k, const hpct_metrics *last, double step_seconds)
+static char *shown(int verbose, const hpct_metric_choice *choice, const hpct_metrics *last,
+                   double step_seconds)
 {
     char *text = NULL;
     size_t size;
     hpct_progress progress;
     FILE *stream = open_memstream(&text, &size);
-    hpct_progress_init(&progress, stream, verbose, with_top_k);
+    hpct_progress_init(&progress, stream, verbose, choice);
     hpct_progress_begin(&progress, 1, 8, 4);
     hpct_progress_step(&progress, 1, 1.0, step_seconds, &train);
     hpct_progress_step(&progress, 2, 1.05, step_seconds, &train); /* too soon to be drawn again */
@@ -34,22 +38,22 @@ static char *shown(int verbose, bool with_top_k, const hpct_metrics *last, doubl
 static void lines_are_as_keras_writes_them(void **state)
 {
     (void) state;
-    char *text = shown(2, false, NULL, 0.034);
+    char *text = shown(2, &both, NULL, 0.034);
     assert_string_equal(text,
                         "Epoch 1/8\n4/4 - 12s - 34ms/step - accuracy: 0.9812 - loss: 0.0612\n");
     free(text);
-    text = shown(2, false, &validation, 0.0002);
+    text = shown(2, &both, &validation, 0.0002);
     assert_string_equal(text,
                         "Epoch 1/8\n4/4 - 12s - 200us/step - accuracy: 0.9812 - loss: 0.0612 - "
                         "val_accuracy: 0.9700 - val_loss: 0.1000\n");
     free(text);
-    text = shown(2, true, &validation, 0.0002);
+    text = shown(2, &all, &validation, 0.0002);
     assert_string_equal(text,
                         "Epoch 1/8\n4/4 - 12s - 200us/step - accuracy: 0.9812 - loss: 0.0612 - "
                         "top_k_categorical_accuracy: 0.9975 - val_accuracy: 0.9700 - "
                         "val_loss: 0.1000 - val_top_k_categorical_accuracy: 0.9950\n");
     free(text);
-    text = shown(0, false, &validation, 1);
+    text = shown(0, &both, &validation, 1);
     assert_string_equal(text, "");
     free(text);
 }
@@ -73,7 +77,7 @@ static void progress_bar_without_colours(void **state)
 {
     (void) state;
     setenv("NO_COLOR", "1", 1);
-    char *text = shown(1, false, NULL, 30.0);
+    char *text = shown(1, &both, NULL, 30.0);
     assert_string_equal(text, "Epoch 1/8\n"
                               "\r1/4 ━━━━━─────────────── 1:30 30s/step - "
                               "accuracy: 0.9812 - loss: 0.0612\033[K"
@@ -89,9 +93,9 @@ static void progress_bar_is_for_terminals(void **state)
     hpct_progress progress;
     FILE *file = tmpfile();
     assert_non_null(file);
-    hpct_progress_init(&progress, file, 1, false);
+    hpct_progress_init(&progress, file, 1, &train_only);
     assert_int_equal(progress.verbose, 2);
-    hpct_progress_init(&progress, file, 0, false);
+    hpct_progress_init(&progress, file, 0, &train_only);
     assert_int_equal(progress.verbose, 0);
     fclose(file);
 }
@@ -100,7 +104,7 @@ static void progress_bar_fills(void **state)
 {
     (void) state;
     unsetenv("NO_COLOR");
-    char *text = shown(1, false, NULL, 30.0);
+    char *text = shown(1, &both, NULL, 30.0);
     assert_string_equal(text, "Epoch 1/8\n"
                               "\r1/4 \033[32m━━━━━\033[37m━━━━━━━━━━━━━━━\033[0m 1:30 30s/step - "
                               "accuracy: 0.9812 - loss: 0.0612\033[K"
@@ -137,7 +141,7 @@ static void blocked_terminal_is_no_standstill(void **state)
     hpct_progress progress;
     FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = look});
     hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
-    hpct_progress_init(&progress, stream, 1, false);
+    hpct_progress_init(&progress, stream, 1, &train_only);
     for (int i = 0; i < 3; i++) {
         while_shown = HPCT_WAITS_FOR_NOBODY;
         if (i == 0)
@@ -161,8 +165,7 @@ static void history_is_as_keras_writes_it(void **state)
     const char *folder = pictures_folder();
     hpct_history *history;
     const hpct_metrics nan = {.loss = NAN, .accuracy = 0.5};
-    assert_int_equal(
-        hpct_history_open(&history, folder, HPCT_HISTORY_VALIDATION, &HPCT_HISTORY_NONE), HPCT_OK);
+    assert_int_equal(hpct_history_open(&history, folder, &both, &HPCT_HISTORY_NONE), HPCT_OK);
     hpct_history_step(history, 1, 1, &train);
     hpct_history_step(history, 1, 2, &nan);
     assert_int_equal(hpct_history_epoch(history, 0, &train, &validation, 0.05, true), HPCT_OK);
@@ -174,15 +177,14 @@ static void history_is_as_keras_writes_it(void **state)
     assert_string_equal(text,
                         "{\"epoch\": 1, \"step\": 1, \"loss\": 0.0612, \"accuracy\": 0.98123}\n"
                         "{\"epoch\": 1, \"step\": 2, \"loss\": null, \"accuracy\": 0.5}\n");
-    int all = HPCT_HISTORY_VALIDATION | HPCT_HISTORY_TOP_K;
-    assert_int_equal(hpct_history_open(&history, folder, all, &HPCT_HISTORY_NONE), HPCT_OK);
+    assert_int_equal(hpct_history_open(&history, folder, &all, &HPCT_HISTORY_NONE), HPCT_OK);
     assert_int_equal(hpct_history_epoch(history, 1, &train, &validation, 0.05, true), HPCT_OK);
     assert_int_equal(hpct_history_close(history), HPCT_OK);
     read_file(text, sizeof text, folder, "history.csv");
     assert_string_equal(text, "epoch,accuracy,learning_rate,loss,top_k_categorical_accuracy,"
                               "val_accuracy,val_loss,val_top_k_categorical_accuracy\n"
                               "1,0.98123,0.05,0.0612,0.9975,0.97,0.1,0.995\n");
-    assert_int_equal(hpct_history_open(&history, "/dev/null/logs", 0, &HPCT_HISTORY_NONE),
+    assert_int_equal(hpct_history_open(&history, "/dev/null/logs", &both, &HPCT_HISTORY_NONE),
                      HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "/dev/null/logs"));
 }
@@ -195,7 +197,7 @@ static void full_disk_is_reported(void **state)
     hpct_history *history;
     snprintf(csv, sizeof csv, "%s/history.csv", folder);
     assert_int_equal(symlink("/dev/full", csv), 0);
-    assert_int_equal(hpct_history_open(&history, folder, 0, &HPCT_HISTORY_NONE), HPCT_OK);
+    assert_int_equal(hpct_history_open(&history, folder, &train_only, &HPCT_HISTORY_NONE), HPCT_OK);
     assert_int_equal(hpct_history_epoch(history, 0, &train, NULL, 0.05, true), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), csv));
     hpct_history_close(history);

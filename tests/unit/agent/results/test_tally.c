@@ -43,13 +43,13 @@ static void classes_have_their_metrics(void **state)
     assert_int_equal(hpct_tally_add(tally, outputs[0], labels, 6), HPCT_OK);
     hpct_class_metrics first = hpct_tally_class(tally, 0), third = hpct_tally_class(tally, 2);
     assert_int_equal(first.samples, 2);
-    assert_near(first.precision, 2.0 / 4); /* of equal outputs the first is taken */
-    assert_near(first.recall, 1);
-    assert_near(first.f1, 2.0 / 3);
-    assert_near(first.auc, 1);
-    assert_near(third.precision, 0);
-    assert_near(third.recall, 0);
-    assert_near(third.auc, 1);
+    assert_near(first.of.precision, 2.0 / 4); /* of equal outputs the first is taken */
+    assert_near(first.of.recall, 1);
+    assert_near(first.of.f1, 2.0 / 3);
+    assert_near(first.of.auc, 1);
+    assert_near(third.of.precision, 0);
+    assert_near(third.of.recall, 0);
+    assert_near(third.of.auc, 1);
     hpct_metrics mean;
     hpct_tally_get(tally, &mean);
     assert_near(mean.precision, (0.5 + 0.5 + 0 + 0) / 4);
@@ -123,12 +123,12 @@ static void one_output_is_class_1(void **state)
     assert_near(m.f1, 2.0 / 5);
     assert_near(m.auc, 3.0 / 6);
     assert_int_equal(hpct_tally_classes(tally), 2);
-    assert_near(hpct_tally_class(tally, 0).recall, 1.0 / 2);
-    assert_true(isnan(hpct_tally_class(tally, 0).auc));
+    assert_near(hpct_tally_class(tally, 0).of.recall, 1.0 / 2);
+    assert_true(isnan(hpct_tally_class(tally, 0).of.auc));
     const float same[2] = {.3F, .3F}; /* at one threshold: half of it counts */
     hpct_tally_clear(tally);
     assert_int_equal(hpct_tally_add(tally, same, y, 2), HPCT_OK);
-    assert_near(hpct_tally_class(tally, 1).auc, 0.5);
+    assert_near(hpct_tally_class(tally, 1).of.auc, 0.5);
     hpct_tally_close(tally);
 }
 

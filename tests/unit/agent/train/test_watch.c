@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define ALL ((hpct_monitor_has){true, true, ~0U, true, true})
+#define ALL HPCT_METRIC_ANY
 #define MOST 12
 
 static void assert_said(const char *text)
@@ -169,7 +169,7 @@ static void wrong_text_is_named(void **state)
          *text != NULL; text++)
         assert_int_equal(hpct_watch_parse_target(&monitor, &target, *text, ALL), HPCT_ERR_USAGE);
     assert_int_equal(hpct_watch_parse_target(&monitor, &target, "val_loss=1",
-                                             (hpct_monitor_has){false, false, 0, true, false}),
+                                             (hpct_metric_choice){.classes = true}),
                      HPCT_ERR_USAGE);
     assert_said("--stop-at val_loss needs --validation-data");
 }
