@@ -2,7 +2,11 @@
 dist_doc_DATA += doc/adding-a-format.md doc/adding-a-layer.md doc/adding-a-strategy.md doc/architecture.md \
 	doc/gpu-graphs.md doc/gpu-results.md doc/gpu.md doc/layers.md doc/parameter-server.md doc/performance-model.md doc/results.md doc/sandbox.md \
 	doc/security.md doc/staging.md doc/step.md doc/strategies.md doc/systems.md
-dist_man_MANS += doc/hpc-train.1 doc/hpc-train-stage.1 doc/hpc-train-check.8 doc/spank_hpc_train.8
+dist_man_MANS += doc/man/hpc-train.1 doc/man/hpc-train-bench.1 doc/man/hpc-train-check.1 \
+	doc/man/hpc-train-checkpoint.1 doc/man/hpc-train-data.1 doc/man/hpc-train-evaluate.1 doc/man/hpc-train-export.1 \
+	doc/man/hpc-train-fit.1 doc/man/hpc-train-info.1 doc/man/hpc-train-launch.1 doc/man/hpc-train-plan.1 \
+	doc/man/hpc-train-predict.1 doc/man/hpc-train-report.1 doc/man/hpc-train-stage.1 doc/man/hpc-train-summary.1 \
+	doc/man/hpc-train-top.1 doc/man/hpc-train-models.7 doc/man/hpc-train-check.8 doc/man/spank_hpc_train.8
 # figures behind doc/results.md
 EXTRA_DIST += doc/results/against-keras.csv \
 	doc/results/applications.csv \

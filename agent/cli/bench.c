@@ -99,6 +99,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_bench = {
     .name = "bench",
-    .summary = "time training steps",
+    .summary = "time training steps on synthetic data",
     .run = run,
 };

@@ -12,7 +12,8 @@ static const char usage[] =
     "What a folder of checkpoints holds; DIR may also be one checkpoint, DIR/step-NNNNNNNNNN.\n\n"
     "  list    step, epoch, time and size of each, newest first, and which one is the best\n"
     "  verify  read every file and compare it with its checksum; exit status 65 if one is damaged\n"
-    "  export  write the weights of the newest valid one to a file that --weights reads\n";
+    "  export  write the weights of the newest valid one to a file that --weights reads\n\n"
+    "Manual page: hpc-train help checkpoint\n";
 
 static hpct_status list(char **paths)
 {
@@ -56,6 +57,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_checkpoint = {
     .name = "checkpoint",
-    .summary = "contents of a folder of checkpoints: list, verify, export",
+    .summary = "list and verify checkpoints, and export their weights",
     .run = run,
 };

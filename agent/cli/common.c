@@ -233,7 +233,7 @@ const hpct_cli_option hpct_cli_common_options[] = {
     {"comm", "NAME",
      "communication between ranks: mpi, tcp (needs neither MPI nor PMIx), or auto (default): mpi "
      "if the launcher has set it up for all ranks, else tcp",
-     3, RANKS, WORD(context.comm, comms)},
+     5, RANKS, WORD(context.comm, comms)},
 
     {"summary-json", "FILE", "write one JSON object with times and results at the end", 4,
      HPCT_CLI_FIT, TEXT(summary_json)},

@@ -78,7 +78,8 @@ static int run(int argc, char **argv)
         "test/CLASS/x.jpg,\n    val/CLASS/x.jpg (or Training/, valid/ ...), or CLASS/x.jpg\n"
         "  a .tar, plain or compressed, or .zip of such folders, or with KEY.jpg and "
         "KEY.cls\n    (WebDataset), or a folder with such archives, with train, test or "
-        "val in their names\n";
+        "val in their names\n\n"
+        "Manual page: hpc-train help data\n";
     const char *last = argv[argc - 1];
     if (argc > 1 && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0)) {
         fputs(usage, stdout);
@@ -91,6 +92,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_data = {
     .name = "data",
-    .summary = "contents of a data set: data info PATH",
+    .summary = "check and describe a data set: data info PATH",
     .run = run,
 };

@@ -129,6 +129,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_evaluate = {
     .name = "evaluate",
-    .summary = "loss and accuracy of saved weights",
+    .summary = "measure loss, accuracy and other metrics of saved weights",
     .run = run,
 };

@@ -98,6 +98,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_export = {
     .name = "export",
-    .summary = "a model with its weights for ONNX, Keras and others",
+    .summary = "write a model with its weights for ONNX, Keras and others",
     .run = run,
 };

@@ -39,6 +39,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_info = {
     .name = "info",
-    .summary = "versions, hardware, and the step's layout",
+    .summary = "show versions, hardware, and the step's layout",
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,11 +20,12 @@ static const hpct_command *const commands[] = {
 static void print_help(void)
 {
     printf("Usage: hpc-train COMMAND [OPTION…]\n"
-           "Train neural networks, alone or over all tasks of a Slurm step.\n\n"
+           "Trains neural networks in one process or on all tasks of a Slurm step.\n\n"
            "Commands:\n");
     for (size_t i = 0; i < NUM_COMMANDS; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\n`hpc-train COMMAND --help` lists the command's options.\n"
+    printf("\n`hpc-train COMMAND --help` lists the command's options,\n"
+           "`hpc-train help COMMAND` opens its manual page.\n"
            "For example, on two nodes:\n"
            "  srun -N2 --hpc-train hpc-train fit --model mnist-cnn --data DIR --epochs 3\n");
 }
@@ -76,9 +78,44 @@ static _Noreturn void refuse(const char *word)
                    hpct_nearest_hint(&best, hint), list);
 }
 
-int main(int argc, char **argv)
+/* Runs the command, which reads its name and arguments from argv[1] on. */
+static int run(const hpct_command *command, int argc, char **argv)
 {
     char name[64];
+    snprintf(name, sizeof name, "hpc-train %s", command->name);
+    argv[1] = name;
+    return all_printed(command->run(argc - 1, argv + 1));
+}
+
+/* NULL: there is no such command. */
+static const hpct_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < NUM_COMMANDS; i++) {
+        if (strcmp(name, commands[i]->name) == 0)
+            return commands[i];
+    }
+    return NULL;
+}
+
+/* Shows the command's manual page, or what its --help prints if there is no man or no page. */
+static int show_page(const hpct_command *command)
+{
+    static char help[] = "--help";
+    char line[160], *argv[] = {NULL, NULL, help, NULL};
+    snprintf(line, sizeof line, "man -w 1 hpc-train-%s >/dev/null 2>&1 && exec man 1 hpc-train-%s",
+             command->name, command->name);
+    if (hpct_context_rank_hint() == 0 && system(line) == 0)
+        return HPCT_OK;
+    return run(command, 3, argv);
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+}
+
+int main(int argc, char **argv)
+{
     fill_streams();
     signal(SIGXFSZ, SIG_IGN); /* ulimit -f: the failed write names the file instead */
     if (argc < 2)
@@ -88,18 +125,15 @@ int main(int argc, char **argv)
             printf("hpc-train %s\n", hpct_version());
         return HPCT_OK;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+    bool help = is_help(argv[1]);
+    if (help && (argc == 2 || is_help(argv[2]))) {
         if (hpct_context_rank_hint() == 0)
             print_help();
-        return HPCT_OK;
+        return all_printed(HPCT_OK);
     }
-    for (size_t i = 0; i < NUM_COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i]->name) != 0)
-            continue;
-        snprintf(name, sizeof name, "hpc-train %s", argv[1]);
-        argv[1] = name;
-        return all_printed(commands[i]->run(argc - 1, argv + 1));
-    }
-    refuse(argv[1]);
+    const char *name = argv[help ? 2 : 1];
+    const hpct_command *command = find_command(name);
+    if (command == NULL)
+        refuse(name);
+    return help ? show_page(command) : run(command, argc, argv);
 }

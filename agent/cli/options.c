@@ -360,11 +360,13 @@ void hpct_cli_parse(int command, const char *doc, const hpct_cli_table *tables, 
 {
     bool speaks = hpct_context_rank_hint() == 0;
     rows all = {.num = 0};
-    all.argp = (struct argp){.options = all.options, .parser = parse, .doc = doc};
+    char *text = join(doc, "\vManual page: hpc-train help ", argv[0] + strlen("hpc-train "));
+    all.argp = (struct argp){.options = all.options, .parser = parse, .doc = text};
     collect(&all, command, tables);
     check_words(&all, argc, argv, speaks);
     argp_err_exit_status = HPCT_ERR_USAGE;
     if (argp_parse(&all.argp, argc, argv, speaks ? 0 : ARGP_SILENT, NULL, &all) != 0)
         end_with_usage(speaks);
+    free(text);
     list_settings(&all);
 }

@@ -123,6 +123,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_plan = {
     .name = "plan",
-    .summary = "predict speed on numbers of nodes",
+    .summary = "predict speed and the best strategy on numbers of nodes",
     .run = run,
 };

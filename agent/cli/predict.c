@@ -76,6 +76,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_predict = {
     .name = "predict",
-    .summary = "classes of pictures, by saved weights",
+    .summary = "predict the classes of pictures by saved weights",
     .run = run,
 };

@@ -106,6 +106,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_report = {
     .name = "report",
-    .summary = "a page, tables or pictures of one run, or of several",
+    .summary = "make a page, tables or pictures of one run, or of several",
     .run = run,
 };

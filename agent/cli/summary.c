@@ -43,6 +43,6 @@ static int run(int argc, char **argv)
 
 const hpct_command hpct_command_summary = {
     .name = "summary",
-    .summary = "layers, parameters, FLOPs and memory of a model",
+    .summary = "show layers, parameters, FLOPs and memory of a model",
     .run = run,
 };

@@ -92,7 +92,7 @@ static hpct_status set_word(text *out, const key *keys, const char *option, char
             return set_value(out, k, option, value);
         hpct_nearest_try(&nearest, word, k->name);
     }
-    return hpct_fail(HPCT_ERR_USAGE, "%s has no '%s'%s (man hpc-train)", option, word,
+    return hpct_fail(HPCT_ERR_USAGE, "%s has no '%s'%s (man hpc-train-fit)", option, word,
                      hpct_nearest_hint(&nearest, hint));
 }
 

@@ -2,7 +2,7 @@
 by hpc-train on the nodes of srun.
 
 usage: transfer_learning.py [DATA [SRUN]]     DATA: a folder of class folders with train/ and val/; SRUN: "-N4"
-PYTHONPATH names the folder of hpc_train.py (man hpc-train)."""
+PYTHONPATH names the folder of hpc_train.py (man hpc-train-models)."""
 # %% The model, as in https://keras.io/guides/transfer_learning
 import os
 import sys

@@ -35,7 +35,7 @@ REGRESSION = {"mean_squared_error": "mse", "mean_absolute_error": "mae"}
 
 
 class Error(RuntimeError):
-    """The command failed: its message, and its exit status, as man hpc-train has them."""
+    """The command failed: its message, and its exit status, as man hpc-train lists them."""
     status, __str__ = property(lambda self: self.args[1]), lambda self: self.args[0]
 
 
@@ -70,7 +70,7 @@ def _optimizer(serialized):
     rate, decay = settings.pop("learning_rate"), settings.get("weight_decay") or 0
     if isinstance(rate, dict):
         raise ValueError(f"{what}: its learning rate is a {rate['class_name']}, counted in steps: compile with a number, and "
-                         "give fit schedule=\"cosine\" or another one of man hpc-train, counted in epochs")
+                         "give fit schedule=\"cosine\" or another one of man hpc-train-fit, counted in epochs")
     return {**_translated(what, settings), "weight_decay": decay, "optimizer": OPTIMIZERS[what],
             "learning_rate": str(numpy.float32(rate))}
 

@@ -159,7 +159,8 @@ HPCT_API hpct_status hpct_set_device(hpct_context *context, hpct_model *model, c
  * Returns HPCT_ERR_USAGE for invalid options; HPCT_ERR_DATA if data does not fit the model (shapes,
  * labels) or training has diverged; HPCT_ERR_IO if an output cannot be written (outputs are tried
  * before step 1; later failures do not end training, and the message says where weights are saved,
- * see man hpc-train, RESULTS); HPCT_ERR_STOPPED after a signal, with the model as trained so far.
+ * see man hpc-train-fit, RESULTS); HPCT_ERR_STOPPED after a signal, with the model as trained so
+ * far.
  */
 HPCT_API hpct_status hpct_fit(hpct_context *context, hpct_model *model, const hpct_dataset *train,
                               const hpct_fit_options *options, hpct_fit_result *result);

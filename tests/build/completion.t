@@ -56,6 +56,8 @@ like " $out " " fit .* --version " "the commands"
 for name in $("$top_builddir/hpc-train" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     like " $out " " $name " "the command $name"
 done
+complete_line hpc-train help ev
+is "$out" evaluate "help: the commands"
 complete_line hpc-train fit --bat
 is "$out" "--batch-size=" "an option with its ="
 complete_line hpc-train fit --model=mnist-conv

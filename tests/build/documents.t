@@ -10,7 +10,7 @@ work=$(mktemp -d /tmp/hpc-train-documents.XXXXXX)
 at_exit "rm -rf '$work'"
 
 # page NAME: a manual page's lines without fonts, as words.
-page() { sed -e 's/\\f[A-Z]//g' -e 's/\\//g' -e 's/^\.[BIR][BIR]* //' -e 's/"//g' "$top_srcdir/doc/$1"; }
+page() { sed -e 's/\\f[A-Z]//g' -e 's/\\//g' -e 's/^\.[BIR][BIR]* //' -e 's/"//g' "$top_srcdir/doc/man/$1"; }
 # headings NAME: the lines that something is explained under.
 headings() { page "$1" | sed -n '/^\.TP/{n;p}'; }
 options_in() { grep -o -e '--[a-z][a-z-]*' | sort -u; }
@@ -19,7 +19,7 @@ is_same() { is "$(diff <(echo "$1") <(echo "$2"))" "" "$3"; }
 within() { is "$(comm -23 <(echo "$1") <(echo "$2"))" "" "$3"; }
 
 # ---- how man shows them ----
-for file in "$top_srcdir"/doc/*.[158]; do
+for file in "$top_srcdir"/doc/man/*; do
     is "$(awk -f "$top_srcdir/tests/man.awk" "$file")" "" "${file##*/}: no text behind a macro that joins it"
 done
 while IFS= read -r line; do
@@ -81,11 +81,17 @@ same_options() {
     within "$listed" "$({ page "$1"; echo --help --usage; } | options_in)" "$1 has all that $2 lists"
     within "$(headings "$1" | grep -e '^-' | options_in)" "$(sort -u <<<"$listed"$'\n--version')" "and no other"
 }
-for command in $("$top_builddir/hpc-train" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
-    helps+=("$("$top_builddir/hpc-train" "$command" --help)")
-    ok "$(page hpc-train.1 | grep -q "^hpc-train $command"; echo $?)" "hpc-train.1 has the command $command"
-done
-same_options hpc-train.1 "hpc-train --help" "${helps[@]}"
+commands=$("$top_builddir/hpc-train" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) *\(.*\)/\1\t\2/p')
+is_same "$commands" "$(page hpc-train.1 | sed -n 's/^hpc-train-\([a-z]*\)(1)\tT{$/\1/; T; N; s/\n/\t/p')" "hpc-train(1) lists the commands, as --help does"
+while IFS=$'\t' read -r command summary; do
+    like "$(page "hpc-train-$command.1")" "hpc-train-$command - $summary" "hpc-train-$command(1) has the name that --help has"
+    help=$("$top_builddir/hpc-train" "$command" --help)
+    is "$(tail -n 1 <<<"$help")" "Manual page: hpc-train help $command" "hpc-train $command --help says where the page is"
+    case $command in
+    data | checkpoint) ;; # they have no options
+    *) same_options "hpc-train-$command.1" "hpc-train $command --help" "$help" ;;
+    esac
+done <<<"$commands"
 same_options hpc-train-stage.1 "hpc-train-stage --help" "$("$top_builddir/hpc-train-stage" --help)" \
     "$("$top_builddir/hpc-train-stage" --out --help)"
 for helper in hpc-train-stage hpc-train; do # completion offers what --help lists
@@ -97,8 +103,8 @@ is_same "$(grep -oE '(right|wrong|check_file)\("[a-z_]*"' "$top_srcdir/spank/che
 # ---- layers: the table of Keras' classes, the manual, doc/layers.md ----
 classes=$({ echo InputLayer; sed -n '/^static const hpct_keras_class classes/,/^};/s/^ *{"\([A-Za-z0-9]*\)",.*/\1/p' "$top_srcdir/nn/file/keras/layers.c"; } | sort)
 like "$classes" Conv2D "the table of classes is found"
-is_same "$classes" "$(page hpc-train.1 | sed -n '/^Layers: InputLayer/,/\.$/p' | sed 's/^Layers://; s/([^)]*)//g' | tr -s ', .' '\n' | grep . | sort)" \
-    "hpc-train.1 has the classes of layers"
+is_same "$classes" "$(page hpc-train-models.7 | sed -n '/^Layers: InputLayer/,/\.$/p' | sed 's/^Layers://; s/([^)]*)//g' | tr -s ', .' '\n' | grep . | sort)" \
+    "hpc-train-models(7) has the classes of layers"
 is_same "$classes" "$(sed -n 's/^| \([A-Za-z0-9]*\) | yes |.*/\1/p' "$top_srcdir/doc/layers.md" | sort)" "doc/layers.md says yes to them"
 ok "$(grep '^| [A-Z]' "$top_srcdir/doc/layers.md" | cut -d '|' -f 2 | sort -fc; echo $?)" "and is in order"
 within "$(printf ' %s \n' Conv3D LSTM Lambda | sort)" "$(sed -n 's/^|\([^|]*\)| no |.*/\1/p' "$top_srcdir/doc/layers.md" | sort)" "it names others, too"
@@ -167,7 +173,7 @@ launch=()
 runs "hpc-train fit --model model.json --save-weights start.weights.h5"
 ok $? "weights for README's example" || diag "$(cat "$work/out")"
 usage=$("$top_srcdir/quickstart" --help 2>&1)
-for document in README.md doc/hpc-train.1 doc/hpc-train-stage.1 doc/hpc-train-check.8 doc/spank_hpc_train.8; do
+for document in README.md $(cd "$top_srcdir" && echo doc/man/*); do
     count=0
     while IFS= read -r line; do
         count=$((count + 1)) launch=()

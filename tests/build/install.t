@@ -17,7 +17,7 @@ ok "$status" "make install" || diag "$err"
 for file in bindir/hpc-train bindir/hpc-train-stage sbindir/hpc-train-check pkglibexecdir/hpc-train-gpus \
     libdir/libhpctrain.so spankdir/spank_hpc_train.so slurmconfdir/plugstack.conf.d/hpc-train.conf \
     tmpfilesdir/hpc-train.conf startcompletiondir/hpc-train-slurm completiondir/hpc-train completiondir/hpc-train-stage hpctraindir/hpctrain.h \
-    pythonmoduledir/hpc_train.py man1dir/hpc-train.1 man1dir/hpc-train-stage.1 man8dir/spank_hpc_train.8 man8dir/hpc-train-check.8; do
+    pythonmoduledir/hpc_train.py $(cd "$top_srcdir/doc/man" && for page in *; do echo "man${page##*.}dir/$page"; done); do
     ok "$([ -s "$root${value[${file%%/*}]}/${file#*/}" ]; echo $?)" "$file is installed"
 done
 

@@ -10,7 +10,7 @@ at_exit "rm -rf '$work'"
 first_pictures "$work/pictures"
 export OMP_NUM_THREADS=1
 train=$hpc_train
-man=$top_srcdir/doc/hpc-train.1
+man=$top_srcdir/doc/man/hpc-train-fit.1
 mapfile -t commands < <("$train" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 
 # ---- names ----
@@ -157,7 +157,7 @@ capture "$train" fit --epochs
 like "$status $err" "^64 .*--epochs needs a value: --epochs=N" "a missing value at the end is an error"
 capture "$train" fit --nesterov=yes
 like "$status $err" "^64 .*--nesterov takes no value" "a value for an option without one is an error"
-for words in -h help 'data -h' 'data info --help' 'checkpoint -h' 'checkpoint list --help'; do
+for words in -h help 'help --help' 'data -h' 'data info --help' 'checkpoint -h' 'checkpoint list --help'; do
     # shellcheck disable=SC2086 # several words
     capture "$train" $words
     like "$status $out" "^0 Usage: hpc-train " "$words is help"
@@ -167,6 +167,28 @@ for words in checkpoint 'checkpoint list' 'checkpoint list a b' 'checkpoint expo
     capture "$train" $words
     like "$status $err" "^64 hpc-train: checkpoint[: ].*give " "$words is answered with what to give"
 done
+
+# ---- the manual's pages: by a man of the test's own, or by --help where there is none ----
+mkdir "$work/man"
+cat >"$work/man/man" <<'END'
+#!/bin/sh
+[ "$1" != -w ] || exec test "$3" != hpc-train-plan
+echo "page $*"
+END
+chmod 755 "$work/man/man"
+for words in 'help fit' '--help fit'; do
+    # shellcheck disable=SC2086 # several words
+    capture env PATH="$work/man:$PATH" "$train" $words
+    is "$status $out$err" "0 page 1 hpc-train-fit" "$words opens the page"
+done
+for command in "${commands[@]}"; do
+    capture env PATH=/nowhere "$train" help "$command"
+    is "$status $out$err" "0 $("$train" "$command" --help)" "help $command without man is its --help"
+done
+capture env PATH="$work/man:$PATH" "$train" help plan
+is "$status $out$err" "0 $("$train" plan --help)" "help without the page, too"
+capture "$train" help fitt
+like "$status $err" "^64 hpc-train: unknown command 'fitt' .did you mean fit" "help of an unknown command is an error"
 capture "$train" fit --device gpu
 like "$status $err" "^64 .*--device: 'gpu' is unknown; GPUs are cuda" "a GPU is not taken for a processor"
 capture "$train" fit "--$(printf 'x%.0s' {1..3000})=3"

@@ -62,7 +62,22 @@ is "$(contents hpc-train)" "\
 /usr/lib/ARCH/libhpctrain.so.0.0.0
 /usr/share/bash-completion/completions/hpc-train
 /usr/share/hpc-train/python/hpc_train.py
-/usr/share/man/man1/hpc-train.1.gz" "the command's"
+/usr/share/man/man1/hpc-train-bench.1.gz
+/usr/share/man/man1/hpc-train-check.1.gz
+/usr/share/man/man1/hpc-train-checkpoint.1.gz
+/usr/share/man/man1/hpc-train-data.1.gz
+/usr/share/man/man1/hpc-train-evaluate.1.gz
+/usr/share/man/man1/hpc-train-export.1.gz
+/usr/share/man/man1/hpc-train-fit.1.gz
+/usr/share/man/man1/hpc-train-info.1.gz
+/usr/share/man/man1/hpc-train-launch.1.gz
+/usr/share/man/man1/hpc-train-plan.1.gz
+/usr/share/man/man1/hpc-train-predict.1.gz
+/usr/share/man/man1/hpc-train-report.1.gz
+/usr/share/man/man1/hpc-train-summary.1.gz
+/usr/share/man/man1/hpc-train-top.1.gz
+/usr/share/man/man1/hpc-train.1.gz
+/usr/share/man/man7/hpc-train-models.7.gz" "the command's"
 headers=$(cd "$top_srcdir/include" && ls hpctrain/*.h)
 is "$(contents hpc-train-dev)" "$(printf '%s\n' "$headers" | sed 's|^|/usr/include/|'; echo /usr/lib/ARCH/libhpctrain.so)" "headers of the -dev package"
 is "$(dpkg-deb --field "$(deb slurm-spank-hpc-train)" Maintainer Section)" "Maintainer: hpc-train maintainers <maintainers@hpc-train.invalid>

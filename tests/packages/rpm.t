@@ -40,7 +40,22 @@ is "$(contents hpc-train)" "\
 /usr/lib64/libhpctrain.so.0.0.0
 /usr/share/bash-completion/completions/hpc-train
 /usr/share/hpc-train/python/hpc_train.py
-/usr/share/man/man1/hpc-train.1" "the command's"
+/usr/share/man/man1/hpc-train-bench.1
+/usr/share/man/man1/hpc-train-check.1
+/usr/share/man/man1/hpc-train-checkpoint.1
+/usr/share/man/man1/hpc-train-data.1
+/usr/share/man/man1/hpc-train-evaluate.1
+/usr/share/man/man1/hpc-train-export.1
+/usr/share/man/man1/hpc-train-fit.1
+/usr/share/man/man1/hpc-train-info.1
+/usr/share/man/man1/hpc-train-launch.1
+/usr/share/man/man1/hpc-train-plan.1
+/usr/share/man/man1/hpc-train-predict.1
+/usr/share/man/man1/hpc-train-report.1
+/usr/share/man/man1/hpc-train-summary.1
+/usr/share/man/man1/hpc-train-top.1
+/usr/share/man/man1/hpc-train.1
+/usr/share/man/man7/hpc-train-models.7" "the command's"
 is "$(contents hpc-train-devel | grep -v '\.h$')" $'/usr/include/hpctrain\n/usr/lib64/libhpctrain.so' "headers of the -devel package"
 requires() { rpm --query --package --requires "$@" 2>>"$log"; }
 like "$(requires "$(rpm_of slurm-spank-hpc-train)" | grep '^slurm' | sort | tr '\n' ' ')" "^slurm < ${release%.*}\.[0-9]+ slurm >= $release \$" "the plugin's package needs this release of Slurm"

@@ -197,7 +197,7 @@ run "$stage" --help
 like "$out" "usage: hpc-train-stage" "--help"
 missing=
 while read -r option; do
-    grep -q -e "${option//-/\\\\-}" "$top_srcdir/doc/hpc-train-stage.1" || missing+=" $option"
+    grep -q -e "${option//-/\\\\-}" "$top_srcdir/doc/man/hpc-train-stage.1" || missing+=" $option"
 done < <(grep -o -e '--[a-z-]*' <<<"$out" | sort -u)
 is "$missing" "" "the man page has every option of --help"
 run "$stage" --nonsense

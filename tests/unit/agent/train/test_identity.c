@@ -208,7 +208,7 @@ static void the_manual_has_the_table(void **state)
     char path[4096];
     if (top == NULL)
         skip();
-    snprintf(path, sizeof path, "%s/doc/hpc-train.1", top);
+    snprintf(path, sizeof path, "%s/doc/man/hpc-train-fit.1", top);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     char *manual = calloc(1, 1 << 20);
