@@ -126,46 +126,30 @@ check-programs: $(check_PROGRAMS) $(check_LTLIBRARIES)
 list-programs:
 	@printf '%s\n' $(check_PROGRAMS) $(check_LTLIBRARIES)
 
-# The unit tests and the fuzz targets' corpora alone (they need no cluster), with what they start and read.
+# The unit tests and the fuzz targets' corpora alone (they need no cluster), with what they start and read; nothing else is built.
 unit-programs: $(unit_tests) $(fuzz_targets) unit-needs
 unit-needs: hpc-train-gpus hpc-train-stage tests/gpu_without/libraries/libnvidia-ml.la etc/plugstack.conf.d/hpc-train.conf
 check-unit: unit-programs
-	$(MAKE) check-TESTS TESTS="$(unit_tests) $(fuzz_targets)"
+	$(MAKE) check-TESTS check_PROGRAMS= check_LTLIBRARIES= TESTS="$(unit_tests) $(fuzz_targets)"
 
-# The unit tests once more, under valgrind; any error or definite leak fails. oneDNN is held to SSE:
-# the matrix product that it generates for AVX2 loads (and ignores) what lies behind its own buffers.
-# HPC_TRAIN_SHORT=1: fewer random cases.
-# Left out, for half a minute and more each: the profile of a whole network, and the operations' random cases, which run
-# with ASan.
-# Arithmetic and races that the sanitizers see in full. And, but in check-long, those that train, arithmetic, code for GPUs,
-# waits and many processes: what is left reads what others have written, or keeps files and connections.
-not_under_valgrind = tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gpu_without/libraries/test_cudnn_plans tests/gpu_without/kernels/test_loss \
-	tests/gpu_without/kernels/test_ops tests/gpu_without/kernels/test_updates tests/unit/agent/cost/test_bench \
+# Under valgrind, which finds what is read before it is set; any error or definite leak fails. `make check` runs what reads
+# texts, files and messages that others have written; check-long all but those that take a minute. HPC_TRAIN_SHORT=1: fewer
+# random cases. oneDNN is held to SSE: the matrix product that it generates for AVX2 loads (and ignores) what lies behind its own
+# buffers.
+readers = agent/checkpoint/test_manifest agent/checkpoint/test_store base/cluster/test_cluster base/cluster/test_config \
+	base/cluster/test_nodelist spank/spec/test_spec agent/comm/test_wire agent/data/test_archives \
+	agent/data/test_foreign agent/data/test_formats agent/data/test_labels agent/ps/test_ps agent/results/test_events \
+	agent/top/test_top base/net/test_frame nn/file/keras/test_keras nn/file/test_onnx nn/file/test_torchvision \
+	nn/file/test_weights spank/agree/test_results spank/stage/net/test_broadcast spank/stage/tree/test_tree \
+	spank/test_options spank/test_script_lines spank/test_settings
+slow_under_valgrind = tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gpu_without/kernels/test_loss \
+	tests/gpu_without/kernels/test_ops tests/gpu_without/kernels/test_updates tests/gpu_without/libraries/test_cudnn_plans \
+	tests/unit/agent/cost/test_bench tests/unit/agent/cost/test_plan tests/unit/agent/data/test_sampler \
 	tests/unit/nn/backend/test_conv2d tests/unit/nn/backend/test_ops tests/unit/nn/run/test_random \
-	tests/unit/nn/split/test_shard \
-	tests/unit/agent/cost/test_plan tests/unit/spank/test_removal tests/unit/agent/data/test_sampler \
-	$(if $(HPC_TRAIN_LONG),,$(filter tests/gpu_without/%,$(unit_tests)) tests/unit/nn/plan/test_fusions \
-	tests/unit/nn/plan/test_sums tests/unit/nn/graph/test_initializers tests/unit/nn/backend/cuda/test_shapes \
-	tests/unit/nn/backend/ref/test_gradients tests/unit/nn/run/test_state tests/unit/agent/cost/test_predict \
-	tests/unit/agent/cost/test_batch tests/unit/agent/strategy/gradients/test_compress \
-	tests/unit/agent/comm/test_standstill tests/unit/agent/comm/test_watch \
-	tests/unit/agent/strategy/replicas/test_replicas tests/unit/agent/train/test_fit \
-	tests/unit/nn/backend/cpu/test_loops tests/unit/nn/backend/test_bf16 tests/unit/nn/backend/test_fp16 \
-	tests/unit/nn/backend/test_updates tests/unit/nn/graph/test_graph \
-	tests/unit/nn/split/test_stage tests/unit/nn/run/test_step tests/unit/nn/run/test_train \
-	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock tests/unit/agent/cost/test_choose \
-	tests/unit/agent/cost/test_nodes tests/unit/agent/data/test_augment tests/unit/agent/data/test_input \
-	tests/unit/agent/data/test_notes tests/unit/agent/predict/test_scores tests/unit/agent/ps/test_ps_live \
-	tests/unit/agent/results/test_live tests/unit/agent/results/test_results tests/unit/agent/results/test_tally \
-	tests/unit/agent/strategy/gradients/test_buckets tests/unit/agent/strategy/replicas/test_crew \
-	tests/unit/agent/strategy/test_stage_layout tests/unit/agent/train/test_slow tests/unit/agent/train/test_watch \
-	tests/unit/base/test_ask tests/unit/nn/graph/test_optimizer tests/unit/nn/plan/test_freeze tests/unit/nn/run/test_penalty \
-	tests/unit/nn/run/test_targets tests/unit/spank/agree/test_ports tests/unit/spank/gpu/test_gpu% \
-	tests/unit/spank/stage/test_staging_races tests/unit/spank/stage/tree/test_pace tests/unit/spank/test_child \
-	tests/unit/spank/test_gpu_choose tests/unit/spank/test_share tests/unit/base/auth/test_auth \
-	tests/unit/nn/file/keras/test_weights_h5 tests/unit/nn/backend/cpu/test_products)
-under_valgrind = $(filter-out $(not_under_valgrind),$(unit_tests))
+	tests/unit/nn/split/test_shard tests/unit/spank/test_removal
+under_valgrind = $(if $(HPC_TRAIN_LONG),$(filter-out $(slow_under_valgrind),$(unit_tests)),$(filter $(readers:%=tests/unit/%),$(unit_tests)))
 check-valgrind: $(under_valgrind:=.valgrind)
+	@for test in $(readers:%=tests/unit/%.c); do ls '$(abs_top_srcdir)'/$$test >/dev/null || exit 1; done
 %.valgrind: %
 	@HPC_TRAIN_SHORT=1 DNNL_MAX_CPU_ISA=SSE41 ONEDNN_MAX_CPU_ISA=SSE41 top_srcdir='$(abs_top_srcdir)' \
 	  top_builddir='$(abs_top_builddir)' $(LIBTOOL) --quiet --mode=execute \
