@@ -83,3 +83,31 @@ hpct_status hpct_file_read(char **data, size_t *size, const char *path, size_t m
     close(fd);
     return status;
 }
+
+bool hpct_file_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+bool hpct_file_same_names(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && hpct_file_same(&of_a, &of_b);
+}
+
+/* ---- syncing ---- */
+
+bool hpct_file_sync(int fd)
+{
+    return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
+}
+
+hpct_status hpct_file_sync_folder(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return hpct_file_failed("opening", folder);
+    hpct_status status = hpct_file_sync(fd) ? HPCT_OK : hpct_file_failed("syncing", folder);
+    close(fd); /* nothing was written through it */
+    return status;
+}

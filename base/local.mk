@@ -22,6 +22,7 @@ base_libfile_la_SOURCES = \
 	base/output.c base/output.h \
 	base/process.c base/process.h \
 	base/protobuf.c base/protobuf.h \
+	base/tried.c base/tried.h \
 	base/word_list.h
 
 # base/auth/: what connections prove with the key of a step; it alone calls libcrypto. The key itself needs libc alone.

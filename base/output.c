@@ -4,13 +4,12 @@
 #include "base/file.h"
 #include "base/links.h"
 #include "base/status.h"
+#include "base/tried.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ATTEMPTS 2
@@ -38,12 +36,13 @@ static const char *base_of(const char *target, int *length)
     return base;
 }
 
-static hpct_status folder_of(char **folder, const char *path)
+/* The caller frees it; NULL: out of memory. */
+static char *folder_of(const char *path)
 {
-    char *copy = strdup(path);
-    *folder = copy != NULL ? strdup(dirname(copy)) : NULL;
-    free(copy);
-    return *folder != NULL ? HPCT_OK : hpct_fail_memory(strlen(path) + 1);
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return strdup(".");
+    return slash == path ? strdup("/") : strndup(path, (size_t) (slash - path));
 }
 
 /* The descriptor, 1 or 2, that this program's output goes through to that file; 0: none. */
@@ -51,7 +50,7 @@ static int own_output(const struct stat *info)
 {
     struct stat own;
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fstat(fd, &own) == 0 && own.st_dev == info->st_dev && own.st_ino == info->st_ino)
+        if (fstat(fd, &own) == 0 && hpct_file_same(&own, info))
             return fd;
     }
     return 0;
@@ -60,13 +59,12 @@ static int own_output(const struct stat *info)
 /* In a sticky folder such as /tmp only the owners of file and folder may replace a file. */
 static bool is_anothers(const char *target, const struct stat *info)
 {
-    struct stat folder_info;
-    char *folder;
+    struct stat of_folder;
     uid_t own = geteuid();
-    if (own == 0 || own == info->st_uid || folder_of(&folder, target) != HPCT_OK)
-        return false;
-    bool kept = stat(folder, &folder_info) == 0 && (folder_info.st_mode & S_ISVTX) != 0 &&
-                folder_info.st_uid != own;
+    char *folder = folder_of(target);
+    bool kept = own != 0 && own != info->st_uid && folder != NULL &&
+                stat(folder, &of_folder) == 0 && (of_folder.st_mode & S_ISVTX) != 0 &&
+                of_folder.st_uid != own;
     free(folder);
     return kept;
 }
@@ -127,11 +125,8 @@ static hpct_status look(hpct_output *file, struct stat *info)
 
 static bool same_folder(const char *a, const char *b)
 {
-    struct stat of_a, of_b;
-    char *folder_a = NULL, *folder_b = NULL;
-    bool same = folder_of(&folder_a, a) == HPCT_OK && folder_of(&folder_b, b) == HPCT_OK &&
-                stat(folder_a, &of_a) == 0 && stat(folder_b, &of_b) == 0 &&
-                of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+    char *folder_a = folder_of(a), *folder_b = folder_of(b);
+    bool same = folder_a != NULL && folder_b != NULL && hpct_file_same_names(folder_a, folder_b);
     free(folder_a);
     free(folder_b);
     return same;
@@ -141,10 +136,8 @@ bool hpct_output_same(const char *a, const char *b)
 {
     struct stat of_a, of_b;
     bool a_there = stat(a, &of_a) == 0, b_there = stat(b, &of_b) == 0;
-    if (a_there && b_there)
-        return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
     if (a_there || b_there)
-        return false;
+        return a_there && b_there && S_ISREG(of_a.st_mode) && hpct_file_same(&of_a, &of_b);
     char *at_a = hpct_links_follow(a), *at_b = hpct_links_follow(b);
     int length;
     bool same = at_a != NULL && at_b != NULL && same_folder(at_a, at_b) &&
@@ -161,23 +154,18 @@ hpct_status hpct_output_make_folder(const char *folder)
     char *path = strdup(folder);
     if (path == NULL)
         return hpct_fail_memory(strlen(folder));
-    for (char *slash = path + 1;; slash++) {
-        if (*slash != '/' && *slash != '\0')
-            continue;
-        bool last = *slash == '\0';
-        *slash = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-            hpct_status status =
+    hpct_status status = HPCT_OK;
+    char *end = path;
+    for (bool last = false; !last && status == HPCT_OK; *end = last ? '\0' : '/') {
+        end += 1 + strcspn(end + 1, "/");
+        last = *end == '\0';
+        *end = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            status =
                 hpct_fail(HPCT_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno));
-            free(path);
-            return status;
-        }
-        if (last)
-            break;
-        *slash = '/';
     }
     free(path);
-    return HPCT_OK;
+    return status;
 }
 
 /* ---- temporary files ---- */
@@ -212,10 +200,8 @@ static void remove_leftovers(const char *target)
 {
     int length;
     const char *base = base_of(target, &length);
-    char *folder;
-    if (folder_of(&folder, target) != HPCT_OK)
-        return;
-    DIR *all = opendir(folder);
+    char *folder = folder_of(target);
+    DIR *all = folder != NULL ? opendir(folder) : NULL;
     const struct dirent *entry;
     while (all != NULL && (entry = readdir(all)) != NULL)
         remove_if_left(dirfd(all), entry->d_name, writer_of(entry->d_name, base, length));
@@ -251,15 +237,13 @@ static int create_beside(const char *target, char **temporary)
  * not the earlier file's. */
 static int keep_acl(const hpct_output *file)
 {
-    char *acl = malloc(ACL_MAX);
-    ssize_t bytes = acl != NULL ? getxattr(file->target, ACL, acl, ACL_MAX) : -1;
-    int error = bytes < 0 && (errno == ENODATA || errno == ENOTSUP) ? 0 : errno, result = -1;
+    char acl[ACL_MAX];
+    ssize_t bytes = getxattr(file->target, ACL, acl, sizeof acl);
     if (bytes > 0)
-        result = fsetxattr(file->fd, ACL, acl, (size_t) bytes, 0);
-    else if (error == 0)
-        result = fremovexattr(file->fd, ACL) == 0 || errno == ENODATA || errno == ENOTSUP ? 0 : -1;
-    free(acl);
-    return result;
+        return fsetxattr(file->fd, ACL, acl, (size_t) bytes, 0);
+    if (bytes < 0 && errno != ENODATA && errno != ENOTSUP)
+        return -1;
+    return fremovexattr(file->fd, ACL) == 0 || errno == ENODATA || errno == ENOTSUP ? 0 : -1;
 }
 
 /* Copies owner and group if permitted; if the group cannot be kept, its bits are reduced to those
@@ -282,7 +266,7 @@ static int open_special(const char *path, bool is_pipe)
 {
     int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     for (int i = 0; i < 10 * READER_SECONDS && is_pipe && fd < 0 && errno == ENXIO; i++) {
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        usleep(100000);
         fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     }
     if (fd >= 0)
@@ -405,107 +389,32 @@ static bool flush_fd(int fd)
     return result == 0;
 }
 
-/* EINVAL and the like: file systems and pipes without sync */
 static bool sync_fd(int fd)
 {
-    return (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP) && flush_fd(fd);
+    return hpct_file_sync(fd) && flush_fd(fd);
 }
 
 /* A rename is durable only after syncing its folder. */
 static hpct_status sync_folder(const hpct_output *file)
 {
-    char *folder;
-    hpct_status status = file->is_special ? HPCT_OK : folder_of(&folder, file->target);
-    if (status != HPCT_OK || file->is_special)
-        return status;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || !sync_fd(fd))
-        status = hpct_file_failed("syncing its folder", file->path);
-    if (fd >= 0)
-        close(fd);
+    if (file->is_special)
+        return HPCT_OK;
+    char *folder = folder_of(file->target);
+    hpct_status status = folder != NULL ? hpct_file_sync_folder(folder) : hpct_fail_memory(0);
     free(folder);
     return status;
-}
-
-/* ---- what is replaced ---- */
-
-/* An output's file when the name was tried, or as this process has last written it. */
-typedef struct tried {
-    struct tried *next;
-    char *path, *target;
-    struct stat info; /* st_nlink 0: nothing */
-} tried;
-
-static pthread_mutex_t tried_mutex = PTHREAD_MUTEX_INITIALIZER;
-static tried *tried_names;
-
-static tried *find_tried(const char *target)
-{
-    tried *t = tried_names;
-    while (t != NULL && strcmp(t->target, target) != 0)
-        t = t->next;
-    return t;
-}
-
-/* Where this name led when it was tried; NULL: it was not. */
-static const char *find_lead(const char *path)
-{
-    const tried *t = tried_names;
-    while (t != NULL && strcmp(t->path, path) != 0)
-        t = t->next;
-    return t != NULL ? t->target : NULL;
-}
-
-/* `path` not NULL: also if it was not tried before. */
-static hpct_status note_tried(const char *target, const char *path)
-{
-    bool add = path != NULL;
-    pthread_mutex_lock(&tried_mutex);
-    tried *t = find_tried(target);
-    char *name = t == NULL && add ? strdup(target) : NULL, *by = name != NULL ? strdup(path) : NULL;
-    tried *new = by != NULL ? calloc(1, sizeof *new) : NULL;
-    if (new != NULL) {
-        *new = (tried){.next = tried_names, .target = name, .path = by};
-        t = tried_names = new;
-    } else {
-        free(name);
-        free(by);
-    }
-    if (t != NULL && stat(target, &t->info) != 0)
-        t->info = (struct stat){0};
-    pthread_mutex_unlock(&tried_mutex);
-    return t == NULL && add ? hpct_fail_memory(sizeof *t) : HPCT_OK;
-}
-
-static hpct_status check_tried(const hpct_output *file)
-{
-    struct stat now;
-    pthread_mutex_lock(&tried_mutex);
-    const tried *t = find_tried(file->target);
-    bool other = t != NULL && stat(file->target, &now) == 0 && S_ISREG(now.st_mode) &&
-                 (now.st_dev != t->info.st_dev || now.st_ino != t->info.st_ino ||
-                  now.st_size != t->info.st_size || now.st_mtim.tv_sec != t->info.st_mtim.tv_sec ||
-                  now.st_mtim.tv_nsec != t->info.st_mtim.tv_nsec);
-    const char *lead = find_lead(file->path);
-    other |= lead != NULL && file->replaces && strcmp(lead, file->target) != 0; /* a link moved */
-    pthread_mutex_unlock(&tried_mutex);
-    return other ? hpct_fail(HPCT_ERR_IO,
-                             "%s has been written by another program since this run began, and "
-                             "stays: give each run a name of its own",
-                             file->path)
-                 : HPCT_OK;
 }
 
 static hpct_status give_name(hpct_output *file)
 {
     if (file->temporary == NULL)
         return HPCT_OK;
-    HPCT_TRY(check_tried(file));
+    HPCT_TRY(hpct_tried_check(file->path, file->target));
     if (rename(file->temporary, file->target) != 0)
         return hpct_file_failed("renaming", file->path);
     free(file->temporary);
     file->temporary = NULL;
-    return note_tried(file->target, NULL);
+    return hpct_tried_note(file->path, file->target, false);
 }
 
 /* A file under its final name may be replaced by another program. */
@@ -514,7 +423,7 @@ static hpct_status check_name(const hpct_output *file)
     struct stat own, named;
     if (file->is_special || file->temporary != NULL ||
         (fstat(file->fd, &own) == 0 && stat(file->target, &named) == 0 &&
-         own.st_dev == named.st_dev && own.st_ino == named.st_ino))
+         hpct_file_same(&own, &named)))
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_IO, "%s was removed or replaced by another program", file->path);
 }
@@ -575,7 +484,7 @@ hpct_status hpct_output_try(const char *path, size_t bytes)
     if (status == HPCT_OK)
         status = try_name(&file);
     if (status == HPCT_OK)
-        status = note_tried(file.target, path);
+        status = hpct_tried_note(path, file.target, true);
     hpct_output_close(&file);
     return status;
 }
@@ -629,14 +538,11 @@ static hpct_status write_text(void *arg, int fd)
     return hpct_file_write_all(fd, c->text, strlen(c->text), c->path);
 }
 
-hpct_status hpct_output_replace_text(const char *path, const char *text)
+hpct_status hpct_output_put_text(const char *path, const char *text, bool sync)
 {
-    return hpct_output_replace(path, write_text, &(content){text, path});
-}
-
-hpct_status hpct_output_refresh_text(const char *path, const char *text)
-{
-    return hpct_output_refresh(path, write_text, &(content){text, path});
+    content c = {text, path};
+    return sync ? hpct_output_replace(path, write_text, &c)
+                : hpct_output_refresh(path, write_text, &c);
 }
 
 hpct_status hpct_output_remove(const char *path)
@@ -644,17 +550,17 @@ hpct_status hpct_output_remove(const char *path)
     struct stat info;
     hpct_output file = {.fd = -1, .path = path};
     HPCT_TRY(look(&file, &info));
-    hpct_status status = check_tried(&file);
+    hpct_status status = hpct_tried_check(path, file.target);
     if (status == HPCT_OK && file.replaces && !file.is_special && unlink(file.target) != 0 &&
         errno != ENOENT)
         status = hpct_file_failed("removing", path);
     if (status == HPCT_OK)
-        status = note_tried(file.target, NULL);
+        status = hpct_tried_note(path, file.target, false);
     hpct_output_close(&file);
     return status;
 }
 
-static hpct_status rescue(const char *path, hpct_output_writer *write, void *arg, bool sync)
+hpct_status hpct_output_rescue(const char *path, hpct_output_writer *write, void *arg, bool sync)
 {
     hpct_output file;
     hpct_status status = hpct_output_create(&file, path, false);
@@ -664,14 +570,4 @@ static hpct_status rescue(const char *path, hpct_output_writer *write, void *arg
         status = attempt(&file, write, arg, sync);
     hpct_output_close(&file);
     return status;
-}
-
-hpct_status hpct_output_rescue(const char *path, hpct_output_writer *write, void *arg)
-{
-    return rescue(path, write, arg, true);
-}
-
-hpct_status hpct_output_rescue_unsynced(const char *path, hpct_output_writer *write, void *arg)
-{
-    return rescue(path, write, arg, false);
 }

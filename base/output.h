@@ -36,18 +36,16 @@ hpct_status hpct_output_replace(const char *path, hpct_output_writer *write, voi
  * crash of the machine may lose it. */
 hpct_status hpct_output_refresh(const char *path, hpct_output_writer *write, void *arg);
 
-/* Both with a text that ends with a zero. */
-hpct_status hpct_output_replace_text(const char *path, const char *text);
-hpct_status hpct_output_refresh_text(const char *path, const char *text);
+/* A text that ends with a zero, replaced if `sync`, else refreshed. */
+hpct_status hpct_output_put_text(const char *path, const char *text, bool sync);
 
 /* Removes a regular file, unless another program has replaced it since this process has tried its
  * name or written it. Nothing there is no error. Returns HPCT_ERR_IO. */
 hpct_status hpct_output_remove(const char *path);
 
-/* As hpct_output_replace for a fallback path: one attempt, and `path` must not exist. */
-hpct_status hpct_output_rescue(const char *path, hpct_output_writer *write, void *arg);
-/* The same as a last resort: a file that cannot be synced is kept. */
-hpct_status hpct_output_rescue_unsynced(const char *path, hpct_output_writer *write, void *arg);
+/* As hpct_output_replace for a fallback path: one attempt, and `path` must not exist. `sync` false,
+ * as a last resort: a file that cannot be synced is kept. */
+hpct_status hpct_output_rescue(const char *path, hpct_output_writer *write, void *arg, bool sync);
 
 /* The same in pieces, for files that are read while they are written. */
 typedef struct hpct_output {

@@ -39,12 +39,6 @@ hpct_status hpct_disk_join(char **out, const char *folder, const char *name)
     return hpct_fail_memory(strlen(folder) + strlen(name) + 2);
 }
 
-/* Some file systems and pipes have no sync. */
-static bool sync_fd(int fd)
-{
-    return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
-}
-
 /* ---- a new file ---- */
 
 hpct_status hpct_disk_create(hpct_disk_file *file, const char *folder, const char *name)
@@ -83,7 +77,7 @@ hpct_status hpct_disk_write(hpct_disk_file *file, const void *data, size_t bytes
 /* Full disks and exceeded quotas may be reported by fsync or close only. */
 static hpct_status finish(hpct_disk_file *file)
 {
-    if (!sync_fd(file->fd))
+    if (!hpct_file_sync(file->fd))
         return hpct_file_failed("syncing", file->temporary);
     int fd = file->fd;
     file->fd = -1;
@@ -97,7 +91,7 @@ static hpct_status finish(hpct_disk_file *file)
 static bool has_name(const char *path, const struct stat *info)
 {
     struct stat now;
-    return lstat(path, &now) == 0 && now.st_dev == info->st_dev && now.st_ino == info->st_ino;
+    return lstat(path, &now) == 0 && hpct_file_same(&now, info);
 }
 
 hpct_status hpct_disk_replace(hpct_disk_file *file, const char *name)
@@ -119,7 +113,7 @@ hpct_status hpct_disk_replace(hpct_disk_file *file, const char *name)
     free(path);
     free(file->temporary);
     file->temporary = NULL;
-    return hpct_disk_sync_folder(file->folder);
+    return hpct_file_sync_folder(file->folder);
 }
 
 /* Where the file system has no hard links; then two nodes may both see that the name is free. */
@@ -170,7 +164,7 @@ hpct_status hpct_disk_place(hpct_disk_file *file, const char *stem, const char *
     file->temporary = NULL;
     written->bytes = file->bytes;
     hpct_digest_end(file->digest, written->hash);
-    return hpct_disk_sync_folder(file->folder);
+    return hpct_file_sync_folder(file->folder);
 }
 
 void hpct_disk_discard(hpct_disk_file *file)
@@ -196,16 +190,6 @@ hpct_status hpct_disk_put(const char *folder, const char *name, const char *text
 }
 
 /* ---- folders ---- */
-
-hpct_status hpct_disk_sync_folder(const char *folder)
-{
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return hpct_file_failed("opening", folder);
-    hpct_status status = sync_fd(fd) ? HPCT_OK : hpct_file_failed("syncing", folder);
-    close(fd); /* nothing was written through it */
-    return status;
-}
 
 hpct_status hpct_disk_remove(const char *folder, const char *name)
 {

@@ -47,9 +47,6 @@ int hpct_disk_link(const char *from, const char *to);
 /* Text as a whole file, replacing what has the name. */
 hpct_status hpct_disk_put(const char *folder, const char *name, const char *text);
 
-/* Makes entries of a folder durable: new, renamed, removed ones. */
-hpct_status hpct_disk_sync_folder(const char *folder);
-
 /* Removes a file; one that does not exist is no error. */
 hpct_status hpct_disk_remove(const char *folder, const char *name);
 

@@ -116,8 +116,7 @@ static hpct_status check_file(const export *e)
     if (target == NULL)
         return hpct_fail_memory(length + 1);
     bool within = stat(hpct_checkpoint_folder(e->checkpoint), &folder) == 0 &&
-                  stat(dirname(target), &parent) == 0 && folder.st_dev == parent.st_dev &&
-                  folder.st_ino == parent.st_ino;
+                  stat(dirname(target), &parent) == 0 && hpct_file_same(&folder, &parent);
     free(target);
     return within
                ? hpct_fail(HPCT_ERR_USAGE, "%s is in the checkpoint: give another folder", e->path)

@@ -53,7 +53,7 @@ static hpct_status remove_checkpoint(const hpct_contents_entry *entry)
     const hpct_manifest *manifest = &none;
     if (entry->kind != HPCT_CONTENTS_INCOMPLETE) {
         HPCT_TRY(hpct_disk_remove(entry->folder, HPCT_MANIFEST));
-        HPCT_TRY(hpct_disk_sync_folder(entry->folder));
+        HPCT_TRY(hpct_file_sync_folder(entry->folder));
     }
     HPCT_TRY(hpct_disk_each(entry->folder, remove_unlisted, &manifest));
     /* NFS keeps what a reader has open, and users may have files there: next time */
@@ -67,7 +67,7 @@ static hpct_status remove_checkpoint(const hpct_contents_entry *entry)
 static hpct_status remove_listed(const hpct_contents_entry *entry)
 {
     HPCT_TRY(hpct_disk_remove(entry->folder, HPCT_MANIFEST));
-    HPCT_TRY(hpct_disk_sync_folder(entry->folder));
+    HPCT_TRY(hpct_file_sync_folder(entry->folder));
     for (size_t i = 0; i < entry->manifest.count; i++)
         HPCT_TRY(hpct_disk_remove(entry->folder, entry->manifest.files[i].name));
     return HPCT_OK;
@@ -177,5 +177,5 @@ hpct_status hpct_prune(const char *dir, int64_t step, int keep)
         status = prune(&all, step, keep, keeps);
     free(keeps);
     hpct_contents_free(&all);
-    return status == HPCT_OK ? hpct_disk_sync_folder(dir) : status;
+    return status == HPCT_OK ? hpct_file_sync_folder(dir) : status;
 }

@@ -176,7 +176,7 @@ static hpct_status complete(hpct_store *store, const char *folder, const char *s
     if (status == HPCT_OK)
         status = hpct_disk_put(folder, HPCT_MANIFEST, text);
     if (status == HPCT_OK)
-        status = hpct_disk_sync_folder(store->dir);
+        status = hpct_file_sync_folder(store->dir);
     free(text);
     return status;
 }

@@ -3,6 +3,7 @@
 
 #include "agent/data/augment.h"
 #include "agent/data/foreign.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -337,10 +338,9 @@ hpct_status hpct_dataset_check_classes(const hpct_dataset *dataset, const hpct_d
 static bool is_same_file(const hpct_dataset *a, const hpct_dataset *b, size_t index)
 {
     char one[4096], two[4096];
-    struct stat x, y;
     snprintf(one, sizeof one, "%s/%s", a->path, a->encoded.entries[index].name);
     snprintf(two, sizeof two, "%s/%s", b->path, b->encoded.entries[index].name);
-    return stat(one, &x) == 0 && stat(two, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return hpct_file_same_names(one, two);
 }
 
 bool hpct_dataset_is_same(const hpct_dataset *a, const hpct_dataset *b)

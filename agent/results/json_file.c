@@ -19,7 +19,7 @@ hpct_status hpct_json_write(json_t *root, const char *path)
         free(text);
         return hpct_fail_memory(0);
     }
-    hpct_status status = hpct_output_replace_text(path, line);
+    hpct_status status = hpct_output_put_text(path, line, true);
     free(text);
     free(line);
     return status;

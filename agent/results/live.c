@@ -50,8 +50,7 @@ struct hpct_live {
 /* Takes ownership of `text`. */
 static hpct_status replace(const char *path, char *text, bool last)
 {
-    hpct_status status =
-        last ? hpct_output_replace_text(path, text) : hpct_output_refresh_text(path, text);
+    hpct_status status = hpct_output_put_text(path, text, last);
     free(text);
     return status;
 }

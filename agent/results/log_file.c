@@ -110,8 +110,7 @@ static hpct_status copy_log(void *arg, int fd)
 
 static hpct_status put_log(void *what, const char *name, bool synced)
 {
-    return synced ? hpct_output_rescue(name, copy_log, what)
-                  : hpct_output_rescue_unsynced(name, copy_log, what);
+    return hpct_output_rescue(name, copy_log, what, synced);
 }
 
 hpct_status hpct_log_rescue(hpct_status failed, hpct_log_file *log)

@@ -4,6 +4,7 @@
 #include "agent/rank/stop.h"
 #include "agent/results/live_report.h"
 #include "agent/results/progress.h"
+#include "base/file.h"
 #include "base/links.h"
 #include "base/output.h"
 #include "base/status.h"
@@ -39,13 +40,6 @@ static char *folder_of(const char *path)
     return folder;
 }
 
-static bool is_same_folder(const char *a, const char *b)
-{
-    struct stat of_a, of_b;
-    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-           of_a.st_ino == of_b.st_ino;
-}
-
 /* ---- before step 1 ---- */
 
 hpct_status hpct_results_try(const hpct_result_file *files, int num)
@@ -75,10 +69,10 @@ static hpct_status check_apart(const hpct_result_file *file, const char *dir)
     bool within = false;
     if (target != NULL && (inner = folder_of(target)) != NULL &&
         (outer = folder_of(inner)) != NULL) {
-        bool in_dir = is_same_folder(inner, dir);
+        bool in_dir = hpct_file_same_names(inner, dir);
         for (size_t i = 0; i < 2; i++)
             within |= in_dir && strcmp(base_of(target), names[i]) == 0;
-        within |= strncmp(base_of(inner), "step-", 5) == 0 && is_same_folder(outer, dir);
+        within |= strncmp(base_of(inner), "step-", 5) == 0 && hpct_file_same_names(outer, dir);
     }
     free(target);
     free(inner);

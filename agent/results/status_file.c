@@ -30,7 +30,7 @@ hpct_status hpct_status_file_end(const char *log_dir, hpct_live_how how)
     report.how = how;
     hpct_status status = hpct_live_report_format(&text, &report);
     if (status == HPCT_OK)
-        status = hpct_output_replace_text(path, text);
+        status = hpct_output_put_text(path, text, true);
     free(text);
     hpct_live_report_free(&report);
     return status;

@@ -72,22 +72,21 @@ hpct_status hpct_model_check_weights_name(const char *path)
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
 }
 
-static hpct_status save(const hpct_model *model, const char *path,
-                        hpct_status (*put)(const char *, hpct_output_writer *, void *))
+static hpct_output_writer *writer_for(const char *path)
 {
-    saving s = {model, path};
-    HPCT_TRY(hpct_model_check_weights_name(path));
-    return put(path, ends_with(path, ".h5") ? save_h5 : save_safetensors, &s);
+    return ends_with(path, ".h5") ? save_h5 : save_safetensors;
 }
 
 hpct_status hpct_model_save_weights(const hpct_model *model, const char *path)
 {
-    return save(model, path, hpct_output_replace);
+    HPCT_TRY(hpct_model_check_weights_name(path));
+    return hpct_output_replace(path, writer_for(path), &(saving){model, path});
 }
 
 hpct_status hpct_model_rescue_weights(const hpct_model *model, const char *path, bool synced)
 {
-    return save(model, path, synced ? hpct_output_rescue : hpct_output_rescue_unsynced);
+    HPCT_TRY(hpct_model_check_weights_name(path));
+    return hpct_output_rescue(path, writer_for(path), &(saving){model, path}, synced);
 }
 
 hpct_status hpct_model_check_finite(const hpct_model *model)
