@@ -18,6 +18,7 @@
 
 #include "base/cluster/ports.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "spank/agree/ports_agree.h"
 #include "spank/parent.h"
 
@@ -178,7 +179,7 @@ hpct_status hpct_ports_keeper_start(const char *folder, const hpct_ports_owner *
     k->socket = pair[0];
     k->tasks_socket = pair[1];
     if (status == HPCT_OK && error == 0)
-        error = hpct_ports_thread(&k->thread, serve, k);
+        error = hpct_thread_start(&k->thread, serve, k);
     k->serves = status == HPCT_OK && error == 0;
     if (error != 0)
         status = hpct_fail(HPCT_ERR_INTERNAL, "ports cannot be reserved: %s", strerror(error));

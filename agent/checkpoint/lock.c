@@ -7,12 +7,12 @@
 #include "base/headway.h"
 #include "base/process.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,14 +194,9 @@ static void *renew(void *arg)
     return NULL;
 }
 
-/* Signals are for the training thread. */
 static hpct_status start_thread(hpct_lock *lock)
 {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &old);
-    int error = lock->ended < 0 ? errno : pthread_create(&lock->thread, NULL, renew, lock);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int error = lock->ended < 0 ? errno : hpct_thread_start(&lock->thread, renew, lock);
     lock->has_thread = error == 0;
     return error == 0 ? HPCT_OK
                       : hpct_fail(HPCT_ERR_INTERNAL, "no thread for the lock of %s: %s", lock->dir,

@@ -2,10 +2,10 @@
 #include "agent/comm/deadline.h"
 
 #include "base/status.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +42,6 @@ static void *wait_for_end(void *argument)
 hpct_status hpct_deadline_begin(hpct_deadline **out, int seconds, hpct_status status,
                                 const char *line)
 {
-    pthread_condattr_t attributes;
-    sigset_t all, before;
     hpct_deadline *deadline = calloc(1, sizeof *deadline);
     if (deadline == NULL)
         return hpct_fail_memory(sizeof *deadline);
@@ -52,15 +50,9 @@ hpct_status hpct_deadline_begin(hpct_deadline **out, int seconds, hpct_status st
     clock_gettime(CLOCK_MONOTONIC, &deadline->until);
     deadline->until.tv_sec += seconds;
     pthread_mutex_init(&deadline->mutex, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&deadline->ended_condition, &attributes);
-    pthread_condattr_destroy(&attributes);
+    hpct_thread_condition(&deadline->ended_condition);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&deadline->thread, NULL, wait_for_end, deadline);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = hpct_thread_start(&deadline->thread, wait_for_end, deadline);
     if (error != 0) {
         free(deadline);
         return hpct_fail(HPCT_ERR_INTERNAL, "cannot start a thread: %s", strerror(error));

@@ -3,9 +3,9 @@
 #include "base/headway.h"
 #include "base/net/link.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -141,30 +141,22 @@ static void *run_abortion(void *argument)
 
 static void start_abortions(abortion *a)
 {
-    sigset_t every, before;
     pthread_t thread;
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
     for (int i = 0; i < a->num; i++) {
         a->one[i].all = a;
-        if (pthread_create(&thread, NULL, run_abortion, &a->one[i]) != 0)
+        if (hpct_thread_start(&thread, run_abortion, &a->one[i]) != 0)
             continue;
         pthread_detach(thread);
         a->running++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void abort_within(abortion *a, int milliseconds)
 {
-    pthread_condattr_t attributes;
     struct timespec until;
     int waited = 0;
     pthread_mutex_init(&a->mutex, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&a->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    hpct_thread_condition(&a->changed);
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += milliseconds / 1000;
     until.tv_nsec += milliseconds % 1000 * 1000000L;

@@ -4,9 +4,9 @@
 
 #include "agent/comm/watch_state.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ void hpct_watch_say(const char *line, int patience_ms)
     char *copy = strdup(line);
     if (copy == NULL)
         return;
-    if (pthread_create(&thread, NULL, say, copy) != 0) {
+    if (hpct_thread_start(&thread, say, copy) != 0) {
         free(copy);
         return;
     }
@@ -485,17 +485,6 @@ static hpct_watch *watch_new(const hpct_watch_options *options)
     return watch;
 }
 
-/* The thread blocks signals: they are for the main thread. */
-static int start_thread(hpct_watch *watch)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&watch->thread, NULL, watch_main, watch);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options)
 {
     hpct_status status = HPCT_OK;
@@ -512,7 +501,7 @@ hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options
                  : hpct_watch_reach(watch);
     if (status != HPCT_OK)
         goto fail;
-    int error = start_thread(watch);
+    int error = hpct_thread_start(&watch->thread, watch_main, watch);
     if (error != 0) {
         status = hpct_fail(HPCT_ERR_INTERNAL, "cannot start a thread: %s", strerror(error));
         goto fail;

@@ -8,9 +8,9 @@
 #include "base/headway.h"
 #include "base/process.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -316,27 +316,22 @@ static void free_hands(hands *h)
     hpct_preparer_free(h->preparer);
 }
 
-/* Workers block signals: they are for the training thread. */
 static hpct_status start(hpct_pipeline *p, int threads)
 {
-    sigset_t all, before;
     hpct_status status = HPCT_OK;
     p->workers = calloc((size_t) threads, sizeof *p->workers);
     if (p->workers == NULL)
         return hpct_fail_memory((size_t) threads * sizeof *p->workers);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (p->num_workers < threads && status == HPCT_OK) {
         hands *h = &p->workers[p->num_workers];
         status = make_hands(p, h);
-        if (status == HPCT_OK && pthread_create(&h->thread, NULL, work, h) != 0)
+        if (status == HPCT_OK && hpct_thread_start(&h->thread, work, h) != 0)
             status = hpct_fail(HPCT_ERR_INTERNAL, "no more threads can be made");
         if (status == HPCT_OK)
             p->num_workers++;
         else
             free_hands(h);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
 }
 

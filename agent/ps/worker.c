@@ -9,6 +9,7 @@
 #include "base/net/link.h"
 #include "base/process.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "nn/run/step.h"
 
 #include <errno.h>
@@ -95,7 +96,6 @@ static void *pulse_main(void *argument)
 
 static hpct_status start_pulse(pulse **out, const hpct_ps_run *run, hpct_session *session)
 {
-    sigset_t all, before;
     pulse *p = calloc(1, sizeof *p);
     if (p == NULL) {
         hpct_session_close(session);
@@ -109,10 +109,7 @@ static hpct_status start_pulse(pulse **out, const hpct_ps_run *run, hpct_session
                              .index = (uint32_t) run->index,
                              .plan = run->plan};
     hpct_ps_channel_send(&p->channel, &hello, NULL);
-    sigfillset(&all); /* signals are for the main thread */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = p->wake_fd < 0 ? errno : pthread_create(&p->thread, NULL, pulse_main, p);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = p->wake_fd < 0 ? errno : hpct_thread_start(&p->thread, pulse_main, p);
     if (error != 0) {
         if (p->wake_fd >= 0)
             close(p->wake_fd);

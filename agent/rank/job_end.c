@@ -4,11 +4,11 @@
 #include "agent/rank/squeue.h"
 #include "base/process.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,17 +99,9 @@ static void *ask_again(void *argument)
 
 static hpct_status start(hpct_job_end *d)
 {
-    sigset_t all, before;
-    pthread_condattr_t by_clock;
-    pthread_condattr_init(&by_clock);
-    pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&d->mutex, NULL);
-    pthread_cond_init(&d->changed, &by_clock);
-    pthread_condattr_destroy(&by_clock);
-    sigfillset(&all); /* signals are for the thread that trains */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&d->thread, NULL, ask_again, d);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    hpct_thread_condition(&d->changed);
+    int error = hpct_thread_start(&d->thread, ask_again, d);
     d->has_thread = error == 0;
     return error == 0
                ? HPCT_OK

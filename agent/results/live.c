@@ -5,6 +5,7 @@
 #include "agent/results/metrics_file.h"
 #include "base/output.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +13,6 @@
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,11 +246,7 @@ static void fill_state(hpct_live *l, const hpct_live_options *o)
 
 static hpct_status start(hpct_live *l)
 {
-    sigset_t all, before;
-    sigfillset(&all); /* signals are for the thread that trains */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&l->thread, NULL, write_with_points, l);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = hpct_thread_start(&l->thread, write_with_points, l);
     return error == 0
                ? HPCT_OK
                : hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
@@ -258,18 +254,14 @@ static hpct_status start(hpct_live *l)
 
 hpct_status hpct_live_open(hpct_live **out, const hpct_live_options *options)
 {
-    pthread_condattr_t by_clock;
     *out = NULL;
     if (options->log_dir == NULL && options->metrics_file == NULL)
         return HPCT_OK;
     hpct_live *l = calloc(1, sizeof *l);
     if (l == NULL)
         return hpct_fail_memory(sizeof *l);
-    pthread_condattr_init(&by_clock);
-    pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&l->mutex, NULL);
-    pthread_cond_init(&l->changed, &by_clock);
-    pthread_condattr_destroy(&by_clock);
+    hpct_thread_condition(&l->changed);
     fill_state(l, options);
     hpct_status status =
         fill_names(l, options) && fill_ranks(l, options) ? HPCT_OK : hpct_fail_memory(0);

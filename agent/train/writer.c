@@ -3,11 +3,11 @@
 
 #include "base/process.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,6 @@ static void *write_all(void *argument)
 
 hpct_status hpct_writer_open(hpct_writer **out, const char *dir, hpct_store *store)
 {
-    sigset_t all, before;
     hpct_writer *w = calloc(1, sizeof *w);
     if (w == NULL)
         return hpct_fail_memory(sizeof *w);
@@ -82,10 +81,7 @@ hpct_status hpct_writer_open(hpct_writer **out, const char *dir, hpct_store *sto
     w->store = store;
     pthread_mutex_init(&w->mutex, NULL);
     pthread_cond_init(&w->changed, NULL);
-    sigfillset(&all); /* signals interrupt no write */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&w->thread, NULL, write_all, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = hpct_thread_start(&w->thread, write_all, w);
     w->has_thread = error == 0;
     if (error == 0) {
         *out = w;

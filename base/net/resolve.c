@@ -3,12 +3,12 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,15 +85,9 @@ static void *look_up(void *argument)
 static int start_thread(lookup *l)
 {
     pthread_t thread;
-    pthread_attr_t detached;
-    sigset_t all, before;
-    sigfillset(&all); /* signals are for the caller's threads */
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread, &detached, look_up, l);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&detached);
+    int error = hpct_thread_start(&thread, look_up, l);
+    if (error == 0)
+        pthread_detach(thread);
     return error;
 }
 
@@ -108,16 +102,12 @@ static void free_lookup(lookup *l)
 
 static hpct_status start(lookup **out, const char *host)
 {
-    pthread_condattr_t by_clock;
     lookup *l = calloc(1, sizeof *l);
     if (l == NULL || (l->host = strdup(host)) == NULL) {
         free(l);
         return hpct_fail_memory(sizeof *l);
     }
-    pthread_condattr_init(&by_clock);
-    pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&l->changed, &by_clock);
-    pthread_condattr_destroy(&by_clock);
+    hpct_thread_condition(&l->changed);
     int error = start_thread(l);
     if (error != 0) {
         free_lookup(l);

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include "base/net/acceptor.h"
 #include "base/net/link.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 #define RUN "ports" /* only the key identifies the step */
 #define BACKLOG 1024
@@ -307,17 +307,6 @@ hpct_status hpct_ports_listen(int low, int high, int *fd, int *port)
     return status;
 }
 
-/* Signals are handled by srun's own threads. */
-int hpct_ports_thread(pthread_t *thread, void *(*work)(void *context), void *context)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, NULL, work, context);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 static void free_host(hpct_ports_host *h)
 {
     hpct_acceptor_free(h->acceptor);
@@ -351,7 +340,7 @@ hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_ports_serving *se
                              : hpct_ports_listen(serving->low, serving->high, &fd, port);
     if (status == HPCT_OK)
         status = hpct_acceptor_new(&h->acceptor, fd, &h->auth, 0);
-    int error = status == HPCT_OK ? hpct_ports_thread(&h->thread, serve, h) : 0;
+    int error = status == HPCT_OK ? hpct_thread_start(&h->thread, serve, h) : 0;
     if (error != 0)
         status = hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
     if (status != HPCT_OK) {

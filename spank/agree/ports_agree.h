@@ -7,7 +7,6 @@
 #define HPCT_SPANK_AGREE_PORTS_AGREE_H
 
 #include <hpctrain/status.h>
-#include <pthread.h>
 
 #include "base/auth/key.h"
 
@@ -48,10 +47,8 @@ typedef enum hpct_ports_outcome {
 hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_ports_serving *serving, int *port);
 hpct_ports_outcome hpct_ports_serve_end(hpct_ports_host *host);
 
-/* Helpers for other listeners in srun: a socket on a free port of the range; a thread without
- * srun's signals (returns an error number). */
+/* For other listeners in srun: a socket on a free port of the range. */
 hpct_status hpct_ports_listen(int low, int high, int *fd, int *port);
-int hpct_ports_thread(pthread_t *thread, void *(*work)(void *context), void *context);
 
 /* A node's side. */
 typedef struct hpct_ports_ask {

@@ -17,6 +17,7 @@
 #include "base/net/acceptor.h"
 #include "base/net/link.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "spank/agree/ports_agree.h"
 
 #define RUN "results"   /* only the key identifies the step */
@@ -138,7 +139,7 @@ hpct_status hpct_results_serve(hpct_results_host **out, const hpct_key *key, int
         h->stop < 0 ? hpct_fail_memory(0) : hpct_ports_listen(low, high, &fd, port);
     if (status == HPCT_OK)
         status = hpct_acceptor_new(&h->acceptor, fd, &h->auth, 0);
-    int error = status == HPCT_OK ? hpct_ports_thread(&h->thread, serve, h) : 0;
+    int error = status == HPCT_OK ? hpct_thread_start(&h->thread, serve, h) : 0;
     if (error != 0)
         status = hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
     if (status != HPCT_OK)

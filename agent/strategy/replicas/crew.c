@@ -5,11 +5,11 @@
 #include "agent/rank/threads.h"
 #include "base/headway.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "nn/run/step.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -202,37 +202,29 @@ int hpct_crew_members(const hpct_crew *crew)
 
 static hpct_status start(hpct_crew *crew)
 {
-    sigset_t all, before;
     hpct_status status = HPCT_OK;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (crew->started < crew->options.members && status == HPCT_OK) {
         member *m = &crew->members[crew->started];
         *m = (member){.crew = crew, .index = crew->started};
-        if (pthread_create(&m->thread, NULL, serve, m) != 0)
+        if (hpct_thread_start(&m->thread, serve, m) != 0)
             status = hpct_fail(HPCT_ERR_INTERNAL, "no more than %d of %d threads for replicas",
                                crew->started, crew->options.members);
         else
             crew->started++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
 }
 
 hpct_status hpct_crew_open(hpct_crew **out, const hpct_crew_options *options)
 {
     size_t members = (size_t) options->members;
-    pthread_condattr_t attributes;
     hpct_crew *crew = calloc(1, sizeof *crew);
     if (crew == NULL)
         return hpct_fail_memory(sizeof *crew);
     crew->options = *options;
     pthread_mutex_init(&crew->lock, NULL);
     pthread_cond_init(&crew->go, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&crew->caller, &attributes);
-    pthread_condattr_destroy(&attributes);
+    hpct_thread_condition(&crew->caller);
     pthread_cond_init(&crew->summed, NULL);
     crew->members = calloc(members, sizeof *crew->members);
     hpct_status status =

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "spank/stage/net/broadcast_state.h"
 
 #define SAY_AFTER_MS 5000
@@ -51,7 +52,6 @@ static hpct_status show_alive(void *context);
 hpct_status hpct_broadcast_open(const hpct_team *team, hpct_report *report, hpct_broadcast **out)
 {
     hpct_status status = HPCT_OK;
-    pthread_condattr_t clock;
     hpct_broadcast *b = calloc(1, sizeof *b);
     if (b == NULL)
         return hpct_fail_memory(sizeof *b);
@@ -62,10 +62,7 @@ hpct_status hpct_broadcast_open(const hpct_team *team, hpct_report *report, hpct
     b->alive_at = hpct_stage_now();
     b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&b->lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&b->changed, &clock);
-    pthread_condattr_destroy(&clock);
+    hpct_thread_condition(&b->changed);
     for (int i = 0; i < HPCT_WINDOW && status == HPCT_OK; i++) {
         b->blocks[i].data = hpct_broadcast_block();
         if (b->blocks[i].data == NULL)
