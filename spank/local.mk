@@ -24,7 +24,6 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/net/reader.c spank/stage/net/reader.h \
 	spank/stage/net/unpacker.c spank/stage/net/unpacker.h \
 	spank/stage/net/broadcast_team.c spank/stage/net/broadcast_team.h \
-	spank/stage/net/broadcast_tree.c spank/stage/net/broadcast_tree.h \
 	spank/stage/net/broadcast_wire.c spank/stage/net/broadcast_wire.h \
 	spank/stage/net/pack.c spank/stage/net/pack.h \
 	spank/stage/out/out.c spank/stage/out/out.h \
@@ -46,13 +45,9 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/tree/inodes.c spank/stage/tree/inodes.h \
 	spank/stage/tree/item.c spank/stage/tree/item.h \
 	spank/stage/tree/manifest.c spank/stage/tree/manifest.h \
-	spank/stage/tree/names.c spank/stage/tree/names.h \
 	spank/stage/tree/identity.c spank/stage/tree/identity.h \
-	spank/stage/tree/pace.c spank/stage/tree/pace.h \
 	spank/stage/tree/report.c spank/stage/tree/report.h \
-	spank/stage/tree/room.c spank/stage/tree/room.h \
 	spank/stage/tree/sink.c \
-	spank/stage/tree/tree.c spank/stage/tree/tree.h \
 	spank/stage/tree/unpack.c spank/stage/tree/unpack.h \
 	spank/stage/tree/walk.c spank/stage/tree/walk.h \
 	spank/stage/tree/writer.c spank/stage/tree/writer.h spank/stage/tree/writer_state.h

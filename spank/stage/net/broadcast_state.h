@@ -9,7 +9,7 @@
 #include "spank/stage/net/broadcast.h"
 #include "spank/stage/net/broadcast_auth.h"
 #include "spank/stage/net/broadcast_link.h"
-#include "spank/stage/net/broadcast_tree.h"
+#include "spank/stage/net/broadcast_team.h"
 
 /* Blocks in flight per node: enough for 10 Gb/s with a delay of 1 ms and a slow disk. Even, so that
  * a slot always belongs to the same tree. */

@@ -12,11 +12,17 @@
 #include "base/status.h"
 #include "spank/stage/net/pack.h"
 #include "spank/stage/tree/crew.h"
-#include "spank/stage/tree/names.h"
-#include "spank/stage/tree/pace.h"
+#include "spank/stage/tree/hash.h"
 
 #define MAX_STREAMS 16
 #define MAX_THREADS 4
+
+/* Set of names by hash: open addressing, at most half full, 0 marks a free slot. A wrong yes has
+ * probability 2^-64, and costs a wait. */
+typedef struct names {
+    uint64_t slots[32768];
+    size_t count;
+} names;
 
 typedef struct unpacking {
     const hpct_unpacker_target *target;
@@ -38,8 +44,47 @@ struct hpct_unpacker {
     hpct_report *report;
     hpct_crew *crew;           /* NULL: no thread pool */
     hpct_broadcast *broadcast; /* whose blocks are released; NULL: none */
-    hpct_names *names;         /* from archives: submitted to the pool since the last wait */
+    names *names;              /* from archives: submitted to the pool since the last wait */
 };
+
+/* ---- names that the pool may still be writing ---- */
+
+static uint64_t hash_name(const char *name)
+{
+    uint64_t hash = hpct_hash(name, strlen(name));
+    return hash == 0 ? 1 : hash;
+}
+
+/* Index of the hash, or of the free slot for it. */
+static size_t find_slot(const names *n, uint64_t hash)
+{
+    const size_t room = sizeof n->slots / sizeof *n->slots;
+    size_t at = hash % room;
+    while (n->slots[at] != 0 && n->slots[at] != hash)
+        at = (at + 1) % room;
+    return at;
+}
+
+/* False: full; clear it first. */
+static bool names_add(names *n, const char *name)
+{
+    const uint64_t hash = hash_name(name);
+    uint64_t *slot = &n->slots[find_slot(n, hash)];
+    if (*slot == hash)
+        return true;
+    if (n->count == sizeof n->slots / sizeof *n->slots / 2)
+        return false;
+    *slot = hash;
+    n->count++;
+    return true;
+}
+
+static bool names_has(const names *n, const char *name)
+{
+    return n->count > 0 && n->slots[find_slot(n, hash_name(name))] != 0;
+}
+
+/* ---- items ---- */
 
 hpct_unpacker *hpct_unpacker_new(const hpct_unpacker_target *targets, int count,
                                  hpct_report *report)
@@ -72,7 +117,7 @@ void hpct_unpacker_free(hpct_unpacker *unpacker)
     if (unpacker == NULL)
         return;
     hpct_crew_free(unpacker->crew); /* first: its threads use the rest */
-    hpct_names_drop(unpacker->names);
+    free(unpacker->names);
     for (int i = 0; i < MAX_STREAMS; i++)
         drop(&unpacker->streams[i]);
     for (int i = 0; i < unpacker->count; i++)
@@ -158,15 +203,14 @@ static hpct_status wait_for_crew(hpct_unpacker *u)
 {
     if (u->crew == NULL)
         return HPCT_OK;
-    hpct_names_clear(u->names);
+    memset(u->names, 0, sizeof *u->names);
     return hpct_crew_wait(u->crew);
 }
 
 /* In an archive the last item of a name wins. */
 static bool comes_again(const hpct_unpacker *u, const hpct_pack_record *record)
 {
-    return record->item.path != NULL && u->crew != NULL &&
-           hpct_names_has(u->names, record->item.path);
+    return record->item.path != NULL && u->crew != NULL && names_has(u->names, record->item.path);
 }
 
 static hpct_status unpack(hpct_unpacker *u, const hpct_pack_record *record)
@@ -259,8 +303,8 @@ static bool is_for_crew(hpct_unpacker *u, const unpacking *tree, const hpct_pack
     if (record->kind != HPCT_PACK_WHOLE &&
         (record->kind != HPCT_PACK_ITEM || record->item.kind == HPCT_ITEM_HARDLINK))
         return false;
-    return !tree->target->options.loose || (!hpct_names_has(u->names, record->item.path) &&
-                                            hpct_names_add(u->names, record->item.path));
+    return !tree->target->options.loose ||
+           (!names_has(u->names, record->item.path) && names_add(u->names, record->item.path));
 }
 
 /* Whether the block contains small files, and otherwise only folders and links, which may be
@@ -342,7 +386,7 @@ static hpct_unpacker *open_pool(const hpct_unpacker_target *targets, int count,
         return NULL;
     u->broadcast = broadcast;
     u->crew = hpct_crew_new(&job, hpct_pace_cores(MAX_THREADS), HPCT_BROADCAST_HELD);
-    u->names = hpct_names_new();
+    u->names = calloc(1, sizeof *u->names);
     if (u->crew != NULL && u->names != NULL)
         return u;
     hpct_unpacker_free(u);

@@ -17,7 +17,7 @@
 #include "spank/spec/out_entry.h"
 #include "spank/stage/out/out_ours.h"
 #include "spank/stage/out/out_tree.h"
-#include "spank/stage/tree/tree.h"
+#include "spank/stage/tree/folders.h"
 
 typedef struct place {
     int at;           /* the folder of the destination */

@@ -1,12 +1,35 @@
 /* spank/stage/tree/crew.h - thread pool that processes blocks of data while the next are produced.
  * Blocks are processed in any order and returned in the order submitted. Independent of the work.
- */
+ * It grows while another thread would help, which is measured for other threads, too. */
 #ifndef HPCT_SPANK_STAGE_TREE_CREW_H
 #define HPCT_SPANK_STAGE_TREE_CREW_H
 
 #include <hpctrain/status.h>
 #include <stddef.h>
 #include <stdint.h>
+
+typedef enum hpct_pace_kind {
+    HPCT_PACE_EARLY, /* not enough data yet */
+    HPCT_PACE_BUSY,
+    HPCT_PACE_WAITS,
+    HPCT_PACE_SHARES,
+} hpct_pace_kind;
+
+/* State of one thread; zero-initialized. */
+typedef struct hpct_pace {
+    double wall, cpu;   /* seconds of work since the last answer; during work minus its start */
+    long waits, shares; /* voluntary and involuntary context switches */
+} hpct_pace;
+
+/* Before a piece of work, in the thread that does it. */
+void hpct_pace_begin(hpct_pace *pace);
+void hpct_pace_end(hpct_pace *pace);
+
+/* After a piece of work. Any answer but HPCT_PACE_EARLY resets the state. */
+hpct_pace_kind hpct_pace_look(hpct_pace *pace);
+
+/* Number of usable cores, at most `most`. */
+int hpct_pace_cores(int most);
 
 typedef struct hpct_crew hpct_crew;
 

@@ -1,10 +1,12 @@
 /* spank/stage/tree/folders.h - opens folders below a root component by component without following
- * links; recently used ones stay open. Thread-safe. */
+ * links, where recently used ones stay open (thread-safe), and removes trees. */
 #ifndef HPCT_SPANK_STAGE_TREE_FOLDERS_H
 #define HPCT_SPANK_STAGE_TREE_FOLDERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "spank/stage/tree/report.h"
 
 typedef struct hpct_folders hpct_folders;
 
@@ -18,5 +20,12 @@ void hpct_folders_free(hpct_folders *folders); /* NULL is allowed; no folder may
  */
 int hpct_folders_get(hpct_folders *folders, const char *path, const char **last);
 void hpct_folders_put(hpct_folders *folders, int fd);
+
+/* Removes `name` in `parent` and everything below, making folders writable. For the user's own
+ * files only; follows no link. Sends heartbeats to `report` (may be NULL). */
+void hpct_tree_remove(int parent, const char *name, hpct_report *report);
+
+/* The same with a timeout in seconds: false if something is left. */
+bool hpct_tree_remove_within(int parent, const char *name, double seconds);
 
 #endif

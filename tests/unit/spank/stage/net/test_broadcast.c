@@ -15,14 +15,13 @@
 
 #include "base/status.h"
 #include "spank/stage/net/broadcast_team.h"
-#include "spank/stage/net/broadcast_tree.h"
 #include "spank/stage/net/broadcast_wire.h"
 #include "spank/stage/net/pack.h"
 #include "spank/stage/net/unpacker.h"
 #include "spank/stage/tree/crew.h"
 #include "spank/stage/tree/hash.h"
 #include "spank/stage/tree/identity.h"
-#include "spank/stage/tree/tree.h"
+#include "spank/stage/tree/folders.h"
 
 /* A changed size may ask for more memory than there is, which must be an error and no end. */
 const char *__asan_default_options(void);
@@ -194,12 +193,12 @@ static hpct_status take(const uint8_t *data, size_t size)
 {
     const hpct_unpacker_target target = {
         .entry = 0, .folder = base_fd, .root = "tree", .options = {.name = "SRC"}};
-    hpct_unpacker *receiver = hpct_unpacker_new(&target, 1, &quiet);
-    assert_non_null(receiver);
-    hpct_status status = hpct_unpacker_block(receiver, data, size);
+    hpct_unpacker *unpacker = hpct_unpacker_new(&target, 1, &quiet);
+    assert_non_null(unpacker);
+    hpct_status status = hpct_unpacker_block(unpacker, data, size);
     if (status == HPCT_OK)
-        status = hpct_unpacker_end(receiver);
-    hpct_unpacker_free(receiver);
+        status = hpct_unpacker_end(unpacker);
+    hpct_unpacker_free(unpacker);
     return status;
 }
 

@@ -14,7 +14,7 @@
 #include "tests/unit/cases.h"
 
 #include "spank/stage/tree/hash.h"
-#include "spank/stage/tree/tree.h"
+#include "spank/stage/tree/folders.h"
 #include "spank/stage/tree/walk.h"
 #include "spank/stage/tree/writer.h"
 

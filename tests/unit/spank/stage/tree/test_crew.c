@@ -1,4 +1,4 @@
-/* When another thread is started: pace.c tells how a thread spent its time, crew.c acts upon it. */
+/* When another thread is started: how a thread spent its time, and what the pool makes of it. */
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "spank/stage/tree/crew.h"
-#include "spank/stage/tree/pace.h"
 
 static double now(void)
 {
