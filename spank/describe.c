@@ -244,10 +244,10 @@ static hpct_status write_all(int fd, const char *text, const char *path)
 hpct_status hpct_private_write(const char *tmpdir, const char *name, const char *text, char **out)
 {
     size_t room = strlen(tmpdir) + strlen(name) + 32;
-    char *path = malloc(room), *fresh = malloc(room);
+    char *path = malloc(room), *temporary = malloc(room);
     hpct_status status = HPCT_OK;
     int fd = -1;
-    if (path == NULL || fresh == NULL) {
+    if (path == NULL || temporary == NULL) {
         status = hpct_fail_memory(room);
         goto fail;
     }
@@ -257,27 +257,27 @@ hpct_status hpct_private_write(const char *tmpdir, const char *name, const char 
         goto fail;
     }
     snprintf(path, room, "%s/" HPCT_PRIVATE_FOLDER "/%s", tmpdir, name);
-    snprintf(fresh, room, "%s.new", path);
-    unlink(fresh);
-    fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    snprintf(temporary, room, "%s.new", path);
+    unlink(temporary);
+    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
-        status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", fresh, strerror(errno));
+        status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", temporary, strerror(errno));
         goto fail;
     }
-    status = write_all(fd, text, fresh);
-    if (status == HPCT_OK && (close(fd) != 0 || (fd = -1, rename(fresh, path) != 0))) {
+    status = write_all(fd, text, temporary);
+    if (status == HPCT_OK && (close(fd) != 0 || (fd = -1, rename(temporary, path) != 0))) {
         fd = -1;
         status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
     }
     if (status != HPCT_OK)
         goto fail;
-    free(fresh);
+    free(temporary);
     *out = path;
     return HPCT_OK;
 fail:
     if (fd >= 0)
         close(fd);
     free(path);
-    free(fresh);
+    free(temporary);
     return status;
 }

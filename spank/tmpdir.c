@@ -139,27 +139,27 @@ static found look(int parent, const char *name, uid_t uid)
  * incomplete directory. */
 static hpct_status make(int parent, const char *name, uid_t uid, gid_t gid, const char *path)
 {
-    char fresh[NAME_SIZE * 4], gone[NAME_SIZE * 6];
-    snprintf(fresh, sizeof fresh, NEW "%s-%d", name, (int) getpid());
+    char temporary[NAME_SIZE * 4], gone[NAME_SIZE * 6];
+    snprintf(temporary, sizeof temporary, NEW "%s-%d", name, (int) getpid());
     hpct_status status = HPCT_OK;
     int fd = -1;
-    if (mkdirat(parent, fresh, 0700) != 0) {
+    if (mkdirat(parent, temporary, 0700) != 0) {
         if (errno == EEXIST) /* left by a killed step with the same pid */
-            return put_aside(parent, path, fresh, gone);
+            return put_aside(parent, path, temporary, gone);
         return hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", path, strerror(errno));
     }
-    fd = openat(parent, fresh, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(parent, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fchown(fd, uid, gid) != 0 || fchmod(fd, 0700) != 0)
         status =
             hpct_fail(HPCT_ERR_IO, "%s cannot be given to user %u: %s", path, uid, strerror(errno));
-    else if (rename_free(parent, fresh, name) == 0)
-        fresh[0] = '\0';
+    else if (rename_free(parent, temporary, name) == 0)
+        temporary[0] = '\0';
     else if (errno != EEXIST && errno != ENOTEMPTY)
         status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
-    if (fresh[0] != '\0')
-        unlinkat(parent, fresh, AT_REMOVEDIR);
+    if (temporary[0] != '\0')
+        unlinkat(parent, temporary, AT_REMOVEDIR);
     return status; /* HPCT_OK: it exists, or another step was faster; the caller checks again */
 }
 

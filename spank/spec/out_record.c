@@ -81,26 +81,26 @@ int hpct_records_open(const char *tmpdir)
 
 static hpct_status write_record(int folder, const char *path, const hpct_out_record *record)
 {
-    char name[64], fresh[sizeof name + 4];
+    char name[64], temporary[sizeof name + 4];
     snprintf(name, sizeof name, HPCT_OUT_RECORD_PREFIX "%s", record->step);
-    snprintf(fresh, sizeof fresh, "new-%s", name);
-    unlinkat(folder, fresh, 0);
-    int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    snprintf(temporary, sizeof temporary, "new-%s", name);
+    unlinkat(folder, temporary, 0);
+    int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     if (out == NULL) {
         hpct_status status =
-            hpct_fail(HPCT_ERR_IO, "%s/%s cannot be made: %s", path, fresh, strerror(errno));
+            hpct_fail(HPCT_ERR_IO, "%s/%s cannot be made: %s", path, temporary, strerror(errno));
         if (fd >= 0)
             close(fd);
         return status;
     }
     print(record, out);
     bool written = fflush(out) == 0 && fchmod(fd, 0600) == 0;
-    if (fclose(out) == 0 && written && renameat(folder, fresh, folder, name) == 0)
+    if (fclose(out) == 0 && written && renameat(folder, temporary, folder, name) == 0)
         return HPCT_OK;
     hpct_status status =
         hpct_fail(HPCT_ERR_IO, "%s/%s cannot be written: %s", path, name, strerror(errno));
-    unlinkat(folder, fresh, 0);
+    unlinkat(folder, temporary, 0);
     return status;
 }
 

@@ -71,7 +71,7 @@ enum {
     OPTION_VERSION
 };
 
-static hpct_status take(arguments *a, int option, char *value)
+static hpct_status set_option(arguments *a, int option, char *value)
 {
     long number = 0;
     hpct_status status;
@@ -190,7 +190,7 @@ static int read_arguments(int argc, char **argv, arguments *a)
             return printf("hpc-train-stage %s\n", HPCT_VERSION) < 0;
         status = option == '?' || option == ':'
                      ? hpct_stage_refuse(option, argv, options, "hpc-train-stage --help")
-                     : take(a, option, optarg);
+                     : set_option(a, option, optarg);
         if (status != HPCT_OK)
             goto fail;
     }
@@ -230,7 +230,7 @@ int main(int argc, char **argv)
         hpct_status status = hpct_stage_all(&a.job, &a.list, &report);
         if (status == HPCT_OK)
             hpct_report_end(&report, a.job.to, 0);
-        else if (!report.told)
+        else if (!report.reported)
             hpct_report_say("%s", hpct_last_error());
         done = (int) status;
     }

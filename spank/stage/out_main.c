@@ -23,7 +23,7 @@
 #include "spank/stage/out/out.h"
 #include "spank/stage/refuse.h"
 
-#define TELL_SECONDS 10.0
+#define REPORT_SECONDS 10.0
 #define LINE_AFTER 2.0 /* seconds; what took less is not worth a line of each node */
 
 static const char usage[] =
@@ -97,7 +97,7 @@ static hpct_status add_entry(arguments *a, const char *text)
     return status;
 }
 
-static hpct_status take_seconds(const char *name, const char *value, double *seconds)
+static hpct_status set_seconds(const char *name, const char *value, double *seconds)
 {
     char *end;
     double read = strtod(value, &end);
@@ -109,7 +109,7 @@ static hpct_status take_seconds(const char *name, const char *value, double *sec
     return HPCT_OK;
 }
 
-static hpct_status take(arguments *a, int option, char *value)
+static hpct_status set_option(arguments *a, int option, char *value)
 {
     long number = 0;
     hpct_status status;
@@ -120,9 +120,9 @@ static hpct_status take(arguments *a, int option, char *value)
     case OPTION_LIST:
         return add_list(a, value);
     case OPTION_SECONDS:
-        return take_seconds("--seconds", value, &a->seconds);
+        return set_seconds("--seconds", value, &a->seconds);
     case OPTION_GRACE:
-        return take_seconds("--grace", value, &a->grace);
+        return set_seconds("--grace", value, &a->grace);
     case OPTION_RECORD:
         a->record = value;
         return HPCT_OK;
@@ -164,7 +164,7 @@ static int read_arguments(int argc, char **argv, arguments *a)
             return fputs(usage, stdout) < 0;
         status = option == '?' || option == ':'
                      ? hpct_stage_refuse(option, argv, options, "hpc-train-stage --out --help")
-                     : take(a, option, optarg);
+                     : set_option(a, option, optarg);
     }
     for (; status == HPCT_OK && optind < argc; optind++)
         status = add_entry(a, argv[optind]);
@@ -250,7 +250,7 @@ static void name_node(const hpct_out_record *record, char name[HPCT_FRAME_NODE])
 }
 
 /* srun is still there: it waits for this node's last task to be said to have ended. */
-static bool tell(const hpct_out_record *record, hpct_status status, const char *found)
+static bool report_to_srun(const hpct_out_record *record, hpct_status status, const char *found)
 {
     hpct_key *key = NULL;
     char name[HPCT_FRAME_NODE];
@@ -262,10 +262,10 @@ static bool tell(const hpct_out_record *record, hpct_status status, const char *
                                   .nodes = record->nodes,
                                   .name = name};
     name_node(record, name);
-    bool told = hpct_key_from_text(key, record->key) &&
-                hpct_results_tell(&way, status, found, TELL_SECONDS);
+    bool reported = hpct_key_from_text(key, record->key) &&
+                    hpct_results_tell(&way, status, found, REPORT_SECONDS);
     hpct_key_free(key);
-    return told;
+    return reported;
 }
 
 /* Who says what is missing, and whether that is a failure: srun, of all nodes; where there is none,
@@ -274,10 +274,11 @@ static hpct_status run_step(const hpct_out_job *job, int folder, const hpct_out_
                             hpct_report *report, bool *all_copied)
 {
     hpct_out_result result;
-    bool heard = tell(record, HPCT_OK, NULL), script = strcmp(record->step, "batch") == 0;
+    bool reached = report_to_srun(record, HPCT_OK, NULL),
+         script = strcmp(record->step, "batch") == 0;
     hpct_status status = hpct_out_run(job, record, report, &result);
     *all_copied = result.all_copied;
-    if (heard && tell(record, status, result.found))
+    if (reached && report_to_srun(record, status, result.found))
         return status;
     hpct_status with_missing = say_missing(job, record, result.found, script ? folder : -1, status);
     if (!script || with_missing == status)

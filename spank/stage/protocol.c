@@ -545,7 +545,7 @@ static hpct_status run_connected(staging *s)
         status = hpct_broadcast_failure(s->broadcast, &elsewhere); /* the first of all nodes */
     }
     /* only the failed node and the first one print the failure */
-    s->report->told = elsewhere && !speaks;
+    s->report->reported = elsewhere && !speaks;
     if (status == HPCT_OK)
         report_traffic(s);
     hpct_broadcast_close(s->broadcast);

@@ -16,8 +16,8 @@
 #include "base/thread.h"
 #include "spank/stage/net/broadcast_state.h"
 
-#define SAY_AFTER_MS 5000
-#define SAY_AGAIN_MS 60000
+#define PRINT_AFTER_MS 5000
+#define PRINT_AGAIN_MS 60000
 
 static bool is_reader(const hpct_broadcast *b)
 {
@@ -30,9 +30,9 @@ static void destroy(hpct_broadcast *b)
 {
     for (int i = 0; i < HPCT_WINDOW; i++)
         free(b->blocks[i].data);
-    while (b->heard != NULL) {
-        hpct_letter *letter = b->heard;
-        b->heard = letter->next;
+    while (b->letters != NULL) {
+        hpct_letter *letter = b->letters;
+        b->letters = letter->next;
         free(letter->data);
         free(letter);
     }
@@ -57,7 +57,7 @@ hpct_status hpct_broadcast_open(const hpct_team *team, hpct_report *report, hpct
         return hpct_fail_memory(sizeof *b);
     b->team = team;
     b->report = report;
-    b->heard_last = &b->heard;
+    b->last_letter = &b->letters;
     b->listen_fd = -1;
     b->alive_at = hpct_stage_now();
     b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -196,14 +196,14 @@ static void name_missing(const hpct_broadcast *b, char *text, size_t size)
 hpct_status hpct_broadcast_connect(hpct_broadcast *b)
 {
     hpct_status status = HPCT_OK;
-    int64_t say_at = hpct_stage_now() + SAY_AFTER_MS;
+    int64_t print_at = hpct_stage_now() + PRINT_AFTER_MS;
     pthread_mutex_lock(&b->lock);
-    while (!b->met && status == HPCT_OK) {
+    while (!b->connected && status == HPCT_OK) {
         status = wait_attended(b);
-        if (status == HPCT_OK && !b->met && hpct_stage_now() >= say_at) {
+        if (status == HPCT_OK && !b->connected && hpct_stage_now() >= print_at) {
             char names[1024];
             name_missing(b, names, sizeof names);
-            say_at = hpct_stage_now() + SAY_AGAIN_MS;
+            print_at = hpct_stage_now() + PRINT_AGAIN_MS;
             hpct_report_say("waiting for %s to stage with it", names);
         }
     }
@@ -220,7 +220,7 @@ hpct_status hpct_broadcast_send(hpct_broadcast *b, const void *data, size_t size
     pthread_mutex_lock(&b->lock);
     hpct_status status = b->failed ? failure(b) : HPCT_OK;
     if (status == HPCT_OK) {
-        hpct_letters_down(b, HPCT_WIRE_LETTER, b->tells++, data, size);
+        hpct_letters_down(b, HPCT_WIRE_LETTER, b->num_letters++, data, size);
         hpct_broadcast_wake(b);
     }
     pthread_mutex_unlock(&b->lock);
@@ -231,13 +231,13 @@ hpct_status hpct_broadcast_receive(hpct_broadcast *b, uint8_t **data, size_t *si
 {
     hpct_status status = HPCT_OK;
     pthread_mutex_lock(&b->lock);
-    while (b->heard == NULL && status == HPCT_OK)
+    while (b->letters == NULL && status == HPCT_OK)
         status = wait_attended(b);
     if (status == HPCT_OK) {
-        hpct_letter *letter = b->heard;
-        b->heard = letter->next;
-        if (b->heard == NULL)
-            b->heard_last = &b->heard;
+        hpct_letter *letter = b->letters;
+        b->letters = letter->next;
+        if (b->letters == NULL)
+            b->last_letter = &b->letters;
         *data = letter->data;
         *size = letter->size;
         free(letter);
@@ -288,7 +288,7 @@ uint8_t *hpct_broadcast_block(void)
     return malloc(HPCT_BLOCK_BYTES);
 }
 
-static hpct_status put(hpct_broadcast *b, uint8_t **data, size_t size)
+static hpct_status push(hpct_broadcast *b, uint8_t **data, size_t size)
 {
     hpct_wire_header header = {.type = HPCT_WIRE_BLOCK, .size = (uint32_t) size};
     uint8_t head[HPCT_WIRE_HEADER];
@@ -297,21 +297,21 @@ static hpct_status put(hpct_broadcast *b, uint8_t **data, size_t size)
     pthread_mutex_lock(&b->lock);
     if (b->failed)
         status = failure(b);
-    while (status == HPCT_OK && !hpct_block_is_free(b, b->put))
+    while (status == HPCT_OK && !hpct_block_is_free(b, b->pushed))
         status = wait_for_change(b);
     if (status == HPCT_OK) {
-        hpct_block *block = &b->blocks[b->put % HPCT_WINDOW];
+        hpct_block *block = &b->blocks[b->pushed % HPCT_WINDOW];
         if (data != NULL) {
             uint8_t *other = block->data;
             block->data = *data;
             *data = other;
         }
-        header.sequence = b->put;
+        header.sequence = b->pushed;
         hpct_wire_encode_again(block->head, &header);
         block->size = size;
-        block->sequence = b->put++;
+        block->sequence = b->pushed++;
         block->filled = true;
-        b->put_at = size == 0 ? 0 : hpct_stage_now();
+        b->pushed_at = size == 0 ? 0 : hpct_stage_now();
         pthread_cond_broadcast(&b->changed);
         hpct_broadcast_wake(b);
     }
@@ -321,13 +321,13 @@ static hpct_status put(hpct_broadcast *b, uint8_t **data, size_t size)
 
 hpct_status hpct_broadcast_push(hpct_broadcast *b, uint8_t **block, size_t size)
 {
-    return put(b, block, size);
+    return push(b, block, size);
 }
 
 hpct_status hpct_broadcast_push_end(hpct_broadcast *b)
 {
     for (int tree = 0; tree < HPCT_NUM_TREES; tree++)
-        HPCT_TRY(put(b, NULL, 0));
+        HPCT_TRY(push(b, NULL, 0));
     return HPCT_OK;
 }
 
@@ -335,14 +335,14 @@ hpct_status hpct_broadcast_pop(hpct_broadcast *b, const uint8_t **data, size_t *
 {
     hpct_status status = HPCT_OK;
     pthread_mutex_lock(&b->lock);
-    const hpct_block *block = &b->blocks[b->given % HPCT_WINDOW];
+    const hpct_block *block = &b->blocks[b->popped % HPCT_WINDOW];
     if (b->failed)
         status = failure(b);
-    while (status == HPCT_OK && !(block->filled && block->sequence == b->given))
+    while (status == HPCT_OK && !(block->filled && block->sequence == b->popped))
         status = wait_attended(b);
     *data = block->data;
     *size = block->size;
-    b->given += status == HPCT_OK;
+    b->popped += status == HPCT_OK;
     pthread_mutex_unlock(&b->lock);
     return status;
 }
@@ -350,7 +350,7 @@ hpct_status hpct_broadcast_pop(hpct_broadcast *b, const uint8_t **data, size_t *
 void hpct_broadcast_release(hpct_broadcast *b)
 {
     pthread_mutex_lock(&b->lock);
-    b->taken++;
+    b->released++;
     pthread_cond_broadcast(&b->changed);
     hpct_broadcast_wake(b);
     pthread_mutex_unlock(&b->lock);

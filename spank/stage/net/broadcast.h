@@ -6,7 +6,7 @@
  * wait ends if a node fails, is lost, silent or late, or a signal arrives; the message names the
  * node.
  *
- * Order, the same on all nodes: open, meet, any number of letters and votes, the stream, finish,
+ * Order, the same on all nodes: open, connect, any number of letters and votes, the stream, finish,
  * close. After a failure: fail (if it was this node's), close. */
 #ifndef HPCT_SPANK_STAGE_NET_BROADCAST_H
 #define HPCT_SPANK_STAGE_NET_BROADCAST_H
@@ -28,7 +28,7 @@ hpct_status hpct_broadcast_open(const hpct_team *team, hpct_report *report, hpct
  * HPCT_ERR_PEER naming the missing node. */
 hpct_status hpct_broadcast_connect(hpct_broadcast *broadcast);
 
-/* From node 0 to all others, which receive it with hear; *data is to be freed. At most
+/* From node 0 to all others, which get it by receive; *data is to be freed. At most
  * HPCT_LETTER_BYTES bytes. */
 hpct_status hpct_broadcast_send(hpct_broadcast *broadcast, const void *data, size_t size);
 hpct_status hpct_broadcast_receive(hpct_broadcast *broadcast, uint8_t **data, size_t *size);

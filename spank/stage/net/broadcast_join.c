@@ -132,11 +132,11 @@ static bool say_hello(hpct_broadcast *b, hpct_neighbour *n)
         hpct_broadcast_fail_locked(b, (uint32_t) b->team->index, status, hpct_last_error(), false);
         return false;
     }
-    bool said = hpct_stage_link_say(&n->link, HPCT_WIRE_HELLO, 0, credential,
-                                    (uint32_t) strlen(credential)) &&
-                hpct_stage_link_flush(&n->link);
+    bool queued = hpct_stage_link_queue(&n->link, HPCT_WIRE_HELLO, 0, credential,
+                                        (uint32_t) strlen(credential)) &&
+                  hpct_stage_link_flush(&n->link);
     free(credential);
-    return said;
+    return queued;
 }
 
 static void step_parent(hpct_broadcast *b, hpct_neighbour *n, const struct pollfd *polls,
@@ -223,8 +223,8 @@ static void let_in(hpct_broadcast *b, int64_t now)
         s->polled = -1;
         s->give_up_at = now + HPCT_GREETING_MS;
         if (hpct_auth_draw(s->challenge) != HPCT_OK ||
-            !hpct_stage_link_say(&s->link, HPCT_WIRE_CHALLENGE, 0, s->challenge,
-                                 HPCT_NONCE_BYTES) ||
+            !hpct_stage_link_queue(&s->link, HPCT_WIRE_CHALLENGE, 0, s->challenge,
+                                   HPCT_NONCE_BYTES) ||
             !hpct_stage_link_flush(&s->link))
             hpct_stage_link_close(&s->link, true);
     }
@@ -266,8 +266,8 @@ static void greet(hpct_broadcast *b, hpct_stranger *s)
         goto drop;
     }
     hpct_stage_link_next(&s->link);
-    if (!hpct_stage_link_say(&s->link, HPCT_WIRE_WELCOME, 0, credential,
-                             (uint32_t) strlen(credential)) ||
+    if (!hpct_stage_link_queue(&s->link, HPCT_WIRE_WELCOME, 0, credential,
+                               (uint32_t) strlen(credential)) ||
         !hpct_stage_link_flush(&s->link))
         goto drop;
     free(credential);
@@ -327,7 +327,7 @@ void hpct_join_step(hpct_broadcast *b, const struct pollfd *polls, int64_t now)
     bool all = true;
     for (int i = 0; i < b->num_neighbours; i++) {
         hpct_neighbour *n = &b->neighbours[i];
-        if (n->is_parent && !n->up && !n->told)
+        if (n->is_parent && !n->up && !n->informed)
             step_parent(b, n, polls, now);
     }
     for (int i = 0; i < HPCT_MAX_STRANGERS; i++) {
@@ -338,8 +338,8 @@ void hpct_join_step(hpct_broadcast *b, const struct pollfd *polls, int64_t now)
         let_in(b, now);
     for (int i = 0; i < b->num_neighbours; i++)
         all = all && b->neighbours[i].up;
-    if (all && !b->met) {
-        b->met = true;
+    if (all && !b->connected) {
+        b->connected = true;
         hpct_join_end(b);
         pthread_cond_broadcast(&b->changed);
     }

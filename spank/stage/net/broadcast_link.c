@@ -28,8 +28,8 @@ void hpct_stage_link_open(hpct_stage_link *link, int fd)
 {
     *link = (hpct_stage_link){.fd = fd,
                               .silence = hpct_link_silence_ms(fd, HPCT_OUTAGE_MS),
-                              .heard = hpct_stage_now(),
-                              .said = hpct_stage_now()};
+                              .received_at = hpct_stage_now(),
+                              .sent_at = hpct_stage_now()};
 }
 
 void hpct_stage_link_close(hpct_stage_link *link, bool reset)
@@ -58,7 +58,7 @@ static hpct_stage_link_result read_some(hpct_stage_link *link, uint8_t *to, size
         ssize_t got = recv(link->fd, to, size, MSG_DONTWAIT);
         if (got > 0) {
             link->filled += (size_t) got;
-            link->heard = hpct_stage_now();
+            link->received_at = hpct_stage_now();
             return HPCT_STAGE_LINK_FRAME;
         }
         if (got < 0 && errno == EINTR)
@@ -124,8 +124,8 @@ bool hpct_stage_link_follow(hpct_stage_link *link, hpct_stage_link *other)
     return done;
 }
 
-bool hpct_stage_link_say(hpct_stage_link *link, hpct_wire_type type, uint64_t sequence,
-                         const void *data, uint32_t size)
+bool hpct_stage_link_queue(hpct_stage_link *link, hpct_wire_type type, uint64_t sequence,
+                           const void *data, uint32_t size)
 {
     hpct_wire_header header = {.type = type, .size = size, .sequence = sequence};
     if (!make_room(link, HPCT_WIRE_HEADER + (size_t) size))
@@ -134,7 +134,7 @@ bool hpct_stage_link_say(hpct_stage_link *link, hpct_wire_type type, uint64_t se
     if (size > 0)
         memcpy(link->out + link->out_size + HPCT_WIRE_HEADER, data, size);
     link->out_size += HPCT_WIRE_HEADER + (size_t) size;
-    link->said = hpct_stage_now();
+    link->sent_at = hpct_stage_now();
     return true;
 }
 

@@ -27,8 +27,8 @@ typedef struct hpct_stage_link {
     /* sending, besides blocks */
     uint8_t *out;
     size_t out_size, out_sent, out_room;
-    int64_t heard, said; /* milliseconds: time of the last receive and send */
-    int silence;         /* milliseconds: a peer that is silent for longer is lost */
+    int64_t received_at, sent_at; /* milliseconds: time of the last receive and send */
+    int silence;                  /* milliseconds: a peer that is silent for longer is lost */
 } hpct_stage_link;
 
 typedef enum hpct_stage_link_result {
@@ -50,8 +50,8 @@ hpct_stage_link_result hpct_stage_link_read(hpct_stage_link *link, uint32_t most
 void hpct_stage_link_next(hpct_stage_link *link);
 
 /* Queues a frame; false if out of memory or if the peer has not read for very long. */
-bool hpct_stage_link_say(hpct_stage_link *link, hpct_wire_type type, uint64_t sequence,
-                         const void *data, uint32_t size);
+bool hpct_stage_link_queue(hpct_stage_link *link, hpct_wire_type type, uint64_t sequence,
+                           const void *data, uint32_t size);
 
 /* Appends the queue of `other`, which has no connection, to that of `link`. */
 bool hpct_stage_link_follow(hpct_stage_link *link, hpct_stage_link *other);

@@ -50,7 +50,7 @@ static void tell_failure(hpct_broadcast *b, int64_t now)
     bool stopped = hpct_report_stopped() != HPCT_OK;
     bool own = b->failure.node == (uint32_t) b->team->index;
     bool late =
-        !b->met && !stopped && b->failure.status != HPCT_ERR_STOPPED && (own || b->elsewhere);
+        !b->connected && !stopped && b->failure.status != HPCT_ERR_STOPPED && (own || b->elsewhere);
     if (b->farewell_at == 0)
         b->farewell_at = now + (late ? HPCT_LATE_MS : HPCT_FAREWELL_MS);
     else if (stopped && b->farewell_at > now + HPCT_FAREWELL_MS)
@@ -59,17 +59,17 @@ static void tell_failure(hpct_broadcast *b, int64_t now)
         hpct_neighbour *n = &b->neighbours[i];
         if (hpct_neighbour_has_blocks(n)) {
             hpct_stage_link_close(&n->link, true);
-            n->told = true;
-        } else if (n->up && !n->told) {
-            n->told = true;
+            n->informed = true;
+        } else if (n->up && !n->informed) {
+            n->informed = true;
             if (n->link.fd < 0)
                 continue;
-            hpct_stage_link_say(&n->link, HPCT_WIRE_FAIL, 0, text, (uint32_t) size);
+            hpct_stage_link_queue(&n->link, HPCT_WIRE_FAIL, 0, text, (uint32_t) size);
             if (!hpct_stage_link_flush(&n->link))
                 hpct_stage_link_close(&n->link, true);
         } else if (!late || (uint32_t) n->node == b->failure.node) {
             hpct_stage_link_close(&n->link, true);
-            n->told = true;
+            n->informed = true;
         }
     }
 }
@@ -82,7 +82,7 @@ bool hpct_block_is_free(const hpct_broadcast *b, uint64_t sequence)
     if (sequence < HPCT_WINDOW)
         return true;
     const uint64_t before = sequence - HPCT_WINDOW;
-    if (b->taken <= before)
+    if (b->released <= before)
         return false;
     for (int i = 0; i < b->num_neighbours; i++) {
         const hpct_neighbour *n = &b->neighbours[i];
@@ -175,7 +175,7 @@ void hpct_letters_down(hpct_broadcast *b, hpct_wire_type type, uint64_t sequence
         if (hpct_neighbour_has_blocks(n) || n->is_parent || (n->up && n->link.fd < 0))
             continue;
         /* for a child that is not connected yet the letter stays in the queue */
-        if (!hpct_stage_link_say(&n->link, type, sequence, data, (uint32_t) size))
+        if (!hpct_stage_link_queue(&n->link, type, sequence, data, (uint32_t) size))
             lost(b, n, "it does not listen any more");
     }
 }
@@ -196,8 +196,8 @@ void hpct_votes_ready(hpct_broadcast *b)
             return;
     }
     if (parent != NULL && parent->link.fd >= 0 &&
-        !hpct_stage_link_say(&parent->link, HPCT_WIRE_GATHER, b->round, b->votes,
-                             (uint32_t) b->votes_size))
+        !hpct_stage_link_queue(&parent->link, HPCT_WIRE_GATHER, b->round, b->votes,
+                               (uint32_t) b->votes_size))
         lost(b, parent, "it does not listen any more");
     for (int i = 0; i < b->num_neighbours; i++)
         b->neighbours[i].gathered = false;
@@ -235,8 +235,8 @@ static bool keep_letter(hpct_broadcast *b, hpct_neighbour *n)
         return false;
     *letter = (hpct_letter){.data = n->link.letter, .size = n->link.header.size};
     n->link.letter = NULL; /* now owned by the caller of hpct_broadcast_receive */
-    *b->heard_last = letter;
-    b->heard_last = &letter->next;
+    *b->last_letter = letter;
+    b->last_letter = &letter->next;
     return true;
 }
 
@@ -247,9 +247,9 @@ static void take_letter(hpct_broadcast *b, hpct_neighbour *n)
     bool good = false;
     switch (header->type) {
     case HPCT_WIRE_LETTER:
-        good = n->is_parent && header->sequence == b->tells;
+        good = n->is_parent && header->sequence == b->num_letters;
         if (good) {
-            b->tells++;
+            b->num_letters++;
             hpct_letters_down(b, HPCT_WIRE_LETTER, header->sequence, n->link.data, header->size);
             good = keep_letter(b, n);
         }
@@ -379,7 +379,7 @@ static void watch_own(hpct_broadcast *b, int64_t now)
     const char *why = NULL;
     if (now - b->alive_at >= HPCT_STALL_MS)
         why = "its work made no progress for 300 seconds";
-    else if (b->put_at != 0 && now - b->put_at >= HPCT_STALL_MS && b->taken == b->put)
+    else if (b->pushed_at != 0 && now - b->pushed_at >= HPCT_STALL_MS && b->released == b->pushed)
         why = "reading the source made no progress for 300 seconds";
     if (why != NULL)
         hpct_broadcast_fail_locked(b, (uint32_t) b->team->index, HPCT_ERR_IO, why, false);
@@ -388,19 +388,19 @@ static void watch_own(hpct_broadcast *b, int64_t now)
 static void watch(hpct_broadcast *b, int64_t now)
 {
     /* Until all have connected, the FAIL message may have to wait for its connection. */
-    const int64_t grace = b->met ? HPCT_GRACE_MS : HPCT_LATE_MS + HPCT_GRACE_MS;
+    const int64_t grace = b->connected ? HPCT_GRACE_MS : HPCT_LATE_MS + HPCT_GRACE_MS;
     watch_own(b, now);
     for (int i = 0; i < b->num_neighbours && !b->failed && !b->over; i++) {
         hpct_neighbour *n = &b->neighbours[i];
         if (n->broken_at != 0 && now - n->broken_at >= grace) {
             lost(b, n, "it was lost: its connection broke");
         } else if (n->up && n->link.fd >= 0 && !hpct_neighbour_has_blocks(n)) {
-            if (now - n->link.heard > n->link.silence)
+            if (now - n->link.received_at > n->link.silence)
                 lost(b, n,
                      "it was lost: nothing was heard of it for more than 30 seconds (stopped, or "
                      "its node or the network is down)");
-            else if (now - n->link.said >= HPCT_LINK_BEAT_MS)
-                hpct_stage_link_say(&n->link, HPCT_WIRE_BEAT, 0, NULL, 0);
+            else if (now - n->link.sent_at >= HPCT_LINK_BEAT_MS)
+                hpct_stage_link_queue(&n->link, HPCT_WIRE_BEAT, 0, NULL, 0);
         }
     }
 }
@@ -414,14 +414,14 @@ static bool said_farewell(hpct_broadcast *b, int64_t now)
         b->farewell_at = now + HPCT_LAST_MS;
     for (int i = 0; i < b->num_neighbours; i++) {
         hpct_neighbour *n = &b->neighbours[i];
-        if (b->failed && !n->told)
+        if (b->failed && !n->informed)
             quiet = false;
         if (n->link.fd < 0 || !n->up)
             continue;
-        bool said = hpct_neighbour_has_blocks(n)
-                        ? n->is_parent || (block_to_send(b, n) == NULL && n->sent == 0)
-                        : hpct_stage_link_flushed(&n->link);
-        if (said && n->is_parent)
+        bool queued = hpct_neighbour_has_blocks(n)
+                          ? n->is_parent || (block_to_send(b, n) == NULL && n->sent == 0)
+                          : hpct_stage_link_flushed(&n->link);
+        if (queued && n->is_parent)
             hpct_stage_link_close(&n->link, false);
         quiet = quiet && n->link.fd < 0;
     }
@@ -432,7 +432,7 @@ static int timeout_of(const hpct_broadcast *b)
 {
     if (b->failed || b->closing)
         return 20;
-    return b->met ? HPCT_LINK_BEAT_MS / 2 : 50;
+    return b->connected ? HPCT_LINK_BEAT_MS / 2 : 50;
 }
 
 void *hpct_broadcast_loop(void *broadcast)
@@ -444,7 +444,7 @@ void *hpct_broadcast_loop(void *broadcast)
         int count = 0;
         uint64_t wakes;
         polls[count++] = (struct pollfd){.fd = b->wake_fd, .events = POLLIN};
-        if (!b->met)
+        if (!b->connected)
             hpct_join_poll(b, polls, &count);
         poll_neighbours(b, polls, &count);
         int timeout = timeout_of(b);
@@ -455,7 +455,7 @@ void *hpct_broadcast_loop(void *broadcast)
         }
         int64_t now = hpct_stage_now();
         pthread_mutex_lock(&b->lock);
-        if (!b->met)
+        if (!b->connected)
             hpct_join_step(b, polls, now);
         for (int i = 0; i < b->num_neighbours; i++) {
             if (b->neighbours[i].up)

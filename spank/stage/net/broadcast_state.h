@@ -57,7 +57,7 @@ typedef struct hpct_neighbour {
     char trouble[160]; /* error of the last attempt */
     int polled;        /* index in the last poll, or -1 */
     bool gathered;     /* the child's vote of this round has arrived */
-    bool told;         /* was sent the failure */
+    bool informed;     /* was sent the failure */
 } hpct_neighbour;
 
 /* A connection that is not authenticated yet. */
@@ -102,21 +102,21 @@ struct hpct_broadcast {
     pthread_cond_t changed;
     hpct_neighbour neighbours[HPCT_MAX_NEIGHBOURS];
     int num_neighbours;
-    bool met, closing, over, ended;
+    bool connected, closing, over, ended;
     /* the first failure */
     bool failed, elsewhere;
     hpct_wire_failure failure;
     /* blocks */
     hpct_block blocks[HPCT_WINDOW];
-    uint64_t put;          /* sequence numbers: next to be put (node 0), */
-    uint64_t given, taken; /* next to be taken, oldest still in use */
-    int64_t put_at;        /* node 0: time of the last put; 0: none yet, or the end was put */
+    uint64_t pushed;           /* sequence numbers: next to be pushed (node 0), */
+    uint64_t popped, released; /* next to be popped, oldest still in use */
+    int64_t pushed_at; /* node 0: time of the last push; 0: none yet, or the end was pushed */
     uint64_t bytes_in, bytes_out;
     /* letters */
-    uint64_t tells;                   /* forwarded or received so far */
-    hpct_letter *heard, **heard_last; /* received, not yet taken */
-    uint64_t round;                   /* number of the current vote */
-    uint8_t *votes;                   /* combined so far; NULL: none yet */
+    uint64_t num_letters;                /* forwarded or received so far */
+    hpct_letter *letters, **last_letter; /* received, not yet returned */
+    uint64_t round;                      /* number of the current vote */
+    uint8_t *votes;                      /* combined so far; NULL: none yet */
     size_t votes_size;
     bool voted;
     uint8_t *result; /* of the last complete vote, until node 0 takes it */

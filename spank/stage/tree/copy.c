@@ -23,7 +23,7 @@
 #define SMALL PIECE
 #define BATCH 64 /* small files per fetch */
 #define BATCH_BYTES (2u << 20)
-#define LOOK_EVERY 8
+#define SAMPLE_EVERY 8
 #define MOST_BUSY 4    /* threads that are limited by the CPU */
 #define MOST_THREADS 8 /* threads that mostly wait for the source */
 
@@ -57,8 +57,8 @@ typedef struct worker {
     copying *c;
     hpct_lane *lane;
     hpct_pace pace;
-    unsigned reads, waited; /* sampled reads of the source since the last look at the pace: all, and
-                               those that blocked */
+    unsigned reads, waited; /* sampled reads of the source since the last check of the pace: all,
+                               and those that blocked */
 } worker;
 
 /* Work that a worker fetched: the items begin … end - 1, or a block. */
@@ -184,10 +184,10 @@ static hpct_status copy_data(worker *wk, large *l, int src, uint64_t at, uint64_
     hpct_status status = HPCT_OK;
     while (at < end && status == HPCT_OK) {
         size_t size = end - at < PIECE ? (size_t) (end - at) : PIECE;
-        bool look = at / PIECE % LOOK_EVERY == 0;
-        long waits = look ? count_waits() : 0;
+        bool sample = at / PIECE % SAMPLE_EVERY == 0;
+        long waits = sample ? count_waits() : 0;
         status = hpct_walk_read(c->walk, l->index, src, data, size, at);
-        if (look)
+        if (sample)
             note_wait(wk, waits);
         if (status == HPCT_OK)
             status = hpct_lane_data(wk->lane, data, size);
@@ -252,10 +252,10 @@ static hpct_status copy_small(worker *wk, size_t index)
     char path[PATH_MAX], *data = hpct_lane_buffer(wk->lane);
     hpct_item item;
     hpct_walk_item(c->walk, index, &item, path, NULL);
-    bool look = index % LOOK_EVERY == 0;
-    long waits = look ? count_waits() : 0;
+    bool sample = index % SAMPLE_EVERY == 0;
+    long waits = sample ? count_waits() : 0;
     hpct_status status = hpct_walk_whole(c->walk, index, data);
-    if (look)
+    if (sample)
         note_wait(wk, waits);
     if (status == HPCT_OK)
         status = hpct_writer_whole(c->writer, &item, data, NULL);
@@ -339,7 +339,7 @@ static void add_thread(copying *c, int most)
  * free; not if it already shares its core, where another thread would only compete. */
 static void adapt(worker *wk)
 {
-    hpct_pace_kind kind = hpct_pace_look(&wk->pace);
+    hpct_pace_kind kind = hpct_pace_check(&wk->pace);
     if (kind == HPCT_PACE_EARLY)
         return;
     if (wk->waited * 2 > wk->reads)

@@ -16,8 +16,8 @@
 
 /* ---- whether another thread helps ---- */
 
-#define LOOK_SECONDS 0.02 /* longer than a few time slices of the scheduler */
-#define BUSY 0.85         /* fraction of the wall time */
+#define CHECK_SECONDS 0.02 /* longer than a few time slices of the scheduler */
+#define BUSY 0.85          /* fraction of the wall time */
 
 static void add(hpct_pace *pace, int sign)
 {
@@ -42,10 +42,10 @@ void hpct_pace_end(hpct_pace *pace)
     add(pace, 1);
 }
 
-hpct_pace_kind hpct_pace_look(hpct_pace *pace)
+hpct_pace_kind hpct_pace_check(hpct_pace *pace)
 {
     hpct_pace_kind kind = HPCT_PACE_SHARES;
-    if (pace->wall < LOOK_SECONDS)
+    if (pace->wall < CHECK_SECONDS)
         return HPCT_PACE_EARLY;
     if (pace->cpu > pace->wall * BUSY)
         kind = HPCT_PACE_BUSY;
@@ -148,7 +148,7 @@ static void *run(void *context)
     for (;;) {
         while (c->begun < c->given && c->ring[c->begun % MOST_BLOCKS].finished)
             c->begun++; /* the caller has processed it itself */
-        hpct_pace_kind kind = hpct_pace_look(&pace);
+        hpct_pace_kind kind = hpct_pace_check(&pace);
         if (c->begun < c->given && (kind == HPCT_PACE_BUSY || kind == HPCT_PACE_WAITS))
             add_thread(c);
         if (c->begun < c->given)

@@ -26,7 +26,7 @@ void hpct_pace_begin(hpct_pace *pace);
 void hpct_pace_end(hpct_pace *pace);
 
 /* After a piece of work. Any answer but HPCT_PACE_EARLY resets the state. */
-hpct_pace_kind hpct_pace_look(hpct_pace *pace);
+hpct_pace_kind hpct_pace_check(hpct_pace *pace);
 
 /* Number of usable cores, at most `most`. */
 int hpct_pace_cores(int most);

@@ -110,15 +110,15 @@ static slot *find(hpct_folders *folders, const char *path, size_t size)
         errno = EMFILE;
         return NULL;
     }
-    slot fresh = {.path = strndup(path, size), .size = size};
-    fresh.fd = fresh.path == NULL ? -1 : descend(folders, path, size);
-    if (fresh.fd < 0) {
-        free(fresh.path);
+    slot opened = {.path = strndup(path, size), .size = size};
+    opened.fd = opened.path == NULL ? -1 : descend(folders, path, size);
+    if (opened.fd < 0) {
+        free(opened.path);
         return NULL;
     }
     if (oldest->path != NULL)
         drop(oldest);
-    *oldest = fresh;
+    *oldest = opened;
     return oldest;
 }
 

@@ -161,7 +161,7 @@ static void sort(hpct_manifest *m)
 
 /* ---- the file ---- */
 
-static bool put(int fd, const void *data, size_t size)
+static bool write_all(int fd, const void *data, size_t size)
 {
     for (const char *p = data; size > 0;) {
         ssize_t done = write(fd, p, size);
@@ -197,26 +197,27 @@ static uint64_t sum(const header *head, const record *records)
 
 hpct_status hpct_manifest_save(hpct_manifest *m, int folder, const char *name, uint64_t source)
 {
-    static const char fresh[] = "manifest.new";
+    static const char temporary[] = "manifest.new";
     if (!m->sorted)
         sort(m);
     header head = {.magic = MAGIC, .source = source, .count = m->count};
     uint64_t check = sum(&head, m->records);
-    unlinkat(folder, fresh, 0);
-    int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    bool good = fd >= 0 && put(fd, &head, sizeof head) &&
-                put(fd, m->records, m->count * sizeof *m->records) && put(fd, &check, sizeof check);
+    unlinkat(folder, temporary, 0);
+    int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    bool good = fd >= 0 && write_all(fd, &head, sizeof head) &&
+                write_all(fd, m->records, m->count * sizeof *m->records) &&
+                write_all(fd, &check, sizeof check);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && good) {
         good = false;
         error = errno;
     }
-    if (good && renameat(folder, fresh, folder, name) != 0) {
+    if (good && renameat(folder, temporary, folder, name) != 0) {
         good = false;
         error = errno;
     }
     if (!good)
-        unlinkat(folder, fresh, 0);
+        unlinkat(folder, temporary, 0);
     return good ? HPCT_OK
                 : hpct_fail(HPCT_ERR_IO, "the list of what was staged cannot be written: %s",
                             strerror(error));

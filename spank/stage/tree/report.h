@@ -27,7 +27,7 @@ typedef struct hpct_report {
     /* Called every half second or so; an error ends the work. NULL: none. */
     hpct_status (*alive)(void *context);
     void *alive_context;
-    bool told; /* the failure is another node's, which prints it */
+    bool reported; /* the failure is another node's, which prints it */
 } hpct_report;
 
 void hpct_report_start(hpct_report *report, bool verbose, int progress_fd);

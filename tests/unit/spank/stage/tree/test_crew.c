@@ -25,7 +25,7 @@ static void test_early(void **state)
         hpct_pace pace = {0};
         hpct_pace_begin(&pace);
         hpct_pace_end(&pace);
-        early += hpct_pace_look(&pace) == HPCT_PACE_EARLY;
+        early += hpct_pace_check(&pace) == HPCT_PACE_EARLY;
     }
     assert_true(early > 0);
 }
@@ -39,8 +39,8 @@ static void test_waits(void **state)
         usleep(1000);
         hpct_pace_end(&pace);
     }
-    assert_int_equal(hpct_pace_look(&pace), HPCT_PACE_WAITS);
-    assert_int_equal(hpct_pace_look(&pace), HPCT_PACE_EARLY); /* it began anew */
+    assert_int_equal(hpct_pace_check(&pace), HPCT_PACE_WAITS);
+    assert_int_equal(hpct_pace_check(&pace), HPCT_PACE_EARLY); /* it began anew */
 }
 
 /* What lies between two pieces of work does not count. */
@@ -51,7 +51,7 @@ static void test_between(void **state)
     hpct_pace_begin(&pace);
     hpct_pace_end(&pace);
     usleep(40000);
-    assert_int_equal(hpct_pace_look(&pace), HPCT_PACE_EARLY);
+    assert_int_equal(hpct_pace_check(&pace), HPCT_PACE_EARLY);
 }
 
 static atomic_int at_work;
@@ -75,7 +75,7 @@ static void *share_core(void *context)
     for (double end = now() + 0.2; now() < end;) {
     }
     hpct_pace_end(&pace);
-    *kind = hpct_pace_look(&pace);
+    *kind = hpct_pace_check(&pace);
     return NULL;
 }
 
