@@ -100,3 +100,12 @@ hpct_status hpct_stage_run_work(void *context, hpct_share *share)
         close(hosts);
     return status;
 }
+
+hpct_status hpct_stage_run_once(const hpct_stage_run *run, hpct_share *share, int local_rank)
+{
+    hpct_stage_run own = *run;
+    /* Waiters time out a little later than the worker, so that its more specific error is printed.
+     */
+    return hpct_share_once(share, HPCT_SHARE_DATA, local_rank, "stage the data",
+                           own.stall_seconds + 10, hpct_stage_run_work, &own);
+}

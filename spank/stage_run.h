@@ -19,8 +19,12 @@ typedef struct hpct_stage_run {
     int stall_seconds;
 } hpct_stage_run;
 
-/* An hpct_share_work on an hpct_stage_run. The helper's messages go to standard error. Returns the
- * helper's status; HPCT_ERR_IO if it was killed or made no progress. */
+/* Stages once per node: one task runs the helper, the others wait for its result. The helper's
+ * messages go to standard error. Returns the helper's status; HPCT_ERR_IO if it was killed or made
+ * no progress. */
+hpct_status hpct_stage_run_once(const hpct_stage_run *run, hpct_share *share, int local_rank);
+
+/* The same without other tasks; an hpct_share_work on an hpct_stage_run. */
 hpct_status hpct_stage_run_work(void *run, hpct_share *share);
 
 #endif

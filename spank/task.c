@@ -19,6 +19,16 @@
 #include "spank/step_key.h"
 #include "spank/tmpdir.h"
 
+typedef struct task {
+    hpct_plugin *plugin;
+    hpct_slurm *slurm;
+    hpct_environment environment;
+    hpct_choices choices;
+    hpct_config *config;
+    hpct_team_facts team;
+    char *key; /* key file of the step */
+} task;
+
 static hpct_status set(void *slurm, const char *name, const char *value)
 {
     return hpct_slurm_set(slurm, name, value);
@@ -80,41 +90,17 @@ static hpct_status leave_key(hpct_plugin *plugin, hpct_slurm *slurm, const char 
     return status == HPCT_OK ? hpct_slurm_set(slurm, HPCT_KEY_VARIABLE, *path) : status;
 }
 
-static hpct_status stage(hpct_plugin *plugin, hpct_slurm *slurm,
-                         const hpct_environment *environment, const hpct_choices *choices,
-                         const hpct_config *config, const hpct_team_facts *team, const char *key)
-{
-    if (choices->stage.count == 0)
-        return HPCT_OK;
-    hpct_stage_run run = {
-        .settings = &plugin->settings,
-        .to = config->tmpdir,
-        .list = hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE),
-        .mode = hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE_MODE),
-        .hosts = team->hosts,
-        .node = config->node_rank,
-        .job = config->job,
-        .key = key,
-        .memory = hpct_slurm_memory(slurm),
-        .stall_seconds = HPCT_STALL_SECONDS,
-    };
-    /* Waiters time out a little later than the worker, so that its more specific error is printed.
-     */
-    return hpct_share_once(plugin->share, HPCT_SHARE_DATA, config->local_rank, "stage the data",
-                           HPCT_STALL_SECONDS + 10, hpct_stage_run_work, &run);
-}
-
 /* On failure the config keeps the GPU by rank. */
 static void bind_closest(hpct_plugin *plugin, const hpct_environment *environment,
-                         const hpct_choices *choices, int task, hpct_config *config)
+                         const hpct_choices *choices, int local_rank, hpct_config *config)
 {
     const char *visible = environment->get(environment->context, "CUDA_VISIBLE_DEVICES");
     const char *node = environment->get(environment->context, "SLURMD_NODENAME");
     int place = -1;
     if (choices->bind.kind != HPCT_GPU_BIND_CLOSEST || plugin->gpus == NULL ||
-        task >= hpct_gpu_meet_tasks(plugin->gpus))
+        local_rank >= hpct_gpu_meet_tasks(plugin->gpus))
         return;
-    hpct_status status = hpct_gpu_closest_place(plugin->gpus, task, visible,
+    hpct_status status = hpct_gpu_closest_place(plugin->gpus, local_rank, visible,
                                                 plugin->settings.gpu_helper, node, &place);
     if (status != HPCT_OK && choices->bind.asked)
         hpct_slurm_error("warning: --hpc-train-bind=closest: %s; GPUs are given out by local rank",
@@ -133,62 +119,85 @@ static int own_port(const hpct_config *config)
     return atoi(strrchr(config->addresses[config->rank], ':') + 1);
 }
 
-static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir)
+static hpct_status check_own_port(const task *t)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
-    hpct_choices choices = {0};
-    hpct_config *config = NULL;
+    return hpct_port_check(own_port(t->config), t->config->nodes[t->config->node_rank].name);
+}
+
+static hpct_status stage(const task *t)
+{
+    const hpct_options *options = &t->plugin->options;
+    const hpct_stage_run run = {
+        .settings = &t->plugin->settings,
+        .to = t->config->tmpdir,
+        .list = hpct_options_text(options, &t->environment, HPCT_OPTION_STAGE),
+        .mode = hpct_options_text(options, &t->environment, HPCT_OPTION_STAGE_MODE),
+        .hosts = t->team.hosts,
+        .node = t->config->node_rank,
+        .job = t->config->job,
+        .key = t->key,
+        .memory = hpct_slurm_memory(t->slurm),
+        .stall_seconds = HPCT_STALL_SECONDS,
+    };
+    if (t->choices.stage.count == 0)
+        return HPCT_OK;
+    return hpct_stage_run_once(&run, t->plugin->share, t->config->local_rank);
+}
+
+static hpct_status describe(task *t, const char *tmpdir)
+{
+    hpct_ports_choosing choosing = {.plugin = t->plugin, .environment = &t->environment};
     hpct_task_facts facts = {.tmpdir = tmpdir,
                              .address_of = hpct_slurm_address,
-                             .trusted = plugin->has_key || hpct_slurm_uses_munge()};
-    char *key = NULL;
-    hpct_team_facts team = {0};
-    hpct_ports_choosing choosing = {.plugin = plugin, .environment = &environment};
+                             .trusted = t->plugin->has_key || hpct_slurm_uses_munge(),
+                             .choose = hpct_ports_choose,
+                             .context = &choosing};
+    HPCT_TRY(read_facts(t->plugin, t->slurm, &facts));
+    choosing.local_rank = (int) facts.local_rank;
+    HPCT_TRY(hpct_task_describe(&facts, &t->choices, &t->plugin->settings, &t->environment,
+                                &t->team, &t->config));
+    if (own_port(t->config) != t->team.port)
+        HPCT_TRY(check_own_port(t));
+    bind_closest(t->plugin, &t->environment, &t->choices, choosing.local_rank, t->config);
+    return HPCT_OK;
+}
+
+static hpct_status prepare_task(task *t, const char *tmpdir)
+{
+    hpct_plugin *plugin = t->plugin;
+    HPCT_TRY(hpct_options_resolve(&plugin->options, &t->environment, plugin->settings.on_by_default,
+                                  &t->choices));
+    HPCT_TRY(describe(t, tmpdir));
+    HPCT_TRY(leave_key(plugin, t->slurm, tmpdir, (uint32_t) t->config->rank, &t->key));
+    HPCT_TRY(stage(t));
+    /* another task of the node used it for staging when this task found it free */
+    if (own_port(t->config) == t->team.port)
+        HPCT_TRY(check_own_port(t));
+    HPCT_TRY(set_environment(plugin, t->slurm, &t->choices, t->config));
+    return hpct_task_record_out(plugin, t->slurm, &t->environment, t->config, tmpdir, t->key);
+}
+
+static hpct_status prepare_script(task *t, const char *tmpdir)
+{
+    HPCT_TRY(hpct_slurm_set(t->slurm, "SLURM_TMPDIR", tmpdir));
+    HPCT_TRY(hpct_slurm_set(t->slurm, "TMPDIR", tmpdir));
+    HPCT_TRY(leave_key(t->plugin, t->slurm, tmpdir, 0, &t->key));
+    return hpct_task_record_out(t->plugin, t->slurm, &t->environment, NULL, tmpdir, NULL);
+}
+
+static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir)
+{
+    task t = {.plugin = plugin, .slurm = slurm, .environment = hpct_slurm_environment(slurm)};
     if (plugin->trouble[0] != '\0')
         return hpct_fail(plugin->status, "%s", plugin->trouble);
-    hpct_status status = hpct_tmpdir_check(tmpdir);
-    if (status != HPCT_OK)
-        return status;
-    if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT) {
-        status = hpct_slurm_set(slurm, "SLURM_TMPDIR", tmpdir);
-        if (status == HPCT_OK)
-            status = hpct_slurm_set(slurm, "TMPDIR", tmpdir);
-        if (status == HPCT_OK)
-            status = leave_key(plugin, slurm, tmpdir, 0, &key);
-        free(key);
-        return status == HPCT_OK
-                   ? hpct_task_record_out(plugin, slurm, &environment, NULL, tmpdir, NULL)
-                   : status;
-    }
-    status = hpct_options_resolve(&plugin->options, &environment, plugin->settings.on_by_default,
-                                  &choices);
-    if (status == HPCT_OK)
-        status = read_facts(plugin, slurm, &facts);
-    choosing.local_rank = (int) facts.local_rank;
-    facts.choose = hpct_ports_choose;
-    facts.context = &choosing;
-    if (status == HPCT_OK)
-        status =
-            hpct_task_describe(&facts, &choices, &plugin->settings, &environment, &team, &config);
-    if (status == HPCT_OK && own_port(config) != team.port)
-        status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);
-    if (status == HPCT_OK)
-        bind_closest(plugin, &environment, &choices, (int) facts.local_rank, config);
-    if (status == HPCT_OK)
-        status = leave_key(plugin, slurm, tmpdir, (uint32_t) config->rank, &key);
-    if (status == HPCT_OK)
-        status = stage(plugin, slurm, &environment, &choices, config, &team, key);
-    /* another task of the node used it for staging when this task found it free */
-    if (status == HPCT_OK && own_port(config) == team.port)
-        status = hpct_port_check(own_port(config), config->nodes[config->node_rank].name);
-    if (status == HPCT_OK)
-        status = set_environment(plugin, slurm, &choices, config);
-    if (status == HPCT_OK)
-        status = hpct_task_record_out(plugin, slurm, &environment, config, tmpdir, key);
-    free(key);
-    free(team.hosts);
-    hpct_config_free(config);
-    hpct_choices_free(&choices);
+    HPCT_TRY(hpct_tmpdir_check(tmpdir));
+    hpct_status status = hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT
+                             ? prepare_script(&t, tmpdir)
+                             : prepare_task(&t, tmpdir);
+    free(t.key);
+    free(t.team.hosts);
+    hpct_config_free(t.config);
+    hpct_choices_free(&t.choices);
     return status;
 }
 
