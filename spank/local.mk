@@ -24,7 +24,6 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/net/reader.c spank/stage/net/reader.h \
 	spank/stage/net/unpacker.c spank/stage/net/unpacker.h \
 	spank/stage/net/broadcast_team.c spank/stage/net/broadcast_team.h \
-	spank/stage/net/broadcast_wire.c spank/stage/net/broadcast_wire.h \
 	spank/stage/net/pack.c spank/stage/net/pack.h \
 	spank/stage/out/out.c spank/stage/out/out.h \
 	spank/stage/out/out_links.c spank/stage/out/out_links.h \
@@ -43,7 +42,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/tree/folders.c spank/stage/tree/folders.h \
 	spank/stage/tree/hash.c spank/stage/tree/hash.h \
 	spank/stage/tree/inodes.c spank/stage/tree/inodes.h \
-	spank/stage/tree/item.c spank/stage/tree/item.h \
+	spank/stage/tree/item.h \
 	spank/stage/tree/manifest.c spank/stage/tree/manifest.h \
 	spank/stage/tree/identity.c spank/stage/tree/identity.h \
 	spank/stage/tree/report.c spank/stage/tree/report.h \

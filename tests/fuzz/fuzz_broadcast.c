@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spank/stage/net/broadcast_wire.h"
+#include "spank/stage/net/broadcast_link.h"
 #include "spank/stage/net/pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "spank/stage/net/broadcast_link.h"
 #include "spank/stage/net/broadcast_team.h"
-#include "spank/stage/net/broadcast_wire.h"
 #include "spank/stage/tree/report.h"
 
 typedef struct hpct_broadcast hpct_broadcast;

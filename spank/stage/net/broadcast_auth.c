@@ -14,8 +14,8 @@
 
 #include "base/auth/mac.h"
 #include "base/status.h"
+#include "spank/stage/net/broadcast_link.h"
 #include "spank/stage/net/broadcast_team.h"
-#include "spank/stage/net/broadcast_wire.h"
 
 enum {
     AT_MAGIC = 0,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "spank/stage/net/broadcast_wire.h"
+#include "spank/stage/net/broadcast_link.h"
 #include "spank/stage/tree/extract.h"
 #include "spank/stage/tree/hash.h"
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spank/stage/tree/folders.h"
 
 #define PIECE (1u << 20)
 #define TAR_END 1024 /* a tar ends with at least that many zero bytes */

@@ -1,5 +1,6 @@
-/* spank/stage/tree/folders.h - opens folders below a root component by component without following
- * links, where recently used ones stay open (thread-safe), and removes trees. */
+/* spank/stage/tree/folders.h - which paths stay below a root; opens its folders component by
+ * component without following links, where recently used ones stay open (thread-safe), and removes
+ * trees. */
 #ifndef HPCT_SPANK_STAGE_TREE_FOLDERS_H
 #define HPCT_SPANK_STAGE_TREE_FOLDERS_H
 
@@ -7,6 +8,15 @@
 #include <stddef.h>
 
 #include "spank/stage/tree/report.h"
+
+/* Whether `path` is "" or components separated by one '/', none "." or ".." or longer than 255
+ * bytes, at most HPCT_ITEM_DEPTH, shorter than PATH_MAX. Other bytes are allowed. */
+bool hpct_item_path_ok(const char *path);
+
+/* Whether a symbolic link at `path` with this text stays within the root: relative, ".." only at
+ * its beginning, not above the root. Links on its way are checked themselves, so no chain of links
+ * leaves the root. */
+bool hpct_item_link_stays(const char *path, const char *text);
 
 typedef struct hpct_folders hpct_folders;
 

@@ -26,13 +26,4 @@ typedef struct hpct_item {
     struct timespec times[2]; /* access and modification, as for futimens */
 } hpct_item;
 
-/* Whether `path` is "" or components separated by one '/', none "." or ".." or longer than 255
- * bytes, at most HPCT_ITEM_DEPTH, shorter than PATH_MAX. Other bytes are allowed. */
-bool hpct_item_path_ok(const char *path);
-
-/* Whether a symbolic link at `path` with this text stays within the root: relative, ".." only at
- * its beginning, not above the root. Links on its way are checked themselves, so no chain of links
- * leaves the root. */
-bool hpct_item_link_stays(const char *path, const char *text);
-
 #endif

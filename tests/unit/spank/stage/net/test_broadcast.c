@@ -15,7 +15,7 @@
 
 #include "base/status.h"
 #include "spank/stage/net/broadcast_team.h"
-#include "spank/stage/net/broadcast_wire.h"
+#include "spank/stage/net/broadcast_link.h"
 #include "spank/stage/net/pack.h"
 #include "spank/stage/net/unpacker.h"
 #include "spank/stage/tree/crew.h"
