@@ -54,6 +54,7 @@ typedef enum hpct_activation {
     HPCT_LEAKY_RELU,   /* x, or 0.2 x below 0 */
     HPCT_ELU,          /* x, or exp(x) - 1 below 0 */
     HPCT_SELU,         /* ELU with the two constants of Klambauer and others, 2017 */
+    HPCT_MISH,         /* x tanh(log(1 + exp(x))) */
 } hpct_activation;
 typedef enum hpct_padding { HPCT_VALID, HPCT_SAME } hpct_padding;
 

@@ -56,7 +56,12 @@
     X(ELU, elu, x, WIDE, \
       x > 0 ? x : slope * expm1(x), \
       x > 0 ? g : g * slope * exp(x), \
-      dnnl_eltwise_elu, slope, 0, elu, "Elu")
+      dnnl_eltwise_elu, slope, 0, elu, "Elu") then \
+    X(MISH, mish, x, WIDE, \
+      x * tanh(log1p(exp(x))), \
+      g * (tanh(log1p(exp(x))) + \
+           x * logistic(x) * (1 - tanh(log1p(exp(x))) * tanh(log1p(exp(x))))), \
+      dnnl_eltwise_mish, 0, 0, element, "Mish")
 /* clang-format on */
 
 /* The list as definitions or statements, and as rows of an initializer, with commas between. */

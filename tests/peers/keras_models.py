@@ -7,7 +7,7 @@ from keras import layers
 
 CLASSES = 10
 ACTIVATIONS = ["relu", "relu6", "sigmoid", "tanh", "softmax", "gelu", "silu", "hard_sigmoid", "hard_silu", "leaky_relu", "elu",
-               "selu"]
+               "selu", "mish"]
 
 
 def mnist_cnn(_side):

@@ -15,6 +15,10 @@ struct element {
     {
         return expm1f(x);
     }
+    static __device__ float log1p(float x)
+    {
+        return log1pf(x);
+    }
     static __device__ float tanh(float x)
     {
         return tanhf(x);

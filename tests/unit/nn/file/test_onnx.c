@@ -326,6 +326,7 @@ static void activations_stay_in_the_layout(void **state)
     hpct_model_add_activation(model, HPCT_SILU);
     hpct_model_add_activation(model, HPCT_HARD_SIGMOID);
     hpct_model_add_activation(model, HPCT_HARD_SILU);
+    hpct_model_add_activation(model, HPCT_MISH);
     hpct_model_add_leaky_relu(model, 0.1);
     hpct_model_add_elu(model, 1);
     hpct_model_add_prelu(model, false);
@@ -333,7 +334,7 @@ static void activations_stay_in_the_layout(void **state)
     hpct_model_add_global_max_pool2d(model);
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_SOFTMAX});
     assert_nodes(graph_of(model),
-                 "Transpose Conv Sigmoid Mul HardSigmoid HardSwish LeakyRelu Elu PRelu "
+                 "Transpose Conv Sigmoid Mul HardSigmoid HardSwish Mish LeakyRelu Elu PRelu "
                  "Min Greater Sub Mul Where GlobalMaxPool Reshape Gemm Softmax");
     hpct_model_free(model);
 }
