@@ -144,7 +144,7 @@ agent_libagent_la_SOURCES = \
 	agent/report/content.h agent/report/curves.c agent/report/html.c agent/report/lines.c \
 	agent/report/md.c agent/report/one.c \
 	agent/report/page.c agent/report/page.h \
-	agent/report/plan.c \
+	agent/report/plan.c agent/report/points.c \
 	agent/report/published.c agent/report/ranks.c \
 	agent/report/read_history.c agent/report/read_json.c agent/report/read_json.h agent/report/read_lines.c \
 	agent/report/readers.c agent/report/readers.h \

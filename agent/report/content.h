@@ -36,6 +36,8 @@ void hpct_report_csv_of_runs(hpct_report_page *page, const hpct_report_run *runs
 /* The published figures of mnist-cnn, beside those of the runs. */
 void hpct_report_of_published(hpct_report_page *page, const hpct_report_run *runs, size_t count);
 
+/* "Loss", "Accuracy"; other metrics as they are called */
+const char *hpct_report_curve_name(const char *metric);
 /* "3 nodes", "1 node" */
 const char *hpct_report_counted(hpct_report_pool *pool, int64_t count, const char *what);
 /* " in 3 starts", " in the 2 of 3 starts whose time is known", or "" */

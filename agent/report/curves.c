@@ -1,10 +1,22 @@
-/* Loss and accuracy by epoch of several runs, and the numbers behind the lines. */
+/* Metrics by epoch of several runs, and the numbers behind the lines. */
 #include "agent/report/content.h"
 
-#include <stddef.h>
+#include <string.h>
+
+/* A chart with a line for each run that has the metric; shown in a table, too. */
+typedef struct curve {
+    const char *title, *metric;
+    bool of_validation;
+} curve;
+
+/* Unknown metrics have another column in each run. */
+static size_t column_of(const hpct_report_run *run, const curve *c)
+{
+    return hpct_report_column(hpct_report_find_metric(run, c->metric), c->of_validation);
+}
 
 static void add_run_curve(hpct_report_page *page, hpct_report_chart *chart,
-                          const hpct_report_run *run, size_t member)
+                          const hpct_report_run *run, size_t column)
 {
     double *x = hpct_report_take(page->pool, run->num_points, sizeof *x);
     double *y = hpct_report_take(page->pool, run->num_points, sizeof *y);
@@ -12,19 +24,19 @@ static void add_run_curve(hpct_report_page *page, hpct_report_chart *chart,
         return;
     for (size_t i = 0; i < run->num_points; i++) {
         x[i] = (double) run->points[i].epoch;
-        y[i] = *(const double *) (const void *) ((const char *) &run->points[i] + member);
+        y[i] = hpct_report_value(&run->points[i], column);
     }
     if (hpct_report_has_points(y, run->num_points))
         hpct_report_add_series(page->pool, chart, run->name, x, y, run->num_points);
 }
 
-static bool add_curves(hpct_report_page *page, const hpct_report_run *runs, size_t count,
-                       const char *title, size_t member)
+static bool add_chart(hpct_report_page *page, const hpct_report_run *runs, size_t count,
+                      const curve *c)
 {
-    hpct_report_chart *chart = hpct_report_add_chart(page, title, "epoch", "");
+    hpct_report_chart *chart = hpct_report_add_chart(page, c->title, "epoch", "");
     chart->whole_x = true;
     for (size_t i = 0; i < count && i < HPCT_REPORT_MOST_LINES; i++)
-        add_run_curve(page, chart, &runs[i], member);
+        add_run_curve(page, chart, &runs[i], column_of(&runs[i], c));
     if (chart->num_series == 0) {
         page->num_items--;
         return false;
@@ -48,7 +60,7 @@ static int64_t next_epoch(const hpct_report_run *runs, size_t count, const size_
 }
 
 static void add_curve_row(hpct_report_page *page, hpct_report_table *table,
-                          const hpct_report_run *runs, size_t count, size_t *at, size_t member)
+                          const hpct_report_run *runs, size_t count, size_t *at, const curve *c)
 {
     int64_t epoch = next_epoch(runs, count, at);
     hpct_report_cell(page->pool, table, hpct_report_print(page->pool, "%lld", (long long) epoch));
@@ -58,62 +70,80 @@ static void add_curve_row(hpct_report_page *page, hpct_report_table *table,
             hpct_report_cell(page->pool, table, "–");
             continue;
         }
-        hpct_report_metric_cell(page->pool, table, hpct_report_number_of(point, member));
+        hpct_report_metric_cell(page->pool, table,
+                                hpct_report_value(point, column_of(&runs[i], c)));
         at[i]++;
     }
 }
 
 static void add_curve_table(hpct_report_page *page, const hpct_report_run *runs, size_t count,
-                            const char *title, size_t member)
+                            const curve *c)
 {
     size_t at[HPCT_REPORT_MOST_LINES] = {0};
     count = count < HPCT_REPORT_MOST_LINES ? count : HPCT_REPORT_MOST_LINES;
-    hpct_report_table *table = hpct_report_add_table(page, title, true);
+    hpct_report_table *table = hpct_report_add_table(page, c->title, true);
     table->columns = 1 + count;
     hpct_report_cell(page->pool, table, "epoch");
     for (size_t i = 0; i < count; i++)
         hpct_report_cell(page->pool, table, runs[i].name);
     while (next_epoch(runs, count, at) < INT64_MAX)
-        add_curve_row(page, table, runs, count, at, member);
+        add_curve_row(page, table, runs, count, at, c);
 }
 
-/* Draws a line for each run that has this number; shown in a table, too. */
-typedef struct curve {
-    const char *title;
-    size_t member;
-} curve;
-#define MOST_CURVES (3 + 2 * HPCT_REPORT_METRICS)
+/* ---- which curves ---- */
 
-static size_t list_curves(hpct_report_pool *pool, curve curves[MOST_CURVES])
+typedef struct curves {
+    curve *of;
+    size_t count;
+} curves;
+
+static bool has_metric(const curves *all, const char *metric)
 {
-    size_t count = 0;
-    curves[count++] = (curve){"Loss by epoch", offsetof(hpct_report_point, loss)};
-    curves[count++] = (curve){"Accuracy by epoch", offsetof(hpct_report_point, accuracy)};
-    curves[count++] =
-        (curve){"Validation accuracy by epoch", offsetof(hpct_report_point, val_accuracy)};
-    for (size_t i = 0; i < HPCT_REPORT_METRICS; i++) {
-        const char *name = hpct_report_metric_names[i];
-        curves[count++] =
-            (curve){hpct_report_print(pool, "%s by epoch", name), hpct_report_metric_at(i, false)};
-        curves[count++] = (curve){hpct_report_print(pool, "Validation %s by epoch", name),
-                                  hpct_report_metric_at(i, true)};
+    bool has = false;
+    for (size_t i = 0; i < all->count && !has; i++)
+        has = strcmp(all->of[i].metric, metric) == 0;
+    return has;
+}
+
+static void add_metric(hpct_report_pool *pool, curves *all, const char *metric)
+{
+    all->of[all->count++] = (curve){
+        hpct_report_print(pool, "%s by epoch", hpct_report_curve_name(metric)), metric, false};
+    if (strcmp(metric, "loss") != 0) /* that of validation is in the table */
+        all->of[all->count++] =
+            (curve){hpct_report_print(pool, "Validation %s by epoch", metric), metric, true};
+}
+
+/* Of all runs, in the order of the first one that has them. */
+static curves list_curves(hpct_report_pool *pool, const hpct_report_run *runs, size_t count)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < count; i++)
+        most += 2 * runs[i].num_metrics;
+    curves all = {.of = hpct_report_take(pool, most, sizeof *all.of)};
+    for (size_t i = 0; i < count && all.of != NULL; i++) {
+        for (size_t k = 0; k < runs[i].num_metrics; k++) {
+            if (!has_metric(&all, runs[i].metrics[k].name))
+                add_metric(pool, &all, runs[i].metrics[k].name);
+        }
     }
-    return count;
+    return all;
 }
 
 void hpct_report_of_curves(hpct_report_page *page, const hpct_report_run *runs, size_t count)
 {
-    curve curves[MOST_CURVES];
-    bool drawn[MOST_CURVES], any = false;
-    size_t num = list_curves(page->pool, curves);
+    curves all = list_curves(page->pool, runs, count);
+    bool *drawn = hpct_report_take(page->pool, all.count, sizeof *drawn), any = false;
+    if (drawn == NULL)
+        return;
     hpct_report_add_words(page, HPCT_REPORT_HEADING, "Loss and accuracy");
-    for (size_t i = 0; i < num; i++) {
-        drawn[i] = add_curves(page, runs, count, curves[i].title, curves[i].member);
+    for (size_t i = 0; i < all.count; i++) {
+        drawn[i] = add_chart(page, runs, count, &all.of[i]);
         any |= drawn[i];
     }
-    for (size_t i = 0; i < num; i++) {
+    for (size_t i = 0; i < all.count; i++) {
         if (drawn[i])
-            add_curve_table(page, runs, count, curves[i].title, curves[i].member);
+            add_curve_table(page, runs, count, &all.of[i]);
     }
     if (!any)
         page->num_items--; /* the heading */

@@ -1,5 +1,6 @@
 /* The page of one run. */
 #include "agent/report/content.h"
+#include "agent/results/metric.h"
 
 #include <math.h>
 #include <string.h>
@@ -41,16 +42,15 @@ static const char *duration(hpct_report_pool *pool, double seconds)
 /* "Under way: epoch 3 of 8, step 120 of 469, some 12 min left; last news 2026-11-26 14:03:22." */
 static const char *say_live(hpct_report_pool *pool, const hpct_report_run *run)
 {
-    const hpct_report_status *s = &run->status;
-    if (!s->there)
+    const hpct_live_state *s = &run->status.state;
+    if (!run->status.there)
         return "Under way, as run.json says.";
     const char *left = isnan(s->seconds_left) ? ""
                                               : hpct_report_print(pool, ", some %s left",
                                                                   duration(pool, s->seconds_left));
-    return hpct_report_print(pool,
-                             "Under way: epoch %lld of %lld, step %lld of %lld%s; last news %s.",
-                             (long long) s->epoch, (long long) s->epochs, (long long) s->step,
-                             (long long) s->steps, left, hpct_report_moment(pool, s->time));
+    return hpct_report_print(pool, "Under way: epoch %d of %d, step %lld of %lld%s; last news %s.",
+                             s->epoch, s->epochs, (long long) s->step, (long long) s->steps, left,
+                             hpct_report_moment(pool, run->status.time));
 }
 
 static const char *say_state(hpct_report_pool *pool, const hpct_report_run *run)
@@ -94,41 +94,40 @@ static const char *amount(hpct_report_pool *pool, double value)
     return hpct_report_print(pool, "%s", hpct_report_amount(text, value));
 }
 
-static void add_metric_facts(hpct_report_page *page, const char **names, const char **values,
-                             size_t *count, const double *metrics, const char *prefix)
+/* "val. loss" */
+static const char *title_of(hpct_report_pool *pool, const hpct_report_run *run, size_t column)
 {
-    for (int i = 0; i < HPCT_REPORT_METRICS; i++) {
-        if (!isnan(metrics[i]))
-            add_fact(names, values, count,
-                     hpct_report_print(page->pool, "%s%s", prefix, hpct_report_metric_names[i]),
-                     metric(page->pool, metrics[i]));
+    const char *name = run->metrics[column / 2].name;
+    return column % 2 != 0 ? hpct_report_print(pool, "val. %s", name) : name;
+}
+
+/* Of training, then of validation. */
+static void add_metric_facts(hpct_report_page *page, const hpct_report_run *run, const char **names,
+                             const char **values, size_t *count, size_t first, size_t end)
+{
+    size_t half = end - first;
+    for (size_t i = 0; i < 2 * half; i++) {
+        size_t column = hpct_report_column(first + i % half, i >= half);
+        double value = *hpct_report_last(run, column);
+        if (!isnan(value))
+            add_fact(names, values, count, title_of(page->pool, run, column),
+                     metric(page->pool, value));
     }
 }
 
 static void add_facts(hpct_report_page *page, const hpct_report_run *run)
 {
-    const char *names[10 + 2 * HPCT_REPORT_METRICS], *values[10 + 2 * HPCT_REPORT_METRICS];
-    size_t count = 0;
-    const struct {
-        const char *name;
-        double value;
-        bool metric;
-    } facts[] = {{"loss", run->loss, true},
-                 {"accuracy", run->accuracy, true},
-                 {"val. loss", run->val_loss, true},
-                 {"val. accuracy", run->val_accuracy, true},
-                 {"images/s", run->images_per_second, false},
-                 {"s per epoch", run->epoch_seconds, false}};
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        if (i == 4)
-            add_metric_facts(page, names, values, &count, run->metrics, "");
-        if (i == 4)
-            add_metric_facts(page, names, values, &count, run->val_metrics, "val. ");
-        if (!isnan(facts[i].value))
-            add_fact(names, values, &count, facts[i].name,
-                     facts[i].metric ? metric(page->pool, facts[i].value)
-                                     : amount(page->pool, facts[i].value));
-    }
+    size_t count = 0, most = 2 * run->num_metrics + 3;
+    const char **names = hpct_report_take(page->pool, most, sizeof *names);
+    const char **values = hpct_report_take(page->pool, most, sizeof *values);
+    if (names == NULL || values == NULL)
+        return;
+    add_metric_facts(page, run, names, values, &count, 0, 2); /* loss and accuracy */
+    add_metric_facts(page, run, names, values, &count, 2, run->num_metrics);
+    if (!isnan(run->images_per_second))
+        add_fact(names, values, &count, "images/s", amount(page->pool, run->images_per_second));
+    if (!isnan(run->epoch_seconds))
+        add_fact(names, values, &count, "s per epoch", amount(page->pool, run->epoch_seconds));
     if (run->workers > 0)
         add_fact(names, values, &count, run->workers == 1 ? "worker" : "workers",
                  hpct_report_print(page->pool, "%lld", (long long) run->workers));
@@ -142,13 +141,13 @@ static void add_facts(hpct_report_page *page, const hpct_report_run *run)
 
 /* ---- loss and accuracy ---- */
 
-/* One member of all points. */
-static double *column(hpct_report_pool *pool, const hpct_report_point *points, size_t count,
-                      size_t member)
+/* One column of all points. */
+static double *column_of(hpct_report_pool *pool, const hpct_report_point *points, size_t count,
+                         size_t column)
 {
     double *values = hpct_report_take(pool, count, sizeof *values);
     for (size_t i = 0; i < count && values != NULL; i++)
-        values[i] = hpct_report_number_of(&points[i], member);
+        values[i] = hpct_report_value(&points[i], column);
     return values;
 }
 
@@ -166,54 +165,35 @@ static double *places(hpct_report_pool *pool, const hpct_report_point *points, s
 }
 
 static void add_line(hpct_report_page *page, hpct_report_chart *chart, const char *name,
-                     const hpct_report_point *points, size_t count, size_t member, bool by_step)
+                     const hpct_report_point *points, size_t count, size_t column, bool by_step)
 {
-    double *y = column(page->pool, points, count, member);
+    double *y = column_of(page->pool, points, count, column);
     double *x = places(page->pool, points, count, by_step);
     if (x != NULL && y != NULL && hpct_report_has_points(y, count))
         hpct_report_add_series(page->pool, chart, name, x, y, count);
 }
 
-/* The numbers of points that a table shows. */
-#define MOST_SHOWN (4 + 2 * HPCT_REPORT_METRICS)
+/* The columns of points that a table shows. */
 typedef struct shown {
-    const char *titles[MOST_SHOWN + 1];
-    size_t members[MOST_SHOWN], count;
+    const char **titles; /* the last is NULL */
+    size_t *columns, count;
 } shown;
 
-static void show(shown *s, const char *title, size_t member)
+/* The loss, and what any point has, from the metric `first` on; training, then validation. */
+static shown find_shown(hpct_report_pool *pool, const hpct_report_run *run,
+                        const hpct_report_point *points, size_t count, bool validated, size_t first)
 {
-    s->titles[s->count] = title;
-    s->members[s->count++] = member;
-}
-
-static void show_metrics(shown *s, hpct_report_pool *pool, const hpct_report_point *points,
-                         size_t count, bool of_validation)
-{
-    for (size_t i = 0; i < HPCT_REPORT_METRICS; i++) {
-        size_t member = hpct_report_metric_at(i, of_validation);
-        const char *name = hpct_report_metric_names[i];
-        if (hpct_report_any_has(points, count, member))
-            show(s, of_validation ? hpct_report_print(pool, "val. %s", name) : name, member);
+    shown s = {.titles = hpct_report_take(pool, 2 * run->num_metrics + 1, sizeof *s.titles),
+               .columns = hpct_report_take(pool, 2 * run->num_metrics, sizeof *s.columns)};
+    for (int val = 0; val <= validated && s.titles != NULL && s.columns != NULL; val++) {
+        for (size_t i = first; i < run->num_metrics; i++) {
+            size_t column = hpct_report_column(i, val);
+            if (i != 0 && !hpct_report_any_has(points, count, column))
+                continue;
+            s.titles[s.count] = title_of(pool, run, column);
+            s.columns[s.count++] = column;
+        }
     }
-}
-
-/* Of numbers (mae is the first metric) there is no accuracy. */
-static shown find_shown(hpct_report_pool *pool, const hpct_report_point *points, size_t count,
-                        bool validated)
-{
-    shown s = {.count = 0};
-    bool numbers = hpct_report_any_has(points, count, hpct_report_metric_at(0, false));
-    show(&s, "loss", offsetof(hpct_report_point, loss));
-    if (!numbers)
-        show(&s, "accuracy", offsetof(hpct_report_point, accuracy));
-    show_metrics(&s, pool, points, count, false);
-    if (validated)
-        show(&s, "val. loss", offsetof(hpct_report_point, val_loss));
-    if (validated && !numbers)
-        show(&s, "val. accuracy", offsetof(hpct_report_point, val_accuracy));
-    if (validated)
-        show_metrics(&s, pool, points, count, true);
     return s;
 }
 
@@ -221,13 +201,13 @@ static void add_shown(hpct_report_page *page, hpct_report_table *table, const sh
                       const hpct_report_point *point)
 {
     for (size_t i = 0; i < s->count; i++)
-        hpct_report_metric_cell(page->pool, table, hpct_report_number_of(point, s->members[i]));
+        hpct_report_metric_cell(page->pool, table, hpct_report_value(point, s->columns[i]));
 }
 
 static void add_epoch_table(hpct_report_page *page, const hpct_report_run *run)
 {
     bool timed = run->num_epoch_times > 0;
-    shown s = find_shown(page->pool, run->points, run->num_points, run->validated);
+    shown s = find_shown(page->pool, run, run->points, run->num_points, run->validated, 0);
     hpct_report_table *table = hpct_report_add_table(page, "By epoch", true);
     hpct_report_cell(page->pool, table, "epoch");
     hpct_report_cells(page->pool, table, s.titles);
@@ -250,7 +230,7 @@ static void add_epoch_table(hpct_report_page *page, const hpct_report_run *run)
 static void add_step_table(hpct_report_page *page, const hpct_report_run *run)
 {
     static const char *const heads[] = {"epoch", "step", NULL};
-    shown s = find_shown(page->pool, run->steps, run->num_steps, false);
+    shown s = find_shown(page->pool, run, run->steps, run->num_steps, false, 0);
     size_t each = (run->num_steps + MOST_ROWS - 1) / MOST_ROWS;
     hpct_report_table *table = hpct_report_add_table(
         page,
@@ -272,9 +252,17 @@ static void add_step_table(hpct_report_page *page, const hpct_report_run *run)
     }
 }
 
-static void add_curve(hpct_report_page *page, const hpct_report_run *run, const char *what,
-                      size_t member, size_t val_member, bool by_step)
+const char *hpct_report_curve_name(const char *metric)
 {
+    return strcmp(metric, "loss") == 0       ? "Loss"
+           : strcmp(metric, "accuracy") == 0 ? "Accuracy"
+                                             : metric;
+}
+
+static void add_curve(hpct_report_page *page, const hpct_report_run *run, size_t metric,
+                      bool by_step)
+{
+    const char *what = hpct_report_curve_name(run->metrics[metric].name);
     size_t count = by_step ? run->num_steps : run->num_points;
     const hpct_report_point *points = by_step ? run->steps : run->points;
     hpct_report_chart *chart = hpct_report_add_chart(
@@ -285,9 +273,9 @@ static void add_curve(hpct_report_page *page, const hpct_report_run *run, const 
         chart->note = hpct_report_print(
             page->pool, "Each point is the mean of %zu %ss.",
             (count + HPCT_REPORT_MOST_POINTS - 1) / HPCT_REPORT_MOST_POINTS, chart->x_label);
-    add_line(page, chart, "training", points, count, member, by_step);
+    add_line(page, chart, "training", points, count, hpct_report_column(metric, false), by_step);
     if (!by_step)
-        add_line(page, chart, "validation", points, count, val_member, false);
+        add_line(page, chart, "validation", points, count, hpct_report_column(metric, true), false);
     if (chart->num_series == 0)
         page->num_items--; /* nothing to draw */
 }
@@ -298,13 +286,8 @@ static void add_curves(hpct_report_page *page, const hpct_report_run *run)
     if (run->num_points == 0 && run->num_steps == 0)
         return;
     hpct_report_add_words(page, HPCT_REPORT_HEADING, "Loss and accuracy");
-    add_curve(page, run, "Loss", offsetof(hpct_report_point, loss),
-              offsetof(hpct_report_point, val_loss), by_step);
-    add_curve(page, run, "Accuracy", offsetof(hpct_report_point, accuracy),
-              offsetof(hpct_report_point, val_accuracy), by_step);
-    for (size_t i = 0; i < HPCT_REPORT_METRICS; i++)
-        add_curve(page, run, hpct_report_metric_names[i], hpct_report_metric_at(i, false),
-                  hpct_report_metric_at(i, true), by_step);
+    for (size_t i = 0; i < run->num_metrics; i++)
+        add_curve(page, run, i, by_step);
     if (run->num_points > 0)
         add_epoch_table(page, run);
     if (run->num_points < 2 && run->num_steps > 0)
@@ -408,20 +391,22 @@ static void make_csv(hpct_report_page *page, const hpct_report_run *run)
     page->csv = hpct_report_take(pool, 1, sizeof *page->csv);
     if (page->csv == NULL)
         return;
-    shown s = {.count = 0};
-    show_metrics(&s, pool, run->points, run->num_points, false);
-    size_t of_validation = s.count;
-    show_metrics(&s, pool, run->points, run->num_points, true);
+    shown s = find_shown(pool, run, run->points, run->num_points, true, 2);
     page->csv->columns = 7 + s.count;
     hpct_report_cells(pool, page->csv, heads);
     for (size_t i = 0; i < s.count; i++) /* as in history.csv */
         hpct_report_cell(pool, page->csv,
-                         i < of_validation ? s.titles[i]
-                                           : hpct_report_print(pool, "val_%s", s.titles[i] + 5));
+                         hpct_report_print(pool, "%s%s",
+                                           s.columns[i] % 2 != 0 ? HPCT_METRIC_VAL : "",
+                                           run->metrics[s.columns[i] / 2].name));
     for (size_t i = 0; i < run->num_points; i++) {
         const hpct_report_point *p = &run->points[i];
-        const double values[] = {p->loss,         p->accuracy,      p->val_loss,
-                                 p->val_accuracy, p->learning_rate, p->seconds};
+        const double values[] = {hpct_report_value(p, HPCT_REPORT_LOSS),
+                                 hpct_report_value(p, HPCT_REPORT_ACCURACY),
+                                 hpct_report_value(p, HPCT_REPORT_VAL_LOSS),
+                                 hpct_report_value(p, HPCT_REPORT_VAL_ACCURACY),
+                                 p->learning_rate,
+                                 p->seconds};
         hpct_report_cell(pool, page->csv, hpct_report_print(pool, "%lld", (long long) p->epoch));
         for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
             char text[HPCT_REPORT_NUMBER];
@@ -430,7 +415,7 @@ static void make_csv(hpct_report_page *page, const hpct_report_run *run)
         }
         for (size_t k = 0; k < s.count; k++) {
             char text[HPCT_REPORT_NUMBER];
-            double value = hpct_report_number_of(p, s.members[k]);
+            double value = hpct_report_value(p, s.columns[k]);
             hpct_report_cell(pool, page->csv,
                              hpct_report_print(pool, "%s", hpct_report_exact(text, value)));
         }

@@ -100,10 +100,11 @@ static void add_table(hpct_report_page *page, const hpct_report_run *runs, size_
     for (size_t i = 0; i < NUM_ROWS; i++) {
         const hpct_report_run *run = run_with(runs, count, rows[i].workers);
         hpct_report_cell(pool, table, hpct_report_print(pool, "%d", rows[i].workers));
-        hpct_report_cell(
-            pool, table,
-            run == NULL ? "–"
-                        : triple(pool, hpct_report_run_seconds(run), run->loss, run->accuracy));
+        hpct_report_cell(pool, table,
+                         run == NULL ? "–"
+                                     : triple(pool, hpct_report_run_seconds(run),
+                                              *hpct_report_last(run, HPCT_REPORT_LOSS),
+                                              *hpct_report_last(run, HPCT_REPORT_ACCURACY)));
         for (int k = 0; k < SYSTEMS; k++)
             hpct_report_cell(
                 pool, table,

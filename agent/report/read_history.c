@@ -1,6 +1,7 @@
-/* history.csv, as of Keras' CSVLogger: columns by name, epochs from 0. Other columns are left
- * out. */
+/* history.csv, as of Keras' CSVLogger: columns by name, epochs from 0. */
 #include "agent/report/run.h"
+
+#include "agent/results/metric.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,23 +9,14 @@
 
 #define MOST_COLUMNS 64
 
-/* Where a column goes. */
-static const struct column {
-    const char *name;
-    size_t at;
-} columns[] = {
-    {"loss", offsetof(hpct_report_point, loss)},
-    {"accuracy", offsetof(hpct_report_point, accuracy)},
-    {"val_loss", offsetof(hpct_report_point, val_loss)},
-    {"val_accuracy", offsetof(hpct_report_point, val_accuracy)},
-    {"learning_rate", offsetof(hpct_report_point, learning_rate)},
-};
-#define NUM_COLUMNS (sizeof columns / sizeof *columns)
-#define METRICS ((int) NUM_COLUMNS) /* then those of the validation */
-#define EPOCH (METRICS + 2 * HPCT_REPORT_METRICS)
+typedef struct column {
+    enum { EPOCH, LEARNING_RATE, METRIC } kind;
+    size_t at;     /* of a metric */
+    bool is_known; /* else it may have other things than numbers */
+} column;
 
 typedef struct header {
-    int column[MOST_COLUMNS]; /* index in `columns`, METRICS and more, EPOCH, or -1 */
+    column columns[MOST_COLUMNS];
     int count;
     bool has_epoch, has_metric, has_validation;
 } header;
@@ -42,65 +34,62 @@ static const char *field(const char *at, const char *end, char *out, size_t room
     return comma != NULL ? comma + 1 : NULL;
 }
 
-/* EPOCH, or where a column goes, or -1: it is left out. */
-static int find_column(const char *name)
+static column find_column(hpct_report_run *run, const char *name)
 {
-    bool of_validation = strncmp(name, "val_", 4) == 0;
+    bool of_validation;
     if (strcmp(name, "epoch") == 0)
-        return EPOCH;
-    for (int i = 0; i < (int) NUM_COLUMNS; i++) {
-        if (strcmp(name, columns[i].name) == 0)
-            return i;
-    }
-    for (int i = 0; i < HPCT_REPORT_METRICS; i++) {
-        if (strcmp(name + (of_validation ? 4 : 0), hpct_report_metric_names[i]) == 0)
-            return METRICS + i + (of_validation ? HPCT_REPORT_METRICS : 0);
-    }
-    return -1;
+        return (column){.kind = EPOCH, .is_known = true};
+    if (strcmp(name, "learning_rate") == 0)
+        return (column){.kind = LEARNING_RATE, .is_known = true};
+    return (column){.kind = METRIC,
+                    .at = hpct_report_add_column(run, name),
+                    .is_known = hpct_metric_find(name, &of_validation) != NULL};
 }
 
-/* The number of a point in which a column goes. */
-static double *number_at(hpct_report_point *point, int column)
-{
-    int metric = column - METRICS;
-    size_t at = metric < 0 ? columns[column].at
-                           : hpct_report_metric_at((size_t) (metric % HPCT_REPORT_METRICS),
-                                                   metric >= HPCT_REPORT_METRICS);
-    return (double *) (void *) ((char *) point + at);
-}
-
-static void read_header(header *h, const char *at, const char *end)
+static void read_header(hpct_report_run *run, header *h, const char *at, const char *end)
 {
     char name[64];
     while (at != NULL && h->count < MOST_COLUMNS) {
         at = field(at, end, name, sizeof name);
-        int column = find_column(name);
-        h->has_epoch |= column == EPOCH;
-        h->has_metric |= column == 0 || column == 1;
-        h->has_validation |= column == 2 || column == 3;
-        h->column[h->count++] = column;
+        column c = h->columns[h->count++] = find_column(run, name);
+        h->has_epoch |= c.kind == EPOCH;
+        if (c.kind != METRIC)
+            continue;
+        h->has_metric |= c.at == HPCT_REPORT_LOSS || c.at == HPCT_REPORT_ACCURACY;
+        h->has_validation |= c.at == HPCT_REPORT_VAL_LOSS || c.at == HPCT_REPORT_VAL_ACCURACY;
     }
 }
 
-/* False if a field is no number, or fields are missing. "NA": no validation in this epoch. */
+/* False if the number cannot be one of this column. */
+static bool set_number(hpct_report_point *point, const column *c, double value)
+{
+    if (c->kind == EPOCH && !(value >= 0 && value < 1e15))
+        return false;
+    if (c->kind == EPOCH)
+        point->epoch = (int64_t) value + 1;
+    else if (c->kind == LEARNING_RATE)
+        point->learning_rate = value;
+    else if (c->at < point->num_values)
+        point->values[c->at] = value;
+    return true;
+}
+
+/* False if a field is not a number, or fields are missing. "NA": no validation in this epoch. */
 static bool read_line(const header *h, const char *at, const char *end, hpct_report_point *point)
 {
     char text[64], *stop;
-    *point = hpct_report_no_point();
     for (int i = 0; i < h->count; i++) {
+        const column *c = &h->columns[i];
         if (at == NULL)
             return false;
         at = field(at, end, text, sizeof text);
         double value = strtod(text, &stop);
         bool none = *text == '\0' || strcmp(text, "NA") == 0;
-        if (!none && (stop == text || *stop != '\0') && h->column[i] >= 0)
+        bool is_number = !none && stop != text && *stop == '\0';
+        if (!is_number && ((!none && c->is_known) || c->kind == EPOCH))
             return false;
-        if (h->column[i] == EPOCH && !(value >= 0 && value < 1e15 && !none))
+        if (is_number && !set_number(point, c, value))
             return false;
-        if (h->column[i] == EPOCH)
-            point->epoch = (int64_t) value + 1;
-        else if (h->column[i] >= 0 && !none)
-            *number_at(point, h->column[i]) = value;
     }
     return true;
 }
@@ -138,11 +127,15 @@ bool hpct_report_read_history(hpct_report_run *run, const char *text, size_t siz
         const char *end = newline != NULL ? newline : stop;
         hpct_report_point point;
         if (line == 1)
-            read_header(&h, at, end);
+            read_header(run, &h, at, end);
         if (line == 1 && (!h.has_epoch || !h.has_metric))
             return false;
         /* without its newline a number may lack digits */
-        bool whole = newline != NULL && line > 1 && end > at && read_line(&h, at, end, &point);
+        bool whole = newline != NULL && line > 1 && end > at;
+        if (whole) {
+            point = hpct_report_new_point(run);
+            whole = read_line(&h, at, end, &point);
+        }
         if (whole)
             add(run, &point);
         else if (line > 1 && end > at && unread++ == 0)

@@ -1,6 +1,7 @@
 /* run.json, status.json and --summary-json. */
 #include "agent/report/read_json.h"
 
+#include "agent/results/metric.h"
 #include "base/below.h"
 
 #include <math.h>
@@ -165,11 +166,11 @@ static void find_median(hpct_report_run *run)
 
 static void read_metrics(hpct_report_run *run, const json_t *object)
 {
-    for (int i = 0; i < HPCT_REPORT_METRICS; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "val_%s", hpct_report_metric_names[i]);
-        set_number(&run->metrics[i], object, hpct_report_metric_names[i]);
-        set_number(&run->val_metrics[i], object, name);
+    for (size_t i = 0; i < run->num_metrics; i++) {
+        hpct_report_logged *m = &run->metrics[i];
+        set_number(&m->last[0], object, m->name);
+        set_number(&m->last[1], object,
+                   hpct_report_print(run->pool, HPCT_METRIC_VAL "%s", m->name));
     }
 }
 
@@ -180,10 +181,6 @@ static void read_summary(hpct_report_run *run, const json_t *object)
     set_number(&run->train_seconds, object, "train_seconds");
     set_number(&run->images_per_second, object, "images_per_second");
     set_number(&run->step_ms, object, "step_ms");
-    set_number(&run->loss, object, "loss");
-    set_number(&run->accuracy, object, "accuracy");
-    set_number(&run->val_loss, object, "val_loss");
-    set_number(&run->val_accuracy, object, "val_accuracy");
     read_metrics(run, object);
     set_number(&run->peak_rss_mb, object, "peak_rss_mb");
     if (run->epochs == 0)
@@ -361,38 +358,20 @@ bool hpct_report_read_run_json(hpct_report_run *run, const char *text, size_t si
 
 /* ---- status.json ---- */
 
-static void read_status(hpct_report_run *run, const json_t *object)
-{
-    hpct_report_status *status = &run->status;
-    status->there = true;
-    status->time = hpct_report_json_number(object, "time");
-    status->loss = hpct_report_json_number(object, "loss");
-    status->accuracy = hpct_report_json_number(object, "accuracy");
-    status->images_per_second = hpct_report_json_number(object, "images_per_second");
-    status->step_ms = hpct_report_json_number(object, "step_ms");
-    status->seconds_left = hpct_report_json_number(object, "seconds_left");
-    INTEGER(status, object, epoch);
-    INTEGER(status, object, epochs);
-    INTEGER(status, object, step);
-    INTEGER(status, object, steps);
-    if (run->model == NULL)
-        set_text(run, &run->model, object, "model");
-    if (run->workers == 0)
-        INTEGER(run, object, workers);
-    const char *state = json_string_value(json_object_get(object, "state"));
-    bool ended = state != NULL && strcmp(state, "running") != 0;
-    /* run.json may be missing, or older: a run that was killed cannot write its end */
-    if (run->state == NULL || (ended && strcmp(run->state, "running") == 0))
-        set_text(run, &run->state, object, "state");
-}
-
 bool hpct_report_read_status(hpct_report_run *run, const char *text, size_t size)
 {
-    json_t *object = json_loadb(text, size, 0, NULL);
-    bool is_one = json_integer_value(json_object_get(object, "format")) == 1 &&
-                  json_is_string(json_object_get(object, "state"));
-    if (is_one)
-        read_status(run, object);
-    json_decref(object);
-    return is_one;
+    hpct_live_report report;
+    if (hpct_live_report_parse(&report, text, size) != HPCT_OK)
+        return false;
+    run->status = (hpct_report_status){true, (double) report.time, report.state};
+    if (run->model == NULL)
+        run->model = hpct_report_print(run->pool, "%s", report.model);
+    if (run->workers == 0)
+        run->workers = report.workers;
+    bool ended = report.how != HPCT_LIVE_RUNNING;
+    /* run.json may be missing, or older: a run that was killed cannot write its end */
+    if (run->state == NULL || (ended && strcmp(run->state, "running") == 0))
+        run->state = hpct_live_word(report.how);
+    hpct_live_report_free(&report);
+    return true;
 }

@@ -45,13 +45,12 @@ bool hpct_report_read_steps(hpct_report_run *run, const char *text, size_t size)
     bool cut = hpct_report_drop_cut_line(&lines);
     json_t *line;
     while ((line = hpct_report_next_line(&lines)) != NULL) {
-        hpct_report_point point = hpct_report_no_point();
+        hpct_report_point point = hpct_report_new_point(run);
         point.epoch = hpct_report_json_integer(line, "epoch", -1);
         point.step = hpct_report_json_integer(line, "step", -1);
-        point.loss = hpct_report_json_number(line, "loss");
-        point.accuracy = hpct_report_json_number(line, "accuracy");
-        for (int i = 0; i < HPCT_REPORT_METRICS; i++)
-            point.metrics[i] = hpct_report_json_number(line, hpct_report_metric_names[i]);
+        for (size_t i = 0; 2 * i < point.num_values; i++)
+            point.values[hpct_report_column(i, false)] =
+                hpct_report_json_number(line, run->metrics[i].name);
         if (point.epoch >= 0 && point.step >= 0 && json_object_get(line, "loss") != NULL)
             add_step(run, &point);
         else

@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,49 +47,15 @@ void hpct_report_remark(hpct_report_run *run, const char *format, ...)
     run->remarks[run->num_remarks++] = hpct_report_print(run->pool, "%s", text);
 }
 
-const char *const hpct_report_metric_names[HPCT_REPORT_METRICS] = {
-    "mae", "mse", "top_k_categorical_accuracy", "precision", "recall", "f1", "auc"};
-
-size_t hpct_report_metric_at(size_t metric, bool of_validation)
-{
-    return (of_validation ? offsetof(hpct_report_point, val_metrics)
-                          : offsetof(hpct_report_point, metrics)) +
-           metric * sizeof(double);
-}
-
-double hpct_report_number_of(const hpct_report_point *point, size_t member)
-{
-    return *(const double *) (const void *) ((const char *) point + member);
-}
-
-bool hpct_report_any_has(const hpct_report_point *points, size_t count, size_t member)
-{
-    bool any = false;
-    for (size_t i = 0; i < count && !any; i++)
-        any = !isnan(hpct_report_number_of(&points[i], member));
-    return any;
-}
-
-hpct_report_point hpct_report_no_point(void)
-{
-    hpct_report_point point = {0, 0, NAN, NAN, NAN, NAN, NAN, NAN, {0}, {0}};
-    for (int i = 0; i < HPCT_REPORT_METRICS; i++)
-        point.metrics[i] = point.val_metrics[i] = NAN;
-    return point;
-}
-
 void hpct_report_run_clear(hpct_report_run *run, hpct_report_pool *pool)
 {
     *run = (hpct_report_run){.pool = pool, .seed = -1};
     double *const numbers[] = {&run->started,           &run->ended,         &run->learning_rate,
                                &run->start_seconds,     &run->train_seconds, &run->epoch_seconds,
-                               &run->images_per_second, &run->step_ms,       &run->loss,
-                               &run->accuracy,          &run->val_loss,      &run->val_accuracy,
-                               &run->peak_rss_mb};
+                               &run->images_per_second, &run->step_ms,       &run->peak_rss_mb};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         *numbers[i] = NAN;
-    for (int i = 0; i < HPCT_REPORT_METRICS; i++)
-        run->metrics[i] = run->val_metrics[i] = NAN;
+    hpct_report_begin_metrics(run);
 }
 
 bool hpct_report_run_has_file(const char *folder, const char *path)
@@ -229,7 +194,7 @@ static void say_not_finite(hpct_report_run *run, const hpct_report_point *points
 {
     size_t wrong = 0, first = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!isfinite(points[i].loss) && wrong++ == 0)
+        if (!isfinite(hpct_report_value(&points[i], HPCT_REPORT_LOSS)) && wrong++ == 0)
             first = i;
     }
     if (wrong > 0)
@@ -244,24 +209,19 @@ static void conclude(hpct_report_run *run)
     give_epochs_times(run);
     if (run->num_points > 0) {
         const hpct_report_point *last = &run->points[run->num_points - 1];
-        set_if_unknown(&run->loss, last->loss);
-        set_if_unknown(&run->accuracy, last->accuracy);
-        set_if_unknown(&run->val_loss, last->val_loss);
-        set_if_unknown(&run->val_accuracy, last->val_accuracy);
-        for (int i = 0; i < HPCT_REPORT_METRICS; i++) {
-            set_if_unknown(&run->metrics[i], last->metrics[i]);
-            set_if_unknown(&run->val_metrics[i], last->val_metrics[i]);
-        }
+        for (size_t i = 0; i < 2 * run->num_metrics; i++)
+            set_if_unknown(hpct_report_last(run, i), hpct_report_value(last, i));
         set_if_unknown(&run->learning_rate, last->learning_rate);
     }
     if (run->status.there && run->num_starts > 0 && hpct_report_run_is_live(run))
         set_if_unknown(&run->starts[run->num_starts - 1].seconds,
                        run->status.time - run->starts[run->num_starts - 1].time);
     if (run->status.there) {
-        set_if_unknown(&run->images_per_second, run->status.images_per_second);
-        set_if_unknown(&run->step_ms, run->status.step_ms);
-        set_if_unknown(&run->loss, run->status.loss);
-        set_if_unknown(&run->accuracy, run->status.accuracy);
+        const hpct_live_state *state = &run->status.state;
+        set_if_unknown(&run->images_per_second, state->images_per_second);
+        set_if_unknown(&run->step_ms, state->step_ms);
+        set_if_unknown(hpct_report_last(run, HPCT_REPORT_LOSS), state->loss);
+        set_if_unknown(hpct_report_last(run, HPCT_REPORT_ACCURACY), state->accuracy);
     }
     if (run->workers == 0)
         run->workers = (int64_t) run->num_ranks;
@@ -286,6 +246,8 @@ hpct_status hpct_report_run_read(hpct_report_run *run, hpct_report_pool *pool, c
 {
     struct stat info;
     hpct_report_run_clear(run, pool);
+    if (pool->failed)
+        return hpct_fail_memory(0);
     run->path = path;
     run->name = last_part(pool, path);
     if (stat(path, &info) != 0)

@@ -5,6 +5,7 @@
 #define HPCT_AGENT_REPORT_RUN_H
 
 #include "agent/report/text.h"
+#include "agent/results/live_report.h"
 
 #include <hpctrain/status.h>
 #include <stdbool.h>
@@ -12,24 +13,29 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Metrics that some runs log besides loss and accuracy, as history.csv calls them. */
-#define HPCT_REPORT_METRICS 7
-extern const char *const hpct_report_metric_names[HPCT_REPORT_METRICS];
+/* A metric that the run logs, as history.csv calls it, and its last values: of training, and of
+ * validation. The first are loss and accuracy, then come the others of agent/results/metric.h, then
+ * those that only the run's own files name. */
+typedef struct hpct_report_logged {
+    const char *name;
+    double last[2];
+} hpct_report_logged;
+
+/* A metric of training or of validation. */
+static inline size_t hpct_report_column(size_t metric, bool of_validation)
+{
+    return 2 * metric + of_validation;
+}
+#define HPCT_REPORT_NO_COLUMN SIZE_MAX
+enum { HPCT_REPORT_LOSS, HPCT_REPORT_VAL_LOSS, HPCT_REPORT_ACCURACY, HPCT_REPORT_VAL_ACCURACY };
 
 /* One line of history.csv, epoch from 1, or of metrics.jsonl. */
 typedef struct hpct_report_point {
     int64_t epoch, step;
-    double loss, accuracy, val_loss, val_accuracy, learning_rate, seconds;
-    double metrics[HPCT_REPORT_METRICS], val_metrics[HPCT_REPORT_METRICS];
+    double learning_rate, seconds;
+    double *values; /* [num_values] by column; later ones are unknown */
+    size_t num_values;
 } hpct_report_point;
-
-/* Nothing is known. */
-hpct_report_point hpct_report_no_point(void);
-/* One number of a point, by its offset; whether any of the points has it. */
-double hpct_report_number_of(const hpct_report_point *point, size_t member);
-bool hpct_report_any_has(const hpct_report_point *points, size_t count, size_t member);
-/* Offset of a metric in a point. */
-size_t hpct_report_metric_at(size_t metric, bool of_validation);
 
 /* Parts of a step, in the order in which they are drawn; the rest is what the others leave. */
 typedef enum hpct_report_part {
@@ -55,8 +61,8 @@ typedef struct hpct_report_rank {
 /* status.json: where a run under way is. */
 typedef struct hpct_report_status {
     bool there;
-    double time, loss, accuracy, images_per_second, step_ms, seconds_left;
-    int64_t epoch, epochs, step, steps;
+    double time;
+    hpct_live_state state;
 } hpct_report_status;
 
 /* One process of a run that was stopped or killed, and continued. Of one that is not known -1, NaN
@@ -75,8 +81,9 @@ typedef struct hpct_report_run {
         threads, nodes;    /* seed: -1 if unknown */
     double started, ended; /* Unix seconds */
     double learning_rate, start_seconds, train_seconds, epoch_seconds, images_per_second, step_ms;
-    double loss, accuracy, val_loss, val_accuracy, peak_rss_mb; /* of the last epoch, or summary */
-    double metrics[HPCT_REPORT_METRICS], val_metrics[HPCT_REPORT_METRICS];
+    double peak_rss_mb;
+    hpct_report_logged *metrics; /* last values: of the last epoch, or summary */
+    size_t num_metrics;
     hpct_report_point *points, *steps;
     size_t num_points, num_steps;
     hpct_report_rank *ranks;
@@ -113,6 +120,20 @@ double hpct_report_run_seconds(const hpct_report_run *run);
 /* A rank's time in a step without waiting for others; the median of all ranks but the slowest. */
 double hpct_report_rank_own(const hpct_report_rank *rank);
 double hpct_report_median_own(const hpct_report_run *run);
+
+/* ---- metrics and points (agent/report/points.c) ---- */
+
+void hpct_report_begin_metrics(hpct_report_run *run); /* the known ones */
+/* num_metrics if there is none of that name. */
+size_t hpct_report_find_metric(const hpct_report_run *run, const char *name);
+/* Of a column of history.csv, which is added if it is a new one; HPCT_REPORT_NO_COLUMN of too many.
+ */
+size_t hpct_report_add_column(hpct_report_run *run, const char *name);
+/* Nothing is known, of all columns that there are. */
+hpct_report_point hpct_report_new_point(const hpct_report_run *run);
+double hpct_report_value(const hpct_report_point *point, size_t column);
+bool hpct_report_any_has(const hpct_report_point *points, size_t count, size_t column);
+double *hpct_report_last(const hpct_report_run *run, size_t column);
 
 __attribute__((format(printf, 2, 3))) void hpct_report_remark(hpct_report_run *run,
                                                               const char *format, ...);

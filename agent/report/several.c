@@ -302,9 +302,9 @@ static void add_row(const groups *all, hpct_report_table *table, const hpct_repo
     add_integer(pool, table, run->workers);
     add_integer(pool, table, run->global_batch);
     hpct_report_amount_cell(pool, table, hpct_report_run_seconds(run));
-    add_metric(pool, table, run->loss);
-    add_metric(pool, table, run->accuracy);
-    add_metric(pool, table, run->val_accuracy);
+    add_metric(pool, table, *hpct_report_last(run, HPCT_REPORT_LOSS));
+    add_metric(pool, table, *hpct_report_last(run, HPCT_REPORT_ACCURACY));
+    add_metric(pool, table, *hpct_report_last(run, HPCT_REPORT_VAL_ACCURACY));
     hpct_report_amount_cell(pool, table, run->images_per_second);
     hpct_report_amount_cell(pool, table, run->epoch_seconds);
     hpct_report_amount_cell(pool, table, g != NULL ? speed_up(g, run) : NAN);
@@ -340,10 +340,10 @@ static void add_csv_row(hpct_report_page *page, const hpct_report_run *run)
     const double values[] = {(double) run->workers,
                              (double) run->global_batch,
                              hpct_report_run_seconds(run),
-                             run->loss,
-                             run->accuracy,
-                             run->val_loss,
-                             run->val_accuracy,
+                             *hpct_report_last(run, HPCT_REPORT_LOSS),
+                             *hpct_report_last(run, HPCT_REPORT_ACCURACY),
+                             *hpct_report_last(run, HPCT_REPORT_VAL_LOSS),
+                             *hpct_report_last(run, HPCT_REPORT_VAL_ACCURACY),
                              run->images_per_second,
                              run->epoch_seconds};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -418,7 +418,7 @@ void hpct_report_of_several(hpct_report_page *page, const hpct_report_run *runs,
     hpct_report_of_curves(page, runs, count);
     for (size_t i = 0; i < count; i++)
         w1 |= runs[i].model != NULL && strcmp(runs[i].model, "mnist-cnn") == 0 &&
-              !isnan(runs[i].loss);
+              !isnan(*hpct_report_last(&runs[i], HPCT_REPORT_LOSS));
     if (w1)
         hpct_report_of_published(page, runs, count);
     hpct_report_csv_of_runs(page, runs, count);

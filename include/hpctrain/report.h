@@ -14,10 +14,10 @@ typedef struct hpct_report_options {
     const char *const *runs; /* [num_runs] folders of --log-dir, or files of --summary-json */
     int num_runs;            /* >= 1 */
     const char *output;      /* default "report." and the format; "-": standard output */
-    const char *format; /* html, md, csv or svg; default: by the output's suffix, or html */
-    const char *plan;   /* file of hpct_plan_write(), drawn beside several runs; or NULL */
-    bool watch;         /* write the HTML page every 5 s, which reloads itself, until all runs have
-                         * finished,         SIGINT or SIGTERM */
+    const char *format;      /* html, md, csv or svg; default: by the output's suffix, or html */
+    const char *plan;        /* file of hpct_plan_write(), drawn beside several runs; or NULL */
+    bool watch; /* write the HTML page every 5 s, which reloads itself, until all runs have finished,
+                 * SIGINT or SIGTERM */
 } hpct_report_options;
 
 /* Writes the report, readable by those alone who can read the files it is made of. Files that are

@@ -52,7 +52,8 @@ def make(folder, workers=2, epochs=3, model="mnist-cnn", state="finished", slow=
     if live:
         write(folder, "status.json", json.dumps(dict(
             format=1, time=1764160050, state=state, model=model, workers=workers, epoch=3, epochs=8, step=120, steps=469,
-            loss=0.1, accuracy=0.9, val_loss=None, val_accuracy=None, images_per_second=9000, step_ms=9.5, seconds_left=740)))
+            loss=0.1, accuracy=0.9, val_loss=None, val_accuracy=None, images_per_second=9000, step_ms=9.5, seconds_left=740,
+            job=None, learning_rate=0.2, job_ends=None, losses=[], ranks=[])))
 
 
 def write(folder, name, text):
