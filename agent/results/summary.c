@@ -75,7 +75,8 @@ void hpct_summary_add_tally(json_t *object, const char *prefix, const hpct_tally
             json_object_set_new(object, key, number(hpct_metric_get(m, &metrics)));
     }
     snprintf(key, sizeof key, "%sclasses", prefix);
-    json_object_set_new(object, key, hpct_tally_to_json(tally, names, num_names));
+    if (hpct_tally_classes(tally) > 0)
+        json_object_set_new(object, key, hpct_tally_to_json(tally, names, num_names));
 }
 
 /* The metrics of numbers that need not be asked for. */

@@ -18,11 +18,12 @@ struct hpct_tally {
     int64_t *buckets;                    /* [outputs][2][BUCKETS]: of the rest, of the class */
     int64_t *matrix;                     /* [classes][classes] true, predicted */
     double *row;                         /* [outputs] probabilities of a sample */
+    hpct_metrics sums;                   /* of numbers, over counts[0] samples */
 };
 
 static hpct_status check(const hpct_tally_options *o)
 {
-    if (o->outputs == 1 && o->labels != 2)
+    if (!o->numbers && o->outputs == 1 && o->labels != 2)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--metrics and --confusion-matrix are for classes: the model has one "
                          "output, and a loss for which that is a number");
@@ -36,10 +37,11 @@ static hpct_status check(const hpct_tally_options *o)
 hpct_status hpct_tally_open(hpct_tally **out, const hpct_tally_options *options)
 {
     HPCT_TRY(check(options));
-    size_t classes = options->outputs == 1 ? 2 : (size_t) options->outputs;
+    size_t classes = options->numbers ? 0 : options->outputs == 1 ? 2 : (size_t) options->outputs;
     size_t buckets =
         options->metrics & HPCT_METRIC_AUC ? (size_t) options->outputs * 2 * BUCKETS : 0;
-    size_t num = 3 * classes + buckets + (options->matrix ? classes * classes : 0);
+    size_t num = 3 * classes + buckets + (options->matrix ? classes * classes : 0) +
+                 (options->numbers ? 1 : 0);
     hpct_tally *tally = calloc(1, sizeof *tally);
     if (tally == NULL)
         return hpct_fail_memory(sizeof *tally);
@@ -71,12 +73,18 @@ void hpct_tally_close(hpct_tally *tally)
 void hpct_tally_clear(hpct_tally *tally)
 {
     memset(tally->counts, 0, tally->num * sizeof *tally->counts);
+    tally->sums = (hpct_metrics){0};
 }
 
 int64_t *hpct_tally_counts(hpct_tally *tally, size_t *num)
 {
     *num = tally->num;
     return tally->counts;
+}
+
+hpct_metrics *hpct_tally_sums(hpct_tally *tally)
+{
+    return &tally->sums;
 }
 
 int hpct_tally_classes(const hpct_tally *tally)
@@ -147,6 +155,14 @@ hpct_status hpct_tally_add(hpct_tally *tally, const float *outputs, const int32_
     return HPCT_OK;
 }
 
+/* The mean over the outputs of each sample counts, as in Keras. */
+void hpct_tally_add_numbers(hpct_tally *tally, const float *outputs, const float *targets, int n)
+{
+    (void) outputs;
+    (void) targets;
+    tally->counts[0] += n;
+}
+
 /* ---- metrics ---- */
 
 static double ratio(double a, double b)
@@ -192,6 +208,8 @@ static double mean(const hpct_tally *tally, const hpct_metric *metric)
 {
     int first = tally->options.outputs == 1 ? 1 : 0;
     double sum = 0;
+    if (tally->options.numbers)
+        return hpct_metric_get(metric, &tally->sums) / (double) tally->counts[0];
     for (int i = first; i < tally->classes; i++) {
         hpct_class_metrics m = hpct_tally_class(tally, i);
         sum += hpct_metric_get(metric, &m.of);

@@ -1,6 +1,6 @@
 /* agent/results/tally.h - counts over an evaluated data set, from which precision, recall, F1, AUC
- * and the confusion matrix follow. Counts are integers: their sums over ranks are exact.
- * Independent of models and ranks. */
+ * and the confusion matrix follow, or sums of errors, where the outputs are numbers. Counts are
+ * integers: their sums over ranks are exact. Independent of models and ranks. */
 #ifndef HPCT_AGENT_RESULTS_TALLY_H
 #define HPCT_AGENT_RESULTS_TALLY_H
 
@@ -15,9 +15,10 @@
 typedef struct hpct_tally hpct_tally;
 
 typedef struct hpct_tally_options {
-    int outputs; /* of the model; one is that of class 1 of two */
-    int labels;  /* hpct_model_count_labels() */
-    bool logits; /* outputs are no probabilities yet */
+    int outputs;  /* of the model; one is that of class 1 of two */
+    int labels;   /* hpct_model_count_labels() */
+    bool logits;  /* outputs are not probabilities yet */
+    bool numbers; /* outputs are numbers: there are no classes */
     unsigned metrics;
     bool matrix;
 } hpct_tally_options;
@@ -35,8 +36,12 @@ void hpct_tally_clear(hpct_tally *tally);
  * which makes the loss NaN. */
 hpct_status hpct_tally_add(hpct_tally *tally, const float *outputs, const int32_t *labels, int n);
 
-/* All counts, to be added to those of other ranks. */
+/* The same of numbers: outputs[n][outputs], targets[n][outputs]. */
+void hpct_tally_add_numbers(hpct_tally *tally, const float *outputs, const float *targets, int n);
+
+/* All counts, and the sums of numbers, to be added to those of other ranks. */
 int64_t *hpct_tally_counts(hpct_tally *tally, size_t *num);
+hpct_metrics *hpct_tally_sums(hpct_tally *tally);
 
 /* Sets the metrics that have to be asked for; NaN where they were not. A tally may be NULL: none
  * was.

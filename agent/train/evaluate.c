@@ -69,29 +69,40 @@ static hpct_status evaluate_batch(hpct_model *model, hpct_strategy *strategy, in
     return hpct_model_loss(model, count, 0, sums);
 }
 
-/* Counts the outputs of the last batch. */
+/* Of the samples from `first` on. */
+static hpct_status count_part(hpct_tally *tally, const hpct_dataset *dataset, int64_t first,
+                              const float *outputs, int count)
+{
+    if (dataset->targets == NULL)
+        return hpct_tally_add(tally, outputs, dataset->labels + first, count);
+    hpct_tally_add_numbers(tally, outputs, dataset->targets + first * dataset->num_targets, count);
+    return HPCT_OK;
+}
+
+/* Counts the outputs of the last batch, of the samples from `first` on. */
 static hpct_status count_outputs(hpct_model *model, hpct_strategy *strategy, hpct_tally *tally,
-                                 const int32_t *labels, int count)
+                                 const hpct_dataset *dataset, int64_t first, int count)
 {
     const float *outputs = NULL;
     if (strategy == NULL || strategy->ops->evaluate == NULL) {
         outputs = hpct_model_output(model);
-        return outputs != NULL ? hpct_tally_add(tally, outputs, labels, count) : HPCT_ERR_INTERNAL;
+        return outputs != NULL ? count_part(tally, dataset, first, outputs, count)
+                               : HPCT_ERR_INTERNAL;
     }
     for (int k = 0, part = 0; part >= 0; k++) {
         HPCT_TRY(strategy->ops->outputs(strategy, k, &outputs, &part));
         if (part > 0) {
-            HPCT_TRY(hpct_tally_add(tally, outputs, labels, part));
-            labels += part;
+            HPCT_TRY(count_part(tally, dataset, first, outputs, part));
+            first += part;
         }
     }
     return HPCT_OK;
 }
 
-/* `labels`: of all samples of the batches. */
+/* The samples from `first` on. */
 static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy, hpct_feed *feed,
-                                    int64_t batches, hpct_tally *tally, const int32_t *labels,
-                                    hpct_batch_sums *sums)
+                                    int64_t batches, hpct_tally *tally, const hpct_dataset *dataset,
+                                    int64_t first, hpct_batch_sums *sums)
 {
     hpct_status status = HPCT_OK;
     for (int64_t i = 0; i < batches && status == HPCT_OK; i++) {
@@ -105,8 +116,8 @@ static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy, 
         sums->correct += one.correct;
         sums->in_top_k += one.in_top_k;
         if (status == HPCT_OK && tally != NULL)
-            status = count_outputs(model, strategy, tally, labels, input.count);
-        labels += input.count;
+            status = count_outputs(model, strategy, tally, dataset, first, input.count);
+        first += input.count;
     }
     return status;
 }
@@ -132,8 +143,8 @@ static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
     hpct_status status =
         hpct_feed_open(&feed, model, &options, (size_t) mine.begin, (size_t) mine.count);
     if (status == HPCT_OK)
-        status = evaluate_batches(model, strategy, feed, options.batches, tally,
-                                  dataset->labels + mine.begin, sums);
+        status = evaluate_batches(model, strategy, feed, options.batches, tally, dataset,
+                                  mine.begin, sums);
     hpct_feed_close(feed);
     free(mine.indices);
     return status;
@@ -158,9 +169,29 @@ hpct_status hpct_evaluate_open_tally(hpct_tally **tally, const hpct_model *model
                                  &(hpct_tally_options){.outputs = output.size[output.rank - 1],
                                                        .labels = hpct_model_count_labels(model),
                                                        .logits = hpct_model_gives_logits(model),
+                                                       .numbers = hpct_model_judged(model) ==
+                                                                  HPCT_TARGETS_NUMBERS,
                                                        .metrics = metrics,
                                                        .matrix = matrix})
                : HPCT_OK;
+}
+
+/* Of all ranks, in the order of the ranks. */
+static hpct_status add_up_sums(hpct_context *context, hpct_tally *tally)
+{
+    hpct_comm *comm = hpct_context_comm(context);
+    size_t num = sizeof(hpct_metrics) / sizeof(double);
+    double *sums = (double *) hpct_tally_sums(tally);
+    double *all = malloc((size_t) comm->size * sizeof(hpct_metrics));
+    hpct_status status = hpct_context_agree(
+        context, all != NULL ? HPCT_OK : hpct_fail_memory((size_t) comm->size * sizeof *all));
+    if (status == HPCT_OK)
+        status = comm->ops->allgather(comm, sums, all, sizeof(hpct_metrics));
+    memset(sums, 0, sizeof(hpct_metrics));
+    for (size_t i = 0; status == HPCT_OK && i < num * (size_t) comm->size; i++)
+        sums[i % num] += all[i];
+    free(all);
+    return status;
 }
 
 /* Adds the counts of all ranks, piece by piece: a confusion matrix may be large. */
@@ -207,6 +238,8 @@ hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_s
     }
     if (status == HPCT_OK && tally != NULL)
         status = add_up(context, tally);
+    if (status == HPCT_OK && tally != NULL)
+        status = add_up_sums(context, tally);
     *metrics = hpct_metrics_of(model, sum.loss, sum.correct, sum.in_top_k, (int64_t) dataset->size);
     hpct_tally_get(status == HPCT_OK ? tally : NULL, metrics);
     free(all);

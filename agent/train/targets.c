@@ -2,6 +2,7 @@
 #include "agent/train/targets.h"
 
 #include "agent/data/dataset.h"
+#include "agent/results/metric.h"
 #include "agent/train/trained_with.h"
 #include "base/status.h"
 #include "nn/run/step.h"
@@ -17,12 +18,29 @@ static hpct_status refuse(const char *option, const hpct_dataset *dataset)
                      option, dataset->label_path, dataset->num_targets);
 }
 
+/* Of the model's kind of targets, which is set. */
+static hpct_status check_metrics(const hpct_model *model, const hpct_dataset *dataset,
+                                 unsigned metrics)
+{
+    bool numbers = hpct_model_judged(model) == HPCT_TARGETS_NUMBERS;
+    for (const hpct_metric *m = hpct_metric_table; m->name != NULL; m++) {
+        if ((metrics & m->bit) == 0)
+            continue;
+        if (m->kind == HPCT_METRIC_OF_NUMBERS && !numbers)
+            return hpct_fail(HPCT_ERR_USAGE,
+                             "--metrics %s is of numbers: it needs --labels with a column for each "
+                             "output, and --loss mean_squared_error or huber",
+                             m->name);
+        if (m->kind == HPCT_METRIC_OF_CLASSES && dataset->targets != NULL)
+            return refuse("--metrics", dataset);
+    }
+    return HPCT_OK;
+}
+
 static hpct_status check_options(const hpct_model *model, const hpct_dataset *train,
                                  const hpct_fit_options *options)
 {
     int num_weights;
-    if (options->metrics != 0)
-        return refuse("--metrics", train);
     if (options->confusion_matrix != NULL)
         return refuse("--confusion-matrix", train);
     if (hpct_model_top_k(model) > 0)
@@ -114,6 +132,7 @@ hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
     HPCT_TRY(check_names(model, train));
     HPCT_TRY(hpct_trained_with_note(model, train));
     hpct_model_take_targets(model, train->targets != NULL);
+    HPCT_TRY(check_metrics(model, train, options->metrics));
     if (train->targets == NULL)
         return hpct_model_set_class_names(model, names, train->num_classes);
     HPCT_TRY(check_options(model, train, options));
@@ -135,10 +154,9 @@ hpct_status hpct_targets_evaluate(hpct_model *model, const hpct_dataset *dataset
                                   const hpct_evaluate_options *options)
 {
     hpct_model_take_targets(model, dataset->targets != NULL);
+    HPCT_TRY(check_metrics(model, dataset, options->metrics));
     if (dataset->targets == NULL)
         return HPCT_OK;
-    if (options->metrics != 0)
-        return refuse("--metrics", dataset);
     if (options->confusion_matrix != NULL)
         return refuse("--confusion-matrix", dataset);
     return hpct_dataset_check_targets(dataset, model);
