@@ -240,15 +240,16 @@ const hpct_cli_option hpct_cli_common_options[] = {
     {"timeline", "FILE", "write a Chrome trace of up to 50 steps of all ranks at the end", 4,
      HPCT_CLI_FIT, TEXT(timeline)},
     {"metrics", "LIST",
-     "of validation data after each epoch: precision, recall, f1, auc; also by class in "
-     "--summary-json",
+     "of validation data after each epoch: precision, recall, f1, auc, also by class in "
+     "--summary-json; of numbers as labels: mape",
      4, HPCT_CLI_FIT, CALL(metrics, set_metrics)},
     {"confusion-matrix", "FILE.csv",
      "write that of the last validation at the end: a row per true class, a column per predicted "
      "one",
      4, HPCT_CLI_FIT, TEXT(confusion_matrix)},
-    {"metrics", "LIST", "precision, recall, f1, auc; printed also by class", 1, HPCT_CLI_EVALUATE,
-     CALL(metrics, set_metrics)},
+    {"metrics", "LIST",
+     "precision, recall, f1, auc, printed also by class; of numbers as labels: mape", 1,
+     HPCT_CLI_EVALUATE, CALL(metrics, set_metrics)},
     {"confusion-matrix", "FILE.csv",
      "write the confusion matrix: a row per true class, a column per predicted one", 1,
      HPCT_CLI_EVALUATE, TEXT(confusion_matrix)},

@@ -27,7 +27,8 @@ typedef enum hpct_metric_kind {
     X("precision", precision, true, HPCT_METRIC_OF_CLASSES, HPCT_METRIC_PRECISION)                 \
     X("recall", recall, true, HPCT_METRIC_OF_CLASSES, HPCT_METRIC_RECALL)                          \
     X("f1", f1, true, HPCT_METRIC_OF_CLASSES, HPCT_METRIC_F1)                                      \
-    X("auc", auc, true, HPCT_METRIC_OF_CLASSES, HPCT_METRIC_AUC)
+    X("auc", auc, true, HPCT_METRIC_OF_CLASSES, HPCT_METRIC_AUC)                                   \
+    X("mape", mape, false, HPCT_METRIC_OF_NUMBERS, HPCT_METRIC_MAPE)
 
 typedef struct hpct_metric {
     const char *name, *val_name; /* in history.csv: of training, of validation */

@@ -26,6 +26,7 @@ typedef struct hpct_metrics {
     /* Mean absolute and squared error, with a number per output as target; then accuracy is NaN.
      * Else NaN, or 0. */
     double mae, mse;
+    double mape; /* of those, in percent; asked for as precision is */
 } hpct_metrics;
 
 /* Metrics of an evaluation, by its whole data set: the class of a sample is its largest output, or,
@@ -34,7 +35,8 @@ typedef enum hpct_metric_bits {
     HPCT_METRIC_PRECISION = 1,
     HPCT_METRIC_RECALL = 2,
     HPCT_METRIC_F1 = 4,
-    HPCT_METRIC_AUC = 8, /* under the ROC curve, one class against the rest; 200 thresholds */
+    HPCT_METRIC_AUC = 8,   /* under the ROC curve, one class against the rest; 200 thresholds */
+    HPCT_METRIC_MAPE = 16, /* Keras' mean absolute percentage error, with a number per output */
 } hpct_metric_bits;
 
 /* Their names, and bits, in order; NULL, and 0, after the last. */

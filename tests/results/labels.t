@@ -59,6 +59,36 @@ like "$(LC_ALL=C "$train" top n)" $'\nmae [0-9.e+-]+, mse [0-9.e+-]+\nval_loss [
 is "$("$train" report n --format csv -o - | tail -n 1 | cut -d, -f 8-11)" "$(tail -n 1 n/history.csv | cut -d, -f 4,5,7,8)" "report has them with all digits"
 like "$("$train" report n --format md -o -)" '[|] epoch [|] loss [|] mae [|] mse [|] val. loss [|] val. mae [|] val. mse [|]' "and in its table, without accuracy"
 is "$(awk -F, 'NR > 1 { print $3 == $5 && $6 == $8 }' n/history.csv | sort -u)" 1 "the loss is mse"
+
+# ---- mape, which is asked for ----
+capture numbers --validation-data data --validation-labels numbers.csv --log-dir m --summary-json m.json --save-weights m.safetensors --metrics mape \
+    --monitor val_mape --save-best m-best.safetensors
+like "$status $out" '^0 .* - val_mse: [0-9.]+ - val_mape: [0-9.e+]+' "--metrics mape: progress has it, and it can be monitored" || diag "$err"
+is "$(head -n 1 m/history.csv)" "epoch,learning_rate,loss,mae,mse,val_loss,val_mae,val_mse,val_mape" "history.csv has it"
+is "$(cut -d, -f 1-8 m/history.csv)" "$(cat n/history.csv)" "and the rest as without it"
+is "$(cmp m.safetensors n.safetensors 2>&1)" "" "so are the weights"
+last=$(tail -n 1 m/history.csv | cut -d, -f 9)
+ok "$(grep -ac epoch_mape m/validation/events* | grep -q '^[1-9]'; echo $?)" "the event file has it"
+is "$(python3 -c 'import json; print("%.9g" % json.load(open("m.json"))["val_mape"], "val_classes" in json.load(open("m.json")))')" "$last False" "the summary has it"
+like "$(<m/status.json)" '"val_mape":[0-9.e+]+' "status.json has it"
+like "$(LC_ALL=C "$train" top m)" $'val_mse [0-9.e+-]+, val_mape [0-9.e+-]+\n' "top shows it"
+is "$("$train" report m --format csv -o - | tail -n 1 | cut -d, -f 12)" "$last" "report has it"
+like "$("$train" report m -o -)" ">mape by epoch</text>" "and draws it"
+limit 60 "$train" predict --model numbers.json --weights m.safetensors --data data --resize 8x8 --output m.csv >/dev/null
+is "$(python3 - "$last" <<'END'
+import csv, sys
+rows = [list(csv.reader(open(name)))[1:] for name in ("m.csv", "numbers.csv")]
+outputs, targets = ({row[0]: [float(x) for x in row[-3:]] for row in r} for r in rows)
+each = [100 * sum(abs(y - p) / max(abs(y), 1e-7) for y, p in zip(targets[name], outputs[name])) / 3 for name in targets]
+print(abs(sum(each) / len(each) / float(sys.argv[1]) - 1) < 1e-3)
+END
+)" True "it is Keras' formula of the predictions"
+capture limit 60 "$train" evaluate --model numbers.json --weights m.safetensors --data data --labels numbers.csv --resize 8x8 --metrics mape --summary-json mape.json
+like "$status $out" "^0 .* - mse: [0-9.]+ - mape: [0-9.e+]+" "evaluate has it"
+is "$(python3 -c 'import json; print("%.9g" % json.load(open("mape.json"))["mape"])')" "$last" "the same number"
+refused 64 "metrics mape is of numbers" "--metrics mape with classes" fit classes --validation-data data --metrics mape
+refused 64 "val_mape needs --metrics mape" "a monitor that was not asked for" numbers --validation-data data --validation-labels numbers.csv --monitor val_mape --save-best b.safetensors
+
 capture several --log-dir s --save-weights s.safetensors
 like "$status $out" '^0 .* - accuracy: [0-9.]+ - loss: ' "several classes: accuracy"
 is "$(head -n 1 s/history.csv)" "epoch,accuracy,learning_rate,loss" "and in history.csv"
@@ -168,6 +198,8 @@ sed -i 's/,emu/,zebra/' classes.csv
 refused 65 "the class zebra is none of the 3 classes" "classes that training does not have" fit classes --validation-data data --validation-labels classes.csv
 if command -v mpirun >/dev/null; then
     ranks() { limit 120 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$train" "$@"; }
+    ranks evaluate --model numbers.json --weights m.safetensors --data data --labels numbers.csv --resize 8x8 --metrics mape --summary-json mape2.json >/dev/null 2>&1
+    is "$(python3 -c 'import json; print(abs(json.load(open("mape2.json"))["mape"] / json.load(open("mape.json"))["mape"] - 1) < 1e-6)')" True "two ranks: the mape of one"
     capture ranks fit --model numbers.json --data data --labels few.csv --loss huber --resize 8x8
     like "$status $err" "^65 .*few.csv, line 1: .*3 outputs, not 2" "two ranks: an error is said, and ends both"
     run=(fit --model several.json --data data --labels several.csv --loss binary_crossentropy --resize 8x8 --global-batch-size 4

@@ -216,11 +216,51 @@ static void weights_are_by_name_or_number(void **state)
     }
 }
 
+/* ---- numbers ---- */
+
+/* Keras' formula, a sample at a time, in the plainest form. */
+static double keras_mape(const float *p, const float *y, int samples, int num)
+{
+    double sum = 0;
+    for (int s = 0; s < samples; s++) {
+        double of_sample = 0;
+        for (int i = 0; i < num; i++) {
+            double target = (double) y[s * num + i], size = target < 0 ? -target : target;
+            double diff = target - (double) p[s * num + i];
+            of_sample += (diff < 0 ? -diff : diff) / (size > 1e-7 ? size : 1e-7);
+        }
+        sum += 100.0 * of_sample / num;
+    }
+    return sum / samples;
+}
+
+static void numbers_have_percentage_errors(void **state)
+{
+    (void) state;
+    const float p[3][2] = {{1.5F, 2}, {-3, .25F}, {0, 1e-7F}},
+                y[3][2] = {{1, 4}, {-2, -.5F}, {8, 0}};
+    hpct_metrics m;
+    hpct_tally *tally =
+        tally_of((hpct_tally_options){.outputs = 2, .numbers = true, .metrics = HPCT_METRIC_MAPE});
+    hpct_tally_add_numbers(tally, p[0], y[0], 2);
+    hpct_tally_add_numbers(tally, p[2], y[2], 1);
+    hpct_tally_get(tally, &m);
+    assert_near(m.mape, keras_mape(p[0], y[0], 3, 2));
+    assert_true(m.mape > 80 && m.mape < 90 && isnan(m.precision));
+    hpct_tally_clear(tally);
+    hpct_tally_add_numbers(tally, p[0], y[0], 1);
+    hpct_tally_get(tally, &m);
+    assert_near(m.mape, 50);
+    assert_int_equal(hpct_tally_classes(tally), 0);
+    hpct_tally_close(tally);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_have_their_metrics),
         cmocka_unit_test(counts_are_added),
+        cmocka_unit_test(numbers_have_percentage_errors),
         cmocka_unit_test(logits_become_probabilities),
         cmocka_unit_test(one_output_is_class_1),
         cmocka_unit_test(what_is_no_class_is_refused),
