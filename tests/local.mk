@@ -41,11 +41,11 @@ build_tests = $(slow_build_tests) tests/build/check.t tests/build/command.t test
 	tests/build/data.t tests/build/examples.t tests/build/install.t tests/build/kinds.t tests/build/layers.t \
 	tests/build/models.t tests/build/plan.t tests/build/run.t tests/build/top.t tests/build/training.t
 include tests/cluster/local.mk
-module_tests = tests/gpu_without/module/checkpoints.t tests/gpu_without/module/device.t tests/gpu_without/module/labels.t tests/gpu_without/module/ranks.t tests/gpu_without/module/regularizers.t \
-	tests/gpu_without/module/replicas.t \
-	tests/gpu_without/module/servers.t
+device_tests = tests/gpu_without/machine/checkpoints.t tests/gpu_without/machine/device.t \
+	tests/gpu_without/machine/labels.t tests/gpu_without/machine/ranks.t tests/gpu_without/machine/regularizers.t \
+	tests/gpu_without/machine/replicas.t tests/gpu_without/machine/servers.t
 long_tests += tests/build/strategy_sanitizers.t
-scaled_tests += tests/build/configure.t tests/build/valgrind.t $(module_tests)
+scaled_tests += tests/build/configure.t tests/build/valgrind.t $(device_tests)
 EXTRA_DIST += $(sanitizer_tests) $(build_tests) tests/build/strategy_sanitizers.t tests/build/lib.sh \
 	tests/build/lsan.supp tests/build/valgrind.supp
 check_LTLIBRARIES += tests/build/keep_modules.la
@@ -71,7 +71,6 @@ include tests/unit/spank/stage/local.mk
 include tests/bench/data.mk
 include tests/bench/nn.mk
 include tests/bench/stage.mk
-include tests/gpu_without/module/local.mk
 include tests/gpu_without/machine/local.mk
 include tests/peers/data.mk
 include tests/peers/local.mk
@@ -91,8 +90,8 @@ unit_part = $(unit_tests) $(fuzz_targets)
 build_part = $(build_tests) $(scale_tests) $(results_tests) $(stage_tests) tests/peers/data.t $(peer_tests)
 sanitizers_part = $(sanitizer_tests)
 cluster_part = $(cluster_tests)
-strategies_part = $(strategy_tests) $(rank_tests) $(module_tests)
-all_tests = $(sanitizer_tests) $(slow_cluster_tests) $(slow_build_tests) $(module_tests) $(early_cluster_tests) \
+strategies_part = $(strategy_tests) $(rank_tests) $(device_tests)
+all_tests = $(sanitizer_tests) $(slow_cluster_tests) $(slow_build_tests) $(device_tests) $(early_cluster_tests) \
 	$(strategy_tests) $(rank_tests) $(late_cluster_tests) $(build_tests) $(results_tests) $(stage_tests) tests/peers/data.t \
 	$(peer_tests) $(scale_tests) $(unit_part)
 TESTS += $(all_tests)

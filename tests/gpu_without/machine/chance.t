@@ -1,6 +1,6 @@
 #!/bin/bash
-# tests/gpu_without/module/*.t where streams run at moments drawn, and where cuDNN has no engine for a quarter of the graphs, drawn,
-# too; on the module without CUDA; and what tests/gpu/run asks of ranks. SEEDS: some numbers.
+# tests/gpu_without/machine/*.t where streams run at moments drawn, and where cuDNN has no engine for a quarter of the graphs, drawn,
+# too; and what tests/gpu/run asks of ranks. SEEDS: some numbers.
 # shellcheck disable=SC2154
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/../../cluster/lib.sh"
@@ -13,7 +13,7 @@ at_exit "rm -rf '$own'"
 run() {
     local test
     for test in device ranks replicas servers; do
-        env -u HPC_TRAIN_LONG "${@:2}" bash "$top_srcdir/tests/gpu_without/module/$test.t" >"$own/$1" 2>&1
+        env -u HPC_TRAIN_LONG "${@:2}" bash "$top_srcdir/tests/gpu_without/machine/$test.t" >"$own/$1" 2>&1
         is "$(grep -c '^not ok' "$own/$1")" 0 "$1: $test" || diag "$(grep -A 6 '^not ok' "$own/$1")"
         like "$(tail -n 1 "$own/$1")" '^1\.\.[1-9]' "to its end"
     done
@@ -22,9 +22,8 @@ for seed in ${SEEDS-1 2}; do
     run "moments by chance, $seed" HPC_TRAIN_TEST_SCHEDULE="$seed"
     run "engines by chance, $seed" HPC_TRAIN_TEST_ENGINES="$seed"
 done
-run "without CUDA" HPC_TRAIN_TEST_GPU=module
 
-# The kernels' every access is for tests/gpu_without/module to look at, which check-long runs besides; not for what follows.
+# Without HPC_TRAIN_LONG: the tests of this folder, which check-long runs besides, look at every access of the kernels.
 capture env -u HPC_TRAIN_LONG HPC_TRAIN_TEST_PATIENCE=4 HPC_TRAIN_BUILD="$top_builddir" HPC_TRAIN_TEST_MODULE_DIR="$top_builddir/tests/gpu_without/machine/.libs" HPC_TRAIN_TEST_NCCL=1 \
     XDG_CACHE_HOME="$own/cache" "$top_srcdir/tests/gpu/run" --part tests --results "$own/results" \
     --only '^unit-|^ranks-|^workers-|^cpu-mnist'

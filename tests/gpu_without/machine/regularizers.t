@@ -4,7 +4,7 @@
 # shellcheck disable=SC2034,SC2154
 
 needs=mpirun
-# shellcheck source=tests/gpu_without/module/lib.sh
+# shellcheck source=tests/gpu_without/machine/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 penalize() { sed 's/"units": [0-9]*/&, "bias_regularizer": {"class_name": "L2", "config": {"l2": 0.3}}/

@@ -2,7 +2,7 @@
 # Parameter servers, in the host's memory, and workers on devices.
 # shellcheck disable=SC2034,SC2154
 
-# shellcheck source=tests/gpu_without/module/lib.sh
+# shellcheck source=tests/gpu_without/machine/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # serve NAME DEVICE-OF-WORKER-0 DEVICE-OF-WORKER-1: two servers, synchronous, as on-cpu

@@ -1,29 +1,9 @@
 #!/bin/bash
-# --device: where the GPU module is not, where there is no driver, and one rank that trains by a backend whose memory the process
-# cannot reach.
+# One rank that trains on a device: losses and predictions are the CPU's, what a step asks of the device, what is refused.
 # shellcheck disable=SC2034,SC2154
 
-# shellcheck source=tests/gpu_without/module/lib.sh
+# shellcheck source=tests/gpu_without/machine/lib.sh
 . "$(dirname "$0")/lib.sh"
-
-capture env HPC_TRAIN_MODULE_DIR="$own" "$train" fit "${steps[@]}" --device cuda
-is "$status" 78 "--device cuda without the module ends as a wrong installation does"
-like "$err" "hpctrain-cuda.so is not installed.*--device cpu" "and says what is missing"
-is "$(lines "$err")" 1 "in one line"
-capture "$train" fit "${steps[@]}" --device abacus
-is "$status" 64 "an unknown device is refused"
-
-if [ -e "$top_builddir/.libs/hpctrain-cuda.so" ] && [ ! -e /dev/nvidiactl ]; then
-    capture env HPC_TRAIN_MODULE_DIR="$top_builddir/.libs" "$train" fit "${steps[@]}" --device cuda
-    is "$status" 78 "--device cuda without a driver"
-    like "$err" "driver.*--device cpu" "says so"
-    is "$(lines "$err")" 1 "in one line"
-    capture env HPC_TRAIN_MODULE_DIR="$top_builddir/.libs" "$train" fit "${steps[@]}" --device auto
-    is "$status" 0 "--device auto takes the CPU then"
-    is "$err" "" "and says nothing of it"
-else
-    skip "no driver" "the GPU module is not built, or a GPU is here"
-fi
 
 steps=(--model "$own/tiny.json" --data synthetic:12 --batch-size 2 --verbose 2)
 fit() {
@@ -53,7 +33,7 @@ ok $? "the same losses and accuracies"
 # What NVML says of it (the emulated machine's first GPU is on bus 1) is in status.json.
 nvml=$top_builddir/tests/gpu_without/libraries/.libs
 gpu_of() { grep -o '"gpu":[0-9a-z.]*' "$own/cuda/status.json"; }
-if [ "$gpu" = machine ] && [ -e "$nvml/libnvidia-ml.so.1" ]; then
+if [ -e "$nvml/libnvidia-ml.so.1" ]; then
     for bus in 01 07; do
         echo "gpu 0 pci 00000000:$bus:00.0 node 0 uuid GPU-1" >"$own/nvml"
         rm -r "$own/cuda"
@@ -61,7 +41,7 @@ if [ "$gpu" = machine ] && [ -e "$nvml/libnvidia-ml.so.1" ]; then
         is "$status $(gpu_of)" "0 \"gpu\":$([ $bus = 01 ] && echo 0.37 || echo null)" "how busy it is, bus $bus" || diag "$err"
     done
 else
-    skip "how busy the GPU is" "the emulated GPU or NVML's stand-in is not built"
+    skip "how busy the GPU is" "NVML's stand-in is not built"
 fi
 
 capture "$train" evaluate --model "$own/tiny.json" --data synthetic:4 --weights "$own/cuda.safetensors" --device cuda
@@ -122,56 +102,52 @@ is "$status" 0 "an optimizer with slots, accumulation, top-k"
 fit_small frozen-on-cpu --device cpu --freeze first
 fit_small frozen --device cuda --freeze first
 ok "$(near "$(number frozen-on-cpu loss)" "$(number frozen loss)")" "frozen layers: the loss is the CPU's"
-tests=(nn/backend/test_conv2d)
-[ -z "${HPC_TRAIN_LONG-}" ] || tests+=(nn/backend/test_ops nn/plan/test_freeze nn/run/test_train)
-for test in "${tests[@]}"; do
+for test in ${HPC_TRAIN_LONG:+nn/backend/test_conv2d nn/backend/test_ops nn/plan/test_freeze nn/run/test_train}; do
     [ -e "$top_builddir/tests/unit/$test" ] || continue
     capture env HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda "$top_builddir/tests/unit/$test"
     is "$status" 0 "${test##*/}'s cases there" || diag "$out" "$err"
-    [ $test != nn/backend/test_conv2d ] || [ $gpu != machine ] || [ -n "${HPC_TRAIN_TEST_ENGINES-}" ] || # as engines are drawn, maybe none
+    [ "$test" != nn/backend/test_conv2d ] || [ -n "${HPC_TRAIN_TEST_ENGINES-}" ] || # as engines are drawn, maybe none
         like "$out $err" "([1-9][0-9]*) of [0-9]+ convolutions added to gradients" "and add to others' gradients"
 done
 # Where libraries take long, own kernels are taken: then a step of this model is 16 calls, six of them products of cuBLASLt.
-if [ "$gpu" = machine ]; then
-    tests=(test_ops)
-    [ -z "${HPC_TRAIN_LONG-}" ] || tests+=(test_conv2d)
-    for test in "${tests[@]}"; do
-        if [ -e "$top_builddir/tests/unit/nn/backend/$test" ]; then
-            capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/slow" HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda \
-                "$top_builddir/tests/unit/nn/backend/$test"
-            is "$status" 0 "$test with own kernels for small windows" || diag "$err"
-        else
-            skip "$test with own kernels for small windows" "the unit tests are not built: no cmocka"
-        fi
-    done
-    capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/slow" HPC_TRAIN_TEST_RECORDINGS="$own/own-kernels" \
-        "$train" bench --model mnist-cnn --batch-size 8 --steps 2 --device cuda --precision bf16
-    is "$status" 0 "mnist-cnn with them" || diag "$err"
-    is "$(cut -d, -f1 "$own/own-kernels")" "16 calls" "parameters are copied at once, the first layer has own kernels, the large kernel is updated with its gradient"
-    # Copies are made beside the rest.
-    capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/in-branches" HPC_TRAIN_TEST_RECORDINGS="$own/branches" \
-        "$train" bench --model mnist-cnn --batch-size 8 --steps 2 --device cuda --precision bf16
-    is "$(cut -d, -f1,2 "$own/branches")" "16 calls, 15 after each other" "copies are made beside others"
-    # What a replayed step asks of the device besides: a mark, behind which its loss is on the host.
-    enqueued() {
-        rm -f "$own/enqueued"
-        capture env HPC_TRAIN_TEST_ACCOUNT="$own/enqueued" "$train" bench --model mnist-convnet --batch-size 2 --steps "$1" --device cuda
-        sed 's/.*, \([0-9]*\) enqueued/\1/' "$own/enqueued"
-    }
-    enqueued 10 >"$own/warm"
-    is $(($(enqueued 20) - $(enqueued 10))) 20 "a step is a graph and a mark"
-fi
+tests=(test_ops)
+[ -z "${HPC_TRAIN_LONG-}" ] || tests+=(test_conv2d)
+for test in "${tests[@]}"; do
+    if [ -e "$top_builddir/tests/unit/nn/backend/$test" ]; then
+        capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/slow" HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda \
+            "$top_builddir/tests/unit/nn/backend/$test"
+        is "$status" 0 "$test with own kernels for small windows" || diag "$err"
+    else
+        skip "$test with own kernels for small windows" "the unit tests are not built: no cmocka"
+    fi
+done
+capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/slow" HPC_TRAIN_TEST_RECORDINGS="$own/own-kernels" \
+    "$train" bench --model mnist-cnn --batch-size 8 --steps 2 --device cuda --precision bf16
+is "$status" 0 "mnist-cnn with them" || diag "$err"
+is "$(cut -d, -f1 "$own/own-kernels")" "16 calls" "parameters are copied at once, the first layer has own kernels, the large kernel is updated with its gradient"
+# Copies are made beside the rest.
+capture env HPC_TRAIN_TEST_SLOW_LIBRARIES=1 XDG_CACHE_HOME="$own/in-branches" HPC_TRAIN_TEST_RECORDINGS="$own/branches" \
+    "$train" bench --model mnist-cnn --batch-size 8 --steps 2 --device cuda --precision bf16
+is "$(cut -d, -f1,2 "$own/branches")" "16 calls, 15 after each other" "copies are made beside others"
+# What a replayed step asks of the device besides: a mark, behind which its loss is on the host.
+enqueued() {
+    rm -f "$own/enqueued"
+    capture env HPC_TRAIN_TEST_ACCOUNT="$own/enqueued" "$train" bench --model mnist-convnet --batch-size 2 --steps "$1" --device cuda
+    sed 's/.*, \([0-9]*\) enqueued/\1/' "$own/enqueued"
+}
+enqueued 10 >"$own/warm"
+is $(($(enqueued 20) - $(enqueued 10))) 20 "a step is a graph and a mark"
 # Where cuDNN has no engine, and own kernels are slower, that is said once, with the layer.
-if [ "$gpu" = machine ] && [ -z "${HPC_TRAIN_TEST_ENGINES-}" ]; then
-    for seed in 1 1; do
-        capture env HPC_TRAIN_TEST_ENGINES=$seed XDG_CACHE_HOME="$own/no-engines" "$train" bench --model mnist-convnet --batch-size 4 --steps 2 \
+if [ -z "${HPC_TRAIN_TEST_ENGINES-}" ]; then
+    without_engine() { # SEED WHAT
+        capture env HPC_TRAIN_TEST_ENGINES="$1" XDG_CACHE_HOME="$own/no-engine-$1" "$train" bench --model "$own/tiny.json" --batch-size 4 --steps 2 \
             --device cuda --precision bf16
         is "$status $(lines "$err")" "0 1" "a graph without an engine" || diag "$err"
-        like "$err" "slow: layer conv2d_1: forward by own kernels \([0-9.e-]+ ms\): cuDNN propose[sd] no engine" "says which layer, why, and what it costs"
-    done
-    capture env HPC_TRAIN_TEST_ENGINES=7 XDG_CACHE_HOME="$own/no-engine" "$train" bench --model mnist-convnet --batch-size 4 --steps 2 --device cuda \
-        --precision bf16
-    like "$err" "slow: layer conv2d_1: gradient of its kernel by own kernels \([0-9.e-]+ ms\): cuDNN proposes no engine" "also of a kernel's gradient"
+        like "$err" "slow: layer second: $2 by own kernels \([0-9.e-]+ ms\): cuDNN propose[sd] no engine" "says which layer, why, and what it costs"
+    }
+    without_engine 19 forward
+    without_engine 19 forward
+    without_engine 4 "gradient of its kernel"
 fi
 for device in cpu cuda; do
     capture "$train" bench --model mnist-convnet --batch-size 4 --steps 3 --device $device --summary-json "$own/bench.$device.json"
@@ -182,10 +158,10 @@ loss_of() { sed -n 's/^ *"loss": \([0-9.]*\).*/\1/p' "$own/bench.$1.json"; }
 ok "$(awk -v a="$(loss_of cpu)" -v b="$(loss_of cuda)" 'BEGIN { d = a - b; print !(a > 0 && d < 1e-4 && d > -1e-4) }')" \
     "with the same losses, from pictures that were sent once ($(loss_of cpu), $(loss_of cuda))"
 capture "$train" info
-like "$out" "NCCL +there is no NCCL behind the wall" "info says whether there is NCCL"
-like "$out" "GPU 0 +(the reference, behind a wall|emulated GPU, 8.0 GiB, compute capability 9.0)" "lists GPUs"
+like "$out" "NCCL +libnccl-missing.so" "info says whether there is NCCL"
+like "$out" "GPU 0 +emulated GPU, 8.0 GiB, compute capability 9.0" "lists GPUs"
 capture env HPC_TRAIN_TEST_DEVICES=2 "$train" info
-like "$out" "to the others: 1 (through the wall|by NVLink)" "and their links"
+like "$out" "to the others: 1 by NVLink" "and their links"
 like "$(<"$own/bench.cuda.json")" '"device_used_mb": [0-9.]+' "bench says what was taken of the GPU"
 ok "$(python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); print(int(not 0.9 < j["predicted_mb"] / j["device_used_mb"] < 1.1))' \
     "$own/bench.cuda.json")" "within 10 % of what was planned"
@@ -196,39 +172,36 @@ capture env HPC_TRAIN_TEST_USED=8157 "$train" bench --model mnist-convnet --batc
 is "$status" 78 "a batch that the device has no room for"
 like "$err" "batch size 10000 takes [0-9.]+ GiB \(most activations in backward of layer [a-z0-9_]+: [0-9.]+ GiB\), more than the [0-9.]+ [GM]iB that a rank may take \(GPU\): at most [0-9]+ fits" \
     "says how much, in which layer, and what would fit"
-if [ $gpu = machine ]; then
-    capture env HPC_TRAIN_TEST_USED=8170 "$train" bench --model mnist-convnet --batch-size 64 --steps 1 --device cuda
-    is "$status" 78 "a device that others have filled"
-    like "$err" "the GPU is out of memory before anything is computed: of its 8192 MiB 2[0-9] are free; others use it.*cudaMalloc: out of memory" "says so"
-    is "$(lines "$err")" 1 "in one line"
-    capture env HPC_TRAIN_TEST_MAJOR=6 "$train" fit "${steps[@]}" --device cuda
-    is "$status" 78 "one that is too old"
-    like "$err" "compute capability 6.0, it must be 7.0 or more: take --device cpu" "is refused"
-    capture env HPC_TRAIN_TEST_MAJOR=7 "$train" fit "${steps[@]}" --device cuda --precision bf16
-    is "$status" 78 "bf16 on one that does not have it"
-    like "$err" "precision bf16 needs a GPU of compute capability 8.0 or more" "is refused"
-    for call in cudaGraphLaunch:3 cudnnBackendExecute:2 cublasLtMatmul:2 launch:5; do
-        capture env HPC_TRAIN_TEST_REFUSES=$call "$train" fit "${steps[@]}" --device cuda
-        is "$status" 70 "$call fails"
-        like "$err" "(cudaGraphLaunch|of layer [a-z0-9_]+: .*): (an )?emulated (CUDA )?error" "says what failed, and where"
-    done
-    # A kernel that does what it must not is found later, in another layer or in a library's call: that is said, with what to do,
-    # and then its own layer is named.
-    for number in 5 9; do
-        capture env HPC_TRAIN_TEST_REFUSES=kernel:$number "$train" fit "${steps[@]}" --device cuda
-        is "$status" 70 "kernel $number does what it must not"
-        like "$err" "emulated CUDA error 700, by a kernel of this call or an earlier one \(CUDA_LAUNCH_BLOCKING=1 and HPC_TRAIN_RECORD=0 together name its layer\)" \
-            "found later, and said so"
-        capture env HPC_TRAIN_TEST_REFUSES=kernel:$number CUDA_LAUNCH_BLOCKING=1 HPC_TRAIN_RECORD=0 "$train" fit "${steps[@]}" --device cuda
-        like "$err" "of layer [a-z0-9_]+: .*: emulated CUDA error 700\$" "found where it is launched"
-    done
-    for call in cudaStreamBeginCapture cudaStreamEndCapture cudaGraphInstantiate; do
-        capture env HPC_TRAIN_TEST_REFUSES=$call:1+ "$train" fit "${steps[@]}" --device cuda
-        is "$status" 0 "$call fails: a step is made of calls"
-    done
-fi
-taken=$([ $gpu = machine ] && echo 8152 || echo 8190) # cuBLAS has its own
-capture env HPC_TRAIN_TEST_TAKEN="$taken" "$train" bench --model "$own/tiny.json" --batch-size 400 --steps 1 --device cuda
+capture env HPC_TRAIN_TEST_USED=8170 "$train" bench --model mnist-convnet --batch-size 64 --steps 1 --device cuda
+is "$status" 78 "a device that others have filled"
+like "$err" "the GPU is out of memory before anything is computed: of its 8192 MiB 2[0-9] are free; others use it.*cudaMalloc: out of memory" "says so"
+is "$(lines "$err")" 1 "in one line"
+capture env HPC_TRAIN_TEST_MAJOR=6 "$train" fit "${steps[@]}" --device cuda
+is "$status" 78 "one that is too old"
+like "$err" "compute capability 6.0, it must be 7.0 or more: take --device cpu" "is refused"
+capture env HPC_TRAIN_TEST_MAJOR=7 "$train" fit "${steps[@]}" --device cuda --precision bf16
+is "$status" 78 "bf16 on one that does not have it"
+like "$err" "precision bf16 needs a GPU of compute capability 8.0 or more" "is refused"
+for call in cudaGraphLaunch:3 cudnnBackendExecute:2 cublasLtMatmul:2 launch:5; do
+    capture env HPC_TRAIN_TEST_REFUSES=$call "$train" fit "${steps[@]}" --device cuda
+    is "$status" 70 "$call fails"
+    like "$err" "(cudaGraphLaunch|of layer [a-z0-9_]+: .*): (an )?emulated (CUDA )?error" "says what failed, and where"
+done
+# A kernel that does what it must not is found later, in another layer or in a library's call: that is said, with what to do,
+# and then its own layer is named.
+for number in 5 9; do
+    capture env HPC_TRAIN_TEST_REFUSES=kernel:$number "$train" fit "${steps[@]}" --device cuda
+    is "$status" 70 "kernel $number does what it must not"
+    like "$err" "emulated CUDA error 700, by a kernel of this call or an earlier one \(CUDA_LAUNCH_BLOCKING=1 and HPC_TRAIN_RECORD=0 together name its layer\)" \
+        "found later, and said so"
+    capture env HPC_TRAIN_TEST_REFUSES=kernel:$number CUDA_LAUNCH_BLOCKING=1 HPC_TRAIN_RECORD=0 "$train" fit "${steps[@]}" --device cuda
+    like "$err" "of layer [a-z0-9_]+: .*: emulated CUDA error 700\$" "found where it is launched"
+done
+for call in cudaStreamBeginCapture cudaStreamEndCapture cudaGraphInstantiate; do
+    capture env HPC_TRAIN_TEST_REFUSES=$call:1+ "$train" fit "${steps[@]}" --device cuda
+    is "$status" 0 "$call fails: a step is made of calls"
+done
+capture env HPC_TRAIN_TEST_TAKEN=8152 "$train" bench --model "$own/tiny.json" --batch-size 400 --steps 1 --device cuda
 is "$status" 78 "room that somebody else has taken meanwhile"
 like "$err" "the GPU is out of memory: [0-9]+ MiB are needed for activations, most of them in backward, layer [a-z0-9_]+, and of its 8192 MiB [0-9]+ are free: take a smaller batch" \
     "says what is missing"
@@ -241,15 +214,6 @@ read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits.*//' "$own/account")
 # 20 steps and 6 batches of evaluation; 12 bytes a picture
 is "$sent" $((12 * (2 * 40 + 2 * 12))) "a step sends numbers of pictures, not pictures"
 ok "$((waits >= 26))" "and does not wait for the device ($waits waits, building and evaluating)"
-if [ $gpu = module ]; then
-    export HPC_TRAIN_TEST_NO_GATHER=1
-    fit_small sent-pictures --device cuda
-    same_as_cpu sent-pictures
-    read -r sent waits < <(sed 's/ bytes sent, / /; s/ waits.*//' "$own/account")
-    is "$sent" $(((4 * 28 * 28 + 4) * (2 * 40 + 2 * 12))) "where it cannot make them, a step sends pictures"
-    ok "$((waits >= 20))" "and does not wait for the device ($waits waits)"
-    unset HPC_TRAIN_TEST_NO_GATHER
-fi
 # What the host rotates and mixes: pictures are sent, and rows of targets.
 fit_small mixed-on-cpu --device cpu --augment rotation:0.1,mixup:0.4
 fit_small mixed --device cuda --augment rotation:0.1,mixup:0.4 --verbose 2

@@ -3,7 +3,7 @@
 # of several devices.
 # shellcheck disable=SC2034,SC2154
 
-# shellcheck source=tests/gpu_without/module/lib.sh
+# shellcheck source=tests/gpu_without/machine/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 python3 - "$own" <<'END'
@@ -58,7 +58,7 @@ for case in "numbers mean_squared_error" "several binary_crossentropy"; do
     rm -f "$own/account"
     fit_rows resident --device cuda
     same_history resident
-    [ $gpu = module ] || is "$(sed 's/ bytes sent.*//' "$own/account")" $((3 * 52 * (12 + 3 * 4))) \
+    is "$(sed 's/ bytes sent.*//' "$own/account")" $((3 * 52 * (12 + 3 * 4))) \
         "$labels: each sample's number and targets are sent"
     fit_rows augmented --device cuda --augment crop:1
     data=sizes fit_rows sent --device cuda

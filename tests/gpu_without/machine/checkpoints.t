@@ -4,7 +4,7 @@
 # shellcheck disable=SC2034,SC2154
 
 needs=mpirun
-# shellcheck source=tests/gpu_without/module/lib.sh
+# shellcheck source=tests/gpu_without/machine/lib.sh
 . "$(dirname "$0")/lib.sh"
 export HPC_TRAIN_TEST_NCCL=1 HPC_TRAIN_TEST_DEVICES=3
 saves=(--model "$own/norm.json" --optimizer adam)

@@ -1,9 +1,10 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# tests/gpu_without/module/lib.sh - training on a device, for the tests of this folder: the module on an emulated machine
-# (tests/gpu_without/machine/machine.h), or another in its place (module.c), small models and pictures. Sourced.
+# tests/gpu_without/machine/lib.sh - training on the emulated machine (tests/gpu_without/machine/machine.h), for the tests of this
+# folder: small models and pictures. Sourced.
 
 # shellcheck source=tests/build/lib.sh
 . "$(dirname "$0")/../../build/lib.sh"
+[ -e "$top_builddir/tests/gpu_without/machine/.libs/hpctrain-cuda.so" ] || skip_all "the emulated GPU is not built: it needs CUDA and NCCL"
 [ -z "${needs-}" ] || command -v "$needs" >/dev/null || skip_all "there is no $needs"
 train=$hpc_train
 own=$(mktemp -d)
@@ -12,11 +13,7 @@ use_key "$own/key"
 steps=(--model mnist-convnet --data synthetic:12 --batch-size 2 --verbose 2)
 lines() { wc -l <<<"$1"; }
 
-# The module itself where CUDA is to build it with.
-gpu=module
-[ ! -e "$top_builddir/tests/gpu_without/machine/.libs/hpctrain-cuda.so" ] || gpu=machine
-gpu=${HPC_TRAIN_TEST_GPU-$gpu}
-export HPC_TRAIN_MODULE_DIR=$top_builddir/tests/gpu_without/$gpu/.libs XDG_CACHE_HOME=$own/cache
+export HPC_TRAIN_MODULE_DIR=$top_builddir/tests/gpu_without/machine/.libs XDG_CACHE_HOME=$own/cache
 
 # ---- models and pictures ----
 
@@ -113,4 +110,4 @@ near_in_fp16() { # NAME NAME [LARGEST-DIFFERENCE]
     ok "$(awk -v a="$(number "$1" loss)" -v b="$(number "$2" loss)" -v most="${3-0.02}" 'BEGIN { d = a - b; print !(a > 0 && d < most && d > -most && d != 0) }')" \
         "$2 in fp16: near $1 ($(number "$1" loss), $(number "$2" loss))"
 }
-[ $gpu = module ] || fit_small warm --device cuda # engines are chosen by waiting for them
+fit_small warm --device cuda # engines are chosen by waiting for them
