@@ -117,7 +117,7 @@ agent_libagent_la_SOURCES = \
 	agent/ps/connect.c agent/ps/connect.h \
 	agent/ps/holder.c agent/ps/holder.h \
 	agent/ps/leader.c agent/ps/leader.h \
-	agent/ps/live.c agent/ps/live.h \
+	agent/ps/pace.c agent/ps/pace.h \
 	agent/ps/message.c agent/ps/message.h \
 	agent/ps/partition.c agent/ps/partition.h \
 	agent/ps/run.c agent/ps/run.h \
@@ -195,22 +195,24 @@ agent_libagent_la_SOURCES = \
 	agent/top/terminal.c agent/top/terminal.h \
 	agent/top/top.c \
 	agent/train/bench.c \
-	agent/train/best.c agent/train/best.h \
 	agent/train/checkpoint_weights.c \
 	agent/train/checkpoints.c agent/train/checkpoints.h \
 	agent/train/class_weights.c agent/train/class_weights.h \
 	agent/train/control.c agent/train/control.h \
-	agent/train/deadline.c agent/train/deadline.h \
+	agent/train/deadline.c \
 	agent/train/evaluate.c agent/train/evaluate.h \
 	agent/train/feed.c agent/train/feed.h \
 	agent/train/fit.c agent/train/fit.h \
-	agent/train/fit_board.c agent/train/fit_control.c agent/train/fit_live.c agent/train/fit_nan.c \
-	agent/train/fit_run.h agent/train/fit_saving.c agent/train/fit_summary.c \
+	agent/train/fit_check.c agent/train/fit_nan.c agent/train/fit_run.h agent/train/fit_saving.c \
 	agent/train/info.c \
 	agent/train/kept_weights.c agent/train/kept_weights.h \
 	agent/train/means.c agent/train/means.h \
 	agent/train/monitor.c agent/train/monitor.h \
-	agent/train/pace.c agent/train/pace.h \
+	agent/train/observe_best.c agent/train/observe_board.c agent/train/observe_control.c \
+	agent/train/observe_end.c agent/train/observe_history.c agent/train/observe_live.c \
+	agent/train/observe_progress.c agent/train/observe_run_file.c \
+	agent/train/observer.h agent/train/observers.c \
+	agent/train/pace.c \
 	agent/train/pace_file.c agent/train/pace_file.h \
 	agent/train/describe.c \
 	agent/train/identity.c agent/train/identity.h \
@@ -218,7 +220,8 @@ agent_libagent_la_SOURCES = \
 	agent/train/place.c agent/train/place.h \
 	agent/train/rate_file.c agent/train/rate_file.h \
 	agent/train/run_state.c agent/train/run_state.h \
-	agent/train/train_and_evaluate.c agent/train/trainer.c \
+	agent/train/train_and_evaluate.c agent/train/trainer.c agent/train/training.c \
+	agent/train/training.h \
 	agent/train/slow.c agent/train/slow.h \
 	agent/train/slow_nodes.c agent/train/slow_nodes.h \
 	agent/train/targets.c agent/train/targets.h \

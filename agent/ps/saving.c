@@ -3,17 +3,13 @@
 
 #include "agent/strategy/state.h"
 #include "agent/train/checkpoints.h"
-#include "agent/train/fit_run.h"
 #include "base/status.h"
 #include "nn/run/state.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct hpct_ps_saving {
     hpct_strategy strategy;
-    hpct_context *alone;
     hpct_checkpoints *checkpoints;
     bool due;
 };
@@ -29,12 +25,12 @@ static const struct hpct_state_ops state = {.share = share};
 static const hpct_strategy_ops held = {.name = "parameter-server", .state = &state};
 
 /* Workers have the weights of frozen layers that they began with, not those of a checkpoint. */
-static hpct_status attach(hpct_ps_saving *s, const hpct_ps_run *run)
+static hpct_status attach(hpct_ps_saving *s)
 {
     uint64_t before, after;
-    HPCT_TRY(hpct_state_hash_frozen(run->model, &before));
+    HPCT_TRY(hpct_state_hash_frozen(s->strategy.model, &before));
     HPCT_TRY(hpct_checkpoints_attach(s->checkpoints, &s->strategy));
-    HPCT_TRY(hpct_state_hash_frozen(run->model, &after));
+    HPCT_TRY(hpct_state_hash_frozen(s->strategy.model, &after));
     return before == after
                ? HPCT_OK
                : hpct_fail(HPCT_ERR_CONFIG,
@@ -43,56 +39,21 @@ static hpct_status attach(hpct_ps_saving *s, const hpct_ps_run *run)
                            hpct_checkpoints_last(s->checkpoints));
 }
 
-static hpct_status open_checkpoints(hpct_ps_saving *s, hpct_ps_run *run, hpct_place *begin,
-                                    bool *continues)
-{
-    const hpct_fit_options *o = &run->options;
-    int64_t steps = run->schedule.steps_per_epoch;
-    hpct_checkpoints_options options = {.context = s->alone,
-                                        .model = run->model,
-                                        .dir = o->checkpoint_dir,
-                                        .every = o->checkpoint_every,
-                                        .resume = o->resume,
-                                        .keep = o->checkpoint_keep,
-                                        .steps_per_epoch = steps,
-                                        .speaks = o->verbose != 0,
-                                        .identity = run->identity};
-    HPCT_TRY(hpct_checkpoints_open(&s->checkpoints, &options, begin, continues));
-    return attach(s, run);
-}
-
-hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_ps_run *run, hpct_place *begin,
-                                bool *continues)
+hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_training *training)
 {
     *out = NULL;
-    *continues = false;
-    *begin = (hpct_place){.epoch = run->options.initial_epoch, .logs = HPCT_HISTORY_NONE};
-    if (run->options.checkpoint_dir == NULL)
-        return HPCT_OK;
-    hpct_place from;
     hpct_ps_saving *s = calloc(1, sizeof *s);
     if (s == NULL)
         return hpct_fail_memory(sizeof *s);
-    s->strategy = (hpct_strategy){.ops = &held, .model = run->model};
-    hpct_status status = hpct_context_open_alone(&s->alone);
-    if (status == HPCT_OK)
-        status = open_checkpoints(s, run, &from, continues);
-    if (status != HPCT_OK) {
-        char *told = hpct_error_keep();
+    s->strategy = (hpct_strategy){.ops = &held, .model = training->model};
+    hpct_status status = hpct_checkpoints_open(&s->checkpoints, training);
+    if (status == HPCT_OK && s->checkpoints != NULL)
+        status = attach(s);
+    if (status == HPCT_OK && s->checkpoints != NULL)
+        *out = s;
+    else
         hpct_ps_saving_close(s);
-        hpct_error_restore(told);
-        return status;
-    }
-    if (*continues)
-        *begin = from;
-    if (*continues && run->options.verbose != 0) {
-        printf("continues %s: %" PRId64 " of %d epochs are done, and %" PRId64
-               " steps of the next\n",
-               hpct_checkpoints_last(s->checkpoints), from.epoch, run->options.epochs, from.step);
-        fflush(stdout);
-    }
-    *out = s;
-    return HPCT_OK;
+    return status;
 }
 
 void hpct_ps_saving_close(hpct_ps_saving *saving)
@@ -100,7 +61,6 @@ void hpct_ps_saving_close(hpct_ps_saving *saving)
     if (saving == NULL)
         return;
     hpct_checkpoints_close(saving->checkpoints);
-    hpct_context_close(saving->alone);
     free(saving);
 }
 

@@ -5,16 +5,13 @@
 #ifndef HPCT_AGENT_PS_SAVING_H
 #define HPCT_AGENT_PS_SAVING_H
 
-#include "agent/ps/run.h"
-#include "agent/train/place.h"
+#include "agent/train/training.h"
 
 typedef struct hpct_ps_saving hpct_ps_saving;
 
-/* Takes the folder's lock. If the folder holds a checkpoint that is to be continued, run->model has
- * its state, *begin is its place, and *continues is true. *out: NULL
- * without options->checkpoint_dir. */
-hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_ps_run *run, hpct_place *begin,
-                                bool *continues);
+/* As hpct_checkpoints_open; then the model has the state of the checkpoint that is continued. *out:
+ * NULL without options.checkpoint_dir. */
+hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_training *training);
 void hpct_ps_saving_close(hpct_ps_saving *saving); /* NULL is allowed */
 
 /* After each update: `done` steps of the whole run; `epoch_ended`: its last one. */

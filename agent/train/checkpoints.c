@@ -223,7 +223,7 @@ typedef struct found {
     int is;
 } found;
 
-static hpct_status find(hpct_checkpoints *c, const char *how, hpct_place *place, bool *continues)
+static hpct_status find(hpct_checkpoints *c, const char *how, hpct_training *t)
 {
     found f = {.is = 0};
     bool automatic = how == NULL || strcmp(how, "auto") == 0;
@@ -240,8 +240,8 @@ static hpct_status find(hpct_checkpoints *c, const char *how, hpct_place *place,
     if (!f.is)
         return HPCT_OK;
     c->saved = f.saved;
-    *place = f.place;
-    *continues = true;
+    t->begin = f.place;
+    t->continued = true;
     return HPCT_OK;
 }
 
@@ -264,44 +264,61 @@ hpct_status hpct_checkpoints_attach(hpct_checkpoints *c, hpct_strategy *strategy
 
 /* ---- opening ---- */
 
-static hpct_status open_store(hpct_checkpoints *c, const hpct_checkpoints_options *o)
+static hpct_status open_store(hpct_checkpoints *c, const hpct_fit_options *o)
 {
     size_t ranks = (size_t) hpct_context_size(c->context);
-    c->dir = strdup(o->dir);
+    c->dir = strdup(o->checkpoint_dir);
     c->files = calloc(ranks, sizeof *c->files);
     if (c->dir == NULL || c->files == NULL)
         return hpct_fail_memory(ranks * sizeof *c->files);
-    return leads(c) ? hpct_store_open(&c->store, c->dir, o->keep > 0 ? o->keep : DEFAULT_KEEP, note,
-                                      NULL)
+    return leads(c) ? hpct_store_open(&c->store, c->dir,
+                                      o->checkpoint_keep > 0 ? o->checkpoint_keep : DEFAULT_KEEP,
+                                      note, NULL)
                     : HPCT_OK;
 }
 
-hpct_status hpct_checkpoints_open(hpct_checkpoints **out, const hpct_checkpoints_options *options,
-                                  hpct_place *place, bool *continues)
+static void say_continued(const hpct_checkpoints *c, const hpct_training *t)
 {
-    *place = (hpct_place){.logs = HPCT_HISTORY_NONE};
-    *continues = false;
+    if (!c->speaks || !t->continued)
+        return;
+    printf("continues %s: %" PRId64 " of %d epochs are done, and %" PRId64 " steps of the next\n",
+           hpct_checkpoints_last(c), t->begin.epoch, t->options.epochs, t->begin.step);
+    fflush(stdout);
+}
+
+static hpct_status open_folder(hpct_checkpoints *c, hpct_training *t)
+{
+    const hpct_fit_options *o = &t->options;
+    c->context = t->context;
+    c->model = t->model;
+    c->speaks = o->verbose != 0 && t->leads;
+    c->identity = json_incref(t->identity);
+    c->steps_per_epoch = t->steps_per_epoch;
+    c->saved = -1;
+    parse_every(o->checkpoint_every, &c->kind, &c->seconds, &c->steps);
+    HPCT_TRY(hpct_context_agree(c->context, open_store(c, o)));
+    HPCT_TRY(find(c, o->resume, t));
+    c->began_step = hpct_training_first_step(t);
+    c->next = c->began_step + 1 + MEASURED_STEPS;
+    say_continued(c, t);
+    return HPCT_OK;
+}
+
+hpct_status hpct_checkpoints_open(hpct_checkpoints **out, hpct_training *t)
+{
+    *out = NULL;
+    t->begin = (hpct_place){.epoch = t->options.initial_epoch, .logs = HPCT_HISTORY_NONE};
+    if (t->options.checkpoint_dir == NULL)
+        return HPCT_OK;
     hpct_checkpoints *c = calloc(1, sizeof *c);
     hpct_status status = c != NULL ? HPCT_OK : hpct_fail_memory(sizeof *c);
-    HPCT_TRY(hpct_context_agree(options->context, status));
-    c->context = options->context;
-    c->model = options->model;
-    c->speaks = options->speaks;
-    c->identity = json_incref(options->identity);
-    c->steps_per_epoch = options->steps_per_epoch;
-    c->saved = -1;
-    parse_every(options->every, &c->kind, &c->seconds, &c->steps);
-    status = hpct_context_agree(c->context, open_store(c, options));
+    HPCT_TRY(hpct_context_agree(t->context, status));
+    status = open_folder(c, t);
     if (status == HPCT_OK)
-        status = find(c, options->resume, place, continues);
-    if (status != HPCT_OK) {
+        *out = c;
+    else
         hpct_checkpoints_close(c);
-        return status;
-    }
-    c->began_step = place->epoch * c->steps_per_epoch + place->step;
-    c->next = c->began_step + 1 + MEASURED_STEPS;
-    *out = c;
-    return HPCT_OK;
+    return status;
 }
 
 /* ---- completing ---- */

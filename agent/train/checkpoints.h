@@ -3,24 +3,10 @@
 #ifndef HPCT_AGENT_TRAIN_CHECKPOINTS_H
 #define HPCT_AGENT_TRAIN_CHECKPOINTS_H
 
-#include "agent/strategy/strategy.h"
-#include "agent/train/place.h"
+#include "agent/train/training.h"
 
-#include <hpctrain/context.h>
-#include <hpctrain/model.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-typedef struct hpct_checkpoints_options {
-    hpct_context *context;
-    hpct_model *model;
-    const char *dir, *every, *resume; /* as in hpct_fit_options; dir is not NULL */
-    int keep;                         /* 0: default */
-    int64_t steps_per_epoch;
-    bool speaks;      /* rank 0 prints */
-    json_t *identity; /* agent/train/identity.h */
-} hpct_checkpoints_options;
 
 typedef struct hpct_checkpoints hpct_checkpoints;
 
@@ -28,12 +14,11 @@ typedef struct hpct_checkpoints hpct_checkpoints;
 hpct_status hpct_checkpoints_check(const char *dir, const char *every, const char *resume,
                                    int keep);
 
-/* Takes the folder's lock, and finds the newest valid checkpoint, or the given one: *place is where
- * to go on (zeros without one). The caller keeps options->identity. Collective. Returns
- * HPCT_ERR_CONFIG, naming the difference, if the checkpoint is of another run; HPCT_ERR_NO_INPUT if
- * a given one is missing. */
-hpct_status hpct_checkpoints_open(hpct_checkpoints **out, const hpct_checkpoints_options *options,
-                                  hpct_place *place, bool *continues);
+/* Takes the lock of the folder that the options name, and finds the newest valid checkpoint, or the
+ * given one: training->begin is where to go on, and training->continued says whether there is one.
+ * *out: NULL without a folder. Collective. Returns HPCT_ERR_CONFIG, naming the difference, if the
+ * checkpoint is of another run; HPCT_ERR_NO_INPUT if a given one is missing. */
+hpct_status hpct_checkpoints_open(hpct_checkpoints **out, hpct_training *training);
 
 /* Once `strategy` is open for the model: it receives the state of the checkpoint, if there is one.
  * The strategy outlives the checkpoints. Collective. */

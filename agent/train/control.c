@@ -88,8 +88,7 @@ static hpct_status find_calls(hpct_control *c)
     double values[HPCT_CONTROL_MOMENTS] = {0};
     for (int i = 0; i < HPCT_CONTROL_MOMENTS && c->callbacks != NULL; i++)
         values[i] = callback_of(c->callbacks, (hpct_control_moment) i) != NULL;
-    if (c->context != NULL)
-        HPCT_TRY(hpct_largest(c->context, values, HPCT_CONTROL_MOMENTS));
+    HPCT_TRY(hpct_largest(c->context, values, HPCT_CONTROL_MOMENTS));
     for (int i = 0; i < HPCT_CONTROL_MOMENTS; i++) {
         c->calls[i] = values[i] > 0;
         c->has_calls |= c->calls[i];
@@ -109,22 +108,18 @@ hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *option
     return HPCT_OK;
 }
 
-hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
-                              const hpct_fit_options *options, hpct_metric_choice choice,
-                              bool scheduled)
+hpct_status hpct_control_open(hpct_control *c, hpct_context *context,
+                              const hpct_fit_options *options)
 {
-    bool leads = context == NULL || hpct_context_rank(context) == 0;
-    *out = (hpct_control){.context = context,
-                          .callbacks = options->callbacks,
-                          .speaks = leads && options->verbose != 0 ? stdout : NULL};
-    hpct_status parsed = hpct_control_parse(out, options, choice, scheduled);
-    HPCT_TRY(context != NULL ? hpct_context_agree(context, parsed) : parsed);
-    HPCT_TRY(find_calls(out));
+    bool leads = hpct_context_rank(context) == 0;
+    c->context = context;
+    c->callbacks = options->callbacks;
+    c->speaks = leads && options->verbose != 0 ? stdout : NULL;
+    HPCT_TRY(find_calls(c));
     if (options->learning_rate_file == NULL)
         return HPCT_OK;
-    hpct_status status =
-        leads ? hpct_rate_file_read(&out->rates, options->learning_rate_file) : HPCT_OK;
-    return context != NULL ? share_rates(out, status) : status;
+    return share_rates(c, leads ? hpct_rate_file_read(&c->rates, options->learning_rate_file)
+                                : HPCT_OK);
 }
 
 void hpct_control_close(hpct_control *control)
@@ -227,8 +222,6 @@ hpct_status hpct_control_call(hpct_control *c, hpct_control_moment moment,
 static hpct_status call_epoch_end(hpct_control *c, hpct_callback_state *state)
 {
     hpct_status status = hpct_control_call(c, HPCT_CONTROL_EPOCH_END, state);
-    if (c->context == NULL)
-        return status;
     hpct_comm *comm = hpct_context_comm(c->context);
     HPCT_TRY(hpct_context_agree(c->context, status));
     double stop = state->stop;
@@ -262,10 +255,8 @@ hpct_status hpct_control_epoch_ended(hpct_control *c, int64_t epoch, const hpct_
     *v = (hpct_control_verdict){.rate = c->notes.rate};
     if (!c->stops && !c->reduces && !c->has_target && !c->calls[HPCT_CONTROL_EPOCH_END])
         return HPCT_OK;
-    if (c->context != NULL) {
-        hpct_comm *comm = hpct_context_comm(c->context);
-        HPCT_TRY(comm->ops->broadcast(comm, known, sizeof known, 0));
-    }
+    hpct_comm *comm = hpct_context_comm(c->context);
+    HPCT_TRY(comm->ops->broadcast(comm, known, sizeof known, 0));
 #define VALUE(monitor) hpct_monitor_value(&(monitor), &known[0], &known[1])
     if (c->stops)
         heed_stopping(c, epoch, VALUE(c->stopping.monitor), v);

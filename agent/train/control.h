@@ -22,7 +22,7 @@ typedef enum hpct_control_moment {
 } hpct_control_moment;
 
 typedef struct hpct_control {
-    hpct_context *context;                       /* NULL: one process decides alone */
+    hpct_context *context;
     const hpct_callbacks *callbacks;             /* of this rank; NULL: none */
     bool calls[HPCT_CONTROL_MOMENTS], has_calls; /* of any rank */
     bool stops, reduces, has_target;
@@ -43,10 +43,9 @@ hpct_status hpct_control_check(const hpct_fit_options *options);
 hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *options,
                                hpct_metric_choice choice, bool scheduled);
 
-/* The same and, on rank 0, reads the file of learning rates. Collective with a context. */
-hpct_status hpct_control_open(hpct_control *out, hpct_context *context,
-                              const hpct_fit_options *options, hpct_metric_choice choice,
-                              bool scheduled);
+/* Of a control that is parsed: rank 0 reads the file of learning rates. Collective. */
+hpct_status hpct_control_open(hpct_control *control, hpct_context *context,
+                              const hpct_fit_options *options);
 void hpct_control_close(hpct_control *control); /* zeros are allowed */
 
 /* Goes on from what a checkpoint has kept. */
@@ -65,7 +64,7 @@ typedef struct hpct_control_verdict {
     double rate;  /* of the next epoch; 0: the schedule's */
 } hpct_control_verdict;
 
-/* `rate`: the one in use. Collective with a context. */
+/* `rate`: the one in use. Collective. */
 hpct_status hpct_control_epoch_ended(hpct_control *control, int64_t epoch,
                                      const hpct_metrics *train, const hpct_metrics *validation,
                                      double rate, hpct_control_verdict *verdict);

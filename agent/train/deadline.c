@@ -1,7 +1,9 @@
-/* What fits into a job, and when a run is to stop. */
-#include "agent/train/deadline.h"
-
+/* The job's time limit: said in time, and stopped for, with a checkpoint. The rank that leads the
+ * run watches it alone; the others stop as for a signal of its. */
+#include "agent/rank/job_end.h"
 #include "agent/rank/stop.h"
+#include "agent/train/observer.h"
+#include "base/status.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,6 +12,12 @@
 #define RESERVE 15    /* seconds for what is not measured: files, ending */
 #define UNKNOWN 5     /* of a checkpoint, before there is one */
 #define KNOWN_STEPS 5 /* of an epoch, after which a step's time is known */
+
+typedef struct observed {
+    hpct_job_end *job_end; /* NULL: not watched */
+    bool speaks, saves;
+    bool said;
+} observed;
 
 /* "90 s", "14 min", "3.5 h" */
 static const char *format_time(char *text, size_t size, double seconds)
@@ -24,27 +32,30 @@ static const char *format_time(char *text, size_t size, double seconds)
 }
 
 /* What is kept for the step under way, an evaluation, and the last checkpoint. */
-static double reserve(const hpct_deadline_place *now)
+static double reserve(const hpct_training *t)
 {
-    return RESERVE + 3 * now->seconds + 1.5 * now->evaluation +
-           2 * (now->save_seconds > 0 ? now->save_seconds : UNKNOWN);
+    const hpct_training_times *times = &t->now.times;
+    return RESERVE + 3 * hpct_training_step_seconds(t) + 1.5 * times->evaluation +
+           2 * (times->save > 0 ? times->save : UNKNOWN);
 }
 
-static void say(const hpct_deadline *deadline, const hpct_deadline_place *now, double left)
+static void say(const observed *o, const hpct_training *t)
 {
-    int epochs = deadline->epochs, rest_epochs = epochs - now->epoch;
-    double epoch = now->seconds * (double) deadline->steps_per_epoch + now->evaluation;
-    double done = now->seconds * (double) (now->step + 1);
-    double rest = epoch * rest_epochs - done, fits = (left - reserve(now) + done) / epoch;
+    const hpct_moment *now = &t->now;
+    int epochs = t->options.epochs, rest_epochs = epochs - now->epoch;
+    double step = hpct_training_step_seconds(t), left = now->times.job_left;
+    double epoch = step * (double) t->steps_per_epoch + now->times.evaluation;
+    double done = step * (double) now->sums.steps;
+    double rest = epoch * rest_epochs - done, fits = (left - reserve(t) + done) / epoch;
     char takes[24], ends[24];
-    if (rest <= left - reserve(now))
+    if (rest <= left - reserve(t))
         return;
     int last = now->epoch + 1 + (int) fmin(fmax(fits, 0), 1e6);
     last = last < epochs ? last : epochs;
     printf("%d epoch%s about %s, and the job ends in %s: ", rest_epochs,
            rest_epochs == 1 ? " takes" : "s take", format_time(takes, sizeof takes, rest),
            format_time(ends, sizeof ends, left));
-    if (deadline->saves)
+    if (o->saves)
         printf("training will stop with a checkpoint in epoch %d of %d\n", last, epochs);
     else
         printf(
@@ -54,26 +65,54 @@ static void say(const hpct_deadline *deadline, const hpct_deadline_place *now, d
     fflush(stdout);
 }
 
-hpct_status hpct_deadline_open(hpct_deadline *deadline)
+/* Watches it, if the run is in a job, and speaks or saves. */
+static hpct_status begin(void *own, hpct_training *t)
 {
-    return deadline->speaks || deadline->saves ? hpct_job_end_open(&deadline->job_end) : HPCT_OK;
+    observed *o = own;
+    o->speaks = t->leads && t->options.verbose != 0;
+    o->saves = t->leads && t->saves;
+    if (o->speaks || o->saves)
+        HPCT_TRY(hpct_job_end_open(&o->job_end));
+    t->now.times.job_left = hpct_job_end_left(o->job_end);
+    return HPCT_OK;
 }
 
-void hpct_deadline_close(hpct_deadline *deadline)
+/* Says once if not all of the run fits into the job. */
+static hpct_status step_ended(void *own, hpct_training *t)
 {
-    hpct_job_end_close(deadline->job_end);
-    deadline->job_end = NULL;
-}
-
-void hpct_deadline_heed(hpct_deadline *deadline, const hpct_deadline_place *now)
-{
-    double left = hpct_job_end_left(deadline->job_end);
-    if (!isfinite(left) || now->timed < 2)
-        return;
-    if (!deadline->said && deadline->speaks && (now->timed >= KNOWN_STEPS || now->epoch_ended)) {
-        deadline->said = true;
-        say(deadline, now, left);
+    observed *o = own;
+    const hpct_moment *now = &t->now;
+    double left = t->now.times.job_left = hpct_job_end_left(o->job_end);
+    if (!isfinite(left) || now->times.timed < 2)
+        return HPCT_OK;
+    if (!o->said && o->speaks &&
+        (now->times.timed >= KNOWN_STEPS || now->sums.steps == now->planned)) {
+        o->said = true;
+        say(o, t);
     }
-    if (deadline->saves && left < reserve(now))
+    if (o->saves && left < reserve(t))
         hpct_stop_raise(HPCT_STOP_DEADLINE);
+    return HPCT_OK;
 }
+
+static hpct_status epoch_ended(void *own, hpct_training *t)
+{
+    const observed *o = own;
+    t->now.times.job_left = hpct_job_end_left(o->job_end);
+    return HPCT_OK;
+}
+
+static void close_deadline(void *own, hpct_training *t)
+{
+    const observed *o = own;
+    (void) t;
+    hpct_job_end_close(o->job_end);
+}
+
+const hpct_observer hpct_observe_deadline = {
+    .size = sizeof(observed),
+    .on = {[HPCT_ON_BEGIN] = begin,
+           [HPCT_ON_STEP_ENDED] = step_ended,
+           [HPCT_ON_EPOCH_ENDED] = epoch_ended},
+    .close = close_deadline,
+};

@@ -1,7 +1,11 @@
-/* Sums of steps, gathered after as many steps as take a few seconds. */
-#include "agent/train/pace.h"
-
+/* How long the parts of a step take on each rank, known to all ranks every few seconds: for
+ * pace.jsonl and status.json, and to name a node that is slow. Parameter servers learn it from
+ * their workers instead (agent/ps/pace.h). */
+#include "agent/comm/comm.h"
+#include "agent/rank/context.h"
 #include "agent/rank/node_state.h"
+#include "agent/train/observer.h"
+#include "agent/train/pace_file.h"
 #include "agent/train/slow_nodes.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -19,10 +23,10 @@
 #define BUSY (HPCT_PACE_PARTS + 1)
 #define VALUES (HPCT_PACE_PARTS + 2)
 
-struct hpct_pace {
-    hpct_context *context;
-    hpct_comm *comm;
-    hpct_pace_options options;
+typedef struct observed {
+    hpct_comm *comm;         /* NULL: parameter servers */
+    const hpct_model *model; /* whose device may be busy */
+    bool waits_apart;        /* where waiting for others is not part of computing */
     double sums[VALUES];
     int64_t steps, planned; /* since the last time, and until the next */
     double *gathered;       /* [ranks][VALUES] */
@@ -33,11 +37,11 @@ struct hpct_pace {
     hpct_slow_nodes slow;
     hpct_node_state *before; /* of this rank's node, since it is slow */
     hpct_pace_file *file;    /* rank 0 with log_dir */
-};
+} observed;
 
 /* ---- opening ---- */
 
-static hpct_status allocate(hpct_pace *p)
+static hpct_status allocate(observed *p)
 {
     size_t ranks = (size_t) p->comm->size;
     p->gathered = calloc(ranks * VALUES, sizeof *p->gathered);
@@ -53,46 +57,37 @@ static hpct_status allocate(hpct_pace *p)
     return hpct_slow_nodes_open(&p->slow, p->nodes, p->comm->size);
 }
 
-static hpct_status open_file(hpct_pace *p)
+static hpct_status begin(void *own, hpct_training *t)
 {
-    return hpct_pace_file_open(&p->file, p->comm->rank == 0 ? p->options.log_dir : NULL,
-                               p->options.continues);
-}
-
-void hpct_pace_settle(hpct_pace *pace)
-{
-    if (pace != NULL)
-        hpct_pace_file_settle(pace->file);
-}
-
-hpct_status hpct_pace_open(hpct_pace **out, hpct_context *context, const hpct_pace_options *options)
-{
+    observed *p = own;
     char name[NAME_BYTES];
-    hpct_pace *p = calloc(1, sizeof *p);
-    HPCT_TRY(hpct_context_agree(context, p != NULL ? HPCT_OK : hpct_fail_memory(sizeof *p)));
-    p->context = context;
-    p->comm = hpct_context_comm(context);
-    p->options = *options;
+    if (t->strategy == NULL)
+        return HPCT_OK;
+    p->comm = hpct_context_comm(t->context);
+    p->model = t->strategy->model;
+    p->waits_apart = !t->strategy->ops->in_pieces && !t->strategy->whole_steps;
     p->planned = FIRST_STEPS;
-    snprintf(name, sizeof name, "%s", hpct_context_node(context));
-    hpct_status status = hpct_context_agree(context, allocate(p));
-    if (status == HPCT_OK)
-        status = p->comm->ops->allgather(p->comm, name, p->names, sizeof name);
-    if (status == HPCT_OK)
-        status = hpct_context_agree(context, open_file(p));
-    if (status != HPCT_OK) {
-        hpct_pace_close(p);
-        return status;
-    }
+    snprintf(name, sizeof name, "%s", t->host);
+    HPCT_TRY(hpct_context_agree(t->context, allocate(p)));
+    HPCT_TRY(p->comm->ops->allgather(p->comm, name, p->names, sizeof name));
     hpct_slow_nodes_number(&p->slow);
-    *out = p;
+    t->nodes = p->nodes;
+    return t->leads ? hpct_pace_file_open(&p->file, t->options.log_dir, t->continues) : HPCT_OK;
+}
+
+/* From now on lines go to the file, which replaces that of an earlier run. */
+static hpct_status settle(void *own, hpct_training *t)
+{
+    const observed *p = own;
+    (void) t;
+    hpct_pace_file_settle(p->file);
     return HPCT_OK;
 }
 
-void hpct_pace_close(hpct_pace *p)
+static void close_pace(void *own, hpct_training *t)
 {
-    if (p == NULL)
-        return;
+    observed *p = own;
+    (void) t;
     hpct_pace_file_close(p->file);
     hpct_node_state_free(p->before);
     free(p->gathered);
@@ -101,13 +96,12 @@ void hpct_pace_close(hpct_pace *p)
     free(p->names);
     free(p->nodes);
     hpct_slow_nodes_close(&p->slow);
-    free(p);
 }
 
 /* ---- slow nodes ---- */
 
 /* The node's first rank tells what it sees of its node. */
-static hpct_status name_node(hpct_pace *p, int node, double ratio)
+static hpct_status name_node(observed *p, int node, double ratio)
 {
     char phrase[HPCT_NODE_PHRASE] = "";
     int teller = hpct_slow_nodes_first(&p->slow, node);
@@ -120,15 +114,15 @@ static hpct_status name_node(hpct_pace *p, int node, double ratio)
     }
     HPCT_TRY(p->comm->ops->broadcast(p->comm, phrase, sizeof phrase, teller));
     phrase[sizeof phrase - 1] = '\0';
-    if (p->options.speaks)
+    if (p->comm->rank == 0)
         hpct_slow_nodes_say(&p->slow, node, ratio, phrase);
     return HPCT_OK;
 }
 
 /* All ranks come to the same verdicts: times are rank 0's. */
-static hpct_status judge(hpct_pace *p, double now)
+static hpct_status judge(observed *p, double now)
 {
-    if (!p->options.waits_apart || p->slow.num_nodes < 2)
+    if (!p->waits_apart || p->slow.num_nodes < 2)
         return HPCT_OK;
     hpct_slow_nodes_fill(&p->slow, p->known);
     for (int node = 0; node < p->slow.num_nodes; node++) {
@@ -147,62 +141,69 @@ static hpct_status judge(hpct_pace *p, double now)
 
 /* ---- steps ---- */
 
-const double *hpct_pace_known(const hpct_pace *pace, hpct_pace_part part)
+/* [ranks] means in ms, or MB. */
+static double *known(const observed *p, hpct_pace_part part)
 {
-    return pace->known + (size_t) part * (size_t) pace->comm->size;
+    return p->known + (size_t) part * (size_t) p->comm->size;
 }
 
-const double *hpct_pace_busy(const hpct_pace *pace)
-{
-    return pace->busy;
-}
-
-const char *const *hpct_pace_nodes(const hpct_pace *pace)
-{
-    return pace->nodes;
-}
-
-static void spread(hpct_pace *p)
+static void spread(observed *p)
 {
     for (int rank = 0; rank < p->comm->size; rank++) {
         p->busy[rank] = p->gathered[(size_t) rank * VALUES + BUSY];
         for (int part = 0; part < HPCT_PACE_PARTS; part++)
-            p->known[(size_t) part * (size_t) p->comm->size + (size_t) rank] =
+            known(p, (hpct_pace_part) part)[rank] =
                 p->gathered[(size_t) rank * VALUES + (size_t) part];
     }
 }
 
 /* As many steps as take a few seconds on the slowest rank. */
-static void plan_next(hpct_pace *p)
+static void plan_next(observed *p)
 {
     double slowest = 0;
     for (int rank = 0; rank < p->comm->size; rank++)
-        slowest = fmax(slowest, hpct_pace_known(p, HPCT_PACE_STEP)[rank]);
+        slowest = fmax(slowest, known(p, HPCT_PACE_STEP)[rank]);
     p->planned = slowest > 0 ? (int64_t) fmin(fmax(1e3 * INTERVAL / slowest, 1), 1e6) : FIRST_STEPS;
     p->steps = 0;
     memset(p->sums, 0, sizeof p->sums);
 }
 
-hpct_status hpct_pace_step(hpct_pace *p, const double *seconds, int epoch, int64_t step,
-                           bool epoch_ended, bool *known)
+static hpct_status gather(observed *p)
 {
     double mine[VALUES];
-    *known = false;
-    if (p == NULL)
-        return HPCT_OK;
-    for (int part = 0; part < HPCT_PACE_MEMORY; part++)
-        p->sums[part] += seconds[part];
-    if (++p->steps < p->planned && !epoch_ended)
-        return HPCT_OK;
     for (int part = 0; part < HPCT_PACE_MEMORY; part++)
         mine[part] = 1e3 * p->sums[part] / (double) p->steps;
     mine[HPCT_PACE_MEMORY] = hpct_process_peak_mb();
     mine[TIME] = hpct_process_clock();
-    mine[BUSY] = p->options.model != NULL ? hpct_model_device_busy(p->options.model) : NAN;
+    mine[BUSY] = hpct_model_device_busy(p->model);
     HPCT_TRY(p->comm->ops->allgather(p->comm, mine, p->gathered, sizeof mine));
     spread(p);
-    hpct_pace_file_write(p->file, epoch, step, p->steps, p->known, p->comm->size);
+    return HPCT_OK;
+}
+
+/* Collective every few seconds and at the end of epochs, after the same steps on all ranks. */
+static hpct_status step_ended(void *own, hpct_training *t)
+{
+    observed *p = own;
+    const hpct_moment *now = &t->now;
+    hpct_live *live = hpct_observed_live(t);
+    if (p->comm == NULL)
+        return HPCT_OK;
+    for (int part = 0; part < HPCT_PACE_MEMORY; part++)
+        p->sums[part] += now->times.parts[part];
+    if (++p->steps < p->planned && now->sums.steps < now->planned)
+        return HPCT_OK;
+    HPCT_TRY(gather(p));
+    hpct_pace_file_write(p->file, now->epoch + 1, now->sums.steps, p->steps, p->known,
+                         p->comm->size);
+    hpct_live_ranks(live, p->comm->size, known(p, HPCT_PACE_STEP), known(p, HPCT_PACE_WAIT),
+                    known(p, HPCT_PACE_INPUT), known(p, HPCT_PACE_MEMORY), p->busy);
     plan_next(p);
-    *known = true;
     return judge(p, p->gathered[TIME]);
 }
+
+const hpct_observer hpct_observe_pace = {
+    .size = sizeof(observed),
+    .on = {[HPCT_ON_BEGIN] = begin, [HPCT_ON_STEP_ENDED] = step_ended, [HPCT_ON_SETTLED] = settle},
+    .close = close_pace,
+};

@@ -3,12 +3,18 @@
 #define HPCT_AGENT_TRAIN_PLACE_H
 
 #include "agent/results/history.h"
-#include "agent/train/best.h"
 #include "agent/train/watch.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* The best epoch so far. */
+typedef struct hpct_best {
+    bool has;
+    double value;
+    char monitor[40]; /* that it is a value of */
+} hpct_best;
 
 /* Where a run is, between two steps. */
 typedef struct hpct_place {

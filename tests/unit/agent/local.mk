@@ -11,7 +11,7 @@ unit_tests += tests/unit/base/auth/test_auth tests/unit/base/net/test_frame test
 	tests/gpu_without/libraries/test_nccl_agreement tests/unit/agent/cost/test_plan \
 	tests/unit/agent/cost/test_nodes tests/unit/agent/rank/test_node_state \
 	tests/unit/agent/cost/test_predict tests/unit/agent/predict/test_scores tests/unit/agent/ps/test_ps \
-	tests/unit/agent/ps/test_ps_live \
+	tests/unit/agent/ps/test_ps_pace \
 	tests/unit/agent/checkpoint/test_kills tests/unit/agent/checkpoint/test_lock \
 	tests/unit/agent/checkpoint/test_manifest tests/unit/agent/checkpoint/test_store \
 	tests/unit/agent/launch/test_launch tests/unit/base/test_ask \
@@ -161,9 +161,9 @@ tests_unit_agent_comm_reduce_ranks_LDADD = $(agent_test_libs)
 tests_unit_agent_ps_test_ps_SOURCES = tests/unit/agent/ps/test_ps.c tests/unit/unit.h
 tests_unit_agent_ps_test_ps_CPPFLAGS = $(agent_test_cppflags)
 tests_unit_agent_ps_test_ps_LDADD = $(agent_test_libs)
-tests_unit_agent_ps_test_ps_live_SOURCES = tests/unit/agent/ps/test_ps_live.c tests/unit/unit.h
-tests_unit_agent_ps_test_ps_live_CPPFLAGS = $(agent_test_cppflags)
-tests_unit_agent_ps_test_ps_live_LDADD = $(agent_test_libs)
+tests_unit_agent_ps_test_ps_pace_SOURCES = tests/unit/agent/ps/test_ps_pace.c tests/unit/unit.h
+tests_unit_agent_ps_test_ps_pace_CPPFLAGS = $(agent_test_cppflags)
+tests_unit_agent_ps_test_ps_pace_LDADD = $(agent_test_libs)
 tests_unit_agent_strategy_replicas_test_replicas_SOURCES = tests/unit/agent/strategy/replicas/test_replicas.c \
 	tests/unit/allocations.h tests/unit/unit.h
 tests_unit_agent_strategy_replicas_test_replicas_CPPFLAGS = $(agent_test_cppflags)

@@ -1,62 +1,68 @@
-/* agent/ps/live: what is shown of a run's workers, by a clock of the test's. */
-#include "agent/ps/live.h"
+/* agent/ps/pace: what is known of a run's workers, by a clock of the test's. */
+#include "agent/ps/message.h"
+#include "agent/ps/pace.h"
 #include "agent/train/pace_file.h"
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
-#include <hpctrain/model.h>
 #include <jansson.h>
 #include <math.h>
 #include <unistd.h>
 
 enum { WORKERS = 3 };
 static char folder[64], status_path[96], pace_path[96];
-static hpct_ps_run run;
+static hpct_live *shown;
 
-static int make_run(void **state)
+static int make_folder(void **state)
 {
     (void) state;
-    strcpy(folder, "/tmp/hpct-ps-live-XXXXXX");
+    strcpy(folder, "/tmp/hpct-ps-pace-XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(status_path, sizeof status_path, "%s/" HPCT_LIVE_FILE, folder);
     snprintf(pace_path, sizeof pace_path, "%s/pace.jsonl", folder);
-    run = (hpct_ps_run){
-        .workers = WORKERS,
-        .options = {.log_dir = folder, .epochs = 9, .strategy = {.name = "parameter-server"}}};
-    return hpct_model_builtin(&run.model, "mnist-cnn") != HPCT_OK;
+    return 0;
 }
 
-static int remove_run(void **state)
+static int remove_folder(void **state)
 {
     (void) state;
-    hpct_model_free(run.model);
     unlink(status_path);
     unlink(pace_path);
     return rmdir(folder);
 }
 
-static hpct_ps_live *open_live(void)
+static hpct_ps_pace *open_pace(void)
 {
-    hpct_ps_live *live;
-    assert_int_equal(hpct_ps_live_open(&live, &run, false), HPCT_OK);
-    return live;
+    hpct_ps_pace *pace;
+    const hpct_live_options options = {.log_dir = folder,
+                                       .model = "mnist-cnn",
+                                       .strategy = "parameter-server",
+                                       .workers = WORKERS,
+                                       .epochs = 9};
+    assert_int_equal(hpct_live_open(&shown, &options), HPCT_OK);
+    assert_int_equal(hpct_ps_pace_open(&pace, WORKERS, folder, false), HPCT_OK);
+    return pace;
+}
+
+static void close_pace(hpct_ps_pace *pace)
+{
+    hpct_live_close(shown, HPCT_LIVE_FINISHED);
+    hpct_ps_pace_close(pace);
 }
 
 /* `busy`: ms of forward. */
-static void compute(hpct_ps_live *live, int worker, float busy)
+static void compute(hpct_ps_pace *pace, int worker, float busy)
 {
     const float parts[HPCT_PS_PARTS] = {[HPCT_PACE_STEP] = busy + 2,
                                         [HPCT_PACE_FORWARD] = busy,
                                         [HPCT_PACE_WAIT] = 1,
                                         [HPCT_PACE_MEMORY] = (float) (100 + worker)};
-    hpct_ps_live_gradient(live, worker, parts);
+    hpct_ps_pace_gradient(pace, worker, parts);
 }
 
-static void step(hpct_ps_live *live, int64_t number, double now)
+static void step(hpct_ps_pace *pace, int64_t number, double now)
 {
-    const hpct_live_state state = {
-        .epoch = 1, .epochs = 9, .step = number, .steps = 1000, .loss = 1, .step_loss = 1};
-    hpct_ps_live_step(live, &state, now);
+    hpct_ps_pace_step(pace, 1, number, number == 1000, now, shown);
 }
 
 /* The line of that number of pace.jsonl; NULL if there are not so many. */
@@ -84,20 +90,20 @@ static double at(const json_t *object, const char *key, size_t index)
 static void lines_are_means_of_some_seconds(void **state)
 {
     (void) state;
-    hpct_ps_live *live = open_live();
-    hpct_ps_live_joined(live, 0, "a");
-    hpct_ps_live_joined(live, 1, "b");
-    compute(live, 0, 10);
-    step(live, 1, 100);
-    compute(live, 0, 20);
-    compute(live, 1, 7);
-    step(live, 2, 104.9);
-    hpct_ps_live_settle(live);
+    hpct_ps_pace *pace = open_pace();
+    hpct_ps_pace_joined(pace, 0, "a", shown);
+    hpct_ps_pace_joined(pace, 1, "b", shown);
+    compute(pace, 0, 10);
+    step(pace, 1, 100);
+    compute(pace, 0, 20);
+    compute(pace, 1, 7);
+    step(pace, 2, 104.9);
+    hpct_ps_pace_settle(pace);
     assert_null(line_of(0));
-    step(live, 3, 105);
-    compute(live, 0, 40);
-    step(live, 1000, 106); /* the epoch's last */
-    hpct_ps_live_end(live, HPCT_LIVE_FINISHED);
+    step(pace, 3, 105);
+    compute(pace, 0, 40);
+    step(pace, 1000, 106); /* the epoch's last */
+    close_pace(pace);
     json_t *first = line_of(0), *second = line_of(1);
     assert_non_null(first);
     assert_int_equal(json_integer_value(json_object_get(first, "steps")), 3);
@@ -111,26 +117,24 @@ static void lines_are_means_of_some_seconds(void **state)
     assert_true(at(second, "step_ms", 1) == 9); /* nothing new is known of it */
     json_decref(first);
     json_decref(second);
-    hpct_ps_live_free(live);
 }
 
 static void lost_worker_is_not_known(void **state)
 {
     (void) state;
-    hpct_ps_live *live = open_live();
-    hpct_ps_live_joined(live, 0, "a");
-    hpct_ps_live_joined(live, 2, "c");
-    compute(live, 0, 10);
-    compute(live, 2, 10);
-    step(live, 1000, 100);
-    compute(live, 2, 10);
-    hpct_ps_live_left(live, 2);
-    compute(live, 0, 10);
-    step(live, 1000, 101);
-    hpct_ps_live_free(live); /* nobody has told its end */
+    hpct_ps_pace *pace = open_pace();
+    hpct_ps_pace_joined(pace, 0, "a", shown);
+    hpct_ps_pace_joined(pace, 2, "c", shown);
+    compute(pace, 0, 10);
+    compute(pace, 2, 10);
+    step(pace, 1000, 100);
+    compute(pace, 2, 10);
+    hpct_ps_pace_left(pace, 2);
+    compute(pace, 0, 10);
+    step(pace, 1000, 101);
+    close_pace(pace);
     json_t *root = json_load_file(status_path, 0, NULL);
     const json_t *ranks = json_object_get(root, "ranks"), *lost = json_array_get(ranks, 2);
-    assert_string_equal(json_string_value(json_object_get(root, "state")), "failed");
     assert_int_equal(json_array_size(ranks), WORKERS);
     assert_true(json_number_value(json_object_get(json_array_get(ranks, 0), "step_ms")) == 12);
     assert_true(json_is_null(json_object_get(lost, "step_ms")));
@@ -145,20 +149,19 @@ static void lost_worker_is_not_known(void **state)
 static void listen_to(double times, char *said, size_t size)
 {
     char path[96];
-    hpct_ps_live *live = open_live();
+    hpct_ps_pace *pace = open_pace();
     snprintf(path, sizeof path, "%s/said", folder);
     fflush(stderr);
     int before = dup(STDERR_FILENO), file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     dup2(file, STDERR_FILENO);
     for (int worker = 0; worker < WORKERS; worker++)
-        hpct_ps_live_joined(live, worker, (const char *[]){"fast", "slow", "even"}[worker]);
+        hpct_ps_pace_joined(pace, worker, (const char *[]){"fast", "slow", "even"}[worker], shown);
     for (int i = 0; i < 30; i++) {
         for (int worker = 0; worker < WORKERS; worker++)
-            compute(live, worker, worker == 1 ? 10 * (float) times : 10);
-        step(live, i + 1, 100 + 5 * i);
+            compute(pace, worker, worker == 1 ? 10 * (float) times : 10);
+        step(pace, i + 1, 100 + 5 * i);
     }
-    hpct_ps_live_end(live, HPCT_LIVE_FINISHED);
-    hpct_ps_live_free(live);
+    close_pace(pace);
     fflush(stderr);
     dup2(before, STDERR_FILENO);
     ssize_t got = pread(file, said, size - 1, 0);
@@ -182,22 +185,22 @@ static void slow_node_is_named(void **state)
 static void nothing_is_allowed(void **state)
 {
     (void) state;
-    hpct_ps_live_joined(NULL, 0, "a");
-    hpct_ps_live_left(NULL, 0);
+    hpct_ps_pace_joined(NULL, 0, "a", NULL);
+    hpct_ps_pace_left(NULL, 0);
     compute(NULL, 0, 1);
     step(NULL, 1, 1);
-    hpct_ps_live_settle(NULL);
-    assert_null(hpct_ps_live_nodes(NULL));
-    hpct_ps_live_end(NULL, HPCT_LIVE_FINISHED);
-    hpct_ps_live_free(NULL);
+    hpct_ps_pace_settle(NULL);
+    assert_null(hpct_ps_pace_nodes(NULL));
+    hpct_ps_pace_close(NULL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lines_are_means_of_some_seconds, make_run, remove_run),
-        cmocka_unit_test_setup_teardown(lost_worker_is_not_known, make_run, remove_run),
-        cmocka_unit_test_setup_teardown(slow_node_is_named, make_run, remove_run),
+        cmocka_unit_test_setup_teardown(lines_are_means_of_some_seconds, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(lost_worker_is_not_known, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(slow_node_is_named, make_folder, remove_folder),
         cmocka_unit_test(nothing_is_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,36 @@
+/* What is written at the end alone: the timeline, and the confusion matrix. */
+#include "agent/data/dataset.h"
+#include "agent/train/observer.h"
+
+static hpct_status begin_step(void *own, hpct_training *t)
+{
+    (void) own;
+    hpct_timeline_step(t->timeline);
+    return HPCT_OK;
+}
+
+static hpct_status write_timeline(void *own, hpct_training *t)
+{
+    (void) own;
+    return t->now.how != HPCT_LIVE_FAILED && t->now.steps_done > 0
+               ? hpct_timeline_write(t->timeline, t->context)
+               : HPCT_OK;
+}
+
+const hpct_observer hpct_observe_timeline = {
+    .on = {[HPCT_ON_STEP] = begin_step},
+    .end = write_timeline,
+};
+
+/* Of the last epoch that was evaluated; a run without one keeps an earlier file. */
+static hpct_status write_matrix(void *own, hpct_training *t)
+{
+    (void) own;
+    return t->options.confusion_matrix != NULL && t->now.how != HPCT_LIVE_FAILED &&
+                   t->now.epochs_done > 0 && t->leads
+               ? hpct_tally_write(t->tally, t->train->classes, t->train->num_classes,
+                                  t->options.confusion_matrix)
+               : HPCT_OK;
+}
+
+const hpct_observer hpct_observe_matrix = {.end = write_matrix};

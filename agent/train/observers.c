@@ -1,0 +1,98 @@
+/* The observers of a run, and the calls to them. */
+#include "agent/train/observer.h"
+
+#include "agent/rank/context.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+
+/* In the order of calls, which is the same on all ranks: what prints a step or an epoch before what
+ * prints what follows from it; the end is in reverse, so that run.json has the errors of the
+ * outputs below it. */
+static const hpct_observer *const observers[] = {
+    &hpct_observe_pace,   &hpct_observe_deadline, &hpct_observe_live,     &hpct_observe_progress,
+    &hpct_observe_board,  &hpct_observe_history,  &hpct_observe_timeline, &hpct_observe_run_file,
+    &hpct_observe_matrix, &hpct_observe_best,     &hpct_observe_control,
+};
+enum { NUM = sizeof observers / sizeof *observers };
+_Static_assert(NUM <= HPCT_MOST_OBSERVERS, "each has a state");
+
+/* Each rank's status, on all; of a rank that is lost no other can be asked. */
+static hpct_status agree(const hpct_training *t, hpct_status status)
+{
+    return status == HPCT_ERR_PEER ? status : hpct_context_agree(t->context, status);
+}
+
+static hpct_status allocate(hpct_training *t)
+{
+    for (int i = 0; i < NUM; i++) {
+        t->own[i] = calloc(1, observers[i]->size + 1);
+        if (t->own[i] == NULL)
+            return hpct_fail_memory(observers[i]->size);
+    }
+    return HPCT_OK;
+}
+
+hpct_status hpct_observe(hpct_training *t, hpct_event event)
+{
+    bool agrees = event == HPCT_ON_OPEN || event == HPCT_ON_BEGIN;
+    if (event == HPCT_ON_CHECK)
+        HPCT_TRY(allocate(t));
+    for (int i = 0; i < NUM; i++) {
+        const hpct_observer *o = observers[i];
+        if (o->on[event] == NULL ||
+            (event == HPCT_ON_EPOCH_ENDED && t->now.cut && !o->sees_cut_epochs))
+            continue;
+        hpct_status status = o->on[event](t->own[i], t);
+        HPCT_TRY(agrees ? agree(t, status) : status);
+    }
+    return HPCT_OK;
+}
+
+void hpct_observe_settle(hpct_training *t)
+{
+    if (!t->now.settled) {
+        t->now.settled = true;
+        hpct_observe(t, HPCT_ON_SETTLED);
+    }
+}
+
+void hpct_observe_save(hpct_training *t, hpct_place *place)
+{
+    for (int i = 0; i < NUM; i++) {
+        if (observers[i]->save != NULL)
+            observers[i]->save(t->own[i], t, place);
+    }
+}
+
+hpct_status hpct_observe_end(hpct_training *t)
+{
+    for (int i = NUM; i-- > 0;) {
+        hpct_status status =
+            observers[i]->end != NULL ? agree(t, observers[i]->end(t->own[i], t)) : HPCT_OK;
+        if (!hpct_training_went(t, status))
+            return status;
+    }
+    return HPCT_OK;
+}
+
+void hpct_observe_close(hpct_training *t)
+{
+    for (int i = NUM; i-- > 0;) {
+        char *kept = hpct_error_keep();
+        if (observers[i]->close != NULL && t->own[i] != NULL)
+            observers[i]->close(t->own[i], t);
+        hpct_error_restore(kept);
+        free(t->own[i]);
+        t->own[i] = NULL;
+    }
+}
+
+void *hpct_observed(const hpct_training *t, const hpct_observer *observer)
+{
+    for (int i = 0; i < NUM; i++) {
+        if (observers[i] == observer)
+            return t->own[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,243 @@
+/* Steps and epochs of a run are added up, whoever computes them. */
+#include "agent/train/training.h"
+
+#include "agent/comm/comm.h"
+#include "agent/rank/context.h"
+#include "agent/strategy/state.h"
+#include "agent/train/means.h"
+#include "agent/train/observer.h"
+#include "base/process.h"
+#include "base/status.h"
+#include "nn/run/step.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_STEP_TIMES ((int64_t) 1 << 20) /* most recent steps used for the median */
+
+/* ---- before step 1 ---- */
+
+hpct_status hpct_training_allocate(hpct_training *t)
+{
+    hpct_training_times *times = &t->now.times;
+    hpct_results_end *end = &t->now.end;
+    int64_t steps = t->steps_per_epoch * t->options.epochs;
+    end->has_loss = t->begin.has_loss;
+    end->first_loss = t->begin.first_loss;
+    end->last_loss = t->begin.last_loss;
+    end->mean_loss = t->begin.mean_loss;
+    times->num_steps = steps < MAX_STEP_TIMES ? steps : MAX_STEP_TIMES;
+    times->steps = calloc((size_t) times->num_steps, sizeof *times->steps);
+    times->epochs = calloc((size_t) t->options.epochs, sizeof *times->epochs);
+    return times->steps != NULL && times->epochs != NULL
+               ? HPCT_OK
+               : hpct_fail_memory((size_t) times->num_steps * sizeof *times->steps);
+}
+
+void hpct_training_free(hpct_training *t)
+{
+    free(t->now.times.steps);
+    free(t->now.times.epochs);
+    free(t->now.end.why);
+}
+
+bool hpct_training_has_work(const hpct_training *t)
+{
+    return t->begin.epoch < t->options.epochs && !t->now.over;
+}
+
+int64_t hpct_training_first_step(const hpct_training *t)
+{
+    return t->begin.epoch * t->steps_per_epoch + t->begin.step;
+}
+
+void hpct_training_start(hpct_training *t)
+{
+    t->now.times.start_seconds = hpct_process_age();
+    t->now.times.began = hpct_process_clock();
+}
+
+/* ---- steps and epochs ---- */
+
+hpct_metrics hpct_training_mean(const hpct_training *t, const hpct_training_sums *sums)
+{
+    return hpct_metrics_of(t->model, sums->loss, sums->correct, sums->in_top_k, sums->samples);
+}
+
+void hpct_training_begin_epoch(hpct_training *t, int epoch, int64_t steps)
+{
+    const hpct_place *begin = &t->begin;
+    hpct_moment *now = &t->now;
+    now->epoch = epoch;
+    now->planned = steps;
+    now->cut = now->gathered = false;
+    now->times.epoch_began = hpct_process_clock();
+    now->times.timed = 0;
+    now->sums = (hpct_training_sums){0};
+    if (epoch == begin->epoch && begin->step > 0)
+        now->sums = (hpct_training_sums){.loss = begin->loss,
+                                         .correct = begin->correct,
+                                         .in_top_k = begin->in_top_k,
+                                         .samples = begin->samples,
+                                         .steps = begin->steps};
+    if (now->sums.samples > 0)
+        now->result.train = hpct_training_mean(t, &now->sums);
+}
+
+static void note_time(hpct_training *t, double ended, double seconds)
+{
+    hpct_training_times *times = &t->now.times;
+    if (t->now.steps_done > 0) /* step 1 opens connections */
+        times->steps[(t->now.steps_done - 1) % times->num_steps] = seconds;
+    times->last_step_ended = ended;
+    if (++times->timed == 1)
+        times->first_step_ended = ended;
+}
+
+void hpct_training_add_step(hpct_training *t, const hpct_training_sums *step, double ended,
+                            double seconds)
+{
+    hpct_moment *now = &t->now;
+    note_time(t, ended, seconds);
+    now->gathered = false;
+    now->last = *step;
+    now->steps_done++;
+    now->sums.steps++;
+    now->sums.loss += step->loss;
+    now->sums.correct += step->correct;
+    now->sums.in_top_k += step->in_top_k;
+    now->sums.samples += step->samples;
+    if (step->samples == 0)
+        return;
+    now->result.train = hpct_training_mean(t, &now->sums);
+    hpct_results_note_loss(&now->end, hpct_training_mean(t, step).loss, now->result.train.loss);
+}
+
+void hpct_training_end_epoch(hpct_training *t)
+{
+    t->now.epoch++;
+    t->now.sums = (hpct_training_sums){0};
+}
+
+double hpct_training_step_seconds(const hpct_training *t)
+{
+    const hpct_training_times *times = &t->now.times;
+    if (times->timed < 2)
+        return times->timed > 0 ? times->last_step_ended - times->epoch_began : 0;
+    return (times->last_step_ended - times->first_step_ended) / (double) (times->timed - 1);
+}
+
+hpct_place hpct_training_place(hpct_training *t)
+{
+    const hpct_moment *now = &t->now;
+    hpct_place place = {.epoch = now->epoch,
+                        .step = now->sums.steps,
+                        .loss = now->sums.loss,
+                        .correct = now->sums.correct,
+                        .in_top_k = now->sums.in_top_k,
+                        .samples = now->sums.samples,
+                        .steps = now->sums.steps,
+                        .has_loss = now->end.has_loss,
+                        .first_loss = now->end.first_loss,
+                        .last_loss = now->end.last_loss,
+                        .mean_loss = now->end.mean_loss,
+                        .logs = HPCT_HISTORY_NONE,
+                        .halvings = t->begin.halvings + t->again};
+    hpct_observe_save(t, &place);
+    return place;
+}
+
+/* ---- the model ---- */
+
+double hpct_training_rate(const hpct_training *t)
+{
+    return t->now.rate > 0 ? t->now.rate : hpct_model_learning_rate(t->model);
+}
+
+void hpct_training_set_rate(hpct_training *t, double rate)
+{
+    hpct_model *model;
+    if (t->strategy == NULL) { /* workers are told with each item */
+        t->now.rate = rate;
+        return;
+    }
+    for (int k = 0; (model = hpct_strategy_model(t->strategy, k)) != NULL; k++)
+        hpct_model_set_learning_rate(model, rate);
+    hpct_model_set_learning_rate(t->model, rate);
+}
+
+hpct_status hpct_training_gather(hpct_training *t)
+{
+    if (!t->now.gathered)
+        HPCT_TRY(t->strategy->ops->gather(t->strategy));
+    t->now.gathered = true;
+    return HPCT_OK;
+}
+
+/* ---- the end ---- */
+
+void hpct_training_say_retried(const hpct_training *t, hpct_status status)
+{
+    if (status != HPCT_OK && t->leads && t->options.verbose != 0)
+        printf("%s; it is tried again\n", hpct_last_error());
+}
+
+void hpct_training_note_end(hpct_training *t)
+{
+    hpct_moment *now = &t->now;
+    now->result.seconds = hpct_process_clock() - now->times.began;
+    now->result.steps = now->steps_done;
+    now->result.signal = now->signal;
+    now->end.diverged = hpct_results_diverged(&now->end);
+    now->end.signal = now->signal;
+    now->end.steps = hpct_training_first_step(t) + now->steps_done;
+    now->end.epoch = (int) t->begin.epoch + now->epochs_done + 1;
+    now->end.epochs = t->options.epochs;
+}
+
+bool hpct_training_went(hpct_training *t, hpct_status status)
+{
+    hpct_results_note(&t->now.end, status);
+    return status == HPCT_OK ||
+           (status != HPCT_ERR_PEER && hpct_context_all_know(t->context, status));
+}
+
+/* Rank 0's results, so that all ranks return the same message. */
+static hpct_status share_end(const hpct_training *t, hpct_results_end *end)
+{
+    struct {
+        char where[HPCT_RESULTS_WHERE];
+        double first_loss, last_loss;
+        int diverged;
+    } known = {
+        .first_loss = end->first_loss, .last_loss = end->last_loss, .diverged = end->diverged};
+    hpct_comm *comm = hpct_context_comm(t->context);
+    memcpy(known.where, end->where, sizeof known.where);
+    HPCT_TRY(comm->ops->broadcast(comm, &known, sizeof known, 0));
+    memcpy(end->where, known.where, sizeof known.where);
+    end->first_loss = known.first_loss;
+    end->last_loss = known.last_loss;
+    end->diverged = known.diverged != 0;
+    return HPCT_OK;
+}
+
+hpct_status hpct_training_finish(hpct_training *t)
+{
+    HPCT_TRY(hpct_observe_end(t));
+    HPCT_TRY(share_end(t, &t->now.end));
+    HPCT_TRY(hpct_context_agree(t->context, hpct_results_tell(&t->now.end)));
+    if (t->leads && t->options.verbose != 0)
+        hpct_results_say_written(&t->options, t->model, t->now.over, stdout);
+    return HPCT_OK;
+}
+
+void hpct_training_close(hpct_training *t, hpct_status status)
+{
+    bool stopped = status == HPCT_ERR_STOPPED || t->now.signal != 0;
+    t->now.how = status == HPCT_OK ? HPCT_LIVE_FINISHED
+                 : stopped         ? HPCT_LIVE_STOPPED
+                                   : HPCT_LIVE_FAILED;
+    hpct_observe_close(t);
+}
