@@ -208,7 +208,7 @@ agent_libagent_la_SOURCES = \
 	agent/train/kept_weights.c agent/train/kept_weights.h \
 	agent/train/means.c agent/train/means.h \
 	agent/train/monitor.c agent/train/monitor.h \
-	agent/train/observe_best.c agent/train/observe_board.c agent/train/observe_control.c \
+	agent/train/observe_best.c agent/train/observe_board.c \
 	agent/train/observe_end.c agent/train/observe_history.c agent/train/observe_live.c \
 	agent/train/observe_progress.c agent/train/observe_run_file.c \
 	agent/train/observer.h agent/train/observers.c \

@@ -112,7 +112,6 @@ static hpct_status open_leader(hpct_ps_leader *l)
     *t = describe(l);
     HPCT_TRY(hpct_observe(t, HPCT_ON_CHECK));
     HPCT_TRY(hpct_ps_saving_open(&l->saving, t));
-    t->saves = l->saving != NULL;
     HPCT_TRY(hpct_training_allocate(t));
     HPCT_TRY(hpct_observe(t, HPCT_ON_OPEN));
     go_on(l);

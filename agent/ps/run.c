@@ -71,23 +71,6 @@ bool hpct_ps_run_is_scheduled(const hpct_ps_run *run)
     return schedule->kind != HPCT_CONSTANT || schedule->warmup_steps > 0;
 }
 
-/* Server 0 decides after an epoch, and cannot call the others' functions. */
-static hpct_status check_control(const hpct_ps_run *run)
-{
-    const hpct_fit_options *o = &run->options;
-    hpct_control control = {0};
-    if (o->callbacks != NULL)
-        return hpct_fail(HPCT_ERR_USAGE, "callbacks are not for --strategy parameter-server");
-    if (o->timeline != NULL)
-        return hpct_fail(HPCT_ERR_USAGE, "--timeline is not for --strategy parameter-server");
-    HPCT_TRY(hpct_control_parse(&control, o, hpct_metrics_chosen(o, run->model),
-                                hpct_ps_run_is_scheduled(run)));
-    if (control.stopping.restore_best)
-        return hpct_fail(HPCT_ERR_USAGE, "--early-stopping: restore_best is not for --strategy "
-                                         "parameter-server");
-    return HPCT_OK;
-}
-
 static hpct_status check_options(hpct_ps_run *run)
 {
     hpct_fit_options *o = &run->options;
@@ -122,7 +105,9 @@ static hpct_status check_options(hpct_ps_run *run)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--save-best, --monitor, --mode and --on-nan resume are not "
                          "for --strategy parameter-server");
-    HPCT_TRY(check_control(run));
+    if (o->timeline != NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "--timeline is not for --strategy parameter-server");
+    HPCT_TRY(hpct_control_check_apart(o, run->model));
     if (o->check)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--check compares nodes whose ranks step together: those of --strategy "

@@ -1,11 +1,21 @@
-/* Decisions after an epoch. */
+/* Decisions after an epoch, and the calls of the program's callbacks. */
 #include "agent/train/control.h"
 
+#include "agent/comm/comm.h"
+#include "agent/rank/context.h"
 #include "agent/rank/largest.h"
+#include "agent/rank/stop.h"
 #include "agent/results/progress.h"
 #include "agent/results/results.h"
+#include "agent/train/kept_weights.h"
+#include "agent/train/means.h"
+#include "agent/train/observer.h"
+#include "agent/train/rate_file.h"
+#include "agent/train/watch.h"
+#include "base/headway.h"
 #include "base/output.h"
 #include "base/status.h"
+#include "nn/run/step.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -15,6 +25,29 @@
 #include <string.h>
 
 #define ANY HPCT_METRIC_ANY
+
+typedef enum moment { EPOCH_BEGIN, BATCH_BEGIN, BATCH_END, EPOCH_END, MOMENTS } moment;
+
+typedef struct control {
+    const hpct_callbacks *callbacks; /* of this rank; NULL: none */
+    bool calls[MOMENTS], has_calls;  /* of any rank */
+    bool stops, reduces, has_target;
+    hpct_watch_options stopping, plateau;
+    hpct_monitor target_monitor;
+    double target;
+    hpct_rate_file rates;
+    int halvings; /* of those rates */
+    hpct_watch_notes notes;
+    hpct_kept_weights kept;
+    bool speaks;
+} control;
+
+/* What follows from an epoch. */
+typedef struct verdict {
+    bool stop;    /* training ends */
+    bool is_best; /* its weights are to be kept for restore_best */
+    double rate;  /* of the next epoch; 0: the schedule's */
+} verdict;
 
 /* ---- options ---- */
 
@@ -33,7 +66,7 @@ static hpct_status check_rate_file(const hpct_fit_options *o)
                : HPCT_OK;
 }
 
-static hpct_status parse(hpct_control *c, const hpct_fit_options *o, hpct_metric_choice choice)
+static hpct_status parse(control *c, const hpct_fit_options *o, hpct_metric_choice choice)
 {
     c->stops = o->early_stopping != NULL;
     c->reduces = o->reduce_lr_on_plateau != NULL;
@@ -51,90 +84,94 @@ static hpct_status parse(hpct_control *c, const hpct_fit_options *o, hpct_metric
     return HPCT_OK;
 }
 
+/* For a run of this model. */
+static hpct_status parse_for(control *c, const hpct_fit_options *o, const hpct_model *model)
+{
+    const hpct_schedule *schedule = &hpct_model_optimizer(model)->schedule;
+    bool scheduled = schedule->kind != HPCT_CONSTANT || schedule->warmup_steps > 0;
+    HPCT_TRY(parse(c, o, hpct_metrics_chosen(o, model)));
+    if (scheduled && (c->reduces || o->learning_rate_file != NULL))
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "%s is for runs without --schedule and --warmup-epochs, "
+                         "which set the learning rate of each step",
+                         c->reduces ? "--reduce-lr-on-plateau" : "--learning-rate-file");
+    return HPCT_OK;
+}
+
 hpct_status hpct_control_check(const hpct_fit_options *options)
 {
-    hpct_control ignored = {0};
+    control ignored = {0};
     return parse(&ignored, options, ANY);
 }
 
-/* Rank 0's lines, on all ranks. */
-static hpct_status share_rates(hpct_control *c, hpct_status status)
+hpct_status hpct_control_check_apart(const hpct_fit_options *options, const hpct_model *model)
 {
-    hpct_comm *comm = hpct_context_comm(c->context);
-    bool leads = hpct_context_rank(c->context) == 0;
-    HPCT_TRY(hpct_context_agree(c->context, status));
+    control c = {0};
+    if (options->callbacks != NULL)
+        return hpct_fail(HPCT_ERR_USAGE, "callbacks are not for --strategy parameter-server");
+    HPCT_TRY(parse_for(&c, options, model));
+    return c.stopping.restore_best
+               ? hpct_fail(HPCT_ERR_USAGE, "--early-stopping: restore_best is not for --strategy "
+                                           "parameter-server")
+               : HPCT_OK;
+}
+
+/* Rank 0 reads the learning rates already here, before nodes are checked and strategies tried. */
+static hpct_status check(void *own, hpct_training *t)
+{
+    control *c = own;
+    const char *path = t->options.learning_rate_file;
+    HPCT_TRY(parse_for(c, &t->options, t->model));
+    return t->leads && path != NULL ? hpct_rate_file_read(&c->rates, path) : HPCT_OK;
+}
+
+/* ---- opening ---- */
+
+/* Rank 0's lines, on all ranks. */
+static hpct_status share_rates(control *c, const hpct_training *t)
+{
+    hpct_comm *comm = hpct_context_comm(t->context);
     HPCT_TRY(comm->ops->broadcast(comm, &c->rates.count, sizeof c->rates.count, 0));
-    if (!leads)
+    if (!t->leads)
         c->rates.lines = calloc(c->rates.count + 1, sizeof *c->rates.lines);
     HPCT_TRY(hpct_context_agree(
-        c->context, c->rates.lines != NULL ? HPCT_OK : hpct_fail_memory(c->rates.count)));
+        t->context, c->rates.lines != NULL ? HPCT_OK : hpct_fail_memory(c->rates.count)));
     return comm->ops->broadcast(comm, c->rates.lines, c->rates.count * sizeof *c->rates.lines, 0);
 }
 
-static hpct_callback *callback_of(const hpct_callbacks *callbacks, hpct_control_moment moment)
+static hpct_callback *callback_of(const hpct_callbacks *callbacks, moment when)
 {
-    hpct_callback *const all[HPCT_CONTROL_MOMENTS] = {
-        [HPCT_CONTROL_EPOCH_BEGIN] = callbacks->epoch_begin,
-        [HPCT_CONTROL_BATCH_BEGIN] = callbacks->batch_begin,
-        [HPCT_CONTROL_BATCH_END] = callbacks->batch_end,
-        [HPCT_CONTROL_EPOCH_END] = callbacks->epoch_end,
+    hpct_callback *const all[MOMENTS] = {
+        [EPOCH_BEGIN] = callbacks->epoch_begin,
+        [BATCH_BEGIN] = callbacks->batch_begin,
+        [BATCH_END] = callbacks->batch_end,
+        [EPOCH_END] = callbacks->epoch_end,
     };
-    return all[moment];
+    return all[when];
 }
 
 /* A program may give them on some of its ranks alone. */
-static hpct_status find_calls(hpct_control *c)
+static hpct_status find_calls(control *c, const hpct_training *t)
 {
-    double values[HPCT_CONTROL_MOMENTS] = {0};
-    for (int i = 0; i < HPCT_CONTROL_MOMENTS && c->callbacks != NULL; i++)
-        values[i] = callback_of(c->callbacks, (hpct_control_moment) i) != NULL;
-    HPCT_TRY(hpct_largest(c->context, values, HPCT_CONTROL_MOMENTS));
-    for (int i = 0; i < HPCT_CONTROL_MOMENTS; i++) {
+    double values[MOMENTS] = {0};
+    c->callbacks = t->options.callbacks;
+    for (int i = 0; i < MOMENTS && c->callbacks != NULL; i++)
+        values[i] = callback_of(c->callbacks, (moment) i) != NULL;
+    HPCT_TRY(hpct_largest(t->context, values, MOMENTS));
+    for (int i = 0; i < MOMENTS; i++) {
         c->calls[i] = values[i] > 0;
         c->has_calls |= c->calls[i];
     }
     return HPCT_OK;
 }
 
-hpct_status hpct_control_parse(hpct_control *out, const hpct_fit_options *options,
-                               hpct_metric_choice choice, bool scheduled)
-{
-    HPCT_TRY(parse(out, options, choice));
-    if (scheduled && (out->reduces || options->learning_rate_file != NULL))
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "%s is for runs without --schedule and --warmup-epochs, "
-                         "which set the learning rate of each step",
-                         out->reduces ? "--reduce-lr-on-plateau" : "--learning-rate-file");
-    return HPCT_OK;
-}
-
-hpct_status hpct_control_open(hpct_control *c, hpct_context *context,
-                              const hpct_fit_options *options)
-{
-    bool leads = hpct_context_rank(context) == 0;
-    c->context = context;
-    c->callbacks = options->callbacks;
-    c->speaks = leads && options->verbose != 0 ? stdout : NULL;
-    HPCT_TRY(find_calls(c));
-    if (options->learning_rate_file == NULL)
-        return HPCT_OK;
-    return share_rates(c, leads ? hpct_rate_file_read(&c->rates, options->learning_rate_file)
-                                : HPCT_OK);
-}
-
-void hpct_control_close(hpct_control *control)
-{
-    free(control->rates.lines);
-    control->rates = (hpct_rate_file){0};
-}
-
-static bool is_reached(const hpct_control *c, double value)
+static bool is_reached(const control *c, double value)
 {
     return c->target_monitor.larger ? value >= c->target : value <= c->target;
 }
 
 /* With more patience or a further target than before a run goes on. */
-bool hpct_control_is_over(const hpct_control *c)
+static bool is_over(const control *c)
 {
     const hpct_watch_notes *n = &c->notes;
     bool early = c->stops && n->early && n->stopping.wait >= c->stopping.patience &&
@@ -145,30 +182,112 @@ bool hpct_control_is_over(const hpct_control *c)
     return early || reached || (c->has_calls && n->called);
 }
 
-void hpct_control_recall(hpct_control *c, const hpct_watch_notes *notes)
+/* Goes on from what the run that is continued has noted. */
+static void recall(control *c, const hpct_training *t)
 {
-    c->notes = *notes;
-    if (!hpct_control_is_over(c))
+    c->notes = t->begin.watch;
+    if (!is_over(c))
         c->notes.early = c->notes.reached = c->notes.called = false;
+    c->halvings = t->begin.halvings + t->again;
+    c->notes.rate = ldexp(c->notes.rate, t->again ? -1 : 0);
 }
 
-double hpct_control_rate(const hpct_control *c, int64_t epoch)
+static hpct_status open_control(void *own, hpct_training *t)
 {
-    double rate = hpct_rate_file_at(&c->rates, epoch);
-    return rate > 0 ? ldexp(rate, -c->halvings) : c->notes.rate;
+    control *c = own;
+    hpct_status status = HPCT_OK;
+    c->speaks = t->leads && t->options.verbose != 0;
+    HPCT_TRY(find_calls(c, t));
+    if (t->options.learning_rate_file != NULL)
+        HPCT_TRY(share_rates(c, t));
+    recall(c, t);
+    t->now.over = is_over(c);
+    if (!c->stopping.restore_best ||
+        !c->notes.stopping.has) /* equal on all ranks; notes.kept is read on rank 0 */
+        return HPCT_OK;
+    if (t->leads)
+        status = hpct_kept_weights_load(t, &c->notes);
+    if (status == HPCT_OK)
+        status = hpct_kept_weights_take(&c->kept, t->context, t->model);
+    return status;
+}
+
+/* ---- callbacks ---- */
+
+/* Calls this rank's callback, if it has one. */
+static hpct_status call(control *c, moment when, hpct_callback_state *state)
+{
+    hpct_callback *callback = c->callbacks != NULL ? callback_of(c->callbacks, when) : NULL;
+    if (callback == NULL)
+        return HPCT_OK;
+    HPCT_TRY(callback(c->callbacks->context, state));
+    return state->learning_rate > 0 && isfinite(state->learning_rate)
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_USAGE, "a callback has set the learning rate to %g",
+                           state->learning_rate);
+}
+
+static double rate_of_step(const hpct_training *t)
+{
+    return t->strategy != NULL ? hpct_model_learning_rate(t->strategy->model)
+                               : hpct_training_rate(t);
+}
+
+/* At a step or, with -1, an epoch; `train` may be NULL. Collective for epochs. */
+static hpct_status call_back(control *c, hpct_training *t, moment when, int64_t step,
+                             const hpct_metrics *train)
+{
+    double rate = rate_of_step(t);
+    hpct_callback_state state = {.epoch = t->now.epoch,
+                                 .step = step,
+                                 .train = train != NULL ? *train : (hpct_metrics) HPCT_NO_METRICS,
+                                 .validation = HPCT_NO_METRICS,
+                                 .learning_rate = rate};
+    hpct_status status = call(c, when, &state);
+    if (step < 0) {
+        hpct_comm *comm = hpct_context_comm(t->context);
+        HPCT_TRY(hpct_context_agree(t->context, status));
+        status = comm->ops->broadcast(comm, &state.learning_rate, sizeof state.learning_rate, 0);
+    }
+    HPCT_TRY(status);
+    if (state.learning_rate != rate) {
+        c->notes.rate = state.learning_rate;
+        hpct_training_set_rate(t, state.learning_rate);
+    }
+    if (state.stop)
+        hpct_stop_raise(HPCT_STOP_CALLBACK);
+    return HPCT_OK;
+}
+
+static hpct_status step_begins(void *own, hpct_training *t)
+{
+    control *c = own;
+    if (!c->calls[BATCH_BEGIN])
+        return HPCT_OK;
+    hpct_metrics before = hpct_training_mean(t, &t->now.sums);
+    return call_back(c, t, BATCH_BEGIN, t->now.sums.steps, &before);
+}
+
+static hpct_status step_ended(void *own, hpct_training *t)
+{
+    control *c = own;
+    if (!c->calls[BATCH_END])
+        return HPCT_OK;
+    hpct_metrics after = hpct_training_mean(t, &t->now.sums);
+    return call_back(c, t, BATCH_END, t->now.sums.steps - 1, &after);
 }
 
 /* ---- after an epoch ---- */
 
-static void say(const hpct_control *c, int64_t epoch, const char *text, const char *what)
+static void say(const control *c, int64_t epoch, const char *text, const char *what)
 {
-    if (c->speaks == NULL)
+    if (!c->speaks)
         return;
-    fprintf(c->speaks, "Epoch %" PRId64 ": %s%s\n", epoch + 1, text, what);
-    fflush(c->speaks);
+    printf("Epoch %" PRId64 ": %s%s\n", epoch + 1, text, what);
+    fflush(stdout);
 }
 
-static void heed_stopping(hpct_control *c, int64_t epoch, double value, hpct_control_verdict *v)
+static void heed_stopping(control *c, int64_t epoch, double value, verdict *v)
 {
     bool stops = hpct_watch_stops(&c->notes.stopping, &c->stopping, epoch, value, &v->is_best);
     if (v->is_best) /* the weights of this epoch are not there yet */
@@ -179,8 +298,7 @@ static void heed_stopping(hpct_control *c, int64_t epoch, double value, hpct_con
     say(c, epoch, "early stopping", "");
 }
 
-static void heed_plateau(hpct_control *c, int64_t epoch, double value, double rate,
-                         hpct_control_verdict *v)
+static void heed_plateau(control *c, int64_t epoch, double value, double rate, verdict *v)
 {
     char text[32];
     double next = hpct_watch_rate(&c->notes.plateau, &c->plateau, value, rate);
@@ -191,7 +309,7 @@ static void heed_plateau(hpct_control *c, int64_t epoch, double value, double ra
     say(c, epoch, "learning rate reduced to ", text);
 }
 
-static void heed_target(hpct_control *c, int64_t epoch, double value, hpct_control_verdict *v)
+static void heed_target(control *c, int64_t epoch, double value, verdict *v)
 {
     const char *name = hpct_monitor_name(&c->target_monitor);
     if (!is_reached(c, value))
@@ -205,41 +323,28 @@ static void heed_target(hpct_control *c, int64_t epoch, double value, hpct_contr
     say(c, epoch, text, "");
 }
 
-hpct_status hpct_control_call(hpct_control *c, hpct_control_moment moment,
-                              hpct_callback_state *state)
-{
-    hpct_callback *callback = c->callbacks != NULL ? callback_of(c->callbacks, moment) : NULL;
-    if (callback == NULL)
-        return HPCT_OK;
-    HPCT_TRY(callback(c->callbacks->context, state));
-    return state->learning_rate > 0 && isfinite(state->learning_rate)
-               ? HPCT_OK
-               : hpct_fail(HPCT_ERR_USAGE, "a callback has set the learning rate to %g",
-                           state->learning_rate);
-}
-
 /* Rank 0's learning rate, and any rank's end. */
-static hpct_status call_epoch_end(hpct_control *c, hpct_callback_state *state)
+static hpct_status call_epoch_end(control *c, const hpct_training *t, hpct_callback_state *state)
 {
-    hpct_status status = hpct_control_call(c, HPCT_CONTROL_EPOCH_END, state);
-    hpct_comm *comm = hpct_context_comm(c->context);
-    HPCT_TRY(hpct_context_agree(c->context, status));
+    hpct_status status = call(c, EPOCH_END, state);
+    hpct_comm *comm = hpct_context_comm(t->context);
+    HPCT_TRY(hpct_context_agree(t->context, status));
     double stop = state->stop;
-    HPCT_TRY(hpct_largest(c->context, &stop, 1));
+    HPCT_TRY(hpct_largest(t->context, &stop, 1));
     state->stop = stop > 0;
     return comm->ops->broadcast(comm, &state->learning_rate, sizeof state->learning_rate, 0);
 }
 
-static hpct_status heed_callback(hpct_control *c, int64_t epoch, const hpct_metrics known[2],
-                                 double rate, hpct_control_verdict *v)
+static hpct_status heed_callback(control *c, const hpct_training *t, const hpct_metrics known[2],
+                                 double rate, verdict *v)
 {
     double before = v->rate > 0 ? v->rate : rate;
-    hpct_callback_state state = {.epoch = (int) epoch,
+    hpct_callback_state state = {.epoch = t->now.epoch,
                                  .step = -1,
                                  .train = known[0],
                                  .validation = known[1],
                                  .learning_rate = before};
-    HPCT_TRY(call_epoch_end(c, &state));
+    HPCT_TRY(call_epoch_end(c, t, &state));
     if (state.learning_rate != before)
         v->rate = state.learning_rate;
     c->notes.called = state.stop;
@@ -247,15 +352,15 @@ static hpct_status heed_callback(hpct_control *c, int64_t epoch, const hpct_metr
     return HPCT_OK;
 }
 
-hpct_status hpct_control_epoch_ended(hpct_control *c, int64_t epoch, const hpct_metrics *train,
-                                     const hpct_metrics *validation, double rate,
-                                     hpct_control_verdict *v)
+/* `rate`: the one in use. */
+static hpct_status judge(control *c, const hpct_training *t, double rate, verdict *v)
 {
-    hpct_metrics known[2] = {*train, *validation};
-    *v = (hpct_control_verdict){.rate = c->notes.rate};
-    if (!c->stops && !c->reduces && !c->has_target && !c->calls[HPCT_CONTROL_EPOCH_END])
+    int epoch = t->now.epoch;
+    hpct_comm *comm = hpct_context_comm(t->context);
+    hpct_metrics known[2] = {t->now.result.train, t->now.result.validation};
+    *v = (verdict){.rate = c->notes.rate};
+    if (!c->stops && !c->reduces && !c->has_target && !c->calls[EPOCH_END])
         return HPCT_OK;
-    hpct_comm *comm = hpct_context_comm(c->context);
     HPCT_TRY(comm->ops->broadcast(comm, known, sizeof known, 0));
 #define VALUE(monitor) hpct_monitor_value(&(monitor), &known[0], &known[1])
     if (c->stops)
@@ -264,8 +369,87 @@ hpct_status hpct_control_epoch_ended(hpct_control *c, int64_t epoch, const hpct_
         heed_plateau(c, epoch, VALUE(c->plateau.monitor), rate, v);
     if (c->has_target)
         heed_target(c, epoch, VALUE(c->target_monitor), v);
-    if (c->calls[HPCT_CONTROL_EPOCH_END])
-        HPCT_TRY(heed_callback(c, epoch, known, rate, v));
+    if (c->calls[EPOCH_END])
+        HPCT_TRY(heed_callback(c, t, known, rate, v));
     c->notes.rate = v->rate;
     return HPCT_OK;
 }
+
+/* ---- epochs ---- */
+
+/* The learning rate that an epoch begins with; 0: the schedule's. */
+static double rate_of(const control *c, int64_t epoch)
+{
+    double rate = hpct_rate_file_at(&c->rates, epoch);
+    return rate > 0 ? ldexp(rate, -c->halvings) : c->notes.rate;
+}
+
+static hpct_status epoch_begins(void *own, hpct_training *t)
+{
+    control *c = own;
+    hpct_training_set_rate(t, rate_of(c, t->now.epoch));
+    return c->calls[EPOCH_BEGIN] ? call_back(c, t, EPOCH_BEGIN, -1, NULL) : HPCT_OK;
+}
+
+static hpct_status keep(control *c, hpct_training *t)
+{
+    HPCT_TRY(hpct_training_gather(t));
+    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    hpct_status status = hpct_kept_weights_take(&c->kept, t->context, t->model);
+    if (status == HPCT_OK && t->leads)
+        c->notes.kept = hpct_kept_weights_save(t);
+    hpct_headway_enter(before);
+    return hpct_context_agree(t->context, status);
+}
+
+static hpct_status epoch_ended(void *own, hpct_training *t)
+{
+    control *c = own;
+    verdict v;
+    double rate = rate_of_step(t);
+    HPCT_TRY(judge(c, t, rate, &v));
+    if (v.rate > 0 && v.rate != rate)
+        hpct_training_set_rate(t, v.rate);
+    if (v.stop)
+        t->now.result.stopped_epoch = t->now.epoch + 1;
+    t->now.over = is_over(c);
+    return v.is_best && c->stopping.restore_best ? keep(c, t) : HPCT_OK;
+}
+
+hpct_status hpct_observed_restore_best(hpct_training *t)
+{
+    const control *c = hpct_observed(t, &hpct_observe_control);
+    if (!c->kept.has)
+        return HPCT_OK;
+    if (c->speaks)
+        printf("the weights are those of the best epoch, %lld\n",
+               (long long) c->notes.stopping.best_epoch + 1);
+    return hpct_kept_weights_give(&c->kept, t->context, t->model);
+}
+
+static void save(void *own, hpct_training *t, hpct_place *place)
+{
+    control *c = own;
+    c->notes.called |= t->now.called;
+    place->watch = c->notes;
+}
+
+static void close_control(void *own, hpct_training *t)
+{
+    control *c = own;
+    (void) t;
+    free(c->rates.lines);
+    hpct_kept_weights_free(&c->kept);
+}
+
+const hpct_observer hpct_observe_control = {
+    .size = sizeof(control),
+    .on = {[HPCT_ON_CHECK] = check,
+           [HPCT_ON_OPEN] = open_control,
+           [HPCT_ON_EPOCH] = epoch_begins,
+           [HPCT_ON_STEP] = step_begins,
+           [HPCT_ON_STEP_ENDED] = step_ended,
+           [HPCT_ON_EPOCH_ENDED] = epoch_ended},
+    .save = save,
+    .close = close_control,
+};

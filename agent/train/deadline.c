@@ -70,7 +70,7 @@ static hpct_status begin(void *own, hpct_training *t)
 {
     observed *o = own;
     o->speaks = t->leads && t->options.verbose != 0;
-    o->saves = t->leads && t->saves;
+    o->saves = t->leads && t->options.checkpoint_dir != NULL;
     if (o->speaks || o->saves)
         HPCT_TRY(hpct_job_end_open(&o->job_end));
     t->now.times.job_left = hpct_job_end_left(o->job_end);

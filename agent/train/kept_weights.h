@@ -1,11 +1,10 @@
 /* agent/train/kept_weights.h - weights and moving statistics of an epoch, kept in rank 0's memory
- * and given back to all ranks: early stopping's restore_best. */
+ * and in a file, and given back to all ranks: early stopping's restore_best. */
 #ifndef HPCT_AGENT_TRAIN_KEPT_WEIGHTS_H
 #define HPCT_AGENT_TRAIN_KEPT_WEIGHTS_H
 
-#include "agent/rank/context.h"
+#include "agent/train/training.h"
 
-#include <hpctrain/model.h>
 #include <stdbool.h>
 
 typedef struct hpct_kept_weights {
@@ -22,5 +21,12 @@ hpct_status hpct_kept_weights_give(const hpct_kept_weights *kept, hpct_context *
                                    hpct_model *model);
 
 void hpct_kept_weights_free(hpct_kept_weights *kept); /* zeros are allowed */
+
+/* Rank 0: in the folder of checkpoints, if there is one, for the run that continues them. Whether
+ * that has gone well; an error is printed, as this run needs only what is in memory. */
+bool hpct_kept_weights_save(const hpct_training *training);
+
+/* Rank 0: the file that the run that is continued has noted, into the model. */
+hpct_status hpct_kept_weights_load(const hpct_training *training, const hpct_watch_notes *notes);
 
 #endif

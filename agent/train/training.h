@@ -75,7 +75,6 @@ typedef struct hpct_training {
     int64_t steps_per_epoch, bytes_per_step;
     hpct_place begin; /* where this run begins */
     bool leads;       /* writes the run's files */
-    bool saves;       /* there are checkpoints */
     bool continued;   /* a checkpoint, */
     bool continues;   /* and the log folder's files of its run */
     bool again;       /* the second part, after --on-nan resume has gone back */
