@@ -13,6 +13,7 @@ typedef enum hpct_stage_mode {
     HPCT_STAGE_AUTO,
     HPCT_STAGE_COPY,      /* each node reads the source */
     HPCT_STAGE_BROADCAST, /* the first node reads it and sends it to the others */
+    HPCT_NUM_STAGE_MODES,
 } hpct_stage_mode;
 
 /* The value of --hpc-train-stage-mode. */

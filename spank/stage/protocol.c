@@ -323,7 +323,7 @@ static hpct_status choose_modes(staging *s)
     if (status == HPCT_OK)
         status = share(s, bytes, size, invalid);
     for (size_t i = 0; status == HPCT_OK && i < size; i++) {
-        if (bytes[i] > HPCT_STAGE_BROADCAST)
+        if (bytes[i] >= HPCT_NUM_STAGE_MODES)
             status = hpct_fail(HPCT_ERR_INTERNAL, "%s", invalid);
         s->sources[i].mode = (hpct_stage_mode) bytes[i];
     }

@@ -14,14 +14,14 @@
 #include "tests/unit/cases.h"
 
 #include "base/status.h"
-#include "spank/stage/net/broadcast_team.h"
 #include "spank/stage/net/broadcast_link.h"
+#include "spank/stage/net/broadcast_team.h"
 #include "spank/stage/net/pack.h"
 #include "spank/stage/net/unpacker.h"
 #include "spank/stage/tree/crew.h"
+#include "spank/stage/tree/folders.h"
 #include "spank/stage/tree/hash.h"
 #include "spank/stage/tree/identity.h"
-#include "spank/stage/tree/folders.h"
 
 /* A changed size may ask for more memory than there is, which must be an error and no end. */
 const char *__asan_default_options(void);

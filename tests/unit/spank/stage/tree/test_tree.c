@@ -13,8 +13,8 @@
 
 #include "tests/unit/cases.h"
 
-#include "spank/stage/tree/hash.h"
 #include "spank/stage/tree/folders.h"
+#include "spank/stage/tree/hash.h"
 #include "spank/stage/tree/walk.h"
 #include "spank/stage/tree/writer.h"
 
