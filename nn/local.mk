@@ -18,7 +18,6 @@ nn_libnnop_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd
 
 nn_libnn_la_SOURCES = \
 	nn/backend/backend.h \
-	nn/backend/backends.c \
 	nn/backend/bf16.h \
 	nn/backend/collective.c nn/backend/collective.h \
 	nn/backend/dropout.h \
@@ -30,8 +29,9 @@ nn_libnn_la_SOURCES = \
 	nn/backend/noise.h \
 	nn/backend/norm_sync.c nn/backend/norm_sync.h \
 	nn/backend/permute.h \
-	nn/backend/precision.c \
 	nn/backend/types.h \
+	nn/backends/backends.c nn/backends/backends.h \
+	nn/backends/precision.c \
 	nn/file/onnx/activations.c nn/file/onnx/channels.c nn/file/onnx/rows.h \
 	nn/file/onnx/builder.c nn/file/onnx/builder.h \
 	nn/file/onnx/nodes.c nn/file/onnx/nodes.h \
@@ -116,7 +116,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph/layer/variation.c \
 	nn/graph/layer/window.c nn/graph/layer/window.h \
 	nn/graph/layer/zero_padding2d.c \
-	nn/graph/model/builtin.c nn/graph/model/builtin.h \
+	nn/graph/model/builtin.h \
 	nn/graph/model/densenet.c \
 	nn/graph/model/efficientnet.c \
 	nn/graph/model/inception.c \
@@ -134,6 +134,7 @@ nn_libnn_la_SOURCES = \
 	nn/graph/model/torchvision/vgg.c \
 	nn/graph/model/vgg.c \
 	nn/graph/model/xception.c \
+	nn/models/builtin.c nn/models/builtin.h \
 	$(nn_ref_kernels)
 nn_libnn_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE -DHPCT_MODULE_DIR='"$(pkglibdir)"' $(JANSSON_CFLAGS) $(HDF5_CPPFLAGS)
 nn_libnn_la_CFLAGS = $(AM_CFLAGS) -fopenmp-simd
@@ -196,6 +197,7 @@ nn_libnncpu_la_SOURCES = \
 	nn/backend/cpu/conv2d.c \
 	nn/backend/cpu/conv2d_bf16.c \
 	nn/backend/cpu/conv2d_transpose.c \
+	nn/backend/cpu/backend.h \
 	nn/backend/cpu/cpu.c nn/backend/cpu/cpu.h \
 	nn/backend/cpu/dense.c \
 	nn/backend/cpu/direct.c \

@@ -30,7 +30,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/out/out_ours.c spank/stage/out/out_ours.h \
 	spank/stage/out/out_put.c spank/stage/out/out_put.h \
 	spank/stage/out/out_tree.c spank/stage/out/out_tree.h \
-	spank/stage/out_main.c \
+	spank/stage/out_main.c spank/stage/out_main.h \
 	spank/stage/destination.c spank/stage/destination.h \
 	spank/stage/protocol.c spank/stage/protocol.h \
 	spank/stage/refuse.c spank/stage/refuse.h \

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/step.h"
 
 #include <hpctrain/check.h>

@@ -4,6 +4,7 @@
 #include "agent/cost/made_up.h"
 #include "agent/results/json_file.h"
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/profile.h"
 #include "nn/run/step.h"
 

@@ -13,6 +13,7 @@
 #include "base/headway.h"
 #include "base/output.h"
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/file/weights.h"
 #include "nn/run/step.h"
 

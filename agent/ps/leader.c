@@ -7,6 +7,7 @@
 #include "agent/train/observer.h"
 #include "base/process.h"
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/step.h"
 
 #include <inttypes.h>

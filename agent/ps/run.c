@@ -15,6 +15,7 @@
 #include "base/digest.h"
 #include "base/status.h"
 #include "config.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/clone.h"
 #include "nn/run/state.h"
 

@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/step.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
 #include "agent/data/sampler.h"
 #include "base/digest.h"
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/step.h"
 
 #include <stdio.h>

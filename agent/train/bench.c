@@ -15,6 +15,7 @@
 #include "base/headway.h"
 #include "base/process.h"
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/profile.h"
 #include "nn/run/slow_ways.h"
 #include "nn/run/step.h"

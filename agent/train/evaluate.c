@@ -15,6 +15,7 @@
 #include "agent/train/targets.h"
 #include "base/headway.h"
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/file/weights.h"
 #include "nn/run/step.h"
 

@@ -7,7 +7,9 @@
 #include "base/device_calls.h"
 #include "base/status.h"
 #include "nn/backend/backend.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/backend/module.h"
+#include "nn/backends/backends.h"
 
 #include <hpctrain/info.h>
 #include <stdbool.h>

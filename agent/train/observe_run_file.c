@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "nn/backend/backend.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/step.h"
 
 #include <hpctrain/info.h>

@@ -284,24 +284,6 @@ typedef struct hpct_backend {
     hpct_status (*measure)(hpct_precision precision, hpct_rates *rates);
 } hpct_backend;
 
-extern const hpct_backend hpct_backend_ref;
-extern const hpct_backend hpct_backend_cpu;
-const char *hpct_cpu_library(void); /* library of the cpu backend: "oneDNN 3.7.2" */
-
-/* All built-in backends, NULL-terminated. */
-extern const hpct_backend *const hpct_backends[];
-
-/* Finds a backend by name, ready for use. "cuda" is loaded on demand (nn/backend/module.h). Returns
- * HPCT_ERR_USAGE, listing the names, if unknown; HPCT_ERR_CONFIG, in one line, if its module, a
- * library or a device is missing. */
-hpct_status hpct_backend_find(const hpct_backend **out, const char *name);
-
-/* The device table of a backend, loaded but not opened: for information only. */
-hpct_status hpct_backend_device(const hpct_device **out, const char *name);
-
-/* "auto": cuda if available, else cpu; or by name. */
-hpct_status hpct_backend_choose(const hpct_backend **out, const char *name);
-
 /* Composite operations, for every backend.
  *
  * BatchNormalization with separate statistics for groups of the samples (spec.norm.groups):

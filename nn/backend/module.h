@@ -24,11 +24,9 @@ typedef struct hpct_module_host {
     void (*debug)(hpct_debug_topic topic, const char *format, ...);
 } hpct_module_host;
 
-/* Exported by every module; returns false if the builds differ. */
+/* Exported by every module; returns false if the builds differ. HPCT_MODULE_CUDA also exports a
+ * backend. */
 HPCT_API bool hpct_module_attach(const hpct_module_host *host);
-
-/* Also exported by HPCT_MODULE_CUDA. */
-extern HPCT_API const hpct_backend hpct_backend_cuda;
 
 /* Finds a symbol of a module, which is loaded on first use and kept: from HPC_TRAIN_MODULE_DIR
  * only, if set; else from this library's folder, hpc-train/ in it, or the installation folder.

@@ -32,17 +32,4 @@ typedef struct hpct_rates {
     double flops, bytes; /* per second */
 } hpct_rates;
 
-/* Number of threads of the cpu backend when called from this thread; at least 1. By default OpenMP
- * decides (OMP_NUM_THREADS, else the processors that this process may run on). */
-void hpct_cpu_set_threads(int threads);
-int hpct_cpu_threads(void);
-
-/* Sustained rates of these threads in fp32: products of two matrices, and a = b + 3 c on arrays of
- * `bytes` in all (bytes read plus written). Each run repeats the one for `seconds`, the other for
- * half of that, and both at least once. */
-typedef struct hpct_cpu_meter hpct_cpu_meter;
-hpct_status hpct_cpu_meter_open(hpct_cpu_meter **out, size_t bytes);
-hpct_status hpct_cpu_meter_run(hpct_cpu_meter *meter, double seconds, hpct_rates *rates);
-void hpct_cpu_meter_close(hpct_cpu_meter *meter); /* NULL is allowed */
-
 #endif

@@ -5,7 +5,7 @@
 #include "nn/file/torchvision.h"
 
 #include "base/status.h"
-#include "nn/graph/model/builtin.h"
+#include "nn/models/builtin.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include "base/fnv.h"
 #include "base/headway.h"
 #include "base/status.h"
+#include "nn/backends/backends.h"
 #include "nn/plan/fusions.h"
 
 #include <malloc.h>
@@ -643,7 +644,7 @@ static void borrow(hpct_run *run, const hpct_build_options *options)
 hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
                              const hpct_build_options *options)
 {
-    const hpct_backend *backend = model->backend != NULL ? model->backend : &hpct_backend_cpu;
+    const hpct_backend *backend = model->backend != NULL ? model->backend : hpct_backends[0];
     HPCT_TRY(check_compiled(model));
     if (options->backend != NULL)
         HPCT_TRY(hpct_backend_find(&backend, options->backend));

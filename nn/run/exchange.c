@@ -3,6 +3,7 @@
 #include "nn/run/run.h"
 
 #include "base/status.h"
+#include "nn/backends/backends.h"
 #include "nn/run/step.h"
 
 #include <math.h>
@@ -329,7 +330,7 @@ static const hpct_backend *backend_of(const hpct_model *model)
 {
     if (model->run != NULL)
         return model->run->backend;
-    return model->backend != NULL ? model->backend : &hpct_backend_cpu;
+    return model->backend != NULL ? model->backend : hpct_backends[0];
 }
 
 void *hpct_model_take_host(const hpct_model *model, size_t bytes)
@@ -352,7 +353,7 @@ hpct_status hpct_model_set_device(hpct_model *model, const char *device)
 
 const char *hpct_model_device(const hpct_model *model)
 {
-    return model->backend != NULL ? model->backend->name : hpct_backend_cpu.name;
+    return model->backend != NULL ? model->backend->name : hpct_backends[0]->name;
 }
 
 bool hpct_model_on_device(const hpct_model *model)

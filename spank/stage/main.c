@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "spank/spec/bytes.h"
-#include "spank/stage/out/out.h"
+#include "spank/stage/out_main.h"
 #include "spank/stage/protocol.h"
 #include "spank/stage/refuse.h"
 

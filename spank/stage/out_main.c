@@ -21,6 +21,7 @@
 #include "spank/spec/entry.h"
 #include "spank/spec/out_entry.h"
 #include "spank/stage/out/out.h"
+#include "spank/stage/out_main.h"
 #include "spank/stage/refuse.h"
 
 #define REPORT_SECONDS 10.0

@@ -2,6 +2,7 @@
  * driver that the unit tests compare them with (tests/unit/nn/nn_case.h).
  *
  *   ops [BACKEND [REPEAT]] */
+#include "nn/backends/backends.h"
 #include "tests/unit/nn/nn_case.h"
 
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include "base/headway.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/step.h"
 
 #include <errno.h>

@@ -5,6 +5,7 @@
 #include "agent/strategy/replica.h"
 #include "agent/strategy/replicas/mirrored_apart.h"
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/clone.h"
 
 #include <stdlib.h>

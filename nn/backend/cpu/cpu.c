@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "nn/backend/collective.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/backend/cpu/loops.h"
 #include "nn/backend/cpu/shim.h"
 #include "nn/backend/ref/ref.h"

@@ -2,6 +2,7 @@
  * the mean over a time: a throttled core reaches its peak between the pauses, too. */
 #include "base/headway.h"
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/backend/cpu/cpu.h"
 #include "nn/backend/cpu/loops.h"
 #include "nn/backend/cpu/shim.h"

@@ -21,6 +21,9 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
+/* Exported by the module. */
+extern HPCT_API const hpct_backend hpct_backend_cuda;
+
 typedef struct hpct_cuda {
     hpct_status opened; /* status of the attempt, */
     bool asked;         /* once it was made, */

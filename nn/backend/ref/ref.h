@@ -1,8 +1,10 @@
-/* nn/backend/ref/ref.h - parts of the reference backend that other backends use. */
+/* nn/backend/ref/ref.h - the reference backend, and parts of it that other backends use. */
 #ifndef HPCT_NN_BACKEND_REF_REF_H
 #define HPCT_NN_BACKEND_REF_REF_H
 
 #include "nn/backend/backend.h"
+
+extern const hpct_backend hpct_backend_ref;
 
 hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
 hpct_status hpct_ref_loss(const hpct_loss_call *call);

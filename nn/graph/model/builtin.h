@@ -1,4 +1,5 @@
-/* nn/graph/model/builtin.h - the built-in models; each file here describes one family. */
+/* nn/graph/model/builtin.h - the built-in models in the form of Keras; a file for each family.
+ * Their table: nn/models/. */
 #ifndef HPCT_NN_GRAPH_MODEL_BUILTIN_H
 #define HPCT_NN_GRAPH_MODEL_BUILTIN_H
 
@@ -30,22 +31,5 @@ extern const hpct_builtin hpct_builtin_efficientnetb0;
 extern const hpct_builtin hpct_builtin_efficientnetb0_imagenet;
 extern const hpct_builtin hpct_builtin_inceptionv3;
 extern const hpct_builtin hpct_builtin_xception;
-
-/* torchvision/ */
-extern const hpct_builtin hpct_vision_resnet18;
-extern const hpct_builtin hpct_vision_resnet34;
-extern const hpct_builtin hpct_vision_resnet50;
-extern const hpct_builtin hpct_vision_resnet101;
-extern const hpct_builtin hpct_vision_resnet152;
-extern const hpct_builtin hpct_vision_vgg16;
-extern const hpct_builtin hpct_vision_vgg19;
-extern const hpct_builtin hpct_vision_densenet121;
-extern const hpct_builtin hpct_vision_mobilenetv2;
-extern const hpct_builtin hpct_vision_mobilenetv3small;
-extern const hpct_builtin hpct_vision_efficientnetb0;
-extern const hpct_builtin hpct_vision_inceptionv3;
-
-/* Names of the models in torchvision's form; NULL after the last. */
-const char *hpct_builtin_torchvision(int index);
 
 #endif

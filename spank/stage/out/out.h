@@ -35,7 +35,4 @@ hpct_status hpct_out_run(const hpct_out_job *job, const hpct_out_record *record,
 int hpct_out_say_missing(const hpct_out_job *job, const hpct_out_record *record,
                          const hpct_out_found found, int marks);
 
-/* hpc-train-stage --out …; returns the exit status. */
-int hpct_out_main(int argc, char **argv);
-
 #endif

@@ -26,6 +26,19 @@ void hpct_vision_pool(hpct_model *model);
 /* Dropout, then the last Linear, with softmax. */
 void hpct_vision_classifier(hpct_model *model, const char *name, int classes, double dropout);
 
+extern const hpct_builtin hpct_vision_resnet18;
+extern const hpct_builtin hpct_vision_resnet34;
+extern const hpct_builtin hpct_vision_resnet50;
+extern const hpct_builtin hpct_vision_resnet101;
+extern const hpct_builtin hpct_vision_resnet152;
+extern const hpct_builtin hpct_vision_vgg16;
+extern const hpct_builtin hpct_vision_vgg19;
+extern const hpct_builtin hpct_vision_densenet121;
+extern const hpct_builtin hpct_vision_mobilenetv2;
+extern const hpct_builtin hpct_vision_mobilenetv3small;
+extern const hpct_builtin hpct_vision_efficientnetb0;
+extern const hpct_builtin hpct_vision_inceptionv3;
+
 /* A row of the table of built-in models. */
 #define HPCT_VISION(NAME, SIDE, DESCRIBE)                                                          \
     {                                                                                              \

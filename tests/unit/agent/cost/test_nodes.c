@@ -6,6 +6,7 @@
 #include "agent/cost/scratch.h"
 #include "agent/results/json_file.h"
 #include "base/process.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/step.h"
 #include "tests/unit/agent/data/pictures.h"
 #include "tests/unit/cases.h"

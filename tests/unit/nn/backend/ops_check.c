@@ -1,4 +1,7 @@
 #include "tests/unit/nn/backend/ops_check.h"
+#include "nn/backend/cpu/backend.h"
+#include "nn/backend/ref/ref.h"
+#include "nn/backends/backends.h"
 #include "tests/unit/unit.h"
 
 #include "nn/graph/rng.h"

@@ -1,6 +1,8 @@
 /* What works on whole arenas, of every backend against the reference: the optimizers' updates, with
  * clipping and with scaled gradients, penalties, sums and scaled vectors. */
 #include "nn/backend/backend.h"
+#include "nn/backend/ref/ref.h"
+#include "nn/backends/backends.h"
 #include "nn/graph/rng.h"
 #include "tests/unit/nn/nn_case.h"
 #include "tests/unit/unit.h"

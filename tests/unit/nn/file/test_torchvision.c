@@ -1,7 +1,7 @@
 /* A state_dict of torchvision as weights: which values go where, and whose files are whose. Beside
  * torchvision itself: tests/peers/torchvision.t. */
 #include "nn/file/torchvision.h"
-#include "nn/graph/model/builtin.h"
+#include "nn/models/builtin.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* Branches: gradients that are sums, and the memory they share, over drawn graphs; joins; names;
  * what leads nowhere. */
+#include "nn/backend/cpu/backend.h"
 #include "nn/graph/rng.h"
 #include "nn/run/run.h"
 #include "nn/run/step.h"

@@ -1,7 +1,7 @@
 /* Describing models: shapes, names, counts, messages, summary, initial values, random numbers,
  * memory plan. */
-#include "nn/graph/model/builtin.h"
 #include "nn/graph/rng.h"
+#include "nn/models/builtin.h"
 #include "nn/plan/plan.h"
 #include "nn/run/run.h"
 #include "tests/unit/unit.h"

@@ -1,4 +1,5 @@
 /* Which nodes the rules of nn/plan/fusions.c fuse, on a backend that supports every fusion. */
+#include "nn/backend/ref/ref.h"
 #include "nn/plan/fusions.h"
 #include "nn/split/stage.h"
 #include "tests/unit/unit.h"

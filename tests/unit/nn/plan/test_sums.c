@@ -1,5 +1,6 @@
 /* Work of one operation that another one does: convolutions that make the sum of an Add, Adds that
  * work out what a normalization left to them; over drawn sums. */
+#include "nn/backend/ref/ref.h"
 #include "nn/graph/rng.h"
 #include "nn/plan/run.h"
 #include "nn/run/step.h"

@@ -1,6 +1,7 @@
 /* One step of a whole model: arenas and buffers, gradients, what the loss is fused with, misuse,
  * allocations. */
 #include "base/headway.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/run.h"
 #include "tests/unit/allocations.h"
 #include "tests/unit/nn/nn_small.h"

@@ -1,6 +1,7 @@
 /* Parts on threads, which meet at a barrier, and their whole. */
 #include "tests/unit/nn/split/shard_parts.h"
 
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/run.h"
 #include "tests/unit/nn/split/shard_models.h"
 #include "tests/unit/unit.h"

@@ -1,4 +1,5 @@
 /* Models in parts (nn/split/shard.h): drawn graphs, and what is known of others. */
+#include "nn/backend/cpu/backend.h"
 #include "nn/plan/run.h"
 #include "tests/unit/nn/split/shard_models.h"
 #include "tests/unit/nn/split/shard_parts.h"

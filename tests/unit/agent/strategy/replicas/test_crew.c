@@ -2,6 +2,7 @@
  * processes. */
 #include "agent/strategy/replicas/crew.h"
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/run/step.h"
 #include "tests/unit/unit.h"
 

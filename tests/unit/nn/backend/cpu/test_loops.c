@@ -1,5 +1,6 @@
 /* The vector loops of every instruction set that this processor has, against the reference. The
  * backend only ever uses the best one; here all are run. */
+#include "nn/backend/cpu/backend.h"
 #include "nn/backend/cpu/loops.h"
 #include "nn/backend/cpu/shim.h"
 #include "nn/backend/ref/kernels.h"

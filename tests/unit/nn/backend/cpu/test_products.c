@@ -1,6 +1,7 @@
 /* Dense and Conv2D in bf16: what is known of oneDNN's releases, and products of all inner sizes
  * against the reference. HPC_TRAIN_WITHOUT=unpadded makes all of them go the way round that the
  * table of known faults takes (products.t). */
+#include "nn/backend/cpu/backend.h"
 #include "tests/unit/nn/backend/ops_check.h"
 #include "tests/unit/unit.h"
 

@@ -1,8 +1,10 @@
 /* The built-in models by name. */
-#include "nn/graph/model/builtin.h"
+#include "nn/models/builtin.h"
 
 #include "base/status.h"
 #include "nn/graph/graph.h"
+#include "nn/graph/model/builtin.h"
+#include "nn/graph/model/torchvision/parts.h"
 
 #include <string.h>
 

@@ -1,8 +1,10 @@
 /* Finds backends by name. */
-#include "nn/backend/backend.h"
+#include "nn/backends/backends.h"
 
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 #include "nn/backend/module.h"
+#include "nn/backend/ref/ref.h"
 
 #include <stdio.h>
 #include <string.h>

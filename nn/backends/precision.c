@@ -1,8 +1,7 @@
 /* Names of precisions, and whether this machine supports them. */
-#include "nn/backend/backend.h"
-
 #include "base/nearest.h"
 #include "base/status.h"
+#include "nn/backend/cpu/backend.h"
 
 #include <string.h>
 
