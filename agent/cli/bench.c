@@ -30,8 +30,9 @@ static void set_emulate(const char *option, const char *value, void *at)
 
 static const hpct_cli_option options[] = {
     {"data", "synthetic", "synthetic data: the only choice", 2, 0, HPCT_CLI_CALL, .set = set_data},
-    {"steps", "N", "steps measured (default 100)", 2, 0, INTEGER(bench.steps, 1, 1 << 20)},
-    {"momentum", "X", "0 to 1, default 0", 2, 0, NUMBER(momentum, 0, 1)},
+    {"steps", "N", "number of steps that are timed (default 100)", 2, 0,
+     INTEGER(bench.steps, 1, 1 << 20)},
+    {"momentum", "X", "momentum of sgd, 0 to 1 (default 0)", 2, 0, NUMBER(momentum, 0, 1)},
     {"profile", NULL, "print the time of each layer", 2, 0, FLAG(bench.profile)},
     {"emulate", "FILE",
      "operations sleep for their measured time, and messages are sent: for more ranks than "

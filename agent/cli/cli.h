@@ -93,7 +93,7 @@ typedef struct hpct_cli_table {
 void hpct_cli_parse(int command, const char *doc, const hpct_cli_table *tables, int argc,
                     char **argv);
 
-/* What was given, for hpct_context_compare. */
+/* The options that were given, for hpct_context_compare(). */
 const char *const *hpct_cli_settings(void);
 
 /* Value of an option; hpct_cli_usage if it is not a number in the range. */
@@ -169,8 +169,8 @@ hpct_status hpct_cli_make_model(hpct_model **out, const hpct_cli_model **default
                                 const hpct_cli_choice *choice, double learning_rate,
                                 double momentum);
 
-/* Takes --resize, --classes and, for `pictures`, --scale that are not given from what --weights
- * were trained with, and makes rank 0 say so, and if the weights do not say. */
+/* Sets --resize, --classes and, for `pictures`, --scale, where they are not given, to what
+ * --weights were trained with. Rank 0 prints them, or that the weights do not name them. */
 void hpct_cli_recall(hpct_cli_common *options, bool pictures);
 
 /* Sets size and scaling of the pictures by --resize and --scale, or the built-in model's. */
@@ -193,7 +193,7 @@ void hpct_cli_apply_batch(const hpct_cli_batch *batch, hpct_model *model,
 /* Opens the context (`apart`: by hpct_context_open_apart), compares the options of all ranks, sets
  * the model's device, and agrees that all ranks have it and can compute there in the model's
  * precision. `model` may be NULL. before: the status so far; after an error the ranks connect only
- * to agree on it, so that rank 0 alone says what is the same on all. */
+ * to agree on it, so that rank 0 alone prints an error that all have. */
 hpct_status hpct_cli_open_context(hpct_context **out, hpct_status before, hpct_model *model,
                                   const char *device, const hpct_context_options *options,
                                   bool apart);

@@ -73,7 +73,8 @@ static void set_compress(const char *option, const char *value, void *at)
         out->kind = HPCT_COMPRESS_TOP_K;
         out->share = hpct_cli_number(option, value + 5, 1e-9, 1);
     } else {
-        hpct_cli_usage("--%s: '%s' is unknown; there is: powersgd:RANK, topk:SHARE", option, value);
+        hpct_cli_usage("--%s: '%s' is unknown; there are: powersgd:RANK, topk:SHARE", option,
+                       value);
     }
 }
 
@@ -110,7 +111,7 @@ static void set_metrics(const char *option, const char *value, void *at)
     for (char *name; list != NULL && (name = strsep(&rest, ",")) != NULL;) {
         unsigned bit = metric_bit(option, name);
         if (*metrics & bit)
-            hpct_cli_usage("--%s %s: %s is in it twice", option, value, name);
+            hpct_cli_usage("--%s %s: %s is given twice", option, value, name);
         *metrics |= bit;
     }
     free(list);
@@ -191,9 +192,8 @@ const hpct_cli_option hpct_cli_common_options[] = {
      "does; of pictures in folders and archives so many drawn from all",
      1, HPCT_CLI_FIT, CALL(validation_split, set_share)},
     {"labels", "FILE.csv",
-     "labels of the pictures, which then need not lie in folders of classes: a column of file "
-     "names "
-     "as predict writes them, and a class, or a number for each output",
+     "labels of the pictures of --data, which then need not lie in folders of classes: a column of "
+     "file names, as predict writes them, then a class, or a number for each output",
      1, HPCT_CLI_FIT, TEXT(labels)},
     {"scale", "NAME",
      "scaling of a byte x: unit (x/255), symmetric (x/127.5-1, as for Keras' ResNet50V2 weights) "
@@ -205,7 +205,7 @@ const hpct_cli_option hpct_cli_common_options[] = {
      "data set (see hpc-train data --help), of which the test split is used (default: "
      "$HPC_TRAIN_DATA)",
      1, HPCT_CLI_EVALUATE, CALL(data, hpct_cli_data)},
-    {"labels", "FILE.csv", "labels of these pictures, as in fit", 1, HPCT_CLI_EVALUATE,
+    {"labels", "FILE.csv", "labels of the pictures of --data, as in fit", 1, HPCT_CLI_EVALUATE,
      TEXT(labels)},
     {"validation-split", "F",
      "use what fit --validation-split F holds out of the training split, instead of the test split",
@@ -240,18 +240,18 @@ const hpct_cli_option hpct_cli_common_options[] = {
     {"timeline", "FILE", "write a Chrome trace of up to 50 steps of all ranks at the end", 4,
      HPCT_CLI_FIT, TEXT(timeline)},
     {"metrics", "LIST",
-     "of validation data after each epoch: precision, recall, f1, auc, also by class in "
-     "--summary-json; of numbers as labels: mape",
+     "metrics of the validation data after each epoch: precision, recall, f1, auc; also by class "
+     "in --summary-json; of numbers as labels: mape",
      4, HPCT_CLI_FIT, CALL(metrics, set_metrics)},
     {"confusion-matrix", "FILE.csv",
-     "write that of the last validation at the end: a row per true class, a column per predicted "
-     "one",
+     "write the confusion matrix of the last validation at the end: a row per true class, a column "
+     "per predicted class",
      4, HPCT_CLI_FIT, TEXT(confusion_matrix)},
     {"metrics", "LIST",
-     "precision, recall, f1, auc, printed also by class; of numbers as labels: mape", 1,
+     "metrics to print, also by class: precision, recall, f1, auc; of numbers as labels: mape", 1,
      HPCT_CLI_EVALUATE, CALL(metrics, set_metrics)},
     {"confusion-matrix", "FILE.csv",
-     "write the confusion matrix: a row per true class, a column per predicted one", 1,
+     "write the confusion matrix: a row per true class, a column per predicted class", 1,
      HPCT_CLI_EVALUATE, TEXT(confusion_matrix)},
     {"summary-json", "FILE", "write one JSON object with loss, accuracy and metrics", 1,
      HPCT_CLI_EVALUATE, TEXT(summary_json)},
@@ -289,7 +289,8 @@ const hpct_cli_option hpct_cli_common_options[] = {
     {"local-steps", "H",
      "local-sgd (with --allow-lossy): steps between averages of the weights (default 8)", 5, TRAIN,
      INTEGER(strategy.local_steps, 1, INT32_MAX)},
-    {"local-warmup-steps", "STEPS", "steps averaged each at first (default 100)", 5, TRAIN,
+    {"local-warmup-steps", "STEPS",
+     "local-sgd: average after each of the first STEPS steps (default 100)", 5, TRAIN,
      CALL(strategy.local_warmup_steps, set_warmup)},
     {"stages", "S",
      "pipeline: number of stages, one per rank; divides the number of ranks (default: the ranks, "

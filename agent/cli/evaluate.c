@@ -20,14 +20,14 @@ static void keep_inputs(const hpct_cli_common *a)
 #define FILLS hpct_cli_training
 static const hpct_cli_option loss_options[] = {
     {"loss", "NAME",
-     "with --labels: fit's, for weights that do not name it (default: that of the weights, else "
-     "the one that fits the outputs)",
+     "with --labels: the loss of fit, for weights that do not name it (default: that of the "
+     "weights, else the one that fits the outputs)",
      1, 0, NAME(loss, hpct_cli_losses)},
     {0},
 };
 #undef FILLS
 
-/* Of outputs with a number each the weights say which loss they were trained with. */
+/* Sets the loss of --labels: --loss, or else the one that the weights name. */
 static hpct_status set_loss(hpct_model *model, const hpct_cli_model *defaults,
                             const hpct_cli_training *training)
 {
@@ -45,7 +45,7 @@ static hpct_status set_loss(hpct_model *model, const hpct_cli_model *defaults,
     return hpct_model_compile_with(model, &saved);
 }
 
-/* The test split, or what --validation-split holds out of the training split. */
+/* Opens the test split, or what --validation-split holds out of the training split. */
 static hpct_status open_data(hpct_dataset **out, const char *path, const hpct_model *model,
                              const hpct_cli_common *a)
 {
@@ -102,7 +102,7 @@ static hpct_status evaluate(hpct_context *context, hpct_model *model,
 static int run(int argc, char **argv)
 {
     static const char doc[] =
-        "Mean loss and accuracy of saved weights over the test split of a data set.";
+        "Prints mean loss and accuracy of saved weights over the test split of a data set.";
     hpct_cli_common a = {0};
     hpct_cli_training training = {0};
     const hpct_cli_table tables[] = {

@@ -24,30 +24,31 @@ static const hpct_cli_option options[] = {
      "evaluate its validation split (or test split, if there is no other) after each epoch; may be "
      "the same path",
      1, 0, CALL(validation_data, hpct_cli_data)},
-    {"validation-labels", "FILE.csv", "labels of these pictures, as --labels", 1, 0,
-     TEXT(validation_labels)},
+    {"validation-labels", "FILE.csv", "labels of the pictures of --validation-data, as --labels", 1,
+     0, TEXT(validation_labels)},
     {"augment", "LIST",
-     "of training images: flip (horizontally, with probability 1/2), crop:N (shift by up to N "
-     "pixels in each direction), rotation:F (up to F of a turn), zoom:F, translation:F (up to F of "
-     "height and width), contrast:F, rand-augment:N:M (N operations of strength M), mixup:A, "
-     "cutmix:A (see the manual)",
+     "augmentation of training images: flip (horizontally, with probability 1/2), crop:N (shift by "
+     "up to N pixels in each direction), rotation:F (up to F of a turn), zoom:F, translation:F (up "
+     "to F of height and width), contrast:F, rand-augment:N:M (N operations of strength M), "
+     "mixup:A, cutmix:A (see the manual page)",
      1, 0, CALL(common.input, hpct_cli_augment)},
     {.doc = "Training:", .group = 2},
-    {"epochs", "N", "default 1", 2, 0, INTEGER(fit.epochs, 1, INT_MAX)},
+    {"epochs", "N", "number of epochs (default 1)", 2, 0, INTEGER(fit.epochs, 1, INT_MAX)},
     {"initial-epoch", "N",
      "number of --epochs already done by the run that saved --weights: shuffling, schedule and "
      "numbering continue (default 0)",
      2, 0, INTEGER(fit.initial_epoch, 0, INT_MAX - 1)},
-    {"steps-per-epoch", "N", "default: one pass over the data, the last batch may be short", 2, 0,
+    {"steps-per-epoch", "N",
+     "steps of an epoch (default: one pass over the data, whose last batch may be short)", 2, 0,
      INTEGER(fit.steps_per_epoch, 1, INT_MAX)},
-    {"seed", "N", "of initial weights and shuffling (default 0)", 2, 0,
+    {"seed", "N", "seed of initial weights and shuffling (default 0)", 2, 0,
      INTEGER(fit.seed, 0, INT64_MAX)},
     {"n-gpus", "N",
      "GPUs per rank: --replicas N with --device cuda (unless cpu is given), and the learning rate "
      "times the number of GPUs (unless --lr-scaling is given); 0: CPUs",
      2, 0, INTEGER(gpus, 0, HPCT_MAX_REPLICAS)},
     {"check", NULL,
-     "before step 1 measure all nodes, as hpc-train check does, and end with 69 if some are slow",
+     "measure all nodes before step 1, as hpc-train check does, and end with 69 if some are slow",
      2, 0, FLAG(fit.check)},
     {.doc = "Output (of rank 0):", .group = 4},
     {"verbose", "0|1|2",
@@ -69,21 +70,22 @@ static const hpct_cli_option options[] = {
      "save the weights there at the end, also when stopped by a signal: .weights.h5 for Keras, any "
      "other name for safetensors",
      4, 0, TEXT(fit.save_weights)},
-    {"save-best", "FILE", "save the weights of the best epoch so far there, at its end", 4, 0,
-     TEXT(fit.save_best)},
+    {"save-best", "FILE", "save the weights there at the end of each epoch that is the best so far",
+     4, 0, TEXT(fit.save_best)},
     {"monitor", "METRIC",
-     "which epoch is the best: loss, accuracy, val_loss, val_accuracy (default val_loss; without "
-     "validation loss)",
+     "metric that decides which epoch is the best: loss, accuracy, val_loss, val_accuracy and "
+     "others (default val_loss; without validation loss)",
      4, 0, TEXT(fit.monitor)},
-    {"mode", "auto|min|max", "whether less or more is better (default auto: less for losses)", 4, 0,
-     TEXT(fit.monitor_mode)},
+    {"mode", "auto|min|max",
+     "whether a lower or a higher value of --monitor is better (default auto: lower for losses)", 4,
+     0, TEXT(fit.monitor_mode)},
     {.doc = "After each epoch:", .group = 6},
     {"early-stopping", "METRIC:KEY=VALUE,...",
-     "end training when METRIC has not become better for patience=N epochs (default 0); also "
+     "end training when METRIC has not improved for patience=N epochs (default 0); also "
      "min_delta=X, mode=min|max, baseline=X, start_from_epoch=N, restore_best",
      6, 0, TEXT(fit.early_stopping)},
     {"reduce-lr-on-plateau", "METRIC:KEY=VALUE,...",
-     "multiply the learning rate by factor=X (default 0.1) when METRIC has not become better for "
+     "multiply the learning rate by factor=X (default 0.1) when METRIC has not improved for "
      "patience=N epochs (default 10); also min_delta=X, mode=min|max, cooldown=N, min_lr=X",
      6, 0, TEXT(fit.reduce_lr_on_plateau)},
     {"stop-at", "METRIC=VALUE", "end training when METRIC reaches VALUE", 6, 0, TEXT(fit.stop_at)},
@@ -91,16 +93,18 @@ static const hpct_cli_option options[] = {
      TEXT(fit.learning_rate_file)},
     {.doc = "Checkpoints:", .group = 7},
     {"checkpoint-dir", "DIR",
-     "save the state of training there while it goes on; a run with the same options continues it",
+     "save the state of training there during training; a run with the same options continues it",
      7, 0, TEXT(fit.checkpoint_dir)},
     {"checkpoint-every", "epoch|N|Ns|Nm",
-     "epoch, steps, seconds or minutes (default: by time, so that training waits for 1 % of it)", 7,
-     0, TEXT(fit.checkpoint_every)},
-    {"checkpoint-keep", "N", "number of checkpoints that stay (default 2)", 7, 0,
+     "save at the end of each epoch, or every N steps, seconds or minutes (default: by time, so "
+     "that training waits for 1 % of it)",
+     7, 0, TEXT(fit.checkpoint_every)},
+    {"checkpoint-keep", "N", "number of checkpoints to keep (default 2)", 7, 0,
      INTEGER(fit.checkpoint_keep, 1, INT_MAX)},
     {"resume", "auto|never|PATH",
-     "continue the newest checkpoint of --checkpoint-dir (default), none, or that of a folder", 7,
-     0, TEXT(fit.resume)},
+     "continue from the newest checkpoint of --checkpoint-dir (default), from none, or from the "
+     "one in a folder",
+     7, 0, TEXT(fit.resume)},
     {"on-nan", "stop|resume",
      "when the loss is not finite: stop (default), or go back to the last checkpoint, once, with "
      "half the learning rate",
@@ -333,22 +337,23 @@ static hpct_status fit(hpct_context *context, hpct_model *model, const hpct_cli_
     return status;
 }
 
-/* Of validation data, which servers and workers do not evaluate by class. */
+/* Refuses metrics without validation data, and with servers, whose workers do not evaluate by
+ * class. */
 static void check_metrics(const arguments *a)
 {
     bool tallied = a->common.metrics != 0 || a->common.confusion_matrix != NULL;
     const char *option = a->common.metrics != 0 ? "metrics" : "confusion-matrix";
     if (tallied && a->validation_data == NULL && a->common.validation_split == 0)
-        hpct_cli_usage("--%s is of validation data: it needs --validation-data or "
-                       "--validation-split",
-                       option);
+        hpct_cli_usage(
+            "--%s is about validation data: it needs --validation-data or --validation-split",
+            option);
     if (tallied && has_servers(a))
         hpct_cli_usage("--%s is not for --strategy parameter-server, whose workers report loss and "
                        "accuracy only: take hpc-train evaluate, with --save-weights",
                        option);
 }
 
-/* What servers and workers, which do not step together, have not. */
+/* Refuses options that servers and workers, which do not step together, do not have. */
 static void check_servers(const arguments *a)
 {
     if (a->fit.check && has_servers(a))

@@ -40,7 +40,7 @@ static void read_rand_augment(char *value, hpct_dataset_options *out)
     out->rand_augment_factor = hpct_cli_number("augment=rand-augment", colon + 1, 0, 1);
 }
 
-/* What follows "NAME:" of a word, or NULL. */
+/* Returns what follows "NAME:" in a word, or NULL. */
 static char *value_of(char *word, const char *name)
 {
     size_t length = strlen(name);

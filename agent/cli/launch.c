@@ -17,12 +17,13 @@ static void set_restarts(const char *option, const char *value, void *at)
 }
 
 static const hpct_cli_option options[] = {
-    {"restarts", "N", "at most so many (default 10)", 1, 0, HPCT_CLI_CALL, .set = set_restarts},
-    {"min-nodes", "N", "with fewer nodes there is no restart (default 1)", 1, 0,
+    {"restarts", "N", "start the program again at most N times (default 10)", 1, 0, HPCT_CLI_CALL,
+     .set = set_restarts},
+    {"min-nodes", "N", "do not start it again on fewer than N nodes (default 1)", 1, 0,
      INTEGER(min_nodes, 1, 1 << 20)},
     {"regrow", NULL,
-     "use a node again that is back: the program is sent SIGUSR1, and started again with more "
-     "nodes when it ends with exit status 75",
+     "use a node that answers again: send the program SIGUSR1, and start it again with more nodes "
+     "when it has ended with exit status 75",
      1, 0, FLAG(regrow)},
     {0},
 };
@@ -77,8 +78,8 @@ static int run(int argc, char **argv)
     }
     hpct_cli_parse(0, doc, tables, num, own);
     if (i >= argc - 1)
-        hpct_cli_usage("launch: write -- and the program behind the options (see hpc-train launch "
-                       "--help)");
+        hpct_cli_usage(
+            "launch: give -- and a program after the options (see hpc-train launch --help)");
     launch.options = of_srun;
     launch.program = argv + i + 1;
     signal(SIGPIPE, SIG_IGN); /* the reader of its messages may end: the run goes on */

@@ -146,12 +146,12 @@ static void recall_scaling(hpct_cli_choice *choice, const char *weights,
 {
     const char *usual = hpct_cli_scales[default_scaling(choice)];
     if (!trained->known && !choice->has_scaling)
-        say(weights, "does not say how its pictures were scaled: --scale %s is taken", usual);
+        say(weights, "does not say how its pictures were scaled: using --scale %s", usual);
     if (!trained->known)
         return;
     const char *name = hpct_cli_scales[trained->scaling];
     if (choice->has_scaling && choice->scaling != trained->scaling)
-        say(weights, "--scale %s is given, and it was trained with --scale %s",
+        say(weights, "--scale %s is given, but it was trained with --scale %s",
             hpct_cli_scales[choice->scaling], name);
     if (choice->has_scaling)
         return;
@@ -169,7 +169,7 @@ static void recall_size(hpct_cli_choice *choice, const char *weights,
     if (trained->width == 0 || !differs)
         return;
     if (given) {
-        say(weights, "--resize %dx%d is given, and it was trained with --resize %dx%d",
+        say(weights, "--resize %dx%d is given, but it was trained with --resize %dx%d",
             choice->width, choice->height, trained->width, trained->height);
         return;
     }

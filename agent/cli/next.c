@@ -1,4 +1,4 @@
-/* What can be typed after fit. */
+/* Prints the command that evaluates what fit has saved. */
 #include "agent/cli/cli.h"
 #include "base/hint.h"
 
@@ -11,7 +11,7 @@ static bool lasts(const char *data)
     return data != NULL && (strncmp(data, "synthetic", 9) == 0 || hpct_hint_lasts(data));
 }
 
-/* With as few digits as give it back. */
+/* Writes the number with the fewest digits that read back as the same. */
 static void write_number(char *text, size_t size, double number)
 {
     int digits = 1;

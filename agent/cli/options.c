@@ -148,7 +148,7 @@ static _Noreturn void refuse_word(const rows *all, const char *command, const ch
     if (best.name != NULL)
         hpct_cli_usage("%s'%s'%s: did you mean --%s? (see %s --help)", before, word, behind,
                        best.name, command);
-    hpct_cli_usage("%s'%s'%s; %s --help lists those that there are", before, word, behind, command);
+    hpct_cli_usage("%s'%s'%s; %s --help lists the options", before, word, behind, command);
 }
 
 /* Number of further arguments that belong to this option: 1 if its value is the next one. */
@@ -164,7 +164,7 @@ static int check_value(const rows *all, int option, const char *word, const char
         hpct_cli_usage("--%s takes no value, and '%s' has one", name, word);
     if (apart && (next == NULL || is_option))
         hpct_cli_usage("--%s needs a value: --%s=%s%s%s", name, name, kind,
-                       is_option ? "; behind it stands the option " : "", is_option ? next : "");
+                       is_option ? "; it is followed by the option " : "", is_option ? next : "");
     if (kind != NULL && (equals != NULL ? equals[1] == '\0' : apart && *next == '\0'))
         hpct_cli_usage("--%s: the value is empty: --%s=%s", name, name, kind);
     return apart;
@@ -242,7 +242,7 @@ int hpct_cli_name(const char *option, const char *value, const char *const names
                    hpct_nearest_hint(&best, hint), list);
 }
 
-/* ---- what the ranks must agree on ---- */
+/* ---- options that all ranks must have alike ---- */
 
 /* "--NAME=VALUE" of each option given, in the tables' order; of a path only "--NAME". */
 static char *settings[MOST_ROWS + 1];
@@ -252,7 +252,7 @@ const char *const *hpct_cli_settings(void)
     return (const char *const *) settings;
 }
 
-/* What a rank may have of its own. */
+/* Whether each rank may have its own value of this option. */
 static bool is_of_rank(const char *name)
 {
     static const char *const names[] = {"data", "labels", "weights", "device", "verbose", "quiet"};
@@ -284,7 +284,7 @@ static char *join(const char *first, const char *between, const char *second)
     return text;
 }
 
-/* Of an option given twice the last value counts, or, as --freeze, both. */
+/* Notes a value: if an option is given twice, the last one counts, or, as of --freeze, both. */
 static void note_given(const hpct_cli_option *row, const char **given, const char *value)
 {
     const char *now = value != NULL ? value : "";

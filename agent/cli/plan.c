@@ -52,7 +52,7 @@ static const hpct_cli_option options[] = {
      2, 0, CALL(plan.compute, set_compute)},
     {"compute-json", "FILE", "write the measured times, for --compute and bench --emulate", 2, 0,
      TEXT(plan.compute_json)},
-    {"allow-lossy", NULL, "the best may be a lossy strategy", 2, 0, FLAG(plan.allow_lossy)},
+    {"allow-lossy", NULL, "let the best strategy be a lossy one", 2, 0, FLAG(plan.allow_lossy)},
     {"local-steps", "N", "local-sgd: steps between averages (default 8)", 2, 0,
      INTEGER(plan.local_steps, 1, 1 << 20)},
     {"powersgd-rank", "N", "rank of PowerSGD (default 4)", 2, 0,

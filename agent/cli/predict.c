@@ -49,8 +49,8 @@ static void check(const hpct_cli_common *a, const hpct_predict_options *options)
 static int run(int argc, char **argv)
 {
     static const char doc[] =
-        "The class of each picture and its probability, by saved weights: pictures of a data set's "
-        "test split, of any folder or archive, or one picture.";
+        "Prints the class of each picture and its probability, by saved weights: pictures of a "
+        "data set's test split, of any folder or archive, or one picture.";
     hpct_cli_common a = {0};
     hpct_predict_options options = {0};
     const hpct_cli_table tables[] = {

@@ -10,7 +10,7 @@ static int run(int argc, char **argv)
     hpct_cli_common a = {0};
     static const hpct_cli_option options[] = {
         {.name = "plan",
-         .doc = "print what a training step runs, too: nodes, fusions, where results lie in memory",
+         .doc = "print also what a training step runs: nodes, fusions, memory offsets",
          .group = 1,
          .kind = HPCT_CLI_FLAG},
         {0},

@@ -16,8 +16,8 @@ static void set_job(const char *option, const char *value, void *at)
 
 static const hpct_cli_option options[] = {
     {"job", "JOB",
-     "a Slurm job; its run is looked for in the job's working folder and up to two levels below", 1,
-     0, CALL(job, set_job)},
+     "show the run of this Slurm job, found in the job's working folder or up to two levels below",
+     1, 0, CALL(job, set_job)},
     {"once", NULL, "print once, also on a terminal", 1, 0, FLAG(once)},
     {0},
 };

@@ -136,7 +136,7 @@ static void add_rate(const char *option, const char *value, void *at)
         hpct_cli_usage("--%s: at most %d times; one value may have several patterns: a*,b*=0.1",
                        option, HPCT_CLI_PATTERNS - 1);
     if (equals[1] == '0' && equals[1 + strspn(equals + 1, "0.")] == '\0')
-        hpct_cli_usage("--%s: '%s': layers that do not learn are frozen: --freeze '%.*s'", option,
+        hpct_cli_usage("--%s: '%s': to keep the weights of layers, give --freeze '%.*s'", option,
                        value, (int) (equals - value), value);
     t->rates[i].factor = hpct_cli_number(option, equals + 1, LEAST, MOST);
     t->rates[i].patterns = strndup(value, (size_t) (equals - value));
@@ -182,16 +182,17 @@ const hpct_cli_option hpct_cli_training_options[] = {
     {"optimizer", "NAME", "sgd, adam, adamw, lars, lamb or rmsprop (default sgd)", 3, 0,
      CALL(optimizer, set_optimizer)},
     {"learning-rate", "X",
-     "default: sgd with mnist-cnn 0.2, with others 0.01; adam, adamw, lamb and rmsprop 0.001", 3, 0,
-     NUMBER(optimizer.learning_rate, LEAST, MOST)},
+     "learning rate (default: sgd with mnist-cnn 0.2, with others 0.01; adam, adamw, lamb and "
+     "rmsprop 0.001)",
+     3, 0, NUMBER(optimizer.learning_rate, LEAST, MOST)},
     {.name = "lr", .group = 3, .kind = HPCT_CLI_ALIAS},
     {"learning-rate-of", "PATTERN=FACTOR",
      "multiply the learning rate of the layers of these names: 'conv*=0.1', or several, "
      "'conv*,bn?=0.1'; may be given more than once, the last one counts",
      3, 0, HPCT_CLI_CALL, .set = add_rate},
     {"lr-scaling", "HOW",
-     "multiply the learning rate by the number of ranks (linear) or its square root (sqrt); "
-     "default none",
+     "multiply the learning rate by the number of ranks (linear) or its square root (sqrt) "
+     "(default none)",
      3, 0, HPCT_CLI_CALL, .set = set_scaling},
     {"schedule", "HOW",
      "constant, step:E1,E2,...[:FACTOR], exponential:RATE[:EPOCHS], staircase:RATE[:EPOCHS], "
@@ -199,16 +200,16 @@ const hpct_cli_option hpct_cli_training_options[] = {
      3, 0, HPCT_CLI_CALL, .set = set_schedule},
     {"warmup-epochs", "X", "the learning rate rises linearly from 0 during the first X epochs", 3,
      0, NUMBER(warmup_epochs, 0, MOST)},
-    {"momentum", "X", "sgd and rmsprop (default 0), lars (default 0.9)", 3, 0,
+    {"momentum", "X", "momentum of sgd and rmsprop (default 0) or lars (default 0.9)", 3, 0,
      NUMBER(optimizer.momentum, 0, 1)},
     {"rho", "X", "rmsprop: decay of the mean of squared gradients (default 0.9)", 3, 0,
      NUMBER(optimizer.rho, LEAST, 1)},
     {"centered", NULL, "rmsprop: normalize by the gradient's variance", 3, 0,
      FLAG(optimizer.centered)},
-    {"epsilon", "X", "adam, adamw, lamb and rmsprop (default 1e-7)", 3, 0,
+    {"epsilon", "X", "epsilon of adam, adamw, lamb and rmsprop (default 1e-7)", 3, 0,
      NUMBER(optimizer.epsilon, LEAST, MOST)},
     {"nesterov", NULL, "sgd: Nesterov momentum", 3, 0, FLAG(optimizer.nesterov)},
-    {"weight-decay", "X", "default: adamw 0.004, else 0", 3, 0,
+    {"weight-decay", "X", "weight decay (default: adamw 0.004, else 0)", 3, 0,
      NUMBER(optimizer.weight_decay, 0, MOST)},
     {"clip-value", "X", "clip each value of the gradient", 3, 0,
      NUMBER(optimizer.clipvalue, LEAST, MOST)},
@@ -224,19 +225,20 @@ const hpct_cli_option hpct_cli_training_options[] = {
      "categorical_focal_crossentropy, binary_focal_crossentropy, mean_squared_error, huber, "
      "kl_divergence",
      3, 0, NAME(loss, hpct_cli_losses)},
-    {"focal-gamma", "X", "focal losses: above 0, default 2", 3, 0,
+    {"focal-gamma", "X", "gamma of focal losses, above 0 (default 2)", 3, 0,
      NUMBER(focal_gamma, LEAST, MOST)},
     {"focal-alpha", "X",
-     "0 to 1; categorical_focal_crossentropy: default 0.25; binary_focal_crossentropy: weight of "
-     "class 1, that of class 0 is 1 - X (default: both are 1)",
+     "alpha of focal losses, 0 to 1: categorical_focal_crossentropy: default 0.25; "
+     "binary_focal_crossentropy: weight of class 1, that of class 0 is 1 - X (default: both are 1)",
      3, 0, NUMBER(focal_alpha, LEAST, 1)},
-    {"huber-delta", "X", "huber: error from which on the loss is linear, default 1", 3, 0,
+    {"huber-delta", "X", "huber: the loss is linear for errors above X (default 1)", 3, 0,
      NUMBER(huber_delta, LEAST, MOST)},
     {"class-weight", "auto|FILE.json",
-     "factors of the training samples' losses by class: auto, so that all classes weigh the same, "
-     "or an object of numbers by class name or number",
+     "weights of the training samples' losses by class: auto, so that all classes weigh the same, "
+     "or a JSON file with a number by class name or number",
      3, HPCT_CLI_FIT, TEXT(class_weight)},
-    {"label-smoothing", "X", "0 to 1, default 0", 3, 0, NUMBER(label_smoothing, 0, 1)},
+    {"label-smoothing", "X", "label smoothing, 0 to 1 (default 0)", 3, 0,
+     NUMBER(label_smoothing, 0, 1)},
     {"top-k", "K", "also report top-k accuracy", 3, 0, INTEGER(top_k, 1, INT_MAX)},
     {0},
 };

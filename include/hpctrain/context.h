@@ -46,8 +46,9 @@ typedef struct hpct_context_options {
 HPCT_API hpct_status hpct_context_open_with(hpct_context **out,
                                             const hpct_context_options *options);
 
-/* As open_with, and agrees on `before`, the status of the rank so far: the ranks connect also after
- * an error, so that finish says one that is the same on all once. */
+/* hpct_context_open_with() that agrees on `before`, the rank's status so far: the ranks connect
+ * also after an error, so that hpct_context_finish() prints an error that all ranks have only once.
+ */
 HPCT_API hpct_status hpct_context_open_after(hpct_context **out, hpct_status before,
                                              const hpct_context_options *options);
 
@@ -94,7 +95,7 @@ HPCT_API int hpct_context_local_rank(const hpct_context *context);
 /* Number of ranks that train: all except parameter servers. */
 HPCT_API int hpct_context_workers(const hpct_context *context);
 
-/* The same of the first run where `hpc-train launch` has started this one again, perhaps on fewer
+/* The number in the first run, if `hpc-train launch` has started this one again, perhaps on fewer
  * nodes: samples per rank are multiplied by this number, so that the global batch stays. */
 HPCT_API int hpct_context_first_workers(const hpct_context *context);
 

@@ -44,7 +44,7 @@ typedef struct hpct_dataset_options {
     double cutmix;              /* CutMix: likewise. With both each image is mixed by one of them */
     int threads;     /* that decode, resize and augment; default: number of compute threads */
     bool may_lack;   /* a missing split is not an error: *out becomes NULL */
-    bool unlabelled; /* of images no classes are wanted: they need not lie in folders of classes,
+    bool unlabelled; /* read images without classes: they need not lie in folders of classes,
                         one file is enough, and their names are kept for hpct_predict_classes() */
     bool check;      /* decode images that stay encoded once at opening, too */
     size_t memory;   /* bytes that images may occupy; default: half of the memory limit (cgroup,
@@ -108,9 +108,9 @@ HPCT_API hpct_status hpct_dataset_number_for(hpct_dataset *dataset, const hpct_m
 HPCT_API hpct_status hpct_dataset_read_labels(hpct_dataset *dataset, const char *path,
                                               const hpct_model *model);
 
-/* How the pictures were prepared with which saved weights were trained. */
+/* How the pictures were prepared that saved weights were trained on. */
 typedef struct hpct_trained_with {
-    bool known; /* false, and zeros: the file does not say, as those of other programs */
+    bool known; /* false, with zeros: the file does not say, for example another program's */
     hpct_scaling scaling;
     int width, height; /* of hpct_dataset_options; 0: not resized */
     int outputs;       /* of the model */

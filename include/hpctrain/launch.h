@@ -11,15 +11,15 @@ extern "C" {
 #endif
 
 typedef struct hpct_launch_options {
-    int restarts;         /* at most; default 10; negative: none */
+    int restarts;         /* at most so many; default 10; negative: none */
     int min_nodes;        /* with fewer there is no restart; default 1 */
-    bool regrow;          /* a node that is back is used again, after a checkpoint */
+    bool regrow;          /* use a node that answers again, after a checkpoint */
     char *const *options; /* of srun, NULL-terminated */
     char *const *program; /* and its arguments, NULL-terminated */
 } hpct_launch_options;
 
 /* In a batch script or a shell of salloc: runs srun, and prints on standard error why it is run
- * again. HPCT_OK: *exit_status is the last run's, as a shell has it. HPCT_ERR_CONFIG,
+ * again. HPCT_OK: *exit_status is the last run's, as in a shell. HPCT_ERR_CONFIG,
  * HPCT_ERR_USAGE: nothing was run. HPCT_ERR_NO_INPUT: no node can start the program.
  *
  * The tasks have HPC_TRAIN_RESTART (0 in the first run), HPC_TRAIN_LAUNCH (equal in all runs of one

@@ -266,7 +266,7 @@ HPCT_API void hpct_model_add_rescaling(hpct_model *model, double scale, double o
 /* Each channel with its own scale (first) and offset (second). */
 HPCT_API void hpct_model_add_rescaling_by(hpct_model *model, const hpct_per_channel *each);
 /* Per channel (x - mean) / max(sqrt(variance), 1e-7), with states mean, variance and count, which
- * training leaves as they are: of the weights, at first 0, 1 and 0. */
+ * training does not change: they come from the weights, and are 0, 1 and 0 at first. */
 HPCT_API void hpct_model_add_normalization(hpct_model *model);
 /* The same with given means (first) and variances (second), without states. */
 HPCT_API void hpct_model_add_normalization_by(hpct_model *model, const hpct_per_channel *each);
@@ -515,7 +515,7 @@ typedef struct hpct_load_options {
                        the caller, freed with free(); may be NULL */
 } hpct_load_options;
 /* hpct_model_load_weights() with options. With skip_mismatch a weight that is missing, unknown or
- * of another shape is no error; HPCT_ERR_DATA if none fits. */
+ * of another shape is not an error; HPCT_ERR_DATA if none fits. */
 HPCT_API hpct_status hpct_model_load_weights_with(hpct_model *model, const char *path,
                                                   const hpct_load_options *options);
 /* hpct_model_load_weights() that accepts NaN and infinity. */

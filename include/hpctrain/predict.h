@@ -26,7 +26,7 @@ typedef struct hpct_predict_options {
  *
  * The ranks share the samples. Samples are computed in groups that depend on the data only, each by
  * one thread, so that results are the same bits whatever the batch size and the number of ranks and
- * threads, on processors of one type. Of logits softmax or sigmoid is taken first. Collective.
+ * threads, on processors of one type. Logits get a softmax or sigmoid first. Collective.
  *
  * Returns HPCT_ERR_USAGE for invalid options; HPCT_ERR_DATA if the data do not fit the model, a
  * picture is damaged, probabilities or weights are not finite, or the ranks have different data or

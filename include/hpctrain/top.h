@@ -14,7 +14,7 @@ typedef struct hpct_top_options {
     const char *run; /* hpct_fit_options.log_dir of the run, or the status.json in it; default: the
                         working folder */
     const char *job; /* instead of run: number of a Slurm job; the file is looked for in its working
-                        folder and one level below */
+                        folder and up to two levels below */
     bool once;       /* print once, also on a terminal */
 } hpct_top_options;
 

@@ -47,7 +47,7 @@ HPCT_API unsigned hpct_metric_bit(int index);
  */
 HPCT_API void hpct_metrics_print(const hpct_metrics *metrics, unsigned requested, FILE *stream);
 
-/* What a callback is told, and what it may change. */
+/* What a callback reads, and what it may change. */
 typedef struct hpct_callback_state {
     int epoch;               /* under way, from 0 as in Keras */
     int64_t step;            /* of the epoch, from 0; -1 in callbacks of epochs */
@@ -134,8 +134,8 @@ typedef struct hpct_fit_result {
     hpct_metrics validation; /* last epoch; NaN without validation data */
     double seconds;          /* from the first step to the end */
     int64_t steps;           /* total; 0 if parameter servers were stopped before a checkpoint */
-    int signal;              /* that stopped the run, else 0; equal on all ranks */
-    int stopped_epoch;       /* after which training ended by itself, from 1; 0: it did not */
+    int signal;              /* the one that stopped the run, else 0; equal on all ranks */
+    int stopped_epoch;       /* the one after which training ended by itself, from 1; else 0 */
 } hpct_fit_result;
 
 /* hpct_model_set_device() with the same result on all ranks: "auto" selects GPUs if every rank has
@@ -211,7 +211,7 @@ HPCT_API hpct_status hpct_evaluate(hpct_context *context, hpct_model *model,
                                    const hpct_dataset *dataset, int batch_size,
                                    hpct_metrics *metrics);
 /* hpct_evaluate() with options. Returns HPCT_ERR_USAGE also for metrics of a model without classes
- * (one output that is no probability); HPCT_ERR_IO if a file cannot be written. */
+ * (one output that is not a probability); HPCT_ERR_IO if a file cannot be written. */
 HPCT_API hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
                                         const hpct_dataset *dataset,
                                         const hpct_evaluate_options *options,

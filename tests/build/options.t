@@ -150,7 +150,7 @@ capture "$train" fit --wandb_project x
 is "$status" 64 "a word similar to none is an error"
 like "$err" "unknown option '--wandb_project'; hpc-train fit --help lists" "is answered with where the list is"
 capture "$train" fit --data --epochs 3
-like "$status $err" "^64 .*--data needs a value: --data=PATH; behind it stands the option --epochs" "an option is no other one's value"
+like "$status $err" "^64 .*--data needs a value: --data=PATH; it is followed by the option --epochs" "an option is no other one's value"
 capture "$train" fit --data= --epochs 3
 like "$status $err" "^64 .*--data: the value is empty" "an empty value, as of an unset variable, is an error"
 capture "$train" fit --epochs
@@ -205,9 +205,9 @@ early() { # MESSAGE OPTION…: the data are not there, and that is not what is s
     like "$err" "$want" "the error says why"
 }
 early "strategy 'multi' is unknown .did you mean multi-worker-mirrored" --strategy multi
-early "metrics precision,precision: precision is in it twice" --metrics precision,precision
-early "metrics is of validation data: it needs --validation-data" --metrics f1
-early "confusion-matrix is of validation data: it needs --validation-data" --confusion-matrix "$work/matrix.csv"
+early "metrics precision,precision: precision is given twice" --metrics precision,precision
+early "metrics is about validation data: it needs --validation-data" --metrics f1
+early "confusion-matrix is about validation data: it needs --validation-data" --confusion-matrix "$work/matrix.csv"
 for option in "--metrics f1" "--confusion-matrix $work/matrix.csv"; do
     # shellcheck disable=SC2086 # two words
     early "${option%% *} is not for --strategy parameter-server" $option --validation-data "$work/none" --strategy parameter-server
@@ -228,7 +228,7 @@ early "no layer of model mnist-convnet matches 'conv'; there are: conv2d, max_po
 early "no layer of model mnist-convnet matches ''" --freeze 'conv*,,dense'
 early "all layers with weights are frozen .*nothing is left to train" --freeze 'conv*' --freeze dense
 early "no layer of model mnist-convnet matches 'x=0'" --learning-rate-of x=0=0.5
-early "'dense=0.0': layers that do not learn are frozen: --freeze 'dense'" --learning-rate-of dense=0.0
+early "'dense=0.0': to keep the weights of layers, give --freeze 'dense'" --learning-rate-of dense=0.0
 early "'=0.1' should be PATTERN=FACTOR" --learning-rate-of =0.1
 early "learning-rate-of: .*from 1e-30 to" --learning-rate-of dense=-1
 early "skip-mismatch is for --weights" --skip-mismatch

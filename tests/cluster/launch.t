@@ -150,7 +150,7 @@ like "$status $err" "^78 .*launch starts srun itself" "started by srun"
 capture sandbox_run salloc -Q -N1 : -N1 hpc-train launch -- true
 like "$status $err" "^78 .*not for heterogeneous jobs" "in a heterogeneous job"
 capture sandbox_run salloc -Q -N1 hpc-train launch -n1 true
-like "$status $err" "^64 .*write -- and the program" "without --"
+like "$status $err" "^64 .*give -- and a program" "without --"
 capture sandbox_run salloc -Q -N1 hpc-train launch --no-kill -- true
 like "$status $err" "^64 .*--no-kill is not for launch" "an option that forbids restarts"
 capture sandbox_run salloc -Q -N1 hpc-train launch --no-such-option -- true

@@ -44,7 +44,7 @@ refused() { # NAME PATTERN OPTION…
     like "$(cat "$work/refused.out")" "$pattern" "$name: the message"
 }
 refused "compression needs --allow-lossy" "give --allow-lossy as well" --compress powersgd:4
-refused "an unknown way" "--compress: 'signs' is unknown; there is: powersgd:RANK, topk:SHARE" --allow-lossy --compress signs
+refused "an unknown way" "--compress: 'signs' is unknown; there are: powersgd:RANK, topk:SHARE" --allow-lossy --compress signs
 refused "a rank of 0" "--compress: '0' is not a whole number from 1 to 256" --allow-lossy --compress powersgd:0
 refused "a share above 1" "--compress: '1.5' is not a number" --allow-lossy --compress topk:1.5
 refused "not with a narrow wire" "--compress and --wire" --allow-lossy --compress topk:0.1 --wire bf16

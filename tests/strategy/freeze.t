@@ -126,7 +126,7 @@ refused() { # TEXT OPTION…
 refused "--freeze: no layer of model mnist-convnet matches 'cnv\\*'; there are: conv2d, max_pooling2d, conv2d_1" --freeze 'dense,cnv*'
 refused "all layers with weights are frozen" --freeze '*'
 refused "--learning-rate-of: no layer of model mnist-convnet matches 'cnv\\*'" --learning-rate-of 'cnv*=0.1'
-refused "--learning-rate-of: 'conv\\*=0': layers that do not learn are frozen: --freeze 'conv\\*'" --learning-rate-of 'conv*=0'
+refused "--learning-rate-of: 'conv\\*=0': to keep the weights of layers, give --freeze 'conv\\*'" --learning-rate-of 'conv*=0'
 refused "--learning-rate-of: 'conv\\*' should be PATTERN=FACTOR" --learning-rate-of 'conv*'
 refused "--learning-rate-of: .*from" --learning-rate-of 'conv*=-1'
 done_testing

@@ -163,7 +163,7 @@ for weights in "${files[@]}"; do
     like "$err" "$weights: --scale symmetric, as in training.*$weights: --resize 8x8, as in training" "and says so"
 done
 capture evaluate --weights s.safetensors --scale unit
-like "$status $err" "^0 .*--scale unit is given, and it was trained with --scale symmetric" "an option that is given wins, and is said"
+like "$status $err" "^0 .*--scale unit is given, but it was trained with --scale symmetric" "an option that is given wins, and is said"
 unlike "$out" "^$right$" "with another result"
 limit 60 "$hpc_train" predict --model m.json --data data --weights s.safetensors --output p.csv >/dev/null 2>&1
 limit 60 "$hpc_train" predict --model m.json --data data --weights s.safetensors --scale symmetric --resize 8x8 --output q.csv >/dev/null 2>&1
