@@ -95,6 +95,7 @@ nn_libnn_la_SOURCES = \
 	nn/split/shard_plan.c nn/split/shard_plan.h \
 	nn/split/stage.c nn/split/stage.h \
 	$(nn_keras) \
+	nn/backend/ref/norm.c nn/backend/ref/norm.h \
 	nn/backend/ref/penalty.c \
 	nn/backend/ref/ref.c nn/backend/ref/ref.h \
 	nn/backend/ref/update.c \

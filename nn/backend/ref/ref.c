@@ -6,11 +6,9 @@
 #include "nn/backend/bf16.h"
 #include "nn/backend/collective.h"
 #include "nn/backend/line.h"
-#include "nn/backend/norm_line.h"
-#include "nn/backend/norm_sync.h"
 #include "nn/backend/ref/kernels.h"
+#include "nn/backend/ref/norm.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,13 +32,13 @@ static size_t dst_count(const hpct_op *op, int n)
 /* A fused ReLU. */
 static const hpct_op_spec relu = {.kind = HPCT_OP_RELU};
 
-static void finish_forward(const hpct_op *op, const hpct_op_call *call)
+void hpct_ref_finish_forward(const hpct_op *op, const hpct_op_call *call)
 {
     if (op->spec.relu)
         hpct_ref_element_forward(&relu, dst_count(op, call->n), call->dst, call->dst);
 }
 
-static void start_backward(const hpct_op *op, const hpct_op_call *call)
+void hpct_ref_start_backward(const hpct_op *op, const hpct_op_call *call)
 {
     if (op->spec.relu)
         hpct_ref_element_backward(&relu, dst_count(op, call->n), call->dst, call->diff_dst,
@@ -62,14 +60,14 @@ static hpct_status conv2d_forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_ref_conv2d_forward(&op->spec.window, call->n, call->src[0], call->param[HPCT_OP_KERNEL],
                             op->build.leaves_bias ? NULL : call->param[HPCT_OP_BIAS], call->dst);
-    finish_forward(op, call);
+    hpct_ref_finish_forward(op, call);
     add_other(op, call);
     return HPCT_OK;
 }
 
 static hpct_status conv2d_backward(hpct_op *op, const hpct_op_call *call)
 {
-    start_backward(op, call);
+    hpct_ref_start_backward(op, call);
     if (!op->build.frozen)
         hpct_ref_conv2d_backward_weights(&op->spec.window, call->n, call->src[0], call->diff_dst,
                                          call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
@@ -142,14 +140,14 @@ static hpct_status dense_forward(hpct_op *op, const hpct_op_call *call)
     hpct_ref_dense_forward(call->n * op->spec.dense.rows, op->spec.dense.in, op->spec.dense.out,
                            call->src[0], call->param[HPCT_OP_KERNEL], call->param[HPCT_OP_BIAS],
                            call->dst);
-    finish_forward(op, call);
+    hpct_ref_finish_forward(op, call);
     return HPCT_OK;
 }
 
 static hpct_status dense_backward(hpct_op *op, const hpct_op_call *call)
 {
     int rows = call->n * op->spec.dense.rows, in = op->spec.dense.in, out = op->spec.dense.out;
-    start_backward(op, call);
+    hpct_ref_start_backward(op, call);
     if (!op->build.frozen)
         hpct_ref_dense_backward_weights(rows, in, out, call->src[0], call->diff_dst,
                                         call->grad[HPCT_OP_KERNEL], call->grad[HPCT_OP_BIAS]);
@@ -367,40 +365,23 @@ static hpct_status variation_backward(hpct_op *op, const hpct_op_call *call)
                                                  hpct_op_kind_name(op->spec.kind));
 }
 
-/* Adds the inputs of an Add, normalizing those with a BATCH_NORM fused downstream. */
-static void add_with_norms(const hpct_op *op, const hpct_op_call *call)
-{
-    size_t count = dst_count(op, call->n), channels = (size_t) op->spec.join.size[0];
-    memset(call->dst, 0, count * sizeof *call->dst);
-    for (int k = 0; k < op->spec.join.count; k++) {
-        const float *src = call->src[k];
-        hpct_norm_line line = hpct_norm_line_in(call->norms[k], channels);
-        for (size_t i = 0; i < count; i++) {
-            size_t c = i % channels;
-            call->dst[i] += call->norms[k] == NULL
-                                ? src[i]
-                                : (src[i] - line.mean[c]) * line.scale[c] + line.shift[c];
-        }
-    }
-}
-
 static hpct_status add_forward(hpct_op *op, const hpct_op_call *call)
 {
     if (op->spec.join.count == 2 && call->norms != NULL &&
         (call->norms[0] != NULL || call->norms[1] != NULL)) {
-        add_with_norms(op, call);
-        finish_forward(op, call);
+        hpct_ref_add_with_norms(op, call);
+        hpct_ref_finish_forward(op, call);
         return HPCT_OK;
     }
     hpct_ref_add_forward(dst_count(op, call->n), op->spec.join.count, call->src, call->dst);
-    finish_forward(op, call);
+    hpct_ref_finish_forward(op, call);
     return HPCT_OK;
 }
 
 static hpct_status add_backward(hpct_op *op, const hpct_op_call *call)
 {
     size_t count = dst_count(op, call->n);
-    start_backward(op, call);
+    hpct_ref_start_backward(op, call);
     for (int k = 0; k < op->spec.join.count; k++) {
         float *diff_src = call->diff_src[k];
         if (diff_src == NULL || diff_src == call->diff_dst)
@@ -447,173 +428,6 @@ static hpct_status concatenate_backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-/* A parameter or gradient of BATCH_NORM; NULL if absent. */
-static float *norm_param(const hpct_op *op, float *const *params, hpct_norm_param which)
-{
-    int index = hpct_op_norm_param(&op->spec, which);
-    return index < 0 ? NULL : params[index];
-}
-
-/* Saved statistics: in the workspace, after the norm line if there is one. */
-static float *kept_in(const hpct_op *op, const hpct_op_call *call)
-{
-    size_t line = HPCT_NORM_LINE_ARRAYS * hpct_norm_line_step((size_t) op->spec.norm.channels);
-    return (float *) call->workspace + (op->build.deferred ? line : 0);
-}
-
-/* kept: mean, variance, then the number of rows of all replicas. */
-static hpct_status sync_statistics(size_t channels, size_t rows, const hpct_op_call *call,
-                                   float *kept)
-{
-    float *squares = kept + channels, *total = kept + 2 * channels;
-    for (size_t c = 0; c < channels; c++)
-        squares[c] *= (float) rows;
-    hpct_status status =
-        hpct_norm_sync_moments(call->replicas, channels, rows, kept, squares, call->scratch, total);
-    for (size_t c = 0; c < channels && status == HPCT_OK; c++)
-        squares[c] /= *total;
-    return status;
-}
-
-/* Stores the norm line (nn/backend/norm_line.h). */
-static void leave_line(const hpct_op *op, const hpct_op_call *call, const float *mean,
-                       const float *variance)
-{
-    size_t channels = (size_t) op->spec.norm.channels, step = hpct_norm_line_step(channels);
-    const float *gamma = norm_param(op, call->param, HPCT_NORM_GAMMA),
-                *beta = norm_param(op, call->param, HPCT_NORM_BETA);
-    float *line = call->workspace;
-    for (size_t c = 0; c < channels; c++) {
-        float inverse = 1 / sqrtf(variance[c] + op->spec.norm.epsilon);
-        line[c] = mean[c];
-        line[step + c] = (gamma != NULL ? gamma[c] : 1) * inverse;
-        line[2 * step + c] = beta != NULL ? beta[c] : 0;
-        line[3 * step + c] = inverse;
-    }
-}
-
-static hpct_status batch_norm_forward(hpct_op *op, const hpct_op_call *call)
-{
-    size_t channels = (size_t) op->spec.norm.channels,
-           rows = (size_t) call->n * (size_t) op->spec.norm.rows;
-    float *mean = norm_param(op, call->param, HPCT_NORM_MEAN),
-          *variance = norm_param(op, call->param, HPCT_NORM_VARIANCE);
-    if (call->training) {
-        float *kept = kept_in(op, call);
-        double momentum = (double) op->spec.norm.momentum;
-        memset(kept, 0, 2 * channels * sizeof *kept);
-        if (rows > 0)
-            hpct_ref_batch_norm_statistics(rows, channels, call->src[0], kept, kept + channels);
-        if (hpct_norm_is_synced(&op->spec, call))
-            HPCT_TRY(sync_statistics(channels, rows, call, kept));
-        hpct_ref_batch_norm_move(channels, momentum, kept, mean);
-        hpct_ref_batch_norm_move(channels, momentum, kept + channels, variance);
-        for (size_t c = 0; c < channels && call->bias != NULL; c++)
-            mean[c] += (float) (1 - momentum) * call->bias[c];
-        mean = kept;
-        variance = kept + channels;
-    } else if (call->bias != NULL) {
-        float *without = call->scratch;
-        for (size_t c = 0; c < channels; c++)
-            without[c] = mean[c] - call->bias[c];
-        mean = without;
-    }
-    if (op->build.deferred)
-        leave_line(op, call, mean, variance);
-    if (rows == 0 || op->build.deferred)
-        return HPCT_OK;
-    hpct_ref_batch_norm_forward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], mean,
-                                variance, norm_param(op, call->param, HPCT_NORM_GAMMA),
-                                norm_param(op, call->param, HPCT_NORM_BETA), call->dst);
-    finish_forward(op, call);
-    return HPCT_OK;
-}
-
-/* As hpct_ref_batch_norm_backward, with the two sums from another operation, or of all replicas. */
-static hpct_status backward_by_sums(const hpct_op *op, const hpct_op_call *call, size_t rows,
-                                    const float *gamma, float *diff_gamma, float *diff_beta)
-{
-    size_t channels = (size_t) op->spec.norm.channels, step = hpct_norm_line_step(channels);
-    const float *mean = kept_in(op, call), *variance = mean + channels;
-    float *sum = call->scratch, *sum_hat = sum + channels, *all = sum, total = (float) rows;
-    hpct_status status = HPCT_OK;
-    if (call->norm_sums != NULL) {
-        memcpy(sum, call->norm_sums, channels * sizeof *sum);
-        memcpy(sum_hat, call->norm_sums + step, channels * sizeof *sum);
-    } else {
-        hpct_ref_batch_norm_backward(rows, channels, (double) op->spec.norm.epsilon, call->src[0],
-                                     mean, variance, gamma, call->diff_dst, false, NULL, sum_hat,
-                                     sum);
-    }
-    for (size_t c = 0; c < channels; c++) {
-        if (diff_gamma != NULL)
-            diff_gamma[c] = sum_hat[c];
-        if (diff_beta != NULL)
-            diff_beta[c] = sum[c];
-    }
-    if (hpct_norm_is_synced(&op->spec, call)) {
-        all = sum_hat + channels;
-        total = variance[channels];
-        status = hpct_norm_sync_sums(call->replicas, channels, sum, sum_hat, all);
-    }
-    if (status != HPCT_OK || call->diff_src[0] == NULL)
-        return status;
-    for (size_t i = 0; i < rows * channels; i++) {
-        size_t c = i % channels;
-        float inverse = 1 / sqrtf(variance[c] + op->spec.norm.epsilon);
-        float hat = (call->src[0][i] - mean[c]) * inverse;
-        float change = call->diff_dst[i] - (all[c] + hat * all[channels + c]) / total;
-        change *= (gamma != NULL ? gamma[c] : 1) * inverse;
-        call->diff_src[0][i] = change + (call->add[0] ? call->diff_src[0][i] : 0);
-    }
-    return HPCT_OK;
-}
-
-static hpct_status batch_norm_backward(hpct_op *op, const hpct_op_call *call)
-{
-    size_t channels = (size_t) op->spec.norm.channels,
-           rows = (size_t) call->n * (size_t) op->spec.norm.rows;
-    const float *kept = kept_in(op, call);
-    if (!op->build.deferred)
-        start_backward(op, call);
-    float *gamma = norm_param(op, call->param, HPCT_NORM_GAMMA),
-          *diff_gamma = norm_param(op, call->grad, HPCT_NORM_GAMMA),
-          *diff_beta = norm_param(op, call->grad, HPCT_NORM_BETA);
-    if (call->norm_sums != NULL || hpct_norm_is_synced(&op->spec, call))
-        return backward_by_sums(op, call, rows, gamma, diff_gamma, diff_beta);
-    hpct_ref_batch_norm_backward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], kept,
-                                 kept + channels, gamma, call->diff_dst, call->add[0],
-                                 call->diff_src[0], diff_gamma, diff_beta);
-    return HPCT_OK;
-}
-
-/* The workspace has the means, then the variances. */
-static size_t count_groups(const hpct_op *op, int n)
-{
-    return (size_t) n * (size_t) op->spec.group.rows * (size_t) op->spec.group.groups;
-}
-
-static hpct_status group_norm_forward(hpct_op *op, const hpct_op_call *call)
-{
-    float *mean = call->workspace, *variance = mean + count_groups(op, call->n);
-    hpct_ref_group_norm_statistics(&op->spec, call->n, call->src[0], mean, variance);
-    hpct_ref_group_norm_forward(&op->spec, call->n, call->src[0], mean, variance,
-                                norm_param(op, call->param, HPCT_NORM_GAMMA),
-                                norm_param(op, call->param, HPCT_NORM_BETA), call->dst);
-    return HPCT_OK;
-}
-
-static hpct_status group_norm_backward(hpct_op *op, const hpct_op_call *call)
-{
-    float *mean = call->workspace, *variance = mean + count_groups(op, call->n);
-    hpct_ref_group_norm_backward(&op->spec, call->n, call->src[0], mean, variance,
-                                 norm_param(op, call->param, HPCT_NORM_GAMMA), call->diff_dst,
-                                 call->add[0], call->diff_src[0],
-                                 norm_param(op, call->grad, HPCT_NORM_GAMMA),
-                                 norm_param(op, call->grad, HPCT_NORM_BETA));
-    return HPCT_OK;
-}
-
 static hpct_status pad2d_forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_ref_pad2d_forward(&op->spec.window, call->n, call->src[0], call->dst);
@@ -653,9 +467,9 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_RANDOM_TONE] = CLASS(variation),
     [HPCT_OP_ADD] = CLASS(add),
     [HPCT_OP_CONCATENATE] = CLASS(concatenate),
-    [HPCT_OP_BATCH_NORM] = CLASS(batch_norm),
+    [HPCT_OP_BATCH_NORM] = CLASS(hpct_ref_normalize),
     [HPCT_OP_PAD2D] = CLASS(pad2d),
-    [HPCT_OP_GROUP_NORM] = CLASS(group_norm),
+    [HPCT_OP_GROUP_NORM] = CLASS(hpct_ref_group),
     [HPCT_OP_CONV2D_TRANSPOSE] = CLASS(conv2d_transpose),
     [HPCT_OP_PERMUTE] = CLASS(permute),
     [HPCT_OP_GAUSSIAN_NOISE] = CLASS(gaussian_noise),
@@ -741,21 +555,10 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
     hpct_op *op = *out;
     if (spec->kind == HPCT_OP_MAX_POOL2D) /* looks for the maxima again */
         op->backward_reads_src = true;
-    if (build->deferred)
-        op->backward_reads_dst = false;
     if (spec->kind == HPCT_OP_NORMALIZATION)
         op->scratch_bytes = 3 * (size_t) spec->line.channels * sizeof(float);
-    if (spec->kind == HPCT_OP_BATCH_NORM) /* saved statistics of the batch */
-        op->workspace_bytes = (2 * (size_t) spec->norm.channels + 1) * sizeof(float);
-    if (spec->kind == HPCT_OP_GROUP_NORM)
-        op->workspace_bytes = 2 * count_groups(op, hpct_op_largest_batch(build)) * sizeof(float);
-    if (build->deferred)
-        op->workspace_bytes += HPCT_NORM_LINE_ARRAYS *
-                               hpct_norm_line_step((size_t) spec->norm.channels) * sizeof(float);
-    if (spec->kind == HPCT_OP_BATCH_NORM)
-        op->scratch_bytes =
-            (2 * (size_t) spec->norm.channels + HPCT_NORM_SYNC_ROOM(spec->norm.channels)) *
-            sizeof(float);
+    if (spec->kind == HPCT_OP_BATCH_NORM || spec->kind == HPCT_OP_GROUP_NORM)
+        hpct_ref_lay_out_norm(op);
     if (build->precision != HPCT_FP32 &&
         (spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_DENSE))
         make_rounded(op);
