@@ -140,12 +140,12 @@ agent_libagent_la_SOURCES = \
 	agent/rank/threads.c agent/rank/threads.h \
 	agent/rank/timeline.c agent/rank/timeline.h \
 	agent/report/axis.c agent/report/axis.h \
-	agent/report/bars.c agent/report/chart.c agent/report/chart.h \
+	agent/report/bars.c agent/report/beside.c agent/report/chart.c agent/report/chart.h \
 	agent/report/content.h agent/report/curves.c agent/report/html.c agent/report/lines.c \
 	agent/report/md.c agent/report/one.c \
 	agent/report/page.c agent/report/page.h \
 	agent/report/plan.c agent/report/points.c \
-	agent/report/published.c agent/report/ranks.c \
+	agent/report/ranks.c \
 	agent/report/read_history.c agent/report/read_json.c agent/report/read_json.h agent/report/read_lines.c \
 	agent/report/readers.c agent/report/readers.h \
 	agent/report/report.c \

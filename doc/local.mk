@@ -7,6 +7,8 @@ dist_man_MANS += doc/man/hpc-train.1 doc/man/hpc-train-bench.1 doc/man/hpc-train
 	doc/man/hpc-train-fit.1 doc/man/hpc-train-info.1 doc/man/hpc-train-launch.1 doc/man/hpc-train-plan.1 \
 	doc/man/hpc-train-predict.1 doc/man/hpc-train-report.1 doc/man/hpc-train-stage.1 doc/man/hpc-train-summary.1 \
 	doc/man/hpc-train-top.1 doc/man/hpc-train-models.7 doc/man/hpc-train-check.8 doc/man/spank_hpc_train.8
+# for hpc-train report --beside
+dist_pkgdata_DATA += doc/results/published.csv
 # figures behind doc/results.md
 EXTRA_DIST += doc/results/against-keras.csv \
 	doc/results/applications.csv \

@@ -20,6 +20,9 @@ static const hpct_cli_option options[] = {
      1, 0, WORD(format, formats)},
     {"plan", "FILE", "draw the prediction of hpc-train plan --json FILE beside several runs", 1, 0,
      TEXT(plan)},
+    {"beside", "FILE.csv",
+     "show other figures, by workers, beside those of the runs: the lines of FILE.csv", 1, 0,
+     TEXT(beside)},
     {"watch", NULL,
      "write the page every 5 seconds until all runs have finished, or Ctrl-C; the browser reloads "
      "it",
@@ -29,7 +32,7 @@ static const hpct_cli_option options[] = {
 
 static bool is_option_with_value(const char *word)
 {
-    static const char *const names[] = {"--output", "--format", "--plan"};
+    static const char *const names[] = {"--output", "--format", "--plan", "--beside"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(word, names[i]) == 0)
             return true;

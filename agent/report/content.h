@@ -22,6 +22,19 @@ bool hpct_report_plan_parse(hpct_report_plan *plan, hpct_report_pool *pool, cons
 /* Returns HPCT_ERR_NO_INPUT, or HPCT_ERR_DATA for another file. */
 hpct_status hpct_report_plan_read(hpct_report_plan *plan, hpct_report_pool *pool, const char *path);
 
+/* Other figures (--beside): a row for each number of workers. */
+typedef struct hpct_report_beside {
+    const char *path, *words; /* words: of its comments */
+    hpct_report_table table;
+} hpct_report_beside;
+
+/* Changes the text. HPCT_ERR_DATA, naming the line. */
+hpct_status hpct_report_beside_parse(hpct_report_beside *beside, hpct_report_pool *pool,
+                                     char *text);
+/* Also HPCT_ERR_NO_INPUT. */
+hpct_status hpct_report_beside_read(hpct_report_beside *beside, hpct_report_pool *pool,
+                                    const char *path);
+
 void hpct_report_of_one(hpct_report_page *page, const hpct_report_run *run);
 /* A table, of more than one start. */
 void hpct_report_of_starts(hpct_report_page *page, const hpct_report_run *run);
@@ -33,8 +46,9 @@ void hpct_report_of_several(hpct_report_page *page, const hpct_report_run *runs,
 void hpct_report_of_curves(hpct_report_page *page, const hpct_report_run *runs, size_t count);
 /* page->csv: a row a run. */
 void hpct_report_csv_of_runs(hpct_report_page *page, const hpct_report_run *runs, size_t count);
-/* The published figures of mnist-cnn, beside those of the runs. */
-void hpct_report_of_published(hpct_report_page *page, const hpct_report_run *runs, size_t count);
+/* After the rest of the page. */
+void hpct_report_of_beside(hpct_report_page *page, const hpct_report_run *runs, size_t count,
+                           const hpct_report_beside *beside);
 
 /* "Loss", "Accuracy"; other metrics as they are called */
 const char *hpct_report_curve_name(const char *metric);

@@ -25,6 +25,7 @@ typedef struct collection {
     hpct_report_run *runs;
     size_t count;
     hpct_report_plan plan;
+    hpct_report_beside beside;
     hpct_report_page page;
 } collection;
 
@@ -89,6 +90,8 @@ static void make_page(collection *c, const hpct_report_options *options, const c
     else
         hpct_report_of_several(&c->page, c->runs, c->count,
                                options->plan != NULL ? &c->plan : NULL);
+    if (options->beside != NULL)
+        hpct_report_of_beside(&c->page, c->runs, c->count, &c->beside);
 }
 
 static hpct_status collect(collection *c, const hpct_report_options *options)
@@ -101,6 +104,8 @@ static hpct_status collect(collection *c, const hpct_report_options *options)
     HPCT_TRY(read_runs(c, options, wrong, &num_wrong));
     if (options->plan != NULL)
         HPCT_TRY(hpct_report_plan_read(&c->plan, &c->pool, options->plan));
+    if (options->beside != NULL)
+        HPCT_TRY(hpct_report_beside_read(&c->beside, &c->pool, options->beside));
     make_page(c, options, wrong, num_wrong);
     return c->pool.failed ? hpct_fail_memory(0) : HPCT_OK;
 }
@@ -196,6 +201,8 @@ static hpct_status restrict_readers(const hpct_report_options *options, int fd, 
         mode &= hpct_report_run_readers(options->runs[i], info.st_gid);
     if (options->plan != NULL)
         mode &= hpct_report_readers(options->plan, info.st_gid);
+    if (options->beside != NULL)
+        mode &= hpct_report_readers(options->beside, info.st_gid);
     return fchmod(fd, info.st_mode & (0700 | mode)) == 0
                ? HPCT_OK
                : hpct_file_failed("setting the mode of", path);
@@ -247,6 +254,7 @@ static hpct_status write_again_and_again(content *c)
 static hpct_status keep_inputs(const hpct_report_options *options)
 {
     bool same = options->plan != NULL && hpct_output_same(options->output, options->plan);
+    same |= options->beside != NULL && hpct_output_same(options->output, options->beside);
     for (int i = 0; i < options->num_runs; i++)
         same |= hpct_output_same(options->output, options->runs[i]) ||
                 hpct_report_run_has_file(options->runs[i], options->output);

@@ -406,7 +406,6 @@ void hpct_report_of_several(hpct_report_page *page, const hpct_report_run *runs,
                             const hpct_report_plan *plan)
 {
     groups all = {.page = page, .plan = plan};
-    bool w1 = false;
     page->title = hpct_report_print(page->pool, "Comparison of %zu runs", count);
     page->subtitle = "";
     make_groups(&all, runs, count);
@@ -416,10 +415,5 @@ void hpct_report_of_several(hpct_report_page *page, const hpct_report_run *runs,
     add_table(&all, runs, count);
     add_speed(&all);
     hpct_report_of_curves(page, runs, count);
-    for (size_t i = 0; i < count; i++)
-        w1 |= runs[i].model != NULL && strcmp(runs[i].model, "mnist-cnn") == 0 &&
-              !isnan(*hpct_report_last(&runs[i], HPCT_REPORT_LOSS));
-    if (w1)
-        hpct_report_of_published(page, runs, count);
     hpct_report_csv_of_runs(page, runs, count);
 }

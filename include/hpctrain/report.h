@@ -16,8 +16,9 @@ typedef struct hpct_report_options {
     const char *output;      /* default "report." and the format; "-": standard output */
     const char *format;      /* html, md, csv or svg; default: by the output's suffix, or html */
     const char *plan;        /* file of hpct_plan_write(), drawn beside several runs; or NULL */
-    bool watch; /* write the HTML page every 5 s, which reloads itself, until all runs have finished,
-                 * SIGINT or SIGTERM */
+    const char *beside;      /* CSV file of other figures by workers, shown in a table; or NULL */
+    bool watch; /* write the HTML page every 5 s, which reloads itself, until all runs have
+                 * finished, SIGINT or SIGTERM */
 } hpct_report_options;
 
 /* Writes the report, readable by those alone who can read the files it is made of. Files that are

@@ -2,6 +2,7 @@
 #include "agent/report/content.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -64,10 +65,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             runs[i].images_per_second = 100 + 500 * i;
         }
     }
+    hpct_report_beside beside = {.path = "beside", .words = ""};
+    char *copy = strndup(text, size);
+    bool has_beside = copy != NULL && hpct_report_beside_parse(&beside, &pool, copy) == HPCT_OK;
+    free(copy);
+    used |= has_beside;
     hpct_report_page one = {.pool = &pool}, several = {.pool = &pool};
     if (used) {
         hpct_report_of_one(&one, &runs[0]);
         hpct_report_of_several(&several, runs, 2, plan.num_networks > 0 ? &plan : NULL);
+        if (has_beside)
+            hpct_report_of_beside(&several, runs, 2, &beside);
         write_all(&one);
         write_all(&several);
     }

@@ -61,6 +61,7 @@ is "$(contents hpc-train)" "\
 /usr/lib/ARCH/libhpctrain.so.0
 /usr/lib/ARCH/libhpctrain.so.0.0.0
 /usr/share/bash-completion/completions/hpc-train
+/usr/share/hpc-train/published.csv
 /usr/share/hpc-train/python/hpc_train.py
 /usr/share/man/man1/hpc-train-bench.1.gz
 /usr/share/man/man1/hpc-train-check.1.gz

@@ -90,21 +90,21 @@ ok "$([ "$(wc -c <long.html)" -lt 400000 ]; echo $?)" "and the page stays small"
 
 # ---- several runs ----
 for n in 1 2 4 8; do make_run w$n workers=$n epochs=8; done
-report w1 w2 w4 w8 -o several.html
+report w1 w2 w4 w8 -o several.html --beside "$top_srcdir/doc/results/published.csv"
 well_formed several.html
 is "$(lib table several.html 0 | cut -f 1,3,4 | sed -n 4p)" $'w4\t4\t256' "a row a run"
 is "$(lib table several.html 0 | column 11 | paste -sd' ')" "1.00 1.80 3.25 5.86" "speed-up: images/s beside the run with the fewest workers"
 is "$(lib table several.html 0 | column 12 | paste -sd' ')" "1.00 0.901 0.812 0.732" "efficiency"
 is "$(lib table several.html "Loss by epoch" | column 3)" "$(of_keras loss w2)" "the curves' numbers are in tables"
 for title in "Time of an epoch" "Images per second" Speed-up Efficiency; do like "$(<several.html)" ">$title</text>" "chart: $title"; done
-is "$(lib table several.html "Seconds of the whole" | sed -n '3p' | cut -f 1,3,7)" $'2\t422.2 / 0.0121 / 0.9968\t131.9 / 0.0127 / 0.9966' "mnist-cnn: the published figures"
+is "$(lib table several.html "Seconds of the whole" | sed -n '3p' | cut -f 1,3,7)" $'2\t422.2 / 0.0121 / 0.9968\t131.9 / 0.0127 / 0.9966' "--beside: the published figures"
 like "$(lib table several.html "Seconds of the whole" | sed -n '2p' | cut -f 2)" "^162 / 0.0125 / 0.9958$" "beside the runs' own"
 mkdir bare bare-once
 cp fit/{history.csv,metrics.jsonl} bare
 cp once/{history.csv,metrics.jsonl} bare-once
 report bare bare-once -o two.html
 like "$(<two.html)" "Comparison of 2 runs" "runs without speeds are compared"
-unlike "$(<two.html)" "published|Speed by workers" "without charts of nothing"
+unlike "$(<two.html)" "Beside other figures|Speed by workers" "without charts of nothing"
 is "$(report w1 w2 --format csv -o - | python3 -c 'import csv,sys; print(*[(r["run"], r["workers"], r["model"]) for r in csv.DictReader(sys.stdin)])')" \
     "('w1', '1', 'mnist-cnn') ('w2', '2', 'mnist-cnn')" "CSV: a row a run"
 report w1 ./w1 fit/../w2 -o same.html
@@ -117,6 +117,18 @@ is "$(lib table planned.html predicted | cut -f 1 | paste -sd' ')" "workers 1 2 
 well_formed planned.html
 capture report w1 w2 --plan fit.json
 is "$status" 65 "--plan: another file is an error"
+capture report w1 --beside fit.json
+is "$status" 65 "--beside: another file is an error"
+printf '# of\n# others\nworkers,a<b>,c\n1,2,\n2,3\n' >figures.csv
+capture report w1 --beside figures.csv
+like "$status $err" "^65 .*figures.csv, line 5: the first line is workers,SYSTEM" "a line without figures is named"
+sed -i '5d' figures.csv
+capture report w1 --beside figures.csv -o figures.html
+is "$(lib table figures.html "Seconds of the whole" | cut -f 1,3,4)" $'workers\ta<b>\tc\n1\t2\t–' "one run can have figures beside it, too"
+well_formed figures.html
+like "$(lib words figures.html)" "of others" "with the words of the file"
+capture report w1 --beside figures.csv -o figures.csv
+is "$status" 64 "a file of figures is not replaced"
 make_run other workers=1 model=resnet50
 report other w1 -o models.html
 is "$(lib table models.html 0 | column 11 | paste -sd' ')" "1.00 1.00" "runs of two models are not compared"
@@ -286,6 +298,8 @@ done
 cp fit.json private.json && cp plan.json private-plan.json && chmod 600 private.json private-plan.json
 readable 600 "a summary by its owner alone" private.json
 readable 600 "a plan by its owner alone" w1 w2 --plan private-plan.json
+chmod 600 figures.csv
+readable 600 "figures beside it by their owner alone" w1 --beside figures.csv
 chmod 755 above/run
 if [ "$(id -u)" = 0 ]; then
     chmod 640 above/run/run.json && chgrp 12345 above/run/run.json
