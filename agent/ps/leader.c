@@ -4,6 +4,7 @@
 #include "agent/data/dataset.h"
 #include "agent/ps/pace.h"
 #include "agent/ps/saving.h"
+#include "agent/train/control.h"
 #include "agent/train/observer.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -23,7 +24,7 @@ struct hpct_ps_leader {
     hpct_training_sums step, evaluation;
     hpct_ps_summary summary;
     hpct_ps_saving *saving; /* NULL: no checkpoints */
-    bool placed;            /* placed: a step or an epoch has ended in this run */
+    bool placed;            /* a step or an epoch has ended in this run */
     hpct_ps_pace *pace;     /* NULL: nothing is left to train */
 };
 
@@ -43,12 +44,17 @@ static int64_t steps_of_epoch(const hpct_ps_leader *l, int epoch)
     return left < s->steps_per_epoch ? left : s->steps_per_epoch;
 }
 
+static void settle(hpct_ps_leader *l)
+{
+    if (l->training.now.settled)
+        hpct_ps_pace_settle(l->pace);
+}
+
 /* Errors are told at the end. */
 static void observe(hpct_ps_leader *l, hpct_event event)
 {
     hpct_results_note(&l->training.now.end, hpct_observe(&l->training, event));
-    if (l->training.now.settled)
-        hpct_ps_pace_settle(l->pace);
+    settle(l);
 }
 
 /* A checkpoint of another strategy may be of a run that went back with half the rate. */
@@ -57,7 +63,7 @@ static void begin_epoch(hpct_ps_leader *l, int epoch)
     hpct_training *t = &l->training;
     hpct_training_begin_epoch(t, epoch, steps_of_epoch(l, epoch));
     observe(l, HPCT_ON_EPOCH);
-    if (t->now.rate == 0 && t->begin.halvings > 0 && !hpct_ps_run_is_scheduled(l->run))
+    if (t->now.rate == 0 && t->begin.halvings > 0 && !hpct_control_is_scheduled(t->model))
         t->now.rate = ldexp(hpct_model_optimizer(t->model)->learning_rate, -t->begin.halvings);
 }
 
@@ -202,6 +208,7 @@ bool hpct_ps_leader_saves(const hpct_ps_leader *leader)
 static hpct_status save(hpct_ps_leader *l, double waited, bool last)
 {
     hpct_place place = hpct_training_place(&l->training);
+    settle(l);
     return hpct_ps_saving_save(l->saving, &place, waited, last);
 }
 

@@ -66,20 +66,12 @@ const char *hpct_ps_run_server(const hpct_ps_run *run, int server, char text[160
 
 /* ---- steps ---- */
 
-bool hpct_ps_run_is_scheduled(const hpct_ps_run *run)
-{
-    const hpct_schedule *schedule = &hpct_model_optimizer(run->model)->schedule;
-    return schedule->kind != HPCT_CONSTANT || schedule->warmup_steps > 0;
-}
-
 static hpct_status check_options(hpct_ps_run *run)
 {
     hpct_fit_options *o = &run->options;
     const hpct_strategy_options *s = &o->strategy;
     const hpct_optimizer *optimizer = hpct_model_optimizer(run->model);
-    if (o->epochs < 0 || o->steps_per_epoch < 0 || o->batch_size < 0 || o->global_batch_size < 0)
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "epochs, steps per epoch and batch sizes cannot be negative");
+    HPCT_TRY(hpct_fit_check_epochs(o));
     if (o->batch_size > 0 && o->global_batch_size > 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "batch size (per worker) and global batch size are both given: give one");
@@ -113,10 +105,6 @@ static hpct_status check_options(hpct_ps_run *run)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--check compares nodes whose ranks step together: those of --strategy "
                          "parameter-server do not");
-    if (o->initial_epoch < 0 || o->initial_epoch >= o->epochs)
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "the initial epoch is %d of %d in all: none would be left to train",
-                         o->initial_epoch, o->epochs);
     return HPCT_OK;
 }
 

@@ -44,9 +44,6 @@ typedef struct hpct_ps_run {
 hpct_status hpct_ps_run_prepare(hpct_ps_run *run);
 void hpct_ps_run_free(hpct_ps_run *run);
 
-/* Whether the optimizer's schedule sets the learning rate of each step. */
-bool hpct_ps_run_is_scheduled(const hpct_ps_run *run);
-
 /* A server's part in this process: pieces[HPCT_PS_PIECES] of the parameters and states, or of the
  * gradients and `states` (laid out like the states' arena). Returns the bytes of both. */
 size_t hpct_ps_run_parameters(const hpct_ps_run *run, int server, struct iovec *pieces);

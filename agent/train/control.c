@@ -84,13 +84,17 @@ static hpct_status parse(control *c, const hpct_fit_options *o, hpct_metric_choi
     return HPCT_OK;
 }
 
+bool hpct_control_is_scheduled(const hpct_model *model)
+{
+    const hpct_schedule *schedule = &hpct_model_optimizer(model)->schedule;
+    return schedule->kind != HPCT_CONSTANT || schedule->warmup_steps > 0;
+}
+
 /* For a run of this model. */
 static hpct_status parse_for(control *c, const hpct_fit_options *o, const hpct_model *model)
 {
-    const hpct_schedule *schedule = &hpct_model_optimizer(model)->schedule;
-    bool scheduled = schedule->kind != HPCT_CONSTANT || schedule->warmup_steps > 0;
     HPCT_TRY(parse(c, o, hpct_metrics_chosen(o, model)));
-    if (scheduled && (c->reduces || o->learning_rate_file != NULL))
+    if (hpct_control_is_scheduled(model) && (c->reduces || o->learning_rate_file != NULL))
         return hpct_fail(HPCT_ERR_USAGE,
                          "%s is for runs without --schedule and --warmup-epochs, "
                          "which set the learning rate of each step",

@@ -5,6 +5,7 @@
 #define HPCT_AGENT_TRAIN_CONTROL_H
 
 #include <hpctrain/train.h>
+#include <stdbool.h>
 
 /* Checks the options' text alone. HPCT_ERR_USAGE. */
 hpct_status hpct_control_check(const hpct_fit_options *options);
@@ -12,5 +13,8 @@ hpct_status hpct_control_check(const hpct_fit_options *options);
 /* Checks them for a run of this model with parameter servers: server 0 decides, and cannot call the
  * others' functions. HPCT_ERR_USAGE. */
 hpct_status hpct_control_check_apart(const hpct_fit_options *options, const hpct_model *model);
+
+/* Whether the optimizer's schedule sets the learning rate of each step. */
+bool hpct_control_is_scheduled(const hpct_model *model);
 
 #endif

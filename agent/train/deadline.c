@@ -5,7 +5,6 @@
 #include "agent/train/observer.h"
 #include "base/status.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 

@@ -15,22 +15,29 @@
 #include <stdio.h>
 #include <string.h>
 
+hpct_status hpct_fit_check_epochs(const hpct_fit_options *o)
+{
+    int epochs = o->epochs == 0 ? 1 : o->epochs;
+    if (o->epochs < 0 || o->steps_per_epoch < 0 || o->batch_size < 0 || o->global_batch_size < 0)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "epochs, steps per epoch and batch sizes cannot be negative");
+    if (o->initial_epoch < 0 || o->initial_epoch >= epochs)
+        return hpct_fail(HPCT_ERR_USAGE,
+                         "the initial epoch is %d of %d in all: none would be left to train",
+                         o->initial_epoch, epochs);
+    return HPCT_OK;
+}
+
 hpct_status hpct_fit_check_options(const hpct_context *context, const hpct_fit_options *o,
                                    int *global_batch)
 {
     int size = hpct_context_size(context);
-    if (o->epochs < 0 || o->steps_per_epoch < 0 || o->batch_size < 0 || o->global_batch_size < 0)
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "epochs, steps per epoch and batch sizes cannot be negative");
+    HPCT_TRY(hpct_fit_check_epochs(o));
     if (o->batch_size > 0 && o->global_batch_size > 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "batch size (per rank) and global batch size are both given: give one");
     if (o->verbose < HPCT_VERBOSE_AUTO || o->verbose > 2)
         return hpct_fail(HPCT_ERR_USAGE, "verbose is %d, it must be 0, 1 or 2", o->verbose);
-    if (o->initial_epoch < 0 || o->initial_epoch >= (o->epochs == 0 ? 1 : o->epochs))
-        return hpct_fail(HPCT_ERR_USAGE,
-                         "the initial epoch is %d of %d in all: none would be left to train",
-                         o->initial_epoch, o->epochs == 0 ? 1 : o->epochs);
     int64_t global = o->global_batch_size;
     if (global == 0)
         global = (int64_t) (o->batch_size > 0 ? o->batch_size : HPCT_DEFAULT_BATCH) *

@@ -6,13 +6,22 @@
 
 #include <stdlib.h>
 
-/* In the order of calls, which is the same on all ranks: what prints a step or an epoch before what
- * prints what follows from it; the end is in reverse, so that run.json has the errors of the
- * outputs below it. */
+/* In the order of calls, which is the same on all ranks, and so is that of their collective calls.
+ * What prints a step or an epoch comes before what prints what follows from it. The end is in
+ * reverse: run.json has the errors of the outputs below it. Checkpoints are saved after all of
+ * them. */
 static const hpct_observer *const observers[] = {
-    &hpct_observe_pace,   &hpct_observe_deadline, &hpct_observe_live,     &hpct_observe_progress,
-    &hpct_observe_board,  &hpct_observe_history,  &hpct_observe_timeline, &hpct_observe_run_file,
-    &hpct_observe_matrix, &hpct_observe_best,     &hpct_observe_control,
+    &hpct_observe_pace,     /* pace.jsonl, slow nodes; collective every few seconds */
+    &hpct_observe_deadline, /* the job's time limit: raises a signal, which steps reduce */
+    &hpct_observe_live,     /* status.json, --metrics-file */
+    &hpct_observe_progress, /* standard output */
+    &hpct_observe_board,    /* event files; collective where histograms are due */
+    &hpct_observe_history,  /* history.csv, metrics.jsonl; settles the log folder */
+    &hpct_observe_timeline, /* collective at the end */
+    &hpct_observe_run_file, /* run.json, --summary-json; collective at the end */
+    &hpct_observe_matrix,   /* --confusion-matrix */
+    &hpct_observe_best,     /* collective with --save-best */
+    &hpct_observe_control,  /* stopping, learning rates, callbacks; collective where they decide */
 };
 enum { NUM = sizeof observers / sizeof *observers };
 _Static_assert(NUM <= HPCT_MOST_OBSERVERS, "each has a state");

@@ -10,7 +10,6 @@
 #include "base/status.h"
 #include "nn/run/step.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
