@@ -28,7 +28,6 @@ long_tests =
 scaled_tests =
 if HAVE_CMOCKA
 unit_tests += $(waiting_unit_tests) tests/unit/base/test_status
-scaled_tests += tests/unit/nn/file/test_torchvision tests/unit/nn/split/test_shard tests/unit/nn/split/test_stage
 endif
 waiting_unit_tests = tests/unit/agent/comm/test_standstill tests/unit/agent/comm/test_watch \
 	tests/unit/spank/test_share # first: not at the end, alone
@@ -52,27 +51,36 @@ check_LTLIBRARIES += tests/build/keep_modules.la
 tests_build_keep_modules_la_SOURCES = tests/build/keep_modules.c
 tests_build_keep_modules_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
-# Programs that include tests/unit/allocations.h.
-count_allocations = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc
-cases = tests/unit/cases.h tests/unit/unit.h
+# A program of a test is NAME.c, linked with tests/unit/libhelpers.la and the libraries of training, of which it loads those that it
+# calls. Only one that needs something else has lines in a local.mk.
+LDADD = $(test_helpers) $(fuzz_driver) $(hpct_parts) $(CMOCKA_LIBS) $(JANSSON_LIBS) $(LIBARCHIVE_LIBS) -lpthread -lm
 test_cppflags = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_base_test_status_SOURCES = tests/unit/base/test_status.c tests/unit/unit.h
-tests_unit_base_test_status_CPPFLAGS = $(test_cppflags)
-tests_unit_base_test_status_LDADD = base/libbase.la $(CMOCKA_LIBS)
+tests/%: private AM_LDFLAGS += -Wl,--as-needed
+tests/%.o tests/unit/%.lo: AM_CPPFLAGS += -D_GNU_SOURCE $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS) $(LIBARCHIVE_CFLAGS)
+if HAVE_CMOCKA
+test_helpers = tests/unit/libhelpers.la
+check_LTLIBRARIES += $(test_helpers)
+endif
+nn_case = tests/unit/nn/nn_case.c tests/unit/nn/nn_case.h
+ops_check = tests/unit/nn/backend/ops_check.c tests/unit/nn/backend/ops_check.h $(nn_case)
+tests_unit_libhelpers_la_SOURCES = $(ops_check) tests/unit/agent/checkpoint/folder.c tests/unit/agent/checkpoint/folder.h \
+	tests/unit/agent/comm/watch_group.c tests/unit/agent/comm/watch_group.h tests/unit/agent/data/pictures.c \
+	tests/unit/agent/data/pictures.h tests/unit/agent/data/trees.c tests/unit/agent/data/trees.h tests/unit/allocations.h \
+	tests/unit/base/net/name_service.h tests/unit/cases.h tests/unit/environment.h tests/unit/nn/nn_small.c \
+	tests/unit/nn/nn_small.h tests/unit/nn/split/shard_models.c tests/unit/nn/split/shard_models.h \
+	tests/unit/nn/split/shard_parts.c tests/unit/nn/split/shard_parts.h tests/unit/spank/place.c tests/unit/spank/place.h \
+	tests/unit/spank/words.h tests/unit/unit.h
+# Of programs that include tests/unit/allocations.h: calls that allocate are counted in all that is linked statically.
+count_allocations = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc
 
 include tests/unit/spank/local.mk
 include tests/gpu_without/kernels/local.mk
 include tests/gpu_without/cudnn_accepts/local.mk
-include tests/unit/spank/gpu/local.mk
 include tests/unit/nn/local.mk
 include tests/strategy/local.mk
+include tests/bench/local.mk
 include tests/unit/agent/local.mk
-include tests/unit/spank/stage/local.mk
-include tests/bench/data.mk
-include tests/bench/nn.mk
-include tests/bench/stage.mk
 include tests/gpu_without/machine/local.mk
-include tests/peers/data.mk
 include tests/peers/local.mk
 include tests/fuzz/local.mk
 EXTRA_DIST += tests/gpu_without/README.md
@@ -80,7 +88,6 @@ EXTRA_DIST += tests/distros/bare_system.sh tests/distros/order tests/distros/run
 include tests/gpu/local.mk
 include tests/results/local.mk
 include tests/stage/local.mk
-include tests/fuzz/agent.mk
 include tests/packages/local.mk
 
 # The parts of `make check`, each a target of its own (`make check-cluster`) and a word of `./quickstart check`. In

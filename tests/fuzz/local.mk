@@ -1,71 +1,25 @@
 # Fuzz targets: one file per parser with libFuzzer's entry point. `make check` replays each one's
 # corpus and some thousand mutations of it; with --enable-fuzzing they are libFuzzer programs.
 if FUZZING
-fuzz_driver =
-fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests/fuzz/fuzz_%: private AM_LDFLAGS += -fsanitize=fuzzer
 else
-fuzz_driver = tests/fuzz/driver.c
-fuzz_ldflags = $(AM_LDFLAGS)
+check_LTLIBRARIES += tests/fuzz/libdriver.la
+fuzz_driver = tests/fuzz/libdriver.la
 endif
-EXTRA_DIST += tests/fuzz/driver.c tests/fuzz/corpus
-fuzz_libs = base/cluster/libcluster.la base/libbase.la
+tests_fuzz_libdriver_la_SOURCES = tests/fuzz/driver.c
+EXTRA_DIST += tests/fuzz/corpus
 
-fuzz_targets += tests/fuzz/fuzz_nodelist tests/fuzz/fuzz_tasks tests/fuzz/fuzz_config
-tests_fuzz_fuzz_nodelist_SOURCES = tests/fuzz/fuzz_nodelist.c $(fuzz_driver)
-tests_fuzz_fuzz_nodelist_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_nodelist_LDADD = $(fuzz_libs)
-tests_fuzz_fuzz_tasks_SOURCES = tests/fuzz/fuzz_tasks.c $(fuzz_driver)
-tests_fuzz_fuzz_tasks_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_tasks_LDADD = $(fuzz_libs)
-tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(fuzz_driver)
-tests_fuzz_fuzz_config_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_config_LDADD = $(fuzz_libs)
-
-fuzz_targets += tests/fuzz/fuzz_cluster
-tests_fuzz_fuzz_cluster_SOURCES = tests/fuzz/fuzz_cluster.c $(fuzz_driver)
-tests_fuzz_fuzz_cluster_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_cluster_LDADD = $(fuzz_libs)
-
-fuzz_targets += tests/fuzz/fuzz_options
-tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c $(fuzz_driver)
-tests_fuzz_fuzz_options_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_options_LDADD = spank/libspank.la $(fuzz_libs)
-
-fuzz_targets += tests/fuzz/fuzz_settings
-tests_fuzz_fuzz_settings_SOURCES = tests/fuzz/fuzz_settings.c $(fuzz_driver)
-tests_fuzz_fuzz_settings_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_settings_LDADD = spank/libspank.la $(fuzz_libs)
-
-fuzz_targets += tests/fuzz/fuzz_safetensors
-tests_fuzz_fuzz_safetensors_SOURCES = tests/fuzz/fuzz_safetensors.c $(fuzz_driver)
-tests_fuzz_fuzz_safetensors_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_safetensors_LDADD = nn/libnn.la
-
-fuzz_targets += tests/fuzz/fuzz_torchvision
-tests_fuzz_fuzz_torchvision_SOURCES = tests/fuzz/fuzz_torchvision.c $(fuzz_driver)
-tests_fuzz_fuzz_torchvision_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_torchvision_LDADD = nn/libnn.la
-
-fuzz_targets += tests/fuzz/fuzz_broadcast
-tests_fuzz_fuzz_broadcast_SOURCES = tests/fuzz/fuzz_broadcast.c $(fuzz_driver)
-tests_fuzz_fuzz_broadcast_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_broadcast_LDADD = spank/stage/libstage.la $(fuzz_libs)
-
-fuzz_targets += tests/fuzz/fuzz_kind
-tests_fuzz_fuzz_kind_SOURCES = tests/fuzz/fuzz_kind.c $(fuzz_driver)
-tests_fuzz_fuzz_kind_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_kind_LDADD = nn/libnn.la
-
-fuzz_targets += tests/fuzz/fuzz_keras_json
-tests_fuzz_fuzz_keras_json_SOURCES = tests/fuzz/fuzz_keras_json.c $(fuzz_driver)
-tests_fuzz_fuzz_keras_json_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_fuzz_fuzz_keras_json_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_keras_json_LDADD = nn/libnn.la
-
+fuzz_targets += tests/fuzz/fuzz_broadcast tests/fuzz/fuzz_cifar tests/fuzz/fuzz_class_weights tests/fuzz/fuzz_cluster \
+	tests/fuzz/fuzz_config tests/fuzz/fuzz_frame tests/fuzz/fuzz_idx tests/fuzz/fuzz_keras_json tests/fuzz/fuzz_kind \
+	tests/fuzz/fuzz_labels tests/fuzz/fuzz_listing tests/fuzz/fuzz_live_report tests/fuzz/fuzz_manifest \
+	tests/fuzz/fuzz_node_text tests/fuzz/fuzz_nodelist tests/fuzz/fuzz_npy tests/fuzz/fuzz_npz tests/fuzz/fuzz_options \
+	tests/fuzz/fuzz_part tests/fuzz/fuzz_pickle tests/fuzz/fuzz_picture tests/fuzz/fuzz_proof tests/fuzz/fuzz_ps_message \
+	tests/fuzz/fuzz_rate_file tests/fuzz/fuzz_report tests/fuzz/fuzz_safetensors tests/fuzz/fuzz_settings \
+	tests/fuzz/fuzz_slurm_text tests/fuzz/fuzz_tar tests/fuzz/fuzz_tasks tests/fuzz/fuzz_torchvision
 if HAVE_HDF5
 fuzz_targets += tests/fuzz/fuzz_weights_h5
-tests_fuzz_fuzz_weights_h5_SOURCES = tests/fuzz/fuzz_weights_h5.c $(fuzz_driver)
-tests_fuzz_fuzz_weights_h5_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
-tests_fuzz_fuzz_weights_h5_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_weights_h5_LDADD = nn/libnn.la
 endif
+spank_fuzz_libs = $(fuzz_driver) spank/libspank.la spank/stage/libstage.la base/cluster/libcluster.la base/libbase.la
+tests_fuzz_fuzz_broadcast_LDADD = $(spank_fuzz_libs)
+tests_fuzz_fuzz_options_LDADD = $(spank_fuzz_libs)
+tests_fuzz_fuzz_settings_LDADD = $(spank_fuzz_libs)

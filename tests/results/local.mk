@@ -5,14 +5,10 @@ results_tests = tests/results/best.t tests/results/checkpoint_faults.t tests/res
 EXTRA_DIST += $(results_tests) tests/results/lib.sh tests/results/report.py tests/results/sweep.sh
 scaled_tests += tests/results/checkpoint_faults.t tests/results/cuts.t tests/results/faults.t
 check_PROGRAMS += tests/results/called
-tests_results_called_SOURCES = tests/results/called.c
 tests_results_called_LDADD = libhpctrain.la
 if HAVE_CMOCKA
 check_PROGRAMS += tests/results/saver
 endif
-tests_results_saver_SOURCES = tests/results/saver.c $(checkpoint_folder)
-tests_results_saver_CPPFLAGS = $(agent_test_cppflags)
-tests_results_saver_LDADD = $(agent_test_libs)
 check_LTLIBRARIES += tests/results/shim.la tests/results/nan_once.la
 tests_results_shim_la_SOURCES = tests/results/shim.c
 tests_results_shim_la_CPPFLAGS = -I$(top_srcdir) -D_GNU_SOURCE

@@ -9,8 +9,7 @@ scaled_tests += tests/stage/faults.t tests/stage/signals.t tests/stage/collision
 	tests/stage/out.t
 check_PROGRAMS += tests/stage/faults
 check_LTLIBRARIES += tests/stage/fault.la
-tests_stage_faults_SOURCES = tests/stage/faults.c tests/stage/fault.h
-tests_stage_faults_CPPFLAGS = -I$(top_srcdir) -D_GNU_SOURCE
+tests_stage_faults_LDADD =
 tests_stage_fault_la_SOURCES = tests/stage/fault.c tests/stage/fault.h
 tests_stage_fault_la_CPPFLAGS = -I$(top_srcdir) -D_GNU_SOURCE
 tests_stage_fault_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

@@ -20,6 +20,3 @@ scaled_tests += $(strategy_tests)
 EXTRA_DIST += $(strategy_tests) tests/fixtures/checkpoints tests/strategy/lib.sh tests/strategy/random.json tests/strategy/rank.sh \
 	tests/strategy/ranks.sh tests/strategy/residual.json tests/strategy/wide.json tests/strategy/timeline.py
 check_PROGRAMS += tests/strategy/compare_weights
-tests_strategy_compare_weights_SOURCES = tests/strategy/compare_weights.c
-tests_strategy_compare_weights_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_strategy_compare_weights_LDADD = $(JANSSON_LIBS) -lm

@@ -19,7 +19,7 @@ tests_gpu_without_kernels_libcudahost_la_SOURCES = tests/gpu_without/kernels/cud
 	nn/backend/cuda/variation.c
 cuda_on_host_cppflags = $(test_cppflags) $(CUDA_CPPFLAGS)
 tests_gpu_without_kernels_libcudahost_la_CPPFLAGS = $(cuda_on_host_cppflags)
-cuda_on_host_libs = tests/gpu_without/kernels/libcudahost.la $(on_host_objects) $(nn_test_libs) -lstdc++ -lm
+cuda_on_host_libs = tests/gpu_without/kernels/libcudahost.la $(on_host_objects) nn/libnn.la $(CMOCKA_LIBS) -lstdc++ -lm
 
 tests_gpu_without_kernels_test_copies_SOURCES = tests/gpu_without/kernels/test_copies.c tests/unit/unit.h
 tests_gpu_without_kernels_test_copies_CPPFLAGS = $(cuda_on_host_cppflags)
@@ -28,7 +28,7 @@ tests_gpu_without_kernels_test_gather_SOURCES = tests/gpu_without/kernels/test_g
 	tests/gpu_without/kernels/gather_host.c tests/gpu_without/kernels/gather_host.h tests/unit/unit.h
 tests_gpu_without_kernels_test_gather_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_gpu_without_kernels_test_gather_LDADD = tests/gpu_without/kernels/libcudahost.la $(on_host_objects) \
-	$(agent_test_libs) -lstdc++ -lm
+	$(hpct_parts) $(CMOCKA_LIBS) -lstdc++ -lm
 tests_gpu_without_kernels_test_loss_SOURCES = tests/gpu_without/kernels/test_loss.c tests/unit/unit.h
 tests_gpu_without_kernels_test_loss_CPPFLAGS = $(cuda_on_host_cppflags)
 tests_gpu_without_kernels_test_loss_LDADD = $(cuda_on_host_libs)
