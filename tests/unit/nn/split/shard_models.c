@@ -11,7 +11,7 @@ static uint32_t draw_bits(uint64_t *state)
     return (uint32_t) (*state >> 33);
 }
 
-static int draw(uint64_t *state, int low, int high)
+int shard_draw(uint64_t *state, int low, int high)
 {
     return low + (int) (draw_bits(state) % (uint32_t) (high - low + 1));
 }
@@ -21,43 +21,45 @@ static int channels_of(hpct_model *model)
     return hpct_model_output_shape(model).size[2];
 }
 
-static void draw_convolution(hpct_model *model, uint64_t *state, int filters)
+void shard_draw_convolution(hpct_model *model, uint64_t *state, int filters)
 {
     static const hpct_activation activations[] = {HPCT_LINEAR, HPCT_RELU, HPCT_TANH};
-    int side = 1 + 2 * draw(state, 0, 1);
-    hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = filters,
-                                                .kernel = {side, side},
-                                                .padding = HPCT_SAME,
-                                                .no_bias = draw(state, 0, 1) == 1,
-                                                .activation = activations[draw(state, 0, 2)]});
+    int side = 1 + 2 * shard_draw(state, 0, 1);
+    hpct_model_add_conv2d(model,
+                          &(hpct_conv2d){.filters = filters,
+                                         .kernel = {side, side},
+                                         .padding = HPCT_SAME,
+                                         .no_bias = shard_draw(state, 0, 1) == 1,
+                                         .activation = activations[shard_draw(state, 0, 2)]});
 }
 
 int shard_most_vectors;
 
 static int draw_filters(uint64_t *state, int low, int high)
 {
-    int filters = draw(state, low, high);
+    int filters = shard_draw(state, low, high);
     return shard_most_vectors > 0 ? 16 * (1 + filters % shard_most_vectors) : filters;
 }
 
 static void draw_block(hpct_model *model, uint64_t *state, bool synchronized)
 {
     int shortcut = hpct_model_head(model), channels = channels_of(model);
-    switch (draw(state, 0, 9)) {
+    switch (shard_draw(state, 0, 9)) {
     case 0:
-        draw_convolution(model, state, draw_filters(state, 4, 9));
+        shard_draw_convolution(model, state, draw_filters(state, 4, 9));
         break;
     case 1:
-        draw_convolution(model, state, draw_filters(state, 4, 9));
+        shard_draw_convolution(model, state, draw_filters(state, 4, 9));
         hpct_model_add_batch_normalization(
-            model, &(hpct_batch_normalization){.no_scale = draw(state, 0, 1) == 1,
+            model, &(hpct_batch_normalization){.no_scale = shard_draw(state, 0, 1) == 1,
                                                .synchronized = synchronized});
         hpct_model_add_activation(model, HPCT_RELU);
         break;
     case 2:
         hpct_model_add_depthwise_conv2d(
-            model, &(hpct_depthwise_conv2d){
-                       .kernel = {3, 3}, .padding = HPCT_SAME, .multiplier = draw(state, 1, 2)});
+            model, &(hpct_depthwise_conv2d){.kernel = {3, 3},
+                                            .padding = HPCT_SAME,
+                                            .multiplier = shard_draw(state, 1, 2)});
         break;
     case 3:
         hpct_model_add_max_pool2d(
@@ -68,11 +70,11 @@ static void draw_block(hpct_model *model, uint64_t *state, bool synchronized)
                                       &(hpct_average_pool2d){.pool = {2, 2}, .strides = {1, 1}});
         break;
     case 5:
-        draw_convolution(model, state, channels);
+        shard_draw_convolution(model, state, channels);
         hpct_model_add_add(model, (int[]){shortcut, hpct_model_head(model)}, 2);
         break;
     case 6:
-        draw_convolution(model, state, draw_filters(state, 4, 6));
+        shard_draw_convolution(model, state, draw_filters(state, 4, 6));
         hpct_model_add_concatenate(model, (int[]){shortcut, hpct_model_head(model)}, 2);
         break;
     case 7:
@@ -86,8 +88,8 @@ static void draw_block(hpct_model *model, uint64_t *state, bool synchronized)
         hpct_model_add_multiply(model, (int[]){shortcut, hpct_model_head(model)}, 2);
         break;
     case 9:
-        draw_convolution(model, state, channels);
-        hpct_model_add_prelu(model, draw(state, 0, 1) == 1);
+        shard_draw_convolution(model, state, channels);
+        hpct_model_add_prelu(model, shard_draw(state, 0, 1) == 1);
         hpct_model_add_multiply(model, (int[]){shortcut, hpct_model_head(model)}, 2);
         hpct_model_add_leaky_relu(model, 0.25);
         hpct_model_add_elu(model, 0.5);
@@ -119,21 +121,22 @@ hpct_model *shard_draw_model(uint64_t seed)
     static const hpct_activation activations[] = {HPCT_RELU, HPCT_TANH, HPCT_GELU, HPCT_SILU,
                                                   HPCT_HARD_SILU};
     uint64_t state = seed * 7919 + 1;
-    int side = draw(&state, 5, 8);
+    int side = shard_draw(&state, 5, 8);
     bool synchronized = seed % 2 == 0;
-    hpct_model *model = hpct_model_new("drawn", HPCT_SHAPE(side, side, draw(&state, 1, 3)));
-    draw_convolution(model, &state, draw_filters(&state, 4, 9));
-    for (int blocks = draw(&state, 0, 3); blocks > 0; blocks--)
+    hpct_model *model = hpct_model_new("drawn", HPCT_SHAPE(side, side, shard_draw(&state, 1, 3)));
+    shard_draw_convolution(model, &state, draw_filters(&state, 4, 9));
+    for (int blocks = shard_draw(&state, 0, 3); blocks > 0; blocks--)
         draw_block(model, &state, synchronized);
     hpct_model_add_flatten(model);
-    for (int hidden = draw(&state, 0, 3); hidden > 0; hidden--) {
-        hpct_model_add_dense(model, &(hpct_dense){.units = draw(&state, 8, 40),
-                                                  .activation = activations[draw(&state, 0, 4)],
-                                                  .no_bias = draw(&state, 0, 3) == 0});
-        if (draw(&state, 0, 3) == 0)
+    for (int hidden = shard_draw(&state, 0, 3); hidden > 0; hidden--) {
+        hpct_model_add_dense(model,
+                             &(hpct_dense){.units = shard_draw(&state, 8, 40),
+                                           .activation = activations[shard_draw(&state, 0, 4)],
+                                           .no_bias = shard_draw(&state, 0, 3) == 0});
+        if (shard_draw(&state, 0, 3) == 0)
             hpct_model_add_dropout(model, 0.25);
     }
-    return finish(model, draw(&state, 0, 1) == 1, seed);
+    return finish(model, shard_draw(&state, 0, 1) == 1, seed);
 }
 
 static hpct_model *dense_model(const int *units, uint64_t seed)
@@ -238,8 +241,8 @@ void shard_fill(hpct_model *model, uint64_t seed)
     int32_t *labels = hpct_model_labels(model);
     uint64_t state = seed + 99;
     for (size_t i = 0; i < count; i++)
-        input[i] = (float) draw(&state, -1000, 1000) / 1000;
+        input[i] = (float) shard_draw(&state, -1000, 1000) / 1000;
     for (int i = 0; i < SHARD_SAMPLES; i++)
-        labels[i] = draw(&state, 0, SHARD_CLASSES - 1);
+        labels[i] = shard_draw(&state, 0, SHARD_CLASSES - 1);
     hpct_model_set_position(model, seed, 3, 0);
 }

@@ -13,6 +13,10 @@ extern int
     shard_most_vectors; /* of 16 channels that a drawn convolution may have; 0: any number of few */
 extern double shard_clipnorm, shard_global_clipnorm; /* of all models that are made */
 
+/* From low to high. */
+int shard_draw(uint64_t *state, int low, int high);
+void shard_draw_convolution(hpct_model *model, uint64_t *state, int filters);
+
 /* Compiled and initialized, the caller's. */
 hpct_model *shard_draw_model(uint64_t seed);
 hpct_model *shard_deep_model(uint64_t seed);

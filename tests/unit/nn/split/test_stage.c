@@ -6,6 +6,7 @@
 #include "nn/split/cut.h"
 #include "nn/split/stage.h"
 #include "tests/unit/allocations.h"
+#include "tests/unit/nn/split/shard_models.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
@@ -26,29 +27,12 @@ void *__wrap_hpct_host_allocate(size_t bytes)
 
 /* ---- a graph drawn from a seed ---- */
 
-static int draw(uint64_t *state, int low, int high)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407); /* Knuth's */
-    return low + (int) ((uint32_t) (*state >> 33) % (uint32_t) (high - low + 1));
-}
-
-static void draw_convolution(hpct_model *model, uint64_t *state, int filters)
-{
-    static const hpct_activation activations[] = {HPCT_LINEAR, HPCT_RELU, HPCT_TANH};
-    int side = 1 + 2 * draw(state, 0, 1);
-    hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = filters,
-                                                .kernel = {side, side},
-                                                .padding = HPCT_SAME,
-                                                .no_bias = draw(state, 0, 1) == 1,
-                                                .activation = activations[draw(state, 0, 2)]});
-}
-
 /* older: a picture from before the last block; a cut between carries both. */
 static void draw_block(hpct_model *model, uint64_t *state, int older)
 {
     int shortcut = hpct_model_head(model);
     int channels = hpct_model_output_shape(model).size[2];
-    switch (draw(state, 0, 8)) {
+    switch (shard_draw(state, 0, 8)) {
     case 8: /* squeeze and excitation, dropped per sample */
         hpct_model_add_global_max_pool2d_keepdims(model);
         hpct_model_add_conv2d(
@@ -59,7 +43,7 @@ static void draw_block(hpct_model *model, uint64_t *state, int older)
         break;
     case 0:
     case 1:
-        draw_convolution(model, state, draw(state, 2, 20));
+        shard_draw_convolution(model, state, shard_draw(state, 2, 20));
         hpct_model_add_batch_normalization(model, &(hpct_batch_normalization){0});
         hpct_model_add_activation(model, HPCT_RELU);
         break;
@@ -71,21 +55,21 @@ static void draw_block(hpct_model *model, uint64_t *state, int older)
         hpct_model_add_dropout(model, 0.3);
         break;
     case 4: /* a branch of two convolutions beside none */
-        draw_convolution(model, state, 16);
-        draw_convolution(model, state, channels);
+        shard_draw_convolution(model, state, 16);
+        shard_draw_convolution(model, state, channels);
         hpct_model_add_add(model, (int[]){shortcut, hpct_model_head(model)}, 2);
         break;
     case 5: /* two branches that begin at one picture */
-        draw_convolution(model, state, channels);
+        shard_draw_convolution(model, state, channels);
         {
             int left = hpct_model_head(model);
             hpct_model_set_head(model, shortcut);
-            draw_convolution(model, state, channels);
+            shard_draw_convolution(model, state, channels);
             hpct_model_add_add(model, (int[]){hpct_model_head(model), left}, 2);
         }
         break;
     default:
-        draw_convolution(model, state, draw(state, 2, 6));
+        shard_draw_convolution(model, state, shard_draw(state, 2, 6));
         hpct_model_add_concatenate(model, (int[]){older, hpct_model_head(model)}, 2);
         break;
     }
@@ -149,19 +133,19 @@ static hpct_model *separable_model(uint64_t seed, int accumulation)
 static hpct_model *draw_model(uint64_t seed, int accumulation)
 {
     uint64_t state = seed * 7919 + 1;
-    int side = draw(&state, 5, 8), older = 0;
-    hpct_model *model = hpct_model_new("drawn", HPCT_SHAPE(side, side, draw(&state, 1, 3)));
-    if (draw(&state, 0, 2) == 0) /* learns nothing: no gradient goes back to it */
+    int side = shard_draw(&state, 5, 8), older = 0;
+    hpct_model *model = hpct_model_new("drawn", HPCT_SHAPE(side, side, shard_draw(&state, 1, 3)));
+    if (shard_draw(&state, 0, 2) == 0) /* learns nothing: no gradient goes back to it */
         hpct_model_add_rescaling(model, 0.5, 0.1);
-    for (int blocks = draw(&state, 1, 5); blocks > 0; blocks--) {
+    for (int blocks = shard_draw(&state, 1, 5); blocks > 0; blocks--) {
         int head = hpct_model_head(model);
         draw_block(model, &state, older);
         older = head;
     }
     hpct_model_add_flatten(model);
-    hpct_model_add_dense(model,
-                         &(hpct_dense){.units = draw(&state, 8, 40), .activation = HPCT_TANH});
-    return finish(model, draw(&state, 0, 1) == 1, accumulation, seed);
+    hpct_model_add_dense(
+        model, &(hpct_dense){.units = shard_draw(&state, 8, 40), .activation = HPCT_TANH});
+    return finish(model, shard_draw(&state, 0, 1) == 1, accumulation, seed);
 }
 
 /* ---- where to cut ---- */
@@ -271,11 +255,11 @@ static void fill(hpct_model *model, uint64_t seed, int first, int count, float *
     uint64_t state = seed + 99;
     for (int i = 0; i < first + count; i++) {
         for (size_t k = 0; k < sample; k++) {
-            float value = (float) draw(&state, -1000, 1000) / 1000;
+            float value = (float) shard_draw(&state, -1000, 1000) / 1000;
             if (i >= first)
                 input[(size_t) (i - first) * sample + k] = value;
         }
-        int label = draw(&state, 0, CLASSES - 1);
+        int label = shard_draw(&state, 0, CLASSES - 1);
         if (i >= first)
             labels[i - first] = label;
     }
