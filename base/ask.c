@@ -45,7 +45,7 @@ static hpct_status late(const hpct_ask *ask)
                      ask->seconds);
 }
 
-static hpct_status hear(const hpct_ask *ask, double until, int fd, char *text, size_t size)
+static hpct_status read_answer(const hpct_ask *ask, double until, int fd, char *text, size_t size)
 {
     size_t length = 0;
     struct pollfd one = {.fd = fd, .events = POLLIN};
@@ -91,7 +91,7 @@ hpct_status hpct_ask_run(const hpct_ask *ask, char *text, size_t size)
         return hpct_fail(HPCT_ERR_IO, "no pipe for %s: %s", ask->arguments[0], strerror(errno));
     int error = spawn(&pid, ask->arguments, fds[1]);
     close(fds[1]);
-    hpct_status status = error == 0 ? hear(ask, until, fds[0], text, size)
+    hpct_status status = error == 0 ? read_answer(ask, until, fds[0], text, size)
                                     : hpct_fail(HPCT_ERR_IO, "%s cannot be run: %s",
                                                 ask->arguments[0], strerror(error));
     close(fds[0]);

@@ -106,7 +106,7 @@ static hpct_status check_there(hpct_output *file, const struct stat *info)
 }
 
 /* What exists under the name, and whether it may be written. */
-static hpct_status look(hpct_output *file, struct stat *info)
+static hpct_status check_target(hpct_output *file, struct stat *info)
 {
     const char *path = file->path;
     if (path[0] == '\0')
@@ -307,7 +307,7 @@ hpct_status hpct_output_create(hpct_output *file, const char *path, bool at_once
 {
     struct stat old;
     *file = (hpct_output){.fd = -1, .path = path};
-    hpct_status status = look(file, &old);
+    hpct_status status = check_target(file, &old);
     if (status == HPCT_OK && !file->is_special)
         remove_leftovers(file->target);
     if (status == HPCT_OK)
@@ -473,7 +473,7 @@ hpct_status hpct_output_try(const char *path, size_t bytes)
 {
     struct stat info;
     hpct_output file = {.fd = -1, .path = path};
-    hpct_status status = look(&file, &info); /* a pipe is not opened: that may block */
+    hpct_status status = check_target(&file, &info); /* a pipe is not opened: that may block */
     bool beside = !file.is_special;
     hpct_output_close(&file);
     if (status != HPCT_OK || !beside)
@@ -549,7 +549,7 @@ hpct_status hpct_output_remove(const char *path)
 {
     struct stat info;
     hpct_output file = {.fd = -1, .path = path};
-    HPCT_TRY(look(&file, &info));
+    HPCT_TRY(check_target(&file, &info));
     hpct_status status = hpct_tried_check(path, file.target);
     if (status == HPCT_OK && file.replaces && !file.is_special && unlink(file.target) != 0 &&
         errno != ENOENT)

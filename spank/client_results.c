@@ -68,7 +68,7 @@ static bool leave_to_script(const hpct_results_sum *sum, int count)
 }
 
 /* slurm_error may have been shut down already */
-static void say(bool error, const char *text)
+static void print_line(bool error, const char *text)
 {
     fprintf(stderr, "srun: %shpc-train: %s\n", error ? "error: " : "", text);
 }
@@ -89,7 +89,7 @@ static void describe_copied(char *text, size_t size, const char *src, const hpct
              others == 1 ? "" : "s");
 }
 
-static hpct_status judge(const hpct_results_sum *sum, const hpct_out_list *list)
+static hpct_status report_results(const hpct_results_sum *sum, const hpct_out_list *list)
 {
     hpct_status status = sum->status;
     char text[1024];
@@ -109,14 +109,14 @@ static hpct_status judge(const hpct_results_sum *sum, const hpct_out_list *list)
                 "--hpc-train-stage-out: '%.300s' was not in $SLURM_TMPDIR%s: nothing is copied "
                 "to '%.300s'",
                 entry->src, sum->nodes > 1 ? " of any node" : "", entry->dst);
-        say(have == 0 && !later, text);
+        print_line(have == 0 && !later, text);
         if (have == 0 && !later && status == HPCT_OK)
             status = HPCT_ERR_NO_INPUT;
     }
     if (sum->ended < sum->nodes) {
         snprintf(text, sizeof text, "%u of %u nodes have not said that results are copied",
                  sum->nodes - sum->ended, sum->nodes);
-        say(true, text);
+        print_line(true, text);
         status = status == HPCT_OK ? HPCT_ERR_IO : status;
     }
     return status;
@@ -127,8 +127,9 @@ static hpct_status judge_silence(int status)
 {
     if (!own.starts || status != 0)
         return HPCT_OK;
-    say(true, "no node has said what becomes of results: they may be lost; hpc-train-check on the "
-              "nodes says whether the plugin is there");
+    print_line(true,
+               "no node has said what becomes of results: they may be lost; hpc-train-check on the "
+               "nodes says whether the plugin is there");
     return HPCT_ERR_IO;
 }
 
@@ -145,7 +146,7 @@ static void at_end(int status, void *context)
     hpct_results_end(own.host, &sum);
     if (hpct_out_list_parse(own.list, &list) != HPCT_OK)
         return;
-    hpct_status result = sum.nodes > 0 ? judge(&sum, &list) : judge_silence(status);
+    hpct_status result = sum.nodes > 0 ? report_results(&sum, &list) : judge_silence(status);
     hpct_out_list_free(&list);
     if (status != 0 || result == HPCT_OK)
         return;

@@ -69,8 +69,8 @@ hpct_status hpct_defaults_send(void)
 }
 
 /* *same: false if the step has another value of its own. */
-static hpct_status take(hpct_slurm *slurm, const char *variable, const char *name, const char *sent,
-                        bool *same)
+static hpct_status take_variable(hpct_slurm *slurm, const char *variable, const char *name,
+                                 const char *sent, bool *same)
 {
     hpct_environment environment = hpct_slurm_environment(slurm);
     hpct_status status = HPCT_OK;
@@ -97,7 +97,7 @@ hpct_status hpct_defaults_take(hpct_slurm *slurm, unsigned *sent)
         if (value == NULL)
             continue;
         bool same = false;
-        hpct_status this = take(slurm, hpct_option_table[i].variable, name, value, &same);
+        hpct_status this = take_variable(slurm, hpct_option_table[i].variable, name, value, &same);
         *sent |= (unsigned) same << i;
         status = status == HPCT_OK ? this : status;
     }

@@ -24,7 +24,7 @@ static bool has_cpu(const hpct_gpu_view *view, int cpu)
 }
 
 /* access() also consults the devices cgroup and, unlike open(), wakes no driver. */
-static void look(const char *visible, hpct_gpu_view *view)
+static void find_gpus(const char *visible, hpct_gpu_view *view)
 {
     memset(view, 0, sizeof *view);
     sched_getaffinity(0, sizeof view->cpus, (cpu_set_t *) (void *) view->cpus);
@@ -111,7 +111,7 @@ static char *write_request(const hpct_gpu_meet *meet, const hpct_gpu_view *own)
 }
 
 /* Posts to each task of the group its line of the answer; -1 without an answer. */
-static void tell(hpct_gpu_meet *meet, const hpct_gpu_view *own, const char *answer)
+static void post_answer(hpct_gpu_meet *meet, const hpct_gpu_view *own, const char *answer)
 {
     for (int task = 0; task < hpct_gpu_meet_tasks(meet); task++) {
         long place = -1;
@@ -144,7 +144,7 @@ static hpct_status ask_for_all(hpct_gpu_meet *meet, const hpct_gpu_view *own, co
     hpct_status status = HPCT_OK;
     char *request = NULL;
     if (!is_bound(meet, own)) {
-        tell(meet, own, NULL);
+        post_answer(meet, own, NULL);
         return HPCT_OK;
     }
     if (own->visible[0] == '\0')
@@ -156,7 +156,7 @@ static hpct_status ask_for_all(hpct_gpu_meet *meet, const hpct_gpu_view *own, co
     free(request);
     if (status == HPCT_OK && !is_answer(meet, own, answer))
         status = hpct_fail(HPCT_ERR_CONFIG, "%s gave an invalid answer", helper);
-    tell(meet, own, status == HPCT_OK ? answer : NULL);
+    post_answer(meet, own, status == HPCT_OK ? answer : NULL);
     return status;
 }
 
@@ -169,7 +169,7 @@ hpct_status hpct_gpu_closest_place(hpct_gpu_meet *meet, int task, const char *vi
     *place = -1;
     if (own == NULL)
         return hpct_fail_memory(sizeof *own);
-    look(visible, own);
+    find_gpus(visible, own);
     hpct_gpu_meet_post(meet, task, own);
     if (own->gpus < 2)
         goto end;
@@ -185,7 +185,7 @@ hpct_status hpct_gpu_closest_place(hpct_gpu_meet *meet, int task, const char *vi
         status = ask_for_all(meet, own, helper, node);
     } else {
         status = hpct_fail(HPCT_ERR_CONFIG, "some tasks did not say on which CPUs they run");
-        tell(meet, own, NULL);
+        post_answer(meet, own, NULL);
     }
     *place = hpct_gpu_meet_listen(meet, task, 0);
 end:

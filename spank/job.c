@@ -58,7 +58,7 @@ static void end_orphans(const visit *v)
                     count);
 }
 
-static void say(void *context, const char *text)
+static void send_line(void *context, const char *text)
 {
     (void) context;
     hpct_errand_say(false, "%s", text);
@@ -80,7 +80,7 @@ static void try_again(const visit *v)
     char *from = hpct_tmpdir_path(v->settings->tmpdir, v->job);
     const hpct_stage_out out = {.settings = v->settings, .from = from, .as = &person};
     if (from != NULL && person.uid == v->uid &&
-        hpct_stage_out_last(&out, last_try_seconds(v), say, NULL) != HPCT_OK)
+        hpct_stage_out_last(&out, last_try_seconds(v), send_line, NULL) != HPCT_OK)
         hpct_errand_say(true, "results of user %u were not copied out and are lost: %s", v->uid,
                         hpct_last_error());
     free(from);

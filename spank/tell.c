@@ -77,7 +77,7 @@ typedef struct telling {
     uint32_t job, step;
 } telling;
 
-static hpct_status tell(void *context)
+static hpct_status tell_all(void *context)
 {
     const telling *t = context;
     tell_components(t->slurm, t->job, t->step);
@@ -106,7 +106,7 @@ void hpct_tell(hpct_slurm *slurm, uint32_t job, uint32_t step)
     hpct_errand errand = {.what = "telling the components",
                           .seconds = TELL_SECONDS,
                           .as = &person,
-                          .work = tell,
+                          .work = tell_all,
                           .context = &t};
     bool components = component_job(&environment, 0) >= 0 && hpct_slurm_person(slurm, &person);
     bool others = has_others(slurm, &nodes);

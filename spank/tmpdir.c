@@ -118,7 +118,7 @@ typedef enum found { NOTHING, THE_USERS, SOMETHING_ELSE, UNKNOWN } found;
 
 /* Checks the existing entry of that name. Another step of the job may be using it: only an entry
  * that is certainly not the user's directory is an error. */
-static found look(int parent, const char *name, uid_t uid)
+static found check_existing(int parent, const char *name, uid_t uid)
 {
     struct stat info;
     int fd = hpct_folder_open(parent, name);
@@ -170,7 +170,7 @@ static hpct_status make_until_there(int fd, const char *parent, const char *name
     hpct_status status = HPCT_OK;
     snprintf(path, sizeof path, "%s/%s", parent, name);
     for (int tries = 0; status == HPCT_OK; tries++) {
-        found there = look(fd, name, uid);
+        found there = check_existing(fd, name, uid);
         if (there == THE_USERS)
             break;
         if (there == UNKNOWN && errno == EXDEV)
@@ -209,7 +209,7 @@ bool hpct_tmpdir_find(const char *parent, uint32_t job, uid_t uid)
     job_name(job, name);
     if (hpct_parent_open(parent, false, &fd) != HPCT_OK || fd < 0)
         return false;
-    bool there = look(fd, name, uid) == THE_USERS;
+    bool there = check_existing(fd, name, uid) == THE_USERS;
     close(fd);
     return there;
 }

@@ -129,7 +129,8 @@ void hpct_cli_set_input(hpct_cli_common *options)
 /* ---- from saved weights ---- */
 
 /* Prints "hpc-train: FILE: WHAT" as rank 0 alone. */
-__attribute__((format(printf, 2, 3))) static void say(const char *file, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void print_note(const char *file, const char *format,
+                                                             ...)
 {
     va_list args;
     if (hpct_context_rank_hint() != 0)
@@ -146,17 +147,17 @@ static void recall_scaling(hpct_cli_choice *choice, const char *weights,
 {
     const char *usual = hpct_cli_scales[default_scaling(choice)];
     if (!trained->known && !choice->has_scaling)
-        say(weights, "does not say how its pictures were scaled: using --scale %s", usual);
+        print_note(weights, "does not say how its pictures were scaled: using --scale %s", usual);
     if (!trained->known)
         return;
     const char *name = hpct_cli_scales[trained->scaling];
     if (choice->has_scaling && choice->scaling != trained->scaling)
-        say(weights, "--scale %s is given, but it was trained with --scale %s",
-            hpct_cli_scales[choice->scaling], name);
+        print_note(weights, "--scale %s is given, but it was trained with --scale %s",
+                   hpct_cli_scales[choice->scaling], name);
     if (choice->has_scaling)
         return;
     if (trained->scaling != default_scaling(choice))
-        say(weights, "--scale %s, as in training", name);
+        print_note(weights, "--scale %s, as in training", name);
     choice->has_scaling = true;
     choice->scaling = trained->scaling;
 }
@@ -169,13 +170,13 @@ static void recall_size(hpct_cli_choice *choice, const char *weights,
     if (trained->width == 0 || !differs)
         return;
     if (given) {
-        say(weights, "--resize %dx%d is given, but it was trained with --resize %dx%d",
-            choice->width, choice->height, trained->width, trained->height);
+        print_note(weights, "--resize %dx%d is given, but it was trained with --resize %dx%d",
+                   choice->width, choice->height, trained->width, trained->height);
         return;
     }
     choice->width = trained->width;
     choice->height = trained->height;
-    say(weights, "--resize %dx%d, as in training", choice->width, choice->height);
+    print_note(weights, "--resize %dx%d, as in training", choice->width, choice->height);
 }
 
 /* A file that cannot be read is refused when its weights are loaded. */

@@ -69,7 +69,7 @@ static void check(const arguments *a)
         hpct_cli_usage("--compute-json writes measured times: leave out --compute FILE");
 }
 
-static hpct_status tell(hpct_context *context, const hpct_plan *plan, const char *json)
+static hpct_status print_plan(hpct_context *context, const hpct_plan *plan, const char *json)
 {
     if (hpct_context_rank(context) != 0)
         return HPCT_OK;
@@ -114,7 +114,7 @@ static int run(int argc, char **argv)
     if (status == HPCT_OK)
         status = hpct_plan_make(&plan, context, model, &a.plan);
     if (status == HPCT_OK)
-        status = hpct_context_agree(context, tell(context, plan, a.plan.json));
+        status = hpct_context_agree(context, print_plan(context, plan, a.plan.json));
     status = hpct_context_finish(context, "hpc-train", status);
     hpct_plan_free(plan);
     hpct_model_free(model);

@@ -60,8 +60,8 @@ static struct iovec piece(const hpct_circulant *c, const blocks *b, int first, i
 }
 
 /* Pieces for `num` blocks from that of the rank `distance` ahead on, wrapping around to block 0. */
-static void put(const hpct_circulant *c, const blocks *b, int distance, int num,
-                struct iovec pieces[2])
+static void set_pieces(const hpct_circulant *c, const blocks *b, int distance, int num,
+                       struct iovec pieces[2])
 {
     int first = ahead(c, distance), end = first + num;
     pieces[0] = piece(c, b, first, end < c->size ? end : c->size);
@@ -89,8 +89,8 @@ static hpct_status scatter(hpct_circulant *c, const blocks *b)
         int keep = c->span[round + 1], pass = c->span[round] - keep;
         hpct_peers_message out = {.rank = ahead(c, keep)}, in = {.rank = ahead(c, -keep)},
                            sums = in;
-        put(c, b, keep, pass, out.pieces);
-        put(c, b, 0, pass, sums.pieces);
+        set_pieces(c, b, keep, pass, out.pieces);
+        set_pieces(c, b, 0, pass, sums.pieces);
         in.pieces[0] = (struct iovec){c->room, sums.pieces[0].iov_len + sums.pieces[1].iov_len};
         status = hpct_peers_exchange(c->peers, &out, &in);
         if (status == HPCT_OK)
@@ -107,8 +107,8 @@ static hpct_status gather(hpct_circulant *c, const blocks *b, int num)
         int have = c->span[round + 1], more = c->span[round] - have;
         hpct_peers_message out = {.rank = ahead(c, -have)}, in = {.rank = ahead(c, have)};
         for (int i = 0; i < num; i++) {
-            put(c, &b[i], 0, more, out.pieces + (ptrdiff_t) 2 * i);
-            put(c, &b[i], have, more, in.pieces + (ptrdiff_t) 2 * i);
+            set_pieces(c, &b[i], 0, more, out.pieces + (ptrdiff_t) 2 * i);
+            set_pieces(c, &b[i], have, more, in.pieces + (ptrdiff_t) 2 * i);
         }
         status = hpct_peers_exchange(c->peers, &out, &in);
     }

@@ -62,7 +62,7 @@ static hpct_status run(nccl_comm *comm, nccl_once *ask)
     return ask->staged ? hpct_nccl_finish(&comm->once) : hpct_nccl_follow(&comm->once);
 }
 
-static hpct_status meet(const nccl_comm *comm)
+static hpct_status run_barrier(const nccl_comm *comm)
 {
     return comm->meet != NULL ? comm->meet(comm->argument) : HPCT_OK;
 }
@@ -75,7 +75,7 @@ static hpct_status run_on(nccl_comm *comm, once_kind kind, void *data, size_t co
     if (count == 0 || comm->calls->is_device(data))
         return count == 0 ? HPCT_OK : run(comm, &ask);
     size_t size = kind == SUM ? sizeof(float) : 1;
-    status = meet(comm);
+    status = run_barrier(comm);
     ask.staged = true;
     ask.data = comm->stage;
     for (char *at = data; count > 0 && status == HPCT_OK; at += ask.count * size) {
@@ -111,7 +111,7 @@ static hpct_status allgather(hpct_comm *base, const void *mine, void *all, size_
         return hpct_fail(HPCT_ERR_INTERNAL, "allgather between device and host memory");
     if (comm->calls->is_device(all))
         return run(comm, &ask);
-    status = meet(comm);
+    status = run_barrier(comm);
     ask.staged = true;
     for (size_t begin = 0; begin < bytes && status == HPCT_OK; begin += ask.count) {
         ask.count = bytes - begin < most ? bytes - begin : most;

@@ -79,7 +79,7 @@ static hpct_status give(const hpct_key *key)
                            (int) status);
 }
 
-static hpct_status take(hpct_key *key, const pmix_proc_t *self, int seconds)
+static hpct_status get_key(hpct_key *key, const pmix_proc_t *self, int seconds)
 {
     pmix_proc_t zero = *self;
     pmix_info_t limit = {.value = {.type = PMIX_INT, .data = {.integer = seconds}}};
@@ -119,7 +119,7 @@ hpct_status hpct_pmix_key_share(hpct_key **out, int rank, int seconds)
     if (status == HPCT_OK && rank == 0)
         status = hpct_key_draw(key);
     if (status == HPCT_OK)
-        status = rank == 0 ? give(key) : take(key, &self, seconds);
+        status = rank == 0 ? give(key) : get_key(key, &self, seconds);
     if (status == HPCT_OK)
         *out = key;
     else

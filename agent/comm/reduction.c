@@ -187,7 +187,7 @@ static hpct_status plan_messages(hpct_reduction *r)
 
 /* ---- memory ---- */
 
-static bool take(void *pointer, size_t count, size_t size)
+static bool allocate_array(void *pointer, size_t count, size_t size)
 {
     void *memory = calloc(count > 0 ? count : 1, size);
     memcpy(pointer, &memory, sizeof memory);
@@ -199,22 +199,24 @@ static hpct_status allocate(hpct_reduction *r)
     const hpct_grid *grid = &r->grid;
     size_t members = (size_t) grid->num_members, groups = (size_t) grid->num_groups;
     size_t most = members > groups ? members : groups;
-    bool ok = take(&r->terms, most, sizeof *r->terms);
+    bool ok = allocate_array(&r->terms, most, sizeof *r->terms);
     for (int name = 0; name < PHASES; name++)
-        ok = ok && take(&r->phases[name].requests, 4 * most, r->host->carrier->request_bytes) &&
-             take(&r->phases[name].letters, 4 * most, sizeof(hpct_letter));
+        ok = ok &&
+             allocate_array(&r->phases[name].requests, 4 * most, r->host->carrier->request_bytes) &&
+             allocate_array(&r->phases[name].letters, 4 * most, sizeof(hpct_letter));
     if (owns(r)) {
         if (grid->num_members > 1)
-            ok = ok &&
-                 take(&r->collected, members * (r->slice.count + r->options.exact), sizeof(float));
-        ok = ok && take(&r->encoded_at, groups + 1, sizeof *r->encoded_at);
+            ok = ok && allocate_array(&r->collected, members * (r->slice.count + r->options.exact),
+                                      sizeof(float));
+        ok = ok && allocate_array(&r->encoded_at, groups + 1, sizeof *r->encoded_at);
         for (int row = 0; ok && row < grid->num_groups; row++)
             r->encoded_at[row + 1] = r->encoded_at[row] + message_floats(r, part_of(r, row).count);
         if (in_16_bits(r))
-            ok = ok && take(&r->encoded, r->encoded_at[groups], sizeof(float));
-        ok = ok &&
-             take(&r->scattered, groups * (message_floats(r, own_part(r).count) + r->options.exact),
-                  sizeof(float));
+            ok = ok && allocate_array(&r->encoded, r->encoded_at[groups], sizeof(float));
+        ok =
+            ok && allocate_array(&r->scattered,
+                                 groups * (message_floats(r, own_part(r).count) + r->options.exact),
+                                 sizeof(float));
     }
     return ok ? HPCT_OK : hpct_fail_memory(r->options.count * sizeof(float));
 }

@@ -67,7 +67,7 @@ static void linger(hpct_watch *watch)
     }
 }
 
-static void *say(void *line)
+static void *print_line(void *line)
 {
     dprintf(STDERR_FILENO, "%s%s\n", isatty(STDERR_FILENO) ? "\n" : "", (char *) line);
     free(line);
@@ -80,7 +80,7 @@ void hpct_watch_say(const char *line, int patience_ms)
     char *copy = strdup(line);
     if (copy == NULL)
         return;
-    if (hpct_thread_start(&thread, say, copy) != 0) {
+    if (hpct_thread_start(&thread, print_line, copy) != 0) {
         free(copy);
         return;
     }

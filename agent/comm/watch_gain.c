@@ -35,7 +35,7 @@ static void add(standstill *all, const hpct_gain *gain, const hpct_member *membe
     all->least = gain->waits;
 }
 
-static standstill look(const hpct_watch *watch)
+static standstill find_standstill(const hpct_watch *watch)
 {
     standstill all = {.least = HPCT_WAITS_FOR_RANKS};
     add(&all, &watch->gain, NULL);
@@ -68,7 +68,7 @@ static void explain(char *text, size_t size, const standstill *all, long seconds
 bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_frame *lost)
 {
     const hpct_watch_options *o = &watch->options;
-    standstill all = look(watch);
+    standstill all = find_standstill(watch);
     int64_t still = now - all.since_ms;
     bool ends = o->standstill_ms > 0 && still >= o->standstill_ms;
     bool notes = o->notice_ms > 0 && still >= o->notice_ms;

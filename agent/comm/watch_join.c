@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #define CONNECT_MS 2000
-#define ANSWER_MS 5000        /* for rank 0 to authenticate */
-#define GONE_MS 10000         /* rank 0 was seen, and its port has been closed since: it ended */
-#define TOLD_MS 2000          /* after the plugin's signal: frames may still arrive */
-#define FOREIGN_MS 10000      /* another program answers at rank 0's port */
-#define SILENT_MS 20000       /* connections are accepted, not answered: rank 0 may be stopped */
-#define FIRST_NOTICE_MS 10000 /* time until missing ranks are printed; then every NOTICE_MS */
+#define ANSWER_MS 5000         /* for rank 0 to authenticate */
+#define GONE_MS 10000          /* rank 0 was seen, and its port has been closed since: it ended */
+#define ENDED_MS 2000          /* after the plugin's signal: frames may still arrive */
+#define OTHER_PROGRAM_MS 10000 /* another program answers at rank 0's port */
+#define UNANSWERED_MS 20000    /* connections are accepted, not answered: rank 0 may be stopped */
+#define FIRST_NOTICE_MS 10000  /* time until missing ranks are printed; then every NOTICE_MS */
 #define NOTICE_MS 60000
 
 const char *hpct_watch_node_of(const hpct_watch *watch, int rank)
@@ -42,7 +42,7 @@ static void begin(hpct_watch *watch, hpct_member *member, int rank, const hpct_s
 
 /* ---- rank 0 ---- */
 
-static bool has_come(const hpct_watch *watch, int rank)
+static bool is_connected(const hpct_watch *watch, int rank)
 {
     for (int i = 0; i < watch->num_members; i++) {
         if (watch->members[i].link.session.fd >= 0 && watch->members[i].rank == rank)
@@ -57,21 +57,21 @@ void hpct_watch_accept(hpct_watch *watch)
     while (hpct_acceptor_next(watch->acceptor, &guest)) {
         hpct_session session;
         if (guest.purpose != HPCT_FOR_WATCH || guest.from == 0 ||
-            guest.from >= (uint32_t) watch->options.size || has_come(watch, (int) guest.from))
+            guest.from >= (uint32_t) watch->options.size || is_connected(watch, (int) guest.from))
             hpct_guest_refuse(&guest);
         else if (hpct_guest_accept(&guest, &session))
             begin(watch, &watch->members[watch->here++], (int) guest.from, &session);
     }
 }
 
-static void say_who_is_missing(const hpct_watch *watch)
+static void print_missing(const hpct_watch *watch)
 {
     char line[400];
     int length = snprintf(line, sizeof line, "hpc-train: waiting for %d of %d ranks:",
                           watch->options.size - 1 - watch->here, watch->options.size);
     int named = 0;
     for (int rank = 1; rank < watch->options.size && named < 4; rank++) {
-        if (has_come(watch, rank))
+        if (is_connected(watch, rank))
             continue;
         length += snprintf(line + length, sizeof line - (size_t) length, "%s rank %d (%.60s)",
                            named++ > 0 ? "," : "", rank, hpct_watch_node_of(watch, rank));
@@ -83,7 +83,7 @@ bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missin
 {
     if (now - watch->join_began_ms >= (int64_t) watch->options.join_seconds * 1000) {
         int rank = 1;
-        while (has_come(watch, rank))
+        while (is_connected(watch, rank))
             rank++;
         *missing = (hpct_frame){.type = HPCT_FRAME_LOST, .rank = (uint32_t) rank};
         hpct_frame_set(missing->node, sizeof missing->node, hpct_watch_node_of(watch, rank));
@@ -99,7 +99,7 @@ bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missin
     if (watch->notice_ms == 0)
         watch->notice_ms = watch->join_began_ms + FIRST_NOTICE_MS;
     if (now >= watch->notice_ms) {
-        say_who_is_missing(watch);
+        print_missing(watch);
         watch->notice_ms = now + NOTICE_MS;
     }
     return true;
@@ -109,17 +109,17 @@ bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missin
 
 /* Results of the attempts to reach rank 0. */
 typedef struct search {
-    int64_t seen_ms;          /* last time that rank 0 has answered; 0: never */
-    int64_t told_since_ms;    /* time of the plugin's signal that it has ended; 0: none */
-    int64_t foreign_since_ms; /* since when another program answers; 0: none does */
-    const char *foreign;      /* its address */
-    int64_t silent_since_ms;  /* since when a port is open without an answer; 0: it is not */
-    const char *silent;
+    int64_t answered_ms;            /* last time that rank 0 has answered; 0: never */
+    int64_t ended_since_ms;         /* time of the plugin's signal that it has ended; 0: none */
+    int64_t other_program_since_ms; /* since when another program answers; 0: none does */
+    const char *other_program;      /* its address */
+    int64_t unanswered_since_ms;    /* since when a port is open without an answer; 0: it is not */
+    const char *unanswered;
 } search;
 
 /* One attempt at one address. */
 static hpct_status try_address(hpct_watch *watch, const char *address, int64_t until_ms,
-                               search *found, bool *come)
+                               search *found, bool *joined)
 {
     hpct_connecting connecting;
     hpct_session session;
@@ -133,16 +133,16 @@ static hpct_status try_address(hpct_watch *watch, const char *address, int64_t u
     switch (hpct_connecting_wait(&connecting, ANSWER_MS, until_ms, &session)) {
     case HPCT_HANDSHAKE_DONE:
         begin(watch, &watch->members[0], 0, &session);
-        *come = true;
+        *joined = true;
         break;
     case HPCT_HANDSHAKE_LEFT:
-        found->seen_ms = hpct_now_ms();
+        found->answered_ms = hpct_now_ms();
         break;
     case HPCT_HANDSHAKE_FOREIGN:
-        found->foreign = address;
+        found->other_program = address;
         break;
     case HPCT_HANDSHAKE_WAIT:
-        found->silent = address;
+        found->unanswered = address;
         break;
     }
     return HPCT_OK;
@@ -164,22 +164,23 @@ static void count_from(int64_t *since_ms, bool so, int64_t now)
 }
 
 /* Whether to retry after all addresses have failed. */
-static hpct_status judge(const hpct_watch *watch, search *found, int64_t now, int64_t until_ms)
+static hpct_status check_search(const hpct_watch *watch, search *found, int64_t now,
+                                int64_t until_ms)
 {
     char how[64];
-    count_from(&found->told_since_ms, hpct_gone_is_zero(), now);
-    count_from(&found->foreign_since_ms, found->foreign != NULL, now);
-    count_from(&found->silent_since_ms, found->silent != NULL, now);
-    if (found->silent != NULL && now - found->silent_since_ms > SILENT_MS)
+    count_from(&found->ended_since_ms, hpct_gone_is_zero(), now);
+    count_from(&found->other_program_since_ms, found->other_program != NULL, now);
+    count_from(&found->unanswered_since_ms, found->unanswered != NULL, now);
+    if (found->unanswered != NULL && now - found->unanswered_since_ms > UNANSWERED_MS)
         return lost_zero(watch, "its port takes connections, and nobody answers there: it is "
                                 "stopped, or another program has the port");
-    if (found->foreign != NULL && now - found->foreign_since_ms > FOREIGN_MS)
+    if (found->other_program != NULL && now - found->other_program_since_ms > OTHER_PROGRAM_MS)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "%s is answered by another program, not by rank 0 of this run: choose "
                          "another port with --hpc-train-port=PORT or --hpc-train-port=LO-HI",
-                         found->foreign);
-    if ((found->seen_ms != 0 && now - found->seen_ms > GONE_MS) ||
-        (found->told_since_ms != 0 && now - found->told_since_ms > TOLD_MS))
+                         found->other_program);
+    if ((found->answered_ms != 0 && now - found->answered_ms > GONE_MS) ||
+        (found->ended_since_ms != 0 && now - found->ended_since_ms > ENDED_MS))
         return lost_zero(watch, "it ended before all ranks had come");
     snprintf(how, sizeof how, "it did not come within %d s", watch->options.join_seconds);
     return now >= until_ms ? lost_zero(watch, how) : HPCT_OK;
@@ -191,16 +192,16 @@ static hpct_status search_zero(hpct_watch *watch)
     int64_t began = hpct_now_ms();
     int64_t until_ms = began + (int64_t) options->join_seconds * 1000;
     search found = {0};
-    bool said = false, come = false;
+    bool said = false, joined = false;
     for (int wait_ms = 20;; wait_ms = wait_ms < 500 ? 2 * wait_ms : 500) {
         hpct_status status = HPCT_OK;
-        found.foreign = found.silent = NULL;
-        for (int i = 0; i < options->num_addresses && status == HPCT_OK && !come; i++)
-            status = try_address(watch, options->addresses[i], until_ms, &found, &come);
+        found.other_program = found.unanswered = NULL;
+        for (int i = 0; i < options->num_addresses && status == HPCT_OK && !joined; i++)
+            status = try_address(watch, options->addresses[i], until_ms, &found, &joined);
         int64_t now = hpct_now_ms();
-        if (status == HPCT_OK && !come)
-            status = judge(watch, &found, now, until_ms);
-        if (come || status != HPCT_OK)
+        if (status == HPCT_OK && !joined)
+            status = check_search(watch, &found, now, until_ms);
+        if (joined || status != HPCT_OK)
             return status;
         if (!said && now - began >= FIRST_NOTICE_MS && options->rank == 1) {
             fprintf(stderr, "hpc-train: waiting for rank 0 (%s) at %s\n",

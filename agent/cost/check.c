@@ -216,7 +216,7 @@ static void add_links(check *c, int node, int rounds)
 }
 
 /* The same on all ranks. */
-static hpct_status judge(check *c, int rounds)
+static hpct_status compare_nodes(check *c, int rounds)
 {
     for (int rank = 0; rank < c->comm->size; rank++)
         add_rank(c, rank);
@@ -264,7 +264,7 @@ static hpct_status check_all(check *c, FILE *stream, const char *json)
     c->linked = c->num > 1 && c->comm->ops->of_hosts;
     HPCT_TRY(measure(c));
     int rounds = c->linked ? hpct_pairs_rounds(c->num) : 0;
-    status = judge(c, rounds);
+    status = compare_nodes(c, rounds);
     if (status == HPCT_OK)
         status = report(c, rounds, stream, json);
     HPCT_TRY(hpct_context_agree(c->context, status));

@@ -38,7 +38,8 @@ static double bar(hpct_figure figure, const double *sorted, int num)
     return num % 2 == 1 ? sorted[num / 2] : (sorted[num / 2 - 1] + sorted[num / 2]) / 2;
 }
 
-static void judge(hpct_node_row *rows, int num, hpct_figure figure, double *sorted, double *median)
+static void judge_figure(hpct_node_row *rows, int num, hpct_figure figure, double *sorted,
+                         double *median)
 {
     int known = 0;
     *median = NAN;
@@ -62,7 +63,7 @@ hpct_status hpct_nodes_judge(hpct_node_row *rows, int num, double medians[HPCT_F
     if (sorted == NULL)
         return hpct_fail_memory((size_t) num * sizeof *sorted);
     for (int figure = 0; figure < HPCT_FIGURES; figure++)
-        judge(rows, num, (hpct_figure) figure, sorted, &medians[figure]);
+        judge_figure(rows, num, (hpct_figure) figure, sorted, &medians[figure]);
     free(sorted);
     return HPCT_OK;
 }

@@ -120,7 +120,7 @@ static hpct_status exchange(const meeting *m, size_t floats, double seconds, ser
 }
 
 /* Both sides go through the same sizes, and each has its own clock. */
-static hpct_status meet(const meeting *m, hpct_pair *pair)
+static hpct_status measure_pair(const meeting *m, hpct_pair *pair)
 {
     series one;
     HPCT_TRY(exchange(m, SMALL, LATENCY_SECONDS, &one));
@@ -148,7 +148,7 @@ static hpct_status meet_all(const meeting *meetings, int rounds, hpct_pair *pair
     for (int pass = 0; pass < PASSES; pass++) {
         for (int round = 0; round < rounds; round++) {
             if (pairs[round].node >= 0)
-                HPCT_TRY(meet(&meetings[round], &pairs[round]));
+                HPCT_TRY(measure_pair(&meetings[round], &pairs[round]));
         }
     }
     return HPCT_OK;

@@ -56,7 +56,7 @@ bool hpct_scheme_is_exact(hpct_scheme scheme)
     return schemes[scheme].exact;
 }
 
-static double take(const hpct_work *work, double samples)
+static double compute_seconds(const hpct_work *work, double samples)
 {
     return work->fixed + samples * work->each;
 }
@@ -88,10 +88,10 @@ static double synchronize(const hpct_cost_model *cost, int parts, const hpct_net
 static hpct_prediction compute_all(const hpct_cost_model *cost, double samples)
 {
     hpct_prediction p = {.possible = true};
-    p.compute_seconds = take(&cost->loss, samples) + cost->update;
+    p.compute_seconds = compute_seconds(&cost->loss, samples) + cost->update;
     for (int i = 0; i < cost->num_parts; i++)
-        p.compute_seconds +=
-            take(&cost->work[i].forward, samples) + take(&cost->work[i].backward, samples);
+        p.compute_seconds += compute_seconds(&cost->work[i].forward, samples) +
+                             compute_seconds(&cost->work[i].backward, samples);
     return p;
 }
 
@@ -108,13 +108,13 @@ static void send_buckets(hpct_prediction *p, const hpct_cost_model *cost, int pa
         gradients += (double) cost->parts[i].gradients * float_bytes;
     double each = hpct_network_bucket_bytes(network, ranks, gradients, options->bucket_bytes);
     double now = 0, network_free = 0, host = 0; /* since the start of backward */
-    double answers = hpct_network_allreduce_seconds(network, ranks, 0);
+    double latency = hpct_network_allreduce_seconds(network, ranks, 0);
     for (int i = parts - 1; i >= 0; i--) {
-        now += take(&cost->work[i].backward, samples);
+        now += compute_seconds(&cost->work[i].backward, samples);
         done += (double) cost->parts[i].gradients * float_bytes;
         while (sent < done && (sent + each <= done || done >= gradients)) {
             double bucket = fmin(each, gradients - sent);
-            network_free = fmax(network_free, now) - answers +
+            network_free = fmax(network_free, now) - latency +
                            hpct_network_allreduce_seconds(network, ranks, bucket);
             sent += bucket;
             double work = network->host_seconds * bucket * 2 * (ranks - 1) / ranks;
@@ -123,13 +123,13 @@ static void send_buckets(hpct_prediction *p, const hpct_cost_model *cost, int pa
         }
     }
     p->bytes += gradients;
-    p->network_seconds += host + fmax(0, network_free + answers - now);
+    p->network_seconds += host + fmax(0, network_free + latency - now);
 }
 
 /* One rank may fuse updates or store gradients: the faster way. */
 static double alone_seconds(const hpct_cost_model *cost, double samples)
 {
-    return fmin(take(&cost->alone, samples), compute_all(cost, samples).compute_seconds);
+    return fmin(compute_seconds(&cost->alone, samples), compute_all(cost, samples).compute_seconds);
 }
 
 static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network *network,
@@ -187,12 +187,13 @@ static hpct_prediction shared(const hpct_cost_model *cost, const hpct_network *n
 {
     hpct_prediction p = {.possible = true};
     double all = samples * ranks, floats = gradient_floats(cost), before = 0, kept = 0;
-    p.compute_seconds = take(&cost->loss, all);
+    p.compute_seconds = compute_seconds(&cost->loss, all);
     for (int i = 0; i < cost->num_parts; i++) {
         const hpct_part_work *work = &cost->fused[i];
         double gradients = (double) cost->parts[i].gradients;
         double share = i >= first && i <= last ? 1.0 / ranks : 1;
-        p.compute_seconds += share * (take(&work->forward, all) + take(&work->backward, all));
+        p.compute_seconds +=
+            share * (compute_seconds(&work->forward, all) + compute_seconds(&work->backward, all));
         kept += share * gradients;
         before += i < first || (cells && i == first) ? gradients : 0;
     }
@@ -233,8 +234,8 @@ static hpct_prediction hybrid(const hpct_cost_model *cost, const hpct_network *n
 }
 
 /* Collectives within forward and backward. */
-static void meet(hpct_prediction *p, const hpct_shard_step *step, const hpct_network *sums,
-                 int ranks, double all)
+static void add_collectives(hpct_prediction *p, const hpct_shard_step *step,
+                            const hpct_network *sums, int ranks, double all)
 {
     double bytes = FLOAT * step->floats * all, share = step->sums ? bytes : bytes / ranks,
            seconds = step->sums ? hpct_predict_allreduce(sums, ranks, bytes)
@@ -245,9 +246,9 @@ static void meet(hpct_prediction *p, const hpct_shard_step *step, const hpct_net
 
 /* The front on local batches, with gradients in buckets; after it all samples, with parts of split
  * operations. hpct_shard_outline says which. */
-static hpct_prediction back(const hpct_cost_model *cost, const hpct_network *network,
-                            const hpct_network *sums, const hpct_scheme_options *options, int ranks,
-                            double samples)
+static hpct_prediction hybrid_back(const hpct_cost_model *cost, const hpct_network *network,
+                                   const hpct_network *sums, const hpct_scheme_options *options,
+                                   int ranks, double samples)
 {
     hpct_prediction p = {0};
     hpct_shard_step *steps = calloc((size_t) cost->num_parts + 1, sizeof *steps);
@@ -260,13 +261,14 @@ static hpct_prediction back(const hpct_cost_model *cost, const hpct_network *net
             HPCT_OK)
         goto end;
     p.possible = true;
-    p.compute_seconds = take(&cost->loss, all);
+    p.compute_seconds = compute_seconds(&cost->loss, all);
     for (int i = 0; i < cost->num_parts; i++) {
         const hpct_shard_step *step = &steps[i];
         const hpct_part_work *work = step->partial ? &cost->work[i] : &cost->fused[i];
         double n = step->own ? samples : all, share = step->split ? 1.0 / ranks : 1,
                gradients = (double) cost->parts[i].gradients;
-        p.compute_seconds += share * (take(&work->forward, n) + take(&work->backward, n));
+        p.compute_seconds +=
+            share * (compute_seconds(&work->forward, n) + compute_seconds(&work->backward, n));
         *(step->partial ? &added : &kept) += share * gradients;
         front += step->own;
         if (step->partial && !step->own && gradients > 0) {
@@ -274,7 +276,7 @@ static hpct_prediction back(const hpct_cost_model *cost, const hpct_network *net
             p.bytes += FLOAT * gradients;
         }
         if (step->sums || step->gathers)
-            meet(&p, step, sums, ranks, all);
+            add_collectives(&p, step, sums, ranks, all);
     }
     p.compute_seconds +=
         floats > 0 ? (cost->update * added + cost->fused_update * kept) / floats : 0;
@@ -346,7 +348,7 @@ hpct_prediction hpct_predict(hpct_scheme scheme, const hpct_cost_model *cost,
     case HPCT_SCHEME_HYBRID_COLUMNS:
         return hybrid(cost, sums, ranks, samples, false);
     case HPCT_SCHEME_HYBRID_BACK:
-        return back(cost, network, sums, options, ranks, samples);
+        return hybrid_back(cost, network, sums, options, ranks, samples);
     case HPCT_SCHEME_POWERSGD:
         return powersgd(cost, network, options, ranks, samples);
     case HPCT_SCHEME_LOCAL_SGD:

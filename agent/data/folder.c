@@ -33,7 +33,7 @@ typedef struct walk {
     bool found, deeper; /* deeper: a picture in a subfolder */
 } walk;
 
-static hpct_status look(walk *w, const char *below, const place *above);
+static hpct_status read_folder(walk *w, const char *below, const place *above);
 
 static bool is_done(const walk *w)
 {
@@ -80,8 +80,8 @@ static hpct_status take_file(walk *w, int folder, const char *file, const char *
                                        : hpct_listing_add_other(w->listing, name);
 }
 
-static hpct_status take(walk *w, int folder, const struct dirent *entry, const char *path,
-                        const char *below, const place *here)
+static hpct_status take_entry(walk *w, int folder, const struct dirent *entry, const char *path,
+                              const char *below, const place *here)
 {
     bool is_folder = false;
     char *name = NULL;
@@ -95,7 +95,7 @@ static hpct_status take(walk *w, int folder, const struct dirent *entry, const c
     else if (w->listing != NULL)
         status = hpct_listing_add(w->listing, name, 0, 0);
     if (is_folder && status == HPCT_OK)
-        status = look(w, name, here);
+        status = read_folder(w, name, here);
     free(name);
     return status;
 }
@@ -118,7 +118,7 @@ static hpct_status enter(int folder, const char *path, const place *above, place
 
 /* Lists top/below ("" or ending in '/'). An unreadable folder is an error here, as it may be a
  * class; an unreadable file when it is read. */
-static hpct_status look(walk *w, const char *below, const place *above)
+static hpct_status read_folder(walk *w, const char *below, const place *above)
 {
     char *path = NULL;
     const struct dirent *entry;
@@ -138,7 +138,7 @@ static hpct_status look(walk *w, const char *below, const place *above)
         if (entry == NULL)
             break;
         if (!hpct_is_hidden(entry->d_name))
-            status = take(w, dirfd(folder), entry, path, below, &here);
+            status = take_entry(w, dirfd(folder), entry, path, below, &here);
     }
     if (folder != NULL)
         closedir(folder);
@@ -150,7 +150,7 @@ static hpct_status look(walk *w, const char *below, const place *above)
 bool hpct_folder_has_pictures(const char *path)
 {
     walk w = {.top = path};
-    return look(&w, "", NULL) != HPCT_OK || w.deeper;
+    return read_folder(&w, "", NULL) != HPCT_OK || w.deeper;
 }
 
 static bool claims(const char *path, bool is_folder)
@@ -158,7 +158,7 @@ static bool claims(const char *path, bool is_folder)
     walk w = {.top = path};
     if (!is_folder)
         return hpct_picture_named(path) == HPCT_NAMED_PICTURE;
-    return look(&w, "", NULL) != HPCT_OK || w.found;
+    return read_folder(&w, "", NULL) != HPCT_OK || w.found;
 }
 
 /* Lists one picture, and cuts dataset->path to its folder. */
@@ -182,7 +182,7 @@ static hpct_status list(hpct_dataset *dataset, hpct_listing *listing, const char
     if (dataset->path == NULL)
         return hpct_fail_memory(0);
     if (stat(path, &info) != 0 || S_ISDIR(info.st_mode))
-        return look(&w, "", NULL);
+        return read_folder(&w, "", NULL);
     if (!dataset->options.unlabelled)
         return hpct_fail(HPCT_ERR_NO_INPUT,
                          "%s is one picture, and a data set is a folder of them: %s", path,

@@ -38,7 +38,7 @@ static void skip_space(cursor *c)
         c->at++;
 }
 
-static bool take(cursor *c, const char *word)
+static bool skip_word(cursor *c, const char *word)
 {
     size_t length = strlen(word);
     skip_space(c);
@@ -83,16 +83,16 @@ static bool take_number(cursor *c, uint64_t *out)
 /* (), (5,), (5, 28, 28) */
 static bool take_shape(cursor *c, hpct_npy *out)
 {
-    if (!take(c, "("))
+    if (!skip_word(c, "("))
         return false;
-    while (!take(c, ")")) {
+    while (!skip_word(c, ")")) {
         if (out->rank == HPCT_NPY_MAX_RANK || !take_number(c, &out->sizes[out->rank]))
             return false;
         out->rank++;
-        if (!take(c, ",")) {
+        if (!skip_word(c, ",")) {
             if (out->rank == 1) /* (5) is a number, not a tuple */
                 return false;
-            return take(c, ")");
+            return skip_word(c, ")");
         }
     }
     return true;
@@ -102,18 +102,18 @@ static bool take_dictionary(cursor *c, hpct_npy *out, char *descr, size_t size, 
 {
     bool have_descr = false, have_order = false, have_shape = false;
     char key[16];
-    if (!take(c, "{"))
+    if (!skip_word(c, "{"))
         return false;
-    while (!take(c, "}")) {
-        if (!take_string(c, key, sizeof key) || !take(c, ":"))
+    while (!skip_word(c, "}")) {
+        if (!take_string(c, key, sizeof key) || !skip_word(c, ":"))
             return false;
         if (strcmp(key, "descr") == 0 && !have_descr) {
             have_descr = take_string(c, descr, size);
             if (!have_descr)
                 return false;
         } else if (strcmp(key, "fortran_order") == 0 && !have_order) {
-            *fortran = take(c, "True");
-            if (!*fortran && !take(c, "False"))
+            *fortran = skip_word(c, "True");
+            if (!*fortran && !skip_word(c, "False"))
                 return false;
             have_order = true;
         } else if (strcmp(key, "shape") == 0 && !have_shape) {
@@ -123,7 +123,7 @@ static bool take_dictionary(cursor *c, hpct_npy *out, char *descr, size_t size, 
         } else {
             return false;
         }
-        if (!take(c, ",") && !(c->at < c->end && *c->at == '}'))
+        if (!skip_word(c, ",") && !(c->at < c->end && *c->at == '}'))
             return false;
     }
     skip_space(c);

@@ -105,7 +105,7 @@ static hpct_status damaged(const hpct_pickle *p, const char *why)
                      p->path, why);
 }
 
-static hpct_status take(hpct_pickle *p, uint64_t count, const uint8_t **out)
+static hpct_status read_bytes(hpct_pickle *p, uint64_t count, const uint8_t **out)
 {
     if (count > (uint64_t) (p->end - p->at))
         return hpct_fail(HPCT_ERR_DATA, "%s: it is truncated", p->path);
@@ -118,7 +118,7 @@ static hpct_status take(hpct_pickle *p, uint64_t count, const uint8_t **out)
 static hpct_status take_number(hpct_pickle *p, int width, uint64_t *out)
 {
     const uint8_t *bytes = NULL;
-    hpct_status status = take(p, (uint64_t) width, &bytes);
+    hpct_status status = read_bytes(p, (uint64_t) width, &bytes);
     *out = 0;
     for (int i = 0; status == HPCT_OK && i < width; i++)
         *out |= (uint64_t) bytes[i] << (8 * i);
@@ -158,7 +158,7 @@ static hpct_status push_bytes(hpct_pickle *p, int length_width)
     uint64_t count;
     const uint8_t *bytes = NULL;
     HPCT_TRY(take_number(p, length_width, &count));
-    HPCT_TRY(take(p, count, &bytes));
+    HPCT_TRY(read_bytes(p, count, &bytes));
     hpct_pickle_value *value = new_value(p, HPCT_PICKLE_BYTES);
     if (value != NULL) {
         value->bytes = bytes;
@@ -478,7 +478,7 @@ static hpct_status do_long(hpct_pickle *p)
     HPCT_TRY(take_number(p, 1, &width));
     if (width > 8)
         return damaged(p, "a number is too large");
-    HPCT_TRY(take(p, width, &bytes));
+    HPCT_TRY(read_bytes(p, width, &bytes));
     if (width > 0)
         load_integer(bytes, -(int64_t) width, &value);
     return push_integer(p, HPCT_PICKLE_INT, value);
@@ -594,7 +594,7 @@ static hpct_status run(hpct_pickle *p, const hpct_pickle_value **value)
     hpct_pickle_value *result = NULL;
     for (;;) {
         const uint8_t *opcode = NULL;
-        hpct_status status = take(p, 1, &opcode);
+        hpct_status status = read_bytes(p, 1, &opcode);
         if (status == HPCT_OK && *opcode == '.') {
             status = pop(p, &result);
             *value = result;

@@ -259,7 +259,7 @@ size_t hpct_pipeline_bytes(const hpct_dataset *dataset, int largest, bool traini
             mixed * samples * (sizeof(int32_t) + sizeof(float)));
 }
 
-static void *take(const hpct_pipeline_memory *from, size_t bytes)
+static void *allocate_buffer(const hpct_pipeline_memory *from, size_t bytes)
 {
     return from->take != NULL ? from->take(from->owner, bytes)
                               : aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -285,8 +285,8 @@ static hpct_status allocate(hpct_pipeline *p)
         p->buffers[0] = (buffer){.pixels = o->pixels, .labels = o->labels};
         return HPCT_OK;
     }
-    p->own_pixels = take(&o->memory, buffers * bytes);
-    p->own_labels = take(&o->memory, buffers * largest * sizeof *p->own_labels);
+    p->own_pixels = allocate_buffer(&o->memory, buffers * bytes);
+    p->own_labels = allocate_buffer(&o->memory, buffers * largest * sizeof *p->own_labels);
     p->own_indices = malloc(buffers * largest * sizeof *p->own_indices);
     p->own_others = p->mixes ? malloc(buffers * largest * sizeof *p->own_others) : NULL;
     p->own_shares = p->mixes ? malloc(buffers * largest * sizeof *p->own_shares) : NULL;

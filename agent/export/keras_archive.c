@@ -50,7 +50,8 @@ static hpct_status begin_entry(const packing *p, struct archive *archive, const 
     return code == ARCHIVE_OK ? HPCT_OK : failed(p, archive);
 }
 
-static hpct_status put(const packing *p, struct archive *archive, const void *data, size_t size)
+static hpct_status write_data(const packing *p, struct archive *archive, const void *data,
+                              size_t size)
 {
     return archive_write_data(archive, data, size) == (la_ssize_t) size ? HPCT_OK
                                                                         : failed(p, archive);
@@ -65,7 +66,7 @@ static hpct_status copy(const packing *p, struct archive *archive, int fd, int64
         size_t size = bytes - done < BLOCK ? (size_t) (bytes - done) : BLOCK;
         status = hpct_file_read_all(fd, block, size, done, from);
         if (status == HPCT_OK)
-            status = put(p, archive, block, size);
+            status = write_data(p, archive, block, size);
         done += (int64_t) size;
     }
     free(block);
@@ -97,7 +98,7 @@ static hpct_status pack(const packing *p, struct archive *archive, int fd)
         archive_write_open_fd(archive, fd) != ARCHIVE_OK)
         return failed(p, archive);
     HPCT_TRY(begin_entry(p, archive, METADATA, strlen(METADATA_TEXT)));
-    HPCT_TRY(put(p, archive, METADATA_TEXT, strlen(METADATA_TEXT)));
+    HPCT_TRY(write_data(p, archive, METADATA_TEXT, strlen(METADATA_TEXT)));
     HPCT_TRY(add_file(p, archive, CONFIG));
     HPCT_TRY(add_file(p, archive, WEIGHTS));
     return archive_write_close(archive) == ARCHIVE_OK ? HPCT_OK : failed(p, archive);

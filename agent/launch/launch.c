@@ -39,8 +39,8 @@ typedef struct launch {
     int num_used, quick;        /* runs in a row that ended early */
 } launch;
 
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void say(const char *format, ...)
+static void print_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void print_message(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -170,7 +170,8 @@ static bool grows(void *context)
                 hpct_job_nodes_look(&l->nodes, l->job) == HPCT_OK && choose(l, next) > l->num_used;
     free(next);
     if (more)
-        say("a node is back: the program is asked for a checkpoint (SIGUSR1), to start again with "
+        print_message(
+            "a node is back: the program is asked for a checkpoint (SIGUSR1), to start again with "
             "it");
     return more;
 }
@@ -217,17 +218,18 @@ static void note_failure(launch *l, const hpct_srun_end *end)
         node->failures++;
     leave_out_slow(l, end);
     if (hpct_job_nodes_look(&l->nodes, l->job) != HPCT_OK)
-        say("%s: the nodes are taken to be healthy", hpct_last_error());
+        print_message("%s: the nodes are taken to be healthy", hpct_last_error());
     for (int i = 0; i < l->nodes.count; i++) {
         hpct_job_node *one = &l->nodes.nodes[i];
         if (!l->used[i] || is_usable(one))
             continue;
         if (!one->is_there)
-            say("%s is left out: %s", one->name, one->why);
+            print_message("%s is left out: %s", one->name, one->why);
         else if (one->is_slow)
-            say("%s is left out: it is slow", one->name);
+            print_message("%s is left out: it is slow", one->name);
         else
-            say("%s is left out: tasks have failed there %d times", one->name, one->failures);
+            print_message("%s is left out: tasks have failed there %d times", one->name,
+                          one->failures);
         if (!l->options->regrow)
             one->failures = MOST_FAILURES; /* also when it is back */
     }
@@ -241,7 +243,7 @@ static bool pause_after(launch *l, const hpct_srun_end *end)
     if (seconds > MOST_PAUSE)
         seconds = MOST_PAUSE;
     if (seconds > 0)
-        say("it has ended after %.1f s: waiting %d s", end->seconds, seconds);
+        print_message("it has ended after %.1f s: waiting %d s", end->seconds, seconds);
     return !hpct_srun_stopped(seconds);
 }
 
@@ -292,7 +294,7 @@ static hpct_status run_as_first(launch *l, int restart, hpct_srun_end *end)
                              "nodes the step had",
                              l->nodes.nodes[i].name);
     }
-    say("starting again");
+    print_message("starting again");
     return run_once(l, restart, NULL, end);
 }
 
@@ -320,8 +322,8 @@ static hpct_status run_again(launch *l, int restart, hpct_srun_end *end)
         status = hpct_launch_set_hosts(list, place.nodes);
     if (status == HPCT_OK) {
         place.list = list;
-        say("starting again, %d tasks on %d of %d nodes: %s", place.tasks, place.nodes,
-            l->first.nodes, list);
+        print_message("starting again, %d tasks on %d of %d nodes: %s", place.tasks, place.nodes,
+                      l->first.nodes, list);
         memcpy(l->used, next, (size_t) l->nodes.count * sizeof *next);
         l->num_used = place.nodes;
         status = run_once(l, restart, &place, end);
@@ -377,29 +379,30 @@ static hpct_status run_all(launch *l, int *exit_status)
         HPCT_TRY(check_program(l, &end));
         describe(how, sizeof how, &end);
         if (!grown) {
-            say("the run has failed: %s", how);
+            print_message("the run has failed: %s", how);
             note_failure(l, &end);
         }
         if (!grown && failures++ >= most) {
-            say("not started again: there were %d restarts, and --restarts allows %d", failures - 1,
-                most > 0 ? most : 0);
+            print_message("not started again: there were %d restarts, and --restarts allows %d",
+                          failures - 1, most > 0 ? most : 0);
             return HPCT_OK;
         }
         double left = hpct_job_end_left(l->end);
         if (left < LEAST_LEFT) {
-            say("not started again: the job ends in %.0f s; exit status 75 lets another one go on",
+            print_message(
+                "not started again: the job ends in %.0f s; exit status 75 lets another one go on",
                 left);
             *exit_status = HPCT_ERR_STOPPED;
             return HPCT_OK;
         }
         if (!pause_after(l, &end)) {
-            say("not started again: told to stop; exit status 75 lets another job go on");
+            print_message("not started again: told to stop; exit status 75 lets another job go on");
             *exit_status = HPCT_ERR_STOPPED;
             return HPCT_OK;
         }
         hpct_status status = run_again(l, restart, &end);
         if (status == HPCT_ERR_PEER) {
-            say("not started again: %s", hpct_last_error());
+            print_message("not started again: %s", hpct_last_error());
             return HPCT_OK;
         }
         HPCT_TRY(status);

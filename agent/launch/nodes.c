@@ -244,7 +244,7 @@ static hpct_status connect_all(const hpct_sinfo_line *lines, int count, answer *
 
 /* ---- both ---- */
 
-static void judge(hpct_job_node *node, bool has, const hpct_sinfo_line *line, bool is_silent)
+static void set_state(hpct_job_node *node, bool has, const hpct_sinfo_line *line, bool is_silent)
 {
     node->is_there = false;
     if (!has)
@@ -275,7 +275,7 @@ hpct_status hpct_job_nodes_look(hpct_job_nodes *nodes, const char *job)
     for (size_t i = 0; i < count && status == HPCT_OK; i++)
         any |= answers[i] == ANSWERS;
     for (size_t i = 0; i < count && status == HPCT_OK; i++)
-        judge(&nodes->nodes[i], has[i], &lines[i], any && answers[i] == SILENT);
+        set_state(&nodes->nodes[i], has[i], &lines[i], any && answers[i] == SILENT);
     free(lines);
     free(answers);
     free(has);

@@ -189,7 +189,7 @@ static void pass_on(const char *text, ssize_t length)
     }
 }
 
-static void hear(run *r)
+static void read_errors(run *r)
 {
     char text[4096];
     ssize_t length = read(r->errors, text, sizeof text);
@@ -329,7 +329,7 @@ static void attend(run *r)
                                {.fd = r->errors, .events = POLLIN}};
         (void) poll(fds, 2, is_known(r) ? SLICE_MS : SHORT_SLICE_MS);
         if (fds[1].revents != 0 && r->errors >= 0)
-            hear(r);
+            read_errors(r);
         else if (r->has_ended)
             break;
         take_signals(r);

@@ -97,7 +97,7 @@ void hpct_ps_channel_beat(hpct_ps_channel *channel, int64_t now)
 }
 
 /* Receives some bytes: 1, 0 if there are none now, -1 if the connection ended. */
-static int take(hpct_ps_channel *channel, void *into, size_t most, size_t *filled)
+static int receive_some(hpct_ps_channel *channel, void *into, size_t most, size_t *filled)
 {
     ssize_t got;
     do
@@ -127,12 +127,12 @@ static int take_floats(hpct_ps_channel *channel)
         size_t skip = at < first ? at : at - first;
         uint8_t *into = (uint8_t *) piece->iov_base + skip;
         size_t left = piece->iov_len - skip;
-        result = take(channel, into, left < CHUNK ? left : CHUNK, &channel->into_filled);
+        result = receive_some(channel, into, left < CHUNK ? left : CHUNK, &channel->into_filled);
         hpct_seal_add(channel->session.in, into, channel->into_filled - at);
     }
     while (channel->tag_filled < HPCT_SEAL_TAG && result == 1)
-        result = take(channel, channel->tag + channel->tag_filled,
-                      HPCT_SEAL_TAG - channel->tag_filled, &channel->tag_filled);
+        result = receive_some(channel, channel->tag + channel->tag_filled,
+                              HPCT_SEAL_TAG - channel->tag_filled, &channel->tag_filled);
     return result;
 }
 
@@ -141,8 +141,8 @@ hpct_ps_received hpct_ps_channel_receive(hpct_ps_channel *channel, hpct_ps_messa
     hpct_ps_message *got = &channel->message;
     int result = 1;
     while (channel->in_filled < HPCT_PS_MESSAGE_BYTES && result == 1) {
-        result = take(channel, channel->in + channel->in_filled,
-                      HPCT_PS_MESSAGE_BYTES - channel->in_filled, &channel->in_filled);
+        result = receive_some(channel, channel->in + channel->in_filled,
+                              HPCT_PS_MESSAGE_BYTES - channel->in_filled, &channel->in_filled);
         if (result != 1)
             return result == 0 ? HPCT_PS_NOTHING : HPCT_PS_CLOSED;
         if (channel->in_filled < HPCT_PS_MESSAGE_BYTES)

@@ -39,7 +39,7 @@ static void beat(hpct_ps_servers *servers, int reached)
 
 /* ---- waiting for answers ---- */
 
-static hpct_status take(hpct_ps_servers *servers, int server, const hpct_ps_message *message)
+static hpct_status take_answer(hpct_ps_servers *servers, int server, const hpct_ps_message *message)
 {
     if (message->type == HPCT_PS_LOST)
         return hpct_fail(HPCT_ERR_PEER, "%s: %s", servers->run->name, message->text);
@@ -66,7 +66,7 @@ static hpct_status receive(hpct_ps_servers *servers, int server)
         case HPCT_PS_NOTHING:
             return HPCT_OK;
         case HPCT_PS_GOT:
-            status = take(servers, server, &message);
+            status = take_answer(servers, server, &message);
             break;
         case HPCT_PS_CLOSED:
             return lost(servers, server,

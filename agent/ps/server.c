@@ -309,7 +309,7 @@ static hpct_status serve_worker(server *s, member *m, const hpct_ps_message *mes
     return part(s, m, "it sent what no worker of this run sends");
 }
 
-static hpct_status hear(server *s, member *m, const hpct_ps_message *message)
+static hpct_status handle_message(server *s, member *m, const hpct_ps_message *message)
 {
     if (!m->known) {
         hear_hello(s, m, message);
@@ -343,7 +343,7 @@ static hpct_status receive(server *s, member *m)
         case HPCT_PS_NOTHING:
             return HPCT_OK;
         case HPCT_PS_GOT:
-            status = hear(s, m, &message);
+            status = handle_message(s, m, &message);
             break;
         case HPCT_PS_CLOSED:
             return part(s, m, "its connection closed (the process was killed or ended early)");

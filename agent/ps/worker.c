@@ -55,7 +55,7 @@ static void give_up(const pulse *p, const char *what, const char *how)
     _exit(HPCT_ERR_PEER);
 }
 
-static void hear(pulse *p)
+static void receive_messages(pulse *p)
 {
     char server[160];
     hpct_ps_message message;
@@ -87,7 +87,7 @@ static void *pulse_main(void *argument)
         turn = now;
         if (polls[0].revents != 0)
             return NULL;
-        hear(p);
+        receive_messages(p);
         if (now - channel->heard_ms > channel->silence_ms)
             give_up(p, hpct_ps_run_server(p->run, 0, server), " was lost: " HPCT_LINK_SILENCE);
         hpct_ps_channel_flush(channel);

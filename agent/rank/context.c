@@ -100,7 +100,7 @@ hpct_status hpct_context_join_seconds(int *seconds)
     return read_seconds(seconds, "HPC_TRAIN_JOIN_SECONDS", 1, JOIN_SECONDS);
 }
 
-static void meet(void *watch)
+static void wait_for_watch(void *watch)
 {
     hpct_watch_meet(watch);
 }
@@ -119,8 +119,9 @@ static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous 
              "not come or was lost, or MPI found no network to it; ending with exit code %d",
              config->rank, context->node, seconds, HPCT_ERR_PEER);
     HPCT_TRY(hpct_deadline_begin(&deadline, seconds, HPCT_ERR_PEER, line));
-    hpct_status status = hpct_comm_mpi_open(&context->comm, config->rank, config->size, world,
-                                            context->watch == NULL ? NULL : meet, context->watch);
+    hpct_status status =
+        hpct_comm_mpi_open(&context->comm, config->rank, config->size, world,
+                           context->watch == NULL ? NULL : wait_for_watch, context->watch);
     if (status == HPCT_OK)
         hpct_comm_mpi_set_place(
             context->comm, &(hpct_comm_mpi_place){config->node_rank, config->num_nodes, seconds});
@@ -221,21 +222,22 @@ static void end_step(int status)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
-static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *meet, int seconds)
+static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *wait_for_watch,
+                               int seconds)
 {
     const hpct_config *config = context->config;
     const char *addresses[HPCT_RENDEZVOUS_ADDRESSES];
     char **hosts = config->addresses == NULL ? NULL : hosts_by_rank(config);
-    for (int i = 0; i < meet->num_addresses; i++)
-        addresses[i] = meet->addresses[i];
+    for (int i = 0; i < wait_for_watch->num_addresses; i++)
+        addresses[i] = wait_for_watch->addresses[i];
     hpct_watch_options options = {
         .rank = config->rank,
         .size = config->size,
         .node = context->node,
         .auth = &context->auth,
-        .listen_fd = meet->listen_fd,
+        .listen_fd = wait_for_watch->listen_fd,
         .addresses = addresses,
-        .num_addresses = meet->num_addresses,
+        .num_addresses = wait_for_watch->num_addresses,
         .rank_nodes = (const char *const *) hosts,
         .join_seconds = seconds,
         .notice_ms = 1000 * NOTICE_SECONDS,
@@ -289,7 +291,7 @@ static hpct_status keep_listening(hpct_meeting *meeting, int listen_fd)
 static hpct_status join_by(hpct_context *context, hpct_meeting *meeting, const char *device,
                            const char *wish)
 {
-    hpct_rendezvous meet;
+    hpct_rendezvous wait_for_watch;
     int world;
     const hpct_device_calls *calls = NULL;
     if (strcmp(wish, "tcp") == 0 && context->config->addresses == NULL)
@@ -307,10 +309,10 @@ static hpct_status join_by(hpct_context *context, hpct_meeting *meeting, const c
         device = "cpu";
     bool ask = strcmp(device, "cpu") != 0;
     if (watch_first) {
-        HPCT_TRY(hpct_rendezvous_from_config(&meet, context->config));
-        if (meet.listen_fd >= 0)
-            HPCT_TRY(keep_listening(meeting, meet.listen_fd));
-        HPCT_TRY(start_watch(context, &meet, meeting->seconds));
+        HPCT_TRY(hpct_rendezvous_from_config(&wait_for_watch, context->config));
+        if (wait_for_watch.listen_fd >= 0)
+            HPCT_TRY(keep_listening(meeting, wait_for_watch.listen_fd));
+        HPCT_TRY(start_watch(context, &wait_for_watch, meeting->seconds));
     }
     HPCT_TRY(hpct_comm_device_calls(&calls, device));
     if (watch_first && ask)
@@ -320,8 +322,8 @@ static hpct_status join_by(hpct_context *context, hpct_meeting *meeting, const c
     if (watch_first) {
         HPCT_TRY(open_hosts(context, meeting, wish));
     } else {
-        HPCT_TRY(open_mpi(context, meeting->seconds, &meet, &world));
-        HPCT_TRY(start_watch(context, &meet, meeting->seconds));
+        HPCT_TRY(open_mpi(context, meeting->seconds, &wait_for_watch, &world));
+        HPCT_TRY(start_watch(context, &wait_for_watch, meeting->seconds));
         if (ask)
             return open_device(context, meeting, calls);
     }
@@ -525,7 +527,7 @@ void hpct_context_abort(hpct_context *context, hpct_status status)
 }
 
 /* `own`: an error of this rank, which others may not know: the message names the rank. */
-static void tell(const hpct_context *context, const char *program, bool own)
+static void print_error(const hpct_context *context, const char *program, bool own)
 {
     const char *error = hpct_last_error();
     if (own && context != NULL && !context->apart && strncmp(error, "rank ", 5) != 0)
@@ -550,7 +552,7 @@ hpct_status hpct_context_finish(hpct_context *context, const char *program, hpct
     if (status == HPCT_ERR_PEER && !all_know)
         hear_others(context);
     if (status != HPCT_OK && (!all_know || context->config->rank == 0))
-        tell(context, program, !all_know);
+        print_error(context, program, !all_know);
     if (status == HPCT_OK || all_know)
         hpct_context_close(context);
     else

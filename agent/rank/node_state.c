@@ -427,7 +427,7 @@ void hpct_node_state_compare(hpct_node_change *c, const hpct_node_state *before,
 
 /* ---- in words ---- */
 
-__attribute__((format(printf, 2, 3))) static void say(char *text, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_phrase(char *text, const char *format, ...)
 {
     va_list args;
     size_t used = strlen(text);
@@ -444,18 +444,18 @@ void hpct_node_change_describe(const hpct_node_change *c, char text[HPCT_NODE_PH
 {
     text[0] = '\0';
     if (c->mhz > 0 && c->mhz < SLOW_CLOCK * c->most_mhz)
-        say(text, "CPUs at %.0f of %.0f MHz", c->mhz, c->most_mhz);
+        add_phrase(text, "CPUs at %.0f of %.0f MHz", c->mhz, c->most_mhz);
     if (c->heat > 0)
-        say(text, "CPUs were throttled by heat %llu times", (unsigned long long) c->heat);
+        add_phrase(text, "CPUs were throttled by heat %llu times", (unsigned long long) c->heat);
     if (c->throttled > 0)
-        say(text, "the CPU limit of its cgroup throttled it in %llu of %llu periods",
-            (unsigned long long) c->throttled, (unsigned long long) c->quota_periods);
+        add_phrase(text, "the CPU limit of its cgroup throttled it in %llu of %llu periods",
+                   (unsigned long long) c->throttled, (unsigned long long) c->quota_periods);
     if (c->stolen >= MUCH_STOLEN)
-        say(text, "the hypervisor took %.0f %% of CPU time", 100 * c->stolen);
+        add_phrase(text, "the hypervisor took %.0f %% of CPU time", 100 * c->stolen);
     if (c->busiest_pid > 0 && c->others >= MANY_OTHERS)
-        say(text, "other processes used %.1f of its %d CPUs, most %s (pid %d)", c->others, c->cpus,
-            c->busiest, c->busiest_pid);
+        add_phrase(text, "other processes used %.1f of its %d CPUs, most %s (pid %d)", c->others,
+                   c->cpus, c->busiest, c->busiest_pid);
     if (c->errors + c->drops > 0)
-        say(text, "%s had %llu errors and dropped %llu packets", c->interface,
-            (unsigned long long) c->errors, (unsigned long long) c->drops);
+        add_phrase(text, "%s had %llu errors and dropped %llu packets", c->interface,
+                   (unsigned long long) c->errors, (unsigned long long) c->drops);
 }

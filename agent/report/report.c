@@ -67,7 +67,7 @@ static hpct_status read_runs(collection *c, const hpct_report_options *options, 
     return HPCT_OK;
 }
 
-static void say(const collection *c)
+static void print_remarks(const collection *c)
 {
     for (size_t i = 0; i < c->page.num_items; i++) {
         if (c->page.items[i].kind != HPCT_REPORT_REMARK)
@@ -152,7 +152,7 @@ static hpct_status make_text(content *made)
         made->may_change = c.page.may_change;
         c.page.reload = made->may_change ? made->reload : 0;
         if (made->speaks)
-            say(&c);
+            print_remarks(&c);
         status = write_format(out, &c.page, made->as);
     }
     if (status == HPCT_OK && c.pool.failed)

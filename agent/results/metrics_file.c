@@ -67,7 +67,7 @@ static void put_head(const text *t, const char *name, const char *help)
     fprintf(t->stream, "# HELP hpc_train_%s %s\n# TYPE hpc_train_%s gauge\n", name, help, name);
 }
 
-static void put(const text *t, const char *name, const char *help, double value)
+static void put_metric(const text *t, const char *name, const char *help, double value)
 {
     put_head(t, name, help);
     put_sample(t, name, NULL, value);
@@ -82,29 +82,30 @@ static bool is_plain(const char *name)
 static void put_run(const text *t)
 {
     const hpct_live_state *s = &t->report->state;
-    put(t, "last_step_timestamp_seconds", "Time of the last step, seconds since 1970.",
-        (double) t->report->time);
-    put(t, "workers", "Ranks that train.", t->report->workers);
-    put(t, "epoch", "Epoch under way, from 1.", s->epoch);
-    put(t, "epochs", "Epochs in all.", s->epochs);
-    put(t, "epoch_steps_done", "Steps done of the epoch under way.", (double) s->step);
-    put(t, "epoch_steps", "Steps of the epoch under way.", (double) s->steps);
-    put(t, "loss", "Mean loss of the epoch so far.", s->loss);
-    put(t, "accuracy_ratio", "Mean accuracy of the epoch so far.", s->accuracy);
-    put(t, "validation_loss", "Loss of the last evaluation.", s->val_loss);
-    put(t, "validation_accuracy_ratio", "Accuracy of the last evaluation.", s->val_accuracy);
+    put_metric(t, "last_step_timestamp_seconds", "Time of the last step, seconds since 1970.",
+               (double) t->report->time);
+    put_metric(t, "workers", "Ranks that train.", t->report->workers);
+    put_metric(t, "epoch", "Epoch under way, from 1.", s->epoch);
+    put_metric(t, "epochs", "Epochs in all.", s->epochs);
+    put_metric(t, "epoch_steps_done", "Steps done of the epoch under way.", (double) s->step);
+    put_metric(t, "epoch_steps", "Steps of the epoch under way.", (double) s->steps);
+    put_metric(t, "loss", "Mean loss of the epoch so far.", s->loss);
+    put_metric(t, "accuracy_ratio", "Mean accuracy of the epoch so far.", s->accuracy);
+    put_metric(t, "validation_loss", "Loss of the last evaluation.", s->val_loss);
+    put_metric(t, "validation_accuracy_ratio", "Accuracy of the last evaluation.", s->val_accuracy);
     for (int i = 0; i < s->num_metrics; i++) {
         if (is_plain(s->metrics[i].name))
-            put(t, s->metrics[i].name,
-                "Mean of the epoch so far, or, with val_, of the last evaluation.",
-                s->metrics[i].value);
+            put_metric(t, s->metrics[i].name,
+                       "Mean of the epoch so far, or, with val_, of the last evaluation.",
+                       s->metrics[i].value);
     }
-    put(t, "learning_rate", "Learning rate.", s->learning_rate);
-    put(t, "step_seconds", "Time of a step.", s->step_ms * MS);
-    put(t, "images_per_second", "Samples trained per second.", s->images_per_second);
-    put(t, "remaining_seconds", "Expected time to the end of the last epoch.", s->seconds_left);
-    put(t, "job_end_timestamp_seconds", "Time limit of the Slurm job, seconds since 1970.",
-        s->job_ends);
+    put_metric(t, "learning_rate", "Learning rate.", s->learning_rate);
+    put_metric(t, "step_seconds", "Time of a step.", s->step_ms * MS);
+    put_metric(t, "images_per_second", "Samples trained per second.", s->images_per_second);
+    put_metric(t, "remaining_seconds", "Expected time to the end of the last epoch.",
+               s->seconds_left);
+    put_metric(t, "job_end_timestamp_seconds", "Time limit of the Slurm job, seconds since 1970.",
+               s->job_ends);
 }
 
 static void put_ranks(const text *t)

@@ -248,7 +248,7 @@ static hpct_status advance(void *argument, size_t done)
                                  : HPCT_OK;
 }
 
-static void meet(hybrid *h)
+static void set_peers(hybrid *h)
 {
     hpct_step_peers peers = {.argument = h,
                              .sum = sum_over_ranks,
@@ -328,7 +328,7 @@ static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
     HPCT_TRY(hpct_replica_share_scaling(h->context, h->model));
     HPCT_TRY(prepare_sums(h, plan));
     HPCT_TRY(open_own(h));
-    meet(h);
+    set_peers(h);
     if (plan->num_evaluation_sizes == 0)
         return HPCT_OK;
     hpct_build_options options = hpct_plan_evaluation(plan);

@@ -88,7 +88,7 @@ static hpct_status prepare_sum(local_sgd *l, hpct_context *context)
 
 /* Each rank has its own loss scale, unless gradients are summed within backward: then all skip the
  * same updates. */
-static void meet(local_sgd *l)
+static void set_peers(local_sgd *l)
 {
     bool synced = hpct_model_synced_floats(l->model) > 0;
     hpct_model_set_peers(l->model, &(hpct_step_peers){.argument = l->comm,
@@ -114,7 +114,7 @@ static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *pla
     l->interval = hpct_strategy_period(&hpct_local_sgd, o);
     l->warmup = o->local_warmup_steps == 0 ? HPCT_LOCAL_WARMUP_STEPS : o->local_warmup_steps;
     if (l->comm->size > 1) {
-        meet(l);
+        set_peers(l);
         status = prepare_sum(l, plan->context);
     }
     if (status != HPCT_OK) {

@@ -106,7 +106,7 @@ static hpct_status agree(void *argument, bool *all)
 
 /* Decides whether whole steps can be recorded: not with a timeline, which needs the parts of a
  * step. */
-static hpct_status meet(multi_worker *m, const hpct_strategy_plan *plan)
+static hpct_status set_peers(multi_worker *m, const hpct_strategy_plan *plan)
 {
     hpct_step_peers peers = {
         .argument = m, .sum = sum_over_ranks, .advance = m->at_once ? advance : NULL};
@@ -138,7 +138,7 @@ static hpct_status open_buckets(multi_worker *m, const hpct_strategy_plan *plan)
         status = hpct_compressor_open(&m->compressor, plan->context, m->model,
                                       &plan->options->compression);
     m->at_once = hpct_model_gradient_accumulation(m->model) == 1 && m->compressor == NULL;
-    return status == HPCT_OK ? meet(m, plan) : status;
+    return status == HPCT_OK ? set_peers(m, plan) : status;
 }
 
 static hpct_status multi_worker_open(hpct_strategy **out, const hpct_strategy_plan *plan)

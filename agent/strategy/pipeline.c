@@ -268,7 +268,7 @@ static hpct_status push(void *argument)
     return p->gradients_out != NULL ? p->comm->ops->push(p->gradients_out) : HPCT_OK;
 }
 
-static hpct_status meet(pipeline *p)
+static hpct_status set_peers(pipeline *p)
 {
     hpct_step_peers peers = {
         .argument = p, .judge = p->layout.stages > 1 ? sum_over_all : NULL, .pause = push};
@@ -318,7 +318,7 @@ static hpct_status open_parts(pipeline *p, const hpct_strategy_plan *plan)
     p->stage = made.stage;
     HPCT_TRY(hpct_context_agree(p->context, status));
     p->model = hpct_stage_model(p->stage);
-    HPCT_TRY(hpct_context_agree(p->context, meet(p)));
+    HPCT_TRY(hpct_context_agree(p->context, set_peers(p)));
     HPCT_TRY(share_weights(p));
     HPCT_TRY(hpct_build_alike(
         p->context, &(hpct_alike){build, &(built){p, &made}, .classes = p->layout.stages}));

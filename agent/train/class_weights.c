@@ -36,7 +36,8 @@ static int find_class(const char *key, int labels, char *const *names, int num_n
 }
 
 /* *weight is NaN until it is set. */
-static hpct_status take(double *weight, const char *key, const json_t *value, const char *path)
+static hpct_status read_weight(double *weight, const char *key, const json_t *value,
+                               const char *path)
 {
     double number = json_is_number(value) ? json_number_value(value) : -1;
     if (!isnan(*weight))
@@ -67,7 +68,7 @@ static hpct_status take_all(double *weights, int labels, json_t *root, char *con
             return hpct_fail(HPCT_ERR_DATA,
                              "%s: \"%s\" is neither the name of a class nor a number from 0 to %d",
                              path, key, labels - 1);
-        HPCT_TRY(take(&weights[class], key, value, path));
+        HPCT_TRY(read_weight(&weights[class], key, value, path));
     }
     for (int i = 0; i < labels; i++)
         weights[i] = isnan(weights[i]) ? 1 : weights[i];

@@ -283,7 +283,7 @@ static hpct_status step_ended(void *own, hpct_training *t)
 
 /* ---- after an epoch ---- */
 
-static void say(const control *c, int64_t epoch, const char *text, const char *what)
+static void print_note(const control *c, int64_t epoch, const char *text, const char *what)
 {
     if (!c->speaks)
         return;
@@ -299,7 +299,7 @@ static void heed_stopping(control *c, int64_t epoch, double value, verdict *v)
     if (!stops)
         return;
     v->stop = c->notes.early = true;
-    say(c, epoch, "early stopping", "");
+    print_note(c, epoch, "early stopping", "");
 }
 
 static void heed_plateau(control *c, int64_t epoch, double value, double rate, verdict *v)
@@ -310,7 +310,7 @@ static void heed_plateau(control *c, int64_t epoch, double value, double rate, v
         return;
     v->rate = next;
     snprintf(text, sizeof text, "%.6g", next);
-    say(c, epoch, "learning rate reduced to ", text);
+    print_note(c, epoch, "learning rate reduced to ", text);
 }
 
 static void heed_target(control *c, int64_t epoch, double value, verdict *v)
@@ -324,7 +324,7 @@ static void heed_target(control *c, int64_t epoch, double value, verdict *v)
     char text[96], number[HPCT_METRIC_TEXT];
     snprintf(text, sizeof text, "%s is %s, training ends (--stop-at)", name,
              hpct_progress_metric(number, value));
-    say(c, epoch, text, "");
+    print_note(c, epoch, text, "");
 }
 
 /* Rank 0's learning rate, and any rank's end. */

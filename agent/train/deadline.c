@@ -38,7 +38,7 @@ static double reserve(const hpct_training *t)
            2 * (times->save > 0 ? times->save : UNKNOWN);
 }
 
-static void say(const observed *o, const hpct_training *t)
+static void print_forecast(const observed *o, const hpct_training *t)
 {
     const hpct_moment *now = &t->now;
     int epochs = t->options.epochs, rest_epochs = epochs - now->epoch;
@@ -87,7 +87,7 @@ static hpct_status step_ended(void *own, hpct_training *t)
     if (!o->said && o->speaks &&
         (now->times.timed >= KNOWN_STEPS || now->sums.steps == now->planned)) {
         o->said = true;
-        say(o, t);
+        print_forecast(o, t);
     }
     if (o->saves && left < reserve(t))
         hpct_stop_raise(HPCT_STOP_DEADLINE);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Sets a value, unless an earlier one failed. */
-static void put(json_t **to, const char *key, json_t *value)
+static void set_value(json_t **to, const char *key, json_t *value)
 {
     if (*to == NULL || value == NULL || json_object_set_new(*to, key, value) != 0) {
         if (*to == NULL)
@@ -80,25 +80,25 @@ static void put_augmentation(json_t **to, const hpct_dataset_options *o)
                {"strength of RandAugment", o->rand_augment > 0 ? o->rand_augment_factor : 0},
                {"alpha of mixup", o->mixup},
                {"alpha of cutmix", o->cutmix}};
-    put(to, "random flip", json_boolean(o->flip));
-    put(to, "random crop", json_integer(o->crop));
+    set_value(to, "random flip", json_boolean(o->flip));
+    set_value(to, "random crop", json_integer(o->crop));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        put(to, all[i].name, number_or_null(all[i].value));
+        set_value(to, all[i].name, number_or_null(all[i].value));
 }
 
 static void put_scale(json_t **to, const hpct_dataset *dataset)
 {
     float factor = 1, offset = 0;
     hpct_dataset_scale(dataset, &factor, &offset);
-    put(to, "scale of images", json_real((double) factor));
-    put(to, "offset of images", json_real((double) offset));
+    set_value(to, "scale of images", json_real((double) factor));
+    set_value(to, "offset of images", json_real((double) offset));
 }
 
 static void put_training_data(json_t **to, const hpct_dataset *train)
 {
-    put(to, "class names", train->targets == NULL ? list_names(train) : json_null());
-    put(to, "training samples", json_integer((json_int_t) train->size));
-    put(to, "training data", describe_data(train));
+    set_value(to, "class names", train->targets == NULL ? list_names(train) : json_null());
+    set_value(to, "training samples", json_integer((json_int_t) train->size));
+    set_value(to, "training data", describe_data(train));
     put_scale(to, train);
     put_augmentation(to, &train->options);
 }
@@ -108,7 +108,7 @@ static void put_training_data(json_t **to, const hpct_dataset *train)
 /* null for an empty list; frees it. */
 static void put_list(json_t **to, const char *key, char *list)
 {
-    put(to, key, list == NULL ? NULL : list[0] != '\0' ? json_string(list) : json_null());
+    set_value(to, key, list == NULL ? NULL : list[0] != '\0' ? json_string(list) : json_null());
     free(list);
 }
 
@@ -144,9 +144,9 @@ static json_t *describe_loss(const hpct_model *model)
 
 static void put_model(json_t **to, const hpct_model *model)
 {
-    put(to, "model", json_string(hpct_model_name(model)));
-    put(to, "layers", hpct_model_describe_layers(model));
-    put(to, "precision", json_string(hpct_precision_name(hpct_model_precision(model))));
+    set_value(to, "model", json_string(hpct_model_name(model)));
+    set_value(to, "layers", hpct_model_describe_layers(model));
+    set_value(to, "precision", json_string(hpct_precision_name(hpct_model_precision(model))));
 }
 
 static void put_training_of_model(json_t **to, const hpct_model *model)
@@ -154,10 +154,10 @@ static void put_training_of_model(json_t **to, const hpct_model *model)
     put_list(to, "frozen layers", hpct_model_frozen_layers(model));
     put_list(to, "learning rates of layers", hpct_model_rate_factors(model));
     put_list(to, "regularizers", hpct_model_list_penalties(model));
-    put(to, "loss", describe_loss(model));
-    put(to, "label smoothing", json_real(hpct_model_label_smoothing(model)));
-    put(to, "class weights", list_class_weights(model));
-    put(to, "top-k accuracy", json_integer(hpct_model_top_k(model)));
+    set_value(to, "loss", describe_loss(model));
+    set_value(to, "label smoothing", json_real(hpct_model_label_smoothing(model)));
+    set_value(to, "class weights", list_class_weights(model));
+    set_value(to, "top-k accuracy", json_integer(hpct_model_top_k(model)));
 }
 
 /* ---- options ---- */
@@ -191,16 +191,16 @@ static void put_optimizer(json_t **to, const hpct_optimizer *o)
                    {"clipvalue", o->clipvalue},
                    {"clipnorm", o->clipnorm},
                    {"global clipnorm", o->global_clipnorm}};
-    put(to, "optimizer", json_string(hpct_optimizer_name(o->kind)));
+    set_value(to, "optimizer", json_string(hpct_optimizer_name(o->kind)));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        put(to, numbers[i].name, json_real(numbers[i].value));
-    put(to, "nesterov", json_boolean(o->nesterov));
-    put(to, "centered", json_boolean(o->centered));
-    put(to, "trust all", json_boolean(o->trust_all));
-    put(to, "gradient accumulation", json_integer(o->gradient_accumulation_steps));
-    put(to, "schedule", json_integer((json_int_t) o->schedule.kind));
-    put(to, "first step of the schedule", json_integer((json_int_t) o->schedule.first_step));
-    put(to, "numbers of the schedule", describe_schedule(&o->schedule));
+        set_value(to, numbers[i].name, json_real(numbers[i].value));
+    set_value(to, "nesterov", json_boolean(o->nesterov));
+    set_value(to, "centered", json_boolean(o->centered));
+    set_value(to, "trust all", json_boolean(o->trust_all));
+    set_value(to, "gradient accumulation", json_integer(o->gradient_accumulation_steps));
+    set_value(to, "schedule", json_integer((json_int_t) o->schedule.kind));
+    set_value(to, "first step of the schedule", json_integer((json_int_t) o->schedule.first_step));
+    set_value(to, "numbers of the schedule", describe_schedule(&o->schedule));
 }
 
 static json_t *describe_strategy(const hpct_strategy_options *s)
@@ -242,9 +242,9 @@ static json_t *describe_options(const hpct_fit_options *o)
                  {"--summary-json", o->summary_json},
                  {"--timeline", o->timeline}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        put(&numbers, texts[i].name, text_or_null(texts[i].text));
+        set_value(&numbers, texts[i].name, text_or_null(texts[i].text));
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        put(&numbers, files[i].name, json_boolean(files[i].text != NULL));
+        set_value(&numbers, files[i].name, json_boolean(files[i].text != NULL));
     return numbers;
 }
 
@@ -255,31 +255,31 @@ static void put_fit(json_t **to, const hpct_identity_of *of)
     char seed[24];
     snprintf(seed, sizeof seed, "%" PRIu64, of->fit->seed);
     put_training_data(to, of->train);
-    put(to, "validation data", describe_data(of->validation));
+    set_value(to, "validation data", describe_data(of->validation));
     put_model(to, of->model);
     put_training_of_model(to, of->model);
-    put(to, "global batch", json_integer(of->global_batch));
-    put(to, "steps per epoch", json_integer((json_int_t) of->steps));
-    put(to, "seed", json_string(seed));
-    put(to, "epochs", json_integer(of->fit->epochs));
-    put(to, "first epoch", json_integer(of->fit->initial_epoch));
+    set_value(to, "global batch", json_integer(of->global_batch));
+    set_value(to, "steps per epoch", json_integer((json_int_t) of->steps));
+    set_value(to, "seed", json_string(seed));
+    set_value(to, "epochs", json_integer(of->fit->epochs));
+    set_value(to, "first epoch", json_integer(of->fit->initial_epoch));
     put_optimizer(to, hpct_model_optimizer(of->model));
-    put(to, "strategy", describe_strategy(&of->fit->strategy));
-    put(to, HPCT_IDENTITY_OPTIONS, describe_options(of->fit));
+    set_value(to, "strategy", describe_strategy(&of->fit->strategy));
+    set_value(to, HPCT_IDENTITY_OPTIONS, describe_options(of->fit));
 }
 
 /* Of a model that is evaluated, or timed. */
 static void put_use(json_t **to, const hpct_identity_of *of)
 {
-    put(to, "data", describe_data(of->validation));
+    set_value(to, "data", describe_data(of->validation));
     if (of->validation != NULL)
         put_scale(to, of->validation);
     put_model(to, of->model);
     if (of->strategy == NULL)
         return;
-    put(to, "global batch", json_integer(of->global_batch));
-    put(to, "steps", json_integer((json_int_t) of->steps));
-    put(to, "strategy", describe_strategy(of->strategy));
+    set_value(to, "global batch", json_integer(of->global_batch));
+    set_value(to, "steps", json_integer((json_int_t) of->steps));
+    set_value(to, "strategy", describe_strategy(of->strategy));
 }
 
 /* Without moving statistics: after hpct_fit each rank may have those of its own samples. */
@@ -287,7 +287,7 @@ static hpct_status put_weights(json_t **to, const hpct_model *model)
 {
     uint64_t hash;
     HPCT_TRY(hpct_state_hash_weights(model, &hash));
-    put(to, "hash of the weights", hash_text(hash));
+    set_value(to, "hash of the weights", hash_text(hash));
     return HPCT_OK;
 }
 

@@ -26,8 +26,8 @@ static hpct_status repeat(const hpct_fit_run *run, int count, int global_count)
 }
 
 /* Of the models of this rank the first that has found anything. */
-static hpct_status look(const hpct_fit_run *run, int count, int global_count,
-                        hpct_finite_found *found)
+static hpct_status find_first(const hpct_fit_run *run, int count, int global_count,
+                              hpct_finite_found *found)
 {
     int num = 0;
     while (hpct_strategy_model(run->training.strategy, num) != NULL)
@@ -68,7 +68,7 @@ hpct_status hpct_fit_note_nan(hpct_fit_run *run, int count, int global_count)
     run->nan = true;
     if (hpct_model_on_device(t->model)) /* its weights have been updated */
         return HPCT_OK;
-    HPCT_TRY(look(run, count, global_count, &mine));
+    HPCT_TRY(find_first(run, count, global_count, &mine));
     all = calloc(ranks, sizeof *all);
     hpct_status status =
         hpct_context_agree(t->context, all != NULL ? HPCT_OK : hpct_fail_memory(0));

@@ -85,7 +85,7 @@ static const hpct_identity_key *find_key(const char *name)
 
 /* ---- between ranks ---- */
 
-static hpct_status judge(const char *name)
+static hpct_status status_of_key(const char *name)
 {
     const hpct_identity_key *key = find_key(name);
     return key != NULL ? key->status : HPCT_ERR_INTERNAL;
@@ -122,7 +122,7 @@ hpct_status hpct_identity_agree(hpct_context *context, const hpct_identity_of *o
         status = hpct_fail_memory(0);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
-        status = hpct_compare_ranks(context, part, judge, advise);
+        status = hpct_compare_ranks(context, part, status_of_key, advise);
     json_decref(part);
     json_decref(whole);
     return status;

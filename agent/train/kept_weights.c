@@ -25,8 +25,8 @@ static size_t count_floats(const hpct_state_list *list)
     return count;
 }
 
-static hpct_status take(hpct_kept_weights *kept, const hpct_model *model,
-                        const hpct_state_list *list)
+static hpct_status copy_weights(hpct_kept_weights *kept, const hpct_model *model,
+                                const hpct_state_list *list)
 {
     size_t at = 0, count = count_floats(list);
     if (kept->floats == NULL)
@@ -51,7 +51,7 @@ hpct_status hpct_kept_weights_take(hpct_kept_weights *kept, const hpct_context *
     if (hpct_context_rank(context) != 0)
         return HPCT_OK;
     HPCT_TRY(hpct_state_list_make(&list, model));
-    hpct_status status = take(kept, model, &list);
+    hpct_status status = copy_weights(kept, model, &list);
     hpct_state_list_free(&list);
     return status;
 }

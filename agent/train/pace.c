@@ -120,7 +120,7 @@ static hpct_status name_node(observed *p, int node, double ratio)
 }
 
 /* All ranks come to the same verdicts: times are rank 0's. */
-static hpct_status judge(observed *p, double now)
+static hpct_status find_slow_nodes(observed *p, double now)
 {
     if (!p->waits_apart || p->slow.num_nodes < 2)
         return HPCT_OK;
@@ -199,7 +199,7 @@ static hpct_status step_ended(void *own, hpct_training *t)
     hpct_live_ranks(live, p->comm->size, known(p, HPCT_PACE_STEP), known(p, HPCT_PACE_WAIT),
                     known(p, HPCT_PACE_INPUT), known(p, HPCT_PACE_MEMORY), p->busy);
     plan_next(p);
-    return judge(p, p->gathered[TIME]);
+    return find_slow_nodes(p, p->gathered[TIME]);
 }
 
 const hpct_observer hpct_observe_pace = {

@@ -140,7 +140,7 @@ typedef struct span {
     bool spanned;
 } span;
 
-static void look(void *context, int component, int place)
+static void note_component(void *context, int component, int place)
 {
     span *s = context;
     (void) place;
@@ -155,7 +155,7 @@ hpct_status hpct_components_spanned(const hpct_environment *environment, char *c
     *spanned = false;
     if (nodes_of(environment, 1) == NULL)
         return HPCT_OK;
-    hpct_status status = for_each_node(environment, names, num_nodes, look, &s);
+    hpct_status status = for_each_node(environment, names, num_nodes, note_component, &s);
     *spanned = s.spanned;
     return status;
 }

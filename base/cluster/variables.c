@@ -76,7 +76,7 @@ typedef struct emission {
     hpct_status status;
 } emission;
 
-static void put(emission *e, const char *name, const char *value)
+static void emit(emission *e, const char *name, const char *value)
 {
     if (e->status == HPCT_OK)
         e->status = e->sink(e->context, name, value);
@@ -86,7 +86,7 @@ static void put_number(emission *e, const char *name, int value)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", value);
-    put(e, name, text);
+    emit(e, name, text);
 }
 
 /* A value that is too long is omitted, not truncated. */
@@ -129,7 +129,7 @@ static bool surely_too_long(const hpct_config *config)
 static void put_tf(emission *e, const hpct_config *config, const char **dropped)
 {
     if (surely_too_long(config)) {
-        put(e, "TF_CONFIG", NULL);
+        emit(e, "TF_CONFIG", NULL);
         *dropped = "TF_CONFIG";
         return;
     }
@@ -139,7 +139,7 @@ static void put_tf(emission *e, const hpct_config *config, const char **dropped)
         return;
     }
     bool fit = fits("TF_CONFIG", text);
-    put(e, "TF_CONFIG", fit ? text : NULL);
+    emit(e, "TF_CONFIG", fit ? text : NULL);
     if (!fit)
         *dropped = "TF_CONFIG";
     free(text);
@@ -153,8 +153,8 @@ static void put_meeting_point(emission *e, const hpct_config *config, unsigned f
         char host[256];
         bool v6 = address[0] == '[';
         snprintf(host, sizeof host, "%.*s", (int) (colon - address) - 2 * v6, address + v6);
-        put(e, "MASTER_ADDR", host);
-        put(e, "MASTER_PORT", colon + 1);
+        emit(e, "MASTER_ADDR", host);
+        emit(e, "MASTER_PORT", colon + 1);
         put_number(e, "RANK", config->rank);
         put_number(e, "WORLD_SIZE", config->size);
         put_number(e, "LOCAL_RANK", config->local_rank);
@@ -162,7 +162,7 @@ static void put_meeting_point(emission *e, const hpct_config *config, unsigned f
         put_number(e, "GROUP_RANK", config->node_rank);
     }
     if (frameworks & HPCT_FRAMEWORK_JAX) {
-        put(e, "JAX_COORDINATOR_ADDRESS", address);
+        emit(e, "JAX_COORDINATOR_ADDRESS", address);
         put_number(e, "JAX_NUM_PROCESSES", config->size);
         put_number(e, "JAX_PROCESS_ID", config->rank);
     }
@@ -174,20 +174,20 @@ hpct_status hpct_variables_emit(const hpct_config *config, unsigned frameworks, 
 {
     emission e = {.sink = sink, .context = context, .status = HPCT_OK};
     *dropped = NULL;
-    put(&e, "HPC_TRAIN_CONFIG", strlen(json) <= HPCT_MAX_CONFIG_VARIABLE ? json : NULL);
-    put(&e, "HPC_TRAIN_CONFIG_FILE", file);
+    emit(&e, "HPC_TRAIN_CONFIG", strlen(json) <= HPCT_MAX_CONFIG_VARIABLE ? json : NULL);
+    emit(&e, "HPC_TRAIN_CONFIG_FILE", file);
     put_number(&e, "HPC_TRAIN_RANK", config->rank);
     put_number(&e, "HPC_TRAIN_WORLD_SIZE", config->size);
     put_number(&e, "HPC_TRAIN_LOCAL_RANK", config->local_rank);
     put_number(&e, "HPC_TRAIN_LOCAL_SIZE", config->local_size);
     put_number(&e, "HPC_TRAIN_NODE_RANK", config->node_rank);
     put_number(&e, "HPC_TRAIN_NUM_NODES", config->num_nodes);
-    put(&e, "HPC_TRAIN_ROLE", config->role);
+    emit(&e, "HPC_TRAIN_ROLE", config->role);
     put_number(&e, "HPC_TRAIN_ROLE_INDEX", config->role_index);
-    put(&e, "HPC_TRAIN_GPU", config->gpu);
-    put(&e, "HPC_TRAIN_DATA", config->data);
-    put(&e, "SLURM_TMPDIR", config->tmpdir);
-    put(&e, "TMPDIR", config->tmpdir);
+    emit(&e, "HPC_TRAIN_GPU", config->gpu);
+    emit(&e, "HPC_TRAIN_DATA", config->data);
+    emit(&e, "SLURM_TMPDIR", config->tmpdir);
+    emit(&e, "TMPDIR", config->tmpdir);
     if (frameworks & HPCT_FRAMEWORK_TF)
         put_tf(&e, config, dropped);
     put_meeting_point(&e, config, frameworks);

@@ -51,7 +51,7 @@ void hpct_connecting_give_up(hpct_connecting *connecting)
 }
 
 /* A new socket's buffer has room for this message, unless it is broken. */
-static bool say(int fd, const void *data, size_t bytes)
+static bool send_message(int fd, const void *data, size_t bytes)
 {
     return send(fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t) bytes;
 }
@@ -64,7 +64,7 @@ hpct_status hpct_connecting_begin(hpct_connecting *connecting, int fd, const hpc
     if (status != HPCT_OK)
         hpct_connecting_give_up(connecting);
     else /* a broken connection is detected when reading the answer */
-        say(fd, connecting->proof.hello, HPCT_PROOF_HELLO);
+        send_message(fd, connecting->proof.hello, HPCT_PROOF_HELLO);
     return status;
 }
 
@@ -107,7 +107,7 @@ hpct_handshake hpct_connecting_step(hpct_connecting *connecting, hpct_session *s
         if (!hpct_proof_answered(&connecting->proof, connecting->in, last))
             return fail(connecting);
         connecting->answered = true;
-        if (!say(connecting->fd, last, sizeof last))
+        if (!send_message(connecting->fd, last, sizeof last))
             return fail(connecting);
     }
 }

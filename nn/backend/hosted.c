@@ -134,7 +134,7 @@ static void destroy(hpct_op *op)
     free(h);
 }
 
-static float *take(const hosted *h, size_t floats, hpct_status *status)
+static float *allocate_floats(const hosted *h, size_t floats, hpct_status *status)
 {
     size_t bytes = (floats + 1) * sizeof(float);
     float *memory = *status == HPCT_OK ? h->backend->device->allocate_host(bytes) : NULL;
@@ -148,15 +148,15 @@ static hpct_status furnish(hosted *h, int largest)
     hpct_op *op = &h->op;
     size_t src = src_count(&op->spec, largest), dst = dst_count(&op->spec, largest);
     hpct_status status = HPCT_OK;
-    h->src = take(h, src, &status);
-    h->dst = take(h, dst, &status);
+    h->src = allocate_floats(h, src, &status);
+    h->dst = allocate_floats(h, dst, &status);
     if (op->build.training) {
-        h->diff_src = take(h, src, &status);
-        h->diff_dst = take(h, dst, &status);
+        h->diff_src = allocate_floats(h, src, &status);
+        h->diff_dst = allocate_floats(h, dst, &status);
     }
     for (int k = 0; k < op->num_params; k++) {
-        h->param[k] = take(h, op->param_floats[k], &status);
-        h->grad[k] = take(h, op->param_floats[k], &status);
+        h->param[k] = allocate_floats(h, op->param_floats[k], &status);
+        h->grad[k] = allocate_floats(h, op->param_floats[k], &status);
     }
     h->scratch = hpct_host_allocate(h->inner->scratch_bytes);
     op->scratch_bytes = op->build.values != HPCT_FP32 ? (src > dst ? src : dst) * sizeof(float) : 0;

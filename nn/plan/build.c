@@ -401,7 +401,8 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
     return HPCT_OK;
 }
 
-static void *take(const hpct_run *run, size_t bytes, const char *what, hpct_status *status)
+static void *allocate_memory(const hpct_run *run, size_t bytes, const char *what,
+                             hpct_status *status)
 {
     if (*status != HPCT_OK)
         return NULL;
@@ -469,7 +470,7 @@ size_t hpct_run_copies_bytes(const hpct_run *run)
 
 static char *take_copies(hpct_run *run, hpct_status *status)
 {
-    char *copies = take(run, hpct_run_copies_bytes(run), "copies of parameters", status),
+    char *copies = allocate_memory(run, hpct_run_copies_bytes(run), "copies of parameters", status),
          *at = copies;
     for (int i = 0; i < run->num_nodes && at != NULL; i++) {
         run->nodes[i].copies = at;
@@ -484,22 +485,25 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     hpct_status status = HPCT_OK;
     size_t arena = run->arenas.floats * sizeof(float);
     if (!run->arenas.borrows)
-        run->arenas.parameters = take(run, arena, "parameters", &status);
-    run->arenas.states = take(run, hpct_run_state_bytes(run), "moving statistics", &status);
+        run->arenas.parameters = allocate_memory(run, arena, "parameters", &status);
+    run->arenas.states =
+        allocate_memory(run, hpct_run_state_bytes(run), "moving statistics", &status);
     if (run->arenas.num_penalties > 0)
-        run->arenas.penalty = take(run, 2 * sizeof(float), "penalties", &status);
+        run->arenas.penalty = allocate_memory(run, 2 * sizeof(float), "penalties", &status);
     if (hpct_run_spare_bytes(run) > 0)
-        run->arenas.spare = take(run, hpct_run_spare_bytes(run), "unused gradients", &status);
+        run->arenas.spare =
+            allocate_memory(run, hpct_run_spare_bytes(run), "unused gradients", &status);
     if (run->training)
         run->arenas.gradients =
-            take(run, arena + HPCT_ARENA_TAIL * sizeof(float), "gradients", &status);
+            allocate_memory(run, arena + HPCT_ARENA_TAIL * sizeof(float), "gradients", &status);
     for (int k = 0; k < HPCT_NUM_SLOTS; k++) {
         if (hpct_run_has_slot(model, run, k))
-            run->arenas.slot[k] = take(run, arena, "the optimizer", &status);
+            run->arenas.slot[k] = allocate_memory(run, arena, "the optimizer", &status);
     }
     if (run->training && model->precision == HPCT_FP16)
-        run->arenas.scaling = take(run, sizeof *run->arenas.scaling, "the loss scale", &status);
-    run->plan.scratch = take(run, hpct_run_scratch_bytes(run), "scratch", &status);
+        run->arenas.scaling =
+            allocate_memory(run, sizeof *run->arenas.scaling, "the loss scale", &status);
+    run->plan.scratch = allocate_memory(run, hpct_run_scratch_bytes(run), "scratch", &status);
     run->arenas.copies = take_copies(run, &status);
     if (status == HPCT_OK)
         status = hpct_run_place(model, run, NULL);

@@ -27,7 +27,7 @@ static bool spoils(const story *a, const story *b)
 }
 
 /* The first reader in backward order writes, others add. */
-static void tell(const hpct_model *model, hpct_run *run, story *stories)
+static void find_live_ranges(const hpct_model *model, hpct_run *run, story *stories)
 {
     for (int t = 0; t < model->num_tensors; t++)
         stories[t] =
@@ -94,7 +94,7 @@ hpct_status hpct_run_flow(const hpct_model *model, hpct_run *run, int *diff_root
     story *stories = calloc((size_t) model->num_tensors, sizeof *stories);
     if (stories == NULL)
         return hpct_fail_memory((size_t) model->num_tensors * sizeof *stories);
-    tell(model, run, stories);
+    find_live_ranges(model, run, stories);
     for (int t = 0; t < model->num_tensors; t++)
         diff_root[t] = t;
     for (int i = model->num_nodes - 1; i >= 0; i--) {

@@ -24,7 +24,7 @@ static void sleep_until(double due)
         ;
 }
 
-static void take(hpct_emulation *emulation, double seconds)
+static void sleep_for(hpct_emulation *emulation, double seconds)
 {
     double now = hpct_run_clock(), due = now + seconds - emulation->ahead;
     while (due > now) {
@@ -59,7 +59,7 @@ hpct_status hpct_emulate_forward(const hpct_model *model, int node, const hpct_o
     hpct_op *op = run->nodes[node].op;
     if (run->emulation == NULL || hpct_op_is_collective(&op->spec))
         return op->class->forward(op, call);
-    take(run->emulation, run->emulation->seconds.parts[node].forward);
+    sleep_for(run->emulation, run->emulation->seconds.parts[node].forward);
     size_t channels = (size_t) op->spec.norm.channels;
     return is_synced(model, &op->spec) && call->training
                ? send_sums(model, call, channels + 1, channels)
@@ -72,7 +72,7 @@ hpct_status hpct_emulate_backward(const hpct_model *model, int node, const hpct_
     hpct_op *op = run->nodes[node].op;
     if (run->emulation == NULL || hpct_op_is_collective(&op->spec))
         return op->class->backward(op, call);
-    take(run->emulation, run->emulation->seconds.parts[node].backward);
+    sleep_for(run->emulation, run->emulation->seconds.parts[node].backward);
     return is_synced(model, &op->spec)
                ? send_sums(model, call, 2 * (size_t) op->spec.norm.channels, 0)
                : HPCT_OK;
@@ -83,7 +83,7 @@ bool hpct_emulate_loss(hpct_run *run, hpct_batch_sums *sums)
     if (run->emulation == NULL)
         return false;
     *sums = (hpct_batch_sums){0};
-    take(run->emulation, run->emulation->seconds.loss);
+    sleep_for(run->emulation, run->emulation->seconds.loss);
     return true;
 }
 
@@ -91,7 +91,7 @@ bool hpct_emulate_update(hpct_run *run)
 {
     if (run->emulation == NULL)
         return false;
-    take(run->emulation, run->emulation->seconds.update);
+    sleep_for(run->emulation, run->emulation->seconds.update);
     return true;
 }
 

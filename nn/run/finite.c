@@ -21,8 +21,8 @@ bool hpct_model_loss_is_finite(const hpct_model *model)
            isfinite(model->run->sums.host.loss);
 }
 
-static void look(const hpct_model *model, int node, hpct_finite_place place, const float *values,
-                 size_t count)
+static void check_values(const hpct_model *model, int node, hpct_finite_place place,
+                         const float *values, size_t count)
 {
     hpct_finite_found *found = model->run->finite;
     if (found->place != HPCT_FINITE || values == NULL || hpct_are_finite(values, count))
@@ -37,10 +37,11 @@ void hpct_finite_look_before(const hpct_model *model, int node, int n)
     if (model->run->finite == NULL)
         return;
     if (node == 0)
-        look(model, node, HPCT_FINITE_NOT_INPUT, built->src[0],
-             (size_t) n * hpct_op_src_floats(&built->op->spec, 0));
+        check_values(model, node, HPCT_FINITE_NOT_INPUT, built->src[0],
+                     (size_t) n * hpct_op_src_floats(&built->op->spec, 0));
     for (int k = 0; k < built->op->num_params; k++)
-        look(model, node, HPCT_FINITE_NOT_WEIGHTS, built->param[k], built->op->param_floats[k]);
+        check_values(model, node, HPCT_FINITE_NOT_WEIGHTS, built->param[k],
+                     built->op->param_floats[k]);
 }
 
 /* Of a node whose output a fused one replaces, such as its pooling, the smaller. */
@@ -56,5 +57,5 @@ void hpct_finite_look_after(const hpct_model *model, int node, int n)
         if (run->nodes[i].made && run->nodes[i].dst == built->dst && other < floats)
             floats = other;
     }
-    look(model, node, HPCT_FINITE_NOT_OUTPUT, built->dst, (size_t) n * floats);
+    check_values(model, node, HPCT_FINITE_NOT_OUTPUT, built->dst, (size_t) n * floats);
 }

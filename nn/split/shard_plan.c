@@ -16,7 +16,7 @@
 #define MESSAGE_SECONDS 50e-6
 
 /* Which part of a tensor's gradient each replica computes. */
-typedef enum share { NOTHING, ALL_OF_IT, A_PART } share;
+typedef enum gradient_form { NO_GRADIENT, FULL_GRADIENT, PARTIAL_SUM } gradient_form;
 
 static int root_of(const hpct_model *model, int tensor)
 {
@@ -35,7 +35,7 @@ hpct_channel_split hpct_shard_plan_in(const hpct_shard_plan *plan, int node)
                : plan->splits[root_of(plan->model, plan->model->nodes[node].inputs[0])];
 }
 
-static hpct_op_spec sum_behind(const hpct_shard_plan *plan, int node)
+static hpct_op_spec all_reduce_after(const hpct_shard_plan *plan, int node)
 {
     const hpct_op_spec *spec = &plan->model->nodes[node].spec;
     return (hpct_op_spec){
@@ -51,7 +51,7 @@ static hpct_op_spec sum_behind(const hpct_shard_plan *plan, int node)
     };
 }
 
-static hpct_op_spec gather_behind(const hpct_shard_plan *plan, int root)
+static hpct_op_spec all_gather_after(const hpct_shard_plan *plan, int root)
 {
     const hpct_channel_split *split = &plan->splits[root];
     size_t floats = hpct_shape_count(&plan->model->tensors[root].shape);
@@ -64,7 +64,7 @@ static hpct_op_spec gather_behind(const hpct_shard_plan *plan, int root)
 }
 
 /* Its channels are those of the last axis, so that images may be in channel blocks. */
-static hpct_op_spec collect_behind(const hpct_shard_plan *plan, int root)
+static hpct_op_spec gather_samples_after(const hpct_shard_plan *plan, int root)
 {
     const hpct_shape *shape = &plan->model->tensors[root].shape;
     int channels = shape->size[shape->rank - 1];
@@ -81,10 +81,10 @@ hpct_op_spec hpct_shard_plan_meeting(const hpct_shard_plan *plan, int node)
 {
     int output = plan->model->nodes[node].output;
     if (plan->sums[node])
-        return sum_behind(plan, node);
+        return all_reduce_after(plan, node);
     if (plan->gathers[output])
-        return gather_behind(plan, output);
-    return plan->collects[output] ? collect_behind(plan, output)
+        return all_gather_after(plan, output);
+    return plan->collects[output] ? gather_samples_after(plan, output)
                                   : (hpct_op_spec){.kind = HPCT_OP_KINDS};
 }
 
@@ -115,7 +115,7 @@ static hpct_channel_split channels_of(const hpct_shard_plan *plan, const hpct_op
 
 /* The front splits nothing. Later operations read its tensors gathered, of all samples; false if
  * one reads the model's input, which is not gathered. */
-static bool flow_front(hpct_shard_plan *plan, int i, bool *others)
+static bool place_front(hpct_shard_plan *plan, int i, bool *others)
 {
     const hpct_model *model = plan->model;
     const hpct_node *node = &model->nodes[i];
@@ -133,13 +133,13 @@ static bool flow_front(hpct_shard_plan *plan, int i, bool *others)
 
 /* Sets the split of a node's output; false if it has fewer channels (or units) than there are
  * parts. */
-static bool flow_node(hpct_shard_plan *plan, int i)
+static bool split_output(hpct_shard_plan *plan, int i)
 {
     const hpct_model *model = plan->model;
     const hpct_node *node = &model->nodes[i];
     hpct_channel_split *out = &plan->splits[root_of(model, node->output)], follows;
     bool any = false, others;
-    if (!flow_front(plan, i, &others) || !others)
+    if (!place_front(plan, i, &others) || !others)
         return !others;
     for (int k = 0; k < node->num_inputs; k++)
         any = any || plan->splits[root_of(model, node->inputs[k])].channels > 0;
@@ -162,12 +162,12 @@ static bool flow_node(hpct_shard_plan *plan, int i)
     return out->channels / out->unit >= plan->parts;
 }
 
-static bool flow_forward(hpct_shard_plan *plan)
+static bool split_outputs(hpct_shard_plan *plan)
 {
     const hpct_model *model = plan->model;
     int output = root_of(model, model->output);
     for (int i = 0; i < model->num_nodes; i++) {
-        if (!flow_node(plan, i))
+        if (!split_output(plan, i))
             return false;
     }
     plan->gathers[output] = plan->gathers[output] || plan->splits[output].channels > 0;
@@ -193,43 +193,45 @@ static void find_learning(const hpct_model *model, bool *learns, bool *backward)
 
 /* Records a reader's contribution to a tensor's gradient; false if it differs from another
  * reader's. */
-static bool leave(share *all, share one)
+static bool add_contribution(gradient_form *all, gradient_form one)
 {
-    bool fits = *all == NOTHING || *all == one;
+    bool fits = *all == NO_GRADIENT || *all == one;
     *all = one;
     return fits;
 }
 
 /* The node's contributions to its inputs' gradients; false if they do not fit others'. */
-static bool flow_back(hpct_shard_plan *plan, int i, const bool *learns, share *own, share *whole)
+static bool add_contributions(hpct_shard_plan *plan, int i, const bool *learns, gradient_form *own,
+                              gradient_form *whole)
 {
     const hpct_model *model = plan->model;
     const hpct_node *node = &model->nodes[i];
     int output = root_of(model, node->output);
     bool split = plan->splits[output].channels > 0, fits = true;
-    share of_output = split ? ALL_OF_IT : own[output];
+    gradient_form of_output = split ? FULL_GRADIENT : own[output];
     if (i < plan->front) {
         plan->partial[i] = true;
-        plan->gather_sum_diff[output] = plan->collects[output] && own[output] == A_PART;
+        plan->gather_sum_diff[output] = plan->collects[output] && own[output] == PARTIAL_SUM;
         return true;
     }
     if (split)
-        plan->gather_sum_diff[output] = whole[output] == A_PART;
+        plan->gather_sum_diff[output] = whole[output] == PARTIAL_SUM;
     if (plan->sums[i]) {
-        plan->sum_diff[i] = own[output] == A_PART;
-        of_output = ALL_OF_IT;
+        plan->sum_diff[i] = own[output] == PARTIAL_SUM;
+        of_output = FULL_GRADIENT;
     }
-    plan->partial[i] = of_output == A_PART || plan->begins[i] == HPCT_SHARD_CELLS;
+    plan->partial[i] = of_output == PARTIAL_SUM || plan->begins[i] == HPCT_SHARD_CELLS;
     for (int k = 0; k < node->num_inputs; k++) {
         int root = root_of(model, node->inputs[k]);
         bool reads_split = plan->splits[root].channels > 0 && !plan->wants_whole[i];
-        share one = split && !reads_split ? A_PART : of_output;
+        gradient_form one = split && !reads_split ? PARTIAL_SUM : of_output;
         if (learns[root] && plan->begins[i] == HPCT_SHARD_CELLS)
             return false;
         if (learns[root])
-            fits = leave(plan->splits[root].channels > 0 && plan->wants_whole[i] ? &whole[root]
-                                                                                 : &own[root],
-                         one) &&
+            fits = add_contribution(plan->splits[root].channels > 0 && plan->wants_whole[i]
+                                        ? &whole[root]
+                                        : &own[root],
+                                    one) &&
                    fits;
     }
     return fits;
@@ -237,11 +239,12 @@ static bool flow_back(hpct_shard_plan *plan, int i, const bool *learns, share *o
 
 /* Backward: false if a gradient would add contributions that all parts have to partial ones. In the
  * front each part continues with the whole gradient of its local batch. */
-static bool flow_backward(hpct_shard_plan *plan)
+static bool find_partial_sums(hpct_shard_plan *plan)
 {
     const hpct_model *model = plan->model;
     size_t tensors = (size_t) model->num_tensors, nodes = (size_t) model->num_nodes;
-    share *own = calloc(2 * tensors, sizeof *own), *whole = own != NULL ? own + tensors : NULL;
+    gradient_form *own = calloc(2 * tensors, sizeof *own),
+                  *whole = own != NULL ? own + tensors : NULL;
     bool *learns = calloc(tensors + nodes, sizeof *learns), fits = own != NULL && learns != NULL;
     int loss, skipped;
     hpct_loss_form form;
@@ -250,10 +253,10 @@ static bool flow_backward(hpct_shard_plan *plan)
     find_learning(model, learns, learns + tensors);
     hpct_run_find_loss(model, &loss, &form, &skipped);
     loss = root_of(model, loss);
-    *(plan->splits[loss].channels > 0 ? &whole[loss] : &own[loss]) = ALL_OF_IT;
+    *(plan->splits[loss].channels > 0 ? &whole[loss] : &own[loss]) = FULL_GRADIENT;
     for (int i = model->num_nodes - 1; i >= 0 && fits; i--) {
         if (learns[tensors + (size_t) i])
-            fits = flow_back(plan, i, learns, own, whole);
+            fits = add_contributions(plan, i, learns, own, whole);
     }
 end:
     free(own);
@@ -346,7 +349,7 @@ static bool complete(hpct_shard_plan *plan, int samples)
     memset(plan->own, 0, tensors);
     memset(plan->collects, 0, tensors);
     memset(plan->partial, 0, nodes);
-    if (!flow_forward(plan) || !flow_backward(plan))
+    if (!split_outputs(plan) || !find_partial_sums(plan))
         return false;
     predict(plan, samples);
     return true;
@@ -406,7 +409,7 @@ static bool splits_any(const hpct_shard_plan *plan)
 }
 
 /* Makes plan->begins and plan->front the best choice if they are valid and faster. */
-static void weigh(hpct_shard_plan *plan, int samples, choice *best)
+static void keep_if_faster(hpct_shard_plan *plan, int samples, choice *best)
 {
     if (!complete(plan, samples) || plan->seconds >= best->seconds || !splits_any(plan) ||
         plan->wire_floats >= sum_of_gradients(plan))
@@ -418,8 +421,8 @@ static void weigh(hpct_shard_plan *plan, int samples, choice *best)
 
 /* Tries to split this Dense, too, in this form; kept if a step gets faster. how: for rows, the
  * split of the operations that produce its input. */
-static void improve(hpct_shard_plan *plan, int dense, hpct_shard_form form, hpct_shard_begin how,
-                    int samples, choice *best)
+static void try_dense(hpct_shard_plan *plan, int dense, hpct_shard_form form, hpct_shard_begin how,
+                      int samples, choice *best)
 {
     const hpct_model *model = plan->model;
     memcpy(plan->begins, best->begins, (size_t) model->num_nodes * sizeof *best->begins);
@@ -427,7 +430,7 @@ static void improve(hpct_shard_plan *plan, int dense, hpct_shard_form form, hpct
         plan->begins[dense] = HPCT_SHARD_CHANNELS;
     else if (!begin_before(model, model->nodes[dense].inputs[0], how, plan->begins))
         return;
-    weigh(plan, samples, best);
+    keep_if_faster(plan, samples, best);
 }
 
 /* For each front after which a split can begin at once: every later operation that can begin one
@@ -444,7 +447,7 @@ static void try_fronts(hpct_shard_plan *plan, int samples, choice *best)
     for (plan->front = 1; plan->front < model->num_nodes; plan->front++) {
         plan->begins[plan->front - 1] = HPCT_SHARD_WHOLE;
         if (plan->begins[plan->front] != HPCT_SHARD_WHOLE)
-            weigh(plan, samples, best);
+            keep_if_faster(plan, samples, best);
     }
     plan->front = 0;
 }
@@ -486,10 +489,10 @@ static hpct_status search(hpct_shard_plan *plan, const hpct_shard_options *optio
         tried[dense] = true;
         for (int how = HPCT_SHARD_CHANNELS; how <= HPCT_SHARD_CELLS; how++) {
             if (any || options->form == HPCT_SHARD_ROWS)
-                improve(plan, dense, HPCT_SHARD_ROWS, (hpct_shard_begin) how, samples, &best);
+                try_dense(plan, dense, HPCT_SHARD_ROWS, (hpct_shard_begin) how, samples, &best);
         }
         if (any || options->form == HPCT_SHARD_COLUMNS)
-            improve(plan, dense, HPCT_SHARD_COLUMNS, HPCT_SHARD_CHANNELS, samples, &best);
+            try_dense(plan, dense, HPCT_SHARD_COLUMNS, HPCT_SHARD_CHANNELS, samples, &best);
     }
     if ((any && !options->without_front) || options->form == HPCT_SHARD_BACK)
         try_fronts(plan, samples, &best);

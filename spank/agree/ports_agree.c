@@ -118,7 +118,7 @@ static bool take_frame(hpct_ports_host *h, uint32_t node, const hpct_frame *fram
     return true;
 }
 
-static void hear(hpct_ports_host *h, uint32_t node)
+static void receive_frames(hpct_ports_host *h, uint32_t node)
 {
     for (;;) {
         hpct_frame frame;
@@ -140,7 +140,7 @@ static void hear(hpct_ports_host *h, uint32_t node)
     }
 }
 
-static void say(hpct_ports_host *h, hpct_frame_type type, uint32_t rank, uint32_t speaker)
+static void send_to_all(hpct_ports_host *h, hpct_frame_type type, uint32_t rank, uint32_t speaker)
 {
     for (uint32_t node = 0; node < h->num_nodes; node++) {
         hpct_frame frame = {.type = type, .status = node == speaker, .rank = rank};
@@ -191,11 +191,11 @@ static bool choose(hpct_ports_host *h, int speaker)
             fewest = node;
     }
     if (common == 0) {
-        say(h, HPCT_FRAME_ABORT, 0, speaker < 0 ? fewest : (uint32_t) speaker);
+        send_to_all(h, HPCT_FRAME_ABORT, 0, speaker < 0 ? fewest : (uint32_t) speaker);
         return false;
     }
     h->choice = choose_of(common, h->choice >= 0);
-    say(h, HPCT_FRAME_READY, (uint32_t) h->choice, UINT32_MAX);
+    send_to_all(h, HPCT_FRAME_READY, (uint32_t) h->choice, UINT32_MAX);
     return true;
 }
 
@@ -229,7 +229,7 @@ static bool is_too_late(hpct_ports_host *h, uint32_t missing)
         return false;
     h->noticed = true;
     if (over)
-        say(h, HPCT_FRAME_LOST, missing, UINT32_MAX);
+        send_to_all(h, HPCT_FRAME_LOST, missing, UINT32_MAX);
     const hpct_ports_late late = {.first = missing,
                                   .count = count_missing(h),
                                   .waited = waited,
@@ -256,7 +256,7 @@ static bool go_on(hpct_ports_host *h)
         speaker = (int) node;
     }
     if (h->choice >= 0 && speaker < 0) {
-        say(h, HPCT_FRAME_BYE, 0, UINT32_MAX);
+        send_to_all(h, HPCT_FRAME_BYE, 0, UINT32_MAX);
         return true;
     }
     return !choose(h, speaker);
@@ -278,7 +278,7 @@ static void *serve(void *context)
             break;
         take_guests(h);
         for (uint32_t node = 0; node < h->num_members; node++)
-            hear(h, node);
+            receive_frames(h, node);
         done = go_on(h);
     }
     for (uint32_t i = 0; i < h->num_members; i++)

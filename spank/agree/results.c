@@ -56,7 +56,7 @@ static hpct_link_result receive(hpct_link *link, int64_t until_ms, hpct_frame *f
 
 /* ---- srun's side ----------------------------------------------------------------------------- */
 
-static void take(hpct_results_host *h, uint32_t node, const hpct_frame *frame)
+static void count_result(hpct_results_host *h, uint32_t node, const hpct_frame *frame)
 {
     hpct_results_sum *sum = &h->sum;
     if (frame->rank > sum->nodes && frame->rank <= MAX_NODES)
@@ -78,13 +78,13 @@ static void take(hpct_results_host *h, uint32_t node, const hpct_frame *frame)
     }
 }
 
-static void hear(hpct_results_host *h, const hpct_guest *guest, hpct_session *session)
+static void receive_result(hpct_results_host *h, const hpct_guest *guest, hpct_session *session)
 {
     hpct_link link;
     hpct_frame frame;
     hpct_link_init(&link, session);
     if (receive(&link, hpct_now_ms() + HEAR_MS, &frame) == HPCT_LINK_FRAME) {
-        take(h, guest->from, &frame);
+        count_result(h, guest->from, &frame);
         hpct_link_send(&link, &(hpct_frame){.type = HPCT_FRAME_BYE});
         hpct_link_flush(&link);
     }
@@ -105,7 +105,7 @@ static void *serve(void *context)
             if (guest.purpose != HPCT_FOR_RESULTS || guest.from >= MAX_NODES)
                 hpct_guest_refuse(&guest);
             else if (hpct_guest_accept(&guest, &session))
-                hear(h, &guest, &session);
+                receive_result(h, &guest, &session);
         }
     }
     return NULL;

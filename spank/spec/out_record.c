@@ -172,7 +172,7 @@ static bool take_task(const char *value, hpct_out_record *r)
     return take_number(value, &r->tasks[r->num_tasks++]);
 }
 
-static bool take(hpct_out_record *r, const char *key, const char *value)
+static bool read_field(hpct_out_record *r, const char *key, const char *value)
 {
     uint32_t mask = 0;
     if (strcmp(key, "job") == 0)
@@ -215,7 +215,7 @@ static bool parse(char *text, size_t size, hpct_out_record *r)
         if (value == NULL)
             return false;
         *value = '\0';
-        if (!take(r, field, value + 1))
+        if (!read_field(r, field, value + 1))
             return false;
     }
     return false;

@@ -81,7 +81,7 @@ static hpct_status top_k_open(hpct_compressor **out, const hpct_compressor_plan 
 }
 
 /* Collects this rank's pairs and uncompressed parameters; sets matrices to zero. */
-static void take(top_k *t, float *gradients)
+static void collect_pairs(top_k *t, float *gradients)
 {
     for (int i = 0; i < t->num; i++) {
         const part *p = &t->parts[i];
@@ -101,7 +101,7 @@ static hpct_status top_k_reduce(hpct_compressor *compressor, float *gradients, s
     top_k *t = (top_k *) compressor;
     hpct_comm *comm = compressor->comm;
     float *sums = gradients + compressor->count;
-    take(t, gradients);
+    collect_pairs(t, gradients);
     memcpy(t->plain + t->plain_count, sums, tail * sizeof *sums);
     HPCT_TRY(comm->ops->allreduce_sum(comm, t->plain, t->plain_count + tail));
     HPCT_TRY(comm->ops->allgather(comm, t->mine, t->all, t->pairs * sizeof *t->mine));

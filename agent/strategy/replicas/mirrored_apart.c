@@ -135,7 +135,7 @@ static hpct_status enter(void *argument, int k)
 }
 
 /* hpct_nccl_options.meet */
-static hpct_status meet(void *argument)
+static hpct_status run_barrier(void *argument)
 {
     const replica *r = argument;
     float nothing = 0;
@@ -153,7 +153,7 @@ static hpct_status join(void *argument, int k)
                               .size = ranks->size * m->num,
                               .seconds = m->seconds,
                               .grace_seconds = GRACE_SECONDS,
-                              .meet = m->num > 1 ? meet : NULL,
+                              .meet = m->num > 1 ? run_barrier : NULL,
                               .argument = &m->replicas[k]};
     memcpy(nccl.id, m->cards[0].id, sizeof nccl.id);
     HPCT_TRY(hpct_comm_nccl_open(&comm, &nccl));

@@ -114,7 +114,7 @@ static hpct_status send_beside(void *memory, const void *host, size_t bytes)
     return HPCT_OK;
 }
 
-static hpct_status take(void)
+static hpct_status wait_for_sent(void)
 {
     HPCT_TRY(record(&hpct_gpu.sent_beside, hpct_gpu.beside));
     return HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.stream, hpct_gpu.sent_beside, 0));
@@ -261,7 +261,7 @@ static const hpct_device device = {
     .from_host = hpct_cuda_from_host,
     .send = send,
     .send_beside = send_beside,
-    .take = take,
+    .take = wait_for_sent,
     .taken = taken,
     .fetch = fetch,
     .copy = copy,

@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(THREADS)
         const T *x = a + s * size, *y = b + s * (broadcasts ? channels : size);
         for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += step) {
             float out[1] = {value_of(x[i]) * value_of(y[broadcasts ? i % channels : i])};
-            put(out, add, dst + s * size + i);
+            put_values(out, add, dst + s * size + i);
         }
     }
 }
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(THREADS)
             float mean, scale, offset, x = value_of(src[s * size + i]);
             line_at(line, i % line.channels, &mean, &scale, &offset);
             float out[1] = {back ? x * scale : (x - mean) * scale + offset};
-            put(out, add, dst + s * size + i);
+            put_values(out, add, dst + s * size + i);
         }
     }
 }
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(THREADS)
             const size_t at = s * size + i;
             float x = value_of(factor[at]);
             float out[1] = {value_of(src[at]) > 0 ? x : alpha[i % period] * x};
-            put(out, add, dst + at);
+            put_values(out, add, dst + at);
         }
     }
 }
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(THREADS)
         float all[1] = {0};
         for (int k = 0; k < COLUMN_ROWS; k++)
             all[0] += shared[k][threadIdx.x];
-        put(all, add, out + s * columns + column);
+        put_values(all, add, out + s * columns + column);
     }
 }
 

@@ -72,14 +72,14 @@ __device__ inline void map_all(size_t count, F f, const S *src, bool add, D *dst
 #pragma unroll
         for (int k = 0; k < V; k++)
             x[k] = f.forward(x[k]);
-        put(x, add, dst + i * V);
+        put_values(x, add, dst + i * V);
     }
     size_t rest = packs * V + grid_index();
     if (V > 1 && rest < count) {
         float x[1];
         load(src + rest, x);
         x[0] = f.forward(x[0]);
-        put(x, add, dst + rest);
+        put_values(x, add, dst + rest);
     }
 }
 
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int k = 0; k < V; k++)
             g[k] = f.backward(x[k], g[k]);
-        put(g, add, out + i * V);
+        put_values(g, add, out + i * V);
     }
     size_t rest = packs * V + grid_index();
     if (V > 1 && rest < count) {
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(THREADS)
         load(data + rest, x);
         load(diff + rest, g);
         g[0] = f.backward(x[0], g[0]);
-        put(g, add, out + rest);
+        put_values(g, add, out + rest);
     }
 }
 

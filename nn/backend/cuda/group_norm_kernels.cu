@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(THREADS)
             const float d = value_of(diff[at]) * factor_of(norm, g, channel),
                         hat = (value_of(src[at]) - mean) * inverse;
             float change[1] = {inverse * (d - sum - hat * sum_hat)};
-            put(change, add, diff_src + at);
+            put_values(change, add, diff_src + at);
         }
     }
 }

@@ -47,7 +47,7 @@ __device__ inline void add_back_at(const hpct_join &j, size_t at, bool passes, c
     for (int k = 0; k < j.count; k++) {
         T *out = (T *) j.diff_src[k];
         if (out != nullptr && out != diff)
-            put(g, j.add[k], out + at);
+            put_values(g, j.add[k], out + at);
     }
 }
 

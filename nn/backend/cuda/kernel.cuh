@@ -94,7 +94,8 @@ template <typename T, int V> __device__ inline void store(const float (&from)[V]
 }
 
 /* to = from; with `add` to += from. */
-template <typename T, int V> __device__ inline void put(const float (&from)[V], bool add, T *to)
+template <typename T, int V>
+__device__ inline void put_values(const float (&from)[V], bool add, T *to)
 {
     float sum[V];
 #pragma unroll

@@ -304,7 +304,7 @@ template <typename T> struct sample {
     }
 
     /* `judge` of nn/backend/ref/loss.c. */
-    __device__ void judge(hpct_loss_sums *sums) const
+    __device__ void judge_sample(hpct_loss_sums *sums) const
     {
         if (c.judged == HPCT_JUDGED_BINARY) {
             judge_outputs(sums);

@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(THREADS)
             for (int k = 0; k < 2; k++) {
                 T *out = (T *) j.diff_src[k];
                 if (out != nullptr && out != diff)
-                    put(g[i], j.add[k], out + at);
+                    put_values(g[i], j.add[k], out + at);
             }
         }
     });

@@ -378,7 +378,7 @@ __global__ void __launch_bounds__(THREADS)
                 float own = behind_relu<RELU>(g[b][k], x[b][k], mean[k], scale[k], shift[k]);
                 g[b][k] = fmaf(own, scale[k], fmaf(x[b][k] - mean[k], slope[k], offset[k]));
             }
-            put(g[b], add, diff_src + (row + b * w.step) * (size_t) channels + w.channel);
+            put_values(g[b], add, diff_src + (row + b * w.step) * (size_t) channels + w.channel);
         }
     });
 }

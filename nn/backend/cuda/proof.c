@@ -7,15 +7,15 @@
 
 #define SAMPLES 2048
 #define SAMPLES_OF_KERNEL 256 /* each is a sum over all images */
-#define APART 256             /* bytes */
+#define ALIGNMENT 256         /* bytes */
 
 /* Numbers drawn from [-1, 1): a sum of K products is of the order of sqrt(K) / 3. What is wrong is
  * so by about as much; roundings of the operands (TF32: 2^-11) and of partial sums by far less. */
-#define ROOM 0x1p-6
+#define TOLERANCE 0x1p-6
 
-static size_t apart(size_t bytes)
+static size_t align_up(size_t bytes)
 {
-    return (bytes + APART - 1) / APART * APART;
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 static hpct_number number_of(cudnnDataType_t type)
@@ -72,12 +72,12 @@ static double products_of(const hpct_dnn_claim *claim, const hpct_direct *d)
 
 static size_t offsets_bytes(void)
 {
-    return apart(SAMPLES * sizeof(size_t)) + apart((SAMPLES + 1) * sizeof(float));
+    return align_up(SAMPLES * sizeof(size_t)) + align_up((SAMPLES + 1) * sizeof(float));
 }
 
 size_t hpct_proof_bytes(const hpct_dnn_graph *graph)
 {
-    return offsets_bytes() + apart(count_of(graph, graph->claim.kernel) * sizeof(float));
+    return offsets_bytes() + align_up(count_of(graph, graph->claim.kernel) * sizeof(float));
 }
 
 static hpct_status draw(const hpct_dnn_graph *graph, int tensor, void *to)
@@ -105,7 +105,7 @@ hpct_status hpct_proof_open(hpct_proof *proof, const hpct_dnn_graph *graph, void
                           .result = at[claim->result],
                           .offset = memory,
                           .samples = claim->way == HPCT_DNN_WEIGHTS ? SAMPLES_OF_KERNEL : SAMPLES};
-    proof->worst = (float *) (void *) ((char *) memory + apart(SAMPLES * sizeof(size_t)));
+    proof->worst = (float *) (void *) ((char *) memory + align_up(SAMPLES * sizeof(size_t)));
     proof->expected = proof->worst + 1;
     HPCT_TRY(hpct_cuda_check(hpct_launch_cast(hpct_cuda_queue(), count_of(graph, claim->kernel),
                                               number_of(graph->type[claim->kernel]),
@@ -137,7 +137,7 @@ hpct_status hpct_proof_try(const hpct_proof *proof, hpct_status (*run)(void *arg
     const hpct_dnn_claim *claim = &graph->claim;
     hpct_direct conv = direct_of(graph);
     cudnnDataType_t type = graph->type[claim->result];
-    double room = ROOM * fmax(1, sqrt(products_of(claim, &conv)) / 3);
+    double tolerance = TOLERANCE * fmax(1, sqrt(products_of(claim, &conv)) / 3);
     if (claim->added)
         HPCT_TRY(draw(graph, claim->result, proof->result));
     else /* not a number in any type */
@@ -146,8 +146,8 @@ hpct_status hpct_proof_try(const hpct_proof *proof, hpct_status (*run)(void *arg
     HPCT_TRY(run(argument));
     HPCT_TRY(hpct_cuda_check(
         hpct_launch_proof_deviation(hpct_cuda_queue(), number_of(type), proof->samples,
-                                    proof->offset, proof->expected, proof->result, (float) room,
-                                    (float) relative_of(type), proof->worst),
+                                    proof->offset, proof->expected, proof->result,
+                                    (float) tolerance, (float) relative_of(type), proof->worst),
         "proof"));
     HPCT_TRY(hpct_cuda_to_host(&worst, proof->worst, sizeof worst));
     *right = worst <= 1;

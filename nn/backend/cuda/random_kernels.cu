@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(THREADS)
                 continue;
             float x[1] = {value_of(src[at + k * LANES])};
             x[0] = drawn.at[k] >= threshold ? x[0] * scale : 0;
-            put(x, add, dst + at + k * LANES);
+            put_values(x, add, dst + at + k * LANES);
         }
     }
 }
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(THREADS)
         const size_t at = (size_t) s * rows * size + item;
         float x[1] = {value_of(src[at])};
         x[0] = drawn.at[e / LANES % 4] >= threshold ? x[0] * scale : 0;
-        put(x, add, dst + at);
+        put_values(x, add, dst + at);
     }
 }
 
@@ -138,7 +138,7 @@ struct between {
     double part;
 };
 
-__device__ inline between look(int out, int out_size, int in_size, bool nearest)
+__device__ inline between find_neighbours(int out, int out_size, int in_size, bool nearest)
 {
     if (nearest) {
         const int cell = (int) ((out + 0.5) * in_size / out_size);
@@ -170,8 +170,8 @@ __global__ void __launch_bounds__(THREADS)
     if (item >= (unsigned) c.out_h * (unsigned) c.out_w)
         return;
     const int y = (int) (item / (unsigned) c.out_w), x = (int) (item % (unsigned) c.out_w);
-    const between v = look(y, c.out_h, c.height, c.nearest),
-                  h = look(x, c.out_w, c.width, c.nearest);
+    const between v = find_neighbours(y, c.out_h, c.height, c.nearest),
+                  h = find_neighbours(x, c.out_w, c.width, c.nearest);
     const float down = (float) v.part, right = (float) h.part;
     for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
         const corner from = corner_of(c, drawing, s);
@@ -229,15 +229,17 @@ __global__ void __launch_bounds__(THREADS)
             const seen rows = seen_by(in_y, c.out_h, c.height),
                        columns = seen_by(in_x, c.out_w, c.width);
             for (int i = rows.low; i <= rows.high; i++) {
-                const float down = weight_of(look(i, c.out_h, c.height, c.nearest), in_y);
+                const float down =
+                    weight_of(find_neighbours(i, c.out_h, c.height, c.nearest), in_y);
                 for (int j = columns.low; down != 0 && j <= columns.high; j++) {
-                    const float right = weight_of(look(j, c.out_w, c.width, c.nearest), in_x);
+                    const float right =
+                        weight_of(find_neighbours(j, c.out_w, c.width, c.nearest), in_x);
                     if (right != 0)
                         sum[0] += down * right * value_of(diff[crop_out_at(c, s, i, j) + channel]);
                 }
             }
         }
-        put(sum, add, diff_src + crop_in_at(c, s, y, x) + channel);
+        put_values(sum, add, diff_src + crop_in_at(c, s, y, x) + channel);
     }
 }
 
@@ -290,7 +292,7 @@ __global__ void __launch_bounds__(THREADS)
         float value[1] = {value_of(
             src[((sample + (size_t) from_y) * (size_t) w + (size_t) from_x) * (size_t) channels +
                 (size_t) channel])};
-        put(value, add, dst + sample * row + item);
+        put_values(value, add, dst + sample * row + item);
     }
 }
 

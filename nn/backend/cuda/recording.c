@@ -53,7 +53,7 @@ void hpct_cuda_drop_recording(void *recording)
 
 /* ---- values that change in every step ---- */
 
-static hpct_status tell(const hpct_moment *moment)
+static hpct_status set_moment(const hpct_moment *moment)
 {
     if (memcmp(moment, &hpct_gpu.told, sizeof *moment) == 0)
         return HPCT_OK;
@@ -68,7 +68,7 @@ hpct_status hpct_cuda_set_draws(uint64_t seed, int64_t step, int64_t first_sampl
     moment.seed = seed;
     moment.step = (uint32_t) step;
     moment.first_sample = (uint32_t) first_sample;
-    return hpct_gpu.draws ? tell(&moment) : HPCT_OK;
+    return hpct_gpu.draws ? set_moment(&moment) : HPCT_OK;
 }
 
 hpct_status hpct_cuda_set_rate(float rate)
@@ -76,7 +76,7 @@ hpct_status hpct_cuda_set_rate(float rate)
     hpct_moment moment = hpct_gpu.told;
     moment.minus_rate = -rate;
     moment.one = 1;
-    return tell(&moment);
+    return set_moment(&moment);
 }
 
 hpct_status hpct_cuda_set_rates(const hpct_update_call *call)
@@ -89,5 +89,5 @@ hpct_status hpct_cuda_set_rates(const hpct_update_call *call)
     moment.decay = args.decay;
     moment.bias_1 = args.bias_1;
     moment.bias_2 = args.bias_2;
-    return tell(&moment);
+    return set_moment(&moment);
 }

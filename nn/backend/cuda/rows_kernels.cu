@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(ROWS *WARP)
         dot = warp_sum(dot);
         for (int i = lane; i < size; i += WARP) {
             float d[1] = {value_of(y[i]) * (value_of(g[i]) - dot)};
-            put(d, add, &out[i]);
+            put_values(d, add, &out[i]);
         }
     }
 }
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(THREADS)
         for (size_t at = (size_t) threadIdx.x * V; at < width; at += (size_t) blockDim.x * V) {
             float x[V];
             load(src + r * src_pitch + at, x);
-            put(x, add, dst + r * dst_pitch + at);
+            put_values(x, add, dst + r * dst_pitch + at);
         }
 }
 
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(THREADS)
             all *= order.size[axis];
         }
         float x[1] = {value_of(src[rest * all + from])};
-        put(x, add, dst + i);
+        put_values(x, add, dst + i);
     }
 }
 

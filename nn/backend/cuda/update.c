@@ -222,7 +222,7 @@ static hpct_status measure_all(const hpct_update_call *call)
 
 /* Detects non-finite gradients; a replica without ranges has none, and takes part in the
  * all-reduce. */
-static hpct_status judge(const hpct_update_call *call)
+static hpct_status find_infinite(const hpct_update_call *call)
 {
     HPCT_TRY(hpct_cuda_check(
         hpct_launch_scaling_judge(hpct_cuda_queue(), call->scaling, call->num_ranges > 0),
@@ -245,7 +245,7 @@ hpct_status hpct_cuda_update(const hpct_update_call *call)
     bool scaled = call->scaling != NULL;
     HPCT_TRY(scaled || call->global_clipnorm > 0 ? measure_all(call) : HPCT_OK);
     if (scaled)
-        HPCT_TRY(judge(call));
+        HPCT_TRY(find_infinite(call));
     for (int i = 0; i < call->num_ranges;) {
         group g = group_of(call, i);
         HPCT_TRY(update_group(&g));

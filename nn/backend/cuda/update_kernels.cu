@@ -301,7 +301,7 @@ __global__ void __launch_bounds__(THREADS) finish(const __grid_constant__ hpct_u
     }
 }
 
-__global__ void take(int first, int count)
+__global__ void copy_sums(int first, int count)
 {
     for (int i = first + (int) threadIdx.x; i < first + count; i += (int) blockDim.x) {
         range_sums[i][0] = (double) shared_sums[i][0];
@@ -361,7 +361,7 @@ __global__ void __launch_bounds__(HPCT_UPDATE_RANGES)
 
 /* ---- loss scaling ---- */
 
-__global__ void judge(hpct_loss_scaling *s, bool measured)
+__global__ void set_infinite(hpct_loss_scaling *s, bool measured)
 {
     if (threadIdx.x == 0)
         s->infinite = measured && !isfinite(all_squares) ? 1 : 0;
@@ -439,7 +439,7 @@ cudaError_t hpct_update_sums(float **sums)
 
 cudaError_t hpct_launch_update_take(hpct_queue queue, int first, int count)
 {
-    HPCT_LAUNCH(take, 1, THREADS, queue, first, count);
+    HPCT_LAUNCH(copy_sums, 1, THREADS, queue, first, count);
     return cudaGetLastError();
 }
 
@@ -453,7 +453,7 @@ cudaError_t hpct_launch_update_settle(hpct_queue queue, const hpct_update_table 
 
 cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_loss_scaling *scaling, bool measured)
 {
-    HPCT_LAUNCH(judge, 1, WARP, queue, scaling, measured);
+    HPCT_LAUNCH(set_infinite, 1, WARP, queue, scaling, measured);
     return cudaGetLastError();
 }
 

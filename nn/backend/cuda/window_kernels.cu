@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(THREADS)
                     sum[k] += which.at[k] == here ? g[k] : 0;
             }
         }
-        put(sum, add, diff_src + in_at(w, s, c.y, c.x, c.channel));
+        put_values(sum, add, diff_src + in_at(w, s, c.y, c.x, c.channel));
     });
 }
 
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(THREADS)
                     sum[k] += g[k] * share;
             }
         }
-        put(sum, add, diff_src + in_at(w, s, c.y, c.x, c.channel));
+        put_values(sum, add, diff_src + in_at(w, s, c.y, c.x, c.channel));
     });
 }
 
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(THREADS) pad_backward(const __grid_constant__ 
         float g[V] = {};
         if (y >= 0 && y < w.out_h && x >= 0 && x < w.out_w)
             load(diff + out_at(w, s, y, x, c.channel), g);
-        put(g, add, diff_src + in_at(w, s, c.y, c.x, c.channel));
+        put_values(g, add, diff_src + in_at(w, s, c.y, c.x, c.channel));
     });
 }
 

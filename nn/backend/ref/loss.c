@@ -336,7 +336,7 @@ static bool is_in_top(const hpct_loss_call *c, int s, const hpct_real *x)
     return larger < c->top_k;
 }
 
-static void judge(const hpct_loss_call *c, int s, const hpct_real *x)
+static void judge_sample(const hpct_loss_call *c, int s, const hpct_real *x)
 {
     if (c->judged == HPCT_TARGETS_NUMBERS) {
         add_errors(c, s, x);
@@ -372,6 +372,6 @@ void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_
         double weight = weight_of(call, s);
         call->sums->loss += weight * losses[call->form](call, s, weight * factor_of_all(call), x,
                                                         diff_src != NULL ? diff_src + at : NULL);
-        judge(call, s, x);
+        judge_sample(call, s, x);
     }
 }

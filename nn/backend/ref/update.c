@@ -127,7 +127,7 @@ static void rmsprop(const hpct_update_call *c, const hpct_update_range *range, d
 /* ---- loss scaling ---- */
 
 /* Whether all gradients are finite, on all replicas. */
-static hpct_status judge(const hpct_update_call *c, bool *finite)
+static hpct_status find_infinite(const hpct_update_call *c, bool *finite)
 {
     *finite = true;
     for (int k = 0; k < c->num_ranges; k++) {
@@ -164,7 +164,7 @@ hpct_status hpct_ref_update(const hpct_update_call *call)
     bool finite = true;
     hpct_update_call scaled = *call;
     if (s != NULL) {
-        HPCT_TRY(judge(call, &finite));
+        HPCT_TRY(find_infinite(call, &finite));
         scaled.grad_scale /= s->scale;
         scaled.bias_1 = hpct_loss_scaling_bias(call->bias_1, s->undo_1);
         scaled.bias_2 = hpct_loss_scaling_bias(call->bias_2, s->undo_2);

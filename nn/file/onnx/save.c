@@ -160,7 +160,7 @@ static hpct_status prepare(saving *s, const hpct_model *model)
                      s->path, s->bytes);
 }
 
-static hpct_status put(const hpct_protobuf *part, int fd, const char *path)
+static hpct_status write_part(const hpct_protobuf *part, int fd, const char *path)
 {
     return hpct_file_write_all(fd, part->data, part->size, path);
 }
@@ -169,7 +169,7 @@ static hpct_status put_tensor(const saving *s, int index, int fd)
 {
     const hpct_onnx_tensor *tensor = &s->builder.tensors[index];
     void *data;
-    HPCT_TRY(put(&s->tensors[index], fd, s->path));
+    HPCT_TRY(write_part(&s->tensors[index], fd, s->path));
     HPCT_TRY(hpct_onnx_tensor_data(tensor, s->builder.model, &data));
     hpct_status status = hpct_file_write_all(fd, data, hpct_onnx_tensor_bytes(tensor), s->path);
     free(data);
@@ -179,12 +179,12 @@ static hpct_status put_tensor(const saving *s, int index, int fd)
 static hpct_status write_file(void *argument, int fd)
 {
     const saving *s = argument;
-    HPCT_TRY(put(&s->head, fd, s->path));
-    HPCT_TRY(put(&s->builder.nodes, fd, s->path));
+    HPCT_TRY(write_part(&s->head, fd, s->path));
+    HPCT_TRY(write_part(&s->builder.nodes, fd, s->path));
     for (int i = 0; i < s->builder.num_tensors; i++)
         HPCT_TRY(put_tensor(s, i, fd));
-    HPCT_TRY(put(&s->graph_end, fd, s->path));
-    return put(&s->end, fd, s->path);
+    HPCT_TRY(write_part(&s->graph_end, fd, s->path));
+    return write_part(&s->end, fd, s->path);
 }
 
 hpct_status hpct_model_save_onnx(const hpct_model *model, const char *path)
