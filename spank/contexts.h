@@ -15,7 +15,7 @@
 #include "spank/stage_out.h"
 
 /* Root's access to the parent of job directories can be delayed by a process that has one open, so
- * each access is an errand. */
+ * each access is made by a child process with a timeout. */
 #define HPCT_FOLDER_SECONDS 20
 
 /* Signal to tasks when the step is ended: a task that has not started its program ends with

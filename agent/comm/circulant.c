@@ -190,7 +190,7 @@ hpct_status hpct_circulant_spread(hpct_circulant *c, float *data, size_t rows, s
     blocks b[] = {{.data = data, .rows = rows, .width = width},
                   {.data = c->room, .rows = (size_t) c->size, .width = num}};
     if (num > HPCT_CIRCULANT_RIDERS)
-        return hpct_fail(HPCT_ERR_INTERNAL, "%zu riders", num);
+        return hpct_fail(HPCT_ERR_INTERNAL, "%zu piggybacked values", num);
     if (num > 0)
         memcpy(c->room + (size_t) c->rank * num, riders, num * sizeof *riders);
     HPCT_TRY(gather(c, b, num > 0 ? 2 : 1));

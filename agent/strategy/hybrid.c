@@ -519,7 +519,7 @@ static void hybrid_share(const hpct_strategy *strategy, const hpct_state_value *
     if (hold.split) {
         out->meets = true;
         out->rows = hpct_slice(value->shape.size[0], h->comm->rank, h->comm->size, &out->begin);
-    } else if ((value->is_state && hold.own) || (value->is_accumulated && hold.summed)) {
+    } else if ((value->is_state && hold.local) || (value->is_accumulated && hold.summed)) {
         *out = hpct_state_own(value, 1, first);
     }
 }

@@ -106,10 +106,10 @@ typedef struct hpct_tensor {
     int layer;
     bool read; /* by a node or a view */
     /* In a pipeline stage (nn/split/stage.h), at the root: */
-    bool given;  /* stage input: produced by an earlier stage */
-    bool taken;  /* stage output: read or forwarded by a later stage */
-    bool learns; /* requires_grad of a stage input: depends on trained parameters */
-    bool own;    /* in a shard (nn/split/shard.h): local batch only */
+    bool stage_input;   /* stage input: produced by an earlier stage */
+    bool stage_output;  /* stage output: read or forwarded by a later stage */
+    bool requires_grad; /* of a stage input: depends on trained parameters */
+    bool own;           /* in a shard (nn/split/shard.h): local batch only */
 } hpct_tensor;
 
 typedef struct hpct_node {

@@ -68,8 +68,8 @@ hpct_status hpct_run_find_blocks(const hpct_model *model, const hpct_run *run, b
     if (run->backend->blocking == NULL || plain)
         return HPCT_OK;
     for (int t = 0; t < model->num_tensors; t++)
-        blocks[t] = root_of(model, t) == t && can_be_blocks(model, t) && !model->tensors[t].given &&
-                    !model->tensors[t].taken;
+        blocks[t] = root_of(model, t) == t && can_be_blocks(model, t) &&
+                    !model->tensors[t].stage_input && !model->tensors[t].stage_output;
     blocks[root_of(model, 0)] = false;
     blocks[root_of(model, model->output)] = false;
     blocks[root_of(model, run->loss.tensor)] = false;

@@ -93,7 +93,7 @@ void hpct_run_free(hpct_run *run)
     free(run->plan.root);
     free(run->plan.links);
     free(run->plan.value_offsets);
-    free(run->learns);
+    free(run->requires_grad);
     free(run->arenas.updates);
     free(run->arenas.penalties);
     free(run->batches.sizes);
@@ -218,17 +218,17 @@ static int *find_roots(const hpct_model *model)
 static void describe(const hpct_model *model, hpct_run *run, const hpct_build_options *options,
                      int skipped, hpct_op_build *builds)
 {
-    bool *learns = run->learns;
+    bool *requires_grad = run->requires_grad;
     for (int t = 0; t < model->num_tensors; t++)
-        learns[t] = model->tensors[t].learns && run->training;
+        requires_grad[t] = model->tensors[t].requires_grad && run->training;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_node *node = &model->nodes[i];
         hpct_op_build *build = &builds[i];
         *build = start_build(model, run, options, i);
         for (int k = 0; k < node->num_inputs; k++)
-            build->needs_diff_src |= learns[model->tensors[node->inputs[k]].root];
+            build->needs_diff_src |= requires_grad[model->tensors[node->inputs[k]].root];
         bool any = build->needs_diff_src || has_trained_params(model, node);
-        learns[model->tensors[node->output].root] = any && run->training;
+        requires_grad[model->tensors[node->output].root] = any && run->training;
         run->nodes[i].backward = any && run->training && i != skipped;
         build->training = run->nodes[i].backward;
         build->needs_diff_src = build->needs_diff_src && build->training;
@@ -291,9 +291,9 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     if (run->dense_targets && run->loss.form == HPCT_LOSS_PROBABILITIES)
         run->loss.form = HPCT_LOSS_DISTRIBUTION; /* sparse labels alone have the other form */
     run->loss.classes = (int) hpct_shape_count(&model->tensors[run->loss.tensor].shape);
-    run->learns = calloc((size_t) model->num_tensors, sizeof *run->learns);
+    run->requires_grad = calloc((size_t) model->num_tensors, sizeof *run->requires_grad);
     run->plan.root = find_roots(model);
-    if (run->learns == NULL || run->plan.root == NULL)
+    if (run->requires_grad == NULL || run->plan.root == NULL)
         return hpct_fail_memory((size_t) model->num_tensors * sizeof *run->plan.root);
     bool *blocks = NULL;
     hpct_op_build *builds = calloc((size_t) model->num_nodes + 1, sizeof *builds);

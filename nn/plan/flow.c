@@ -34,9 +34,9 @@ static void find_live_ranges(const hpct_model *model, hpct_run *run, story *stor
             (story){.birth = INT_MAX, .first_change = INT_MAX, .last_change = -1, .last_use = -1};
     stories[hpct_run_root(model, run, run->loss.tensor)].birth = model->num_nodes;
     for (int t = 0; t < model->num_tensors; t++) {
-        if (model->tensors[t].taken) /* a later stage writes its gradient */
+        if (model->tensors[t].stage_output) /* a later stage writes its gradient */
             stories[t].birth = model->num_nodes;
-        if (model->tensors[t].given) /* an earlier stage continues backward with it */
+        if (model->tensors[t].stage_input) /* an earlier stage continues backward with it */
             stories[t].last_use = 2 * model->num_nodes + 1;
     }
     for (int i = model->num_nodes - 1; i >= 0; i--) {
@@ -52,7 +52,7 @@ static void find_live_ranges(const hpct_model *model, hpct_run *run, story *stor
         for (int k = 0; k < node->num_inputs; k++) {
             int root = hpct_run_root(model, run, node->inputs[k]);
             story *src = &stories[root];
-            if (!run->learns[root])
+            if (!run->requires_grad[root])
                 continue;
             if (src->birth == INT_MAX) {
                 src->birth = now;

@@ -200,8 +200,8 @@ static bool holds(const fusing *f, const rule *r, int from, int to)
 static int partner(const fusing *f, const rule *r, int node)
 {
     if (!r->shared) {
-        bool taken = f->model->tensors[f->model->nodes[node].output].taken;
-        int to = taken ? -1 : only_reader(f, node);
+        bool stage_output = f->model->tensors[f->model->nodes[node].output].stage_output;
+        int to = stage_output ? -1 : only_reader(f, node);
         return to >= 0 && holds(f, r, node, to) ? to : -1;
     }
     for (int to = node + 1; to < f->model->num_nodes; to++) {

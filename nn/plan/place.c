@@ -53,19 +53,19 @@ static void find_border_lifetimes(placing *p)
     for (int t = 0; t < model->num_tensors; t++) {
         const hpct_tensor *tensor = &model->tensors[t];
         hpct_plan_item *diff = &p->diffs[p->diff_root[t]];
-        if (!tensor->given && !tensor->taken)
+        if (!tensor->stage_input && !tensor->stage_output)
             continue;
         p->values[t].bytes = tensor_bytes(p, t);
-        if (tensor->given)
+        if (tensor->stage_input)
             live(&p->values[t], 0);
-        if (tensor->taken)
+        if (tensor->stage_output)
             live(&p->values[t], model->num_nodes);
-        if (!p->run->learns[t])
+        if (!p->run->requires_grad[t])
             continue;
         diff->bytes = tensor_bytes(p, t);
-        if (tensor->given)
+        if (tensor->stage_input)
             live(diff, p->end);
-        if (tensor->taken)
+        if (tensor->stage_output)
             live(diff, model->num_nodes);
     }
 }

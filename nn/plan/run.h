@@ -66,7 +66,7 @@ typedef enum hpct_run_stage { HPCT_STAGE_NONE, HPCT_STAGE_FORWARD, HPCT_STAGE_LO
 /* Batch sizes of the build. */
 typedef struct hpct_run_batches {
     int *sizes;
-    int *own; /* local batches of the same sizes, for `own` nodes; at least 1 */
+    int *local; /* local batches of the same sizes, for `local` nodes; at least 1 */
     int num;
     int largest, largest_own;
 } hpct_run_batches;
@@ -165,7 +165,7 @@ struct hpct_run {
     hpct_precision values; /* type of activations in memory */
     hpct_run_node *nodes;  /* [model->num_nodes] */
     int num_nodes;
-    bool *learns;        /* [model->num_tensors], by root: requires_grad */
+    bool *requires_grad; /* [model->num_tensors], by root */
     const float *output; /* of the model */
     hpct_run_batches batches;
     hpct_run_arenas arenas;

@@ -25,18 +25,18 @@ int hpct_cut_most(const hpct_model *model)
 }
 
 /* As make_ops in nn/plan/build.c. */
-void hpct_cut_learning(const hpct_model *model, bool *learns)
+void hpct_cut_requires_grad(const hpct_model *model, bool *requires_grad)
 {
     for (int t = 0; t < model->num_tensors; t++)
-        learns[t] = false;
+        requires_grad[t] = false;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_node *node = &model->nodes[i];
         bool any = false;
         for (int k = 0; k < node->num_params; k++)
             any = any || !model->params[node->first_param + k].state;
         for (int k = 0; k < node->num_inputs; k++)
-            any = any || learns[root_of(model, node->inputs[k])];
-        learns[root_of(model, node->output)] = any;
+            any = any || requires_grad[root_of(model, node->inputs[k])];
+        requires_grad[root_of(model, node->output)] = any;
     }
 }
 
@@ -71,28 +71,28 @@ typedef struct terrain {
 } terrain;
 
 /* Backward costs one forward for each of the two gradients. */
-static double node_seconds(const hpct_model *model, int i, const bool *learns)
+static double node_seconds(const hpct_model *model, int i, const bool *requires_grad)
 {
     const hpct_node *node = &model->nodes[i];
     double floats = (double) hpct_op_dst_floats(&node->spec), times = 1;
     for (int k = 0; k < node->num_inputs; k++)
         floats += (double) hpct_op_src_floats(&node->spec, k);
-    times += learns[root_of(model, node->output)];
-    times += learns[root_of(model, node->inputs[0])];
+    times += requires_grad[root_of(model, node->output)];
+    times += requires_grad[root_of(model, node->inputs[0])];
     return times *
            (hpct_op_flops(&node->spec) / FLOPS_PER_SECOND + floats / MEMORY_FLOATS_PER_SECOND);
 }
 
-static void survey(terrain *t, const hpct_model *model, int *tensors, bool *learns)
+static void survey(terrain *t, const hpct_model *model, int *tensors, bool *requires_grad)
 {
-    hpct_cut_learning(model, learns);
+    hpct_cut_requires_grad(model, requires_grad);
     for (int i = 0; i < t->nodes; i++) {
         int num = hpct_cut_tensors(model, i, tensors);
-        t->before[i + 1] = t->before[i] + node_seconds(model, i, learns);
+        t->before[i + 1] = t->before[i] + node_seconds(model, i, requires_grad);
         for (int k = 0; k < num; k++) {
             size_t floats = hpct_shape_count(&model->tensors[tensors[k]].shape);
             t->values[i] += floats;
-            t->gradients[i] += learns[tensors[k]] ? floats : 0;
+            t->gradients[i] += requires_grad[tensors[k]] ? floats : 0;
         }
     }
 }
@@ -111,13 +111,13 @@ static hpct_status terrain_make(terrain *t, const hpct_model *model)
                    .values = calloc(2 * nodes, sizeof *t->values)};
     t->gradients = t->values + nodes;
     int *crossing = calloc(tensors, sizeof *crossing);
-    bool *learns = calloc(tensors, sizeof *learns), all = false;
-    if (t->before != NULL && t->values != NULL && crossing != NULL && learns != NULL) {
-        survey(t, model, crossing, learns);
+    bool *requires_grad = calloc(tensors, sizeof *requires_grad), all = false;
+    if (t->before != NULL && t->values != NULL && crossing != NULL && requires_grad != NULL) {
+        survey(t, model, crossing, requires_grad);
         all = true;
     }
     free(crossing);
-    free(learns);
+    free(requires_grad);
     if (all)
         return HPCT_OK;
     terrain_free(t);

@@ -33,7 +33,7 @@ hpct_status hpct_cut_find(hpct_cut *out, const hpct_model *model, int stages);
  * the model's input, which every stage has. tensors[num_tensors]. Returns their number. */
 int hpct_cut_tensors(const hpct_model *model, int node, int *tensors);
 
-/* learns[num_tensors]: requires_grad, set at the root. */
-void hpct_cut_learning(const hpct_model *model, bool *learns);
+/* requires_grad[num_tensors]: set at the root. */
+void hpct_cut_requires_grad(const hpct_model *model, bool *requires_grad);
 
 #endif

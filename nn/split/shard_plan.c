@@ -175,7 +175,7 @@ static bool split_outputs(hpct_shard_plan *plan)
 }
 
 /* As make_ops in nn/plan/build.c. */
-static void find_learning(const hpct_model *model, bool *learns, bool *backward)
+static void find_requires_grad(const hpct_model *model, bool *requires_grad, bool *backward)
 {
     int tensor, skipped;
     hpct_loss_form form;
@@ -185,8 +185,8 @@ static void find_learning(const hpct_model *model, bool *learns, bool *backward)
         for (int k = 0; k < node->num_params; k++)
             backward[i] = backward[i] || !model->params[node->first_param + k].state;
         for (int k = 0; k < node->num_inputs; k++)
-            backward[i] = backward[i] || learns[root_of(model, node->inputs[k])];
-        learns[root_of(model, node->output)] = backward[i];
+            backward[i] = backward[i] || requires_grad[root_of(model, node->inputs[k])];
+        requires_grad[root_of(model, node->output)] = backward[i];
         backward[i] = backward[i] && i != skipped;
     }
 }
@@ -201,8 +201,8 @@ static bool add_contribution(gradient_form *all, gradient_form one)
 }
 
 /* The node's contributions to its inputs' gradients; false if they do not fit others'. */
-static bool add_contributions(hpct_shard_plan *plan, int i, const bool *learns, gradient_form *own,
-                              gradient_form *whole)
+static bool add_contributions(hpct_shard_plan *plan, int i, const bool *requires_grad,
+                              gradient_form *own, gradient_form *whole)
 {
     const hpct_model *model = plan->model;
     const hpct_node *node = &model->nodes[i];
@@ -225,9 +225,9 @@ static bool add_contributions(hpct_shard_plan *plan, int i, const bool *learns, 
         int root = root_of(model, node->inputs[k]);
         bool reads_split = plan->splits[root].channels > 0 && !plan->wants_whole[i];
         gradient_form one = split && !reads_split ? PARTIAL_SUM : of_output;
-        if (learns[root] && plan->begins[i] == HPCT_SHARD_CELLS)
+        if (requires_grad[root] && plan->begins[i] == HPCT_SHARD_CELLS)
             return false;
-        if (learns[root])
+        if (requires_grad[root])
             fits = add_contribution(plan->splits[root].channels > 0 && plan->wants_whole[i]
                                         ? &whole[root]
                                         : &own[root],
@@ -245,22 +245,23 @@ static bool find_partial_sums(hpct_shard_plan *plan)
     size_t tensors = (size_t) model->num_tensors, nodes = (size_t) model->num_nodes;
     gradient_form *own = calloc(2 * tensors, sizeof *own),
                   *whole = own != NULL ? own + tensors : NULL;
-    bool *learns = calloc(tensors + nodes, sizeof *learns), fits = own != NULL && learns != NULL;
+    bool *requires_grad = calloc(tensors + nodes, sizeof *requires_grad),
+         fits = own != NULL && requires_grad != NULL;
     int loss, skipped;
     hpct_loss_form form;
     if (!fits)
         goto end;
-    find_learning(model, learns, learns + tensors);
+    find_requires_grad(model, requires_grad, requires_grad + tensors);
     hpct_run_find_loss(model, &loss, &form, &skipped);
     loss = root_of(model, loss);
     *(plan->splits[loss].channels > 0 ? &whole[loss] : &own[loss]) = FULL_GRADIENT;
     for (int i = model->num_nodes - 1; i >= 0 && fits; i--) {
-        if (learns[tensors + (size_t) i])
-            fits = add_contributions(plan, i, learns, own, whole);
+        if (requires_grad[tensors + (size_t) i])
+            fits = add_contributions(plan, i, requires_grad, own, whole);
     }
 end:
     free(own);
-    free(learns);
+    free(requires_grad);
     return fits;
 }
 

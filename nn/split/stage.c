@@ -14,7 +14,7 @@
 typedef struct border {
     int num;
     int *tensors;
-    bool *learns;
+    bool *requires_grad;
 } border;
 
 /* State of a micro-batch between forward and backward. */
@@ -44,17 +44,17 @@ struct hpct_stage {
 static hpct_status border_make(border *b, const hpct_model *whole, int node)
 {
     size_t tensors = (size_t) whole->num_tensors;
-    bool *learns = calloc(tensors, sizeof *learns);
+    bool *requires_grad = calloc(tensors, sizeof *requires_grad);
     b->tensors = calloc(tensors, sizeof *b->tensors);
-    b->learns = calloc(tensors, sizeof *b->learns);
-    bool all = learns != NULL && b->tensors != NULL && b->learns != NULL;
+    b->requires_grad = calloc(tensors, sizeof *b->requires_grad);
+    bool all = requires_grad != NULL && b->tensors != NULL && b->requires_grad != NULL;
     if (all) {
-        hpct_cut_learning(whole, learns);
+        hpct_cut_requires_grad(whole, requires_grad);
         b->num = hpct_cut_tensors(whole, node, b->tensors);
         for (int k = 0; k < b->num; k++)
-            b->learns[k] = learns[b->tensors[k]];
+            b->requires_grad[k] = requires_grad[b->tensors[k]];
     }
-    free(learns);
+    free(requires_grad);
     return all ? HPCT_OK : hpct_fail_memory(tensors * sizeof *b->tensors);
 }
 
@@ -89,11 +89,11 @@ static void mark_borders(hpct_stage *stage)
     hpct_model *model = stage->model;
     for (int k = 0; k < stage->entry.num; k++) {
         hpct_tensor *tensor = &model->tensors[stage->entry.tensors[k]];
-        tensor->given = true;
-        tensor->learns = stage->entry.learns[k];
+        tensor->stage_input = true;
+        tensor->requires_grad = stage->entry.requires_grad[k];
     }
     for (int k = 0; k < stage->exit.num; k++)
-        model->tensors[stage->exit.tensors[k]].taken = true;
+        model->tensors[stage->exit.tensors[k]].stage_output = true;
     model->inner = !stage->last;
     model->has_targets = model->has_targets && stage->last;
     if (model->inner)
@@ -151,9 +151,9 @@ void hpct_stage_close(hpct_stage *stage)
         hpct_model_free(stage->model);
     }
     free(stage->entry.tensors);
-    free(stage->entry.learns);
+    free(stage->entry.requires_grad);
     free(stage->exit.tensors);
-    free(stage->exit.learns);
+    free(stage->exit.requires_grad);
     free(stage);
 }
 
@@ -269,7 +269,8 @@ static size_t message_floats(const hpct_stage *stage, const border *b, int sampl
 {
     size_t floats = 0;
     for (int k = 0; k < b->num; k++)
-        floats += gradients && !b->learns[k] ? 0 : floats_of(stage->model, b->tensors[k], samples);
+        floats +=
+            gradients && !b->requires_grad[k] ? 0 : floats_of(stage->model, b->tensors[k], samples);
     return floats;
 }
 
@@ -297,7 +298,7 @@ static hpct_status pass(const hpct_stage *stage, const border *b, const hpct_pie
     for (int k = 0; k < b->num && status == HPCT_OK; k++) {
         int tensor = b->tensors[k];
         size_t floats = floats_of(model, tensor, piece->count);
-        if (gradients && !b->learns[k])
+        if (gradients && !b->requires_grad[k])
             continue;
         float *own = gradients ? gradient_of(model->run, tensor) : value_of(model->run, tensor);
         if (in != NULL) {

@@ -159,7 +159,7 @@ ok $? "and ends"
 sandbox_run scancel "$mounted"
 within 300 gone "$mounted"
 ok $? "the first job ends, too"
-is "$(grep "was not done after" "$own/log/node0.log")" "" "no errand timed out"
+is "$(grep "was not done after" "$own/log/node0.log")" "" "no timed child ran out of time"
 release
 touch "$own$dir/over"
 wait $step $server

@@ -22,7 +22,7 @@ reference --model mnist-cnn
 export HPC_TRAIN_SUMS=tcp # over connections of our own, as between nodes without a fabric; elsewhere here over MPI
 compare "--model mnist-cnn" --hybrid-form rows
 unset HPC_TRAIN_SUMS
-# By rows: the 128 sums of the large Dense for each sample, and the riders; by columns: the 10 of the one behind it; by columns,
+# By rows: the 128 sums of the large Dense for each sample, and the piggybacked values; by columns: the 10 of the one behind it; by columns,
 # and by rows where ranks have cells of the picture instead of channels, the gradients of the convolution, 288 + 32. fp32.
 is "$(field many bytes_sent_per_step)" $((4 * (global_batch * 128 + 4 + 288 + 32))) "by rows: outputs of the large Dense are sent, and little else"
 is "$(field many strategy)" hybrid "the summary names the strategy"

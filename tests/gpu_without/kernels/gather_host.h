@@ -1,5 +1,4 @@
-/* tests/gpu_without/kernels/gather_host.h - what the host's input pipeline makes of a picture, for
- * who includes nn/'s headers, in which hpct_picture is something else. */
+/* tests/gpu_without/kernels/gather_host.h - what the host's input pipeline makes of a picture. */
 #ifndef HPCT_TESTS_GPU_WITHOUT_KERNELS_GATHER_HOST_H
 #define HPCT_TESTS_GPU_WITHOUT_KERNELS_GATHER_HOST_H
 

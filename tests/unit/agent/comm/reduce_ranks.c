@@ -254,7 +254,7 @@ static bool own_halves(scene *s, hpct_circulant *own, size_t rows, size_t width)
     bool alike = all_alike(s),
          together = riders[0] == (float) ranks && riders[1] == (float) (ranks * (ranks - 1) / 2);
     if (s->comm->rank == 0)
-        printf("own halves of %zux%zu: error %.2g, ranks %s, riders %s\n", rows, width, worst,
+        printf("own halves of %zux%zu: error %.2g, ranks %s, piggyback %s\n", rows, width, worst,
                alike ? "alike" : "differ", together ? "summed" : "wrong");
     return alike && together && worst <= bounds[HPCT_WIRE_FP32];
 }

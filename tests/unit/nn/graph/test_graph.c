@@ -92,7 +92,7 @@ static void plain_backward(const hpct_model *model, plain *p, float *grad)
         size_t at = 0;
         for (int k = 0; k < node->num_inputs; k++) {
             src[k] = p->value[root_of(model, node->inputs[k])];
-            if (model->run->learns[root_of(model, node->inputs[k])])
+            if (model->run->requires_grad[root_of(model, node->inputs[k])])
                 diff_src[k] = part + at;
             at += floats_of(model, node->inputs[k]);
         }
