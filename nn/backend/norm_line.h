@@ -1,5 +1,6 @@
 /* nn/backend/norm_line.h - per-channel values that a BATCH_NORM fused downstream
- * (hpct_op_build.deferred) stores at the beginning of its workspace for its reader. For C and CUDA.
+ * (hpct_op_build.fused_downstream) stores at the beginning of its workspace for its reader. For C
+ * and CUDA.
  */
 #ifndef HPCT_NN_BACKEND_NORM_LINE_H
 #define HPCT_NN_BACKEND_NORM_LINE_H

@@ -254,10 +254,10 @@ typedef struct hpct_op_build {
      * the mean, and adds it to the mean for the moving statistics instead (call.bias). The bias'
      * gradient is set to zero, without rounding errors. */
     bool leaves_bias;
-    bool deferred; /* BATCH_NORM fused downstream: forward writes no dst, only the coefficients
+    bool fused_downstream; /* BATCH_NORM: forward writes no dst, only the coefficients
                       (nn/backend/norm_line.h) from which its only reader, an ADD,
                       computes the result. diff_dst is then the gradient before its ReLU */
-    bool normed;   /* ADD: a source is a BATCH_NORM fused downstream (call.norms) */
+    bool normed;           /* ADD: a source is a BATCH_NORM fused downstream (call.norms) */
     /* CONV2D with needs_diff_src: other readers of the source have written its gradient before. If
      * backward can accumulate (adds_diff_src), no extra pass is needed. */
     bool shares_src;

@@ -245,15 +245,16 @@ static hpct_status nothing(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-static void free_merged(hpct_op *op)
+static void free_fused_away(hpct_op *op)
 {
     free(op);
 }
 
-static hpct_status make_merged(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+static hpct_status make_fused_away(hpct_op **out, const hpct_op_spec *spec,
+                                   const hpct_op_build *build)
 {
     static const hpct_op_class class = {
-        .forward = nothing, .backward = nothing, .destroy = free_merged};
+        .forward = nothing, .backward = nothing, .destroy = free_fused_away};
     hpct_op *op = *out = calloc(1, sizeof *op);
     if (op == NULL)
         return hpct_fail_memory(sizeof *op);
@@ -272,8 +273,8 @@ static hpct_status make_op(const hpct_model *model, hpct_run *run, int i, const 
     set_blocks(model, run, node, blocks, &spec);
     hpct_debug(HPCT_DEBUG_OPS, "node %d, layer %s: %s", i, model->layers[node->layer].name,
                hpct_op_kind_name(spec.kind));
-    if (run->nodes[i].merged)
-        return make_merged(op, &spec, build);
+    if (run->nodes[i].fused_away)
+        return make_fused_away(op, &spec, build);
     if (spec.kind == HPCT_OP_BATCH_NORM && spec.norm.frozen && run->training)
         return hpct_make_frozen_norm(op, run->backend, &spec, build);
     if (spec.kind == HPCT_OP_BATCH_NORM && spec.norm.groups > 1)

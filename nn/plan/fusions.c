@@ -141,7 +141,7 @@ static void do_pool(const fusing *f, int conv, int pool)
 {
     const hpct_model *model = f->model;
     f->builds[conv].pool = &model->nodes[pool].spec.window;
-    f->run->nodes[pool].merged = true;
+    f->run->nodes[pool].fused_away = true;
     f->run->plan.root[model->tensors[model->nodes[conv].output].root] =
         model->tensors[model->nodes[pool].output].root;
 }
@@ -154,7 +154,7 @@ static void leave_bias(const fusing *f, int conv, int norm)
 
 static void leave_norm_to_add(const fusing *f, int norm, int add)
 {
-    f->builds[norm].deferred = true;
+    f->builds[norm].fused_downstream = true;
     f->builds[add].normed = true;
 }
 
@@ -162,7 +162,7 @@ static void do_sum(const fusing *f, int conv, int add)
 {
     f->builds[conv].adds = true;
     f->builds[conv].adds_relu = spec_of(f, add)->relu;
-    f->run->nodes[add].made = true;
+    f->run->nodes[add].fused_forward = true;
 }
 
 static const rule rules[] = {

@@ -13,8 +13,8 @@ struct hpct_link {
 };
 
 /* Applies the rules to builds[model->num_nodes], before the operations are created from them. Sets
- * run->plan.links and run->plan.root, and `made` and `merged` of nodes; roots and `requires_grad`
- * must be set before. */
+ * run->plan.links and run->plan.root, and `fused_forward` and `fused_away` of nodes; roots and
+ * `requires_grad` must be set before. */
 hpct_status hpct_run_fuse(const hpct_model *model, hpct_run *run, hpct_op_build *builds);
 
 #endif

@@ -74,7 +74,7 @@ static void find_border_lifetimes(placing *p)
  * instead. */
 static bool is_fused_away(const hpct_op *op)
 {
-    return op->build.deferred || op->build.adds;
+    return op->build.fused_downstream || op->build.adds;
 }
 
 /* The time of a node's backward. */
@@ -115,7 +115,7 @@ static void find_lifetimes(placing *p)
     for (int i = 0; i < num; i++) {
         const hpct_node *node = &model->nodes[i];
         const hpct_op *op = run->nodes[i].op;
-        if (run->nodes[i].merged)
+        if (run->nodes[i].fused_away)
             continue;
         bool backward = run->nodes[i].backward;
         int back = back_of(p, i), dst = root_of(p, node->output);

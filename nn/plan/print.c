@@ -38,7 +38,7 @@ static void print_node(const hpct_model *model, const hpct_run *run, int i, FILE
     int root = hpct_run_root(model, run, node->output);
     const hpct_op_build *build = &built->op->build;
     bool lies = root != hpct_run_root(model, run, 0);
-    bool stored = lies && !build->deferred && !build->adds;
+    bool stored = lies && !build->fused_downstream && !build->adds;
     char value[24], diff[24], modes[96];
     size_t used = 0;
     offset_text(value, run->plan.value_offsets[node->output], stored);
@@ -48,7 +48,8 @@ static void print_node(const hpct_model *model, const hpct_run *run, int i, FILE
                                   mode_names[built->mode[k]]);
     fprintf(stream, "%5d  %-24.24s %-20s %-8s %12s %12s  %s\n", i, layer_of(model, i),
             hpct_op_kind_name(node->spec.kind),
-            built->merged ? "merged" : (built->made ? "fused" : "runs"), value, diff, modes);
+            built->fused_away ? "merged" : (built->fused_forward ? "fused" : "runs"), value, diff,
+            modes);
 }
 
 void hpct_run_print_plan(const hpct_model *model, const hpct_run *run, FILE *stream)

@@ -18,9 +18,9 @@ typedef enum hpct_diff_mode {
 
 typedef struct hpct_run_node {
     hpct_op *op;
-    bool backward; /* false: nothing before it is trained, or the loss computes its gradient */
-    bool made;     /* fused away: another node computes its forward, */
-    bool merged;   /* or all of it */
+    bool backward;      /* false: nothing before it is trained, or the loss computes its gradient */
+    bool fused_forward; /* fused away: another node computes its forward, */
+    bool fused_away;    /* or all of it */
     const float *src[HPCT_NODE_MAX_INPUTS];
     /* hpct_op_call's, of fused nodes; else NULL. */
     const float *bias, *norm_sums;

@@ -54,7 +54,7 @@ void hpct_finite_look_after(const hpct_model *model, int node, int n)
     size_t floats = hpct_op_dst_floats(&built->op->spec);
     for (int i = 0; i < run->num_nodes; i++) {
         size_t other = hpct_op_dst_floats(&run->nodes[i].op->spec);
-        if (run->nodes[i].made && run->nodes[i].dst == built->dst && other < floats)
+        if (run->nodes[i].fused_forward && run->nodes[i].dst == built->dst && other < floats)
             floats = other;
     }
     check_values(model, node, HPCT_FINITE_NOT_OUTPUT, built->dst, (size_t) n * floats);

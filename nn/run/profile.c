@@ -87,15 +87,16 @@ static void add_node(const hpct_profile *profile, int i, const int *num, int cou
     const hpct_run_node *built = &model->run->nodes[i];
     int n = hpct_node_samples(model, node, model->run->stage_n);
     size_t in = 0, out = floats_of(model, node->output);
-    for (int k = 0; k < node->num_inputs && !built->merged; k++)
+    for (int k = 0; k < node->num_inputs && !built->fused_away; k++)
         in += floats_of(model, node->inputs[k]);
-    if (built->merged)
+    if (built->fused_away)
         out = 0;
     /* work of fused nodes is counted at the node that executes it */
-    bool left = built->made || built->op->build.deferred;
+    bool left = built->fused_forward || built->op->build.fused_downstream;
     size_t other = built->op->build.adds ? out : 0;
-    hpct_cost cost = hpct_cost_forward(built->op, n, built->made ? 0 : in + other, left ? 0 : out);
-    if (built->op->class->describe != NULL && !built->merged)
+    hpct_cost cost =
+        hpct_cost_forward(built->op, n, built->fused_forward ? 0 : in + other, left ? 0 : out);
+    if (built->op->class->describe != NULL && !built->fused_away)
         built->op->class->describe(built->op, find_batch(model), row->kernels, sizeof row->kernels);
     row->name = model->layers[node->layer].name;
     row->type = model->layers[node->layer].type;

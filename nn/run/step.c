@@ -167,11 +167,11 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
         if (status != HPCT_OK)
             break;
         hpct_finite_look_before(model, i, call.n);
-        if (call.n > 0 && !run->nodes[i].made)
+        if (call.n > 0 && !run->nodes[i].fused_forward)
             status = named(model, i, "forward", hpct_emulate_forward(model, i, &call));
         else if (call.training)
             status = hpct_norm_forward_absent(model, i);
-        if (!run->nodes[i].made)
+        if (!run->nodes[i].fused_forward)
             hpct_finite_look_after(model, i, call.n);
         hpct_headway();
         hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);

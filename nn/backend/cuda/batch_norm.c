@@ -96,7 +96,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
             hpct_cuda_launched(hpct_launch_norm_moments(&norm, call->src[0]), op, "statistics");
     else
         status = hpct_cuda_launched(hpct_launch_norm_moving(&norm), op, "statistics");
-    if (status == HPCT_OK && call->n > 0 && !op->build.deferred)
+    if (status == HPCT_OK && call->n > 0 && !op->build.fused_downstream)
         status = hpct_cuda_launched(hpct_launch_norm_apply(&norm, call->src[0], call->dst), op,
                                     "forward");
     return status;
@@ -110,7 +110,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     float *sums = sums_in(call), /* gradients are this replica's; the sums are then all-reduced */
         *diff_gamma = param_of(op, call->grad, HPCT_NORM_GAMMA),
           *diff_beta = param_of(op, call->grad, HPCT_NORM_BETA);
-    norm.relu = op->spec.relu && !op->build.deferred;
+    norm.relu = op->spec.relu && !op->build.fused_downstream;
     HPCT_TRY(hpct_cuda_launched(
         call->norm_sums != NULL
             ? hpct_launch_norm_take_sums(&norm, call->norm_sums, sums, diff_gamma, diff_beta)

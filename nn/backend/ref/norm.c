@@ -20,7 +20,7 @@ static float *norm_param(const hpct_op *op, float *const *params, hpct_norm_para
 static float *kept_in(const hpct_op *op, const hpct_op_call *call)
 {
     size_t line = HPCT_NORM_LINE_ARRAYS * hpct_norm_line_step((size_t) op->spec.norm.channels);
-    return (float *) call->workspace + (op->build.deferred ? line : 0);
+    return (float *) call->workspace + (op->build.fused_downstream ? line : 0);
 }
 
 /* kept: mean, variance, then the number of rows of all replicas. */
@@ -80,9 +80,9 @@ hpct_status hpct_ref_normalize_forward(hpct_op *op, const hpct_op_call *call)
             without[c] = mean[c] - call->bias[c];
         mean = without;
     }
-    if (op->build.deferred)
+    if (op->build.fused_downstream)
         leave_line(op, call, mean, variance);
-    if (rows == 0 || op->build.deferred)
+    if (rows == 0 || op->build.fused_downstream)
         return HPCT_OK;
     hpct_ref_batch_norm_forward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], mean,
                                 variance, norm_param(op, call->param, HPCT_NORM_GAMMA),
@@ -136,7 +136,7 @@ hpct_status hpct_ref_normalize_backward(hpct_op *op, const hpct_op_call *call)
     size_t channels = (size_t) op->spec.norm.channels,
            rows = (size_t) call->n * (size_t) op->spec.norm.rows;
     const float *kept = kept_in(op, call);
-    if (!op->build.deferred)
+    if (!op->build.fused_downstream)
         hpct_ref_start_backward(op, call);
     float *gamma = norm_param(op, call->param, HPCT_NORM_GAMMA),
           *diff_gamma = norm_param(op, call->grad, HPCT_NORM_GAMMA),
@@ -180,9 +180,10 @@ static void lay_out_batch_norm(hpct_op *op)
 {
     size_t channels = (size_t) op->spec.norm.channels,
            line = HPCT_NORM_LINE_ARRAYS * hpct_norm_line_step(channels);
-    op->workspace_bytes = (2 * channels + 1 + (op->build.deferred ? line : 0)) * sizeof(float);
+    op->workspace_bytes =
+        (2 * channels + 1 + (op->build.fused_downstream ? line : 0)) * sizeof(float);
     op->scratch_bytes = (2 * channels + HPCT_NORM_SYNC_ROOM(channels)) * sizeof(float);
-    if (op->build.deferred)
+    if (op->build.fused_downstream)
         op->backward_reads_dst = false;
 }
 

@@ -110,11 +110,11 @@ static void assert_train_alike(hpct_model *const models[2])
     }
 }
 
-static int count_deferred(const hpct_model *model)
+static int count_fused_downstream(const hpct_model *model)
 {
     int count = 0;
     for (int i = 0; i < model->num_nodes; i++)
-        count += model->run->nodes[i].op->build.deferred;
+        count += model->run->nodes[i].op->build.fused_downstream;
     return count;
 }
 
@@ -138,8 +138,8 @@ static void an_add_normalizes(void **state)
                    *fused = model_of(side, channels, both, first, relu);
         build(plain, &hpct_backend_ref);
         build(fused, &cuda_backend_on_host);
-        assert_int_equal(count_deferred(plain), 0);
-        assert_int_equal(count_deferred(fused), both ? 2 : 1);
+        assert_int_equal(count_fused_downstream(plain), 0);
+        assert_int_equal(count_fused_downstream(fused), both ? 2 : 1);
         assert_int_equal(count_sums(fused), !relu || channels % 4 != 0 ? 0 : both ? 2 : 1);
         assert_train_alike((hpct_model *[]){plain, fused});
         hpct_model_free(plain);
@@ -162,7 +162,7 @@ static void others_find_it_made(void **state)
         hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
     assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
     build(model, &cuda_backend_on_host);
-    assert_int_equal(count_deferred(model), 0);
+    assert_int_equal(count_fused_downstream(model), 0);
     hpct_model_free(model);
 }
 
@@ -341,7 +341,7 @@ static void normalizations_between_convolutions_match(void **state)
         hpct_model *const models[] = {plain, fused};
         build(plain, &hpct_backend_ref);
         build(fused, &other);
-        assert_int_equal(count_deferred(fused), 0); /* there is no Add */
+        assert_int_equal(count_fused_downstream(fused), 0); /* there is no Add */
         for (int i = 0; i < 2; i++) {
             size_t count;
             float *parameters = hpct_model_parameters(models[i], &count);

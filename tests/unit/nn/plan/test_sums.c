@@ -126,7 +126,7 @@ static void additions_elsewhere_are_the_same(void **state)
 {
     (void) state;
     hpct_backend other = hpct_backend_ref;
-    int sums = 0, deferred = 0, biases = 0;
+    int sums = 0, fused_downstream = 0, biases = 0;
     other.fuses = fuse_all;
     for (int i = 0; i < unit_cases(120); i++) {
         float here[BATCH * 3], there[BATCH * 3];
@@ -144,7 +144,7 @@ static void additions_elsewhere_are_the_same(void **state)
         assert_true(nn_difference(hpct_model_states(b, &count), expected, count) <= 1e-5);
         for (int k = 0; k < b->num_nodes; k++) {
             sums += b->run->nodes[k].op->build.adds;
-            deferred += b->run->nodes[k].op->build.deferred;
+            fused_downstream += b->run->nodes[k].op->build.fused_downstream;
             biases += b->run->nodes[k].bias != NULL;
         }
         infer(a, here);
@@ -154,9 +154,9 @@ static void additions_elsewhere_are_the_same(void **state)
         hpct_model_free(b);
     }
     print_message("%d convolutions made sums, %d normalizations were left, %d had a bias\n", sums,
-                  deferred, biases);
+                  fused_downstream, biases);
     int least = unit_cases(20); /* it is not an empty test */
-    assert_true(sums > least && deferred > least && biases > least);
+    assert_true(sums > least && fused_downstream > least && biases > least);
 }
 
 int main(void)

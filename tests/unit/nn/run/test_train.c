@@ -90,7 +90,7 @@ static void merged_pooling_trains_alike(void **state)
             small_build(m, (hpct_build_options){.backend = backends[i]});
             bool merged = false;
             for (int k = 0; k < m->num_nodes; k++)
-                merged = merged || m->run->nodes[k].merged;
+                merged = merged || m->run->nodes[k].fused_away;
             assert_true(merged == (i == 0 && cases[c].merges));
         }
         for (uint32_t t = 0; t < 3; t++) {
