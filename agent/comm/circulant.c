@@ -185,17 +185,17 @@ hpct_status hpct_circulant_reduce(hpct_circulant *c, float *data, size_t rows, s
 }
 
 hpct_status hpct_circulant_spread(hpct_circulant *c, float *data, size_t rows, size_t width,
-                                  float *riders, size_t num)
+                                  float *piggyback, size_t num)
 {
     blocks b[] = {{.data = data, .rows = rows, .width = width},
                   {.data = c->room, .rows = (size_t) c->size, .width = num}};
-    if (num > HPCT_CIRCULANT_RIDERS)
+    if (num > HPCT_CIRCULANT_PIGGYBACK)
         return hpct_fail(HPCT_ERR_INTERNAL, "%zu piggybacked values", num);
     if (num > 0)
-        memcpy(c->room + (size_t) c->rank * num, riders, num * sizeof *riders);
+        memcpy(c->room + (size_t) c->rank * num, piggyback, num * sizeof *piggyback);
     HPCT_TRY(gather(c, b, num > 0 ? 2 : 1));
     if (num > 0)
-        add_up(c, c->room, num, riders);
+        add_up(c, c->room, num, piggyback);
     return HPCT_OK;
 }
 
@@ -227,7 +227,7 @@ static hpct_circulant *circulant_new(int rank, int size, size_t most)
     size_t ranks = (size_t) size, block = hpct_grid_part(most, size, 0).count,
            room = ranks * block; /* half of it is received in one message */
     room = room > FEW_FLOATS ? room : FEW_FLOATS;
-    room = room > ranks * HPCT_CIRCULANT_RIDERS ? room : ranks * HPCT_CIRCULANT_RIDERS;
+    room = room > ranks * HPCT_CIRCULANT_PIGGYBACK ? room : ranks * HPCT_CIRCULANT_PIGGYBACK;
     hpct_circulant *c = calloc(1, sizeof *c);
     if (c == NULL)
         return NULL;

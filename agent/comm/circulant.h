@@ -37,12 +37,12 @@ hpct_status hpct_circulant_broadcast(hpct_circulant *circulant, void *data, size
 
 /* The sum in two halves: of data[rows][width] each rank gets the sums of rows [*first, *first +
  * *own); then every rank's rows are gathered as they are by then, together with the piggybacked
- * sums of riders[num], in rank order (num at most HPCT_CIRCULANT_RIDERS). */
-#define HPCT_CIRCULANT_RIDERS 8
+ * sums of piggyback[num], in rank order (num at most HPCT_CIRCULANT_PIGGYBACK). */
+#define HPCT_CIRCULANT_PIGGYBACK 8
 hpct_status hpct_circulant_reduce(hpct_circulant *circulant, float *data, size_t rows, size_t width,
                                   size_t *first, size_t *own);
 hpct_status hpct_circulant_spread(hpct_circulant *circulant, float *data, size_t rows, size_t width,
-                                  float *riders, size_t num);
+                                  float *piggyback, size_t num);
 
 /* Minimal number of floats for the two halves; a plain sum of fewer takes half the messages. */
 size_t hpct_circulant_halves_from(const hpct_circulant *circulant);

@@ -25,8 +25,8 @@
 #define DEVICE_ALIGNMENT 16 /* alignment in bytes that the device libraries' kernels require */
 
 /* Piggybacked on forward's first collective. */
-enum { RIDER_INTERRUPTED, RIDER_TERMINATED, RIDER_FAILED, RIDERS_USED };
-_Static_assert((int) RIDERS_USED <= HPCT_RIDERS, "the signals fit");
+enum { PIGGYBACK_INTERRUPTED, PIGGYBACK_TERMINATED, PIGGYBACK_FAILED, PIGGYBACK_USED };
+_Static_assert((int) PIGGYBACK_USED <= HPCT_PIGGYBACK, "the signals fit");
 
 typedef struct hybrid {
     hpct_strategy base;
@@ -48,7 +48,7 @@ typedef struct hybrid {
     size_t floats; /* passed to collectives within a step of a full batch */
     bool due;      /* the step ends with an update */
     bool failed;   /* a rank had no input */
-    float riders[HPCT_RIDERS];
+    float piggyback[HPCT_PIGGYBACK];
     float *parcel; /* a part of a value, for the state; NULL until needed */
 } hybrid;
 
@@ -234,11 +234,11 @@ static hpct_status reduce_rows(void *argument, float *data, size_t rows, size_t 
 }
 
 static hpct_status spread_rows(void *argument, float *data, size_t rows, size_t width,
-                               float *riders)
+                               float *piggyback)
 {
     const hybrid *h = argument;
-    return hpct_circulant_spread(h->own, data, rows, width, riders,
-                                 riders != NULL ? HPCT_RIDERS : 0);
+    return hpct_circulant_spread(h->own, data, rows, width, piggyback,
+                                 piggyback != NULL ? HPCT_PIGGYBACK : 0);
 }
 
 static hpct_status advance(void *argument, size_t done)
@@ -254,7 +254,7 @@ static void set_peers(hybrid *h)
                              .sum = sum_over_ranks,
                              .judge = sum_over_ranks,
                              .gather = gather_from_ranks,
-                             .riders = h->riders,
+                             .piggyback = h->piggyback,
                              .advance = h->at_once ? advance : NULL};
     if (h->own != NULL) {
         peers.reduce_rows = reduce_rows;
@@ -387,16 +387,16 @@ fail:
 static void hybrid_announce(hpct_strategy *strategy, const hpct_step_sums *mine)
 {
     hybrid *h = (hybrid *) strategy;
-    h->riders[RIDER_INTERRUPTED] = (float) mine->interrupted;
-    h->riders[RIDER_TERMINATED] = (float) mine->terminated;
-    h->riders[RIDER_FAILED] = (float) mine->failed;
+    h->piggyback[PIGGYBACK_INTERRUPTED] = (float) mine->interrupted;
+    h->piggyback[PIGGYBACK_TERMINATED] = (float) mine->terminated;
+    h->piggyback[PIGGYBACK_FAILED] = (float) mine->failed;
 }
 
 static hpct_status hybrid_forward(hpct_strategy *strategy, int count, bool training)
 {
     hybrid *h = (hybrid *) strategy;
     hpct_status status = hpct_model_forward(h->model, count, training);
-    h->failed = h->riders[RIDER_FAILED] > 0;
+    h->failed = h->piggyback[PIGGYBACK_FAILED] > 0;
     return status;
 }
 
@@ -436,9 +436,9 @@ static hpct_status sum_gradients(hybrid *h)
 static hpct_status hybrid_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
 {
     hybrid *h = (hybrid *) strategy;
-    sums->interrupted = (int) h->riders[RIDER_INTERRUPTED];
-    sums->terminated = (int) h->riders[RIDER_TERMINATED];
-    sums->failed = (int) h->riders[RIDER_FAILED];
+    sums->interrupted = (int) h->piggyback[PIGGYBACK_INTERRUPTED];
+    sums->terminated = (int) h->piggyback[PIGGYBACK_TERMINATED];
+    sums->failed = (int) h->piggyback[PIGGYBACK_FAILED];
     if (h->failed)
         return HPCT_OK;
     hpct_status status = hpct_model_accumulate(h->model, &h->due);

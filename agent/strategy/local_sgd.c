@@ -27,7 +27,7 @@ typedef struct local_sgd {
     int since;             /* steps since the last average */
     int64_t averages;      /* number of averages so far */
     hpct_step_sums open;   /* sums since the last average: loss and metrics, samples */
-    float sums[HPCT_ARENA_TAIL];
+    float sums[HPCT_ARENA_PIGGYBACK];
     int samples;         /* local batch of the step */
     bool due, average;   /* the step ends with an update; with an average */
     hpct_reduction *sum; /* reduction of the weights; NULL for one rank */

@@ -22,7 +22,7 @@ typedef struct multi_worker {
     hpct_strategy base;
     hpct_comm *comm;
     hpct_model *model;
-    float *gradients; /* [count + HPCT_ARENA_TAIL] */
+    float *gradients; /* [count + HPCT_ARENA_PIGGYBACK] */
     size_t count;
     int samples;                 /* local batch of the step */
     bool due;                    /* the step ends with an update */
@@ -202,15 +202,15 @@ static hpct_status take_fetched(multi_worker *m, int turn, hpct_step_sums *sums)
 {
     waiting *w = &m->fetched[turn];
     hpct_step_sums there = {0};
-    float tail[HPCT_SUMS_FLOATS];
+    float piggyback[HPCT_SUMS_FLOATS];
     hpct_batch_sums own = {0};
     hpct_status status = HPCT_OK;
     if (!w->asked)
         return HPCT_OK;
     w->asked = false;
     if (m->comm->size > 1) {
-        status = hpct_model_fetched(m->model, turn, tail, sizeof tail);
-        hpct_sums_unpack(&there, tail);
+        status = hpct_model_fetched(m->model, turn, piggyback, sizeof piggyback);
+        hpct_sums_unpack(&there, piggyback);
     } else {
         status = w->none ? HPCT_OK : hpct_model_fetched(m->model, turn, &own, sizeof own);
         there = (hpct_step_sums){

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-_Static_assert(HPCT_SUMS_FLOATS <= HPCT_ARENA_TAIL, "the sums fit the tail");
+_Static_assert(HPCT_SUMS_FLOATS <= HPCT_ARENA_PIGGYBACK, "the sums fit the tail");
 
 /* sizes: room for the sizes of steps and of evaluation. */
 static hpct_build_options build_options(const hpct_strategy_plan *plan, bool fuse_update,
@@ -183,22 +183,22 @@ hpct_status hpct_replica_mean_states(hpct_comm *comm, hpct_model *model)
     return hpct_replica_mean(comm, model, states, count);
 }
 
-void hpct_sums_pack(const hpct_step_sums *sums, float *tail)
+void hpct_sums_pack(const hpct_step_sums *sums, float *piggyback)
 {
-    tail[0] = (float) sums->loss;
-    tail[1] = (float) sums->correct;
-    tail[2] = (float) sums->in_top_k;
-    tail[3] = (float) sums->interrupted;
-    tail[4] = (float) sums->terminated;
-    tail[5] = (float) sums->failed;
+    piggyback[0] = (float) sums->loss;
+    piggyback[1] = (float) sums->correct;
+    piggyback[2] = (float) sums->in_top_k;
+    piggyback[3] = (float) sums->interrupted;
+    piggyback[4] = (float) sums->terminated;
+    piggyback[5] = (float) sums->failed;
 }
 
-void hpct_sums_unpack(hpct_step_sums *sums, const float *tail)
+void hpct_sums_unpack(hpct_step_sums *sums, const float *piggyback)
 {
-    sums->loss = (double) tail[0];
-    sums->correct = (double) tail[1];
-    sums->in_top_k = (double) tail[2];
-    sums->interrupted = (int) tail[3];
-    sums->terminated = (int) tail[4];
-    sums->failed = (int) tail[5];
+    sums->loss = (double) piggyback[0];
+    sums->correct = (double) piggyback[1];
+    sums->in_top_k = (double) piggyback[2];
+    sums->interrupted = (int) piggyback[3];
+    sums->terminated = (int) piggyback[4];
+    sums->failed = (int) piggyback[5];
 }

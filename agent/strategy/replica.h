@@ -35,10 +35,10 @@ hpct_status hpct_replica_evaluate(hpct_model *model, int count, hpct_batch_sums 
 hpct_status hpct_replica_mean(hpct_comm *comm, const hpct_model *model, float *arena, size_t count);
 hpct_status hpct_replica_mean_states(hpct_comm *comm, hpct_model *model);
 
-/* A step's sums and flags as floats to be summed over ranks, and back; at most HPCT_ARENA_TAIL
+/* A step's sums and flags as floats to be summed over ranks, and back; at most HPCT_ARENA_PIGGYBACK
  * floats. */
 #define HPCT_SUMS_FLOATS 6
-void hpct_sums_pack(const hpct_step_sums *sums, float *tail);
-void hpct_sums_unpack(hpct_step_sums *sums, const float *tail);
+void hpct_sums_pack(const hpct_step_sums *sums, float *piggyback);
+void hpct_sums_unpack(hpct_step_sums *sums, const float *piggyback);
 
 #endif

@@ -28,7 +28,7 @@ static size_t record_floats(const hpct_op_spec *spec, int n)
     else if (spec->kind == HPCT_OP_GATHER_SAMPLES)
         samples = share_of(n, split->parts);
     return (size_t) samples * (size_t) spec->parts.rows * (size_t) channels +
-           (spec->parts.carries ? HPCT_RIDERS : 0);
+           (spec->parts.carries ? HPCT_PIGGYBACK : 0);
 }
 
 size_t hpct_collective_floats(const hpct_op_spec *spec, int n)
@@ -47,22 +47,22 @@ static hpct_status need_replicas(const hpct_op_call *call)
 }
 
 /* The piggybacked values in a record; NULL if there are none. */
-static float *riders_in(const hpct_op *op, const hpct_op_call *call, float *record)
+static float *piggyback_in(const hpct_op *op, const hpct_op_call *call, float *record)
 {
-    bool any = op->spec.parts.carries && call->replicas->riders != NULL;
-    return any ? record + record_floats(&op->spec, call->n) - HPCT_RIDERS : NULL;
+    bool any = op->spec.parts.carries && call->replicas->piggyback != NULL;
+    return any ? record + record_floats(&op->spec, call->n) - HPCT_PIGGYBACK : NULL;
 }
 
 /* Writes the piggybacked values, zeros if there are none. */
 static void board(const hpct_op *op, const hpct_op_call *call, float *record)
 {
-    float *seats = record + record_floats(&op->spec, call->n) - HPCT_RIDERS;
+    float *piggyback = record + record_floats(&op->spec, call->n) - HPCT_PIGGYBACK;
     if (!op->spec.parts.carries)
         return;
-    if (call->replicas->riders != NULL)
-        memcpy(seats, call->replicas->riders, HPCT_RIDERS * sizeof *seats);
+    if (call->replicas->piggyback != NULL)
+        memcpy(piggyback, call->replicas->piggyback, HPCT_PIGGYBACK * sizeof *piggyback);
     else
-        memset(seats, 0, HPCT_RIDERS * sizeof *seats);
+        memset(piggyback, 0, HPCT_PIGGYBACK * sizeof *piggyback);
 }
 
 /* ---- SUM_PARTS ---- */
@@ -128,7 +128,7 @@ static hpct_status sum_in_halves(hpct_op *op, const hpct_op_call *call)
     return status != HPCT_OK
                ? status
                : replicas->spread_rows(replicas->argument, dst, rows, channels,
-                                       op->spec.parts.carries ? replicas->riders : NULL);
+                                       op->spec.parts.carries ? replicas->piggyback : NULL);
 }
 
 static hpct_status sum_forward(hpct_op *op, const hpct_op_call *call)
@@ -142,9 +142,9 @@ static hpct_status sum_forward(hpct_op *op, const hpct_op_call *call)
     board(op, call, record);
     hpct_status status =
         call->replicas->sum(call->replicas->argument, record, record_floats(&op->spec, call->n));
-    const float *riders = riders_in(op, call, record);
-    if (status == HPCT_OK && riders != NULL)
-        memcpy(call->replicas->riders, riders, HPCT_RIDERS * sizeof *riders);
+    const float *piggyback = piggyback_in(op, call, record);
+    if (status == HPCT_OK && piggyback != NULL)
+        memcpy(call->replicas->piggyback, piggyback, HPCT_PIGGYBACK * sizeof *piggyback);
     const float *bias = bias_of(op, call);
     for (size_t r = 0; status == HPCT_OK && r < rows; r++)
         finish_row(channels, op->spec.relu, record + r * channels, bias, call->dst + r * channels);
@@ -187,11 +187,11 @@ static const float *exchange(const hpct_op *op, const hpct_op_call *call, size_t
     *status = call->replicas->gather(call->replicas->argument, mine, all, floats);
     if (*status != HPCT_OK)
         return NULL;
-    if (riders_in(op, call, mine) != NULL)
-        memset(call->replicas->riders, 0, HPCT_RIDERS * sizeof *mine);
-    for (int part = 0; part < parts && riders_in(op, call, mine) != NULL; part++)
-        for (int i = 0; i < HPCT_RIDERS; i++)
-            call->replicas->riders[i] += riders_in(op, call, all + (size_t) part * floats)[i];
+    if (piggyback_in(op, call, mine) != NULL)
+        memset(call->replicas->piggyback, 0, HPCT_PIGGYBACK * sizeof *mine);
+    for (int part = 0; part < parts && piggyback_in(op, call, mine) != NULL; part++)
+        for (int i = 0; i < HPCT_PIGGYBACK; i++)
+            call->replicas->piggyback[i] += piggyback_in(op, call, all + (size_t) part * floats)[i];
     return all;
 }
 
@@ -302,7 +302,7 @@ static hpct_status samples_forward(hpct_op *op, const hpct_op_call *call)
         memcpy(call->dst + first, call->src[0], count * sizeof *call->dst);
         return replicas->spread_rows(replicas->argument, call->dst, (size_t) call->n,
                                      hpct_op_dst_floats(&op->spec),
-                                     op->spec.parts.carries ? replicas->riders : NULL);
+                                     op->spec.parts.carries ? replicas->piggyback : NULL);
     }
     const float *all = exchange(op, call, count, &status);
     for (int part = 0; all != NULL && part < split->parts; part++) {

@@ -189,7 +189,7 @@ typedef struct hpct_op_spec {
             int rows; /* per sample */
             hpct_channel_split split;
             bool sum_diff; /* diff_dst is a partial sum in each part: backward sums it */
-            bool carries;  /* forward carries hpct_step_peers.riders */
+            bool carries;  /* forward carries hpct_step_peers.piggyback */
         } parts;           /* SUM_PARTS, GATHER_PARTS; GATHER_SAMPLES: all channels; split.part and
                               parts divide the samples */
     };

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HPCT_RIDERS 4 /* floats piggybacked on a collective in forward */
+#define HPCT_PIGGYBACK 4 /* floats piggybacked on a collective in forward */
 
 /* Callback of hpct_step_peers.each. */
 typedef hpct_status (*hpct_replica_work)(void *argument, int k, hpct_model *replica);
@@ -34,16 +34,16 @@ typedef struct hpct_step_peers {
      * process some rows in between. reduce_rows: data[rows][width] receives the sums of this
      * replica's rows [*first, *first + *own), divided as by hpct_samples_first (nn/graph/op.h);
      * other rows are undefined. spread_rows: all replicas receive every replica's rows, and the
-     * sums of `riders` unless NULL. For sums of at least halves_from floats; either half may be
+     * sums of `piggyback` unless NULL. For sums of at least halves_from floats; either half may be
      * used alone, with any size. */
     hpct_status (*reduce_rows)(void *argument, float *data, size_t rows, size_t width,
                                size_t *first, size_t *own);
     hpct_status (*spread_rows)(void *argument, float *data, size_t rows, size_t width,
-                               float *riders);
+                               float *piggyback);
     size_t halves_from;
-    /* [HPCT_RIDERS] this replica's values; after a shard's forward, their sums over all shards,
+    /* [HPCT_PIGGYBACK] this replica's values; after a shard's forward, their sums over all shards,
      * without a message of their own. */
-    float *riders;
+    float *piggyback;
 
     /* ---- progress of the step ---- */
 

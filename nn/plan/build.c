@@ -495,8 +495,8 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
         run->arenas.spare =
             allocate_memory(run, hpct_run_spare_bytes(run), "unused gradients", &status);
     if (run->training)
-        run->arenas.gradients =
-            allocate_memory(run, arena + HPCT_ARENA_TAIL * sizeof(float), "gradients", &status);
+        run->arenas.gradients = allocate_memory(run, arena + HPCT_ARENA_PIGGYBACK * sizeof(float),
+                                                "gradients", &status);
     for (int k = 0; k < HPCT_NUM_SLOTS; k++) {
         if (hpct_run_has_slot(model, run, k))
             run->arenas.slot[k] = allocate_memory(run, arena, "the optimizer", &status);

@@ -17,7 +17,7 @@ size_t hpct_run_scratch_bytes(const hpct_run *run)
  * backward are never touched and take none. */
 static size_t gradient_floats(const hpct_run *run)
 {
-    size_t floats = run->training ? run->arenas.floats + HPCT_ARENA_TAIL : 0;
+    size_t floats = run->training ? run->arenas.floats + HPCT_ARENA_PIGGYBACK : 0;
     for (int i = 0; i < run->num_nodes; i++) {
         const hpct_op *op = run->nodes[i].op;
         if (op->kernel_fused && run->backend->device == NULL)

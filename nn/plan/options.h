@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Floats after the gradients for the caller's piggybacked sums. */
-#define HPCT_ARENA_TAIL 16
+#define HPCT_ARENA_PIGGYBACK 16
 
 /* Limit of hpct_model_fetch. */
 #define HPCT_FETCH_BYTES 64

@@ -72,7 +72,7 @@ static hpct_status open_one(hpct_compressor **out, hpct_context *context, hpct_m
     (*out)->warmup = warmup_steps(options);
     (*out)->model = model;
     HPCT_TRY(find_padding(*out));
-    bytes = (plan.count + HPCT_COMPRESS_TAIL) * sizeof *(*out)->host;
+    bytes = (plan.count + HPCT_COMPRESS_PIGGYBACK) * sizeof *(*out)->host;
     if (!hpct_model_on_device(model))
         return HPCT_OK;
     (*out)->host = hpct_model_take_host(model, bytes);
@@ -122,31 +122,31 @@ static void scale(float *values, size_t count, float factor)
 
 /* For fp16 gradients, which have a variable loss scale. Values that are not finite would stay in
  * the residuals for ever: if one rank has any, no rank sends gradients or updates. */
-static hpct_status reduce_scaled(hpct_compressor *c, float *gradients, size_t tail)
+static hpct_status reduce_scaled(hpct_compressor *c, float *gradients, size_t piggyback)
 {
     float factor = 1, infinite = hpct_are_finite(gradients, c->count) ? 0 : 1;
     HPCT_TRY(hpct_model_gradient_scale(c->model, &factor));
     HPCT_TRY(c->comm->ops->allreduce_sum(c->comm, &infinite, 1));
     if (infinite > 0) {
         gradients[0] = NAN;
-        return c->comm->ops->allreduce_sum(c->comm, gradients + c->count, tail);
+        return c->comm->ops->allreduce_sum(c->comm, gradients + c->count, piggyback);
     }
     scale(gradients, c->count, 1 / factor);
-    hpct_status status = c->ops->reduce(c, gradients, tail);
+    hpct_status status = c->ops->reduce(c, gradients, piggyback);
     scale(gradients, c->count, factor);
     return status;
 }
 
-hpct_status hpct_compressor_reduce(hpct_compressor *c, float *gradients, size_t tail)
+hpct_status hpct_compressor_reduce(hpct_compressor *c, float *gradients, size_t piggyback)
 {
     if (c->reduced++ < c->warmup)
-        return c->comm->ops->allreduce_sum(c->comm, gradients, c->count + tail);
+        return c->comm->ops->allreduce_sum(c->comm, gradients, c->count + piggyback);
     if (c->host == NULL)
-        return c->ops->reduce(c, gradients, tail);
-    HPCT_TRY(hpct_model_read(c->model, c->host, gradients, c->count + tail));
+        return c->ops->reduce(c, gradients, piggyback);
+    HPCT_TRY(hpct_model_read(c->model, c->host, gradients, c->count + piggyback));
     HPCT_TRY((hpct_model_scaling_bytes(c->model) > 0 ? reduce_scaled : c->ops->reduce)(c, c->host,
-                                                                                       tail));
-    return hpct_model_write(c->model, gradients, c->host, c->count + tail);
+                                                                                       piggyback));
+    return hpct_model_write(c->model, gradients, c->host, c->count + piggyback);
 }
 
 hpct_status hpct_compressor_get_residue(const hpct_compressor *c, int param, float *floats)

@@ -14,7 +14,7 @@
 #include <hpctrain/strategy.h>
 
 /* Piggybacked floats behind the gradients, never compressed. */
-#define HPCT_COMPRESS_TAIL HPCT_ARENA_TAIL
+#define HPCT_COMPRESS_PIGGYBACK HPCT_ARENA_PIGGYBACK
 
 typedef struct hpct_compressor hpct_compressor;
 
@@ -34,7 +34,7 @@ typedef struct hpct_compressor_ops {
 
     /* gradients[count + tail]: all ranks' (weighted) gradients become an approximation of their
      * sum, the tail its exact sum; same bits on all ranks. Collective; allocates nothing. */
-    hpct_status (*reduce)(hpct_compressor *compressor, float *gradients, size_t tail);
+    hpct_status (*reduce)(hpct_compressor *compressor, float *gradients, size_t piggyback);
 
     /* Bytes one rank passes to collectives in reduce, without the tail. */
     size_t (*bytes)(const hpct_compressor *compressor);
@@ -53,7 +53,7 @@ struct hpct_compressor {
     float *residue;    /* [count], of this rank; zeros for uncompressed parameters */
     uint32_t *padding; /* hpct_model_mark_padding; NULL: there is none */
     const hpct_model *model;
-    float *host;             /* [count + HPCT_COMPRESS_TAIL], copy of device gradients; else NULL */
+    float *host; /* [count + HPCT_COMPRESS_PIGGYBACK], copy of device gradients; else NULL */
     int64_t warmup, reduced; /* number of uncompressed reductions; of all so far */
 };
 
@@ -73,7 +73,7 @@ size_t hpct_compressor_need(const hpct_compression *options, int ranks, size_t g
 
 /* Like hpct_compressor_ops.reduce after the warm-up; until then uncompressed sums. Gradients of a
  * device are compressed on the host, synchronously. */
-hpct_status hpct_compressor_reduce(hpct_compressor *compressor, float *gradients, size_t tail);
+hpct_status hpct_compressor_reduce(hpct_compressor *compressor, float *gradients, size_t piggyback);
 
 /* This rank's residual of a parameter, in Keras' layout; HPCT_ERR_CONFIG on a device, whose layout
  * the host cannot read. */

@@ -28,7 +28,7 @@ typedef struct powersgd {
     hpct_compressor base;
     factors *matrices;
     int num;
-    float *left;  /* [left_count + HPCT_COMPRESS_TAIL]: every P and vector */
+    float *left;  /* [left_count + HPCT_COMPRESS_PIGGYBACK]: every P and vector */
     float *right; /* [right_count]: every Q, kept for the next step */
     size_t left_count, right_count;
 } powersgd;
@@ -67,7 +67,7 @@ static hpct_status powersgd_open(hpct_compressor **out, const hpct_compressor_pl
     for (int i = 0; i < p->num && p->matrices != NULL; i++)
         p->matrices[i] = plan_matrix(p, &plan->matrices[i], plan->options->rank);
     p->base.residue = calloc(plan->count + 1, sizeof *p->base.residue);
-    p->left = calloc(p->left_count + HPCT_COMPRESS_TAIL, sizeof *p->left);
+    p->left = calloc(p->left_count + HPCT_COMPRESS_PIGGYBACK, sizeof *p->left);
     p->right = calloc(p->right_count + 1, sizeof *p->right);
     if (p->matrices == NULL || p->base.residue == NULL || p->left == NULL || p->right == NULL) {
         powersgd_close(&p->base);
@@ -116,7 +116,7 @@ static void clear_padding(const powersgd *p, const factors *f, float *values)
     }
 }
 
-static hpct_status powersgd_reduce(hpct_compressor *compressor, float *gradients, size_t tail)
+static hpct_status powersgd_reduce(hpct_compressor *compressor, float *gradients, size_t piggyback)
 {
     powersgd *p = (powersgd *) compressor;
     hpct_comm *comm = compressor->comm;
@@ -127,9 +127,9 @@ static hpct_status powersgd_reduce(hpct_compressor *compressor, float *gradients
         if (m.rank > 0)
             hpct_low_rank_left(&m);
     }
-    memcpy(p->left + p->left_count, sums, tail * sizeof *sums);
-    hpct_status status = comm->ops->allreduce_sum(comm, p->left, p->left_count + tail);
-    memcpy(sums, p->left + p->left_count, tail * sizeof *sums);
+    memcpy(p->left + p->left_count, sums, piggyback * sizeof *sums);
+    hpct_status status = comm->ops->allreduce_sum(comm, p->left, p->left_count + piggyback);
+    memcpy(sums, p->left + p->left_count, piggyback * sizeof *sums);
     plain(p, gradients, false);
     for (int i = 0; i < p->num && status == HPCT_OK; i++) {
         hpct_low_rank m = low_rank(p, &p->matrices[i], gradients);

@@ -25,7 +25,7 @@ typedef struct top_k {
     int num;
     hpct_pair *mine; /* [pairs] */
     hpct_pair *all;  /* [size][pairs] */
-    float *plain;    /* [plain_count + HPCT_COMPRESS_TAIL] */
+    float *plain;    /* [plain_count + HPCT_COMPRESS_PIGGYBACK] */
     size_t pairs, plain_count;
     uint32_t histogram[HPCT_SELECT_BINS];
 } top_k;
@@ -69,7 +69,7 @@ static hpct_status top_k_open(hpct_compressor **out, const hpct_compressor_plan 
     t->base.residue = calloc(plan->count + 1, sizeof *t->base.residue);
     t->mine = calloc(t->pairs + 1, sizeof *t->mine);
     t->all = calloc(t->pairs * ranks + 1, sizeof *t->all);
-    t->plain = calloc(t->plain_count + HPCT_COMPRESS_TAIL, sizeof *t->plain);
+    t->plain = calloc(t->plain_count + HPCT_COMPRESS_PIGGYBACK, sizeof *t->plain);
     if (t->parts == NULL || t->base.residue == NULL || t->mine == NULL || t->all == NULL ||
         t->plain == NULL) {
         top_k_close(&t->base);
@@ -96,16 +96,16 @@ static void collect_pairs(top_k *t, float *gradients)
     }
 }
 
-static hpct_status top_k_reduce(hpct_compressor *compressor, float *gradients, size_t tail)
+static hpct_status top_k_reduce(hpct_compressor *compressor, float *gradients, size_t piggyback)
 {
     top_k *t = (top_k *) compressor;
     hpct_comm *comm = compressor->comm;
     float *sums = gradients + compressor->count;
     collect_pairs(t, gradients);
-    memcpy(t->plain + t->plain_count, sums, tail * sizeof *sums);
-    HPCT_TRY(comm->ops->allreduce_sum(comm, t->plain, t->plain_count + tail));
+    memcpy(t->plain + t->plain_count, sums, piggyback * sizeof *sums);
+    HPCT_TRY(comm->ops->allreduce_sum(comm, t->plain, t->plain_count + piggyback));
     HPCT_TRY(comm->ops->allgather(comm, t->mine, t->all, t->pairs * sizeof *t->mine));
-    memcpy(sums, t->plain + t->plain_count, tail * sizeof *sums);
+    memcpy(sums, t->plain + t->plain_count, piggyback * sizeof *sums);
     for (int i = 0; i < t->num; i++) {
         const part *p = &t->parts[i];
         if (p->k == 0)

@@ -26,13 +26,13 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
     HPCT_TRY(hpct_replica_set_add_up(set));
     if (comm->size == 1)
         return HPCT_OK;
-    float *tail = set->gradients + set->count;
-    hpct_sums_pack(sums, tail);
+    float *piggyback = set->gradients + set->count;
+    hpct_sums_pack(sums, piggyback);
     double began = hpct_timeline_now(strategy->timeline);
-    hpct_status status = comm->ops->allreduce_sum(comm, set->due ? set->gradients : tail,
+    hpct_status status = comm->ops->allreduce_sum(comm, set->due ? set->gradients : piggyback,
                                                   (set->due ? set->count : 0) + HPCT_SUMS_FLOATS);
     hpct_timeline_add(strategy->timeline, HPCT_TIMELINE_REDUCTION, 0, began);
-    hpct_sums_unpack(sums, tail);
+    hpct_sums_unpack(sums, piggyback);
     return status;
 }
 

@@ -21,7 +21,7 @@ typedef struct hpct_replica_set {
     hpct_model **models; /* [num]; the first is the plan's model and has the rank's input */
     hpct_crew *crew;
     hpct_comm *comm;
-    float *gradients; /* of the first model: [count + HPCT_ARENA_TAIL] */
+    float *gradients; /* of the first model: [count + HPCT_ARENA_PIGGYBACK] */
     size_t count;
     hpct_replica_part *parts;       /* [num] */
     const hpct_strategy_plan *plan; /* during open */

@@ -230,7 +230,7 @@ static bool own_gather(scene *s, hpct_circulant *own, size_t count)
 static bool own_halves(scene *s, hpct_circulant *own, size_t rows, size_t width)
 {
     size_t count = rows * width, first, mine;
-    float riders[2] = {1, (float) s->comm->rank};
+    float piggyback[2] = {1, (float) s->comm->rank};
     double worst = 0;
     for (size_t i = 0; i < count; i++)
         s->data[i] = value(s->comm->rank, 2, (int) i);
@@ -238,7 +238,7 @@ static bool own_halves(scene *s, hpct_circulant *own, size_t rows, size_t width)
         return false;
     for (size_t i = 0; i < count; i++)
         s->data[i] = i / width >= first && i / width < first + mine ? 2 * s->data[i] : NAN;
-    if (hpct_circulant_spread(own, s->data, rows, width, riders, 2) != HPCT_OK)
+    if (hpct_circulant_spread(own, s->data, rows, width, piggyback, 2) != HPCT_OK)
         return false;
     for (size_t i = 0; i < count; i++) {
         double sum = 0, size = 0;
@@ -251,8 +251,8 @@ static bool own_halves(scene *s, hpct_circulant *own, size_t rows, size_t width)
     }
     memset(s->data + count, 0, (ALL - count) * sizeof *s->data);
     int ranks = s->comm->size;
-    bool alike = all_alike(s),
-         together = riders[0] == (float) ranks && riders[1] == (float) (ranks * (ranks - 1) / 2);
+    bool alike = all_alike(s), together = piggyback[0] == (float) ranks &&
+                                          piggyback[1] == (float) (ranks * (ranks - 1) / 2);
     if (s->comm->rank == 0)
         printf("own halves of %zux%zu: error %.2g, ranks %s, piggyback %s\n", rows, width, worst,
                alike ? "alike" : "differ", together ? "summed" : "wrong");

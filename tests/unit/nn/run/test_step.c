@@ -20,7 +20,7 @@ static void arenas_are_as_promised(void **state)
     for (int i = 1; i < model->num_params; i++) /* last layer first */
         assert_true(model->params[i].node == model->params[i - 1].node ||
                     model->run->arenas.param_offsets[i] < model->run->arenas.param_offsets[i - 1]);
-    for (size_t i = 0; i < HPCT_ARENA_TAIL; i++)
+    for (size_t i = 0; i < HPCT_ARENA_PIGGYBACK; i++)
         gradients[count + i] = (float) i + 1;
     for (uint32_t t = 0; t < 5; t++)
         small_step(model, 8, t);
@@ -28,7 +28,7 @@ static void arenas_are_as_promised(void **state)
     for (size_t i = 0; i < count; i++)
         numbers += weights[i] != 0;
     assert_true(numbers <= hpct_model_count_parameters(model)); /* padding stays zero */
-    for (size_t i = 0; i < HPCT_ARENA_TAIL; i++)
+    for (size_t i = 0; i < HPCT_ARENA_PIGGYBACK; i++)
         assert_true(gradients[count + i] == (float) i + 1);
     assert_true(hpct_model_layout_fingerprint(model) != hpct_model_layout_fingerprint(other));
     uint64_t before = hpct_model_layout_fingerprint(model);

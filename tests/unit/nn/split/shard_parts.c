@@ -28,7 +28,7 @@ typedef struct worker {
     uint64_t seed;
     bool fuse;
     bool halves, between; /* sums may be made in two halves; it is between them */
-    float output[SHARD_SAMPLES * SHARD_CLASSES], riders[HPCT_RIDERS];
+    float output[SHARD_SAMPLES * SHARD_CLASSES], piggyback[HPCT_PIGGYBACK];
     hpct_batch_sums sums;
     size_t summed, handed; /* floats */
     float *record;
@@ -83,7 +83,7 @@ static hpct_status reduce_rows(void *argument, float *data, size_t rows, size_t 
 }
 
 static hpct_status spread_rows(void *argument, float *data, size_t rows, size_t width,
-                               float *riders)
+                               float *piggyback)
 {
     worker *w = argument;
     size_t parts = (size_t) w->meeting->parts, own = (rows + parts - 1) / parts * width;
@@ -97,7 +97,8 @@ static hpct_status spread_rows(void *argument, float *data, size_t rows, size_t 
     hpct_status status = sum_parts(w, data, rows * width);
     w->handed = before + (w->between ? 0 : own);
     w->between = false;
-    return riders != NULL && status == HPCT_OK ? sum_parts(w, riders, HPCT_RIDERS) : status;
+    return piggyback != NULL && status == HPCT_OK ? sum_parts(w, piggyback, HPCT_PIGGYBACK)
+                                                  : status;
 }
 
 /* A part that fails would leave the others waiting. */
@@ -149,10 +150,10 @@ static void *work(void *argument)
     hpct_cpu_set_threads(1);
     must(hpct_shard_take(w->shard, w->whole));
     must(hpct_model_build(model, &options));
-    w->riders[0] = (float) w->part;
-    w->riders[1] = 1;
+    w->piggyback[0] = (float) w->part;
+    w->piggyback[1] = 1;
     hpct_step_peers replicas = {
-        .sum = sum_parts, .argument = w, .gather = gather_parts, .riders = w->riders};
+        .sum = sum_parts, .argument = w, .gather = gather_parts, .piggyback = w->piggyback};
     if (w->halves) {
         replicas.reduce_rows = reduce_rows;
         replicas.spread_rows = spread_rows;
@@ -222,8 +223,8 @@ static void compare(uint64_t seed, const worker *workers, int parts, const hpct_
             assert_true(fabsf(w->output[i] - output[i]) < 1e-4f * (1 + fabsf(output[i])));
         assert_true(fabs(w->sums.loss - sums->loss) < 1e-4 * sums->loss);
         assert_int_equal(w->sums.correct, sums->correct);
-        assert_true(w->riders[0] == (float) (parts * (parts - 1) / 2));
-        assert_true(w->riders[1] == (float) parts);
+        assert_true(w->piggyback[0] == (float) (parts * (parts - 1) / 2));
+        assert_true(w->piggyback[1] == (float) parts);
         if (w->handed != hpct_shard_floats(w->shard, SHARD_SAMPLES))
             fail_msg("seed %d, part %d of %d: %zu floats handed over, not %zu", (int) seed, part,
                      parts, w->handed, hpct_shard_floats(w->shard, SHARD_SAMPLES));
