@@ -186,7 +186,7 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/replicas/central_storage.c \
 	agent/strategy/replicas/crew.c agent/strategy/replicas/crew.h \
 	agent/strategy/replicas/mirrored.c \
-	agent/strategy/replicas/mirrored_apart.c agent/strategy/replicas/mirrored_apart.h \
+	agent/strategy/replicas/mirrored_gpus.c agent/strategy/replicas/mirrored_gpus.h \
 	agent/strategy/replicas/replica_set.c agent/strategy/replicas/replica_set.h \
 	agent/strategy/stage_layout.c agent/strategy/stage_layout.h \
 	agent/strategy/strategy.c agent/strategy/strategy.h \

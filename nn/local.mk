@@ -23,7 +23,7 @@ nn_libnn_la_SOURCES = \
 	nn/backend/dropout.h \
 	nn/backend/frozen_norm.c \
 	nn/backend/grouped_norm.c \
-	nn/backend/hosted.c \
+	nn/backend/host_fallback.c \
 	nn/backend/line.h \
 	nn/backend/module.c nn/backend/module.h \
 	nn/backend/noise.h \

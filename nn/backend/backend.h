@@ -299,8 +299,8 @@ hpct_status hpct_make_frozen_norm(hpct_op **out, const hpct_backend *backend,
 /* Host fallback for an operation that a device lacks: the collectives of split models
  * (nn/backend/collective.h). Copies inputs D2H and outputs H2D, synchronously: for small
  * tensors. */
-hpct_status hpct_make_hosted(hpct_op **out, const hpct_backend *backend, const hpct_op_spec *spec,
-                             const hpct_op_build *build);
+hpct_status hpct_make_host_fallback(hpct_op **out, const hpct_backend *backend,
+                                    const hpct_op_spec *spec, const hpct_op_build *build);
 
 /* Copies between the host and the backend's memory (which may be host memory), as device->to_host
  * etc. memory_wait returns when all work is complete. */

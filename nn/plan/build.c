@@ -280,7 +280,7 @@ static hpct_status make_op(const hpct_model *model, hpct_run *run, int i, const 
     if (spec.kind == HPCT_OP_BATCH_NORM && spec.norm.groups > 1)
         return hpct_make_grouped_norm(op, run->backend, &spec, build);
     if (hpct_op_is_collective(&spec) && run->backend->device != NULL)
-        return hpct_make_hosted(op, run->backend, &spec, build);
+        return hpct_make_host_fallback(op, run->backend, &spec, build);
     return run->backend->make_op(op, &spec, build);
 }
 

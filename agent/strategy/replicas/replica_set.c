@@ -3,7 +3,7 @@
 
 #include "agent/data/sampler.h"
 #include "agent/strategy/replica.h"
-#include "agent/strategy/replicas/mirrored_apart.h"
+#include "agent/strategy/replicas/mirrored_gpus.h"
 #include "base/status.h"
 #include "nn/backend/cpu/backend.h"
 #include "nn/run/clone.h"
@@ -74,7 +74,7 @@ static int threads_of_each(const hpct_strategy_plan *plan)
 }
 
 /* On devices: central-storage is multi-worker-mirrored with one_updates. */
-static hpct_strategy_plan plan_apart(const hpct_strategy_plan *plan, bool one_storage)
+static hpct_strategy_plan plan_gpus(const hpct_strategy_plan *plan, bool one_storage)
 {
     hpct_strategy_plan own = *plan;
     own.one_updates = one_storage;
@@ -85,9 +85,9 @@ static hpct_strategy_plan plan_apart(const hpct_strategy_plan *plan, bool one_st
  * up to the size of the gradients from other ranks. */
 hpct_status hpct_replica_set_need(const hpct_strategy_plan *plan, bool one_storage, size_t *bytes)
 {
-    hpct_strategy_plan own = plan_apart(plan, one_storage);
+    hpct_strategy_plan own = plan_gpus(plan, one_storage);
     if (hpct_model_on_device(plan->model))
-        return hpct_mirrored_apart(&own)->need(&own, bytes);
+        return hpct_mirrored_gpus(&own)->need(&own, bytes);
     int sizes[HPCT_STRATEGY_SIZES], threads = hpct_cpu_threads();
     size_t others = (size_t) hpct_strategy_replicas(plan->options) - 1;
     hpct_memory_plan memory;
@@ -227,9 +227,9 @@ static hpct_status open_set(hpct_replica_set *set)
 hpct_status hpct_replica_set_open(hpct_strategy **out, const hpct_strategy_ops *ops,
                                   const hpct_strategy_plan *plan, bool one_storage)
 {
-    hpct_strategy_plan own = plan_apart(plan, one_storage);
+    hpct_strategy_plan own = plan_gpus(plan, one_storage);
     if (hpct_model_on_device(plan->model))
-        return hpct_mirrored_apart(&own)->open(out, &own);
+        return hpct_mirrored_gpus(&own)->open(out, &own);
     hpct_replica_set *set = calloc(1, sizeof *set);
     HPCT_TRY(
         hpct_context_agree(plan->context, set == NULL ? hpct_fail_memory(sizeof *set) : HPCT_OK));

@@ -1,6 +1,6 @@
 /* agent/strategy/replicas/replica_set.h - several replicas of a model in one process: the common
  * part of their strategies. They are built alike, each for its part of the rank's samples, and
- * compute in a thread pool; for GPUs, which do not share memory, see mirrored_apart.h. Weights are
+ * compute in a thread pool; for GPUs, which do not share memory, see mirrored_gpus.h. Weights are
  * updated by the strategy.
  *
  * A rank's slice of the global batch (hpct_slice over ranks) is divided by hpct_slice over its

@@ -3,7 +3,7 @@
 
 #include "base/headway.h"
 #include "base/status.h"
-#include "nn/backend/cuda/aside.h"
+#include "nn/backend/cuda/side_stream.h"
 #include "nn/backend/cuda/tune.h"
 #include "nn/backend/module.h"
 
@@ -57,13 +57,13 @@ static hpct_status memory_left(size_t *left, size_t *all)
 
 static hpct_status wait(void)
 {
-    HPCT_TRY(hpct_cuda_join());
+    HPCT_TRY(hpct_cuda_join_side());
     return hpct_cuda_wait();
 }
 
 hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes)
 {
-    HPCT_TRY(hpct_cuda_join());
+    HPCT_TRY(hpct_cuda_join_side());
     if (bytes > 0)
         HPCT_TRY(HPCT_CUDA(
             cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, hpct_gpu.stream)));
@@ -79,7 +79,7 @@ static hpct_status send(void *memory, const void *host, size_t bytes)
 
 hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes)
 {
-    HPCT_TRY(hpct_cuda_join());
+    HPCT_TRY(hpct_cuda_join_side());
     HPCT_TRY(send(device, host, bytes));
     return wait();
 }
@@ -217,7 +217,7 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
 {
     hpct_op *op = NULL;
     hpct_status status = HPCT_OK;
-    if (makers[spec->kind] == NULL) /* nn/backend/hosted.c is the fallback */
+    if (makers[spec->kind] == NULL) /* nn/backend/host_fallback.c is the fallback */
         status =
             hpct_fail(HPCT_ERR_CONFIG, "a GPU does not have the operation %s: take --device cpu",
                       hpct_op_kind_name(spec->kind));
@@ -241,10 +241,10 @@ static bool fuses(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_bu
 /* In the side stream: the first operations may not need the copies. */
 static hpct_status copy_params(hpct_precision values, const hpct_param_copy *copies, int num)
 {
-    hpct_status status = hpct_cuda_aside();
+    hpct_status status = hpct_cuda_begin_side();
     if (status == HPCT_OK)
         status = hpct_cuda_copy_params(values, copies, num);
-    return hpct_cuda_back(status);
+    return hpct_cuda_end_side(status);
 }
 
 static const hpct_device device = {
@@ -267,7 +267,7 @@ static const hpct_device device = {
     .copy = copy,
     .zero = zero,
     .wait = wait,
-    .join = hpct_cuda_join,
+    .join = hpct_cuda_join_side,
     .mark = set_mark,
     .await = await,
     .leaves_sums = true,

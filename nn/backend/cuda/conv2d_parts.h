@@ -27,11 +27,11 @@ typedef struct hpct_conv {
     char slow[512]; /* op.slow */
 } hpct_conv;
 
-#define HPCT_CONV_APART ((size_t) 256) /* bytes, alignment of buffers in the scratch */
+#define HPCT_CONV_ALIGNMENT ((size_t) 256) /* bytes, alignment of buffers in the scratch */
 
-static inline size_t hpct_conv_apart(size_t bytes)
+static inline size_t hpct_conv_align_up(size_t bytes)
 {
-    return (bytes + HPCT_CONV_APART - 1) / HPCT_CONV_APART * HPCT_CONV_APART;
+    return (bytes + HPCT_CONV_ALIGNMENT - 1) / HPCT_CONV_ALIGNMENT * HPCT_CONV_ALIGNMENT;
 }
 
 static inline hpct_conv *hpct_conv_of(hpct_op *op)
@@ -76,7 +76,7 @@ double hpct_conv_pass_seconds(const hpct_conv *conv, size_t count, int passes);
  * image. */
 bool hpct_conv_window(const hpct_window *window, hpct_dnn_window *out);
 
-/* ---- what is said of the plans (conv2d_told.c) ---- */
+/* ---- what is said of the plans (conv2d_report.c) ---- */
 
 /* Sets op.slow. Measures direct kernels. */
 hpct_status hpct_conv_tell_slow(hpct_conv *conv);

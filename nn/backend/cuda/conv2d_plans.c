@@ -226,11 +226,12 @@ static hpct_status take_stage(hpct_conv *conv, hpct_dnn_way way, int n, hpct_con
     }
     hpct_conv_at_least(workspace, hpct_dnn_workspace_bytes(s->plan));
     if (s->padded)
-        hpct_conv_at_least(&conv->picture_bytes, hpct_conv_apart(hpct_conv_padded_bytes(conv, n)));
+        hpct_conv_at_least(&conv->picture_bytes,
+                           hpct_conv_align_up(hpct_conv_padded_bytes(conv, n)));
     if (s->low)
         hpct_conv_at_least(&conv->low_bytes,
-                           hpct_conv_apart(conv->op.param_floats[HPCT_OP_KERNEL] *
-                                           hpct_cuda_value_bytes(conv->op.build.values)));
+                           hpct_conv_align_up(conv->op.param_floats[HPCT_OP_KERNEL] *
+                                              hpct_cuda_value_bytes(conv->op.build.values)));
     return HPCT_OK;
 }
 
@@ -260,7 +261,7 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
                                                              : hpct_direct_scratch_bytes(&direct));
     if (hpct_conv_has_bias(conv))
         hpct_conv_at_least(&conv->sums_bytes,
-                           hpct_conv_apart(hpct_bias_scratch_bytes(
+                           hpct_conv_align_up(hpct_bias_scratch_bytes(
                                conv->type, hpct_conv_rows(conv, n), (size_t) w->out_c)));
     return HPCT_OK;
 }

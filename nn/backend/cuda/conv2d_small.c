@@ -91,12 +91,12 @@ static hpct_status measure(const hpct_conv *conv, int n, bool backward, double *
     const hpct_op_spec *spec = &conv->op.spec;
     hpct_direct direct = hpct_window_direct(&conv->op.spec.window, n);
     size_t each = hpct_cuda_value_bytes(conv->op.build.values);
-    size_t result = hpct_conv_apart(hpct_cuda_dst_count(&conv->op, n) * each);
-    size_t bytes[] = {hpct_conv_apart((size_t) n * hpct_op_src_floats(spec, 0) * each),
+    size_t result = hpct_conv_align_up(hpct_cuda_dst_count(&conv->op, n) * each);
+    size_t bytes[] = {hpct_conv_align_up((size_t) n * hpct_op_src_floats(spec, 0) * each),
                       result,
                       backward ? result : 0,
-                      hpct_conv_apart(conv->op.param_floats[HPCT_OP_KERNEL] * sizeof(float)),
-                      hpct_conv_apart(conv->op.param_floats[HPCT_OP_BIAS] * sizeof(float)),
+                      hpct_conv_align_up(conv->op.param_floats[HPCT_OP_KERNEL] * sizeof(float)),
+                      hpct_conv_align_up(conv->op.param_floats[HPCT_OP_BIAS] * sizeof(float)),
                       backward ? hpct_small_scratch_bytes(&direct) : 0};
     char *at[sizeof bytes / sizeof *bytes];
     size_t all = 0, num = sizeof bytes / sizeof *bytes;

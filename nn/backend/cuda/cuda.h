@@ -4,8 +4,8 @@
  * The module is a shared library (hpctrain-cuda.so) beside libhpctrain, loaded when a model is
  * built for the backend "cuda". A thread uses one GPU: the process's first, or that of the replica
  * it has entered. All work of a GPU is in one stream, except copies of input from the host and the
- * side stream (nn/backend/cuda/aside.h); forward, backward, loss and update neither allocate nor
- * wait for the GPU. Arenas, activations and scratch are in device memory; only import_param and
+ * side stream (nn/backend/cuda/side_stream.h); forward, backward, loss and update neither allocate
+ * nor wait for the GPU. Arenas, activations and scratch are in device memory; only import_param and
  * export_param, which are synchronous, access Keras' layout on the host. Images are NHWC.
  *
  * C files call CUDA's libraries; kernels are in .cu files behind C launchers, declared in
@@ -35,11 +35,11 @@ typedef struct hpct_cuda {
     cudaStream_t stream;
     cublasHandle_t blas; /* on the compute stream */
     cublasLtHandle_t lt;
-    cudnnHandle_t dnn; /* on the compute stream */
-    hpct_moment *now;  /* in device memory */
-    hpct_moment told;  /* its cached value on the device */
-    bool recording;    /* launches are captured, and must read `now` */
-    bool draws;        /* an operation has drawn random numbers */
+    cudnnHandle_t dnn;  /* on the compute stream */
+    hpct_moment *now;   /* in device memory */
+    hpct_moment cached; /* its cached value on the device */
+    bool recording;     /* launches are captured, and must read `now` */
+    bool draws;         /* an operation has drawn random numbers */
     /* The copy stream. NULL: not created yet. */
     cudaStream_t beside;
     cudaEvent_t sent_beside, taken_before;
@@ -49,7 +49,7 @@ typedef struct hpct_cuda {
         cudaStream_t stream;
         cudaEvent_t begin, end;
         bool open; /* work not joined yet */
-    } aside;       /* nn/backend/cuda/aside.h */
+    } side;        /* nn/backend/cuda/side_stream.h */
 } hpct_cuda;
 
 /* The calling thread's GPU, once its hpct_cuda_open has succeeded. */

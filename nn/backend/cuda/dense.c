@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define APART ((size_t) 256) /* bytes, alignment of buffers in scratch */
+#define ALIGNMENT ((size_t) 256) /* bytes, alignment of buffers in scratch */
 
 typedef struct stage {
     hpct_lt_product *forward, *data, *weights;
@@ -34,9 +34,9 @@ static size_t rows_of(const hpct_op *op, int n)
     return (size_t) n * (size_t) op->spec.dense.rows;
 }
 
-static size_t apart(size_t bytes)
+static size_t align_up(size_t bytes)
 {
-    return (bytes + APART - 1) / APART * APART;
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 static hpct_status named(const hpct_op *op, hpct_status status)
@@ -158,7 +158,7 @@ static hpct_status make_batch(dense_op *dense, int i, size_t *sums, size_t *work
     if (build->training && build->needs_diff_src)
         HPCT_TRY(make_product(&s->data, &data, workspace));
     size_t bytes = build->training && !spec->no_bias
-                       ? apart(hpct_bias_scratch_bytes(dense->type, rows, out))
+                       ? align_up(hpct_bias_scratch_bytes(dense->type, rows, out))
                        : 0;
     *sums = bytes > *sums ? bytes : *sums;
     return HPCT_OK;

@@ -3,8 +3,8 @@
  * backend descriptors; a further fusion is one more operation here, and in hpct_dnn_claim.
  *
  * Images and kernels are channels last and dense. Only deterministic engines with fp32 accumulation
- * are used, after a trial on random numbers (nn/backend/cuda/proof.h). cuDNN's candidates are tried
- * and timed once, while a model is built, and the result is kept (nn/backend/cuda/tune.h). */
+ * are used, after a trial on random numbers (nn/backend/cuda/self_test.h). cuDNN's candidates are
+ * tried and timed once, while a model is built, and the result is kept (nn/backend/cuda/tune.h). */
 #ifndef HPCT_NN_BACKEND_CUDA_DNN_GRAPH_H
 #define HPCT_NN_BACKEND_CUDA_DNN_GRAPH_H
 

@@ -4,15 +4,15 @@
 
 #include "base/debug.h"
 #include "base/status.h"
-#include "nn/backend/cuda/proof.h"
+#include "nn/backend/cuda/self_test.h"
 #include "nn/backend/cuda/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MEASURED 12 /* candidates, at most */
-#define APART 256   /* bytes, alignment of buffers for measuring */
+#define MEASURED 12   /* candidates, at most */
+#define ALIGNMENT 256 /* bytes, alignment of buffers for measuring */
 #define PACKS 3
 #define FORGOTTEN ""     /* kept instead of a choice that cannot be made any more */
 #define NO_ENGINE "none" /* kept: searching again would take as long as finding one */
@@ -73,9 +73,9 @@ static hpct_status run_trial(void *argument)
     return HPCT_DNN(cudnnBackendExecute(hpct_gpu.dnn, t->plan, t->pack));
 }
 
-static size_t apart(size_t bytes)
+static size_t align_up(size_t bytes)
 {
-    return (bytes + APART - 1) / APART * APART;
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 /* Whether the candidate runs, and computes what the graph says. */
@@ -100,22 +100,22 @@ static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates,
     void *pointers[HPCT_DNN_MOST_TENSORS];
     size_t tensors = 0, workspace = 0;
     for (int i = 0; i < graph->num_tensors; i++)
-        tensors += graph->inside[i] ? 0 : apart(graph->bytes[i]);
+        tensors += graph->inside[i] ? 0 : align_up(graph->bytes[i]);
     for (int i = 0; i < count; i++)
         workspace =
             candidates[i].workspace_bytes > workspace ? candidates[i].workspace_bytes : workspace;
     int num = hpct_dnn_graph_numbers(graph, numbers);
-    char *memory = hpct_tune_memory(tensors + apart(workspace) + hpct_proof_bytes(graph));
+    char *memory = hpct_tune_memory(tensors + align_up(workspace) + hpct_proof_bytes(graph));
     *tried = memory != NULL;
     *best = -1;
     size_t at = 0;
     for (int i = 0; i < num; i++) {
         pointers[i] = memory + at;
-        at += apart(graph->bytes[numbers[i] - 1]);
+        at += align_up(graph->bytes[numbers[i] - 1]);
     }
     hpct_proof proof = {0};
     bool opened = *tried && hpct_proof_open(&proof, graph, pointers,
-                                            memory + tensors + apart(workspace)) == HPCT_OK;
+                                            memory + tensors + align_up(workspace)) == HPCT_OK;
     for (int i = 0; i < count && opened; i++) {
         trial t = {candidates[i].plan, make_pack(num, numbers, pointers, memory + tensors)};
         double best_so_far = *best < 0 ? 0 : candidates[*best].seconds;

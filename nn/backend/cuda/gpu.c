@@ -3,7 +3,7 @@
 
 #include "base/headway.h"
 #include "base/status.h"
-#include "nn/backend/cuda/aside.h"
+#include "nn/backend/cuda/side_stream.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static hpct_status make_handles(void)
     /* between the side stream and the reductions over ranks */
     HPCT_TRY(HPCT_CUDA(cudaStreamCreateWithPriority(&hpct_gpu.stream, cudaStreamNonBlocking,
                                                     least - (least - greatest) / 2)));
-    HPCT_TRY(hpct_cuda_open_aside());
+    HPCT_TRY(hpct_cuda_open_side());
     HPCT_TRY(HPCT_BLAS(cublasCreate(&hpct_gpu.blas)));
     HPCT_TRY(HPCT_BLAS(cublasSetStream(hpct_gpu.blas, hpct_gpu.stream)));
     HPCT_TRY(HPCT_CUDA(cudaMalloc(&workspace, BLAS_BYTES)));

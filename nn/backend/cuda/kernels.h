@@ -519,7 +519,7 @@ cudaError_t hpct_launch_penalty_gradients(hpct_queue queue, const hpct_penalty_t
 cudaError_t hpct_launch_penalty_sums(hpct_queue queue, const hpct_penalty_table *table,
                                      const float *param, bool first, float *sum);
 
-/* ---- proofs of engines (proof_kernels.cu) ---- */
+/* ---- proofs of engines (self_test_kernels.cu) ---- */
 
 #define HPCT_PROOF_MOST 1e30F /* what counts as no number, and as more than that */
 

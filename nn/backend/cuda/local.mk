@@ -1,7 +1,7 @@
 # The GPU module: the only part that knows CUDA, loaded where a GPU is asked for (nn/backend/module.h).
 cuda_sources = \
 	nn/backend/cuda/activation.c \
-	nn/backend/cuda/aside.c nn/backend/cuda/aside.h \
+	nn/backend/cuda/side_stream.c nn/backend/cuda/side_stream.h \
 	nn/backend/cuda/backend.c \
 	nn/backend/cuda/batch_norm.c \
 	nn/backend/cuda/bias.h nn/backend/cuda/busy.c \
@@ -10,7 +10,7 @@ cuda_sources = \
 	nn/backend/cuda/conv2d_parts.h \
 	nn/backend/cuda/conv2d_plans.c \
 	nn/backend/cuda/conv2d_small.c \
-	nn/backend/cuda/conv2d_told.c \
+	nn/backend/cuda/conv2d_report.c \
 	nn/backend/cuda/conv2d_transpose.c \
 	nn/backend/cuda/cuda.h \
 	nn/backend/cuda/dense.c \
@@ -32,7 +32,7 @@ cuda_sources = \
 	nn/backend/cuda/penalty.c \
 	nn/backend/cuda/permute.c \
 	nn/backend/cuda/pool.c \
-	nn/backend/cuda/proof.c nn/backend/cuda/proof.h \
+	nn/backend/cuda/self_test.c nn/backend/cuda/self_test.h \
 	nn/backend/cuda/product.c nn/backend/cuda/product.h \
 	nn/backend/cuda/random.c \
 	nn/backend/cuda/recording.c \
@@ -55,7 +55,7 @@ cuda_kernels = \
 	nn/backend/cuda/norm_join_kernels.cu \
 	nn/backend/cuda/norm_kernels.cu \
 	nn/backend/cuda/penalty_kernels.cu \
-	nn/backend/cuda/proof_kernels.cu \
+	nn/backend/cuda/self_test_kernels.cu \
 	nn/backend/cuda/random_kernels.cu \
 	nn/backend/cuda/rows_kernels.cu \
 	nn/backend/cuda/small_kernels.cu \

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGNMENT 16u /* bytes, of all matrices */
-#define MEASURED 6    /* algorithms, at most */
-#define APART 256     /* bytes, alignment of buffers for measuring */
+#define ALIGNMENT 16u        /* bytes, of all matrices */
+#define MEASURED 6           /* algorithms, at most */
+#define BUFFER_ALIGNMENT 256 /* bytes, alignment of buffers for measuring */
 #define ALGORITHM_WORDS (sizeof((cublasLtMatmulAlgo_t *) NULL)->data / sizeof(uint64_t))
 
 struct hpct_lt_product {
@@ -125,14 +125,14 @@ static hpct_status run_trial(void *argument)
     return multiply(t->product, t->how, t->a, t->b, t->d, t->workspace);
 }
 
-static size_t apart(size_t bytes)
+static size_t align_up(size_t bytes)
 {
-    return (bytes + APART - 1) / APART * APART;
+    return (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
 }
 
 static size_t bytes_of(cudaDataType_t type, size_t count)
 {
-    return apart(count * (type == CUDA_R_32F ? 4 : 2));
+    return align_up(count * (type == CUDA_R_32F ? 4 : 2));
 }
 
 /* Times all candidates on separate buffers; *best: the fastest, -1 if none runs. Without memory the

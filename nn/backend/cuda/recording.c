@@ -1,6 +1,6 @@
 /* Recorded parts of a step: CUDA graphs captured from the stream. */
-#include "nn/backend/cuda/aside.h"
 #include "nn/backend/cuda/ops.h"
+#include "nn/backend/cuda/side_stream.h"
 #include "nn/backend/cuda/update.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 /* Thread-local capture mode: other threads may make calls that a capture forbids. */
 hpct_status hpct_cuda_record(void)
 {
-    hpct_status status = hpct_cuda_join(); /* side work left by a failed step */
+    hpct_status status = hpct_cuda_join_side(); /* side work left by a failed step */
     if (status == HPCT_OK)
         status =
             HPCT_CUDA(cudaStreamBeginCapture(hpct_gpu.stream, cudaStreamCaptureModeThreadLocal));
@@ -21,7 +21,7 @@ hpct_status hpct_cuda_end_record(void **recording)
     cudaGraph_t graph = NULL;
     cudaGraphExec_t made = NULL;
     hpct_gpu.recording = false;
-    hpct_cuda_forget_aside();
+    hpct_cuda_forget_side();
     hpct_status status = HPCT_CUDA(cudaStreamEndCapture(hpct_gpu.stream, &graph));
     if (status == HPCT_OK) /* reductions of gradients are captured from a high-priority stream */
         status =
@@ -55,16 +55,16 @@ void hpct_cuda_drop_recording(void *recording)
 
 static hpct_status set_moment(const hpct_moment *moment)
 {
-    if (memcmp(moment, &hpct_gpu.told, sizeof *moment) == 0)
+    if (memcmp(moment, &hpct_gpu.cached, sizeof *moment) == 0)
         return HPCT_OK;
-    hpct_gpu.told = *moment;
+    hpct_gpu.cached = *moment;
     return hpct_cuda_check(hpct_launch_moment(hpct_cuda_queue(), *moment, hpct_gpu.now), "moment");
 }
 
 /* Not needed by models without random operations. */
 hpct_status hpct_cuda_set_draws(uint64_t seed, int64_t step, int64_t first_sample)
 {
-    hpct_moment moment = hpct_gpu.told;
+    hpct_moment moment = hpct_gpu.cached;
     moment.seed = seed;
     moment.step = (uint32_t) step;
     moment.first_sample = (uint32_t) first_sample;
@@ -73,7 +73,7 @@ hpct_status hpct_cuda_set_draws(uint64_t seed, int64_t step, int64_t first_sampl
 
 hpct_status hpct_cuda_set_rate(float rate)
 {
-    hpct_moment moment = hpct_gpu.told;
+    hpct_moment moment = hpct_gpu.cached;
     moment.minus_rate = -rate;
     moment.one = 1;
     return set_moment(&moment);
@@ -81,7 +81,7 @@ hpct_status hpct_cuda_set_rate(float rate)
 
 hpct_status hpct_cuda_set_rates(const hpct_update_call *call)
 {
-    hpct_moment moment = hpct_gpu.told;
+    hpct_moment moment = hpct_gpu.cached;
     moment.minus_rate = -call->learning_rate;
     moment.one = 1;
     hpct_update_args args = hpct_cuda_update_args(call);

@@ -206,7 +206,7 @@ static bool is_wrong(accepts_kind kind, int engine)
                : (kind == ACCEPTS_DATA || kind == ACCEPTS_ADDED) && engine == 50;
 }
 
-/* As the proof on a device does (nn/backend/cuda/proof.h). */
+/* As the proof on a device does (nn/backend/cuda/self_test.h). */
 static void drop_wrong(const hpct_dnn_graph *graph, int from, hpct_dnn_candidate *all, int *count)
 {
     int kept = from;

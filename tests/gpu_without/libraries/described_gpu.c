@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "nn/backend/cuda/conv2d_parts.h"
-#include "nn/backend/cuda/proof.h"
+#include "nn/backend/cuda/self_test.h"
 #include "nn/backend/cuda/tune.h"
 
 #include <jansson.h>

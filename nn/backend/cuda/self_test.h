@@ -1,7 +1,8 @@
-/* nn/backend/cuda/proof.h - shows that an engine computes what its graph says, before it is used:
- * on random numbers, some elements of its result are compared with the same ones from own kernels.
- * A graph is a convolution, or a gradient of one, and perhaps a sum, a bias and a ReLU behind it.
- * cuDNN 9.19 has engines that it proposes itself and that are wrong (doc/gpu-results.md). */
+/* nn/backend/cuda/self_test.h - shows that an engine computes what its graph says, before it is
+ * used: on random numbers, some elements of its result are compared with the same ones from own
+ * kernels. A graph is a convolution, or a gradient of one, and perhaps a sum, a bias and a ReLU
+ * behind it. cuDNN 9.19 has engines that it proposes itself and that are wrong
+ * (doc/gpu-results.md). */
 #ifndef HPCT_NN_BACKEND_CUDA_PROOF_H
 #define HPCT_NN_BACKEND_CUDA_PROOF_H
 

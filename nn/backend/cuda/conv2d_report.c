@@ -64,9 +64,9 @@ static hpct_status measure(const hpct_conv *conv, hpct_dnn_way way, int n, doubl
     const hpct_op *op = &conv->op;
     size_t each = hpct_cuda_value_bytes(op->build.values);
     trial t = {.conv = conv, .way = way, .direct = hpct_window_direct(&op->spec.window, n)};
-    size_t src = hpct_conv_apart((size_t) n * hpct_op_src_floats(&op->spec, 0) * each),
-           dst = hpct_conv_apart(hpct_cuda_dst_count(op, n) * each),
-           kernel = hpct_conv_apart(op->param_floats[HPCT_OP_KERNEL] * sizeof(float));
+    size_t src = hpct_conv_align_up((size_t) n * hpct_op_src_floats(&op->spec, 0) * each),
+           dst = hpct_conv_align_up(hpct_cuda_dst_count(op, n) * each),
+           kernel = hpct_conv_align_up(op->param_floats[HPCT_OP_KERNEL] * sizeof(float));
     *seconds = 0;
     hpct_tune_lock();
     t.src = hpct_tune_memory(src + dst + kernel + hpct_direct_scratch_bytes(&t.direct));

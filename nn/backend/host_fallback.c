@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct hosted {
+typedef struct host_fallback {
     hpct_op op;
     hpct_op *inner; /* on the host */
     const hpct_backend *backend;
@@ -16,7 +16,7 @@ typedef struct hosted {
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
     void *scratch;
     char slow[128]; /* op.slow */
-} hosted;
+} host_fallback;
 
 /* Floats of the source in a batch of n. */
 static size_t src_count(const hpct_op_spec *spec, int n)
@@ -35,8 +35,8 @@ static size_t dst_count(const hpct_op_spec *spec, int n)
 
 /* ---- transfers of activations and their gradients ---- */
 
-static hpct_status fetch(const hosted *h, const hpct_op_call *call, float *host, const float *from,
-                         size_t count)
+static hpct_status fetch(const host_fallback *h, const hpct_op_call *call, float *host,
+                         const float *from, size_t count)
 {
     const hpct_device *device = h->backend->device;
     if (h->op.build.values != HPCT_FP32) {
@@ -46,8 +46,8 @@ static hpct_status fetch(const hosted *h, const hpct_op_call *call, float *host,
     return device->to_host(host, from, count * sizeof *host);
 }
 
-static hpct_status send(const hosted *h, const hpct_op_call *call, float *to, const float *host,
-                        size_t count)
+static hpct_status send(const host_fallback *h, const hpct_op_call *call, float *to,
+                        const float *host, size_t count)
 {
     const hpct_device *device = h->backend->device;
     if (h->op.build.values == HPCT_FP32)
@@ -59,7 +59,7 @@ static hpct_status send(const hosted *h, const hpct_op_call *call, float *to, co
 /* ---- the operation ---- */
 
 /* The inner operation's call, before inputs are copied. */
-static hpct_op_call on_host(const hosted *h, const hpct_op_call *call)
+static hpct_op_call on_host(const host_fallback *h, const hpct_op_call *call)
 {
     hpct_op_call own = *call;
     own.dst = h->dst;
@@ -72,7 +72,7 @@ static hpct_op_call on_host(const hosted *h, const hpct_op_call *call)
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
-    const hosted *h = (const hosted *) op;
+    const host_fallback *h = (const host_fallback *) op;
     hpct_op_call own = on_host(h, call);
     own.src = (const float *const[]){h->src};
     HPCT_TRY(fetch(h, call, h->src, call->src[0], src_count(&op->spec, call->n)));
@@ -85,7 +85,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
-    const hosted *h = (const hosted *) op;
+    const host_fallback *h = (const host_fallback *) op;
     hpct_op_call own = on_host(h, call);
     size_t src = src_count(&op->spec, call->n), dst = dst_count(&op->spec, call->n);
     float *to = call->diff_src[0];
@@ -107,13 +107,13 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 
 static hpct_status import_param(hpct_op *op, int which, const float *keras, float *arena)
 {
-    const hosted *h = (const hosted *) op;
+    const host_fallback *h = (const host_fallback *) op;
     return h->backend->device->from_host(arena, keras, op->param_floats[which] * sizeof *keras);
 }
 
 static hpct_status export_param(hpct_op *op, int which, const float *arena, float *keras)
 {
-    const hosted *h = (const hosted *) op;
+    const host_fallback *h = (const host_fallback *) op;
     return h->backend->device->to_host(keras, arena, op->param_floats[which] * sizeof *keras);
 }
 
@@ -121,7 +121,7 @@ static hpct_status export_param(hpct_op *op, int which, const float *arena, floa
 
 static void destroy(hpct_op *op)
 {
-    hosted *h = (hosted *) op;
+    host_fallback *h = (host_fallback *) op;
     float *const all[] = {h->src, h->dst, h->diff_src, h->diff_dst};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         h->backend->device->release_host(all[i]);
@@ -134,7 +134,7 @@ static void destroy(hpct_op *op)
     free(h);
 }
 
-static float *allocate_floats(const hosted *h, size_t floats, hpct_status *status)
+static float *allocate_floats(const host_fallback *h, size_t floats, hpct_status *status)
 {
     size_t bytes = (floats + 1) * sizeof(float);
     float *memory = *status == HPCT_OK ? h->backend->device->allocate_host(bytes) : NULL;
@@ -143,7 +143,7 @@ static float *allocate_floats(const hosted *h, size_t floats, hpct_status *statu
     return memory;
 }
 
-static hpct_status furnish(hosted *h, int largest)
+static hpct_status furnish(host_fallback *h, int largest)
 {
     hpct_op *op = &h->op;
     size_t src = src_count(&op->spec, largest), dst = dst_count(&op->spec, largest);
@@ -164,8 +164,8 @@ static hpct_status furnish(hosted *h, int largest)
                                                    : status;
 }
 
-hpct_status hpct_make_hosted(hpct_op **out, const hpct_backend *backend, const hpct_op_spec *spec,
-                             const hpct_op_build *build)
+hpct_status hpct_make_host_fallback(hpct_op **out, const hpct_backend *backend,
+                                    const hpct_op_spec *spec, const hpct_op_build *build)
 {
     static const hpct_op_class class = {.forward = forward,
                                         .backward = backward,
@@ -174,7 +174,7 @@ hpct_status hpct_make_hosted(hpct_op **out, const hpct_backend *backend, const h
                                         .destroy = destroy};
     hpct_op_build on_host = *build;
     on_host.precision = on_host.values = HPCT_FP32;
-    hosted *h = calloc(1, sizeof *h);
+    host_fallback *h = calloc(1, sizeof *h);
     if (h == NULL)
         return hpct_fail_memory(sizeof *h);
     hpct_status status = hpct_make_collective(&h->inner, spec, &on_host);

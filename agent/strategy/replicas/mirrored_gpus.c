@@ -2,7 +2,7 @@
  * thread, with a communicator of all replicas of all ranks. A rank's samples are divided by
  * hpct_slice; the first replica has the plan's model and the rank's input. A data set that fits is
  * copied to every GPU. */
-#include "agent/strategy/replicas/mirrored_apart.h"
+#include "agent/strategy/replicas/mirrored_gpus.h"
 
 #include "agent/comm/device.h"
 #include "agent/comm/nccl.h"
@@ -23,10 +23,10 @@
 #define GRACE_SECONDS 10    /* the watch finds lost ranks within 6 s */
 #define ABORT_MS 2000
 
-struct mirrored_apart;
+struct mirrored_gpus;
 
 typedef struct replica {
-    const struct mirrored_apart *set;
+    const struct mirrored_gpus *set;
     int index;
     hpct_model *model;
     hpct_context *context; /* of all replicas of all ranks; NULL: not open yet */
@@ -38,7 +38,7 @@ typedef struct replica {
     hpct_batch_sums evaluated;
 } replica;
 
-typedef struct mirrored_apart {
+typedef struct mirrored_gpus {
     hpct_strategy base;
     const hpct_strategy_plan *plan; /* during open */
     hpct_context *context;          /* of the ranks */
@@ -52,10 +52,10 @@ typedef struct mirrored_apart {
     float *weights; /* and optimizer slots, from the first replica, during open */
     int count, global_count;
     hpct_step_sums sums; /* argument of the step */
-} mirrored_apart;
+} mirrored_gpus;
 
 /* Replica k's samples among `samples` of this rank. */
-static int part_of(const mirrored_apart *m, int k, int samples, int *begin)
+static int part_of(const mirrored_gpus *m, int k, int samples, int *begin)
 {
     int64_t first, count = hpct_slice(samples, k, m->num, &first);
     *begin = (int) first;
@@ -65,7 +65,7 @@ static int part_of(const mirrored_apart *m, int k, int samples, int *begin)
 /* Runs on all replicas at once. After an error, reductions on other GPUs wait for the failed
  * replica; they are aborted, as synchronizing with these GPUs or freeing their memory would
  * hang. */
-static hpct_status together(mirrored_apart *m, hpct_crew_work work)
+static hpct_status together(mirrored_gpus *m, hpct_crew_work work)
 {
     hpct_status status = hpct_crew_run(m->crew, work, m);
     if (status != HPCT_OK && !m->broken)
@@ -127,7 +127,7 @@ static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 /* hpct_crew_work: this thread selects its GPU and fills in its card. */
 static hpct_status enter(void *argument, int k)
 {
-    const mirrored_apart *m = argument;
+    const mirrored_gpus *m = argument;
     const hpct_comm *ranks = hpct_context_comm(m->context);
     hpct_status status = hpct_model_enter_replica(m->replicas[0].model, k);
     hpct_nccl_card_fill(&m->cards[ranks->rank * m->num + k], m->calls, ranks->rank * m->num + k);
@@ -145,7 +145,7 @@ static hpct_status run_barrier(void *argument)
 /* hpct_crew_work */
 static hpct_status join(void *argument, int k)
 {
-    const mirrored_apart *m = argument;
+    const mirrored_gpus *m = argument;
     const hpct_comm *ranks = hpct_context_comm(m->context);
     hpct_comm *comm = NULL;
     hpct_nccl_options nccl = {.calls = m->calls,
@@ -161,7 +161,7 @@ static hpct_status join(void *argument, int k)
 }
 
 /* All replicas of all ranks exchange their GPUs' cards; fails if NCCL cannot be used. */
-static hpct_status deal(mirrored_apart *m)
+static hpct_status deal(mirrored_gpus *m)
 {
     char why[256];
     bool take = false;
@@ -192,7 +192,7 @@ static hpct_status deal(mirrored_apart *m)
  * replica for its part. */
 static hpct_status open_one(void *argument, int k)
 {
-    const mirrored_apart *m = argument;
+    const mirrored_gpus *m = argument;
     replica *r = &m->replicas[k];
     hpct_record record = hpct_record_all(r->model, true);
     plan_one(r, m->plan, k, m->num);
@@ -201,7 +201,7 @@ static hpct_status open_one(void *argument, int k)
     return hpct_multi_worker_mirrored.open(&r->strategy, &r->plan);
 }
 
-static hpct_status prepare(mirrored_apart *m)
+static hpct_status prepare(mirrored_gpus *m)
 {
     const hpct_strategy_plan *plan = m->plan;
     size_t num = (size_t) m->num, ranks = (size_t) hpct_context_size(m->context);
@@ -228,7 +228,7 @@ static hpct_status prepare(mirrored_apart *m)
 }
 
 typedef struct visit {
-    const mirrored_apart *set;
+    const mirrored_gpus *set;
     hpct_replica_work work;
     void *argument;
 } visit;
@@ -243,13 +243,13 @@ static hpct_status visit_one(void *argument, int k)
 /* hpct_step_peers.each */
 static hpct_status visit_each(void *owner, hpct_replica_work work, void *argument)
 {
-    mirrored_apart *m = owner;
+    mirrored_gpus *m = owner;
     return hpct_crew_run(m->crew, visit_one, &(visit){m, work, argument});
 }
 
 /* Adds the replicas to the peers set by the first replica's strategy, which clears them when it
  * closes. */
-static void divide_input(mirrored_apart *m)
+static void divide_input(mirrored_gpus *m)
 {
     hpct_step_peers peers = *hpct_model_peers(m->base.model);
     peers.each = visit_each;
@@ -262,14 +262,14 @@ static void mirrored_close(hpct_strategy *strategy);
 
 static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *plan)
 {
-    mirrored_apart *m = calloc(1, sizeof *m);
+    mirrored_gpus *m = calloc(1, sizeof *m);
     hpct_status status =
         hpct_context_agree(plan->context, m == NULL ? hpct_fail_memory(sizeof *m) : HPCT_OK);
     if (status != HPCT_OK) {
         free(m);
         return status;
     }
-    m->base = (hpct_strategy){.ops = hpct_mirrored_apart(plan),
+    m->base = (hpct_strategy){.ops = hpct_mirrored_gpus(plan),
                               .model = plan->model,
                               .timeline = plan->timeline,
                               .whole_steps = true};
@@ -303,7 +303,7 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
 /* hpct_crew_work */
 static hpct_status close_one(void *argument, int k)
 {
-    const mirrored_apart *m = argument;
+    const mirrored_gpus *m = argument;
     replica *r = &m->replicas[k];
     if (r->strategy != NULL)
         r->strategy->ops->close(r->strategy);
@@ -318,7 +318,7 @@ static hpct_status close_one(void *argument, int k)
 
 static void mirrored_close(hpct_strategy *strategy)
 {
-    mirrored_apart *m = (mirrored_apart *) strategy;
+    mirrored_gpus *m = (mirrored_gpus *) strategy;
     if (m == NULL)
         return;
     if (m->crew != NULL)
@@ -336,7 +336,7 @@ static void mirrored_close(hpct_strategy *strategy)
 
 /* Called while no replica computes: sets the replicas' positions and step counts from the first
  * one's. */
-static void deal_out(mirrored_apart *m, int count)
+static void deal_out(mirrored_gpus *m, int count)
 {
     m->count = count;
     for (int k = 1; k < m->num; k++) {
@@ -349,7 +349,7 @@ static void deal_out(mirrored_apart *m, int count)
 /* hpct_crew_work. The first replica sends this rank's signals and failure. */
 static hpct_status step_one(void *argument, int k)
 {
-    const mirrored_apart *m = argument;
+    const mirrored_gpus *m = argument;
     replica *r = &m->replicas[k];
     int begin, count = part_of(m, k, m->count, &begin);
     r->sums = (hpct_step_sums){.last = m->sums.last};
@@ -362,7 +362,7 @@ static hpct_status step_one(void *argument, int k)
 static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_count,
                                  hpct_step_sums *sums)
 {
-    mirrored_apart *m = (mirrored_apart *) strategy;
+    mirrored_gpus *m = (mirrored_gpus *) strategy;
     deal_out(m, count);
     m->global_count = global_count;
     m->sums = *sums;
@@ -376,20 +376,20 @@ static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_
 /* hpct_crew_work */
 static hpct_status gather_one(void *argument, int k)
 {
-    const mirrored_apart *m = argument;
+    const mirrored_gpus *m = argument;
     hpct_strategy *strategy = m->replicas[k].strategy;
     return strategy->ops->gather(strategy);
 }
 
 static hpct_status mirrored_gather(hpct_strategy *strategy)
 {
-    return together((mirrored_apart *) strategy, gather_one);
+    return together((mirrored_gpus *) strategy, gather_one);
 }
 
 /* hpct_crew_work */
 static hpct_status evaluate_one(void *argument, int k)
 {
-    const mirrored_apart *m = argument;
+    const mirrored_gpus *m = argument;
     replica *r = &m->replicas[k];
     int begin;
     return hpct_replica_evaluate(r->model, part_of(m, k, m->count, &begin), &r->evaluated);
@@ -397,7 +397,7 @@ static hpct_status evaluate_one(void *argument, int k)
 
 static hpct_status mirrored_evaluate(hpct_strategy *strategy, int count, hpct_batch_sums *sums)
 {
-    mirrored_apart *m = (mirrored_apart *) strategy;
+    mirrored_gpus *m = (mirrored_gpus *) strategy;
     deal_out(m, count);
     hpct_status status = together(m, evaluate_one);
     *sums = (hpct_batch_sums){0};
@@ -412,7 +412,7 @@ static hpct_status mirrored_evaluate(hpct_strategy *strategy, int count, hpct_ba
 static hpct_status mirrored_outputs(hpct_strategy *strategy, int k, const float **outputs,
                                     int *count)
 {
-    const mirrored_apart *m = (const mirrored_apart *) strategy;
+    const mirrored_gpus *m = (const mirrored_gpus *) strategy;
     int begin;
     *outputs = NULL;
     *count = k < m->num ? part_of(m, k, m->count, &begin) : -1;
@@ -427,47 +427,47 @@ static hpct_status mirrored_outputs(hpct_strategy *strategy, int k, const float 
 
 static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)
 {
-    const mirrored_apart *m = (const mirrored_apart *) strategy;
+    const mirrored_gpus *m = (const mirrored_gpus *) strategy;
     const hpct_strategy *first = m->replicas[0].strategy;
     return (int64_t) m->num * first->ops->bytes_per_step(first);
 }
 
 /* ---- the state ---- */
 
-static hpct_model *apart_model(const hpct_strategy *strategy, int k)
+static hpct_model *gpus_model(const hpct_strategy *strategy, int k)
 {
-    const mirrored_apart *m = (const mirrored_apart *) strategy;
+    const mirrored_gpus *m = (const mirrored_gpus *) strategy;
     return k < m->num ? m->replicas[k].model : NULL;
 }
 
-static hpct_status apart_enter(const hpct_strategy *strategy, int k)
+static hpct_status gpus_enter(const hpct_strategy *strategy, int k)
 {
-    return hpct_model_enter_replica(apart_model(strategy, k), k);
+    return hpct_model_enter_replica(gpus_model(strategy, k), k);
 }
 
 /* What a rank of multi-worker-mirrored has of its own, each replica has. */
-static void apart_share(const hpct_strategy *strategy, const hpct_state_value *value,
-                        hpct_state_share *out)
+static void gpus_share(const hpct_strategy *strategy, const hpct_state_value *value,
+                       hpct_state_share *out)
 {
-    const mirrored_apart *m = (const mirrored_apart *) strategy;
+    const mirrored_gpus *m = (const mirrored_gpus *) strategy;
     const hpct_strategy *first = m->replicas[0].strategy;
     first->ops->state->share(first, value, out);
     out->copies *= m->num;
 }
 
-static const struct hpct_state_ops apart_state = {
-    .share = apart_share, .model = apart_model, .enter = apart_enter};
+static const struct hpct_state_ops gpus_state = {
+    .share = gpus_share, .model = gpus_model, .enter = gpus_enter};
 
 #define TABLE(title)                                                                               \
     {                                                                                              \
-        .name = (title), .state = &apart_state, .need = mirrored_need, .open = mirrored_open,      \
+        .name = (title), .state = &gpus_state, .need = mirrored_need, .open = mirrored_open,       \
         .step = mirrored_step, .gather = mirrored_gather, .evaluate = mirrored_evaluate,           \
         .outputs = mirrored_outputs, .bytes_per_step = mirrored_bytes_per_step,                    \
         .close = mirrored_close,                                                                   \
     }
 static const hpct_strategy_ops mirrored = TABLE("mirrored"), central = TABLE("central-storage");
 
-const hpct_strategy_ops *hpct_mirrored_apart(const hpct_strategy_plan *plan)
+const hpct_strategy_ops *hpct_mirrored_gpus(const hpct_strategy_plan *plan)
 {
     if (hpct_strategy_replicas(plan->options) == 1)
         return &hpct_multi_worker_mirrored;

@@ -1,4 +1,4 @@
-/* agent/strategy/replicas/mirrored_apart.h - multi-GPU replicas: used by mirrored.c and
+/* agent/strategy/replicas/mirrored_gpus.h - multi-GPU replicas: used by mirrored.c and
  * central_storage.c for models on GPUs. */
 #ifndef HPCT_AGENT_STRATEGY_REPLICAS_MIRRORED_APART_H
 #define HPCT_AGENT_STRATEGY_REPLICAS_MIRRORED_APART_H
@@ -7,6 +7,6 @@
 
 /* The strategy table: each of several replicas is a rank of multi-worker-mirrored; so is a single
  * one. */
-const hpct_strategy_ops *hpct_mirrored_apart(const hpct_strategy_plan *plan);
+const hpct_strategy_ops *hpct_mirrored_gpus(const hpct_strategy_plan *plan);
 
 #endif

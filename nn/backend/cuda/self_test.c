@@ -1,4 +1,4 @@
-#include "nn/backend/cuda/proof.h"
+#include "nn/backend/cuda/self_test.h"
 
 #include "base/status.h"
 #include "nn/backend/cuda/ops.h"
