@@ -79,11 +79,11 @@ static size_t align_up(size_t bytes)
 }
 
 /* Whether the candidate runs, and computes what the graph says. */
-static bool is_right(const hpct_proof *proof, const hpct_dnn_graph *graph,
+static bool is_right(const hpct_self_test *test, const hpct_dnn_graph *graph,
                      const hpct_dnn_candidate *c, trial *t)
 {
     bool right = false;
-    if (hpct_proof_try(proof, run_trial, t, &right) != HPCT_OK)
+    if (hpct_self_test_run(test, run_trial, t, &right) != HPCT_OK)
         return false;
     if (!right)
         hpct_debug(HPCT_DEBUG_OPS, "cuDNN's engine %s is wrong, and not used, for %s", c->name,
@@ -105,7 +105,7 @@ static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates,
         workspace =
             candidates[i].workspace_bytes > workspace ? candidates[i].workspace_bytes : workspace;
     int num = hpct_dnn_graph_numbers(graph, numbers);
-    char *memory = hpct_tune_memory(tensors + align_up(workspace) + hpct_proof_bytes(graph));
+    char *memory = hpct_tune_memory(tensors + align_up(workspace) + hpct_self_test_bytes(graph));
     *tried = memory != NULL;
     *best = -1;
     size_t at = 0;
@@ -113,13 +113,13 @@ static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates,
         pointers[i] = memory + at;
         at += align_up(graph->bytes[numbers[i] - 1]);
     }
-    hpct_proof proof = {0};
-    bool opened = *tried && hpct_proof_open(&proof, graph, pointers,
-                                            memory + tensors + align_up(workspace)) == HPCT_OK;
+    hpct_self_test test = {0};
+    bool opened = *tried && hpct_self_test_open(&test, graph, pointers,
+                                                memory + tensors + align_up(workspace)) == HPCT_OK;
     for (int i = 0; i < count && opened; i++) {
         trial t = {candidates[i].plan, make_pack(num, numbers, pointers, memory + tensors)};
         double best_so_far = *best < 0 ? 0 : candidates[*best].seconds;
-        if (t.pack != NULL && is_right(&proof, graph, &candidates[i], &t) &&
+        if (t.pack != NULL && is_right(&test, graph, &candidates[i], &t) &&
             hpct_tune_time(run_trial, &t, best_so_far, &candidates[i].seconds) == HPCT_OK &&
             (*best < 0 || candidates[i].seconds < candidates[*best].seconds))
             *best = i;

@@ -521,33 +521,34 @@ cudaError_t hpct_launch_penalty_sums(hpct_queue queue, const hpct_penalty_table 
 
 /* ---- proofs of engines (self_test_kernels.cu) ---- */
 
-#define HPCT_PROOF_MOST 1e30F /* what counts as no number, and as more than that */
+#define HPCT_SELF_TEST_MOST 1e30F /* what counts as no number, and as more than that */
 
-typedef enum hpct_proof_way {
-    HPCT_PROOF_FORWARD,
-    HPCT_PROOF_DATA,
-    HPCT_PROOF_KERNEL
-} hpct_proof_way;
+typedef enum hpct_self_test_way {
+    HPCT_SELF_TEST_FORWARD,
+    HPCT_SELF_TEST_DATA,
+    HPCT_SELF_TEST_KERNEL
+} hpct_self_test_way;
 
 /* A convolution, or the gradient of its source or kernel: the sum of the products; of the images,
  * then plus `initial`, `other` and `bias` (those that are not NULL), and a ReLU. */
-typedef struct hpct_proof_case {
-    hpct_proof_way way;
+typedef struct hpct_self_test_case {
+    hpct_self_test_way way;
     hpct_direct conv;
     hpct_number type; /* of all but the kernel */
     const void *src, *dst, *initial, *other, *bias;
     const float *kernel;
     bool relu;
-} hpct_proof_case;
+} hpct_self_test_case;
 
 /* Draws `samples` elements of the result, and computes them. */
-cudaError_t hpct_launch_proof_expect(hpct_queue queue, const hpct_proof_case *c, int samples,
-                                     size_t *offset, float *expected);
+cudaError_t hpct_launch_self_test_expect(hpct_queue queue, const hpct_self_test_case *c,
+                                         int samples, size_t *offset, float *expected);
 /* *worst: the largest distance of got[offset[i]] to expected[i], as a multiple of room + relative
  * |expected[i]|. */
-cudaError_t hpct_launch_proof_deviation(hpct_queue queue, hpct_number type, int samples,
-                                        const size_t *offset, const float *expected,
-                                        const void *got, float room, float relative, float *worst);
+cudaError_t hpct_launch_self_test_deviation(hpct_queue queue, hpct_number type, int samples,
+                                            const size_t *offset, const float *expected,
+                                            const void *got, float room, float relative,
+                                            float *worst);
 
 #ifdef __cplusplus
 }

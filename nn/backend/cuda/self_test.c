@@ -75,7 +75,7 @@ static size_t offsets_bytes(void)
     return align_up(SAMPLES * sizeof(size_t)) + align_up((SAMPLES + 1) * sizeof(float));
 }
 
-size_t hpct_proof_bytes(const hpct_dnn_graph *graph)
+size_t hpct_self_test_bytes(const hpct_dnn_graph *graph)
 {
     return offsets_bytes() + align_up(count_of(graph, graph->claim.kernel) * sizeof(float));
 }
@@ -87,13 +87,13 @@ static hpct_status draw(const hpct_dnn_graph *graph, int tensor, void *to)
                            "uniform");
 }
 
-hpct_status hpct_proof_open(hpct_proof *proof, const hpct_dnn_graph *graph, void *const *pointers,
-                            void *memory)
+hpct_status hpct_self_test_open(hpct_self_test *test, const hpct_dnn_graph *graph,
+                                void *const *pointers, void *memory)
 {
     const hpct_dnn_claim *claim = &graph->claim;
     void *at[HPCT_DNN_MOST_TENSORS] = {NULL};
     int next = 0;
-    *proof = (hpct_proof){0};
+    *test = (hpct_self_test){0};
     for (int i = 0; i < graph->num_tensors; i++) {
         if (graph->inside[i])
             continue;
@@ -101,37 +101,38 @@ hpct_status hpct_proof_open(hpct_proof *proof, const hpct_dnn_graph *graph, void
         HPCT_TRY(draw(graph, i, at[i]));
     }
     float *kernel = (float *) (void *) ((char *) memory + offsets_bytes());
-    *proof = (hpct_proof){.graph = graph,
-                          .result = at[claim->result],
-                          .offset = memory,
-                          .samples = claim->way == HPCT_DNN_WEIGHTS ? SAMPLES_OF_KERNEL : SAMPLES};
-    proof->worst = (float *) (void *) ((char *) memory + align_up(SAMPLES * sizeof(size_t)));
-    proof->expected = proof->worst + 1;
+    *test =
+        (hpct_self_test){.graph = graph,
+                         .result = at[claim->result],
+                         .offset = memory,
+                         .samples = claim->way == HPCT_DNN_WEIGHTS ? SAMPLES_OF_KERNEL : SAMPLES};
+    test->worst = (float *) (void *) ((char *) memory + align_up(SAMPLES * sizeof(size_t)));
+    test->expected = test->worst + 1;
     HPCT_TRY(hpct_cuda_check(hpct_launch_cast(hpct_cuda_queue(), count_of(graph, claim->kernel),
                                               number_of(graph->type[claim->kernel]),
                                               at[claim->kernel], HPCT_NUMBER_FP32, kernel),
                              "cast"));
-    hpct_proof_case c = {.way = claim->way == HPCT_DNN_FORWARD ? HPCT_PROOF_FORWARD
-                                : claim->way == HPCT_DNN_DATA  ? HPCT_PROOF_DATA
-                                                               : HPCT_PROOF_KERNEL,
-                         .conv = direct_of(graph),
-                         .type = number_of(graph->type[claim->src]),
-                         .src = at[claim->src],
-                         .dst = at[claim->dst],
-                         .kernel = kernel,
-                         .initial = claim->added ? proof->result : NULL,
-                         .other = claim->other >= 0 ? at[claim->other] : NULL,
-                         .bias = claim->bias >= 0 ? at[claim->bias] : NULL,
-                         .relu = claim->relu};
-    return hpct_cuda_check(hpct_launch_proof_expect(hpct_cuda_queue(), &c, proof->samples,
-                                                    proof->offset, proof->expected),
+    hpct_self_test_case c = {.way = claim->way == HPCT_DNN_FORWARD ? HPCT_SELF_TEST_FORWARD
+                                    : claim->way == HPCT_DNN_DATA  ? HPCT_SELF_TEST_DATA
+                                                                   : HPCT_SELF_TEST_KERNEL,
+                             .conv = direct_of(graph),
+                             .type = number_of(graph->type[claim->src]),
+                             .src = at[claim->src],
+                             .dst = at[claim->dst],
+                             .kernel = kernel,
+                             .initial = claim->added ? test->result : NULL,
+                             .other = claim->other >= 0 ? at[claim->other] : NULL,
+                             .bias = claim->bias >= 0 ? at[claim->bias] : NULL,
+                             .relu = claim->relu};
+    return hpct_cuda_check(hpct_launch_self_test_expect(hpct_cuda_queue(), &c, test->samples,
+                                                        test->offset, test->expected),
                            "proof");
 }
 
-hpct_status hpct_proof_try(const hpct_proof *proof, hpct_status (*run)(void *argument),
-                           void *argument, bool *right)
+hpct_status hpct_self_test_run(const hpct_self_test *test, hpct_status (*run)(void *argument),
+                               void *argument, bool *right)
 {
-    const hpct_dnn_graph *graph = proof->graph;
+    const hpct_dnn_graph *graph = test->graph;
     float worst = 0;
     *right = false;
     const hpct_dnn_claim *claim = &graph->claim;
@@ -139,17 +140,17 @@ hpct_status hpct_proof_try(const hpct_proof *proof, hpct_status (*run)(void *arg
     cudnnDataType_t type = graph->type[claim->result];
     double tolerance = TOLERANCE * fmax(1, sqrt(products_of(claim, &conv)) / 3);
     if (claim->added)
-        HPCT_TRY(draw(graph, claim->result, proof->result));
+        HPCT_TRY(draw(graph, claim->result, test->result));
     else /* not a number in any type */
         HPCT_TRY(HPCT_CUDA(
-            cudaMemsetAsync(proof->result, 0xff, graph->bytes[claim->result], hpct_gpu.stream)));
+            cudaMemsetAsync(test->result, 0xff, graph->bytes[claim->result], hpct_gpu.stream)));
     HPCT_TRY(run(argument));
     HPCT_TRY(hpct_cuda_check(
-        hpct_launch_proof_deviation(hpct_cuda_queue(), number_of(type), proof->samples,
-                                    proof->offset, proof->expected, proof->result,
-                                    (float) tolerance, (float) relative_of(type), proof->worst),
+        hpct_launch_self_test_deviation(hpct_cuda_queue(), number_of(type), test->samples,
+                                        test->offset, test->expected, test->result,
+                                        (float) tolerance, (float) relative_of(type), test->worst),
         "proof"));
-    HPCT_TRY(hpct_cuda_to_host(&worst, proof->worst, sizeof worst));
+    HPCT_TRY(hpct_cuda_to_host(&worst, test->worst, sizeof worst));
     *right = worst <= 1;
     return HPCT_OK;
 }

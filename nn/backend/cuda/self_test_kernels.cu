@@ -46,11 +46,11 @@ __device__ inline place place_of(int sample, const int (&size)[4])
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    expect_image(const hpct_proof_case c, const T *read, const T *other, const T *bias,
+    expect_image(const hpct_self_test_case c, const T *read, const T *other, const T *bias,
                  const T *initial, int samples, size_t *offset, float *expected)
 {
     const hpct_direct &d = c.conv;
-    const bool data = c.way == HPCT_PROOF_DATA;
+    const bool data = c.way == HPCT_SELF_TEST_DATA;
     const int sizes[2][4] = {{d.n, d.out_h, d.out_w, d.out_c}, {d.n, d.in_h, d.in_w, d.in_c}};
     for (int i = (int) grid_index(); i < samples; i += (int) grid_step()) {
         const place p = place_of(i, sizes[data]);
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(THREADS)
 /* A block for each sample: they are sums over all images. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    expect_kernel(const hpct_proof_case c, const T *src, const T *diff_dst, int samples,
+    expect_kernel(const hpct_self_test_case c, const T *src, const T *diff_dst, int samples,
                   size_t *offset, float *expected)
 {
     __shared__ float part[THREADS / WARP];
@@ -106,7 +106,8 @@ __global__ void __launch_bounds__(THREADS)
     for (int i = (int) threadIdx.x; i < samples; i += THREADS) {
         const float apart =
             fabsf(value_of(got[offset[i]]) - expected[i]) / (room + relative * fabsf(expected[i]));
-        most = apart <= HPCT_PROOF_MOST ? fmaxf(most, apart) : HPCT_PROOF_MOST; /* NaN, too */
+        most =
+            apart <= HPCT_SELF_TEST_MOST ? fmaxf(most, apart) : HPCT_SELF_TEST_MOST; /* NaN, too */
     }
     most = warp_max(most);
     if (threadIdx.x % WARP == 0)
@@ -121,12 +122,12 @@ __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-cudaError_t hpct_launch_proof_expect(hpct_queue queue, const hpct_proof_case *c, int samples,
-                                     size_t *offset, float *expected)
+cudaError_t hpct_launch_self_test_expect(hpct_queue queue, const hpct_self_test_case *c,
+                                         int samples, size_t *offset, float *expected)
 {
     return for_type(c->type, [&](auto zero) {
         using T = decltype(zero);
-        if (c->way == HPCT_PROOF_KERNEL) {
+        if (c->way == HPCT_SELF_TEST_KERNEL) {
             auto kernel = expect_kernel<T>;
             HPCT_LAUNCH(kernel, (unsigned) samples, THREADS, queue, *c, (const T *) c->src,
                         (const T *) c->dst, samples, offset, expected);
@@ -134,14 +135,16 @@ cudaError_t hpct_launch_proof_expect(hpct_queue queue, const hpct_proof_case *c,
         }
         auto kernel = expect_image<T>;
         HPCT_LAUNCH(kernel, (unsigned) (samples + THREADS - 1) / THREADS, THREADS, queue, *c,
-                    (const T *) (c->way == HPCT_PROOF_DATA ? c->dst : c->src), (const T *) c->other,
-                    (const T *) c->bias, (const T *) c->initial, samples, offset, expected);
+                    (const T *) (c->way == HPCT_SELF_TEST_DATA ? c->dst : c->src),
+                    (const T *) c->other, (const T *) c->bias, (const T *) c->initial, samples,
+                    offset, expected);
     });
 }
 
-cudaError_t hpct_launch_proof_deviation(hpct_queue queue, hpct_number type, int samples,
-                                        const size_t *offset, const float *expected,
-                                        const void *got, float room, float relative, float *worst)
+cudaError_t hpct_launch_self_test_deviation(hpct_queue queue, hpct_number type, int samples,
+                                            const size_t *offset, const float *expected,
+                                            const void *got, float room, float relative,
+                                            float *worst)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);

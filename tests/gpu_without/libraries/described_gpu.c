@@ -179,24 +179,26 @@ hpct_status __wrap_hpct_tune_time(hpct_status (*run)(void *argument), void *argu
 }
 
 /* Nothing is computed. */
-hpct_status __wrap_hpct_proof_open(hpct_proof *proof, const hpct_dnn_graph *graph,
-                                   void *const *pointers, void *memory);
-hpct_status __wrap_hpct_proof_open(hpct_proof *proof, const hpct_dnn_graph *graph,
-                                   void *const *pointers, void *memory)
+hpct_status __wrap_hpct_self_test_open(hpct_self_test *test, const hpct_dnn_graph *graph,
+                                       void *const *pointers, void *memory);
+hpct_status __wrap_hpct_self_test_open(hpct_self_test *test, const hpct_dnn_graph *graph,
+                                       void *const *pointers, void *memory)
 {
     (void) graph;
     (void) pointers;
     (void) memory;
-    *proof = (hpct_proof){0};
+    *test = (hpct_self_test){0};
     return HPCT_OK;
 }
 
-hpct_status __wrap_hpct_proof_try(const hpct_proof *proof, hpct_status (*run)(void *argument),
-                                  void *argument, bool *right);
-hpct_status __wrap_hpct_proof_try(const hpct_proof *proof, hpct_status (*run)(void *argument),
-                                  void *argument, bool *right)
+hpct_status __wrap_hpct_self_test_run(const hpct_self_test *test,
+                                      hpct_status (*run)(void *argument), void *argument,
+                                      bool *right);
+hpct_status __wrap_hpct_self_test_run(const hpct_self_test *test,
+                                      hpct_status (*run)(void *argument), void *argument,
+                                      bool *right)
 {
-    (void) proof;
+    (void) test;
     (void) run;
     (void) argument;
     *right = true;
