@@ -265,13 +265,13 @@ static hpct_prediction hybrid_back(const hpct_cost_model *cost, const hpct_netwo
     for (int i = 0; i < cost->num_parts; i++) {
         const hpct_shard_step *step = &steps[i];
         const hpct_part_work *work = step->partial ? &cost->work[i] : &cost->fused[i];
-        double n = step->own ? samples : all, share = step->split ? 1.0 / ranks : 1,
+        double n = step->local ? samples : all, share = step->split ? 1.0 / ranks : 1,
                gradients = (double) cost->parts[i].gradients;
         p.compute_seconds +=
             share * (compute_seconds(&work->forward, n) + compute_seconds(&work->backward, n));
         *(step->partial ? &added : &kept) += share * gradients;
-        front += step->own;
-        if (step->partial && !step->own && gradients > 0) {
+        front += step->local;
+        if (step->partial && !step->local && gradients > 0) {
             p.network_seconds += hpct_predict_allreduce(network, ranks, FLOAT * gradients);
             p.bytes += FLOAT * gradients;
         }

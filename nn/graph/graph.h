@@ -109,7 +109,7 @@ typedef struct hpct_tensor {
     bool stage_input;   /* stage input: produced by an earlier stage */
     bool stage_output;  /* stage output: read or forwarded by a later stage */
     bool requires_grad; /* of a stage input: depends on trained parameters */
-    bool own;           /* in a shard (nn/split/shard.h): local batch only */
+    bool local;         /* in a shard (nn/split/shard.h): local batch only */
 } hpct_tensor;
 
 typedef struct hpct_node {
@@ -121,7 +121,7 @@ typedef struct hpct_node {
     int first_param, num_params;
     int added;    /* nodes inserted before it by sharding */
     bool partial; /* partial gradients: backward cannot apply them */
-    bool own;     /* works on the local batch */
+    bool local;   /* works on the local batch */
 } hpct_node;
 
 /* The run of a built model (nn/plan/run.h), and its destructors. */
@@ -186,12 +186,12 @@ struct hpct_model {
 /* Number of samples of a batch of n that a node works on, and the first of them. */
 static inline int hpct_node_samples(const hpct_model *model, const hpct_node *node, int n)
 {
-    return node->own ? hpct_samples_count(n, model->share.part, model->share.parts) : n;
+    return node->local ? hpct_samples_count(n, model->share.part, model->share.parts) : n;
 }
 
 static inline int hpct_node_first(const hpct_model *model, const hpct_node *node, int n)
 {
-    return node->own ? hpct_samples_first(n, model->share.part, model->share.parts) : 0;
+    return node->local ? hpct_samples_first(n, model->share.part, model->share.parts) : 0;
 }
 
 /* Number of the nested model just outside of one; 0: the model. */

@@ -112,7 +112,7 @@ static hpct_status copy_options(const hpct_model *model, hpct_run *run,
     if (run->batches.sizes == NULL)
         return hpct_fail_memory(bytes);
     memcpy(run->batches.sizes, options->batch_sizes, num * sizeof *run->batches.sizes);
-    run->batches.own = run->batches.sizes + num;
+    run->batches.local = run->batches.sizes + num;
     run->batches.num = options->num_batch_sizes;
     for (int i = 0; i < run->batches.num; i++) {
         if (run->batches.sizes[i] < 1)
@@ -122,9 +122,9 @@ static hpct_status copy_options(const hpct_model *model, hpct_run *run,
             run->batches.largest = run->batches.sizes[i];
         int own = parts == 0 ? run->batches.sizes[i]
                              : hpct_samples_count(run->batches.sizes[i], model->share.part, parts);
-        run->batches.own[i] = own > 0 ? own : 1;
-        if (run->batches.own[i] > run->batches.largest_own)
-            run->batches.largest_own = run->batches.own[i];
+        run->batches.local[i] = own > 0 ? own : 1;
+        if (run->batches.local[i] > run->batches.largest_local)
+            run->batches.largest_local = run->batches.local[i];
     }
     run->input.samples = options->input_samples > run->batches.largest ? options->input_samples
                                                                        : run->batches.largest;
@@ -194,7 +194,7 @@ static hpct_op_build start_build(const hpct_model *model, const hpct_run *run,
     return (hpct_op_build){
         .precision = options->fp32 ? HPCT_FP32 : hpct_node_precision(model, node),
         .values = run->values,
-        .batch_sizes = node->own ? run->batches.own : run->batches.sizes,
+        .batch_sizes = node->local ? run->batches.local : run->batches.sizes,
         .num_batch_sizes = run->batches.num,
         /* a device has one rate for all fused updates */
         .fuse_update = run->fuse_update && !node->partial && !frozen && !own_rate &&

@@ -192,7 +192,7 @@ static bool reads(const hpct_node *node, int tensor)
 static bool holds(const fusing *f, const rule *r, int from, int to)
 {
     const hpct_node *node = &f->model->nodes[from], *next = &f->model->nodes[to];
-    return next->spec.kind == r->to && next->own == node->own && reads(next, node->output) &&
+    return next->spec.kind == r->to && next->local == node->local && reads(next, node->output) &&
            r->fits(f, from, to) && r->asks(f, r->fusion, from, to);
 }
 

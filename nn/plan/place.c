@@ -41,7 +41,7 @@ static void live(hpct_plan_item *item, int time)
 static size_t tensor_bytes(const placing *p, int tensor)
 {
     const hpct_tensor *t = &p->model->tensors[tensor];
-    int samples = t->own ? p->run->batches.largest_own : p->run->batches.largest;
+    int samples = t->local ? p->run->batches.largest_local : p->run->batches.largest;
     return hpct_shape_count(&t->shape) * (size_t) samples * hpct_precision_bytes(p->run->values);
 }
 

@@ -68,7 +68,7 @@ typedef struct hpct_run_batches {
     int *sizes;
     int *local; /* local batches of the same sizes, for `local` nodes; at least 1 */
     int num;
-    int largest, largest_own;
+    int largest, largest_local;
 } hpct_run_batches;
 
 /* Parameters, and buffers of the same layout. */

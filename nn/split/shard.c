@@ -104,7 +104,7 @@ static void split_tensors(making *m)
         const hpct_tensor *tensor = &whole->tensors[t];
         const hpct_channel_split *split = &m->plan->splits[tensor->root];
         m->gathered[t] = t;
-        m->model->tensors[t].own = m->plan->own[tensor->root];
+        m->model->tensors[t].local = m->plan->local[tensor->root];
         if (m->plan->gathers[tensor->root] || m->plan->collects[tensor->root]) {
             int all = m->gathered[t] = add_tensor(m->model, &tensor->shape, tensor->layer);
             m->model->tensors[all].root = m->gathered[tensor->root];
@@ -195,7 +195,7 @@ static void split_nodes(making *m)
         hpct_node *added = add_node(m, node);
         added->spec = part_spec(plan, i);
         added->partial = plan->partial[i];
-        added->own = i < plan->front;
+        added->local = i < plan->front;
         own_params(m, node->first_param, node->num_params);
         for (int k = 0; k < node->num_inputs; k++) {
             if (reads_gathered(plan, i, node->inputs[k]))
@@ -252,7 +252,7 @@ hpct_status hpct_shard_outline(hpct_shard_step *steps, const hpct_model *whole,
              split = hpct_shard_plan_in(&plan, i).channels > 0 ||
                      hpct_shard_plan_out(&plan, i).channels > 0;
         steps[i] = (hpct_shard_step){
-            .own = i < plan.front,
+            .local = i < plan.front,
             .split = split,
             .partial = plan.partial[i],
             .sums = plan.sums[i],
@@ -476,7 +476,7 @@ hpct_shard_hold hpct_shard_holds(const hpct_shard *shard, int param)
 {
     const hpct_model *model = shard->model;
     return (hpct_shard_hold){.split = shard->slices[param].split.channels > 0,
-                             .own = model->nodes[model->params[param].node].own,
+                             .local = model->nodes[model->params[param].node].local,
                              .summed = is_summed(model, param)};
 }
 
@@ -509,7 +509,7 @@ size_t hpct_shard_front_floats(const hpct_shard *shard)
     size_t floats = 0;
     for (int i = 0; i < model->num_params; i++) {
         const hpct_param *param = &model->params[i];
-        if (model->nodes[param->node].own && !param->state)
+        if (model->nodes[param->node].local && !param->state)
             floats += hpct_param_slice_floats(&shard->slices[i], shard->part);
     }
     return floats;
@@ -522,7 +522,7 @@ hpct_shard_range hpct_shard_own_states(const hpct_shard *shard)
     hpct_shard_range range = {.offset = run->arenas.state_floats};
     for (int i = 0; i < model->num_params; i++) {
         const hpct_param *param = &model->params[i];
-        if (param->state && model->nodes[param->node].own &&
+        if (param->state && model->nodes[param->node].local &&
             run->arenas.param_offsets[i] < range.offset)
             range.offset = run->arenas.param_offsets[i];
     }

@@ -43,7 +43,7 @@ void hpct_shard_close(hpct_shard *shard); /* NULL is allowed */
 
 /* A shard's part of one operation of the whole model, for predictions. */
 typedef struct hpct_shard_step {
-    bool own;           /* local batch; else global, */
+    bool local;         /* local batch; else global, */
     bool split;         /* and 1 / parts of the operation */
     bool partial;       /* its parameter gradients are summed */
     bool sums, gathers; /* a collective follows */
@@ -79,15 +79,16 @@ hpct_status hpct_shard_spread(hpct_shard *shard, const float *records, hpct_mode
 /* One parameter, or its slots, value by value. */
 typedef struct hpct_shard_hold {
     bool split;  /* shards have parts of it, else all of it */
-    bool own;    /* of the front: a moving statistic is local */
+    bool local;  /* of the front: a moving statistic is local */
     bool summed; /* its gradient is in hpct_shard_summed */
 } hpct_shard_hold;
 hpct_shard_hold hpct_shard_holds(const hpct_shard *shard, int param);
 int hpct_shard_num_params(const hpct_shard *shard);
 size_t hpct_shard_part_floats(const hpct_shard *shard, int param, int part);
 /* Copies this shard's part out of the whole value; and the part of shard `part` into it. */
-void hpct_shard_cut(const hpct_shard *shard, int param, const float *whole, float *own);
-void hpct_shard_paste(const hpct_shard *shard, int param, int part, const float *own, float *whole);
+void hpct_shard_cut(const hpct_shard *shard, int param, const float *whole, float *local);
+void hpct_shard_paste(const hpct_shard *shard, int param, int part, const float *local,
+                      float *whole);
 
 /* Copies the whole model's step count, which determines the learning rate. */
 void hpct_shard_tell_steps(const hpct_shard *shard, hpct_model *whole);

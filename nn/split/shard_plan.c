@@ -121,10 +121,10 @@ static bool place_front(hpct_shard_plan *plan, int i, bool *others)
     const hpct_node *node = &model->nodes[i];
     *others = i >= plan->front;
     if (!*others)
-        plan->own[root_of(model, node->output)] = true;
+        plan->local[root_of(model, node->output)] = true;
     for (int k = 0; k < node->num_inputs && *others && plan->front > 0; k++) {
         int root = root_of(model, node->inputs[k]);
-        plan->collects[root] = plan->collects[root] || plan->own[root];
+        plan->collects[root] = plan->collects[root] || plan->local[root];
         if (root == root_of(model, 0))
             return false;
     }
@@ -171,7 +171,7 @@ static bool split_outputs(hpct_shard_plan *plan)
             return false;
     }
     plan->gathers[output] = plan->gathers[output] || plan->splits[output].channels > 0;
-    return !plan->own[output];
+    return !plan->local[output];
 }
 
 /* As make_ops in nn/plan/build.c. */
@@ -347,7 +347,7 @@ static bool complete(hpct_shard_plan *plan, int samples)
     memset(plan->gathers, 0, tensors);
     memset(plan->sum_diff, 0, nodes);
     memset(plan->gather_sum_diff, 0, tensors);
-    memset(plan->own, 0, tensors);
+    memset(plan->local, 0, tensors);
     memset(plan->collects, 0, tensors);
     memset(plan->partial, 0, nodes);
     if (!split_outputs(plan) || !find_partial_sums(plan))
@@ -525,8 +525,8 @@ hpct_status hpct_shard_plan_make(hpct_shard_plan *plan, const hpct_model *model,
     bool *tried = (bool *) at;
     plan->gathers = tried + nodes;
     plan->gather_sum_diff = plan->gathers + tensors;
-    plan->own = plan->gather_sum_diff + tensors;
-    plan->collects = plan->own + tensors;
+    plan->local = plan->gather_sum_diff + tensors;
+    plan->collects = plan->local + tensors;
     hpct_status status = search(plan, options, best, tried);
     if (status != HPCT_OK)
         hpct_shard_plan_free(plan);

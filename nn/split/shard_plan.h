@@ -26,7 +26,7 @@ typedef struct hpct_shard_plan {
     bool *gathers;              /* [tensors] a GATHER_PARTS follows its producer */
     bool *sum_diff;             /* [nodes] its SUM_PARTS sums gradients in backward */
     bool *gather_sum_diff;      /* [tensors] its GATHER_PARTS or GATHER_SAMPLES does */
-    bool *own;                  /* [tensors] local batch: in the front */
+    bool *local;                /* [tensors] local batch: in the front */
     bool *collects;             /* [tensors] in the front, followed by a GATHER_SAMPLES */
     bool *partial;              /* [nodes] its parameter gradients are partial sums */
     double seconds;             /* predicted step time (see hpct_shard_open) */
