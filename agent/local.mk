@@ -184,7 +184,7 @@ agent_libagent_la_SOURCES = \
 	agent/strategy/replica.c agent/strategy/replica.h \
 	agent/strategy/state.c agent/strategy/state.h \
 	agent/strategy/replicas/central_storage.c \
-	agent/strategy/replicas/crew.c agent/strategy/replicas/crew.h \
+	agent/strategy/replicas/thread_pool.c agent/strategy/replicas/thread_pool.h \
 	agent/strategy/replicas/mirrored.c \
 	agent/strategy/replicas/mirrored_gpus.c agent/strategy/replicas/mirrored_gpus.h \
 	agent/strategy/replicas/replica_set.c agent/strategy/replicas/replica_set.h \

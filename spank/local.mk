@@ -37,7 +37,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/tree/arena.c spank/stage/tree/arena.h \
 	spank/stage/tree/content.c spank/stage/tree/content.h \
 	spank/stage/tree/copy.c spank/stage/tree/copy.h \
-	spank/stage/tree/crew.c spank/stage/tree/crew.h \
+	spank/stage/tree/thread_pool.c spank/stage/tree/thread_pool.h \
 	spank/stage/tree/extract.c spank/stage/tree/extract.h \
 	spank/stage/tree/folders.c spank/stage/tree/folders.h \
 	spank/stage/tree/hash.c spank/stage/tree/hash.h \

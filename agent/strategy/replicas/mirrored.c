@@ -48,7 +48,7 @@ static hpct_status mirrored_apply(hpct_strategy *strategy)
     if (!set->due)
         return HPCT_OK;
     HPCT_TRY(hpct_model_penalize(set->models[0])); /* whose gradients all take */
-    return hpct_crew_run(set->crew, update_one, set);
+    return hpct_pool_run(set->pool, update_one, set);
 }
 
 static int64_t mirrored_bytes_per_step(const hpct_strategy *strategy)

@@ -10,7 +10,7 @@
 #include "agent/rank/context.h"
 #include "agent/rank/device_calls.h"
 #include "agent/strategy/replica.h"
-#include "agent/strategy/replicas/crew.h"
+#include "agent/strategy/replicas/thread_pool.h"
 #include "agent/strategy/state.h"
 #include "base/status.h"
 #include "nn/run/clone.h"
@@ -42,7 +42,7 @@ typedef struct mirrored_gpus {
     hpct_strategy base;
     const hpct_strategy_plan *plan; /* during open */
     hpct_context *context;          /* of the ranks */
-    hpct_crew *crew;
+    hpct_pool *pool;
     replica *replicas; /* [num] */
     int num;
     bool broken; /* a replica failed: waiting for the others may hang */
@@ -65,9 +65,9 @@ static int part_of(const mirrored_gpus *m, int k, int samples, int *begin)
 /* Runs on all replicas at once. After an error, reductions on other GPUs wait for the failed
  * replica; they are aborted, as synchronizing with these GPUs or freeing their memory would
  * hang. */
-static hpct_status together(mirrored_gpus *m, hpct_crew_work work)
+static hpct_status together(mirrored_gpus *m, hpct_pool_work work)
 {
-    hpct_status status = hpct_crew_run(m->crew, work, m);
+    hpct_status status = hpct_pool_run(m->pool, work, m);
     if (status != HPCT_OK && !m->broken)
         hpct_comm_nccl_abort_all(ABORT_MS);
     m->broken |= status != HPCT_OK;
@@ -124,7 +124,7 @@ static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
     return hpct_multi_worker_mirrored.need(&first.plan, bytes);
 }
 
-/* hpct_crew_work: this thread selects its GPU and fills in its card. */
+/* hpct_pool_work: this thread selects its GPU and fills in its card. */
 static hpct_status enter(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
@@ -139,10 +139,10 @@ static hpct_status run_barrier(void *argument)
 {
     const replica *r = argument;
     float nothing = 0;
-    return hpct_crew_sum(r->set->crew, r->index, &nothing, 1);
+    return hpct_pool_sum(r->set->pool, r->index, &nothing, 1);
 }
 
-/* hpct_crew_work */
+/* hpct_pool_work */
 static hpct_status join(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
@@ -188,7 +188,7 @@ static hpct_status deal(mirrored_gpus *m)
     return status;
 }
 
-/* hpct_crew_work: copies the weights, and optimizer slots of an earlier fit; then builds this
+/* hpct_pool_work: copies the weights, and optimizer slots of an earlier fit; then builds this
  * replica for its part. */
 static hpct_status open_one(void *argument, int k)
 {
@@ -222,9 +222,9 @@ static hpct_status prepare(mirrored_gpus *m)
         HPCT_TRY(hpct_model_clone(&m->replicas[k].model, plan->model));
     HPCT_TRY(hpct_context_join_seconds(&m->seconds));
     HPCT_TRY(hpct_comm_device_calls(&m->calls, "cuda"));
-    hpct_crew_options crew = {
+    hpct_pool_options pool = {
         .members = m->num, .threads = 1, .patience_seconds = PATIENCE_SECONDS};
-    return hpct_crew_open(&m->crew, &crew);
+    return hpct_pool_open(&m->pool, &pool);
 }
 
 typedef struct visit {
@@ -233,7 +233,7 @@ typedef struct visit {
     void *argument;
 } visit;
 
-/* hpct_crew_work */
+/* hpct_pool_work */
 static hpct_status visit_one(void *argument, int k)
 {
     const visit *v = argument;
@@ -244,7 +244,7 @@ static hpct_status visit_one(void *argument, int k)
 static hpct_status visit_each(void *owner, hpct_replica_work work, void *argument)
 {
     mirrored_gpus *m = owner;
-    return hpct_crew_run(m->crew, visit_one, &(visit){m, work, argument});
+    return hpct_pool_run(m->pool, visit_one, &(visit){m, work, argument});
 }
 
 /* Adds the replicas to the peers set by the first replica's strategy, which clears them when it
@@ -278,13 +278,13 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     m->num = hpct_strategy_replicas(plan->options);
     status = hpct_context_agree(m->context, prepare(m));
     if (status == HPCT_OK)
-        status = hpct_context_agree(m->context, hpct_crew_run(m->crew, enter, m));
+        status = hpct_context_agree(m->context, hpct_pool_run(m->pool, enter, m));
     if (status == HPCT_OK)
         status = deal(m);
     if (status == HPCT_OK)
-        status = hpct_crew_run(m->crew, join, m);
+        status = hpct_pool_run(m->pool, join, m);
     if (status == HPCT_OK)
-        status = hpct_crew_run(m->crew, open_one, m);
+        status = hpct_pool_run(m->pool, open_one, m);
     m->broken = status != HPCT_OK;
     free(m->cards);
     free(m->weights);
@@ -300,7 +300,7 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     return HPCT_OK;
 }
 
-/* hpct_crew_work */
+/* hpct_pool_work */
 static hpct_status close_one(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
@@ -321,10 +321,10 @@ static void mirrored_close(hpct_strategy *strategy)
     mirrored_gpus *m = (mirrored_gpus *) strategy;
     if (m == NULL)
         return;
-    if (m->crew != NULL)
-        hpct_crew_run(m->crew, close_one, m);
-    hpct_crew_close(m->crew);
-    for (int k = 1; m->crew == NULL && m->replicas != NULL && k < m->num; k++)
+    if (m->pool != NULL)
+        hpct_pool_run(m->pool, close_one, m);
+    hpct_pool_close(m->pool);
+    for (int k = 1; m->pool == NULL && m->replicas != NULL && k < m->num; k++)
         hpct_model_free(m->replicas[k].model);
     free(m->replicas);
     free(m->cards);
@@ -346,7 +346,7 @@ static void deal_out(mirrored_gpus *m, int count)
     }
 }
 
-/* hpct_crew_work. The first replica sends this rank's signals and failure. */
+/* hpct_pool_work. The first replica sends this rank's signals and failure. */
 static hpct_status step_one(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
@@ -373,7 +373,7 @@ static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_
 
 /* ---- outside of steps ---- */
 
-/* hpct_crew_work */
+/* hpct_pool_work */
 static hpct_status gather_one(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
@@ -386,7 +386,7 @@ static hpct_status mirrored_gather(hpct_strategy *strategy)
     return together((mirrored_gpus *) strategy, gather_one);
 }
 
-/* hpct_crew_work */
+/* hpct_pool_work */
 static hpct_status evaluate_one(void *argument, int k)
 {
     const mirrored_gpus *m = argument;

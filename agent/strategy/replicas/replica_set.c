@@ -126,7 +126,7 @@ static hpct_status build_from(hpct_replica_set *set, int first, int end, bool pl
         set->parts[k].wanted = k >= first && k < end;
         set->parts[k].plain_layout = plain_layout;
     }
-    return hpct_crew_run(set->crew, build_one, set);
+    return hpct_pool_run(set->pool, build_one, set);
 }
 
 /* hpct_alike.build */
@@ -155,7 +155,7 @@ static hpct_status copy_one(void *argument, int k)
 static hpct_status sum_over_replicas(void *argument, float *data, size_t count)
 {
     const hpct_replica_part *part = argument;
-    return hpct_crew_sum(part->set->crew, part->index, data, count);
+    return hpct_pool_sum(part->set->pool, part->index, data, count);
 }
 
 static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
@@ -190,13 +190,13 @@ static hpct_status prepare(hpct_replica_set *set, const hpct_strategy_plan *plan
         status = hpct_model_clone(&set->models[k], plan->model);
     if (status != HPCT_OK)
         return status;
-    hpct_crew_options crew = {
+    hpct_pool_options pool = {
         .members = set->num,
         .threads = threads_of_each(plan),
         .sum = set->comm->size > 1 ? sum_over_ranks : NULL,
         .argument = set->comm,
     };
-    return hpct_crew_open(&set->crew, &crew);
+    return hpct_pool_open(&set->pool, &pool);
 }
 
 /* A replica whose layout differs from the first one's cannot read its weights. */
@@ -216,7 +216,7 @@ static hpct_status open_set(hpct_replica_set *set)
     hpct_context *context = set->plan->context;
     HPCT_TRY(hpct_context_agree(context, prepare(set, set->plan)));
     HPCT_TRY(hpct_replica_build_by(set->plan, &(hpct_alike){build_all, set, .classes = 1}));
-    HPCT_TRY(hpct_context_agree(context, hpct_crew_run(set->crew, copy_one, set)));
+    HPCT_TRY(hpct_context_agree(context, hpct_pool_run(set->pool, copy_one, set)));
     set->gradients = hpct_model_gradients(set->models[0], &set->count);
     for (int k = 0; k < set->num && (set->num > 1 || set->comm->size > 1); k++)
         hpct_model_set_peers(set->models[k], &(hpct_step_peers){.argument = &set->parts[k],
@@ -253,7 +253,7 @@ void hpct_replica_set_close(hpct_strategy *strategy)
     hpct_replica_set *set = (hpct_replica_set *) strategy;
     if (set == NULL)
         return;
-    hpct_crew_close(set->crew);
+    hpct_pool_close(set->pool);
     for (int k = 0; k < set->num && set->models != NULL; k++) {
         if (k > 0)
             hpct_model_free(set->models[k]);
@@ -281,7 +281,7 @@ hpct_status hpct_replica_set_forward(hpct_strategy *strategy, int count, bool tr
     hpct_replica_set *set = (hpct_replica_set *) strategy;
     set->samples = count;
     set->training = training;
-    return hpct_crew_run(set->crew, forward_one, set);
+    return hpct_pool_run(set->pool, forward_one, set);
 }
 
 /* A replica without samples contributes nothing. */
@@ -312,7 +312,7 @@ hpct_status hpct_replica_set_backward(hpct_strategy *strategy, int count, int gl
     hpct_replica_set *set = (hpct_replica_set *) strategy;
     set->samples = count;
     set->global_samples = global_count;
-    hpct_status status = hpct_crew_run(set->crew, backward_one, set);
+    hpct_status status = hpct_pool_run(set->pool, backward_one, set);
     hpct_batch_sums all = sums_of_all(set);
     sums->loss = all.loss;
     sums->correct = (double) all.correct;
@@ -341,7 +341,7 @@ static hpct_status add_one(void *argument, int k)
 hpct_status hpct_replica_set_add_up(hpct_replica_set *set)
 {
     if (set->num > 1)
-        HPCT_TRY(hpct_crew_run(set->crew, add_one, set));
+        HPCT_TRY(hpct_pool_run(set->pool, add_one, set));
     return hpct_model_accumulate(set->models[0], &set->due);
 }
 
@@ -379,7 +379,7 @@ hpct_status hpct_replica_set_evaluate(hpct_strategy *strategy, int count, hpct_b
 {
     hpct_replica_set *set = (hpct_replica_set *) strategy;
     set->samples = count;
-    hpct_status status = hpct_crew_run(set->crew, evaluate_one, set);
+    hpct_status status = hpct_pool_run(set->pool, evaluate_one, set);
     *sums = sums_of_all(set);
     return status;
 }

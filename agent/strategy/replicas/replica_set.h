@@ -8,7 +8,7 @@
 #ifndef HPCT_AGENT_STRATEGY_REPLICAS_REPLICA_SET_H
 #define HPCT_AGENT_STRATEGY_REPLICAS_REPLICA_SET_H
 
-#include "agent/strategy/replicas/crew.h"
+#include "agent/strategy/replicas/thread_pool.h"
 #include "agent/strategy/state.h"
 #include "agent/strategy/strategy.h"
 
@@ -19,7 +19,7 @@ typedef struct hpct_replica_set {
     hpct_strategy base;
     int num;
     hpct_model **models; /* [num]; the first is the plan's model and has the rank's input */
-    hpct_crew *crew;
+    hpct_pool *pool;
     hpct_comm *comm;
     float *gradients; /* of the first model: [count + HPCT_ARENA_PIGGYBACK] */
     size_t count;

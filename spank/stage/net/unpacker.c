@@ -11,8 +11,8 @@
 
 #include "base/status.h"
 #include "spank/stage/net/pack.h"
-#include "spank/stage/tree/crew.h"
 #include "spank/stage/tree/hash.h"
+#include "spank/stage/tree/thread_pool.h"
 
 #define MAX_STREAMS 16
 #define MAX_THREADS 4
@@ -42,7 +42,7 @@ struct hpct_unpacker {
     int count;
     stream streams[MAX_STREAMS];
     hpct_report *report;
-    hpct_crew *crew;           /* NULL: no thread pool */
+    hpct_pool *workers;        /* NULL: no thread pool */
     hpct_broadcast *broadcast; /* whose blocks are released; NULL: none */
     names *names;              /* from archives: submitted to the pool since the last wait */
 };
@@ -116,7 +116,7 @@ void hpct_unpacker_free(hpct_unpacker *unpacker)
 {
     if (unpacker == NULL)
         return;
-    hpct_crew_free(unpacker->crew); /* first: its threads use the rest */
+    hpct_pool_free(unpacker->workers); /* first: its threads use the rest */
     free(unpacker->names);
     for (int i = 0; i < MAX_STREAMS; i++)
         drop(&unpacker->streams[i]);
@@ -199,18 +199,19 @@ static hpct_status write_whole(hpct_unpacker *u, const unpacking *tree,
 }
 
 /* Before records that need the files submitted earlier. */
-static hpct_status wait_for_crew(hpct_unpacker *u)
+static hpct_status wait_for_pool(hpct_unpacker *u)
 {
-    if (u->crew == NULL)
+    if (u->workers == NULL)
         return HPCT_OK;
     memset(u->names, 0, sizeof *u->names);
-    return hpct_crew_wait(u->crew);
+    return hpct_pool_wait(u->workers);
 }
 
 /* In an archive the last item of a name wins. */
 static bool comes_again(const hpct_unpacker *u, const hpct_pack_record *record)
 {
-    return record->item.path != NULL && u->crew != NULL && names_has(u->names, record->item.path);
+    return record->item.path != NULL && u->workers != NULL &&
+           names_has(u->names, record->item.path);
 }
 
 static hpct_status unpack(hpct_unpacker *u, const hpct_pack_record *record)
@@ -231,7 +232,7 @@ static hpct_status unpack(hpct_unpacker *u, const hpct_pack_record *record)
     if (goes_on && (s->sink == NULL || s->tree != tree))
         return fail_nonsense();
     if (comes_again(u, record) || record->item.kind == HPCT_ITEM_HARDLINK)
-        status = wait_for_crew(u);
+        status = wait_for_pool(u);
     if (status != HPCT_OK)
         return status;
     switch (record->kind) {
@@ -260,7 +261,7 @@ static hpct_status unpack(hpct_unpacker *u, const hpct_pack_record *record)
         status = end(s, record->hash);
         break;
     case HPCT_PACK_DONE:
-        status = wait_for_crew(u);
+        status = wait_for_pool(u);
         if (status == HPCT_OK)
             status = end_tree(u, tree, record->size);
         break;
@@ -296,7 +297,7 @@ static unpacking *tree_of(hpct_unpacker *u, const hpct_pack_record *record)
     return NULL;
 }
 
-static bool is_for_crew(hpct_unpacker *u, const unpacking *tree, const hpct_pack_record *record)
+static bool is_for_pool(hpct_unpacker *u, const unpacking *tree, const hpct_pack_record *record)
 {
     if (tree == NULL || tree->done || tree->target->root == NULL)
         return false;
@@ -309,13 +310,13 @@ static bool is_for_crew(hpct_unpacker *u, const unpacking *tree, const hpct_pack
 
 /* Whether the block contains small files, and otherwise only folders and links, which may be
  * created before the files: then the pool can process it. */
-static bool fits_crew(hpct_unpacker *u, const uint8_t *data, size_t size)
+static bool fits_pool(hpct_unpacker *u, const uint8_t *data, size_t size)
 {
     hpct_pack_record record;
     size_t at = 0;
     bool files = false;
     for (int got; (got = hpct_pack_next(data, size, &at, &record)) != 0;) {
-        if (got < 0 || !is_for_crew(u, tree_of(u, &record), &record))
+        if (got < 0 || !is_for_pool(u, tree_of(u, &record), &record))
             return false;
         files = files || record.kind == HPCT_PACK_WHOLE;
     }
@@ -381,13 +382,13 @@ static hpct_unpacker *open_pool(const hpct_unpacker_target *targets, int count,
                                 hpct_broadcast *broadcast, hpct_report *report)
 {
     hpct_unpacker *u = hpct_unpacker_new(targets, count, report);
-    const hpct_crew_job job = {.work = write_block, .back = release_block, .context = u};
+    const hpct_pool_job job = {.work = write_block, .back = release_block, .context = u};
     if (u == NULL)
         return NULL;
     u->broadcast = broadcast;
-    u->crew = hpct_crew_new(&job, hpct_pace_cores(MAX_THREADS), HPCT_BROADCAST_HELD);
+    u->workers = hpct_pool_new(&job, hpct_pace_cores(MAX_THREADS), HPCT_BROADCAST_HELD);
     u->names = calloc(1, sizeof *u->names);
-    if (u->crew != NULL && u->names != NULL)
+    if (u->workers != NULL && u->names != NULL)
         return u;
     hpct_unpacker_free(u);
     return NULL;
@@ -395,11 +396,11 @@ static hpct_unpacker *open_pool(const hpct_unpacker_target *targets, int count,
 
 static hpct_status unpack_block(hpct_unpacker *u, const uint8_t *data, size_t size)
 {
-    const bool for_crew = fits_crew(u, data, size);
-    HPCT_TRY(for_crew ? prepare(u, data, size) : hpct_unpacker_block(u, data, size));
-    if (for_crew)
-        return hpct_crew_give(u->crew, data, size);
-    hpct_crew_give_done(u->crew);
+    const bool for_pool = fits_pool(u, data, size);
+    HPCT_TRY(for_pool ? prepare(u, data, size) : hpct_unpacker_block(u, data, size));
+    if (for_pool)
+        return hpct_pool_give(u->workers, data, size);
+    hpct_pool_give_done(u->workers);
     return HPCT_OK;
 }
 
@@ -430,7 +431,7 @@ hpct_status hpct_unpacker_run(hpct_broadcast *broadcast, const hpct_unpacker_tar
                                             */
 
 typedef struct queue {
-    hpct_crew *unpacking; /* with one thread, which keeps the order */
+    hpct_pool *unpacking; /* with one thread, which keeps the order */
     uint8_t *blocks;      /* [NUM_BLOCKS], each of HPCT_BLOCK_BYTES, used in turn */
     size_t pushed;
 } queue;
@@ -446,7 +447,7 @@ static hpct_status push(void *context, uint8_t **block, size_t size)
     q->pushed++;
     const uint8_t *full = *block;
     *block = current_block(q);
-    return hpct_crew_give(q->unpacking, full, size);
+    return hpct_pool_give(q->unpacking, full, size);
 }
 
 static hpct_status unpack_queued(void *context, const uint8_t *data, size_t size)
@@ -469,15 +470,15 @@ static hpct_status pack_archive(queue *q, uint32_t entry, hpct_walk *walk, const
                           .entry = entry};
     HPCT_TRY(hpct_packer_archive(&packer, walk, name, report, &items));
     HPCT_TRY(hpct_packer_done(&packer, items));
-    return hpct_crew_wait(q->unpacking);
+    return hpct_pool_wait(q->unpacking);
 }
 
 hpct_status hpct_unpacker_archive(const hpct_unpacker_target *target, hpct_walk *walk,
                                   const char *name, hpct_report *report)
 {
     hpct_unpacker *u = open_pool(target, 1, NULL, report);
-    const hpct_crew_job job = {.work = unpack_queued, .back = ignore, .context = u};
-    queue q = {.unpacking = hpct_crew_new(&job, 1, QUEUED),
+    const hpct_pool_job job = {.work = unpack_queued, .back = ignore, .context = u};
+    queue q = {.unpacking = hpct_pool_new(&job, 1, QUEUED),
                .blocks = malloc((size_t) NUM_BLOCKS * HPCT_BLOCK_BYTES)};
     hpct_status status =
         u == NULL || q.unpacking == NULL || q.blocks == NULL ? hpct_fail_memory(0) : HPCT_OK;
@@ -485,7 +486,7 @@ hpct_status hpct_unpacker_archive(const hpct_unpacker_target *target, hpct_walk 
         status = pack_archive(&q, target->entry, walk, name, report);
     if (status == HPCT_OK)
         status = hpct_unpacker_end(u);
-    hpct_crew_free(q.unpacking);
+    hpct_pool_free(q.unpacking);
     hpct_unpacker_free(u);
     free(q.blocks);
     return status;

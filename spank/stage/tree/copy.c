@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "spank/stage/tree/crew.h"
 #include "spank/stage/tree/hash.h"
+#include "spank/stage/tree/thread_pool.h"
 
 #define PIECE HPCT_LANE_PIECE
 #define SMALL PIECE

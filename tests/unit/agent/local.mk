@@ -17,7 +17,7 @@ unit_tests += \
 	tests/unit/agent/results/test_events tests/unit/agent/results/test_live \
 	tests/unit/agent/results/test_metric tests/unit/agent/results/test_results tests/unit/agent/results/test_tally \
 	tests/unit/agent/strategy/gradients/test_buckets tests/unit/agent/strategy/gradients/test_compress \
-	tests/unit/agent/strategy/replicas/test_crew tests/unit/agent/strategy/replicas/test_replicas \
+	tests/unit/agent/strategy/replicas/test_thread_pool tests/unit/agent/strategy/replicas/test_replicas \
 	tests/unit/agent/strategy/test_stage_layout tests/unit/agent/top/test_top \
 	tests/unit/agent/train/test_fit tests/unit/agent/train/test_identity tests/unit/agent/train/test_place \
 	tests/unit/agent/train/test_slow tests/unit/agent/train/test_watch \

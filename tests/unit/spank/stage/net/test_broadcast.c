@@ -18,10 +18,10 @@
 #include "spank/stage/net/broadcast_team.h"
 #include "spank/stage/net/pack.h"
 #include "spank/stage/net/unpacker.h"
-#include "spank/stage/tree/crew.h"
 #include "spank/stage/tree/folders.h"
 #include "spank/stage/tree/hash.h"
 #include "spank/stage/tree/identity.h"
+#include "spank/stage/tree/thread_pool.h"
 
 /* A changed size may ask for more memory than there is, which must be an error and no end. */
 const char *__asan_default_options(void);
@@ -300,7 +300,7 @@ static void inconsistent_items_are_rejected(void **state)
     expect_nonsense((hpct_pack_record[]){up, done}, 2);
 }
 
-/* ---- the crew ---- */
+/* ---- the workers ---- */
 
 #define NUM_BLOCKS 500
 
@@ -337,19 +337,19 @@ static void blocks_are_released_in_order(void **state)
     work *w = calloc(1, sizeof *w);
     assert_non_null(w);
     w->bad = -1;
-    const hpct_crew_job job = {.work = do_block, .back = get_back, .context = w};
-    hpct_crew *crew = hpct_crew_new(&job, 4, 12);
+    const hpct_pool_job job = {.work = do_block, .back = get_back, .context = w};
+    hpct_pool *workers = hpct_pool_new(&job, 4, 12);
     for (int i = 0; i < NUM_BLOCKS; i++) {
         if (i % 5 == 0) { /* the caller's own */
             w->done[i]++;
-            hpct_crew_give_done(crew);
+            hpct_pool_give_done(workers);
         } else {
-            assert_int_equal(hpct_crew_give(crew, &w->blocks[i], 1), HPCT_OK);
+            assert_int_equal(hpct_pool_give(workers, &w->blocks[i], 1), HPCT_OK);
         }
     }
-    assert_int_equal(hpct_crew_wait(crew), HPCT_OK);
+    assert_int_equal(hpct_pool_wait(workers), HPCT_OK);
     assert_int_equal(w->back, NUM_BLOCKS);
-    hpct_crew_free(crew);
+    hpct_pool_free(workers);
     free(w);
 }
 
@@ -360,15 +360,15 @@ static void worker_threads_report_the_first_error(void **state)
     hpct_status status = HPCT_OK;
     assert_non_null(w);
     w->bad = 3;
-    const hpct_crew_job job = {.work = do_block, .back = get_back, .context = w};
-    hpct_crew *crew = hpct_crew_new(&job, 4, 12);
+    const hpct_pool_job job = {.work = do_block, .back = get_back, .context = w};
+    hpct_pool *workers = hpct_pool_new(&job, 4, 12);
     for (int i = 0; i < NUM_BLOCKS && status == HPCT_OK; i++)
-        status = hpct_crew_give(crew, &w->blocks[i], 1);
+        status = hpct_pool_give(workers, &w->blocks[i], 1);
     assert_int_equal(status, HPCT_ERR_IO);
     assert_string_equal(hpct_last_error(), "block 3");
-    assert_int_equal(hpct_crew_wait(crew), HPCT_ERR_IO);
+    assert_int_equal(hpct_pool_wait(workers), HPCT_ERR_IO);
     assert_within(w->done_in_all, 4, 3 + 12 + 1);
-    hpct_crew_free(crew);
+    hpct_pool_free(workers);
     free(w);
 }
 

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "spank/stage/tree/crew.h"
+#include "spank/stage/tree/thread_pool.h"
 
 static double now(void)
 {
@@ -92,7 +92,7 @@ static void test_shares(void **state)
     }
 }
 
-/* ---- the crew ---- */
+/* ---- the workers ---- */
 
 static atomic_int working, most_working;
 
@@ -112,17 +112,17 @@ static void give_back(void *context)
     ++*(int *) context;
 }
 
-static void test_crew_grows(void **state)
+static void test_pool_grows(void **state)
 {
     (void) state;
     int back = 0;
-    const hpct_crew_job job = {.work = wait_a_little, .back = give_back, .context = &back};
-    hpct_crew *crew = hpct_crew_new(&job, 3, 8);
-    assert_non_null(crew);
+    const hpct_pool_job job = {.work = wait_a_little, .back = give_back, .context = &back};
+    hpct_pool *workers = hpct_pool_new(&job, 3, 8);
+    assert_non_null(workers);
     for (int i = 0; i < 60; i++)
-        assert_int_equal(hpct_crew_give(crew, NULL, 0), HPCT_OK);
-    assert_int_equal(hpct_crew_wait(crew), HPCT_OK);
-    hpct_crew_free(crew);
+        assert_int_equal(hpct_pool_give(workers, NULL, 0), HPCT_OK);
+    assert_int_equal(hpct_pool_wait(workers), HPCT_OK);
+    hpct_pool_free(workers);
     assert_int_equal(back, 60);
     assert_int_equal(most_working, 3); /* all that it may */
 }
@@ -132,7 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_early),      cmocka_unit_test(test_waits),
         cmocka_unit_test(test_between),    cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_crew_grows),
+        cmocka_unit_test(test_pool_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* agent/strategy/replicas/crew.h - thread pool for the replicas of one process, each thread with
- * its OpenMP threads and cores. Waiting threads sleep. Independent of models.
+/* agent/strategy/replicas/thread_pool.h - thread pool for the replicas of one process, each thread
+ * with its OpenMP threads and cores. Waiting threads sleep. Independent of models.
  *
  * Waits between threads of one process have no timeout, as these cannot be lost alone, except after
  * a failed member (patience_seconds); the sum over other processes is the caller's, with its
@@ -10,37 +10,37 @@
 #include <hpctrain/status.h>
 #include <stddef.h>
 
-typedef struct hpct_crew hpct_crew;
+typedef struct hpct_pool hpct_pool;
 
-typedef hpct_status (*hpct_crew_work)(void *argument, int member);
+typedef hpct_status (*hpct_pool_work)(void *argument, int member);
 
-typedef struct hpct_crew_options {
+typedef struct hpct_pool_options {
     int members; /* at least 1 */
     int threads; /* OpenMP threads of each, at least 1 */
-    /* Sums data[count] over other processes, in the thread that calls hpct_crew_run (MPI allows one
+    /* Sums data[count] over other processes, in the thread that calls hpct_pool_run (MPI allows one
      * thread); NULL for one process. */
     hpct_status (*sum)(void *argument, float *data, size_t count);
     void *argument; /* argument of sum */
-    /* For members that also wait for each other outside of hpct_crew_sum: seconds after a member's
+    /* For members that also wait for each other outside of hpct_pool_sum: seconds after a member's
      * failure until the process exits. 0: unlimited. */
     int patience_seconds;
-} hpct_crew_options;
+} hpct_pool_options;
 
 /* Starts the threads, which block signals: these are for the training thread. */
-hpct_status hpct_crew_open(hpct_crew **out, const hpct_crew_options *options);
+hpct_status hpct_pool_open(hpct_pool **out, const hpct_pool_options *options);
 
 /* Ends them; NULL is allowed. */
-void hpct_crew_close(hpct_crew *crew);
+void hpct_pool_close(hpct_pool *pool);
 
 /* Runs work(argument, member) on all members and waits. Returns the first error, of a member or the
  * sum over other processes, with its message ("replica 1: …" with several); members waiting in
- * hpct_crew_sum return, too. May be called again. */
-hpct_status hpct_crew_run(hpct_crew *crew, hpct_crew_work work, void *argument);
+ * hpct_pool_sum return, too. May be called again. */
+hpct_status hpct_pool_run(hpct_pool *pool, hpct_pool_work work, void *argument);
 
 /* Within work: data[count] becomes the sum over all members, in their order, and over the other
  * processes; same bits for all. Called by all members in the same order with the same counts. */
-hpct_status hpct_crew_sum(hpct_crew *crew, int member, float *data, size_t count);
+hpct_status hpct_pool_sum(hpct_pool *pool, int member, float *data, size_t count);
 
-int hpct_crew_members(const hpct_crew *crew);
+int hpct_pool_members(const hpct_pool *pool);
 
 #endif

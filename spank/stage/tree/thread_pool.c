@@ -2,7 +2,7 @@
  * CPU time and context switches of a thread (getrusage). */
 #include <config.h>
 
-#include "spank/stage/tree/crew.h"
+#include "spank/stage/tree/thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -73,8 +73,8 @@ typedef struct block {
     bool finished;
 } block;
 
-struct hpct_crew {
-    hpct_crew_job job;
+struct hpct_pool {
+    hpct_pool_job job;
     int most_threads;
     size_t most;
     pthread_t threads[MOST_THREADS];
@@ -89,9 +89,9 @@ struct hpct_crew {
     char message[1024];
 };
 
-hpct_crew *hpct_crew_new(const hpct_crew_job *job, int threads, int most)
+hpct_pool *hpct_pool_new(const hpct_pool_job *job, int threads, int most)
 {
-    hpct_crew *c = calloc(1, sizeof *c);
+    hpct_pool *c = calloc(1, sizeof *c);
     if (c == NULL)
         return NULL;
     c->job = *job;
@@ -104,7 +104,7 @@ hpct_crew *hpct_crew_new(const hpct_crew_job *job, int threads, int most)
 }
 
 /* Called with the mutex held. */
-static void finish(hpct_crew *c, size_t number)
+static void finish(hpct_pool *c, size_t number)
 {
     c->ring[number % MOST_BLOCKS].finished = true;
     for (; c->back < c->given && c->ring[c->back % MOST_BLOCKS].finished; c->back++)
@@ -113,7 +113,7 @@ static void finish(hpct_crew *c, size_t number)
 }
 
 /* Called with the mutex held; releases it during the work. */
-static void work_off(hpct_crew *c, size_t number, hpct_pace *pace)
+static void work_off(hpct_pool *c, size_t number, hpct_pace *pace)
 {
     const block b = c->ring[number % MOST_BLOCKS];
     if (c->status == HPCT_OK) {
@@ -133,7 +133,7 @@ static void work_off(hpct_crew *c, size_t number, hpct_pace *pace)
 static void *run(void *context);
 
 /* Called with the mutex held. On error the existing threads continue without it. */
-static void add_thread(hpct_crew *c)
+static void add_thread(hpct_pool *c)
 {
     if (!c->over && c->num_threads < c->most_threads &&
         pthread_create(&c->threads[c->num_threads], NULL, run, c) == 0)
@@ -142,7 +142,7 @@ static void add_thread(hpct_crew *c)
 
 static void *run(void *context)
 {
-    hpct_crew *c = context;
+    hpct_pool *c = context;
     hpct_pace pace = {0};
     pthread_mutex_lock(&c->mutex);
     for (;;) {
@@ -163,13 +163,13 @@ static void *run(void *context)
 }
 
 /* Called with the mutex held. */
-static hpct_status failure(const hpct_crew *c)
+static hpct_status failure(const hpct_pool *c)
 {
     return c->status == HPCT_OK ? HPCT_OK : hpct_fail(c->status, "%s", c->message);
 }
 
 /* Called with the mutex held; waits for a free slot. */
-static size_t next(hpct_crew *c, const uint8_t *data, size_t size)
+static size_t next(hpct_pool *c, const uint8_t *data, size_t size)
 {
     while (c->given - c->back >= c->most)
         pthread_cond_wait(&c->less, &c->mutex);
@@ -177,7 +177,7 @@ static size_t next(hpct_crew *c, const uint8_t *data, size_t size)
     return c->given++;
 }
 
-hpct_status hpct_crew_give(hpct_crew *c, const uint8_t *data, size_t size)
+hpct_status hpct_pool_give(hpct_pool *c, const uint8_t *data, size_t size)
 {
     pthread_mutex_lock(&c->mutex);
     size_t number = next(c, data, size);
@@ -192,14 +192,14 @@ hpct_status hpct_crew_give(hpct_crew *c, const uint8_t *data, size_t size)
     return status;
 }
 
-void hpct_crew_give_done(hpct_crew *c)
+void hpct_pool_give_done(hpct_pool *c)
 {
     pthread_mutex_lock(&c->mutex);
     finish(c, next(c, NULL, 0));
     pthread_mutex_unlock(&c->mutex);
 }
 
-hpct_status hpct_crew_wait(hpct_crew *c)
+hpct_status hpct_pool_wait(hpct_pool *c)
 {
     pthread_mutex_lock(&c->mutex);
     while (c->back < c->given)
@@ -209,7 +209,7 @@ hpct_status hpct_crew_wait(hpct_crew *c)
     return status;
 }
 
-void hpct_crew_free(hpct_crew *c)
+void hpct_pool_free(hpct_pool *c)
 {
     if (c == NULL)
         return;
