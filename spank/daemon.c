@@ -4,8 +4,8 @@
 
 #include "base/status.h"
 #include "spank/contexts.h"
-#include "spank/errand.h"
 #include "spank/slurm_symbols.h"
+#include "spank/timed_child.h"
 #include "spank/tmpdir.h"
 
 /* slurmstepd uses these symbols and is from the same Slurm */
@@ -28,10 +28,10 @@ void hpct_daemon_start(hpct_plugin *plugin)
 {
     say_what_is_missing();
     /* An error does not stop slurmd: only steps that use hpc-train fail, with this message. */
-    const hpct_errand errand = {.what = "making the job directories' parent",
-                                .seconds = HPCT_FOLDER_SECONDS,
-                                .work = prepare,
-                                .context = plugin};
-    if (plugin->trouble[0] == '\0' && hpct_errand_run(errand) != HPCT_OK)
+    const hpct_timed_child timed_child = {.what = "making the job directories' parent",
+                                          .seconds = HPCT_FOLDER_SECONDS,
+                                          .work = prepare,
+                                          .context = plugin};
+    if (plugin->trouble[0] == '\0' && hpct_timed_child_run(timed_child) != HPCT_OK)
         hpct_slurm_error("%s", hpct_last_error());
 }

@@ -4,10 +4,10 @@
 
 #include "base/status.h"
 #include "spank/contexts.h"
-#include "spank/errand.h"
 #include "spank/marker.h"
 #include "spank/orphans.h"
 #include "spank/slurm_release.h"
+#include "spank/timed_child.h"
 #include "spank/tmpdir.h"
 
 #define ORPHANS_SECONDS 5
@@ -30,18 +30,18 @@ static void to_log(void *job, bool error, const char *text)
         hpct_slurm_info("job %u: %s", *(uint32_t *) job, text);
 }
 
-static hpct_status run(visit *v, const char *what, int seconds, hpct_errand_work work)
+static hpct_status run(visit *v, const char *what, int seconds, hpct_timed_child_work work)
 {
     double left = v->end - hpct_forked_now() - HPCT_KILL_SECONDS;
     if (v->limit > 0 && left < seconds)
         seconds = left < 1 ? 1 : (int) left;
-    const hpct_errand errand = {.what = what,
-                                .seconds = seconds,
-                                .work = work,
-                                .context = v,
-                                .line = to_log,
-                                .line_context = &v->job};
-    return hpct_errand_run(errand);
+    const hpct_timed_child timed_child = {.what = what,
+                                          .seconds = seconds,
+                                          .work = work,
+                                          .context = v,
+                                          .line = to_log,
+                                          .line_context = &v->job};
+    return hpct_timed_child_run(timed_child);
 }
 
 /* ---- work in child processes
@@ -54,14 +54,14 @@ static void end_orphans(const visit *v)
     if (node == NULL || !hpct_marker_find_step(v->settings->tmpdir, v->job))
         return;
     int count = hpct_orphans_end(v->uid, v->job, node, ORPHANS_SECONDS);
-    hpct_errand_say(true, "a slurmstepd was killed; %d processes that it left behind were ended",
-                    count);
+    hpct_timed_child_print(
+        true, "a slurmstepd was killed; %d processes that it left behind were ended", count);
 }
 
 static void send_line(void *context, const char *text)
 {
     (void) context;
-    hpct_errand_say(false, "%s", text);
+    hpct_timed_child_print(false, "%s", text);
 }
 
 static int last_try_seconds(const visit *v)
@@ -81,8 +81,8 @@ static void try_again(const visit *v)
     const hpct_stage_out out = {.settings = v->settings, .from = from, .as = &person};
     if (from != NULL && person.uid == v->uid &&
         hpct_stage_out_last(&out, last_try_seconds(v), send_line, NULL) != HPCT_OK)
-        hpct_errand_say(true, "results of user %u were not copied out and are lost: %s", v->uid,
-                        hpct_last_error());
+        hpct_timed_child_print(true, "results of user %u were not copied out and are lost: %s",
+                               v->uid, hpct_last_error());
     free(from);
     hpct_person_free(&person);
 }

@@ -77,7 +77,7 @@ spank_libspank_la_SOURCES = \
 	spank/cgroup.c spank/cgroup.h \
 	spank/child.c spank/child.h \
 	spank/describe.c spank/describe.h \
-	spank/errand.c spank/errand.h \
+	spank/timed_child.c spank/timed_child.h \
 	spank/folder.c spank/folder.h \
 	spank/forked.c spank/forked.h \
 	spank/given.c spank/given.h \

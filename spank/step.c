@@ -10,9 +10,9 @@
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/defaults.h"
-#include "spank/errand.h"
 #include "spank/marker.h"
 #include "spank/step_key.h"
+#include "spank/timed_child.h"
 #include "spank/tmpdir.h"
 
 static void keep_trouble(hpct_plugin *plugin, hpct_status status)
@@ -91,11 +91,11 @@ static hpct_status leave(void *context)
     return hpct_marker_step(v->plugin->settings.tmpdir, v->job, v->step, false);
 }
 
-static hpct_status go(hpct_errand_work work, const char *what, visit *v)
+static hpct_status go(hpct_timed_child_work work, const char *what, visit *v)
 {
-    const hpct_errand errand = {
+    const hpct_timed_child timed_child = {
         .what = what, .seconds = HPCT_FOLDER_SECONDS, .work = work, .context = v};
-    hpct_status status = hpct_errand_run(errand);
+    hpct_status status = hpct_timed_child_run(timed_child);
     return status == HPCT_ERR_STOPPED ? HPCT_ERR_IO : status;
 }
 

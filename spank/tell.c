@@ -10,10 +10,10 @@
 #include "base/number.h"
 #include "base/status.h"
 #include "spank/contexts.h"
-#include "spank/errand.h"
 #include "spank/marker.h"
 #include "spank/options.h"
 #include "spank/slurm_release.h"
+#include "spank/timed_child.h"
 #include "spank/turn.h"
 
 /* Nodes with the same error end their tasks themselves meanwhile, with their own status, which
@@ -103,18 +103,18 @@ void hpct_tell(hpct_slurm *slurm, uint32_t job, uint32_t step)
     hpct_person person = {0};
     hpct_environment environment = hpct_slurm_environment(slurm);
     telling t = {.slurm = slurm, .job = job, .step = step};
-    hpct_errand errand = {.what = "telling the components",
-                          .seconds = TELL_SECONDS,
-                          .as = &person,
-                          .work = tell_all,
-                          .context = &t};
+    hpct_timed_child timed_child = {.what = "telling the components",
+                                    .seconds = TELL_SECONDS,
+                                    .as = &person,
+                                    .work = tell_all,
+                                    .context = &t};
     bool components = component_job(&environment, 0) >= 0 && hpct_slurm_person(slurm, &person);
     bool others = has_others(slurm, &nodes);
     if (components)
-        hpct_errand_start(&errand);
+        hpct_timed_child_start(&timed_child);
     if (others && hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number))
         pause_ms(BEFORE_MS + hpct_turn_ms(number, nodes));
-    if (components && hpct_errand_await(&errand) != HPCT_OK)
+    if (components && hpct_timed_child_await(&timed_child) != HPCT_OK)
         hpct_slurm_error("%s", hpct_last_error());
     if (others) {
         hpct_slurm_signal_step(job, step, HPCT_TASK_SIGNAL);

@@ -7,7 +7,7 @@ unit_tests += \
 	tests/unit/spank/gpu/test_gpu tests/unit/spank/gpu/test_gpu_meet \
 	tests/unit/spank/stage/net/test_broadcast tests/unit/spank/stage/test_staging_races \
 	tests/unit/spank/stage/tree/test_crew tests/unit/spank/stage/tree/test_tree \
-	tests/unit/spank/test_child tests/unit/spank/test_describe tests/unit/spank/test_errand tests/unit/spank/test_given \
+	tests/unit/spank/test_child tests/unit/spank/test_describe tests/unit/spank/test_timed_child tests/unit/spank/test_given \
 	tests/unit/spank/test_gpu_choose tests/unit/spank/test_nodes_asked tests/unit/spank/test_options \
 	tests/unit/spank/test_removal tests/unit/spank/test_script_lines tests/unit/spank/test_settings \
 	tests/unit/spank/test_tmpdir
@@ -31,7 +31,7 @@ tests_unit_spank_stage_tree_test_crew_LDADD = $(stage_test_libs)
 tests_unit_spank_stage_tree_test_tree_LDADD = $(stage_test_libs)
 tests_unit_spank_test_child_LDADD = $(spank_test_libs)
 tests_unit_spank_test_describe_LDADD = $(spank_test_libs)
-tests_unit_spank_test_errand_LDADD = $(spank_test_libs)
+tests_unit_spank_test_timed_child_LDADD = $(spank_test_libs)
 tests_unit_spank_test_given_LDADD = $(spank_test_libs)
 tests_unit_spank_test_gpu_choose_LDADD = $(spank_test_libs)
 tests_unit_spank_test_nodes_asked_LDADD = $(spank_test_libs)

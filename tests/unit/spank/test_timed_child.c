@@ -1,6 +1,6 @@
 /* spank: root's own work that a user can hold up, in a process of its own. */
 #include "base/status.h"
-#include "spank/errand.h"
+#include "spank/timed_child.h"
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -22,21 +22,21 @@ static void keep_line(void *context, bool error, const char *text)
 
 static double seconds; /* that the last one took */
 
-static hpct_status run(hpct_errand_work work, void *context, int limit)
+static hpct_status run(hpct_timed_child_work work, void *context, int limit)
 {
-    const hpct_errand errand = {
+    const hpct_timed_child timed_child = {
         .what = "the test", .seconds = limit, .work = work, .context = context, .line = keep_line};
     double start = hpct_forked_now();
     heard[0] = '\0';
-    hpct_status status = hpct_errand_run(errand);
+    hpct_status status = hpct_timed_child_run(timed_child);
     seconds = hpct_forked_now() - start;
     return status;
 }
 
 static hpct_status speak(void *context)
 {
-    hpct_errand_say(true, "one %d", 1);
-    hpct_errand_say(false, "two");
+    hpct_timed_child_print(true, "one %d", 1);
+    hpct_timed_child_print(false, "two");
     return *(int *) context == 0 ? HPCT_OK
                                  : hpct_fail(HPCT_ERR_CONFIG, "said %d", *(int *) context);
 }
@@ -56,7 +56,7 @@ static hpct_status speak_for_ever(void *context)
 {
     (void) context;
     for (int i = 0; i < 100000; i++)
-        hpct_errand_say(false, "line %d", i);
+        hpct_timed_child_print(false, "line %d", i);
     return HPCT_OK;
 }
 
@@ -70,12 +70,12 @@ static void timeout_is_enforced(void **state)
 
 static hpct_status stop_itself(void *context)
 {
-    hpct_errand_say(true, "here");
+    hpct_timed_child_print(true, "here");
     kill(getpid(), SIGSTOP);
     return *(int *) context == 0 ? HPCT_OK : HPCT_ERR_IO;
 }
 
-static void stopped_errand_is_killed_in_time(void **state)
+static void stopped_child_is_killed_in_time(void **state)
 {
     (void) state;
     int number = 0;
@@ -91,7 +91,7 @@ static hpct_status die(void *context)
     return HPCT_OK;
 }
 
-static void killed_errand_is_an_error(void **state)
+static void killed_child_is_an_error(void **state)
 {
     (void) state;
     int number = SIGKILL;
@@ -136,15 +136,15 @@ static hpct_status who(void *context)
                : HPCT_ERR_IO;
 }
 
-static void errand_drops_privileges(void **state)
+static void child_drops_privileges(void **state)
 {
     (void) state;
     hpct_person person = {.uid = 12345, .gid = 12346};
-    const hpct_errand errand = {
+    const hpct_timed_child timed_child = {
         .what = "the test", .seconds = 10, .as = &person, .work = who, .context = &person};
     if (getuid() != 0)
         skip();
-    assert_int_equal(hpct_errand_run(errand), HPCT_OK);
+    assert_int_equal(hpct_timed_child_run(timed_child), HPCT_OK);
 }
 
 int main(void)
@@ -152,10 +152,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_and_status_are_returned),
         cmocka_unit_test(timeout_is_enforced),
-        cmocka_unit_test(stopped_errand_is_killed_in_time),
-        cmocka_unit_test(killed_errand_is_an_error),
+        cmocka_unit_test(stopped_child_is_killed_in_time),
+        cmocka_unit_test(killed_child_is_an_error),
         cmocka_unit_test(descriptors_are_not_inherited),
-        cmocka_unit_test(errand_drops_privileges),
+        cmocka_unit_test(child_drops_privileges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* spank/errand.h - errands: work of root that other processes could block, done in a child process
+/* spank/timed_child.h - work of root that other processes could block, done in a child process
  * with a timeout. Independent of Slurm. */
 #ifndef HPCT_SPANK_ERRAND_H
 #define HPCT_SPANK_ERRAND_H
@@ -10,34 +10,35 @@
 
 /* The work. Changes to memory are lost; lines of hpct_errand_say, status and message are returned.
  * Only files that it opens itself are open. */
-typedef hpct_status (*hpct_errand_work)(void *context);
+typedef hpct_status (*hpct_timed_child_work)(void *context);
 
-typedef struct hpct_errand {
+typedef struct hpct_timed_child {
     const char *what; /* "removing the job directory" */
     int seconds;
     const hpct_person *as; /* user to become first; NULL: none */
-    hpct_errand_work work;
+    hpct_timed_child_work work;
     void *context;
     /* receives the lines at the end or timeout; may be NULL */
     void (*line)(void *context, bool error, const char *text);
     void *line_context;
     /* private */
-    struct hpct_errand_page *page;
+    struct hpct_timed_child_page *page;
     pid_t pid;
     double start;
-} hpct_errand;
+} hpct_timed_child;
 
-/* Starts the errand; call hpct_errand_await even on error. */
-void hpct_errand_start(hpct_errand *errand);
+/* Starts the child; call hpct_errand_await even on error. */
+void hpct_timed_child_start(hpct_timed_child *timed_child);
 
 /* Waits until `seconds` after its start, then up to HPCT_KILL_SECONDS for its end. Returns the
  * status of the work, HPCT_ERR_IO if it was killed, HPCT_ERR_STOPPED on timeout. */
-hpct_status hpct_errand_await(hpct_errand *errand);
+hpct_status hpct_timed_child_await(hpct_timed_child *timed_child);
 
 /* Starts and waits. */
-hpct_status hpct_errand_run(hpct_errand errand);
+hpct_status hpct_timed_child_run(hpct_timed_child timed_child);
 
 /* Called by the work: passes a line to the caller. */
-void hpct_errand_say(bool error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void hpct_timed_child_print(bool error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

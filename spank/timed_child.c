@@ -1,7 +1,7 @@
 /* Results are in shared memory, so that no read can be blocked by a user's process. */
 #include <config.h>
 
-#include "spank/errand.h"
+#include "spank/timed_child.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "base/status.h"
 
-struct hpct_errand_page {
+struct hpct_timed_child_page {
     atomic_bool done;
     hpct_status status;
     char message[1024];
@@ -24,9 +24,9 @@ struct hpct_errand_page {
     char said[65536];   /* repeated: 'E' or 'I', a line, '\0' */
 };
 
-static struct hpct_errand_page *own_page; /* set in the child only */
+static struct hpct_timed_child_page *own_page; /* set in the child only */
 
-void hpct_errand_say(bool error, const char *format, ...)
+void hpct_timed_child_print(bool error, const char *format, ...)
 {
     char text[2048];
     va_list args;
@@ -57,74 +57,75 @@ static void let_go_of_files(void)
         _exit(HPCT_ERR_INTERNAL);
 }
 
-static void do_it(const hpct_errand *errand, pid_t parent)
+static void do_it(const hpct_timed_child *timed_child, pid_t parent)
 {
-    struct hpct_errand_page *page = errand->page;
+    struct hpct_timed_child_page *page = timed_child->page;
     own_page = page;
     let_go_of_files();
-    if (errand->as != NULL && !hpct_person_become(errand->as))
+    if (timed_child->as != NULL && !hpct_person_become(timed_child->as))
         _exit(HPCT_ERR_INTERNAL);
     hpct_forked_begin(SIGKILL, parent);
-    page->status = errand->work(errand->context);
+    page->status = timed_child->work(timed_child->context);
     if (page->status != HPCT_OK)
         snprintf(page->message, sizeof page->message, "%s", hpct_last_error());
     atomic_store(&page->done, true);
     _exit(0);
 }
 
-void hpct_errand_start(hpct_errand *errand)
+void hpct_timed_child_start(hpct_timed_child *timed_child)
 {
     pid_t parent = getpid();
-    errand->start = hpct_forked_now();
-    errand->pid = -1;
-    errand->page =
-        mmap(NULL, sizeof *errand->page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (errand->page == MAP_FAILED)
-        errand->page = NULL;
+    timed_child->start = hpct_forked_now();
+    timed_child->pid = -1;
+    timed_child->page = mmap(NULL, sizeof *timed_child->page, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (timed_child->page == MAP_FAILED)
+        timed_child->page = NULL;
     else
-        errand->pid = fork();
-    if (errand->pid == 0)
-        do_it(errand, parent);
+        timed_child->pid = fork();
+    if (timed_child->pid == 0)
+        do_it(timed_child, parent);
 }
 
 /* A process of the user may have written to this memory: it is validated. */
-static void pass_on(const hpct_errand *errand)
+static void pass_on(const hpct_timed_child *timed_child)
 {
-    struct hpct_errand_page *page = errand->page;
+    struct hpct_timed_child_page *page = timed_child->page;
     size_t size = atomic_load(&page->size);
     page->said[sizeof page->said - 1] = '\0';
     page->message[sizeof page->message - 1] = '\0';
-    for (size_t at = 0; errand->line != NULL && at + 1 < size && size <= sizeof page->said;
+    for (size_t at = 0; timed_child->line != NULL && at + 1 < size && size <= sizeof page->said;
          at += strlen(page->said + at) + 1)
-        errand->line(errand->line_context, page->said[at] == 'E', page->said + at + 1);
+        timed_child->line(timed_child->line_context, page->said[at] == 'E', page->said + at + 1);
 }
 
-hpct_status hpct_errand_await(hpct_errand *errand)
+hpct_status hpct_timed_child_await(hpct_timed_child *timed_child)
 {
-    struct hpct_errand_page *page = errand->page;
-    const hpct_forked_limits limits = {.seconds = errand->seconds};
+    struct hpct_timed_child_page *page = timed_child->page;
+    const hpct_forked_limits limits = {.seconds = timed_child->seconds};
     int state = 0;
-    if (errand->pid < 0) {
+    if (timed_child->pid < 0) {
         if (page != NULL)
             munmap(page, sizeof *page);
-        return hpct_fail(HPCT_ERR_INTERNAL, "%s: no memory, or no process for it", errand->what);
+        return hpct_fail(HPCT_ERR_INTERNAL, "%s: no memory, or no process for it",
+                         timed_child->what);
     }
-    hpct_forked_end how = hpct_forked_await(errand->pid, errand->start, &limits, &state);
+    hpct_forked_end how = hpct_forked_await(timed_child->pid, timed_child->start, &limits, &state);
     hpct_status status;
-    pass_on(errand);
+    pass_on(timed_child);
     if (atomic_load(&page->done))
         status = page->status == HPCT_OK ? HPCT_OK : hpct_fail(page->status, "%s", page->message);
     else if (how == HPCT_FORKED_OUT_OF_TIME)
-        status = hpct_fail(HPCT_ERR_STOPPED, "%s was not done after %d seconds", errand->what,
-                           errand->seconds);
+        status = hpct_fail(HPCT_ERR_STOPPED, "%s was not done after %d seconds", timed_child->what,
+                           timed_child->seconds);
     else
-        status = hpct_fail(HPCT_ERR_IO, "%s: its process was ended", errand->what);
+        status = hpct_fail(HPCT_ERR_IO, "%s: its process was ended", timed_child->what);
     munmap(page, sizeof *page);
     return status;
 }
 
-hpct_status hpct_errand_run(hpct_errand errand)
+hpct_status hpct_timed_child_run(hpct_timed_child timed_child)
 {
-    hpct_errand_start(&errand);
-    return hpct_errand_await(&errand);
+    hpct_timed_child_start(&timed_child);
+    return hpct_timed_child_await(&timed_child);
 }
