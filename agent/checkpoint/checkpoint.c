@@ -8,7 +8,7 @@
 #include "agent/checkpoint/tensors.h"
 #include "base/digest.h"
 #include "base/file.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static hpct_status hash_file(int fd, const hpct_store_file *file, const char *pa
         status = hpct_file_read_all(fd, buffer, bytes, (long long) at, path);
         if (status == HPCT_OK)
             hpct_digest_add(digest, buffer, bytes);
-        hpct_headway();
+        hpct_count_progress();
     }
     if (status == HPCT_OK)
         hpct_digest_end(digest, hash);

@@ -4,8 +4,8 @@
 #include "agent/checkpoint/disk.h"
 #include "agent/checkpoint/holder.h"
 #include "base/file.h"
-#include "base/headway.h"
 #include "base/process.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "base/thread.h"
 
@@ -154,7 +154,7 @@ static hpct_status watch(const hpct_lock *lock, const seen *first, int64_t now,
     while (hpct_process_clock() - begin <= (left < wait ? left : wait)) {
         seen later;
         usleep((useconds_t) (1e6 * (wait < 10 * LOOK_SECONDS ? wait / 20 : LOOK_SECONDS)));
-        hpct_headway();
+        hpct_count_progress();
         hpct_status status = read_lock(&later, lock->path);
         if (status == HPCT_ERR_NO_INPUT)
             return HPCT_OK;

@@ -3,7 +3,7 @@
  * the process before the watch has named it. */
 #include "agent/comm/fabric.h"
 #include "agent/comm/mpi_comm.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MPI counts are int; headway is counted per chunk */
+/* MPI counts are int; progress is counted per chunk */
 #define MAX_CHUNK ((size_t) 1 << 24)
 
 #define WAY_OUT "take srun --hpc-train, or srun --mpi=pmix with an Open MPI built for it, or mpirun"
@@ -32,32 +32,32 @@ hpct_status hpct_mpi_check(int code, const char *what)
 static hpct_status allreduce_sum(hpct_comm *comm, float *data, size_t count)
 {
     const mpi_comm *mpi = (const mpi_comm *) comm;
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     int code = MPI_SUCCESS;
     while (count > 0 && code == MPI_SUCCESS) {
         size_t chunk = count < MAX_CHUNK ? count : MAX_CHUNK;
-        hpct_headway();
+        hpct_count_progress();
         code = MPI_Allreduce(MPI_IN_PLACE, data, (int) chunk, MPI_FLOAT, MPI_SUM, mpi->group);
         data += chunk;
         count -= chunk;
     }
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return hpct_mpi_check(code, "MPI_Allreduce");
 }
 
 static hpct_status broadcast(hpct_comm *comm, void *data, size_t bytes, int root)
 {
     const mpi_comm *mpi = (const mpi_comm *) comm;
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     int code = MPI_SUCCESS;
     for (char *next = data; bytes > 0 && code == MPI_SUCCESS;) {
         size_t chunk = bytes < MAX_CHUNK ? bytes : MAX_CHUNK;
-        hpct_headway();
+        hpct_count_progress();
         code = MPI_Bcast(next, (int) chunk, MPI_BYTE, root, mpi->group);
         next += chunk;
         bytes -= chunk;
     }
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return hpct_mpi_check(code, "MPI_Bcast");
 }
 
@@ -66,9 +66,9 @@ static hpct_status allgather(hpct_comm *comm, const void *mine, void *all, size_
     const mpi_comm *mpi = (const mpi_comm *) comm;
     if (bytes > INT_MAX)
         return hpct_fail(HPCT_ERR_INTERNAL, "allgather: records of %zu bytes", bytes);
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     int code = MPI_Allgather(mine, (int) bytes, MPI_BYTE, all, (int) bytes, MPI_BYTE, mpi->group);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return hpct_mpi_check(code, "MPI_Allgather");
 }
 
@@ -132,12 +132,12 @@ static hpct_status mpi_split(hpct_comm *comm, hpct_comm **out, int color)
     part->part = true;
     part->place = whole->place;
     part->group = part->reductions = MPI_COMM_NULL;
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     hpct_status status = hpct_mpi_check(
         MPI_Comm_split(whole->group, color, comm->rank, &part->group), "MPI_Comm_split");
     if (status == HPCT_OK)
         status = hpct_mpi_check(MPI_Comm_dup(part->group, &part->reductions), "MPI_Comm_dup");
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     if (status != HPCT_OK) {
         free_groups(part);
         free(part);

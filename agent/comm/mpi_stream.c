@@ -2,7 +2,7 @@
  * persistent and posted in advance, so that messages are received into their buffer; sends have the
  * message's actual size. The watch ends the process if a peer is lost or stops. */
 #include "agent/comm/mpi_comm.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <limits.h>
@@ -80,14 +80,14 @@ hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,
 static hpct_status wait_for(hpct_stream *stream, int i)
 {
     int arrived = 0;
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     hpct_status status = HPCT_OK;
     for (int looks = 0; status == HPCT_OK && !arrived; looks++) {
         if (looks > PATIENCE)
             nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
         status = check(stream, MPI_Test(&stream->requests[i], &arrived, MPI_STATUS_IGNORE));
     }
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* NCCL communicators: opened with a timeout, checked for errors, and closed in order or aborted. */
 #include "agent/comm/nccl_comm.h"
-#include "base/headway.h"
 #include "base/net/link.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "base/thread.h"
 
@@ -214,10 +214,10 @@ static hpct_status settle(nccl_channel *channel, const char *what)
     const nccl_comm *comm = channel->comm;
     int64_t until_ms = hpct_now_ms() + 1000 * (int64_t) comm->seconds;
     hpct_device_result result;
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     while ((result = hpct_nccl_state(channel)) == HPCT_DEVICE_BUSY && hpct_now_ms() < until_ms)
         usleep(LOOK_MICROSECONDS);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     if (result == HPCT_DEVICE_BUSY)
         return hpct_fail(HPCT_ERR_PEER,
                          "rank %d: %s: the other %d rank%s did not all come within %d s",

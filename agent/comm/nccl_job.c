@@ -1,6 +1,6 @@
 /* Jobs in lanes: order of issue, and waits. */
 #include "agent/comm/nccl_comm.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <sched.h>
@@ -183,14 +183,14 @@ hpct_status hpct_nccl_pump(nccl_comm *comm)
 
 static hpct_status enqueue(nccl_job *job)
 {
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     hpct_status status = HPCT_OK;
     for (int looks = 0; job->state == NCCL_QUEUED && status == HPCT_OK; looks++) {
         if (looks > 0)
             hpct_nccl_nap(looks);
         status = hpct_nccl_pump(job->comm);
     }
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status == HPCT_OK ? check_job(job) : status;
 }
 
@@ -223,7 +223,7 @@ hpct_status hpct_nccl_follow(nccl_job *job)
 
 hpct_status hpct_nccl_finish(nccl_job *job)
 {
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     const hpct_device_calls *calls = job->comm->calls;
     hpct_status status = enqueue(job);
     for (int looks = 0; status == HPCT_OK && job->state == NCCL_ENQUEUED; looks++) {
@@ -238,7 +238,7 @@ hpct_status hpct_nccl_finish(nccl_job *job)
             status = hpct_nccl_pump(job->comm);
         }
     }
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }
 
@@ -255,7 +255,7 @@ static bool is_settled(const nccl_lane *lane)
 
 hpct_status hpct_nccl_settle(nccl_comm *comm)
 {
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     hpct_status status = hpct_nccl_pump(comm);
     for (int looks = 0;
          status == HPCT_OK &&
@@ -264,13 +264,13 @@ hpct_status hpct_nccl_settle(nccl_comm *comm)
         hpct_nccl_nap(looks);
         status = hpct_nccl_pump(comm);
     }
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }
 
 hpct_status hpct_nccl_rest(nccl_comm *comm)
 {
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     const hpct_device_calls *calls = comm->calls;
     const nccl_job *once = &comm->once; /* only its event is used */
     hpct_status status = hpct_nccl_settle(comm);
@@ -285,6 +285,6 @@ hpct_status hpct_nccl_rest(nccl_comm *comm)
         if (status == HPCT_OK)
             status = check(comm, result, "waiting for NCCL");
     }
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }

@@ -3,9 +3,9 @@
 
 #include "agent/comm/agree.h"
 #include "agent/comm/rendezvous.h"
-#include "base/headway.h"
 #include "base/net/acceptor.h"
 #include "base/net/link.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -211,14 +211,14 @@ hpct_status hpct_peers_connect(hpct_peers **out, const hpct_peers_group *group, 
     if (status == HPCT_OK)
         status = group->deal(group->argument, &own, cards, sizeof own);
     if (status == HPCT_OK) {
-        hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+        hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
         const opening o = {.peers = peers,
                            .auth = group->auth,
                            .wanted = wanted,
                            .acceptor = acceptor,
                            .until_ms = hpct_now_ms() + 1000 * (int64_t) seconds};
         status = agree(group, connect_all(&o, cards));
-        hpct_headway_enter(before);
+        hpct_enter_wait(before);
     }
     hpct_acceptor_free(acceptor);
     free(cards);
@@ -350,10 +350,10 @@ hpct_status hpct_peers_exchange(hpct_peers *peers, const hpct_peers_message *out
 {
     hpct_peers_message send = *out, receive = *in;
     size_t to_send = bytes_of(send.pieces), to_receive = bytes_of(receive.pieces);
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     hpct_status status = HPCT_OK;
     while (status == HPCT_OK && to_send + to_receive > 0) {
-        hpct_headway();
+        hpct_count_progress();
         bool moved = false;
         status = move(peers, &send, true, &moved);
         if (status == HPCT_OK)
@@ -371,6 +371,6 @@ hpct_status hpct_peers_exchange(hpct_peers *peers, const hpct_peers_message *out
         if (poll(waits, 3, -1) > 0 && waits[2].revents != 0)
             status = peers->aside(peers->aside_argument);
     }
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }

@@ -10,7 +10,7 @@
 #include "agent/comm/agree.h"
 #include "agent/comm/wire.h"
 #include "base/debug.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <limits.h>
@@ -414,7 +414,7 @@ static hpct_status advance(hpct_reduction *r)
         if (status != HPCT_OK || !arrived)
             return status;
         leave_phase(r);
-        hpct_headway();
+        hpct_count_progress();
         r->at++;
         if (r->at < PHASES)
             status = enter_phase(r);
@@ -473,13 +473,13 @@ static hpct_status nap(hpct_host_comm *host)
 /* Progresses all reductions: other ranks may first wait for this rank's part in another one. */
 hpct_status hpct_reduction_wait(hpct_reduction *r)
 {
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     hpct_status status = hpct_reduction_progress(&r->host->base);
     while (r->at < PHASES && status == HPCT_OK) {
         status = nap(r->host);
         if (status == HPCT_OK)
             status = hpct_reduction_progress(&r->host->base);
     }
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }

@@ -2,7 +2,7 @@
 #include "agent/comm/staged.h"
 
 #include "agent/comm/agree.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <sched.h>
@@ -45,7 +45,7 @@ static hpct_status copy_now(const staged_comm *comm, void *dst, const void *src,
 {
     const hpct_device_calls *calls = comm->calls;
     void *stream = calls->compute_stream();
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_DEVICE);
     hpct_device_result result = calls->copy(dst, src, bytes, stream);
     if (result == HPCT_DEVICE_OK)
         result = calls->record(comm->event, stream);
@@ -55,7 +55,7 @@ static hpct_status copy_now(const staged_comm *comm, void *dst, const void *src,
             break;
         nap(looks);
     }
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return check(comm, result, "a copy between the GPU and the host");
 }
 
@@ -265,19 +265,19 @@ static hpct_status wait(hpct_reduction *r)
     hpct_status status = HPCT_OK;
     if (r->data == NULL)
         return r->comm->under->ops->wait(r->inner);
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_DEVICE);
     for (int looks = 0; r->state == LEAVING && status == HPCT_OK; looks++) {
         status = progress(&r->comm->base);
         if (status == HPCT_OK && r->state == LEAVING)
             nap(looks);
     }
-    hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     while (r->state == TRAVELLING && status == HPCT_OK)
         status = progress(&r->comm->base);
     if (status == HPCT_OK && r->state == RETURNING)
         status =
             check(r->comm, calls->wait_event(calls->compute_stream(), r->there), "a reduction");
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     r->state = IDLE;
     return status;
 }

@@ -1,7 +1,7 @@
 /* Streams over TCP: a ring of buffers at each end, used in turn, each with a letter. A message
  * whose buffer is not free remains in the socket, which in time blocks its sender. */
 #include "agent/comm/tcp_comm.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -64,11 +64,11 @@ hpct_status hpct_tcp_open_stream(hpct_comm *comm, hpct_stream **out,
 static hpct_status wait_for(hpct_stream *stream, const hpct_letter *letter)
 {
     tcp_world *world = stream->tcp->world;
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     hpct_status status = letter->through ? HPCT_OK : hpct_tcp_move(world, false);
     while (status == HPCT_OK && !letter->through)
         status = hpct_tcp_move(world, true);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }
 

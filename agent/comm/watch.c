@@ -362,7 +362,7 @@ static void send_beats(hpct_watch *watch, int64_t now)
     hpct_waits waits;
     if (now < watch->beat_ms)
         return;
-    beat.rank = hpct_headway_look(&waits);
+    beat.rank = hpct_read_progress(&waits);
     beat.status = (uint8_t) waits;
     tell_all(watch, &beat, NULL);
     hpct_watch_gained(&watch->gain, waits, beat.rank, now);

@@ -5,7 +5,7 @@
  * Each rank sends a heartbeat twice a second; one that is silent for longer than an outage of the
  * network may last is lost (base/net/link.h). A process
  * whose clock jumped (stopped, or the system slept) extends the timeout of the others by as much.
- * Heartbeats carry headway and what the rank waits for (base/headway.h). If all train and none
+ * Heartbeats carry progress and what the rank waits for (base/progress.h). If all train and none
  * makes progress, rank 0 reports the rank that all wait for, and after `standstill_ms` treats it as
  * lost. Independent of models and data. */
 #ifndef HPCT_COMM_WATCH_H

@@ -1,4 +1,4 @@
-/* Progress of the ranks: rank 0 knows each rank's headway and what it waits for. If none makes
+/* Progress of the ranks: rank 0 knows each rank's progress and what it waits for. If none makes
  * progress, the rank that waits for no other is the cause, for example because of a hung file
  * system. */
 #include "agent/comm/watch_state.h"

@@ -4,9 +4,9 @@
 #define HPCT_COMM_WATCH_STATE_H
 
 #include "agent/comm/watch.h"
-#include "base/headway.h"
 #include "base/net/acceptor.h"
 #include "base/net/link.h"
+#include "base/progress.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -71,7 +71,7 @@ hpct_status hpct_watch_reach(hpct_watch *watch);
 void hpct_watch_accept(hpct_watch *watch);
 bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missing);
 
-/* Rank 0, with each heartbeat: records a rank's headway; and checks whether any rank makes
+/* Rank 0, with each heartbeat: records a rank's progress; and checks whether any rank makes
  * progress. If not, returns false after the timeout, with the frame to send: LOST with the rank
  * that all wait for, else ABORT without a rank. */
 void hpct_watch_gained(hpct_gain *gain, hpct_waits waits, uint32_t done, int64_t now);

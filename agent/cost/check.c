@@ -9,9 +9,9 @@
 #include "agent/rank/context.h"
 #include "agent/rank/node_state.h"
 #include "agent/rank/threads.h"
-#include "base/headway.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/backend/cpu/backend.h"
 #include "nn/run/step.h"
@@ -277,9 +277,9 @@ hpct_status hpct_check_nodes(hpct_context *context, FILE *stream, const char *js
     if (hpct_context_is_apart(context))
         return hpct_fail(HPCT_ERR_USAGE, "nodes are compared by ranks that step together, which "
                                          "those of --strategy parameter-server do not");
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     hpct_status status = check_all(&c, stream, json);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     check_free(&c);
     return status;
 }

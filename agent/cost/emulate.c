@@ -3,7 +3,7 @@
 
 #include "agent/cost/compute.h"
 #include "agent/cost/made_up.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/run/clone.h"
 #include "nn/run/step.h"
@@ -172,9 +172,9 @@ static hpct_status take_turns(hpct_context *context, hpct_model *model, int coun
             status = measure_own(model, count, by, length, seconds);
             mine_late = now() > began + (turn + 1) * length;
         }
-        hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN); /* may take minutes */
+        hpct_waits before = hpct_enter_wait(HPCT_WAITS_UNSEEN); /* may take minutes */
         sleep_until(began + (turn + 1) * length);
-        hpct_headway_enter(before);
+        hpct_enter_wait(before);
     }
     status = hpct_context_agree(context, status);
     bool *all = calloc((size_t) comm->size, sizeof *all);

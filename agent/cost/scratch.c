@@ -3,8 +3,8 @@
 #include "agent/cost/scratch.h"
 
 #include "base/file.h"
-#include "base/headway.h"
 #include "base/process.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static hpct_status write_piece(int fd, const char *piece, const char *folder, do
     HPCT_TRY(hpct_file_write_all(fd, piece, PIECE, folder));
     if (fdatasync(fd) != 0 && errno != EINVAL && errno != EROFS) /* which say: nothing to sync */
         return hpct_file_failed("syncing a file in it", folder);
-    hpct_headway();
+    hpct_count_progress();
     *seconds = hpct_process_clock() - began;
     return HPCT_OK;
 }

@@ -5,8 +5,8 @@
 
 #include "agent/data/augment.h"
 #include "agent/data/prepare.h"
-#include "base/headway.h"
 #include "base/process.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "base/thread.h"
 
@@ -72,7 +72,7 @@ static hpct_status prepare_sample(hands *h, const buffer *b, int sample)
                             .seed = p->options.seed,
                             .pass = pass_of(p, b->position + sample)};
     hpct_prepared out = {.pixels = b->pixels + (size_t) sample * dataset->elements};
-    hpct_headway();
+    hpct_count_progress();
     HPCT_TRY(hpct_prepare(h->preparer, &what, &out));
     b->labels[sample] = out.label;
     if (p->mixes) {

@@ -10,8 +10,8 @@
 #include "agent/rank/threads.h"
 #include "agent/train/feed.h"
 #include "agent/train/identity.h"
-#include "base/headway.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/backend/cpu/backend.h"
 #include "nn/file/weights.h"
@@ -293,9 +293,9 @@ hpct_status hpct_predict_classes(hpct_context *context, hpct_model *model,
                     .options = options,
                     .top_k = options->top_k > 0 ? options->top_k : 1,
                     .group = hpct_workers_group(model)};
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     hpct_status status = predict(&p);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     free(p.best);
     free(p.indices);
     return status;

@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #define JOIN_SECONDS 300  /* staging may end minutes later on one node than on others */
-#define NOTICE_SECONDS 30 /* without headway on any rank, until it is reported */
+#define NOTICE_SECONDS 30 /* without progress on any rank, until it is reported */
 #define STANDSTILL_SECONDS 1800
 #define AGREE_TEXT 512
 #define END_STEP_MS 20000

@@ -1,7 +1,7 @@
 /* Keras' progress output: a bar of 20 that is redrawn, or a line an epoch. */
 #include "agent/results/progress.h"
 
-#include "base/headway.h"
+#include "base/progress.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -35,9 +35,9 @@ void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose,
 /* For as long as whoever reads it likes: a terminal may be stopped. */
 static void show(FILE *stream)
 {
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_UNSEEN);
     fflush(stream);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
 }
 
 void hpct_progress_begin(hpct_progress *progress, int epoch, int epochs, int64_t steps)

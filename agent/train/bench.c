@@ -12,8 +12,8 @@
 #include "agent/results/results.h"
 #include "agent/results/summary.h"
 #include "agent/train/identity.h"
-#include "base/headway.h"
 #include "base/process.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/backend/cpu/backend.h"
 #include "nn/run/profile.h"
@@ -314,7 +314,7 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
                        hpct_bench_result *result)
 {
     bench_run run = {.context = context, .model = model, .options = *options};
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     hpct_status status =
         hpct_context_agree(context, hpct_model_memory_left(model, &run.left_before));
     if (status == HPCT_OK)
@@ -349,6 +349,6 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
     free(run.seconds);
     free(run.order);
     free(run.periods);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }

@@ -9,8 +9,8 @@
 #include "agent/train/identity.h"
 #include "agent/train/run_state.h"
 #include "agent/train/writer.h"
-#include "base/headway.h"
 #include "base/process.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <inttypes.h>
@@ -412,13 +412,13 @@ static hpct_status ask(hpct_checkpoints *c, int64_t done)
 static hpct_status await_all(hpct_checkpoints *c)
 {
     hpct_status status = HPCT_OK;
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_UNSEEN);
     while (c->phase != IDLE && status == HPCT_OK) {
         if (c->writer != NULL)
             hpct_writer_await(c->writer);
         status = ask(c, c->step);
     }
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }
 

@@ -12,8 +12,8 @@
 #include "agent/train/observer.h"
 #include "agent/train/rate_file.h"
 #include "agent/train/watch.h"
-#include "base/headway.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/run/step.h"
 
@@ -398,11 +398,11 @@ static hpct_status epoch_begins(void *own, hpct_training *t)
 static hpct_status keep(control *c, hpct_training *t)
 {
     HPCT_TRY(hpct_training_gather(t));
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_UNSEEN);
     hpct_status status = hpct_kept_weights_take(&c->kept, t->context, t->model);
     if (status == HPCT_OK && t->leads)
         c->notes.kept = hpct_kept_weights_save(t);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return hpct_context_agree(t->context, status);
 }
 

@@ -13,7 +13,7 @@
 #include "agent/train/identity.h"
 #include "agent/train/means.h"
 #include "agent/train/targets.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/backend/cpu/backend.h"
 #include "nn/file/weights.h"
@@ -304,7 +304,7 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
     int batch_size = options->batch_size;
     hpct_tally *tally = NULL;
     int batch = batch_size == 0 ? DEFAULT_BATCH : batch_size, sizes[2] = {1};
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     hpct_status status = HPCT_OK;
     if (batch < 1)
         status = hpct_fail(HPCT_ERR_USAGE, "batch_size is %d, it must be at least 1", batch_size);
@@ -353,7 +353,7 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
 
 end:
     hpct_tally_close(tally);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }
 

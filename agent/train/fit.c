@@ -14,8 +14,8 @@
 #include "agent/train/identity.h"
 #include "agent/train/observer.h"
 #include "agent/train/targets.h"
-#include "base/headway.h"
 #include "base/process.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/backend/cpu/backend.h"
 #include "nn/run/slow_ways.h"
@@ -442,10 +442,10 @@ static hpct_status save_weights(hpct_training *t)
     if (path == NULL || status != HPCT_OK)
         return status;
     /* No timeout: ending now would lose the weights. */
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_UNSEEN);
     if (t->leads)
         status = hpct_results_save(t->model, path, &t->now.end);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return hpct_context_agree(t->context, status);
 }
 
@@ -582,10 +582,10 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
         status = hpct_targets_check_apart(train);
     if (status == HPCT_OK && ops->fit != NULL)
         return ops->fit(context, model, train, options, max_steps, result);
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
         status = run_all(&run, result);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }

@@ -4,7 +4,7 @@
 #include "agent/train/means.h"
 #include "agent/train/monitor.h"
 #include "agent/train/observer.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -75,10 +75,10 @@ static hpct_status epoch_ended(void *own, hpct_training *t)
     if (!t->now.is_best || t->options.save_best == NULL)
         return HPCT_OK;
     HPCT_TRY(hpct_training_gather(t));
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_UNSEEN); /* as for the last weights */
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_UNSEEN); /* as for the last weights */
     if (t->leads)
         status = save_best(t);
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     o->failed = status = hpct_context_agree(t->context, status);
     return status == HPCT_OK || hpct_context_all_know(t->context, status) ? HPCT_OK : status;
 }

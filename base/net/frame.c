@@ -3,7 +3,7 @@
 #include "base/net/frame.h"
 
 #include "base/bytes.h"
-#include "base/headway.h"
+#include "base/progress.h"
 
 #include <string.h>
 

@@ -16,7 +16,7 @@
 typedef enum hpct_frame_type {
     HPCT_FRAME_HELLO = 1, /* both ways, first: the sender's `node` */
     HPCT_FRAME_READY,     /* rank 0 to all: all ranks are connected */
-    HPCT_FRAME_BEAT,      /* both ways, twice a second: heartbeat; r to 0 with its headway */
+    HPCT_FRAME_BEAT,      /* both ways, twice a second: heartbeat; r to 0 with its progress */
     HPCT_FRAME_BYE,       /* r to 0: done; 0 to all: all are done */
     HPCT_FRAME_LOST,      /* 0 to all: `rank` on `node` was lost, and how */
     HPCT_FRAME_ABORT,     /* r to 0, 0 to all: `rank` on `node` ends with `status`, and why */
@@ -26,7 +26,7 @@ typedef enum hpct_frame_type {
 typedef struct hpct_frame {
     hpct_frame_type type;
     uint8_t status; /* ABORT: exit code; LOST: 1 if it was silent; BEAT: an hpct_waits */
-    uint32_t rank;  /* rank it is about; BEAT: headway (base/headway.h) */
+    uint32_t rank;  /* rank it is about; BEAT: progress (base/progress.h) */
     char node[HPCT_FRAME_NODE]; /* NUL-terminated, printable */
     char text[HPCT_FRAME_TEXT]; /* NUL-terminated, printable */
 } hpct_frame;

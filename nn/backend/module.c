@@ -31,8 +31,8 @@ static const hpct_module_host host = {
     .bytes = sizeof(hpct_module_host) + sizeof(hpct_backend),
     .fail = fail,
     .last_error = hpct_last_error,
-    .headway = hpct_headway,
-    .headway_enter = hpct_headway_enter,
+    .progress = hpct_count_progress,
+    .enter_wait = hpct_enter_wait,
     .debugs = hpct_debugs,
     .debug = hpct_debug,
 };

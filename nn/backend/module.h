@@ -1,13 +1,13 @@
 /* nn/backend/module.h - modules: shared libraries of this project loaded on demand, so that one
  * installation serves machines with and without their dependencies. A module does not link
  * libhpctrain: it has its own copies of shared code (nn/graph/op.h, nn/backend/picture.h,
- * nn/graph/rng.h), and passes error messages and headway to the process through hpct_module_host.
+ * nn/graph/rng.h), and passes error messages and progress to the process through hpct_module_host.
  */
 #ifndef HPCT_NN_BACKEND_MODULE_H
 #define HPCT_NN_BACKEND_MODULE_H
 
 #include "base/debug.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "nn/backend/backend.h"
 
 #define HPCT_MODULE_CUDA "hpctrain-cuda.so"
@@ -18,8 +18,8 @@ typedef struct hpct_module_host {
     size_t bytes;        /* sizeof this struct and hpct_backend */
     hpct_status (*fail)(hpct_status status, const char *message);
     const char *(*last_error)(void);
-    void (*headway)(void); /* as in base/headway.h */
-    hpct_waits (*headway_enter)(hpct_waits waits);
+    void (*progress)(void); /* as in base/progress.h */
+    hpct_waits (*enter_wait)(hpct_waits waits);
     bool (*debugs)(hpct_debug_topic topic); /* as in base/debug.h */
     void (*debug)(hpct_debug_topic topic, const char *format, ...);
 } hpct_module_host;

@@ -1,4 +1,4 @@
-/* Module side of nn/backend/module.h: implements base/status.h, base/debug.h and base/headway.h by
+/* Module side of nn/backend/module.h: implements base/status.h, base/debug.h and base/progress.h by
  * calling the process that has loaded the module. */
 #include "config.h"
 
@@ -21,14 +21,14 @@ bool hpct_module_attach(const hpct_module_host *host)
     return true;
 }
 
-void hpct_headway(void)
+void hpct_count_progress(void)
 {
-    process->headway();
+    process->progress();
 }
 
-hpct_waits hpct_headway_enter(hpct_waits waits)
+hpct_waits hpct_enter_wait(hpct_waits waits)
 {
-    return process->headway_enter(waits);
+    return process->enter_wait(waits);
 }
 
 bool hpct_debugs(hpct_debug_topic topic)

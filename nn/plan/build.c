@@ -4,7 +4,7 @@
 
 #include "base/debug.h"
 #include "base/fnv.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/backends/backends.h"
 #include "nn/plan/fusions.h"
@@ -306,7 +306,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
         status = hpct_run_fuse(model, run, builds);
     }
     for (int i = 0; i < model->num_nodes && status == HPCT_OK; i++) {
-        hpct_headway();
+        hpct_count_progress();
         status = make_op(model, run, i, blocks, &builds[i]);
         if (status != HPCT_OK)
             hpct_fail_within(status, model->layers[model->nodes[i].layer].name);

@@ -3,7 +3,7 @@
  * forward order, rules in the order of the table; several may apply to one node. */
 #include "nn/plan/fusions.h"
 
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/backend/without.h"
 
@@ -221,7 +221,7 @@ hpct_status hpct_run_fuse(const hpct_model *model, hpct_run *run, hpct_op_build 
     if (run->plan.links == NULL)
         return hpct_fail_memory((most + 1) * sizeof *run->plan.links);
     for (int i = 0; i < model->num_nodes; i++) {
-        hpct_headway();
+        hpct_count_progress();
         for (int r = 0; r < NUM_RULES; r++) {
             int to = rules[r].from == model->nodes[i].spec.kind && !hpct_without(rules[r].without)
                          ? partner(&f, &rules[r], i)

@@ -1,7 +1,7 @@
 /* Emulated steps: sleep for each operation's measured time. */
 #include "nn/run/emulate.h"
 
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/run/run.h"
 
@@ -28,7 +28,7 @@ static void sleep_for(hpct_emulation *emulation, double seconds)
 {
     double now = hpct_run_clock(), due = now + seconds - emulation->ahead;
     while (due > now) {
-        hpct_headway();
+        hpct_count_progress();
         sleep_until(fmin(due, now + 1));
         now = hpct_run_clock();
     }

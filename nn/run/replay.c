@@ -1,7 +1,7 @@
 /* Recordings of a step: lookup, when to record, agreement with other replicas. */
 #include "nn/run/replay.h"
 
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -96,7 +96,7 @@ hpct_recording_way hpct_recording_begin(const hpct_model *model, const hpct_reco
     if (e == NULL || e->refused)
         return HPCT_RECORDING_CALL;
     if (e->recording != NULL) {
-        hpct_headway();
+        hpct_count_progress();
         *status = run->backend->device->replay(e->recording);
         return HPCT_RECORDING_DONE;
     }

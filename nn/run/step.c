@@ -1,7 +1,7 @@
 /* A training step: forward, loss, backward. Allocates nothing. */
 #include "nn/run/run.h"
 
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/run/emulate.h"
 #include "nn/run/finite.h"
@@ -173,7 +173,7 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
             status = hpct_norm_forward_absent(model, i);
         if (!run->nodes[i].fused_forward)
             hpct_finite_look_after(model, i, call.n);
-        hpct_headway();
+        hpct_count_progress();
         hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
         if (status == HPCT_OK && model->peers.pause != NULL)
             status = model->peers.pause(model->peers.argument);
@@ -344,7 +344,7 @@ static hpct_status call_backward(hpct_model *model, int batch, int n)
                             : leave_out(model, i);
         if (status == HPCT_OK && call.n > 0 && node->add_after != NULL && run->emulation == NULL)
             status = add_part(run, node, call.n);
-        hpct_headway();
+        hpct_count_progress();
         hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
         if (status == HPCT_OK && model->peers.advance != NULL)
             status = model->peers.advance(model->peers.argument, node->done);

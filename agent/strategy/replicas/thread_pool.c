@@ -3,7 +3,7 @@
 
 #include "agent/comm/comm.h"
 #include "agent/rank/threads.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "nn/backend/cpu/backend.h"
@@ -158,9 +158,9 @@ static void wait_for_members(hpct_pool *pool)
 {
     struct timespec until;
     if (pool->status == HPCT_OK || pool->options.patience_seconds == 0) {
-        hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE); /* like the members */
+        hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_DEVICE); /* like the members */
         pthread_cond_wait(&pool->caller, &pool->lock);
-        hpct_headway_enter(before);
+        hpct_enter_wait(before);
         return;
     }
     clock_gettime(CLOCK_MONOTONIC, &until);

@@ -1,6 +1,6 @@
 /* Sustained rates of this process's threads. Unlike rates.c, whose best of some runs is a peak,
  * the mean over a time: a throttled core reaches its peak between the pauses, too. */
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/backend/cpu/backend.h"
 #include "nn/backend/cpu/cpu.h"
@@ -70,7 +70,7 @@ static hpct_status repeat(const hpct_cpu_meter *m, hpct_status (*once)(const hpc
     double began = now(), passed = 0, all = 0;
     while (passed < seconds) {
         HPCT_TRY(once(m));
-        hpct_headway();
+        hpct_count_progress();
         all += work;
         passed = now() - began;
     }

@@ -1,7 +1,7 @@
 /* The backend table: GPU memory, copies, constructors of operations. */
 #include "nn/backend/cuda/cuda.h"
 
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/backend/cuda/side_stream.h"
 #include "nn/backend/cuda/tune.h"
@@ -137,9 +137,9 @@ static hpct_status await(hpct_mark mark)
 {
     if (hpct_gpu.marks[mark] == NULL)
         return HPCT_OK;
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_DEVICE);
     hpct_status status = HPCT_CUDA(cudaEventSynchronize(hpct_gpu.marks[mark]));
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }
 

@@ -5,7 +5,7 @@
  * too much workspace are skipped. */
 #include "nn/backend/cuda/dnn_parts.h"
 
-#include "base/headway.h"
+#include "base/progress.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -254,7 +254,7 @@ static void take_some(descriptor *configs, int64_t results, bool again, size_t w
         if (configs[i] == NULL || !name_config(c->config, c->name) ||
             is_known(out, *count, c->name) || (!again && has_engine_of(out, *count, c->name)))
             continue;
-        hpct_headway();
+        hpct_count_progress();
         if (make_plan(c, workspace_limit)) {
             configs[i] = NULL; /* owned by the candidate now */
             (*count)++;

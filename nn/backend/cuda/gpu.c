@@ -1,7 +1,7 @@
 /* Selects, opens, enters and waits for this thread's GPU. */
 #include "nn/backend/cuda/cuda.h"
 
-#include "base/headway.h"
+#include "base/progress.h"
 #include "base/status.h"
 #include "nn/backend/cuda/side_stream.h"
 
@@ -280,8 +280,8 @@ void hpct_cuda_versions(char *text, size_t size)
 
 hpct_status hpct_cuda_wait(void)
 {
-    hpct_waits before = hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
+    hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_DEVICE);
     hpct_status status = HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream));
-    hpct_headway_enter(before);
+    hpct_enter_wait(before);
     return status;
 }

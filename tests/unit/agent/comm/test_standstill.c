@@ -1,5 +1,5 @@
 /* agent/comm/watch: ranks that are alive but make no progress. */
-#include "base/headway.h"
+#include "base/progress.h"
 #include "tests/unit/agent/comm/watch_group.h"
 #include "tests/unit/unit.h"
 
@@ -13,10 +13,10 @@ static int blocking_rank = 2; /* who waits for nobody */
 static void all_wait_for_one(hpct_watch *watch, int rank)
 {
     (void) watch;
-    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     sleep_ms(100);
     if (rank != blocking_rank)
-        hpct_headway_enter(rank == 1 ? HPCT_WAITS_FOR_DEVICE : HPCT_WAITS_FOR_RANKS);
+        hpct_enter_wait(rank == 1 ? HPCT_WAITS_FOR_DEVICE : HPCT_WAITS_FOR_RANKS);
     sleep_ms(50000);
 }
 
@@ -63,12 +63,12 @@ static void standstill_reports_the_rank_waited_for(void **state)
 static void two_keep_the_others(hpct_watch *watch, int rank)
 {
     (void) watch;
-    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     if (rank == 1)
         sleep_ms(600);
-    hpct_headway();
+    hpct_count_progress();
     if (rank != 3 && rank != 1)
-        hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+        hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     sleep_ms(50000);
 }
 
@@ -128,16 +128,16 @@ static void all_wait_for_the_rest(hpct_watch *watch, int rank)
 {
     (void) watch;
     (void) rank;
-    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
-    hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+    hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
+    hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     sleep_ms(50000);
 }
 
 static void all_wait_for_devices(hpct_watch *watch, int rank)
 {
     (void) watch;
-    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
-    hpct_headway_enter(rank == 0 ? HPCT_WAITS_FOR_RANKS : HPCT_WAITS_FOR_DEVICE);
+    hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
+    hpct_enter_wait(rank == 0 ? HPCT_WAITS_FOR_RANKS : HPCT_WAITS_FOR_DEVICE);
     sleep_ms(50000);
 }
 
@@ -156,16 +156,16 @@ static void deadlock_of_all_ranks_names_none(void **state)
 /* One works on while the others wait for it; or one does not train. */
 static void one_goes_on(hpct_watch *watch, int rank)
 {
-    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     if (rank != 3)
-        hpct_headway_enter(HPCT_WAITS_FOR_RANKS);
+        hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     for (int i = 0; i < 15; i++) {
         if (rank == 3)
-            hpct_headway();
+            hpct_count_progress();
         sleep_ms(100);
     }
     if (rank == 3)
-        hpct_headway_enter(HPCT_WAITS_UNSEEN);
+        hpct_enter_wait(HPCT_WAITS_UNSEEN);
     sleep_ms(1200);
     hpct_watch_stop(watch);
 }
@@ -203,17 +203,17 @@ static void only_training_is_watched(void **state)
 {
     (void) state;
     hpct_waits waits;
-    uint32_t before = hpct_headway_look(&waits);
+    uint32_t before = hpct_read_progress(&waits);
     assert_int_equal(waits, HPCT_WAITS_UNSEEN);
-    assert_int_equal(hpct_headway_enter(HPCT_WAITS_FOR_RANKS), HPCT_WAITS_UNSEEN); /* no training */
-    assert_int_equal(hpct_headway_look(&waits), before + 1);
+    assert_int_equal(hpct_enter_wait(HPCT_WAITS_FOR_RANKS), HPCT_WAITS_UNSEEN); /* no training */
+    assert_int_equal(hpct_read_progress(&waits), before + 1);
     assert_int_equal(waits, HPCT_WAITS_UNSEEN);
-    assert_int_equal(hpct_headway_enter(HPCT_WAITS_FOR_NOBODY), HPCT_WAITS_UNSEEN);
-    assert_int_equal(hpct_headway_enter(HPCT_WAITS_FOR_RANKS), HPCT_WAITS_FOR_NOBODY);
-    assert_int_equal(hpct_headway_enter(HPCT_WAITS_FOR_NOBODY), HPCT_WAITS_FOR_RANKS);
-    assert_int_equal(hpct_headway_enter(HPCT_WAITS_UNSEEN), HPCT_WAITS_FOR_NOBODY);
-    hpct_headway_enter(HPCT_WAITS_FOR_DEVICE);
-    hpct_headway_look(&waits);
+    assert_int_equal(hpct_enter_wait(HPCT_WAITS_FOR_NOBODY), HPCT_WAITS_UNSEEN);
+    assert_int_equal(hpct_enter_wait(HPCT_WAITS_FOR_RANKS), HPCT_WAITS_FOR_NOBODY);
+    assert_int_equal(hpct_enter_wait(HPCT_WAITS_FOR_NOBODY), HPCT_WAITS_FOR_RANKS);
+    assert_int_equal(hpct_enter_wait(HPCT_WAITS_UNSEEN), HPCT_WAITS_FOR_NOBODY);
+    hpct_enter_wait(HPCT_WAITS_FOR_DEVICE);
+    hpct_read_progress(&waits);
     assert_int_equal(waits, HPCT_WAITS_UNSEEN);
 }
 

@@ -3,7 +3,7 @@
 #include "agent/data/pipeline.h"
 #include "agent/data/prepare.h"
 #include "agent/data/resize.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "tests/unit/agent/data/pictures.h"
 #include "tests/unit/unit.h"
 
@@ -109,7 +109,7 @@ static void collect(const hpct_dataset *dataset, int ranks, int threads, float *
 {
     size_t elements = dataset->elements;
     hpct_waits waits;
-    uint32_t headway = hpct_headway_look(&waits);
+    uint32_t progress = hpct_read_progress(&waits);
     for (int rank = 0; rank < ranks; rank++) {
         hpct_sampler *sampler;
         hpct_pipeline *pipeline;
@@ -148,7 +148,7 @@ static void collect(const hpct_dataset *dataset, int ranks, int threads, float *
         hpct_sampler_free(sampler);
     }
     if (!hpct_dataset_is_plain(dataset, true)) /* each sample is, for the watch */
-        assert_true(hpct_headway_look(&waits) - headway >= EPOCHS * SAMPLES);
+        assert_true(hpct_read_progress(&waits) - progress >= EPOCHS * SAMPLES);
 }
 
 static hpct_dataset *synthetic(const hpct_dataset_options *options)

@@ -4,7 +4,7 @@
 #include "agent/results/history.h"
 #include "agent/results/progress.h"
 #include "agent/results/summary.h"
-#include "base/headway.h"
+#include "base/progress.h"
 #include "tests/unit/agent/data/pictures.h"
 #include "tests/unit/unit.h"
 
@@ -129,7 +129,7 @@ static ssize_t look(void *cookie, const char *bytes, size_t size)
 {
     (void) cookie;
     (void) bytes;
-    hpct_headway_look(&while_shown);
+    hpct_read_progress(&while_shown);
     return (ssize_t) size;
 }
 
@@ -140,7 +140,7 @@ static void blocked_terminal_is_no_standstill(void **state)
     hpct_waits after;
     hpct_progress progress;
     FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = look});
-    hpct_headway_enter(HPCT_WAITS_FOR_NOBODY);
+    hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     hpct_progress_init(&progress, stream, 1, &train_only);
     for (int i = 0; i < 3; i++) {
         while_shown = HPCT_WAITS_FOR_NOBODY;
@@ -151,10 +151,10 @@ static void blocked_terminal_is_no_standstill(void **state)
         else
             hpct_progress_end(&progress, 4, 12.3, 1.0, &train, NULL);
         assert_int_equal(while_shown, HPCT_WAITS_UNSEEN);
-        hpct_headway_look(&after);
+        hpct_read_progress(&after);
         assert_int_equal(after, HPCT_WAITS_FOR_NOBODY);
     }
-    hpct_headway_enter(HPCT_WAITS_UNSEEN);
+    hpct_enter_wait(HPCT_WAITS_UNSEEN);
     fclose(stream);
 }
 

@@ -1,6 +1,6 @@
 /* One step of a whole model: arenas and buffers, gradients, what the loss is fused with, misuse,
  * allocations. */
-#include "base/headway.h"
+#include "base/progress.h"
 #include "nn/backend/cpu/backend.h"
 #include "nn/run/run.h"
 #include "tests/unit/allocations.h"
@@ -261,21 +261,22 @@ static void the_step_allocates_nothing(void **state)
 }
 
 /* The watch over the ranks looks at it. */
-static void each_operation_is_headway(void **state)
+static void each_operation_counts_as_progress(void **state)
 {
     (void) state;
     hpct_waits waits;
     hpct_batch_sums sums;
     hpct_model *model = small_ready("cpu", 0);
-    uint32_t nodes = (uint32_t) model->run->num_nodes, before = hpct_headway_look(&waits);
+    uint32_t nodes = (uint32_t) model->run->num_nodes, before = hpct_read_progress(&waits);
     assert_true(nodes > 3);
     small_fill(model, 8, 0);
     assert_int_equal(hpct_model_forward(model, 8, true), HPCT_OK);
-    uint32_t forward = hpct_headway_look(&waits);
+    uint32_t forward = hpct_read_progress(&waits);
     assert_true(forward - before >= nodes);
     assert_int_equal(hpct_model_loss(model, 8, 0.1F, &sums), HPCT_OK);
     assert_int_equal(hpct_model_backward(model, 8), HPCT_OK);
-    assert_true(hpct_headway_look(&waits) - forward >= nodes - 1); /* the loss has the last one's */
+    assert_true(hpct_read_progress(&waits) - forward >=
+                nodes - 1); /* the loss has the last one's */
     hpct_model_free(model);
 }
 
@@ -429,7 +430,7 @@ int main(void)
         cmocka_unit_test(misuse_is_refused),
         cmocka_unit_test(inference_needs_less_memory),
         cmocka_unit_test(the_step_allocates_nothing),
-        cmocka_unit_test(each_operation_is_headway),
+        cmocka_unit_test(each_operation_counts_as_progress),
         cmocka_unit_test(a_bf16_step_allocates_nothing),
         cmocka_unit_test(a_residual_step_allocates_nothing),
         cmocka_unit_test(backward_says_what_is_final),

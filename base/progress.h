@@ -1,4 +1,4 @@
-/* base/headway.h - progress of this process for the heartbeats: a counter of work done, and what
+/* base/progress.h - progress of this process for the heartbeats: a counter of work done, and what
  * the training thread waits for. */
 #ifndef HPCT_BASE_HEADWAY_H
 #define HPCT_BASE_HEADWAY_H
@@ -13,14 +13,14 @@ typedef enum hpct_waits {
 } hpct_waits;
 
 /* Counts work done: an operation, a sample. From any thread. */
-void hpct_headway(void);
+void hpct_count_progress(void);
 
-/* Sets what the calling thread waits for; counts as headway. Returns the previous value, to be
+/* Sets what the calling thread waits for; counts as progress. Returns the previous value, to be
  * restored. For the training thread, which sets HPCT_WAITS_FOR_NOBODY at the beginning of training
- * and HPCT_WAITS_UNSEEN at the end; calls of other threads only count headway. */
-hpct_waits hpct_headway_enter(hpct_waits waits);
+ * and HPCT_WAITS_UNSEEN at the end; calls of other threads only count progress. */
+hpct_waits hpct_enter_wait(hpct_waits waits);
 
 /* Returns the counter and what the training thread waits for. From any thread. */
-uint32_t hpct_headway_look(hpct_waits *waits);
+uint32_t hpct_read_progress(hpct_waits *waits);
 
 #endif
