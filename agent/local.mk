@@ -201,7 +201,7 @@ agent_libagent_la_SOURCES = \
 	agent/train/control.c agent/train/control.h \
 	agent/train/deadline.c \
 	agent/train/evaluate.c agent/train/evaluate.h \
-	agent/train/feed.c agent/train/feed.h \
+	agent/train/batch_source.c agent/train/batch_source.h \
 	agent/train/fit.c agent/train/fit.h \
 	agent/train/fit_check.c agent/train/fit_nan.c agent/train/fit_run.h agent/train/fit_saving.c \
 	agent/train/info.c \

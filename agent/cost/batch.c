@@ -45,7 +45,7 @@ static size_t input_bytes(const question *q, int batch)
     return (size_t) batch * (floats * sizeof(float) + sizeof(int32_t));
 }
 
-/* Of rows of targets in agent/train/feed.c, besides the labels. */
+/* Of rows of targets in agent/train/batch_source.c, besides the labels. */
 static size_t target_bytes(const hpct_dataset *data, int batch)
 {
     return data->targets != NULL

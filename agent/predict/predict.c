@@ -8,7 +8,7 @@
 #include "agent/data/sampler.h"
 #include "agent/rank/context.h"
 #include "agent/rank/threads.h"
-#include "agent/train/feed.h"
+#include "agent/train/batch_source.h"
 #include "agent/train/identity.h"
 #include "base/output.h"
 #include "base/progress.h"
@@ -88,12 +88,13 @@ static hpct_batch batch_of_part(void *argument, int64_t number)
 
 /* ---- this rank's samples ---- */
 
-static hpct_status predict_batches(predicting *p, hpct_workers *workers, hpct_feed *feed)
+static hpct_status predict_batches(predicting *p, hpct_workers *workers,
+                                   hpct_batch_source *input_source)
 {
     for (size_t done = 0; done < p->own.count; done += (size_t) p->batch) {
         size_t left = p->own.count - done;
         hpct_input input;
-        HPCT_TRY(hpct_feed_next(feed, &input));
+        HPCT_TRY(hpct_batch_source_next(input_source, &input));
         HPCT_TRY(hpct_workers_run(workers, left < (size_t) p->batch ? (int) left : p->batch,
                                   p->best + done * (size_t) p->top_k));
     }
@@ -103,7 +104,7 @@ static hpct_status predict_batches(predicting *p, hpct_workers *workers, hpct_fe
 static hpct_status predict_part(predicting *p)
 {
     hpct_workers *workers = NULL;
-    hpct_feed *feed = NULL;
+    hpct_batch_source *input_source = NULL;
     int groups = p->batch / p->group, threads = hpct_cpu_threads();
     if (p->own.count == 0)
         return HPCT_OK;
@@ -121,10 +122,11 @@ static hpct_status predict_part(predicting *p)
         .from = p,
     };
     if (status == HPCT_OK)
-        status = hpct_feed_open(&feed, p->model, &options, p->own.begin, p->own.count);
+        status =
+            hpct_batch_source_open(&input_source, p->model, &options, p->own.begin, p->own.count);
     if (status == HPCT_OK)
-        status = predict_batches(p, workers, feed);
-    hpct_feed_close(feed);
+        status = predict_batches(p, workers, input_source);
+    hpct_batch_source_close(input_source);
     hpct_workers_close(workers);
     return status;
 }

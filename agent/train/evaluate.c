@@ -9,7 +9,7 @@
 #include "agent/results/json_file.h"
 #include "agent/results/results.h"
 #include "agent/results/summary.h"
-#include "agent/train/feed.h"
+#include "agent/train/batch_source.h"
 #include "agent/train/identity.h"
 #include "agent/train/means.h"
 #include "agent/train/targets.h"
@@ -101,15 +101,16 @@ static hpct_status count_outputs(hpct_model *model, hpct_strategy *strategy, hpc
 }
 
 /* The samples from `first` on. */
-static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy, hpct_feed *feed,
-                                    int64_t batches, hpct_tally *tally, const hpct_dataset *dataset,
-                                    int64_t first, hpct_batch_sums *sums)
+static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
+                                    hpct_batch_source *input_source, int64_t batches,
+                                    hpct_tally *tally, const hpct_dataset *dataset, int64_t first,
+                                    hpct_batch_sums *sums)
 {
     hpct_status status = HPCT_OK;
     for (int64_t i = 0; i < batches && status == HPCT_OK; i++) {
         hpct_batch_sums one = {0};
         hpct_input input;
-        status = hpct_feed_next(feed, &input);
+        status = hpct_batch_source_next(input_source, &input);
         if (status != HPCT_OK)
             break;
         status = evaluate_batch(model, strategy, input.count, &one);
@@ -132,7 +133,7 @@ static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
     mine.indices = malloc((size_t) batch * sizeof *mine.indices);
     if (mine.indices == NULL)
         return hpct_fail_memory((size_t) batch * sizeof *mine.indices);
-    hpct_feed *feed = NULL;
+    hpct_batch_source *input_source = NULL;
     hpct_pipeline_options options = {
         .dataset = dataset,
         .batches = (mine.count + batch - 1) / batch,
@@ -141,12 +142,12 @@ static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
         .batch = batch_of_share,
         .from = &mine,
     };
-    hpct_status status =
-        hpct_feed_open(&feed, model, &options, (size_t) mine.begin, (size_t) mine.count);
+    hpct_status status = hpct_batch_source_open(&input_source, model, &options, (size_t) mine.begin,
+                                                (size_t) mine.count);
     if (status == HPCT_OK)
-        status = evaluate_batches(model, strategy, feed, options.batches, tally, dataset,
+        status = evaluate_batches(model, strategy, input_source, options.batches, tally, dataset,
                                   mine.begin, sums);
-    hpct_feed_close(feed);
+    hpct_batch_source_close(input_source);
     free(mine.indices);
     return status;
 }

@@ -143,7 +143,7 @@ static hpct_batch batch_of_step(void *argument, int64_t number)
     return hpct_sampler_batch(run->sampler, step / steps, step % steps);
 }
 
-static hpct_status open_feed(hpct_fit_run *run)
+static hpct_status open_input_source(hpct_fit_run *run)
 {
     hpct_training *t = &run->training;
     int full = hpct_sampler_full_count(run->sampler), tail = hpct_sampler_short_count(run->sampler);
@@ -158,7 +158,8 @@ static hpct_status open_feed(hpct_fit_run *run)
         .from = run,
     };
     return hpct_context_agree(
-        t->context, hpct_feed_open(&t->feed, t->strategy->model, &options, 0, t->train->size));
+        t->context,
+        hpct_batch_source_open(&t->input_source, t->strategy->model, &options, 0, t->train->size));
 }
 
 static hpct_status open_tally(hpct_training *t)
@@ -238,7 +239,7 @@ static hpct_status prepare(hpct_fit_run *run)
     HPCT_TRY(open_strategy(run));
     HPCT_TRY(attach_checkpoints(run));
     HPCT_TRY(hpct_observe(t, HPCT_ON_BEGIN));
-    return hpct_training_has_work(t) ? open_feed(run) : HPCT_OK;
+    return hpct_training_has_work(t) ? open_input_source(run) : HPCT_OK;
 }
 
 /* ---- training ---- */
@@ -284,7 +285,7 @@ static hpct_input next_input(hpct_fit_run *run)
     hpct_training *t = &run->training;
     double asked = hpct_timeline_now(t->timeline);
     if (run->input_failed == HPCT_OK) /* else the others have not been informed yet */
-        run->input_failed = hpct_feed_next(t->feed, &input);
+        run->input_failed = hpct_batch_source_next(t->input_source, &input);
     hpct_timeline_add(t->timeline, HPCT_TIMELINE_INPUT, 0, asked);
     return run->input_failed == HPCT_OK ? input : stand_in(run);
 }
@@ -489,7 +490,7 @@ static void run_free(hpct_fit_run *run)
     hpct_training *t = &run->training;
     hpct_checkpoints_close(run->checkpoints);
     hpct_tally_close(t->tally);
-    hpct_feed_close(t->feed); /* uses the strategy's model */
+    hpct_batch_source_close(t->input_source); /* uses the strategy's model */
     if (t->strategy != NULL)
         t->strategy->ops->close(t->strategy);
     hpct_sampler_free(run->sampler);

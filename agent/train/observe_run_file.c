@@ -74,7 +74,8 @@ static hpct_summary describe(const hpct_training *t)
         .start_seconds = now->times.start_seconds,
         .train_seconds = now->result.seconds,
         .epoch_seconds = now->times.epochs,
-        .input_wait_seconds = t->feed != NULL ? hpct_feed_waited(t->feed) : 0,
+        .input_wait_seconds =
+            t->input_source != NULL ? hpct_batch_source_waited(t->input_source) : 0,
         .train = known ? now->result.train : none,
         .validation = known ? now->result.validation : none,
         .choice = hpct_metrics_chosen(&t->options, t->model),

@@ -7,7 +7,7 @@
 #include "agent/results/live_report.h"
 #include "agent/results/results.h"
 #include "agent/strategy/strategy.h"
-#include "agent/train/feed.h"
+#include "agent/train/batch_source.h"
 #include "agent/train/pace_file.h"
 #include "agent/train/place.h"
 
@@ -67,7 +67,7 @@ typedef struct hpct_training {
     const char *strategy_name;
     hpct_strategy *strategy;                 /* NULL: parameter servers */
     const hpct_ps_summary *parameter_server; /* NULL: none */
-    hpct_feed *feed;                         /* NULL: none */
+    hpct_batch_source *input_source;         /* NULL: none */
     hpct_timeline *timeline;                 /* NULL: not requested */
     hpct_tally *tally;                       /* of the last validation; NULL: none */
     const char *const *nodes;                /* [workers] names */
