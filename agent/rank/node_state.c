@@ -39,7 +39,7 @@ struct hpct_node_state {
     cpu_set_t *mask;
     size_t mask_bytes;
     double mhz, most_mhz;
-    uint64_t core_heat, package_heat; /* throttled so far */
+    uint64_t core_throttles, package_throttles; /* throttled so far */
     hpct_cpu_ticks ticks;
     hpct_quota_text quotas[MOST_LEVELS]; /* of this process's cgroup and those above it */
     int num_quotas;
@@ -91,8 +91,8 @@ static void take_cpu(hpct_node_state *s, size_t cpu, bool clock, int *clocks)
     char folder[400];
     snprintf(folder, sizeof folder, "%s/devices/system/cpu/cpu%zu", s->sys, cpu);
     uint64_t package = read_number(folder, "thermal_throttle/package_throttle_count");
-    s->core_heat += read_number(folder, "thermal_throttle/core_throttle_count");
-    s->package_heat = package > s->package_heat ? package : s->package_heat;
+    s->core_throttles += read_number(folder, "thermal_throttle/core_throttle_count");
+    s->package_throttles = package > s->package_throttles ? package : s->package_throttles;
     uint64_t khz = clock ? read_number(folder, "cpufreq/scaling_cur_freq") : 0;
     double most = clock ? (double) read_number(folder, "cpufreq/cpuinfo_max_freq") / 1e3 : 0;
     if (khz == 0)
@@ -414,8 +414,8 @@ void hpct_node_state_compare(hpct_node_change *c, const hpct_node_state *before,
         .cpus = after->mask != NULL ? CPU_COUNT_S(after->mask_bytes, after->mask) : 1,
         .mhz = after->mhz,
         .most_mhz = after->most_mhz,
-        .heat = more(before->core_heat, after->core_heat) +
-                more(before->package_heat, after->package_heat),
+        .throttles = more(before->core_throttles, after->core_throttles) +
+                     more(before->package_throttles, after->package_throttles),
     };
     if (ticks > 0)
         c->stolen = (double) more(before->ticks.stolen, after->ticks.stolen) / (double) ticks;
@@ -445,8 +445,9 @@ void hpct_node_change_describe(const hpct_node_change *c, char text[HPCT_NODE_PH
     text[0] = '\0';
     if (c->mhz > 0 && c->mhz < SLOW_CLOCK * c->most_mhz)
         add_phrase(text, "CPUs at %.0f of %.0f MHz", c->mhz, c->most_mhz);
-    if (c->heat > 0)
-        add_phrase(text, "CPUs were throttled by heat %llu times", (unsigned long long) c->heat);
+    if (c->throttles > 0)
+        add_phrase(text, "CPUs were throttled by heat %llu times",
+                   (unsigned long long) c->throttles);
     if (c->throttled > 0)
         add_phrase(text, "the CPU limit of its cgroup throttled it in %llu of %llu periods",
                    (unsigned long long) c->throttled, (unsigned long long) c->quota_periods);

@@ -21,7 +21,7 @@ typedef struct hpct_node_change {
     double seconds;
     int cpus;
     double mhz, most_mhz;              /* mean at the end, and the most that they can */
-    uint64_t heat;                     /* times that a core or package was throttled */
+    uint64_t throttles;                /* times that a core or package was throttled */
     double stolen;                     /* share of CPU time that the hypervisor gave to others */
     uint64_t quota_periods, throttled; /* of a cgroup's CPU limit; in how many it had to wait */
     double others;                     /* CPUs used by processes that are not of this step */

@@ -275,7 +275,7 @@ static void reasons_are_told(void **state)
                         "limit of its cgroup throttled it in 8 of 12 periods; the hypervisor "
                         "took 25 % of CPU time; eth0 had 3 errors and dropped 12 packets");
     hpct_node_state_compare(&c, after, before); /* counters of an interface that was reset */
-    assert_int_equal(c.errors + c.drops + c.heat + c.throttled, 0);
+    assert_int_equal(c.errors + c.drops + c.throttles + c.throttled, 0);
     hpct_node_state_free(before);
     hpct_node_state_free(after);
 }
