@@ -1,7 +1,7 @@
 /* base/progress.h - progress of this process for the heartbeats: a counter of work done, and what
  * the training thread waits for. */
-#ifndef HPCT_BASE_HEADWAY_H
-#define HPCT_BASE_HEADWAY_H
+#ifndef HPCT_BASE_PROGRESS_H
+#define HPCT_BASE_PROGRESS_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* spank/timed_child.h - work of root that other processes could block, done in a child process
  * with a timeout. Independent of Slurm. */
-#ifndef HPCT_SPANK_ERRAND_H
-#define HPCT_SPANK_ERRAND_H
+#ifndef HPCT_SPANK_TIMED_CHILD_H
+#define HPCT_SPANK_TIMED_CHILD_H
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* agent/cli/cli.h - shared by the subcommands. The command uses the public headers only,
  * and base/nearest.h. */
-#ifndef HPCT_CLI_H
-#define HPCT_CLI_H
+#ifndef HPCT_AGENT_CLI_CLI_H
+#define HPCT_AGENT_CLI_CLI_H
 
 #include <hpctrain/hpctrain.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* agent/comm/agree.h - agreement on one status by all ranks of a communicator. */
-#ifndef HPCT_COMM_AGREE_H
-#define HPCT_COMM_AGREE_H
+#ifndef HPCT_AGENT_COMM_AGREE_H
+#define HPCT_AGENT_COMM_AGREE_H
 
 #include "agent/comm/comm.h"
 

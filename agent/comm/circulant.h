@@ -5,8 +5,8 @@
  * J. L. Träff, Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms, 2024: in a circulant
  * graph with distances ceil(p/2), ceil(p/4), … 1 each rank sends partial sums of the blocks that
  * the receiver and those behind it own; the same way back, blocks are gathered. */
-#ifndef HPCT_COMM_CIRCULANT_H
-#define HPCT_COMM_CIRCULANT_H
+#ifndef HPCT_AGENT_COMM_CIRCULANT_H
+#define HPCT_AGENT_COMM_CIRCULANT_H
 
 #include "agent/comm/comm.h"
 

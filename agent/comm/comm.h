@@ -1,8 +1,8 @@
 /* agent/comm/comm.h - communication between ranks: one table of collectives, one file per transport
  * (self.c, mpi.c, tcp.c; for device memory nccl.c, and staged.c on top of another). Independent of
  * models, data and heartbeats. */
-#ifndef HPCT_COMM_COMM_H
-#define HPCT_COMM_COMM_H
+#ifndef HPCT_AGENT_COMM_COMM_H
+#define HPCT_AGENT_COMM_COMM_H
 
 #include "base/auth/proof.h"
 

@@ -1,6 +1,6 @@
 /* agent/comm/deadline.h - timeout for a call that has none (MPI_Init). */
-#ifndef HPCT_COMM_DEADLINE_H
-#define HPCT_COMM_DEADLINE_H
+#ifndef HPCT_AGENT_COMM_DEADLINE_H
+#define HPCT_AGENT_COMM_DEADLINE_H
 
 #include <hpctrain/status.h>
 

@@ -1,7 +1,7 @@
 /* agent/comm/device.h - chooses the communicator for device memory: NCCL if every rank has it, else
  * host memory with staging. */
-#ifndef HPCT_COMM_DEVICE_H
-#define HPCT_COMM_DEVICE_H
+#ifndef HPCT_AGENT_COMM_DEVICE_H
+#define HPCT_AGENT_COMM_DEVICE_H
 
 #include "agent/comm/comm.h"
 #include "agent/comm/exchange.h"

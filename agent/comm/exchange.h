@@ -1,7 +1,7 @@
 /* agent/comm/exchange.h - exchange of small records between all ranks over TCP, through rank 0's
  * address in the cluster's config, before there is a communicator. */
-#ifndef HPCT_COMM_EXCHANGE_H
-#define HPCT_COMM_EXCHANGE_H
+#ifndef HPCT_AGENT_COMM_EXCHANGE_H
+#define HPCT_AGENT_COMM_EXCHANGE_H
 
 #include "base/auth/proof.h"
 #include "base/cluster/config.h"

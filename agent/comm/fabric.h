@@ -1,7 +1,7 @@
 /* agent/comm/fabric.h - transport of sums: MPI if it has a fast fabric or shared memory, else our
  * own TCP connections (agent/comm/circulant.h, mail.h), where MPI would use TCP itself and spin. */
-#ifndef HPCT_COMM_FABRIC_H
-#define HPCT_COMM_FABRIC_H
+#ifndef HPCT_AGENT_COMM_FABRIC_H
+#define HPCT_AGENT_COMM_FABRIC_H
 
 #include "agent/comm/comm.h"
 

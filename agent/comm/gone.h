@@ -1,8 +1,8 @@
 /* agent/comm/gone.h - while ranks connect: whether rank 0's task has ended, as signalled by the
  * plugin (base/cluster/tasks.h). Otherwise a task that has ended cannot be distinguished from one
  * that has not started: neither listens. */
-#ifndef HPCT_COMM_GONE_H
-#define HPCT_COMM_GONE_H
+#ifndef HPCT_AGENT_COMM_GONE_H
+#define HPCT_AGENT_COMM_GONE_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* agent/comm/grid.h - grid of ranks for hierarchical reductions: groups (the ranks of a node) and
  * owners of slices. No messages here. */
-#ifndef HPCT_COMM_GRID_H
-#define HPCT_COMM_GRID_H
+#ifndef HPCT_AGENT_COMM_GRID_H
+#define HPCT_AGENT_COMM_GRID_H
 
 #include <hpctrain/status.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* agent/comm/mail.h - persistent messages (letters) over our own TCP connections, progressing while
  * the ranks compute. Data is received directly into its buffer; waiting ranks sleep. Independent of
  * contents. */
-#ifndef HPCT_COMM_MAIL_H
-#define HPCT_COMM_MAIL_H
+#ifndef HPCT_AGENT_COMM_MAIL_H
+#define HPCT_AGENT_COMM_MAIL_H
 
 #include "agent/comm/comm.h"
 

@@ -1,7 +1,7 @@
 /* agent/comm/mpi_comm.h - shared by the files of the MPI communicator, the only ones that include
  * mpi.h. */
-#ifndef HPCT_COMM_MPI_COMM_H
-#define HPCT_COMM_MPI_COMM_H
+#ifndef HPCT_AGENT_COMM_MPI_COMM_H
+#define HPCT_AGENT_COMM_MPI_COMM_H
 
 #include "agent/comm/reduction.h"
 

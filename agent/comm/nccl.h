@@ -5,8 +5,8 @@
  * are NCCL's, fp16 without a scale: values beyond 65504 overflow.
  *
  * All ranks start reductions and call collectives in the same order. */
-#ifndef HPCT_COMM_NCCL_H
-#define HPCT_COMM_NCCL_H
+#ifndef HPCT_AGENT_COMM_NCCL_H
+#define HPCT_AGENT_COMM_NCCL_H
 
 #include "agent/comm/comm.h"
 #include "base/device_calls.h"

@@ -6,8 +6,8 @@
  * all ranks; hpct_nccl_pump issues the next one once the previous one has been enqueued in the
  * lane's CUDA stream. Every call of this transport pumps. Communicators made by split share their
  * parent's lane, so that two of them cannot deadlock. */
-#ifndef HPCT_COMM_NCCL_COMM_H
-#define HPCT_COMM_NCCL_COMM_H
+#ifndef HPCT_AGENT_COMM_NCCL_COMM_H
+#define HPCT_AGENT_COMM_NCCL_COMM_H
 
 #include "agent/comm/grid.h"
 #include "agent/comm/nccl.h"

@@ -1,7 +1,7 @@
 /* agent/comm/network.h - network cost model: measured once by all ranks with the collectives of
  * training; predicted time of an all-reduce. Uses the table of collectives only. */
-#ifndef HPCT_COMM_NETWORK_H
-#define HPCT_COMM_NETWORK_H
+#ifndef HPCT_AGENT_COMM_NETWORK_H
+#define HPCT_AGENT_COMM_NETWORK_H
 
 #include "agent/comm/comm.h"
 

@@ -1,7 +1,7 @@
 /* agent/comm/peers.h - TCP connections of a rank to some others, on which waiting ranks sleep in
  * the kernel instead of spinning. Independent of contents. */
-#ifndef HPCT_COMM_PEERS_H
-#define HPCT_COMM_PEERS_H
+#ifndef HPCT_AGENT_COMM_PEERS_H
+#define HPCT_AGENT_COMM_PEERS_H
 
 #include "agent/comm/comm.h"
 

@@ -1,8 +1,8 @@
 /* agent/comm/pmix_key.h - key of a step started without the plugin but with PMIx (srun --mpi=pmix):
  * rank 0 generates it, and Slurm's PMIx servers distribute it. Only user of PMIx, loaded on
  * demand. */
-#ifndef HPCT_COMM_PMIX_KEY_H
-#define HPCT_COMM_PMIX_KEY_H
+#ifndef HPCT_AGENT_COMM_PMIX_KEY_H
+#define HPCT_AGENT_COMM_PMIX_KEY_H
 
 #include "base/auth/key.h"
 

@@ -1,8 +1,8 @@
 /* agent/comm/reduction.h - persistent reductions (hpct_comm_ops) in host memory: phases and order
  * of summation. Messages are letters (agent/comm/mail.h) on our own connections, otherwise the
  * communicator's. */
-#ifndef HPCT_COMM_REDUCTION_H
-#define HPCT_COMM_REDUCTION_H
+#ifndef HPCT_AGENT_COMM_REDUCTION_H
+#define HPCT_AGENT_COMM_REDUCTION_H
 
 #include "agent/comm/comm.h"
 #include "agent/comm/grid.h"

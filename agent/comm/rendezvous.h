@@ -1,7 +1,7 @@
 /* agent/comm/rendezvous.h - address of rank 0's heartbeats and key of the ranks: from the cluster's
  * config and the step's key, else through the communicator. */
-#ifndef HPCT_COMM_RENDEZVOUS_H
-#define HPCT_COMM_RENDEZVOUS_H
+#ifndef HPCT_AGENT_COMM_RENDEZVOUS_H
+#define HPCT_AGENT_COMM_RENDEZVOUS_H
 
 #include "agent/comm/comm.h"
 #include "base/auth/key.h"

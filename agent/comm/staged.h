@@ -1,7 +1,7 @@
 /* agent/comm/staged.h - communicator for device memory on top of one for host memory (MPI without
  * NCCL): device data goes through pinned host memory. */
-#ifndef HPCT_COMM_STAGED_H
-#define HPCT_COMM_STAGED_H
+#ifndef HPCT_AGENT_COMM_STAGED_H
+#define HPCT_AGENT_COMM_STAGED_H
 
 #include "agent/comm/comm.h"
 #include "base/device_calls.h"

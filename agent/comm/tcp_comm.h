@@ -1,7 +1,7 @@
 /* agent/comm/tcp_comm.h - shared by the files of the TCP communicator, the only ones that include
  * it. */
-#ifndef HPCT_COMM_TCP_COMM_H
-#define HPCT_COMM_TCP_COMM_H
+#ifndef HPCT_AGENT_COMM_TCP_COMM_H
+#define HPCT_AGENT_COMM_TCP_COMM_H
 
 #include "agent/comm/circulant.h"
 #include "agent/comm/reduction.h"

@@ -8,8 +8,8 @@
  * Heartbeats carry progress and what the rank waits for (base/progress.h). If all train and none
  * makes progress, rank 0 reports the rank that all wait for, and after `standstill_ms` treats it as
  * lost. Independent of models and data. */
-#ifndef HPCT_COMM_WATCH_H
-#define HPCT_COMM_WATCH_H
+#ifndef HPCT_AGENT_COMM_WATCH_H
+#define HPCT_AGENT_COMM_WATCH_H
 
 #include "base/auth/proof.h"
 #include "base/net/frame.h"

@@ -1,7 +1,7 @@
 /* agent/comm/watch_state.h - state of the heartbeats, shared by the thread (watch.c) and connecting
  * (watch_join.c). */
-#ifndef HPCT_COMM_WATCH_STATE_H
-#define HPCT_COMM_WATCH_STATE_H
+#ifndef HPCT_AGENT_COMM_WATCH_STATE_H
+#define HPCT_AGENT_COMM_WATCH_STATE_H
 
 #include "agent/comm/watch.h"
 #include "base/net/acceptor.h"

@@ -1,7 +1,7 @@
 /* agent/comm/wire.h - conversion of fp32 to 16 bits and back for messages, and sums of received
  * values. Parallel loops; no messages here. */
-#ifndef HPCT_COMM_WIRE_H
-#define HPCT_COMM_WIRE_H
+#ifndef HPCT_AGENT_COMM_WIRE_H
+#define HPCT_AGENT_COMM_WIRE_H
 
 #include <hpctrain/strategy.h>
 #include <stddef.h>

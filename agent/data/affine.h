@@ -1,7 +1,7 @@
 /* agent/data/affine.h - affine transforms of pictures, with the numbers of Keras'
  * ops.image.affine_transform: bilinear, reflected at the borders (d c b a | a b c d | d c b a). */
-#ifndef HPCT_DATA_AFFINE_H
-#define HPCT_DATA_AFFINE_H
+#ifndef HPCT_AGENT_DATA_AFFINE_H
+#define HPCT_AGENT_DATA_AFFINE_H
 
 #include "agent/data/canvas.h"
 

@@ -3,8 +3,8 @@
  * this order, after flip and crop (agent/data/resize.h). What is drawn is a function of (seed,
  * pass, sample).
  */
-#ifndef HPCT_DATA_AUGMENT_H
-#define HPCT_DATA_AUGMENT_H
+#ifndef HPCT_AGENT_DATA_AUGMENT_H
+#define HPCT_AGENT_DATA_AUGMENT_H
 
 #include "agent/data/rand_augment.h"
 

@@ -1,6 +1,6 @@
 /* agent/data/canvas.h - a picture while it is augmented: floats from 0 to 255. */
-#ifndef HPCT_DATA_CANVAS_H
-#define HPCT_DATA_CANVAS_H
+#ifndef HPCT_AGENT_DATA_CANVAS_H
+#define HPCT_AGENT_DATA_CANVAS_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* agent/data/cifar.h - common parts of the binary and the Python version of CIFAR: the same files
  * under names that differ by ".bin", in a folder or in an archive of that folder. */
-#ifndef HPCT_DATA_CIFAR_H
-#define HPCT_DATA_CIFAR_H
+#ifndef HPCT_AGENT_DATA_CIFAR_H
+#define HPCT_AGENT_DATA_CIFAR_H
 
 #include "agent/data/dataset.h"
 

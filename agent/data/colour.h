@@ -1,7 +1,7 @@
 /* agent/data/colour.h - operations on the values of a picture, in place, with the numbers of Keras'
  * layers for value_range (0, 255): RandomContrast and those of RandAugment. */
-#ifndef HPCT_DATA_COLOUR_H
-#define HPCT_DATA_COLOUR_H
+#ifndef HPCT_AGENT_DATA_COLOUR_H
+#define HPCT_AGENT_DATA_COLOUR_H
 
 #include "agent/data/canvas.h"
 

@@ -1,7 +1,7 @@
 /* agent/data/csv.h - records of a CSV text (RFC 4180), parsed in place. Knows nothing of what they
  * mean. */
-#ifndef HPCT_DATA_CSV_H
-#define HPCT_DATA_CSV_H
+#ifndef HPCT_AGENT_DATA_CSV_H
+#define HPCT_AGENT_DATA_CSV_H
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* agent/data/dataset.h - a split in memory, and the table of formats it can be read from. Offers
  * gathering of a batch. Independent of models and ranks. */
-#ifndef HPCT_DATA_DATASET_H
-#define HPCT_DATA_DATASET_H
+#ifndef HPCT_AGENT_DATA_DATASET_H
+#define HPCT_AGENT_DATA_DATASET_H
 
 #include "agent/data/entries.h"
 #include "agent/data/fingerprint.h"

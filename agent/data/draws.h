@@ -1,8 +1,8 @@
 /* agent/data/draws.h - random numbers of one sample in one pass: each is a function of the sample's
  * bits (agent/data/sampler.h), a purpose, and how many of that purpose were drawn before. Purposes
  * do not affect one another. */
-#ifndef HPCT_DATA_DRAWS_H
-#define HPCT_DATA_DRAWS_H
+#ifndef HPCT_AGENT_DATA_DRAWS_H
+#define HPCT_AGENT_DATA_DRAWS_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* agent/data/encoded.h - encoded pictures of a data set: decoded once if they fit, else kept
  * encoded in memory, else read from their files when needed. */
-#ifndef HPCT_DATA_ENCODED_H
-#define HPCT_DATA_ENCODED_H
+#ifndef HPCT_AGENT_DATA_ENCODED_H
+#define HPCT_AGENT_DATA_ENCODED_H
 
 #include "agent/data/dataset.h"
 #include "agent/data/listing.h"

@@ -1,6 +1,6 @@
 /* agent/data/entries.h - pictures by name; agent/data/listing.h collects and selects them. */
-#ifndef HPCT_DATA_ENTRIES_H
-#define HPCT_DATA_ENTRIES_H
+#ifndef HPCT_AGENT_DATA_ENTRIES_H
+#define HPCT_AGENT_DATA_ENTRIES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* agent/data/folder.h - folders of pictures. */
-#ifndef HPCT_DATA_FOLDER_H
-#define HPCT_DATA_FOLDER_H
+#ifndef HPCT_AGENT_DATA_FOLDER_H
+#define HPCT_AGENT_DATA_FOLDER_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* agent/data/foreign.h - files of data that are not read here, known by their first bytes. */
-#ifndef HPCT_DATA_FOREIGN_H
-#define HPCT_DATA_FOREIGN_H
+#ifndef HPCT_AGENT_DATA_FOREIGN_H
+#define HPCT_AGENT_DATA_FOREIGN_H
 
 #include <hpctrain/status.h>
 #include <stddef.h>

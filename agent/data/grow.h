@@ -1,7 +1,7 @@
 /* agent/data/grow.h - reading a stream whose header claims a size: memory grows with the bytes
  * read, so that a wrong header cannot allocate all of it. */
-#ifndef HPCT_DATA_GROW_H
-#define HPCT_DATA_GROW_H
+#ifndef HPCT_AGENT_DATA_GROW_H
+#define HPCT_AGENT_DATA_GROW_H
 
 #include <hpctrain/status.h>
 #include <stddef.h>

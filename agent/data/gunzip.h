@@ -1,7 +1,7 @@
 /* agent/data/gunzip.h - inflates a gzip file at once, in less than half of the time of zlib's
  * streams. For common files; the caller reads all others as a stream. */
-#ifndef HPCT_DATA_GUNZIP_H
-#define HPCT_DATA_GUNZIP_H
+#ifndef HPCT_AGENT_DATA_GUNZIP_H
+#define HPCT_AGENT_DATA_GUNZIP_H
 
 #include <stddef.h>
 #include <stdint.h>

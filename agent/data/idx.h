@@ -1,6 +1,6 @@
 /* agent/data/idx.h - reads one IDX file of unsigned bytes. */
-#ifndef HPCT_DATA_IDX_H
-#define HPCT_DATA_IDX_H
+#ifndef HPCT_AGENT_DATA_IDX_H
+#define HPCT_AGENT_DATA_IDX_H
 
 #include <hpctrain/status.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* agent/data/labels.h - labels of pictures from a CSV text: hpct_dataset_read_labels without the
  * file and the model, for tests. */
-#ifndef HPCT_DATA_LABELS_H
-#define HPCT_DATA_LABELS_H
+#ifndef HPCT_AGENT_DATA_LABELS_H
+#define HPCT_AGENT_DATA_LABELS_H
 
 #include "agent/data/dataset.h"
 

@@ -1,7 +1,7 @@
 /* agent/data/levels.h - finds which folders in the paths of pictures are splits and which are
  * classes. Uses names only. */
-#ifndef HPCT_DATA_LEVELS_H
-#define HPCT_DATA_LEVELS_H
+#ifndef HPCT_AGENT_DATA_LEVELS_H
+#define HPCT_AGENT_DATA_LEVELS_H
 
 #include "agent/data/entries.h"
 

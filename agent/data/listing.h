@@ -1,8 +1,8 @@
 /* agent/data/listing.h - pictures by class, from names in a folder or archive:
  * [PREFIX/]SPLIT/CLASS/FILE or CLASS/FILE (agent/data/levels.h), FILE perhaps in subfolders. Uses
  * names only; reads nothing. */
-#ifndef HPCT_DATA_LISTING_H
-#define HPCT_DATA_LISTING_H
+#ifndef HPCT_AGENT_DATA_LISTING_H
+#define HPCT_AGENT_DATA_LISTING_H
 
 #include "agent/data/entries.h"
 

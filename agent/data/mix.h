@@ -1,8 +1,8 @@
 /* agent/data/mix.h - MixUp (Zhang et al. 2018) and CutMix (Yun et al. 2019) with the numbers of
  * Keras' layers: a picture is mixed with another one, and so are their classes. The other one is
  * drawn out of the whole data set, so that neither batch size nor ranks change it. */
-#ifndef HPCT_DATA_MIX_H
-#define HPCT_DATA_MIX_H
+#ifndef HPCT_AGENT_DATA_MIX_H
+#define HPCT_AGENT_DATA_MIX_H
 
 #include "agent/data/canvas.h"
 

@@ -1,7 +1,7 @@
 /* agent/data/notes.h - remarks about the user's data, one per line: no errors, but perhaps
  * unexpected. */
-#ifndef HPCT_DATA_NOTES_H
-#define HPCT_DATA_NOTES_H
+#ifndef HPCT_AGENT_DATA_NOTES_H
+#define HPCT_AGENT_DATA_NOTES_H
 
 #include <hpctrain/status.h>
 

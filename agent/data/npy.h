@@ -1,6 +1,6 @@
 /* agent/data/npy.h - the header of NumPy's .npy format (NEP 1), read strictly. */
-#ifndef HPCT_DATA_NPY_H
-#define HPCT_DATA_NPY_H
+#ifndef HPCT_AGENT_DATA_NPY_H
+#define HPCT_AGENT_DATA_NPY_H
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

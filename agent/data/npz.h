@@ -1,6 +1,6 @@
 /* agent/data/npz.h - reads a split from an .npz (a zip of .npy arrays) that libarchive has open. */
-#ifndef HPCT_DATA_NPZ_H
-#define HPCT_DATA_NPZ_H
+#ifndef HPCT_AGENT_DATA_NPZ_H
+#define HPCT_AGENT_DATA_NPZ_H
 
 #include "agent/data/dataset.h"
 

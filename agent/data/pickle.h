@@ -1,8 +1,8 @@
 /* agent/data/pickle.h - reads Python pickles of plain values and numpy integer arrays; everything
  * else is an error. Nothing is called or imported: the few names that numpy's arrays need are
  * implemented here, any other is an error. */
-#ifndef HPCT_DATA_PICKLE_H
-#define HPCT_DATA_PICKLE_H
+#ifndef HPCT_AGENT_DATA_PICKLE_H
+#define HPCT_AGENT_DATA_PICKLE_H
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* agent/data/picture.h - decodes one encoded picture in memory to bytes [height][width][channels].
  * Its first bytes determine the format. Independent of files and data sets. */
-#ifndef HPCT_DATA_PICTURE_H
-#define HPCT_DATA_PICTURE_H
+#ifndef HPCT_AGENT_DATA_PICTURE_H
+#define HPCT_AGENT_DATA_PICTURE_H
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * caller's own thread, which costs less than waking another.
  * Uses data sets and samplers; independent of models and ranks, except for the type of drawn
  * samples. */
-#ifndef HPCT_DATA_PIPELINE_H
-#define HPCT_DATA_PIPELINE_H
+#ifndef HPCT_AGENT_DATA_PIPELINE_H
+#define HPCT_AGENT_DATA_PIPELINE_H
 
 #include "agent/data/dataset.h"
 #include "agent/data/sampler.h"

@@ -1,7 +1,7 @@
 /* agent/data/prepare.h - prepares one sample: decodes, resizes, augments, mixes and scales it, with
  * numbers drawn by (seed, pass, sample). The state of one thread; knows no batches. */
-#ifndef HPCT_DATA_PREPARE_H
-#define HPCT_DATA_PREPARE_H
+#ifndef HPCT_AGENT_DATA_PREPARE_H
+#define HPCT_AGENT_DATA_PREPARE_H
 
 #include "agent/data/dataset.h"
 #include "agent/data/resize.h"

@@ -1,8 +1,8 @@
 /* agent/data/rand_augment.h - RandAugment (Cubuk et al. 2019) as Keras has it: operations drawn out
  * of eleven, with parameters from 0 up to a strength. Keras draws the operations once for a batch;
  * here each picture has its own. Two draws of one operation have the same parameters. */
-#ifndef HPCT_DATA_RAND_AUGMENT_H
-#define HPCT_DATA_RAND_AUGMENT_H
+#ifndef HPCT_AGENT_DATA_RAND_AUGMENT_H
+#define HPCT_AGENT_DATA_RAND_AUGMENT_H
 
 #include "agent/data/affine.h"
 

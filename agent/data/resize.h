@@ -1,7 +1,7 @@
 /* agent/data/resize.h - converts a picture's bytes to the floats of the model's input: resized,
  * scaled, flipped and shifted in one pass. Independent of data sets. */
-#ifndef HPCT_DATA_RESIZE_H
-#define HPCT_DATA_RESIZE_H
+#ifndef HPCT_AGENT_DATA_RESIZE_H
+#define HPCT_AGENT_DATA_RESIZE_H
 
 #include "agent/data/picture.h"
 

@@ -1,8 +1,8 @@
 /* agent/data/sampler.h - selects the samples of global batch t: a function of (seed, pass) only, so
  * that every rank computes the same order and takes its own slice of each batch.
  * Independent of pictures and communication. */
-#ifndef HPCT_DATA_SAMPLER_H
-#define HPCT_DATA_SAMPLER_H
+#ifndef HPCT_AGENT_DATA_SAMPLER_H
+#define HPCT_AGENT_DATA_SAMPLER_H
 
 #include <hpctrain/status.h>
 #include <stddef.h>

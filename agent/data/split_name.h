@@ -1,6 +1,6 @@
 /* agent/data/split_name.h - tells from a name which split it denotes, or that it is no class. */
-#ifndef HPCT_DATA_SPLIT_NAME_H
-#define HPCT_DATA_SPLIT_NAME_H
+#ifndef HPCT_AGENT_DATA_SPLIT_NAME_H
+#define HPCT_AGENT_DATA_SPLIT_NAME_H
 
 #include <hpctrain/dataset.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* agent/data/tar.h - reads pictures from a tar archive that libarchive has open. */
-#ifndef HPCT_DATA_TAR_H
-#define HPCT_DATA_TAR_H
+#ifndef HPCT_AGENT_DATA_TAR_H
+#define HPCT_AGENT_DATA_TAR_H
 
 #include "agent/data/listing.h"
 

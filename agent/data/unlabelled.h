@@ -1,7 +1,7 @@
 /* agent/data/unlabelled.h - pictures without classes, for predictions: all of a listing, or those
  * of a split. Uses names only. */
-#ifndef HPCT_DATA_UNLABELLED_H
-#define HPCT_DATA_UNLABELLED_H
+#ifndef HPCT_AGENT_DATA_UNLABELLED_H
+#define HPCT_AGENT_DATA_UNLABELLED_H
 
 #include "agent/data/entries.h"
 

@@ -1,7 +1,7 @@
 /* agent/strategy/alike.h - builds models so that summed data has the same layout on all ranks: the
  * fastest, or, if processors and layouts differ, the plain one. */
-#ifndef HPCT_STRATEGY_ALIKE_H
-#define HPCT_STRATEGY_ALIKE_H
+#ifndef HPCT_AGENT_STRATEGY_ALIKE_H
+#define HPCT_AGENT_STRATEGY_ALIKE_H
 
 #include <hpctrain/context.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* agent/strategy/replica.h - a whole model on every rank, built alike with rank 0's weights; and a
  * step's sums and flags as piggybacked floats. Independent of when gradients or weights are
  * exchanged. */
-#ifndef HPCT_STRATEGY_REPLICA_H
-#define HPCT_STRATEGY_REPLICA_H
+#ifndef HPCT_AGENT_STRATEGY_REPLICA_H
+#define HPCT_AGENT_STRATEGY_REPLICA_H
 
 #include "agent/strategy/alike.h"
 #include "agent/strategy/strategy.h"

@@ -1,7 +1,7 @@
 /* agent/strategy/stage_layout.h - assignment of pipeline stages to ranks, and of a batch to
  * micro-batches: arithmetic, equal on all ranks. */
-#ifndef HPCT_STRATEGY_STAGE_LAYOUT_H
-#define HPCT_STRATEGY_STAGE_LAYOUT_H
+#ifndef HPCT_AGENT_STRATEGY_STAGE_LAYOUT_H
+#define HPCT_AGENT_STRATEGY_STAGE_LAYOUT_H
 
 #include <hpctrain/model.h>
 #include <hpctrain/strategy.h>

@@ -2,8 +2,8 @@
  * per strategy. A strategy builds the model, and so decides what each rank computes and when
  * gradients are exchanged. Uses communicators and arenas; independent of layers, data sets and
  * output. */
-#ifndef HPCT_STRATEGY_STRATEGY_H
-#define HPCT_STRATEGY_STRATEGY_H
+#ifndef HPCT_AGENT_STRATEGY_STRATEGY_H
+#define HPCT_AGENT_STRATEGY_STRATEGY_H
 
 #include "agent/rank/context.h"
 #include "agent/rank/timeline.h"

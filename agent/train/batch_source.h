@@ -1,7 +1,7 @@
 /* agent/train/batch_source.h - source of batches for a model's input: the input pipeline on the
  * host, or a device that holds the data set (nn/run/resident.h). */
-#ifndef HPCT_AGENT_TRAIN_FEED_H
-#define HPCT_AGENT_TRAIN_FEED_H
+#ifndef HPCT_AGENT_TRAIN_BATCH_SOURCE_H
+#define HPCT_AGENT_TRAIN_BATCH_SOURCE_H
 
 #include "agent/data/pipeline.h"
 

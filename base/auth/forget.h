@@ -1,7 +1,7 @@
 /* base/auth/forget.h - removes a key from this process's memory, and so from its core dumps, where
  * libraries have copied it. */
-#ifndef HPCT_AUTH_FORGET_H
-#define HPCT_AUTH_FORGET_H
+#ifndef HPCT_BASE_AUTH_FORGET_H
+#define HPCT_BASE_AUTH_FORGET_H
 
 #include "base/auth/key.h"
 

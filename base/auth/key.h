@@ -1,8 +1,8 @@
 /* base/auth/key.h - the key of a step: 256 random bits shared by its tasks only. Its text form, in
  * transit and in files, is 64 hexadecimal digits. Draws, reads and writes keys; uses no
  * cryptography but the kernel's random numbers. */
-#ifndef HPCT_AUTH_KEY_H
-#define HPCT_AUTH_KEY_H
+#ifndef HPCT_BASE_AUTH_KEY_H
+#define HPCT_BASE_AUTH_KEY_H
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* base/auth/mac.h - HMAC-SHA256 (RFC 2104) by libcrypto. */
-#ifndef HPCT_AUTH_MAC_H
-#define HPCT_AUTH_MAC_H
+#ifndef HPCT_BASE_AUTH_MAC_H
+#define HPCT_BASE_AUTH_MAC_H
 
 #include "base/auth/key.h"
 

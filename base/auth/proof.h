@@ -14,8 +14,8 @@
  *
  * The structure is that of SIGMA and of TLS 1.3 with PSK and ECDHE (RFC 8446, 2.2). Independent of
  * sockets. Cryptography: libcrypto. */
-#ifndef HPCT_AUTH_PROOF_H
-#define HPCT_AUTH_PROOF_H
+#ifndef HPCT_BASE_AUTH_PROOF_H
+#define HPCT_BASE_AUTH_PROOF_H
 
 #include "base/auth/key.h"
 

@@ -4,8 +4,8 @@
  *
  * GMAC (NIST SP 800-38D), i.e. AES-256-GCM without plaintext, from libcrypto; the nonce is the
  * message's number. */
-#ifndef HPCT_AUTH_SEAL_H
-#define HPCT_AUTH_SEAL_H
+#ifndef HPCT_BASE_AUTH_SEAL_H
+#define HPCT_BASE_AUTH_SEAL_H
 
 #include "base/auth/key.h"
 

@@ -1,7 +1,7 @@
 /* spank/check/elf.h - exported symbols of a shared object, read from the file, as a plugin cannot
  * be loaded outside its program. */
-#ifndef HPCT_CHECK_ELF_H
-#define HPCT_CHECK_ELF_H
+#ifndef HPCT_SPANK_CHECK_ELF_H
+#define HPCT_SPANK_CHECK_ELF_H
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* spank/check/plugstack.h - finds the plugin's line in Slurm's plugstack.conf, parsing it as Slurm
  * does. */
-#ifndef HPCT_CHECK_PLUGSTACK_H
-#define HPCT_CHECK_PLUGSTACK_H
+#ifndef HPCT_SPANK_CHECK_PLUGSTACK_H
+#define HPCT_SPANK_CHECK_PLUGSTACK_H
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* spank/check/slurm.h - facts about this node's Slurm, from its own commands. */
-#ifndef HPCT_CHECK_SLURM_H
-#define HPCT_CHECK_SLURM_H
+#ifndef HPCT_SPANK_CHECK_SLURM_H
+#define HPCT_SPANK_CHECK_SLURM_H
 
 #include <stdbool.h>
 #include <stddef.h>

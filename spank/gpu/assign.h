@@ -1,6 +1,6 @@
 /* spank/gpu/assign.h - assignment of GPUs to tasks, as a pure function of distances. */
-#ifndef HPCT_GPU_ASSIGN_H
-#define HPCT_GPU_ASSIGN_H
+#ifndef HPCT_SPANK_GPU_ASSIGN_H
+#define HPCT_SPANK_GPU_ASSIGN_H
 
 #include <hpctrain/status.h>
 

@@ -1,7 +1,7 @@
 /* spank/gpu/closest.h - answers a request: each task's nearest GPU, by topology and NVML, or by
  * gres.conf without NVML. */
-#ifndef HPCT_GPU_CLOSEST_H
-#define HPCT_GPU_CLOSEST_H
+#ifndef HPCT_SPANK_GPU_CLOSEST_H
+#define HPCT_SPANK_GPU_CLOSEST_H
 
 #include "spank/gpu/request.h"
 

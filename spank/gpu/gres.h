@@ -1,7 +1,7 @@
 /* spank/gpu/gres.h - GPUs of this node in Slurm's gres.conf: device files and cores. For nodes
  * without NVML. */
-#ifndef HPCT_GPU_GRES_H
-#define HPCT_GPU_GRES_H
+#ifndef HPCT_SPANK_GPU_GRES_H
+#define HPCT_SPANK_GPU_GRES_H
 
 #include <hpctrain/status.h>
 

@@ -1,7 +1,7 @@
 /* spank/gpu/nvml.h - PCI location of an NVIDIA GPU, or of a MIG slice's GPU, by NVML, which comes
  * with the driver and is loaded on demand. */
-#ifndef HPCT_GPU_NVML_H
-#define HPCT_GPU_NVML_H
+#ifndef HPCT_SPANK_GPU_NVML_H
+#define HPCT_SPANK_GPU_NVML_H
 
 #include "spank/gpu/topology.h"
 

@@ -1,7 +1,7 @@
 /* spank/gpu/request.h - request to the helper: the tasks, their CPUs and visible GPUs. One line per
  * task, "CPUS GPUS": "0-15,64 0,1,2,3". */
-#ifndef HPCT_GPU_REQUEST_H
-#define HPCT_GPU_REQUEST_H
+#ifndef HPCT_SPANK_GPU_REQUEST_H
+#define HPCT_SPANK_GPU_REQUEST_H
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

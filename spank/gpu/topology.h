@@ -1,7 +1,7 @@
 /* spank/gpu/topology.h - distances of CPUs from a device, by hwloc, loaded on demand. HWLOC_XMLFILE
  * describes another machine. Independent of GPUs. */
-#ifndef HPCT_GPU_TOPOLOGY_H
-#define HPCT_GPU_TOPOLOGY_H
+#ifndef HPCT_SPANK_GPU_TOPOLOGY_H
+#define HPCT_SPANK_GPU_TOPOLOGY_H
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* spank/stage/destination.h - the folder TO: its lock, its space, copies under temporary names in
  * TO/.hpc-train/incoming, and their final names. Only the holder of the lock uses `incoming`, and
  * the next holder empties it. */
-#ifndef HPCT_STAGE_DESTINATION_H
-#define HPCT_STAGE_DESTINATION_H
+#ifndef HPCT_SPANK_STAGE_DESTINATION_H
+#define HPCT_SPANK_STAGE_DESTINATION_H
 
 #include <hpctrain/status.h>
 #include <stdbool.h>

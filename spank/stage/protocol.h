@@ -2,8 +2,8 @@
  * checking that they fit, under temporary names that are then renamed, so that a name below the
  * folder is always a complete copy. Unchanged copies of an earlier run are kept. The nodes of a
  * step take the same steps together. */
-#ifndef HPCT_STAGE_PROTOCOL_H
-#define HPCT_STAGE_PROTOCOL_H
+#ifndef HPCT_SPANK_STAGE_PROTOCOL_H
+#define HPCT_SPANK_STAGE_PROTOCOL_H
 
 #include "spank/spec/entry.h"
 #include "spank/spec/stage_plan.h"

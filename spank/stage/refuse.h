@@ -1,6 +1,6 @@
 /* spank/stage/refuse.h - error messages for wrong options of hpc-train-stage. */
-#ifndef HPCT_STAGE_REFUSE_H
-#define HPCT_STAGE_REFUSE_H
+#ifndef HPCT_SPANK_STAGE_REFUSE_H
+#define HPCT_SPANK_STAGE_REFUSE_H
 
 #include <getopt.h>
 #include <hpctrain/status.h>

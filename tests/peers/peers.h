@@ -1,7 +1,7 @@
 /* tests/peers/peers.h - what the programs that peers are compared with share: they end at the first
  * failure, and exchange files with the peer in one folder. */
-#ifndef HPCT_TESTS_PEERS_H
-#define HPCT_TESTS_PEERS_H
+#ifndef HPCT_TESTS_PEERS_PEERS_H
+#define HPCT_TESTS_PEERS_PEERS_H
 
 #include <hpctrain/model.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* tests/stage/fault.h - what can go wrong: shared by the driver and what it loads. */
-#ifndef HPCT_TESTS_FAULT_H
-#define HPCT_TESTS_FAULT_H
+#ifndef HPCT_TESTS_STAGE_FAULT_H
+#define HPCT_TESTS_STAGE_FAULT_H
 
 enum fault {
     /* at a write of the copy */

@@ -1,7 +1,7 @@
 /* agent/strategy/replicas/mirrored_gpus.h - multi-GPU replicas: used by mirrored.c and
  * central_storage.c for models on GPUs. */
-#ifndef HPCT_AGENT_STRATEGY_REPLICAS_MIRRORED_APART_H
-#define HPCT_AGENT_STRATEGY_REPLICAS_MIRRORED_APART_H
+#ifndef HPCT_AGENT_STRATEGY_REPLICAS_MIRRORED_GPUS_H
+#define HPCT_AGENT_STRATEGY_REPLICAS_MIRRORED_GPUS_H
 
 #include "agent/strategy/strategy.h"
 

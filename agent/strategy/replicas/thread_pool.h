@@ -4,8 +4,8 @@
  * Waits between threads of one process have no timeout, as these cannot be lost alone, except after
  * a failed member (patience_seconds); the sum over other processes is the caller's, with its
  * communicator's timeout. Only open allocates. */
-#ifndef HPCT_AGENT_STRATEGY_REPLICAS_CREW_H
-#define HPCT_AGENT_STRATEGY_REPLICAS_CREW_H
+#ifndef HPCT_AGENT_STRATEGY_REPLICAS_THREAD_POOL_H
+#define HPCT_AGENT_STRATEGY_REPLICAS_THREAD_POOL_H
 
 #include <hpctrain/status.h>
 #include <stddef.h>

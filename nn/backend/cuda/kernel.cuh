@@ -1,8 +1,8 @@
 /* nn/backend/cuda/kernel.cuh - shared by kernels: values of three types loaded and stored in packs
  * of up to 16 bytes, warp sums, grids, dispatch of template instances. Private to nn/backend/cuda's
  * .cu files. */
-#ifndef HPCT_NN_CUDA_KERNEL_CUH
-#define HPCT_NN_CUDA_KERNEL_CUH
+#ifndef HPCT_NN_BACKEND_CUDA_KERNEL_CUH
+#define HPCT_NN_BACKEND_CUDA_KERNEL_CUH
 
 #include "nn/backend/cuda/kernels.h"
 #include "nn/backend/cuda/launch.cuh"

@@ -1,8 +1,8 @@
 /* nn/backend/cuda/launch.cuh - kernel launches and device variables, which tests that run kernels
  * on the host define differently (tests/gpu_without/kernels/cuda_on_host.h). Private to
  * nn/backend/cuda's .cu files. */
-#ifndef HPCT_NN_CUDA_LAUNCH_CUH
-#define HPCT_NN_CUDA_LAUNCH_CUH
+#ifndef HPCT_NN_BACKEND_CUDA_LAUNCH_CUH
+#define HPCT_NN_BACKEND_CUDA_LAUNCH_CUH
 
 #ifndef HPCT_LAUNCH_ON
 #define HPCT_LAUNCH_ON(stream, kernel, grid, block, ...)                                           \

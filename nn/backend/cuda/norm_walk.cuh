@@ -1,8 +1,8 @@
 /* nn/backend/cuda/norm_walk.cuh - access pattern of batch normalization kernels over
  * [rows][channels]: a thread has a pack of channels and strided rows of its block's part, so that
  * per-channel values stay in registers. Private to nn/backend/cuda's .cu files. */
-#ifndef HPCT_NN_CUDA_NORM_WALK_CUH
-#define HPCT_NN_CUDA_NORM_WALK_CUH
+#ifndef HPCT_NN_BACKEND_CUDA_NORM_WALK_CUH
+#define HPCT_NN_BACKEND_CUDA_NORM_WALK_CUH
 
 #include "nn/backend/cuda/kernel.cuh"
 

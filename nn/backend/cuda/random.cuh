@@ -1,6 +1,6 @@
 /* nn/backend/cuda/random.cuh - nn/graph/rng.h on the device: the same words for the same draw. */
-#ifndef HPCT_NN_CUDA_RANDOM_CUH
-#define HPCT_NN_CUDA_RANDOM_CUH
+#ifndef HPCT_NN_BACKEND_CUDA_RANDOM_CUH
+#define HPCT_NN_BACKEND_CUDA_RANDOM_CUH
 
 #include "nn/backend/cuda/kernels.h"
 

@@ -3,8 +3,8 @@
  * kernels. A graph is a convolution, or a gradient of one, and perhaps a sum, a bias and a ReLU
  * behind it. cuDNN 9.19 has engines that it proposes itself and that are wrong
  * (doc/gpu-results.md). */
-#ifndef HPCT_NN_BACKEND_CUDA_PROOF_H
-#define HPCT_NN_BACKEND_CUDA_PROOF_H
+#ifndef HPCT_NN_BACKEND_CUDA_SELF_TEST_H
+#define HPCT_NN_BACKEND_CUDA_SELF_TEST_H
 
 #include "nn/backend/cuda/dnn_parts.h"
 

@@ -5,8 +5,8 @@
  * Work in the side stream waits for all work called before; work called after hpct_cuda_end_side
  * may run concurrently with it until hpct_cuda_join_side. Neither may write memory that the other
  * uses. hpct_gpu's handles stay with the compute stream, as their workspaces do. */
-#ifndef HPCT_NN_BACKEND_CUDA_ASIDE_H
-#define HPCT_NN_BACKEND_CUDA_ASIDE_H
+#ifndef HPCT_NN_BACKEND_CUDA_SIDE_STREAM_H
+#define HPCT_NN_BACKEND_CUDA_SIDE_STREAM_H
 
 #include "nn/backend/cuda/cuda.h"
 

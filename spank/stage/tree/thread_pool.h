@@ -1,8 +1,8 @@
 /* spank/stage/tree/thread_pool.h - thread pool that processes blocks of data while the next are
  * produced. Blocks are processed in any order and returned in the order submitted. Independent of
  * the work. It grows while another thread would help, which is measured for other threads, too. */
-#ifndef HPCT_SPANK_STAGE_TREE_CREW_H
-#define HPCT_SPANK_STAGE_TREE_CREW_H
+#ifndef HPCT_SPANK_STAGE_TREE_THREAD_POOL_H
+#define HPCT_SPANK_STAGE_TREE_THREAD_POOL_H
 
 #include <hpctrain/status.h>
 #include <stddef.h>

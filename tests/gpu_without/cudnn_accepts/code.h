@@ -1,6 +1,6 @@
 /* tests/gpu_without/cudnn_accepts/code.h - the machine code in a library of CUDA's. */
-#ifndef HPCT_TESTS_CUDNN_ACCEPTS_CODE_H
-#define HPCT_TESTS_CUDNN_ACCEPTS_CODE_H
+#ifndef HPCT_TESTS_GPU_WITHOUT_CUDNN_ACCEPTS_CODE_H
+#define HPCT_TESTS_GPU_WITHOUT_CUDNN_ACCEPTS_CODE_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* tests/gpu_without/cudnn_accepts/graphs.h - the graphs that models ask cuDNN for on described
  * devices, and its answers. */
-#ifndef HPCT_TESTS_CUDNN_ACCEPTS_GRAPHS_H
-#define HPCT_TESTS_CUDNN_ACCEPTS_GRAPHS_H
+#ifndef HPCT_TESTS_GPU_WITHOUT_CUDNN_ACCEPTS_GRAPHS_H
+#define HPCT_TESTS_GPU_WITHOUT_CUDNN_ACCEPTS_GRAPHS_H
 
 #include "tests/gpu_without/cudnn_accepts/models.h"
 

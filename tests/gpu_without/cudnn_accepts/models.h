@@ -1,6 +1,6 @@
 /* tests/gpu_without/cudnn_accepts/models.h - the models whose graphs cuDNN is asked about. */
-#ifndef HPCT_TESTS_CUDNN_ACCEPTS_MODELS_H
-#define HPCT_TESTS_CUDNN_ACCEPTS_MODELS_H
+#ifndef HPCT_TESTS_GPU_WITHOUT_CUDNN_ACCEPTS_MODELS_H
+#define HPCT_TESTS_GPU_WITHOUT_CUDNN_ACCEPTS_MODELS_H
 
 #include <hpctrain/model.h>
 

@@ -1,6 +1,6 @@
 /* tests/gpu_without/cudnn_accepts/table.h - the answers as the tables of doc/gpu-graphs.md. */
-#ifndef HPCT_TESTS_CUDNN_ACCEPTS_TABLE_H
-#define HPCT_TESTS_CUDNN_ACCEPTS_TABLE_H
+#ifndef HPCT_TESTS_GPU_WITHOUT_CUDNN_ACCEPTS_TABLE_H
+#define HPCT_TESTS_GPU_WITHOUT_CUDNN_ACCEPTS_TABLE_H
 
 #include "tests/gpu_without/cudnn_accepts/graphs.h"
 

@@ -6,8 +6,8 @@
  * Programs are linked with $(described_gpu_wraps): in place of a device's handle cuDNN gets the
  * description, and what the module measures is made up. Engines that are compiled when a plan is
  * made need a driver, and are not among those found. */
-#ifndef HPCT_TESTS_DESCRIBED_GPU_H
-#define HPCT_TESTS_DESCRIBED_GPU_H
+#ifndef HPCT_TESTS_GPU_WITHOUT_LIBRARIES_DESCRIBED_GPU_H
+#define HPCT_TESTS_GPU_WITHOUT_LIBRARIES_DESCRIBED_GPU_H
 
 #include "nn/backend/cuda/choices.h"
 

@@ -4,8 +4,8 @@
  *   two      127.0.0.1 and 127.0.0.2
  *   full     EAI_SYSTEM: there are too many open files
  * The others are not known. */
-#ifndef TESTS_UNIT_BASE_NET_NAME_SERVICE_H
-#define TESTS_UNIT_BASE_NET_NAME_SERVICE_H
+#ifndef HPCT_TESTS_UNIT_BASE_NET_NAME_SERVICE_H
+#define HPCT_TESTS_UNIT_BASE_NET_NAME_SERVICE_H
 
 #include <arpa/inet.h>
 #include <errno.h>
