@@ -76,7 +76,7 @@ static hpct_status check_array(const hpct_choices *choices, bool srun)
 }
 
 /* The script's slurmstepd does not see options of srun. */
-static hpct_status check_requeue(const hpct_plugin *plugin, const hpct_environment *own)
+static hpct_status check_requeue(const hpct_plugin *plugin, const hpct_cluster_environment *own)
 {
     if (plugin->options.values[HPCT_OPTION_REQUEUE] == NULL ||
         hpct_option_forwarded(own, HPCT_OPTION_REQUEUE) != NULL)
@@ -113,8 +113,9 @@ void hpct_client_leave_job(const hpct_plugin *plugin)
     if (getenv("SLURM_JOB_ID") == NULL)
         return;
     hpct_options_forget_forwarded();
-    for (int i = 0; plugin->settings.tmpdir != NULL && hpct_variable_names[i] != NULL; i++) {
-        const char *name = hpct_variable_names[i], *value = getenv(name);
+    for (int i = 0; plugin->settings.tmpdir != NULL && hpct_cluster_variable_names[i] != NULL;
+         i++) {
+        const char *name = hpct_cluster_variable_names[i], *value = getenv(name);
         bool folder = strcmp(name, "TMPDIR") == 0 || strcmp(name, "SLURM_TMPDIR") == 0;
         if (value != NULL && (folder ? is_job_folder(value, plugin->settings.tmpdir) : inherited))
             unsetenv(name);
@@ -123,7 +124,7 @@ void hpct_client_leave_job(const hpct_plugin *plugin)
 
 hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
 {
-    hpct_environment own = {.get = get};
+    hpct_cluster_environment own = {.get = get};
     hpct_choices choices = {0};
     hpct_status status = hpct_given_check(&plugin->given, hpct_arguments_here(), &own, !srun);
     if (status == HPCT_OK && !srun)
@@ -165,7 +166,7 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
 bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t nodes = 0, job = 0, step = 0;
-    hpct_environment own = {.get = get};
+    hpct_cluster_environment own = {.get = get};
     hpct_choices choices = {0};
     hpct_status status = HPCT_OK;
     if (hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices) !=

@@ -32,12 +32,12 @@ static void name_node(uint32_t number, char *text, size_t size)
     char **names = NULL;
     int count = 0;
     char *list = own.nodes > 0 ? hpct_slurm_step_nodes(own.job, own.step) : NULL;
-    if (list != NULL && hpct_nodelist_expand(list, &names, &count) == HPCT_OK &&
+    if (list != NULL && hpct_cluster_nodelist_expand(list, &names, &count) == HPCT_OK &&
         number < (uint32_t) count)
         snprintf(text, size, "%s", names[number]);
     else
         snprintf(text, size, "node %u", number);
-    hpct_names_free(names, count);
+    hpct_cluster_names_free(names, count);
     free(list);
 }
 

@@ -79,7 +79,7 @@ static void describe_copied(char *text, size_t size, const char *src, const hpct
 {
     const bool copied = sum->status == HPCT_OK;
     const uint32_t have = sum->have[entry], others = sum->ended - have;
-    char where[HPCT_FRAME_NODE + 32];
+    char where[HPCT_NET_FRAME_NODE + 32];
     if (have > 1)
         snprintf(where, sizeof where, "%u of %u nodes", have, sum->ended);
     else

@@ -28,8 +28,8 @@ typedef struct hpct_plugin {
     char trouble[1024]; /* why hpc-train cannot be used; "" if it can */
     hpct_status status; /* the status of that */
     hpct_options options;
-    hpct_given given; /* srun, sbatch and salloc only, until they are checked */
-    hpct_key key;     /* the step's key: srun and slurmstepd */
+    hpct_given given;  /* srun, sbatch and salloc only, until they are checked */
+    hpct_auth_key key; /* the step's key: srun and slurmstepd */
     /* slurmstepd only */
     bool on;
     uint32_t job, step;
@@ -94,13 +94,14 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm);
 /* A node's tasks, as the user: chooses the step's block of ports. See hpct_task_facts. */
 typedef struct hpct_ports_choosing {
     hpct_plugin *plugin;
-    const hpct_environment *environment;
+    const hpct_cluster_environment *environment;
     int local_rank;
 } hpct_ports_choosing;
 hpct_status hpct_ports_choose(void *choosing, const hpct_ports_wanted *wanted, int *choice);
 
 /* srun's "host:port"; false if unknown. */
-bool hpct_srun_address(const hpct_environment *environment, int port, char *text, size_t size);
+bool hpct_srun_address(const hpct_cluster_environment *environment, int port, char *text,
+                       size_t size);
 
 /* Each task, as the user: data, environment, GPU, port. HPCT_OK if the program may start; otherwise
  * a message was printed and the step is being ended. */
@@ -109,8 +110,9 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm);
 /* Each task, as the user, last: the node's first task writes the stage-out record. `config` is NULL
  * in a script; `key`: the task's key file, may be NULL. */
 hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
-                                 const hpct_environment *environment, const hpct_config *config,
-                                 const char *tmpdir, const char *key);
+                                 const hpct_cluster_environment *environment,
+                                 const hpct_cluster_config *config, const char *tmpdir,
+                                 const char *key);
 
 /* slurmstepd, as root: a task was forked; a task has ended. After the node's last task, results are
  * copied out; srun waits for that and shows messages. */

@@ -72,7 +72,7 @@ hpct_status hpct_defaults_send(void)
 static hpct_status take_variable(hpct_slurm *slurm, const char *variable, const char *name,
                                  const char *sent, bool *same)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     hpct_status status = HPCT_OK;
     const char *own = environment.get(environment.context, variable);
     *same = own == NULL || strcmp(own, sent) == 0;
@@ -88,7 +88,7 @@ static hpct_status take_variable(hpct_slurm *slurm, const char *variable, const 
 
 hpct_status hpct_defaults_take(hpct_slurm *slurm, unsigned *sent)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     hpct_status status = HPCT_OK;
     sent_name name;
     *sent = 0;

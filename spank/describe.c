@@ -16,7 +16,7 @@
 
 #define MAX_GPUS 4096
 
-static const char *get(const hpct_environment *environment, const char *name)
+static const char *get(const hpct_cluster_environment *environment, const char *name)
 {
     const char *value = environment->get(environment->context, name);
     return value != NULL && *value != '\0' ? value : NULL;
@@ -28,8 +28,8 @@ typedef struct place {
     long rank, node;
 } place;
 
-static hpct_status get_number(const hpct_environment *environment, const char *name, long max,
-                              long *value)
+static hpct_status get_number(const hpct_cluster_environment *environment, const char *name,
+                              long max, long *value)
 {
     const char *text = get(environment, name);
     if (text == NULL || !hpct_number_parse(text, 0, max, value))
@@ -40,8 +40,8 @@ static hpct_status get_number(const hpct_environment *environment, const char *n
 
 /* In a step over several components SPANK counts within the component, whereas slurmstepd's
  * variables have the first component's job id and count over all. */
-static hpct_status find_place(const hpct_task_facts *facts, const hpct_layout *layout,
-                              const hpct_environment *environment, place *out)
+static hpct_status find_place(const hpct_task_facts *facts, const hpct_cluster_layout *layout,
+                              const hpct_cluster_environment *environment, place *out)
 {
     long job = 0;
     *out = (place){.job = facts->job, .rank = facts->rank, .node = facts->node};
@@ -65,9 +65,9 @@ static hpct_status find_place(const hpct_task_facts *facts, const hpct_layout *l
 }
 
 static hpct_status check(const hpct_task_facts *facts, const place *at, const hpct_cluster *cluster,
-                         const hpct_environment *environment)
+                         const hpct_cluster_environment *environment)
 {
-    const hpct_layout *layout = &cluster->layout;
+    const hpct_cluster_layout *layout = &cluster->layout;
     const char *name = get(environment, "SLURMD_NODENAME");
     int node = layout->node[at->rank];
     if (at->node != node || (long) facts->local_rank != layout->local[at->rank] ||
@@ -85,7 +85,7 @@ static hpct_status check(const hpct_task_facts *facts, const place *at, const hp
 
 /* GPUs per node. Slurm gives a task only its own node's count; with --gres and --gpus-per-node it
  * is equal on all nodes, with --gpus it is not. */
-static int *count_gpus(const hpct_environment *environment, int node, int num_nodes)
+static int *count_gpus(const hpct_cluster_environment *environment, int node, int num_nodes)
 {
     long own = 0;
     const char *text = get(environment, "SLURM_GPUS_ON_NODE");
@@ -97,7 +97,8 @@ static int *count_gpus(const hpct_environment *environment, int node, int num_no
     return gpus;
 }
 
-static hpct_status add_places(hpct_config *config, const char *tmpdir, const hpct_choices *choices)
+static hpct_status add_places(hpct_cluster_config *config, const char *tmpdir,
+                              const hpct_choices *choices)
 {
     config->tmpdir = strdup(tmpdir);
     if (config->tmpdir == NULL)
@@ -115,9 +116,9 @@ static hpct_status add_places(hpct_config *config, const char *tmpdir, const hpc
 
 /* Candidate blocks of ports. */
 typedef struct port_source {
-    const hpct_environment *environment;
-    const hpct_port_range *range; /* NULL: no range was given */
-    hpct_port_range otherwise;
+    const hpct_cluster_environment *environment;
+    const hpct_cluster_port_range *range; /* NULL: no range was given */
+    hpct_cluster_port_range otherwise;
     uint32_t job, step;
 } port_source;
 
@@ -171,11 +172,12 @@ static hpct_status choose_ports(const hpct_task_facts *facts, const place *at, b
 }
 
 hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices *choices,
-                               const hpct_settings *settings, const hpct_environment *environment,
-                               hpct_team_facts *team, hpct_config **out)
+                               const hpct_settings *settings,
+                               const hpct_cluster_environment *environment, hpct_team_facts *team,
+                               hpct_cluster_config **out)
 {
     hpct_cluster cluster = {0};
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     place at = {0};
     int *gpus = NULL;
     *team = (hpct_team_facts){0};
@@ -190,7 +192,7 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
     const port_source from = {
         .environment = environment,
         .range = choices->has_port ? &choices->port : NULL,
-        .otherwise = settings->has_ports ? settings->ports : hpct_port_range_default(),
+        .otherwise = settings->has_ports ? settings->ports : hpct_cluster_port_range_default(),
         .job = at.job,
         .step = facts->step,
     };
@@ -203,8 +205,8 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
         status = hpct_fail_memory(0);
         goto end;
     }
-    status = hpct_cluster_config(&cluster, (int) at.rank, at.job, facts->step, &choices->roles,
-                                 gpus, &config);
+    status = hpct_cluster_config_of(&cluster, (int) at.rank, at.job, facts->step, &choices->roles,
+                                    gpus, &config);
     if (status == HPCT_OK)
         status = hpct_gpu_choose(&choices->bind, get(environment, "CUDA_VISIBLE_DEVICES"),
                                  config->local_rank, &config->gpu);
@@ -221,7 +223,7 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
     }
 end:
     free(gpus);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     hpct_cluster_free(&cluster);
     return status;
 }

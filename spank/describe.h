@@ -21,7 +21,7 @@ typedef struct hpct_task_facts {
     uint32_t job, step;
     uint32_t rank, local_rank, node, local_tasks, total_tasks;
     const char *tmpdir;
-    hpct_address_lookup address_of; /* may be NULL */
+    hpct_cluster_address_lookup address_of; /* may be NULL */
     bool trusted; /* nodes can authenticate by the step's key or munge; otherwise they communicate
                      only if asked to */
     /* *choice is the number of the chosen block. NULL: 0 */
@@ -39,8 +39,9 @@ typedef struct hpct_team_facts {
 /* *out (the caller frees it) is complete: layout, ports, gpu, tmpdir, data. Returns
  * HPCT_ERR_CONFIG, with what to do, if the layout cannot be computed. */
 hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices *choices,
-                               const hpct_settings *settings, const hpct_environment *environment,
-                               hpct_team_facts *team, hpct_config **out);
+                               const hpct_settings *settings,
+                               const hpct_cluster_environment *environment, hpct_team_facts *team,
+                               hpct_cluster_config **out);
 
 /* Writes the text to TMPDIR/.hpc-train/NAME, mode 0600, atomically; the caller frees *path. Returns
  * HPCT_ERR_IO naming the file. */

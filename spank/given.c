@@ -25,7 +25,7 @@ hpct_status hpct_given_add(hpct_given *given, hpct_option option, const char *te
 }
 
 /* Compares with the variable by which Slurm forwards the option to a job's environment. */
-static bool in_environment(const hpct_environment *environment, hpct_option option,
+static bool in_environment(const hpct_cluster_environment *environment, hpct_option option,
                            const char *value)
 {
     const char *text = hpct_option_forwarded(environment, option);
@@ -62,7 +62,7 @@ static hpct_status refuse(hpct_option option, const char *one, const char *other
 }
 
 hpct_status hpct_given_check(const hpct_given *given, char *const *arguments,
-                             const hpct_environment *environment, bool script)
+                             const hpct_cluster_environment *environment, bool script)
 {
     for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
         hpct_option option = (hpct_option) i;

@@ -23,7 +23,7 @@ hpct_status hpct_given_add(hpct_given *given, hpct_option option, const char *te
  * the command line, NULL-terminated; `environment`: has the variables by which a job's options
  * reach its commands; `script`: there may be #SBATCH lines (sbatch). */
 hpct_status hpct_given_check(const hpct_given *given, char *const *arguments,
-                             const hpct_environment *environment, bool script);
+                             const hpct_cluster_environment *environment, bool script);
 
 void hpct_given_free(hpct_given *given);
 

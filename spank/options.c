@@ -24,18 +24,18 @@ static hpct_status apply_on(const char *text, hpct_choices *choices)
 
 static hpct_status apply_env(const char *text, hpct_choices *choices)
 {
-    return hpct_frameworks_parse(text, &choices->frameworks);
+    return hpct_cluster_frameworks_parse(text, &choices->frameworks);
 }
 
 static hpct_status apply_port(const char *text, hpct_choices *choices)
 {
     choices->has_port = true;
-    return hpct_port_range_parse(text, &choices->port);
+    return hpct_cluster_port_range_parse(text, &choices->port);
 }
 
 static hpct_status apply_roles(const char *text, hpct_choices *choices)
 {
-    return hpct_roles_parse(text, &choices->roles);
+    return hpct_cluster_roles_parse(text, &choices->roles);
 }
 
 static hpct_status apply_stage(const char *text, hpct_choices *choices)
@@ -144,7 +144,7 @@ static const char *name_forwarded(hpct_option option, forwarded_name name)
     return name;
 }
 
-const char *hpct_option_forwarded(const hpct_environment *environment, hpct_option option)
+const char *hpct_option_forwarded(const hpct_cluster_environment *environment, hpct_option option)
 {
     forwarded_name name;
     return environment->get(environment->context, name_forwarded(option, name));
@@ -193,20 +193,20 @@ hpct_status hpct_option_check(hpct_option option, const char *text)
 }
 
 /* Value of the option's environment variable; an empty variable counts as not set. */
-static const char *default_of(const hpct_environment *environment, hpct_option option)
+static const char *default_of(const hpct_cluster_environment *environment, hpct_option option)
 {
     const char *text = environment->get(environment->context, hpct_option_table[option].variable);
     return text != NULL && *text != '\0' ? text : NULL;
 }
 
-const char *hpct_options_text(const hpct_options *options, const hpct_environment *environment,
-                              hpct_option option)
+const char *hpct_options_text(const hpct_options *options,
+                              const hpct_cluster_environment *environment, hpct_option option)
 {
     const char *given = options->values[option];
     return given != NULL ? given : default_of(environment, option);
 }
 
-void hpct_options_switch(const hpct_options *options, const hpct_environment *environment,
+void hpct_options_switch(const hpct_options *options, const hpct_cluster_environment *environment,
                          bool by_default, bool *on, bool *off_by_user)
 {
     const char *said = options->values[HPCT_OPTION_ON];
@@ -228,10 +228,11 @@ void hpct_options_switch(const hpct_options *options, const hpct_environment *en
     }
 }
 
-hpct_status hpct_options_resolve(const hpct_options *options, const hpct_environment *environment,
-                                 bool by_default, hpct_choices *out)
+hpct_status hpct_options_resolve(const hpct_options *options,
+                                 const hpct_cluster_environment *environment, bool by_default,
+                                 hpct_choices *out)
 {
-    hpct_choices choices = {.frameworks = HPCT_FRAMEWORK_ALL};
+    hpct_choices choices = {.frameworks = HPCT_CLUSTER_FRAMEWORK_ALL};
     for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
         hpct_option option = (hpct_option) i;
         const char *text = options->values[i];

@@ -42,8 +42,8 @@ typedef struct hpct_choices {
     bool off_by_user; /* disabled by --hpc-train=off or HPC_TRAIN=off */
     unsigned frameworks;
     bool has_port;
-    hpct_port_range port;
-    hpct_roles roles;
+    hpct_cluster_port_range port;
+    hpct_cluster_roles roles;
     hpct_stage_list stage;
     hpct_stage_request stage_mode;
     hpct_out_list out;
@@ -78,7 +78,7 @@ const char *hpct_option_implied(hpct_option option, const char *text);
 
 /* The option's value that sbatch or salloc put into the job's environment; NULL: none. With sbatch
  * --export=NONE it is the only source for the batch script's step. */
-const char *hpct_option_forwarded(const hpct_environment *environment, hpct_option option);
+const char *hpct_option_forwarded(const hpct_cluster_environment *environment, hpct_option option);
 
 /* sbatch and salloc within a job, before Slurm reads them: removes the enclosing job's options from
  * this process's environment. */
@@ -92,18 +92,19 @@ hpct_status hpct_requeue_parse(const char *text, int *times);
 hpct_status hpct_option_check(hpct_option option, const char *text);
 
 /* An option's value, else its variable's; NULL if neither. Unchecked; root must not parse it. */
-const char *hpct_options_text(const hpct_options *options, const hpct_environment *environment,
-                              hpct_option option);
+const char *hpct_options_text(const hpct_options *options,
+                              const hpct_cluster_environment *environment, hpct_option option);
 
 /* Whether hpc-train is on: by command line, `environment`, or `by_default`. "off" overrides options
  * that imply "on". Compares with constants only, so that root may call it. */
-void hpct_options_switch(const hpct_options *options, const hpct_environment *environment,
+void hpct_options_switch(const hpct_options *options, const hpct_cluster_environment *environment,
                          bool by_default, bool *on, bool *off_by_user);
 
 /* Parses all options. Messages name the option or variable. *out is freed with
  * hpct_choices_free. */
-hpct_status hpct_options_resolve(const hpct_options *options, const hpct_environment *environment,
-                                 bool by_default, hpct_choices *out);
+hpct_status hpct_options_resolve(const hpct_options *options,
+                                 const hpct_cluster_environment *environment, bool by_default,
+                                 hpct_choices *out);
 void hpct_choices_free(hpct_choices *choices);
 
 #endif

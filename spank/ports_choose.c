@@ -50,7 +50,8 @@ static hpct_status choose_alone(work *w, uint64_t bits, int *choice)
 }
 
 /* Address of srun's host, as slurmstepd sets it. */
-bool hpct_srun_address(const hpct_environment *environment, int port, char *text, size_t size)
+bool hpct_srun_address(const hpct_cluster_environment *environment, int port, char *text,
+                       size_t size)
 {
     const char *host = environment->get(environment->context, "SLURM_LAUNCH_NODE_IPADDR");
     if (host == NULL)

@@ -98,7 +98,7 @@ static void hold(hpct_ports_keeper *k, const request *r, answer *a)
 
 static void release(hpct_ports_keeper *k)
 {
-    struct flock lock = lock_of(F_UNLCK, 0, HPCT_HIGHEST_PORT);
+    struct flock lock = lock_of(F_UNLCK, 0, HPCT_CLUSTER_HIGHEST_PORT);
     fcntl(k->file, F_SETLK, &lock);
     k->held = 0;
 }
@@ -106,7 +106,7 @@ static void release(hpct_ports_keeper *k)
 static answer serve_one(hpct_ports_keeper *k, const request *r)
 {
     answer a = {0};
-    if (r->low < 1 || r->high < r->low || r->high > HPCT_HIGHEST_PORT)
+    if (r->low < 1 || r->high < r->low || r->high > HPCT_CLUSTER_HIGHEST_PORT)
         a.refused = 1;
     else if (r->wish == HPCT_PORTS_TEST)
         test(k, r, &a);

@@ -28,7 +28,7 @@ static const char *find_reason(hpct_slurm *slurm, const hpct_plugin *plugin)
 
 /* SPANK's item of this name is 0 in a script's step (22.05); the variable is not there before the
  * first time. */
-static long restarts(const hpct_environment *environment)
+static long restarts(const hpct_cluster_environment *environment)
 {
     const char *text = environment->get(environment->context, "SLURM_RESTART_COUNT");
     long count = 0;
@@ -39,7 +39,7 @@ void hpct_requeue_script(hpct_plugin *plugin, hpct_slurm *slurm)
 {
     int times = 0;
     const char *why;
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     const char *text = hpct_options_text(&plugin->options, &environment, HPCT_OPTION_REQUEUE);
     if (text == NULL || hpct_requeue_parse(text, &times) != HPCT_OK ||
         (why = find_reason(slurm, plugin)) == NULL)

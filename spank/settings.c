@@ -64,7 +64,7 @@ static hpct_status set_gpu_helper(const char *value, hpct_settings *settings)
 
 static hpct_status set_ports(const char *value, hpct_settings *settings)
 {
-    if (hpct_port_range_parse(value, &settings->ports) != HPCT_OK || settings->ports.single)
+    if (hpct_cluster_port_range_parse(value, &settings->ports) != HPCT_OK || settings->ports.single)
         return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a range of ports such as 20000-29999",
                          value);
     settings->has_ports = true;

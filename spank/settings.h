@@ -12,7 +12,7 @@
 typedef struct hpct_settings {
     char *tmpdir; /* parent of the job directories */
     bool has_ports;
-    hpct_port_range ports;
+    hpct_cluster_port_range ports;
     bool on_by_default;
     uint64_t stage_max;                  /* bytes per step and node; 0: limited only by the disk */
     char *stage_src[HPCT_MAX_STAGE_SRC]; /* allowed prefixes; none: all sources */

@@ -84,9 +84,9 @@ static const char *get(void *context, const char *name)
     return NULL;
 }
 
-hpct_environment hpct_slurm_environment(hpct_slurm *slurm)
+hpct_cluster_environment hpct_slurm_environment(hpct_slurm *slurm)
 {
-    return (hpct_environment){.get = get, .context = slurm};
+    return (hpct_cluster_environment){.get = get, .context = slurm};
 }
 
 hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *value)

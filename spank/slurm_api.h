@@ -47,7 +47,7 @@ bool hpct_slurm_person(hpct_slurm *slurm, hpct_person *person);
 uint64_t hpct_slurm_memory(hpct_slurm *slurm);
 
 /* The step's environment (in task_init: the task's). */
-hpct_environment hpct_slurm_environment(hpct_slurm *slurm);
+hpct_cluster_environment hpct_slurm_environment(hpct_slurm *slurm);
 
 /* Sets a variable in that environment, or unsets it if value is NULL. HPCT_ERR_INTERNAL naming
  * it. */

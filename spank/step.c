@@ -25,11 +25,11 @@ static void keep_trouble(hpct_plugin *plugin, hpct_status status)
  * not exist here. Values the user has changed are kept. */
 static void take_away(hpct_plugin *plugin, hpct_slurm *slurm)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     bool inherited = environment.get(environment.context, "HPC_TRAIN_CONFIG_FILE") != NULL;
     char *path = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job);
-    for (int i = 0; path != NULL && hpct_variable_names[i] != NULL; i++) {
-        const char *name = hpct_variable_names[i];
+    for (int i = 0; path != NULL && hpct_cluster_variable_names[i] != NULL; i++) {
+        const char *name = hpct_cluster_variable_names[i];
         const char *value = environment.get(environment.context, name);
         bool folder = strcmp(name, "TMPDIR") == 0 || strcmp(name, "SLURM_TMPDIR") == 0;
         if (value != NULL && (folder ? strcmp(value, path) == 0 : inherited))
@@ -41,7 +41,7 @@ static void take_away(hpct_plugin *plugin, hpct_slurm *slurm)
 /* Records stage-out for the epilog, in case this process is killed before the last task ends. */
 static hpct_status prepare_out(hpct_plugin *plugin, hpct_slurm *slurm, unsigned sent)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     if (hpct_options_text(&plugin->options, &environment, HPCT_OPTION_STAGE_OUT) == NULL)
         return HPCT_OK;
     /* srun does not listen for reports, so it could not end with another status if results are
@@ -104,7 +104,7 @@ static hpct_status go(hpct_timed_child_work work, const char *what, visit *v)
 /* sbatch --export=NONE (or NIL, or a list) keeps the options in the script's environment under
  * Slurm's names (SLURM_SPANK_…); the job's own variables, which Slurm always sends, contain them,
  * too. */
-static void take_forwarded(hpct_plugin *plugin, const hpct_environment *environment)
+static void take_forwarded(hpct_plugin *plugin, const hpct_cluster_environment *environment)
 {
     for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
         const char *text = hpct_option_forwarded(environment, (hpct_option) i);
@@ -125,7 +125,7 @@ static void show_folder(hpct_plugin *plugin, hpct_slurm *slurm)
         hpct_slurm_step_kind(v.step) == HPCT_STEP_OTHER ||
         go(find, "looking for the job directory", &v) != HPCT_OK)
         return;
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     const char *value = environment.get(environment.context, "SLURM_TMPDIR");
     size_t size = strlen(parent);
     bool other_job = value != NULL && strncmp(value, parent, size) == 0 && value[size] == '/';
@@ -148,7 +148,7 @@ void hpct_step_start(hpct_plugin *plugin, hpct_slurm *slurm)
     uint32_t uid = 0, gid = 0, tasks = 0, step = 0, nodes = 0;
     unsigned sent = 0;
     bool off_by_user = false;
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     if (hpct_defaults_take(slurm, &sent) != HPCT_OK && plugin->trouble[0] == '\0')
         keep_trouble(plugin, HPCT_ERR_INTERNAL);
     if (hpct_slurm_get(slurm, HPCT_SLURM_STEP, &step) &&

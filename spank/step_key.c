@@ -15,7 +15,7 @@
 #include "spank/describe.h"
 #include "spank/options.h"
 
-static hpct_key *sent_key;
+static hpct_auth_key *sent_key;
 
 /* srun forks a process that ends its job if it is killed, before the key is used: that one needs
  * none. */
@@ -27,17 +27,17 @@ static void forget_in_child(void)
     explicit_bzero(sent_key, sizeof *sent_key);
 }
 
-hpct_status hpct_step_key_send(hpct_key *key)
+hpct_status hpct_step_key_send(hpct_auth_key *key)
 {
     static bool sent; /* srun calls this once for each component */
-    char text[HPCT_KEY_TEXT];
+    char text[HPCT_AUTH_KEY_TEXT];
     if (sent)
         return HPCT_OK;
     unsetenv(HPCT_STEP_PORT_SENT);
     unsetenv(HPCT_STEP_RESULTS_SENT);
     unsetenv(HPCT_STEP_FOLDER_SENT);
-    HPCT_TRY(hpct_key_draw(key));
-    hpct_key_to_text(text, key);
+    HPCT_TRY(hpct_auth_key_draw(key));
+    hpct_auth_key_to_text(text, key);
     sent_key = key;
     sent = setenv(HPCT_STEP_KEY_SENT, text, 1) == 0 &&
            pthread_atfork(NULL, NULL, forget_in_child) == 0;
@@ -62,22 +62,22 @@ void hpct_step_end_send(int64_t end)
         unsetenv(HPCT_STEP_END_SENT);
 }
 
-bool hpct_step_key_take(hpct_key *key, hpct_slurm *slurm, bool alone)
+bool hpct_step_key_take(hpct_auth_key *key, hpct_slurm *slurm, bool alone)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     const char *text = environment.get(environment.context, HPCT_STEP_KEY_SENT);
-    bool has = text != NULL && hpct_key_from_text(key, text);
+    bool has = text != NULL && hpct_auth_key_from_text(key, text);
     if (text != NULL)
         hpct_slurm_set(slurm, HPCT_STEP_KEY_SENT, NULL);
-    return has || (alone && hpct_key_draw(key) == HPCT_OK);
+    return has || (alone && hpct_auth_key_draw(key) == HPCT_OK);
 }
 
 int hpct_step_port_take(hpct_slurm *slurm, const char *variable)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     const char *text = environment.get(environment.context, variable);
     long port = 0;
-    bool sent = text != NULL && hpct_number_parse(text, 1, HPCT_HIGHEST_PORT, &port);
+    bool sent = text != NULL && hpct_number_parse(text, 1, HPCT_CLUSTER_HIGHEST_PORT, &port);
     if (text != NULL)
         hpct_slurm_set(slurm, variable, NULL);
     return sent ? (int) port : 0;
@@ -85,7 +85,7 @@ int hpct_step_port_take(hpct_slurm *slurm, const char *variable)
 
 int64_t hpct_step_end_take(hpct_slurm *slurm)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     const char *sent = environment.get(environment.context, HPCT_STEP_END_SENT), *text = sent;
     long end = 0;
     if (text == NULL)
@@ -99,7 +99,7 @@ int64_t hpct_step_end_take(hpct_slurm *slurm)
 
 char *hpct_step_folder_take(hpct_slurm *slurm)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     const char *text = environment.get(environment.context, HPCT_STEP_FOLDER_SENT);
     char *folder = text == NULL || *text != '/' || strlen(text) >= PATH_MAX ? NULL : strdup(text);
     if (text != NULL)
@@ -107,12 +107,12 @@ char *hpct_step_folder_take(hpct_slurm *slurm)
     return folder;
 }
 
-hpct_status hpct_step_key_write(const hpct_key *key, const char *tmpdir, uint32_t step,
+hpct_status hpct_step_key_write(const hpct_auth_key *key, const char *tmpdir, uint32_t step,
                                 uint32_t rank, char **path)
 {
-    char name[48], text[HPCT_KEY_TEXT + 1];
+    char name[48], text[HPCT_AUTH_KEY_TEXT + 1];
     snprintf(name, sizeof name, "key.%u.%u", step, rank);
-    hpct_key_to_text(text, key);
+    hpct_auth_key_to_text(text, key);
     strcat(text, "\n");
     hpct_status status = hpct_private_write(tmpdir, name, text, path);
     explicit_bzero(text, sizeof text);

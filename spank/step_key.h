@@ -21,13 +21,13 @@
 #define HPCT_STEP_FOLDER_SENT "SLURM_HPC_TRAIN_FOLDER"
 
 /* srun: generates a key, once for all components of a step, and sends it. */
-hpct_status hpct_step_key_send(hpct_key *key);
+hpct_status hpct_step_key_send(hpct_auth_key *key);
 hpct_status hpct_step_port_send(const char *variable, int port);
 void hpct_step_end_send(int64_t end); /* 0: unknown */
 
 /* slurmstepd, as root: removes the key from the environment and returns it. `alone`: no other node
  * needs the same key, so one is generated if none was sent. False: this step has none. */
-bool hpct_step_key_take(hpct_key *key, hpct_slurm *slurm, bool alone);
+bool hpct_step_key_take(hpct_auth_key *key, hpct_slurm *slurm, bool alone);
 
 int hpct_step_port_take(hpct_slurm *slurm, const char *variable); /* 0: not sent */
 int64_t hpct_step_end_take(hpct_slurm *slurm);  /* 0: not sent, nor in SLURM_JOB_END_TIME */
@@ -35,7 +35,7 @@ char *hpct_step_folder_take(hpct_slurm *slurm); /* caller frees; NULL: not sent 
 
 /* A task, as the user: writes TMPDIR/.hpc-train/key.STEP.RANK, mode 0600; the caller frees *path.
  * Returns HPCT_ERR_IO naming it. */
-hpct_status hpct_step_key_write(const hpct_key *key, const char *tmpdir, uint32_t step,
+hpct_status hpct_step_key_write(const hpct_auth_key *key, const char *tmpdir, uint32_t step,
                                 uint32_t rank, char **path);
 
 #endif

@@ -22,9 +22,9 @@
 typedef struct task {
     hpct_plugin *plugin;
     hpct_slurm *slurm;
-    hpct_environment environment;
+    hpct_cluster_environment environment;
     hpct_choices choices;
-    hpct_config *config;
+    hpct_cluster_config *config;
     hpct_team_facts team;
     char *key; /* key file of the step */
 } task;
@@ -55,17 +55,18 @@ static hpct_status set_end_time(const hpct_plugin *plugin, hpct_slurm *slurm)
 }
 
 static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
-                                   const hpct_choices *choices, const hpct_config *config)
+                                   const hpct_choices *choices, const hpct_cluster_config *config)
 {
     char *json = NULL, *file = NULL;
     const char *dropped = NULL;
     char name[64];
     snprintf(name, sizeof name, "config.%u.%d.json", plugin->step, config->rank);
-    hpct_status status = hpct_config_to_json(config, &json);
+    hpct_status status = hpct_cluster_config_to_json(config, &json);
     if (status == HPCT_OK)
         status = hpct_private_write(config->tmpdir, name, json, &file);
     if (status == HPCT_OK)
-        status = hpct_variables_emit(config, choices->frameworks, json, file, set, slurm, &dropped);
+        status = hpct_cluster_variables_emit(config, choices->frameworks, json, file, set, slurm,
+                                             &dropped);
     if (status == HPCT_OK)
         status = set_end_time(plugin, slurm);
     if (status == HPCT_OK && choices->hide && config->gpu != NULL)
@@ -87,12 +88,12 @@ static hpct_status leave_key(hpct_plugin *plugin, hpct_slurm *slurm, const char 
     if (plugin->has_key)
         status = hpct_step_key_write(&plugin->key, tmpdir, plugin->step, rank, path);
     explicit_bzero(&plugin->key, sizeof plugin->key);
-    return status == HPCT_OK ? hpct_slurm_set(slurm, HPCT_KEY_VARIABLE, *path) : status;
+    return status == HPCT_OK ? hpct_slurm_set(slurm, HPCT_AUTH_KEY_VARIABLE, *path) : status;
 }
 
 /* On failure the config keeps the GPU by rank. */
-static void bind_closest(hpct_plugin *plugin, const hpct_environment *environment,
-                         const hpct_choices *choices, int local_rank, hpct_config *config)
+static void bind_closest(hpct_plugin *plugin, const hpct_cluster_environment *environment,
+                         const hpct_choices *choices, int local_rank, hpct_cluster_config *config)
 {
     const char *visible = environment->get(environment->context, "CUDA_VISIBLE_DEVICES");
     const char *node = environment->get(environment->context, "SLURMD_NODENAME");
@@ -114,7 +115,7 @@ static void bind_closest(hpct_plugin *plugin, const hpct_environment *environmen
     config->gpu = gpu;
 }
 
-static int own_port(const hpct_config *config)
+static int own_port(const hpct_cluster_config *config)
 {
     return atoi(strrchr(config->addresses[config->rank], ':') + 1);
 }
@@ -196,7 +197,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
                              : prepare_task(&t, tmpdir);
     free(t.key);
     free(t.team.hosts);
-    hpct_config_free(t.config);
+    hpct_cluster_config_free(t.config);
     hpct_choices_free(&t.choices);
     return status;
 }
@@ -205,7 +206,7 @@ static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *t
  * task did that itself, it would be killed with the others before its own status is known. */
 static void report(hpct_plugin *plugin, hpct_slurm *slurm)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
     if (plugin->share != NULL && !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
         return;
@@ -234,7 +235,7 @@ static void hold_gone(hpct_slurm *slurm)
     uint32_t rank = 0;
     sigset_t signals;
     sigemptyset(&signals);
-    sigaddset(&signals, HPCT_GONE_SIGNAL);
+    sigaddset(&signals, HPCT_CLUSTER_GONE_SIGNAL);
     if (hpct_slurm_get(slurm, HPCT_SLURM_RANK, &rank) && rank != 0)
         sigprocmask(SIG_BLOCK, &signals, NULL);
 }
@@ -246,7 +247,7 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
     /* If slurmstepd is killed, nobody would supervise or clean up after the task. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(HPCT_TASK_SIGNAL, leave);
-    signal(HPCT_GONE_SIGNAL, note_gone);
+    signal(HPCT_CLUSTER_GONE_SIGNAL, note_gone);
     pid_t parent = getppid(); /* 0: the parent is in another pid namespace */
     if (parent != 0 && parent != plugin->daemon)
         return hpct_fail(HPCT_ERR_INTERNAL, "slurmstepd has ended");
@@ -256,7 +257,7 @@ hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
     signal(HPCT_TASK_SIGNAL, SIG_DFL);
     hold_gone(slurm);
     if (status == HPCT_OK)
-        status = hpct_slurm_set(slurm, HPCT_GONE_VARIABLE, gone ? "1" : NULL);
+        status = hpct_slurm_set(slurm, HPCT_CLUSTER_GONE_VARIABLE, gone ? "1" : NULL);
     if (status != HPCT_OK)
         report(plugin, slurm);
     return status;

@@ -54,13 +54,13 @@ static void end_step(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
 static void tell_zero_is_gone(const hpct_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t rank = 0, status = 0, tasks = 0;
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     bool roles = hpct_options_text(&plugin->options, &environment, HPCT_OPTION_ROLES) != NULL;
     if (hpct_slurm_step_kind(plugin->step) == HPCT_STEP_TASKS &&
         hpct_slurm_get(slurm, HPCT_SLURM_RANK, &rank) && rank == 0 &&
         hpct_slurm_get(slurm, HPCT_SLURM_STATUS, &status) && (status != 0 || roles) &&
         hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) && tasks > 1)
-        hpct_slurm_signal_step(plugin->job, plugin->step, HPCT_GONE_SIGNAL);
+        hpct_slurm_signal_step(plugin->job, plugin->step, HPCT_CLUSTER_GONE_SIGNAL);
 }
 
 /* Results of a step are reported to srun; nobody waits for a script's end, so the job gets the
@@ -76,7 +76,7 @@ static void fail_script(const hpct_plugin *plugin, hpct_slurm *slurm, hpct_statu
 /* Copies out, and says what is not. */
 static void leave_results(hpct_plugin *plugin, hpct_slurm *slurm, const char *node)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     hpct_status status = copy_out(plugin);
     if (status == HPCT_OK)
         return;
@@ -94,7 +94,7 @@ void hpct_task_ended(hpct_plugin *plugin, hpct_slurm *slurm)
     if (!plugin->on || plugin->share == NULL ||
         !hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks))
         return;
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
     bool last = ++plugin->tasks_ended == tasks;
     bool started = hpct_share_marked(plugin->share, HPCT_SHARE_STARTED);

@@ -14,7 +14,7 @@
 
 #define BEGIN_SECONDS 5.0 /* for a busy srun; it is told again at the end */
 
-static uint32_t number_of(const hpct_environment *environment, const char *name)
+static uint32_t number_of(const hpct_cluster_environment *environment, const char *name)
 {
     const char *text = environment->get(environment->context, name);
     long number = 0;
@@ -23,7 +23,8 @@ static uint32_t number_of(const hpct_environment *environment, const char *name)
 
 /* For a script SPANK has an item; for a step there are only variables, which sbatch within an array
  * job also passes on to a job that is not in an array. */
-static hpct_out_array array_of(hpct_slurm *slurm, const hpct_environment *environment, bool script)
+static hpct_out_array array_of(hpct_slurm *slurm, const hpct_cluster_environment *environment,
+                               bool script)
 {
     uint32_t array = 0;
     if (script && hpct_slurm_get(slurm, HPCT_SLURM_ARRAY, &array) && array == 0)
@@ -35,15 +36,15 @@ static hpct_out_array array_of(hpct_slurm *slurm, const hpct_environment *enviro
     };
 }
 
-static bool is_tmp(const hpct_environment *environment, const char *name)
+static bool is_tmp(const hpct_cluster_environment *environment, const char *name)
 {
     const char *value = environment->get(environment->context, name);
     return value != NULL && strcmp(value, "/tmp") == 0;
 }
 
 /* If Slurm cannot enter the step's working directory it uses /tmp, which is local to each node. */
-static hpct_status check_folder(const hpct_environment *environment, const hpct_out_list *list,
-                                const char *cwd)
+static hpct_status check_folder(const hpct_cluster_environment *environment,
+                                const hpct_out_list *list, const char *cwd)
 {
     if (strcmp(cwd, "/tmp") != 0 || is_tmp(environment, "PWD") ||
         is_tmp(environment, "SLURM_SUBMIT_DIR"))
@@ -62,11 +63,11 @@ static hpct_status check_folder(const hpct_environment *environment, const hpct_
 /* As text: the program may remove its own key file. NULL if it cannot be read. */
 static char *read_key(const char *path)
 {
-    hpct_key *key = NULL;
-    char *text = calloc(1, HPCT_KEY_TEXT);
-    if (text != NULL && hpct_key_read(&key, path) == HPCT_OK)
-        hpct_key_to_text(text, key);
-    hpct_key_free(key);
+    hpct_auth_key *key = NULL;
+    char *text = calloc(1, HPCT_AUTH_KEY_TEXT);
+    if (text != NULL && hpct_auth_key_read(&key, path) == HPCT_OK)
+        hpct_auth_key_to_text(text, key);
+    hpct_auth_key_free(key);
     return text;
 }
 
@@ -74,8 +75,8 @@ static char *read_key(const char *path)
  * it. */
 static void tell_begin(const hpct_out_record *record, const char *path)
 {
-    hpct_key *key = NULL;
-    if (hpct_key_read(&key, path) != HPCT_OK)
+    hpct_auth_key *key = NULL;
+    if (hpct_auth_key_read(&key, path) != HPCT_OK)
         return;
     const hpct_results_way way = {.address = record->srun,
                                   .key = key,
@@ -83,12 +84,13 @@ static void tell_begin(const hpct_out_record *record, const char *path)
                                   .nodes = record->nodes,
                                   .name = ""};
     hpct_results_tell(&way, HPCT_OK, NULL, BEGIN_SECONDS);
-    hpct_key_free(key);
+    hpct_auth_key_free(key);
 }
 
 static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
-                              const hpct_environment *environment, const hpct_config *config,
-                              const char *tmpdir, const char *key)
+                              const hpct_cluster_environment *environment,
+                              const hpct_cluster_config *config, const char *tmpdir,
+                              const char *key)
 {
     char step[HPCT_STEP_NAME], address[256];
     uint32_t tasks = 0, node = 0, rank = 0,
@@ -127,7 +129,7 @@ static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
     if (status != HPCT_OK)
         hpct_fail_within(status, "--hpc-train-stage-out");
     hpct_step_name(plugin->step, step);
-    record.node = hpct_node_in_job(environment, record.job, node);
+    record.node = hpct_cluster_node_in_job(environment, record.job, node);
     if (key != NULL && plugin->results_port != 0 &&
         hpct_srun_address(environment, plugin->results_port, address, sizeof address)) {
         record.srun = strdup(address);
@@ -154,8 +156,9 @@ static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
 }
 
 hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
-                                 const hpct_environment *environment, const hpct_config *config,
-                                 const char *tmpdir, const char *key)
+                                 const hpct_cluster_environment *environment,
+                                 const hpct_cluster_config *config, const char *tmpdir,
+                                 const char *key)
 {
     hpct_status status = HPCT_OK;
     if (plugin->out && hpct_share_first(plugin->share, HPCT_SHARE_RECORDED))

@@ -37,7 +37,7 @@ static void pause_ms(int milliseconds)
         NULL);
 }
 
-static long number_of(const hpct_environment *environment, const char *name, long max)
+static long number_of(const hpct_cluster_environment *environment, const char *name, long max)
 {
     const char *text = environment->get(environment->context, name);
     long value = -1;
@@ -45,7 +45,7 @@ static long number_of(const hpct_environment *environment, const char *name, lon
 }
 
 /* Job id of component i, or -1. (srun's own allocation has only the older variable.) */
-static long component_job(const hpct_environment *environment, int i)
+static long component_job(const hpct_cluster_environment *environment, int i)
 {
     char name[64];
     snprintf(name, sizeof name, "SLURM_JOB_ID_HET_GROUP_%d", i);
@@ -57,7 +57,7 @@ static long component_job(const hpct_environment *environment, int i)
 /* Components of a heterogeneous job are separate jobs. */
 static void tell_components(hpct_slurm *slurm, uint32_t job, uint32_t step)
 {
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     bool told = false;
     pause_ms(BEFORE_MS);
     for (int go = 0; go < 2 && !told; go++) {
@@ -88,11 +88,11 @@ static hpct_status tell_all(void *context)
 static bool has_others(hpct_slurm *slurm, uint32_t *nodes)
 {
     uint32_t tasks = 0;
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     return hpct_slurm_get(slurm, HPCT_SLURM_NODES, nodes) &&
            hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) &&
            (*nodes > 1 || tasks > 1 ||
-            number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS) > (long) tasks);
+            number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_CLUSTER_MAX_TASKS) > (long) tasks);
 }
 
 /* Components first: Slurm may kill the caller with the step. Runs in a child, as other threads of
@@ -101,7 +101,7 @@ void hpct_tell(hpct_slurm *slurm, uint32_t job, uint32_t step)
 {
     uint32_t nodes = 0, number = 0;
     hpct_person person = {0};
-    hpct_environment environment = hpct_slurm_environment(slurm);
+    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     telling t = {.slurm = slurm, .job = job, .step = step};
     hpct_timed_child timed_child = {.what = "telling the components",
                                     .seconds = TELL_SECONDS,

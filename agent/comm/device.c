@@ -86,7 +86,7 @@ static hpct_status deal(const hpct_comm_device_options *o, const hpct_nccl_card 
 
 hpct_status hpct_comm_device_open(hpct_comm **out, const hpct_comm_device_options *options)
 {
-    const hpct_config *config = options->meeting->config;
+    const hpct_cluster_config *config = options->meeting->config;
     size_t size = (size_t) config->size;
     char why[256];
     bool take = false;

@@ -21,7 +21,7 @@
 
 typedef struct exchange {
     const hpct_meeting *meeting;
-    const hpct_config *config;
+    const hpct_cluster_config *config;
     char *all;
     size_t bytes;
     int64_t until_ms;
@@ -37,38 +37,38 @@ static hpct_status missing(const exchange *x, int rank)
 /* ---- rank 0 ---- */
 
 /* Sends or receives sealed data: one record, or all of them. */
-static bool pass(hpct_session *session, char *data, size_t bytes, bool out, int64_t until_ms)
+static bool pass(hpct_net_session *session, char *data, size_t bytes, bool out, int64_t until_ms)
 {
-    uint8_t tag[HPCT_SEAL_TAG];
-    hpct_seal *seal = out ? session->out : session->in;
+    uint8_t tag[HPCT_AUTH_SEAL_TAG];
+    hpct_auth_seal *seal = out ? session->out : session->in;
     if (out) {
-        hpct_seal_add(seal, data, bytes);
-        hpct_seal_end(seal, tag);
+        hpct_auth_seal_add(seal, data, bytes);
+        hpct_auth_seal_end(seal, tag);
     }
-    if (!hpct_link_pass(session->fd, data, bytes, out, until_ms) ||
-        !hpct_link_pass(session->fd, tag, sizeof tag, out, until_ms))
+    if (!hpct_net_link_pass(session->fd, data, bytes, out, until_ms) ||
+        !hpct_net_link_pass(session->fd, tag, sizeof tag, out, until_ms))
         return false;
     if (out)
         return true;
-    hpct_seal_add(seal, data, bytes);
-    return hpct_seal_check(seal, tag);
+    hpct_auth_seal_add(seal, data, bytes);
+    return hpct_auth_seal_check(seal, tag);
 }
 
-static void admit(const exchange *x, hpct_session *sessions, hpct_guest *guest)
+static void admit(const exchange *x, hpct_net_session *sessions, hpct_net_guest *guest)
 {
     uint32_t rank = guest->from;
-    if (guest->purpose != HPCT_FOR_EXCHANGE || rank == 0 || rank >= (uint32_t) x->config->size ||
-        sessions[rank].fd >= 0) {
-        hpct_guest_refuse(guest);
+    if (guest->purpose != HPCT_AUTH_FOR_EXCHANGE || rank == 0 ||
+        rank >= (uint32_t) x->config->size || sessions[rank].fd >= 0) {
+        hpct_net_guest_refuse(guest);
         return;
     }
-    if (hpct_guest_accept(guest, &sessions[rank]) &&
+    if (hpct_net_guest_accept(guest, &sessions[rank]) &&
         !pass(&sessions[rank], x->all + (size_t) rank * x->bytes, x->bytes, false,
               hpct_now_ms() + RECORD_MS))
-        hpct_session_close(&sessions[rank]);
+        hpct_net_session_close(&sessions[rank]);
 }
 
-static int first_missing(const exchange *x, const hpct_session *sessions)
+static int first_missing(const exchange *x, const hpct_net_session *sessions)
 {
     int rank = 1;
     while (rank < x->config->size && sessions[rank].fd >= 0)
@@ -76,17 +76,18 @@ static int first_missing(const exchange *x, const hpct_session *sessions)
     return rank;
 }
 
-static hpct_status collect(const exchange *x, hpct_session *sessions, hpct_acceptor *acceptor)
+static hpct_status collect(const exchange *x, hpct_net_session *sessions,
+                           hpct_net_acceptor *acceptor)
 {
     int rank;
     while ((rank = first_missing(x, sessions)) < x->config->size) {
-        hpct_guest guest;
+        hpct_net_guest guest;
         int64_t left = x->until_ms - hpct_now_ms();
         if (left <= 0)
             return missing(x, rank);
-        struct pollfd waits = {.fd = hpct_acceptor_fd(acceptor), .events = POLLIN};
+        struct pollfd waits = {.fd = hpct_net_acceptor_fd(acceptor), .events = POLLIN};
         poll(&waits, 1, left < TURN_MS ? (int) left : TURN_MS);
-        while (hpct_acceptor_next(acceptor, &guest))
+        while (hpct_net_acceptor_next(acceptor, &guest))
             admit(x, sessions, &guest);
     }
     return HPCT_OK;
@@ -95,14 +96,14 @@ static hpct_status collect(const exchange *x, hpct_session *sessions, hpct_accep
 static hpct_status serve(const exchange *x)
 {
     size_t size = (size_t) x->config->size;
-    hpct_acceptor *acceptor = NULL;
-    hpct_session *sessions = calloc(size, sizeof *sessions);
+    hpct_net_acceptor *acceptor = NULL;
+    hpct_net_session *sessions = calloc(size, sizeof *sessions);
     if (sessions == NULL)
         return hpct_fail_memory(size * sizeof *sessions);
     for (size_t rank = 0; rank < size; rank++)
         sessions[rank].fd = -1;
     int fd = fcntl(x->meeting->listen_fd, F_DUPFD_CLOEXEC, 0); /* owned by the acceptor */
-    hpct_status status = fd >= 0 ? hpct_acceptor_new(&acceptor, fd, x->meeting->auth, 0)
+    hpct_status status = fd >= 0 ? hpct_net_acceptor_new(&acceptor, fd, x->meeting->auth, 0)
                                  : hpct_fail(HPCT_ERR_INTERNAL, "fcntl: %s", strerror(errno));
     if (status == HPCT_OK)
         status = collect(x, sessions, acceptor);
@@ -111,8 +112,8 @@ static hpct_status serve(const exchange *x)
             status = missing(x, rank);
     }
     for (size_t rank = 0; rank < size; rank++)
-        hpct_session_close(&sessions[rank]);
-    hpct_acceptor_free(acceptor);
+        hpct_net_session_close(&sessions[rank]);
+    hpct_net_acceptor_free(acceptor);
     free(sessions);
     return status;
 }
@@ -122,16 +123,17 @@ static hpct_status serve(const exchange *x)
 static bool ask(exchange *x, int fd)
 {
     size_t size = (size_t) x->config->size;
-    hpct_connecting connecting;
-    hpct_session session;
-    if (hpct_connecting_begin(&connecting, fd, x->meeting->auth, HPCT_FOR_EXCHANGE,
-                              (uint32_t) x->config->rank, 0) != HPCT_OK ||
-        hpct_connecting_wait(&connecting, ANSWER_MS, x->until_ms, &session) != HPCT_HANDSHAKE_DONE)
+    hpct_net_connecting connecting;
+    hpct_net_session session;
+    if (hpct_net_connecting_begin(&connecting, fd, x->meeting->auth, HPCT_AUTH_FOR_EXCHANGE,
+                                  (uint32_t) x->config->rank, 0) != HPCT_OK ||
+        hpct_net_connecting_wait(&connecting, ANSWER_MS, x->until_ms, &session) !=
+            HPCT_NET_HANDSHAKE_DONE)
         return false;
     bool told =
         pass(&session, x->all + (size_t) x->config->rank * x->bytes, x->bytes, true, x->until_ms) &&
         pass(&session, x->all, size * x->bytes, false, x->until_ms);
-    hpct_session_close(&session);
+    hpct_net_session_close(&session);
     return told;
 }
 
@@ -140,7 +142,7 @@ static hpct_status reach(exchange *x)
 {
     do {
         int fd = -1;
-        hpct_status status = hpct_link_connect(&fd, x->config->addresses[0], CONNECT_MS);
+        hpct_status status = hpct_net_link_connect(&fd, x->config->addresses[0], CONNECT_MS);
         if (status == HPCT_ERR_CONFIG)
             return status;
         if (status == HPCT_OK && ask(x, fd))
@@ -152,7 +154,7 @@ static hpct_status reach(exchange *x)
 
 hpct_status hpct_exchange(const hpct_meeting *meeting, const void *mine, void *all, size_t bytes)
 {
-    const hpct_config *config = meeting->config;
+    const hpct_cluster_config *config = meeting->config;
     exchange x = {.meeting = meeting,
                   .config = config,
                   .all = all,

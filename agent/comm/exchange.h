@@ -11,7 +11,7 @@
 
 /* How the ranks of a config with addresses connect and authenticate. */
 typedef struct hpct_meeting {
-    const hpct_config *config;
+    const hpct_cluster_config *config;
     const hpct_auth *auth;
     int listen_fd; /* rank 0's listening socket, not used otherwise meanwhile; owned by the caller
                     */

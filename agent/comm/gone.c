@@ -23,16 +23,16 @@ void hpct_gone_begin(void)
     sigset_t signals;
     sigemptyset(&action.sa_mask);
     sigemptyset(&signals);
-    sigaddset(&signals, HPCT_GONE_SIGNAL);
-    gone = getenv(HPCT_GONE_VARIABLE) != NULL;
-    sigaction(HPCT_GONE_SIGNAL, &action, &before);
+    sigaddset(&signals, HPCT_CLUSTER_GONE_SIGNAL);
+    gone = getenv(HPCT_CLUSTER_GONE_VARIABLE) != NULL;
+    sigaction(HPCT_CLUSTER_GONE_SIGNAL, &action, &before);
     pthread_sigmask(SIG_UNBLOCK, &signals, &mask_before);
 }
 
 void hpct_gone_end(void)
 {
     pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
-    sigaction(HPCT_GONE_SIGNAL, &before, NULL);
+    sigaction(HPCT_CLUSTER_GONE_SIGNAL, &before, NULL);
 }
 
 bool hpct_gone_is_zero(void)

@@ -47,33 +47,33 @@ typedef struct opening {
     hpct_peers *peers;
     const hpct_auth *auth;
     const bool *wanted;
-    hpct_acceptor *acceptor;
+    hpct_net_acceptor *acceptor;
     int64_t until_ms;
 } opening;
 
-static void admit(const opening *o, hpct_guest *guest)
+static void admit(const opening *o, hpct_net_guest *guest)
 {
-    hpct_session session;
+    hpct_net_session session;
     uint32_t rank = guest->from;
-    if (guest->purpose != HPCT_FOR_PEERS || rank <= (uint32_t) o->peers->rank ||
+    if (guest->purpose != HPCT_AUTH_FOR_PEERS || rank <= (uint32_t) o->peers->rank ||
         rank >= (uint32_t) o->peers->size || !o->wanted[rank] || o->peers->fds[rank] >= 0)
-        hpct_guest_refuse(guest);
-    else if (hpct_guest_accept(guest, &session))
-        o->peers->fds[rank] = hpct_session_take_fd(&session);
+        hpct_net_guest_refuse(guest);
+    else if (hpct_net_guest_accept(guest, &session))
+        o->peers->fds[rank] = hpct_net_session_take_fd(&session);
 }
 
 /* Waits for data on `fd` (-1: none) or a connection, at most TURN_MS; accepts connections. False
  * after the deadline. */
 static bool wait_and_admit(const opening *o, int fd)
 {
-    hpct_guest guest;
+    hpct_net_guest guest;
     int64_t left = o->until_ms - hpct_now_ms();
     if (left <= 0)
         return false;
-    struct pollfd waits[] = {{.fd = hpct_acceptor_fd(o->acceptor), .events = POLLIN},
+    struct pollfd waits[] = {{.fd = hpct_net_acceptor_fd(o->acceptor), .events = POLLIN},
                              {.fd = fd, .events = POLLIN}};
     poll(waits, 2, left < TURN_MS ? (int) left : TURN_MS);
-    while (hpct_acceptor_next(o->acceptor, &guest))
+    while (hpct_net_acceptor_next(o->acceptor, &guest))
         admit(o, &guest);
     return true;
 }
@@ -81,20 +81,20 @@ static bool wait_and_admit(const opening *o, int fd)
 /* A private address may belong to another host, too: the peer must authenticate. */
 static hpct_status greet(const opening *o, int fd, int rank)
 {
-    hpct_connecting connecting;
-    hpct_session session;
-    hpct_handshake how = HPCT_HANDSHAKE_WAIT;
-    HPCT_TRY(hpct_connecting_begin(&connecting, fd, o->auth, HPCT_FOR_PEERS,
-                                   (uint32_t) o->peers->rank, (uint32_t) rank));
-    while ((how = hpct_connecting_step(&connecting, &session)) == HPCT_HANDSHAKE_WAIT &&
+    hpct_net_connecting connecting;
+    hpct_net_session session;
+    hpct_net_handshake how = HPCT_NET_HANDSHAKE_WAIT;
+    HPCT_TRY(hpct_net_connecting_begin(&connecting, fd, o->auth, HPCT_AUTH_FOR_PEERS,
+                                       (uint32_t) o->peers->rank, (uint32_t) rank));
+    while ((how = hpct_net_connecting_step(&connecting, &session)) == HPCT_NET_HANDSHAKE_WAIT &&
            wait_and_admit(o, fd))
         ;
-    if (how == HPCT_HANDSHAKE_WAIT)
-        hpct_connecting_give_up(&connecting);
-    if (how != HPCT_HANDSHAKE_DONE)
-        return hpct_fail(HPCT_ERR_PEER, how == HPCT_HANDSHAKE_FOREIGN ? "another one answers"
-                                                                      : "it does not answer");
-    o->peers->fds[rank] = hpct_session_take_fd(&session);
+    if (how == HPCT_NET_HANDSHAKE_WAIT)
+        hpct_net_connecting_give_up(&connecting);
+    if (how != HPCT_NET_HANDSHAKE_DONE)
+        return hpct_fail(HPCT_ERR_PEER, how == HPCT_NET_HANDSHAKE_FOREIGN ? "another one answers"
+                                                                          : "it does not answer");
+    o->peers->fds[rank] = hpct_net_session_take_fd(&session);
     return HPCT_OK;
 }
 
@@ -108,7 +108,7 @@ static hpct_status try_addresses(const opening *o, const card *other, int rank)
         if (hpct_now_ms() > o->until_ms)
             break;
         snprintf(address, sizeof address, "%s:%d", other->hosts.host[i], other->port);
-        status = hpct_link_connect(&fd, address, CONNECT_MS);
+        status = hpct_net_link_connect(&fd, address, CONNECT_MS);
         if (status != HPCT_OK)
             continue;
         status = greet(o, fd, rank);
@@ -157,14 +157,15 @@ static hpct_status connect_all(const opening *o, const card *cards)
     return status;
 }
 
-static hpct_status listen_for(const hpct_peers_group *group, card *own, hpct_acceptor **acceptor)
+static hpct_status listen_for(const hpct_peers_group *group, card *own,
+                              hpct_net_acceptor **acceptor)
 {
     int port = 0, fd = -1;
     char host[64];
     snprintf(host, sizeof host, "rank %d", group->rank);
-    hpct_status status = hpct_link_listen(&fd, &port, host, SOMAXCONN);
+    hpct_status status = hpct_net_link_listen(&fd, &port, host, SOMAXCONN);
     if (status == HPCT_OK)
-        status = hpct_acceptor_new(acceptor, fd, group->auth, (uint32_t) group->rank);
+        status = hpct_net_acceptor_new(acceptor, fd, group->auth, (uint32_t) group->rank);
     hpct_rendezvous_list_hosts(&own->hosts);
     own->port = port;
     return status;
@@ -199,7 +200,7 @@ hpct_status hpct_peers_connect(hpct_peers **out, const hpct_peers_group *group, 
                                int seconds)
 {
     card own = {0};
-    hpct_acceptor *acceptor = NULL;
+    hpct_net_acceptor *acceptor = NULL;
     hpct_peers *peers = peers_new(group);
     card *cards = calloc((size_t) group->size, sizeof *cards);
     hpct_status status = HPCT_OK;
@@ -220,7 +221,7 @@ hpct_status hpct_peers_connect(hpct_peers **out, const hpct_peers_group *group, 
         status = agree(group, connect_all(&o, cards));
         hpct_enter_wait(before);
     }
-    hpct_acceptor_free(acceptor);
+    hpct_net_acceptor_free(acceptor);
     free(cards);
     if (status == HPCT_OK)
         *out = peers;
@@ -238,7 +239,7 @@ void hpct_peers_set_aside(hpct_peers *peers, int fd, hpct_status (*move)(void *a
 }
 
 /* The step's key, or a new one for these connections; the caller frees *drawn. */
-static hpct_status find_auth(hpct_comm *comm, hpct_auth *auth, hpct_key **drawn)
+static hpct_status find_auth(hpct_comm *comm, hpct_auth *auth, hpct_auth_key **drawn)
 {
     *drawn = NULL;
     if (comm->auth != NULL) {
@@ -259,7 +260,7 @@ static hpct_status deal_over_comm(void *argument, const void *mine, void *all, s
 hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wanted, int seconds)
 {
     hpct_auth auth;
-    hpct_key *drawn;
+    hpct_auth_key *drawn;
     hpct_status status = find_auth(comm, &auth, &drawn);
     if (status == HPCT_OK)
         status = hpct_peers_connect(out,
@@ -270,7 +271,7 @@ hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wante
                                                         .argument = comm,
                                                         .comm = comm},
                                     wanted, seconds);
-    hpct_key_free(drawn);
+    hpct_auth_key_free(drawn);
     return status;
 }
 

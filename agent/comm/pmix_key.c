@@ -7,7 +7,7 @@
 
 #ifndef HAVE_PMIX
 
-hpct_status hpct_pmix_key_share(hpct_key **out, int rank, int seconds)
+hpct_status hpct_pmix_key_share(hpct_auth_key **out, int rank, int seconds)
 {
     (void) rank;
     (void) seconds;
@@ -64,11 +64,11 @@ static bool load(void)
     return library != NULL;
 }
 
-static hpct_status give(const hpct_key *key)
+static hpct_status give(const hpct_auth_key *key)
 {
-    char text[HPCT_KEY_TEXT];
+    char text[HPCT_AUTH_KEY_TEXT];
     pmix_value_t value = {.type = PMIX_STRING, .data = {.string = text}};
-    hpct_key_to_text(text, key);
+    hpct_auth_key_to_text(text, key);
     pmix_status_t status = pmix.put(PMIX_GLOBAL, name, &value);
     if (status == PMIX_SUCCESS)
         status = pmix.commit();
@@ -79,7 +79,7 @@ static hpct_status give(const hpct_key *key)
                            (int) status);
 }
 
-static hpct_status get_key(hpct_key *key, const pmix_proc_t *self, int seconds)
+static hpct_status get_key(hpct_auth_key *key, const pmix_proc_t *self, int seconds)
 {
     pmix_proc_t zero = *self;
     pmix_info_t limit = {.value = {.type = PMIX_INT, .data = {.integer = seconds}}};
@@ -93,7 +93,7 @@ static hpct_status get_key(hpct_key *key, const pmix_proc_t *self, int seconds)
         status = pmix.get(&zero, name, &limit, 1, &value);
     }
     bool good = status == PMIX_SUCCESS && value != NULL && value->type == PMIX_STRING &&
-                hpct_key_from_text(key, value->data.string);
+                hpct_auth_key_from_text(key, value->data.string);
     if (value != NULL && value->type == PMIX_STRING && value->data.string != NULL) {
         explicit_bzero(value->data.string, strlen(value->data.string));
         free(value->data.string);
@@ -105,25 +105,25 @@ static hpct_status get_key(hpct_key *key, const pmix_proc_t *self, int seconds)
                             seconds, (int) status);
 }
 
-hpct_status hpct_pmix_key_share(hpct_key **out, int rank, int seconds)
+hpct_status hpct_pmix_key_share(hpct_auth_key **out, int rank, int seconds)
 {
     const char *number = getenv("PMIX_RANK");
     pmix_proc_t self;
-    hpct_key *key = NULL;
+    hpct_auth_key *key = NULL;
     *out = NULL;
     if (number == NULL || getenv("PMIX_NAMESPACE") == NULL || atoi(number) != rank || !load() ||
         pmix.init(&self, NULL, 0) != PMIX_SUCCESS)
         return HPCT_OK;
     entered = true;
-    hpct_status status = hpct_key_new(&key);
+    hpct_status status = hpct_auth_key_new(&key);
     if (status == HPCT_OK && rank == 0)
-        status = hpct_key_draw(key);
+        status = hpct_auth_key_draw(key);
     if (status == HPCT_OK)
         status = rank == 0 ? give(key) : get_key(key, &self, seconds);
     if (status == HPCT_OK)
         *out = key;
     else
-        hpct_key_free(key);
+        hpct_auth_key_free(key);
     return status;
 }
 

@@ -17,22 +17,23 @@
 
 #define BACKLOG SOMAXCONN
 
-hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_config *config)
+hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_cluster_config *config)
 {
     char host[256];
     int port;
     *out = (hpct_rendezvous){.listen_fd = -1, .num_addresses = 1};
-    if (!hpct_link_split_address(config->addresses[0], host, sizeof host, &port))
+    if (!hpct_net_link_split_address(config->addresses[0], host, sizeof host, &port))
         return hpct_fail(HPCT_ERR_CONFIG, "the address of rank 0, '%s', is not host:port",
                          config->addresses[0]);
     snprintf(out->addresses[0], sizeof out->addresses[0], "%s", config->addresses[0]);
-    return config->rank == 0 ? hpct_link_listen(&out->listen_fd, &port, host, BACKLOG) : HPCT_OK;
+    return config->rank == 0 ? hpct_net_link_listen(&out->listen_fd, &port, host, BACKLOG)
+                             : HPCT_OK;
 }
 
 /* ---- through the communicator ---- */
 
 typedef struct announcement {
-    int32_t status; /* of rank 0's hpct_link_listen */
+    int32_t status; /* of rank 0's hpct_net_link_listen */
     int32_t port;
     hpct_rendezvous_hosts hosts;
     char node[256];
@@ -71,7 +72,7 @@ void hpct_rendezvous_list_hosts(hpct_rendezvous_hosts *hosts)
 static void announce(announcement *a, hpct_rendezvous *out)
 {
     int port = 0;
-    a->status = (int32_t) hpct_link_listen(&out->listen_fd, &port, a->node, BACKLOG);
+    a->status = (int32_t) hpct_net_link_listen(&out->listen_fd, &port, a->node, BACKLOG);
     a->port = port;
     if (a->status != HPCT_OK)
         snprintf(a->error, sizeof a->error, "%.255s", hpct_last_error());
@@ -115,42 +116,44 @@ hpct_status hpct_rendezvous_through(hpct_rendezvous *out, hpct_comm *comm)
 
 bool hpct_rendezvous_has_key(void)
 {
-    const char *path = getenv(HPCT_KEY_VARIABLE);
+    const char *path = getenv(HPCT_AUTH_KEY_VARIABLE);
     return path != NULL && *path != '\0';
 }
 
-hpct_status hpct_rendezvous_read_key(hpct_key **out)
+hpct_status hpct_rendezvous_read_key(hpct_auth_key **out)
 {
-    const char *path = getenv(HPCT_KEY_VARIABLE);
+    const char *path = getenv(HPCT_AUTH_KEY_VARIABLE);
     if (!hpct_rendezvous_has_key())
         return hpct_fail(HPCT_ERR_CONFIG,
-                         "this step has no key (" HPCT_KEY_VARIABLE " is not set), and without one "
+                         "this step has no key (" HPCT_AUTH_KEY_VARIABLE
+                         " is not set), and without one "
                          "its tasks cannot tell each other from strangers: start it with srun "
                          "--hpc-train of the same release on all nodes, or name a file of 64 "
                          "hexadecimal digits, mode 0600, the same on all nodes");
     if (access(path, F_OK) != 0)
         return hpct_fail(HPCT_ERR_CONFIG,
-                         HPCT_KEY_VARIABLE ": %s: %s; who empties $SLURM_TMPDIR within a step must "
-                                           "leave .hpc-train in it, or empty it in a step before",
+                         HPCT_AUTH_KEY_VARIABLE
+                         ": %s: %s; who empties $SLURM_TMPDIR within a step must "
+                         "leave .hpc-train in it, or empty it in a step before",
                          path, strerror(errno));
-    hpct_status status = hpct_key_read(out, path);
-    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, HPCT_KEY_VARIABLE);
+    hpct_status status = hpct_auth_key_read(out, path);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, HPCT_AUTH_KEY_VARIABLE);
 }
 
-hpct_status hpct_rendezvous_draw_key(hpct_key **out, hpct_comm *comm)
+hpct_status hpct_rendezvous_draw_key(hpct_auth_key **out, hpct_comm *comm)
 {
     struct {
         int32_t status;
-        hpct_key key;
+        hpct_auth_key key;
     } drawn = {0};
-    hpct_key *key = NULL;
+    hpct_auth_key *key = NULL;
     if (comm->rank == 0)
-        drawn.status = (int32_t) hpct_key_draw(&drawn.key);
+        drawn.status = (int32_t) hpct_auth_key_draw(&drawn.key);
     hpct_status status = comm->ops->broadcast(comm, &drawn, sizeof drawn, 0);
     if (status == HPCT_OK && drawn.status != HPCT_OK)
         status = hpct_fail((hpct_status) drawn.status, "rank 0 draws no key for this run");
     if (status == HPCT_OK)
-        status = hpct_key_new(&key);
+        status = hpct_auth_key_new(&key);
     if (status == HPCT_OK)
         *key = drawn.key;
     explicit_bzero(&drawn, sizeof drawn);

@@ -27,18 +27,18 @@ typedef struct hpct_rendezvous {
 } hpct_rendezvous;
 
 /* With config->addresses and a key: rank 0 listens on its own port (HPCT_ERR_CONFIG if in use). */
-hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_config *config);
+hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_cluster_config *config);
 
 /* Without: rank 0 listens on any free port; collective. */
 hpct_status hpct_rendezvous_through(hpct_rendezvous *out, hpct_comm *comm);
 
 /* The key in the file named by HPC_TRAIN_KEY_FILE, which the plugin sets. Returns HPCT_ERR_CONFIG,
- * with how to get a key, if there is none. Freed with hpct_key_free, like the one below. */
+ * with how to get a key, if there is none. Freed with hpct_auth_key_free, like the one below. */
 bool hpct_rendezvous_has_key(void); /* true if the variable is set */
-hpct_status hpct_rendezvous_read_key(hpct_key **out);
+hpct_status hpct_rendezvous_read_key(hpct_auth_key **out);
 
 /* Without it: rank 0 generates a key and distributes it through the communicator, as secret as that
  * is; collective. */
-hpct_status hpct_rendezvous_draw_key(hpct_key **out, hpct_comm *comm);
+hpct_status hpct_rendezvous_draw_key(hpct_auth_key **out, hpct_comm *comm);
 
 #endif

@@ -26,12 +26,12 @@ static bool is_zero(const hpct_watch *watch)
 }
 
 /* Sends to every connected member except `except`. */
-static void tell_all(hpct_watch *watch, const hpct_frame *frame, const hpct_member *except)
+static void tell_all(hpct_watch *watch, const hpct_net_frame *frame, const hpct_member *except)
 {
     for (int i = 0; i < watch->num_members; i++) {
         hpct_member *member = &watch->members[i];
         if (member != except && member->link.session.fd >= 0)
-            hpct_link_send(&member->link, frame);
+            hpct_net_link_send(&member->link, frame);
     }
 }
 
@@ -42,22 +42,22 @@ static void linger(hpct_watch *watch)
     int64_t deadline = hpct_now_ms() + LINGER_MS;
     char discarded[1024];
     for (int i = 0; i < watch->num_members; i++) {
-        hpct_link *link = &watch->members[i].link;
-        hpct_link_flush(link);
+        hpct_net_link *link = &watch->members[i].link;
+        hpct_net_link_flush(link);
         if (link->session.fd >= 0)
             shutdown(link->session.fd, SHUT_WR);
     }
     for (int64_t now = hpct_now_ms(); now < deadline; now = hpct_now_ms()) {
         nfds_t open = 0;
         for (int i = 0; i < watch->num_members; i++) {
-            hpct_link *link = &watch->members[i].link;
+            hpct_net_link *link = &watch->members[i].link;
             if (link->session.fd < 0)
                 continue;
             ssize_t got;
             while ((got = recv(link->session.fd, discarded, sizeof discarded, MSG_DONTWAIT)) > 0)
                 ;
             if (got == 0 || (errno != EAGAIN && errno != EINTR))
-                hpct_link_close(link);
+                hpct_net_link_close(link);
             else
                 watch->polls[open++] = (struct pollfd){.fd = link->session.fd, .events = POLLIN};
         }
@@ -125,7 +125,7 @@ static bool is_silent_ones_judge(const hpct_watch *watch, uint32_t silent)
     return watch->options.rank == (silent == 0 ? 1 : 0);
 }
 
-static void give_up_lost(hpct_watch *watch, const hpct_frame *lost)
+static void give_up_lost(hpct_watch *watch, const hpct_net_frame *lost)
 {
     char text[512];
     watch->end_step = lost->status != 0 && is_silent_ones_judge(watch, lost->rank);
@@ -137,7 +137,7 @@ static void give_up_lost(hpct_watch *watch, const hpct_frame *lost)
     give_up(watch, HPCT_ERR_PEER, text);
 }
 
-static void give_up_aborted(hpct_watch *watch, const hpct_frame *frame)
+static void give_up_aborted(hpct_watch *watch, const hpct_net_frame *frame)
 {
     char text[512];
     if (frame->status == 0) { /* no rank is to blame */
@@ -150,10 +150,10 @@ static void give_up_aborted(hpct_watch *watch, const hpct_frame *frame)
 
 static void lose(hpct_watch *watch, hpct_member *member, const char *how, bool silent)
 {
-    hpct_frame lost = {
-        .type = HPCT_FRAME_LOST, .rank = (uint32_t) member->rank, .status = silent ? 1 : 0};
+    hpct_net_frame lost = {
+        .type = HPCT_NET_FRAME_LOST, .rank = (uint32_t) member->rank, .status = silent ? 1 : 0};
     memcpy(lost.node, member->node, sizeof lost.node);
-    hpct_frame_set(lost.text, sizeof lost.text, how);
+    hpct_net_frame_set(lost.text, sizeof lost.text, how);
     if (is_zero(watch))
         tell_all(watch, &lost, NULL); /* also to the silent one: it may resume */
     give_up_lost(watch, &lost);
@@ -178,18 +178,18 @@ static void set_met(hpct_watch *watch)
 
 /* ---- received frames ---- */
 
-static void heard_by_zero(hpct_watch *watch, hpct_member *member, hpct_frame *frame)
+static void heard_by_zero(hpct_watch *watch, hpct_member *member, hpct_net_frame *frame)
 {
-    if (frame->type == HPCT_FRAME_HELLO) {
+    if (frame->type == HPCT_NET_FRAME_HELLO) {
         memcpy(member->node, frame->node, sizeof member->node);
-    } else if (frame->type == HPCT_FRAME_BEAT) {
+    } else if (frame->type == HPCT_NET_FRAME_BEAT) {
         hpct_watch_gained(&member->gain, (hpct_waits) frame->status, frame->rank, member->heard_ms);
-    } else if (frame->type == HPCT_FRAME_ARRIVED) {
+    } else if (frame->type == HPCT_NET_FRAME_ARRIVED) {
         watch->arrived++;
-    } else if (frame->type == HPCT_FRAME_BYE && !member->left) {
+    } else if (frame->type == HPCT_NET_FRAME_BYE && !member->left) {
         member->left = true;
         watch->left++;
-    } else if (frame->type == HPCT_FRAME_ABORT) {
+    } else if (frame->type == HPCT_NET_FRAME_ABORT) {
         frame->rank = (uint32_t) member->rank;
         memcpy(frame->node, member->node, sizeof frame->node);
         tell_all(watch, frame, member);
@@ -197,41 +197,41 @@ static void heard_by_zero(hpct_watch *watch, hpct_member *member, hpct_frame *fr
     }
 }
 
-static void heard_from_zero(hpct_watch *watch, const hpct_frame *frame)
+static void heard_from_zero(hpct_watch *watch, const hpct_net_frame *frame)
 {
-    if (frame->type == HPCT_FRAME_HELLO)
+    if (frame->type == HPCT_NET_FRAME_HELLO)
         memcpy(watch->members[0].node, frame->node, sizeof frame->node);
-    else if (frame->type == HPCT_FRAME_READY && watch->phase == HPCT_WATCH_JOINING)
+    else if (frame->type == HPCT_NET_FRAME_READY && watch->phase == HPCT_WATCH_JOINING)
         set_joined(watch);
-    else if (frame->type == HPCT_FRAME_ARRIVED && watch->arrival_told) {
+    else if (frame->type == HPCT_NET_FRAME_ARRIVED && watch->arrival_told) {
         watch->arrival_told = false;
         set_met(watch);
-    } else if (frame->type == HPCT_FRAME_LOST)
+    } else if (frame->type == HPCT_NET_FRAME_LOST)
         give_up_lost(watch, frame);
-    else if (frame->type == HPCT_FRAME_ABORT)
+    else if (frame->type == HPCT_NET_FRAME_ABORT)
         give_up_aborted(watch, frame);
-    else if (frame->type == HPCT_FRAME_BYE && watch->phase == HPCT_WATCH_CLOSING)
+    else if (frame->type == HPCT_NET_FRAME_BYE && watch->phase == HPCT_WATCH_CLOSING)
         watch->phase = HPCT_WATCH_DONE;
 }
 
 static void receive(hpct_watch *watch, hpct_member *member, int64_t now)
 {
     for (int i = 0; i < FRAMES_PER_TURN && member->link.session.fd >= 0; i++) {
-        hpct_frame frame;
-        hpct_link_result result = hpct_link_receive(&member->link, &frame);
-        if (result == HPCT_LINK_NOTHING || watch->phase == HPCT_WATCH_DONE)
+        hpct_net_frame frame;
+        hpct_net_link_result result = hpct_net_link_receive(&member->link, &frame);
+        if (result == HPCT_NET_LINK_NOTHING || watch->phase == HPCT_WATCH_DONE)
             return;
-        if (result == HPCT_LINK_FRAME) {
+        if (result == HPCT_NET_LINK_FRAME) {
             member->heard_ms = now;
             if (is_zero(watch))
                 heard_by_zero(watch, member, &frame);
             else
                 heard_from_zero(watch, &frame);
         } else {
-            hpct_link_close(&member->link);
+            hpct_net_link_close(&member->link);
             if (!member->left)
                 lose(watch, member,
-                     result == HPCT_LINK_CLOSED
+                     result == HPCT_NET_LINK_CLOSED
                          ? "its connection closed (the process was killed or ended early)"
                          : "it sent what no rank of this run sends",
                      false);
@@ -243,9 +243,9 @@ static void receive(hpct_watch *watch, hpct_member *member, int64_t now)
 
 static void join_turn(hpct_watch *watch, int64_t now)
 {
-    hpct_frame missing, ready = {.type = HPCT_FRAME_READY};
+    hpct_net_frame missing, ready = {.type = HPCT_NET_FRAME_READY};
     if (watch->here == watch->options.size - 1) {
-        hpct_acceptor_free(watch->acceptor);
+        hpct_net_acceptor_free(watch->acceptor);
         watch->acceptor = NULL;
         tell_all(watch, &ready, NULL);
         set_joined(watch);
@@ -258,7 +258,7 @@ static void join_turn(hpct_watch *watch, int64_t now)
 /* This rank is at the barrier. */
 static void attend(hpct_watch *watch)
 {
-    hpct_frame arrived = {.type = HPCT_FRAME_ARRIVED};
+    hpct_net_frame arrived = {.type = HPCT_NET_FRAME_ARRIVED};
     if (is_zero(watch) && watch->arrived == watch->here) {
         watch->arrived = 0;
         tell_all(watch, &arrived, NULL);
@@ -271,7 +271,7 @@ static void attend(hpct_watch *watch)
 
 static void serve_requests(hpct_watch *watch)
 {
-    hpct_frame bye = {.type = HPCT_FRAME_BYE};
+    hpct_net_frame bye = {.type = HPCT_NET_FRAME_BYE};
     pthread_mutex_lock(&watch->mutex);
     bool meeting = watch->meeting;
     bool stop = watch->stop_requested, abort = watch->abort_requested;
@@ -311,7 +311,7 @@ static bool is_cut_off(const hpct_watch *watch, int64_t now)
 
 static void judge_silence(hpct_watch *watch, int64_t now)
 {
-    char how[HPCT_FRAME_TEXT];
+    char how[HPCT_NET_FRAME_TEXT];
     for (int i = 0; i < watch->num_members && watch->phase != HPCT_WATCH_DONE; i++) {
         hpct_member *member = &watch->members[i];
         if (member->link.session.fd < 0 || member->left ||
@@ -324,7 +324,7 @@ static void judge_silence(hpct_watch *watch, int64_t now)
                 "may be down",
                 watch->node);
         else
-            snprintf(how, sizeof how, HPCT_LINK_SILENCE);
+            snprintf(how, sizeof how, HPCT_NET_LINK_SILENCE);
         lose(watch, member, how, true);
     }
 }
@@ -335,22 +335,22 @@ static void check_communicator(hpct_watch *watch)
     hpct_status status = watch->options.check();
     if (status == HPCT_OK)
         return;
-    hpct_frame frame = {.type = HPCT_FRAME_ABORT,
-                        .status = (uint8_t) status,
-                        .rank = (uint32_t) watch->options.rank};
+    hpct_net_frame frame = {.type = HPCT_NET_FRAME_ABORT,
+                            .status = (uint8_t) status,
+                            .rank = (uint32_t) watch->options.rank};
     memcpy(frame.node, watch->node, sizeof watch->node);
-    hpct_frame_set(frame.text, sizeof frame.text, hpct_last_error());
+    hpct_net_frame_set(frame.text, sizeof frame.text, hpct_last_error());
     tell_all(watch, &frame, NULL);
     give_up(watch, status, hpct_last_error());
 }
 
 static void judge_standstill(hpct_watch *watch, int64_t now)
 {
-    hpct_frame frame;
+    hpct_net_frame frame;
     if (hpct_watch_still_gains(watch, now, &frame))
         return;
     tell_all(watch, &frame, NULL);
-    if (frame.type == HPCT_FRAME_LOST)
+    if (frame.type == HPCT_NET_FRAME_LOST)
         give_up_lost(watch, &frame);
     else
         give_up_aborted(watch, &frame);
@@ -358,7 +358,7 @@ static void judge_standstill(hpct_watch *watch, int64_t now)
 
 static void send_beats(hpct_watch *watch, int64_t now)
 {
-    hpct_frame beat = {.type = HPCT_FRAME_BEAT};
+    hpct_net_frame beat = {.type = HPCT_NET_FRAME_BEAT};
     hpct_waits waits;
     if (now < watch->beat_ms)
         return;
@@ -366,7 +366,7 @@ static void send_beats(hpct_watch *watch, int64_t now)
     beat.status = (uint8_t) waits;
     tell_all(watch, &beat, NULL);
     hpct_watch_gained(&watch->gain, waits, beat.rank, now);
-    watch->beat_ms = now + HPCT_LINK_BEAT_MS;
+    watch->beat_ms = now + HPCT_NET_LINK_BEAT_MS;
     if (watch->options.check != NULL && watch->phase == HPCT_WATCH_RUNNING)
         check_communicator(watch);
     if (is_zero(watch) && watch->phase == HPCT_WATCH_RUNNING)
@@ -397,11 +397,11 @@ static void *watch_main(void *argument)
     while (watch->phase != HPCT_WATCH_DONE) {
         nfds_t count = 0;
         watch->polls[count++] = (struct pollfd){.fd = watch->wake_fd, .events = POLLIN};
-        watch->polls[count++] =
-            (struct pollfd){.fd = watch->acceptor == NULL ? -1 : hpct_acceptor_fd(watch->acceptor),
-                            .events = POLLIN};
+        watch->polls[count++] = (struct pollfd){
+            .fd = watch->acceptor == NULL ? -1 : hpct_net_acceptor_fd(watch->acceptor),
+            .events = POLLIN};
         for (int i = 0; i < watch->num_members; i++) {
-            const hpct_link *link = &watch->members[i].link;
+            const hpct_net_link *link = &watch->members[i].link;
             short events = link->out_filled > 0 ? POLLIN | POLLOUT : POLLIN;
             watch->polls[count++] = (struct pollfd){.fd = link->session.fd, .events = events};
         }
@@ -415,7 +415,7 @@ static void *watch_main(void *argument)
         if (watch->polls[0].revents != 0 && read(watch->wake_fd, &wakes, sizeof wakes) < 0)
             wakes = 0;
         for (int i = 0; i < watch->num_members && watch->phase != HPCT_WATCH_DONE; i++) {
-            hpct_link_flush(&watch->members[i].link);
+            hpct_net_link_flush(&watch->members[i].link);
             if (watch->members[i].link.session.fd >= 0 && watch->polls[2 + i].revents != 0)
                 receive(watch, &watch->members[i], now);
         }
@@ -438,8 +438,8 @@ static void *watch_main(void *argument)
 static void watch_free(hpct_watch *watch)
 {
     for (int i = 0; i < watch->num_members; i++)
-        hpct_link_close(&watch->members[i].link);
-    hpct_acceptor_free(watch->acceptor);
+        hpct_net_link_close(&watch->members[i].link);
+    hpct_net_acceptor_free(watch->acceptor);
     if (watch->wake_fd >= 0)
         close(watch->wake_fd);
     pthread_cond_destroy(&watch->changed);
@@ -468,7 +468,7 @@ static hpct_watch *watch_new(const hpct_watch_options *options)
     watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&watch->mutex, NULL);
     pthread_cond_init(&watch->changed, NULL);
-    hpct_frame_set(watch->node, sizeof watch->node, options->node);
+    hpct_net_frame_set(watch->node, sizeof watch->node, options->node);
     watch->join_began_ms = hpct_now_ms();
     size_t count = options->rank == 0 ? (size_t) options->size - 1 : 1;
     watch->members = calloc(count, sizeof *watch->members);
@@ -489,7 +489,7 @@ hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options
 {
     hpct_status status = HPCT_OK;
     if (options->rank == 0)
-        allow_descriptors(options->size + HPCT_ACCEPTOR_PENDING + 256);
+        allow_descriptors(options->size + HPCT_NET_ACCEPTOR_PENDING + 256);
     hpct_watch *watch = watch_new(options);
     if (watch == NULL) {
         if (options->rank == 0)
@@ -497,7 +497,7 @@ hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options
         return hpct_fail_memory(0);
     }
     status = options->rank == 0
-                 ? hpct_acceptor_new(&watch->acceptor, options->listen_fd, options->auth, 0)
+                 ? hpct_net_acceptor_new(&watch->acceptor, options->listen_fd, options->auth, 0)
                  : hpct_watch_reach(watch);
     if (status != HPCT_OK)
         goto fail;
@@ -556,11 +556,11 @@ void hpct_watch_stop(hpct_watch *watch)
 
 void hpct_watch_abort(hpct_watch *watch, hpct_status status, const char *text)
 {
-    watch->abort_frame = (hpct_frame){.type = HPCT_FRAME_ABORT,
-                                      .status = (uint8_t) status,
-                                      .rank = (uint32_t) watch->options.rank};
+    watch->abort_frame = (hpct_net_frame){.type = HPCT_NET_FRAME_ABORT,
+                                          .status = (uint8_t) status,
+                                          .rank = (uint32_t) watch->options.rank};
     memcpy(watch->abort_frame.node, watch->node, sizeof watch->node);
-    hpct_frame_set(watch->abort_frame.text, sizeof watch->abort_frame.text, text);
+    hpct_net_frame_set(watch->abort_frame.text, sizeof watch->abort_frame.text, text);
     request(watch, &watch->abort_requested);
     end(watch);
 }

@@ -23,12 +23,12 @@ typedef struct hpct_watch_options {
     int rank, size;               /* size > 1 */
     const char *node;             /* this rank's node */
     const hpct_auth *auth;        /* must outlive the watch */
-    int listen_fd;                /* rank 0: from hpct_link_listen; ownership is taken */
+    int listen_fd;                /* rank 0: from hpct_net_link_listen; ownership is taken */
     const char *const *addresses; /* others: rank 0's "host:port" addresses, tried in turn */
     int num_addresses;
     const char *const *rank_nodes; /* [size] node of each rank, to name missing ranks, or NULL */
     int join_seconds;              /* timeout to connect */
-    int silence_ms; /* limit for silence; 0: that of an outage of HPCT_LINK_OUTAGE_MS */
+    int silence_ms; /* limit for silence; 0: that of an outage of HPCT_NET_LINK_OUTAGE_MS */
     /* Rank 0: time without progress until it is reported, and until the run is ended (0: never). */
     int notice_ms, standstill_ms;
     void (*end_step)(int status); /* makes the launcher kill unresponsive ranks, or NULL */

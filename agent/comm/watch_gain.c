@@ -65,7 +65,7 @@ static void explain(char *text, size_t size, const standstill *all, long seconds
                  all->least == HPCT_WAITS_FOR_DEVICE ? "their GPUs" : "one another");
 }
 
-bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_frame *lost)
+bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_net_frame *lost)
 {
     const hpct_watch_options *o = &watch->options;
     standstill all = find_standstill(watch);
@@ -77,8 +77,8 @@ bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_frame *lost)
         return true;
     }
     bool blames = all.least == HPCT_WAITS_FOR_NOBODY;
-    *lost = (hpct_frame){.type = blames ? HPCT_FRAME_LOST : HPCT_FRAME_ABORT,
-                         .rank = all.first == NULL ? 0 : (uint32_t) all.first->rank};
+    *lost = (hpct_net_frame){.type = blames ? HPCT_NET_FRAME_LOST : HPCT_NET_FRAME_ABORT,
+                             .rank = all.first == NULL ? 0 : (uint32_t) all.first->rank};
     memcpy(lost->node, all.first == NULL ? watch->node : all.first->node, sizeof lost->node);
     explain(lost->text, sizeof lost->text, &all, (long) (still / 1000));
     if (!ends && !watch->standstill_noted) {

@@ -25,19 +25,19 @@ const char *hpct_watch_node_of(const hpct_watch *watch, int rank)
 }
 
 /* Each side first sends its node's name. */
-static void begin(hpct_watch *watch, hpct_member *member, int rank, const hpct_session *session)
+static void begin(hpct_watch *watch, hpct_member *member, int rank, const hpct_net_session *session)
 {
-    hpct_frame hello = {.type = HPCT_FRAME_HELLO};
+    hpct_net_frame hello = {.type = HPCT_NET_FRAME_HELLO};
     memcpy(hello.node, watch->node, sizeof hello.node);
-    hpct_link_init(&member->link, session);
+    hpct_net_link_init(&member->link, session);
     member->rank = rank;
     member->left = false;
     member->heard_ms = hpct_now_ms();
     member->silence_ms = watch->options.silence_ms > 0
                              ? watch->options.silence_ms
-                             : hpct_link_silence_ms(session->fd, HPCT_LINK_OUTAGE_MS);
-    hpct_frame_set(member->node, sizeof member->node, hpct_watch_node_of(watch, rank));
-    hpct_link_send(&member->link, &hello);
+                             : hpct_net_link_silence_ms(session->fd, HPCT_NET_LINK_OUTAGE_MS);
+    hpct_net_frame_set(member->node, sizeof member->node, hpct_watch_node_of(watch, rank));
+    hpct_net_link_send(&member->link, &hello);
 }
 
 /* ---- rank 0 ---- */
@@ -53,13 +53,13 @@ static bool is_connected(const hpct_watch *watch, int rank)
 
 void hpct_watch_accept(hpct_watch *watch)
 {
-    hpct_guest guest;
-    while (hpct_acceptor_next(watch->acceptor, &guest)) {
-        hpct_session session;
-        if (guest.purpose != HPCT_FOR_WATCH || guest.from == 0 ||
+    hpct_net_guest guest;
+    while (hpct_net_acceptor_next(watch->acceptor, &guest)) {
+        hpct_net_session session;
+        if (guest.purpose != HPCT_AUTH_FOR_WATCH || guest.from == 0 ||
             guest.from >= (uint32_t) watch->options.size || is_connected(watch, (int) guest.from))
-            hpct_guest_refuse(&guest);
-        else if (hpct_guest_accept(&guest, &session))
+            hpct_net_guest_refuse(&guest);
+        else if (hpct_net_guest_accept(&guest, &session))
             begin(watch, &watch->members[watch->here++], (int) guest.from, &session);
     }
 }
@@ -79,14 +79,14 @@ static void print_missing(const hpct_watch *watch)
     fprintf(stderr, "%s%s\n", line, named < watch->options.size - 1 - watch->here ? ", …" : "");
 }
 
-bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missing)
+bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_net_frame *missing)
 {
     if (now - watch->join_began_ms >= (int64_t) watch->options.join_seconds * 1000) {
         int rank = 1;
         while (is_connected(watch, rank))
             rank++;
-        *missing = (hpct_frame){.type = HPCT_FRAME_LOST, .rank = (uint32_t) rank};
-        hpct_frame_set(missing->node, sizeof missing->node, hpct_watch_node_of(watch, rank));
+        *missing = (hpct_net_frame){.type = HPCT_NET_FRAME_LOST, .rank = (uint32_t) rank};
+        hpct_net_frame_set(missing->node, sizeof missing->node, hpct_watch_node_of(watch, rank));
         snprintf(missing->text, sizeof missing->text, "it did not come within %d s",
                  watch->options.join_seconds);
         int others = watch->options.size - 1 - watch->here - 1;
@@ -121,27 +121,27 @@ typedef struct search {
 static hpct_status try_address(hpct_watch *watch, const char *address, int64_t until_ms,
                                search *found, bool *joined)
 {
-    hpct_connecting connecting;
-    hpct_session session;
+    hpct_net_connecting connecting;
+    hpct_net_session session;
     int fd;
-    hpct_status status = hpct_link_connect(&fd, address, CONNECT_MS);
+    hpct_status status = hpct_net_link_connect(&fd, address, CONNECT_MS);
     if (status == HPCT_OK)
-        status = hpct_connecting_begin(&connecting, fd, watch->options.auth, HPCT_FOR_WATCH,
-                                       (uint32_t) watch->options.rank, 0);
+        status = hpct_net_connecting_begin(&connecting, fd, watch->options.auth,
+                                           HPCT_AUTH_FOR_WATCH, (uint32_t) watch->options.rank, 0);
     if (status != HPCT_OK)
         return status == HPCT_ERR_PEER ? HPCT_OK : status;
-    switch (hpct_connecting_wait(&connecting, ANSWER_MS, until_ms, &session)) {
-    case HPCT_HANDSHAKE_DONE:
+    switch (hpct_net_connecting_wait(&connecting, ANSWER_MS, until_ms, &session)) {
+    case HPCT_NET_HANDSHAKE_DONE:
         begin(watch, &watch->members[0], 0, &session);
         *joined = true;
         break;
-    case HPCT_HANDSHAKE_LEFT:
+    case HPCT_NET_HANDSHAKE_LEFT:
         found->answered_ms = hpct_now_ms();
         break;
-    case HPCT_HANDSHAKE_FOREIGN:
+    case HPCT_NET_HANDSHAKE_FOREIGN:
         found->other_program = address;
         break;
-    case HPCT_HANDSHAKE_WAIT:
+    case HPCT_NET_HANDSHAKE_WAIT:
         found->unanswered = address;
         break;
     }

@@ -21,13 +21,13 @@ typedef struct hpct_gain {
 
 /* A connection and its peer: on rank 0 one per other rank; on others the one to rank 0. */
 typedef struct hpct_member {
-    hpct_link link;
+    hpct_net_link link;
     int rank; /* -1 until connected */
     bool left;
     int64_t heard_ms; /* time of its last heartbeat */
     int silence_ms;
     hpct_gain gain;
-    char node[HPCT_FRAME_NODE];
+    char node[HPCT_NET_FRAME_NODE];
 } hpct_member;
 
 typedef enum hpct_watch_phase {
@@ -39,14 +39,14 @@ typedef enum hpct_watch_phase {
 
 struct hpct_watch {
     hpct_watch_options options; /* node, addresses and rank_nodes are valid while connecting only */
-    char node[HPCT_FRAME_NODE];
+    char node[HPCT_NET_FRAME_NODE];
     hpct_member *members;
     struct pollfd *polls; /* [2 + num_members] */
     int num_members;
     int here, left; /* rank 0: number of ranks connected; that have left */
     int arrived;    /* rank 0: number of others at the barrier */
     bool arrival_told;
-    hpct_acceptor *acceptor; /* rank 0's, while connecting */
+    hpct_net_acceptor *acceptor; /* rank 0's, while connecting */
     int wake_fd;
     hpct_watch_phase phase;
     bool end_step; /* this rank makes the launcher kill the step */
@@ -58,7 +58,7 @@ struct hpct_watch {
     pthread_mutex_t mutex;  /* protects the following, used by both threads */
     pthread_cond_t changed; /* signalled when connected, failed, or met at the barrier */
     bool joined, meeting, stop_requested, abort_requested;
-    hpct_frame abort_frame;
+    hpct_net_frame abort_frame;
     hpct_status failure;
     char failure_text[512];
 };
@@ -69,13 +69,13 @@ hpct_status hpct_watch_reach(hpct_watch *watch);
 /* Rank 0, in the heartbeat thread: accepts connections; and, once per poll, checks for missing
  * ranks. False if connecting has failed, with text and rank. */
 void hpct_watch_accept(hpct_watch *watch);
-bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_frame *missing);
+bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_net_frame *missing);
 
 /* Rank 0, with each heartbeat: records a rank's progress; and checks whether any rank makes
  * progress. If not, returns false after the timeout, with the frame to send: LOST with the rank
  * that all wait for, else ABORT without a rank. */
 void hpct_watch_gained(hpct_gain *gain, hpct_waits waits, uint32_t done, int64_t now);
-bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_frame *lost);
+bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_net_frame *lost);
 
 /* Prints a line on stderr with a timeout, as stderr may block. */
 void hpct_watch_say(const char *line, int patience_ms);

@@ -26,10 +26,10 @@ hpct_status hpct_job_nodes_open(hpct_job_nodes *out, const char *list)
     char **names = NULL;
     int count = 0;
     *out = (hpct_job_nodes){.count = 0};
-    HPCT_TRY(hpct_nodelist_expand(list, &names, &count));
+    HPCT_TRY(hpct_cluster_nodelist_expand(list, &names, &count));
     out->nodes = calloc((size_t) count, sizeof *out->nodes);
     if (out->nodes == NULL) {
-        hpct_names_free(names, count);
+        hpct_cluster_names_free(names, count);
         return hpct_fail_memory((size_t) count * sizeof *out->nodes);
     }
     for (int i = 0; i < count; i++)
@@ -92,13 +92,13 @@ static hpct_status ask_job(hpct_job_nodes *nodes, const char *job, bool *has)
     int count = 0;
     const hpct_squeue question = {.job = job, .format = "%N", .seconds = ASK_SECONDS};
     HPCT_TRY(hpct_squeue_ask(&list, &question));
-    hpct_status status = hpct_nodelist_expand(list, &names, &count);
+    hpct_status status = hpct_cluster_nodelist_expand(list, &names, &count);
     for (int i = 0; i < count; i++) {
         hpct_job_node *node = hpct_job_nodes_find(nodes, names[i]);
         if (node != NULL)
             has[node - nodes->nodes] = true;
     }
-    hpct_names_free(names, count);
+    hpct_cluster_names_free(names, count);
     free(list);
     return status;
 }
@@ -151,12 +151,13 @@ typedef struct attempt {
 
 /* The node's addresses; none if its slurmd has no port, or the name service no answer in time,
  * which is said; of names that it was not asked for *late is the number. */
-static void find_addresses(const hpct_sinfo_line *to, double until, hpct_addresses *out, int *late)
+static void find_addresses(const hpct_sinfo_line *to, double until, hpct_net_addresses *out,
+                           int *late)
 {
     double left = until - hpct_process_clock();
     int left_ms = left > 0 ? (int) (left * 1000) : 0;
-    *out = (hpct_addresses){0};
-    if (to->port == 0 || hpct_resolve(out, to->address, to->port, left_ms) == HPCT_OK)
+    *out = (hpct_net_addresses){0};
+    if (to->port == 0 || hpct_net_resolve(out, to->address, to->port, left_ms) == HPCT_OK)
         return;
     if (left_ms == 0)
         ++*late;
@@ -167,7 +168,7 @@ static void find_addresses(const hpct_sinfo_line *to, double until, hpct_address
 }
 
 /* Begins to connect to all addresses of a node; how many. */
-static int begin_connecting(const hpct_addresses *to, int node, attempt *attempts, answer *out)
+static int begin_connecting(const hpct_net_addresses *to, int node, attempt *attempts, answer *out)
 {
     int count = 0;
     *out = UNKNOWN;
@@ -221,7 +222,7 @@ static hpct_status connect_all(const hpct_sinfo_line *lines, int count, answer *
     hpct_status status =
         attempts != NULL && fds != NULL ? HPCT_OK : hpct_fail_memory(most * sizeof *fds);
     for (int i = 0; i < count && status == HPCT_OK; i++) {
-        hpct_addresses addresses;
+        hpct_net_addresses addresses;
         find_addresses(&lines[i], until, &addresses, &late);
         begun += begin_connecting(&addresses, i, attempts + begun, &answers[i]);
     }

@@ -91,7 +91,7 @@ bool hpct_step_facts_parse_layout(char *text, hpct_step_facts *out)
     out->hosts = calloc((size_t) out->tasks, sizeof *out->hosts);
     for (char *line = out->hosts != NULL ? strtok_r(text, "\n", &rest) : NULL;
          line != NULL && known >= 0; line = strtok_r(NULL, "\n", &rest)) {
-        char node[HPCT_MAX_NODE_NAME + 1];
+        char node[HPCT_CLUSTER_MAX_NODE_NAME + 1];
         int at = 0, count = 0;
         if (sscanf(line, " Node %*d (%255[^)]), %*d task(s):%n", node, &at) == 1 && at > 0)
             count = put_tasks(line + at, node, out);
@@ -133,6 +133,6 @@ hpct_status hpct_step_facts_ask(const char *job, pid_t srun, hpct_step_facts *ou
 
 void hpct_step_facts_free(hpct_step_facts *facts)
 {
-    hpct_names_free(facts->hosts, facts->hosts != NULL ? facts->tasks : 0);
+    hpct_cluster_names_free(facts->hosts, facts->hosts != NULL ? facts->tasks : 0);
     *facts = (hpct_step_facts){.nodes = 0};
 }

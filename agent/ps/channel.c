@@ -11,17 +11,17 @@
 #define LINGER_MS 1000
 #define CHUNK ((size_t) 128 << 10) /* bytes per call, sealed while they are in the cache */
 
-void hpct_ps_channel_init(hpct_ps_channel *channel, const hpct_session *session)
+void hpct_ps_channel_init(hpct_ps_channel *channel, const hpct_net_session *session)
 {
-    *channel =
-        (hpct_ps_channel){.session = *session,
-                          .heard_ms = hpct_now_ms(),
-                          .silence_ms = hpct_link_silence_ms(session->fd, HPCT_LINK_OUTAGE_MS)};
+    *channel = (hpct_ps_channel){
+        .session = *session,
+        .heard_ms = hpct_now_ms(),
+        .silence_ms = hpct_net_link_silence_ms(session->fd, HPCT_NET_LINK_OUTAGE_MS)};
 }
 
 void hpct_ps_channel_close(hpct_ps_channel *channel)
 {
-    hpct_session_close(&channel->session);
+    hpct_net_session_close(&channel->session);
 }
 
 bool hpct_ps_channel_sending(const hpct_ps_channel *channel)
@@ -31,10 +31,10 @@ bool hpct_ps_channel_sending(const hpct_ps_channel *channel)
 
 /* Advances iov by the first `sent` bytes and adds them to the seal: as they were sent, in case the
  * caller changes them later. */
-static void advance(hpct_seal *seal, struct iovec *iov, size_t *sent)
+static void advance(hpct_auth_seal *seal, struct iovec *iov, size_t *sent)
 {
     size_t part = *sent < iov->iov_len ? *sent : iov->iov_len;
-    hpct_seal_add(seal, iov->iov_base, part);
+    hpct_auth_seal_add(seal, iov->iov_base, part);
     iov->iov_base = (char *) iov->iov_base + part;
     iov->iov_len -= part;
     *sent -= part;
@@ -65,8 +65,8 @@ void hpct_ps_channel_flush(hpct_ps_channel *channel)
         for (int i = 0; i < HPCT_PS_PIECES; i++)
             advance(channel->session.out, &channel->from[i], &sent);
         if (channel->sealing && channel->from[0].iov_len == 0 && channel->from[1].iov_len == 0) {
-            hpct_seal_end(channel->session.out, channel->out);
-            channel->out_filled = HPCT_SEAL_TAG;
+            hpct_auth_seal_end(channel->session.out, channel->out);
+            channel->out_filled = HPCT_AUTH_SEAL_TAG;
             channel->sealing = false;
         }
     }
@@ -91,7 +91,7 @@ void hpct_ps_channel_beat(hpct_ps_channel *channel, int64_t now)
 {
     if (channel->session.fd < 0 || now < channel->beat_ms)
         return;
-    channel->beat_ms = now + HPCT_LINK_BEAT_MS;
+    channel->beat_ms = now + HPCT_NET_LINK_BEAT_MS;
     if (!hpct_ps_channel_sending(channel))
         hpct_ps_channel_send(channel, &(hpct_ps_message){.type = HPCT_PS_BEAT}, NULL);
 }
@@ -128,11 +128,11 @@ static int take_floats(hpct_ps_channel *channel)
         uint8_t *into = (uint8_t *) piece->iov_base + skip;
         size_t left = piece->iov_len - skip;
         result = receive_some(channel, into, left < CHUNK ? left : CHUNK, &channel->into_filled);
-        hpct_seal_add(channel->session.in, into, channel->into_filled - at);
+        hpct_auth_seal_add(channel->session.in, into, channel->into_filled - at);
     }
-    while (channel->tag_filled < HPCT_SEAL_TAG && result == 1)
+    while (channel->tag_filled < HPCT_AUTH_SEAL_TAG && result == 1)
         result = receive_some(channel, channel->tag + channel->tag_filled,
-                              HPCT_SEAL_TAG - channel->tag_filled, &channel->tag_filled);
+                              HPCT_AUTH_SEAL_TAG - channel->tag_filled, &channel->tag_filled);
     return result;
 }
 
@@ -158,7 +158,7 @@ hpct_ps_received hpct_ps_channel_receive(hpct_ps_channel *channel, hpct_ps_messa
         result = take_floats(channel);
         if (result != 1)
             return result == 0 ? HPCT_PS_NOTHING : HPCT_PS_CLOSED;
-        if (!hpct_seal_check(channel->session.in, channel->tag))
+        if (!hpct_auth_seal_check(channel->session.in, channel->tag))
             goto garbage;
     }
     channel->in_filled = 0;

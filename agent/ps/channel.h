@@ -11,7 +11,7 @@
 #define HPCT_PS_PIECES 2 /* floats are in at most two ranges: parameters, and states */
 
 typedef struct hpct_ps_channel {
-    hpct_session session;      /* fd -1: unused */
+    hpct_net_session session;  /* fd -1: unused */
     int64_t heard_ms, beat_ms; /* times of the last bytes received; of the next heartbeat */
     int silence_ms;            /* a peer that is silent for longer is lost */
     size_t in_filled, out_filled;
@@ -21,7 +21,7 @@ typedef struct hpct_ps_channel {
     size_t into_filled, tag_filled;    /* received bytes of the floats, and of their tag */
     struct iovec from[HPCT_PS_PIECES]; /* floats still to be sent, after `out` */
     bool sealing;                      /* their tag follows them */
-    uint8_t tag[HPCT_SEAL_TAG];
+    uint8_t tag[HPCT_AUTH_SEAL_TAG];
 } hpct_ps_channel;
 
 typedef enum hpct_ps_received {
@@ -32,7 +32,7 @@ typedef enum hpct_ps_received {
 } hpct_ps_received;
 
 /* Takes ownership of the session. */
-void hpct_ps_channel_init(hpct_ps_channel *channel, const hpct_session *session);
+void hpct_ps_channel_init(hpct_ps_channel *channel, const hpct_net_session *session);
 void hpct_ps_channel_close(hpct_ps_channel *channel);
 
 /* Sends a message, or keeps what the socket does not accept now for hpct_ps_channel_flush. `floats`

@@ -90,7 +90,7 @@ static hpct_status turn(hpct_ps_servers *servers, int64_t began)
         servers->polls[i] = (struct pollfd){
             channel->session.fd, hpct_ps_channel_sending(channel) ? POLLIN | POLLOUT : POLLIN, 0};
     }
-    poll(servers->polls + servers->first, (nfds_t) (count - servers->first), HPCT_LINK_BEAT_MS);
+    poll(servers->polls + servers->first, (nfds_t) (count - servers->first), HPCT_NET_LINK_BEAT_MS);
     if (servers->run->serves) /* workers have a thread for that */
         beat(servers, count);
     for (int i = servers->first; i < count && status == HPCT_OK; i++)
@@ -99,7 +99,7 @@ static hpct_status turn(hpct_ps_servers *servers, int64_t began)
     for (int i = servers->first; i < count && status == HPCT_OK; i++) {
         int64_t heard = servers->channels[i].heard_ms;
         if (now - (heard > began ? heard : began) > servers->channels[i].silence_ms)
-            status = lost(servers, i, HPCT_LINK_SILENCE);
+            status = lost(servers, i, HPCT_NET_LINK_SILENCE);
     }
     return status;
 }
@@ -234,7 +234,7 @@ hpct_status hpct_ps_servers_watch(hpct_ps_servers *servers)
         hpct_ps_channel_beat(channel, now);
         status = receive(servers, i);
         if (status == HPCT_OK && now - channel->heard_ms > channel->silence_ms)
-            status = lost(servers, i, HPCT_LINK_SILENCE);
+            status = lost(servers, i, HPCT_NET_LINK_SILENCE);
     }
     return status;
 }
@@ -259,29 +259,30 @@ void hpct_ps_servers_leave(hpct_ps_servers *servers, const hpct_ps_message *last
 
 /* Authenticates both ends. Server 0 may answer late, as it first connects to the other servers
  * while its socket is listening already. */
-static hpct_handshake prove(hpct_ps_servers *servers, int server, int fd, hpct_ps_from from,
-                            int64_t deadline)
+static hpct_net_handshake prove(hpct_ps_servers *servers, int server, int fd, hpct_ps_from from,
+                                int64_t deadline)
 {
     const hpct_ps_run *run = servers->run;
-    hpct_connecting connecting;
-    hpct_session session;
-    hpct_handshake how = HPCT_HANDSHAKE_WAIT;
-    if (hpct_connecting_begin(&connecting, fd, hpct_context_auth(run->context),
-                              from == HPCT_PS_FROM_LEADER ? HPCT_FOR_PS_LEADER : HPCT_FOR_PS_WORKER,
-                              (uint32_t) run->index, (uint32_t) server) != HPCT_OK)
-        return HPCT_HANDSHAKE_WAIT;
+    hpct_net_connecting connecting;
+    hpct_net_session session;
+    hpct_net_handshake how = HPCT_NET_HANDSHAKE_WAIT;
+    if (hpct_net_connecting_begin(&connecting, fd, hpct_context_auth(run->context),
+                                  from == HPCT_PS_FROM_LEADER ? HPCT_AUTH_FOR_PS_LEADER
+                                                              : HPCT_AUTH_FOR_PS_WORKER,
+                                  (uint32_t) run->index, (uint32_t) server) != HPCT_OK)
+        return HPCT_NET_HANDSHAKE_WAIT;
     for (int64_t now = hpct_now_ms(); now < deadline && hpct_stop_signal() == 0;
          now = hpct_now_ms()) {
-        how = hpct_connecting_step(&connecting, &session);
-        if (how == HPCT_HANDSHAKE_DONE)
+        how = hpct_net_connecting_step(&connecting, &session);
+        if (how == HPCT_NET_HANDSHAKE_DONE)
             hpct_ps_channel_init(&servers->channels[server], &session);
-        if (how != HPCT_HANDSHAKE_WAIT)
+        if (how != HPCT_NET_HANDSHAKE_WAIT)
             return how;
         struct pollfd poller = {connecting.fd, POLLIN, 0};
         beat(servers, server);
         poll(&poller, 1, deadline - now < 1000 ? (int) (deadline - now) : 1000);
     }
-    hpct_connecting_give_up(&connecting);
+    hpct_net_connecting_give_up(&connecting);
     return how;
 }
 
@@ -325,7 +326,7 @@ static hpct_status refused(const hpct_ps_servers *servers, int server,
  * 0. */
 static bool leader_is_gone(const hpct_ps_run *run)
 {
-    const hpct_config *config = hpct_context_config(run->context);
+    const hpct_cluster_config *config = hpct_context_config(run->context);
     return hpct_gone_is_zero() && strcmp(run->addresses[0], config->addresses[0]) == 0;
 }
 
@@ -340,15 +341,15 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
     hpct_ps_run_server(run, server, who);
     for (int wait_ms = 20;; wait_ms = wait_ms < 500 ? 2 * wait_ms : 500) {
         int fd, greeted = 0;
-        hpct_handshake how = HPCT_HANDSHAKE_WAIT;
+        hpct_net_handshake how = HPCT_NET_HANDSHAKE_WAIT;
         hpct_ps_message answer;
         beat(servers, server);
-        hpct_status status = hpct_link_connect(&fd, run->addresses[server], CONNECT_MS);
+        hpct_status status = hpct_net_link_connect(&fd, run->addresses[server], CONNECT_MS);
         if (status == HPCT_ERR_CONFIG)
             return status;
         if (status == HPCT_OK)
             how = prove(servers, server, fd, hello->from, deadline);
-        if (how == HPCT_HANDSHAKE_DONE)
+        if (how == HPCT_NET_HANDSHAKE_DONE)
             greeted = greet(servers, server, hello, deadline, &answer);
         if (greeted < 0)
             return refused(servers, server, &answer);
@@ -363,7 +364,7 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
             return hpct_fail(HPCT_ERR_STOPPED, "%s: told to stop while it waited for %s", run->name,
                              who);
         int64_t now = hpct_now_ms();
-        if (how != HPCT_HANDSHAKE_FOREIGN)
+        if (how != HPCT_NET_HANDSHAKE_FOREIGN)
             foreign_since = 0;
         else if (foreign_since == 0)
             foreign_since = now;
@@ -394,8 +395,8 @@ hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, 
         .type = HPCT_PS_HELLO, .from = from, .index = (uint32_t) run->index, .plan = run->plan};
     size_t count = (size_t) run->servers;
     hpct_status status = HPCT_OK;
-    hpct_frame_set(hello.node, sizeof hello.node, hpct_context_node(run->context));
-    hpct_frame_set(hello.text, sizeof hello.text, run->brief);
+    hpct_net_frame_set(hello.node, sizeof hello.node, hpct_context_node(run->context));
+    hpct_net_frame_set(hello.text, sizeof hello.text, run->brief);
     *out = (hpct_ps_servers){.run = run,
                              .first = from == HPCT_PS_FROM_LEADER ? 1 : 0,
                              .meanwhile = meanwhile,
@@ -417,16 +418,16 @@ hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, 
     return status;
 }
 
-hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_session *session)
+hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_net_session *session)
 {
     const hpct_ps_run *run = servers->run;
-    hpct_connecting connecting;
+    hpct_net_connecting connecting;
     int fd, patience_ms = 1000 * run->join_seconds;
-    HPCT_TRY(hpct_link_connect(&fd, run->addresses[0], HPCT_LINK_OUTAGE_MS + CONNECT_MS));
-    HPCT_TRY(hpct_connecting_begin(&connecting, fd, hpct_context_auth(run->context),
-                                   HPCT_FOR_PS_PULSE, (uint32_t) run->index, 0));
-    if (hpct_connecting_wait(&connecting, patience_ms, hpct_now_ms() + patience_ms, session) !=
-        HPCT_HANDSHAKE_DONE)
+    HPCT_TRY(hpct_net_link_connect(&fd, run->addresses[0], HPCT_NET_LINK_OUTAGE_MS + CONNECT_MS));
+    HPCT_TRY(hpct_net_connecting_begin(&connecting, fd, hpct_context_auth(run->context),
+                                       HPCT_AUTH_FOR_PS_PULSE, (uint32_t) run->index, 0));
+    if (hpct_net_connecting_wait(&connecting, patience_ms, hpct_now_ms() + patience_ms, session) !=
+        HPCT_NET_HANDSHAKE_DONE)
         return lost(servers, 0, "it takes no second connection");
     return HPCT_OK;
 }

@@ -30,7 +30,7 @@ hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, 
                                   void (*meanwhile)(void *), void *argument);
 
 /* Another connection to server 0, for this worker's heartbeats. */
-hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_session *session);
+hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_net_session *session);
 
 /* Pulls all parts of this version into the model; *exact: false if a server has a later version. */
 hpct_status hpct_ps_servers_pull(hpct_ps_servers *servers, int64_t version, bool *exact);

@@ -28,8 +28,8 @@ enum {
     AT_RATE = 76,
     AT_PARTS = 84,
     AT_TAG = AT_PARTS + 4 * HPCT_PS_PARTS,
-    AT_NODE = AT_TAG + HPCT_SEAL_TAG,
-    AT_TEXT = AT_NODE + HPCT_FRAME_NODE,
+    AT_NODE = AT_TAG + HPCT_AUTH_SEAL_TAG,
+    AT_TEXT = AT_NODE + HPCT_NET_FRAME_NODE,
 };
 _Static_assert(AT_TEXT + HPCT_PS_TEXT <= HPCT_PS_MESSAGE_BYTES, "a message has room for its parts");
 
@@ -70,14 +70,14 @@ static float get_float(const uint8_t *in)
 }
 
 /* Seals everything except the tag. */
-static void add_to_seal(hpct_seal *seal, const uint8_t message[HPCT_PS_MESSAGE_BYTES])
+static void add_to_seal(hpct_auth_seal *seal, const uint8_t message[HPCT_PS_MESSAGE_BYTES])
 {
-    hpct_seal_add(seal, message, AT_TAG);
-    hpct_seal_add(seal, message + AT_NODE, HPCT_PS_MESSAGE_BYTES - AT_NODE);
+    hpct_auth_seal_add(seal, message, AT_TAG);
+    hpct_auth_seal_add(seal, message + AT_NODE, HPCT_PS_MESSAGE_BYTES - AT_NODE);
 }
 
 bool hpct_ps_message_encode(uint8_t out[HPCT_PS_MESSAGE_BYTES], const hpct_ps_message *message,
-                            hpct_seal *seal)
+                            hpct_auth_seal *seal)
 {
     memset(out, 0, HPCT_PS_MESSAGE_BYTES);
     memcpy(out + AT_MAGIC, magic, sizeof magic);
@@ -99,10 +99,10 @@ bool hpct_ps_message_encode(uint8_t out[HPCT_PS_MESSAGE_BYTES], const hpct_ps_me
     put_double(out + AT_RATE, message->rate);
     for (int i = 0; i < HPCT_PS_PARTS; i++)
         put_float(out + AT_PARTS + 4 * i, message->parts[i]);
-    memcpy(out + AT_NODE, message->node, HPCT_FRAME_NODE);
+    memcpy(out + AT_NODE, message->node, HPCT_NET_FRAME_NODE);
     memcpy(out + AT_TEXT, message->text, HPCT_PS_TEXT);
     add_to_seal(seal, out);
-    return hpct_seal_end(seal, out + AT_TAG);
+    return hpct_auth_seal_end(seal, out + AT_TAG);
 }
 
 /* A learning rate, where one belongs; and the parts of a step. */
@@ -117,11 +117,12 @@ static bool has_fine_numbers(const hpct_ps_message *m)
 }
 
 bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSAGE_BYTES],
-                            hpct_seal *seal)
+                            hpct_auth_seal *seal)
 {
     add_to_seal(seal, in);
-    if (!hpct_seal_check(seal, in + AT_TAG) || memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 ||
-        in[AT_PROTOCOL] != PROTOCOL || hpct_get(in + AT_ZERO, 2) != 0)
+    if (!hpct_auth_seal_check(seal, in + AT_TAG) ||
+        memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 || in[AT_PROTOCOL] != PROTOCOL ||
+        hpct_get(in + AT_ZERO, 2) != 0)
         return false;
     if (in[AT_TYPE] < HPCT_PS_HELLO || in[AT_TYPE] >= HPCT_PS_MESSAGE_TYPES ||
         in[AT_FROM] >= HPCT_PS_FROMS || in[AT_TASK] > HPCT_PS_END ||
@@ -150,6 +151,6 @@ bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSA
     if (out->step >= MOST || out->version >= MOST || out->bytes >= MOST ||
         (out->bytes != 0 && !floats && out->type != HPCT_PS_WELCOME) || !has_fine_numbers(out))
         return false;
-    return hpct_frame_take_text(out->node, in + AT_NODE, HPCT_FRAME_NODE) &&
-           hpct_frame_take_text(out->text, in + AT_TEXT, HPCT_PS_TEXT);
+    return hpct_net_frame_take_text(out->node, in + AT_NODE, HPCT_NET_FRAME_NODE) &&
+           hpct_net_frame_take_text(out->text, in + AT_TEXT, HPCT_PS_TEXT);
 }

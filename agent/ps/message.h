@@ -52,18 +52,18 @@ typedef struct hpct_ps_message {
     uint32_t slice;
     uint64_t step, version, bytes, plan;
     double loss, correct, in_top_k;
-    double rate;                /* of learning; 0: the schedule's */
-    float parts[HPCT_PS_PARTS]; /* ms, and MB of memory */
-    char node[HPCT_FRAME_NODE]; /* NUL-terminated, printable */
-    char text[HPCT_PS_TEXT];    /* NUL-terminated, printable */
+    double rate;                    /* of learning; 0: the schedule's */
+    float parts[HPCT_PS_PARTS];     /* ms, and MB of memory */
+    char node[HPCT_NET_FRAME_NODE]; /* NUL-terminated, printable */
+    char text[HPCT_PS_TEXT];        /* NUL-terminated, printable */
 } hpct_ps_message;
 
 /* Encodes and seals as the next message of `seal`; false if libcrypto fails. */
 bool hpct_ps_message_encode(uint8_t out[HPCT_PS_MESSAGE_BYTES], const hpct_ps_message *message,
-                            hpct_seal *seal);
+                            hpct_auth_seal *seal);
 
 /* False unless the peer's hpct_ps_message_encode made it, in the same order. */
 bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSAGE_BYTES],
-                            hpct_seal *seal);
+                            hpct_auth_seal *seal);
 
 #endif

@@ -29,14 +29,14 @@
 
 /* ---- roles ---- */
 
-static bool is_server(const hpct_config_role *role)
+static bool is_server(const hpct_cluster_config_role *role)
 {
     return strcmp(role->name, "ps") == 0;
 }
 
 static hpct_status find_roles(hpct_ps_run *run)
 {
-    const hpct_config *config = hpct_context_config(run->context);
+    const hpct_cluster_config *config = hpct_context_config(run->context);
     run->addresses = calloc((size_t) config->size, sizeof *run->addresses);
     run->nodes = calloc((size_t) config->size, sizeof *run->nodes);
     if (run->addresses == NULL || run->nodes == NULL)
@@ -386,7 +386,7 @@ void hpct_ps_run_reason(const hpct_ps_run *run, hpct_ps_message *message)
     if (strncmp(text, run->name, length) == 0 && strncmp(text + length, ": ", 2) == 0)
         text += length + 2;
     *message = (hpct_ps_message){.type = HPCT_PS_LOST};
-    hpct_frame_set(message->text, sizeof message->text, text);
+    hpct_net_frame_set(message->text, sizeof message->text, text);
 }
 
 /* ---- parts ---- */

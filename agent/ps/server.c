@@ -33,7 +33,7 @@ typedef struct member {
     hpct_ps_from from; /* from and index are authenticated */
     int index;         /* index of the worker */
     bool waits;        /* a worker without an item */
-    char node[HPCT_FRAME_NODE];
+    char node[HPCT_NET_FRAME_NODE];
     float *floats; /* buffer for a worker's pushes */
 } member;
 
@@ -42,7 +42,7 @@ typedef struct server {
     hpct_ps_leader *leader;  /* server 0; else NULL */
     hpct_ps_servers servers; /* server 0: connections to the other servers */
     hpct_ps_holder holder;
-    hpct_acceptor *acceptor;
+    hpct_net_acceptor *acceptor;
     member *members;
     struct pollfd *polls; /* [1 + num_members + servers] */
     int num_members;
@@ -151,8 +151,8 @@ static void name_key(const hpct_ps_run *run, const hpct_ps_message *hello, hpct_
     if (key < 0)
         return;
     answer->slice = (uint32_t) key + 1;
-    hpct_frame_set(answer->text, sizeof answer->text,
-                   hpct_identity_print(run->identity, key, value));
+    hpct_net_frame_set(answer->text, sizeof answer->text,
+                       hpct_identity_print(run->identity, key, value));
 }
 
 static void admit(server *s, member *m, const hpct_ps_message *hello)
@@ -192,7 +192,7 @@ static void hear_hello(server *s, member *m, const hpct_ps_message *hello)
     }
     if (why != NULL) {
         answer.type = HPCT_PS_REFUSED;
-        hpct_frame_set(answer.text, sizeof answer.text, why);
+        hpct_net_frame_set(answer.text, sizeof answer.text, why);
         if (hello->plan != s->run->plan)
             name_key(s->run, hello, &answer);
         hpct_ps_channel_send(&m->channel, &answer, NULL);
@@ -356,28 +356,28 @@ static hpct_status receive(server *s, member *m)
 
 /* ---- once per iteration ---- */
 
-static bool find_from(hpct_purpose purpose, hpct_ps_from *from)
+static bool find_from(hpct_auth_purpose purpose, hpct_ps_from *from)
 {
-    *from = purpose == HPCT_FOR_PS_WORKER  ? HPCT_PS_FROM_WORKER
-            : purpose == HPCT_FOR_PS_PULSE ? HPCT_PS_FROM_PULSE
-                                           : HPCT_PS_FROM_LEADER;
-    return purpose == HPCT_FOR_PS_WORKER || purpose == HPCT_FOR_PS_PULSE ||
-           purpose == HPCT_FOR_PS_LEADER;
+    *from = purpose == HPCT_AUTH_FOR_PS_WORKER  ? HPCT_PS_FROM_WORKER
+            : purpose == HPCT_AUTH_FOR_PS_PULSE ? HPCT_PS_FROM_PULSE
+                                                : HPCT_PS_FROM_LEADER;
+    return purpose == HPCT_AUTH_FOR_PS_WORKER || purpose == HPCT_AUTH_FOR_PS_PULSE ||
+           purpose == HPCT_AUTH_FOR_PS_LEADER;
 }
 
 static void take_connections(server *s)
 {
-    hpct_guest guest;
-    while (hpct_acceptor_next(s->acceptor, &guest)) {
-        hpct_session session;
+    hpct_net_guest guest;
+    while (hpct_net_acceptor_next(s->acceptor, &guest)) {
+        hpct_net_session session;
         hpct_ps_from from;
         member *m = s->members;
         while (m < s->members + s->num_members && m->channel.session.fd >= 0)
             m++;
         if (m == s->members + s->num_members || !find_from(guest.purpose, &from) ||
             guest.from > INT_MAX) {
-            hpct_guest_refuse(&guest);
-        } else if (hpct_guest_accept(&guest, &session)) {
+            hpct_net_guest_refuse(&guest);
+        } else if (hpct_net_guest_accept(&guest, &session)) {
             *m = (member){.from = from, .index = (int) guest.from};
             hpct_ps_channel_init(&m->channel, &session);
         }
@@ -405,7 +405,7 @@ static hpct_status judge_silence(server *s, int64_t now)
         bool judged =
             m->from == HPCT_PS_FROM_LEADER || (m->from == HPCT_PS_FROM_WORKER && s->leader != NULL);
         if (judged && now - heard > m->channel.silence_ms)
-            status = part(s, m, HPCT_LINK_SILENCE);
+            status = part(s, m, HPCT_NET_LINK_SILENCE);
     }
     return status;
 }
@@ -480,7 +480,7 @@ static void forgive_own_absence(server *s, int64_t now, int64_t expected_ms)
 static void sleep_until_something(server *s)
 {
     nfds_t count = 0;
-    s->polls[count++] = (struct pollfd){hpct_acceptor_fd(s->acceptor), POLLIN, 0};
+    s->polls[count++] = (struct pollfd){hpct_net_acceptor_fd(s->acceptor), POLLIN, 0};
     for (int i = 0; i < s->num_members; i++) {
         const hpct_ps_channel *c = &s->members[i].channel;
         s->polls[count++] = (struct pollfd){
@@ -488,7 +488,7 @@ static void sleep_until_something(server *s)
     }
     for (int i = 1; s->leader != NULL && i < s->run->servers; i++)
         s->polls[count++] = (struct pollfd){s->servers.channels[i].session.fd, POLLIN, 0};
-    poll(s->polls, count, HPCT_LINK_BEAT_MS);
+    poll(s->polls, count, HPCT_NET_LINK_BEAT_MS);
 }
 
 /* Server 0, between steps, and after the last item: all parts into its model. */
@@ -527,7 +527,7 @@ static hpct_status turn(server *s)
     hpct_status status = HPCT_OK;
     sleep_until_something(s);
     int64_t now = hpct_now_ms();
-    forgive_own_absence(s, now, HPCT_LINK_BEAT_MS);
+    forgive_own_absence(s, now, HPCT_NET_LINK_BEAT_MS);
     if (s->leader != NULL) /* before the workers, which leave when a server is lost */
         status = hpct_ps_servers_watch(&s->servers);
     for (int i = 0; i < s->num_members && status == HPCT_OK && !s->over; i++) {
@@ -569,7 +569,7 @@ static hpct_status open_server(server *s)
     char host[256];
     int port, listen_fd;
     const hpct_ps_run *run = s->run;
-    if (!hpct_link_split_address(run->addresses[run->index], host, sizeof host, &port))
+    if (!hpct_net_link_split_address(run->addresses[run->index], host, sizeof host, &port))
         return hpct_fail(HPCT_ERR_CONFIG,
                          "the address of parameter server %d, '%s', is not "
                          "host:port",
@@ -584,10 +584,10 @@ static hpct_status open_server(server *s)
         s->members[i].channel.session.fd = -1;
     hpct_status status = hpct_ps_holder_init(&s->holder, run);
     if (status == HPCT_OK)
-        status = hpct_link_listen(&listen_fd, &port, host, BACKLOG);
+        status = hpct_net_link_listen(&listen_fd, &port, host, BACKLOG);
     if (status == HPCT_OK)
-        status = hpct_acceptor_new(&s->acceptor, listen_fd, hpct_context_auth(run->context),
-                                   (uint32_t) run->index);
+        status = hpct_net_acceptor_new(&s->acceptor, listen_fd, hpct_context_auth(run->context),
+                                       (uint32_t) run->index);
     if (status == HPCT_OK && s->leader != NULL)
         status = hpct_ps_servers_reach(&s->servers, run, HPCT_PS_FROM_LEADER, let_in, s);
     if (status == HPCT_OK && s->leader != NULL && hpct_ps_leader_continues(s->leader))
@@ -620,7 +620,7 @@ static void server_free(server *s)
         else
             free(s->members[i].floats);
     }
-    hpct_acceptor_free(s->acceptor);
+    hpct_net_acceptor_free(s->acceptor);
     hpct_ps_holder_free(&s->holder);
     free(s->members);
     free(s->polls);

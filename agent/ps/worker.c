@@ -80,26 +80,26 @@ static void *pulse_main(void *argument)
     int64_t turn = hpct_now_ms();
     for (;;) {
         struct pollfd polls[2] = {{p->wake_fd, POLLIN, 0}, {channel->session.fd, POLLIN, 0}};
-        poll(polls, 2, HPCT_LINK_BEAT_MS);
+        poll(polls, 2, HPCT_NET_LINK_BEAT_MS);
         int64_t now = hpct_now_ms();
-        if (now - turn > HPCT_LINK_BEAT_MS + JUMP_MS)
+        if (now - turn > HPCT_NET_LINK_BEAT_MS + JUMP_MS)
             channel->heard_ms += now - turn;
         turn = now;
         if (polls[0].revents != 0)
             return NULL;
         receive_messages(p);
         if (now - channel->heard_ms > channel->silence_ms)
-            give_up(p, hpct_ps_run_server(p->run, 0, server), " was lost: " HPCT_LINK_SILENCE);
+            give_up(p, hpct_ps_run_server(p->run, 0, server), " was lost: " HPCT_NET_LINK_SILENCE);
         hpct_ps_channel_flush(channel);
         hpct_ps_channel_beat(channel, now);
     }
 }
 
-static hpct_status start_pulse(pulse **out, const hpct_ps_run *run, hpct_session *session)
+static hpct_status start_pulse(pulse **out, const hpct_ps_run *run, hpct_net_session *session)
 {
     pulse *p = calloc(1, sizeof *p);
     if (p == NULL) {
-        hpct_session_close(session);
+        hpct_net_session_close(session);
         return hpct_fail_memory(sizeof *p);
     }
     p->run = run;
@@ -329,7 +329,7 @@ static hpct_status check_item(const worker *w)
 
 static hpct_status open_worker(worker *w)
 {
-    hpct_session session;
+    hpct_net_session session;
     hpct_model_states(w->run->host, &w->num_states);
     w->states = calloc(w->num_states + 1, sizeof *w->states);
     if (w->states == NULL)

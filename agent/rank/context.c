@@ -36,13 +36,13 @@
 #define END_STEP_MS 20000
 
 struct hpct_context {
-    hpct_config *config;
+    hpct_cluster_config *config;
     hpct_comm *comm;
-    hpct_watch *watch; /* NULL for one rank */
-    hpct_key *key;     /* NULL for one rank, and until it is read */
-    hpct_auth auth;    /* with that key */
+    hpct_watch *watch;  /* NULL for one rank */
+    hpct_auth_key *key; /* NULL for one rank, and until it is read */
+    hpct_auth auth;     /* with that key */
     int standstill_seconds;
-    char node[HPCT_FRAME_NODE];
+    char node[HPCT_NET_FRAME_NODE];
     bool apart;         /* not connected to other tasks (parameter-server) */
     int workers;        /* apart: number of training ranks */
     bool leads;         /* apart: this is parameter server 0 */
@@ -54,10 +54,10 @@ struct hpct_context {
 
 static void context_free(hpct_context *context)
 {
-    hpct_config_free(context->config);
+    hpct_cluster_config_free(context->config);
     if (context->key != NULL) /* NULL in a context within another one */
         hpct_pmix_key_end();
-    hpct_key_free(context->key);
+    hpct_auth_key_free(context->key);
     free(context);
 }
 
@@ -70,13 +70,14 @@ static void set_auth(hpct_context *context)
 
 static void set_node(hpct_context *context)
 {
-    const hpct_config *config = context->config;
+    const hpct_cluster_config *config = context->config;
     char host[256] = "localhost";
     gethostname(host, sizeof host - 1);
     if (config->nodes != NULL && config->node_rank < config->num_nodes)
-        hpct_frame_set(context->node, sizeof context->node, config->nodes[config->node_rank].name);
+        hpct_net_frame_set(context->node, sizeof context->node,
+                           config->nodes[config->node_rank].name);
     else
-        hpct_frame_set(context->node, sizeof context->node, host);
+        hpct_net_frame_set(context->node, sizeof context->node, host);
 }
 
 static hpct_status read_seconds(int *seconds, const char *name, int least, int standard)
@@ -112,7 +113,7 @@ static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous 
 {
     char line[300];
     hpct_deadline *deadline;
-    const hpct_config *config = context->config;
+    const hpct_cluster_config *config = context->config;
     *world = 0;
     snprintf(line, sizeof line,
              "hpc-train: rank %d (%s): MPI did not connect the ranks within %d s: another one has "
@@ -185,13 +186,13 @@ static hpct_status open_device(hpct_context *context, const hpct_meeting *meetin
 }
 
 /* The hosts of config->addresses; the caller frees the strings and the array (NULL-terminated). */
-static char **hosts_by_rank(const hpct_config *config)
+static char **hosts_by_rank(const hpct_cluster_config *config)
 {
     char host[256];
     int port;
     char **hosts = calloc((size_t) config->size + 1, sizeof *hosts);
     for (int rank = 0; hosts != NULL && rank < config->size; rank++) {
-        if (!hpct_link_split_address(config->addresses[rank], host, sizeof host, &port))
+        if (!hpct_net_link_split_address(config->addresses[rank], host, sizeof host, &port))
             snprintf(host, sizeof host, "%.200s", config->addresses[rank]);
         hosts[rank] = strdup(host);
         if (hosts[rank] == NULL)
@@ -225,7 +226,7 @@ static void end_step(int status)
 static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *wait_for_watch,
                                int seconds)
 {
-    const hpct_config *config = context->config;
+    const hpct_cluster_config *config = context->config;
     const char *addresses[HPCT_RENDEZVOUS_ADDRESSES];
     char **hosts = config->addresses == NULL ? NULL : hosts_by_rank(config);
     for (int i = 0; i < wait_for_watch->num_addresses; i++)
@@ -254,7 +255,7 @@ static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *wai
 
 /* Whether "auto" has to ask the other ranks for GPUs. From Slurm's GPU count per node: equal on all
  * ranks. */
-static bool may_have_gpus(const hpct_config *config)
+static bool may_have_gpus(const hpct_cluster_config *config)
 {
     int gpus = config->nodes == NULL;
     for (int node = 0; config->nodes != NULL && node < config->num_nodes; node++)
@@ -342,7 +343,7 @@ static hpct_status join(hpct_context *context, const char *device, const char *w
 /* Every rank trains and has the whole model: a step with parameter servers or an evaluator is for
  * another program, and those tasks would never connect. A chief is the worker that reports and
  * saves, which is rank 0 here. */
-static hpct_status check_roles(const hpct_config *config)
+static hpct_status check_roles(const hpct_cluster_config *config)
 {
     for (int i = 0; i < config->num_roles; i++) {
         const char *role = config->roles[i].name;
@@ -379,7 +380,7 @@ hpct_status hpct_context_open_with(hpct_context **out, const hpct_context_option
     hpct_context *context = calloc(1, sizeof *context);
     if (context == NULL)
         return hpct_fail_memory(sizeof *context);
-    hpct_status status = hpct_config_read(&context->config);
+    hpct_status status = hpct_cluster_config_read(&context->config);
     if (status != HPCT_OK) {
         free(context);
         return status;
@@ -417,7 +418,7 @@ hpct_status hpct_context_open_after(hpct_context **out, hpct_status before,
 
 static hpct_status find_roles_apart(hpct_context *context)
 {
-    const hpct_config *config = context->config;
+    const hpct_cluster_config *config = context->config;
     int servers = 0;
     for (int i = 0; i < config->num_roles; i++) {
         const char *role = config->roles[i].name;
@@ -448,7 +449,7 @@ hpct_status hpct_context_open_apart(hpct_context **out)
     hpct_context *context = calloc(1, sizeof *context);
     if (context == NULL)
         return hpct_fail_memory(sizeof *context);
-    hpct_status status = hpct_config_read(&context->config);
+    hpct_status status = hpct_cluster_config_read(&context->config);
     if (status != HPCT_OK) {
         free(context);
         return status;
@@ -473,20 +474,20 @@ hpct_status hpct_context_open_apart(hpct_context **out)
 hpct_status hpct_context_open_over(hpct_context **out, hpct_comm *comm, const char *node)
 {
     hpct_context *context = calloc(1, sizeof *context);
-    hpct_config *config = calloc(1, sizeof *config);
+    hpct_cluster_config *config = calloc(1, sizeof *config);
     if (context == NULL || config == NULL) {
         free(context);
         free(config);
         return hpct_fail_memory(sizeof *context + sizeof *config);
     }
-    *config = (hpct_config){.source = HPCT_CONFIG_ALONE,
-                            .rank = comm->rank,
-                            .size = comm->size,
-                            .local_size = 1,
-                            .num_nodes = 1};
+    *config = (hpct_cluster_config){.source = HPCT_CLUSTER_CONFIG_ALONE,
+                                    .rank = comm->rank,
+                                    .size = comm->size,
+                                    .local_size = 1,
+                                    .num_nodes = 1};
     context->config = config;
     context->comm = comm;
-    hpct_frame_set(context->node, sizeof context->node, node);
+    hpct_net_frame_set(context->node, sizeof context->node, node);
     *out = context;
     return HPCT_OK;
 }
@@ -564,7 +565,7 @@ hpct_status hpct_context_finish(hpct_context *context, const char *program, hpct
 
 typedef struct verdict {
     int32_t status;
-    char node[HPCT_FRAME_NODE];
+    char node[HPCT_NET_FRAME_NODE];
     char text[AGREE_TEXT];
 } verdict;
 
@@ -671,11 +672,11 @@ bool hpct_context_serves(const hpct_context *context)
 
 int hpct_context_rank_hint(void)
 {
-    hpct_config *config;
-    if (hpct_config_read(&config) != HPCT_OK)
+    hpct_cluster_config *config;
+    if (hpct_cluster_config_read(&config) != HPCT_OK)
         return 0;
     int rank = config->rank;
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     return rank;
 }
 
@@ -704,7 +705,7 @@ const hpct_auth *hpct_context_auth(const hpct_context *context)
     return &context->auth;
 }
 
-const hpct_config *hpct_context_config(const hpct_context *context)
+const hpct_cluster_config *hpct_context_config(const hpct_context *context)
 {
     return context->config;
 }

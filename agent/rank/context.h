@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 hpct_comm *hpct_context_comm(hpct_context *context);
-const hpct_config *hpct_context_config(const hpct_context *context);
+const hpct_cluster_config *hpct_context_config(const hpct_context *context);
 
 /* Authentication of the connections of a context with more than one task (base/auth/proof.h). */
 const hpct_auth *hpct_context_auth(const hpct_context *context);

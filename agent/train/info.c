@@ -106,13 +106,13 @@ static void print_gpus(FILE *stream)
     }
 }
 
-static void print_layout(FILE *stream, const hpct_config *config)
+static void print_layout(FILE *stream, const hpct_cluster_config *config)
 {
     static const char *const sources[] = {
-        [HPCT_CONFIG_PLUGIN] = "srun --hpc-train",
-        [HPCT_CONFIG_SLURM] = "srun, without the plugin",
-        [HPCT_CONFIG_MPI] = "mpirun",
-        [HPCT_CONFIG_ALONE] = "nobody: it stands alone",
+        [HPCT_CLUSTER_CONFIG_PLUGIN] = "srun --hpc-train",
+        [HPCT_CLUSTER_CONFIG_SLURM] = "srun, without the plugin",
+        [HPCT_CLUSTER_CONFIG_MPI] = "mpirun",
+        [HPCT_CLUSTER_CONFIG_ALONE] = "nobody: it stands alone",
     };
     fprintf(stream, "  started by %s\n", sources[config->source]);
     fprintf(stream, "  rank       %d of %d; %d of %d on node %d of %d; role %s %d\n", config->rank,
@@ -134,7 +134,7 @@ static void print_layout(FILE *stream, const hpct_config *config)
 hpct_status hpct_info_print(FILE *stream)
 {
     char host[256] = "unknown";
-    hpct_config *config;
+    hpct_cluster_config *config;
     gethostname(host, sizeof host - 1);
     fprintf(stream, "hpc-train %s, built with\n", hpct_version());
     fprintf(stream, "  MPI        %s\n", hpct_comm_mpi_version());
@@ -144,8 +144,8 @@ hpct_status hpct_info_print(FILE *stream)
     print_processor(stream);
     print_cpus(stream);
     print_gpus(stream);
-    HPCT_TRY(hpct_config_read(&config));
+    HPCT_TRY(hpct_cluster_config_read(&config));
     print_layout(stream, config);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     return HPCT_OK;
 }

@@ -20,8 +20,8 @@
 /* Not in core dumps, and so not wiped itself. */
 typedef struct search {
     int file; /* /proc/self/mem */
-    hpct_key key;
-    char text[HPCT_KEY_TEXT];
+    hpct_auth_key key;
+    char text[HPCT_AUTH_KEY_TEXT];
     uint8_t memory[CHUNK];
 } search;
 
@@ -92,14 +92,14 @@ static void search_all(search *s, FILE *ranges)
     free(line);
 }
 
-void hpct_key_forget(const hpct_key *key)
+void hpct_auth_key_forget(const hpct_auth_key *key)
 {
     search *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (s == MAP_FAILED)
         return;
     madvise(s, sizeof *s, MADV_DONTDUMP);
     s->key = *key;
-    hpct_key_to_text(s->text, key);
+    hpct_auth_key_to_text(s->text, key);
     FILE *ranges = fopen("/proc/self/smaps", "re");
     s->file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
     if (ranges != NULL && s->file >= 0)

@@ -6,7 +6,7 @@
 #include "base/auth/key.h"
 
 /* Wipes all copies of the key, as bytes or as text, in memory that a core dump would have; `key`
- * itself, too, unless it is from hpct_key_new. Nothing may need them any more. */
-void hpct_key_forget(const hpct_key *key);
+ * itself, too, unless it is from hpct_auth_key_new. Nothing may need them any more. */
+void hpct_auth_key_forget(const hpct_auth_key *key);
 
 #endif

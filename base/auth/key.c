@@ -13,7 +13,7 @@
 
 static const char digits[] = "0123456789abcdef";
 
-hpct_status hpct_key_draw(hpct_key *key)
+hpct_status hpct_auth_key_draw(hpct_auth_key *key)
 {
     size_t filled = 0;
     while (filled < sizeof key->bytes) {
@@ -27,21 +27,21 @@ hpct_status hpct_key_draw(hpct_key *key)
     return HPCT_OK;
 }
 
-void hpct_key_to_text(char text[HPCT_KEY_TEXT], const hpct_key *key)
+void hpct_auth_key_to_text(char text[HPCT_AUTH_KEY_TEXT], const hpct_auth_key *key)
 {
-    for (int i = 0; i < HPCT_KEY_BYTES; i++) {
+    for (int i = 0; i < HPCT_AUTH_KEY_BYTES; i++) {
         text[2 * i] = digits[key->bytes[i] >> 4];
         text[2 * i + 1] = digits[key->bytes[i] & 15];
     }
-    text[HPCT_KEY_TEXT - 1] = '\0';
+    text[HPCT_AUTH_KEY_TEXT - 1] = '\0';
 }
 
-bool hpct_key_from_text(hpct_key *key, const char *text)
+bool hpct_auth_key_from_text(hpct_auth_key *key, const char *text)
 {
-    size_t length = strnlen(text, HPCT_KEY_TEXT + 1);
-    if (length == HPCT_KEY_TEXT && text[length - 1] == '\n')
+    size_t length = strnlen(text, HPCT_AUTH_KEY_TEXT + 1);
+    if (length == HPCT_AUTH_KEY_TEXT && text[length - 1] == '\n')
         length--;
-    if (length != HPCT_KEY_TEXT - 1)
+    if (length != HPCT_AUTH_KEY_TEXT - 1)
         return false;
     for (size_t i = 0; i < length; i++) {
         const char *digit = memchr(digits, text[i], sizeof digits - 1);
@@ -53,7 +53,7 @@ bool hpct_key_from_text(hpct_key *key, const char *text)
     return true;
 }
 
-hpct_status hpct_key_new(hpct_key **out)
+hpct_status hpct_auth_key_new(hpct_auth_key **out)
 {
     void *page =
         mmap(NULL, sizeof **out, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -64,7 +64,7 @@ hpct_status hpct_key_new(hpct_key **out)
     return HPCT_OK;
 }
 
-void hpct_key_free(hpct_key *key)
+void hpct_auth_key_free(hpct_auth_key *key)
 {
     if (key == NULL)
         return;
@@ -87,10 +87,10 @@ static const char *find_fault(int fd)
     return NULL;
 }
 
-hpct_status hpct_key_read(hpct_key **out, const char *path)
+hpct_status hpct_auth_key_read(hpct_auth_key **out, const char *path)
 {
-    char text[HPCT_KEY_TEXT + 2];
-    hpct_key *key = NULL;
+    char text[HPCT_AUTH_KEY_TEXT + 2];
+    hpct_auth_key *key = NULL;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return hpct_fail(HPCT_ERR_CONFIG, "%s: %s", path, strerror(errno));
@@ -107,12 +107,12 @@ hpct_status hpct_key_read(hpct_key **out, const char *path)
     close(fd);
     if (fault != NULL)
         return hpct_fail(HPCT_ERR_CONFIG, "%s: %s", path, fault);
-    hpct_status status = hpct_key_new(&key);
+    hpct_status status = hpct_auth_key_new(&key);
     if (status != HPCT_OK)
         return status;
     text[length] = '\0';
-    if (strlen(text) != length || !hpct_key_from_text(key, text)) {
-        hpct_key_free(key);
+    if (strlen(text) != length || !hpct_auth_key_from_text(key, text)) {
+        hpct_auth_key_free(key);
         status = hpct_fail(HPCT_ERR_CONFIG,
                            "%s holds no key of 64 hexadecimal digits: "
                            "head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \\n' makes such a key",

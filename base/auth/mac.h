@@ -6,13 +6,13 @@
 
 #include <stddef.h>
 
-#define HPCT_MAC_BYTES 32
+#define HPCT_AUTH_MAC_BYTES 32
 
 /* Returns false if libcrypto fails or, when checking, if the values differ; comparison is
  * constant-time. */
-bool hpct_mac_make(uint8_t mac[HPCT_MAC_BYTES], const hpct_key *key, const void *text,
-                   size_t bytes);
-bool hpct_mac_check(const uint8_t mac[HPCT_MAC_BYTES], const hpct_key *key, const void *text,
-                    size_t bytes);
+bool hpct_auth_mac_make(uint8_t mac[HPCT_AUTH_MAC_BYTES], const hpct_auth_key *key,
+                        const void *text, size_t bytes);
+bool hpct_auth_mac_check(const uint8_t mac[HPCT_AUTH_MAC_BYTES], const hpct_auth_key *key,
+                         const void *text, size_t bytes);
 
 #endif

@@ -24,9 +24,9 @@ enum {
 /* ANSWER: number, public key, HMAC. */
 enum { AT_ANSWER_PUBLIC = 32, AT_ANSWER_MAC = 64 };
 enum { BYTES = 32 }; /* of a random number, a public key, an HMAC */
-_Static_assert(BYTES == HPCT_MAC_BYTES, "an HMAC");
-_Static_assert(AT_HELLO_MAC + BYTES == HPCT_PROOF_HELLO, "a HELLO's parts fill it");
-_Static_assert(AT_ANSWER_MAC + BYTES == HPCT_PROOF_ANSWER, "an ANSWER's parts fill it");
+_Static_assert(BYTES == HPCT_AUTH_MAC_BYTES, "an HMAC");
+_Static_assert(AT_HELLO_MAC + BYTES == HPCT_AUTH_PROOF_HELLO, "a HELLO's parts fill it");
+_Static_assert(AT_ANSWER_MAC + BYTES == HPCT_AUTH_PROOF_ANSWER, "an ANSWER's parts fill it");
 
 static const uint8_t magic[AT_PROTOCOL] = {'H', 'P', 'C', 'K'};
 #define PROTOCOL 1
@@ -39,14 +39,14 @@ static bool draw(uint8_t *out, size_t bytes)
 }
 
 /* HMAC of: name, NUL, run, of_hello bytes of HELLO, of_answer bytes of ANSWER, then `more`. */
-static bool make_mac(uint8_t out[BYTES], const hpct_proof *proof, const char *name, size_t of_hello,
-                     size_t of_answer, const uint8_t *more, size_t more_bytes)
+static bool make_mac(uint8_t out[BYTES], const hpct_auth_proof *proof, const char *name,
+                     size_t of_hello, size_t of_answer, const uint8_t *more, size_t more_bytes)
 {
-    uint8_t text[32 + HPCT_PROOF_RUN + HPCT_PROOF_HELLO + HPCT_PROOF_ANSWER + 32];
+    uint8_t text[32 + HPCT_AUTH_PROOF_RUN + HPCT_AUTH_PROOF_HELLO + HPCT_AUTH_PROOF_ANSWER + 32];
     size_t length = strlen(name) + 1;
     memcpy(text, name, length);
-    memcpy(text + length, proof->auth->run, HPCT_PROOF_RUN);
-    length += HPCT_PROOF_RUN;
+    memcpy(text + length, proof->auth->run, HPCT_AUTH_PROOF_RUN);
+    length += HPCT_AUTH_PROOF_RUN;
     memcpy(text + length, proof->hello, of_hello);
     length += of_hello;
     memcpy(text + length, proof->answer, of_answer);
@@ -54,12 +54,12 @@ static bool make_mac(uint8_t out[BYTES], const hpct_proof *proof, const char *na
     if (more_bytes > 0)
         memcpy(text + length, more, more_bytes);
     length += more_bytes;
-    bool done = hpct_mac_make(out, proof->auth->key, text, length);
+    bool done = hpct_auth_mac_make(out, proof->auth->key, text, length);
     OPENSSL_cleanse(text, sizeof text);
     return done;
 }
 
-static bool same_mac(const uint8_t *came, const hpct_proof *proof, const char *name,
+static bool same_mac(const uint8_t *came, const hpct_auth_proof *proof, const char *name,
                      size_t of_hello, size_t of_answer)
 {
     uint8_t mac[BYTES];
@@ -97,10 +97,10 @@ static bool agree(uint8_t shared[BYTES], const uint8_t private_key[BYTES],
 
 /* ---- the connector ---- */
 
-hpct_status hpct_proof_begin(hpct_proof *proof, const hpct_auth *auth, hpct_purpose purpose,
-                             uint32_t from, uint32_t to)
+hpct_status hpct_auth_proof_begin(hpct_auth_proof *proof, const hpct_auth *auth,
+                                  hpct_auth_purpose purpose, uint32_t from, uint32_t to)
 {
-    *proof = (hpct_proof){.auth = auth, .purpose = purpose, .from = from, .to = to};
+    *proof = (hpct_auth_proof){.auth = auth, .purpose = purpose, .from = from, .to = to};
     uint8_t *hello = proof->hello;
     memcpy(hello, magic, sizeof magic);
     hello[AT_PROTOCOL] = PROTOCOL;
@@ -113,59 +113,64 @@ hpct_status hpct_proof_begin(hpct_proof *proof, const hpct_auth *auth, hpct_purp
     return HPCT_OK;
 }
 
-bool hpct_proof_answered(hpct_proof *proof, const uint8_t answer[HPCT_PROOF_ANSWER],
-                         uint8_t last[HPCT_PROOF_LAST])
+bool hpct_auth_proof_answered(hpct_auth_proof *proof, const uint8_t answer[HPCT_AUTH_PROOF_ANSWER],
+                              uint8_t last[HPCT_AUTH_PROOF_LAST])
 {
-    memcpy(proof->answer, answer, HPCT_PROOF_ANSWER);
-    return same_mac(answer + AT_ANSWER_MAC, proof, "hpc-train ANSWER", HPCT_PROOF_HELLO,
+    memcpy(proof->answer, answer, HPCT_AUTH_PROOF_ANSWER);
+    return same_mac(answer + AT_ANSWER_MAC, proof, "hpc-train ANSWER", HPCT_AUTH_PROOF_HELLO,
                     AT_ANSWER_MAC) &&
            agree(proof->shared, proof->private_key, answer + AT_ANSWER_PUBLIC) &&
-           make_mac(last, proof, "hpc-train LAST", HPCT_PROOF_HELLO, HPCT_PROOF_ANSWER, NULL, 0);
+           make_mac(last, proof, "hpc-train LAST", HPCT_AUTH_PROOF_HELLO, HPCT_AUTH_PROOF_ANSWER,
+                    NULL, 0);
 }
 
-bool hpct_proof_accepted(const hpct_proof *proof, const uint8_t accept[HPCT_PROOF_ACCEPT])
+bool hpct_auth_proof_accepted(const hpct_auth_proof *proof,
+                              const uint8_t accept[HPCT_AUTH_PROOF_ACCEPT])
 {
-    return same_mac(accept, proof, "hpc-train ACCEPT", HPCT_PROOF_HELLO, HPCT_PROOF_ANSWER);
+    return same_mac(accept, proof, "hpc-train ACCEPT", HPCT_AUTH_PROOF_HELLO,
+                    HPCT_AUTH_PROOF_ANSWER);
 }
 
 /* ---- the listener ---- */
 
-bool hpct_proof_hear(hpct_proof *proof, const hpct_auth *auth, uint32_t to,
-                     const uint8_t hello[HPCT_PROOF_HELLO])
+bool hpct_auth_proof_hear(hpct_auth_proof *proof, const hpct_auth *auth, uint32_t to,
+                          const uint8_t hello[HPCT_AUTH_PROOF_HELLO])
 {
-    *proof = (hpct_proof){.auth = auth,
-                          .purpose = (hpct_purpose) hello[AT_PURPOSE],
-                          .from = (uint32_t) hpct_get(hello + AT_FROM, 4),
-                          .to = to};
-    memcpy(proof->hello, hello, HPCT_PROOF_HELLO);
+    *proof = (hpct_auth_proof){.auth = auth,
+                               .purpose = (hpct_auth_purpose) hello[AT_PURPOSE],
+                               .from = (uint32_t) hpct_get(hello + AT_FROM, 4),
+                               .to = to};
+    memcpy(proof->hello, hello, HPCT_AUTH_PROOF_HELLO);
     return memcmp(hello, magic, sizeof magic) == 0 && hello[AT_PROTOCOL] == PROTOCOL &&
-           hello[AT_PURPOSE] > 0 && hello[AT_PURPOSE] < HPCT_PURPOSES &&
+           hello[AT_PURPOSE] > 0 && hello[AT_PURPOSE] < HPCT_AUTH_PURPOSES &&
            hpct_get(hello + AT_ZERO, 2) == 0 && hpct_get(hello + AT_TO, 4) == to &&
            same_mac(hello + AT_HELLO_MAC, proof, "hpc-train HELLO", AT_HELLO_MAC, 0) &&
            draw(proof->answer, BYTES) &&
            draw_pair(proof->private_key, proof->answer + AT_ANSWER_PUBLIC) &&
            agree(proof->shared, proof->private_key, hello + AT_PUBLIC) &&
-           make_mac(proof->answer + AT_ANSWER_MAC, proof, "hpc-train ANSWER", HPCT_PROOF_HELLO,
+           make_mac(proof->answer + AT_ANSWER_MAC, proof, "hpc-train ANSWER", HPCT_AUTH_PROOF_HELLO,
                     AT_ANSWER_MAC, NULL, 0);
 }
 
-bool hpct_proof_believed(const hpct_proof *proof, const uint8_t last[HPCT_PROOF_LAST])
+bool hpct_auth_proof_believed(const hpct_auth_proof *proof,
+                              const uint8_t last[HPCT_AUTH_PROOF_LAST])
 {
-    return same_mac(last, proof, "hpc-train LAST", HPCT_PROOF_HELLO, HPCT_PROOF_ANSWER);
+    return same_mac(last, proof, "hpc-train LAST", HPCT_AUTH_PROOF_HELLO, HPCT_AUTH_PROOF_ANSWER);
 }
 
-bool hpct_proof_accept(const hpct_proof *proof, uint8_t accept[HPCT_PROOF_ACCEPT])
+bool hpct_auth_proof_accept(const hpct_auth_proof *proof, uint8_t accept[HPCT_AUTH_PROOF_ACCEPT])
 {
-    return make_mac(accept, proof, "hpc-train ACCEPT", HPCT_PROOF_HELLO, HPCT_PROOF_ANSWER, NULL,
-                    0);
+    return make_mac(accept, proof, "hpc-train ACCEPT", HPCT_AUTH_PROOF_HELLO,
+                    HPCT_AUTH_PROOF_ANSWER, NULL, 0);
 }
 
-bool hpct_proof_finish(hpct_proof *proof, hpct_key *to_listener, hpct_key *to_connector)
+bool hpct_auth_proof_finish(hpct_auth_proof *proof, hpct_auth_key *to_listener,
+                            hpct_auth_key *to_connector)
 {
-    bool done = make_mac(to_listener->bytes, proof, "hpc-train to the listener", HPCT_PROOF_HELLO,
-                         HPCT_PROOF_ANSWER, proof->shared, BYTES) &&
-                make_mac(to_connector->bytes, proof, "hpc-train to the connector", HPCT_PROOF_HELLO,
-                         HPCT_PROOF_ANSWER, proof->shared, BYTES);
+    bool done = make_mac(to_listener->bytes, proof, "hpc-train to the listener",
+                         HPCT_AUTH_PROOF_HELLO, HPCT_AUTH_PROOF_ANSWER, proof->shared, BYTES) &&
+                make_mac(to_connector->bytes, proof, "hpc-train to the connector",
+                         HPCT_AUTH_PROOF_HELLO, HPCT_AUTH_PROOF_ANSWER, proof->shared, BYTES);
     OPENSSL_cleanse(proof, sizeof *proof);
     return done;
 }

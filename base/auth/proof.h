@@ -19,58 +19,61 @@
 
 #include "base/auth/key.h"
 
-#define HPCT_PROOF_HELLO 112
-#define HPCT_PROOF_ANSWER 96
-#define HPCT_PROOF_LAST 32
-#define HPCT_PROOF_ACCEPT 32
-#define HPCT_PROOF_RUN 64
+#define HPCT_AUTH_PROOF_HELLO 112
+#define HPCT_AUTH_PROOF_ANSWER 96
+#define HPCT_AUTH_PROOF_LAST 32
+#define HPCT_AUTH_PROOF_ACCEPT 32
+#define HPCT_AUTH_PROOF_RUN 64
 
 /* Purpose of a connection. */
-typedef enum hpct_purpose {
-    HPCT_FOR_WATCH = 1, /* a rank to rank 0 */
-    HPCT_FOR_PEERS,     /* a rank to a lower one */
-    HPCT_FOR_EXCHANGE,  /* a rank to rank 0 */
-    HPCT_FOR_PS_WORKER, /* a worker, to a parameter server */
-    HPCT_FOR_PS_PULSE,  /* heartbeats of a worker, to parameter server 0 */
-    HPCT_FOR_PS_LEADER, /* parameter server 0, to another one */
-    HPCT_FOR_PORTS,     /* a node, to srun (spank/agree/ports_agree.h) */
-    HPCT_FOR_RESULTS,   /* a node, to srun (spank/agree/results.h) */
-    HPCT_PURPOSES
-} hpct_purpose;
+typedef enum hpct_auth_purpose {
+    HPCT_AUTH_FOR_WATCH = 1, /* a rank to rank 0 */
+    HPCT_AUTH_FOR_PEERS,     /* a rank to a lower one */
+    HPCT_AUTH_FOR_EXCHANGE,  /* a rank to rank 0 */
+    HPCT_AUTH_FOR_PS_WORKER, /* a worker, to a parameter server */
+    HPCT_AUTH_FOR_PS_PULSE,  /* heartbeats of a worker, to parameter server 0 */
+    HPCT_AUTH_FOR_PS_LEADER, /* parameter server 0, to another one */
+    HPCT_AUTH_FOR_PORTS,     /* a node, to srun (spank/agree/ports_agree.h) */
+    HPCT_AUTH_FOR_RESULTS,   /* a node, to srun (spank/agree/results.h) */
+    HPCT_AUTH_PURPOSES
+} hpct_auth_purpose;
 
 /* Known to both ends in advance. */
 typedef struct hpct_auth {
-    const hpct_key *key;
-    char run[HPCT_PROOF_RUN]; /* job and step, "42.0"; NUL-terminated */
+    const hpct_auth_key *key;
+    char run[HPCT_AUTH_PROOF_RUN]; /* job and step, "42.0"; NUL-terminated */
 } hpct_auth;
 
 /* One end's state of a handshake. */
-typedef struct hpct_proof {
+typedef struct hpct_auth_proof {
     const hpct_auth *auth;
-    hpct_purpose purpose;
+    hpct_auth_purpose purpose;
     uint32_t from, to; /* connector and listener: ranks, or indices of workers and servers */
-    uint8_t hello[HPCT_PROOF_HELLO], answer[HPCT_PROOF_ANSWER];
+    uint8_t hello[HPCT_AUTH_PROOF_HELLO], answer[HPCT_AUTH_PROOF_ANSWER];
     uint8_t private_key[32], shared[32];
-} hpct_proof;
+} hpct_auth_proof;
 
 /* Connector: fills `hello`; HPCT_ERR_INTERNAL without memory or random numbers. Then computes the
  * next message from each answer; returns false if the answer is not authentic. */
-hpct_status hpct_proof_begin(hpct_proof *proof, const hpct_auth *auth, hpct_purpose purpose,
-                             uint32_t from, uint32_t to);
-bool hpct_proof_answered(hpct_proof *proof, const uint8_t answer[HPCT_PROOF_ANSWER],
-                         uint8_t last[HPCT_PROOF_LAST]);
-bool hpct_proof_accepted(const hpct_proof *proof, const uint8_t accept[HPCT_PROOF_ACCEPT]);
+hpct_status hpct_auth_proof_begin(hpct_auth_proof *proof, const hpct_auth *auth,
+                                  hpct_auth_purpose purpose, uint32_t from, uint32_t to);
+bool hpct_auth_proof_answered(hpct_auth_proof *proof, const uint8_t answer[HPCT_AUTH_PROOF_ANSWER],
+                              uint8_t last[HPCT_AUTH_PROOF_LAST]);
+bool hpct_auth_proof_accepted(const hpct_auth_proof *proof,
+                              const uint8_t accept[HPCT_AUTH_PROOF_ACCEPT]);
 
 /* Listener `to`: checks a HELLO, extracts purpose and `from`, and fills `answer`. Returns false if
  * the sender lacks the key, or asks for another run or listener. A HELLO may be replayed: only
- * hpct_proof_believed authenticates the connector. */
-bool hpct_proof_hear(hpct_proof *proof, const hpct_auth *auth, uint32_t to,
-                     const uint8_t hello[HPCT_PROOF_HELLO]);
-bool hpct_proof_believed(const hpct_proof *proof, const uint8_t last[HPCT_PROOF_LAST]);
-bool hpct_proof_accept(const hpct_proof *proof, uint8_t accept[HPCT_PROOF_ACCEPT]);
+ * hpct_auth_proof_believed authenticates the connector. */
+bool hpct_auth_proof_hear(hpct_auth_proof *proof, const hpct_auth *auth, uint32_t to,
+                          const uint8_t hello[HPCT_AUTH_PROOF_HELLO]);
+bool hpct_auth_proof_believed(const hpct_auth_proof *proof,
+                              const uint8_t last[HPCT_AUTH_PROOF_LAST]);
+bool hpct_auth_proof_accept(const hpct_auth_proof *proof, uint8_t accept[HPCT_AUTH_PROOF_ACCEPT]);
 
 /* Derives the keys for messages to the listener and to the connector, then wipes the proof. Returns
  * false if libcrypto fails, as all functions here. */
-bool hpct_proof_finish(hpct_proof *proof, hpct_key *to_listener, hpct_key *to_connector);
+bool hpct_auth_proof_finish(hpct_auth_proof *proof, hpct_auth_key *to_listener,
+                            hpct_auth_key *to_connector);
 
 #endif

@@ -12,28 +12,28 @@
 #define NONCE 12
 #define MOST ((size_t) 1 << 30) /* bytes at a time: libcrypto counts in int */
 
-struct hpct_seal {
+struct hpct_auth_seal {
     EVP_CIPHER_CTX *context;
     uint64_t number; /* of the message */
     bool begun, broken;
 };
 
-hpct_status hpct_seal_new(hpct_seal **out, const hpct_key *key)
+hpct_status hpct_auth_seal_new(hpct_auth_seal **out, const hpct_auth_key *key)
 {
-    hpct_seal *seal = calloc(1, sizeof *seal);
+    hpct_auth_seal *seal = calloc(1, sizeof *seal);
     if (seal == NULL)
         return hpct_fail_memory(sizeof *seal);
     seal->context = EVP_CIPHER_CTX_new();
     if (seal->context == NULL ||
         EVP_EncryptInit_ex(seal->context, EVP_aes_256_gcm(), NULL, key->bytes, NULL) != 1) {
-        hpct_seal_free(seal);
+        hpct_auth_seal_free(seal);
         return hpct_fail(HPCT_ERR_INTERNAL, "libcrypto has no AES-256-GCM to seal messages with");
     }
     *out = seal;
     return HPCT_OK;
 }
 
-void hpct_seal_free(hpct_seal *seal)
+void hpct_auth_seal_free(hpct_auth_seal *seal)
 {
     if (seal == NULL)
         return;
@@ -41,7 +41,7 @@ void hpct_seal_free(hpct_seal *seal)
     free(seal);
 }
 
-static void begin(hpct_seal *seal)
+static void begin(hpct_auth_seal *seal)
 {
     uint8_t nonce[NONCE] = {0};
     hpct_put(nonce + NONCE - 8, seal->number, 8);
@@ -50,7 +50,7 @@ static void begin(hpct_seal *seal)
         seal->broken = true;
 }
 
-void hpct_seal_add(hpct_seal *seal, const void *data, size_t bytes)
+void hpct_auth_seal_add(hpct_auth_seal *seal, const void *data, size_t bytes)
 {
     const uint8_t *at = data;
     if (!seal->begun)
@@ -64,7 +64,7 @@ void hpct_seal_add(hpct_seal *seal, const void *data, size_t bytes)
     }
 }
 
-bool hpct_seal_end(hpct_seal *seal, uint8_t tag[HPCT_SEAL_TAG])
+bool hpct_auth_seal_end(hpct_auth_seal *seal, uint8_t tag[HPCT_AUTH_SEAL_TAG])
 {
     uint8_t nothing[16];
     int none;
@@ -72,19 +72,20 @@ bool hpct_seal_end(hpct_seal *seal, uint8_t tag[HPCT_SEAL_TAG])
         begin(seal);
     if (!seal->broken &&
         (EVP_EncryptFinal_ex(seal->context, nothing, &none) != 1 ||
-         EVP_CIPHER_CTX_ctrl(seal->context, EVP_CTRL_GCM_GET_TAG, HPCT_SEAL_TAG, tag) != 1))
+         EVP_CIPHER_CTX_ctrl(seal->context, EVP_CTRL_GCM_GET_TAG, HPCT_AUTH_SEAL_TAG, tag) != 1))
         seal->broken = true;
     if (seal->broken)
-        memset(tag, 0, HPCT_SEAL_TAG);
+        memset(tag, 0, HPCT_AUTH_SEAL_TAG);
     seal->number++;
     seal->begun = false;
     return !seal->broken;
 }
 
-bool hpct_seal_check(hpct_seal *seal, const uint8_t tag[HPCT_SEAL_TAG])
+bool hpct_auth_seal_check(hpct_auth_seal *seal, const uint8_t tag[HPCT_AUTH_SEAL_TAG])
 {
-    uint8_t right[HPCT_SEAL_TAG];
-    bool good = hpct_seal_end(seal, right) && CRYPTO_memcmp(right, tag, HPCT_SEAL_TAG) == 0;
+    uint8_t right[HPCT_AUTH_SEAL_TAG];
+    bool good =
+        hpct_auth_seal_end(seal, right) && CRYPTO_memcmp(right, tag, HPCT_AUTH_SEAL_TAG) == 0;
     seal->broken = !good;
     return good;
 }

@@ -11,18 +11,18 @@
 
 #include <stddef.h>
 
-#define HPCT_SEAL_TAG 16
+#define HPCT_AUTH_SEAL_TAG 16
 
-typedef struct hpct_seal hpct_seal;
+typedef struct hpct_auth_seal hpct_auth_seal;
 
-hpct_status hpct_seal_new(hpct_seal **out, const hpct_key *key);
-void hpct_seal_free(hpct_seal *seal); /* NULL is allowed */
+hpct_status hpct_auth_seal_new(hpct_auth_seal **out, const hpct_auth_key *key);
+void hpct_auth_seal_free(hpct_auth_seal *seal); /* NULL is allowed */
 
 /* A message in pieces: any number of adds, then its tag is computed or checked; the next message
  * begins. After a failed check, or a failure of libcrypto, this and all later messages return
  * false. */
-void hpct_seal_add(hpct_seal *seal, const void *data, size_t bytes);
-bool hpct_seal_end(hpct_seal *seal, uint8_t tag[HPCT_SEAL_TAG]);
-bool hpct_seal_check(hpct_seal *seal, const uint8_t tag[HPCT_SEAL_TAG]);
+void hpct_auth_seal_add(hpct_auth_seal *seal, const void *data, size_t bytes);
+bool hpct_auth_seal_end(hpct_auth_seal *seal, uint8_t tag[HPCT_AUTH_SEAL_TAG]);
+bool hpct_auth_seal_check(hpct_auth_seal *seal, const uint8_t tag[HPCT_AUTH_SEAL_TAG]);
 
 #endif

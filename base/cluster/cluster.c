@@ -12,7 +12,8 @@
 #include "base/number.h"
 #include "base/status.h"
 
-static hpct_status need(const hpct_environment *environment, const char *name, const char **value)
+static hpct_status need(const hpct_cluster_environment *environment, const char *name,
+                        const char **value)
 {
     *value = environment->get(environment->context, name);
     if (*value == NULL || **value == '\0')
@@ -56,12 +57,13 @@ static hpct_status order_by_rank(hpct_cluster *cluster, int *tasks, int num_node
 
 /* Whether the step spans several components; HPCT_ERR_CONFIG if Slurm's counts are inconsistent
  * with that. */
-static hpct_status is_spanned(const hpct_environment *environment, const hpct_cluster *cluster,
-                              int num_nodes, long size, long slurm_tasks, bool *spanned)
+static hpct_status is_spanned(const hpct_cluster_environment *environment,
+                              const hpct_cluster *cluster, int num_nodes, long size,
+                              long slurm_tasks, bool *spanned)
 {
     *spanned = slurm_tasks < size;
     if (slurm_tasks <= 0)
-        return hpct_components_spanned(environment, cluster->names, num_nodes, spanned);
+        return hpct_cluster_components_spanned(environment, cluster->names, num_nodes, spanned);
     if (slurm_tasks > size)
         return hpct_fail(
             HPCT_ERR_CONFIG,
@@ -72,33 +74,33 @@ static hpct_status is_spanned(const hpct_environment *environment, const hpct_cl
 }
 
 /* Node of each rank in a layout that follows no rule; NULL without a map. */
-static hpct_status read_places(const hpct_environment *environment, const hpct_cluster *cluster,
-                               const int *tasks, int num_nodes, int size, bool spanned,
-                               int **placed)
+static hpct_status read_places(const hpct_cluster_environment *environment,
+                               const hpct_cluster *cluster, const int *tasks, int num_nodes,
+                               int size, bool spanned, int **placed)
 {
-    HPCT_TRY(hpct_map_place(environment, tasks, num_nodes, placed));
+    HPCT_TRY(hpct_cluster_map_place(environment, tasks, num_nodes, placed));
     if (*placed != NULL)
         return HPCT_OK;
     if (spanned)
-        return hpct_components_place(environment, cluster->names, tasks, num_nodes, placed);
+        return hpct_cluster_components_place(environment, cluster->names, tasks, num_nodes, placed);
     const char *file = environment->get(environment->context, "SLURM_HOSTFILE");
     const char *list = environment->get(environment->context, "SLURM_ARBITRARY_NODELIST");
     if (file != NULL)
-        return hpct_hostfile_read(file, cluster->names, num_nodes, size, placed);
+        return hpct_cluster_hostfile_read(file, cluster->names, num_nodes, size, placed);
     return list == NULL ? HPCT_OK
-                        : hpct_hostlist_read(list, "SLURM_ARBITRARY_NODELIST", cluster->names,
-                                             num_nodes, size, placed);
+                        : hpct_cluster_hostlist_read(list, "SLURM_ARBITRARY_NODELIST",
+                                                     cluster->names, num_nodes, size, placed);
 }
 
-static hpct_status read_layout(const hpct_environment *environment, long slurm_tasks,
+static hpct_status read_layout(const hpct_cluster_environment *environment, long slurm_tasks,
                                hpct_cluster *cluster, int num_nodes)
 {
     const char *text = NULL;
     int *tasks = NULL, *placed = NULL, size = 0;
     bool spanned = false;
-    hpct_distribution distribution;
+    hpct_cluster_distribution distribution;
     HPCT_TRY(need(environment, "SLURM_STEP_TASKS_PER_NODE", &text));
-    hpct_status status = hpct_tasks_expand(text, num_nodes, &tasks);
+    hpct_status status = hpct_cluster_tasks_expand(text, num_nodes, &tasks);
     if (status != HPCT_OK)
         return hpct_fail_within(status, "SLURM_STEP_TASKS_PER_NODE");
     for (int node = 0; node < num_nodes; node++)
@@ -106,61 +108,64 @@ static hpct_status read_layout(const hpct_environment *environment, long slurm_t
     status = is_spanned(environment, cluster, num_nodes, size, slurm_tasks, &spanned);
     if (status != HPCT_OK)
         goto end;
-    status = hpct_distribution_parse(environment->get(environment->context, "SLURM_DISTRIBUTION"),
-                                     environment->get(environment->context, "SLURM_DIST_PLANESIZE"),
-                                     &distribution);
+    status = hpct_cluster_distribution_parse(
+        environment->get(environment->context, "SLURM_DISTRIBUTION"),
+        environment->get(environment->context, "SLURM_DIST_PLANESIZE"), &distribution);
     if (status != HPCT_OK) {
         hpct_fail_within(status, "SLURM_DISTRIBUTION");
         goto end;
     }
     if (spanned) /* the variable is that of some component */
-        distribution.kind = HPCT_DISTRIBUTION_ARBITRARY;
-    if (distribution.kind == HPCT_DISTRIBUTION_ARBITRARY)
+        distribution.kind = HPCT_CLUSTER_DISTRIBUTION_ARBITRARY;
+    if (distribution.kind == HPCT_CLUSTER_DISTRIBUTION_ARBITRARY)
         status = read_places(environment, cluster, tasks, num_nodes, size, spanned, &placed);
     if (status == HPCT_OK && spanned)
         status = order_by_rank(cluster, tasks, num_nodes, placed, size);
     cluster->spans_components = spanned;
     if (status == HPCT_OK)
-        status = hpct_layout_make(tasks, num_nodes, distribution, placed, &cluster->layout);
+        status = hpct_cluster_layout_make(tasks, num_nodes, distribution, placed, &cluster->layout);
 end:
     free(placed);
     free(tasks);
     return status;
 }
 
-hpct_status hpct_cluster_from_slurm(const hpct_environment *environment, long slurm_tasks,
+hpct_status hpct_cluster_from_slurm(const hpct_cluster_environment *environment, long slurm_tasks,
                                     hpct_cluster *out)
 {
     const char *text = NULL;
     int num_nodes = 0;
     hpct_cluster cluster = {0};
     HPCT_TRY(need(environment, "SLURM_STEP_NODELIST", &text));
-    hpct_status status = hpct_nodelist_expand(text, &cluster.names, &num_nodes);
+    hpct_status status = hpct_cluster_nodelist_expand(text, &cluster.names, &num_nodes);
     if (status != HPCT_OK)
         return hpct_fail_within(status, "SLURM_STEP_NODELIST");
     status = read_layout(environment, slurm_tasks, &cluster, num_nodes);
     if (status != HPCT_OK) {
-        hpct_names_free(cluster.names, num_nodes);
+        hpct_cluster_names_free(cluster.names, num_nodes);
         return status;
     }
     *out = cluster;
     return HPCT_OK;
 }
 
-hpct_status hpct_cluster_set_hosts(hpct_cluster *cluster, const hpct_environment *environment,
-                                   hpct_address_lookup lookup)
+hpct_status hpct_cluster_set_hosts(hpct_cluster *cluster,
+                                   const hpct_cluster_environment *environment,
+                                   hpct_cluster_address_lookup lookup)
 {
-    hpct_names_free(cluster->hosts, cluster->layout.num_nodes);
+    hpct_cluster_names_free(cluster->hosts, cluster->layout.num_nodes);
     cluster->hosts = NULL;
-    return hpct_hosts_find(environment, cluster->names, cluster->layout.num_nodes, lookup,
-                           &cluster->hosts);
+    return hpct_cluster_hosts_find(environment, cluster->names, cluster->layout.num_nodes, lookup,
+                                   &cluster->hosts);
 }
 
-hpct_status hpct_cluster_set_ports(hpct_cluster *cluster, const hpct_environment *environment,
-                                   const hpct_port_range *range, hpct_port_range otherwise,
-                                   uint32_t job, uint32_t step, int choice, int *choices)
+hpct_status hpct_cluster_set_ports(hpct_cluster *cluster,
+                                   const hpct_cluster_environment *environment,
+                                   const hpct_cluster_port_range *range,
+                                   hpct_cluster_port_range otherwise, uint32_t job, uint32_t step,
+                                   int choice, int *choices)
 {
-    int max = hpct_layout_max_tasks(&cluster->layout);
+    int max = hpct_cluster_layout_max_tasks(&cluster->layout);
     int *ports = calloc((size_t) max, sizeof *ports);
     if (ports == NULL)
         return hpct_fail_memory((size_t) max * sizeof *ports);
@@ -168,14 +173,14 @@ hpct_status hpct_cluster_set_ports(hpct_cluster *cluster, const hpct_environment
     hpct_status status = HPCT_OK;
     const char *reserved = environment->get(environment->context, "SLURM_STEP_RESV_PORTS");
     if (range == NULL && !cluster->spans_components && reserved != NULL && *reserved != '\0')
-        status = hpct_ports_reserved(reserved, ports, max, &count);
+        status = hpct_cluster_ports_reserved(reserved, ports, max, &count);
     if (choices != NULL)
         *choices = 1;
     if (status == HPCT_OK && count < max) {
-        const hpct_port_range from = range != NULL ? *range : otherwise;
-        status = hpct_port_base(from, job, step, max, choice, &base);
+        const hpct_cluster_port_range from = range != NULL ? *range : otherwise;
+        status = hpct_cluster_port_base(from, job, step, max, choice, &base);
         if (choices != NULL)
-            *choices = hpct_port_choices(from, max);
+            *choices = hpct_cluster_port_choices(from, max);
         for (int i = 0; status == HPCT_OK && i < max; i++)
             ports[i] = base + i;
     }
@@ -188,16 +193,17 @@ hpct_status hpct_cluster_set_ports(hpct_cluster *cluster, const hpct_environment
     return HPCT_OK;
 }
 
-int hpct_cluster_spare_port(const hpct_cluster *cluster, const hpct_environment *environment,
-                            const hpct_port_range *range, hpct_port_range otherwise)
+int hpct_cluster_spare_port(const hpct_cluster *cluster,
+                            const hpct_cluster_environment *environment,
+                            const hpct_cluster_port_range *range, hpct_cluster_port_range otherwise)
 {
-    const int max = hpct_layout_max_tasks(&cluster->layout);
+    const int max = hpct_cluster_layout_max_tasks(&cluster->layout);
     const int *ports = cluster->ports;
     const char *reserved = environment->get(environment->context, "SLURM_STEP_RESV_PORTS");
     int spare = ports[0], count = 0;
     if (range == NULL && reserved != NULL && *reserved != '\0') {
         int *all = calloc((size_t) max + 1, sizeof *all);
-        if (all != NULL && hpct_ports_reserved(reserved, all, max + 1, &count) == HPCT_OK &&
+        if (all != NULL && hpct_cluster_ports_reserved(reserved, all, max + 1, &count) == HPCT_OK &&
             all[0] == ports[0]) {
             spare = count > max ? all[max] : ports[0];
             free(all);
@@ -205,10 +211,10 @@ int hpct_cluster_spare_port(const hpct_cluster *cluster, const hpct_environment 
         }
         free(all);
     }
-    const hpct_port_range from = range != NULL ? *range : otherwise;
-    const int high = from.single ? HPCT_HIGHEST_PORT : from.high;
+    const hpct_cluster_port_range from = range != NULL ? *range : otherwise;
+    const int high = from.single ? HPCT_CLUSTER_HIGHEST_PORT : from.high;
     /* the step's block extends to the next multiple */
-    if (ports[max - 1] + 1 <= high && (from.single || max % HPCT_PORT_BLOCK != 0))
+    if (ports[max - 1] + 1 <= high && (from.single || max % HPCT_CLUSTER_PORT_BLOCK != 0))
         spare = ports[max - 1] + 1;
     return spare;
 }
@@ -228,7 +234,7 @@ char *hpct_cluster_hosts(const hpct_cluster *cluster, int port)
     if (file == NULL)
         return NULL;
     for (int i = 0; i < cluster->layout.num_nodes; i++) {
-        char line[HPCT_MAX_NODE_NAME + 16];
+        char line[HPCT_CLUSTER_MAX_NODE_NAME + 16];
         format_host(cluster, i, port, line, sizeof line);
         fprintf(file, "%s\n", line);
     }
@@ -241,24 +247,24 @@ char *hpct_cluster_hosts(const hpct_cluster *cluster, int port)
 
 static char *format_address(const hpct_cluster *cluster, int rank)
 {
-    char text[HPCT_MAX_NODE_NAME + 16];
+    char text[HPCT_CLUSTER_MAX_NODE_NAME + 16];
     format_host(cluster, cluster->layout.node[rank], cluster->ports[cluster->layout.local[rank]],
                 text, sizeof text);
     return strdup(text);
 }
 
-static hpct_status set_roles(hpct_config *config, const hpct_roles *given)
+static hpct_status set_roles(hpct_cluster_config *config, const hpct_cluster_roles *given)
 {
-    const hpct_roles all_workers = {.count = 0};
-    hpct_roles roles;
-    HPCT_TRY(hpct_roles_fit(given == NULL ? &all_workers : given, config->size, &roles));
-    int own = hpct_roles_of(&roles, config->rank, &config->role_index);
+    const hpct_cluster_roles all_workers = {.count = 0};
+    hpct_cluster_roles roles;
+    HPCT_TRY(hpct_cluster_roles_fit(given == NULL ? &all_workers : given, config->size, &roles));
+    int own = hpct_cluster_roles_of(&roles, config->rank, &config->role_index);
     config->role = strdup(roles.list[own].name);
     config->roles = calloc((size_t) roles.count, sizeof *config->roles);
     if (config->role == NULL || config->roles == NULL)
         return hpct_fail_memory(0);
     for (; config->num_roles < roles.count; config->num_roles++) {
-        hpct_config_role *role = &config->roles[config->num_roles];
+        hpct_cluster_config_role *role = &config->roles[config->num_roles];
         role->count = roles.list[config->num_roles].count;
         role->name = strdup(roles.list[config->num_roles].name);
         if (role->name == NULL)
@@ -267,7 +273,8 @@ static hpct_status set_roles(hpct_config *config, const hpct_roles *given)
     return HPCT_OK;
 }
 
-static hpct_status set_nodes(hpct_config *config, const hpct_cluster *cluster, const int *gpus)
+static hpct_status set_nodes(hpct_cluster_config *config, const hpct_cluster *cluster,
+                             const int *gpus)
 {
     config->nodes = calloc((size_t) config->num_nodes, sizeof *config->nodes);
     if (config->nodes == NULL)
@@ -282,7 +289,7 @@ static hpct_status set_nodes(hpct_config *config, const hpct_cluster *cluster, c
     return HPCT_OK;
 }
 
-static hpct_status set_addresses(hpct_config *config, const hpct_cluster *cluster)
+static hpct_status set_addresses(hpct_cluster_config *config, const hpct_cluster *cluster)
 {
     config->addresses = calloc((size_t) config->size, sizeof *config->addresses);
     if (config->addresses == NULL)
@@ -295,12 +302,13 @@ static hpct_status set_addresses(hpct_config *config, const hpct_cluster *cluste
     return HPCT_OK;
 }
 
-hpct_status hpct_cluster_config(const hpct_cluster *cluster, int rank, uint32_t job, uint32_t step,
-                                const hpct_roles *roles, const int *gpus, hpct_config **out)
+hpct_status hpct_cluster_config_of(const hpct_cluster *cluster, int rank, uint32_t job,
+                                   uint32_t step, const hpct_cluster_roles *roles, const int *gpus,
+                                   hpct_cluster_config **out)
 {
-    const hpct_layout *layout = &cluster->layout;
+    const hpct_cluster_layout *layout = &cluster->layout;
     char name[32];
-    hpct_config *config = calloc(1, sizeof *config);
+    hpct_cluster_config *config = calloc(1, sizeof *config);
     if (config == NULL)
         return hpct_fail_memory(sizeof *config);
     config->rank = rank;
@@ -317,7 +325,7 @@ hpct_status hpct_cluster_config(const hpct_cluster *cluster, int rank, uint32_t 
     if (status == HPCT_OK && cluster->ports != NULL)
         status = set_addresses(config, cluster);
     if (status != HPCT_OK) {
-        hpct_config_free(config);
+        hpct_cluster_config_free(config);
         return status;
     }
     *out = config;
@@ -326,9 +334,9 @@ hpct_status hpct_cluster_config(const hpct_cluster *cluster, int rank, uint32_t 
 
 void hpct_cluster_free(hpct_cluster *cluster)
 {
-    hpct_names_free(cluster->names, cluster->layout.num_nodes);
-    hpct_names_free(cluster->hosts, cluster->layout.num_nodes);
-    hpct_layout_free(&cluster->layout);
+    hpct_cluster_names_free(cluster->names, cluster->layout.num_nodes);
+    hpct_cluster_names_free(cluster->hosts, cluster->layout.num_nodes);
+    hpct_cluster_layout_free(&cluster->layout);
     free(cluster->ports);
     *cluster = (hpct_cluster){0};
 }
@@ -339,17 +347,17 @@ static int find_node(const char *list, const char *node, int *count)
     char **names = NULL;
     int place = -1;
     *count = 0;
-    if (list == NULL || hpct_nodelist_expand(list, &names, count) != HPCT_OK)
+    if (list == NULL || hpct_cluster_nodelist_expand(list, &names, count) != HPCT_OK)
         return -1;
     for (int i = 0; i < *count && place < 0; i++)
         place = strcmp(names[i], node) == 0 ? i : -1;
-    hpct_names_free(names, *count);
+    hpct_cluster_names_free(names, *count);
     return place;
 }
 
 /* Counted over all components, as in a step over all of them. */
-static int find_in_components(const hpct_environment *environment, uint32_t job, const char *node,
-                              int components)
+static int find_in_components(const hpct_cluster_environment *environment, uint32_t job,
+                              const char *node, int components)
 {
     for (int i = 0, before = 0, count = 0; i < components; i++, before += count) {
         char name[64];
@@ -366,7 +374,8 @@ static int find_in_components(const hpct_environment *environment, uint32_t job,
     return -1;
 }
 
-uint32_t hpct_node_in_job(const hpct_environment *environment, uint32_t job, uint32_t in_step)
+uint32_t hpct_cluster_node_in_job(const hpct_cluster_environment *environment, uint32_t job,
+                                  uint32_t in_step)
 {
     const char *size = environment->get(environment->context, "SLURM_HET_SIZE");
     const char *own = environment->get(environment->context, "SLURMD_NODENAME");

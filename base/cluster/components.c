@@ -13,7 +13,7 @@
 
 #define MAX_COMPONENTS 128 /* Slurm's own limit */
 
-static const char *get(const hpct_environment *environment, const char *name)
+static const char *get(const hpct_cluster_environment *environment, const char *name)
 {
     const char *value = environment->get(environment->context, name);
     return value != NULL && *value != '\0' ? value : NULL;
@@ -64,8 +64,8 @@ static bool read_map(const char *text, int num_nodes, int size, int *left, int *
     return strcmp(text, ")") == 0 && rank == size;
 }
 
-hpct_status hpct_map_place(const hpct_environment *environment, const int *tasks, int num_nodes,
-                           int **out)
+hpct_status hpct_cluster_map_place(const hpct_cluster_environment *environment, const int *tasks,
+                                   int num_nodes, int **out)
 {
     const char *text = get(environment, "SLURM_PMIX_MAPPING_SERV");
     int size = sum(tasks, num_nodes);
@@ -92,7 +92,7 @@ hpct_status hpct_map_place(const hpct_environment *environment, const int *tasks
 
 /* The nodes of component i of the job; NULL if the job has no such component or no components.
  * (srun's own allocation has only the older variable.) */
-static const char *nodes_of(const hpct_environment *environment, int component)
+static const char *nodes_of(const hpct_cluster_environment *environment, int component)
 {
     char name[64];
     snprintf(name, sizeof name, "SLURM_JOB_NODELIST_HET_GROUP_%d", component);
@@ -108,30 +108,30 @@ static const char *nodes_of(const hpct_environment *environment, int component)
  * list. */
 typedef void (*node_sink)(void *context, int component, int place);
 
-static hpct_status for_each_node(const hpct_environment *environment, char *const *names,
+static hpct_status for_each_node(const hpct_cluster_environment *environment, char *const *names,
                                  int num_nodes, node_sink sink, void *context)
 {
-    hpct_names_index index;
+    hpct_cluster_names_index index;
     hpct_status status = HPCT_OK;
     const char *text;
-    if (!hpct_names_index_make(names, num_nodes, &index))
+    if (!hpct_cluster_names_index_make(names, num_nodes, &index))
         return hpct_fail_memory(0);
     for (int i = 0; i < MAX_COMPONENTS && (text = nodes_of(environment, i)) != NULL; i++) {
         char **list = NULL;
         int count = 0;
-        status = hpct_nodelist_expand(text, &list, &count);
+        status = hpct_cluster_nodelist_expand(text, &list, &count);
         if (status != HPCT_OK) {
             hpct_fail_within(status, "SLURM_JOB_NODELIST_HET_GROUP");
             break;
         }
         for (int n = 0; n < count; n++) {
-            int place = hpct_names_find(&index, list[n]);
+            int place = hpct_cluster_names_find(&index, list[n]);
             if (place >= 0)
                 sink(context, i, place);
         }
-        hpct_names_free(list, count);
+        hpct_cluster_names_free(list, count);
     }
-    hpct_names_index_free(&index);
+    hpct_cluster_names_index_free(&index);
     return status;
 }
 
@@ -148,8 +148,8 @@ static void note_component(void *context, int component, int place)
     s->first = component;
 }
 
-hpct_status hpct_components_spanned(const hpct_environment *environment, char *const *names,
-                                    int num_nodes, bool *spanned)
+hpct_status hpct_cluster_components_spanned(const hpct_cluster_environment *environment,
+                                            char *const *names, int num_nodes, bool *spanned)
 {
     span s = {.first = -1};
     *spanned = false;
@@ -178,8 +178,9 @@ static void deal_block(void *context, int component, int place)
         b->placed[b->done++] = place;
 }
 
-hpct_status hpct_components_place(const hpct_environment *environment, char *const *names,
-                                  const int *tasks, int num_nodes, int **out)
+hpct_status hpct_cluster_components_place(const hpct_cluster_environment *environment,
+                                          char *const *names, const int *tasks, int num_nodes,
+                                          int **out)
 {
     int size = sum(tasks, num_nodes);
     blocks b = {.tasks = tasks,

@@ -13,18 +13,19 @@
 
 /* *placed (freed by the caller) is the node of each rank, or NULL without a map, or with an
  * inherited one of another step. */
-hpct_status hpct_map_place(const hpct_environment *environment, const int *tasks, int num_nodes,
-                           int **placed);
+hpct_status hpct_cluster_map_place(const hpct_cluster_environment *environment, const int *tasks,
+                                   int num_nodes, int **placed);
 
 /* Without a map: a component's nodes are those of the step in SLURM_JOB_NODELIST_HET_GROUP_i (or
  * ..._PACK_GROUP_i); its ranks are assumed to be distributed in blocks. Returns HPCT_ERR_CONFIG if
  * the job has no component variables. */
-hpct_status hpct_components_place(const hpct_environment *environment, char *const *names,
-                                  const int *tasks, int num_nodes, int **placed);
+hpct_status hpct_cluster_components_place(const hpct_cluster_environment *environment,
+                                          char *const *names, const int *tasks, int num_nodes,
+                                          int **placed);
 
 /* Whether the step's nodes belong to several components of its job; false without component
  * variables. */
-hpct_status hpct_components_spanned(const hpct_environment *environment, char *const *names,
-                                    int num_nodes, bool *spanned);
+hpct_status hpct_cluster_components_spanned(const hpct_cluster_environment *environment,
+                                            char *const *names, int num_nodes, bool *spanned);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-void hpct_config_free(hpct_config *config)
+void hpct_cluster_config_free(hpct_cluster_config *config)
 {
     if (config == NULL)
         return;

@@ -15,7 +15,7 @@
 /* ---- writing ---- */
 
 /* {"worker": ["host:port", …], …} */
-static json_t *make_cluster(const hpct_config *config)
+static json_t *make_cluster(const hpct_cluster_config *config)
 {
     json_t *cluster = json_object();
     int rank = 0;
@@ -34,11 +34,11 @@ fail:
     return NULL;
 }
 
-static json_t *make_nodes(const hpct_config *config)
+static json_t *make_nodes(const hpct_cluster_config *config)
 {
     json_t *nodes = json_array();
     for (int i = 0; i < config->num_nodes; i++) {
-        const hpct_config_node *node = &config->nodes[i];
+        const hpct_cluster_config_node *node = &config->nodes[i];
         if (json_array_append_new(nodes, json_pack("{s:s, s:i, s:i}", "name", node->name, "tasks",
                                                    node->tasks, "gpus", node->gpus)) != 0) {
             json_decref(nodes);
@@ -56,7 +56,7 @@ static void set_optional(json_t *object, const char *key, const char *text)
         json_object_set_new(object, key, value);
 }
 
-hpct_status hpct_config_to_json(const hpct_config *config, char **text)
+hpct_status hpct_cluster_config_to_json(const hpct_cluster_config *config, char **text)
 {
     if (config->addresses == NULL || config->nodes == NULL || config->job == NULL)
         return hpct_fail(HPCT_ERR_INTERNAL, "a config without addresses cannot be written");
@@ -81,7 +81,7 @@ hpct_status hpct_config_to_json(const hpct_config *config, char **text)
 
 typedef struct reading {
     const char *origin;
-    hpct_config *config;
+    hpct_cluster_config *config;
 } reading;
 
 static hpct_status wrong(const reading *r, const char *what)
@@ -127,7 +127,7 @@ static bool is_address(const json_t *text)
 
 static hpct_status read_cluster(const reading *r, json_t *cluster)
 {
-    hpct_config *config = r->config;
+    hpct_cluster_config *config = r->config;
     const char *name = NULL;
     json_t *list = NULL, *address = NULL;
     size_t index = 0, size = 0, rank = 0;
@@ -137,8 +137,8 @@ static hpct_status read_cluster(const reading *r, json_t *cluster)
     if (config->roles == NULL)
         return hpct_fail_memory(0);
     json_object_foreach (cluster, name, list) {
-        hpct_config_role *role = &config->roles[config->num_roles];
-        if (!json_is_array(list) || json_array_size(list) > HPCT_MAX_TASKS)
+        hpct_cluster_config_role *role = &config->roles[config->num_roles];
+        if (!json_is_array(list) || json_array_size(list) > HPCT_CLUSTER_MAX_TASKS)
             return wrong(r, "\"cluster\" must hold lists of addresses");
         role->name = strdup(name);
         if (role->name == NULL)
@@ -147,7 +147,7 @@ static hpct_status read_cluster(const reading *r, json_t *cluster)
         size += json_array_size(list);
         config->num_roles++;
     }
-    if (size == 0 || size > HPCT_MAX_TASKS)
+    if (size == 0 || size > HPCT_CLUSTER_MAX_TASKS)
         return wrong(r, "\"cluster\" has no tasks, or too many");
     config->addresses = calloc(size, sizeof *config->addresses);
     if (config->addresses == NULL)
@@ -168,11 +168,11 @@ static hpct_status read_cluster(const reading *r, json_t *cluster)
 
 static hpct_status read_nodes(const reading *r, const json_t *nodes)
 {
-    hpct_config *config = r->config;
+    hpct_cluster_config *config = r->config;
     size_t count = json_array_size(nodes), index = 0;
     const json_t *entry = NULL;
     long tasks = 0;
-    if (count == 0 || count > HPCT_MAX_NODES)
+    if (count == 0 || count > HPCT_CLUSTER_MAX_NODES)
         return wrong(r, "\"nodes\" must be a list of nodes");
     config->nodes = calloc(count, sizeof *config->nodes);
     if (config->nodes == NULL)
@@ -180,12 +180,12 @@ static hpct_status read_nodes(const reading *r, const json_t *nodes)
     config->num_nodes = (int) count;
     json_array_foreach(nodes, index, entry)
     {
-        hpct_config_node *node = &config->nodes[index];
+        hpct_cluster_config_node *node = &config->nodes[index];
         hpct_status status = get_string(r, entry, "name", true, &node->name);
         if (status == HPCT_OK)
-            status = get_int(r, entry, "tasks", HPCT_MAX_TASKS, &node->tasks);
+            status = get_int(r, entry, "tasks", HPCT_CLUSTER_MAX_TASKS, &node->tasks);
         if (status == HPCT_OK)
-            status = get_int(r, entry, "gpus", HPCT_MAX_TASKS, &node->gpus);
+            status = get_int(r, entry, "gpus", HPCT_CLUSTER_MAX_TASKS, &node->gpus);
         if (status != HPCT_OK)
             return status;
         tasks += node->tasks;
@@ -198,14 +198,14 @@ static hpct_status read_nodes(const reading *r, const json_t *nodes)
 /* Reads the task's rank, role and node, and checks that they are consistent. */
 static hpct_status read_task(const reading *r, const json_t *all)
 {
-    hpct_config *config = r->config;
+    hpct_cluster_config *config = r->config;
     const json_t *task = json_object_get(all, "task");
     HPCT_TRY(get_string(r, task, "type", true, &config->role));
-    HPCT_TRY(get_int(r, task, "index", HPCT_MAX_TASKS, &config->role_index));
+    HPCT_TRY(get_int(r, task, "index", HPCT_CLUSTER_MAX_TASKS, &config->role_index));
     HPCT_TRY(get_int(r, all, "rank", config->size - 1, &config->rank));
     HPCT_TRY(get_int(r, all, "node_rank", config->num_nodes - 1, &config->node_rank));
     config->local_size = config->nodes[config->node_rank].tasks;
-    HPCT_TRY(get_int(r, all, "local_rank", HPCT_MAX_TASKS, &config->local_rank));
+    HPCT_TRY(get_int(r, all, "local_rank", HPCT_CLUSTER_MAX_TASKS, &config->local_rank));
     if (config->local_rank >= config->local_size)
         return wrong(r, "\"local_rank\" is not below the tasks of its node");
     int first = 0;
@@ -237,8 +237,8 @@ static hpct_status read_all(const reading *r, const json_t *all)
     return get_string(r, all, "data", false, &r->config->data);
 }
 
-hpct_status hpct_config_from_json(const char *text, size_t size, const char *origin,
-                                  hpct_config **out)
+hpct_status hpct_cluster_config_from_json(const char *text, size_t size, const char *origin,
+                                          hpct_cluster_config **out)
 {
     json_error_t error;
     json_t *all = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
@@ -249,10 +249,10 @@ hpct_status hpct_config_from_json(const char *text, size_t size, const char *ori
     hpct_status status = r.config == NULL ? hpct_fail_memory(sizeof *r.config) : read_all(&r, all);
     json_decref(all);
     if (status != HPCT_OK) {
-        hpct_config_free(r.config);
+        hpct_cluster_config_free(r.config);
         return status;
     }
-    r.config->source = HPCT_CONFIG_PLUGIN;
+    r.config->source = HPCT_CLUSTER_CONFIG_PLUGIN;
     *out = r.config;
     return HPCT_OK;
 }

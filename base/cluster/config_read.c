@@ -13,15 +13,15 @@
 
 #define MAX_FILE (1L << 30)
 
-static const char *get(const hpct_environment *environment, const char *name)
+static const char *get(const hpct_cluster_environment *environment, const char *name)
 {
     const char *value = environment->get(environment->context, name);
     return value != NULL && *value != '\0' ? value : NULL;
 }
 
 /* *value is `otherwise` if the variable is not set; `otherwise` < 0: it is required. */
-static hpct_status get_number(const hpct_environment *environment, const char *name, long max,
-                              long otherwise, long *value)
+static hpct_status get_number(const hpct_cluster_environment *environment, const char *name,
+                              long max, long otherwise, long *value)
 {
     const char *text = get(environment, name);
     *value = otherwise;
@@ -34,7 +34,8 @@ static hpct_status get_number(const hpct_environment *environment, const char *n
 }
 
 /* Adds tmpdir and data from their variables if the config lacks them. */
-static hpct_status add_places(const hpct_environment *environment, hpct_config *config)
+static hpct_status add_places(const hpct_cluster_environment *environment,
+                              hpct_cluster_config *config)
 {
     const char *tmpdir = get(environment, "SLURM_TMPDIR"),
                *data = get(environment, "HPC_TRAIN_DATA");
@@ -47,7 +48,7 @@ static hpct_status add_places(const hpct_environment *environment, hpct_config *
 
 /* ---- the plugin's config ---- */
 
-static hpct_status read_file(const char *path, hpct_config **out)
+static hpct_status read_file(const char *path, hpct_cluster_config **out)
 {
     char *text = NULL;
     hpct_status status = HPCT_OK;
@@ -74,7 +75,7 @@ static hpct_status read_file(const char *path, hpct_config **out)
         }
         used += (size_t) got;
     }
-    status = hpct_config_from_json(text, used, path, out);
+    status = hpct_cluster_config_from_json(text, used, path, out);
 end:
     free(text);
     if (fd >= 0)
@@ -82,18 +83,19 @@ end:
     return status;
 }
 
-static hpct_status read_plugin(const hpct_environment *environment, hpct_config **out)
+static hpct_status read_plugin(const hpct_cluster_environment *environment,
+                               hpct_cluster_config **out)
 {
     const char *text = get(environment, "HPC_TRAIN_CONFIG");
     if (text != NULL)
-        return hpct_config_from_json(text, strlen(text), "HPC_TRAIN_CONFIG", out);
+        return hpct_cluster_config_from_json(text, strlen(text), "HPC_TRAIN_CONFIG", out);
     return read_file(get(environment, "HPC_TRAIN_CONFIG_FILE"), out);
 }
 
 /* ---- Slurm without the plugin ---- */
 
 /* Slurm's variables of this task must agree with the layout computed from those of the step. */
-static hpct_status check_slurm(const hpct_config *config, const char *layout_of, long node,
+static hpct_status check_slurm(const hpct_cluster_config *config, const char *layout_of, long node,
                                long local)
 {
     if (config->node_rank == node && config->local_rank == local)
@@ -105,15 +107,16 @@ static hpct_status check_slurm(const hpct_config *config, const char *layout_of,
         config->rank, local, node, layout_of, config->local_rank, config->node_rank);
 }
 
-static hpct_status read_slurm(const hpct_environment *environment, hpct_config **out)
+static hpct_status read_slurm(const hpct_cluster_environment *environment,
+                              hpct_cluster_config **out)
 {
     long rank = 0, size = 0, node = 0, local = 0, job = 0, step = 0;
     hpct_cluster cluster = {0};
-    hpct_config *config = NULL;
-    HPCT_TRY(get_number(environment, "SLURM_PROCID", HPCT_MAX_TASKS, -1, &rank));
-    HPCT_TRY(get_number(environment, "SLURM_STEP_NUM_TASKS", HPCT_MAX_TASKS, -1, &size));
-    HPCT_TRY(get_number(environment, "SLURM_NODEID", HPCT_MAX_TASKS, -1, &node));
-    HPCT_TRY(get_number(environment, "SLURM_LOCALID", HPCT_MAX_TASKS, -1, &local));
+    hpct_cluster_config *config = NULL;
+    HPCT_TRY(get_number(environment, "SLURM_PROCID", HPCT_CLUSTER_MAX_TASKS, -1, &rank));
+    HPCT_TRY(get_number(environment, "SLURM_STEP_NUM_TASKS", HPCT_CLUSTER_MAX_TASKS, -1, &size));
+    HPCT_TRY(get_number(environment, "SLURM_NODEID", HPCT_CLUSTER_MAX_TASKS, -1, &node));
+    HPCT_TRY(get_number(environment, "SLURM_LOCALID", HPCT_CLUSTER_MAX_TASKS, -1, &local));
     HPCT_TRY(get_number(environment, "SLURM_JOB_ID", UINT32_MAX, -1, &job));
     HPCT_TRY(get_number(environment, "SLURM_STEP_ID", UINT32_MAX, -1, &step));
     HPCT_TRY(hpct_cluster_from_slurm(environment, 0, &cluster));
@@ -125,37 +128,37 @@ static hpct_status read_slurm(const hpct_environment *environment, hpct_config *
                            rank, size, cluster.layout.size);
         goto end;
     }
-    status = hpct_cluster_set_ports(&cluster, environment, NULL, hpct_port_range_default(),
+    status = hpct_cluster_set_ports(&cluster, environment, NULL, hpct_cluster_port_range_default(),
                                     (uint32_t) job, (uint32_t) step, 0, NULL);
     if (status == HPCT_OK)
         status = hpct_cluster_set_hosts(&cluster, environment, NULL);
     if (status == HPCT_OK)
-        status = hpct_cluster_config(&cluster, (int) rank, (uint32_t) job, (uint32_t) step, NULL,
-                                     NULL, &config);
+        status = hpct_cluster_config_of(&cluster, (int) rank, (uint32_t) job, (uint32_t) step, NULL,
+                                        NULL, &config);
     if (status == HPCT_OK)
         status = check_slurm(config, "SLURM_STEP_TASKS_PER_NODE", node, local);
     if (status == HPCT_OK) {
-        config->source = HPCT_CONFIG_SLURM;
+        config->source = HPCT_CLUSTER_CONFIG_SLURM;
         *out = config;
         config = NULL;
     }
 end:
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     hpct_cluster_free(&cluster);
     return status;
 }
 
 /* ---- mpirun, or a single process ---- */
 
-static hpct_status make_plain(hpct_config_source source, long rank, long size, long local_rank,
-                              long local_size, hpct_config **out)
+static hpct_status make_plain(hpct_cluster_config_source source, long rank, long size,
+                              long local_rank, long local_size, hpct_cluster_config **out)
 {
     if (size < 1 || rank >= size || local_size < 1 || local_rank >= local_size || local_size > size)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "rank %ld of %ld, local rank %ld of %ld: mpirun's variables "
                          "(OMPI_COMM_WORLD_*, PMI_*) do not agree",
                          rank, size, local_rank, local_size);
-    hpct_config *config = calloc(1, sizeof *config);
+    hpct_cluster_config *config = calloc(1, sizeof *config);
     if (config == NULL)
         return hpct_fail_memory(sizeof *config);
     config->source = source;
@@ -173,32 +176,34 @@ static hpct_status make_plain(hpct_config_source source, long rank, long size, l
         config->roles[0].name = strdup("worker");
     }
     if (config->role == NULL || config->roles == NULL || config->roles[0].name == NULL) {
-        hpct_config_free(config);
+        hpct_cluster_config_free(config);
         return hpct_fail_memory(0);
     }
     *out = config;
     return HPCT_OK;
 }
 
-static hpct_status read_mpi(const hpct_environment *environment, bool open_mpi, hpct_config **out)
+static hpct_status read_mpi(const hpct_cluster_environment *environment, bool open_mpi,
+                            hpct_cluster_config **out)
 {
     long rank = 0, size = 0, local_rank = 0, local_size = 0;
-    HPCT_TRY(get_number(environment, open_mpi ? "OMPI_COMM_WORLD_RANK" : "PMI_RANK", HPCT_MAX_TASKS,
-                        -1, &rank));
-    HPCT_TRY(get_number(environment, open_mpi ? "OMPI_COMM_WORLD_SIZE" : "PMI_SIZE", HPCT_MAX_TASKS,
-                        -1, &size));
+    HPCT_TRY(get_number(environment, open_mpi ? "OMPI_COMM_WORLD_RANK" : "PMI_RANK",
+                        HPCT_CLUSTER_MAX_TASKS, -1, &rank));
+    HPCT_TRY(get_number(environment, open_mpi ? "OMPI_COMM_WORLD_SIZE" : "PMI_SIZE",
+                        HPCT_CLUSTER_MAX_TASKS, -1, &size));
     HPCT_TRY(get_number(environment, open_mpi ? "OMPI_COMM_WORLD_LOCAL_RANK" : "MPI_LOCALRANKID",
-                        HPCT_MAX_TASKS, 0, &local_rank));
+                        HPCT_CLUSTER_MAX_TASKS, 0, &local_rank));
     HPCT_TRY(get_number(environment, open_mpi ? "OMPI_COMM_WORLD_LOCAL_SIZE" : "MPI_LOCALNRANKS",
-                        HPCT_MAX_TASKS, local_rank + 1, &local_size));
-    return make_plain(HPCT_CONFIG_MPI, rank, size, local_rank, local_size, out);
+                        HPCT_CLUSTER_MAX_TASKS, local_rank + 1, &local_size));
+    return make_plain(HPCT_CLUSTER_CONFIG_MPI, rank, size, local_rank, local_size, out);
 }
 
 /* ---- precedence ---- */
 
-static hpct_status read_nearest(const hpct_environment *environment, hpct_config **out)
+static hpct_status read_nearest(const hpct_cluster_environment *environment,
+                                hpct_cluster_config **out)
 {
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     bool mpirun = get(environment, "OMPI_COMM_WORLD_SIZE") != NULL;
     bool plugin = get(environment, "HPC_TRAIN_CONFIG") != NULL ||
                   get(environment, "HPC_TRAIN_CONFIG_FILE") != NULL;
@@ -210,14 +215,14 @@ static hpct_status read_nearest(const hpct_environment *environment, hpct_config
             *out = config;
             return status;
         }
-        hpct_config *step = NULL;
+        hpct_cluster_config *step = NULL;
         status = read_plugin(environment, &step);
         if (status != HPCT_OK) {
-            hpct_config_free(config);
+            hpct_cluster_config_free(config);
             return status;
         }
         bool same = step->rank == config->rank && step->size == config->size;
-        hpct_config_free(same ? config : step);
+        hpct_cluster_config_free(same ? config : step);
         *out = same ? step : config;
         return HPCT_OK;
     }
@@ -229,17 +234,18 @@ static hpct_status read_nearest(const hpct_environment *environment, hpct_config
         return read_slurm(environment, out);
     if (get(environment, "PMI_SIZE") != NULL)
         return read_mpi(environment, false, out);
-    return make_plain(HPCT_CONFIG_ALONE, 0, 1, 0, 1, out);
+    return make_plain(HPCT_CLUSTER_CONFIG_ALONE, 0, 1, 0, 1, out);
 }
 
-hpct_status hpct_config_read_from(const hpct_environment *environment, hpct_config **out)
+hpct_status hpct_cluster_config_read_from(const hpct_cluster_environment *environment,
+                                          hpct_cluster_config **out)
 {
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     hpct_status status = read_nearest(environment, &config);
     if (status == HPCT_OK)
         status = add_places(environment, config);
     if (status != HPCT_OK) {
-        hpct_config_free(config);
+        hpct_cluster_config_free(config);
         return status;
     }
     *out = config;
@@ -252,8 +258,8 @@ static const char *get_own(void *context, const char *name)
     return getenv(name);
 }
 
-hpct_status hpct_config_read(hpct_config **out)
+hpct_status hpct_cluster_config_read(hpct_cluster_config **out)
 {
-    hpct_environment own = {.get = get_own};
-    return hpct_config_read_from(&own, out);
+    hpct_cluster_environment own = {.get = get_own};
+    return hpct_cluster_config_read_from(&own, out);
 }

@@ -19,7 +19,7 @@
 
 typedef struct placing {
     const char *path;
-    hpct_names_index index;
+    hpct_cluster_names_index index;
     int size;
     int *placed;
     int done;
@@ -32,24 +32,24 @@ static hpct_status add_hosts(placing *p, char *entry)
     char *star = strchr(entry, '*');
     if (star != NULL) {
         *star = '\0';
-        if (!hpct_number_parse(star + 1, 1, HPCT_MAX_TASKS, &factor))
+        if (!hpct_number_parse(star + 1, 1, HPCT_CLUSTER_MAX_TASKS, &factor))
             return hpct_fail(HPCT_ERR_CONFIG, "%s: factor '%.40s' is not a count", p->path,
                              star + 1);
     }
     char **hosts = NULL;
     int count = 0;
-    status = hpct_nodelist_expand(entry, &hosts, &count);
+    status = hpct_cluster_nodelist_expand(entry, &hosts, &count);
     if (status != HPCT_OK)
         return hpct_fail_within(status, p->path);
     for (int i = 0; i < count && status == HPCT_OK; i++) {
-        int node = hpct_names_find(&p->index, hosts[i]);
+        int node = hpct_cluster_names_find(&p->index, hosts[i]);
         if (node < 0)
             status = hpct_fail(HPCT_ERR_CONFIG, "%s: host '%s' is not part of the step", p->path,
                                hosts[i]);
         for (long n = 0; n < factor && p->done < p->size && status == HPCT_OK; n++)
             p->placed[p->done++] = node;
     }
-    hpct_names_free(hosts, count);
+    hpct_cluster_names_free(hosts, count);
     return status;
 }
 
@@ -61,19 +61,19 @@ static hpct_status check_count(const placing *p)
                      p->size);
 }
 
-hpct_status hpct_hostlist_read(const char *list, const char *what, char *const *names,
-                               int num_nodes, int size, int **placed)
+hpct_status hpct_cluster_hostlist_read(const char *list, const char *what, char *const *names,
+                                       int num_nodes, int size, int **placed)
 {
     placing p = {.path = what, .size = size};
     char *copy = strdup(list);
     p.placed = calloc((size_t) size + 1, sizeof *p.placed);
-    hpct_status status =
-        copy != NULL && p.placed != NULL && hpct_names_index_make(names, num_nodes, &p.index)
-            ? add_hosts(&p, copy)
-            : hpct_fail_memory((size_t) size * sizeof *p.placed);
+    hpct_status status = copy != NULL && p.placed != NULL &&
+                                 hpct_cluster_names_index_make(names, num_nodes, &p.index)
+                             ? add_hosts(&p, copy)
+                             : hpct_fail_memory((size_t) size * sizeof *p.placed);
     if (status == HPCT_OK)
         status = check_count(&p);
-    hpct_names_index_free(&p.index);
+    hpct_cluster_names_index_free(&p.index);
     free(copy);
     if (status == HPCT_OK)
         *placed = p.placed;
@@ -82,8 +82,8 @@ hpct_status hpct_hostlist_read(const char *list, const char *what, char *const *
     return status;
 }
 
-hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nodes, int size,
-                               int **placed)
+hpct_status hpct_cluster_hostfile_read(const char *path, char *const *names, int num_nodes,
+                                       int size, int **placed)
 {
     hpct_status status = HPCT_OK;
     placing p = {.path = path, .size = size};
@@ -102,7 +102,7 @@ hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nod
         goto end;
     }
     p.placed = calloc((size_t) size + 1, sizeof *p.placed);
-    if (p.placed == NULL || !hpct_names_index_make(names, num_nodes, &p.index)) {
+    if (p.placed == NULL || !hpct_cluster_names_index_make(names, num_nodes, &p.index)) {
         status = hpct_fail_memory((size_t) size * sizeof *p.placed);
         goto end;
     }
@@ -117,7 +117,7 @@ hpct_status hpct_hostfile_read(const char *path, char *const *names, int num_nod
     }
     status = check_count(&p);
 end:
-    hpct_names_index_free(&p.index);
+    hpct_cluster_names_index_free(&p.index);
     free(line);
     if (file != NULL)
         fclose(file);

@@ -13,7 +13,7 @@ static bool is_host(const char *text)
 {
     struct in6_addr address;
     size_t size = strlen(text);
-    if (size == 0 || size > HPCT_MAX_NODE_NAME)
+    if (size == 0 || size > HPCT_CLUSTER_MAX_NODE_NAME)
         return false;
     return inet_pton(AF_INET6, text, &address) == 1 ||
            strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") ==
@@ -33,7 +33,8 @@ static bool cut_address(char **text)
 }
 
 /* Stores the addresses of nodes with an alias in hosts[]. */
-static hpct_status read_aliases(const char *aliases, const hpct_names_index *index, char **hosts)
+static hpct_status read_aliases(const char *aliases, const hpct_cluster_names_index *index,
+                                char **hosts)
 {
     char *copy = strdup(aliases), *rest = NULL;
     if (copy == NULL)
@@ -43,7 +44,7 @@ static hpct_status read_aliases(const char *aliases, const hpct_names_index *ind
         if (address == NULL)
             continue;
         *address++ = '\0';
-        int place = hpct_names_find(index, set);
+        int place = hpct_cluster_names_find(index, set);
         if (place < 0 || hosts[place] != NULL || !cut_address(&address))
             continue;
         hosts[place] = strdup(address);
@@ -56,19 +57,20 @@ static hpct_status read_aliases(const char *aliases, const hpct_names_index *ind
     return HPCT_OK;
 }
 
-hpct_status hpct_hosts_find(const hpct_environment *environment, char *const *names, int count,
-                            hpct_address_lookup lookup, char ***out)
+hpct_status hpct_cluster_hosts_find(const hpct_cluster_environment *environment, char *const *names,
+                                    int count, hpct_cluster_address_lookup lookup, char ***out)
 {
     hpct_status status = HPCT_OK;
-    hpct_names_index index = {0};
+    hpct_cluster_names_index index = {0};
     const char *aliases = environment->get(environment->context, "SLURM_NODE_ALIASES");
     char **hosts = calloc((size_t) count, sizeof *hosts);
     if (hosts == NULL)
         return hpct_fail_memory((size_t) count * sizeof *hosts);
     if (aliases != NULL && strchr(aliases, ':') != NULL) {
-        status = hpct_names_index_make(names, count, &index) ? read_aliases(aliases, &index, hosts)
-                                                             : hpct_fail_memory(0);
-        hpct_names_index_free(&index);
+        status = hpct_cluster_names_index_make(names, count, &index)
+                     ? read_aliases(aliases, &index, hosts)
+                     : hpct_fail_memory(0);
+        hpct_cluster_names_index_free(&index);
     }
     for (int i = 0; i < count && status == HPCT_OK; i++) {
         if (hosts[i] == NULL && lookup != NULL)
@@ -83,6 +85,6 @@ hpct_status hpct_hosts_find(const hpct_environment *environment, char *const *na
     if (status == HPCT_OK)
         *out = hosts;
     else
-        hpct_names_free(hosts, count);
+        hpct_cluster_names_free(hosts, count);
     return status;
 }

@@ -10,10 +10,10 @@
 #include "base/number.h"
 #include "base/status.h"
 
-hpct_status hpct_distribution_parse(const char *text, const char *plane_size,
-                                    hpct_distribution *out)
+hpct_status hpct_cluster_distribution_parse(const char *text, const char *plane_size,
+                                            hpct_cluster_distribution *out)
 {
-    *out = (hpct_distribution){.kind = HPCT_DISTRIBUTION_BLOCK};
+    *out = (hpct_cluster_distribution){.kind = HPCT_CLUSTER_DISTRIBUTION_BLOCK};
     if (text == NULL)
         return HPCT_OK;
     char first[32];
@@ -25,16 +25,16 @@ hpct_status hpct_distribution_parse(const char *text, const char *plane_size,
 
     const char *plane = NULL;
     if (strcmp(first, "block") == 0 || strcmp(first, "*") == 0) {
-        out->kind = HPCT_DISTRIBUTION_BLOCK;
+        out->kind = HPCT_CLUSTER_DISTRIBUTION_BLOCK;
     } else if (strcmp(first, "cyclic") == 0) {
-        out->kind = HPCT_DISTRIBUTION_CYCLIC;
+        out->kind = HPCT_CLUSTER_DISTRIBUTION_CYCLIC;
     } else if (strcmp(first, "arbitrary") == 0) {
-        out->kind = HPCT_DISTRIBUTION_ARBITRARY;
+        out->kind = HPCT_CLUSTER_DISTRIBUTION_ARBITRARY;
     } else if (strncmp(first, "plane", 5) == 0 && (first[5] == '\0' || first[5] == '=')) {
-        out->kind = HPCT_DISTRIBUTION_PLANE;
+        out->kind = HPCT_CLUSTER_DISTRIBUTION_PLANE;
         plane = first[5] == '=' ? first + 6 : plane_size;
         long number = 0;
-        if (plane == NULL || !hpct_number_parse(plane, 1, HPCT_MAX_TASKS, &number))
+        if (plane == NULL || !hpct_number_parse(plane, 1, HPCT_CLUSTER_MAX_TASKS, &number))
             return hpct_fail(HPCT_ERR_CONFIG,
                              "distribution '%.100s': plane size '%.40s' is not a count", text,
                              plane == NULL ? "" : plane);
@@ -47,7 +47,7 @@ hpct_status hpct_distribution_parse(const char *text, const char *plane_size,
 }
 
 /* Assigns up to `turn` ranks at a time to each node that is not full. */
-static void deal(hpct_layout *layout, int *given, int turn)
+static void deal(hpct_cluster_layout *layout, int *given, int turn)
 {
     int rank = 0;
     while (rank < layout->size) {
@@ -61,7 +61,7 @@ static void deal(hpct_layout *layout, int *given, int turn)
     }
 }
 
-static hpct_status place(hpct_layout *layout, int *given, const int *placed)
+static hpct_status place(hpct_cluster_layout *layout, int *given, const int *placed)
 {
     if (placed == NULL)
         return hpct_fail(HPCT_ERR_CONFIG,
@@ -79,17 +79,18 @@ static hpct_status place(hpct_layout *layout, int *given, const int *placed)
     return HPCT_OK;
 }
 
-hpct_status hpct_layout_make(const int *tasks, int num_nodes, hpct_distribution distribution,
-                             const int *placed, hpct_layout *out)
+hpct_status hpct_cluster_layout_make(const int *tasks, int num_nodes,
+                                     hpct_cluster_distribution distribution, const int *placed,
+                                     hpct_cluster_layout *out)
 {
     hpct_status status = HPCT_OK;
-    hpct_layout layout = {.num_nodes = num_nodes};
+    hpct_cluster_layout layout = {.num_nodes = num_nodes};
     size_t nodes = (size_t) num_nodes;
     long size = 0;
     for (int node = 0; node < num_nodes; node++)
         size += tasks[node];
-    if (size > HPCT_MAX_TASKS)
-        return hpct_fail(HPCT_ERR_CONFIG, "more than %d tasks", HPCT_MAX_TASKS);
+    if (size > HPCT_CLUSTER_MAX_TASKS)
+        return hpct_fail(HPCT_ERR_CONFIG, "more than %d tasks", HPCT_CLUSTER_MAX_TASKS);
     layout.size = (int) size;
     layout.tasks = malloc(nodes * sizeof *layout.tasks);
     layout.node = malloc((size_t) size * sizeof *layout.node);
@@ -101,16 +102,16 @@ hpct_status hpct_layout_make(const int *tasks, int num_nodes, hpct_distribution 
     }
     memcpy(layout.tasks, tasks, nodes * sizeof *tasks);
     switch (distribution.kind) {
-    case HPCT_DISTRIBUTION_BLOCK:
-        deal(&layout, given, HPCT_MAX_TASKS);
+    case HPCT_CLUSTER_DISTRIBUTION_BLOCK:
+        deal(&layout, given, HPCT_CLUSTER_MAX_TASKS);
         break;
-    case HPCT_DISTRIBUTION_CYCLIC:
+    case HPCT_CLUSTER_DISTRIBUTION_CYCLIC:
         deal(&layout, given, 1);
         break;
-    case HPCT_DISTRIBUTION_PLANE:
+    case HPCT_CLUSTER_DISTRIBUTION_PLANE:
         deal(&layout, given, distribution.plane);
         break;
-    case HPCT_DISTRIBUTION_ARBITRARY:
+    case HPCT_CLUSTER_DISTRIBUTION_ARBITRARY:
         status = place(&layout, given, placed);
         break;
     }
@@ -121,19 +122,19 @@ hpct_status hpct_layout_make(const int *tasks, int num_nodes, hpct_distribution 
     return HPCT_OK;
 fail:
     free(given);
-    hpct_layout_free(&layout);
+    hpct_cluster_layout_free(&layout);
     return status;
 }
 
-void hpct_layout_free(hpct_layout *layout)
+void hpct_cluster_layout_free(hpct_cluster_layout *layout)
 {
     free(layout->tasks);
     free(layout->node);
     free(layout->local);
-    *layout = (hpct_layout){0};
+    *layout = (hpct_cluster_layout){0};
 }
 
-int hpct_layout_max_tasks(const hpct_layout *layout)
+int hpct_cluster_layout_max_tasks(const hpct_cluster_layout *layout)
 {
     int most = 0;
     for (int node = 0; node < layout->num_nodes; node++)

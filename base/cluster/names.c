@@ -6,18 +6,19 @@
 
 static int compare(const void *a, const void *b)
 {
-    return strcmp(((const hpct_names_entry *) a)->name, ((const hpct_names_entry *) b)->name);
+    return strcmp(((const hpct_cluster_names_entry *) a)->name,
+                  ((const hpct_cluster_names_entry *) b)->name);
 }
 
-bool hpct_names_index_make(char *const *names, int count, hpct_names_index *out)
+bool hpct_cluster_names_index_make(char *const *names, int count, hpct_cluster_names_index *out)
 {
     bool sorted = true;
-    *out = (hpct_names_index){.count = count};
+    *out = (hpct_cluster_names_index){.count = count};
     out->entries = malloc((size_t) count * sizeof *out->entries);
     if (out->entries == NULL)
         return false;
     for (int i = 0; i < count; i++) {
-        out->entries[i] = (hpct_names_entry){.name = names[i], .place = i};
+        out->entries[i] = (hpct_cluster_names_entry){.name = names[i], .place = i};
         sorted = sorted && (i == 0 || strcmp(names[i - 1], names[i]) <= 0);
     }
     if (!sorted)
@@ -25,18 +26,18 @@ bool hpct_names_index_make(char *const *names, int count, hpct_names_index *out)
     return true;
 }
 
-void hpct_names_index_free(hpct_names_index *index)
+void hpct_cluster_names_index_free(hpct_cluster_names_index *index)
 {
     free(index->entries);
-    *index = (hpct_names_index){0};
+    *index = (hpct_cluster_names_index){0};
 }
 
-int hpct_names_find(const hpct_names_index *index, const char *name)
+int hpct_cluster_names_find(const hpct_cluster_names_index *index, const char *name)
 {
-    hpct_names_entry key = {.name = name};
+    hpct_cluster_names_entry key = {.name = name};
     if (index->count == 0)
         return -1;
-    const hpct_names_entry *found =
+    const hpct_cluster_names_entry *found =
         bsearch(&key, index->entries, (size_t) index->count, sizeof *index->entries, compare);
     return found == NULL ? -1 : found->place;
 }

@@ -4,21 +4,21 @@
 
 #include <stdbool.h>
 
-typedef struct hpct_names_entry {
+typedef struct hpct_cluster_names_entry {
     const char *name; /* not owned */
     int place;
-} hpct_names_entry;
+} hpct_cluster_names_entry;
 
-typedef struct hpct_names_index {
-    hpct_names_entry *entries; /* [count], sorted */
+typedef struct hpct_cluster_names_index {
+    hpct_cluster_names_entry *entries; /* [count], sorted */
     int count;
-} hpct_names_index;
+} hpct_cluster_names_index;
 
 /* False if out of memory. The names must outlive the index. */
-bool hpct_names_index_make(char *const *names, int count, hpct_names_index *out);
-void hpct_names_index_free(hpct_names_index *index);
+bool hpct_cluster_names_index_make(char *const *names, int count, hpct_cluster_names_index *out);
+void hpct_cluster_names_index_free(hpct_cluster_names_index *index);
 
 /* Index of the name in the list, or -1. */
-int hpct_names_find(const hpct_names_index *index, const char *name);
+int hpct_cluster_names_find(const hpct_cluster_names_index *index, const char *name);
 
 #endif

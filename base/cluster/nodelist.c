@@ -44,7 +44,7 @@ typedef struct names {
     int count, capacity;
 } names;
 
-void hpct_names_free(char **list, int count)
+void hpct_cluster_names_free(char **list, int count)
 {
     if (list == NULL)
         return;
@@ -130,9 +130,10 @@ static hpct_status scan_group(const char **text, const char *whole, item *it, gr
         if (status != HPCT_OK)
             return status;
         g->num_ranges++;
-        if (r.hi - r.lo >= HPCT_MAX_NODES || (g->count += r.hi - r.lo + 1) > HPCT_MAX_NODES)
+        if (r.hi - r.lo >= HPCT_CLUSTER_MAX_NODES ||
+            (g->count += r.hi - r.lo + 1) > HPCT_CLUSTER_MAX_NODES)
             return hpct_fail(HPCT_ERR_CONFIG, "host list '%.200s' has more than %d hosts", whole,
-                             HPCT_MAX_NODES);
+                             HPCT_CLUSTER_MAX_NODES);
         char c = **text;
         if (c == '\0')
             return hpct_fail(HPCT_ERR_CONFIG, "host list '%.200s': ']' is missing", whole);
@@ -154,7 +155,7 @@ static hpct_status scan_item(const char **text, const char *whole, item *it)
     for (;;) {
         while (is_name_byte(*p))
             p++;
-        if (p - literal > HPCT_MAX_NODE_NAME)
+        if (p - literal > HPCT_CLUSTER_MAX_NODE_NAME)
             return hpct_fail(HPCT_ERR_CONFIG, "host list '%.200s': a name is too long", whole);
         if (*p != '[')
             break;
@@ -180,7 +181,7 @@ static hpct_status scan_item(const char **text, const char *whole, item *it)
 
 static hpct_status write_name(const item *it, const char *whole, names *out)
 {
-    char name[HPCT_MAX_NODE_NAME + 1];
+    char name[HPCT_CLUSTER_MAX_NODE_NAME + 1];
     size_t used = 0;
     for (int i = 0; i <= it->num_groups; i++) {
         size_t left = sizeof name - used;
@@ -216,9 +217,10 @@ static hpct_status expand_item(item *it, const char *whole, names *out)
     for (int i = 0; i < it->num_groups; i++) {
         group *g = &it->groups[i];
         g->at_number = it->ranges[g->first_range].lo;
-        if (g->count > HPCT_MAX_NODES / total || total * g->count > HPCT_MAX_NODES - out->count)
+        if (g->count > HPCT_CLUSTER_MAX_NODES / total ||
+            total * g->count > HPCT_CLUSTER_MAX_NODES - out->count)
             return hpct_fail(HPCT_ERR_CONFIG, "host list '%.200s' has more than %d hosts", whole,
-                             HPCT_MAX_NODES);
+                             HPCT_CLUSTER_MAX_NODES);
         total *= g->count;
     }
     for (long n = 0; n < total; n++) {
@@ -234,7 +236,7 @@ static hpct_status expand_item(item *it, const char *whole, names *out)
     return HPCT_OK;
 }
 
-hpct_status hpct_nodelist_expand(const char *text, char ***list, int *count)
+hpct_status hpct_cluster_nodelist_expand(const char *text, char ***list, int *count)
 {
     hpct_status status = HPCT_OK;
     names out = {0};
@@ -243,9 +245,9 @@ hpct_status hpct_nodelist_expand(const char *text, char ***list, int *count)
     for (;;) {
         if (*p != ',' && *p != '\0') {
             status = scan_item(&p, text, &it);
-            if (status == HPCT_OK && out.count >= HPCT_MAX_NODES)
+            if (status == HPCT_OK && out.count >= HPCT_CLUSTER_MAX_NODES)
                 status = hpct_fail(HPCT_ERR_CONFIG, "host list '%.200s' has more than %d hosts",
-                                   text, HPCT_MAX_NODES);
+                                   text, HPCT_CLUSTER_MAX_NODES);
             if (status == HPCT_OK)
                 status = expand_item(&it, text, &out);
             if (status != HPCT_OK)
@@ -265,6 +267,6 @@ hpct_status hpct_nodelist_expand(const char *text, char ***list, int *count)
     return HPCT_OK;
 fail:
     free(it.ranges);
-    hpct_names_free(out.list, out.count);
+    hpct_cluster_names_free(out.list, out.count);
     return status;
 }

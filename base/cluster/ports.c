@@ -13,49 +13,51 @@
 /* Distance in blocks between jobs with consecutive ids: room for that many steps. */
 #define JOB_STRIDE 37
 
-hpct_status hpct_port_range_parse(const char *text, hpct_port_range *out)
+hpct_status hpct_cluster_port_range_parse(const char *text, hpct_cluster_port_range *out)
 {
     const char *p = text;
     long low = 0, high = 0;
-    if (!hpct_number_scan(&p, HPCT_HIGHEST_PORT, &low))
+    if (!hpct_number_scan(&p, HPCT_CLUSTER_HIGHEST_PORT, &low))
         goto fail;
     high = low;
     int single = *p == '\0';
     if (!single &&
-        (*p != '-' || (p++, !hpct_number_scan(&p, HPCT_HIGHEST_PORT, &high)) || *p != '\0'))
+        (*p != '-' || (p++, !hpct_number_scan(&p, HPCT_CLUSTER_HIGHEST_PORT, &high)) || *p != '\0'))
         goto fail;
     if (low < LOWEST || high < low)
         goto fail;
-    *out = (hpct_port_range){.low = (int) low, .high = (int) high, .single = single};
+    *out = (hpct_cluster_port_range){.low = (int) low, .high = (int) high, .single = single};
     return HPCT_OK;
 fail:
     return hpct_fail(HPCT_ERR_USAGE,
                      "'%.100s' is not a port or a range: write 22000 or 22000-23000, between %d "
                      "and %d",
-                     text, LOWEST, HPCT_HIGHEST_PORT);
+                     text, LOWEST, HPCT_CLUSTER_HIGHEST_PORT);
 }
 
-hpct_port_range hpct_port_range_default(void)
+hpct_cluster_port_range hpct_cluster_port_range_default(void)
 {
-    return (hpct_port_range){.low = DEFAULT_LOW, .high = DEFAULT_HIGH};
+    return (hpct_cluster_port_range){.low = DEFAULT_LOW, .high = DEFAULT_HIGH};
 }
 
-static int block_size(hpct_port_range range, int max_tasks)
+static int block_size(hpct_cluster_port_range range, int max_tasks)
 {
-    int size = (max_tasks + HPCT_PORT_BLOCK - 1) / HPCT_PORT_BLOCK * HPCT_PORT_BLOCK;
+    int size = (max_tasks + HPCT_CLUSTER_PORT_BLOCK - 1) / HPCT_CLUSTER_PORT_BLOCK *
+               HPCT_CLUSTER_PORT_BLOCK;
     return size > range.high - range.low + 1 ? max_tasks : size;
 }
 
-int hpct_port_choices(hpct_port_range range, int max_tasks)
+int hpct_cluster_port_choices(hpct_cluster_port_range range, int max_tasks)
 {
     int blocks = range.single ? 1 : (range.high - range.low + 1) / block_size(range, max_tasks);
-    return blocks > HPCT_PORT_CHOICES ? HPCT_PORT_CHOICES : blocks > 1 ? blocks : 1;
+    return blocks > HPCT_CLUSTER_PORT_CHOICES ? HPCT_CLUSTER_PORT_CHOICES : blocks > 1 ? blocks : 1;
 }
 
-hpct_status hpct_port_base(hpct_port_range range, uint32_t job, uint32_t step, int max_tasks,
-                           int choice, int *base)
+hpct_status hpct_cluster_port_base(hpct_cluster_port_range range, uint32_t job, uint32_t step,
+                                   int max_tasks, int choice, int *base)
 {
-    int span = range.single ? HPCT_HIGHEST_PORT - range.low + 1 : range.high - range.low + 1;
+    int span =
+        range.single ? HPCT_CLUSTER_HIGHEST_PORT - range.low + 1 : range.high - range.low + 1;
     if (max_tasks > span)
         return hpct_fail(
             HPCT_ERR_CONFIG,
@@ -72,15 +74,15 @@ hpct_status hpct_port_base(hpct_port_range range, uint32_t job, uint32_t step, i
     return HPCT_OK;
 }
 
-hpct_status hpct_ports_reserved(const char *text, int *ports, int max, int *count)
+hpct_status hpct_cluster_ports_reserved(const char *text, int *ports, int max, int *count)
 {
     *count = 0;
     for (const char *p = text;; p++) {
         long low = 0, high = 0;
-        if (!hpct_number_scan(&p, HPCT_HIGHEST_PORT, &low))
+        if (!hpct_number_scan(&p, HPCT_CLUSTER_HIGHEST_PORT, &low))
             goto fail;
         high = low;
-        if (*p == '-' && (p++, !hpct_number_scan(&p, HPCT_HIGHEST_PORT, &high)))
+        if (*p == '-' && (p++, !hpct_number_scan(&p, HPCT_CLUSTER_HIGHEST_PORT, &high)))
             goto fail;
         if (low == 0 || high < low)
             goto fail;

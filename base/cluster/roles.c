@@ -10,29 +10,29 @@
 static const struct {
     const char *name;
     int most;
-} known[HPCT_MAX_ROLES] = {
-    {"worker", HPCT_MAX_TASKS},
-    {"ps", HPCT_MAX_TASKS},
+} known[HPCT_CLUSTER_MAX_ROLES] = {
+    {"worker", HPCT_CLUSTER_MAX_TASKS},
+    {"ps", HPCT_CLUSTER_MAX_TASKS},
     {"chief", 1},
     {"evaluator", 1},
 };
 
-static bool is_worker(const hpct_role *role)
+static bool is_worker(const hpct_cluster_role *role)
 {
     return role->name == known[0].name;
 }
 
 /* Adds one role, "ps:2", of length `size`. */
-static hpct_status add(const char *text, size_t size, hpct_roles *out)
+static hpct_status add(const char *text, size_t size, hpct_cluster_roles *out)
 {
     const char *colon = memchr(text, ':', size);
     size_t length = colon == NULL ? size : (size_t) (colon - text), i = 0;
     int shown = size > 100 ? 100 : (int) size;
     long count = 1;
-    while (i < HPCT_MAX_ROLES &&
+    while (i < HPCT_CLUSTER_MAX_ROLES &&
            (strlen(known[i].name) != length || strncmp(known[i].name, text, length) != 0))
         i++;
-    if (i == HPCT_MAX_ROLES)
+    if (i == HPCT_CLUSTER_MAX_ROLES)
         return hpct_fail(
             HPCT_ERR_USAGE,
             "'%.*s' is not a role: write a list of worker, ps, chief and evaluator, such "
@@ -40,7 +40,7 @@ static hpct_status add(const char *text, size_t size, hpct_roles *out)
             shown, text);
     if (colon != NULL) {
         const char *digits = colon + 1;
-        if (!hpct_number_scan(&digits, HPCT_MAX_TASKS, &count) || digits != text + size ||
+        if (!hpct_number_scan(&digits, HPCT_CLUSTER_MAX_TASKS, &count) || digits != text + size ||
             count == 0)
             return hpct_fail(HPCT_ERR_USAGE, "'%.*s': a number of tasks from 1 on must follow ':'",
                              shown, text);
@@ -54,13 +54,13 @@ static hpct_status add(const char *text, size_t size, hpct_roles *out)
         if (out->list[n].name == known[i].name)
             return hpct_fail(HPCT_ERR_USAGE, "%s is there twice", known[i].name);
     }
-    out->list[out->count++] = (hpct_role){.name = known[i].name, .count = (int) count};
+    out->list[out->count++] = (hpct_cluster_role){.name = known[i].name, .count = (int) count};
     return HPCT_OK;
 }
 
-hpct_status hpct_roles_parse(const char *text, hpct_roles *out)
+hpct_status hpct_cluster_roles_parse(const char *text, hpct_cluster_roles *out)
 {
-    hpct_roles roles = {.count = 0};
+    hpct_cluster_roles roles = {.count = 0};
     for (const char *p = text;; p++) {
         size_t size = strcspn(p, ",");
         hpct_status status = add(p, size, &roles);
@@ -74,13 +74,14 @@ hpct_status hpct_roles_parse(const char *text, hpct_roles *out)
     return HPCT_OK;
 }
 
-hpct_status hpct_roles_fit(const hpct_roles *roles, int size, hpct_roles *out)
+hpct_status hpct_cluster_roles_fit(const hpct_cluster_roles *roles, int size,
+                                   hpct_cluster_roles *out)
 {
-    hpct_roles fit = *roles;
-    hpct_role *open = NULL;
+    hpct_cluster_roles fit = *roles;
+    hpct_cluster_role *open = NULL;
     long sum = 0;
     if (fit.count == 0) {
-        *out = (hpct_roles){.list = {{.name = known[0].name, .count = size}}, .count = 1};
+        *out = (hpct_cluster_roles){.list = {{.name = known[0].name, .count = size}}, .count = 1};
         return HPCT_OK;
     }
     for (int i = 0; i < fit.count; i++) {
@@ -100,7 +101,7 @@ hpct_status hpct_roles_fit(const hpct_roles *roles, int size, hpct_roles *out)
     return HPCT_OK;
 }
 
-int hpct_roles_of(const hpct_roles *roles, int rank, int *index)
+int hpct_cluster_roles_of(const hpct_cluster_roles *roles, int rank, int *index)
 {
     int role = 0;
     while (role < roles->count - 1 && rank >= roles->list[role].count)

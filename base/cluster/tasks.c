@@ -12,13 +12,13 @@ static bool scan_run(const char **text, long *tasks, long *repeat)
 {
     const char *p = *text;
     *repeat = 1;
-    if (!hpct_number_scan(&p, HPCT_MAX_TASKS, tasks) || *tasks == 0)
+    if (!hpct_number_scan(&p, HPCT_CLUSTER_MAX_TASKS, tasks) || *tasks == 0)
         return false;
     if (p[0] == '(') {
         if (p[1] != 'x')
             return false;
         p += 2;
-        if (!hpct_number_scan(&p, HPCT_MAX_NODES, repeat) || *repeat == 0 || *p != ')')
+        if (!hpct_number_scan(&p, HPCT_CLUSTER_MAX_NODES, repeat) || *repeat == 0 || *p != ')')
             return false;
         p++;
     }
@@ -26,7 +26,7 @@ static bool scan_run(const char **text, long *tasks, long *repeat)
     return true;
 }
 
-hpct_status hpct_tasks_expand(const char *text, int num_nodes, int **out)
+hpct_status hpct_cluster_tasks_expand(const char *text, int num_nodes, int **out)
 {
     hpct_status status = HPCT_ERR_CONFIG;
     long count = 0, sum = 0;
@@ -43,8 +43,9 @@ hpct_status hpct_tasks_expand(const char *text, int num_nodes, int **out)
             hpct_fail(status, "tasks per node '%.200s' names more than %d nodes", text, num_nodes);
             goto fail;
         }
-        if (each > (HPCT_MAX_TASKS - sum) / repeat) {
-            hpct_fail(status, "tasks per node '%.200s': more than %d tasks", text, HPCT_MAX_TASKS);
+        if (each > (HPCT_CLUSTER_MAX_TASKS - sum) / repeat) {
+            hpct_fail(status, "tasks per node '%.200s': more than %d tasks", text,
+                      HPCT_CLUSTER_MAX_TASKS);
             goto fail;
         }
         sum += each * repeat;

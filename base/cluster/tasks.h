@@ -6,17 +6,17 @@
 #include <hpctrain/status.h>
 #include <signal.h>
 
-#define HPCT_MAX_TASKS 10000000 /* limit of a step */
+#define HPCT_CLUSTER_MAX_TASKS 10000000 /* limit of a step */
 
 /* Sent to all processes of the step; most ignore it. Tasks except rank 0's start with it blocked,
  * so that it remains pending until they check it. The variable is "1" for tasks whose program
  * started later. Avoids waiting for rank 0 to listen. */
-#define HPCT_GONE_SIGNAL SIGWINCH
-#define HPCT_GONE_VARIABLE "HPC_TRAIN_RANK_0_ENDED"
+#define HPCT_CLUSTER_GONE_SIGNAL SIGWINCH
+#define HPCT_CLUSTER_GONE_VARIABLE "HPC_TRAIN_RANK_0_ENDED"
 
 /* Expands `text` into a count per node; the caller frees the array of `num_nodes` ints. Returns
  * HPCT_ERR_CONFIG if malformed, a count is 0, the number of nodes differs, or the sum exceeds
- * HPCT_MAX_TASKS. */
-hpct_status hpct_tasks_expand(const char *text, int num_nodes, int **tasks);
+ * HPCT_CLUSTER_MAX_TASKS. */
+hpct_status hpct_cluster_tasks_expand(const char *text, int num_nodes, int **tasks);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/cluster/nodelist.h"
 #include "base/status.h"
 
-const char *const hpct_variable_names[] = {
+const char *const hpct_cluster_variable_names[] = {
     "HPC_TRAIN_CONFIG",
     "HPC_TRAIN_CONFIG_FILE",
     "HPC_TRAIN_RANK",
@@ -40,14 +40,15 @@ const char *const hpct_variable_names[] = {
     NULL,
 };
 
-hpct_status hpct_frameworks_parse(const char *text, unsigned *out)
+hpct_status hpct_cluster_frameworks_parse(const char *text, unsigned *out)
 {
     static const struct {
         const char *name;
         unsigned bits;
     } words[] = {
-        {"tf", HPCT_FRAMEWORK_TF},   {"torch", HPCT_FRAMEWORK_TORCH}, {"jax", HPCT_FRAMEWORK_JAX},
-        {"mpi", HPCT_FRAMEWORK_MPI}, {"all", HPCT_FRAMEWORK_ALL},     {"none", 0},
+        {"tf", HPCT_CLUSTER_FRAMEWORK_TF},   {"torch", HPCT_CLUSTER_FRAMEWORK_TORCH},
+        {"jax", HPCT_CLUSTER_FRAMEWORK_JAX}, {"mpi", HPCT_CLUSTER_FRAMEWORK_MPI},
+        {"all", HPCT_CLUSTER_FRAMEWORK_ALL}, {"none", 0},
     };
     unsigned bits = 0;
     for (const char *p = text;; p++) {
@@ -71,7 +72,7 @@ hpct_status hpct_frameworks_parse(const char *text, unsigned *out)
 }
 
 typedef struct emission {
-    hpct_variable_sink sink;
+    hpct_cluster_variable_sink sink;
     void *context;
     hpct_status status;
 } emission;
@@ -92,12 +93,12 @@ static void put_number(emission *e, const char *name, int value)
 /* A value that is too long is omitted, not truncated. */
 static bool fits(const char *name, const char *value)
 {
-    return strlen(name) + 1 + strlen(value) + 1 < HPCT_MAX_VARIABLE;
+    return strlen(name) + 1 + strlen(value) + 1 < HPCT_CLUSTER_MAX_VARIABLE;
 }
 
 /* TensorFlow's evaluator is not part of the cluster: its TF_CONFIG has its own task type, and the
  * others' do not list it (they would wait for it). */
-static char *make_tf_config(const hpct_config *config)
+static char *make_tf_config(const hpct_cluster_config *config)
 {
     json_t *cluster = json_object();
     int rank = 0;
@@ -118,15 +119,16 @@ static char *make_tf_config(const hpct_config *config)
 
 /* Whether the addresses alone, each with quotes and a comma, are too long: then the text is not
  * composed, which takes as long as everything else. */
-static bool surely_too_long(const hpct_config *config)
+static bool surely_too_long(const hpct_cluster_config *config)
 {
     size_t size = 0;
-    for (int rank = 0; rank < config->size && size < 2 * HPCT_MAX_VARIABLE; rank++)
+    for (int rank = 0; rank < config->size && size < 2 * HPCT_CLUSTER_MAX_VARIABLE; rank++)
         size += strlen(config->addresses[rank]) + strlen("\"\",");
-    return size >= HPCT_MAX_VARIABLE + HPCT_MAX_NODE_NAME + 16; /* without an evaluator's address */
+    return size >= HPCT_CLUSTER_MAX_VARIABLE + HPCT_CLUSTER_MAX_NODE_NAME +
+                       16; /* without an evaluator's address */
 }
 
-static void put_tf(emission *e, const hpct_config *config, const char **dropped)
+static void put_tf(emission *e, const hpct_cluster_config *config, const char **dropped)
 {
     if (surely_too_long(config)) {
         emit(e, "TF_CONFIG", NULL);
@@ -146,10 +148,10 @@ static void put_tf(emission *e, const hpct_config *config, const char **dropped)
 }
 
 /* Rank 0 is the rendezvous of torch and JAX. They have no roles: all tasks count. */
-static void put_meeting_point(emission *e, const hpct_config *config, unsigned frameworks)
+static void put_meeting_point(emission *e, const hpct_cluster_config *config, unsigned frameworks)
 {
     const char *address = config->addresses[0], *colon = strrchr(address, ':');
-    if (frameworks & HPCT_FRAMEWORK_TORCH) {
+    if (frameworks & HPCT_CLUSTER_FRAMEWORK_TORCH) {
         char host[256];
         bool v6 = address[0] == '[';
         snprintf(host, sizeof host, "%.*s", (int) (colon - address) - 2 * v6, address + v6);
@@ -161,20 +163,21 @@ static void put_meeting_point(emission *e, const hpct_config *config, unsigned f
         put_number(e, "LOCAL_WORLD_SIZE", config->local_size);
         put_number(e, "GROUP_RANK", config->node_rank);
     }
-    if (frameworks & HPCT_FRAMEWORK_JAX) {
+    if (frameworks & HPCT_CLUSTER_FRAMEWORK_JAX) {
         emit(e, "JAX_COORDINATOR_ADDRESS", address);
         put_number(e, "JAX_NUM_PROCESSES", config->size);
         put_number(e, "JAX_PROCESS_ID", config->rank);
     }
 }
 
-hpct_status hpct_variables_emit(const hpct_config *config, unsigned frameworks, const char *json,
-                                const char *file, hpct_variable_sink sink, void *context,
-                                const char **dropped)
+hpct_status hpct_cluster_variables_emit(const hpct_cluster_config *config, unsigned frameworks,
+                                        const char *json, const char *file,
+                                        hpct_cluster_variable_sink sink, void *context,
+                                        const char **dropped)
 {
     emission e = {.sink = sink, .context = context, .status = HPCT_OK};
     *dropped = NULL;
-    emit(&e, "HPC_TRAIN_CONFIG", strlen(json) <= HPCT_MAX_CONFIG_VARIABLE ? json : NULL);
+    emit(&e, "HPC_TRAIN_CONFIG", strlen(json) <= HPCT_CLUSTER_MAX_CONFIG_VARIABLE ? json : NULL);
     emit(&e, "HPC_TRAIN_CONFIG_FILE", file);
     put_number(&e, "HPC_TRAIN_RANK", config->rank);
     put_number(&e, "HPC_TRAIN_WORLD_SIZE", config->size);
@@ -188,7 +191,7 @@ hpct_status hpct_variables_emit(const hpct_config *config, unsigned frameworks, 
     emit(&e, "HPC_TRAIN_DATA", config->data);
     emit(&e, "SLURM_TMPDIR", config->tmpdir);
     emit(&e, "TMPDIR", config->tmpdir);
-    if (frameworks & HPCT_FRAMEWORK_TF)
+    if (frameworks & HPCT_CLUSTER_FRAMEWORK_TF)
         put_tf(&e, config, dropped);
     put_meeting_point(&e, config, frameworks);
     return e.status;

@@ -20,36 +20,36 @@
 #endif
 #define SLACK_MS 500 /* on busy machines */
 
-void hpct_link_set_options(int fd, int repeat_ms)
+void hpct_net_link_set_options(int fd, int repeat_ms)
 {
     int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &repeat_ms, sizeof repeat_ms);
 }
 
-int hpct_link_silence_ms(int fd, int outage_ms)
+int hpct_net_link_silence_ms(int fd, int outage_ms)
 {
     int repeat_ms = 0;
     socklen_t size = sizeof repeat_ms;
     if (getsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &repeat_ms, &size) != 0 ||
         repeat_ms > outage_ms)
         repeat_ms = outage_ms;
-    return outage_ms + repeat_ms + HPCT_LINK_BEAT_MS + SLACK_MS;
+    return outage_ms + repeat_ms + HPCT_NET_LINK_BEAT_MS + SLACK_MS;
 }
 
-void hpct_link_init(hpct_link *link, const hpct_session *session)
+void hpct_net_link_init(hpct_net_link *link, const hpct_net_session *session)
 {
     link->session = *session;
     link->in_filled = 0;
     link->out_filled = 0;
 }
 
-void hpct_link_close(hpct_link *link)
+void hpct_net_link_close(hpct_net_link *link)
 {
-    hpct_session_close(&link->session);
+    hpct_net_session_close(&link->session);
 }
 
-void hpct_link_flush(hpct_link *link)
+void hpct_net_link_flush(hpct_net_link *link)
 {
     while (link->session.fd >= 0 && link->out_filled > 0) {
         ssize_t sent =
@@ -63,31 +63,31 @@ void hpct_link_flush(hpct_link *link)
     }
 }
 
-void hpct_link_send(hpct_link *link, const hpct_frame *frame)
+void hpct_net_link_send(hpct_net_link *link, const hpct_net_frame *frame)
 {
-    if (link->session.fd < 0 || link->out_filled + HPCT_FRAME_BYTES > sizeof link->out ||
-        !hpct_frame_encode(link->out + link->out_filled, frame, link->session.out))
+    if (link->session.fd < 0 || link->out_filled + HPCT_NET_FRAME_BYTES > sizeof link->out ||
+        !hpct_net_frame_encode(link->out + link->out_filled, frame, link->session.out))
         return;
-    link->out_filled += HPCT_FRAME_BYTES;
-    hpct_link_flush(link);
+    link->out_filled += HPCT_NET_FRAME_BYTES;
+    hpct_net_link_flush(link);
 }
 
-hpct_link_result hpct_link_receive(hpct_link *link, hpct_frame *frame)
+hpct_net_link_result hpct_net_link_receive(hpct_net_link *link, hpct_net_frame *frame)
 {
-    while (link->in_filled < HPCT_FRAME_BYTES) {
+    while (link->in_filled < HPCT_NET_FRAME_BYTES) {
         ssize_t got = recv(link->session.fd, link->in + link->in_filled,
-                           HPCT_FRAME_BYTES - link->in_filled, MSG_DONTWAIT);
+                           HPCT_NET_FRAME_BYTES - link->in_filled, MSG_DONTWAIT);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            return HPCT_LINK_NOTHING;
+            return HPCT_NET_LINK_NOTHING;
         if (got <= 0)
-            return HPCT_LINK_CLOSED;
+            return HPCT_NET_LINK_CLOSED;
         link->in_filled += (size_t) got;
     }
     link->in_filled = 0;
-    return hpct_frame_decode(frame, link->in, link->session.in) ? HPCT_LINK_FRAME
-                                                                : HPCT_LINK_GARBAGE;
+    return hpct_net_frame_decode(frame, link->in, link->session.in) ? HPCT_NET_LINK_FRAME
+                                                                    : HPCT_NET_LINK_GARBAGE;
 }
 
 static int port_of(const struct sockaddr_storage *address)
@@ -106,7 +106,7 @@ static int listen_on(int family, int port, int backlog)
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t) port)};
     if (fd < 0)
         return -1;
-    hpct_link_set_options(fd, HPCT_LINK_REPEAT_MS);
+    hpct_net_link_set_options(fd, HPCT_NET_LINK_REPEAT_MS);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one,
                sizeof one); /* allow reuse in TIME_WAIT of an earlier run */
     if (family == AF_INET6)
@@ -121,7 +121,7 @@ static int listen_on(int family, int port, int backlog)
     return -1;
 }
 
-hpct_status hpct_link_listen(int *fd, int *port, const char *host, int backlog)
+hpct_status hpct_net_link_listen(int *fd, int *port, const char *host, int backlog)
 {
     struct sockaddr_storage bound;
     socklen_t length = sizeof bound;
@@ -142,7 +142,7 @@ hpct_status hpct_link_listen(int *fd, int *port, const char *host, int backlog)
     return HPCT_OK;
 }
 
-bool hpct_link_split_address(const char *address, char *host, size_t host_size, int *port)
+bool hpct_net_link_split_address(const char *address, char *host, size_t host_size, int *port)
 {
     const char *colon = strrchr(address, ':');
     char *end = NULL;
@@ -186,7 +186,7 @@ static int connect_to(const struct sockaddr_storage *to, socklen_t size, int tim
     int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    hpct_link_set_options(fd, HPCT_LINK_REPEAT_MS);
+    hpct_net_link_set_options(fd, HPCT_NET_LINK_REPEAT_MS);
     int error = connect(fd, (const struct sockaddr *) to, size) == 0 ? 0 : errno;
     if (error == EINPROGRESS)
         error = finish_connect(fd, timeout_ms);
@@ -197,15 +197,15 @@ static int connect_to(const struct sockaddr_storage *to, socklen_t size, int tim
     return -1;
 }
 
-hpct_status hpct_link_connect(int *fd, const char *address, int timeout_ms)
+hpct_status hpct_net_link_connect(int *fd, const char *address, int timeout_ms)
 {
     char host[256];
     int port;
-    hpct_addresses found;
+    hpct_net_addresses found;
     *fd = -1;
-    if (!hpct_link_split_address(address, host, sizeof host, &port))
+    if (!hpct_net_link_split_address(address, host, sizeof host, &port))
         return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not an address of the form host:port", address);
-    HPCT_TRY(hpct_resolve(&found, host, port, timeout_ms));
+    HPCT_TRY(hpct_net_resolve(&found, host, port, timeout_ms));
     for (int i = 0; i < found.num && *fd < 0; i++)
         *fd = connect_to(&found.at[i], found.size[i], timeout_ms);
     if (*fd >= 0)
@@ -216,7 +216,7 @@ hpct_status hpct_link_connect(int *fd, const char *address, int timeout_ms)
     return HPCT_ERR_PEER;
 }
 
-bool hpct_link_pass(int fd, void *data, size_t bytes, bool out, int64_t until_ms)
+bool hpct_net_link_pass(int fd, void *data, size_t bytes, bool out, int64_t until_ms)
 {
     char *at = data;
     while (bytes > 0) {

@@ -24,16 +24,16 @@ typedef struct lookup {
     int waiting; /* number of callers */
     bool is_done, is_listed;
     int code, error; /* of getaddrinfo; of EAI_SYSTEM */
-    hpct_addresses found;
+    hpct_net_addresses found;
 } lookup;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* protects all lookups */
 static lookup *lookups;
 
-static void copy_list(hpct_addresses *out, const struct addrinfo *list)
+static void copy_list(hpct_net_addresses *out, const struct addrinfo *list)
 {
     out->num = 0;
-    for (const struct addrinfo *at = list; at != NULL && out->num < HPCT_MAX_ADDRESSES;
+    for (const struct addrinfo *at = list; at != NULL && out->num < HPCT_NET_MAX_ADDRESSES;
          at = at->ai_next) {
         if (at->ai_addrlen > sizeof out->at[0])
             continue;
@@ -42,7 +42,7 @@ static void copy_list(hpct_addresses *out, const struct addrinfo *list)
     }
 }
 
-static int ask(hpct_addresses *out, const char *host, int flags)
+static int ask(hpct_net_addresses *out, const char *host, int flags)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = flags};
     struct addrinfo *list = NULL;
@@ -54,7 +54,7 @@ static int ask(hpct_addresses *out, const char *host, int flags)
     return out->num > 0 ? 0 : EAI_NONAME;
 }
 
-static void set_port(hpct_addresses *addresses, int port)
+static void set_port(hpct_net_addresses *addresses, int port)
 {
     for (int i = 0; i < addresses->num; i++) {
         void *at = &addresses->at[i];
@@ -70,7 +70,7 @@ static void set_port(hpct_addresses *addresses, int port)
 static void *look_up(void *argument)
 {
     lookup *l = argument;
-    hpct_addresses found = {0};
+    hpct_net_addresses found = {0};
     int code = ask(&found, l->host, 0), error = errno;
     pthread_mutex_lock(&mutex);
     l->found = found;
@@ -169,7 +169,7 @@ static void let_go(lookup *l)
         free_lookup(l);
 }
 
-static hpct_status look_up_within(hpct_addresses *out, const char *host, int timeout_ms)
+static hpct_status look_up_within(hpct_net_addresses *out, const char *host, int timeout_ms)
 {
     lookup *l = NULL;
     pthread_mutex_lock(&mutex);
@@ -192,7 +192,7 @@ static hpct_status look_up_within(hpct_addresses *out, const char *host, int tim
     return status;
 }
 
-hpct_status hpct_resolve(hpct_addresses *out, const char *host, int port, int timeout_ms)
+hpct_status hpct_net_resolve(hpct_net_addresses *out, const char *host, int port, int timeout_ms)
 {
     if (ask(out, host, AI_NUMERICHOST) != 0)
         HPCT_TRY(look_up_within(out, host, timeout_ms > 0 ? timeout_ms : 0));

@@ -31,15 +31,15 @@
          */
 
 typedef struct member {
-    hpct_link link;
+    hpct_net_link link;
     bool told, answered, held;
     uint64_t free, left; /* blocks it reported free and has not failed to hold in this round */
 } member;
 
 struct hpct_ports_host {
-    hpct_key *key; /* not in core dumps */
+    hpct_auth_key *key; /* not in core dumps */
     hpct_auth auth;
-    hpct_acceptor *acceptor;
+    hpct_net_acceptor *acceptor;
     int stop; /* eventfd */
     hpct_ports_serving serving;
     hpct_ports_outcome outcome;
@@ -75,37 +75,37 @@ static bool make_room(hpct_ports_host *h, uint32_t members)
 
 static void leave(member *m)
 {
-    hpct_link_close(&m->link);
+    hpct_net_link_close(&m->link);
     m->told = false;
 }
 
 static void take_guests(hpct_ports_host *h)
 {
-    hpct_guest guest;
-    hpct_session session;
-    while (hpct_acceptor_next(h->acceptor, &guest)) {
+    hpct_net_guest guest;
+    hpct_net_session session;
+    while (hpct_net_acceptor_next(h->acceptor, &guest)) {
         uint32_t node = guest.from;
-        if (guest.purpose != HPCT_FOR_PORTS || node >= MAX_NODES || !make_room(h, node + 1)) {
-            hpct_guest_refuse(&guest);
+        if (guest.purpose != HPCT_AUTH_FOR_PORTS || node >= MAX_NODES || !make_room(h, node + 1)) {
+            hpct_net_guest_refuse(&guest);
             continue;
         }
-        if (!hpct_guest_accept(&guest, &session))
+        if (!hpct_net_guest_accept(&guest, &session))
             continue;
         leave(&h->members[node]);
-        hpct_link_init(&h->members[node].link, &session);
+        hpct_net_link_init(&h->members[node].link, &session);
     }
 }
 
 /* False unless it is a valid message of a node at this point. */
-static bool take_frame(hpct_ports_host *h, uint32_t node, const hpct_frame *frame)
+static bool take_frame(hpct_ports_host *h, uint32_t node, const hpct_net_frame *frame)
 {
     member *m = &h->members[node];
-    if (frame->type == HPCT_FRAME_ARRIVED && m->told && h->choice >= 0 && !m->answered) {
+    if (frame->type == HPCT_NET_FRAME_ARRIVED && m->told && h->choice >= 0 && !m->answered) {
         m->answered = true;
         m->held = frame->status == 1;
         return true;
     }
-    if (frame->type != HPCT_FRAME_HELLO || m->told || frame->rank <= node ||
+    if (frame->type != HPCT_NET_FRAME_HELLO || m->told || frame->rank <= node ||
         frame->rank > MAX_NODES || (h->num_nodes != 0 && frame->rank != h->num_nodes) ||
         h->choice >= 0 || !make_room(h, frame->rank))
         return false;
@@ -121,31 +121,32 @@ static bool take_frame(hpct_ports_host *h, uint32_t node, const hpct_frame *fram
 static void receive_frames(hpct_ports_host *h, uint32_t node)
 {
     for (;;) {
-        hpct_frame frame;
+        hpct_net_frame frame;
         if (h->members[node].link.session.fd < 0)
             return;
-        hpct_link_flush(&h->members[node].link);
-        switch (hpct_link_receive(&h->members[node].link, &frame)) {
-        case HPCT_LINK_NOTHING:
+        hpct_net_link_flush(&h->members[node].link);
+        switch (hpct_net_link_receive(&h->members[node].link, &frame)) {
+        case HPCT_NET_LINK_NOTHING:
             return;
-        case HPCT_LINK_FRAME:
+        case HPCT_NET_LINK_FRAME:
             if (take_frame(h, node, &frame))
                 continue;
             break;
-        case HPCT_LINK_CLOSED:
-        case HPCT_LINK_GARBAGE:
+        case HPCT_NET_LINK_CLOSED:
+        case HPCT_NET_LINK_GARBAGE:
             break;
         }
         leave(&h->members[node]);
     }
 }
 
-static void send_to_all(hpct_ports_host *h, hpct_frame_type type, uint32_t rank, uint32_t speaker)
+static void send_to_all(hpct_ports_host *h, hpct_net_frame_type type, uint32_t rank,
+                        uint32_t speaker)
 {
     for (uint32_t node = 0; node < h->num_nodes; node++) {
-        hpct_frame frame = {.type = type, .status = node == speaker, .rank = rank};
+        hpct_net_frame frame = {.type = type, .status = node == speaker, .rank = rank};
         snprintf(frame.text, sizeof frame.text, "%d", h->serving.seconds);
-        hpct_link_send(&h->members[node].link, &frame);
+        hpct_net_link_send(&h->members[node].link, &frame);
     }
 }
 
@@ -191,11 +192,11 @@ static bool choose(hpct_ports_host *h, int speaker)
             fewest = node;
     }
     if (common == 0) {
-        send_to_all(h, HPCT_FRAME_ABORT, 0, speaker < 0 ? fewest : (uint32_t) speaker);
+        send_to_all(h, HPCT_NET_FRAME_ABORT, 0, speaker < 0 ? fewest : (uint32_t) speaker);
         return false;
     }
     h->choice = choose_of(common, h->choice >= 0);
-    send_to_all(h, HPCT_FRAME_READY, (uint32_t) h->choice, UINT32_MAX);
+    send_to_all(h, HPCT_NET_FRAME_READY, (uint32_t) h->choice, UINT32_MAX);
     return true;
 }
 
@@ -229,7 +230,7 @@ static bool is_too_late(hpct_ports_host *h, uint32_t missing)
         return false;
     h->noticed = true;
     if (over)
-        send_to_all(h, HPCT_FRAME_LOST, missing, UINT32_MAX);
+        send_to_all(h, HPCT_NET_FRAME_LOST, missing, UINT32_MAX);
     const hpct_ports_late late = {.first = missing,
                                   .count = count_missing(h),
                                   .waited = waited,
@@ -256,7 +257,7 @@ static bool go_on(hpct_ports_host *h)
         speaker = (int) node;
     }
     if (h->choice >= 0 && speaker < 0) {
-        send_to_all(h, HPCT_FRAME_BYE, 0, UINT32_MAX);
+        send_to_all(h, HPCT_NET_FRAME_BYE, 0, UINT32_MAX);
         return true;
     }
     return !choose(h, speaker);
@@ -269,7 +270,7 @@ static void *serve(void *context)
     pthread_setname_np(pthread_self(), "hpc-train");
     while (!done) {
         h->polls[0] = (struct pollfd){.fd = h->stop, .events = POLLIN};
-        h->polls[1] = (struct pollfd){.fd = hpct_acceptor_fd(h->acceptor), .events = POLLIN};
+        h->polls[1] = (struct pollfd){.fd = hpct_net_acceptor_fd(h->acceptor), .events = POLLIN};
         for (uint32_t i = 0; i < h->num_members; i++)
             h->polls[2 + i] =
                 (struct pollfd){.fd = h->members[i].link.session.fd, .events = POLLIN};
@@ -282,11 +283,11 @@ static void *serve(void *context)
         done = go_on(h);
     }
     for (uint32_t i = 0; i < h->num_members; i++)
-        hpct_link_close(&h->members[i].link);
-    hpct_acceptor_free(h->acceptor); /* after this, nodes cannot connect any more */
+        hpct_net_link_close(&h->members[i].link);
+    hpct_net_acceptor_free(h->acceptor); /* after this, nodes cannot connect any more */
     h->acceptor = NULL;
     if (done) /* all nodes have it */
-        hpct_key_forget(h->key);
+        hpct_auth_key_forget(h->key);
     return NULL;
 }
 
@@ -300,7 +301,7 @@ hpct_status hpct_ports_listen(int low, int high, int *fd, int *port)
         first = 0;
     for (unsigned i = 0; i < count; i++) {
         *port = low + (int) ((first % count + i) % count);
-        status = hpct_link_listen(fd, port, "this machine", BACKLOG);
+        status = hpct_net_link_listen(fd, port, "this machine", BACKLOG);
         if (status == HPCT_OK)
             return HPCT_OK;
     }
@@ -309,12 +310,12 @@ hpct_status hpct_ports_listen(int low, int high, int *fd, int *port)
 
 static void free_host(hpct_ports_host *h)
 {
-    hpct_acceptor_free(h->acceptor);
+    hpct_net_acceptor_free(h->acceptor);
     if (h->stop >= 0)
         close(h->stop);
     free(h->members);
     free(h->polls);
-    hpct_key_free(h->key);
+    hpct_auth_key_free(h->key);
     free(h);
 }
 
@@ -325,7 +326,7 @@ hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_ports_serving *se
     if (h == NULL)
         return hpct_fail_memory(sizeof *h);
     h->stop = -1;
-    if (hpct_key_new(&h->key) != HPCT_OK) {
+    if (hpct_auth_key_new(&h->key) != HPCT_OK) {
         free_host(h);
         return HPCT_ERR_INTERNAL;
     }
@@ -339,7 +340,7 @@ hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_ports_serving *se
                              ? hpct_fail_memory(0)
                              : hpct_ports_listen(serving->low, serving->high, &fd, port);
     if (status == HPCT_OK)
-        status = hpct_acceptor_new(&h->acceptor, fd, &h->auth, 0);
+        status = hpct_net_acceptor_new(&h->acceptor, fd, &h->auth, 0);
     int error = status == HPCT_OK ? hpct_thread_start(&h->thread, serve, h) : 0;
     if (error != 0)
         status = hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
@@ -378,21 +379,21 @@ static hpct_status fail_silent(const hpct_ports_ask *ask)
 }
 
 static hpct_status join(const hpct_ports_ask *ask, const hpct_auth *auth, int64_t until_ms,
-                        hpct_session *session)
+                        hpct_net_session *session)
 {
     const int64_t began_ms = hpct_now_ms();
     for (;;) {
         int fd = -1;
-        hpct_connecting connecting;
-        hpct_status status = hpct_link_connect(&fd, ask->address, CONNECT_MS);
+        hpct_net_connecting connecting;
+        hpct_status status = hpct_net_link_connect(&fd, ask->address, CONNECT_MS);
         if (status == HPCT_OK) {
-            status = hpct_connecting_begin(&connecting, fd, auth, HPCT_FOR_PORTS,
-                                           (uint32_t) ask->node, 0);
+            status = hpct_net_connecting_begin(&connecting, fd, auth, HPCT_AUTH_FOR_PORTS,
+                                               (uint32_t) ask->node, 0);
             if (status != HPCT_OK)
                 return status;
             int64_t left = until_ms - hpct_now_ms();
-            if (hpct_connecting_wait(&connecting, left > 0 ? (int) left : 0, until_ms, session) ==
-                HPCT_HANDSHAKE_DONE)
+            if (hpct_net_connecting_wait(&connecting, left > 0 ? (int) left : 0, until_ms,
+                                         session) == HPCT_NET_HANDSHAKE_DONE)
                 return HPCT_OK;
         } else if (hpct_now_ms() - began_ms > CONNECT_MS) {
             return hpct_fail_within(HPCT_ERR_PEER, "agreement on ports through srun");
@@ -403,18 +404,18 @@ static hpct_status join(const hpct_ports_ask *ask, const hpct_auth *auth, int64_
     }
 }
 
-static hpct_status receive(const hpct_ports_ask *ask, hpct_link *link, int64_t until_ms,
-                           hpct_frame *frame)
+static hpct_status receive(const hpct_ports_ask *ask, hpct_net_link *link, int64_t until_ms,
+                           hpct_net_frame *frame)
 {
     for (;;) {
-        hpct_link_flush(link);
-        switch (hpct_link_receive(link, frame)) {
-        case HPCT_LINK_FRAME:
+        hpct_net_link_flush(link);
+        switch (hpct_net_link_receive(link, frame)) {
+        case HPCT_NET_LINK_FRAME:
             return HPCT_OK;
-        case HPCT_LINK_NOTHING:
+        case HPCT_NET_LINK_NOTHING:
             break;
-        case HPCT_LINK_CLOSED:
-        case HPCT_LINK_GARBAGE:
+        case HPCT_NET_LINK_CLOSED:
+        case HPCT_NET_LINK_GARBAGE:
             return hpct_fail(HPCT_ERR_PEER, "srun, at %s, is gone", ask->address);
         }
         int64_t left = until_ms - hpct_now_ms();
@@ -425,33 +426,34 @@ static hpct_status receive(const hpct_ports_ask *ask, hpct_link *link, int64_t u
     }
 }
 
-static hpct_status talk(const hpct_ports_ask *ask, hpct_link *link, int64_t until_ms, int *choice,
-                        bool *speaks)
+static hpct_status talk(const hpct_ports_ask *ask, hpct_net_link *link, int64_t until_ms,
+                        int *choice, bool *speaks)
 {
-    hpct_frame said = {.type = HPCT_FRAME_HELLO, .rank = (uint32_t) ask->num_nodes}, heard;
+    hpct_net_frame said = {.type = HPCT_NET_FRAME_HELLO, .rank = (uint32_t) ask->num_nodes}, heard;
     snprintf(said.text, sizeof said.text, "%" PRIx64, ask->free);
     *choice = -1;
     for (;;) {
-        hpct_link_send(link, &said);
+        hpct_net_link_send(link, &said);
         hpct_status status = receive(ask, link, until_ms, &heard);
         if (status != HPCT_OK)
             return status;
-        if (heard.type == HPCT_FRAME_BYE && *choice >= 0)
+        if (heard.type == HPCT_NET_FRAME_BYE && *choice >= 0)
             return HPCT_OK;
         *speaks = heard.status == 1;
-        if (heard.type == HPCT_FRAME_ABORT)
+        if (heard.type == HPCT_NET_FRAME_ABORT)
             return hpct_fail(HPCT_ERR_CONFIG, "no block of ports is free on all nodes of the step");
-        if (heard.type == HPCT_FRAME_LOST)
+        if (heard.type == HPCT_NET_FRAME_LOST)
             return hpct_fail(HPCT_ERR_PEER,
                              "srun has waited %s seconds for %s, which has not prepared its tasks",
                              heard.text,
                              heard.rank < (uint32_t) ask->num_nodes ? ask->names[heard.rank] : "?");
-        if (heard.type != HPCT_FRAME_READY || heard.rank > 63 || (ask->free >> heard.rank & 1) == 0)
+        if (heard.type != HPCT_NET_FRAME_READY || heard.rank > 63 ||
+            (ask->free >> heard.rank & 1) == 0)
             return hpct_fail(HPCT_ERR_PEER, "srun, at %s, sent an invalid message", ask->address);
         *speaks = true;
         *choice = (int) heard.rank;
-        said = (hpct_frame){.type = HPCT_FRAME_ARRIVED,
-                            .status = ask->hold(ask->context, *choice) ? 1 : 0};
+        said = (hpct_net_frame){.type = HPCT_NET_FRAME_ARRIVED,
+                                .status = ask->hold(ask->context, *choice) ? 1 : 0};
     }
 }
 
@@ -459,12 +461,12 @@ hpct_status hpct_ports_agree(const hpct_ports_ask *ask, int *choice, bool *speak
 {
     const int64_t until_ms = hpct_now_ms() + (int64_t) ask->seconds * 1000;
     const hpct_auth auth = {.key = ask->key, .run = RUN};
-    hpct_session session;
-    hpct_link link;
+    hpct_net_session session;
+    hpct_net_link link;
     *speaks = true;
     HPCT_TRY(join(ask, &auth, until_ms, &session));
-    hpct_link_init(&link, &session);
+    hpct_net_link_init(&link, &session);
     hpct_status status = talk(ask, &link, until_ms, choice, speaks);
-    hpct_link_close(&link);
+    hpct_net_link_close(&link);
     return status;
 }

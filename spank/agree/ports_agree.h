@@ -25,7 +25,7 @@ typedef struct hpct_ports_late {
 } hpct_ports_late;
 
 typedef struct hpct_ports_serving {
-    const hpct_key *key;
+    const hpct_auth_key *key;
     int low, high; /* range of the port; 0, 0: any */
     /* Nodes of the step; 0: not known. If they are, time also runs while none has reported, twice
      * as long: then Slurm itself would have given up, had it not started the tasks. */
@@ -53,7 +53,7 @@ hpct_status hpct_ports_listen(int low, int high, int *fd, int *port);
 /* A node's side. */
 typedef struct hpct_ports_ask {
     const char *address; /* address of srun, "host:port" */
-    const hpct_key *key;
+    const hpct_auth_key *key;
     int node, num_nodes;
     const char *const *names; /* [num_nodes] */
     uint64_t free;            /* bitmap of blocks that are free here */

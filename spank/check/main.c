@@ -227,7 +227,8 @@ static void check_folder(const hpct_settings *settings, const hpct_slurm_here *s
 static void check_ports(const hpct_settings *settings)
 {
     int low = 0, high = 0;
-    hpct_port_range ports = settings->has_ports ? settings->ports : hpct_port_range_default();
+    hpct_cluster_port_range ports =
+        settings->has_ports ? settings->ports : hpct_cluster_port_range_default();
     FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
     if (file == NULL || fscanf(file, "%d %d", &low, &high) != 2)
         low = high = 0;

@@ -50,11 +50,11 @@ static bool is_of(const char *nodes, const char *node)
     bool found = false;
     if (nodes == NULL || node == NULL)
         return true;
-    if (hpct_nodelist_expand(nodes, &names, &count) != HPCT_OK)
+    if (hpct_cluster_nodelist_expand(nodes, &names, &count) != HPCT_OK)
         return false;
     for (int i = 0; i < count && !found; i++)
         found = strcmp(names[i], node) == 0;
-    hpct_names_free(names, count);
+    hpct_cluster_names_free(names, count);
     return found;
 }
 
@@ -98,12 +98,12 @@ static hpct_status add_files(hpct_gres *gres, const char *entry, const char *cor
         folder--;
     if (path == NULL)
         return hpct_fail_memory(0);
-    hpct_status status = hpct_nodelist_expand(entry + folder, &names, &count);
+    hpct_status status = hpct_cluster_nodelist_expand(entry + folder, &names, &count);
     for (int i = 0; status == HPCT_OK && i < count; i++) {
         snprintf(path, strlen(entry) + 64, "%.*s%s", (int) folder, entry, names[i]);
         status = add(gres, path, cores);
     }
-    hpct_names_free(names, count);
+    hpct_cluster_names_free(names, count);
     free(path);
     return status;
 }

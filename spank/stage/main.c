@@ -44,7 +44,7 @@ static const char usage[] =
 typedef struct arguments {
     hpct_stage_job job;
     const char *nodes;
-    hpct_key *key;
+    hpct_auth_key *key;
     long index, port, wait;
     hpct_stage_list list;
     char *allowed[MAX_ALLOWED];
@@ -119,9 +119,9 @@ static hpct_status set_option(arguments *a, int option, char *value)
         a->job.team.run = value;
         return HPCT_OK;
     case OPTION_KEY:
-        hpct_key_free(a->key);
+        hpct_auth_key_free(a->key);
         a->key = NULL;
-        status = hpct_key_read(&a->key, value);
+        status = hpct_auth_key_read(&a->key, value);
         a->job.team.key = a->key;
         return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--key");
     case OPTION_PROGRESS:
@@ -236,6 +236,6 @@ int main(int argc, char **argv)
     }
     hpct_stage_list_free(&a.list);
     hpct_team_free(&a.job.team);
-    hpct_key_free(a.key);
+    hpct_auth_key_free(a.key);
     return done;
 }

@@ -219,8 +219,8 @@ static hpct_status run_list(const arguments *a, hpct_report *report)
                   .job = number_of("SLURM_ARRAY_JOB_ID"),
                   .task = number_of("SLURM_ARRAY_TASK_ID")},
         .step = step == NULL || strchr(step, '/') != NULL ? batch : step,
-        .node = hpct_node_in_job(&(hpct_environment){.get = variable}, number_of("SLURM_JOB_ID"),
-                                 number_of("SLURM_NODEID")),
+        .node = hpct_cluster_node_in_job(&(hpct_cluster_environment){.get = variable},
+                                         number_of("SLURM_JOB_ID"), number_of("SLURM_NODEID")),
         .umask = mask,
         .start = hpct_now_ms(),
         .cwd = cwd,
@@ -239,23 +239,23 @@ static hpct_status run_list(const arguments *a, hpct_report *report)
 }
 
 /* "node0 (with rank 0)": who reads of results on one node alone need not wonder. */
-static void name_node(const hpct_out_record *record, char name[HPCT_FRAME_NODE])
+static void name_node(const hpct_out_record *record, char name[HPCT_NET_FRAME_NODE])
 {
-    char host[HPCT_FRAME_NODE - 16] = "";
+    char host[HPCT_NET_FRAME_NODE - 16] = "";
     bool first = false;
     gethostname(host, sizeof host - 1);
     host[strcspn(host, ".")] = '\0';
     for (uint32_t i = 0; i < record->num_tasks; i++)
         first = first || record->tasks[i] == 0;
-    snprintf(name, HPCT_FRAME_NODE, "%s%s", host, first ? " (with rank 0)" : "");
+    snprintf(name, HPCT_NET_FRAME_NODE, "%s%s", host, first ? " (with rank 0)" : "");
 }
 
 /* srun is still there: it waits for this node's last task to be said to have ended. */
 static bool report_to_srun(const hpct_out_record *record, hpct_status status, const char *found)
 {
-    hpct_key *key = NULL;
-    char name[HPCT_FRAME_NODE];
-    if (record->srun == NULL || record->key == NULL || hpct_key_new(&key) != HPCT_OK)
+    hpct_auth_key *key = NULL;
+    char name[HPCT_NET_FRAME_NODE];
+    if (record->srun == NULL || record->key == NULL || hpct_auth_key_new(&key) != HPCT_OK)
         return false;
     const hpct_results_way way = {.address = record->srun,
                                   .key = key,
@@ -263,9 +263,9 @@ static bool report_to_srun(const hpct_out_record *record, hpct_status status, co
                                   .nodes = record->nodes,
                                   .name = name};
     name_node(record, name);
-    bool reported = hpct_key_from_text(key, record->key) &&
+    bool reported = hpct_auth_key_from_text(key, record->key) &&
                     hpct_results_tell(&way, status, found, REPORT_SECONDS);
-    hpct_key_free(key);
+    hpct_auth_key_free(key);
     return reported;
 }
 

@@ -44,7 +44,7 @@ static void nap(int milliseconds)
 static int reach(void)
 {
     int fd;
-    if (hpct_link_connect(&fd, address, 1000) == HPCT_OK)
+    if (hpct_net_link_connect(&fd, address, 1000) == HPCT_OK)
         return fd;
     nap(20);
     return -1;
@@ -52,7 +52,7 @@ static int reach(void)
 
 static void put(int fd, const void *data, size_t size)
 {
-    hpct_link_pass(fd, (void *) (uintptr_t) data, size, true, hpct_now_ms() + PATIENCE_MS);
+    hpct_net_link_pass(fd, (void *) (uintptr_t) data, size, true, hpct_now_ms() + PATIENCE_MS);
 }
 
 /* Bytes that came until the other end closed, or said no more. */
@@ -69,15 +69,16 @@ static size_t listen_to(int fd, uint8_t *into, size_t size, int milliseconds)
     return filled;
 }
 
-static void make_hello(uint8_t hello[HPCT_PROOF_HELLO], hpct_purpose purpose, uint32_t from)
+static void make_hello(uint8_t hello[HPCT_AUTH_PROOF_HELLO], hpct_auth_purpose purpose,
+                       uint32_t from)
 {
-    hpct_key key;
-    hpct_proof proof;
+    hpct_auth_key key;
+    hpct_auth_proof proof;
     const hpct_auth auth = {.key = &key, .run = "1.0"};
-    if (hpct_key_draw(&key) != HPCT_OK ||
-        hpct_proof_begin(&proof, &auth, purpose, from, 0) != HPCT_OK)
+    if (hpct_auth_key_draw(&key) != HPCT_OK ||
+        hpct_auth_proof_begin(&proof, &auth, purpose, from, 0) != HPCT_OK)
         exit(70);
-    memcpy(hello, proof.hello, HPCT_PROOF_HELLO);
+    memcpy(hello, proof.hello, HPCT_AUTH_PROOF_HELLO);
 }
 
 /* ---- without a key ---- */
@@ -128,10 +129,10 @@ static void make_noise(void)
 /* The largest numbers wherever a length may be. */
 static void claim_much(void)
 {
-    uint8_t hello[HPCT_PROOF_HELLO];
+    uint8_t hello[HPCT_AUTH_PROOF_HELLO];
     while (goes_on()) {
         int fd = reach();
-        make_hello(hello, HPCT_FOR_WATCH, 1);
+        make_hello(hello, HPCT_AUTH_FOR_WATCH, 1);
         memset(hello + 8, 0xff, sizeof hello - 8);
         if (fd >= 0) {
             put(fd, hello, sizeof hello);
@@ -144,10 +145,11 @@ static void claim_much(void)
 /* As tasks of the step, each in each role. */
 static void pretend(void)
 {
-    uint8_t hello[HPCT_PROOF_HELLO], answer[HPCT_PROOF_ANSWER];
+    uint8_t hello[HPCT_AUTH_PROOF_HELLO], answer[HPCT_AUTH_PROOF_ANSWER];
     for (uint32_t i = 0; goes_on(); i++) {
         int fd = reach();
-        make_hello(hello, (hpct_purpose) (1 + i % (HPCT_PURPOSES - 1)), i / HPCT_PURPOSES % 8);
+        make_hello(hello, (hpct_auth_purpose) (1 + i % (HPCT_AUTH_PURPOSES - 1)),
+                   i / HPCT_AUTH_PURPOSES % 8);
         if (fd >= 0) {
             put(fd, hello, sizeof hello);
             if (listen_to(fd, answer, sizeof answer, 200) > 0)
@@ -161,10 +163,10 @@ static void pretend(void)
 /* A hello cut at each byte. */
 static void cut(void)
 {
-    uint8_t hello[HPCT_PROOF_HELLO];
+    uint8_t hello[HPCT_AUTH_PROOF_HELLO];
     for (size_t i = 0; goes_on(); i = (i + 1) % sizeof hello) {
         int fd = reach();
-        make_hello(hello, HPCT_FOR_WATCH, 1);
+        make_hello(hello, HPCT_AUTH_FOR_WATCH, 1);
         if (fd >= 0) {
             put(fd, hello, i);
             close(fd);
@@ -175,10 +177,10 @@ static void cut(void)
 
 static void dribble(void)
 {
-    uint8_t hello[HPCT_PROOF_HELLO];
+    uint8_t hello[HPCT_AUTH_PROOF_HELLO];
     while (goes_on()) {
         int fd = reach();
-        make_hello(hello, HPCT_FOR_PS_WORKER, 1);
+        make_hello(hello, HPCT_AUTH_FOR_PS_WORKER, 1);
         for (size_t i = 0; fd >= 0 && i < sizeof hello && goes_on(); i++) {
             put(fd, hello + i, 1);
             nap(30);
@@ -191,7 +193,7 @@ static void dribble(void)
 /* What the watch and parameter servers spoke before they had a key. */
 static void speak_frames(void)
 {
-    uint8_t frame[384] = {'H', 'P', 'C', 'W', 1, HPCT_FRAME_ABORT, 70};
+    uint8_t frame[384] = {'H', 'P', 'C', 'W', 1, HPCT_NET_FRAME_ABORT, 70};
     for (int i = 0; goes_on(); i++) {
         int fd = reach();
         frame[3] = i % 2 ? 'W' : 'P';
@@ -207,10 +209,10 @@ static void speak_frames(void)
 /* Says back what he hears; closes with a reset. */
 static void reflect(void)
 {
-    uint8_t heard[HPCT_PROOF_HELLO];
+    uint8_t heard[HPCT_AUTH_PROOF_HELLO];
     while (goes_on()) {
         int fd = reach();
-        make_hello(heard, HPCT_FOR_WATCH, 1);
+        make_hello(heard, HPCT_AUTH_FOR_WATCH, 1);
         if (fd >= 0) {
             put(fd, heard, sizeof heard);
             put(fd, heard, listen_to(fd, heard, sizeof heard, 100));
@@ -238,42 +240,42 @@ static void attack(void)
 
 /* ---- with one ---- */
 
-static hpct_purpose purpose_of(const char *name)
+static hpct_auth_purpose purpose_of(const char *name)
 {
-    static const char *const names[HPCT_PURPOSES] = {"",       "watch", "peers",  "exchange",
-                                                     "worker", "pulse", "leader", "ports"};
-    for (int i = 1; i < HPCT_PURPOSES; i++) {
+    static const char *const names[HPCT_AUTH_PURPOSES] = {"",       "watch", "peers",  "exchange",
+                                                          "worker", "pulse", "leader", "ports"};
+    for (int i = 1; i < HPCT_AUTH_PURPOSES; i++) {
         if (strcmp(names[i], name) == 0)
-            return (hpct_purpose) i;
+            return (hpct_auth_purpose) i;
     }
     exit(64);
 }
 
 static int shake_hands(char **argv)
 {
-    hpct_key *key = NULL, own;
-    hpct_connecting connecting;
-    hpct_session session;
-    if (strcmp(argv[0], "-") != 0 && hpct_key_read(&key, argv[0]) != HPCT_OK) {
+    hpct_auth_key *key = NULL, own;
+    hpct_net_connecting connecting;
+    hpct_net_session session;
+    if (strcmp(argv[0], "-") != 0 && hpct_auth_key_read(&key, argv[0]) != HPCT_OK) {
         fprintf(stderr, "%s\n", hpct_last_error());
         return 78;
     }
     hpct_auth auth = {.key = key};
-    if (key == NULL && hpct_key_draw(&own) == HPCT_OK)
+    if (key == NULL && hpct_auth_key_draw(&own) == HPCT_OK)
         auth.key = &own;
     snprintf(auth.run, sizeof auth.run, "%s", argv[1]);
     int fd = -1;
     for (until = hpct_now_ms() + 20000; fd < 0 && goes_on();)
         fd = reach();
     if (fd < 0 ||
-        hpct_connecting_begin(&connecting, fd, &auth, purpose_of(argv[2]), (uint32_t) atoi(argv[3]),
-                              (uint32_t) atoi(argv[4])) != HPCT_OK)
+        hpct_net_connecting_begin(&connecting, fd, &auth, purpose_of(argv[2]),
+                                  (uint32_t) atoi(argv[3]), (uint32_t) atoi(argv[4])) != HPCT_OK)
         return 69;
-    hpct_handshake how =
-        hpct_connecting_wait(&connecting, PATIENCE_MS, hpct_now_ms() + PATIENCE_MS, &session);
-    puts(how == HPCT_HANDSHAKE_DONE   ? "accepted"
-         : how == HPCT_HANDSHAKE_LEFT ? "answered"
-                                      : "refused");
+    hpct_net_handshake how =
+        hpct_net_connecting_wait(&connecting, PATIENCE_MS, hpct_now_ms() + PATIENCE_MS, &session);
+    puts(how == HPCT_NET_HANDSHAKE_DONE   ? "accepted"
+         : how == HPCT_NET_HANDSHAKE_LEFT ? "answered"
+                                          : "refused");
     return 0;
 }
 

@@ -23,7 +23,7 @@ static const char *get(void *lines, const char *name)
     return NULL;
 }
 
-static void check_layout(const hpct_layout *layout)
+static void check_layout(const hpct_cluster_layout *layout)
 {
     int *given = calloc((size_t) layout->num_nodes, sizeof *given);
     for (int rank = 0; rank < layout->size; rank++) {
@@ -38,38 +38,39 @@ static void check_layout(const hpct_layout *layout)
     free(given);
 }
 
-static void check_config(const hpct_cluster *cluster, const hpct_roles *roles, int rank)
+static void check_config(const hpct_cluster *cluster, const hpct_cluster_roles *roles, int rank)
 {
-    hpct_config *config = NULL, *again = NULL;
+    hpct_cluster_config *config = NULL, *again = NULL;
     char *text = NULL;
-    if (hpct_cluster_config(cluster, rank, 7, 1, roles, NULL, &config) != HPCT_OK)
+    if (hpct_cluster_config_of(cluster, rank, 7, 1, roles, NULL, &config) != HPCT_OK)
         return;
     if (config->rank != rank || config->size != cluster->layout.size ||
-        hpct_config_to_json(config, &text) != HPCT_OK ||
-        hpct_config_from_json(text, strlen(text), "output", &again) != HPCT_OK ||
+        hpct_cluster_config_to_json(config, &text) != HPCT_OK ||
+        hpct_cluster_config_from_json(text, strlen(text), "output", &again) != HPCT_OK ||
         again->role_index != config->role_index || strcmp(again->role, config->role) != 0)
         abort();
     free(text);
-    hpct_config_free(config);
-    hpct_config_free(again);
+    hpct_cluster_config_free(config);
+    hpct_cluster_config_free(again);
 }
 
-static void try_cluster(const hpct_environment *environment)
+static void try_cluster(const hpct_cluster_environment *environment)
 {
     const char *tasks = get(environment->context, "TASKS");
     const char *list = get(environment->context, "ROLES");
     hpct_cluster cluster;
-    hpct_roles roles;
+    hpct_cluster_roles roles;
     if (hpct_cluster_from_slurm(environment, tasks == NULL ? 0 : atoi(tasks), &cluster) != HPCT_OK)
         return;
     check_layout(&cluster.layout);
-    bool has_roles = list != NULL && hpct_roles_parse(list, &roles) == HPCT_OK;
+    bool has_roles = list != NULL && hpct_cluster_roles_parse(list, &roles) == HPCT_OK;
     if (hpct_cluster_set_hosts(&cluster, environment, NULL) != HPCT_OK)
         abort();
     if (cluster.layout.size <= MAX_SIZE &&
-        hpct_cluster_set_ports(&cluster, environment, NULL, hpct_port_range_default(), 7, 1, 3,
-                               NULL) == HPCT_OK) {
-        int port = hpct_cluster_spare_port(&cluster, environment, NULL, hpct_port_range_default());
+        hpct_cluster_set_ports(&cluster, environment, NULL, hpct_cluster_port_range_default(), 7, 1,
+                               3, NULL) == HPCT_OK) {
+        int port =
+            hpct_cluster_spare_port(&cluster, environment, NULL, hpct_cluster_port_range_default());
         char *hosts = hpct_cluster_hosts(&cluster, port);
         if (port < 1 || port > 65535 || hosts == NULL)
             abort();
@@ -90,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             (used > 0 && lines[used - 1] != '\0')) /* an empty one would be the end */
             lines[used++] = byte;
     }
-    hpct_environment environment = {.get = get, .context = lines};
+    hpct_cluster_environment environment = {.get = get, .context = lines};
     if (get(lines, "SLURM_HOSTFILE") == NULL) /* a name from here could be any file */
         try_cluster(&environment);
     free(lines);

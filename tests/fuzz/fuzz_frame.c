@@ -12,20 +12,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static hpct_seal *out, *in;
-    const hpct_key key = {{1}};
-    uint8_t sealed[HPCT_FRAME_BYTES], again[HPCT_FRAME_BYTES];
-    hpct_frame frame, second;
-    if (size < HPCT_FRAME_BYTES)
+    static hpct_auth_seal *out, *in;
+    const hpct_auth_key key = {{1}};
+    uint8_t sealed[HPCT_NET_FRAME_BYTES], again[HPCT_NET_FRAME_BYTES];
+    hpct_net_frame frame, second;
+    if (size < HPCT_NET_FRAME_BYTES)
         return 0;
-    if (in == NULL && (hpct_seal_new(&out, &key) != HPCT_OK || hpct_seal_new(&in, &key) != HPCT_OK))
+    if (in == NULL &&
+        (hpct_auth_seal_new(&out, &key) != HPCT_OK || hpct_auth_seal_new(&in, &key) != HPCT_OK))
         abort();
     memcpy(sealed, data, sizeof sealed);
-    hpct_seal_add(out, sealed, AT_TAG);
-    hpct_seal_add(out, sealed + AT_TAG + HPCT_SEAL_TAG, sizeof sealed - AT_TAG - HPCT_SEAL_TAG);
-    if (!hpct_seal_end(out, sealed + AT_TAG))
+    hpct_auth_seal_add(out, sealed, AT_TAG);
+    hpct_auth_seal_add(out, sealed + AT_TAG + HPCT_AUTH_SEAL_TAG,
+                       sizeof sealed - AT_TAG - HPCT_AUTH_SEAL_TAG);
+    if (!hpct_auth_seal_end(out, sealed + AT_TAG))
         abort();
-    if (!hpct_frame_decode(&frame, sealed, in))
+    if (!hpct_net_frame_decode(&frame, sealed, in))
         return 0;
     if (strnlen(frame.node, sizeof frame.node) == sizeof frame.node ||
         strnlen(frame.text, sizeof frame.text) == sizeof frame.text)
@@ -34,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if ((unsigned char) *c < 0x20)
             abort();
     }
-    if (!hpct_frame_encode(again, &frame, out) || !hpct_frame_decode(&second, again, in) ||
+    if (!hpct_net_frame_encode(again, &frame, out) || !hpct_net_frame_decode(&second, again, in) ||
         second.type != frame.type || second.rank != frame.rank ||
         strcmp(second.text, frame.text) != 0)
         abort();

@@ -7,42 +7,42 @@
 #include "base/auth/mac.h"
 #include "base/auth/proof.h"
 
-#define MAC_AT (HPCT_PROOF_HELLO - HPCT_MAC_BYTES)
+#define MAC_AT (HPCT_AUTH_PROOF_HELLO - HPCT_AUTH_MAC_BYTES)
 
-static const hpct_key key = {{1, 2, 3}};
+static const hpct_auth_key key = {{1, 2, 3}};
 static const hpct_auth auth = {.key = &key, .run = "42.0"};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* As who has the key would: the HMAC of what is there. */
-static void sign(uint8_t hello[HPCT_PROOF_HELLO])
+static void sign(uint8_t hello[HPCT_AUTH_PROOF_HELLO])
 {
-    uint8_t text[16 + HPCT_PROOF_RUN + MAC_AT] = "hpc-train HELLO";
-    memcpy(text + 16, auth.run, HPCT_PROOF_RUN);
-    memcpy(text + 16 + HPCT_PROOF_RUN, hello, MAC_AT);
-    if (!hpct_mac_make(hello + MAC_AT, &key, text, sizeof text))
+    uint8_t text[16 + HPCT_AUTH_PROOF_RUN + MAC_AT] = "hpc-train HELLO";
+    memcpy(text + 16, auth.run, HPCT_AUTH_PROOF_RUN);
+    memcpy(text + 16 + HPCT_AUTH_PROOF_RUN, hello, MAC_AT);
+    if (!hpct_auth_mac_make(hello + MAC_AT, &key, text, sizeof text))
         abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    hpct_proof proof;
-    uint8_t hello[HPCT_PROOF_HELLO], last[HPCT_PROOF_LAST];
-    if (size < 1 + HPCT_PROOF_HELLO + HPCT_PROOF_LAST)
+    hpct_auth_proof proof;
+    uint8_t hello[HPCT_AUTH_PROOF_HELLO], last[HPCT_AUTH_PROOF_LAST];
+    if (size < 1 + HPCT_AUTH_PROOF_HELLO + HPCT_AUTH_PROOF_LAST)
         return 0;
     memcpy(hello, data + 1, sizeof hello);
     if (data[0] & 1)
         sign(hello);
-    bool heard = hpct_proof_hear(&proof, &auth, 0, hello);
-    if (heard && (!(data[0] & 1) || proof.purpose <= 0 || proof.purpose >= HPCT_PURPOSES))
+    bool heard = hpct_auth_proof_hear(&proof, &auth, 0, hello);
+    if (heard && (!(data[0] & 1) || proof.purpose <= 0 || proof.purpose >= HPCT_AUTH_PURPOSES))
         abort();
-    if (heard && hpct_proof_believed(&proof, data + 1 + sizeof hello))
+    if (heard && hpct_auth_proof_believed(&proof, data + 1 + sizeof hello))
         abort();
     if ((data[0] & 2) == 0)
         return 0;
-    if (hpct_proof_begin(&proof, &auth, HPCT_FOR_PEERS, 1, 0) != HPCT_OK ||
-        hpct_proof_answered(&proof, data + 1, last) ||
-        hpct_proof_accepted(&proof, data + 1 + sizeof hello))
+    if (hpct_auth_proof_begin(&proof, &auth, HPCT_AUTH_FOR_PEERS, 1, 0) != HPCT_OK ||
+        hpct_auth_proof_answered(&proof, data + 1, last) ||
+        hpct_auth_proof_accepted(&proof, data + 1 + sizeof hello))
         abort();
     return 0;
 }

@@ -24,19 +24,21 @@ static int is_text(const char *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static hpct_seal *out, *in;
-    const hpct_key key = {{1}};
+    static hpct_auth_seal *out, *in;
+    const hpct_auth_key key = {{1}};
     uint8_t sealed[HPCT_PS_MESSAGE_BYTES], again[HPCT_PS_MESSAGE_BYTES],
         third[HPCT_PS_MESSAGE_BYTES];
     hpct_ps_message message, second;
     if (size < HPCT_PS_MESSAGE_BYTES)
         return 0;
-    if (in == NULL && (hpct_seal_new(&out, &key) != HPCT_OK || hpct_seal_new(&in, &key) != HPCT_OK))
+    if (in == NULL &&
+        (hpct_auth_seal_new(&out, &key) != HPCT_OK || hpct_auth_seal_new(&in, &key) != HPCT_OK))
         abort();
     memcpy(sealed, data, sizeof sealed);
-    hpct_seal_add(out, sealed, AT_TAG);
-    hpct_seal_add(out, sealed + AT_TAG + HPCT_SEAL_TAG, sizeof sealed - AT_TAG - HPCT_SEAL_TAG);
-    if (!hpct_seal_end(out, sealed + AT_TAG))
+    hpct_auth_seal_add(out, sealed, AT_TAG);
+    hpct_auth_seal_add(out, sealed + AT_TAG + HPCT_AUTH_SEAL_TAG,
+                       sizeof sealed - AT_TAG - HPCT_AUTH_SEAL_TAG);
+    if (!hpct_auth_seal_end(out, sealed + AT_TAG))
         abort();
     if (!hpct_ps_message_decode(&message, sealed, in))
         return 0;
@@ -56,8 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         !hpct_ps_message_decode(&second, again, in) ||
         !hpct_ps_message_encode(third, &second, out) || !hpct_ps_message_decode(&second, third, in))
         abort();
-    memset(again + AT_TAG, 0, HPCT_SEAL_TAG);
-    memset(third + AT_TAG, 0, HPCT_SEAL_TAG);
+    memset(again + AT_TAG, 0, HPCT_AUTH_SEAL_TAG);
+    memset(third + AT_TAG, 0, HPCT_AUTH_SEAL_TAG);
     if (memcmp(again, third, sizeof again) != 0)
         abort();
     return 0;

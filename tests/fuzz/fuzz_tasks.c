@@ -11,10 +11,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_layout(const int *tasks, int nodes, const char *distribution)
 {
-    hpct_distribution parsed;
-    hpct_layout layout;
-    if (hpct_distribution_parse(distribution, "3", &parsed) != HPCT_OK ||
-        hpct_layout_make(tasks, nodes, parsed, NULL, &layout) != HPCT_OK)
+    hpct_cluster_distribution parsed;
+    hpct_cluster_layout layout;
+    if (hpct_cluster_distribution_parse(distribution, "3", &parsed) != HPCT_OK ||
+        hpct_cluster_layout_make(tasks, nodes, parsed, NULL, &layout) != HPCT_OK)
         return;
     long sum = 0;
     for (int node = 0; node < nodes; node++)
@@ -26,14 +26,14 @@ static void check_layout(const int *tasks, int nodes, const char *distribution)
             layout.local[rank] >= tasks[layout.node[rank]])
             abort();
     }
-    hpct_layout_free(&layout);
+    hpct_cluster_layout_free(&layout);
 }
 
 static void check_tasks(const char *text, int nodes)
 {
     int *tasks = NULL;
     long sum = 0;
-    if (hpct_tasks_expand(text, nodes, &tasks) != HPCT_OK)
+    if (hpct_cluster_tasks_expand(text, nodes, &tasks) != HPCT_OK)
         return;
     for (int node = 0; node < nodes; node++)
         sum += tasks[node];
@@ -49,16 +49,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = strndup((const char *) data, size);
     int ports[8], count = 0, base = 0;
-    hpct_port_range range;
+    hpct_cluster_port_range range;
     for (int nodes = 1; nodes < 9; nodes++)
         check_tasks(text, nodes);
     const int two[] = {3, 2};
     check_layout(two, 2, text);
-    if (hpct_port_range_parse(text, &range) == HPCT_OK &&
-        hpct_port_base(range, 7, 1, 3, hpct_port_choices(range, 3) - 1, &base) == HPCT_OK &&
+    if (hpct_cluster_port_range_parse(text, &range) == HPCT_OK &&
+        hpct_cluster_port_base(range, 7, 1, 3, hpct_cluster_port_choices(range, 3) - 1, &base) ==
+            HPCT_OK &&
         (base < range.low || base + 2 > 65535 || (!range.single && base + 2 > range.high)))
         abort();
-    if (hpct_ports_reserved(text, ports, 8, &count) == HPCT_OK && (count < 1 || count > 8))
+    if (hpct_cluster_ports_reserved(text, ports, 8, &count) == HPCT_OK && (count < 1 || count > 8))
         abort();
     free(text);
     return 0;

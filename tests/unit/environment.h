@@ -17,8 +17,8 @@ static inline const char *environment_get(void *context, const char *name)
 }
 
 #define ENV(...)                                                                                   \
-    (&(hpct_environment){.get = environment_get,                                                   \
-                         .context = (void *) (const char *[]){__VA_ARGS__, NULL}})
+    (&(hpct_cluster_environment){.get = environment_get,                                           \
+                                 .context = (void *) (const char *[]){__VA_ARGS__, NULL}})
 #define NO_ENV ENV(NULL)
 
 #endif

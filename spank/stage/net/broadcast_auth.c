@@ -61,15 +61,16 @@ bool hpct_auth_is_here(void)
 
 /* ---- with the step's key ---- */
 
-enum { KEYED_BYTES = CLAIM_BYTES + HPCT_MAC_BYTES };
+enum { KEYED_BYTES = CLAIM_BYTES + HPCT_AUTH_MAC_BYTES };
 
-static hpct_status make_keyed(const uint8_t payload[CLAIM_BYTES], const hpct_key *key,
+static hpct_status make_keyed(const uint8_t payload[CLAIM_BYTES], const hpct_auth_key *key,
                               char **credential)
 {
     uint8_t bytes[KEYED_BYTES];
     memcpy(bytes, payload, CLAIM_BYTES);
     *credential = malloc(2 * KEYED_BYTES + 1);
-    if (*credential == NULL || !hpct_mac_make(bytes + CLAIM_BYTES, key, payload, CLAIM_BYTES)) {
+    if (*credential == NULL ||
+        !hpct_auth_mac_make(bytes + CLAIM_BYTES, key, payload, CLAIM_BYTES)) {
         free(*credential);
         *credential = NULL;
         return hpct_fail(HPCT_ERR_INTERNAL, "no credential can be made with the step's key");
@@ -84,7 +85,7 @@ static int digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static hpct_auth_result read_keyed(uint8_t payload[CLAIM_BYTES], const hpct_key *key,
+static hpct_auth_result read_keyed(uint8_t payload[CLAIM_BYTES], const hpct_auth_key *key,
                                    const char *credential, size_t size, const char **why)
 {
     uint8_t bytes[KEYED_BYTES];
@@ -98,8 +99,8 @@ static hpct_auth_result read_keyed(uint8_t payload[CLAIM_BYTES], const hpct_key 
         bytes[i] = (uint8_t) (high << 4 | low);
     }
     memcpy(payload, bytes, CLAIM_BYTES);
-    return hpct_mac_check(bytes + CLAIM_BYTES, key, bytes, CLAIM_BYTES) ? HPCT_AUTH_GOOD
-                                                                        : HPCT_AUTH_STRANGER;
+    return hpct_auth_mac_check(bytes + CLAIM_BYTES, key, bytes, CLAIM_BYTES) ? HPCT_AUTH_GOOD
+                                                                             : HPCT_AUTH_STRANGER;
 }
 
 /* ---- with munge ---- */

@@ -19,7 +19,7 @@ bool hpct_auth_is_here(void);
 
 /* Contents of a credential; known to both ends except for the nonces. */
 typedef struct hpct_auth_claim {
-    const hpct_key *key;                 /* NULL: munge */
+    const hpct_auth_key *key;            /* NULL: munge */
     const char *run;                     /* job.step */
     bool from_listener;                  /* true: for WELCOME; false: for HELLO */
     uint8_t channel;                     /* which of the connections between the two */

@@ -80,12 +80,12 @@ static void try_later(hpct_neighbour *n, int64_t now, const char *trouble)
 /* Releases the lock meanwhile. */
 static hpct_status find_addresses(hpct_broadcast *b, hpct_neighbour *n)
 {
-    hpct_addresses *found = calloc(1, sizeof *found);
+    hpct_net_addresses *found = calloc(1, sizeof *found);
     if (found == NULL)
         return hpct_fail_memory(sizeof *found);
     pthread_mutex_unlock(&b->lock);
     hpct_status status =
-        hpct_resolve(found, b->team->hosts[n->node], b->team->ports[n->node], RESOLVE_MS);
+        hpct_net_resolve(found, b->team->hosts[n->node], b->team->ports[n->node], RESOLVE_MS);
     pthread_mutex_lock(&b->lock);
     if (status == HPCT_OK)
         n->addresses = found;

@@ -159,7 +159,7 @@ int64_t hpct_stage_now(void)
 void hpct_stage_link_open(hpct_stage_link *link, int fd)
 {
     *link = (hpct_stage_link){.fd = fd,
-                              .silence = hpct_link_silence_ms(fd, HPCT_OUTAGE_MS),
+                              .silence = hpct_net_link_silence_ms(fd, HPCT_OUTAGE_MS),
                               .received_at = hpct_stage_now(),
                               .sent_at = hpct_stage_now()};
 }
@@ -323,7 +323,7 @@ static int listen_on(int family, int port)
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    hpct_link_set_options(fd, HPCT_REPEAT_MS);
+    hpct_net_link_set_options(fd, HPCT_REPEAT_MS);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
@@ -355,7 +355,7 @@ int hpct_stage_connect(const struct sockaddr_storage *to, socklen_t size)
     int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    hpct_link_set_options(fd, HPCT_REPEAT_MS);
+    hpct_net_link_set_options(fd, HPCT_REPEAT_MS);
     if (connect(fd, (const struct sockaddr *) to, size) == 0 || errno == EINPROGRESS)
         return fd;
     int error = errno;

@@ -399,7 +399,7 @@ static void watch(hpct_broadcast *b, int64_t now)
                 lost(b, n,
                      "it was lost: nothing was heard of it for more than 30 seconds (stopped, or "
                      "its node or the network is down)");
-            else if (now - n->link.sent_at >= HPCT_LINK_BEAT_MS)
+            else if (now - n->link.sent_at >= HPCT_NET_LINK_BEAT_MS)
                 hpct_stage_link_queue(&n->link, HPCT_WIRE_BEAT, 0, NULL, 0);
         }
     }
@@ -432,7 +432,7 @@ static int timeout_of(const hpct_broadcast *b)
 {
     if (b->failed || b->closing)
         return 20;
-    return b->connected ? HPCT_LINK_BEAT_MS / 2 : 50;
+    return b->connected ? HPCT_NET_LINK_BEAT_MS / 2 : 50;
 }
 
 void *hpct_broadcast_loop(void *broadcast)

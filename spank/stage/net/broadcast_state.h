@@ -49,8 +49,8 @@ typedef struct hpct_neighbour {
     size_t sent;
     /* connection to a parent that is not up yet */
     hpct_joining joining;
-    hpct_addresses *addresses; /* NULL: not found yet */
-    int address;               /* index of the next to try */
+    hpct_net_addresses *addresses; /* NULL: not found yet */
+    int address;                   /* index of the next to try */
     int64_t retry_at, give_up_at;
     int retry_ms;
     hpct_auth_claim claim;

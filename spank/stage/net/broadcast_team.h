@@ -19,10 +19,10 @@ typedef struct hpct_team {
     char **hosts; /* [count], names or addresses */
     int *ports;   /* [count] */
     int count;
-    int index;           /* of this node; -1: not set */
-    const char *run;     /* identifies the run, such as "42.0" (job.step) */
-    const hpct_key *key; /* of the step; NULL: munge */
-    int wait_seconds;    /* timeout for the others to connect */
+    int index;                /* of this node; -1: not set */
+    const char *run;          /* identifies the run, such as "42.0" (job.step) */
+    const hpct_auth_key *key; /* of the step; NULL: munge */
+    int wait_seconds;         /* timeout for the others to connect */
 } hpct_team;
 
 /* Reads a file with one "HOST", "HOST:PORT" or "[ADDRESS]:PORT" per line, in node order; `port` is

@@ -54,15 +54,15 @@ static void meet(int come, int expected)
     char *addresses[3] = {address, (char[]){"node1:2"}, (char[]){"node2:2"}};
     pid_t ranks[3];
     int listen_fd = -1, port = 0;
-    assert_int_equal(hpct_link_listen(&listen_fd, &port, "here", 8), HPCT_OK);
+    assert_int_equal(hpct_net_link_listen(&listen_fd, &port, "here", 8), HPCT_OK);
     snprintf(address, sizeof address, "127.0.0.1:%d", port);
     snprintf(late, sizeof late, "rank 2 at node2:2 did not come within %d s", seconds);
     for (int rank = 0; rank < come; rank++) {
         ranks[rank] = fork();
         if (ranks[rank] != 0)
             continue;
-        hpct_config config = {.size = 3, .rank = rank, .addresses = addresses};
-        const hpct_key key = {{1}};
+        hpct_cluster_config config = {.size = 3, .rank = rank, .addresses = addresses};
+        const hpct_auth_key key = {{1}};
         const hpct_auth auth = {.key = &key, .run = "1.0"};
         int mine[2] = {rank + 10, -rank}, all[3][2];
         if (rank == 0)

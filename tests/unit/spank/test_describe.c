@@ -12,8 +12,8 @@
 #define STEP                                                                                       \
     "SLURM_STEP_NODELIST=node[0-1]", "SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_DISTRIBUTION=cyclic"
 
-static hpct_status describe(const hpct_environment *environment, hpct_task_facts facts,
-                            const char *stage, hpct_config **config)
+static hpct_status describe(const hpct_cluster_environment *environment, hpct_task_facts facts,
+                            const char *stage, hpct_cluster_config **config)
 {
     hpct_options options = {0};
     hpct_choices choices = {0};
@@ -39,7 +39,7 @@ static const hpct_task_facts task3 = {
 static void task_config_has_gpu_data_and_tmpdir(void **state)
 {
     (void) state;
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     assert_int_equal(describe(ENV(STEP, "SLURMD_NODENAME=node1", "CUDA_VISIBLE_DEVICES=0,1"), task3,
                               "/data/mnist:d/m,/x", &config),
                      HPCT_OK);
@@ -49,17 +49,17 @@ static void task_config_has_gpu_data_and_tmpdir(void **state)
     assert_string_equal(config->tmpdir, "/tmp/hpc-train/42");
     assert_string_equal(config->job, "42.0");
     assert_int_equal(config->local_rank, 1);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     assert_int_equal(describe(ENV(STEP), task3, NULL, &config), HPCT_OK);
     assert_null(config->data);
     assert_null(config->gpu);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
 }
 
 static void layouts_that_slurm_contradicts_are_rejected(void **state)
 {
     (void) state;
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     hpct_task_facts facts = task3;
     facts.node = 0;
     assert_int_equal(describe(ENV(STEP), facts, NULL, &config), HPCT_ERR_CONFIG);
@@ -88,9 +88,9 @@ static hpct_status stage_together(const parse_case *c, char *got, size_t size)
     hpct_settings settings;
     hpct_team_facts team = {0};
     hpct_options options = {0};
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     snprintf(variable, sizeof variable, "HPC_TRAIN_STAGE_MODE=%s", c->text);
-    hpct_environment *environment = ENV(STEP, "HPC_TRAIN_STAGE=/data", variable);
+    hpct_cluster_environment *environment = ENV(STEP, "HPC_TRAIN_STAGE=/data", variable);
     facts.trusted = c->number != 0;
     facts.tmpdir = "/tmp/hpc-train/42";
     assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
@@ -99,7 +99,7 @@ static hpct_status stage_together(const parse_case *c, char *got, size_t size)
                      HPCT_OK);
     snprintf(got, size, "%s", team.hosts != NULL ? "together" : "each");
     free(team.hosts);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     hpct_choices_free(&choices);
     hpct_settings_free(&settings);
     return HPCT_OK;
@@ -124,10 +124,10 @@ static void nodes_stage_together_if_trusted_or_asked(void **state)
 static void task_config_of_a_heterogeneous_component(void **state)
 {
     (void) state;
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     hpct_task_facts second = {
         .job = 43, .rank = 1, .local_rank = 1, .node = 0, .local_tasks = 2, .total_tasks = 2};
-    hpct_environment *step =
+    hpct_cluster_environment *step =
         ENV("SLURM_STEP_NODELIST=node[0-1]", "SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_PROCID=3",
             "SLURM_NODEID=1", "SLURM_JOB_ID=42", "SLURMD_NODENAME=node0",
             "SLURM_PMIX_MAPPING_SERV=(vector,(1,1,2),(0,1,2))");
@@ -137,7 +137,7 @@ static void task_config_of_a_heterogeneous_component(void **state)
     assert_int_equal(config->node_rank, 1);
     assert_int_equal(config->local_rank, 1);
     assert_string_equal(config->nodes[1].name, "node0");
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     second.local_rank = 0;
     assert_int_equal(describe(step, second, NULL, &config), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "cannot be worked out"));

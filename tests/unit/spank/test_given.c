@@ -6,7 +6,7 @@
 
 typedef struct command {
     const char *line;
-    const hpct_environment *environment;
+    const hpct_cluster_environment *environment;
     bool script;
 } command;
 
@@ -36,7 +36,7 @@ static hpct_status check_given(const parse_case *c, char *got, size_t size)
 static void second_values_in_one_place_are_rejected(void **state)
 {
     (void) state;
-    const hpct_environment *job =
+    const hpct_cluster_environment *job =
         ENV("SLURM_SPANK__SLURM_SPANK_OPTION_spank_hpc_train_hpc_train_stage=/a");
     const parse_case cases[] = {
         /* one, or the same again */

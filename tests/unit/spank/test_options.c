@@ -68,7 +68,7 @@ static void unset_values_come_from_the_environment_or_defaults(void **state)
     (void) state;
     hpct_options options = {0};
     hpct_choices choices = {0};
-    hpct_environment *environment =
+    hpct_cluster_environment *environment =
         ENV("HPC_TRAIN_PORT=21000", "HPC_TRAIN_ENV=jax", "HPC_TRAIN_BIND=map:0",
             "HPC_TRAIN_STAGE=/a:b,/c", "HPC_TRAIN_HIDE=on");
     hpct_options_set(&options, HPCT_OPTION_PORT, "22000");
@@ -77,7 +77,7 @@ static void unset_values_come_from_the_environment_or_defaults(void **state)
     assert_int_equal(hpct_options_resolve(&options, environment, false, &choices), HPCT_OK);
     assert_true(choices.has_port);
     assert_int_equal(choices.port.low, 23000);
-    assert_int_equal(choices.frameworks, HPCT_FRAMEWORK_TF);
+    assert_int_equal(choices.frameworks, HPCT_CLUSTER_FRAMEWORK_TF);
     assert_int_equal(choices.bind.kind, HPCT_GPU_BIND_MAP);
     assert_true(choices.hide);
     assert_int_equal(choices.stage.count, 2);
@@ -86,7 +86,7 @@ static void unset_values_come_from_the_environment_or_defaults(void **state)
     hpct_choices_free(&choices);
     free_options(&options);
     assert_int_equal(hpct_options_resolve(&options, NO_ENV, true, &choices), HPCT_OK);
-    assert_int_equal(choices.frameworks, HPCT_FRAMEWORK_ALL);
+    assert_int_equal(choices.frameworks, HPCT_CLUSTER_FRAMEWORK_ALL);
     assert_int_equal(choices.bind.kind, HPCT_GPU_BIND_CLOSEST);
     assert_false(choices.bind.asked);
     assert_false(choices.has_port || choices.hide);
@@ -187,7 +187,7 @@ static void hide_conflicts_with_bind_none(void **state)
     (void) state;
     hpct_options options = {0};
     hpct_choices choices = {0};
-    hpct_environment *environment = ENV("HPC_TRAIN_BIND=none");
+    hpct_cluster_environment *environment = ENV("HPC_TRAIN_BIND=none");
     hpct_options_set(&options, HPCT_OPTION_HIDE, NULL);
     assert_int_equal(hpct_options_resolve(&options, environment, false, &choices), HPCT_ERR_USAGE);
     assert_non_null(strstr(hpct_last_error(), "--hpc-train-hide"));

@@ -59,11 +59,11 @@ static hpct_status set(void *context, const char *name, const char *value)
 static void prepare(const char *folder, uint32_t rank, environment *e, char **file, char **json,
                     size_t *most)
 {
-    hpct_environment of_step = {.get = get};
-    hpct_choices choices = {.frameworks = HPCT_FRAMEWORK_ALL};
+    hpct_cluster_environment of_step = {.get = get};
+    hpct_choices choices = {.frameworks = HPCT_CLUSTER_FRAMEWORK_ALL};
     hpct_settings settings;
     hpct_team_facts team = {0};
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     const char *dropped = NULL;
     hpct_task_facts facts = {.job = 42,
                              .rank = rank,
@@ -76,15 +76,16 @@ static void prepare(const char *folder, uint32_t rank, environment *e, char **fi
     assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
     assert_int_equal(hpct_task_describe(&facts, &choices, &settings, &of_step, &team, &config),
                      HPCT_OK);
-    assert_int_equal(hpct_config_to_json(config, json), HPCT_OK);
+    assert_int_equal(hpct_cluster_config_to_json(config, json), HPCT_OK);
     char name[32];
     snprintf(name, sizeof name, "config.0.%u.json", rank);
     assert_int_equal(hpct_private_write(folder, name, *json, file), HPCT_OK);
     assert_int_equal(
-        hpct_variables_emit(config, choices.frameworks, *json, *file, set, e, &dropped), HPCT_OK);
+        hpct_cluster_variables_emit(config, choices.frameworks, *json, *file, set, e, &dropped),
+        HPCT_OK);
     assert_string_equal(dropped, "TF_CONFIG");
     *most = mallinfo2().uordblks + mallinfo2().hblkhd;
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     hpct_settings_free(&settings);
 }
 
@@ -138,7 +139,7 @@ static void a_step_of_eighty_thousand(void **state)
     size_t heap = 0;
     double best = 1e9;
     struct stat info;
-    hpct_config *again = NULL;
+    hpct_cluster_config *again = NULL;
     assert_non_null(mkdtemp(folder));
     long before = status_of("VmRSS");
     for (int i = 0; i < 5; i++) {
@@ -160,12 +161,12 @@ static void a_step_of_eighty_thousand(void **state)
     /* the file is complete, the variables are not too long, and a program starts with them */
     assert_int_equal(stat(file, &info), 0);
     assert_int_equal((size_t) info.st_size, strlen(json));
-    assert_int_equal(hpct_config_from_json(json, strlen(json), file, &again), HPCT_OK);
+    assert_int_equal(hpct_cluster_config_from_json(json, strlen(json), file, &again), HPCT_OK);
     assert_int_equal(again->size, RANKS);
     assert_int_equal(again->node_rank, NODES - 1);
     assert_int_equal(again->local_rank, EACH - 1);
     assert_true(strncmp(again->addresses[RANKS - 1], "rack20-node500:", 15) == 0);
-    hpct_config_free(again);
+    hpct_cluster_config_free(again);
     for (int i = 0; i < e.count; i++)
         assert_true(strncmp(e.list[i], "HPC_TRAIN_CONFIG=", 17) != 0 &&
                     strncmp(e.list[i], "TF_CONFIG=", 10) != 0);
@@ -182,15 +183,16 @@ static void the_kernel_takes_the_largest_variables(void **state)
 {
     (void) state;
     environment e = {0};
-    char *json = malloc(HPCT_MAX_CONFIG_VARIABLE + 1), *tf = malloc(HPCT_MAX_VARIABLE);
-    memset(json, 'x', HPCT_MAX_CONFIG_VARIABLE);
-    json[HPCT_MAX_CONFIG_VARIABLE] = '\0';
-    size_t room = HPCT_MAX_VARIABLE - strlen("TF_CONFIG=") - 2;
+    char *json = malloc(HPCT_CLUSTER_MAX_CONFIG_VARIABLE + 1),
+         *tf = malloc(HPCT_CLUSTER_MAX_VARIABLE);
+    memset(json, 'x', HPCT_CLUSTER_MAX_CONFIG_VARIABLE);
+    json[HPCT_CLUSTER_MAX_CONFIG_VARIABLE] = '\0';
+    size_t room = HPCT_CLUSTER_MAX_VARIABLE - strlen("TF_CONFIG=") - 2;
     memset(tf, 'x', room);
     tf[room] = '\0';
     set(&e, "HPC_TRAIN_CONFIG", json);
     set(&e, "TF_CONFIG", tf);
-    assert_int_equal(strlen(e.list[1]) + 1, HPCT_MAX_VARIABLE - 1);
+    assert_int_equal(strlen(e.list[1]) + 1, HPCT_CLUSTER_MAX_VARIABLE - 1);
     assert_int_equal(start_with(&e), 0);
     forget(&e);
     free(json);

@@ -79,7 +79,7 @@ static void examples_of_the_shipped_file_are_valid(void **state)
     hpct_settings_free(&given);
     assert_int_equal(hpct_settings_read(0, NULL, &plain), HPCT_OK);
     assert_int_equal(hpct_settings_read(kept, defaults, &given), HPCT_OK);
-    hpct_port_range ports = hpct_port_range_default();
+    hpct_cluster_port_range ports = hpct_cluster_port_range_default();
     assert_true(given.ports.low == ports.low && given.ports.high == ports.high);
     assert_string_equal(given.tmpdir, plain.tmpdir);
     assert_string_equal(given.helper, plain.helper);

@@ -158,17 +158,17 @@ static int stranger(int port, const void *bytes, size_t size)
     char address[32];
     int fd;
     snprintf(address, sizeof address, "127.0.0.1:%d", port);
-    assert_int_equal(hpct_link_connect(&fd, address, 1000), HPCT_OK);
+    assert_int_equal(hpct_net_link_connect(&fd, address, 1000), HPCT_OK);
     assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
     return fd;
 }
 
 /* What a task with this key and number would say first. */
-static void make_hello(uint8_t hello[HPCT_PROOF_HELLO], const hpct_auth *with, uint32_t rank)
+static void make_hello(uint8_t hello[HPCT_AUTH_PROOF_HELLO], const hpct_auth *with, uint32_t rank)
 {
-    hpct_proof proof;
-    assert_int_equal(hpct_proof_begin(&proof, with, HPCT_FOR_WATCH, rank, 0), HPCT_OK);
-    memcpy(hello, proof.hello, HPCT_PROOF_HELLO);
+    hpct_auth_proof proof;
+    assert_int_equal(hpct_auth_proof_begin(&proof, with, HPCT_AUTH_FOR_WATCH, rank, 0), HPCT_OK);
+    memcpy(hello, proof.hello, HPCT_AUTH_PROOF_HELLO);
 }
 
 /* Noise; hellos of another key, another run and a rank that there is not; one that was overheard
@@ -176,11 +176,11 @@ static void make_hello(uint8_t hello[HPCT_PROOF_HELLO], const hpct_auth *with, u
 static void unauthenticated_connections_are_ignored(void **state)
 {
     (void) state;
-    enum { SILENT = 3 * HPCT_ACCEPTOR_PENDING };
+    enum { SILENT = 3 * HPCT_NET_ACCEPTOR_PENDING };
     group g = {.join_seconds = 20};
-    const hpct_key other_key = {{9}};
+    const hpct_auth_key other_key = {{9}};
     const hpct_auth other = {.key = &other_key, .run = "7.0"}, later = {.key = &key, .run = "7.1"};
-    uint8_t bytes[HPCT_FRAME_BYTES], hello[HPCT_PROOF_HELLO];
+    uint8_t bytes[HPCT_NET_FRAME_BYTES], hello[HPCT_AUTH_PROOF_HELLO];
     int fds[6 + SILENT], num = 0;
     char said[1024];
     const char *waiting = "hpc-train: waiting for "; /* as rank 0 says where they take long */
@@ -220,7 +220,7 @@ static void hello_of_a_closed_connection_is_ignored(void **state)
 {
     (void) state;
     group g = {.join_seconds = 20};
-    uint8_t hello[HPCT_PROOF_HELLO];
+    uint8_t hello[HPCT_AUTH_PROOF_HELLO];
     char said[1024];
     start(&g, leave_after_a_while, 3);
     kill(g.pids[0], SIGSTOP);

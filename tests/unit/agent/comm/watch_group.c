@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-const hpct_key key = {{1, 2, 3}};
+const hpct_auth_key key = {{1, 2, 3}};
 const hpct_auth auth = {.key = &key, .run = "7.0"};
 
 void sleep_ms(int ms)
@@ -58,7 +58,7 @@ void start(group *g, rank_function *function, int absent)
         mmap(NULL, sizeof *g->joined, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(g->joined != MAP_FAILED);
     g->join_seconds = g->join_seconds > 0 ? g->join_seconds : 20;
-    assert_int_equal(hpct_link_listen(&g->listen_fd, &g->port, "here", 1024), HPCT_OK);
+    assert_int_equal(hpct_net_link_listen(&g->listen_fd, &g->port, "here", 1024), HPCT_OK);
     for (int rank = 0; rank < RANKS; rank++) {
         int pipes[2];
         g->pids[rank] = -1;

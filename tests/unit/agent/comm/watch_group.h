@@ -12,7 +12,7 @@
 #define RANKS 4
 #define SILENCE_MS 2000
 
-extern const hpct_key key;
+extern const hpct_auth_key key;
 extern const hpct_auth auth;
 
 typedef struct group {

@@ -420,7 +420,7 @@ static void a_name_service_that_hangs_holds_up_no_restart(void **state)
     hpct_job_nodes nodes;
     (void) state;
     assert_non_null(mkdtemp(folder));
-    assert_int_equal(hpct_link_listen(&listener, &port, "here", 1), HPCT_OK);
+    assert_int_equal(hpct_net_link_listen(&listener, &port, "here", 1), HPCT_OK);
     snprintf(lines, sizeof lines,
              "node0 idle 127.0.0.1 %d\nnode1 idle hung %d\nnode2 idle hung-too %d", port, port,
              port);

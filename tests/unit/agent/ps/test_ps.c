@@ -390,12 +390,12 @@ static void staleness_is_bounded_and_counted(void **state)
 
 /* ---- the network ---- */
 
-static hpct_session session(int fd, uint8_t in, uint8_t out)
+static hpct_net_session session(int fd, uint8_t in, uint8_t out)
 {
-    const hpct_key keys[2] = {{{in}}, {{out}}};
-    hpct_session session = {.fd = fd};
-    assert_int_equal(hpct_seal_new(&session.in, &keys[0]), HPCT_OK);
-    assert_int_equal(hpct_seal_new(&session.out, &keys[1]), HPCT_OK);
+    const hpct_auth_key keys[2] = {{{in}}, {{out}}};
+    hpct_net_session session = {.fd = fd};
+    assert_int_equal(hpct_auth_seal_new(&session.in, &keys[0]), HPCT_OK);
+    assert_int_equal(hpct_auth_seal_new(&session.out, &keys[1]), HPCT_OK);
     return session;
 }
 
@@ -403,7 +403,7 @@ static void open_pair(hpct_ps_channel *a, hpct_ps_channel *b)
 {
     int fds[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
-    hpct_session ends[2] = {session(fds[0], 1, 2), session(fds[1], 2, 1)};
+    hpct_net_session ends[2] = {session(fds[0], 1, 2), session(fds[1], 2, 1)};
     hpct_ps_channel_init(a, &ends[0]);
     hpct_ps_channel_init(b, &ends[1]);
 }
@@ -503,7 +503,7 @@ static void learning_rates_and_times_are_checked(void **state)
 static void modified_messages_are_rejected(void **state)
 {
     (void) state;
-    enum { HEADER = HPCT_PS_MESSAGE_BYTES, ALL = 2 * HEADER + 16 + HPCT_SEAL_TAG };
+    enum { HEADER = HPCT_PS_MESSAGE_BYTES, ALL = 2 * HEADER + 16 + HPCT_AUTH_SEAL_TAG };
     float floats[4] = {1, 2, 3, 4};
     for (int bit = -1; bit < 8 * ALL; bit += bit < 0 ? 1 : 7) {
         hpct_ps_channel a, b;

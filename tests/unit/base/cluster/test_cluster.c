@@ -12,11 +12,11 @@
 /* Number: the step's tasks. Role (its first letter) and index of each rank. */
 static hpct_status fit_roles(const parse_case *c, char *got, size_t size)
 {
-    hpct_roles roles;
-    assert_int_equal(hpct_roles_parse(c->text, &roles), HPCT_OK);
-    HPCT_TRY(hpct_roles_fit(&roles, c->number, &roles));
+    hpct_cluster_roles roles;
+    assert_int_equal(hpct_cluster_roles_parse(c->text, &roles), HPCT_OK);
+    HPCT_TRY(hpct_cluster_roles_fit(&roles, c->number, &roles));
     for (int rank = 0; rank < c->number; rank++) {
-        int index = -1, role = hpct_roles_of(&roles, rank, &index);
+        int index = -1, role = hpct_cluster_roles_of(&roles, rank, &index);
         size_t used = strlen(got);
         snprintf(got + used, size - used, "%s%c%d", rank > 0 ? " " : "", roles.list[role].name[0],
                  index);
@@ -47,8 +47,8 @@ static hpct_status parse_roles(const parse_case *c, char *got, size_t size)
 {
     (void) got;
     (void) size;
-    hpct_roles roles;
-    return hpct_roles_parse(c->text, &roles);
+    hpct_cluster_roles roles;
+    return hpct_cluster_roles_parse(c->text, &roles);
 }
 
 static void invalid_roles_are_rejected(void **state)
@@ -176,7 +176,7 @@ static void pmix_mapping_gives_arbitrary_layouts(void **state)
 {
     (void) state;
     hpct_cluster cluster;
-    hpct_environment *step =
+    hpct_cluster_environment *step =
         ENV("SLURM_STEP_NODELIST=node[0-1]", "SLURM_STEP_TASKS_PER_NODE=1,2",
             "SLURM_DISTRIBUTION=arbitrary", MAP("(vector,(1,1,1),(0,1,1),(1,1,1))"));
     assert_int_equal(hpct_cluster_from_slurm(step, 3, &cluster), HPCT_OK);
@@ -205,9 +205,9 @@ static hpct_status find_hosts(const parse_case *c, char *got, size_t size)
     char *names[] = {(char[]){"c0"}, (char[]){"c1"}, (char[]){"c2"}, (char[]){"c3"}};
     char variable[200], **hosts = NULL;
     snprintf(variable, sizeof variable, "SLURM_NODE_ALIASES=%s", c->text);
-    HPCT_TRY(hpct_hosts_find(ENV(variable), names, 4, address_of, &hosts));
+    HPCT_TRY(hpct_cluster_hosts_find(ENV(variable), names, 4, address_of, &hosts));
     snprintf(got, size, "%s %s %s %s", hosts[0], hosts[1], hosts[2], hosts[3]);
-    hpct_names_free(hosts, 4);
+    hpct_cluster_names_free(hosts, 4);
     return HPCT_OK;
 }
 
@@ -244,26 +244,28 @@ static hpct_status take(void *context, const char *name, const char *value)
 static void check_variables(int rank, const char *tf)
 {
     hpct_cluster cluster;
-    hpct_config *config = NULL, *again = NULL;
-    hpct_roles roles;
+    hpct_cluster_config *config = NULL, *again = NULL;
+    hpct_cluster_roles roles;
     char *json = NULL;
     const char *dropped = NULL;
     variables t = {0};
-    hpct_port_range ports = {.low = 22000, .high = 22000, .single = 1};
-    hpct_environment *step = ENV("SLURM_STEP_NODELIST=c[1,0,7]", "SLURM_STEP_TASKS_PER_NODE=2(x3)");
+    hpct_cluster_port_range ports = {.low = 22000, .high = 22000, .single = 1};
+    hpct_cluster_environment *step =
+        ENV("SLURM_STEP_NODELIST=c[1,0,7]", "SLURM_STEP_TASKS_PER_NODE=2(x3)");
     assert_int_equal(hpct_cluster_from_slurm(step, 6, &cluster), HPCT_OK);
     assert_int_equal(hpct_cluster_set_hosts(&cluster, step, address_of), HPCT_OK);
     assert_int_equal(hpct_cluster_set_ports(&cluster, step, &ports, ports, 1, 0, 0, NULL), HPCT_OK);
-    assert_int_equal(hpct_roles_parse("ps:2,worker:2,chief,evaluator", &roles), HPCT_OK);
-    assert_int_equal(hpct_cluster_config(&cluster, rank, 1, 0, &roles, NULL, &config), HPCT_OK);
-    assert_int_equal(hpct_config_to_json(config, &json), HPCT_OK);
-    assert_int_equal(
-        hpct_variables_emit(config, HPCT_FRAMEWORK_ALL, json, "/f", take, &t, &dropped), HPCT_OK);
+    assert_int_equal(hpct_cluster_roles_parse("ps:2,worker:2,chief,evaluator", &roles), HPCT_OK);
+    assert_int_equal(hpct_cluster_config_of(&cluster, rank, 1, 0, &roles, NULL, &config), HPCT_OK);
+    assert_int_equal(hpct_cluster_config_to_json(config, &json), HPCT_OK);
+    assert_int_equal(hpct_cluster_variables_emit(config, HPCT_CLUSTER_FRAMEWORK_ALL, json, "/f",
+                                                 take, &t, &dropped),
+                     HPCT_OK);
     assert_string_equal(t.tf, tf);
     assert_string_equal(t.address, "fd00::1");
     assert_string_equal(t.jax, "[fd00::1]:22000");
     /* the document has all of them, the evaluator as well, and Slurm's names of the nodes */
-    assert_int_equal(hpct_config_from_json(json, strlen(json), "x", &again), HPCT_OK);
+    assert_int_equal(hpct_cluster_config_from_json(json, strlen(json), "x", &again), HPCT_OK);
     assert_int_equal(again->num_roles, 4);
     assert_string_equal(again->addresses[5], "c7:22001");
     assert_string_equal(again->nodes[0].name, "c1");
@@ -271,8 +273,8 @@ static void check_variables(int rank, const char *tf)
     free(t.address);
     free(t.jax);
     free(json);
-    hpct_config_free(again);
-    hpct_config_free(config);
+    hpct_cluster_config_free(again);
+    hpct_cluster_config_free(config);
     hpct_cluster_free(&cluster);
 }
 
@@ -293,23 +295,24 @@ static void node_number_is_its_place_in_the_job(void **state)
 {
     (void) state;
     const char list[] = "SLURM_JOB_NODELIST=n[009-010],m3";
-    assert_int_equal(hpct_node_in_job(ENV(list, "SLURMD_NODENAME=n009"), 40, 7), 0);
-    assert_int_equal(hpct_node_in_job(ENV(list, "SLURMD_NODENAME=m3"), 40, 7), 2);
+    assert_int_equal(hpct_cluster_node_in_job(ENV(list, "SLURMD_NODENAME=n009"), 40, 7), 0);
+    assert_int_equal(hpct_cluster_node_in_job(ENV(list, "SLURMD_NODENAME=m3"), 40, 7), 2);
     /* nobody says it */
-    assert_int_equal(hpct_node_in_job(ENV(list, "SLURMD_NODENAME=n9"), 40, 7), 7);
-    assert_int_equal(hpct_node_in_job(ENV(list), 40, 7), 7);
-    assert_int_equal(hpct_node_in_job(ENV("SLURMD_NODENAME=m3"), 40, 7), 7);
-    assert_int_equal(hpct_node_in_job(ENV("SLURM_JOB_NODELIST=n[", "SLURMD_NODENAME=n"), 40, 7), 7);
-    assert_int_equal(hpct_node_in_job(ENV(list, "SLURMD_NODENAME=m3", "SLURM_HET_SIZE=2"), 40, 7),
-                     7);
+    assert_int_equal(hpct_cluster_node_in_job(ENV(list, "SLURMD_NODENAME=n9"), 40, 7), 7);
+    assert_int_equal(hpct_cluster_node_in_job(ENV(list), 40, 7), 7);
+    assert_int_equal(hpct_cluster_node_in_job(ENV("SLURMD_NODENAME=m3"), 40, 7), 7);
+    assert_int_equal(
+        hpct_cluster_node_in_job(ENV("SLURM_JOB_NODELIST=n[", "SLURMD_NODENAME=n"), 40, 7), 7);
+    assert_int_equal(
+        hpct_cluster_node_in_job(ENV(list, "SLURMD_NODENAME=m3", "SLURM_HET_SIZE=2"), 40, 7), 7);
     /* of several components, also on a node that two of them share */
-    const hpct_environment *components =
+    const hpct_cluster_environment *components =
         ENV("SLURM_HET_SIZE=2", "SLURMD_NODENAME=n2", "SLURM_JOB_NODELIST=n2",
             "SLURM_JOB_NODELIST_HET_GROUP_0=n[1-2]", "SLURM_JOB_ID_HET_GROUP_0=40",
             "SLURM_JOB_NODELIST_HET_GROUP_1=n[2-3]", "SLURM_JOB_ID_HET_GROUP_1=41");
-    assert_int_equal(hpct_node_in_job(components, 40, 7), 1);
-    assert_int_equal(hpct_node_in_job(components, 41, 7), 2);
-    assert_int_equal(hpct_node_in_job(components, 42, 7), 7);
+    assert_int_equal(hpct_cluster_node_in_job(components, 40, 7), 1);
+    assert_int_equal(hpct_cluster_node_in_job(components, 41, 7), 2);
+    assert_int_equal(hpct_cluster_node_in_job(components, 42, 7), 7);
 }
 
 int main(void)

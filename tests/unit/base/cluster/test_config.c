@@ -15,16 +15,16 @@
 #define TASK2 "SLURM_PROCID=2", "SLURM_NODEID=1", "SLURM_LOCALID=0"
 
 /* 2x2, as the design shows it, seen by rank 2. */
-static hpct_config *make_config(const char *gpu, const char *data)
+static hpct_cluster_config *make_config(const char *gpu, const char *data)
 {
     hpct_cluster cluster;
-    hpct_config *config = NULL;
-    hpct_port_range range = {.low = 22000, .high = 22000, .single = 1};
+    hpct_cluster_config *config = NULL;
+    hpct_cluster_port_range range = {.low = 22000, .high = 22000, .single = 1};
     const int gpus[] = {2, 2};
     assert_int_equal(hpct_cluster_from_slurm(ENV(STEP), 4, &cluster), HPCT_OK);
     assert_int_equal(hpct_cluster_set_ports(&cluster, ENV(STEP), &range, range, 42, 0, 0, NULL),
                      HPCT_OK);
-    assert_int_equal(hpct_cluster_config(&cluster, 2, 42, 0, NULL, gpus, &config), HPCT_OK);
+    assert_int_equal(hpct_cluster_config_of(&cluster, 2, 42, 0, NULL, gpus, &config), HPCT_OK);
     hpct_cluster_free(&cluster);
     config->gpu = gpu == NULL ? NULL : strdup(gpu);
     config->data = data == NULL ? NULL : strdup(data);
@@ -43,20 +43,20 @@ static void config_is_written_as_documented(void **state)
 {
     (void) state;
     char *text = NULL;
-    hpct_config *config = make_config("0", "/tmp/hpc-train/42/mnist");
-    assert_int_equal(hpct_config_to_json(config, &text), HPCT_OK);
+    hpct_cluster_config *config = make_config("0", "/tmp/hpc-train/42/mnist");
+    assert_int_equal(hpct_cluster_config_to_json(config, &text), HPCT_OK);
     assert_string_equal(text, design_json);
     free(text);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
 }
 
 static void config_is_read_back(void **state)
 {
     (void) state;
-    hpct_config *config = NULL;
-    assert_int_equal(hpct_config_from_json(design_json, strlen(design_json), "x", &config),
+    hpct_cluster_config *config = NULL;
+    assert_int_equal(hpct_cluster_config_from_json(design_json, strlen(design_json), "x", &config),
                      HPCT_OK);
-    assert_int_equal(config->source, HPCT_CONFIG_PLUGIN);
+    assert_int_equal(config->source, HPCT_CLUSTER_CONFIG_PLUGIN);
     assert_string_equal(config->job, "42.0");
     assert_int_equal(config->rank, 2);
     assert_int_equal(config->size, 4);
@@ -72,7 +72,7 @@ static void config_is_read_back(void **state)
     assert_string_equal(config->gpu, "0");
     assert_string_equal(config->tmpdir, "/tmp/hpc-train/42");
     assert_string_equal(config->data, "/tmp/hpc-train/42/mnist");
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
 }
 
 /* The document above, the piece `with` replaced by the text. */
@@ -85,8 +85,8 @@ static hpct_status parse_replaced(const parse_case *c, char *got, size_t size)
     assert_non_null(at);
     snprintf(text, sizeof text, "%.*s%s%s", (int) (at - design_json), design_json, c->text,
              at + strlen(piece));
-    hpct_config *config = NULL;
-    return hpct_config_from_json(text, strlen(text), "HPC_TRAIN_CONFIG", &config);
+    hpct_cluster_config *config = NULL;
+    return hpct_cluster_config_from_json(text, strlen(text), "HPC_TRAIN_CONFIG", &config);
 }
 
 static void contradictions_are_rejected(void **state)
@@ -129,17 +129,17 @@ static void ranks_are_numbered_through_all_roles(void **state)
         "\"task\":{\"type\":\"worker\",\"index\":1},\"rank\":2,\"local_rank\":0,\"node_rank\":1,"
         "\"nodes\":[{\"name\":\"a\",\"tasks\":2,\"gpus\":0},{\"name\":\"b\",\"tasks\":1,\"gpus\":0}"
         "]}";
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     char *again = NULL;
-    assert_int_equal(hpct_config_from_json(text, strlen(text), "x", &config), HPCT_OK);
+    assert_int_equal(hpct_cluster_config_from_json(text, strlen(text), "x", &config), HPCT_OK);
     assert_int_equal(config->num_roles, 2);
     assert_int_equal(config->roles[0].count, 1);
     assert_string_equal(config->addresses[config->rank], "b:1");
     assert_null(config->gpu);
-    assert_int_equal(hpct_config_to_json(config, &again), HPCT_OK);
+    assert_int_equal(hpct_cluster_config_to_json(config, &again), HPCT_OK);
     assert_string_equal(again, text);
     free(again);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
 }
 
 /* ---- variables ---- */
@@ -167,16 +167,17 @@ static const char *value_of(const received *r, const char *name)
     return NULL;
 }
 
-static void emit(const hpct_config *config, unsigned frameworks, const char *json, received *r,
-                 const char **dropped)
+static void emit(const hpct_cluster_config *config, unsigned frameworks, const char *json,
+                 received *r, const char **dropped)
 {
     memset(r, 0, sizeof *r);
-    assert_int_equal(hpct_variables_emit(config, frameworks, json, "/f.json", receive, r, dropped),
-                     HPCT_OK);
+    assert_int_equal(
+        hpct_cluster_variables_emit(config, frameworks, json, "/f.json", receive, r, dropped),
+        HPCT_OK);
     for (int i = 0; i < r->count; i++) {
         bool known = false;
-        for (int n = 0; hpct_variable_names[n] != NULL; n++)
-            known = known || strcmp(hpct_variable_names[n], r->names[i]) == 0;
+        for (int n = 0; hpct_cluster_variable_names[n] != NULL; n++)
+            known = known || strcmp(hpct_cluster_variable_names[n], r->names[i]) == 0;
         assert_true(known);
     }
 }
@@ -192,8 +193,8 @@ static void variables_are_as_documented(void **state)
     (void) state;
     received r;
     const char *dropped = NULL;
-    hpct_config *config = make_config("1", NULL);
-    emit(config, HPCT_FRAMEWORK_ALL, "{}", &r, &dropped);
+    hpct_cluster_config *config = make_config("1", NULL);
+    emit(config, HPCT_CLUSTER_FRAMEWORK_ALL, "{}", &r, &dropped);
     assert_null(dropped);
     static const char *const want[][2] = {
         {"HPC_TRAIN_CONFIG", "{}"},
@@ -229,25 +230,26 @@ static void variables_are_as_documented(void **state)
     assert_int_equal(r.count, sizeof want / sizeof *want + 1); /* and HPC_TRAIN_DATA, taken away */
     assert_null(value_of(&r, "HPC_TRAIN_DATA"));
     forget(&r);
-    emit(config, HPCT_FRAMEWORK_TORCH, "{}", &r, &dropped);
+    emit(config, HPCT_CLUSTER_FRAMEWORK_TORCH, "{}", &r, &dropped);
     assert_null(value_of(&r, "TF_CONFIG"));
     assert_null(value_of(&r, "JAX_PROCESS_ID"));
     assert_non_null(value_of(&r, "RANK"));
     forget(&r);
-    emit(config, HPCT_FRAMEWORK_MPI, "{}", &r, &dropped);
+    emit(config, HPCT_CLUSTER_FRAMEWORK_MPI, "{}", &r, &dropped);
     assert_int_equal(r.count, 14);
     forget(&r);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
 }
 
 static hpct_status parse_frameworks(const parse_case *c, char *got, size_t size)
 {
     unsigned bits = 99;
-    HPCT_TRY(hpct_frameworks_parse(c->text, &bits));
-    snprintf(got, size, "%s%s%s%s", bits & HPCT_FRAMEWORK_TF ? "tf " : "",
-             bits & HPCT_FRAMEWORK_TORCH ? "torch " : "", bits & HPCT_FRAMEWORK_JAX ? "jax " : "",
-             bits & HPCT_FRAMEWORK_MPI ? "mpi " : "");
-    assert_int_equal(bits & ~(unsigned) HPCT_FRAMEWORK_ALL, 0);
+    HPCT_TRY(hpct_cluster_frameworks_parse(c->text, &bits));
+    snprintf(got, size, "%s%s%s%s", bits & HPCT_CLUSTER_FRAMEWORK_TF ? "tf " : "",
+             bits & HPCT_CLUSTER_FRAMEWORK_TORCH ? "torch " : "",
+             bits & HPCT_CLUSTER_FRAMEWORK_JAX ? "jax " : "",
+             bits & HPCT_CLUSTER_FRAMEWORK_MPI ? "mpi " : "");
+    assert_int_equal(bits & ~(unsigned) HPCT_CLUSTER_FRAMEWORK_ALL, 0);
     return HPCT_OK;
 }
 
@@ -273,30 +275,30 @@ static void variables_too_long_for_exec_are_left_out(void **state)
 {
     (void) state;
     hpct_cluster cluster;
-    hpct_config *config = NULL, *again = NULL;
+    hpct_cluster_config *config = NULL, *again = NULL;
     char *json = NULL;
     received r;
     const char *dropped = NULL;
-    hpct_environment *step =
+    hpct_cluster_environment *step =
         ENV("SLURM_STEP_NODELIST=node[00001-10000]", "SLURM_STEP_TASKS_PER_NODE=8(x10000)",
             "SLURM_DISTRIBUTION=cyclic");
     assert_int_equal(hpct_cluster_from_slurm(step, 80000, &cluster), HPCT_OK);
-    assert_int_equal(
-        hpct_cluster_set_ports(&cluster, step, NULL, hpct_port_range_default(), 1, 0, 0, NULL),
-        HPCT_OK);
-    assert_int_equal(hpct_cluster_config(&cluster, 79999, 1, 0, NULL, NULL, &config), HPCT_OK);
-    assert_int_equal(hpct_config_to_json(config, &json), HPCT_OK);
-    assert_true(strlen(json) > HPCT_MAX_VARIABLE);
-    emit(config, HPCT_FRAMEWORK_ALL, json, &r, &dropped);
+    assert_int_equal(hpct_cluster_set_ports(&cluster, step, NULL, hpct_cluster_port_range_default(),
+                                            1, 0, 0, NULL),
+                     HPCT_OK);
+    assert_int_equal(hpct_cluster_config_of(&cluster, 79999, 1, 0, NULL, NULL, &config), HPCT_OK);
+    assert_int_equal(hpct_cluster_config_to_json(config, &json), HPCT_OK);
+    assert_true(strlen(json) > HPCT_CLUSTER_MAX_VARIABLE);
+    emit(config, HPCT_CLUSTER_FRAMEWORK_ALL, json, &r, &dropped);
     assert_null(value_of(&r, "HPC_TRAIN_CONFIG"));
     assert_null(value_of(&r, "TF_CONFIG"));
     assert_string_equal(dropped, "TF_CONFIG");
     assert_string_equal(value_of(&r, "RANK"), "79999");
     forget(&r);
-    assert_int_equal(hpct_config_from_json(json, strlen(json), "x", &again), HPCT_OK);
+    assert_int_equal(hpct_cluster_config_from_json(json, strlen(json), "x", &again), HPCT_OK);
     assert_string_equal(again->nodes[9999].name, "node10000");
-    hpct_config_free(again);
-    hpct_config_free(config);
+    hpct_cluster_config_free(again);
+    hpct_cluster_config_free(config);
     hpct_cluster_free(&cluster);
     free(json);
 }
@@ -307,44 +309,47 @@ static void config_of_the_plugin_overrides_slurm(void **state)
 {
     (void) state;
     char variable[sizeof design_json + 32], path[] = "/tmp/hpc-train-config.XXXXXX", file[64];
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     snprintf(variable, sizeof variable, "HPC_TRAIN_CONFIG=%s", design_json);
-    assert_int_equal(hpct_config_read_from(ENV(variable, "SLURM_PROCID=x"), &config), HPCT_OK);
-    assert_int_equal(config->source, HPCT_CONFIG_PLUGIN);
+    assert_int_equal(hpct_cluster_config_read_from(ENV(variable, "SLURM_PROCID=x"), &config),
+                     HPCT_OK);
+    assert_int_equal(config->source, HPCT_CLUSTER_CONFIG_PLUGIN);
     assert_int_equal(config->rank, 2);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
 
     int fd = mkstemp(path);
     assert_int_equal(write(fd, design_json, strlen(design_json)), strlen(design_json));
     close(fd);
     snprintf(file, sizeof file, "HPC_TRAIN_CONFIG_FILE=%s", path);
-    assert_int_equal(hpct_config_read_from(ENV(file, "HPC_TRAIN_CONFIG="), &config), HPCT_OK);
+    assert_int_equal(hpct_cluster_config_read_from(ENV(file, "HPC_TRAIN_CONFIG="), &config),
+                     HPCT_OK);
     assert_string_equal(config->addresses[1], "node0:22001");
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     assert_int_equal(truncate(path, 100), 0);
-    assert_int_equal(hpct_config_read_from(ENV(file), &config), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_cluster_config_read_from(ENV(file), &config), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), path));
     unlink(path);
-    assert_int_equal(hpct_config_read_from(ENV(file), &config), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_cluster_config_read_from(ENV(file), &config), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), path));
-    assert_int_equal(hpct_config_read_from(ENV("HPC_TRAIN_CONFIG_FILE=/tmp"), &config),
+    assert_int_equal(hpct_cluster_config_read_from(ENV("HPC_TRAIN_CONFIG_FILE=/tmp"), &config),
                      HPCT_ERR_CONFIG);
 }
 
 static void config_from_slurm_variables(void **state)
 {
     (void) state;
-    hpct_config *config = NULL;
-    assert_int_equal(hpct_config_read_from(ENV(STEP, TASK2, "SLURM_TMPDIR=/scratch/42"), &config),
-                     HPCT_OK);
-    assert_int_equal(config->source, HPCT_CONFIG_SLURM);
+    hpct_cluster_config *config = NULL;
+    assert_int_equal(
+        hpct_cluster_config_read_from(ENV(STEP, TASK2, "SLURM_TMPDIR=/scratch/42"), &config),
+        HPCT_OK);
+    assert_int_equal(config->source, HPCT_CLUSTER_CONFIG_SLURM);
     assert_int_equal(config->rank, 2);
     assert_int_equal(config->node_rank, 1);
     assert_int_equal(config->local_size, 2);
     assert_string_equal(config->job, "42.0");
     assert_string_equal(config->tmpdir, "/scratch/42");
     assert_string_equal(config->addresses[2], "node1:30304"); /* block 161 of 199 */
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
 }
 
 /* Rank 2's environment, with one variable before all others. */
@@ -352,8 +357,8 @@ static hpct_status read_with_variable(const parse_case *c, char *got, size_t siz
 {
     (void) got;
     (void) size;
-    hpct_config *config = NULL;
-    return hpct_config_read_from(ENV(c->text, STEP, TASK2), &config);
+    hpct_cluster_config *config = NULL;
+    return hpct_cluster_config_read_from(ENV(c->text, STEP, TASK2), &config);
 }
 
 static void invalid_slurm_variables_are_named(void **state)
@@ -380,19 +385,21 @@ static void invalid_slurm_variables_are_named(void **state)
 static void a_list_gives_arbitrary_placement(void **state)
 {
     (void) state;
-    hpct_config *config = NULL;
-    assert_int_equal(hpct_config_read_from(ENV("SLURM_DISTRIBUTION=arbitrary",
-                                               "SLURM_ARBITRARY_NODELIST=node1,node1,node0,node0",
-                                               "SLURM_NODEID=0", STEP, TASK2),
-                                           &config),
-                     HPCT_OK);
+    hpct_cluster_config *config = NULL;
+    assert_int_equal(
+        hpct_cluster_config_read_from(ENV("SLURM_DISTRIBUTION=arbitrary",
+                                          "SLURM_ARBITRARY_NODELIST=node1,node1,node0,node0",
+                                          "SLURM_NODEID=0", STEP, TASK2),
+                                      &config),
+        HPCT_OK);
     assert_int_equal(strncmp(config->addresses[0], "node1:", 6), 0);
     assert_int_equal(strncmp(config->addresses[2], "node0:", 6), 0);
-    hpct_config_free(config);
-    assert_int_equal(hpct_config_read_from(ENV("SLURM_DISTRIBUTION=arbitrary",
-                                               "SLURM_ARBITRARY_NODELIST=node1,node0", STEP, TASK2),
-                                           &config),
-                     HPCT_ERR_CONFIG);
+    hpct_cluster_config_free(config);
+    assert_int_equal(
+        hpct_cluster_config_read_from(ENV("SLURM_DISTRIBUTION=arbitrary",
+                                          "SLURM_ARBITRARY_NODELIST=node1,node0", STEP, TASK2),
+                                      &config),
+        HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "SLURM_ARBITRARY_NODELIST names 2 hosts"));
 }
 
@@ -401,25 +408,25 @@ static void hostfile_gives_arbitrary_placement(void **state)
     (void) state;
     char path[] = "/tmp/hpc-train-hosts.XXXXXX", variable[64];
     int fd = mkstemp(path);
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     dprintf(fd, "# hosts\nnode1*2 # twice\nnode[0]\n\nnode0\n");
     snprintf(variable, sizeof variable, "SLURM_HOSTFILE=%s", path);
     assert_int_equal(
-        hpct_config_read_from(
+        hpct_cluster_config_read_from(
             ENV("SLURM_DISTRIBUTION=arbitrary", variable, "SLURM_NODEID=0", STEP, TASK2), &config),
         HPCT_OK);
     assert_int_equal(strncmp(config->addresses[0], "node1:", 6), 0);
     assert_int_equal(strncmp(config->addresses[2], "node0:", 6), 0);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     assert_int_equal(ftruncate(fd, 20), 0);
-    assert_int_equal(
-        hpct_config_read_from(ENV("SLURM_DISTRIBUTION=arbitrary", variable, STEP, TASK2), &config),
-        HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_cluster_config_read_from(
+                         ENV("SLURM_DISTRIBUTION=arbitrary", variable, STEP, TASK2), &config),
+                     HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), path));
     assert_int_equal(pwrite(fd, "host9\n", 6, 0), 6);
-    assert_int_equal(
-        hpct_config_read_from(ENV("SLURM_DISTRIBUTION=arbitrary", variable, STEP, TASK2), &config),
-        HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_cluster_config_read_from(
+                         ENV("SLURM_DISTRIBUTION=arbitrary", variable, STEP, TASK2), &config),
+                     HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "host9"));
     close(fd);
     unlink(path);
@@ -428,54 +435,57 @@ static void hostfile_gives_arbitrary_placement(void **state)
 static void reserved_ports_are_preferred(void **state)
 {
     (void) state;
-    hpct_config *config = NULL;
-    assert_int_equal(
-        hpct_config_read_from(ENV("SLURM_STEP_RESV_PORTS=12000,12007", STEP, TASK2), &config),
-        HPCT_OK);
+    hpct_cluster_config *config = NULL;
+    assert_int_equal(hpct_cluster_config_read_from(
+                         ENV("SLURM_STEP_RESV_PORTS=12000,12007", STEP, TASK2), &config),
+                     HPCT_OK);
     assert_string_equal(config->addresses[3], "node1:12007");
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     /* too few for two tasks on a node */
     assert_int_equal(
-        hpct_config_read_from(ENV("SLURM_STEP_RESV_PORTS=12000", STEP, TASK2), &config), HPCT_OK);
+        hpct_cluster_config_read_from(ENV("SLURM_STEP_RESV_PORTS=12000", STEP, TASK2), &config),
+        HPCT_OK);
     assert_int_not_equal(strncmp(config->addresses[0], "node0:12000", 11), 0);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
 }
 
 static void mpirun_overrides_slurm_and_one_process_needs_neither(void **state)
 {
     (void) state;
     char variable[sizeof design_json + 32];
-    hpct_config *config = NULL;
+    hpct_cluster_config *config = NULL;
     snprintf(variable, sizeof variable, "HPC_TRAIN_CONFIG=%s", design_json);
 #define MPIRUN                                                                                     \
     "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_LOCAL_RANK=1",            \
         "OMPI_COMM_WORLD_LOCAL_SIZE=2"
-    assert_int_equal(hpct_config_read_from(ENV(MPIRUN), &config), HPCT_OK);
-    assert_int_equal(config->source, HPCT_CONFIG_MPI);
+    assert_int_equal(hpct_cluster_config_read_from(ENV(MPIRUN), &config), HPCT_OK);
+    assert_int_equal(config->source, HPCT_CLUSTER_CONFIG_MPI);
     assert_int_equal(config->rank, 1);
     assert_int_equal(config->size, 3);
     assert_int_equal(config->local_size, 2);
     assert_null(config->addresses);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     /* inside a step that started mpirun's daemons */
-    assert_int_equal(hpct_config_read_from(ENV(MPIRUN, variable, STEP, TASK2), &config), HPCT_OK);
-    assert_int_equal(config->source, HPCT_CONFIG_MPI);
+    assert_int_equal(hpct_cluster_config_read_from(ENV(MPIRUN, variable, STEP, TASK2), &config),
+                     HPCT_OK);
+    assert_int_equal(config->source, HPCT_CLUSTER_CONFIG_MPI);
     assert_int_equal(config->size, 3);
-    hpct_config_free(config);
-    assert_int_equal(hpct_config_read_from(ENV("OMPI_COMM_WORLD_RANK=3", MPIRUN), &config),
+    hpct_cluster_config_free(config);
+    assert_int_equal(hpct_cluster_config_read_from(ENV("OMPI_COMM_WORLD_RANK=3", MPIRUN), &config),
                      HPCT_ERR_CONFIG);
-    assert_int_equal(hpct_config_read_from(ENV("PMI_RANK=1", "PMI_SIZE=2"), &config), HPCT_OK);
-    assert_int_equal(config->source, HPCT_CONFIG_MPI);
+    assert_int_equal(hpct_cluster_config_read_from(ENV("PMI_RANK=1", "PMI_SIZE=2"), &config),
+                     HPCT_OK);
+    assert_int_equal(config->source, HPCT_CLUSTER_CONFIG_MPI);
     assert_int_equal(config->size, 2);
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
     /* a batch script: a process id, but no step */
-    assert_int_equal(hpct_config_read_from(
+    assert_int_equal(hpct_cluster_config_read_from(
                          ENV("SLURM_JOB_ID=1", "SLURM_PROCID=0", "HPC_TRAIN_DATA=/d"), &config),
                      HPCT_OK);
-    assert_int_equal(config->source, HPCT_CONFIG_ALONE);
+    assert_int_equal(config->source, HPCT_CLUSTER_CONFIG_ALONE);
     assert_int_equal(config->size, 1);
     assert_string_equal(config->data, "/d");
-    hpct_config_free(config);
+    hpct_cluster_config_free(config);
 }
 
 int main(void)

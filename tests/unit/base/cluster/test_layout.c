@@ -14,16 +14,16 @@ typedef struct step_case {
 static hpct_status lay_out(const parse_case *c, char *got, size_t size)
 {
     const step_case *s = c->with;
-    hpct_distribution parsed;
-    hpct_layout layout;
-    assert_int_equal(hpct_distribution_parse(c->text, s->plane, &parsed), HPCT_OK);
-    HPCT_TRY(hpct_layout_make(s->tasks, c->number, parsed, s->placed, &layout));
+    hpct_cluster_distribution parsed;
+    hpct_cluster_layout layout;
+    assert_int_equal(hpct_cluster_distribution_parse(c->text, s->plane, &parsed), HPCT_OK);
+    HPCT_TRY(hpct_cluster_layout_make(s->tasks, c->number, parsed, s->placed, &layout));
     for (int rank = 0; rank < layout.size; rank++) {
         size_t used = strlen(got);
         snprintf(got + used, size - used, "%s%d:%d", rank > 0 ? " " : "", layout.node[rank],
                  layout.local[rank]);
     }
-    hpct_layout_free(&layout);
+    hpct_cluster_layout_free(&layout);
     return HPCT_OK;
 }
 
@@ -64,8 +64,8 @@ static hpct_status parse_distribution(const parse_case *c, char *got, size_t siz
 {
     (void) got;
     (void) size;
-    hpct_distribution distribution;
-    return hpct_distribution_parse(c->text, NULL, &distribution);
+    hpct_cluster_distribution distribution;
+    return hpct_cluster_distribution_parse(c->text, NULL, &distribution);
 }
 
 static void unknown_distributions_are_rejected(void **state)
@@ -85,24 +85,24 @@ static void cyclic_layout_of_10000_nodes(void **state)
     (void) state;
     enum { NODES = 10000, EACH = 8 };
     static int tasks[NODES];
-    hpct_distribution cyclic = {.kind = HPCT_DISTRIBUTION_CYCLIC};
-    hpct_layout layout;
+    hpct_cluster_distribution cyclic = {.kind = HPCT_CLUSTER_DISTRIBUTION_CYCLIC};
+    hpct_cluster_layout layout;
     for (int i = 0; i < NODES; i++)
         tasks[i] = EACH;
-    assert_int_equal(hpct_layout_make(tasks, NODES, cyclic, NULL, &layout), HPCT_OK);
+    assert_int_equal(hpct_cluster_layout_make(tasks, NODES, cyclic, NULL, &layout), HPCT_OK);
     assert_int_equal(layout.size, NODES * EACH);
     assert_int_equal(layout.node[79999], 9999);
     assert_int_equal(layout.local[79999], 7);
-    assert_int_equal(hpct_layout_max_tasks(&layout), EACH);
-    hpct_layout_free(&layout);
+    assert_int_equal(hpct_cluster_layout_max_tasks(&layout), EACH);
+    hpct_cluster_layout_free(&layout);
 }
 
 /* ---- ports ---- */
 
 static hpct_status parse_port_range(const parse_case *c, char *got, size_t size)
 {
-    hpct_port_range range;
-    HPCT_TRY(hpct_port_range_parse(c->text, &range));
+    hpct_cluster_port_range range;
+    HPCT_TRY(hpct_cluster_port_range_parse(c->text, &range));
     if (range.single)
         snprintf(got, size, "%d alone", range.low);
     else
@@ -133,9 +133,9 @@ static void port_ranges_are_parsed(void **state)
 
 static int base_of(uint32_t job, uint32_t step, int tasks)
 {
-    hpct_port_range range = {.low = 20000, .high = 32767};
+    hpct_cluster_port_range range = {.low = 20000, .high = 32767};
     int base = 0;
-    assert_int_equal(hpct_port_base(range, job, step, tasks, 0, &base), HPCT_OK);
+    assert_int_equal(hpct_cluster_port_base(range, job, step, tasks, 0, &base), HPCT_OK);
     assert_within(base, 20000, 32767 - tasks + 1);
     return base;
 }
@@ -175,36 +175,37 @@ static void narrow_ranges_are_used_up_or_rejected(void **state)
 {
     (void) state;
     int base = 0;
-    hpct_port_range narrow = {.low = 22000, .high = 22003},
-                    single = {.low = 65530, .high = 65530, .single = 1};
-    assert_int_equal(hpct_port_base(narrow, 9, 1, 2, 0, &base), HPCT_OK);
+    hpct_cluster_port_range narrow = {.low = 22000, .high = 22003},
+                            single = {.low = 65530, .high = 65530, .single = 1};
+    assert_int_equal(hpct_cluster_port_base(narrow, 9, 1, 2, 0, &base), HPCT_OK);
     assert_true(base == 22000 || base == 22002);
     int other = 0;
-    assert_int_equal(hpct_port_base(narrow, 9, 2, 2, 0, &other), HPCT_OK);
+    assert_int_equal(hpct_cluster_port_base(narrow, 9, 2, 2, 0, &other), HPCT_OK);
     assert_int_not_equal(base, other);
-    assert_int_equal(hpct_port_base(narrow, 9, 1, 5, 0, &base), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_cluster_port_base(narrow, 9, 1, 5, 0, &base), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "--hpc-train-port"));
-    assert_int_equal(hpct_port_base(single, 1234, 77, 6, 0, &base), HPCT_OK);
+    assert_int_equal(hpct_cluster_port_base(single, 1234, 77, 6, 0, &base), HPCT_OK);
     assert_int_equal(base, 65530);
-    assert_int_equal(hpct_port_base(single, 1234, 77, 7, 0, &base), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_cluster_port_base(single, 1234, 77, 7, 0, &base), HPCT_ERR_CONFIG);
 }
 
 static void port_blocks_do_not_overlap(void **state)
 {
     (void) state;
-    static const hpct_port_range ranges[] = {{.low = 20000, .high = 32767},
-                                             {.low = 22000, .high = 22007},
-                                             {.low = 22000, .high = 22063},
-                                             {.low = 1024, .high = 65535},
-                                             {.low = 22000, .high = 22000, .single = 1}};
+    static const hpct_cluster_port_range ranges[] = {{.low = 20000, .high = 32767},
+                                                     {.low = 22000, .high = 22007},
+                                                     {.low = 22000, .high = 22063},
+                                                     {.low = 1024, .high = 65535},
+                                                     {.low = 22000, .high = 22000, .single = 1}};
     static const int wanted[][3] = {{64, 64, 49}, {8, 2, 1}, {1, 1, 1}, {64, 64, 64}, {1, 1, 1}};
     static const int tasks[] = {1, 3, 200};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         for (size_t t = 0; t < 3; t++) {
-            int bases[HPCT_PORT_CHOICES], count = hpct_port_choices(ranges[i], tasks[t]);
+            int bases[HPCT_CLUSTER_PORT_CHOICES],
+                count = hpct_cluster_port_choices(ranges[i], tasks[t]);
             assert_int_equal(count, wanted[i][t]);
             for (int a = 0; a < count; a++) {
-                if (hpct_port_base(ranges[i], 77, 5, tasks[t], a, &bases[a]) != HPCT_OK)
+                if (hpct_cluster_port_base(ranges[i], 77, 5, tasks[t], a, &bases[a]) != HPCT_OK)
                     break; /* too few */
                 if (!ranges[i].single)
                     assert_within(bases[a], ranges[i].low, ranges[i].high - tasks[t] + 1);
@@ -219,7 +220,7 @@ static void port_blocks_do_not_overlap(void **state)
 static hpct_status parse_reserved(const parse_case *c, char *got, size_t size)
 {
     int ports[6], count = 0;
-    HPCT_TRY(hpct_ports_reserved(c->text, ports, 4, &count));
+    HPCT_TRY(hpct_cluster_ports_reserved(c->text, ports, 4, &count));
     for (int i = 0; i < count; i++) {
         size_t used = strlen(got);
         snprintf(got + used, size - used, "%s%d", i > 0 ? " " : "", ports[i]);

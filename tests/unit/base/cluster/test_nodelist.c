@@ -11,12 +11,12 @@ static hpct_status expand(const parse_case *c, char *got, size_t size)
 {
     char **names = NULL;
     int count = 0;
-    HPCT_TRY(hpct_nodelist_expand(c->text, &names, &count));
+    HPCT_TRY(hpct_cluster_nodelist_expand(c->text, &names, &count));
     for (int i = 0; i < count && strlen(got) + 1 < size; i++) {
         size_t used = strlen(got);
         snprintf(got + used, size - used, "%s%s", i > 0 ? " " : "", names[i]);
     }
-    hpct_names_free(names, count);
+    hpct_cluster_names_free(names, count);
     return HPCT_OK;
 }
 
@@ -69,10 +69,10 @@ static void lists_have_at_most_a_million_hosts(void **state)
     char **names = NULL;
     int count = 0;
     if (unit_cases(10) == 10) { /* else it takes too long */
-        assert_int_equal(hpct_nodelist_expand("n[1-1000000]", &names, &count), HPCT_OK);
+        assert_int_equal(hpct_cluster_nodelist_expand("n[1-1000000]", &names, &count), HPCT_OK);
         assert_int_equal(count, 1000000);
         assert_string_equal(names[999999], "n1000000");
-        hpct_names_free(names, count);
+        hpct_cluster_names_free(names, count);
     }
     static const parse_case cases[] = {
         {"n[1-1000001]", HPCT_ERR_CONFIG, "more than 1000000 hosts"},
@@ -167,7 +167,7 @@ static void lists_are_expanded_as_scontrol_does(void **state)
     for (int i = 0; i < num_lists; i++) {
         char **names = NULL;
         int count = 0, at = 0;
-        if (hpct_nodelist_expand(lists[i], &names, &count) != HPCT_OK)
+        if (hpct_cluster_nodelist_expand(lists[i], &names, &count) != HPCT_OK)
             fail_msg("%s: %s", lists[i], hpct_last_error());
         for (;;) {
             if (fgets(line, sizeof line, answers) == NULL)
@@ -186,7 +186,7 @@ static void lists_are_expanded_as_scontrol_does(void **state)
         if (at != count)
             fail_msg("%s: scontrol has %d hosts, we have %d", lists[i], at, count);
         hosts += count;
-        hpct_names_free(names, count);
+        hpct_cluster_names_free(names, count);
     }
     pclose(answers);
     unlink(conf);
@@ -200,7 +200,7 @@ static void lists_are_expanded_as_scontrol_does(void **state)
 static hpct_status expand_tasks(const parse_case *c, char *got, size_t size)
 {
     int *tasks = NULL;
-    HPCT_TRY(hpct_tasks_expand(c->text, c->number, &tasks));
+    HPCT_TRY(hpct_cluster_tasks_expand(c->text, c->number, &tasks));
     for (int i = 0; i < c->number && strlen(got) + 1 < size; i++) {
         size_t used = strlen(got);
         snprintf(got + used, size - used, "%s%d", i > 0 ? " " : "", tasks[i]);
@@ -218,7 +218,7 @@ static void tasks_per_node_are_expanded(void **state)
         {"64(x1000000)", HPCT_ERR_CONFIG, NULL, 1000000},
     };
     RUN_CASES(expand_tasks, cases);
-    assert_int_equal(hpct_tasks_expand("8(x10000)", 10000, &tasks), HPCT_OK);
+    assert_int_equal(hpct_cluster_tasks_expand("8(x10000)", 10000, &tasks), HPCT_OK);
     assert_int_equal(tasks[9999], 8);
     free(tasks);
 }

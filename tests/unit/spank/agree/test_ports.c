@@ -20,7 +20,7 @@
 
 static char base_folder[64], folder[80]; /* of the reservations */
 
-static hpct_key key;
+static hpct_auth_key key;
 static hpct_ports_host *host;
 static char address[64];
 static const char *const names[MOST] = {"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"};
@@ -42,7 +42,7 @@ static void begin_for(uint32_t num_nodes, int seconds)
     const hpct_ports_serving serving = {
         .key = &key, .nodes = num_nodes, .seconds = seconds, .late = note};
     num_notices = 0;
-    assert_int_equal(hpct_key_draw(&key), HPCT_OK);
+    assert_int_equal(hpct_auth_key_draw(&key), HPCT_OK);
     assert_int_equal(hpct_ports_serve(&host, &serving, &port), HPCT_OK);
     snprintf(address, sizeof address, "127.0.0.1:%d", port);
 }
@@ -128,7 +128,7 @@ static void the_first_common_block_is_taken(void **state)
     }
     /* nobody listens any more */
     int fd = -1;
-    for (int i = 0; i < 100 && hpct_link_connect(&fd, address, 1000) == HPCT_OK; i++) {
+    for (int i = 0; i < 100 && hpct_net_link_connect(&fd, address, 1000) == HPCT_OK; i++) {
         close(fd);
         usleep(20000);
         fd = -1;
@@ -255,8 +255,8 @@ static void an_srun_that_is_stopped_or_gone_is_named(void **state)
     (void) state;
     int fd = -1, port = 0;
     node n = {0};
-    assert_int_equal(hpct_key_draw(&key), HPCT_OK);
-    assert_int_equal(hpct_link_listen(&fd, &port, "here", 5), HPCT_OK);
+    assert_int_equal(hpct_auth_key_draw(&key), HPCT_OK);
+    assert_int_equal(hpct_net_link_listen(&fd, &port, "here", 5), HPCT_OK);
     snprintf(address, sizeof address, "127.0.0.1:%d", port);
     start(&n, 0, 2, 1, 2);
     join(&n, 1);
@@ -279,11 +279,11 @@ static void unauthenticated_connections_delay_nobody(void **state)
     enum { IDLE = 300 };
     int idle[IDLE];
     node nodes[3] = {{0}};
-    hpct_key other;
+    hpct_auth_key other;
     begin(60);
     for (int i = 0; i < IDLE; i++)
-        assert_int_equal(hpct_link_connect(&idle[i], address, 5000), HPCT_OK);
-    assert_int_equal(hpct_key_draw(&other), HPCT_OK);
+        assert_int_equal(hpct_net_link_connect(&idle[i], address, 5000), HPCT_OK);
+    assert_int_equal(hpct_auth_key_draw(&other), HPCT_OK);
     node stranger = {.ask = {.key = &other}};
     start(&stranger, 0, 3, 1, 2);
     start(&nodes[0], 0, 3, 6, 60);

@@ -7,13 +7,13 @@
 #include "spank/agree/results.h"
 
 static hpct_results_host *host;
-static hpct_key key;
+static hpct_auth_key key;
 static char address[64];
 
 static void serve(void)
 {
     int port = 0;
-    assert_int_equal(hpct_key_draw(&key), HPCT_OK);
+    assert_int_equal(hpct_auth_key_draw(&key), HPCT_OK);
     assert_int_equal(hpct_results_serve(&host, &key, 0, 0, &port), HPCT_OK);
     snprintf(address, sizeof address, "127.0.0.1:%d", port);
 }
@@ -53,9 +53,9 @@ static void unauthenticated_report_is_ignored(void **state)
 {
     (void) state;
     hpct_results_sum sum;
-    hpct_key other;
+    hpct_auth_key other;
     serve();
-    assert_int_equal(hpct_key_draw(&other), HPCT_OK);
+    assert_int_equal(hpct_auth_key_draw(&other), HPCT_OK);
     const hpct_results_way way = {
         .address = address, .key = &other, .node = 0, .nodes = 1, .name = ""};
     assert_false(hpct_results_tell(&way, HPCT_OK, "1", 0.2));
