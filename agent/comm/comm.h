@@ -16,9 +16,9 @@ typedef struct hpct_comm hpct_comm;
 /* A persistent reduction: prepared once for a fixed buffer, started many times, progressing while
  * the ranks compute. Each slice is summed by its owner in rank order: the bits are the same on all
  * ranks and do not depend on how an array is cut into reductions. */
-typedef struct hpct_reduction hpct_reduction;
+typedef struct hpct_comm_reduction hpct_comm_reduction;
 
-typedef struct hpct_reduction_options {
+typedef struct hpct_comm_reduction_options {
     float *data;  /* [count + exact]; owned by the caller, valid until release */
     size_t count; /* may be 0 */
     size_t exact; /* floats sent as fp32 whatever `wire` is */
@@ -27,22 +27,23 @@ typedef struct hpct_reduction_options {
      * then the groups in `wire` (agent/comm/grid.h). NULL: each rank is a group. Read by prepare
      * only. */
     const int *groups;
-} hpct_reduction_options;
+} hpct_comm_reduction_options;
 
 /* A stream: ordered messages of floats between two ranks through preallocated buffers; receives are
  * posted in advance for all buffers, and a sender may have as many messages in flight. */
-typedef struct hpct_stream hpct_stream;
+typedef struct hpct_comm_stream hpct_comm_stream;
 
-#define HPCT_MAX_STREAM 32767
+#define HPCT_COMM_MAX_STREAM 32767
 
-typedef struct hpct_stream_options {
+typedef struct hpct_comm_stream_options {
     int peer;      /* the other rank */
     bool receives; /* false: it sends */
-    int number; /* 0 to HPCT_MAX_STREAM, equal at both ends; unique between two ranks and direction
-                 */
+    int number;    /* 0 to HPCT_COMM_MAX_STREAM, equal at both ends; unique between two ranks and
+                    * direction
+                    */
     size_t floats; /* of the largest message */
     int buffers;   /* 1 or more */
-} hpct_stream_options;
+} hpct_comm_stream_options;
 
 /* All operations except those on streams are collective: called by all ranks in the same order with
  * the same sizes. After an error the group is broken (HPCT_ERR_PEER) and only `close` is allowed.
@@ -64,28 +65,28 @@ typedef struct hpct_comm_ops {
      * completed one may be started again once all are complete. Several may be in flight, started
      * in any order, also during other operations. They progress in `progress`, which does not
      * block, and in `wait`, which blocks until that one is complete. */
-    hpct_status (*prepare)(hpct_comm *comm, hpct_reduction **out,
-                           const hpct_reduction_options *options);
-    hpct_status (*start)(hpct_reduction *reduction);
+    hpct_status (*prepare)(hpct_comm *comm, hpct_comm_reduction **out,
+                           const hpct_comm_reduction_options *options);
+    hpct_status (*start)(hpct_comm_reduction *reduction);
     hpct_status (*progress)(hpct_comm *comm);
-    bool (*is_done)(const hpct_reduction *reduction); /* also if never started */
-    hpct_status (*wait)(hpct_reduction *reduction);
-    void (*release)(hpct_reduction *reduction); /* not in flight, or the group has failed */
+    bool (*is_done)(const hpct_comm_reduction *reduction); /* also if never started */
+    hpct_status (*wait)(hpct_comm_reduction *reduction);
+    void (*release)(hpct_comm_reduction *reduction); /* not in flight, or the group has failed */
 
     /* One end of a stream; the peer opens the other. Local calls. */
-    hpct_status (*open_stream)(hpct_comm *comm, hpct_stream **out,
-                               const hpct_stream_options *options);
+    hpct_status (*open_stream)(hpct_comm *comm, hpct_comm_stream **out,
+                               const hpct_comm_stream_options *options);
     /* A sender's next free buffer, a receiver's next message: *data, valid until `pass`. Blocks
      * without spinning for long. */
-    hpct_status (*next)(hpct_stream *stream, float **data);
+    hpct_status (*next)(hpct_comm_stream *stream, float **data);
     /* Sends floats[count] of that buffer; a receiver ignores count and reposts the receive. */
-    hpct_status (*pass)(hpct_stream *stream, size_t count);
+    hpct_status (*pass)(hpct_comm_stream *stream, size_t count);
     /* Progresses sends without blocking. */
-    hpct_status (*push)(hpct_stream *stream);
+    hpct_status (*push)(hpct_comm_stream *stream);
     /* Waits until all messages have been sent. */
-    hpct_status (*drain)(hpct_stream *stream);
+    hpct_status (*drain)(hpct_comm_stream *stream);
     void (*close_stream)(
-        hpct_stream *stream); /* after drain, or if the group has failed; NULL is allowed */
+        hpct_comm_stream *stream); /* after drain, or if the group has failed; NULL is allowed */
 
     /* Creates a group of the ranks with the same color, in rank order; closed before this one.
      * Collective. */
@@ -114,8 +115,8 @@ hpct_status hpct_comm_self_open(hpct_comm **out);
 
 /* The group given by the cluster's config and the step's key, over TCP. meeting->auth must outlive
  * it. Returns HPCT_ERR_PEER, naming the rank, if one does not connect before the timeout. */
-struct hpct_meeting;
-hpct_status hpct_comm_tcp_open(hpct_comm **out, const struct hpct_meeting *meeting);
+struct hpct_comm_meeting;
+hpct_status hpct_comm_tcp_open(hpct_comm **out, const struct hpct_comm_meeting *meeting);
 
 /* The group of MPI's ranks, which must be `rank` of `size`; else HPCT_ERR_CONFIG with the likely
  * cause (srun without --mpi=pmix), and MPI is finalized if *world, its number of ranks, differs.
@@ -129,7 +130,7 @@ hpct_status hpct_comm_mpi_open(hpct_comm **out, int rank, int size, int *world,
 bool hpct_comm_mpi_is_told(const char **why);
 
 /* Node index and number of nodes. Reductions between nodes may then use our own connections
- * (agent/comm/mail.h) if hpct_fabric_choose says so, opened within `seconds` when the first
+ * (agent/comm/mail.h) if hpct_comm_fabric_choose says so, opened within `seconds` when the first
  * reduction is prepared. */
 typedef struct hpct_comm_mpi_place {
     int node, num_nodes, seconds;

@@ -1,4 +1,4 @@
-/* A thread that waits for hpct_deadline_end, or exits the process at the timeout. */
+/* A thread that waits for hpct_comm_deadline_end, or exits the process at the timeout. */
 #include "agent/comm/deadline.h"
 
 #include "base/status.h"
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct hpct_deadline {
+struct hpct_comm_deadline {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t ended_condition;
@@ -25,7 +25,7 @@ struct hpct_deadline {
 
 static void *wait_for_end(void *argument)
 {
-    hpct_deadline *deadline = argument;
+    hpct_comm_deadline *deadline = argument;
     int error = 0;
     pthread_mutex_lock(&deadline->mutex);
     while (!deadline->ended && error != ETIMEDOUT)
@@ -39,10 +39,10 @@ static void *wait_for_end(void *argument)
     return NULL;
 }
 
-hpct_status hpct_deadline_begin(hpct_deadline **out, int seconds, hpct_status status,
-                                const char *line)
+hpct_status hpct_comm_deadline_begin(hpct_comm_deadline **out, int seconds, hpct_status status,
+                                     const char *line)
 {
-    hpct_deadline *deadline = calloc(1, sizeof *deadline);
+    hpct_comm_deadline *deadline = calloc(1, sizeof *deadline);
     if (deadline == NULL)
         return hpct_fail_memory(sizeof *deadline);
     deadline->status = status;
@@ -61,7 +61,7 @@ hpct_status hpct_deadline_begin(hpct_deadline **out, int seconds, hpct_status st
     return HPCT_OK;
 }
 
-void hpct_deadline_end(hpct_deadline *deadline)
+void hpct_comm_deadline_end(hpct_comm_deadline *deadline)
 {
     pthread_mutex_lock(&deadline->mutex);
     deadline->ended = true;

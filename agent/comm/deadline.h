@@ -4,12 +4,12 @@
 
 #include <hpctrain/status.h>
 
-typedef struct hpct_deadline hpct_deadline;
+typedef struct hpct_comm_deadline hpct_comm_deadline;
 
-/* Unless hpct_deadline_end is called within `seconds`, prints `line` on stderr and exits with
+/* Unless hpct_comm_deadline_end is called within `seconds`, prints `line` on stderr and exits with
  * `status`. */
-hpct_status hpct_deadline_begin(hpct_deadline **out, int seconds, hpct_status status,
-                                const char *line);
-void hpct_deadline_end(hpct_deadline *deadline);
+hpct_status hpct_comm_deadline_begin(hpct_comm_deadline **out, int seconds, hpct_status status,
+                                     const char *line);
+void hpct_comm_deadline_end(hpct_comm_deadline *deadline);
 
 #endif

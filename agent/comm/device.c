@@ -81,7 +81,7 @@ static hpct_status deal(const hpct_comm_device_options *o, const hpct_nccl_card 
                         hpct_nccl_card *cards)
 {
     return o->under != NULL ? o->under->ops->allgather(o->under, mine, cards, sizeof *mine)
-                            : hpct_exchange(o->meeting, mine, cards, sizeof *mine);
+                            : hpct_comm_exchange(o->meeting, mine, cards, sizeof *mine);
 }
 
 hpct_status hpct_comm_device_open(hpct_comm **out, const hpct_comm_device_options *options)

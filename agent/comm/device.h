@@ -27,7 +27,7 @@ hpct_status hpct_nccl_cards_judge(bool *take, char *text, size_t text_size,
                                   const hpct_nccl_card *cards, int size);
 
 typedef struct hpct_comm_device_options {
-    const hpct_meeting *meeting;
+    const hpct_comm_meeting *meeting;
     const hpct_device_calls *calls; /* this rank's, or NULL */
     hpct_comm *under; /* used for the exchange if not NULL, and then closed with *out; else
                          `meeting` is used */

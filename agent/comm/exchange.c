@@ -20,7 +20,7 @@
 #define RETRY_MICROSECONDS 20000
 
 typedef struct exchange {
-    const hpct_meeting *meeting;
+    const hpct_comm_meeting *meeting;
     const hpct_cluster_config *config;
     char *all;
     size_t bytes;
@@ -152,7 +152,8 @@ static hpct_status reach(exchange *x)
     return missing(x, 0);
 }
 
-hpct_status hpct_exchange(const hpct_meeting *meeting, const void *mine, void *all, size_t bytes)
+hpct_status hpct_comm_exchange(const hpct_comm_meeting *meeting, const void *mine, void *all,
+                               size_t bytes)
 {
     const hpct_cluster_config *config = meeting->config;
     exchange x = {.meeting = meeting,

@@ -18,23 +18,23 @@ static bool has_entries(const char *folder)
     return any;
 }
 
-bool hpct_fabric_has_adapter(void)
+bool hpct_comm_fabric_has_adapter(void)
 {
     return has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi");
 }
 
-bool hpct_fabric_tcp_everywhere(void)
+bool hpct_comm_fabric_tcp_everywhere(void)
 {
     const char *wish = getenv("HPC_TRAIN_SUMS");
     return wish != NULL && strcmp(wish, "tcp") == 0;
 }
 
-hpct_status hpct_fabric_choose(bool *own, hpct_comm *comm, int num_nodes)
+hpct_status hpct_comm_fabric_choose(bool *own, hpct_comm *comm, int num_nodes)
 {
     const char *wish = getenv("HPC_TRAIN_SUMS");
-    bool mine = num_nodes > 1 && !hpct_fabric_has_adapter(), known = true;
+    bool mine = num_nodes > 1 && !hpct_comm_fabric_has_adapter(), known = true;
     if (wish != NULL && *wish != '\0' && strcmp(wish, "auto") != 0) {
-        mine = hpct_fabric_tcp_everywhere();
+        mine = hpct_comm_fabric_tcp_everywhere();
         known = mine || strcmp(wish, "mpi") == 0;
     }
     float votes[2] = {!mine, !known}; /* ranks against own connections; with a wrong value */

@@ -7,14 +7,14 @@
 
 /* Whether this node has an adapter for InfiniBand, Omni-Path, RoCE, EFA (/sys/class/infiniband) or
  * Slingshot (/sys/class/cxi). */
-bool hpct_fabric_has_adapter(void);
+bool hpct_comm_fabric_has_adapter(void);
 
 /* HPC_TRAIN_SUMS: "mpi", "tcp", or "auto" (default): *own if ranks are on several nodes and none
  * has such an adapter. Equal on all ranks; collective. Returns HPCT_ERR_CONFIG for another value.
  */
-hpct_status hpct_fabric_choose(bool *own, hpct_comm *comm, int num_nodes);
+hpct_status hpct_comm_fabric_choose(bool *own, hpct_comm *comm, int num_nodes);
 
 /* Whether "tcp" was given: also used within a node. */
-bool hpct_fabric_tcp_everywhere(void);
+bool hpct_comm_fabric_tcp_everywhere(void);
 
 #endif

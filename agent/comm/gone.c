@@ -17,7 +17,7 @@ static void remember(int number)
     gone = 1;
 }
 
-void hpct_gone_begin(void)
+void hpct_comm_gone_begin(void)
 {
     struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART};
     sigset_t signals;
@@ -29,13 +29,13 @@ void hpct_gone_begin(void)
     pthread_sigmask(SIG_UNBLOCK, &signals, &mask_before);
 }
 
-void hpct_gone_end(void)
+void hpct_comm_gone_end(void)
 {
     pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
     sigaction(HPCT_CLUSTER_GONE_SIGNAL, &before, NULL);
 }
 
-bool hpct_gone_is_zero(void)
+bool hpct_comm_gone_is_zero(void)
 {
     return gone != 0;
 }

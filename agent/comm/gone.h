@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 /* Between these two calls the plugin's signal is handled. */
-void hpct_gone_begin(void);
-void hpct_gone_end(void);
+void hpct_comm_gone_begin(void);
+void hpct_comm_gone_end(void);
 
-bool hpct_gone_is_zero(void);
+bool hpct_comm_gone_is_zero(void);
 
 #endif

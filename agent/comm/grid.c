@@ -27,7 +27,7 @@ static int member_of(const int *groups, int rank, int size, int *num)
 }
 
 /* The ranks with the same index in their groups, ordered by the first rank of the group. */
-static void fill_column(hpct_grid *grid, const int *groups, int rank, int size)
+static void fill_column(hpct_comm_grid *grid, const int *groups, int rank, int size)
 {
     for (int first = 0; first < size; first++) {
         int num, member = -1;
@@ -43,13 +43,13 @@ static void fill_column(hpct_grid *grid, const int *groups, int rank, int size)
     }
 }
 
-hpct_status hpct_grid_make(hpct_grid *grid, const int *groups, int rank, int size)
+hpct_status hpct_comm_grid_make(hpct_comm_grid *grid, const int *groups, int rank, int size)
 {
-    *grid = (hpct_grid){0};
+    *grid = (hpct_comm_grid){0};
     grid->members = calloc((size_t) size, sizeof *grid->members);
     grid->column = calloc((size_t) size, sizeof *grid->column);
     if (grid->members == NULL || grid->column == NULL) {
-        hpct_grid_free(grid);
+        hpct_comm_grid_free(grid);
         return hpct_fail_memory((size_t) size * sizeof *grid->members);
     }
     grid->owners = size;
@@ -71,19 +71,19 @@ hpct_status hpct_grid_make(hpct_grid *grid, const int *groups, int rank, int siz
     return HPCT_OK;
 }
 
-void hpct_grid_free(hpct_grid *grid)
+void hpct_comm_grid_free(hpct_comm_grid *grid)
 {
     free(grid->members);
     free(grid->column);
-    *grid = (hpct_grid){0};
+    *grid = (hpct_comm_grid){0};
 }
 
-hpct_slice_range hpct_grid_part(size_t count, int parts, int part)
+hpct_comm_slice_range hpct_comm_grid_part(size_t count, int parts, int part)
 {
     size_t lines = (count + ALIGN - 1) / ALIGN,
            each = (lines + (size_t) parts - 1) / (size_t) parts;
     size_t begin = (size_t) part * each * ALIGN, end = begin + each * ALIGN;
     begin = begin < count ? begin : count;
     end = end < count ? end : count;
-    return (hpct_slice_range){begin, end - begin};
+    return (hpct_comm_slice_range){begin, end - begin};
 }

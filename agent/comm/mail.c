@@ -24,20 +24,20 @@ typedef struct header {
 /* Connection to one rank. */
 typedef struct line {
     int rank, fd; /* fd -1: none */
-    hpct_letter *first, *last;
+    hpct_comm_letter *first, *last;
     header out, in;
     size_t out_filled, in_filled; /* bytes of the headers sent and received */
-    hpct_letter *arriving;        /* whose header is in `in`; NULL: none, or not registered yet */
+    hpct_comm_letter *arriving;   /* whose header is in `in`; NULL: none, or not registered yet */
     bool held;                    /* `arriving` is not registered, or its buffer is not free yet */
     bool ended;                   /* the peer has closed the connection, and nothing is missing */
     bool full;                    /* the socket's send buffer is full */
     uint32_t interest;            /* current events of epoll */
-    hpct_letter **expected;
+    hpct_comm_letter **expected;
     int num_expected, room;
 } line;
 
-struct hpct_mail {
-    hpct_peers *peers;
+struct hpct_comm_mail {
+    hpct_comm_peers *peers;
     int epoll, size;
     line *lines; /* [size] */
 };
@@ -50,7 +50,7 @@ static hpct_status failed(const char *what)
 }
 
 /* Sets the events to wait for. */
-static hpct_status set_interest(hpct_mail *mail, line *l)
+static hpct_status set_interest(hpct_comm_mail *mail, line *l)
 {
     uint32_t interest = (l->held || l->ended ? 0U : EPOLLIN) | (l->full ? EPOLLOUT : 0U);
     struct epoll_event event = {.events = interest, .data = {.ptr = l}};
@@ -61,7 +61,7 @@ static hpct_status set_interest(hpct_mail *mail, line *l)
                                                                      : failed("epoll_ctl");
 }
 
-static hpct_status add_lines(hpct_mail *mail, const bool *wanted)
+static hpct_status add_lines(hpct_comm_mail *mail, const bool *wanted)
 {
     for (int rank = 0; rank < mail->size; rank++) {
         line *l = &mail->lines[rank];
@@ -69,16 +69,17 @@ static hpct_status add_lines(hpct_mail *mail, const bool *wanted)
         *l = (line){.rank = rank, .fd = -1, .interest = EPOLLIN};
         if (!wanted[rank])
             continue;
-        l->fd = hpct_peers_fd(mail->peers, rank);
+        l->fd = hpct_comm_peers_fd(mail->peers, rank);
         if (epoll_ctl(mail->epoll, EPOLL_CTL_ADD, l->fd, &event) != 0)
             return failed("epoll_ctl");
     }
     return HPCT_OK;
 }
 
-hpct_status hpct_mail_open(hpct_mail **out, hpct_comm *comm, const bool *wanted, int seconds)
+hpct_status hpct_comm_mail_open(hpct_comm_mail **out, hpct_comm *comm, const bool *wanted,
+                                int seconds)
 {
-    hpct_mail *mail = calloc(1, sizeof *mail);
+    hpct_comm_mail *mail = calloc(1, sizeof *mail);
     if (mail != NULL) {
         mail->size = comm->size;
         mail->lines = calloc((size_t) comm->size, sizeof *mail->lines);
@@ -90,18 +91,18 @@ hpct_status hpct_mail_open(hpct_mail **out, hpct_comm *comm, const bool *wanted,
         status = hpct_fail(HPCT_ERR_INTERNAL, "%.0f ranks have no memory or no epoll for messages",
                            (double) missing);
     if (status == HPCT_OK)
-        status = hpct_peers_open(&mail->peers, comm, wanted, seconds);
+        status = hpct_comm_peers_open(&mail->peers, comm, wanted, seconds);
     if (status == HPCT_OK)
         status = add_lines(mail, wanted);
     if (status != HPCT_OK) {
-        hpct_mail_close(mail);
+        hpct_comm_mail_close(mail);
         return status;
     }
     *out = mail;
     return HPCT_OK;
 }
 
-void hpct_mail_close(hpct_mail *mail)
+void hpct_comm_mail_close(hpct_comm_mail *mail)
 {
     if (mail == NULL)
         return;
@@ -109,31 +110,32 @@ void hpct_mail_close(hpct_mail *mail)
         free(mail->lines[rank].expected);
     if (mail->epoll >= 0)
         close(mail->epoll);
-    hpct_peers_close(mail->peers);
+    hpct_comm_peers_close(mail->peers);
     free(mail->lines);
     free(mail);
 }
 
-int hpct_mail_fd(const hpct_mail *mail)
+int hpct_comm_mail_fd(const hpct_comm_mail *mail)
 {
     return mail->epoll;
 }
 
-bool hpct_mail_reaches(const hpct_mail *mail, int rank)
+bool hpct_comm_mail_reaches(const hpct_comm_mail *mail, int rank)
 {
     return mail != NULL && mail->lines[rank].fd >= 0;
 }
 
 /* ---- letters ---- */
 
-hpct_status hpct_mail_expect(hpct_mail *mail, hpct_letter *letter)
+hpct_status hpct_comm_mail_expect(hpct_comm_mail *mail, hpct_comm_letter *letter)
 {
     line *l = &mail->lines[letter->rank];
     if (l->num_expected == l->room) {
         int room = l->room > 0 ? 2 * l->room : 16;
-        hpct_letter **expected = realloc(l->expected, (size_t) room * sizeof(hpct_letter *));
+        hpct_comm_letter **expected =
+            realloc(l->expected, (size_t) room * sizeof(hpct_comm_letter *));
         if (expected == NULL)
-            return hpct_fail_memory((size_t) room * sizeof(hpct_letter *));
+            return hpct_fail_memory((size_t) room * sizeof(hpct_comm_letter *));
         l->expected = expected;
         l->room = room;
     }
@@ -141,12 +143,12 @@ hpct_status hpct_mail_expect(hpct_mail *mail, hpct_letter *letter)
     return HPCT_OK;
 }
 
-void hpct_mail_forget(hpct_mail *mail, hpct_letter *letter)
+void hpct_comm_mail_forget(hpct_comm_mail *mail, hpct_comm_letter *letter)
 {
     line *l = &mail->lines[letter->rank];
     if (l->arriving == letter)
         l->arriving = NULL;
-    for (hpct_letter **at = &l->first; *at != NULL; at = &(*at)->next) {
+    for (hpct_comm_letter **at = &l->first; *at != NULL; at = &(*at)->next) {
         if (*at == letter) {
             *at = letter->next;
             break;
@@ -158,20 +160,20 @@ void hpct_mail_forget(hpct_mail *mail, hpct_letter *letter)
     }
 }
 
-void hpct_mail_renew(hpct_letter *letter)
+void hpct_comm_mail_renew(hpct_comm_letter *letter)
 {
     letter->moved = 0;
     letter->asked = letter->through = false;
 }
 
-static hpct_status send_waiting(hpct_mail *mail, line *l);
+static hpct_status send_waiting(hpct_comm_mail *mail, line *l);
 
-hpct_status hpct_mail_start(hpct_mail *mail, hpct_letter *letter)
+hpct_status hpct_comm_mail_start(hpct_comm_mail *mail, hpct_comm_letter *letter)
 {
     line *l = &mail->lines[letter->rank];
     letter->asked = true;
     if (l->ended && !letter->through)
-        return hpct_peers_lost(l->rank, "the other end closed it");
+        return hpct_comm_peers_lost(l->rank, "the other end closed it");
     if (letter->receives)
         return HPCT_OK;
     letter->next = NULL;
@@ -196,21 +198,22 @@ static bool is_owed(const line *l)
 
 /* Handles the result of send or recv. A peer that has finished may close its end while this rank
  * still waits for others. */
-static hpct_status outcome(hpct_mail *mail, line *l, ssize_t bytes)
+static hpct_status outcome(hpct_comm_mail *mail, line *l, ssize_t bytes)
 {
     if (bytes > 0 || (bytes < 0 && (errno == EAGAIN || errno == EINTR)))
         return HPCT_OK;
     if (is_owed(l))
-        return hpct_peers_lost(l->rank, bytes == 0 ? "the other end closed it" : strerror(errno));
+        return hpct_comm_peers_lost(l->rank,
+                                    bytes == 0 ? "the other end closed it" : strerror(errno));
     l->ended = true;
     return epoll_ctl(mail->epoll, EPOLL_CTL_DEL, l->fd, NULL) == 0 ? HPCT_OK : failed("epoll_ctl");
 }
 
-static hpct_status send_waiting(hpct_mail *mail, line *l)
+static hpct_status send_waiting(hpct_comm_mail *mail, line *l)
 {
     hpct_status status = HPCT_OK;
     while (l->first != NULL && status == HPCT_OK) {
-        hpct_letter *letter = l->first;
+        hpct_comm_letter *letter = l->first;
         l->out = (header){.tag = letter->tag, .bytes = letter->bytes};
         struct iovec pieces[] = {{(char *) &l->out + l->out_filled, sizeof l->out - l->out_filled},
                                  {letter->data + letter->moved, letter->bytes - letter->moved}};
@@ -238,7 +241,7 @@ static hpct_status find_place(line *l)
         if (l->expected[i]->tag == l->in.tag)
             l->arriving = l->expected[i];
     }
-    const hpct_letter *letter = l->arriving;
+    const hpct_comm_letter *letter = l->arriving;
     if (letter == NULL || l->in.bytes == letter->bytes ||
         (letter->up_to && l->in.bytes > 0 && l->in.bytes < letter->bytes))
         return HPCT_OK;
@@ -249,11 +252,11 @@ static hpct_status find_place(line *l)
 
 static bool has_place(const line *l)
 {
-    const hpct_letter *letter = l->arriving;
+    const hpct_comm_letter *letter = l->arriving;
     return letter != NULL && !letter->through && (letter->early || letter->asked);
 }
 
-static hpct_status receive_waiting(hpct_mail *mail, line *l)
+static hpct_status receive_waiting(hpct_comm_mail *mail, line *l)
 {
     hpct_status status = HPCT_OK;
     l->held = false;
@@ -269,7 +272,7 @@ static hpct_status receive_waiting(hpct_mail *mail, line *l)
         l->held = status == HPCT_OK && !has_place(l);
         if (status != HPCT_OK || l->held)
             break;
-        hpct_letter *letter = l->arriving;
+        hpct_comm_letter *letter = l->arriving;
         bytes =
             recv(l->fd, letter->data + letter->moved, l->in.bytes - letter->moved, MSG_DONTWAIT);
         status = outcome(mail, l, bytes);
@@ -289,7 +292,7 @@ static bool is_released(line *l)
     return l->held && (find_place(l) != HPCT_OK || has_place(l));
 }
 
-bool hpct_mail_can_move(hpct_mail *mail)
+bool hpct_comm_mail_can_move(hpct_comm_mail *mail)
 {
     bool any = false;
     for (int rank = 0; rank < mail->size && !any; rank++)
@@ -297,7 +300,7 @@ bool hpct_mail_can_move(hpct_mail *mail)
     return any;
 }
 
-hpct_status hpct_mail_move(hpct_mail *mail, int wait_ms)
+hpct_status hpct_comm_mail_move(hpct_comm_mail *mail, int wait_ms)
 {
     struct epoll_event events[EVENTS];
     hpct_status status = HPCT_OK;

@@ -83,7 +83,7 @@ static void free_groups(mpi_comm *mpi)
 static void mpi_close(hpct_comm *comm)
 {
     mpi_comm *mpi = (mpi_comm *) comm;
-    hpct_mail_close(mpi->host.mail);
+    hpct_comm_mail_close(mpi->host.mail);
     free_groups(mpi);
     if (!mpi->part)
         MPI_Finalize();
@@ -92,7 +92,7 @@ static void mpi_close(hpct_comm *comm)
 
 static void mpi_abandon(hpct_comm *comm)
 {
-    hpct_mail_close(((mpi_comm *) comm)->host.mail);
+    hpct_comm_mail_close(((mpi_comm *) comm)->host.mail);
     free(comm); /* MPI_Finalize would wait for the other ranks */
 }
 
@@ -104,12 +104,12 @@ static const hpct_comm_ops mpi_ops = {
     .allreduce_sum = allreduce_sum,
     .broadcast = broadcast,
     .allgather = allgather,
-    .prepare = hpct_reduction_prepare,
-    .start = hpct_reduction_start,
-    .progress = hpct_reduction_progress,
-    .is_done = hpct_reduction_is_done,
-    .wait = hpct_reduction_wait,
-    .release = hpct_reduction_release,
+    .prepare = hpct_comm_reduction_prepare,
+    .start = hpct_comm_reduction_start,
+    .progress = hpct_comm_reduction_progress,
+    .is_done = hpct_comm_reduction_is_done,
+    .wait = hpct_comm_reduction_wait,
+    .release = hpct_comm_reduction_release,
     .open_stream = hpct_mpi_open_stream,
     .next = hpct_mpi_next,
     .pass = hpct_mpi_pass,
@@ -183,7 +183,7 @@ static void survive_broken_connections(void)
  * is a faster fabric. A value set by the user is kept. */
 static void survive_lost_ranks(void)
 {
-    if (!hpct_fabric_has_adapter())
+    if (!hpct_comm_fabric_has_adapter())
         setenv("OMPI_MCA_mpi_ft_enable", "1", 0);
 }
 

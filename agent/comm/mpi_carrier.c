@@ -3,7 +3,8 @@
 
 #define NAP_MS 1 /* longest sleep for letters: streams progress in MPI calls only */
 
-static hpct_status prepare(hpct_host_comm *host, void *request, const hpct_host_message *m)
+static hpct_status prepare(hpct_comm_host_comm *host, void *request,
+                           const hpct_comm_host_message *m)
 {
     const mpi_comm *mpi = (const mpi_comm *) host;
     return m->receives ? hpct_mpi_check(MPI_Recv_init(m->data, (int) m->floats, MPI_FLOAT, m->peer,
@@ -32,11 +33,11 @@ static void free_requests(void *requests, int num)
 }
 
 /* Streams that are sending need MPI calls to progress, too. */
-static hpct_status move(hpct_host_comm *host, bool sleep)
+static hpct_status move(hpct_comm_host_comm *host, bool sleep)
 {
     const mpi_comm *mpi = (const mpi_comm *) host;
     int ignored;
-    hpct_status status = hpct_mail_move(host->mail, sleep ? NAP_MS : 0);
+    hpct_status status = hpct_comm_mail_move(host->mail, sleep ? NAP_MS : 0);
     if (status == HPCT_OK && sleep && mpi->streams > 0)
         status = hpct_mpi_check(
             MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi->reductions, &ignored, MPI_STATUS_IGNORE),
@@ -44,7 +45,7 @@ static hpct_status move(hpct_host_comm *host, bool sleep)
     return status;
 }
 
-const hpct_carrier hpct_mpi_carrier = {
+const hpct_comm_carrier hpct_mpi_carrier = {
     .open_mail = hpct_mpi_open_mail,
     .move = move,
     .request_bytes = sizeof(MPI_Request),

@@ -13,15 +13,15 @@
 #define PATIENCE 2000 /* calls with sched_yield before it sleeps */
 #define NAP_NANOSECONDS 50000
 
-struct hpct_stream {
+struct hpct_comm_stream {
     mpi_comm *mpi;
-    hpct_stream_options options;
+    hpct_comm_stream_options options;
     int at;                /* index of the current buffer */
     float *data;           /* [buffers][floats] */
     MPI_Request *requests; /* [buffers] */
 };
 
-static hpct_status check(const hpct_stream *stream, int code)
+static hpct_status check(const hpct_comm_stream *stream, int code)
 {
     char what[64];
     if (code == MPI_SUCCESS)
@@ -31,14 +31,14 @@ static hpct_status check(const hpct_stream *stream, int code)
     return hpct_mpi_check(code, what);
 }
 
-static float *buffer(const hpct_stream *stream, int i)
+static float *buffer(const hpct_comm_stream *stream, int i)
 {
     return stream->data + (size_t) i * stream->options.floats;
 }
 
-static hpct_status ask_ahead(hpct_stream *stream)
+static hpct_status ask_ahead(hpct_comm_stream *stream)
 {
-    const hpct_stream_options *o = &stream->options;
+    const hpct_comm_stream_options *o = &stream->options;
     for (int i = 0; i < o->buffers; i++)
         HPCT_TRY(check(stream, MPI_Recv_init(buffer(stream, i), (int) o->floats, MPI_FLOAT, o->peer,
                                              o->number, stream->mpi->group, &stream->requests[i])));
@@ -47,14 +47,14 @@ static hpct_status ask_ahead(hpct_stream *stream)
     return HPCT_OK;
 }
 
-hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,
-                                 const hpct_stream_options *options)
+hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_comm_stream **out,
+                                 const hpct_comm_stream_options *options)
 {
     if (options->floats > INT_MAX)
         return hpct_fail(HPCT_ERR_CONFIG, "a message of %zu floats to or from rank %d is too large",
                          options->floats, options->peer);
     size_t buffers = (size_t) options->buffers;
-    hpct_stream *stream = calloc(1, sizeof *stream);
+    hpct_comm_stream *stream = calloc(1, sizeof *stream);
     if (stream == NULL)
         return hpct_fail_memory(sizeof *stream);
     stream->mpi = (mpi_comm *) comm;
@@ -77,7 +77,7 @@ hpct_status hpct_mpi_open_stream(hpct_comm *comm, hpct_stream **out,
 }
 
 /* Yields, as other ranks on this core may have to produce the message. */
-static hpct_status wait_for(hpct_stream *stream, int i)
+static hpct_status wait_for(hpct_comm_stream *stream, int i)
 {
     int arrived = 0;
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
@@ -91,15 +91,15 @@ static hpct_status wait_for(hpct_stream *stream, int i)
     return status;
 }
 
-hpct_status hpct_mpi_next(hpct_stream *stream, float **data)
+hpct_status hpct_mpi_next(hpct_comm_stream *stream, float **data)
 {
     *data = buffer(stream, stream->at);
     return wait_for(stream, stream->at);
 }
 
-hpct_status hpct_mpi_pass(hpct_stream *stream, size_t count)
+hpct_status hpct_mpi_pass(hpct_comm_stream *stream, size_t count)
 {
-    const hpct_stream_options *o = &stream->options;
+    const hpct_comm_stream_options *o = &stream->options;
     int at = stream->at;
     stream->at = (at + 1) % o->buffers;
     return check(stream, o->receives
@@ -108,7 +108,7 @@ hpct_status hpct_mpi_pass(hpct_stream *stream, size_t count)
                                          o->number, stream->mpi->group, &stream->requests[at]));
 }
 
-hpct_status hpct_mpi_push(hpct_stream *stream)
+hpct_status hpct_mpi_push(hpct_comm_stream *stream)
 {
     int ignored;
     hpct_status status = HPCT_OK;
@@ -120,7 +120,7 @@ hpct_status hpct_mpi_push(hpct_stream *stream)
     return status;
 }
 
-hpct_status hpct_mpi_drain(hpct_stream *stream)
+hpct_status hpct_mpi_drain(hpct_comm_stream *stream)
 {
     for (int i = 0; i < stream->options.buffers && !stream->options.receives; i++)
         HPCT_TRY(wait_for(stream, i));
@@ -128,7 +128,7 @@ hpct_status hpct_mpi_drain(hpct_stream *stream)
 }
 
 /* Cancels the receives that were posted in advance. */
-void hpct_mpi_close_stream(hpct_stream *stream)
+void hpct_mpi_close_stream(hpct_comm_stream *stream)
 {
     if (stream == NULL)
         return;

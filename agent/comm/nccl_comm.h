@@ -56,7 +56,7 @@ struct nccl_job {
 /* Communicators for grouped reductions, created on first use. */
 typedef struct nccl_groups {
     int *of; /* [size] groups passed to prepare; NULL: not created */
-    hpct_grid grid;
+    hpct_comm_grid grid;
     nccl_channel *members, *column; /* column: NULL if this rank owns no slice */
 } nccl_groups;
 
@@ -149,21 +149,21 @@ hpct_status hpct_nccl_rest(nccl_comm *comm);
 
 /* ---- the table's functions ---- */
 
-hpct_status hpct_nccl_prepare(hpct_comm *comm, hpct_reduction **out,
-                              const hpct_reduction_options *options);
-hpct_status hpct_nccl_start(hpct_reduction *reduction);
+hpct_status hpct_nccl_prepare(hpct_comm *comm, hpct_comm_reduction **out,
+                              const hpct_comm_reduction_options *options);
+hpct_status hpct_nccl_start(hpct_comm_reduction *reduction);
 hpct_status hpct_nccl_progress(hpct_comm *comm);
-bool hpct_nccl_is_done(const hpct_reduction *reduction);
-hpct_status hpct_nccl_wait(hpct_reduction *reduction);
-void hpct_nccl_release(hpct_reduction *reduction);
+bool hpct_nccl_is_done(const hpct_comm_reduction *reduction);
+hpct_status hpct_nccl_wait(hpct_comm_reduction *reduction);
+void hpct_nccl_release(hpct_comm_reduction *reduction);
 void hpct_nccl_groups_close(nccl_groups *groups, bool abandon);
 
-hpct_status hpct_nccl_open_stream(hpct_comm *comm, hpct_stream **out,
-                                  const hpct_stream_options *options);
-hpct_status hpct_nccl_next(hpct_stream *stream, float **data);
-hpct_status hpct_nccl_pass(hpct_stream *stream, size_t count);
-hpct_status hpct_nccl_push(hpct_stream *stream);
-hpct_status hpct_nccl_drain(hpct_stream *stream);
-void hpct_nccl_close_stream(hpct_stream *stream);
+hpct_status hpct_nccl_open_stream(hpct_comm *comm, hpct_comm_stream **out,
+                                  const hpct_comm_stream_options *options);
+hpct_status hpct_nccl_next(hpct_comm_stream *stream, float **data);
+hpct_status hpct_nccl_pass(hpct_comm_stream *stream, size_t count);
+hpct_status hpct_nccl_push(hpct_comm_stream *stream);
+hpct_status hpct_nccl_drain(hpct_comm_stream *stream);
+void hpct_nccl_close_stream(hpct_comm_stream *stream);
 
 #endif

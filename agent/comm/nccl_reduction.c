@@ -13,24 +13,24 @@ typedef struct landing {
     bool due;      /* started, and the result not yet copied to the caller's data */
 } landing;
 
-struct hpct_reduction {
+struct hpct_comm_reduction {
     nccl_comm *comm;
-    hpct_reduction_options options;
+    hpct_comm_reduction_options options;
     hpct_device_type type; /* on the wire */
     bool grouped;
-    hpct_slice_range slice; /* owned by this rank within its group */
-    float *at;              /* [count + exact] on the device: the caller's data or a copy */
-    void *wire;             /* 16-bit values: [count], or of the slice */
-    landing *host;          /* NULL: data is on the device */
+    hpct_comm_slice_range slice; /* owned by this rank within its group */
+    float *at;                   /* [count + exact] on the device: the caller's data or a copy */
+    void *wire;                  /* 16-bit values: [count], or of the slice */
+    landing *host;               /* NULL: data is on the device */
     nccl_job job;
 };
 
-static size_t floats_of(const hpct_reduction *r)
+static size_t floats_of(const hpct_comm_reduction *r)
 {
     return r->options.count + r->options.exact;
 }
 
-static hpct_device_result copy_in(const hpct_reduction *r)
+static hpct_device_result copy_in(const hpct_comm_reduction *r)
 {
     return r->host == NULL
                ? HPCT_DEVICE_OK
@@ -38,7 +38,7 @@ static hpct_device_result copy_in(const hpct_reduction *r)
                                       r->job.lane->stream);
 }
 
-static hpct_device_result copy_out(const hpct_reduction *r)
+static hpct_device_result copy_out(const hpct_comm_reduction *r)
 {
     return r->host == NULL
                ? HPCT_DEVICE_OK
@@ -53,7 +53,7 @@ typedef struct batch {
     hpct_device_result result;
 } batch;
 
-static batch begin(const hpct_reduction *r)
+static batch begin(const hpct_comm_reduction *r)
 {
     return (batch){r->comm->calls, r->comm->calls->group_start()};
 }
@@ -71,7 +71,7 @@ static hpct_device_result end(const batch *b)
     return b->result != HPCT_DEVICE_OK ? b->result : result;
 }
 
-static hpct_device_result sum_on_wire(const hpct_reduction *r, const nccl_channel *channel,
+static hpct_device_result sum_on_wire(const hpct_comm_reduction *r, const nccl_channel *channel,
                                       float *data, size_t count, bool exact)
 {
     const hpct_device_calls *calls = r->comm->calls;
@@ -90,7 +90,7 @@ static hpct_device_result sum_on_wire(const hpct_reduction *r, const nccl_channe
     return end(&b);
 }
 
-static hpct_device_result from_wire(const hpct_reduction *r, float *data, size_t count)
+static hpct_device_result from_wire(const hpct_comm_reduction *r, float *data, size_t count)
 {
     return count == 0 ? HPCT_DEVICE_OK
                       : r->comm->calls->decode(r->type, count, r->wire, data, r->job.lane->stream);
@@ -101,7 +101,7 @@ static hpct_device_result from_wire(const hpct_reduction *r, float *data, size_t
 /* nccl_issue */
 static hpct_device_result issue_plain(void *argument, int part, nccl_channel **used)
 {
-    const hpct_reduction *r = argument;
+    const hpct_comm_reduction *r = argument;
     bool in_16_bits = r->type != HPCT_DEVICE_FP32;
     hpct_device_result result;
     if (part == 1) {
@@ -119,7 +119,7 @@ static hpct_device_result issue_plain(void *argument, int part, nccl_channel **u
 }
 
 /* Sends to the owners of slices, or from them. */
-static hpct_device_result within_group(const hpct_reduction *r, bool collect)
+static hpct_device_result within_group(const hpct_comm_reduction *r, bool collect)
 {
     const nccl_groups *groups = &r->comm->groups;
     const hpct_device_calls *calls = r->comm->calls;
@@ -127,7 +127,8 @@ static hpct_device_result within_group(const hpct_reduction *r, bool collect)
     float *exact = r->at + r->options.count;
     batch b = begin(r);
     for (int owner = 0; owner < groups->grid.owners; owner++) {
-        hpct_slice_range slice = hpct_grid_part(r->options.count, groups->grid.owners, owner);
+        hpct_comm_slice_range slice =
+            hpct_comm_grid_part(r->options.count, groups->grid.owners, owner);
         float *at = r->at + slice.begin;
         if (slice.count == 0)
             continue;
@@ -144,7 +145,7 @@ static hpct_device_result within_group(const hpct_reduction *r, bool collect)
 /* nccl_issue. Only the first owners sum the exact values, so that all ranks get the same bits. */
 static hpct_device_result issue_grouped(void *argument, int part, nccl_channel **used)
 {
-    const hpct_reduction *r = argument;
+    const hpct_comm_reduction *r = argument;
     const nccl_groups *groups = &r->comm->groups;
     float *slice = r->at + r->slice.begin;
     bool owns = groups->column != NULL;
@@ -190,7 +191,7 @@ void hpct_nccl_groups_close(nccl_groups *groups, bool abandon)
 {
     hpct_nccl_channel_close(groups->column, abandon);
     hpct_nccl_channel_close(groups->members, abandon);
-    hpct_grid_free(&groups->grid);
+    hpct_comm_grid_free(&groups->grid);
     free(groups->of);
     *groups = (nccl_groups){0};
 }
@@ -203,7 +204,7 @@ static hpct_status make_groups(nccl_comm *comm, const int *of)
     if (groups->of == NULL)
         return hpct_fail_memory(bytes);
     memcpy(groups->of, of, bytes);
-    HPCT_TRY(hpct_grid_make(&groups->grid, of, comm->base.rank, comm->base.size));
+    HPCT_TRY(hpct_comm_grid_make(&groups->grid, of, comm->base.rank, comm->base.size));
     HPCT_TRY(hpct_nccl_rest(comm));
     HPCT_TRY(
         hpct_nccl_channel_split(&groups->members, comm, groups->grid.members[0], comm->base.rank));
@@ -214,7 +215,7 @@ static hpct_status make_groups(nccl_comm *comm, const int *of)
 
 /* Groups only matter for 16 bits; in fp32 NCCL exploits the nodes itself. Only the first grouping
  * of the ranks gets communicators: others are ignored. */
-static hpct_status choose_way(hpct_reduction *r)
+static hpct_status choose_way(hpct_comm_reduction *r)
 {
     nccl_comm *comm = r->comm;
     const int *groups = r->options.groups;
@@ -230,14 +231,14 @@ static hpct_status choose_way(hpct_reduction *r)
     }
     r->grouped = memcmp(comm->groups.of, groups, (size_t) comm->base.size * sizeof *groups) == 0;
     if (r->grouped && comm->groups.column != NULL)
-        r->slice =
-            hpct_grid_part(r->options.count, comm->groups.grid.owners, comm->groups.grid.member);
+        r->slice = hpct_comm_grid_part(r->options.count, comm->groups.grid.owners,
+                                       comm->groups.grid.member);
     return HPCT_OK;
 }
 
 /* ---- the table's functions ---- */
 
-static hpct_status allocate(hpct_reduction *r)
+static hpct_status allocate(hpct_comm_reduction *r)
 {
     const hpct_device_calls *calls = r->comm->calls;
     size_t bytes = floats_of(r) * sizeof(float),
@@ -260,10 +261,10 @@ static hpct_status allocate(hpct_reduction *r)
     return HPCT_OK;
 }
 
-hpct_status hpct_nccl_prepare(hpct_comm *comm, hpct_reduction **out,
-                              const hpct_reduction_options *options)
+hpct_status hpct_nccl_prepare(hpct_comm *comm, hpct_comm_reduction **out,
+                              const hpct_comm_reduction_options *options)
 {
-    hpct_reduction *r = calloc(1, sizeof *r);
+    hpct_comm_reduction *r = calloc(1, sizeof *r);
     if (r == NULL)
         return hpct_fail_memory(sizeof *r);
     r->comm = (nccl_comm *) comm;
@@ -287,7 +288,7 @@ hpct_status hpct_nccl_prepare(hpct_comm *comm, hpct_reduction **out,
     return HPCT_OK;
 }
 
-hpct_status hpct_nccl_start(hpct_reduction *r)
+hpct_status hpct_nccl_start(hpct_comm_reduction *r)
 {
     if (r->host != NULL) {
         memcpy(r->host->pinned, r->options.data, floats_of(r) * sizeof(float));
@@ -301,7 +302,7 @@ hpct_status hpct_nccl_progress(hpct_comm *comm)
     return hpct_nccl_pump((nccl_comm *) comm);
 }
 
-static void land(const hpct_reduction *r)
+static void land(const hpct_comm_reduction *r)
 {
     if (r->host == NULL || !r->host->due)
         return;
@@ -309,7 +310,7 @@ static void land(const hpct_reduction *r)
     r->host->due = false;
 }
 
-bool hpct_nccl_is_done(const hpct_reduction *r)
+bool hpct_nccl_is_done(const hpct_comm_reduction *r)
 {
     if (!hpct_nccl_ended(&r->job))
         return false;
@@ -318,7 +319,7 @@ bool hpct_nccl_is_done(const hpct_reduction *r)
 }
 
 /* For device data the compute stream waits; for host data the host. */
-hpct_status hpct_nccl_wait(hpct_reduction *r)
+hpct_status hpct_nccl_wait(hpct_comm_reduction *r)
 {
     HPCT_TRY(r->host != NULL ? hpct_nccl_finish(&r->job) : hpct_nccl_follow(&r->job));
     land(r);
@@ -326,7 +327,7 @@ hpct_status hpct_nccl_wait(hpct_reduction *r)
 }
 
 /* If the group has failed, kernels may never end: their memory is not freed. */
-void hpct_nccl_release(hpct_reduction *r)
+void hpct_nccl_release(hpct_comm_reduction *r)
 {
     if (r == NULL)
         return;

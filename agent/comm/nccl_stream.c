@@ -8,15 +8,15 @@
 
 /* One buffer, and the message in it. */
 typedef struct slot {
-    hpct_stream *stream;
+    hpct_comm_stream *stream;
     float *data; /* [floats], on the device */
     nccl_job job;
 } slot;
 
-struct hpct_stream {
+struct hpct_comm_stream {
     nccl_comm *comm;
     nccl_direction *direction;
-    hpct_stream_options options;
+    hpct_comm_stream_options options;
     int at; /* index of the current buffer */
     void *memory;
     slot *slots; /* [buffers] */
@@ -26,8 +26,8 @@ struct hpct_stream {
 static hpct_device_result issue(void *argument, int part, nccl_channel **used)
 {
     const slot *s = argument;
-    const hpct_stream *stream = s->stream;
-    const hpct_stream_options *o = &stream->options;
+    const hpct_comm_stream *stream = s->stream;
+    const hpct_comm_stream_options *o = &stream->options;
     const hpct_device_calls *calls = stream->comm->calls;
     void *nccl = stream->direction->channel->nccl, *queue = stream->direction->lane.stream;
     (void) part;
@@ -90,10 +90,10 @@ static hpct_status open_directions(nccl_comm *comm)
     return status;
 }
 
-static hpct_status furnish(hpct_stream *stream)
+static hpct_status furnish(hpct_comm_stream *stream)
 {
     nccl_comm *comm = stream->comm;
-    const hpct_stream_options *o = &stream->options;
+    const hpct_comm_stream_options *o = &stream->options;
     size_t each = (o->floats * sizeof(float) + 255) / 256 * 256, num = (size_t) o->buffers;
     stream->slots = calloc(num, sizeof *stream->slots);
     if (stream->slots == NULL)
@@ -112,11 +112,11 @@ static hpct_status furnish(hpct_stream *stream)
     return status;
 }
 
-hpct_status hpct_nccl_open_stream(hpct_comm *base, hpct_stream **out,
-                                  const hpct_stream_options *options)
+hpct_status hpct_nccl_open_stream(hpct_comm *base, hpct_comm_stream **out,
+                                  const hpct_comm_stream_options *options)
 {
     nccl_comm *comm = (nccl_comm *) base;
-    hpct_stream *stream = calloc(1, sizeof *stream);
+    hpct_comm_stream *stream = calloc(1, sizeof *stream);
     if (stream == NULL)
         return hpct_fail_memory(sizeof *stream);
     stream->comm = comm;
@@ -135,7 +135,7 @@ hpct_status hpct_nccl_open_stream(hpct_comm *base, hpct_stream **out,
 
 /* A receive is ordered after the last reader of the buffer; a send buffer is free after its
  * previous message. */
-hpct_status hpct_nccl_next(hpct_stream *stream, float **data)
+hpct_status hpct_nccl_next(hpct_comm_stream *stream, float **data)
 {
     slot *s = &stream->slots[stream->at];
     hpct_status status = stream->options.receives ? hpct_nccl_queue(&s->job) : HPCT_OK;
@@ -143,7 +143,7 @@ hpct_status hpct_nccl_next(hpct_stream *stream, float **data)
     return status == HPCT_OK ? hpct_nccl_follow(&s->job) : status;
 }
 
-hpct_status hpct_nccl_pass(hpct_stream *stream, size_t count)
+hpct_status hpct_nccl_pass(hpct_comm_stream *stream, size_t count)
 {
     slot *s = &stream->slots[stream->at];
     if (!stream->options.receives && count > stream->options.floats)
@@ -153,19 +153,19 @@ hpct_status hpct_nccl_pass(hpct_stream *stream, size_t count)
     return stream->options.receives ? HPCT_OK : hpct_nccl_queue(&s->job);
 }
 
-hpct_status hpct_nccl_push(hpct_stream *stream)
+hpct_status hpct_nccl_push(hpct_comm_stream *stream)
 {
     return hpct_nccl_pump(stream->comm);
 }
 
-hpct_status hpct_nccl_drain(hpct_stream *stream)
+hpct_status hpct_nccl_drain(hpct_comm_stream *stream)
 {
     for (int i = 0; i < stream->options.buffers; i++)
         HPCT_TRY(hpct_nccl_finish(&stream->slots[i].job));
     return HPCT_OK;
 }
 
-void hpct_nccl_close_stream(hpct_stream *stream)
+void hpct_nccl_close_stream(hpct_comm_stream *stream)
 {
     if (stream == NULL)
         return;

@@ -57,7 +57,7 @@ static hpct_status agree_on(hpct_comm *comm, double *seconds)
 
 typedef struct reducer {
     hpct_comm *comm;
-    hpct_reduction *parts[PARTS]; /* reductions of `count` floats at `data`; NULL: none */
+    hpct_comm_reduction *parts[PARTS]; /* reductions of `count` floats at `data`; NULL: none */
     float *data;
     size_t count;
 } reducer;
@@ -66,7 +66,7 @@ typedef struct reducer {
 static size_t few_floats(int ranks)
 {
     size_t few = LINE * (size_t) ranks;
-    return few < HPCT_NETWORK_MOST_FLOATS ? few : HPCT_NETWORK_MOST_FLOATS;
+    return few < HPCT_COMM_NETWORK_MOST_FLOATS ? few : HPCT_COMM_NETWORK_MOST_FLOATS;
 }
 
 static void forget(reducer *r)
@@ -88,9 +88,9 @@ static hpct_status prepare(reducer *r, float *data, size_t count)
     forget(r);
     for (int i = 0; i < PARTS && (size_t) i * each < count && status == HPCT_OK; i++) {
         size_t begin = (size_t) i * each;
-        hpct_reduction_options options = {.data = data + begin,
-                                          .count = count - begin < each ? count - begin : each,
-                                          .wire = HPCT_WIRE_FP32};
+        hpct_comm_reduction_options options = {.data = data + begin,
+                                               .count = count - begin < each ? count - begin : each,
+                                               .wire = HPCT_WIRE_FP32};
         status = r->comm->ops->prepare(r->comm, &r->parts[i], &options);
     }
     float missing = status != HPCT_OK; /* out of memory on this rank */
@@ -102,7 +102,7 @@ static hpct_status prepare(reducer *r, float *data, size_t count)
     return status == HPCT_OK ? told : status;
 }
 
-/* hpct_network_sum: by the reductions used for gradients. */
+/* hpct_comm_network_sum: by the reductions used for gradients. */
 static hpct_status reduce(void *argument, float *data, size_t count)
 {
     reducer *r = argument;
@@ -120,7 +120,7 @@ static hpct_status reduce(void *argument, float *data, size_t count)
 
 typedef struct meter {
     hpct_comm *comm;
-    hpct_network_sum *sum;
+    hpct_comm_network_sum *sum;
     void *argument;
     float *data; /* [most] */
     size_t like, most;
@@ -196,7 +196,7 @@ static hpct_status time_often(meter *m, size_t count, double *seconds)
 
 /* Buffers, and links that allow bursts, take the first bytes faster than the rest: so the rate is
  * computed from the difference to a smaller sum. */
-static hpct_status measure_rate(meter *m, double enough, hpct_network *network)
+static hpct_status measure_rate(meter *m, double enough, hpct_comm_network *network)
 {
     double before, seconds = 0, more = 0;
     size_t count = FIRST_FLOATS;
@@ -214,15 +214,15 @@ static hpct_status measure_rate(meter *m, double enough, hpct_network *network)
     return status == HPCT_OK ? agree_on(m->comm, &network->host_seconds) : status;
 }
 
-hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, void *argument,
-                                      size_t few, int rounds, double enough, size_t like,
-                                      hpct_network *network)
+hpct_status hpct_comm_network_measure_sums(hpct_comm *comm, hpct_comm_network_sum *sum,
+                                           void *argument, size_t few, int rounds, double enough,
+                                           size_t like, hpct_comm_network *network)
 {
     meter m = {.comm = comm, .sum = sum, .argument = argument, .like = like};
-    m.most = 2 * HPCT_NETWORK_MOST_FLOATS < like ? 4 * HPCT_NETWORK_MOST_FLOATS
-                                                 : HPCT_NETWORK_MOST_FLOATS;
+    m.most = 2 * HPCT_COMM_NETWORK_MOST_FLOATS < like ? 4 * HPCT_COMM_NETWORK_MOST_FLOATS
+                                                      : HPCT_COMM_NETWORK_MOST_FLOATS;
     double small;
-    *network = (hpct_network){.bytes_per_second = INFINITY};
+    *network = (hpct_comm_network){.bytes_per_second = INFINITY};
     if (comm->size == 1)
         return HPCT_OK;
     hpct_status status = take_memory(comm, m.most, &m.data);
@@ -236,16 +236,18 @@ hpct_status hpct_network_measure_sums(hpct_comm *comm, hpct_network_sum *sum, vo
     return status;
 }
 
-hpct_status hpct_network_measure(hpct_comm *comm, double enough, size_t like, hpct_network *network)
+hpct_status hpct_comm_network_measure(hpct_comm *comm, double enough, size_t like,
+                                      hpct_comm_network *network)
 {
     reducer r = {.comm = comm};
-    hpct_status status = hpct_network_measure_sums(comm, reduce, &r, few_floats(comm->size), 2,
-                                                   enough, like, network);
+    hpct_status status = hpct_comm_network_measure_sums(comm, reduce, &r, few_floats(comm->size), 2,
+                                                        enough, like, network);
     forget(&r);
     return status;
 }
 
-double hpct_network_allreduce_seconds(const hpct_network *network, int ranks, double bytes)
+double hpct_comm_network_allreduce_seconds(const hpct_comm_network *network, int ranks,
+                                           double bytes)
 {
     if (ranks == 1)
         return 0;
@@ -260,19 +262,19 @@ static double bucket_messages(int ranks)
     return fmax(4, 2 * doublings(ranks));
 }
 
-static int best_buckets(const hpct_network *network, int ranks, double bytes)
+static int best_buckets(const hpct_comm_network *network, int ranks, double bytes)
 {
     double bucket = bucket_messages(ranks) * network->latency_seconds;
-    double transfer = hpct_network_allreduce_seconds(network, ranks, bytes) -
-                      hpct_network_allreduce_seconds(network, ranks, 0);
+    double transfer = hpct_comm_network_allreduce_seconds(network, ranks, bytes) -
+                      hpct_comm_network_allreduce_seconds(network, ranks, 0);
     if (!(bucket > 0))
-        return HPCT_NETWORK_MOST_BUCKETS;
-    return (int) fmin(fmax(floor(sqrt(transfer / bucket)), 1), HPCT_NETWORK_MOST_BUCKETS);
+        return HPCT_COMM_NETWORK_MOST_BUCKETS;
+    return (int) fmin(fmax(floor(sqrt(transfer / bucket)), 1), HPCT_COMM_NETWORK_MOST_BUCKETS);
 }
 
-double hpct_network_bucket_bytes(const hpct_network *network, int ranks, double bytes,
-                                 double wanted)
+double hpct_comm_network_bucket_bytes(const hpct_comm_network *network, int ranks, double bytes,
+                                      double wanted)
 {
     double each = wanted > 0 ? wanted : bytes / best_buckets(network, ranks, bytes);
-    return fmax(each, bytes / HPCT_NETWORK_MOST_BUCKETS);
+    return fmax(each, bytes / HPCT_COMM_NETWORK_MOST_BUCKETS);
 }

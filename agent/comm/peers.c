@@ -25,7 +25,7 @@
 
 #define WAKE_BYTES (256 << 10) /* limit for SO_RCVLOWAT */
 
-struct hpct_peers {
+struct hpct_comm_peers {
     int rank, size;
     int *fds;     /* [size], -1: not connected */
     int *wake;    /* [size] current SO_RCVLOWAT */
@@ -37,14 +37,14 @@ struct hpct_peers {
 /* Addresses of a rank. */
 typedef struct card {
     int32_t port; /* 0: it cannot listen */
-    hpct_rendezvous_hosts hosts;
+    hpct_comm_rendezvous_hosts hosts;
 } card;
 
 /* ---- opening ---- */
 
 /* State while a rank connects to some ranks and accepts others at the same time. */
 typedef struct opening {
-    hpct_peers *peers;
+    hpct_comm_peers *peers;
     const hpct_auth *auth;
     const bool *wanted;
     hpct_net_acceptor *acceptor;
@@ -103,7 +103,7 @@ static hpct_status try_addresses(const opening *o, const card *other, int rank)
 {
     hpct_status status = hpct_fail(HPCT_ERR_PEER, "rank %d has no address", rank);
     for (int i = 0; i < other->hosts.num; i++) {
-        char address[HPCT_RENDEZVOUS_ADDRESS_SIZE];
+        char address[HPCT_COMM_RENDEZVOUS_ADDRESS_SIZE];
         int fd;
         if (hpct_now_ms() > o->until_ms)
             break;
@@ -131,7 +131,7 @@ static hpct_status reach(const opening *o, const card *other, int rank)
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, prefix);
 }
 
-static int first_missing(const hpct_peers *peers, const bool *wanted)
+static int first_missing(const hpct_comm_peers *peers, const bool *wanted)
 {
     int rank = 0;
     while (rank < peers->size && (rank == peers->rank || !wanted[rank] || peers->fds[rank] >= 0))
@@ -142,7 +142,7 @@ static int first_missing(const hpct_peers *peers, const bool *wanted)
 /* A rank connects to lower ranks and accepts higher ones. All are listening already. */
 static hpct_status connect_all(const opening *o, const card *cards)
 {
-    hpct_peers *peers = o->peers;
+    hpct_comm_peers *peers = o->peers;
     hpct_status status = HPCT_OK;
     int missing;
     for (int rank = 0; rank < peers->rank && status == HPCT_OK; rank++) {
@@ -157,7 +157,7 @@ static hpct_status connect_all(const opening *o, const card *cards)
     return status;
 }
 
-static hpct_status listen_for(const hpct_peers_group *group, card *own,
+static hpct_status listen_for(const hpct_comm_peers_group *group, card *own,
                               hpct_net_acceptor **acceptor)
 {
     int port = 0, fd = -1;
@@ -166,20 +166,20 @@ static hpct_status listen_for(const hpct_peers_group *group, card *own,
     hpct_status status = hpct_net_link_listen(&fd, &port, host, SOMAXCONN);
     if (status == HPCT_OK)
         status = hpct_net_acceptor_new(acceptor, fd, group->auth, (uint32_t) group->rank);
-    hpct_rendezvous_list_hosts(&own->hosts);
+    hpct_comm_rendezvous_list_hosts(&own->hosts);
     own->port = port;
     return status;
 }
 
-static hpct_peers *peers_new(const hpct_peers_group *group)
+static hpct_comm_peers *peers_new(const hpct_comm_peers_group *group)
 {
-    hpct_peers *peers = calloc(1, sizeof *peers);
+    hpct_comm_peers *peers = calloc(1, sizeof *peers);
     if (peers == NULL)
         return NULL;
-    *peers = (hpct_peers){.rank = group->rank,
-                          .size = group->size,
-                          .fds = calloc(2 * (size_t) group->size, sizeof *peers->fds),
-                          .aside_fd = -1};
+    *peers = (hpct_comm_peers){.rank = group->rank,
+                               .size = group->size,
+                               .fds = calloc(2 * (size_t) group->size, sizeof *peers->fds),
+                               .aside_fd = -1};
     if (peers->fds == NULL) {
         free(peers);
         return NULL;
@@ -190,18 +190,18 @@ static hpct_peers *peers_new(const hpct_peers_group *group)
     return peers;
 }
 
-static hpct_status agree(const hpct_peers_group *group, hpct_status status)
+static hpct_status agree(const hpct_comm_peers_group *group, hpct_status status)
 {
     return group->comm == NULL ? status
                                : hpct_comm_agree(group->comm, status, "connect to one another");
 }
 
-hpct_status hpct_peers_connect(hpct_peers **out, const hpct_peers_group *group, const bool *wanted,
-                               int seconds)
+hpct_status hpct_comm_peers_connect(hpct_comm_peers **out, const hpct_comm_peers_group *group,
+                                    const bool *wanted, int seconds)
 {
     card own = {0};
     hpct_net_acceptor *acceptor = NULL;
-    hpct_peers *peers = peers_new(group);
+    hpct_comm_peers *peers = peers_new(group);
     card *cards = calloc((size_t) group->size, sizeof *cards);
     hpct_status status = HPCT_OK;
     if (peers == NULL || cards == NULL)
@@ -226,12 +226,12 @@ hpct_status hpct_peers_connect(hpct_peers **out, const hpct_peers_group *group, 
     if (status == HPCT_OK)
         *out = peers;
     else
-        hpct_peers_close(peers);
+        hpct_comm_peers_close(peers);
     return status;
 }
 
-void hpct_peers_set_aside(hpct_peers *peers, int fd, hpct_status (*move)(void *argument),
-                          void *argument)
+void hpct_comm_peers_set_aside(hpct_comm_peers *peers, int fd, hpct_status (*move)(void *argument),
+                               void *argument)
 {
     peers->aside_fd = fd;
     peers->aside = move;
@@ -246,7 +246,7 @@ static hpct_status find_auth(hpct_comm *comm, hpct_auth *auth, hpct_auth_key **d
         *auth = *comm->auth;
         return HPCT_OK;
     }
-    hpct_status status = hpct_rendezvous_draw_key(drawn, comm);
+    hpct_status status = hpct_comm_rendezvous_draw_key(drawn, comm);
     *auth = (hpct_auth){.key = *drawn};
     return status;
 }
@@ -257,25 +257,26 @@ static hpct_status deal_over_comm(void *argument, const void *mine, void *all, s
     return comm->ops->allgather(comm, mine, all, bytes);
 }
 
-hpct_status hpct_peers_open(hpct_peers **out, hpct_comm *comm, const bool *wanted, int seconds)
+hpct_status hpct_comm_peers_open(hpct_comm_peers **out, hpct_comm *comm, const bool *wanted,
+                                 int seconds)
 {
     hpct_auth auth;
     hpct_auth_key *drawn;
     hpct_status status = find_auth(comm, &auth, &drawn);
     if (status == HPCT_OK)
-        status = hpct_peers_connect(out,
-                                    &(hpct_peers_group){.rank = comm->rank,
-                                                        .size = comm->size,
-                                                        .auth = &auth,
-                                                        .deal = deal_over_comm,
-                                                        .argument = comm,
-                                                        .comm = comm},
-                                    wanted, seconds);
+        status = hpct_comm_peers_connect(out,
+                                         &(hpct_comm_peers_group){.rank = comm->rank,
+                                                                  .size = comm->size,
+                                                                  .auth = &auth,
+                                                                  .deal = deal_over_comm,
+                                                                  .argument = comm,
+                                                                  .comm = comm},
+                                         wanted, seconds);
     hpct_auth_key_free(drawn);
     return status;
 }
 
-void hpct_peers_close(hpct_peers *peers)
+void hpct_comm_peers_close(hpct_comm_peers *peers)
 {
     if (peers == NULL)
         return;
@@ -289,12 +290,12 @@ void hpct_peers_close(hpct_peers *peers)
 
 /* ---- messages ---- */
 
-int hpct_peers_fd(const hpct_peers *peers, int rank)
+int hpct_comm_peers_fd(const hpct_comm_peers *peers, int rank)
 {
     return peers->fds[rank];
 }
 
-hpct_status hpct_peers_lost(int rank, const char *how)
+hpct_status hpct_comm_peers_lost(int rank, const char *how)
 {
     sleep(WATCH_SECONDS); /* the watch knows which rank was lost first, and ends this process */
     return hpct_fail(HPCT_ERR_PEER, "the connection to rank %d broke: %s", rank, how);
@@ -303,14 +304,14 @@ hpct_status hpct_peers_lost(int rank, const char *how)
 static size_t bytes_of(const struct iovec *pieces)
 {
     size_t bytes = 0;
-    for (int i = 0; i < HPCT_PEERS_PIECES; i++)
+    for (int i = 0; i < HPCT_COMM_PEERS_PIECES; i++)
         bytes += pieces[i].iov_len;
     return bytes;
 }
 
 static void skip(struct iovec *pieces, size_t bytes)
 {
-    for (int i = 0; i < HPCT_PEERS_PIECES; i++) {
+    for (int i = 0; i < HPCT_COMM_PEERS_PIECES; i++) {
         size_t part = bytes < pieces[i].iov_len ? bytes : pieces[i].iov_len;
         pieces[i].iov_base = (char *) pieces[i].iov_base + part;
         pieces[i].iov_len -= part;
@@ -319,9 +320,10 @@ static void skip(struct iovec *pieces, size_t bytes)
 }
 
 /* Sends or receives as much as possible now; *moved: any bytes. */
-static hpct_status move(const hpct_peers *peers, hpct_peers_message *m, bool out, bool *moved)
+static hpct_status move(const hpct_comm_peers *peers, hpct_comm_peers_message *m, bool out,
+                        bool *moved)
 {
-    struct msghdr header = {.msg_iov = m->pieces, .msg_iovlen = HPCT_PEERS_PIECES};
+    struct msghdr header = {.msg_iov = m->pieces, .msg_iovlen = HPCT_COMM_PEERS_PIECES};
     if (bytes_of(m->pieces) == 0)
         return HPCT_OK;
     ssize_t bytes = out ? sendmsg(peers->fds[m->rank], &header, MSG_NOSIGNAL | MSG_DONTWAIT)
@@ -332,12 +334,13 @@ static hpct_status move(const hpct_peers *peers, hpct_peers_message *m, bool out
         return HPCT_OK;
     }
     if (bytes == 0)
-        return hpct_peers_lost(m->rank, "the other end closed it");
-    return errno == EAGAIN || errno == EINTR ? HPCT_OK : hpct_peers_lost(m->rank, strerror(errno));
+        return hpct_comm_peers_lost(m->rank, "the other end closed it");
+    return errno == EAGAIN || errno == EINTR ? HPCT_OK
+                                             : hpct_comm_peers_lost(m->rank, strerror(errno));
 }
 
 /* Wakes the receiver by the size of the message, not by each segment. */
-static void set_wake(hpct_peers *peers, int rank, size_t bytes)
+static void set_wake(hpct_comm_peers *peers, int rank, size_t bytes)
 {
     int wake = bytes < WAKE_BYTES ? (int) bytes : WAKE_BYTES;
     if (peers->wake[rank] == wake)
@@ -346,10 +349,10 @@ static void set_wake(hpct_peers *peers, int rank, size_t bytes)
     setsockopt(peers->fds[rank], SOL_SOCKET, SO_RCVLOWAT, &wake, sizeof wake);
 }
 
-hpct_status hpct_peers_exchange(hpct_peers *peers, const hpct_peers_message *out,
-                                const hpct_peers_message *in)
+hpct_status hpct_comm_peers_exchange(hpct_comm_peers *peers, const hpct_comm_peers_message *out,
+                                     const hpct_comm_peers_message *in)
 {
-    hpct_peers_message send = *out, receive = *in;
+    hpct_comm_peers_message send = *out, receive = *in;
     size_t to_send = bytes_of(send.pieces), to_receive = bytes_of(receive.pieces);
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
     hpct_status status = HPCT_OK;

@@ -7,7 +7,7 @@
 
 #ifndef HAVE_PMIX
 
-hpct_status hpct_pmix_key_share(hpct_auth_key **out, int rank, int seconds)
+hpct_status hpct_comm_pmix_key_share(hpct_auth_key **out, int rank, int seconds)
 {
     (void) rank;
     (void) seconds;
@@ -15,7 +15,7 @@ hpct_status hpct_pmix_key_share(hpct_auth_key **out, int rank, int seconds)
     return HPCT_OK;
 }
 
-void hpct_pmix_key_end(void)
+void hpct_comm_pmix_key_end(void)
 {
 }
 
@@ -105,7 +105,7 @@ static hpct_status get_key(hpct_auth_key *key, const pmix_proc_t *self, int seco
                             seconds, (int) status);
 }
 
-hpct_status hpct_pmix_key_share(hpct_auth_key **out, int rank, int seconds)
+hpct_status hpct_comm_pmix_key_share(hpct_auth_key **out, int rank, int seconds)
 {
     const char *number = getenv("PMIX_RANK");
     pmix_proc_t self;
@@ -127,7 +127,7 @@ hpct_status hpct_pmix_key_share(hpct_auth_key **out, int rank, int seconds)
     return status;
 }
 
-void hpct_pmix_key_end(void)
+void hpct_comm_pmix_key_end(void)
 {
     if (entered)
         pmix.finalize(NULL, 0);

@@ -8,9 +8,9 @@
 
 /* *out is freed with hpct_auth_key_free; NULL without PMIx, or if PMIx counts ranks differently.
  * Waits for rank 0 with a timeout: HPCT_ERR_PEER. */
-hpct_status hpct_pmix_key_share(hpct_auth_key **out, int rank, int seconds);
+hpct_status hpct_comm_pmix_key_share(hpct_auth_key **out, int rank, int seconds);
 
 /* Finalizes PMIx: before MPI starts or after it has ended (hpct_comm_mpi_shares_pmix). */
-void hpct_pmix_key_end(void);
+void hpct_comm_pmix_key_end(void);
 
 #endif

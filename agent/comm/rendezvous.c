@@ -17,11 +17,12 @@
 
 #define BACKLOG SOMAXCONN
 
-hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_cluster_config *config)
+hpct_status hpct_comm_rendezvous_from_config(hpct_comm_rendezvous *out,
+                                             const hpct_cluster_config *config)
 {
     char host[256];
     int port;
-    *out = (hpct_rendezvous){.listen_fd = -1, .num_addresses = 1};
+    *out = (hpct_comm_rendezvous){.listen_fd = -1, .num_addresses = 1};
     if (!hpct_net_link_split_address(config->addresses[0], host, sizeof host, &port))
         return hpct_fail(HPCT_ERR_CONFIG, "the address of rank 0, '%s', is not host:port",
                          config->addresses[0]);
@@ -35,22 +36,22 @@ hpct_status hpct_rendezvous_from_config(hpct_rendezvous *out, const hpct_cluster
 typedef struct announcement {
     int32_t status; /* of rank 0's hpct_net_link_listen */
     int32_t port;
-    hpct_rendezvous_hosts hosts;
+    hpct_comm_rendezvous_hosts hosts;
     char node[256];
     char error[256];
 } announcement;
 
 /* Without link-local addresses, which are not valid on other nodes. */
-void hpct_rendezvous_list_hosts(hpct_rendezvous_hosts *hosts)
+void hpct_comm_rendezvous_list_hosts(hpct_comm_rendezvous_hosts *hosts)
 {
     struct ifaddrs *all = NULL;
-    *hosts = (hpct_rendezvous_hosts){0};
+    *hosts = (hpct_comm_rendezvous_hosts){0};
     if (getifaddrs(&all) != 0)
         all = NULL;
     for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
         char text[INET6_ADDRSTRLEN];
         if (i->ifa_addr == NULL || (i->ifa_flags & IFF_LOOPBACK) || !(i->ifa_flags & IFF_UP) ||
-            hosts->num >= HPCT_RENDEZVOUS_HOSTS)
+            hosts->num >= HPCT_COMM_RENDEZVOUS_HOSTS)
             continue;
         if (i->ifa_addr->sa_family == AF_INET) {
             const struct sockaddr_in *v4 = (const void *) i->ifa_addr;
@@ -69,28 +70,28 @@ void hpct_rendezvous_list_hosts(hpct_rendezvous_hosts *hosts)
         snprintf(hosts->host[hosts->num++], sizeof hosts->host[0], "127.0.0.1");
 }
 
-static void announce(announcement *a, hpct_rendezvous *out)
+static void announce(announcement *a, hpct_comm_rendezvous *out)
 {
     int port = 0;
     a->status = (int32_t) hpct_net_link_listen(&out->listen_fd, &port, a->node, BACKLOG);
     a->port = port;
     if (a->status != HPCT_OK)
         snprintf(a->error, sizeof a->error, "%.255s", hpct_last_error());
-    hpct_rendezvous_list_hosts(&a->hosts);
+    hpct_comm_rendezvous_list_hosts(&a->hosts);
 }
 
-static void add_address(hpct_rendezvous *out, const char *host, int port)
+static void add_address(hpct_comm_rendezvous *out, const char *host, int port)
 {
-    if (out->num_addresses < HPCT_RENDEZVOUS_ADDRESSES)
-        snprintf(out->addresses[out->num_addresses++], HPCT_RENDEZVOUS_ADDRESS_SIZE, "%s:%d", host,
-                 port);
+    if (out->num_addresses < HPCT_COMM_RENDEZVOUS_ADDRESSES)
+        snprintf(out->addresses[out->num_addresses++], HPCT_COMM_RENDEZVOUS_ADDRESS_SIZE, "%s:%d",
+                 host, port);
 }
 
-hpct_status hpct_rendezvous_through(hpct_rendezvous *out, hpct_comm *comm)
+hpct_status hpct_comm_rendezvous_through(hpct_comm_rendezvous *out, hpct_comm *comm)
 {
     announcement a = {0};
     char own_node[sizeof a.node] = "";
-    *out = (hpct_rendezvous){.listen_fd = -1};
+    *out = (hpct_comm_rendezvous){.listen_fd = -1};
     gethostname(own_node, sizeof own_node - 1);
     if (comm->rank == 0) {
         memcpy(a.node, own_node, sizeof a.node);
@@ -114,16 +115,16 @@ hpct_status hpct_rendezvous_through(hpct_rendezvous *out, hpct_comm *comm)
 
 /* ---- the key ---- */
 
-bool hpct_rendezvous_has_key(void)
+bool hpct_comm_rendezvous_has_key(void)
 {
     const char *path = getenv(HPCT_AUTH_KEY_VARIABLE);
     return path != NULL && *path != '\0';
 }
 
-hpct_status hpct_rendezvous_read_key(hpct_auth_key **out)
+hpct_status hpct_comm_rendezvous_read_key(hpct_auth_key **out)
 {
     const char *path = getenv(HPCT_AUTH_KEY_VARIABLE);
-    if (!hpct_rendezvous_has_key())
+    if (!hpct_comm_rendezvous_has_key())
         return hpct_fail(HPCT_ERR_CONFIG,
                          "this step has no key (" HPCT_AUTH_KEY_VARIABLE
                          " is not set), and without one "
@@ -140,7 +141,7 @@ hpct_status hpct_rendezvous_read_key(hpct_auth_key **out)
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, HPCT_AUTH_KEY_VARIABLE);
 }
 
-hpct_status hpct_rendezvous_draw_key(hpct_auth_key **out, hpct_comm *comm)
+hpct_status hpct_comm_rendezvous_draw_key(hpct_auth_key **out, hpct_comm *comm)
 {
     struct {
         int32_t status;

@@ -30,13 +30,13 @@ static hpct_status allgather(hpct_comm *comm, const void *mine, void *all, size_
 }
 
 /* A reduction has no state: all share the object below. */
-struct hpct_reduction {
+struct hpct_comm_reduction {
     char nothing;
 };
-static hpct_reduction only;
+static hpct_comm_reduction only;
 
-static hpct_status prepare(hpct_comm *comm, hpct_reduction **out,
-                           const hpct_reduction_options *options)
+static hpct_status prepare(hpct_comm *comm, hpct_comm_reduction **out,
+                           const hpct_comm_reduction_options *options)
 {
     (void) comm;
     (void) options;
@@ -44,7 +44,7 @@ static hpct_status prepare(hpct_comm *comm, hpct_reduction **out,
     return HPCT_OK;
 }
 
-static hpct_status start(hpct_reduction *reduction)
+static hpct_status start(hpct_comm_reduction *reduction)
 {
     (void) reduction;
     return HPCT_OK;
@@ -56,27 +56,27 @@ static hpct_status progress(hpct_comm *comm)
     return HPCT_OK;
 }
 
-static bool is_done(const hpct_reduction *reduction)
+static bool is_done(const hpct_comm_reduction *reduction)
 {
     (void) reduction;
     return true;
 }
 
-static void release(hpct_reduction *reduction)
+static void release(hpct_comm_reduction *reduction)
 {
     (void) reduction;
 }
 
 /* There is no peer: an error. */
-static hpct_status open_stream(hpct_comm *comm, hpct_stream **out,
-                               const hpct_stream_options *options)
+static hpct_status open_stream(hpct_comm *comm, hpct_comm_stream **out,
+                               const hpct_comm_stream_options *options)
 {
     (void) comm;
     (void) out;
     return hpct_fail(HPCT_ERR_INTERNAL, "a stream to rank %d of one alone", options->peer);
 }
 
-static void close_stream(hpct_stream *stream)
+static void close_stream(hpct_comm_stream *stream)
 {
     (void) stream;
 }

@@ -18,10 +18,10 @@ typedef struct staged_comm {
     hpct_comm base;
     hpct_comm *under;
     const hpct_device_calls *calls;
-    void *copies;              /* stream for the copies of reductions */
-    void *event;               /* event for the host's waits */
-    char *stage;               /* [STAGE_BYTES], pinned */
-    hpct_reduction *under_way; /* list, in the order of starts */
+    void *copies;                   /* stream for the copies of reductions */
+    void *event;                    /* event for the host's waits */
+    char *stage;                    /* [STAGE_BYTES], pinned */
+    hpct_comm_reduction *under_way; /* list, in the order of starts */
 } staged_comm;
 
 static hpct_status check(const staged_comm *comm, hpct_device_result result, const char *what)
@@ -126,18 +126,18 @@ static hpct_status allgather(hpct_comm *base, const void *mine, void *all, size_
 
 /* ---- reductions ---- */
 
-struct hpct_reduction {
+struct hpct_comm_reduction {
     staged_comm *comm;
-    hpct_reduction *inner; /* of `under`: for the copy, or the caller's data */
-    float *data;           /* the caller's, on the device; NULL: host data */
+    hpct_comm_reduction *inner; /* of `under`: for the copy, or the caller's data */
+    float *data;                /* the caller's, on the device; NULL: host data */
     size_t bytes;
     float *copy;                /* pinned */
     void *ready, *left, *there; /* events: of the compute stream, of the copies out and back */
     enum { IDLE, LEAVING, TRAVELLING, RETURNING } state;
-    hpct_reduction *next;
+    hpct_comm_reduction *next;
 };
 
-static void release(hpct_reduction *r)
+static void release(hpct_comm_reduction *r)
 {
     if (r == NULL)
         return;
@@ -154,14 +154,14 @@ static void release(hpct_reduction *r)
     free(r);
 }
 
-static hpct_status prepare(hpct_comm *base, hpct_reduction **out,
-                           const hpct_reduction_options *options)
+static hpct_status prepare(hpct_comm *base, hpct_comm_reduction **out,
+                           const hpct_comm_reduction_options *options)
 {
     staged_comm *comm = (staged_comm *) base;
     const hpct_device_calls *calls = comm->calls;
-    hpct_reduction_options inner = *options;
+    hpct_comm_reduction_options inner = *options;
     hpct_status status = HPCT_OK;
-    hpct_reduction *r = calloc(1, sizeof *r);
+    hpct_comm_reduction *r = calloc(1, sizeof *r);
     if (r == NULL) {
         status = hpct_fail_memory(sizeof *r);
     } else {
@@ -190,11 +190,11 @@ static hpct_status prepare(hpct_comm *base, hpct_reduction **out,
     return HPCT_OK;
 }
 
-static hpct_status start(hpct_reduction *r)
+static hpct_status start(hpct_comm_reduction *r)
 {
     staged_comm *comm = r->comm;
     const hpct_device_calls *calls = comm->calls;
-    hpct_reduction **last = &comm->under_way;
+    hpct_comm_reduction **last = &comm->under_way;
     if (r->data == NULL)
         return comm->under->ops->start(r->inner);
     hpct_device_result result = calls->record(r->ready, calls->compute_stream());
@@ -212,7 +212,7 @@ static hpct_status start(hpct_reduction *r)
     return check(comm, result, "a reduction");
 }
 
-static hpct_status advance(hpct_reduction *r)
+static hpct_status advance(hpct_comm_reduction *r)
 {
     staged_comm *comm = r->comm;
     const hpct_device_calls *calls = comm->calls;
@@ -240,8 +240,8 @@ static hpct_status progress(hpct_comm *base)
 {
     staged_comm *comm = (staged_comm *) base;
     hpct_status status = comm->under->ops->progress(comm->under);
-    for (hpct_reduction **at = &comm->under_way; *at != NULL && status == HPCT_OK;) {
-        hpct_reduction *r = *at;
+    for (hpct_comm_reduction **at = &comm->under_way; *at != NULL && status == HPCT_OK;) {
+        hpct_comm_reduction *r = *at;
         status = advance(r);
         if (r->state == RETURNING)
             *at = r->next;
@@ -251,7 +251,7 @@ static hpct_status progress(hpct_comm *base)
     return status;
 }
 
-static bool is_done(const hpct_reduction *r)
+static bool is_done(const hpct_comm_reduction *r)
 {
     if (r->data == NULL)
         return r->comm->under->ops->is_done(r->inner);
@@ -259,7 +259,7 @@ static bool is_done(const hpct_reduction *r)
            (r->state == RETURNING && r->comm->calls->query(r->there) == HPCT_DEVICE_OK);
 }
 
-static hpct_status wait(hpct_reduction *r)
+static hpct_status wait(hpct_comm_reduction *r)
 {
     const hpct_device_calls *calls = r->comm->calls;
     hpct_status status = HPCT_OK;
@@ -284,16 +284,16 @@ static hpct_status wait(hpct_reduction *r)
 
 /* ---- streams ---- */
 
-struct hpct_stream {
+struct hpct_comm_stream {
     staged_comm *comm;
-    hpct_stream *inner; /* of `under` */
-    hpct_stream_options options;
+    hpct_comm_stream *inner; /* of `under` */
+    hpct_comm_stream_options options;
     int at;
     char *buffers; /* [buffers] of `each` bytes, on the device */
     size_t each;
 };
 
-static void close_stream(hpct_stream *stream)
+static void close_stream(hpct_comm_stream *stream)
 {
     if (stream == NULL)
         return;
@@ -304,11 +304,11 @@ static void close_stream(hpct_stream *stream)
     free(stream);
 }
 
-static hpct_status open_stream(hpct_comm *base, hpct_stream **out,
-                               const hpct_stream_options *options)
+static hpct_status open_stream(hpct_comm *base, hpct_comm_stream **out,
+                               const hpct_comm_stream_options *options)
 {
     staged_comm *comm = (staged_comm *) base;
-    hpct_stream *stream = calloc(1, sizeof *stream);
+    hpct_comm_stream *stream = calloc(1, sizeof *stream);
     void *memory = NULL;
     if (stream == NULL)
         return hpct_fail_memory(sizeof *stream);
@@ -328,12 +328,12 @@ static hpct_status open_stream(hpct_comm *base, hpct_stream **out,
     return status;
 }
 
-static float *buffer(const hpct_stream *stream)
+static float *buffer(const hpct_comm_stream *stream)
 {
     return (float *) (void *) (stream->buffers + (size_t) stream->at * stream->each);
 }
 
-static hpct_status next(hpct_stream *stream, float **data)
+static hpct_status next(hpct_comm_stream *stream, float **data)
 {
     const hpct_comm_ops *ops = stream->comm->under->ops;
     float *host = NULL;
@@ -345,7 +345,7 @@ static hpct_status next(hpct_stream *stream, float **data)
     return ops->pass(stream->inner, 0);
 }
 
-static hpct_status pass(hpct_stream *stream, size_t count)
+static hpct_status pass(hpct_comm_stream *stream, size_t count)
 {
     const hpct_comm_ops *ops = stream->comm->under->ops;
     float *host = NULL, *data = buffer(stream);
@@ -357,12 +357,12 @@ static hpct_status pass(hpct_stream *stream, size_t count)
     return ops->pass(stream->inner, count);
 }
 
-static hpct_status push(hpct_stream *stream)
+static hpct_status push(hpct_comm_stream *stream)
 {
     return stream->comm->under->ops->push(stream->inner);
 }
 
-static hpct_status drain(hpct_stream *stream)
+static hpct_status drain(hpct_comm_stream *stream)
 {
     return stream->comm->under->ops->drain(stream->inner);
 }

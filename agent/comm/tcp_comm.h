@@ -16,24 +16,24 @@ typedef struct tcp_world {
 } tcp_world;
 
 typedef struct tcp_comm {
-    hpct_host_comm host; /* mail to all other ranks, for reductions */
+    hpct_comm_host_comm host; /* mail to all other ranks, for reductions */
     tcp_world *world;
     struct tcp_comm *next;
-    hpct_circulant *circulant; /* with its own connections, for collectives */
-    hpct_mail *streams; /* streams to all other ranks: a message without a free buffer blocks only
-                           other streams */
+    hpct_comm_circulant *circulant; /* with its own connections, for collectives */
+    hpct_comm_mail *streams; /* streams to all other ranks: a message without a free buffer blocks
+                           only other streams */
 } tcp_comm;
 
 /* Progresses messages; with `sleep` waits until there is progress to make. */
 hpct_status hpct_tcp_move(tcp_world *world, bool sleep);
 
 /* The table's functions of tcp_stream.c. */
-hpct_status hpct_tcp_open_stream(hpct_comm *comm, hpct_stream **out,
-                                 const hpct_stream_options *options);
-hpct_status hpct_tcp_next(hpct_stream *stream, float **data);
-hpct_status hpct_tcp_pass(hpct_stream *stream, size_t count);
-hpct_status hpct_tcp_push(hpct_stream *stream);
-hpct_status hpct_tcp_drain(hpct_stream *stream);
-void hpct_tcp_close_stream(hpct_stream *stream);
+hpct_status hpct_tcp_open_stream(hpct_comm *comm, hpct_comm_stream **out,
+                                 const hpct_comm_stream_options *options);
+hpct_status hpct_tcp_next(hpct_comm_stream *stream, float **data);
+hpct_status hpct_tcp_pass(hpct_comm_stream *stream, size_t count);
+hpct_status hpct_tcp_push(hpct_comm_stream *stream);
+hpct_status hpct_tcp_drain(hpct_comm_stream *stream);
+void hpct_tcp_close_stream(hpct_comm_stream *stream);
 
 #endif

@@ -6,12 +6,12 @@
 
 #include <stdlib.h>
 
-struct hpct_stream {
+struct hpct_comm_stream {
     tcp_comm *tcp;
-    hpct_stream_options options;
-    int at;               /* index of the current buffer */
-    float *data;          /* [buffers][floats + 1] */
-    hpct_letter *letters; /* [buffers] */
+    hpct_comm_stream_options options;
+    int at;                    /* index of the current buffer */
+    float *data;               /* [buffers][floats + 1] */
+    hpct_comm_letter *letters; /* [buffers] */
 };
 
 /* A letter has at least one byte: an empty message is sent as one float that is ignored. */
@@ -20,31 +20,31 @@ static size_t bytes_of(size_t floats)
     return (floats > 0 ? floats : 1) * sizeof(float);
 }
 
-static hpct_status prepare_letters(hpct_stream *stream)
+static hpct_status prepare_letters(hpct_comm_stream *stream)
 {
-    const hpct_stream_options *o = &stream->options;
+    const hpct_comm_stream_options *o = &stream->options;
     hpct_status status = HPCT_OK;
     for (int i = 0; i < o->buffers && status == HPCT_OK; i++) {
         stream->letters[i] =
-            (hpct_letter){.rank = o->peer,
-                          .receives = o->receives,
-                          .early = true,
-                          .up_to = true,
-                          .tag = (uint32_t) o->number << 16 | (uint32_t) i,
-                          .data = (char *) (stream->data + (size_t) i * (o->floats + 1)),
-                          .bytes = bytes_of(o->floats),
-                          .through = !o->receives}; /* a sender's buffers are free */
+            (hpct_comm_letter){.rank = o->peer,
+                               .receives = o->receives,
+                               .early = true,
+                               .up_to = true,
+                               .tag = (uint32_t) o->number << 16 | (uint32_t) i,
+                               .data = (char *) (stream->data + (size_t) i * (o->floats + 1)),
+                               .bytes = bytes_of(o->floats),
+                               .through = !o->receives}; /* a sender's buffers are free */
         if (o->receives)
-            status = hpct_mail_expect(stream->tcp->streams, &stream->letters[i]);
+            status = hpct_comm_mail_expect(stream->tcp->streams, &stream->letters[i]);
     }
     return status;
 }
 
-hpct_status hpct_tcp_open_stream(hpct_comm *comm, hpct_stream **out,
-                                 const hpct_stream_options *options)
+hpct_status hpct_tcp_open_stream(hpct_comm *comm, hpct_comm_stream **out,
+                                 const hpct_comm_stream_options *options)
 {
     size_t buffers = (size_t) options->buffers;
-    hpct_stream *stream = calloc(1, sizeof *stream);
+    hpct_comm_stream *stream = calloc(1, sizeof *stream);
     if (stream == NULL)
         return hpct_fail_memory(sizeof *stream);
     stream->tcp = (tcp_comm *) comm;
@@ -61,7 +61,7 @@ hpct_status hpct_tcp_open_stream(hpct_comm *comm, hpct_stream **out,
     return status;
 }
 
-static hpct_status wait_for(hpct_stream *stream, const hpct_letter *letter)
+static hpct_status wait_for(hpct_comm_stream *stream, const hpct_comm_letter *letter)
 {
     tcp_world *world = stream->tcp->world;
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_RANKS);
@@ -72,46 +72,46 @@ static hpct_status wait_for(hpct_stream *stream, const hpct_letter *letter)
     return status;
 }
 
-hpct_status hpct_tcp_next(hpct_stream *stream, float **data)
+hpct_status hpct_tcp_next(hpct_comm_stream *stream, float **data)
 {
-    hpct_letter *letter = &stream->letters[stream->at];
+    hpct_comm_letter *letter = &stream->letters[stream->at];
     hpct_status status = HPCT_OK;
     if (stream->options.receives)
-        status = hpct_mail_start(stream->tcp->streams, letter);
+        status = hpct_comm_mail_start(stream->tcp->streams, letter);
     *data = (float *) (void *) letter->data;
     return status == HPCT_OK ? wait_for(stream, letter) : status;
 }
 
-hpct_status hpct_tcp_pass(hpct_stream *stream, size_t count)
+hpct_status hpct_tcp_pass(hpct_comm_stream *stream, size_t count)
 {
-    hpct_letter *letter = &stream->letters[stream->at];
+    hpct_comm_letter *letter = &stream->letters[stream->at];
     stream->at = (stream->at + 1) % stream->options.buffers;
-    hpct_mail_renew(letter);
+    hpct_comm_mail_renew(letter);
     if (stream->options.receives)
         return HPCT_OK;
     letter->bytes = bytes_of(count);
-    return hpct_mail_start(stream->tcp->streams, letter);
+    return hpct_comm_mail_start(stream->tcp->streams, letter);
 }
 
-hpct_status hpct_tcp_push(hpct_stream *stream)
+hpct_status hpct_tcp_push(hpct_comm_stream *stream)
 {
     return stream->options.receives ? HPCT_OK : hpct_tcp_move(stream->tcp->world, false);
 }
 
-hpct_status hpct_tcp_drain(hpct_stream *stream)
+hpct_status hpct_tcp_drain(hpct_comm_stream *stream)
 {
     for (int i = 0; i < stream->options.buffers && !stream->options.receives; i++)
         HPCT_TRY(wait_for(stream, &stream->letters[i]));
     return HPCT_OK;
 }
 
-void hpct_tcp_close_stream(hpct_stream *stream)
+void hpct_tcp_close_stream(hpct_comm_stream *stream)
 {
     if (stream == NULL)
         return;
     for (int i = 0; stream->letters != NULL && i < stream->options.buffers; i++) {
         if (stream->letters[i].data != NULL)
-            hpct_mail_forget(stream->tcp->streams, &stream->letters[i]);
+            hpct_comm_mail_forget(stream->tcp->streams, &stream->letters[i]);
     }
     free(stream->letters);
     free(stream->data);

@@ -20,16 +20,17 @@
 #define JUMP_MS 500        /* poll returned so late: this process was not running */
 #define FRAMES_PER_TURN 16 /* per connection, so that none starves the others */
 
-static bool is_zero(const hpct_watch *watch)
+static bool is_zero(const hpct_comm_watch *watch)
 {
     return watch->options.rank == 0;
 }
 
 /* Sends to every connected member except `except`. */
-static void tell_all(hpct_watch *watch, const hpct_net_frame *frame, const hpct_member *except)
+static void tell_all(hpct_comm_watch *watch, const hpct_net_frame *frame,
+                     const hpct_comm_member *except)
 {
     for (int i = 0; i < watch->num_members; i++) {
-        hpct_member *member = &watch->members[i];
+        hpct_comm_member *member = &watch->members[i];
         if (member != except && member->link.session.fd >= 0)
             hpct_net_link_send(&member->link, frame);
     }
@@ -37,7 +38,7 @@ static void tell_all(hpct_watch *watch, const hpct_net_frame *frame, const hpct_
 
 /* Makes sure that the last frames arrive: closing a socket with unread input would reset the
  * connection and discard them. Returns early when all peers have closed. */
-static void linger(hpct_watch *watch)
+static void linger(hpct_comm_watch *watch)
 {
     int64_t deadline = hpct_now_ms() + LINGER_MS;
     char discarded[1024];
@@ -74,7 +75,7 @@ static void *print_line(void *line)
     return NULL;
 }
 
-void hpct_watch_say(const char *line, int patience_ms)
+void hpct_comm_watch_say(const char *line, int patience_ms)
 {
     pthread_t thread;
     char *copy = strdup(line);
@@ -92,24 +93,24 @@ void hpct_watch_say(const char *line, int patience_ms)
         pthread_detach(thread);
 }
 
-/* The run cannot continue. While connecting, hpct_watch_start returns the error; later the process
- * exits, as the main thread may be blocked in a collective. */
-static void give_up(hpct_watch *watch, hpct_status status, const char *text)
+/* The run cannot continue. While connecting, hpct_comm_watch_start returns the error; later the
+ * process exits, as the main thread may be blocked in a collective. */
+static void give_up(hpct_comm_watch *watch, hpct_status status, const char *text)
 {
-    if (watch->phase == HPCT_WATCH_JOINING) {
+    if (watch->phase == HPCT_COMM_WATCH_JOINING) {
         linger(watch);
         pthread_mutex_lock(&watch->mutex);
         watch->failure = status;
         snprintf(watch->failure_text, sizeof watch->failure_text, "%s", text);
         pthread_cond_signal(&watch->changed);
         pthread_mutex_unlock(&watch->mutex);
-        watch->phase = HPCT_WATCH_DONE;
+        watch->phase = HPCT_COMM_WATCH_DONE;
         return;
     }
     char line[700];
     snprintf(line, sizeof line, "hpc-train: rank %d (%s): %s; ending with exit code %d",
              watch->options.rank, watch->node, text, (int) status);
-    hpct_watch_say(line, LINGER_MS);
+    hpct_comm_watch_say(line, LINGER_MS);
     linger(watch);
     /* NCCL's communicators are not aborted: kernels that wait for a peer would then end without a
      * sum, and the step would continue. The driver ends them with the process. */
@@ -120,12 +121,12 @@ static void give_up(hpct_watch *watch, hpct_status status, const char *text)
 
 /* A silent rank may be stopped, not dead: it would keep the step and its node allocated. One rank
  * makes the launcher kill it, after the others have exited with their own exit codes. */
-static bool is_silent_ones_judge(const hpct_watch *watch, uint32_t silent)
+static bool is_silent_ones_judge(const hpct_comm_watch *watch, uint32_t silent)
 {
     return watch->options.rank == (silent == 0 ? 1 : 0);
 }
 
-static void give_up_lost(hpct_watch *watch, const hpct_net_frame *lost)
+static void give_up_lost(hpct_comm_watch *watch, const hpct_net_frame *lost)
 {
     char text[512];
     watch->end_step = lost->status != 0 && is_silent_ones_judge(watch, lost->rank);
@@ -137,7 +138,7 @@ static void give_up_lost(hpct_watch *watch, const hpct_net_frame *lost)
     give_up(watch, HPCT_ERR_PEER, text);
 }
 
-static void give_up_aborted(hpct_watch *watch, const hpct_net_frame *frame)
+static void give_up_aborted(hpct_comm_watch *watch, const hpct_net_frame *frame)
 {
     char text[512];
     if (frame->status == 0) { /* no rank is to blame */
@@ -148,7 +149,7 @@ static void give_up_aborted(hpct_watch *watch, const hpct_net_frame *frame)
     give_up(watch, (hpct_status) frame->status, text);
 }
 
-static void lose(hpct_watch *watch, hpct_member *member, const char *how, bool silent)
+static void lose(hpct_comm_watch *watch, hpct_comm_member *member, const char *how, bool silent)
 {
     hpct_net_frame lost = {
         .type = HPCT_NET_FRAME_LOST, .rank = (uint32_t) member->rank, .status = silent ? 1 : 0};
@@ -159,16 +160,16 @@ static void lose(hpct_watch *watch, hpct_member *member, const char *how, bool s
     give_up_lost(watch, &lost);
 }
 
-static void set_joined(hpct_watch *watch)
+static void set_joined(hpct_comm_watch *watch)
 {
-    watch->phase = HPCT_WATCH_RUNNING;
+    watch->phase = HPCT_COMM_WATCH_RUNNING;
     pthread_mutex_lock(&watch->mutex);
     watch->joined = true;
     pthread_cond_signal(&watch->changed);
     pthread_mutex_unlock(&watch->mutex);
 }
 
-static void set_met(hpct_watch *watch)
+static void set_met(hpct_comm_watch *watch)
 {
     pthread_mutex_lock(&watch->mutex);
     watch->meeting = false;
@@ -178,12 +179,13 @@ static void set_met(hpct_watch *watch)
 
 /* ---- received frames ---- */
 
-static void heard_by_zero(hpct_watch *watch, hpct_member *member, hpct_net_frame *frame)
+static void heard_by_zero(hpct_comm_watch *watch, hpct_comm_member *member, hpct_net_frame *frame)
 {
     if (frame->type == HPCT_NET_FRAME_HELLO) {
         memcpy(member->node, frame->node, sizeof member->node);
     } else if (frame->type == HPCT_NET_FRAME_BEAT) {
-        hpct_watch_gained(&member->gain, (hpct_waits) frame->status, frame->rank, member->heard_ms);
+        hpct_comm_watch_gained(&member->gain, (hpct_waits) frame->status, frame->rank,
+                               member->heard_ms);
     } else if (frame->type == HPCT_NET_FRAME_ARRIVED) {
         watch->arrived++;
     } else if (frame->type == HPCT_NET_FRAME_BYE && !member->left) {
@@ -197,11 +199,11 @@ static void heard_by_zero(hpct_watch *watch, hpct_member *member, hpct_net_frame
     }
 }
 
-static void heard_from_zero(hpct_watch *watch, const hpct_net_frame *frame)
+static void heard_from_zero(hpct_comm_watch *watch, const hpct_net_frame *frame)
 {
     if (frame->type == HPCT_NET_FRAME_HELLO)
         memcpy(watch->members[0].node, frame->node, sizeof frame->node);
-    else if (frame->type == HPCT_NET_FRAME_READY && watch->phase == HPCT_WATCH_JOINING)
+    else if (frame->type == HPCT_NET_FRAME_READY && watch->phase == HPCT_COMM_WATCH_JOINING)
         set_joined(watch);
     else if (frame->type == HPCT_NET_FRAME_ARRIVED && watch->arrival_told) {
         watch->arrival_told = false;
@@ -210,16 +212,16 @@ static void heard_from_zero(hpct_watch *watch, const hpct_net_frame *frame)
         give_up_lost(watch, frame);
     else if (frame->type == HPCT_NET_FRAME_ABORT)
         give_up_aborted(watch, frame);
-    else if (frame->type == HPCT_NET_FRAME_BYE && watch->phase == HPCT_WATCH_CLOSING)
-        watch->phase = HPCT_WATCH_DONE;
+    else if (frame->type == HPCT_NET_FRAME_BYE && watch->phase == HPCT_COMM_WATCH_CLOSING)
+        watch->phase = HPCT_COMM_WATCH_DONE;
 }
 
-static void receive(hpct_watch *watch, hpct_member *member, int64_t now)
+static void receive(hpct_comm_watch *watch, hpct_comm_member *member, int64_t now)
 {
     for (int i = 0; i < FRAMES_PER_TURN && member->link.session.fd >= 0; i++) {
         hpct_net_frame frame;
         hpct_net_link_result result = hpct_net_link_receive(&member->link, &frame);
-        if (result == HPCT_NET_LINK_NOTHING || watch->phase == HPCT_WATCH_DONE)
+        if (result == HPCT_NET_LINK_NOTHING || watch->phase == HPCT_COMM_WATCH_DONE)
             return;
         if (result == HPCT_NET_LINK_FRAME) {
             member->heard_ms = now;
@@ -241,7 +243,7 @@ static void receive(hpct_watch *watch, hpct_member *member, int64_t now)
 
 /* ---- once per poll ---- */
 
-static void join_turn(hpct_watch *watch, int64_t now)
+static void join_turn(hpct_comm_watch *watch, int64_t now)
 {
     hpct_net_frame missing, ready = {.type = HPCT_NET_FRAME_READY};
     if (watch->here == watch->options.size - 1) {
@@ -249,14 +251,14 @@ static void join_turn(hpct_watch *watch, int64_t now)
         watch->acceptor = NULL;
         tell_all(watch, &ready, NULL);
         set_joined(watch);
-    } else if (!hpct_watch_still_joining(watch, now, &missing)) {
+    } else if (!hpct_comm_watch_still_joining(watch, now, &missing)) {
         tell_all(watch, &missing, NULL);
         give_up_lost(watch, &missing);
     }
 }
 
 /* This rank is at the barrier. */
-static void attend(hpct_watch *watch)
+static void attend(hpct_comm_watch *watch)
 {
     hpct_net_frame arrived = {.type = HPCT_NET_FRAME_ARRIVED};
     if (is_zero(watch) && watch->arrived == watch->here) {
@@ -269,7 +271,7 @@ static void attend(hpct_watch *watch)
     }
 }
 
-static void serve_requests(hpct_watch *watch)
+static void serve_requests(hpct_comm_watch *watch)
 {
     hpct_net_frame bye = {.type = HPCT_NET_FRAME_BYE};
     pthread_mutex_lock(&watch->mutex);
@@ -281,25 +283,25 @@ static void serve_requests(hpct_watch *watch)
     if (abort) {
         tell_all(watch, &watch->abort_frame, NULL);
         linger(watch);
-        watch->phase = HPCT_WATCH_DONE;
-    } else if (stop && watch->phase == HPCT_WATCH_RUNNING) {
-        watch->phase = HPCT_WATCH_CLOSING;
+        watch->phase = HPCT_COMM_WATCH_DONE;
+    } else if (stop && watch->phase == HPCT_COMM_WATCH_RUNNING) {
+        watch->phase = HPCT_COMM_WATCH_CLOSING;
         if (!is_zero(watch))
             tell_all(watch, &bye, NULL);
     }
-    if (watch->phase == HPCT_WATCH_CLOSING && is_zero(watch) && watch->left == watch->here) {
+    if (watch->phase == HPCT_COMM_WATCH_CLOSING && is_zero(watch) && watch->left == watch->here) {
         tell_all(watch, &bye, NULL);
         linger(watch);
-        watch->phase = HPCT_WATCH_DONE;
+        watch->phase = HPCT_COMM_WATCH_DONE;
     }
 }
 
 /* Whether no rank of another node is heard, of several: then it is this node that is cut off. */
-static bool is_cut_off(const hpct_watch *watch, int64_t now)
+static bool is_cut_off(const hpct_comm_watch *watch, int64_t now)
 {
     int others = 0;
     for (int i = 0; i < watch->num_members; i++) {
-        const hpct_member *member = &watch->members[i];
+        const hpct_comm_member *member = &watch->members[i];
         if (member->left || strcmp(member->node, watch->node) == 0)
             continue;
         if (now - member->heard_ms < member->silence_ms / 2)
@@ -309,11 +311,11 @@ static bool is_cut_off(const hpct_watch *watch, int64_t now)
     return others > 1;
 }
 
-static void judge_silence(hpct_watch *watch, int64_t now)
+static void judge_silence(hpct_comm_watch *watch, int64_t now)
 {
     char how[HPCT_NET_FRAME_TEXT];
-    for (int i = 0; i < watch->num_members && watch->phase != HPCT_WATCH_DONE; i++) {
-        hpct_member *member = &watch->members[i];
+    for (int i = 0; i < watch->num_members && watch->phase != HPCT_COMM_WATCH_DONE; i++) {
+        hpct_comm_member *member = &watch->members[i];
         if (member->link.session.fd < 0 || member->left ||
             now - member->heard_ms <= member->silence_ms)
             continue;
@@ -330,7 +332,7 @@ static void judge_silence(hpct_watch *watch, int64_t now)
 }
 
 /* Errors that the communicator reports itself. */
-static void check_communicator(hpct_watch *watch)
+static void check_communicator(hpct_comm_watch *watch)
 {
     hpct_status status = watch->options.check();
     if (status == HPCT_OK)
@@ -344,10 +346,10 @@ static void check_communicator(hpct_watch *watch)
     give_up(watch, status, hpct_last_error());
 }
 
-static void judge_standstill(hpct_watch *watch, int64_t now)
+static void judge_standstill(hpct_comm_watch *watch, int64_t now)
 {
     hpct_net_frame frame;
-    if (hpct_watch_still_gains(watch, now, &frame))
+    if (hpct_comm_watch_still_gains(watch, now, &frame))
         return;
     tell_all(watch, &frame, NULL);
     if (frame.type == HPCT_NET_FRAME_LOST)
@@ -356,7 +358,7 @@ static void judge_standstill(hpct_watch *watch, int64_t now)
         give_up_aborted(watch, &frame);
 }
 
-static void send_beats(hpct_watch *watch, int64_t now)
+static void send_beats(hpct_comm_watch *watch, int64_t now)
 {
     hpct_net_frame beat = {.type = HPCT_NET_FRAME_BEAT};
     hpct_waits waits;
@@ -365,18 +367,18 @@ static void send_beats(hpct_watch *watch, int64_t now)
     beat.rank = hpct_read_progress(&waits);
     beat.status = (uint8_t) waits;
     tell_all(watch, &beat, NULL);
-    hpct_watch_gained(&watch->gain, waits, beat.rank, now);
+    hpct_comm_watch_gained(&watch->gain, waits, beat.rank, now);
     watch->beat_ms = now + HPCT_NET_LINK_BEAT_MS;
-    if (watch->options.check != NULL && watch->phase == HPCT_WATCH_RUNNING)
+    if (watch->options.check != NULL && watch->phase == HPCT_COMM_WATCH_RUNNING)
         check_communicator(watch);
-    if (is_zero(watch) && watch->phase == HPCT_WATCH_RUNNING)
+    if (is_zero(watch) && watch->phase == HPCT_COMM_WATCH_RUNNING)
         judge_standstill(watch, now);
 }
 
 /* This process did not run for a while (it was stopped, or the system slept): frames that arrived
  * meanwhile are still to be read, and the others may have been stopped, too. Extends their
  * timeouts. */
-static void forgive_own_absence(hpct_watch *watch, int64_t now, int64_t expected_ms)
+static void forgive_own_absence(hpct_comm_watch *watch, int64_t now, int64_t expected_ms)
 {
     int64_t absent = now - watch->turn_ms - expected_ms;
     watch->turn_ms = now;
@@ -392,9 +394,9 @@ static void forgive_own_absence(hpct_watch *watch, int64_t now, int64_t expected
 
 static void *watch_main(void *argument)
 {
-    hpct_watch *watch = argument;
+    hpct_comm_watch *watch = argument;
     watch->turn_ms = hpct_now_ms();
-    while (watch->phase != HPCT_WATCH_DONE) {
+    while (watch->phase != HPCT_COMM_WATCH_DONE) {
         nfds_t count = 0;
         watch->polls[count++] = (struct pollfd){.fd = watch->wake_fd, .events = POLLIN};
         watch->polls[count++] = (struct pollfd){
@@ -414,20 +416,20 @@ static void *watch_main(void *argument)
         uint64_t wakes;
         if (watch->polls[0].revents != 0 && read(watch->wake_fd, &wakes, sizeof wakes) < 0)
             wakes = 0;
-        for (int i = 0; i < watch->num_members && watch->phase != HPCT_WATCH_DONE; i++) {
+        for (int i = 0; i < watch->num_members && watch->phase != HPCT_COMM_WATCH_DONE; i++) {
             hpct_net_link_flush(&watch->members[i].link);
             if (watch->members[i].link.session.fd >= 0 && watch->polls[2 + i].revents != 0)
                 receive(watch, &watch->members[i], now);
         }
-        if (watch->phase != HPCT_WATCH_DONE && watch->acceptor != NULL) {
-            hpct_watch_accept(watch);
+        if (watch->phase != HPCT_COMM_WATCH_DONE && watch->acceptor != NULL) {
+            hpct_comm_watch_accept(watch);
             join_turn(watch, now);
         }
-        if (watch->phase != HPCT_WATCH_DONE)
+        if (watch->phase != HPCT_COMM_WATCH_DONE)
             judge_silence(watch, now);
-        if (watch->phase != HPCT_WATCH_DONE)
+        if (watch->phase != HPCT_COMM_WATCH_DONE)
             send_beats(watch, now);
-        if (watch->phase != HPCT_WATCH_DONE)
+        if (watch->phase != HPCT_COMM_WATCH_DONE)
             serve_requests(watch);
     }
     return NULL;
@@ -435,7 +437,7 @@ static void *watch_main(void *argument)
 
 /* ---- the caller's side ---- */
 
-static void watch_free(hpct_watch *watch)
+static void watch_free(hpct_comm_watch *watch)
 {
     for (int i = 0; i < watch->num_members; i++)
         hpct_net_link_close(&watch->members[i].link);
@@ -459,9 +461,9 @@ static void allow_descriptors(int wanted)
     }
 }
 
-static hpct_watch *watch_new(const hpct_watch_options *options)
+static hpct_comm_watch *watch_new(const hpct_comm_watch_options *options)
 {
-    hpct_watch *watch = calloc(1, sizeof *watch);
+    hpct_comm_watch *watch = calloc(1, sizeof *watch);
     if (watch == NULL)
         return NULL;
     watch->options = *options;
@@ -485,12 +487,12 @@ static hpct_watch *watch_new(const hpct_watch_options *options)
     return watch;
 }
 
-hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options)
+hpct_status hpct_comm_watch_start(hpct_comm_watch **out, const hpct_comm_watch_options *options)
 {
     hpct_status status = HPCT_OK;
     if (options->rank == 0)
         allow_descriptors(options->size + HPCT_NET_ACCEPTOR_PENDING + 256);
-    hpct_watch *watch = watch_new(options);
+    hpct_comm_watch *watch = watch_new(options);
     if (watch == NULL) {
         if (options->rank == 0)
             close(options->listen_fd);
@@ -498,7 +500,7 @@ hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options
     }
     status = options->rank == 0
                  ? hpct_net_acceptor_new(&watch->acceptor, options->listen_fd, options->auth, 0)
-                 : hpct_watch_reach(watch);
+                 : hpct_comm_watch_reach(watch);
     if (status != HPCT_OK)
         goto fail;
     int error = hpct_thread_start(&watch->thread, watch_main, watch);
@@ -523,7 +525,7 @@ fail:
     return status;
 }
 
-static void request(hpct_watch *watch, bool *flag)
+static void request(hpct_comm_watch *watch, bool *flag)
 {
     uint64_t one = 1;
     pthread_mutex_lock(&watch->mutex);
@@ -533,13 +535,13 @@ static void request(hpct_watch *watch, bool *flag)
         ;
 }
 
-static void end(hpct_watch *watch)
+static void end(hpct_comm_watch *watch)
 {
     pthread_join(watch->thread, NULL);
     watch_free(watch);
 }
 
-void hpct_watch_meet(hpct_watch *watch)
+void hpct_comm_watch_meet(hpct_comm_watch *watch)
 {
     request(watch, &watch->meeting);
     pthread_mutex_lock(&watch->mutex);
@@ -548,13 +550,13 @@ void hpct_watch_meet(hpct_watch *watch)
     pthread_mutex_unlock(&watch->mutex);
 }
 
-void hpct_watch_stop(hpct_watch *watch)
+void hpct_comm_watch_stop(hpct_comm_watch *watch)
 {
     request(watch, &watch->stop_requested);
     end(watch);
 }
 
-void hpct_watch_abort(hpct_watch *watch, hpct_status status, const char *text)
+void hpct_comm_watch_abort(hpct_comm_watch *watch, hpct_status status, const char *text)
 {
     watch->abort_frame = (hpct_net_frame){.type = HPCT_NET_FRAME_ABORT,
                                           .status = (uint8_t) status,

@@ -17,9 +17,9 @@
 #include <hpctrain/status.h>
 #include <stdint.h>
 
-typedef struct hpct_watch hpct_watch;
+typedef struct hpct_comm_watch hpct_comm_watch;
 
-typedef struct hpct_watch_options {
+typedef struct hpct_comm_watch_options {
     int rank, size;               /* size > 1 */
     const char *node;             /* this rank's node */
     const hpct_auth *auth;        /* must outlive the watch */
@@ -35,19 +35,19 @@ typedef struct hpct_watch_options {
     /* Called in the heartbeat thread, with each heartbeat once all are connected: an error,
      * recorded by hpct_fail, ends all ranks. NULL: none. */
     hpct_status (*check)(void);
-} hpct_watch_options;
+} hpct_comm_watch_options;
 
 /* Connects; returns when all are connected. Collective. Returns HPCT_ERR_PEER naming the missing or
  * lost rank; HPCT_ERR_CONFIG if another program uses rank 0's port. */
-hpct_status hpct_watch_start(hpct_watch **out, const hpct_watch_options *options);
+hpct_status hpct_comm_watch_start(hpct_comm_watch **out, const hpct_comm_watch_options *options);
 
 /* Barrier; collective. Waits as long as the other ranks are alive: the caller sets the timeout. */
-void hpct_watch_meet(hpct_watch *watch);
+void hpct_comm_watch_meet(hpct_comm_watch *watch);
 
 /* Closes in order: waits until all ranks call it (losses are still detected). */
-void hpct_watch_stop(hpct_watch *watch);
+void hpct_comm_watch_stop(hpct_comm_watch *watch);
 
 /* Sends the others this rank's `status` and `text`, and closes at once. */
-void hpct_watch_abort(hpct_watch *watch, hpct_status status, const char *text);
+void hpct_comm_watch_abort(hpct_comm_watch *watch, hpct_status status, const char *text);
 
 #endif

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-void hpct_watch_gained(hpct_gain *gain, hpct_waits waits, uint32_t done, int64_t now)
+void hpct_comm_watch_gained(hpct_comm_gain *gain, hpct_waits waits, uint32_t done, int64_t now)
 {
     if (gain->done != done || gain->waits != waits)
-        *gain = (hpct_gain){waits, done, now};
+        *gain = (hpct_comm_gain){waits, done, now};
 }
 
 /* Over all ranks: time since when none makes progress; the least dependent kind of wait, the number
@@ -18,10 +18,10 @@ typedef struct standstill {
     int64_t since_ms, first_since_ms;
     hpct_waits least;
     int num;
-    const hpct_member *first;
+    const hpct_comm_member *first;
 } standstill;
 
-static void add(standstill *all, const hpct_gain *gain, const hpct_member *member)
+static void add(standstill *all, const hpct_comm_gain *gain, const hpct_comm_member *member)
 {
     if (gain->since_ms > all->since_ms)
         all->since_ms = gain->since_ms;
@@ -35,12 +35,12 @@ static void add(standstill *all, const hpct_gain *gain, const hpct_member *membe
     all->least = gain->waits;
 }
 
-static standstill find_standstill(const hpct_watch *watch)
+static standstill find_standstill(const hpct_comm_watch *watch)
 {
     standstill all = {.least = HPCT_WAITS_FOR_RANKS};
     add(&all, &watch->gain, NULL);
     for (int i = 0; i < watch->num_members; i++) {
-        const hpct_member *member = &watch->members[i];
+        const hpct_comm_member *member = &watch->members[i];
         if (member->left) /* has finished training */
             all.least = HPCT_WAITS_UNSEEN;
         else if (member->rank >= 0)
@@ -65,9 +65,9 @@ static void explain(char *text, size_t size, const standstill *all, long seconds
                  all->least == HPCT_WAITS_FOR_DEVICE ? "their GPUs" : "one another");
 }
 
-bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_net_frame *lost)
+bool hpct_comm_watch_still_gains(hpct_comm_watch *watch, int64_t now, hpct_net_frame *lost)
 {
-    const hpct_watch_options *o = &watch->options;
+    const hpct_comm_watch_options *o = &watch->options;
     standstill all = find_standstill(watch);
     int64_t still = now - all.since_ms;
     bool ends = o->standstill_ms > 0 && still >= o->standstill_ms;
@@ -86,7 +86,7 @@ bool hpct_watch_still_gains(hpct_watch *watch, int64_t now, hpct_net_frame *lost
         if (blames)
             snprintf(who, sizeof who, "rank %u on %s: ", lost->rank, lost->node);
         snprintf(line, sizeof line, "hpc-train: %s%s", who, lost->text);
-        hpct_watch_say(line, 0);
+        hpct_comm_watch_say(line, 0);
     }
     watch->standstill_noted = true;
     return !ends;

@@ -19,13 +19,14 @@
 #define FIRST_NOTICE_MS 10000  /* time until missing ranks are printed; then every NOTICE_MS */
 #define NOTICE_MS 60000
 
-const char *hpct_watch_node_of(const hpct_watch *watch, int rank)
+const char *hpct_comm_watch_node_of(const hpct_comm_watch *watch, int rank)
 {
     return watch->options.rank_nodes == NULL ? "its node" : watch->options.rank_nodes[rank];
 }
 
 /* Each side first sends its node's name. */
-static void begin(hpct_watch *watch, hpct_member *member, int rank, const hpct_net_session *session)
+static void begin(hpct_comm_watch *watch, hpct_comm_member *member, int rank,
+                  const hpct_net_session *session)
 {
     hpct_net_frame hello = {.type = HPCT_NET_FRAME_HELLO};
     memcpy(hello.node, watch->node, sizeof hello.node);
@@ -36,13 +37,13 @@ static void begin(hpct_watch *watch, hpct_member *member, int rank, const hpct_n
     member->silence_ms = watch->options.silence_ms > 0
                              ? watch->options.silence_ms
                              : hpct_net_link_silence_ms(session->fd, HPCT_NET_LINK_OUTAGE_MS);
-    hpct_net_frame_set(member->node, sizeof member->node, hpct_watch_node_of(watch, rank));
+    hpct_net_frame_set(member->node, sizeof member->node, hpct_comm_watch_node_of(watch, rank));
     hpct_net_link_send(&member->link, &hello);
 }
 
 /* ---- rank 0 ---- */
 
-static bool is_connected(const hpct_watch *watch, int rank)
+static bool is_connected(const hpct_comm_watch *watch, int rank)
 {
     for (int i = 0; i < watch->num_members; i++) {
         if (watch->members[i].link.session.fd >= 0 && watch->members[i].rank == rank)
@@ -51,7 +52,7 @@ static bool is_connected(const hpct_watch *watch, int rank)
     return false;
 }
 
-void hpct_watch_accept(hpct_watch *watch)
+void hpct_comm_watch_accept(hpct_comm_watch *watch)
 {
     hpct_net_guest guest;
     while (hpct_net_acceptor_next(watch->acceptor, &guest)) {
@@ -64,7 +65,7 @@ void hpct_watch_accept(hpct_watch *watch)
     }
 }
 
-static void print_missing(const hpct_watch *watch)
+static void print_missing(const hpct_comm_watch *watch)
 {
     char line[400];
     int length = snprintf(line, sizeof line, "hpc-train: waiting for %d of %d ranks:",
@@ -74,19 +75,20 @@ static void print_missing(const hpct_watch *watch)
         if (is_connected(watch, rank))
             continue;
         length += snprintf(line + length, sizeof line - (size_t) length, "%s rank %d (%.60s)",
-                           named++ > 0 ? "," : "", rank, hpct_watch_node_of(watch, rank));
+                           named++ > 0 ? "," : "", rank, hpct_comm_watch_node_of(watch, rank));
     }
     fprintf(stderr, "%s%s\n", line, named < watch->options.size - 1 - watch->here ? ", …" : "");
 }
 
-bool hpct_watch_still_joining(hpct_watch *watch, int64_t now, hpct_net_frame *missing)
+bool hpct_comm_watch_still_joining(hpct_comm_watch *watch, int64_t now, hpct_net_frame *missing)
 {
     if (now - watch->join_began_ms >= (int64_t) watch->options.join_seconds * 1000) {
         int rank = 1;
         while (is_connected(watch, rank))
             rank++;
         *missing = (hpct_net_frame){.type = HPCT_NET_FRAME_LOST, .rank = (uint32_t) rank};
-        hpct_net_frame_set(missing->node, sizeof missing->node, hpct_watch_node_of(watch, rank));
+        hpct_net_frame_set(missing->node, sizeof missing->node,
+                           hpct_comm_watch_node_of(watch, rank));
         snprintf(missing->text, sizeof missing->text, "it did not come within %d s",
                  watch->options.join_seconds);
         int others = watch->options.size - 1 - watch->here - 1;
@@ -118,7 +120,7 @@ typedef struct search {
 } search;
 
 /* One attempt at one address. */
-static hpct_status try_address(hpct_watch *watch, const char *address, int64_t until_ms,
+static hpct_status try_address(hpct_comm_watch *watch, const char *address, int64_t until_ms,
                                search *found, bool *joined)
 {
     hpct_net_connecting connecting;
@@ -148,10 +150,10 @@ static hpct_status try_address(hpct_watch *watch, const char *address, int64_t u
     return HPCT_OK;
 }
 
-static hpct_status lost_zero(const hpct_watch *watch, const char *how)
+static hpct_status lost_zero(const hpct_comm_watch *watch, const char *how)
 {
     return hpct_fail(HPCT_ERR_PEER, "rank 0 on %s was lost: %s (tried %s)",
-                     hpct_watch_node_of(watch, 0), how, watch->options.addresses[0]);
+                     hpct_comm_watch_node_of(watch, 0), how, watch->options.addresses[0]);
 }
 
 /* Sets *since_ms to the time since when `so` is true; 0: false. */
@@ -164,11 +166,11 @@ static void count_from(int64_t *since_ms, bool so, int64_t now)
 }
 
 /* Whether to retry after all addresses have failed. */
-static hpct_status check_search(const hpct_watch *watch, search *found, int64_t now,
+static hpct_status check_search(const hpct_comm_watch *watch, search *found, int64_t now,
                                 int64_t until_ms)
 {
     char how[64];
-    count_from(&found->ended_since_ms, hpct_gone_is_zero(), now);
+    count_from(&found->ended_since_ms, hpct_comm_gone_is_zero(), now);
     count_from(&found->other_program_since_ms, found->other_program != NULL, now);
     count_from(&found->unanswered_since_ms, found->unanswered != NULL, now);
     if (found->unanswered != NULL && now - found->unanswered_since_ms > UNANSWERED_MS)
@@ -186,9 +188,9 @@ static hpct_status check_search(const hpct_watch *watch, search *found, int64_t 
     return now >= until_ms ? lost_zero(watch, how) : HPCT_OK;
 }
 
-static hpct_status search_zero(hpct_watch *watch)
+static hpct_status search_zero(hpct_comm_watch *watch)
 {
-    const hpct_watch_options *options = &watch->options;
+    const hpct_comm_watch_options *options = &watch->options;
     int64_t began = hpct_now_ms();
     int64_t until_ms = began + (int64_t) options->join_seconds * 1000;
     search found = {0};
@@ -205,17 +207,17 @@ static hpct_status search_zero(hpct_watch *watch)
             return status;
         if (!said && now - began >= FIRST_NOTICE_MS && options->rank == 1) {
             fprintf(stderr, "hpc-train: waiting for rank 0 (%s) at %s\n",
-                    hpct_watch_node_of(watch, 0), options->addresses[0]);
+                    hpct_comm_watch_node_of(watch, 0), options->addresses[0]);
             said = true;
         }
         usleep((useconds_t) wait_ms * 1000);
     }
 }
 
-hpct_status hpct_watch_reach(hpct_watch *watch)
+hpct_status hpct_comm_watch_reach(hpct_comm_watch *watch)
 {
-    hpct_gone_begin();
+    hpct_comm_gone_begin();
     hpct_status status = search_zero(watch);
-    hpct_gone_end();
+    hpct_comm_gone_end();
     return status;
 }

@@ -54,7 +54,7 @@ static float fp16_factor(const loops *do_, size_t count, const float *src)
     return hpct_float_of_bits((uint32_t) (exponent < 253 ? exponent : 253) << 23);
 }
 
-void hpct_wire_encode(hpct_wire wire, size_t count, const float *src, float *message)
+void hpct_comm_wire_encode(hpct_wire wire, size_t count, const float *src, float *message)
 {
     const loops *do_ = best();
     float factor = wire == HPCT_WIRE_FP16 ? fp16_factor(do_, count, src) : 1.0f;
@@ -65,7 +65,7 @@ void hpct_wire_encode(hpct_wire wire, size_t count, const float *src, float *mes
         do_->encode[wire](at_most(count - i, BLOCK), src + i, factor, halves + i);
 }
 
-void hpct_wire_decode(hpct_wire wire, size_t count, const float *message, float *dst)
+void hpct_comm_wire_decode(hpct_wire wire, size_t count, const float *message, float *dst)
 {
     const loops *do_ = best();
     const uint16_t *halves = (const uint16_t *) (const void *) (message + 1);
@@ -74,7 +74,7 @@ void hpct_wire_decode(hpct_wire wire, size_t count, const float *message, float 
         do_->decode[wire](at_most(count - i, BLOCK), halves + i, message[0], dst + i);
 }
 
-void hpct_wire_add(hpct_wire wire, size_t count, const float *message, float *dst)
+void hpct_comm_wire_add(hpct_wire wire, size_t count, const float *message, float *dst)
 {
     const loops *do_ = best();
     const uint16_t *halves = (const uint16_t *) (const void *) (message + 1);
@@ -83,7 +83,7 @@ void hpct_wire_add(hpct_wire wire, size_t count, const float *message, float *ds
         do_->add[wire](at_most(count - i, BLOCK), halves + i, message[0], dst + i);
 }
 
-void hpct_wire_sum(size_t count, const float *const *terms, int num, float *dst)
+void hpct_comm_wire_sum(size_t count, const float *const *terms, int num, float *dst)
 {
     const loops *do_ = best();
 #pragma omp parallel for if (count >= LONG)

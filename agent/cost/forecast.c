@@ -40,7 +40,7 @@ hpct_status hpct_forecast_make(hpct_forecast *out, hpct_context *context, hpct_m
 {
     hpct_comm *comm = hpct_context_comm(context);
     hpct_compute compute = {0};
-    hpct_network network, sums;
+    hpct_comm_network network, sums;
     bool hybrid = allowed[HPCT_SCHEME_HYBRID_ROWS] || allowed[HPCT_SCHEME_HYBRID_COLUMNS] ||
                   allowed[HPCT_SCHEME_HYBRID_BACK];
     int64_t begin, share = hpct_slice(global_batch, 0, comm->size, &begin);
@@ -60,7 +60,7 @@ hpct_status hpct_forecast_make(hpct_forecast *out, hpct_context *context, hpct_m
     memcpy(payoff.allowed, allowed, sizeof payoff.allowed);
     hpct_status status = hpct_context_network(context, &network);
     if (status == HPCT_OK && hybrid)
-        status = hpct_sum_network_measure(context, HPCT_NETWORK_QUICKLY, &sums);
+        status = hpct_sum_network_measure(context, HPCT_COMM_NETWORK_QUICKLY, &sums);
     if (status == HPCT_OK)
         status = hpct_context_agree(context,
                                     hpct_compute_measure(&compute, model, (int) share, &effort));

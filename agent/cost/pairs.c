@@ -49,14 +49,14 @@ int hpct_pairs_partner(int nodes, int round, int node)
 
 typedef struct meeting {
     hpct_comm *comm;
-    hpct_stream *out, *in;
+    hpct_comm_stream *out, *in;
     bool starts;
 } meeting;
 
 static hpct_status open_meeting(meeting *m, hpct_comm *comm, int peer, bool starts)
 {
-    hpct_stream_options options = {
-        .peer = peer, .number = HPCT_MAX_STREAM, .floats = LARGEST, .buffers = 1};
+    hpct_comm_stream_options options = {
+        .peer = peer, .number = HPCT_COMM_MAX_STREAM, .floats = LARGEST, .buffers = 1};
     *m = (meeting){.comm = comm, .starts = starts};
     HPCT_TRY(comm->ops->open_stream(comm, &m->out, &options));
     options.receives = true;

@@ -9,7 +9,7 @@
 
 typedef struct hpct_payoff_case {
     const hpct_cost_model *cost;
-    const hpct_network *network;
+    const hpct_comm_network *network;
     hpct_scheme_options how;
     bool allowed[HPCT_SCHEMES]; /* for each number of ranks the fastest of these is used */
     double samples;             /* per rank and step, or, same_global, in total */

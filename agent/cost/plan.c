@@ -23,7 +23,7 @@
 
 /* network: for gradients; sums: for collectives within a step. */
 typedef struct links {
-    hpct_network network, sums;
+    hpct_comm_network network, sums;
     const char *source; /* "as stated" */
 } links;
 
@@ -84,8 +84,8 @@ static hpct_status check_options(hpct_plan_options *o)
 static void add_links(hpct_plan *plan, const char *source, double latency_seconds,
                       double bytes_per_second)
 {
-    const hpct_network network = {.latency_seconds = latency_seconds,
-                                  .bytes_per_second = bytes_per_second};
+    const hpct_comm_network network = {.latency_seconds = latency_seconds,
+                                       .bytes_per_second = bytes_per_second};
     plan->links[plan->num_links++] = (links){network, network, source};
 }
 
@@ -108,9 +108,9 @@ static hpct_status find_network(hpct_plan *plan, hpct_context *context, const hp
                          "or say --network LATENCY,BANDWIDTH");
     links *measured = &plan->links[plan->num_links++];
     measured->source = "measured here";
-    HPCT_TRY(hpct_network_measure(hpct_context_comm(context), HPCT_NETWORK_THOROUGHLY,
-                                  hpct_model_count_trainable(model), &measured->network));
-    return hpct_sum_network_measure(context, HPCT_NETWORK_QUICKLY, &measured->sums);
+    HPCT_TRY(hpct_comm_network_measure(hpct_context_comm(context), HPCT_COMM_NETWORK_THOROUGHLY,
+                                       hpct_model_count_trainable(model), &measured->network));
+    return hpct_sum_network_measure(context, HPCT_COMM_NETWORK_QUICKLY, &measured->sums);
 }
 
 /* The largest batch that one rank computes in data parallelism. */
@@ -275,7 +275,7 @@ const hpct_plan_row *hpct_plan_rows(const hpct_plan *plan, int *count)
 
 /* ---- output ---- */
 
-static void print_network(FILE *stream, const char *what, const hpct_network *network,
+static void print_network(FILE *stream, const char *what, const hpct_comm_network *network,
                           const char *source)
 {
     fprintf(stream, "%s: %.1f us, %.1f MB/s", what, 1e6 * network->latency_seconds,

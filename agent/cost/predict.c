@@ -10,23 +10,23 @@
 
 /* ---- collectives ---- */
 
-static double transfer(const hpct_network *network, double messages, double bytes)
+static double transfer(const hpct_comm_network *network, double messages, double bytes)
 {
     return messages * network->latency_seconds + bytes / network->bytes_per_second;
 }
 
 /* Recursive doubling for small sizes; for larger ones halving and doubling (Rabenseifner), or
  * another algorithm with minimal traffic. */
-double hpct_predict_allreduce(const hpct_network *network, int ranks, double bytes)
+double hpct_predict_allreduce(const hpct_comm_network *network, int ranks, double bytes)
 {
     double rounds = ceil(log2(ranks));
     return fmin(transfer(network, rounds, rounds * bytes),
-                hpct_network_allreduce_seconds(network, ranks, bytes));
+                hpct_comm_network_allreduce_seconds(network, ranks, bytes));
 }
 
 /* Recursive doubling, or Bruck's algorithm if the number of ranks is no power of two: both send
  * ceil(log2 ranks) messages and the minimum of bytes. */
-double hpct_predict_allgather(const hpct_network *network, int ranks, double bytes)
+double hpct_predict_allgather(const hpct_comm_network *network, int ranks, double bytes)
 {
     return ranks <= 1 ? 0 : transfer(network, ceil(log2(ranks)), (ranks - 1.0) * bytes);
 }
@@ -70,7 +70,7 @@ static double gradient_floats(const hpct_cost_model *cost)
 }
 
 /* Synchronized BatchNormalization: two all-reduces in forward, one in backward, not overlapped. */
-static double synchronize(const hpct_cost_model *cost, int parts, const hpct_network *network,
+static double synchronize(const hpct_cost_model *cost, int parts, const hpct_comm_network *network,
                           int ranks, double *bytes)
 {
     double seconds = 0;
@@ -100,22 +100,22 @@ static hpct_prediction compute_all(const hpct_cost_model *cost, double samples)
  * of the next one, except for the last. Processor time for sending delays backward. float_bytes:
  * bytes of a gradient value on the wire. */
 static void send_buckets(hpct_prediction *p, const hpct_cost_model *cost, int parts,
-                         const hpct_network *network, const hpct_scheme_options *options, int ranks,
-                         double samples, double float_bytes)
+                         const hpct_comm_network *network, const hpct_scheme_options *options,
+                         int ranks, double samples, double float_bytes)
 {
     double gradients = 0, done = 0, sent = 0;
     for (int i = 0; i < parts; i++)
         gradients += (double) cost->parts[i].gradients * float_bytes;
-    double each = hpct_network_bucket_bytes(network, ranks, gradients, options->bucket_bytes);
+    double each = hpct_comm_network_bucket_bytes(network, ranks, gradients, options->bucket_bytes);
     double now = 0, network_free = 0, host = 0; /* since the start of backward */
-    double latency = hpct_network_allreduce_seconds(network, ranks, 0);
+    double latency = hpct_comm_network_allreduce_seconds(network, ranks, 0);
     for (int i = parts - 1; i >= 0; i--) {
         now += compute_seconds(&cost->work[i].backward, samples);
         done += (double) cost->parts[i].gradients * float_bytes;
         while (sent < done && (sent + each <= done || done >= gradients)) {
             double bucket = fmin(each, gradients - sent);
             network_free = fmax(network_free, now) - latency +
-                           hpct_network_allreduce_seconds(network, ranks, bucket);
+                           hpct_comm_network_allreduce_seconds(network, ranks, bucket);
             sent += bucket;
             double work = network->host_seconds * bucket * 2 * (ranks - 1) / ranks;
             host += sent < gradients ? work : 0;
@@ -132,7 +132,7 @@ static double alone_seconds(const hpct_cost_model *cost, double samples)
     return fmin(compute_seconds(&cost->alone, samples), compute_all(cost, samples).compute_seconds);
 }
 
-static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_network *network,
+static hpct_prediction mirrored(const hpct_cost_model *cost, const hpct_comm_network *network,
                                 const hpct_scheme_options *options, int ranks, double samples,
                                 double float_bytes)
 {
@@ -182,8 +182,8 @@ static int reader_of_channels(const hpct_cost_model *cost, int dense)
 /* Every rank computes on the whole batch: 1/ranks of the parts first..last, all others completely.
  * Gradients of the parts before `first` are partial and all-reduced, also those of `first` if split
  * by cells. No others are communicated, so that backward fuses updates as on one rank. */
-static hpct_prediction shared(const hpct_cost_model *cost, const hpct_network *network, int ranks,
-                              double samples, int first, int last, bool cells)
+static hpct_prediction shared(const hpct_cost_model *cost, const hpct_comm_network *network,
+                              int ranks, double samples, int first, int last, bool cells)
 {
     hpct_prediction p = {.possible = true};
     double all = samples * ranks, floats = gradient_floats(cost), before = 0, kept = 0;
@@ -214,8 +214,8 @@ static bool shares_cells(const hpct_cost_model *cost, int first, int dense, int 
            part->cols % (size_t) (VECTOR_CHANNELS * ranks) != 0;
 }
 
-static hpct_prediction hybrid(const hpct_cost_model *cost, const hpct_network *network, int ranks,
-                              double samples, bool rows)
+static hpct_prediction hybrid(const hpct_cost_model *cost, const hpct_comm_network *network,
+                              int ranks, double samples, bool rows)
 {
     int dense = largest_dense(cost);
     int first = dense >= 0 && rows ? maker_of_channels(cost, dense) : dense;
@@ -235,7 +235,7 @@ static hpct_prediction hybrid(const hpct_cost_model *cost, const hpct_network *n
 
 /* Collectives within forward and backward. */
 static void add_collectives(hpct_prediction *p, const hpct_shard_step *step,
-                            const hpct_network *sums, int ranks, double all)
+                            const hpct_comm_network *sums, int ranks, double all)
 {
     double bytes = FLOAT * step->floats * all, share = step->sums ? bytes : bytes / ranks,
            seconds = step->sums ? hpct_predict_allreduce(sums, ranks, bytes)
@@ -246,9 +246,9 @@ static void add_collectives(hpct_prediction *p, const hpct_shard_step *step,
 
 /* The front on local batches, with gradients in buckets; after it all samples, with parts of split
  * operations. hpct_shard_outline says which. */
-static hpct_prediction hybrid_back(const hpct_cost_model *cost, const hpct_network *network,
-                                   const hpct_network *sums, const hpct_scheme_options *options,
-                                   int ranks, double samples)
+static hpct_prediction hybrid_back(const hpct_cost_model *cost, const hpct_comm_network *network,
+                                   const hpct_comm_network *sums,
+                                   const hpct_scheme_options *options, int ranks, double samples)
 {
     hpct_prediction p = {0};
     hpct_shard_step *steps = calloc((size_t) cost->num_parts + 1, sizeof *steps);
@@ -291,7 +291,7 @@ end:
 
 /* P = M Q and Q = M' P for every kernel, each all-reduced; vectors uncompressed. Seven passes over
  * the gradient: adding and storing the error, two products, the result. */
-static hpct_prediction powersgd(const hpct_cost_model *cost, const hpct_network *network,
+static hpct_prediction powersgd(const hpct_cost_model *cost, const hpct_comm_network *network,
                                 const hpct_scheme_options *options, int ranks, double samples)
 {
     hpct_prediction p = compute_all(cost, samples);
@@ -318,7 +318,7 @@ static hpct_prediction powersgd(const hpct_cost_model *cost, const hpct_network 
 }
 
 /* Local steps, and every local_steps steps the mean of all parameters. */
-static hpct_prediction local_sgd(const hpct_cost_model *cost, const hpct_network *network,
+static hpct_prediction local_sgd(const hpct_cost_model *cost, const hpct_comm_network *network,
                                  const hpct_scheme_options *options, int ranks, double samples)
 {
     hpct_prediction p = {.possible = true, .compute_seconds = alone_seconds(cost, samples)};
@@ -330,10 +330,10 @@ static hpct_prediction local_sgd(const hpct_cost_model *cost, const hpct_network
 }
 
 hpct_prediction hpct_predict(hpct_scheme scheme, const hpct_cost_model *cost,
-                             const hpct_network *network, const hpct_scheme_options *options,
+                             const hpct_comm_network *network, const hpct_scheme_options *options,
                              int ranks, double samples)
 {
-    const hpct_network *sums = options->sums != NULL ? options->sums : network;
+    const hpct_comm_network *sums = options->sums != NULL ? options->sums : network;
     if (ranks == 1) {
         double seconds = alone_seconds(cost, samples);
         return (hpct_prediction){true, seconds, seconds, 0, 0};

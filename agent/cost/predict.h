@@ -31,8 +31,8 @@ typedef struct hpct_cost_model {
 
 /* Time of a collective over all ranks; 0 for one rank. bytes: allreduce, of the summed array;
  * allgather, contributed by each rank. */
-double hpct_predict_allreduce(const hpct_network *network, int ranks, double bytes);
-double hpct_predict_allgather(const hpct_network *network, int ranks, double bytes);
+double hpct_predict_allreduce(const hpct_comm_network *network, int ranks, double bytes);
+double hpct_predict_allgather(const hpct_comm_network *network, int ranks, double bytes);
 
 typedef enum hpct_scheme {
     HPCT_SCHEME_MIRRORED,       /* multi-worker-mirrored */
@@ -48,11 +48,12 @@ typedef enum hpct_scheme {
 #define HPCT_POWERSGD_RANK 4 /* default */
 
 typedef struct hpct_scheme_options {
-    const hpct_network *sums; /* network for collectives within a step; NULL: as for gradients */
-    double bucket_bytes;      /* of multi-worker-mirrored; 0: automatic */
-    double float_bytes;       /* per gradient value, for hybrid; 0: 4 */
-    int powersgd_rank;        /* >= 1 */
-    int local_steps;          /* between two averages; >= 1 */
+    const hpct_comm_network
+        *sums;           /* network for collectives within a step; NULL: as for gradients */
+    double bucket_bytes; /* of multi-worker-mirrored; 0: automatic */
+    double float_bytes;  /* per gradient value, for hybrid; 0: 4 */
+    int powersgd_rank;   /* >= 1 */
+    int local_steps;     /* between two averages; >= 1 */
 } hpct_scheme_options;
 
 const char *hpct_scheme_name(hpct_scheme scheme); /* "hybrid (rows)" */
@@ -68,7 +69,7 @@ typedef struct hpct_prediction {
 
 /* samples: per rank and step. */
 hpct_prediction hpct_predict(hpct_scheme scheme, const hpct_cost_model *cost,
-                             const hpct_network *network, const hpct_scheme_options *options,
+                             const hpct_comm_network *network, const hpct_scheme_options *options,
                              int ranks, double samples);
 
 #endif

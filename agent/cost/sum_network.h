@@ -7,7 +7,8 @@
 
 #include <hpctrain/context.h>
 
-/* As hpct_network_measure; opens and closes connections if needed. Collective. */
-hpct_status hpct_sum_network_measure(hpct_context *context, double enough, hpct_network *network);
+/* As hpct_comm_network_measure; opens and closes connections if needed. Collective. */
+hpct_status hpct_sum_network_measure(hpct_context *context, double enough,
+                                     hpct_comm_network *network);
 
 #endif

@@ -327,7 +327,7 @@ static hpct_status refused(const hpct_ps_servers *servers, int server,
 static bool leader_is_gone(const hpct_ps_run *run)
 {
     const hpct_cluster_config *config = hpct_context_config(run->context);
-    return hpct_gone_is_zero() && strcmp(run->addresses[0], config->addresses[0]) == 0;
+    return hpct_comm_gone_is_zero() && strcmp(run->addresses[0], config->addresses[0]) == 0;
 }
 
 static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps_message *hello,
@@ -411,10 +411,10 @@ hpct_status hpct_ps_servers_reach(hpct_ps_servers *out, const hpct_ps_run *run, 
     for (size_t i = 0; i < count; i++)
         out->channels[i].session.fd = -1;
     int64_t deadline = hpct_now_ms() + (int64_t) run->join_seconds * 1000;
-    hpct_gone_begin();
+    hpct_comm_gone_begin();
     for (int i = out->first; i < run->servers && status == HPCT_OK; i++)
         status = reach_one(out, i, &hello, deadline);
-    hpct_gone_end();
+    hpct_comm_gone_end();
     return status;
 }
 

@@ -38,16 +38,16 @@
 struct hpct_context {
     hpct_cluster_config *config;
     hpct_comm *comm;
-    hpct_watch *watch;  /* NULL for one rank */
-    hpct_auth_key *key; /* NULL for one rank, and until it is read */
-    hpct_auth auth;     /* with that key */
+    hpct_comm_watch *watch; /* NULL for one rank */
+    hpct_auth_key *key;     /* NULL for one rank, and until it is read */
+    hpct_auth auth;         /* with that key */
     int standstill_seconds;
     char node[HPCT_NET_FRAME_NODE];
     bool apart;         /* not connected to other tasks (parameter-server) */
     int workers;        /* apart: number of training ranks */
     bool leads;         /* apart: this is parameter server 0 */
     hpct_status agreed; /* the last error that all ranks know of */
-    hpct_network network;
+    hpct_comm_network network;
     bool measured;       /* `network` is set */
     char connected[160]; /* how the ranks are connected, if not by MPI; or "" */
 };
@@ -56,7 +56,7 @@ static void context_free(hpct_context *context)
 {
     hpct_cluster_config_free(context->config);
     if (context->key != NULL) /* NULL in a context within another one */
-        hpct_pmix_key_end();
+        hpct_comm_pmix_key_end();
     hpct_auth_key_free(context->key);
     free(context);
 }
@@ -103,23 +103,23 @@ hpct_status hpct_context_join_seconds(int *seconds)
 
 static void wait_for_watch(void *watch)
 {
-    hpct_watch_meet(watch);
+    hpct_comm_watch_meet(watch);
 }
 
 /* Connects by MPI. If `rendezvous` is not NULL, also distributes the address of rank 0's watch: no
  * watch monitors the ranks until then. *world: as in hpct_comm_mpi_open. */
-static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous *rendezvous,
+static hpct_status open_mpi(hpct_context *context, int seconds, hpct_comm_rendezvous *rendezvous,
                             int *world)
 {
     char line[300];
-    hpct_deadline *deadline;
+    hpct_comm_deadline *deadline;
     const hpct_cluster_config *config = context->config;
     *world = 0;
     snprintf(line, sizeof line,
              "hpc-train: rank %d (%s): MPI did not connect the ranks within %d s: another one has "
              "not come or was lost, or MPI found no network to it; ending with exit code %d",
              config->rank, context->node, seconds, HPCT_ERR_PEER);
-    HPCT_TRY(hpct_deadline_begin(&deadline, seconds, HPCT_ERR_PEER, line));
+    HPCT_TRY(hpct_comm_deadline_begin(&deadline, seconds, HPCT_ERR_PEER, line));
     hpct_status status =
         hpct_comm_mpi_open(&context->comm, config->rank, config->size, world,
                            context->watch == NULL ? NULL : wait_for_watch, context->watch);
@@ -127,18 +127,19 @@ static hpct_status open_mpi(hpct_context *context, int seconds, hpct_rendezvous 
         hpct_comm_mpi_set_place(
             context->comm, &(hpct_comm_mpi_place){config->node_rank, config->num_nodes, seconds});
     if (status == HPCT_OK && rendezvous != NULL)
-        status = hpct_rendezvous_through(rendezvous, context->comm);
+        status = hpct_comm_rendezvous_through(rendezvous, context->comm);
     if (status == HPCT_OK && rendezvous != NULL)
-        status = hpct_rendezvous_draw_key(&context->key, context->comm);
+        status = hpct_comm_rendezvous_draw_key(&context->key, context->comm);
     if (status == HPCT_OK) {
         set_auth(context);
         context->comm->auth = &context->auth;
     }
-    hpct_deadline_end(deadline);
+    hpct_comm_deadline_end(deadline);
     return status;
 }
 
-static hpct_status open_tcp(hpct_context *context, const hpct_meeting *meeting, const char *why)
+static hpct_status open_tcp(hpct_context *context, const hpct_comm_meeting *meeting,
+                            const char *why)
 {
     snprintf(context->connected, sizeof context->connected,
              "ranks are connected by TCP, not MPI: %s", why);
@@ -147,7 +148,8 @@ static hpct_status open_tcp(hpct_context *context, const hpct_meeting *meeting, 
 
 /* Connects ranks that the watch monitors, as `wish` says: "mpi", "tcp", or "auto", which is MPI
  * unless MPI does not know all ranks. */
-static hpct_status open_hosts(hpct_context *context, const hpct_meeting *meeting, const char *wish)
+static hpct_status open_hosts(hpct_context *context, const hpct_comm_meeting *meeting,
+                              const char *wish)
 {
     const char *why = "--comm tcp";
     char seen[64];
@@ -171,7 +173,7 @@ static hpct_status stage(hpct_context *context, const hpct_device_calls *calls)
 
 /* Replaces the communicator, if any, by NCCL if all ranks have it; else adds staging through the
  * host on a rank with a GPU. */
-static hpct_status open_device(hpct_context *context, const hpct_meeting *meeting,
+static hpct_status open_device(hpct_context *context, const hpct_comm_meeting *meeting,
                                const hpct_device_calls *calls)
 {
     hpct_comm *opened = NULL;
@@ -223,15 +225,15 @@ static void end_step(int status)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
-static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *wait_for_watch,
+static hpct_status start_watch(hpct_context *context, const hpct_comm_rendezvous *wait_for_watch,
                                int seconds)
 {
     const hpct_cluster_config *config = context->config;
-    const char *addresses[HPCT_RENDEZVOUS_ADDRESSES];
+    const char *addresses[HPCT_COMM_RENDEZVOUS_ADDRESSES];
     char **hosts = config->addresses == NULL ? NULL : hosts_by_rank(config);
     for (int i = 0; i < wait_for_watch->num_addresses; i++)
         addresses[i] = wait_for_watch->addresses[i];
-    hpct_watch_options options = {
+    hpct_comm_watch_options options = {
         .rank = config->rank,
         .size = config->size,
         .node = context->node,
@@ -246,7 +248,7 @@ static hpct_status start_watch(hpct_context *context, const hpct_rendezvous *wai
         .end_step = end_step,
         .check = hpct_comm_nccl_check,
     };
-    hpct_status status = hpct_watch_start(&context->watch, &options);
+    hpct_status status = hpct_comm_watch_start(&context->watch, &options);
     for (int rank = 0; hosts != NULL && hosts[rank] != NULL; rank++)
         free(hosts[rank]);
     free(hosts);
@@ -267,12 +269,12 @@ static bool may_have_gpus(const hpct_cluster_config *config)
 static hpct_status find_key(hpct_context *context, int seconds)
 {
     hpct_status status = HPCT_OK;
-    if (hpct_rendezvous_has_key()) {
-        status = hpct_rendezvous_read_key(&context->key);
+    if (hpct_comm_rendezvous_has_key()) {
+        status = hpct_comm_rendezvous_read_key(&context->key);
     } else {
-        status = hpct_pmix_key_share(&context->key, context->config->rank, seconds);
+        status = hpct_comm_pmix_key_share(&context->key, context->config->rank, seconds);
         if (!hpct_comm_mpi_shares_pmix())
-            hpct_pmix_key_end();
+            hpct_comm_pmix_key_end();
     }
     set_auth(context);
     return status;
@@ -280,7 +282,7 @@ static hpct_status find_key(hpct_context *context, int seconds)
 
 /* Duplicates the listening socket: the watch closes its own when all are connected, and another
  * process could take the port before the ranks connect to it again. */
-static hpct_status keep_listening(hpct_meeting *meeting, int listen_fd)
+static hpct_status keep_listening(hpct_comm_meeting *meeting, int listen_fd)
 {
     meeting->listen_fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
     return meeting->listen_fd >= 0 ? HPCT_OK
@@ -289,10 +291,10 @@ static hpct_status keep_listening(hpct_meeting *meeting, int listen_fd)
 
 /* If addresses and a key are known, the watch is started first, because MPI_Init may wait forever
  * for a missing rank. If all ranks then have NCCL, MPI is not started. */
-static hpct_status join_by(hpct_context *context, hpct_meeting *meeting, const char *device,
+static hpct_status join_by(hpct_context *context, hpct_comm_meeting *meeting, const char *device,
                            const char *wish)
 {
-    hpct_rendezvous wait_for_watch;
+    hpct_comm_rendezvous wait_for_watch;
     int world;
     const hpct_device_calls *calls = NULL;
     if (strcmp(wish, "tcp") == 0 && context->config->addresses == NULL)
@@ -304,13 +306,13 @@ static hpct_status join_by(hpct_context *context, hpct_meeting *meeting, const c
     if (context->config->addresses != NULL)
         HPCT_TRY(find_key(context, meeting->seconds));
     if (context->key == NULL && strcmp(wish, "tcp") == 0)
-        return hpct_rendezvous_read_key(&context->key); /* its error says how to get one */
+        return hpct_comm_rendezvous_read_key(&context->key); /* its error says how to get one */
     bool watch_first = context->key != NULL;
     if (strcmp(device, "auto") == 0 && watch_first && !may_have_gpus(context->config))
         device = "cpu";
     bool ask = strcmp(device, "cpu") != 0;
     if (watch_first) {
-        HPCT_TRY(hpct_rendezvous_from_config(&wait_for_watch, context->config));
+        HPCT_TRY(hpct_comm_rendezvous_from_config(&wait_for_watch, context->config));
         if (wait_for_watch.listen_fd >= 0)
             HPCT_TRY(keep_listening(meeting, wait_for_watch.listen_fd));
         HPCT_TRY(start_watch(context, &wait_for_watch, meeting->seconds));
@@ -333,7 +335,8 @@ static hpct_status join_by(hpct_context *context, hpct_meeting *meeting, const c
 
 static hpct_status join(hpct_context *context, const char *device, const char *wish)
 {
-    hpct_meeting meeting = {.config = context->config, .auth = &context->auth, .listen_fd = -1};
+    hpct_comm_meeting meeting = {
+        .config = context->config, .auth = &context->auth, .listen_fd = -1};
     hpct_status status = join_by(context, &meeting, device, wish);
     if (meeting.listen_fd >= 0)
         close(meeting.listen_fd);
@@ -458,7 +461,7 @@ hpct_status hpct_context_open_apart(hpct_context **out)
     context->apart = true;
     status = find_roles_apart(context);
     if (status == HPCT_OK)
-        status = hpct_rendezvous_read_key(&context->key);
+        status = hpct_comm_rendezvous_read_key(&context->key);
     if (status == HPCT_OK) {
         set_auth(context);
         status = hpct_comm_self_open(&context->comm);
@@ -512,7 +515,7 @@ void hpct_context_close(hpct_context *context)
         return;
     context->comm->ops->close(context->comm);
     if (context->watch != NULL)
-        hpct_watch_stop(context->watch);
+        hpct_comm_watch_stop(context->watch);
     context_free(context);
 }
 
@@ -521,7 +524,7 @@ void hpct_context_abort(hpct_context *context, hpct_status status)
     if (context == NULL)
         return;
     if (context->watch != NULL)
-        hpct_watch_abort(context->watch, status, hpct_last_error());
+        hpct_comm_watch_abort(context->watch, status, hpct_last_error());
     if (context->comm != NULL)
         context->comm->ops->abandon(context->comm);
     context_free(context);
@@ -618,12 +621,12 @@ bool hpct_context_all_know(const hpct_context *context, hpct_status status)
     return context->agreed == status || context->config->size == 1;
 }
 
-hpct_status hpct_context_network(hpct_context *context, hpct_network *network)
+hpct_status hpct_context_network(hpct_context *context, hpct_comm_network *network)
 {
-    hpct_status status =
-        context->measured
-            ? HPCT_OK
-            : hpct_network_measure(context->comm, HPCT_NETWORK_QUICKLY, 0, &context->network);
+    hpct_status status = context->measured
+                             ? HPCT_OK
+                             : hpct_comm_network_measure(context->comm, HPCT_COMM_NETWORK_QUICKLY,
+                                                         0, &context->network);
     context->measured = status == HPCT_OK;
     *network = context->network;
     return status;

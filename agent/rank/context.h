@@ -24,7 +24,7 @@ bool hpct_context_serves(
     const hpct_context *context); /* parameter-server context: whether this is a server */
 
 /* The network between the ranks, measured in the first call: collective, equal on all. */
-hpct_status hpct_context_network(hpct_context *context, hpct_network *network);
+hpct_status hpct_context_network(hpct_context *context, hpct_comm_network *network);
 
 /* A context on `comm`, which it closes, in a process that another context has connected: without
  * heartbeats. */

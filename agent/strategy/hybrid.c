@@ -32,10 +32,10 @@ typedef struct hybrid {
     hpct_strategy base;
     hpct_context *context;
     hpct_comm *comm;
-    hpct_circulant *own; /* for collectives within a step; NULL: `comm` is used */
-    hpct_model *whole;   /* the user's model */
-    hpct_shard *shard;   /* NULL with one rank */
-    hpct_model *model;   /* model of the steps: the shard's, or `whole` */
+    hpct_comm_circulant *own; /* for collectives within a step; NULL: `comm` is used */
+    hpct_model *whole;        /* the user's model */
+    hpct_shard *shard;        /* NULL with one rank */
+    hpct_model *model;        /* model of the steps: the shard's, or `whole` */
     float *gradients;
     const hpct_shard_range *summed; /* ranges of the gradients, without the front */
     int num_summed;
@@ -215,14 +215,14 @@ static hpct_status build(void *argument, bool plain, uint64_t *layout)
 static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 {
     const hybrid *h = argument;
-    return h->own != NULL ? hpct_circulant_sum(h->own, data, count)
+    return h->own != NULL ? hpct_comm_circulant_sum(h->own, data, count)
                           : h->comm->ops->allreduce_sum(h->comm, data, count);
 }
 
 static hpct_status gather_from_ranks(void *argument, const float *mine, float *all, size_t count)
 {
     const hybrid *h = argument;
-    return h->own != NULL ? hpct_circulant_gather(h->own, mine, all, count)
+    return h->own != NULL ? hpct_comm_circulant_gather(h->own, mine, all, count)
                           : h->comm->ops->allgather(h->comm, mine, all, count * sizeof *mine);
 }
 
@@ -230,15 +230,15 @@ static hpct_status reduce_rows(void *argument, float *data, size_t rows, size_t 
                                size_t *first, size_t *own)
 {
     const hybrid *h = argument;
-    return hpct_circulant_reduce(h->own, data, rows, width, first, own);
+    return hpct_comm_circulant_reduce(h->own, data, rows, width, first, own);
 }
 
 static hpct_status spread_rows(void *argument, float *data, size_t rows, size_t width,
                                float *piggyback)
 {
     const hybrid *h = argument;
-    return hpct_circulant_spread(h->own, data, rows, width, piggyback,
-                                 piggyback != NULL ? HPCT_PIGGYBACK : 0);
+    return hpct_comm_circulant_spread(h->own, data, rows, width, piggyback,
+                                      piggyback != NULL ? HPCT_PIGGYBACK : 0);
 }
 
 static hpct_status advance(void *argument, size_t done)
@@ -259,14 +259,14 @@ static void set_peers(hybrid *h)
     if (h->own != NULL) {
         peers.reduce_rows = reduce_rows;
         peers.spread_rows = spread_rows;
-        peers.halves_from = hpct_circulant_halves_from(h->own);
+        peers.halves_from = hpct_comm_circulant_halves_from(h->own);
     }
     hpct_model_set_peers(h->model, &peers);
 }
 
 /* ---- opening on several ranks ---- */
 
-/* Opens hpct_circulant connections if they are faster than MPI. */
+/* Opens hpct_comm_circulant connections if they are faster than MPI. */
 static hpct_status open_own(hybrid *h)
 {
     bool own;
@@ -275,12 +275,12 @@ static hpct_status open_own(hybrid *h)
            synced = hpct_model_synced_floats(h->model);
     if (hpct_model_on_device(h->whole)) /* the data summed may be in device memory */
         return HPCT_OK;
-    HPCT_TRY(hpct_fabric_choose(&own, h->comm, hpct_context_config(h->context)->num_nodes));
+    HPCT_TRY(hpct_comm_fabric_choose(&own, h->comm, hpct_context_config(h->context)->num_nodes));
     if (!own)
         return HPCT_OK;
     most = most > synced ? most : synced;
     HPCT_TRY(hpct_context_agree(h->context, hpct_context_join_seconds(&seconds)));
-    return hpct_circulant_open(&h->own, h->comm, most, seconds);
+    return hpct_comm_circulant_open(&h->own, h->comm, most, seconds);
 }
 
 /* Opens the buckets of the front, the last range, and removes it from the ranges. */
@@ -351,7 +351,7 @@ static void hybrid_close(hpct_strategy *strategy)
     if (h == NULL)
         return;
     hpct_buckets_close(h->buckets);
-    hpct_circulant_close(h->own);
+    hpct_comm_circulant_close(h->own);
     hpct_shard_close(h->shard);
     free(h->packed);
     free(h->parcel);

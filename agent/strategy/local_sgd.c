@@ -28,9 +28,9 @@ typedef struct local_sgd {
     int64_t averages;      /* number of averages so far */
     hpct_step_sums open;   /* sums since the last average: loss and metrics, samples */
     float sums[HPCT_ARENA_PIGGYBACK];
-    int samples;         /* local batch of the step */
-    bool due, average;   /* the step ends with an update; with an average */
-    hpct_reduction *sum; /* reduction of the weights; NULL for one rank */
+    int samples;              /* local batch of the step */
+    bool due, average;        /* the step ends with an update; with an average */
+    hpct_comm_reduction *sum; /* reduction of the weights; NULL for one rank */
 } local_sgd;
 
 static bool fuses(const hpct_strategy_plan *plan)
@@ -77,7 +77,7 @@ static hpct_status prepare_sum(local_sgd *l, hpct_context *context)
     if (status == HPCT_OK)
         status = hpct_buckets_groups(context, HPCT_WIRE_FP32, groups, &grouped);
     if (status == HPCT_OK) {
-        hpct_reduction_options options = {.groups = grouped ? groups : NULL};
+        hpct_comm_reduction_options options = {.groups = grouped ? groups : NULL};
         options.data = hpct_model_parameters(l->model, &count);
         options.count = count;
         status = l->comm->ops->prepare(l->comm, &l->sum, &options);

@@ -35,7 +35,7 @@ typedef struct pipeline {
     hpct_stage *stage;
     hpct_model *model; /* the stage's model */
     /* NULL without a neighbour in that direction, or if nothing is sent. */
-    hpct_stream *values_in, *values_out, *gradients_in, *gradients_out;
+    hpct_comm_stream *values_in, *values_out, *gradients_in, *gradients_out;
     float *arena; /* gradients, [arena_floats] */
     size_t arena_floats;
     int64_t bytes;
@@ -214,17 +214,17 @@ static hpct_status check_streams(const pipeline *p)
                                       "were joined on their GPUs: take --device cpu");
 }
 
-static hpct_status open_stream(const pipeline *p, hpct_stream **out, int neighbour, bool receives,
-                               int number, size_t floats)
+static hpct_status open_stream(const pipeline *p, hpct_comm_stream **out, int neighbour,
+                               bool receives, int number, size_t floats)
 {
     if (floats == 0)
         return HPCT_OK;
     return p->comm->ops->open_stream(p->comm, out,
-                                     &(hpct_stream_options){.peer = p->comm->rank + neighbour,
-                                                            .receives = receives,
-                                                            .number = number,
-                                                            .floats = floats,
-                                                            .buffers = BUFFERS});
+                                     &(hpct_comm_stream_options){.peer = p->comm->rank + neighbour,
+                                                                 .receives = receives,
+                                                                 .number = number,
+                                                                 .floats = floats,
+                                                                 .buffers = BUFFERS});
 }
 
 /* Receives are opened before sends: the neighbours may begin as soon as all ranks have agreed. */
@@ -386,13 +386,13 @@ static hpct_piece piece_of(const pipeline *p, int number)
                         .total = p->pieces};
 }
 
-static hpct_status next(const pipeline *p, hpct_stream *stream, float **data)
+static hpct_status next(const pipeline *p, hpct_comm_stream *stream, float **data)
 {
     *data = NULL;
     return stream != NULL ? p->comm->ops->next(stream, data) : HPCT_OK;
 }
 
-static hpct_status pass(const pipeline *p, hpct_stream *stream, size_t floats)
+static hpct_status pass(const pipeline *p, hpct_comm_stream *stream, size_t floats)
 {
     return stream != NULL ? p->comm->ops->pass(stream, floats) : HPCT_OK;
 }

@@ -19,8 +19,8 @@ struct hpct_buckets {
     hpct_wire wire;
     int num;
     size_t ends[HPCT_BUCKETS_MOST];
-    hpct_reduction *reductions[HPCT_BUCKETS_MOST];
-    hpct_reduction *sums;
+    hpct_comm_reduction *reductions[HPCT_BUCKETS_MOST];
+    hpct_comm_reduction *sums;
     int started, ended; /* numbers of reductions in this step; some between them may be done */
     bool done[HPCT_BUCKETS_MOST];
     double began[HPCT_BUCKETS_MOST]; /* for the timeline only */
@@ -29,12 +29,12 @@ struct hpct_buckets {
 /* ---- the plan ---- */
 
 int hpct_buckets_plan(size_t ends[HPCT_BUCKETS_MOST], size_t count, size_t bucket_bytes, int ranks,
-                      const hpct_network *network)
+                      const hpct_comm_network *network)
 {
     if (bucket_bytes > sizeof(float))
         bucket_bytes -= bucket_bytes % sizeof(float);
-    double bytes = hpct_network_bucket_bytes(network, ranks, (double) (count * sizeof(float)),
-                                             (double) bucket_bytes);
+    double bytes = hpct_comm_network_bucket_bytes(network, ranks, (double) (count * sizeof(float)),
+                                                  (double) bucket_bytes);
     size_t each = ((size_t) ceil(bytes / sizeof(float)) + LINE - 1) / LINE * LINE;
     int num = 0;
     for (size_t end = 0; end < count || num == 0; num++) {
@@ -85,7 +85,7 @@ static hpct_status prepare_all(hpct_buckets *b, hpct_context *context, const int
     int num = b->num + (o->sums > 0);
     for (int i = 0; i < num && status == HPCT_OK; i++) {
         size_t begin = i == 0 ? 0 : b->ends[i - 1];
-        hpct_reduction_options options = {
+        hpct_comm_reduction_options options = {
             .data = o->gradients + begin,
             .count = i < b->num ? b->ends[i] - begin : 0,
             .exact = i >= b->num - 1 ? (size_t) o->sums : 0,
@@ -100,7 +100,7 @@ static hpct_status prepare_all(hpct_buckets *b, hpct_context *context, const int
 hpct_status hpct_buckets_open(hpct_buckets **out, hpct_context *context,
                               const hpct_buckets_options *options)
 {
-    hpct_network network = {0};
+    hpct_comm_network network = {0};
     hpct_comm *comm = hpct_context_comm(context);
     size_t size = (size_t) comm->size;
     bool grouped = false;

@@ -10,13 +10,13 @@
 
 #include <hpctrain/strategy.h>
 
-#define HPCT_BUCKETS_MOST HPCT_NETWORK_MOST_BUCKETS
+#define HPCT_BUCKETS_MOST HPCT_COMM_NETWORK_MOST_BUCKETS
 
 /* Ends of the buckets of an arena of `count` floats, at cache lines except for the last; returns
- * their number. Size: hpct_network_bucket_bytes, by default one bucket on a latency-bound network,
- * several on a bandwidth-bound one. */
+ * their number. Size: hpct_comm_network_bucket_bytes, by default one bucket on a latency-bound
+ * network, several on a bandwidth-bound one. */
 int hpct_buckets_plan(size_t ends[HPCT_BUCKETS_MOST], size_t count, size_t bucket_bytes, int ranks,
-                      const hpct_network *network);
+                      const hpct_comm_network *network);
 
 typedef struct hpct_buckets hpct_buckets;
 

@@ -30,9 +30,9 @@ static float *on_device(size_t floats)
     return memory;
 }
 
-static hpct_reduction *prepared(hpct_comm *comm, const hpct_reduction_options *options)
+static hpct_comm_reduction *prepared(hpct_comm *comm, const hpct_comm_reduction_options *options)
 {
-    hpct_reduction *r = NULL;
+    hpct_comm_reduction *r = NULL;
     assert_int_equal(comm->ops->prepare(comm, &r, options), HPCT_OK);
     return r;
 }
@@ -100,8 +100,8 @@ static void a_reduction_lies_between_events(void **state)
     recorder_reset(2);
     hpct_comm *comm = open_ranks(2, 0);
     float *data = on_device(19);
-    hpct_reduction *r =
-        prepared(comm, &(hpct_reduction_options){.data = data, .count = 16, .exact = 3});
+    hpct_comm_reduction *r =
+        prepared(comm, &(hpct_comm_reduction_options){.data = data, .count = 16, .exact = 3});
     recorder_take();
     recorder.busy = 2;
     recorder.events_busy = 2;
@@ -130,8 +130,8 @@ static void a_recorded_reduction_is_whole_at_once(void **state)
     recorder_reset(2);
     hpct_comm *comm = open_ranks(2, 0);
     float *data = on_device(16);
-    hpct_reduction *r = prepared(
-        comm, &(hpct_reduction_options){.data = data, .count = 16, .wire = HPCT_WIRE_BF16});
+    hpct_comm_reduction *r = prepared(
+        comm, &(hpct_comm_reduction_options){.data = data, .count = 16, .wire = HPCT_WIRE_BF16});
     assert_true(comm->records);
     recorder_take();
     recorder.busy = 5;
@@ -155,9 +155,9 @@ static void buckets_go_in_the_order_of_starts(void **state)
     recorder_reset(2);
     hpct_comm *comm = open_ranks(2, 1);
     float *data = on_device(64);
-    hpct_reduction *r[3];
+    hpct_comm_reduction *r[3];
     for (int i = 0; i < 3; i++)
-        r[i] = prepared(comm, &(hpct_reduction_options){.data = data + 16 * i, .count = 16});
+        r[i] = prepared(comm, &(hpct_comm_reduction_options){.data = data + 16 * i, .count = 16});
     recorder_take();
     recorder.busy = 4;
     for (int i = 0; i < 3; i++)
@@ -188,9 +188,9 @@ static void sixteen_bits_but_for_exact_numbers(void **state)
         recorder_reset(2);
         hpct_comm *comm = open_ranks(2, 0);
         float *data = on_device(36);
-        hpct_reduction *r = prepared(
-            comm,
-            &(hpct_reduction_options){.data = data, .count = 32, .exact = 4, .wire = wires[i]});
+        hpct_comm_reduction *r =
+            prepared(comm, &(hpct_comm_reduction_options){
+                               .data = data, .count = 32, .exact = 4, .wire = wires[i]});
         recorder_take();
         recorder.busy = 2;
         assert_int_equal(comm->ops->start(r), HPCT_OK);
@@ -212,9 +212,9 @@ static void sums_alone_and_nothing_at_all(void **state)
     recorder_reset(2);
     hpct_comm *comm = open_ranks(2, 0);
     float *data = on_device(4);
-    hpct_reduction *sums =
-        prepared(comm, &(hpct_reduction_options){.data = data, .exact = 4, .wire = HPCT_WIRE_BF16});
-    hpct_reduction *none = prepared(comm, &(hpct_reduction_options){.data = data});
+    hpct_comm_reduction *sums = prepared(
+        comm, &(hpct_comm_reduction_options){.data = data, .exact = 4, .wire = HPCT_WIRE_BF16});
+    hpct_comm_reduction *none = prepared(comm, &(hpct_comm_reduction_options){.data = data});
     recorder_take();
     assert_int_equal(comm->ops->start(sums), HPCT_OK);
     assert_int_equal(comm->ops->start(none), HPCT_OK);
@@ -252,11 +252,11 @@ static void nodes_add_up_first(void **state)
         recorder_reset(5);
         hpct_comm *comm = open_ranks(5, 2 * i);
         float *data = on_device(26);
-        hpct_reduction_options options = {
+        hpct_comm_reduction_options options = {
             .data = data, .count = 24, .exact = 2, .wire = HPCT_WIRE_BF16, .groups = groups};
         recorder_take();
         recorder.busy = 1;
-        hpct_reduction *r = prepared(comm, &options);
+        hpct_comm_reduction *r = prepared(comm, &options);
         assert_string_equal(
             recorder_take(),
             i == 0 ? "record e2 S1\nsplit n1 color 0 key 0\nsplit n1 color 0 key 0\n"
@@ -265,9 +265,9 @@ static void nodes_add_up_first(void **state)
         assert_int_equal(comm->ops->wait(r), HPCT_OK);
         assert_string_equal(recorder_take(), expected[i]);
         /* the same nodes again: no new communicators; in fp32 NCCL finds the nodes itself */
-        hpct_reduction *again = prepared(comm, &options);
+        hpct_comm_reduction *again = prepared(comm, &options);
         options.wire = HPCT_WIRE_FP32;
-        hpct_reduction *plain = prepared(comm, &options);
+        hpct_comm_reduction *plain = prepared(comm, &options);
         assert_string_equal(recorder_take(), "");
         assert_int_equal(comm->ops->start(plain), HPCT_OK);
         assert_int_equal(comm->ops->wait(plain), HPCT_OK);
@@ -285,12 +285,12 @@ static void too_little_memory_is_said(void **state)
     recorder_reset(2);
     hpct_comm *comm = open_ranks(2, 0);
     float *data = on_device(64);
-    hpct_reduction *r = NULL;
+    hpct_comm_reduction *r = NULL;
     recorder.memory = 100;
-    assert_int_equal(
-        comm->ops->prepare(
-            comm, &r, &(hpct_reduction_options){.data = data, .count = 64, .wire = HPCT_WIRE_BF16}),
-        HPCT_ERR_INTERNAL);
+    assert_int_equal(comm->ops->prepare(comm, &r,
+                                        &(hpct_comm_reduction_options){
+                                            .data = data, .count = 64, .wire = HPCT_WIRE_BF16}),
+                     HPCT_ERR_INTERNAL);
     assert_non_null(strstr(hpct_last_error(), "out of memory on the GPU"));
     close_all(comm, data);
 }
@@ -358,8 +358,8 @@ static void reductions_of_host_data_come_back(void **state)
     float data[12];
     recorder_reset(2);
     hpct_comm *comm = open_ranks(2, 0);
-    hpct_reduction *r =
-        prepared(comm, &(hpct_reduction_options){.data = data, .count = 8, .exact = 4});
+    hpct_comm_reduction *r =
+        prepared(comm, &(hpct_comm_reduction_options){.data = data, .count = 8, .exact = 4});
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 12; i++)
             data[i] = (float) (i + round);
@@ -385,15 +385,15 @@ static void each_direction_has_a_stream(void **state)
     (void) state;
     recorder_reset(3);
     hpct_comm *comm = open_ranks(3, 1);
-    hpct_stream *in = NULL, *out = NULL, *back = NULL;
+    hpct_comm_stream *in = NULL, *out = NULL, *back = NULL;
     float *got, *sent;
     recorder_take();
     recorder.busy = 1;
-    hpct_stream_options options = {.peer = 0, .receives = true, .floats = 10, .buffers = 2};
+    hpct_comm_stream_options options = {.peer = 0, .receives = true, .floats = 10, .buffers = 2};
     assert_int_equal(comm->ops->open_stream(comm, &in, &options), HPCT_OK);
-    options = (hpct_stream_options){.peer = 2, .floats = 10, .buffers = 2};
+    options = (hpct_comm_stream_options){.peer = 2, .floats = 10, .buffers = 2};
     assert_int_equal(comm->ops->open_stream(comm, &out, &options), HPCT_OK);
-    options = (hpct_stream_options){.peer = 0, .floats = 10, .buffers = 1};
+    options = (hpct_comm_stream_options){.peer = 0, .floats = 10, .buffers = 1};
     assert_int_equal(comm->ops->open_stream(comm, &back, &options), HPCT_OK);
     /* neighbours are connected before anything waits for a message */
     assert_string_equal(
@@ -433,13 +433,14 @@ static void communicators_take_turns(void **state)
     (void) state;
     recorder_reset(3);
     hpct_comm *comm = open_ranks(3, 1);
-    hpct_stream *up = NULL, *down = NULL;
+    hpct_comm_stream *up = NULL, *down = NULL;
     float *data = on_device(8), *sent;
-    hpct_stream_options options = {.peer = 2, .floats = 10, .buffers = 1};
+    hpct_comm_stream_options options = {.peer = 2, .floats = 10, .buffers = 1};
     assert_int_equal(comm->ops->open_stream(comm, &up, &options), HPCT_OK);
-    options = (hpct_stream_options){.peer = 0, .floats = 10, .buffers = 1};
+    options = (hpct_comm_stream_options){.peer = 0, .floats = 10, .buffers = 1};
     assert_int_equal(comm->ops->open_stream(comm, &down, &options), HPCT_OK);
-    hpct_reduction *sum = prepared(comm, &(hpct_reduction_options){.data = data, .count = 8});
+    hpct_comm_reduction *sum =
+        prepared(comm, &(hpct_comm_reduction_options){.data = data, .count = 8});
     assert_int_equal(comm->ops->next(up, &sent), HPCT_OK);
     assert_int_equal(comm->ops->next(down, &sent), HPCT_OK);
     recorder_take();
@@ -481,7 +482,8 @@ static void parts_share_the_lane_of_the_whole(void **state)
     assert_non_null(strstr(recorder_take(), "split n1 color 5 key 3\n"));
     assert_int_equal(part->size, 4); /* the recorder's others all have this rank's color */
     assert_int_equal(part->rank, 3);
-    hpct_reduction *whole = prepared(comm, &(hpct_reduction_options){.data = data, .count = 8});
+    hpct_comm_reduction *whole =
+        prepared(comm, &(hpct_comm_reduction_options){.data = data, .count = 8});
     recorder_take();
     assert_int_equal(comm->ops->start(whole), HPCT_OK);
     assert_int_equal(part->ops->allreduce_sum(part, data, 8), HPCT_OK);
@@ -546,7 +548,8 @@ static void a_failure_in_a_step_ends_it(void **state)
     recorder_reset(2);
     hpct_comm *comm = open_ranks(2, 0);
     float *data = on_device(8);
-    hpct_reduction *r = prepared(comm, &(hpct_reduction_options){.data = data, .count = 8});
+    hpct_comm_reduction *r =
+        prepared(comm, &(hpct_comm_reduction_options){.data = data, .count = 8});
     recorder.busy = 1;
     assert_int_equal(comm->ops->start(r), HPCT_OK);
     recorder.lost = true;
@@ -566,8 +569,8 @@ static void a_failure_in_a_step_ends_it(void **state)
         recorder.lost = false;
         recorder.never = false;
         alarm(20);
-        hpct_reduction *host =
-            prepared(comm, &(hpct_reduction_options){.data = &on_host, .count = 1});
+        hpct_comm_reduction *host =
+            prepared(comm, &(hpct_comm_reduction_options){.data = &on_host, .count = 1});
         assert_int_equal(comm->ops->start(host), HPCT_OK);
         recorder.lost = true;
         _exit(comm->ops->wait(host) == HPCT_ERR_PEER ? 0 : 1);
@@ -589,9 +592,10 @@ static void staging_copies_out_and_back(void **state)
     assert_int_equal(hpct_comm_self_open(&under), HPCT_OK);
     assert_int_equal(hpct_comm_staged_open(&comm, under, &recorder_calls), HPCT_OK);
     float *data = on_device(20), on_host[4] = {1, 2, 3, 4};
-    hpct_reduction *r =
-        prepared(comm, &(hpct_reduction_options){.data = data, .count = 16, .exact = 4});
-    hpct_reduction *host = prepared(comm, &(hpct_reduction_options){.data = on_host, .count = 4});
+    hpct_comm_reduction *r =
+        prepared(comm, &(hpct_comm_reduction_options){.data = data, .count = 16, .exact = 4});
+    hpct_comm_reduction *host =
+        prepared(comm, &(hpct_comm_reduction_options){.data = on_host, .count = 4});
     recorder_take();
     recorder.events_busy = 2;
     assert_int_equal(comm->ops->start(host), HPCT_OK);

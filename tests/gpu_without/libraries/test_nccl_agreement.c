@@ -67,11 +67,11 @@ static void meet(int come, int expected)
         int mine[2] = {rank + 10, -rank}, all[3][2];
         if (rank == 0)
             usleep(100000); /* the others come too early */
-        hpct_meeting meeting = {.config = &config,
-                                .auth = &auth,
-                                .listen_fd = rank == 0 ? listen_fd : -1,
-                                .seconds = come == 3 ? 60 : seconds};
-        hpct_status status = hpct_exchange(&meeting, mine, all, sizeof mine);
+        hpct_comm_meeting meeting = {.config = &config,
+                                     .auth = &auth,
+                                     .listen_fd = rank == 0 ? listen_fd : -1,
+                                     .seconds = come == 3 ? 60 : seconds};
+        hpct_status status = hpct_comm_exchange(&meeting, mine, all, sizeof mine);
         for (int other = 0; other < 3 && status == HPCT_OK; other++) {
             if (all[other][0] != other + 10 || all[other][1] != -other)
                 _exit(1);

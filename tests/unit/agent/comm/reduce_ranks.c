@@ -51,14 +51,15 @@ typedef struct scene {
     int *groups;
 } scene;
 
-static hpct_status reduce_in(scene *s, const hpct_reduction_options *options, int pieces, int round)
+static hpct_status reduce_in(scene *s, const hpct_comm_reduction_options *options, int pieces,
+                             int round)
 {
     hpct_comm *comm = s->comm;
-    hpct_reduction *reductions[4] = {NULL};
+    hpct_comm_reduction *reductions[4] = {NULL};
     hpct_status status = HPCT_OK;
     size_t begin = 0;
     for (int i = 0; i < pieces && status == HPCT_OK; i++) {
-        hpct_reduction_options o = *options;
+        hpct_comm_reduction_options o = *options;
         size_t end = i == pieces - 1 ? COUNT : (size_t) (i + 1) * 1113;
         o.data = s->data + begin;
         o.count = end - begin;
@@ -123,7 +124,7 @@ static bool compare(scene *s, hpct_wire wire, int grouping)
 {
     static float whole[ALL];
     bool ok = true;
-    hpct_reduction_options options = {.wire = wire, .groups = grouping > 0 ? s->groups : NULL};
+    hpct_comm_reduction_options options = {.wire = wire, .groups = grouping > 0 ? s->groups : NULL};
     for (int rank = 0; rank < s->comm->size; rank++)
         s->groups[rank] = group_of(grouping, rank);
     for (int pieces = 1; pieces <= 4; pieces += 3) {
@@ -155,8 +156,8 @@ static int all_cases(scene *s)
 
 static int lose_one(scene *s)
 {
-    hpct_reduction *reduction;
-    hpct_reduction_options options = {.data = s->data, .count = COUNT};
+    hpct_comm_reduction *reduction;
+    hpct_comm_reduction_options options = {.data = s->data, .count = COUNT};
     s->comm->ops->prepare(s->comm, &reduction, &options);
     if (s->comm->rank == s->comm->size - 1)
         kill(getpid(), SIGKILL);
@@ -169,12 +170,12 @@ static int lose_one(scene *s)
 
 static int print_network(hpct_context *context, int rank)
 {
-    hpct_network network, again;
+    hpct_comm_network network, again;
     if (hpct_context_network(context, &network) != HPCT_OK ||
         hpct_context_network(context, &again) != HPCT_OK)
         return 1;
     hpct_comm *comm = hpct_context_comm(context);
-    hpct_network *all = calloc((size_t) comm->size, sizeof *all);
+    hpct_comm_network *all = calloc((size_t) comm->size, sizeof *all);
     bool ok = all != NULL && comm->ops->allgather(comm, &again, all, sizeof *all) == HPCT_OK;
     for (int other = 0; other < comm->size && ok; other++)
         ok = memcmp(&all[other], &network, sizeof network) == 0;
@@ -189,11 +190,11 @@ static int print_network(hpct_context *context, int rank)
 
 /* ---- over connections of our own ---- */
 
-static bool own_sum(scene *s, hpct_circulant *own, size_t count)
+static bool own_sum(scene *s, hpct_comm_circulant *own, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         s->data[i] = value(s->comm->rank, 0, (int) i);
-    if (hpct_circulant_sum(own, s->data, count) != HPCT_OK)
+    if (hpct_comm_circulant_sum(own, s->data, count) != HPCT_OK)
         return false;
     double worst = 0;
     for (size_t i = 0; i < count; i++) {
@@ -211,12 +212,12 @@ static bool own_sum(scene *s, hpct_circulant *own, size_t count)
     return alike && worst <= bounds[HPCT_WIRE_FP32];
 }
 
-static bool own_gather(scene *s, hpct_circulant *own, size_t count)
+static bool own_gather(scene *s, hpct_comm_circulant *own, size_t count)
 {
     bool ok = true;
     for (size_t i = 0; i < count; i++)
         s->data[i] = value(s->comm->rank, 1, (int) i);
-    if (hpct_circulant_gather(own, s->data, s->all, count) != HPCT_OK)
+    if (hpct_comm_circulant_gather(own, s->data, s->all, count) != HPCT_OK)
         return false;
     for (int rank = 0; rank < s->comm->size; rank++)
         for (size_t i = 0; i < count; i++)
@@ -227,18 +228,18 @@ static bool own_gather(scene *s, hpct_circulant *own, size_t count)
 }
 
 /* Rows that their ranks double between the halves. */
-static bool own_halves(scene *s, hpct_circulant *own, size_t rows, size_t width)
+static bool own_halves(scene *s, hpct_comm_circulant *own, size_t rows, size_t width)
 {
     size_t count = rows * width, first, mine;
     float piggyback[2] = {1, (float) s->comm->rank};
     double worst = 0;
     for (size_t i = 0; i < count; i++)
         s->data[i] = value(s->comm->rank, 2, (int) i);
-    if (hpct_circulant_reduce(own, s->data, rows, width, &first, &mine) != HPCT_OK)
+    if (hpct_comm_circulant_reduce(own, s->data, rows, width, &first, &mine) != HPCT_OK)
         return false;
     for (size_t i = 0; i < count; i++)
         s->data[i] = i / width >= first && i / width < first + mine ? 2 * s->data[i] : NAN;
-    if (hpct_circulant_spread(own, s->data, rows, width, piggyback, 2) != HPCT_OK)
+    if (hpct_comm_circulant_spread(own, s->data, rows, width, piggyback, 2) != HPCT_OK)
         return false;
     for (size_t i = 0; i < count; i++) {
         double sum = 0, size = 0;
@@ -263,28 +264,28 @@ static int own_cases(scene *s)
 {
     /* few: gathered; then blocks of a rank that are empty, that end the array, and full ones */
     static const size_t counts[] = {0, 1, 324, 1700, 4096, ALL};
-    hpct_circulant *own;
-    bool ok = hpct_circulant_open(&own, s->comm, ALL, 60) == HPCT_OK;
+    hpct_comm_circulant *own;
+    bool ok = hpct_comm_circulant_open(&own, s->comm, ALL, 60) == HPCT_OK;
     for (int again = 0; again < 2 && ok; again++) {
         for (size_t i = 0; i < sizeof counts / sizeof *counts && ok; i++)
             ok = own_sum(s, own, counts[i]) && own_gather(s, own, counts[i]);
         ok = ok && own_halves(s, own, 42, 119) && own_halves(s, own, 2, 500) &&
              own_halves(s, own, 5000, 1);
     }
-    ok = ok && hpct_circulant_sum(own, s->data, ALL + 1) == HPCT_ERR_INTERNAL;
+    ok = ok && hpct_comm_circulant_sum(own, s->data, ALL + 1) == HPCT_ERR_INTERNAL;
     if (ok)
-        hpct_circulant_close(own);
+        hpct_comm_circulant_close(own);
     return ok ? 0 : 1;
 }
 
 static int lose_one_of_own(scene *s)
 {
-    hpct_circulant *own;
-    if (hpct_circulant_open(&own, s->comm, ALL, 60) != HPCT_OK)
+    hpct_comm_circulant *own;
+    if (hpct_comm_circulant_open(&own, s->comm, ALL, 60) != HPCT_OK)
         return 1;
     if (s->comm->rank == s->comm->size - 1)
         kill(getpid(), SIGKILL);
-    hpct_status status = hpct_circulant_sum(own, s->data, ALL);
+    hpct_status status = hpct_comm_circulant_sum(own, s->data, ALL);
     return (int) status;
 }
 
@@ -334,7 +335,7 @@ static size_t floats_of(int message)
     return message % 5 == 4 ? MESSAGE : (size_t) message * 7; /* also none */
 }
 
-static bool take(hpct_comm *comm, hpct_stream *in, int from, int message)
+static bool take(hpct_comm *comm, hpct_comm_stream *in, int from, int message)
 {
     float *data;
     bool ok = comm->ops->next(in, &data) == HPCT_OK;
@@ -343,7 +344,7 @@ static bool take(hpct_comm *comm, hpct_stream *in, int from, int message)
     return ok && comm->ops->pass(in, 0) == HPCT_OK;
 }
 
-static bool give(hpct_comm *comm, hpct_stream *out, int message)
+static bool give(hpct_comm *comm, hpct_comm_stream *out, int message)
 {
     float *data;
     bool ok = comm->ops->next(out, &data) == HPCT_OK;
@@ -357,9 +358,10 @@ static bool give(hpct_comm *comm, hpct_stream *out, int message)
  * are on their way; who comes last opens his ends when the first messages have gone. */
 static bool streams(hpct_comm *comm, hpct_comm *part)
 {
-    hpct_stream *in = NULL, *out = NULL;
+    hpct_comm_stream *in = NULL, *out = NULL;
     int next = (comm->rank + 1) % comm->size, last = (comm->rank + comm->size - 1) % comm->size;
-    hpct_stream_options o = {.number = HPCT_MAX_STREAM, .floats = MESSAGE, .buffers = BUFFERS};
+    hpct_comm_stream_options o = {
+        .number = HPCT_COMM_MAX_STREAM, .floats = MESSAGE, .buffers = BUFFERS};
     o.peer = next;
     bool ok = comm->size > 1 && comm->ops->open_stream(comm, &out, &o) == HPCT_OK;
     for (int message = 0; message < BUFFERS && ok; message++)

@@ -10,7 +10,7 @@
 
 static int blocking_rank = 2; /* who waits for nobody */
 
-static void all_wait_for_one(hpct_watch *watch, int rank)
+static void all_wait_for_one(hpct_comm_watch *watch, int rank)
 {
     (void) watch;
     hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
@@ -60,7 +60,7 @@ static void standstill_reports_the_rank_waited_for(void **state)
 }
 
 /* Rank 3's file does not answer; later rank 1's. */
-static void two_keep_the_others(hpct_watch *watch, int rank)
+static void two_keep_the_others(hpct_comm_watch *watch, int rank)
 {
     (void) watch;
     hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
@@ -85,7 +85,7 @@ static void standstill_reports_the_first_to_stop(void **state)
 }
 
 /* Rank 0's standard error is full. */
-static void all_wait_and_nobody_reads(hpct_watch *watch, int rank)
+static void all_wait_and_nobody_reads(hpct_comm_watch *watch, int rank)
 {
     char line[512] = "";
     if (rank == 0) {
@@ -124,7 +124,7 @@ static void full_stderr_does_not_block_the_watch(void **state)
     }
 }
 
-static void all_wait_for_the_rest(hpct_watch *watch, int rank)
+static void all_wait_for_the_rest(hpct_comm_watch *watch, int rank)
 {
     (void) watch;
     (void) rank;
@@ -133,7 +133,7 @@ static void all_wait_for_the_rest(hpct_watch *watch, int rank)
     sleep_ms(50000);
 }
 
-static void all_wait_for_devices(hpct_watch *watch, int rank)
+static void all_wait_for_devices(hpct_comm_watch *watch, int rank)
 {
     (void) watch;
     hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
@@ -154,7 +154,7 @@ static void deadlock_of_all_ranks_names_none(void **state)
 }
 
 /* One works on while the others wait for it; or one does not train. */
-static void one_goes_on(hpct_watch *watch, int rank)
+static void one_goes_on(hpct_comm_watch *watch, int rank)
 {
     hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     if (rank != 3)
@@ -167,7 +167,7 @@ static void one_goes_on(hpct_watch *watch, int rank)
     if (rank == 3)
         hpct_enter_wait(HPCT_WAITS_UNSEEN);
     sleep_ms(1200);
-    hpct_watch_stop(watch);
+    hpct_comm_watch_stop(watch);
 }
 
 static void working_rank_may_be_slow(void **state)

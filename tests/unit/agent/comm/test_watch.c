@@ -24,16 +24,16 @@ static void ranks_join_and_leave(void **state)
 
 static atomic_int *arrivals; /* shared by the ranks */
 
-static void meet_often(hpct_watch *watch, int rank)
+static void meet_often(hpct_comm_watch *watch, int rank)
 {
     for (int round = 1; round <= 10; round++) {
         sleep_ms((rank * 7 + round * 13) % 30);
         atomic_fetch_add(arrivals, 1);
-        hpct_watch_meet(watch);
+        hpct_comm_watch_meet(watch);
         if (atomic_load(arrivals) < round * RANKS)
             _exit(1);
     }
-    hpct_watch_stop(watch);
+    hpct_comm_watch_stop(watch);
 }
 
 static void barrier_waits_for_all_ranks(void **state)
@@ -106,21 +106,21 @@ static void pausing_all_ranks_is_no_timeout(void **state)
     finish(&g, 1, said, sizeof said);
 }
 
-static void abort_at_two(hpct_watch *watch, int rank)
+static void abort_at_two(hpct_comm_watch *watch, int rank)
 {
     if (rank != 2)
         sleep_ms(50000);
     sleep_ms(300);
-    hpct_watch_abort(watch, HPCT_ERR_NO_INPUT, "x.gz: No such file");
+    hpct_comm_watch_abort(watch, HPCT_ERR_NO_INPUT, "x.gz: No such file");
     _exit(HPCT_ERR_NO_INPUT);
 }
 
-static void abort_at_zero(hpct_watch *watch, int rank)
+static void abort_at_zero(hpct_comm_watch *watch, int rank)
 {
     if (rank != 0)
         sleep_ms(50000);
     sleep_ms(300);
-    hpct_watch_abort(watch, HPCT_ERR_IO, "disk full");
+    hpct_comm_watch_abort(watch, HPCT_ERR_IO, "disk full");
     _exit(HPCT_ERR_IO);
 }
 

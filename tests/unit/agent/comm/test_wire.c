@@ -22,9 +22,9 @@ static uint32_t next_random(uint64_t *state)
 static float through(hpct_wire wire, float x)
 {
     float in[2] = {x, 16384.0f}, message[2] = {0}, out[2];
-    hpct_wire_encode(wire, 2, in, message);
+    hpct_comm_wire_encode(wire, 2, in, message);
     assert_true(message[0] == 1.0f);
-    hpct_wire_decode(wire, 2, message, out);
+    hpct_comm_wire_decode(wire, 2, message, out);
     return out[0];
 }
 
@@ -79,8 +79,8 @@ static void nothing_overflows_in_fp16(void **state)
     const float sizes[] = {3e38f, 1e30f, 65520.0f, 1.0f, 1e-6f, 1e-30f, FLT_MIN, 1e-40f};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         float in[3] = {sizes[i], -sizes[i], sizes[i] / 3}, message[3] = {0}, out[3];
-        hpct_wire_encode(HPCT_WIRE_FP16, 3, in, message);
-        hpct_wire_decode(HPCT_WIRE_FP16, 3, message, out);
+        hpct_comm_wire_encode(HPCT_WIRE_FP16, 3, in, message);
+        hpct_comm_wire_decode(HPCT_WIRE_FP16, 3, message, out);
         for (int k = 0; k < 3; k++)
             assert_true(fabs((double) out[k] - in[k]) <= fabs((double) in[k]) * 0x1p-11 + 0x1p-149);
     }
@@ -91,13 +91,13 @@ static void zeros_and_nan(void **state)
     (void) state;
     for (hpct_wire wire = HPCT_WIRE_BF16; wire <= HPCT_WIRE_FP16; wire++) {
         float in[5] = {0.0f, INFINITY, -INFINITY, NAN, 3.0f}, message[4] = {0}, out[5];
-        hpct_wire_encode(wire, 5, in, message);
-        hpct_wire_decode(wire, 5, message, out);
+        hpct_comm_wire_encode(wire, 5, in, message);
+        hpct_comm_wire_decode(wire, 5, message, out);
         assert_true(out[0] == 0 && out[1] == INFINITY && out[2] == -INFINITY && out[4] == 3.0f);
         assert_true(isnan(out[3]));
         float zeros[2] = {0, -0.0f};
-        hpct_wire_encode(wire, 2, zeros, message);
-        hpct_wire_decode(wire, 2, message, out);
+        hpct_comm_wire_encode(wire, 2, zeros, message);
+        hpct_comm_wire_decode(wire, 2, message, out);
         assert_true(out[0] == 0 && out[1] == 0 && signbit(out[1]));
     }
 }
@@ -111,15 +111,16 @@ static void sums(void **state)
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         size_t n = lengths[l];
         float *memory = test_malloc((5 * n + 1) * sizeof *memory), *a = memory, *b = a + n,
-              *c = b + n, *want = c + n, *message = test_calloc(hpct_wire_floats(n), sizeof *a);
+              *c = b + n, *want = c + n,
+              *message = test_calloc(hpct_comm_wire_floats(n), sizeof *a);
         for (size_t i = 0; i < 3 * n; i++)
             memory[i] = (float) (next_random(&random) % 2000) - 1000.0f;
         for (size_t i = 0; i < n; i++)
             want[i] = (a[i] + b[i]) + c[i];
-        hpct_wire_sum(n, (const float *[]){a, b, c}, 3, b);
+        hpct_comm_wire_sum(n, (const float *[]){a, b, c}, 3, b);
         assert_memory_equal(b, want, n * sizeof *b);
-        hpct_wire_encode(HPCT_WIRE_FP16, n, a, message); /* whole numbers below 2048: exact */
-        hpct_wire_add(HPCT_WIRE_FP16, n, message, b);
+        hpct_comm_wire_encode(HPCT_WIRE_FP16, n, a, message); /* whole numbers below 2048: exact */
+        hpct_comm_wire_add(HPCT_WIRE_FP16, n, message, b);
         for (size_t i = 0; i < n; i++)
             assert_true(b[i] == want[i] + a[i]);
         test_free(memory);

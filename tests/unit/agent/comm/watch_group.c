@@ -24,10 +24,10 @@ void run_rank(const group *g, int rank, rank_function *function)
 {
     char address[32], node[16];
     const char *addresses[] = {address}, *nodes[RANKS] = {"node0", "node1", "node2", "node3"};
-    hpct_watch *watch = NULL;
+    hpct_comm_watch *watch = NULL;
     snprintf(address, sizeof address, "127.0.0.1:%d", g->port);
     snprintf(node, sizeof node, "node%d", rank);
-    hpct_watch_options options = {
+    hpct_comm_watch_options options = {
         .rank = rank,
         .size = RANKS,
         .node = node,
@@ -41,7 +41,7 @@ void run_rank(const group *g, int rank, rank_function *function)
         .notice_ms = 600,
         .standstill_ms = g->standstill_ms,
     };
-    hpct_status status = hpct_watch_start(&watch, &options);
+    hpct_status status = hpct_comm_watch_start(&watch, &options);
     if (status != HPCT_OK) {
         dprintf(STDERR_FILENO, "%s\n", hpct_last_error());
         _exit((int) status);
@@ -100,13 +100,13 @@ int finish(group *g, int rank, char *said, size_t size)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void leave_after_a_while(hpct_watch *watch, int rank)
+void leave_after_a_while(hpct_comm_watch *watch, int rank)
 {
     sleep_ms(100 * rank);
-    hpct_watch_stop(watch);
+    hpct_comm_watch_stop(watch);
 }
 
-void work_for_ever(hpct_watch *watch, int rank)
+void work_for_ever(hpct_comm_watch *watch, int rank)
 {
     (void) watch;
     (void) rank;

@@ -23,7 +23,7 @@ typedef struct group {
     atomic_int *joined; /* how many have, shared by all processes */
 } group;
 
-typedef void rank_function(hpct_watch *watch, int rank);
+typedef void rank_function(hpct_comm_watch *watch, int rank);
 
 void sleep_ms(int ms);
 
@@ -46,7 +46,7 @@ bool says(const char *said, const char *words);
 void check_others(group *g, int victim, int code, const char *named);
 
 /* Rank functions. */
-void leave_after_a_while(hpct_watch *watch, int rank);
-void work_for_ever(hpct_watch *watch, int rank);
+void leave_after_a_while(hpct_comm_watch *watch, int rank);
+void work_for_ever(hpct_comm_watch *watch, int rank);
 
 #endif

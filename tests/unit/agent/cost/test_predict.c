@@ -49,7 +49,7 @@ static const hpct_cost_model cost = {
     .bytes_per_second = 1e10,
 };
 static const hpct_scheme_options how = {.powersgd_rank = 4, .local_steps = 8};
-static const hpct_network gigabit = {50e-6, 125e6, 0}, free_network = {0, INFINITY, 0};
+static const hpct_comm_network gigabit = {50e-6, 125e6, 0}, free_network = {0, INFINITY, 0};
 
 static bool is_near(double a, double b)
 {
@@ -69,7 +69,7 @@ static double forward_and_backward(double samples)
 static void collectives(void **state)
 {
     (void) state;
-    const hpct_network slow = {0, 1e6, 0}, late = {1e-3, INFINITY, 0};
+    const hpct_comm_network slow = {0, 1e6, 0}, late = {1e-3, INFINITY, 0};
     NEAR(hpct_predict_allreduce(&gigabit, 1, 1e9), 0);
     NEAR(hpct_predict_allgather(&gigabit, 1, 1e9), 0);
     NEAR(hpct_predict_allreduce(&gigabit, 2, 1.25e6), 50e-6 + 1e-2); /* one exchange */
@@ -195,9 +195,10 @@ static void last_layers(void **state)
                                  (1e-3 * front + 2e-4 * split / ranks) / (front + split));
         NEAR(p.bytes, 4 * (30 * 64 + 30 * all + 10 * all + front));
         p = hpct_predict(HPCT_SCHEME_HYBRID_BACK, &of, &gigabit, &how, ranks, 64);
-        NEAR(p.network_seconds, 2 * hpct_predict_allgather(&gigabit, ranks, 4 * 30 * 64) +
-                                    hpct_predict_allreduce(&gigabit, ranks, 4 * 10 * all) +
-                                    hpct_network_allreduce_seconds(&gigabit, ranks, 4 * front));
+        NEAR(p.network_seconds,
+             2 * hpct_predict_allgather(&gigabit, ranks, 4 * 30 * 64) +
+                 hpct_predict_allreduce(&gigabit, ranks, 4 * 10 * all) +
+                 hpct_comm_network_allreduce_seconds(&gigabit, ranks, 4 * front));
     }
     of.model = NULL;
     assert_false(hpct_predict(HPCT_SCHEME_HYBRID_BACK, &of, &gigabit, &how, 2, 64).possible);
@@ -216,7 +217,7 @@ static void monotonic(void **state)
                 hpct_predict((hpct_scheme) scheme, &cost, &gigabit, &how, ranks[i], 64);
             NEAR(p.compute_seconds + p.network_seconds, p.step_seconds);
             assert_true(p.network_seconds > 0);
-            hpct_network slower = {50e-6, 60e6, 0}, later = {100e-6, 125e6, 0};
+            hpct_comm_network slower = {50e-6, 60e6, 0}, later = {100e-6, 125e6, 0};
             assert_true(hpct_predict((hpct_scheme) scheme, &cost, &slower, &how, ranks[i], 64)
                             .step_seconds > p.step_seconds);
             assert_true(
@@ -235,7 +236,7 @@ static void overlap(void **state)
     hpct_scheme_options one_bucket = how, buckets = how;
     one_bucket.bucket_bytes = 1e12;
     buckets.bucket_bytes = 1e6;
-    const hpct_network fast = {0, 4e9, 0}, slow = {0, 4e6, 0}, late = {1, 125e6, 0};
+    const hpct_comm_network fast = {0, 4e9, 0}, slow = {0, 4e6, 0}, late = {1, 125e6, 0};
     double behind =
         work[CONV].backward.fixed + 64 * work[CONV].backward.each + 64 * work[POOL].backward.each;
     double last = 4 * FLOATS - 11e6; /* of eleven full ones and the rest */
@@ -260,7 +261,7 @@ static void overlap(void **state)
 static void processors_for_messages(void **state)
 {
     (void) state;
-    const hpct_network fast = {0, 1e15, 0}, busy = {0, 1e15, 2e-9};
+    const hpct_comm_network fast = {0, 1e15, 0}, busy = {0, 1e15, 2e-9};
     hpct_scheme_options halves = how;
     halves.bucket_bytes = 4 * FLOATS / 2;
     hpct_prediction free = hpct_predict(HPCT_SCHEME_MIRRORED, &cost, &fast, &halves, 4, 64),
@@ -327,7 +328,7 @@ static void number_of_ranks_that_pays_off(void **state)
     int most = hpct_payoff(&c);
     assert_true(most > 2 && efficiency(&c, most, HPCT_SCHEME_LOCAL_SGD) >= HPCT_PAYOFF_EFFICIENCY);
 
-    const hpct_network late = {2e-3, 125e6, 0};
+    const hpct_comm_network late = {2e-3, 125e6, 0};
     c = (hpct_payoff_case){.cost = &cost,
                            .network = &late,
                            .how = how,

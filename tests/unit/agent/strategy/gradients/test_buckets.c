@@ -11,7 +11,7 @@
 static int plan(size_t count, size_t bytes, int ranks, double latency, double rate)
 {
     size_t ends[HPCT_BUCKETS_MOST];
-    hpct_network network = {latency, rate, 0};
+    hpct_comm_network network = {latency, rate, 0};
     int num = hpct_buckets_plan(ends, count, bytes, ranks, &network);
     assert_true(num >= 1 && num <= HPCT_BUCKETS_MOST);
     for (int i = 0; i < num; i++) {
@@ -58,11 +58,11 @@ static bool near(double a, double b)
 static void time_of_an_allreduce(void **state)
 {
     (void) state;
-    hpct_network network = {1e-4, 1e9, 0};
-    assert_true(hpct_network_allreduce_seconds(&network, 1, 1e9) == 0);
-    assert_true(near(hpct_network_allreduce_seconds(&network, 2, 1e9), 2e-4 + 1));
-    assert_true(near(hpct_network_allreduce_seconds(&network, 5, 1e9), 6e-4 + 1.6));
-    assert_true(near(hpct_network_allreduce_seconds(&network, 8, 0), 6e-4));
+    hpct_comm_network network = {1e-4, 1e9, 0};
+    assert_true(hpct_comm_network_allreduce_seconds(&network, 1, 1e9) == 0);
+    assert_true(near(hpct_comm_network_allreduce_seconds(&network, 2, 1e9), 2e-4 + 1));
+    assert_true(near(hpct_comm_network_allreduce_seconds(&network, 5, 1e9), 6e-4 + 1.6));
+    assert_true(near(hpct_comm_network_allreduce_seconds(&network, 8, 0), 6e-4));
 }
 
 static void parts_cover_all(void **state)
@@ -72,7 +72,7 @@ static void parts_cover_all(void **state)
         for (int parts = 1; parts < 9; parts++) {
             size_t end = 0;
             for (int part = 0; part < parts; part++) {
-                hpct_slice_range range = hpct_grid_part(count, parts, part);
+                hpct_comm_slice_range range = hpct_comm_grid_part(count, parts, part);
                 assert_true(range.begin == end && (end % 16 == 0 || range.count == 0));
                 end += range.count;
             }
@@ -89,9 +89,9 @@ static void ranks_in_groups(void **state)
     const int members[][3] = {{0, 3}, {1, 4, 6}, {2, 5}}, num[] = {2, 3, 2};
     const int columns[][3] = {{0, 1, 2}, {3, 4, 5}};
     for (int rank = 0; rank < 7; rank++) {
-        hpct_grid grid;
+        hpct_comm_grid grid;
         int group = rank == 6 ? 1 : rank % 3, member = rank / 3;
-        assert_int_equal(hpct_grid_make(&grid, groups, rank, 7), HPCT_OK);
+        assert_int_equal(hpct_comm_grid_make(&grid, groups, rank, 7), HPCT_OK);
         assert_int_equal(grid.owners, 2);
         assert_int_equal(grid.num_members, num[group]);
         assert_int_equal(grid.member, member);
@@ -102,19 +102,19 @@ static void ranks_in_groups(void **state)
             assert_int_equal(grid.row, group);
             assert_memory_equal(grid.column, columns[member], sizeof columns[member]);
         }
-        hpct_grid_free(&grid);
+        hpct_comm_grid_free(&grid);
     }
 }
 
 static void each_alone(void **state)
 {
     (void) state;
-    hpct_grid grid;
-    assert_int_equal(hpct_grid_make(&grid, NULL, 2, 4), HPCT_OK);
+    hpct_comm_grid grid;
+    assert_int_equal(hpct_comm_grid_make(&grid, NULL, 2, 4), HPCT_OK);
     assert_true(grid.owners == 1 && grid.num_members == 1 && grid.num_groups == 4 && grid.row == 2);
     for (int rank = 0; rank < 4; rank++)
         assert_int_equal(grid.column[rank], rank);
-    hpct_grid_free(&grid);
+    hpct_comm_grid_free(&grid);
 }
 
 int main(void)
