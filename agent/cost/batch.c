@@ -64,7 +64,7 @@ static hpct_status step_need(const question *q, const hpct_strategy_ops *strateg
             .num_batch_sizes = 1,
             .keep_gradients = q->options->data == NULL,
             .dense_targets =
-                q->options->data != NULL && hpct_augment_mixes(&q->options->data->options),
+                q->options->data != NULL && hpct_data_augment_mixes(&q->options->data->options),
             .options = &q->options->strategy,
         };
         return strategy->need(&plan, bytes);
@@ -98,10 +98,11 @@ static hpct_status need_of(const question *q, int batch, size_t *bytes)
         (validation != NULL && hpct_dataset_is_plain(validation, false)))
         *bytes += input_bytes(q, batch); /* the model's own input buffer */
     if (data != NULL)                    /* and the sampler's order */
-        *bytes += hpct_pipeline_bytes(data, batch, training) + target_bytes(data, batch) +
+        *bytes += hpct_data_pipeline_bytes(data, batch, training) + target_bytes(data, batch) +
                   (training ? data->size : (size_t) batch) * sizeof(uint32_t);
     if (validation != NULL)
-        *bytes += hpct_pipeline_bytes(validation, batch, false) + target_bytes(validation, batch);
+        *bytes +=
+            hpct_data_pipeline_bytes(validation, batch, false) + target_bytes(validation, batch);
     return status;
 }
 

@@ -49,7 +49,7 @@ static hpct_status enter(choice *c, int i)
     const hpct_candidate *one = &hpct_candidates[i];
     hpct_trial *trial = &c->trials[i];
     int rank = hpct_context_rank(c->context), size = hpct_context_size(c->context);
-    int64_t begin, most = hpct_slice(c->global_batch, 0, size, &begin);
+    int64_t begin, most = hpct_data_slice(c->global_batch, 0, size, &begin);
     if (!hpct_candidate_is_allowed(one, c->given))
         return HPCT_OK;
     *trial = (hpct_trial){.context = c->context,
@@ -60,8 +60,9 @@ static hpct_status enter(choice *c, int i)
         trial->options.local_warmup_steps = -1;
     HPCT_TRY(hpct_strategy_find(&trial->ops, &trial->options));
     trial->period = hpct_strategy_period(trial->ops, &trial->options);
-    trial->count = trial->ops->whole_batch ? c->global_batch
-                                           : (int) hpct_slice(c->global_batch, rank, size, &begin);
+    trial->count = trial->ops->whole_batch
+                       ? c->global_batch
+                       : (int) hpct_data_slice(c->global_batch, rank, size, &begin);
     hpct_status status =
         hpct_batch_fits(c->context, c->model, &(hpct_batch_options){.strategy = trial->options},
                         (int) most, 0, &c->contest.runs[i]);
@@ -76,8 +77,8 @@ static hpct_status enter(choice *c, int i)
 static void enter_alone(choice *c, hpct_context *alone)
 {
     int64_t begin;
-    int count = (int) hpct_slice(c->global_batch, hpct_context_rank(c->context),
-                                 hpct_context_size(c->context), &begin);
+    int count = (int) hpct_data_slice(c->global_batch, hpct_context_rank(c->context),
+                                      hpct_context_size(c->context), &begin);
     c->alone = (hpct_trial){.context = alone,
                             .ops = &hpct_multi_worker_mirrored,
                             .count = count,
@@ -344,7 +345,7 @@ static bool allows_stages(const choice *c, const hpct_strategy_options *stages)
 static hpct_status choose_by_memory(hpct_strategy_choice *out, const choice *c)
 {
     int64_t begin;
-    int share = (int) hpct_slice(c->global_batch, 0, hpct_context_size(c->context), &begin);
+    int share = (int) hpct_data_slice(c->global_batch, 0, hpct_context_size(c->context), &begin);
     bool fits = true;
     hpct_batch_options batch = {.strategy = *c->given};
     hpct_status status = hpct_batch_fits(c->context, c->model, &batch, share, 0, &fits);
@@ -380,7 +381,7 @@ hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *contex
     hpct_batch_options batch = {.strategy = *options};
     hpct_status status =
         hpct_batch_fits(context, model, &batch,
-                        (int) hpct_slice(global_batch, 0, hpct_context_size(context), &begin),
+                        (int) hpct_data_slice(global_batch, 0, hpct_context_size(context), &begin),
                         hpct_model_on_device(model) ? 0 : hpct_snapshot_bytes(model), &fits);
     if (status == HPCT_OK && !fits)
         return choose_by_memory(out, &c);

@@ -43,7 +43,7 @@ hpct_status hpct_forecast_make(hpct_forecast *out, hpct_context *context, hpct_m
     hpct_comm_network network, sums;
     bool hybrid = allowed[HPCT_SCHEME_HYBRID_ROWS] || allowed[HPCT_SCHEME_HYBRID_COLUMNS] ||
                   allowed[HPCT_SCHEME_HYBRID_BACK];
-    int64_t begin, share = hpct_slice(global_batch, 0, comm->size, &begin);
+    int64_t begin, share = hpct_data_slice(global_batch, 0, comm->size, &begin);
     const hpct_compute_effort effort = {
         .least_steps = 1, .seconds = MEDIAN_SECONDS, .rates = allowed[HPCT_SCHEME_POWERSGD]};
     hpct_payoff_case payoff = {

@@ -24,41 +24,42 @@ static inline float reflected(float at, float length)
 #define HPCT_BODY "agent/data/affine_body.h"
 #include "base/variants.h"
 
-const hpct_affine_loops *const hpct_affine_variants[] = {HPCT_VARIANTS(loops)};
+const hpct_data_affine_loops *const hpct_data_affine_variants[] = {HPCT_VARIANTS(loops)};
 
 /* ---- matrices ---- */
 
-hpct_affine hpct_affine_rotation(double degrees, int height, int width)
+hpct_data_affine hpct_data_affine_rotation(double degrees, int height, int width)
 {
     double angle = degrees * M_PI / 180, c = cos(angle), s = sin(angle);
     double x = (width - 1) / 2.0, y = (height - 1) / 2.0;
-    return (hpct_affine){
+    return (hpct_data_affine){
         .xx = c, .xy = -s, .x0 = x - x * c + y * s, .yx = s, .yy = c, .y0 = y - x * s - y * c};
 }
 
-hpct_affine hpct_affine_zoom(double factor, int height, int width)
+hpct_data_affine hpct_data_affine_zoom(double factor, int height, int width)
 {
-    return (hpct_affine){.xx = factor,
-                         .x0 = (width - 1) / 2.0 * (1 - factor),
-                         .yy = factor,
-                         .y0 = (height - 1) / 2.0 * (1 - factor)};
+    return (hpct_data_affine){.xx = factor,
+                              .x0 = (width - 1) / 2.0 * (1 - factor),
+                              .yy = factor,
+                              .y0 = (height - 1) / 2.0 * (1 - factor)};
 }
 
-hpct_affine hpct_affine_shear(double x, double y)
+hpct_data_affine hpct_data_affine_shear(double x, double y)
 {
-    return (hpct_affine){.xx = 1, .xy = x, .yx = y, .yy = 1};
+    return (hpct_data_affine){.xx = 1, .xy = x, .yx = y, .yy = 1};
 }
 
-hpct_affine hpct_affine_translation(double right, double down)
+hpct_data_affine hpct_data_affine_translation(double right, double down)
 {
-    return (hpct_affine){.xx = 1, .x0 = -right, .yy = 1, .y0 = -down};
+    return (hpct_data_affine){.xx = 1, .x0 = -right, .yy = 1, .y0 = -down};
 }
 
 /* A transform maps cells of the result to the picture, so the last one maps first. */
-hpct_affine hpct_affine_compose(const hpct_affine *first, const hpct_affine *then)
+hpct_data_affine hpct_data_affine_compose(const hpct_data_affine *first,
+                                          const hpct_data_affine *then)
 {
-    const hpct_affine *f = first, *t = then;
-    return (hpct_affine){
+    const hpct_data_affine *f = first, *t = then;
+    return (hpct_data_affine){
         .xx = f->xx * t->xx + f->xy * t->yx,
         .xy = f->xx * t->xy + f->xy * t->yy,
         .x0 = f->xx * t->x0 + f->xy * t->y0 + f->x0,
@@ -70,32 +71,33 @@ hpct_affine hpct_affine_compose(const hpct_affine *first, const hpct_affine *the
 
 /* ---- the sampler ---- */
 
-struct hpct_affine_sampler {
-    const hpct_affine_loops *loops;
-    hpct_affine_row row;
+struct hpct_data_affine_sampler {
+    const hpct_data_affine_loops *loops;
+    hpct_data_affine_row row;
     int32_t *memory; /* of the row */
     int width;       /* that it has room for */
 };
 
-hpct_status hpct_affine_sampler_new(hpct_affine_sampler **out)
+hpct_status hpct_data_affine_sampler_new(hpct_data_affine_sampler **out)
 {
-    hpct_affine_sampler *sampler = calloc(1, sizeof *sampler);
+    hpct_data_affine_sampler *sampler = calloc(1, sizeof *sampler);
     if (sampler == NULL)
         return hpct_fail_memory(sizeof *sampler);
     int best = 0;
-    while (!hpct_affine_variants[best]->supported())
+    while (!hpct_data_affine_variants[best]->supported())
         best++;
-    sampler->loops = hpct_affine_variants[best];
+    sampler->loops = hpct_data_affine_variants[best];
     *out = sampler;
     return HPCT_OK;
 }
 
-void hpct_affine_sampler_use(hpct_affine_sampler *sampler, const hpct_affine_loops *loops)
+void hpct_data_affine_sampler_use(hpct_data_affine_sampler *sampler,
+                                  const hpct_data_affine_loops *loops)
 {
     sampler->loops = loops;
 }
 
-void hpct_affine_sampler_free(hpct_affine_sampler *sampler)
+void hpct_data_affine_sampler_free(hpct_data_affine_sampler *sampler)
 {
     if (sampler == NULL)
         return;
@@ -103,7 +105,7 @@ void hpct_affine_sampler_free(hpct_affine_sampler *sampler)
     free(sampler);
 }
 
-static hpct_status make_room(hpct_affine_sampler *s, int width)
+static hpct_status make_room(hpct_data_affine_sampler *s, int width)
 {
     size_t count = ((size_t) width + 15) & ~(size_t) 15;
     if (width <= s->width)
@@ -114,27 +116,27 @@ static hpct_status make_room(hpct_affine_sampler *s, int width)
     if (s->memory == NULL)
         return hpct_fail_memory(6 * count * sizeof *s->memory);
     float *weights = (float *) (void *) (s->memory + 4 * count);
-    s->row = (hpct_affine_row){.top_left = s->memory,
-                               .top_right = s->memory + count,
-                               .bottom_left = s->memory + 2 * count,
-                               .bottom_right = s->memory + 3 * count,
-                               .right = weights,
-                               .lower = weights + count};
+    s->row = (hpct_data_affine_row){.top_left = s->memory,
+                                    .top_right = s->memory + count,
+                                    .bottom_left = s->memory + 2 * count,
+                                    .bottom_right = s->memory + 3 * count,
+                                    .right = weights,
+                                    .lower = weights + count};
     s->width = width;
     return HPCT_OK;
 }
 
-hpct_status hpct_affine_apply(hpct_affine_sampler *sampler, const hpct_affine *how,
-                              const hpct_canvas *canvas, float *before)
+hpct_status hpct_data_affine_apply(hpct_data_affine_sampler *sampler, const hpct_data_affine *how,
+                                   const hpct_data_canvas *canvas, float *before)
 {
     HPCT_TRY(make_room(sampler, canvas->width));
-    hpct_affine_line line = {.dx = (float) how->xx,
-                             .dy = (float) how->yx,
-                             .height = canvas->height,
-                             .width = canvas->width,
-                             .channels = canvas->channels};
+    hpct_data_affine_line line = {.dx = (float) how->xx,
+                                  .dy = (float) how->yx,
+                                  .height = canvas->height,
+                                  .width = canvas->width,
+                                  .channels = canvas->channels};
     size_t stride = (size_t) canvas->width * (size_t) canvas->channels;
-    memcpy(before, canvas->values, hpct_canvas_floats(canvas) * sizeof *before);
+    memcpy(before, canvas->values, hpct_data_canvas_floats(canvas) * sizeof *before);
     for (int y = 0; y < canvas->height; y++) {
         line.x = (float) (how->xy * y + how->x0);
         line.y = (float) (how->yy * y + how->y0);

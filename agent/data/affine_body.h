@@ -1,8 +1,8 @@
 /* agent/data/affine_body.h - the loops of affine.c, included once for each instruction set by
  * base/variants.h. */
 
-HPCT_TARGET static void HPCT_VARIANT(locate)(const hpct_affine_line *line,
-                                             const hpct_affine_row *row)
+HPCT_TARGET static void HPCT_VARIANT(locate)(const hpct_data_affine_line *line,
+                                             const hpct_data_affine_row *row)
 {
     const float width = (float) line->width, height = (float) line->height, x0 = line->x,
                 y0 = line->y, dx = line->dx, dy = line->dy;
@@ -26,9 +26,9 @@ HPCT_TARGET static void HPCT_VARIANT(locate)(const hpct_affine_line *line,
     }
 }
 
-HPCT_TARGET static void HPCT_VARIANT(sample)(const hpct_affine_line *line,
-                                             const hpct_affine_row *row, const float *restrict src,
-                                             float *restrict dst)
+HPCT_TARGET static void HPCT_VARIANT(sample)(const hpct_data_affine_line *line,
+                                             const hpct_data_affine_row *row,
+                                             const float *restrict src, float *restrict dst)
 {
     const int count = line->width, channels = line->channels;
     const int32_t *restrict a = row->top_left, *restrict b = row->top_right;
@@ -44,7 +44,7 @@ HPCT_TARGET static void HPCT_VARIANT(sample)(const hpct_affine_line *line,
     }
 }
 
-static const hpct_affine_loops HPCT_VARIANT(loops) = {
+static const hpct_data_affine_loops HPCT_VARIANT(loops) = {
     HPCT_VARIANT_NAME,
     HPCT_VARIANT(supported),
     HPCT_VARIANT(locate),

@@ -4,19 +4,19 @@
 
 #include <stddef.h>
 
-typedef struct hpct_canvas {
+typedef struct hpct_data_canvas {
     float *values; /* [height][width][channels] */
     int height, width, channels;
-} hpct_canvas;
+} hpct_data_canvas;
 
-static inline size_t hpct_canvas_pixels(const hpct_canvas *canvas)
+static inline size_t hpct_data_canvas_pixels(const hpct_data_canvas *canvas)
 {
     return (size_t) canvas->height * (size_t) canvas->width;
 }
 
-static inline size_t hpct_canvas_floats(const hpct_canvas *canvas)
+static inline size_t hpct_data_canvas_floats(const hpct_data_canvas *canvas)
 {
-    return hpct_canvas_pixels(canvas) * (size_t) canvas->channels;
+    return hpct_data_canvas_pixels(canvas) * (size_t) canvas->channels;
 }
 
 #endif

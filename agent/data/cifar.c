@@ -9,23 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hpct_cifar_interleave(const uint8_t *planes, uint8_t *out)
+void hpct_data_cifar_interleave(const uint8_t *planes, uint8_t *out)
 {
-    for (int i = 0; i < HPCT_CIFAR_PLANE; i++) {
+    for (int i = 0; i < HPCT_DATA_CIFAR_PLANE; i++) {
         for (int c = 0; c < 3; c++)
-            out[3 * i + c] = planes[c * HPCT_CIFAR_PLANE + i];
+            out[3 * i + c] = planes[c * HPCT_DATA_CIFAR_PLANE + i];
     }
 }
 
-hpct_status hpct_cifar_make_room(hpct_dataset *dataset, size_t more)
+hpct_status hpct_data_cifar_make_room(hpct_dataset *dataset, size_t more)
 {
     static const uint64_t shape[] = {32, 32, 3};
     size_t size = dataset->size + more;
     if (size > UINT32_MAX)
         return hpct_fail(HPCT_ERR_DATA, "%s: it has too many pictures", dataset->path);
-    uint8_t *pixels = realloc(dataset->pixels, size * HPCT_CIFAR_BYTES + 1);
+    uint8_t *pixels = realloc(dataset->pixels, size * HPCT_DATA_CIFAR_BYTES + 1);
     if (pixels == NULL)
-        return hpct_fail_memory(size * HPCT_CIFAR_BYTES);
+        return hpct_fail_memory(size * HPCT_DATA_CIFAR_BYTES);
     dataset->pixels = pixels;
     int32_t *labels = realloc(dataset->labels, (size + 1) * sizeof *labels);
     if (labels == NULL)
@@ -36,11 +36,11 @@ hpct_status hpct_cifar_make_room(hpct_dataset *dataset, size_t more)
 
 /* ---- one file ---- */
 
-hpct_status hpct_cifar_read_binary(hpct_dataset *dataset, FILE *file, int label_bytes,
-                                   const char *path)
+hpct_status hpct_data_cifar_read_binary(hpct_dataset *dataset, FILE *file, int label_bytes,
+                                        const char *path)
 {
-    uint8_t record[2 + HPCT_CIFAR_BYTES];
-    size_t length = (size_t) label_bytes + HPCT_CIFAR_BYTES, got;
+    uint8_t record[2 + HPCT_DATA_CIFAR_BYTES];
+    size_t length = (size_t) label_bytes + HPCT_DATA_CIFAR_BYTES, got;
     int classes = label_bytes == 1 ? 10 : 100;
     while ((got = fread(record, 1, length, file)) == length) {
         int label = record[label_bytes - 1];
@@ -49,12 +49,12 @@ hpct_status hpct_cifar_read_binary(hpct_dataset *dataset, FILE *file, int label_
                              "%s: the label of picture %zu is %d, there are %d classes", path,
                              dataset->size, label, classes);
         if ((dataset->size & 1023) == 0) {
-            hpct_status status = hpct_cifar_make_room(dataset, 1024);
+            hpct_status status = hpct_data_cifar_make_room(dataset, 1024);
             if (status != HPCT_OK)
                 return status;
         }
-        hpct_cifar_interleave(record + label_bytes,
-                              dataset->pixels + dataset->size * HPCT_CIFAR_BYTES);
+        hpct_data_cifar_interleave(record + label_bytes,
+                                   dataset->pixels + dataset->size * HPCT_DATA_CIFAR_BYTES);
         dataset->labels[dataset->size++] = label;
     }
     if (ferror(file) != 0)
@@ -74,7 +74,7 @@ static hpct_status add(hpct_dataset *dataset, const uint8_t *bytes, size_t num_b
     FILE *file = fmemopen((void *) (uintptr_t) bytes, num_bytes, "rb");
     if (file == NULL)
         return hpct_fail_memory(0);
-    hpct_status status = hpct_cifar_read_binary(dataset, file, kind == 100 ? 2 : 1, path);
+    hpct_status status = hpct_data_cifar_read_binary(dataset, file, kind == 100 ? 2 : 1, path);
     fclose(file);
     return status;
 }
@@ -100,7 +100,7 @@ static void add_names(hpct_dataset *dataset, const uint8_t *bytes, size_t num_by
     }
 }
 
-static const hpct_cifar_version binary = {
+static const hpct_data_cifar_version binary = {
     .suffix = ".bin",
     .folder = {"cifar-10-batches-bin", "cifar-100-binary"},
     .names = {"batches.meta.txt", "fine_label_names.txt"},
@@ -110,15 +110,15 @@ static const hpct_cifar_version binary = {
 
 static bool claims(const char *path, bool is_folder)
 {
-    return hpct_cifar_claims(&binary, path, is_folder);
+    return hpct_data_cifar_claims(&binary, path, is_folder);
 }
 
 static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
 {
-    return hpct_cifar_read(&binary, dataset, path, split);
+    return hpct_data_cifar_read(&binary, dataset, path, split);
 }
 
-const hpct_format hpct_format_cifar_binary = {
+const hpct_data_format hpct_data_format_cifar_binary = {
     .name = "CIFAR binary",
     .looks_like = "a folder with CIFAR-10's data_batch_1.bin to 5 and test_batch.bin, or "
                   "CIFAR-100's train.bin and test.bin, or their .tar.gz",

@@ -7,11 +7,11 @@
 
 #include <stdio.h>
 
-#define HPCT_CIFAR_PLANE 1024 /* 32 x 32 */
-#define HPCT_CIFAR_BYTES (3 * HPCT_CIFAR_PLANE)
+#define HPCT_DATA_CIFAR_PLANE 1024 /* 32 x 32 */
+#define HPCT_DATA_CIFAR_BYTES (3 * HPCT_DATA_CIFAR_PLANE)
 
 /* One of the two versions. */
-typedef struct hpct_cifar_version {
+typedef struct hpct_data_cifar_version {
     const char *suffix;    /* suffix of the files' names */
     const char *folder[2]; /* folder in the archives of CIFAR-10 and CIFAR-100 */
     const char *names[2];  /* files with the class names */
@@ -21,31 +21,32 @@ typedef struct hpct_cifar_version {
     /* Sets the class names. They are optional: errors are ignored. */
     void (*add_names)(hpct_dataset *dataset, const uint8_t *bytes, size_t num_bytes, int kind,
                       const char *path);
-} hpct_cifar_version;
+} hpct_data_cifar_version;
 
 /* Whether a folder has the files, or a subfolder with them, or an archive has that folder. */
-bool hpct_cifar_claims(const hpct_cifar_version *version, const char *path, bool is_folder);
+bool hpct_data_cifar_claims(const hpct_data_cifar_version *version, const char *path,
+                            bool is_folder);
 
-/* Reads the split from a path that hpct_cifar_claims accepts. */
-hpct_status hpct_cifar_read(const hpct_cifar_version *version, hpct_dataset *dataset,
-                            const char *path, hpct_split split);
+/* Reads the split from a path that hpct_data_cifar_claims accepts. */
+hpct_status hpct_data_cifar_read(const hpct_data_cifar_version *version, hpct_dataset *dataset,
+                                 const char *path, hpct_split split);
 
 /* ---- one file ---- */
 
 /* Allocates room for `more` pictures and labels after dataset->size. */
-hpct_status hpct_cifar_make_room(hpct_dataset *dataset, size_t more);
+hpct_status hpct_data_cifar_make_room(hpct_dataset *dataset, size_t more);
 
 /* Converts three planes to [32][32][3]. */
-void hpct_cifar_interleave(const uint8_t *planes, uint8_t *out);
+void hpct_data_cifar_interleave(const uint8_t *planes, uint8_t *out);
 
 /* Appends the records of one binary file with label_bytes bytes of labels each, of which the last
  * is used. */
-hpct_status hpct_cifar_read_binary(hpct_dataset *dataset, FILE *file, int label_bytes,
-                                   const char *path);
+hpct_status hpct_data_cifar_read_binary(hpct_dataset *dataset, FILE *file, int label_bytes,
+                                        const char *path);
 
 /* Appends the pictures of one pickled batch; labels are under "labels", for kind 100 under
  * "fine_labels". HPCT_ERR_DATA if it is no such batch. */
-hpct_status hpct_cifar_read_pickle(hpct_dataset *dataset, const uint8_t *bytes, size_t num_bytes,
-                                   int kind, const char *path);
+hpct_status hpct_data_cifar_read_pickle(hpct_dataset *dataset, const uint8_t *bytes,
+                                        size_t num_bytes, int kind, const char *path);
 
 #endif

@@ -49,7 +49,7 @@ static int count_batches(const char *folder, const char *suffix)
 
 /* 10 or 100 if the folder has files of that data set, else 0. "train" alone does not count, as it
  * is too common a name. */
-static int kind_of(const hpct_cifar_version *version, const char *folder)
+static int kind_of(const hpct_data_cifar_version *version, const char *folder)
 {
     const char *suffix = version->suffix;
     if (count_batches(folder, suffix) > 0 || is_there(folder, "test_batch", suffix))
@@ -68,7 +68,8 @@ static bool has_folder(const char *path, const char *name)
 }
 
 /* Finds PATH or PATH/cifar-10-…; HPCT_ERR_DATA if both data sets are there, in any version. */
-static hpct_status find_in_folder(const hpct_cifar_version *version, const char *path, place *out)
+static hpct_status find_in_folder(const hpct_data_cifar_version *version, const char *path,
+                                  place *out)
 {
     static const char *const all[2][2] = {{"cifar-10-batches-bin", "cifar-10-batches-py"},
                                           {"cifar-100-binary", "cifar-100-python"}};
@@ -130,7 +131,7 @@ static hpct_status archive_failure(struct archive *archive, const char *path)
 
 static hpct_status open_archive(struct archive **archive, const char *path)
 {
-    *archive = hpct_tar_new_reader();
+    *archive = hpct_data_tar_new_reader();
     if (*archive == NULL)
         return hpct_fail_memory(0);
     if (archive_read_open_filename(*archive, path, 1 << 18) == ARCHIVE_OK)
@@ -140,7 +141,7 @@ static hpct_status open_archive(struct archive **archive, const char *path)
 }
 
 /* Determines the data set by the folder of the archive's first member. */
-static int kind_in_archive(const hpct_cifar_version *version, const char *path)
+static int kind_in_archive(const hpct_data_cifar_version *version, const char *path)
 {
     struct archive *archive = NULL;
     struct archive_entry *entry;
@@ -231,7 +232,7 @@ static hpct_status load(const place *at, const char *path, const char *const *na
     return status;
 }
 
-static hpct_status add_all(const hpct_cifar_version *version, hpct_dataset *dataset,
+static hpct_status add_all(const hpct_data_cifar_version *version, hpct_dataset *dataset,
                            const char *const *names, int count, int kind, const blob *blobs)
 {
     hpct_status status = HPCT_OK;
@@ -277,7 +278,7 @@ static void free_blobs(blob *blobs, int count)
         free(blobs[i].bytes);
 }
 
-static hpct_status read_files(const hpct_cifar_version *version, hpct_dataset *dataset,
+static hpct_status read_files(const hpct_data_cifar_version *version, hpct_dataset *dataset,
                               const char *path, const place *at, hpct_split split)
 {
     static const char *const test[] = {"test_batch"}, *const hundred[][1] = {{"train"}, {"test"}};
@@ -303,19 +304,20 @@ static hpct_status read_files(const hpct_cifar_version *version, hpct_dataset *d
     return status;
 }
 
-bool hpct_cifar_claims(const hpct_cifar_version *version, const char *path, bool is_folder)
+bool hpct_data_cifar_claims(const hpct_data_cifar_version *version, const char *path,
+                            bool is_folder)
 {
     place at = {0};
     bool found;
     if (!is_folder)
-        return hpct_is_tar_name(path) && kind_in_archive(version, path) != 0;
+        return hpct_data_is_tar_name(path) && kind_in_archive(version, path) != 0;
     found = find_in_folder(version, path, &at) != HPCT_OK || at.kind != 0;
     free(at.folder);
     return found;
 }
 
-hpct_status hpct_cifar_read(const hpct_cifar_version *version, hpct_dataset *dataset,
-                            const char *path, hpct_split split)
+hpct_status hpct_data_cifar_read(const hpct_data_cifar_version *version, hpct_dataset *dataset,
+                                 const char *path, hpct_split split)
 {
     place at = {0};
     hpct_status status = find_in_folder(version, path, &at);

@@ -19,9 +19,10 @@ typedef struct channel {
     size_t count, step;
 } channel;
 
-static channel channel_of(const hpct_canvas *canvas, int c)
+static channel channel_of(const hpct_data_canvas *canvas, int c)
 {
-    return (channel){canvas->values + c, hpct_canvas_pixels(canvas), (size_t) canvas->channels};
+    return (channel){canvas->values + c, hpct_data_canvas_pixels(canvas),
+                     (size_t) canvas->channels};
 }
 
 static void stretch(channel ch, float factor, float offset)
@@ -31,7 +32,7 @@ static void stretch(channel ch, float factor, float offset)
         ch.values[i * ch.step] = clipped(ch.values[i * ch.step] * factor + offset);
 }
 
-void hpct_colour_contrast(const hpct_canvas *canvas, double factor)
+void hpct_data_colour_contrast(const hpct_data_canvas *canvas, double factor)
 {
     for (int c = 0; c < canvas->channels; c++) {
         channel ch = channel_of(canvas, c);
@@ -43,19 +44,19 @@ void hpct_colour_contrast(const hpct_canvas *canvas, double factor)
     }
 }
 
-void hpct_colour_brightness(const hpct_canvas *canvas, double delta)
+void hpct_data_colour_brightness(const hpct_data_canvas *canvas, double delta)
 {
     float *values = canvas->values, by = (float) delta;
-    size_t count = hpct_canvas_floats(canvas);
+    size_t count = hpct_data_canvas_floats(canvas);
 #pragma omp simd
     for (size_t i = 0; i < count; i++)
         values[i] = clipped(values[i] + by);
 }
 
-void hpct_colour_degeneration(const hpct_canvas *canvas, double factor)
+void hpct_data_colour_degeneration(const hpct_data_canvas *canvas, double factor)
 {
     float part = (float) factor;
-    size_t count = hpct_canvas_pixels(canvas);
+    size_t count = hpct_data_canvas_pixels(canvas);
     if (canvas->channels != 3)
         return; /* grey as it is */
 #pragma omp simd
@@ -68,7 +69,7 @@ void hpct_colour_degeneration(const hpct_canvas *canvas, double factor)
 }
 
 /* Sum of the cells of a row, and of those left and right of it. */
-static float sum_of_three(const hpct_canvas *canvas, const float *row, int x, int c)
+static float sum_of_three(const hpct_data_canvas *canvas, const float *row, int x, int c)
 {
     const float *at = row + (ptrdiff_t) x * canvas->channels + c;
     float sum = at[0];
@@ -79,11 +80,11 @@ static float sum_of_three(const hpct_canvas *canvas, const float *row, int x, in
     return sum;
 }
 
-void hpct_colour_sharpness(const hpct_canvas *canvas, double factor, float *before)
+void hpct_data_colour_sharpness(const hpct_data_canvas *canvas, double factor, float *before)
 {
     const float part = 1 - (float) (2 * factor);
     const size_t stride = (size_t) canvas->width * (size_t) canvas->channels;
-    memcpy(before, canvas->values, hpct_canvas_floats(canvas) * sizeof *before);
+    memcpy(before, canvas->values, hpct_data_canvas_floats(canvas) * sizeof *before);
     for (int y = 0; y < canvas->height; y++) {
         const float *row = before + (size_t) y * stride;
         float *dst = canvas->values + (size_t) y * stride;
@@ -99,21 +100,22 @@ void hpct_colour_sharpness(const hpct_canvas *canvas, double factor, float *befo
     }
 }
 
-void hpct_colour_posterization(const hpct_canvas *canvas, int bits)
+void hpct_data_colour_posterization(const hpct_data_canvas *canvas, int bits)
 {
     const int lost = 8 - bits;
     float *values = canvas->values;
-    size_t count = hpct_canvas_floats(canvas);
+    size_t count = hpct_data_canvas_floats(canvas);
 #pragma omp simd
     for (size_t i = 0; i < count; i++)
         values[i] = (float) ((int) values[i] >> lost << lost);
 }
 
-void hpct_colour_solarization(const hpct_canvas *canvas, double addition, double threshold)
+void hpct_data_colour_solarization(const hpct_data_canvas *canvas, double addition,
+                                   double threshold)
 {
     const float by = (float) addition, from = (float) threshold;
     float *values = canvas->values;
-    size_t count = hpct_canvas_floats(canvas);
+    size_t count = hpct_data_canvas_floats(canvas);
 #pragma omp simd
     for (size_t i = 0; i < count; i++) {
         float x = clipped(values[i] + by);
@@ -121,7 +123,7 @@ void hpct_colour_solarization(const hpct_canvas *canvas, double addition, double
     }
 }
 
-void hpct_colour_auto_contrast(const hpct_canvas *canvas)
+void hpct_data_colour_auto_contrast(const hpct_data_canvas *canvas)
 {
     for (int c = 0; c < canvas->channels; c++) {
         channel ch = channel_of(canvas, c);
@@ -154,7 +156,7 @@ static int make_table(const channel *ch, float *table)
     return used > 1;
 }
 
-void hpct_colour_equalization(const hpct_canvas *canvas)
+void hpct_data_colour_equalization(const hpct_data_canvas *canvas)
 {
     float table[BINS];
     for (int c = 0; c < canvas->channels; c++) {

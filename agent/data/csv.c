@@ -9,12 +9,12 @@
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-hpct_status hpct_csv_open(hpct_csv *csv, char *text, size_t size, const char *path)
+hpct_status hpct_data_csv_open(hpct_data_csv *csv, char *text, size_t size, const char *path)
 {
     size_t mark = strlen(BYTE_ORDER_MARK), line = 1;
     const hpct_kind kind = hpct_kind_of(text, size);
     const char *zero = size > 0 ? memchr(text, '\0', size) : NULL;
-    *csv = (hpct_csv){.path = path, .text = text, .size = size, .next = 1};
+    *csv = (hpct_data_csv){.path = path, .text = text, .size = size, .next = 1};
     text[size] = '\0';
     if (size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0)
         csv->at = mark;
@@ -29,19 +29,19 @@ hpct_status hpct_csv_open(hpct_csv *csv, char *text, size_t size, const char *pa
                      path, line);
 }
 
-void hpct_csv_close(hpct_csv *csv)
+void hpct_data_csv_close(hpct_data_csv *csv)
 {
     free(csv->fields);
-    *csv = (hpct_csv){0};
+    *csv = (hpct_data_csv){0};
 }
 
-static hpct_status refuse(const hpct_csv *csv, const char *what)
+static hpct_status refuse(const hpct_data_csv *csv, const char *what)
 {
     return hpct_fail(HPCT_ERR_DATA, "%s, line %zu, column %zu: %s", csv->path, csv->next,
                      csv->num_fields, what);
 }
 
-static hpct_status add_field(hpct_csv *csv, char *begin)
+static hpct_status add_field(hpct_data_csv *csv, char *begin)
 {
     if (csv->num_fields == csv->room) {
         size_t room = csv->room > 0 ? 2 * csv->room : 16;
@@ -61,7 +61,7 @@ static const char *separator_name(char c)
     return c == ';' ? "semicolons" : c == '\t' ? "tabs" : c == '|' ? "bars" : NULL;
 }
 
-static hpct_status refuse_separator(const hpct_csv *csv, size_t line, const char *name)
+static hpct_status refuse_separator(const hpct_data_csv *csv, size_t line, const char *name)
 {
     return hpct_fail(HPCT_ERR_DATA,
                      "%s, line %zu: %s separate the columns: write it with commas (and numbers "
@@ -69,7 +69,7 @@ static hpct_status refuse_separator(const hpct_csv *csv, size_t line, const char
                      csv->path, line, name);
 }
 
-hpct_status hpct_csv_check_commas(const hpct_csv *csv)
+hpct_status hpct_data_csv_check_commas(const hpct_data_csv *csv)
 {
     size_t found = csv->num_fields == 1 ? strcspn(csv->fields[0], ";\t|") : 0;
     const char *name = csv->num_fields == 1 ? separator_name(csv->fields[0][found]) : NULL;
@@ -77,7 +77,7 @@ hpct_status hpct_csv_check_commas(const hpct_csv *csv)
 }
 
 /* Takes the comma or line end after a field; *last: the record ends here. */
-static hpct_status end_field(hpct_csv *csv, bool *last)
+static hpct_status end_field(hpct_data_csv *csv, bool *last)
 {
     const char *text = csv->text;
     if (csv->at < csv->size && text[csv->at] == ',') {
@@ -100,7 +100,7 @@ static hpct_status end_field(hpct_csv *csv, bool *last)
 }
 
 /* Between quotes; two quotes are one. `line` counts those that the field goes on for. */
-static hpct_status read_quoted(hpct_csv *csv, char **end, size_t *line)
+static hpct_status read_quoted(hpct_data_csv *csv, char **end, size_t *line)
 {
     char *to = csv->text + csv->at++; /* from where the quote was */
     for (; csv->at < csv->size; csv->at++) {
@@ -118,7 +118,7 @@ static hpct_status read_quoted(hpct_csv *csv, char **end, size_t *line)
     return HPCT_OK;
 }
 
-static hpct_status read_plain(hpct_csv *csv, char **end)
+static hpct_status read_plain(hpct_data_csv *csv, char **end)
 {
     csv->at += strcspn(csv->text + csv->at, ",\"\r\n");
     *end = csv->text + csv->at;
@@ -127,7 +127,7 @@ static hpct_status read_plain(hpct_csv *csv, char **end)
                                      : HPCT_OK;
 }
 
-static hpct_status read_field(hpct_csv *csv, size_t *line, bool *last)
+static hpct_status read_field(hpct_data_csv *csv, size_t *line, bool *last)
 {
     char *end = csv->text + csv->at;
     HPCT_TRY(add_field(csv, end));
@@ -137,7 +137,7 @@ static hpct_status read_field(hpct_csv *csv, size_t *line, bool *last)
     return status;
 }
 
-static void skip_empty_lines(hpct_csv *csv)
+static void skip_empty_lines(hpct_data_csv *csv)
 {
     for (;;) {
         size_t end = csv->at + (csv->text[csv->at] == '\r');
@@ -148,7 +148,7 @@ static void skip_empty_lines(hpct_csv *csv)
     }
 }
 
-hpct_status hpct_csv_next(hpct_csv *csv, bool *any)
+hpct_status hpct_data_csv_next(hpct_data_csv *csv, bool *any)
 {
     bool last = false;
     size_t line;

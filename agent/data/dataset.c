@@ -20,9 +20,9 @@
 #define MOST_CLASSES (1 << 20) /* of --classes */
 
 /* All but the last recognize a path by names of files; the last claims any folder with pictures. */
-static const hpct_format *const formats[] = {
-    &hpct_format_idx,          &hpct_format_npz, &hpct_format_cifar_binary,
-    &hpct_format_cifar_pickle, &hpct_format_tar, &hpct_format_folder,
+static const hpct_data_format *const formats[] = {
+    &hpct_data_format_idx,          &hpct_data_format_npz, &hpct_data_format_cifar_binary,
+    &hpct_data_format_cifar_pickle, &hpct_data_format_tar, &hpct_data_format_folder,
 };
 #define NUM_FORMATS (sizeof formats / sizeof formats[0])
 #define NUM_NAMED 4
@@ -40,7 +40,7 @@ static hpct_status check_options(const hpct_dataset_options *o)
     if (o->crop < 0 || o->crop > MAX_SIDE || o->threads < 0)
         return hpct_fail(HPCT_ERR_USAGE, "crop and threads cannot be negative, nor crop above %d",
                          MAX_SIDE);
-    return hpct_augment_check(o);
+    return hpct_data_augment_check(o);
 }
 
 /* Sets the shape after resizing. A stored shape of rank 0 means that sizes differ. */
@@ -48,7 +48,8 @@ static hpct_status set_final_shape(hpct_dataset *dataset)
 {
     const hpct_dataset_options *o = &dataset->options;
     hpct_shape *shape = &dataset->shape;
-    bool deep = hpct_augment_is_deep(o), reshaped = o->height > 0 || o->flip || o->crop > 0 || deep;
+    bool deep = hpct_data_augment_is_deep(o),
+         reshaped = o->height > 0 || o->flip || o->crop > 0 || deep;
     *shape = dataset->stored;
     if (reshaped && dataset->stored.rank != 0 && dataset->stored.rank != 2 &&
         dataset->stored.rank != 3)
@@ -93,7 +94,7 @@ hpct_status hpct_dataset_finish(hpct_dataset *dataset)
 
 static hpct_status nothing_there(const char *path)
 {
-    HPCT_TRY(hpct_foreign_refuse(path));
+    HPCT_TRY(hpct_data_foreign_refuse(path));
     char list[2048];
     size_t length = 0;
     list[0] = '\0';
@@ -108,7 +109,7 @@ static hpct_status nothing_there(const char *path)
 }
 
 /* The format that claims the path; HPCT_ERR_DATA if two data sets are below it. */
-static hpct_status find_format(const hpct_format **out, const char *path, bool is_folder)
+static hpct_status find_format(const hpct_data_format **out, const char *path, bool is_folder)
 {
     *out = NULL;
     for (size_t i = 0; i < NUM_FORMATS && (*out == NULL || i < NUM_NAMED); i++) {
@@ -127,7 +128,7 @@ hpct_status hpct_dataset_open_as(hpct_dataset **out, const char *path, hpct_spli
                                  const hpct_dataset_options *options)
 {
     struct stat info;
-    const hpct_format *format = NULL;
+    const hpct_data_format *format = NULL;
     if (options != NULL)
         HPCT_TRY(check_options(options));
     if (path == NULL)
@@ -147,7 +148,7 @@ hpct_status hpct_dataset_open_as(hpct_dataset **out, const char *path, hpct_spli
         split = HPCT_TEST;
     hpct_status status = format->read(dataset, path, split);
     if (status == HPCT_ERR_DATA)
-        status = hpct_foreign_misnamed(path, status);
+        status = hpct_data_foreign_misnamed(path, status);
     if (status == HPCT_OK)
         status = hpct_dataset_finish(dataset);
     if (status != HPCT_OK) {
@@ -165,20 +166,20 @@ hpct_status hpct_dataset_open(hpct_dataset **out, const char *path, hpct_split s
     return hpct_dataset_open_as(out, path, split, NULL);
 }
 
-void hpct_encoded_free(hpct_encoded *encoded, size_t count)
+void hpct_data_encoded_free(hpct_data_encoded *encoded, size_t count)
 {
     for (size_t i = 0; encoded->entries != NULL && i < count; i++)
         free(encoded->entries[i].name);
     free(encoded->entries);
     free(encoded->bytes);
-    *encoded = (hpct_encoded){0};
+    *encoded = (hpct_data_encoded){0};
 }
 
 void hpct_dataset_free(hpct_dataset *dataset)
 {
     if (dataset == NULL)
         return;
-    hpct_encoded_free(&dataset->encoded, dataset->size);
+    hpct_data_encoded_free(&dataset->encoded, dataset->size);
     for (int i = 0; i < dataset->num_classes; i++)
         free(dataset->classes[i]);
     free(dataset->classes);
@@ -345,7 +346,7 @@ static bool is_same_file(const hpct_dataset *a, const hpct_dataset *b, size_t in
 
 bool hpct_dataset_is_same(const hpct_dataset *a, const hpct_dataset *b)
 {
-    const hpct_encoded *e = &a->encoded, *f = &b->encoded;
+    const hpct_data_encoded *e = &a->encoded, *f = &b->encoded;
     if (a->size != b->size)
         return false;
     if (a->pixels != NULL && b->pixels != NULL)
@@ -407,7 +408,7 @@ static bool is_resized(const hpct_dataset *dataset)
 bool hpct_dataset_is_plain(const hpct_dataset *dataset, bool training)
 {
     const hpct_dataset_options *o = &dataset->options;
-    bool augmented = training && (o->flip || o->crop > 0 || hpct_augment_is_deep(o));
+    bool augmented = training && (o->flip || o->crop > 0 || hpct_data_augment_is_deep(o));
     return dataset->pixels != NULL && !is_resized(dataset) && !augmented;
 }
 
@@ -429,7 +430,7 @@ void hpct_dataset_gather(const hpct_dataset *dataset, const uint32_t *indices, i
 
 /* ---- checks against a model ---- */
 
-const char *hpct_shape_text(char *text, size_t size, hpct_shape shape)
+const char *hpct_data_shape_text(char *text, size_t size, hpct_shape shape)
 {
     size_t length = 0;
     text[0] = '\0';
@@ -453,13 +454,13 @@ static hpct_shape without_ones(hpct_shape shape)
 static const char *samples_text(char *text, size_t size, const hpct_dataset *dataset)
 {
     char grey[64];
-    const hpct_encoded *encoded = &dataset->encoded;
+    const hpct_data_encoded *encoded = &dataset->encoded;
     hpct_shape shape = dataset->shape;
     if (dataset->options.channels != 1 || encoded->colour == 0 || shape.rank != 3)
-        return hpct_shape_text(text, size, shape);
-    hpct_shape_text(grey, sizeof grey, shape);
+        return hpct_data_shape_text(text, size, shape);
+    hpct_data_shape_text(grey, sizeof grey, shape);
     shape.size[2] = 3;
-    hpct_shape_text(text, size, shape);
+    hpct_data_shape_text(text, size, shape);
     size_t length = strlen(text);
     snprintf(text + length, size - length, " (turned grey: %s)", grey);
     return text;
@@ -467,7 +468,7 @@ static const char *samples_text(char *text, size_t size, const hpct_dataset *dat
 
 hpct_status hpct_dataset_check_sizes(const hpct_dataset *dataset)
 {
-    const hpct_encoded *encoded = &dataset->encoded;
+    const hpct_data_encoded *encoded = &dataset->encoded;
     if (dataset->stored.rank != 0 || dataset->options.height != 0)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_DATA,
@@ -512,13 +513,13 @@ hpct_status hpct_dataset_check(const hpct_dataset *dataset, hpct_shape input, in
             "%s: samples are %s, the model's input is %s; pictures of another size can "
             "be resized (--resize WxH)",
             dataset->path, samples_text(have, sizeof have, dataset),
-            hpct_shape_text(want, sizeof want, input));
+            hpct_data_shape_text(want, sizeof want, input));
     return dataset->max_label < outputs ? HPCT_OK : refuse_labels(dataset, outputs);
 }
 
 const char *hpct_dataset_sample_name(const hpct_dataset *dataset, size_t index)
 {
-    const hpct_entry *entries = dataset->encoded.entries;
+    const hpct_data_entry *entries = dataset->encoded.entries;
     return entries != NULL ? entries[index].name : NULL;
 }
 

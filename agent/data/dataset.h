@@ -10,29 +10,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct hpct_format hpct_format;
+typedef struct hpct_data_format hpct_data_format;
 
 /* Encoded pictures (agent/data/encoded.h). */
-typedef struct hpct_encoded {
-    hpct_entry *entries; /* [size] of the data set; NULL if it has no encoded pictures. Names only,
-                            if the data set is unlabelled and its pictures are decoded */
-    uint8_t *bytes;      /* entries[].at are offsets into this; NULL: pictures are in files */
+typedef struct hpct_data_encoded {
+    hpct_data_entry *entries; /* [size] of the data set; NULL if it has no encoded pictures. Names
+                            only, if the data set is unlabelled and its pictures are decoded */
+    uint8_t *bytes;           /* entries[].at are offsets into this; NULL: pictures are in files */
     size_t num_bytes;
     size_t odd; /* first picture whose size differs from the first one's; SIZE_MAX: none */
     size_t seen, colour, deep;     /* headers read; of those in colour, with 16 bits */
     size_t suspect, first_suspect; /* perhaps damaged ones decoded by open; the first one */
-} hpct_encoded;
+} hpct_data_encoded;
 
-void hpct_encoded_free(hpct_encoded *encoded, size_t count);
+void hpct_data_encoded_free(hpct_data_encoded *encoded, size_t count);
 
 struct hpct_dataset {
-    const hpct_format *format;
+    const hpct_data_format *format;
     hpct_dataset_options options;
     size_t size;            /* number of samples */
     hpct_shape stored;      /* shape of a sample in memory; rank 0 if sizes differ */
     size_t stored_elements; /* elements of that shape */
     uint8_t *pixels;        /* [size][stored_elements]; NULL: they are encoded */
-    hpct_encoded encoded;
+    hpct_data_encoded encoded;
     hpct_shape shape; /* shape of a sample as the model gets it */
     size_t elements;
     int32_t *labels; /* [size], each >= 0 */
@@ -42,16 +42,16 @@ struct hpct_dataset {
     hpct_target_kind kind; /* of the targets */
     char **classes;        /* [num_classes] names, if there are any; with targets [num_targets] */
     int num_classes;
-    char *path;            /* the file that the labels came from, for messages */
-    char *label_path;      /* the CSV file that they came from; NULL: another way */
-    char *source;          /* what the split was read from, as printed; NULL: path */
-    char *notes;           /* agent/data/notes.h; NULL: none */
-    hpct_fingerprint seen; /* of encoded pictures, at opening; else zeros */
-    bool lacking;          /* set by a format that fails because the split is missing */
+    char *path;                 /* the file that the labels came from, for messages */
+    char *label_path;           /* the CSV file that they came from; NULL: another way */
+    char *source;               /* what the split was read from, as printed; NULL: path */
+    char *notes;                /* agent/data/notes.h; NULL: none */
+    hpct_data_fingerprint seen; /* of encoded pictures, at opening; else zeros */
+    bool lacking;               /* set by a format that fails because the split is missing */
 };
 
 /* A format: one file per entry of the table in dataset.c. */
-struct hpct_format {
+struct hpct_data_format {
     const char *name;
     const char *looks_like; /* for the message that lists supported formats */
     bool has_validation;    /* false: HPCT_VALIDATION is read as HPCT_TEST */
@@ -66,12 +66,12 @@ struct hpct_format {
     hpct_status (*read)(hpct_dataset *dataset, const char *path, hpct_split split);
 };
 
-extern const hpct_format hpct_format_idx;
-extern const hpct_format hpct_format_npz;
-extern const hpct_format hpct_format_cifar_binary;
-extern const hpct_format hpct_format_cifar_pickle;
-extern const hpct_format hpct_format_tar;
-extern const hpct_format hpct_format_folder;
+extern const hpct_data_format hpct_data_format_idx;
+extern const hpct_data_format hpct_data_format_npz;
+extern const hpct_data_format hpct_data_format_cifar_binary;
+extern const hpct_data_format hpct_data_format_cifar_pickle;
+extern const hpct_data_format hpct_data_format_tar;
+extern const hpct_data_format hpct_data_format_folder;
 
 /* Sets the stored shape; HPCT_ERR_DATA naming `file` for invalid sizes. */
 hpct_status hpct_dataset_set_shape(hpct_dataset *dataset, int rank, const uint64_t *sizes,
@@ -105,7 +105,7 @@ hpct_status hpct_dataset_check_targets(const hpct_dataset *dataset, const hpct_m
 bool hpct_dataset_is_same(const hpct_dataset *a, const hpct_dataset *b);
 
 /* Writes "28x28x1" into `text`, and returns it. */
-const char *hpct_shape_text(char *text, size_t size, hpct_shape shape);
+const char *hpct_data_shape_text(char *text, size_t size, hpct_shape shape);
 
 /* Name of a sample's file below the path; NULL for formats without, and of decoded pictures unless
  * the data set is unlabelled. */

@@ -81,7 +81,7 @@ hpct_status hpct_dataset_summary(const hpct_dataset *dataset, FILE *stream)
 {
     char shape[64] = "of several sizes";
     if (dataset->stored.rank != 0)
-        hpct_shape_text(shape, sizeof shape, dataset->stored);
+        hpct_data_shape_text(shape, sizeof shape, dataset->stored);
     fputs("  from:      ", stream);
     print_name(stream, hpct_dataset_source(dataset));
     fprintf(stream, "\n  samples:   %zu\n  shape:     %s\n", dataset->size, shape);

@@ -15,16 +15,16 @@
 
 #define MIB(bytes) ((double) (bytes) / (1024.0 * 1024.0))
 
-void hpct_room_free(hpct_room *room)
+void hpct_data_room_free(hpct_data_room *room)
 {
-    hpct_decoder_free(room->decoder);
+    hpct_data_decoder_free(room->decoder);
     free(room->file);
-    *room = (hpct_room){0};
+    *room = (hpct_data_room){0};
 }
 
 /* ---- in parallel ---- */
 
-typedef hpct_status each_function(hpct_dataset *dataset, size_t index, hpct_room *room);
+typedef hpct_status each_function(hpct_dataset *dataset, size_t index, hpct_data_room *room);
 
 /* Calls `each` for all samples. Returns the error of the first sample that failed. */
 static hpct_status for_all(hpct_dataset *dataset, each_function *each)
@@ -34,7 +34,7 @@ static hpct_status for_all(hpct_dataset *dataset, each_function *each)
     char *message = NULL;
 #pragma omp parallel
     {
-        hpct_room room = {0};
+        hpct_data_room room = {0};
 #pragma omp for schedule(dynamic, 64)
         for (size_t i = 0; i < dataset->size; i++) {
             size_t seen;
@@ -52,7 +52,7 @@ static hpct_status for_all(hpct_dataset *dataset, each_function *each)
                 message = strdup(hpct_last_error());
             }
         }
-        hpct_room_free(&room);
+        hpct_data_room_free(&room);
     }
     if (failed != HPCT_OK)
         hpct_fail(failed, "%s", message != NULL ? message : "out of memory");
@@ -99,7 +99,7 @@ static hpct_status open_file(const hpct_dataset *dataset, size_t index, int *fd,
     return status;
 }
 
-static hpct_status measure_file(hpct_dataset *dataset, size_t index, hpct_room *room)
+static hpct_status measure_file(hpct_dataset *dataset, size_t index, hpct_data_room *room)
 {
     (void) room;
     struct stat info;
@@ -109,7 +109,7 @@ static hpct_status measure_file(hpct_dataset *dataset, size_t index, hpct_room *
         return hpct_fail_memory(0);
     if (stat(name, &info) != 0)
         status = hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", name, strerror(errno));
-    else if (!S_ISREG(info.st_mode) || (uint64_t) info.st_size > HPCT_PICTURE_MAX_BYTES)
+    else if (!S_ISREG(info.st_mode) || (uint64_t) info.st_size > HPCT_DATA_PICTURE_MAX_BYTES)
         status = hpct_fail(HPCT_ERR_DATA, "%s: it is not a picture's file", name);
     else
         dataset->encoded.entries[index].bytes = (size_t) info.st_size;
@@ -118,10 +118,10 @@ static hpct_status measure_file(hpct_dataset *dataset, size_t index, hpct_room *
 }
 
 /* Reads a file to its position in encoded->bytes. */
-static hpct_status read_file(hpct_dataset *dataset, size_t index, hpct_room *room)
+static hpct_status read_file(hpct_dataset *dataset, size_t index, hpct_data_room *room)
 {
     (void) room;
-    const hpct_entry *entry = &dataset->encoded.entries[index];
+    const hpct_data_entry *entry = &dataset->encoded.entries[index];
     int fd;
     char *name;
     HPCT_TRY(open_file(dataset, index, &fd, &name));
@@ -132,7 +132,7 @@ static hpct_status read_file(hpct_dataset *dataset, size_t index, hpct_room *roo
 }
 
 /* Reads a file into room->file. */
-static hpct_status read_again(const hpct_dataset *dataset, size_t index, hpct_room *room)
+static hpct_status read_again(const hpct_dataset *dataset, size_t index, hpct_data_room *room)
 {
     size_t bytes = dataset->encoded.entries[index].bytes;
     int fd;
@@ -153,17 +153,17 @@ static hpct_status read_again(const hpct_dataset *dataset, size_t index, hpct_ro
 
 /* ---- one picture ---- */
 
-hpct_status hpct_dataset_coded(const hpct_dataset *dataset, size_t index, hpct_room *room,
-                               hpct_coded *coded)
+hpct_status hpct_dataset_coded(const hpct_dataset *dataset, size_t index, hpct_data_room *room,
+                               hpct_data_coded *coded)
 {
-    const hpct_encoded *encoded = &dataset->encoded;
-    const hpct_entry *entry = &encoded->entries[index];
+    const hpct_data_encoded *encoded = &dataset->encoded;
+    const hpct_data_entry *entry = &encoded->entries[index];
     hpct_status status = HPCT_OK;
     if (room->decoder == NULL)
-        status = hpct_decoder_new(&room->decoder);
+        status = hpct_data_decoder_new(&room->decoder);
     if (status == HPCT_OK && encoded->bytes == NULL)
         status = read_again(dataset, index, room);
-    *coded = (hpct_coded){
+    *coded = (hpct_data_coded){
         .bytes = encoded->bytes != NULL ? encoded->bytes + entry->at : room->file,
         .num_bytes = entry->bytes,
         .name = entry->name,
@@ -189,22 +189,22 @@ static hpct_status with_path(const hpct_dataset *dataset, hpct_status status)
     return status;
 }
 
-static hpct_status decode(const hpct_dataset *dataset, size_t index, hpct_room *room,
-                          hpct_picture *out)
+static hpct_status decode(const hpct_dataset *dataset, size_t index, hpct_data_room *room,
+                          hpct_data_picture *out)
 {
-    hpct_coded coded;
+    hpct_data_coded coded;
     HPCT_TRY(hpct_dataset_coded(dataset, index, room, &coded)); /* its error has the path already */
     return with_path(dataset,
-                     hpct_picture_decode(room->decoder, &coded, channels_of(dataset), out));
+                     hpct_data_picture_decode(room->decoder, &coded, channels_of(dataset), out));
 }
 
-hpct_status hpct_dataset_fetch(const hpct_dataset *dataset, size_t index, hpct_room *room,
-                               hpct_picture *out)
+hpct_status hpct_dataset_fetch(const hpct_dataset *dataset, size_t index, hpct_data_room *room,
+                               hpct_data_picture *out)
 {
     const hpct_shape *stored = &dataset->stored;
     if (dataset->pixels == NULL)
         return decode(dataset, index, room, out);
-    *out = (hpct_picture){
+    *out = (hpct_data_picture){
         .pixels = dataset->pixels + index * dataset->stored_elements,
         .height = stored->size[0],
         .width = stored->rank > 1 ? stored->size[1] : 1,
@@ -213,7 +213,7 @@ hpct_status hpct_dataset_fetch(const hpct_dataset *dataset, size_t index, hpct_r
     return HPCT_OK;
 }
 
-static void count_kind(hpct_dataset *dataset, const hpct_picture *header)
+static void count_kind(hpct_dataset *dataset, const hpct_data_picture *header)
 {
 #pragma omp atomic
     dataset->encoded.seen++;
@@ -224,14 +224,14 @@ static void count_kind(hpct_dataset *dataset, const hpct_picture *header)
 }
 
 /* Checks the header; records the first picture whose size differs from the first one's. */
-static hpct_status check_header(hpct_dataset *dataset, size_t index, hpct_room *room)
+static hpct_status check_header(hpct_dataset *dataset, size_t index, hpct_data_room *room)
 {
-    hpct_picture header;
-    hpct_coded coded;
+    hpct_data_picture header;
+    hpct_data_coded coded;
     hpct_status status = hpct_dataset_coded(dataset, index, room, &coded);
     if (status != HPCT_OK)
         return status;
-    status = with_path(dataset, hpct_picture_size(room->decoder, &coded, &header));
+    status = with_path(dataset, hpct_data_picture_size(room->decoder, &coded, &header));
     if (status != HPCT_OK)
         return status;
     count_kind(dataset, &header);
@@ -242,10 +242,10 @@ static hpct_status check_header(hpct_dataset *dataset, size_t index, hpct_room *
     return HPCT_OK;
 }
 
-static hpct_status fetch_and_count(hpct_dataset *dataset, size_t index, hpct_room *room,
-                                   hpct_picture *picture)
+static hpct_status fetch_and_count(hpct_dataset *dataset, size_t index, hpct_data_room *room,
+                                   hpct_data_picture *picture)
 {
-    hpct_encoded *encoded = &dataset->encoded;
+    hpct_data_encoded *encoded = &dataset->encoded;
     hpct_status status = decode(dataset, index, room, picture);
     if (status != HPCT_OK || !picture->suspect)
         return status;
@@ -255,18 +255,18 @@ static hpct_status fetch_and_count(hpct_dataset *dataset, size_t index, hpct_roo
     return HPCT_OK;
 }
 
-static hpct_status decode_one(hpct_dataset *dataset, size_t index, hpct_room *room)
+static hpct_status decode_one(hpct_dataset *dataset, size_t index, hpct_data_room *room)
 {
-    hpct_picture picture;
+    hpct_data_picture picture;
     HPCT_TRY(fetch_and_count(dataset, index, room, &picture));
     memcpy(dataset->pixels + index * dataset->stored_elements, picture.pixels,
            dataset->stored_elements);
     return HPCT_OK;
 }
 
-static hpct_status check_one(hpct_dataset *dataset, size_t index, hpct_room *room)
+static hpct_status check_one(hpct_dataset *dataset, size_t index, hpct_data_room *room)
 {
-    hpct_picture picture;
+    hpct_data_picture picture;
     return fetch_and_count(dataset, index, room, &picture);
 }
 
@@ -274,7 +274,7 @@ static hpct_status check_one(hpct_dataset *dataset, size_t index, hpct_room *roo
 
 static hpct_status read_files(hpct_dataset *dataset, size_t memory)
 {
-    hpct_encoded *encoded = &dataset->encoded;
+    hpct_data_encoded *encoded = &dataset->encoded;
     HPCT_TRY(for_all(dataset, measure_file));
     for (size_t i = 0; i < dataset->size; i++) {
         encoded->entries[i].at = encoded->num_bytes;
@@ -290,13 +290,13 @@ static hpct_status read_files(hpct_dataset *dataset, size_t memory)
 
 static hpct_status set_stored_shape(hpct_dataset *dataset)
 {
-    hpct_picture header;
-    hpct_coded coded;
-    hpct_room room = {0};
+    hpct_data_picture header;
+    hpct_data_coded coded;
+    hpct_data_room room = {0};
     hpct_status status = hpct_dataset_coded(dataset, 0, &room, &coded);
     if (status == HPCT_OK)
-        status = with_path(dataset, hpct_picture_size(room.decoder, &coded, &header));
-    hpct_room_free(&room);
+        status = with_path(dataset, hpct_data_picture_size(room.decoder, &coded, &header));
+    hpct_data_room_free(&room);
     if (status != HPCT_OK)
         return status;
     count_kind(dataset, &header);
@@ -308,7 +308,7 @@ static hpct_status set_stored_shape(hpct_dataset *dataset)
 /* Files that are read when needed and resized are not read here. */
 static hpct_status check_headers(hpct_dataset *dataset)
 {
-    hpct_encoded *encoded = &dataset->encoded;
+    hpct_data_encoded *encoded = &dataset->encoded;
     bool resized = dataset->options.height > 0;
     encoded->odd = SIZE_MAX;
     if (encoded->bytes == NULL && resized) {
@@ -326,33 +326,34 @@ static hpct_status check_headers(hpct_dataset *dataset)
 
 static hpct_status decode_each(hpct_dataset *dataset, each_function *each)
 {
-    const hpct_encoded *encoded = &dataset->encoded;
+    const hpct_data_encoded *encoded = &dataset->encoded;
     hpct_status status = for_all(dataset, each);
     if (status != HPCT_OK || encoded->suspect == 0)
         return status;
-    return hpct_note(&dataset->notes,
-                     "%zu picture%s bytes that are not image data, and may be damaged (the "
-                     "first: %s)",
-                     encoded->suspect, encoded->suspect == 1 ? " has" : "s have",
-                     encoded->entries[encoded->first_suspect].name);
+    return hpct_data_note(&dataset->notes,
+                          "%zu picture%s bytes that are not image data, and may be damaged (the "
+                          "first: %s)",
+                          encoded->suspect, encoded->suspect == 1 ? " has" : "s have",
+                          encoded->entries[encoded->first_suspect].name);
 }
 
 /* After decoding: keeps the counts, and the names if they are wanted. */
 static void drop_encoded(hpct_dataset *dataset)
 {
-    hpct_encoded *encoded = &dataset->encoded;
-    hpct_encoded kept = {.seen = encoded->seen, .colour = encoded->colour, .deep = encoded->deep};
+    hpct_data_encoded *encoded = &dataset->encoded;
+    hpct_data_encoded kept = {
+        .seen = encoded->seen, .colour = encoded->colour, .deep = encoded->deep};
     if (dataset->options.unlabelled) {
         kept.entries = encoded->entries;
         encoded->entries = NULL;
     }
-    hpct_encoded_free(encoded, dataset->size);
+    hpct_data_encoded_free(encoded, dataset->size);
     *encoded = kept;
 }
 
 static hpct_status decode_all(hpct_dataset *dataset, size_t memory)
 {
-    hpct_encoded *encoded = &dataset->encoded;
+    hpct_data_encoded *encoded = &dataset->encoded;
     uint64_t bytes;
     HPCT_TRY(set_stored_shape(dataset));
     HPCT_TRY(check_headers(dataset));
@@ -371,10 +372,10 @@ static hpct_status decode_all(hpct_dataset *dataset, size_t memory)
 
 static hpct_status note_grey(hpct_dataset *dataset)
 {
-    const hpct_encoded *encoded = &dataset->encoded;
+    const hpct_data_encoded *encoded = &dataset->encoded;
     if (channels_of(dataset) != 1 || encoded->colour == 0)
         return HPCT_OK;
-    return hpct_note(
+    return hpct_data_note(
         &dataset->notes,
         "%zu of the %zu pictures looked at are in colour and are turned grey: the model "
         "reads one channel",
@@ -383,13 +384,14 @@ static hpct_status note_grey(hpct_dataset *dataset)
 
 static hpct_status note_deep(hpct_dataset *dataset)
 {
-    const hpct_encoded *encoded = &dataset->encoded;
+    const hpct_data_encoded *encoded = &dataset->encoded;
     if (encoded->deep == 0)
         return HPCT_OK;
-    return hpct_note(&dataset->notes,
-                     "%zu of the %zu pictures looked at have 16 bits for each value, of which the "
-                     "upper 8 are read: those of 10 or 12 bits are nearly black then",
-                     encoded->deep, encoded->seen);
+    return hpct_data_note(
+        &dataset->notes,
+        "%zu of the %zu pictures looked at have 16 bits for each value, of which the "
+        "upper 8 are read: those of 10 or 12 bits are nearly black then",
+        encoded->deep, encoded->seen);
 }
 
 /* Sets what the split was read from. */
@@ -405,23 +407,23 @@ static hpct_status set_source(hpct_dataset *dataset, const char *split)
     return HPCT_OK;
 }
 
-hpct_status hpct_encoded_take(hpct_dataset *dataset, hpct_listing *listing, uint8_t *bytes,
-                              size_t num_bytes)
+hpct_status hpct_data_encoded_take(hpct_dataset *dataset, hpct_data_listing *listing,
+                                   uint8_t *bytes, size_t num_bytes)
 {
     size_t memory = hpct_dataset_memory(dataset) / 2;
     dataset->size = listing->count;
-    dataset->encoded = (hpct_encoded){
+    dataset->encoded = (hpct_data_encoded){
         .entries = listing->entries, .bytes = bytes, .num_bytes = num_bytes, .odd = SIZE_MAX};
     dataset->classes = listing->classes;
     dataset->num_classes = listing->num_classes;
     hpct_status status = set_source(dataset, listing->split);
     if (status == HPCT_OK && listing->notes != NULL)
-        status =
-            hpct_note(&dataset->notes, "%.*s", (int) strlen(listing->notes) - 1, listing->notes);
+        status = hpct_data_note(&dataset->notes, "%.*s", (int) strlen(listing->notes) - 1,
+                                listing->notes);
     free(listing->notes);
     free(listing->split);
     free(listing->other);
-    *listing = (hpct_listing){0};
+    *listing = (hpct_data_listing){0};
     if (status != HPCT_OK)
         return status;
     dataset->labels = malloc((dataset->size + 1) * sizeof *dataset->labels);
@@ -432,7 +434,7 @@ hpct_status hpct_encoded_take(hpct_dataset *dataset, hpct_listing *listing, uint
     if (bytes == NULL)
         status = read_files(dataset, memory);
     if (status == HPCT_OK)
-        status = hpct_fingerprint_encoded(dataset);
+        status = hpct_data_fingerprint_encoded(dataset);
     if (status == HPCT_OK)
         status = decode_all(dataset, memory);
     if (status == HPCT_OK)

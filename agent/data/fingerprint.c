@@ -23,7 +23,7 @@ static uint64_t hash_files(const hpct_dataset *dataset)
 {
     uint64_t hash = HPCT_FNV_START;
     for (size_t i = 0; i < dataset->size; i++) {
-        const hpct_entry *entry = &dataset->encoded.entries[i];
+        const hpct_data_entry *entry = &dataset->encoded.entries[i];
         uint64_t bytes = entry->bytes;
         const char *name = entry->name + entry->class_name;
         hash = hpct_fnv(hash, name, strlen(name) + 1);
@@ -32,19 +32,20 @@ static uint64_t hash_files(const hpct_dataset *dataset)
     return hash;
 }
 
-hpct_status hpct_fingerprint_encoded(hpct_dataset *dataset)
+hpct_status hpct_data_fingerprint_encoded(hpct_dataset *dataset)
 {
-    hpct_room room = {0};
+    hpct_data_room room = {0};
     hpct_status status = HPCT_OK;
     size_t count = 1;
-    dataset->seen = (hpct_fingerprint){.files = hash_files(dataset), .pictures = HPCT_FNV_START};
+    dataset->seen =
+        (hpct_data_fingerprint){.files = hash_files(dataset), .pictures = HPCT_FNV_START};
     for (size_t n = 0; n < count && status == HPCT_OK; n++) {
-        hpct_coded coded;
+        hpct_data_coded coded;
         status = hpct_dataset_coded(dataset, spread(dataset->size, n, &count), &room, &coded);
         if (status == HPCT_OK)
             dataset->seen.pictures = hpct_fnv(dataset->seen.pictures, coded.bytes, coded.num_bytes);
     }
-    hpct_room_free(&room);
+    hpct_data_room_free(&room);
     return status;
 }
 
@@ -57,7 +58,7 @@ static uint64_t hash_stored(const hpct_dataset *dataset)
     return hash;
 }
 
-void hpct_dataset_fingerprint(const hpct_dataset *dataset, hpct_fingerprint *out)
+void hpct_dataset_fingerprint(const hpct_dataset *dataset, hpct_data_fingerprint *out)
 {
     *out = dataset->seen;
     out->labels =

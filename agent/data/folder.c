@@ -28,7 +28,7 @@ typedef struct place {
 } place;
 
 typedef struct walk {
-    hpct_listing *listing; /* NULL: only search for a picture */
+    hpct_data_listing *listing; /* NULL: only search for a picture */
     const char *top;
     bool found, deeper; /* deeper: a picture in a subfolder */
 } walk;
@@ -56,28 +56,28 @@ static hpct_status find_kind(int folder, const struct dirent *entry, const char 
 
 static bool begins_as_picture(int folder, const char *name)
 {
-    uint8_t bytes[HPCT_PICTURE_MAGIC];
+    uint8_t bytes[HPCT_DATA_PICTURE_MAGIC];
     int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return false;
     ssize_t got = read(fd, bytes, sizeof bytes);
     close(fd);
-    return got > 0 && hpct_picture_begins(bytes, (size_t) got);
+    return got > 0 && hpct_data_picture_begins(bytes, (size_t) got);
 }
 
 /* `file` is the last component of `name`, within `folder`. */
 static hpct_status take_file(walk *w, int folder, const char *file, const char *name)
 {
-    hpct_named named = hpct_picture_named(name);
-    if (named == HPCT_NAMED_UNKNOWN)
-        named = w->listing != NULL && begins_as_picture(folder, file) ? HPCT_NAMED_OTHER
-                                                                      : HPCT_NAMED_NOTHING;
-    w->found = w->found || named != HPCT_NAMED_NOTHING;
-    w->deeper = w->deeper || (named != HPCT_NAMED_NOTHING && strchr(name, '/') != NULL);
-    if (w->listing == NULL || named == HPCT_NAMED_NOTHING)
+    hpct_data_named named = hpct_data_picture_named(name);
+    if (named == HPCT_DATA_NAMED_UNKNOWN)
+        named = w->listing != NULL && begins_as_picture(folder, file) ? HPCT_DATA_NAMED_OTHER
+                                                                      : HPCT_DATA_NAMED_NOTHING;
+    w->found = w->found || named != HPCT_DATA_NAMED_NOTHING;
+    w->deeper = w->deeper || (named != HPCT_DATA_NAMED_NOTHING && strchr(name, '/') != NULL);
+    if (w->listing == NULL || named == HPCT_DATA_NAMED_NOTHING)
         return HPCT_OK;
-    return named == HPCT_NAMED_PICTURE ? hpct_listing_add(w->listing, name, 0, 0)
-                                       : hpct_listing_add_other(w->listing, name);
+    return named == HPCT_DATA_NAMED_PICTURE ? hpct_data_listing_add(w->listing, name, 0, 0)
+                                            : hpct_data_listing_add_other(w->listing, name);
 }
 
 static hpct_status take_entry(walk *w, int folder, const struct dirent *entry, const char *path,
@@ -93,7 +93,7 @@ static hpct_status take_entry(walk *w, int folder, const struct dirent *entry, c
     if (!is_folder)
         status = take_file(w, folder, entry->d_name, name);
     else if (w->listing != NULL)
-        status = hpct_listing_add(w->listing, name, 0, 0);
+        status = hpct_data_listing_add(w->listing, name, 0, 0);
     if (is_folder && status == HPCT_OK)
         status = read_folder(w, name, here);
     free(name);
@@ -137,7 +137,7 @@ static hpct_status read_folder(walk *w, const char *below, const place *above)
             status = hpct_fail(HPCT_ERR_IO, "%s: reading failed: %s", path, strerror(errno));
         if (entry == NULL)
             break;
-        if (!hpct_is_hidden(entry->d_name))
+        if (!hpct_data_is_hidden(entry->d_name))
             status = take_entry(w, dirfd(folder), entry, path, below, &here);
     }
     if (folder != NULL)
@@ -147,7 +147,7 @@ static hpct_status read_folder(walk *w, const char *below, const place *above)
 }
 
 /* True for an unreadable folder, so that its error is reported. */
-bool hpct_folder_has_pictures(const char *path)
+bool hpct_data_folder_has_pictures(const char *path)
 {
     walk w = {.top = path};
     return read_folder(&w, "", NULL) != HPCT_OK || w.deeper;
@@ -157,16 +157,16 @@ static bool claims(const char *path, bool is_folder)
 {
     walk w = {.top = path};
     if (!is_folder)
-        return hpct_picture_named(path) == HPCT_NAMED_PICTURE;
+        return hpct_data_picture_named(path) == HPCT_DATA_NAMED_PICTURE;
     return read_folder(&w, "", NULL) != HPCT_OK || w.found;
 }
 
 /* Lists one picture, and cuts dataset->path to its folder. */
-static hpct_status list_one(hpct_dataset *dataset, hpct_listing *listing)
+static hpct_status list_one(hpct_dataset *dataset, hpct_data_listing *listing)
 {
     char *slash = strrchr(dataset->path, '/');
     const char *name = slash != NULL ? slash + 1 : dataset->path;
-    HPCT_TRY(hpct_listing_add(listing, name, 0, 0));
+    HPCT_TRY(hpct_data_listing_add(listing, name, 0, 0));
     if (slash == NULL)
         strcpy(dataset->path, "."); /* a picture's name is longer */
     else
@@ -174,7 +174,7 @@ static hpct_status list_one(hpct_dataset *dataset, hpct_listing *listing)
     return HPCT_OK;
 }
 
-static hpct_status list(hpct_dataset *dataset, hpct_listing *listing, const char *path)
+static hpct_status list(hpct_dataset *dataset, hpct_data_listing *listing, const char *path)
 {
     struct stat info;
     walk w = {.listing = listing, .top = path};
@@ -186,25 +186,25 @@ static hpct_status list(hpct_dataset *dataset, hpct_listing *listing, const char
     if (!dataset->options.unlabelled)
         return hpct_fail(HPCT_ERR_NO_INPUT,
                          "%s is one picture, and a data set is a folder of them: %s", path,
-                         hpct_format_folder.looks_like);
+                         hpct_data_format_folder.looks_like);
     return list_one(dataset, listing);
 }
 
 static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
 {
-    hpct_listing listing = {0};
+    hpct_data_listing listing = {0};
     hpct_status status = list(dataset, &listing, path);
     if (status == HPCT_OK)
-        status = dataset->options.unlabelled ? hpct_unlabelled_choose(&listing, split, path)
-                                             : hpct_listing_choose(&listing, split, path);
+        status = dataset->options.unlabelled ? hpct_data_unlabelled_choose(&listing, split, path)
+                                             : hpct_data_listing_choose(&listing, split, path);
     dataset->lacking = listing.lacking;
     if (status == HPCT_OK)
-        status = hpct_encoded_take(dataset, &listing, NULL, 0);
-    hpct_listing_free(&listing);
+        status = hpct_data_encoded_take(dataset, &listing, NULL, 0);
+    hpct_data_listing_free(&listing);
     return status;
 }
 
-const hpct_format hpct_format_folder = {
+const hpct_data_format hpct_data_format_folder = {
     .name = "folder of pictures",
     .looks_like =
         "a folder with pictures as train/CLASS/x.jpg and test/CLASS/x.jpg, or CLASS/x.png",

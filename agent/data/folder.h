@@ -5,6 +5,6 @@
 #include <stdbool.h>
 
 /* Whether there are pictures in subfolders. */
-bool hpct_folder_has_pictures(const char *path);
+bool hpct_data_folder_has_pictures(const char *path);
 
 #endif

@@ -99,7 +99,7 @@ static const foreign *find(const uint8_t *head, size_t length)
     return kind->name != NULL ? kind : NULL;
 }
 
-const char *hpct_foreign_name(const void *head, size_t length)
+const char *hpct_data_foreign_name(const void *head, size_t length)
 {
     const foreign *is = find(head, length);
     return is != NULL ? is->name : NULL;
@@ -126,7 +126,7 @@ static hpct_status refuse_file(const char *path)
                                   is->advice);
 }
 
-hpct_status hpct_foreign_misnamed(const char *path, hpct_status status)
+hpct_status hpct_data_foreign_misnamed(const char *path, hpct_status status)
 {
     hpct_kind kind = HPCT_KIND_UNKNOWN;
     char *why = hpct_error_keep();
@@ -169,7 +169,7 @@ static hpct_status refuse_below(const char *path, int levels, int *left)
     return status;
 }
 
-hpct_status hpct_foreign_refuse(const char *path)
+hpct_status hpct_data_foreign_refuse(const char *path)
 {
     int left = MOST_FILES;
     return refuse_below(path, LEVELS, &left);

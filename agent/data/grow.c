@@ -7,7 +7,8 @@
 
 #define FIRST_PIECE ((size_t) 1 << 20)
 
-hpct_status hpct_read_growing(uint8_t **out, size_t bytes, hpct_read_function *read, void *from)
+hpct_status hpct_data_read_growing(uint8_t **out, size_t bytes, hpct_data_read_function *read,
+                                   void *from)
 {
     uint8_t *buffer = NULL;
     size_t filled = 0;

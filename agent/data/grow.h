@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 /* Reads exactly `bytes` more bytes from `from`, or fails. */
-typedef hpct_status hpct_read_function(void *from, void *out, size_t bytes);
+typedef hpct_status hpct_data_read_function(void *from, void *out, size_t bytes);
 
 /* Reads `bytes` bytes with `read` to *out, malloc'd (never NULL on success); NULL on error. */
-hpct_status hpct_read_growing(uint8_t **out, size_t bytes, hpct_read_function *read, void *from);
+hpct_status hpct_data_read_growing(uint8_t **out, size_t bytes, hpct_data_read_function *read,
+                                   void *from);
 
 #endif

@@ -59,7 +59,7 @@ static uint8_t *inflate_all(const uint8_t *file, size_t bytes, size_t num)
     return content;
 }
 
-uint8_t *hpct_gunzip(int fd, size_t *num)
+uint8_t *hpct_data_gunzip(int fd, size_t *num)
 {
     size_t bytes;
     uint8_t *content = NULL, *file = load(fd, &bytes);
@@ -76,7 +76,7 @@ uint8_t *hpct_gunzip(int fd, size_t *num)
 
 #else
 
-uint8_t *hpct_gunzip(int fd, size_t *num)
+uint8_t *hpct_data_gunzip(int fd, size_t *num)
 {
     (void) fd;
     (void) num;

@@ -10,6 +10,6 @@
  * *num bytes, checksum verified. NULL if it is not a regular file with one complete gzip member of
  * less than 4 GiB and nothing after it, if memory is short, and in a build without libdeflate.
  * Allocates no more memory than a file of that length can inflate to. */
-uint8_t *hpct_gunzip(int fd, size_t *num);
+uint8_t *hpct_data_gunzip(int fd, size_t *num);
 
 #endif

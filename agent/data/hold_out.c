@@ -27,7 +27,7 @@ static bool *choose(const hpct_dataset *all, size_t count)
     uint32_t *order = malloc(all->size * sizeof *order);
     if (held != NULL && order != NULL) {
         if (all->format->by_class)
-            hpct_shuffle(order, all->size, 0, 0);
+            hpct_data_shuffle(order, all->size, 0, 0);
         for (size_t i = all->size - count; i < all->size; i++)
             held[all->format->by_class ? order[i] : i] = true;
     }
@@ -93,7 +93,7 @@ static void *room_like(const void *rows, size_t count, size_t bytes)
 /* Memory for `count` samples; `all` is not changed. */
 static bool make_room(hpct_dataset *part, const hpct_dataset *all, const bool *held, size_t count)
 {
-    hpct_encoded *encoded = &part->encoded;
+    hpct_data_encoded *encoded = &part->encoded;
     size_t target = (size_t) all->num_targets * sizeof *all->targets;
     *encoded = all->encoded;
     encoded->num_bytes = count_bytes(all, held);
@@ -111,10 +111,10 @@ static bool make_room(hpct_dataset *part, const hpct_dataset *all, const bool *h
 /* Of the entries that were moved. The training part's bytes stay where they are. */
 static void copy_bytes(hpct_dataset *part, const uint8_t *bytes)
 {
-    hpct_encoded *encoded = &part->encoded;
+    hpct_data_encoded *encoded = &part->encoded;
     size_t at = 0;
     for (size_t i = 0; encoded->bytes != NULL && i < part->size; i++) {
-        hpct_entry *entry = &encoded->entries[i];
+        hpct_data_entry *entry = &encoded->entries[i];
         memcpy(encoded->bytes + at, bytes + entry->at, entry->bytes);
         entry->at = at;
         at += entry->bytes;
@@ -123,7 +123,8 @@ static void copy_bytes(hpct_dataset *part, const uint8_t *bytes)
 
 static void move_samples(hpct_dataset *all, hpct_dataset *part, const bool *held, size_t count)
 {
-    move_rows(all->encoded.entries, part->encoded.entries, sizeof(hpct_entry), held, all->size);
+    move_rows(all->encoded.entries, part->encoded.entries, sizeof(hpct_data_entry), held,
+              all->size);
     move_rows(all->pixels, part->pixels, all->stored_elements, held, all->size);
     move_rows(all->labels, part->labels, sizeof *all->labels, held, all->size);
     move_rows(all->targets, part->targets, (size_t) all->num_targets * sizeof *all->targets, held,

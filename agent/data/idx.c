@@ -77,7 +77,7 @@ static hpct_status check_magic(const uint8_t magic[4], int rank, const char *pat
 }
 
 /* *bytes: product of the sizes. */
-static hpct_status take_sizes(hpct_idx *out, const uint8_t *sizes, int rank, uint64_t *bytes,
+static hpct_status take_sizes(hpct_data_idx *out, const uint8_t *sizes, int rank, uint64_t *bytes,
                               const char *path)
 {
     *bytes = 1;
@@ -89,16 +89,16 @@ static hpct_status take_sizes(hpct_idx *out, const uint8_t *sizes, int rank, uin
     return HPCT_OK;
 }
 
-static hpct_status read_stream(hpct_idx *out, gzFile stream, int rank, const char *path)
+static hpct_status read_stream(hpct_data_idx *out, gzFile stream, int rank, const char *path)
 {
-    uint8_t magic[4], sizes[4 * HPCT_IDX_MAX_RANK];
+    uint8_t magic[4], sizes[4 * HPCT_DATA_IDX_MAX_RANK];
     uint64_t bytes;
     source from = {stream, path};
     HPCT_TRY(read_exactly(stream, magic, sizeof magic, path));
     HPCT_TRY(check_magic(magic, rank, path));
     HPCT_TRY(read_exactly(stream, sizes, 4 * (size_t) rank, path));
     HPCT_TRY(take_sizes(out, sizes, rank, &bytes, path));
-    HPCT_TRY(hpct_read_growing(&out->bytes, (size_t) bytes, read_some, &from));
+    HPCT_TRY(hpct_data_read_growing(&out->bytes, (size_t) bytes, read_some, &from));
     uint8_t extra;
     if (gzread(stream, &extra, 1) > 0)
         return hpct_fail(HPCT_ERR_DATA, "%s: it is longer than its header says", path);
@@ -144,11 +144,11 @@ static bool ends_whole(int fd)
 }
 
 /* Reads a common gzip file at once. False for any other, whose errors read_stream reports. */
-static bool read_at_once(hpct_idx *out, int fd, int rank, const char *path)
+static bool read_at_once(hpct_data_idx *out, int fd, int rank, const char *path)
 {
     size_t num, header = 4 + 4 * (size_t) rank;
     uint64_t bytes;
-    uint8_t *content = hpct_gunzip(fd, &num);
+    uint8_t *content = hpct_data_gunzip(fd, &num);
     if (content == NULL || num < header || check_magic(content, rank, path) != HPCT_OK ||
         take_sizes(out, content + 4, rank, &bytes, path) != HPCT_OK || bytes != num - header) {
         free(content);
@@ -159,7 +159,7 @@ static bool read_at_once(hpct_idx *out, int fd, int rank, const char *path)
     return true;
 }
 
-hpct_status hpct_idx_read(hpct_idx *out, int fd, int rank, const char *path)
+hpct_status hpct_data_idx_read(hpct_data_idx *out, int fd, int rank, const char *path)
 {
     memset(out, 0, sizeof *out);
     if (read_at_once(out, fd, rank, path)) {
@@ -319,17 +319,17 @@ static hpct_status check_halves(hpct_dataset *dataset, const char *folder, hpct_
     return HPCT_OK;
 }
 
-static hpct_status read_one(hpct_idx *out, const char *path, int rank)
+static hpct_status read_one(hpct_data_idx *out, const char *path, int rank)
 {
     int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path != NULL ? path : "IDX", strerror(errno));
-    return hpct_idx_read(out, fd, rank, path);
+    return hpct_data_idx_read(out, fd, rank, path);
 }
 
 static hpct_status read_folder(hpct_dataset *dataset, const char *folder, hpct_split split)
 {
-    hpct_idx pictures = {0}, labels = {0};
+    hpct_data_idx pictures = {0}, labels = {0};
     char *picture_path = NULL;
     hpct_status status = check_halves(dataset, folder, split);
     if (status == HPCT_OK)
@@ -380,7 +380,7 @@ static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_spli
     return status;
 }
 
-const hpct_format hpct_format_idx = {
+const hpct_data_format hpct_data_format_idx = {
     .name = "idx",
     .looks_like = "a folder with train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz], "
                   "t10k-images-idx3-ubyte[.gz] and t10k-labels-idx1-ubyte[.gz]",

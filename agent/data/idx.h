@@ -5,16 +5,16 @@
 #include <hpctrain/status.h>
 #include <stdint.h>
 
-#define HPCT_IDX_MAX_RANK 4
+#define HPCT_DATA_IDX_MAX_RANK 4
 
-typedef struct hpct_idx {
-    uint64_t sizes[HPCT_IDX_MAX_RANK];
+typedef struct hpct_data_idx {
+    uint64_t sizes[HPCT_DATA_IDX_MAX_RANK];
     uint8_t *bytes; /* malloc'd; the product of the sizes */
-} hpct_idx;
+} hpct_data_idx;
 
 /* Reads the file open at `fd` (plain or gzip; always closed here), which must have `rank`
  * dimensions and the length that its header says; else HPCT_ERR_DATA. `path` is for the message.
  * The caller frees out->bytes. */
-hpct_status hpct_idx_read(hpct_idx *out, int fd, int rank, const char *path);
+hpct_status hpct_data_idx_read(hpct_data_idx *out, int fd, int rank, const char *path);
 
 #endif

@@ -104,7 +104,7 @@ static void cmyk_to_pixels(const uint8_t *src, int width, int channels, uint8_t 
     }
 }
 
-static void read_rows(jpeg_state *state, const hpct_picture *out, uint8_t *pixels)
+static void read_rows(jpeg_state *state, const hpct_data_picture *out, uint8_t *pixels)
 {
     struct jpeg_decompress_struct *info = &state->info;
     size_t stride = (size_t) out->width * (size_t) out->channels;
@@ -136,17 +136,17 @@ static hpct_status room_for_row(jpeg_state *state, int width)
 }
 
 /* The part that may longjmp to read's setjmp. */
-static hpct_status decode(jpeg_state *state, hpct_decoder *decoder, const hpct_coded *coded,
-                          int channels, hpct_picture *out)
+static hpct_status decode(jpeg_state *state, hpct_data_decoder *decoder,
+                          const hpct_data_coded *coded, int channels, hpct_data_picture *out)
 {
     struct jpeg_decompress_struct *info = &state->info;
     uint8_t *pixels;
     state->suspect = false;
     jpeg_mem_src(info, coded->bytes, coded->num_bytes);
     jpeg_read_header(info, TRUE);
-    *out = (hpct_picture){
+    *out = (hpct_data_picture){
         .height = (int) info->image_height, .width = (int) info->image_width, .channels = channels};
-    hpct_status status = hpct_decoder_room(decoder, coded, out, &pixels);
+    hpct_status status = hpct_data_decoder_room(decoder, coded, out, &pixels);
     bool cmyk = info->jpeg_color_space == JCS_CMYK || info->jpeg_color_space == JCS_YCCK;
     if (status == HPCT_OK && pixels != NULL && cmyk)
         status = room_for_row(state, out->width);
@@ -165,8 +165,8 @@ static hpct_status decode(jpeg_state *state, hpct_decoder *decoder, const hpct_c
     return HPCT_OK;
 }
 
-static hpct_status read_picture(void *argument, hpct_decoder *decoder, const hpct_coded *coded,
-                                int channels, hpct_picture *out)
+static hpct_status read_picture(void *argument, hpct_data_decoder *decoder,
+                                const hpct_data_coded *coded, int channels, hpct_data_picture *out)
 {
     jpeg_state *state = argument;
     if (setjmp(state->escape) != 0) {
@@ -190,8 +190,8 @@ static void destroy(void *state)
     (void) state;
 }
 
-static hpct_status read_picture(void *state, hpct_decoder *decoder, const hpct_coded *coded,
-                                int channels, hpct_picture *out)
+static hpct_status read_picture(void *state, hpct_data_decoder *decoder,
+                                const hpct_data_coded *coded, int channels, hpct_data_picture *out)
 {
     (void) decoder;
     (void) coded;
@@ -202,4 +202,4 @@ static hpct_status read_picture(void *state, hpct_decoder *decoder, const hpct_c
 
 #endif
 
-const hpct_codec hpct_codec_jpeg = {claims, make, destroy, read_picture};
+const hpct_data_codec hpct_data_codec_jpeg = {claims, make, destroy, read_picture};

@@ -19,8 +19,8 @@
 
 typedef struct reading {
     hpct_dataset *dataset;
-    const hpct_label_form *form;
-    hpct_csv csv;
+    const hpct_data_label_form *form;
+    hpct_data_csv csv;
     uint32_t *order; /* [pictures] sorted by name */
     size_t *lines;   /* [pictures] of their rows; 0: none so far */
     char **header;   /* [columns], in the text */
@@ -109,7 +109,7 @@ __attribute__((format(printf, 3, 4))) static hpct_status refuse(const reading *r
 /* Names go into weights, as JSON. */
 static hpct_status check_name(const reading *r, size_t column, const char *name)
 {
-    return hpct_name_is_utf8(name, strlen(name))
+    return hpct_data_name_is_utf8(name, strlen(name))
                ? HPCT_OK
                : refuse(r, column,
                         "it is not UTF-8: save the file as UTF-8 (of Latin-1: iconv -f LATIN1 -t "
@@ -154,7 +154,7 @@ static size_t find_class_column(const reading *r)
 static hpct_status check_header(reading *r)
 {
     int outputs = r->form->outputs;
-    HPCT_TRY(hpct_csv_check_commas(&r->csv));
+    HPCT_TRY(hpct_data_csv_check_commas(&r->csv));
     HPCT_TRY(keep_header(r));
     if (r->form->kind == HPCT_TARGETS_CLASS)
         r->of_class = find_class_column(r);
@@ -239,7 +239,7 @@ static hpct_status read_cells(reading *r, uint32_t picture)
 static hpct_status read_row(reading *r)
 {
     if (r->csv.num_fields != r->columns)
-        HPCT_TRY(hpct_csv_check_commas(&r->csv));
+        HPCT_TRY(hpct_data_csv_check_commas(&r->csv));
     if (r->csv.num_fields != r->columns)
         return hpct_fail(HPCT_ERR_DATA, "%s, line %zu: there are %zu columns, the header has %zu",
                          r->csv.path, r->csv.line, r->csv.num_fields, r->columns);
@@ -385,7 +385,7 @@ static hpct_status take_memory(reading *r)
 static hpct_status read_rows(reading *r)
 {
     bool any = false;
-    HPCT_TRY(hpct_csv_next(&r->csv, &any));
+    HPCT_TRY(hpct_data_csv_next(&r->csv, &any));
     if (!any)
         return hpct_fail(HPCT_ERR_DATA,
                          "%s: it is empty: the first line must name the columns, "
@@ -394,7 +394,7 @@ static hpct_status read_rows(reading *r)
     HPCT_TRY(check_header(r));
     HPCT_TRY(take_memory(r));
     for (;;) {
-        HPCT_TRY(hpct_csv_next(&r->csv, &any));
+        HPCT_TRY(hpct_data_csv_next(&r->csv, &any));
         if (!any)
             return check_missing(r);
         HPCT_TRY(read_row(r));
@@ -434,11 +434,11 @@ static void forget(hpct_dataset *dataset)
     dataset->options.unlabelled = true;
 }
 
-hpct_status hpct_labels_take(hpct_dataset *dataset, const hpct_label_form *form, const char *path,
-                             char *text, size_t size)
+hpct_status hpct_data_labels_take(hpct_dataset *dataset, const hpct_data_label_form *form,
+                                  const char *path, char *text, size_t size)
 {
     reading r = {.dataset = dataset, .form = form};
-    hpct_status status = hpct_csv_open(&r.csv, text, size, path);
+    hpct_status status = hpct_data_csv_open(&r.csv, text, size, path);
     if (status == HPCT_OK)
         status = sort_names(&r);
     if (status == HPCT_OK)
@@ -447,7 +447,7 @@ hpct_status hpct_labels_take(hpct_dataset *dataset, const hpct_label_form *form,
         status = finish(&r);
     if (status != HPCT_OK)
         forget(dataset);
-    hpct_csv_close(&r.csv);
+    hpct_data_csv_close(&r.csv);
     free(r.order);
     free(r.lines);
     free(r.header);
@@ -460,8 +460,8 @@ hpct_status hpct_dataset_read_labels(hpct_dataset *dataset, const char *path,
 {
     char *text;
     size_t size;
-    hpct_label_form form = {.kind = hpct_model_target_kind(model),
-                            .outputs = hpct_model_output_shape(model).size[0]};
+    hpct_data_label_form form = {.kind = hpct_model_target_kind(model),
+                                 .outputs = hpct_model_output_shape(model).size[0]};
     if (dataset->label_path != NULL || hpct_dataset_sample_name(dataset, 0) == NULL ||
         !dataset->options.unlabelled)
         return hpct_fail(HPCT_ERR_USAGE,
@@ -469,10 +469,10 @@ hpct_status hpct_dataset_read_labels(hpct_dataset *dataset, const char *path,
                          "is %s, with labels of its own",
                          path, hpct_dataset_source(dataset), hpct_dataset_format(dataset));
     HPCT_TRY(hpct_file_read(&text, &size, path, MAX_BYTES));
-    const char *foreign = hpct_foreign_name(text, size);
+    const char *foreign = hpct_data_foreign_name(text, size);
     hpct_status status = foreign != NULL && size > 0
                              ? hpct_fail(HPCT_ERR_DATA, "%s is %s, not a CSV file", path, foreign)
-                             : hpct_labels_take(dataset, &form, path, text, size);
+                             : hpct_data_labels_take(dataset, &form, path, text, size);
     free(text);
     return status;
 }

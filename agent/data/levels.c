@@ -18,7 +18,7 @@ typedef struct group {
     size_t length;
     size_t pictures, direct; /* all pictures; those not in a subfolder */
     bool folders;            /* has subfolders */
-    int word, within;        /* results of hpct_split_word and hpct_split_within */
+    int word, within;        /* results of hpct_data_split_word and hpct_data_split_within */
 } group;
 
 typedef struct level {
@@ -30,7 +30,7 @@ typedef struct level {
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const hpct_entry *) a)->name, ((const hpct_entry *) b)->name);
+    return strcmp(((const hpct_data_entry *) a)->name, ((const hpct_data_entry *) b)->name);
 }
 
 static bool is_folder(const char *name)
@@ -38,7 +38,7 @@ static bool is_folder(const char *name)
     return name[0] == '\0' || name[strlen(name) - 1] == '/';
 }
 
-static hpct_status add_group(level *l, const hpct_listing *listing, group g)
+static hpct_status add_group(level *l, const hpct_data_listing *listing, group g)
 {
     if (l->count == l->room) {
         size_t room = l->room > 0 ? 2 * l->room : 64;
@@ -55,14 +55,14 @@ static hpct_status add_group(level *l, const hpct_listing *listing, group g)
         g.direct += picture && !deeper;
         g.folders = g.folders || deeper;
     }
-    g.word = hpct_split_word(g.name, g.length);
-    g.within = hpct_split_within(g.name, g.length);
+    g.word = hpct_data_split_word(g.name, g.length);
+    g.within = hpct_data_split_within(g.name, g.length);
     l->groups[l->count++] = g;
     return HPCT_OK;
 }
 
 /* Fills l's groups from begin, end and prefix. */
-static hpct_status read_level(level *l, const hpct_listing *listing)
+static hpct_status read_level(level *l, const hpct_data_listing *listing)
 {
     hpct_status status = HPCT_OK;
     l->count = l->loose = 0;
@@ -105,7 +105,7 @@ static size_t count_full(const level *l)
     return count;
 }
 
-static hpct_status go_down(level *l, const hpct_listing *listing, const group *to)
+static hpct_status go_down(level *l, const hpct_data_listing *listing, const group *to)
 {
     l->begin = to->begin;
     l->end = to->end;
@@ -115,13 +115,13 @@ static hpct_status go_down(level *l, const hpct_listing *listing, const group *t
 
 /* Skips levels where only one folder has pictures, until one that names a split; if every level has
  * only one, the first is the level of classes. */
-static hpct_status pass_singles(level *l, const hpct_listing *listing, int within)
+static hpct_status pass_singles(level *l, const hpct_data_listing *listing, int within)
 {
     const level start = *l;
     const group *single;
     HPCT_TRY(read_level(l, listing));
     while ((single = find_single(l)) != NULL &&
-           (single->within == HPCT_NO_SPLIT || single->within == within))
+           (single->within == HPCT_DATA_NO_SPLIT || single->within == within))
         HPCT_TRY(go_down(l, listing, single));
     if (count_full(l) != 1 || find_single(l) != NULL)
         return HPCT_OK;
@@ -163,11 +163,11 @@ static size_t count_common(const level *a, const level *b)
 }
 
 /* The folders in a folder, or in its only subfolder with pictures. */
-static hpct_status read_below(level *out, const hpct_listing *listing, const level *l,
+static hpct_status read_below(level *out, const hpct_data_listing *listing, const level *l,
                               const group *g)
 {
     *out = (level){.begin = g->begin, .end = g->end, .prefix = l->prefix + g->length + 1};
-    return pass_singles(out, listing, HPCT_NO_SPLIT);
+    return pass_singles(out, listing, HPCT_DATA_NO_SPLIT);
 }
 
 static hpct_status fail_unknown(const char *path, const level *l, const group *unknown)
@@ -195,7 +195,7 @@ static hpct_status check_hints(const level *l, const char *path)
     size_t others = 0;
     for (size_t i = 0; i < l->count; i++) {
         const group *g = &l->groups[i];
-        if (g->within == HPCT_NO_SPLIT)
+        if (g->within == HPCT_DATA_NO_SPLIT)
             others += g->pictures > 0;
         else if (is_deep(g) && hint == NULL)
             hint = g;
@@ -214,7 +214,8 @@ static hpct_status fail_same(const char *path, const level *l, const group *a, c
 }
 
 /* Folders with the same subfolders are either splits, or classes with the same parts: an error. */
-static hpct_status check_not_splits(const hpct_listing *listing, const level *l, const char *path)
+static hpct_status check_not_splits(const hpct_data_listing *listing, const level *l,
+                                    const char *path)
 {
     const group *a = NULL;
     level before = {0};
@@ -240,8 +241,8 @@ static bool is_of_parts(const level *l)
 {
     size_t parts = 0;
     for (size_t i = 0; i < l->count; i++)
-        parts +=
-            l->groups[i].pictures > 0 && hpct_names_part(l->groups[i].name, l->groups[i].length);
+        parts += l->groups[i].pictures > 0 &&
+                 hpct_data_names_part(l->groups[i].name, l->groups[i].length);
     return parts > 0 && parts == count_full(l);
 }
 
@@ -257,14 +258,14 @@ static hpct_status check_classes(const level *l, int within, const char *path)
         if (g->pictures == 0)
             continue;
         all++;
-        words += g->word != HPCT_NO_SPLIT;
-        hints += g->within != HPCT_NO_SPLIT;
-        several =
-            several || (hint != NULL && g->within != HPCT_NO_SPLIT && g->within != hint->within);
-        hint = hint == NULL && g->within != HPCT_NO_SPLIT ? g : hint;
+        words += g->word != HPCT_DATA_NO_SPLIT;
+        hints += g->within != HPCT_DATA_NO_SPLIT;
+        several = several ||
+                  (hint != NULL && g->within != HPCT_DATA_NO_SPLIT && g->within != hint->within);
+        hint = hint == NULL && g->within != HPCT_DATA_NO_SPLIT ? g : hint;
     }
     if (words > 1 || (several && all - hints < 3) ||
-        (hint != NULL && hints == all && within == HPCT_NO_SPLIT))
+        (hint != NULL && hints == all && within == HPCT_DATA_NO_SPLIT))
         return hpct_fail(HPCT_ERR_DATA,
                          "%s: the pictures in %.*s/ lie in no folder that would name their class",
                          path, (int) hint->length, hint->name);
@@ -275,7 +276,7 @@ static hpct_status check_classes(const level *l, int within, const char *path)
 }
 
 /* Whether a class has more than one folder of pictures, without dates. */
-static hpct_status has_folders(const hpct_listing *listing, const level *l, const group *g,
+static hpct_status has_folders(const hpct_data_listing *listing, const level *l, const group *g,
                                bool *several)
 {
     level inside = {.begin = g->begin, .end = g->end, .prefix = l->prefix + g->length + 1};
@@ -291,7 +292,7 @@ static hpct_status has_folders(const hpct_listing *listing, const level *l, cons
 
 /* Notes subfolders of classes: cat/indoors and cat/outdoors are one class; but COVID/images and
  * COVID/masks, or a/airfield and a/alley, may not be meant so. */
-static hpct_status note_folders(hpct_listing *listing, const level *l)
+static hpct_status note_folders(hpct_data_listing *listing, const level *l)
 {
     hpct_status status = HPCT_OK;
     const group *first = NULL;
@@ -303,16 +304,16 @@ static hpct_status note_folders(hpct_listing *listing, const level *l)
         count += several;
     }
     if (status == HPCT_OK && count > 0)
-        status = hpct_note(&listing->notes,
-                           "%zu of the %zu classes %s several folders, whose pictures are all "
-                           "taken for the one class (the first: %.*s)",
-                           count, l->count, count == 1 ? "has" : "have", (int) first->length,
-                           first->name);
+        status = hpct_data_note(&listing->notes,
+                                "%zu of the %zu classes %s several folders, whose pictures are all "
+                                "taken for the one class (the first: %.*s)",
+                                count, l->count, count == 1 ? "has" : "have", (int) first->length,
+                                first->name);
     return status;
 }
 
 /* Takes the folders of the level as the classes of this split. */
-static hpct_status set_classes(hpct_listing *listing, const level *l, int split)
+static hpct_status set_classes(hpct_data_listing *listing, const level *l, int split)
 {
     for (size_t i = 0; i < l->count; i++) {
         for (size_t j = l->groups[i].begin; j < l->groups[i].end; j++) {
@@ -320,11 +321,12 @@ static hpct_status set_classes(hpct_listing *listing, const level *l, int split)
             listing->entries[j].label = split;
         }
     }
-    return split == HPCT_TRAIN || split == HPCT_NO_SPLIT ? note_folders(listing, l) : HPCT_OK;
+    return split == HPCT_TRAIN || split == HPCT_DATA_NO_SPLIT ? note_folders(listing, l) : HPCT_OK;
 }
 
 /* A folder that contains the same folders as its parent is another copy, or a split: an error. */
-static hpct_status check_repeated(const hpct_listing *listing, const level *l, const char *path)
+static hpct_status check_repeated(const hpct_data_listing *listing, const level *l,
+                                  const char *path)
 {
     for (size_t i = 0; i < l->count; i++) {
         const group *g = &l->groups[i];
@@ -349,7 +351,7 @@ static hpct_status check_repeated(const hpct_listing *listing, const level *l, c
 
 static bool is_split(const group *g)
 {
-    return g->word != HPCT_NO_SPLIT && g->folders;
+    return g->word != HPCT_DATA_NO_SPLIT && g->folders;
 }
 
 static hpct_status check_splits(const level *l, const char *path)
@@ -357,7 +359,7 @@ static hpct_status check_splits(const level *l, const char *path)
     const group *seen[3] = {NULL};
     for (size_t i = 0; i < l->count; i++) {
         const group *g = &l->groups[i];
-        if (g->word == HPCT_NO_SPLIT && g->pictures > g->direct)
+        if (g->word == HPCT_DATA_NO_SPLIT && g->pictures > g->direct)
             return fail_unknown(path, l, g);
         if (!is_split(g))
             continue;
@@ -368,7 +370,7 @@ static hpct_status check_splits(const level *l, const char *path)
                 "%s: both %.*s/ and %.*s/ are words for the %s split: give the one that "
                 "is meant (--data %s/%.*s%.*s)",
                 path, (int) other->length, other->name, (int) g->length, g->name,
-                hpct_split_text((hpct_split) g->word), path, (int) l->prefix,
+                hpct_data_split_text((hpct_split) g->word), path, (int) l->prefix,
                 other->name - l->prefix, (int) other->length, other->name);
         seen[g->word] = g;
     }
@@ -377,8 +379,8 @@ static hpct_status check_splits(const level *l, const char *path)
 
 /* train/data/CLASS, or a single class "data" with subfolders, which is useless for training: an
  * error. */
-static hpct_status check_single(const hpct_listing *listing, const level *l, const group *single,
-                                const char *path)
+static hpct_status check_single(const hpct_data_listing *listing, const level *l,
+                                const group *single, const char *path)
 {
     level inside;
     hpct_status status = read_below(&inside, listing, l, single);
@@ -394,7 +396,7 @@ static hpct_status check_single(const hpct_listing *listing, const level *l, con
 }
 
 /* Some archives unpack to train/train/CLASS. */
-static hpct_status set_split(hpct_listing *listing, const level *l, const group *g,
+static hpct_status set_split(hpct_data_listing *listing, const level *l, const group *g,
                              const char *path)
 {
     level below = {.begin = g->begin, .end = g->end, .prefix = l->prefix + g->length + 1};
@@ -412,7 +414,7 @@ static hpct_status set_split(hpct_listing *listing, const level *l, const group 
     return status;
 }
 
-static hpct_status set_splits(hpct_listing *listing, const level *l, const char *path)
+static hpct_status set_splits(hpct_data_listing *listing, const level *l, const char *path)
 {
     hpct_status status = check_splits(l, path);
     for (size_t i = 0; i < l->count && status == HPCT_OK; i++) {
@@ -432,17 +434,17 @@ static int split_of_path(const char *path)
         end--;
     for (begin = end; begin > 0 && path[begin - 1] != '/';)
         begin--;
-    return hpct_split_word(path + begin, strcspn(path + begin, "./"));
+    return hpct_data_split_word(path + begin, strcspn(path + begin, "./"));
 }
 
-hpct_status hpct_levels_find(hpct_listing *listing, const char *path)
+hpct_status hpct_data_levels_find(hpct_data_listing *listing, const char *path)
 {
     level top = {.end = listing->count};
     int within = split_of_path(path);
     bool splits = false;
     qsort(listing->entries, listing->count, sizeof *listing->entries, by_name);
     for (size_t i = 0; i < listing->count; i++)
-        listing->entries[i].label = HPCT_LOOSE;
+        listing->entries[i].label = HPCT_DATA_LOOSE;
     hpct_status status = pass_singles(&top, listing, within);
     for (size_t i = 0; i < top.count; i++)
         splits = splits || is_split(&top.groups[i]);
@@ -450,16 +452,16 @@ hpct_status hpct_levels_find(hpct_listing *listing, const char *path)
         status = set_splits(listing, &top, path);
         goto end;
     }
-    if (status == HPCT_OK && within == HPCT_NO_SPLIT)
+    if (status == HPCT_OK && within == HPCT_DATA_NO_SPLIT)
         status = check_hints(&top, path);
-    if (status == HPCT_OK && within == HPCT_NO_SPLIT)
+    if (status == HPCT_OK && within == HPCT_DATA_NO_SPLIT)
         status = check_not_splits(listing, &top, path);
     if (status == HPCT_OK)
         status = check_classes(&top, within, path);
     if (status == HPCT_OK)
         status = check_repeated(listing, &top, path);
     if (status == HPCT_OK)
-        status = set_classes(listing, &top, HPCT_NO_SPLIT);
+        status = set_classes(listing, &top, HPCT_DATA_NO_SPLIT);
 
 end:
     free(top.groups);

@@ -7,11 +7,11 @@
 
 #include <hpctrain/status.h>
 
-#define HPCT_LOOSE (-3) /* picture outside of class folders, or of splits */
+#define HPCT_DATA_LOOSE (-3) /* picture outside of class folders, or of splits */
 
-/* Sorts the entries by name; sets their class_name, and their label to the split (HPCT_NO_SPLIT
- * without splits) or HPCT_LOOSE. HPCT_ERR_DATA if that is ambiguous; `path` is for messages, and
- * its last component may name the split. */
-hpct_status hpct_levels_find(hpct_listing *listing, const char *path);
+/* Sorts the entries by name; sets their class_name, and their label to the split
+ * (HPCT_DATA_NO_SPLIT without splits) or HPCT_DATA_LOOSE. HPCT_ERR_DATA if that is ambiguous;
+ * `path` is for messages, and its last component may name the split. */
+hpct_status hpct_data_levels_find(hpct_data_listing *listing, const char *path);
 
 #endif

@@ -29,19 +29,19 @@ static bool ends_in_one_of(const char *name, const char *ends)
     return false;
 }
 
-hpct_named hpct_picture_named(const char *name)
+hpct_data_named hpct_data_picture_named(const char *name)
 {
     static const char others[] = ".webp, .bmp, .gif, .tif, .tiff, .avif, .heic, .heif, .jp2, .jxl, "
                                  ".ppm, .pgm, .pbm, .tga, .dcm";
     if (ends_in_one_of(name, READABLE))
-        return HPCT_NAMED_PICTURE;
+        return HPCT_DATA_NAMED_PICTURE;
     if (ends_in_one_of(name, others))
-        return HPCT_NAMED_OTHER;
-    return ends_in_one_of(name, ".txt, .xml, .json, .csv, .cls") ? HPCT_NAMED_NOTHING
-                                                                 : HPCT_NAMED_UNKNOWN;
+        return HPCT_DATA_NAMED_OTHER;
+    return ends_in_one_of(name, ".txt, .xml, .json, .csv, .cls") ? HPCT_DATA_NAMED_NOTHING
+                                                                 : HPCT_DATA_NAMED_UNKNOWN;
 }
 
-bool hpct_is_hidden(const char *name)
+bool hpct_data_is_hidden(const char *name)
 {
     static const char *const names[] = {"__MACOSX", "@eaDir", "lost+found", "$RECYCLE.BIN",
                                         "System Volume Information"};
@@ -52,13 +52,14 @@ bool hpct_is_hidden(const char *name)
     return name[0] == '.';
 }
 
-hpct_status hpct_listing_add(hpct_listing *listing, const char *name, size_t at, size_t bytes)
+hpct_status hpct_data_listing_add(hpct_data_listing *listing, const char *name, size_t at,
+                                  size_t bytes)
 {
     if (strlen(name) > UINT16_MAX)
         return hpct_fail(HPCT_ERR_DATA, "%.100s...: the name is too long", name);
     if (listing->count == listing->room) {
         size_t room = listing->room > 0 ? 2 * listing->room : 1024;
-        hpct_entry *grown = realloc(listing->entries, room * sizeof *grown);
+        hpct_data_entry *grown = realloc(listing->entries, room * sizeof *grown);
         if (grown == NULL)
             return hpct_fail_memory(room * sizeof *grown);
         listing->entries = grown;
@@ -67,11 +68,11 @@ hpct_status hpct_listing_add(hpct_listing *listing, const char *name, size_t at,
     char *copy = strdup(name);
     if (copy == NULL)
         return hpct_fail_memory(strlen(name));
-    listing->entries[listing->count++] = (hpct_entry){.name = copy, .at = at, .bytes = bytes};
+    listing->entries[listing->count++] = (hpct_data_entry){.name = copy, .at = at, .bytes = bytes};
     return HPCT_OK;
 }
 
-hpct_status hpct_listing_add_other(hpct_listing *listing, const char *name)
+hpct_status hpct_data_listing_add_other(hpct_data_listing *listing, const char *name)
 {
     const char *slash = strrchr(name, '/');
     char *folder = slash != NULL ? strndup(name, (size_t) (slash - name) + 1) : NULL;
@@ -81,12 +82,12 @@ hpct_status hpct_listing_add_other(hpct_listing *listing, const char *name)
     if (listing->other == NULL || (slash != NULL && folder == NULL))
         status = hpct_fail_memory(0);
     else if (folder != NULL)
-        status = hpct_listing_add(listing, folder, 0, 0);
+        status = hpct_data_listing_add(listing, folder, 0, 0);
     free(folder);
     return status;
 }
 
-void hpct_listing_free(hpct_listing *listing)
+void hpct_data_listing_free(hpct_data_listing *listing)
 {
     for (size_t i = 0; i < listing->count; i++)
         free(listing->entries[i].name);
@@ -97,15 +98,15 @@ void hpct_listing_free(hpct_listing *listing)
     free(listing->other);
     free(listing->split);
     free(listing->notes);
-    *listing = (hpct_listing){0};
+    *listing = (hpct_data_listing){0};
 }
 
-static bool is_folder(const hpct_entry *entry)
+static bool is_folder(const hpct_data_entry *entry)
 {
     return entry->name[0] == '\0' || entry->name[strlen(entry->name) - 1] == '/';
 }
 
-void hpct_listing_drop_folders(hpct_listing *listing)
+void hpct_data_listing_drop_folders(hpct_data_listing *listing)
 {
     size_t kept = 0;
     for (size_t i = 0; i < listing->count; i++) {
@@ -120,15 +121,17 @@ void hpct_listing_drop_folders(hpct_listing *listing)
 /* By name; equal names in their original order. */
 static int compare_names(const void *left, const void *right)
 {
-    const hpct_entry *a = *(hpct_entry *const *) left, *b = *(hpct_entry *const *) right;
+    const hpct_data_entry *a = *(hpct_data_entry *const *) left,
+                          *b = *(hpct_data_entry *const *) right;
     int order = strcmp(a->name, b->name);
     return order != 0 ? order : (a > b) - (a < b);
 }
 
-hpct_status hpct_listing_keep_last(hpct_listing *listing, size_t first)
+hpct_status hpct_data_listing_keep_last(hpct_data_listing *listing, size_t first)
 {
     size_t count = listing->count - first, again = 0;
-    hpct_entry *entries = listing->entries + first, **sorted = malloc((count + 1) * sizeof *sorted);
+    hpct_data_entry *entries = listing->entries + first,
+                    **sorted = malloc((count + 1) * sizeof *sorted);
     char *name = NULL;
     hpct_status status = HPCT_OK;
     if (sorted == NULL)
@@ -152,7 +155,8 @@ hpct_status hpct_listing_keep_last(hpct_listing *listing, size_t first)
             listing->entries[listing->count++] = entries[i];
     }
     if (again > 0)
-        status = hpct_note(&listing->notes,
+        status =
+            hpct_data_note(&listing->notes,
                            "%zu picture%s whose name comes again in the same archive %s left out "
                            "for the later one (the first: %s)",
                            again, again == 1 ? "" : "s", again == 1 ? "is" : "are", name);
@@ -162,13 +166,13 @@ hpct_status hpct_listing_keep_last(hpct_listing *listing, size_t first)
 
 /* ---- classes ---- */
 
-static size_t class_length(const hpct_entry *entry)
+static size_t class_length(const hpct_data_entry *entry)
 {
     return strcspn(entry->name + entry->class_name, "/");
 }
 
 /* Same order as strcmp of the class names. */
-static int compare_classes(const hpct_entry *a, const hpct_entry *b)
+static int compare_classes(const hpct_data_entry *a, const hpct_data_entry *b)
 {
     size_t m = class_length(a), n = class_length(b);
     int order = memcmp(a->name + a->class_name, b->name + b->class_name, m < n ? m : n);
@@ -177,13 +181,13 @@ static int compare_classes(const hpct_entry *a, const hpct_entry *b)
 
 static int compare_entries(const void *left, const void *right)
 {
-    const hpct_entry *a = left, *b = right;
+    const hpct_data_entry *a = left, *b = right;
     int order = compare_classes(a, b);
     return order != 0 ? order : strcmp(a->name, b->name);
 }
 
 /* Index after the last entry of the class that begins at `begin`. */
-static size_t end_of_class(const hpct_listing *listing, size_t begin)
+static size_t end_of_class(const hpct_data_listing *listing, size_t begin)
 {
     size_t end = begin + 1;
     while (end < listing->count &&
@@ -198,33 +202,34 @@ typedef struct in_split {
     size_t pictures;
 } in_split;
 
-static in_split look_at(const hpct_listing *listing, size_t begin, size_t end, const int8_t *splits)
+static in_split look_at(const hpct_data_listing *listing, size_t begin, size_t end,
+                        const int8_t *splits)
 {
     in_split in = {0};
     for (size_t i = begin; i < end; i++) {
-        bool training = splits[i] == HPCT_TRAIN || splits[i] == HPCT_NO_SPLIT;
+        bool training = splits[i] == HPCT_TRAIN || splits[i] == HPCT_DATA_NO_SPLIT;
         in.training = in.training || training;
         in.pictures += training && !is_folder(&listing->entries[i]);
     }
     return in;
 }
 
-bool hpct_name_is_utf8(const char *text, size_t length)
+bool hpct_data_name_is_utf8(const char *text, size_t length)
 {
     json_t *string = json_stringn(text, length);
     json_decref(string);
     return string != NULL;
 }
 
-char *hpct_name_text(const char *name, size_t length)
+char *hpct_data_name_text(const char *name, size_t length)
 {
     char *text = malloc(4 * length + 1), *to = text;
-    bool whole = hpct_name_is_utf8(name, length);
+    bool whole = hpct_data_name_is_utf8(name, length);
     for (size_t i = 0, used; text != NULL && i < length; i += used) {
         used = whole ? length : 1;
-        while (used < 4 && i + used < length && !hpct_name_is_utf8(name + i, used))
+        while (used < 4 && i + used < length && !hpct_data_name_is_utf8(name + i, used))
             used++;
-        if (hpct_name_is_utf8(name + i, used)) {
+        if (hpct_data_name_is_utf8(name + i, used)) {
             memcpy(to, name + i, used);
             to += used;
         } else {
@@ -237,10 +242,10 @@ char *hpct_name_text(const char *name, size_t length)
     return text;
 }
 
-static hpct_status number_class(hpct_listing *listing, size_t begin, size_t end)
+static hpct_status number_class(hpct_data_listing *listing, size_t begin, size_t end)
 {
-    hpct_entry *first = &listing->entries[begin];
-    char *name = hpct_name_text(first->name + first->class_name, class_length(first));
+    hpct_data_entry *first = &listing->entries[begin];
+    char *name = hpct_data_name_text(first->name + first->class_name, class_length(first));
     if (name == NULL)
         return hpct_fail_memory(0);
     for (size_t i = begin; i < end; i++)
@@ -249,18 +254,19 @@ static hpct_status number_class(hpct_listing *listing, size_t begin, size_t end)
     return HPCT_OK;
 }
 
-static hpct_status note_classes(hpct_listing *listing, bool named, int strangers, size_t stranger,
-                                int empty, size_t first_empty)
+static hpct_status note_classes(hpct_data_listing *listing, bool named, int strangers,
+                                size_t stranger, int empty, size_t first_empty)
 {
-    const hpct_entry *s = &listing->entries[stranger], *e = &listing->entries[first_empty];
+    const hpct_data_entry *s = &listing->entries[stranger], *e = &listing->entries[first_empty];
     hpct_status status = HPCT_OK;
     if (empty > 0)
-        status =
-            hpct_note(&listing->notes, "%d of the %d classes %s no pictures%s (the first: %.*s)",
-                      empty, listing->num_classes, empty == 1 ? "has" : "have",
-                      named ? " to train on" : "", (int) class_length(e), e->name + e->class_name);
+        status = hpct_data_note(
+            &listing->notes, "%d of the %d classes %s no pictures%s (the first: %.*s)", empty,
+            listing->num_classes, empty == 1 ? "has" : "have", named ? " to train on" : "",
+            (int) class_length(e), e->name + e->class_name);
     if (status == HPCT_OK && strangers > 0)
-        status = hpct_note(&listing->notes,
+        status =
+            hpct_data_note(&listing->notes,
                            "%d class%s of other splits %s no folder in the training split (the "
                            "first: %.*s)",
                            strangers, strangers == 1 ? "" : "es", strangers == 1 ? "has" : "have",
@@ -270,13 +276,13 @@ static hpct_status note_classes(hpct_listing *listing, bool named, int strangers
 
 /* Numbers the classes of sorted entries; splits[] has the split of each entry. *num_known: number
  * of classes of the training split. */
-static hpct_status number_classes(hpct_listing *listing, const int8_t *splits, const char *path,
-                                  int *num_known)
+static hpct_status number_classes(hpct_data_listing *listing, const int8_t *splits,
+                                  const char *path, int *num_known)
 {
     hpct_status status = HPCT_OK;
     size_t count = 0, known = 0, stranger = 0, first_empty = 0;
     int empty = 0;
-    bool named = listing->count > 0 && splits[0] != HPCT_NO_SPLIT;
+    bool named = listing->count > 0 && splits[0] != HPCT_DATA_NO_SPLIT;
     for (size_t i = 0; i < listing->count; i = end_of_class(listing, i), count++) {
         in_split in = look_at(listing, i, end_of_class(listing, i), splits);
         if (!in.training && known == count)
@@ -306,14 +312,14 @@ static hpct_status number_classes(hpct_listing *listing, const int8_t *splits, c
 /* ---- the split ---- */
 
 /* Removes entries outside of class folders; notes how many pictures that are. */
-static hpct_status drop_loose(hpct_listing *listing)
+static hpct_status drop_loose(hpct_data_listing *listing)
 {
     size_t kept = 0, loose = 0;
     char *first = NULL;
     hpct_status status = HPCT_OK;
     for (size_t i = 0; i < listing->count; i++) {
-        hpct_entry *entry = &listing->entries[i];
-        if (entry->label != HPCT_LOOSE) {
+        hpct_data_entry *entry = &listing->entries[i];
+        if (entry->label != HPCT_DATA_LOOSE) {
             listing->entries[kept++] = *entry;
             continue;
         }
@@ -326,33 +332,33 @@ static hpct_status drop_loose(hpct_listing *listing)
     }
     listing->count = kept;
     if (loose > 0)
-        status = hpct_note(&listing->notes,
-                           "%zu picture%s in no class's folder %s left out (the first: %s)", loose,
-                           loose == 1 ? "" : "s", loose == 1 ? "is" : "are", first);
+        status = hpct_data_note(&listing->notes,
+                                "%zu picture%s in no class's folder %s left out (the first: %s)",
+                                loose, loose == 1 ? "" : "s", loose == 1 ? "is" : "are", first);
     free(first);
     return status;
 }
 
 /* The split to read: if there are no validation pictures, those of the test split are used, and the
  * reverse. */
-static int find_split(const hpct_listing *listing, const int8_t *splits, hpct_split wanted)
+static int find_split(const hpct_data_listing *listing, const int8_t *splits, hpct_split wanted)
 {
     bool has[3] = {false}, named = false;
     for (size_t i = 0; i < listing->count; i++) {
         bool picture = !is_folder(&listing->entries[i]);
-        named = named || splits[i] != HPCT_NO_SPLIT;
-        if (picture && splits[i] != HPCT_NO_SPLIT)
+        named = named || splits[i] != HPCT_DATA_NO_SPLIT;
+        if (picture && splits[i] != HPCT_DATA_NO_SPLIT)
             has[splits[i]] = true;
     }
     if (!named)
-        return HPCT_NO_SPLIT;
+        return HPCT_DATA_NO_SPLIT;
     if (wanted == HPCT_TRAIN || has[wanted])
         return (int) wanted;
     return wanted == HPCT_TEST ? HPCT_VALIDATION : HPCT_TEST;
 }
 
 /* Keeps the split's pictures only. */
-static void keep_split(hpct_listing *listing, const int8_t *splits, int wanted)
+static void keep_split(hpct_data_listing *listing, const int8_t *splits, int wanted)
 {
     size_t kept = 0;
     for (size_t i = 0; i < listing->count; i++) {
@@ -364,7 +370,8 @@ static void keep_split(hpct_listing *listing, const int8_t *splits, int wanted)
     listing->count = kept;
 }
 
-static hpct_status fail_empty(hpct_listing *listing, hpct_split split, bool named, const char *path)
+static hpct_status fail_empty(hpct_data_listing *listing, hpct_split split, bool named,
+                              const char *path)
 {
     char more[512] = "";
     listing->lacking = named && listing->others == 0;
@@ -375,18 +382,18 @@ static hpct_status fail_empty(hpct_listing *listing, hpct_split split, bool name
     else if (listing->notes != NULL)
         snprintf(more, sizeof more, ": %.*s", (int) strcspn(listing->notes, "\n"), listing->notes);
     return hpct_fail(HPCT_ERR_NO_INPUT, "%s: there are no %s%spictures in it%s", path,
-                     named ? hpct_split_text(split) : "", named ? " " : "", more);
+                     named ? hpct_data_split_text(split) : "", named ? " " : "", more);
 }
 
 /* The training split's class names determine the labels; a split that has none of them is an
  * error. */
-static hpct_status check_known(const hpct_listing *listing, int known, const char *path)
+static hpct_status check_known(const hpct_data_listing *listing, int known, const char *path)
 {
     for (size_t i = 0; i < listing->count; i++) {
         if (known == 0 || listing->entries[i].label < known)
             return HPCT_OK;
     }
-    const hpct_entry *entry = &listing->entries[0];
+    const hpct_data_entry *entry = &listing->entries[0];
     return hpct_fail(HPCT_ERR_DATA,
                      "%s: the folders of %s (the first: %.*s) are not classes of the training "
                      "pictures (%s ...): move its pictures into folders of those names",
@@ -394,31 +401,31 @@ static hpct_status check_known(const hpct_listing *listing, int known, const cha
                      entry->name + entry->class_name, listing->classes[0]);
 }
 
-hpct_status hpct_listing_note_others(hpct_listing *listing)
+hpct_status hpct_data_listing_note_others(hpct_data_listing *listing)
 {
     if (listing->others == 0)
         return HPCT_OK;
-    return hpct_note(&listing->notes,
-                     "%zu picture%s not ending in " READABLE " %s left out (the first: %s)",
-                     listing->others, listing->others == 1 ? "" : "s",
-                     listing->others == 1 ? "is" : "are", listing->other);
+    return hpct_data_note(&listing->notes,
+                          "%zu picture%s not ending in " READABLE " %s left out (the first: %s)",
+                          listing->others, listing->others == 1 ? "" : "s",
+                          listing->others == 1 ? "is" : "are", listing->other);
 }
 
 /* Sets the folder of the split, from the first picture's name. */
-static hpct_status set_split_name(hpct_listing *listing)
+static hpct_status set_split_name(hpct_data_listing *listing)
 {
-    const hpct_entry *entry = &listing->entries[0];
+    const hpct_data_entry *entry = &listing->entries[0];
     size_t length = entry->class_name;
     listing->split = strndup(entry->name, length > 0 ? length - 1 : 0);
     return listing->split != NULL ? HPCT_OK : hpct_fail_memory(length);
 }
 
-hpct_status hpct_listing_choose(hpct_listing *listing, hpct_split split, const char *path)
+hpct_status hpct_data_listing_choose(hpct_data_listing *listing, hpct_split split, const char *path)
 {
     int known = 0;
     if (listing->count == 0)
         return fail_empty(listing, split, false, path);
-    HPCT_TRY(hpct_levels_find(listing, path));
+    HPCT_TRY(hpct_data_levels_find(listing, path));
     HPCT_TRY(drop_loose(listing));
     int8_t *splits = malloc(listing->count + 1);
     if (splits == NULL)
@@ -433,10 +440,10 @@ hpct_status hpct_listing_choose(hpct_listing *listing, hpct_split split, const c
         free(listing->classes[--listing->num_classes]);
     free(splits);
     if (status == HPCT_OK && listing->count == 0)
-        status = fail_empty(listing, split, chosen != HPCT_NO_SPLIT, path);
+        status = fail_empty(listing, split, chosen != HPCT_DATA_NO_SPLIT, path);
     if (status == HPCT_OK)
         status = set_split_name(listing);
     if (status == HPCT_OK)
         status = check_known(listing, known, path);
-    return status == HPCT_OK ? hpct_listing_note_others(listing) : status;
+    return status == HPCT_OK ? hpct_data_listing_note_others(listing) : status;
 }

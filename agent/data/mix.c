@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-void hpct_mixing_place(hpct_mixing *m, double across, double down, int height, int width)
+void hpct_data_mixing_place(hpct_data_mixing *m, double across, double down, int height, int width)
 {
     double ratio = sqrt(1 - (double) m->share), w = ratio * width, h = ratio * height;
     m->x0 = (float) (across * (width - w));
@@ -16,17 +16,18 @@ void hpct_mixing_place(hpct_mixing *m, double across, double down, int height, i
     m->share = 1 - (m->x1 - m->x0) * (m->y1 - m->y0) / ((float) width * (float) height);
 }
 
-hpct_mixing hpct_mixing_draw(const hpct_dataset_options *options, uint64_t sample_bits, size_t size,
-                             int height, int width)
+hpct_data_mixing hpct_data_mixing_draw(const hpct_dataset_options *options, uint64_t sample_bits,
+                                       size_t size, int height, int width)
 {
-    hpct_draws draws = hpct_draws_for(sample_bits, HPCT_DRAW_MIX);
-    hpct_mixing m = {.other = hpct_draws_below(&draws, (uint32_t) size)};
-    bool one_of_two = hpct_draws_uniform(&draws, 0, 1) < 0.5;
+    hpct_data_draws draws = hpct_data_draws_for(sample_bits, HPCT_DATA_DRAW_MIX);
+    hpct_data_mixing m = {.other = hpct_data_draws_below(&draws, (uint32_t) size)};
+    bool one_of_two = hpct_data_draws_uniform(&draws, 0, 1) < 0.5;
     m.cut = options->cutmix > 0 && (options->mixup == 0 || one_of_two);
-    m.share = (float) hpct_draws_beta(&draws, m.cut ? options->cutmix : options->mixup);
+    m.share = (float) hpct_data_draws_beta(&draws, m.cut ? options->cutmix : options->mixup);
     if (m.cut) {
-        double across = hpct_draws_uniform(&draws, 0, 1), down = hpct_draws_uniform(&draws, 0, 1);
-        hpct_mixing_place(&m, across, down, height, width);
+        double across = hpct_data_draws_uniform(&draws, 0, 1),
+               down = hpct_data_draws_uniform(&draws, 0, 1);
+        hpct_data_mixing_place(&m, across, down, height, width);
     }
     return m;
 }
@@ -45,10 +46,11 @@ static size_t cell(float at, int size)
     return (size_t) (first < 0 ? 0 : first < size ? first : size);
 }
 
-void hpct_mixing_apply(const hpct_mixing *m, const hpct_canvas *canvas, const float *other)
+void hpct_data_mixing_apply(const hpct_data_mixing *m, const hpct_data_canvas *canvas,
+                            const float *other)
 {
     if (!m->cut) {
-        blend(hpct_canvas_floats(canvas), m->share, other, canvas->values);
+        blend(hpct_data_canvas_floats(canvas), m->share, other, canvas->values);
         return;
     }
     size_t channels = (size_t) canvas->channels, stride = (size_t) canvas->width * channels;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-hpct_status hpct_note(char **notes, const char *format, ...)
+hpct_status hpct_data_note(char **notes, const char *format, ...)
 {
     char *line = NULL, *all = NULL;
     va_list arguments;

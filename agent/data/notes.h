@@ -6,6 +6,7 @@
 #include <hpctrain/status.h>
 
 /* Adds a line to *notes, which is NULL or malloc'd. */
-__attribute__((format(printf, 2, 3))) hpct_status hpct_note(char **notes, const char *format, ...);
+__attribute__((format(printf, 2, 3))) hpct_status hpct_data_note(char **notes, const char *format,
+                                                                 ...);
 
 #endif

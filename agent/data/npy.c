@@ -7,8 +7,8 @@
 
 #define MAX_TEXT 65536
 
-hpct_status hpct_npy_read_prefix(const uint8_t prefix[HPCT_NPY_PREFIX], size_t *prefix_length,
-                                 size_t *text_length, const char *name)
+hpct_status hpct_data_npy_read_prefix(const uint8_t prefix[HPCT_DATA_NPY_PREFIX],
+                                      size_t *prefix_length, size_t *text_length, const char *name)
 {
     static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
     if (memcmp(prefix, magic, sizeof magic) != 0)
@@ -81,12 +81,12 @@ static bool take_number(cursor *c, uint64_t *out)
 }
 
 /* (), (5,), (5, 28, 28) */
-static bool take_shape(cursor *c, hpct_npy *out)
+static bool take_shape(cursor *c, hpct_data_npy *out)
 {
     if (!skip_word(c, "("))
         return false;
     while (!skip_word(c, ")")) {
-        if (out->rank == HPCT_NPY_MAX_RANK || !take_number(c, &out->sizes[out->rank]))
+        if (out->rank == HPCT_DATA_NPY_MAX_RANK || !take_number(c, &out->sizes[out->rank]))
             return false;
         out->rank++;
         if (!skip_word(c, ",")) {
@@ -98,7 +98,7 @@ static bool take_shape(cursor *c, hpct_npy *out)
     return true;
 }
 
-static bool take_dictionary(cursor *c, hpct_npy *out, char *descr, size_t size, bool *fortran)
+static bool take_dictionary(cursor *c, hpct_data_npy *out, char *descr, size_t size, bool *fortran)
 {
     bool have_descr = false, have_order = false, have_shape = false;
     char key[16];
@@ -130,7 +130,8 @@ static bool take_dictionary(cursor *c, hpct_npy *out, char *descr, size_t size, 
     return c->at == c->end && have_descr && have_order && have_shape;
 }
 
-hpct_status hpct_npy_read_text(hpct_npy *out, const char *text, size_t length, const char *name)
+hpct_status hpct_data_npy_read_text(hpct_data_npy *out, const char *text, size_t length,
+                                    const char *name)
 {
     cursor c = {text, text + length};
     char descr[16] = "";

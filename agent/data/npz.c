@@ -21,7 +21,7 @@ static const char *const names[2][2] = {
 };
 
 typedef struct array {
-    hpct_npy header;
+    hpct_data_npy header;
     uint8_t *bytes;
 } array;
 
@@ -56,11 +56,11 @@ static hpct_status read_some(void *from, void *out, size_t bytes)
 static hpct_status read_array(array *out, struct archive *archive, const char *name)
 {
     source from = {archive, name};
-    uint8_t prefix[HPCT_NPY_PREFIX], extra;
+    uint8_t prefix[HPCT_DATA_NPY_PREFIX], extra;
     size_t prefix_length, text_length;
     char *text = NULL;
     HPCT_TRY(read_some(&from, prefix, sizeof prefix));
-    HPCT_TRY(hpct_npy_read_prefix(prefix, &prefix_length, &text_length, name));
+    HPCT_TRY(hpct_data_npy_read_prefix(prefix, &prefix_length, &text_length, name));
     text = malloc(text_length);
     if (text == NULL)
         return hpct_fail_memory(text_length);
@@ -68,9 +68,9 @@ static hpct_status read_array(array *out, struct archive *archive, const char *n
     memcpy(text, prefix + prefix_length, have);
     hpct_status status = read_some(&from, text + have, text_length - have);
     if (status == HPCT_OK)
-        status = hpct_npy_read_text(&out->header, text, text_length, name);
+        status = hpct_data_npy_read_text(&out->header, text, text_length, name);
     if (status == HPCT_OK)
-        status = hpct_read_growing(&out->bytes, (size_t) out->header.bytes, read_some, &from);
+        status = hpct_data_read_growing(&out->bytes, (size_t) out->header.bytes, read_some, &from);
     if (status == HPCT_OK) {
         la_ssize_t more = archive_read_data(archive, &extra, 1);
         if (more > 0)
@@ -128,8 +128,8 @@ static hpct_status combine(hpct_dataset *dataset, array *x, const array *y, cons
     return HPCT_OK;
 }
 
-hpct_status hpct_npz_read(hpct_dataset *dataset, struct archive *archive, const char *path,
-                          hpct_split split)
+hpct_status hpct_data_npz_read(hpct_dataset *dataset, struct archive *archive, const char *path,
+                               hpct_split split)
 {
     array arrays[2] = {0};
     char *full[2] = {0};
@@ -181,7 +181,7 @@ fail:
     return status;
 }
 
-struct archive *hpct_npz_new_reader(void)
+struct archive *hpct_data_npz_new_reader(void)
 {
     struct archive *archive = archive_read_new();
     if (archive != NULL)
@@ -194,14 +194,14 @@ static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_spli
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path, strerror(errno));
-    struct archive *archive = hpct_npz_new_reader();
+    struct archive *archive = hpct_data_npz_new_reader();
     hpct_status status;
     if (archive == NULL)
         status = hpct_fail_memory(0);
     else if (archive_read_open_fd(archive, fd, 1 << 17) != ARCHIVE_OK)
         status = archive_failure(archive, path);
     else
-        status = hpct_npz_read(dataset, archive, path, split);
+        status = hpct_data_npz_read(dataset, archive, path, split);
     archive_read_free(archive);
     close(fd);
     return status;
@@ -213,7 +213,7 @@ static bool claims(const char *path, bool is_folder)
     return !is_folder && length > 4 && strcasecmp(path + length - 4, ".npz") == 0;
 }
 
-const hpct_format hpct_format_npz = {
+const hpct_data_format hpct_data_format_npz = {
     .name = "npz",
     .looks_like = "an .npz file with x_train, y_train, x_test and y_test",
     .claims = claims,

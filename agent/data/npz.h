@@ -6,12 +6,12 @@
 
 #include <archive.h>
 
-/* Reads x_train and y_train (or x_test, y_test) into `dataset` as hpct_format.read does. `path` is
- * for messages, such as "mnist.npz/x_train: …". */
-hpct_status hpct_npz_read(hpct_dataset *dataset, struct archive *archive, const char *path,
-                          hpct_split split);
+/* Reads x_train and y_train (or x_test, y_test) into `dataset` as hpct_data_format.read does.
+ * `path` is for messages, such as "mnist.npz/x_train: …". */
+hpct_status hpct_data_npz_read(hpct_dataset *dataset, struct archive *archive, const char *path,
+                               hpct_split split);
 
 /* A reader with the formats of an .npz, which the caller opens; NULL when out of memory. */
-struct archive *hpct_npz_new_reader(void);
+struct archive *hpct_data_npz_new_reader(void);
 
 #endif

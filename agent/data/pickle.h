@@ -9,45 +9,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum hpct_pickle_kind {
-    HPCT_PICKLE_NONE,
-    HPCT_PICKLE_BOOL,
-    HPCT_PICKLE_INT,
-    HPCT_PICKLE_BYTES,    /* bytes, bytearray or text (UTF-8) */
-    HPCT_PICKLE_SEQUENCE, /* list or tuple */
-    HPCT_PICKLE_DICT,
-    HPCT_PICKLE_NAME,  /* one of the known names */
-    HPCT_PICKLE_DTYPE, /* of numpy: little-endian integers */
-    HPCT_PICKLE_ARRAY,
-} hpct_pickle_kind;
+typedef enum hpct_data_pickle_kind {
+    HPCT_DATA_PICKLE_NONE,
+    HPCT_DATA_PICKLE_BOOL,
+    HPCT_DATA_PICKLE_INT,
+    HPCT_DATA_PICKLE_BYTES,    /* bytes, bytearray or text (UTF-8) */
+    HPCT_DATA_PICKLE_SEQUENCE, /* list or tuple */
+    HPCT_DATA_PICKLE_DICT,
+    HPCT_DATA_PICKLE_NAME,  /* one of the known names */
+    HPCT_DATA_PICKLE_DTYPE, /* of numpy: little-endian integers */
+    HPCT_DATA_PICKLE_ARRAY,
+} hpct_data_pickle_kind;
 
-#define HPCT_PICKLE_MAX_RANK 4
+#define HPCT_DATA_PICKLE_MAX_RANK 4
 
-typedef struct hpct_pickle_value hpct_pickle_value;
-struct hpct_pickle_value {
-    hpct_pickle_kind kind;
+typedef struct hpct_data_pickle_value hpct_data_pickle_value;
+struct hpct_data_pickle_value {
+    hpct_data_pickle_kind kind;
     int64_t integer;      /* INT, BOOL; NAME: which; DTYPE and ARRAY: width, negative if signed */
     const uint8_t *bytes; /* BYTES, and ARRAY's elements in C order */
     size_t count;         /* of bytes, or of items; a dictionary's are key, value, key, value … */
     size_t room;          /* allocated items */
-    hpct_pickle_value **items;
+    hpct_data_pickle_value **items;
     int rank; /* of an ARRAY */
-    uint64_t sizes[HPCT_PICKLE_MAX_RANK];
+    uint64_t sizes[HPCT_DATA_PICKLE_MAX_RANK];
 };
 
-typedef struct hpct_pickle hpct_pickle;
+typedef struct hpct_data_pickle hpct_data_pickle;
 
 /* Reads one pickle of protocol 2 to 5; bytes of text and arrays are referenced in `bytes`, which
  * must outlive *out. HPCT_ERR_DATA, naming an opcode or name that is not permitted; `path` is for
  * the message. The caller frees *out. */
-hpct_status hpct_pickle_read(hpct_pickle **out, const hpct_pickle_value **value,
-                             const uint8_t *bytes, size_t num_bytes, const char *path);
-void hpct_pickle_free(hpct_pickle *pickle);
+hpct_status hpct_data_pickle_read(hpct_data_pickle **out, const hpct_data_pickle_value **value,
+                                  const uint8_t *bytes, size_t num_bytes, const char *path);
+void hpct_data_pickle_free(hpct_data_pickle *pickle);
 
 /* The value under a text key of a dictionary, or NULL. */
-const hpct_pickle_value *hpct_pickle_get(const hpct_pickle_value *dict, const char *key);
+const hpct_data_pickle_value *hpct_data_pickle_get(const hpct_data_pickle_value *dict,
+                                                   const char *key);
 
 /* Element `index` of a list of integers or a one-dimensional array; false if it is neither. */
-bool hpct_pickle_integer(const hpct_pickle_value *value, size_t index, int64_t *out);
+bool hpct_data_pickle_integer(const hpct_data_pickle_value *value, size_t index, int64_t *out);
 
 #endif

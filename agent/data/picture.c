@@ -6,22 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const hpct_codec *const codecs[] = {&hpct_codec_jpeg, &hpct_codec_png};
+static const hpct_data_codec *const codecs[] = {&hpct_data_codec_jpeg, &hpct_data_codec_png};
 #define NUM_CODECS (sizeof codecs / sizeof codecs[0])
 
-struct hpct_decoder {
+struct hpct_data_decoder {
     void *states[NUM_CODECS]; /* created on first use */
     uint8_t *pixels;
     size_t room;
 };
 
-hpct_status hpct_decoder_new(hpct_decoder **out)
+hpct_status hpct_data_decoder_new(hpct_data_decoder **out)
 {
     *out = calloc(1, sizeof **out);
     return *out != NULL ? HPCT_OK : hpct_fail_memory(sizeof **out);
 }
 
-void hpct_decoder_free(hpct_decoder *decoder)
+void hpct_data_decoder_free(hpct_data_decoder *decoder)
 {
     if (decoder == NULL)
         return;
@@ -33,17 +33,18 @@ void hpct_decoder_free(hpct_decoder *decoder)
     free(decoder);
 }
 
-hpct_status hpct_decoder_room(hpct_decoder *decoder, const hpct_coded *coded,
-                              const hpct_picture *picture, uint8_t **out)
+hpct_status hpct_data_decoder_room(hpct_data_decoder *decoder, const hpct_data_coded *coded,
+                                   const hpct_data_picture *picture, uint8_t **out)
 {
     size_t height = (size_t) picture->height, width = (size_t) picture->width;
     *out = NULL;
-    if (picture->height < 1 || picture->width < 1 || height > HPCT_PICTURE_MAX_BYTES / 3 / width)
+    if (picture->height < 1 || picture->width < 1 ||
+        height > HPCT_DATA_PICTURE_MAX_BYTES / 3 / width)
         return hpct_fail(HPCT_ERR_DATA,
                          "%s: a picture of %dx%d cannot be read: make it smaller, up to %d million "
                          "pixels are possible",
                          coded->name, picture->width, picture->height,
-                         (int) (HPCT_PICTURE_MAX_BYTES / 3 / 1000000));
+                         (int) (HPCT_DATA_PICTURE_MAX_BYTES / 3 / 1000000));
     if (decoder == NULL)
         return HPCT_OK;
     size_t bytes = height * width * (size_t) picture->channels;
@@ -59,10 +60,10 @@ hpct_status hpct_decoder_room(hpct_decoder *decoder, const hpct_coded *coded,
     return HPCT_OK;
 }
 
-#define CAN_BE_READ ": " HPCT_PICTURE_FORMATS " can be read"
+#define CAN_BE_READ ": " HPCT_DATA_PICTURE_FORMATS " can be read"
 
 /* Describes data in none of the formats. */
-static const char *other_kind(const hpct_coded *coded)
+static const char *other_kind(const hpct_data_coded *coded)
 {
     static const struct {
         const char *begins, *kind;
@@ -83,7 +84,7 @@ static const char *other_kind(const hpct_coded *coded)
     return coded->num_bytes == 0 ? "empty" : "of an unknown format" CAN_BE_READ;
 }
 
-bool hpct_picture_begins(const uint8_t *bytes, size_t num_bytes)
+bool hpct_data_picture_begins(const uint8_t *bytes, size_t num_bytes)
 {
     for (size_t i = 0; i < NUM_CODECS; i++) {
         if (codecs[i]->claims(bytes, num_bytes))
@@ -92,7 +93,8 @@ bool hpct_picture_begins(const uint8_t *bytes, size_t num_bytes)
     return false;
 }
 
-static hpct_status find_codec(hpct_decoder *decoder, const hpct_coded *coded, size_t *found)
+static hpct_status find_codec(hpct_data_decoder *decoder, const hpct_data_coded *coded,
+                              size_t *found)
 {
     for (size_t i = 0; i < NUM_CODECS; i++) {
         if (!codecs[i]->claims(coded->bytes, coded->num_bytes))
@@ -103,15 +105,16 @@ static hpct_status find_codec(hpct_decoder *decoder, const hpct_coded *coded, si
     return hpct_fail(HPCT_ERR_DATA, "%s: it is %s", coded->name, other_kind(coded));
 }
 
-hpct_status hpct_picture_size(hpct_decoder *decoder, const hpct_coded *coded, hpct_picture *out)
+hpct_status hpct_data_picture_size(hpct_data_decoder *decoder, const hpct_data_coded *coded,
+                                   hpct_data_picture *out)
 {
     size_t codec;
     HPCT_TRY(find_codec(decoder, coded, &codec));
     return codecs[codec]->read(decoder->states[codec], NULL, coded, 3, out);
 }
 
-hpct_status hpct_picture_decode(hpct_decoder *decoder, const hpct_coded *coded, int channels,
-                                hpct_picture *out)
+hpct_status hpct_data_picture_decode(hpct_data_decoder *decoder, const hpct_data_coded *coded,
+                                     int channels, hpct_data_picture *out)
 {
     size_t codec;
     HPCT_TRY(find_codec(decoder, coded, &codec));

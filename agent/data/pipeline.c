@@ -31,13 +31,13 @@ typedef struct buffer {
 
 /* State of one thread. */
 typedef struct hands {
-    hpct_pipeline *pipeline;
+    hpct_data_pipeline *pipeline;
     pthread_t thread;
-    hpct_preparer *preparer;
+    hpct_data_preparer *preparer;
 } hands;
 
-struct hpct_pipeline {
-    hpct_pipeline_options options;
+struct hpct_data_pipeline {
+    hpct_data_pipeline_options options;
     bool mixes;
     buffer buffers[NUM_BUFFERS]; /* batch t is in buffer t % NUM_BUFFERS */
     float *own_pixels;
@@ -58,22 +58,22 @@ struct hpct_pipeline {
 
 /* ---- one sample ---- */
 
-static uint64_t pass_of(const hpct_pipeline *p, int64_t position)
+static uint64_t pass_of(const hpct_data_pipeline *p, int64_t position)
 {
     return (uint64_t) position / p->options.dataset->size;
 }
 
 static hpct_status prepare_sample(hands *h, const buffer *b, int sample)
 {
-    const hpct_pipeline *p = h->pipeline;
+    const hpct_data_pipeline *p = h->pipeline;
     const hpct_dataset *dataset = p->options.dataset;
-    hpct_to_prepare what = {.index = b->indices[sample],
-                            .training = p->options.training,
-                            .seed = p->options.seed,
-                            .pass = pass_of(p, b->position + sample)};
-    hpct_prepared out = {.pixels = b->pixels + (size_t) sample * dataset->elements};
+    hpct_data_to_prepare what = {.index = b->indices[sample],
+                                 .training = p->options.training,
+                                 .seed = p->options.seed,
+                                 .pass = pass_of(p, b->position + sample)};
+    hpct_data_prepared out = {.pixels = b->pixels + (size_t) sample * dataset->elements};
     hpct_count_progress();
-    HPCT_TRY(hpct_prepare(h->preparer, &what, &out));
+    HPCT_TRY(hpct_data_prepare(h->preparer, &what, &out));
     b->labels[sample] = out.label;
     if (p->mixes) {
         b->others[sample] = out.other;
@@ -85,7 +85,7 @@ static hpct_status prepare_sample(hands *h, const buffer *b, int sample)
 /* ---- pieces ---- */
 
 /* Takes some samples of the oldest batch that has any left; false if there are none. */
-static bool take_piece(hpct_pipeline *p, buffer **b, int *first, int *count)
+static bool take_piece(hpct_data_pipeline *p, buffer **b, int *first, int *count)
 {
     for (int64_t t = p->delivered; t < p->planned; t++) {
         buffer *candidate = &p->buffers[t % NUM_BUFFERS];
@@ -105,7 +105,7 @@ static bool take_piece(hpct_pipeline *p, buffer **b, int *first, int *count)
 /* Called with the lock held; releases it during the work. */
 static void do_piece(hands *h, buffer *b, int first, int count)
 {
-    hpct_pipeline *p = h->pipeline;
+    hpct_data_pipeline *p = h->pipeline;
     hpct_status status = p->status;
     pthread_mutex_unlock(&p->lock);
     for (int i = 0; i < count && status == HPCT_OK; i++)
@@ -123,7 +123,7 @@ static void do_piece(hands *h, buffer *b, int first, int count)
 static void *work(void *argument)
 {
     hands *h = argument;
-    hpct_pipeline *p = h->pipeline;
+    hpct_data_pipeline *p = h->pipeline;
     buffer *b;
     int first, count;
     pthread_mutex_lock(&p->lock);
@@ -139,10 +139,10 @@ static void *work(void *argument)
 
 /* ---- batches ---- */
 
-static void plan(hpct_pipeline *p)
+static void plan(hpct_data_pipeline *p)
 {
     buffer *b = &p->buffers[p->planned % NUM_BUFFERS];
-    hpct_batch batch = p->options.batch(p->options.from, p->planned);
+    hpct_data_batch batch = p->options.batch(p->options.from, p->planned);
     memcpy(b->indices, batch.indices, (size_t) batch.count * sizeof *b->indices);
     b->position = batch.position;
     b->global_count = batch.global_count;
@@ -154,39 +154,40 @@ static void plan(hpct_pipeline *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-static hpct_status next_direct(hpct_pipeline *p, hpct_input *out)
+static hpct_status next_direct(hpct_data_pipeline *p, hpct_data_input *out)
 {
     const buffer *b = &p->buffers[0];
-    hpct_batch batch = p->options.batch(p->options.from, p->delivered++);
+    hpct_data_batch batch = p->options.batch(p->options.from, p->delivered++);
     hpct_dataset_gather(p->options.dataset, batch.indices, batch.count, b->pixels, b->labels);
-    *out = (hpct_input){.pixels = b->pixels,
-                        .labels = b->labels,
-                        .indices = batch.indices,
-                        .count = batch.count,
-                        .global_count = batch.global_count};
+    *out = (hpct_data_input){.pixels = b->pixels,
+                             .labels = b->labels,
+                             .indices = batch.indices,
+                             .count = batch.count,
+                             .global_count = batch.global_count};
     return HPCT_OK;
 }
 
-static hpct_status next_drawn(hpct_pipeline *p, hpct_input *out)
+static hpct_status next_drawn(hpct_data_pipeline *p, hpct_data_input *out)
 {
-    hpct_batch batch = p->options.batch(p->options.from, p->delivered++);
+    hpct_data_batch batch = p->options.batch(p->options.from, p->delivered++);
     for (int i = 0; i < batch.count; i++) {
-        hpct_preparation how = {0};
+        hpct_data_preparation how = {0};
         if (p->options.training)
-            hpct_prepare_draw(
-                &p->options.dataset->options,
-                hpct_sample_bits(p->options.seed, pass_of(p, batch.position + i), batch.indices[i]),
-                &how);
+            hpct_data_prepare_draw(&p->options.dataset->options,
+                                   hpct_data_sample_bits(p->options.seed,
+                                                         pass_of(p, batch.position + i),
+                                                         batch.indices[i]),
+                                   &how);
         p->options.drawn[i] = (hpct_drawn){.index = batch.indices[i],
                                            .move_y = (int16_t) how.move_y,
                                            .move_x = (int16_t) how.move_x,
                                            .flip = how.flip};
     }
-    *out = (hpct_input){.count = batch.count, .global_count = batch.global_count};
+    *out = (hpct_data_input){.count = batch.count, .global_count = batch.global_count};
     return HPCT_OK;
 }
 
-static hpct_status next_prepared(hpct_pipeline *p, hpct_input *out)
+static hpct_status next_prepared(hpct_data_pipeline *p, hpct_data_input *out)
 {
     buffer *b = &p->buffers[p->delivered % NUM_BUFFERS], *piece;
     int first, count;
@@ -198,26 +199,26 @@ static hpct_status next_prepared(hpct_pipeline *p, hpct_input *out)
     p->delivered++;
     hpct_status status = p->status;
     pthread_mutex_unlock(&p->lock);
-    *out = (hpct_input){.pixels = b->pixels,
-                        .labels = b->labels,
-                        .indices = b->indices,
-                        .others = b->others,
-                        .shares = b->shares,
-                        .count = b->count,
-                        .global_count = b->global_count};
+    *out = (hpct_data_input){.pixels = b->pixels,
+                             .labels = b->labels,
+                             .indices = b->indices,
+                             .others = b->others,
+                             .shares = b->shares,
+                             .count = b->count,
+                             .global_count = b->global_count};
     if (status != HPCT_OK)
         return hpct_fail(status, "%s", p->message != NULL ? p->message : "out of memory");
     return HPCT_OK;
 }
 
-hpct_status hpct_pipeline_next(hpct_pipeline *pipeline, hpct_input *out)
+hpct_status hpct_data_pipeline_next(hpct_data_pipeline *pipeline, hpct_data_input *out)
 {
     double began = hpct_process_clock();
     int ahead = pipeline->options.on_demand ? 1 : NUM_BUFFERS;
     hpct_status status;
-    if (pipeline->options.way == HPCT_INPUT_DEVICE) {
+    if (pipeline->options.way == HPCT_DATA_INPUT_DEVICE) {
         status = next_drawn(pipeline, out);
-    } else if (pipeline->options.way == HPCT_INPUT_DIRECT) {
+    } else if (pipeline->options.way == HPCT_DATA_INPUT_DIRECT) {
         status = next_direct(pipeline, out);
     } else {
         /* the buffer that the model has read can be reused */
@@ -230,7 +231,7 @@ hpct_status hpct_pipeline_next(hpct_pipeline *pipeline, hpct_input *out)
     return status;
 }
 
-double hpct_pipeline_waited(const hpct_pipeline *pipeline)
+double hpct_data_pipeline_waited(const hpct_data_pipeline *pipeline)
 {
     return pipeline->waited;
 }
@@ -243,29 +244,30 @@ static size_t pixel_bytes(const hpct_dataset *dataset, size_t samples)
     return (samples * dataset->elements * sizeof(float) + 63) & ~(size_t) 63;
 }
 
-hpct_input_way hpct_input_from_host(const hpct_dataset *dataset, bool training)
+hpct_data_input_way hpct_data_input_from_host(const hpct_dataset *dataset, bool training)
 {
-    return hpct_dataset_is_plain(dataset, training) ? HPCT_INPUT_DIRECT : HPCT_INPUT_WORKERS;
+    return hpct_dataset_is_plain(dataset, training) ? HPCT_DATA_INPUT_DIRECT
+                                                    : HPCT_DATA_INPUT_WORKERS;
 }
 
-size_t hpct_pipeline_bytes(const hpct_dataset *dataset, int largest, bool training)
+size_t hpct_data_pipeline_bytes(const hpct_dataset *dataset, int largest, bool training)
 {
     size_t samples = (size_t) largest + 1;
-    if (hpct_input_from_host(dataset, training) == HPCT_INPUT_DIRECT)
+    if (hpct_data_input_from_host(dataset, training) == HPCT_DATA_INPUT_DIRECT)
         return 0;
-    size_t mixed = training && hpct_augment_mixes(&dataset->options);
+    size_t mixed = training && hpct_data_augment_mixes(&dataset->options);
     return NUM_BUFFERS *
            (pixel_bytes(dataset, samples) + samples * (sizeof(int32_t) + sizeof(uint32_t)) +
             mixed * samples * (sizeof(int32_t) + sizeof(float)));
 }
 
-static void *allocate_buffer(const hpct_pipeline_memory *from, size_t bytes)
+static void *allocate_buffer(const hpct_data_pipeline_memory *from, size_t bytes)
 {
     return from->take != NULL ? from->take(from->owner, bytes)
                               : aligned_alloc(64, (bytes + 63) / 64 * 64);
 }
 
-static void give_back(const hpct_pipeline_memory *from, void *memory)
+static void give_back(const hpct_data_pipeline_memory *from, void *memory)
 {
     if (from->take != NULL)
         from->give_back(from->owner, memory);
@@ -273,15 +275,15 @@ static void give_back(const hpct_pipeline_memory *from, void *memory)
         free(memory);
 }
 
-static hpct_status allocate(hpct_pipeline *p)
+static hpct_status allocate(hpct_data_pipeline *p)
 {
-    const hpct_pipeline_options *o = &p->options;
+    const hpct_data_pipeline_options *o = &p->options;
     size_t largest = (size_t) o->largest + 1,
-           buffers = o->way == HPCT_INPUT_WORKERS ? NUM_BUFFERS : 1;
+           buffers = o->way == HPCT_DATA_INPUT_WORKERS ? NUM_BUFFERS : 1;
     size_t bytes = pixel_bytes(o->dataset, largest);
-    if (o->way == HPCT_INPUT_DEVICE)
+    if (o->way == HPCT_DATA_INPUT_DEVICE)
         return HPCT_OK;
-    if (o->way == HPCT_INPUT_DIRECT && o->pixels != NULL) {
+    if (o->way == HPCT_DATA_INPUT_DIRECT && o->pixels != NULL) {
         p->buffers[0] = (buffer){.pixels = o->pixels, .labels = o->labels};
         return HPCT_OK;
     }
@@ -305,18 +307,18 @@ static hpct_status allocate(hpct_pipeline *p)
     return HPCT_OK;
 }
 
-static hpct_status make_hands(hpct_pipeline *p, hands *h)
+static hpct_status make_hands(hpct_data_pipeline *p, hands *h)
 {
     h->pipeline = p;
-    return hpct_preparer_new(&h->preparer, p->options.dataset);
+    return hpct_data_preparer_new(&h->preparer, p->options.dataset);
 }
 
 static void free_hands(hands *h)
 {
-    hpct_preparer_free(h->preparer);
+    hpct_data_preparer_free(h->preparer);
 }
 
-static hpct_status start(hpct_pipeline *p, int threads)
+static hpct_status start(hpct_data_pipeline *p, int threads)
 {
     hpct_status status = HPCT_OK;
     p->workers = calloc((size_t) threads, sizeof *p->workers);
@@ -335,26 +337,27 @@ static hpct_status start(hpct_pipeline *p, int threads)
     return status;
 }
 
-hpct_status hpct_pipeline_open(hpct_pipeline **out, const hpct_pipeline_options *options)
+hpct_status hpct_data_pipeline_open(hpct_data_pipeline **out,
+                                    const hpct_data_pipeline_options *options)
 {
     const hpct_dataset *dataset = options->dataset;
     int threads = dataset->options.threads > 0 ? dataset->options.threads : options->threads;
-    hpct_pipeline *p = calloc(1, sizeof *p);
+    hpct_data_pipeline *p = calloc(1, sizeof *p);
     if (p == NULL)
         return hpct_fail_memory(sizeof *p);
     p->options = *options;
-    p->mixes = options->training && hpct_augment_mixes(&dataset->options);
+    p->mixes = options->training && hpct_data_augment_mixes(&dataset->options);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->done, NULL);
-    bool workers = options->way == HPCT_INPUT_WORKERS;
+    bool workers = options->way == HPCT_DATA_INPUT_WORKERS;
     hpct_status status = allocate(p);
     if (status == HPCT_OK && workers)
         status = make_hands(p, &p->caller);
     if (status == HPCT_OK && workers)
         status = start(p, threads > MAX_THREADS ? MAX_THREADS : threads);
     if (status != HPCT_OK) {
-        hpct_pipeline_close(p);
+        hpct_data_pipeline_close(p);
         return status;
     }
     while (workers && !options->on_demand && p->planned < options->batches &&
@@ -364,7 +367,7 @@ hpct_status hpct_pipeline_open(hpct_pipeline **out, const hpct_pipeline_options 
     return HPCT_OK;
 }
 
-void hpct_pipeline_close(hpct_pipeline *pipeline)
+void hpct_data_pipeline_close(hpct_data_pipeline *pipeline)
 {
     if (pipeline == NULL)
         return;

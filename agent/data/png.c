@@ -17,7 +17,7 @@ static bool claims(const uint8_t *bytes, size_t num_bytes)
 #include <png.h>
 
 typedef struct source {
-    const hpct_coded *coded;
+    const hpct_data_coded *coded;
     size_t at;
     char why[128];
 } source;
@@ -64,19 +64,19 @@ static void set_conversions(png_structp png, png_infop info, int channels)
 }
 
 /* The part that may longjmp to read_picture's setjmp. */
-static hpct_status decode(png_structp png, png_infop info, hpct_decoder *decoder,
-                          const hpct_coded *coded, int channels, hpct_picture *out)
+static hpct_status decode(png_structp png, png_infop info, hpct_data_decoder *decoder,
+                          const hpct_data_coded *coded, int channels, hpct_data_picture *out)
 {
     uint8_t *pixels;
     png_set_user_limits(png, 1 << 16, 1 << 16);
     /* Ignore gAMA and sRGB: with them libpng would compute grey in linear light. */
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_read_info(png, info);
-    *out = (hpct_picture){.height = (int) png_get_image_height(png, info),
-                          .width = (int) png_get_image_width(png, info),
-                          .channels = channels,
-                          .deep = png_get_bit_depth(png, info) == 16};
-    hpct_status status = hpct_decoder_room(decoder, coded, out, &pixels);
+    *out = (hpct_data_picture){.height = (int) png_get_image_height(png, info),
+                               .width = (int) png_get_image_width(png, info),
+                               .channels = channels,
+                               .deep = png_get_bit_depth(png, info) == 16};
+    hpct_status status = hpct_data_decoder_room(decoder, coded, out, &pixels);
     if (pixels == NULL)
         out->channels = (png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;
     if (status != HPCT_OK || pixels == NULL)
@@ -96,8 +96,8 @@ static hpct_status decode(png_structp png, png_infop info, hpct_decoder *decoder
     return HPCT_OK;
 }
 
-static hpct_status read_picture(void *state, hpct_decoder *decoder, const hpct_coded *coded,
-                                int channels, hpct_picture *out)
+static hpct_status read_picture(void *state, hpct_data_decoder *decoder,
+                                const hpct_data_coded *coded, int channels, hpct_data_picture *out)
 {
     (void) state;
     source from = {.coded = coded};
@@ -134,8 +134,8 @@ static hpct_status make(void **out)
                                       "without libpng (libpng-dev, libpng-devel)");
 }
 
-static hpct_status read_picture(void *state, hpct_decoder *decoder, const hpct_coded *coded,
-                                int channels, hpct_picture *out)
+static hpct_status read_picture(void *state, hpct_data_decoder *decoder,
+                                const hpct_data_coded *coded, int channels, hpct_data_picture *out)
 {
     (void) decoder;
     (void) coded;
@@ -151,4 +151,4 @@ static void destroy(void *state)
     (void) state;
 }
 
-const hpct_codec hpct_codec_png = {claims, make, destroy, read_picture};
+const hpct_data_codec hpct_data_codec_png = {claims, make, destroy, read_picture};

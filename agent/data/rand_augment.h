@@ -6,41 +6,42 @@
 
 #include "agent/data/affine.h"
 
-#define HPCT_RAND_AUGMENT_MOST 16 /* operations on a picture */
+#define HPCT_DATA_RAND_AUGMENT_MOST 16 /* operations on a picture */
 
 /* In Keras' order. */
-typedef enum hpct_rand_operation {
-    HPCT_RAND_SHEAR,
-    HPCT_RAND_TRANSLATION,
-    HPCT_RAND_ROTATION,
-    HPCT_RAND_BRIGHTNESS,
-    HPCT_RAND_COLOR_DEGENERATION,
-    HPCT_RAND_CONTRAST,
-    HPCT_RAND_SHARPNESS,
-    HPCT_RAND_POSTERIZATION,
-    HPCT_RAND_SOLARIZATION,
-    HPCT_RAND_AUTO_CONTRAST,
-    HPCT_RAND_EQUALIZATION,
-    HPCT_RAND_OPERATIONS
-} hpct_rand_operation;
+typedef enum hpct_data_rand_operation {
+    HPCT_DATA_RAND_SHEAR,
+    HPCT_DATA_RAND_TRANSLATION,
+    HPCT_DATA_RAND_ROTATION,
+    HPCT_DATA_RAND_BRIGHTNESS,
+    HPCT_DATA_RAND_COLOR_DEGENERATION,
+    HPCT_DATA_RAND_CONTRAST,
+    HPCT_DATA_RAND_SHARPNESS,
+    HPCT_DATA_RAND_POSTERIZATION,
+    HPCT_DATA_RAND_SOLARIZATION,
+    HPCT_DATA_RAND_AUTO_CONTRAST,
+    HPCT_DATA_RAND_EQUALIZATION,
+    HPCT_DATA_RAND_OPERATIONS
+} hpct_data_rand_operation;
 
 /* An operation and its parameters: x and y of shear; parts of width and height; degrees; delta;
  * factor; factor; factor; bits; addition and threshold; none; none. */
-typedef struct hpct_rand_draw {
-    hpct_rand_operation operation;
+typedef struct hpct_data_rand_draw {
+    hpct_data_rand_operation operation;
     double a, b;
-} hpct_rand_draw;
+} hpct_data_rand_draw;
 
 /* The parameters that a sample has for this operation. */
-hpct_rand_draw hpct_rand_draw_for(uint64_t sample_bits, hpct_rand_operation operation,
-                                  double strength);
+hpct_data_rand_draw hpct_data_rand_draw_for(uint64_t sample_bits,
+                                            hpct_data_rand_operation operation, double strength);
 
 /* draws[count] of a sample. */
-void hpct_rand_augment_draw(uint64_t sample_bits, int count, double strength,
-                            hpct_rand_draw *draws);
+void hpct_data_rand_augment_draw(uint64_t sample_bits, int count, double strength,
+                                 hpct_data_rand_draw *draws);
 
 /* Applies one; `room` is for a picture of the same size. */
-hpct_status hpct_rand_augment_apply(hpct_affine_sampler *sampler, const hpct_rand_draw *draw,
-                                    const hpct_canvas *canvas, float *room);
+hpct_status hpct_data_rand_augment_apply(hpct_data_affine_sampler *sampler,
+                                         const hpct_data_rand_draw *draw,
+                                         const hpct_data_canvas *canvas, float *room);
 
 #endif

@@ -11,7 +11,7 @@
 #define HPCT_BODY "agent/data/resize_body.h"
 #include "base/variants.h"
 
-const hpct_resize_loops *const hpct_resize_variants[] = {HPCT_VARIANTS(loops)};
+const hpct_data_resize_loops *const hpct_data_resize_variants[] = {HPCT_VARIANTS(loops)};
 
 /* ---- the resizer ---- */
 
@@ -22,8 +22,8 @@ typedef struct axis {
     float *weight;
 } axis;
 
-struct hpct_resizer {
-    const hpct_resize_loops *loops;
+struct hpct_data_resizer {
+    const hpct_data_resize_loops *loops;
     int channels;
     axis x, mirrored, y;
     float *memory;   /* holds all rows below */
@@ -33,20 +33,20 @@ struct hpct_resizer {
     int kept_row[2]; /* -1: none */
 };
 
-hpct_status hpct_resizer_new(hpct_resizer **out)
+hpct_status hpct_data_resizer_new(hpct_data_resizer **out)
 {
-    hpct_resizer *resizer = calloc(1, sizeof *resizer);
+    hpct_data_resizer *resizer = calloc(1, sizeof *resizer);
     if (resizer == NULL)
         return hpct_fail_memory(sizeof *resizer);
     int best = 0;
-    while (!hpct_resize_variants[best]->supported())
+    while (!hpct_data_resize_variants[best]->supported())
         best++;
-    resizer->loops = hpct_resize_variants[best];
+    resizer->loops = hpct_data_resize_variants[best];
     *out = resizer;
     return HPCT_OK;
 }
 
-void hpct_resizer_use(hpct_resizer *resizer, const hpct_resize_loops *loops)
+void hpct_data_resizer_use(hpct_data_resizer *resizer, const hpct_data_resize_loops *loops)
 {
     resizer->loops = loops;
 }
@@ -59,7 +59,7 @@ static void axis_free(axis *a)
     *a = (axis){0};
 }
 
-void hpct_resizer_free(hpct_resizer *resizer)
+void hpct_data_resizer_free(hpct_data_resizer *resizer)
 {
     if (resizer == NULL)
         return;
@@ -105,7 +105,8 @@ static size_t rounded(size_t floats)
 }
 
 /* Computes tables and allocates rows for these sizes, unless unchanged. */
-static hpct_status prepare(hpct_resizer *r, const hpct_picture *src, int height, int width)
+static hpct_status prepare(hpct_data_resizer *r, const hpct_data_picture *src, int height,
+                           int width)
 {
     hpct_status status = HPCT_OK;
     bool same_columns = r->x.src == src->width && r->x.dst == width && r->channels == src->channels;
@@ -136,16 +137,16 @@ static hpct_status prepare(hpct_resizer *r, const hpct_picture *src, int height,
 
 /* One picture being resized. */
 typedef struct task {
-    hpct_resizer *r;
-    const hpct_picture *src;
-    const hpct_preparation *how;
+    hpct_data_resizer *r;
+    const hpct_data_picture *src;
+    const hpct_data_preparation *how;
     size_t row_floats; /* floats in a row of dst */
 } task;
 
 /* Computes source row `row` at its final width and scale. */
 static void make_row(const task *t, int row, float *dst)
 {
-    const hpct_resizer *r = t->r;
+    const hpct_data_resizer *r = t->r;
     size_t in = (size_t) t->src->width * (size_t) t->src->channels;
     const uint8_t *bytes = t->src->pixels + (size_t) row * in;
     bool as_it_is = r->x.src == r->x.dst && !t->how->flip;
@@ -158,7 +159,7 @@ static void make_row(const task *t, int row, float *dst)
 /* The same with a cache of two rows; row `other` is not replaced. */
 static const float *keep_row(const task *t, int row, int other)
 {
-    hpct_resizer *r = t->r;
+    hpct_data_resizer *r = t->r;
     for (int i = 0; i < 2; i++) {
         if (r->kept_row[i] == row)
             return r->kept[i];
@@ -199,8 +200,8 @@ static void move_row(const task *t, const float *src, float *dst)
     fill(move > 0 ? dst + rest : dst, gap, t->how->offset);
 }
 
-hpct_status hpct_resize(hpct_resizer *resizer, const hpct_picture *src, const hpct_preparation *how,
-                        float *dst)
+hpct_status hpct_data_resize(hpct_data_resizer *resizer, const hpct_data_picture *src,
+                             const hpct_data_preparation *how, float *dst)
 {
     HPCT_TRY(prepare(resizer, src, how->height, how->width));
     task t = {resizer, src, how, (size_t) how->width * (size_t) src->channels};

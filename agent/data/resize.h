@@ -7,27 +7,27 @@
 
 /* Preparation of a picture: resized to height x width, bytes x to x * factor + offset; then flipped
  * left to right; then shifted: dst (y, x) is its (y + move_y, x + move_x), black outside. */
-typedef struct hpct_preparation {
+typedef struct hpct_data_preparation {
     int height, width;
     float factor, offset;
     bool flip;
     int move_y, move_x;
-} hpct_preparation;
+} hpct_data_preparation;
 
 /* Buffers of one thread, kept from picture to picture. */
-typedef struct hpct_resizer hpct_resizer;
-hpct_status hpct_resizer_new(hpct_resizer **out);
-void hpct_resizer_free(hpct_resizer *resizer);
+typedef struct hpct_data_resizer hpct_data_resizer;
+hpct_status hpct_data_resizer_new(hpct_data_resizer **out);
+void hpct_data_resizer_free(hpct_data_resizer *resizer);
 
 /* dst[height][width][channels of src]. Bilinear with half-pixel centres, without antialiasing, as
  * tf.image.resize and torch's interpolate(align_corners=False): output cell i is at (i + 0.5) * src
  * / dst - 0.5 of the source. */
-hpct_status hpct_resize(hpct_resizer *resizer, const hpct_picture *src, const hpct_preparation *how,
-                        float *dst);
+hpct_status hpct_data_resize(hpct_data_resizer *resizer, const hpct_data_picture *src,
+                             const hpct_data_preparation *how, float *dst);
 
 /* ---- loops for each instruction set ---- */
 
-typedef struct hpct_resize_loops {
+typedef struct hpct_data_resize_loops {
     const char *name;
     bool (*supported)(void);
     /* dst[i] = src[i] * factor + offset */
@@ -37,12 +37,12 @@ typedef struct hpct_resize_loops {
                     const float *weight, float *dst);
     /* dst[i] = a[i] + (b[i] - a[i]) * weight */
     void (*rows)(size_t count, const float *a, const float *b, float weight, float *dst);
-} hpct_resize_loops;
+} hpct_data_resize_loops;
 
 /* Fastest first; the last one runs on every processor. NULL-terminated. */
-extern const hpct_resize_loops *const hpct_resize_variants[];
+extern const hpct_data_resize_loops *const hpct_data_resize_variants[];
 
-/* Makes hpct_resize use these loops; for tests and measurements. */
-void hpct_resizer_use(hpct_resizer *resizer, const hpct_resize_loops *loops);
+/* Makes hpct_data_resize use these loops; for tests and measurements. */
+void hpct_data_resizer_use(hpct_data_resizer *resizer, const hpct_data_resize_loops *loops);
 
 #endif

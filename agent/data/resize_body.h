@@ -28,7 +28,7 @@ HPCT_TARGET static void HPCT_VARIANT(rows)(size_t count, const float *restrict a
         dst[i] = a[i] + (b[i] - a[i]) * weight;
 }
 
-static const hpct_resize_loops HPCT_VARIANT(loops) = {
+static const hpct_data_resize_loops HPCT_VARIANT(loops) = {
     HPCT_VARIANT_NAME,     HPCT_VARIANT(supported), HPCT_VARIANT(widen),
     HPCT_VARIANT(columns), HPCT_VARIANT(rows),
 };

@@ -24,34 +24,34 @@ static size_t without_set(const char *name, size_t length)
     return strchr("-_ ", name[length - 1]) != NULL ? length - 1 : length;
 }
 
-int hpct_split_word(const char *name, size_t length)
+int hpct_data_split_word(const char *name, size_t length)
 {
     length = without_set(name, length);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i].word) == length && strncasecmp(words[i].word, name, length) == 0)
             return (int) words[i].split;
     }
-    return HPCT_NO_SPLIT;
+    return HPCT_DATA_NO_SPLIT;
 }
 
-int hpct_split_within(const char *name, size_t length)
+int hpct_data_split_within(const char *name, size_t length)
 {
-    int found = HPCT_NO_SPLIT;
+    int found = HPCT_DATA_NO_SPLIT;
     for (size_t at = 0; at < length;) {
         size_t end = at;
         while (end < length && isalpha((unsigned char) name[end]))
             end++;
-        int split = hpct_split_word(name + at, end - at);
-        if (split != HPCT_NO_SPLIT && found != HPCT_NO_SPLIT && split != found)
-            return HPCT_MANY_SPLITS;
-        if (split != HPCT_NO_SPLIT)
+        int split = hpct_data_split_word(name + at, end - at);
+        if (split != HPCT_DATA_NO_SPLIT && found != HPCT_DATA_NO_SPLIT && split != found)
+            return HPCT_DATA_MANY_SPLITS;
+        if (split != HPCT_DATA_NO_SPLIT)
             found = split;
         at = end + 1;
     }
     return found;
 }
 
-const char *hpct_split_text(hpct_split split)
+const char *hpct_data_split_text(hpct_split split)
 {
     return split == HPCT_TRAIN ? "training" : split == HPCT_TEST ? "test" : "validation";
 }
@@ -65,7 +65,7 @@ static bool is_one_of(const char *name, size_t length, const char *const *list, 
     return false;
 }
 
-bool hpct_names_part(const char *name, size_t length)
+bool hpct_data_names_part(const char *name, size_t length)
 {
     static const char *const alone[] = {"images",
                                         "image",

@@ -6,20 +6,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HPCT_NO_SPLIT (-1)
-#define HPCT_MANY_SPLITS (-2)
+#define HPCT_DATA_NO_SPLIT (-1)
+#define HPCT_DATA_MANY_SPLITS (-2)
 
-/* The split that name[0 … length) is a usual name of, case-insensitive, or HPCT_NO_SPLIT. */
-int hpct_split_word(const char *name, size_t length);
+/* The split that name[0 … length) is a usual name of, case-insensitive, or HPCT_DATA_NO_SPLIT. */
+int hpct_data_split_word(const char *name, size_t length);
 
 /* The split named by the words (runs of letters) in it: "cifar10-train-0.tar" is HPCT_TRAIN;
- * HPCT_MANY_SPLITS if words name different splits. */
-int hpct_split_within(const char *name, size_t length);
+ * HPCT_DATA_MANY_SPLITS if words name different splits. */
+int hpct_data_split_within(const char *name, size_t length);
 
 /* Whether it describes files, not what they show: "images", "masks", "part_1", "fold10". */
-bool hpct_names_part(const char *name, size_t length);
+bool hpct_data_names_part(const char *name, size_t length);
 
 /* "training", "test", "validation". */
-const char *hpct_split_text(hpct_split split);
+const char *hpct_data_split_text(hpct_split split);
 
 #endif

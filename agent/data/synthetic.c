@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const hpct_format synthetic = {.name = "synthetic"};
+static const hpct_data_format synthetic = {.name = "synthetic"};
 
 /* Byte `index` of stream `stream`. */
 static unsigned byte_of(uint64_t stream, size_t index)
 {
-    return (unsigned) (hpct_mix(stream * 0x9e3779b97f4a7c15u + index / 8) >> (8 * (index % 8))) &
+    return (unsigned) (hpct_data_mix(stream * 0x9e3779b97f4a7c15u + index / 8) >>
+                       (8 * (index % 8))) &
            255;
 }
 
@@ -53,7 +54,7 @@ hpct_status hpct_dataset_synthetic(hpct_dataset **out, hpct_shape shape, int cla
     if (classes < 1 || samples < 1)
         return hpct_fail(HPCT_ERR_USAGE, "synthetic data needs at least one class and one sample");
     if (options != NULL)
-        HPCT_TRY(hpct_augment_check(options));
+        HPCT_TRY(hpct_data_augment_check(options));
     hpct_dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset == NULL)
         return hpct_fail_memory(sizeof *dataset);

@@ -36,7 +36,7 @@ static hpct_status archive_failure(struct archive *archive, const char *path)
 /* ---- one member ---- */
 
 /* Allocates room for `more` bytes after num_bytes. */
-static hpct_status make_room(hpct_tar *tar, size_t more, const char *path)
+static hpct_status make_room(hpct_data_tar *tar, size_t more, const char *path)
 {
     if (more > tar->memory - tar->num_bytes)
         return hpct_fail(HPCT_ERR_CONFIG,
@@ -56,7 +56,7 @@ static hpct_status make_room(hpct_tar *tar, size_t more, const char *path)
 }
 
 /* Reads a member after num_bytes, without trusting the size in its header. */
-static hpct_status read_member(hpct_tar *tar, struct archive *archive, const char *path,
+static hpct_status read_member(hpct_data_tar *tar, struct archive *archive, const char *path,
                                size_t *bytes)
 {
     *bytes = 0;
@@ -71,18 +71,18 @@ static hpct_status read_member(hpct_tar *tar, struct archive *archive, const cha
             return HPCT_OK;
         tar->num_bytes += (size_t) got;
         *bytes += (size_t) got;
-        if (*bytes > HPCT_PICTURE_MAX_BYTES)
+        if (*bytes > HPCT_DATA_PICTURE_MAX_BYTES)
             return hpct_fail(HPCT_ERR_DATA, "%s: a picture of more than %" PRIu64 " bytes", path,
-                             HPCT_PICTURE_MAX_BYTES);
+                             HPCT_DATA_PICTURE_MAX_BYTES);
     }
 }
 
-static hpct_status read_picture(hpct_tar *tar, struct archive *archive, const char *name,
+static hpct_status read_picture(hpct_data_tar *tar, struct archive *archive, const char *name,
                                 const char *path)
 {
     size_t at = tar->num_bytes, bytes;
     HPCT_TRY(read_member(tar, archive, path, &bytes));
-    HPCT_TRY(hpct_listing_add(&tar->pictures, name, at, bytes));
+    HPCT_TRY(hpct_data_listing_add(&tar->pictures, name, at, bytes));
     tar->pictures.entries[tar->pictures.count - 1].label = NO_LABEL;
     return HPCT_OK;
 }
@@ -129,10 +129,10 @@ static hpct_status parse_label(const uint8_t *text, size_t bytes, const char *na
     return HPCT_OK;
 }
 
-static hpct_status check_labelled(hpct_tar *tar, const char *path)
+static hpct_status check_labelled(hpct_data_tar *tar, const char *path)
 {
     for (; tar->web_dataset && tar->labelled < tar->pictures.count; tar->labelled++) {
-        const hpct_entry *entry = &tar->pictures.entries[tar->labelled];
+        const hpct_data_entry *entry = &tar->pictures.entries[tar->labelled];
         if (entry->label == NO_LABEL && entry->name[strlen(entry->name) - 1] != '/')
             return hpct_fail(HPCT_ERR_DATA, "%s/%s: there is no .cls beside it", path, entry->name);
     }
@@ -140,23 +140,23 @@ static hpct_status check_labelled(hpct_tar *tar, const char *path)
 }
 
 /* Error for a label without a picture that can be read. */
-static hpct_status fail_alone(const hpct_tar *tar, const char *path, const char *name)
+static hpct_status fail_alone(const hpct_data_tar *tar, const char *path, const char *name)
 {
     const char *other = tar->pictures.other;
     if (other != NULL)
         return hpct_fail(
             HPCT_ERR_DATA,
-            "%s/%s: there is no picture beside it that can be read: " HPCT_PICTURE_FORMATS
+            "%s/%s: there is no picture beside it that can be read: " HPCT_DATA_PICTURE_FORMATS
             " can, others as %s cannot",
             path, name, other);
     return hpct_fail(HPCT_ERR_DATA, "%s/%s: there is no picture beside it", path, name);
 }
 
 /* Whether the previous picture in this archive has the same key as the last one. */
-static bool follows_its_key(const hpct_tar *tar)
+static bool follows_its_key(const hpct_data_tar *tar)
 {
     size_t count = tar->pictures.count;
-    const hpct_entry *last = &tar->pictures.entries[count - 1];
+    const hpct_data_entry *last = &tar->pictures.entries[count - 1];
     return count > tar->labelled + 1 && same_key(last[-1].name, last->name);
 }
 
@@ -172,19 +172,19 @@ static hpct_status fail_names(const char *path, const char *picture, const char 
 /* Sets the label of the last picture, from a file with its key. If only the part up to the first
  * dot agrees (x.left.jpg, x.class.cls), no other picture may have the key x: 22.05.jpg and
  * 22.06.cls would be of two samples. */
-static hpct_status set_label(hpct_tar *tar, const char *path, const char *name, int32_t label)
+static hpct_status set_label(hpct_data_tar *tar, const char *path, const char *name, int32_t label)
 {
-    hpct_entry *last = &tar->pictures.entries[tar->pictures.count - 1];
+    hpct_data_entry *last = &tar->pictures.entries[tar->pictures.count - 1];
     last->label = label;
     tar->loose = !same_stem(last->name, name);
     return tar->loose && follows_its_key(tar) ? fail_names(path, last->name, name) : HPCT_OK;
 }
 
-static hpct_status read_label(hpct_tar *tar, struct archive *archive, const char *name,
+static hpct_status read_label(hpct_data_tar *tar, struct archive *archive, const char *name,
                               const char *path, const char *full, pending *waiting)
 {
     size_t at = tar->num_bytes, bytes, count = tar->pictures.count;
-    const hpct_entry *last = count > 0 ? &tar->pictures.entries[count - 1] : NULL;
+    const hpct_data_entry *last = count > 0 ? &tar->pictures.entries[count - 1] : NULL;
     hpct_status status = read_member(tar, archive, full, &bytes);
     tar->num_bytes = at;
     tar->web_dataset = true;
@@ -200,9 +200,9 @@ static hpct_status read_label(hpct_tar *tar, struct archive *archive, const char
     return waiting->name != NULL ? HPCT_OK : hpct_fail_memory(0);
 }
 
-static hpct_status pair(hpct_tar *tar, const char *path, pending *waiting)
+static hpct_status pair(hpct_data_tar *tar, const char *path, pending *waiting)
 {
-    const hpct_entry *last = &tar->pictures.entries[tar->pictures.count - 1];
+    const hpct_data_entry *last = &tar->pictures.entries[tar->pictures.count - 1];
     if (tar->loose && follows_its_key(tar))
         return fail_names(path, last->name, last[-1].name);
     if (waiting->name == NULL)
@@ -229,10 +229,10 @@ static bool is_label_name(const char *name)
 }
 
 /* Whether this is a WebDataset's .json or .txt of the last picture. */
-static bool describes_last(const hpct_tar *tar, const char *name)
+static bool describes_last(const hpct_data_tar *tar, const char *name)
 {
     size_t count = tar->pictures.count;
-    const hpct_entry *last = count > 0 ? &tar->pictures.entries[count - 1] : NULL;
+    const hpct_data_entry *last = count > 0 ? &tar->pictures.entries[count - 1] : NULL;
     return (ends_in(name, ".json") || ends_in(name, ".txt")) && last != NULL &&
            last->label == NO_LABEL && same_stem(last->name, name);
 }
@@ -256,7 +256,7 @@ static hpct_status plain_name(const char *prefix, const char *name, char **plain
         out[used + length] = '\0';
         bool up = strcmp(out + used, "..") == 0;
         bool itself = up || length == 0 || strcmp(out + used, ".") == 0;
-        if (!itself && hpct_is_hidden(out + used)) {
+        if (!itself && hpct_data_is_hidden(out + used)) {
             free(out);
             return HPCT_OK;
         }
@@ -272,40 +272,42 @@ static hpct_status plain_name(const char *prefix, const char *name, char **plain
 
 static bool begins_as_picture(struct archive *archive)
 {
-    uint8_t bytes[HPCT_PICTURE_MAGIC];
+    uint8_t bytes[HPCT_DATA_PICTURE_MAGIC];
     la_ssize_t got = archive_read_data(archive, bytes, sizeof bytes);
-    return got > 0 && hpct_picture_begins(bytes, (size_t) got);
+    return got > 0 && hpct_data_picture_begins(bytes, (size_t) got);
 }
 
-static hpct_status take_file(hpct_tar *tar, struct archive *archive, const char *name,
+static hpct_status take_file(hpct_data_tar *tar, struct archive *archive, const char *name,
                              const char *path, pending *waiting)
 {
     char *full = NULL;
-    hpct_named named = hpct_picture_named(name);
-    if (named == HPCT_NAMED_OTHER || (named == HPCT_NAMED_UNKNOWN && begins_as_picture(archive)))
-        return hpct_listing_add_other(&tar->pictures, name);
-    if (named != HPCT_NAMED_PICTURE && !is_label_name(name)) {
+    hpct_data_named named = hpct_data_picture_named(name);
+    if (named == HPCT_DATA_NAMED_OTHER ||
+        (named == HPCT_DATA_NAMED_UNKNOWN && begins_as_picture(archive)))
+        return hpct_data_listing_add_other(&tar->pictures, name);
+    if (named != HPCT_DATA_NAMED_PICTURE && !is_label_name(name)) {
         tar->described = tar->described || describes_last(tar, name);
         return HPCT_OK;
     }
     if (asprintf(&full, "%s/%s", path, name) < 0)
         return hpct_fail_memory(0);
-    hpct_status status = named == HPCT_NAMED_PICTURE
+    hpct_status status = named == HPCT_DATA_NAMED_PICTURE
                              ? read_picture(tar, archive, name, full)
                              : read_label(tar, archive, name, path, full, waiting);
-    if (status == HPCT_OK && named == HPCT_NAMED_PICTURE)
+    if (status == HPCT_OK && named == HPCT_DATA_NAMED_PICTURE)
         status = pair(tar, path, waiting);
     free(full);
     return status;
 }
 
 /* Adds a file's class only, by the rules of take_file. */
-static hpct_status list_file(hpct_tar *tar, const char *name)
+static hpct_status list_file(hpct_data_tar *tar, const char *name)
 {
-    hpct_named named = hpct_picture_named(name);
-    if (named == HPCT_NAMED_OTHER)
-        return hpct_listing_add_other(&tar->pictures, name);
-    return named == HPCT_NAMED_PICTURE ? hpct_listing_add(&tar->pictures, name, 0, 0) : HPCT_OK;
+    hpct_data_named named = hpct_data_picture_named(name);
+    if (named == HPCT_DATA_NAMED_OTHER)
+        return hpct_data_listing_add_other(&tar->pictures, name);
+    return named == HPCT_DATA_NAMED_PICTURE ? hpct_data_listing_add(&tar->pictures, name, 0, 0)
+                                            : HPCT_OK;
 }
 
 /* A file that was archived twice is a hard link to itself. */
@@ -315,7 +317,7 @@ static bool is_link_to_another(struct archive_entry *entry, const char *name)
     return target != NULL ? strcmp(target, name) != 0 : archive_entry_filetype(entry) == AE_IFLNK;
 }
 
-static void take_link(hpct_tar *tar, char *name)
+static void take_link(hpct_data_tar *tar, char *name)
 {
     if (tar->names_only || tar->links++ > 0)
         free(name);
@@ -323,8 +325,8 @@ static void take_link(hpct_tar *tar, char *name)
         tar->link = name;
 }
 
-static hpct_status take_member(hpct_tar *tar, struct archive *archive, struct archive_entry *entry,
-                               const char *path, pending *waiting)
+static hpct_status take_member(hpct_data_tar *tar, struct archive *archive,
+                               struct archive_entry *entry, const char *path, pending *waiting)
 {
     const char *name = archive_entry_pathname(entry);
     bool is_folder = archive_entry_filetype(entry) == AE_IFDIR;
@@ -351,7 +353,7 @@ static hpct_status take_member(hpct_tar *tar, struct archive *archive, struct ar
     else if (!is_folder)
         status = take_file(tar, archive, plain, path, waiting);
     else if (plain[0] != '\0' && plain[strlen(plain) - 1] == '/')
-        status = hpct_listing_add(&tar->pictures, plain, 0, 0);
+        status = hpct_data_listing_add(&tar->pictures, plain, 0, 0);
     free(plain);
     return status;
 }
@@ -367,7 +369,7 @@ static hpct_status check_end(struct archive *archive, la_int64_t members_end, co
     return HPCT_OK;
 }
 
-hpct_status hpct_tar_read(hpct_tar *tar, struct archive *archive, const char *path)
+hpct_status hpct_data_tar_read(hpct_data_tar *tar, struct archive *archive, const char *path)
 {
     struct archive_entry *entry;
     pending waiting = {0};
@@ -396,19 +398,19 @@ hpct_status hpct_tar_read(hpct_tar *tar, struct archive *archive, const char *pa
         status = fail_alone(tar, path, waiting.name);
     free(waiting.name);
     if (status == HPCT_OK && !tar->names_only)
-        status = hpct_listing_keep_last(&tar->pictures, first);
+        status = hpct_data_listing_keep_last(&tar->pictures, first);
     return status == HPCT_OK ? check_labelled(tar, path) : status;
 }
 
-void hpct_tar_free(hpct_tar *tar)
+void hpct_data_tar_free(hpct_data_tar *tar)
 {
-    hpct_listing_free(&tar->pictures);
+    hpct_data_listing_free(&tar->pictures);
     free(tar->link);
     free(tar->bytes);
-    *tar = (hpct_tar){0};
+    *tar = (hpct_data_tar){0};
 }
 
-struct archive *hpct_tar_new_reader(void)
+struct archive *hpct_data_tar_new_reader(void)
 {
     struct archive *archive = archive_read_new();
     if (archive == NULL)
@@ -438,7 +440,7 @@ static size_t end_of_name(const char *name)
     return 0;
 }
 
-bool hpct_is_tar_name(const char *name)
+bool hpct_data_is_tar_name(const char *name)
 {
     return end_of_name(name) > 0;
 }
@@ -452,7 +454,7 @@ static bool are_copies(const char *a, const char *b)
 
 static int is_shard(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.' && hpct_is_tar_name(entry->d_name);
+    return entry->d_name[0] != '.' && hpct_data_is_tar_name(entry->d_name);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -471,32 +473,32 @@ static bool claims(const char *path, bool is_folder)
 {
     struct dirent **names = NULL;
     if (!is_folder)
-        return hpct_is_tar_name(path);
+        return hpct_data_is_tar_name(path);
     int count = scandir(path, &names, is_shard, NULL);
     free_names(names, count);
     return count > 0;
 }
 
-static hpct_status read_here(hpct_tar *tar, const char *path)
+static hpct_status read_here(hpct_data_tar *tar, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path, strerror(errno));
-    struct archive *archive = hpct_tar_new_reader();
+    struct archive *archive = hpct_data_tar_new_reader();
     hpct_status status;
     if (archive == NULL)
         status = hpct_fail_memory(0);
     else if (archive_read_open_fd(archive, fd, 1 << 18) != ARCHIVE_OK)
         status = archive_failure(archive, path);
     else
-        status = hpct_tar_read(tar, archive, path);
+        status = hpct_data_tar_read(tar, archive, path);
     archive_read_free(archive);
     close(fd);
     return status;
 }
 
 /* libarchive converts names marked as UTF-8 (zip, pax) to the locale, which must be UTF-8. */
-static hpct_status read_file(hpct_tar *tar, const char *path)
+static hpct_status read_file(hpct_data_tar *tar, const char *path)
 {
     locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t) 0);
     locale_t before = utf8 != (locale_t) 0 ? uselocale(utf8) : (locale_t) 0;
@@ -516,7 +518,7 @@ typedef struct shards {
 
 static int split_of(const struct dirent *entry)
 {
-    return hpct_split_within(entry->d_name, strlen(entry->d_name));
+    return hpct_data_split_within(entry->d_name, strlen(entry->d_name));
 }
 
 static hpct_status list_shards(shards *s, const char *folder)
@@ -524,7 +526,7 @@ static hpct_status list_shards(shards *s, const char *folder)
     s->count = scandir(folder, &s->names, is_shard, by_name);
     if (s->count < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", folder, strerror(errno));
-    if (hpct_folder_has_pictures(folder))
+    if (hpct_data_folder_has_pictures(folder))
         return hpct_fail(HPCT_ERR_DATA,
                          "%s: there are both archives (%s) and folders with pictures in it: give "
                          "one of them",
@@ -534,21 +536,21 @@ static hpct_status list_shards(shards *s, const char *folder)
         if (i > 0 && are_copies(s->names[i - 1]->d_name, s->names[i]->d_name))
             return hpct_fail(HPCT_ERR_DATA, "%s: %s and %s have one name: move one of them away",
                              folder, s->names[i - 1]->d_name, s->names[i]->d_name);
-        if (split == HPCT_MANY_SPLITS)
+        if (split == HPCT_DATA_MANY_SPLITS)
             return hpct_fail(HPCT_ERR_DATA, "%s/%s: its name has words for two splits", folder,
                              s->names[i]->d_name);
-        s->unnamed += split == HPCT_NO_SPLIT;
-        if (split != HPCT_NO_SPLIT)
+        s->unnamed += split == HPCT_DATA_NO_SPLIT;
+        if (split != HPCT_DATA_NO_SPLIT)
             s->of[split]++;
     }
     return HPCT_OK;
 }
 
-/* The split to read; HPCT_NO_SPLIT: all shards, as no name has a split. */
+/* The split to read; HPCT_DATA_NO_SPLIT: all shards, as no name has a split. */
 static hpct_status choose_shards(const shards *s, hpct_dataset *dataset, hpct_split wanted,
                                  int *chosen)
 {
-    *chosen = HPCT_NO_SPLIT;
+    *chosen = HPCT_DATA_NO_SPLIT;
     if (s->unnamed == s->count)
         return HPCT_OK;
     *chosen = (int) wanted;
@@ -557,15 +559,15 @@ static hpct_status choose_shards(const shards *s, hpct_dataset *dataset, hpct_sp
     dataset->lacking = s->of[*chosen] == 0;
     if (dataset->lacking)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s: there are no %s shards in it", dataset->path,
-                         hpct_split_text(wanted));
+                         hpct_data_split_text(wanted));
     if (s->unnamed == 0)
         return HPCT_OK;
     for (int i = 0; i < s->count; i++) {
-        if (split_of(s->names[i]) == HPCT_NO_SPLIT)
-            return hpct_note(&dataset->notes,
-                             "%d archive%s whose name says no split %s left out (the first: %s)",
-                             s->unnamed, s->unnamed == 1 ? "" : "s", s->unnamed == 1 ? "is" : "are",
-                             s->names[i]->d_name);
+        if (split_of(s->names[i]) == HPCT_DATA_NO_SPLIT)
+            return hpct_data_note(
+                &dataset->notes,
+                "%d archive%s whose name says no split %s left out (the first: %s)", s->unnamed,
+                s->unnamed == 1 ? "" : "s", s->unnamed == 1 ? "is" : "are", s->names[i]->d_name);
     }
     return HPCT_OK;
 }
@@ -581,13 +583,15 @@ static hpct_status name_shards(hpct_dataset *dataset, const char *first, const c
     return hpct_fail_memory(0);
 }
 
-static hpct_status read_chosen(hpct_tar *tar, const shards *s, hpct_dataset *dataset, int chosen)
+static hpct_status read_chosen(hpct_data_tar *tar, const shards *s, hpct_dataset *dataset,
+                               int chosen)
 {
     static const char *const prefixes[] = {
         [HPCT_TRAIN] = "train/", [HPCT_TEST] = "test/", [HPCT_VALIDATION] = "val/"};
     const char *first = NULL, *last = NULL;
     hpct_status status = HPCT_OK;
-    tar->prefix = chosen != HPCT_NO_SPLIT && !dataset->options.unlabelled ? prefixes[chosen] : NULL;
+    tar->prefix =
+        chosen != HPCT_DATA_NO_SPLIT && !dataset->options.unlabelled ? prefixes[chosen] : NULL;
     for (int i = 0; i < s->count && status == HPCT_OK; i++) {
         char *path = NULL;
         if (split_of(s->names[i]) != chosen)
@@ -605,10 +609,10 @@ static hpct_status read_chosen(hpct_tar *tar, const shards *s, hpct_dataset *dat
 }
 
 /* Reads the split's shards, named train, test or val; all of them if no name has a split. */
-static hpct_status read_shards(hpct_tar *tar, hpct_dataset *dataset, hpct_split split)
+static hpct_status read_shards(hpct_data_tar *tar, hpct_dataset *dataset, hpct_split split)
 {
     shards s = {0};
-    int chosen = HPCT_NO_SPLIT;
+    int chosen = HPCT_DATA_NO_SPLIT;
     hpct_status status = list_shards(&s, dataset->path);
     if (status == HPCT_OK)
         status = choose_shards(&s, dataset, split, &chosen);
@@ -623,36 +627,36 @@ static hpct_status read_shards(hpct_tar *tar, hpct_dataset *dataset, hpct_split 
     return status;
 }
 
-static hpct_status note_links(hpct_tar *tar)
+static hpct_status note_links(hpct_data_tar *tar)
 {
     if (tar->links == 0)
         return HPCT_OK;
-    return hpct_note(&tar->pictures.notes,
-                     "%zu link%s in archives %s left out: put the files themselves into them (tar "
-                     "--dereference --hard-dereference) (the first: %s)",
-                     tar->links, tar->links == 1 ? "" : "s", tar->links == 1 ? "is" : "are",
-                     tar->link);
+    return hpct_data_note(
+        &tar->pictures.notes,
+        "%zu link%s in archives %s left out: put the files themselves into them (tar "
+        "--dereference --hard-dereference) (the first: %s)",
+        tar->links, tar->links == 1 ? "" : "s", tar->links == 1 ? "is" : "are", tar->link);
 }
 
 /* Chooses the split's pictures, by the rules of the kind of archive. */
-static hpct_status choose(hpct_tar *tar, hpct_dataset *dataset, hpct_split split)
+static hpct_status choose(hpct_data_tar *tar, hpct_dataset *dataset, hpct_split split)
 {
     const char *path = dataset->path;
     if (tar->web_dataset) {
-        hpct_listing_drop_folders(&tar->pictures);
+        hpct_data_listing_drop_folders(&tar->pictures);
         if (tar->pictures.count > 0)
-            return hpct_listing_note_others(&tar->pictures);
+            return hpct_data_listing_note_others(&tar->pictures);
         return hpct_fail(HPCT_ERR_DATA, "%s: there are no pictures in it", path);
     }
     if (dataset->options.unlabelled)
-        return hpct_unlabelled_choose(&tar->pictures, split, path);
+        return hpct_data_unlabelled_choose(&tar->pictures, split, path);
     if (tar->described)
         return hpct_fail(HPCT_ERR_DATA,
                          "%s: KEY.json or KEY.txt stand beside pictures, as in a WebDataset, but "
                          "no KEY.cls with the number of their class; if its folders are the "
                          "classes, unpack it and give the folder",
                          path);
-    hpct_status status = hpct_listing_choose(&tar->pictures, split, path);
+    hpct_status status = hpct_data_listing_choose(&tar->pictures, split, path);
     dataset->lacking = dataset->lacking || tar->pictures.lacking;
     if (status == HPCT_OK && tar->prefix != NULL)
         tar->pictures.split[0] = '\0'; /* the shards' names have the split */
@@ -661,7 +665,7 @@ static hpct_status choose(hpct_tar *tar, hpct_dataset *dataset, hpct_split split
 
 static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
 {
-    hpct_tar tar = {.memory = hpct_dataset_memory(dataset) / 2};
+    hpct_data_tar tar = {.memory = hpct_dataset_memory(dataset) / 2};
     struct stat info;
     bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
     dataset->path = strdup(path);
@@ -673,14 +677,14 @@ static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_spli
     if (status == HPCT_OK)
         status = choose(&tar, dataset, split);
     if (status == HPCT_OK) {
-        status = hpct_encoded_take(dataset, &tar.pictures, tar.bytes, tar.num_bytes);
+        status = hpct_data_encoded_take(dataset, &tar.pictures, tar.bytes, tar.num_bytes);
         tar.bytes = NULL;
     }
-    hpct_tar_free(&tar);
+    hpct_data_tar_free(&tar);
     return status;
 }
 
-const hpct_format hpct_format_tar = {
+const hpct_data_format hpct_data_format_tar = {
     .name = "tar of pictures",
     .looks_like =
         "a .tar[.gz] or .zip with KEY.jpg and KEY.cls (WebDataset) or CLASS/x.jpg, or a folder "

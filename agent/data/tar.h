@@ -7,8 +7,8 @@
 #include <archive.h>
 
 /* Pictures of one or more archives that are read one after the other. */
-typedef struct hpct_tar {
-    hpct_listing pictures;
+typedef struct hpct_data_tar {
+    hpct_data_listing pictures;
     uint8_t *bytes;
     size_t num_bytes, room;
     size_t memory;      /* limit in bytes */
@@ -20,19 +20,19 @@ typedef struct hpct_tar {
     char *link;         /* … and the name of the first */
     const char *prefix; /* prepended to all names, as a folder: "train/"; NULL: none */
     bool names_only;    /* list pictures without reading them */
-} hpct_tar;
+} hpct_data_tar;
 
 /* Adds the contents of the archive: KEY.jpg with KEY.cls (WebDataset), or CLASS/x.jpg; other files
  * are ignored. Concatenated archives are read to the last; one without its end is damaged. `path`
  * is for messages, such as "PATH/MEMBER: …". HPCT_ERR_DATA for a damaged archive, or a WebDataset
  * sample without picture or class; HPCT_ERR_CONFIG if it exceeds the memory. */
-hpct_status hpct_tar_read(hpct_tar *tar, struct archive *archive, const char *path);
-void hpct_tar_free(hpct_tar *tar);
+hpct_status hpct_data_tar_read(hpct_data_tar *tar, struct archive *archive, const char *path);
+void hpct_data_tar_free(hpct_data_tar *tar);
 
 /* A reader for the supported formats, which the caller opens; NULL when out of memory. */
-struct archive *hpct_tar_new_reader(void);
+struct archive *hpct_data_tar_new_reader(void);
 
 /* Whether a file has the extension of a supported archive. */
-bool hpct_is_tar_name(const char *name);
+bool hpct_data_is_tar_name(const char *name);
 
 #endif

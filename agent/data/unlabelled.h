@@ -11,6 +11,7 @@
  * classes have no meaning. If pictures lie in folders named as the training split and as another
  * one, only the split's stay, with a note about those in neither; validation and test stand for
  * each other. HPCT_ERR_NO_INPUT if there are none. `path` is for messages. */
-hpct_status hpct_unlabelled_choose(hpct_listing *listing, hpct_split split, const char *path);
+hpct_status hpct_data_unlabelled_choose(hpct_data_listing *listing, hpct_split split,
+                                        const char *path);
 
 #endif

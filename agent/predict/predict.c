@@ -52,7 +52,8 @@ static part part_of(const predicting *p, int rank)
     size_t group = (size_t) p->group, size = p->dataset->size;
     int64_t first;
     int64_t groups = (int64_t) ((size + group - 1) / group);
-    size_t count = group * (size_t) hpct_slice(groups, rank, hpct_context_size(p->context), &first);
+    size_t count =
+        group * (size_t) hpct_data_slice(groups, rank, hpct_context_size(p->context), &first);
     size_t begin = group * (size_t) first;
     if (begin + count > size)
         count = begin < size ? size - begin : 0;
@@ -74,7 +75,7 @@ static void choose_batch(predicting *p)
 }
 
 /* The last group is filled with its last sample. */
-static hpct_batch batch_of_part(void *argument, int64_t number)
+static hpct_data_batch batch_of_part(void *argument, int64_t number)
 {
     predicting *p = argument;
     size_t done = (size_t) number * (size_t) p->batch, left = p->own.count - done;
@@ -83,7 +84,7 @@ static hpct_batch batch_of_part(void *argument, int64_t number)
         size_t at = (size_t) i < left ? (size_t) i : left - 1;
         p->indices[i] = (uint32_t) (p->own.begin + done + at);
     }
-    return (hpct_batch){.indices = p->indices, .count = count, .global_count = count};
+    return (hpct_data_batch){.indices = p->indices, .count = count, .global_count = count};
 }
 
 /* ---- this rank's samples ---- */
@@ -93,7 +94,7 @@ static hpct_status predict_batches(predicting *p, hpct_workers *workers,
 {
     for (size_t done = 0; done < p->own.count; done += (size_t) p->batch) {
         size_t left = p->own.count - done;
-        hpct_input input;
+        hpct_data_input input;
         HPCT_TRY(hpct_batch_source_next(input_source, &input));
         HPCT_TRY(hpct_workers_run(workers, left < (size_t) p->batch ? (int) left : p->batch,
                                   p->best + done * (size_t) p->top_k));
@@ -113,7 +114,7 @@ static hpct_status predict_part(predicting *p)
                                           .threads = threads < groups ? threads : groups,
                                           .largest = p->batch,
                                           .top_k = p->top_k});
-    hpct_pipeline_options options = {
+    hpct_data_pipeline_options options = {
         .dataset = p->dataset,
         .batches = (int64_t) ((p->own.count + (size_t) p->batch - 1) / (size_t) p->batch),
         .largest = p->batch,

@@ -93,7 +93,7 @@ static hpct_status put_csv_row(const hpct_rows *rows, size_t index, FILE *stream
 
 static hpct_status put_string(FILE *stream, const char *text)
 {
-    char *utf8 = hpct_name_text(text, strlen(text));
+    char *utf8 = hpct_data_name_text(text, strlen(text));
     json_t *string = utf8 != NULL ? json_string(utf8) : NULL;
     char *line = string != NULL ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
     if (line != NULL)

@@ -300,7 +300,8 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_mes
         return HPCT_OK;
     if (item.task == HPCT_PS_EVALUATE)
         add(&l->evaluation, message,
-            hpct_slice((int64_t) validation->size, item.slice, options->evaluation_slices, &begin));
+            hpct_data_slice((int64_t) validation->size, item.slice, options->evaluation_slices,
+                            &begin));
     else
         add(&l->step, message, hpct_ps_slice_samples(options, item.step, item.slice, &begin));
     if (statistics->updates > updates)

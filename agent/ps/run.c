@@ -128,14 +128,14 @@ static hpct_status count_steps(hpct_ps_run *run)
     if (slices == 1 && !o->strategy.ps_synchronous)
         global = (global + workers - 1) / workers; /* each gradient is a step */
     run->global_batch = (int) global;
-    hpct_sampler_options sampling = {.samples = run->train->size,
-                                     .global_batch = run->global_batch,
-                                     .steps_per_epoch = o->steps_per_epoch,
-                                     .rank = 0,
-                                     .size = 1,
-                                     .seed = o->seed};
-    HPCT_TRY(hpct_sampler_new(&run->sampler, &sampling));
-    int64_t steps = hpct_sampler_steps_per_epoch(run->sampler), all;
+    hpct_data_sampler_options sampling = {.samples = run->train->size,
+                                          .global_batch = run->global_batch,
+                                          .steps_per_epoch = o->steps_per_epoch,
+                                          .rank = 0,
+                                          .size = 1,
+                                          .seed = o->seed};
+    HPCT_TRY(hpct_data_sampler_new(&run->sampler, &sampling));
+    int64_t steps = hpct_data_sampler_steps_per_epoch(run->sampler), all;
     if (steps > INT_MAX || __builtin_mul_overflow(steps, (int64_t) o->epochs, &all))
         return hpct_fail(HPCT_ERR_USAGE, "the number of epochs and steps is too large");
     int last = o->steps_per_epoch == 0 && samples % global != 0 ? (int) (samples % global)
@@ -175,8 +175,8 @@ static void add_size(int *sizes, int *num, int size)
 static void add_slices(int *sizes, int *num, int64_t total, int slices)
 {
     int64_t begin;
-    add_size(sizes, num, (int) hpct_slice(total, 0, slices, &begin));
-    add_size(sizes, num, (int) hpct_slice(total, slices - 1, slices, &begin));
+    add_size(sizes, num, (int) hpct_data_slice(total, 0, slices, &begin));
+    add_size(sizes, num, (int) hpct_data_slice(total, slices - 1, slices, &begin));
 }
 
 /* Adds the batch sizes of evaluation: full batches, and the remainders. */
@@ -185,7 +185,7 @@ static void add_evaluation(const hpct_ps_run *run, int *sizes, int *num)
     int slices = run->schedule.evaluation_slices;
     for (int slice = 0; slice<slices; slice += slices> 1 ? slices - 1 : 1) {
         int64_t begin,
-            count = hpct_slice((int64_t) run->options.validation->size, slice, slices, &begin);
+            count = hpct_data_slice((int64_t) run->options.validation->size, slice, slices, &begin);
         if (count >= run->evaluation_batch)
             add_size(sizes, num, run->evaluation_batch);
         add_size(sizes, num, (int) (count % run->evaluation_batch));
@@ -198,7 +198,7 @@ static void add_evaluation(const hpct_ps_run *run, int *sizes, int *num)
 static hpct_status choose_evaluation_batch(hpct_ps_run *run)
 {
     int64_t begin;
-    int full = (int) hpct_slice(run->global_batch, 0, run->schedule.slices, &begin);
+    int full = (int) hpct_data_slice(run->global_batch, 0, run->schedule.slices, &begin);
     hpct_batch_options batch = {.data = run->train,
                                 .validation = run->options.validation,
                                 .strategy = run->options.strategy};
@@ -252,7 +252,7 @@ static hpct_status build(hpct_ps_run *run)
                                   .batch_sizes = sizes,
                                   .num_batch_sizes = num,
                                   .dense_targets =
-                                      !run->serves && hpct_augment_mixes(&run->train->options),
+                                      !run->serves && hpct_data_augment_mixes(&run->train->options),
                                   .plain_layout = true,
                                   .fp32 = run->serves};
     if (status == HPCT_OK)
@@ -371,7 +371,7 @@ void hpct_ps_run_free(hpct_ps_run *run)
 {
     if (run->host != run->model)
         hpct_model_free(run->host);
-    hpct_sampler_free(run->sampler);
+    hpct_data_sampler_free(run->sampler);
     free(run->addresses);
     free(run->nodes);
     free(run->bounds);

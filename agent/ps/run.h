@@ -31,7 +31,7 @@ typedef struct hpct_ps_run {
     int64_t max_steps;
     int global_batch, evaluation_batch;
     hpct_ps_schedule_options schedule;
-    hpct_sampler *sampler;         /* over global batches */
+    hpct_data_sampler *sampler;    /* over global batches */
     size_t *bounds, *state_bounds; /* [servers + 1] in the arenas */
     bool saved;                    /* known at the end: a checkpoint was saved in this run */
     json_t *identity;              /* agent/train/identity.h */

@@ -47,7 +47,8 @@ int hpct_ps_step_samples(const hpct_ps_schedule_options *options, int64_t step)
 int hpct_ps_slice_samples(const hpct_ps_schedule_options *options, int64_t step, int slice,
                           int64_t *begin)
 {
-    return (int) hpct_slice(hpct_ps_step_samples(options, step), slice, options->slices, begin);
+    return (int) hpct_data_slice(hpct_ps_step_samples(options, step), slice, options->slices,
+                                 begin);
 }
 
 int hpct_ps_step_slices(const hpct_ps_schedule_options *options, int64_t step)

@@ -38,7 +38,7 @@ typedef struct worker {
     hpct_ps_run *run;
     hpct_ps_servers servers;
     pulse *pulse;
-    hpct_pipeline *pipeline;
+    hpct_data_pipeline *pipeline;
     hpct_ps_message item; /* current item */
     int64_t version;      /* of the parameters in the model; -1: none */
     float *states;        /* before the step; then the step's change */
@@ -137,7 +137,7 @@ static void stop_pulse(pulse *p)
 
 /* ---- data ---- */
 
-static hpct_batch batch_of_item(void *argument, int64_t number)
+static hpct_data_batch batch_of_item(void *argument, int64_t number)
 {
     worker *w = argument;
     (void) number; /* items come in any order */
@@ -145,7 +145,8 @@ static hpct_batch batch_of_item(void *argument, int64_t number)
     int64_t step = (int64_t) w->item.step, begin;
     int count = hpct_ps_slice_samples(schedule, step, (int) w->item.slice, &begin);
     int64_t epoch = w->run->options.initial_epoch + step / schedule->steps_per_epoch;
-    hpct_batch batch = hpct_sampler_batch(w->run->sampler, epoch, step % schedule->steps_per_epoch);
+    hpct_data_batch batch =
+        hpct_data_sampler_batch(w->run->sampler, epoch, step % schedule->steps_per_epoch);
     batch.indices += begin;
     batch.position += begin;
     batch.count = count;
@@ -156,13 +157,13 @@ static hpct_status open_pipeline(worker *w)
 {
     const hpct_ps_run *run = w->run;
     int64_t begin;
-    hpct_input_way way = hpct_input_from_host(run->train, true);
-    bool direct = way == HPCT_INPUT_DIRECT;
-    hpct_pipeline_options options = {
+    hpct_data_input_way way = hpct_data_input_from_host(run->train, true);
+    bool direct = way == HPCT_DATA_INPUT_DIRECT;
+    hpct_data_pipeline_options options = {
         .way = way,
         .dataset = run->train,
         .batches = INT64_MAX,
-        .largest = (int) hpct_slice(run->global_batch, 0, run->schedule.slices, &begin),
+        .largest = (int) hpct_data_slice(run->global_batch, 0, run->schedule.slices, &begin),
         .training = true,
         .seed = run->options.seed,
         .threads = hpct_cpu_threads(),
@@ -172,7 +173,7 @@ static hpct_status open_pipeline(worker *w)
         .pixels = direct ? hpct_model_input(run->model) : NULL,
         .labels = direct ? hpct_model_labels(run->model) : NULL,
     };
-    return hpct_pipeline_open(&w->pipeline, &options);
+    return hpct_data_pipeline_open(&w->pipeline, &options);
 }
 
 /* ---- executing an item ---- */
@@ -226,7 +227,7 @@ static void make_state_changes(worker *w)
 /* Computes gradients and states of this slice into run->host. Servers have no loss scale: if fp16
  * gradients are not finite, the worker computes them again with half the scale, from the previous
  * states. */
-static hpct_status compute(worker *w, const hpct_input *input, hpct_batch_sums *sums)
+static hpct_status compute(worker *w, const hpct_data_input *input, hpct_batch_sums *sums)
 {
     hpct_model *model = w->run->model;
     size_t count, num_states;
@@ -258,11 +259,11 @@ static hpct_status compute(worker *w, const hpct_input *input, hpct_batch_sums *
 static hpct_status train(worker *w, hpct_batch_sums *sums)
 {
     hpct_model *model = w->run->model;
-    hpct_input input;
+    hpct_data_input input;
     size_t count;
     int64_t begin, step = (int64_t) w->item.step;
     double began = hpct_process_clock();
-    HPCT_TRY(hpct_pipeline_next(w->pipeline, &input));
+    HPCT_TRY(hpct_data_pipeline_next(w->pipeline, &input));
     spend(w, HPCT_PACE_INPUT, began);
     hpct_model_set_input(model, input.pixels, input.labels);
     HPCT_TRY(hpct_model_mix_labels(model, input.count, input.others, input.shares));
@@ -372,7 +373,7 @@ hpct_status hpct_ps_work(hpct_ps_run *run, int *signal)
     if (status != HPCT_OK)
         hpct_ps_run_reason(run, &last);
     hpct_ps_servers_leave(&w.servers, &last);
-    hpct_pipeline_close(w.pipeline);
+    hpct_data_pipeline_close(w.pipeline);
     free(w.states);
     return status;
 }

@@ -114,7 +114,7 @@ static int compare_places(const void *a, const void *b)
 bool hpct_threads_part(const cpu_set_t *mask, size_t bytes, int part, int parts, cpu_set_t *out)
 {
     int cores = hpct_threads_cores(mask, bytes), num = 0, core = -1;
-    int64_t first, count = hpct_slice(cores, part, parts, &first);
+    int64_t first, count = hpct_data_slice(cores, part, parts, &first);
     place *places = calloc((size_t) CPU_COUNT_S(bytes, mask) + 1, sizeof *places);
     CPU_ZERO_S(bytes, out);
     if (cores < parts || places == NULL) {

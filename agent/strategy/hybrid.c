@@ -518,7 +518,8 @@ static void hybrid_share(const hpct_strategy *strategy, const hpct_state_value *
     *out = hpct_state_equal(value, first);
     if (hold.split) {
         out->meets = true;
-        out->rows = hpct_slice(value->shape.size[0], h->comm->rank, h->comm->size, &out->begin);
+        out->rows =
+            hpct_data_slice(value->shape.size[0], h->comm->rank, h->comm->size, &out->begin);
     } else if ((value->is_state && hold.local) || (value->is_accumulated && hold.summed)) {
         *out = hpct_state_own(value, 1, first);
     }

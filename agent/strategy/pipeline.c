@@ -72,7 +72,7 @@ static void find_sizes(parts *p, const hpct_strategy_plan *plan)
     for (int i = 0; i < plan->num_batch_sizes; i++) {
         int64_t begin;
         int pieces = hpct_stage_layout_pieces(&p->layout, plan->batch_sizes[i]);
-        int64_t own = hpct_slice(plan->batch_sizes[i], p->replica, p->layout.replicas, &begin);
+        int64_t own = hpct_data_slice(plan->batch_sizes[i], p->replica, p->layout.replicas, &begin);
         add_size(p, (int) (own / pieces));
         add_size(p, (int) ((own + pieces - 1) / pieces));
     }
@@ -286,7 +286,7 @@ static hpct_status set_peers(pipeline *p)
 /* Mean over the ranks of the bytes passed on in a step of a full batch. */
 static hpct_status count_bytes(pipeline *p, int samples)
 {
-    int64_t begin, own = hpct_slice(samples, p->replica, p->layout.replicas, &begin), sum = 0;
+    int64_t begin, own = hpct_data_slice(samples, p->replica, p->layout.replicas, &begin), sum = 0;
     size_t sent = hpct_stage_message(p->stage, (int) own, true, true) +
                   hpct_stage_message(p->stage, (int) own, false, false);
     int64_t floats = (int64_t) sent + HPCT_SUMS_FLOATS, *all;
@@ -378,7 +378,7 @@ fail:
 static hpct_piece piece_of(const pipeline *p, int number)
 {
     int64_t begin;
-    int count = (int) hpct_slice(p->count, number, p->pieces, &begin);
+    int count = (int) hpct_data_slice(p->count, number, p->pieces, &begin);
     return (hpct_piece){.place = number % (p->warm_up + 1),
                         .first = p->first + (int) begin,
                         .count = count,
@@ -439,7 +439,7 @@ static hpct_status pipeline_forward(hpct_strategy *strategy, int count, bool tra
     pipeline *p = (pipeline *) strategy;
     int64_t begin;
     (void) training; /* evaluation uses the whole model */
-    p->count = (int) hpct_slice(count, p->replica, p->layout.replicas, &begin);
+    p->count = (int) hpct_data_slice(count, p->replica, p->layout.replicas, &begin);
     p->first = (int) begin;
     p->pieces = hpct_stage_layout_pieces(&p->layout, count);
     p->warm_up = hpct_stage_layout_in_flight(&p->layout, p->number, p->pieces) - 1;

@@ -11,8 +11,8 @@
 
 struct hpct_batch_source {
     hpct_model *model;
-    hpct_pipeline *pipeline;
-    hpct_input_way way;
+    hpct_data_pipeline *pipeline;
+    hpct_data_input_way way;
     hpct_resident *resident; /* DEVICE: the images in device memory, */
     hpct_drawn *drawn;       /* a batch's samples, */
     size_t first;            /* and the index of its first sample in the data set */
@@ -31,8 +31,8 @@ static void give_back_for(const void *model, void *memory)
 }
 
 /* Tries to copy images to the device: they must be bytes of one shape in host memory. */
-static hpct_status try_device(hpct_batch_source *input_source, const hpct_pipeline_options *options,
-                              size_t count)
+static hpct_status try_device(hpct_batch_source *input_source,
+                              const hpct_data_pipeline_options *options, size_t count)
 {
     const hpct_dataset *dataset = options->dataset;
     const hpct_shape *stored = &dataset->stored, *shape = &dataset->shape;
@@ -45,7 +45,7 @@ static hpct_status try_device(hpct_batch_source *input_source, const hpct_pipeli
         .to_height = 1,
         .to_width = (int) dataset->stored_elements,
     };
-    bool deep = options->training && hpct_augment_is_deep(&dataset->options);
+    bool deep = options->training && hpct_data_augment_is_deep(&dataset->options);
     if (dataset->pixels == NULL || count == 0 || deep) /* a device only flips and crops */
         return HPCT_OK;
     pictures.pixels = dataset->pixels + input_source->first * dataset->stored_elements;
@@ -66,33 +66,33 @@ static hpct_status try_device(hpct_batch_source *input_source, const hpct_pipeli
 }
 
 /* The only place that decides how images are provided. */
-static hpct_status choose_way(hpct_batch_source *input_source, const hpct_pipeline_options *options,
-                              size_t count)
+static hpct_status choose_way(hpct_batch_source *input_source,
+                              const hpct_data_pipeline_options *options, size_t count)
 {
     HPCT_TRY(try_device(input_source, options, count));
     input_source->way = input_source->resident != NULL
-                            ? HPCT_INPUT_DEVICE
-                            : hpct_input_from_host(options->dataset, options->training);
+                            ? HPCT_DATA_INPUT_DEVICE
+                            : hpct_data_input_from_host(options->dataset, options->training);
     return HPCT_OK;
 }
 
 static hpct_status open_pipeline(hpct_batch_source *input_source,
-                                 const hpct_pipeline_options *options)
+                                 const hpct_data_pipeline_options *options)
 {
-    hpct_pipeline_options own = *options;
+    hpct_data_pipeline_options own = *options;
     own.way = input_source->way;
-    own.memory = (hpct_pipeline_memory){
+    own.memory = (hpct_data_pipeline_memory){
         .take = take_for, .give_back = give_back_for, .owner = input_source->model};
     own.drawn = input_source->drawn;
-    if (input_source->way == HPCT_INPUT_DIRECT) {
+    if (input_source->way == HPCT_DATA_INPUT_DIRECT) {
         own.pixels = hpct_model_input(input_source->model);
         own.labels = hpct_model_labels(input_source->model);
     }
-    return hpct_pipeline_open(&input_source->pipeline, &own);
+    return hpct_data_pipeline_open(&input_source->pipeline, &own);
 }
 
 static hpct_status take_targets(hpct_batch_source *input_source,
-                                const hpct_pipeline_options *options)
+                                const hpct_data_pipeline_options *options)
 {
     size_t bytes = ((size_t) options->largest + 1) * (size_t) options->dataset->num_targets *
                    sizeof *input_source->targets;
@@ -103,7 +103,8 @@ static hpct_status take_targets(hpct_batch_source *input_source,
 }
 
 hpct_status hpct_batch_source_open(hpct_batch_source **out, hpct_model *model,
-                                   const hpct_pipeline_options *options, size_t first, size_t count)
+                                   const hpct_data_pipeline_options *options, size_t first,
+                                   size_t count)
 {
     hpct_batch_source *input_source = calloc(1, sizeof *input_source);
     if (input_source == NULL)
@@ -130,11 +131,11 @@ static void copy_targets(const hpct_batch_source *input_source, int at, uint32_t
            input_source->dataset->targets + sample * each, each * sizeof *input_source->targets);
 }
 
-hpct_status hpct_batch_source_next(hpct_batch_source *input_source, hpct_input *out)
+hpct_status hpct_batch_source_next(hpct_batch_source *input_source, hpct_data_input *out)
 {
     HPCT_TRY(hpct_model_await_input(input_source->model));
-    HPCT_TRY(hpct_pipeline_next(input_source->pipeline, out));
-    bool on_device = input_source->way == HPCT_INPUT_DEVICE;
+    HPCT_TRY(hpct_data_pipeline_next(input_source->pipeline, out));
+    bool on_device = input_source->way == HPCT_DATA_INPUT_DEVICE;
     for (int i = 0; input_source->targets != NULL && i < out->count; i++)
         copy_targets(input_source, i,
                      out->indices != NULL ? out->indices[i] : input_source->drawn[i].index);
@@ -155,7 +156,7 @@ hpct_status hpct_batch_source_next(hpct_batch_source *input_source, hpct_input *
 
 double hpct_batch_source_waited(const hpct_batch_source *input_source)
 {
-    return hpct_pipeline_waited(input_source->pipeline);
+    return hpct_data_pipeline_waited(input_source->pipeline);
 }
 
 void hpct_batch_source_close(hpct_batch_source *input_source)
@@ -165,7 +166,7 @@ void hpct_batch_source_close(hpct_batch_source *input_source)
     char *told = hpct_error_keep();
     hpct_model_wait(input_source->model);                  /* it may still read the input */
     hpct_model_set_input(input_source->model, NULL, NULL); /* whose memory is freed next */
-    hpct_pipeline_close(input_source->pipeline);
+    hpct_data_pipeline_close(input_source->pipeline);
     hpct_model_return_host(input_source->model, input_source->drawn);
     hpct_model_return_host(input_source->model, input_source->targets);
     hpct_resident_close(input_source->resident);

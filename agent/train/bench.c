@@ -113,11 +113,12 @@ static hpct_status choose_strategy(bench_run *run)
         choice->options.local_warmup_steps = -1; /* as in all steps after warm-up */
     if (choice->line[0] != '\0' && rank == 0)
         printf("%s\n", choice->line);
-    run->count = choice->ops->whole_batch ? run->global_count
-                                          : (int) hpct_slice(run->global_count, rank, size, &begin);
+    run->count = choice->ops->whole_batch
+                     ? run->global_count
+                     : (int) hpct_data_slice(run->global_count, rank, size, &begin);
     return hpct_batch_admit(run->context, run->model,
                             &(hpct_batch_options){.strategy = choice->options},
-                            (int) hpct_slice(run->global_count, 0, size, &begin), &run->need);
+                            (int) hpct_data_slice(run->global_count, 0, size, &begin), &run->need);
 }
 
 /* Whole periods are timed, so that periodic work is included. */
@@ -175,7 +176,7 @@ static hpct_status prepare(bench_run *run)
     if (run->options.emulate == NULL)
         return HPCT_OK;
     int64_t begin,
-        share = hpct_slice(run->global_count, 0, hpct_context_size(run->context), &begin);
+        share = hpct_data_slice(run->global_count, 0, hpct_context_size(run->context), &begin);
     return hpct_emulate(run->context, &(hpct_emulate_options){
                                           .model = run->strategy->model,
                                           .whole = run->model,

@@ -56,7 +56,7 @@ static json_t *list_names(const hpct_dataset *dataset)
 
 static json_t *describe_data(const hpct_dataset *dataset)
 {
-    hpct_fingerprint hash;
+    hpct_data_fingerprint hash;
     if (dataset == NULL)
         return json_null();
     hpct_dataset_fingerprint(dataset, &hash);

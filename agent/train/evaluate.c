@@ -28,8 +28,8 @@
 
 static int64_t share(hpct_context *context, const hpct_dataset *dataset, int64_t *begin)
 {
-    return hpct_slice((int64_t) dataset->size, hpct_context_rank(context),
-                      hpct_context_size(context), begin);
+    return hpct_data_slice((int64_t) dataset->size, hpct_context_rank(context),
+                           hpct_context_size(context), begin);
 }
 
 int hpct_evaluate_batch_sizes(hpct_context *context, const hpct_dataset *dataset, int batch,
@@ -51,14 +51,14 @@ typedef struct own_share {
     uint32_t *indices; /* [batch] */
 } own_share;
 
-static hpct_batch batch_of_share(void *argument, int64_t number)
+static hpct_data_batch batch_of_share(void *argument, int64_t number)
 {
     own_share *s = argument;
     int64_t done = number * s->batch, left = s->count - done;
     int count = left < s->batch ? (int) left : s->batch;
     for (int i = 0; i < count; i++)
         s->indices[i] = (uint32_t) (s->begin + done + i);
-    return (hpct_batch){.indices = s->indices, .count = count, .global_count = count};
+    return (hpct_data_batch){.indices = s->indices, .count = count, .global_count = count};
 }
 
 static hpct_status evaluate_batch(hpct_model *model, hpct_strategy *strategy, int count,
@@ -109,7 +109,7 @@ static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
     hpct_status status = HPCT_OK;
     for (int64_t i = 0; i < batches && status == HPCT_OK; i++) {
         hpct_batch_sums one = {0};
-        hpct_input input;
+        hpct_data_input input;
         status = hpct_batch_source_next(input_source, &input);
         if (status != HPCT_OK)
             break;
@@ -129,12 +129,12 @@ static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
                                   hpct_tally *tally, hpct_batch_sums *sums)
 {
     own_share mine = {.batch = batch};
-    mine.count = hpct_slice((int64_t) dataset->size, slice, slices, &mine.begin);
+    mine.count = hpct_data_slice((int64_t) dataset->size, slice, slices, &mine.begin);
     mine.indices = malloc((size_t) batch * sizeof *mine.indices);
     if (mine.indices == NULL)
         return hpct_fail_memory((size_t) batch * sizeof *mine.indices);
     hpct_batch_source *input_source = NULL;
-    hpct_pipeline_options options = {
+    hpct_data_pipeline_options options = {
         .dataset = dataset,
         .batches = (mine.count + batch - 1) / batch,
         .largest = mine.count < batch ? (int) mine.count : batch,
@@ -326,7 +326,7 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
     if (status == HPCT_OK)
         status = hpct_threads_set(context);
     int64_t begin,
-        most = hpct_slice((int64_t) dataset->size, 0, hpct_context_size(context), &begin);
+        most = hpct_data_slice((int64_t) dataset->size, 0, hpct_context_size(context), &begin);
     if (status == HPCT_OK)
         status = hpct_batch_asked(
             hpct_batch_admit(context, model,

@@ -68,7 +68,7 @@ static hpct_status admit(hpct_fit_run *run)
         global = samples;
     hpct_batch_options batch = {
         .data = t->train, .validation = t->validation, .strategy = run->choice.options};
-    int size = t->workers, full = (int) hpct_slice(global, 0, size, &begin);
+    int size = t->workers, full = (int) hpct_data_slice(global, 0, size, &begin);
     bool fits = false;
     hpct_status status = HPCT_OK;
     run->evaluation_batch = full;
@@ -86,7 +86,7 @@ static hpct_status admit(hpct_fit_run *run)
 static hpct_status open_sampler(hpct_fit_run *run)
 {
     const hpct_training *t = &run->training;
-    hpct_sampler_options sampling = {
+    hpct_data_sampler_options sampling = {
         .samples = t->train->size,
         .global_batch = t->global_batch,
         .steps_per_epoch = t->options.steps_per_epoch,
@@ -94,7 +94,7 @@ static hpct_status open_sampler(hpct_fit_run *run)
         .size = slice_size(run),
         .seed = t->options.seed,
     };
-    HPCT_TRY(hpct_sampler_new(&run->sampler, &sampling));
+    HPCT_TRY(hpct_data_sampler_new(&run->sampler, &sampling));
     int64_t steps;
     if (__builtin_mul_overflow(t->steps_per_epoch, (int64_t) t->options.epochs, &steps) ||
         __builtin_mul_overflow(steps, (int64_t) t->global_batch, &steps))
@@ -106,7 +106,8 @@ static hpct_status open_strategy(hpct_fit_run *run)
 {
     hpct_training *t = &run->training;
     int sizes[2], evaluation[2], num = 0, num_evaluation = 0;
-    int full = hpct_sampler_full_count(run->sampler), tail = hpct_sampler_short_count(run->sampler);
+    int full = hpct_data_sampler_full_count(run->sampler),
+        tail = hpct_data_sampler_short_count(run->sampler);
     if (full > 0)
         sizes[num++] = full;
     if (tail > 0 && tail != full)
@@ -124,7 +125,7 @@ static hpct_status open_strategy(hpct_fit_run *run)
         .evaluation_sizes = evaluation,
         .num_evaluation_sizes = num_evaluation,
         .options = &run->choice.options,
-        .dense_targets = hpct_augment_mixes(&t->train->options),
+        .dense_targets = hpct_data_augment_mixes(&t->train->options),
         .timeline = t->timeline,
         /* a log has the sums of each step, a checkpoint those of the epoch so far */
         .late_sums = t->options.log_dir == NULL && run->checkpoints == NULL,
@@ -135,19 +136,20 @@ static hpct_status open_strategy(hpct_fit_run *run)
     return HPCT_OK;
 }
 
-static hpct_batch batch_of_step(void *argument, int64_t number)
+static hpct_data_batch batch_of_step(void *argument, int64_t number)
 {
     const hpct_fit_run *run = argument;
     int64_t steps = run->training.steps_per_epoch,
             step = hpct_training_first_step(&run->training) + number;
-    return hpct_sampler_batch(run->sampler, step / steps, step % steps);
+    return hpct_data_sampler_batch(run->sampler, step / steps, step % steps);
 }
 
 static hpct_status open_input_source(hpct_fit_run *run)
 {
     hpct_training *t = &run->training;
-    int full = hpct_sampler_full_count(run->sampler), tail = hpct_sampler_short_count(run->sampler);
-    hpct_pipeline_options options = {
+    int full = hpct_data_sampler_full_count(run->sampler),
+        tail = hpct_data_sampler_short_count(run->sampler);
+    hpct_data_pipeline_options options = {
         .dataset = t->train,
         .batches = t->steps_per_epoch * t->options.epochs - hpct_training_first_step(t),
         .largest = full > tail ? full : tail,
@@ -247,16 +249,18 @@ static hpct_status prepare(hpct_fit_run *run)
 /* Replaces a failed input. If ranks' steps must be equal, the rank's number of samples, of any
  * content: the whole batch, for collectives within forward, or the slice, for a recording. Else no
  * samples. */
-static hpct_input stand_in(const hpct_fit_run *run)
+static hpct_data_input stand_in(const hpct_fit_run *run)
 {
     const hpct_strategy *strategy = run->training.strategy;
-    int64_t global = hpct_sampler_global_count(run->sampler, run->training.now.sums.steps), first;
+    int64_t global = hpct_data_sampler_global_count(run->sampler, run->training.now.sums.steps),
+            first;
     if (!run->choice.ops->whole_batch && !strategy->whole_steps)
-        return (hpct_input){.global_count = (int) global};
-    return (hpct_input){.pixels = hpct_model_input(strategy->model),
-                        .labels = hpct_model_labels(strategy->model),
-                        .count = (int) hpct_slice(global, slice_rank(run), slice_size(run), &first),
-                        .global_count = (int) global};
+        return (hpct_data_input){.global_count = (int) global};
+    return (hpct_data_input){
+        .pixels = hpct_model_input(strategy->model),
+        .labels = hpct_model_labels(strategy->model),
+        .count = (int) hpct_data_slice(global, slice_rank(run), slice_size(run), &first),
+        .global_count = (int) global};
 }
 
 /* Of fp16: a step whose gradients are infinite is left out, and the scale is lowered. */
@@ -279,9 +283,9 @@ static void note_parts(hpct_training *t, double step, double input)
 
 /* The next batch. After an error the rank still takes part, without samples, so that all ranks
  * learn of the error and end together: it is in run->input_failed. */
-static hpct_input next_input(hpct_fit_run *run)
+static hpct_data_input next_input(hpct_fit_run *run)
 {
-    hpct_input input;
+    hpct_data_input input;
     hpct_training *t = &run->training;
     double asked = hpct_timeline_now(t->timeline);
     if (run->input_failed == HPCT_OK) /* else the others have not been informed yet */
@@ -291,8 +295,8 @@ static hpct_input next_input(hpct_fit_run *run)
 }
 
 /* Adds a step to the epoch's sums. */
-static hpct_status note_step(hpct_fit_run *run, const hpct_input *input, const hpct_step_sums *sums,
-                             double began)
+static hpct_status note_step(hpct_fit_run *run, const hpct_data_input *input,
+                             const hpct_step_sums *sums, double began)
 {
     hpct_training *t = &run->training;
     const hpct_training_sums step = {.loss = sums->loss,
@@ -315,12 +319,12 @@ static hpct_status train_step(hpct_fit_run *run)
     hpct_training *t = &run->training;
     hpct_moment *now = &t->now;
     double began = hpct_process_clock();
-    hpct_input input = next_input(run);
+    hpct_data_input input = next_input(run);
     double waited = hpct_process_clock() - began;
     if (run->input_failed != HPCT_OK && t->workers == 1)
         return run->input_failed;
     int64_t first;
-    hpct_slice(input.global_count, slice_rank(run), slice_size(run), &first);
+    hpct_data_slice(input.global_count, slice_rank(run), slice_size(run), &first);
     hpct_model_set_position(t->strategy->model, t->options.seed,
                             hpct_training_first_step(t) + now->steps_done, first);
     int signal = hpct_stop_signal();
@@ -493,7 +497,7 @@ static void run_free(hpct_fit_run *run)
     hpct_batch_source_close(t->input_source); /* uses the strategy's model */
     if (t->strategy != NULL)
         t->strategy->ops->close(t->strategy);
-    hpct_sampler_free(run->sampler);
+    hpct_data_sampler_free(run->sampler);
     hpct_timeline_close(t->timeline);
     json_decref(t->identity);
     hpct_training_free(t);

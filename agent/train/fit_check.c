@@ -103,7 +103,7 @@ static hpct_status check_mixing(const hpct_model *model, const hpct_dataset *tra
     bool categorical = loss <= HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS ||
                        loss == HPCT_CATEGORICAL_FOCAL_CROSSENTROPY ||
                        loss == HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS;
-    if (!hpct_augment_mixes(&train->options) || categorical)
+    if (!hpct_data_augment_mixes(&train->options) || categorical)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_USAGE,
                      "--augment mixup and cutmix need a categorical cross-entropy, which takes "

@@ -14,7 +14,7 @@ typedef struct hpct_fit_run {
     int64_t max_steps; /* over all epochs */
     int evaluation_batch;
     hpct_strategy_choice choice;
-    hpct_sampler *sampler;
+    hpct_data_sampler *sampler;
     hpct_checkpoints *checkpoints; /* NULL: not requested */
     bool due;                      /* a checkpoint, at the end of the epoch */
     bool nan;                      /* the loss of the last step is not finite: training ends */

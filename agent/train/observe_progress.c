@@ -13,7 +13,7 @@ static hpct_status begin(void *own, hpct_training *t)
     hpct_metric_choice choice = hpct_metrics_chosen(&t->options, t->model);
     hpct_progress_init(progress, stdout, t->leads ? t->options.verbose : 0, &choice);
     if (progress->verbose == 2 && hpct_model_on_device(t->model) &&
-        hpct_augment_is_deep(&t->train->options))
+        hpct_data_augment_is_deep(&t->train->options))
         puts("--augment: pictures are prepared on the host, not on the GPU, which only flips and "
              "crops");
     return HPCT_OK;

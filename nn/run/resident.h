@@ -1,6 +1,6 @@
 /* nn/run/resident.h - a data set as bytes in device memory. One kernel makes a batch from it:
  * gathers, resizes, scales, augments and rounds; the host sends 12 bytes per sample. Results equal
- * hpct_resize (agent/data/resize.h) up to rounding. */
+ * hpct_data_resize (agent/data/resize.h) up to rounding. */
 #ifndef HPCT_NN_RUN_RESIDENT_H
 #define HPCT_NN_RUN_RESIDENT_H
 

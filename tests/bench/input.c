@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-static hpct_sampler *sampler;
+static hpct_data_sampler *sampler;
 
 typedef struct rates {
     double wall, cpu;
@@ -30,11 +30,11 @@ static double cpu_clock(void)
     return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
 }
 
-static hpct_batch next_batch(void *from, int64_t number)
+static hpct_data_batch next_batch(void *from, int64_t number)
 {
     (void) from;
-    int64_t steps = hpct_sampler_steps_per_epoch(sampler);
-    return hpct_sampler_batch(sampler, number / steps, number % steps);
+    int64_t steps = hpct_data_sampler_steps_per_epoch(sampler);
+    return hpct_data_sampler_batch(sampler, number / steps, number % steps);
 }
 
 static _Noreturn void give_up(void)
@@ -45,15 +45,15 @@ static _Noreturn void give_up(void)
 
 static rates run_pipeline(const hpct_dataset *dataset, int batch, double seconds)
 {
-    hpct_pipeline *pipeline;
-    hpct_input input;
-    hpct_sampler_options sampling = {
+    hpct_data_pipeline *pipeline;
+    hpct_data_input input;
+    hpct_data_sampler_options sampling = {
         .samples = dataset->size, .global_batch = batch, .size = 1, .steps_per_epoch = 1000};
-    if (hpct_sampler_new(&sampler, &sampling) != HPCT_OK)
+    if (hpct_data_sampler_new(&sampler, &sampling) != HPCT_OK)
         give_up();
     const char *threads = getenv("HPC_TRAIN_BENCH_THREADS");
-    hpct_pipeline_options options = {
-        .way = hpct_input_from_host(dataset, true),
+    hpct_data_pipeline_options options = {
+        .way = hpct_data_input_from_host(dataset, true),
         .dataset = dataset,
         .batches = INT64_MAX,
         .largest = batch,
@@ -61,12 +61,12 @@ static rates run_pipeline(const hpct_dataset *dataset, int batch, double seconds
         .threads = threads != NULL ? atoi(threads) : 1,
         .batch = next_batch,
     };
-    if (hpct_pipeline_open(&pipeline, &options) != HPCT_OK)
+    if (hpct_data_pipeline_open(&pipeline, &options) != HPCT_OK)
         give_up();
     int64_t images = 0;
     double began = 0, now = 0, cpu = 0;
     for (int i = 0; i < 3 || now - began < seconds; i++) {
-        if (hpct_pipeline_next(pipeline, &input) != HPCT_OK)
+        if (hpct_data_pipeline_next(pipeline, &input) != HPCT_OK)
             give_up();
         now = hpct_process_clock();
         if (i == 2) { /* the first batches were made ahead */
@@ -76,14 +76,14 @@ static rates run_pipeline(const hpct_dataset *dataset, int batch, double seconds
             images += batch;
     }
     rates found = {(double) images / (now - began), (double) images / (cpu_clock() - cpu)};
-    hpct_pipeline_close(pipeline);
+    hpct_data_pipeline_close(pipeline);
     return found;
 }
 
 static rates run_decode(const hpct_dataset *dataset, double seconds)
 {
-    hpct_room room = {0};
-    hpct_picture picture;
+    hpct_data_room room = {0};
+    hpct_data_picture picture;
     size_t images = 0;
     double began = hpct_process_clock(), now = began, cpu = cpu_clock();
     for (; now - began < seconds; now = hpct_process_clock()) {
@@ -92,7 +92,7 @@ static rates run_decode(const hpct_dataset *dataset, double seconds)
                 give_up();
         }
     }
-    hpct_room_free(&room);
+    hpct_data_room_free(&room);
     return (rates){(double) images / (now - began), (double) images / (cpu_clock() - cpu)};
 }
 
@@ -129,7 +129,7 @@ static void augment(const char *what, hpct_dataset_options *options)
         options->mixup = 0.2;
     else if (strcmp(what, "rand-augmented") == 0)
         options->rand_augment = 2;
-    if (hpct_augment_is_deep(options))
+    if (hpct_data_augment_is_deep(options))
         options->memory = 0;
 }
 

@@ -15,8 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FILE *file = size > 0 ? fmemopen((void *) (uintptr_t) data, size, "rb") : NULL;
     if (file == NULL)
         return 0;
-    if (hpct_cifar_read_binary(&dataset, file, label_bytes, "input") == HPCT_OK &&
-        dataset.size * ((size_t) label_bytes + HPCT_CIFAR_BYTES) != size)
+    if (hpct_data_cifar_read_binary(&dataset, file, label_bytes, "input") == HPCT_OK &&
+        dataset.size * ((size_t) label_bytes + HPCT_DATA_CIFAR_BYTES) != size)
         abort();
     fclose(file);
     free(dataset.pixels);

@@ -27,7 +27,7 @@ static hpct_dataset *new_dataset(void)
     hpct_dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset == NULL)
         abort();
-    dataset->format = &hpct_format_folder;
+    dataset->format = &hpct_data_format_folder;
     dataset->options.unlabelled = true;
     dataset->size = PICTURES;
     dataset->stored = HPCT_SHAPE(1, 1, 3);
@@ -57,10 +57,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
-    hpct_label_form form = {.kind = (hpct_target_kind) (data[0] % 3), .outputs = OUTPUTS};
+    hpct_data_label_form form = {.kind = (hpct_target_kind) (data[0] % 3), .outputs = OUTPUTS};
     hpct_dataset *dataset = new_dataset();
     char *text = copy_of(data + 1, size - 1);
-    if (hpct_labels_take(dataset, &form, "labels", text, size - 1) == HPCT_OK)
+    if (hpct_data_labels_take(dataset, &form, "labels", text, size - 1) == HPCT_OK)
         check(dataset);
     hpct_dataset_free(dataset);
     free(text);

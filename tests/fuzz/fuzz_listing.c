@@ -9,9 +9,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The names as a listing. */
-static hpct_listing list(const uint8_t *data, size_t size)
+static hpct_data_listing list(const uint8_t *data, size_t size)
 {
-    hpct_listing listing = {0};
+    hpct_data_listing listing = {0};
     for (size_t at = 0, end; at < size; at = end + 1) {
         end = at;
         while (end < size && data[end] != '\n' && data[end] != '\0')
@@ -20,16 +20,16 @@ static hpct_listing list(const uint8_t *data, size_t size)
         if (name == NULL)
             abort();
         if (name[0] != '/' && strstr(name, "//") == NULL) /* as no archive's names are taken */
-            hpct_listing_add(&listing, name, 0, 0);
+            hpct_data_listing_add(&listing, name, 0, 0);
         free(name);
     }
     return listing;
 }
 
-static void check_classes(const hpct_listing *listing)
+static void check_classes(const hpct_data_listing *listing)
 {
     for (size_t i = 0; i < listing->count; i++) {
-        const hpct_entry *entry = &listing->entries[i];
+        const hpct_data_entry *entry = &listing->entries[i];
         const char *class_name = entry->name + entry->class_name;
         if (entry->label < 0 || entry->label >= listing->num_classes)
             abort();
@@ -42,7 +42,7 @@ static void check_classes(const hpct_listing *listing)
 }
 
 /* Pictures without classes are sorted, and none has a label. */
-static void check_unlabelled(const hpct_listing *listing)
+static void check_unlabelled(const hpct_data_listing *listing)
 {
     for (size_t i = 0; i < listing->count; i++) {
         if (listing->entries[i].label != 0 ||
@@ -56,14 +56,14 @@ static void check_unlabelled(const hpct_listing *listing)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     for (int split = HPCT_TRAIN; split <= HPCT_VALIDATION; split++) {
-        hpct_listing listing = list(data, size);
-        if (hpct_listing_choose(&listing, (hpct_split) split, "input") == HPCT_OK)
+        hpct_data_listing listing = list(data, size);
+        if (hpct_data_listing_choose(&listing, (hpct_split) split, "input") == HPCT_OK)
             check_classes(&listing);
-        hpct_listing_free(&listing);
+        hpct_data_listing_free(&listing);
         listing = list(data, size);
-        if (hpct_unlabelled_choose(&listing, (hpct_split) split, "input") == HPCT_OK)
+        if (hpct_data_unlabelled_choose(&listing, (hpct_split) split, "input") == HPCT_OK)
             check_unlabelled(&listing);
-        hpct_listing_free(&listing);
+        hpct_data_listing_free(&listing);
     }
     return 0;
 }

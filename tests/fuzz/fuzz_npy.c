@@ -8,14 +8,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    hpct_npy header;
+    hpct_data_npy header;
     size_t prefix, text;
-    if (size >= HPCT_NPY_PREFIX && hpct_npy_read_prefix(data, &prefix, &text, "input") == HPCT_OK &&
-        (prefix > HPCT_NPY_PREFIX || text < 2))
+    if (size >= HPCT_DATA_NPY_PREFIX &&
+        hpct_data_npy_read_prefix(data, &prefix, &text, "input") == HPCT_OK &&
+        (prefix > HPCT_DATA_NPY_PREFIX || text < 2))
         abort();
-    if (hpct_npy_read_text(&header, (const char *) data, size, "input") != HPCT_OK)
+    if (hpct_data_npy_read_text(&header, (const char *) data, size, "input") != HPCT_OK)
         return 0;
-    if (header.rank > HPCT_NPY_MAX_RANK || (header.kind != 'u' && header.kind != 'i'))
+    if (header.rank > HPCT_DATA_NPY_MAX_RANK || (header.kind != 'u' && header.kind != 'i'))
         abort();
     uint64_t bytes = (uint64_t) header.item_size;
     for (int i = 0; i < header.rank; i++)

@@ -10,11 +10,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hpct_dataset dataset = {0};
     volatile int sum = 0;
-    struct archive *archive = hpct_npz_new_reader();
+    struct archive *archive = hpct_data_npz_new_reader();
     if (archive == NULL)
         abort();
     if (archive_read_open_memory(archive, data, size) == ARCHIVE_OK &&
-        hpct_npz_read(&dataset, archive, "input", HPCT_TRAIN) == HPCT_OK) {
+        hpct_data_npz_read(&dataset, archive, "input", HPCT_TRAIN) == HPCT_OK) {
         for (size_t i = 0; i < dataset.size * dataset.elements; i++)
             sum += dataset.pixels[i];
         for (size_t i = 0; i < dataset.size; i++)

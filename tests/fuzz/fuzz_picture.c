@@ -8,20 +8,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static hpct_decoder *decoder; /* kept, as the pipeline keeps it */
-    hpct_coded coded = {data, size, "input"};
-    hpct_picture picture, header;
+    static hpct_data_decoder *decoder; /* kept, as the pipeline keeps it */
+    hpct_data_coded coded = {data, size, "input"};
+    hpct_data_picture picture, header;
     volatile int sum = 0;
-    if (decoder == NULL && hpct_decoder_new(&decoder) != HPCT_OK)
+    if (decoder == NULL && hpct_data_decoder_new(&decoder) != HPCT_OK)
         abort();
     /* Large ones take long without telling more. */
-    if (hpct_picture_size(decoder, &coded, &header) != HPCT_OK ||
+    if (hpct_data_picture_size(decoder, &coded, &header) != HPCT_OK ||
         header.height * (int64_t) header.width > 10000)
         return 0;
     if (header.channels != 1 && header.channels != 3)
         abort();
     for (int channels = 1; channels <= 3; channels += 2) {
-        if (hpct_picture_decode(decoder, &coded, channels, &picture) != HPCT_OK)
+        if (hpct_data_picture_decode(decoder, &coded, channels, &picture) != HPCT_OK)
             continue;
         if (picture.height != header.height || picture.width != header.width)
             abort();

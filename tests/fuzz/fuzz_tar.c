@@ -9,24 +9,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    hpct_tar tar = {.memory = 1 << 22};
+    hpct_data_tar tar = {.memory = 1 << 22};
     volatile int sum = 0;
-    struct archive *archive = hpct_tar_new_reader();
+    struct archive *archive = hpct_data_tar_new_reader();
     if (archive == NULL)
         abort();
     if (archive_read_open_memory(archive, data, size) == ARCHIVE_OK &&
-        hpct_tar_read(&tar, archive, "input") == HPCT_OK &&
+        hpct_data_tar_read(&tar, archive, "input") == HPCT_OK &&
         (tar.web_dataset ||
-         hpct_listing_choose(&tar.pictures, (hpct_split) (size % 3), "input") == HPCT_OK)) {
+         hpct_data_listing_choose(&tar.pictures, (hpct_split) (size % 3), "input") == HPCT_OK)) {
         for (size_t i = 0; i < tar.pictures.count; i++) {
-            const hpct_entry *entry = &tar.pictures.entries[i];
+            const hpct_data_entry *entry = &tar.pictures.entries[i];
             if (entry->label < 0 || (!tar.web_dataset && entry->label >= tar.pictures.num_classes))
                 abort();
             for (size_t j = 0; j < entry->bytes; j++)
                 sum += tar.bytes[entry->at + j];
         }
     }
-    hpct_tar_free(&tar);
+    hpct_data_tar_free(&tar);
     archive_read_free(archive);
     (void) sum; /* each byte was read */
     return 0;

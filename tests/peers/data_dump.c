@@ -13,20 +13,20 @@
 static uint32_t indices[BATCH];
 static size_t size;
 
-static hpct_batch in_order(void *from, int64_t number)
+static hpct_data_batch in_order(void *from, int64_t number)
 {
     (void) from;
     size_t first = (size_t) number * BATCH;
     int count = size - first < BATCH ? (int) (size - first) : BATCH;
     for (int i = 0; i < count; i++)
         indices[i] = (uint32_t) (first + (size_t) i);
-    return (hpct_batch){.indices = indices, .count = count, .global_count = count};
+    return (hpct_data_batch){.indices = indices, .count = count, .global_count = count};
 }
 
 int main(int argc, char **argv)
 {
     hpct_dataset *dataset = NULL, *held = NULL;
-    hpct_pipeline *pipeline = NULL;
+    hpct_data_pipeline *pipeline = NULL;
     if (argc != 6 && argc != 7)
         return 64;
     hpct_dataset_options options = {.height = atoi(argv[3]),
@@ -45,13 +45,13 @@ int main(int argc, char **argv)
     }
     if (status == HPCT_OK) {
         size = dataset->size;
-        hpct_pipeline_options batches = {.way = hpct_input_from_host(dataset, false),
-                                         .dataset = dataset,
-                                         .batches = (int64_t) (size + BATCH - 1) / BATCH,
-                                         .largest = BATCH,
-                                         .threads = 2,
-                                         .batch = in_order};
-        status = hpct_pipeline_open(&pipeline, &batches);
+        hpct_data_pipeline_options batches = {.way = hpct_data_input_from_host(dataset, false),
+                                              .dataset = dataset,
+                                              .batches = (int64_t) (size + BATCH - 1) / BATCH,
+                                              .largest = BATCH,
+                                              .threads = 2,
+                                              .batch = in_order};
+        status = hpct_data_pipeline_open(&pipeline, &batches);
     }
     if (status == HPCT_OK) {
         const hpct_shape *shape = &dataset->shape;
@@ -60,12 +60,12 @@ int main(int argc, char **argv)
         fwrite(dataset->labels, sizeof *dataset->labels, size, stdout);
     }
     for (size_t done = 0; status == HPCT_OK && done < size; done += BATCH) {
-        hpct_input input;
-        status = hpct_pipeline_next(pipeline, &input);
+        hpct_data_input input;
+        status = hpct_data_pipeline_next(pipeline, &input);
         if (status == HPCT_OK)
             fwrite(input.pixels, sizeof(float) * dataset->elements, (size_t) input.count, stdout);
     }
-    hpct_pipeline_close(pipeline);
+    hpct_data_pipeline_close(pipeline);
     hpct_dataset_free(dataset);
     hpct_dataset_free(held);
     if (status != HPCT_OK)

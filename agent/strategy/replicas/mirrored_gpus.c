@@ -1,7 +1,7 @@
 /* Replicas on separate GPUs, one each: every replica is a rank of multi-worker-mirrored, in its own
  * thread, with a communicator of all replicas of all ranks. A rank's samples are divided by
- * hpct_slice; the first replica has the plan's model and the rank's input. A data set that fits is
- * copied to every GPU. */
+ * hpct_data_slice; the first replica has the plan's model and the rank's input. A data set that
+ * fits is copied to every GPU. */
 #include "agent/strategy/replicas/mirrored_gpus.h"
 
 #include "agent/comm/device.h"
@@ -57,7 +57,7 @@ typedef struct mirrored_gpus {
 /* Replica k's samples among `samples` of this rank. */
 static int part_of(const mirrored_gpus *m, int k, int samples, int *begin)
 {
-    int64_t first, count = hpct_slice(samples, k, m->num, &first);
+    int64_t first, count = hpct_data_slice(samples, k, m->num, &first);
     *begin = (int) first;
     return (int) count;
 }
@@ -82,7 +82,7 @@ static int sizes_of(const int *whole, int num, int k, int replicas, int *sizes)
     int found = 0;
     for (int i = 0; i < num; i++) {
         int64_t begin;
-        int size = (int) hpct_slice(whole[i], k, replicas, &begin), j = 0;
+        int size = (int) hpct_data_slice(whole[i], k, replicas, &begin), j = 0;
         while (j < found && sizes[j] != size)
             j++;
         if (j == found && size > 0)

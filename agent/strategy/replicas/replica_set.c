@@ -24,7 +24,7 @@ struct hpct_replica_part {
 /* Replica k's samples among `samples` of this rank. */
 static int part_of(const hpct_replica_set *set, int k, int samples, int *begin)
 {
-    int64_t first, count = hpct_slice(samples, k, set->num, &first);
+    int64_t first, count = hpct_data_slice(samples, k, set->num, &first);
     *begin = (int) first;
     return (int) count;
 }
@@ -40,7 +40,7 @@ static int part_sizes(const hpct_strategy_plan *plan, int k, int *sizes, int *nu
         int64_t begin, whole = i < plan->num_batch_sizes
                                    ? plan->batch_sizes[i]
                                    : plan->evaluation_sizes[i - plan->num_batch_sizes];
-        int size = (int) hpct_slice(whole, k, replicas, &begin);
+        int size = (int) hpct_data_slice(whole, k, replicas, &begin);
         bool known = size == 0;
         for (int j = 0; j < *num; j++)
             known |= sizes[j] == size;
@@ -325,7 +325,7 @@ static hpct_status add_one(void *argument, int k)
 {
     const hpct_replica_set *set = argument;
     int64_t begin, blocks = (int64_t) ((set->count + BLOCK - 1) / BLOCK);
-    int64_t end = hpct_slice(blocks, k, set->num, &begin) + begin;
+    int64_t end = hpct_data_slice(blocks, k, set->num, &begin) + begin;
     /* a block per thread of the replica */
     size_t step = BLOCK * (size_t) hpct_cpu_threads(), last = (size_t) end * BLOCK;
     last = last < set->count ? last : set->count;

@@ -3,8 +3,8 @@
  * compute in a thread pool; for GPUs, which do not share memory, see mirrored_gpus.h. Weights are
  * updated by the strategy.
  *
- * A rank's slice of the global batch (hpct_slice over ranks) is divided by hpct_slice over its
- * replicas; no two replicas differ by more than one sample. */
+ * A rank's slice of the global batch (hpct_data_slice over ranks) is divided by hpct_data_slice
+ * over its replicas; no two replicas differ by more than one sample. */
 #ifndef HPCT_AGENT_STRATEGY_REPLICAS_REPLICA_SET_H
 #define HPCT_AGENT_STRATEGY_REPLICAS_REPLICA_SET_H
 

@@ -1,5 +1,5 @@
-/* Batches from a data set's bytes: gathered, resized, scaled, flipped and moved as by hpct_resize,
- * in the model's input type. */
+/* Batches from a data set's bytes: gathered, resized, scaled, flipped and moved as by
+ * hpct_data_resize, in the model's input type. */
 #include "nn/backend/cuda/kernel.cuh"
 
 /* Interpolation point of an output cell, as axis_make in agent/data/resize.c. */

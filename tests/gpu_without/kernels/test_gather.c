@@ -1,5 +1,5 @@
 /* Batches made by the GPU's kernel, here on the host, of a data set's bytes: each picture beside
- * hpct_resize. */
+ * hpct_data_resize. */
 #include "tests/gpu_without/kernels/cuda_backend.h"
 #include "tests/gpu_without/kernels/gather_host.h"
 #include "tests/unit/unit.h"

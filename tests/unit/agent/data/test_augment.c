@@ -29,7 +29,7 @@ static moments moments_of(double (*number)(uint64_t bits, double how), double ho
 {
     moments m = {INFINITY, -INFINITY, 0, 0};
     for (uint32_t i = 0; i < CASES; i++) {
-        double x = number(hpct_sample_bits(7, 3, i), how);
+        double x = number(hpct_data_sample_bits(7, 3, i), how);
         m.low = fmin(m.low, x);
         m.high = fmax(m.high, x);
         m.mean += x / CASES;
@@ -39,23 +39,23 @@ static moments moments_of(double (*number)(uint64_t bits, double how), double ho
     return m;
 }
 
-static hpct_augmentation drawn(const hpct_dataset_options *options, uint64_t bits)
+static hpct_data_augmentation drawn(const hpct_dataset_options *options, uint64_t bits)
 {
-    hpct_augmentation out;
-    hpct_augment_draw(options, bits, 11, 11, &out);
+    hpct_data_augmentation out;
+    hpct_data_augment_draw(options, bits, 11, 11, &out);
     return out;
 }
 
 /* In turns; the picture is a square. */
 static double angle_of(uint64_t bits, double factor)
 {
-    hpct_augmentation a = drawn(&(hpct_dataset_options){.rotation = factor}, bits);
+    hpct_data_augmentation a = drawn(&(hpct_dataset_options){.rotation = factor}, bits);
     return atan2(a.geometry.yx, a.geometry.xx) / (2 * M_PI);
 }
 
 static double zoom_of(uint64_t bits, double factor)
 {
-    hpct_augmentation a = drawn(&(hpct_dataset_options){.zoom = factor}, bits);
+    hpct_data_augmentation a = drawn(&(hpct_dataset_options){.zoom = factor}, bits);
     assert_true(a.geometry.xx == a.geometry.yy);
     return a.geometry.xx;
 }
@@ -68,7 +68,8 @@ static double shift_right_of(uint64_t bits, double factor)
 
 static double shift_down_of(uint64_t bits, double factor)
 {
-    hpct_affine geometry = drawn(&(hpct_dataset_options){.translation = factor}, bits).geometry;
+    hpct_data_affine geometry =
+        drawn(&(hpct_dataset_options){.translation = factor}, bits).geometry;
     assert_true(geometry.xx == 1 && geometry.yy == 1 && geometry.xy == 0 && geometry.yx == 0);
     assert_true(geometry.x0 != geometry.y0);
     return geometry.y0 / -11;
@@ -103,7 +104,7 @@ static void factors_are_uniform(void **state)
 
 static double share_of(uint64_t bits, double alpha)
 {
-    return (double) hpct_mixing_draw(&(hpct_dataset_options){.mixup = alpha}, bits, 50, 11, 11)
+    return (double) hpct_data_mixing_draw(&(hpct_dataset_options){.mixup = alpha}, bits, 50, 11, 11)
         .share;
 }
 
@@ -123,13 +124,15 @@ static void shares_are_of_the_beta_distribution(void **state)
 
 static double other_of(uint64_t bits, double samples)
 {
-    return hpct_mixing_draw(&(hpct_dataset_options){.mixup = 1}, bits, (size_t) samples, 11, 11)
+    return hpct_data_mixing_draw(&(hpct_dataset_options){.mixup = 1}, bits, (size_t) samples, 11,
+                                 11)
         .other;
 }
 
 static double cut_of(uint64_t bits, double mixup)
 {
-    return hpct_mixing_draw(&(hpct_dataset_options){.mixup = mixup, .cutmix = 1}, bits, 50, 11, 11)
+    return hpct_data_mixing_draw(&(hpct_dataset_options){.mixup = mixup, .cutmix = 1}, bits, 50, 11,
+                                 11)
         .cut;
 }
 
@@ -149,27 +152,27 @@ static void draws_are_independent(void **state)
     (void) state;
     hpct_dataset_options alone = {.contrast = 0.5},
                          both = {.contrast = 0.5, .rotation = 0.1, .rand_augment = 3};
-    uint64_t bits = hpct_sample_bits(1, 2, 3);
+    uint64_t bits = hpct_data_sample_bits(1, 2, 3);
     double contrast = drawn(&alone, bits).contrast;
     assert_true(contrast == drawn(&both, bits).contrast);
-    assert_true(contrast != drawn(&alone, hpct_sample_bits(1, 3, 3)).contrast);
-    assert_true(contrast != drawn(&alone, hpct_sample_bits(1, 2, 4)).contrast);
-    assert_true(contrast != drawn(&alone, hpct_sample_bits(2, 2, 3)).contrast);
+    assert_true(contrast != drawn(&alone, hpct_data_sample_bits(1, 3, 3)).contrast);
+    assert_true(contrast != drawn(&alone, hpct_data_sample_bits(1, 2, 4)).contrast);
+    assert_true(contrast != drawn(&alone, hpct_data_sample_bits(2, 2, 3)).contrast);
 }
 
 static void operations_are_drawn_alike(void **state)
 {
     (void) state;
-    int counts[HPCT_RAND_OPERATIONS] = {0};
-    hpct_rand_draw draws[HPCT_RAND_AUGMENT_MOST];
+    int counts[HPCT_DATA_RAND_OPERATIONS] = {0};
+    hpct_data_rand_draw draws[HPCT_DATA_RAND_AUGMENT_MOST];
     for (uint32_t i = 0; i < CASES / 10; i++) {
-        hpct_rand_augment_draw(hpct_sample_bits(7, 0, i), 10, 0.5, draws);
+        hpct_data_rand_augment_draw(hpct_data_sample_bits(7, 0, i), 10, 0.5, draws);
         for (int k = 0; k < 10; k++)
             counts[draws[k].operation]++;
     }
-    for (int i = 0; i < HPCT_RAND_OPERATIONS; i++)
-        assert_within(counts[i], CASES / HPCT_RAND_OPERATIONS - 150,
-                      CASES / HPCT_RAND_OPERATIONS + 150);
+    for (int i = 0; i < HPCT_DATA_RAND_OPERATIONS; i++)
+        assert_within(counts[i], CASES / HPCT_DATA_RAND_OPERATIONS - 150,
+                      CASES / HPCT_DATA_RAND_OPERATIONS + 150);
 }
 
 static void options_out_of_range_are_refused(void **state)
@@ -184,7 +187,7 @@ static void options_out_of_range_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         hpct_dataset *dataset = NULL;
-        assert_int_equal(hpct_augment_check(&bad[i]), HPCT_ERR_USAGE);
+        assert_int_equal(hpct_data_augment_check(&bad[i]), HPCT_ERR_USAGE);
         assert_int_equal(
             hpct_dataset_synthetic(&dataset, HPCT_SHAPE(4, 4, 3), 2, 4, HPCT_TRAIN, &bad[i]),
             HPCT_ERR_USAGE);
@@ -192,14 +195,14 @@ static void options_out_of_range_are_refused(void **state)
                          HPCT_ERR_USAGE);
         assert_null(dataset);
     }
-    assert_int_equal(hpct_augment_check(&(hpct_dataset_options){.rotation = 1,
-                                                                .zoom = 1,
-                                                                .translation = 1,
-                                                                .contrast = 1,
-                                                                .rand_augment = 16,
-                                                                .rand_augment_factor = 1,
-                                                                .mixup = 100,
-                                                                .cutmix = 100}),
+    assert_int_equal(hpct_data_augment_check(&(hpct_dataset_options){.rotation = 1,
+                                                                     .zoom = 1,
+                                                                     .translation = 1,
+                                                                     .contrast = 1,
+                                                                     .rand_augment = 16,
+                                                                     .rand_augment_factor = 1,
+                                                                     .mixup = 100,
+                                                                     .cutmix = 100}),
                      HPCT_OK);
 }
 
@@ -214,7 +217,7 @@ static double reflected(double at, int length)
     return fmin(fmax(at, 0), length - 1);
 }
 
-static double value_at(const hpct_canvas *p, double x, double y, int c)
+static double value_at(const hpct_data_canvas *p, double x, double y, int c)
 {
     x = reflected(x, p->width);
     y = reflected(y, p->height);
@@ -226,23 +229,23 @@ static double value_at(const hpct_canvas *p, double x, double y, int c)
     return above + (under - above) * (y - top);
 }
 
-static void fill(const hpct_canvas *canvas, uint64_t seed)
+static void fill(const hpct_data_canvas *canvas, uint64_t seed)
 {
-    for (size_t i = 0; i < hpct_canvas_floats(canvas); i++)
-        canvas->values[i] = (float) (hpct_sample_bits(seed, 0, (uint32_t) i) % 256);
+    for (size_t i = 0; i < hpct_data_canvas_floats(canvas); i++)
+        canvas->values[i] = (float) (hpct_data_sample_bits(seed, 0, (uint32_t) i) % 256);
 }
 
-static void check_transform(hpct_affine_sampler *sampler, const char *name, const hpct_affine *how,
-                            int round)
+static void check_transform(hpct_data_affine_sampler *sampler, const char *name,
+                            const hpct_data_affine *how, int round)
 {
     static float values[40 * 40 * 4], before[40 * 40 * 4], copy[40 * 40 * 4];
-    hpct_canvas canvas = {values, 1 + round * 7 % 40, 1 + round * 13 % 40, 1 + round % 4};
-    hpct_canvas old = canvas;
+    hpct_data_canvas canvas = {values, 1 + round * 7 % 40, 1 + round * 13 % 40, 1 + round % 4};
+    hpct_data_canvas old = canvas;
     old.values = copy;
     fill(&canvas, (uint64_t) round);
     memcpy(copy, values, sizeof copy);
-    assert_int_equal(hpct_affine_apply(sampler, how, &canvas, before), HPCT_OK);
-    for (int i = 0; i < (int) hpct_canvas_floats(&canvas); i++) {
+    assert_int_equal(hpct_data_affine_apply(sampler, how, &canvas, before), HPCT_OK);
+    for (int i = 0; i < (int) hpct_data_canvas_floats(&canvas); i++) {
         int c = i % canvas.channels, x = i / canvas.channels % canvas.width;
         int y = i / canvas.channels / canvas.width;
         double want = value_at(&old, how->xx * x + how->xy * y + how->x0,
@@ -256,21 +259,21 @@ static void check_transform(hpct_affine_sampler *sampler, const char *name, cons
 static void pictures_are_transformed_as_defined(void **state)
 {
     (void) state;
-    for (int v = 0; hpct_affine_variants[v] != NULL; v++) {
-        hpct_affine_sampler *sampler;
-        if (!hpct_affine_variants[v]->supported())
+    for (int v = 0; hpct_data_affine_variants[v] != NULL; v++) {
+        hpct_data_affine_sampler *sampler;
+        if (!hpct_data_affine_variants[v]->supported())
             continue;
-        assert_int_equal(hpct_affine_sampler_new(&sampler), HPCT_OK);
-        hpct_affine_sampler_use(sampler, hpct_affine_variants[v]);
+        assert_int_equal(hpct_data_affine_sampler_new(&sampler), HPCT_OK);
+        hpct_data_affine_sampler_use(sampler, hpct_data_affine_variants[v]);
         for (int round = 0; round < unit_cases(200); round++) {
-            hpct_draws draws = hpct_draws_for((uint64_t) round, 1);
-            hpct_affine how = {
-                hpct_draws_uniform(&draws, -2, 2),   hpct_draws_uniform(&draws, -2, 2),
-                hpct_draws_uniform(&draws, -99, 99), hpct_draws_uniform(&draws, -2, 2),
-                hpct_draws_uniform(&draws, -2, 2),   hpct_draws_uniform(&draws, -99, 99)};
-            check_transform(sampler, hpct_affine_variants[v]->name, &how, round);
+            hpct_data_draws draws = hpct_data_draws_for((uint64_t) round, 1);
+            hpct_data_affine how = {
+                hpct_data_draws_uniform(&draws, -2, 2),   hpct_data_draws_uniform(&draws, -2, 2),
+                hpct_data_draws_uniform(&draws, -99, 99), hpct_data_draws_uniform(&draws, -2, 2),
+                hpct_data_draws_uniform(&draws, -2, 2),   hpct_data_draws_uniform(&draws, -99, 99)};
+            check_transform(sampler, hpct_data_affine_variants[v]->name, &how, round);
         }
-        hpct_affine_sampler_free(sampler);
+        hpct_data_affine_sampler_free(sampler);
     }
 }
 
@@ -278,8 +281,9 @@ static void pictures_are_transformed_as_defined(void **state)
 static void transforms_are_composed_in_order(void **state)
 {
     (void) state;
-    hpct_affine turn = hpct_affine_rotation(30, 9, 12), zoom = hpct_affine_zoom(0.7, 9, 12);
-    hpct_affine both = hpct_affine_compose(&turn, &zoom);
+    hpct_data_affine turn = hpct_data_affine_rotation(30, 9, 12),
+                     zoom = hpct_data_affine_zoom(0.7, 9, 12);
+    hpct_data_affine both = hpct_data_affine_compose(&turn, &zoom);
     double x = zoom.xx * 3 + zoom.xy * 4 + zoom.x0, y = zoom.yx * 3 + zoom.yy * 4 + zoom.y0;
     assert_near("x", both.xx * 3 + both.xy * 4 + both.x0, turn.xx * x + turn.xy * y + turn.x0,
                 1e-9);
@@ -293,15 +297,15 @@ static void transforms_are_composed_in_order(void **state)
 static void translation_comes_last(void **state)
 {
     (void) state;
-    uint64_t bits = hpct_sample_bits(1, 2, 3);
-    hpct_affine turn = drawn(&(hpct_dataset_options){.rotation = 0.2}, bits).geometry,
-                zoom = drawn(&(hpct_dataset_options){.zoom = 0.3}, bits).geometry,
-                shift = drawn(&(hpct_dataset_options){.translation = 0.4}, bits).geometry;
-    hpct_affine all =
+    uint64_t bits = hpct_data_sample_bits(1, 2, 3);
+    hpct_data_affine turn = drawn(&(hpct_dataset_options){.rotation = 0.2}, bits).geometry,
+                     zoom = drawn(&(hpct_dataset_options){.zoom = 0.3}, bits).geometry,
+                     shift = drawn(&(hpct_dataset_options){.translation = 0.4}, bits).geometry;
+    hpct_data_affine all =
         drawn(&(hpct_dataset_options){.rotation = 0.2, .zoom = 0.3, .translation = 0.4}, bits)
             .geometry;
-    hpct_affine want = hpct_affine_compose(&turn, &zoom);
-    want = hpct_affine_compose(&want, &shift);
+    hpct_data_affine want = hpct_data_affine_compose(&turn, &zoom);
+    want = hpct_data_affine_compose(&want, &shift);
     assert_near("x0", all.x0, want.x0, 1e-12);
     assert_near("y0", all.y0, want.y0, 1e-12);
     assert_near("xy", all.xy, want.xy, 1e-12);
@@ -313,11 +317,11 @@ static void pictures_are_mixed_by_share(void **state)
 {
     (void) state;
     static float values[6 * 5 * 2], other[6 * 5 * 2];
-    hpct_canvas canvas = {values, 6, 5, 2}, second = {other, 6, 5, 2};
+    hpct_data_canvas canvas = {values, 6, 5, 2}, second = {other, 6, 5, 2};
     fill(&canvas, 1);
     fill(&second, 2);
     float first = values[7];
-    hpct_mixing_apply(&(hpct_mixing){.share = 0.25f}, &canvas, other);
+    hpct_data_mixing_apply(&(hpct_data_mixing){.share = 0.25f}, &canvas, other);
     assert_near("a value", values[7], 0.25 * first + 0.75 * other[7], 1e-4);
 }
 
@@ -327,13 +331,13 @@ static void rectangles_are_cut_by_area(void **state)
     (void) state;
     for (uint32_t round = 0; round < 500; round++) {
         float values[8 * 10] = {0}, other[8 * 10];
-        hpct_canvas canvas = {values, 8, 10, 1};
-        hpct_mixing m = hpct_mixing_draw(&(hpct_dataset_options){.cutmix = 1},
-                                         hpct_sample_bits(5, 0, round), 50, 8, 10);
+        hpct_data_canvas canvas = {values, 8, 10, 1};
+        hpct_data_mixing m = hpct_data_mixing_draw(&(hpct_dataset_options){.cutmix = 1},
+                                                   hpct_data_sample_bits(5, 0, round), 50, 8, 10);
         double area = (double) (m.x1 - m.x0) * (double) (m.y1 - m.y0);
         for (size_t i = 0; i < 80; i++)
             other[i] = 1;
-        hpct_mixing_apply(&m, &canvas, other);
+        hpct_data_mixing_apply(&m, &canvas, other);
         assert_true(m.x0 >= 0 && m.x1 <= 10.0001f && m.y0 >= 0 && m.y1 <= 8.0001f);
         assert_near("the share", (double) m.share, 1 - area / 80, 1e-5);
         for (int i = 0; i < 80; i++) {

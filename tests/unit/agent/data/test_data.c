@@ -173,7 +173,7 @@ static uint8_t *gunzip(const void *bytes, size_t size, size_t *num)
     FILE *file = tmpfile();
     fwrite(bytes, 1, size, file);
     fflush(file);
-    uint8_t *content = hpct_gunzip(fileno(file), num);
+    uint8_t *content = hpct_data_gunzip(fileno(file), num);
     assert_int_equal(lseek(fileno(file), 0, SEEK_CUR), (off_t) size);
     fclose(file);
     return content;
@@ -214,7 +214,7 @@ static void single_member_gzip_is_inflated_in_one_call(void **state)
     }
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    assert_null(hpct_gunzip(ends[0], &num));
+    assert_null(hpct_data_gunzip(ends[0], &num));
     close(ends[0]);
     close(ends[1]);
 }
@@ -316,8 +316,8 @@ static void invalid_npz_files_are_rejected(void **state)
 
 static hpct_status parse_npy(const parse_case *c, char *got, size_t size)
 {
-    hpct_npy header;
-    HPCT_TRY(hpct_npy_read_text(&header, c->text, strlen(c->text), "x"));
+    hpct_data_npy header;
+    HPCT_TRY(hpct_data_npy_read_text(&header, c->text, strlen(c->text), "x"));
     snprintf(got, size, "rank %d, %d bytes", header.rank, (int) header.bytes);
     return HPCT_OK;
 }

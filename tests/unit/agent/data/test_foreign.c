@@ -47,7 +47,7 @@ static void files_are_known_by_their_first_bytes(void **state)
 {
     (void) state;
     for (size_t i = 0; i < NUM_FILES; i++) {
-        const char *name = hpct_foreign_name(files[i].bytes, files[i].size);
+        const char *name = hpct_data_foreign_name(files[i].bytes, files[i].size);
         if (files[i].name == NULL)
             assert_null(name);
         else

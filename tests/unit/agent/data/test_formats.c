@@ -53,21 +53,21 @@ static void pictures_are_decoded_as_others_do(void **state)
         {"picture/png_16", 4, 4, {0, 0, 0, 0, 0, 0}, 0, 0},
         {"picture/png_1", 3, 9, {0, 0, 0, 0, 0, 0}, 5355, 1785},
     };
-    hpct_decoder *decoder;
-    assert_int_equal(hpct_decoder_new(&decoder), HPCT_OK);
+    hpct_data_decoder *decoder;
+    assert_int_equal(hpct_data_decoder_new(&decoder), HPCT_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        hpct_coded coded = {seed, pictures_seed(cases[i].name, seed, sizeof seed), "it"};
-        hpct_picture picture;
+        hpct_data_coded coded = {seed, pictures_seed(cases[i].name, seed, sizeof seed), "it"};
+        hpct_data_picture picture;
         size_t cells = (size_t) cases[i].height * (size_t) cases[i].width;
-        assert_int_equal(hpct_picture_decode(decoder, &coded, 3, &picture), HPCT_OK);
+        assert_int_equal(hpct_data_picture_decode(decoder, &coded, 3, &picture), HPCT_OK);
         assert_int_equal(picture.height, cases[i].height);
         assert_int_equal(picture.width, cases[i].width);
         assert_memory_equal(picture.pixels, cases[i].first, 6);
         assert_int_equal(sum_of(picture.pixels, 3 * cells), cases[i].rgb);
-        assert_int_equal(hpct_picture_decode(decoder, &coded, 1, &picture), HPCT_OK);
+        assert_int_equal(hpct_data_picture_decode(decoder, &coded, 1, &picture), HPCT_OK);
         assert_int_equal(sum_of(picture.pixels, cells), cases[i].grey);
     }
-    hpct_decoder_free(decoder);
+    hpct_data_decoder_free(decoder);
 }
 
 /* As Pillow's "L": a gAMA chunk does not change what is read. */
@@ -79,20 +79,21 @@ static void gamma_does_not_change_grey(void **state)
                                     0, 0, 0xb1, 0x8f, 0x0b, 0xfc, 0x61, 0x05};
     enum { HEADER = 33, CELLS = 7 * 9 };
     uint8_t plain[CELLS];
-    hpct_decoder *decoder;
-    hpct_picture picture;
+    hpct_data_decoder *decoder;
+    hpct_data_picture picture;
     size_t size = pictures_seed("picture/png", seed, sizeof seed);
-    assert_int_equal(hpct_decoder_new(&decoder), HPCT_OK);
-    assert_int_equal(hpct_picture_decode(decoder, &(hpct_coded){seed, size, "it"}, 1, &picture),
-                     HPCT_OK);
+    assert_int_equal(hpct_data_decoder_new(&decoder), HPCT_OK);
+    assert_int_equal(
+        hpct_data_picture_decode(decoder, &(hpct_data_coded){seed, size, "it"}, 1, &picture),
+        HPCT_OK);
     memcpy(plain, picture.pixels, CELLS);
     memmove(seed + HEADER + sizeof gamma, seed + HEADER, size - HEADER);
     memcpy(seed + HEADER, gamma, sizeof gamma);
-    assert_int_equal(
-        hpct_picture_decode(decoder, &(hpct_coded){seed, size + sizeof gamma, "it"}, 1, &picture),
-        HPCT_OK);
+    assert_int_equal(hpct_data_picture_decode(
+                         decoder, &(hpct_data_coded){seed, size + sizeof gamma, "it"}, 1, &picture),
+                     HPCT_OK);
     assert_memory_equal(picture.pixels, plain, CELLS);
-    hpct_decoder_free(decoder);
+    hpct_data_decoder_free(decoder);
 }
 
 /* Cut anywhere, a picture is refused, and the decoder goes on with the next. */
@@ -101,18 +102,19 @@ static void cut_pictures_are_refused(void **state)
     (void) state;
     needs_pictures();
     static const char *const names[] = {"picture/jpeg", "picture/jpeg_progressive", "picture/png"};
-    hpct_decoder *decoder;
-    hpct_picture picture;
-    assert_int_equal(hpct_decoder_new(&decoder), HPCT_OK);
+    hpct_data_decoder *decoder;
+    hpct_data_picture picture;
+    assert_int_equal(hpct_data_decoder_new(&decoder), HPCT_OK);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        hpct_coded whole = {seed, pictures_seed(names[i], seed, sizeof seed), "it"}, cut = whole;
+        hpct_data_coded whole = {seed, pictures_seed(names[i], seed, sizeof seed), "it"},
+                        cut = whole;
         for (cut.num_bytes = 0; cut.num_bytes + 2 < whole.num_bytes; cut.num_bytes++) {
-            assert_int_equal(hpct_picture_decode(decoder, &cut, 3, &picture), HPCT_ERR_DATA);
+            assert_int_equal(hpct_data_picture_decode(decoder, &cut, 3, &picture), HPCT_ERR_DATA);
             assert_non_null(strstr(hpct_last_error(), "it: "));
         }
-        assert_int_equal(hpct_picture_decode(decoder, &whole, 3, &picture), HPCT_OK);
+        assert_int_equal(hpct_data_picture_decode(decoder, &whole, 3, &picture), HPCT_OK);
     }
-    hpct_decoder_free(decoder);
+    hpct_data_decoder_free(decoder);
 }
 
 /* ---- folders and archives ---- */
@@ -238,12 +240,12 @@ static void memory_decides_what_is_kept(void **state)
             opened(folder, HPCT_TRAIN, &(hpct_dataset_options){.memory = limits[memory]});
         assert_int_equal(dataset->pixels != NULL, memory == 0);
         assert_int_equal(dataset->encoded.bytes != NULL, memory == 1);
-        hpct_room room = {0};
-        hpct_picture picture;
+        hpct_data_room room = {0};
+        hpct_data_picture picture;
         assert_int_equal(hpct_dataset_fetch(dataset, 1, &room, &picture), HPCT_OK);
         assert_int_equal(picture.width, 9);
         assert_int_equal(picture.pixels[3], 23);
-        hpct_room_free(&room);
+        hpct_data_room_free(&room);
         hpct_dataset_free(dataset);
     }
     assert_true(hpct_memory_share_now().bytes > 1 << 20);
@@ -394,9 +396,10 @@ static hpct_status parse_pickle(const parse_case *c, char *got, size_t size)
 {
     (void) got;
     (void) size;
-    hpct_pickle *pickle;
-    const hpct_pickle_value *value;
-    return hpct_pickle_read(&pickle, &value, (const uint8_t *) c->text, (size_t) c->number, "x");
+    hpct_data_pickle *pickle;
+    const hpct_data_pickle_value *value;
+    return hpct_data_pickle_read(&pickle, &value, (const uint8_t *) c->text, (size_t) c->number,
+                                 "x");
 }
 
 /* Each an opcode or a use of one that plain data do not need. */

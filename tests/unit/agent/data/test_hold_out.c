@@ -81,7 +81,7 @@ static const char *folder_of_pictures(void)
 /* Number of the picture by its name; its label, and its encoded bytes if there are some, fit. */
 static int number_of(const hpct_dataset *part, size_t i)
 {
-    const hpct_entry *entry = &part->encoded.entries[i];
+    const hpct_data_entry *entry = &part->encoded.entries[i];
     int number = atoi(entry->name + 2);
     if (part->encoded.bytes != NULL)
         assert_int_equal(part->encoded.bytes[entry->at + entry->bytes - 1], number);
@@ -95,12 +95,12 @@ static void count_parts(hpct_dataset *all, hpct_dataset *part, int seen[COUNT])
         int before = -1;
         for (size_t i = 0; i < of->size; i++) {
             int number = number_of(of, i);
-            hpct_room room = {0};
-            hpct_picture picture;
+            hpct_data_room room = {0};
+            hpct_data_picture picture;
             assert_true(number > before); /* in their order */
             assert_int_equal(of->labels[i], number / 10);
             assert_int_equal(hpct_dataset_fetch(of, i, &room, &picture), HPCT_OK);
-            hpct_room_free(&room);
+            hpct_data_room_free(&room);
             seen[number] += p == 0 ? 1 : 100;
             before = number;
         }

@@ -24,7 +24,7 @@ static uint32_t draw(uint32_t n)
 /* ---- resizing ---- */
 
 /* The definition, one output float at a time, in double precision. */
-static double resized_at(const hpct_picture *src, int height, int width, int y, int x, int c)
+static double resized_at(const hpct_data_picture *src, int height, int width, int y, int x, int c)
 {
     double fy = fmax((y + 0.5) * src->height / height - 0.5, 0);
     double fx = fmax((x + 0.5) * src->width / width - 0.5, 0);
@@ -36,7 +36,8 @@ static double resized_at(const hpct_picture *src, int height, int width, int y, 
     return top + (bottom - top) * (fy - y0);
 }
 
-static double prepared_at(const hpct_picture *src, const hpct_preparation *how, int y, int x, int c)
+static double prepared_at(const hpct_data_picture *src, const hpct_data_preparation *how, int y,
+                          int x, int c)
 {
     int from_y = y + how->move_y, from_x = x + how->move_x;
     if (from_y < 0 || from_y >= how->height || from_x < 0 || from_x >= how->width)
@@ -51,19 +52,19 @@ static void pictures_are_resized_as_defined(void **state)
     (void) state;
     static uint8_t bytes[50 * 50 * 4];
     static float out[60 * 60 * 4];
-    for (int v = 0; hpct_resize_variants[v] != NULL; v++) {
-        hpct_resizer *resizer;
-        if (!hpct_resize_variants[v]->supported())
+    for (int v = 0; hpct_data_resize_variants[v] != NULL; v++) {
+        hpct_data_resizer *resizer;
+        if (!hpct_data_resize_variants[v]->supported())
             continue;
-        assert_int_equal(hpct_resizer_new(&resizer), HPCT_OK);
-        hpct_resizer_use(resizer, hpct_resize_variants[v]);
+        assert_int_equal(hpct_data_resizer_new(&resizer), HPCT_OK);
+        hpct_data_resizer_use(resizer, hpct_data_resize_variants[v]);
         for (int round = 0; round < unit_cases(400); round++) {
-            hpct_picture src = {.pixels = bytes,
-                                .height = 1 + (int) draw(50),
-                                .width = 1 + (int) draw(50),
-                                .channels = 1 + (int) draw(4)};
+            hpct_data_picture src = {.pixels = bytes,
+                                     .height = 1 + (int) draw(50),
+                                     .width = 1 + (int) draw(50),
+                                     .channels = 1 + (int) draw(4)};
             bool same = draw(4) == 0;
-            hpct_preparation how = {
+            hpct_data_preparation how = {
                 .height = same ? src.height : 1 + (int) draw(60),
                 .width = same ? src.width : 1 + (int) draw(60),
                 .factor = 1 / 127.5f,
@@ -74,28 +75,28 @@ static void pictures_are_resized_as_defined(void **state)
             };
             for (int i = 0; i < src.height * src.width * src.channels; i++)
                 bytes[i] = (uint8_t) draw(256);
-            assert_int_equal(hpct_resize(resizer, &src, &how, out), HPCT_OK);
+            assert_int_equal(hpct_data_resize(resizer, &src, &how, out), HPCT_OK);
             for (int i = 0; i < how.height * how.width * src.channels; i++) {
                 int c = i % src.channels, x = i / src.channels % how.width;
                 int y = i / src.channels / how.width;
                 double want = prepared_at(&src, &how, y, x, c);
                 if (fabs(out[i] - want) > 1e-4)
                     fail_msg("%s: %dx%d to %dx%d: (%d, %d) is %g, not %g",
-                             hpct_resize_variants[v]->name, src.height, src.width, how.height,
+                             hpct_data_resize_variants[v]->name, src.height, src.width, how.height,
                              how.width, y, x, out[i], want);
             }
         }
-        hpct_resizer_free(resizer);
+        hpct_data_resizer_free(resizer);
     }
 }
 
 /* ---- batches ---- */
 
-static hpct_batch sampled(void *from, int64_t number)
+static hpct_data_batch sampled(void *from, int64_t number)
 {
-    hpct_sampler *sampler = from;
-    int64_t steps = hpct_sampler_steps_per_epoch(sampler);
-    return hpct_sampler_batch(sampler, number / steps, number % steps);
+    hpct_data_sampler *sampler = from;
+    int64_t steps = hpct_data_sampler_steps_per_epoch(sampler);
+    return hpct_data_sampler_batch(sampler, number / steps, number % steps);
 }
 
 #define SAMPLES 37
@@ -111,28 +112,28 @@ static void collect(const hpct_dataset *dataset, int ranks, int threads, float *
     hpct_waits waits;
     uint32_t progress = hpct_read_progress(&waits);
     for (int rank = 0; rank < ranks; rank++) {
-        hpct_sampler *sampler;
-        hpct_pipeline *pipeline;
-        hpct_sampler_options sampling = {
+        hpct_data_sampler *sampler;
+        hpct_data_pipeline *pipeline;
+        hpct_data_sampler_options sampling = {
             .samples = SAMPLES, .global_batch = BATCH, .rank = rank, .size = ranks, .seed = 5};
-        assert_int_equal(hpct_sampler_new(&sampler, &sampling), HPCT_OK);
-        hpct_pipeline_options options = {
-            .way = hpct_input_from_host(dataset, true),
+        assert_int_equal(hpct_data_sampler_new(&sampler, &sampling), HPCT_OK);
+        hpct_data_pipeline_options options = {
+            .way = hpct_data_input_from_host(dataset, true),
             .dataset = dataset,
             .batches = STEPS,
-            .largest = hpct_sampler_full_count(sampler),
+            .largest = hpct_data_sampler_full_count(sampler),
             .training = true,
             .seed = 5,
             .threads = threads,
             .batch = sampled,
             .from = sampler,
         };
-        assert_int_equal(hpct_pipeline_open(&pipeline, &options), HPCT_OK);
+        assert_int_equal(hpct_data_pipeline_open(&pipeline, &options), HPCT_OK);
         for (int64_t step = 0; step < STEPS; step++) {
-            hpct_input input;
+            hpct_data_input input;
             int64_t begin, global = step % 4 == 3 ? SAMPLES % BATCH : BATCH;
-            int64_t count = hpct_slice(global, rank, ranks, &begin);
-            assert_int_equal(hpct_pipeline_next(pipeline, &input), HPCT_OK);
+            int64_t count = hpct_data_slice(global, rank, ranks, &begin);
+            assert_int_equal(hpct_data_pipeline_next(pipeline, &input), HPCT_OK);
             assert_int_equal(input.count, count);
             assert_int_equal(input.global_count, global);
             assert_int_equal((uintptr_t) input.pixels % 64, 0);
@@ -143,9 +144,9 @@ static void collect(const hpct_dataset *dataset, int ranks, int threads, float *
             for (int64_t i = 0; i < count && input.others != NULL; i++) /* fixed by them, too */
                 labels[at + i] += 10 * input.others[i] + 100 * (int32_t) (1e6f * input.shares[i]);
         }
-        assert_true(hpct_pipeline_waited(pipeline) > 0);
-        hpct_pipeline_close(pipeline);
-        hpct_sampler_free(sampler);
+        assert_true(hpct_data_pipeline_waited(pipeline) > 0);
+        hpct_data_pipeline_close(pipeline);
+        hpct_data_sampler_free(sampler);
     }
     if (!hpct_dataset_is_plain(dataset, true)) /* each sample is, for the watch */
         assert_true(hpct_read_progress(&waits) - progress >= EPOCHS * SAMPLES);
@@ -201,7 +202,7 @@ static void augmentation_is_as_asked(void **state)
     int flips = 0, moves[7] = {0}, alike = 0;
     const int cases = 7000;
     for (uint32_t i = 0; i < (uint32_t) cases; i++) {
-        uint64_t a = hpct_sample_bits(3, 0, i), b = hpct_sample_bits(3, 1, i);
+        uint64_t a = hpct_data_sample_bits(3, 0, i), b = hpct_data_sample_bits(3, 1, i);
         flips += (int) (a & 1);
         moves[(a >> 32 & 0x7fffff) * 7 >> 23]++;
         alike += (a & 1) == (b & 1);
@@ -217,40 +218,40 @@ static void augmentation_follows_pass_and_sample(void **state)
 {
     (void) state;
     hpct_dataset *dataset = synthetic(&(hpct_dataset_options){.flip = true});
-    hpct_sampler *sampler;
-    hpct_pipeline *pipeline;
+    hpct_data_sampler *sampler;
+    hpct_data_pipeline *pipeline;
     uint32_t order[SAMPLES];
-    hpct_sampler_options sampling = {.samples = SAMPLES,
-                                     .global_batch = BATCH,
-                                     .steps_per_epoch = 5,
-                                     .rank = 1,
-                                     .size = 2,
-                                     .seed = 5};
-    assert_int_equal(hpct_sampler_new(&sampler, &sampling), HPCT_OK);
-    hpct_pipeline_options options = {.way = hpct_input_from_host(dataset, true),
-                                     .dataset = dataset,
-                                     .batches = 15,
-                                     .largest = BATCH / 2,
-                                     .training = true,
-                                     .seed = 5,
-                                     .threads = 2,
-                                     .batch = sampled,
-                                     .from = sampler};
-    assert_int_equal(hpct_pipeline_open(&pipeline, &options), HPCT_OK);
+    hpct_data_sampler_options sampling = {.samples = SAMPLES,
+                                          .global_batch = BATCH,
+                                          .steps_per_epoch = 5,
+                                          .rank = 1,
+                                          .size = 2,
+                                          .seed = 5};
+    assert_int_equal(hpct_data_sampler_new(&sampler, &sampling), HPCT_OK);
+    hpct_data_pipeline_options options = {.way = hpct_data_input_from_host(dataset, true),
+                                          .dataset = dataset,
+                                          .batches = 15,
+                                          .largest = BATCH / 2,
+                                          .training = true,
+                                          .seed = 5,
+                                          .threads = 2,
+                                          .batch = sampled,
+                                          .from = sampler};
+    assert_int_equal(hpct_data_pipeline_open(&pipeline, &options), HPCT_OK);
     for (int at = BATCH / 2, step = 0; step < 15; step++, at += BATCH) {
-        hpct_input input;
-        assert_int_equal(hpct_pipeline_next(pipeline, &input), HPCT_OK);
+        hpct_data_input input;
+        assert_int_equal(hpct_data_pipeline_next(pipeline, &input), HPCT_OK);
         for (int i = 0; i < BATCH / 2; i++) {
             uint64_t pass = (uint64_t) (at + i) / SAMPLES;
-            hpct_shuffle(order, SAMPLES, 5, pass);
+            hpct_data_shuffle(order, SAMPLES, 5, pass);
             uint32_t index = order[(at + i) % SAMPLES];
-            size_t column = (hpct_sample_bits(5, pass, index) & 1) != 0 ? 7 : 0;
+            size_t column = (hpct_data_sample_bits(5, pass, index) & 1) != 0 ? 7 : 0;
             float want = (float) dataset->pixels[index * 216 + column * 3] / 255.0f;
             assert_true(fabsf(input.pixels[i * 216] - want) < 1e-6f);
         }
     }
-    hpct_pipeline_close(pipeline);
-    hpct_sampler_free(sampler);
+    hpct_data_pipeline_close(pipeline);
+    hpct_data_sampler_free(sampler);
     hpct_dataset_free(dataset);
 }
 
@@ -262,32 +263,32 @@ static void augmentation_does_not_follow_the_batch(void **state)
     hpct_dataset *dataset = synthetic(
         &(hpct_dataset_options){.flip = true, .rotation = 0.1, .rand_augment = 2, .mixup = 0.5});
     for (int global = 5, which = 0; which < 2; global = 13, which++) {
-        hpct_sampler *sampler;
-        hpct_pipeline *pipeline;
-        hpct_input input;
+        hpct_data_sampler *sampler;
+        hpct_data_pipeline *pipeline;
+        hpct_data_input input;
         uint32_t order[SAMPLES];
-        hpct_sampler_options sampling = {
+        hpct_data_sampler_options sampling = {
             .samples = SAMPLES, .global_batch = global, .size = 1, .seed = 5};
-        assert_int_equal(hpct_sampler_new(&sampler, &sampling), HPCT_OK);
-        hpct_pipeline_options options = {.way = hpct_input_from_host(dataset, true),
-                                         .dataset = dataset,
-                                         .batches = (SAMPLES + global - 1) / global,
-                                         .largest = global,
-                                         .training = true,
-                                         .seed = 5,
-                                         .threads = 2,
-                                         .batch = sampled,
-                                         .from = sampler};
-        assert_int_equal(hpct_pipeline_open(&pipeline, &options), HPCT_OK);
-        hpct_shuffle(order, SAMPLES, 5, 0);
+        assert_int_equal(hpct_data_sampler_new(&sampler, &sampling), HPCT_OK);
+        hpct_data_pipeline_options options = {.way = hpct_data_input_from_host(dataset, true),
+                                              .dataset = dataset,
+                                              .batches = (SAMPLES + global - 1) / global,
+                                              .largest = global,
+                                              .training = true,
+                                              .seed = 5,
+                                              .threads = 2,
+                                              .batch = sampled,
+                                              .from = sampler};
+        assert_int_equal(hpct_data_pipeline_open(&pipeline, &options), HPCT_OK);
+        hpct_data_shuffle(order, SAMPLES, 5, 0);
         for (int at = 0; at < SAMPLES; at += input.count) {
-            assert_int_equal(hpct_pipeline_next(pipeline, &input), HPCT_OK);
+            assert_int_equal(hpct_data_pipeline_next(pipeline, &input), HPCT_OK);
             for (int i = 0; i < input.count; i++)
                 memcpy(pictures[which][order[at + i]], input.pixels + i * 216,
                        sizeof pictures[0][0]);
         }
-        hpct_pipeline_close(pipeline);
-        hpct_sampler_free(sampler);
+        hpct_data_pipeline_close(pipeline);
+        hpct_data_sampler_free(sampler);
     }
     assert_memory_equal(pictures[0], pictures[1], sizeof pictures[0]);
     hpct_dataset_free(dataset);
@@ -301,26 +302,27 @@ static void mixed_pictures_are_of_two(void **state)
     hpct_dataset *alone = synthetic(&options);
     options.mixup = 0.7;
     hpct_dataset *mixed = synthetic(&options);
-    hpct_preparer *one, *both;
-    assert_int_equal(hpct_preparer_new(&one, alone), HPCT_OK);
-    assert_int_equal(hpct_preparer_new(&both, mixed), HPCT_OK);
+    hpct_data_preparer *one, *both;
+    assert_int_equal(hpct_data_preparer_new(&one, alone), HPCT_OK);
+    assert_int_equal(hpct_data_preparer_new(&both, mixed), HPCT_OK);
     for (uint32_t i = 0; i < SAMPLES; i++) {
         float first[216], second[216], got[216];
-        hpct_to_prepare what = {.index = i, .training = true, .seed = 4, .pass = 2};
-        hpct_prepared a = {.pixels = first}, b = {.pixels = second}, c = {.pixels = got};
-        uint32_t other = hpct_mixing_draw(&options, hpct_sample_bits(4, 2, i), SAMPLES, 9, 8).other;
-        assert_int_equal(hpct_prepare(one, &what, &a), HPCT_OK);
-        assert_int_equal(hpct_prepare(both, &what, &c), HPCT_OK);
+        hpct_data_to_prepare what = {.index = i, .training = true, .seed = 4, .pass = 2};
+        hpct_data_prepared a = {.pixels = first}, b = {.pixels = second}, c = {.pixels = got};
+        uint32_t other =
+            hpct_data_mixing_draw(&options, hpct_data_sample_bits(4, 2, i), SAMPLES, 9, 8).other;
+        assert_int_equal(hpct_data_prepare(one, &what, &a), HPCT_OK);
+        assert_int_equal(hpct_data_prepare(both, &what, &c), HPCT_OK);
         what.index = other;
-        assert_int_equal(hpct_prepare(one, &what, &b), HPCT_OK);
+        assert_int_equal(hpct_data_prepare(one, &what, &b), HPCT_OK);
         assert_true(a.share == 1 && a.other == a.label);
         assert_int_equal(c.label, a.label);
         assert_int_equal(c.other, b.label);
         for (int k = 0; k < 216; k++)
             assert_true(fabsf(got[k] - (c.share * first[k] + (1 - c.share) * second[k])) < 1e-5f);
     }
-    hpct_preparer_free(one);
-    hpct_preparer_free(both);
+    hpct_data_preparer_free(one);
+    hpct_data_preparer_free(both);
     hpct_dataset_free(alone);
     hpct_dataset_free(mixed);
 }
@@ -335,18 +337,18 @@ static void only_training_augments(void **state)
     hpct_dataset_free(dataset);
     hpct_dataset *deep = synthetic(&(hpct_dataset_options){.rotation = 0.5, .mixup = 1}),
                  *plain = synthetic(NULL);
-    hpct_preparer *one, *both;
+    hpct_data_preparer *one, *both;
     float got[216], want[216];
-    hpct_prepared a = {.pixels = want}, b = {.pixels = got};
-    hpct_to_prepare what = {.index = 3};
+    hpct_data_prepared a = {.pixels = want}, b = {.pixels = got};
+    hpct_data_to_prepare what = {.index = 3};
     assert_false(hpct_dataset_is_plain(deep, true));
-    assert_int_equal(hpct_preparer_new(&one, plain), HPCT_OK);
-    assert_int_equal(hpct_preparer_new(&both, deep), HPCT_OK);
-    assert_int_equal(hpct_prepare(one, &what, &a), HPCT_OK);
-    assert_int_equal(hpct_prepare(both, &what, &b), HPCT_OK);
+    assert_int_equal(hpct_data_preparer_new(&one, plain), HPCT_OK);
+    assert_int_equal(hpct_data_preparer_new(&both, deep), HPCT_OK);
+    assert_int_equal(hpct_data_prepare(one, &what, &a), HPCT_OK);
+    assert_int_equal(hpct_data_prepare(both, &what, &b), HPCT_OK);
     assert_memory_equal(got, want, sizeof got);
-    hpct_preparer_free(one);
-    hpct_preparer_free(both);
+    hpct_data_preparer_free(one);
+    hpct_data_preparer_free(both);
     hpct_dataset_free(deep);
     hpct_dataset_free(plain);
 }
@@ -363,26 +365,26 @@ static void cut_pictures_end_the_run(void **state)
         pictures_write(folder, name, seed, i == 3 ? size - 20 : size, false);
     }
     hpct_dataset *dataset;
-    hpct_sampler *sampler;
-    hpct_pipeline *pipeline;
-    hpct_input input;
+    hpct_data_sampler *sampler;
+    hpct_data_pipeline *pipeline;
+    hpct_data_input input;
     /* So little memory that nothing is decoded before it is needed. */
     hpct_dataset_options little = {.height = 4, .width = 4, .memory = 10};
     assert_int_equal(hpct_dataset_open_as(&dataset, folder, HPCT_TRAIN, &little), HPCT_OK);
-    hpct_sampler_options sampling = {.samples = 5, .global_batch = 5, .size = 1};
-    assert_int_equal(hpct_sampler_new(&sampler, &sampling), HPCT_OK);
-    hpct_pipeline_options options = {.way = hpct_input_from_host(dataset, false),
-                                     .dataset = dataset,
-                                     .batches = 4,
-                                     .largest = 5,
-                                     .threads = 2,
-                                     .batch = sampled,
-                                     .from = sampler};
-    assert_int_equal(hpct_pipeline_open(&pipeline, &options), HPCT_OK);
-    assert_int_equal(hpct_pipeline_next(pipeline, &input), HPCT_ERR_DATA);
+    hpct_data_sampler_options sampling = {.samples = 5, .global_batch = 5, .size = 1};
+    assert_int_equal(hpct_data_sampler_new(&sampler, &sampling), HPCT_OK);
+    hpct_data_pipeline_options options = {.way = hpct_data_input_from_host(dataset, false),
+                                          .dataset = dataset,
+                                          .batches = 4,
+                                          .largest = 5,
+                                          .threads = 2,
+                                          .batch = sampled,
+                                          .from = sampler};
+    assert_int_equal(hpct_data_pipeline_open(&pipeline, &options), HPCT_OK);
+    assert_int_equal(hpct_data_pipeline_next(pipeline, &input), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), "a/3.png"));
-    hpct_pipeline_close(pipeline);
-    hpct_sampler_free(sampler);
+    hpct_data_pipeline_close(pipeline);
+    hpct_data_sampler_free(sampler);
     hpct_dataset_free(dataset);
 }
 

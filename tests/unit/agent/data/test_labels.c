@@ -15,7 +15,7 @@ static hpct_dataset *unlabelled(void)
 {
     static const char *const names[PICTURES] = {"a.png", "b/c.png", "d,\"e\".png"};
     hpct_dataset *dataset = calloc(1, sizeof *dataset);
-    dataset->format = &hpct_format_folder;
+    dataset->format = &hpct_data_format_folder;
     dataset->options.unlabelled = true;
     dataset->size = PICTURES;
     dataset->stored = HPCT_SHAPE(1, 1, 3);
@@ -29,12 +29,12 @@ static hpct_dataset *unlabelled(void)
 }
 
 /* The text in memory of its own size, so that a sanitizer sees each byte beyond. */
-static hpct_status take(hpct_dataset *dataset, const hpct_label_form *form, const char *text,
+static hpct_status take(hpct_dataset *dataset, const hpct_data_label_form *form, const char *text,
                         size_t size)
 {
     char *copy = malloc(size + 1);
     memcpy(copy, text, size);
-    hpct_status status = hpct_labels_take(dataset, form, FILE_NAME, copy, size);
+    hpct_status status = hpct_data_labels_take(dataset, form, FILE_NAME, copy, size);
     free(copy);
     return status;
 }
@@ -61,7 +61,7 @@ static hpct_status read_for(int outputs, hpct_target_kind kind, const parse_case
                             size_t size)
 {
     hpct_dataset *dataset = unlabelled();
-    hpct_label_form form = {.kind = kind, .outputs = outputs};
+    hpct_data_label_form form = {.kind = kind, .outputs = outputs};
     hpct_status status = take(dataset, &form, c->text, strlen(c->text));
     if (status == HPCT_OK)
         describe(dataset, got, size);
@@ -219,7 +219,7 @@ static void numbers_take_the_place_of_labels(void **state)
     (void) state;
     static const char text[] = "file,x,y\na.png,1,2\nb/c.png,3,4\n" D ",5,6\n";
     hpct_dataset *dataset = unlabelled();
-    hpct_label_form form = {.kind = HPCT_TARGETS_NUMBERS, .outputs = 2};
+    hpct_data_label_form form = {.kind = HPCT_TARGETS_NUMBERS, .outputs = 2};
     dataset->labels[1] = 7;
     assert_int_equal(take(dataset, &form, text, strlen(text)), HPCT_OK);
     assert_int_equal(dataset->labels[1], 0);
@@ -244,7 +244,7 @@ static void text_in_utf_16_is_refused(void **state)
 {
     (void) state;
     hpct_dataset *dataset = unlabelled();
-    hpct_label_form form = {.kind = HPCT_TARGETS_NUMBERS, .outputs = 2};
+    hpct_data_label_form form = {.kind = HPCT_TARGETS_NUMBERS, .outputs = 2};
     static const char text[] = "file,x,y\na\0.\0p";
     assert_int_equal(take(dataset, &form, text, sizeof text), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), "l.csv, line 2: there is a zero byte"));
@@ -283,9 +283,9 @@ static void names_that_are_not_utf_8_are_refused(void **state)
 static uint64_t fingerprint_of(hpct_target_kind kind, const char *text)
 {
     hpct_dataset *dataset = unlabelled();
-    hpct_label_form form = {.kind = kind, .outputs = 2};
+    hpct_data_label_form form = {.kind = kind, .outputs = 2};
     assert_int_equal(take(dataset, &form, text, strlen(text)), HPCT_OK);
-    hpct_fingerprint hash;
+    hpct_data_fingerprint hash;
     hpct_dataset_fingerprint(dataset, &hash);
     hpct_dataset_free(dataset);
     return hash.labels;

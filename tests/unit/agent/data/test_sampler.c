@@ -3,11 +3,12 @@
 #include "tests/unit/unit.h"
 
 /* Collects global batch t as `size` ranks together have it. */
-static int collect(uint32_t *out, hpct_sampler **samplers, int size, int64_t epoch, int64_t step)
+static int collect(uint32_t *out, hpct_data_sampler **samplers, int size, int64_t epoch,
+                   int64_t step)
 {
     int count = 0, global = -1;
     for (int rank = 0; rank < size; rank++) {
-        hpct_batch batch = hpct_sampler_batch(samplers[rank], epoch, step);
+        hpct_data_batch batch = hpct_data_sampler_batch(samplers[rank], epoch, step);
         memcpy(out + count, batch.indices, (size_t) batch.count * sizeof *out);
         count += batch.count;
         assert_true(global == -1 || global == batch.global_count);
@@ -17,18 +18,19 @@ static int collect(uint32_t *out, hpct_sampler **samplers, int size, int64_t epo
     return count;
 }
 
-static void open_all(hpct_sampler **samplers, int size, size_t samples, int batch, int64_t steps)
+static void open_all(hpct_data_sampler **samplers, int size, size_t samples, int batch,
+                     int64_t steps)
 {
     for (int rank = 0; rank < size; rank++) {
-        hpct_sampler_options options = {samples, batch, steps, rank, size, 7};
-        assert_int_equal(hpct_sampler_new(&samplers[rank], &options), HPCT_OK);
+        hpct_data_sampler_options options = {samples, batch, steps, rank, size, 7};
+        assert_int_equal(hpct_data_sampler_new(&samplers[rank], &options), HPCT_OK);
     }
 }
 
-static void close_all(hpct_sampler **samplers, int size)
+static void close_all(hpct_data_sampler **samplers, int size)
 {
     for (int rank = 0; rank < size; rank++)
-        hpct_sampler_free(samplers[rank]);
+        hpct_data_sampler_free(samplers[rank]);
 }
 
 static void batches_do_not_depend_on_number_of_ranks(void **state)
@@ -39,10 +41,10 @@ static void batches_do_not_depend_on_number_of_ranks(void **state)
     uint32_t alone[16], together[16];
     for (size_t s = 0; s < 2; s++) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-            hpct_sampler *one, *many[16];
+            hpct_data_sampler *one, *many[16];
             open_all(&one, 1, 103, 16, steps_per_epoch[s]);
             open_all(many, sizes[i], 103, 16, steps_per_epoch[s]);
-            int64_t steps = hpct_sampler_steps_per_epoch(one);
+            int64_t steps = hpct_data_sampler_steps_per_epoch(one);
             assert_int_equal(steps, s == 0 ? 7 : 5);
             for (int64_t t = 0; t < 4 * steps; t++) {
                 int n = collect(alone, &one, 1, t / steps, t % steps);
@@ -58,7 +60,7 @@ static void batches_do_not_depend_on_number_of_ranks(void **state)
 static void a_pass_has_each_sample_once(void **state)
 {
     (void) state;
-    hpct_sampler *sampler;
+    hpct_data_sampler *sampler;
     uint32_t batch[10];
     open_all(&sampler, 1, 25, 10, 0);
     for (int64_t epoch = 0; epoch < 3; epoch++) {
@@ -80,7 +82,7 @@ static void a_pass_has_each_sample_once(void **state)
 static void steps_per_epoch_go_on_over_the_passes(void **state)
 {
     (void) state;
-    hpct_sampler *sampler;
+    hpct_data_sampler *sampler;
     uint32_t batch[10];
     int seen[25] = {0};
     open_all(&sampler, 1, 25, 10, 2);
@@ -97,11 +99,11 @@ static void steps_per_epoch_go_on_over_the_passes(void **state)
 static void ranks_may_get_nothing_of_a_short_batch(void **state)
 {
     (void) state;
-    hpct_sampler *many[4];
+    hpct_data_sampler *many[4];
     open_all(many, 4, 10, 8, 0);
-    assert_int_equal(hpct_sampler_short_count(many[0]), 1);
-    assert_int_equal(hpct_sampler_short_count(many[3]), 0);
-    hpct_batch batch = hpct_sampler_batch(many[3], 0, 1);
+    assert_int_equal(hpct_data_sampler_short_count(many[0]), 1);
+    assert_int_equal(hpct_data_sampler_short_count(many[3]), 0);
+    hpct_data_batch batch = hpct_data_sampler_batch(many[3], 0, 1);
     assert_int_equal(batch.count, 0);
     assert_int_equal(batch.global_count, 2);
     close_all(many, 4);
@@ -112,13 +114,13 @@ static void the_order_is_a_function_of_seed_and_pass(void **state)
     (void) state;
     enum { N = 1000 };
     static uint32_t a[N], b[N];
-    hpct_shuffle(a, N, 1, 0);
-    hpct_shuffle(b, N, 1, 0);
+    hpct_data_shuffle(a, N, 1, 0);
+    hpct_data_shuffle(b, N, 1, 0);
     assert_memory_equal(a, b, sizeof a);
     const uint64_t others[][2] = {{1, 1}, {2, 0}, {0, 1}};
     for (size_t k = 0; k < 3; k++) {
         int same = 0;
-        hpct_shuffle(b, N, others[k][0], others[k][1]);
+        hpct_data_shuffle(b, N, others[k][0], others[k][1]);
         for (int i = 0; i < N; i++)
             same += a[i] == b[i];
         assert_true(same < 15); /* one is to be expected by chance */
@@ -132,7 +134,7 @@ static void the_shuffle_is_fair(void **state)
     int counts[8] = {0};
     uint32_t order[8];
     for (uint64_t pass = 0; pass < 80000; pass++) {
-        hpct_shuffle(order, 8, 3, pass);
+        hpct_data_shuffle(order, 8, 3, pass);
         counts[order[0]]++;
     }
     double chi2 = 0;
@@ -147,7 +149,7 @@ static void slices_cover_all(void **state)
     for (int64_t total = 0; total < 20; total++) {
         int64_t next = 0, begin;
         for (int rank = 0; rank < 6; rank++) {
-            int64_t count = hpct_slice(total, rank, 6, &begin);
+            int64_t count = hpct_data_slice(total, rank, 6, &begin);
             assert_int_equal(begin, next);
             assert_true(count == total / 6 || count == total / 6 + 1);
             next = begin + count;

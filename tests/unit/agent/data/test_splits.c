@@ -14,17 +14,17 @@
 
 static const char *split_text(int split)
 {
-    return split == HPCT_NO_SPLIT      ? "none"
-           : split == HPCT_MANY_SPLITS ? "several"
-                                       : hpct_split_text((hpct_split) split);
+    return split == HPCT_DATA_NO_SPLIT      ? "none"
+           : split == HPCT_DATA_MANY_SPLITS ? "several"
+                                            : hpct_data_split_text((hpct_split) split);
 }
 
 /* The split that the name is a word for; that of the words in it. */
 static hpct_status find_split(const parse_case *c, char *got, size_t size)
 {
     size_t length = strlen(c->text);
-    snprintf(got, size, "%s, %s", split_text(hpct_split_word(c->text, length)),
-             split_text(hpct_split_within(c->text, length)));
+    snprintf(got, size, "%s, %s", split_text(hpct_data_split_word(c->text, length)),
+             split_text(hpct_data_split_within(c->text, length)));
     return HPCT_OK;
 }
 

@@ -231,7 +231,7 @@ static void a_loop_of_ones_own_is_fit(void **state)
     assert_int_equal(hpct_trainer_apply(trainer), HPCT_ERR_USAGE);
     assert_null(hpct_trainer_targets(trainer));
     uint32_t order[203];
-    hpct_shuffle(order, 203, 5, 0);
+    hpct_data_shuffle(order, 203, 5, 0);
     for (int t = 0; t < 7; t++) {
         hpct_dataset_gather(train, order + t * 29, 29, hpct_trainer_input(trainer),
                             hpct_trainer_labels(trainer));
