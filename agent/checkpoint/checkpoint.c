@@ -21,17 +21,17 @@
 #define BUFFER_BYTES ((size_t) 4 << 20)
 #define MAX_STATE_BYTES ((size_t) 256 << 20)
 
-struct hpct_checkpoint {
+struct hpct_ckpt {
     char *folder, *state;
-    hpct_manifest manifest;
-    hpct_part *parts; /* of each file; the state's is empty */
-    bool *verified;   /* each file */
-    hpct_tensors tensors;
+    hpct_ckpt_manifest manifest;
+    hpct_ckpt_part *parts; /* of each file; the state's is empty */
+    bool *verified;        /* each file */
+    hpct_ckpt_tensors tensors;
 };
 
 /* ---- verifying ---- */
 
-static hpct_status hash_file(int fd, const hpct_store_file *file, const char *path,
+static hpct_status hash_file(int fd, const hpct_ckpt_store_file *file, const char *path,
                              uint64_t hash[2])
 {
     hpct_digest *digest = hpct_digest_new();
@@ -53,14 +53,15 @@ static hpct_status hash_file(int fd, const hpct_store_file *file, const char *pa
     return status;
 }
 
-static hpct_status compare(const hpct_store_file *file, const char *path, const uint64_t hash[2])
+static hpct_status compare(const hpct_ckpt_store_file *file, const char *path,
+                           const uint64_t hash[2])
 {
     if (hash[0] == file->hash[0] && hash[1] == file->hash[1])
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_DATA, "%s is damaged: its XXH3 is not the manifest's", path);
 }
 
-hpct_status hpct_checkpoint_verify_file(const char *path, const hpct_store_file *file)
+hpct_status hpct_ckpt_verify_file(const char *path, const hpct_ckpt_store_file *file)
 {
     struct stat info;
     uint64_t hash[2];
@@ -81,23 +82,23 @@ hpct_status hpct_checkpoint_verify_file(const char *path, const hpct_store_file 
     return status;
 }
 
-static hpct_status verify(hpct_checkpoint *c, size_t index)
+static hpct_status verify(hpct_ckpt *c, size_t index)
 {
     if (!c->verified[index])
-        HPCT_TRY(hpct_checkpoint_verify_file(c->parts[index].path, &c->manifest.files[index]));
+        HPCT_TRY(hpct_ckpt_verify_file(c->parts[index].path, &c->manifest.files[index]));
     c->verified[index] = true;
     return HPCT_OK;
 }
 
 /* ---- opening ---- */
 
-static hpct_status read_state(hpct_checkpoint *c)
+static hpct_status read_state(hpct_ckpt *c)
 {
-    const hpct_store_file *file = &c->manifest.files[c->manifest.state];
+    const hpct_ckpt_store_file *file = &c->manifest.files[c->manifest.state];
     size_t length;
     uint64_t hash[2];
     char *path;
-    HPCT_TRY(hpct_disk_join(&path, c->folder, file->name));
+    HPCT_TRY(hpct_ckpt_disk_join(&path, c->folder, file->name));
     hpct_status status = hpct_file_read(&c->state, &length, path, MAX_STATE_BYTES);
     if (status != HPCT_OK) {
         c->state = NULL;
@@ -114,23 +115,23 @@ static hpct_status read_state(hpct_checkpoint *c)
     return status;
 }
 
-static hpct_status open_part(hpct_checkpoint *c, size_t index, bool verified)
+static hpct_status open_part(hpct_ckpt *c, size_t index, bool verified)
 {
-    const hpct_store_file *file = &c->manifest.files[index];
+    const hpct_ckpt_store_file *file = &c->manifest.files[index];
     if (verified) {
         char *path;
-        HPCT_TRY(hpct_disk_join(&path, c->folder, file->name));
-        hpct_status status = hpct_checkpoint_verify_file(path, file);
+        HPCT_TRY(hpct_ckpt_disk_join(&path, c->folder, file->name));
+        hpct_status status = hpct_ckpt_verify_file(path, file);
         free(path);
         HPCT_TRY(status);
     }
     c->verified[index] = verified;
-    return hpct_part_open(&c->parts[index], c->folder, file->name, file->bytes);
+    return hpct_ckpt_part_open(&c->parts[index], c->folder, file->name, file->bytes);
 }
 
-static hpct_status open_files(hpct_checkpoint *c, bool verified)
+static hpct_status open_files(hpct_ckpt *c, bool verified)
 {
-    const hpct_manifest *m = &c->manifest;
+    const hpct_ckpt_manifest *m = &c->manifest;
     c->parts = calloc(m->count, sizeof *c->parts);
     c->verified = calloc(m->count, sizeof *c->verified);
     if (c->parts == NULL || c->verified == NULL)
@@ -140,47 +141,47 @@ static hpct_status open_files(hpct_checkpoint *c, bool verified)
         if (i != m->state)
             HPCT_TRY(open_part(c, i, verified));
     }
-    hpct_status status = hpct_tensors_join(&c->tensors, c->parts, m->count);
+    hpct_status status = hpct_ckpt_tensors_join(&c->tensors, c->parts, m->count);
     return status == HPCT_OK ? status : hpct_fail_within(status, c->folder);
 }
 
-static hpct_status open_checkpoint(hpct_checkpoint **out, const char *folder, bool verified)
+static hpct_status open_checkpoint(hpct_ckpt **out, const char *folder, bool verified)
 {
-    hpct_checkpoint *c = calloc(1, sizeof *c);
+    hpct_ckpt *c = calloc(1, sizeof *c);
     if (c == NULL)
         return hpct_fail_memory(sizeof *c);
     c->folder = strdup(folder);
     hpct_status status =
-        c->folder != NULL ? hpct_contents_manifest(&c->manifest, folder) : hpct_fail_memory(0);
+        c->folder != NULL ? hpct_ckpt_contents_manifest(&c->manifest, folder) : hpct_fail_memory(0);
     if (status == HPCT_OK)
         status = open_files(c, verified);
     if (status == HPCT_OK)
         *out = c;
     else
-        hpct_checkpoint_free(c);
+        hpct_ckpt_free(c);
     return status;
 }
 
-hpct_status hpct_checkpoint_open(hpct_checkpoint **out, const char *folder)
+hpct_status hpct_ckpt_open(hpct_ckpt **out, const char *folder)
 {
     return open_checkpoint(out, folder, false);
 }
 
-hpct_status hpct_checkpoint_open_verified(hpct_checkpoint **out, const char *folder)
+hpct_status hpct_ckpt_open_verified(hpct_ckpt **out, const char *folder)
 {
     return open_checkpoint(out, folder, true);
 }
 
-void hpct_checkpoint_free(hpct_checkpoint *checkpoint)
+void hpct_ckpt_free(hpct_ckpt *checkpoint)
 {
     if (checkpoint == NULL)
         return;
-    hpct_tensors_free(&checkpoint->tensors);
+    hpct_ckpt_tensors_free(&checkpoint->tensors);
     for (size_t i = 0; i < checkpoint->manifest.count && checkpoint->parts != NULL; i++)
-        hpct_part_free(&checkpoint->parts[i]);
+        hpct_ckpt_part_free(&checkpoint->parts[i]);
     free(checkpoint->parts);
     free(checkpoint->verified);
-    hpct_manifest_free(&checkpoint->manifest);
+    hpct_ckpt_manifest_free(&checkpoint->manifest);
     free(checkpoint->state);
     free(checkpoint->folder);
     free(checkpoint);
@@ -188,35 +189,34 @@ void hpct_checkpoint_free(hpct_checkpoint *checkpoint)
 
 /* ---- what it has ---- */
 
-const char *hpct_checkpoint_folder(const hpct_checkpoint *checkpoint)
+const char *hpct_ckpt_folder(const hpct_ckpt *checkpoint)
 {
     return checkpoint->folder;
 }
 
-const char *hpct_checkpoint_state(const hpct_checkpoint *checkpoint)
+const char *hpct_ckpt_state(const hpct_ckpt *checkpoint)
 {
     return checkpoint->state;
 }
 
-int64_t hpct_checkpoint_step(const hpct_checkpoint *checkpoint)
+int64_t hpct_ckpt_step(const hpct_ckpt *checkpoint)
 {
     return checkpoint->manifest.step;
 }
 
-size_t hpct_checkpoint_count(const hpct_checkpoint *checkpoint)
+size_t hpct_ckpt_count(const hpct_ckpt *checkpoint)
 {
     return checkpoint->tensors.count;
 }
 
-void hpct_checkpoint_tensor(const hpct_checkpoint *checkpoint, size_t index, hpct_store_tensor *out)
+void hpct_ckpt_tensor(const hpct_ckpt *checkpoint, size_t index, hpct_ckpt_store_tensor *out)
 {
     *out = checkpoint->tensors.wholes[index].tensor;
 }
 
-bool hpct_checkpoint_find(const hpct_checkpoint *checkpoint, const char *name,
-                          hpct_store_tensor *out)
+bool hpct_ckpt_find(const hpct_ckpt *checkpoint, const char *name, hpct_ckpt_store_tensor *out)
 {
-    const hpct_tensors_whole *whole = hpct_tensors_find(&checkpoint->tensors, name);
+    const hpct_ckpt_tensors_whole *whole = hpct_ckpt_tensors_find(&checkpoint->tensors, name);
     if (whole != NULL && out != NULL)
         *out = whole->tensor;
     return whole != NULL;
@@ -224,12 +224,12 @@ bool hpct_checkpoint_find(const hpct_checkpoint *checkpoint, const char *name,
 
 /* ---- reading ---- */
 
-static hpct_status check_wanted(const hpct_checkpoint *c, const hpct_store_tensor *have,
-                                const hpct_store_tensor *want)
+static hpct_status check_wanted(const hpct_ckpt *c, const hpct_ckpt_store_tensor *have,
+                                const hpct_ckpt_store_tensor *want)
 {
     if (have->type != want->type)
         return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%.80s\" is %s, not %s", c->folder, want->name,
-                         hpct_part_dtype(have->type), hpct_part_dtype(want->type));
+                         hpct_ckpt_part_dtype(have->type), hpct_ckpt_part_dtype(want->type));
     bool same = have->rank == want->rank;
     for (int i = want->of != 0 ? 1 : 0; i < want->rank && same; i++)
         same = have->shape[i] == want->shape[i];
@@ -244,10 +244,10 @@ static hpct_status check_wanted(const hpct_checkpoint *c, const hpct_store_tenso
 }
 
 /* Reads rows [begin, end) of the tensor as far as the slice has them; `data` is that of `begin`. */
-static hpct_status read_slice(hpct_checkpoint *c, const hpct_tensors_slice *slice, int64_t begin,
+static hpct_status read_slice(hpct_ckpt *c, const hpct_ckpt_tensors_slice *slice, int64_t begin,
                               int64_t end, char *data)
 {
-    const hpct_store_tensor *t = slice->tensor;
+    const hpct_ckpt_store_tensor *t = slice->tensor;
     int64_t rows = t->rank > 0 ? t->shape[0] : 1;
     int64_t from = t->begin > begin ? t->begin : begin;
     int64_t to = t->begin + rows < end ? t->begin + rows : end;
@@ -255,7 +255,7 @@ static hpct_status read_slice(hpct_checkpoint *c, const hpct_tensors_slice *slic
     if (from >= to)
         return HPCT_OK;
     HPCT_TRY(verify(c, slice->part));
-    uint64_t row = hpct_part_row_bytes(t);
+    uint64_t row = hpct_ckpt_part_row_bytes(t);
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return hpct_fail(HPCT_ERR_DATA, "%s cannot be opened: %s", path, strerror(errno));
@@ -266,10 +266,10 @@ static hpct_status read_slice(hpct_checkpoint *c, const hpct_tensors_slice *slic
     return status;
 }
 
-hpct_status hpct_checkpoint_read(hpct_checkpoint *checkpoint, const hpct_store_tensor *tensor,
-                                 void *data)
+hpct_status hpct_ckpt_read(hpct_ckpt *checkpoint, const hpct_ckpt_store_tensor *tensor, void *data)
 {
-    const hpct_tensors_whole *whole = hpct_tensors_find(&checkpoint->tensors, tensor->name);
+    const hpct_ckpt_tensors_whole *whole =
+        hpct_ckpt_tensors_find(&checkpoint->tensors, tensor->name);
     if (whole == NULL)
         return hpct_fail(HPCT_ERR_DATA, "%s: there is no tensor \"%.80s\"", checkpoint->folder,
                          tensor->name);

@@ -4,11 +4,11 @@
 
 #include "agent/checkpoint/store.h"
 
-/* As hpct_checkpoint_open, but every file is read and compared with the manifest before its content
+/* As hpct_ckpt_open, but every file is read and compared with the manifest before its content
  * is believed. HPCT_ERR_DATA names the first that differs. */
-hpct_status hpct_checkpoint_open_verified(hpct_checkpoint **out, const char *folder);
+hpct_status hpct_ckpt_open_verified(hpct_ckpt **out, const char *folder);
 
 /* Size and XXH3 of one file of a manifest. */
-hpct_status hpct_checkpoint_verify_file(const char *path, const hpct_store_file *file);
+hpct_status hpct_ckpt_verify_file(const char *path, const hpct_ckpt_store_file *file);
 
 #endif

@@ -18,7 +18,7 @@
 #define MOST_BYTES ((size_t) 16 << 20) /* at once: hashed while in the cache */
 #define MOST_NAMES 1000                /* that are tried */
 
-void hpct_disk_token(char token[HPCT_DISK_TOKEN])
+void hpct_ckpt_disk_token(char token[HPCT_CKPT_DISK_TOKEN])
 {
     static unsigned count;
     uint64_t value = 0;
@@ -28,10 +28,10 @@ void hpct_disk_token(char token[HPCT_DISK_TOKEN])
         value = (uint64_t) now.tv_nsec << 34 ^ (uint64_t) now.tv_sec ^ (uint64_t) getpid() << 12 ^
                 __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
     }
-    snprintf(token, HPCT_DISK_TOKEN, "%016llx", (unsigned long long) value);
+    snprintf(token, HPCT_CKPT_DISK_TOKEN, "%016llx", (unsigned long long) value);
 }
 
-hpct_status hpct_disk_join(char **out, const char *folder, const char *name)
+hpct_status hpct_ckpt_disk_join(char **out, const char *folder, const char *name)
 {
     if (asprintf(out, "%s/%s", folder, name) >= 0)
         return HPCT_OK;
@@ -41,15 +41,15 @@ hpct_status hpct_disk_join(char **out, const char *folder, const char *name)
 
 /* ---- a new file ---- */
 
-hpct_status hpct_disk_create(hpct_disk_file *file, const char *folder, const char *name)
+hpct_status hpct_ckpt_disk_create(hpct_ckpt_disk_file *file, const char *folder, const char *name)
 {
-    char token[HPCT_DISK_TOKEN];
-    *file = (hpct_disk_file){.fd = -1, .folder = folder, .digest = hpct_digest_new()};
-    hpct_disk_token(token);
-    if (file->digest == NULL ||
-        asprintf(&file->temporary, "%s/%s" HPCT_DISK_TEMPORARY "%s", folder, name, token) < 0) {
+    char token[HPCT_CKPT_DISK_TOKEN];
+    *file = (hpct_ckpt_disk_file){.fd = -1, .folder = folder, .digest = hpct_digest_new()};
+    hpct_ckpt_disk_token(token);
+    if (file->digest == NULL || asprintf(&file->temporary, "%s/%s" HPCT_CKPT_DISK_TEMPORARY "%s",
+                                         folder, name, token) < 0) {
         file->temporary = NULL;
-        hpct_disk_discard(file);
+        hpct_ckpt_disk_discard(file);
         return hpct_fail_memory(0);
     }
     file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -58,11 +58,11 @@ hpct_status hpct_disk_create(hpct_disk_file *file, const char *folder, const cha
     hpct_status status = hpct_file_failed("making it", file->temporary);
     free(file->temporary); /* not ours to remove */
     file->temporary = NULL;
-    hpct_disk_discard(file);
+    hpct_ckpt_disk_discard(file);
     return status;
 }
 
-hpct_status hpct_disk_write(hpct_disk_file *file, const void *data, size_t bytes)
+hpct_status hpct_ckpt_disk_write(hpct_ckpt_disk_file *file, const void *data, size_t bytes)
 {
     const char *at = data;
     for (size_t part; bytes > 0; at += part, bytes -= part) {
@@ -75,7 +75,7 @@ hpct_status hpct_disk_write(hpct_disk_file *file, const void *data, size_t bytes
 }
 
 /* Full disks and exceeded quotas may be reported by fsync or close only. */
-static hpct_status finish(hpct_disk_file *file)
+static hpct_status finish(hpct_ckpt_disk_file *file)
 {
     if (!hpct_file_sync(file->fd))
         return hpct_file_failed("syncing", file->temporary);
@@ -94,13 +94,13 @@ static bool has_name(const char *path, const struct stat *info)
     return lstat(path, &now) == 0 && hpct_file_same(&now, info);
 }
 
-hpct_status hpct_disk_replace(hpct_disk_file *file, const char *name)
+hpct_status hpct_ckpt_disk_replace(hpct_ckpt_disk_file *file, const char *name)
 {
     char *path;
     struct stat info = {0};
     bool known = fstat(file->fd, &info) == 0;
     HPCT_TRY(finish(file));
-    HPCT_TRY(hpct_disk_join(&path, file->folder, name));
+    HPCT_TRY(hpct_ckpt_disk_join(&path, file->folder, name));
     if (rename(file->temporary, path) != 0) {
         int error = errno;
         if (!known || !has_name(path, &info)) {
@@ -125,7 +125,7 @@ static int rename_if_free(const char *from, const char *to)
     return errno == ENOENT && rename(from, to) == 0 ? 1 : -1;
 }
 
-int hpct_disk_link(const char *from, const char *to)
+int hpct_ckpt_disk_link(const char *from, const char *to)
 {
     struct stat info;
     if (lstat(from, &info) != 0)
@@ -142,8 +142,8 @@ int hpct_disk_link(const char *from, const char *to)
     return 1;
 }
 
-hpct_status hpct_disk_place(hpct_disk_file *file, const char *stem, const char *extension,
-                            hpct_store_file *written)
+hpct_status hpct_ckpt_disk_place(hpct_ckpt_disk_file *file, const char *stem, const char *extension,
+                                 hpct_ckpt_store_file *written)
 {
     HPCT_TRY(finish(file));
     int placed = 0;
@@ -152,8 +152,8 @@ hpct_status hpct_disk_place(hpct_disk_file *file, const char *stem, const char *
         if (i > 1)
             snprintf(number, sizeof number, ".%d", i);
         snprintf(written->name, sizeof written->name, "%.32s%s.%.15s", stem, number, extension);
-        HPCT_TRY(hpct_disk_join(&path, file->folder, written->name));
-        placed = hpct_disk_link(file->temporary, path);
+        HPCT_TRY(hpct_ckpt_disk_join(&path, file->folder, written->name));
+        placed = hpct_ckpt_disk_link(file->temporary, path);
         free(path);
     }
     if (placed == 0)
@@ -167,7 +167,7 @@ hpct_status hpct_disk_place(hpct_disk_file *file, const char *stem, const char *
     return hpct_file_sync_folder(file->folder);
 }
 
-void hpct_disk_discard(hpct_disk_file *file)
+void hpct_ckpt_disk_discard(hpct_ckpt_disk_file *file)
 {
     if (file->fd >= 0)
         close(file->fd);
@@ -175,35 +175,36 @@ void hpct_disk_discard(hpct_disk_file *file)
         unlink(file->temporary);
     free(file->temporary);
     hpct_digest_free(file->digest);
-    *file = (hpct_disk_file){.fd = -1};
+    *file = (hpct_ckpt_disk_file){.fd = -1};
 }
 
-hpct_status hpct_disk_put(const char *folder, const char *name, const char *text)
+hpct_status hpct_ckpt_disk_put(const char *folder, const char *name, const char *text)
 {
-    hpct_disk_file file;
-    HPCT_TRY(hpct_disk_create(&file, folder, name));
-    hpct_status status = hpct_disk_write(&file, text, strlen(text));
+    hpct_ckpt_disk_file file;
+    HPCT_TRY(hpct_ckpt_disk_create(&file, folder, name));
+    hpct_status status = hpct_ckpt_disk_write(&file, text, strlen(text));
     if (status == HPCT_OK)
-        status = hpct_disk_replace(&file, name);
-    hpct_disk_discard(&file);
+        status = hpct_ckpt_disk_replace(&file, name);
+    hpct_ckpt_disk_discard(&file);
     return status;
 }
 
 /* ---- folders ---- */
 
-hpct_status hpct_disk_remove(const char *folder, const char *name)
+hpct_status hpct_ckpt_disk_remove(const char *folder, const char *name)
 {
     char *path;
-    HPCT_TRY(hpct_disk_join(&path, folder, name));
+    HPCT_TRY(hpct_ckpt_disk_join(&path, folder, name));
     hpct_status status =
         unlink(path) == 0 || errno == ENOENT ? HPCT_OK : hpct_file_failed("removing", path);
     free(path);
     return status;
 }
 
-hpct_status hpct_disk_each(const char *folder,
-                           hpct_status (*each)(void *context, const char *folder, const char *name),
-                           void *context)
+hpct_status hpct_ckpt_disk_each(const char *folder,
+                                hpct_status (*each)(void *context, const char *folder,
+                                                    const char *name),
+                                void *context)
 {
     const struct dirent *entry;
     DIR *all = opendir(folder);

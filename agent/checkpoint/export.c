@@ -18,9 +18,9 @@
 
 typedef struct export
 {
-    hpct_checkpoint *checkpoint;
+    hpct_ckpt *checkpoint;
     const char *path;
-    hpct_store_tensor *tensors; /* with their names in the checkpoint */
+    hpct_ckpt_store_tensor *tensors; /* with their names in the checkpoint */
     hpct_st_entry *entries;
     size_t count;
     char *class_names, *trained_with;
@@ -29,18 +29,18 @@ export;
 
 static hpct_status choose_tensors(export *e)
 {
-    size_t count = hpct_checkpoint_count(e->checkpoint);
+    size_t count = hpct_ckpt_count(e->checkpoint);
     e->tensors = calloc(count + 1, sizeof *e->tensors);
     if (e->tensors == NULL)
         return hpct_fail_memory((count + 1) * sizeof *e->tensors);
     for (size_t i = 0; i < count; i++) {
-        hpct_store_tensor *tensor = &e->tensors[e->count];
-        hpct_checkpoint_tensor(e->checkpoint, i, tensor);
+        hpct_ckpt_store_tensor *tensor = &e->tensors[e->count];
+        hpct_ckpt_tensor(e->checkpoint, i, tensor);
         e->count += strncmp(tensor->name, WEIGHTS, strlen(WEIGHTS)) == 0;
     }
     if (e->count == 0)
         return hpct_fail(HPCT_ERR_DATA, "%s has no weights: no tensor's name begins with " WEIGHTS,
-                         hpct_checkpoint_folder(e->checkpoint));
+                         hpct_ckpt_folder(e->checkpoint));
     return HPCT_OK;
 }
 
@@ -50,7 +50,7 @@ static hpct_status lay_out(export *e)
     hpct_status status;
     for (size_t i = 0; i < e->count; i++)
         e->tensors[i].name += strlen(WEIGHTS);
-    status = hpct_part_lay_out(&e->entries, e->tensors, e->count);
+    status = hpct_ckpt_part_lay_out(&e->entries, e->tensors, e->count);
     for (size_t i = 0; i < e->count; i++)
         e->tensors[i].name -= strlen(WEIGHTS);
     return status;
@@ -59,7 +59,7 @@ static hpct_status lay_out(export *e)
 /* A text beside the weights: JSON, or, of earlier releases, its text. */
 static hpct_status find_text(const export *e, const char *key, char **text)
 {
-    json_t *state = json_loads(hpct_checkpoint_state(e->checkpoint), 0, NULL);
+    json_t *state = json_loads(hpct_ckpt_state(e->checkpoint), 0, NULL);
     const json_t *value = json_object_get(state, key);
     bool structured = json_is_array(value) || json_is_object(value);
     bool there = structured || json_is_string(value);
@@ -77,7 +77,7 @@ static hpct_status write_tensor(const export *e, size_t index, int fd)
     void *data = malloc(bytes + 1);
     if (data == NULL)
         return hpct_fail_memory(bytes + 1);
-    hpct_status status = hpct_checkpoint_read(e->checkpoint, &e->tensors[index], data);
+    hpct_status status = hpct_ckpt_read(e->checkpoint, &e->tensors[index], data);
     if (status == HPCT_OK)
         status = hpct_file_write_all(fd, data, bytes, e->path);
     free(data);
@@ -96,7 +96,7 @@ static hpct_status write_file(void *arg, int fd)
     free(header);
     for (unsigned size = 8; size > 0; size /= 2) {
         for (size_t i = 0; i < e->count && status == HPCT_OK; i++) {
-            if (hpct_part_type_bytes(e->tensors[i].type) == size)
+            if (hpct_ckpt_part_type_bytes(e->tensors[i].type) == size)
                 status = write_tensor(e, i, fd);
         }
     }
@@ -115,7 +115,7 @@ static hpct_status check_file(const export *e)
     char *target = hpct_links_follow(e->path);
     if (target == NULL)
         return hpct_fail_memory(length + 1);
-    bool within = stat(hpct_checkpoint_folder(e->checkpoint), &folder) == 0 &&
+    bool within = stat(hpct_ckpt_folder(e->checkpoint), &folder) == 0 &&
                   stat(dirname(target), &parent) == 0 && hpct_file_same(&folder, &parent);
     free(target);
     return within
@@ -131,7 +131,7 @@ static void note(void *context, const char *text)
 hpct_status hpct_checkpoint_export(const char *path, const char *file, FILE *stream)
 {
     export e = {.path = file};
-    HPCT_TRY(hpct_store_load(&e.checkpoint, path, note, stream));
+    HPCT_TRY(hpct_ckpt_store_load(&e.checkpoint, path, note, stream));
     hpct_status status = check_file(&e);
     if (status == HPCT_OK)
         status = choose_tensors(&e);
@@ -145,12 +145,12 @@ hpct_status hpct_checkpoint_export(const char *path, const char *file, FILE *str
         status = hpct_output_replace(file, write_file, &e);
     if (status == HPCT_OK)
         fprintf(stream, "%s: %zu tensor%s of step %lld\n", file, e.count, e.count == 1 ? "" : "s",
-                (long long) hpct_checkpoint_step(e.checkpoint));
+                (long long) hpct_ckpt_step(e.checkpoint));
     free(e.class_names);
     free(e.trained_with);
     if (e.entries != NULL)
-        hpct_part_free_entries(e.entries, e.count);
+        hpct_ckpt_part_free_entries(e.entries, e.count);
     free(e.tensors);
-    hpct_checkpoint_free(e.checkpoint);
+    hpct_ckpt_free(e.checkpoint);
     return status;
 }

@@ -63,7 +63,7 @@ static int64_t count_of(const char *variable)
 }
 
 /* Job and launch, from the environment. */
-static void name_run(hpct_holder *out)
+static void name_run(hpct_ckpt_holder *out)
 {
     copy_variable(out->job, sizeof out->job, "SLURM_JOB_ID");
     copy_variable(out->cluster, sizeof out->cluster, "SLURM_CLUSTER_NAME");
@@ -72,23 +72,23 @@ static void name_run(hpct_holder *out)
     out->restarts = count_of("HPC_TRAIN_RESTART");
 }
 
-void hpct_holder_self(hpct_holder *out)
+void hpct_ckpt_holder_self(hpct_ckpt_holder *out)
 {
     time_t now = time(NULL);
     struct tm utc;
-    *out = (hpct_holder){.pid = getpid(), .started = start_of(getpid())};
+    *out = (hpct_ckpt_holder){.pid = getpid(), .started = start_of(getpid())};
     name_run(out);
     if (gethostname(out->host, sizeof out->host - 1) != 0)
         strcpy(out->host, "unknown");
     read_machine(out->boot, out->processes);
     if (gmtime_r(&now, &utc) != NULL)
         strftime(out->since, sizeof out->since, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    hpct_disk_token(out->token);
+    hpct_ckpt_disk_token(out->token);
 }
 
 /* ---- the file ---- */
 
-hpct_status hpct_holder_format(char **out, const hpct_holder *holder)
+hpct_status hpct_ckpt_holder_format(char **out, const hpct_ckpt_holder *holder)
 {
     json_t *root = json_pack(
         "{s:s, s:s, s:I, s:s, s:I, s:s, s:I, s:I, s:s, s:s, s:s, s:s}", "job", holder->job,
@@ -107,13 +107,13 @@ static void get_text(char *out, size_t size, const json_t *root, const char *key
     snprintf(out, size, "%s", text != NULL ? text : "");
 }
 
-void hpct_holder_parse(hpct_holder *out, const char *text, size_t length)
+void hpct_ckpt_holder_parse(hpct_ckpt_holder *out, const char *text, size_t length)
 {
     json_t *root = json_loadb(text, length, 0, NULL);
-    *out = (hpct_holder){.pid = json_integer_value(json_object_get(root, "pid")),
-                         .started = json_integer_value(json_object_get(root, "started")),
-                         .requeues = json_integer_value(json_object_get(root, "requeues")),
-                         .restarts = json_integer_value(json_object_get(root, "restarts"))};
+    *out = (hpct_ckpt_holder){.pid = json_integer_value(json_object_get(root, "pid")),
+                              .started = json_integer_value(json_object_get(root, "started")),
+                              .requeues = json_integer_value(json_object_get(root, "requeues")),
+                              .restarts = json_integer_value(json_object_get(root, "restarts"))};
     get_text(out->job, sizeof out->job, root, "job");
     get_text(out->cluster, sizeof out->cluster, root, "cluster");
     get_text(out->launch, sizeof out->launch, root, "launch");
@@ -128,9 +128,9 @@ void hpct_holder_parse(hpct_holder *out, const char *text, size_t length)
 /* ---- whether it lives ---- */
 
 /* Whether it belongs to an earlier run of this job, or of this launch. */
-static bool is_of_earlier_run(const hpct_holder *holder)
+static bool is_of_earlier_run(const hpct_ckpt_holder *holder)
 {
-    hpct_holder self;
+    hpct_ckpt_holder self;
     name_run(&self);
     if (self.job[0] == '\0' || strcmp(self.job, holder->job) != 0 ||
         strcmp(self.cluster, holder->cluster) != 0)
@@ -140,26 +140,26 @@ static bool is_of_earlier_run(const hpct_holder *holder)
             holder->restarts < self.restarts);
 }
 
-hpct_holder_life hpct_holder_look(const hpct_holder *holder)
+hpct_ckpt_holder_life hpct_ckpt_holder_look(const hpct_ckpt_holder *holder)
 {
     char boot[64], processes[64];
     if (is_of_earlier_run(holder))
-        return HPCT_HOLDER_ENDED;
+        return HPCT_CKPT_HOLDER_ENDED;
     read_machine(boot, processes);
     if (boot[0] == '\0' || processes[0] == '\0' || strcmp(boot, holder->boot) != 0 ||
         strcmp(processes, holder->processes) != 0 || holder->pid <= 0 || holder->pid > INT32_MAX ||
         holder->started <= 0)
-        return HPCT_HOLDER_UNKNOWN;
+        return HPCT_CKPT_HOLDER_UNKNOWN;
     if (kill((pid_t) holder->pid, 0) != 0 && errno == ESRCH)
-        return HPCT_HOLDER_ENDED;
+        return HPCT_CKPT_HOLDER_ENDED;
     int64_t started = start_of(holder->pid);
     if (started >= 0)
-        return started == holder->started ? HPCT_HOLDER_LIVES : HPCT_HOLDER_ENDED;
-    return kill((pid_t) holder->pid, 0) != 0 && errno == ESRCH ? HPCT_HOLDER_ENDED
-                                                               : HPCT_HOLDER_UNKNOWN;
+        return started == holder->started ? HPCT_CKPT_HOLDER_LIVES : HPCT_CKPT_HOLDER_ENDED;
+    return kill((pid_t) holder->pid, 0) != 0 && errno == ESRCH ? HPCT_CKPT_HOLDER_ENDED
+                                                               : HPCT_CKPT_HOLDER_UNKNOWN;
 }
 
-void hpct_holder_describe(const hpct_holder *holder, char *text, size_t size)
+void hpct_ckpt_holder_describe(const hpct_ckpt_holder *holder, char *text, size_t size)
 {
     if (holder->host[0] == '\0') {
         snprintf(text, size, "a run that has left no name");

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HPCT_HOLDER_MAX_BYTES 4096
+#define HPCT_CKPT_HOLDER_MAX_BYTES 4096
 
-typedef struct hpct_holder {
+typedef struct hpct_ckpt_holder {
     char job[32];               /* SLURM_JOB_ID; "": none */
     char cluster[64];           /* numbers of jobs are a cluster's own */
     char launch[96];            /* of `hpc-train launch`; "": none */
@@ -22,30 +22,30 @@ typedef struct hpct_holder {
     char boot[64];      /* of the kernel, a new one for each boot */
     char processes[64]; /* the PID namespace: ids of others mean other processes */
     char since[32];     /* for messages */
-    char token[HPCT_DISK_TOKEN];
-} hpct_holder;
+    char token[HPCT_CKPT_DISK_TOKEN];
+} hpct_ckpt_holder;
 
-typedef enum hpct_holder_life {
-    HPCT_HOLDER_LIVES,
-    HPCT_HOLDER_ENDED,
-    HPCT_HOLDER_UNKNOWN, /* on another machine, or hidden from this user */
-} hpct_holder_life;
+typedef enum hpct_ckpt_holder_life {
+    HPCT_CKPT_HOLDER_LIVES,
+    HPCT_CKPT_HOLDER_ENDED,
+    HPCT_CKPT_HOLDER_UNKNOWN, /* on another machine, or hidden from this user */
+} hpct_ckpt_holder_life;
 
 /* This process, with a new token. */
-void hpct_holder_self(hpct_holder *out);
+void hpct_ckpt_holder_self(hpct_ckpt_holder *out);
 
 /* The caller frees *out. */
-hpct_status hpct_holder_format(char **out, const hpct_holder *holder);
+hpct_status hpct_ckpt_holder_format(char **out, const hpct_ckpt_holder *holder);
 
 /* A text of another form, such as half of one, gives a holder of whom nothing is known. */
-void hpct_holder_parse(hpct_holder *out, const char *text, size_t length);
+void hpct_ckpt_holder_parse(hpct_ckpt_holder *out, const char *text, size_t length);
 
 /* A job that was requeued, and a step that was started again, have ended before: also where this
  * machine cannot tell. A process that goes on nevertheless, on a node that is cut off, finds the
  * lock to be another one's before it completes a checkpoint. */
-hpct_holder_life hpct_holder_look(const hpct_holder *holder);
+hpct_ckpt_holder_life hpct_ckpt_holder_look(const hpct_ckpt_holder *holder);
 
 /* "job 7 on host n1 (process 12, since …)". */
-void hpct_holder_describe(const hpct_holder *holder, char *text, size_t size);
+void hpct_ckpt_holder_describe(const hpct_ckpt_holder *holder, char *text, size_t size);
 
 #endif

@@ -14,7 +14,7 @@
 /* ---- a folder of them ---- */
 
 typedef struct search {
-    hpct_store_note *note;
+    hpct_ckpt_store_note *note;
     void *context;
     char *faults;  /* of all that are damaged, "; " between them */
     bool vanished; /* a checkpoint was removed while it was read */
@@ -32,15 +32,15 @@ static hpct_status add_fault(search *s, const char *fault)
 }
 
 /* *out stays NULL if it is damaged, which is noted. */
-static hpct_status try_one(hpct_checkpoint **out, const hpct_contents_entry *entry, search *s)
+static hpct_status try_one(hpct_ckpt **out, const hpct_ckpt_contents_entry *entry, search *s)
 {
     hpct_status status = HPCT_ERR_DATA;
-    if (entry->kind == HPCT_CONTENTS_COMPLETE)
-        status = hpct_checkpoint_open_verified(out, entry->folder);
+    if (entry->kind == HPCT_CKPT_CONTENTS_COMPLETE)
+        status = hpct_ckpt_open_verified(out, entry->folder);
     if (status == HPCT_OK || status == HPCT_ERR_INTERNAL)
         return status;
     *out = NULL;
-    if (!hpct_contents_has_manifest(entry->folder)) {
+    if (!hpct_ckpt_contents_has_manifest(entry->folder)) {
         s->vanished = true;
         return HPCT_OK;
     }
@@ -55,24 +55,24 @@ static hpct_status try_one(hpct_checkpoint **out, const hpct_contents_entry *ent
     return status;
 }
 
-static hpct_status try_all(hpct_checkpoint **out, const char *dir, search *s)
+static hpct_status try_all(hpct_ckpt **out, const char *dir, search *s)
 {
-    hpct_contents all;
-    HPCT_TRY(hpct_contents_read(&all, dir));
+    hpct_ckpt_contents all;
+    HPCT_TRY(hpct_ckpt_contents_read(&all, dir));
     hpct_status status = HPCT_OK;
     for (size_t i = 0; i < all.count && status == HPCT_OK; i++) { /* to be noted */
-        if (all.entries[i].kind == HPCT_CONTENTS_DAMAGED)
+        if (all.entries[i].kind == HPCT_CKPT_CONTENTS_DAMAGED)
             status = try_one(out, &all.entries[i], s);
     }
     for (size_t i = 0; i < all.count && status == HPCT_OK && *out == NULL; i++) {
-        if (all.entries[i].kind == HPCT_CONTENTS_COMPLETE)
+        if (all.entries[i].kind == HPCT_CKPT_CONTENTS_COMPLETE)
             status = try_one(out, &all.entries[i], s);
     }
-    hpct_contents_free(&all);
+    hpct_ckpt_contents_free(&all);
     return status;
 }
 
-static hpct_status load_newest(hpct_checkpoint **out, const char *dir, search *s)
+static hpct_status load_newest(hpct_ckpt **out, const char *dir, search *s)
 {
     hpct_status status = HPCT_OK;
     *out = NULL;
@@ -93,20 +93,20 @@ static hpct_status load_newest(hpct_checkpoint **out, const char *dir, search *s
 
 /* ---- either ---- */
 
-static hpct_status load_given(hpct_checkpoint **out, const char *folder)
+static hpct_status load_given(hpct_ckpt **out, const char *folder)
 {
     struct stat info;
     if (stat(folder, &info) != 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be opened: %s", folder, strerror(errno));
-    if (!hpct_contents_has_manifest(folder))
+    if (!hpct_ckpt_contents_has_manifest(folder))
         return hpct_fail(HPCT_ERR_DATA,
-                         "%s has no " HPCT_MANIFEST ": its run ended before it was complete",
+                         "%s has no " HPCT_CKPT_MANIFEST ": its run ended before it was complete",
                          folder);
-    return hpct_checkpoint_open_verified(out, folder);
+    return hpct_ckpt_open_verified(out, folder);
 }
 
-hpct_status hpct_store_load(hpct_checkpoint **out, const char *path, hpct_store_note *note,
-                            void *context)
+hpct_status hpct_ckpt_store_load(hpct_ckpt **out, const char *path, hpct_ckpt_store_note *note,
+                                 void *context)
 {
     search s = {.note = note, .context = context};
     char *folder = strdup(path);
@@ -115,7 +115,7 @@ hpct_status hpct_store_load(hpct_checkpoint **out, const char *path, hpct_store_
     for (size_t length = strlen(folder); length > 1 && folder[length - 1] == '/';)
         folder[--length] = '\0';
     hpct_status status =
-        hpct_contents_is_one(folder) ? load_given(out, folder) : load_newest(out, folder, &s);
+        hpct_ckpt_contents_is_one(folder) ? load_given(out, folder) : load_newest(out, folder, &s);
     free(s.faults);
     free(folder);
     return status;

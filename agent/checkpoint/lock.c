@@ -25,12 +25,12 @@
 #define JOIN_SECONDS 5 /* for a thread that a file system blocks */
 #define LOOK_SECONDS 1
 
-const hpct_lock_times hpct_lock_usual = {.renew = 30, .gone = 120, .wait = 150};
+const hpct_ckpt_lock_times hpct_ckpt_lock_usual = {.renew = 30, .gone = 120, .wait = 150};
 
-struct hpct_lock {
+struct hpct_ckpt_lock {
     char *dir, *path;
-    hpct_holder self;
-    hpct_lock_times times;
+    hpct_ckpt_holder self;
+    hpct_ckpt_lock_times times;
     int fd; /* of the lock file, whatever has its name later */
     int ended;
     pthread_t thread;
@@ -40,7 +40,7 @@ struct hpct_lock {
 /* ---- the file ---- */
 
 typedef struct seen {
-    hpct_holder holder;
+    hpct_ckpt_holder holder;
     int64_t renewed; /* nanoseconds */
 } seen;
 
@@ -53,7 +53,7 @@ static int64_t modified(const struct stat *info)
 static hpct_status read_lock(seen *out, const char *path)
 {
     struct stat info;
-    char text[HPCT_HOLDER_MAX_BYTES];
+    char text[HPCT_CKPT_HOLDER_MAX_BYTES];
     if (lstat(path, &info) == 0 && !S_ISREG(info.st_mode))
         return hpct_fail(HPCT_ERR_CONFIG,
                          "%s is not a regular file, so no run has created it: remove it", path);
@@ -67,42 +67,42 @@ static hpct_status read_lock(seen *out, const char *path)
         return errno == ENOENT || errno == ESTALE
                    ? hpct_fail(HPCT_ERR_NO_INPUT, "%s does not exist", path)
                    : hpct_file_failed(fd < 0 ? "opening" : "reading", path);
-    hpct_holder_parse(&out->holder, text, (size_t) length);
+    hpct_ckpt_holder_parse(&out->holder, text, (size_t) length);
     out->renewed = modified(&info);
     return HPCT_OK;
 }
 
 /* *fd: the lock's file; -1: there is a lock already. *now: the file server's time. */
-static hpct_status make_lock(const hpct_lock *lock, int *fd, int64_t *now)
+static hpct_status make_lock(const hpct_ckpt_lock *lock, int *fd, int64_t *now)
 {
     char *text;
     struct stat info = {0};
-    hpct_disk_file file;
+    hpct_ckpt_disk_file file;
     *fd = -1;
-    HPCT_TRY(hpct_holder_format(&text, &lock->self));
-    hpct_status status = hpct_disk_create(&file, lock->dir, HPCT_LOCK_FILE);
+    HPCT_TRY(hpct_ckpt_holder_format(&text, &lock->self));
+    hpct_status status = hpct_ckpt_disk_create(&file, lock->dir, HPCT_CKPT_LOCK_FILE);
     if (status == HPCT_OK)
-        status = hpct_disk_write(&file, text, strlen(text));
+        status = hpct_ckpt_disk_write(&file, text, strlen(text));
     if (status == HPCT_OK &&
         ((fsync(file.fd) != 0 && errno != EINVAL) || fstat(file.fd, &info) != 0))
         status = hpct_file_failed("syncing", file.temporary);
     *now = modified(&info);
-    int made = status == HPCT_OK ? hpct_disk_link(file.temporary, lock->path) : 0;
+    int made = status == HPCT_OK ? hpct_ckpt_disk_link(file.temporary, lock->path) : 0;
     if (made < 0)
         status = hpct_file_failed("making the lock", lock->path);
     if (made == 1) {
         *fd = file.fd;
         file.fd = -1;
     }
-    hpct_disk_discard(&file);
+    hpct_ckpt_disk_discard(&file);
     free(text);
     return status;
 }
 
 /* Removes the lock if it has this token. Another run may have taken it over since it was read: so
  * it is read again while the file system's lock on it keeps others from removing it. Where there
- * are no such locks, a run whose lock was removed finds out in hpct_lock_check(). */
-static hpct_status remove_lock(const hpct_lock *lock, const char *token)
+ * are no such locks, a run whose lock was removed finds out in hpct_ckpt_lock_check(). */
+static hpct_status remove_lock(const hpct_ckpt_lock *lock, const char *token)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     seen now;
@@ -120,20 +120,20 @@ static hpct_status remove_lock(const hpct_lock *lock, const char *token)
 
 /* ---- another run's ---- */
 
-static hpct_status refuse(const hpct_lock *lock, const hpct_holder *holder)
+static hpct_status refuse(const hpct_ckpt_lock *lock, const hpct_ckpt_holder *holder)
 {
     char who[512];
-    hpct_holder_describe(holder, who, sizeof who);
+    hpct_ckpt_holder_describe(holder, who, sizeof who);
     return hpct_fail(HPCT_ERR_CONFIG,
                      "%s is in use by %s: end that run, or give this one a folder of its own",
                      lock->dir, who);
 }
 
-static void note_wait(const hpct_lock *lock, const hpct_holder *holder, hpct_store_note *note,
-                      void *context)
+static void note_wait(const hpct_ckpt_lock *lock, const hpct_ckpt_holder *holder,
+                      hpct_ckpt_store_note *note, void *context)
 {
     char who[512], line[1024];
-    hpct_holder_describe(holder, who, sizeof who);
+    hpct_ckpt_holder_describe(holder, who, sizeof who);
     snprintf(line, sizeof line,
              "%.255s is locked by %s: waiting up to %.0f s to see whether that run is alive",
              lock->dir, who, lock->times.wait);
@@ -143,8 +143,8 @@ static void note_wait(const hpct_lock *lock, const hpct_holder *holder, hpct_sto
 
 /* Waits until a holder on another machine renews its lock (HPCT_ERR_CONFIG), or is gone. `now`: the
  * file server's time. */
-static hpct_status watch(const hpct_lock *lock, const seen *first, int64_t now,
-                         hpct_store_note *note, void *context)
+static hpct_status watch(const hpct_ckpt_lock *lock, const seen *first, int64_t now,
+                         hpct_ckpt_store_note *note, void *context)
 {
     double begin = hpct_process_clock(), wait = lock->times.wait,
            left = lock->times.gone - 1e-9 * (double) (now - first->renewed);
@@ -166,17 +166,18 @@ static hpct_status watch(const hpct_lock *lock, const seen *first, int64_t now,
 }
 
 /* After another run's lock was found: HPCT_OK to try again. */
-static hpct_status replace(const hpct_lock *lock, int64_t now, hpct_store_note *note, void *context)
+static hpct_status replace(const hpct_ckpt_lock *lock, int64_t now, hpct_ckpt_store_note *note,
+                           void *context)
 {
     seen other;
     hpct_status status = read_lock(&other, lock->path);
     if (status == HPCT_ERR_NO_INPUT)
         return HPCT_OK;
     HPCT_TRY(status);
-    hpct_holder_life life = hpct_holder_look(&other.holder);
-    if (life == HPCT_HOLDER_LIVES)
+    hpct_ckpt_holder_life life = hpct_ckpt_holder_look(&other.holder);
+    if (life == HPCT_CKPT_HOLDER_LIVES)
         return refuse(lock, &other.holder);
-    if (life == HPCT_HOLDER_UNKNOWN)
+    if (life == HPCT_CKPT_HOLDER_UNKNOWN)
         HPCT_TRY(watch(lock, &other, now, note, context));
     return remove_lock(lock, other.holder.token);
 }
@@ -186,15 +187,15 @@ static hpct_status replace(const hpct_lock *lock, int64_t now, hpct_store_note *
 /* Not the training thread: a file system may block for minutes. */
 static void *renew(void *arg)
 {
-    const hpct_lock *lock = arg;
+    const hpct_ckpt_lock *lock = arg;
     struct pollfd ended = {.fd = lock->ended, .events = POLLIN};
     do
-        futimens(lock->fd, NULL); /* an error shows in hpct_lock_check, if it matters */
+        futimens(lock->fd, NULL); /* an error shows in hpct_ckpt_lock_check, if it matters */
     while (poll(&ended, 1, (int) (1000 * lock->times.renew)) != 1);
     return NULL;
 }
 
-static hpct_status start_thread(hpct_lock *lock)
+static hpct_status start_thread(hpct_ckpt_lock *lock)
 {
     int error = lock->ended < 0 ? errno : hpct_thread_start(&lock->thread, renew, lock);
     lock->has_thread = error == 0;
@@ -204,7 +205,7 @@ static hpct_status start_thread(hpct_lock *lock)
 }
 
 /* False: a file system blocks it. */
-static bool end_thread(hpct_lock *lock)
+static bool end_thread(hpct_ckpt_lock *lock)
 {
     struct timespec until;
     if (!lock->has_thread)
@@ -220,7 +221,7 @@ static bool end_thread(hpct_lock *lock)
 
 /* ---- the calls ---- */
 
-static void free_lock(hpct_lock *lock)
+static void free_lock(hpct_ckpt_lock *lock)
 {
     if (lock->fd >= 0)
         close(lock->fd);
@@ -231,7 +232,7 @@ static void free_lock(hpct_lock *lock)
     free(lock);
 }
 
-static hpct_status acquire(hpct_lock *lock, hpct_store_note *note, void *context)
+static hpct_status acquire(hpct_ckpt_lock *lock, hpct_ckpt_store_note *note, void *context)
 {
     int64_t now;
     for (int i = 0; i < ATTEMPTS; i++) {
@@ -246,19 +247,21 @@ static hpct_status acquire(hpct_lock *lock, hpct_store_note *note, void *context
                      lock->dir);
 }
 
-hpct_status hpct_lock_take(hpct_lock **out, const char *dir, const hpct_lock_times *times,
-                           hpct_store_note *note, void *context)
+hpct_status hpct_ckpt_lock_take(hpct_ckpt_lock **out, const char *dir,
+                                const hpct_ckpt_lock_times *times, hpct_ckpt_store_note *note,
+                                void *context)
 {
-    hpct_lock *lock = calloc(1, sizeof *lock);
+    hpct_ckpt_lock *lock = calloc(1, sizeof *lock);
     if (lock == NULL)
         return hpct_fail_memory(sizeof *lock);
     lock->fd = -1;
     lock->ended = eventfd(0, EFD_CLOEXEC);
     lock->times = *times;
-    hpct_holder_self(&lock->self);
+    hpct_ckpt_holder_self(&lock->self);
     lock->dir = strdup(dir);
-    hpct_status status =
-        lock->dir != NULL ? hpct_disk_join(&lock->path, dir, HPCT_LOCK_FILE) : hpct_fail_memory(0);
+    hpct_status status = lock->dir != NULL
+                             ? hpct_ckpt_disk_join(&lock->path, dir, HPCT_CKPT_LOCK_FILE)
+                             : hpct_fail_memory(0);
     if (status == HPCT_OK)
         status = acquire(lock, note, context);
     if (status == HPCT_OK) {
@@ -274,7 +277,7 @@ hpct_status hpct_lock_take(hpct_lock **out, const char *dir, const hpct_lock_tim
 }
 
 /* Someone has removed it by hand: no other run has it. The thread keeps its descriptor's number. */
-static hpct_status make_again(hpct_lock *lock)
+static hpct_status make_again(hpct_ckpt_lock *lock)
 {
     int64_t now;
     int fd;
@@ -286,7 +289,7 @@ static hpct_status make_again(hpct_lock *lock)
     return HPCT_OK;
 }
 
-hpct_status hpct_lock_check(hpct_lock *lock)
+hpct_status hpct_ckpt_lock_check(hpct_ckpt_lock *lock)
 {
     seen now;
     hpct_status status = read_lock(&now, lock->path);
@@ -299,7 +302,7 @@ hpct_status hpct_lock_check(hpct_lock *lock)
     return strcmp(now.holder.token, lock->self.token) == 0 ? HPCT_OK : refuse(lock, &now.holder);
 }
 
-void hpct_lock_release(hpct_lock *lock)
+void hpct_ckpt_lock_release(hpct_ckpt_lock *lock)
 {
     if (lock == NULL)
         return;

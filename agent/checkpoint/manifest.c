@@ -16,13 +16,13 @@ static hpct_status bad(const char *what)
     return hpct_fail(HPCT_ERR_DATA, "%s", what);
 }
 
-bool hpct_manifest_name_ok(const char *name)
+bool hpct_ckpt_manifest_name_ok(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                   ".-_";
     size_t length = strlen(name);
-    return length > 0 && length < HPCT_STORE_NAME && name[0] != '.' &&
-           strspn(name, letters) == length && strcmp(name, HPCT_MANIFEST) != 0;
+    return length > 0 && length < HPCT_CKPT_STORE_NAME && name[0] != '.' &&
+           strspn(name, letters) == length && strcmp(name, HPCT_CKPT_MANIFEST) != 0;
 }
 
 /* ---- what both files have ---- */
@@ -92,12 +92,12 @@ static hpct_status get_number(int64_t *out, const json_t *object, const char *ke
 
 static int by_name(const void *a, const void *b)
 {
-    const hpct_store_file *x = a, *y = b;
+    const hpct_ckpt_store_file *x = a, *y = b;
     return strcmp(x->name, y->name);
 }
 
 /* A name that occurs twice; NULL: none. Sorts. */
-static const char *find_double(hpct_store_file *files, size_t count)
+static const char *find_double(hpct_ckpt_store_file *files, size_t count)
 {
     if (count > 1)
         qsort(files, count, sizeof *files, by_name);
@@ -108,11 +108,11 @@ static const char *find_double(hpct_store_file *files, size_t count)
     return NULL;
 }
 
-static hpct_status read_file(hpct_store_file *file, const json_t *value)
+static hpct_status read_file(hpct_ckpt_store_file *file, const json_t *value)
 {
     int64_t bytes;
     const char *name = json_string_value(json_object_get(value, "name"));
-    if (name == NULL || !hpct_manifest_name_ok(name))
+    if (name == NULL || !hpct_ckpt_manifest_name_ok(name))
         return bad("a file has no name, or one that may not be a checkpoint's");
     strcpy(file->name, name);
     HPCT_TRY(get_number(&bytes, value, "bytes", INT64_MAX));
@@ -122,10 +122,10 @@ static hpct_status read_file(hpct_store_file *file, const json_t *value)
     return HPCT_OK;
 }
 
-static hpct_status read_files(hpct_manifest *out, const json_t *files)
+static hpct_status read_files(hpct_ckpt_manifest *out, const json_t *files)
 {
     size_t count = json_array_size(files);
-    if (count == 0 || count > HPCT_STORE_MAX_PARTS + 1)
+    if (count == 0 || count > HPCT_CKPT_STORE_MAX_PARTS + 1)
         return bad("its \"files\" are missing or too many");
     out->files = calloc(count, sizeof *out->files);
     if (out->files == NULL)
@@ -136,10 +136,10 @@ static hpct_status read_files(hpct_manifest *out, const json_t *files)
     return twice == NULL ? HPCT_OK : hpct_fail(HPCT_ERR_DATA, "it has %s twice", twice);
 }
 
-static hpct_status read_manifest(hpct_manifest *out, const json_t *root)
+static hpct_status read_manifest(hpct_ckpt_manifest *out, const json_t *root)
 {
-    HPCT_TRY(get_number(&out->step, root, "step", HPCT_STORE_MAX_STEP));
-    HPCT_TRY(get_number(&out->sequence, root, "sequence", HPCT_STORE_MAX_SEQUENCE));
+    HPCT_TRY(get_number(&out->step, root, "step", HPCT_CKPT_STORE_MAX_STEP));
+    HPCT_TRY(get_number(&out->sequence, root, "sequence", HPCT_CKPT_STORE_MAX_SEQUENCE));
     HPCT_TRY(get_number(&out->time, root, "time", INT64_MAX));
     HPCT_TRY(read_files(out, json_object_get(root, "files")));
     const char *state = json_string_value(json_object_get(root, "state"));
@@ -150,25 +150,25 @@ static hpct_status read_manifest(hpct_manifest *out, const json_t *root)
                                                     : bad("its \"state\" is none of its files");
 }
 
-hpct_status hpct_manifest_parse(hpct_manifest *out, const char *text, size_t length)
+hpct_status hpct_ckpt_manifest_parse(hpct_ckpt_manifest *out, const char *text, size_t length)
 {
     json_t *root;
-    *out = (hpct_manifest){0};
+    *out = (hpct_ckpt_manifest){0};
     HPCT_TRY(parse_checked(&root, text, length));
     hpct_status status = read_manifest(out, root);
     json_decref(root);
     if (status != HPCT_OK)
-        hpct_manifest_free(out);
+        hpct_ckpt_manifest_free(out);
     return status;
 }
 
-void hpct_manifest_free(hpct_manifest *manifest)
+void hpct_ckpt_manifest_free(hpct_ckpt_manifest *manifest)
 {
     free(manifest->files);
-    *manifest = (hpct_manifest){0};
+    *manifest = (hpct_ckpt_manifest){0};
 }
 
-static int add_file(json_t *files, const hpct_store_file *file)
+static int add_file(json_t *files, const hpct_ckpt_store_file *file)
 {
     char hash[HPCT_DIGEST_TEXT];
     hpct_digest_format(file->hash, hash);
@@ -176,9 +176,9 @@ static int add_file(json_t *files, const hpct_store_file *file)
                                                   (json_int_t) file->bytes, "xxh3", hash));
 }
 
-hpct_status hpct_manifest_format(char **out, hpct_manifest *manifest)
+hpct_status hpct_ckpt_manifest_format(char **out, hpct_ckpt_manifest *manifest)
 {
-    char state[HPCT_STORE_NAME];
+    char state[HPCT_CKPT_STORE_NAME];
     strcpy(state, manifest->files[manifest->state].name);
     const char *twice = find_double(manifest->files, manifest->count);
     if (twice != NULL)
@@ -186,8 +186,8 @@ hpct_status hpct_manifest_format(char **out, hpct_manifest *manifest)
     json_t *files = json_array();
     int failed = files == NULL;
     for (size_t i = 0; i < manifest->count && !failed; i++) {
-        const hpct_store_file *file = &manifest->files[i];
-        if (!hpct_manifest_name_ok(file->name) || file->bytes > INT64_MAX) {
+        const hpct_ckpt_store_file *file = &manifest->files[i];
+        if (!hpct_ckpt_manifest_name_ok(file->name) || file->bytes > INT64_MAX) {
             json_decref(files);
             return hpct_fail(HPCT_ERR_USAGE, "\"%.63s\" is not a file of a checkpoint", file->name);
         }
@@ -207,19 +207,19 @@ hpct_status hpct_manifest_format(char **out, hpct_manifest *manifest)
 
 /* ---- best.json ---- */
 
-hpct_status hpct_manifest_parse_best(int64_t *step, int64_t *sequence, const char *text,
-                                     size_t length)
+hpct_status hpct_ckpt_manifest_parse_best(int64_t *step, int64_t *sequence, const char *text,
+                                          size_t length)
 {
     json_t *root;
     HPCT_TRY(parse_checked(&root, text, length));
-    hpct_status status = get_number(step, root, "step", HPCT_STORE_MAX_STEP);
+    hpct_status status = get_number(step, root, "step", HPCT_CKPT_STORE_MAX_STEP);
     if (status == HPCT_OK)
-        status = get_number(sequence, root, "sequence", HPCT_STORE_MAX_SEQUENCE);
+        status = get_number(sequence, root, "sequence", HPCT_CKPT_STORE_MAX_SEQUENCE);
     json_decref(root);
     return status;
 }
 
-hpct_status hpct_manifest_format_best(char **out, int64_t step, int64_t sequence)
+hpct_status hpct_ckpt_manifest_format_best(char **out, int64_t step, int64_t sequence)
 {
     return format_checked(out, json_pack("{s:i, s:I, s:I}", "format", FORMAT, "step",
                                          (json_int_t) step, "sequence", (json_int_t) sequence));

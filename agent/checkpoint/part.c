@@ -17,24 +17,24 @@
 #include <unistd.h>
 
 static const char *const dtypes[] = {
-    [HPCT_STORE_F32] = "F32", [HPCT_STORE_F64] = "F64", [HPCT_STORE_I64] = "I64",
-    [HPCT_STORE_U64] = "U64", [HPCT_STORE_U8] = "U8",
+    [HPCT_CKPT_STORE_F32] = "F32", [HPCT_CKPT_STORE_F64] = "F64", [HPCT_CKPT_STORE_I64] = "I64",
+    [HPCT_CKPT_STORE_U64] = "U64", [HPCT_CKPT_STORE_U8] = "U8",
 };
 #define NUM_TYPES (sizeof dtypes / sizeof *dtypes)
 
-const char *hpct_part_dtype(hpct_store_type type)
+const char *hpct_ckpt_part_dtype(hpct_ckpt_store_type type)
 {
     return dtypes[type];
 }
 
-unsigned hpct_part_type_bytes(hpct_store_type type)
+unsigned hpct_ckpt_part_type_bytes(hpct_ckpt_store_type type)
 {
     return hpct_st_element_bytes(dtypes[type]);
 }
 
-uint64_t hpct_part_row_bytes(const hpct_store_tensor *tensor)
+uint64_t hpct_ckpt_part_row_bytes(const hpct_ckpt_store_tensor *tensor)
 {
-    uint64_t bytes = hpct_part_type_bytes(tensor->type);
+    uint64_t bytes = hpct_ckpt_part_type_bytes(tensor->type);
     for (int i = 1; i < tensor->rank; i++)
         bytes *= (uint64_t) tensor->shape[i];
     return bytes;
@@ -42,11 +42,12 @@ uint64_t hpct_part_row_bytes(const hpct_store_tensor *tensor)
 
 /* ---- writing ---- */
 
-static hpct_status check_tensor(const hpct_store_tensor *t, uint64_t *bytes)
+static hpct_status check_tensor(const hpct_ckpt_store_tensor *t, uint64_t *bytes)
 {
     bool right = t->name != NULL && t->name[0] != '\0' && strcmp(t->name, "__metadata__") != 0 &&
-                 (unsigned) t->type < NUM_TYPES && t->rank >= 0 && t->rank <= HPCT_STORE_MAX_RANK;
-    *bytes = right ? hpct_part_type_bytes(t->type) : 0;
+                 (unsigned) t->type < NUM_TYPES && t->rank >= 0 &&
+                 t->rank <= HPCT_CKPT_STORE_MAX_RANK;
+    *bytes = right ? hpct_ckpt_part_type_bytes(t->type) : 0;
     for (int i = 0; right && i < t->rank; i++)
         right = t->shape[i] >= 0 && !__builtin_mul_overflow(*bytes, (uint64_t) t->shape[i], bytes);
     if (right && t->of != 0)
@@ -59,13 +60,13 @@ static hpct_status check_tensor(const hpct_store_tensor *t, uint64_t *bytes)
 }
 
 /* The text of the metadata; NULL: there are no slices. */
-static hpct_status format_slices(char **out, const hpct_store_tensor *tensors, size_t count)
+static hpct_status format_slices(char **out, const hpct_ckpt_store_tensor *tensors, size_t count)
 {
     json_t *slices = json_object();
     int failed = slices == NULL;
     *out = NULL;
     for (size_t i = 0; i < count && !failed; i++) {
-        const hpct_store_tensor *t = &tensors[i];
+        const hpct_ckpt_store_tensor *t = &tensors[i];
         if (t->of != 0)
             failed = json_object_set_new(
                          slices, t->name,
@@ -103,19 +104,20 @@ static hpct_status check_names(const hpct_st_entry *entries, size_t count)
 }
 
 /* Fills entries; those of larger elements have the first offsets. */
-static hpct_status lay_out(hpct_st_entry *entries, const hpct_store_tensor *tensors, size_t count)
+static hpct_status lay_out(hpct_st_entry *entries, const hpct_ckpt_store_tensor *tensors,
+                           size_t count)
 {
     uint64_t at = 0, bytes;
     for (unsigned size = 8; size > 0; size /= 2) {
         for (size_t i = 0; i < count; i++) {
-            const hpct_store_tensor *t = &tensors[i];
+            const hpct_ckpt_store_tensor *t = &tensors[i];
             HPCT_TRY(check_tensor(t, &bytes));
-            if (hpct_part_type_bytes(t->type) != size)
+            if (hpct_ckpt_part_type_bytes(t->type) != size)
                 continue;
             entries[i] = (hpct_st_entry){.name = strdup(t->name), .rank = t->rank, .begin = at};
             if (entries[i].name == NULL)
                 return hpct_fail_memory(strlen(t->name) + 1);
-            strcpy(entries[i].dtype, hpct_part_dtype(t->type));
+            strcpy(entries[i].dtype, hpct_ckpt_part_dtype(t->type));
             memcpy(entries[i].shape, t->shape, (size_t) t->rank * sizeof t->shape[0]);
             if (__builtin_add_overflow(at, bytes, &at) || at > INT64_MAX)
                 return hpct_fail(HPCT_ERR_USAGE, "the tensors are too large for one file");
@@ -125,27 +127,28 @@ static hpct_status lay_out(hpct_st_entry *entries, const hpct_store_tensor *tens
     return check_names(entries, count);
 }
 
-hpct_status hpct_part_lay_out(hpct_st_entry **out, const hpct_store_tensor *tensors, size_t count)
+hpct_status hpct_ckpt_part_lay_out(hpct_st_entry **out, const hpct_ckpt_store_tensor *tensors,
+                                   size_t count)
 {
     *out = calloc(count + 1, sizeof **out);
     hpct_status status =
         *out != NULL ? lay_out(*out, tensors, count) : hpct_fail_memory((count + 1) * sizeof **out);
     if (status != HPCT_OK) {
-        hpct_part_free_entries(*out, count);
+        hpct_ckpt_part_free_entries(*out, count);
         *out = NULL;
     }
     return status;
 }
 
-void hpct_part_free_entries(hpct_st_entry *entries, size_t count)
+void hpct_ckpt_part_free_entries(hpct_st_entry *entries, size_t count)
 {
     for (size_t i = 0; i < count && entries != NULL; i++)
         free(entries[i].name);
     free(entries);
 }
 
-static hpct_status write_header(hpct_disk_file *file, const hpct_st_entry *entries,
-                                const hpct_store_tensor *tensors, size_t count)
+static hpct_status write_header(hpct_ckpt_disk_file *file, const hpct_st_entry *entries,
+                                const hpct_ckpt_store_tensor *tensors, size_t count)
 {
     char *header = NULL, *slices = NULL;
     size_t length = 0;
@@ -154,57 +157,58 @@ static hpct_status write_header(hpct_disk_file *file, const hpct_st_entry *entri
         status = hpct_st_format(&header, &length, entries, count,
                                 (const hpct_st_text[]){{"slices", slices}, {NULL, NULL}});
     if (status == HPCT_OK)
-        status = hpct_disk_write(file, header, length);
+        status = hpct_ckpt_disk_write(file, header, length);
     free(header);
     free(slices);
     return status;
 }
 
-static hpct_status write_data(hpct_disk_file *file, const hpct_st_entry *entries,
-                              const hpct_store_tensor *tensors, size_t count)
+static hpct_status write_data(hpct_ckpt_disk_file *file, const hpct_st_entry *entries,
+                              const hpct_ckpt_store_tensor *tensors, size_t count)
 {
     for (unsigned size = 8; size > 0; size /= 2) {
         for (size_t i = 0; i < count; i++) {
-            if (hpct_part_type_bytes(tensors[i].type) == size)
-                HPCT_TRY(hpct_disk_write(file, tensors[i].data,
-                                         (size_t) (entries[i].end - entries[i].begin)));
+            if (hpct_ckpt_part_type_bytes(tensors[i].type) == size)
+                HPCT_TRY(hpct_ckpt_disk_write(file, tensors[i].data,
+                                              (size_t) (entries[i].end - entries[i].begin)));
         }
     }
     return HPCT_OK;
 }
 
 static hpct_status write_part(const char *folder, int part, const hpct_st_entry *entries,
-                              const hpct_store_tensor *tensors, size_t count,
-                              hpct_store_file *written)
+                              const hpct_ckpt_store_tensor *tensors, size_t count,
+                              hpct_ckpt_store_file *written)
 {
     char stem[32];
-    hpct_disk_file file;
+    hpct_ckpt_disk_file file;
     snprintf(stem, sizeof stem, "part-%05d", part);
-    HPCT_TRY(hpct_disk_create(&file, folder, stem));
+    HPCT_TRY(hpct_ckpt_disk_create(&file, folder, stem));
     hpct_status status = write_header(&file, entries, tensors, count);
     if (status == HPCT_OK)
         status = write_data(&file, entries, tensors, count);
     if (status == HPCT_OK)
-        status = hpct_disk_place(&file, stem, "safetensors", written);
-    hpct_disk_discard(&file);
+        status = hpct_ckpt_disk_place(&file, stem, "safetensors", written);
+    hpct_ckpt_disk_discard(&file);
     return status;
 }
 
-hpct_status hpct_store_write_part(const char *dir, int64_t step, int part,
-                                  const hpct_store_tensor *tensors, size_t count,
-                                  hpct_store_file *written)
+hpct_status hpct_ckpt_store_write_part(const char *dir, int64_t step, int part,
+                                       const hpct_ckpt_store_tensor *tensors, size_t count,
+                                       hpct_ckpt_store_file *written)
 {
     char *folder = NULL;
     hpct_st_entry *entries;
-    *written = (hpct_store_file){.bytes = 0};
-    if (step < 0 || step > HPCT_STORE_MAX_STEP || part < 0 || part >= HPCT_STORE_MAX_PARTS)
+    *written = (hpct_ckpt_store_file){.bytes = 0};
+    if (step < 0 || step > HPCT_CKPT_STORE_MAX_STEP || part < 0 ||
+        part >= HPCT_CKPT_STORE_MAX_PARTS)
         return hpct_fail(HPCT_ERR_USAGE, "part %d of step %" PRId64 " cannot be saved", part, step);
-    HPCT_TRY(hpct_part_lay_out(&entries, tensors, count));
-    hpct_status status = hpct_contents_make(&folder, dir, step);
+    HPCT_TRY(hpct_ckpt_part_lay_out(&entries, tensors, count));
+    hpct_status status = hpct_ckpt_contents_make(&folder, dir, step);
     if (status == HPCT_OK)
         status = write_part(folder, part, entries, tensors, count, written);
     free(folder);
-    hpct_part_free_entries(entries, count);
+    hpct_ckpt_part_free_entries(entries, count);
     return status;
 }
 
@@ -215,7 +219,7 @@ static hpct_status bad(const char *name, const char *what)
     return hpct_fail(HPCT_ERR_DATA, "tensor \"%.80s\": %s", name, what);
 }
 
-static hpct_status read_slice(hpct_store_tensor *tensor, const json_t *rows)
+static hpct_status read_slice(hpct_ckpt_store_tensor *tensor, const json_t *rows)
 {
     const json_t *begin = json_array_get(rows, 0), *of = json_array_get(rows, 1);
     tensor->begin = json_integer_value(begin);
@@ -227,7 +231,7 @@ static hpct_status read_slice(hpct_store_tensor *tensor, const json_t *rows)
     return HPCT_OK;
 }
 
-static hpct_status describe(hpct_store_tensor *out, const hpct_st_entry *entry,
+static hpct_status describe(hpct_ckpt_store_tensor *out, const hpct_st_entry *entry,
                             const json_t *slices)
 {
     size_t type = 0;
@@ -235,14 +239,14 @@ static hpct_status describe(hpct_store_tensor *out, const hpct_st_entry *entry,
         type++;
     if (type == NUM_TYPES)
         return bad(entry->name, "its type is none of a checkpoint's: F32, F64, I64, U64, U8");
-    *out = (hpct_store_tensor){
-        .name = entry->name, .type = (hpct_store_type) type, .rank = entry->rank};
+    *out = (hpct_ckpt_store_tensor){
+        .name = entry->name, .type = (hpct_ckpt_store_type) type, .rank = entry->rank};
     memcpy(out->shape, entry->shape, sizeof out->shape);
     const json_t *rows = json_object_get(slices, entry->name);
     return rows != NULL ? read_slice(out, rows) : HPCT_OK;
 }
 
-static hpct_status parse_tensors(hpct_part *part)
+static hpct_status parse_tensors(hpct_ckpt_part *part)
 {
     json_t *slices = NULL;
     if (part->index.slices != NULL) {
@@ -262,13 +266,14 @@ static hpct_status parse_tensors(hpct_part *part)
     return status;
 }
 
-hpct_status hpct_part_parse(hpct_part *part, const char *header, size_t length, uint64_t data_bytes)
+hpct_status hpct_ckpt_part_parse(hpct_ckpt_part *part, const char *header, size_t length,
+                                 uint64_t data_bytes)
 {
     HPCT_TRY(hpct_st_parse(&part->index, header, length, data_bytes));
     return parse_tensors(part);
 }
 
-static hpct_status read_header(hpct_part *part, int fd, uint64_t bytes)
+static hpct_status read_header(hpct_ckpt_part *part, int fd, uint64_t bytes)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
@@ -283,10 +288,11 @@ static hpct_status read_header(hpct_part *part, int fd, uint64_t bytes)
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, part->path);
 }
 
-hpct_status hpct_part_open(hpct_part *out, const char *folder, const char *name, uint64_t bytes)
+hpct_status hpct_ckpt_part_open(hpct_ckpt_part *out, const char *folder, const char *name,
+                                uint64_t bytes)
 {
-    *out = (hpct_part){.path = NULL};
-    HPCT_TRY(hpct_disk_join(&out->path, folder, name));
+    *out = (hpct_ckpt_part){.path = NULL};
+    HPCT_TRY(hpct_ckpt_disk_join(&out->path, folder, name));
     int fd = open(out->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no pipe is waited for */
     hpct_status status =
         fd >= 0 ? read_header(out, fd, bytes)
@@ -294,14 +300,14 @@ hpct_status hpct_part_open(hpct_part *out, const char *folder, const char *name,
     if (fd >= 0)
         close(fd);
     if (status != HPCT_OK)
-        hpct_part_free(out);
+        hpct_ckpt_part_free(out);
     return status;
 }
 
-void hpct_part_free(hpct_part *part)
+void hpct_ckpt_part_free(hpct_ckpt_part *part)
 {
     free(part->tensors);
     hpct_st_free(&part->index);
     free(part->path);
-    *part = (hpct_part){.path = NULL};
+    *part = (hpct_ckpt_part){.path = NULL};
 }

@@ -10,33 +10,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-_Static_assert(HPCT_STORE_MAX_RANK == HPCT_ST_MAX_RANK, "shapes are copied");
+_Static_assert(HPCT_CKPT_STORE_MAX_RANK == HPCT_ST_MAX_RANK, "shapes are copied");
 
-const char *hpct_part_dtype(hpct_store_type type); /* "F32" */
-unsigned hpct_part_type_bytes(hpct_store_type type);
+const char *hpct_ckpt_part_dtype(hpct_ckpt_store_type type); /* "F32" */
+unsigned hpct_ckpt_part_type_bytes(hpct_ckpt_store_type type);
 
 /* Bytes of one row along dimension 0: of the whole tensor if it has no dimensions. */
-uint64_t hpct_part_row_bytes(const hpct_store_tensor *tensor);
+uint64_t hpct_ckpt_part_row_bytes(const hpct_ckpt_store_tensor *tensor);
 
 /* Entries of a file with these tensors, in their order. Data of larger elements come first, so that
  * all are aligned: offsets rise over the tensors with elements of 8 bytes, then those of 4, 2
  * and 1. HPCT_ERR_USAGE for wrong names, shapes, types or rows. The caller frees *out. */
-hpct_status hpct_part_lay_out(hpct_st_entry **out, const hpct_store_tensor *tensors, size_t count);
-void hpct_part_free_entries(hpct_st_entry *entries, size_t count);
+hpct_status hpct_ckpt_part_lay_out(hpct_st_entry **out, const hpct_ckpt_store_tensor *tensors,
+                                   size_t count);
+void hpct_ckpt_part_free_entries(hpct_st_entry *entries, size_t count);
 
-typedef struct hpct_part {
+typedef struct hpct_ckpt_part {
     char *path;
-    hpct_st_index index;        /* owns the names */
-    hpct_store_tensor *tensors; /* as many, in the same order */
-} hpct_part;
+    hpct_st_index index;             /* owns the names */
+    hpct_ckpt_store_tensor *tensors; /* as many, in the same order */
+} hpct_ckpt_part;
 
 /* Reads the header of a part file of `bytes` bytes. HPCT_ERR_DATA with the path in the message. The
  * caller frees *out. */
-hpct_status hpct_part_open(hpct_part *out, const char *folder, const char *name, uint64_t bytes);
-void hpct_part_free(hpct_part *part); /* a zeroed one is allowed */
+hpct_status hpct_ckpt_part_open(hpct_ckpt_part *out, const char *folder, const char *name,
+                                uint64_t bytes);
+void hpct_ckpt_part_free(hpct_ckpt_part *part); /* a zeroed one is allowed */
 
 /* The tensors' table of a file with this header and so much data after it; untrusted. */
-hpct_status hpct_part_parse(hpct_part *part, const char *header, size_t length,
-                            uint64_t data_bytes);
+hpct_status hpct_ckpt_part_parse(hpct_ckpt_part *part, const char *header, size_t length,
+                                 uint64_t data_bytes);
 
 #endif

@@ -32,10 +32,9 @@ static const char *time_text(int64_t seconds, char text[32])
     return text;
 }
 
-static const char *epoch_text(const hpct_checkpoint *checkpoint, char text[32])
+static const char *epoch_text(const hpct_ckpt *checkpoint, char text[32])
 {
-    json_t *state =
-        checkpoint != NULL ? json_loads(hpct_checkpoint_state(checkpoint), 0, NULL) : NULL;
+    json_t *state = checkpoint != NULL ? json_loads(hpct_ckpt_state(checkpoint), 0, NULL) : NULL;
     const json_t *epoch = json_object_get(state, "epoch");
     if (json_is_number(epoch))
         snprintf(text, 32, "%g", json_number_value(epoch));
@@ -45,44 +44,44 @@ static const char *epoch_text(const hpct_checkpoint *checkpoint, char text[32])
     return text;
 }
 
-static hpct_status print_entry(const hpct_contents_entry *entry, FILE *stream)
+static hpct_status print_entry(const hpct_ckpt_contents_entry *entry, FILE *stream)
 {
     static const char *const kinds[] = {"complete", "damaged", "incomplete"};
     char epoch[32], saved[32] = "-", size[32] = "-";
-    hpct_checkpoint *checkpoint = NULL;
-    hpct_contents_kind kind = entry->kind;
+    hpct_ckpt *checkpoint = NULL;
+    hpct_ckpt_contents_kind kind = entry->kind;
     uint64_t bytes = 0;
-    if (kind == HPCT_CONTENTS_COMPLETE) {
+    if (kind == HPCT_CKPT_CONTENTS_COMPLETE) {
         for (size_t i = 0; i < entry->manifest.count; i++)
             bytes += entry->manifest.files[i].bytes;
         size_text(bytes, size);
         time_text(entry->manifest.time, saved);
-        if (hpct_checkpoint_open(&checkpoint, entry->folder) != HPCT_OK) {
+        if (hpct_ckpt_open(&checkpoint, entry->folder) != HPCT_OK) {
             checkpoint = NULL;
-            kind = HPCT_CONTENTS_DAMAGED;
+            kind = HPCT_CKPT_CONTENTS_DAMAGED;
         }
     }
     fprintf(stream, "%10lld  %6s  %-19s  %10s  %s%s\n", (long long) entry->step,
             epoch_text(checkpoint, epoch), saved, size, kinds[kind], entry->best ? ", best" : "");
-    if (kind == HPCT_CONTENTS_DAMAGED)
+    if (kind == HPCT_CKPT_CONTENTS_DAMAGED)
         fprintf(stream, "            %s\n",
                 entry->reason != NULL ? entry->reason : hpct_last_error());
-    hpct_checkpoint_free(checkpoint);
+    hpct_ckpt_free(checkpoint);
     return HPCT_OK;
 }
 
-static hpct_status read_some(hpct_contents *out, const char *dir)
+static hpct_status read_some(hpct_ckpt_contents *out, const char *dir)
 {
-    HPCT_TRY(hpct_contents_read(out, dir));
+    HPCT_TRY(hpct_ckpt_contents_read(out, dir));
     if (out->count > 0)
         return HPCT_OK;
-    hpct_contents_free(out);
+    hpct_ckpt_contents_free(out);
     return hpct_fail(HPCT_ERR_NO_INPUT, "%s: there is no checkpoint", dir);
 }
 
 hpct_status hpct_checkpoint_list(const char *dir, FILE *stream)
 {
-    hpct_contents all;
+    hpct_ckpt_contents all;
     HPCT_TRY(read_some(&all, dir));
     hpct_status status = HPCT_OK;
     fprintf(stream, "%10s  %6s  %-19s  %10s  %s\n", "step", "epoch", "saved", "size", "state");
@@ -90,7 +89,7 @@ hpct_status hpct_checkpoint_list(const char *dir, FILE *stream)
         status = print_entry(&all.entries[i], stream);
     if (all.best_fault != NULL)
         fprintf(stream, "which one is the best is not known: %s\n", all.best_fault);
-    hpct_contents_free(&all);
+    hpct_ckpt_contents_free(&all);
     return status;
 }
 
@@ -117,44 +116,44 @@ static void print_fault(faults *f, FILE *stream)
 
 static void verify_one(const char *folder, faults *f, FILE *stream)
 {
-    hpct_manifest manifest;
-    hpct_checkpoint *checkpoint;
+    hpct_ckpt_manifest manifest;
+    hpct_ckpt *checkpoint;
     int before = f->count;
-    if (hpct_contents_manifest(&manifest, folder) != HPCT_OK) {
+    if (hpct_ckpt_contents_manifest(&manifest, folder) != HPCT_OK) {
         print_fault(f, stream);
         return;
     }
     for (size_t i = 0; i < manifest.count; i++) {
         char *path;
-        if (hpct_disk_join(&path, folder, manifest.files[i].name) != HPCT_OK ||
-            hpct_checkpoint_verify_file(path, &manifest.files[i]) != HPCT_OK)
+        if (hpct_ckpt_disk_join(&path, folder, manifest.files[i].name) != HPCT_OK ||
+            hpct_ckpt_verify_file(path, &manifest.files[i]) != HPCT_OK)
             print_fault(f, stream);
         else
             fprintf(stream, "ok %s\n", path);
         free(path);
     }
-    hpct_manifest_free(&manifest);
+    hpct_ckpt_manifest_free(&manifest);
     if (f->count > before)
         return;
-    if (hpct_checkpoint_open(&checkpoint, folder) == HPCT_OK) /* the tensors, too */
-        hpct_checkpoint_free(checkpoint);
+    if (hpct_ckpt_open(&checkpoint, folder) == HPCT_OK) /* the tensors, too */
+        hpct_ckpt_free(checkpoint);
     else
         print_fault(f, stream);
 }
 
 static hpct_status verify_all(const char *dir, faults *f, FILE *stream)
 {
-    hpct_contents all;
+    hpct_ckpt_contents all;
     HPCT_TRY(read_some(&all, dir));
     for (size_t i = 0; i < all.count; i++) {
-        if (all.entries[i].kind != HPCT_CONTENTS_INCOMPLETE)
+        if (all.entries[i].kind != HPCT_CKPT_CONTENTS_INCOMPLETE)
             verify_one(all.entries[i].folder, f, stream);
         else
             fprintf(stream, "incomplete %s\n", all.entries[i].folder);
     }
     if (all.best_fault != NULL)
         print_fault_of(f, all.best_fault, stream);
-    hpct_contents_free(&all);
+    hpct_ckpt_contents_free(&all);
     return HPCT_OK;
 }
 
@@ -162,7 +161,7 @@ hpct_status hpct_checkpoint_verify(const char *path, FILE *stream)
 {
     faults f = {.count = 0};
     hpct_status status = HPCT_OK;
-    if (hpct_contents_is_one(path))
+    if (hpct_ckpt_contents_is_one(path))
         verify_one(path, &f, stream);
     else
         status = verify_all(path, &f, stream);

@@ -19,16 +19,16 @@
 #include <time.h>
 #include <unistd.h>
 
-struct hpct_store {
+struct hpct_ckpt_store {
     char *dir;
     int keep;
-    hpct_store_note *note;
+    hpct_ckpt_store_note *note;
     void *context;
-    hpct_lock *lock;
+    hpct_ckpt_lock *lock;
 };
 
 /* What cannot be removed takes space, but loses nothing. */
-static void note_failure(const hpct_store *store)
+static void note_failure(const hpct_ckpt_store *store)
 {
     char line[1024];
     snprintf(line, sizeof line, "old checkpoints stay: %.900s", hpct_last_error());
@@ -37,12 +37,12 @@ static void note_failure(const hpct_store *store)
 }
 
 /* A copy may have been interrupted. */
-static void note_incomplete(const hpct_store *store, const hpct_contents *all)
+static void note_incomplete(const hpct_ckpt_store *store, const hpct_ckpt_contents *all)
 {
     char line[1024];
     bool any = false;
     for (size_t i = 0; i < all->count; i++)
-        any |= all->entries[i].kind != HPCT_CONTENTS_INCOMPLETE;
+        any |= all->entries[i].kind != HPCT_CKPT_CONTENTS_INCOMPLETE;
     if (all->count == 0 || any)
         return;
     snprintf(line, sizeof line,
@@ -52,7 +52,7 @@ static void note_incomplete(const hpct_store *store, const hpct_contents *all)
     store->note(store->context, line);
 }
 
-static void note_best(const hpct_store *store, const hpct_contents *all)
+static void note_best(const hpct_ckpt_store *store, const hpct_ckpt_contents *all)
 {
     char line[1024];
     if (all->best_fault == NULL)
@@ -63,64 +63,65 @@ static void note_best(const hpct_store *store, const hpct_contents *all)
     store->note(store->context, line);
 }
 
-static void note_contents(const hpct_store *store)
+static void note_contents(const hpct_ckpt_store *store)
 {
-    hpct_contents all;
-    if (store->note == NULL || hpct_contents_read(&all, store->dir) != HPCT_OK)
+    hpct_ckpt_contents all;
+    if (store->note == NULL || hpct_ckpt_contents_read(&all, store->dir) != HPCT_OK)
         return;
     note_incomplete(store, &all);
     note_best(store, &all);
-    hpct_contents_free(&all);
+    hpct_ckpt_contents_free(&all);
 }
 
-hpct_status hpct_store_open(hpct_store **out, const char *dir, int keep, hpct_store_note *note,
-                            void *context)
+hpct_status hpct_ckpt_store_open(hpct_ckpt_store **out, const char *dir, int keep,
+                                 hpct_ckpt_store_note *note, void *context)
 {
     if (keep < 1)
         return hpct_fail(HPCT_ERR_USAGE, "%d checkpoints cannot be kept: at least 1", keep);
-    hpct_store *store = calloc(1, sizeof *store);
+    hpct_ckpt_store *store = calloc(1, sizeof *store);
     if (store == NULL)
         return hpct_fail_memory(sizeof *store);
-    *store = (hpct_store){.keep = keep, .note = note, .context = context, .dir = strdup(dir)};
+    *store = (hpct_ckpt_store){.keep = keep, .note = note, .context = context, .dir = strdup(dir)};
     hpct_status status =
         store->dir != NULL ? hpct_output_make_folder(dir) : hpct_fail_memory(strlen(dir) + 1);
     if (status == HPCT_OK)
-        status = hpct_lock_take(&store->lock, dir, &hpct_lock_usual, note, context);
+        status = hpct_ckpt_lock_take(&store->lock, dir, &hpct_ckpt_lock_usual, note, context);
     if (status == HPCT_OK)
         note_contents(store);
-    if (status == HPCT_OK && hpct_prune_leftovers(dir) != HPCT_OK)
+    if (status == HPCT_OK && hpct_ckpt_prune_leftovers(dir) != HPCT_OK)
         note_failure(store);
     if (status == HPCT_OK)
         *out = store;
     else
-        hpct_store_close(store);
+        hpct_ckpt_store_close(store);
     return status;
 }
 
-void hpct_store_close(hpct_store *store)
+void hpct_ckpt_store_close(hpct_ckpt_store *store)
 {
     if (store == NULL)
         return;
-    hpct_lock_release(store->lock);
+    hpct_ckpt_lock_release(store->lock);
     free(store->dir);
     free(store);
 }
 
-hpct_status hpct_store_check(hpct_store *store)
+hpct_status hpct_ckpt_store_check(hpct_ckpt_store *store)
 {
-    return hpct_lock_check(store->lock);
+    return hpct_ckpt_lock_check(store->lock);
 }
 
 /* ---- committing ---- */
 
 /* Opening it makes NFS ask the server. */
-static hpct_status check_part(const char *folder, const hpct_store_file *file)
+static hpct_status check_part(const char *folder, const hpct_ckpt_store_file *file)
 {
     struct stat info;
     char *path;
-    if (memchr(file->name, '\0', sizeof file->name) == NULL || !hpct_manifest_name_ok(file->name))
+    if (memchr(file->name, '\0', sizeof file->name) == NULL ||
+        !hpct_ckpt_manifest_name_ok(file->name))
         return hpct_fail(HPCT_ERR_USAGE, "\"%.63s\" is not a part of a checkpoint", file->name);
-    HPCT_TRY(hpct_disk_join(&path, folder, file->name));
+    HPCT_TRY(hpct_ckpt_disk_join(&path, folder, file->name));
     hpct_status status = HPCT_OK;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
@@ -139,52 +140,53 @@ static hpct_status check_part(const char *folder, const hpct_store_file *file)
     return status;
 }
 
-static hpct_status write_state(const char *folder, const char *state, hpct_store_file *written)
+static hpct_status write_state(const char *folder, const char *state, hpct_ckpt_store_file *written)
 {
-    hpct_disk_file file;
-    HPCT_TRY(hpct_disk_create(&file, folder, "state"));
-    hpct_status status = hpct_disk_write(&file, state, strlen(state));
+    hpct_ckpt_disk_file file;
+    HPCT_TRY(hpct_ckpt_disk_create(&file, folder, "state"));
+    hpct_status status = hpct_ckpt_disk_write(&file, state, strlen(state));
     if (status == HPCT_OK)
-        status = hpct_disk_place(&file, "state", "json", written);
-    hpct_disk_discard(&file);
+        status = hpct_ckpt_disk_place(&file, "state", "json", written);
+    hpct_ckpt_disk_discard(&file);
     return status;
 }
 
 /* One more than any in the folder. */
 static hpct_status next_sequence(int64_t *out, const char *dir)
 {
-    hpct_contents all;
-    HPCT_TRY(hpct_contents_read(&all, dir));
+    hpct_ckpt_contents all;
+    HPCT_TRY(hpct_ckpt_contents_read(&all, dir));
     *out = 1;
-    if (all.count > 0 && all.entries[0].kind == HPCT_CONTENTS_COMPLETE)
+    if (all.count > 0 && all.entries[0].kind == HPCT_CKPT_CONTENTS_COMPLETE)
         *out = all.entries[0].manifest.sequence + 1; /* the newest is first */
-    hpct_contents_free(&all);
-    return *out <= HPCT_STORE_MAX_SEQUENCE
+    hpct_ckpt_contents_free(&all);
+    return *out <= HPCT_CKPT_STORE_MAX_SEQUENCE
                ? HPCT_OK
                : hpct_fail(HPCT_ERR_DATA,
                            "%s: the sequence number of its checkpoints is at its limit", dir);
 }
 
 /* The state is written, then the manifest, which completes the checkpoint. */
-static hpct_status complete(hpct_store *store, const char *folder, const char *state,
-                            hpct_manifest *manifest)
+static hpct_status complete(hpct_ckpt_store *store, const char *folder, const char *state,
+                            hpct_ckpt_manifest *manifest)
 {
     char *text = NULL;
     HPCT_TRY(write_state(folder, state, &manifest->files[manifest->state]));
-    HPCT_TRY(hpct_manifest_format(&text, manifest));
-    hpct_status status = hpct_lock_check(store->lock);
+    HPCT_TRY(hpct_ckpt_manifest_format(&text, manifest));
+    hpct_status status = hpct_ckpt_lock_check(store->lock);
     if (status == HPCT_OK)
-        status = hpct_disk_put(folder, HPCT_MANIFEST, text);
+        status = hpct_ckpt_disk_put(folder, HPCT_CKPT_MANIFEST, text);
     if (status == HPCT_OK)
         status = hpct_file_sync_folder(store->dir);
     free(text);
     return status;
 }
 
-static hpct_status commit(hpct_store *store, const char *folder, int64_t step, const char *state,
-                          const hpct_store_file *files, size_t count, int64_t sequence)
+static hpct_status commit(hpct_ckpt_store *store, const char *folder, int64_t step,
+                          const char *state, const hpct_ckpt_store_file *files, size_t count,
+                          int64_t sequence)
 {
-    hpct_manifest manifest = {.step = step, .sequence = sequence, .time = time(NULL)};
+    hpct_ckpt_manifest manifest = {.step = step, .sequence = sequence, .time = time(NULL)};
     for (size_t i = 0; i < count; i++)
         HPCT_TRY(check_part(folder, &files[i]));
     manifest.files = calloc(count + 1, sizeof *manifest.files);
@@ -195,30 +197,30 @@ static hpct_status commit(hpct_store *store, const char *folder, int64_t step, c
     manifest.state = count;
     manifest.count = count + 1;
     hpct_status status = complete(store, folder, state, &manifest);
-    hpct_manifest_free(&manifest);
+    hpct_ckpt_manifest_free(&manifest);
     return status;
 }
 
-static hpct_status write_best(const hpct_store *store, int64_t step, int64_t sequence)
+static hpct_status write_best(const hpct_ckpt_store *store, int64_t step, int64_t sequence)
 {
     char *text;
-    HPCT_TRY(hpct_manifest_format_best(&text, step, sequence));
-    hpct_status status = hpct_disk_put(store->dir, HPCT_MANIFEST_BEST, text);
+    HPCT_TRY(hpct_ckpt_manifest_format_best(&text, step, sequence));
+    hpct_status status = hpct_ckpt_disk_put(store->dir, HPCT_CKPT_MANIFEST_BEST, text);
     free(text);
     return status;
 }
 
-hpct_status hpct_store_commit(hpct_store *store, int64_t step, const char *state,
-                              const hpct_store_file *files, size_t count, bool best)
+hpct_status hpct_ckpt_store_commit(hpct_ckpt_store *store, int64_t step, const char *state,
+                                   const hpct_ckpt_store_file *files, size_t count, bool best)
 {
     int64_t sequence = 0;
     char *folder = NULL;
-    if (step < 0 || step > HPCT_STORE_MAX_STEP || count > HPCT_STORE_MAX_PARTS)
+    if (step < 0 || step > HPCT_CKPT_STORE_MAX_STEP || count > HPCT_CKPT_STORE_MAX_PARTS)
         return hpct_fail(HPCT_ERR_USAGE, "step %lld with %zu parts cannot be saved",
                          (long long) step, count);
-    hpct_status status = hpct_lock_check(store->lock);
+    hpct_status status = hpct_ckpt_lock_check(store->lock);
     if (status == HPCT_OK)
-        status = hpct_contents_make(&folder, store->dir, step);
+        status = hpct_ckpt_contents_make(&folder, store->dir, step);
     if (status == HPCT_OK)
         status = next_sequence(&sequence, store->dir);
     if (status == HPCT_OK)
@@ -226,7 +228,7 @@ hpct_status hpct_store_commit(hpct_store *store, int64_t step, const char *state
     if (status == HPCT_OK && best)
         status = write_best(store, step, sequence);
     free(folder);
-    if (status == HPCT_OK && hpct_prune(store->dir, step, store->keep) != HPCT_OK)
+    if (status == HPCT_OK && hpct_ckpt_prune(store->dir, step, store->keep) != HPCT_OK)
         note_failure(store);
     return status;
 }

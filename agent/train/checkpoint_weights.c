@@ -14,7 +14,7 @@
 #define WEIGHTS "weights/" /* before their names */
 
 typedef struct loading {
-    hpct_checkpoint *checkpoint;
+    hpct_ckpt *checkpoint;
     hpct_state_list list;
     float **floats; /* [list.count]; NULL for what is no weight */
     bool allow_nan;
@@ -32,26 +32,26 @@ static hpct_status check_finite(const loading *l, const hpct_state_value *value,
                      "%s: %zu of the %zu numbers of \"%s\" are NaN or infinite, as when training "
                      "has diverged: take an earlier checkpoint (or this one all the same: "
                      "--allow-nan)",
-                     hpct_checkpoint_folder(l->checkpoint), odd, value->count,
+                     hpct_ckpt_folder(l->checkpoint), odd, value->count,
                      value->name + strlen(WEIGHTS));
 }
 
 static hpct_status read_one(loading *l, int index)
 {
     const hpct_state_value *value = &l->list.values[index];
-    hpct_store_tensor tensor = {
-        .name = value->name, .type = HPCT_STORE_F32, .rank = value->shape.rank};
+    hpct_ckpt_store_tensor tensor = {
+        .name = value->name, .type = HPCT_CKPT_STORE_F32, .rank = value->shape.rank};
     if (value->slot != HPCT_STATE_PARAM)
         return HPCT_OK;
-    if (!hpct_checkpoint_find(l->checkpoint, value->name, NULL))
+    if (!hpct_ckpt_find(l->checkpoint, value->name, NULL))
         return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" is missing: is it of this model?",
-                         hpct_checkpoint_folder(l->checkpoint), value->name + strlen(WEIGHTS));
+                         hpct_ckpt_folder(l->checkpoint), value->name + strlen(WEIGHTS));
     for (int i = 0; i < tensor.rank; i++)
         tensor.shape[i] = value->shape.size[i];
     l->floats[index] = malloc(value->count * sizeof(float));
     if (l->floats[index] == NULL)
         return hpct_fail_memory(value->count * sizeof(float));
-    HPCT_TRY(hpct_checkpoint_read(l->checkpoint, &tensor, l->floats[index]));
+    HPCT_TRY(hpct_ckpt_read(l->checkpoint, &tensor, l->floats[index]));
     return check_finite(l, value, l->floats[index]);
 }
 
@@ -67,13 +67,13 @@ static bool is_known(const hpct_state_list *list, const char *name)
 /* Weights that the model does not have: it is another one. */
 static hpct_status check_names(const loading *l)
 {
-    size_t count = hpct_checkpoint_count(l->checkpoint);
+    size_t count = hpct_ckpt_count(l->checkpoint);
     for (size_t i = 0; i < count; i++) {
-        hpct_store_tensor tensor;
-        hpct_checkpoint_tensor(l->checkpoint, i, &tensor);
+        hpct_ckpt_store_tensor tensor;
+        hpct_ckpt_tensor(l->checkpoint, i, &tensor);
         if (strncmp(tensor.name, WEIGHTS, strlen(WEIGHTS)) == 0 && !is_known(&l->list, tensor.name))
             return hpct_fail(HPCT_ERR_DATA, "%s: the model has no \"%.80s\"",
-                             hpct_checkpoint_folder(l->checkpoint), tensor.name + strlen(WEIGHTS));
+                             hpct_ckpt_folder(l->checkpoint), tensor.name + strlen(WEIGHTS));
     }
     return HPCT_OK;
 }
@@ -107,7 +107,7 @@ static hpct_status set_outputs(const json_t *object, hpct_model *model)
 /* A list, or an object of outputs, or its text. */
 static hpct_status set_class_names(const loading *l, hpct_model *model)
 {
-    json_t *state = json_loads(hpct_checkpoint_state(l->checkpoint), 0, NULL);
+    json_t *state = json_loads(hpct_ckpt_state(l->checkpoint), 0, NULL);
     json_t *names = json_incref(json_object_get(state, "class_names"));
     if (json_is_string(names)) {
         json_t *list = json_loads(json_string_value(names), 0, NULL);
@@ -124,7 +124,7 @@ static hpct_status set_class_names(const loading *l, hpct_model *model)
 
 static hpct_status set_trained_with(const loading *l, hpct_model *model)
 {
-    json_t *state = json_loads(hpct_checkpoint_state(l->checkpoint), 0, NULL);
+    json_t *state = json_loads(hpct_ckpt_state(l->checkpoint), 0, NULL);
     const json_t *value = json_object_get(state, "trained_with");
     char *text = json_is_object(value) ? json_dumps(value, JSON_COMPACT) : NULL;
     hpct_status status = hpct_model_set_trained_with(model, text);
@@ -160,12 +160,12 @@ hpct_status hpct_checkpoint_load_weights(const char *path, hpct_model *model, bo
                                          FILE *stream)
 {
     loading l = {.allow_nan = allow_nan};
-    HPCT_TRY(hpct_store_load(&l.checkpoint, path, stream != NULL ? note : NULL, stream));
+    HPCT_TRY(hpct_ckpt_store_load(&l.checkpoint, path, stream != NULL ? note : NULL, stream));
     hpct_status status = load(&l, model);
     for (int i = 0; i < l.list.count && l.floats != NULL; i++)
         free(l.floats[i]);
     free(l.floats);
     hpct_state_list_free(&l.list);
-    hpct_checkpoint_free(l.checkpoint);
+    hpct_ckpt_free(l.checkpoint);
     return status;
 }

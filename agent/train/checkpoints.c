@@ -55,11 +55,11 @@ struct hpct_checkpoints {
     char *why;
     int64_t saved; /* step of the last complete one; -1: none */
     /* rank 0 */
-    hpct_store *store;
-    hpct_store_file *files; /* [ranks] */
-    char *text;             /* state.json of the one being written */
-    hpct_checkpoint *from;  /* until it is restored */
-    json_t *description;    /* hpct_run_state_describe of that */
+    hpct_ckpt_store *store;
+    hpct_ckpt_store_file *files; /* [ranks] */
+    char *text;                  /* state.json of the one being written */
+    hpct_ckpt *from;             /* until it is restored */
+    json_t *description;         /* hpct_run_state_describe of that */
     char last[PATH_MAX];
 };
 
@@ -160,10 +160,10 @@ static hpct_status state_parse(const json_t *root, hpct_place *place, json_t **d
 static hpct_status check_step(const hpct_checkpoints *c, const hpct_place *place)
 {
     int64_t step = place->epoch * c->steps_per_epoch + place->step;
-    return place->step <= c->steps_per_epoch && step == hpct_checkpoint_step(c->from)
+    return place->step <= c->steps_per_epoch && step == hpct_ckpt_step(c->from)
                ? HPCT_OK
                : hpct_fail(HPCT_ERR_DATA, "it is of step %" PRId64 ", its manifest of %" PRId64,
-                           step, hpct_checkpoint_step(c->from));
+                           step, hpct_ckpt_step(c->from));
 }
 
 /* ---- continuing ---- */
@@ -196,12 +196,12 @@ static hpct_status load(hpct_checkpoints *c, const char *path, hpct_place *place
     json_error_t error;
     json_t *description = NULL;
     bool given = path != NULL;
-    hpct_status status = hpct_store_load(&c->from, given ? path : c->dir, note, NULL);
+    hpct_status status = hpct_ckpt_store_load(&c->from, given ? path : c->dir, note, NULL);
     if (status == HPCT_ERR_NO_INPUT && !given)
         return HPCT_OK;
     HPCT_TRY(status);
-    const char *folder = hpct_checkpoint_folder(c->from);
-    json_t *root = json_loads(hpct_checkpoint_state(c->from), JSON_REJECT_DUPLICATES, &error);
+    const char *folder = hpct_ckpt_folder(c->from);
+    json_t *root = json_loads(hpct_ckpt_state(c->from), JSON_REJECT_DUPLICATES, &error);
     status = state_parse(root, place, &description);
     if (status == HPCT_OK && (status = compare(c, root, folder)) == HPCT_OK)
         status = check_step(c, place);
@@ -209,7 +209,7 @@ static hpct_status load(hpct_checkpoints *c, const char *path, hpct_place *place
         hpct_fail(status, "%s/state.json: %s", folder, hpct_last_error());
     if (status == HPCT_OK) {
         c->description = json_incref(description);
-        c->saved = hpct_checkpoint_step(c->from);
+        c->saved = hpct_ckpt_step(c->from);
         snprintf(c->last, sizeof c->last, "%s", folder);
     }
     json_decref(root);
@@ -255,7 +255,7 @@ hpct_status hpct_checkpoints_attach(hpct_checkpoints *c, hpct_strategy *strategy
     if (c->saved < 0)
         return HPCT_OK;
     status = hpct_run_state_restore(c->state, c->from, c->description);
-    hpct_checkpoint_free(c->from);
+    hpct_ckpt_free(c->from);
     json_decref(c->description);
     c->from = NULL;
     c->description = NULL;
@@ -271,10 +271,11 @@ static hpct_status open_store(hpct_checkpoints *c, const hpct_fit_options *o)
     c->files = calloc(ranks, sizeof *c->files);
     if (c->dir == NULL || c->files == NULL)
         return hpct_fail_memory(ranks * sizeof *c->files);
-    return leads(c) ? hpct_store_open(&c->store, c->dir,
+    return leads(c)
+               ? hpct_ckpt_store_open(&c->store, c->dir,
                                       o->checkpoint_keep > 0 ? o->checkpoint_keep : DEFAULT_KEEP,
                                       note, NULL)
-                    : HPCT_OK;
+               : HPCT_OK;
 }
 
 static void say_continued(const hpct_checkpoints *c, const hpct_training *t)
@@ -326,7 +327,7 @@ hpct_status hpct_checkpoints_open(hpct_checkpoints **out, hpct_training *t)
 /* What a rank says of its writer. */
 typedef struct report {
     int busy, failed;
-    hpct_store_file file;
+    hpct_ckpt_store_file file;
 } report;
 
 static report own_report(hpct_checkpoints *c)
@@ -560,8 +561,8 @@ void hpct_checkpoints_close(hpct_checkpoints *c)
         return;
     hpct_writer_close(c->writer);
     hpct_run_state_close(c->state);
-    hpct_store_close(c->store);
-    hpct_checkpoint_free(c->from);
+    hpct_ckpt_store_close(c->store);
+    hpct_ckpt_free(c->from);
     json_decref(c->description);
     json_decref(c->identity);
     free(c->files);

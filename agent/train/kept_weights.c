@@ -143,7 +143,7 @@ static void remove_old(const hpct_training *t, int64_t epoch)
     kept_files files;
     do {
         files = (kept_files){0};
-        if (hpct_disk_each(t->options.checkpoint_dir, count_kept, &files) != HPCT_OK ||
+        if (hpct_ckpt_disk_each(t->options.checkpoint_dir, count_kept, &files) != HPCT_OK ||
             files.count <= KEPT_FILES || files.oldest == epoch + 1)
             return;
         path_of(t, files.oldest - 1, path);

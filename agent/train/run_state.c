@@ -43,7 +43,7 @@ struct hpct_run_state {
     float *sum;      /* [list.largest] */
     float *layout;   /* copy of ops->layout_floats */
     size_t layout_floats;
-    hpct_store_tensor *tensors;
+    hpct_ckpt_store_tensor *tensors;
     size_t num_tensors;
 };
 
@@ -107,28 +107,29 @@ static void note_holdings(hpct_run_state *s)
     }
 }
 
-static void add_tensor(hpct_run_state *s, hpct_store_tensor tensor)
+static void add_tensor(hpct_run_state *s, hpct_ckpt_store_tensor tensor)
 {
     s->tensors[s->num_tensors++] = tensor;
 }
 
-static hpct_store_tensor whole_of(const hpct_state_value *value)
+static hpct_ckpt_store_tensor whole_of(const hpct_state_value *value)
 {
-    hpct_store_tensor t = {.name = value->name, .type = HPCT_STORE_F32, .rank = value->shape.rank};
+    hpct_ckpt_store_tensor t = {
+        .name = value->name, .type = HPCT_CKPT_STORE_F32, .rank = value->shape.rank};
     for (int k = 0; k < t.rank; k++)
         t.shape[k] = value->shape.size[k];
     return t;
 }
 
-static hpct_store_tensor own_values(const hpct_run_state *s, int64_t begin, int64_t floats)
+static hpct_ckpt_store_tensor own_values(const hpct_run_state *s, int64_t begin, int64_t floats)
 {
-    return (hpct_store_tensor){.name = VALUES,
-                               .type = HPCT_STORE_F32,
-                               .rank = 1,
-                               .shape = {floats},
-                               .begin = begin,
-                               .of = s->all_own,
-                               .data = s->own};
+    return (hpct_ckpt_store_tensor){.name = VALUES,
+                                    .type = HPCT_CKPT_STORE_F32,
+                                    .rank = 1,
+                                    .shape = {floats},
+                                    .begin = begin,
+                                    .of = s->all_own,
+                                    .data = s->own};
 }
 
 /* What this rank will write: addresses stay the same from one checkpoint to the next. */
@@ -137,7 +138,7 @@ static void list_tensors(hpct_run_state *s)
     const float *at = s->rows;
     for (int i = 0; i < s->list.count; i++) {
         const hpct_state_share *share = &s->shares[i];
-        hpct_store_tensor t = whole_of(&s->list.values[i]);
+        hpct_ckpt_store_tensor t = whole_of(&s->list.values[i]);
         if (share->rows == 0)
             continue;
         if (share->rows < t.shape[0]) {
@@ -153,17 +154,17 @@ static void list_tensors(hpct_run_state *s)
         add_tensor(s, own_values(s, s->own_begin, s->holdings[s->comm->rank].own_floats));
     if (!leads(s))
         return;
-    add_tensor(s, (hpct_store_tensor){.name = NUMBERS,
-                                      .type = HPCT_STORE_F64,
-                                      .rank = 2,
-                                      .shape = {s->comm->size, s->num_numbers},
-                                      .data = s->numbers});
+    add_tensor(s, (hpct_ckpt_store_tensor){.name = NUMBERS,
+                                           .type = HPCT_CKPT_STORE_F64,
+                                           .rank = 2,
+                                           .shape = {s->comm->size, s->num_numbers},
+                                           .data = s->numbers});
     if (s->layout_floats > 0)
-        add_tensor(s, (hpct_store_tensor){.name = LAYOUT,
-                                          .type = HPCT_STORE_F32,
-                                          .rank = 1,
-                                          .shape = {(int64_t) s->layout_floats},
-                                          .data = s->layout});
+        add_tensor(s, (hpct_ckpt_store_tensor){.name = LAYOUT,
+                                               .type = HPCT_CKPT_STORE_F32,
+                                               .rank = 1,
+                                               .shape = {(int64_t) s->layout_floats},
+                                               .data = s->layout});
 }
 
 static hpct_status allocate(hpct_run_state *s)
@@ -256,7 +257,7 @@ bool hpct_run_state_writes(const hpct_run_state *s)
     return s->holdings[s->comm->rank].writes != 0;
 }
 
-const hpct_store_tensor *hpct_run_state_tensors(const hpct_run_state *s, size_t *count)
+const hpct_ckpt_store_tensor *hpct_run_state_tensors(const hpct_run_state *s, size_t *count)
 {
     *count = s->num_tensors;
     return s->tensors;
@@ -376,19 +377,19 @@ static known compare(const hpct_run_state *s, const json_t *description)
 }
 
 /* Runs without compression have no residues. */
-static hpct_status read_value(hpct_run_state *s, hpct_checkpoint *from, const hpct_state_value *v)
+static hpct_status read_value(hpct_run_state *s, hpct_ckpt *from, const hpct_state_value *v)
 {
-    hpct_store_tensor t = whole_of(v);
-    if (v->slot == HPCT_STATE_RESIDUE && !hpct_checkpoint_find(from, v->name, NULL)) {
+    hpct_ckpt_store_tensor t = whole_of(v);
+    if (v->slot == HPCT_STATE_RESIDUE && !hpct_ckpt_find(from, v->name, NULL)) {
         memset(s->value, 0, v->count * sizeof *s->value);
         return HPCT_OK;
     }
-    return hpct_checkpoint_read(from, &t, s->value);
+    return hpct_ckpt_read(from, &t, s->value);
 }
 
 /* The model's values, for every rank. What ranks had of their own and adds up is divided among
  * them. */
-static hpct_status put_values(hpct_run_state *s, hpct_checkpoint *from, hpct_status *failed)
+static hpct_status put_values(hpct_run_state *s, hpct_ckpt *from, hpct_status *failed)
 {
     for (int i = 0; i < s->list.count; i++) {
         const hpct_state_value *v = &s->list.values[i];
@@ -419,7 +420,7 @@ static hpct_status put_own(hpct_run_state *s)
 }
 
 /* Rank 0 reads every rank's values. */
-static hpct_status restore_own(hpct_run_state *s, hpct_checkpoint *from, hpct_status *failed)
+static hpct_status restore_own(hpct_run_state *s, hpct_ckpt *from, hpct_status *failed)
 {
     float *floats = malloc((size_t) (s->most_own + 1) * sizeof *floats);
     int64_t begin = 0;
@@ -428,12 +429,12 @@ static hpct_status restore_own(hpct_run_state *s, hpct_checkpoint *from, hpct_st
         floats != NULL ? HPCT_OK : hpct_fail_memory((size_t) s->most_own * sizeof *floats));
     for (int rank = 0; rank < s->comm->size && status == HPCT_OK; rank++) {
         int64_t count = s->holdings[rank].own_floats;
-        hpct_store_tensor t = own_values(s, begin, count);
+        hpct_ckpt_store_tensor t = own_values(s, begin, count);
         begin += count;
         if (count == 0)
             continue;
         if (leads(s))
-            note(failed, hpct_checkpoint_read(from, &t, floats));
+            note(failed, hpct_ckpt_read(from, &t, floats));
         status = s->comm->ops->broadcast(s->comm, floats, (size_t) count * sizeof *floats, 0);
         if (rank == s->comm->rank && status == HPCT_OK)
             memcpy(s->own, floats, (size_t) count * sizeof *floats);
@@ -444,19 +445,19 @@ static hpct_status restore_own(hpct_run_state *s, hpct_checkpoint *from, hpct_st
     return status;
 }
 
-static hpct_status restore_layout(hpct_run_state *s, hpct_checkpoint *from, hpct_status *failed)
+static hpct_status restore_layout(hpct_run_state *s, hpct_ckpt *from, hpct_status *failed)
 {
     size_t count;
     float *floats = s->ops->layout_floats(s->strategy, &count);
-    hpct_store_tensor t = {
-        .name = LAYOUT, .type = HPCT_STORE_F32, .rank = 1, .shape = {(int64_t) count}};
+    hpct_ckpt_store_tensor t = {
+        .name = LAYOUT, .type = HPCT_CKPT_STORE_F32, .rank = 1, .shape = {(int64_t) count}};
     if (leads(s))
-        note(failed, hpct_checkpoint_read(from, &t, floats));
+        note(failed, hpct_ckpt_read(from, &t, floats));
     return s->comm->ops->broadcast(s->comm, floats, count * sizeof *floats, 0);
 }
 
 /* Counters are whole numbers, and a file may hold anything. */
-static hpct_status check_numbers(const hpct_run_state *s, const hpct_checkpoint *from)
+static hpct_status check_numbers(const hpct_run_state *s, const hpct_ckpt *from)
 {
     for (int i = 0; i < s->comm->size * s->num_numbers; i++) {
         bool is_undo = i % s->num_numbers == 2 || i % s->num_numbers == 3;
@@ -464,28 +465,29 @@ static hpct_status check_numbers(const hpct_run_state *s, const hpct_checkpoint 
             (!is_undo && s->numbers[i] > (i % s->num_numbers == 4 ? INT32_MAX : 1e15)) ||
             (i % s->num_numbers == 5 && s->numbers[i] > INT32_MAX))
             return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" has impossible numbers",
-                             hpct_checkpoint_folder(from), NUMBERS);
+                             hpct_ckpt_folder(from), NUMBERS);
     }
     return HPCT_OK;
 }
 
 /* Every rank gets its own, or, of other runs, rank 0's; of other strategies without counters. */
-static hpct_status read_numbers(hpct_run_state *s, hpct_checkpoint *from, const known *k)
+static hpct_status read_numbers(hpct_run_state *s, hpct_ckpt *from, const known *k)
 {
-    hpct_store_tensor t = {.name = NUMBERS, .type = HPCT_STORE_F64, .rank = 2, .data = NULL};
-    if (!hpct_checkpoint_find(from, NUMBERS, &t) || t.rank != 2 || t.shape[0] < 1 ||
+    hpct_ckpt_store_tensor t = {
+        .name = NUMBERS, .type = HPCT_CKPT_STORE_F64, .rank = 2, .data = NULL};
+    if (!hpct_ckpt_find(from, NUMBERS, &t) || t.rank != 2 || t.shape[0] < 1 ||
         t.shape[1] < HPCT_STATE_NUMBERS || t.shape[1] > 64 || t.shape[0] > INT32_MAX)
         return hpct_fail(HPCT_ERR_DATA, "%s has no tensor \"%s\" of this form",
-                         hpct_checkpoint_folder(from), NUMBERS);
+                         hpct_ckpt_folder(from), NUMBERS);
     bool counters = k->same_strategy && t.shape[1] == s->num_numbers;
     if (k->same && counters && t.shape[0] == s->comm->size) {
-        HPCT_TRY(hpct_checkpoint_read(from, &t, s->numbers));
+        HPCT_TRY(hpct_ckpt_read(from, &t, s->numbers));
     } else {
         double row[64];
-        hpct_store_tensor first = t;
+        hpct_ckpt_store_tensor first = t;
         first.of = t.shape[0];
         first.shape[0] = 1;
-        HPCT_TRY(hpct_checkpoint_read(from, &first, row));
+        HPCT_TRY(hpct_ckpt_read(from, &first, row));
         for (int rank = 0; rank < s->comm->size; rank++) {
             double *to = s->numbers + (size_t) rank * (size_t) s->num_numbers;
             memset(to, 0, (size_t) s->num_numbers * sizeof *to);
@@ -495,7 +497,7 @@ static hpct_status read_numbers(hpct_run_state *s, hpct_checkpoint *from, const 
     return check_numbers(s, from);
 }
 
-static hpct_status restore_numbers(hpct_run_state *s, hpct_checkpoint *from, const known *k,
+static hpct_status restore_numbers(hpct_run_state *s, hpct_ckpt *from, const known *k,
                                    hpct_status *failed)
 {
     size_t each = (size_t) s->num_numbers;
@@ -516,8 +518,7 @@ static hpct_status restore_numbers(hpct_run_state *s, hpct_checkpoint *from, con
     return HPCT_OK;
 }
 
-hpct_status hpct_run_state_restore(hpct_run_state *s, hpct_checkpoint *from,
-                                   const json_t *description)
+hpct_status hpct_run_state_restore(hpct_run_state *s, hpct_ckpt *from, const json_t *description)
 {
     known k = {0};
     hpct_status failed = HPCT_OK;

@@ -33,7 +33,7 @@ bool hpct_run_state_writes(const hpct_run_state *state); /* this rank does */
 hpct_status hpct_run_state_take(hpct_run_state *state);
 
 /* This rank's part of the copy, [*count]; valid until the next take. */
-const hpct_store_tensor *hpct_run_state_tensors(const hpct_run_state *state, size_t *count);
+const hpct_ckpt_store_tensor *hpct_run_state_tensors(const hpct_run_state *state, size_t *count);
 
 /* What restoring needs to know of the copy. NULL if out of memory. */
 json_t *hpct_run_state_describe(const hpct_run_state *state);
@@ -41,7 +41,7 @@ json_t *hpct_run_state_describe(const hpct_run_state *state);
 /* Puts the state of a checkpoint into the strategy; `from` and `description` on rank 0, else NULL.
  * With the same strategy, ranks and options all ranks continue with the same bits. Collective.
  * HPCT_ERR_DATA, naming the tensor, if it is not of this model. */
-hpct_status hpct_run_state_restore(hpct_run_state *state, hpct_checkpoint *from,
+hpct_status hpct_run_state_restore(hpct_run_state *state, hpct_ckpt *from,
                                    const json_t *description);
 
 #endif

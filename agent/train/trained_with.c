@@ -54,12 +54,12 @@ static void parse(const json_t *object, hpct_trained_with *out)
 
 static hpct_status read_checkpoint(const char *path, json_t **object)
 {
-    hpct_checkpoint *checkpoint;
-    HPCT_TRY(hpct_store_load(&checkpoint, path, NULL, NULL));
-    json_t *state = json_loads(hpct_checkpoint_state(checkpoint), 0, NULL);
+    hpct_ckpt *checkpoint;
+    HPCT_TRY(hpct_ckpt_store_load(&checkpoint, path, NULL, NULL));
+    json_t *state = json_loads(hpct_ckpt_state(checkpoint), 0, NULL);
     *object = json_incref(json_object_get(state, "trained_with"));
     json_decref(state);
-    hpct_checkpoint_free(checkpoint);
+    hpct_ckpt_free(checkpoint);
     return HPCT_OK;
 }
 

@@ -17,7 +17,7 @@
 
 struct hpct_writer {
     const char *dir;
-    hpct_store *store;
+    hpct_ckpt_store *store;
     pthread_t thread;
     bool has_thread, ends;
     pthread_mutex_t mutex;
@@ -32,15 +32,15 @@ struct hpct_writer {
 static hpct_status write_job(hpct_writer *w)
 {
     const hpct_writer_job *job = &w->job;
-    const hpct_store_file *files = job->files != NULL ? job->files : &w->last.file;
+    const hpct_ckpt_store_file *files = job->files != NULL ? job->files : &w->last.file;
     size_t num_files = job->files != NULL ? job->num_files : 1;
     if (w->store != NULL)
-        HPCT_TRY(hpct_store_check(w->store));
+        HPCT_TRY(hpct_ckpt_store_check(w->store));
     if (job->tensors != NULL)
-        HPCT_TRY(hpct_store_write_part(w->dir, job->step, job->part, job->tensors, job->count,
-                                       &w->last.file));
+        HPCT_TRY(hpct_ckpt_store_write_part(w->dir, job->step, job->part, job->tensors, job->count,
+                                            &w->last.file));
     return job->text != NULL
-               ? hpct_store_commit(w->store, job->step, job->text, files, num_files, job->best)
+               ? hpct_ckpt_store_commit(w->store, job->step, job->text, files, num_files, job->best)
                : HPCT_OK;
 }
 
@@ -72,7 +72,7 @@ static void *write_all(void *argument)
     return NULL;
 }
 
-hpct_status hpct_writer_open(hpct_writer **out, const char *dir, hpct_store *store)
+hpct_status hpct_writer_open(hpct_writer **out, const char *dir, hpct_ckpt_store *store)
 {
     hpct_writer *w = calloc(1, sizeof *w);
     if (w == NULL)

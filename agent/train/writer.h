@@ -11,26 +11,26 @@
 /* Part and text, one of them or both. What it points to must stay until the writer is idle. */
 typedef struct hpct_writer_job {
     int64_t step;
-    const hpct_store_tensor *tensors; /* [count], the part of rank `part`; NULL: none */
+    const hpct_ckpt_store_tensor *tensors; /* [count], the part of rank `part`; NULL: none */
     size_t count;
     int part;
     const char *text; /* state.json: the checkpoint is completed; NULL: not by this job */
-    const hpct_store_file *files; /* [num_files], its parts; NULL: the one of this job */
+    const hpct_ckpt_store_file *files; /* [num_files], its parts; NULL: the one of this job */
     size_t num_files;
     bool best; /* the store keeps it until another one is */
 } hpct_writer_job;
 
 typedef struct hpct_writer_result {
     hpct_status status;
-    const char *why;      /* of a failure; valid until the next job */
-    hpct_store_file file; /* the part */
+    const char *why;           /* of a failure; valid until the next job */
+    hpct_ckpt_store_file file; /* the part */
     double seconds;
 } hpct_writer_result;
 
 typedef struct hpct_writer hpct_writer;
 
 /* `dir` and `store` (for jobs with text; NULL: there are none) outlive the writer. */
-hpct_status hpct_writer_open(hpct_writer **out, const char *dir, hpct_store *store);
+hpct_status hpct_writer_open(hpct_writer **out, const char *dir, hpct_ckpt_store *store);
 void hpct_writer_close(hpct_writer *writer); /* after its job; NULL is allowed */
 
 void hpct_writer_begin(hpct_writer *writer, const hpct_writer_job *job); /* it is idle */

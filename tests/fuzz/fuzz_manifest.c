@@ -11,38 +11,39 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What parsing promises, and that the same comes back from what is written of it. */
-static void look(hpct_manifest *manifest)
+static void look(hpct_ckpt_manifest *manifest)
 {
     char *text;
-    hpct_manifest again;
+    hpct_ckpt_manifest again;
     if (manifest->state >= manifest->count || manifest->step < 0 ||
-        manifest->step > HPCT_STORE_MAX_STEP || manifest->count > HPCT_STORE_MAX_PARTS + 1)
+        manifest->step > HPCT_CKPT_STORE_MAX_STEP ||
+        manifest->count > HPCT_CKPT_STORE_MAX_PARTS + 1)
         abort();
     for (size_t i = 0; i < manifest->count; i++) {
-        const hpct_store_file *file = &manifest->files[i];
-        if (!hpct_manifest_name_ok(file->name) || strchr(file->name, '/') != NULL ||
+        const hpct_ckpt_store_file *file = &manifest->files[i];
+        if (!hpct_ckpt_manifest_name_ok(file->name) || strchr(file->name, '/') != NULL ||
             file->name[0] == '.' || file->bytes > INT64_MAX ||
             (i > 0 && strcmp(file[-1].name, file->name) >= 0))
             abort();
     }
-    if (hpct_manifest_format(&text, manifest) != HPCT_OK ||
-        hpct_manifest_parse(&again, text, strlen(text)) != HPCT_OK ||
+    if (hpct_ckpt_manifest_format(&text, manifest) != HPCT_OK ||
+        hpct_ckpt_manifest_parse(&again, text, strlen(text)) != HPCT_OK ||
         again.state != manifest->state || again.sequence != manifest->sequence ||
         memcmp(again.files, manifest->files, again.count * sizeof *again.files) != 0)
         abort();
     free(text);
-    hpct_manifest_free(&again);
+    hpct_ckpt_manifest_free(&again);
 }
 
 static void parse(const char *text, size_t length)
 {
     int64_t step, sequence;
-    hpct_manifest manifest;
-    if (hpct_manifest_parse(&manifest, text, length) == HPCT_OK) {
+    hpct_ckpt_manifest manifest;
+    if (hpct_ckpt_manifest_parse(&manifest, text, length) == HPCT_OK) {
         look(&manifest);
-        hpct_manifest_free(&manifest);
+        hpct_ckpt_manifest_free(&manifest);
     }
-    if (hpct_manifest_parse_best(&step, &sequence, text, length) == HPCT_OK &&
+    if (hpct_ckpt_manifest_parse_best(&step, &sequence, text, length) == HPCT_OK &&
         (step < 0 || sequence < 0))
         abort();
 }
@@ -68,12 +69,12 @@ static void parse_with_check(const char *text, size_t length)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    hpct_holder holder;
+    hpct_ckpt_holder holder;
     char words[512];
     parse((const char *) data, size);
     parse_with_check((const char *) data, size);
-    hpct_holder_parse(&holder, (const char *) data, size);
-    hpct_holder_look(&holder);
-    hpct_holder_describe(&holder, words, sizeof words);
+    hpct_ckpt_holder_parse(&holder, (const char *) data, size);
+    hpct_ckpt_holder_look(&holder);
+    hpct_ckpt_holder_describe(&holder, words, sizeof words);
     return 0;
 }

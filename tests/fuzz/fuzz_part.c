@@ -11,22 +11,22 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Every row of every tensor is in one slice, within its part's data. */
-static void look(const hpct_tensors *tensors, const uint64_t *bytes)
+static void look(const hpct_ckpt_tensors *tensors, const uint64_t *bytes)
 {
     for (size_t i = 0; i < tensors->count; i++) {
-        const hpct_tensors_whole *whole = &tensors->wholes[i];
+        const hpct_ckpt_tensors_whole *whole = &tensors->wholes[i];
         int64_t at = 0, rows = whole->tensor.rank > 0 ? whole->tensor.shape[0] : 1;
         for (size_t k = whole->first; k < whole->first + whole->count; k++) {
-            const hpct_tensors_slice *slice = &tensors->slices[k];
+            const hpct_ckpt_tensors_slice *slice = &tensors->slices[k];
             int64_t own = slice->tensor->rank > 0 ? slice->tensor->shape[0] : 1;
             if (slice->tensor->begin != at || slice->at > bytes[slice->part])
                 abort();
-            if (own > 0 && hpct_part_row_bytes(slice->tensor) >
+            if (own > 0 && hpct_ckpt_part_row_bytes(slice->tensor) >
                                (bytes[slice->part] - slice->at) / (uint64_t) own)
                 abort();
             at += own;
         }
-        if (at != rows || hpct_tensors_find(tensors, whole->tensor.name) != whole)
+        if (at != rows || hpct_ckpt_tensors_find(tensors, whole->tensor.name) != whole)
             abort();
     }
 }
@@ -42,7 +42,7 @@ static const char *next_line(const char **at, const char *end, size_t *length)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *at = (const char *) data, *end = at + size;
-    hpct_part parts[MOST_PARTS] = {{0}};
+    hpct_ckpt_part parts[MOST_PARTS] = {{0}};
     uint64_t bytes[MOST_PARTS];
     size_t count = 0, length;
     for (bool good = true; good && count < MOST_PARTS && at < end; count++) {
@@ -51,16 +51,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(number, line, length < sizeof number - 1 ? length : sizeof number - 1);
         bytes[count] = strtoull(number, NULL, 10) & INT64_MAX;
         line = next_line(&at, end, &length);
-        good = hpct_part_parse(&parts[count], line, length, bytes[count]) == HPCT_OK;
+        good = hpct_ckpt_part_parse(&parts[count], line, length, bytes[count]) == HPCT_OK;
         if (!good)
-            hpct_part_free(&parts[count--]);
+            hpct_ckpt_part_free(&parts[count--]);
     }
-    hpct_tensors tensors;
-    if (hpct_tensors_join(&tensors, parts, count) == HPCT_OK) {
+    hpct_ckpt_tensors tensors;
+    if (hpct_ckpt_tensors_join(&tensors, parts, count) == HPCT_OK) {
         look(&tensors, bytes);
-        hpct_tensors_free(&tensors);
+        hpct_ckpt_tensors_free(&tensors);
     }
     for (size_t i = 0; i < count; i++)
-        hpct_part_free(&parts[i]);
+        hpct_ckpt_part_free(&parts[i]);
     return 0;
 }

@@ -8,8 +8,8 @@
 
 static int save(const char *dir, int first, int count)
 {
-    hpct_store *store;
-    hpct_status worst = hpct_store_open(&store, dir, 2, folder_note, NULL);
+    hpct_ckpt_store *store;
+    hpct_status worst = hpct_ckpt_store_open(&store, dir, 2, folder_note, NULL);
     if (worst != HPCT_OK) {
         dprintf(STDOUT_FILENO, "failed to open: %s\n", hpct_last_error());
         return (int) worst;
@@ -22,7 +22,7 @@ static int save(const char *dir, int first, int count)
             dprintf(STDOUT_FILENO, "failed %d: %s\n", i, hpct_last_error());
         worst = status != HPCT_OK ? status : worst;
     }
-    hpct_store_close(store);
+    hpct_ckpt_store_close(store);
     fputs(folder_notes, stderr);
     return (int) worst;
 }

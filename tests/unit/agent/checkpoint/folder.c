@@ -94,40 +94,41 @@ static double slot(int value, int i)
     return value + i / 1024.0;
 }
 
-hpct_status folder_save(hpct_store *store, const char *dir, int64_t step, int value, bool best)
+hpct_status folder_save(hpct_ckpt_store *store, const char *dir, int64_t step, int value, bool best)
 {
     float w[ROWS * COLUMNS];
     double m[ROWS * COLUMNS];
     char state[64];
-    hpct_store_file files[2];
+    hpct_ckpt_store_file files[2];
     for (int i = 0; i < ROWS * COLUMNS; i++) {
         w[i] = weight(value, i);
         m[i] = slot(value, i);
     }
-    const hpct_store_tensor first[] = {
-        {"optimizer/m", HPCT_STORE_F64, 2, {2, COLUMNS}, 0, ROWS, m},
-        {"weights/w", HPCT_STORE_F32, 2, {ROWS, COLUMNS}, 0, 0, w},
+    const hpct_ckpt_store_tensor first[] = {
+        {"optimizer/m", HPCT_CKPT_STORE_F64, 2, {2, COLUMNS}, 0, ROWS, m},
+        {"weights/w", HPCT_CKPT_STORE_F32, 2, {ROWS, COLUMNS}, 0, 0, w},
     };
-    const hpct_store_tensor second[] = {
-        {"optimizer/m", HPCT_STORE_F64, 2, {ROWS - 2, COLUMNS}, 2, ROWS, m + 2 * COLUMNS}};
-    HPCT_TRY(hpct_store_write_part(dir, step, 0, first, 2, &files[0]));
-    HPCT_TRY(hpct_store_write_part(dir, step, 1, second, 1, &files[1]));
+    const hpct_ckpt_store_tensor second[] = {
+        {"optimizer/m", HPCT_CKPT_STORE_F64, 2, {ROWS - 2, COLUMNS}, 2, ROWS, m + 2 * COLUMNS}};
+    HPCT_TRY(hpct_ckpt_store_write_part(dir, step, 0, first, 2, &files[0]));
+    HPCT_TRY(hpct_ckpt_store_write_part(dir, step, 1, second, 1, &files[1]));
     snprintf(state, sizeof state, "{\"value\": %d, \"epoch\": %d}", value, value / 10);
-    return hpct_store_commit(store, step, state, files, 2, best);
+    return hpct_ckpt_store_commit(store, step, state, files, 2, best);
 }
 
-int folder_value(hpct_checkpoint *checkpoint)
+int folder_value(hpct_ckpt *checkpoint)
 {
     float w[ROWS * COLUMNS];
     double m[ROWS * COLUMNS];
     int value = -1;
-    hpct_store_tensor want = {"weights/w", HPCT_STORE_F32, 2, {ROWS, COLUMNS}, 0, 0, NULL};
-    if (hpct_checkpoint_read(checkpoint, &want, w) != HPCT_OK)
+    hpct_ckpt_store_tensor want = {"weights/w", HPCT_CKPT_STORE_F32, 2, {ROWS, COLUMNS}, 0, 0,
+                                   NULL};
+    if (hpct_ckpt_read(checkpoint, &want, w) != HPCT_OK)
         return -1;
     want.name = "optimizer/m";
-    want.type = HPCT_STORE_F64;
-    if (hpct_checkpoint_read(checkpoint, &want, m) != HPCT_OK ||
-        sscanf(hpct_checkpoint_state(checkpoint), "{\"value\": %d", &value) != 1)
+    want.type = HPCT_CKPT_STORE_F64;
+    if (hpct_ckpt_read(checkpoint, &want, m) != HPCT_OK ||
+        sscanf(hpct_ckpt_state(checkpoint), "{\"value\": %d", &value) != 1)
         return -1;
     for (int i = 0; i < ROWS * COLUMNS; i++) {
         if (w[i] != weight(value, i) || m[i] != slot(value, i))
@@ -138,14 +139,14 @@ int folder_value(hpct_checkpoint *checkpoint)
 
 int folder_load(const char *path, int64_t *step)
 {
-    hpct_checkpoint *checkpoint;
+    hpct_ckpt *checkpoint;
     folder_notes[0] = '\0';
-    hpct_status status = hpct_store_load(&checkpoint, path, folder_note, NULL);
+    hpct_status status = hpct_ckpt_store_load(&checkpoint, path, folder_note, NULL);
     if (status != HPCT_OK)
         return -(int) status;
     int value = folder_value(checkpoint);
     if (step != NULL)
-        *step = hpct_checkpoint_step(checkpoint);
-    hpct_checkpoint_free(checkpoint);
+        *step = hpct_ckpt_step(checkpoint);
+    hpct_ckpt_free(checkpoint);
     return value;
 }

@@ -20,10 +20,11 @@ void folder_write(const char *dir, const char *name, const char *data, size_t si
 
 /* Writes two parts whose numbers follow from `value`: the whole tensor "weights/w" and halves of
  * "optimizer/m", and commits them with the state {"value": …}. */
-hpct_status folder_save(hpct_store *store, const char *dir, int64_t step, int value, bool best);
+hpct_status folder_save(hpct_ckpt_store *store, const char *dir, int64_t step, int value,
+                        bool best);
 
 /* The value that all of a checkpoint follows from; -1: its tensors disagree. */
-int folder_value(hpct_checkpoint *checkpoint);
+int folder_value(hpct_ckpt *checkpoint);
 
 /* Loads the newest; its value, or minus the status. The notes are in folder_notes, a line each. */
 int folder_load(const char *path, int64_t *step);

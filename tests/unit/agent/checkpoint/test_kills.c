@@ -36,13 +36,13 @@ static double now(void)
 /* Goes on from the newest checkpoint; sometimes at its step again, or at an earlier one. */
 static _Noreturn void save_for_ever(unsigned seed)
 {
-    hpct_store *store;
+    hpct_ckpt_store *store;
     int64_t step = 0;
     random_state = seed;
     shared->kept = 1 + (int) pick(3);
     if (folder_load(dir, &step) < 0)
         step = 5;
-    if (hpct_store_open(&store, dir, shared->kept, NULL, NULL) != HPCT_OK)
+    if (hpct_ckpt_store_open(&store, dir, shared->kept, NULL, NULL) != HPCT_OK)
         _exit(1);
     step -= (int64_t) pick(3);
     for (;;) {
@@ -115,12 +115,12 @@ static void loads_after_every_kill(void **state)
     assert_true(shared->saves >= kills / 20);
 
     /* what a killed run has left, the next one removes */
-    hpct_store *store;
-    assert_int_equal(hpct_store_open(&store, dir, 1, NULL, NULL), HPCT_OK);
+    hpct_ckpt_store *store;
+    assert_int_equal(hpct_ckpt_store_open(&store, dir, 1, NULL, NULL), HPCT_OK);
     assert_int_equal(folder_save(store, dir, 1, 1, true), HPCT_OK);
-    hpct_store_close(store);
-    assert_int_equal(hpct_store_open(&store, dir, 1, NULL, NULL), HPCT_OK);
-    hpct_store_close(store);
+    hpct_ckpt_store_close(store);
+    assert_int_equal(hpct_ckpt_store_open(&store, dir, 1, NULL, NULL), HPCT_OK);
+    hpct_ckpt_store_close(store);
     assert_int_equal(folder_count(dir, "step-"), 1);
     assert_true(folder_has(dir, "step-0000000001"));
     char path[128];

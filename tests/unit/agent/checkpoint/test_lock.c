@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const hpct_lock_times quick = {.renew = 0.1, .gone = 100, .wait = 1};
+static const hpct_ckpt_lock_times quick = {.renew = 0.1, .gone = 100, .wait = 1};
 static char dir[64];
 
 static int setup(void **state)
@@ -28,24 +28,24 @@ static int teardown(void **state)
     return 0;
 }
 
-static hpct_status take(hpct_lock **lock)
+static hpct_status take(hpct_ckpt_lock **lock)
 {
-    return hpct_lock_take(lock, dir, &quick, folder_note, NULL);
+    return hpct_ckpt_lock_take(lock, dir, &quick, folder_note, NULL);
 }
 
 static void assert_taken(void)
 {
-    hpct_lock *lock;
+    hpct_ckpt_lock *lock;
     if (take(&lock) != HPCT_OK)
         fail_msg("%s", hpct_last_error());
-    assert_int_equal(hpct_lock_check(lock), HPCT_OK);
-    hpct_lock_release(lock);
+    assert_int_equal(hpct_ckpt_lock_check(lock), HPCT_OK);
+    hpct_ckpt_lock_release(lock);
     assert_false(folder_has(dir, "lock"));
 }
 
 static void assert_refused(const char *words)
 {
-    hpct_lock *lock;
+    hpct_ckpt_lock *lock;
     assert_int_equal(take(&lock), HPCT_ERR_CONFIG);
     if (strstr(hpct_last_error(), words) == NULL)
         fail_msg("'%s' is not in: %s", words, hpct_last_error());
@@ -53,10 +53,10 @@ static void assert_refused(const char *words)
     assert_int_equal(folder_count(dir, ""), 1); /* nothing else is left there */
 }
 
-static void write_lock(const hpct_holder *holder)
+static void write_lock(const hpct_ckpt_holder *holder)
 {
     char *text;
-    assert_int_equal(hpct_holder_format(&text, holder), HPCT_OK);
+    assert_int_equal(hpct_ckpt_holder_format(&text, holder), HPCT_OK);
     folder_write(dir, "lock", text, strlen(text));
     free(text);
 }
@@ -78,7 +78,7 @@ static void a_second_run_is_refused_with_the_holder_named(void **state)
 {
     (void) state;
     char host[256] = "", words[512];
-    hpct_lock *lock;
+    hpct_ckpt_lock *lock;
     setenv("SLURM_JOB_ID", "4711", 1);
     assert_int_equal(take(&lock), HPCT_OK);
     gethostname(host, sizeof host - 1);
@@ -87,7 +87,7 @@ static void a_second_run_is_refused_with_the_holder_named(void **state)
     unsetenv("SLURM_JOB_ID");
     assert_refused(words);
     assert_refused("end that run, or give this one a folder of its own");
-    hpct_lock_release(lock);
+    hpct_ckpt_lock_release(lock);
     assert_taken();
 }
 
@@ -96,7 +96,7 @@ static void leave_lock(void)
 {
     pid_t child = fork();
     if (child == 0) {
-        hpct_lock *lock;
+        hpct_ckpt_lock *lock;
         _exit(take(&lock) == HPCT_OK ? 0 : 1);
     }
     int status;
@@ -118,7 +118,7 @@ static void a_process_not_waited_for_is_dead(void **state)
     (void) state;
     pid_t child = fork();
     if (child == 0) {
-        hpct_lock *lock;
+        hpct_ckpt_lock *lock;
         _exit(take(&lock) == HPCT_OK ? 0 : 1);
     }
     siginfo_t info;
@@ -131,8 +131,8 @@ static void a_process_not_waited_for_is_dead(void **state)
 static void a_reused_process_id_does_not_count(void **state)
 {
     (void) state;
-    hpct_holder holder;
-    hpct_holder_self(&holder);
+    hpct_ckpt_holder holder;
+    hpct_ckpt_holder_self(&holder);
     write_lock(&holder);
     assert_refused("in use by");
     holder.started--;
@@ -144,8 +144,8 @@ static void a_reused_process_id_does_not_count(void **state)
 
 static void hold_elsewhere(void)
 {
-    hpct_holder holder;
-    hpct_holder_self(&holder);
+    hpct_ckpt_holder holder;
+    hpct_ckpt_holder_self(&holder);
     strcpy(holder.boot, "another");
     strcpy(holder.host, "n2");
     strcpy(holder.job, "12");
@@ -155,11 +155,11 @@ static void hold_elsewhere(void)
 static void another_namespace_is_another_machine(void **state)
 {
     (void) state;
-    hpct_holder holder;
-    hpct_holder_self(&holder);
-    assert_int_equal(hpct_holder_look(&holder), HPCT_HOLDER_LIVES);
+    hpct_ckpt_holder holder;
+    hpct_ckpt_holder_self(&holder);
+    assert_int_equal(hpct_ckpt_holder_look(&holder), HPCT_CKPT_HOLDER_LIVES);
     strcpy(holder.processes, "pid:[1]");
-    assert_int_equal(hpct_holder_look(&holder), HPCT_HOLDER_UNKNOWN);
+    assert_int_equal(hpct_ckpt_holder_look(&holder), HPCT_CKPT_HOLDER_UNKNOWN);
 }
 
 static void not_renewed_for_long_it_is_taken_at_once(void **state)
@@ -195,18 +195,18 @@ static void an_earlier_run_of_the_same_job_has_ended(void **state)
 {
     static const struct {
         const char *job, *cluster, *requeues, *launch, *restarts;
-        hpct_holder_life life;
+        hpct_ckpt_holder_life life;
     } of[] = {
-        {"12", "c", "1", "", "0", HPCT_HOLDER_ENDED},
-        {"12", "c", "0", "12.5", "1", HPCT_HOLDER_ENDED},
-        {"12", "c", "0", "12.5", "0", HPCT_HOLDER_UNKNOWN},
-        {"12", "c", "0", "12.6", "1", HPCT_HOLDER_UNKNOWN},
-        {"12", "d", "1", "12.5", "1", HPCT_HOLDER_UNKNOWN},
-        {"13", "c", "1", "", "0", HPCT_HOLDER_UNKNOWN},
+        {"12", "c", "1", "", "0", HPCT_CKPT_HOLDER_ENDED},
+        {"12", "c", "0", "12.5", "1", HPCT_CKPT_HOLDER_ENDED},
+        {"12", "c", "0", "12.5", "0", HPCT_CKPT_HOLDER_UNKNOWN},
+        {"12", "c", "0", "12.6", "1", HPCT_CKPT_HOLDER_UNKNOWN},
+        {"12", "d", "1", "12.5", "1", HPCT_CKPT_HOLDER_UNKNOWN},
+        {"13", "c", "1", "", "0", HPCT_CKPT_HOLDER_UNKNOWN},
     };
     (void) state;
-    hpct_holder holder;
-    hpct_holder_self(&holder);
+    hpct_ckpt_holder holder;
+    hpct_ckpt_holder_self(&holder);
     strcpy(holder.boot, "another");
     strcpy(holder.job, "12");
     strcpy(holder.cluster, "c");
@@ -217,7 +217,7 @@ static void an_earlier_run_of_the_same_job_has_ended(void **state)
         setenv("SLURM_RESTART_COUNT", of[i].requeues, 1);
         setenv("HPC_TRAIN_LAUNCH", of[i].launch, 1);
         setenv("HPC_TRAIN_RESTART", of[i].restarts, 1);
-        if (hpct_holder_look(&holder) != of[i].life)
+        if (hpct_ckpt_holder_look(&holder) != of[i].life)
             fail_msg("case %zu", i);
     }
     write_lock(&holder);
@@ -266,7 +266,7 @@ static void an_unreadable_lock_is_waited_for(void **state)
 static void the_holder_renews_it(void **state)
 {
     (void) state;
-    hpct_lock *lock;
+    hpct_ckpt_lock *lock;
     struct stat now;
     char path[128];
     snprintf(path, sizeof path, "%s/lock", dir);
@@ -279,22 +279,22 @@ static void the_holder_renews_it(void **state)
         assert_int_equal(stat(path, &now), 0);
     }
     assert_true(now.st_mtime >= old + 900);
-    hpct_lock_release(lock);
+    hpct_ckpt_lock_release(lock);
 }
 
 static void a_lock_taken_over_is_noticed_and_left_alone(void **state)
 {
     (void) state;
-    hpct_lock *lock;
+    hpct_ckpt_lock *lock;
     size_t size;
     assert_int_equal(take(&lock), HPCT_OK);
     char path[128];
     snprintf(path, sizeof path, "%s/lock", dir);
     unlink(path);
     hold_elsewhere();
-    assert_int_equal(hpct_lock_check(lock), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_ckpt_lock_check(lock), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "job 12 on host n2"));
-    hpct_lock_release(lock);
+    hpct_ckpt_lock_release(lock);
     char *text = folder_read(dir, "lock", &size);
     assert_non_null(strstr(text, "n2"));
     free(text);
@@ -304,14 +304,14 @@ static void a_lock_taken_over_is_noticed_and_left_alone(void **state)
 static void a_lock_removed_by_hand_is_made_again(void **state)
 {
     (void) state;
-    hpct_lock *lock;
+    hpct_ckpt_lock *lock;
     char path[128];
     snprintf(path, sizeof path, "%s/lock", dir);
     assert_int_equal(take(&lock), HPCT_OK);
     unlink(path);
-    assert_int_equal(hpct_lock_check(lock), HPCT_OK);
+    assert_int_equal(hpct_ckpt_lock_check(lock), HPCT_OK);
     assert_refused("in use by");
-    hpct_lock_release(lock);
+    hpct_ckpt_lock_release(lock);
     assert_int_equal(folder_count(dir, ""), 0);
 }
 
@@ -323,14 +323,14 @@ static void a_lock_removed_by_hand_is_made_again(void **state)
 static _Noreturn void rival(int go, int done, int end)
 {
     char byte;
-    hpct_lock *lock = NULL;
+    hpct_ckpt_lock *lock = NULL;
     if (read(go, &byte, 1) < 0)
         _exit(9);
     hpct_status status = take(&lock);
     if (write(done, "x", 1) != 1 || read(end, &byte, 1) < 0)
         _exit(9);
     if (status == HPCT_OK)
-        _exit(hpct_lock_check(lock) == HPCT_OK ? 0 : 2);
+        _exit(hpct_ckpt_lock_check(lock) == HPCT_OK ? 0 : 2);
     _exit(status == HPCT_ERR_CONFIG ? 1 : 3);
 }
 

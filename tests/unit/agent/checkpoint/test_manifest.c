@@ -27,15 +27,15 @@ static char *with_check(const char *text)
 
 static hpct_status parse(const parse_case *c, char *got, size_t size)
 {
-    hpct_manifest manifest;
+    hpct_ckpt_manifest manifest;
     char *text = c->number == 0 ? with_check(c->text) : strdup(c->text);
-    hpct_status status = hpct_manifest_parse(&manifest, text, strlen(text));
+    hpct_status status = hpct_ckpt_manifest_parse(&manifest, text, strlen(text));
     free(text);
     if (status != HPCT_OK)
         return status;
     snprintf(got, size, "%lld %lld %zu %s", (long long) manifest.step,
              (long long) manifest.sequence, manifest.count, manifest.files[manifest.state].name);
-    hpct_manifest_free(&manifest);
+    hpct_ckpt_manifest_free(&manifest);
     return HPCT_OK;
 }
 
@@ -100,14 +100,14 @@ static void refuses_what_is_not_a_manifest(void **state)
 static void refuses_too_many_files(void **state)
 {
     (void) state;
-    hpct_manifest manifest;
+    hpct_ckpt_manifest manifest;
     json_t *files = json_array(), *none = json_object();
-    for (int i = 0; i < HPCT_STORE_MAX_PARTS + 2; i++)
+    for (int i = 0; i < HPCT_CKPT_STORE_MAX_PARTS + 2; i++)
         json_array_append(files, none);
     json_t *root = json_pack("{s:i, s:i, s:i, s:i, s:s, s:o}", "format", 1, "step", 1, "sequence",
                              1, "time", 1, "state", "f0", "files", files);
     char *plain = json_dumps(root, 0), *text = with_check(plain);
-    assert_int_equal(hpct_manifest_parse(&manifest, text, strlen(text)), HPCT_ERR_DATA);
+    assert_int_equal(hpct_ckpt_manifest_parse(&manifest, text, strlen(text)), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), "too many"));
     free(text);
     free(plain);
@@ -119,10 +119,11 @@ static void refuses_too_many_files(void **state)
 static void finds_every_change(void **state)
 {
     (void) state;
-    hpct_store_file files[] = {{"state.json", 20, {1, 2}}, {"part-00000.safetensors", 99, {3, 4}}};
-    hpct_manifest manifest = {.step = 1234567890, .sequence = 7, .files = files, .count = 2};
+    hpct_ckpt_store_file files[] = {{"state.json", 20, {1, 2}},
+                                    {"part-00000.safetensors", 99, {3, 4}}};
+    hpct_ckpt_manifest manifest = {.step = 1234567890, .sequence = 7, .files = files, .count = 2};
     char *text;
-    assert_int_equal(hpct_manifest_format(&text, &manifest), HPCT_OK);
+    assert_int_equal(hpct_ckpt_manifest_format(&text, &manifest), HPCT_OK);
     assert_string_equal(files[manifest.state].name, "state.json");
     size_t length = strlen(text);
     int changed = 0;
@@ -131,19 +132,19 @@ static void finds_every_change(void **state)
         if (kept == ' ' || kept == '\n')
             continue;
         text[i] = kept == '1' ? '2' : '1';
-        hpct_manifest read;
-        assert_int_equal(hpct_manifest_parse(&read, text, length), HPCT_ERR_DATA);
+        hpct_ckpt_manifest read;
+        assert_int_equal(hpct_ckpt_manifest_parse(&read, text, length), HPCT_ERR_DATA);
         text[i] = kept;
         changed++;
     }
     assert_true(changed > 200);
-    hpct_manifest read;
-    assert_int_equal(hpct_manifest_parse(&read, text, length), HPCT_OK);
+    hpct_ckpt_manifest read;
+    assert_int_equal(hpct_ckpt_manifest_parse(&read, text, length), HPCT_OK);
     assert_int_equal(read.step, manifest.step);
     assert_int_equal(read.sequence, 7);
     assert_int_equal(read.count, 2);
     assert_memory_equal(read.files, files, sizeof files);
-    hpct_manifest_free(&read);
+    hpct_ckpt_manifest_free(&read);
     free(text);
 }
 
@@ -151,12 +152,12 @@ static void writes_no_wrong_manifest(void **state)
 {
     (void) state;
     char *text;
-    hpct_store_file twice[] = {{"a", 1, {0, 0}}, {"b", 1, {0, 0}}, {"a", 1, {0, 0}}};
-    hpct_manifest manifest = {.files = twice, .count = 3, .state = 1};
-    assert_int_equal(hpct_manifest_format(&text, &manifest), HPCT_ERR_USAGE);
-    hpct_store_file outside[] = {{"state.json", 1, {0, 0}}, {"../a", 1, {0, 0}}};
-    manifest = (hpct_manifest){.files = outside, .count = 2};
-    assert_int_equal(hpct_manifest_format(&text, &manifest), HPCT_ERR_USAGE);
+    hpct_ckpt_store_file twice[] = {{"a", 1, {0, 0}}, {"b", 1, {0, 0}}, {"a", 1, {0, 0}}};
+    hpct_ckpt_manifest manifest = {.files = twice, .count = 3, .state = 1};
+    assert_int_equal(hpct_ckpt_manifest_format(&text, &manifest), HPCT_ERR_USAGE);
+    hpct_ckpt_store_file outside[] = {{"state.json", 1, {0, 0}}, {"../a", 1, {0, 0}}};
+    manifest = (hpct_ckpt_manifest){.files = outside, .count = 2};
+    assert_int_equal(hpct_ckpt_manifest_format(&text, &manifest), HPCT_ERR_USAGE);
 }
 
 static void reads_the_best_it_wrote(void **state)
@@ -164,12 +165,13 @@ static void reads_the_best_it_wrote(void **state)
     (void) state;
     char *text;
     int64_t step = 0, sequence = 0;
-    assert_int_equal(hpct_manifest_format_best(&text, 12, 34), HPCT_OK);
-    assert_int_equal(hpct_manifest_parse_best(&step, &sequence, text, strlen(text)), HPCT_OK);
+    assert_int_equal(hpct_ckpt_manifest_format_best(&text, 12, 34), HPCT_OK);
+    assert_int_equal(hpct_ckpt_manifest_parse_best(&step, &sequence, text, strlen(text)), HPCT_OK);
     assert_int_equal(step, 12);
     assert_int_equal(sequence, 34);
     *strstr(text, "12") = '2';
-    assert_int_equal(hpct_manifest_parse_best(&step, &sequence, text, strlen(text)), HPCT_ERR_DATA);
+    assert_int_equal(hpct_ckpt_manifest_parse_best(&step, &sequence, text, strlen(text)),
+                     HPCT_ERR_DATA);
     free(text);
 }
 

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 static char dir[64];
-static hpct_store *store;
+static hpct_ckpt_store *store;
 
 static int setup(void **state)
 {
     (void) state;
     folder_make(dir);
-    assert_int_equal(hpct_store_open(&store, dir, 2, folder_note, NULL), HPCT_OK);
+    assert_int_equal(hpct_ckpt_store_open(&store, dir, 2, folder_note, NULL), HPCT_OK);
     folder_notes[0] = '\0';
     return 0;
 }
@@ -23,7 +23,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void) state;
-    hpct_store_close(store);
+    hpct_ckpt_store_close(store);
     store = NULL;
     folder_remove(dir);
     return 0;
@@ -58,105 +58,106 @@ static void gives_back_all_types_and_shapes(void **state)
     int64_t i64[] = {INT64_MIN, 7, INT64_MAX, 0};
     uint64_t u64 = UINT64_MAX;
     unsigned char u8[] = {0, 128, 255};
-    const hpct_store_tensor tensors[] = {
-        {"bytes", HPCT_STORE_U8, 1, {3}, 0, 0, u8},
-        {"weights/f", HPCT_STORE_F32, 3, {1, 3, 1}, 0, 0, f32},
-        {"empty", HPCT_STORE_F32, 2, {0, 3}, 0, 0, NULL},
-        {"double", HPCT_STORE_F64, 1, {2}, 0, 0, f64},
-        {"whole \"numbers\"\xc3\xa9", HPCT_STORE_I64, 2, {2, 2}, 0, 0, i64},
-        {"counter", HPCT_STORE_U64, 0, {0}, 0, 0, &u64},
+    const hpct_ckpt_store_tensor tensors[] = {
+        {"bytes", HPCT_CKPT_STORE_U8, 1, {3}, 0, 0, u8},
+        {"weights/f", HPCT_CKPT_STORE_F32, 3, {1, 3, 1}, 0, 0, f32},
+        {"empty", HPCT_CKPT_STORE_F32, 2, {0, 3}, 0, 0, NULL},
+        {"double", HPCT_CKPT_STORE_F64, 1, {2}, 0, 0, f64},
+        {"whole \"numbers\"\xc3\xa9", HPCT_CKPT_STORE_I64, 2, {2, 2}, 0, 0, i64},
+        {"counter", HPCT_CKPT_STORE_U64, 0, {0}, 0, 0, &u64},
     };
-    hpct_store_file file;
-    hpct_checkpoint *c;
-    assert_int_equal(hpct_store_write_part(dir, 0, 0, tensors, 6, &file), HPCT_OK);
+    hpct_ckpt_store_file file;
+    hpct_ckpt *c;
+    assert_int_equal(hpct_ckpt_store_write_part(dir, 0, 0, tensors, 6, &file), HPCT_OK);
     assert_string_equal(file.name, "part-00000.safetensors");
-    assert_int_equal(hpct_store_commit(store, 0, "any text", &file, 1, false), HPCT_OK);
-    assert_int_equal(hpct_store_load(&c, dir, folder_note, NULL), HPCT_OK);
-    assert_string_equal(hpct_checkpoint_state(c), "any text");
-    assert_int_equal(hpct_checkpoint_step(c), 0);
-    assert_int_equal(hpct_checkpoint_count(c), 6);
+    assert_int_equal(hpct_ckpt_store_commit(store, 0, "any text", &file, 1, false), HPCT_OK);
+    assert_int_equal(hpct_ckpt_store_load(&c, dir, folder_note, NULL), HPCT_OK);
+    assert_string_equal(hpct_ckpt_state(c), "any text");
+    assert_int_equal(hpct_ckpt_step(c), 0);
+    assert_int_equal(hpct_ckpt_count(c), 6);
     for (size_t i = 0; i < 6; i++) {
         unsigned char got[64];
         size_t bytes = (size_t[]){3, 12, 0, 16, 32, 8}[i];
-        assert_int_equal(hpct_checkpoint_read(c, &tensors[i], got), HPCT_OK);
+        assert_int_equal(hpct_ckpt_read(c, &tensors[i], got), HPCT_OK);
         assert_true(bytes == 0 || memcmp(got, tensors[i].data, bytes) == 0);
-        hpct_store_tensor found;
-        assert_true(hpct_checkpoint_find(c, tensors[i].name, &found));
+        hpct_ckpt_store_tensor found;
+        assert_true(hpct_ckpt_find(c, tensors[i].name, &found));
         assert_int_equal(found.type, tensors[i].type);
         assert_int_equal(found.rank, tensors[i].rank);
         assert_memory_equal(found.shape, tensors[i].shape, (size_t) found.rank * 8);
     }
-    assert_false(hpct_checkpoint_find(c, "other", NULL));
-    hpct_checkpoint_free(c);
+    assert_false(hpct_ckpt_find(c, "other", NULL));
+    hpct_ckpt_free(c);
 }
 
 static void checks_what_is_asked_for(void **state)
 {
     (void) state;
     static float data[16];
-    hpct_checkpoint *c;
+    hpct_ckpt *c;
     save(1, 1, false);
-    assert_int_equal(hpct_store_load(&c, dir, NULL, NULL), HPCT_OK);
+    assert_int_equal(hpct_ckpt_store_load(&c, dir, NULL, NULL), HPCT_OK);
     const struct {
-        hpct_store_tensor want;
+        hpct_ckpt_store_tensor want;
         const char *words;
     } cases[] = {
-        {{"weights/x", HPCT_STORE_F32, 2, {5, 3}, 0, 0, NULL}, "no tensor \"weights/x\""},
-        {{"weights/w", HPCT_STORE_I64, 2, {5, 3}, 0, 0, NULL}, "is F32, not I64"},
-        {{"weights/w", HPCT_STORE_F32, 1, {15}, 0, 0, NULL}, "another shape"},
-        {{"weights/w", HPCT_STORE_F32, 2, {3, 5}, 0, 0, NULL}, "another shape"},
-        {{"weights/w", HPCT_STORE_F32, 2, {2, 3}, 0, 4, NULL}, "another shape"},
-        {{"weights/w", HPCT_STORE_F32, 2, {2, 3}, 4, 5, NULL}, "another shape"},
-        {{"weights/w", HPCT_STORE_F32, 2, {2, 3}, -1, 5, NULL}, "another shape"},
-        {{"weights/w", HPCT_STORE_F32, 2, {-1, 3}, 2, 5, NULL}, "another shape"},
-        {{"weights/w", HPCT_STORE_F32, 2, {INT64_MAX, 3}, 2, 5, NULL}, "another shape"},
+        {{"weights/x", HPCT_CKPT_STORE_F32, 2, {5, 3}, 0, 0, NULL}, "no tensor \"weights/x\""},
+        {{"weights/w", HPCT_CKPT_STORE_I64, 2, {5, 3}, 0, 0, NULL}, "is F32, not I64"},
+        {{"weights/w", HPCT_CKPT_STORE_F32, 1, {15}, 0, 0, NULL}, "another shape"},
+        {{"weights/w", HPCT_CKPT_STORE_F32, 2, {3, 5}, 0, 0, NULL}, "another shape"},
+        {{"weights/w", HPCT_CKPT_STORE_F32, 2, {2, 3}, 0, 4, NULL}, "another shape"},
+        {{"weights/w", HPCT_CKPT_STORE_F32, 2, {2, 3}, 4, 5, NULL}, "another shape"},
+        {{"weights/w", HPCT_CKPT_STORE_F32, 2, {2, 3}, -1, 5, NULL}, "another shape"},
+        {{"weights/w", HPCT_CKPT_STORE_F32, 2, {-1, 3}, 2, 5, NULL}, "another shape"},
+        {{"weights/w", HPCT_CKPT_STORE_F32, 2, {INT64_MAX, 3}, 2, 5, NULL}, "another shape"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(hpct_checkpoint_read(c, &cases[i].want, data), HPCT_ERR_DATA);
+        assert_int_equal(hpct_ckpt_read(c, &cases[i].want, data), HPCT_ERR_DATA);
         assert_error(cases[i].words);
     }
-    hpct_checkpoint_free(c);
+    hpct_ckpt_free(c);
 }
 
 /* Writes a tensor of 6 rows of 2 numbers in slices, one in each part; the load's status. */
-static hpct_status join(const int64_t slices[][3], int count, hpct_checkpoint **out)
+static hpct_status join(const int64_t slices[][3], int count, hpct_ckpt **out)
 {
-    hpct_store_file files[8];
+    hpct_ckpt_store_file files[8];
     double data[12];
     for (int i = 0; i < 12; i++)
         data[i] = i;
     for (int i = 0; i < count; i++) {
-        hpct_store_tensor t = {
-            "w",          HPCT_STORE_F64,         2, {slices[i][1] - slices[i][0], 2}, slices[i][0],
+        hpct_ckpt_store_tensor t = {
+            "w",          HPCT_CKPT_STORE_F64,    2, {slices[i][1] - slices[i][0], 2}, slices[i][0],
             slices[i][2], data + 2 * slices[i][0]};
-        assert_int_equal(hpct_store_write_part(dir, 5, i, &t, 1, &files[i]), HPCT_OK);
+        assert_int_equal(hpct_ckpt_store_write_part(dir, 5, i, &t, 1, &files[i]), HPCT_OK);
     }
-    assert_int_equal(hpct_store_commit(store, 5, "", files, (size_t) count, false), HPCT_OK);
+    assert_int_equal(hpct_ckpt_store_commit(store, 5, "", files, (size_t) count, false), HPCT_OK);
     folder_notes[0] = '\0';
-    return hpct_store_load(out, dir, folder_note, NULL);
+    return hpct_ckpt_store_load(out, dir, folder_note, NULL);
 }
 
 static void joins_slices_and_reads_any_rows(void **state)
 {
     (void) state;
-    hpct_checkpoint *c;
+    hpct_ckpt *c;
     static const int64_t slices[][3] = {{3, 6, 6}, {0, 1, 6}, {1, 1, 6}, {1, 3, 6}, {6, 6, 6}};
     assert_int_equal(join(slices, 5, &c), HPCT_OK);
-    assert_int_equal(hpct_checkpoint_count(c), 1);
-    hpct_store_tensor whole;
-    hpct_checkpoint_tensor(c, 0, &whole);
+    assert_int_equal(hpct_ckpt_count(c), 1);
+    hpct_ckpt_store_tensor whole;
+    hpct_ckpt_tensor(c, 0, &whole);
     assert_int_equal(whole.shape[0], 6);
     assert_int_equal(whole.of, 0);
     for (int64_t begin = 0; begin <= 6; begin++) {
         for (int64_t end = begin; end <= 6; end++) {
             double got[12] = {-1};
-            hpct_store_tensor want = {"w", HPCT_STORE_F64, 2, {end - begin, 2}, begin, 6, NULL};
-            assert_int_equal(hpct_checkpoint_read(c, &want, got), HPCT_OK);
+            hpct_ckpt_store_tensor want = {"w", HPCT_CKPT_STORE_F64, 2, {end - begin, 2}, begin, 6,
+                                           NULL};
+            assert_int_equal(hpct_ckpt_read(c, &want, got), HPCT_OK);
             for (int64_t i = 0; i < 2 * (end - begin); i++)
                 assert_true(got[i] == (double) (2 * begin + i));
         }
     }
-    hpct_checkpoint_free(c);
+    hpct_ckpt_free(c);
 }
 
 static void refuses_gaps_overlaps_and_doubles(void **state)
@@ -177,7 +178,7 @@ static void refuses_gaps_overlaps_and_doubles(void **state)
         {{{0, 4, 6}, {4, 5, 5}}, 2, "different types or shapes"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        hpct_checkpoint *c;
+        hpct_ckpt *c;
         assert_int_equal(join(cases[i].slices, cases[i].count, &c), HPCT_ERR_DATA);
         assert_error(cases[i].words);
         assert_error("tensor \"w\"");
@@ -188,45 +189,47 @@ static void refuses_wrong_parts(void **state)
 {
     (void) state;
     double data[4] = {0};
-    hpct_store_file file;
-    const hpct_store_tensor wrong[] = {
-        {NULL, HPCT_STORE_F64, 1, {4}, 0, 0, data},
-        {"", HPCT_STORE_F64, 1, {4}, 0, 0, data},
-        {"__metadata__", HPCT_STORE_F64, 1, {4}, 0, 0, data},
-        {"a", (hpct_store_type) 17, 1, {4}, 0, 0, data},
-        {"a", HPCT_STORE_F64, 9, {4}, 0, 0, data},
-        {"a", HPCT_STORE_F64, -1, {4}, 0, 0, data},
-        {"a", HPCT_STORE_F64, 1, {-4}, 0, 0, data},
-        {"a", HPCT_STORE_F64, 3, {INT64_MAX, INT64_MAX, 2}, 0, 0, data},
-        {"a", HPCT_STORE_F64, 1, {4}, 3, 6, data},
-        {"a", HPCT_STORE_F64, 1, {4}, -1, 6, data},
-        {"a", HPCT_STORE_F64, 0, {0}, 0, 6, data},
-        {"a", HPCT_STORE_F64, 1, {4}, 0, -1, data},
+    hpct_ckpt_store_file file;
+    const hpct_ckpt_store_tensor wrong[] = {
+        {NULL, HPCT_CKPT_STORE_F64, 1, {4}, 0, 0, data},
+        {"", HPCT_CKPT_STORE_F64, 1, {4}, 0, 0, data},
+        {"__metadata__", HPCT_CKPT_STORE_F64, 1, {4}, 0, 0, data},
+        {"a", (hpct_ckpt_store_type) 17, 1, {4}, 0, 0, data},
+        {"a", HPCT_CKPT_STORE_F64, 9, {4}, 0, 0, data},
+        {"a", HPCT_CKPT_STORE_F64, -1, {4}, 0, 0, data},
+        {"a", HPCT_CKPT_STORE_F64, 1, {-4}, 0, 0, data},
+        {"a", HPCT_CKPT_STORE_F64, 3, {INT64_MAX, INT64_MAX, 2}, 0, 0, data},
+        {"a", HPCT_CKPT_STORE_F64, 1, {4}, 3, 6, data},
+        {"a", HPCT_CKPT_STORE_F64, 1, {4}, -1, 6, data},
+        {"a", HPCT_CKPT_STORE_F64, 0, {0}, 0, 6, data},
+        {"a", HPCT_CKPT_STORE_F64, 1, {4}, 0, -1, data},
     };
-    const hpct_store_tensor right = {"a", HPCT_STORE_F64, 1, {4}, 0, 0, data};
-    const hpct_store_tensor twice[] = {right, right};
+    const hpct_ckpt_store_tensor right = {"a", HPCT_CKPT_STORE_F64, 1, {4}, 0, 0, data};
+    const hpct_ckpt_store_tensor twice[] = {right, right};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(hpct_store_write_part(dir, 1, 0, &wrong[i], 1, &file), HPCT_ERR_USAGE);
-    assert_int_equal(hpct_store_write_part(dir, 1, 0, twice, 2, &file), HPCT_ERR_USAGE);
-    assert_int_equal(hpct_store_write_part(dir, -1, 0, &right, 1, &file), HPCT_ERR_USAGE);
-    assert_int_equal(hpct_store_write_part(dir, HPCT_STORE_MAX_STEP + 1, 0, &right, 1, &file),
-                     HPCT_ERR_USAGE);
-    assert_int_equal(hpct_store_write_part(dir, 1, -1, &right, 1, &file), HPCT_ERR_USAGE);
-    assert_int_equal(hpct_store_write_part(dir, 1, 65536, &right, 1, &file), HPCT_ERR_USAGE);
-    assert_int_equal(hpct_store_write_part(in("none"), 1, 0, &right, 1, &file), HPCT_ERR_IO);
+        assert_int_equal(hpct_ckpt_store_write_part(dir, 1, 0, &wrong[i], 1, &file),
+                         HPCT_ERR_USAGE);
+    assert_int_equal(hpct_ckpt_store_write_part(dir, 1, 0, twice, 2, &file), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_ckpt_store_write_part(dir, -1, 0, &right, 1, &file), HPCT_ERR_USAGE);
+    assert_int_equal(
+        hpct_ckpt_store_write_part(dir, HPCT_CKPT_STORE_MAX_STEP + 1, 0, &right, 1, &file),
+        HPCT_ERR_USAGE);
+    assert_int_equal(hpct_ckpt_store_write_part(dir, 1, -1, &right, 1, &file), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_ckpt_store_write_part(dir, 1, 65536, &right, 1, &file), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_ckpt_store_write_part(in("none"), 1, 0, &right, 1, &file), HPCT_ERR_IO);
     assert_error("all nodes share");
-    assert_int_equal(hpct_store_write_part(dir, 1, 0, &right, 1, &file), HPCT_OK);
-    hpct_store_file other = file;
+    assert_int_equal(hpct_ckpt_store_write_part(dir, 1, 0, &right, 1, &file), HPCT_OK);
+    hpct_ckpt_store_file other = file;
     other.bytes++;
-    assert_int_equal(hpct_store_commit(store, 1, "", &other, 1, false), HPCT_ERR_IO);
+    assert_int_equal(hpct_ckpt_store_commit(store, 1, "", &other, 1, false), HPCT_ERR_IO);
     other = file;
     other.name[0] = 'q';
-    assert_int_equal(hpct_store_commit(store, 1, "", &other, 1, false), HPCT_ERR_IO);
+    assert_int_equal(hpct_ckpt_store_commit(store, 1, "", &other, 1, false), HPCT_ERR_IO);
     assert_error("all nodes share");
     strcpy(other.name, "../x");
-    assert_int_equal(hpct_store_commit(store, 1, "", &other, 1, false), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_ckpt_store_commit(store, 1, "", &other, 1, false), HPCT_ERR_USAGE);
     memset(other.name, 'x', sizeof other.name);
-    assert_int_equal(hpct_store_commit(store, 1, "", &other, 1, false), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_ckpt_store_commit(store, 1, "", &other, 1, false), HPCT_ERR_USAGE);
     assert_int_equal(folder_load(dir, NULL), -HPCT_ERR_NO_INPUT);
 }
 
@@ -293,17 +296,17 @@ static void parts_of_a_later_step_stay(void **state)
 {
     (void) state;
     double data = 1;
-    const hpct_store_tensor t = {"a", HPCT_STORE_F64, 0, {0}, 0, 0, &data};
-    hpct_store_file early, late;
+    const hpct_ckpt_store_tensor t = {"a", HPCT_CKPT_STORE_F64, 0, {0}, 0, 0, &data};
+    hpct_ckpt_store_file early, late;
     save(100, 1, false);
-    assert_int_equal(hpct_store_write_part(dir, 10, 0, &t, 1, &early), HPCT_OK);
-    assert_int_equal(hpct_store_write_part(dir, 100, 0, &t, 1, &late), HPCT_OK);
+    assert_int_equal(hpct_ckpt_store_write_part(dir, 10, 0, &t, 1, &early), HPCT_OK);
+    assert_int_equal(hpct_ckpt_store_write_part(dir, 100, 0, &t, 1, &late), HPCT_OK);
     assert_string_equal(late.name, "part-00000.2.safetensors");
     save(50, 2, false);
     save(60, 3, false);
     assert_false(folder_has(dir, "step-0000000010"));
     assert_false(folder_has(dir, "step-0000000100/manifest.json"));
-    assert_int_equal(hpct_store_commit(store, 100, "", &late, 1, false), HPCT_OK);
+    assert_int_equal(hpct_ckpt_store_commit(store, 100, "", &late, 1, false), HPCT_OK);
     assert_int_equal(folder_count(in("step-0000000100"), ""), 3);
 }
 
@@ -311,10 +314,10 @@ static void a_step_is_replaced_by_its_next_attempt(void **state)
 {
     (void) state;
     double data = 1;
-    const hpct_store_tensor t = {"a", HPCT_STORE_F64, 0, {0}, 0, 0, &data};
-    hpct_store_file file;
+    const hpct_ckpt_store_tensor t = {"a", HPCT_CKPT_STORE_F64, 0, {0}, 0, 0, &data};
+    hpct_ckpt_store_file file;
     save(10, 1, false);
-    assert_int_equal(hpct_store_write_part(dir, 10, 0, &t, 1, &file), HPCT_OK);
+    assert_int_equal(hpct_ckpt_store_write_part(dir, 10, 0, &t, 1, &file), HPCT_OK);
     assert_int_equal(folder_load(dir, NULL), 1); /* until the next one is complete */
     save(10, 2, false);
     assert_int_equal(folder_load(dir, NULL), 2);
@@ -329,7 +332,7 @@ static void a_new_run_removes_what_others_left(void **state)
 {
     (void) state;
     save(10, 1, false);
-    hpct_store_close(store);
+    hpct_ckpt_store_close(store);
     mkdir(in("step-0000000020"), 0777);
     mkdir(in("step-0000000030"), 0777);
     folder_write(dir, "step-0000000010/part-00000.tmp-0123456789abcdef", "x", 1);
@@ -342,7 +345,7 @@ static void a_new_run_removes_what_others_left(void **state)
     folder_write(dir, "lock.tmp-0123456789abcdea", "x", 1);
     const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
     utimensat(AT_FDCWD, in("lock.tmp-0123456789abcdef"), old, 0);
-    assert_int_equal(hpct_store_open(&store, dir, 2, folder_note, NULL), HPCT_OK);
+    assert_int_equal(hpct_ckpt_store_open(&store, dir, 2, folder_note, NULL), HPCT_OK);
     assert_false(folder_has(dir, "step-0000000020"));
     assert_int_equal(folder_count(in("step-0000000010"), "tmp-"), 0);
     assert_true(folder_has(dir, "step-0000000010/notes.txt")); /* a user's */
@@ -436,13 +439,14 @@ static void nothing_is_no_input(void **state)
     assert_int_equal(folder_load(dir, NULL), -HPCT_ERR_NO_INPUT); /* never was complete */
     assert_int_equal(folder_load(in("step-0000000010"), NULL), -HPCT_ERR_DATA);
     assert_error("ended before it was complete");
-    assert_int_equal(hpct_store_open(&(hpct_store *){NULL}, dir, 0, NULL, NULL), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_ckpt_store_open(&(hpct_ckpt_store *){NULL}, dir, 0, NULL, NULL),
+                     HPCT_ERR_USAGE);
 }
 
 static void one_may_be_given(void **state)
 {
     (void) state;
-    hpct_checkpoint *c;
+    hpct_ckpt *c;
     save(10, 1, false);
     save(20, 2, false);
     assert_int_equal(folder_load(in("step-0000000010"), NULL), 1);
@@ -454,31 +458,31 @@ static void one_may_be_given(void **state)
     assert_int_equal(folder_load(in("step-0000000011"), NULL), -HPCT_ERR_DATA);
     assert_error("step 10");
     free(to);
-    assert_int_equal(hpct_checkpoint_open(&c, in("step-0000000020")), HPCT_OK);
+    assert_int_equal(hpct_ckpt_open(&c, in("step-0000000020")), HPCT_OK);
     assert_int_equal(folder_value(c), 2);
-    hpct_checkpoint_free(c);
+    hpct_ckpt_free(c);
 }
 
-/* hpct_checkpoint_open reads headers only; what is damaged is found when it is read. */
+/* hpct_ckpt_open reads headers only; what is damaged is found when it is read. */
 static void reading_verifies(void **state)
 {
     (void) state;
-    hpct_checkpoint *c;
+    hpct_ckpt *c;
     size_t size;
     save(10, 1, false);
     char *data = folder_read(dir, "step-0000000010/part-00001.safetensors", &size);
     data[size - 1] ^= 1;
     folder_write(dir, "step-0000000010/part-00001.safetensors", data, size);
     free(data);
-    assert_int_equal(hpct_checkpoint_open(&c, in("step-0000000010")), HPCT_OK);
+    assert_int_equal(hpct_ckpt_open(&c, in("step-0000000010")), HPCT_OK);
     float w[15];
     double m[15];
-    hpct_store_tensor want = {"weights/w", HPCT_STORE_F32, 2, {5, 3}, 0, 0, NULL};
-    assert_int_equal(hpct_checkpoint_read(c, &want, w), HPCT_OK);
-    want = (hpct_store_tensor){"optimizer/m", HPCT_STORE_F64, 2, {5, 3}, 0, 0, NULL};
-    assert_int_equal(hpct_checkpoint_read(c, &want, m), HPCT_ERR_DATA);
+    hpct_ckpt_store_tensor want = {"weights/w", HPCT_CKPT_STORE_F32, 2, {5, 3}, 0, 0, NULL};
+    assert_int_equal(hpct_ckpt_read(c, &want, w), HPCT_OK);
+    want = (hpct_ckpt_store_tensor){"optimizer/m", HPCT_CKPT_STORE_F64, 2, {5, 3}, 0, 0, NULL};
+    assert_int_equal(hpct_ckpt_read(c, &want, m), HPCT_ERR_DATA);
     assert_error("part-00001.safetensors is damaged");
-    hpct_checkpoint_free(c);
+    hpct_ckpt_free(c);
 }
 
 static void pipes_and_folders_are_no_files(void **state)
@@ -489,8 +493,8 @@ static void pipes_and_folders_are_no_files(void **state)
     assert_int_equal(unlink(in("step-0000000020/part-00000.safetensors")), 0);
     assert_int_equal(mkfifo(in("step-0000000020/part-00000.safetensors"), 0666), 0);
     assert_int_equal(folder_load(dir, NULL), 1);
-    hpct_checkpoint *c;
-    assert_int_equal(hpct_checkpoint_open(&c, in("step-0000000020")), HPCT_ERR_DATA);
+    hpct_ckpt *c;
+    assert_int_equal(hpct_ckpt_open(&c, in("step-0000000020")), HPCT_ERR_DATA);
     assert_error("part-00000.safetensors is not a file");
     assert_int_equal(unlink(in("step-0000000020/manifest.json")), 0);
     assert_int_equal(mkfifo(in("step-0000000020/manifest.json"), 0666), 0);
@@ -565,17 +569,18 @@ static void exports_weights_and_class_names(void **state)
     size_t size;
     float w[] = {1, 2, 3};
     unsigned char mask[] = {1};
-    const hpct_store_tensor tensors[] = {{"optimizer/m", HPCT_STORE_F32, 1, {3}, 0, 0, w},
-                                         {"weights/a", HPCT_STORE_U8, 1, {1}, 0, 0, mask},
-                                         {"weights/b/c", HPCT_STORE_F32, 1, {3}, 0, 0, w}};
-    hpct_store_file file;
-    assert_int_equal(hpct_store_write_part(dir, 1, 0, tensors, 1, &file), HPCT_OK);
-    assert_int_equal(hpct_store_commit(store, 1, "", &file, 1, false), HPCT_OK);
+    const hpct_ckpt_store_tensor tensors[] = {
+        {"optimizer/m", HPCT_CKPT_STORE_F32, 1, {3}, 0, 0, w},
+        {"weights/a", HPCT_CKPT_STORE_U8, 1, {1}, 0, 0, mask},
+        {"weights/b/c", HPCT_CKPT_STORE_F32, 1, {3}, 0, 0, w}};
+    hpct_ckpt_store_file file;
+    assert_int_equal(hpct_ckpt_store_write_part(dir, 1, 0, tensors, 1, &file), HPCT_OK);
+    assert_int_equal(hpct_ckpt_store_commit(store, 1, "", &file, 1, false), HPCT_OK);
     assert_int_equal(hpct_checkpoint_export(dir, in("w.safetensors"), stderr), HPCT_ERR_DATA);
     assert_error("has no weights");
-    assert_int_equal(hpct_store_write_part(dir, 2, 0, tensors, 3, &file), HPCT_OK);
+    assert_int_equal(hpct_ckpt_store_write_part(dir, 2, 0, tensors, 3, &file), HPCT_OK);
     assert_int_equal(
-        hpct_store_commit(store, 2, "{\"class_names\": [\"cat\", \"dog\"]}", &file, 1, false),
+        hpct_ckpt_store_commit(store, 2, "{\"class_names\": [\"cat\", \"dog\"]}", &file, 1, false),
         HPCT_OK);
     char *path = strdup(in("w.safetensors")), *text = NULL;
     FILE *stream = open_memstream(&text, &size);
