@@ -263,7 +263,7 @@ hpct_status hpct_batch_choose(hpct_context *context, hpct_model *model,
     if (context == NULL)
         q.context = alone;
     if (status == HPCT_OK)
-        status = hpct_threads_set(q.context);
+        status = hpct_rank_threads_set(q.context);
     if (status == HPCT_OK)
         status = choose(&q, &found);
     if (status == HPCT_OK && found.batch == 0)

@@ -8,13 +8,14 @@
 #define HPCT_EVALUATION_BATCH 100 /* for evaluation, if it fits and training's is smaller */
 
 /* Whether batches of this many samples per rank fit in the memory of every rank, together with
- * `besides` further bytes on each; collective, after hpct_threads_set. */
+ * `besides` further bytes on each; collective, after hpct_rank_threads_set. */
 hpct_status hpct_batch_fits(hpct_context *context, hpct_model *model,
                             const hpct_batch_options *options, int batch, size_t besides,
                             bool *fits);
 
 /* HPCT_OK if so, else HPCT_ERR_CONFIG with need, limit, and what would fit; collective, after
- * hpct_threads_set. *need (or NULL): bytes this rank will use, of its GPU for a model on one. */
+ * hpct_rank_threads_set. *need (or NULL): bytes this rank will use, of its GPU for a model on one.
+ */
 hpct_status hpct_batch_admit(hpct_context *context, hpct_model *model,
                              const hpct_batch_options *options, int batch, size_t *need);
 

@@ -46,7 +46,7 @@ typedef struct check {
     int *nodes;   /* [size] by rank */
     int *leaders; /* [num] first rank of each */
     bool linked;  /* links are measured */
-    hpct_node_state *before, *after;
+    hpct_rank_node_state *before, *after;
     record mine, *all; /* all: [size] */
     hpct_node_row *rows;
     hpct_pair *pairs; /* [num][rounds] */
@@ -55,8 +55,8 @@ typedef struct check {
 
 static void check_free(check *c)
 {
-    hpct_node_state_free(c->before);
-    hpct_node_state_free(c->after);
+    hpct_rank_node_state_free(c->before);
+    hpct_rank_node_state_free(c->after);
     free(c->nodes);
     free(c->leaders);
     free(c->all);
@@ -165,19 +165,19 @@ static void measure_scratch(check *c)
 
 static hpct_status measure(check *c)
 {
-    hpct_node_change change;
+    hpct_rank_node_change change;
     int node = leads(c) ? c->nodes[c->comm->rank] : -1;
-    HPCT_TRY(hpct_context_agree(c->context, hpct_node_state_take(&c->before)));
+    HPCT_TRY(hpct_context_agree(c->context, hpct_rank_node_state_take(&c->before)));
     if (c->linked)
         HPCT_TRY(hpct_pairs_measure(c->comm, c->leaders, c->num, node, c->mine.pairs));
     HPCT_TRY(hpct_context_agree(c->context, HPCT_OK)); /* links do not disturb disks */
     measure_scratch(c);
     hpct_status status = compute(c);
     if (status == HPCT_OK)
-        status = hpct_node_state_take(&c->after);
+        status = hpct_rank_node_state_take(&c->after);
     HPCT_TRY(hpct_context_agree(c->context, status));
-    hpct_node_state_compare(&change, c->before, c->after);
-    hpct_node_change_describe(&change, c->mine.state);
+    hpct_rank_node_state_compare(&change, c->before, c->after);
+    hpct_rank_node_change_describe(&change, c->mine.state);
     return c->comm->ops->allgather(c->comm, &c->mine, c->all, sizeof c->mine);
 }
 
@@ -259,7 +259,7 @@ static hpct_status check_all(check *c, FILE *stream, const char *json)
     if (status == HPCT_OK && writes)
         status = hpct_output_try(json, 0);
     HPCT_TRY(hpct_context_agree(c->context, status));
-    HPCT_TRY(hpct_threads_set(c->context));
+    HPCT_TRY(hpct_rank_threads_set(c->context));
     HPCT_TRY(find_nodes(c));
     c->linked = c->num > 1 && c->comm->ops->of_hosts;
     HPCT_TRY(measure(c));

@@ -112,7 +112,7 @@ static double machine_number(void)
 static hpct_status drop_payoff_alone(choice *c)
 {
     double number = machine_number(), ends[] = {number, -number};
-    hpct_status status = hpct_largest(c->context, ends, 2);
+    hpct_status status = hpct_rank_largest(c->context, ends, 2);
     if (ends[0] == -ends[1])
         c->payoff = 0;
     return status;
@@ -185,7 +185,7 @@ static hpct_status hold(choice *c)
             status = run_candidate(c, c->order[round % 2 == 0 ? k : HPCT_CANDIDATES - 1 - k]);
         double spent = hpct_process_clock() - began;
         if (status == HPCT_OK)
-            status = hpct_largest(c->context, &spent, 1);
+            status = hpct_rank_largest(c->context, &spent, 1);
         if (status != HPCT_OK || hpct_contest_is_over(&c->contest, spent > TRIAL_SECONDS))
             return status;
     }
@@ -235,17 +235,17 @@ static void list_others(char *text, size_t size, const choice *c, int best)
 }
 
 /* Maxima over the ranks: equal on all. */
-static hpct_status find_owner(hpct_threads_owner *out, hpct_context *context)
+static hpct_status find_owner(hpct_rank_threads_owner *out, hpct_context *context)
 {
-    hpct_threads_owner mine = hpct_threads_of();
+    hpct_rank_threads_owner mine = hpct_rank_threads_of();
     double values[] = {mine.crowded, mine.crowded ? mine.sharers : 0, mine.crowded ? mine.cores : 0,
                        mine.threads, mine.alone};
-    hpct_status status = hpct_largest(context, values, sizeof values / sizeof values[0]);
-    *out = (hpct_threads_owner){.crowded = values[0] > 0,
-                                .sharers = (int) values[1],
-                                .cores = (int) values[2],
-                                .threads = (int) values[3],
-                                .alone = (int) values[4]};
+    hpct_status status = hpct_rank_largest(context, values, sizeof values / sizeof values[0]);
+    *out = (hpct_rank_threads_owner){.crowded = values[0] > 0,
+                                     .sharers = (int) values[1],
+                                     .cores = (int) values[2],
+                                     .threads = (int) values[3],
+                                     .alone = (int) values[4]};
     return status;
 }
 
@@ -269,7 +269,7 @@ static void describe_payoff(char *text, size_t size, const choice *c, double gai
 /* Speedup of all ranks over one, which was timed while the others computed, too: if ranks share
  * cores, one alone would be faster by an unknown factor. */
 static void describe_gain(char *text, size_t size, const choice *c, double seconds,
-                          const hpct_threads_owner *owner)
+                          const hpct_rank_threads_owner *owner)
 {
     int ranks = hpct_context_size(c->context);
     double gain = ranks * hpct_contest_median(&c->alone_times, 0) / seconds;
@@ -291,7 +291,7 @@ static void describe_gain(char *text, size_t size, const choice *c, double secon
 }
 
 static void describe(hpct_strategy_choice *out, const choice *c, int best,
-                     const hpct_threads_owner *owner)
+                     const hpct_rank_threads_owner *owner)
 {
     double seconds = hpct_contest_median(&c->contest, best), foreseen = c->contest.foreseen[best];
     char others[256], prediction[48] = "", gain[240];
@@ -321,7 +321,7 @@ static hpct_status choose(hpct_strategy_choice *out, choice *c, bool same_global
         status = devices ? hold_on_devices(c) : hold(c);
     hpct_context_close(alone);
     int best = hpct_contest_winner(&c->contest);
-    hpct_threads_owner owner = {0}; /* not on devices */
+    hpct_rank_threads_owner owner = {0}; /* not on devices */
     if (status == HPCT_OK && !devices)
         status = find_owner(&owner, c->context);
     if (status == HPCT_OK && best >= 0) {

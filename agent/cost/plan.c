@@ -32,7 +32,7 @@ struct hpct_plan {
     links links[2];
     int num_links;
     hpct_compute compute;
-    hpct_threads_owner crowd; /* thread counts of rank 0 */
+    hpct_rank_threads_owner crowd; /* thread counts of rank 0 */
     hpct_part_work *work;
     hpct_cost_model cost;
     hpct_plan_row *rows;
@@ -127,8 +127,8 @@ static int most_samples(const hpct_plan_options *o)
 static hpct_status find_compute(hpct_plan *plan, hpct_context *context, hpct_model *model)
 {
     const hpct_plan_options *o = &plan->options;
-    hpct_status status = hpct_threads_set(context);
-    plan->crowd = hpct_threads_of();
+    hpct_status status = hpct_rank_threads_set(context);
+    plan->crowd = hpct_rank_threads_of();
     if (status != HPCT_OK || hpct_context_rank(context) != 0)
         return status;
     return o->compute != NULL ? hpct_compute_read(&plan->compute, model, o->compute)

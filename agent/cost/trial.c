@@ -25,7 +25,7 @@ static hpct_status time_steps(const hpct_trial *trial, hpct_context *all, hpct_s
     if (status == HPCT_OK)
         status = hpct_model_wait(strategy->model);
     *seconds = (hpct_process_clock() - began) / steps;
-    return status == HPCT_OK ? hpct_largest(all, seconds, 1) : status;
+    return status == HPCT_OK ? hpct_rank_largest(all, seconds, 1) : status;
 }
 
 static hpct_status run_block(const hpct_trial *trial, hpct_context *all, hpct_strategy *strategy,

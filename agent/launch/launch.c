@@ -29,7 +29,7 @@
 typedef struct launch {
     const hpct_launch_options *options;
     const char *job;
-    hpct_job_end *end;
+    hpct_rank_job_end *end;
     hpct_job_nodes nodes;
     bool own_nodes, by_task;    /* nodes that the user has chosen, also for each task */
     hpct_step_facts first, now; /* the steps of the first and of the present run; no id: Slurm has
@@ -387,7 +387,7 @@ static hpct_status run_all(launch *l, int *exit_status)
                           failures - 1, most > 0 ? most : 0);
             return HPCT_OK;
         }
-        double left = hpct_job_end_left(l->end);
+        double left = hpct_rank_job_end_left(l->end);
         if (left < LEAST_LEFT) {
             print_message(
                 "not started again: the job ends in %.0f s; exit status 75 lets another one go on",
@@ -459,10 +459,10 @@ hpct_status hpct_launch(const hpct_launch_options *options, int *exit_status)
                              ? HPCT_OK
                              : hpct_fail_memory((size_t) l.nodes.count * sizeof *l.used);
     if (status == HPCT_OK)
-        status = hpct_job_end_open(&l.end);
+        status = hpct_rank_job_end_open(&l.end);
     if (status == HPCT_OK)
         status = run_all(&l, exit_status);
-    hpct_job_end_close(l.end);
+    hpct_rank_job_end_close(l.end);
     hpct_srun_unblock_signals();
     hpct_step_facts_free(&l.first);
     hpct_job_nodes_close(&l.nodes);

@@ -90,8 +90,8 @@ static hpct_status ask_job(hpct_job_nodes *nodes, const char *job, bool *has)
 {
     char *list, **names = NULL;
     int count = 0;
-    const hpct_squeue question = {.job = job, .format = "%N", .seconds = ASK_SECONDS};
-    HPCT_TRY(hpct_squeue_ask(&list, &question));
+    const hpct_rank_squeue question = {.job = job, .format = "%N", .seconds = ASK_SECONDS};
+    HPCT_TRY(hpct_rank_squeue_ask(&list, &question));
     hpct_status status = hpct_cluster_nodelist_expand(list, &names, &count);
     for (int i = 0; i < count; i++) {
         hpct_job_node *node = hpct_job_nodes_find(nodes, names[i]);

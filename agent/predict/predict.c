@@ -272,7 +272,7 @@ static hpct_status predict(predicting *p)
     HPCT_TRY(hpct_identity_agree(
         p->context,
         &(hpct_identity_of){.model = p->model, .validation = p->dataset, .weights = true}));
-    HPCT_TRY(hpct_threads_set(p->context));
+    HPCT_TRY(hpct_rank_threads_set(p->context));
     choose_batch(p);
     HPCT_TRY(admit(p));
     HPCT_TRY(hpct_context_agree(p->context, take_memory(p)));

@@ -271,7 +271,7 @@ static hpct_net_handshake prove(hpct_ps_servers *servers, int server, int fd, hp
                                                               : HPCT_AUTH_FOR_PS_WORKER,
                                   (uint32_t) run->index, (uint32_t) server) != HPCT_OK)
         return HPCT_NET_HANDSHAKE_WAIT;
-    for (int64_t now = hpct_now_ms(); now < deadline && hpct_stop_signal() == 0;
+    for (int64_t now = hpct_now_ms(); now < deadline && hpct_rank_stop_signal() == 0;
          now = hpct_now_ms()) {
         how = hpct_net_connecting_step(&connecting, &session);
         if (how == HPCT_NET_HANDSHAKE_DONE)
@@ -292,7 +292,7 @@ static int greet(hpct_ps_servers *servers, int server, const hpct_ps_message *he
 {
     hpct_ps_channel *channel = &servers->channels[server];
     hpct_ps_channel_send(channel, hello, NULL);
-    for (int64_t now = hpct_now_ms(); now < deadline && hpct_stop_signal() == 0;
+    for (int64_t now = hpct_now_ms(); now < deadline && hpct_rank_stop_signal() == 0;
          now = hpct_now_ms()) {
         struct pollfd poller = {channel->session.fd, POLLIN, 0};
         hpct_ps_channel_flush(channel);
@@ -360,7 +360,7 @@ static hpct_status reach_one(hpct_ps_servers *servers, int server, const hpct_ps
             servers->epochs_done = answer.step;
         if (greeted > 0)
             return HPCT_OK;
-        if (hpct_stop_signal() != 0)
+        if (hpct_rank_stop_signal() != 0)
             return hpct_fail(HPCT_ERR_STOPPED, "%s: told to stop while it waited for %s", run->name,
                              who);
         int64_t now = hpct_now_ms();

@@ -126,7 +126,7 @@ bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSA
         return false;
     if (in[AT_TYPE] < HPCT_PS_HELLO || in[AT_TYPE] >= HPCT_PS_MESSAGE_TYPES ||
         in[AT_FROM] >= HPCT_PS_FROMS || in[AT_TASK] > HPCT_PS_END ||
-        in[AT_SIGNAL] > HPCT_STOP_DEADLINE)
+        in[AT_SIGNAL] > HPCT_RANK_STOP_DEADLINE)
         return false;
     *out = (hpct_ps_message){
         .type = (hpct_ps_message_type) in[AT_TYPE],

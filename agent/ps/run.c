@@ -341,12 +341,12 @@ static void set_threads(const hpct_ps_run *run)
     size_t bytes = 0;
     const char *wanted = getenv("OMP_NUM_THREADS"), *on_node = getenv("SLURM_CPUS_ON_NODE");
     int local = hpct_context_config(run->context)->local_size;
-    cpu_set_t *mask = hpct_threads_mask(&bytes);
+    cpu_set_t *mask = hpct_rank_threads_mask(&bytes);
     if (mask == NULL || (wanted != NULL && atoi(wanted) >= 1))
         goto end;
-    hpct_cpu_set_threads(hpct_threads_share(hpct_threads_cores(mask, bytes),
-                                            on_node != NULL ? 1 : local,
-                                            getenv("SLURM_CPUS_PER_TASK"), on_node, local));
+    hpct_cpu_set_threads(hpct_rank_threads_share(hpct_rank_threads_cores(mask, bytes),
+                                                 on_node != NULL ? 1 : local,
+                                                 getenv("SLURM_CPUS_PER_TASK"), on_node, local));
 end:
     if (mask != NULL)
         CPU_FREE(mask);

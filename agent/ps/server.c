@@ -508,8 +508,8 @@ static hpct_status lead(server *s, int64_t now)
         HPCT_TRY(gather(s, true));
         HPCT_TRY(hpct_ps_leader_save(s->leader, hpct_process_clock() - began));
     }
-    if (s->signal == 0 && hpct_stop_signal() != 0 && !hpct_ps_schedule_ended(schedule)) {
-        s->signal = hpct_stop_signal();
+    if (s->signal == 0 && hpct_rank_stop_signal() != 0 && !hpct_ps_schedule_ended(schedule)) {
+        s->signal = hpct_rank_stop_signal();
         hpct_ps_leader_stop(s->leader, s->signal);
     }
     if (s->signal != 0 && s->here == 0) /* they have got it, too */

@@ -37,7 +37,7 @@ static hpct_status servers_open(hpct_strategy **out, const hpct_strategy_plan *p
 
 static hpct_status stopped_too(const hpct_ps_run *run, int signal)
 {
-    return hpct_fail(HPCT_ERR_STOPPED, "%s: stopped by %s", run->name, hpct_stop_name(signal));
+    return hpct_fail(HPCT_ERR_STOPPED, "%s: stopped by %s", run->name, hpct_rank_stop_name(signal));
 }
 
 static hpct_status serve(hpct_ps_run *run, hpct_fit_result *result)
@@ -67,11 +67,11 @@ static hpct_status servers_fit(hpct_context *context, hpct_model *model, const h
                                          "hpct_context_open_apart");
     hpct_status status = hpct_ps_run_prepare(&run);
     if (status == HPCT_OK) {
-        hpct_stop_begin();
+        hpct_rank_stop_begin();
         status = run.serves ? serve(&run, &own) : hpct_ps_work(&run, &own.signal);
         if (status == HPCT_ERR_STOPPED && own.signal == 0) /* before the first step */
-            own.signal = hpct_stop_signal();
-        hpct_stop_end();
+            own.signal = hpct_rank_stop_signal();
+        hpct_rank_stop_end();
     }
     /* of a run that is stopped, the steps since the last checkpoint are lost */
     if (own.signal != 0 && options->checkpoint_dir != NULL && !run.saved)

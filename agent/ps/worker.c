@@ -362,12 +362,12 @@ hpct_status hpct_ps_work(hpct_ps_run *run, int *signal)
         if (status != HPCT_OK || w.item.task == HPCT_PS_END)
             break;
         status = do_item(&w, began);
-        if (status == HPCT_OK && hpct_stop_signal() != 0)
+        if (status == HPCT_OK && hpct_rank_stop_signal() != 0)
             break;
     }
     run->saved = status == HPCT_OK && w.item.task == HPCT_PS_END && w.item.step > 0;
     if (status == HPCT_OK)
-        *signal = w.item.task == HPCT_PS_END ? w.item.signal : hpct_stop_signal();
+        *signal = w.item.task == HPCT_PS_END ? w.item.signal : hpct_rank_stop_signal();
     stop_pulse(w.pulse);
     hpct_ps_message last = {.type = HPCT_PS_BYE};
     if (status != HPCT_OK)

@@ -33,9 +33,9 @@ static void append(char *to, size_t size, const char *text)
     snprintf(to + used, size - used, "%s%s", used > 0 ? ", " : "", text);
 }
 
-static bool differ(const json_t *own, const json_t *other, hpct_difference *out);
+static bool differ(const json_t *own, const json_t *other, hpct_rank_difference *out);
 
-static bool lists_differ(const json_t *own, const json_t *other, hpct_difference *out)
+static bool lists_differ(const json_t *own, const json_t *other, hpct_rank_difference *out)
 {
     size_t count = json_array_size(own), others = json_array_size(other);
     for (size_t i = 0; i < count && i < others; i++) {
@@ -69,7 +69,7 @@ static const char *differing_key(const json_t *own, const json_t *other)
     return NULL;
 }
 
-static bool objects_differ(const json_t *own, const json_t *other, hpct_difference *out)
+static bool objects_differ(const json_t *own, const json_t *other, hpct_rank_difference *out)
 {
     const char *key = differing_key(own, other);
     if (key == NULL)
@@ -80,7 +80,7 @@ static bool objects_differ(const json_t *own, const json_t *other, hpct_differen
     return differ(json_object_get(own, key), json_object_get(other, key), out);
 }
 
-static bool differ(const json_t *own, const json_t *other, hpct_difference *out)
+static bool differ(const json_t *own, const json_t *other, hpct_rank_difference *out)
 {
     if (json_is_object(own) && json_is_object(other))
         return objects_differ(own, other, out);
@@ -92,9 +92,9 @@ static bool differ(const json_t *own, const json_t *other, hpct_difference *out)
            !json_equal((json_t *) (uintptr_t) own, (json_t *) (uintptr_t) other);
 }
 
-bool hpct_find_difference(const json_t *own, const json_t *other, hpct_difference *out)
+bool hpct_rank_find_difference(const json_t *own, const json_t *other, hpct_rank_difference *out)
 {
-    *out = (hpct_difference){.key = ""};
+    *out = (hpct_rank_difference){.key = ""};
     const char *key = differing_key(own, other);
     if (key == NULL)
         key = differing_key(other, own);
@@ -128,8 +128,8 @@ static hpct_status name_difference(const record *records, int rank, const json_t
                                    const json_t *first, hpct_status (*judge)(const char *key),
                                    const char *(*advise)(hpct_status status))
 {
-    hpct_difference d;
-    if (!hpct_find_difference(theirs, first, &d))
+    hpct_rank_difference d;
+    if (!hpct_rank_find_difference(theirs, first, &d))
         return hpct_fail(HPCT_ERR_INTERNAL, "the settings of rank %d cannot be compared", rank);
     hpct_status status = judge(d.key);
     return hpct_fail(status, "ranks disagree: %s is %s on rank %d (%s), %s on rank 0 (%s): %s",
@@ -179,9 +179,9 @@ static hpct_status compare_texts(hpct_context *context, const char *own, record 
     return rank == 0 ? HPCT_OK : explain(context, records, rank, own, judge, advise);
 }
 
-hpct_status hpct_compare_ranks(hpct_context *context, const json_t *own,
-                               hpct_status (*judge)(const char *key),
-                               const char *(*advise)(hpct_status status))
+hpct_status hpct_rank_compare_ranks(hpct_context *context, const json_t *own,
+                                    hpct_status (*judge)(const char *key),
+                                    const char *(*advise)(hpct_status status))
 {
     size_t size = (size_t) hpct_context_comm(context)->size;
     if (size == 1)
@@ -222,7 +222,7 @@ hpct_status hpct_context_compare(hpct_context *context, const char *const *setti
                             json_string(equals != NULL ? equals + 1 : "given"));
         free(name);
     }
-    hpct_status status = hpct_compare_ranks(context, object, judge_setting, advise_setting);
+    hpct_status status = hpct_rank_compare_ranks(context, object, judge_setting, advise_setting);
     json_decref(object);
     return status;
 }

@@ -317,7 +317,7 @@ static hpct_status join_by(hpct_context *context, hpct_comm_meeting *meeting, co
             HPCT_TRY(keep_listening(meeting, wait_for_watch.listen_fd));
         HPCT_TRY(start_watch(context, &wait_for_watch, meeting->seconds));
     }
-    HPCT_TRY(hpct_comm_device_calls(&calls, device));
+    HPCT_TRY(hpct_rank_comm_device_calls(&calls, device));
     if (watch_first && ask)
         HPCT_TRY(open_device(context, meeting, calls));
     if (context->comm != NULL)
@@ -397,7 +397,7 @@ hpct_status hpct_context_open_with(hpct_context **out, const hpct_context_option
         hpct_debug(HPCT_DEBUG_COMM, "rank %d of %d on %s: connected over %s", context->config->rank,
                    context->config->size, context->node, context->comm->ops->name);
     if (status == HPCT_OK)
-        status = hpct_memory_meet(context->comm, context->node);
+        status = hpct_rank_memory_meet(context->comm, context->node);
     if (status != HPCT_OK) {
         hpct_context_abort(context, status);
         return status;

@@ -25,7 +25,7 @@ hpct_status hpct_set_device(hpct_context *context, hpct_model *model, const char
     status = hpct_context_agree(context, status);
     double on_cpu = hpct_model_on_device(model) ? 0 : 1;
     if (status == HPCT_OK)
-        status = hpct_largest(context, &on_cpu, 1);
+        status = hpct_rank_largest(context, &on_cpu, 1);
     if (status == HPCT_OK && on_cpu > 0 && hpct_model_on_device(model)) {
         status = hpct_model_set_device(model, "cpu");
         if (status == HPCT_OK)

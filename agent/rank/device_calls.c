@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-hpct_status hpct_comm_device_calls(const hpct_device_calls **out, const char *device)
+hpct_status hpct_rank_comm_device_calls(const hpct_device_calls **out, const char *device)
 {
     void *found = NULL;
     *out = NULL;

@@ -8,6 +8,6 @@
 
 /* The module's table with the device opened, or NULL: with "auto" without a GPU, and with "cpu".
  * Returns HPCT_ERR_CONFIG if "cuda" is given and not available. */
-hpct_status hpct_comm_device_calls(const hpct_device_calls **out, const char *device);
+hpct_status hpct_rank_comm_device_calls(const hpct_device_calls **out, const char *device);
 
 #endif

@@ -20,7 +20,7 @@
 #define LEAST_PAUSE 5
 #define PATIENCE 30 /* seconds that squeue gets */
 
-struct hpct_job_end {
+struct hpct_rank_job_end {
     char job[24];
     pthread_t thread;
     pthread_mutex_t mutex;
@@ -42,7 +42,7 @@ static long long parse_time(const char *text)
 
 static bool is_ended(void *context)
 {
-    hpct_job_end *d = context;
+    hpct_rank_job_end *d = context;
     pthread_mutex_lock(&d->mutex);
     bool ends = d->ends;
     pthread_mutex_unlock(&d->mutex);
@@ -50,12 +50,12 @@ static bool is_ended(void *context)
 }
 
 /* Seconds left, or -1. */
-static double ask_squeue(hpct_job_end *d)
+static double ask_squeue(hpct_rank_job_end *d)
 {
     char *text;
-    const hpct_squeue question = {
+    const hpct_rank_squeue question = {
         .job = d->job, .format = "%e", .seconds = PATIENCE, .is_cancelled = is_ended, .context = d};
-    if (hpct_squeue_ask(&text, &question) != HPCT_OK)
+    if (hpct_rank_squeue_ask(&text, &question) != HPCT_OK)
         return -1;
     long long at = parse_time(text);
     free(text);
@@ -70,7 +70,7 @@ static double pause_before(double left)
 }
 
 /* Until the next question, or the end. */
-static void wait_a_while(hpct_job_end *d)
+static void wait_a_while(hpct_rank_job_end *d)
 {
     struct timespec until;
     double seconds = pause_before(d->end - hpct_process_clock());
@@ -82,7 +82,7 @@ static void wait_a_while(hpct_job_end *d)
 
 static void *ask_again(void *argument)
 {
-    hpct_job_end *d = argument;
+    hpct_rank_job_end *d = argument;
     pthread_setname_np(pthread_self(), "job_end");
     pthread_mutex_lock(&d->mutex);
     while (!d->ends) {
@@ -97,7 +97,7 @@ static void *ask_again(void *argument)
     return NULL;
 }
 
-static hpct_status start(hpct_job_end *d)
+static hpct_status start(hpct_rank_job_end *d)
 {
     pthread_mutex_init(&d->mutex, NULL);
     hpct_thread_condition(&d->changed);
@@ -108,13 +108,13 @@ static hpct_status start(hpct_job_end *d)
                : hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
 }
 
-hpct_status hpct_job_end_open(hpct_job_end **out)
+hpct_status hpct_rank_job_end_open(hpct_rank_job_end **out)
 {
     const char *job = getenv("SLURM_JOB_ID"), *end = getenv("HPC_TRAIN_END_TIME");
     *out = NULL;
     if (job == NULL || strlen(job) >= sizeof(*out)->job || job[0] < '0' || job[0] > '9')
         return HPCT_OK;
-    hpct_job_end *d = calloc(1, sizeof *d);
+    hpct_rank_job_end *d = calloc(1, sizeof *d);
     if (d == NULL)
         return hpct_fail_memory(sizeof *d);
     strcpy(d->job, job);
@@ -124,11 +124,11 @@ hpct_status hpct_job_end_open(hpct_job_end **out)
     if (status == HPCT_OK)
         *out = d;
     else
-        hpct_job_end_close(d);
+        hpct_rank_job_end_close(d);
     return status;
 }
 
-void hpct_job_end_close(hpct_job_end *d)
+void hpct_rank_job_end_close(hpct_rank_job_end *d)
 {
     if (d == NULL)
         return;
@@ -144,7 +144,7 @@ void hpct_job_end_close(hpct_job_end *d)
     free(d);
 }
 
-double hpct_job_end_left(hpct_job_end *d)
+double hpct_rank_job_end_left(hpct_rank_job_end *d)
 {
     if (d == NULL)
         return INFINITY;

@@ -6,13 +6,13 @@
 
 #include <hpctrain/status.h>
 
-typedef struct hpct_job_end hpct_job_end;
+typedef struct hpct_rank_job_end hpct_rank_job_end;
 
 /* Outside of a job *out is NULL. Where squeue cannot be asked, what is known stays. */
-hpct_status hpct_job_end_open(hpct_job_end **out);
-void hpct_job_end_close(hpct_job_end *end); /* NULL is allowed */
+hpct_status hpct_rank_job_end_open(hpct_rank_job_end **out);
+void hpct_rank_job_end_close(hpct_rank_job_end *end); /* NULL is allowed */
 
 /* Seconds left, at least 0; INFINITY if unknown or unlimited, or for NULL. */
-double hpct_job_end_left(hpct_job_end *end);
+double hpct_rank_job_end_left(hpct_rank_job_end *end);
 
 #endif

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-hpct_status hpct_largest(hpct_context *context, double *values, int count)
+hpct_status hpct_rank_largest(hpct_context *context, double *values, int count)
 {
     hpct_comm *comm = hpct_context_comm(context);
     size_t bytes = (size_t) count * sizeof *values;

@@ -5,6 +5,6 @@
 #include <hpctrain/context.h>
 
 /* Each of values[count] becomes the maximum over the ranks, NaN if it is NaN on any. Collective. */
-hpct_status hpct_largest(hpct_context *context, double *values, int count);
+hpct_status hpct_rank_largest(hpct_context *context, double *values, int count);
 
 #endif

@@ -26,8 +26,8 @@ static int count_sharers(const record *all, int size, const char *node, uint64_t
     return ranks;
 }
 
-hpct_status hpct_memory_meet_in(hpct_comm *comm, const char *node, const char *proc,
-                                const char *cgroups)
+hpct_status hpct_rank_memory_meet_in(hpct_comm *comm, const char *node, const char *proc,
+                                     const char *cgroups)
 {
     hpct_memory_level levels[HPCT_MEMORY_LEVELS];
     record mine = {0}, *all = malloc((size_t) comm->size * sizeof *all);
@@ -46,7 +46,7 @@ hpct_status hpct_memory_meet_in(hpct_comm *comm, const char *node, const char *p
     return status;
 }
 
-hpct_status hpct_memory_meet(hpct_comm *comm, const char *node)
+hpct_status hpct_rank_memory_meet(hpct_comm *comm, const char *node)
 {
-    return hpct_memory_meet_in(comm, node, HPCT_PROC, HPCT_CGROUPS);
+    return hpct_rank_memory_meet_in(comm, node, HPCT_PROC, HPCT_CGROUPS);
 }

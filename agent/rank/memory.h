@@ -6,8 +6,8 @@
 
 /* Determines which ranks of which node share which limit, for the whole process from then on;
  * before, the process counts as alone. Collective; `node` is this rank's. */
-hpct_status hpct_memory_meet(hpct_comm *comm, const char *node);
-hpct_status hpct_memory_meet_in(hpct_comm *comm, const char *node, const char *proc,
-                                const char *cgroups);
+hpct_status hpct_rank_memory_meet(hpct_comm *comm, const char *node);
+hpct_status hpct_rank_memory_meet_in(hpct_comm *comm, const char *node, const char *proc,
+                                     const char *cgroups);
 
 #endif

@@ -33,17 +33,17 @@ typedef struct interface {
     uint64_t errors, drops;
 } interface;
 
-struct hpct_node_state {
+struct hpct_rank_node_state {
     double at; /* clock */
     char proc[256], sys[256];
     cpu_set_t *mask;
     size_t mask_bytes;
     double mhz, most_mhz;
     uint64_t core_throttles, package_throttles; /* throttled so far */
-    hpct_cpu_ticks ticks;
-    hpct_quota_text quotas[MOST_LEVELS]; /* of this process's cgroup and those above it */
+    hpct_rank_cpu_ticks ticks;
+    hpct_rank_quota_text quotas[MOST_LEVELS]; /* of this process's cgroup and those above it */
     int num_quotas;
-    hpct_process_text *processes; /* [num_processes], by pid */
+    hpct_rank_process_text *processes; /* [num_processes], by pid */
     int num_processes;
     interface interfaces[MOST_INTERFACES];
     int num_interfaces;
@@ -79,14 +79,14 @@ static uint64_t read_number(const char *folder, const char *name)
     size_t length;
     uint64_t value = 0;
     if (read_text(text, sizeof text, &length, "%s/%s", folder, name))
-        hpct_node_text_number(text, &value);
+        hpct_rank_node_text_number(text, &value);
     return value;
 }
 
 /* ---- CPUs ---- */
 
 /* A package's count is that of each of its CPUs. */
-static void take_cpu(hpct_node_state *s, size_t cpu, bool clock, int *clocks)
+static void take_cpu(hpct_rank_node_state *s, size_t cpu, bool clock, int *clocks)
 {
     char folder[400];
     snprintf(folder, sizeof folder, "%s/devices/system/cpu/cpu%zu", s->sys, cpu);
@@ -102,7 +102,7 @@ static void take_cpu(hpct_node_state *s, size_t cpu, bool clock, int *clocks)
     ++*clocks;
 }
 
-static void take_cpus(hpct_node_state *s)
+static void take_cpus(hpct_rank_node_state *s)
 {
     int seen = 0, clocks = 0;
     size_t length;
@@ -114,29 +114,29 @@ static void take_cpus(hpct_node_state *s)
     if (clocks > 0)
         s->mhz /= clocks;
     if (text != NULL && read_text(text, STAT_BYTES, &length, "%s/stat", s->proc))
-        hpct_node_text_cpus(text, s->mask, s->mask_bytes, &s->ticks);
+        hpct_rank_node_text_cpus(text, s->mask, s->mask_bytes, &s->ticks);
     free(text);
 }
 
 /* ---- the cgroup's CPU limit ---- */
 
 /* A cgroup and those above it, up to the folder of length `top`. */
-static void take_branch(hpct_node_state *s, char *folder, size_t top)
+static void take_branch(hpct_rank_node_state *s, char *folder, size_t top)
 {
     char text[2048];
     size_t length;
     for (char *end = folder + strlen(folder);
          end != NULL && (size_t) (end - folder) >= top && s->num_quotas < MOST_LEVELS;
          end = strrchr(folder, '/')) {
-        hpct_quota_text *quota = &s->quotas[s->num_quotas++];
+        hpct_rank_quota_text *quota = &s->quotas[s->num_quotas++];
         *end = '\0';
         if (!read_text(text, sizeof text, &length, "%s/cpu.stat", folder) ||
-            !hpct_node_text_quota(text, quota))
-            *quota = (hpct_quota_text){0};
+            !hpct_rank_node_text_quota(text, quota))
+            *quota = (hpct_rank_quota_text){0};
     }
 }
 
-static void take_quota(hpct_node_state *s)
+static void take_quota(hpct_rank_node_state *s)
 {
     char text[8192], folder[4400], *rest = NULL;
     size_t length;
@@ -145,7 +145,7 @@ static void take_quota(hpct_node_state *s)
     for (char *line = strtok_r(text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         bool unified;
-        const char *path = hpct_node_text_cgroup(line, &unified);
+        const char *path = hpct_rank_node_text_cgroup(line, &unified);
         if (path == NULL)
             continue;
         const char *middle = unified ? "" : "/cpu";
@@ -160,22 +160,22 @@ static void take_quota(hpct_node_state *s)
 
 static int by_pid(const void *a, const void *b)
 {
-    const hpct_process_text *x = a, *y = b;
+    const hpct_rank_process_text *x = a, *y = b;
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static bool add_process(hpct_node_state *s, const char *name, int *room)
+static bool add_process(hpct_rank_node_state *s, const char *name, int *room)
 {
     char text[2048];
     size_t length;
-    hpct_process_text p;
+    hpct_rank_process_text p;
     if (!isdigit((unsigned char) name[0]) ||
         !read_text(text, sizeof text, &length, "%s/%s/stat", s->proc, name) ||
-        !hpct_node_text_process(text, &p))
+        !hpct_rank_node_text_process(text, &p))
         return true;
     if (s->num_processes == *room) {
         int more = *room < 256 ? 256 : 2 * *room;
-        hpct_process_text *all = realloc(s->processes, (size_t) more * sizeof *all);
+        hpct_rank_process_text *all = realloc(s->processes, (size_t) more * sizeof *all);
         if (all == NULL)
             return false;
         s->processes = all;
@@ -185,7 +185,7 @@ static bool add_process(hpct_node_state *s, const char *name, int *room)
     return true;
 }
 
-static hpct_status take_processes(hpct_node_state *s)
+static hpct_status take_processes(hpct_rank_node_state *s)
 {
     int room = 0;
     bool fits = true;
@@ -201,9 +201,9 @@ static hpct_status take_processes(hpct_node_state *s)
     return fits ? HPCT_OK : hpct_fail_memory(2 * (size_t) room * sizeof *s->processes);
 }
 
-static const hpct_process_text *find_process(const hpct_node_state *s, int pid)
+static const hpct_rank_process_text *find_process(const hpct_rank_node_state *s, int pid)
 {
-    const hpct_process_text key = {.pid = pid};
+    const hpct_rank_process_text key = {.pid = pid};
     return s->num_processes == 0 ? NULL
                                  : bsearch(&key, s->processes, (size_t) s->num_processes,
                                            sizeof *s->processes, by_pid);
@@ -211,7 +211,7 @@ static const hpct_process_text *find_process(const hpct_node_state *s, int pid)
 
 /* ---- network interfaces ---- */
 
-static void take_interface(hpct_node_state *s, const char *name)
+static void take_interface(hpct_rank_node_state *s, const char *name)
 {
     char folder[600];
     interface *i = &s->interfaces[s->num_interfaces];
@@ -224,7 +224,7 @@ static void take_interface(hpct_node_state *s, const char *name)
     s->num_interfaces++;
 }
 
-static void take_interfaces(hpct_node_state *s)
+static void take_interfaces(hpct_rank_node_state *s)
 {
     char path[300];
     const struct dirent *entry;
@@ -239,15 +239,16 @@ static void take_interfaces(hpct_node_state *s)
 
 /* ---- a state ---- */
 
-hpct_status hpct_node_state_take_in(hpct_node_state **out, const char *proc, const char *sys)
+hpct_status hpct_rank_node_state_take_in(hpct_rank_node_state **out, const char *proc,
+                                         const char *sys)
 {
-    hpct_node_state *s = calloc(1, sizeof *s);
+    hpct_rank_node_state *s = calloc(1, sizeof *s);
     if (s == NULL)
         return hpct_fail_memory(sizeof *s);
     snprintf(s->proc, sizeof s->proc, "%s", proc);
     snprintf(s->sys, sizeof s->sys, "%s", sys);
     s->at = hpct_process_clock();
-    s->mask = hpct_threads_mask(&s->mask_bytes);
+    s->mask = hpct_rank_threads_mask(&s->mask_bytes);
     if (s->mask != NULL)
         take_cpus(s);
     take_quota(s);
@@ -256,16 +257,16 @@ hpct_status hpct_node_state_take_in(hpct_node_state **out, const char *proc, con
     if (status == HPCT_OK)
         *out = s;
     else
-        hpct_node_state_free(s);
+        hpct_rank_node_state_free(s);
     return status;
 }
 
-hpct_status hpct_node_state_take(hpct_node_state **out)
+hpct_status hpct_rank_node_state_take(hpct_rank_node_state **out)
 {
-    return hpct_node_state_take_in(out, "/proc", "/sys");
+    return hpct_rank_node_state_take_in(out, "/proc", "/sys");
 }
 
-void hpct_node_state_free(hpct_node_state *s)
+void hpct_rank_node_state_free(hpct_rank_node_state *s)
 {
     if (s == NULL)
         return;
@@ -278,14 +279,14 @@ void hpct_node_state_free(hpct_node_state *s)
 /* ---- whose a process is ---- */
 
 /* In a step: whether its environment names the same step. Of another user's it cannot be read. */
-static bool is_of_step(const hpct_node_state *s, int pid, const char *job, const char *step)
+static bool is_of_step(const hpct_rank_node_state *s, int pid, const char *job, const char *step)
 {
     char *block = malloc(BLOCK_BYTES);
     size_t length;
     bool same = false;
     if (block != NULL && read_text(block, BLOCK_BYTES, &length, "%s/%d/environ", s->proc, pid)) {
-        const char *its_job = hpct_node_text_variable(block, length, "SLURM_JOB_ID"),
-                   *its_step = hpct_node_text_variable(block, length, "SLURM_STEP_ID");
+        const char *its_job = hpct_rank_node_text_variable(block, length, "SLURM_JOB_ID"),
+                   *its_step = hpct_rank_node_text_variable(block, length, "SLURM_STEP_ID");
         same = its_job != NULL && its_step != NULL && strcmp(its_job, job) == 0 &&
                strcmp(its_step, step) == 0;
     }
@@ -293,7 +294,7 @@ static bool is_of_step(const hpct_node_state *s, int pid, const char *job, const
     return same;
 }
 
-static bool descends_from(const hpct_node_state *s, const hpct_process_text *p, int pid)
+static bool descends_from(const hpct_rank_node_state *s, const hpct_rank_process_text *p, int pid)
 {
     for (int depth = 0; p != NULL && depth < 64; depth++) {
         if (p->pid == pid)
@@ -305,10 +306,10 @@ static bool descends_from(const hpct_node_state *s, const hpct_process_text *p, 
 
 /* This process, what it started, and the other ranks: in a Slurm step by their environment, else
  * those that the same launcher started under the same name. */
-static bool is_own(const hpct_node_state *s, const hpct_process_text *p)
+static bool is_own(const hpct_rank_node_state *s, const hpct_rank_process_text *p)
 {
     const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
-    const hpct_process_text *self = find_process(s, (int) getpid());
+    const hpct_rank_process_text *self = find_process(s, (int) getpid());
     if (descends_from(s, p, (int) getpid()))
         return true;
     if (job != NULL && step != NULL)
@@ -319,7 +320,7 @@ static bool is_own(const hpct_node_state *s, const hpct_process_text *p)
 /* ---- the difference ---- */
 
 typedef struct user {
-    const hpct_process_text *process;
+    const hpct_rank_process_text *process;
     uint64_t ticks;
 } user;
 
@@ -330,10 +331,10 @@ static int by_use(const void *a, const void *b)
 }
 
 /* Ticks since `before`; 0 on CPUs that are not ours. */
-static uint64_t used(const hpct_node_state *before, const hpct_node_state *after,
-                     const hpct_process_text *p)
+static uint64_t used(const hpct_rank_node_state *before, const hpct_rank_node_state *after,
+                     const hpct_rank_process_text *p)
 {
-    const hpct_process_text *then = find_process(before, p->pid);
+    const hpct_rank_process_text *then = find_process(before, p->pid);
     bool here =
         after->mask == NULL || ((size_t) p->cpu < 8 * after->mask_bytes &&
                                 CPU_ISSET_S((size_t) p->cpu, after->mask_bytes, after->mask));
@@ -345,8 +346,8 @@ static uint64_t used(const hpct_node_state *before, const hpct_node_state *after
 }
 
 /* The processes that used most CPU time; whether they are others is asked of these only. */
-static void compare_processes(hpct_node_change *c, const hpct_node_state *before,
-                              const hpct_node_state *after)
+static void compare_processes(hpct_rank_node_change *c, const hpct_rank_node_state *before,
+                              const hpct_rank_node_state *after)
 {
     double tick = 1.0 / (double) sysconf(_SC_CLK_TCK);
     user *users = calloc((size_t) after->num_processes + 1, sizeof *users);
@@ -356,7 +357,7 @@ static void compare_processes(hpct_node_change *c, const hpct_node_state *before
         users[i] = (user){&after->processes[i], used(before, after, &after->processes[i])};
     qsort(users, (size_t) after->num_processes, sizeof *users, by_use);
     for (int i = 0; i < after->num_processes && i < MOST_CANDIDATES && users[i].ticks > 0; i++) {
-        const hpct_process_text *p = users[i].process;
+        const hpct_rank_process_text *p = users[i].process;
         if (is_own(after, p))
             continue;
         c->others += (double) users[i].ticks * tick / c->seconds;
@@ -374,11 +375,11 @@ static uint64_t more(uint64_t before, uint64_t after)
 }
 
 /* The level that throttled most. */
-static void compare_quotas(hpct_node_change *c, const hpct_node_state *before,
-                           const hpct_node_state *after)
+static void compare_quotas(hpct_rank_node_change *c, const hpct_rank_node_state *before,
+                           const hpct_rank_node_state *after)
 {
     for (int i = 0; i < after->num_quotas && i < before->num_quotas; i++) {
-        const hpct_quota_text *then = &before->quotas[i], *now = &after->quotas[i];
+        const hpct_rank_quota_text *then = &before->quotas[i], *now = &after->quotas[i];
         uint64_t throttled = more(then->throttled, now->throttled);
         if (throttled <= c->throttled)
             continue;
@@ -387,8 +388,8 @@ static void compare_quotas(hpct_node_change *c, const hpct_node_state *before,
     }
 }
 
-static void compare_interfaces(hpct_node_change *c, const hpct_node_state *before,
-                               const hpct_node_state *after)
+static void compare_interfaces(hpct_rank_node_change *c, const hpct_rank_node_state *before,
+                               const hpct_rank_node_state *after)
 {
     for (int i = 0; i < after->num_interfaces; i++) {
         const interface *now = &after->interfaces[i];
@@ -405,11 +406,11 @@ static void compare_interfaces(hpct_node_change *c, const hpct_node_state *befor
     }
 }
 
-void hpct_node_state_compare(hpct_node_change *c, const hpct_node_state *before,
-                             const hpct_node_state *after)
+void hpct_rank_node_state_compare(hpct_rank_node_change *c, const hpct_rank_node_state *before,
+                                  const hpct_rank_node_state *after)
 {
     uint64_t ticks = more(before->ticks.all, after->ticks.all);
-    *c = (hpct_node_change){
+    *c = (hpct_rank_node_change){
         .seconds = after->at - before->at,
         .cpus = after->mask != NULL ? CPU_COUNT_S(after->mask_bytes, after->mask) : 1,
         .mhz = after->mhz,
@@ -431,16 +432,17 @@ __attribute__((format(printf, 2, 3))) static void add_phrase(char *text, const c
 {
     va_list args;
     size_t used = strlen(text);
-    if (used > 0 && used + 2 < HPCT_NODE_PHRASE) {
+    if (used > 0 && used + 2 < HPCT_RANK_NODE_PHRASE) {
         strcpy(text + used, "; ");
         used += 2;
     }
     va_start(args, format);
-    vsnprintf(text + used, HPCT_NODE_PHRASE - used, format, args);
+    vsnprintf(text + used, HPCT_RANK_NODE_PHRASE - used, format, args);
     va_end(args);
 }
 
-void hpct_node_change_describe(const hpct_node_change *c, char text[HPCT_NODE_PHRASE])
+void hpct_rank_node_change_describe(const hpct_rank_node_change *c,
+                                    char text[HPCT_RANK_NODE_PHRASE])
 {
     text[0] = '\0';
     if (c->mhz > 0 && c->mhz < SLOW_CLOCK * c->most_mhz)

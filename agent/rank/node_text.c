@@ -27,7 +27,7 @@ static bool take_number(const char **text, uint64_t *out)
     return true;
 }
 
-bool hpct_node_text_number(const char *text, uint64_t *out)
+bool hpct_rank_node_text_number(const char *text, uint64_t *out)
 {
     uint64_t value;
     if (!take_number(&text, &value) || text[strspn(text, " \t\n")] != '\0')
@@ -39,7 +39,8 @@ bool hpct_node_text_number(const char *text, uint64_t *out)
 /* ---- /proc/stat ---- */
 
 /* One line: "cpu3 1 2 3 …\n". */
-static bool take_cpu(const char *line, const cpu_set_t *mask, size_t bytes, hpct_cpu_ticks *sum)
+static bool take_cpu(const char *line, const cpu_set_t *mask, size_t bytes,
+                     hpct_rank_cpu_ticks *sum)
 {
     uint64_t cpu, values[CPU_FIELDS];
     const char *at = line + strlen("cpu");
@@ -56,10 +57,11 @@ static bool take_cpu(const char *line, const cpu_set_t *mask, size_t bytes, hpct
     return true;
 }
 
-bool hpct_node_text_cpus(const char *text, const cpu_set_t *mask, size_t bytes, hpct_cpu_ticks *out)
+bool hpct_rank_node_text_cpus(const char *text, const cpu_set_t *mask, size_t bytes,
+                              hpct_rank_cpu_ticks *out)
 {
     bool any = false;
-    *out = (hpct_cpu_ticks){0};
+    *out = (hpct_rank_cpu_ticks){0};
     while (strncmp(text, "cpu", 3) == 0) {
         const char *end = strchr(text, '\n');
         if (end == NULL) /* cut */
@@ -100,10 +102,10 @@ static const char *skip_fields(const char *at, int count)
 }
 
 /* The name may have blanks and parentheses: it ends at the last one. */
-bool hpct_node_text_process(const char *text, hpct_process_text *out)
+bool hpct_rank_node_text_process(const char *text, hpct_rank_process_text *out)
 {
     const char *at = text, *open = strchr(text, '('), *close = strrchr(text, ')');
-    hpct_process_text p = {0};
+    hpct_rank_process_text p = {0};
     uint64_t user, kernel;
     if (open == NULL || close == NULL || close < open || !take_int(&at, &p.pid))
         return false;
@@ -127,7 +129,7 @@ bool hpct_node_text_process(const char *text, hpct_process_text *out)
 
 /* ---- cgroups ---- */
 
-bool hpct_node_text_quota(const char *text, hpct_quota_text *out)
+bool hpct_rank_node_text_quota(const char *text, hpct_rank_quota_text *out)
 {
     bool periods = false, throttled = false;
     for (; text != NULL && *text != '\0'; text = strchr(text, '\n')) {
@@ -155,7 +157,7 @@ static bool has_word(const char *list, const char *end, const char *word)
 }
 
 /* "0::/path" (version 2), "4:cpu,cpuacct:/path" (version 1). */
-const char *hpct_node_text_cgroup(const char *line, bool *unified)
+const char *hpct_rank_node_text_cgroup(const char *line, bool *unified)
 {
     const char *list = strchr(line, ':'), *path = list != NULL ? strchr(list + 1, ':') : NULL;
     if (path == NULL || path[1] != '/' || strstr(path, "..") != NULL)
@@ -166,7 +168,7 @@ const char *hpct_node_text_cgroup(const char *line, bool *unified)
 
 /* ---- /proc/PID/environ ---- */
 
-const char *hpct_node_text_variable(const char *block, size_t size, const char *name)
+const char *hpct_rank_node_text_variable(const char *block, size_t size, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = block; at < block + size; at += strlen(at) + 1) {

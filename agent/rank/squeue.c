@@ -24,7 +24,7 @@ static const char *find(char *text, const char *job)
     return NULL;
 }
 
-hpct_status hpct_squeue_ask(char **out, const hpct_squeue *question)
+hpct_status hpct_rank_squeue_ask(char **out, const hpct_rank_squeue *question)
 {
     char job[32], format[32], *text = malloc(MOST_BYTES);
     snprintf(job, sizeof job, "%s", question->job);

@@ -5,15 +5,15 @@
 #include <hpctrain/status.h>
 #include <stdbool.h>
 
-typedef struct hpct_squeue {
+typedef struct hpct_rank_squeue {
     const char *job;    /* its number */
     const char *format; /* squeue's letter for the property, such as "%N"; times are numbers */
     double seconds;     /* as in base/ask.h */
     bool (*is_cancelled)(void *context);
     void *context;
-} hpct_squeue;
+} hpct_rank_squeue;
 
 /* *out is the caller's. HPCT_ERR_IO if squeue cannot be asked, or does not know the job. */
-hpct_status hpct_squeue_ask(char **out, const hpct_squeue *question);
+hpct_status hpct_rank_squeue_ask(char **out, const hpct_rank_squeue *question);
 
 #endif

@@ -58,7 +58,7 @@ static bool is_free(int number, const struct sigaction *present)
     return present->sa_handler == SIG_DFL || (number == SIGHUP && present->sa_handler != SIG_IGN);
 }
 
-void hpct_stop_begin(void)
+void hpct_rank_stop_begin(void)
 {
     const struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART | SA_ONSTACK};
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -73,7 +73,7 @@ void hpct_stop_begin(void)
     }
 }
 
-void hpct_stop_end(void)
+void hpct_rank_stop_end(void)
 {
     for (int i = 0; i < NUM_SIGNALS; i++) {
         if (ours[i])
@@ -85,20 +85,20 @@ void hpct_stop_end(void)
     own_stack = false;
 }
 
-int hpct_stop_signal(void)
+int hpct_rank_stop_signal(void)
 {
     return received;
 }
 
-void hpct_stop_raise(int signal)
+void hpct_rank_stop_raise(int signal)
 {
     if (received == 0)
         received = signal;
 }
 
-const char *hpct_stop_name(int signal)
+const char *hpct_rank_stop_name(int signal)
 {
-    if (signal == HPCT_STOP_DEADLINE)
+    if (signal == HPCT_RANK_STOP_DEADLINE)
         return "the job's time limit";
     for (int i = 0; i < NUM_SIGNALS; i++) {
         if (signals[i].number == signal)

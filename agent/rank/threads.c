@@ -13,7 +13,7 @@
 
 #define MAX_CPUS (1 << 16)
 
-/* Set by hpct_threads_set: this rank's index among those with the same mask, their number, and
+/* Set by hpct_rank_threads_set: this rank's index among those with the same mask, their number, and
  * whether this rank uses all cores of its part. */
 static struct {
     int index, sharers;
@@ -21,7 +21,7 @@ static struct {
     int cores, alone;
 } own = {0, 1, false, 1, 1};
 
-cpu_set_t *hpct_threads_mask(size_t *bytes)
+cpu_set_t *hpct_rank_threads_mask(size_t *bytes)
 {
     for (size_t cpus = 1024; cpus <= MAX_CPUS; cpus *= 2) {
         cpu_set_t *mask = CPU_ALLOC(cpus);
@@ -58,7 +58,7 @@ static int first_sibling(int cpu)
     return first < 0 || first > cpu ? cpu : first;
 }
 
-int hpct_threads_cores(const cpu_set_t *mask, size_t bytes)
+int hpct_rank_threads_cores(const cpu_set_t *mask, size_t bytes)
 {
     int cores = 0;
     size_t seen_bytes = bytes;
@@ -83,8 +83,8 @@ static int positive(const char *text)
     return text == NULL ? 0 : atoi(text);
 }
 
-int hpct_threads_share(int cores, int sharers, const char *cpus_per_task, const char *cpus_on_node,
-                       int local_size)
+int hpct_rank_threads_share(int cores, int sharers, const char *cpus_per_task,
+                            const char *cpus_on_node, int local_size)
 {
     int threads = sharers > 1 ? cores / sharers : cores;
     int given = positive(cpus_per_task), here = positive(cpus_on_node);
@@ -111,9 +111,10 @@ static int compare_places(const void *a, const void *b)
     return socket != 0 ? socket : core != 0 ? core : (x->cpu > y->cpu) - (x->cpu < y->cpu);
 }
 
-bool hpct_threads_part(const cpu_set_t *mask, size_t bytes, int part, int parts, cpu_set_t *out)
+bool hpct_rank_threads_part(const cpu_set_t *mask, size_t bytes, int part, int parts,
+                            cpu_set_t *out)
 {
-    int cores = hpct_threads_cores(mask, bytes), num = 0, core = -1;
+    int cores = hpct_rank_threads_cores(mask, bytes), num = 0, core = -1;
     int64_t first, count = hpct_data_slice(cores, part, parts, &first);
     place *places = calloc((size_t) CPU_COUNT_S(bytes, mask) + 1, sizeof *places);
     CPU_ZERO_S(bytes, out);
@@ -136,13 +137,13 @@ bool hpct_threads_part(const cpu_set_t *mask, size_t bytes, int part, int parts,
     return true;
 }
 
-void hpct_threads_bind(int part, int parts)
+void hpct_rank_threads_bind(int part, int parts)
 {
     size_t bytes = 0;
-    cpu_set_t *mask = own.all_cores ? hpct_threads_mask(&bytes) : NULL;
+    cpu_set_t *mask = own.all_cores ? hpct_rank_threads_mask(&bytes) : NULL;
     cpu_set_t *mine = mask != NULL ? CPU_ALLOC(8 * bytes) : NULL;
     if (mine != NULL &&
-        hpct_threads_part(mask, bytes, own.index * parts + part, own.sharers * parts, mine)) {
+        hpct_rank_threads_part(mask, bytes, own.index * parts + part, own.sharers * parts, mine)) {
 #pragma omp parallel
         sched_setaffinity(0, bytes, mine);
     }
@@ -178,35 +179,36 @@ static hpct_status count_sharers(hpct_context *context, const cpu_set_t *mask, s
     return status;
 }
 
-hpct_threads_owner hpct_threads_of(void)
+hpct_rank_threads_owner hpct_rank_threads_of(void)
 {
     int threads = hpct_cpu_threads();
-    return (hpct_threads_owner){.cores = own.cores,
-                                .sharers = own.sharers,
-                                .threads = threads,
-                                .alone = own.alone,
-                                .crowded = own.sharers > 1 && own.sharers * threads > own.cores};
+    return (hpct_rank_threads_owner){.cores = own.cores,
+                                     .sharers = own.sharers,
+                                     .threads = threads,
+                                     .alone = own.alone,
+                                     .crowded =
+                                         own.sharers > 1 && own.sharers * threads > own.cores};
 }
 
-hpct_status hpct_threads_set(hpct_context *context)
+hpct_status hpct_rank_threads_set(hpct_context *context)
 {
     size_t bytes = 0;
     int sharers = 1, index = 0;
     bool slurm = hpct_context_config(context)->job != NULL;
     const char *wanted = getenv("OMP_NUM_THREADS");
-    cpu_set_t *mask = hpct_threads_mask(&bytes);
+    cpu_set_t *mask = hpct_rank_threads_mask(&bytes);
     hpct_status status = hpct_context_agree(
         context,
         mask == NULL ? hpct_fail(HPCT_ERR_INTERNAL, "the processor affinity is unknown") : HPCT_OK);
     if (status == HPCT_OK)
         status = count_sharers(context, mask, bytes, &sharers, &index);
-    int cores = mask != NULL ? hpct_threads_cores(mask, bytes) : 1, alone = hpct_cpu_threads();
+    int cores = mask != NULL ? hpct_rank_threads_cores(mask, bytes) : 1, alone = hpct_cpu_threads();
     if (status == HPCT_OK && (wanted == NULL || atoi(wanted) < 1)) {
         const char *task = slurm ? getenv("SLURM_CPUS_PER_TASK") : NULL,
                    *node = slurm ? getenv("SLURM_CPUS_ON_NODE") : NULL;
-        hpct_cpu_set_threads(hpct_threads_share(cores, sharers, task, node,
-                                                hpct_context_config(context)->local_size));
-        alone = hpct_threads_share(cores, 1, task, node, 1);
+        hpct_cpu_set_threads(hpct_rank_threads_share(cores, sharers, task, node,
+                                                     hpct_context_config(context)->local_size));
+        alone = hpct_rank_threads_share(cores, 1, task, node, 1);
     }
     if (status == HPCT_OK) {
         own.index = index;

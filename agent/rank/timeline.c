@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define EVENTS_OF_STEP 64 /* on average: the parts, and buckets */
-#define EVENTS (HPCT_TIMELINE_STEPS * EVENTS_OF_STEP)
+#define EVENTS (HPCT_RANK_TIMELINE_STEPS * EVENTS_OF_STEP)
 #define FIRST_STEP 2
 
 typedef struct event {
@@ -30,7 +30,7 @@ typedef struct header {
     char node[64];
 } header;
 
-struct hpct_timeline {
+struct hpct_rank_timeline {
     char *path;
     double zero; /* clock when all ranks opened it: clocks of nodes differ */
     int64_t step;
@@ -44,14 +44,14 @@ static const struct {
     bool numbered;
     int track; /* 0: computation; else first of the tracks by number */
 } parts[] = {
-    [HPCT_TIMELINE_INPUT] = {"input", false, 0},
-    [HPCT_TIMELINE_FORWARD] = {"forward", false, 0},
-    [HPCT_TIMELINE_BACKWARD] = {"backward", false, 0},
-    [HPCT_TIMELINE_WAIT] = {"wait for sums", false, 0},
-    [HPCT_TIMELINE_UPDATE] = {"update", false, 0},
-    [HPCT_TIMELINE_PIECE_FORWARD] = {"forward of micro-batch", true, 0},
-    [HPCT_TIMELINE_PIECE_BACKWARD] = {"backward of micro-batch", true, 0},
-    [HPCT_TIMELINE_REDUCTION] = {"reduction", true, 1},
+    [HPCT_RANK_TIMELINE_INPUT] = {"input", false, 0},
+    [HPCT_RANK_TIMELINE_FORWARD] = {"forward", false, 0},
+    [HPCT_RANK_TIMELINE_BACKWARD] = {"backward", false, 0},
+    [HPCT_RANK_TIMELINE_WAIT] = {"wait for sums", false, 0},
+    [HPCT_RANK_TIMELINE_UPDATE] = {"update", false, 0},
+    [HPCT_RANK_TIMELINE_PIECE_FORWARD] = {"forward of micro-batch", true, 0},
+    [HPCT_RANK_TIMELINE_PIECE_BACKWARD] = {"backward of micro-batch", true, 0},
+    [HPCT_RANK_TIMELINE_REDUCTION] = {"reduction", true, 1},
 };
 
 /* Whether it is one of the consecutive parts of a step. */
@@ -66,9 +66,9 @@ static int track_of(const event *e)
     return track > 0 ? track + (int) e->number : 0;
 }
 
-static hpct_status allocate(hpct_timeline **out, const hpct_context *context, const char *path)
+static hpct_status allocate(hpct_rank_timeline **out, const hpct_context *context, const char *path)
 {
-    hpct_timeline *t = *out = calloc(1, sizeof *t);
+    hpct_rank_timeline *t = *out = calloc(1, sizeof *t);
     if (t == NULL)
         return hpct_fail_memory(sizeof *t);
     t->path = strdup(path);
@@ -79,7 +79,8 @@ static hpct_status allocate(hpct_timeline **out, const hpct_context *context, co
     return HPCT_OK;
 }
 
-hpct_status hpct_timeline_open(hpct_timeline **out, hpct_context *context, const char *path)
+hpct_status hpct_rank_timeline_open(hpct_rank_timeline **out, hpct_context *context,
+                                    const char *path)
 {
     *out = NULL;
     if (path == NULL)
@@ -88,7 +89,7 @@ hpct_status hpct_timeline_open(hpct_timeline **out, hpct_context *context, const
     if (status == HPCT_OK) /* again: the first also waits for slow file systems */
         status = hpct_context_agree(context, HPCT_OK);
     if (status != HPCT_OK) {
-        hpct_timeline_close(*out);
+        hpct_rank_timeline_close(*out);
         *out = NULL;
         return status;
     }
@@ -96,7 +97,7 @@ hpct_status hpct_timeline_open(hpct_timeline **out, hpct_context *context, const
     return HPCT_OK;
 }
 
-void hpct_timeline_close(hpct_timeline *t)
+void hpct_rank_timeline_close(hpct_rank_timeline *t)
 {
     if (t == NULL)
         return;
@@ -113,7 +114,7 @@ static double cpu_clock(void)
     return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
 }
 
-void hpct_timeline_step(hpct_timeline *t)
+void hpct_rank_timeline_step(hpct_rank_timeline *t)
 {
     if (t == NULL)
         return;
@@ -121,19 +122,20 @@ void hpct_timeline_step(hpct_timeline *t)
     t->cpu = cpu_clock();
 }
 
-double hpct_timeline_now(const hpct_timeline *t)
+double hpct_rank_timeline_now(const hpct_rank_timeline *t)
 {
     return t != NULL ? hpct_process_clock() - t->zero : 0;
 }
 
-void hpct_timeline_add(hpct_timeline *t, hpct_timeline_part part, int number, double began)
+void hpct_rank_timeline_add(hpct_rank_timeline *t, hpct_rank_timeline_part part, int number,
+                            double began)
 {
-    if (t == NULL || t->step < FIRST_STEP || t->step >= FIRST_STEP + HPCT_TIMELINE_STEPS ||
+    if (t == NULL || t->step < FIRST_STEP || t->step >= FIRST_STEP + HPCT_RANK_TIMELINE_STEPS ||
         t->header.num_events == EVENTS)
         return;
     event *e = &t->events[t->header.num_events++];
     *e = (event){.began = began,
-                 .ended = hpct_timeline_now(t),
+                 .ended = hpct_rank_timeline_now(t),
                  .cpu_began = t->cpu,
                  .cpu_ended = t->cpu,
                  .step = t->step,
@@ -216,7 +218,7 @@ static hpct_status write_rank(const hpct_output *file, int rank, const header *h
 
 /* Receives and writes rank by rank, so that rank 0 stores one rank's events at a time. *written: a
  * write error; the other ranks still send theirs. */
-static hpct_status write_ranks(hpct_timeline *t, hpct_comm *comm, event *events,
+static hpct_status write_ranks(hpct_rank_timeline *t, hpct_comm *comm, event *events,
                                const hpct_output *file, hpct_status *written)
 {
     hpct_status status = HPCT_OK;
@@ -234,7 +236,7 @@ static hpct_status write_ranks(hpct_timeline *t, hpct_comm *comm, event *events,
     return status;
 }
 
-hpct_status hpct_timeline_write(hpct_timeline *t, hpct_context *context)
+hpct_status hpct_rank_timeline_write(hpct_rank_timeline *t, hpct_context *context)
 {
     if (t == NULL)
         return HPCT_OK;

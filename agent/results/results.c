@@ -336,7 +336,7 @@ hpct_status hpct_results_tell(const hpct_results_end *end)
     if (end->signal == 0)
         return HPCT_OK;
     lead = where[0] == '\0' ? "" : "; the weights so far are in ";
-    return hpct_fail(HPCT_ERR_STOPPED,
-                     "stopped by %s after step %" PRId64 ", in epoch %d of %d%s%s",
-                     hpct_stop_name(end->signal), end->steps, end->epoch, end->epochs, lead, where);
+    return hpct_fail(
+        HPCT_ERR_STOPPED, "stopped by %s after step %" PRId64 ", in epoch %d of %d%s%s",
+        hpct_rank_stop_name(end->signal), end->steps, end->epoch, end->epochs, lead, where);
 }

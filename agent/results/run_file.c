@@ -271,7 +271,7 @@ hpct_status hpct_run_file_end(hpct_run_file *file, const hpct_summary *summary,
         return failed || end->signal != 0 ? HPCT_OK : finish_earlier(file);
     const char *state = failed ? "failed" : end->signal != 0 ? "stopped" : "finished";
     const char *why = end->diverged      ? "training diverged"
-                      : end->signal != 0 ? hpct_stop_name(end->signal)
+                      : end->signal != 0 ? hpct_rank_stop_name(end->signal)
                       : early            ? "stopped early"
                                          : NULL;
     return hpct_run_file_write(file, summary, state, why);

@@ -54,7 +54,7 @@ static json_t *run_to_json(const hpct_summary *s)
         number(s->train.accuracy), "val_loss", number(s->validation.loss), "val_accuracy",
         number(s->validation.accuracy), "peak_rss_mb", number(s->peak_rss_mb),
         "bytes_sent_per_step", (json_int_t) s->bytes_sent_per_step, "stopped_by",
-        s->signal == 0 ? json_null() : json_string(hpct_stop_name(s->signal)), "optimizer",
+        s->signal == 0 ? json_null() : json_string(hpct_rank_stop_name(s->signal)), "optimizer",
         s->optimizer, "learning_rate", number(s->learning_rate), "top_k_categorical_accuracy",
         number(s->choice.top_k ? s->train.top_k_accuracy : NAN), "val_top_k_categorical_accuracy",
         number(s->choice.top_k ? s->validation.top_k_accuracy : NAN), "emulated", s->emulated,

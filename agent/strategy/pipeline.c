@@ -404,10 +404,10 @@ static hpct_status forward_piece(const pipeline *p, int number)
     hpct_status status = next(p, p->values_in, &in);
     if (status == HPCT_OK)
         status = next(p, p->values_out, &out);
-    double began = hpct_timeline_now(p->base.timeline);
+    double began = hpct_rank_timeline_now(p->base.timeline);
     if (status == HPCT_OK)
         status = hpct_stage_forward(p->stage, &piece, in, out);
-    hpct_timeline_add(p->base.timeline, HPCT_TIMELINE_PIECE_FORWARD, number, began);
+    hpct_rank_timeline_add(p->base.timeline, HPCT_RANK_TIMELINE_PIECE_FORWARD, number, began);
     if (status == HPCT_OK)
         status = pass(p, p->values_in, 0);
     return status == HPCT_OK
@@ -422,10 +422,10 @@ static hpct_status backward_piece(const pipeline *p, int number, float scale, hp
     hpct_status status = next(p, p->gradients_in, &in);
     if (status == HPCT_OK)
         status = next(p, p->gradients_out, &out);
-    double began = hpct_timeline_now(p->base.timeline);
+    double began = hpct_rank_timeline_now(p->base.timeline);
     if (status == HPCT_OK)
         status = hpct_stage_backward(p->stage, &piece, scale, in, out, sums);
-    hpct_timeline_add(p->base.timeline, HPCT_TIMELINE_PIECE_BACKWARD, number, began);
+    hpct_rank_timeline_add(p->base.timeline, HPCT_RANK_TIMELINE_PIECE_BACKWARD, number, began);
     if (status == HPCT_OK)
         status = pass(p, p->gradients_in, 0);
     return status == HPCT_OK

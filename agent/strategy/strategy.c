@@ -203,12 +203,12 @@ hpct_status hpct_strategy_check_device(const hpct_strategy_options *options,
 }
 
 /* A part of the step has ended, and the next one begins. */
-static double end_part(const hpct_strategy *strategy, hpct_timeline_part part, double began,
+static double end_part(const hpct_strategy *strategy, hpct_rank_timeline_part part, double began,
                        double *recorded)
 {
     double now = hpct_process_clock();
-    hpct_timeline_add(strategy->timeline, part, 0, *recorded);
-    *recorded = hpct_timeline_now(strategy->timeline);
+    hpct_rank_timeline_add(strategy->timeline, part, 0, *recorded);
+    *recorded = hpct_rank_timeline_now(strategy->timeline);
     return now - began;
 }
 
@@ -216,19 +216,19 @@ static double end_part(const hpct_strategy *strategy, hpct_timeline_part part, d
 static hpct_status whole_step(hpct_strategy *strategy, int count, int global_count,
                               hpct_step_sums *sums)
 {
-    double began = hpct_process_clock(), recorded = hpct_timeline_now(strategy->timeline);
+    double began = hpct_process_clock(), recorded = hpct_rank_timeline_now(strategy->timeline);
     hpct_status status = strategy->ops->step(strategy, count, global_count, sums);
     if (status == HPCT_OK && strategy->ops->finish != NULL)
         status = strategy->ops->finish(strategy, sums);
-    strategy->times =
-        (hpct_step_times){.forward = end_part(strategy, HPCT_TIMELINE_FORWARD, began, &recorded)};
+    strategy->times = (hpct_step_times){
+        .forward = end_part(strategy, HPCT_RANK_TIMELINE_FORWARD, began, &recorded)};
     return status;
 }
 
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
                                hpct_step_sums *sums)
 {
-    double began = hpct_process_clock(), recorded = hpct_timeline_now(strategy->timeline);
+    double began = hpct_process_clock(), recorded = hpct_rank_timeline_now(strategy->timeline);
     hpct_step_times *times = &strategy->times;
     sums->samples = global_count;
     if (strategy->whole_steps)
@@ -236,21 +236,21 @@ hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_co
     if (strategy->ops->announce != NULL)
         strategy->ops->announce(strategy, sums);
     hpct_status status = strategy->ops->forward(strategy, count, true);
-    times->forward = end_part(strategy, HPCT_TIMELINE_FORWARD, began, &recorded);
+    times->forward = end_part(strategy, HPCT_RANK_TIMELINE_FORWARD, began, &recorded);
     began += times->forward;
     if (status == HPCT_OK)
         status = strategy->ops->backward(strategy, count, global_count, sums);
-    times->backward = end_part(strategy, HPCT_TIMELINE_BACKWARD, began, &recorded);
+    times->backward = end_part(strategy, HPCT_RANK_TIMELINE_BACKWARD, began, &recorded);
     began += times->backward;
     if (status == HPCT_OK)
         status = strategy->ops->reduce(strategy, sums);
-    times->wait = end_part(strategy, HPCT_TIMELINE_WAIT, began, &recorded);
+    times->wait = end_part(strategy, HPCT_RANK_TIMELINE_WAIT, began, &recorded);
     began += times->wait;
     /* a loss that is not finite, where it is known already: the weights that gave it stay */
     if (status == HPCT_OK && sums->failed == 0 && (sums->samples == 0 || isfinite(sums->loss)))
         status = strategy->ops->apply(strategy);
     if (status == HPCT_OK && strategy->ops->finish != NULL)
         status = strategy->ops->finish(strategy, sums);
-    times->update = end_part(strategy, HPCT_TIMELINE_UPDATE, began, &recorded);
+    times->update = end_part(strategy, HPCT_RANK_TIMELINE_UPDATE, began, &recorded);
     return status;
 }

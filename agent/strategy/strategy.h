@@ -33,7 +33,7 @@ typedef struct hpct_strategy_plan {
     bool dense_targets;  /* as in hpct_build_options */
     bool one_updates;    /* only rank 0 has optimizer slots; the others receive its weights */
     bool late_sums; /* loss and metrics may arrive with a later step (hpct_step_sums.samples) */
-    hpct_timeline *timeline; /* records the parts of each step; may be NULL */
+    hpct_rank_timeline *timeline; /* records the parts of each step; may be NULL */
 } hpct_strategy_plan;
 
 /* In (as `mine`): this rank's contribution; out: known to every rank after a step. */
@@ -135,9 +135,9 @@ typedef struct hpct_step_times {
 struct hpct_strategy {
     const hpct_strategy_ops *ops;
     hpct_model *model; /* the model that steps: gets input, labels and position; often the plan's */
-    hpct_timeline *timeline; /* from the plan */
-    bool whole_steps;        /* hpct_strategy_step uses ops->step */
-    hpct_step_times times;   /* set by hpct_strategy_step */
+    hpct_rank_timeline *timeline; /* from the plan */
+    bool whole_steps;             /* hpct_strategy_step uses ops->step */
+    hpct_step_times times;        /* set by hpct_strategy_step */
 };
 
 extern const hpct_strategy_ops hpct_central_storage;

@@ -139,9 +139,9 @@ hpct_status hpct_find_below(char **path, const char *folder, const char *job)
 hpct_status hpct_find_job(char **path, const char *job)
 {
     char *folder;
-    const hpct_squeue question = {.job = job, .format = "%Z", .seconds = SQUEUE_SECONDS};
+    const hpct_rank_squeue question = {.job = job, .format = "%Z", .seconds = SQUEUE_SECONDS};
     *path = NULL;
-    hpct_status status = hpct_squeue_ask(&folder, &question);
+    hpct_status status = hpct_rank_squeue_ask(&folder, &question);
     if (status == HPCT_ERR_IO)
         return hpct_fail(status,
                          "--job %s: squeue does not answer, or does not know the job: give the "

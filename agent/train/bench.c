@@ -38,7 +38,7 @@ typedef struct bench_run {
     int count, global_count; /* samples of this rank and of all in a step */
     hpct_strategy_choice strategy_choice;
     hpct_strategy *strategy;
-    hpct_timeline *timeline; /* NULL: not requested */
+    hpct_rank_timeline *timeline; /* NULL: not requested */
     hpct_profile *profile;
     int period;      /* hpct_strategy_period */
     double *seconds; /* [steps] */
@@ -161,10 +161,10 @@ static hpct_status prepare(bench_run *run)
                                                               .strategy = &run->options.strategy,
                                                               .global_batch = run->global_count,
                                                               .steps = run->options.steps}));
-    HPCT_TRY(hpct_threads_set(run->context));
+    HPCT_TRY(hpct_rank_threads_set(run->context));
     HPCT_TRY(choose_strategy(run));
     HPCT_TRY(hpct_context_agree(run->context, make_room(run)));
-    HPCT_TRY(hpct_timeline_open(&run->timeline, run->context, run->options.timeline));
+    HPCT_TRY(hpct_rank_timeline_open(&run->timeline, run->context, run->options.timeline));
     plan.timeline = run->timeline;
     HPCT_TRY(run->strategy_choice.ops->open(&run->strategy, &plan));
     if (hpct_context_rank(run->context) == 0)
@@ -192,7 +192,7 @@ static hpct_status one_step(bench_run *run, bool last, double *seconds)
 {
     hpct_step_sums sums = {.last = last && hpct_model_on_device(run->model)};
     double began = hpct_process_clock();
-    hpct_timeline_step(run->timeline);
+    hpct_rank_timeline_step(run->timeline);
     hpct_status status = hpct_strategy_step(run->strategy, run->count, run->global_count, &sums);
     *seconds = hpct_process_clock() - began;
     if (sums.samples > 0)
@@ -326,8 +326,8 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
         status = hpct_context_agree(context, hpct_model_memory_left(model, &run.left_now));
     run.peak_mb = hpct_process_peak_mb();
     if (status == HPCT_OK)
-        status = hpct_largest(context, &run.peak_mb,
-                              1); /* before the rates are measured, which allocates memory */
+        status = hpct_rank_largest(context, &run.peak_mb,
+                                   1); /* before the rates are measured, which allocates memory */
     if (status == HPCT_OK) {
         result->step_seconds = one_of(&run);
         result->images_per_second = run.global_count / result->step_seconds;
@@ -342,11 +342,11 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
     if (status == HPCT_OK && options->summary_json != NULL)
         status = write_summary(&run, result);
     if (status == HPCT_OK)
-        status = hpct_timeline_write(run.timeline, context);
+        status = hpct_rank_timeline_write(run.timeline, context);
     hpct_profile_stop(run.profile);
     if (run.strategy != NULL)
         run.strategy->ops->close(run.strategy);
-    hpct_timeline_close(run.timeline);
+    hpct_rank_timeline_close(run.timeline);
     free(run.seconds);
     free(run.order);
     free(run.periods);

@@ -432,7 +432,7 @@ static hpct_status plan_next(hpct_checkpoints *c, int64_t done)
     bool idle = c->writer != NULL && hpct_writer_is_idle(c->writer);
     double values[3] = {(hpct_process_clock() - c->began) / (double) (timed > 0 ? timed : 1),
                         c->copied, idle ? hpct_writer_last(c->writer).seconds : 0};
-    HPCT_TRY(hpct_largest(c->context, values, 3));
+    HPCT_TRY(hpct_rank_largest(c->context, values, 3));
     double seconds = c->seconds;
     if (seconds == 0 && values[2] == 0)
         seconds = FIRST_SECONDS;

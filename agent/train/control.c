@@ -161,7 +161,7 @@ static hpct_status find_calls(control *c, const hpct_training *t)
     c->callbacks = t->options.callbacks;
     for (int i = 0; i < MOMENTS && c->callbacks != NULL; i++)
         values[i] = callback_of(c->callbacks, (moment) i) != NULL;
-    HPCT_TRY(hpct_largest(t->context, values, MOMENTS));
+    HPCT_TRY(hpct_rank_largest(t->context, values, MOMENTS));
     for (int i = 0; i < MOMENTS; i++) {
         c->calls[i] = values[i] > 0;
         c->has_calls |= c->calls[i];
@@ -259,7 +259,7 @@ static hpct_status call_back(control *c, hpct_training *t, moment when, int64_t 
         hpct_training_set_rate(t, state.learning_rate);
     }
     if (state.stop)
-        hpct_stop_raise(HPCT_STOP_CALLBACK);
+        hpct_rank_stop_raise(HPCT_RANK_STOP_CALLBACK);
     return HPCT_OK;
 }
 
@@ -334,7 +334,7 @@ static hpct_status call_epoch_end(control *c, const hpct_training *t, hpct_callb
     hpct_comm *comm = hpct_context_comm(t->context);
     HPCT_TRY(hpct_context_agree(t->context, status));
     double stop = state->stop;
-    HPCT_TRY(hpct_largest(t->context, &stop, 1));
+    HPCT_TRY(hpct_rank_largest(t->context, &stop, 1));
     state->stop = stop > 0;
     return comm->ops->broadcast(comm, &state->learning_rate, sizeof state->learning_rate, 0);
 }

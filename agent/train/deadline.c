@@ -13,7 +13,7 @@
 #define KNOWN_STEPS 5 /* of an epoch, after which a step's time is known */
 
 typedef struct observed {
-    hpct_job_end *job_end; /* NULL: not watched */
+    hpct_rank_job_end *job_end; /* NULL: not watched */
     bool speaks, saves;
     bool said;
 } observed;
@@ -71,8 +71,8 @@ static hpct_status begin(void *own, hpct_training *t)
     o->speaks = t->leads && t->options.verbose != 0;
     o->saves = t->leads && t->options.checkpoint_dir != NULL;
     if (o->speaks || o->saves)
-        HPCT_TRY(hpct_job_end_open(&o->job_end));
-    t->now.times.job_left = hpct_job_end_left(o->job_end);
+        HPCT_TRY(hpct_rank_job_end_open(&o->job_end));
+    t->now.times.job_left = hpct_rank_job_end_left(o->job_end);
     return HPCT_OK;
 }
 
@@ -81,7 +81,7 @@ static hpct_status step_ended(void *own, hpct_training *t)
 {
     observed *o = own;
     const hpct_moment *now = &t->now;
-    double left = t->now.times.job_left = hpct_job_end_left(o->job_end);
+    double left = t->now.times.job_left = hpct_rank_job_end_left(o->job_end);
     if (!isfinite(left) || now->times.timed < 2)
         return HPCT_OK;
     if (!o->said && o->speaks &&
@@ -90,14 +90,14 @@ static hpct_status step_ended(void *own, hpct_training *t)
         print_forecast(o, t);
     }
     if (o->saves && left < reserve(t))
-        hpct_stop_raise(HPCT_STOP_DEADLINE);
+        hpct_rank_stop_raise(HPCT_RANK_STOP_DEADLINE);
     return HPCT_OK;
 }
 
 static hpct_status epoch_ended(void *own, hpct_training *t)
 {
     const observed *o = own;
-    t->now.times.job_left = hpct_job_end_left(o->job_end);
+    t->now.times.job_left = hpct_rank_job_end_left(o->job_end);
     return HPCT_OK;
 }
 
@@ -105,7 +105,7 @@ static void close_deadline(void *own, hpct_training *t)
 {
     const observed *o = own;
     (void) t;
-    hpct_job_end_close(o->job_end);
+    hpct_rank_job_end_close(o->job_end);
 }
 
 const hpct_observer hpct_observe_deadline = {

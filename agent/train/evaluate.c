@@ -324,7 +324,7 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
         status = hpct_identity_agree(
             context, &(hpct_identity_of){.model = model, .validation = dataset, .weights = true});
     if (status == HPCT_OK)
-        status = hpct_threads_set(context);
+        status = hpct_rank_threads_set(context);
     int64_t begin,
         most = hpct_data_slice((int64_t) dataset->size, 0, hpct_context_size(context), &begin);
     if (status == HPCT_OK)

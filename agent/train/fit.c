@@ -228,7 +228,7 @@ static hpct_status prepare(hpct_fit_run *run)
     HPCT_TRY(check(t));
     HPCT_TRY(compare_ranks(t));
     HPCT_TRY(hpct_context_agree(t->context, hpct_fit_check_accumulation(run)));
-    HPCT_TRY(hpct_threads_set(t->context));
+    HPCT_TRY(hpct_rank_threads_set(t->context));
     if (t->options.check && !t->again)
         HPCT_TRY(hpct_check_nodes(t->context, t->options.verbose != 0 ? stdout : NULL, NULL));
     HPCT_TRY(choose_strategy(run));
@@ -237,7 +237,7 @@ static hpct_status prepare(hpct_fit_run *run)
     HPCT_TRY(hpct_fit_open_checkpoints(run));
     HPCT_TRY(hpct_context_agree(t->context, hpct_training_allocate(t)));
     HPCT_TRY(hpct_observe(t, HPCT_ON_OPEN));
-    HPCT_TRY(hpct_timeline_open(&t->timeline, t->context, t->options.timeline));
+    HPCT_TRY(hpct_rank_timeline_open(&t->timeline, t->context, t->options.timeline));
     HPCT_TRY(open_strategy(run));
     HPCT_TRY(attach_checkpoints(run));
     HPCT_TRY(hpct_observe(t, HPCT_ON_BEGIN));
@@ -287,10 +287,10 @@ static hpct_data_input next_input(hpct_fit_run *run)
 {
     hpct_data_input input;
     hpct_training *t = &run->training;
-    double asked = hpct_timeline_now(t->timeline);
+    double asked = hpct_rank_timeline_now(t->timeline);
     if (run->input_failed == HPCT_OK) /* else the others have not been informed yet */
         run->input_failed = hpct_batch_source_next(t->input_source, &input);
-    hpct_timeline_add(t->timeline, HPCT_TIMELINE_INPUT, 0, asked);
+    hpct_rank_timeline_add(t->timeline, HPCT_RANK_TIMELINE_INPUT, 0, asked);
     return run->input_failed == HPCT_OK ? input : stand_in(run);
 }
 
@@ -327,7 +327,7 @@ static hpct_status train_step(hpct_fit_run *run)
     hpct_data_slice(input.global_count, slice_rank(run), slice_size(run), &first);
     hpct_model_set_position(t->strategy->model, t->options.seed,
                             hpct_training_first_step(t) + now->steps_done, first);
-    int signal = hpct_stop_signal();
+    int signal = hpct_rank_stop_signal();
     hpct_step_sums sums = {.interrupted = signal == SIGINT,
                            .terminated = signal != 0 && signal != SIGINT,
                            .failed = run->input_failed != HPCT_OK,
@@ -356,11 +356,11 @@ static hpct_status train_and_observe(hpct_fit_run *run)
 static hpct_status end_by_signal(hpct_fit_run *run)
 {
     hpct_training *t = &run->training;
-    double signal = hpct_stop_signal();
-    if (signal == HPCT_STOP_CALLBACK)
+    double signal = hpct_rank_stop_signal();
+    if (signal == HPCT_RANK_STOP_CALLBACK)
         signal = LESS_THAN_SIGNALS;
     HPCT_TRY(hpct_context_agree(t->context, run->input_failed));
-    HPCT_TRY(hpct_largest(t->context, &signal, 1));
+    HPCT_TRY(hpct_rank_largest(t->context, &signal, 1));
     t->now.signal = (int) signal;
     if (t->now.signal == 0) {
         t->now.result.stopped_epoch = t->now.epoch + 1;
@@ -498,7 +498,7 @@ static void run_free(hpct_fit_run *run)
     if (t->strategy != NULL)
         t->strategy->ops->close(t->strategy);
     hpct_data_sampler_free(run->sampler);
-    hpct_timeline_close(t->timeline);
+    hpct_rank_timeline_close(t->timeline);
     json_decref(t->identity);
     hpct_training_free(t);
 }
@@ -522,12 +522,12 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
     hpct_status status = prepare(run);
     bool prepared = status == HPCT_OK;
     if (prepared) {
-        hpct_stop_begin();
+        hpct_rank_stop_begin();
         status = train_whole(run, path);
     }
     hpct_training_close(&run->training, status);
     if (prepared)
-        hpct_stop_end();
+        hpct_rank_stop_end();
     return status;
 }
 

@@ -122,7 +122,7 @@ hpct_status hpct_identity_agree(hpct_context *context, const hpct_identity_of *o
         status = hpct_fail_memory(0);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
-        status = hpct_compare_ranks(context, part, status_of_key, advise);
+        status = hpct_rank_compare_ranks(context, part, status_of_key, advise);
     json_decref(part);
     json_decref(whole);
     return status;
@@ -187,10 +187,10 @@ hpct_status hpct_identity_fail(const json_t *own, int key, const char *theirs, c
 /* ---- with a checkpoint ---- */
 
 /* Of one key; a missing value is null, as releases without the key had nothing of its kind. */
-static bool differs(const char *name, json_t *own, json_t *theirs, hpct_difference *out)
+static bool differs(const char *name, json_t *own, json_t *theirs, hpct_rank_difference *out)
 {
     json_t *a = json_pack("{s:O?}", name, own), *b = json_pack("{s:O?}", name, theirs);
-    bool found = hpct_find_difference(a, b, out);
+    bool found = hpct_rank_find_difference(a, b, out);
     json_decref(a);
     json_decref(b);
     return found;
@@ -223,7 +223,7 @@ static void note_unknown(char **list, const char *name)
 hpct_status hpct_identity_continue(const json_t *own, const json_t *theirs,
                                    const json_t *class_names, const char *folder, char **unknown)
 {
-    hpct_difference d;
+    hpct_rank_difference d;
     *unknown = NULL;
     for (const hpct_identity_key *key = hpct_identity_keys; key->name != NULL; key++) {
         json_t *mine = json_object_get(own, key->name);

@@ -57,11 +57,11 @@ static void print_processor(FILE *stream)
 static void print_cpus(FILE *stream)
 {
     size_t bytes;
-    cpu_set_t *mask = hpct_threads_mask(&bytes);
+    cpu_set_t *mask = hpct_rank_threads_mask(&bytes);
     if (mask == NULL)
         return;
     fprintf(stream, "  CPUs       %d of %ld by affinity, on %d cores\n", CPU_COUNT_S(bytes, mask),
-            sysconf(_SC_NPROCESSORS_ONLN), hpct_threads_cores(mask, bytes));
+            sysconf(_SC_NPROCESSORS_ONLN), hpct_rank_threads_cores(mask, bytes));
     CPU_FREE(mask);
 }
 

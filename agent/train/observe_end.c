@@ -5,7 +5,7 @@
 static hpct_status begin_step(void *own, hpct_training *t)
 {
     (void) own;
-    hpct_timeline_step(t->timeline);
+    hpct_rank_timeline_step(t->timeline);
     return HPCT_OK;
 }
 
@@ -13,7 +13,7 @@ static hpct_status write_timeline(void *own, hpct_training *t)
 {
     (void) own;
     return t->now.how != HPCT_LIVE_FAILED && t->now.steps_done > 0
-               ? hpct_timeline_write(t->timeline, t->context)
+               ? hpct_rank_timeline_write(t->timeline, t->context)
                : HPCT_OK;
 }
 

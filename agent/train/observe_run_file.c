@@ -170,7 +170,7 @@ static hpct_status end(void *own, hpct_training *t)
         (options->summary_json == NULL && options->log_dir == NULL))
         return HPCT_OK;
     hpct_summary summary = describe(t);
-    HPCT_TRY(hpct_largest(t->context, &summary.peak_rss_mb, 1));
+    HPCT_TRY(hpct_rank_largest(t->context, &summary.peak_rss_mb, 1));
     return t->leads ? write_files(own, t, &summary) : HPCT_OK;
 }
 

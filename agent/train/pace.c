@@ -35,8 +35,8 @@ typedef struct observed {
     char *names;            /* [ranks][NAME_BYTES] */
     const char **nodes;     /* [ranks] */
     hpct_slow_nodes slow;
-    hpct_node_state *before; /* of this rank's node, since it is slow */
-    hpct_pace_file *file;    /* rank 0 with log_dir */
+    hpct_rank_node_state *before; /* of this rank's node, since it is slow */
+    hpct_pace_file *file;         /* rank 0 with log_dir */
 } observed;
 
 /* ---- opening ---- */
@@ -89,7 +89,7 @@ static void close_pace(void *own, hpct_training *t)
     observed *p = own;
     (void) t;
     hpct_pace_file_close(p->file);
-    hpct_node_state_free(p->before);
+    hpct_rank_node_state_free(p->before);
     free(p->gathered);
     free(p->known);
     free(p->busy);
@@ -103,14 +103,15 @@ static void close_pace(void *own, hpct_training *t)
 /* The node's first rank tells what it sees of its node. */
 static hpct_status name_node(observed *p, int node, double ratio)
 {
-    char phrase[HPCT_NODE_PHRASE] = "";
+    char phrase[HPCT_RANK_NODE_PHRASE] = "";
     int teller = hpct_slow_nodes_first(&p->slow, node);
-    hpct_node_state *now;
-    if (p->comm->rank == teller && p->before != NULL && hpct_node_state_take(&now) == HPCT_OK) {
-        hpct_node_change change;
-        hpct_node_state_compare(&change, p->before, now);
-        hpct_node_change_describe(&change, phrase);
-        hpct_node_state_free(now);
+    hpct_rank_node_state *now;
+    if (p->comm->rank == teller && p->before != NULL &&
+        hpct_rank_node_state_take(&now) == HPCT_OK) {
+        hpct_rank_node_change change;
+        hpct_rank_node_state_compare(&change, p->before, now);
+        hpct_rank_node_change_describe(&change, phrase);
+        hpct_rank_node_state_free(now);
     }
     HPCT_TRY(p->comm->ops->broadcast(p->comm, phrase, sizeof phrase, teller));
     phrase[sizeof phrase - 1] = '\0';
@@ -129,8 +130,8 @@ static hpct_status find_slow_nodes(observed *p, double now)
         double ratio;
         enum hpct_slow_verdict verdict = hpct_slow_nodes_heed(&p->slow, node, now, &ratio);
         if (verdict == HPCT_SLOW_BEGINS && p->comm->rank == hpct_slow_nodes_first(&p->slow, node)) {
-            hpct_node_state_free(p->before);
-            if (hpct_node_state_take(&p->before) != HPCT_OK)
+            hpct_rank_node_state_free(p->before);
+            if (hpct_rank_node_state_take(&p->before) != HPCT_OK)
                 p->before = NULL; /* then nothing is known of the reason */
         }
         if (verdict == HPCT_SLOW_NAMED)

@@ -57,7 +57,7 @@ hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_mo
         status = check_options(options, &num);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
-        status = hpct_threads_set(context);
+        status = hpct_rank_threads_set(context);
     if (status != HPCT_OK)
         goto fail;
     hpct_model_take_targets(model, false); /* a fit before may have had numbers as labels */

@@ -68,7 +68,7 @@ typedef struct hpct_training {
     hpct_strategy *strategy;                 /* NULL: parameter servers */
     const hpct_ps_summary *parameter_server; /* NULL: none */
     hpct_batch_source *input_source;         /* NULL: none */
-    hpct_timeline *timeline;                 /* NULL: not requested */
+    hpct_rank_timeline *timeline;            /* NULL: not requested */
     hpct_tally *tally;                       /* of the last validation; NULL: none */
     const char *const *nodes;                /* [workers] names */
     int workers, global_batch;

@@ -160,7 +160,7 @@ static hpct_status start_next(hpct_buckets *b)
 {
     int i = b->started++;
     b->done[i] = false;
-    b->began[i] = hpct_timeline_now(b->options.timeline);
+    b->began[i] = hpct_rank_timeline_now(b->options.timeline);
     return b->ops->start(b->reductions[i]);
 }
 
@@ -170,7 +170,7 @@ static void note_done(hpct_buckets *b)
         if (b->done[i] || !b->ops->is_done(b->reductions[i]))
             continue;
         b->done[i] = true;
-        hpct_timeline_add(b->options.timeline, HPCT_TIMELINE_REDUCTION, i, b->began[i]);
+        hpct_rank_timeline_add(b->options.timeline, HPCT_RANK_TIMELINE_REDUCTION, i, b->began[i]);
     }
     while (b->ended < b->started && b->done[b->ended])
         b->ended++;

@@ -25,7 +25,7 @@ typedef struct hpct_buckets_options {
     size_t count;
     int sums; /* piggybacked floats behind the gradients, reduced with the last bucket, in fp32 */
     const hpct_strategy_options *strategy; /* wire, bucket_bytes */
-    hpct_timeline *timeline;               /* records each reduction; may be NULL */
+    hpct_rank_timeline *timeline;          /* records each reduction; may be NULL */
 } hpct_buckets_options;
 
 /* groups[size]: by node; for very many ranks with one per node, a square grid; else each rank

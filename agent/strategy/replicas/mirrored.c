@@ -28,10 +28,10 @@ static hpct_status mirrored_reduce(hpct_strategy *strategy, hpct_step_sums *sums
         return HPCT_OK;
     float *piggyback = set->gradients + set->count;
     hpct_sums_pack(sums, piggyback);
-    double began = hpct_timeline_now(strategy->timeline);
+    double began = hpct_rank_timeline_now(strategy->timeline);
     hpct_status status = comm->ops->allreduce_sum(comm, set->due ? set->gradients : piggyback,
                                                   (set->due ? set->count : 0) + HPCT_SUMS_FLOATS);
-    hpct_timeline_add(strategy->timeline, HPCT_TIMELINE_REDUCTION, 0, began);
+    hpct_rank_timeline_add(strategy->timeline, HPCT_RANK_TIMELINE_REDUCTION, 0, began);
     hpct_sums_unpack(sums, piggyback);
     return status;
 }

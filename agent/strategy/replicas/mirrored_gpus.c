@@ -221,7 +221,7 @@ static hpct_status prepare(mirrored_gpus *m)
     for (int k = 1; k < m->num; k++)
         HPCT_TRY(hpct_model_clone(&m->replicas[k].model, plan->model));
     HPCT_TRY(hpct_context_join_seconds(&m->seconds));
-    HPCT_TRY(hpct_comm_device_calls(&m->calls, "cuda"));
+    HPCT_TRY(hpct_rank_comm_device_calls(&m->calls, "cuda"));
     hpct_pool_options pool = {
         .members = m->num, .threads = 1, .patience_seconds = PATIENCE_SECONDS};
     return hpct_pool_open(&m->pool, &pool);

@@ -133,7 +133,7 @@ static void *serve(void *argument)
     hpct_pool *pool = m->pool;
     uint64_t done = 0;
     hpct_cpu_set_threads(pool->options.threads);
-    hpct_threads_bind(m->index, pool->options.members);
+    hpct_rank_threads_bind(m->index, pool->options.members);
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         while (pool->runs == done && !pool->closing)

@@ -57,7 +57,7 @@ static void ranks_of_a_node_share(void **state)
     put_file(folder, "cg/job/memory.max", "6000000\n");
     put_file(folder, "cg/job/memory.current", "400000\n");
     assert_int_equal(hpct_memory_share_in(proc, cgroups).bytes, 5600000); /* alone, so far */
-    assert_int_equal(hpct_memory_meet_in(&c.comm, "node", proc, cgroups), HPCT_OK);
+    assert_int_equal(hpct_rank_memory_meet_in(&c.comm, "node", proc, cgroups), HPCT_OK);
     hpct_memory_share share = hpct_memory_share_in(proc, cgroups);
     assert_int_equal(share.bytes, 8000 * 1024 / 4); /* the machine's, among four */
     assert_int_equal(share.ranks, 4);
@@ -73,7 +73,7 @@ static void ranks_of_a_node_share(void **state)
     setenv("SLURM_MEM_PER_NODE", "5", 1);
     assert_int_equal(hpct_memory_share_in(proc, cgroups).bytes, 1300000);
     put_file(folder, "cg/job/memory.max", "max\n");
-    assert_int_equal(hpct_memory_meet_in(&c.comm, "node", proc, cgroups), HPCT_OK);
+    assert_int_equal(hpct_rank_memory_meet_in(&c.comm, "node", proc, cgroups), HPCT_OK);
     share = hpct_memory_share_in(proc, cgroups);
     assert_string_equal(share.whose, "Slurm job");
     assert_int_equal(share.bytes, 5 * MIB / 2 - 1024 * 1024);

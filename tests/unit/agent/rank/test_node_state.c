@@ -15,11 +15,11 @@
 static hpct_status parse_cpus(const parse_case *c, char *got, size_t size)
 {
     cpu_set_t mask;
-    hpct_cpu_ticks ticks;
+    hpct_rank_cpu_ticks ticks;
     CPU_ZERO(&mask);
     CPU_SET(0, &mask);
     CPU_SET(2, &mask);
-    bool any = hpct_node_text_cpus(c->text, &mask, sizeof mask, &ticks);
+    bool any = hpct_rank_node_text_cpus(c->text, &mask, sizeof mask, &ticks);
     snprintf(got, size, "%" PRIu64 " %" PRIu64, ticks.all, ticks.stolen);
     return accepted_if(any);
 }
@@ -46,8 +46,8 @@ static void cpus_in_the_mask_are_summed(void **state)
 
 static hpct_status parse_process(const parse_case *c, char *got, size_t size)
 {
-    hpct_process_text p;
-    if (!hpct_node_text_process(c->text, &p))
+    hpct_rank_process_text p;
+    if (!hpct_rank_node_text_process(c->text, &p))
         return HPCT_ERR_USAGE;
     snprintf(got, size, "%d %s %d %" PRIu64 " %" PRIu64 " %d", p.pid, p.name, p.parent, p.ticks,
              p.started, p.cpu);
@@ -81,8 +81,8 @@ static void processes_are_read(void **state)
 
 static hpct_status parse_quota(const parse_case *c, char *got, size_t size)
 {
-    hpct_quota_text quota = {0};
-    if (!hpct_node_text_quota(c->text, &quota))
+    hpct_rank_quota_text quota = {0};
+    if (!hpct_rank_node_text_quota(c->text, &quota))
         return HPCT_ERR_USAGE;
     snprintf(got, size, "%" PRIu64 " of %" PRIu64, quota.throttled, quota.periods);
     return HPCT_OK;
@@ -108,7 +108,7 @@ static void quotas_are_read(void **state)
 static hpct_status parse_cgroup(const parse_case *c, char *got, size_t size)
 {
     bool unified;
-    const char *path = hpct_node_text_cgroup(c->text, &unified);
+    const char *path = hpct_rank_node_text_cgroup(c->text, &unified);
     if (path != NULL)
         snprintf(got, size, "%d %s", unified, path);
     return accepted_if(path != NULL);
@@ -135,7 +135,7 @@ static void cgroups_of_the_cpu_controller_are_found(void **state)
 static hpct_status parse_number(const parse_case *c, char *got, size_t size)
 {
     uint64_t value;
-    if (!hpct_node_text_number(c->text, &value))
+    if (!hpct_rank_node_text_number(c->text, &value))
         return HPCT_ERR_USAGE;
     snprintf(got, size, "%" PRIu64, value);
     return HPCT_OK;
@@ -160,11 +160,12 @@ static void variables_are_found(void **state)
 {
     (void) state;
     static const char block[] = "A=1\0SLURM_JOB_ID=42\0SLURM_JOB_IDS=7\0EMPTY=\0CU";
-    assert_string_equal(hpct_node_text_variable(block, sizeof block - 1, "SLURM_JOB_ID"), "42");
-    assert_string_equal(hpct_node_text_variable(block, sizeof block - 1, "EMPTY"), "");
-    assert_null(hpct_node_text_variable(block, sizeof block - 1, "CU"));
-    assert_null(hpct_node_text_variable(block, sizeof block - 1, "JOB"));
-    assert_null(hpct_node_text_variable("", 0, "A"));
+    assert_string_equal(hpct_rank_node_text_variable(block, sizeof block - 1, "SLURM_JOB_ID"),
+                        "42");
+    assert_string_equal(hpct_rank_node_text_variable(block, sizeof block - 1, "EMPTY"), "");
+    assert_null(hpct_rank_node_text_variable(block, sizeof block - 1, "CU"));
+    assert_null(hpct_rank_node_text_variable(block, sizeof block - 1, "JOB"));
+    assert_null(hpct_rank_node_text_variable("", 0, "A"));
 }
 
 /* ---- states ---- */
@@ -180,7 +181,7 @@ static void put(const char *name, const char *text)
 static int first_cpu(void)
 {
     size_t bytes;
-    cpu_set_t *mask = hpct_threads_mask(&bytes);
+    cpu_set_t *mask = hpct_rank_threads_mask(&bytes);
     size_t cpu = 0;
     while (!CPU_ISSET_S(cpu, bytes, mask))
         cpu++;
@@ -214,10 +215,10 @@ static void put_process(int pid, int parent, const char *name, int ticks, int cp
     put(path, text);
 }
 
-static hpct_node_state *take(void)
+static hpct_rank_node_state *take(void)
 {
-    hpct_node_state *taken;
-    assert_int_equal(hpct_node_state_take_in(&taken, proc, sys), HPCT_OK);
+    hpct_rank_node_state *taken;
+    assert_int_equal(hpct_rank_node_state_take_in(&taken, proc, sys), HPCT_OK);
     return taken;
 }
 
@@ -231,22 +232,22 @@ static void begin(void)
 static void nothing_is_said_of_an_empty_node(void **state)
 {
     (void) state;
-    char text[HPCT_NODE_PHRASE];
-    hpct_node_change change;
+    char text[HPCT_RANK_NODE_PHRASE];
+    hpct_rank_node_change change;
     begin();
-    hpct_node_state *before = take(), *after = take();
-    hpct_node_state_compare(&change, before, after);
-    hpct_node_change_describe(&change, text);
+    hpct_rank_node_state *before = take(), *after = take();
+    hpct_rank_node_state_compare(&change, before, after);
+    hpct_rank_node_change_describe(&change, text);
     assert_string_equal(text, "");
-    hpct_node_state_free(before);
-    hpct_node_state_free(after);
+    hpct_rank_node_state_free(before);
+    hpct_rank_node_state_free(after);
 }
 
 static void reasons_are_told(void **state)
 {
     (void) state;
-    char text[HPCT_NODE_PHRASE];
-    hpct_node_change c;
+    char text[HPCT_RANK_NODE_PHRASE];
+    hpct_rank_node_change c;
     begin();
     put("proc/self/cgroup", "3:cpuset:/\n0::/job/step\n");
     put("sys/fs/cgroup/job/cpu.stat", "nr_periods 1000\nnr_throttled 900\n");
@@ -259,7 +260,7 @@ static void reasons_are_told(void **state)
     put("sys/class/net/eth0/statistics/tx_dropped", "5\n");
     put("sys/class/net/lo/statistics/rx_errors", "0\n");
     put_stat(100, 0);
-    hpct_node_state *before = take();
+    hpct_rank_node_state *before = take();
     put("sys/fs/cgroup/job/step/cpu.stat", "nr_periods 22\nnr_throttled 9\n");
     put_cpu("thermal_throttle/core_throttle_count", "6\n");
     put_cpu("thermal_throttle/package_throttle_count", "10\n");
@@ -267,44 +268,44 @@ static void reasons_are_told(void **state)
     put("sys/class/net/eth0/statistics/tx_dropped", "17\n");
     put("sys/class/net/lo/statistics/rx_errors", "1000\n");
     put_stat(175, 25);
-    hpct_node_state *after = take();
-    hpct_node_state_compare(&c, before, after);
-    hpct_node_change_describe(&c, text);
+    hpct_rank_node_state *after = take();
+    hpct_rank_node_state_compare(&c, before, after);
+    hpct_rank_node_change_describe(&c, text);
     assert_string_equal(text,
                         "CPUs at 1200 of 3800 MHz; CPUs were throttled by heat 4 times; the CPU "
                         "limit of its cgroup throttled it in 8 of 12 periods; the hypervisor "
                         "took 25 % of CPU time; eth0 had 3 errors and dropped 12 packets");
-    hpct_node_state_compare(&c, after, before); /* counters of an interface that was reset */
+    hpct_rank_node_state_compare(&c, after, before); /* counters of an interface that was reset */
     assert_int_equal(c.errors + c.drops + c.throttles + c.throttled, 0);
-    hpct_node_state_free(before);
-    hpct_node_state_free(after);
+    hpct_rank_node_state_free(before);
+    hpct_rank_node_state_free(after);
 }
 
 /* Of processes before and after `used` more ticks, on this process's first CPU. */
-static void compare_after(hpct_node_change *c, int pid, int parent, const char *name, int used)
+static void compare_after(hpct_rank_node_change *c, int pid, int parent, const char *name, int used)
 {
     put_process(pid, parent, name, 50, first_cpu());
-    hpct_node_state *before = take();
+    hpct_rank_node_state *before = take();
     usleep(20000);
     put_process(pid, parent, name, 50 + used, first_cpu());
-    hpct_node_state *after = take();
-    hpct_node_state_compare(c, before, after);
-    hpct_node_state_free(before);
-    hpct_node_state_free(after);
+    hpct_rank_node_state *after = take();
+    hpct_rank_node_state_compare(c, before, after);
+    hpct_rank_node_state_free(before);
+    hpct_rank_node_state_free(after);
 }
 
 static void other_processes_are_named(void **state)
 {
     (void) state;
-    char text[HPCT_NODE_PHRASE];
-    hpct_node_change c;
+    char text[HPCT_RANK_NODE_PHRASE];
+    hpct_rank_node_change c;
     int self = (int) getpid(), launcher = (int) getppid(), other = 4100100;
     begin();
     unsetenv("SLURM_JOB_ID");
     put_process(self, launcher, "hpc-train", 10, first_cpu());
     compare_after(&c, other, 1, "miner", 400);
     assert_int_equal(c.busiest_pid, other);
-    hpct_node_change_describe(&c, text);
+    hpct_rank_node_change_describe(&c, text);
     assert_non_null(strstr(text, "other processes used "));
     assert_non_null(strstr(text, ", most miner (pid 4100100)"));
     compare_after(&c, other, 1, "miner", 0);
@@ -322,7 +323,7 @@ static void ranks_of_the_step_are_no_others(void **state)
     (void) state;
     static const char same[] = "SLURM_STEP_ID=0\0SLURM_JOB_ID=12", next[] = "SLURM_STEP_ID=1\0"
                                                                             "SLURM_JOB_ID=12";
-    hpct_node_change c;
+    hpct_rank_node_change c;
     begin();
     setenv("SLURM_JOB_ID", "12", 1);
     setenv("SLURM_STEP_ID", "0", 1);
@@ -339,17 +340,17 @@ static void ranks_of_the_step_are_no_others(void **state)
 static void this_machine_can_be_read(void **state)
 {
     (void) state;
-    hpct_node_state *before, *after;
-    hpct_node_change c;
-    char text[HPCT_NODE_PHRASE];
-    assert_int_equal(hpct_node_state_take(&before), HPCT_OK);
+    hpct_rank_node_state *before, *after;
+    hpct_rank_node_change c;
+    char text[HPCT_RANK_NODE_PHRASE];
+    assert_int_equal(hpct_rank_node_state_take(&before), HPCT_OK);
     usleep(50000);
-    assert_int_equal(hpct_node_state_take(&after), HPCT_OK);
-    hpct_node_state_compare(&c, before, after);
-    hpct_node_change_describe(&c, text);
+    assert_int_equal(hpct_rank_node_state_take(&after), HPCT_OK);
+    hpct_rank_node_state_compare(&c, before, after);
+    hpct_rank_node_change_describe(&c, text);
     assert_true(c.cpus >= 1 && c.seconds > 0.04);
-    hpct_node_state_free(before);
-    hpct_node_state_free(after);
+    hpct_rank_node_state_free(before);
+    hpct_rank_node_state_free(after);
 }
 
 int main(void)

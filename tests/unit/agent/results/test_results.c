@@ -264,17 +264,19 @@ static void summary_has_all_documented_keys(void **state)
 static void threads_are_what_the_task_was_given(void **state)
 {
     (void) state;
-    assert_int_equal(hpct_threads_share(8, 1, NULL, NULL, 1), 8);
-    assert_int_equal(hpct_threads_share(8, 4, NULL, NULL, 4), 2); /* mpirun, not bound */
-    assert_int_equal(hpct_threads_share(8, 16, NULL, NULL, 16), 1);
-    assert_int_equal(hpct_threads_share(8, 1, "3", "64", 1), 3); /* srun -c3 */
-    assert_int_equal(hpct_threads_share(2, 1, "3", "64", 1), 2); /* bound to fewer */
-    assert_int_equal(hpct_threads_share(8, 1, NULL, "1", 1), 1); /* srun without -c, not bound */
-    assert_int_equal(hpct_threads_share(64, 1, NULL, "16", 4), 4);
-    assert_int_equal(hpct_threads_share(64, 1, NULL, "2", 4), 1);
-    assert_int_equal(hpct_threads_share(64, 1, "4", "1", 1), 1); /* srun --exact in sbatch -c4 */
-    assert_int_equal(hpct_threads_share(64, 1, "4", "8", 2), 4);
-    assert_int_equal(hpct_threads_share(64, 1, "2", "4", 4), 1); /* srun -O */
+    assert_int_equal(hpct_rank_threads_share(8, 1, NULL, NULL, 1), 8);
+    assert_int_equal(hpct_rank_threads_share(8, 4, NULL, NULL, 4), 2); /* mpirun, not bound */
+    assert_int_equal(hpct_rank_threads_share(8, 16, NULL, NULL, 16), 1);
+    assert_int_equal(hpct_rank_threads_share(8, 1, "3", "64", 1), 3); /* srun -c3 */
+    assert_int_equal(hpct_rank_threads_share(2, 1, "3", "64", 1), 2); /* bound to fewer */
+    assert_int_equal(hpct_rank_threads_share(8, 1, NULL, "1", 1),
+                     1); /* srun without -c, not bound */
+    assert_int_equal(hpct_rank_threads_share(64, 1, NULL, "16", 4), 4);
+    assert_int_equal(hpct_rank_threads_share(64, 1, NULL, "2", 4), 1);
+    assert_int_equal(hpct_rank_threads_share(64, 1, "4", "1", 1),
+                     1); /* srun --exact in sbatch -c4 */
+    assert_int_equal(hpct_rank_threads_share(64, 1, "4", "8", 2), 4);
+    assert_int_equal(hpct_rank_threads_share(64, 1, "2", "4", 4), 1); /* srun -O */
 }
 
 int main(void)

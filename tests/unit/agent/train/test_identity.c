@@ -83,9 +83,9 @@ static void assert_seen(const settings *changed, const char *name)
 {
     json_t *a = describe(&usual), *b = describe(changed);
     const hpct_identity_key *key = key_of(name);
-    hpct_difference d;
+    hpct_rank_difference d;
     char *unknown = NULL;
-    assert_true(hpct_find_difference(a, b, &d));
+    assert_true(hpct_rank_find_difference(a, b, &d));
     assert_string_equal(d.key, name);
     assert_int_equal(ranks_differ(a, b), key->ranks);
     hpct_status status = hpct_identity_continue(b, a, NULL, "ck", &unknown);
@@ -250,10 +250,10 @@ static void lists_and_objects_differ_where_they_do(void **state)
         {"{\"a\":1,\"b\":1}", "{\"a\":1,\"b\":2}", "b", "1", "2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        hpct_difference d;
+        hpct_rank_difference d;
         json_t *a = json_loads(cases[i].a, 0, NULL), *b = json_loads(cases[i].b, 0, NULL);
-        assert_false(hpct_find_difference(a, a, &d));
-        assert_true(hpct_find_difference(a, b, &d));
+        assert_false(hpct_rank_find_difference(a, a, &d));
+        assert_true(hpct_rank_find_difference(a, b, &d));
         assert_string_equal(d.where, cases[i].where);
         assert_string_equal(d.own, cases[i].own);
         assert_string_equal(d.others, cases[i].others);

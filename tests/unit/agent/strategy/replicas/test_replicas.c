@@ -25,7 +25,7 @@ static int setup(void **state)
     setenv("OMP_NUM_THREADS", "2", 0);
     if (hpct_context_open_alone(&context) != HPCT_OK)
         return -1;
-    return hpct_threads_set(context) == HPCT_OK ? 0 : -1;
+    return hpct_rank_threads_set(context) == HPCT_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -335,15 +335,15 @@ static void parts_of_the_cores_are_disjoint(void **state)
 {
     (void) state;
     size_t bytes;
-    cpu_set_t *mask = hpct_threads_mask(&bytes);
+    cpu_set_t *mask = hpct_rank_threads_mask(&bytes);
     assert_non_null(mask);
     cpu_set_t *all = CPU_ALLOC(8 * bytes), *part = CPU_ALLOC(8 * bytes);
-    int cores = hpct_threads_cores(mask, bytes);
+    int cores = hpct_rank_threads_cores(mask, bytes);
     for (int parts = 1; parts <= cores && parts <= 8; parts++) {
         int cpus = 0;
         CPU_ZERO_S(bytes, all);
         for (int k = 0; k < parts; k++) {
-            assert_true(hpct_threads_part(mask, bytes, k, parts, part));
+            assert_true(hpct_rank_threads_part(mask, bytes, k, parts, part));
             assert_true(CPU_COUNT_S(bytes, part) > 0);
             cpus += CPU_COUNT_S(bytes, part);
             CPU_OR_S(bytes, all, all, part);
@@ -351,7 +351,7 @@ static void parts_of_the_cores_are_disjoint(void **state)
         assert_int_equal(cpus, CPU_COUNT_S(bytes, mask)); /* none in two */
         assert_true(CPU_EQUAL_S(bytes, all, mask));
     }
-    assert_false(hpct_threads_part(mask, bytes, 0, cores + 1, part));
+    assert_false(hpct_rank_threads_part(mask, bytes, 0, cores + 1, part));
     CPU_FREE(all);
     CPU_FREE(part);
     CPU_FREE(mask);
