@@ -80,7 +80,7 @@ static void enter_alone(choice *c, hpct_context *alone)
     int count = (int) hpct_data_slice(c->global_batch, hpct_context_rank(c->context),
                                       hpct_context_size(c->context), &begin);
     c->alone = (hpct_trial){.context = alone,
-                            .ops = &hpct_multi_worker_mirrored,
+                            .ops = &hpct_strategy_multi_worker_mirrored,
                             .count = count,
                             .global_count = count,
                             .period = 1};
@@ -334,11 +334,12 @@ static hpct_status choose(hpct_strategy_choice *out, choice *c, bool same_global
 /* Whether pipeline stages are possible and change only the order of sums. */
 static bool allows_stages(const choice *c, const hpct_strategy_options *stages)
 {
-    hpct_stage_layout ignored;
+    hpct_strategy_stage_layout ignored;
     return !hpct_model_has_own_statistics(c->model) && hpct_model_synced_floats(c->model) == 0 &&
            hpct_model_optimizer(c->model)->global_clipnorm == 0 && stages->wire == HPCT_WIRE_FP32 &&
-           hpct_stage_layout_find(&ignored, c->model, stages, hpct_context_size(c->context),
-                                  c->global_batch) == HPCT_OK;
+           hpct_strategy_stage_layout_find(&ignored, c->model, stages,
+                                           hpct_context_size(c->context),
+                                           c->global_batch) == HPCT_OK;
 }
 
 /* Without memory for trials: the default, if it fits on every rank; else pipeline, if that does. */
@@ -349,7 +350,7 @@ static hpct_status choose_by_memory(hpct_strategy_choice *out, const choice *c)
     bool fits = true;
     hpct_batch_options batch = {.strategy = *c->given};
     hpct_status status = hpct_batch_fits(c->context, c->model, &batch, share, 0, &fits);
-    batch.strategy.name = hpct_pipeline_stages.name;
+    batch.strategy.name = hpct_strategy_pipeline_stages.name;
     if (status == HPCT_OK && !fits && allows_stages(c, &batch.strategy)) {
         status = hpct_batch_fits(c->context, c->model, &batch, share, 0, &fits);
         if (status == HPCT_OK && fits) {

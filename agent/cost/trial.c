@@ -19,7 +19,7 @@ static hpct_status time_steps(const hpct_trial *trial, hpct_context *all, hpct_s
     hpct_status status = HPCT_OK;
     double began = hpct_process_clock();
     for (int i = 0; i < steps && status == HPCT_OK; i++) {
-        hpct_step_sums sums = {0};
+        hpct_strategy_step_sums sums = {0};
         status = hpct_strategy_step(strategy, trial->count, trial->global_count, &sums);
     }
     if (status == HPCT_OK)

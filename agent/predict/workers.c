@@ -22,10 +22,10 @@ struct hpct_workers {
     int group, top_k, largest;
     worker *workers; /* [num]; on a device one, of the model itself */
     int num;
-    hpct_pool *pool;        /* NULL on a device */
-    atomic_int next;        /* first sample of the next group of the batch */
-    int count;              /* samples of the batch */
-    hpct_class_score *best; /* of the batch */
+    hpct_replicas_pool *pool; /* NULL on a device */
+    atomic_int next;          /* first sample of the next group of the batch */
+    int count;                /* samples of the batch */
+    hpct_class_score *best;   /* of the batch */
 };
 
 int hpct_workers_group(const hpct_model *model)
@@ -72,9 +72,10 @@ static hpct_status open_pool(hpct_workers *w)
 {
     for (int k = 0; k < w->num; k++)
         HPCT_TRY(hpct_model_clone(&w->workers[k].model, w->model));
-    HPCT_TRY(hpct_pool_open(&w->pool, &(hpct_pool_options){.members = w->num, .threads = 1}));
-    HPCT_TRY(hpct_pool_run(w->pool, build_model, w));
-    return hpct_pool_run(w->pool, build_worker, w);
+    HPCT_TRY(hpct_replicas_pool_open(
+        &w->pool, &(hpct_replicas_pool_options){.members = w->num, .threads = 1}));
+    HPCT_TRY(hpct_replicas_pool_run(w->pool, build_model, w));
+    return hpct_replicas_pool_run(w->pool, build_worker, w);
 }
 
 static hpct_status open_device(hpct_workers *w)
@@ -113,7 +114,7 @@ void hpct_workers_close(hpct_workers *workers)
 {
     if (workers == NULL)
         return;
-    hpct_pool_close(workers->pool);
+    hpct_replicas_pool_close(workers->pool);
     for (int k = 0; k < workers->num && workers->workers != NULL; k++) {
         worker *own = &workers->workers[k];
         hpct_scores_close(&own->scores);
@@ -155,6 +156,6 @@ hpct_status hpct_workers_run(hpct_workers *workers, int count, hpct_class_score 
     workers->count = count;
     workers->best = best;
     atomic_store(&workers->next, 0);
-    return workers->pool != NULL ? hpct_pool_run(workers->pool, compute_groups, workers)
+    return workers->pool != NULL ? hpct_replicas_pool_run(workers->pool, compute_groups, workers)
                                  : compute_groups(workers, 0);
 }

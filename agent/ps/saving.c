@@ -15,13 +15,13 @@ struct hpct_ps_saving {
 };
 
 static void share(const hpct_strategy *strategy, const hpct_state_value *value,
-                  hpct_state_share *out)
+                  hpct_strategy_state_share *out)
 {
     (void) strategy;
-    *out = hpct_state_equal(value, true);
+    *out = hpct_strategy_state_equal(value, true);
 }
 
-static const struct hpct_state_ops state = {.share = share};
+static const struct hpct_strategy_state_ops state = {.share = share};
 static const hpct_strategy_ops held = {.name = "parameter-server", .state = &state};
 
 /* Workers have the weights of frozen layers that they began with, not those of a checkpoint. */

@@ -13,7 +13,7 @@ typedef struct layout_record {
 
 /* *differs: the first rank whose layout differs from that of *other, the first rank of its class,
  * or that itself has several layouts; -1 if there is none. records: [ranks] */
-static hpct_status compare(hpct_context *context, const hpct_alike *how, uint64_t layout,
+static hpct_status compare(hpct_context *context, const hpct_strategy_alike *how, uint64_t layout,
                            layout_record *records, int *differs, int *other)
 {
     hpct_comm *comm = hpct_context_comm(context);
@@ -29,7 +29,7 @@ static hpct_status compare(hpct_context *context, const hpct_alike *how, uint64_
     return status;
 }
 
-hpct_status hpct_build_alike(hpct_context *context, const hpct_alike *how)
+hpct_status hpct_strategy_build_alike(hpct_context *context, const hpct_strategy_alike *how)
 {
     size_t bytes = (size_t) hpct_context_size(context) * sizeof(layout_record);
     layout_record *records = malloc(bytes);

@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct hpct_alike {
+typedef struct hpct_strategy_alike {
     /* Builds this rank's model, with the plain layout if `plain`. *layout: fingerprint of what is
      * summed; 0 if the rank itself has several layouts. */
     hpct_status (*build)(void *argument, bool plain, uint64_t *layout);
     void *argument;
     int classes; /* rank r has the layout of rank r % classes */
-} hpct_alike;
+} hpct_strategy_alike;
 
 /* Returns HPCT_ERR_CONFIG, naming two ranks, if models differ. Collective. */
-hpct_status hpct_build_alike(hpct_context *context, const hpct_alike *how);
+hpct_status hpct_strategy_build_alike(hpct_context *context, const hpct_strategy_alike *how);
 
 #endif

@@ -42,7 +42,7 @@ typedef struct hybrid {
     size_t summed_floats;
     float *packed; /* [summed_floats], to sum several ranges at once; NULL: one collective per
                       range, as in device memory */
-    hpct_buckets *buckets; /* of the front, from front_begin to the arena's end; NULL: none */
+    hpct_grad_buckets *buckets; /* of the front, from front_begin to the arena's end; NULL: none */
     size_t front_begin;
     bool at_once;  /* buckets are sent during backward: no gradient accumulation */
     size_t floats; /* passed to collectives within a step of a full batch */
@@ -54,7 +54,7 @@ typedef struct hybrid {
 
 /* ---- opening ---- */
 
-hpct_status hpct_hybrid_form(const hpct_strategy_options *options, hpct_shard_form *form)
+hpct_status hpct_strategy_hybrid_form(const hpct_strategy_options *options, hpct_shard_form *form)
 {
     static const char *const names[] = {
         [HPCT_SHARD_AUTO] = "auto",
@@ -88,11 +88,11 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
 {
     hpct_shard_options options = {.part = hpct_context_rank(plan->context),
                                   .parts = hpct_context_size(plan->context),
-                                  .samples = hpct_plan_full_count(plan),
+                                  .samples = hpct_strategy_plan_full_count(plan),
                                   .without_front =
                                       hpct_model_on_device(plan->model) &&
                                       sample_bytes(plan->model) % DEVICE_ALIGNMENT != 0};
-    hpct_status status = hpct_hybrid_form(plan->options, &options.form);
+    hpct_status status = hpct_strategy_hybrid_form(plan->options, &options.form);
     if (status == HPCT_OK)
         status = hpct_shard_open(out, plan->model, &options);
     bool front = status == HPCT_OK && hpct_shard_front_floats(*out) > 0;
@@ -157,7 +157,7 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
         size_t front = hpct_shard_front_floats(shard) * sizeof(float);
         if (!hpct_model_on_device(plan->model)) /* otherwise the records are in host memory */
             *bytes += all_records(shard, ranks) * sizeof(float);
-        *bytes += front > 0 ? hpct_buckets_need(front, plan->options->wire) : 0;
+        *bytes += front > 0 ? hpct_grad_buckets_need(front, plan->options->wire) : 0;
         options = step_options(plan, false);
     }
     if (status == HPCT_OK)
@@ -166,7 +166,7 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
     if (status == HPCT_OK)
         *bytes += hpct_memory_plan_growth(&memory);
     if (status == HPCT_OK && shard != NULL && plan->num_evaluation_sizes > 0) {
-        options = hpct_plan_evaluation(plan);
+        options = hpct_strategy_plan_evaluation(plan);
         status = hpct_model_plan(plan->model, &options, &memory);
         *bytes += hpct_memory_plan_growth(&memory);
     }
@@ -200,7 +200,7 @@ typedef struct built {
     const hpct_strategy_plan *plan;
 } built;
 
-/* hpct_alike.build */
+/* hpct_strategy_alike.build */
 static hpct_status build(void *argument, bool plain, uint64_t *layout)
 {
     const built *b = argument;
@@ -244,7 +244,7 @@ static hpct_status spread_rows(void *argument, float *data, size_t rows, size_t 
 static hpct_status advance(void *argument, size_t done)
 {
     const hybrid *h = argument;
-    return done > h->front_begin ? hpct_buckets_advance(h->buckets, done - h->front_begin)
+    return done > h->front_begin ? hpct_grad_buckets_advance(h->buckets, done - h->front_begin)
                                  : HPCT_OK;
 }
 
@@ -289,7 +289,7 @@ static hpct_status open_front(hybrid *h, const hpct_strategy_plan *plan)
     if (hpct_shard_front_floats(h->shard) == 0)
         return HPCT_OK;
     const hpct_shard_range *front = &h->summed[--h->num_summed];
-    hpct_buckets_options options = {
+    hpct_grad_buckets_options options = {
         .gradients = h->gradients + front->offset,
         .count = front->count,
         .strategy = plan->options,
@@ -297,7 +297,7 @@ static hpct_status open_front(hybrid *h, const hpct_strategy_plan *plan)
     };
     h->front_begin = front->offset;
     h->at_once = hpct_model_gradient_accumulation(h->model) == 1;
-    return hpct_buckets_open(&h->buckets, plan->context, &options);
+    return hpct_grad_buckets_open(&h->buckets, plan->context, &options);
 }
 
 static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
@@ -314,7 +314,7 @@ static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
         h->packed = malloc(h->summed_floats * sizeof *h->packed);
         status = h->packed != NULL ? HPCT_OK : hpct_fail_memory(h->summed_floats);
     }
-    h->floats = hpct_shard_floats(h->shard, hpct_plan_full_count(plan));
+    h->floats = hpct_shard_floats(h->shard, hpct_strategy_plan_full_count(plan));
     return hpct_context_agree(h->context, status);
 }
 
@@ -324,14 +324,15 @@ static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
     HPCT_TRY(share_weights(h));
     h->model = hpct_shard_model(h->shard);
     HPCT_TRY(hpct_context_agree(h->context, hpct_shard_take(h->shard, h->whole)));
-    HPCT_TRY(hpct_build_alike(h->context, &(hpct_alike){build, &(built){h, plan}, .classes = 1}));
-    HPCT_TRY(hpct_replica_share_scaling(h->context, h->model));
+    HPCT_TRY(hpct_strategy_build_alike(
+        h->context, &(hpct_strategy_alike){build, &(built){h, plan}, .classes = 1}));
+    HPCT_TRY(hpct_strategy_replica_share_scaling(h->context, h->model));
     HPCT_TRY(prepare_sums(h, plan));
     HPCT_TRY(open_own(h));
     set_peers(h);
     if (plan->num_evaluation_sizes == 0)
         return HPCT_OK;
-    hpct_build_options options = hpct_plan_evaluation(plan);
+    hpct_build_options options = hpct_strategy_plan_evaluation(plan);
     return hpct_context_agree(h->context, hpct_model_build(h->whole, &options));
 }
 
@@ -340,7 +341,7 @@ static hpct_status open_alone(hybrid *h, const hpct_strategy_plan *plan)
     int sizes[HPCT_STRATEGY_SIZES];
     hpct_shard_form form;
     hpct_build_options options = alone_options(plan, sizes);
-    hpct_status status = hpct_hybrid_form(plan->options, &form);
+    hpct_status status = hpct_strategy_hybrid_form(plan->options, &form);
     h->model = h->whole;
     return status == HPCT_OK ? hpct_model_build(h->whole, &options) : status;
 }
@@ -350,7 +351,7 @@ static void hybrid_close(hpct_strategy *strategy)
     hybrid *h = (hybrid *) strategy;
     if (h == NULL)
         return;
-    hpct_buckets_close(h->buckets);
+    hpct_grad_buckets_close(h->buckets);
     hpct_comm_circulant_close(h->own);
     hpct_shard_close(h->shard);
     free(h->packed);
@@ -365,7 +366,7 @@ static hpct_status hybrid_open(hpct_strategy **out, const hpct_strategy_plan *pl
         hpct_context_agree(plan->context, h == NULL ? hpct_fail_memory(sizeof *h) : HPCT_OK);
     if (status != HPCT_OK)
         goto fail;
-    h->base.ops = &hpct_hybrid;
+    h->base.ops = &hpct_strategy_hybrid;
     h->base.timeline = plan->timeline;
     h->context = plan->context;
     h->comm = hpct_context_comm(plan->context);
@@ -384,7 +385,7 @@ fail:
 
 /* ---- a step ---- */
 
-static void hybrid_announce(hpct_strategy *strategy, const hpct_step_sums *mine)
+static void hybrid_announce(hpct_strategy *strategy, const hpct_strategy_step_sums *mine)
 {
     hybrid *h = (hybrid *) strategy;
     h->piggyback[PIGGYBACK_INTERRUPTED] = (float) mine->interrupted;
@@ -402,7 +403,7 @@ static hpct_status hybrid_forward(hpct_strategy *strategy, int count, bool train
 
 /* Every rank computes the loss of the whole batch. */
 static hpct_status hybrid_backward(hpct_strategy *strategy, int count, int global_count,
-                                   hpct_step_sums *sums)
+                                   hpct_strategy_step_sums *sums)
 {
     hybrid *h = (hybrid *) strategy;
     hpct_batch_sums local = {0};
@@ -433,7 +434,7 @@ static hpct_status sum_gradients(hybrid *h)
     return HPCT_OK;
 }
 
-static hpct_status hybrid_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
+static hpct_status hybrid_reduce(hpct_strategy *strategy, hpct_strategy_step_sums *sums)
 {
     hybrid *h = (hybrid *) strategy;
     sums->interrupted = (int) h->piggyback[PIGGYBACK_INTERRUPTED];
@@ -445,7 +446,7 @@ static hpct_status hybrid_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
     if (status != HPCT_OK || !h->due)
         return status;
     if (h->buckets != NULL)
-        status = hpct_buckets_finish(h->buckets);
+        status = hpct_grad_buckets_finish(h->buckets);
     return status == HPCT_OK ? sum_gradients(h) : status;
 }
 
@@ -464,7 +465,7 @@ static hpct_status mean_own_states(const hybrid *h)
     const hpct_shard_range range = hpct_shard_own_states(h->shard);
     size_t count;
     float *states = hpct_model_states(h->model, &count) + range.offset;
-    return hpct_replica_mean(h->comm, h->model, states, range.count);
+    return hpct_strategy_replica_mean(h->comm, h->model, states, range.count);
 }
 
 static hpct_status hybrid_gather(hpct_strategy *strategy)
@@ -499,7 +500,7 @@ static int64_t hybrid_bytes_per_step(const hpct_strategy *strategy)
         return 0;
     size_t sums = h->summed_floats * sizeof(float);
     if (h->buckets != NULL)
-        sums += hpct_buckets_bytes(h->buckets);
+        sums += hpct_grad_buckets_bytes(h->buckets);
     size_t floats = h->floats + hpct_model_penalty_floats(h->model);
     return (int64_t) ((floats + hpct_model_synced_floats(h->model)) * sizeof(float) +
                       sums / (size_t) hpct_model_gradient_accumulation(h->model));
@@ -509,19 +510,19 @@ static int64_t hybrid_bytes_per_step(const hpct_strategy *strategy)
 
 /* A split value is equal on all ranks once its parts are joined: each saves some of its rows. */
 static void hybrid_share(const hpct_strategy *strategy, const hpct_state_value *value,
-                         hpct_state_share *out)
+                         hpct_strategy_state_share *out)
 {
     const hybrid *h = (const hybrid *) strategy;
     bool first = h->comm->rank == 0;
     hpct_shard_hold hold =
         h->shard != NULL ? hpct_shard_holds(h->shard, value->param) : (hpct_shard_hold){0};
-    *out = hpct_state_equal(value, first);
+    *out = hpct_strategy_state_equal(value, first);
     if (hold.split) {
         out->meets = true;
         out->rows =
             hpct_data_slice(value->shape.size[0], h->comm->rank, h->comm->size, &out->begin);
     } else if ((value->is_state && hold.local) || (value->is_accumulated && hold.summed)) {
-        *out = hpct_state_own(value, 1, first);
+        *out = hpct_strategy_state_own(value, 1, first);
     }
 }
 
@@ -578,13 +579,13 @@ static hpct_status hybrid_put(hpct_strategy *strategy, const hpct_state_value *v
     return hpct_state_put(h->model, value->param, value->slot, h->parcel);
 }
 
-static const struct hpct_state_ops state_ops = {
+static const struct hpct_strategy_state_ops state_ops = {
     .share = hybrid_share,
     .get = hybrid_get,
     .put = hybrid_put,
 };
 
-const hpct_strategy_ops hpct_hybrid = {
+const hpct_strategy_ops hpct_strategy_hybrid = {
     .name = "hybrid",
     .state = &state_ops,
     .whole_batch = true,

@@ -22,11 +22,11 @@ typedef struct local_sgd {
     hpct_strategy base;
     hpct_comm *comm;
     hpct_model *model;
-    int interval;          /* steps between averages */
-    int64_t warmup, steps; /* number of steps with an average after each; of all so far */
-    int since;             /* steps since the last average */
-    int64_t averages;      /* number of averages so far */
-    hpct_step_sums open;   /* sums since the last average: loss and metrics, samples */
+    int interval;                 /* steps between averages */
+    int64_t warmup, steps;        /* number of steps with an average after each; of all so far */
+    int since;                    /* steps since the last average */
+    int64_t averages;             /* number of averages so far */
+    hpct_strategy_step_sums open; /* sums since the last average: loss and metrics, samples */
     float sums[HPCT_ARENA_PIGGYBACK];
     int samples;              /* local batch of the step */
     bool due, average;        /* the step ends with an update; with an average */
@@ -42,7 +42,7 @@ static bool fuses(const hpct_strategy_plan *plan)
 static hpct_status local_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     size_t gradients;
-    HPCT_TRY(hpct_replica_need(plan, fuses(plan), bytes, &gradients));
+    HPCT_TRY(hpct_strategy_replica_need(plan, fuses(plan), bytes, &gradients));
     if (hpct_context_size(plan->context) > 1)
         *bytes += hpct_model_count_parameters(plan->model) * sizeof(float);
     return HPCT_OK;
@@ -75,7 +75,7 @@ static hpct_status prepare_sum(local_sgd *l, hpct_context *context)
         context,
         groups == NULL ? hpct_fail_memory((size_t) l->comm->size * sizeof *groups) : HPCT_OK);
     if (status == HPCT_OK)
-        status = hpct_buckets_groups(context, HPCT_WIRE_FP32, groups, &grouped);
+        status = hpct_grad_buckets_groups(context, HPCT_WIRE_FP32, groups, &grouped);
     if (status == HPCT_OK) {
         hpct_comm_reduction_options options = {.groups = grouped ? groups : NULL};
         options.data = hpct_model_parameters(l->model, &count);
@@ -103,15 +103,15 @@ static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *pla
     hpct_status status =
         hpct_context_agree(plan->context, l == NULL ? hpct_fail_memory(sizeof *l) : HPCT_OK);
     if (status == HPCT_OK)
-        status = hpct_replica_build(plan, fuses(plan));
+        status = hpct_strategy_replica_build(plan, fuses(plan));
     if (status != HPCT_OK) {
         free(l);
         return status;
     }
-    l->base.ops = &hpct_local_sgd;
+    l->base.ops = &hpct_strategy_local_sgd;
     l->base.model = l->model = plan->model;
     l->comm = hpct_context_comm(plan->context);
-    l->interval = hpct_strategy_period(&hpct_local_sgd, o);
+    l->interval = hpct_strategy_period(&hpct_strategy_local_sgd, o);
     l->warmup = o->local_warmup_steps == 0 ? HPCT_LOCAL_WARMUP_STEPS : o->local_warmup_steps;
     if (l->comm->size > 1) {
         set_peers(l);
@@ -127,26 +127,26 @@ static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *pla
 
 static hpct_status local_forward(hpct_strategy *strategy, int count, bool training)
 {
-    return hpct_replica_forward(((local_sgd *) strategy)->model, count, training);
+    return hpct_strategy_replica_forward(((local_sgd *) strategy)->model, count, training);
 }
 
 static hpct_status local_backward(hpct_strategy *strategy, int count, int global_count,
-                                  hpct_step_sums *sums)
+                                  hpct_strategy_step_sums *sums)
 {
     local_sgd *l = (local_sgd *) strategy;
     (void) sums; /* read by reduce, after all of the device's work was submitted */
     l->samples = count;
-    return hpct_replica_backward(l->model, count,
-                                 (float) ((double) l->comm->size / (double) global_count));
+    return hpct_strategy_replica_backward(l->model, count,
+                                          (float) ((double) l->comm->size / (double) global_count));
 }
 
 /* Whether this step ends with an average. All ranks count the same steps, so all agree. */
-static bool ends_round(const local_sgd *l, const hpct_step_sums *sums)
+static bool ends_round(const local_sgd *l, const hpct_strategy_step_sums *sums)
 {
     return sums->last || l->steps < l->warmup || l->since + 1 >= l->interval;
 }
 
-static hpct_status local_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
+static hpct_status local_reduce(hpct_strategy *strategy, hpct_strategy_step_sums *sums)
 {
     local_sgd *l = (local_sgd *) strategy;
     hpct_batch_sums mine = {0};
@@ -161,19 +161,19 @@ static hpct_status local_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
     l->since++;
     l->steps++;
     if (!l->average) { /* nothing is known about the other ranks */
-        *sums = (hpct_step_sums){.last = sums->last};
+        *sums = (hpct_strategy_step_sums){.last = sums->last};
         return status;
     }
     sums->loss = l->open.loss;
     sums->correct = l->open.correct;
     sums->in_top_k = l->open.in_top_k;
     sums->samples = l->open.samples;
-    l->open = (hpct_step_sums){0};
+    l->open = (hpct_strategy_step_sums){0};
     if (status != HPCT_OK || l->comm->size == 1)
         return status;
-    hpct_sums_pack(sums, l->sums);
-    status = l->comm->ops->allreduce_sum(l->comm, l->sums, HPCT_SUMS_FLOATS);
-    hpct_sums_unpack(sums, l->sums);
+    hpct_strategy_sums_pack(sums, l->sums);
+    status = l->comm->ops->allreduce_sum(l->comm, l->sums, HPCT_STRATEGY_SUMS_FLOATS);
+    hpct_strategy_sums_unpack(sums, l->sums);
     return status;
 }
 
@@ -201,7 +201,7 @@ static hpct_status local_gather(hpct_strategy *strategy)
     local_sgd *l = (local_sgd *) strategy;
     if (l->since > 0)
         HPCT_TRY(average_weights(l));
-    return hpct_replica_mean_states(l->comm, l->model);
+    return hpct_strategy_replica_mean_states(l->comm, l->model);
 }
 
 static int64_t local_bytes_per_step(const hpct_strategy *strategy)
@@ -211,7 +211,7 @@ static int64_t local_bytes_per_step(const hpct_strategy *strategy)
     if (l->comm->size == 1)
         return 0;
     hpct_model_gradients(l->model, &count); /* as many as parameters */
-    double bytes = (double) ((count + HPCT_SUMS_FLOATS) * sizeof(float));
+    double bytes = (double) ((count + HPCT_STRATEGY_SUMS_FLOATS) * sizeof(float));
     double share = l->steps > 0 ? (double) l->averages / (double) l->steps : 1.0 / l->interval;
     return (int64_t) (bytes * share) +
            (int64_t) (hpct_model_synced_floats(l->model) * sizeof(float));
@@ -227,12 +227,12 @@ static bool local_ready(const hpct_strategy *strategy)
 
 /* Each rank has optimizer slots of its own, too. */
 static void local_share(const hpct_strategy *strategy, const hpct_state_value *value,
-                        hpct_state_share *out)
+                        hpct_strategy_state_share *out)
 {
     const local_sgd *l = (const local_sgd *) strategy;
     bool own = l->comm->size > 1 && (value->is_state || value->slot != HPCT_STATE_PARAM);
-    *out = own ? hpct_state_own(value, 1, l->comm->rank == 0)
-               : hpct_state_equal(value, l->comm->rank == 0);
+    *out = own ? hpct_strategy_state_own(value, 1, l->comm->rank == 0)
+               : hpct_strategy_state_equal(value, l->comm->rank == 0);
 }
 
 static void local_numbers(hpct_strategy *strategy, double *numbers, bool put)
@@ -247,14 +247,14 @@ static void local_numbers(hpct_strategy *strategy, double *numbers, bool put)
     }
 }
 
-static const struct hpct_state_ops state_ops = {
+static const struct hpct_strategy_state_ops state_ops = {
     .ready = local_ready,
     .share = local_share,
     .num_numbers = 2,
     .numbers = local_numbers,
 };
 
-const hpct_strategy_ops hpct_local_sgd = {
+const hpct_strategy_ops hpct_strategy_local_sgd = {
     .name = "local-sgd",
     .state = &state_ops,
     .need = local_need,

@@ -24,17 +24,17 @@ typedef struct multi_worker {
     hpct_model *model;
     float *gradients; /* [count + HPCT_ARENA_PIGGYBACK] */
     size_t count;
-    int samples;                 /* local batch of the step */
-    bool due;                    /* the step ends with an update */
-    bool at_once;                /* buckets are sent during backward: no gradient accumulation */
-    bool on_device;              /* sums are known at the end of the step, not before the update; */
-    bool late;                   /* and are read after the next step */
-    bool one_updates;            /* plan->one_updates */
-    float *flags;                /* [2][HPCT_SUMS_FLOATS], sent to the device; NULL: one rank */
-    waiting fetched[2];          /* used alternately */
-    int turn;                    /* index for this step */
-    hpct_buckets *buckets;       /* NULL: one rank */
-    hpct_compressor *compressor; /* NULL: no compression */
+    int samples;        /* local batch of the step */
+    bool due;           /* the step ends with an update */
+    bool at_once;       /* buckets are sent during backward: no gradient accumulation */
+    bool on_device;     /* sums are known at the end of the step, not before the update; */
+    bool late;          /* and are read after the next step */
+    bool one_updates;   /* plan->one_updates */
+    float *flags;       /* [2][HPCT_STRATEGY_SUMS_FLOATS], sent to the device; NULL: one rank */
+    waiting fetched[2]; /* used alternately */
+    int turn;           /* index for this step */
+    hpct_grad_buckets *buckets;       /* NULL: one rank */
+    hpct_grad_compressor *compressor; /* NULL: no compression */
 } multi_worker;
 
 /* ---- memory, and closing ---- */
@@ -48,11 +48,11 @@ static bool fuses(const hpct_strategy_plan *plan)
 static hpct_status multi_worker_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     size_t gradients;
-    hpct_status status = hpct_replica_need(plan, fuses(plan), bytes, &gradients);
+    hpct_status status = hpct_strategy_replica_need(plan, fuses(plan), bytes, &gradients);
     int size = hpct_context_size(plan->context);
-    *bytes += size > 1 ? hpct_buckets_need(gradients, plan->options->wire) : 0;
+    *bytes += size > 1 ? hpct_grad_buckets_need(gradients, plan->options->wire) : 0;
     if (!hpct_model_on_device(plan->model)) /* otherwise compression is in host memory */
-        *bytes += hpct_compressor_need(&plan->options->compression, size, gradients);
+        *bytes += hpct_grad_compressor_need(&plan->options->compression, size, gradients);
     return status;
 }
 
@@ -64,8 +64,8 @@ static void multi_worker_close(hpct_strategy *strategy)
     hpct_model_drop_recordings(m->model); /* they contain the buckets' reductions */
     hpct_model_set_peers(m->model, NULL);
     hpct_model_return_host(m->model, m->flags);
-    hpct_buckets_close(m->buckets);
-    hpct_compressor_close(m->compressor);
+    hpct_grad_buckets_close(m->buckets);
+    hpct_grad_compressor_close(m->compressor);
     free(m);
 }
 
@@ -80,7 +80,7 @@ static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 static hpct_status advance(void *argument, size_t done)
 {
     const multi_worker *m = argument;
-    return hpct_buckets_advance(m->buckets, done);
+    return hpct_grad_buckets_advance(m->buckets, done);
 }
 
 /* Puts loss and metrics of this rank into the tail, beside the flags. */
@@ -93,7 +93,7 @@ static hpct_status reduce_all(void *argument)
 {
     const multi_worker *m = argument;
     HPCT_TRY(put_sums(m));
-    return hpct_buckets_finish(m->buckets);
+    return hpct_grad_buckets_finish(m->buckets);
 }
 
 static hpct_status agree(void *argument, bool *all)
@@ -126,17 +126,17 @@ static hpct_status set_peers(multi_worker *m, const hpct_strategy_plan *plan)
 
 static hpct_status open_buckets(multi_worker *m, const hpct_strategy_plan *plan)
 {
-    hpct_buckets_options options = {
+    hpct_grad_buckets_options options = {
         .gradients = m->gradients,
         .count = m->count,
-        .sums = HPCT_SUMS_FLOATS,
+        .sums = HPCT_STRATEGY_SUMS_FLOATS,
         .strategy = plan->options,
         .timeline = plan->timeline,
     };
-    hpct_status status = hpct_buckets_open(&m->buckets, plan->context, &options);
+    hpct_status status = hpct_grad_buckets_open(&m->buckets, plan->context, &options);
     if (status == HPCT_OK)
-        status = hpct_compressor_open(&m->compressor, plan->context, m->model,
-                                      &plan->options->compression);
+        status = hpct_grad_compressor_open(&m->compressor, plan->context, m->model,
+                                           &plan->options->compression);
     m->at_once = hpct_model_gradient_accumulation(m->model) == 1 && m->compressor == NULL;
     return status == HPCT_OK ? set_peers(m, plan) : status;
 }
@@ -148,12 +148,12 @@ static hpct_status multi_worker_open(hpct_strategy **out, const hpct_strategy_pl
         hpct_context_agree(plan->context, m == NULL ? hpct_fail_memory(sizeof *m) : HPCT_OK);
     if (status != HPCT_OK)
         goto fail;
-    m->base.ops = &hpct_multi_worker_mirrored;
+    m->base.ops = &hpct_strategy_multi_worker_mirrored;
     m->base.model = plan->model;
     m->base.timeline = plan->timeline;
     m->comm = hpct_context_comm(plan->context);
     m->model = plan->model;
-    status = hpct_replica_build(plan, fuses(plan));
+    status = hpct_strategy_replica_build(plan, fuses(plan));
     if (status != HPCT_OK)
         goto fail;
     m->gradients = hpct_model_gradients(m->model, &m->count);
@@ -163,7 +163,7 @@ static hpct_status multi_worker_open(hpct_strategy **out, const hpct_strategy_pl
     m->base.whole_steps =
         m->on_device && m->comm->size == 1 && hpct_model_gradient_accumulation(m->model) == 1;
     if (m->comm->size > 1) {
-        size_t bytes = 2 * HPCT_SUMS_FLOATS * sizeof *m->flags;
+        size_t bytes = 2 * HPCT_STRATEGY_SUMS_FLOATS * sizeof *m->flags;
         m->flags = hpct_model_take_host(m->model, bytes);
         status =
             hpct_context_agree(plan->context, m->flags == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
@@ -194,15 +194,15 @@ static hpct_status ask(multi_worker *m, int64_t samples)
         return HPCT_OK;
     return alone ? hpct_model_fetch_sums(m->model, m->turn)
                  : hpct_model_fetch(m->model, m->turn, m->gradients + m->count,
-                                    HPCT_SUMS_FLOATS * sizeof(float));
+                                    HPCT_STRATEGY_SUMS_FLOATS * sizeof(float));
 }
 
 /* Waits for requested sums, and adds them to *sums. */
-static hpct_status take_fetched(multi_worker *m, int turn, hpct_step_sums *sums)
+static hpct_status take_fetched(multi_worker *m, int turn, hpct_strategy_step_sums *sums)
 {
     waiting *w = &m->fetched[turn];
-    hpct_step_sums there = {0};
-    float piggyback[HPCT_SUMS_FLOATS];
+    hpct_strategy_step_sums there = {0};
+    float piggyback[HPCT_STRATEGY_SUMS_FLOATS];
     hpct_batch_sums own = {0};
     hpct_status status = HPCT_OK;
     if (!w->asked)
@@ -210,10 +210,10 @@ static hpct_status take_fetched(multi_worker *m, int turn, hpct_step_sums *sums)
     w->asked = false;
     if (m->comm->size > 1) {
         status = hpct_model_fetched(m->model, turn, piggyback, sizeof piggyback);
-        hpct_sums_unpack(&there, piggyback);
+        hpct_strategy_sums_unpack(&there, piggyback);
     } else {
         status = w->none ? HPCT_OK : hpct_model_fetched(m->model, turn, &own, sizeof own);
-        there = (hpct_step_sums){
+        there = (hpct_strategy_step_sums){
             .loss = own.loss, .correct = (double) own.correct, .in_top_k = (double) own.in_top_k};
     }
     if (status != HPCT_OK)
@@ -229,15 +229,15 @@ static hpct_status take_fetched(multi_worker *m, int turn, hpct_step_sums *sums)
 }
 
 /* Sums of this step; with a late device those of the previous one. */
-static hpct_status take_sums(multi_worker *m, hpct_step_sums *sums)
+static hpct_status take_sums(multi_worker *m, hpct_strategy_step_sums *sums)
 {
     int now = m->turn;
     bool alone = m->comm->size == 1, wait = !m->late || sums->last;
     HPCT_TRY(ask(m, sums->samples));
-    *sums = (hpct_step_sums){.last = sums->last,
-                             .interrupted = alone ? sums->interrupted : 0,
-                             .terminated = alone ? sums->terminated : 0,
-                             .failed = alone ? sums->failed : 0};
+    *sums = (hpct_strategy_step_sums){.last = sums->last,
+                                      .interrupted = alone ? sums->interrupted : 0,
+                                      .terminated = alone ? sums->terminated : 0,
+                                      .failed = alone ? sums->failed : 0};
     m->turn = 1 - now;
     HPCT_TRY(take_fetched(m, 1 - now, sums));
     return wait ? take_fetched(m, now, sums) : HPCT_OK;
@@ -247,33 +247,33 @@ static hpct_status take_sums(multi_worker *m, hpct_step_sums *sums)
 
 static hpct_status multi_worker_forward(hpct_strategy *strategy, int count, bool training)
 {
-    return hpct_replica_forward(((multi_worker *) strategy)->model, count, training);
+    return hpct_strategy_replica_forward(((multi_worker *) strategy)->model, count, training);
 }
 
 /* `count` is 0 if a short batch has no samples for this rank, or the rank failed. */
 static hpct_status multi_worker_backward(hpct_strategy *strategy, int count, int global_count,
-                                         hpct_step_sums *sums)
+                                         hpct_strategy_step_sums *sums)
 {
     multi_worker *m = (multi_worker *) strategy;
     m->samples = count;
     sums->loss = sums->correct = sums->in_top_k = 0;
-    return hpct_replica_backward(m->model, count, 1.0f / (float) global_count);
+    return hpct_strategy_replica_backward(m->model, count, 1.0f / (float) global_count);
 }
 
 /* Sends the host's flags to the tail of the arena, with zeros for the model's sums. */
-static hpct_status send_flags(const multi_worker *m, hpct_step_sums *sums)
+static hpct_status send_flags(const multi_worker *m, hpct_strategy_step_sums *sums)
 {
-    float *flags = m->flags + m->turn * HPCT_SUMS_FLOATS;
-    hpct_step_sums own = *sums;
+    float *flags = m->flags + m->turn * HPCT_STRATEGY_SUMS_FLOATS;
+    hpct_strategy_step_sums own = *sums;
     own.loss = own.correct = own.in_top_k = 0;
-    hpct_sums_pack(&own, flags);
+    hpct_strategy_sums_pack(&own, flags);
     sums->failed = 0; /* failures of all ranks come back with the sums */
-    return hpct_model_send(m->model, m->gradients + m->count, flags, HPCT_SUMS_FLOATS);
+    return hpct_model_send(m->model, m->gradients + m->count, flags, HPCT_STRATEGY_SUMS_FLOATS);
 }
 
 /* The whole step at once, of all ranks together or of a single one. */
 static hpct_status multi_worker_step(hpct_strategy *strategy, int count, int global_count,
-                                     hpct_step_sums *sums)
+                                     hpct_strategy_step_sums *sums)
 {
     multi_worker *m = (multi_worker *) strategy;
     m->samples = count;
@@ -286,13 +286,13 @@ static hpct_status multi_worker_step(hpct_strategy *strategy, int count, int glo
 static hpct_status sum_gradients(const multi_worker *m)
 {
     if (!m->due)
-        return hpct_buckets_sums(m->buckets);
+        return hpct_grad_buckets_sums(m->buckets);
     if (m->compressor != NULL)
-        return hpct_compressor_reduce(m->compressor, m->gradients, HPCT_SUMS_FLOATS);
-    return hpct_buckets_finish(m->buckets);
+        return hpct_grad_compressor_reduce(m->compressor, m->gradients, HPCT_STRATEGY_SUMS_FLOATS);
+    return hpct_grad_buckets_finish(m->buckets);
 }
 
-static hpct_status multi_worker_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
+static hpct_status multi_worker_reduce(hpct_strategy *strategy, hpct_strategy_step_sums *sums)
 {
     multi_worker *m = (multi_worker *) strategy;
     HPCT_TRY(hpct_model_accumulate(m->model, &m->due));
@@ -327,7 +327,7 @@ static hpct_status multi_worker_apply(hpct_strategy *strategy)
 }
 
 /* For a device: after all of its work was submitted. */
-static hpct_status multi_worker_finish(hpct_strategy *strategy, hpct_step_sums *sums)
+static hpct_status multi_worker_finish(hpct_strategy *strategy, hpct_strategy_step_sums *sums)
 {
     multi_worker *m = (multi_worker *) strategy;
     return m->on_device ? take_sums(m, sums) : HPCT_OK;
@@ -336,7 +336,7 @@ static hpct_status multi_worker_finish(hpct_strategy *strategy, hpct_step_sums *
 static hpct_status multi_worker_gather(hpct_strategy *strategy)
 {
     multi_worker *m = (multi_worker *) strategy;
-    return hpct_replica_mean_states(m->comm, m->model);
+    return hpct_strategy_replica_mean_states(m->comm, m->model);
 }
 
 static int64_t multi_worker_bytes_per_step(const hpct_strategy *strategy)
@@ -344,11 +344,12 @@ static int64_t multi_worker_bytes_per_step(const hpct_strategy *strategy)
     const multi_worker *m = (const multi_worker *) strategy;
     if (m->comm->size == 1)
         return 0;
-    size_t sums = hpct_buckets_sum_bytes(m->buckets), all = hpct_buckets_bytes(m->buckets);
+    size_t sums = hpct_grad_buckets_sum_bytes(m->buckets),
+           all = hpct_grad_buckets_bytes(m->buckets);
     double gradients = (double) (all - sums);
     if (m->compressor != NULL) {
-        gradients = hpct_compressor_bytes(m->compressor);
-        sums = HPCT_SUMS_FLOATS * sizeof(float);
+        gradients = hpct_grad_compressor_bytes(m->compressor);
+        sums = HPCT_STRATEGY_SUMS_FLOATS * sizeof(float);
     }
     if (m->one_updates)
         gradients += (double) (m->count * sizeof(float)); /* the weights */
@@ -363,19 +364,19 @@ static hpct_status multi_worker_extend(const hpct_strategy *strategy, hpct_state
 {
     const multi_worker *m = (const multi_worker *) strategy;
     return m->compressor != NULL
-               ? hpct_state_list_add(list, m->model, HPCT_STATE_RESIDUE, "residue")
+               ? hpct_state_list_add(list, m->model, HPCT_STRATEGY_STATE_RESIDUE, "residue")
                : HPCT_OK;
 }
 
 /* Each rank has moving statistics of its own samples, and their gradients until an update. */
 static void multi_worker_share(const hpct_strategy *strategy, const hpct_state_value *value,
-                               hpct_state_share *out)
+                               hpct_strategy_state_share *out)
 {
     const multi_worker *m = (const multi_worker *) strategy;
-    bool own = m->comm->size > 1 &&
-               (value->is_state || value->is_accumulated || value->slot == HPCT_STATE_RESIDUE);
-    *out = own ? hpct_state_own(value, 1, m->comm->rank == 0)
-               : hpct_state_equal(value, m->comm->rank == 0);
+    bool own = m->comm->size > 1 && (value->is_state || value->is_accumulated ||
+                                     value->slot == HPCT_STRATEGY_STATE_RESIDUE);
+    *out = own ? hpct_strategy_state_own(value, 1, m->comm->rank == 0)
+               : hpct_strategy_state_equal(value, m->comm->rank == 0);
 }
 
 static hpct_status multi_worker_get(hpct_strategy *strategy, const hpct_state_value *value,
@@ -383,8 +384,8 @@ static hpct_status multi_worker_get(hpct_strategy *strategy, const hpct_state_va
 {
     const multi_worker *m = (const multi_worker *) strategy;
     (void) copy;
-    return value->slot == HPCT_STATE_RESIDUE
-               ? hpct_compressor_get_residue(m->compressor, value->param, floats)
+    return value->slot == HPCT_STRATEGY_STATE_RESIDUE
+               ? hpct_grad_compressor_get_residue(m->compressor, value->param, floats)
                : hpct_state_get(m->model, value->param, value->slot, floats);
 }
 
@@ -393,8 +394,8 @@ static hpct_status multi_worker_put(hpct_strategy *strategy, const hpct_state_va
 {
     const multi_worker *m = (const multi_worker *) strategy;
     (void) copy;
-    return value->slot == HPCT_STATE_RESIDUE
-               ? hpct_compressor_put_residue(m->compressor, value->param, floats)
+    return value->slot == HPCT_STRATEGY_STATE_RESIDUE
+               ? hpct_grad_compressor_put_residue(m->compressor, value->param, floats)
                : hpct_state_put(m->model, value->param, value->slot, floats);
 }
 
@@ -416,7 +417,7 @@ static float *multi_worker_layout_floats(const hpct_strategy *strategy, size_t *
                : NULL;
 }
 
-static const struct hpct_state_ops state_ops = {
+static const struct hpct_strategy_state_ops state_ops = {
     .extend = multi_worker_extend,
     .share = multi_worker_share,
     .get = multi_worker_get,
@@ -426,7 +427,7 @@ static const struct hpct_state_ops state_ops = {
     .layout_floats = multi_worker_layout_floats,
 };
 
-const hpct_strategy_ops hpct_multi_worker_mirrored = {
+const hpct_strategy_ops hpct_strategy_multi_worker_mirrored = {
     .name = "multi-worker-mirrored",
     .keeps_gradients = true,
     .state = &state_ops,

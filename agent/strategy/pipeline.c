@@ -29,7 +29,7 @@ typedef struct pipeline {
     hpct_comm *comm;
     hpct_comm *peers; /* ranks with the same stage; NULL: one replica */
     hpct_model *whole;
-    hpct_stage_layout layout;
+    hpct_strategy_stage_layout layout;
     hpct_cut cut;
     int number, replica; /* this rank's stage and replica */
     hpct_stage *stage;
@@ -48,7 +48,7 @@ typedef struct pipeline {
 /* ---- the stage of this rank ---- */
 
 typedef struct parts {
-    hpct_stage_layout layout;
+    hpct_strategy_stage_layout layout;
     hpct_cut cut;
     int number, replica, places;
     hpct_stage *stage;
@@ -71,7 +71,7 @@ static void find_sizes(parts *p, const hpct_strategy_plan *plan)
 {
     for (int i = 0; i < plan->num_batch_sizes; i++) {
         int64_t begin;
-        int pieces = hpct_stage_layout_pieces(&p->layout, plan->batch_sizes[i]);
+        int pieces = hpct_strategy_stage_layout_pieces(&p->layout, plan->batch_sizes[i]);
         int64_t own = hpct_data_slice(plan->batch_sizes[i], p->replica, p->layout.replicas, &begin);
         add_size(p, (int) (own / pieces));
         add_size(p, (int) ((own + pieces - 1) / pieces));
@@ -82,7 +82,7 @@ static void find_sizes(parts *p, const hpct_strategy_plan *plan)
 /* The common beginning of open and need. */
 static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
 {
-    int ranks = hpct_context_size(plan->context), full = hpct_plan_full_count(plan);
+    int ranks = hpct_context_size(plan->context), full = hpct_strategy_plan_full_count(plan);
     *p = (parts){0};
     if (plan->options->wire != HPCT_WIRE_FP32)
         return hpct_fail(HPCT_ERR_CONFIG, "strategy pipeline: --wire is for gradients of data "
@@ -91,12 +91,12 @@ static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
         return hpct_fail(HPCT_ERR_USAGE,
                          "strategy pipeline takes labels, not rows of targets, which --augment "
                          "mixup and cutmix make: take another --strategy");
-    HPCT_TRY(hpct_stage_layout_find(&p->layout, plan->model, plan->options, ranks, full));
+    HPCT_TRY(hpct_strategy_stage_layout_find(&p->layout, plan->model, plan->options, ranks, full));
     HPCT_TRY(hpct_cut_find(&p->cut, plan->model, p->layout.stages));
     p->number = hpct_context_rank(plan->context) % p->layout.stages;
     p->replica = hpct_context_rank(plan->context) / p->layout.stages;
-    p->places = hpct_stage_layout_in_flight(&p->layout, p->number,
-                                            hpct_stage_layout_pieces(&p->layout, full));
+    p->places = hpct_strategy_stage_layout_in_flight(
+        &p->layout, p->number, hpct_strategy_stage_layout_pieces(&p->layout, full));
     p->options = (hpct_build_options){.batch_sizes = p->sizes, .input_samples = full};
     find_sizes(p, plan);
     hpct_status status = hpct_stage_open(&p->stage, plan->model, &p->cut, p->number);
@@ -149,7 +149,7 @@ static hpct_status pipeline_need(const hpct_strategy_plan *plan, size_t *bytes)
     }
     if (status == HPCT_OK && plan->num_evaluation_sizes > 0) {
         hpct_memory_plan memory;
-        hpct_build_options options = hpct_plan_evaluation(plan);
+        hpct_build_options options = hpct_strategy_plan_evaluation(plan);
         status = hpct_model_plan(plan->model, &options, &memory);
         *bytes += hpct_memory_plan_growth(&memory);
     }
@@ -195,7 +195,7 @@ typedef struct built {
     parts *made;
 } built;
 
-/* hpct_alike.build; replicas of a stage are compared */
+/* hpct_strategy_alike.build; replicas of a stage are compared */
 static hpct_status build(void *argument, bool plain, uint64_t *layout)
 {
     const built *b = argument;
@@ -289,11 +289,11 @@ static hpct_status count_bytes(pipeline *p, int samples)
     int64_t begin, own = hpct_data_slice(samples, p->replica, p->layout.replicas, &begin), sum = 0;
     size_t sent = hpct_stage_message(p->stage, (int) own, true, true) +
                   hpct_stage_message(p->stage, (int) own, false, false);
-    int64_t floats = (int64_t) sent + HPCT_SUMS_FLOATS, *all;
+    int64_t floats = (int64_t) sent + HPCT_STRATEGY_SUMS_FLOATS, *all;
     if (p->peers != NULL)
         floats += (int64_t) p->arena_floats / hpct_model_gradient_accumulation(p->model) +
                   (int64_t) hpct_model_synced_floats(p->model) *
-                      hpct_stage_layout_pieces(&p->layout, samples);
+                      hpct_strategy_stage_layout_pieces(&p->layout, samples);
     size_t bytes = (size_t) p->comm->size * sizeof *all;
     all = malloc(bytes);
     hpct_status status =
@@ -320,15 +320,16 @@ static hpct_status open_parts(pipeline *p, const hpct_strategy_plan *plan)
     p->model = hpct_stage_model(p->stage);
     HPCT_TRY(hpct_context_agree(p->context, set_peers(p)));
     HPCT_TRY(share_weights(p));
-    HPCT_TRY(hpct_build_alike(
-        p->context, &(hpct_alike){build, &(built){p, &made}, .classes = p->layout.stages}));
-    HPCT_TRY(hpct_replica_share_scaling(p->context, p->model));
+    HPCT_TRY(
+        hpct_strategy_build_alike(p->context, &(hpct_strategy_alike){build, &(built){p, &made},
+                                                                     .classes = p->layout.stages}));
+    HPCT_TRY(hpct_strategy_replica_share_scaling(p->context, p->model));
     HPCT_TRY(hpct_context_agree(p->context, open_streams(p, &made)));
     p->arena = hpct_model_gradients(p->model, &p->arena_floats);
-    HPCT_TRY(count_bytes(p, hpct_plan_full_count(plan)));
+    HPCT_TRY(count_bytes(p, hpct_strategy_plan_full_count(plan)));
     if (plan->num_evaluation_sizes == 0)
         return HPCT_OK;
-    hpct_build_options options = hpct_plan_evaluation(plan);
+    hpct_build_options options = hpct_strategy_plan_evaluation(plan);
     return hpct_context_agree(p->context, hpct_model_build(p->whole, &options));
 }
 
@@ -356,7 +357,7 @@ static hpct_status pipeline_open(hpct_strategy **out, const hpct_strategy_plan *
         hpct_context_agree(plan->context, p == NULL ? hpct_fail_memory(sizeof *p) : HPCT_OK);
     if (status != HPCT_OK)
         goto fail;
-    p->base.ops = &hpct_pipeline_stages;
+    p->base.ops = &hpct_strategy_pipeline_stages;
     p->base.timeline = plan->timeline;
     p->context = plan->context;
     p->comm = hpct_context_comm(plan->context);
@@ -441,8 +442,8 @@ static hpct_status pipeline_forward(hpct_strategy *strategy, int count, bool tra
     (void) training; /* evaluation uses the whole model */
     p->count = (int) hpct_data_slice(count, p->replica, p->layout.replicas, &begin);
     p->first = (int) begin;
-    p->pieces = hpct_stage_layout_pieces(&p->layout, count);
-    p->warm_up = hpct_stage_layout_in_flight(&p->layout, p->number, p->pieces) - 1;
+    p->pieces = hpct_strategy_stage_layout_pieces(&p->layout, count);
+    p->warm_up = hpct_strategy_stage_layout_in_flight(&p->layout, p->number, p->pieces) - 1;
     p->forwards = 0;
     hpct_stage_begin(p->stage);
     while (p->count > 0 && p->forwards < p->warm_up)
@@ -462,7 +463,7 @@ static hpct_status add_penalty(const pipeline *p, hpct_batch_sums *sums)
 
 /* Alternates one forward and one backward; at the end only backwards. */
 static hpct_status pipeline_backward(hpct_strategy *strategy, int count, int global_count,
-                                     hpct_step_sums *sums)
+                                     hpct_strategy_step_sums *sums)
 {
     pipeline *p = (pipeline *) strategy;
     hpct_batch_sums own = {0};
@@ -488,16 +489,16 @@ static hpct_status pipeline_backward(hpct_strategy *strategy, int count, int glo
     return status;
 }
 
-static hpct_status pipeline_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
+static hpct_status pipeline_reduce(hpct_strategy *strategy, hpct_strategy_step_sums *sums)
 {
     pipeline *p = (pipeline *) strategy;
-    float all[HPCT_SUMS_FLOATS];
+    float all[HPCT_STRATEGY_SUMS_FLOATS];
     HPCT_TRY(hpct_model_accumulate(p->model, &p->due));
     if (p->due && p->peers != NULL)
         HPCT_TRY(p->peers->ops->allreduce_sum(p->peers, p->arena, p->arena_floats));
-    hpct_sums_pack(sums, all);
-    hpct_status status = p->comm->ops->allreduce_sum(p->comm, all, HPCT_SUMS_FLOATS);
-    hpct_sums_unpack(sums, all);
+    hpct_strategy_sums_pack(sums, all);
+    hpct_status status = p->comm->ops->allreduce_sum(p->comm, all, HPCT_STRATEGY_SUMS_FLOATS);
+    hpct_strategy_sums_unpack(sums, all);
     return status;
 }
 
@@ -518,7 +519,7 @@ static hpct_status pipeline_gather(hpct_strategy *strategy)
     hpct_status status =
         hpct_context_agree(p->context, floats == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
     if (status == HPCT_OK && p->peers != NULL)
-        status = hpct_replica_mean_states(p->peers, p->model);
+        status = hpct_strategy_replica_mean_states(p->peers, p->model);
     for (int stage = 0; stage < p->layout.stages && status == HPCT_OK; stage++) {
         hpct_record record = record_of(p->whole, &p->cut, stage, true), own = record;
         own.first = 0;
@@ -555,12 +556,13 @@ static int in_stage(const pipeline *p, const hpct_state_value *value)
 /* Replicas of a stage have moving statistics of their own samples, and their gradients until an
  * update. */
 static void pipeline_share(const hpct_strategy *strategy, const hpct_state_value *value,
-                           hpct_state_share *out)
+                           hpct_strategy_state_share *out)
 {
     const pipeline *p = (const pipeline *) strategy;
     bool holds = in_stage(p, value) >= 0, first = holds && p->replica == 0;
     bool own = p->layout.replicas > 1 && (value->is_state || value->is_accumulated);
-    *out = own ? hpct_state_own(value, holds, first) : hpct_state_equal(value, first);
+    *out = own ? hpct_strategy_state_own(value, holds, first)
+               : hpct_strategy_state_equal(value, first);
 }
 
 static hpct_status pipeline_get(hpct_strategy *strategy, const hpct_state_value *value, int copy,
@@ -580,13 +582,13 @@ static hpct_status pipeline_put(hpct_strategy *strategy, const hpct_state_value 
     return param >= 0 ? hpct_state_put(p->model, param, value->slot, floats) : HPCT_OK;
 }
 
-static const struct hpct_state_ops state_ops = {
+static const struct hpct_strategy_state_ops state_ops = {
     .share = pipeline_share,
     .get = pipeline_get,
     .put = pipeline_put,
 };
 
-const hpct_strategy_ops hpct_pipeline_stages = {
+const hpct_strategy_ops hpct_strategy_pipeline_stages = {
     .name = "pipeline",
     .state = &state_ops,
     .whole_batch = true,

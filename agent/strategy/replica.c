@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-_Static_assert(HPCT_SUMS_FLOATS <= HPCT_ARENA_PIGGYBACK, "the sums fit the tail");
+_Static_assert(HPCT_STRATEGY_SUMS_FLOATS <= HPCT_ARENA_PIGGYBACK, "the sums fit the tail");
 
 /* sizes: room for the sizes of steps and of evaluation. */
 static hpct_build_options build_options(const hpct_strategy_plan *plan, bool fuse_update,
@@ -28,8 +28,8 @@ static hpct_build_options build_options(const hpct_strategy_plan *plan, bool fus
     };
 }
 
-hpct_status hpct_replica_need(const hpct_strategy_plan *plan, bool fuse_update, size_t *bytes,
-                              size_t *gradients)
+hpct_status hpct_strategy_replica_need(const hpct_strategy_plan *plan, bool fuse_update,
+                                       size_t *bytes, size_t *gradients)
 {
     hpct_memory_plan memory;
     int sizes[HPCT_STRATEGY_SIZES];
@@ -56,10 +56,11 @@ static hpct_status build_whole(void *argument, bool plain_layout, uint64_t *layo
     return HPCT_OK;
 }
 
-hpct_status hpct_replica_build(const hpct_strategy_plan *plan, bool fuse_update)
+hpct_status hpct_strategy_replica_build(const hpct_strategy_plan *plan, bool fuse_update)
 {
     whole_model whole = {plan, fuse_update};
-    return hpct_replica_build_by(plan, &(hpct_alike){build_whole, &whole, .classes = 1});
+    return hpct_strategy_replica_build_by(
+        plan, &(hpct_strategy_alike){build_whole, &whole, .classes = 1});
 }
 
 /* The arena for a collective outside of steps; in device memory, a copy on the host. */
@@ -100,7 +101,7 @@ static hpct_status share(hpct_context *context, const hpct_model *model, float *
 }
 
 /* Ranks sum scaled gradients, so the scale must be the same. */
-hpct_status hpct_replica_share_scaling(hpct_context *context, hpct_model *model)
+hpct_status hpct_strategy_replica_share_scaling(hpct_context *context, hpct_model *model)
 {
     char state[64];
     size_t bytes = hpct_model_scaling_bytes(model);
@@ -115,10 +116,11 @@ hpct_status hpct_replica_share_scaling(hpct_context *context, hpct_model *model)
     return status == HPCT_OK ? hpct_model_write_scaling(model, state) : status;
 }
 
-hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_alike *how)
+hpct_status hpct_strategy_replica_build_by(const hpct_strategy_plan *plan,
+                                           const hpct_strategy_alike *how)
 {
     size_t count;
-    HPCT_TRY(hpct_build_alike(plan->context, how));
+    HPCT_TRY(hpct_strategy_build_alike(plan->context, how));
     float *parameters = hpct_model_parameters(plan->model, &count);
     hpct_status status = share(plan->context, plan->model, parameters, count);
     float *states = hpct_model_states(plan->model, &count);
@@ -127,17 +129,18 @@ hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_ali
     float *frozen = hpct_model_frozen(plan->model, &count);
     if (status == HPCT_OK && count > 0)
         status = share(plan->context, plan->model, frozen, count);
-    return status == HPCT_OK ? hpct_replica_share_scaling(plan->context, plan->model) : status;
+    return status == HPCT_OK ? hpct_strategy_replica_share_scaling(plan->context, plan->model)
+                             : status;
 }
 
-hpct_status hpct_replica_forward(hpct_model *model, int count, bool training)
+hpct_status hpct_strategy_replica_forward(hpct_model *model, int count, bool training)
 {
     if (count > 0)
         return hpct_model_forward(model, count, training);
     return training ? hpct_model_forward_absent(model) : HPCT_OK;
 }
 
-hpct_status hpct_replica_backward(hpct_model *model, int count, float scale)
+hpct_status hpct_strategy_replica_backward(hpct_model *model, int count, float scale)
 {
     if (count == 0) {
         HPCT_TRY(hpct_model_clear_gradients(model));
@@ -150,7 +153,7 @@ hpct_status hpct_replica_backward(hpct_model *model, int count, float scale)
     return hpct_model_backward(model, count);
 }
 
-hpct_status hpct_replica_evaluate(hpct_model *model, int count, hpct_batch_sums *sums)
+hpct_status hpct_strategy_replica_evaluate(hpct_model *model, int count, hpct_batch_sums *sums)
 {
     *sums = (hpct_batch_sums){0};
     if (count == 0)
@@ -159,7 +162,8 @@ hpct_status hpct_replica_evaluate(hpct_model *model, int count, hpct_batch_sums 
     return hpct_model_loss(model, count, 0, sums);
 }
 
-hpct_status hpct_replica_mean(hpct_comm *comm, const hpct_model *model, float *arena, size_t count)
+hpct_status hpct_strategy_replica_mean(hpct_comm *comm, const hpct_model *model, float *arena,
+                                       size_t count)
 {
     float *data = NULL;
     if (comm->size == 1 || count == 0)
@@ -176,14 +180,14 @@ hpct_status hpct_replica_mean(hpct_comm *comm, const hpct_model *model, float *a
     return status;
 }
 
-hpct_status hpct_replica_mean_states(hpct_comm *comm, hpct_model *model)
+hpct_status hpct_strategy_replica_mean_states(hpct_comm *comm, hpct_model *model)
 {
     size_t count;
     float *states = hpct_model_states(model, &count);
-    return hpct_replica_mean(comm, model, states, count);
+    return hpct_strategy_replica_mean(comm, model, states, count);
 }
 
-void hpct_sums_pack(const hpct_step_sums *sums, float *piggyback)
+void hpct_strategy_sums_pack(const hpct_strategy_step_sums *sums, float *piggyback)
 {
     piggyback[0] = (float) sums->loss;
     piggyback[1] = (float) sums->correct;
@@ -193,7 +197,7 @@ void hpct_sums_pack(const hpct_step_sums *sums, float *piggyback)
     piggyback[5] = (float) sums->failed;
 }
 
-void hpct_sums_unpack(hpct_step_sums *sums, const float *piggyback)
+void hpct_strategy_sums_unpack(hpct_strategy_step_sums *sums, const float *piggyback)
 {
     sums->loss = (double) piggyback[0];
     sums->correct = (double) piggyback[1];

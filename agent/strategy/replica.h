@@ -10,35 +10,37 @@
 /* Builds the plan's model on all ranks in the fastest layout, or in the plain one if layouts
  * differ; then broadcasts rank 0's weights and states. Returns HPCT_ERR_CONFIG if models differ.
  * fuse_update: as in hpct_build_options. Collective. */
-hpct_status hpct_replica_build(const hpct_strategy_plan *plan, bool fuse_update);
+hpct_status hpct_strategy_replica_build(const hpct_strategy_plan *plan, bool fuse_update);
 
 /* The same with another function that builds the plan's model and perhaps others. */
-hpct_status hpct_replica_build_by(const hpct_strategy_plan *plan, const hpct_alike *how);
+hpct_status hpct_strategy_replica_build_by(const hpct_strategy_plan *plan,
+                                           const hpct_strategy_alike *how);
 
 /* Broadcasts rank 0's loss scale. Collective. */
-hpct_status hpct_replica_share_scaling(hpct_context *context, hpct_model *model);
+hpct_status hpct_strategy_replica_share_scaling(hpct_context *context, hpct_model *model);
 
 /* Bytes by which the process grows, and how many of these are gradients. */
-hpct_status hpct_replica_need(const hpct_strategy_plan *plan, bool fuse_update, size_t *bytes,
-                              size_t *gradients);
+hpct_status hpct_strategy_replica_need(const hpct_strategy_plan *plan, bool fuse_update,
+                                       size_t *bytes, size_t *gradients);
 
 /* Forward over this replica's samples; and their loss and backward, with gradients multiplied by
  * `scale`. Without samples: takes part in the collectives, with zero gradients. */
-hpct_status hpct_replica_forward(hpct_model *model, int count, bool training);
-hpct_status hpct_replica_backward(hpct_model *model, int count, float scale);
+hpct_status hpct_strategy_replica_forward(hpct_model *model, int count, bool training);
+hpct_status hpct_strategy_replica_backward(hpct_model *model, int count, float scale);
 
 /* Sums over `count` samples, with forward for inference. */
-hpct_status hpct_replica_evaluate(hpct_model *model, int count, hpct_batch_sums *sums);
+hpct_status hpct_strategy_replica_evaluate(hpct_model *model, int count, hpct_batch_sums *sums);
 
 /* Averages arena[count] of the model over the ranks; or all its states (moving statistics).
  * Collective. */
-hpct_status hpct_replica_mean(hpct_comm *comm, const hpct_model *model, float *arena, size_t count);
-hpct_status hpct_replica_mean_states(hpct_comm *comm, hpct_model *model);
+hpct_status hpct_strategy_replica_mean(hpct_comm *comm, const hpct_model *model, float *arena,
+                                       size_t count);
+hpct_status hpct_strategy_replica_mean_states(hpct_comm *comm, hpct_model *model);
 
 /* A step's sums and flags as floats to be summed over ranks, and back; at most HPCT_ARENA_PIGGYBACK
  * floats. */
-#define HPCT_SUMS_FLOATS 6
-void hpct_sums_pack(const hpct_step_sums *sums, float *piggyback);
-void hpct_sums_unpack(hpct_step_sums *sums, const float *piggyback);
+#define HPCT_STRATEGY_SUMS_FLOATS 6
+void hpct_strategy_sums_pack(const hpct_strategy_step_sums *sums, float *piggyback);
+void hpct_strategy_sums_unpack(hpct_strategy_step_sums *sums, const float *piggyback);
 
 #endif

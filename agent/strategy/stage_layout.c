@@ -6,7 +6,7 @@
 
 #define FEWEST_SAMPLES 4 /* minimum for a default micro-batch */
 
-int hpct_stage_layout_default(int stages, int samples)
+int hpct_strategy_stage_layout_default(int stages, int samples)
 {
     int least = 4 * (stages - 1), fitting = samples / FEWEST_SAMPLES;
     for (int m = least; m > 0 && m <= 2 * least && m <= fitting; m++) {
@@ -42,17 +42,19 @@ static hpct_status find_stages(int *stages, const hpct_model *model, int asked, 
     return HPCT_OK;
 }
 
-hpct_status hpct_stage_layout_find(hpct_stage_layout *out, const hpct_model *model,
-                                   const hpct_strategy_options *options, int ranks, int samples)
+hpct_status hpct_strategy_stage_layout_find(hpct_strategy_stage_layout *out,
+                                            const hpct_model *model,
+                                            const hpct_strategy_options *options, int ranks,
+                                            int samples)
 {
-    *out = (hpct_stage_layout){.micro_batches = options->micro_batches};
+    *out = (hpct_strategy_stage_layout){.micro_batches = options->micro_batches};
     hpct_status status = find_stages(&out->stages, model, options->stages, ranks);
     if (status != HPCT_OK)
         return hpct_fail_within(status, "strategy pipeline");
     out->replicas = ranks / out->stages;
     int own = samples / out->replicas;
     if (out->micro_batches == 0)
-        out->micro_batches = hpct_stage_layout_default(out->stages, own);
+        out->micro_batches = hpct_strategy_stage_layout_default(out->stages, own);
     if (out->micro_batches > 1 && out->micro_batches > own)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "strategy pipeline: %d samples of a step (of each of %d replicas) cannot "
@@ -62,14 +64,15 @@ hpct_status hpct_stage_layout_find(hpct_stage_layout *out, const hpct_model *mod
     return HPCT_OK;
 }
 
-int hpct_stage_layout_pieces(const hpct_stage_layout *layout, int samples)
+int hpct_strategy_stage_layout_pieces(const hpct_strategy_stage_layout *layout, int samples)
 {
     int own = samples / layout->replicas;
     int pieces = layout->micro_batches < own ? layout->micro_batches : own;
     return pieces > 1 ? pieces : 1;
 }
 
-int hpct_stage_layout_in_flight(const hpct_stage_layout *layout, int stage, int pieces)
+int hpct_strategy_stage_layout_in_flight(const hpct_strategy_stage_layout *layout, int stage,
+                                         int pieces)
 {
     int behind = layout->stages - stage; /* this stage and the later ones */
     return behind < pieces ? behind : pieces;

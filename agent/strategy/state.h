@@ -6,12 +6,12 @@
 #include "agent/strategy/strategy.h"
 #include "nn/run/state.h"
 
-#define HPCT_STATE_RESIDUE (-2) /* slot: what compression has not sent of the gradient */
-#define HPCT_STATE_ALL (-1)     /* copy: every one of this rank */
-#define HPCT_STATE_MOST_NUMBERS 4
+#define HPCT_STRATEGY_STATE_RESIDUE (-2) /* slot: what compression has not sent of the gradient */
+#define HPCT_STRATEGY_STATE_ALL (-1)     /* copy: every one of this rank */
+#define HPCT_STRATEGY_STATE_MOST_NUMBERS 4
 
 /* How the ranks hold a value. */
-typedef struct hpct_state_share {
+typedef struct hpct_strategy_state_share {
     bool meets;   /* `get` is collective */
     bool differs; /* ranks or replicas have values of their own, */
     bool adds;    /* whose sum is the model's value; else it is their mean */
@@ -19,9 +19,9 @@ typedef struct hpct_state_share {
     /* Rows of the model's value that this rank saves. Of a value that does not differ, `get` must
      * have them; all other rows are undefined. */
     int64_t begin, rows;
-} hpct_state_share;
+} hpct_strategy_state_share;
 
-struct hpct_state_ops {
+struct hpct_strategy_state_ops {
     /* Whether the state can be taken after this step, equal on all ranks. NULL: always. */
     bool (*ready)(const hpct_strategy *strategy);
 
@@ -29,7 +29,7 @@ struct hpct_state_ops {
     hpct_status (*extend)(const hpct_strategy *strategy, hpct_state_list *list);
 
     void (*share)(const hpct_strategy *strategy, const hpct_state_value *value,
-                  hpct_state_share *out);
+                  hpct_strategy_state_share *out);
 
     /* The k-th model that steps in this process, with the plan's parameters; NULL after the last.
      * Not set: strategy->model is the only one. */
@@ -44,7 +44,7 @@ struct hpct_state_ops {
                        const float *floats);
 
     /* Reads or, with `put`, sets counters of the strategy. NULL: none. */
-    int num_numbers; /* at most HPCT_STATE_MOST_NUMBERS */
+    int num_numbers; /* at most HPCT_STRATEGY_STATE_MOST_NUMBERS */
     void (*numbers)(hpct_strategy *strategy, double *numbers, bool put);
 
     /* Floats that are equal on all ranks, in this process' layout; *count may be 0. NULL: none. */
@@ -65,9 +65,10 @@ hpct_status hpct_strategy_get_numbers(hpct_strategy *strategy, double *numbers);
 hpct_status hpct_strategy_put_numbers(hpct_strategy *strategy, const double *numbers);
 
 /* Of a value that is the same wherever it is: one rank, with `first`, saves it. */
-hpct_state_share hpct_state_equal(const hpct_state_value *value, bool first);
+hpct_strategy_state_share hpct_strategy_state_equal(const hpct_state_value *value, bool first);
 /* Of a value of which this rank has `copies` of its own; the rank with `first` saves what they are
  * together. */
-hpct_state_share hpct_state_own(const hpct_state_value *value, int copies, bool first);
+hpct_strategy_state_share hpct_strategy_state_own(const hpct_state_value *value, int copies,
+                                                  bool first);
 
 #endif

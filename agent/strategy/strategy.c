@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-const hpct_strategy_ops *const hpct_strategies[] = {
-    &hpct_hybrid,          &hpct_multi_worker_mirrored, &hpct_local_sgd,       &hpct_mirrored,
-    &hpct_central_storage, &hpct_parameter_server,      &hpct_pipeline_stages, NULL,
+const hpct_strategy_ops *const hpct_strategy_strategies[] = {
+    &hpct_strategy_hybrid,          &hpct_strategy_multi_worker_mirrored,
+    &hpct_strategy_local_sgd,       &hpct_replicas_mirrored,
+    &hpct_replicas_central_storage, &hpct_parameter_server,
+    &hpct_strategy_pipeline_stages, NULL,
 };
 
-int hpct_plan_full_count(const hpct_strategy_plan *plan)
+int hpct_strategy_plan_full_count(const hpct_strategy_plan *plan)
 {
     int most = 1;
     for (int i = 0; i < plan->num_batch_sizes; i++)
@@ -23,7 +25,7 @@ int hpct_plan_full_count(const hpct_strategy_plan *plan)
     return most;
 }
 
-hpct_build_options hpct_plan_evaluation(const hpct_strategy_plan *plan)
+hpct_build_options hpct_strategy_plan_evaluation(const hpct_strategy_plan *plan)
 {
     return (hpct_build_options){
         .batch_sizes = plan->evaluation_sizes,
@@ -38,9 +40,9 @@ static hpct_status check_compression(const hpct_strategy_ops *ops,
     const hpct_compression *c = &options->compression;
     if (c->kind == HPCT_COMPRESS_NONE)
         return HPCT_OK;
-    if (ops != &hpct_multi_worker_mirrored)
+    if (ops != &hpct_strategy_multi_worker_mirrored)
         return hpct_fail(HPCT_ERR_USAGE, "strategy %s does not support --compress; %s does",
-                         ops->name, hpct_multi_worker_mirrored.name);
+                         ops->name, hpct_strategy_multi_worker_mirrored.name);
     if (!options->allow_lossy)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--compress changes the results: give --allow-lossy as well, or do "
@@ -48,7 +50,7 @@ static hpct_status check_compression(const hpct_strategy_ops *ops,
     if (options->wire != HPCT_WIRE_FP32)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--compress and --wire: what is compressed travels in fp32");
-    return hpct_compression_check(c);
+    return hpct_grad_compression_check(c);
 }
 
 static hpct_status check_local(const hpct_strategy_ops *ops, const hpct_strategy_options *options)
@@ -56,11 +58,12 @@ static hpct_status check_local(const hpct_strategy_ops *ops, const hpct_strategy
     if (options->local_steps < 0)
         return hpct_fail(HPCT_ERR_USAGE, "--local-steps is %d, it must be at least 1",
                          options->local_steps);
-    if (ops != &hpct_local_sgd && (options->local_steps != 0 || options->local_warmup_steps != 0))
+    if (ops != &hpct_strategy_local_sgd &&
+        (options->local_steps != 0 || options->local_warmup_steps != 0))
         return hpct_fail(
             HPCT_ERR_USAGE,
             "--local-steps and --local-warmup-steps are for strategy local-sgd, not %s", ops->name);
-    if (ops == &hpct_local_sgd && !options->allow_lossy)
+    if (ops == &hpct_strategy_local_sgd && !options->allow_lossy)
         return hpct_fail(HPCT_ERR_USAGE,
                          "strategy local-sgd changes the results: give --allow-lossy as well, or "
                          "take another");
@@ -74,7 +77,8 @@ static hpct_status check_pipeline(const hpct_strategy_ops *ops,
         return hpct_fail(HPCT_ERR_USAGE,
                          "--stages is %d and --micro-batches %d: both must be positive",
                          options->stages, options->micro_batches);
-    if (ops != &hpct_pipeline_stages && (options->stages != 0 || options->micro_batches != 0))
+    if (ops != &hpct_strategy_pipeline_stages &&
+        (options->stages != 0 || options->micro_batches != 0))
         return hpct_fail(HPCT_ERR_USAGE,
                          "--stages and --micro-batches are for strategy pipeline, not %s",
                          ops->name);
@@ -124,7 +128,7 @@ static hpct_status check_replicas(const hpct_strategy_ops *ops,
 
 int hpct_strategy_period(const hpct_strategy_ops *ops, const hpct_strategy_options *options)
 {
-    if (ops != &hpct_local_sgd)
+    if (ops != &hpct_strategy_local_sgd)
         return 1;
     return options->local_steps > 0 ? options->local_steps : HPCT_LOCAL_STEPS;
 }
@@ -138,8 +142,9 @@ hpct_status hpct_strategy_check_batch(const hpct_strategy_options *options, int 
                                       int global_batch)
 {
     int replicas = hpct_strategy_replicas(options);
-    if (options->name != NULL && strcmp(options->name, hpct_central_storage.name) == 0 && ranks > 1)
-        return hpct_central_storage_check(ranks);
+    if (options->name != NULL && strcmp(options->name, hpct_replicas_central_storage.name) == 0 &&
+        ranks > 1)
+        return hpct_replicas_central_storage_check(ranks);
     if (global_batch / ranks >= replicas)
         return HPCT_OK;
     return hpct_fail(
@@ -156,8 +161,9 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
     size_t length = 0;
     const char *name = options->name;
     if (name == NULL || strcmp(name, "auto") == 0) /* auto: not chosen yet, except by replicas */
-        name = options->replicas > 1 ? hpct_mirrored.name : hpct_multi_worker_mirrored.name;
-    for (const hpct_strategy_ops *const *one = hpct_strategies; *one != NULL; one++) {
+        name = options->replicas > 1 ? hpct_replicas_mirrored.name
+                                     : hpct_strategy_multi_worker_mirrored.name;
+    for (const hpct_strategy_ops *const *one = hpct_strategy_strategies; *one != NULL; one++) {
         if (strcmp((*one)->name, name) == 0) {
             *out = *one;
             HPCT_TRY(check_replicas(*one, options));
@@ -182,8 +188,8 @@ hpct_status hpct_strategy_check(const hpct_strategy_options *options)
     hpct_shard_form form;
     bool choose = options->name == NULL || strcmp(options->name, "auto") == 0;
     HPCT_TRY(hpct_strategy_find(&ops, options));
-    HPCT_TRY(hpct_hybrid_form(options, &form));
-    if (options->hybrid_form != NULL && !choose && ops != &hpct_hybrid)
+    HPCT_TRY(hpct_strategy_hybrid_form(options, &form));
+    if (options->hybrid_form != NULL && !choose && ops != &hpct_strategy_hybrid)
         return hpct_fail(HPCT_ERR_USAGE, "--hybrid-form is for strategy hybrid, not %s", ops->name);
     return HPCT_OK;
 }
@@ -214,22 +220,22 @@ static double end_part(const hpct_strategy *strategy, hpct_rank_timeline_part pa
 
 /* The parts on the device are not observable: all of the step is recorded as forward. */
 static hpct_status whole_step(hpct_strategy *strategy, int count, int global_count,
-                              hpct_step_sums *sums)
+                              hpct_strategy_step_sums *sums)
 {
     double began = hpct_process_clock(), recorded = hpct_rank_timeline_now(strategy->timeline);
     hpct_status status = strategy->ops->step(strategy, count, global_count, sums);
     if (status == HPCT_OK && strategy->ops->finish != NULL)
         status = strategy->ops->finish(strategy, sums);
-    strategy->times = (hpct_step_times){
+    strategy->times = (hpct_strategy_step_times){
         .forward = end_part(strategy, HPCT_RANK_TIMELINE_FORWARD, began, &recorded)};
     return status;
 }
 
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
-                               hpct_step_sums *sums)
+                               hpct_strategy_step_sums *sums)
 {
     double began = hpct_process_clock(), recorded = hpct_rank_timeline_now(strategy->timeline);
-    hpct_step_times *times = &strategy->times;
+    hpct_strategy_step_times *times = &strategy->times;
     sums->samples = global_count;
     if (strategy->whole_steps)
         return whole_step(strategy, count, global_count, sums);

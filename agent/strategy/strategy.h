@@ -32,12 +32,13 @@ typedef struct hpct_strategy_plan {
     bool keep_gradients; /* gradients are read: no update inside backward */
     bool dense_targets;  /* as in hpct_build_options */
     bool one_updates;    /* only rank 0 has optimizer slots; the others receive its weights */
-    bool late_sums; /* loss and metrics may arrive with a later step (hpct_step_sums.samples) */
+    bool late_sums;      /* loss and metrics may arrive with a later step
+                            (hpct_strategy_step_sums.samples) */
     hpct_rank_timeline *timeline; /* records the parts of each step; may be NULL */
 } hpct_strategy_plan;
 
 /* In (as `mine`): this rank's contribution; out: known to every rank after a step. */
-typedef struct hpct_step_sums {
+typedef struct hpct_strategy_step_sums {
     double loss, correct, in_top_k; /* sums over the global batch */
     int interrupted, terminated;    /* ranks with SIGINT, SIGTERM */
     int failed;                     /* ranks without input, because of an error */
@@ -45,13 +46,13 @@ typedef struct hpct_step_sums {
      * step) or those of several. Set by hpct_strategy_step and the strategy. */
     int64_t samples;
     bool last; /* in, equal on all ranks: the epoch ends, so all sums must arrive now */
-} hpct_step_sums;
+} hpct_strategy_step_sums;
 
 /* The largest local batch of a step; at least 1. */
-int hpct_plan_full_count(const hpct_strategy_plan *plan);
+int hpct_strategy_plan_full_count(const hpct_strategy_plan *plan);
 
 /* Options to build the plan's model for evaluation only, if steps use another model. */
-hpct_build_options hpct_plan_evaluation(const hpct_strategy_plan *plan);
+hpct_build_options hpct_strategy_plan_evaluation(const hpct_strategy_plan *plan);
 
 typedef struct hpct_strategy_ops {
     const char *name; /* as given by the user */
@@ -65,7 +66,7 @@ typedef struct hpct_strategy_ops {
 
     /* What the ranks hold of the training state (agent/strategy/state.h); NULL where `fit` is not.
      */
-    const struct hpct_state_ops *state;
+    const struct hpct_strategy_state_ops *state;
 
     /* Supports options->replicas above 1: the replicas share a rank's samples. */
     bool replicas;
@@ -79,7 +80,7 @@ typedef struct hpct_strategy_ops {
 
     /* Before forward, unless NULL: this rank's signals and failure, for a strategy that piggybacks
      * them earlier than in reduce. */
-    void (*announce)(hpct_strategy *strategy, const hpct_step_sums *mine);
+    void (*announce)(hpct_strategy *strategy, const hpct_strategy_step_sums *mine);
 
     /* A step has four parts, in this order, which allocate nothing (hpct_strategy_step runs all).
      * forward: the `count` samples in hpct_model_input (0 is allowed). backward: their loss and
@@ -88,16 +89,17 @@ typedef struct hpct_strategy_ops {
      * collective: the update. */
     hpct_status (*forward)(hpct_strategy *strategy, int count, bool training);
     hpct_status (*backward)(hpct_strategy *strategy, int count, int global_count,
-                            hpct_step_sums *sums);
-    hpct_status (*reduce)(hpct_strategy *strategy, hpct_step_sums *sums);
+                            hpct_strategy_step_sums *sums);
+    hpct_status (*reduce)(hpct_strategy *strategy, hpct_strategy_step_sums *sums);
     hpct_status (*apply)(hpct_strategy *strategy);
 
     /* Replaces these four if strategy->whole_steps: a device runs all at once. */
-    hpct_status (*step)(hpct_strategy *strategy, int count, int global_count, hpct_step_sums *sums);
+    hpct_status (*step)(hpct_strategy *strategy, int count, int global_count,
+                        hpct_strategy_step_sums *sums);
 
     /* After apply, unless NULL: loss and metrics of *sums, if reduce has not set them. The only
      * time a step waits for its device. */
-    hpct_status (*finish)(hpct_strategy *strategy, hpct_step_sums *sums);
+    hpct_status (*finish)(hpct_strategy *strategy, hpct_strategy_step_sums *sums);
 
     /* Collective, before the plan's model is evaluated or saved: collects all parameters and states
      * in it, on every rank. States (moving statistics) of local batches become their mean over the
@@ -127,33 +129,33 @@ typedef struct hpct_strategy_ops {
 } hpct_strategy_ops;
 
 /* Seconds of the last step's parts. A device that runs the whole step at once: all is forward. */
-typedef struct hpct_step_times {
+typedef struct hpct_strategy_step_times {
     double forward, backward, wait /* for other ranks' sums */, update;
-} hpct_step_times;
+} hpct_strategy_step_times;
 
 /* First member of every strategy's struct. */
 struct hpct_strategy {
     const hpct_strategy_ops *ops;
     hpct_model *model; /* the model that steps: gets input, labels and position; often the plan's */
-    hpct_rank_timeline *timeline; /* from the plan */
-    bool whole_steps;             /* hpct_strategy_step uses ops->step */
-    hpct_step_times times;        /* set by hpct_strategy_step */
+    hpct_rank_timeline *timeline;   /* from the plan */
+    bool whole_steps;               /* hpct_strategy_step uses ops->step */
+    hpct_strategy_step_times times; /* set by hpct_strategy_step */
 };
 
-extern const hpct_strategy_ops hpct_central_storage;
-extern const hpct_strategy_ops hpct_hybrid;
-extern const hpct_strategy_ops hpct_mirrored;
-extern const hpct_strategy_ops hpct_local_sgd;
-extern const hpct_strategy_ops hpct_multi_worker_mirrored;
+extern const hpct_strategy_ops hpct_replicas_central_storage;
+extern const hpct_strategy_ops hpct_strategy_hybrid;
+extern const hpct_strategy_ops hpct_replicas_mirrored;
+extern const hpct_strategy_ops hpct_strategy_local_sgd;
+extern const hpct_strategy_ops hpct_strategy_multi_worker_mirrored;
 extern const hpct_strategy_ops hpct_parameter_server;
-extern const hpct_strategy_ops hpct_pipeline_stages;
+extern const hpct_strategy_ops hpct_strategy_pipeline_stages;
 
 /* All strategies, NULL-terminated. */
-extern const hpct_strategy_ops *const hpct_strategies[];
+extern const hpct_strategy_ops *const hpct_strategy_strategies[];
 
-/* Finds the strategy by options ("auto" or none: hpct_mirrored with replicas, else a default until
- * hpct_strategy_choose has chosen). Returns HPCT_ERR_USAGE, listing the names, if unknown, and for
- * options of other strategies. */
+/* Finds the strategy by options ("auto" or none: hpct_replicas_mirrored with replicas, else a
+ * default until hpct_strategy_choose has chosen). Returns HPCT_ERR_USAGE, listing the names, if
+ * unknown, and for options of other strategies. */
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options);
 
 /* HPCT_ERR_CONFIG for options the model's device does not support. */
@@ -167,10 +169,10 @@ int hpct_strategy_period(const hpct_strategy_ops *ops, const hpct_strategy_optio
 int hpct_strategy_replicas(const hpct_strategy_options *options);
 
 /* Parses options->hybrid_form; HPCT_ERR_USAGE. */
-hpct_status hpct_hybrid_form(const hpct_strategy_options *options, hpct_shard_form *form);
+hpct_status hpct_strategy_hybrid_form(const hpct_strategy_options *options, hpct_shard_form *form);
 
 /* HPCT_ERR_USAGE for more than one rank. */
-hpct_status hpct_central_storage_check(int ranks);
+hpct_status hpct_replicas_central_storage_check(int ranks);
 
 /* HPCT_ERR_USAGE for too many ranks, or fewer samples than replicas in a global batch. */
 hpct_status hpct_strategy_check_batch(const hpct_strategy_options *options, int ranks,
@@ -181,6 +183,6 @@ hpct_status hpct_strategy_check_batch(const hpct_strategy_options *options, int 
  * content. Out: sums over all ranks, of this step or earlier ones (samples). If a rank failed there
  * is no update, except on a device, where the failure is known only afterwards. */
 hpct_status hpct_strategy_step(hpct_strategy *strategy, int count, int global_count,
-                               hpct_step_sums *sums);
+                               hpct_strategy_step_sums *sums);
 
 #endif

@@ -109,7 +109,7 @@ static hpct_status choose_strategy(bench_run *run)
     hpct_strategy_choice *choice = &run->strategy_choice;
     HPCT_TRY(hpct_strategy_choose(choice, run->context, run->model, &run->options.strategy,
                                   run->global_count, run->options.global_batch_size > 0));
-    if (choice->ops == &hpct_local_sgd && choice->options.local_warmup_steps == 0)
+    if (choice->ops == &hpct_strategy_local_sgd && choice->options.local_warmup_steps == 0)
         choice->options.local_warmup_steps = -1; /* as in all steps after warm-up */
     if (choice->line[0] != '\0' && rank == 0)
         printf("%s\n", choice->line);
@@ -190,7 +190,7 @@ static hpct_status prepare(bench_run *run)
 /* last: waits for the device. */
 static hpct_status one_step(bench_run *run, bool last, double *seconds)
 {
-    hpct_step_sums sums = {.last = last && hpct_model_on_device(run->model)};
+    hpct_strategy_step_sums sums = {.last = last && hpct_model_on_device(run->model)};
     double began = hpct_process_clock();
     hpct_rank_timeline_step(run->timeline);
     hpct_status status = hpct_strategy_step(run->strategy, run->count, run->global_count, &sums);

@@ -271,7 +271,7 @@ static bool has_loss_scale(const hpct_training *t)
 
 static void note_parts(hpct_training *t, double step, double input)
 {
-    const hpct_step_times *times = &t->strategy->times;
+    const hpct_strategy_step_times *times = &t->strategy->times;
     double *parts = t->now.times.parts;
     parts[HPCT_PACE_STEP] = step;
     parts[HPCT_PACE_INPUT] = input;
@@ -296,7 +296,7 @@ static hpct_data_input next_input(hpct_fit_run *run)
 
 /* Adds a step to the epoch's sums. */
 static hpct_status note_step(hpct_fit_run *run, const hpct_data_input *input,
-                             const hpct_step_sums *sums, double began)
+                             const hpct_strategy_step_sums *sums, double began)
 {
     hpct_training *t = &run->training;
     const hpct_training_sums step = {.loss = sums->loss,
@@ -328,11 +328,11 @@ static hpct_status train_step(hpct_fit_run *run)
     hpct_model_set_position(t->strategy->model, t->options.seed,
                             hpct_training_first_step(t) + now->steps_done, first);
     int signal = hpct_rank_stop_signal();
-    hpct_step_sums sums = {.interrupted = signal == SIGINT,
-                           .terminated = signal != 0 && signal != SIGINT,
-                           .failed = run->input_failed != HPCT_OK,
-                           .last = now->sums.steps + 1 == now->planned ||
-                                   (signal != 0 && t->workers == 1)};
+    hpct_strategy_step_sums sums = {.interrupted = signal == SIGINT,
+                                    .terminated = signal != 0 && signal != SIGINT,
+                                    .failed = run->input_failed != HPCT_OK,
+                                    .last = now->sums.steps + 1 == now->planned ||
+                                            (signal != 0 && t->workers == 1)};
     HPCT_TRY(hpct_strategy_step(t->strategy, input.count, input.global_count, &sums));
     if (sums.failed > 0)
         HPCT_TRY(hpct_context_agree(t->context, run->input_failed));

@@ -17,7 +17,7 @@
 static hpct_status repeat(const hpct_fit_run *run, int count, int global_count)
 {
     hpct_strategy *strategy = run->training.strategy;
-    hpct_step_sums sums = {.last = true};
+    hpct_strategy_step_sums sums = {.last = true};
     if (strategy->ops->announce != NULL)
         strategy->ops->announce(strategy, &sums);
     HPCT_TRY(strategy->ops->forward(strategy, count, true));

@@ -28,11 +28,11 @@ struct hpct_run_state {
     hpct_comm *comm;
     hpct_model *model; /* the plan's */
     hpct_strategy *strategy;
-    const struct hpct_state_ops *ops;
+    const struct hpct_strategy_state_ops *ops;
     hpct_state_list list;
-    hpct_state_share *shares; /* [list.count] */
-    float *totals;            /* [list.count] copies of all ranks */
-    holding *holdings;        /* [ranks] */
+    hpct_strategy_state_share *shares; /* [list.count] */
+    float *totals;                     /* [list.count] copies of all ranks */
+    holding *holdings;                 /* [ranks] */
     int64_t own_begin, all_own, most_own;
     int writers;
     int num_numbers; /* of each rank */
@@ -82,7 +82,7 @@ static hpct_status describe_own(const hpct_run_state *s, holding *out)
     if (digest == NULL)
         return hpct_fail_memory(0);
     for (int i = 0; i < s->list.count; i++) {
-        const hpct_state_share *share = &s->shares[i];
+        const hpct_strategy_state_share *share = &s->shares[i];
         int64_t facts[] = {i, share->copies, share->differs, share->begin, share->rows};
         hpct_digest_add(digest, facts, sizeof facts);
         mine.own_floats += share->copies * (int64_t) s->list.values[i].count;
@@ -137,7 +137,7 @@ static void list_tensors(hpct_run_state *s)
 {
     const float *at = s->rows;
     for (int i = 0; i < s->list.count; i++) {
-        const hpct_state_share *share = &s->shares[i];
+        const hpct_strategy_state_share *share = &s->shares[i];
         hpct_ckpt_store_tensor t = whole_of(&s->list.values[i]);
         if (share->rows == 0)
             continue;
@@ -275,7 +275,7 @@ static void note(hpct_status *all, hpct_status status)
 static hpct_status combine(hpct_run_state *s, int i, float **own, hpct_status *failed)
 {
     const hpct_state_value *v = &s->list.values[i];
-    const hpct_state_share *share = &s->shares[i];
+    const hpct_strategy_state_share *share = &s->shares[i];
     memset(s->sum, 0, v->count * sizeof *s->sum);
     for (int copy = 0; copy < share->copies; copy++) {
         note(failed, hpct_strategy_get(s->strategy, v, copy, *own));
@@ -294,7 +294,7 @@ static hpct_status take_values(hpct_run_state *s, hpct_status *failed)
     float *own = s->own, *rows = s->rows;
     for (int i = 0; i < s->list.count; i++) {
         const hpct_state_value *v = &s->list.values[i];
-        const hpct_state_share *share = &s->shares[i];
+        const hpct_strategy_state_share *share = &s->shares[i];
         const float *whole = share->differs ? s->sum : s->value;
         int64_t row = row_floats(v);
         if (share->differs)
@@ -311,7 +311,7 @@ static hpct_status take_values(hpct_run_state *s, hpct_status *failed)
 
 hpct_status hpct_run_state_take(hpct_run_state *s)
 {
-    double mine[HPCT_STATE_NUMBERS + HPCT_STATE_MOST_NUMBERS] = {0};
+    double mine[HPCT_STATE_NUMBERS + HPCT_STRATEGY_STATE_MOST_NUMBERS] = {0};
     hpct_status failed = hpct_strategy_get_numbers(s->strategy, mine);
     size_t count = 0;
     if (s->ops->numbers != NULL)
@@ -380,7 +380,7 @@ static known compare(const hpct_run_state *s, const json_t *description)
 static hpct_status read_value(hpct_run_state *s, hpct_ckpt *from, const hpct_state_value *v)
 {
     hpct_ckpt_store_tensor t = whole_of(v);
-    if (v->slot == HPCT_STATE_RESIDUE && !hpct_ckpt_find(from, v->name, NULL)) {
+    if (v->slot == HPCT_STRATEGY_STATE_RESIDUE && !hpct_ckpt_find(from, v->name, NULL)) {
         memset(s->value, 0, v->count * sizeof *s->value);
         return HPCT_OK;
     }
@@ -398,7 +398,7 @@ static hpct_status put_values(hpct_run_state *s, hpct_ckpt *from, hpct_status *f
         HPCT_TRY(s->comm->ops->broadcast(s->comm, s->value, v->count * sizeof *s->value, 0));
         for (size_t k = 0; k < v->count && s->shares[i].adds && s->totals[i] > 0; k++)
             s->value[k] /= s->totals[i];
-        hpct_status status = hpct_strategy_put(s->strategy, v, HPCT_STATE_ALL, s->value);
+        hpct_status status = hpct_strategy_put(s->strategy, v, HPCT_STRATEGY_STATE_ALL, s->value);
         if (s->shares[i].meets)
             HPCT_TRY(status);
         note(failed, status);
@@ -511,7 +511,7 @@ static hpct_status restore_numbers(hpct_run_state *s, hpct_ckpt *from, const kno
     if (s->model != s->strategy->model)
         note(failed, hpct_state_put_numbers(s->model, mine));
     if (s->ops->numbers != NULL) {
-        double own[HPCT_STATE_MOST_NUMBERS];
+        double own[HPCT_STRATEGY_STATE_MOST_NUMBERS];
         memcpy(own, mine + HPCT_STATE_NUMBERS, (size_t) s->ops->num_numbers * sizeof *own);
         s->ops->numbers(s->strategy, own, true);
     }

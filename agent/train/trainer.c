@@ -18,7 +18,7 @@ struct hpct_trainer {
     int64_t builds, steps;
     int count;        /* samples of the last forward */
     int global_count; /* of the last backward */
-    hpct_step_sums sums;
+    hpct_strategy_step_sums sums;
     float *gradients; /* on a device: host copy, allocated by open; else NULL */
     bool lent;        /* the caller has requested them in this step */
     float scale;      /* loss scale of the device's gradients */
@@ -70,7 +70,7 @@ hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_mo
         .options = &(hpct_strategy_options){0},
         .dense_targets = options->dense_targets,
     };
-    status = hpct_multi_worker_mirrored.open(&trainer->strategy, &plan);
+    status = hpct_strategy_multi_worker_mirrored.open(&trainer->strategy, &plan);
     if (status == HPCT_OK) /* allocates the input buffer */
         status = hpct_context_agree(context, hpct_model_input(model) != NULL ? HPCT_OK
                                                                              : hpct_fail_memory(0));
@@ -176,7 +176,7 @@ static hpct_status check_count(int global_count)
                             : hpct_fail(HPCT_ERR_USAGE, "a step of %d samples", global_count);
 }
 
-static hpct_metrics mean(const hpct_step_sums *sums, int global_count)
+static hpct_metrics mean(const hpct_strategy_step_sums *sums, int global_count)
 {
     return (hpct_metrics){.loss = sums->loss / global_count,
                           .accuracy = sums->correct / global_count,
@@ -202,7 +202,7 @@ hpct_status hpct_trainer_backward(hpct_trainer *trainer, int global_count)
     HPCT_TRY(check_built(trainer));
     HPCT_TRY(check_count(global_count));
     trainer->global_count = global_count;
-    trainer->sums = (hpct_step_sums){0};
+    trainer->sums = (hpct_strategy_step_sums){0};
     return trainer->strategy->ops->backward(trainer->strategy, trainer->count, global_count,
                                             &trainer->sums);
 }

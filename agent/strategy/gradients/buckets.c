@@ -12,24 +12,24 @@
 #define MANY_RANKS 32 /* above, ranks form a square grid instead of all pairs */
 #define NODE_BYTES 64 /* compared prefix of a node's name */
 
-struct hpct_buckets {
-    hpct_buckets_options options;
+struct hpct_grad_buckets {
+    hpct_grad_buckets_options options;
     hpct_comm *comm;
     const hpct_comm_ops *ops;
     hpct_wire wire;
     int num;
-    size_t ends[HPCT_BUCKETS_MOST];
-    hpct_comm_reduction *reductions[HPCT_BUCKETS_MOST];
+    size_t ends[HPCT_GRAD_BUCKETS_MOST];
+    hpct_comm_reduction *reductions[HPCT_GRAD_BUCKETS_MOST];
     hpct_comm_reduction *sums;
     int started, ended; /* numbers of reductions in this step; some between them may be done */
-    bool done[HPCT_BUCKETS_MOST];
-    double began[HPCT_BUCKETS_MOST]; /* for the timeline only */
+    bool done[HPCT_GRAD_BUCKETS_MOST];
+    double began[HPCT_GRAD_BUCKETS_MOST]; /* for the timeline only */
 };
 
 /* ---- the plan ---- */
 
-int hpct_buckets_plan(size_t ends[HPCT_BUCKETS_MOST], size_t count, size_t bucket_bytes, int ranks,
-                      const hpct_comm_network *network)
+int hpct_grad_buckets_plan(size_t ends[HPCT_GRAD_BUCKETS_MOST], size_t count, size_t bucket_bytes,
+                           int ranks, const hpct_comm_network *network)
 {
     if (bucket_bytes > sizeof(float))
         bucket_bytes -= bucket_bytes % sizeof(float);
@@ -46,7 +46,8 @@ int hpct_buckets_plan(size_t ends[HPCT_BUCKETS_MOST], size_t count, size_t bucke
 
 /* ---- groups of ranks ---- */
 
-hpct_status hpct_buckets_groups(hpct_context *context, hpct_wire wire, int *groups, bool *grouped)
+hpct_status hpct_grad_buckets_groups(hpct_context *context, hpct_wire wire, int *groups,
+                                     bool *grouped)
 {
     hpct_comm *comm = hpct_context_comm(context);
     size_t size = (size_t) comm->size;
@@ -77,10 +78,10 @@ hpct_status hpct_buckets_groups(hpct_context *context, hpct_wire wire, int *grou
 
 /* ---- open and close ---- */
 
-static hpct_status prepare_all(hpct_buckets *b, hpct_context *context, const int *groups)
+static hpct_status prepare_all(hpct_grad_buckets *b, hpct_context *context, const int *groups)
 {
     hpct_comm *comm = hpct_context_comm(context);
-    const hpct_buckets_options *o = &b->options;
+    const hpct_grad_buckets_options *o = &b->options;
     hpct_status status = HPCT_OK;
     int num = b->num + (o->sums > 0);
     for (int i = 0; i < num && status == HPCT_OK; i++) {
@@ -97,21 +98,21 @@ static hpct_status prepare_all(hpct_buckets *b, hpct_context *context, const int
     return hpct_context_agree(context, status);
 }
 
-hpct_status hpct_buckets_open(hpct_buckets **out, hpct_context *context,
-                              const hpct_buckets_options *options)
+hpct_status hpct_grad_buckets_open(hpct_grad_buckets **out, hpct_context *context,
+                                   const hpct_grad_buckets_options *options)
 {
     hpct_comm_network network = {0};
     hpct_comm *comm = hpct_context_comm(context);
     size_t size = (size_t) comm->size;
     bool grouped = false;
     int *groups = calloc(size, sizeof *groups);
-    hpct_buckets *b = calloc(1, sizeof *b);
+    hpct_grad_buckets *b = calloc(1, sizeof *b);
     hpct_status status = hpct_context_agree(
         context, b == NULL || groups == NULL ? hpct_fail_memory(sizeof *b) : HPCT_OK);
     if (status == HPCT_OK && options->strategy->bucket_bytes == 0) /* else the size is given */
         status = hpct_context_network(context, &network);
     if (status == HPCT_OK)
-        status = hpct_buckets_groups(context, options->strategy->wire, groups, &grouped);
+        status = hpct_grad_buckets_groups(context, options->strategy->wire, groups, &grouped);
     if (status != HPCT_OK)
         goto fail;
     b->options = *options;
@@ -119,8 +120,8 @@ hpct_status hpct_buckets_open(hpct_buckets **out, hpct_context *context,
     b->wire = options->strategy->wire;
     b->comm = comm;
     b->ops = comm->ops;
-    b->num = hpct_buckets_plan(b->ends, options->count, options->strategy->bucket_bytes, comm->size,
-                               &network);
+    b->num = hpct_grad_buckets_plan(b->ends, options->count, options->strategy->bucket_bytes,
+                                    comm->size, &network);
     status = prepare_all(b, context, grouped ? groups : NULL);
     if (status != HPCT_OK)
         goto fail;
@@ -130,11 +131,11 @@ hpct_status hpct_buckets_open(hpct_buckets **out, hpct_context *context,
 
 fail:
     free(groups);
-    hpct_buckets_close(b);
+    hpct_grad_buckets_close(b);
     return status;
 }
 
-void hpct_buckets_close(hpct_buckets *b)
+void hpct_grad_buckets_close(hpct_grad_buckets *b)
 {
     if (b == NULL)
         return;
@@ -149,14 +150,14 @@ void hpct_buckets_close(hpct_buckets *b)
 
 /* Received parts of the slice, within groups and across them, take at most the slice's size;
  * encoded parts come in addition. */
-size_t hpct_buckets_need(size_t gradient_bytes, hpct_wire wire)
+size_t hpct_grad_buckets_need(size_t gradient_bytes, hpct_wire wire)
 {
     return wire == HPCT_WIRE_FP32 ? 2 * gradient_bytes : 2 * gradient_bytes + gradient_bytes / 2;
 }
 
 /* ---- a step ---- */
 
-static hpct_status start_next(hpct_buckets *b)
+static hpct_status start_next(hpct_grad_buckets *b)
 {
     int i = b->started++;
     b->done[i] = false;
@@ -164,7 +165,7 @@ static hpct_status start_next(hpct_buckets *b)
     return b->ops->start(b->reductions[i]);
 }
 
-static void note_done(hpct_buckets *b)
+static void note_done(hpct_grad_buckets *b)
 {
     for (int i = b->ended; i < b->started; i++) {
         if (b->done[i] || !b->ops->is_done(b->reductions[i]))
@@ -177,7 +178,7 @@ static void note_done(hpct_buckets *b)
 }
 
 /* Progresses all reductions that have been started. */
-static hpct_status move(hpct_buckets *b)
+static hpct_status move(hpct_grad_buckets *b)
 {
     if (b->ended == b->started)
         return HPCT_OK;
@@ -186,14 +187,14 @@ static hpct_status move(hpct_buckets *b)
     return HPCT_OK;
 }
 
-hpct_status hpct_buckets_advance(hpct_buckets *b, size_t done)
+hpct_status hpct_grad_buckets_advance(hpct_grad_buckets *b, size_t done)
 {
     while (b->started < b->num - 1 && b->ends[b->started] <= done)
         HPCT_TRY(start_next(b));
     return move(b);
 }
 
-hpct_status hpct_buckets_finish(hpct_buckets *b)
+hpct_status hpct_grad_buckets_finish(hpct_grad_buckets *b)
 {
     hpct_status status = HPCT_OK;
     while (b->started < b->num && status == HPCT_OK)
@@ -207,24 +208,24 @@ hpct_status hpct_buckets_finish(hpct_buckets *b)
     return status;
 }
 
-hpct_status hpct_buckets_sums(hpct_buckets *b)
+hpct_status hpct_grad_buckets_sums(hpct_grad_buckets *b)
 {
     HPCT_TRY(b->ops->start(b->sums));
     return b->ops->wait(b->sums);
 }
 
-int hpct_buckets_count(const hpct_buckets *b)
+int hpct_grad_buckets_count(const hpct_grad_buckets *b)
 {
     return b->num;
 }
 
-size_t hpct_buckets_bytes(const hpct_buckets *b)
+size_t hpct_grad_buckets_bytes(const hpct_grad_buckets *b)
 {
     size_t number = b->wire == HPCT_WIRE_FP32 ? sizeof(float) : sizeof(float) / 2;
-    return b->options.count * number + hpct_buckets_sum_bytes(b);
+    return b->options.count * number + hpct_grad_buckets_sum_bytes(b);
 }
 
-size_t hpct_buckets_sum_bytes(const hpct_buckets *b)
+size_t hpct_grad_buckets_sum_bytes(const hpct_grad_buckets *b)
 {
     return (size_t) b->options.sums * sizeof(float);
 }

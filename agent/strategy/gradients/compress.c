@@ -7,13 +7,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const hpct_compressor_ops *const ways[] = {
+static const hpct_grad_compressor_ops *const ways[] = {
     [HPCT_COMPRESS_NONE] = NULL,
-    [HPCT_COMPRESS_POWERSGD] = &hpct_powersgd,
-    [HPCT_COMPRESS_TOP_K] = &hpct_top_k,
+    [HPCT_COMPRESS_POWERSGD] = &hpct_grad_powersgd,
+    [HPCT_COMPRESS_TOP_K] = &hpct_grad_top_k,
 };
 
-hpct_status hpct_compression_check(const hpct_compression *o)
+hpct_status hpct_grad_compression_check(const hpct_compression *o)
 {
     if (o->kind == HPCT_COMPRESS_POWERSGD && (o->rank < 1 || o->rank > HPCT_POWERSGD_MAX_RANK))
         return hpct_fail(HPCT_ERR_USAGE, "--compress powersgd: the rank is %d, it must be 1 to %d",
@@ -33,7 +33,7 @@ static int64_t warmup_steps(const hpct_compression *options)
 }
 
 /* Leaves NULL if no layout is padded. */
-static hpct_status find_padding(hpct_compressor *c)
+static hpct_status find_padding(hpct_grad_compressor *c)
 {
     size_t words = c->count / 32 + 1;
     bool any = false;
@@ -48,7 +48,7 @@ static hpct_status find_padding(hpct_compressor *c)
     return status;
 }
 
-static hpct_status open_one(hpct_compressor **out, hpct_context *context, hpct_model *model,
+static hpct_status open_one(hpct_grad_compressor **out, hpct_context *context, hpct_model *model,
                             const hpct_compression *options)
 {
     int num = hpct_model_matrices(model, NULL);
@@ -57,10 +57,10 @@ static hpct_status open_one(hpct_compressor **out, hpct_context *context, hpct_m
     if (matrices == NULL)
         return hpct_fail_memory(bytes);
     hpct_model_matrices(model, matrices);
-    hpct_compressor_plan plan = {.comm = hpct_context_comm(context),
-                                 .matrices = matrices,
-                                 .num_matrices = num,
-                                 .options = options};
+    hpct_grad_compressor_plan plan = {.comm = hpct_context_comm(context),
+                                      .matrices = matrices,
+                                      .num_matrices = num,
+                                      .options = options};
     hpct_model_gradients(model, &plan.count);
     hpct_status status = ways[options->kind]->open(out, &plan);
     free(matrices);
@@ -72,28 +72,28 @@ static hpct_status open_one(hpct_compressor **out, hpct_context *context, hpct_m
     (*out)->warmup = warmup_steps(options);
     (*out)->model = model;
     HPCT_TRY(find_padding(*out));
-    bytes = (plan.count + HPCT_COMPRESS_PIGGYBACK) * sizeof *(*out)->host;
+    bytes = (plan.count + HPCT_GRAD_COMPRESS_PIGGYBACK) * sizeof *(*out)->host;
     if (!hpct_model_on_device(model))
         return HPCT_OK;
     (*out)->host = hpct_model_take_host(model, bytes);
     return (*out)->host != NULL ? HPCT_OK : hpct_fail_memory(bytes);
 }
 
-hpct_status hpct_compressor_open(hpct_compressor **out, hpct_context *context, hpct_model *model,
-                                 const hpct_compression *options)
+hpct_status hpct_grad_compressor_open(hpct_grad_compressor **out, hpct_context *context,
+                                      hpct_model *model, const hpct_compression *options)
 {
     *out = NULL;
     if (options->kind == HPCT_COMPRESS_NONE || hpct_context_size(context) == 1)
         return HPCT_OK;
     hpct_status status = hpct_context_agree(context, open_one(out, context, model, options));
     if (status != HPCT_OK) {
-        hpct_compressor_close(*out);
+        hpct_grad_compressor_close(*out);
         *out = NULL;
     }
     return status;
 }
 
-void hpct_compressor_close(hpct_compressor *compressor)
+void hpct_grad_compressor_close(hpct_grad_compressor *compressor)
 {
     if (compressor == NULL)
         return;
@@ -103,7 +103,7 @@ void hpct_compressor_close(hpct_compressor *compressor)
     compressor->ops->close(compressor);
 }
 
-size_t hpct_compressor_need(const hpct_compression *options, int ranks, size_t gradients)
+size_t hpct_grad_compressor_need(const hpct_compression *options, int ranks, size_t gradients)
 {
     double all = (double) gradients;
     if (options->kind == HPCT_COMPRESS_NONE || ranks == 1)
@@ -122,7 +122,7 @@ static void scale(float *values, size_t count, float factor)
 
 /* For fp16 gradients, which have a variable loss scale. Values that are not finite would stay in
  * the residuals for ever: if one rank has any, no rank sends gradients or updates. */
-static hpct_status reduce_scaled(hpct_compressor *c, float *gradients, size_t piggyback)
+static hpct_status reduce_scaled(hpct_grad_compressor *c, float *gradients, size_t piggyback)
 {
     float factor = 1, infinite = hpct_are_finite(gradients, c->count) ? 0 : 1;
     HPCT_TRY(hpct_model_gradient_scale(c->model, &factor));
@@ -137,7 +137,7 @@ static hpct_status reduce_scaled(hpct_compressor *c, float *gradients, size_t pi
     return status;
 }
 
-hpct_status hpct_compressor_reduce(hpct_compressor *c, float *gradients, size_t piggyback)
+hpct_status hpct_grad_compressor_reduce(hpct_grad_compressor *c, float *gradients, size_t piggyback)
 {
     if (c->reduced++ < c->warmup)
         return c->comm->ops->allreduce_sum(c->comm, gradients, c->count + piggyback);
@@ -149,17 +149,19 @@ hpct_status hpct_compressor_reduce(hpct_compressor *c, float *gradients, size_t 
     return hpct_model_write(c->model, gradients, c->host, c->count + piggyback);
 }
 
-hpct_status hpct_compressor_get_residue(const hpct_compressor *c, int param, float *floats)
+hpct_status hpct_grad_compressor_get_residue(const hpct_grad_compressor *c, int param,
+                                             float *floats)
 {
     return hpct_state_get_arena(c->model, param, c->residue, floats);
 }
 
-hpct_status hpct_compressor_put_residue(const hpct_compressor *c, int param, const float *floats)
+hpct_status hpct_grad_compressor_put_residue(const hpct_grad_compressor *c, int param,
+                                             const float *floats)
 {
     return hpct_state_put_arena(c->model, param, c->residue, floats);
 }
 
-double hpct_compressor_bytes(const hpct_compressor *c)
+double hpct_grad_compressor_bytes(const hpct_grad_compressor *c)
 {
     double plain = (double) (c->count * sizeof(float)), compressed = (double) c->ops->bytes(c);
     int64_t before = c->reduced < c->warmup ? c->reduced : c->warmup;

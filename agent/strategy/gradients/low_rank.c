@@ -16,26 +16,26 @@
 #define HPCT_BODY "agent/strategy/gradients/low_rank_body.h"
 #include "base/variants.h"
 
-const hpct_low_rank_loops *const hpct_low_rank_variants[] = {HPCT_VARIANTS(loops)};
+const hpct_grad_low_rank_loops *const hpct_grad_low_rank_variants[] = {HPCT_VARIANTS(loops)};
 
-static const hpct_low_rank_loops *best(void)
+static const hpct_grad_low_rank_loops *best(void)
 {
     int i = 0;
-    while (!hpct_low_rank_variants[i]->supported())
+    while (!hpct_grad_low_rank_variants[i]->supported())
         i++;
-    return hpct_low_rank_variants[i];
+    return hpct_grad_low_rank_variants[i];
 }
 
 #define LEAST 65536 /* values of a matrix below which threads do not pay */
 
-static bool pays(const hpct_low_rank *m)
+static bool pays(const hpct_grad_low_rank *m)
 {
     return m->rows * m->columns >= LEAST;
 }
 
-void hpct_low_rank_left(const hpct_low_rank *m)
+void hpct_grad_low_rank_left(const hpct_grad_low_rank *m)
 {
-    const hpct_low_rank_loops *loops = best();
+    const hpct_grad_low_rank_loops *loops = best();
     enum { PARTS = 64 };
 #pragma omp parallel for schedule(dynamic, 1) if (pays(m))
     for (size_t part = 0; part < PARTS; part++) {
@@ -45,8 +45,8 @@ void hpct_low_rank_left(const hpct_low_rank *m)
     }
 }
 
-static void by_columns(const hpct_low_rank *m,
-                       void (*loop)(const hpct_low_rank *m, size_t first, size_t count))
+static void by_columns(const hpct_grad_low_rank *m,
+                       void (*loop)(const hpct_grad_low_rank *m, size_t first, size_t count))
 {
     size_t blocks = (m->columns + RIGHT_COLUMNS - 1) / RIGHT_COLUMNS;
 #pragma omp parallel for schedule(dynamic, 1) if (pays(m))
@@ -56,12 +56,12 @@ static void by_columns(const hpct_low_rank *m,
     }
 }
 
-void hpct_low_rank_right(const hpct_low_rank *m)
+void hpct_grad_low_rank_right(const hpct_grad_low_rank *m)
 {
     by_columns(m, best()->right);
 }
 
-void hpct_low_rank_expand(const hpct_low_rank *m)
+void hpct_grad_low_rank_expand(const hpct_grad_low_rank *m)
 {
     by_columns(m, best()->expand);
 }
@@ -88,7 +88,7 @@ static float normal(uint64_t *state)
     return (float) (sum - 2 * 0xffff) * (float) (1.7320508075688772 / 65536);
 }
 
-void hpct_draw_normal(float *values, size_t count, uint64_t seed)
+void hpct_grad_draw_normal(float *values, size_t count, uint64_t seed)
 {
     for (size_t i = 0; i < count; i++)
         values[i] = normal(&seed);
@@ -127,7 +127,7 @@ static bool orthonormal(float *p, size_t rows, int rank, int k)
     return true;
 }
 
-void hpct_orthonormalize(float *p, size_t rows, int rank, uint64_t seed)
+void hpct_grad_orthonormalize(float *p, size_t rows, int rank, uint64_t seed)
 {
     enum { TRIES = 8 };
     for (int k = 0; k < rank; k++) {

@@ -85,7 +85,7 @@ INLINE void HPCT_VARIANT(absorb)(size_t count, const float *gradient, float *res
             call(1);                                                                               \
     } while (0)
 
-HPCT_TARGET static void HPCT_VARIANT(left)(const hpct_low_rank *m, size_t first, size_t count)
+HPCT_TARGET static void HPCT_VARIANT(left)(const hpct_grad_low_rank *m, size_t first, size_t count)
 {
     size_t rank = (size_t) m->rank;
     memset(m->p + first * rank, 0, count * rank * sizeof *m->p);
@@ -104,7 +104,7 @@ HPCT_TARGET static void HPCT_VARIANT(left)(const hpct_low_rank *m, size_t first,
     }
 }
 
-HPCT_TARGET static void HPCT_VARIANT(right)(const hpct_low_rank *m, size_t first, size_t count)
+HPCT_TARGET static void HPCT_VARIANT(right)(const hpct_grad_low_rank *m, size_t first, size_t count)
 {
     size_t rank = (size_t) m->rank;
     for (size_t k = 0; k < rank; k++)
@@ -128,7 +128,8 @@ HPCT_TARGET static void HPCT_VARIANT(right)(const hpct_low_rank *m, size_t first
     }
 }
 
-HPCT_TARGET static void HPCT_VARIANT(expand)(const hpct_low_rank *m, size_t first, size_t count)
+HPCT_TARGET static void HPCT_VARIANT(expand)(const hpct_grad_low_rank *m, size_t first,
+                                             size_t count)
 {
     for (size_t row = 0; row < m->rows; row++) {
         float *gradient = m->gradient + row * m->columns + first;
@@ -141,7 +142,7 @@ HPCT_TARGET static void HPCT_VARIANT(expand)(const hpct_low_rank *m, size_t firs
     }
 }
 
-static const hpct_low_rank_loops HPCT_VARIANT(loops) = {
+static const hpct_grad_low_rank_loops HPCT_VARIANT(loops) = {
     .name = HPCT_VARIANT_NAME,
     .supported = HPCT_VARIANT(supported),
     .left = HPCT_VARIANT(left),

@@ -25,10 +25,10 @@ typedef struct factors {
 } factors;
 
 typedef struct powersgd {
-    hpct_compressor base;
+    hpct_grad_compressor base;
     factors *matrices;
     int num;
-    float *left;  /* [left_count + HPCT_COMPRESS_PIGGYBACK]: every P and vector */
+    float *left;  /* [left_count + HPCT_GRAD_COMPRESS_PIGGYBACK]: every P and vector */
     float *right; /* [right_count]: every Q, kept for the next step */
     size_t left_count, right_count;
 } powersgd;
@@ -47,7 +47,7 @@ static factors plan_matrix(powersgd *p, const hpct_arena_matrix *m, int rank)
     return f;
 }
 
-static void powersgd_close(hpct_compressor *compressor)
+static void powersgd_close(hpct_grad_compressor *compressor)
 {
     powersgd *p = (powersgd *) compressor;
     free(p->matrices);
@@ -57,7 +57,7 @@ static void powersgd_close(hpct_compressor *compressor)
     free(p);
 }
 
-static hpct_status powersgd_open(hpct_compressor **out, const hpct_compressor_plan *plan)
+static hpct_status powersgd_open(hpct_grad_compressor **out, const hpct_grad_compressor_plan *plan)
 {
     powersgd *p = calloc(1, sizeof *p);
     if (p == NULL)
@@ -67,26 +67,26 @@ static hpct_status powersgd_open(hpct_compressor **out, const hpct_compressor_pl
     for (int i = 0; i < p->num && p->matrices != NULL; i++)
         p->matrices[i] = plan_matrix(p, &plan->matrices[i], plan->options->rank);
     p->base.residue = calloc(plan->count + 1, sizeof *p->base.residue);
-    p->left = calloc(p->left_count + HPCT_COMPRESS_PIGGYBACK, sizeof *p->left);
+    p->left = calloc(p->left_count + HPCT_GRAD_COMPRESS_PIGGYBACK, sizeof *p->left);
     p->right = calloc(p->right_count + 1, sizeof *p->right);
     if (p->matrices == NULL || p->base.residue == NULL || p->left == NULL || p->right == NULL) {
         powersgd_close(&p->base);
         return hpct_fail_memory((plan->count + p->left_count + p->right_count) * sizeof(float));
     }
-    hpct_draw_normal(p->right, p->right_count, 0); /* same on all ranks */
+    hpct_grad_draw_normal(p->right, p->right_count, 0); /* same on all ranks */
     *out = &p->base;
     return HPCT_OK;
 }
 
-static hpct_low_rank low_rank(powersgd *p, const factors *f, float *gradients)
+static hpct_grad_low_rank low_rank(powersgd *p, const factors *f, float *gradients)
 {
-    return (hpct_low_rank){.rows = f->rows,
-                           .columns = f->columns,
-                           .rank = f->rank,
-                           .gradient = gradients + f->offset,
-                           .residue = p->base.residue + f->offset,
-                           .p = p->left + f->p,
-                           .q = p->right + f->q};
+    return (hpct_grad_low_rank){.rows = f->rows,
+                                .columns = f->columns,
+                                .rank = f->rank,
+                                .gradient = gradients + f->offset,
+                                .residue = p->base.residue + f->offset,
+                                .p = p->left + f->p,
+                                .q = p->right + f->q};
 }
 
 /* Copies uncompressed parameters into `left`, or out of it. */
@@ -116,55 +116,56 @@ static void clear_padding(const powersgd *p, const factors *f, float *values)
     }
 }
 
-static hpct_status powersgd_reduce(hpct_compressor *compressor, float *gradients, size_t piggyback)
+static hpct_status powersgd_reduce(hpct_grad_compressor *compressor, float *gradients,
+                                   size_t piggyback)
 {
     powersgd *p = (powersgd *) compressor;
     hpct_comm *comm = compressor->comm;
     float *sums = gradients + compressor->count;
     plain(p, gradients, true);
     for (int i = 0; i < p->num; i++) {
-        hpct_low_rank m = low_rank(p, &p->matrices[i], gradients);
+        hpct_grad_low_rank m = low_rank(p, &p->matrices[i], gradients);
         if (m.rank > 0)
-            hpct_low_rank_left(&m);
+            hpct_grad_low_rank_left(&m);
     }
     memcpy(p->left + p->left_count, sums, piggyback * sizeof *sums);
     hpct_status status = comm->ops->allreduce_sum(comm, p->left, p->left_count + piggyback);
     memcpy(sums, p->left + p->left_count, piggyback * sizeof *sums);
     plain(p, gradients, false);
     for (int i = 0; i < p->num && status == HPCT_OK; i++) {
-        hpct_low_rank m = low_rank(p, &p->matrices[i], gradients);
+        hpct_grad_low_rank m = low_rank(p, &p->matrices[i], gradients);
         if (m.rank == 0)
             continue;
-        hpct_orthonormalize(m.p, m.rows, m.rank, (uint64_t) compressor->reduced);
-        hpct_low_rank_right(&m);
+        hpct_grad_orthonormalize(m.p, m.rows, m.rank, (uint64_t) compressor->reduced);
+        hpct_grad_low_rank_right(&m);
         clear_padding(p, &p->matrices[i], p->base.residue);
     }
     if (status == HPCT_OK)
         status = comm->ops->allreduce_sum(comm, p->right, p->right_count);
     for (int i = 0; i < p->num && status == HPCT_OK; i++) {
-        hpct_low_rank m = low_rank(p, &p->matrices[i], gradients);
+        hpct_grad_low_rank m = low_rank(p, &p->matrices[i], gradients);
         if (m.rank == 0)
             continue;
-        hpct_low_rank_expand(&m);
+        hpct_grad_low_rank_expand(&m);
         clear_padding(p, &p->matrices[i], gradients);
     }
     return status;
 }
 
-static size_t powersgd_bytes(const hpct_compressor *compressor)
+static size_t powersgd_bytes(const hpct_grad_compressor *compressor)
 {
     const powersgd *p = (const powersgd *) compressor;
     return (p->left_count + p->right_count) * sizeof(float);
 }
 
-static float *powersgd_factors(const hpct_compressor *compressor, size_t *count)
+static float *powersgd_factors(const hpct_grad_compressor *compressor, size_t *count)
 {
     const powersgd *p = (const powersgd *) compressor;
     *count = p->right_count;
     return p->right;
 }
 
-const hpct_compressor_ops hpct_powersgd = {
+const hpct_grad_compressor_ops hpct_grad_powersgd = {
     .name = "powersgd",
     .open = powersgd_open,
     .reduce = powersgd_reduce,

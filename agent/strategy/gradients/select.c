@@ -14,7 +14,7 @@ static uint32_t magnitude(float value)
 /* The bin, from the top, that contains the *k-th largest; *k becomes its rank within the bin. */
 static uint32_t find_bin(const uint32_t *histogram, size_t *k)
 {
-    uint32_t bin = HPCT_SELECT_BINS - 1;
+    uint32_t bin = HPCT_GRAD_SELECT_BINS - 1;
     while (bin > 0 && histogram[bin] < *k) {
         *k -= histogram[bin];
         bin--;
@@ -27,7 +27,7 @@ static uint32_t refine(size_t count, const float *values, uint32_t prefix, int s
                        size_t *k, uint32_t *histogram)
 {
     uint32_t mask = (UINT32_C(1) << bits) - 1;
-    memset(histogram, 0, HPCT_SELECT_BINS * sizeof *histogram);
+    memset(histogram, 0, HPCT_GRAD_SELECT_BINS * sizeof *histogram);
     for (size_t i = 0; i < count; i++) {
         uint32_t m = magnitude(values[i]);
         if (m >> (shift + bits) == prefix)
@@ -36,11 +36,11 @@ static uint32_t refine(size_t count, const float *values, uint32_t prefix, int s
     return prefix << bits | find_bin(histogram, k);
 }
 
-void hpct_select_largest(size_t count, size_t k, const float *gradient, float *residue,
-                         size_t first, hpct_pair *pairs, uint32_t *histogram)
+void hpct_grad_select_largest(size_t count, size_t k, const float *gradient, float *residue,
+                              size_t first, hpct_grad_pair *pairs, uint32_t *histogram)
 {
     size_t equal = k, num = 0;
-    memset(histogram, 0, HPCT_SELECT_BINS * sizeof *histogram);
+    memset(histogram, 0, HPCT_GRAD_SELECT_BINS * sizeof *histogram);
     for (size_t i = 0; i < count; i++) {
         residue[i] += gradient[i];
         histogram[magnitude(residue[i]) >> 20]++;
@@ -53,7 +53,7 @@ void hpct_select_largest(size_t count, size_t k, const float *gradient, float *r
         if (m < kth || (m == kth && equal == 0))
             continue;
         equal -= m == kth; /* number of values equal to the k-th that are selected */
-        pairs[num++] = (hpct_pair){(uint32_t) (first + i), residue[i]};
+        pairs[num++] = (hpct_grad_pair){(uint32_t) (first + i), residue[i]};
         residue[i] = 0;
     }
 }

@@ -9,17 +9,17 @@
 #include <stdint.h>
 
 /* Index in the arena, and value, as sent. */
-typedef struct hpct_pair {
+typedef struct hpct_grad_pair {
     uint32_t index;
     float value;
-} hpct_pair;
+} hpct_grad_pair;
 
-#define HPCT_SELECT_BINS 2048
+#define HPCT_GRAD_SELECT_BINS 2048
 
 /* residue += gradient; moves the k (1 … count) values of largest magnitude, ties by index, to
  * pairs[k], with their index plus `first`, in the order of indices; they become 0 in the residual.
- * NaN is largest. histogram: scratch, [HPCT_SELECT_BINS]. */
-void hpct_select_largest(size_t count, size_t k, const float *gradient, float *residue,
-                         size_t first, hpct_pair *pairs, uint32_t *histogram);
+ * NaN is largest. histogram: scratch, [HPCT_GRAD_SELECT_BINS]. */
+void hpct_grad_select_largest(size_t count, size_t k, const float *gradient, float *residue,
+                              size_t first, hpct_grad_pair *pairs, uint32_t *histogram);
 
 #endif

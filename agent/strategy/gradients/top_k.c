@@ -20,14 +20,14 @@ typedef struct part {
 } part;
 
 typedef struct top_k {
-    hpct_compressor base;
+    hpct_grad_compressor base;
     part *parts;
     int num;
-    hpct_pair *mine; /* [pairs] */
-    hpct_pair *all;  /* [size][pairs] */
-    float *plain;    /* [plain_count + HPCT_COMPRESS_PIGGYBACK] */
+    hpct_grad_pair *mine; /* [pairs] */
+    hpct_grad_pair *all;  /* [size][pairs] */
+    float *plain;         /* [plain_count + HPCT_GRAD_COMPRESS_PIGGYBACK] */
     size_t pairs, plain_count;
-    uint32_t histogram[HPCT_SELECT_BINS];
+    uint32_t histogram[HPCT_GRAD_SELECT_BINS];
 } top_k;
 
 static part plan_part(top_k *t, const hpct_arena_matrix *m, double share)
@@ -42,7 +42,7 @@ static part plan_part(top_k *t, const hpct_arena_matrix *m, double share)
     return one;
 }
 
-static void top_k_close(hpct_compressor *compressor)
+static void top_k_close(hpct_grad_compressor *compressor)
 {
     top_k *t = (top_k *) compressor;
     free(t->parts);
@@ -53,7 +53,7 @@ static void top_k_close(hpct_compressor *compressor)
     free(t);
 }
 
-static hpct_status top_k_open(hpct_compressor **out, const hpct_compressor_plan *plan)
+static hpct_status top_k_open(hpct_grad_compressor **out, const hpct_grad_compressor_plan *plan)
 {
     if (plan->count > UINT32_MAX)
         return hpct_fail(HPCT_ERR_USAGE, "--compress topk: %zu parameters are too many to number",
@@ -69,12 +69,12 @@ static hpct_status top_k_open(hpct_compressor **out, const hpct_compressor_plan 
     t->base.residue = calloc(plan->count + 1, sizeof *t->base.residue);
     t->mine = calloc(t->pairs + 1, sizeof *t->mine);
     t->all = calloc(t->pairs * ranks + 1, sizeof *t->all);
-    t->plain = calloc(t->plain_count + HPCT_COMPRESS_PIGGYBACK, sizeof *t->plain);
+    t->plain = calloc(t->plain_count + HPCT_GRAD_COMPRESS_PIGGYBACK, sizeof *t->plain);
     if (t->parts == NULL || t->base.residue == NULL || t->mine == NULL || t->all == NULL ||
         t->plain == NULL) {
         top_k_close(&t->base);
         return hpct_fail_memory(plan->count * sizeof(float) +
-                                t->pairs * (ranks + 1) * sizeof(hpct_pair));
+                                t->pairs * (ranks + 1) * sizeof(hpct_grad_pair));
     }
     *out = &t->base;
     return HPCT_OK;
@@ -90,13 +90,14 @@ static void collect_pairs(top_k *t, float *gradients)
             memcpy(t->plain + p->at, gradient, p->count * sizeof *gradient);
             continue;
         }
-        hpct_select_largest(p->count, p->k, gradient, t->base.residue + p->offset, p->offset,
-                            t->mine + p->at, t->histogram);
+        hpct_grad_select_largest(p->count, p->k, gradient, t->base.residue + p->offset, p->offset,
+                                 t->mine + p->at, t->histogram);
         memset(gradient, 0, p->count * sizeof *gradient);
     }
 }
 
-static hpct_status top_k_reduce(hpct_compressor *compressor, float *gradients, size_t piggyback)
+static hpct_status top_k_reduce(hpct_grad_compressor *compressor, float *gradients,
+                                size_t piggyback)
 {
     top_k *t = (top_k *) compressor;
     hpct_comm *comm = compressor->comm;
@@ -116,13 +117,13 @@ static hpct_status top_k_reduce(hpct_compressor *compressor, float *gradients, s
     return HPCT_OK;
 }
 
-static size_t top_k_bytes(const hpct_compressor *compressor)
+static size_t top_k_bytes(const hpct_grad_compressor *compressor)
 {
     const top_k *t = (const top_k *) compressor;
-    return t->pairs * sizeof(hpct_pair) + t->plain_count * sizeof(float);
+    return t->pairs * sizeof(hpct_grad_pair) + t->plain_count * sizeof(float);
 }
 
-const hpct_compressor_ops hpct_top_k = {
+const hpct_grad_compressor_ops hpct_grad_top_k = {
     .name = "topk",
     .open = top_k_open,
     .reduce = top_k_reduce,

@@ -4,7 +4,7 @@
 #include "agent/strategy/replicas/replica_set.h"
 #include "base/status.h"
 
-hpct_status hpct_central_storage_check(int ranks)
+hpct_status hpct_replicas_central_storage_check(int ranks)
 {
     if (ranks == 1)
         return HPCT_OK;
@@ -16,25 +16,25 @@ hpct_status hpct_central_storage_check(int ranks)
 
 static hpct_status central_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
-    HPCT_TRY(hpct_central_storage_check(hpct_context_size(plan->context)));
-    return hpct_replica_set_need(plan, true, bytes);
+    HPCT_TRY(hpct_replicas_central_storage_check(hpct_context_size(plan->context)));
+    return hpct_replicas_need(plan, true, bytes);
 }
 
 static hpct_status central_open(hpct_strategy **out, const hpct_strategy_plan *plan)
 {
-    HPCT_TRY(hpct_central_storage_check(hpct_context_size(plan->context)));
-    return hpct_replica_set_open(out, &hpct_central_storage, plan, true);
+    HPCT_TRY(hpct_replicas_central_storage_check(hpct_context_size(plan->context)));
+    return hpct_replicas_open(out, &hpct_replicas_central_storage, plan, true);
 }
 
-static hpct_status central_reduce(hpct_strategy *strategy, hpct_step_sums *sums)
+static hpct_status central_reduce(hpct_strategy *strategy, hpct_strategy_step_sums *sums)
 {
     (void) sums; /* one rank only */
-    return hpct_replica_set_add_up((hpct_replica_set *) strategy);
+    return hpct_replicas_add_up((hpct_replicas *) strategy);
 }
 
 static hpct_status central_apply(hpct_strategy *strategy)
 {
-    const hpct_replica_set *set = (const hpct_replica_set *) strategy;
+    const hpct_replicas *set = (const hpct_replicas *) strategy;
     size_t count;
     hpct_status status = set->due ? hpct_model_update(set->models[0]) : HPCT_OK;
     for (int k = 1; k < set->num; k++) /* invalidates copies in another precision */
@@ -48,20 +48,20 @@ static int64_t central_bytes_per_step(const hpct_strategy *strategy)
     return 0;
 }
 
-const hpct_strategy_ops hpct_central_storage = {
+const hpct_strategy_ops hpct_replicas_central_storage = {
     .name = "central-storage",
     .keeps_gradients = true,
     .replicas = true,
-    .state = &hpct_replica_set_state,
+    .state = &hpct_replicas_state,
     .need = central_need,
     .open = central_open,
-    .forward = hpct_replica_set_forward,
-    .backward = hpct_replica_set_backward,
+    .forward = hpct_replicas_forward,
+    .backward = hpct_replicas_backward,
     .reduce = central_reduce,
     .apply = central_apply,
-    .gather = hpct_replica_set_gather,
-    .evaluate = hpct_replica_set_evaluate,
-    .outputs = hpct_replica_set_outputs,
+    .gather = hpct_replicas_gather,
+    .evaluate = hpct_replicas_evaluate,
+    .outputs = hpct_replicas_outputs,
     .bytes_per_step = central_bytes_per_step,
-    .close = hpct_replica_set_close,
+    .close = hpct_replicas_close,
 };

@@ -34,7 +34,7 @@ typedef struct replica {
     hpct_strategy_options options;
     int sizes[HPCT_STRATEGY_SIZES], evaluation_sizes[HPCT_STRATEGY_SIZES];
     hpct_strategy_plan plan;
-    hpct_step_sums sums;
+    hpct_strategy_step_sums sums;
     hpct_batch_sums evaluated;
 } replica;
 
@@ -42,7 +42,7 @@ typedef struct mirrored_gpus {
     hpct_strategy base;
     const hpct_strategy_plan *plan; /* during open */
     hpct_context *context;          /* of the ranks */
-    hpct_pool *pool;
+    hpct_replicas_pool *pool;
     replica *replicas; /* [num] */
     int num;
     bool broken; /* a replica failed: waiting for the others may hang */
@@ -51,7 +51,7 @@ typedef struct mirrored_gpus {
     int seconds;
     float *weights; /* and optimizer slots, from the first replica, during open */
     int count, global_count;
-    hpct_step_sums sums; /* argument of the step */
+    hpct_strategy_step_sums sums; /* argument of the step */
 } mirrored_gpus;
 
 /* Replica k's samples among `samples` of this rank. */
@@ -65,9 +65,9 @@ static int part_of(const mirrored_gpus *m, int k, int samples, int *begin)
 /* Runs on all replicas at once. After an error, reductions on other GPUs wait for the failed
  * replica; they are aborted, as synchronizing with these GPUs or freeing their memory would
  * hang. */
-static hpct_status together(mirrored_gpus *m, hpct_pool_work work)
+static hpct_status together(mirrored_gpus *m, hpct_replicas_pool_work work)
 {
-    hpct_status status = hpct_pool_run(m->pool, work, m);
+    hpct_status status = hpct_replicas_pool_run(m->pool, work, m);
     if (status != HPCT_OK && !m->broken)
         hpct_comm_nccl_abort_all(ABORT_MS);
     m->broken |= status != HPCT_OK;
@@ -94,7 +94,7 @@ static int sizes_of(const int *whole, int num, int k, int replicas, int *sizes)
 static void plan_one(replica *r, const hpct_strategy_plan *whole, int k, int num)
 {
     r->options = *whole->options;
-    r->options.name = hpct_multi_worker_mirrored.name;
+    r->options.name = hpct_strategy_multi_worker_mirrored.name;
     r->options.replicas = 0;
     r->plan = *whole;
     r->plan.context = r->context;
@@ -121,10 +121,10 @@ static hpct_status mirrored_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     replica first = {.model = plan->model, .context = plan->context};
     plan_one(&first, plan, 0, hpct_strategy_replicas(plan->options));
-    return hpct_multi_worker_mirrored.need(&first.plan, bytes);
+    return hpct_strategy_multi_worker_mirrored.need(&first.plan, bytes);
 }
 
-/* hpct_pool_work: this thread selects its GPU and fills in its card. */
+/* hpct_replicas_pool_work: this thread selects its GPU and fills in its card. */
 static hpct_status enter(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
@@ -139,10 +139,10 @@ static hpct_status run_barrier(void *argument)
 {
     const replica *r = argument;
     float nothing = 0;
-    return hpct_pool_sum(r->set->pool, r->index, &nothing, 1);
+    return hpct_replicas_pool_sum(r->set->pool, r->index, &nothing, 1);
 }
 
-/* hpct_pool_work */
+/* hpct_replicas_pool_work */
 static hpct_status join(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
@@ -188,8 +188,8 @@ static hpct_status deal(mirrored_gpus *m)
     return status;
 }
 
-/* hpct_pool_work: copies the weights, and optimizer slots of an earlier fit; then builds this
- * replica for its part. */
+/* hpct_replicas_pool_work: copies the weights, and optimizer slots of an earlier fit; then builds
+ * this replica for its part. */
 static hpct_status open_one(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
@@ -198,7 +198,7 @@ static hpct_status open_one(void *argument, int k)
     plan_one(r, m->plan, k, m->num);
     if (k > 0)
         HPCT_TRY(hpct_record_take(r->model, &record, m->weights));
-    return hpct_multi_worker_mirrored.open(&r->strategy, &r->plan);
+    return hpct_strategy_multi_worker_mirrored.open(&r->strategy, &r->plan);
 }
 
 static hpct_status prepare(mirrored_gpus *m)
@@ -222,9 +222,9 @@ static hpct_status prepare(mirrored_gpus *m)
         HPCT_TRY(hpct_model_clone(&m->replicas[k].model, plan->model));
     HPCT_TRY(hpct_context_join_seconds(&m->seconds));
     HPCT_TRY(hpct_rank_comm_device_calls(&m->calls, "cuda"));
-    hpct_pool_options pool = {
+    hpct_replicas_pool_options pool = {
         .members = m->num, .threads = 1, .patience_seconds = PATIENCE_SECONDS};
-    return hpct_pool_open(&m->pool, &pool);
+    return hpct_replicas_pool_open(&m->pool, &pool);
 }
 
 typedef struct visit {
@@ -233,7 +233,7 @@ typedef struct visit {
     void *argument;
 } visit;
 
-/* hpct_pool_work */
+/* hpct_replicas_pool_work */
 static hpct_status visit_one(void *argument, int k)
 {
     const visit *v = argument;
@@ -244,7 +244,7 @@ static hpct_status visit_one(void *argument, int k)
 static hpct_status visit_each(void *owner, hpct_replica_work work, void *argument)
 {
     mirrored_gpus *m = owner;
-    return hpct_pool_run(m->pool, visit_one, &(visit){m, work, argument});
+    return hpct_replicas_pool_run(m->pool, visit_one, &(visit){m, work, argument});
 }
 
 /* Adds the replicas to the peers set by the first replica's strategy, which clears them when it
@@ -269,7 +269,7 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
         free(m);
         return status;
     }
-    m->base = (hpct_strategy){.ops = hpct_mirrored_gpus(plan),
+    m->base = (hpct_strategy){.ops = hpct_replicas_mirrored_gpus(plan),
                               .model = plan->model,
                               .timeline = plan->timeline,
                               .whole_steps = true};
@@ -278,13 +278,13 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     m->num = hpct_strategy_replicas(plan->options);
     status = hpct_context_agree(m->context, prepare(m));
     if (status == HPCT_OK)
-        status = hpct_context_agree(m->context, hpct_pool_run(m->pool, enter, m));
+        status = hpct_context_agree(m->context, hpct_replicas_pool_run(m->pool, enter, m));
     if (status == HPCT_OK)
         status = deal(m);
     if (status == HPCT_OK)
-        status = hpct_pool_run(m->pool, join, m);
+        status = hpct_replicas_pool_run(m->pool, join, m);
     if (status == HPCT_OK)
-        status = hpct_pool_run(m->pool, open_one, m);
+        status = hpct_replicas_pool_run(m->pool, open_one, m);
     m->broken = status != HPCT_OK;
     free(m->cards);
     free(m->weights);
@@ -300,7 +300,7 @@ static hpct_status mirrored_open(hpct_strategy **out, const hpct_strategy_plan *
     return HPCT_OK;
 }
 
-/* hpct_pool_work */
+/* hpct_replicas_pool_work */
 static hpct_status close_one(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
@@ -322,8 +322,8 @@ static void mirrored_close(hpct_strategy *strategy)
     if (m == NULL)
         return;
     if (m->pool != NULL)
-        hpct_pool_run(m->pool, close_one, m);
-    hpct_pool_close(m->pool);
+        hpct_replicas_pool_run(m->pool, close_one, m);
+    hpct_replicas_pool_close(m->pool);
     for (int k = 1; m->pool == NULL && m->replicas != NULL && k < m->num; k++)
         hpct_model_free(m->replicas[k].model);
     free(m->replicas);
@@ -346,13 +346,13 @@ static void deal_out(mirrored_gpus *m, int count)
     }
 }
 
-/* hpct_pool_work. The first replica sends this rank's signals and failure. */
+/* hpct_replicas_pool_work. The first replica sends this rank's signals and failure. */
 static hpct_status step_one(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
     replica *r = &m->replicas[k];
     int begin, count = part_of(m, k, m->count, &begin);
-    r->sums = (hpct_step_sums){.last = m->sums.last};
+    r->sums = (hpct_strategy_step_sums){.last = m->sums.last};
     if (k == 0)
         r->sums = m->sums;
     HPCT_TRY(hpct_strategy_step(r->strategy, count, m->global_count, &r->sums));
@@ -360,7 +360,7 @@ static hpct_status step_one(void *argument, int k)
 }
 
 static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_count,
-                                 hpct_step_sums *sums)
+                                 hpct_strategy_step_sums *sums)
 {
     mirrored_gpus *m = (mirrored_gpus *) strategy;
     deal_out(m, count);
@@ -373,7 +373,7 @@ static hpct_status mirrored_step(hpct_strategy *strategy, int count, int global_
 
 /* ---- outside of steps ---- */
 
-/* hpct_pool_work */
+/* hpct_replicas_pool_work */
 static hpct_status gather_one(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
@@ -386,13 +386,13 @@ static hpct_status mirrored_gather(hpct_strategy *strategy)
     return together((mirrored_gpus *) strategy, gather_one);
 }
 
-/* hpct_pool_work */
+/* hpct_replicas_pool_work */
 static hpct_status evaluate_one(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
     replica *r = &m->replicas[k];
     int begin;
-    return hpct_replica_evaluate(r->model, part_of(m, k, m->count, &begin), &r->evaluated);
+    return hpct_strategy_replica_evaluate(r->model, part_of(m, k, m->count, &begin), &r->evaluated);
 }
 
 static hpct_status mirrored_evaluate(hpct_strategy *strategy, int count, hpct_batch_sums *sums)
@@ -447,7 +447,7 @@ static hpct_status gpus_enter(const hpct_strategy *strategy, int k)
 
 /* What a rank of multi-worker-mirrored has of its own, each replica has. */
 static void gpus_share(const hpct_strategy *strategy, const hpct_state_value *value,
-                       hpct_state_share *out)
+                       hpct_strategy_state_share *out)
 {
     const mirrored_gpus *m = (const mirrored_gpus *) strategy;
     const hpct_strategy *first = m->replicas[0].strategy;
@@ -455,7 +455,7 @@ static void gpus_share(const hpct_strategy *strategy, const hpct_state_value *va
     out->copies *= m->num;
 }
 
-static const struct hpct_state_ops gpus_state = {
+static const struct hpct_strategy_state_ops gpus_state = {
     .share = gpus_share, .model = gpus_model, .enter = gpus_enter};
 
 #define TABLE(title)                                                                               \
@@ -467,9 +467,9 @@ static const struct hpct_state_ops gpus_state = {
     }
 static const hpct_strategy_ops mirrored = TABLE("mirrored"), central = TABLE("central-storage");
 
-const hpct_strategy_ops *hpct_mirrored_gpus(const hpct_strategy_plan *plan)
+const hpct_strategy_ops *hpct_replicas_mirrored_gpus(const hpct_strategy_plan *plan)
 {
     if (hpct_strategy_replicas(plan->options) == 1)
-        return &hpct_multi_worker_mirrored;
+        return &hpct_strategy_multi_worker_mirrored;
     return plan->one_updates ? &central : &mirrored;
 }

@@ -7,6 +7,6 @@
 
 /* The strategy table: each of several replicas is a rank of multi-worker-mirrored; so is a single
  * one. */
-const hpct_strategy_ops *hpct_mirrored_gpus(const hpct_strategy_plan *plan);
+const hpct_strategy_ops *hpct_replicas_mirrored_gpus(const hpct_strategy_plan *plan);
 
 #endif

@@ -13,8 +13,8 @@
 
 #define BLOCK ((size_t) 1 << 15) /* floats of a block that fit a core's cache */
 
-struct hpct_replica_part {
-    hpct_replica_set *set;
+struct hpct_replicas_part {
+    hpct_replicas *set;
     int index;
     bool wanted; /* takes part in the current build */
     bool plain_layout;
@@ -22,7 +22,7 @@ struct hpct_replica_part {
 };
 
 /* Replica k's samples among `samples` of this rank. */
-static int part_of(const hpct_replica_set *set, int k, int samples, int *begin)
+static int part_of(const hpct_replicas *set, int k, int samples, int *begin)
 {
     int64_t first, count = hpct_data_slice(samples, k, set->num, &first);
     *begin = (int) first;
@@ -83,11 +83,11 @@ static hpct_strategy_plan plan_gpus(const hpct_strategy_plan *plan, bool one_sto
 
 /* Each replica is counted like the first, whose part is the largest. Reducing over ranks receives
  * up to the size of the gradients from other ranks. */
-hpct_status hpct_replica_set_need(const hpct_strategy_plan *plan, bool one_storage, size_t *bytes)
+hpct_status hpct_replicas_need(const hpct_strategy_plan *plan, bool one_storage, size_t *bytes)
 {
     hpct_strategy_plan own = plan_gpus(plan, one_storage);
     if (hpct_model_on_device(plan->model))
-        return hpct_mirrored_gpus(&own)->need(&own, bytes);
+        return hpct_replicas_mirrored_gpus(&own)->need(&own, bytes);
     int sizes[HPCT_STRATEGY_SIZES], threads = hpct_cpu_threads();
     size_t others = (size_t) hpct_strategy_replicas(plan->options) - 1;
     hpct_memory_plan memory;
@@ -108,8 +108,8 @@ hpct_status hpct_replica_set_need(const hpct_strategy_plan *plan, bool one_stora
 
 static hpct_status build_one(void *argument, int k)
 {
-    hpct_replica_set *set = argument;
-    hpct_replica_part *part = &set->parts[k];
+    hpct_replicas *set = argument;
+    hpct_replicas_part *part = &set->parts[k];
     int sizes[HPCT_STRATEGY_SIZES];
     if (!part->wanted)
         return HPCT_OK;
@@ -120,19 +120,19 @@ static hpct_status build_one(void *argument, int k)
 }
 
 /* Each replica in its own thread, for NUMA locality; those that share storage after its owner. */
-static hpct_status build_from(hpct_replica_set *set, int first, int end, bool plain_layout)
+static hpct_status build_from(hpct_replicas *set, int first, int end, bool plain_layout)
 {
     for (int k = 0; k < set->num; k++) {
         set->parts[k].wanted = k >= first && k < end;
         set->parts[k].plain_layout = plain_layout;
     }
-    return hpct_pool_run(set->pool, build_one, set);
+    return hpct_replicas_pool_run(set->pool, build_one, set);
 }
 
-/* hpct_alike.build */
+/* hpct_strategy_alike.build */
 static hpct_status build_all(void *argument, bool plain_layout, uint64_t *layout)
 {
-    hpct_replica_set *set = argument;
+    hpct_replicas *set = argument;
     int first = set->one_storage ? 1 : set->num;
     HPCT_TRY(build_from(set, 0, first, plain_layout));
     if (first < set->num)
@@ -147,15 +147,15 @@ static hpct_status build_all(void *argument, bool plain_layout, uint64_t *layout
 
 static hpct_status copy_one(void *argument, int k)
 {
-    const hpct_replica_set *set = argument;
+    const hpct_replicas *set = argument;
     return k == 0 ? HPCT_OK : hpct_model_copy_from(set->models[k], set->models[0]);
 }
 
 /* hpct_step_peers.sum of each model. */
 static hpct_status sum_over_replicas(void *argument, float *data, size_t count)
 {
-    const hpct_replica_part *part = argument;
-    return hpct_pool_sum(part->set->pool, part->index, data, count);
+    const hpct_replicas_part *part = argument;
+    return hpct_replicas_pool_sum(part->set->pool, part->index, data, count);
 }
 
 static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
@@ -173,7 +173,7 @@ static hpct_status check(const hpct_strategy_plan *plan)
     return HPCT_OK;
 }
 
-static hpct_status prepare(hpct_replica_set *set, const hpct_strategy_plan *plan)
+static hpct_status prepare(hpct_replicas *set, const hpct_strategy_plan *plan)
 {
     size_t num = (size_t) set->num;
     hpct_status status = check(plan);
@@ -185,22 +185,22 @@ static hpct_status prepare(hpct_replica_set *set, const hpct_strategy_plan *plan
         return hpct_fail_memory(num * sizeof *set->parts);
     set->models[0] = plan->model;
     for (int k = 0; k < set->num; k++)
-        set->parts[k] = (hpct_replica_part){.set = set, .index = k};
+        set->parts[k] = (hpct_replicas_part){.set = set, .index = k};
     for (int k = 1; k < set->num && status == HPCT_OK; k++)
         status = hpct_model_clone(&set->models[k], plan->model);
     if (status != HPCT_OK)
         return status;
-    hpct_pool_options pool = {
+    hpct_replicas_pool_options pool = {
         .members = set->num,
         .threads = threads_of_each(plan),
         .sum = set->comm->size > 1 ? sum_over_ranks : NULL,
         .argument = set->comm,
     };
-    return hpct_pool_open(&set->pool, &pool);
+    return hpct_replicas_pool_open(&set->pool, &pool);
 }
 
 /* A replica whose layout differs from the first one's cannot read its weights. */
-static hpct_status check_borrowed(const hpct_replica_set *set)
+static hpct_status check_borrowed(const hpct_replicas *set)
 {
     size_t count;
     const float *storage = hpct_model_parameters(set->models[0], &count);
@@ -211,12 +211,13 @@ static hpct_status check_borrowed(const hpct_replica_set *set)
     return HPCT_OK;
 }
 
-static hpct_status open_set(hpct_replica_set *set)
+static hpct_status open_set(hpct_replicas *set)
 {
     hpct_context *context = set->plan->context;
     HPCT_TRY(hpct_context_agree(context, prepare(set, set->plan)));
-    HPCT_TRY(hpct_replica_build_by(set->plan, &(hpct_alike){build_all, set, .classes = 1}));
-    HPCT_TRY(hpct_context_agree(context, hpct_pool_run(set->pool, copy_one, set)));
+    HPCT_TRY(hpct_strategy_replica_build_by(set->plan,
+                                            &(hpct_strategy_alike){build_all, set, .classes = 1}));
+    HPCT_TRY(hpct_context_agree(context, hpct_replicas_pool_run(set->pool, copy_one, set)));
     set->gradients = hpct_model_gradients(set->models[0], &set->count);
     for (int k = 0; k < set->num && (set->num > 1 || set->comm->size > 1); k++)
         hpct_model_set_peers(set->models[k], &(hpct_step_peers){.argument = &set->parts[k],
@@ -224,17 +225,16 @@ static hpct_status open_set(hpct_replica_set *set)
     return check_borrowed(set);
 }
 
-hpct_status hpct_replica_set_open(hpct_strategy **out, const hpct_strategy_ops *ops,
-                                  const hpct_strategy_plan *plan, bool one_storage)
+hpct_status hpct_replicas_open(hpct_strategy **out, const hpct_strategy_ops *ops,
+                               const hpct_strategy_plan *plan, bool one_storage)
 {
     hpct_strategy_plan own = plan_gpus(plan, one_storage);
     if (hpct_model_on_device(plan->model))
-        return hpct_mirrored_gpus(&own)->open(out, &own);
-    hpct_replica_set *set = calloc(1, sizeof *set);
+        return hpct_replicas_mirrored_gpus(&own)->open(out, &own);
+    hpct_replicas *set = calloc(1, sizeof *set);
     HPCT_TRY(
         hpct_context_agree(plan->context, set == NULL ? hpct_fail_memory(sizeof *set) : HPCT_OK));
-    *set =
-        (hpct_replica_set){.base = {.ops = ops, .model = plan->model, .timeline = plan->timeline},
+    *set = (hpct_replicas){.base = {.ops = ops, .model = plan->model, .timeline = plan->timeline},
                            .num = hpct_strategy_replicas(plan->options),
                            .comm = hpct_context_comm(plan->context),
                            .plan = plan,
@@ -244,16 +244,16 @@ hpct_status hpct_replica_set_open(hpct_strategy **out, const hpct_strategy_ops *
     if (status == HPCT_OK)
         *out = &set->base;
     else
-        hpct_replica_set_close(&set->base);
+        hpct_replicas_close(&set->base);
     return status;
 }
 
-void hpct_replica_set_close(hpct_strategy *strategy)
+void hpct_replicas_close(hpct_strategy *strategy)
 {
-    hpct_replica_set *set = (hpct_replica_set *) strategy;
+    hpct_replicas *set = (hpct_replicas *) strategy;
     if (set == NULL)
         return;
-    hpct_pool_close(set->pool);
+    hpct_replicas_pool_close(set->pool);
     for (int k = 0; k < set->num && set->models != NULL; k++) {
         if (k > 0)
             hpct_model_free(set->models[k]);
@@ -269,33 +269,34 @@ void hpct_replica_set_close(hpct_strategy *strategy)
 
 static hpct_status forward_one(void *argument, int k)
 {
-    const hpct_replica_set *set = argument;
+    const hpct_replicas *set = argument;
     int begin, count = part_of(set, k, set->samples, &begin);
     hpct_model *model = set->models[k];
     hpct_model_take_part(model, set->models[0], begin);
-    return hpct_replica_forward(model, count, set->training);
+    return hpct_strategy_replica_forward(model, count, set->training);
 }
 
-hpct_status hpct_replica_set_forward(hpct_strategy *strategy, int count, bool training)
+hpct_status hpct_replicas_forward(hpct_strategy *strategy, int count, bool training)
 {
-    hpct_replica_set *set = (hpct_replica_set *) strategy;
+    hpct_replicas *set = (hpct_replicas *) strategy;
     set->samples = count;
     set->training = training;
-    return hpct_pool_run(set->pool, forward_one, set);
+    return hpct_replicas_pool_run(set->pool, forward_one, set);
 }
 
 /* A replica without samples contributes nothing. */
 static hpct_status backward_one(void *argument, int k)
 {
-    const hpct_replica_set *set = argument;
+    const hpct_replicas *set = argument;
     int begin, count = part_of(set, k, set->samples, &begin);
     hpct_batch_sums *sums = &set->parts[k].sums;
     *sums = (hpct_batch_sums){0};
-    HPCT_TRY(hpct_replica_backward(set->models[k], count, 1.0f / (float) set->global_samples));
+    HPCT_TRY(
+        hpct_strategy_replica_backward(set->models[k], count, 1.0f / (float) set->global_samples));
     return count > 0 ? hpct_model_sums(set->models[k], sums) : HPCT_OK;
 }
 
-static hpct_batch_sums sums_of_all(const hpct_replica_set *set)
+static hpct_batch_sums sums_of_all(const hpct_replicas *set)
 {
     hpct_batch_sums all = {0};
     for (int k = 0; k < set->num; k++) {
@@ -306,13 +307,13 @@ static hpct_batch_sums sums_of_all(const hpct_replica_set *set)
     return all;
 }
 
-hpct_status hpct_replica_set_backward(hpct_strategy *strategy, int count, int global_count,
-                                      hpct_step_sums *sums)
+hpct_status hpct_replicas_backward(hpct_strategy *strategy, int count, int global_count,
+                                   hpct_strategy_step_sums *sums)
 {
-    hpct_replica_set *set = (hpct_replica_set *) strategy;
+    hpct_replicas *set = (hpct_replicas *) strategy;
     set->samples = count;
     set->global_samples = global_count;
-    hpct_status status = hpct_pool_run(set->pool, backward_one, set);
+    hpct_status status = hpct_replicas_pool_run(set->pool, backward_one, set);
     hpct_batch_sums all = sums_of_all(set);
     sums->loss = all.loss;
     sums->correct = (double) all.correct;
@@ -323,7 +324,7 @@ hpct_status hpct_replica_set_backward(hpct_strategy *strategy, int count, int gl
 /* Sums replica k's part of the arena, block by block. */
 static hpct_status add_one(void *argument, int k)
 {
-    const hpct_replica_set *set = argument;
+    const hpct_replicas *set = argument;
     int64_t begin, blocks = (int64_t) ((set->count + BLOCK - 1) / BLOCK);
     int64_t end = hpct_data_slice(blocks, k, set->num, &begin) + begin;
     /* a block per thread of the replica */
@@ -338,18 +339,18 @@ static hpct_status add_one(void *argument, int k)
     return status;
 }
 
-hpct_status hpct_replica_set_add_up(hpct_replica_set *set)
+hpct_status hpct_replicas_add_up(hpct_replicas *set)
 {
     if (set->num > 1)
-        HPCT_TRY(hpct_pool_run(set->pool, add_one, set));
+        HPCT_TRY(hpct_replicas_pool_run(set->pool, add_one, set));
     return hpct_model_accumulate(set->models[0], &set->due);
 }
 
 /* ---- outside of steps ---- */
 
-hpct_status hpct_replica_set_gather(hpct_strategy *strategy)
+hpct_status hpct_replicas_gather(hpct_strategy *strategy)
 {
-    hpct_replica_set *set = (hpct_replica_set *) strategy;
+    hpct_replicas *set = (hpct_replicas *) strategy;
     size_t count;
     float *mean = hpct_model_states(set->models[0], &count);
     if (count == 0)
@@ -361,7 +362,7 @@ hpct_status hpct_replica_set_gather(hpct_strategy *strategy)
     }
     hpct_status status = hpct_model_scale_states(set->models[0], 1.0f / (float) set->num);
     if (status == HPCT_OK)
-        status = hpct_replica_mean_states(set->comm, set->models[0]);
+        status = hpct_strategy_replica_mean_states(set->comm, set->models[0]);
     for (int k = 1; k < set->num; k++)
         memcpy(hpct_model_states(set->models[k], &count), mean, count * sizeof *mean);
     return status;
@@ -369,25 +370,24 @@ hpct_status hpct_replica_set_gather(hpct_strategy *strategy)
 
 static hpct_status evaluate_one(void *argument, int k)
 {
-    const hpct_replica_set *set = argument;
+    const hpct_replicas *set = argument;
     int begin, count = part_of(set, k, set->samples, &begin);
     hpct_model_take_part(set->models[k], set->models[0], begin);
-    return hpct_replica_evaluate(set->models[k], count, &set->parts[k].sums);
+    return hpct_strategy_replica_evaluate(set->models[k], count, &set->parts[k].sums);
 }
 
-hpct_status hpct_replica_set_evaluate(hpct_strategy *strategy, int count, hpct_batch_sums *sums)
+hpct_status hpct_replicas_evaluate(hpct_strategy *strategy, int count, hpct_batch_sums *sums)
 {
-    hpct_replica_set *set = (hpct_replica_set *) strategy;
+    hpct_replicas *set = (hpct_replicas *) strategy;
     set->samples = count;
-    hpct_status status = hpct_pool_run(set->pool, evaluate_one, set);
+    hpct_status status = hpct_replicas_pool_run(set->pool, evaluate_one, set);
     *sums = sums_of_all(set);
     return status;
 }
 
-hpct_status hpct_replica_set_outputs(hpct_strategy *strategy, int k, const float **outputs,
-                                     int *count)
+hpct_status hpct_replicas_outputs(hpct_strategy *strategy, int k, const float **outputs, int *count)
 {
-    const hpct_replica_set *set = (const hpct_replica_set *) strategy;
+    const hpct_replicas *set = (const hpct_replicas *) strategy;
     int begin;
     *count = k < set->num ? part_of(set, k, set->samples, &begin) : -1;
     *outputs = *count > 0 ? hpct_model_output(set->models[k]) : NULL;
@@ -398,36 +398,36 @@ hpct_status hpct_replica_set_outputs(hpct_strategy *strategy, int k, const float
 
 static hpct_model *set_model(const hpct_strategy *strategy, int k)
 {
-    const hpct_replica_set *set = (const hpct_replica_set *) strategy;
+    const hpct_replicas *set = (const hpct_replicas *) strategy;
     return k < set->num ? set->models[k] : NULL;
 }
 
 static void set_share(const hpct_strategy *strategy, const hpct_state_value *value,
-                      hpct_state_share *out)
+                      hpct_strategy_state_share *out)
 {
-    const hpct_replica_set *set = (const hpct_replica_set *) strategy;
+    const hpct_replicas *set = (const hpct_replicas *) strategy;
     bool first = set->comm->rank == 0, several = set->comm->size > 1;
     if (value->is_state && (several || set->num > 1))
-        *out = hpct_state_own(value, set->num, first);
+        *out = hpct_strategy_state_own(value, set->num, first);
     else if (value->is_accumulated && several) /* in the first replica, as the sum over all */
-        *out = hpct_state_own(value, 1, first);
+        *out = hpct_strategy_state_own(value, 1, first);
     else
-        *out = hpct_state_equal(value, first);
+        *out = hpct_strategy_state_equal(value, first);
 }
 
 /* Sums of gradients are in the first replica; what is stored once, too. */
 static hpct_status set_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
                            const float *floats)
 {
-    const hpct_replica_set *set = (const hpct_replica_set *) strategy;
+    const hpct_replicas *set = (const hpct_replicas *) strategy;
     bool stored_once = set->one_storage && !value->is_state && !value->is_frozen,
          once = value->is_accumulated || stored_once;
     for (int k = 0; k < (once ? 1 : set->num); k++) {
-        if (copy == k || copy == HPCT_STATE_ALL)
+        if (copy == k || copy == HPCT_STRATEGY_STATE_ALL)
             HPCT_TRY(hpct_state_put(set->models[k], value->param, value->slot, floats));
     }
     return HPCT_OK;
 }
 
-const struct hpct_state_ops hpct_replica_set_state = {
+const struct hpct_strategy_state_ops hpct_replicas_state = {
     .share = set_share, .model = set_model, .put = set_put};

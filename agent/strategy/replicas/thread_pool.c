@@ -22,34 +22,34 @@
 #define MESSAGE_SIZE 1024
 
 typedef struct member {
-    hpct_pool *pool;
+    hpct_replicas_pool *pool;
     pthread_t thread;
     int index;
-    float *data; /* the argument of hpct_pool_sum it waits in */
+    float *data; /* the argument of hpct_replicas_pool_sum it waits in */
 } member;
 
-struct hpct_pool {
-    hpct_pool_options options;
+struct hpct_replicas_pool {
+    hpct_replicas_pool_options options;
     member *members;
     int started;
-    pthread_mutex_t lock;       /* protects everything below, and the members' data */
-    pthread_cond_t go;          /* signalled when a run begins or the pool closes */
-    pthread_cond_t caller;      /* signalled when a run ends, or a sum over processes is due */
-    pthread_cond_t summed;      /* signalled when a sum is done, or something failed */
-    uint64_t runs, sums;        /* runs begun; sums done */
-    hpct_pool_work work;        /* of the current run, with */
-    void *argument;             /* its argument */
-    int running;                /* members that have not finished the run */
-    int arrived;                /* members that have called hpct_pool_sum */
-    size_t count;               /* of the sum */
-    hpct_status status;         /* first error of the run, */
-    char message[MESSAGE_SIZE]; /* and its message */
+    pthread_mutex_t lock;         /* protects everything below, and the members' data */
+    pthread_cond_t go;            /* signalled when a run begins or the pool closes */
+    pthread_cond_t caller;        /* signalled when a run ends, or a sum over processes is due */
+    pthread_cond_t summed;        /* signalled when a sum is done, or something failed */
+    uint64_t runs, sums;          /* runs begun; sums done */
+    hpct_replicas_pool_work work; /* of the current run, with */
+    void *argument;               /* its argument */
+    int running;                  /* members that have not finished the run */
+    int arrived;                  /* members that have called hpct_replicas_pool_sum */
+    size_t count;                 /* of the sum */
+    hpct_status status;           /* first error of the run, */
+    char message[MESSAGE_SIZE];   /* and its message */
     bool closing;
 };
 
 /* ---- errors; called with the lock held ---- */
 
-static void fail(hpct_pool *pool, hpct_status status, int index)
+static void fail(hpct_replicas_pool *pool, hpct_status status, int index)
 {
     if (pool->status != HPCT_OK)
         return;
@@ -63,7 +63,7 @@ static void fail(hpct_pool *pool, hpct_status status, int index)
 
 /* ---- sums; called with the lock held, while all members wait ---- */
 
-static void add_up(hpct_pool *pool)
+static void add_up(hpct_replicas_pool *pool)
 {
     float *total = pool->members[0].data;
     for (int k = 1; k < pool->options.members; k++) {
@@ -73,7 +73,7 @@ static void add_up(hpct_pool *pool)
     }
 }
 
-static void hand_out(hpct_pool *pool)
+static void hand_out(hpct_replicas_pool *pool)
 {
     const float *total = pool->members[0].data;
     for (int k = 1; k < pool->options.members; k++)
@@ -85,7 +85,7 @@ static void hand_out(hpct_pool *pool)
 
 /* In the caller's thread: sums over the other processes, with the lock released. All members are
  * waiting for the result, so none can fail meanwhile. */
-static void sum_over_processes(hpct_pool *pool)
+static void sum_over_processes(hpct_replicas_pool *pool)
 {
     add_up(pool);
     pthread_mutex_unlock(&pool->lock);
@@ -100,7 +100,7 @@ static void sum_over_processes(hpct_pool *pool)
     }
 }
 
-hpct_status hpct_pool_sum(hpct_pool *pool, int index, float *data, size_t count)
+hpct_status hpct_replicas_pool_sum(hpct_replicas_pool *pool, int index, float *data, size_t count)
 {
     pthread_mutex_lock(&pool->lock);
     uint64_t sum = pool->sums;
@@ -130,7 +130,7 @@ hpct_status hpct_pool_sum(hpct_pool *pool, int index, float *data, size_t count)
 static void *serve(void *argument)
 {
     member *m = argument;
-    hpct_pool *pool = m->pool;
+    hpct_replicas_pool *pool = m->pool;
     uint64_t done = 0;
     hpct_cpu_set_threads(pool->options.threads);
     hpct_rank_threads_bind(m->index, pool->options.members);
@@ -154,7 +154,7 @@ static void *serve(void *argument)
 }
 
 /* Waits for an event, or for patience_seconds after an error. Called with the lock held. */
-static void wait_for_members(hpct_pool *pool)
+static void wait_for_members(hpct_replicas_pool *pool)
 {
     struct timespec until;
     if (pool->status == HPCT_OK || pool->options.patience_seconds == 0) {
@@ -173,7 +173,8 @@ static void wait_for_members(hpct_pool *pool)
     _exit((int) pool->status);
 }
 
-hpct_status hpct_pool_run(hpct_pool *pool, hpct_pool_work work, void *argument)
+hpct_status hpct_replicas_pool_run(hpct_replicas_pool *pool, hpct_replicas_pool_work work,
+                                   void *argument)
 {
     pthread_mutex_lock(&pool->lock);
     pool->work = work;
@@ -194,14 +195,14 @@ hpct_status hpct_pool_run(hpct_pool *pool, hpct_pool_work work, void *argument)
     return status == HPCT_OK ? HPCT_OK : hpct_fail(status, "%s", pool->message);
 }
 
-int hpct_pool_members(const hpct_pool *pool)
+int hpct_replicas_pool_members(const hpct_replicas_pool *pool)
 {
     return pool->options.members;
 }
 
 /* ---- opening and closing ---- */
 
-static hpct_status start(hpct_pool *pool)
+static hpct_status start(hpct_replicas_pool *pool)
 {
     hpct_status status = HPCT_OK;
     while (pool->started < pool->options.members && status == HPCT_OK) {
@@ -216,10 +217,11 @@ static hpct_status start(hpct_pool *pool)
     return status;
 }
 
-hpct_status hpct_pool_open(hpct_pool **out, const hpct_pool_options *options)
+hpct_status hpct_replicas_pool_open(hpct_replicas_pool **out,
+                                    const hpct_replicas_pool_options *options)
 {
     size_t members = (size_t) options->members;
-    hpct_pool *pool = calloc(1, sizeof *pool);
+    hpct_replicas_pool *pool = calloc(1, sizeof *pool);
     if (pool == NULL)
         return hpct_fail_memory(sizeof *pool);
     pool->options = *options;
@@ -233,11 +235,11 @@ hpct_status hpct_pool_open(hpct_pool **out, const hpct_pool_options *options)
     if (status == HPCT_OK)
         *out = pool;
     else
-        hpct_pool_close(pool);
+        hpct_replicas_pool_close(pool);
     return status;
 }
 
-void hpct_pool_close(hpct_pool *pool)
+void hpct_replicas_pool_close(hpct_replicas_pool *pool)
 {
     if (pool == NULL)
         return;

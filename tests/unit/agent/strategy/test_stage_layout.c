@@ -17,10 +17,10 @@ static hpct_model *chain(int operations)
 }
 
 static void expect(const hpct_model *model, hpct_strategy_options options, int ranks, int samples,
-                   hpct_stage_layout expected)
+                   hpct_strategy_stage_layout expected)
 {
-    hpct_stage_layout found;
-    if (hpct_stage_layout_find(&found, model, &options, ranks, samples) != HPCT_OK)
+    hpct_strategy_stage_layout found;
+    if (hpct_strategy_stage_layout_find(&found, model, &options, ranks, samples) != HPCT_OK)
         fail_msg("%d ranks: %s", ranks, hpct_last_error());
     assert_int_equal(found.stages, expected.stages);
     assert_int_equal(found.replicas, expected.replicas);
@@ -32,20 +32,21 @@ static void ranks_become_stages_times_replicas(void **state)
     (void) state;
     hpct_model *model = chain(6);
     hpct_strategy_options none = {0}, three = {.stages = 3}, cut = {.micro_batches = 9};
-    expect(model, none, 1, 64, (hpct_stage_layout){1, 1, 1});
-    expect(model, none, 4, 256, (hpct_stage_layout){4, 1, 16}); /* the first from 12 on */
-    expect(model, none, 6, 240, (hpct_stage_layout){6, 1, 20});
-    expect(model, none, 8, 240, (hpct_stage_layout){4, 2, 12}); /* no more than 6 operations */
-    expect(model, three, 6, 64, (hpct_stage_layout){3, 2, 8});
-    expect(model, cut, 2, 64, (hpct_stage_layout){2, 1, 9});
+    expect(model, none, 1, 64, (hpct_strategy_stage_layout){1, 1, 1});
+    expect(model, none, 4, 256, (hpct_strategy_stage_layout){4, 1, 16}); /* the first from 12 on */
+    expect(model, none, 6, 240, (hpct_strategy_stage_layout){6, 1, 20});
+    expect(model, none, 8, 240,
+           (hpct_strategy_stage_layout){4, 2, 12}); /* no more than 6 operations */
+    expect(model, three, 6, 64, (hpct_strategy_stage_layout){3, 2, 8});
+    expect(model, cut, 2, 64, (hpct_strategy_stage_layout){2, 1, 9});
     hpct_model_free(model);
 }
 
 static void refuse(const hpct_model *model, hpct_strategy_options options, int ranks, int samples,
                    const char *message)
 {
-    hpct_stage_layout found;
-    assert_int_equal(hpct_stage_layout_find(&found, model, &options, ranks, samples),
+    hpct_strategy_stage_layout found;
+    assert_int_equal(hpct_strategy_stage_layout_find(&found, model, &options, ranks, samples),
                      HPCT_ERR_CONFIG);
     if (strstr(hpct_last_error(), message) == NULL)
         fail_msg("'%s' instead of '%s'", hpct_last_error(), message);
@@ -69,7 +70,7 @@ static void defaults_leave_little_idle(void **state)
     (void) state;
     for (int stages = 2; stages <= 16; stages++) {
         for (int samples = 1; samples <= 1024; samples++) {
-            int m = hpct_stage_layout_default(stages, samples), least = 4 * (stages - 1);
+            int m = hpct_strategy_stage_layout_default(stages, samples), least = 4 * (stages - 1);
             assert_true(m >= 1 && (m == 1 || samples / m >= 4));
             assert_true(m <= 2 * least);
             if (samples >= 4 * least) {
@@ -85,13 +86,14 @@ static void defaults_leave_little_idle(void **state)
 static void pieces_and_what_is_in_flight(void **state)
 {
     (void) state;
-    hpct_stage_layout layout = {.stages = 4, .replicas = 2, .micro_batches = 8};
-    assert_int_equal(hpct_stage_layout_pieces(&layout, 64), 8);
-    assert_int_equal(hpct_stage_layout_pieces(&layout, 11), 5); /* each replica has 5 samples */
-    assert_int_equal(hpct_stage_layout_pieces(&layout, 1), 1);
+    hpct_strategy_stage_layout layout = {.stages = 4, .replicas = 2, .micro_batches = 8};
+    assert_int_equal(hpct_strategy_stage_layout_pieces(&layout, 64), 8);
+    assert_int_equal(hpct_strategy_stage_layout_pieces(&layout, 11),
+                     5); /* each replica has 5 samples */
+    assert_int_equal(hpct_strategy_stage_layout_pieces(&layout, 1), 1);
     for (int stage = 0; stage < 4; stage++)
-        assert_int_equal(hpct_stage_layout_in_flight(&layout, stage, 8), 4 - stage);
-    assert_int_equal(hpct_stage_layout_in_flight(&layout, 0, 2), 2);
+        assert_int_equal(hpct_strategy_stage_layout_in_flight(&layout, stage, 8), 4 - stage);
+    assert_int_equal(hpct_strategy_stage_layout_in_flight(&layout, 0, 2), 2);
 }
 
 int main(void)

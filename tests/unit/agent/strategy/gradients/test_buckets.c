@@ -10,10 +10,10 @@
 /* Buckets follow one another, hold all, and end behind a cache line. */
 static int plan(size_t count, size_t bytes, int ranks, double latency, double rate)
 {
-    size_t ends[HPCT_BUCKETS_MOST];
+    size_t ends[HPCT_GRAD_BUCKETS_MOST];
     hpct_comm_network network = {latency, rate, 0};
-    int num = hpct_buckets_plan(ends, count, bytes, ranks, &network);
-    assert_true(num >= 1 && num <= HPCT_BUCKETS_MOST);
+    int num = hpct_grad_buckets_plan(ends, count, bytes, ranks, &network);
+    assert_true(num >= 1 && num <= HPCT_GRAD_BUCKETS_MOST);
     for (int i = 0; i < num; i++) {
         assert_true(count == 0 || ends[i] > (i > 0 ? ends[i - 1] : 0));
         assert_true(i == num - 1 || ends[i] % 16 == 0);
@@ -32,8 +32,8 @@ static void buckets_follow_the_network(void **state)
     assert_int_equal(plan(34826, 0, 2, 1e-3, 1.25e9), 1);
     assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 1e-1, 125e6), 1);
     /* bound by the rate, and no more than there may be */
-    assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 1e-6, 12.5e6), HPCT_BUCKETS_MOST);
-    assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 0, 1e9), HPCT_BUCKETS_MOST);
+    assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 1e-6, 12.5e6), HPCT_GRAD_BUCKETS_MOST);
+    assert_int_equal(plan(FLOATS_OF_W1, 0, 2, 0, 1e9), HPCT_GRAD_BUCKETS_MOST);
     /* twice as much to transfer with many ranks, and 2 * 10 messages: sqrt(177 ms / 2 ms) = 9.4 */
     assert_int_equal(plan(FLOATS_OF_W1, 0, 1000, 1e-4, 125e6), 9);
 }

@@ -85,10 +85,10 @@ static void *train(void *argument)
     task *t = argument;
     run *r = t->run;
     member self = {{.ops = &member_ops, .rank = t->rank, .size = RANKS}, &r->group};
-    hpct_compressor_plan plan = {&self.base, matrices, MATRICES, COUNT, &r->options};
-    const hpct_compressor_ops *ops =
-        r->options.kind == HPCT_COMPRESS_POWERSGD ? &hpct_powersgd : &hpct_top_k;
-    hpct_compressor *c = NULL;
+    hpct_grad_compressor_plan plan = {&self.base, matrices, MATRICES, COUNT, &r->options};
+    const hpct_grad_compressor_ops *ops =
+        r->options.kind == HPCT_COMPRESS_POWERSGD ? &hpct_grad_powersgd : &hpct_grad_top_k;
+    hpct_grad_compressor *c = NULL;
     if (ops->open(&c, &plan) != HPCT_OK)
         return NULL;
     c->ops = ops;
@@ -104,17 +104,17 @@ static void *train(void *argument)
         memcpy(gradients, r->gradient[t->rank][step], COUNT * sizeof *gradients);
         gradients[COUNT] = (float) t->rank;
         gradients[COUNT + 1] = 1;
-        if (hpct_compressor_reduce(c, gradients, 2) != HPCT_OK)
+        if (hpct_grad_compressor_reduce(c, gradients, 2) != HPCT_OK)
             gradients[COUNT] = NAN;
     }
     pthread_barrier_wait(&r->group.barrier);
     if (t->rank == 0) {
         r->allocations = allocations - before;
-        r->bytes = hpct_compressor_bytes(c);
+        r->bytes = hpct_grad_compressor_bytes(c);
     }
     pthread_barrier_wait(&r->group.barrier);
     memcpy(r->residue[t->rank], c->residue, COUNT * sizeof(float));
-    hpct_compressor_close(c);
+    hpct_grad_compressor_close(c);
     return NULL;
 }
 
@@ -126,10 +126,10 @@ static void draw_gradients(run *r)
                 size_t rows = matrices[m].rows, columns = matrices[m].columns;
                 float *at = r->gradient[rank][step] + matrices[m].offset, factor[2][64], own[2][64];
                 uint64_t seed = (uint64_t) (step * 100 + m);
-                hpct_draw_normal(at, rows * columns, seed + 1000 * (uint64_t) (rank + 1));
+                hpct_grad_draw_normal(at, rows * columns, seed + 1000 * (uint64_t) (rank + 1));
                 /* columns of the factor are the same on all ranks, so that the sum has its rank */
-                hpct_draw_normal(factor[0], 128, seed);
-                hpct_draw_normal(own[0], 128, seed + 1000 * (uint64_t) (rank + 1));
+                hpct_grad_draw_normal(factor[0], 128, seed);
+                hpct_grad_draw_normal(own[0], 128, seed + 1000 * (uint64_t) (rank + 1));
                 for (size_t i = 0; i < rows * columns && r->low_rank > 0 && rows > 1; i++) {
                     at[i] = 0;
                     for (int k = 0; k < r->low_rank; k++)
@@ -262,7 +262,7 @@ static void powersgd_is_what_plain_c_makes(void **state)
         (hpct_compression){.kind = HPCT_COMPRESS_POWERSGD, .rank = RANK, .warmup_steps = 0}, 0);
     float drawn[2 * (33 + 7)];
     size_t begin = 0;
-    hpct_draw_normal(drawn, sizeof drawn / sizeof *drawn, 0);
+    hpct_grad_draw_normal(drawn, sizeof drawn / sizeof *drawn, 0);
     for (int m = 1; m < 3; m++) {
         const hpct_arena_matrix *matrix = &matrices[m];
         size_t count = matrix->rows * matrix->columns;
@@ -337,13 +337,13 @@ static void columns_become_orthonormal(void **state)
     enum { ROWS = 50, RANK = 6 };
     float p[ROWS * RANK];
     (void) state;
-    hpct_draw_normal(p, ROWS * RANK, 7);
+    hpct_grad_draw_normal(p, ROWS * RANK, 7);
     for (size_t i = 0; i < ROWS; i++) {
         p[i * RANK + 2] = p[i * RANK] - 3 * p[i * RANK + 1]; /* depends on the others */
         p[i * RANK + 4] = 0;
         p[i * RANK + 5] *= 1e-20f;
     }
-    hpct_orthonormalize(p, ROWS, RANK, 1);
+    hpct_grad_orthonormalize(p, ROWS, RANK, 1);
     for (int a = 0; a < RANK; a++)
         for (int b = 0; b < RANK; b++) {
             double sum = 0;
@@ -358,24 +358,24 @@ static void loops_are_what_plain_c_makes(void **state)
 {
     static const size_t sizes[][2] = {{1, 1}, {3, 15}, {5, 16}, {2, 33}, {4, 2100}};
     (void) state;
-    for (const hpct_low_rank_loops *const *l = hpct_low_rank_variants; *l != NULL; l++) {
+    for (const hpct_grad_low_rank_loops *const *l = hpct_grad_low_rank_variants; *l != NULL; l++) {
         if (!(*l)->supported())
             continue;
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (int rank = 1; rank <= 9; rank += rank < 5 ? 1 : 4) {
                 size_t rows = sizes[s][0], columns = sizes[s][1], count = rows * columns;
                 float *all = calloc(3 * count + 9 * (rows + columns), sizeof *all);
-                hpct_low_rank m = {rows,
-                                   columns,
-                                   rank,
-                                   all,
-                                   all + count,
-                                   all + 3 * count,
-                                   all + 3 * count + 9 * rows};
+                hpct_grad_low_rank m = {rows,
+                                        columns,
+                                        rank,
+                                        all,
+                                        all + count,
+                                        all + 3 * count,
+                                        all + 3 * count + 9 * rows};
                 float *before = all + 2 * count;
-                hpct_draw_normal(m.gradient, count, 1);
-                hpct_draw_normal(m.residue, count, 2);
-                hpct_draw_normal(m.q, (size_t) rank * columns, 3);
+                hpct_grad_draw_normal(m.gradient, count, 1);
+                hpct_grad_draw_normal(m.residue, count, 2);
+                hpct_grad_draw_normal(m.q, (size_t) rank * columns, 3);
                 for (size_t i = 0; i < count; i++)
                     before[i] = m.residue[i] + m.gradient[i];
                 (*l)->left(&m, 0, rows);
@@ -428,13 +428,13 @@ static void selection_is_what_sorting_makes(void **state)
 {
     enum { COUNT_OF = 1000 };
     float gradient[COUNT_OF], residue[COUNT_OF], both[COUNT_OF], sorted[COUNT_OF];
-    hpct_pair pairs[COUNT_OF];
-    static uint32_t histogram[HPCT_SELECT_BINS];
+    hpct_grad_pair pairs[COUNT_OF];
+    static uint32_t histogram[HPCT_GRAD_SELECT_BINS];
     (void) state;
     for (int test = 0; test < unit_cases(200); test++) {
         size_t count = 1 + (size_t) (test * 37) % COUNT_OF, k = 1 + (size_t) (test * 101) % count;
-        hpct_draw_normal(gradient, count, (uint64_t) test);
-        hpct_draw_normal(residue, count, (uint64_t) test + 1000);
+        hpct_grad_draw_normal(gradient, count, (uint64_t) test);
+        hpct_grad_draw_normal(residue, count, (uint64_t) test + 1000);
         for (size_t i = 0; i < count; i++) {
             if (test % 3 == 0) /* many are equal, many 0 */
                 gradient[i] = truncf(gradient[i]), residue[i] = truncf(residue[i]);
@@ -443,7 +443,7 @@ static void selection_is_what_sorting_makes(void **state)
             both[i] = sorted[i] = gradient[i] + residue[i];
         }
         qsort(sorted, count, sizeof *sorted, larger);
-        hpct_select_largest(count, k, gradient, residue, 5, pairs, histogram);
+        hpct_grad_select_largest(count, k, gradient, residue, 5, pairs, histogram);
         for (size_t i = 0; i < k; i++) {
             assert_true(pairs[i].index >= 5 && pairs[i].index < count + 5);
             assert_true(i == 0 || pairs[i].index > pairs[i - 1].index);
@@ -495,12 +495,12 @@ static void impossible_options_are_refused(void **state)
         {.kind = HPCT_COMPRESS_TOP_K, .share = NAN},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(hpct_compression_check(&bad[i]), HPCT_ERR_USAGE);
+        assert_int_equal(hpct_grad_compression_check(&bad[i]), HPCT_ERR_USAGE);
     assert_int_equal(
-        hpct_compression_check(&(hpct_compression){.kind = HPCT_COMPRESS_POWERSGD, .rank = 1}),
+        hpct_grad_compression_check(&(hpct_compression){.kind = HPCT_COMPRESS_POWERSGD, .rank = 1}),
         HPCT_OK);
     assert_int_equal(
-        hpct_compression_check(&(hpct_compression){.kind = HPCT_COMPRESS_TOP_K, .share = 1}),
+        hpct_grad_compression_check(&(hpct_compression){.kind = HPCT_COMPRESS_TOP_K, .share = 1}),
         HPCT_OK);
 }
 

@@ -101,7 +101,7 @@ static void fill(hpct_model *model, int step)
 
 static double step(hpct_strategy *strategy, int t)
 {
-    hpct_step_sums sums = {0};
+    hpct_strategy_step_sums sums = {0};
     hpct_model_set_position(strategy->model, 9, t, 100);
     fill(strategy->model, t);
     assert_int_equal(hpct_strategy_step(strategy, counts[t], counts[t], &sums), HPCT_OK);
@@ -208,7 +208,7 @@ static void replicas_have_the_same_bits(void **state)
         open_strategy(&strategy, model, "mirrored", 3);
         for (int t = 0; t < STEPS; t++)
             step(strategy, t);
-        const hpct_replica_set *set = (hpct_replica_set *) strategy;
+        const hpct_replicas *set = (hpct_replicas *) strategy;
         const float *first = hpct_model_parameters(set->models[0], &count);
         for (int k = 1; k < 3; k++) {
             const float *other = hpct_model_parameters(set->models[k], &count);
@@ -227,7 +227,7 @@ static void central_storage_has_one_set_of_weights(void **state)
     hpct_strategy *strategy;
     size_t count;
     open_strategy(&strategy, model, "central-storage", 3);
-    const hpct_replica_set *set = (hpct_replica_set *) strategy;
+    const hpct_replicas *set = (hpct_replicas *) strategy;
     for (int k = 1; k < 3; k++)
         assert_ptr_equal(hpct_model_parameters(set->models[0], &count),
                          hpct_model_parameters(set->models[k], &count));
@@ -276,7 +276,7 @@ static void moving_statistics_are_a_mean(void **state)
     size_t count;
     open_strategy(&strategy, model, "mirrored", 2);
     step(strategy, 0);
-    const hpct_replica_set *set = (hpct_replica_set *) strategy;
+    const hpct_replicas *set = (hpct_replicas *) strategy;
     float *a = hpct_model_states(set->models[0], &count);
     float *b = hpct_model_states(set->models[1], &count), before[2] = {a[0], b[0]};
     assert_true(before[0] != before[1]);
@@ -324,7 +324,7 @@ static void impossible_combinations_are_refused(void **state)
                                .num_batch_sizes = 2,
                                .options = &wire};
     hpct_strategy *strategy = NULL;
-    assert_int_equal(hpct_mirrored.open(&strategy, &plan), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_replicas_mirrored.open(&strategy, &plan), HPCT_ERR_USAGE);
     assert_null(strategy);
     hpct_model_free(model);
 }

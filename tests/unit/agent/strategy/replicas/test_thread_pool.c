@@ -15,13 +15,13 @@
 #define MEMBERS 3
 #define COUNT 5
 
-static hpct_pool *pool;
+static hpct_replicas_pool *pool;
 
 static void open_pool(int members, hpct_status (*sum)(void *, float *, size_t), void *argument)
 {
-    hpct_pool_options options = {
+    hpct_replicas_pool_options options = {
         .members = members, .threads = 2, .sum = sum, .argument = argument};
-    assert_int_equal(hpct_pool_open(&pool, &options), HPCT_OK);
+    assert_int_equal(hpct_replicas_pool_open(&pool, &options), HPCT_OK);
 }
 
 /* ---- what members are ---- */
@@ -48,9 +48,9 @@ static void each_member_is_a_thread(void **state)
     (void) state;
     seen s = {0};
     open_pool(MEMBERS, NULL, NULL);
-    assert_int_equal(hpct_pool_run(pool, look, &s), HPCT_OK);
+    assert_int_equal(hpct_replicas_pool_run(pool, look, &s), HPCT_OK);
     seen first = s;
-    assert_int_equal(hpct_pool_run(pool, look, &s), HPCT_OK);
+    assert_int_equal(hpct_replicas_pool_run(pool, look, &s), HPCT_OK);
     for (int k = 0; k < MEMBERS; k++) {
         assert_int_equal(s.times[k], 2);
         assert_int_equal(s.threads[k], 2);
@@ -59,7 +59,7 @@ static void each_member_is_a_thread(void **state)
         assert_false(pthread_equal(s.thread[k], pthread_self()));
         assert_false(pthread_equal(s.thread[k], s.thread[(k + 1) % MEMBERS]));
     }
-    hpct_pool_close(pool);
+    hpct_replicas_pool_close(pool);
 }
 
 /* ---- sums ---- */
@@ -79,7 +79,7 @@ static hpct_status sum_often(void *argument, int member)
         size_t count = 1 + (size_t) round % COUNT;
         for (size_t i = 0; i < count; i++)
             s->got[member][i] = order_matters[member] * (float) (1 + i);
-        hpct_status status = hpct_pool_sum(pool, member, s->got[member], count);
+        hpct_status status = hpct_replicas_pool_sum(pool, member, s->got[member], count);
         if (status != HPCT_OK)
             return status;
         for (size_t i = 0; i < count; i++) {
@@ -96,10 +96,10 @@ static void sums_are_in_the_members_order(void **state)
     (void) state;
     summing s = {.rounds = 300};
     open_pool(MEMBERS, NULL, NULL);
-    assert_int_equal(hpct_pool_run(pool, sum_often, &s), HPCT_OK);
+    assert_int_equal(hpct_replicas_pool_run(pool, sum_often, &s), HPCT_OK);
     assert_memory_equal(s.got[0], s.got[1], sizeof s.got[0]);
     assert_memory_equal(s.got[0], s.got[2], sizeof s.got[0]);
-    hpct_pool_close(pool);
+    hpct_replicas_pool_close(pool);
 }
 
 /* ---- other processes ---- */
@@ -128,7 +128,7 @@ static hpct_status sum_three_times(void *argument, int member)
     hpct_status status = HPCT_OK;
     for (int i = 0; i < 3 && status == HPCT_OK; i++) {
         *got = (float) (member + 1);
-        status = hpct_pool_sum(pool, member, got, 1);
+        status = hpct_replicas_pool_sum(pool, member, got, 1);
     }
     return status;
 }
@@ -140,12 +140,12 @@ static void the_caller_sums_over_other_processes(void **state)
         others o = {.caller = pthread_self()};
         float got[MEMBERS] = {0};
         open_pool(members, twice, &o);
-        assert_int_equal(hpct_pool_run(pool, sum_three_times, got), HPCT_OK);
+        assert_int_equal(hpct_replicas_pool_run(pool, sum_three_times, got), HPCT_OK);
         for (int k = 0; k < members; k++)
             assert_true(got[k] == (float) (members * (members + 1)));
         assert_int_equal(o.calls, 3);
         assert_true(o.by_caller);
-        hpct_pool_close(pool);
+        hpct_replicas_pool_close(pool);
     }
 }
 
@@ -155,10 +155,10 @@ static void a_lost_rank_ends_all_members(void **state)
     others o = {.caller = pthread_self(), .fail_at = 2};
     float got[MEMBERS] = {0};
     open_pool(MEMBERS, twice, &o);
-    assert_int_equal(hpct_pool_run(pool, sum_three_times, got), HPCT_ERR_PEER);
+    assert_int_equal(hpct_replicas_pool_run(pool, sum_three_times, got), HPCT_ERR_PEER);
     assert_string_equal(hpct_last_error(), "rank 7 was lost");
     assert_int_equal(o.calls, 2);
-    hpct_pool_close(pool);
+    hpct_replicas_pool_close(pool);
 }
 
 /* ---- failures ---- */
@@ -168,7 +168,7 @@ static hpct_status fail_second(void *argument, int member)
     float data = 1;
     if (member == *(const int *) argument)
         return hpct_fail(HPCT_ERR_INTERNAL, "out of memory");
-    return hpct_pool_sum(pool, member, &data, 1); /* would wait for ever */
+    return hpct_replicas_pool_sum(pool, member, &data, 1); /* would wait for ever */
 }
 
 static void one_that_fails_ends_the_work_of_all(void **state)
@@ -180,13 +180,14 @@ static void one_that_fails_ends_the_work_of_all(void **state)
         for (int who = 0; who < MEMBERS; who++) {
             char message[64];
             snprintf(message, sizeof message, "replica %d: out of memory", who);
-            assert_int_equal(hpct_pool_run(pool, fail_second, &who), HPCT_ERR_INTERNAL);
+            assert_int_equal(hpct_replicas_pool_run(pool, fail_second, &who), HPCT_ERR_INTERNAL);
             assert_string_equal(hpct_last_error(), message);
         }
         float got[MEMBERS] = {0};
-        assert_int_equal(hpct_pool_run(pool, sum_three_times, got), HPCT_OK); /* and goes on */
+        assert_int_equal(hpct_replicas_pool_run(pool, sum_three_times, got),
+                         HPCT_OK); /* and goes on */
         assert_true(got[0] == (with_others ? 12.0f : 6.0f));
-        hpct_pool_close(pool);
+        hpct_replicas_pool_close(pool);
     }
     assert_int_equal(o.calls, 3);
 }
@@ -195,7 +196,7 @@ static hpct_status sum_unlike(void *argument, int member)
 {
     float data[MEMBERS] = {0};
     (void) argument;
-    return hpct_pool_sum(pool, member, data, (size_t) member + 1);
+    return hpct_replicas_pool_sum(pool, member, data, (size_t) member + 1);
 }
 
 /* One fails, the others wait for it where nobody tells them. */
@@ -217,9 +218,10 @@ static void waiting_member_ends_after_patience(void **state)
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], 2);
-        hpct_pool_options options = {.members = MEMBERS, .threads = 1, .patience_seconds = 1};
-        if (hpct_pool_open(&pool, &options) == HPCT_OK)
-            hpct_pool_run(pool, fail_or_wait, NULL);
+        hpct_replicas_pool_options options = {
+            .members = MEMBERS, .threads = 1, .patience_seconds = 1};
+        if (hpct_replicas_pool_open(&pool, &options) == HPCT_OK)
+            hpct_replicas_pool_run(pool, fail_or_wait, NULL);
         _exit(0);
     }
     close(ends[1]);
@@ -237,17 +239,17 @@ static void sums_of_different_lengths_are_refused(void **state)
 {
     (void) state;
     open_pool(MEMBERS, NULL, NULL);
-    assert_int_equal(hpct_pool_run(pool, sum_unlike, NULL), HPCT_ERR_INTERNAL);
+    assert_int_equal(hpct_replicas_pool_run(pool, sum_unlike, NULL), HPCT_ERR_INTERNAL);
     assert_non_null(strstr(hpct_last_error(), "where others have"));
-    hpct_pool_close(pool);
+    hpct_replicas_pool_close(pool);
 }
 
 static void unused_thread_pool_closes(void **state)
 {
     (void) state;
     open_pool(MEMBERS, NULL, NULL);
-    hpct_pool_close(pool);
-    hpct_pool_close(NULL);
+    hpct_replicas_pool_close(pool);
+    hpct_replicas_pool_close(NULL);
 }
 
 int main(void)
