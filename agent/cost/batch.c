@@ -274,7 +274,8 @@ hpct_status hpct_batch_choose(hpct_context *context, hpct_model *model,
     return status;
 }
 
-hpct_status hpct_batch_asked(hpct_status status, int tried, int global, int own, size_t samples)
+hpct_status hpct_cost_batch_asked(hpct_status status, int tried, int global, int own,
+                                  size_t samples)
 {
     char asked[96];
     if (status != HPCT_ERR_CONFIG || (global > 0 ? global : own) == tried)
@@ -304,16 +305,16 @@ static hpct_status ask(const question *q, int batch, bool *fits, answer *mine, a
     return status;
 }
 
-hpct_status hpct_batch_fits(hpct_context *context, hpct_model *model,
-                            const hpct_batch_options *options, int batch, size_t besides,
-                            bool *fits)
+hpct_status hpct_cost_batch_fits(hpct_context *context, hpct_model *model,
+                                 const hpct_batch_options *options, int batch, size_t besides,
+                                 bool *fits)
 {
     answer mine, over;
     return ask(&(question){context, model, options, besides}, batch, fits, &mine, &over);
 }
 
-hpct_status hpct_batch_admit(hpct_context *context, hpct_model *model,
-                             const hpct_batch_options *options, int batch, size_t *need)
+hpct_status hpct_cost_batch_admit(hpct_context *context, hpct_model *model,
+                                  const hpct_batch_options *options, int batch, size_t *need)
 {
     question q = {.context = context, .model = model, .options = options};
     bool fits = true;

@@ -35,8 +35,8 @@ typedef struct record {
     double flops, bytes; /* per second */
     double scratch;      /* of the node's first rank; the others' is NAN */
     int threads;
-    hpct_pair pairs[HPCT_PAIRS_MOST];
-    char state[HPCT_NODE_TEXT], why[HPCT_NODE_TEXT];
+    hpct_cost_pair pairs[HPCT_COST_PAIRS_MOST];
+    char state[HPCT_COST_NODE_TEXT], why[HPCT_COST_NODE_TEXT];
 } record;
 
 typedef struct check {
@@ -48,9 +48,9 @@ typedef struct check {
     bool linked;  /* links are measured */
     hpct_rank_node_state *before, *after;
     record mine, *all; /* all: [size] */
-    hpct_node_row *rows;
-    hpct_pair *pairs; /* [num][rounds] */
-    double medians[HPCT_FIGURES];
+    hpct_cost_node_row *rows;
+    hpct_cost_pair *pairs; /* [num][rounds] */
+    double medians[HPCT_COST_FIGURES];
 } check;
 
 static void check_free(check *c)
@@ -71,7 +71,7 @@ static hpct_status allocate(check *c)
     c->leaders = calloc(size, sizeof *c->leaders);
     c->all = calloc(size, sizeof *c->all);
     c->rows = calloc(size, sizeof *c->rows);
-    c->pairs = calloc(size * HPCT_PAIRS_MOST, sizeof *c->pairs);
+    c->pairs = calloc(size * HPCT_COST_PAIRS_MOST, sizeof *c->pairs);
     bool fine = c->nodes != NULL && c->leaders != NULL && c->all != NULL && c->rows != NULL &&
                 c->pairs != NULL;
     return fine ? HPCT_OK : hpct_fail_memory(size * sizeof *c->all);
@@ -90,7 +90,7 @@ static int find_node(const check *c, const char *name)
 /* Nodes in the order of their first ranks. */
 static hpct_status find_nodes(check *c)
 {
-    char mine[HPCT_NODE_NAME] = "", *all = calloc((size_t) c->comm->size, sizeof mine);
+    char mine[HPCT_COST_NODE_NAME] = "", *all = calloc((size_t) c->comm->size, sizeof mine);
     hpct_status status = hpct_context_agree(
         c->context, all == NULL ? hpct_fail_memory((size_t) c->comm->size * sizeof mine) : HPCT_OK);
     snprintf(mine, sizeof mine, "%s", hpct_context_node(c->context));
@@ -160,7 +160,7 @@ static void measure_scratch(check *c)
     c->mine.scratch = NAN;
     if (leads(c))
         c->mine.scratch =
-            hpct_scratch_measure(hpct_scratch_folder(), c->mine.why, sizeof c->mine.why);
+            hpct_cost_scratch_measure(hpct_cost_scratch_folder(), c->mine.why, sizeof c->mine.why);
 }
 
 static hpct_status measure(check *c)
@@ -169,7 +169,7 @@ static hpct_status measure(check *c)
     int node = leads(c) ? c->nodes[c->comm->rank] : -1;
     HPCT_TRY(hpct_context_agree(c->context, hpct_rank_node_state_take(&c->before)));
     if (c->linked)
-        HPCT_TRY(hpct_pairs_measure(c->comm, c->leaders, c->num, node, c->mine.pairs));
+        HPCT_TRY(hpct_cost_pairs_measure(c->comm, c->leaders, c->num, node, c->mine.pairs));
     HPCT_TRY(hpct_context_agree(c->context, HPCT_OK)); /* links do not disturb disks */
     measure_scratch(c);
     hpct_status status = compute(c);
@@ -187,31 +187,31 @@ static hpct_status measure(check *c)
 static void add_rank(check *c, int rank)
 {
     const record *r = &c->all[rank];
-    hpct_node_row *row = &c->rows[c->nodes[rank]];
+    hpct_cost_node_row *row = &c->rows[c->nodes[rank]];
     double *figures = row->figures;
-    if (row->ranks++ == 0 || r->flops < figures[HPCT_FIGURE_COMPUTE]) {
-        figures[HPCT_FIGURE_COMPUTE] = r->flops;
+    if (row->ranks++ == 0 || r->flops < figures[HPCT_COST_FIGURE_COMPUTE]) {
+        figures[HPCT_COST_FIGURE_COMPUTE] = r->flops;
         row->threads = r->threads;
         memcpy(row->state, r->state, sizeof row->state);
     }
-    if (row->ranks == 1 || r->bytes < figures[HPCT_FIGURE_MEMORY])
-        figures[HPCT_FIGURE_MEMORY] = r->bytes;
+    if (row->ranks == 1 || r->bytes < figures[HPCT_COST_FIGURE_MEMORY])
+        figures[HPCT_COST_FIGURE_MEMORY] = r->bytes;
 }
 
 /* A node is as fast as its best link: a slow one may be the fault of the other node. */
 static void add_links(check *c, int node, int rounds)
 {
     double *figures = c->rows[node].figures;
-    figures[HPCT_FIGURE_LATENCY] = figures[HPCT_FIGURE_LINK] = NAN;
+    figures[HPCT_COST_FIGURE_LATENCY] = figures[HPCT_COST_FIGURE_LINK] = NAN;
     for (int round = 0; round < rounds; round++) {
-        const hpct_pair *pair = &c->pairs[node * rounds + round];
+        const hpct_cost_pair *pair = &c->pairs[node * rounds + round];
         if (pair->node < 0)
             continue;
-        const hpct_pair *back = &c->pairs[pair->node * rounds + round];
-        figures[HPCT_FIGURE_LATENCY] =
-            fmin(figures[HPCT_FIGURE_LATENCY], fmin(pair->latency_seconds, back->latency_seconds));
-        figures[HPCT_FIGURE_LINK] =
-            fmax(figures[HPCT_FIGURE_LINK], fmax(pair->bytes_per_second, back->bytes_per_second));
+        const hpct_cost_pair *back = &c->pairs[pair->node * rounds + round];
+        figures[HPCT_COST_FIGURE_LATENCY] = fmin(
+            figures[HPCT_COST_FIGURE_LATENCY], fmin(pair->latency_seconds, back->latency_seconds));
+        figures[HPCT_COST_FIGURE_LINK] = fmax(figures[HPCT_COST_FIGURE_LINK],
+                                              fmax(pair->bytes_per_second, back->bytes_per_second));
     }
 }
 
@@ -222,30 +222,30 @@ static hpct_status compare_nodes(check *c, int rounds)
         add_rank(c, rank);
     for (int node = 0; node < c->num; node++) {
         const record *r = &c->all[c->leaders[node]];
-        c->rows[node].figures[HPCT_FIGURE_SCRATCH] = r->scratch;
+        c->rows[node].figures[HPCT_COST_FIGURE_SCRATCH] = r->scratch;
         memcpy(c->rows[node].scratch, r->why, sizeof r->why);
         memcpy(c->pairs + node * rounds, r->pairs, (size_t) rounds * sizeof *r->pairs);
     }
     for (int node = 0; node < c->num; node++)
         add_links(c, node, rounds);
-    return hpct_nodes_judge(c->rows, c->num, c->medians);
+    return hpct_cost_nodes_judge(c->rows, c->num, c->medians);
 }
 
 static hpct_status report(const check *c, int rounds, FILE *stream, const char *json)
 {
-    const hpct_nodes_report r = {
+    const hpct_cost_nodes_report r = {
         .rows = c->rows, .num = c->num, .medians = c->medians, .pairs = c->pairs, .rounds = rounds};
     if (hpct_context_rank(c->context) != 0)
         return HPCT_OK;
     if (stream != NULL)
-        hpct_nodes_print(&r, stream);
-    return json != NULL ? hpct_nodes_write(&r, json) : HPCT_OK;
+        hpct_cost_nodes_print(&r, stream);
+    return json != NULL ? hpct_cost_nodes_write(&r, json) : HPCT_OK;
 }
 
 static hpct_status refuse_slow(const check *c)
 {
     char names[NAMES];
-    int slow = hpct_nodes_slow(c->rows, c->num, names, sizeof names);
+    int slow = hpct_cost_nodes_slow(c->rows, c->num, names, sizeof names);
     return slow == 0 ? HPCT_OK
                      : hpct_fail(HPCT_ERR_PEER,
                                  "%d of %d nodes %s slow: %s; srun --exclude leaves nodes out",
@@ -263,7 +263,7 @@ static hpct_status check_all(check *c, FILE *stream, const char *json)
     HPCT_TRY(find_nodes(c));
     c->linked = c->num > 1 && c->comm->ops->of_hosts;
     HPCT_TRY(measure(c));
-    int rounds = c->linked ? hpct_pairs_rounds(c->num) : 0;
+    int rounds = c->linked ? hpct_cost_pairs_rounds(c->num) : 0;
     status = compare_nodes(c, rounds);
     if (status == HPCT_OK)
         status = report(c, rounds, stream, json);

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(HPCT_CANDIDATES <= HPCT_CONTEST_MOST, "room for all candidates");
+_Static_assert(HPCT_COST_CANDIDATES <= HPCT_COST_CONTEST_MOST, "room for all candidates");
 
 #define BLOCK_SECONDS 0.05 /* of timed steps */
 #define TRIAL_SECONDS 1.0  /* after which no further precision is sought */
@@ -34,11 +34,11 @@ typedef struct choice {
     hpct_model *model;
     const hpct_strategy_options *given;
     int global_batch;
-    hpct_trial trials[HPCT_CANDIDATES];
-    hpct_contest contest;
-    hpct_trial alone;         /* one rank by itself, for comparison */
-    hpct_contest alone_times; /* its times */
-    int order[HPCT_CANDIDATES];
+    hpct_cost_trial trials[HPCT_COST_CANDIDATES];
+    hpct_cost_contest contest;
+    hpct_cost_trial alone;         /* one rank by itself, for comparison */
+    hpct_cost_contest alone_times; /* its times */
+    int order[HPCT_COST_CANDIDATES];
     int payoff; /* ranks; 0: no forecast, or none that holds for other nodes */
 } choice;
 
@@ -46,30 +46,30 @@ typedef struct choice {
 
 static hpct_status enter(choice *c, int i)
 {
-    const hpct_candidate *one = &hpct_candidates[i];
-    hpct_trial *trial = &c->trials[i];
+    const hpct_cost_candidate *one = &hpct_cost_candidates[i];
+    hpct_cost_trial *trial = &c->trials[i];
     int rank = hpct_context_rank(c->context), size = hpct_context_size(c->context);
     int64_t begin, most = hpct_data_slice(c->global_batch, 0, size, &begin);
-    if (!hpct_candidate_is_allowed(one, c->given))
+    if (!hpct_cost_candidate_is_allowed(one, c->given))
         return HPCT_OK;
-    *trial = (hpct_trial){.context = c->context,
-                          .options = hpct_candidate_options(one, c->given),
-                          .global_count = c->global_batch};
+    *trial = (hpct_cost_trial){.context = c->context,
+                               .options = hpct_cost_candidate_options(one, c->given),
+                               .global_count = c->global_batch};
     trial->options.compression.warmup_steps = -1; /* as in all steps after warm-up */
-    if (one->scheme == HPCT_SCHEME_LOCAL_SGD)
+    if (one->scheme == HPCT_COST_SCHEME_LOCAL_SGD)
         trial->options.local_warmup_steps = -1;
     HPCT_TRY(hpct_strategy_find(&trial->ops, &trial->options));
     trial->period = hpct_strategy_period(trial->ops, &trial->options);
     trial->count = trial->ops->whole_batch
                        ? c->global_batch
                        : (int) hpct_data_slice(c->global_batch, rank, size, &begin);
-    hpct_status status =
-        hpct_batch_fits(c->context, c->model, &(hpct_batch_options){.strategy = trial->options},
-                        (int) most, 0, &c->contest.runs[i]);
+    hpct_status status = hpct_cost_batch_fits(c->context, c->model,
+                                              &(hpct_batch_options){.strategy = trial->options},
+                                              (int) most, 0, &c->contest.runs[i]);
     /* hybrid's whole batch may exceed what operations can count, on all ranks alike: drop it */
     if (status != HPCT_ERR_USAGE || i == 0)
         return status;
-    *trial = (hpct_trial){0};
+    *trial = (hpct_cost_trial){0};
     c->contest.runs[i] = false;
     return HPCT_OK;
 }
@@ -79,20 +79,20 @@ static void enter_alone(choice *c, hpct_context *alone)
     int64_t begin;
     int count = (int) hpct_data_slice(c->global_batch, hpct_context_rank(c->context),
                                       hpct_context_size(c->context), &begin);
-    c->alone = (hpct_trial){.context = alone,
-                            .ops = &hpct_strategy_multi_worker_mirrored,
-                            .count = count,
-                            .global_count = count,
-                            .period = 1};
-    c->alone_times = (hpct_contest){.num = 1, .runs = {true}, .foreseen = {NAN}};
+    c->alone = (hpct_cost_trial){.context = alone,
+                                 .ops = &hpct_strategy_multi_worker_mirrored,
+                                 .count = count,
+                                 .global_count = count,
+                                 .period = 1};
+    c->alone_times = (hpct_cost_contest){.num = 1, .runs = {true}, .foreseen = {NAN}};
 }
 
 /* A wire type given by the user also applies to multi-worker-mirrored. */
-static hpct_scheme scheme_of(const choice *c, int i)
+static hpct_cost_scheme scheme_of(const choice *c, int i)
 {
-    hpct_scheme scheme = hpct_candidates[i].scheme;
-    return scheme == HPCT_SCHEME_MIRRORED && c->given->wire != HPCT_WIRE_FP32
-               ? HPCT_SCHEME_MIRRORED_BF16
+    hpct_cost_scheme scheme = hpct_cost_candidates[i].scheme;
+    return scheme == HPCT_COST_SCHEME_MIRRORED && c->given->wire != HPCT_WIRE_FP32
+               ? HPCT_COST_SCHEME_MIRRORED_BF16
                : scheme;
 }
 
@@ -120,23 +120,23 @@ static hpct_status drop_payoff_alone(choice *c)
 
 static hpct_status look_ahead(choice *c, bool same_global)
 {
-    bool allowed[HPCT_SCHEMES] = {false};
-    hpct_forecast forecast;
-    for (int i = 0; i < HPCT_CANDIDATES; i++)
+    bool allowed[HPCT_COST_SCHEMES] = {false};
+    hpct_cost_forecast forecast;
+    for (int i = 0; i < HPCT_COST_CANDIDATES; i++)
         allowed[scheme_of(c, i)] |= c->contest.runs[i];
-    HPCT_TRY(hpct_forecast_make(&forecast, c->context, c->model, c->given, allowed, c->global_batch,
-                                same_global));
-    for (int i = 0; i < HPCT_CANDIDATES; i++)
+    HPCT_TRY(hpct_cost_forecast_make(&forecast, c->context, c->model, c->given, allowed,
+                                     c->global_batch, same_global));
+    for (int i = 0; i < HPCT_COST_CANDIDATES; i++)
         c->contest.foreseen[i] = forecast.seconds[scheme_of(c, i)];
     c->payoff = forecast.payoff;
-    hpct_contest_order(&c->contest, c->order);
+    hpct_cost_contest_order(&c->contest, c->order);
     return drop_payoff_alone(c);
 }
 
 /* No forecasts: the host cannot time parts of a step that a device runs as one recording. */
 static void look_at_nothing(choice *c)
 {
-    for (int i = 0; i < HPCT_CANDIDATES; i++) {
+    for (int i = 0; i < HPCT_COST_CANDIDATES; i++) {
         c->contest.foreseen[i] = NAN;
         c->order[i] = i;
     }
@@ -151,27 +151,27 @@ static double block_seconds(const choice *c)
 
 static hpct_status run_candidate(choice *c, int i)
 {
-    double seconds, limit = hpct_contest_limit(&c->contest, i);
-    if (!hpct_contest_calls(&c->contest, i))
+    double seconds, limit = hpct_cost_contest_limit(&c->contest, i);
+    if (!hpct_cost_contest_calls(&c->contest, i))
         return HPCT_OK;
-    hpct_status status =
-        hpct_trial_block(&c->trials[i], c->context, c->model, block_seconds(c), limit, &seconds);
+    hpct_status status = hpct_cost_trial_block(&c->trials[i], c->context, c->model,
+                                               block_seconds(c), limit, &seconds);
     if (status == HPCT_ERR_CONFIG) { /* not for this model */
         c->contest.runs[i] = false;
         c->trials[i].ops = NULL;
         return HPCT_OK;
     }
     if (status == HPCT_OK)
-        hpct_contest_note(&c->contest, i, seconds);
+        hpct_cost_contest_note(&c->contest, i, seconds);
     return status;
 }
 
 static hpct_status run_alone(choice *c)
 {
     double seconds;
-    HPCT_TRY(
-        hpct_trial_block(&c->alone, c->context, c->model, block_seconds(c), INFINITY, &seconds));
-    hpct_contest_note(&c->alone_times, 0, seconds);
+    HPCT_TRY(hpct_cost_trial_block(&c->alone, c->context, c->model, block_seconds(c), INFINITY,
+                                   &seconds));
+    hpct_cost_contest_note(&c->alone_times, 0, seconds);
     return HPCT_OK;
 }
 
@@ -179,14 +179,14 @@ static hpct_status run_alone(choice *c)
 static hpct_status hold(choice *c)
 {
     double began = hpct_process_clock();
-    for (int round = 0; round < HPCT_CONTEST_ROUNDS; round++) {
+    for (int round = 0; round < HPCT_COST_CONTEST_ROUNDS; round++) {
         hpct_status status = run_alone(c);
-        for (int k = 0; k < HPCT_CANDIDATES && status == HPCT_OK; k++)
-            status = run_candidate(c, c->order[round % 2 == 0 ? k : HPCT_CANDIDATES - 1 - k]);
+        for (int k = 0; k < HPCT_COST_CANDIDATES && status == HPCT_OK; k++)
+            status = run_candidate(c, c->order[round % 2 == 0 ? k : HPCT_COST_CANDIDATES - 1 - k]);
         double spent = hpct_process_clock() - began;
         if (status == HPCT_OK)
             status = hpct_rank_largest(c->context, &spent, 1);
-        if (status != HPCT_OK || hpct_contest_is_over(&c->contest, spent > TRIAL_SECONDS))
+        if (status != HPCT_OK || hpct_cost_contest_is_over(&c->contest, spent > TRIAL_SECONDS))
             return status;
     }
     return HPCT_OK;
@@ -198,12 +198,12 @@ static hpct_status hold_on_devices(choice *c)
 {
     bool scales = false;
     hpct_status status = run_alone(c);
-    for (int i = 0; i < HPCT_CANDIDATES && status == HPCT_OK && !scales; i++) {
+    for (int i = 0; i < HPCT_COST_CANDIDATES && status == HPCT_OK && !scales; i++) {
         status = enter(c, i);
         if (status == HPCT_OK)
             status = run_candidate(c, i);
-        scales = i == 0 && hpct_contest_median(&c->contest, 0) <=
-                               SCALES * hpct_contest_median(&c->alone_times, 0);
+        scales = i == 0 && hpct_cost_contest_median(&c->contest, 0) <=
+                               SCALES * hpct_cost_contest_median(&c->alone_times, 0);
     }
     return status;
 }
@@ -221,15 +221,15 @@ static void list_others(char *text, size_t size, const choice *c, int best)
 {
     size_t length = 0;
     text[0] = '\0';
-    for (int k = 0; k < HPCT_CANDIDATES; k++) {
+    for (int k = 0; k < HPCT_COST_CANDIDATES; k++) {
         int i = c->order[k];
         bool tried = c->contest.blocks[i] > 0;
-        double seconds = tried ? hpct_contest_median(&c->contest, i) : c->contest.foreseen[i];
+        double seconds = tried ? hpct_cost_contest_median(&c->contest, i) : c->contest.foreseen[i];
         if (i == best || c->trials[i].ops == NULL || isnan(seconds) || length >= size)
             continue;
         length +=
             (size_t) snprintf(text + length, size - length, "%s%s%s %.*f", length > 0 ? ", " : "; ",
-                              hpct_candidates[i].label, tried ? "" : " not tried, about",
+                              hpct_cost_candidates[i].label, tried ? "" : " not tried, about",
                               digits(seconds), 1e3 * seconds);
     }
 }
@@ -258,7 +258,7 @@ static void describe_payoff(char *text, size_t size, const choice *c, double gai
     text[0] = '\0';
     if (c->payoff == 0 || gain < 1)
         return;
-    if (c->payoff == HPCT_PAYOFF_MOST)
+    if (c->payoff == HPCT_COST_PAYOFF_MOST)
         snprintf(text, size, "; %d %s or more would still be faster", c->payoff, unit);
     else if (c->payoff > ranks)
         snprintf(text, size, "; up to %d %s would still be faster", c->payoff, unit);
@@ -272,7 +272,7 @@ static void describe_gain(char *text, size_t size, const choice *c, double secon
                           const hpct_rank_threads_owner *owner)
 {
     int ranks = hpct_context_size(c->context);
-    double gain = ranks * hpct_contest_median(&c->alone_times, 0) / seconds;
+    double gain = ranks * hpct_cost_contest_median(&c->alone_times, 0) / seconds;
     char pays[64], alone[80] = "";
     if (owner->crowded) {
         snprintf(text, size,
@@ -290,26 +290,28 @@ static void describe_gain(char *text, size_t size, const choice *c, double secon
              gain < 1 ? "SLOWER than one: give it fewer" : "faster than one", gain, pays, alone);
 }
 
-static void describe(hpct_strategy_choice *out, const choice *c, int best,
+static void describe(hpct_cost_strategy_choice *out, const choice *c, int best,
                      const hpct_rank_threads_owner *owner)
 {
-    double seconds = hpct_contest_median(&c->contest, best), foreseen = c->contest.foreseen[best];
+    double seconds = hpct_cost_contest_median(&c->contest, best),
+           foreseen = c->contest.foreseen[best];
     char others[256], prediction[48] = "", gain[240];
     list_others(others, sizeof others, c, best);
     if (!isnan(foreseen))
         snprintf(prediction, sizeof prediction, ", predicted %.1f", 1e3 * foreseen);
     describe_gain(gain, sizeof gain, c, seconds, owner);
     snprintf(out->line, sizeof out->line, "strategy %s: %.*f ms a step%s%s; %s",
-             hpct_candidates[best].label, digits(seconds), 1e3 * seconds, prediction, others, gain);
+             hpct_cost_candidates[best].label, digits(seconds), 1e3 * seconds, prediction, others,
+             gain);
 }
 
-static hpct_status choose(hpct_strategy_choice *out, choice *c, bool same_global)
+static hpct_status choose(hpct_cost_strategy_choice *out, choice *c, bool same_global)
 {
     hpct_context *alone = NULL;
     hpct_status status = hpct_context_agree(c->context, hpct_context_open_alone(&alone));
-    c->contest.num = HPCT_CANDIDATES;
+    c->contest.num = HPCT_COST_CANDIDATES;
     bool devices = hpct_model_on_device(c->model);
-    for (int i = 0; i < HPCT_CANDIDATES && status == HPCT_OK && !devices; i++)
+    for (int i = 0; i < HPCT_COST_CANDIDATES && status == HPCT_OK && !devices; i++)
         status = enter(c, i);
     if (status == HPCT_OK) {
         enter_alone(c, alone);
@@ -320,12 +322,12 @@ static hpct_status choose(hpct_strategy_choice *out, choice *c, bool same_global
     if (status == HPCT_OK)
         status = devices ? hold_on_devices(c) : hold(c);
     hpct_context_close(alone);
-    int best = hpct_contest_winner(&c->contest);
+    int best = hpct_cost_contest_winner(&c->contest);
     hpct_rank_threads_owner owner = {0}; /* not on devices */
     if (status == HPCT_OK && !devices)
         status = find_owner(&owner, c->context);
     if (status == HPCT_OK && best >= 0) {
-        out->options = hpct_candidate_options(&hpct_candidates[best], c->given);
+        out->options = hpct_cost_candidate_options(&hpct_cost_candidates[best], c->given);
         describe(out, c, best, &owner);
     }
     return status == HPCT_OK ? hpct_strategy_find(&out->ops, &out->options) : status;
@@ -343,16 +345,16 @@ static bool allows_stages(const choice *c, const hpct_strategy_options *stages)
 }
 
 /* Without memory for trials: the default, if it fits on every rank; else pipeline, if that does. */
-static hpct_status choose_by_memory(hpct_strategy_choice *out, const choice *c)
+static hpct_status choose_by_memory(hpct_cost_strategy_choice *out, const choice *c)
 {
     int64_t begin;
     int share = (int) hpct_data_slice(c->global_batch, 0, hpct_context_size(c->context), &begin);
     bool fits = true;
     hpct_batch_options batch = {.strategy = *c->given};
-    hpct_status status = hpct_batch_fits(c->context, c->model, &batch, share, 0, &fits);
+    hpct_status status = hpct_cost_batch_fits(c->context, c->model, &batch, share, 0, &fits);
     batch.strategy.name = hpct_strategy_pipeline_stages.name;
     if (status == HPCT_OK && !fits && allows_stages(c, &batch.strategy)) {
-        status = hpct_batch_fits(c->context, c->model, &batch, share, 0, &fits);
+        status = hpct_cost_batch_fits(c->context, c->model, &batch, share, 0, &fits);
         if (status == HPCT_OK && fits) {
             out->options = batch.strategy;
             snprintf(out->line, sizeof out->line,
@@ -362,13 +364,13 @@ static hpct_status choose_by_memory(hpct_strategy_choice *out, const choice *c)
     return status == HPCT_OK ? hpct_strategy_find(&out->ops, &out->options) : status;
 }
 
-hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *context,
-                                 hpct_model *model, const hpct_strategy_options *options,
-                                 int global_batch, bool same_global)
+hpct_status hpct_cost_strategy_choose(hpct_cost_strategy_choice *out, hpct_context *context,
+                                      hpct_model *model, const hpct_strategy_options *options,
+                                      int global_batch, bool same_global)
 {
     hpct_snapshot *before = NULL;
     choice c = {.context = context, .model = model, .given = options, .global_batch = global_batch};
-    *out = (hpct_strategy_choice){.options = *options};
+    *out = (hpct_cost_strategy_choice){.options = *options};
     bool named = options->name != NULL && strcmp(options->name, "auto") != 0;
     named = named || options->compression.kind != HPCT_COMPRESS_NONE; /* only one strategy has it */
     if (named || options->replicas > 1 || hpct_context_size(context) == 1) {
@@ -380,10 +382,10 @@ hpct_status hpct_strategy_choose(hpct_strategy_choice *out, hpct_context *contex
     int64_t begin;
     bool fits = true;
     hpct_batch_options batch = {.strategy = *options};
-    hpct_status status =
-        hpct_batch_fits(context, model, &batch,
-                        (int) hpct_data_slice(global_batch, 0, hpct_context_size(context), &begin),
-                        hpct_model_on_device(model) ? 0 : hpct_snapshot_bytes(model), &fits);
+    hpct_status status = hpct_cost_batch_fits(
+        context, model, &batch,
+        (int) hpct_data_slice(global_batch, 0, hpct_context_size(context), &begin),
+        hpct_model_on_device(model) ? 0 : hpct_snapshot_bytes(model), &fits);
     if (status == HPCT_OK && !fits)
         return choose_by_memory(out, &c);
     if (status == HPCT_OK)

@@ -16,34 +16,35 @@
 
 #define VERSION 1
 
-const hpct_compute_effort hpct_compute_careful = {.least_steps = 5, .seconds = 2, .rates = true};
+const hpct_cost_compute_effort hpct_cost_compute_careful = {
+    .least_steps = 5, .seconds = 2, .rates = true};
 
-void hpct_compute_free(hpct_compute *compute)
+void hpct_cost_compute_free(hpct_cost_compute *compute)
 {
     free(compute->parts);
     for (int i = 0; i < 2; i++) {
-        for (int way = 0; way < HPCT_COMPUTE_WAYS; way++)
+        for (int way = 0; way < HPCT_COST_COMPUTE_WAYS; way++)
             free(compute->seconds[i][way].parts);
     }
-    *compute = (hpct_compute){0};
+    *compute = (hpct_cost_compute){0};
 }
 
 /* Static properties of the model. */
-static hpct_status describe(hpct_compute *compute, const hpct_model *model)
+static hpct_status describe(hpct_cost_compute *compute, const hpct_model *model)
 {
-    *compute = (hpct_compute){.num_parts = hpct_model_count_parts(model)};
+    *compute = (hpct_cost_compute){.num_parts = hpct_model_count_parts(model)};
     size_t count = (size_t) compute->num_parts;
     compute->parts = calloc(count, sizeof *compute->parts);
     bool fine = compute->parts != NULL;
     for (int i = 0; i < 2; i++) {
-        for (int way = 0; way < HPCT_COMPUTE_WAYS; way++) {
+        for (int way = 0; way < HPCT_COST_COMPUTE_WAYS; way++) {
             hpct_step_seconds *seconds = &compute->seconds[i][way];
             seconds->parts = calloc(count, sizeof *seconds->parts);
             fine = fine && seconds->parts != NULL;
         }
     }
     if (!fine) {
-        hpct_compute_free(compute);
+        hpct_cost_compute_free(compute);
         return hpct_fail_memory(count * sizeof *compute->parts);
     }
     compute->whole = model;
@@ -56,7 +57,7 @@ static hpct_status describe(hpct_compute *compute, const hpct_model *model)
 
 /* ---- measuring ---- */
 
-static double total(const hpct_compute *compute, const hpct_step_seconds *seconds)
+static double total(const hpct_cost_compute *compute, const hpct_step_seconds *seconds)
 {
     double sum = seconds->loss + seconds->update;
     for (int i = 0; i < compute->num_parts; i++)
@@ -65,21 +66,21 @@ static double total(const hpct_compute *compute, const hpct_step_seconds *second
 }
 
 /* Times enough steps for a steady median. */
-static hpct_status time_steps(const hpct_compute *compute, hpct_model *model, int n,
-                              bool fuse_update, const hpct_compute_effort *effort,
+static hpct_status time_steps(const hpct_cost_compute *compute, hpct_model *model, int n,
+                              bool fuse_update, const hpct_cost_compute_effort *effort,
                               hpct_step_seconds *seconds)
 {
     hpct_build_options options = {
         .backend = "cpu", .batch_sizes = &n, .num_batch_sizes = 1, .fuse_update = fuse_update};
     HPCT_TRY(hpct_model_build(model, &options));
-    HPCT_TRY(hpct_made_up_batch(model, n, 0));
+    HPCT_TRY(hpct_cost_made_up_batch(model, n, 0));
     HPCT_TRY(hpct_model_time_parts(model, n, 1, seconds));
     double steps = fmax(effort->seconds / fmax(total(compute, seconds), 1e-6), effort->least_steps);
-    return hpct_model_time_parts(model, n, (int) fmin(steps, HPCT_COMPUTE_STEPS), seconds);
+    return hpct_model_time_parts(model, n, (int) fmin(steps, HPCT_COST_COMPUTE_STEPS), seconds);
 }
 
-hpct_status hpct_compute_measure(hpct_compute *compute, hpct_model *model, int samples,
-                                 const hpct_compute_effort *effort)
+hpct_status hpct_cost_compute_measure(hpct_cost_compute *compute, hpct_model *model, int samples,
+                                      const hpct_cost_compute_effort *effort)
 {
     hpct_rates rates = {.bytes = INFINITY};
     hpct_status status = describe(compute, model);
@@ -89,50 +90,50 @@ hpct_status hpct_compute_measure(hpct_compute *compute, hpct_model *model, int s
     compute->samples[0] = samples;
     compute->samples[1] = samples / 2;
     for (int i = 0; i < 2 && compute->samples[i] > 0; i++) {
-        for (int way = 0; way < HPCT_COMPUTE_WAYS && status == HPCT_OK; way++)
-            status = time_steps(compute, model, compute->samples[i], way == HPCT_FUSED, effort,
+        for (int way = 0; way < HPCT_COST_COMPUTE_WAYS && status == HPCT_OK; way++)
+            status = time_steps(compute, model, compute->samples[i], way == HPCT_COST_FUSED, effort,
                                 &compute->seconds[i][way]);
     }
     if (status == HPCT_OK && effort->rates)
         status = hpct_model_measure_rates(model, &rates);
     if (status != HPCT_OK) {
-        hpct_compute_free(compute);
+        hpct_cost_compute_free(compute);
         return status;
     }
     compute->bytes_per_second = rates.bytes;
     return HPCT_OK;
 }
 
-double hpct_compute_alone(const hpct_compute *compute, int which)
+double hpct_cost_compute_alone(const hpct_cost_compute *compute, int which)
 {
-    return total(compute, &compute->seconds[which][HPCT_FUSED]);
+    return total(compute, &compute->seconds[which][HPCT_COST_FUSED]);
 }
 
 /* ---- linear models ---- */
 
 /* Through both points; through the first and the origin if there is one point, or if noise would
  * make a coefficient negative. */
-static hpct_work line(const hpct_compute *compute, double first, double second)
+static hpct_cost_work line(const hpct_cost_compute *compute, double first, double second)
 {
     int n = compute->samples[0], half = compute->samples[1];
     if (half == 0 || second > first)
-        return half == 0 ? (hpct_work){0, first / n} : (hpct_work){first, 0};
+        return half == 0 ? (hpct_cost_work){0, first / n} : (hpct_cost_work){first, 0};
     double each = fmin((first - second) / (n - half), first / n);
-    return (hpct_work){first - n * each, each};
+    return (hpct_cost_work){first - n * each, each};
 }
 
-static double at(const hpct_compute *compute, int n, double first, double second)
+static double at(const hpct_cost_compute *compute, int n, double first, double second)
 {
     if (n == compute->samples[0])
         return first;
     if (n == compute->samples[1])
         return second;
-    hpct_work work = line(compute, first, second);
+    hpct_cost_work work = line(compute, first, second);
     return work.fixed + n * work.each;
 }
 
-void hpct_compute_at(const hpct_compute *compute, hpct_compute_way way, int n,
-                     hpct_step_seconds *out)
+void hpct_cost_compute_at(const hpct_cost_compute *compute, hpct_cost_compute_way way, int n,
+                          hpct_step_seconds *out)
 {
     const hpct_step_seconds *a = &compute->seconds[0][way], *b = &compute->seconds[1][way];
     for (int i = 0; i < compute->num_parts; i++) {
@@ -143,7 +144,8 @@ void hpct_compute_at(const hpct_compute *compute, hpct_compute_way way, int n,
     out->update = a->update;
 }
 
-static void work_of(const hpct_compute *compute, hpct_compute_way way, hpct_part_work *work)
+static void work_of(const hpct_cost_compute *compute, hpct_cost_compute_way way,
+                    hpct_cost_part_work *work)
 {
     const hpct_step_seconds *a = &compute->seconds[0][way], *b = &compute->seconds[1][way];
     for (int i = 0; i < compute->num_parts; i++) {
@@ -152,20 +154,22 @@ static void work_of(const hpct_compute *compute, hpct_compute_way way, hpct_part
     }
 }
 
-void hpct_compute_cost(const hpct_compute *compute, hpct_part_work *work, hpct_cost_model *cost)
+void hpct_cost_compute_cost(const hpct_cost_compute *compute, hpct_cost_part_work *work,
+                            hpct_cost_model *cost)
 {
-    const hpct_step_seconds *stored = compute->seconds[0], *fused = &stored[HPCT_FUSED];
-    work_of(compute, HPCT_STORED, work);
-    work_of(compute, HPCT_FUSED, work + compute->num_parts);
+    const hpct_step_seconds *stored = compute->seconds[0], *fused = &stored[HPCT_COST_FUSED];
+    work_of(compute, HPCT_COST_STORED, work);
+    work_of(compute, HPCT_COST_FUSED, work + compute->num_parts);
     *cost = (hpct_cost_model){
         .parts = compute->parts,
         .num_parts = compute->num_parts,
         .work = work,
-        .loss = line(compute, stored->loss, compute->seconds[1][HPCT_STORED].loss),
+        .loss = line(compute, stored->loss, compute->seconds[1][HPCT_COST_STORED].loss),
         .update = stored->update,
         .fused = work + compute->num_parts,
         .fused_update = fused->update,
-        .alone = line(compute, hpct_compute_alone(compute, 0), hpct_compute_alone(compute, 1)),
+        .alone =
+            line(compute, hpct_cost_compute_alone(compute, 0), hpct_cost_compute_alone(compute, 1)),
         .bytes_per_second = compute->bytes_per_second,
         .model = compute->whole,
     };
@@ -173,10 +177,10 @@ void hpct_compute_cost(const hpct_compute *compute, hpct_part_work *work, hpct_c
 
 /* ---- the file ---- */
 
-static const char *const ways[HPCT_COMPUTE_WAYS] = {
-    [HPCT_STORED] = "stored", [HPCT_FUSED] = "fused"};
+static const char *const ways[HPCT_COST_COMPUTE_WAYS] = {
+    [HPCT_COST_STORED] = "stored", [HPCT_COST_FUSED] = "fused"};
 
-static json_t *seconds_to_json(const hpct_compute *compute, int which, int way)
+static json_t *seconds_to_json(const hpct_cost_compute *compute, int which, int way)
 {
     const hpct_step_seconds *seconds = &compute->seconds[which][way];
     json_t *forward = json_array(), *backward = json_array();
@@ -188,7 +192,7 @@ static json_t *seconds_to_json(const hpct_compute *compute, int which, int way)
                      seconds->update, "forward_seconds", forward, "backward_seconds", backward);
 }
 
-hpct_status hpct_compute_write(const hpct_compute *compute, const char *path)
+hpct_status hpct_cost_compute_write(const hpct_cost_compute *compute, const char *path)
 {
     json_t *parts = json_array(), *measured = json_array();
     for (int i = 0; i < compute->num_parts; i++)
@@ -212,7 +216,7 @@ static bool is_time(double seconds)
     return seconds >= 0 && seconds < 1e6;
 }
 
-static bool read_seconds(const json_t *array, const hpct_compute *compute, double *out,
+static bool read_seconds(const json_t *array, const hpct_cost_compute *compute, double *out,
                          size_t stride)
 {
     if (!json_is_array(array) || json_array_size(array) != (size_t) compute->num_parts)
@@ -226,7 +230,7 @@ static bool read_seconds(const json_t *array, const hpct_compute *compute, doubl
     return true;
 }
 
-static bool read_way(json_t *object, const hpct_compute *compute, hpct_step_seconds *seconds)
+static bool read_way(json_t *object, const hpct_cost_compute *compute, hpct_step_seconds *seconds)
 {
     const json_t *forward, *backward;
     enum { STRIDE = sizeof *seconds->parts / sizeof(double) };
@@ -239,13 +243,13 @@ static bool read_way(json_t *object, const hpct_compute *compute, hpct_step_seco
            total(compute, seconds) > 0;
 }
 
-static bool read_measured(const json_t *object, hpct_compute *compute, int which)
+static bool read_measured(const json_t *object, hpct_cost_compute *compute, int which)
 {
     json_int_t samples = json_integer_value(json_object_get(object, "samples"));
     if (samples < 1 || samples > INT_MAX / 2)
         return false;
     compute->samples[which] = (int) samples;
-    for (int way = 0; way < HPCT_COMPUTE_WAYS; way++) {
+    for (int way = 0; way < HPCT_COST_COMPUTE_WAYS; way++) {
         if (!read_way(json_object_get(object, ways[way]), compute, &compute->seconds[which][way]))
             return false;
     }
@@ -253,7 +257,7 @@ static bool read_measured(const json_t *object, hpct_compute *compute, int which
 }
 
 /* Whether the file has the same operations. */
-static bool is_of_model(const hpct_compute *compute, const json_t *parts)
+static bool is_of_model(const hpct_cost_compute *compute, const json_t *parts)
 {
     if (json_array_size(parts) != (size_t) compute->num_parts)
         return false;
@@ -270,7 +274,7 @@ static bool is_of_model(const hpct_compute *compute, const json_t *parts)
     return true;
 }
 
-static hpct_status read_all(hpct_compute *compute, json_t *root, const char *path)
+static hpct_status read_all(hpct_cost_compute *compute, json_t *root, const char *path)
 {
     const char *model, *precision;
     json_t *parts, *measured;
@@ -301,7 +305,8 @@ static hpct_status read_all(hpct_compute *compute, json_t *root, const char *pat
     return HPCT_OK;
 }
 
-hpct_status hpct_compute_read(hpct_compute *compute, const hpct_model *model, const char *path)
+hpct_status hpct_cost_compute_read(hpct_cost_compute *compute, const hpct_model *model,
+                                   const char *path)
 {
     json_t *root = NULL;
     HPCT_TRY(describe(compute, model));
@@ -310,6 +315,6 @@ hpct_status hpct_compute_read(hpct_compute *compute, const hpct_model *model, co
         status = read_all(compute, root, path);
     json_decref(root);
     if (status != HPCT_OK)
-        hpct_compute_free(compute);
+        hpct_cost_compute_free(compute);
     return status;
 }

@@ -225,19 +225,19 @@ static hpct_status hand_out(hpct_comm *comm, const turns *order, hpct_step_secon
 }
 
 /* Times of the whole model from the file. */
-static hpct_status read_times(const hpct_emulate_options *o, hpct_compute_way way, int count,
-                              hpct_step_seconds *seconds)
+static hpct_status read_times(const hpct_cost_emulate_options *o, hpct_cost_compute_way way,
+                              int count, hpct_step_seconds *seconds)
 {
-    hpct_compute compute;
-    HPCT_TRY(hpct_compute_read(&compute, o->whole, o->path));
-    hpct_compute_at(&compute, way, count, seconds);
-    hpct_compute_free(&compute);
+    hpct_cost_compute compute;
+    HPCT_TRY(hpct_cost_compute_read(&compute, o->whole, o->path));
+    hpct_cost_compute_at(&compute, way, count, seconds);
+    hpct_cost_compute_free(&compute);
     return HPCT_OK;
 }
 
 /* Builds a clone of the whole model, and reads its step time from the file. It stays built until
  * all turns are over. */
-static hpct_status make_yardstick(const hpct_emulate_options *o, yardstick *by)
+static hpct_status make_yardstick(const hpct_cost_emulate_options *o, yardstick *by)
 {
     hpct_step_seconds seconds;
     int parts = hpct_model_count_parts(o->whole);
@@ -245,7 +245,7 @@ static hpct_status make_yardstick(const hpct_emulate_options *o, yardstick *by)
         .batch_sizes = &o->share, .num_batch_sizes = 1, .fuse_update = true};
     hpct_status status = new_seconds(&seconds, parts);
     if (status == HPCT_OK)
-        status = read_times(o, HPCT_FUSED, o->share, &seconds);
+        status = read_times(o, HPCT_COST_FUSED, o->share, &seconds);
     by->seconds = step_of(&seconds, status == HPCT_OK ? parts : 0);
     by->count = o->share;
     free(seconds.parts);
@@ -255,10 +255,10 @@ static hpct_status make_yardstick(const hpct_emulate_options *o, yardstick *by)
         status = hpct_model_initialize(by->model, 0);
     if (status == HPCT_OK)
         status = hpct_model_build(by->model, &build);
-    return status == HPCT_OK ? hpct_made_up_batch(by->model, o->share, 0) : status;
+    return status == HPCT_OK ? hpct_cost_made_up_batch(by->model, o->share, 0) : status;
 }
 
-static hpct_status measure(hpct_context *context, const hpct_emulate_options *o,
+static hpct_status measure(hpct_context *context, const hpct_cost_emulate_options *o,
                            hpct_step_seconds *seconds)
 {
     hpct_comm *comm = hpct_context_comm(context);
@@ -288,13 +288,14 @@ static hpct_status measure(hpct_context *context, const hpct_emulate_options *o,
     return status;
 }
 
-hpct_status hpct_emulate(hpct_context *context, const hpct_emulate_options *o)
+hpct_status hpct_cost_emulate(hpct_context *context, const hpct_cost_emulate_options *o)
 {
     hpct_step_seconds seconds;
     int parts = hpct_model_count_parts(o->model);
     bool is_whole =
         hpct_model_parts_fingerprint(o->model) == hpct_model_parts_fingerprint(o->whole);
-    hpct_compute_way way = hpct_context_size(context) == 1 ? HPCT_FUSED : HPCT_STORED;
+    hpct_cost_compute_way way =
+        hpct_context_size(context) == 1 ? HPCT_COST_FUSED : HPCT_COST_STORED;
     hpct_status status = hpct_context_agree(context, new_seconds(&seconds, parts));
     if (status == HPCT_OK && *o->path != '\0' && is_whole)
         status = hpct_context_agree(context, read_times(o, way, o->count, &seconds));

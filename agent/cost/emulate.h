@@ -13,14 +13,14 @@
  * operations measure once, in turn, while the others sleep. Shards are measured even with a file,
  * alternating with the whole, and scaled to the file's times, which compensates for changes of the
  * machine's speed. Sleeps are `dilation` times as long. Collective. */
-typedef struct hpct_emulate_options {
+typedef struct hpct_cost_emulate_options {
     hpct_model *model;
     const hpct_model *whole;
     int count, share;
     const char *path;
     double dilation;
-} hpct_emulate_options;
+} hpct_cost_emulate_options;
 
-hpct_status hpct_emulate(hpct_context *context, const hpct_emulate_options *options);
+hpct_status hpct_cost_emulate(hpct_context *context, const hpct_cost_emulate_options *options);
 
 #endif

@@ -9,17 +9,17 @@
 #include <hpctrain/model.h>
 #include <hpctrain/strategy.h>
 
-typedef struct hpct_forecast {
-    double seconds[HPCT_SCHEMES]; /* step time; NAN if not possible */
-    int payoff;                   /* as hpct_payoff */
-} hpct_forecast;
+typedef struct hpct_cost_forecast {
+    double seconds[HPCT_COST_SCHEMES]; /* step time; NAN if not possible */
+    int payoff;                        /* as hpct_cost_payoff */
+} hpct_cost_forecast;
 
 /* Every rank times its operations, rank 0's times are used; about 0.2 s or twelve steps. allowed:
- * candidates for `payoff`. same_global: as in hpct_strategy_choose. Changes weights; the model must
- * be built again afterwards. Collective; equal on all ranks. */
-hpct_status hpct_forecast_make(hpct_forecast *out, hpct_context *context, hpct_model *model,
-                               const hpct_strategy_options *options,
-                               const bool allowed[HPCT_SCHEMES], int global_batch,
-                               bool same_global);
+ * candidates for `payoff`. same_global: as in hpct_cost_strategy_choose. Changes weights; the model
+ * must be built again afterwards. Collective; equal on all ranks. */
+hpct_status hpct_cost_forecast_make(hpct_cost_forecast *out, hpct_context *context,
+                                    hpct_model *model, const hpct_strategy_options *options,
+                                    const bool allowed[HPCT_COST_SCHEMES], int global_batch,
+                                    bool same_global);
 
 #endif

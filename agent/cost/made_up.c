@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "nn/run/step.h"
 
-hpct_status hpct_made_up_batch(hpct_model *model, int count, int seed)
+hpct_status hpct_cost_made_up_batch(hpct_model *model, int count, int seed)
 {
     hpct_shape input = hpct_model_input_shape(model);
     int classes = hpct_model_count_labels(model);

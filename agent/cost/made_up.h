@@ -6,6 +6,6 @@
 
 /* Fills input and labels of a built model with `count` samples: multiples of 1/255 drawn from
  * `seed`; labels cycle. */
-hpct_status hpct_made_up_batch(hpct_model *model, int count, int seed);
+hpct_status hpct_cost_made_up_batch(hpct_model *model, int count, int seed);
 
 #endif

@@ -10,12 +10,12 @@
 
 #define HALF 0.5
 
-const hpct_figure_form hpct_figure_forms[HPCT_FIGURES] = {
-    [HPCT_FIGURE_COMPUTE] = {"compute", "gflops", "GFLOP/s", 1e9, 8},
-    [HPCT_FIGURE_MEMORY] = {"memory", "memory_gb_per_second", "memory GB/s", 1e9, 12},
-    [HPCT_FIGURE_SCRATCH] = {"scratch", "scratch_mb_per_second", "scratch MB/s", 1e6, 13},
-    [HPCT_FIGURE_LATENCY] = {"latency", "latency_us", "latency us", 1e-6, 11},
-    [HPCT_FIGURE_LINK] = {"link", "link_mb_per_second", "link MB/s", 1e6, 10},
+const hpct_cost_figure_form hpct_cost_figure_forms[HPCT_COST_FIGURES] = {
+    [HPCT_COST_FIGURE_COMPUTE] = {"compute", "gflops", "GFLOP/s", 1e9, 8},
+    [HPCT_COST_FIGURE_MEMORY] = {"memory", "memory_gb_per_second", "memory GB/s", 1e9, 12},
+    [HPCT_COST_FIGURE_SCRATCH] = {"scratch", "scratch_mb_per_second", "scratch MB/s", 1e6, 13},
+    [HPCT_COST_FIGURE_LATENCY] = {"latency", "latency_us", "latency us", 1e-6, 11},
+    [HPCT_COST_FIGURE_LINK] = {"link", "link_mb_per_second", "link MB/s", 1e6, 10},
 };
 
 static int by_size(const void *a, const void *b)
@@ -24,21 +24,21 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool is_worse(hpct_figure figure, double value, double than)
+static bool is_worse(hpct_cost_figure figure, double value, double than)
 {
-    return figure == HPCT_FIGURE_LATENCY ? HALF * value > than : value < HALF * than;
+    return figure == HPCT_COST_FIGURE_LATENCY ? HALF * value > than : value < HALF * than;
 }
 
 /* `sorted` are the values of all nodes that have one; a slow one of two is compared with the
  * other. */
-static double bar(hpct_figure figure, const double *sorted, int num)
+static double bar(hpct_cost_figure figure, const double *sorted, int num)
 {
     if (num == 2)
-        return sorted[figure == HPCT_FIGURE_LATENCY ? 0 : 1];
+        return sorted[figure == HPCT_COST_FIGURE_LATENCY ? 0 : 1];
     return num % 2 == 1 ? sorted[num / 2] : (sorted[num / 2 - 1] + sorted[num / 2]) / 2;
 }
 
-static void judge_figure(hpct_node_row *rows, int num, hpct_figure figure, double *sorted,
+static void judge_figure(hpct_cost_node_row *rows, int num, hpct_cost_figure figure, double *sorted,
                          double *median)
 {
     int known = 0;
@@ -57,21 +57,22 @@ static void judge_figure(hpct_node_row *rows, int num, hpct_figure figure, doubl
             is_worse(figure, rows[i].figures[figure], bar(figure, sorted, known));
 }
 
-hpct_status hpct_nodes_judge(hpct_node_row *rows, int num, double medians[HPCT_FIGURES])
+hpct_status hpct_cost_nodes_judge(hpct_cost_node_row *rows, int num,
+                                  double medians[HPCT_COST_FIGURES])
 {
     double *sorted = malloc((size_t) num * sizeof *sorted);
     if (sorted == NULL)
         return hpct_fail_memory((size_t) num * sizeof *sorted);
-    for (int figure = 0; figure < HPCT_FIGURES; figure++)
-        judge_figure(rows, num, (hpct_figure) figure, sorted, &medians[figure]);
+    for (int figure = 0; figure < HPCT_COST_FIGURES; figure++)
+        judge_figure(rows, num, (hpct_cost_figure) figure, sorted, &medians[figure]);
     free(sorted);
     return HPCT_OK;
 }
 
-bool hpct_node_is_slow(const hpct_node_row *row)
+bool hpct_cost_node_is_slow(const hpct_cost_node_row *row)
 {
     bool slow = false;
-    for (int figure = 0; figure < HPCT_FIGURES; figure++)
+    for (int figure = 0; figure < HPCT_COST_FIGURES; figure++)
         slow |= row->slow[figure];
     return slow;
 }
@@ -86,13 +87,13 @@ static bool add_name(char *text, size_t bytes, const char *name)
     return true;
 }
 
-int hpct_nodes_slow(const hpct_node_row *rows, int num, char *text, size_t bytes)
+int hpct_cost_nodes_slow(const hpct_cost_node_row *rows, int num, char *text, size_t bytes)
 {
     int slow = 0, named = 0;
     bool fits = true;
     text[0] = '\0';
     for (int i = 0; i < num; i++) {
-        if (!hpct_node_is_slow(&rows[i]))
+        if (!hpct_cost_node_is_slow(&rows[i]))
             continue;
         slow++;
         fits = fits && add_name(text, bytes, rows[i].name);

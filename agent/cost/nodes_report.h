@@ -8,15 +8,15 @@
 #include <hpctrain/status.h>
 #include <stdio.h>
 
-typedef struct hpct_nodes_report {
-    const hpct_node_row *rows; /* [num], judged */
+typedef struct hpct_cost_nodes_report {
+    const hpct_cost_node_row *rows; /* [num], judged */
     int num;
-    const double *medians;  /* [HPCT_FIGURES] */
-    const hpct_pair *pairs; /* [num][rounds], as each node has measured them */
+    const double *medians;       /* [HPCT_COST_FIGURES] */
+    const hpct_cost_pair *pairs; /* [num][rounds], as each node has measured them */
     int rounds;
-} hpct_nodes_report;
+} hpct_cost_nodes_report;
 
-void hpct_nodes_print(const hpct_nodes_report *report, FILE *stream);
-hpct_status hpct_nodes_write(const hpct_nodes_report *report, const char *path);
+void hpct_cost_nodes_print(const hpct_cost_nodes_report *report, FILE *stream);
+hpct_status hpct_cost_nodes_write(const hpct_cost_nodes_report *report, const char *path);
 
 #endif

@@ -27,17 +27,17 @@ static int all_rounds(int nodes)
     return nodes + nodes % 2 - 1;
 }
 
-int hpct_pairs_rounds(int nodes)
+int hpct_cost_pairs_rounds(int nodes)
 {
     int rounds = nodes > 1 ? all_rounds(nodes) : 0;
-    return rounds < HPCT_PAIRS_MOST ? rounds : HPCT_PAIRS_MOST;
+    return rounds < HPCT_COST_PAIRS_MOST ? rounds : HPCT_COST_PAIRS_MOST;
 }
 
 /* The circle method of round-robin tournaments: on a circle of an odd number of places those whose
  * numbers add up to twice the round's meet; the one left over meets the node that is outside. */
-int hpct_pairs_partner(int nodes, int round, int node)
+int hpct_cost_pairs_partner(int nodes, int round, int node)
 {
-    int places = all_rounds(nodes), rounds = hpct_pairs_rounds(nodes);
+    int places = all_rounds(nodes), rounds = hpct_cost_pairs_rounds(nodes);
     int at = (int) ((int64_t) round * places / rounds);
     int other = node == places ? at : (2 * at - node + places) % places;
     if (other == node)
@@ -120,7 +120,7 @@ static hpct_status exchange(const meeting *m, size_t floats, double seconds, ser
 }
 
 /* Both sides go through the same sizes, and each has its own clock. */
-static hpct_status measure_pair(const meeting *m, hpct_pair *pair)
+static hpct_status measure_pair(const meeting *m, hpct_cost_pair *pair)
 {
     series one;
     HPCT_TRY(exchange(m, SMALL, LATENCY_SECONDS, &one));
@@ -143,7 +143,7 @@ static hpct_status measure_pair(const meeting *m, hpct_pair *pair)
 
 /* ---- all of a rank ---- */
 
-static hpct_status meet_all(const meeting *meetings, int rounds, hpct_pair *pairs)
+static hpct_status meet_all(const meeting *meetings, int rounds, hpct_cost_pair *pairs)
 {
     for (int pass = 0; pass < PASSES; pass++) {
         for (int round = 0; round < rounds; round++) {
@@ -154,15 +154,15 @@ static hpct_status meet_all(const meeting *meetings, int rounds, hpct_pair *pair
     return HPCT_OK;
 }
 
-hpct_status hpct_pairs_measure(hpct_comm *comm, const int *leaders, int nodes, int node,
-                               hpct_pair *pairs)
+hpct_status hpct_cost_pairs_measure(hpct_comm *comm, const int *leaders, int nodes, int node,
+                                    hpct_cost_pair *pairs)
 {
-    meeting meetings[HPCT_PAIRS_MOST] = {{0}};
-    int rounds = hpct_pairs_rounds(nodes);
+    meeting meetings[HPCT_COST_PAIRS_MOST] = {{0}};
+    int rounds = hpct_cost_pairs_rounds(nodes);
     hpct_status status = HPCT_OK;
     for (int round = 0; round < rounds; round++) {
-        int other = node >= 0 ? hpct_pairs_partner(nodes, round, node) : -1;
-        pairs[round] = (hpct_pair){.node = other, .latency_seconds = INFINITY};
+        int other = node >= 0 ? hpct_cost_pairs_partner(nodes, round, node) : -1;
+        pairs[round] = (hpct_cost_pair){.node = other, .latency_seconds = INFINITY};
         if (other >= 0 && status == HPCT_OK)
             status = open_meeting(&meetings[round], comm, leaders[other], node < other);
     }

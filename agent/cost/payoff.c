@@ -3,24 +3,24 @@
 #include <math.h>
 
 /* Images per second with the fastest allowed scheme; 0 if none is possible. */
-static double rate(const hpct_payoff_case *c, int ranks)
+static double rate(const hpct_cost_payoff_case *c, int ranks)
 {
     double global = c->same_global ? c->samples : c->samples * ranks, best = INFINITY;
     double samples = c->same_global ? ceil(c->samples / ranks) : c->samples;
-    for (int scheme = 0; scheme < HPCT_SCHEMES; scheme++) {
+    for (int scheme = 0; scheme < HPCT_COST_SCHEMES; scheme++) {
         if (!c->allowed[scheme])
             continue;
-        hpct_prediction p =
-            hpct_predict((hpct_scheme) scheme, c->cost, c->network, &c->how, ranks, samples);
+        hpct_cost_prediction p = hpct_cost_predict((hpct_cost_scheme) scheme, c->cost, c->network,
+                                                   &c->how, ranks, samples);
         if (p.possible)
             best = fmin(best, p.step_seconds);
     }
     return global / best;
 }
 
-int hpct_payoff(const hpct_payoff_case *c)
+int hpct_cost_payoff(const hpct_cost_payoff_case *c)
 {
-    int most = 1, limit = HPCT_PAYOFF_MOST;
+    int most = 1, limit = HPCT_COST_PAYOFF_MOST;
     double alone = rate(c, 1), top = alone;
     if (c->same_global && c->samples < limit)
         limit = (int) c->samples;
@@ -30,7 +30,7 @@ int hpct_payoff(const hpct_payoff_case *c)
         if (here <= top)
             continue;
         top = here;
-        if (here >= HPCT_PAYOFF_EFFICIENCY * ranks * alone)
+        if (here >= HPCT_COST_PAYOFF_EFFICIENCY * ranks * alone)
             most = ranks;
     }
     return most;

@@ -4,20 +4,21 @@
 
 #include "agent/cost/predict.h"
 
-#define HPCT_PAYOFF_MOST 1024
-#define HPCT_PAYOFF_EFFICIENCY 0.5
+#define HPCT_COST_PAYOFF_MOST 1024
+#define HPCT_COST_PAYOFF_EFFICIENCY 0.5
 
-typedef struct hpct_payoff_case {
+typedef struct hpct_cost_payoff_case {
     const hpct_cost_model *cost;
     const hpct_comm_network *network;
-    hpct_scheme_options how;
-    bool allowed[HPCT_SCHEMES]; /* for each number of ranks the fastest of these is used */
-    double samples;             /* per rank and step, or, same_global, in total */
-    bool same_global;           /* the global batch is fixed */
-} hpct_payoff_case;
+    hpct_cost_scheme_options how;
+    bool allowed[HPCT_COST_SCHEMES]; /* for each number of ranks the fastest of these is used */
+    double samples;                  /* per rank and step, or, same_global, in total */
+    bool same_global;                /* the global batch is fixed */
+} hpct_cost_payoff_case;
 
-/* The largest number of ranks up to HPCT_PAYOFF_MOST that is faster than any smaller one and has an
- * efficiency of at least HPCT_PAYOFF_EFFICIENCY. At least 1. Above 16 in steps of a sixteenth. */
-int hpct_payoff(const hpct_payoff_case *c);
+/* The largest number of ranks up to HPCT_COST_PAYOFF_MOST that is faster than any smaller one and
+ * has an efficiency of at least HPCT_COST_PAYOFF_EFFICIENCY. At least 1. Above 16 in steps of a
+ * sixteenth. */
+int hpct_cost_payoff(const hpct_cost_payoff_case *c);
 
 #endif

@@ -31,9 +31,9 @@ struct hpct_plan {
     hpct_plan_options options;
     links links[2];
     int num_links;
-    hpct_compute compute;
+    hpct_cost_compute compute;
     hpct_rank_threads_owner crowd; /* thread counts of rank 0 */
-    hpct_part_work *work;
+    hpct_cost_part_work *work;
     hpct_cost_model cost;
     hpct_plan_row *rows;
     int num_rows;
@@ -54,7 +54,7 @@ static hpct_status check_options(hpct_plan_options *o)
     if (o->num_nodes < 1)
         return hpct_fail(HPCT_ERR_USAGE, "how many nodes to plan for is missing");
     if (o->batch_size == 0 && o->global_batch_size == 0)
-        o->batch_size = HPCT_DEFAULT_BATCH;
+        o->batch_size = HPCT_COST_DEFAULT_BATCH;
     for (int i = 0; i < o->num_nodes; i++) {
         if (o->nodes[i] < 1 || o->nodes[i] > HPCT_PLAN_MOST_NODES)
             return hpct_fail(HPCT_ERR_USAGE, "%d nodes: from 1 to %d can be planned for",
@@ -75,7 +75,7 @@ static hpct_status check_options(hpct_plan_options *o)
     if (o->local_steps == 0)
         o->local_steps = HPCT_LOCAL_STEPS;
     if (o->powersgd_rank == 0)
-        o->powersgd_rank = HPCT_POWERSGD_RANK;
+        o->powersgd_rank = HPCT_COST_POWERSGD_RANK;
     return HPCT_OK;
 }
 
@@ -110,7 +110,7 @@ static hpct_status find_network(hpct_plan *plan, hpct_context *context, const hp
     measured->source = "measured here";
     HPCT_TRY(hpct_comm_network_measure(hpct_context_comm(context), HPCT_COMM_NETWORK_THOROUGHLY,
                                        hpct_model_count_trainable(model), &measured->network));
-    return hpct_sum_network_measure(context, HPCT_COMM_NETWORK_QUICKLY, &measured->sums);
+    return hpct_cost_sum_network_measure(context, HPCT_COMM_NETWORK_QUICKLY, &measured->sums);
 }
 
 /* The largest batch that one rank computes in data parallelism. */
@@ -131,30 +131,31 @@ static hpct_status find_compute(hpct_plan *plan, hpct_context *context, hpct_mod
     plan->crowd = hpct_rank_threads_of();
     if (status != HPCT_OK || hpct_context_rank(context) != 0)
         return status;
-    return o->compute != NULL ? hpct_compute_read(&plan->compute, model, o->compute)
-                              : hpct_compute_measure(&plan->compute, model, most_samples(o),
-                                                     &hpct_compute_careful);
+    return o->compute != NULL ? hpct_cost_compute_read(&plan->compute, model, o->compute)
+                              : hpct_cost_compute_measure(&plan->compute, model, most_samples(o),
+                                                          &hpct_cost_compute_careful);
 }
 
 /* ---- rows ---- */
 
-static hpct_plan_row make_row(const hpct_plan *plan, int network, int nodes, hpct_scheme scheme,
-                              double alone)
+static hpct_plan_row make_row(const hpct_plan *plan, int network, int nodes,
+                              hpct_cost_scheme scheme, double alone)
 {
     const links *l = &plan->links[network];
     const hpct_plan_options *o = &plan->options;
-    hpct_scheme_options how = {
+    hpct_cost_scheme_options how = {
         .sums = &l->sums, .powersgd_rank = o->powersgd_rank, .local_steps = o->local_steps};
     int global = o->global_batch_size > 0 ? o->global_batch_size : o->batch_size * nodes;
     double samples = ceil((double) global / nodes); /* the largest local batch decides */
-    hpct_prediction p = hpct_predict(scheme, &plan->cost, &l->network, &how, nodes, samples);
+    hpct_cost_prediction p =
+        hpct_cost_predict(scheme, &plan->cost, &l->network, &how, nodes, samples);
     if (!p.possible)
         return (hpct_plan_row){0};
     double rate = global / p.step_seconds;
     return (hpct_plan_row){
         .nodes = nodes,
-        .strategy = nodes == 1 ? "one rank" : hpct_scheme_name(scheme),
-        .exact = nodes == 1 || hpct_scheme_is_exact(scheme),
+        .strategy = nodes == 1 ? "one rank" : hpct_cost_scheme_name(scheme),
+        .exact = nodes == 1 || hpct_cost_scheme_is_exact(scheme),
         .global_batch = global,
         .step_seconds = p.step_seconds,
         .compute_seconds = p.compute_seconds,
@@ -170,9 +171,9 @@ static hpct_plan_row make_row(const hpct_plan *plan, int network, int nodes, hpc
 /* Images per second of one rank with `samples` per step. */
 static double rate_alone(const hpct_plan *plan, double samples)
 {
-    const hpct_scheme_options none = {.powersgd_rank = 1, .local_steps = 1};
-    return samples / hpct_predict(HPCT_SCHEME_MIRRORED, &plan->cost, &plan->links[0].network, &none,
-                                  1, samples)
+    const hpct_cost_scheme_options none = {.powersgd_rank = 1, .local_steps = 1};
+    return samples / hpct_cost_predict(HPCT_COST_SCHEME_MIRRORED, &plan->cost,
+                                       &plan->links[0].network, &none, 1, samples)
                          .step_seconds;
 }
 
@@ -185,9 +186,10 @@ static void add_rows(hpct_plan *plan, int network)
     for (int i = 0; i < o->num_nodes; i++) {
         int first = plan->num_rows,
             best = first; /* the first scheme is exact and always possible */
-        int schemes = o->nodes[i] == 1 ? 1 : HPCT_SCHEMES;
+        int schemes = o->nodes[i] == 1 ? 1 : HPCT_COST_SCHEMES;
         for (int scheme = 0; scheme < schemes; scheme++) {
-            hpct_plan_row row = make_row(plan, network, o->nodes[i], (hpct_scheme) scheme, alone);
+            hpct_plan_row row =
+                make_row(plan, network, o->nodes[i], (hpct_cost_scheme) scheme, alone);
             if (row.nodes == 0)
                 continue;
             plan->rows[plan->num_rows] = row;
@@ -205,7 +207,7 @@ static void add_rows(hpct_plan *plan, int network)
 
 static hpct_status make_rows(hpct_plan *plan)
 {
-    size_t most = (size_t) plan->num_links * (size_t) plan->options.num_nodes * HPCT_SCHEMES;
+    size_t most = (size_t) plan->num_links * (size_t) plan->options.num_nodes * HPCT_COST_SCHEMES;
     plan->rows = calloc(most, sizeof *plan->rows);
     if (plan->rows == NULL)
         return hpct_fail_memory(most * sizeof *plan->rows);
@@ -242,11 +244,11 @@ hpct_status hpct_plan_make(hpct_plan **out, hpct_context *context, hpct_model *m
         plan->work = calloc(1, bytes);
         status = plan->work != NULL ? HPCT_OK : hpct_fail_memory(bytes);
         if (status == HPCT_OK) {
-            hpct_compute_cost(&plan->compute, plan->work, &plan->cost);
+            hpct_cost_compute_cost(&plan->compute, plan->work, &plan->cost);
             status = make_rows(plan);
         }
         if (status == HPCT_OK && options->compute_json != NULL)
-            status = hpct_compute_write(&plan->compute, options->compute_json);
+            status = hpct_cost_compute_write(&plan->compute, options->compute_json);
     }
     status = hpct_context_agree(context, status);
     if (status != HPCT_OK) {
@@ -261,7 +263,7 @@ void hpct_plan_free(hpct_plan *plan)
 {
     if (plan == NULL)
         return;
-    hpct_compute_free(&plan->compute);
+    hpct_cost_compute_free(&plan->compute);
     free(plan->work);
     free(plan->rows);
     free(plan);
@@ -288,7 +290,7 @@ static void print_network(FILE *stream, const char *what, const hpct_comm_networ
 static void print_head(const hpct_plan *plan, FILE *stream)
 {
     const hpct_plan_options *o = &plan->options;
-    const hpct_compute *c = &plan->compute;
+    const hpct_cost_compute *c = &plan->compute;
     int samples = o->global_batch_size > 0 ? o->global_batch_size : o->batch_size;
     fprintf(stream, "%s, %d pictures per %s: %.3f ms/step on one rank of %d thread%s (%s)\n",
             c->model, samples, o->global_batch_size > 0 ? "step" : "rank and step",
@@ -383,7 +385,7 @@ static json_t *network_to_json(const hpct_plan *plan, int network)
     }
     return json_pack(
         "{s:s s:i s:f s:{s:f s:f s:f s:b s:f s:f} s:o}", "model", plan->compute.model, "threads",
-        plan->compute.threads, "alone_step_seconds", hpct_compute_alone(&plan->compute, 0),
+        plan->compute.threads, "alone_step_seconds", hpct_cost_compute_alone(&plan->compute, 0),
         "network", "latency_seconds", l->network.latency_seconds, "bytes_per_second",
         l->network.bytes_per_second, "host_seconds_per_byte", l->network.host_seconds, "measured",
         plan->options.bytes_per_second == 0 && plan->num_links == 1, "sum_latency_seconds",

@@ -27,8 +27,8 @@ static void print_row(FILE *stream, const hpct_profile_row *row, double step_sec
             row->kernels[0] != '\0' ? "  " : "", row->kernels);
 }
 
-void hpct_profile_print(FILE *stream, const hpct_profile_row *rows, int num_rows,
-                        double step_seconds, const hpct_rates *rates)
+void hpct_cost_profile_print(FILE *stream, const hpct_profile_row *rows, int num_rows,
+                             double step_seconds, const hpct_rates *rates)
 {
     hpct_profile_row sum = {.name = "step", .type = ""}, rest = {.name = "rest", .type = ""};
     double flops = 0;

@@ -20,7 +20,7 @@
 #define MOST_SECONDS 1.0
 #define PAUSE_NANOSECONDS 10000000
 
-const char *hpct_scratch_folder(void)
+const char *hpct_cost_scratch_folder(void)
 {
     static const char *const names[] = {"SLURM_TMPDIR", "TMPDIR"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -81,7 +81,7 @@ static hpct_status write_pieces(int fd, const char *piece, const char *folder, d
     return HPCT_OK;
 }
 
-double hpct_scratch_measure(const char *folder, char *why, size_t bytes)
+double hpct_cost_scratch_measure(const char *folder, char *why, size_t bytes)
 {
     double seconds = 0;
     char *piece = malloc(PIECE);

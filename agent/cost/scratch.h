@@ -5,10 +5,10 @@
 #include <stddef.h>
 
 /* $SLURM_TMPDIR, else $TMPDIR, else /tmp. */
-const char *hpct_scratch_folder(void);
+const char *hpct_cost_scratch_folder(void);
 
 /* Bytes per second of writing and syncing a file of at most 64 MiB in at most about a second; the
  * file has no name. 0 with the reason in `why` if it cannot be written. */
-double hpct_scratch_measure(const char *folder, char *why, size_t bytes);
+double hpct_cost_scratch_measure(const char *folder, char *why, size_t bytes);
 
 #endif

@@ -15,8 +15,8 @@ static hpct_status sum_by_own(void *argument, float *data, size_t count)
     return hpct_comm_circulant_sum(argument, data, count);
 }
 
-hpct_status hpct_sum_network_measure(hpct_context *context, double enough,
-                                     hpct_comm_network *network)
+hpct_status hpct_cost_sum_network_measure(hpct_context *context, double enough,
+                                          hpct_comm_network *network)
 {
     hpct_comm *comm = hpct_context_comm(context);
     hpct_comm_circulant *circulant = NULL;

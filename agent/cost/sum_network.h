@@ -8,7 +8,7 @@
 #include <hpctrain/context.h>
 
 /* As hpct_comm_network_measure; opens and closes connections if needed. Collective. */
-hpct_status hpct_sum_network_measure(hpct_context *context, double enough,
-                                     hpct_comm_network *network);
+hpct_status hpct_cost_sum_network_measure(hpct_context *context, double enough,
+                                          hpct_comm_network *network);
 
 #endif

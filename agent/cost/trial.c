@@ -13,8 +13,8 @@
 #define UNSTEADY_ON_DEVICE 4 /* ... on a device calls, rehearsal, recording and first replay */
 
 /* Mean of some steps, on the slowest rank. */
-static hpct_status time_steps(const hpct_trial *trial, hpct_context *all, hpct_strategy *strategy,
-                              int steps, double *seconds)
+static hpct_status time_steps(const hpct_cost_trial *trial, hpct_context *all,
+                              hpct_strategy *strategy, int steps, double *seconds)
 {
     hpct_status status = HPCT_OK;
     double began = hpct_process_clock();
@@ -28,8 +28,9 @@ static hpct_status time_steps(const hpct_trial *trial, hpct_context *all, hpct_s
     return status == HPCT_OK ? hpct_rank_largest(all, seconds, 1) : status;
 }
 
-static hpct_status run_block(const hpct_trial *trial, hpct_context *all, hpct_strategy *strategy,
-                             double duration, double limit, double *seconds)
+static hpct_status run_block(const hpct_cost_trial *trial, hpct_context *all,
+                             hpct_strategy *strategy, double duration, double limit,
+                             double *seconds)
 {
     bool device = hpct_model_on_device(strategy->model);
     hpct_status status = HPCT_OK;
@@ -42,8 +43,8 @@ static hpct_status run_block(const hpct_trial *trial, hpct_context *all, hpct_st
     return time_steps(trial, all, strategy, steps, seconds);
 }
 
-hpct_status hpct_trial_block(const hpct_trial *trial, hpct_context *all, hpct_model *model,
-                             double duration, double limit, double *seconds)
+hpct_status hpct_cost_trial_block(const hpct_cost_trial *trial, hpct_context *all,
+                                  hpct_model *model, double duration, double limit, double *seconds)
 {
     hpct_strategy *strategy = NULL;
     hpct_strategy_plan plan = {
@@ -56,7 +57,8 @@ hpct_status hpct_trial_block(const hpct_trial *trial, hpct_context *all, hpct_mo
     int seed = trial->ops->whole_batch ? 0 : hpct_context_rank(all);
     hpct_status status = hpct_context_agree(all, trial->ops->open(&strategy, &plan));
     if (status == HPCT_OK)
-        status = hpct_context_agree(all, hpct_made_up_batch(strategy->model, trial->count, seed));
+        status =
+            hpct_context_agree(all, hpct_cost_made_up_batch(strategy->model, trial->count, seed));
     if (status == HPCT_OK) /* as with a data set on the device, without sending each step's input */
         hpct_model_keep_input(strategy->model);
     if (status == HPCT_OK)

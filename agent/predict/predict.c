@@ -207,7 +207,7 @@ static hpct_status write_all(const predicting *p)
     return status;
 }
 
-/* ---- hpct_predict ---- */
+/* ---- hpct_cost_predict ---- */
 
 hpct_status hpct_predict_check(const hpct_predict_options *options)
 {
@@ -252,9 +252,9 @@ static hpct_status admit(predicting *p)
 {
     size_t most = (size_t) hpct_cpu_threads() * (size_t) p->group;
     part largest = part_of(p, 0);
-    return hpct_batch_admit(p->context, p->model,
-                            &(hpct_batch_options){.data = p->dataset, .evaluate = true},
-                            round_up(most < largest.count ? most : largest.count, p->group), NULL);
+    return hpct_cost_batch_admit(
+        p->context, p->model, &(hpct_batch_options){.data = p->dataset, .evaluate = true},
+        round_up(most < largest.count ? most : largest.count, p->group), NULL);
 }
 
 static hpct_status take_memory(predicting *p)

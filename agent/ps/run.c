@@ -120,7 +120,7 @@ static hpct_status count_steps(hpct_ps_run *run)
     int slices = slices_of_step(run), workers = run->workers - o->strategy.ps_backup_workers;
     int64_t global = o->global_batch_size, samples = (int64_t) run->train->size;
     if (global == 0)
-        global = (int64_t) (o->batch_size > 0 ? o->batch_size : HPCT_DEFAULT_BATCH) * workers;
+        global = (int64_t) (o->batch_size > 0 ? o->batch_size : HPCT_COST_DEFAULT_BATCH) * workers;
     if (global > INT_MAX / 2 || global < workers)
         return hpct_fail(HPCT_ERR_USAGE,
                          "a global batch of %" PRId64 " samples cannot be shared among %d workers",
@@ -208,12 +208,13 @@ static hpct_status choose_evaluation_batch(hpct_ps_run *run)
     if (status != HPCT_OK)
         return status;
     run->evaluation_batch = full;
-    if (run->options.validation != NULL && full < HPCT_EVALUATION_BATCH)
-        status = hpct_batch_fits(alone, run->model, &batch, HPCT_EVALUATION_BATCH, 0, &fits);
+    if (run->options.validation != NULL && full < HPCT_COST_EVALUATION_BATCH)
+        status =
+            hpct_cost_batch_fits(alone, run->model, &batch, HPCT_COST_EVALUATION_BATCH, 0, &fits);
     if (fits)
-        run->evaluation_batch = HPCT_EVALUATION_BATCH;
+        run->evaluation_batch = HPCT_COST_EVALUATION_BATCH;
     else if (status == HPCT_OK)
-        status = hpct_batch_admit(alone, run->model, &batch, full, NULL);
+        status = hpct_cost_batch_admit(alone, run->model, &batch, full, NULL);
     hpct_context_close(alone);
     return status;
 }

@@ -154,8 +154,8 @@ extern const hpct_strategy_ops hpct_strategy_pipeline_stages;
 extern const hpct_strategy_ops *const hpct_strategy_strategies[];
 
 /* Finds the strategy by options ("auto" or none: hpct_replicas_mirrored with replicas, else a
- * default until hpct_strategy_choose has chosen). Returns HPCT_ERR_USAGE, listing the names, if
- * unknown, and for options of other strategies. */
+ * default until hpct_cost_strategy_choose has chosen). Returns HPCT_ERR_USAGE, listing the names,
+ * if unknown, and for options of other strategies. */
 hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strategy_options *options);
 
 /* HPCT_ERR_CONFIG for options the model's device does not support. */

@@ -36,7 +36,7 @@ typedef struct bench_run {
     hpct_model *model;
     hpct_bench_options options;
     int count, global_count; /* samples of this rank and of all in a step */
-    hpct_strategy_choice strategy_choice;
+    hpct_cost_strategy_choice strategy_choice;
     hpct_strategy *strategy;
     hpct_rank_timeline *timeline; /* NULL: not requested */
     hpct_profile *profile;
@@ -78,7 +78,7 @@ static hpct_status check_options(bench_run *run)
                                          "by real steps");
     int64_t global = o->global_batch_size;
     if (global == 0)
-        global = (int64_t) (o->batch_size > 0 ? o->batch_size : HPCT_DEFAULT_BATCH) * size;
+        global = (int64_t) (o->batch_size > 0 ? o->batch_size : HPCT_COST_DEFAULT_BATCH) * size;
     if (global > INT_MAX / 2 || global < size)
         return hpct_fail(HPCT_ERR_USAGE,
                          "a global batch of %" PRId64 " samples is not possible with %d ranks",
@@ -106,9 +106,9 @@ static hpct_status choose_strategy(bench_run *run)
 {
     int rank = hpct_context_rank(run->context), size = hpct_context_size(run->context);
     int64_t begin;
-    hpct_strategy_choice *choice = &run->strategy_choice;
-    HPCT_TRY(hpct_strategy_choose(choice, run->context, run->model, &run->options.strategy,
-                                  run->global_count, run->options.global_batch_size > 0));
+    hpct_cost_strategy_choice *choice = &run->strategy_choice;
+    HPCT_TRY(hpct_cost_strategy_choose(choice, run->context, run->model, &run->options.strategy,
+                                       run->global_count, run->options.global_batch_size > 0));
     if (choice->ops == &hpct_strategy_local_sgd && choice->options.local_warmup_steps == 0)
         choice->options.local_warmup_steps = -1; /* as in all steps after warm-up */
     if (choice->line[0] != '\0' && rank == 0)
@@ -116,9 +116,9 @@ static hpct_status choose_strategy(bench_run *run)
     run->count = choice->ops->whole_batch
                      ? run->global_count
                      : (int) hpct_data_slice(run->global_count, rank, size, &begin);
-    return hpct_batch_admit(run->context, run->model,
-                            &(hpct_batch_options){.strategy = choice->options},
-                            (int) hpct_data_slice(run->global_count, 0, size, &begin), &run->need);
+    return hpct_cost_batch_admit(
+        run->context, run->model, &(hpct_batch_options){.strategy = choice->options},
+        (int) hpct_data_slice(run->global_count, 0, size, &begin), &run->need);
 }
 
 /* Whole periods are timed, so that periodic work is included. */
@@ -171,20 +171,20 @@ static hpct_status prepare(bench_run *run)
         hpct_model_print_slow_ways(run->model, stderr);
     int part = run->strategy_choice.ops->whole_batch ? 0 : hpct_context_rank(run->context);
     HPCT_TRY(hpct_context_agree(run->context,
-                                hpct_made_up_batch(run->strategy->model, run->count, part)));
+                                hpct_cost_made_up_batch(run->strategy->model, run->count, part)));
     hpct_model_keep_input(run->strategy->model);
     if (run->options.emulate == NULL)
         return HPCT_OK;
     int64_t begin,
         share = hpct_data_slice(run->global_count, 0, hpct_context_size(run->context), &begin);
-    return hpct_emulate(run->context, &(hpct_emulate_options){
-                                          .model = run->strategy->model,
-                                          .whole = run->model,
-                                          .count = run->count,
-                                          .share = (int) share,
-                                          .path = run->options.emulate,
-                                          .dilation = run->options.dilation,
-                                      });
+    return hpct_cost_emulate(run->context, &(hpct_cost_emulate_options){
+                                               .model = run->strategy->model,
+                                               .whole = run->model,
+                                               .count = run->count,
+                                               .share = (int) share,
+                                               .path = run->options.emulate,
+                                               .dilation = run->options.dilation,
+                                           });
 }
 
 /* last: waits for the device. */
@@ -272,7 +272,7 @@ static hpct_status print_profile(bench_run *run)
         sum += run->seconds[run->order[quarter + i]];
     const hpct_profile_row *rows =
         hpct_profile_rows(run->profile, run->order + quarter, count, &num_rows);
-    hpct_profile_print(stdout, rows, num_rows, sum / count, &rates);
+    hpct_cost_profile_print(stdout, rows, num_rows, sum / count, &rates);
     return HPCT_OK;
 }
 

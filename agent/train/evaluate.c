@@ -328,10 +328,10 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
     int64_t begin,
         most = hpct_data_slice((int64_t) dataset->size, 0, hpct_context_size(context), &begin);
     if (status == HPCT_OK)
-        status = hpct_batch_asked(
-            hpct_batch_admit(context, model,
-                             &(hpct_batch_options){.data = dataset, .evaluate = true},
-                             most < batch ? (int) most : batch, NULL),
+        status = hpct_cost_batch_asked(
+            hpct_cost_batch_admit(context, model,
+                                  &(hpct_batch_options){.data = dataset, .evaluate = true},
+                                  most < batch ? (int) most : batch, NULL),
             most < batch ? (int) most : batch, 0, batch, dataset->size);
     if (status != HPCT_OK)
         goto end;

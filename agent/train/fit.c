@@ -38,8 +38,8 @@ static hpct_status choose_strategy(hpct_fit_run *run)
     int64_t samples = (int64_t) t->train->size;
     int batch = t->options.steps_per_epoch == 0 && samples < t->global_batch ? (int) samples
                                                                              : t->global_batch;
-    HPCT_TRY(hpct_strategy_choose(&run->choice, t->context, t->model, &t->options.strategy, batch,
-                                  t->options.global_batch_size > 0));
+    HPCT_TRY(hpct_cost_strategy_choose(&run->choice, t->context, t->model, &t->options.strategy,
+                                       batch, t->options.global_batch_size > 0));
     t->strategy_name = run->choice.ops->name;
     if (run->choice.line[0] != '\0' && t->options.verbose != 0 && t->leads) {
         puts(run->choice.line);
@@ -72,14 +72,15 @@ static hpct_status admit(hpct_fit_run *run)
     bool fits = false;
     hpct_status status = HPCT_OK;
     run->evaluation_batch = full;
-    if (t->validation != NULL && full < HPCT_EVALUATION_BATCH)
-        status = hpct_batch_fits(t->context, t->model, &batch, HPCT_EVALUATION_BATCH, 0, &fits);
+    if (t->validation != NULL && full < HPCT_COST_EVALUATION_BATCH)
+        status = hpct_cost_batch_fits(t->context, t->model, &batch, HPCT_COST_EVALUATION_BATCH, 0,
+                                      &fits);
     if (fits)
-        run->evaluation_batch = HPCT_EVALUATION_BATCH;
+        run->evaluation_batch = HPCT_COST_EVALUATION_BATCH;
     else if (status == HPCT_OK)
-        status =
-            hpct_batch_asked(hpct_batch_admit(t->context, t->model, &batch, full, NULL), full,
-                             t->options.global_batch_size, t->global_batch / size, t->train->size);
+        status = hpct_cost_batch_asked(
+            hpct_cost_batch_admit(t->context, t->model, &batch, full, NULL), full,
+            t->options.global_batch_size, t->global_batch / size, t->train->size);
     return status;
 }
 

@@ -40,7 +40,7 @@ hpct_status hpct_fit_check_options(const hpct_context *context, const hpct_fit_o
         return hpct_fail(HPCT_ERR_USAGE, "verbose is %d, it must be 0, 1 or 2", o->verbose);
     int64_t global = o->global_batch_size;
     if (global == 0)
-        global = (int64_t) (o->batch_size > 0 ? o->batch_size : HPCT_DEFAULT_BATCH) *
+        global = (int64_t) (o->batch_size > 0 ? o->batch_size : HPCT_COST_DEFAULT_BATCH) *
                  hpct_context_first_workers(context);
     if (global > INT_MAX / 2)
         return hpct_fail(HPCT_ERR_USAGE, "a global batch of %" PRId64 " samples is too large",

@@ -13,7 +13,7 @@ typedef struct hpct_fit_run {
     hpct_training training;
     int64_t max_steps; /* over all epochs */
     int evaluation_batch;
-    hpct_strategy_choice choice;
+    hpct_cost_strategy_choice choice;
     hpct_data_sampler *sampler;
     hpct_checkpoints *checkpoints; /* NULL: not requested */
     bool due;                      /* a checkpoint, at the end of the epoch */

@@ -49,7 +49,7 @@ static hpct_status make_copy(hpct_trainer *trainer, hpct_model *model)
 hpct_status hpct_trainer_open(hpct_trainer **out, hpct_context *context, hpct_model *model,
                               const hpct_trainer_options *options)
 {
-    static const int standard = HPCT_DEFAULT_BATCH;
+    static const int standard = HPCT_COST_DEFAULT_BATCH;
     int num = 0;
     hpct_trainer *trainer = calloc(1, sizeof *trainer);
     hpct_status status = trainer != NULL ? HPCT_OK : hpct_fail_memory(sizeof *trainer);

@@ -111,7 +111,7 @@ static void table(void **state)
     char *text = NULL;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
-    hpct_profile_print(stream, rows, 2, 0.004, &rates);
+    hpct_cost_profile_print(stream, rows, 2, 0.004, &rates);
     fclose(stream);
     assert_string_equal(text, expected);
     free(text);

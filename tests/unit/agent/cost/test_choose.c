@@ -7,52 +7,54 @@
 
 /* ---- candidates ---- */
 
-static const hpct_candidate *candidate_of(hpct_scheme scheme)
+static const hpct_cost_candidate *candidate_of(hpct_cost_scheme scheme)
 {
-    for (int i = 0; i < HPCT_CANDIDATES; i++) {
-        if (hpct_candidates[i].scheme == scheme)
-            return &hpct_candidates[i];
+    for (int i = 0; i < HPCT_COST_CANDIDATES; i++) {
+        if (hpct_cost_candidates[i].scheme == scheme)
+            return &hpct_cost_candidates[i];
     }
-    fail_msg("%s is no candidate", hpct_scheme_name(scheme));
+    fail_msg("%s is no candidate", hpct_cost_scheme_name(scheme));
     return NULL;
 }
 
-static bool takes(hpct_scheme scheme, hpct_strategy_options given)
+static bool takes(hpct_cost_scheme scheme, hpct_strategy_options given)
 {
-    return hpct_candidate_is_allowed(candidate_of(scheme), &given);
+    return hpct_cost_candidate_is_allowed(candidate_of(scheme), &given);
 }
 
 static void candidates_follow_options(void **state)
 {
     (void) state;
     const hpct_strategy_options exact = {0}, lossy = {.allow_lossy = true};
-    for (int i = 0; i < HPCT_SCHEMES; i++) {
-        assert_int_equal(takes((hpct_scheme) i, exact), hpct_scheme_is_exact((hpct_scheme) i));
-        assert_true(takes((hpct_scheme) i, lossy));
+    for (int i = 0; i < HPCT_COST_SCHEMES; i++) {
+        assert_int_equal(takes((hpct_cost_scheme) i, exact),
+                         hpct_cost_scheme_is_exact((hpct_cost_scheme) i));
+        assert_true(takes((hpct_cost_scheme) i, lossy));
         const hpct_strategy_ops *ops;
         hpct_strategy_options filled =
-            hpct_candidate_options(candidate_of((hpct_scheme) i), &lossy);
+            hpct_cost_candidate_options(candidate_of((hpct_cost_scheme) i), &lossy);
         assert_int_equal(hpct_strategy_find(&ops, &filled), HPCT_OK);
         assert_string_equal(ops->name, filled.name);
     }
     const hpct_strategy_options rows = {.hybrid_form = "rows"}, any = {.hybrid_form = "auto"};
-    assert_true(takes(HPCT_SCHEME_HYBRID_ROWS, rows));
-    assert_false(takes(HPCT_SCHEME_HYBRID_COLUMNS, rows));
-    assert_false(takes(HPCT_SCHEME_HYBRID_BACK, rows));
-    assert_true(takes(HPCT_SCHEME_HYBRID_COLUMNS, any));
+    assert_true(takes(HPCT_COST_SCHEME_HYBRID_ROWS, rows));
+    assert_false(takes(HPCT_COST_SCHEME_HYBRID_COLUMNS, rows));
+    assert_false(takes(HPCT_COST_SCHEME_HYBRID_BACK, rows));
+    assert_true(takes(HPCT_COST_SCHEME_HYBRID_COLUMNS, any));
     const hpct_strategy_options fp16 = {.allow_lossy = true, .wire = HPCT_WIRE_FP16};
-    assert_true(takes(HPCT_SCHEME_MIRRORED, fp16));
-    assert_false(takes(HPCT_SCHEME_MIRRORED_BF16, fp16));
-    assert_false(takes(HPCT_SCHEME_POWERSGD, fp16));
-    assert_int_equal(hpct_candidate_options(candidate_of(HPCT_SCHEME_MIRRORED), &fp16).wire,
-                     HPCT_WIRE_FP16);
+    assert_true(takes(HPCT_COST_SCHEME_MIRRORED, fp16));
+    assert_false(takes(HPCT_COST_SCHEME_MIRRORED_BF16, fp16));
+    assert_false(takes(HPCT_COST_SCHEME_POWERSGD, fp16));
+    assert_int_equal(
+        hpct_cost_candidate_options(candidate_of(HPCT_COST_SCHEME_MIRRORED), &fp16).wire,
+        HPCT_WIRE_FP16);
 }
 
 /* ---- the contest ---- */
 
 typedef struct field {
     int num;
-    double truth[HPCT_CONTEST_MOST], foreseen[HPCT_CONTEST_MOST];
+    double truth[HPCT_COST_CONTEST_MOST], foreseen[HPCT_COST_CONTEST_MOST];
     double noise;  /* a block takes up to so many times longer */
     int disturbed; /* the number, of all blocks, that takes ten times as long; -1: none */
     unsigned seed;
@@ -67,26 +69,26 @@ static double measure(field *f, int i)
 
 static int hold(field *f, bool late)
 {
-    hpct_contest c = {.num = f->num};
-    int order[HPCT_CONTEST_MOST];
+    hpct_cost_contest c = {.num = f->num};
+    int order[HPCT_COST_CONTEST_MOST];
     for (int i = 0; i < f->num; i++) {
         c.runs[i] = true;
         c.foreseen[i] = f->foreseen[i];
     }
-    hpct_contest_order(&c, order);
+    hpct_cost_contest_order(&c, order);
     for (int k = 1; k < f->num; k++)
         assert_false(c.foreseen[order[k]] < c.foreseen[order[k - 1]]);
     f->blocks = 0;
-    for (int round = 0; round < HPCT_CONTEST_ROUNDS; round++) {
+    for (int round = 0; round < HPCT_COST_CONTEST_ROUNDS; round++) {
         for (int k = 0; k < f->num; k++) {
             int i = order[round % 2 == 0 ? k : f->num - 1 - k];
-            if (hpct_contest_calls(&c, i))
-                hpct_contest_note(&c, i, measure(f, i));
+            if (hpct_cost_contest_calls(&c, i))
+                hpct_cost_contest_note(&c, i, measure(f, i));
         }
-        if (hpct_contest_is_over(&c, late))
+        if (hpct_cost_contest_is_over(&c, late))
             break;
     }
-    return hpct_contest_winner(&c);
+    return hpct_cost_contest_winner(&c);
 }
 
 /* Within 3 % of the best, whatever it is, whatever was foreseen. */
@@ -95,8 +97,10 @@ static void the_best_wins(void **state)
     (void) state;
     unsigned seed = 4711;
     for (int trial = 0; trial < unit_cases(3000); trial++) {
-        field f = {
-            .num = 1 + trial % HPCT_CONTEST_MOST, .noise = 0.005, .disturbed = -1, .seed = seed};
+        field f = {.num = 1 + trial % HPCT_COST_CONTEST_MOST,
+                   .noise = 0.005,
+                   .disturbed = -1,
+                   .seed = seed};
         double best = INFINITY;
         for (int i = 0; i < f.num; i++) {
             f.truth[i] = 1e-3 * exp(3.0 * rand_r(&seed) / RAND_MAX);
@@ -150,9 +154,9 @@ static void hopeless_candidates_are_not_timed(void **state)
     f = (field){.num = 1, .truth = {2}, .foreseen = {2}, .disturbed = -1};
     assert_int_equal(hold(&f, true), 0);
     assert_int_equal(f.blocks, 1);
-    hpct_contest none = {.num = 2};
-    assert_true(hpct_contest_is_over(&none, true));
-    assert_int_equal(hpct_contest_winner(&none), -1);
+    hpct_cost_contest none = {.num = 2};
+    assert_true(hpct_cost_contest_is_over(&none, true));
+    assert_int_equal(hpct_cost_contest_winner(&none), -1);
 }
 
 int main(void)

@@ -23,18 +23,18 @@
  */
 static hpct_status judge(const parse_case *c, char *got, size_t size)
 {
-    hpct_node_row rows[MOST] = {{{0}}};
-    double medians[HPCT_FIGURES];
+    hpct_cost_node_row rows[MOST] = {{{0}}};
+    double medians[HPCT_COST_FIGURES];
     int num = 0, used, slow = 0;
     double value;
     for (const char *at = c->text; sscanf(at, "%lf%n", &value, &used) == 1; at += used) {
-        for (int i = 0; i < HPCT_FIGURES; i++)
+        for (int i = 0; i < HPCT_COST_FIGURES; i++)
             rows[num].figures[i] = i == c->number && value >= 0 ? value : NAN;
         snprintf(rows[num].name, sizeof rows[num].name, "n%d", num);
         num++;
     }
-    assert_int_equal(hpct_nodes_judge(rows, num, medians), HPCT_OK);
-    slow = hpct_nodes_slow(rows, num, got, size);
+    assert_int_equal(hpct_cost_nodes_judge(rows, num, medians), HPCT_OK);
+    slow = hpct_cost_nodes_slow(rows, num, got, size);
     used = (int) strlen(got);
     snprintf(got + used, size - (size_t) used, " %d %.1f", slow, medians[c->number]);
     return HPCT_OK;
@@ -44,17 +44,17 @@ static void a_node_under_half_of_the_median_is_slow(void **state)
 {
     (void) state;
     static const parse_case cases[] = {
-        {"10 10 4 10", HPCT_OK, "n2 1 10.0", HPCT_FIGURE_COMPUTE},
-        {"10 10 5 10", HPCT_OK, " 0 10.0", HPCT_FIGURE_COMPUTE}, /* half is not under half */
-        {"10 12 4", HPCT_OK, "n2 1 10.0", HPCT_FIGURE_MEMORY},
-        {"10 4 4", HPCT_OK, " 0 4.0", HPCT_FIGURE_MEMORY}, /* most are as slow */
-        {"10 8 3 3", HPCT_OK, " 0 5.5", HPCT_FIGURE_LINK},
-        {"1 10 10 2 10", HPCT_OK, "n0, n3 2 10.0", HPCT_FIGURE_LINK},
-        {"10 10 30 10", HPCT_OK, "n2 1 10.0", HPCT_FIGURE_LATENCY},
-        {"10 10 20 10", HPCT_OK, " 0 10.0", HPCT_FIGURE_LATENCY},
-        {"10 10 1 10", HPCT_OK, " 0 10.0", HPCT_FIGURE_LATENCY}, /* a better one */
-        {"100 0 100", HPCT_OK, "n1 1 100.0", HPCT_FIGURE_SCRATCH},
-        {"0 0 0", HPCT_OK, " 0 0.0", HPCT_FIGURE_SCRATCH},
+        {"10 10 4 10", HPCT_OK, "n2 1 10.0", HPCT_COST_FIGURE_COMPUTE},
+        {"10 10 5 10", HPCT_OK, " 0 10.0", HPCT_COST_FIGURE_COMPUTE}, /* half is not under half */
+        {"10 12 4", HPCT_OK, "n2 1 10.0", HPCT_COST_FIGURE_MEMORY},
+        {"10 4 4", HPCT_OK, " 0 4.0", HPCT_COST_FIGURE_MEMORY}, /* most are as slow */
+        {"10 8 3 3", HPCT_OK, " 0 5.5", HPCT_COST_FIGURE_LINK},
+        {"1 10 10 2 10", HPCT_OK, "n0, n3 2 10.0", HPCT_COST_FIGURE_LINK},
+        {"10 10 30 10", HPCT_OK, "n2 1 10.0", HPCT_COST_FIGURE_LATENCY},
+        {"10 10 20 10", HPCT_OK, " 0 10.0", HPCT_COST_FIGURE_LATENCY},
+        {"10 10 1 10", HPCT_OK, " 0 10.0", HPCT_COST_FIGURE_LATENCY}, /* a better one */
+        {"100 0 100", HPCT_OK, "n1 1 100.0", HPCT_COST_FIGURE_SCRATCH},
+        {"0 0 0", HPCT_OK, " 0 0.0", HPCT_COST_FIGURE_SCRATCH},
     };
     RUN_CASES(judge, cases);
 }
@@ -63,12 +63,12 @@ static void two_nodes_are_compared_with_each_other(void **state)
 {
     (void) state;
     static const parse_case cases[] = {
-        {"10 4", HPCT_OK, "n1 1 7.0", HPCT_FIGURE_COMPUTE}, /* over half of the mean */
-        {"4 10", HPCT_OK, "n0 1 7.0", HPCT_FIGURE_COMPUTE},
-        {"6 10", HPCT_OK, " 0 8.0", HPCT_FIGURE_COMPUTE},
-        {"10 25", HPCT_OK, "n1 1 17.5", HPCT_FIGURE_LATENCY},
-        {"10 15", HPCT_OK, " 0 12.5", HPCT_FIGURE_LATENCY},
-        {"10 -1 4", HPCT_OK, "n2 1 7.0", HPCT_FIGURE_COMPUTE}, /* one is unknown */
+        {"10 4", HPCT_OK, "n1 1 7.0", HPCT_COST_FIGURE_COMPUTE}, /* over half of the mean */
+        {"4 10", HPCT_OK, "n0 1 7.0", HPCT_COST_FIGURE_COMPUTE},
+        {"6 10", HPCT_OK, " 0 8.0", HPCT_COST_FIGURE_COMPUTE},
+        {"10 25", HPCT_OK, "n1 1 17.5", HPCT_COST_FIGURE_LATENCY},
+        {"10 15", HPCT_OK, " 0 12.5", HPCT_COST_FIGURE_LATENCY},
+        {"10 -1 4", HPCT_OK, "n2 1 7.0", HPCT_COST_FIGURE_COMPUTE}, /* one is unknown */
     };
     RUN_CASES(judge, cases);
 }
@@ -77,10 +77,10 @@ static void what_is_not_known_is_not_slow(void **state)
 {
     (void) state;
     static const parse_case cases[] = {
-        {"10", HPCT_OK, " 0 nan", HPCT_FIGURE_COMPUTE},
-        {"-1 -1 -1", HPCT_OK, " 0 nan", HPCT_FIGURE_LINK},
-        {"-1 10 -1", HPCT_OK, " 0 nan", HPCT_FIGURE_LINK},
-        {"10 10 -1 10 4", HPCT_OK, "n4 1 10.0", HPCT_FIGURE_LINK},
+        {"10", HPCT_OK, " 0 nan", HPCT_COST_FIGURE_COMPUTE},
+        {"-1 -1 -1", HPCT_OK, " 0 nan", HPCT_COST_FIGURE_LINK},
+        {"-1 10 -1", HPCT_OK, " 0 nan", HPCT_COST_FIGURE_LINK},
+        {"10 10 -1 10 4", HPCT_OK, "n4 1 10.0", HPCT_COST_FIGURE_LINK},
     };
     RUN_CASES(judge, cases);
 }
@@ -88,13 +88,13 @@ static void what_is_not_known_is_not_slow(void **state)
 static void names_that_do_not_fit_are_counted(void **state)
 {
     (void) state;
-    hpct_node_row rows[MOST] = {{{0}}};
+    hpct_cost_node_row rows[MOST] = {{{0}}};
     char text[60];
     for (int i = 0; i < MOST; i++) {
         snprintf(rows[i].name, sizeof rows[i].name, "node%d", i);
-        rows[i].slow[HPCT_FIGURE_LINK] = true;
+        rows[i].slow[HPCT_COST_FIGURE_LINK] = true;
     }
-    assert_int_equal(hpct_nodes_slow(rows, MOST, text, sizeof text), MOST);
+    assert_int_equal(hpct_cost_nodes_slow(rows, MOST, text, sizeof text), MOST);
     assert_string_equal(text, "node0, node1, node2, node3, node4, node5 and 3 more");
 }
 
@@ -104,34 +104,34 @@ static void each_round_is_of_pairs(void **state)
 {
     (void) state;
     for (int nodes = 2; nodes <= 101; nodes++) {
-        int rounds = hpct_pairs_rounds(nodes);
-        assert_within(rounds, 1, HPCT_PAIRS_MOST);
+        int rounds = hpct_cost_pairs_rounds(nodes);
+        assert_within(rounds, 1, HPCT_COST_PAIRS_MOST);
         for (int node = 0; node < nodes; node++) {
-            int met[HPCT_PAIRS_MOST], alone = 0;
+            int met[HPCT_COST_PAIRS_MOST], alone = 0;
             for (int round = 0; round < rounds; round++) {
-                met[round] = hpct_pairs_partner(nodes, round, node);
+                met[round] = hpct_cost_pairs_partner(nodes, round, node);
                 alone += met[round] < 0;
                 if (met[round] < 0)
                     continue;
                 assert_within(met[round], 0, nodes - 1);
                 assert_int_not_equal(met[round], node);
-                assert_int_equal(hpct_pairs_partner(nodes, round, met[round]), node);
+                assert_int_equal(hpct_cost_pairs_partner(nodes, round, met[round]), node);
                 for (int before = 0; before < round; before++)
                     assert_int_not_equal(met[before], met[round]);
             }
             assert_true(alone <= nodes % 2); /* of an odd number one waits */
         }
     }
-    assert_int_equal(hpct_pairs_rounds(1), 0);
+    assert_int_equal(hpct_cost_pairs_rounds(1), 0);
 }
 
 /* ---- what is told ---- */
 
-static void fill(hpct_node_row *rows)
+static void fill(hpct_cost_node_row *rows)
 {
-    static const double figures[3][HPCT_FIGURES] = {{45e9, 12e9, 500e6, 31e-6, 1180e6},
-                                                    {10e9, 12e9, 0, 31e-6, 1180e6},
-                                                    {46e9, 12e9, 510e6, 31e-6, NAN}};
+    static const double figures[3][HPCT_COST_FIGURES] = {{45e9, 12e9, 500e6, 31e-6, 1180e6},
+                                                         {10e9, 12e9, 0, 31e-6, 1180e6},
+                                                         {46e9, 12e9, 510e6, 31e-6, NAN}};
     for (int i = 0; i < 3; i++) {
         memset(&rows[i], 0, sizeof rows[i]);
         snprintf(rows[i].name, sizeof rows[i].name, "node%d", i);
@@ -145,18 +145,19 @@ static void fill(hpct_node_row *rows)
 static void slow_nodes_and_links_are_told(void **state)
 {
     (void) state;
-    hpct_node_row rows[3];
-    const hpct_pair none = {.node = -1};
-    const hpct_pair pairs[] = {{1, 1e-6, 1e9}, none, {2, 1e-6, 1e8}, {0, 1e-6, 9e8}, {2, 1e-6, 1e9},
-                               none,           none, {1, 1e-6, 1e9}, {0, 1e-6, 1e8}};
-    double medians[HPCT_FIGURES];
+    hpct_cost_node_row rows[3];
+    const hpct_cost_pair none = {.node = -1};
+    const hpct_cost_pair pairs[] = {{1, 1e-6, 1e9}, none,           {2, 1e-6, 1e8},
+                                    {0, 1e-6, 9e8}, {2, 1e-6, 1e9}, none,
+                                    none,           {1, 1e-6, 1e9}, {0, 1e-6, 1e8}};
+    double medians[HPCT_COST_FIGURES];
     char *text = NULL, path[300];
     size_t size;
     fill(rows);
-    assert_int_equal(hpct_nodes_judge(rows, 3, medians), HPCT_OK);
-    const hpct_nodes_report report = {rows, 3, medians, pairs, 3};
+    assert_int_equal(hpct_cost_nodes_judge(rows, 3, medians), HPCT_OK);
+    const hpct_cost_nodes_report report = {rows, 3, medians, pairs, 3};
     FILE *stream = open_memstream(&text, &size);
-    hpct_nodes_print(&report, stream);
+    hpct_cost_nodes_print(&report, stream);
     fclose(stream);
     assert_non_null(strstr(
         text,
@@ -172,7 +173,7 @@ static void slow_nodes_and_links_are_told(void **state)
         text, "\nnode1 is slow: scratch 0.0 MB/s, the median is 500.0: /scratch\xff: full\n"));
     free(text);
     snprintf(path, sizeof path, "%s/check.json", pictures_folder());
-    assert_int_equal(hpct_nodes_write(&report, path), HPCT_OK);
+    assert_int_equal(hpct_cost_nodes_write(&report, path), HPCT_OK);
     json_t *root;
     assert_int_equal(hpct_json_read(&root, path), HPCT_OK);
     assert_int_equal(json_array_size(json_object_get(root, "nodes")), 3);
@@ -219,14 +220,14 @@ static int count_entries(const char *folder)
 static void scratch_leaves_nothing(void **state)
 {
     (void) state;
-    char why[HPCT_NODE_TEXT];
+    char why[HPCT_COST_NODE_TEXT];
     const char *folder = pictures_folder();
-    assert_true(hpct_scratch_measure(folder, why, sizeof why) > 0);
+    assert_true(hpct_cost_scratch_measure(folder, why, sizeof why) > 0);
     assert_string_equal(why, "");
     assert_int_equal(count_entries(folder), 0);
-    assert_true(hpct_scratch_measure("/proc/none", why, sizeof why) == 0);
+    assert_true(hpct_cost_scratch_measure("/proc/none", why, sizeof why) == 0);
     assert_non_null(strstr(why, "/proc/none"));
-    assert_true(hpct_scratch_measure("/proc/self", why, sizeof why) == 0);
+    assert_true(hpct_cost_scratch_measure("/proc/self", why, sizeof why) == 0);
     assert_non_null(strstr(why, "/proc/self"));
 }
 
@@ -235,11 +236,11 @@ static void scratch_is_where_the_job_has_it(void **state)
     (void) state;
     setenv("SLURM_TMPDIR", "/job", 1);
     setenv("TMPDIR", "/mine", 1);
-    assert_string_equal(hpct_scratch_folder(), "/job");
+    assert_string_equal(hpct_cost_scratch_folder(), "/job");
     setenv("SLURM_TMPDIR", "", 1);
-    assert_string_equal(hpct_scratch_folder(), "/mine");
+    assert_string_equal(hpct_cost_scratch_folder(), "/mine");
     unsetenv("TMPDIR");
-    assert_string_equal(hpct_scratch_folder(), "/tmp");
+    assert_string_equal(hpct_cost_scratch_folder(), "/tmp");
 }
 
 int main(void)

@@ -144,17 +144,18 @@ static void compute_times(void **state)
 {
     (void) state;
     char path[] = "/tmp/hpct-plan-XXXXXX", damaged[] = "/tmp/hpct-plan-XXXXXX";
-    hpct_compute wrote, read;
+    hpct_cost_compute wrote, read;
     hpct_model *model = ready_model("mnist-convnet"), *other = ready_model("mnist-cnn");
     close(mkstemp(path));
     close(mkstemp(damaged));
-    assert_int_equal(hpct_compute_measure(&wrote, model, 4, &hpct_compute_careful), HPCT_OK);
+    assert_int_equal(hpct_cost_compute_measure(&wrote, model, 4, &hpct_cost_compute_careful),
+                     HPCT_OK);
     assert_int_equal(wrote.samples[0], 4);
     assert_int_equal(wrote.samples[1], 2);
-    assert_int_equal(hpct_compute_write(&wrote, path), HPCT_OK);
-    assert_int_equal(hpct_compute_read(&read, model, path), HPCT_OK);
+    assert_int_equal(hpct_cost_compute_write(&wrote, path), HPCT_OK);
+    assert_int_equal(hpct_cost_compute_read(&read, model, path), HPCT_OK);
     for (int i = 0; i < 2; i++) {
-        for (int way = 0; way < HPCT_COMPUTE_WAYS; way++) {
+        for (int way = 0; way < HPCT_COST_COMPUTE_WAYS; way++) {
             for (int k = 0; k < wrote.num_parts; k++) {
                 const hpct_part_seconds *a = &wrote.seconds[i][way].parts[k];
                 const hpct_part_seconds *b = &read.seconds[i][way].parts[k];
@@ -164,8 +165,8 @@ static void compute_times(void **state)
             }
         }
     }
-    hpct_compute_free(&read);
-    assert_int_equal(hpct_compute_read(&read, other, path), HPCT_ERR_USAGE);
+    hpct_cost_compute_free(&read);
+    assert_int_equal(hpct_cost_compute_read(&read, other, path), HPCT_ERR_USAGE);
     assert_non_null(strstr(hpct_last_error(), "times of mnist-convnet"));
     char text[16384];
     FILE *file = fopen(path, "r");
@@ -183,16 +184,16 @@ static void compute_times(void **state)
         fwrite(text, 1, size, file);
         fclose(file);
         *end = kept;
-        assert_int_equal(hpct_compute_read(&read, model, damaged),
+        assert_int_equal(hpct_cost_compute_read(&read, model, damaged),
                          strcmp(marks[i], "\"samples\": 4") == 0 ? HPCT_OK : HPCT_ERR_DATA);
         if (strcmp(marks[i], "\"samples\": 4") == 0)
-            hpct_compute_free(&read);
+            hpct_cost_compute_free(&read);
         else
             assert_non_null(strstr(hpct_last_error(), damaged));
     }
     unlink(path);
     unlink(damaged);
-    hpct_compute_free(&wrote);
+    hpct_cost_compute_free(&wrote);
     hpct_model_free(model);
     hpct_model_free(other);
 }
@@ -201,24 +202,24 @@ static void lines_through_measurements(void **state)
 {
     (void) state;
     hpct_part_seconds a[] = {{7, 10}, {4, 3}}, b[] = {{4, 10}, {1, 3.5}}, got[2];
-    hpct_part_work work[4];
+    hpct_cost_part_work work[4];
     hpct_cost_model cost;
-    hpct_compute compute = {.samples = {8, 4},
-                            .num_parts = 2,
-                            .seconds = {{{a, 2, 1}, {a, 2, 1}}, {{b, 1, 1}, {b, 1, 1}}}};
-    hpct_compute_cost(&compute, work, &cost);
+    hpct_cost_compute compute = {.samples = {8, 4},
+                                 .num_parts = 2,
+                                 .seconds = {{{a, 2, 1}, {a, 2, 1}}, {{b, 1, 1}, {b, 1, 1}}}};
+    hpct_cost_compute_cost(&compute, work, &cost);
     assert_true(work[0].forward.fixed == 1 && work[0].forward.each == 0.75);
     assert_true(work[0].backward.fixed == 10 && work[0].backward.each == 0);
     assert_true(work[1].forward.fixed == 0 && work[1].forward.each == 0.5); /* through the origin */
     assert_true(work[1].backward.fixed == 3 && work[1].backward.each == 0); /* fewer take longer */
     assert_true(cost.update == 1 && cost.loss.fixed == 0 && cost.loss.each == 0.25);
     hpct_step_seconds at = {.parts = got};
-    hpct_compute_at(&compute, HPCT_STORED, 4, &at);
+    hpct_cost_compute_at(&compute, HPCT_COST_STORED, 4, &at);
     assert_true(got[0].forward == 4 && got[1].forward == 1 && got[1].backward == 3.5);
-    hpct_compute_at(&compute, HPCT_STORED, 16, &at);
+    hpct_cost_compute_at(&compute, HPCT_COST_STORED, 16, &at);
     assert_true(got[0].forward == 13 && got[0].backward == 10 && at.loss == 4);
     compute.samples[1] = 0;
-    hpct_compute_cost(&compute, work, &cost);
+    hpct_cost_compute_cost(&compute, work, &cost);
     assert_true(work[0].forward.fixed == 0 && work[0].forward.each == 7.0 / 8);
 }
 
@@ -238,7 +239,7 @@ static void emulated_steps(void **state)
     hpct_model *model = ready_model("mnist-convnet");
     hpct_build_options build = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
     assert_int_equal(hpct_model_build(model, &build), HPCT_OK);
-    assert_int_equal(hpct_made_up_batch(model, batch, 0), HPCT_OK);
+    assert_int_equal(hpct_cost_made_up_batch(model, batch, 0), HPCT_OK);
     hpct_part_seconds each[] = {{1e-3, 2e-3}, {1e-3, 1e-3}, {2e-3, 4e-3},
                                 {1e-3, 1e-3}, {1e-3, 2e-3}, {0, 0}}; /* the softmax */
     assert_int_equal(hpct_model_count_parts(model), sizeof each / sizeof *each);
@@ -304,7 +305,7 @@ static void messages_are_sent(void **state)
         HPCT_OK);
     assert_int_equal(hpct_model_initialize(model, 0), HPCT_OK);
     assert_int_equal(hpct_model_build(model, &build), HPCT_OK);
-    assert_int_equal(hpct_made_up_batch(model, batch, 0), HPCT_OK);
+    assert_int_equal(hpct_cost_made_up_batch(model, batch, 0), HPCT_OK);
     hpct_model_set_peers(model, &(hpct_step_peers){.sum = count_sum});
     hpct_part_seconds each[8] = {{0, 0}};
     hpct_step_seconds seconds = {.parts = each};
