@@ -30,13 +30,13 @@ typedef struct launch {
     const hpct_launch_options *options;
     const char *job;
     hpct_rank_job_end *end;
-    hpct_job_nodes nodes;
-    bool own_nodes, by_task;    /* nodes that the user has chosen, also for each task */
-    hpct_step_facts first, now; /* the steps of the first and of the present run; no id: Slurm has
-                                   not shown it (yet) */
-    bool *used;                 /* [nodes.count] by the present run */
-    int *tasks;                 /* [nodes.count] of the first run */
-    int num_used, quick;        /* runs in a row that ended early */
+    hpct_launch_job_nodes nodes;
+    bool own_nodes, by_task;           /* nodes that the user has chosen, also for each task */
+    hpct_launch_step_facts first, now; /* the steps of the first and of the present run; no id:
+                                   Slurm has not shown it (yet) */
+    bool *used;                        /* [nodes.count] by the present run */
+    int *tasks;                        /* [nodes.count] of the first run */
+    int num_used, quick;               /* runs in a row that ended early */
 } launch;
 
 static void print_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -52,7 +52,7 @@ static void print_message(const char *format, ...)
 
 /* ---- where ---- */
 
-static bool is_usable(const hpct_job_node *node)
+static bool is_usable(const hpct_launch_job_node *node)
 {
     return node->is_there && !node->is_slow && node->failures < MOST_FAILURES;
 }
@@ -63,7 +63,7 @@ static void note_first(launch *l)
     if (l->num_used > 0)
         return;
     for (int task = 0; task < l->first.tasks; task++) {
-        hpct_job_node *node = hpct_job_nodes_find(&l->nodes, l->first.hosts[task]);
+        hpct_launch_job_node *node = hpct_launch_job_nodes_find(&l->nodes, l->first.hosts[task]);
         if (node != NULL && l->tasks[node - l->nodes.nodes]++ == 0) {
             l->used[node - l->nodes.nodes] = true;
             l->num_used++;
@@ -78,7 +78,7 @@ static int choose(const launch *l, bool *next)
     int count = 0;
     for (int turn = 0; turn < 2; turn++) {
         for (int i = 0; i < l->nodes.count && count < l->first.nodes; i++) {
-            const hpct_job_node *node = &l->nodes.nodes[i];
+            const hpct_launch_job_node *node = &l->nodes.nodes[i];
             if (l->used[i] != (turn == 0) || !is_usable(node) || (l->own_nodes && l->tasks[i] == 0))
                 continue;
             next[i] = true;
@@ -106,7 +106,7 @@ static char *join(launch *l, const bool *chosen)
     *at = '\0';
     for (int i = 0; i < count; i++) {
         const char *name = name_of(l, i);
-        const hpct_job_node *node = hpct_job_nodes_find(&l->nodes, name);
+        const hpct_launch_job_node *node = hpct_launch_job_nodes_find(&l->nodes, name);
         if (node != NULL && chosen[node - l->nodes.nodes])
             at += sprintf(at, "%s%s", at > list ? "," : "", name);
     }
@@ -153,7 +153,7 @@ static bool lacks_node(void *context)
 {
     launch *l = context;
     note_first(l);
-    if (l->num_used == 0 || hpct_job_nodes_look(&l->nodes, l->job) != HPCT_OK)
+    if (l->num_used == 0 || hpct_launch_job_nodes_look(&l->nodes, l->job) != HPCT_OK)
         return false;
     for (int i = 0; i < l->nodes.count; i++) {
         if (l->used[i] && !l->nodes.nodes[i].is_there)
@@ -167,7 +167,8 @@ static bool grows(void *context)
     launch *l = context;
     bool *next = calloc((size_t) l->nodes.count, sizeof *next);
     bool more = next != NULL && l->num_used < l->first.nodes &&
-                hpct_job_nodes_look(&l->nodes, l->job) == HPCT_OK && choose(l, next) > l->num_used;
+                hpct_launch_job_nodes_look(&l->nodes, l->job) == HPCT_OK &&
+                choose(l, next) > l->num_used;
     free(next);
     if (more)
         print_message(
@@ -180,10 +181,11 @@ static bool grows(void *context)
 
 /* Wrong options, data or files do not get better; 75 asks for the whole job to be continued. (What
  * srun itself ends with, before there is a step, is up to SLURM_EXIT_ERROR.) */
-static bool can_help(const hpct_srun_end *end)
+static bool can_help(const hpct_launch_srun_end *end)
 {
     int status = end->status;
-    bool explains = (end->began && hpct_status_explains(status)) || status == 126 || status == 127;
+    bool explains =
+        (end->began && hpct_launch_status_explains(status)) || status == 126 || status == 127;
     return status != 0 && !end->stopped && !end->others_failed && !explains;
 }
 
@@ -202,25 +204,25 @@ static bool lists(const char *text, const char *name)
 }
 
 /* They would be refused again. */
-static void leave_out_slow(launch *l, const hpct_srun_end *end)
+static void leave_out_slow(launch *l, const hpct_launch_srun_end *end)
 {
     for (int i = 0; i < l->nodes.count && end->status == HPCT_ERR_PEER; i++) {
-        hpct_job_node *node = &l->nodes.nodes[i];
+        hpct_launch_job_node *node = &l->nodes.nodes[i];
         node->is_slow |= l->used[i] && lists(end->slow, node->name);
     }
 }
 
-static void note_failure(launch *l, const hpct_srun_end *end)
+static void note_failure(launch *l, const hpct_launch_srun_end *end)
 {
-    hpct_job_node *node =
-        end->failed[0] != '\0' ? hpct_job_nodes_find(&l->nodes, end->failed) : NULL;
+    hpct_launch_job_node *node =
+        end->failed[0] != '\0' ? hpct_launch_job_nodes_find(&l->nodes, end->failed) : NULL;
     if (node != NULL)
         node->failures++;
     leave_out_slow(l, end);
-    if (hpct_job_nodes_look(&l->nodes, l->job) != HPCT_OK)
+    if (hpct_launch_job_nodes_look(&l->nodes, l->job) != HPCT_OK)
         print_message("%s: the nodes are taken to be healthy", hpct_last_error());
     for (int i = 0; i < l->nodes.count; i++) {
-        hpct_job_node *one = &l->nodes.nodes[i];
+        hpct_launch_job_node *one = &l->nodes.nodes[i];
         if (!l->used[i] || is_usable(one))
             continue;
         if (!one->is_there)
@@ -236,7 +238,7 @@ static void note_failure(launch *l, const hpct_srun_end *end)
 }
 
 /* A run that fails early on healthy nodes would fail again at once. False: told to stop. */
-static bool pause_after(launch *l, const hpct_srun_end *end)
+static bool pause_after(launch *l, const hpct_launch_srun_end *end)
 {
     l->quick = end->seconds < QUICK && !end->asked_to_grow ? l->quick + 1 : 0;
     int seconds = l->quick > 1 ? 1 << (l->quick < 6 ? l->quick : 6) : 0;
@@ -244,7 +246,7 @@ static bool pause_after(launch *l, const hpct_srun_end *end)
         seconds = MOST_PAUSE;
     if (seconds > 0)
         print_message("it has ended after %.1f s: waiting %d s", end->seconds, seconds);
-    return !hpct_srun_stopped(seconds);
+    return !hpct_launch_srun_stopped(seconds);
 }
 
 /* ---- the runs ---- */
@@ -262,30 +264,30 @@ static hpct_status set_variables(const launch *l, int restart)
 
 /* Runs srun on `place`, NULL: as the user has it. */
 static hpct_status run_once(launch *l, int restart, const hpct_launch_place *place,
-                            hpct_srun_end *end)
+                            hpct_launch_srun_end *end)
 {
     const hpct_launch_options *o = l->options;
     HPCT_TRY(set_variables(l, restart));
     char **command = hpct_launch_command(o->options, o->program, place);
     if (command == NULL)
         return hpct_fail_memory(0);
-    hpct_srun srun = {.arguments = command,
-                      .job = l->job,
-                      .facts = l->first.id[0] == '\0' ? &l->first : &l->now,
-                      .context = l,
-                      .goes_on = hpct_launch_goes_on(o->options),
-                      .lacks_node = lacks_node,
-                      .grows = o->regrow ? grows : NULL};
-    hpct_status status = hpct_srun_run(&srun, end);
+    hpct_launch_srun srun = {.arguments = command,
+                             .job = l->job,
+                             .facts = l->first.id[0] == '\0' ? &l->first : &l->now,
+                             .context = l,
+                             .goes_on = hpct_launch_goes_on(o->options),
+                             .lacks_node = lacks_node,
+                             .grows = o->regrow ? grows : NULL};
+    hpct_status status = hpct_launch_srun_run(&srun, end);
     note_first(l);
-    hpct_step_facts_free(&l->now);
+    hpct_launch_step_facts_free(&l->now);
     free(command[0]);
     free(command);
     return status;
 }
 
 /* After runs that were too short for Slurm to show where their tasks were. */
-static hpct_status run_as_first(launch *l, int restart, hpct_srun_end *end)
+static hpct_status run_as_first(launch *l, int restart, hpct_launch_srun_end *end)
 {
     for (int i = 0; i < l->nodes.count; i++) {
         if (!is_usable(&l->nodes.nodes[i]))
@@ -299,7 +301,7 @@ static hpct_status run_as_first(launch *l, int restart, hpct_srun_end *end)
 }
 
 /* HPCT_ERR_PEER: too few nodes are left. */
-static hpct_status run_again(launch *l, int restart, hpct_srun_end *end)
+static hpct_status run_again(launch *l, int restart, hpct_launch_srun_end *end)
 {
     int most = l->options->min_nodes > 0 ? l->options->min_nodes : 1;
     bool *next = calloc((size_t) l->nodes.count, sizeof *next);
@@ -335,7 +337,7 @@ static hpct_status run_again(launch *l, int restart, hpct_srun_end *end)
 
 /* slurmstepd says which program cannot be started, if its words come here and not to a file of
  * --output; it ends the task with the error's number. */
-static hpct_status check_program(const launch *l, const hpct_srun_end *end)
+static hpct_status check_program(const launch *l, const hpct_launch_srun_end *end)
 {
     const char *program = l->options->program[0];
     const int error = end->status;
@@ -352,7 +354,7 @@ static hpct_status check_program(const launch *l, const hpct_srun_end *end)
 }
 
 /* Of the last run, for the message. */
-static void describe(char *text, size_t size, const hpct_srun_end *end)
+static void describe(char *text, size_t size, const hpct_launch_srun_end *end)
 {
     if (end->how[0] != '\0')
         snprintf(text, size, "%s", end->how);
@@ -368,7 +370,7 @@ static hpct_status run_all(launch *l, int *exit_status)
 {
     int most = l->options->restarts == 0 ? RESTARTS : l->options->restarts, failures = 0;
     char how[160];
-    hpct_srun_end end;
+    hpct_launch_srun_end end;
     HPCT_TRY(run_once(l, 0, NULL, &end));
     for (int restart = 1;; restart++) {
         *exit_status = end.status;
@@ -451,10 +453,10 @@ hpct_status hpct_launch(const hpct_launch_options *options, int *exit_status)
     l.by_task = hpct_launch_is_arbitrary(options->options);
     l.own_nodes = l.by_task || hpct_launch_chooses_nodes(options->options);
     HPCT_TRY(hpct_launch_set_variables(options->options, l.job));
-    HPCT_TRY(hpct_job_nodes_open(&l.nodes, getenv("SLURM_JOB_NODELIST")));
+    HPCT_TRY(hpct_launch_job_nodes_open(&l.nodes, getenv("SLURM_JOB_NODELIST")));
     l.used = calloc((size_t) l.nodes.count, sizeof *l.used);
     l.tasks = calloc((size_t) l.nodes.count, sizeof *l.tasks);
-    hpct_srun_block_signals();
+    hpct_launch_srun_block_signals();
     hpct_status status = l.used != NULL && l.tasks != NULL
                              ? HPCT_OK
                              : hpct_fail_memory((size_t) l.nodes.count * sizeof *l.used);
@@ -463,9 +465,9 @@ hpct_status hpct_launch(const hpct_launch_options *options, int *exit_status)
     if (status == HPCT_OK)
         status = run_all(&l, exit_status);
     hpct_rank_job_end_close(l.end);
-    hpct_srun_unblock_signals();
-    hpct_step_facts_free(&l.first);
-    hpct_job_nodes_close(&l.nodes);
+    hpct_launch_srun_unblock_signals();
+    hpct_launch_step_facts_free(&l.first);
+    hpct_launch_job_nodes_close(&l.nodes);
     free(l.tasks);
     free(l.used);
     return status;

@@ -21,11 +21,11 @@
 #define CONNECT_SECONDS 2
 #define BYTES_PER_NODE 2048 /* of sinfo's output, in several partitions */
 
-hpct_status hpct_job_nodes_open(hpct_job_nodes *out, const char *list)
+hpct_status hpct_launch_job_nodes_open(hpct_launch_job_nodes *out, const char *list)
 {
     char **names = NULL;
     int count = 0;
-    *out = (hpct_job_nodes){.count = 0};
+    *out = (hpct_launch_job_nodes){.count = 0};
     HPCT_TRY(hpct_cluster_nodelist_expand(list, &names, &count));
     out->nodes = calloc((size_t) count, sizeof *out->nodes);
     if (out->nodes == NULL) {
@@ -33,21 +33,21 @@ hpct_status hpct_job_nodes_open(hpct_job_nodes *out, const char *list)
         return hpct_fail_memory((size_t) count * sizeof *out->nodes);
     }
     for (int i = 0; i < count; i++)
-        out->nodes[i] = (hpct_job_node){.name = names[i], .is_there = true};
+        out->nodes[i] = (hpct_launch_job_node){.name = names[i], .is_there = true};
     out->count = count;
     free(names);
     return HPCT_OK;
 }
 
-void hpct_job_nodes_close(hpct_job_nodes *nodes)
+void hpct_launch_job_nodes_close(hpct_launch_job_nodes *nodes)
 {
     for (int i = 0; i < nodes->count; i++)
         free(nodes->nodes[i].name);
     free(nodes->nodes);
-    *nodes = (hpct_job_nodes){.count = 0};
+    *nodes = (hpct_launch_job_nodes){.count = 0};
 }
 
-hpct_job_node *hpct_job_nodes_find(hpct_job_nodes *nodes, const char *name)
+hpct_launch_job_node *hpct_launch_job_nodes_find(hpct_launch_job_nodes *nodes, const char *name)
 {
     for (int i = 0; i < nodes->count; i++) {
         if (strcmp(nodes->nodes[i].name, name) == 0)
@@ -58,10 +58,10 @@ hpct_job_node *hpct_job_nodes_find(hpct_job_nodes *nodes, const char *name)
 
 /* ---- what Slurm says ---- */
 
-bool hpct_sinfo_line_parse(const char *line, hpct_sinfo_line *out)
+bool hpct_launch_sinfo_line_parse(const char *line, hpct_launch_sinfo_line *out)
 {
     char port[16], end;
-    *out = (hpct_sinfo_line){.port = 0};
+    *out = (hpct_launch_sinfo_line){.port = 0};
     if (sscanf(line, " %255s %63s %255s %15s %c", out->name, out->state, out->address, port,
                &end) != 4)
         return false;
@@ -72,7 +72,7 @@ bool hpct_sinfo_line_parse(const char *line, hpct_sinfo_line *out)
 }
 
 /* "*": not responding. Drained nodes finish the jobs that they have. */
-bool hpct_sinfo_state_runs(const char *state)
+bool hpct_launch_sinfo_state_runs(const char *state)
 {
     static const char *const out[] = {"down",   "fail", "unk",  "boot",
                                       "reboot", "pow",  "futr", "inval"};
@@ -86,7 +86,7 @@ bool hpct_sinfo_state_runs(const char *state)
 }
 
 /* The nodes that the job still has: a failed one is taken from it. */
-static hpct_status ask_job(hpct_job_nodes *nodes, const char *job, bool *has)
+static hpct_status ask_job(hpct_launch_job_nodes *nodes, const char *job, bool *has)
 {
     char *list, **names = NULL;
     int count = 0;
@@ -94,7 +94,7 @@ static hpct_status ask_job(hpct_job_nodes *nodes, const char *job, bool *has)
     HPCT_TRY(hpct_rank_squeue_ask(&list, &question));
     hpct_status status = hpct_cluster_nodelist_expand(list, &names, &count);
     for (int i = 0; i < count; i++) {
-        hpct_job_node *node = hpct_job_nodes_find(nodes, names[i]);
+        hpct_launch_job_node *node = hpct_launch_job_nodes_find(nodes, names[i]);
         if (node != NULL)
             has[node - nodes->nodes] = true;
     }
@@ -103,7 +103,7 @@ static hpct_status ask_job(hpct_job_nodes *nodes, const char *job, bool *has)
     return status;
 }
 
-static char *join_names(const hpct_job_nodes *nodes)
+static char *join_names(const hpct_launch_job_nodes *nodes)
 {
     size_t size = 1;
     for (int i = 0; i < nodes->count; i++)
@@ -114,7 +114,7 @@ static char *join_names(const hpct_job_nodes *nodes)
     return list;
 }
 
-static hpct_status ask_states(hpct_job_nodes *nodes, hpct_sinfo_line *lines)
+static hpct_status ask_states(hpct_launch_job_nodes *nodes, hpct_launch_sinfo_line *lines)
 {
     size_t size = (size_t) nodes->count * BYTES_PER_NODE + 64;
     char *text = malloc(size), *list = join_names(nodes), *rest = NULL;
@@ -127,9 +127,10 @@ static hpct_status ask_states(hpct_job_nodes *nodes, hpct_sinfo_line *lines)
         text != NULL && list != NULL ? hpct_ask_run(&ask, text, size) : hpct_fail_memory(size);
     for (char *line = status == HPCT_OK ? strtok_r(text, "\n", &rest) : NULL; line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
-        hpct_sinfo_line one;
-        hpct_job_node *node =
-            hpct_sinfo_line_parse(line, &one) ? hpct_job_nodes_find(nodes, one.name) : NULL;
+        hpct_launch_sinfo_line one;
+        hpct_launch_job_node *node = hpct_launch_sinfo_line_parse(line, &one)
+                                         ? hpct_launch_job_nodes_find(nodes, one.name)
+                                         : NULL;
         if (node != NULL)
             lines[node - nodes->nodes] = one;
     }
@@ -151,7 +152,7 @@ typedef struct attempt {
 
 /* The node's addresses; none if its slurmd has no port, or the name service no answer in time,
  * which is said; of names that it was not asked for *late is the number. */
-static void find_addresses(const hpct_sinfo_line *to, double until, hpct_net_addresses *out,
+static void find_addresses(const hpct_launch_sinfo_line *to, double until, hpct_net_addresses *out,
                            int *late)
 {
     double left = until - hpct_process_clock();
@@ -212,7 +213,7 @@ static void await(const attempt *attempts, struct pollfd *fds, int count, answer
     }
 }
 
-static hpct_status connect_all(const hpct_sinfo_line *lines, int count, answer *answers)
+static hpct_status connect_all(const hpct_launch_sinfo_line *lines, int count, answer *answers)
 {
     size_t most = (size_t) count * ADDRESSES;
     attempt *attempts = calloc(most, sizeof *attempts);
@@ -245,12 +246,13 @@ static hpct_status connect_all(const hpct_sinfo_line *lines, int count, answer *
 
 /* ---- both ---- */
 
-static void set_state(hpct_job_node *node, bool has, const hpct_sinfo_line *line, bool is_silent)
+static void set_state(hpct_launch_job_node *node, bool has, const hpct_launch_sinfo_line *line,
+                      bool is_silent)
 {
     node->is_there = false;
     if (!has)
         snprintf(node->why, sizeof node->why, "it is no longer part of the job");
-    else if (!hpct_sinfo_state_runs(line->state))
+    else if (!hpct_launch_sinfo_state_runs(line->state))
         snprintf(node->why, sizeof node->why, "state %s", line->state);
     else if (is_silent)
         snprintf(node->why, sizeof node->why, "its slurmd does not answer");
@@ -258,12 +260,12 @@ static void set_state(hpct_job_node *node, bool has, const hpct_sinfo_line *line
         node->is_there = true;
 }
 
-hpct_status hpct_job_nodes_look(hpct_job_nodes *nodes, const char *job)
+hpct_status hpct_launch_job_nodes_look(hpct_launch_job_nodes *nodes, const char *job)
 {
     size_t count = (size_t) nodes->count;
     bool *has = calloc(count, sizeof *has), any = false;
     answer *answers = calloc(count, sizeof *answers);
-    hpct_sinfo_line *lines = calloc(count, sizeof *lines);
+    hpct_launch_sinfo_line *lines = calloc(count, sizeof *lines);
     hpct_status status = HPCT_OK;
     if (has == NULL || answers == NULL || lines == NULL)
         status = hpct_fail_memory(count * sizeof *lines);

@@ -32,8 +32,8 @@
 extern char **environ;
 
 typedef struct run {
-    hpct_srun *srun;
-    hpct_srun_end *end;
+    hpct_launch_srun *srun;
+    hpct_launch_srun_end *end;
     pid_t pid;
     int errors, signals; /* read ends; errors: -1 once closed */
     char line[LINE];
@@ -58,19 +58,19 @@ static void signals_of(sigset_t *set)
 
 static sigset_t as_before;
 
-void hpct_srun_block_signals(void)
+void hpct_launch_srun_block_signals(void)
 {
     sigset_t set;
     signals_of(&set);
     sigprocmask(SIG_BLOCK, &set, &as_before);
 }
 
-void hpct_srun_unblock_signals(void)
+void hpct_launch_srun_unblock_signals(void)
 {
     sigprocmask(SIG_SETMASK, &as_before, NULL);
 }
 
-bool hpct_srun_stopped(int seconds)
+bool hpct_launch_srun_stopped(int seconds)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -80,7 +80,7 @@ bool hpct_srun_stopped(int seconds)
     return sigtimedwait(&set, NULL, &(struct timespec){.tv_sec = seconds}) > 0;
 }
 
-bool hpct_status_explains(int status)
+bool hpct_launch_status_explains(int status)
 {
     return status >= HPCT_ERR_USAGE && status <= HPCT_ERR_CONFIG && status != HPCT_ERR_PEER;
 }
@@ -129,9 +129,9 @@ static hpct_status start(run *r)
 
 /* Ranks that end with 69 name another as lost, and with 75 all have stopped. What ends after the
  * first failure was ended by Slurm. */
-static bool is_cause(const hpct_srun_line *line)
+static bool is_cause(const hpct_launch_srun_line *line)
 {
-    return line->event != HPCT_SRUN_EXITED ||
+    return line->event != HPCT_LAUNCH_SRUN_EXITED ||
            (line->code != HPCT_ERR_PEER && line->code != HPCT_ERR_STOPPED);
 }
 
@@ -148,24 +148,24 @@ static void note_slow(run *r, const char *text)
 
 static void note_line(run *r)
 {
-    hpct_srun_line line;
+    hpct_launch_srun_line line;
     const char *text = r->line, *program;
     r->line[r->length] = '\0';
     r->length = 0;
     note_slow(r, text);
-    if (hpct_srun_line_no_program(text, &program)) {
+    if (hpct_launch_srun_line_no_program(text, &program)) {
         r->not_started++;
         snprintf(r->end->program, sizeof r->end->program, "%s", program);
     }
     for (const char *at = text; (at = strstr(at + 1, "srun: error: ")) != NULL;)
         text = at; /* a task had not ended its line */
-    if (!hpct_srun_line_parse(text, &line))
+    if (!hpct_launch_srun_line_parse(text, &line))
         return;
-    bool stopped = line.event == HPCT_SRUN_EXITED && line.code == HPCT_ERR_STOPPED;
+    bool stopped = line.event == HPCT_LAUNCH_SRUN_EXITED && line.code == HPCT_ERR_STOPPED;
     if (r->first_code == 0)
         r->first_code = line.code > 0 ? line.code : -1;
-    r->differ |= line.event != HPCT_SRUN_EXITED || line.code != r->first_code;
-    r->zero_failed |= line.has_first || line.event == HPCT_SRUN_NODE_FAILED;
+    r->differ |= line.event != HPCT_LAUNCH_SRUN_EXITED || line.code != r->first_code;
+    r->zero_failed |= line.has_first || line.event == HPCT_LAUNCH_SRUN_NODE_FAILED;
     if (r->failed_at == 0 && !stopped)
         r->failed_at = hpct_process_clock();
     if (r->end->how[0] != '\0' || !is_cause(&line))
@@ -277,7 +277,7 @@ static void learn(run *r, double now)
     double pause = r->asked_at - r->began;
     if (is_known(r) || now - r->asked_at < (pause < FACTS_SECONDS ? pause : FACTS_SECONDS))
         return;
-    (void) hpct_step_facts_ask(r->srun->job, r->pid, r->srun->facts);
+    (void) hpct_launch_step_facts_ask(r->srun->job, r->pid, r->srun->facts);
     r->asked_at = hpct_process_clock();
 }
 
@@ -346,10 +346,10 @@ static void attend(run *r)
     }
 }
 
-hpct_status hpct_srun_run(hpct_srun *srun, hpct_srun_end *end)
+hpct_status hpct_launch_srun_run(hpct_launch_srun *srun, hpct_launch_srun_end *end)
 {
     run r = {.srun = srun, .end = end, .errors = -1, .signals = -1};
-    *end = (hpct_srun_end){.status = 0};
+    *end = (hpct_launch_srun_end){.status = 0};
     r.began = r.looked_at = r.asked_at = hpct_process_clock();
     hpct_status status = start(&r);
     if (status == HPCT_OK)

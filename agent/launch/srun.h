@@ -8,7 +8,7 @@
 #include <hpctrain/status.h>
 #include <stdbool.h>
 
-typedef struct hpct_srun_end {
+typedef struct hpct_launch_srun_end {
     int status;         /* as a shell has it: exit status, or 128 and the signal; of the task that
                            ended first, as srun then kills the others */
     bool others_failed; /* the step has gone on without failed tasks, and task 0 is none of them */
@@ -22,12 +22,13 @@ typedef struct hpct_srun_end {
     bool gave_up;       /* srun was killed, as a node of the step is gone */
     bool stopped;       /* it was asked to end: SIGTERM, SIGINT or SIGHUP came */
     bool asked_to_grow; /* because of `grows` */
-} hpct_srun_end;
+} hpct_launch_srun_end;
 
-typedef struct hpct_srun {
+typedef struct hpct_launch_srun {
     char *const *arguments; /* of srun, NULL-terminated */
     const char *job;
-    hpct_step_facts *facts; /* of its step, empty until Slurm shows it; the caller frees them */
+    hpct_launch_step_facts
+        *facts; /* of its step, empty until Slurm shows it; the caller frees them */
     void *context;
     bool goes_on; /* without failed tasks */
     /* Called every few seconds once a task has failed, unless it goes on: whether a node of the
@@ -36,20 +37,20 @@ typedef struct hpct_srun {
     /* Called every half minute while all is well: whether the step is to start again on more nodes.
      * Then the program is asked to end with a checkpoint, by SIGUSR1. NULL: never. */
     bool (*grows)(void *context);
-} hpct_srun;
+} hpct_launch_srun;
 
 /* Whether an exit status says that the same would happen again, or that another job is to go on:
  * those of <hpctrain/status.h> but HPCT_ERR_PEER. */
-bool hpct_status_explains(int status);
+bool hpct_launch_status_explains(int status);
 
 /* Before the first run: blocks the signals that are passed on, for the whole process. */
-void hpct_srun_block_signals(void);
-void hpct_srun_unblock_signals(void); /* as they were */
+void hpct_launch_srun_block_signals(void);
+void hpct_launch_srun_unblock_signals(void); /* as they were */
 
 /* Between two runs: waits so long; whether SIGTERM, SIGINT or SIGHUP has come. */
-bool hpct_srun_stopped(int seconds);
+bool hpct_launch_srun_stopped(int seconds);
 
 /* HPCT_ERR_IO if srun cannot be started. */
-hpct_status hpct_srun_run(hpct_srun *srun, hpct_srun_end *end);
+hpct_status hpct_launch_srun_run(hpct_launch_srun *srun, hpct_launch_srun_end *end);
 
 #endif

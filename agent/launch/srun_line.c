@@ -18,7 +18,7 @@ static bool skip(const char **at, const char *text)
 }
 
 /* Copies the name or list of names at *at, which ends before `end`, and moves behind that. */
-static bool take_nodes(const char **at, const char *end, hpct_srun_line *out)
+static bool take_nodes(const char **at, const char *end, hpct_launch_srun_line *out)
 {
     size_t length = 0;
     const char *text = *at;
@@ -57,21 +57,21 @@ static int code_of_signal(const char *text)
 }
 
 /* A line of slurmstepd or of a task may begin in any way, one of srun only so. */
-bool hpct_srun_line_parse(const char *line, hpct_srun_line *out)
+bool hpct_launch_srun_line_parse(const char *line, hpct_launch_srun_line *out)
 {
     const char *at = line;
-    *out = (hpct_srun_line){.code = 0};
+    *out = (hpct_launch_srun_line){.code = 0};
     if (!skip(&at, "srun: error: "))
         return false;
     const char *launch =
         strncmp(at, "Task launch for ", 16) == 0 ? strstr(at, "failed on node ") : NULL;
     if (launch != NULL) {
         launch += strlen("failed on node ");
-        out->event = HPCT_SRUN_NODE_FAILED;
+        out->event = HPCT_LAUNCH_SRUN_NODE_FAILED;
         return take_nodes(&launch, ":", out);
     }
     if (skip(&at, "Node failure on ")) {
-        out->event = HPCT_SRUN_NODE_FAILED;
+        out->event = HPCT_LAUNCH_SRUN_NODE_FAILED;
         return take_nodes(&at, "", out) && *at == '\0';
     }
     if (!take_nodes(&at, ": ", out) || !(skip(&at, "tasks ") || skip(&at, "task ")))
@@ -79,9 +79,9 @@ bool hpct_srun_line_parse(const char *line, hpct_srun_line *out)
     out->has_first = at[0] == '0'; /* ranks are in order */
     if (!skip_ranks(&at))
         return false;
-    out->event = HPCT_SRUN_KILLED;
+    out->event = HPCT_LAUNCH_SRUN_KILLED;
     if (skip(&at, "Exited with exit code")) {
-        out->event = HPCT_SRUN_EXITED;
+        out->event = HPCT_LAUNCH_SRUN_EXITED;
         out->code = atoi(at);
         return out->code > 0;
     }
@@ -89,7 +89,7 @@ bool hpct_srun_line_parse(const char *line, hpct_srun_line *out)
     return *at != '\0';
 }
 
-bool hpct_srun_line_no_program(const char *line, const char **what)
+bool hpct_launch_srun_line_no_program(const char *line, const char **what)
 {
     static const char text[] = ": error: execve(): ";
     const char *daemon = strstr(line, "slurmstepd"); /* behind a label, with --label */

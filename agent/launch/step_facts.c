@@ -48,9 +48,9 @@ static bool is_started_by(const char *line, size_t length, pid_t srun)
     return is;
 }
 
-bool hpct_step_facts_parse(const char *text, pid_t srun, hpct_step_facts *out)
+bool hpct_launch_step_facts_parse(const char *text, pid_t srun, hpct_launch_step_facts *out)
 {
-    *out = (hpct_step_facts){.nodes = 0};
+    *out = (hpct_launch_step_facts){.nodes = 0};
     for (const char *line = text; *line != '\0';) {
         size_t length = strcspn(line, "\n");
         if (is_started_by(line, length, srun)) {
@@ -63,7 +63,7 @@ bool hpct_step_facts_parse(const char *text, pid_t srun, hpct_step_facts *out)
             free(id);
             if (fits && out->nodes > 0 && out->tasks >= out->nodes)
                 return true;
-            hpct_step_facts_free(out);
+            hpct_launch_step_facts_free(out);
         }
         line += length + (line[length] == '\n');
     }
@@ -71,7 +71,7 @@ bool hpct_step_facts_parse(const char *text, pid_t srun, hpct_step_facts *out)
 }
 
 /* "3 4" behind a node's name. The number of tasks; -1: one is out of range, or has a node. */
-static int put_tasks(const char *text, const char *node, hpct_step_facts *out)
+static int put_tasks(const char *text, const char *node, hpct_launch_step_facts *out)
 {
     int count = 0;
     for (char *end;; text = end, count++) {
@@ -84,7 +84,7 @@ static int put_tasks(const char *text, const char *node, hpct_step_facts *out)
     }
 }
 
-bool hpct_step_facts_parse_layout(char *text, hpct_step_facts *out)
+bool hpct_launch_step_facts_parse_layout(char *text, hpct_launch_step_facts *out)
 {
     int known = 0;
     char *rest = NULL;
@@ -100,39 +100,39 @@ bool hpct_step_facts_parse_layout(char *text, hpct_step_facts *out)
     return known == out->tasks;
 }
 
-static hpct_status ask_layout(char *text, hpct_step_facts *out)
+static hpct_status ask_layout(char *text, hpct_launch_step_facts *out)
 {
     char *const arguments[] = {"sattach", "--layout", out->id, NULL};
     const hpct_ask ask = {.arguments = arguments, .seconds = SECONDS};
     HPCT_TRY(hpct_ask_run(&ask, text, MOST_BYTES));
-    return hpct_step_facts_parse_layout(text, out)
+    return hpct_launch_step_facts_parse_layout(text, out)
                ? HPCT_OK
                : hpct_fail(HPCT_ERR_IO, "sattach --layout %s does not name all tasks", out->id);
 }
 
-hpct_status hpct_step_facts_ask(const char *job, pid_t srun, hpct_step_facts *out)
+hpct_status hpct_launch_step_facts_ask(const char *job, pid_t srun, hpct_launch_step_facts *out)
 {
     char name[32], *text = malloc(MOST_BYTES);
     snprintf(name, sizeof name, "%s", job);
     char *const arguments[] = {"scontrol", "--oneliner", "show", "step", name, NULL};
     const hpct_ask ask = {.arguments = arguments, .seconds = SECONDS};
-    *out = (hpct_step_facts){.nodes = 0};
+    *out = (hpct_launch_step_facts){.nodes = 0};
     if (text == NULL)
         return hpct_fail_memory(MOST_BYTES);
     hpct_status status = hpct_ask_run(&ask, text, MOST_BYTES);
-    if (status != HPCT_OK || !hpct_step_facts_parse(text, srun, out))
+    if (status != HPCT_OK || !hpct_launch_step_facts_parse(text, srun, out))
         status = hpct_fail(HPCT_ERR_NO_INPUT, "no step of job %s is srun's (process %lld)", job,
                            (long long) srun);
     else
         status = ask_layout(text, out);
     if (status != HPCT_OK)
-        hpct_step_facts_free(out);
+        hpct_launch_step_facts_free(out);
     free(text);
     return status;
 }
 
-void hpct_step_facts_free(hpct_step_facts *facts)
+void hpct_launch_step_facts_free(hpct_launch_step_facts *facts)
 {
     hpct_cluster_names_free(facts->hosts, facts->hosts != NULL ? facts->tasks : 0);
-    *facts = (hpct_step_facts){.nodes = 0};
+    *facts = (hpct_launch_step_facts){.nodes = 0};
 }

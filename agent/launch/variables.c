@@ -42,8 +42,8 @@ static const char *find_job(const char *text, const char *job)
     return "";
 }
 
-hpct_status hpct_gpus_per_node(const char *gpus, const char *job, const char *text, char *out,
-                               size_t size)
+hpct_status hpct_launch_gpus_per_node(const char *gpus, const char *job, const char *text,
+                                      char *out, size_t size)
 {
     static const char key[] = " GRES=";
     const char *colon = strchr(gpus, ':'), *line = find_job(text, job);
@@ -77,7 +77,7 @@ static hpct_status divide_gpus(const char *gpus, const char *job)
     hpct_status status =
         text != NULL ? hpct_ask_run(&ask, text, MOST_BYTES) : hpct_fail_memory(MOST_BYTES);
     if (status == HPCT_OK)
-        status = hpct_gpus_per_node(gpus, job, text, each, sizeof each);
+        status = hpct_launch_gpus_per_node(gpus, job, text, each, sizeof each);
     free(text);
     if (status == HPCT_OK && setenv("SLURM_GPUS_PER_NODE", each, 1) != 0)
         status = hpct_fail_memory(0);

@@ -18,7 +18,7 @@ hpct_status hpct_launch_set_hosts(const char *list, int nodes);
 /* From a job's GPUs, as in SLURM_GPUS ("6", "a100:6"), and the text of `scontrol --oneliner
  * --details show job`: those of each node ("2", "a100:2"). HPCT_ERR_CONFIG: nodes have not the same
  * number of them. */
-hpct_status hpct_gpus_per_node(const char *gpus, const char *job, const char *text, char *out,
-                               size_t size);
+hpct_status hpct_launch_gpus_per_node(const char *gpus, const char *job, const char *text,
+                                      char *out, size_t size);
 
 #endif

@@ -39,9 +39,9 @@ typedef struct predicting {
     int top_k, group;
     bool outputs; /* a column for each of them instead of the best classes; top_k is their number */
     part own;
-    int batch;              /* of the feed: a multiple of the group */
-    uint32_t *indices;      /* [batch] */
-    hpct_class_score *best; /* this rank's; on rank 0 then all */
+    int batch;                      /* of the feed: a multiple of the group */
+    uint32_t *indices;              /* [batch] */
+    hpct_predict_class_score *best; /* this rank's; on rank 0 then all */
 } predicting;
 
 /* ---- who predicts what ---- */
@@ -89,31 +89,31 @@ static hpct_data_batch batch_of_part(void *argument, int64_t number)
 
 /* ---- this rank's samples ---- */
 
-static hpct_status predict_batches(predicting *p, hpct_workers *workers,
-                                   hpct_batch_source *input_source)
+static hpct_status predict_batches(predicting *p, hpct_predict_workers *workers,
+                                   hpct_train_batch_source *input_source)
 {
     for (size_t done = 0; done < p->own.count; done += (size_t) p->batch) {
         size_t left = p->own.count - done;
         hpct_data_input input;
-        HPCT_TRY(hpct_batch_source_next(input_source, &input));
-        HPCT_TRY(hpct_workers_run(workers, left < (size_t) p->batch ? (int) left : p->batch,
-                                  p->best + done * (size_t) p->top_k));
+        HPCT_TRY(hpct_train_batch_source_next(input_source, &input));
+        HPCT_TRY(hpct_predict_workers_run(workers, left < (size_t) p->batch ? (int) left : p->batch,
+                                          p->best + done * (size_t) p->top_k));
     }
     return HPCT_OK;
 }
 
 static hpct_status predict_part(predicting *p)
 {
-    hpct_workers *workers = NULL;
-    hpct_batch_source *input_source = NULL;
+    hpct_predict_workers *workers = NULL;
+    hpct_train_batch_source *input_source = NULL;
     int groups = p->batch / p->group, threads = hpct_cpu_threads();
     if (p->own.count == 0)
         return HPCT_OK;
-    hpct_status status = hpct_workers_open(
-        &workers, &(hpct_workers_options){.model = p->model,
-                                          .threads = threads < groups ? threads : groups,
-                                          .largest = p->batch,
-                                          .top_k = p->top_k});
+    hpct_status status = hpct_predict_workers_open(
+        &workers, &(hpct_predict_workers_options){.model = p->model,
+                                                  .threads = threads < groups ? threads : groups,
+                                                  .largest = p->batch,
+                                                  .top_k = p->top_k});
     hpct_data_pipeline_options options = {
         .dataset = p->dataset,
         .batches = (int64_t) ((p->own.count + (size_t) p->batch - 1) / (size_t) p->batch),
@@ -123,12 +123,12 @@ static hpct_status predict_part(predicting *p)
         .from = p,
     };
     if (status == HPCT_OK)
-        status =
-            hpct_batch_source_open(&input_source, p->model, &options, p->own.begin, p->own.count);
+        status = hpct_train_batch_source_open(&input_source, p->model, &options, p->own.begin,
+                                              p->own.count);
     if (status == HPCT_OK)
         status = predict_batches(p, workers, input_source);
-    hpct_batch_source_close(input_source);
-    hpct_workers_close(workers);
+    hpct_train_batch_source_close(input_source);
+    hpct_predict_workers_close(workers);
     return status;
 }
 
@@ -193,16 +193,16 @@ static hpct_status gather(predicting *p)
 
 static hpct_status write_all(const predicting *p)
 {
-    hpct_rows rows = {
+    hpct_predict_rows rows = {
         .dataset = p->dataset, .top_k = p->top_k, .outputs = p->outputs, .best = p->best};
     char **names = NULL;
     HPCT_TRY(p->outputs ? hpct_model_output_names(p->model, &names, &rows.num_names, NULL)
                         : hpct_model_class_names(p->model, &names, &rows.num_names));
     rows.names = names;
     hpct_status status =
-        p->options->output != NULL ? hpct_rows_write(&rows, p->options->output) : HPCT_OK;
+        p->options->output != NULL ? hpct_predict_rows_write(&rows, p->options->output) : HPCT_OK;
     if (status == HPCT_OK && p->options->table != NULL)
-        status = hpct_rows_print(&rows, p->options->table);
+        status = hpct_predict_rows_print(&rows, p->options->table);
     free(names);
     return status;
 }
@@ -214,13 +214,13 @@ hpct_status hpct_predict_check(const hpct_predict_options *options)
     if (options->batch_size < 0 || options->top_k < 0)
         return hpct_fail(HPCT_ERR_USAGE, "batch_size is %d and top_k %d, they must be at least 1",
                          options->batch_size, options->top_k);
-    return options->output != NULL ? hpct_rows_check_name(options->output) : HPCT_OK;
+    return options->output != NULL ? hpct_predict_rows_check_name(options->output) : HPCT_OK;
 }
 
 /* Sets whether all outputs are written. */
 static hpct_status find_outputs(predicting *p)
 {
-    HPCT_TRY(hpct_scores_find_outputs(p->model, &p->outputs));
+    HPCT_TRY(hpct_predict_scores_find_outputs(p->model, &p->outputs));
     if (p->outputs && p->options->top_k > 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--top-k is for classes: the weights are of a model with a number for "
@@ -233,13 +233,13 @@ static hpct_status find_outputs(predicting *p)
 /* Before anything is computed. */
 static hpct_status check(predicting *p)
 {
-    hpct_scores scores = {0};
+    hpct_predict_scores scores = {0};
     hpct_status status = hpct_predict_check(p->options);
     if (status == HPCT_OK)
         status = find_outputs(p);
     if (status == HPCT_OK)
-        status = hpct_scores_open(&scores, p->model, p->top_k);
-    hpct_scores_close(&scores);
+        status = hpct_predict_scores_open(&scores, p->model, p->top_k);
+    hpct_predict_scores_close(&scores);
     if (status == HPCT_OK)
         status = hpct_dataset_check(p->dataset, hpct_model_input_shape(p->model), INT_MAX);
     if (status == HPCT_OK && p->options->output != NULL && hpct_context_rank(p->context) == 0)
@@ -269,9 +269,9 @@ static hpct_status take_memory(predicting *p)
 static hpct_status predict(predicting *p)
 {
     HPCT_TRY(hpct_context_agree(p->context, check(p)));
-    HPCT_TRY(hpct_identity_agree(
+    HPCT_TRY(hpct_train_identity_agree(
         p->context,
-        &(hpct_identity_of){.model = p->model, .validation = p->dataset, .weights = true}));
+        &(hpct_train_identity_of){.model = p->model, .validation = p->dataset, .weights = true}));
     HPCT_TRY(hpct_rank_threads_set(p->context));
     choose_batch(p);
     HPCT_TRY(admit(p));
@@ -295,7 +295,7 @@ hpct_status hpct_predict_classes(hpct_context *context, hpct_model *model,
                     .dataset = dataset,
                     .options = options,
                     .top_k = options->top_k > 0 ? options->top_k : 1,
-                    .group = hpct_workers_group(model)};
+                    .group = hpct_predict_workers_group(model)};
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     hpct_status status = predict(&p);
     hpct_enter_wait(before);

@@ -11,19 +11,19 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef hpct_status put_row(const hpct_rows *rows, size_t index, FILE *stream);
+typedef hpct_status put_row(const hpct_predict_rows *rows, size_t index, FILE *stream);
 
-static const hpct_class_score *best_of(const hpct_rows *rows, size_t index)
+static const hpct_predict_class_score *best_of(const hpct_predict_rows *rows, size_t index)
 {
     return rows->best + index * (size_t) rows->top_k;
 }
 
-static const char *class_name(const hpct_rows *rows, const hpct_class_score *of)
+static const char *class_name(const hpct_predict_rows *rows, const hpct_predict_class_score *of)
 {
     return of->class < rows->num_names ? rows->names[of->class] : NULL;
 }
 
-static const char *key_of(const hpct_rows *rows)
+static const char *key_of(const hpct_predict_rows *rows)
 {
     return hpct_dataset_sample_name(rows->dataset, 0) != NULL ? "file" : "index";
 }
@@ -46,7 +46,7 @@ static void put_field(FILE *stream, const char *text)
     fputc('"', stream);
 }
 
-static void put_csv_header(const hpct_rows *rows, FILE *stream)
+static void put_csv_header(const hpct_predict_rows *rows, FILE *stream)
 {
     fputs(key_of(rows), stream);
     for (int k = 0; rows->outputs && k < rows->top_k; k++) {
@@ -64,7 +64,7 @@ static void put_csv_header(const hpct_rows *rows, FILE *stream)
     fputc('\n', stream);
 }
 
-static hpct_status put_csv_row(const hpct_rows *rows, size_t index, FILE *stream)
+static hpct_status put_csv_row(const hpct_predict_rows *rows, size_t index, FILE *stream)
 {
     const char *name = hpct_dataset_sample_name(rows->dataset, index);
     if (name != NULL)
@@ -72,7 +72,7 @@ static hpct_status put_csv_row(const hpct_rows *rows, size_t index, FILE *stream
     else
         fprintf(stream, "%zu", index);
     for (int k = 0; k < rows->top_k; k++) {
-        const hpct_class_score *one = &best_of(rows, index)[k];
+        const hpct_predict_class_score *one = &best_of(rows, index)[k];
         const char *class = class_name(rows, one);
         fputc(',', stream);
         if (rows->outputs) {
@@ -105,7 +105,8 @@ static hpct_status put_string(FILE *stream, const char *text)
     return status;
 }
 
-static hpct_status put_class(const hpct_rows *rows, const hpct_class_score *one, FILE *stream)
+static hpct_status put_class(const hpct_predict_rows *rows, const hpct_predict_class_score *one,
+                             FILE *stream)
 {
     const char *class = class_name(rows, one);
     fputs("\"class\": ", stream);
@@ -117,7 +118,7 @@ static hpct_status put_class(const hpct_rows *rows, const hpct_class_score *one,
     return HPCT_OK;
 }
 
-static hpct_status put_json_outputs(const hpct_rows *rows, size_t index, FILE *stream)
+static hpct_status put_json_outputs(const hpct_predict_rows *rows, size_t index, FILE *stream)
 {
     fputs("\"outputs\": {", stream);
     for (int k = 0; k < rows->top_k; k++) {
@@ -129,7 +130,7 @@ static hpct_status put_json_outputs(const hpct_rows *rows, size_t index, FILE *s
     return HPCT_OK;
 }
 
-static hpct_status put_json_row(const hpct_rows *rows, size_t index, FILE *stream)
+static hpct_status put_json_row(const hpct_predict_rows *rows, size_t index, FILE *stream)
 {
     const char *name = hpct_dataset_sample_name(rows->dataset, index);
     fprintf(stream, "{\"%s\": ", key_of(rows));
@@ -158,7 +159,7 @@ static bool ends_in(const char *path, const char *end)
     return length > size && strcmp(path + length - size, end) == 0;
 }
 
-hpct_status hpct_rows_check_name(const char *path)
+hpct_status hpct_predict_rows_check_name(const char *path)
 {
     if (ends_in(path, ".csv") || ends_in(path, ".jsonl"))
         return HPCT_OK;
@@ -169,11 +170,11 @@ hpct_status hpct_rows_check_name(const char *path)
 }
 
 typedef struct writing {
-    const hpct_rows *rows;
+    const hpct_predict_rows *rows;
     const char *path;
 } writing;
 
-static hpct_status put_all(const hpct_rows *rows, bool csv, FILE *stream)
+static hpct_status put_all(const hpct_predict_rows *rows, bool csv, FILE *stream)
 {
     put_row *put = csv ? put_csv_row : put_json_row;
     if (csv)
@@ -202,7 +203,7 @@ static hpct_status write_rows(void *argument, int fd)
     return status;
 }
 
-hpct_status hpct_rows_write(const hpct_rows *rows, const char *path)
+hpct_status hpct_predict_rows_write(const hpct_predict_rows *rows, const char *path)
 {
     return hpct_output_replace(path, write_rows, &(writing){rows, path});
 }
@@ -238,7 +239,7 @@ typedef struct widths {
     int name, class;
 } widths;
 
-static widths find_widths(const hpct_rows *rows)
+static widths find_widths(const hpct_predict_rows *rows)
 {
     widths w = {(int) strlen(key_of(rows)), (int) strlen("class")};
     size_t count = rows->dataset->size;
@@ -259,11 +260,12 @@ static hpct_status print_cell(FILE *stream, const char *text, size_t number, int
     return HPCT_OK;
 }
 
-static hpct_status print_row(const hpct_rows *rows, const widths *w, size_t index, FILE *stream)
+static hpct_status print_row(const hpct_predict_rows *rows, const widths *w, size_t index,
+                             FILE *stream)
 {
     HPCT_TRY(print_cell(stream, hpct_dataset_sample_name(rows->dataset, index), index, w->name));
     for (int k = 0; k < rows->top_k; k++) {
-        const hpct_class_score *one = &best_of(rows, index)[k];
+        const hpct_predict_class_score *one = &best_of(rows, index)[k];
         fputs("  ", stream);
         if (rows->outputs) {
             fprintf(stream, "%-*.6g", width_of(rows->names[k], 0, NUMBER_WIDTH),
@@ -277,7 +279,7 @@ static hpct_status print_row(const hpct_rows *rows, const widths *w, size_t inde
     return HPCT_OK;
 }
 
-hpct_status hpct_rows_print(const hpct_rows *rows, FILE *stream)
+hpct_status hpct_predict_rows_print(const hpct_predict_rows *rows, FILE *stream)
 {
     widths w = find_widths(rows);
     fprintf(stream, "%-*s", w.name, key_of(rows));

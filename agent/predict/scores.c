@@ -14,7 +14,7 @@ static bool takes_logits(hpct_loss loss)
            loss == HPCT_BINARY_CROSSENTROPY_FROM_LOGITS;
 }
 
-hpct_status hpct_scores_find_outputs(const hpct_model *model, bool *found)
+hpct_status hpct_predict_scores_find_outputs(const hpct_model *model, bool *found)
 {
     int count;
     char **names;
@@ -29,11 +29,11 @@ hpct_status hpct_scores_find_outputs(const hpct_model *model, bool *found)
 }
 
 /* Numbers, probabilities, or logits of each output. */
-static hpct_status open_outputs(hpct_scores *out, const hpct_model *model)
+static hpct_status open_outputs(hpct_predict_scores *out, const hpct_model *model)
 {
     char **names;
     hpct_compile_options saved = {0};
-    *out = (hpct_scores){.each_by_itself = true};
+    *out = (hpct_predict_scores){.each_by_itself = true};
     HPCT_TRY(hpct_model_output_names(model, &names, &out->outputs, &saved));
     free(names);
     out->classes = out->outputs;
@@ -42,7 +42,7 @@ static hpct_status open_outputs(hpct_scores *out, const hpct_model *model)
     return HPCT_OK;
 }
 
-static hpct_status open_classes(hpct_scores *out, const hpct_model *model)
+static hpct_status open_classes(hpct_predict_scores *out, const hpct_model *model)
 {
     hpct_shape shape = hpct_model_output_shape(model);
     hpct_loss loss;
@@ -51,15 +51,15 @@ static hpct_status open_classes(hpct_scores *out, const hpct_model *model)
         return hpct_fail(HPCT_ERR_DATA,
                          "model %s has outputs of %d dimensions, not one for each class",
                          hpct_model_name(model), shape.rank);
-    *out = (hpct_scores){.outputs = shape.size[0], .logits = takes_logits(loss)};
+    *out = (hpct_predict_scores){.outputs = shape.size[0], .logits = takes_logits(loss)};
     out->classes = out->outputs == 1 ? 2 : out->outputs;
     return HPCT_OK;
 }
 
-hpct_status hpct_scores_open(hpct_scores *out, const hpct_model *model, int top_k)
+hpct_status hpct_predict_scores_open(hpct_predict_scores *out, const hpct_model *model, int top_k)
 {
     bool by_itself;
-    HPCT_TRY(hpct_scores_find_outputs(model, &by_itself));
+    HPCT_TRY(hpct_predict_scores_find_outputs(model, &by_itself));
     HPCT_TRY(by_itself ? open_outputs(out, model) : open_classes(out, model));
     if (top_k > out->classes)
         return hpct_fail(HPCT_ERR_USAGE, "--top-k is %d, the model has %d classes", top_k,
@@ -69,7 +69,7 @@ hpct_status hpct_scores_open(hpct_scores *out, const hpct_model *model, int top_
                              : hpct_fail_memory((size_t) out->classes * sizeof *out->each);
 }
 
-void hpct_scores_close(hpct_scores *scores)
+void hpct_predict_scores_close(hpct_predict_scores *scores)
 {
     free(scores->each);
     scores->each = NULL;
@@ -88,7 +88,7 @@ static void softmax(double *values, int count)
 }
 
 /* One output is the probability of class 1, or its logit. */
-static void fill(const hpct_scores *s, const float *outputs)
+static void fill(const hpct_predict_scores *s, const float *outputs)
 {
     if (s->outputs == 1) {
         s->each[1] = s->logits ? 1 / (1 + exp(-(double) outputs[0])) : (double) outputs[0];
@@ -101,11 +101,12 @@ static void fill(const hpct_scores *s, const float *outputs)
         softmax(s->each, s->outputs);
 }
 
-static void take_each(const hpct_scores *s, const float *outputs, int k, hpct_class_score *out)
+static void take_each(const hpct_predict_scores *s, const float *outputs, int k,
+                      hpct_predict_class_score *out)
 {
     for (int i = 0; i < k; i++) {
         double x = (double) outputs[i];
-        out[i] = (hpct_class_score){
+        out[i] = (hpct_predict_class_score){
             .class = i, .probability = s->logits ? (float) (1 / (1 + exp(-x))) : outputs[i]};
     }
 }
@@ -120,13 +121,13 @@ static bool are_finite(const float *values, int count)
 }
 
 /* Insertion into the list of the best so far: k is small. */
-void hpct_scores_best(const hpct_scores *scores, const float *outputs, int k,
-                      hpct_class_score *best)
+void hpct_predict_scores_best(const hpct_predict_scores *scores, const float *outputs, int k,
+                              hpct_predict_class_score *best)
 {
     int num = 0;
     if (!are_finite(outputs, scores->outputs)) {
         for (int i = 0; i < k; i++)
-            best[i] = (hpct_class_score){.class = i, .probability = NAN};
+            best[i] = (hpct_predict_class_score){.class = i, .probability = NAN};
         return;
     }
     if (scores->each_by_itself) {
@@ -143,6 +144,6 @@ void hpct_scores_best(const hpct_scores *scores, const float *outputs, int k,
             continue;
         num += num < k;
         memmove(&best[at + 1], &best[at], (size_t) (num - 1 - at) * sizeof *best);
-        best[at] = (hpct_class_score){.class = c, .probability = probability};
+        best[at] = (hpct_predict_class_score){.class = c, .probability = probability};
     }
 }

@@ -6,23 +6,25 @@
 
 #include "agent/predict/scores.h"
 
-typedef struct hpct_workers hpct_workers;
+typedef struct hpct_predict_workers hpct_predict_workers;
 
 /* Samples of a group of this model. */
-int hpct_workers_group(const hpct_model *model);
+int hpct_predict_workers_group(const hpct_model *model);
 
-typedef struct hpct_workers_options {
+typedef struct hpct_predict_workers_options {
     hpct_model *model; /* becomes built, for inference; has the input */
     int threads;       /* at least 1 */
     int largest;       /* samples of the largest batch: a multiple of the group */
     int top_k;
-} hpct_workers_options;
+} hpct_predict_workers_options;
 
-hpct_status hpct_workers_open(hpct_workers **out, const hpct_workers_options *options);
-void hpct_workers_close(hpct_workers *workers); /* NULL is allowed */
+hpct_status hpct_predict_workers_open(hpct_predict_workers **out,
+                                      const hpct_predict_workers_options *options);
+void hpct_predict_workers_close(hpct_predict_workers *workers); /* NULL is allowed */
 
 /* Predicts the first `count` samples of the model's input, which has whole groups: best[count][k].
  */
-hpct_status hpct_workers_run(hpct_workers *workers, int count, hpct_class_score *best);
+hpct_status hpct_predict_workers_run(hpct_predict_workers *workers, int count,
+                                     hpct_predict_class_score *best);
 
 #endif

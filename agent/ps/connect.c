@@ -317,8 +317,8 @@ static hpct_status refused(const hpct_ps_servers *servers, int server,
     const hpct_ps_run *run = servers->run;
     hpct_ps_run_server(run, server, who);
     if (answer->slice > 0)
-        return hpct_identity_fail(run->identity, (int) answer->slice - 1, answer->text, run->name,
-                                  who);
+        return hpct_train_identity_fail(run->identity, (int) answer->slice - 1, answer->text,
+                                        run->name, who);
     return hpct_fail(HPCT_ERR_CONFIG, "%s: %s refuses it: %s", run->name, who, answer->text);
 }
 

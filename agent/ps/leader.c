@@ -20,15 +20,15 @@ struct hpct_ps_leader {
     hpct_ps_run *run;
     hpct_ps_schedule *schedule;
     hpct_context *alone; /* of this process, for the observers */
-    hpct_training training;
-    hpct_training_sums step, evaluation;
+    hpct_train_training training;
+    hpct_train_training_sums step, evaluation;
     hpct_ps_summary summary;
     hpct_ps_saving *saving; /* NULL: no checkpoints */
     bool placed;            /* a step or an epoch has ended in this run */
     hpct_ps_pace *pace;     /* NULL: nothing is left to train */
 };
 
-static void add(hpct_training_sums *s, const hpct_ps_message *message, int64_t samples)
+static void add(hpct_train_training_sums *s, const hpct_ps_message *message, int64_t samples)
 {
     s->loss += message->loss;
     s->correct += message->correct;
@@ -51,19 +51,19 @@ static void settle(hpct_ps_leader *l)
 }
 
 /* Errors are told at the end. */
-static void observe(hpct_ps_leader *l, hpct_event event)
+static void observe(hpct_ps_leader *l, hpct_train_event event)
 {
-    hpct_results_note(&l->training.now.end, hpct_observe(&l->training, event));
+    hpct_results_note(&l->training.now.end, hpct_train_observe(&l->training, event));
     settle(l);
 }
 
 /* A checkpoint of another strategy may be of a run that went back with half the rate. */
 static void begin_epoch(hpct_ps_leader *l, int epoch)
 {
-    hpct_training *t = &l->training;
-    hpct_training_begin_epoch(t, epoch, steps_of_epoch(l, epoch));
-    observe(l, HPCT_ON_EPOCH);
-    if (t->now.rate == 0 && t->begin.halvings > 0 && !hpct_control_is_scheduled(t->model))
+    hpct_train_training *t = &l->training;
+    hpct_train_training_begin_epoch(t, epoch, steps_of_epoch(l, epoch));
+    observe(l, HPCT_TRAIN_ON_EPOCH);
+    if (t->now.rate == 0 && t->begin.halvings > 0 && !hpct_train_control_is_scheduled(t->model))
         t->now.rate = ldexp(hpct_model_optimizer(t->model)->learning_rate, -t->begin.halvings);
 }
 
@@ -74,10 +74,10 @@ double hpct_ps_leader_rate(const hpct_ps_leader *leader)
 
 /* ---- opening ---- */
 
-static hpct_training describe(const hpct_ps_leader *l)
+static hpct_train_training describe(const hpct_ps_leader *l)
 {
     const hpct_ps_run *run = l->run;
-    return (hpct_training){
+    return (hpct_train_training){
         .context = l->alone,
         .model = run->model,
         .train = run->train,
@@ -101,32 +101,32 @@ static hpct_training describe(const hpct_ps_leader *l)
 static void go_on(hpct_ps_leader *l)
 {
     hpct_ps_run *run = l->run;
-    const hpct_place *begin = &l->training.begin;
+    const hpct_train_place *begin = &l->training.begin;
     if (l->training.continued) {
         run->options.initial_epoch = (int) begin->epoch;
         run->schedule.epochs = run->options.epochs - (int) begin->epoch;
         run->schedule.first_step = begin->step;
     }
-    if (!hpct_training_has_work(&l->training))
+    if (!hpct_train_training_has_work(&l->training))
         run->schedule.epochs = 0;
 }
 
 static hpct_status open_leader(hpct_ps_leader *l)
 {
-    hpct_training *t = &l->training;
+    hpct_train_training *t = &l->training;
     hpct_ps_run *run = l->run;
     HPCT_TRY(hpct_context_open_alone(&l->alone));
     *t = describe(l);
-    HPCT_TRY(hpct_observe(t, HPCT_ON_CHECK));
+    HPCT_TRY(hpct_train_observe(t, HPCT_TRAIN_ON_CHECK));
     HPCT_TRY(hpct_ps_saving_open(&l->saving, t));
-    HPCT_TRY(hpct_training_allocate(t));
-    HPCT_TRY(hpct_observe(t, HPCT_ON_OPEN));
+    HPCT_TRY(hpct_train_training_allocate(t));
+    HPCT_TRY(hpct_train_observe(t, HPCT_TRAIN_ON_OPEN));
     go_on(l);
     HPCT_TRY(hpct_ps_schedule_new(&l->schedule, &run->schedule));
     if (run->schedule.epochs > 0)
         HPCT_TRY(hpct_ps_pace_open(&l->pace, run->workers, t->options.log_dir, t->continues));
     t->nodes = hpct_ps_pace_nodes(l->pace);
-    return hpct_observe(t, HPCT_ON_BEGIN);
+    return hpct_train_observe(t, HPCT_TRAIN_ON_BEGIN);
 }
 
 hpct_status hpct_ps_leader_new(hpct_ps_leader **out, hpct_ps_run *run)
@@ -207,7 +207,7 @@ bool hpct_ps_leader_saves(const hpct_ps_leader *leader)
 
 static hpct_status save(hpct_ps_leader *l, double waited, bool last)
 {
-    hpct_place place = hpct_training_place(&l->training);
+    hpct_train_place place = hpct_train_training_place(&l->training);
     settle(l);
     return hpct_ps_saving_save(l->saving, &place, waited, last);
 }
@@ -220,19 +220,19 @@ hpct_status hpct_ps_leader_save(hpct_ps_leader *leader, double waited)
 /* Ends an epoch, including its evaluation, if there is one. */
 static void end_epoch(hpct_ps_leader *l)
 {
-    hpct_training *t = &l->training;
-    hpct_moment *now = &t->now;
+    hpct_train_training *t = &l->training;
+    hpct_train_moment *now = &t->now;
     now->good = !hpct_results_diverged(&now->end) && isfinite(now->result.train.loss);
     if (t->validation != NULL) {
-        now->result.validation = hpct_training_mean(t, &l->evaluation);
+        now->result.validation = hpct_train_training_mean(t, &l->evaluation);
         now->times.evaluation =
             hpct_process_clock() - fmax(now->times.epoch_began, now->times.last_step_ended);
     }
-    l->evaluation = (hpct_training_sums){0};
-    observe(l, HPCT_ON_EPOCH_ENDED);
+    l->evaluation = (hpct_train_training_sums){0};
+    observe(l, HPCT_TRAIN_ON_EPOCH_ENDED);
     if (now->result.stopped_epoch > 0)
         hpct_ps_schedule_stop(l->schedule);
-    hpct_training_end_epoch(t);
+    hpct_train_training_end_epoch(t);
     note_place(l);
     if (!hpct_ps_schedule_ended(l->schedule))
         begin_epoch(l, now->epoch);
@@ -252,32 +252,32 @@ static void begin_run(hpct_ps_leader *l)
 
 void hpct_ps_leader_joined(hpct_ps_leader *l, int worker, const char *node)
 {
-    hpct_ps_pace_joined(l->pace, worker, node, hpct_observed_live(&l->training));
+    hpct_ps_pace_joined(l->pace, worker, node, hpct_train_observed_live(&l->training));
     l->summary.workers_joined++;
     if (l->training.now.times.began > 0)
         return;
-    hpct_training_start(&l->training);
+    hpct_train_training_start(&l->training);
     begin_run(l);
 }
 
 /* All of its slices are done. */
 static hpct_status step_ended(hpct_ps_leader *l, int trained)
 {
-    hpct_training *t = &l->training;
-    hpct_moment *now = &t->now;
+    hpct_train_training *t = &l->training;
+    hpct_train_moment *now = &t->now;
     double ended = hpct_process_clock();
     bool epoch_ended = hpct_ps_schedule_trained(l->schedule) > trained;
     now->samples_done += l->step.samples;
-    hpct_training_add_step(t, &l->step, ended, ended - now->times.last_step_ended);
-    l->step = (hpct_training_sums){0};
+    hpct_train_training_add_step(t, &l->step, ended, ended - now->times.last_step_ended);
+    l->step = (hpct_train_training_sums){0};
     if (epoch_ended)
         now->times.epochs[trained] = ended - now->times.epoch_began;
     note_schedule(l);
     note_place(l);
     now->times.save = hpct_ps_saving_seconds(l->saving);
-    observe(l, HPCT_ON_STEP_ENDED);
+    observe(l, HPCT_TRAIN_ON_STEP_ENDED);
     hpct_ps_pace_step(l->pace, now->epoch + 1, now->sums.steps, epoch_ended, ended,
-                      hpct_observed_live(t));
+                      hpct_train_observed_live(t));
     HPCT_TRY(hpct_ps_saving_step(l->saving, now->epoch * t->steps_per_epoch + now->sums.steps,
                                  epoch_ended));
     if (hpct_ps_saving_due(l->saving))
@@ -294,7 +294,7 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_mes
     int evaluated = hpct_ps_schedule_evaluated(l->schedule);
     int64_t updates = statistics->updates, begin;
     hpct_ps_item item;
-    if (message->parts[HPCT_PACE_STEP] > 0) /* of training, also if it was late */
+    if (message->parts[HPCT_TRAIN_PACE_STEP] > 0) /* of training, also if it was late */
         hpct_ps_pace_gradient(l->pace, worker, message->parts);
     if (!hpct_ps_schedule_done(l->schedule, worker, &item))
         return HPCT_OK;
@@ -347,15 +347,15 @@ static void save_weights_and_checkpoint(hpct_ps_leader *l)
 
 hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
 {
-    hpct_training *t = &l->training;
+    hpct_train_training *t = &l->training;
     t->now.how = HPCT_LIVE_FINISHED;
     note_schedule(l);
-    hpct_training_note_end(t);
+    hpct_train_training_note_end(t);
     *result = t->now.result;
     show_staleness(l);
     save_weights_and_checkpoint(l);
-    hpct_status status = hpct_training_finish(t);
-    hpct_training_close(t, status);
+    hpct_status status = hpct_train_training_finish(t);
+    hpct_train_training_close(t, status);
     return status;
 }
 
@@ -363,11 +363,11 @@ void hpct_ps_leader_free(hpct_ps_leader *l)
 {
     if (l == NULL)
         return;
-    hpct_training_close(&l->training, HPCT_ERR_INTERNAL); /* unless its end was told */
+    hpct_train_training_close(&l->training, HPCT_ERR_INTERNAL); /* unless its end was told */
     hpct_ps_pace_close(l->pace);
     hpct_ps_saving_close(l->saving);
     hpct_ps_schedule_free(l->schedule);
-    hpct_training_free(&l->training);
+    hpct_train_training_free(&l->training);
     hpct_context_close(l->alone);
     free(l);
 }

@@ -8,7 +8,7 @@
 
 #define HPCT_PS_MESSAGE_BYTES 416
 #define HPCT_PS_TEXT 224
-#define HPCT_PS_PARTS 7 /* of a step, as hpct_pace_part has them */
+#define HPCT_PS_PARTS 7 /* of a step, as hpct_train_pace_part has them */
 
 typedef enum hpct_ps_message_type {
     HPCT_PS_HELLO = 1, /* to a server: `from`, its index, its node, the run's `plan`, and in `text`

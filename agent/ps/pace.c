@@ -12,21 +12,21 @@
 
 #define INTERVAL 5 /* seconds */
 
-_Static_assert(HPCT_PS_PARTS == HPCT_PACE_PARTS, "messages have all parts of a step");
+_Static_assert(HPCT_PS_PARTS == HPCT_TRAIN_PACE_PARTS, "messages have all parts of a step");
 
 /* A worker's gradients since the last line. */
 typedef struct recent {
-    double sums[HPCT_PACE_MEMORY], memory;
+    double sums[HPCT_TRAIN_PACE_MEMORY], memory;
     int64_t count;
 } recent;
 
 struct hpct_ps_pace {
     int workers;
-    hpct_pace_file *file;
+    hpct_train_pace_file *file;
     recent *recent; /* [workers] */
-    double *known;  /* [HPCT_PACE_PARTS][workers], NaN: not known */
+    double *known;  /* [HPCT_TRAIN_PACE_PARTS][workers], NaN: not known */
     char **names;   /* [workers] of nodes; NULL: not known */
-    hpct_slow_nodes slow;
+    hpct_train_slow_nodes slow;
     int64_t steps; /* since the last line */
     double noted;  /* clock of the last line, or of the first step */
 };
@@ -37,13 +37,13 @@ static hpct_status allocate(hpct_ps_pace *p)
 {
     size_t workers = (size_t) p->workers;
     p->recent = calloc(workers, sizeof *p->recent);
-    p->known = calloc(workers * HPCT_PACE_PARTS, sizeof *p->known);
+    p->known = calloc(workers * HPCT_TRAIN_PACE_PARTS, sizeof *p->known);
     p->names = calloc(workers, sizeof *p->names);
     if (p->recent == NULL || p->known == NULL || p->names == NULL)
-        return hpct_fail_memory(workers * HPCT_PACE_PARTS * sizeof *p->known);
-    for (size_t i = 0; i < workers * HPCT_PACE_PARTS; i++)
+        return hpct_fail_memory(workers * HPCT_TRAIN_PACE_PARTS * sizeof *p->known);
+    for (size_t i = 0; i < workers * HPCT_TRAIN_PACE_PARTS; i++)
         p->known[i] = NAN;
-    return hpct_slow_nodes_open(&p->slow, (const char *const *) p->names, p->workers);
+    return hpct_train_slow_nodes_open(&p->slow, (const char *const *) p->names, p->workers);
 }
 
 hpct_status hpct_ps_pace_open(hpct_ps_pace **out, int workers, const char *log_dir, bool continues)
@@ -55,7 +55,7 @@ hpct_status hpct_ps_pace_open(hpct_ps_pace **out, int workers, const char *log_d
     p->workers = workers;
     hpct_status status = allocate(p);
     if (status == HPCT_OK)
-        status = hpct_pace_file_open(&p->file, log_dir, continues);
+        status = hpct_train_pace_file_open(&p->file, log_dir, continues);
     if (status == HPCT_OK)
         *out = p;
     else
@@ -67,10 +67,10 @@ void hpct_ps_pace_close(hpct_ps_pace *p)
 {
     if (p == NULL)
         return;
-    hpct_pace_file_close(p->file);
+    hpct_train_pace_file_close(p->file);
     for (int i = 0; i < p->workers && p->names != NULL; i++)
         free(p->names[i]);
-    hpct_slow_nodes_close(&p->slow);
+    hpct_train_slow_nodes_close(&p->slow);
     free(p->names);
     free(p->known);
     free(p->recent);
@@ -80,7 +80,7 @@ void hpct_ps_pace_close(hpct_ps_pace *p)
 void hpct_ps_pace_settle(hpct_ps_pace *p)
 {
     if (p != NULL)
-        hpct_pace_file_settle(p->file);
+        hpct_train_pace_file_settle(p->file);
 }
 
 /* ---- workers ---- */
@@ -95,7 +95,7 @@ void hpct_ps_pace_joined(hpct_ps_pace *p, int worker, const char *node, hpct_liv
         return; /* it goes without */
     free(p->names[worker]);
     p->names[worker] = name;
-    hpct_slow_nodes_number(&p->slow);
+    hpct_train_slow_nodes_number(&p->slow);
     hpct_live_node(live, worker, node);
 }
 
@@ -104,7 +104,7 @@ void hpct_ps_pace_left(hpct_ps_pace *p, int worker)
     if (p == NULL)
         return;
     p->recent[worker] = (recent){0};
-    for (int part = 0; part < HPCT_PACE_PARTS; part++)
+    for (int part = 0; part < HPCT_TRAIN_PACE_PARTS; part++)
         p->known[part * p->workers + worker] = NAN;
 }
 
@@ -113,9 +113,9 @@ void hpct_ps_pace_gradient(hpct_ps_pace *p, int worker, const float *parts)
     if (p == NULL)
         return;
     recent *r = &p->recent[worker];
-    for (int part = 0; part < HPCT_PACE_MEMORY; part++)
+    for (int part = 0; part < HPCT_TRAIN_PACE_MEMORY; part++)
         r->sums[part] += (double) parts[part];
-    r->memory = (double) parts[HPCT_PACE_MEMORY];
+    r->memory = (double) parts[HPCT_TRAIN_PACE_MEMORY];
     r->count++;
 }
 
@@ -133,27 +133,27 @@ static void make_means(hpct_ps_pace *p)
         recent *r = &p->recent[worker];
         if (r->count == 0)
             continue;
-        for (int part = 0; part < HPCT_PACE_MEMORY; part++)
+        for (int part = 0; part < HPCT_TRAIN_PACE_MEMORY; part++)
             p->known[part * p->workers + worker] = r->sums[part] / (double) r->count;
-        p->known[HPCT_PACE_MEMORY * p->workers + worker] = r->memory;
+        p->known[HPCT_TRAIN_PACE_MEMORY * p->workers + worker] = r->memory;
         *r = (recent){0};
     }
 }
 
 static void judge(hpct_ps_pace *p, double now)
 {
-    hpct_slow_nodes_fill(&p->slow, p->known);
+    hpct_train_slow_nodes_fill(&p->slow, p->known);
     for (int node = 0; node < p->slow.num_nodes; node++) {
         double ratio;
-        if (hpct_slow_nodes_heed(&p->slow, node, now, &ratio) == HPCT_SLOW_NAMED)
-            hpct_slow_nodes_say(&p->slow, node, ratio, "");
+        if (hpct_train_slow_nodes_heed(&p->slow, node, now, &ratio) == HPCT_TRAIN_SLOW_NAMED)
+            hpct_train_slow_nodes_say(&p->slow, node, ratio, "");
     }
 }
 
 void hpct_ps_pace_step(hpct_ps_pace *p, int epoch, int64_t steps, bool epoch_ended, double now,
                        hpct_live *live)
 {
-    const double *of[HPCT_PACE_PARTS];
+    const double *of[HPCT_TRAIN_PACE_PARTS];
     if (p == NULL)
         return;
     if (p->noted == 0)
@@ -162,11 +162,11 @@ void hpct_ps_pace_step(hpct_ps_pace *p, int epoch, int64_t steps, bool epoch_end
     if (now - p->noted < INTERVAL && !epoch_ended)
         return;
     make_means(p);
-    for (int part = 0; part < HPCT_PACE_PARTS; part++)
+    for (int part = 0; part < HPCT_TRAIN_PACE_PARTS; part++)
         of[part] = p->known + part * p->workers;
-    hpct_pace_file_write(p->file, epoch, steps, p->steps, p->known, p->workers);
-    hpct_live_ranks(live, p->workers, of[HPCT_PACE_STEP], of[HPCT_PACE_WAIT], of[HPCT_PACE_INPUT],
-                    of[HPCT_PACE_MEMORY], NULL);
+    hpct_train_pace_file_write(p->file, epoch, steps, p->steps, p->known, p->workers);
+    hpct_live_ranks(live, p->workers, of[HPCT_TRAIN_PACE_STEP], of[HPCT_TRAIN_PACE_WAIT],
+                    of[HPCT_TRAIN_PACE_INPUT], of[HPCT_TRAIN_PACE_MEMORY], NULL);
     judge(p, now);
     p->steps = 0;
     p->noted = now;

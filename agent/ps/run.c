@@ -91,8 +91,8 @@ static hpct_status check_options(hpct_ps_run *run)
                                          "parameter-server, whose servers hold a part each");
     if (o->epochs == 0)
         o->epochs = 1;
-    HPCT_TRY(hpct_checkpoints_check(o->checkpoint_dir, o->checkpoint_every, o->resume,
-                                    o->checkpoint_keep));
+    HPCT_TRY(hpct_train_checkpoints_check(o->checkpoint_dir, o->checkpoint_every, o->resume,
+                                          o->checkpoint_keep));
     if (o->save_best != NULL || o->monitor != NULL || o->monitor_mode != NULL ||
         (o->on_nan != NULL && strcmp(o->on_nan, "stop") != 0))
         return hpct_fail(HPCT_ERR_USAGE,
@@ -100,7 +100,7 @@ static hpct_status check_options(hpct_ps_run *run)
                          "for --strategy parameter-server");
     if (o->timeline != NULL)
         return hpct_fail(HPCT_ERR_USAGE, "--timeline is not for --strategy parameter-server");
-    HPCT_TRY(hpct_control_check_apart(o, run->model));
+    HPCT_TRY(hpct_train_control_check_apart(o, run->model));
     if (o->check)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--check compares nodes whose ranks step together: those of --strategy "
@@ -294,13 +294,13 @@ static hpct_status divide(hpct_ps_run *run)
 /* What all processes compare. */
 static hpct_status describe(hpct_ps_run *run)
 {
-    return hpct_identity_describe(&run->identity,
-                                  &(hpct_identity_of){.model = run->model,
-                                                      .train = run->train,
-                                                      .validation = run->options.validation,
-                                                      .fit = &run->options,
-                                                      .global_batch = run->global_batch,
-                                                      .steps = run->schedule.steps_per_epoch});
+    return hpct_train_identity_describe(
+        &run->identity, &(hpct_train_identity_of){.model = run->model,
+                                                  .train = run->train,
+                                                  .validation = run->options.validation,
+                                                  .fit = &run->options,
+                                                  .global_batch = run->global_batch,
+                                                  .steps = run->schedule.steps_per_epoch});
 }
 
 /* Processes with the same hash have the same run, and divide it in the same way. Numbers are hashed
@@ -310,9 +310,9 @@ static hpct_status hash_plan(hpct_ps_run *run)
     uint64_t frozen;
     HPCT_TRY(describe(run));
     HPCT_TRY(hpct_state_hash_frozen(run->model, &frozen));
-    json_t *compared = hpct_identity_of_ranks(run->identity);
-    json_object_del(compared, HPCT_IDENTITY_OPTIONS); /* server 0 writes, and decides */
-    hpct_identity_brief(compared, run->brief);
+    json_t *compared = hpct_train_identity_of_ranks(run->identity);
+    json_object_del(compared, HPCT_TRAIN_IDENTITY_OPTIONS); /* server 0 writes, and decides */
+    hpct_train_identity_brief(compared, run->brief);
     char *text = compared != NULL ? json_dumps(compared, JSON_COMPACT) : NULL;
     json_decref(compared);
     if (text == NULL)

@@ -35,7 +35,7 @@ typedef struct hpct_ps_run {
     size_t *bounds, *state_bounds; /* [servers + 1] in the arenas */
     bool saved;                    /* known at the end: a checkpoint was saved in this run */
     json_t *identity;              /* agent/train/identity.h */
-    char brief[HPCT_IDENTITY_BRIEF];
+    char brief[HPCT_TRAIN_IDENTITY_BRIEF];
     uint64_t plan; /* hash of everything that must be equal in all processes */
 } hpct_ps_run;
 

@@ -10,7 +10,7 @@
 
 struct hpct_ps_saving {
     hpct_strategy strategy;
-    hpct_checkpoints *checkpoints;
+    hpct_train_checkpoints *checkpoints;
     bool due;
 };
 
@@ -29,24 +29,24 @@ static hpct_status attach(hpct_ps_saving *s)
 {
     uint64_t before, after;
     HPCT_TRY(hpct_state_hash_frozen(s->strategy.model, &before));
-    HPCT_TRY(hpct_checkpoints_attach(s->checkpoints, &s->strategy));
+    HPCT_TRY(hpct_train_checkpoints_attach(s->checkpoints, &s->strategy));
     HPCT_TRY(hpct_state_hash_frozen(s->strategy.model, &after));
     return before == after
                ? HPCT_OK
                : hpct_fail(HPCT_ERR_CONFIG,
                            "%s has other weights of frozen layers than this run began with: give "
                            "the --weights and --seed of the run that it is of, or --resume never",
-                           hpct_checkpoints_last(s->checkpoints));
+                           hpct_train_checkpoints_last(s->checkpoints));
 }
 
-hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_training *training)
+hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_train_training *training)
 {
     *out = NULL;
     hpct_ps_saving *s = calloc(1, sizeof *s);
     if (s == NULL)
         return hpct_fail_memory(sizeof *s);
     s->strategy = (hpct_strategy){.ops = &held, .model = training->model};
-    hpct_status status = hpct_checkpoints_open(&s->checkpoints, training);
+    hpct_status status = hpct_train_checkpoints_open(&s->checkpoints, training);
     if (status == HPCT_OK && s->checkpoints != NULL)
         status = attach(s);
     if (status == HPCT_OK && s->checkpoints != NULL)
@@ -60,7 +60,7 @@ void hpct_ps_saving_close(hpct_ps_saving *saving)
 {
     if (saving == NULL)
         return;
-    hpct_checkpoints_close(saving->checkpoints);
+    hpct_train_checkpoints_close(saving->checkpoints);
     free(saving);
 }
 
@@ -69,7 +69,7 @@ hpct_status hpct_ps_saving_step(hpct_ps_saving *saving, int64_t done, bool epoch
     bool due = false;
     if (saving == NULL)
         return HPCT_OK;
-    hpct_status status = hpct_checkpoints_due(saving->checkpoints, done, epoch_ended, &due);
+    hpct_status status = hpct_train_checkpoints_due(saving->checkpoints, done, epoch_ended, &due);
     saving->due |= due;
     return status;
 }
@@ -79,21 +79,21 @@ bool hpct_ps_saving_due(const hpct_ps_saving *saving)
     return saving != NULL && saving->due;
 }
 
-hpct_status hpct_ps_saving_save(hpct_ps_saving *saving, const hpct_place *place, double waited,
-                                bool last)
+hpct_status hpct_ps_saving_save(hpct_ps_saving *saving, const hpct_train_place *place,
+                                double waited, bool last)
 {
     saving->due = false;
-    HPCT_TRY(hpct_checkpoints_save(saving->checkpoints, place, false, last));
-    hpct_checkpoints_waited(saving->checkpoints, waited);
+    HPCT_TRY(hpct_train_checkpoints_save(saving->checkpoints, place, false, last));
+    hpct_train_checkpoints_waited(saving->checkpoints, waited);
     return HPCT_OK;
 }
 
 double hpct_ps_saving_seconds(const hpct_ps_saving *saving)
 {
-    return saving != NULL ? hpct_checkpoints_seconds(saving->checkpoints) : 0;
+    return saving != NULL ? hpct_train_checkpoints_seconds(saving->checkpoints) : 0;
 }
 
 hpct_status hpct_ps_saving_finish(hpct_ps_saving *saving)
 {
-    return saving != NULL ? hpct_checkpoints_finish(saving->checkpoints) : HPCT_OK;
+    return saving != NULL ? hpct_train_checkpoints_finish(saving->checkpoints) : HPCT_OK;
 }

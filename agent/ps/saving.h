@@ -9,9 +9,9 @@
 
 typedef struct hpct_ps_saving hpct_ps_saving;
 
-/* As hpct_checkpoints_open; then the model has the state of the checkpoint that is continued. *out:
- * NULL without options.checkpoint_dir. */
-hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_training *training);
+/* As hpct_train_checkpoints_open; then the model has the state of the checkpoint that is continued.
+ * *out: NULL without options.checkpoint_dir. */
+hpct_status hpct_ps_saving_open(hpct_ps_saving **out, hpct_train_training *training);
 void hpct_ps_saving_close(hpct_ps_saving *saving); /* NULL is allowed */
 
 /* After each update: `done` steps of the whole run; `epoch_ended`: its last one. */
@@ -22,8 +22,8 @@ bool hpct_ps_saving_due(const hpct_ps_saving *saving);
 
 /* Copies run->model, which has all parts, and has it written; `last` waits for that. `waited`: the
  * seconds that it took to have all parts there. */
-hpct_status hpct_ps_saving_save(hpct_ps_saving *saving, const hpct_place *place, double waited,
-                                bool last);
+hpct_status hpct_ps_saving_save(hpct_ps_saving *saving, const hpct_train_place *place,
+                                double waited, bool last);
 
 /* Seconds that the last checkpoint took; 0 before one. */
 double hpct_ps_saving_seconds(const hpct_ps_saving *saving);

@@ -146,13 +146,13 @@ static const char *refuse(server *s, const member *m, const hpct_ps_message *hel
 /* Of another run: which key of its identity differs. */
 static void name_key(const hpct_ps_run *run, const hpct_ps_message *hello, hpct_ps_message *answer)
 {
-    char value[HPCT_IDENTITY_VALUE];
-    int key = hpct_identity_compare_briefs(run->brief, hello->text);
+    char value[HPCT_TRAIN_IDENTITY_VALUE];
+    int key = hpct_train_identity_compare_briefs(run->brief, hello->text);
     if (key < 0)
         return;
     answer->slice = (uint32_t) key + 1;
     hpct_net_frame_set(answer->text, sizeof answer->text,
-                       hpct_identity_print(run->identity, key, value));
+                       hpct_train_identity_print(run->identity, key, value));
 }
 
 static void admit(server *s, member *m, const hpct_ps_message *hello)

@@ -86,7 +86,7 @@ static hpct_status servers_fit(hpct_context *context, hpct_model *model, const h
     return status;
 }
 
-const hpct_strategy_ops hpct_parameter_server = {
+const hpct_strategy_ops hpct_ps_parameter_server = {
     .name = "parameter-server",
     .need = servers_need,
     .open = servers_open,

@@ -43,7 +43,7 @@ typedef struct worker {
     int64_t version;      /* of the parameters in the model; -1: none */
     float *states;        /* before the step; then the step's change */
     size_t num_states;
-    double spent[HPCT_PACE_MEMORY]; /* seconds of the item's parts */
+    double spent[HPCT_TRAIN_PACE_MEMORY]; /* seconds of the item's parts */
 } worker;
 
 /* ---- heartbeats ---- */
@@ -179,7 +179,7 @@ static hpct_status open_pipeline(worker *w)
 /* ---- executing an item ---- */
 
 /* Adds the time since `began` to a part of the step; returns the time. */
-static double spend(worker *w, hpct_pace_part part, double began)
+static double spend(worker *w, hpct_train_pace_part part, double began)
 {
     double now = hpct_process_clock();
     w->spent[part] += now - began;
@@ -189,9 +189,9 @@ static double spend(worker *w, hpct_pace_part part, double began)
 /* Of a step, in the answer to server 0. Updates are the servers'. */
 static void tell_parts(const worker *w, hpct_ps_message *answer)
 {
-    for (int part = 0; part < HPCT_PACE_MEMORY; part++)
+    for (int part = 0; part < HPCT_TRAIN_PACE_MEMORY; part++)
         answer->parts[part] = (float) (1e3 * w->spent[part]);
-    answer->parts[HPCT_PACE_MEMORY] = (float) hpct_process_peak_mb();
+    answer->parts[HPCT_TRAIN_PACE_MEMORY] = (float) hpct_process_peak_mb();
 }
 
 /* *current: whether the parameters have the item's version. */
@@ -238,7 +238,7 @@ static hpct_status compute(worker *w, const hpct_data_input *input, hpct_batch_s
         status = hpct_model_forward(model, input->count, true);
         if (status == HPCT_OK)
             status = hpct_model_loss(model, input->count, 1.0f / (float) input->global_count, sums);
-        began = spend(w, HPCT_PACE_FORWARD, began);
+        began = spend(w, HPCT_TRAIN_PACE_FORWARD, began);
         if (status == HPCT_OK)
             status = hpct_model_backward(model, input->count);
         if (status == HPCT_OK)
@@ -251,7 +251,7 @@ static hpct_status compute(worker *w, const hpct_data_input *input, hpct_batch_s
             memcpy(states, w->states, num_states * sizeof *states);
             status = hpct_ps_run_send(w->run);
         }
-        spend(w, HPCT_PACE_BACKWARD, began);
+        spend(w, HPCT_TRAIN_PACE_BACKWARD, began);
     }
     return status;
 }
@@ -264,7 +264,7 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
     int64_t begin, step = (int64_t) w->item.step;
     double began = hpct_process_clock();
     HPCT_TRY(hpct_data_pipeline_next(w->pipeline, &input));
-    spend(w, HPCT_PACE_INPUT, began);
+    spend(w, HPCT_TRAIN_PACE_INPUT, began);
     hpct_model_set_input(model, input.pixels, input.labels);
     HPCT_TRY(hpct_model_mix_labels(model, input.count, input.others, input.shares));
     hpct_ps_slice_samples(&w->run->schedule, step, (int) w->item.slice, &begin);
@@ -279,14 +279,15 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
         w->version = -1;
     began = hpct_process_clock();
     HPCT_TRY(hpct_ps_servers_push(&w->servers, &w->item, w->states));
-    spend(w, HPCT_PACE_WAIT, began);
+    spend(w, HPCT_TRAIN_PACE_WAIT, began);
     return HPCT_OK;
 }
 
 static hpct_status evaluate(worker *w, hpct_batch_sums *sums)
 {
-    return hpct_evaluate_slice(w->run->model, NULL, w->run->options.validation, (int) w->item.slice,
-                               w->run->schedule.evaluation_slices, w->run->evaluation_batch, sums);
+    return hpct_train_evaluate_slice(w->run->model, NULL, w->run->options.validation,
+                                     (int) w->item.slice, w->run->schedule.evaluation_slices,
+                                     w->run->evaluation_batch, sums);
 }
 
 /* `began`: when it was asked for. */
@@ -296,7 +297,7 @@ static hpct_status do_item(worker *w, double began)
     bool current;
     HPCT_TRY(pull(w, &current));
     memset(w->spent, 0, sizeof w->spent);
-    spend(w, HPCT_PACE_WAIT, began);
+    spend(w, HPCT_TRAIN_PACE_WAIT, began);
     hpct_status status = HPCT_OK;
     hpct_ps_message answer = {.type = current ? HPCT_PS_DONE : HPCT_PS_SKIPPED,
                               .step = w->item.step,
@@ -307,7 +308,7 @@ static hpct_status do_item(worker *w, double began)
     answer.loss = sums.loss;
     answer.correct = (double) sums.correct;
     answer.in_top_k = (double) sums.in_top_k;
-    spend(w, HPCT_PACE_STEP, began);
+    spend(w, HPCT_TRAIN_PACE_STEP, began);
     if (current && w->item.task == HPCT_PS_TRAIN)
         tell_parts(w, &answer);
     return status == HPCT_OK ? hpct_ps_servers_answer(&w->servers, &answer) : status;

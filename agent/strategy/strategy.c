@@ -13,7 +13,7 @@
 const hpct_strategy_ops *const hpct_strategy_strategies[] = {
     &hpct_strategy_hybrid,          &hpct_strategy_multi_worker_mirrored,
     &hpct_strategy_local_sgd,       &hpct_replicas_mirrored,
-    &hpct_replicas_central_storage, &hpct_parameter_server,
+    &hpct_replicas_central_storage, &hpct_ps_parameter_server,
     &hpct_strategy_pipeline_stages, NULL,
 };
 
@@ -88,7 +88,7 @@ static hpct_status check_pipeline(const hpct_strategy_ops *ops,
 static hpct_status check_servers(const hpct_strategy_ops *ops, const hpct_strategy_options *options)
 {
     const hpct_strategy_options *o = options;
-    if (ops != &hpct_parameter_server &&
+    if (ops != &hpct_ps_parameter_server &&
         (o->ps_synchronous || o->ps_backup_workers != 0 || o->ps_bounded))
         return hpct_fail(HPCT_ERR_USAGE,
                          "--ps-sync, --backup-workers and --max-staleness are for strategy "

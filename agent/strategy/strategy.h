@@ -147,7 +147,7 @@ extern const hpct_strategy_ops hpct_strategy_hybrid;
 extern const hpct_strategy_ops hpct_replicas_mirrored;
 extern const hpct_strategy_ops hpct_strategy_local_sgd;
 extern const hpct_strategy_ops hpct_strategy_multi_worker_mirrored;
-extern const hpct_strategy_ops hpct_parameter_server;
+extern const hpct_strategy_ops hpct_ps_parameter_server;
 extern const hpct_strategy_ops hpct_strategy_pipeline_stages;
 
 /* All strategies, NULL-terminated. */

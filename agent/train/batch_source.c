@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hpct_batch_source {
+struct hpct_train_batch_source {
     hpct_model *model;
     hpct_data_pipeline *pipeline;
     hpct_data_input_way way;
@@ -31,7 +31,7 @@ static void give_back_for(const void *model, void *memory)
 }
 
 /* Tries to copy images to the device: they must be bytes of one shape in host memory. */
-static hpct_status try_device(hpct_batch_source *input_source,
+static hpct_status try_device(hpct_train_batch_source *input_source,
                               const hpct_data_pipeline_options *options, size_t count)
 {
     const hpct_dataset *dataset = options->dataset;
@@ -66,7 +66,7 @@ static hpct_status try_device(hpct_batch_source *input_source,
 }
 
 /* The only place that decides how images are provided. */
-static hpct_status choose_way(hpct_batch_source *input_source,
+static hpct_status choose_way(hpct_train_batch_source *input_source,
                               const hpct_data_pipeline_options *options, size_t count)
 {
     HPCT_TRY(try_device(input_source, options, count));
@@ -76,7 +76,7 @@ static hpct_status choose_way(hpct_batch_source *input_source,
     return HPCT_OK;
 }
 
-static hpct_status open_pipeline(hpct_batch_source *input_source,
+static hpct_status open_pipeline(hpct_train_batch_source *input_source,
                                  const hpct_data_pipeline_options *options)
 {
     hpct_data_pipeline_options own = *options;
@@ -91,7 +91,7 @@ static hpct_status open_pipeline(hpct_batch_source *input_source,
     return hpct_data_pipeline_open(&input_source->pipeline, &own);
 }
 
-static hpct_status take_targets(hpct_batch_source *input_source,
+static hpct_status take_targets(hpct_train_batch_source *input_source,
                                 const hpct_data_pipeline_options *options)
 {
     size_t bytes = ((size_t) options->largest + 1) * (size_t) options->dataset->num_targets *
@@ -102,11 +102,11 @@ static hpct_status take_targets(hpct_batch_source *input_source,
     return input_source->targets != NULL ? HPCT_OK : hpct_fail_memory(bytes);
 }
 
-hpct_status hpct_batch_source_open(hpct_batch_source **out, hpct_model *model,
-                                   const hpct_data_pipeline_options *options, size_t first,
-                                   size_t count)
+hpct_status hpct_train_batch_source_open(hpct_train_batch_source **out, hpct_model *model,
+                                         const hpct_data_pipeline_options *options, size_t first,
+                                         size_t count)
 {
-    hpct_batch_source *input_source = calloc(1, sizeof *input_source);
+    hpct_train_batch_source *input_source = calloc(1, sizeof *input_source);
     if (input_source == NULL)
         return hpct_fail_memory(sizeof *input_source);
     input_source->model = model;
@@ -120,18 +120,19 @@ hpct_status hpct_batch_source_open(hpct_batch_source **out, hpct_model *model,
     if (status == HPCT_OK)
         *out = input_source;
     else
-        hpct_batch_source_close(input_source);
+        hpct_train_batch_source_close(input_source);
     return status;
 }
 
-static void copy_targets(const hpct_batch_source *input_source, int at, uint32_t sample)
+static void copy_targets(const hpct_train_batch_source *input_source, int at, uint32_t sample)
 {
     size_t each = (size_t) input_source->dataset->num_targets;
     memcpy(input_source->targets + (size_t) at * each,
            input_source->dataset->targets + sample * each, each * sizeof *input_source->targets);
 }
 
-hpct_status hpct_batch_source_next(hpct_batch_source *input_source, hpct_data_input *out)
+hpct_status hpct_train_batch_source_next(hpct_train_batch_source *input_source,
+                                         hpct_data_input *out)
 {
     HPCT_TRY(hpct_model_await_input(input_source->model));
     HPCT_TRY(hpct_data_pipeline_next(input_source->pipeline, out));
@@ -154,12 +155,12 @@ hpct_status hpct_batch_source_next(hpct_batch_source *input_source, hpct_data_in
     return HPCT_OK;
 }
 
-double hpct_batch_source_waited(const hpct_batch_source *input_source)
+double hpct_train_batch_source_waited(const hpct_train_batch_source *input_source)
 {
     return hpct_data_pipeline_waited(input_source->pipeline);
 }
 
-void hpct_batch_source_close(hpct_batch_source *input_source)
+void hpct_train_batch_source_close(hpct_train_batch_source *input_source)
 {
     if (input_source == NULL)
         return;

@@ -7,22 +7,23 @@
 
 #include <hpctrain/model.h>
 
-typedef struct hpct_batch_source hpct_batch_source;
+typedef struct hpct_train_batch_source hpct_train_batch_source;
 
 /* `model` must be built. Only samples [first, first + count) of the data set are used. Decides how
  * images are provided, and sets memory, pixels, labels and drawn of the options accordingly. */
-hpct_status hpct_batch_source_open(hpct_batch_source **out, hpct_model *model,
-                                   const hpct_data_pipeline_options *options, size_t first,
-                                   size_t count);
+hpct_status hpct_train_batch_source_open(hpct_train_batch_source **out, hpct_model *model,
+                                         const hpct_data_pipeline_options *options, size_t first,
+                                         size_t count);
 
 /* Makes the next batch the model's input; errors as from hpct_data_pipeline_next. out->pixels and
  * labels are NULL if a device has them. */
-hpct_status hpct_batch_source_next(hpct_batch_source *input_source, hpct_data_input *out);
+hpct_status hpct_train_batch_source_next(hpct_train_batch_source *input_source,
+                                         hpct_data_input *out);
 
 /* As hpct_data_pipeline_waited. */
-double hpct_batch_source_waited(const hpct_batch_source *input_source);
+double hpct_train_batch_source_waited(const hpct_train_batch_source *input_source);
 
 /* Removes the model's input; NULL is allowed. */
-void hpct_batch_source_close(hpct_batch_source *input_source);
+void hpct_train_batch_source_close(hpct_train_batch_source *input_source);
 
 #endif

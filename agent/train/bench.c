@@ -156,11 +156,11 @@ static hpct_status prepare(bench_run *run)
     if (status == HPCT_OK)
         status = try_outputs(run);
     HPCT_TRY(hpct_context_agree(run->context, status));
-    HPCT_TRY(
-        hpct_identity_agree(run->context, &(hpct_identity_of){.model = run->model,
-                                                              .strategy = &run->options.strategy,
-                                                              .global_batch = run->global_count,
-                                                              .steps = run->options.steps}));
+    HPCT_TRY(hpct_train_identity_agree(run->context,
+                                       &(hpct_train_identity_of){.model = run->model,
+                                                                 .strategy = &run->options.strategy,
+                                                                 .global_batch = run->global_count,
+                                                                 .steps = run->options.steps}));
     HPCT_TRY(hpct_rank_threads_set(run->context));
     HPCT_TRY(choose_strategy(run));
     HPCT_TRY(hpct_context_agree(run->context, make_room(run)));

@@ -32,7 +32,7 @@ enum kind { BY_TIME, BY_STEPS, BY_EPOCH };
 /* What the ranks are waiting for; the same on all. */
 enum phase { IDLE, PARTS, COMPLETION };
 
-struct hpct_checkpoints {
+struct hpct_train_checkpoints {
     hpct_context *context;
     hpct_model *model;
     char *dir;
@@ -45,8 +45,8 @@ struct hpct_checkpoints {
     double began;  /* clock after the first step */
     double copied; /* seconds that training waited for the last copy */
     bool wanted;   /* one is due, as soon as the state can be taken */
-    hpct_run_state *state;
-    hpct_writer *writer; /* NULL: this rank writes nothing */
+    hpct_train_run_state *state;
+    hpct_train_writer *writer; /* NULL: this rank writes nothing */
     enum phase phase;
     int64_t ask, ask_after; /* step after which the ranks compare, and the next interval */
     int64_t step;           /* being written, and */
@@ -59,11 +59,11 @@ struct hpct_checkpoints {
     hpct_ckpt_store_file *files; /* [ranks] */
     char *text;                  /* state.json of the one being written */
     hpct_ckpt *from;             /* until it is restored */
-    json_t *description;         /* hpct_run_state_describe of that */
+    json_t *description;         /* hpct_train_run_state_describe of that */
     char last[PATH_MAX];
 };
 
-static bool leads(const hpct_checkpoints *c)
+static bool leads(const hpct_train_checkpoints *c)
 {
     return hpct_context_rank(c->context) == 0;
 }
@@ -94,7 +94,8 @@ static bool parse_every(const char *text, enum kind *kind, double *seconds, int6
     return good && *end == '\0';
 }
 
-hpct_status hpct_checkpoints_check(const char *dir, const char *every, const char *resume, int keep)
+hpct_status hpct_train_checkpoints_check(const char *dir, const char *every, const char *resume,
+                                         int keep)
 {
     enum kind kind;
     double seconds;
@@ -129,20 +130,20 @@ static json_t *parse_text(const char *text)
 }
 
 /* NULL if out of memory. */
-static char *state_text(const hpct_checkpoints *c, const hpct_place *place)
+static char *state_text(const hpct_train_checkpoints *c, const hpct_train_place *place)
 {
-    json_t *root =
-        json_pack("{s:i,s:I,s:o,s:o,s:O,s:o,s:o}", "format", 1, "epoch", (json_int_t) place->epoch,
-                  "place", hpct_place_to_json(place), "state", hpct_run_state_describe(c->state),
-                  "run", c->identity, "class_names", parse_text(hpct_model_names_text(c->model)),
-                  "trained_with", parse_text(hpct_model_trained_with(c->model)));
+    json_t *root = json_pack("{s:i,s:I,s:o,s:o,s:O,s:o,s:o}", "format", 1, "epoch",
+                             (json_int_t) place->epoch, "place", hpct_train_place_to_json(place),
+                             "state", hpct_train_run_state_describe(c->state), "run", c->identity,
+                             "class_names", parse_text(hpct_model_names_text(c->model)),
+                             "trained_with", parse_text(hpct_model_trained_with(c->model)));
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(root);
     return text;
 }
 
 /* A reference to *description is `root`'s. */
-static hpct_status state_parse(const json_t *root, hpct_place *place, json_t **description)
+static hpct_status state_parse(const json_t *root, hpct_train_place *place, json_t **description)
 {
     json_t *from;
     int format;
@@ -153,11 +154,11 @@ static hpct_status state_parse(const json_t *root, hpct_place *place, json_t **d
         return hpct_fail(HPCT_ERR_DATA, "it is not that of a run of fit");
     if (json_unpack(*description, "{s:I}", "ranks", &ranks) != 0 || ranks < 1 || ranks > INT_MAX)
         return hpct_fail(HPCT_ERR_DATA, "its \"ranks\" is missing or out of range");
-    return hpct_place_from_json(from, place);
+    return hpct_train_place_from_json(from, place);
 }
 
 /* After the comparison of steps per epoch: the manifest says which step it is. */
-static hpct_status check_step(const hpct_checkpoints *c, const hpct_place *place)
+static hpct_status check_step(const hpct_train_checkpoints *c, const hpct_train_place *place)
 {
     int64_t step = place->epoch * c->steps_per_epoch + place->step;
     return place->step <= c->steps_per_epoch && step == hpct_ckpt_step(c->from)
@@ -175,12 +176,12 @@ static void note(void *context, const char *text)
 }
 
 /* Whether this run may continue it. */
-static hpct_status compare(const hpct_checkpoints *c, const json_t *root, const char *folder)
+static hpct_status compare(const hpct_train_checkpoints *c, const json_t *root, const char *folder)
 {
     char *unknown = NULL;
     hpct_status status =
-        hpct_identity_continue(c->identity, json_object_get(root, "run"),
-                               json_object_get(root, "class_names"), folder, &unknown);
+        hpct_train_identity_continue(c->identity, json_object_get(root, "run"),
+                                     json_object_get(root, "class_names"), folder, &unknown);
     if (status == HPCT_OK && unknown != NULL)
         fprintf(stderr,
                 "hpc-train: %s is of an earlier release, which did not note %s: these are not "
@@ -191,7 +192,7 @@ static hpct_status compare(const hpct_checkpoints *c, const json_t *root, const 
 }
 
 /* Rank 0 alone. */
-static hpct_status load(hpct_checkpoints *c, const char *path, hpct_place *place)
+static hpct_status load(hpct_train_checkpoints *c, const char *path, hpct_train_place *place)
 {
     json_error_t error;
     json_t *description = NULL;
@@ -218,12 +219,12 @@ static hpct_status load(hpct_checkpoints *c, const char *path, hpct_place *place
 
 /* What rank 0 has found. */
 typedef struct found {
-    hpct_place place;
+    hpct_train_place place;
     int64_t saved;
     int is;
 } found;
 
-static hpct_status find(hpct_checkpoints *c, const char *how, hpct_training *t)
+static hpct_status find(hpct_train_checkpoints *c, const char *how, hpct_train_training *t)
 {
     found f = {.is = 0};
     bool automatic = how == NULL || strcmp(how, "auto") == 0;
@@ -245,16 +246,16 @@ static hpct_status find(hpct_checkpoints *c, const char *how, hpct_training *t)
     return HPCT_OK;
 }
 
-hpct_status hpct_checkpoints_attach(hpct_checkpoints *c, hpct_strategy *strategy)
+hpct_status hpct_train_checkpoints_attach(hpct_train_checkpoints *c, hpct_strategy *strategy)
 {
-    HPCT_TRY(hpct_run_state_open(&c->state, c->context, c->model, strategy));
+    HPCT_TRY(hpct_train_run_state_open(&c->state, c->context, c->model, strategy));
     hpct_status status = HPCT_OK;
-    if (hpct_run_state_writes(c->state))
-        status = hpct_writer_open(&c->writer, c->dir, c->store);
+    if (hpct_train_run_state_writes(c->state))
+        status = hpct_train_writer_open(&c->writer, c->dir, c->store);
     HPCT_TRY(hpct_context_agree(c->context, status));
     if (c->saved < 0)
         return HPCT_OK;
-    status = hpct_run_state_restore(c->state, c->from, c->description);
+    status = hpct_train_run_state_restore(c->state, c->from, c->description);
     hpct_ckpt_free(c->from);
     json_decref(c->description);
     c->from = NULL;
@@ -264,7 +265,7 @@ hpct_status hpct_checkpoints_attach(hpct_checkpoints *c, hpct_strategy *strategy
 
 /* ---- opening ---- */
 
-static hpct_status open_store(hpct_checkpoints *c, const hpct_fit_options *o)
+static hpct_status open_store(hpct_train_checkpoints *c, const hpct_fit_options *o)
 {
     size_t ranks = (size_t) hpct_context_size(c->context);
     c->dir = strdup(o->checkpoint_dir);
@@ -278,16 +279,16 @@ static hpct_status open_store(hpct_checkpoints *c, const hpct_fit_options *o)
                : HPCT_OK;
 }
 
-static void say_continued(const hpct_checkpoints *c, const hpct_training *t)
+static void say_continued(const hpct_train_checkpoints *c, const hpct_train_training *t)
 {
     if (!c->speaks || !t->continued)
         return;
     printf("continues %s: %" PRId64 " of %d epochs are done, and %" PRId64 " steps of the next\n",
-           hpct_checkpoints_last(c), t->begin.epoch, t->options.epochs, t->begin.step);
+           hpct_train_checkpoints_last(c), t->begin.epoch, t->options.epochs, t->begin.step);
     fflush(stdout);
 }
 
-static hpct_status open_folder(hpct_checkpoints *c, hpct_training *t)
+static hpct_status open_folder(hpct_train_checkpoints *c, hpct_train_training *t)
 {
     const hpct_fit_options *o = &t->options;
     c->context = t->context;
@@ -299,26 +300,26 @@ static hpct_status open_folder(hpct_checkpoints *c, hpct_training *t)
     parse_every(o->checkpoint_every, &c->kind, &c->seconds, &c->steps);
     HPCT_TRY(hpct_context_agree(c->context, open_store(c, o)));
     HPCT_TRY(find(c, o->resume, t));
-    c->began_step = hpct_training_first_step(t);
+    c->began_step = hpct_train_training_first_step(t);
     c->next = c->began_step + 1 + MEASURED_STEPS;
     say_continued(c, t);
     return HPCT_OK;
 }
 
-hpct_status hpct_checkpoints_open(hpct_checkpoints **out, hpct_training *t)
+hpct_status hpct_train_checkpoints_open(hpct_train_checkpoints **out, hpct_train_training *t)
 {
     *out = NULL;
-    t->begin = (hpct_place){.epoch = t->options.initial_epoch, .logs = HPCT_HISTORY_NONE};
+    t->begin = (hpct_train_place){.epoch = t->options.initial_epoch, .logs = HPCT_HISTORY_NONE};
     if (t->options.checkpoint_dir == NULL)
         return HPCT_OK;
-    hpct_checkpoints *c = calloc(1, sizeof *c);
+    hpct_train_checkpoints *c = calloc(1, sizeof *c);
     hpct_status status = c != NULL ? HPCT_OK : hpct_fail_memory(sizeof *c);
     HPCT_TRY(hpct_context_agree(t->context, status));
     status = open_folder(c, t);
     if (status == HPCT_OK)
         *out = c;
     else
-        hpct_checkpoints_close(c);
+        hpct_train_checkpoints_close(c);
     return status;
 }
 
@@ -330,28 +331,28 @@ typedef struct report {
     hpct_ckpt_store_file file;
 } report;
 
-static report own_report(hpct_checkpoints *c)
+static report own_report(hpct_train_checkpoints *c)
 {
-    report mine = {.busy = c->writer != NULL && !hpct_writer_is_idle(c->writer)};
+    report mine = {.busy = c->writer != NULL && !hpct_train_writer_is_idle(c->writer)};
     if (c->writer == NULL || mine.busy)
         return mine;
-    hpct_writer_result result = hpct_writer_last(c->writer);
+    hpct_train_writer_result result = hpct_train_writer_last(c->writer);
     mine.failed = result.status != HPCT_OK;
     mine.file = result.file;
     return mine;
 }
 
 /* The rank that failed says why: now, and as the run's error if no later one is complete. */
-static void note_failure(hpct_checkpoints *c)
+static void note_failure(hpct_train_checkpoints *c)
 {
-    hpct_writer_result result = hpct_writer_last(c->writer);
+    hpct_train_writer_result result = hpct_train_writer_last(c->writer);
     free(c->why);
     c->why = strdup(result.why != NULL ? result.why : "");
     c->written = result.status;
     fprintf(stderr, "hpc-train: checkpoint: %s; earlier ones stay\n", c->why);
 }
 
-static void complete(hpct_checkpoints *c, const report *reports)
+static void complete(hpct_train_checkpoints *c, const report *reports)
 {
     size_t count = 0;
     c->phase = COMPLETION;
@@ -362,14 +363,14 @@ static void complete(hpct_checkpoints *c, const report *reports)
         if (reports[rank].file.bytes > 0)
             c->files[count++] = reports[rank].file;
     }
-    hpct_writer_begin(c->writer, &(hpct_writer_job){.step = c->step,
-                                                    .text = c->text,
-                                                    .files = c->files,
-                                                    .num_files = count,
-                                                    .best = c->best});
+    hpct_train_writer_begin(c->writer, &(hpct_train_writer_job){.step = c->step,
+                                                                .text = c->text,
+                                                                .files = c->files,
+                                                                .num_files = count,
+                                                                .best = c->best});
 }
 
-static void end_phase(hpct_checkpoints *c, const report *reports)
+static void end_phase(hpct_train_checkpoints *c, const report *reports)
 {
     bool failed = false;
     for (int rank = 0; rank < hpct_context_size(c->context); rank++)
@@ -389,7 +390,7 @@ static void end_phase(hpct_checkpoints *c, const report *reports)
 }
 
 /* Whether all ranks have written. Collective. */
-static hpct_status ask(hpct_checkpoints *c, int64_t done)
+static hpct_status ask(hpct_train_checkpoints *c, int64_t done)
 {
     hpct_comm *comm = hpct_context_comm(c->context);
     size_t ranks = (size_t) comm->size;
@@ -410,13 +411,13 @@ static hpct_status ask(hpct_checkpoints *c, int64_t done)
 }
 
 /* Until nothing is written. Without a timeout, as ending now would lose what is written. */
-static hpct_status await_all(hpct_checkpoints *c)
+static hpct_status await_all(hpct_train_checkpoints *c)
 {
     hpct_status status = HPCT_OK;
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_UNSEEN);
     while (c->phase != IDLE && status == HPCT_OK) {
         if (c->writer != NULL)
-            hpct_writer_await(c->writer);
+            hpct_train_writer_await(c->writer);
         status = ask(c, c->step);
     }
     hpct_enter_wait(before);
@@ -426,12 +427,12 @@ static hpct_status await_all(hpct_checkpoints *c)
 /* ---- saving ---- */
 
 /* Interval in steps, from the slowest rank's step and rank 0's costs. */
-static hpct_status plan_next(hpct_checkpoints *c, int64_t done)
+static hpct_status plan_next(hpct_train_checkpoints *c, int64_t done)
 {
     int64_t timed = done - c->began_step - 1;
-    bool idle = c->writer != NULL && hpct_writer_is_idle(c->writer);
+    bool idle = c->writer != NULL && hpct_train_writer_is_idle(c->writer);
     double values[3] = {(hpct_process_clock() - c->began) / (double) (timed > 0 ? timed : 1),
-                        c->copied, idle ? hpct_writer_last(c->writer).seconds : 0};
+                        c->copied, idle ? hpct_train_writer_last(c->writer).seconds : 0};
     HPCT_TRY(hpct_rank_largest(c->context, values, 3));
     double seconds = c->seconds;
     if (seconds == 0 && values[2] == 0)
@@ -443,7 +444,7 @@ static hpct_status plan_next(hpct_checkpoints *c, int64_t done)
     return HPCT_OK;
 }
 
-static hpct_status is_time(hpct_checkpoints *c, int64_t done, bool epoch_ended, bool *is)
+static hpct_status is_time(hpct_train_checkpoints *c, int64_t done, bool epoch_ended, bool *is)
 {
     *is = false;
     if (c->began == 0)
@@ -458,24 +459,26 @@ static hpct_status is_time(hpct_checkpoints *c, int64_t done, bool epoch_ended, 
     return plan_next(c, done);
 }
 
-hpct_status hpct_checkpoints_due(hpct_checkpoints *c, int64_t done, bool epoch_ended, bool *due)
+hpct_status hpct_train_checkpoints_due(hpct_train_checkpoints *c, int64_t done, bool epoch_ended,
+                                       bool *due)
 {
     bool is;
     if (c->phase != IDLE && done >= c->ask)
         HPCT_TRY(ask(c, done));
     HPCT_TRY(is_time(c, done, epoch_ended, &is));
     c->wanted |= is;
-    *due = c->wanted && hpct_run_state_ready(c->state);
+    *due = c->wanted && hpct_train_run_state_ready(c->state);
     c->wanted &= !*due;
     return HPCT_OK;
 }
 
 /* Hands the copy to the writers. A checkpoint that rank 0 alone writes is completed at once. */
-static hpct_status hand_over(hpct_checkpoints *c, const hpct_place *place)
+static hpct_status hand_over(hpct_train_checkpoints *c, const hpct_train_place *place)
 {
-    hpct_writer_job job = {.step = c->step, .part = hpct_context_rank(c->context), .best = c->best};
-    bool alone = hpct_run_state_writers(c->state) == 1;
-    job.tensors = hpct_run_state_tensors(c->state, &job.count);
+    hpct_train_writer_job job = {
+        .step = c->step, .part = hpct_context_rank(c->context), .best = c->best};
+    bool alone = hpct_train_run_state_writers(c->state) == 1;
+    job.tensors = hpct_train_run_state_tensors(c->state, &job.count);
     if (leads(c)) {
         free(c->text);
         c->text = state_text(c, place);
@@ -485,25 +488,25 @@ static hpct_status hand_over(hpct_checkpoints *c, const hpct_place *place)
     if (alone)
         job.text = c->text;
     if (c->writer != NULL)
-        hpct_writer_begin(c->writer, &job);
+        hpct_train_writer_begin(c->writer, &job);
     c->phase = alone ? COMPLETION : PARTS;
     c->ask_after = 1;
     c->ask = c->step + 1;
     return HPCT_OK;
 }
 
-static hpct_status save(hpct_checkpoints *c, const hpct_place *place, int64_t step)
+static hpct_status save(hpct_train_checkpoints *c, const hpct_train_place *place, int64_t step)
 {
     double began = hpct_process_clock();
-    HPCT_TRY(hpct_run_state_take(c->state));
+    HPCT_TRY(hpct_train_run_state_take(c->state));
     c->step = step;
     HPCT_TRY(hand_over(c, place));
     c->copied = hpct_process_clock() - began;
     return HPCT_OK;
 }
 
-hpct_status hpct_checkpoints_save(hpct_checkpoints *c, const hpct_place *place, bool best,
-                                  bool last)
+hpct_status hpct_train_checkpoints_save(hpct_train_checkpoints *c, const hpct_train_place *place,
+                                        bool best, bool last)
 {
     const int64_t step = place->epoch * c->steps_per_epoch + place->step;
     if (last)
@@ -521,12 +524,12 @@ hpct_status hpct_checkpoints_save(hpct_checkpoints *c, const hpct_place *place, 
     return last ? await_all(c) : HPCT_OK;
 }
 
-void hpct_checkpoints_waited(hpct_checkpoints *c, double seconds)
+void hpct_train_checkpoints_waited(hpct_train_checkpoints *c, double seconds)
 {
     c->copied += seconds;
 }
 
-hpct_status hpct_checkpoints_finish(hpct_checkpoints *c)
+hpct_status hpct_train_checkpoints_finish(hpct_train_checkpoints *c)
 {
     if (c == NULL)
         return HPCT_OK;
@@ -537,30 +540,30 @@ hpct_status hpct_checkpoints_finish(hpct_checkpoints *c)
                      c->last[0] != '\0' ? "; the last complete one is " : "", c->last);
 }
 
-double hpct_checkpoints_seconds(const hpct_checkpoints *c)
+double hpct_train_checkpoints_seconds(const hpct_train_checkpoints *c)
 {
-    bool any = c != NULL && c->writer != NULL && hpct_writer_is_idle(c->writer);
-    return any ? c->copied + hpct_writer_last(c->writer).seconds : 0;
+    bool any = c != NULL && c->writer != NULL && hpct_train_writer_is_idle(c->writer);
+    return any ? c->copied + hpct_train_writer_last(c->writer).seconds : 0;
 }
 
-hpct_status hpct_checkpoints_any(hpct_checkpoints *c, bool *any)
+hpct_status hpct_train_checkpoints_any(hpct_train_checkpoints *c, bool *any)
 {
     HPCT_TRY(await_all(c));
     *any = c->saved >= 0;
     return HPCT_OK;
 }
 
-const char *hpct_checkpoints_last(const hpct_checkpoints *c)
+const char *hpct_train_checkpoints_last(const hpct_train_checkpoints *c)
 {
     return c->last;
 }
 
-void hpct_checkpoints_close(hpct_checkpoints *c)
+void hpct_train_checkpoints_close(hpct_train_checkpoints *c)
 {
     if (c == NULL)
         return;
-    hpct_writer_close(c->writer);
-    hpct_run_state_close(c->state);
+    hpct_train_writer_close(c->writer);
+    hpct_train_run_state_close(c->state);
     hpct_ckpt_store_close(c->store);
     hpct_ckpt_free(c->from);
     json_decref(c->description);

@@ -75,8 +75,8 @@ static hpct_status take_all(double *weights, int labels, json_t *root, char *con
     return HPCT_OK;
 }
 
-hpct_status hpct_class_weights_parse(double *weights, int labels, const char *text,
-                                     char *const *names, int num_names, const char *path)
+hpct_status hpct_train_class_weights_parse(double *weights, int labels, const char *text,
+                                           char *const *names, int num_names, const char *path)
 {
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
@@ -92,8 +92,8 @@ static hpct_status read_file(double *weights, int labels, const char *path,
 {
     char *data, *text;
     HPCT_TRY(hpct_kind_read_text(&data, &text, path, MOST_BYTES));
-    hpct_status status =
-        hpct_class_weights_parse(weights, labels, text, train->classes, train->num_classes, path);
+    hpct_status status = hpct_train_class_weights_parse(weights, labels, text, train->classes,
+                                                        train->num_classes, path);
     free(data);
     return status;
 }

@@ -8,7 +8,7 @@
 /* weights[labels]: 1 of classes that the text does not name. names[num_names]: of the first labels.
  * A key that is a class' name is that; else it is a number. HPCT_ERR_DATA, naming `path` and the
  * key. */
-hpct_status hpct_class_weights_parse(double *weights, int labels, const char *text,
-                                     char *const *names, int num_names, const char *path);
+hpct_status hpct_train_class_weights_parse(double *weights, int labels, const char *text,
+                                           char *const *names, int num_names, const char *path);
 
 #endif

@@ -32,13 +32,13 @@ typedef struct control {
     const hpct_callbacks *callbacks; /* of this rank; NULL: none */
     bool calls[MOMENTS], has_calls;  /* of any rank */
     bool stops, reduces, has_target;
-    hpct_watch_options stopping, plateau;
-    hpct_monitor target_monitor;
+    hpct_train_watch_options stopping, plateau;
+    hpct_train_monitor target_monitor;
     double target;
-    hpct_rate_file rates;
+    hpct_train_rate_file rates;
     int halvings; /* of those rates */
-    hpct_watch_notes notes;
-    hpct_kept_weights kept;
+    hpct_train_watch_notes notes;
+    hpct_train_kept_weights kept;
     bool speaks;
 } control;
 
@@ -72,11 +72,11 @@ static hpct_status parse(control *c, const hpct_fit_options *o, hpct_metric_choi
     c->reduces = o->reduce_lr_on_plateau != NULL;
     c->has_target = o->stop_at != NULL;
     if (c->stops)
-        HPCT_TRY(hpct_watch_parse_stopping(&c->stopping, o->early_stopping, choice));
+        HPCT_TRY(hpct_train_watch_parse_stopping(&c->stopping, o->early_stopping, choice));
     if (c->reduces)
-        HPCT_TRY(hpct_watch_parse_plateau(&c->plateau, o->reduce_lr_on_plateau, choice));
+        HPCT_TRY(hpct_train_watch_parse_plateau(&c->plateau, o->reduce_lr_on_plateau, choice));
     if (c->has_target)
-        HPCT_TRY(hpct_watch_parse_target(&c->target_monitor, &c->target, o->stop_at, choice));
+        HPCT_TRY(hpct_train_watch_parse_target(&c->target_monitor, &c->target, o->stop_at, choice));
     HPCT_TRY(check_rate_file(o));
     if (c->reduces && o->learning_rate_file != NULL)
         return hpct_fail(HPCT_ERR_USAGE, "--reduce-lr-on-plateau and --learning-rate-file both set "
@@ -84,7 +84,7 @@ static hpct_status parse(control *c, const hpct_fit_options *o, hpct_metric_choi
     return HPCT_OK;
 }
 
-bool hpct_control_is_scheduled(const hpct_model *model)
+bool hpct_train_control_is_scheduled(const hpct_model *model)
 {
     const hpct_schedule *schedule = &hpct_model_optimizer(model)->schedule;
     return schedule->kind != HPCT_CONSTANT || schedule->warmup_steps > 0;
@@ -93,8 +93,8 @@ bool hpct_control_is_scheduled(const hpct_model *model)
 /* For a run of this model. */
 static hpct_status parse_for(control *c, const hpct_fit_options *o, const hpct_model *model)
 {
-    HPCT_TRY(parse(c, o, hpct_metrics_chosen(o, model)));
-    if (hpct_control_is_scheduled(model) && (c->reduces || o->learning_rate_file != NULL))
+    HPCT_TRY(parse(c, o, hpct_train_metrics_chosen(o, model)));
+    if (hpct_train_control_is_scheduled(model) && (c->reduces || o->learning_rate_file != NULL))
         return hpct_fail(HPCT_ERR_USAGE,
                          "%s is for runs without --schedule and --warmup-epochs, "
                          "which set the learning rate of each step",
@@ -102,13 +102,13 @@ static hpct_status parse_for(control *c, const hpct_fit_options *o, const hpct_m
     return HPCT_OK;
 }
 
-hpct_status hpct_control_check(const hpct_fit_options *options)
+hpct_status hpct_train_control_check(const hpct_fit_options *options)
 {
     control ignored = {0};
     return parse(&ignored, options, ANY);
 }
 
-hpct_status hpct_control_check_apart(const hpct_fit_options *options, const hpct_model *model)
+hpct_status hpct_train_control_check_apart(const hpct_fit_options *options, const hpct_model *model)
 {
     control c = {0};
     if (options->callbacks != NULL)
@@ -121,18 +121,18 @@ hpct_status hpct_control_check_apart(const hpct_fit_options *options, const hpct
 }
 
 /* Rank 0 reads the learning rates already here, before nodes are checked and strategies tried. */
-static hpct_status check(void *own, hpct_training *t)
+static hpct_status check(void *own, hpct_train_training *t)
 {
     control *c = own;
     const char *path = t->options.learning_rate_file;
     HPCT_TRY(parse_for(c, &t->options, t->model));
-    return t->leads && path != NULL ? hpct_rate_file_read(&c->rates, path) : HPCT_OK;
+    return t->leads && path != NULL ? hpct_train_rate_file_read(&c->rates, path) : HPCT_OK;
 }
 
 /* ---- opening ---- */
 
 /* Rank 0's lines, on all ranks. */
-static hpct_status share_rates(control *c, const hpct_training *t)
+static hpct_status share_rates(control *c, const hpct_train_training *t)
 {
     hpct_comm *comm = hpct_context_comm(t->context);
     HPCT_TRY(comm->ops->broadcast(comm, &c->rates.count, sizeof c->rates.count, 0));
@@ -155,7 +155,7 @@ static hpct_callback *callback_of(const hpct_callbacks *callbacks, moment when)
 }
 
 /* A program may give them on some of its ranks alone. */
-static hpct_status find_calls(control *c, const hpct_training *t)
+static hpct_status find_calls(control *c, const hpct_train_training *t)
 {
     double values[MOMENTS] = {0};
     c->callbacks = t->options.callbacks;
@@ -177,17 +177,17 @@ static bool is_reached(const control *c, double value)
 /* With more patience or a further target than before a run goes on. */
 static bool is_over(const control *c)
 {
-    const hpct_watch_notes *n = &c->notes;
+    const hpct_train_watch_notes *n = &c->notes;
     bool early = c->stops && n->early && n->stopping.wait >= c->stopping.patience &&
-                 strcmp(n->stopping.monitor, hpct_monitor_name(&c->stopping.monitor)) == 0;
+                 strcmp(n->stopping.monitor, hpct_train_monitor_name(&c->stopping.monitor)) == 0;
     bool reached = c->has_target && n->reached && n->target.has &&
-                   strcmp(n->target.monitor, hpct_monitor_name(&c->target_monitor)) == 0 &&
+                   strcmp(n->target.monitor, hpct_train_monitor_name(&c->target_monitor)) == 0 &&
                    is_reached(c, n->target.best);
     return early || reached || (c->has_calls && n->called);
 }
 
 /* Goes on from what the run that is continued has noted. */
-static void recall(control *c, const hpct_training *t)
+static void recall(control *c, const hpct_train_training *t)
 {
     c->notes = t->begin.watch;
     if (!is_over(c))
@@ -196,7 +196,7 @@ static void recall(control *c, const hpct_training *t)
     c->notes.rate = ldexp(c->notes.rate, t->again ? -1 : 0);
 }
 
-static hpct_status open_control(void *own, hpct_training *t)
+static hpct_status open_control(void *own, hpct_train_training *t)
 {
     control *c = own;
     hpct_status status = HPCT_OK;
@@ -210,9 +210,9 @@ static hpct_status open_control(void *own, hpct_training *t)
         !c->notes.stopping.has) /* equal on all ranks; notes.kept is read on rank 0 */
         return HPCT_OK;
     if (t->leads)
-        status = hpct_kept_weights_load(t, &c->notes);
+        status = hpct_train_kept_weights_load(t, &c->notes);
     if (status == HPCT_OK)
-        status = hpct_kept_weights_take(&c->kept, t->context, t->model);
+        status = hpct_train_kept_weights_take(&c->kept, t->context, t->model);
     return status;
 }
 
@@ -231,14 +231,14 @@ static hpct_status call(control *c, moment when, hpct_callback_state *state)
                            state->learning_rate);
 }
 
-static double rate_of_step(const hpct_training *t)
+static double rate_of_step(const hpct_train_training *t)
 {
     return t->strategy != NULL ? hpct_model_learning_rate(t->strategy->model)
-                               : hpct_training_rate(t);
+                               : hpct_train_training_rate(t);
 }
 
 /* At a step or, with -1, an epoch; `train` may be NULL. Collective for epochs. */
-static hpct_status call_back(control *c, hpct_training *t, moment when, int64_t step,
+static hpct_status call_back(control *c, hpct_train_training *t, moment when, int64_t step,
                              const hpct_metrics *train)
 {
     double rate = rate_of_step(t);
@@ -256,28 +256,28 @@ static hpct_status call_back(control *c, hpct_training *t, moment when, int64_t 
     HPCT_TRY(status);
     if (state.learning_rate != rate) {
         c->notes.rate = state.learning_rate;
-        hpct_training_set_rate(t, state.learning_rate);
+        hpct_train_training_set_rate(t, state.learning_rate);
     }
     if (state.stop)
         hpct_rank_stop_raise(HPCT_RANK_STOP_CALLBACK);
     return HPCT_OK;
 }
 
-static hpct_status step_begins(void *own, hpct_training *t)
+static hpct_status step_begins(void *own, hpct_train_training *t)
 {
     control *c = own;
     if (!c->calls[BATCH_BEGIN])
         return HPCT_OK;
-    hpct_metrics before = hpct_training_mean(t, &t->now.sums);
+    hpct_metrics before = hpct_train_training_mean(t, &t->now.sums);
     return call_back(c, t, BATCH_BEGIN, t->now.sums.steps, &before);
 }
 
-static hpct_status step_ended(void *own, hpct_training *t)
+static hpct_status step_ended(void *own, hpct_train_training *t)
 {
     control *c = own;
     if (!c->calls[BATCH_END])
         return HPCT_OK;
-    hpct_metrics after = hpct_training_mean(t, &t->now.sums);
+    hpct_metrics after = hpct_train_training_mean(t, &t->now.sums);
     return call_back(c, t, BATCH_END, t->now.sums.steps - 1, &after);
 }
 
@@ -293,7 +293,8 @@ static void print_note(const control *c, int64_t epoch, const char *text, const 
 
 static void heed_stopping(control *c, int64_t epoch, double value, verdict *v)
 {
-    bool stops = hpct_watch_stops(&c->notes.stopping, &c->stopping, epoch, value, &v->is_best);
+    bool stops =
+        hpct_train_watch_stops(&c->notes.stopping, &c->stopping, epoch, value, &v->is_best);
     if (v->is_best) /* the weights of this epoch are not there yet */
         c->notes.kept = false;
     if (!stops)
@@ -305,7 +306,7 @@ static void heed_stopping(control *c, int64_t epoch, double value, verdict *v)
 static void heed_plateau(control *c, int64_t epoch, double value, double rate, verdict *v)
 {
     char text[32];
-    double next = hpct_watch_rate(&c->notes.plateau, &c->plateau, value, rate);
+    double next = hpct_train_watch_rate(&c->notes.plateau, &c->plateau, value, rate);
     if (next == rate)
         return;
     v->rate = next;
@@ -315,11 +316,11 @@ static void heed_plateau(control *c, int64_t epoch, double value, double rate, v
 
 static void heed_target(control *c, int64_t epoch, double value, verdict *v)
 {
-    const char *name = hpct_monitor_name(&c->target_monitor);
+    const char *name = hpct_train_monitor_name(&c->target_monitor);
     if (!is_reached(c, value))
         return;
     v->stop = c->notes.reached = true;
-    c->notes.target = (hpct_watch){.has = true, .best = value, .best_epoch = epoch};
+    c->notes.target = (hpct_train_watch){.has = true, .best = value, .best_epoch = epoch};
     snprintf(c->notes.target.monitor, sizeof c->notes.target.monitor, "%s", name);
     char text[96], number[HPCT_METRIC_TEXT];
     snprintf(text, sizeof text, "%s is %s, training ends (--stop-at)", name,
@@ -328,7 +329,8 @@ static void heed_target(control *c, int64_t epoch, double value, verdict *v)
 }
 
 /* Rank 0's learning rate, and any rank's end. */
-static hpct_status call_epoch_end(control *c, const hpct_training *t, hpct_callback_state *state)
+static hpct_status call_epoch_end(control *c, const hpct_train_training *t,
+                                  hpct_callback_state *state)
 {
     hpct_status status = call(c, EPOCH_END, state);
     hpct_comm *comm = hpct_context_comm(t->context);
@@ -339,8 +341,8 @@ static hpct_status call_epoch_end(control *c, const hpct_training *t, hpct_callb
     return comm->ops->broadcast(comm, &state->learning_rate, sizeof state->learning_rate, 0);
 }
 
-static hpct_status heed_callback(control *c, const hpct_training *t, const hpct_metrics known[2],
-                                 double rate, verdict *v)
+static hpct_status heed_callback(control *c, const hpct_train_training *t,
+                                 const hpct_metrics known[2], double rate, verdict *v)
 {
     double before = v->rate > 0 ? v->rate : rate;
     hpct_callback_state state = {.epoch = t->now.epoch,
@@ -357,7 +359,7 @@ static hpct_status heed_callback(control *c, const hpct_training *t, const hpct_
 }
 
 /* `rate`: the one in use. */
-static hpct_status judge(control *c, const hpct_training *t, double rate, verdict *v)
+static hpct_status judge(control *c, const hpct_train_training *t, double rate, verdict *v)
 {
     int epoch = t->now.epoch;
     hpct_comm *comm = hpct_context_comm(t->context);
@@ -366,7 +368,7 @@ static hpct_status judge(control *c, const hpct_training *t, double rate, verdic
     if (!c->stops && !c->reduces && !c->has_target && !c->calls[EPOCH_END])
         return HPCT_OK;
     HPCT_TRY(comm->ops->broadcast(comm, known, sizeof known, 0));
-#define VALUE(monitor) hpct_monitor_value(&(monitor), &known[0], &known[1])
+#define VALUE(monitor) hpct_train_monitor_value(&(monitor), &known[0], &known[1])
     if (c->stops)
         heed_stopping(c, epoch, VALUE(c->stopping.monitor), v);
     if (c->reduces)
@@ -384,76 +386,76 @@ static hpct_status judge(control *c, const hpct_training *t, double rate, verdic
 /* The learning rate that an epoch begins with; 0: the schedule's. */
 static double rate_of(const control *c, int64_t epoch)
 {
-    double rate = hpct_rate_file_at(&c->rates, epoch);
+    double rate = hpct_train_rate_file_at(&c->rates, epoch);
     return rate > 0 ? ldexp(rate, -c->halvings) : c->notes.rate;
 }
 
-static hpct_status epoch_begins(void *own, hpct_training *t)
+static hpct_status epoch_begins(void *own, hpct_train_training *t)
 {
     control *c = own;
-    hpct_training_set_rate(t, rate_of(c, t->now.epoch));
+    hpct_train_training_set_rate(t, rate_of(c, t->now.epoch));
     return c->calls[EPOCH_BEGIN] ? call_back(c, t, EPOCH_BEGIN, -1, NULL) : HPCT_OK;
 }
 
-static hpct_status keep(control *c, hpct_training *t)
+static hpct_status keep(control *c, hpct_train_training *t)
 {
-    HPCT_TRY(hpct_training_gather(t));
+    HPCT_TRY(hpct_train_training_gather(t));
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_UNSEEN);
-    hpct_status status = hpct_kept_weights_take(&c->kept, t->context, t->model);
+    hpct_status status = hpct_train_kept_weights_take(&c->kept, t->context, t->model);
     if (status == HPCT_OK && t->leads)
-        c->notes.kept = hpct_kept_weights_save(t);
+        c->notes.kept = hpct_train_kept_weights_save(t);
     hpct_enter_wait(before);
     return hpct_context_agree(t->context, status);
 }
 
-static hpct_status epoch_ended(void *own, hpct_training *t)
+static hpct_status epoch_ended(void *own, hpct_train_training *t)
 {
     control *c = own;
     verdict v;
     double rate = rate_of_step(t);
     HPCT_TRY(judge(c, t, rate, &v));
     if (v.rate > 0 && v.rate != rate)
-        hpct_training_set_rate(t, v.rate);
+        hpct_train_training_set_rate(t, v.rate);
     if (v.stop)
         t->now.result.stopped_epoch = t->now.epoch + 1;
     t->now.over = is_over(c);
     return v.is_best && c->stopping.restore_best ? keep(c, t) : HPCT_OK;
 }
 
-hpct_status hpct_observed_restore_best(hpct_training *t)
+hpct_status hpct_train_observed_restore_best(hpct_train_training *t)
 {
-    const control *c = hpct_observed(t, &hpct_observe_control);
+    const control *c = hpct_train_observed(t, &hpct_train_observe_control);
     if (!c->kept.has)
         return HPCT_OK;
     if (c->speaks)
         printf("the weights are those of the best epoch, %lld\n",
                (long long) c->notes.stopping.best_epoch + 1);
-    return hpct_kept_weights_give(&c->kept, t->context, t->model);
+    return hpct_train_kept_weights_give(&c->kept, t->context, t->model);
 }
 
-static void save(void *own, hpct_training *t, hpct_place *place)
+static void save(void *own, hpct_train_training *t, hpct_train_place *place)
 {
     control *c = own;
     c->notes.called |= t->now.called;
     place->watch = c->notes;
 }
 
-static void close_control(void *own, hpct_training *t)
+static void close_control(void *own, hpct_train_training *t)
 {
     control *c = own;
     (void) t;
     free(c->rates.lines);
-    hpct_kept_weights_free(&c->kept);
+    hpct_train_kept_weights_free(&c->kept);
 }
 
-const hpct_observer hpct_observe_control = {
+const hpct_train_observer hpct_train_observe_control = {
     .size = sizeof(control),
-    .on = {[HPCT_ON_CHECK] = check,
-           [HPCT_ON_OPEN] = open_control,
-           [HPCT_ON_EPOCH] = epoch_begins,
-           [HPCT_ON_STEP] = step_begins,
-           [HPCT_ON_STEP_ENDED] = step_ended,
-           [HPCT_ON_EPOCH_ENDED] = epoch_ended},
+    .on = {[HPCT_TRAIN_ON_CHECK] = check,
+           [HPCT_TRAIN_ON_OPEN] = open_control,
+           [HPCT_TRAIN_ON_EPOCH] = epoch_begins,
+           [HPCT_TRAIN_ON_STEP] = step_begins,
+           [HPCT_TRAIN_ON_STEP_ENDED] = step_ended,
+           [HPCT_TRAIN_ON_EPOCH_ENDED] = epoch_ended},
     .save = save,
     .close = close_control,
 };

@@ -31,18 +31,18 @@ static const char *format_time(char *text, size_t size, double seconds)
 }
 
 /* What is kept for the step under way, an evaluation, and the last checkpoint. */
-static double reserve(const hpct_training *t)
+static double reserve(const hpct_train_training *t)
 {
-    const hpct_training_times *times = &t->now.times;
-    return RESERVE + 3 * hpct_training_step_seconds(t) + 1.5 * times->evaluation +
+    const hpct_train_training_times *times = &t->now.times;
+    return RESERVE + 3 * hpct_train_training_step_seconds(t) + 1.5 * times->evaluation +
            2 * (times->save > 0 ? times->save : UNKNOWN);
 }
 
-static void print_forecast(const observed *o, const hpct_training *t)
+static void print_forecast(const observed *o, const hpct_train_training *t)
 {
-    const hpct_moment *now = &t->now;
+    const hpct_train_moment *now = &t->now;
     int epochs = t->options.epochs, rest_epochs = epochs - now->epoch;
-    double step = hpct_training_step_seconds(t), left = now->times.job_left;
+    double step = hpct_train_training_step_seconds(t), left = now->times.job_left;
     double epoch = step * (double) t->steps_per_epoch + now->times.evaluation;
     double done = step * (double) now->sums.steps;
     double rest = epoch * rest_epochs - done, fits = (left - reserve(t) + done) / epoch;
@@ -65,7 +65,7 @@ static void print_forecast(const observed *o, const hpct_training *t)
 }
 
 /* Watches it, if the run is in a job, and speaks or saves. */
-static hpct_status begin(void *own, hpct_training *t)
+static hpct_status begin(void *own, hpct_train_training *t)
 {
     observed *o = own;
     o->speaks = t->leads && t->options.verbose != 0;
@@ -77,10 +77,10 @@ static hpct_status begin(void *own, hpct_training *t)
 }
 
 /* Says once if not all of the run fits into the job. */
-static hpct_status step_ended(void *own, hpct_training *t)
+static hpct_status step_ended(void *own, hpct_train_training *t)
 {
     observed *o = own;
-    const hpct_moment *now = &t->now;
+    const hpct_train_moment *now = &t->now;
     double left = t->now.times.job_left = hpct_rank_job_end_left(o->job_end);
     if (!isfinite(left) || now->times.timed < 2)
         return HPCT_OK;
@@ -94,24 +94,24 @@ static hpct_status step_ended(void *own, hpct_training *t)
     return HPCT_OK;
 }
 
-static hpct_status epoch_ended(void *own, hpct_training *t)
+static hpct_status epoch_ended(void *own, hpct_train_training *t)
 {
     const observed *o = own;
     t->now.times.job_left = hpct_rank_job_end_left(o->job_end);
     return HPCT_OK;
 }
 
-static void close_deadline(void *own, hpct_training *t)
+static void close_deadline(void *own, hpct_train_training *t)
 {
     const observed *o = own;
     (void) t;
     hpct_rank_job_end_close(o->job_end);
 }
 
-const hpct_observer hpct_observe_deadline = {
+const hpct_train_observer hpct_train_observe_deadline = {
     .size = sizeof(observed),
-    .on = {[HPCT_ON_BEGIN] = begin,
-           [HPCT_ON_STEP_ENDED] = step_ended,
-           [HPCT_ON_EPOCH_ENDED] = epoch_ended},
+    .on = {[HPCT_TRAIN_ON_BEGIN] = begin,
+           [HPCT_TRAIN_ON_STEP_ENDED] = step_ended,
+           [HPCT_TRAIN_ON_EPOCH_ENDED] = epoch_ended},
     .close = close_deadline,
 };

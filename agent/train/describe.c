@@ -250,7 +250,7 @@ static json_t *describe_options(const hpct_fit_options *o)
 
 /* ---- the whole ---- */
 
-static void put_fit(json_t **to, const hpct_identity_of *of)
+static void put_fit(json_t **to, const hpct_train_identity_of *of)
 {
     char seed[24];
     snprintf(seed, sizeof seed, "%" PRIu64, of->fit->seed);
@@ -265,11 +265,11 @@ static void put_fit(json_t **to, const hpct_identity_of *of)
     set_value(to, "first epoch", json_integer(of->fit->initial_epoch));
     put_optimizer(to, hpct_model_optimizer(of->model));
     set_value(to, "strategy", describe_strategy(&of->fit->strategy));
-    set_value(to, HPCT_IDENTITY_OPTIONS, describe_options(of->fit));
+    set_value(to, HPCT_TRAIN_IDENTITY_OPTIONS, describe_options(of->fit));
 }
 
 /* Of a model that is evaluated, or timed. */
-static void put_use(json_t **to, const hpct_identity_of *of)
+static void put_use(json_t **to, const hpct_train_identity_of *of)
 {
     set_value(to, "data", describe_data(of->validation));
     if (of->validation != NULL)
@@ -291,7 +291,7 @@ static hpct_status put_weights(json_t **to, const hpct_model *model)
     return HPCT_OK;
 }
 
-hpct_status hpct_identity_describe(json_t **out, const hpct_identity_of *of)
+hpct_status hpct_train_identity_describe(json_t **out, const hpct_train_identity_of *of)
 {
     hpct_status status = HPCT_OK;
     *out = json_object();

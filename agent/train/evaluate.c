@@ -32,8 +32,8 @@ static int64_t share(hpct_context *context, const hpct_dataset *dataset, int64_t
                            hpct_context_size(context), begin);
 }
 
-int hpct_evaluate_batch_sizes(hpct_context *context, const hpct_dataset *dataset, int batch,
-                              int sizes[2])
+int hpct_train_evaluate_batch_sizes(hpct_context *context, const hpct_dataset *dataset, int batch,
+                                    int sizes[2])
 {
     int64_t begin, count = share(context, dataset, &begin);
     int num = 0;
@@ -102,7 +102,7 @@ static hpct_status count_outputs(hpct_model *model, hpct_strategy *strategy, hpc
 
 /* The samples from `first` on. */
 static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
-                                    hpct_batch_source *input_source, int64_t batches,
+                                    hpct_train_batch_source *input_source, int64_t batches,
                                     hpct_tally *tally, const hpct_dataset *dataset, int64_t first,
                                     hpct_batch_sums *sums)
 {
@@ -110,7 +110,7 @@ static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
     for (int64_t i = 0; i < batches && status == HPCT_OK; i++) {
         hpct_batch_sums one = {0};
         hpct_data_input input;
-        status = hpct_batch_source_next(input_source, &input);
+        status = hpct_train_batch_source_next(input_source, &input);
         if (status != HPCT_OK)
             break;
         status = evaluate_batch(model, strategy, input.count, &one);
@@ -133,7 +133,7 @@ static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
     mine.indices = malloc((size_t) batch * sizeof *mine.indices);
     if (mine.indices == NULL)
         return hpct_fail_memory((size_t) batch * sizeof *mine.indices);
-    hpct_batch_source *input_source = NULL;
+    hpct_train_batch_source *input_source = NULL;
     hpct_data_pipeline_options options = {
         .dataset = dataset,
         .batches = (mine.count + batch - 1) / batch,
@@ -142,27 +142,27 @@ static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
         .batch = batch_of_share,
         .from = &mine,
     };
-    hpct_status status = hpct_batch_source_open(&input_source, model, &options, (size_t) mine.begin,
-                                                (size_t) mine.count);
+    hpct_status status = hpct_train_batch_source_open(&input_source, model, &options,
+                                                      (size_t) mine.begin, (size_t) mine.count);
     if (status == HPCT_OK)
         status = evaluate_batches(model, strategy, input_source, options.batches, tally, dataset,
                                   mine.begin, sums);
-    hpct_batch_source_close(input_source);
+    hpct_train_batch_source_close(input_source);
     free(mine.indices);
     return status;
 }
 
-hpct_status hpct_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
-                                const hpct_dataset *dataset, int slice, int slices, int batch,
-                                hpct_batch_sums *sums)
+hpct_status hpct_train_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
+                                      const hpct_dataset *dataset, int slice, int slices, int batch,
+                                      hpct_batch_sums *sums)
 {
     return evaluate_slice(model, strategy, dataset, slice, slices, batch, NULL, sums);
 }
 
 /* ---- metrics of the whole data set ---- */
 
-hpct_status hpct_evaluate_open_tally(hpct_tally **tally, const hpct_model *model, unsigned metrics,
-                                     bool matrix)
+hpct_status hpct_train_evaluate_open_tally(hpct_tally **tally, const hpct_model *model,
+                                           unsigned metrics, bool matrix)
 {
     hpct_shape output = hpct_model_output_shape(model);
     *tally = NULL;
@@ -216,9 +216,9 @@ static hpct_status add_up(hpct_context *context, hpct_tally *tally)
     return status;
 }
 
-hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_strategy *strategy,
-                                const hpct_dataset *dataset, int batch, hpct_tally *tally,
-                                hpct_metrics *metrics)
+hpct_status hpct_train_evaluate_built(hpct_context *context, hpct_model *model,
+                                      hpct_strategy *strategy, const hpct_dataset *dataset,
+                                      int batch, hpct_tally *tally, hpct_metrics *metrics)
 {
     hpct_comm *comm = hpct_context_comm(context);
     hpct_batch_sums mine = {0}, sum = {0};
@@ -242,7 +242,8 @@ hpct_status hpct_evaluate_built(hpct_context *context, hpct_model *model, hpct_s
         status = add_up(context, tally);
     if (status == HPCT_OK && tally != NULL)
         status = add_up_sums(context, tally);
-    *metrics = hpct_metrics_of(model, sum.loss, sum.correct, sum.in_top_k, (int64_t) dataset->size);
+    *metrics =
+        hpct_train_metrics_of(model, sum.loss, sum.correct, sum.in_top_k, (int64_t) dataset->size);
     hpct_tally_get(status == HPCT_OK ? tally : NULL, metrics);
     free(all);
     return status;
@@ -313,16 +314,17 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
         status = hpct_dataset_check(dataset, hpct_model_input_shape(model),
                                     hpct_model_count_labels(model));
     if (status == HPCT_OK)
-        status = hpct_targets_evaluate(model, dataset, options);
+        status = hpct_train_targets_evaluate(model, dataset, options);
     if (status == HPCT_OK)
-        status = hpct_evaluate_open_tally(&tally, model, options->metrics,
-                                          options->confusion_matrix != NULL);
+        status = hpct_train_evaluate_open_tally(&tally, model, options->metrics,
+                                                options->confusion_matrix != NULL);
     if (status == HPCT_OK && hpct_context_rank(context) == 0)
         status = try_files(options);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
-        status = hpct_identity_agree(
-            context, &(hpct_identity_of){.model = model, .validation = dataset, .weights = true});
+        status = hpct_train_identity_agree(
+            context,
+            &(hpct_train_identity_of){.model = model, .validation = dataset, .weights = true});
     if (status == HPCT_OK)
         status = hpct_rank_threads_set(context);
     int64_t begin,
@@ -335,7 +337,7 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
             most < batch ? (int) most : batch, 0, batch, dataset->size);
     if (status != HPCT_OK)
         goto end;
-    int num_sizes = hpct_evaluate_batch_sizes(context, dataset, batch, sizes);
+    int num_sizes = hpct_train_evaluate_batch_sizes(context, dataset, batch, sizes);
     hpct_build_options build = {
         .batch_sizes = sizes,
         .num_batch_sizes = num_sizes > 0 ? num_sizes : 1, /* 0: more ranks than samples */
@@ -343,7 +345,7 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
     };
     status = hpct_context_agree(context, hpct_model_build(model, &build));
     if (status == HPCT_OK)
-        status = hpct_evaluate_built(context, model, NULL, dataset, batch, tally, metrics);
+        status = hpct_train_evaluate_built(context, model, NULL, dataset, batch, tally, metrics);
     if (status == HPCT_OK)
         status = hpct_context_agree(context, check_loss(model, metrics->loss));
     if (status == HPCT_OK)

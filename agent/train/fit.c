@@ -34,7 +34,7 @@
 
 static hpct_status choose_strategy(hpct_fit_run *run)
 {
-    hpct_training *t = &run->training;
+    hpct_train_training *t = &run->training;
     int64_t samples = (int64_t) t->train->size;
     int batch = t->options.steps_per_epoch == 0 && samples < t->global_batch ? (int) samples
                                                                              : t->global_batch;
@@ -62,7 +62,7 @@ static int slice_size(const hpct_fit_run *run)
 /* Evaluation uses larger batches than training if memory allows. */
 static hpct_status admit(hpct_fit_run *run)
 {
-    const hpct_training *t = &run->training;
+    const hpct_train_training *t = &run->training;
     int64_t samples = (int64_t) t->train->size, global = t->global_batch, begin;
     if (t->options.steps_per_epoch == 0 && samples < global)
         global = samples;
@@ -86,7 +86,7 @@ static hpct_status admit(hpct_fit_run *run)
 
 static hpct_status open_sampler(hpct_fit_run *run)
 {
-    const hpct_training *t = &run->training;
+    const hpct_train_training *t = &run->training;
     hpct_data_sampler_options sampling = {
         .samples = t->train->size,
         .global_batch = t->global_batch,
@@ -105,7 +105,7 @@ static hpct_status open_sampler(hpct_fit_run *run)
 
 static hpct_status open_strategy(hpct_fit_run *run)
 {
-    hpct_training *t = &run->training;
+    hpct_train_training *t = &run->training;
     int sizes[2], evaluation[2], num = 0, num_evaluation = 0;
     int full = hpct_data_sampler_full_count(run->sampler),
         tail = hpct_data_sampler_short_count(run->sampler);
@@ -114,8 +114,8 @@ static hpct_status open_strategy(hpct_fit_run *run)
     if (tail > 0 && tail != full)
         sizes[num++] = tail;
     if (t->validation != NULL)
-        num_evaluation =
-            hpct_evaluate_batch_sizes(t->context, t->validation, run->evaluation_batch, evaluation);
+        num_evaluation = hpct_train_evaluate_batch_sizes(t->context, t->validation,
+                                                         run->evaluation_batch, evaluation);
     if (t->validation != NULL && num_evaluation == 0)
         evaluation[num_evaluation++] = 1; /* more ranks than samples; all build the same */
     hpct_strategy_plan plan = {
@@ -141,18 +141,18 @@ static hpct_data_batch batch_of_step(void *argument, int64_t number)
 {
     const hpct_fit_run *run = argument;
     int64_t steps = run->training.steps_per_epoch,
-            step = hpct_training_first_step(&run->training) + number;
+            step = hpct_train_training_first_step(&run->training) + number;
     return hpct_data_sampler_batch(run->sampler, step / steps, step % steps);
 }
 
 static hpct_status open_input_source(hpct_fit_run *run)
 {
-    hpct_training *t = &run->training;
+    hpct_train_training *t = &run->training;
     int full = hpct_data_sampler_full_count(run->sampler),
         tail = hpct_data_sampler_short_count(run->sampler);
     hpct_data_pipeline_options options = {
         .dataset = t->train,
-        .batches = t->steps_per_epoch * t->options.epochs - hpct_training_first_step(t),
+        .batches = t->steps_per_epoch * t->options.epochs - hpct_train_training_first_step(t),
         .largest = full > tail ? full : tail,
         .training = true,
         .seed = t->options.seed,
@@ -160,51 +160,52 @@ static hpct_status open_input_source(hpct_fit_run *run)
         .batch = batch_of_step,
         .from = run,
     };
-    return hpct_context_agree(
-        t->context,
-        hpct_batch_source_open(&t->input_source, t->strategy->model, &options, 0, t->train->size));
+    return hpct_context_agree(t->context,
+                              hpct_train_batch_source_open(&t->input_source, t->strategy->model,
+                                                           &options, 0, t->train->size));
 }
 
-static hpct_status open_tally(hpct_training *t)
+static hpct_status open_tally(hpct_train_training *t)
 {
     const hpct_fit_options *o = &t->options;
     if ((o->metrics != 0 || o->confusion_matrix != NULL) && t->validation == NULL)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--metrics and --confusion-matrix are of validation data: they need "
                          "--validation-data or --validation-split");
-    return hpct_evaluate_open_tally(&t->tally, t->model, o->metrics, o->confusion_matrix != NULL);
+    return hpct_train_evaluate_open_tally(&t->tally, t->model, o->metrics,
+                                          o->confusion_matrix != NULL);
 }
 
 /* Describes the run, once the ranks have agreed on it. */
-static hpct_status compare_ranks(hpct_training *t)
+static hpct_status compare_ranks(hpct_train_training *t)
 {
-    hpct_identity_of of = {.model = t->model,
-                           .train = t->train,
-                           .validation = t->validation,
-                           .fit = &t->options,
-                           .global_batch = t->global_batch,
-                           .steps = t->steps_per_epoch};
-    HPCT_TRY(hpct_identity_agree(t->context, &of));
-    return hpct_context_agree(t->context, hpct_identity_describe(&t->identity, &of));
+    hpct_train_identity_of of = {.model = t->model,
+                                 .train = t->train,
+                                 .validation = t->validation,
+                                 .fit = &t->options,
+                                 .global_batch = t->global_batch,
+                                 .steps = t->steps_per_epoch};
+    HPCT_TRY(hpct_train_identity_agree(t->context, &of));
+    return hpct_context_agree(t->context, hpct_train_identity_describe(&t->identity, &of));
 }
 
 /* Loads what a continued run begins with. Another number of epochs has changed the learning rate.
  */
 static hpct_status attach_checkpoints(hpct_fit_run *run)
 {
-    const hpct_training *t = &run->training;
+    const hpct_train_training *t = &run->training;
     if (run->checkpoints == NULL)
         return HPCT_OK;
-    HPCT_TRY(hpct_checkpoints_attach(run->checkpoints, t->strategy));
+    HPCT_TRY(hpct_train_checkpoints_attach(run->checkpoints, t->strategy));
     bool continued = t->begin.epoch > t->options.initial_epoch || t->begin.step > 0;
-    if (continued && hpct_training_has_work(t) && hpct_results_rate_spans(t->model) &&
+    if (continued && hpct_train_training_has_work(t) && hpct_results_rate_spans(t->model) &&
         t->options.verbose != 0 && t->leads)
         printf("the learning rate goes on at %.4g: --schedule spans all %d epochs\n",
                hpct_model_learning_rate(t->strategy->model), t->options.epochs);
     return HPCT_OK;
 }
 
-static hpct_status check(hpct_training *t)
+static hpct_status check(hpct_train_training *t)
 {
     int64_t samples = (int64_t) t->train->size, steps = t->options.steps_per_epoch;
     hpct_status status = hpct_fit_check_options(t->context, &t->options, &t->global_batch);
@@ -213,7 +214,7 @@ static hpct_status check(hpct_training *t)
     if (status == HPCT_OK)
         status = hpct_fit_check_data(t->model, t->train, t->validation);
     if (status == HPCT_OK)
-        status = hpct_observe(t, HPCT_ON_CHECK);
+        status = hpct_train_observe(t, HPCT_TRAIN_ON_CHECK);
     if (status == HPCT_OK)
         status = open_tally(t);
     if (status == HPCT_OK && t->leads)
@@ -225,7 +226,7 @@ static hpct_status check(hpct_training *t)
 
 static hpct_status prepare(hpct_fit_run *run)
 {
-    hpct_training *t = &run->training;
+    hpct_train_training *t = &run->training;
     HPCT_TRY(check(t));
     HPCT_TRY(compare_ranks(t));
     HPCT_TRY(hpct_context_agree(t->context, hpct_fit_check_accumulation(run)));
@@ -236,13 +237,13 @@ static hpct_status prepare(hpct_fit_run *run)
     HPCT_TRY(admit(run));
     HPCT_TRY(hpct_context_agree(t->context, open_sampler(run)));
     HPCT_TRY(hpct_fit_open_checkpoints(run));
-    HPCT_TRY(hpct_context_agree(t->context, hpct_training_allocate(t)));
-    HPCT_TRY(hpct_observe(t, HPCT_ON_OPEN));
+    HPCT_TRY(hpct_context_agree(t->context, hpct_train_training_allocate(t)));
+    HPCT_TRY(hpct_train_observe(t, HPCT_TRAIN_ON_OPEN));
     HPCT_TRY(hpct_rank_timeline_open(&t->timeline, t->context, t->options.timeline));
     HPCT_TRY(open_strategy(run));
     HPCT_TRY(attach_checkpoints(run));
-    HPCT_TRY(hpct_observe(t, HPCT_ON_BEGIN));
-    return hpct_training_has_work(t) ? open_input_source(run) : HPCT_OK;
+    HPCT_TRY(hpct_train_observe(t, HPCT_TRAIN_ON_BEGIN));
+    return hpct_train_training_has_work(t) ? open_input_source(run) : HPCT_OK;
 }
 
 /* ---- training ---- */
@@ -265,21 +266,21 @@ static hpct_data_input stand_in(const hpct_fit_run *run)
 }
 
 /* Of fp16: a step whose gradients are infinite is left out, and the scale is lowered. */
-static bool has_loss_scale(const hpct_training *t)
+static bool has_loss_scale(const hpct_train_training *t)
 {
     return hpct_model_precision(t->model) == HPCT_FP16;
 }
 
-static void note_parts(hpct_training *t, double step, double input)
+static void note_parts(hpct_train_training *t, double step, double input)
 {
     const hpct_strategy_step_times *times = &t->strategy->times;
     double *parts = t->now.times.parts;
-    parts[HPCT_PACE_STEP] = step;
-    parts[HPCT_PACE_INPUT] = input;
-    parts[HPCT_PACE_FORWARD] = times->forward;
-    parts[HPCT_PACE_BACKWARD] = times->backward;
-    parts[HPCT_PACE_WAIT] = times->wait;
-    parts[HPCT_PACE_UPDATE] = times->update;
+    parts[HPCT_TRAIN_PACE_STEP] = step;
+    parts[HPCT_TRAIN_PACE_INPUT] = input;
+    parts[HPCT_TRAIN_PACE_FORWARD] = times->forward;
+    parts[HPCT_TRAIN_PACE_BACKWARD] = times->backward;
+    parts[HPCT_TRAIN_PACE_WAIT] = times->wait;
+    parts[HPCT_TRAIN_PACE_UPDATE] = times->update;
 }
 
 /* The next batch. After an error the rank still takes part, without samples, so that all ranks
@@ -287,10 +288,10 @@ static void note_parts(hpct_training *t, double step, double input)
 static hpct_data_input next_input(hpct_fit_run *run)
 {
     hpct_data_input input;
-    hpct_training *t = &run->training;
+    hpct_train_training *t = &run->training;
     double asked = hpct_rank_timeline_now(t->timeline);
     if (run->input_failed == HPCT_OK) /* else the others have not been informed yet */
-        run->input_failed = hpct_batch_source_next(t->input_source, &input);
+        run->input_failed = hpct_train_batch_source_next(t->input_source, &input);
     hpct_rank_timeline_add(t->timeline, HPCT_RANK_TIMELINE_INPUT, 0, asked);
     return run->input_failed == HPCT_OK ? input : stand_in(run);
 }
@@ -299,13 +300,13 @@ static hpct_data_input next_input(hpct_fit_run *run)
 static hpct_status note_step(hpct_fit_run *run, const hpct_data_input *input,
                              const hpct_strategy_step_sums *sums, double began)
 {
-    hpct_training *t = &run->training;
-    const hpct_training_sums step = {.loss = sums->loss,
-                                     .correct = sums->correct,
-                                     .in_top_k = sums->in_top_k,
-                                     .samples = sums->samples};
+    hpct_train_training *t = &run->training;
+    const hpct_train_training_sums step = {.loss = sums->loss,
+                                           .correct = sums->correct,
+                                           .in_top_k = sums->in_top_k,
+                                           .samples = sums->samples};
     double ended = hpct_process_clock();
-    hpct_training_add_step(t, &step, ended, ended - began);
+    hpct_train_training_add_step(t, &step, ended, ended - began);
     t->now.samples_done += input->global_count;
     if (sums->interrupted > 0 || sums->terminated > 0)
         t->now.signal = sums->terminated > 0 ? SIGTERM : SIGINT;
@@ -317,8 +318,8 @@ static hpct_status note_step(hpct_fit_run *run, const hpct_data_input *input,
 
 static hpct_status train_step(hpct_fit_run *run)
 {
-    hpct_training *t = &run->training;
-    hpct_moment *now = &t->now;
+    hpct_train_training *t = &run->training;
+    hpct_train_moment *now = &t->now;
     double began = hpct_process_clock();
     hpct_data_input input = next_input(run);
     double waited = hpct_process_clock() - began;
@@ -327,7 +328,7 @@ static hpct_status train_step(hpct_fit_run *run)
     int64_t first;
     hpct_data_slice(input.global_count, slice_rank(run), slice_size(run), &first);
     hpct_model_set_position(t->strategy->model, t->options.seed,
-                            hpct_training_first_step(t) + now->steps_done, first);
+                            hpct_train_training_first_step(t) + now->steps_done, first);
     int signal = hpct_rank_stop_signal();
     hpct_strategy_step_sums sums = {.interrupted = signal == SIGINT,
                                     .terminated = signal != 0 && signal != SIGINT,
@@ -343,12 +344,12 @@ static hpct_status train_step(hpct_fit_run *run)
 
 static hpct_status train_and_observe(hpct_fit_run *run)
 {
-    hpct_training *t = &run->training;
-    HPCT_TRY(hpct_observe(t, HPCT_ON_STEP));
+    hpct_train_training *t = &run->training;
+    HPCT_TRY(hpct_train_observe(t, HPCT_TRAIN_ON_STEP));
     HPCT_TRY(train_step(run));
-    HPCT_TRY(hpct_observe(t, HPCT_ON_STEP_ENDED));
+    HPCT_TRY(hpct_train_observe(t, HPCT_TRAIN_ON_STEP_ENDED));
     HPCT_TRY(hpct_fit_save_step(run));
-    t->now.times.save = hpct_checkpoints_seconds(run->checkpoints);
+    t->now.times.save = hpct_train_checkpoints_seconds(run->checkpoints);
     return HPCT_OK;
 }
 
@@ -356,7 +357,7 @@ static hpct_status train_and_observe(hpct_fit_run *run)
  * yet. A callback's wish to end is told as a signal is, and is none. */
 static hpct_status end_by_signal(hpct_fit_run *run)
 {
-    hpct_training *t = &run->training;
+    hpct_train_training *t = &run->training;
     double signal = hpct_rank_stop_signal();
     if (signal == HPCT_RANK_STOP_CALLBACK)
         signal = LESS_THAN_SIGNALS;
@@ -372,13 +373,13 @@ static hpct_status end_by_signal(hpct_fit_run *run)
 
 static hpct_status evaluate(hpct_fit_run *run)
 {
-    hpct_training *t = &run->training;
-    HPCT_TRY(hpct_training_gather(t));
-    return hpct_evaluate_built(t->context, t->model, t->strategy, t->validation,
-                               run->evaluation_batch, t->tally, &t->now.result.validation);
+    hpct_train_training *t = &run->training;
+    HPCT_TRY(hpct_train_training_gather(t));
+    return hpct_train_evaluate_built(t->context, t->model, t->strategy, t->validation,
+                                     run->evaluation_batch, t->tally, &t->now.result.validation);
 }
 
-static void say_diverged(const hpct_training *t)
+static void say_diverged(const hpct_train_training *t)
 {
     if (!t->now.end.diverged && t->options.verbose != 0 && t->leads)
         puts("training has diverged: the loss is not finite or 100 times that of step 1");
@@ -387,35 +388,36 @@ static void say_diverged(const hpct_training *t)
 /* Evaluates the epoch, unless it was cut, and has it observed. */
 static hpct_status end_epoch(hpct_fit_run *run)
 {
-    hpct_training *t = &run->training;
-    hpct_moment *now = &t->now;
+    hpct_train_training *t = &run->training;
+    hpct_train_moment *now = &t->now;
     double ended = hpct_process_clock();
     bool diverged = hpct_results_diverged(&now->end);
     now->cut = now->sums.steps < now->planned || run->nan;
-    now->result.train = hpct_training_mean(t, &now->sums);
+    now->result.train = hpct_train_training_mean(t, &now->sums);
     now->good = !diverged && isfinite(now->result.train.loss);
     if (t->validation != NULL && !now->cut)
         HPCT_TRY(evaluate(run));
     now->times.evaluation = hpct_process_clock() - ended;
     if (!now->cut)
         now->times.epochs[now->epochs_done++] = ended - now->times.epoch_began;
-    HPCT_TRY(hpct_observe(t, HPCT_ON_EPOCH_ENDED));
+    HPCT_TRY(hpct_train_observe(t, HPCT_TRAIN_ON_EPOCH_ENDED));
     if (run->nan || (!now->cut && diverged))
         say_diverged(t);
     fflush(stdout);
     if (now->cut)
         return HPCT_OK;
     now->end.diverged = diverged;
-    hpct_training_end_epoch(t);
+    hpct_train_training_end_epoch(t);
     return hpct_fit_save_epoch(run);
 }
 
 static hpct_status train_epoch(hpct_fit_run *run, int epoch)
 {
-    hpct_training *t = &run->training;
+    hpct_train_training *t = &run->training;
     int64_t left = run->max_steps - t->now.steps_done;
-    hpct_training_begin_epoch(t, epoch, left < t->steps_per_epoch ? left : t->steps_per_epoch);
-    HPCT_TRY(hpct_observe(t, HPCT_ON_EPOCH));
+    hpct_train_training_begin_epoch(t, epoch,
+                                    left < t->steps_per_epoch ? left : t->steps_per_epoch);
+    HPCT_TRY(hpct_train_observe(t, HPCT_TRAIN_ON_EPOCH));
     while (t->now.sums.steps < t->now.planned && t->now.signal == 0 && !run->nan)
         HPCT_TRY(train_and_observe(run));
     if (t->now.signal != 0)
@@ -425,8 +427,8 @@ static hpct_status train_epoch(hpct_fit_run *run, int epoch)
 
 static hpct_status train(hpct_fit_run *run)
 {
-    const hpct_training *t = &run->training;
-    bool has_work = hpct_training_has_work(t);
+    const hpct_train_training *t = &run->training;
+    bool has_work = hpct_train_training_has_work(t);
     for (int epoch = (int) t->begin.epoch; has_work && epoch < t->options.epochs; epoch++) {
         HPCT_TRY(train_epoch(run, epoch));
         has_work = t->now.signal == 0 && !run->nan && t->now.result.stopped_epoch == 0;
@@ -437,14 +439,14 @@ static hpct_status train(hpct_fit_run *run)
 /* ---- at the end ---- */
 
 /* After an error no weights are saved: an earlier run's file stays. */
-static hpct_status save_weights(hpct_training *t)
+static hpct_status save_weights(hpct_train_training *t)
 {
     const char *path = t->options.save_weights;
     hpct_status status = HPCT_OK;
     if (path != NULL || t->strategy->model != t->model)
         status = t->strategy->ops->gather(t->strategy);
     if (status == HPCT_OK)
-        status = hpct_observed_restore_best(t);
+        status = hpct_train_observed_restore_best(t);
     if (path == NULL || status != HPCT_OK)
         return status;
     /* No timeout: ending now would lose the weights. */
@@ -459,7 +461,7 @@ static hpct_status save_weights(hpct_training *t)
  * written says nothing against the weights. */
 static hpct_status save_checkpoint_and_weights(hpct_fit_run *run)
 {
-    hpct_training *t = &run->training;
+    hpct_train_training *t = &run->training;
     hpct_status last = HPCT_OK;
     if (run->checkpoints != NULL)
         last = hpct_context_agree(t->context, hpct_fit_save_last(run));
@@ -478,43 +480,43 @@ static hpct_status save_checkpoint_and_weights(hpct_fit_run *run)
  * know of, or after an aborted step. */
 static hpct_status finish(hpct_fit_run *run, hpct_status failed)
 {
-    hpct_training *t = &run->training;
-    if (failed != HPCT_OK &&
-        (failed == HPCT_ERR_INTERNAL || t->now.steps_done == 0 || !hpct_training_went(t, failed)))
+    hpct_train_training *t = &run->training;
+    if (failed != HPCT_OK && (failed == HPCT_ERR_INTERNAL || t->now.steps_done == 0 ||
+                              !hpct_train_training_went(t, failed)))
         return failed;
     t->now.how = failed == HPCT_OK ? HPCT_LIVE_FINISHED : HPCT_LIVE_FAILED;
-    hpct_training_note_end(t);
+    hpct_train_training_note_end(t);
     hpct_status status = save_checkpoint_and_weights(run);
-    if (!hpct_training_went(t, status))
+    if (!hpct_train_training_went(t, status))
         return status;
-    return hpct_training_finish(t);
+    return hpct_train_training_finish(t);
 }
 
 static void run_free(hpct_fit_run *run)
 {
-    hpct_training *t = &run->training;
-    hpct_checkpoints_close(run->checkpoints);
+    hpct_train_training *t = &run->training;
+    hpct_train_checkpoints_close(run->checkpoints);
     hpct_tally_close(t->tally);
-    hpct_batch_source_close(t->input_source); /* uses the strategy's model */
+    hpct_train_batch_source_close(t->input_source); /* uses the strategy's model */
     if (t->strategy != NULL)
         t->strategy->ops->close(t->strategy);
     hpct_data_sampler_free(run->sampler);
     hpct_rank_timeline_close(t->timeline);
     json_decref(t->identity);
-    hpct_training_free(t);
+    hpct_train_training_free(t);
 }
 
 /* A whole run, or, if it goes back, the part until then: *path is the checkpoint. */
 static hpct_status train_whole(hpct_fit_run *run, char **path)
 {
     bool back = false;
-    hpct_training_start(&run->training);
+    hpct_train_training_start(&run->training);
     hpct_status status = train(run);
     if (status == HPCT_OK)
         status = hpct_fit_goes_back(run, &back, path);
     if (status != HPCT_OK || !back)
         return finish(run, status);
-    hpct_observe_close(&run->training);
+    hpct_train_observe_close(&run->training);
     return HPCT_OK;
 }
 
@@ -526,7 +528,7 @@ static hpct_status run_once(hpct_fit_run *run, char **path)
         hpct_rank_stop_begin();
         status = train_whole(run, path);
     }
-    hpct_training_close(&run->training, status);
+    hpct_train_training_close(&run->training, status);
     if (prepared)
         hpct_rank_stop_end();
     return status;
@@ -581,11 +583,11 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
     if (status == HPCT_OK)
         status = hpct_strategy_check_device(&options->strategy, model);
     if (status == HPCT_OK)
-        status = hpct_targets_begin(model, train, options);
+        status = hpct_train_targets_begin(model, train, options);
     if (status == HPCT_OK && ops->fit != NULL)
         status = hpct_fit_check_apart(options);
     if (status == HPCT_OK && ops->fit != NULL)
-        status = hpct_targets_check_apart(train);
+        status = hpct_train_targets_check_apart(train);
     if (status == HPCT_OK && ops->fit != NULL)
         return ops->fit(context, model, train, options, max_steps, result);
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);

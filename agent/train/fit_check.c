@@ -54,13 +54,13 @@ hpct_status hpct_fit_check_options(const hpct_context *context, const hpct_fit_o
     if (o->histogram_every < 0 || (o->histogram_every > 0 && o->log_dir == NULL))
         return hpct_fail(HPCT_ERR_USAGE,
                          "--histogram-every is a number of epochs, for runs with --log-dir");
-    HPCT_TRY(hpct_checkpoints_check(o->checkpoint_dir, o->checkpoint_every, o->resume,
-                                    o->checkpoint_keep));
+    HPCT_TRY(hpct_train_checkpoints_check(o->checkpoint_dir, o->checkpoint_every, o->resume,
+                                          o->checkpoint_keep));
     if (o->save_best == NULL && o->checkpoint_dir == NULL &&
         (o->monitor != NULL || o->monitor_mode != NULL))
         return hpct_fail(HPCT_ERR_USAGE, "--monitor and --mode are for runs with --save-best or "
                                          "--checkpoint-dir");
-    HPCT_TRY(hpct_control_check(o));
+    HPCT_TRY(hpct_train_control_check(o));
     bool stop = o->on_nan == NULL || strcmp(o->on_nan, "stop") == 0;
     if (!stop && strcmp(o->on_nan, "resume") != 0)
         return hpct_fail(HPCT_ERR_USAGE, "--on-nan is '%s', it must be stop or resume", o->on_nan);
@@ -133,7 +133,7 @@ hpct_status hpct_fit_check_data(const hpct_model *model, const hpct_dataset *tra
 
 hpct_status hpct_fit_check_accumulation(const hpct_fit_run *run)
 {
-    const hpct_training *t = &run->training;
+    const hpct_train_training *t = &run->training;
     int every = hpct_model_gradient_accumulation(t->model);
     int64_t epochs = t->options.epochs - t->options.initial_epoch, steps;
     if (__builtin_mul_overflow(t->steps_per_epoch, epochs, &steps) || steps > run->max_steps)

@@ -61,7 +61,7 @@ static void format(char *text, size_t size, const hpct_finite_found *found, int 
 
 hpct_status hpct_fit_note_nan(hpct_fit_run *run, int count, int global_count)
 {
-    hpct_training *t = &run->training;
+    hpct_train_training *t = &run->training;
     hpct_comm *comm = hpct_context_comm(t->context);
     size_t ranks = (size_t) comm->size;
     hpct_finite_found mine = {.place = HPCT_FINITE}, *all = NULL;
@@ -82,16 +82,16 @@ hpct_status hpct_fit_note_nan(hpct_fit_run *run, int count, int global_count)
 
 hpct_status hpct_fit_goes_back(hpct_fit_run *run, bool *back, char **path)
 {
-    const hpct_training *t = &run->training;
+    const hpct_train_training *t = &run->training;
     const char *on_nan = t->options.on_nan, *fault = t->now.end.fault;
     *back = false;
     if (!run->nan || on_nan == NULL || strcmp(on_nan, "resume") != 0 || t->again ||
         t->begin.halvings > 0 || t->now.signal != 0)
         return HPCT_OK;
-    HPCT_TRY(hpct_checkpoints_any(run->checkpoints, back));
+    HPCT_TRY(hpct_train_checkpoints_any(run->checkpoints, back));
     if (!*back)
         return HPCT_OK;
-    *path = strdup(t->leads ? hpct_checkpoints_last(run->checkpoints) : "rank 0's");
+    *path = strdup(t->leads ? hpct_train_checkpoints_last(run->checkpoints) : "rank 0's");
     HPCT_TRY(hpct_context_agree(t->context, *path != NULL ? HPCT_OK : hpct_fail_memory(0)));
     if (t->leads)
         fprintf(stderr,
@@ -102,7 +102,7 @@ hpct_status hpct_fit_goes_back(hpct_fit_run *run, bool *back, char **path)
     return HPCT_OK;
 }
 
-void hpct_fit_restate_failed(const hpct_training *t, bool settled)
+void hpct_fit_restate_failed(const hpct_train_training *t, bool settled)
 {
     const char *log_dir = t->options.log_dir;
     if (log_dir == NULL || !t->leads)

@@ -10,15 +10,15 @@
 #include <hpctrain/train.h>
 
 typedef struct hpct_fit_run {
-    hpct_training training;
+    hpct_train_training training;
     int64_t max_steps; /* over all epochs */
     int evaluation_batch;
     hpct_cost_strategy_choice choice;
     hpct_data_sampler *sampler;
-    hpct_checkpoints *checkpoints; /* NULL: not requested */
-    bool due;                      /* a checkpoint, at the end of the epoch */
-    bool nan;                      /* the loss of the last step is not finite: training ends */
-    hpct_status input_failed;      /* error of this rank's input, if any */
+    hpct_train_checkpoints *checkpoints; /* NULL: not requested */
+    bool due;                            /* a checkpoint, at the end of the epoch */
+    bool nan;                 /* the loss of the last step is not finite: training ends */
+    hpct_status input_failed; /* error of this rank's input, if any */
 } hpct_fit_run;
 
 /* *global_batch: samples per step. Independent of model and data. HPCT_ERR_USAGE. */
@@ -45,7 +45,7 @@ hpct_status hpct_fit_goes_back(hpct_fit_run *run, bool *back, char **path);
 
 /* After a second part that has failed: the first one has left status.json, and run.json if it was
  * `settled`, as those of a run that goes on. */
-void hpct_fit_restate_failed(const hpct_training *training, bool settled);
+void hpct_fit_restate_failed(const hpct_train_training *training, bool settled);
 
 /* After each step: saves if a checkpoint is due; at the end of an epoch hpct_fit_save_epoch does,
  * once the next one is the moment. After the last step hpct_fit_save_last, also if the run was

@@ -15,7 +15,7 @@
 #define LAYERS "layers"
 #define CLASS_NAMES "class names"
 
-const hpct_identity_key hpct_identity_keys[] = {
+const hpct_train_identity_key hpct_train_identity_keys[] = {
     /* name, status, ranks, continued, newer */
     {CLASS_NAMES, DATA, true, true, false},
     {"training samples", DATA, true, true, false},
@@ -71,13 +71,13 @@ const hpct_identity_key hpct_identity_keys[] = {
     {"first step of the schedule", SETTING, true, true, false},
     {"numbers of the schedule", SETTING, true, false, false},
     {"strategy", SETTING, true, false, false},
-    {HPCT_IDENTITY_OPTIONS, SETTING, true, false, false},
+    {HPCT_TRAIN_IDENTITY_OPTIONS, SETTING, true, false, false},
     {.name = NULL},
 };
 
-static const hpct_identity_key *find_key(const char *name)
+static const hpct_train_identity_key *find_key(const char *name)
 {
-    const hpct_identity_key *key = hpct_identity_keys;
+    const hpct_train_identity_key *key = hpct_train_identity_keys;
     while (key->name != NULL && strcmp(key->name, name) != 0)
         key++;
     return key->name != NULL ? key : NULL;
@@ -87,7 +87,7 @@ static const hpct_identity_key *find_key(const char *name)
 
 static hpct_status status_of_key(const char *name)
 {
-    const hpct_identity_key *key = find_key(name);
+    const hpct_train_identity_key *key = find_key(name);
     return key != NULL ? key->status : HPCT_ERR_INTERNAL;
 }
 
@@ -97,10 +97,10 @@ static const char *advise(hpct_status status)
                                    : "start all ranks with the same options and the same model";
 }
 
-json_t *hpct_identity_of_ranks(const json_t *description)
+json_t *hpct_train_identity_of_ranks(const json_t *description)
 {
     json_t *part = json_object();
-    for (const hpct_identity_key *key = hpct_identity_keys; key->name != NULL; key++) {
+    for (const hpct_train_identity_key *key = hpct_train_identity_keys; key->name != NULL; key++) {
         json_t *value = json_object_get(description, key->name);
         if (key->ranks && value != NULL && json_object_set(part, key->name, value) != 0) {
             json_decref(part);
@@ -110,14 +110,14 @@ json_t *hpct_identity_of_ranks(const json_t *description)
     return part;
 }
 
-hpct_status hpct_identity_agree(hpct_context *context, const hpct_identity_of *of)
+hpct_status hpct_train_identity_agree(hpct_context *context, const hpct_train_identity_of *of)
 {
     json_t *whole = NULL, *part = NULL;
     if (hpct_context_size(context) == 1)
         return HPCT_OK;
-    hpct_status status = hpct_identity_describe(&whole, of);
+    hpct_status status = hpct_train_identity_describe(&whole, of);
     if (status == HPCT_OK)
-        part = hpct_identity_of_ranks(whole);
+        part = hpct_train_identity_of_ranks(whole);
     if (status == HPCT_OK && part == NULL)
         status = hpct_fail_memory(0);
     status = hpct_context_agree(context, status);
@@ -131,8 +131,8 @@ hpct_status hpct_identity_agree(hpct_context *context, const hpct_identity_of *o
 /* ---- briefs ---- */
 
 #define DIGITS 3 /* of each key */
-#define NUM_KEYS (sizeof hpct_identity_keys / sizeof hpct_identity_keys[0] - 1)
-_Static_assert(DIGITS *NUM_KEYS < HPCT_IDENTITY_BRIEF, "a brief has all keys");
+#define NUM_KEYS (sizeof hpct_train_identity_keys / sizeof hpct_train_identity_keys[0] - 1)
+_Static_assert(DIGITS *NUM_KEYS < HPCT_TRAIN_IDENTITY_BRIEF, "a brief has all keys");
 
 static unsigned hash_value(const json_t *value)
 {
@@ -142,16 +142,16 @@ static unsigned hash_value(const json_t *value)
     return (unsigned) (hash >> 32) & 0xfff;
 }
 
-void hpct_identity_brief(const json_t *description, char text[HPCT_IDENTITY_BRIEF])
+void hpct_train_identity_brief(const json_t *description, char text[HPCT_TRAIN_IDENTITY_BRIEF])
 {
     for (size_t i = 0; i < NUM_KEYS; i++) {
-        const hpct_identity_key *key = &hpct_identity_keys[i];
+        const hpct_train_identity_key *key = &hpct_train_identity_keys[i];
         const json_t *value = key->ranks ? json_object_get(description, key->name) : NULL;
         snprintf(text + DIGITS * i, DIGITS + 1, "%03x", hash_value(value));
     }
 }
 
-int hpct_identity_compare_briefs(const char *own, const char *other)
+int hpct_train_identity_compare_briefs(const char *own, const char *other)
 {
     if (strlen(own) != DIGITS * NUM_KEYS || strlen(other) != DIGITS * NUM_KEYS)
         return -1;
@@ -162,26 +162,27 @@ int hpct_identity_compare_briefs(const char *own, const char *other)
     return -1;
 }
 
-const char *hpct_identity_print(const json_t *description, int key, char text[HPCT_IDENTITY_VALUE])
+const char *hpct_train_identity_print(const json_t *description, int key,
+                                      char text[HPCT_TRAIN_IDENTITY_VALUE])
 {
-    const json_t *value = json_object_get(description, hpct_identity_keys[key].name);
+    const json_t *value = json_object_get(description, hpct_train_identity_keys[key].name);
     char *dump = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) : NULL;
-    bool is_short = dump != NULL && strlen(dump) < HPCT_IDENTITY_VALUE;
-    snprintf(text, HPCT_IDENTITY_VALUE, "%s", is_short ? dump : "another");
+    bool is_short = dump != NULL && strlen(dump) < HPCT_TRAIN_IDENTITY_VALUE;
+    snprintf(text, HPCT_TRAIN_IDENTITY_VALUE, "%s", is_short ? dump : "another");
     free(dump);
     return text;
 }
 
-hpct_status hpct_identity_fail(const json_t *own, int key, const char *theirs, const char *name,
-                               const char *who)
+hpct_status hpct_train_identity_fail(const json_t *own, int key, const char *theirs,
+                                     const char *name, const char *who)
 {
-    char value[HPCT_IDENTITY_VALUE];
+    char value[HPCT_TRAIN_IDENTITY_VALUE];
     if (key < 0 || key >= (int) NUM_KEYS)
         return hpct_fail(HPCT_ERR_CONFIG, "%s: %s has another run", name, who);
-    hpct_status status = hpct_identity_keys[key].status;
+    hpct_status status = hpct_train_identity_keys[key].status;
     return hpct_fail(status, "%s disagrees with %s: %s is %s here, %s there: %s", name, who,
-                     hpct_identity_keys[key].name, hpct_identity_print(own, key, value), theirs,
-                     advise(status));
+                     hpct_train_identity_keys[key].name, hpct_train_identity_print(own, key, value),
+                     theirs, advise(status));
 }
 
 /* ---- with a checkpoint ---- */
@@ -203,7 +204,7 @@ static json_t *value_of(const json_t *theirs, const json_t *class_names, const c
     return beside ? (json_t *) (uintptr_t) class_names : value;
 }
 
-static bool is_compared(const hpct_identity_key *key, const json_t *theirs)
+static bool is_compared(const hpct_train_identity_key *key, const json_t *theirs)
 {
     bool named_only = strcmp(key->name, "model") == 0;
     return key->continued && !(named_only && json_object_get(theirs, LAYERS) != NULL);
@@ -220,12 +221,13 @@ static void note_unknown(char **list, const char *name)
     *list = longer;
 }
 
-hpct_status hpct_identity_continue(const json_t *own, const json_t *theirs,
-                                   const json_t *class_names, const char *folder, char **unknown)
+hpct_status hpct_train_identity_continue(const json_t *own, const json_t *theirs,
+                                         const json_t *class_names, const char *folder,
+                                         char **unknown)
 {
     hpct_rank_difference d;
     *unknown = NULL;
-    for (const hpct_identity_key *key = hpct_identity_keys; key->name != NULL; key++) {
+    for (const hpct_train_identity_key *key = hpct_train_identity_keys; key->name != NULL; key++) {
         json_t *mine = json_object_get(own, key->name);
         json_t *there = value_of(theirs, class_names, key->name);
         if (!is_compared(key, theirs) || mine == NULL)

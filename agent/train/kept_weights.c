@@ -25,7 +25,7 @@ static size_t count_floats(const hpct_state_list *list)
     return count;
 }
 
-static hpct_status copy_weights(hpct_kept_weights *kept, const hpct_model *model,
+static hpct_status copy_weights(hpct_train_kept_weights *kept, const hpct_model *model,
                                 const hpct_state_list *list)
 {
     size_t at = 0, count = count_floats(list);
@@ -43,8 +43,8 @@ static hpct_status copy_weights(hpct_kept_weights *kept, const hpct_model *model
     return HPCT_OK;
 }
 
-hpct_status hpct_kept_weights_take(hpct_kept_weights *kept, const hpct_context *context,
-                                   const hpct_model *model)
+hpct_status hpct_train_kept_weights_take(hpct_train_kept_weights *kept, const hpct_context *context,
+                                         const hpct_model *model)
 {
     hpct_state_list list;
     kept->has = true;
@@ -56,8 +56,8 @@ hpct_status hpct_kept_weights_take(hpct_kept_weights *kept, const hpct_context *
     return status;
 }
 
-static hpct_status give(const hpct_kept_weights *kept, hpct_context *context, hpct_model *model,
-                        const hpct_state_list *list, float *floats)
+static hpct_status give(const hpct_train_kept_weights *kept, hpct_context *context,
+                        hpct_model *model, const hpct_state_list *list, float *floats)
 {
     size_t at = 0;
     hpct_comm *comm = hpct_context_comm(context);
@@ -76,8 +76,8 @@ static hpct_status give(const hpct_kept_weights *kept, hpct_context *context, hp
     return hpct_context_agree(context, status);
 }
 
-hpct_status hpct_kept_weights_give(const hpct_kept_weights *kept, hpct_context *context,
-                                   hpct_model *model)
+hpct_status hpct_train_kept_weights_give(const hpct_train_kept_weights *kept, hpct_context *context,
+                                         hpct_model *model)
 {
     hpct_state_list list = {0};
     float *floats = NULL;
@@ -92,15 +92,15 @@ hpct_status hpct_kept_weights_give(const hpct_kept_weights *kept, hpct_context *
     return status;
 }
 
-void hpct_kept_weights_free(hpct_kept_weights *kept)
+void hpct_train_kept_weights_free(hpct_train_kept_weights *kept)
 {
     free(kept->floats);
-    *kept = (hpct_kept_weights){0};
+    *kept = (hpct_train_kept_weights){0};
 }
 
 /* ---- the file ---- */
 
-static void path_of(const hpct_training *t, int64_t epoch, char path[PATH_MAX])
+static void path_of(const hpct_train_training *t, int64_t epoch, char path[PATH_MAX])
 {
     snprintf(path, PATH_MAX, "%s/" BEST_FILE, t->options.checkpoint_dir, (long long) epoch + 1);
 }
@@ -137,7 +137,7 @@ static hpct_status count_kept(void *context, const char *dir, const char *name)
 
 /* Checkpoints that stay may refer to earlier best epochs than the last one. Those of runs before
  * this one count, too. */
-static void remove_old(const hpct_training *t, int64_t epoch)
+static void remove_old(const hpct_train_training *t, int64_t epoch)
 {
     char path[PATH_MAX];
     kept_files files;
@@ -150,7 +150,7 @@ static void remove_old(const hpct_training *t, int64_t epoch)
     } while (unlink(path) == 0);
 }
 
-bool hpct_kept_weights_save(const hpct_training *t)
+bool hpct_train_kept_weights_save(const hpct_train_training *t)
 {
     char path[PATH_MAX];
     if (t->options.checkpoint_dir == NULL)
@@ -165,7 +165,8 @@ bool hpct_kept_weights_save(const hpct_training *t)
     return saved;
 }
 
-hpct_status hpct_kept_weights_load(const hpct_training *t, const hpct_watch_notes *notes)
+hpct_status hpct_train_kept_weights_load(const hpct_train_training *t,
+                                         const hpct_train_watch_notes *notes)
 {
     char path[PATH_MAX];
     path_of(t, notes->stopping.best_epoch, path);

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-hpct_metric_choice hpct_metrics_chosen(const hpct_fit_options *options, const hpct_model *model)
+hpct_metric_choice hpct_train_metrics_chosen(const hpct_fit_options *options,
+                                             const hpct_model *model)
 {
     bool numbers = hpct_model_judged(model) == HPCT_TARGETS_NUMBERS;
     return (hpct_metric_choice){.validation = options->validation != NULL,
@@ -15,8 +16,8 @@ hpct_metric_choice hpct_metrics_chosen(const hpct_fit_options *options, const hp
                                 .requested = options->metrics};
 }
 
-hpct_metrics hpct_metrics_of(const hpct_model *model, double loss, double correct, double in_top_k,
-                             int64_t samples)
+hpct_metrics hpct_train_metrics_of(const hpct_model *model, double loss, double correct,
+                                   double in_top_k, int64_t samples)
 {
     double n = (double) samples;
     if (hpct_model_judged(model) == HPCT_TARGETS_NUMBERS)

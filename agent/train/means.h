@@ -10,10 +10,11 @@
 
 /* loss, correct, in_top_k: as in hpct_batch_sums, of the model's kind of targets. Of an
  * evaluation's other metrics nothing is set. */
-hpct_metrics hpct_metrics_of(const hpct_model *model, double loss, double correct, double in_top_k,
-                             int64_t samples);
+hpct_metrics hpct_train_metrics_of(const hpct_model *model, double loss, double correct,
+                                   double in_top_k, int64_t samples);
 
 /* The metrics of a run of this model, whose kind of targets is set. */
-hpct_metric_choice hpct_metrics_chosen(const hpct_fit_options *options, const hpct_model *model);
+hpct_metric_choice hpct_train_metrics_chosen(const hpct_fit_options *options,
+                                             const hpct_model *model);
 
 #endif

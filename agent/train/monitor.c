@@ -23,17 +23,17 @@ static hpct_status unknown(const char *option, const char *name)
                      hpct_metric_list(val_all, &any, true));
 }
 
-const char *hpct_monitor_name(const hpct_monitor *monitor)
+const char *hpct_train_monitor_name(const hpct_train_monitor *monitor)
 {
     return hpct_metric_title(monitor->metric, monitor->of_validation);
 }
 
 /* Whether a run has it. */
-static hpct_status check(const hpct_monitor *monitor, const char *option,
+static hpct_status check(const hpct_train_monitor *monitor, const char *option,
                          const hpct_metric_choice *choice)
 {
     char names[HPCT_METRIC_NAMES];
-    const char *name = hpct_monitor_name(monitor);
+    const char *name = hpct_train_monitor_name(monitor);
     const hpct_metric *m = monitor->metric;
     if (monitor->of_validation && !choice->validation)
         return hpct_fail(HPCT_ERR_USAGE, "%s %s needs --validation-data or --validation-split",
@@ -53,8 +53,9 @@ static hpct_status check(const hpct_monitor *monitor, const char *option,
                : hpct_fail(HPCT_ERR_USAGE, "%s %s needs --metrics %s", option, name, m->name);
 }
 
-hpct_status hpct_monitor_find(hpct_monitor *out, const char *option, const char *name,
-                              const char *mode_option, const char *mode, hpct_metric_choice choice)
+hpct_status hpct_train_monitor_find(hpct_train_monitor *out, const char *option, const char *name,
+                                    const char *mode_option, const char *mode,
+                                    hpct_metric_choice choice)
 {
     bool by_metric = mode == NULL || strcmp(mode, "auto") == 0;
     if (!by_metric && strcmp(mode, "min") != 0 && strcmp(mode, "max") != 0)
@@ -67,13 +68,14 @@ hpct_status hpct_monitor_find(hpct_monitor *out, const char *option, const char 
     return check(out, option, &choice);
 }
 
-double hpct_monitor_value(const hpct_monitor *monitor, const hpct_metrics *train,
-                          const hpct_metrics *validation)
+double hpct_train_monitor_value(const hpct_train_monitor *monitor, const hpct_metrics *train,
+                                const hpct_metrics *validation)
 {
     return hpct_metric_get(monitor->metric, monitor->of_validation ? validation : train);
 }
 
-bool hpct_monitor_is_better(const hpct_monitor *monitor, double value, double than, double by)
+bool hpct_train_monitor_is_better(const hpct_train_monitor *monitor, double value, double than,
+                                  double by)
 {
     return monitor->larger ? (float) (value - fabs(by)) > (float) than
                            : (float) (value + fabs(by)) < (float) than;

@@ -5,22 +5,24 @@
 
 #include "agent/results/metric.h"
 
-typedef struct hpct_monitor {
+typedef struct hpct_train_monitor {
     const hpct_metric *metric;
     bool of_validation, larger; /* larger: is better */
-} hpct_monitor;
+} hpct_train_monitor;
 
 /* mode: "min", "max", "auto" or NULL: by the metric. HPCT_ERR_USAGE, naming `option` (and
  * `mode_option`, for mode), for others, or a metric that the run will not have. */
-hpct_status hpct_monitor_find(hpct_monitor *out, const char *option, const char *name,
-                              const char *mode_option, const char *mode, hpct_metric_choice choice);
+hpct_status hpct_train_monitor_find(hpct_train_monitor *out, const char *option, const char *name,
+                                    const char *mode_option, const char *mode,
+                                    hpct_metric_choice choice);
 
-const char *hpct_monitor_name(const hpct_monitor *monitor);
-double hpct_monitor_value(const hpct_monitor *monitor, const hpct_metrics *train,
-                          const hpct_metrics *validation);
+const char *hpct_train_monitor_name(const hpct_train_monitor *monitor);
+double hpct_train_monitor_value(const hpct_train_monitor *monitor, const hpct_metrics *train,
+                                const hpct_metrics *validation);
 
 /* Whether a value is better than another one by more than `by`, as floats, like Keras compares
  * them. NaN is not. */
-bool hpct_monitor_is_better(const hpct_monitor *monitor, double value, double than, double by);
+bool hpct_train_monitor_is_better(const hpct_train_monitor *monitor, double value, double than,
+                                  double by);
 
 #endif

@@ -12,24 +12,24 @@
 #include <string.h>
 
 typedef struct observed {
-    hpct_monitor monitor;
-    hpct_best best;     /* so far */
-    hpct_status failed; /* of writing the last best weights; the same on all ranks */
+    hpct_train_monitor monitor;
+    hpct_train_best best; /* so far */
+    hpct_status failed;   /* of writing the last best weights; the same on all ranks */
 } observed;
 
-static hpct_status check(void *own, hpct_training *t)
+static hpct_status check(void *own, hpct_train_training *t)
 {
     observed *o = own;
     const hpct_fit_options *options = &t->options;
-    hpct_metric_choice choice = hpct_metrics_chosen(options, t->model);
+    hpct_metric_choice choice = hpct_train_metrics_chosen(options, t->model);
     const char *name = options->monitor != NULL ? options->monitor
                        : choice.validation      ? "val_loss"
                                                 : "loss";
-    return hpct_monitor_find(&o->monitor, "--monitor", name, "--mode", options->monitor_mode,
-                             choice);
+    return hpct_train_monitor_find(&o->monitor, "--monitor", name, "--mode", options->monitor_mode,
+                                   choice);
 }
 
-static hpct_status recall(void *own, hpct_training *t)
+static hpct_status recall(void *own, hpct_train_training *t)
 {
     observed *o = own;
     o->best = t->begin.best;
@@ -37,20 +37,21 @@ static hpct_status recall(void *own, hpct_training *t)
 }
 
 /* Whether this value is the best so far, and notes it. Values that are not finite are none. */
-static bool note(hpct_best *best, const hpct_monitor *monitor, double value)
+static bool note(hpct_train_best *best, const hpct_train_monitor *monitor, double value)
 {
-    const char *name = hpct_monitor_name(monitor);
+    const char *name = hpct_train_monitor_name(monitor);
     if (strcmp(best->monitor, name) != 0) /* another one's value says nothing of this one */
         best->has = false;
-    if (!isfinite(value) || (best->has && !hpct_monitor_is_better(monitor, value, best->value, 0)))
+    if (!isfinite(value) ||
+        (best->has && !hpct_train_monitor_is_better(monitor, value, best->value, 0)))
         return false;
-    *best = (hpct_best){.has = true, .value = value};
+    *best = (hpct_train_best){.has = true, .value = value};
     snprintf(best->monitor, sizeof best->monitor, "%s", name);
     return true;
 }
 
 /* Elsewhere if need be; an earlier good file stays. */
-static hpct_status save_best(const hpct_training *t)
+static hpct_status save_best(const hpct_train_training *t)
 {
     hpct_results_end end = t->now.end;
     hpct_status status = hpct_results_save(t->model, t->options.save_best, &end);
@@ -62,7 +63,7 @@ static hpct_status save_best(const hpct_training *t)
 }
 
 /* Collective if options.save_best is given. Errors are printed, and returned at the end. */
-static hpct_status epoch_ended(void *own, hpct_training *t)
+static hpct_status epoch_ended(void *own, hpct_train_training *t)
 {
     observed *o = own;
     hpct_status status = HPCT_OK;
@@ -71,10 +72,10 @@ static hpct_status epoch_ended(void *own, hpct_training *t)
         return HPCT_OK;
     t->now.is_best = !hpct_results_diverged(&t->now.end) &&
                      note(&o->best, &o->monitor,
-                          hpct_monitor_value(&o->monitor, &known->train, &known->validation));
+                          hpct_train_monitor_value(&o->monitor, &known->train, &known->validation));
     if (!t->now.is_best || t->options.save_best == NULL)
         return HPCT_OK;
-    HPCT_TRY(hpct_training_gather(t));
+    HPCT_TRY(hpct_train_training_gather(t));
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_UNSEEN); /* as for the last weights */
     if (t->leads)
         status = save_best(t);
@@ -83,14 +84,14 @@ static hpct_status epoch_ended(void *own, hpct_training *t)
     return status == HPCT_OK || hpct_context_all_know(t->context, status) ? HPCT_OK : status;
 }
 
-static void save(void *own, hpct_training *t, hpct_place *place)
+static void save(void *own, hpct_train_training *t, hpct_train_place *place)
 {
     const observed *o = own;
     (void) t;
     place->best = o->best;
 }
 
-static hpct_status end(void *own, hpct_training *t)
+static hpct_status end(void *own, hpct_train_training *t)
 {
     const observed *o = own;
     return o->failed == HPCT_OK
@@ -99,9 +100,11 @@ static hpct_status end(void *own, hpct_training *t)
                            t->options.save_best);
 }
 
-const hpct_observer hpct_observe_best = {
+const hpct_train_observer hpct_train_observe_best = {
     .size = sizeof(observed),
-    .on = {[HPCT_ON_CHECK] = check, [HPCT_ON_OPEN] = recall, [HPCT_ON_EPOCH_ENDED] = epoch_ended},
+    .on = {[HPCT_TRAIN_ON_CHECK] = check,
+           [HPCT_TRAIN_ON_OPEN] = recall,
+           [HPCT_TRAIN_ON_EPOCH_ENDED] = epoch_ended},
     .save = save,
     .end = end,
 };

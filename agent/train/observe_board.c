@@ -16,7 +16,7 @@ typedef struct observed {
     hpct_board *board; /* NULL: no log folder, or another rank's */
 } observed;
 
-static hpct_status begin(void *own, hpct_training *t)
+static hpct_status begin(void *own, hpct_train_training *t)
 {
     observed *o = own;
     const hpct_optimizer *optimizer = hpct_model_optimizer(t->model);
@@ -36,7 +36,7 @@ static hpct_status begin(void *own, hpct_training *t)
                                .steps_per_epoch = t->steps_per_epoch,
                                .samples = t->train->size,
                                .seed = t->options.seed,
-                               .choice = hpct_metrics_chosen(&t->options, t->model),
+                               .choice = hpct_train_metrics_chosen(&t->options, t->model),
                                .epoch = t->begin.epoch,
                                .continues = t->continues,
                            });
@@ -50,7 +50,7 @@ static const char *name_of(const hpct_state_value *value)
 }
 
 /* The weights, and the gradients where `arena` has them. */
-static hpct_status add_parameters(hpct_board *board, const hpct_training *t,
+static hpct_status add_parameters(hpct_board *board, const hpct_train_training *t,
                                   const hpct_state_list *list, const float *arena, float *values)
 {
     for (int i = 0; i < list->count; i++) {
@@ -69,13 +69,13 @@ static hpct_status add_parameters(hpct_board *board, const hpct_training *t,
 }
 
 /* Of the whole global batch: while they are accumulated a rank has its own. */
-static bool keeps_gradients(const hpct_training *t)
+static bool keeps_gradients(const hpct_train_training *t)
 {
     return t->strategy->ops->keeps_gradients && !hpct_model_on_device(t->model) &&
            hpct_model_gradient_accumulation(t->model) == 1;
 }
 
-static hpct_status add_histograms(hpct_board *board, const hpct_training *t)
+static hpct_status add_histograms(hpct_board *board, const hpct_train_training *t)
 {
     size_t count;
     hpct_state_list list;
@@ -89,14 +89,14 @@ static hpct_status add_histograms(hpct_board *board, const hpct_training *t)
     return status;
 }
 
-static bool is_due(const hpct_training *t)
+static bool is_due(const hpct_train_training *t)
 {
     int every = t->options.histogram_every;
     return every > 0 && t->now.epoch % every == 0;
 }
 
 /* So that the gradients of the last step of an epoch with histograms are there. */
-static hpct_status step_begins(void *own, hpct_training *t)
+static hpct_status step_begins(void *own, hpct_train_training *t)
 {
     (void) own;
     if (is_due(t) && keeps_gradients(t))
@@ -104,11 +104,11 @@ static hpct_status step_begins(void *own, hpct_training *t)
     return HPCT_OK;
 }
 
-static hpct_status note_histograms(const observed *o, hpct_training *t)
+static hpct_status note_histograms(const observed *o, hpct_train_training *t)
 {
     if (!is_due(t))
         return HPCT_OK;
-    HPCT_TRY(hpct_training_gather(t));
+    HPCT_TRY(hpct_train_training_gather(t));
     return hpct_context_agree(t->context, o->board != NULL ? add_histograms(o->board, t) : HPCT_OK);
 }
 
@@ -116,26 +116,26 @@ static hpct_status note_histograms(const observed *o, hpct_training *t)
 
 /* Collective if histograms are due. An error of the file is printed now, and reported again at the
  * end. */
-static hpct_status epoch_ended(void *own, hpct_training *t)
+static hpct_status epoch_ended(void *own, hpct_train_training *t)
 {
     const observed *o = own;
-    const hpct_moment *now = &t->now;
+    const hpct_train_moment *now = &t->now;
     const hpct_board_epoch epoch = {
         .epoch = now->epoch,
         .train = &now->result.train,
         .validation = &now->result.validation,
-        .learning_rate = hpct_training_rate(t),
-        .step_seconds = now->times.timed > 0 ? hpct_training_step_seconds(t) : NAN,
+        .learning_rate = hpct_train_training_rate(t),
+        .step_seconds = now->times.timed > 0 ? hpct_train_training_step_seconds(t) : NAN,
         .samples_per_step = (double) now->sums.samples / (double) now->sums.steps,
         .good = now->good,
     };
     HPCT_TRY(note_histograms(o, t));
     if (o->board != NULL)
-        hpct_training_say_retried(t, hpct_board_note(o->board, &epoch));
+        hpct_train_training_say_retried(t, hpct_board_note(o->board, &epoch));
     return HPCT_OK;
 }
 
-static void save(void *own, hpct_training *t, hpct_place *place)
+static void save(void *own, hpct_train_training *t, hpct_train_place *place)
 {
     const observed *o = own;
     (void) t;
@@ -143,7 +143,7 @@ static void save(void *own, hpct_training *t, hpct_place *place)
     hpct_board_mark(o->board);
 }
 
-static hpct_status end(void *own, hpct_training *t)
+static hpct_status end(void *own, hpct_train_training *t)
 {
     observed *o = own;
     hpct_board *board = o->board;
@@ -152,18 +152,18 @@ static hpct_status end(void *own, hpct_training *t)
     return hpct_board_close(board, end->failed == HPCT_OK && end->signal == 0 && !end->diverged);
 }
 
-static void close_board(void *own, hpct_training *t)
+static void close_board(void *own, hpct_train_training *t)
 {
     const observed *o = own;
     (void) t;
     hpct_board_close(o->board, false);
 }
 
-const hpct_observer hpct_observe_board = {
+const hpct_train_observer hpct_train_observe_board = {
     .size = sizeof(observed),
-    .on = {[HPCT_ON_BEGIN] = begin,
-           [HPCT_ON_STEP] = step_begins,
-           [HPCT_ON_EPOCH_ENDED] = epoch_ended},
+    .on = {[HPCT_TRAIN_ON_BEGIN] = begin,
+           [HPCT_TRAIN_ON_STEP] = step_begins,
+           [HPCT_TRAIN_ON_EPOCH_ENDED] = epoch_ended},
     .save = save,
     .end = end,
     .close = close_board,

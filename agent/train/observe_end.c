@@ -2,14 +2,14 @@
 #include "agent/data/dataset.h"
 #include "agent/train/observer.h"
 
-static hpct_status begin_step(void *own, hpct_training *t)
+static hpct_status begin_step(void *own, hpct_train_training *t)
 {
     (void) own;
     hpct_rank_timeline_step(t->timeline);
     return HPCT_OK;
 }
 
-static hpct_status write_timeline(void *own, hpct_training *t)
+static hpct_status write_timeline(void *own, hpct_train_training *t)
 {
     (void) own;
     return t->now.how != HPCT_LIVE_FAILED && t->now.steps_done > 0
@@ -17,13 +17,13 @@ static hpct_status write_timeline(void *own, hpct_training *t)
                : HPCT_OK;
 }
 
-const hpct_observer hpct_observe_timeline = {
-    .on = {[HPCT_ON_STEP] = begin_step},
+const hpct_train_observer hpct_train_observe_timeline = {
+    .on = {[HPCT_TRAIN_ON_STEP] = begin_step},
     .end = write_timeline,
 };
 
 /* Of the last epoch that was evaluated; a run without one keeps an earlier file. */
-static hpct_status write_matrix(void *own, hpct_training *t)
+static hpct_status write_matrix(void *own, hpct_train_training *t)
 {
     (void) own;
     return t->options.confusion_matrix != NULL && t->now.how != HPCT_LIVE_FAILED &&
@@ -33,4 +33,4 @@ static hpct_status write_matrix(void *own, hpct_training *t)
                : HPCT_OK;
 }
 
-const hpct_observer hpct_observe_matrix = {.end = write_matrix};
+const hpct_train_observer hpct_train_observe_matrix = {.end = write_matrix};

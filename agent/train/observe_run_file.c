@@ -29,9 +29,9 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median_step_seconds(const hpct_moment *now)
+static double median_step_seconds(const hpct_train_moment *now)
 {
-    const hpct_training_times *times = &now->times;
+    const hpct_train_training_times *times = &now->times;
     int64_t count = now->steps_done - 1;
     if (count > times->num_steps)
         count = times->num_steps;
@@ -41,9 +41,9 @@ static double median_step_seconds(const hpct_moment *now)
     return times->steps[count / 2];
 }
 
-static void add_rates(hpct_summary *summary, const hpct_training *t)
+static void add_rates(hpct_summary *summary, const hpct_train_training *t)
 {
-    const hpct_moment *now = &t->now;
+    const hpct_train_moment *now = &t->now;
     double seconds = 0, step = median_step_seconds(now);
     summary->step_ms = 1e3 * step;
     for (int i = 0; i < now->epochs_done; i++)
@@ -53,9 +53,9 @@ static void add_rates(hpct_summary *summary, const hpct_training *t)
                                      : (double) t->global_batch / step;
 }
 
-static hpct_summary describe(const hpct_training *t)
+static hpct_summary describe(const hpct_train_training *t)
 {
-    const hpct_moment *now = &t->now;
+    const hpct_train_moment *now = &t->now;
     bool known = now->steps_done > 0 || t->parameter_server != NULL;
     hpct_metrics none = HPCT_NO_METRICS;
     hpct_summary summary = {
@@ -75,12 +75,12 @@ static hpct_summary describe(const hpct_training *t)
         .train_seconds = now->result.seconds,
         .epoch_seconds = now->times.epochs,
         .input_wait_seconds =
-            t->input_source != NULL ? hpct_batch_source_waited(t->input_source) : 0,
+            t->input_source != NULL ? hpct_train_batch_source_waited(t->input_source) : 0,
         .train = known ? now->result.train : none,
         .validation = known ? now->result.validation : none,
-        .choice = hpct_metrics_chosen(&t->options, t->model),
+        .choice = hpct_train_metrics_chosen(&t->options, t->model),
         .optimizer = hpct_optimizer_name(hpct_model_optimizer(t->model)->kind),
-        .learning_rate = hpct_training_rate(t),
+        .learning_rate = hpct_train_training_rate(t),
         .bytes_sent_per_step =
             t->strategy != NULL ? t->strategy->ops->bytes_per_step(t->strategy) : t->bytes_per_step,
         .signal = now->signal,
@@ -97,7 +97,7 @@ static hpct_summary describe(const hpct_training *t)
 
 /* ---- run.json ---- */
 
-static hpct_status begin(void *own, hpct_training *t)
+static hpct_status begin(void *own, hpct_train_training *t)
 {
     observed *o = own;
     const hpct_run_facts facts = {
@@ -124,7 +124,7 @@ static hpct_status begin(void *own, hpct_training *t)
 }
 
 /* An earlier run's file stays until an epoch has ended well, as its history.csv does. */
-static hpct_status settle(void *own, hpct_training *t)
+static hpct_status settle(void *own, hpct_train_training *t)
 {
     const observed *o = own;
     hpct_summary summary = describe(t);
@@ -136,12 +136,12 @@ static hpct_status settle(void *own, hpct_training *t)
 /* ---- at the end ---- */
 
 /* Where no step was left to train the file of the run that has trained them stays. */
-static bool is_of_earlier_run(const hpct_training *t, const char *path)
+static bool is_of_earlier_run(const hpct_train_training *t, const char *path)
 {
     return t->parameter_server == NULL && t->now.steps_done == 0 && access(path, F_OK) == 0;
 }
 
-static hpct_status end_file(observed *o, const hpct_training *t, const hpct_summary *summary)
+static hpct_status end_file(observed *o, const hpct_train_training *t, const hpct_summary *summary)
 {
     if (o->file == NULL)
         return HPCT_OK;
@@ -150,7 +150,7 @@ static hpct_status end_file(observed *o, const hpct_training *t, const hpct_summ
 }
 
 /* Both, whatever becomes of the first. */
-static hpct_status write_files(observed *o, hpct_training *t, hpct_summary *summary)
+static hpct_status write_files(observed *o, hpct_train_training *t, hpct_summary *summary)
 {
     const char *path = t->options.summary_json;
     hpct_status status = HPCT_OK;
@@ -163,7 +163,7 @@ static hpct_status write_files(observed *o, hpct_training *t, hpct_summary *summ
     return status != HPCT_OK ? status : second;
 }
 
-static hpct_status end(void *own, hpct_training *t)
+static hpct_status end(void *own, hpct_train_training *t)
 {
     const hpct_fit_options *options = &t->options;
     if (t->now.how == HPCT_LIVE_FAILED ||
@@ -175,7 +175,7 @@ static hpct_status end(void *own, hpct_training *t)
 }
 
 /* Of a run that an error has ended before its end was written. */
-static void close_file(void *own, hpct_training *t)
+static void close_file(void *own, hpct_train_training *t)
 {
     const observed *o = own;
     if (o->file != NULL && t->now.settled && !o->ended && t->now.how != HPCT_LIVE_RUNNING) {
@@ -185,9 +185,9 @@ static void close_file(void *own, hpct_training *t)
     hpct_run_file_close(o->file);
 }
 
-const hpct_observer hpct_observe_run_file = {
+const hpct_train_observer hpct_train_observe_run_file = {
     .size = sizeof(observed),
-    .on = {[HPCT_ON_BEGIN] = begin, [HPCT_ON_SETTLED] = settle},
+    .on = {[HPCT_TRAIN_ON_BEGIN] = begin, [HPCT_TRAIN_ON_SETTLED] = settle},
     .end = end,
     .close = close_file,
 };

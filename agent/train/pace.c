@@ -19,9 +19,9 @@
 #define FIRST_STEPS 10 /* the first ones are slower */
 #define INTERVAL 5     /* seconds */
 #define NAME_BYTES 256
-#define TIME HPCT_PACE_PARTS /* of rank 0's clock, gathered with them */
-#define BUSY (HPCT_PACE_PARTS + 1)
-#define VALUES (HPCT_PACE_PARTS + 2)
+#define TIME HPCT_TRAIN_PACE_PARTS /* of rank 0's clock, gathered with them */
+#define BUSY (HPCT_TRAIN_PACE_PARTS + 1)
+#define VALUES (HPCT_TRAIN_PACE_PARTS + 2)
 
 typedef struct observed {
     hpct_comm *comm;         /* NULL: parameter servers */
@@ -30,13 +30,13 @@ typedef struct observed {
     double sums[VALUES];
     int64_t steps, planned; /* since the last time, and until the next */
     double *gathered;       /* [ranks][VALUES] */
-    double *known;          /* [HPCT_PACE_PARTS][ranks] */
+    double *known;          /* [HPCT_TRAIN_PACE_PARTS][ranks] */
     double *busy;           /* [ranks] */
     char *names;            /* [ranks][NAME_BYTES] */
     const char **nodes;     /* [ranks] */
-    hpct_slow_nodes slow;
+    hpct_train_slow_nodes slow;
     hpct_rank_node_state *before; /* of this rank's node, since it is slow */
-    hpct_pace_file *file;         /* rank 0 with log_dir */
+    hpct_train_pace_file *file;   /* rank 0 with log_dir */
 } observed;
 
 /* ---- opening ---- */
@@ -45,7 +45,7 @@ static hpct_status allocate(observed *p)
 {
     size_t ranks = (size_t) p->comm->size;
     p->gathered = calloc(ranks * VALUES, sizeof *p->gathered);
-    p->known = calloc(ranks * HPCT_PACE_PARTS, sizeof *p->known);
+    p->known = calloc(ranks * HPCT_TRAIN_PACE_PARTS, sizeof *p->known);
     p->busy = calloc(ranks, sizeof *p->busy);
     p->names = calloc(ranks, NAME_BYTES);
     p->nodes = calloc(ranks, sizeof *p->nodes);
@@ -54,10 +54,10 @@ static hpct_status allocate(observed *p)
         return hpct_fail_memory(ranks * NAME_BYTES);
     for (size_t rank = 0; rank < ranks; rank++)
         p->nodes[rank] = p->names + rank * NAME_BYTES;
-    return hpct_slow_nodes_open(&p->slow, p->nodes, p->comm->size);
+    return hpct_train_slow_nodes_open(&p->slow, p->nodes, p->comm->size);
 }
 
-static hpct_status begin(void *own, hpct_training *t)
+static hpct_status begin(void *own, hpct_train_training *t)
 {
     observed *p = own;
     char name[NAME_BYTES];
@@ -70,32 +70,33 @@ static hpct_status begin(void *own, hpct_training *t)
     snprintf(name, sizeof name, "%s", t->host);
     HPCT_TRY(hpct_context_agree(t->context, allocate(p)));
     HPCT_TRY(p->comm->ops->allgather(p->comm, name, p->names, sizeof name));
-    hpct_slow_nodes_number(&p->slow);
+    hpct_train_slow_nodes_number(&p->slow);
     t->nodes = p->nodes;
-    return t->leads ? hpct_pace_file_open(&p->file, t->options.log_dir, t->continues) : HPCT_OK;
+    return t->leads ? hpct_train_pace_file_open(&p->file, t->options.log_dir, t->continues)
+                    : HPCT_OK;
 }
 
 /* From now on lines go to the file, which replaces that of an earlier run. */
-static hpct_status settle(void *own, hpct_training *t)
+static hpct_status settle(void *own, hpct_train_training *t)
 {
     const observed *p = own;
     (void) t;
-    hpct_pace_file_settle(p->file);
+    hpct_train_pace_file_settle(p->file);
     return HPCT_OK;
 }
 
-static void close_pace(void *own, hpct_training *t)
+static void close_pace(void *own, hpct_train_training *t)
 {
     observed *p = own;
     (void) t;
-    hpct_pace_file_close(p->file);
+    hpct_train_pace_file_close(p->file);
     hpct_rank_node_state_free(p->before);
     free(p->gathered);
     free(p->known);
     free(p->busy);
     free(p->names);
     free(p->nodes);
-    hpct_slow_nodes_close(&p->slow);
+    hpct_train_slow_nodes_close(&p->slow);
 }
 
 /* ---- slow nodes ---- */
@@ -104,7 +105,7 @@ static void close_pace(void *own, hpct_training *t)
 static hpct_status name_node(observed *p, int node, double ratio)
 {
     char phrase[HPCT_RANK_NODE_PHRASE] = "";
-    int teller = hpct_slow_nodes_first(&p->slow, node);
+    int teller = hpct_train_slow_nodes_first(&p->slow, node);
     hpct_rank_node_state *now;
     if (p->comm->rank == teller && p->before != NULL &&
         hpct_rank_node_state_take(&now) == HPCT_OK) {
@@ -116,7 +117,7 @@ static hpct_status name_node(observed *p, int node, double ratio)
     HPCT_TRY(p->comm->ops->broadcast(p->comm, phrase, sizeof phrase, teller));
     phrase[sizeof phrase - 1] = '\0';
     if (p->comm->rank == 0)
-        hpct_slow_nodes_say(&p->slow, node, ratio, phrase);
+        hpct_train_slow_nodes_say(&p->slow, node, ratio, phrase);
     return HPCT_OK;
 }
 
@@ -125,16 +126,18 @@ static hpct_status find_slow_nodes(observed *p, double now)
 {
     if (!p->waits_apart || p->slow.num_nodes < 2)
         return HPCT_OK;
-    hpct_slow_nodes_fill(&p->slow, p->known);
+    hpct_train_slow_nodes_fill(&p->slow, p->known);
     for (int node = 0; node < p->slow.num_nodes; node++) {
         double ratio;
-        enum hpct_slow_verdict verdict = hpct_slow_nodes_heed(&p->slow, node, now, &ratio);
-        if (verdict == HPCT_SLOW_BEGINS && p->comm->rank == hpct_slow_nodes_first(&p->slow, node)) {
+        enum hpct_train_slow_verdict verdict =
+            hpct_train_slow_nodes_heed(&p->slow, node, now, &ratio);
+        if (verdict == HPCT_TRAIN_SLOW_BEGINS &&
+            p->comm->rank == hpct_train_slow_nodes_first(&p->slow, node)) {
             hpct_rank_node_state_free(p->before);
             if (hpct_rank_node_state_take(&p->before) != HPCT_OK)
                 p->before = NULL; /* then nothing is known of the reason */
         }
-        if (verdict == HPCT_SLOW_NAMED)
+        if (verdict == HPCT_TRAIN_SLOW_NAMED)
             HPCT_TRY(name_node(p, node, ratio));
     }
     return HPCT_OK;
@@ -143,7 +146,7 @@ static hpct_status find_slow_nodes(observed *p, double now)
 /* ---- steps ---- */
 
 /* [ranks] means in ms, or MB. */
-static double *known(const observed *p, hpct_pace_part part)
+static double *known(const observed *p, hpct_train_pace_part part)
 {
     return p->known + (size_t) part * (size_t) p->comm->size;
 }
@@ -152,8 +155,8 @@ static void spread(observed *p)
 {
     for (int rank = 0; rank < p->comm->size; rank++) {
         p->busy[rank] = p->gathered[(size_t) rank * VALUES + BUSY];
-        for (int part = 0; part < HPCT_PACE_PARTS; part++)
-            known(p, (hpct_pace_part) part)[rank] =
+        for (int part = 0; part < HPCT_TRAIN_PACE_PARTS; part++)
+            known(p, (hpct_train_pace_part) part)[rank] =
                 p->gathered[(size_t) rank * VALUES + (size_t) part];
     }
 }
@@ -163,7 +166,7 @@ static void plan_next(observed *p)
 {
     double slowest = 0;
     for (int rank = 0; rank < p->comm->size; rank++)
-        slowest = fmax(slowest, known(p, HPCT_PACE_STEP)[rank]);
+        slowest = fmax(slowest, known(p, HPCT_TRAIN_PACE_STEP)[rank]);
     p->planned = slowest > 0 ? (int64_t) fmin(fmax(1e3 * INTERVAL / slowest, 1), 1e6) : FIRST_STEPS;
     p->steps = 0;
     memset(p->sums, 0, sizeof p->sums);
@@ -172,9 +175,9 @@ static void plan_next(observed *p)
 static hpct_status gather(observed *p)
 {
     double mine[VALUES];
-    for (int part = 0; part < HPCT_PACE_MEMORY; part++)
+    for (int part = 0; part < HPCT_TRAIN_PACE_MEMORY; part++)
         mine[part] = 1e3 * p->sums[part] / (double) p->steps;
-    mine[HPCT_PACE_MEMORY] = hpct_process_peak_mb();
+    mine[HPCT_TRAIN_PACE_MEMORY] = hpct_process_peak_mb();
     mine[TIME] = hpct_process_clock();
     mine[BUSY] = hpct_model_device_busy(p->model);
     HPCT_TRY(p->comm->ops->allgather(p->comm, mine, p->gathered, sizeof mine));
@@ -183,28 +186,31 @@ static hpct_status gather(observed *p)
 }
 
 /* Collective every few seconds and at the end of epochs, after the same steps on all ranks. */
-static hpct_status step_ended(void *own, hpct_training *t)
+static hpct_status step_ended(void *own, hpct_train_training *t)
 {
     observed *p = own;
-    const hpct_moment *now = &t->now;
-    hpct_live *live = hpct_observed_live(t);
+    const hpct_train_moment *now = &t->now;
+    hpct_live *live = hpct_train_observed_live(t);
     if (p->comm == NULL)
         return HPCT_OK;
-    for (int part = 0; part < HPCT_PACE_MEMORY; part++)
+    for (int part = 0; part < HPCT_TRAIN_PACE_MEMORY; part++)
         p->sums[part] += now->times.parts[part];
     if (++p->steps < p->planned && now->sums.steps < now->planned)
         return HPCT_OK;
     HPCT_TRY(gather(p));
-    hpct_pace_file_write(p->file, now->epoch + 1, now->sums.steps, p->steps, p->known,
-                         p->comm->size);
-    hpct_live_ranks(live, p->comm->size, known(p, HPCT_PACE_STEP), known(p, HPCT_PACE_WAIT),
-                    known(p, HPCT_PACE_INPUT), known(p, HPCT_PACE_MEMORY), p->busy);
+    hpct_train_pace_file_write(p->file, now->epoch + 1, now->sums.steps, p->steps, p->known,
+                               p->comm->size);
+    hpct_live_ranks(live, p->comm->size, known(p, HPCT_TRAIN_PACE_STEP),
+                    known(p, HPCT_TRAIN_PACE_WAIT), known(p, HPCT_TRAIN_PACE_INPUT),
+                    known(p, HPCT_TRAIN_PACE_MEMORY), p->busy);
     plan_next(p);
     return find_slow_nodes(p, p->gathered[TIME]);
 }
 
-const hpct_observer hpct_observe_pace = {
+const hpct_train_observer hpct_train_observe_pace = {
     .size = sizeof(observed),
-    .on = {[HPCT_ON_BEGIN] = begin, [HPCT_ON_STEP_ENDED] = step_ended, [HPCT_ON_SETTLED] = settle},
+    .on = {[HPCT_TRAIN_ON_BEGIN] = begin,
+           [HPCT_TRAIN_ON_STEP_ENDED] = step_ended,
+           [HPCT_TRAIN_ON_SETTLED] = settle},
     .close = close_pace,
 };

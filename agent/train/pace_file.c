@@ -15,10 +15,10 @@
 
 #define FILE_NAME "pace.jsonl"
 
-static const char *const keys[HPCT_PACE_PARTS] = {
+static const char *const keys[HPCT_TRAIN_PACE_PARTS] = {
     "step_ms", "input_ms", "forward_ms", "backward_ms", "wait_ms", "update_ms", "memory_mb"};
 
-struct hpct_pace_file {
+struct hpct_train_pace_file {
     char path[PATH_MAX];
     FILE *stream;
     char *text; /* before it is settled */
@@ -26,19 +26,20 @@ struct hpct_pace_file {
     bool settled;
 };
 
-static void complain(const hpct_pace_file *f)
+static void complain(const hpct_train_pace_file *f)
 {
     fprintf(stderr, "hpc-train: %s cannot be written: %s\n", f->path, strerror(errno));
 }
 
 /* ---- opening and closing ---- */
 
-hpct_status hpct_pace_file_open(hpct_pace_file **out, const char *log_dir, bool continues)
+hpct_status hpct_train_pace_file_open(hpct_train_pace_file **out, const char *log_dir,
+                                      bool continues)
 {
     *out = NULL;
     if (log_dir == NULL)
         return HPCT_OK;
-    hpct_pace_file *f = calloc(1, sizeof *f);
+    hpct_train_pace_file *f = calloc(1, sizeof *f);
     if (f == NULL)
         return hpct_fail_memory(sizeof *f);
     snprintf(f->path, sizeof f->path, "%s/" FILE_NAME, log_dir);
@@ -50,7 +51,7 @@ hpct_status hpct_pace_file_open(hpct_pace_file **out, const char *log_dir, bool 
     return HPCT_OK;
 }
 
-void hpct_pace_file_settle(hpct_pace_file *f)
+void hpct_train_pace_file_settle(hpct_train_pace_file *f)
 {
     if (f == NULL || f->stream == NULL || f->settled)
         return;
@@ -62,12 +63,12 @@ void hpct_pace_file_settle(hpct_pace_file *f)
 }
 
 /* A run without an epoch replaces no earlier file. */
-void hpct_pace_file_close(hpct_pace_file *f)
+void hpct_train_pace_file_close(hpct_train_pace_file *f)
 {
     if (f == NULL)
         return;
     if (f->stream != NULL && !f->settled && access(f->path, F_OK) != 0)
-        hpct_pace_file_settle(f);
+        hpct_train_pace_file_settle(f);
     if (f->stream != NULL && fclose(f->stream) != 0)
         complain(f);
     free(f->text);
@@ -85,14 +86,14 @@ static json_t *numbers(const double *values, int count)
     return array;
 }
 
-void hpct_pace_file_write(hpct_pace_file *f, int epoch, int64_t step, int64_t steps,
-                          const double *known, int ranks)
+void hpct_train_pace_file_write(hpct_train_pace_file *f, int epoch, int64_t step, int64_t steps,
+                                const double *known, int ranks)
 {
     if (f == NULL || f->stream == NULL)
         return;
     json_t *line = json_pack("{s:I,s:i,s:I,s:I}", "time", (json_int_t) time(NULL), "epoch", epoch,
                              "step", (json_int_t) step, "steps", (json_int_t) steps);
-    for (int part = 0; part < HPCT_PACE_PARTS && line != NULL; part++)
+    for (int part = 0; part < HPCT_TRAIN_PACE_PARTS && line != NULL; part++)
         json_object_set_new(line, keys[part],
                             numbers(known + (size_t) part * (size_t) ranks, ranks));
     char *text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(12));

@@ -7,31 +7,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum hpct_pace_part {
-    HPCT_PACE_STEP, /* the whole one */
-    HPCT_PACE_INPUT,
-    HPCT_PACE_FORWARD,
-    HPCT_PACE_BACKWARD,
-    HPCT_PACE_WAIT, /* for other ranks' sums */
-    HPCT_PACE_UPDATE,
-    HPCT_PACE_MEMORY, /* MB of the process at its peak, not of a step */
-    HPCT_PACE_PARTS
-} hpct_pace_part;
+typedef enum hpct_train_pace_part {
+    HPCT_TRAIN_PACE_STEP, /* the whole one */
+    HPCT_TRAIN_PACE_INPUT,
+    HPCT_TRAIN_PACE_FORWARD,
+    HPCT_TRAIN_PACE_BACKWARD,
+    HPCT_TRAIN_PACE_WAIT, /* for other ranks' sums */
+    HPCT_TRAIN_PACE_UPDATE,
+    HPCT_TRAIN_PACE_MEMORY, /* MB of the process at its peak, not of a step */
+    HPCT_TRAIN_PACE_PARTS
+} hpct_train_pace_part;
 
-typedef struct hpct_pace_file hpct_pace_file;
+typedef struct hpct_train_pace_file hpct_train_pace_file;
 
 /* Without log_dir *out is NULL, which all calls allow. `continues`: lines are appended; else an
- * earlier run's file stays until hpct_pace_file_settle. A file that cannot be written is a remark,
- * no error. HPCT_ERR_INTERNAL if out of memory. */
-hpct_status hpct_pace_file_open(hpct_pace_file **out, const char *log_dir, bool continues);
-void hpct_pace_file_close(hpct_pace_file *file);
+ * earlier run's file stays until hpct_train_pace_file_settle. A file that cannot be written is a
+ * remark, no error. HPCT_ERR_INTERNAL if out of memory. */
+hpct_status hpct_train_pace_file_open(hpct_train_pace_file **out, const char *log_dir,
+                                      bool continues);
+void hpct_train_pace_file_close(hpct_train_pace_file *file);
 
 /* From now on lines go to the file, which replaces that of an earlier run. */
-void hpct_pace_file_settle(hpct_pace_file *file);
+void hpct_train_pace_file_settle(hpct_train_pace_file *file);
 
-/* After `step` of `epoch`, from 1: means over `steps` in ms, or MB: known[HPCT_PACE_PARTS][ranks].
- * NaN, of a rank that is not known, becomes null. */
-void hpct_pace_file_write(hpct_pace_file *file, int epoch, int64_t step, int64_t steps,
-                          const double *known, int ranks);
+/* After `step` of `epoch`, from 1: means over `steps` in ms, or MB:
+ * known[HPCT_TRAIN_PACE_PARTS][ranks]. NaN, of a rank that is not known, becomes null. */
+void hpct_train_pace_file_write(hpct_train_pace_file *file, int epoch, int64_t step, int64_t steps,
+                                const double *known, int ranks);
 
 #endif

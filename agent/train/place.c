@@ -23,7 +23,7 @@ static void read_number(double *value, const json_t *from, const char *key)
     *value = json_is_number(number) ? json_number_value(number) : NAN;
 }
 
-static void read_best(hpct_best *best, const json_t *from)
+static void read_best(hpct_train_best *best, const json_t *from)
 {
     const char *monitor = json_string_value(json_object_get(from, "monitor"));
     read_number(&best->value, from, "value");
@@ -32,7 +32,7 @@ static void read_best(hpct_best *best, const json_t *from)
         snprintf(best->monitor, sizeof best->monitor, "%s", monitor);
 }
 
-json_t *hpct_place_to_json(const hpct_place *p)
+json_t *hpct_train_place_to_json(const hpct_train_place *p)
 {
     json_t *best = p->best.has ? json_pack("{s:s,s:o}", "monitor", p->best.monitor, "value",
                                            number(p->best.value))
@@ -46,7 +46,7 @@ json_t *hpct_place_to_json(const hpct_place *p)
                      number(p->mean_loss), "csv_bytes", (json_int_t) p->logs.csv.bytes,
                      "steps_bytes", (json_int_t) p->logs.steps.bytes, "csv_end", p->logs.csv.end,
                      "steps_end", p->logs.steps.end, "best", best, "watch",
-                     hpct_watch_to_json(&p->watch), "halvings", p->halvings);
+                     hpct_train_watch_to_json(&p->watch), "halvings", p->halvings);
 }
 
 static hpct_status get_whole(int64_t *out, const json_t *from, const char *key, int64_t least,
@@ -71,22 +71,22 @@ static hpct_status get_log(hpct_history_end *out, const json_t *from, const char
     return HPCT_OK;
 }
 
-static bool is_possible(const hpct_watch *w)
+static bool is_possible(const hpct_train_watch *w)
 {
     return w->best_epoch >= 0 && w->best_epoch < INT_MAX && w->wait >= 0 && w->wait <= INT_MAX &&
            w->cooldown >= 0 && w->cooldown <= INT_MAX;
 }
 
-static hpct_status get_watch(hpct_watch_notes *out, const json_t *from)
+static hpct_status get_watch(hpct_train_watch_notes *out, const json_t *from)
 {
-    *out = hpct_watch_from_json(from);
+    *out = hpct_train_watch_from_json(from);
     if (is_possible(&out->stopping) && is_possible(&out->plateau) && is_possible(&out->target) &&
         isfinite(out->rate) && out->rate >= 0)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_DATA, "its \"watch\" has numbers that are out of range");
 }
 
-hpct_status hpct_place_from_json(const json_t *from, hpct_place *p)
+hpct_status hpct_train_place_from_json(const json_t *from, hpct_train_place *p)
 {
     int64_t halvings;
     HPCT_TRY(get_whole(&p->epoch, from, "epoch", 0, INT_MAX - 1));

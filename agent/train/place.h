@@ -10,28 +10,28 @@
 #include <stdint.h>
 
 /* The best epoch so far. */
-typedef struct hpct_best {
+typedef struct hpct_train_best {
     bool has;
     double value;
     char monitor[40]; /* that it is a value of */
-} hpct_best;
+} hpct_train_best;
 
 /* Where a run is, between two steps. */
-typedef struct hpct_place {
+typedef struct hpct_train_place {
     int64_t epoch, step;            /* steps done of that epoch, from 0 */
     double loss, correct, in_top_k; /* sums over the epoch's steps so far */
     int64_t samples, steps;         /* that they cover */
     double first_loss, last_loss, mean_loss;
     bool has_loss;
     hpct_history_place logs;
-    hpct_best best;
-    hpct_watch_notes watch;
+    hpct_train_best best;
+    hpct_train_watch_notes watch;
     int halvings; /* of the learning rate, by --on-nan resume */
-} hpct_place;
+} hpct_train_place;
 
 /* NULL if out of memory. Numbers that are not finite are null. */
-json_t *hpct_place_to_json(const hpct_place *place);
+json_t *hpct_train_place_to_json(const hpct_train_place *place);
 /* HPCT_ERR_DATA, naming the key, if something is missing, of another type, or out of range. */
-hpct_status hpct_place_from_json(const json_t *from, hpct_place *place);
+hpct_status hpct_train_place_from_json(const json_t *from, hpct_train_place *place);
 
 #endif

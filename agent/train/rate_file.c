@@ -61,7 +61,7 @@ static bool read_number(double *out, const char *line, int column)
     return end == word + length && errno == 0 && isfinite(*out);
 }
 
-static hpct_status add(hpct_rate_file *out, const char *line, columns at, const char *path,
+static hpct_status add(hpct_train_rate_file *out, const char *line, columns at, const char *path,
                        int number)
 {
     double epoch, rate;
@@ -76,11 +76,11 @@ static hpct_status add(hpct_rate_file *out, const char *line, columns at, const 
     if (out->count > 0 && (int64_t) epoch <= out->lines[out->count - 1].epoch)
         return hpct_fail(HPCT_ERR_DATA, "%s: line %d: epoch %.0f is not after the line before",
                          path, number, epoch);
-    out->lines[out->count++] = (hpct_rate_line){(int64_t) epoch, rate};
+    out->lines[out->count++] = (hpct_train_rate_line){(int64_t) epoch, rate};
     return HPCT_OK;
 }
 
-static hpct_status parse_lines(hpct_rate_file *out, char *text, const char *path)
+static hpct_status parse_lines(hpct_train_rate_file *out, char *text, const char *path)
 {
     columns at = {0, 1};
     int number = 0;
@@ -109,33 +109,33 @@ static hpct_status parse_lines(hpct_rate_file *out, char *text, const char *path
                : hpct_fail(HPCT_ERR_DATA, "%s has no learning rate: a line is EPOCH RATE", path);
 }
 
-hpct_status hpct_rate_file_parse(hpct_rate_file *out, char *text, const char *path)
+hpct_status hpct_train_rate_file_parse(hpct_train_rate_file *out, char *text, const char *path)
 {
     size_t lines = 1;
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
-    *out = (hpct_rate_file){.lines = calloc(lines, sizeof *out->lines)};
+    *out = (hpct_train_rate_file){.lines = calloc(lines, sizeof *out->lines)};
     if (out->lines == NULL)
         return hpct_fail_memory(lines * sizeof *out->lines);
     hpct_status status = parse_lines(out, text, path);
     if (status != HPCT_OK) {
         free(out->lines);
-        *out = (hpct_rate_file){0};
+        *out = (hpct_train_rate_file){0};
     }
     return status;
 }
 
-hpct_status hpct_rate_file_read(hpct_rate_file *out, const char *path)
+hpct_status hpct_train_rate_file_read(hpct_train_rate_file *out, const char *path)
 {
     char *data, *text;
-    *out = (hpct_rate_file){0};
+    *out = (hpct_train_rate_file){0};
     HPCT_TRY(hpct_kind_read_text(&data, &text, path, MOST_BYTES));
-    hpct_status status = hpct_rate_file_parse(out, text, path);
+    hpct_status status = hpct_train_rate_file_parse(out, text, path);
     free(data);
     return status;
 }
 
-double hpct_rate_file_at(const hpct_rate_file *file, int64_t epoch)
+double hpct_train_rate_file_at(const hpct_train_rate_file *file, int64_t epoch)
 {
     double rate = 0;
     for (size_t i = 0; i < file->count && file->lines[i].epoch <= epoch; i++)

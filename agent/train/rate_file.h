@@ -9,22 +9,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct hpct_rate_line {
+typedef struct hpct_train_rate_line {
     int64_t epoch;
     double rate;
-} hpct_rate_line;
+} hpct_train_rate_line;
 
-typedef struct hpct_rate_file {
-    hpct_rate_line *lines; /* [count], the caller's to free */
+typedef struct hpct_train_rate_file {
+    hpct_train_rate_line *lines; /* [count], the caller's to free */
     size_t count;
-} hpct_rate_file;
+} hpct_train_rate_file;
 
 /* HPCT_ERR_NO_INPUT if it cannot be read, HPCT_ERR_DATA naming path and line. */
-hpct_status hpct_rate_file_read(hpct_rate_file *out, const char *path);
+hpct_status hpct_train_rate_file_read(hpct_train_rate_file *out, const char *path);
 /* The same for its text; `path` is for messages. `text` is cut into words. */
-hpct_status hpct_rate_file_parse(hpct_rate_file *out, char *text, const char *path);
+hpct_status hpct_train_rate_file_parse(hpct_train_rate_file *out, char *text, const char *path);
 
 /* The rate of an epoch; 0 before the first line. */
-double hpct_rate_file_at(const hpct_rate_file *file, int64_t epoch);
+double hpct_train_rate_file_at(const hpct_train_rate_file *file, int64_t epoch);
 
 #endif

@@ -23,7 +23,7 @@ typedef struct holding {
     int64_t writes;
 } holding;
 
-struct hpct_run_state {
+struct hpct_train_run_state {
     hpct_context *context;
     hpct_comm *comm;
     hpct_model *model; /* the plan's */
@@ -53,14 +53,14 @@ static int64_t row_floats(const hpct_state_value *value)
     return rows > 0 ? (int64_t) value->count / rows : 0;
 }
 
-static bool leads(const hpct_run_state *s)
+static bool leads(const hpct_train_run_state *s)
 {
     return s->comm->rank == 0;
 }
 
 /* ---- opening ---- */
 
-static hpct_status share_values(hpct_run_state *s)
+static hpct_status share_values(hpct_train_run_state *s)
 {
     size_t count = (size_t) s->list.count + 1;
     s->shares = calloc(count, sizeof *s->shares);
@@ -75,7 +75,7 @@ static hpct_status share_values(hpct_run_state *s)
     return HPCT_OK;
 }
 
-static hpct_status describe_own(const hpct_run_state *s, holding *out)
+static hpct_status describe_own(const hpct_train_run_state *s, holding *out)
 {
     holding mine = {.writes = leads(s)};
     hpct_digest *digest = hpct_digest_new();
@@ -95,7 +95,7 @@ static hpct_status describe_own(const hpct_run_state *s, holding *out)
     return HPCT_OK;
 }
 
-static void note_holdings(hpct_run_state *s)
+static void note_holdings(hpct_train_run_state *s)
 {
     for (int rank = 0; rank < s->comm->size; rank++) {
         const holding *h = &s->holdings[rank];
@@ -107,7 +107,7 @@ static void note_holdings(hpct_run_state *s)
     }
 }
 
-static void add_tensor(hpct_run_state *s, hpct_ckpt_store_tensor tensor)
+static void add_tensor(hpct_train_run_state *s, hpct_ckpt_store_tensor tensor)
 {
     s->tensors[s->num_tensors++] = tensor;
 }
@@ -121,7 +121,8 @@ static hpct_ckpt_store_tensor whole_of(const hpct_state_value *value)
     return t;
 }
 
-static hpct_ckpt_store_tensor own_values(const hpct_run_state *s, int64_t begin, int64_t floats)
+static hpct_ckpt_store_tensor own_values(const hpct_train_run_state *s, int64_t begin,
+                                         int64_t floats)
 {
     return (hpct_ckpt_store_tensor){.name = VALUES,
                                     .type = HPCT_CKPT_STORE_F32,
@@ -133,7 +134,7 @@ static hpct_ckpt_store_tensor own_values(const hpct_run_state *s, int64_t begin,
 }
 
 /* What this rank will write: addresses stay the same from one checkpoint to the next. */
-static void list_tensors(hpct_run_state *s)
+static void list_tensors(hpct_train_run_state *s)
 {
     const float *at = s->rows;
     for (int i = 0; i < s->list.count; i++) {
@@ -167,7 +168,7 @@ static void list_tensors(hpct_run_state *s)
                                                .data = s->layout});
 }
 
-static hpct_status allocate(hpct_run_state *s)
+static hpct_status allocate(hpct_train_run_state *s)
 {
     size_t rows = 0, own = (size_t) s->holdings[s->comm->rank].own_floats;
     for (int i = 0; i < s->list.count; i++)
@@ -189,7 +190,7 @@ static hpct_status allocate(hpct_run_state *s)
     return HPCT_OK;
 }
 
-static hpct_status open_state(hpct_run_state *s)
+static hpct_status open_state(hpct_train_run_state *s)
 {
     hpct_status status = hpct_state_list_make(&s->list, s->model);
     if (status == HPCT_OK && s->ops->extend != NULL)
@@ -206,10 +207,10 @@ static hpct_status open_state(hpct_run_state *s)
     return hpct_context_agree(s->context, allocate(s));
 }
 
-hpct_status hpct_run_state_open(hpct_run_state **out, hpct_context *context, hpct_model *model,
-                                hpct_strategy *strategy)
+hpct_status hpct_train_run_state_open(hpct_train_run_state **out, hpct_context *context,
+                                      hpct_model *model, hpct_strategy *strategy)
 {
-    hpct_run_state *s = calloc(1, sizeof *s);
+    hpct_train_run_state *s = calloc(1, sizeof *s);
     HPCT_TRY(hpct_context_agree(context, s == NULL ? hpct_fail_memory(sizeof *s) : HPCT_OK));
     s->context = context;
     s->comm = hpct_context_comm(context);
@@ -220,11 +221,11 @@ hpct_status hpct_run_state_open(hpct_run_state **out, hpct_context *context, hpc
     if (status == HPCT_OK)
         *out = s;
     else
-        hpct_run_state_close(s);
+        hpct_train_run_state_close(s);
     return status;
 }
 
-void hpct_run_state_close(hpct_run_state *s)
+void hpct_train_run_state_close(hpct_train_run_state *s)
 {
     if (s == NULL)
         return;
@@ -242,22 +243,23 @@ void hpct_run_state_close(hpct_run_state *s)
     free(s);
 }
 
-bool hpct_run_state_ready(const hpct_run_state *s)
+bool hpct_train_run_state_ready(const hpct_train_run_state *s)
 {
     return s->ops->ready == NULL || s->ops->ready(s->strategy);
 }
 
-int hpct_run_state_writers(const hpct_run_state *s)
+int hpct_train_run_state_writers(const hpct_train_run_state *s)
 {
     return s->writers;
 }
 
-bool hpct_run_state_writes(const hpct_run_state *s)
+bool hpct_train_run_state_writes(const hpct_train_run_state *s)
 {
     return s->holdings[s->comm->rank].writes != 0;
 }
 
-const hpct_ckpt_store_tensor *hpct_run_state_tensors(const hpct_run_state *s, size_t *count)
+const hpct_ckpt_store_tensor *hpct_train_run_state_tensors(const hpct_train_run_state *s,
+                                                           size_t *count)
 {
     *count = s->num_tensors;
     return s->tensors;
@@ -272,7 +274,7 @@ static void note(hpct_status *all, hpct_status status)
 }
 
 /* `sum` becomes the model's value from the copies of all ranks, which follow at *own. */
-static hpct_status combine(hpct_run_state *s, int i, float **own, hpct_status *failed)
+static hpct_status combine(hpct_train_run_state *s, int i, float **own, hpct_status *failed)
 {
     const hpct_state_value *v = &s->list.values[i];
     const hpct_strategy_state_share *share = &s->shares[i];
@@ -289,7 +291,7 @@ static hpct_status combine(hpct_run_state *s, int i, float **own, hpct_status *f
     return HPCT_OK;
 }
 
-static hpct_status take_values(hpct_run_state *s, hpct_status *failed)
+static hpct_status take_values(hpct_train_run_state *s, hpct_status *failed)
 {
     float *own = s->own, *rows = s->rows;
     for (int i = 0; i < s->list.count; i++) {
@@ -309,7 +311,7 @@ static hpct_status take_values(hpct_run_state *s, hpct_status *failed)
     return HPCT_OK;
 }
 
-hpct_status hpct_run_state_take(hpct_run_state *s)
+hpct_status hpct_train_run_state_take(hpct_train_run_state *s)
 {
     double mine[HPCT_STATE_NUMBERS + HPCT_STRATEGY_STATE_MOST_NUMBERS] = {0};
     hpct_status failed = hpct_strategy_get_numbers(s->strategy, mine);
@@ -328,19 +330,19 @@ hpct_status hpct_run_state_take(hpct_run_state *s)
 /* ---- what a copy is of ---- */
 
 /* Runs with the same text have the same values of their own. */
-static void own_text(const hpct_run_state *s, char text[24])
+static void own_text(const hpct_train_run_state *s, char text[24])
 {
     uint64_t hash[2];
     hpct_digest_of(s->holdings, (size_t) s->comm->size * sizeof *s->holdings, hash);
     snprintf(text, 24, "%016" PRIx64, hash[1]);
 }
 
-static void layout_text(const hpct_run_state *s, char text[24])
+static void layout_text(const hpct_train_run_state *s, char text[24])
 {
     snprintf(text, 24, "%016" PRIx64, hpct_model_layout_fingerprint(s->strategy->model));
 }
 
-json_t *hpct_run_state_describe(const hpct_run_state *s)
+json_t *hpct_train_run_state_describe(const hpct_train_run_state *s)
 {
     char own[24], layout[24];
     own_text(s, own);
@@ -364,7 +366,7 @@ static bool is_text(const json_t *description, const char *key, const char *text
     return value != NULL && strcmp(value, text) == 0;
 }
 
-static known compare(const hpct_run_state *s, const json_t *description)
+static known compare(const hpct_train_run_state *s, const json_t *description)
 {
     char own[24], layout[24];
     own_text(s, own);
@@ -377,7 +379,7 @@ static known compare(const hpct_run_state *s, const json_t *description)
 }
 
 /* Runs without compression have no residues. */
-static hpct_status read_value(hpct_run_state *s, hpct_ckpt *from, const hpct_state_value *v)
+static hpct_status read_value(hpct_train_run_state *s, hpct_ckpt *from, const hpct_state_value *v)
 {
     hpct_ckpt_store_tensor t = whole_of(v);
     if (v->slot == HPCT_STRATEGY_STATE_RESIDUE && !hpct_ckpt_find(from, v->name, NULL)) {
@@ -389,7 +391,7 @@ static hpct_status read_value(hpct_run_state *s, hpct_ckpt *from, const hpct_sta
 
 /* The model's values, for every rank. What ranks had of their own and adds up is divided among
  * them. */
-static hpct_status put_values(hpct_run_state *s, hpct_ckpt *from, hpct_status *failed)
+static hpct_status put_values(hpct_train_run_state *s, hpct_ckpt *from, hpct_status *failed)
 {
     for (int i = 0; i < s->list.count; i++) {
         const hpct_state_value *v = &s->list.values[i];
@@ -406,7 +408,7 @@ static hpct_status put_values(hpct_run_state *s, hpct_ckpt *from, hpct_status *f
     return HPCT_OK;
 }
 
-static hpct_status put_own(hpct_run_state *s)
+static hpct_status put_own(hpct_train_run_state *s)
 {
     const float *at = s->own;
     for (int i = 0; i < s->list.count; i++) {
@@ -420,7 +422,7 @@ static hpct_status put_own(hpct_run_state *s)
 }
 
 /* Rank 0 reads every rank's values. */
-static hpct_status restore_own(hpct_run_state *s, hpct_ckpt *from, hpct_status *failed)
+static hpct_status restore_own(hpct_train_run_state *s, hpct_ckpt *from, hpct_status *failed)
 {
     float *floats = malloc((size_t) (s->most_own + 1) * sizeof *floats);
     int64_t begin = 0;
@@ -445,7 +447,7 @@ static hpct_status restore_own(hpct_run_state *s, hpct_ckpt *from, hpct_status *
     return status;
 }
 
-static hpct_status restore_layout(hpct_run_state *s, hpct_ckpt *from, hpct_status *failed)
+static hpct_status restore_layout(hpct_train_run_state *s, hpct_ckpt *from, hpct_status *failed)
 {
     size_t count;
     float *floats = s->ops->layout_floats(s->strategy, &count);
@@ -457,7 +459,7 @@ static hpct_status restore_layout(hpct_run_state *s, hpct_ckpt *from, hpct_statu
 }
 
 /* Counters are whole numbers, and a file may hold anything. */
-static hpct_status check_numbers(const hpct_run_state *s, const hpct_ckpt *from)
+static hpct_status check_numbers(const hpct_train_run_state *s, const hpct_ckpt *from)
 {
     for (int i = 0; i < s->comm->size * s->num_numbers; i++) {
         bool is_undo = i % s->num_numbers == 2 || i % s->num_numbers == 3;
@@ -471,7 +473,7 @@ static hpct_status check_numbers(const hpct_run_state *s, const hpct_ckpt *from)
 }
 
 /* Every rank gets its own, or, of other runs, rank 0's; of other strategies without counters. */
-static hpct_status read_numbers(hpct_run_state *s, hpct_ckpt *from, const known *k)
+static hpct_status read_numbers(hpct_train_run_state *s, hpct_ckpt *from, const known *k)
 {
     hpct_ckpt_store_tensor t = {
         .name = NUMBERS, .type = HPCT_CKPT_STORE_F64, .rank = 2, .data = NULL};
@@ -497,7 +499,7 @@ static hpct_status read_numbers(hpct_run_state *s, hpct_ckpt *from, const known 
     return check_numbers(s, from);
 }
 
-static hpct_status restore_numbers(hpct_run_state *s, hpct_ckpt *from, const known *k,
+static hpct_status restore_numbers(hpct_train_run_state *s, hpct_ckpt *from, const known *k,
                                    hpct_status *failed)
 {
     size_t each = (size_t) s->num_numbers;
@@ -518,7 +520,8 @@ static hpct_status restore_numbers(hpct_run_state *s, hpct_ckpt *from, const kno
     return HPCT_OK;
 }
 
-hpct_status hpct_run_state_restore(hpct_run_state *s, hpct_ckpt *from, const json_t *description)
+hpct_status hpct_train_run_state_restore(hpct_train_run_state *s, hpct_ckpt *from,
+                                         const json_t *description)
 {
     known k = {0};
     hpct_status failed = HPCT_OK;

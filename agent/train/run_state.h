@@ -17,31 +17,34 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-typedef struct hpct_run_state hpct_run_state;
+typedef struct hpct_train_run_state hpct_train_run_state;
 
 /* `strategy` has been opened for `model`; both outlive *out. Allocates all that taking the state
  * needs. Collective. */
-hpct_status hpct_run_state_open(hpct_run_state **out, hpct_context *context, hpct_model *model,
-                                hpct_strategy *strategy);
-void hpct_run_state_close(hpct_run_state *state); /* NULL is allowed */
+hpct_status hpct_train_run_state_open(hpct_train_run_state **out, hpct_context *context,
+                                      hpct_model *model, hpct_strategy *strategy);
+void hpct_train_run_state_close(hpct_train_run_state *state); /* NULL is allowed */
 
-bool hpct_run_state_ready(const hpct_run_state *state);  /* it can be taken after this step */
-int hpct_run_state_writers(const hpct_run_state *state); /* ranks that write a part: 0 is one */
-bool hpct_run_state_writes(const hpct_run_state *state); /* this rank does */
+bool hpct_train_run_state_ready(
+    const hpct_train_run_state *state); /* it can be taken after this step */
+int hpct_train_run_state_writers(
+    const hpct_train_run_state *state); /* ranks that write a part: 0 is one */
+bool hpct_train_run_state_writes(const hpct_train_run_state *state); /* this rank does */
 
 /* Copies the state. Collective. */
-hpct_status hpct_run_state_take(hpct_run_state *state);
+hpct_status hpct_train_run_state_take(hpct_train_run_state *state);
 
 /* This rank's part of the copy, [*count]; valid until the next take. */
-const hpct_ckpt_store_tensor *hpct_run_state_tensors(const hpct_run_state *state, size_t *count);
+const hpct_ckpt_store_tensor *hpct_train_run_state_tensors(const hpct_train_run_state *state,
+                                                           size_t *count);
 
 /* What restoring needs to know of the copy. NULL if out of memory. */
-json_t *hpct_run_state_describe(const hpct_run_state *state);
+json_t *hpct_train_run_state_describe(const hpct_train_run_state *state);
 
 /* Puts the state of a checkpoint into the strategy; `from` and `description` on rank 0, else NULL.
  * With the same strategy, ranks and options all ranks continue with the same bits. Collective.
  * HPCT_ERR_DATA, naming the tensor, if it is not of this model. */
-hpct_status hpct_run_state_restore(hpct_run_state *state, hpct_ckpt *from,
-                                   const json_t *description);
+hpct_status hpct_train_run_state_restore(hpct_train_run_state *state, hpct_ckpt *from,
+                                         const json_t *description);
 
 #endif

@@ -10,7 +10,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double hpct_slow_ratio(const double *busy, int nodes, int node, double *scratch)
+double hpct_train_slow_ratio(const double *busy, int nodes, int node, double *scratch)
 {
     int others = 0;
     for (int i = 0; i < nodes; i++) {
@@ -24,18 +24,19 @@ double hpct_slow_ratio(const double *busy, int nodes, int node, double *scratch)
     return median > 0 ? busy[node] / median : 1;
 }
 
-enum hpct_slow_verdict hpct_slow_heed(hpct_slow_node *node, double ratio, double now)
+enum hpct_train_slow_verdict hpct_train_slow_heed(hpct_train_slow_node *node, double ratio,
+                                                  double now)
 {
-    if (!(ratio > HPCT_SLOW_RATIO)) {
-        *node = (hpct_slow_node){0};
-        return HPCT_SLOW_NO;
+    if (!(ratio > HPCT_TRAIN_SLOW_RATIO)) {
+        *node = (hpct_train_slow_node){0};
+        return HPCT_TRAIN_SLOW_NO;
     }
     if (node->since == 0) {
         node->since = now;
-        return HPCT_SLOW_BEGINS;
+        return HPCT_TRAIN_SLOW_BEGINS;
     }
-    if (node->named || now - node->since < HPCT_SLOW_SECONDS)
-        return HPCT_SLOW_STAYS;
+    if (node->named || now - node->since < HPCT_TRAIN_SLOW_SECONDS)
+        return HPCT_TRAIN_SLOW_STAYS;
     node->named = true;
-    return HPCT_SLOW_NAMED;
+    return HPCT_TRAIN_SLOW_NAMED;
 }

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-hpct_status hpct_slow_nodes_open(hpct_slow_nodes *out, const char *const *names, int ranks)
+hpct_status hpct_train_slow_nodes_open(hpct_train_slow_nodes *out, const char *const *names,
+                                       int ranks)
 {
     size_t num = (size_t) ranks;
-    *out = (hpct_slow_nodes){.names = names, .ranks = ranks};
+    *out = (hpct_train_slow_nodes){.names = names, .ranks = ranks};
     out->node_of = calloc(num, sizeof *out->node_of);
     out->slow = calloc(num, sizeof *out->slow);
     out->busy = calloc(num, sizeof *out->busy);
@@ -24,23 +25,23 @@ hpct_status hpct_slow_nodes_open(hpct_slow_nodes *out, const char *const *names,
                : hpct_fail_memory(num * sizeof *out->slow);
 }
 
-void hpct_slow_nodes_close(hpct_slow_nodes *nodes)
+void hpct_train_slow_nodes_close(hpct_train_slow_nodes *nodes)
 {
     free(nodes->node_of);
     free(nodes->slow);
     free(nodes->busy);
     free(nodes->input);
     free(nodes->scratch);
-    *nodes = (hpct_slow_nodes){0};
+    *nodes = (hpct_train_slow_nodes){0};
 }
 
 /* By name; ranks of a node need not be neighbours. */
-void hpct_slow_nodes_number(hpct_slow_nodes *n)
+void hpct_train_slow_nodes_number(hpct_train_slow_nodes *n)
 {
     n->num_nodes = 0;
     for (int rank = 0; rank < n->ranks; rank++) {
         int first = 0;
-        n->slow[rank] = (hpct_slow_node){0};
+        n->slow[rank] = (hpct_train_slow_node){0};
         n->node_of[rank] = -1;
         if (n->names[rank] == NULL)
             continue;
@@ -50,18 +51,18 @@ void hpct_slow_nodes_number(hpct_slow_nodes *n)
     }
 }
 
-void hpct_slow_nodes_fill(hpct_slow_nodes *n, const double *known)
+void hpct_train_slow_nodes_fill(hpct_train_slow_nodes *n, const double *known)
 {
 #define KNOWN(part, rank) known[(size_t) (part) * (size_t) n->ranks + (size_t) (rank)]
     for (int node = 0; node < n->num_nodes; node++) {
         double busy = 0, input = 0;
         int ranks = 0;
         for (int rank = 0; rank < n->ranks; rank++) {
-            if (n->node_of[rank] != node || isnan(KNOWN(HPCT_PACE_STEP, rank)))
+            if (n->node_of[rank] != node || isnan(KNOWN(HPCT_TRAIN_PACE_STEP, rank)))
                 continue;
-            for (int part = HPCT_PACE_INPUT; part <= HPCT_PACE_UPDATE; part++)
-                busy += part != HPCT_PACE_WAIT ? KNOWN(part, rank) : 0;
-            input += KNOWN(HPCT_PACE_INPUT, rank);
+            for (int part = HPCT_TRAIN_PACE_INPUT; part <= HPCT_TRAIN_PACE_UPDATE; part++)
+                busy += part != HPCT_TRAIN_PACE_WAIT ? KNOWN(part, rank) : 0;
+            input += KNOWN(HPCT_TRAIN_PACE_INPUT, rank);
             ranks++;
         }
         n->busy[node] = ranks > 0 ? busy / ranks : NAN;
@@ -70,13 +71,14 @@ void hpct_slow_nodes_fill(hpct_slow_nodes *n, const double *known)
 #undef KNOWN
 }
 
-enum hpct_slow_verdict hpct_slow_nodes_heed(hpct_slow_nodes *n, int node, double now, double *ratio)
+enum hpct_train_slow_verdict hpct_train_slow_nodes_heed(hpct_train_slow_nodes *n, int node,
+                                                        double now, double *ratio)
 {
-    *ratio = hpct_slow_ratio(n->busy, n->num_nodes, node, n->scratch);
-    return hpct_slow_heed(&n->slow[node], *ratio, now);
+    *ratio = hpct_train_slow_ratio(n->busy, n->num_nodes, node, n->scratch);
+    return hpct_train_slow_heed(&n->slow[node], *ratio, now);
 }
 
-int hpct_slow_nodes_first(const hpct_slow_nodes *n, int node)
+int hpct_train_slow_nodes_first(const hpct_train_slow_nodes *n, int node)
 {
     int rank = 0;
     while (n->node_of[rank] != node)
@@ -84,12 +86,13 @@ int hpct_slow_nodes_first(const hpct_slow_nodes *n, int node)
     return rank;
 }
 
-void hpct_slow_nodes_say(const hpct_slow_nodes *n, int node, double ratio, const char *why)
+void hpct_train_slow_nodes_say(const hpct_train_slow_nodes *n, int node, double ratio,
+                               const char *why)
 {
     fprintf(stderr,
             "hpc-train: node %s is slow: for a minute its steps have taken %.1f times "
             "the others'%s%s%s\n",
-            n->names[hpct_slow_nodes_first(n, node)], ratio,
+            n->names[hpct_train_slow_nodes_first(n, node)], ratio,
             n->input[node] > n->busy[node] / 2 ? ", mostly for input" : "",
             why[0] != '\0' ? ": " : "", why);
 }

@@ -8,33 +8,35 @@
 
 #include <hpctrain/status.h>
 
-typedef struct hpct_slow_nodes {
+typedef struct hpct_train_slow_nodes {
     const char *const *names; /* [ranks] of each rank's node, the caller's; NULL: not known */
     int ranks;
     int *node_of; /* [ranks] index of the node; -1: not known */
     int num_nodes;
-    hpct_slow_node *slow;           /* [num_nodes] */
+    hpct_train_slow_node *slow;     /* [num_nodes] */
     double *busy, *input, *scratch; /* [num_nodes] */
-} hpct_slow_nodes;
+} hpct_train_slow_nodes;
 
-hpct_status hpct_slow_nodes_open(hpct_slow_nodes *out, const char *const *names, int ranks);
-void hpct_slow_nodes_close(hpct_slow_nodes *nodes); /* zeros are allowed */
+hpct_status hpct_train_slow_nodes_open(hpct_train_slow_nodes *out, const char *const *names,
+                                       int ranks);
+void hpct_train_slow_nodes_close(hpct_train_slow_nodes *nodes); /* zeros are allowed */
 
 /* Numbers the nodes; again when a name has changed: then none is slow yet. */
-void hpct_slow_nodes_number(hpct_slow_nodes *nodes);
+void hpct_train_slow_nodes_number(hpct_train_slow_nodes *nodes);
 
-/* Means over the ranks of each node of known[HPCT_PACE_PARTS][ranks]: of a step without waiting,
- * and of its input; NaN for a node none of whose ranks is known. */
-void hpct_slow_nodes_fill(hpct_slow_nodes *nodes, const double *known);
+/* Means over the ranks of each node of known[HPCT_TRAIN_PACE_PARTS][ranks]: of a step without
+ * waiting, and of its input; NaN for a node none of whose ranks is known. */
+void hpct_train_slow_nodes_fill(hpct_train_slow_nodes *nodes, const double *known);
 
 /* With those, at a time of the clock; *ratio: to the other nodes. */
-enum hpct_slow_verdict hpct_slow_nodes_heed(hpct_slow_nodes *nodes, int node, double now,
-                                            double *ratio);
+enum hpct_train_slow_verdict hpct_train_slow_nodes_heed(hpct_train_slow_nodes *nodes, int node,
+                                                        double now, double *ratio);
 
 /* The node's first rank. */
-int hpct_slow_nodes_first(const hpct_slow_nodes *nodes, int node);
+int hpct_train_slow_nodes_first(const hpct_train_slow_nodes *nodes, int node);
 
 /* Names it on standard error, with what is known of the reason ("": nothing). */
-void hpct_slow_nodes_say(const hpct_slow_nodes *nodes, int node, double ratio, const char *why);
+void hpct_train_slow_nodes_say(const hpct_train_slow_nodes *nodes, int node, double ratio,
+                               const char *why);
 
 #endif

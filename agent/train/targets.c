@@ -124,13 +124,13 @@ static hpct_status check_names(const hpct_model *model, const hpct_dataset *trai
     return status;
 }
 
-hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
-                               const hpct_fit_options *options)
+hpct_status hpct_train_targets_begin(hpct_model *model, const hpct_dataset *train,
+                                     const hpct_fit_options *options)
 {
     const char *const *names = (const char *const *) train->classes;
     HPCT_TRY(check_validation(train, options->validation));
     HPCT_TRY(check_names(model, train));
-    HPCT_TRY(hpct_trained_with_note(model, train));
+    HPCT_TRY(hpct_train_trained_with_note(model, train));
     hpct_model_take_targets(model, train->targets != NULL);
     HPCT_TRY(check_metrics(model, train, options->metrics));
     if (train->targets == NULL)
@@ -140,7 +140,7 @@ hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, train->label_path);
 }
 
-hpct_status hpct_targets_check_apart(const hpct_dataset *train)
+hpct_status hpct_train_targets_check_apart(const hpct_dataset *train)
 {
     return train->targets != NULL
                ? hpct_fail(HPCT_ERR_USAGE,
@@ -150,8 +150,8 @@ hpct_status hpct_targets_check_apart(const hpct_dataset *train)
                : HPCT_OK;
 }
 
-hpct_status hpct_targets_evaluate(hpct_model *model, const hpct_dataset *dataset,
-                                  const hpct_evaluate_options *options)
+hpct_status hpct_train_targets_evaluate(hpct_model *model, const hpct_dataset *dataset,
+                                        const hpct_evaluate_options *options)
 {
     hpct_model_take_targets(model, dataset->targets != NULL);
     HPCT_TRY(check_metrics(model, dataset, options->metrics));

@@ -10,14 +10,14 @@
  * outputs, and what it is trained with. HPCT_ERR_USAGE for options that are of classes,
  * HPCT_ERR_DATA for validation data with other columns, and for data with the names that the
  * model's weights have, in another order; labels of any data pass. */
-hpct_status hpct_targets_begin(hpct_model *model, const hpct_dataset *train,
-                               const hpct_fit_options *options);
+hpct_status hpct_train_targets_begin(hpct_model *model, const hpct_dataset *train,
+                                     const hpct_fit_options *options);
 
 /* HPCT_ERR_USAGE: for parameter servers, which have labels. */
-hpct_status hpct_targets_check_apart(const hpct_dataset *train);
+hpct_status hpct_train_targets_check_apart(const hpct_dataset *train);
 
 /* Before an evaluation, likewise. */
-hpct_status hpct_targets_evaluate(hpct_model *model, const hpct_dataset *dataset,
-                                  const hpct_evaluate_options *options);
+hpct_status hpct_train_targets_evaluate(hpct_model *model, const hpct_dataset *dataset,
+                                        const hpct_evaluate_options *options);
 
 #endif

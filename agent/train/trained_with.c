@@ -16,7 +16,7 @@ static const char *const scales[] = {
     [HPCT_SCALE_UNIT] = "unit", [HPCT_SCALE_SYMMETRIC] = "symmetric", [HPCT_SCALE_NONE] = "none"};
 #define NUM_SCALES ((int) (sizeof scales / sizeof *scales))
 
-hpct_status hpct_trained_with_note(hpct_model *model, const hpct_dataset *train)
+hpct_status hpct_train_trained_with_note(hpct_model *model, const hpct_dataset *train)
 {
     const hpct_dataset_options *o = &train->options;
     hpct_shape output = hpct_model_output_shape(model);

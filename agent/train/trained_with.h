@@ -6,6 +6,6 @@
 #include <hpctrain/model.h>
 
 /* Notes it in the model, which saves it with its weights. */
-hpct_status hpct_trained_with_note(hpct_model *model, const hpct_dataset *train);
+hpct_status hpct_train_trained_with_note(hpct_model *model, const hpct_dataset *train);
 
 #endif

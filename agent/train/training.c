@@ -18,9 +18,9 @@
 
 /* ---- before step 1 ---- */
 
-hpct_status hpct_training_allocate(hpct_training *t)
+hpct_status hpct_train_training_allocate(hpct_train_training *t)
 {
-    hpct_training_times *times = &t->now.times;
+    hpct_train_training_times *times = &t->now.times;
     hpct_results_end *end = &t->now.end;
     int64_t steps = t->steps_per_epoch * t->options.epochs;
     end->has_loss = t->begin.has_loss;
@@ -35,24 +35,24 @@ hpct_status hpct_training_allocate(hpct_training *t)
                : hpct_fail_memory((size_t) times->num_steps * sizeof *times->steps);
 }
 
-void hpct_training_free(hpct_training *t)
+void hpct_train_training_free(hpct_train_training *t)
 {
     free(t->now.times.steps);
     free(t->now.times.epochs);
     free(t->now.end.why);
 }
 
-bool hpct_training_has_work(const hpct_training *t)
+bool hpct_train_training_has_work(const hpct_train_training *t)
 {
     return t->begin.epoch < t->options.epochs && !t->now.over;
 }
 
-int64_t hpct_training_first_step(const hpct_training *t)
+int64_t hpct_train_training_first_step(const hpct_train_training *t)
 {
     return t->begin.epoch * t->steps_per_epoch + t->begin.step;
 }
 
-void hpct_training_start(hpct_training *t)
+void hpct_train_training_start(hpct_train_training *t)
 {
     t->now.times.start_seconds = hpct_process_age();
     t->now.times.began = hpct_process_clock();
@@ -60,34 +60,36 @@ void hpct_training_start(hpct_training *t)
 
 /* ---- steps and epochs ---- */
 
-hpct_metrics hpct_training_mean(const hpct_training *t, const hpct_training_sums *sums)
+hpct_metrics hpct_train_training_mean(const hpct_train_training *t,
+                                      const hpct_train_training_sums *sums)
 {
-    return hpct_metrics_of(t->model, sums->loss, sums->correct, sums->in_top_k, sums->samples);
+    return hpct_train_metrics_of(t->model, sums->loss, sums->correct, sums->in_top_k,
+                                 sums->samples);
 }
 
-void hpct_training_begin_epoch(hpct_training *t, int epoch, int64_t steps)
+void hpct_train_training_begin_epoch(hpct_train_training *t, int epoch, int64_t steps)
 {
-    const hpct_place *begin = &t->begin;
-    hpct_moment *now = &t->now;
+    const hpct_train_place *begin = &t->begin;
+    hpct_train_moment *now = &t->now;
     now->epoch = epoch;
     now->planned = steps;
     now->cut = now->gathered = false;
     now->times.epoch_began = hpct_process_clock();
     now->times.timed = 0;
-    now->sums = (hpct_training_sums){0};
+    now->sums = (hpct_train_training_sums){0};
     if (epoch == begin->epoch && begin->step > 0)
-        now->sums = (hpct_training_sums){.loss = begin->loss,
-                                         .correct = begin->correct,
-                                         .in_top_k = begin->in_top_k,
-                                         .samples = begin->samples,
-                                         .steps = begin->steps};
+        now->sums = (hpct_train_training_sums){.loss = begin->loss,
+                                               .correct = begin->correct,
+                                               .in_top_k = begin->in_top_k,
+                                               .samples = begin->samples,
+                                               .steps = begin->steps};
     if (now->sums.samples > 0)
-        now->result.train = hpct_training_mean(t, &now->sums);
+        now->result.train = hpct_train_training_mean(t, &now->sums);
 }
 
-static void note_time(hpct_training *t, double ended, double seconds)
+static void note_time(hpct_train_training *t, double ended, double seconds)
 {
-    hpct_training_times *times = &t->now.times;
+    hpct_train_training_times *times = &t->now.times;
     if (t->now.steps_done > 0) /* step 1 opens connections */
         times->steps[(t->now.steps_done - 1) % times->num_steps] = seconds;
     times->last_step_ended = ended;
@@ -95,10 +97,10 @@ static void note_time(hpct_training *t, double ended, double seconds)
         times->first_step_ended = ended;
 }
 
-void hpct_training_add_step(hpct_training *t, const hpct_training_sums *step, double ended,
-                            double seconds)
+void hpct_train_training_add_step(hpct_train_training *t, const hpct_train_training_sums *step,
+                                  double ended, double seconds)
 {
-    hpct_moment *now = &t->now;
+    hpct_train_moment *now = &t->now;
     note_time(t, ended, seconds);
     now->gathered = false;
     now->last = *step;
@@ -110,52 +112,53 @@ void hpct_training_add_step(hpct_training *t, const hpct_training_sums *step, do
     now->sums.samples += step->samples;
     if (step->samples == 0)
         return;
-    now->result.train = hpct_training_mean(t, &now->sums);
-    hpct_results_note_loss(&now->end, hpct_training_mean(t, step).loss, now->result.train.loss);
+    now->result.train = hpct_train_training_mean(t, &now->sums);
+    hpct_results_note_loss(&now->end, hpct_train_training_mean(t, step).loss,
+                           now->result.train.loss);
 }
 
-void hpct_training_end_epoch(hpct_training *t)
+void hpct_train_training_end_epoch(hpct_train_training *t)
 {
     t->now.epoch++;
-    t->now.sums = (hpct_training_sums){0};
+    t->now.sums = (hpct_train_training_sums){0};
 }
 
-double hpct_training_step_seconds(const hpct_training *t)
+double hpct_train_training_step_seconds(const hpct_train_training *t)
 {
-    const hpct_training_times *times = &t->now.times;
+    const hpct_train_training_times *times = &t->now.times;
     if (times->timed < 2)
         return times->timed > 0 ? times->last_step_ended - times->epoch_began : 0;
     return (times->last_step_ended - times->first_step_ended) / (double) (times->timed - 1);
 }
 
-hpct_place hpct_training_place(hpct_training *t)
+hpct_train_place hpct_train_training_place(hpct_train_training *t)
 {
-    const hpct_moment *now = &t->now;
-    hpct_place place = {.epoch = now->epoch,
-                        .step = now->sums.steps,
-                        .loss = now->sums.loss,
-                        .correct = now->sums.correct,
-                        .in_top_k = now->sums.in_top_k,
-                        .samples = now->sums.samples,
-                        .steps = now->sums.steps,
-                        .has_loss = now->end.has_loss,
-                        .first_loss = now->end.first_loss,
-                        .last_loss = now->end.last_loss,
-                        .mean_loss = now->end.mean_loss,
-                        .logs = HPCT_HISTORY_NONE,
-                        .halvings = t->begin.halvings + t->again};
-    hpct_observe_save(t, &place);
+    const hpct_train_moment *now = &t->now;
+    hpct_train_place place = {.epoch = now->epoch,
+                              .step = now->sums.steps,
+                              .loss = now->sums.loss,
+                              .correct = now->sums.correct,
+                              .in_top_k = now->sums.in_top_k,
+                              .samples = now->sums.samples,
+                              .steps = now->sums.steps,
+                              .has_loss = now->end.has_loss,
+                              .first_loss = now->end.first_loss,
+                              .last_loss = now->end.last_loss,
+                              .mean_loss = now->end.mean_loss,
+                              .logs = HPCT_HISTORY_NONE,
+                              .halvings = t->begin.halvings + t->again};
+    hpct_train_observe_save(t, &place);
     return place;
 }
 
 /* ---- the model ---- */
 
-double hpct_training_rate(const hpct_training *t)
+double hpct_train_training_rate(const hpct_train_training *t)
 {
     return t->now.rate > 0 ? t->now.rate : hpct_model_learning_rate(t->model);
 }
 
-void hpct_training_set_rate(hpct_training *t, double rate)
+void hpct_train_training_set_rate(hpct_train_training *t, double rate)
 {
     hpct_model *model;
     if (t->strategy == NULL) { /* workers are told with each item */
@@ -167,7 +170,7 @@ void hpct_training_set_rate(hpct_training *t, double rate)
     hpct_model_set_learning_rate(t->model, rate);
 }
 
-hpct_status hpct_training_gather(hpct_training *t)
+hpct_status hpct_train_training_gather(hpct_train_training *t)
 {
     if (!t->now.gathered)
         HPCT_TRY(t->strategy->ops->gather(t->strategy));
@@ -177,26 +180,26 @@ hpct_status hpct_training_gather(hpct_training *t)
 
 /* ---- the end ---- */
 
-void hpct_training_say_retried(const hpct_training *t, hpct_status status)
+void hpct_train_training_say_retried(const hpct_train_training *t, hpct_status status)
 {
     if (status != HPCT_OK && t->leads && t->options.verbose != 0)
         printf("%s; it is tried again\n", hpct_last_error());
 }
 
-void hpct_training_note_end(hpct_training *t)
+void hpct_train_training_note_end(hpct_train_training *t)
 {
-    hpct_moment *now = &t->now;
+    hpct_train_moment *now = &t->now;
     now->result.seconds = hpct_process_clock() - now->times.began;
     now->result.steps = now->steps_done;
     now->result.signal = now->signal;
     now->end.diverged = hpct_results_diverged(&now->end);
     now->end.signal = now->signal;
-    now->end.steps = hpct_training_first_step(t) + now->steps_done;
+    now->end.steps = hpct_train_training_first_step(t) + now->steps_done;
     now->end.epoch = (int) t->begin.epoch + now->epochs_done + 1;
     now->end.epochs = t->options.epochs;
 }
 
-bool hpct_training_went(hpct_training *t, hpct_status status)
+bool hpct_train_training_went(hpct_train_training *t, hpct_status status)
 {
     hpct_results_note(&t->now.end, status);
     return status == HPCT_OK ||
@@ -204,7 +207,7 @@ bool hpct_training_went(hpct_training *t, hpct_status status)
 }
 
 /* Rank 0's results, so that all ranks return the same message. */
-static hpct_status share_end(const hpct_training *t, hpct_results_end *end)
+static hpct_status share_end(const hpct_train_training *t, hpct_results_end *end)
 {
     struct {
         char where[HPCT_RESULTS_WHERE];
@@ -222,9 +225,9 @@ static hpct_status share_end(const hpct_training *t, hpct_results_end *end)
     return HPCT_OK;
 }
 
-hpct_status hpct_training_finish(hpct_training *t)
+hpct_status hpct_train_training_finish(hpct_train_training *t)
 {
-    HPCT_TRY(hpct_observe_end(t));
+    HPCT_TRY(hpct_train_observe_end(t));
     HPCT_TRY(share_end(t, &t->now.end));
     HPCT_TRY(hpct_context_agree(t->context, hpct_results_tell(&t->now.end)));
     if (t->leads && t->options.verbose != 0)
@@ -232,11 +235,11 @@ hpct_status hpct_training_finish(hpct_training *t)
     return HPCT_OK;
 }
 
-void hpct_training_close(hpct_training *t, hpct_status status)
+void hpct_train_training_close(hpct_train_training *t, hpct_status status)
 {
     bool stopped = status == HPCT_ERR_STOPPED || t->now.signal != 0;
     t->now.how = status == HPCT_OK ? HPCT_LIVE_FINISHED
                  : stopped         ? HPCT_LIVE_STOPPED
                                    : HPCT_LIVE_FAILED;
-    hpct_observe_close(t);
+    hpct_train_observe_close(t);
 }

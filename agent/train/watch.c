@@ -7,7 +7,7 @@
 
 /* ---- in a checkpoint ---- */
 
-static json_t *one_to_json(const hpct_watch *w)
+static json_t *one_to_json(const hpct_train_watch *w)
 {
     return json_pack("{s:s,s:o,s:I,s:I,s:I}", "monitor", w->monitor, "best",
                      w->has ? json_real(w->best) : json_null(), "best_epoch",
@@ -15,12 +15,12 @@ static json_t *one_to_json(const hpct_watch *w)
                      (json_int_t) w->cooldown);
 }
 
-static hpct_watch one_from_json(const json_t *from)
+static hpct_train_watch one_from_json(const json_t *from)
 {
     const char *monitor = "";
     json_int_t best_epoch = 0, wait = 0, cooldown = 0;
     const json_t *best = json_object_get(from, "best");
-    hpct_watch w = {0};
+    hpct_train_watch w = {0};
     if (json_unpack((json_t *) (uintptr_t) from, "{s:s,s:I,s:I,s:I}", "monitor", &monitor,
                     "best_epoch", &best_epoch, "wait", &wait, "cooldown", &cooldown) != 0)
         return w;
@@ -33,7 +33,7 @@ static hpct_watch one_from_json(const json_t *from)
     return w;
 }
 
-json_t *hpct_watch_to_json(const hpct_watch_notes *notes)
+json_t *hpct_train_watch_to_json(const hpct_train_watch_notes *notes)
 {
     return json_pack("{s:o,s:o,s:o,s:f,s:b,s:b,s:b,s:b}", "early_stopping",
                      one_to_json(&notes->stopping), "plateau", one_to_json(&notes->plateau),
@@ -42,9 +42,9 @@ json_t *hpct_watch_to_json(const hpct_watch_notes *notes)
                      notes->reached ? 1 : 0, "called", notes->called ? 1 : 0);
 }
 
-hpct_watch_notes hpct_watch_from_json(const json_t *from)
+hpct_train_watch_notes hpct_train_watch_from_json(const json_t *from)
 {
-    return (hpct_watch_notes){
+    return (hpct_train_watch_notes){
         .stopping = one_from_json(json_object_get(from, "early_stopping")),
         .plateau = one_from_json(json_object_get(from, "plateau")),
         .target = one_from_json(json_object_get(from, "target")),
@@ -59,27 +59,27 @@ hpct_watch_notes hpct_watch_from_json(const json_t *from)
 /* ---- after an epoch ---- */
 
 /* Of another metric it begins anew. */
-static void begin(hpct_watch *w, const hpct_monitor *monitor)
+static void begin(hpct_train_watch *w, const hpct_train_monitor *monitor)
 {
-    const char *name = hpct_monitor_name(monitor);
+    const char *name = hpct_train_monitor_name(monitor);
     if (strcmp(w->monitor, name) == 0)
         return;
-    *w = (hpct_watch){0};
+    *w = (hpct_train_watch){0};
     snprintf(w->monitor, sizeof w->monitor, "%s", name);
 }
 
-static bool improves(hpct_watch *w, const hpct_watch_options *options, double value)
+static bool improves(hpct_train_watch *w, const hpct_train_watch_options *options, double value)
 {
-    if (isnan(value) ||
-        (w->has && !hpct_monitor_is_better(&options->monitor, value, w->best, options->min_delta)))
+    if (isnan(value) || (w->has && !hpct_train_monitor_is_better(&options->monitor, value, w->best,
+                                                                 options->min_delta)))
         return false;
     w->has = true;
     w->best = value;
     return true;
 }
 
-bool hpct_watch_stops(hpct_watch *w, const hpct_watch_options *o, int64_t epoch, double value,
-                      bool *is_best)
+bool hpct_train_watch_stops(hpct_train_watch *w, const hpct_train_watch_options *o, int64_t epoch,
+                            double value, bool *is_best)
 {
     begin(w, &o->monitor);
     *is_best = false;
@@ -90,14 +90,15 @@ bool hpct_watch_stops(hpct_watch *w, const hpct_watch_options *o, int64_t epoch,
         *is_best = true;
         w->best_epoch = epoch;
         if (!o->has_baseline ||
-            hpct_monitor_is_better(&o->monitor, value, o->baseline, o->min_delta))
+            hpct_train_monitor_is_better(&o->monitor, value, o->baseline, o->min_delta))
             w->wait = 0;
         return false;
     }
     return w->wait >= o->patience && epoch > 0;
 }
 
-double hpct_watch_rate(hpct_watch *w, const hpct_watch_options *o, double value, double rate)
+double hpct_train_watch_rate(hpct_train_watch *w, const hpct_train_watch_options *o, double value,
+                             double rate)
 {
     begin(w, &o->monitor);
     if (w->cooldown > 0) {

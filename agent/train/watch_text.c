@@ -17,7 +17,7 @@
 #define MOST_EPOCHS 1000000000
 
 typedef struct text {
-    hpct_watch_options options;
+    hpct_train_watch_options options;
     char mode[8];
 } text;
 
@@ -112,8 +112,8 @@ static hpct_status parse(text *out, const key *keys, const char *option, char *c
     }
     char mode_option[64];
     snprintf(mode_option, sizeof mode_option, "%s: 'mode'", option);
-    return hpct_monitor_find(&out->options.monitor, option, copy, mode_option,
-                             out->mode[0] != '\0' ? out->mode : NULL, choice);
+    return hpct_train_monitor_find(&out->options.monitor, option, copy, mode_option,
+                                   out->mode[0] != '\0' ? out->mode : NULL, choice);
 }
 
 static hpct_status parse_copy(text *out, const key *keys, const char *option, const char *from,
@@ -127,8 +127,8 @@ static hpct_status parse_copy(text *out, const key *keys, const char *option, co
     return status;
 }
 
-hpct_status hpct_watch_parse_stopping(hpct_watch_options *out, const char *from,
-                                      hpct_metric_choice choice)
+hpct_status hpct_train_watch_parse_stopping(hpct_train_watch_options *out, const char *from,
+                                            hpct_metric_choice choice)
 {
     text parsed = {0};
     HPCT_TRY(parse_copy(&parsed, stopping, EARLY_STOPPING, from, choice));
@@ -136,8 +136,8 @@ hpct_status hpct_watch_parse_stopping(hpct_watch_options *out, const char *from,
     return HPCT_OK;
 }
 
-hpct_status hpct_watch_parse_plateau(hpct_watch_options *out, const char *from,
-                                     hpct_metric_choice choice)
+hpct_status hpct_train_watch_parse_plateau(hpct_train_watch_options *out, const char *from,
+                                           hpct_metric_choice choice)
 {
     text parsed = {.options = {.factor = 0.1, .patience = 10, .min_delta = 1e-4}};
     HPCT_TRY(parse_copy(&parsed, plateau, PLATEAU, from, choice));
@@ -151,13 +151,13 @@ hpct_status hpct_watch_parse_plateau(hpct_watch_options *out, const char *from,
     return HPCT_OK;
 }
 
-hpct_status hpct_watch_parse_target(hpct_monitor *monitor, double *target, const char *from,
-                                    hpct_metric_choice choice)
+hpct_status hpct_train_watch_parse_target(hpct_train_monitor *monitor, double *target,
+                                          const char *from, hpct_metric_choice choice)
 {
     char name[64];
     const char *value = strchr(from, '=');
     if (value == NULL || !parse_number(target, value + 1))
         return hpct_fail(HPCT_ERR_USAGE, STOP_AT " is '%s', it must be METRIC=NUMBER", from);
     snprintf(name, sizeof name, "%.*s", (int) (value - from < 63 ? value - from : 63), from);
-    return hpct_monitor_find(monitor, STOP_AT, name, STOP_AT, NULL, choice);
+    return hpct_train_monitor_find(monitor, STOP_AT, name, STOP_AT, NULL, choice);
 }

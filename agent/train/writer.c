@@ -15,7 +15,7 @@
 
 #define PATIENCE 5 /* seconds until a wait is said */
 
-struct hpct_writer {
+struct hpct_train_writer {
     const char *dir;
     hpct_ckpt_store *store;
     pthread_t thread;
@@ -23,15 +23,15 @@ struct hpct_writer {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool busy;
-    hpct_writer_job job;
+    hpct_train_writer_job job;
     double began;
     char *why;
-    hpct_writer_result last;
+    hpct_train_writer_result last;
 };
 
-static hpct_status write_job(hpct_writer *w)
+static hpct_status write_job(hpct_train_writer *w)
 {
-    const hpct_writer_job *job = &w->job;
+    const hpct_train_writer_job *job = &w->job;
     const hpct_ckpt_store_file *files = job->files != NULL ? job->files : &w->last.file;
     size_t num_files = job->files != NULL ? job->num_files : 1;
     if (w->store != NULL)
@@ -46,7 +46,7 @@ static hpct_status write_job(hpct_writer *w)
 
 static void *write_all(void *argument)
 {
-    hpct_writer *w = argument;
+    hpct_train_writer *w = argument;
     pthread_setname_np(pthread_self(), "checkpoint");
     pthread_mutex_lock(&w->mutex);
     for (;;) {
@@ -72,9 +72,9 @@ static void *write_all(void *argument)
     return NULL;
 }
 
-hpct_status hpct_writer_open(hpct_writer **out, const char *dir, hpct_ckpt_store *store)
+hpct_status hpct_train_writer_open(hpct_train_writer **out, const char *dir, hpct_ckpt_store *store)
 {
-    hpct_writer *w = calloc(1, sizeof *w);
+    hpct_train_writer *w = calloc(1, sizeof *w);
     if (w == NULL)
         return hpct_fail_memory(sizeof *w);
     w->dir = dir;
@@ -87,11 +87,11 @@ hpct_status hpct_writer_open(hpct_writer **out, const char *dir, hpct_ckpt_store
         *out = w;
         return HPCT_OK;
     }
-    hpct_writer_close(w);
+    hpct_train_writer_close(w);
     return hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
 }
 
-void hpct_writer_close(hpct_writer *w)
+void hpct_train_writer_close(hpct_train_writer *w)
 {
     if (w == NULL)
         return;
@@ -108,7 +108,7 @@ void hpct_writer_close(hpct_writer *w)
     free(w);
 }
 
-void hpct_writer_begin(hpct_writer *w, const hpct_writer_job *job)
+void hpct_train_writer_begin(hpct_train_writer *w, const hpct_train_writer_job *job)
 {
     pthread_mutex_lock(&w->mutex);
     w->job = *job;
@@ -118,7 +118,7 @@ void hpct_writer_begin(hpct_writer *w, const hpct_writer_job *job)
     pthread_mutex_unlock(&w->mutex);
 }
 
-bool hpct_writer_is_idle(hpct_writer *w)
+bool hpct_train_writer_is_idle(hpct_train_writer *w)
 {
     pthread_mutex_lock(&w->mutex);
     bool idle = !w->busy;
@@ -126,7 +126,7 @@ bool hpct_writer_is_idle(hpct_writer *w)
     return idle;
 }
 
-void hpct_writer_await(hpct_writer *w)
+void hpct_train_writer_await(hpct_train_writer *w)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -144,7 +144,7 @@ void hpct_writer_await(hpct_writer *w)
     pthread_mutex_unlock(&w->mutex);
 }
 
-hpct_writer_result hpct_writer_last(const hpct_writer *w)
+hpct_train_writer_result hpct_train_writer_last(const hpct_train_writer *w)
 {
     return w->last;
 }

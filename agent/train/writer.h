@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Part and text, one of them or both. What it points to must stay until the writer is idle. */
-typedef struct hpct_writer_job {
+typedef struct hpct_train_writer_job {
     int64_t step;
     const hpct_ckpt_store_tensor *tensors; /* [count], the part of rank `part`; NULL: none */
     size_t count;
@@ -18,29 +18,31 @@ typedef struct hpct_writer_job {
     const hpct_ckpt_store_file *files; /* [num_files], its parts; NULL: the one of this job */
     size_t num_files;
     bool best; /* the store keeps it until another one is */
-} hpct_writer_job;
+} hpct_train_writer_job;
 
-typedef struct hpct_writer_result {
+typedef struct hpct_train_writer_result {
     hpct_status status;
     const char *why;           /* of a failure; valid until the next job */
     hpct_ckpt_store_file file; /* the part */
     double seconds;
-} hpct_writer_result;
+} hpct_train_writer_result;
 
-typedef struct hpct_writer hpct_writer;
+typedef struct hpct_train_writer hpct_train_writer;
 
 /* `dir` and `store` (for jobs with text; NULL: there are none) outlive the writer. */
-hpct_status hpct_writer_open(hpct_writer **out, const char *dir, hpct_ckpt_store *store);
-void hpct_writer_close(hpct_writer *writer); /* after its job; NULL is allowed */
+hpct_status hpct_train_writer_open(hpct_train_writer **out, const char *dir,
+                                   hpct_ckpt_store *store);
+void hpct_train_writer_close(hpct_train_writer *writer); /* after its job; NULL is allowed */
 
-void hpct_writer_begin(hpct_writer *writer, const hpct_writer_job *job); /* it is idle */
-bool hpct_writer_is_idle(hpct_writer *writer);
+void hpct_train_writer_begin(hpct_train_writer *writer,
+                             const hpct_train_writer_job *job); /* it is idle */
+bool hpct_train_writer_is_idle(hpct_train_writer *writer);
 
 /* Without a timeout, as ending would lose the job; says on standard error what is waited for, once
  * it has been a while. */
-void hpct_writer_await(hpct_writer *writer);
+void hpct_train_writer_await(hpct_train_writer *writer);
 
 /* Of the last job; it is idle. */
-hpct_writer_result hpct_writer_last(const hpct_writer *writer);
+hpct_train_writer_result hpct_train_writer_last(const hpct_train_writer *writer);
 
 #endif

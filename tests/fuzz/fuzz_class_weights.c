@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     double weights[LABELS];
     if (text == NULL)
         abort();
-    if (hpct_class_weights_parse(weights, LABELS, text, names, 2, "weights") == HPCT_OK) {
+    if (hpct_train_class_weights_parse(weights, LABELS, text, names, 2, "weights") == HPCT_OK) {
         for (int i = 0; i < LABELS; i++) {
             if (!(weights[i] >= 0) || !isfinite(weights[i]))
                 abort();

@@ -11,15 +11,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = strndup((const char *) data, size);
-    hpct_rate_file file;
+    hpct_train_rate_file file;
     if (text == NULL)
         abort();
-    if (hpct_rate_file_parse(&file, text, "rates") == HPCT_OK) {
+    if (hpct_train_rate_file_parse(&file, text, "rates") == HPCT_OK) {
         for (size_t i = 0; i < file.count; i++) {
-            const hpct_rate_line *line = &file.lines[i];
+            const hpct_train_rate_line *line = &file.lines[i];
             if (line->epoch < 0 || !(line->rate > 0) || !isfinite(line->rate) ||
                 (i > 0 && line->epoch <= line[-1].epoch) ||
-                hpct_rate_file_at(&file, line->epoch) != line->rate)
+                hpct_train_rate_file_at(&file, line->epoch) != line->rate)
                 abort();
         }
         free(file.lines);

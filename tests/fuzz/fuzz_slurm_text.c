@@ -12,49 +12,49 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void take_line(const char *line)
 {
-    hpct_srun_line said;
-    hpct_sinfo_line node;
-    if (hpct_srun_line_parse(line, &said) &&
+    hpct_launch_srun_line said;
+    hpct_launch_sinfo_line node;
+    if (hpct_launch_srun_line_parse(line, &said) &&
         (said.nodes[0] == '\0' || memchr(said.nodes, '\0', sizeof said.nodes) == NULL ||
-         said.code < 0 || (said.event == HPCT_SRUN_EXITED && said.code == 0) ||
-         (said.event == HPCT_SRUN_NODE_FAILED && said.code != 0)))
+         said.code < 0 || (said.event == HPCT_LAUNCH_SRUN_EXITED && said.code == 0) ||
+         (said.event == HPCT_LAUNCH_SRUN_NODE_FAILED && said.code != 0)))
         abort();
-    if (hpct_sinfo_line_parse(line, &node)) {
+    if (hpct_launch_sinfo_line_parse(line, &node)) {
         if (node.name[0] == '\0' || node.port < 1 || node.port > 65535)
             abort();
-        hpct_sinfo_state_runs(node.state);
+        hpct_launch_sinfo_state_runs(node.state);
     }
 }
 
 static void take_layout(const char *text)
 {
-    hpct_step_facts facts = {.tasks = 5};
+    hpct_launch_step_facts facts = {.tasks = 5};
     char *copy = strdup(text);
     if (copy == NULL)
         abort();
-    if (hpct_step_facts_parse_layout(copy, &facts)) {
+    if (hpct_launch_step_facts_parse_layout(copy, &facts)) {
         for (int task = 0; task < facts.tasks; task++) {
             if (facts.hosts[task] == NULL || facts.hosts[task][0] == '\0')
                 abort();
         }
     }
-    hpct_step_facts_free(&facts);
+    hpct_launch_step_facts_free(&facts);
     free(copy);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = strndup((const char *) data, size), *rest = NULL;
-    hpct_step_facts facts;
+    hpct_launch_step_facts facts;
     if (text == NULL)
         abort();
-    if (hpct_step_facts_parse(text, 12, &facts) &&
+    if (hpct_launch_step_facts_parse(text, 12, &facts) &&
         (facts.id[0] == '\0' || facts.nodes < 1 || facts.tasks < facts.nodes))
         abort();
-    hpct_step_facts_free(&facts);
+    hpct_launch_step_facts_free(&facts);
     take_layout(text);
     char gpus[64];
-    (void) hpct_gpus_per_node("6", "7", text, gpus, sizeof gpus);
+    (void) hpct_launch_gpus_per_node("6", "7", text, gpus, sizeof gpus);
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
         take_line(line);
     free(text);

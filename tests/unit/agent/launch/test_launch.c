@@ -14,8 +14,8 @@
 static hpct_status parse_line(const parse_case *c, char *got, size_t size)
 {
     static const char *const events[] = {"exited", "killed", "node failed"};
-    hpct_srun_line line;
-    bool known = hpct_srun_line_parse(c->text, &line);
+    hpct_launch_srun_line line;
+    bool known = hpct_launch_srun_line_parse(c->text, &line);
     if (known)
         snprintf(got, size, "%s %s %d%s", line.nodes, events[line.event], line.code,
                  line.has_first ? ", task 0" : "");
@@ -68,7 +68,7 @@ static void lines_of_srun_name_what_failed(void **state)
 static hpct_status parse_program(const parse_case *c, char *got, size_t size)
 {
     const char *what = NULL;
-    bool known = hpct_srun_line_no_program(c->text, &what);
+    bool known = hpct_launch_srun_line_no_program(c->text, &what);
     if (known)
         snprintf(got, size, "%s", what);
     return accepted_if(known);
@@ -95,14 +95,14 @@ static void a_name_that_is_too_long_is_no_name(void **state)
 {
     (void) state;
     char line[400] = "srun: error: ";
-    hpct_srun_line out;
+    hpct_launch_srun_line out;
     memset(line + strlen(line), 'n', 255);
     strcat(line, ": task 0: Killed");
-    assert_true(hpct_srun_line_parse(line, &out));
+    assert_true(hpct_launch_srun_line_parse(line, &out));
     line[13 + 255] = 'n';
     line[13 + 256] = '\0';
     strcat(line, ": task 0: Killed");
-    assert_false(hpct_srun_line_parse(line, &out));
+    assert_false(hpct_launch_srun_line_parse(line, &out));
 }
 
 #define STEP(id, pid)                                                                              \
@@ -112,11 +112,11 @@ static void a_name_that_is_too_long_is_no_name(void **state)
 
 static hpct_status parse_step(const parse_case *c, char *got, size_t size)
 {
-    hpct_step_facts facts;
-    bool known = hpct_step_facts_parse(c->text, c->number, &facts);
+    hpct_launch_step_facts facts;
+    bool known = hpct_launch_step_facts_parse(c->text, c->number, &facts);
     if (known)
         snprintf(got, size, "%s %d %d", facts.id, facts.nodes, facts.tasks);
-    hpct_step_facts_free(&facts);
+    hpct_launch_step_facts_free(&facts);
     return accepted_if(known);
 }
 
@@ -145,12 +145,12 @@ static void a_step_is_found_by_its_srun(void **state)
 static hpct_status parse_layout(const parse_case *c, char *got, size_t size)
 {
     char *text = strdup(c->text);
-    hpct_step_facts facts = {.tasks = c->number};
-    bool known = hpct_step_facts_parse_layout(text, &facts);
+    hpct_launch_step_facts facts = {.tasks = c->number};
+    bool known = hpct_launch_step_facts_parse_layout(text, &facts);
     for (int task = 0; known && task < facts.tasks; task++)
         snprintf(got + strlen(got), size - strlen(got), "%s%s", task > 0 ? " " : "",
                  facts.hosts[task]);
-    hpct_step_facts_free(&facts);
+    hpct_launch_step_facts_free(&facts);
     free(text);
     return accepted_if(known);
 }
@@ -180,7 +180,7 @@ static void a_layout_names_the_node_of_each_task(void **state)
 
 static hpct_status divide_gpus(const parse_case *c, char *got, size_t size)
 {
-    return hpct_gpus_per_node(c->with, "7", c->text, got, size);
+    return hpct_launch_gpus_per_node(c->with, "7", c->text, got, size);
 }
 
 static void gpus_of_a_job_are_those_of_each_node(void **state)
@@ -212,11 +212,11 @@ static void gpus_of_a_job_are_those_of_each_node(void **state)
 
 static hpct_status parse_node(const parse_case *c, char *got, size_t size)
 {
-    hpct_sinfo_line line;
-    bool known = hpct_sinfo_line_parse(c->text, &line);
+    hpct_launch_sinfo_line line;
+    bool known = hpct_launch_sinfo_line_parse(c->text, &line);
     if (known)
         snprintf(got, size, "%s %s %s %d %s", line.name, line.state, line.address, line.port,
-                 hpct_sinfo_state_runs(line.state) ? "runs" : "out");
+                 hpct_launch_sinfo_state_runs(line.state) ? "runs" : "out");
     return accepted_if(known);
 }
 
@@ -417,7 +417,7 @@ static void a_name_service_that_hangs_holds_up_no_restart(void **state)
 {
     char folder[] = "/tmp/hpc-train-test.XXXXXX", path[4096], lines[256], *before = getenv("PATH");
     int listener, port = 0;
-    hpct_job_nodes nodes;
+    hpct_launch_job_nodes nodes;
     (void) state;
     assert_non_null(mkdtemp(folder));
     assert_int_equal(hpct_net_link_listen(&listener, &port, "here", 1), HPCT_OK);
@@ -429,13 +429,13 @@ static void a_name_service_that_hangs_holds_up_no_restart(void **state)
     snprintf(path, sizeof path, "%s:%s", folder, before != NULL ? before : "");
     setenv("PATH", path, 1);
     open_names(false);
-    assert_int_equal(hpct_job_nodes_open(&nodes, "node[0-2]"), HPCT_OK);
-    assert_int_equal(hpct_job_nodes_look(&nodes, "7"), HPCT_OK);
+    assert_int_equal(hpct_launch_job_nodes_open(&nodes, "node[0-2]"), HPCT_OK);
+    assert_int_equal(hpct_launch_job_nodes_look(&nodes, "7"), HPCT_OK);
     for (int i = 0; i < 3; i++)
         assert_true(nodes.nodes[i].is_there);
     assert_int_equal(names_so_far(), 1);
     open_names(true);
-    hpct_job_nodes_close(&nodes);
+    hpct_launch_job_nodes_close(&nodes);
     close(listener);
     snprintf(path, sizeof path, "rm -r %s", folder);
     assert_int_equal(system(path), 0);

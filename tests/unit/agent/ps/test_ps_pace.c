@@ -53,10 +53,10 @@ static void close_pace(hpct_ps_pace *pace)
 /* `busy`: ms of forward. */
 static void compute(hpct_ps_pace *pace, int worker, float busy)
 {
-    const float parts[HPCT_PS_PARTS] = {[HPCT_PACE_STEP] = busy + 2,
-                                        [HPCT_PACE_FORWARD] = busy,
-                                        [HPCT_PACE_WAIT] = 1,
-                                        [HPCT_PACE_MEMORY] = (float) (100 + worker)};
+    const float parts[HPCT_PS_PARTS] = {[HPCT_TRAIN_PACE_STEP] = busy + 2,
+                                        [HPCT_TRAIN_PACE_FORWARD] = busy,
+                                        [HPCT_TRAIN_PACE_WAIT] = 1,
+                                        [HPCT_TRAIN_PACE_MEMORY] = (float) (100 + worker)};
     hpct_ps_pace_gradient(pace, worker, parts);
 }
 

@@ -203,7 +203,8 @@ static void weights_are_by_name_or_number(void **state)
     for (size_t i = 0; i < sizeof weights_cases / sizeof weights_cases[0]; i++) {
         const struct weights_case *c = &weights_cases[i];
         double weights[3];
-        hpct_status status = hpct_class_weights_parse(weights, 3, c->text, names, 3, "w.json");
+        hpct_status status =
+            hpct_train_class_weights_parse(weights, 3, c->text, names, 3, "w.json");
         assert_int_equal(status, c->says == NULL ? HPCT_OK : HPCT_ERR_DATA);
         if (c->says != NULL) {
             assert_said(c->says);

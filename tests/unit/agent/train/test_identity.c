@@ -48,20 +48,20 @@ static json_t *describe(const settings *s)
     assert_int_equal(
         hpct_dataset_synthetic(&train, HPCT_SHAPE(6, 6, 1), 3, s->samples, s->split, &s->data),
         HPCT_OK);
-    hpct_identity_of of = {.model = model,
-                           .train = train,
-                           .fit = &s->fit,
-                           .global_batch = s->global_batch,
-                           .steps = 3};
-    assert_int_equal(hpct_identity_describe(&out, &of), HPCT_OK);
+    hpct_train_identity_of of = {.model = model,
+                                 .train = train,
+                                 .fit = &s->fit,
+                                 .global_batch = s->global_batch,
+                                 .steps = 3};
+    assert_int_equal(hpct_train_identity_describe(&out, &of), HPCT_OK);
     hpct_dataset_free(train);
     hpct_model_free(model);
     return out;
 }
 
-static const hpct_identity_key *key_of(const char *name)
+static const hpct_train_identity_key *key_of(const char *name)
 {
-    for (const hpct_identity_key *key = hpct_identity_keys; key->name != NULL; key++) {
+    for (const hpct_train_identity_key *key = hpct_train_identity_keys; key->name != NULL; key++) {
         if (strcmp(key->name, name) == 0)
             return key;
     }
@@ -71,7 +71,7 @@ static const hpct_identity_key *key_of(const char *name)
 
 static bool ranks_differ(const json_t *a, const json_t *b)
 {
-    json_t *x = hpct_identity_of_ranks(a), *y = hpct_identity_of_ranks(b);
+    json_t *x = hpct_train_identity_of_ranks(a), *y = hpct_train_identity_of_ranks(b);
     bool equal = json_equal(x, y) == 1;
     json_decref(x);
     json_decref(y);
@@ -82,13 +82,13 @@ static bool ranks_differ(const json_t *a, const json_t *b)
 static void assert_seen(const settings *changed, const char *name)
 {
     json_t *a = describe(&usual), *b = describe(changed);
-    const hpct_identity_key *key = key_of(name);
+    const hpct_train_identity_key *key = key_of(name);
     hpct_rank_difference d;
     char *unknown = NULL;
     assert_true(hpct_rank_find_difference(a, b, &d));
     assert_string_equal(d.key, name);
     assert_int_equal(ranks_differ(a, b), key->ranks);
-    hpct_status status = hpct_identity_continue(b, a, NULL, "ck", &unknown);
+    hpct_status status = hpct_train_identity_continue(b, a, NULL, "ck", &unknown);
     if (status != (key->continued && strcmp(name, "model") != 0 ? HPCT_ERR_CONFIG : HPCT_OK))
         fail_msg("%s: %d", name, status);
     assert_null(unknown);
@@ -167,14 +167,16 @@ static void an_earlier_release_is_compared_by_what_it_noted(void **state)
     json_object_del(theirs, "class names");
     json_object_set_new(own, "class names", json_pack("[s, s]", "cat", "dog"));
     json_t *same = json_pack("[s, s]", "cat", "dog"), *other = json_pack("[s, s]", "ape", "cat");
-    assert_int_equal(hpct_identity_continue(own, theirs, same, "ck", &unknown), HPCT_OK);
+    assert_int_equal(hpct_train_identity_continue(own, theirs, same, "ck", &unknown), HPCT_OK);
     assert_string_equal(unknown, "training data, layers");
     free(unknown);
-    assert_int_equal(hpct_identity_continue(own, theirs, other, "ck", &unknown), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_train_identity_continue(own, theirs, other, "ck", &unknown),
+                     HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "class names, number 0 ape, this one has cat"));
     free(unknown);
     json_object_set_new(own, "model", json_string("other"));
-    assert_int_equal(hpct_identity_continue(own, theirs, same, "ck", &unknown), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_train_identity_continue(own, theirs, same, "ck", &unknown),
+                     HPCT_ERR_CONFIG);
     free(unknown);
     json_decref(own);
     json_decref(theirs);
@@ -186,17 +188,19 @@ static void briefs_name_the_first_key(void **state)
 {
     (void) state;
     settings changed = usual;
-    char a[HPCT_IDENTITY_BRIEF], b[HPCT_IDENTITY_BRIEF], text[HPCT_IDENTITY_VALUE];
+    char a[HPCT_TRAIN_IDENTITY_BRIEF], b[HPCT_TRAIN_IDENTITY_BRIEF],
+        text[HPCT_TRAIN_IDENTITY_VALUE];
     changed.fit.seed = 7;
     json_t *own = describe(&usual), *other = describe(&changed);
-    hpct_identity_brief(own, a);
-    hpct_identity_brief(other, b);
-    assert_int_equal(hpct_identity_compare_briefs(a, a), -1);
-    int key = hpct_identity_compare_briefs(a, b);
-    assert_string_equal(hpct_identity_keys[key].name, "seed");
-    assert_string_equal(hpct_identity_print(other, key, text), "\"7\"");
-    assert_int_equal(hpct_identity_compare_briefs(a, "abc"), -1);
-    assert_int_equal(hpct_identity_fail(own, 1 << 20, "x", "worker 0", "server"), HPCT_ERR_CONFIG);
+    hpct_train_identity_brief(own, a);
+    hpct_train_identity_brief(other, b);
+    assert_int_equal(hpct_train_identity_compare_briefs(a, a), -1);
+    int key = hpct_train_identity_compare_briefs(a, b);
+    assert_string_equal(hpct_train_identity_keys[key].name, "seed");
+    assert_string_equal(hpct_train_identity_print(other, key, text), "\"7\"");
+    assert_int_equal(hpct_train_identity_compare_briefs(a, "abc"), -1);
+    assert_int_equal(hpct_train_identity_fail(own, 1 << 20, "x", "worker 0", "server"),
+                     HPCT_ERR_CONFIG);
     json_decref(own);
     json_decref(other);
 }
@@ -217,7 +221,7 @@ static void the_manual_has_the_table(void **state)
     char *at = strstr(manual, "key\tranks differ\tcontinued with another\n_\n");
     assert_non_null(at);
     at = strstr(at, "_\n") + 2;
-    for (const hpct_identity_key *key = hpct_identity_keys; key->name != NULL; key++) {
+    for (const hpct_train_identity_key *key = hpct_train_identity_keys; key->name != NULL; key++) {
         char row[256];
         int length = snprintf(row, sizeof row, "%s\t%s\t%s\n", key->name,
                               !key->ranks                    ? "\\-"

@@ -7,16 +7,17 @@
 
 static json_t *write_place(void)
 {
-    const hpct_place place = {.epoch = 3,
-                              .step = 5,
-                              .samples = 80,
-                              .steps = 5,
-                              .loss = 1.0 / 3,
-                              .has_loss = true,
-                              .logs = {{.bytes = 12, .end = "x\n"}, {.bytes = -1}},
-                              .watch = {.stopping = {true, 0.5, "val_loss", 2, 1, 0}, .rate = 1e-3},
-                              .halvings = 1};
-    json_t *json = hpct_place_to_json(&place);
+    const hpct_train_place place = {
+        .epoch = 3,
+        .step = 5,
+        .samples = 80,
+        .steps = 5,
+        .loss = 1.0 / 3,
+        .has_loss = true,
+        .logs = {{.bytes = 12, .end = "x\n"}, {.bytes = -1}},
+        .watch = {.stopping = {true, 0.5, "val_loss", 2, 1, 0}, .rate = 1e-3},
+        .halvings = 1};
+    json_t *json = hpct_train_place_to_json(&place);
     assert_non_null(json);
     return json;
 }
@@ -25,8 +26,8 @@ static void a_place_comes_back(void **state)
 {
     (void) state;
     json_t *json = write_place();
-    hpct_place place;
-    assert_int_equal(hpct_place_from_json(json, &place), HPCT_OK);
+    hpct_train_place place;
+    assert_int_equal(hpct_train_place_from_json(json, &place), HPCT_OK);
     assert_true(place.epoch == 3 && place.step == 5 && place.samples == 80 && place.steps == 5);
     assert_true(place.loss == 1.0 / 3 && place.has_loss && place.halvings == 1);
     assert_true(place.logs.csv.bytes == 12 && place.logs.steps.bytes == -1);
@@ -74,11 +75,11 @@ static void forged_numbers_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *json = write_place();
-        hpct_place place;
+        hpct_train_place place;
         char named[64];
         replace(json, cases[i].path, cases[i].value);
         snprintf(named, sizeof named, "its \"%s\"", cases[i].named);
-        if (hpct_place_from_json(json, &place) != HPCT_ERR_DATA ||
+        if (hpct_train_place_from_json(json, &place) != HPCT_ERR_DATA ||
             strstr(hpct_last_error(), named) == NULL)
             fail_msg("%s: %s: %s", cases[i].path, cases[i].value, hpct_last_error());
         json_decref(json);

@@ -43,13 +43,13 @@ static void training_ends_where_keras_ends_it(void **state)
     (void) state;
     for (size_t i = 0; i < sizeof stop_cases / sizeof stop_cases[0]; i++) {
         const struct stop_case *c = &stop_cases[i];
-        hpct_watch_options options;
-        hpct_watch watch = {0};
+        hpct_train_watch_options options;
+        hpct_train_watch watch = {0};
         int stops = -1, best = -1;
-        assert_int_equal(hpct_watch_parse_stopping(&options, c->text, ALL), HPCT_OK);
+        assert_int_equal(hpct_train_watch_parse_stopping(&options, c->text, ALL), HPCT_OK);
         for (int epoch = 0; c->values[epoch] != 0 && stops < 0; epoch++) {
             bool is_best;
-            if (hpct_watch_stops(&watch, &options, epoch, c->values[epoch], &is_best))
+            if (hpct_train_watch_stops(&watch, &options, epoch, c->values[epoch], &is_best))
                 stops = epoch;
             best = is_best ? epoch : best;
         }
@@ -78,12 +78,12 @@ static void rates_fall_as_in_keras(void **state)
     (void) state;
     for (size_t i = 0; i < sizeof plateau_cases / sizeof plateau_cases[0]; i++) {
         const struct plateau_case *c = &plateau_cases[i];
-        hpct_watch_options options;
-        hpct_watch watch = {0};
+        hpct_train_watch_options options;
+        hpct_train_watch watch = {0};
         double rate = 1;
-        assert_int_equal(hpct_watch_parse_plateau(&options, c->text, ALL), HPCT_OK);
+        assert_int_equal(hpct_train_watch_parse_plateau(&options, c->text, ALL), HPCT_OK);
         for (int epoch = 0; c->values[epoch] != 0; epoch++) {
-            rate = hpct_watch_rate(&watch, &options, c->values[epoch], rate);
+            rate = hpct_train_watch_rate(&watch, &options, c->values[epoch], rate);
             if (fabs(rate - c->rates[epoch]) > 1e-12)
                 fail_msg("case %zu: %g after epoch %d", i, rate, epoch);
         }
@@ -95,21 +95,21 @@ static void rates_fall_as_in_keras(void **state)
 static void notes_are_kept(void **state)
 {
     (void) state;
-    hpct_watch_notes in = {.stopping = {true, 1.0 / 3, "val_loss", 7, 2, 0},
-                           .plateau = {false, 0, "loss", 0, 1, 3},
-                           .rate = 1e-7,
-                           .reached = true};
-    json_t *json = hpct_watch_to_json(&in);
+    hpct_train_watch_notes in = {.stopping = {true, 1.0 / 3, "val_loss", 7, 2, 0},
+                                 .plateau = {false, 0, "loss", 0, 1, 3},
+                                 .rate = 1e-7,
+                                 .reached = true};
+    json_t *json = hpct_train_watch_to_json(&in);
     char *text = json_dumps(json, JSON_REAL_PRECISION(17));
     json_t *again = json_loads(text, 0, NULL);
-    hpct_watch_notes out = hpct_watch_from_json(again);
+    hpct_train_watch_notes out = hpct_train_watch_from_json(again);
     assert_true(out.stopping.has && !out.plateau.has && out.reached && !out.early);
     assert_true(out.stopping.best == in.stopping.best && out.rate == in.rate);
     assert_string_equal(out.stopping.monitor, "val_loss");
     assert_int_equal(out.stopping.best_epoch, 7);
     assert_int_equal(out.stopping.wait, 2);
     assert_int_equal(out.plateau.cooldown, 3);
-    out = hpct_watch_from_json(NULL);
+    out = hpct_train_watch_from_json(NULL);
     assert_false(out.stopping.has || out.plateau.has || out.reached);
     json_decref(json);
     json_decref(again);
@@ -119,11 +119,11 @@ static void notes_are_kept(void **state)
 static void another_metric_begins_anew(void **state)
 {
     (void) state;
-    hpct_watch_options options;
-    hpct_watch watch = {true, .1, "val_loss", 3, 5, 0};
+    hpct_train_watch_options options;
+    hpct_train_watch watch = {true, .1, "val_loss", 3, 5, 0};
     bool is_best;
-    assert_int_equal(hpct_watch_parse_stopping(&options, "loss:patience=2", ALL), HPCT_OK);
-    assert_false(hpct_watch_stops(&watch, &options, 4, 2, &is_best));
+    assert_int_equal(hpct_train_watch_parse_stopping(&options, "loss:patience=2", ALL), HPCT_OK);
+    assert_false(hpct_train_watch_stops(&watch, &options, 4, 2, &is_best));
     assert_true(is_best);
 }
 
@@ -155,31 +155,34 @@ static void wrong_text_is_named(void **state)
         {true, "loss:baseline=1", "--reduce-lr-on-plateau has no 'baseline'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        hpct_watch_options options;
-        assert_int_equal(cases[i].plateau ? hpct_watch_parse_plateau(&options, cases[i].text, ALL)
-                                          : hpct_watch_parse_stopping(&options, cases[i].text, ALL),
+        hpct_train_watch_options options;
+        assert_int_equal(cases[i].plateau
+                             ? hpct_train_watch_parse_plateau(&options, cases[i].text, ALL)
+                             : hpct_train_watch_parse_stopping(&options, cases[i].text, ALL),
                          HPCT_ERR_USAGE);
         assert_said(cases[i].message);
     }
-    hpct_monitor monitor;
+    hpct_train_monitor monitor;
     double target;
-    assert_int_equal(hpct_watch_parse_target(&monitor, &target, "val_accuracy=0.99", ALL), HPCT_OK);
+    assert_int_equal(hpct_train_watch_parse_target(&monitor, &target, "val_accuracy=0.99", ALL),
+                     HPCT_OK);
     assert_true(monitor.larger && target == 0.99);
     for (const char *const *text = (const char *const[]){"loss", "loss=", "loss=x", "=1", NULL};
          *text != NULL; text++)
-        assert_int_equal(hpct_watch_parse_target(&monitor, &target, *text, ALL), HPCT_ERR_USAGE);
-    assert_int_equal(hpct_watch_parse_target(&monitor, &target, "val_loss=1",
-                                             (hpct_metric_choice){.classes = true}),
+        assert_int_equal(hpct_train_watch_parse_target(&monitor, &target, *text, ALL),
+                         HPCT_ERR_USAGE);
+    assert_int_equal(hpct_train_watch_parse_target(&monitor, &target, "val_loss=1",
+                                                   (hpct_metric_choice){.classes = true}),
                      HPCT_ERR_USAGE);
     assert_said("--stop-at val_loss needs --validation-data");
 }
 
 /* ---- rates by epoch ---- */
 
-static hpct_status parse_rates(hpct_rate_file *out, const char *text)
+static hpct_status parse_rates(hpct_train_rate_file *out, const char *text)
 {
     char *copy = strdup(text);
-    hpct_status status = hpct_rate_file_parse(out, copy, "rates");
+    hpct_status status = hpct_train_rate_file_parse(out, copy, "rates");
     free(copy);
     return status;
 }
@@ -191,11 +194,11 @@ static void rates_hold_until_the_next_line(void **state)
         "1 0.5\n4 0.1\n", "# epoch rate\n 1,0.5 # begin\n\n4,\t0.1", "1 5e-1\r\n4 1e-1\r\n",
         "epoch,accuracy,learning_rate,loss\n1,0.9,0.5,1\n4,0.91,0.1,0.8\n"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        hpct_rate_file file;
+        hpct_train_rate_file file;
         assert_int_equal(parse_rates(&file, texts[i]), HPCT_OK);
         const double want[] = {0, .5, .5, .5, .1, .1};
         for (int epoch = 0; epoch < 6; epoch++)
-            assert_true(hpct_rate_file_at(&file, epoch) == want[epoch]);
+            assert_true(hpct_train_rate_file_at(&file, epoch) == want[epoch]);
         free(file.lines);
     }
 }
@@ -218,7 +221,7 @@ static void wrong_rates_are_named_by_line(void **state)
         {"epoch,loss\n0,1\n", "line 1 has no columns epoch and learning_rate"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        hpct_rate_file file;
+        hpct_train_rate_file file;
         assert_int_equal(parse_rates(&file, cases[i].text), HPCT_ERR_DATA);
         assert_said(cases[i].message);
         assert_null(file.lines);
