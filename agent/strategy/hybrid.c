@@ -26,7 +26,7 @@
 
 /* Piggybacked on forward's first collective. */
 enum { PIGGYBACK_INTERRUPTED, PIGGYBACK_TERMINATED, PIGGYBACK_FAILED, PIGGYBACK_USED };
-_Static_assert((int) PIGGYBACK_USED <= HPCT_PIGGYBACK, "the signals fit");
+_Static_assert((int) PIGGYBACK_USED <= HPCT_GRAPH_PIGGYBACK, "the signals fit");
 
 typedef struct hybrid {
     hpct_strategy base;
@@ -48,7 +48,7 @@ typedef struct hybrid {
     size_t floats; /* passed to collectives within a step of a full batch */
     bool due;      /* the step ends with an update */
     bool failed;   /* a rank had no input */
-    float piggyback[HPCT_PIGGYBACK];
+    float piggyback[HPCT_GRAPH_PIGGYBACK];
     float *parcel; /* a part of a value, for the state; NULL until needed */
 } hybrid;
 
@@ -81,7 +81,7 @@ hpct_status hpct_strategy_hybrid_form(const hpct_strategy_options *options, hpct
 static size_t sample_bytes(const hpct_model *model)
 {
     hpct_shape shape = hpct_model_input_shape(model);
-    return hpct_shape_count(&shape) * (hpct_model_precision(model) == HPCT_FP32 ? 4 : 2);
+    return hpct_graph_shape_count(&shape) * (hpct_model_precision(model) == HPCT_FP32 ? 4 : 2);
 }
 
 static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
@@ -210,7 +210,7 @@ static hpct_status build(void *argument, bool plain, uint64_t *layout)
     return HPCT_OK;
 }
 
-/* ---- hpct_step_peers of the model ---- */
+/* ---- hpct_graph_step_peers of the model ---- */
 
 static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 {
@@ -238,7 +238,7 @@ static hpct_status spread_rows(void *argument, float *data, size_t rows, size_t 
 {
     const hybrid *h = argument;
     return hpct_comm_circulant_spread(h->own, data, rows, width, piggyback,
-                                      piggyback != NULL ? HPCT_PIGGYBACK : 0);
+                                      piggyback != NULL ? HPCT_GRAPH_PIGGYBACK : 0);
 }
 
 static hpct_status advance(void *argument, size_t done)
@@ -250,12 +250,12 @@ static hpct_status advance(void *argument, size_t done)
 
 static void set_peers(hybrid *h)
 {
-    hpct_step_peers peers = {.argument = h,
-                             .sum = sum_over_ranks,
-                             .judge = sum_over_ranks,
-                             .gather = gather_from_ranks,
-                             .piggyback = h->piggyback,
-                             .advance = h->at_once ? advance : NULL};
+    hpct_graph_step_peers peers = {.argument = h,
+                                   .sum = sum_over_ranks,
+                                   .judge = sum_over_ranks,
+                                   .gather = gather_from_ranks,
+                                   .piggyback = h->piggyback,
+                                   .advance = h->at_once ? advance : NULL};
     if (h->own != NULL) {
         peers.reduce_rows = reduce_rows;
         peers.spread_rows = spread_rows;

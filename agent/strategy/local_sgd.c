@@ -59,7 +59,7 @@ static void local_close(hpct_strategy *strategy)
     free(l);
 }
 
-/* hpct_step_peers.sum of the model. */
+/* hpct_graph_step_peers.sum of the model. */
 static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 {
     hpct_comm *comm = argument;
@@ -91,9 +91,10 @@ static hpct_status prepare_sum(local_sgd *l, hpct_context *context)
 static void set_peers(local_sgd *l)
 {
     bool synced = hpct_model_synced_floats(l->model) > 0;
-    hpct_model_set_peers(l->model, &(hpct_step_peers){.argument = l->comm,
-                                                      .sum = sum_over_ranks,
-                                                      .judge = synced ? sum_over_ranks : NULL});
+    hpct_model_set_peers(l->model,
+                         &(hpct_graph_step_peers){.argument = l->comm,
+                                                  .sum = sum_over_ranks,
+                                                  .judge = synced ? sum_over_ranks : NULL});
 }
 
 static hpct_status local_open(hpct_strategy **out, const hpct_strategy_plan *plan)

@@ -69,7 +69,7 @@ static void multi_worker_close(hpct_strategy *strategy)
     free(m);
 }
 
-/* ---- hpct_step_peers of the model ---- */
+/* ---- hpct_graph_step_peers of the model ---- */
 
 static hpct_status sum_over_ranks(void *argument, float *data, size_t count)
 {
@@ -108,7 +108,7 @@ static hpct_status agree(void *argument, bool *all)
  * step. */
 static hpct_status set_peers(multi_worker *m, const hpct_strategy_plan *plan)
 {
-    hpct_step_peers peers = {
+    hpct_graph_step_peers peers = {
         .argument = m, .sum = sum_over_ranks, .advance = m->at_once ? advance : NULL};
     bool whole = m->on_device && m->at_once && m->comm->records && plan->timeline == NULL &&
                  !plan->one_updates;

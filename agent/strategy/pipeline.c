@@ -244,7 +244,7 @@ static hpct_status open_streams(pipeline *p, const parts *made)
     return open_stream(p, &p->gradients_out, -1, false, GRADIENTS, gradients_out);
 }
 
-/* ---- hpct_step_peers of the stage ---- */
+/* ---- hpct_graph_step_peers of the stage ---- */
 
 /* Synchronized BatchNormalization covers the same micro-batch of all replicas. */
 static hpct_status sum_over_peers(void *argument, float *data, size_t count)
@@ -270,7 +270,7 @@ static hpct_status push(void *argument)
 
 static hpct_status set_peers(pipeline *p)
 {
-    hpct_step_peers peers = {
+    hpct_graph_step_peers peers = {
         .argument = p, .judge = p->layout.stages > 1 ? sum_over_all : NULL, .pause = push};
     hpct_status status = HPCT_OK;
     if (p->layout.replicas > 1) {

@@ -46,12 +46,12 @@ typedef struct hpct_loss_call {
     const float *class_weights; /* factor of a sample's loss, by class; NULL: 1 */
     float threshold;            /* for a single output: larger means class 1 */
     int top_k;
-    const float *penalty;             /* [2]: both are added to each sample's loss, and have no part
-                                         in diff_src; NULL: none */
-    float scale;                      /* factor of diff_src */
-    const hpct_loss_scaling *scaling; /* its scale is a factor, too; NULL: none */
-    float *diff_src;                  /* [n][classes], or NULL */
-    hpct_precision values;            /* type of src and diff_src in memory */
+    const float *penalty; /* [2]: both are added to each sample's loss, and have no part
+                             in diff_src; NULL: none */
+    float scale;          /* factor of diff_src */
+    const hpct_graph_loss_scaling *scaling; /* its scale is a factor, too; NULL: none */
+    float *diff_src;                        /* [n][classes], or NULL */
+    hpct_precision values;                  /* type of src and diff_src in memory */
     /* Overwritten; in the backend's memory like all else here; read on request. */
     hpct_batch_sums *sums;
     /* With hpct_device.leaves_sums, unless NULL: sums also go to left[*turns % 2] in host memory,
@@ -100,11 +100,11 @@ typedef struct hpct_update_call {
     float mix_1, mix_2;   /* 1 - beta_1, 1 - beta_2 (RMSprop: 1 - rho) */
     float bias_1, bias_2; /* 1 - beta_1^t, 1 - beta_2^t */
     float grad_scale;
-    hpct_loss_scaling *scaling;                 /* of the gradients; updated. NULL: none */
+    hpct_graph_loss_scaling *scaling;           /* of the gradients; updated. NULL: none */
     float clipvalue, clipnorm, global_clipnorm; /* 0 for none */
     float *param;
     const float *grad;
-    float *slot[HPCT_MAX_SLOTS]; /* m, v, a; NULL where the optimizer has none */
+    float *slot[HPCT_GRAPH_MAX_SLOTS]; /* m, v, a; NULL where the optimizer has none */
     const hpct_update_range *ranges;
     int num_ranges;
     /* All-reduce over shards of the sums over a split range; called in the order of ranges. NULL:
@@ -136,7 +136,7 @@ typedef struct hpct_penalty_call {
     /* grad += factor (l1 sign(w) + 2 l2 w), with `scaling` times its scale; NULL: none. */
     float *grad;
     float factor;
-    const hpct_loss_scaling *scaling;
+    const hpct_graph_loss_scaling *scaling;
     /* If not NULL, [2] overwritten: the penalties of split parameters, and of all others. */
     float *sums;
 } hpct_penalty_call;

@@ -21,14 +21,14 @@ static int share_of(int count, int parts) /* of the first part, the largest */
  * largest part's, and the piggybacked values. */
 static size_t record_floats(const hpct_op_spec *spec, int n)
 {
-    const hpct_channel_split *split = &spec->parts.split;
+    const hpct_graph_channel_split *split = &spec->parts.split;
     int channels = split->channels, samples = n; /* SUM_PARTS: all */
     if (spec->kind == HPCT_OP_GATHER_PARTS)
         channels = share_of(channels / split->unit, split->parts) * split->unit;
     else if (spec->kind == HPCT_OP_GATHER_SAMPLES)
         samples = share_of(n, split->parts);
     return (size_t) samples * (size_t) spec->parts.rows * (size_t) channels +
-           (spec->parts.carries ? HPCT_PIGGYBACK : 0);
+           (spec->parts.carries ? HPCT_GRAPH_PIGGYBACK : 0);
 }
 
 size_t hpct_collective_floats(const hpct_op_spec *spec, int n)
@@ -50,19 +50,19 @@ static hpct_status need_replicas(const hpct_op_call *call)
 static float *piggyback_in(const hpct_op *op, const hpct_op_call *call, float *record)
 {
     bool any = op->spec.parts.carries && call->replicas->piggyback != NULL;
-    return any ? record + record_floats(&op->spec, call->n) - HPCT_PIGGYBACK : NULL;
+    return any ? record + record_floats(&op->spec, call->n) - HPCT_GRAPH_PIGGYBACK : NULL;
 }
 
 /* Writes the piggybacked values, zeros if there are none. */
 static void board(const hpct_op *op, const hpct_op_call *call, float *record)
 {
-    float *piggyback = record + record_floats(&op->spec, call->n) - HPCT_PIGGYBACK;
+    float *piggyback = record + record_floats(&op->spec, call->n) - HPCT_GRAPH_PIGGYBACK;
     if (!op->spec.parts.carries)
         return;
     if (call->replicas->piggyback != NULL)
-        memcpy(piggyback, call->replicas->piggyback, HPCT_PIGGYBACK * sizeof *piggyback);
+        memcpy(piggyback, call->replicas->piggyback, HPCT_GRAPH_PIGGYBACK * sizeof *piggyback);
     else
-        memset(piggyback, 0, HPCT_PIGGYBACK * sizeof *piggyback);
+        memset(piggyback, 0, HPCT_GRAPH_PIGGYBACK * sizeof *piggyback);
 }
 
 /* ---- SUM_PARTS ---- */
@@ -116,7 +116,7 @@ static const float *bias_of(const hpct_op *op, const hpct_op_call *call)
  * other operation reads: no copy. */
 static hpct_status sum_in_halves(hpct_op *op, const hpct_op_call *call)
 {
-    const hpct_step_peers *replicas = call->replicas;
+    const hpct_graph_step_peers *replicas = call->replicas;
     size_t rows = rows_of(op, call->n), channels = (size_t) op->spec.parts.split.channels;
     float *parts = (float *) (uintptr_t) call->src[0], *dst = call->dst;
     const float *bias = bias_of(op, call);
@@ -144,7 +144,7 @@ static hpct_status sum_forward(hpct_op *op, const hpct_op_call *call)
         call->replicas->sum(call->replicas->argument, record, record_floats(&op->spec, call->n));
     const float *piggyback = piggyback_in(op, call, record);
     if (status == HPCT_OK && piggyback != NULL)
-        memcpy(call->replicas->piggyback, piggyback, HPCT_PIGGYBACK * sizeof *piggyback);
+        memcpy(call->replicas->piggyback, piggyback, HPCT_GRAPH_PIGGYBACK * sizeof *piggyback);
     const float *bias = bias_of(op, call);
     for (size_t r = 0; status == HPCT_OK && r < rows; r++)
         finish_row(channels, op->spec.relu, record + r * channels, bias, call->dst + r * channels);
@@ -188,9 +188,9 @@ static const float *exchange(const hpct_op *op, const hpct_op_call *call, size_t
     if (*status != HPCT_OK)
         return NULL;
     if (piggyback_in(op, call, mine) != NULL)
-        memset(call->replicas->piggyback, 0, HPCT_PIGGYBACK * sizeof *mine);
+        memset(call->replicas->piggyback, 0, HPCT_GRAPH_PIGGYBACK * sizeof *mine);
     for (int part = 0; part < parts && piggyback_in(op, call, mine) != NULL; part++)
-        for (int i = 0; i < HPCT_PIGGYBACK; i++)
+        for (int i = 0; i < HPCT_GRAPH_PIGGYBACK; i++)
             call->replicas->piggyback[i] += piggyback_in(op, call, all + (size_t) part * floats)[i];
     return all;
 }
@@ -215,9 +215,9 @@ static runs runs_of(const hpct_op *op, int n)
 /* Floats of a part's channels in a run; *first: their offset. */
 static size_t part_of(const hpct_op *op, const runs *r, int part, size_t *first)
 {
-    const hpct_channel_split *split = &op->spec.parts.split;
-    *first = (size_t) hpct_channel_split_first(split, part) * r->channel;
-    return (size_t) hpct_channel_split_count(split, part) * r->channel;
+    const hpct_graph_channel_split *split = &op->spec.parts.split;
+    *first = (size_t) hpct_graph_channel_split_first(split, part) * r->channel;
+    return (size_t) hpct_graph_channel_split_count(split, part) * r->channel;
 }
 
 static void paste(const hpct_op *op, const runs *r, int part, const float *own, float *whole)
@@ -236,7 +236,7 @@ static void cut(const hpct_op *op, const runs *r, int part, const float *whole, 
 
 static hpct_status gather_forward(hpct_op *op, const hpct_op_call *call)
 {
-    const hpct_channel_split *split = &op->spec.parts.split;
+    const hpct_graph_channel_split *split = &op->spec.parts.split;
     const runs r = runs_of(op, call->n);
     size_t first;
     HPCT_TRY(need_replicas(call));
@@ -250,8 +250,8 @@ static hpct_status gather_forward(hpct_op *op, const hpct_op_call *call)
 /* Reduce-scatter: each part gets the sum of its channels. */
 static hpct_status reduce_parts(const hpct_op *op, const hpct_op_call *call, const runs *r)
 {
-    const hpct_step_peers *replicas = call->replicas;
-    const hpct_channel_split *split = &op->spec.parts.split;
+    const hpct_graph_step_peers *replicas = call->replicas;
+    const hpct_graph_channel_split *split = &op->spec.parts.split;
     size_t parts = (size_t) split->parts, floats = record_floats(&op->spec, call->n), first, own;
     float *records = call->scratch;
     memset(records, 0, parts * floats * sizeof *records);
@@ -287,14 +287,14 @@ static size_t samples_of(const hpct_op *op, int n, int part, size_t *first)
 {
     int parts = op->spec.parts.split.parts;
     size_t sample = hpct_op_dst_floats(&op->spec);
-    *first = (size_t) hpct_samples_first(n, part, parts) * sample;
-    return (size_t) hpct_samples_count(n, part, parts) * sample;
+    *first = (size_t) hpct_graph_samples_first(n, part, parts) * sample;
+    return (size_t) hpct_graph_samples_count(n, part, parts) * sample;
 }
 
 static hpct_status samples_forward(hpct_op *op, const hpct_op_call *call)
 {
-    const hpct_step_peers *replicas = call->replicas;
-    const hpct_channel_split *split = &op->spec.parts.split;
+    const hpct_graph_step_peers *replicas = call->replicas;
+    const hpct_graph_channel_split *split = &op->spec.parts.split;
     size_t first, count = samples_of(op, call->n, split->part, &first);
     HPCT_TRY(need_replicas(call));
     hpct_status status = HPCT_OK;
@@ -315,7 +315,7 @@ static hpct_status samples_forward(hpct_op *op, const hpct_op_call *call)
 
 static hpct_status samples_backward(hpct_op *op, const hpct_op_call *call)
 {
-    const hpct_step_peers *replicas = call->replicas;
+    const hpct_graph_step_peers *replicas = call->replicas;
     size_t sample = hpct_op_dst_floats(&op->spec), rows = (size_t) call->n, first, own,
            count = samples_of(op, call->n, op->spec.parts.split.part, &first);
     hpct_status status = HPCT_OK;

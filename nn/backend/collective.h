@@ -1,5 +1,5 @@
 /* nn/backend/collective.h - collectives of a split model (nn/split/shard.h). One implementation for
- * all backends that compute in host memory; hpct_step_peers does the communication. */
+ * all backends that compute in host memory; hpct_graph_step_peers does the communication. */
 #ifndef HPCT_NN_BACKEND_COLLECTIVE_H
 #define HPCT_NN_BACKEND_COLLECTIVE_H
 
@@ -11,8 +11,8 @@
  * [n][rows][channels] from all parts' src [n][rows][own channels]. Backward: each part's channels
  * of diff_dst (or, with sum_diff, of its sum over the parts). Both sides in channel blocks, or
  * neither. GATHER_SAMPLES: dst [n][...] from all parts' src [own samples][...], divided by
- * hpct_samples_first. Backward: each part's samples of diff_dst (or of its sum). call->n is that of
- * dst. forward returns HPCT_ERR_INTERNAL without call->replicas. */
+ * hpct_graph_samples_first. Backward: each part's samples of diff_dst (or of its sum). call->n is
+ * that of dst. forward returns HPCT_ERR_INTERNAL without call->replicas. */
 hpct_status hpct_make_collective(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build);
 

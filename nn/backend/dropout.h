@@ -13,13 +13,13 @@
 #define HPCT_DROPOUT_GROUP 64
 
 typedef struct hpct_dropout {
-    hpct_draw draw;
+    hpct_graph_draw draw;
     uint32_t threshold; /* an element is kept if its word is not below this */
     float scale;        /* of kept elements, preserving the mean: 1 / (1 - rate) */
 } hpct_dropout;
 
 /* `rate` in [0, 1]; at 1 all elements are kept and multiplied by zero. */
-static inline hpct_dropout hpct_dropout_make(const hpct_draw *draw, double rate)
+static inline hpct_dropout hpct_dropout_make(const hpct_graph_draw *draw, double rate)
 {
     return (hpct_dropout){.draw = *draw,
                           .threshold = rate < 1 ? (uint32_t) (rate * 0x1p32) : 0,

@@ -51,8 +51,8 @@ static hpct_status mask(frozen_norm *f, const hpct_op_call *call)
 
 static void set_zeros(frozen_norm *f, const hpct_op_call *call)
 {
-    int mean = hpct_op_norm_param(&f->op.spec, HPCT_NORM_MEAN),
-        beta = hpct_op_norm_param(&f->op.spec, HPCT_NORM_BETA);
+    int mean = hpct_op_norm_param(&f->op.spec, HPCT_GRAPH_NORM_MEAN),
+        beta = hpct_op_norm_param(&f->op.spec, HPCT_GRAPH_NORM_BETA);
     memcpy(f->param, call->param, (size_t) f->op.num_params * sizeof *f->param);
     f->param[mean] = f->zeros;
     if (beta >= 0)

@@ -45,10 +45,10 @@ static float *moved(const grouped_norm *g, const float *from, size_t count)
 static void enter(const grouped_norm *g, const hpct_op_call *call, int group, group_call *own)
 {
     int groups = g->op.spec.norm.groups;
-    size_t before =
-        (size_t) hpct_samples_first(call->n, group, groups) * hpct_op_src_floats(&g->op.spec, 0);
+    size_t before = (size_t) hpct_graph_samples_first(call->n, group, groups) *
+                    hpct_op_src_floats(&g->op.spec, 0);
     own->call = *call;
-    own->call.n = hpct_samples_count(call->n, group, groups);
+    own->call.n = hpct_graph_samples_count(call->n, group, groups);
     own->src[0] = moved(g, call->src[0], before);
     own->call.src = own->src;
     own->call.dst = moved(g, call->dst, before);
@@ -192,7 +192,7 @@ hpct_status hpct_make_grouped_norm(hpct_op **out, const hpct_backend *backend,
     g->op = *g->inner;
     g->op.class = &class;
     g->backend = backend;
-    g->first_state = hpct_op_norm_param(spec, HPCT_NORM_MEAN);
+    g->first_state = hpct_op_norm_param(spec, HPCT_GRAPH_NORM_MEAN);
     g->num_trained = g->first_state;
     g->channels = (size_t) spec->norm.channels;
     g->op.workspace_bytes = (size_t) spec->norm.groups * aligned(g->inner->workspace_bytes);

@@ -21,10 +21,10 @@ typedef struct host_fallback {
 /* Floats of the source in a batch of n. */
 static size_t src_count(const hpct_op_spec *spec, int n)
 {
-    const hpct_channel_split *split = &spec->parts.split;
+    const hpct_graph_channel_split *split = &spec->parts.split;
     int samples = n;
     if (spec->kind == HPCT_OP_GATHER_SAMPLES)
-        samples = hpct_samples_count(n, split->part, split->parts);
+        samples = hpct_graph_samples_count(n, split->part, split->parts);
     return (size_t) samples * hpct_op_src_floats(spec, 0);
 }
 

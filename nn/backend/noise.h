@@ -11,11 +11,11 @@
 
 /* Four standard normal numbers (Box and Muller, A Note on the Generation of Random Normal Deviates,
  * 1958). */
-static inline void hpct_noise_block(const hpct_draw *draw, uint32_t sample, uint32_t block,
+static inline void hpct_noise_block(const hpct_graph_draw *draw, uint32_t sample, uint32_t block,
                                     float out[HPCT_NOISE_GROUP])
 {
     uint32_t words[4];
-    hpct_draw_words(draw, sample, block, words);
+    hpct_graph_draw_words(draw, sample, block, words);
     for (int k = 0; k < HPCT_NOISE_GROUP; k += 2) {
         float uniform = (float) words[k] * 0x1p-32f + 0x1p-33f; /* not 0 */
         float angle = (float) words[k + 1] * (6.2831853071795865f * 0x1p-32f);

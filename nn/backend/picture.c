@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-hpct_box hpct_box_whole(const hpct_picture *picture)
+hpct_box hpct_box_whole(const hpct_graph_picture *picture)
 {
     return (hpct_box){.height = picture->in_h, .width = picture->in_w};
 }
@@ -15,9 +15,9 @@ static int proportional(int size, int other, int wanted, int other_wanted)
     return length < 1 ? 1 : length < size ? (int) length : size;
 }
 
-hpct_box hpct_box_centre(const hpct_picture *picture)
+hpct_box hpct_box_centre(const hpct_graph_picture *picture)
 {
-    const hpct_picture *p = picture;
+    const hpct_graph_picture *p = picture;
     hpct_box box = {.height = proportional(p->in_h, p->in_w, p->out_h, p->out_w),
                     .width = proportional(p->in_w, p->in_h, p->out_w, p->out_h)};
     box.top = (p->in_h - box.height) / 2;
@@ -31,23 +31,24 @@ static int pick(uint32_t word, int range)
     return (int) ((uint64_t) word * (uint64_t) range >> 32);
 }
 
-hpct_box hpct_box_random(const hpct_picture *picture, const hpct_draw *draw, uint32_t sample)
+hpct_box hpct_box_random(const hpct_graph_picture *picture, const hpct_graph_draw *draw,
+                         uint32_t sample)
 {
-    const hpct_picture *p = picture;
+    const hpct_graph_picture *p = picture;
     if (p->in_h <= p->out_h || p->in_w <= p->out_w)
         return hpct_box_centre(picture);
     uint32_t words[4];
-    hpct_draw_words(draw, sample, 0, words);
+    hpct_graph_draw_words(draw, sample, 0, words);
     return (hpct_box){.top = pick(words[0], p->in_h - p->out_h + 1),
                       .left = pick(words[1], p->in_w - p->out_w + 1),
                       .height = p->out_h,
                       .width = p->out_w};
 }
 
-bool hpct_flips(const hpct_draw *draw, uint32_t sample)
+bool hpct_flips(const hpct_graph_draw *draw, uint32_t sample)
 {
     uint32_t words[4];
-    hpct_draw_words(draw, sample, 0, words);
+    hpct_graph_draw_words(draw, sample, 0, words);
     return words[0] >> 31 != 0;
 }
 

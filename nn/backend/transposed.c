@@ -26,13 +26,13 @@ static size_t rows_of(const hpct_op *op, int n)
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     transposed_op *t = transposed_of(op);
-    const float *src[HPCT_NODE_MAX_INPUTS] = {NULL};
-    float *diff_src[HPCT_NODE_MAX_INPUTS] = {call->dst}, *grad[HPCT_OP_MAX_PARAMS] = {NULL};
+    const float *src[HPCT_GRAPH_NODE_MAX_INPUTS] = {NULL};
+    float *diff_src[HPCT_GRAPH_NODE_MAX_INPUTS] = {call->dst}, *grad[HPCT_OP_MAX_PARAMS] = {NULL};
     hpct_op_call back = *call;
     back.src = src;
     back.diff_dst = (float *) (uintptr_t) call->src[0]; /* which backward leaves as it is */
     back.diff_src = diff_src;
-    back.add = (const bool[HPCT_NODE_MAX_INPUTS]){false};
+    back.add = (const bool[HPCT_GRAPH_NODE_MAX_INPUTS]){false};
     back.grad = grad;
     HPCT_TRY(t->conv->class->backward(t->conv, &back));
     if (op->spec.no_bias)
@@ -45,20 +45,20 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
  * the source. */
 static hpct_status backward_kernel(transposed_op *t, const hpct_op_call *call)
 {
-    const float *src[HPCT_NODE_MAX_INPUTS] = {call->diff_dst};
-    float *diff_src[HPCT_NODE_MAX_INPUTS] = {NULL};
+    const float *src[HPCT_GRAPH_NODE_MAX_INPUTS] = {call->diff_dst};
+    float *diff_src[HPCT_GRAPH_NODE_MAX_INPUTS] = {NULL};
     hpct_op_call back = *call;
     back.src = src;
     back.diff_dst = (float *) (uintptr_t) call->src[0];
     back.diff_src = diff_src;
-    back.add = (const bool[HPCT_NODE_MAX_INPUTS]){false};
+    back.add = (const bool[HPCT_GRAPH_NODE_MAX_INPUTS]){false};
     return t->conv->class->backward(t->conv, &back);
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     transposed_op *t = transposed_of(op);
-    const float *src[HPCT_NODE_MAX_INPUTS] = {call->diff_dst};
+    const float *src[HPCT_GRAPH_NODE_MAX_INPUTS] = {call->diff_dst};
     hpct_op_call ahead = *call;
     if (!op->spec.no_bias)
         HPCT_TRY(t->parts->sum_bias(op, rows_of(op, call->n), (size_t) op->spec.window.in_c,

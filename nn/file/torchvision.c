@@ -14,21 +14,22 @@
 #define VGG_CELLS 7 /* each way, before VGG's first dense layer: AdaptiveAvgPool2d((7, 7)) */
 
 typedef struct hpct_torch_source {
-    char name[HPCT_NAME_SIZE + 16]; /* "layer1.0.conv1.weight"; "": zeros, as torch has no bias */
-    hpct_shape shape;               /* of the parameter; of a flattened picture's, four sizes */
-    int axes[HPCT_MAX_RANK];        /* axis k of the shape is this one of the tensor */
-    float add;                      /* to each value */
+    char name[HPCT_GRAPH_NAME_SIZE +
+              16];           /* "layer1.0.conv1.weight"; "": zeros, as torch has no bias */
+    hpct_shape shape;        /* of the parameter; of a flattened picture's, four sizes */
+    int axes[HPCT_MAX_RANK]; /* axis k of the shape is this one of the tensor */
+    float add;               /* to each value */
 } source;
 
 /* ---- names ---- */
 
-static const char *word_of(const hpct_param *param)
+static const char *word_of(const hpct_graph_param *param)
 {
     return strrchr(param->name, '/') + 1;
 }
 
 /* torch's name of a parameter of a model in torchvision's form. */
-static void name_of(const hpct_param *param, char *to, size_t size)
+static void name_of(const hpct_graph_param *param, char *to, size_t size)
 {
     static const char *const words[][2] = {{"kernel", "weight"},
                                            {"gamma", "weight"},
@@ -52,7 +53,7 @@ static const hpct_st_entry *find(const hpct_st_index *index, const char *name)
     return NULL;
 }
 
-static const hpct_st_entry *find_param(const hpct_st_index *index, const hpct_param *param)
+static const hpct_st_entry *find_param(const hpct_st_index *index, const hpct_graph_param *param)
 {
     char name[sizeof param->name];
     name_of(param, name, sizeof name);
@@ -136,8 +137,8 @@ static hpct_status identify(const hpct_st_index *index, const char **out)
 /* ---- where a parameter's values come from ---- */
 
 /* The same normalization with the model's epsilon. */
-static float epsilon_gap(const hpct_model *model, const hpct_param *param, const hpct_model *form,
-                         const hpct_param *theirs)
+static float epsilon_gap(const hpct_model *model, const hpct_graph_param *param,
+                         const hpct_model *form, const hpct_graph_param *theirs)
 {
     const hpct_op_spec *ours = &model->nodes[param->node].spec;
     return ours->kind == HPCT_OP_BATCH_NORM && strcmp(word_of(param), "moving_variance") == 0
@@ -147,9 +148,9 @@ static float epsilon_gap(const hpct_model *model, const hpct_param *param, const
 }
 
 /* The picture that Flatten has made a row of for a dense layer; rank 1: there is none. */
-static hpct_shape flattened(const hpct_model *model, const hpct_param *param)
+static hpct_shape flattened(const hpct_model *model, const hpct_graph_param *param)
 {
-    const hpct_tensor *input = &model->tensors[model->nodes[param->node].inputs[0]];
+    const hpct_graph_tensor *input = &model->tensors[model->nodes[param->node].inputs[0]];
     bool is_view = strcmp(model->layers[input->layer].type, "Flatten") == 0;
     return is_view ? model->tensors[input->root].shape : input->shape;
 }
@@ -159,7 +160,7 @@ static void set_axes(source *out, const int axes[HPCT_MAX_RANK])
     memcpy(out->axes, axes, sizeof out->axes);
 }
 
-static void find_layout(const hpct_model *model, const hpct_param *param, source *out)
+static void find_layout(const hpct_model *model, const hpct_graph_param *param, source *out)
 {
     const hpct_op_spec *spec = &model->nodes[param->node].spec;
     out->shape = param->shape;
@@ -182,7 +183,7 @@ static void find_layout(const hpct_model *model, const hpct_param *param, source
 }
 
 /* torch pools pictures of other sizes to as many cells, which is no layer here. */
-static bool has_other_cells(const source *from, const hpct_param *param)
+static bool has_other_cells(const source *from, const hpct_graph_param *param)
 {
     return from->shape.rank > param->shape.rank &&
            (from->shape.size[0] != VGG_CELLS || from->shape.size[1] != VGG_CELLS);
@@ -193,7 +194,7 @@ static hpct_status find_sources(source *sources, const hpct_model *model, const 
 {
     int next = 0;
     for (int i = 0; i < model->num_params; i++) {
-        const hpct_param *param = &model->params[i], *theirs = &form->params[next];
+        const hpct_graph_param *param = &model->params[i], *theirs = &form->params[next];
         source *out = &sources[i];
         find_layout(model, param, out);
         bool is_bias = strcmp(word_of(param), "bias") == 0;
@@ -211,7 +212,8 @@ static hpct_status find_sources(source *sources, const hpct_model *model, const 
 
 /* ---- renaming ---- */
 
-static hpct_status rename_entry(hpct_st_entry *entry, const hpct_param *param, const source *from)
+static hpct_status rename_entry(hpct_st_entry *entry, const hpct_graph_param *param,
+                                const source *from)
 {
     static const int dense[] = {1, 0};
     const int *axes = from->shape.rank > param->shape.rank ? dense : from->axes;
@@ -230,7 +232,7 @@ static hpct_status rename_entry(hpct_st_entry *entry, const hpct_param *param, c
 }
 
 /* Its kernel is as large, so that there is something to read. */
-static hpct_status add_bias(hpct_st_index *index, const hpct_param *param)
+static hpct_status add_bias(hpct_st_index *index, const hpct_graph_param *param)
 {
     hpct_st_entry *grown = realloc(index->entries, (index->count + 1) * sizeof *grown);
     if (grown == NULL)
@@ -252,7 +254,7 @@ static hpct_status rename_all(const source *sources, const hpct_model *model, hp
                               const char *path, bool fitting)
 {
     for (int i = 0; i < model->num_params; i++) {
-        const hpct_param *param = &model->params[i];
+        const hpct_graph_param *param = &model->params[i];
         const source *from = &sources[i];
         const hpct_st_entry *entry = from->name[0] != '\0' ? find(index, from->name) : NULL;
         if (has_other_cells(from, param) && !fitting)
@@ -316,7 +318,8 @@ void hpct_torch_free(hpct_torch *torch)
 static void permute(const source *by, const float *from, float *to)
 {
     const hpct_shape *shape = &by->shape;
-    size_t count = hpct_shape_count(shape), at[HPCT_MAX_RANK] = {0}, steps[HPCT_MAX_RANK] = {0};
+    size_t count = hpct_graph_shape_count(shape), at[HPCT_MAX_RANK] = {0},
+           steps[HPCT_MAX_RANK] = {0};
     for (int k = 0; k < shape->rank; k++) {
         size_t step = 1; /* all axes of the tensor behind axes[k] */
         for (int j = 0; j < shape->rank; j++)
@@ -336,7 +339,7 @@ static void permute(const source *by, const float *from, float *to)
 hpct_status hpct_torch_convert(const hpct_torch *torch, const hpct_model *model, float **values)
 {
     for (int i = 0; i < model->num_params && torch->sources != NULL; i++) {
-        size_t count = hpct_shape_count(&model->params[i].shape);
+        size_t count = hpct_graph_shape_count(&model->params[i].shape);
         if (values[i] == NULL)
             continue;
         float *turned = calloc(count, sizeof *turned);

@@ -93,8 +93,8 @@ hpct_status hpct_model_check_finite(const hpct_model *model)
 {
     hpct_status status = HPCT_OK;
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
-        const hpct_param *param = &model->params[i];
-        size_t count = hpct_shape_count(&param->shape);
+        const hpct_graph_param *param = &model->params[i];
+        size_t count = hpct_graph_shape_count(&param->shape);
         float *values = malloc(count * sizeof *values);
         if (values == NULL)
             return hpct_fail_memory(count * sizeof *values);
@@ -131,9 +131,10 @@ static hpct_status load_values(const hpct_model *model, const char *path, float 
     return hpct_fail(HPCT_ERR_DATA, "%s is %s", path, hpct_kind_says(kind));
 }
 
-static hpct_status check_finite(const hpct_param *param, const float *values, const char *path)
+static hpct_status check_finite(const hpct_graph_param *param, const float *values,
+                                const char *path)
 {
-    size_t count = hpct_shape_count(&param->shape), odd = 0;
+    size_t count = hpct_graph_shape_count(&param->shape), odd = 0;
     for (size_t i = 0; i < count; i++)
         odd += isfinite(values[i]) ? 0 : 1;
     if (odd == 0)

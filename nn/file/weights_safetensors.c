@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static size_t param_bytes(const hpct_param *param)
+static size_t param_bytes(const hpct_graph_param *param)
 {
-    return hpct_shape_count(&param->shape) * sizeof(float);
+    return hpct_graph_shape_count(&param->shape) * sizeof(float);
 }
 
 /* ---- saving ---- */
@@ -29,7 +29,7 @@ static hpct_status write_header(const hpct_model *model, int fd, const char *pat
         return hpct_fail_memory((count + 1) * sizeof *entries);
     uint64_t at = 0;
     for (size_t i = 0; i < count; i++) {
-        hpct_param *param = &model->params[i];
+        hpct_graph_param *param = &model->params[i];
         entries[i].name = param->name;
         strcpy(entries[i].dtype, "F32");
         entries[i].rank = param->shape.rank;
@@ -116,7 +116,7 @@ static const hpct_st_entry *find(const hpct_st_index *index, const char *name)
     return NULL;
 }
 
-static hpct_status check_entry(const hpct_param *param, const hpct_st_entry *entry,
+static hpct_status check_entry(const hpct_graph_param *param, const hpct_st_entry *entry,
                                const char *path)
 {
     if (entry == NULL)
@@ -130,8 +130,8 @@ static hpct_status check_entry(const hpct_param *param, const hpct_st_entry *ent
         same = entry->shape[i] == param->shape.size[i];
     if (same)
         return HPCT_OK;
-    char text[HPCT_SHAPE_TEXT];
-    hpct_shape_format(&param->shape, text);
+    char text[HPCT_GRAPH_SHAPE_TEXT];
+    hpct_graph_shape_format(&param->shape, text);
     return hpct_fail(HPCT_ERR_DATA,
                      "%s: tensor \"%s\" does not have the model's shape %s" HPCT_WEIGHTS_HINT, path,
                      param->name, text);
@@ -141,7 +141,7 @@ static hpct_status check_index(const hpct_model *model, const hpct_st_index *ind
                                const char *path)
 {
     for (int i = 0; i < model->num_params; i++) {
-        const hpct_param *param = &model->params[i];
+        const hpct_graph_param *param = &model->params[i];
         HPCT_TRY(check_entry(param, find(index, param->name), path));
     }
     for (size_t k = 0; k < index->count; k++) {
@@ -155,7 +155,7 @@ static hpct_status check_index(const hpct_model *model, const hpct_st_index *ind
     return HPCT_OK;
 }
 
-static hpct_status read_param(const hpct_param *param, int fd, const char *path,
+static hpct_status read_param(const hpct_graph_param *param, int fd, const char *path,
                               const hpct_st_index *index, float **values)
 {
     size_t bytes = param_bytes(param);
@@ -183,12 +183,12 @@ static bool is_of(const hpct_model *model, int param, int layer)
 
 /* Why a layer is not loaded: its first weight that does not fit; "": all do. */
 static void find_misfit(const hpct_model *model, int layer, const hpct_st_index *index,
-                        char why[HPCT_SHAPE_TEXT + 64])
+                        char why[HPCT_GRAPH_SHAPE_TEXT + 64])
 {
-    size_t size = HPCT_SHAPE_TEXT + 64;
+    size_t size = HPCT_GRAPH_SHAPE_TEXT + 64;
     why[0] = '\0';
     for (int i = 0; i < model->num_params && why[0] == '\0'; i++) {
-        const hpct_param *param = &model->params[i];
+        const hpct_graph_param *param = &model->params[i];
         const char *word = strrchr(param->name, '/') + 1;
         if (!is_of(model, i, layer))
             continue;
@@ -203,7 +203,7 @@ static void find_misfit(const hpct_model *model, int layer, const hpct_st_index 
 static hpct_status load_layer(const hpct_model *model, int layer, int fd, const char *path,
                               const hpct_st_index *index, float **values, hpct_skips *skips)
 {
-    char why[HPCT_SHAPE_TEXT + 64];
+    char why[HPCT_GRAPH_SHAPE_TEXT + 64];
     find_misfit(model, layer, index, why);
     if (why[0] != '\0')
         return hpct_skips_add(skips, "%s (%s)", model->layers[layer].name, why);

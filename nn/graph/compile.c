@@ -37,7 +37,7 @@ const char *hpct_loss_name(hpct_loss loss)
 static hpct_status check_readers(const hpct_model *model)
 {
     for (int t = 0; t < model->num_tensors; t++) {
-        const hpct_tensor *tensor = &model->tensors[t];
+        const hpct_graph_tensor *tensor = &model->tensors[t];
         if (!tensor->read && t != model->output)
             return hpct_fail(
                 HPCT_ERR_USAGE, "%s: nothing reads its output, which is not model %s's",
@@ -59,8 +59,8 @@ static hpct_status check_layers(const hpct_model *model)
     const hpct_shape *output = &model->tensors[model->output].shape;
     if (output->rank == 1)
         return check_readers(model);
-    char text[HPCT_SHAPE_TEXT];
-    hpct_shape_format(output, text);
+    char text[HPCT_GRAPH_SHAPE_TEXT];
+    hpct_graph_shape_format(output, text);
     return hpct_fail(HPCT_ERR_USAGE,
                      "%s: the model's output must be one row of classes, but it "
                      "is %s; add a flatten and a dense",
@@ -174,7 +174,7 @@ hpct_status hpct_model_compile_with(hpct_model *model, const hpct_compile_option
     HPCT_TRY(check_layers(model));
     HPCT_TRY(check_loss(options));
     HPCT_TRY(check_factors(options));
-    HPCT_TRY(hpct_optimizer_resolve(&resolved, &options->optimizer));
+    HPCT_TRY(hpct_graph_optimizer_resolve(&resolved, &options->optimizer));
     if (model->run != NULL)
         HPCT_TRY(model->run_class->unbuild(model));
     HPCT_TRY(set_class_weights(model, options));
@@ -211,12 +211,12 @@ static bool scales_pixels(const hpct_op_spec *spec)
 /* Of images of 0 to 255 makes such ones. */
 static bool keeps_pixels(const hpct_op_spec *spec)
 {
-    return hpct_op_facts_of(spec)->sizes == HPCT_SIZES_PICTURE;
+    return hpct_op_facts_of(spec)->sizes == HPCT_GRAPH_SIZES_PICTURE;
 }
 
 static bool has_range_of_pixels(const hpct_op_spec *spec)
 {
-    const hpct_variation *variation = &spec->picture.variation;
+    const hpct_graph_variation *variation = &spec->picture.variation;
     return spec->kind == HPCT_OP_RANDOM_TONE && variation->most - variation->least > MANY_LEVELS;
 }
 
@@ -224,7 +224,7 @@ bool hpct_model_rescales_pixels(const hpct_model *model)
 {
     int pixels = 0; /* the tensor that has them */
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         if (model->tensors[node->inputs[0]].root != pixels)
             continue;
         if (node->spec.kind == HPCT_OP_RESCALING)
@@ -320,7 +320,7 @@ static double rate_of_step(const hpct_model *model, int64_t step)
     const hpct_optimizer *optimizer = &model->optimizer;
     if (model->rate > 0)
         return model->rate;
-    double rate = hpct_schedule_rate(&optimizer->schedule, optimizer->learning_rate, step);
+    double rate = hpct_graph_schedule_rate(&optimizer->schedule, optimizer->learning_rate, step);
     return ldexp(rate, -model->halvings);
 }
 

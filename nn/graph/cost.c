@@ -3,9 +3,9 @@
 
 double hpct_op_flops(const hpct_op_spec *spec)
 {
-    const hpct_window *w = &spec->window;
+    const hpct_graph_window *w = &spec->window;
     if (spec->kind == HPCT_OP_CONV2D || spec->kind == HPCT_OP_CONV2D_TRANSPOSE)
-        return 2.0 * hpct_window_cells(w) * w->out_c * w->kernel_h * w->kernel_w *
+        return 2.0 * hpct_graph_window_cells(w) * w->out_c * w->kernel_h * w->kernel_w *
                (w->in_c / w->groups);
     if (spec->kind == HPCT_OP_DENSE)
         return 2.0 * spec->dense.rows * spec->dense.in * spec->dense.out;
@@ -20,13 +20,14 @@ static double param_floats(const hpct_op *op)
     return floats;
 }
 
-hpct_cost hpct_cost_forward(const hpct_op *op, int n, size_t in, size_t out)
+hpct_graph_cost hpct_graph_cost_forward(const hpct_op *op, int n, size_t in, size_t out)
 {
     double floats = (double) n * (double) (in + out) + param_floats(op);
-    return (hpct_cost){.flops = n * hpct_op_flops(&op->spec), .bytes = sizeof(float) * floats};
+    return (hpct_graph_cost){.flops = n * hpct_op_flops(&op->spec),
+                             .bytes = sizeof(float) * floats};
 }
 
-hpct_cost hpct_cost_backward(const hpct_op *op, int n, size_t in, size_t out)
+hpct_graph_cost hpct_graph_cost_backward(const hpct_op *op, int n, size_t in, size_t out)
 {
     bool diff_src = op->build.needs_diff_src;
     int gradients = (op->num_params > 0) + diff_src;
@@ -36,6 +37,6 @@ hpct_cost hpct_cost_backward(const hpct_op *op, int n, size_t in, size_t out)
     floats += diff_src ? (double) n * (double) in + param_floats(op) : 0;
     for (int i = 0; i < op->num_params; i++) /* the gradient written, or the parameter updated */
         floats += (double) op->param_floats[i] * (i == HPCT_OP_KERNEL && op->kernel_fused ? 2 : 1);
-    return (hpct_cost){.flops = n * gradients * hpct_op_flops(&op->spec),
-                       .bytes = sizeof(float) * floats};
+    return (hpct_graph_cost){.flops = n * gradients * hpct_op_flops(&op->spec),
+                             .bytes = sizeof(float) * floats};
 }

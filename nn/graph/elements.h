@@ -16,7 +16,7 @@
  *
  * Functions that <math.h> does not have: nn/backend/ref/activation.c. */
 /* clang-format off */
-#define HPCT_ELEMENT_LIST(X, then) \
+#define HPCT_GRAPH_ELEMENT_LIST(X, then) \
     X(RELU, relu, y, REAL, \
       x > 0 ? x : 0, \
       y > 0 ? g : 0, \
@@ -65,12 +65,12 @@
 /* clang-format on */
 
 /* The list as definitions or statements, and as rows of an initializer, with commas between. */
-#define HPCT_ELEMENTS(X) HPCT_ELEMENT_LIST(X, )
-#define HPCT_ELEMENT_ROWS(X) HPCT_ELEMENT_LIST(X, HPCT_ELEMENT_COMMA)
-#define HPCT_ELEMENT_COMMA ,
+#define HPCT_GRAPH_ELEMENTS(X) HPCT_GRAPH_ELEMENT_LIST(X, )
+#define HPCT_GRAPH_ELEMENT_ROWS(X) HPCT_GRAPH_ELEMENT_LIST(X, HPCT_GRAPH_ELEMENT_COMMA)
+#define HPCT_GRAPH_ELEMENT_COMMA ,
 
 /* Whether a gradient that reads x or y reads the source. */
-#define HPCT_ELEMENT_READS_SRC_x true
-#define HPCT_ELEMENT_READS_SRC_y false
+#define HPCT_GRAPH_ELEMENT_READS_SRC_X true
+#define HPCT_GRAPH_ELEMENT_READS_SRC_Y false
 
 #endif

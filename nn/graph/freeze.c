@@ -26,7 +26,7 @@ static char *next_pattern(const char **list)
 
 static bool is_nested_match(const hpct_model *model, const char *pattern, int nest)
 {
-    for (; nest > 0; nest = hpct_nest_outer(model, nest)) {
+    for (; nest > 0; nest = hpct_graph_nest_outer(model, nest)) {
         if (fnmatch(pattern, model->nests[nest - 1].name, 0) == 0)
             return true;
     }
@@ -41,7 +41,7 @@ static bool is_match(const hpct_model *model, const char *pattern, const hpct_la
 
 static hpct_status no_layer(const hpct_model *model, const char *pattern)
 {
-    char names[2 * SHOWN_NAMES * (HPCT_NAME_SIZE + 2) + 32] = "";
+    char names[2 * SHOWN_NAMES * (HPCT_GRAPH_NAME_SIZE + 2) + 32] = "";
     size_t used = 0;
     for (int i = 0; i < model->num_nests && i < SHOWN_NAMES; i++)
         used += (size_t) snprintf(names + used, sizeof names - used, "%s, ", model->nests[i].name);
@@ -97,9 +97,9 @@ static hpct_status change_layers(hpct_model *model, const char *list, change app
 
 /* ---- frozen layers ---- */
 
-static void drop_slots(hpct_param *param)
+static void drop_slots(hpct_graph_param *param)
 {
-    for (int k = 0; k < HPCT_NUM_SLOTS; k++) {
+    for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++) {
         free(param->slot[k]);
         param->slot[k] = NULL;
     }
@@ -111,17 +111,17 @@ void hpct_layer_freeze(hpct_model *model, int i, bool frozen)
     layer->frozen = frozen;
     layer->states = 0;
     for (int p = 0; p < model->num_params; p++) {
-        hpct_param *param = &model->params[p];
+        hpct_graph_param *param = &model->params[p];
         if (model->nodes[param->node].layer != i)
             continue;
-        param->frozen = frozen || hpct_param_is_fixed(model, param);
-        param->state = frozen || hpct_param_is_statistic(model, param);
-        layer->states += param->state ? hpct_shape_count(&param->shape) : 0;
+        param->frozen = frozen || hpct_graph_param_is_fixed(model, param);
+        param->state = frozen || hpct_graph_param_is_statistic(model, param);
+        layer->states += param->state ? hpct_graph_shape_count(&param->shape) : 0;
         if (frozen)
             drop_slots(param);
     }
     for (int n = 0; n < model->num_nodes; n++) {
-        hpct_node *node = &model->nodes[n];
+        hpct_graph_node *node = &model->nodes[n];
         if (node->layer == i && node->spec.kind == HPCT_OP_BATCH_NORM)
             node->spec.norm.frozen = frozen;
     }
@@ -160,7 +160,7 @@ hpct_status hpct_model_set_rate_factor(hpct_model *model, const char *patterns, 
 static char *list_layers(const hpct_model *model, bool (*lists)(const hpct_layer *layer),
                          bool factors)
 {
-    size_t size = 1 + (size_t) model->num_layers * (HPCT_NAME_SIZE + 32), used = 0;
+    size_t size = 1 + (size_t) model->num_layers * (HPCT_GRAPH_NAME_SIZE + 32), used = 0;
     char *list = calloc(size, 1);
     for (int i = 0; list != NULL && i < model->num_layers; i++) {
         const hpct_layer *layer = &model->layers[i];

@@ -53,7 +53,7 @@ static bool takes_relu(const hpct_op_spec *spec)
 /* Makes the operation before a ReLU write the ReLU's output. */
 static bool fuse_relu(hpct_model *model, int relu)
 {
-    const hpct_node *node = &model->nodes[relu];
+    const hpct_graph_node *node = &model->nodes[relu];
     if (node->spec.kind != HPCT_OP_RELU)
         return false;
     int root = root_of(model, node->inputs[0]), reader;
@@ -70,13 +70,13 @@ static bool fuse_relu(hpct_model *model, int relu)
 /* Whether the zeros can become the window's padding: less than one window's reach on each side, and
  * for max pooling, which ignores its own padding, no other padding. LayerScale's window has all
  * cells in one column: it is not over the padded image. */
-static bool takes_padding(const hpct_op_spec *spec, const hpct_window *pad)
+static bool takes_padding(const hpct_op_spec *spec, const hpct_graph_window *pad)
 {
-    const hpct_window *w = &spec->window;
+    const hpct_graph_window *w = &spec->window;
     int far_h = pad->out_h - pad->in_h - pad->pad_top,
         far_w = pad->out_w - pad->in_w - pad->pad_left;
-    int reach_h = hpct_window_reach(w->kernel_h, w->dilation_h),
-        reach_w = hpct_window_reach(w->kernel_w, w->dilation_w);
+    int reach_h = hpct_graph_window_reach(w->kernel_h, w->dilation_h),
+        reach_w = hpct_graph_window_reach(w->kernel_w, w->dilation_w);
     bool inside = w->pad_top + pad->pad_top < reach_h && w->pad_left + pad->pad_left < reach_w &&
                   far_h < reach_h && far_w < reach_w;
     bool crops = pad->pad_top < 0 || pad->pad_left < 0 || far_h < 0 || far_w < 0,
@@ -90,13 +90,13 @@ static bool takes_padding(const hpct_op_spec *spec, const hpct_window *pad)
 
 static bool fuse_padding(hpct_model *model, int padding)
 {
-    const hpct_node *node = &model->nodes[padding];
+    const hpct_graph_node *node = &model->nodes[padding];
     int reader;
     if (node->spec.kind != HPCT_OP_PAD2D ||
         count_readers(model, root_of(model, node->output), &reader) != 1)
         return false;
-    hpct_node *next = &model->nodes[reader];
-    const hpct_window *pad = &node->spec.window;
+    hpct_graph_node *next = &model->nodes[reader];
+    const hpct_graph_window *pad = &node->spec.window;
     /* through a reshape the zeros are no longer at the border */
     if (next->inputs[0] != node->output || !takes_padding(&next->spec, pad))
         return false;

@@ -49,7 +49,7 @@ static void *grow(hpct_model *model, void **array, int *count, size_t size)
 
 int hpct_model_add_nest(hpct_model *model, const char *name, bool sequential, int outer)
 {
-    hpct_nest *nest = GROW(model, nests, num_nests);
+    hpct_graph_nest *nest = GROW(model, nests, num_nests);
     if (nest == NULL)
         return 0;
     snprintf(nest->name, sizeof nest->name, "%s", name);
@@ -61,7 +61,7 @@ int hpct_model_add_nest(hpct_model *model, const char *name, bool sequential, in
 
 static int add_tensor(hpct_model *model, const hpct_shape *shape)
 {
-    hpct_tensor *tensor = GROW(model, tensors, num_tensors);
+    hpct_graph_tensor *tensor = GROW(model, tensors, num_tensors);
     if (tensor == NULL)
         return -1;
     tensor->shape = *shape;
@@ -101,7 +101,7 @@ hpct_model *hpct_model_new(const char *name, hpct_shape input)
         hpct_model_free(model);
         return NULL;
     }
-    if (!hpct_shape_valid(&input))
+    if (!hpct_graph_shape_valid(&input))
         hpct_layer_fail(model,
                         "the shape needs 1 to %d positive sizes and fewer than 2^31 elements",
                         HPCT_MAX_RANK);
@@ -111,9 +111,9 @@ hpct_model *hpct_model_new(const char *name, hpct_shape input)
 void hpct_model_drop_slots(hpct_model *model)
 {
     model->steps = 0;
-    model->scaling = (hpct_loss_scaling) HPCT_LOSS_SCALING_BEGIN;
+    model->scaling = (hpct_graph_loss_scaling) HPCT_GRAPH_LOSS_SCALING_BEGIN;
     for (int i = 0; i < model->num_params; i++) {
-        for (int k = 0; k < HPCT_NUM_SLOTS; k++) {
+        for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++) {
             free(model->params[i].slot[k]);
             model->params[i].slot[k] = NULL;
         }
@@ -142,7 +142,7 @@ void hpct_model_free(hpct_model *model)
         model->run_class->free(model->run);
     for (int i = 0; i < model->num_params; i++) {
         free(model->params[i].value);
-        for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+        for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++)
             free(model->params[i].slot[k]);
     }
     free(model->params);
@@ -160,9 +160,9 @@ void hpct_model_free(hpct_model *model)
 
 void hpct_model_name_layer(hpct_model *model, const char *name)
 {
-    if (strlen(name) >= HPCT_NAME_SIZE || name[0] == '\0') {
+    if (strlen(name) >= HPCT_GRAPH_NAME_SIZE || name[0] == '\0') {
         hpct_layer_fail(model, "the next layer's name \"%s\" must have 1 to %d characters", name,
-                        HPCT_NAME_SIZE - 1);
+                        HPCT_GRAPH_NAME_SIZE - 1);
         return;
     }
     snprintf(model->next_name, sizeof model->next_name, "%s", name);
@@ -222,8 +222,9 @@ bool hpct_layer_begin_join(hpct_model *model, const char *type, const char *stem
 {
     if (!begin(model, type, stem))
         return false;
-    if (count < 2 || count > HPCT_NODE_MAX_INPUTS) {
-        hpct_layer_fail(model, "it joins 2 to %d tensors, not %d", HPCT_NODE_MAX_INPUTS, count);
+    if (count < 2 || count > HPCT_GRAPH_NODE_MAX_INPUTS) {
+        hpct_layer_fail(model, "it joins 2 to %d tensors, not %d", HPCT_GRAPH_NODE_MAX_INPUTS,
+                        count);
         return false;
     }
     hpct_layer *layer = &model->layers[model->num_layers - 1];
@@ -243,12 +244,12 @@ bool hpct_layer_add_join(hpct_model *model, const hpct_op_spec *spec, const int 
 {
     if (model->status != HPCT_OK)
         return false;
-    if (!hpct_shape_valid(output)) {
+    if (!hpct_graph_shape_valid(output)) {
         hpct_layer_fail(model, "its output would have 2^31 elements or more");
         return false;
     }
     int tensor = add_tensor(model, output);
-    hpct_node *node = tensor < 0 ? NULL : GROW(model, nodes, num_nodes);
+    hpct_graph_node *node = tensor < 0 ? NULL : GROW(model, nodes, num_nodes);
     if (node == NULL)
         return false;
     node->spec = *spec;
@@ -270,16 +271,16 @@ bool hpct_layer_add_node(hpct_model *model, const hpct_op_spec *spec, const hpct
 }
 
 bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape *shape,
-                          hpct_initializer initializer, double fan_in, double fan_out)
+                          hpct_graph_initializer initializer, double fan_in, double fan_out)
 {
     if (model->status != HPCT_OK)
         return false;
     hpct_layer *layer = &model->layers[model->num_layers - 1];
-    if (shape->rank > 0 && !hpct_shape_valid(shape)) {
+    if (shape->rank > 0 && !hpct_graph_shape_valid(shape)) {
         hpct_layer_fail(model, "its %s would have 2^31 elements or more", name);
         return false;
     }
-    hpct_param *param = GROW(model, params, num_params);
+    hpct_graph_param *param = GROW(model, params, num_params);
     if (param == NULL)
         return false;
     snprintf(param->name, sizeof param->name, "%s/%s", layer->name, name);
@@ -290,9 +291,9 @@ bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape 
     param->node = model->num_nodes - 1;
     param->index = model->nodes[param->node].num_params++;
     param->state = hpct_op_param_is_state(&model->nodes[param->node].spec, param->index);
-    param->frozen = hpct_param_is_fixed(model, param);
-    layer->parameters += hpct_shape_count(shape);
-    layer->states += param->state ? hpct_shape_count(shape) : 0;
+    param->frozen = hpct_graph_param_is_fixed(model, param);
+    layer->parameters += hpct_graph_shape_count(shape);
+    layer->states += param->state ? hpct_graph_shape_count(shape) : 0;
     return true;
 }
 

@@ -12,7 +12,7 @@
 #include "nn/graph/peers.h"
 #include "nn/graph/shape.h"
 
-#define HPCT_NAME_SIZE 64
+#define HPCT_GRAPH_NAME_SIZE 64
 
 /* Configuration of layers, as far as shapes do not determine it. */
 typedef union hpct_layer_config {
@@ -51,10 +51,10 @@ typedef union hpct_layer_config {
 } hpct_layer_config;
 
 typedef struct hpct_layer {
-    char name[HPCT_NAME_SIZE];                            /* "conv2d_1" */
-    bool named;                                           /* by the user */
-    const char *type;                                     /* "Conv2D" */
-    int num_inputs, inputs[HPCT_NODE_MAX_INPUTS], tensor; /* input and output tensors */
+    char name[HPCT_GRAPH_NAME_SIZE];                            /* "conv2d_1" */
+    bool named;                                                 /* by the user */
+    const char *type;                                           /* "Conv2D" */
+    int num_inputs, inputs[HPCT_GRAPH_NODE_MAX_INPUTS], tensor; /* input and output tensors */
     hpct_shape output;
     hpct_layer_config config;  /* by `type` */
     size_t parameters, states; /* floats, in Keras' shapes; states among the parameters */
@@ -66,27 +66,27 @@ typedef struct hpct_layer {
 } hpct_layer;
 
 /* A model that is a layer of another one, as Keras' files have it; its layers are the model's. */
-typedef struct hpct_nest {
-    char name[HPCT_NAME_SIZE];
+typedef struct hpct_graph_nest {
+    char name[HPCT_GRAPH_NAME_SIZE];
     bool sequential;
     int outer;         /* number of the nested model that it is in; 0: none */
     int input, output; /* tensors */
-} hpct_nest;
+} hpct_graph_nest;
 
-typedef enum hpct_initializer {
-    HPCT_INIT_ZEROS,
-    HPCT_INIT_ONES,
-    HPCT_INIT_GLOROT_UNIFORM,
-    HPCT_INIT_CONSTANT,        /* init[0] */
-    HPCT_INIT_UNIFORM,         /* from init[0] to init[1] */
-    HPCT_INIT_NORMAL,          /* mean init[0], standard deviation init[1] */
-    HPCT_INIT_TRUNCATED_NORMAL /* redrawn beyond two standard deviations */
-} hpct_initializer;
+typedef enum hpct_graph_initializer {
+    HPCT_GRAPH_INIT_ZEROS,
+    HPCT_GRAPH_INIT_ONES,
+    HPCT_GRAPH_INIT_GLOROT_UNIFORM,
+    HPCT_GRAPH_INIT_CONSTANT,        /* init[0] */
+    HPCT_GRAPH_INIT_UNIFORM,         /* from init[0] to init[1] */
+    HPCT_GRAPH_INIT_NORMAL,          /* mean init[0], standard deviation init[1] */
+    HPCT_GRAPH_INIT_TRUNCATED_NORMAL /* redrawn beyond two standard deviations */
+} hpct_graph_initializer;
 
-typedef struct hpct_param {
-    char name[HPCT_NAME_SIZE + 16]; /* "conv2d_1/kernel" */
-    hpct_shape shape;               /* Keras' */
-    hpct_initializer initializer;
+typedef struct hpct_graph_param {
+    char name[HPCT_GRAPH_NAME_SIZE + 16]; /* "conv2d_1/kernel" */
+    hpct_shape shape;                     /* Keras' */
+    hpct_graph_initializer initializer;
     double fan_in, fan_out; /* for Glorot */
     double init[2];         /* for the others */
     double l1, l2;          /* Keras' regularizer: adds l1 sum |w| + l2 sum w^2 to the loss */
@@ -97,10 +97,10 @@ typedef struct hpct_param {
     /* In Keras' layout while the model is not built (NULL: not set); afterwards the arenas hold
      * them. */
     float *value;
-    float *slot[HPCT_NUM_SLOTS];
-} hpct_param;
+    float *slot[HPCT_GRAPH_NUM_SLOTS];
+} hpct_graph_param;
 
-typedef struct hpct_tensor {
+typedef struct hpct_graph_tensor {
     hpct_shape shape;
     int root; /* tensor whose memory this one shares; itself if it has its own */
     int layer;
@@ -110,26 +110,26 @@ typedef struct hpct_tensor {
     bool stage_output;  /* stage output: read or forwarded by a later stage */
     bool requires_grad; /* of a stage input: depends on trained parameters */
     bool local;         /* in a shard (nn/split/shard.h): local batch only */
-} hpct_tensor;
+} hpct_graph_tensor;
 
-typedef struct hpct_node {
+typedef struct hpct_graph_node {
     hpct_op_spec spec;
     int num_inputs;
-    int inputs[HPCT_NODE_MAX_INPUTS]; /* tensors */
-    int output;                       /* tensor */
+    int inputs[HPCT_GRAPH_NODE_MAX_INPUTS]; /* tensors */
+    int output;                             /* tensor */
     int layer;
     int first_param, num_params;
     int added;    /* nodes inserted before it by sharding */
     bool partial; /* partial gradients: backward cannot apply them */
     bool local;   /* works on the local batch */
-} hpct_node;
+} hpct_graph_node;
 
 /* The run of a built model (nn/plan/run.h), and its destructors. */
 typedef struct hpct_run hpct_run;
-typedef struct hpct_run_class {
+typedef struct hpct_graph_run_class {
     hpct_status (*unbuild)(hpct_model *model); /* hpct_model_unbuild */
     void (*free)(hpct_run *run);
-} hpct_run_class;
+} hpct_graph_run_class;
 
 struct hpct_model {
     char *name;
@@ -138,20 +138,21 @@ struct hpct_model {
     bool compiled;
     hpct_layer *layers;
     int num_layers;
-    hpct_nest *nests; /* number k is nests[k - 1] */
+    hpct_graph_nest *nests; /* number k is nests[k - 1] */
     int num_nests;
-    hpct_param *params;
+    hpct_graph_param *params;
     int num_params;
-    hpct_tensor *tensors; /* 0 is the model's input */
+    hpct_graph_tensor *tensors; /* 0 is the model's input */
     int num_tensors;
-    hpct_node *nodes; /* in topological order */
+    hpct_graph_node *nodes; /* in topological order */
     int num_nodes;
     int output; /* output tensor: the head */
     bool inner; /* not the last pipeline stage: no loss at its head */
     struct {
-        int part, parts; /* shard whose local batch this is (hpct_samples_first); parts 0: none */
+        int part,
+            parts; /* shard whose local batch this is (hpct_graph_samples_first); parts 0: none */
     } share;
-    char next_name[HPCT_NAME_SIZE]; /* of the next layer; "": numbered */
+    char next_name[HPCT_GRAPH_NAME_SIZE]; /* of the next layer; "": numbered */
     struct {
         uint64_t seed;
         int64_t step, first_sample;
@@ -162,17 +163,17 @@ struct hpct_model {
     float *class_weights; /* [num_class_weights], or NULL */
     int num_class_weights;
     int top_k;
-    bool has_targets;                   /* hpct_model_take_targets */
-    hpct_optimizer optimizer;           /* with defaults resolved */
-    int64_t steps;                      /* optimizer steps so far, in batches */
-    double rate;                        /* hpct_model_set_learning_rate; 0: the schedule's */
-    int halvings;                       /* of the learning rate, besides the schedule */
-    bool shows_gradients;               /* hpct_model_show_gradients */
-    hpct_loss_scaling scaling;          /* while there is no run */
-    const struct hpct_backend *backend; /* of hpct_model_set_device; NULL: the cpu backend */
-    hpct_step_peers peers;              /* callbacks of its steps */
-    hpct_run *run;                      /* NULL until built */
-    const hpct_run_class *run_class;    /* of `run` */
+    bool has_targets;                      /* hpct_model_take_targets */
+    hpct_optimizer optimizer;              /* with defaults resolved */
+    int64_t steps;                         /* optimizer steps so far, in batches */
+    double rate;                           /* hpct_model_set_learning_rate; 0: the schedule's */
+    int halvings;                          /* of the learning rate, besides the schedule */
+    bool shows_gradients;                  /* hpct_model_show_gradients */
+    hpct_graph_loss_scaling scaling;       /* while there is no run */
+    const struct hpct_backend *backend;    /* of hpct_model_set_device; NULL: the cpu backend */
+    hpct_graph_step_peers peers;           /* callbacks of its steps */
+    hpct_run *run;                         /* NULL until built */
+    const hpct_graph_run_class *run_class; /* of `run` */
     int64_t builds;
     int holders;        /* reference count of hpct_model_hold */
     bool freed;         /* freed when the last holder releases */
@@ -184,18 +185,19 @@ struct hpct_model {
 };
 
 /* Number of samples of a batch of n that a node works on, and the first of them. */
-static inline int hpct_node_samples(const hpct_model *model, const hpct_node *node, int n)
+static inline int hpct_graph_node_samples(const hpct_model *model, const hpct_graph_node *node,
+                                          int n)
 {
-    return node->local ? hpct_samples_count(n, model->share.part, model->share.parts) : n;
+    return node->local ? hpct_graph_samples_count(n, model->share.part, model->share.parts) : n;
 }
 
-static inline int hpct_node_first(const hpct_model *model, const hpct_node *node, int n)
+static inline int hpct_graph_node_first(const hpct_model *model, const hpct_graph_node *node, int n)
 {
-    return node->local ? hpct_samples_first(n, model->share.part, model->share.parts) : 0;
+    return node->local ? hpct_graph_samples_first(n, model->share.part, model->share.parts) : 0;
 }
 
 /* Number of the nested model just outside of one; 0: the model. */
-static inline int hpct_nest_outer(const hpct_model *model, int nest)
+static inline int hpct_graph_nest_outer(const hpct_model *model, int nest)
 {
     return model->nests[nest - 1].outer;
 }
@@ -206,16 +208,17 @@ int hpct_model_add_nest(hpct_model *model, const char *name, bool sequential, in
 /* Floats of one sample. */
 static inline size_t hpct_model_input_floats(const hpct_model *model)
 {
-    return hpct_shape_count(&model->tensors[0].shape);
+    return hpct_graph_shape_count(&model->tensors[0].shape);
 }
 
 static inline size_t hpct_model_output_floats(const hpct_model *model)
 {
-    return hpct_shape_count(&model->tensors[model->output].shape);
+    return hpct_graph_shape_count(&model->tensors[model->output].shape);
 }
 
 /* Precision of a node. */
-static inline hpct_precision hpct_node_precision(const hpct_model *model, const hpct_node *node)
+static inline hpct_precision hpct_graph_node_precision(const hpct_model *model,
+                                                       const hpct_graph_node *node)
 {
     return model->layers[node->layer].fp32 ? HPCT_FP32 : model->precision;
 }
@@ -233,7 +236,7 @@ bool hpct_layer_add_node(hpct_model *model, const hpct_op_spec *spec, const hpct
 bool hpct_layer_add_join(hpct_model *model, const hpct_op_spec *spec, const int *tensors, int count,
                          const hpct_shape *output);
 bool hpct_layer_add_param(hpct_model *model, const char *name, const hpct_shape *shape,
-                          hpct_initializer initializer, double fan_in, double fan_out);
+                          hpct_graph_initializer initializer, double fan_in, double fan_out);
 bool hpct_layer_add_view(hpct_model *model, const hpct_shape *output);
 
 /* The last layer's config, filled after begin. */
@@ -243,25 +246,27 @@ static inline hpct_layer_config *hpct_layer_config_of(hpct_model *model)
 }
 
 /* Whether a parameter is never trained, also in a layer that is not frozen: a moving statistic. */
-static inline bool hpct_param_is_statistic(const hpct_model *model, const hpct_param *param)
+static inline bool hpct_graph_param_is_statistic(const hpct_model *model,
+                                                 const hpct_graph_param *param)
 {
     return hpct_op_param_is_state(&model->nodes[param->node].spec, param->index);
 }
 
 /* Whether no step changes a parameter of a layer that is not frozen: Normalization's. */
-static inline bool hpct_param_is_fixed(const hpct_model *model, const hpct_param *param)
+static inline bool hpct_graph_param_is_fixed(const hpct_model *model, const hpct_graph_param *param)
 {
     return model->nodes[param->node].spec.kind == HPCT_OP_NORMALIZATION;
 }
 
 /* Whether a parameter's regularizer counts: as in Keras only while its layer is trained. */
-static inline bool hpct_param_has_penalty(const hpct_param *param)
+static inline bool hpct_graph_param_has_penalty(const hpct_graph_param *param)
 {
     return !param->state && (param->l1 > 0 || param->l2 > 0);
 }
 
 /* Factor of the learning rate of a node's parameters. */
-static inline float hpct_node_rate_factor(const hpct_model *model, const hpct_node *node)
+static inline float hpct_graph_node_rate_factor(const hpct_model *model,
+                                                const hpct_graph_node *node)
 {
     double factor = model->layers[node->layer].rate_factor;
     return factor > 0 ? (float) factor : 1;

@@ -4,15 +4,19 @@
 
 #include "nn/graph/graph.h"
 
-typedef enum hpct_fan { HPCT_FAN_IN, HPCT_FAN_OUT, HPCT_FAN_AVG } hpct_fan;
-typedef enum hpct_distribution {
-    HPCT_UNIFORM,
-    HPCT_TRUNCATED_NORMAL,
-    HPCT_UNTRUNCATED_NORMAL
-} hpct_distribution;
+typedef enum hpct_graph_fan {
+    HPCT_GRAPH_FAN_IN,
+    HPCT_GRAPH_FAN_OUT,
+    HPCT_GRAPH_FAN_AVG
+} hpct_graph_fan;
+typedef enum hpct_graph_distribution {
+    HPCT_GRAPH_UNIFORM,
+    HPCT_GRAPH_TRUNCATED_NORMAL,
+    HPCT_GRAPH_UNTRUNCATED_NORMAL
+} hpct_graph_distribution;
 
 /* Keras' VarianceScaling: a variance of scale / fan. The parameter has fans. */
-void hpct_param_scale_variance(hpct_param *param, double scale, hpct_fan fan,
-                               hpct_distribution kind);
+void hpct_graph_param_scale_variance(hpct_graph_param *param, double scale, hpct_graph_fan fan,
+                                     hpct_graph_distribution kind);
 
 #endif

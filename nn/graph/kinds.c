@@ -3,14 +3,14 @@
 
 #include "nn/graph/parallel.h"
 
-#define NONE HPCT_PARALLEL_NONE
-#define BEGINS HPCT_PARALLEL_BEGINS
-#define FOLLOWS HPCT_PARALLEL_FOLLOWS
-#define SUMS HPCT_PARALLEL_SUMS
+#define NONE HPCT_GRAPH_PARALLEL_NONE
+#define BEGINS HPCT_GRAPH_PARALLEL_BEGINS
+#define FOLLOWS HPCT_GRAPH_PARALLEL_FOLLOWS
+#define SUMS HPCT_GRAPH_PARALLEL_SUMS
 
 #define ELEMENT(kind, kind_name, reads, ...)                                                       \
     [HPCT_OP_##kind] = {.name = #kind_name,                                                        \
-                        .sizes = HPCT_SIZES_DENSE,                                                 \
+                        .sizes = HPCT_GRAPH_SIZES_DENSE,                                           \
                         .parallel = FOLLOWS,                                                       \
                         .predicted_split = true,                                                   \
                         .activation = true,                                                        \
@@ -21,47 +21,49 @@
 /* Dropout and GaussianNoise do not follow a split: their random numbers count the elements of a
  * sample. GROUP_NORM's statistics are over channels. */
 static const hpct_op_facts kinds[HPCT_OP_KINDS] = {
-    HPCT_ELEMENT_ROWS(ELEMENT),
-    [HPCT_OP_CONV2D] = {"conv2d", HPCT_SIZES_WINDOW, NONE, .kernel = true, .reads_src = true,
+    HPCT_GRAPH_ELEMENT_ROWS(ELEMENT),
+    [HPCT_OP_CONV2D] = {"conv2d", HPCT_GRAPH_SIZES_WINDOW, NONE, .kernel = true, .reads_src = true,
                         .omits_grads = true},
-    [HPCT_OP_CONV2D_TRANSPOSE] = {"conv2d_transpose", HPCT_SIZES_TRANSPOSED, NONE, .kernel = true,
-                                  .reads_src = true},
-    [HPCT_OP_DENSE] = {"dense", HPCT_SIZES_DENSE, BEGINS | SUMS, .kernel = true, .reads_src = true,
-                       .omits_grads = true},
-    [HPCT_OP_MAX_POOL2D] = {"max_pool2d", HPCT_SIZES_WINDOW, FOLLOWS, .predicted_split = true},
-    [HPCT_OP_AVERAGE_POOL2D] = {"average_pool2d", HPCT_SIZES_WINDOW, FOLLOWS,
+    [HPCT_OP_CONV2D_TRANSPOSE] = {"conv2d_transpose", HPCT_GRAPH_SIZES_TRANSPOSED, NONE,
+                                  .kernel = true, .reads_src = true},
+    [HPCT_OP_DENSE] = {"dense", HPCT_GRAPH_SIZES_DENSE, BEGINS | SUMS, .kernel = true,
+                       .reads_src = true, .omits_grads = true},
+    [HPCT_OP_MAX_POOL2D] = {"max_pool2d", HPCT_GRAPH_SIZES_WINDOW, FOLLOWS,
+                            .predicted_split = true},
+    [HPCT_OP_AVERAGE_POOL2D] = {"average_pool2d", HPCT_GRAPH_SIZES_WINDOW, FOLLOWS,
                                 .predicted_split = true},
-    [HPCT_OP_PAD2D] = {"pad2d", HPCT_SIZES_WINDOW, FOLLOWS, .predicted_split = true,
+    [HPCT_OP_PAD2D] = {"pad2d", HPCT_GRAPH_SIZES_WINDOW, FOLLOWS, .predicted_split = true,
                        .adds_diff_src = true},
-    [HPCT_OP_SOFTMAX] = {"softmax", HPCT_SIZES_DENSE, NONE, .reads_dst = true},
-    [HPCT_OP_PRELU] = {"prelu", HPCT_SIZES_LINE, FOLLOWS, .predicted_split = true,
+    [HPCT_OP_SOFTMAX] = {"softmax", HPCT_GRAPH_SIZES_DENSE, NONE, .reads_dst = true},
+    [HPCT_OP_PRELU] = {"prelu", HPCT_GRAPH_SIZES_LINE, FOLLOWS, .predicted_split = true,
                        .reads_src = true},
-    [HPCT_OP_NORMALIZATION] = {"normalization", HPCT_SIZES_LINE, NONE},
-    [HPCT_OP_RESCALING] = {"rescaling", HPCT_SIZES_DENSE, FOLLOWS, .predicted_split = true,
+    [HPCT_OP_NORMALIZATION] = {"normalization", HPCT_GRAPH_SIZES_LINE, NONE},
+    [HPCT_OP_RESCALING] = {"rescaling", HPCT_GRAPH_SIZES_DENSE, FOLLOWS, .predicted_split = true,
                            .elementwise = true},
-    [HPCT_OP_ADD] = {"add", HPCT_SIZES_JOIN, FOLLOWS, .adds_diff_src = true,
+    [HPCT_OP_ADD] = {"add", HPCT_GRAPH_SIZES_JOIN, FOLLOWS, .adds_diff_src = true,
                      .passes_diff_dst = true},
-    [HPCT_OP_MULTIPLY] = {"multiply", HPCT_SIZES_JOIN, FOLLOWS, .reads_src = true,
+    [HPCT_OP_MULTIPLY] = {"multiply", HPCT_GRAPH_SIZES_JOIN, FOLLOWS, .reads_src = true,
                           .adds_diff_src = true},
-    [HPCT_OP_CONCATENATE] = {"concatenate", HPCT_SIZES_JOIN, NONE, .adds_diff_src = true},
-    [HPCT_OP_BATCH_NORM] = {"batch_norm", HPCT_SIZES_NORM, FOLLOWS, .predicted_split = true,
+    [HPCT_OP_CONCATENATE] = {"concatenate", HPCT_GRAPH_SIZES_JOIN, NONE, .adds_diff_src = true},
+    [HPCT_OP_BATCH_NORM] = {"batch_norm", HPCT_GRAPH_SIZES_NORM, FOLLOWS, .predicted_split = true,
                             .reads_src = true, .adds_diff_src = true},
-    [HPCT_OP_GROUP_NORM] = {"group_norm", HPCT_SIZES_GROUP, NONE, .reads_src = true,
+    [HPCT_OP_GROUP_NORM] = {"group_norm", HPCT_GRAPH_SIZES_GROUP, NONE, .reads_src = true,
                             .adds_diff_src = true},
-    [HPCT_OP_DROPOUT] = {"dropout", HPCT_SIZES_DENSE, NONE, .predicted_split = true},
-    [HPCT_OP_GAUSSIAN_NOISE] = {"gaussian_noise", HPCT_SIZES_DENSE, NONE, .predicted_split = true,
-                                .adds_diff_src = true, .passes_diff_dst = true},
-    [HPCT_OP_PERMUTE] = {"permute", HPCT_SIZES_PERMUTE, NONE, .adds_diff_src = true},
-    [HPCT_OP_RESIZING] = {"resizing", HPCT_SIZES_PICTURE, FOLLOWS},
-    [HPCT_OP_RANDOM_CROP] = {"random_crop", HPCT_SIZES_PICTURE, FOLLOWS},
-    [HPCT_OP_RANDOM_FLIP] = {"random_flip", HPCT_SIZES_PICTURE, FOLLOWS},
-    [HPCT_OP_RANDOM_AFFINE] = {"random_affine", HPCT_SIZES_PICTURE, NONE},
-    [HPCT_OP_RANDOM_TONE] = {"random_tone", HPCT_SIZES_PICTURE, NONE},
-    [HPCT_OP_SUM_PARTS] = {"sum_parts", HPCT_SIZES_PARTS, NONE, .passes_diff_dst = true,
+    [HPCT_OP_DROPOUT] = {"dropout", HPCT_GRAPH_SIZES_DENSE, NONE, .predicted_split = true},
+    [HPCT_OP_GAUSSIAN_NOISE] = {"gaussian_noise", HPCT_GRAPH_SIZES_DENSE, NONE,
+                                .predicted_split = true, .adds_diff_src = true,
+                                .passes_diff_dst = true},
+    [HPCT_OP_PERMUTE] = {"permute", HPCT_GRAPH_SIZES_PERMUTE, NONE, .adds_diff_src = true},
+    [HPCT_OP_RESIZING] = {"resizing", HPCT_GRAPH_SIZES_PICTURE, FOLLOWS},
+    [HPCT_OP_RANDOM_CROP] = {"random_crop", HPCT_GRAPH_SIZES_PICTURE, FOLLOWS},
+    [HPCT_OP_RANDOM_FLIP] = {"random_flip", HPCT_GRAPH_SIZES_PICTURE, FOLLOWS},
+    [HPCT_OP_RANDOM_AFFINE] = {"random_affine", HPCT_GRAPH_SIZES_PICTURE, NONE},
+    [HPCT_OP_RANDOM_TONE] = {"random_tone", HPCT_GRAPH_SIZES_PICTURE, NONE},
+    [HPCT_OP_SUM_PARTS] = {"sum_parts", HPCT_GRAPH_SIZES_PARTS, NONE, .passes_diff_dst = true,
                            .omits_grads = true},
-    [HPCT_OP_GATHER_PARTS] = {"gather_parts", HPCT_SIZES_PARTS, NONE, .omits_grads = true},
-    [HPCT_OP_GATHER_SAMPLES] = {"gather_samples", HPCT_SIZES_PARTS, NONE, .adds_diff_src = true,
-                                .omits_grads = true},
+    [HPCT_OP_GATHER_PARTS] = {"gather_parts", HPCT_GRAPH_SIZES_PARTS, NONE, .omits_grads = true},
+    [HPCT_OP_GATHER_SAMPLES] = {"gather_samples", HPCT_GRAPH_SIZES_PARTS, NONE,
+                                .adds_diff_src = true, .omits_grads = true},
 };
 
 const hpct_op_facts *hpct_op_facts_of(const hpct_op_spec *spec)

@@ -7,22 +7,22 @@
 
 /* The member of hpct_op_spec that has its sizes. */
 typedef enum hpct_op_sizes {
-    HPCT_SIZES_DENSE,
-    HPCT_SIZES_WINDOW,
-    HPCT_SIZES_TRANSPOSED, /* window, from the result to the source */
-    HPCT_SIZES_PICTURE,
-    HPCT_SIZES_JOIN,
-    HPCT_SIZES_LINE,
-    HPCT_SIZES_NORM,
-    HPCT_SIZES_GROUP,
-    HPCT_SIZES_PERMUTE,
-    HPCT_SIZES_PARTS,
+    HPCT_GRAPH_SIZES_DENSE,
+    HPCT_GRAPH_SIZES_WINDOW,
+    HPCT_GRAPH_SIZES_TRANSPOSED, /* window, from the result to the source */
+    HPCT_GRAPH_SIZES_PICTURE,
+    HPCT_GRAPH_SIZES_JOIN,
+    HPCT_GRAPH_SIZES_LINE,
+    HPCT_GRAPH_SIZES_NORM,
+    HPCT_GRAPH_SIZES_GROUP,
+    HPCT_GRAPH_SIZES_PERMUTE,
+    HPCT_GRAPH_SIZES_PARTS,
 } hpct_op_sizes;
 
 typedef struct hpct_op_facts {
     const char *name;
     hpct_op_sizes sizes;
-    int parallel;         /* hpct_parallel; CONV2D's depends on its window, too */
+    int parallel;         /* hpct_graph_parallel; CONV2D's depends on its window, too */
     bool predicted_split; /* predictions split it as its source; else not, unless it begins one */
     bool activation;      /* of single elements */
     bool elementwise;     /* an activation or like one: rows and last axis do not matter */

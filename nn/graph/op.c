@@ -6,20 +6,20 @@
 
 #include <stdlib.h>
 
-bool hpct_window_is_small(const hpct_window *w)
+bool hpct_graph_window_is_small(const hpct_graph_window *w)
 {
     bool padded = w->pad_top > 0 || w->pad_left > 0 ||
                   (w->out_h - 1) * w->stride_h + w->kernel_h > w->in_h ||
                   (w->out_w - 1) * w->stride_w + w->kernel_w > w->in_w;
-    return !padded && w->in_c <= 4 && w->kernel_h * w->kernel_w * w->in_c <= HPCT_SMALL_WINDOW &&
-           w->dilation_h == 1 && w->dilation_w == 1 && w->groups == 1 &&
-           w->out_c % HPCT_CHANNEL_BLOCK == 0;
+    return !padded && w->in_c <= 4 &&
+           w->kernel_h * w->kernel_w * w->in_c <= HPCT_GRAPH_SMALL_WINDOW && w->dilation_h == 1 &&
+           w->dilation_w == 1 && w->groups == 1 && w->out_c % HPCT_GRAPH_CHANNEL_BLOCK == 0;
 }
 
 static size_t parts_floats(const hpct_op_spec *spec, bool whole)
 {
-    const hpct_channel_split *split = &spec->parts.split;
-    int channels = whole ? split->channels : hpct_channel_split_count(split, split->part);
+    const hpct_graph_channel_split *split = &spec->parts.split;
+    int channels = whole ? split->channels : hpct_graph_channel_split_count(split, split->part);
     return (size_t) spec->parts.rows * (size_t) channels;
 }
 
@@ -43,7 +43,7 @@ static size_t line_floats(const hpct_op_spec *spec)
 
 int hpct_op_num_inputs(const hpct_op_spec *spec)
 {
-    return hpct_op_facts_of(spec)->sizes == HPCT_SIZES_JOIN ? spec->join.count : 1;
+    return hpct_op_facts_of(spec)->sizes == HPCT_GRAPH_SIZES_JOIN ? spec->join.count : 1;
 }
 
 static size_t join_floats(const hpct_op_spec *spec, int input)
@@ -54,28 +54,28 @@ static size_t join_floats(const hpct_op_spec *spec, int input)
 
 size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
 {
-    const hpct_window *w = &spec->window;
-    const hpct_picture *p = &spec->picture;
+    const hpct_graph_window *w = &spec->window;
+    const hpct_graph_picture *p = &spec->picture;
     switch (hpct_op_facts_of(spec)->sizes) {
-    case HPCT_SIZES_WINDOW:
+    case HPCT_GRAPH_SIZES_WINDOW:
         return (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c;
-    case HPCT_SIZES_TRANSPOSED:
+    case HPCT_GRAPH_SIZES_TRANSPOSED:
         return (size_t) w->out_h * (size_t) w->out_w * (size_t) w->out_c;
-    case HPCT_SIZES_PICTURE:
+    case HPCT_GRAPH_SIZES_PICTURE:
         return (size_t) p->in_h * (size_t) p->in_w * (size_t) p->channels;
-    case HPCT_SIZES_JOIN:
+    case HPCT_GRAPH_SIZES_JOIN:
         return join_floats(spec, input);
-    case HPCT_SIZES_LINE:
+    case HPCT_GRAPH_SIZES_LINE:
         return line_floats(spec);
-    case HPCT_SIZES_NORM:
+    case HPCT_GRAPH_SIZES_NORM:
         return (size_t) spec->norm.rows * (size_t) spec->norm.channels;
-    case HPCT_SIZES_GROUP:
+    case HPCT_GRAPH_SIZES_GROUP:
         return group_floats(spec);
-    case HPCT_SIZES_PERMUTE:
+    case HPCT_GRAPH_SIZES_PERMUTE:
         return permute_floats(spec);
-    case HPCT_SIZES_PARTS:
+    case HPCT_GRAPH_SIZES_PARTS:
         return parts_floats(spec, spec->kind != HPCT_OP_GATHER_PARTS);
-    case HPCT_SIZES_DENSE:
+    case HPCT_GRAPH_SIZES_DENSE:
         break;
     }
     return (size_t) spec->dense.rows * (size_t) spec->dense.in;
@@ -83,25 +83,25 @@ size_t hpct_op_src_floats(const hpct_op_spec *spec, int input)
 
 size_t hpct_op_dst_floats(const hpct_op_spec *spec)
 {
-    const hpct_window *w = &spec->window;
-    const hpct_picture *p = &spec->picture;
+    const hpct_graph_window *w = &spec->window;
+    const hpct_graph_picture *p = &spec->picture;
     size_t floats = 0;
     switch (hpct_op_facts_of(spec)->sizes) {
-    case HPCT_SIZES_WINDOW:
-        return (size_t) hpct_window_cells(w) * (size_t) w->out_c;
-    case HPCT_SIZES_TRANSPOSED:
+    case HPCT_GRAPH_SIZES_WINDOW:
+        return (size_t) hpct_graph_window_cells(w) * (size_t) w->out_c;
+    case HPCT_GRAPH_SIZES_TRANSPOSED:
         return (size_t) w->in_h * (size_t) w->in_w * (size_t) w->in_c;
-    case HPCT_SIZES_PICTURE:
+    case HPCT_GRAPH_SIZES_PICTURE:
         return (size_t) p->out_h * (size_t) p->out_w * (size_t) p->channels;
-    case HPCT_SIZES_PARTS:
+    case HPCT_GRAPH_SIZES_PARTS:
         return parts_floats(spec, true);
-    case HPCT_SIZES_DENSE:
+    case HPCT_GRAPH_SIZES_DENSE:
         return (size_t) spec->dense.rows * (size_t) spec->dense.out;
-    case HPCT_SIZES_JOIN:
-    case HPCT_SIZES_LINE:
-    case HPCT_SIZES_NORM:
-    case HPCT_SIZES_GROUP:
-    case HPCT_SIZES_PERMUTE:
+    case HPCT_GRAPH_SIZES_JOIN:
+    case HPCT_GRAPH_SIZES_LINE:
+    case HPCT_GRAPH_SIZES_NORM:
+    case HPCT_GRAPH_SIZES_GROUP:
+    case HPCT_GRAPH_SIZES_PERMUTE:
         break;
     }
     for (int k = 0; spec->kind == HPCT_OP_CONCATENATE && k < spec->join.count; k++)
@@ -109,27 +109,27 @@ size_t hpct_op_dst_floats(const hpct_op_spec *spec)
     return floats > 0 ? floats : hpct_op_src_floats(spec, 0);
 }
 
-int hpct_op_norm_param(const hpct_op_spec *spec, hpct_norm_param which)
+int hpct_op_norm_param(const hpct_op_spec *spec, hpct_graph_norm_param which)
 {
     bool grouped = spec->kind == HPCT_OP_GROUP_NORM;
     int gammas = (grouped ? spec->group.no_scale : spec->norm.no_scale) ? 0 : 1;
     int betas = (grouped ? spec->group.no_center : spec->norm.no_center) ? 0 : 1;
     switch (which) {
-    case HPCT_NORM_GAMMA:
+    case HPCT_GRAPH_NORM_GAMMA:
         return gammas - 1;
-    case HPCT_NORM_BETA:
+    case HPCT_GRAPH_NORM_BETA:
         return betas == 0 ? -1 : gammas;
-    case HPCT_NORM_MEAN:
-    case HPCT_NORM_VARIANCE:
+    case HPCT_GRAPH_NORM_MEAN:
+    case HPCT_GRAPH_NORM_VARIANCE:
         break;
     }
-    return gammas + betas + (which == HPCT_NORM_VARIANCE);
+    return gammas + betas + (which == HPCT_GRAPH_NORM_VARIANCE);
 }
 
 int hpct_op_num_params(const hpct_op_spec *spec)
 {
     if (spec->kind == HPCT_OP_BATCH_NORM)
-        return hpct_op_norm_param(spec, HPCT_NORM_VARIANCE) + 1;
+        return hpct_op_norm_param(spec, HPCT_GRAPH_NORM_VARIANCE) + 1;
     if (spec->kind == HPCT_OP_GROUP_NORM)
         return !spec->group.no_scale + !spec->group.no_center;
     if (spec->kind == HPCT_OP_SUM_PARTS)
@@ -137,13 +137,13 @@ int hpct_op_num_params(const hpct_op_spec *spec)
     if (spec->kind == HPCT_OP_PRELU)
         return 1;
     if (spec->kind == HPCT_OP_NORMALIZATION)
-        return spec->line.given ? 0 : HPCT_LINE_COUNT + 1;
+        return spec->line.given ? 0 : HPCT_GRAPH_LINE_COUNT + 1;
     return !hpct_op_facts_of(spec)->kernel ? 0 : spec->no_bias ? 1 : 2;
 }
 
 size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
 {
-    const hpct_window *w = &spec->window;
+    const hpct_graph_window *w = &spec->window;
     bool kernel = which == HPCT_OP_KERNEL;
     if (spec->kind == HPCT_OP_BATCH_NORM)
         return (size_t) spec->norm.channels;
@@ -154,7 +154,7 @@ size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
     if (spec->kind == HPCT_OP_PRELU && !spec->line.shared)
         return line_floats(spec);
     if (spec->kind == HPCT_OP_NORMALIZATION || spec->kind == HPCT_OP_PRELU)
-        return which == HPCT_LINE_COUNT ? 1 : (size_t) spec->line.channels;
+        return which == HPCT_GRAPH_LINE_COUNT ? 1 : (size_t) spec->line.channels;
     if (spec->kind == HPCT_OP_CONV2D_TRANSPOSE)
         return (size_t) w->in_c *
                (kernel ? (size_t) w->kernel_h * (size_t) w->kernel_w * (size_t) w->out_c : 1);
@@ -168,7 +168,8 @@ size_t hpct_op_param_floats(const hpct_op_spec *spec, int which)
 bool hpct_op_param_is_state(const hpct_op_spec *spec, int which)
 {
     return spec->kind == HPCT_OP_NORMALIZATION ||
-           (spec->kind == HPCT_OP_BATCH_NORM && which >= hpct_op_norm_param(spec, HPCT_NORM_MEAN));
+           (spec->kind == HPCT_OP_BATCH_NORM &&
+            which >= hpct_op_norm_param(spec, HPCT_GRAPH_NORM_MEAN));
 }
 
 hpct_status hpct_op_new(hpct_op **out, size_t bytes, const hpct_op_class *class,

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HPCT_NODE_MAX_INPUTS 8
+#define HPCT_GRAPH_NODE_MAX_INPUTS 8
 #define HPCT_OP_MAX_PARAMS 4
 #define HPCT_OP_KERNEL 0 /* index of a Conv2D's or Dense's kernel among its parameters */
 #define HPCT_OP_BIAS 1
@@ -34,7 +34,8 @@ typedef enum hpct_op_kind {
     HPCT_OP_SOFTMAX,
     HPCT_OP_ADD,
     HPCT_OP_CONCATENATE,
-    HPCT_ELEMENT_ROWS(HPCT_OP_OF_ELEMENT), /* HPCT_OP_RELU, …: activations of single elements */
+    HPCT_GRAPH_ELEMENT_ROWS(
+        HPCT_OP_OF_ELEMENT), /* HPCT_OP_RELU, …: activations of single elements */
     HPCT_OP_PRELU,
     HPCT_OP_MULTIPLY,
     HPCT_OP_NORMALIZATION,
@@ -59,7 +60,7 @@ typedef enum hpct_op_kind {
 
 /* A sliding window. Padding counts as zeros in convolutions, and is ignored in maxima and means.
  * Padding at the bottom and right follows from the other numbers. */
-typedef struct hpct_window {
+typedef struct hpct_graph_window {
     int in_h, in_w, in_c;
     int out_h, out_w, out_c;
     int kernel_h, kernel_w;
@@ -68,67 +69,68 @@ typedef struct hpct_window {
     int pad_top, pad_left;
     int groups; /* CONV2D: number of groups */
     /* CONV2D: not 0: only these output cells, in row order, as [cells][out_c]; requires
-     * hpct_window_is_small */
+     * hpct_graph_window_is_small */
     int first_cell, cells;
     bool pad_zeros; /* MAX_POOL2D: padding counts as zeros */
-} hpct_window;
+} hpct_graph_window;
 
 /* Sizes of an image operation; the mapping is in nn/backend/picture.h. */
-typedef struct hpct_picture {
+typedef struct hpct_graph_picture {
     int in_h, in_w, out_h, out_w, channels;
-    bool horizontal, vertical; /* RANDOM_FLIP: permitted flips */
-    bool nearest;              /* RESIZING: the nearest cell instead of a bilinear mean */
-    hpct_variation variation;  /* RANDOM_AFFINE, RANDOM_TONE */
-} hpct_picture;
+    bool horizontal, vertical;      /* RANDOM_FLIP: permitted flips */
+    bool nearest;                   /* RESIZING: the nearest cell instead of a bilinear mean */
+    hpct_graph_variation variation; /* RANDOM_AFFINE, RANDOM_TONE */
+} hpct_graph_picture;
 
 /* A last axis split among shards: shard p has channels [first(p), first(p + 1)), at least `unit`,
  * differing by at most one `unit`. */
-typedef struct hpct_channel_split {
+typedef struct hpct_graph_channel_split {
     int channels; /* total; 0: not split */
     int unit;     /* channels that stay together; divides the total */
     int part, parts;
-} hpct_channel_split;
+} hpct_graph_channel_split;
 
-static inline int hpct_channel_split_first(const hpct_channel_split *split, int part)
+static inline int hpct_graph_channel_split_first(const hpct_graph_channel_split *split, int part)
 {
     return (int) ((int64_t) (split->channels / split->unit) * part / split->parts) * split->unit;
 }
 
-static inline int hpct_channel_split_count(const hpct_channel_split *split, int part)
+static inline int hpct_graph_channel_split_count(const hpct_graph_channel_split *split, int part)
 {
-    return hpct_channel_split_first(split, part + 1) - hpct_channel_split_first(split, part);
+    return hpct_graph_channel_split_first(split, part + 1) -
+           hpct_graph_channel_split_first(split, part);
 }
 
 /* n samples divided among shards: shard p has [first(p), first(p + 1)), the first ones one more if
  * n is not divisible. As data-parallel ranks divide a batch. */
-static inline int hpct_samples_first(int n, int part, int parts)
+static inline int hpct_graph_samples_first(int n, int part, int parts)
 {
     return n / parts * part + (part < n % parts ? part : n % parts);
 }
 
-static inline int hpct_samples_count(int n, int part, int parts)
+static inline int hpct_graph_samples_count(int n, int part, int parts)
 {
-    return hpct_samples_first(n, part + 1, parts) - hpct_samples_first(n, part, parts);
+    return hpct_graph_samples_first(n, part + 1, parts) - hpct_graph_samples_first(n, part, parts);
 }
 
 /* Input cells that a window spans. */
-static inline int hpct_window_reach(int kernel, int dilation)
+static inline int hpct_graph_window_reach(int kernel, int dilation)
 {
     return (kernel - 1) * dilation + 1;
 }
 
-static inline int hpct_window_cells(const hpct_window *w)
+static inline int hpct_graph_window_cells(const hpct_graph_window *w)
 {
     return w->cells > 0 ? w->cells : w->out_h * w->out_w;
 }
 
 /* A convolution with few unpadded inputs per output cell and vectorizable output channels. */
-#define HPCT_SMALL_WINDOW 256 /* inputs of a cell; beyond, general kernels win */
-bool hpct_window_is_small(const hpct_window *w);
+#define HPCT_GRAPH_SMALL_WINDOW 256 /* inputs of a cell; beyond, general kernels win */
+bool hpct_graph_window_is_small(const hpct_graph_window *w);
 
 /* With src_blocks or dst_blocks, images and gradients on that side are [n][c / 16][h][w][16]
  * instead of [n][h][w][c]. */
-#define HPCT_CHANNEL_BLOCK 16
+#define HPCT_GRAPH_CHANNEL_BLOCK 16
 
 typedef struct hpct_op_spec {
     hpct_op_kind kind;
@@ -141,19 +143,19 @@ typedef struct hpct_op_spec {
     float slope;           /* LEAKY_RELU: below `threshold` slope (x - threshold); ELU: alpha */
     float threshold, most; /* LEAKY_RELU: min(x, most) above the threshold */
     union {
-        hpct_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D; PAD2D: sizes and padding,
+        hpct_graph_window window; /* CONV2D, MAX_POOL2D, AVERAGE_POOL2D; PAD2D: sizes and padding,
                                which is negative where it crops. CONV2D_TRANSPOSE: the
                                convolution from its result to its source, which it reverses */
         struct {
             int rows; /* per sample; DENSE and SOFTMAX work on the last axis */
             int in, out;
-        } dense;              /* DENSE; the activations, RESCALING, GAUSSIAN_NOISE (in == out);
-                                 DROPOUT, whose rows of a sample all lose the same elements */
-        hpct_picture picture; /* RESIZING, RANDOM_… */
+        } dense; /* DENSE; the activations, RESCALING, GAUSSIAN_NOISE (in == out);
+                    DROPOUT, whose rows of a sample all lose the same elements */
+        hpct_graph_picture picture; /* RESIZING, RANDOM_… */
         struct {
             int rows; /* per sample: all axes but the last */
             int count;
-            int size[HPCT_NODE_MAX_INPUTS]; /* each input's last axis; ADD: all the same */
+            int size[HPCT_GRAPH_NODE_MAX_INPUTS]; /* each input's last axis; ADD: all the same */
             bool broadcasts; /* MULTIPLY, of two inputs: the second has one row per sample */
         } join;              /* ADD, CONCATENATE, MULTIPLY */
         struct {
@@ -170,7 +172,7 @@ typedef struct hpct_op_spec {
             bool frozen; /* its layer is: training uses the moving statistics, and keeps them */
             float momentum, epsilon;
             int groups; /* 2 or more: separate statistics for this many groups of the samples
-                           (hpct_samples_first), as if on different replicas */
+                           (hpct_graph_samples_first), as if on different replicas */
         } norm;         /* BATCH_NORM */
         struct {
             int rows;  /* per sample, each [cells][channels] */
@@ -187,31 +189,31 @@ typedef struct hpct_op_spec {
         } permute;                   /* PERMUTE */
         struct {
             int rows; /* per sample */
-            hpct_channel_split split;
+            hpct_graph_channel_split split;
             bool sum_diff; /* diff_dst is a partial sum in each part: backward sums it */
-            bool carries;  /* forward carries hpct_step_peers.piggyback */
+            bool carries;  /* forward carries hpct_graph_step_peers.piggyback */
         } parts;           /* SUM_PARTS, GATHER_PARTS; GATHER_SAMPLES: all channels; split.part and
                               parts divide the samples */
     };
 } hpct_op_spec;
 
 /* States of a NORMALIZATION that is not given. COUNT, one number, is only stored. */
-typedef enum hpct_line_param {
-    HPCT_LINE_MEAN,
-    HPCT_LINE_VARIANCE,
-    HPCT_LINE_COUNT
-} hpct_line_param;
-#define HPCT_LINE_EPSILON 1e-7f /* least standard deviation: keras.config.epsilon() */
+typedef enum hpct_graph_line_param {
+    HPCT_GRAPH_LINE_MEAN,
+    HPCT_GRAPH_LINE_VARIANCE,
+    HPCT_GRAPH_LINE_COUNT
+} hpct_graph_line_param;
+#define HPCT_GRAPH_LINE_EPSILON 1e-7f /* least standard deviation: keras.config.epsilon() */
 
 /* Parameters of BATCH_NORM by meaning, before removing absent ones. */
-typedef enum hpct_norm_param {
-    HPCT_NORM_GAMMA,
-    HPCT_NORM_BETA,
-    HPCT_NORM_MEAN, /* moving */
-    HPCT_NORM_VARIANCE,
-} hpct_norm_param;
+typedef enum hpct_graph_norm_param {
+    HPCT_GRAPH_NORM_GAMMA,
+    HPCT_GRAPH_NORM_BETA,
+    HPCT_GRAPH_NORM_MEAN, /* moving */
+    HPCT_GRAPH_NORM_VARIANCE,
+} hpct_graph_norm_param;
 /* Its index among the op's parameters, -1 if absent. GROUP_NORM has gamma and beta only. */
-int hpct_op_norm_param(const hpct_op_spec *spec, hpct_norm_param which);
+int hpct_op_norm_param(const hpct_op_spec *spec, hpct_graph_norm_param which);
 
 /* Derived from a spec. Floats of one sample; of a parameter in Keras' layout. */
 const char *hpct_op_kind_name(hpct_op_kind kind); /* "conv2d" */
@@ -246,10 +248,10 @@ typedef struct hpct_op_build {
     bool fuse_update;    /* backward may apply SGD to a parameter instead of storing its gradient */
     bool plain_layout;   /* parameters in the same layout on every processor */
     bool frozen;         /* parameter gradients are not wanted: see hpct_op.omits_grads */
-    const hpct_window *pool; /* fused max pooling (HPCT_FUSION_POOL): result and dst_blocks are the
-                                pooling's; NULL: none */
-    bool adds;               /* CONV2D: adds src[1], of the result's shape, to the result, */
-    bool adds_relu;          /* and then applies max(0, x): the fused ADD */
+    const hpct_graph_window *pool; /* fused max pooling (HPCT_FUSION_POOL): result and dst_blocks
+                                are the pooling's; NULL: none */
+    bool adds;                     /* CONV2D: adds src[1], of the result's shape, to the result, */
+    bool adds_relu;                /* and then applies max(0, x): the fused ADD */
     /* CONV2D: adds no bias. The BATCH_NORM, the only reader of the result, would subtract it with
      * the mean, and adds it to the mean for the moving statistics instead (call.bias). The bias'
      * gradient is set to zero, without rounding errors. */
@@ -285,7 +287,7 @@ typedef struct hpct_op_call {
     void *scratch;          /* temporary memory of the call, 64-byte aligned */
     float learning_rate;    /* of a fused update */
     bool shows_gradients;   /* kernel_fused: also stores the gradient it applies (host) */
-    const hpct_step_peers *replicas; /* NULL: none */
+    const hpct_graph_step_peers *replicas; /* NULL: none */
     bool training;        /* backward may follow; state may be updated. Backward: as in forward */
     uint64_t seed;        /* random numbers depend on these and hpct_op_build.stream: */
     int64_t step;         /* steps since training began, and */
@@ -363,9 +365,9 @@ static inline int hpct_op_largest_batch(const hpct_op_build *build)
 }
 
 /* Random state of this call. */
-static inline hpct_draw hpct_op_draw(const hpct_op *op, const hpct_op_call *call)
+static inline hpct_graph_draw hpct_op_draw(const hpct_op *op, const hpct_op_call *call)
 {
-    return (hpct_draw){
+    return (hpct_graph_draw){
         .seed = call->seed, .stream = op->build.stream, .step = (uint32_t) call->step};
 }
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const hpct_optimizer_class hpct_optimizers[HPCT_OPTIMIZER_KINDS] = {
+const hpct_graph_optimizer_class hpct_graph_optimizers[HPCT_OPTIMIZER_KINDS] = {
     [HPCT_SGD] = {.name = "sgd", .slots = {"momentum"}, .learning_rate = 0.01},
     [HPCT_ADAM] = {.name = "adam", .slots = {"momentum", "velocity"}, .learning_rate = 0.001},
     [HPCT_ADAMW] = {.name = "adamw",
@@ -31,14 +31,14 @@ hpct_status hpct_optimizer_find(hpct_optimizer_kind *kind, const char *name)
     char names[128] = "", hint[HPCT_NEAREST_HINT];
     hpct_nearest best = {0};
     for (int i = 0; i < HPCT_OPTIMIZER_KINDS; i++) {
-        hpct_nearest_try(&best, name, hpct_optimizers[i].name);
-        if (strcmp(hpct_optimizers[i].name, name) == 0) {
+        hpct_nearest_try(&best, name, hpct_graph_optimizers[i].name);
+        if (strcmp(hpct_graph_optimizers[i].name, name) == 0) {
             *kind = (hpct_optimizer_kind) i;
             return HPCT_OK;
         }
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ",
-                 hpct_optimizers[i].name);
+                 hpct_graph_optimizers[i].name);
     }
     return hpct_fail(HPCT_ERR_USAGE, "there is no optimizer \"%s\"%s; there are: %s", name,
                      hpct_nearest_hint(&best, hint), names);
@@ -46,7 +46,7 @@ hpct_status hpct_optimizer_find(hpct_optimizer_kind *kind, const char *name)
 
 const char *hpct_optimizer_name(hpct_optimizer_kind kind)
 {
-    return (int) kind >= 0 && kind < HPCT_OPTIMIZER_KINDS ? hpct_optimizers[kind].name : "?";
+    return (int) kind >= 0 && kind < HPCT_OPTIMIZER_KINDS ? hpct_graph_optimizers[kind].name : "?";
 }
 
 static void fill_in(double *value, double standard)
@@ -57,7 +57,7 @@ static void fill_in(double *value, double standard)
 
 static hpct_status check_numbers(const hpct_optimizer *o)
 {
-    const char *name = hpct_optimizers[o->kind].name;
+    const char *name = hpct_graph_optimizers[o->kind].name;
     if (!isfinite(o->learning_rate) || o->learning_rate < 0)
         return hpct_fail(HPCT_ERR_USAGE, "learning rate %g must be a number from 0 on",
                          o->learning_rate);
@@ -84,7 +84,7 @@ static hpct_status check_numbers(const hpct_optimizer *o)
 
 static hpct_status check_combination(const hpct_optimizer *o)
 {
-    const char *name = hpct_optimizers[o->kind].name;
+    const char *name = hpct_graph_optimizers[o->kind].name;
     if (o->momentum > 0 && o->kind != HPCT_SGD && o->kind != HPCT_LARS && o->kind != HPCT_RMSPROP)
         return hpct_fail(HPCT_ERR_USAGE, "%s has beta_1, not a momentum", name);
     if (o->nesterov && o->kind != HPCT_SGD)
@@ -100,12 +100,12 @@ static hpct_status check_combination(const hpct_optimizer *o)
     return HPCT_OK;
 }
 
-hpct_status hpct_optimizer_resolve(hpct_optimizer *out, const hpct_optimizer *optimizer)
+hpct_status hpct_graph_optimizer_resolve(hpct_optimizer *out, const hpct_optimizer *optimizer)
 {
     hpct_optimizer o = *optimizer;
     if ((int) o.kind < 0 || o.kind >= HPCT_OPTIMIZER_KINDS)
         return hpct_fail(HPCT_ERR_USAGE, "there is no optimizer %d", (int) o.kind);
-    const hpct_optimizer_class *class = &hpct_optimizers[o.kind];
+    const hpct_graph_optimizer_class *class = &hpct_graph_optimizers[o.kind];
     fill_in(&o.learning_rate, class->learning_rate);
     fill_in(&o.momentum, class->momentum);
     fill_in(&o.weight_decay, class->weight_decay);
@@ -121,31 +121,31 @@ hpct_status hpct_optimizer_resolve(hpct_optimizer *out, const hpct_optimizer *op
     if (status == HPCT_OK)
         status = check_combination(&o);
     if (status == HPCT_OK)
-        status = hpct_schedule_resolve(&o.schedule);
+        status = hpct_graph_schedule_resolve(&o.schedule);
     if (status == HPCT_OK)
         *out = o;
     return status;
 }
 
-int hpct_optimizer_num_slots(const hpct_optimizer *optimizer)
+int hpct_graph_optimizer_num_slots(const hpct_optimizer *optimizer)
 {
     if (optimizer->kind == HPCT_SGD && optimizer->momentum == 0)
         return 0;
     if (optimizer->kind == HPCT_RMSPROP)
         return 1 + (optimizer->momentum > 0) + optimizer->centered;
-    const char *const *slots = hpct_optimizers[optimizer->kind].slots;
+    const char *const *slots = hpct_graph_optimizers[optimizer->kind].slots;
     int count = 0;
-    while (count < HPCT_MAX_SLOTS && slots[count] != NULL)
+    while (count < HPCT_GRAPH_MAX_SLOTS && slots[count] != NULL)
         count++;
     return count;
 }
 
-bool hpct_optimizer_by_parameter(const hpct_optimizer *optimizer)
+bool hpct_graph_optimizer_by_parameter(const hpct_optimizer *optimizer)
 {
-    return hpct_optimizers[optimizer->kind].by_parameter || optimizer->clipnorm > 0;
+    return hpct_graph_optimizers[optimizer->kind].by_parameter || optimizer->clipnorm > 0;
 }
 
-bool hpct_optimizer_is_plain(const hpct_optimizer *o)
+bool hpct_graph_optimizer_is_plain(const hpct_optimizer *o)
 {
     return o->kind == HPCT_SGD && o->momentum == 0 && o->weight_decay == 0 && o->clipvalue == 0 &&
            o->clipnorm == 0 && o->global_clipnorm == 0 && o->gradient_accumulation_steps == 1;

@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HPCT_PIGGYBACK 4 /* floats piggybacked on a collective in forward */
+#define HPCT_GRAPH_PIGGYBACK 4 /* floats piggybacked on a collective in forward */
 
-/* Callback of hpct_step_peers.each. */
-typedef hpct_status (*hpct_replica_work)(void *argument, int k, hpct_model *replica);
+/* Callback of hpct_graph_step_peers.each. */
+typedef hpct_status (*hpct_graph_replica_work)(void *argument, int k, hpct_model *replica);
 
 /* Any may be NULL. An error returned by a callback ends the step. */
-typedef struct hpct_step_peers {
+typedef struct hpct_graph_step_peers {
     void *argument; /* of all except `each` */
 
     /* ---- collectives: equal calls in equal order with equal counts on all replicas ---- */
@@ -32,17 +32,17 @@ typedef struct hpct_step_peers {
     hpct_status (*gather)(void *argument, const float *mine, float *all, size_t count);
     /* If not NULL, a sum in two halves, reduce-scatter and all-gather, so that each replica can
      * process some rows in between. reduce_rows: data[rows][width] receives the sums of this
-     * replica's rows [*first, *first + *own), divided as by hpct_samples_first (nn/graph/op.h);
-     * other rows are undefined. spread_rows: all replicas receive every replica's rows, and the
-     * sums of `piggyback` unless NULL. For sums of at least halves_from floats; either half may be
-     * used alone, with any size. */
+     * replica's rows [*first, *first + *own), divided as by hpct_graph_samples_first
+     * (nn/graph/op.h); other rows are undefined. spread_rows: all replicas receive every replica's
+     * rows, and the sums of `piggyback` unless NULL. For sums of at least halves_from floats;
+     * either half may be used alone, with any size. */
     hpct_status (*reduce_rows)(void *argument, float *data, size_t rows, size_t width,
                                size_t *first, size_t *own);
     hpct_status (*spread_rows)(void *argument, float *data, size_t rows, size_t width,
                                float *piggyback);
     size_t halves_from;
-    /* [HPCT_PIGGYBACK] this replica's values; after a shard's forward, their sums over all shards,
-     * without a message of their own. */
+    /* [HPCT_GRAPH_PIGGYBACK] this replica's values; after a shard's forward, their sums over all
+     * shards, without a message of their own. */
     float *piggyback;
 
     /* ---- progress of the step ---- */
@@ -66,9 +66,9 @@ typedef struct hpct_step_peers {
 
     /* Calls work(argument, k, replica k) for all replicas, each in the thread that uses its device;
      * returns the first error. NULL: the model computes all of its input. */
-    hpct_status (*each)(void *owner, hpct_replica_work work, void *argument);
+    hpct_status (*each)(void *owner, hpct_graph_replica_work work, void *argument);
     void *owner;
     int replicas;
-} hpct_step_peers;
+} hpct_graph_step_peers;
 
 #endif

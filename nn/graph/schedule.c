@@ -28,7 +28,7 @@ static hpct_status check_piecewise(const hpct_schedule *s)
     return HPCT_OK;
 }
 
-hpct_status hpct_schedule_resolve(hpct_schedule *s)
+hpct_status hpct_graph_schedule_resolve(hpct_schedule *s)
 {
     if (s->first_step < 0 || s->first_step > INT64_MAX / 2)
         return hpct_fail(HPCT_ERR_USAGE, "schedule: the first step cannot be %" PRId64,
@@ -86,7 +86,7 @@ static double scheduled(const hpct_schedule *s, double rate, int64_t step)
     return rate;
 }
 
-double hpct_schedule_rate(const hpct_schedule *s, double learning_rate, int64_t step)
+double hpct_graph_schedule_rate(const hpct_schedule *s, double learning_rate, int64_t step)
 {
     step += s->first_step;
     if (step >= s->warmup_steps)

@@ -6,9 +6,9 @@
 #include <hpctrain/optimizer.h>
 
 /* Resolves defaults. HPCT_ERR_USAGE if invalid. */
-hpct_status hpct_schedule_resolve(hpct_schedule *schedule);
+hpct_status hpct_graph_schedule_resolve(hpct_schedule *schedule);
 
 /* The rate at `step` of a resolved schedule with initial rate `learning_rate`. */
-double hpct_schedule_rate(const hpct_schedule *schedule, double learning_rate, int64_t step);
+double hpct_graph_schedule_rate(const hpct_schedule *schedule, double learning_rate, int64_t step);
 
 #endif

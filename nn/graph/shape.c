@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-bool hpct_shape_valid(const hpct_shape *shape)
+bool hpct_graph_shape_valid(const hpct_shape *shape)
 {
     if (shape->rank < 1 || shape->rank > HPCT_MAX_RANK)
         return false;
@@ -19,7 +19,7 @@ bool hpct_shape_valid(const hpct_shape *shape)
     return true;
 }
 
-size_t hpct_shape_count(const hpct_shape *shape)
+size_t hpct_graph_shape_count(const hpct_shape *shape)
 {
     size_t count = 1;
     for (int i = 0; i < shape->rank; i++)
@@ -27,19 +27,19 @@ size_t hpct_shape_count(const hpct_shape *shape)
     return count;
 }
 
-bool hpct_shape_equal(const hpct_shape *a, const hpct_shape *b)
+bool hpct_graph_shape_equal(const hpct_shape *a, const hpct_shape *b)
 {
     return a->rank == b->rank && memcmp(a->size, b->size, (size_t) a->rank * sizeof *a->size) == 0;
 }
 
-void hpct_shape_format(const hpct_shape *shape, char text[HPCT_SHAPE_TEXT])
+void hpct_graph_shape_format(const hpct_shape *shape, char text[HPCT_GRAPH_SHAPE_TEXT])
 {
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < shape->rank && i < HPCT_MAX_RANK; i++) {
-        int written =
-            snprintf(text + used, HPCT_SHAPE_TEXT - used, i == 0 ? "%d" : "x%d", shape->size[i]);
-        if (written < 0 || (size_t) written >= HPCT_SHAPE_TEXT - used)
+        int written = snprintf(text + used, HPCT_GRAPH_SHAPE_TEXT - used, i == 0 ? "%d" : "x%d",
+                               shape->size[i]);
+        if (written < 0 || (size_t) written >= HPCT_GRAPH_SHAPE_TEXT - used)
             return;
         used += (size_t) written;
     }

@@ -6,15 +6,15 @@
 #include <stdbool.h>
 
 /* Rank in 1..HPCT_MAX_RANK, sizes positive, at most INT32_MAX elements. */
-bool hpct_shape_valid(const hpct_shape *shape);
+bool hpct_graph_shape_valid(const hpct_shape *shape);
 
 /* Elements of a valid shape. */
-size_t hpct_shape_count(const hpct_shape *shape);
+size_t hpct_graph_shape_count(const hpct_shape *shape);
 
-bool hpct_shape_equal(const hpct_shape *a, const hpct_shape *b);
+bool hpct_graph_shape_equal(const hpct_shape *a, const hpct_shape *b);
 
 /* "28x28x1"; always null-terminated. */
-#define HPCT_SHAPE_TEXT 64
-void hpct_shape_format(const hpct_shape *shape, char text[HPCT_SHAPE_TEXT]);
+#define HPCT_GRAPH_SHAPE_TEXT 64
+void hpct_graph_shape_format(const hpct_shape *shape, char text[HPCT_GRAPH_SHAPE_TEXT]);
 
 #endif

@@ -17,27 +17,27 @@
 #define HPCT_HOST_AND_DEVICE static inline
 #endif
 
-typedef enum hpct_variation_kind {
-    HPCT_VARY_ROTATION, /* by a part of a turn */
-    HPCT_VARY_ZOOM,     /* by 1 + parts of height and width */
-    HPCT_VARY_TRANSLATION,
-    HPCT_VARY_CONTRAST,  /* by a factor */
-    HPCT_VARY_BRIGHTNESS /* by an addition */
-} hpct_variation_kind;
+typedef enum hpct_graph_variation_kind {
+    HPCT_GRAPH_VARY_ROTATION, /* by a part of a turn */
+    HPCT_GRAPH_VARY_ZOOM,     /* by 1 + parts of height and width */
+    HPCT_GRAPH_VARY_TRANSLATION,
+    HPCT_GRAPH_VARY_CONTRAST,  /* by a factor */
+    HPCT_GRAPH_VARY_BRIGHTNESS /* by an addition */
+} hpct_graph_variation_kind;
 
-typedef struct hpct_variation {
-    hpct_variation_kind kind;
+typedef struct hpct_graph_variation {
+    hpct_graph_variation_kind kind;
     double low[2], high[2]; /* numbers are drawn from [low, high): height's or only one, width's */
     bool square;            /* ZOOM: the width's number is the height's */
     bool nearest;           /* cell, instead of a bilinear mean */
     hpct_fill_mode fill;    /* cells outside, */
     float fill_value;       /* with HPCT_FILL_CONSTANT */
     float least, most;      /* RANDOM_TONE: bounds of the result */
-} hpct_variation;
+} hpct_graph_variation;
 
-/* words: block 0 of the sample (hpct_draw_words). */
-HPCT_HOST_AND_DEVICE double hpct_vary_number(const hpct_variation *v, int which,
-                                             const uint32_t *words)
+/* words: block 0 of the sample (hpct_graph_draw_words). */
+HPCT_HOST_AND_DEVICE double hpct_graph_vary_number(const hpct_graph_variation *v, int which,
+                                                   const uint32_t *words)
 {
     return v->low[which] + (v->high[which] - v->low[which]) * ((double) words[which] * 0x1p-32);
 }
@@ -45,12 +45,13 @@ HPCT_HOST_AND_DEVICE double hpct_vary_number(const hpct_variation *v, int which,
 /* ---- RANDOM_AFFINE ---- */
 
 /* Cell (x, y) of the result is at (xx x + xy y + x0, yx x + yy y + y0) of the source. */
-typedef struct hpct_cell_map {
+typedef struct hpct_graph_cell_map {
     double xx, xy, x0, yx, yy, y0;
-} hpct_cell_map;
+} hpct_graph_cell_map;
 
 /* Around the centre. */
-HPCT_HOST_AND_DEVICE void hpct_vary_turn(double turns, int height, int width, hpct_cell_map *map)
+HPCT_HOST_AND_DEVICE void hpct_graph_vary_turn(double turns, int height, int width,
+                                               hpct_graph_cell_map *map)
 {
     double angle = turns * 6.283185307179586, c = cos(angle), s = sin(angle);
     double x = (width - 1) / 2.0, y = (height - 1) / 2.0;
@@ -62,21 +63,22 @@ HPCT_HOST_AND_DEVICE void hpct_vary_turn(double turns, int height, int width, hp
     map->y0 = y - x * s - y * c;
 }
 
-HPCT_HOST_AND_DEVICE hpct_cell_map hpct_vary_map(const hpct_variation *v, const uint32_t *words,
-                                                 int height, int width)
+HPCT_HOST_AND_DEVICE hpct_graph_cell_map hpct_graph_vary_map(const hpct_graph_variation *v,
+                                                             const uint32_t *words, int height,
+                                                             int width)
 {
-    hpct_cell_map map = {1, 0, 0, 0, 1, 0};
-    double down = hpct_vary_number(v, 0, words);
-    double right = v->square ? down : hpct_vary_number(v, 1, words);
-    if (v->kind == HPCT_VARY_ROTATION)
-        hpct_vary_turn(down, height, width, &map);
-    if (v->kind == HPCT_VARY_ZOOM) { /* around the centre */
+    hpct_graph_cell_map map = {1, 0, 0, 0, 1, 0};
+    double down = hpct_graph_vary_number(v, 0, words);
+    double right = v->square ? down : hpct_graph_vary_number(v, 1, words);
+    if (v->kind == HPCT_GRAPH_VARY_ROTATION)
+        hpct_graph_vary_turn(down, height, width, &map);
+    if (v->kind == HPCT_GRAPH_VARY_ZOOM) { /* around the centre */
         map.xx = 1 + right;
         map.yy = 1 + down;
         map.x0 = (width - 1) / 2.0 * -right;
         map.y0 = (height - 1) / 2.0 * -down;
     }
-    if (v->kind == HPCT_VARY_TRANSLATION) {
+    if (v->kind == HPCT_GRAPH_VARY_TRANSLATION) {
         map.x0 = -right * width;
         map.y0 = -down * height;
     }
@@ -85,7 +87,7 @@ HPCT_HOST_AND_DEVICE hpct_cell_map hpct_vary_map(const hpct_variation *v, const 
 
 /* A coordinate as one inside of an axis of `length` cells. As TensorFlow's, also between the last
  * cell and the first one. */
-HPCT_HOST_AND_DEVICE double hpct_fill_inside(double at, int length, hpct_fill_mode fill)
+HPCT_HOST_AND_DEVICE double hpct_graph_fill_inside(double at, int length, hpct_fill_mode fill)
 {
     const double last = length - 1;
     if (at >= 0 && at <= last)
@@ -102,15 +104,16 @@ HPCT_HOST_AND_DEVICE double hpct_fill_inside(double at, int length, hpct_fill_mo
 }
 
 /* Two cells of an axis, or the same one twice, and the weight of the second; -1: outside. */
-typedef struct hpct_two_cells {
+typedef struct hpct_graph_two_cells {
     int low, high;
     float part;
-} hpct_two_cells;
+} hpct_graph_two_cells;
 
-HPCT_HOST_AND_DEVICE hpct_two_cells hpct_cells_at(const hpct_variation *v, double at, int length)
+HPCT_HOST_AND_DEVICE hpct_graph_two_cells hpct_graph_cells_at(const hpct_graph_variation *v,
+                                                              double at, int length)
 {
-    hpct_two_cells cells = {-1, -1, 0};
-    at = v->fill == HPCT_FILL_CONSTANT ? at : hpct_fill_inside(at, length, v->fill);
+    hpct_graph_two_cells cells = {-1, -1, 0};
+    at = v->fill == HPCT_FILL_CONSTANT ? at : hpct_graph_fill_inside(at, length, v->fill);
     if (!(at > -1 && at < length))
         return cells;
     if (v->nearest) {
@@ -128,22 +131,23 @@ HPCT_HOST_AND_DEVICE hpct_two_cells hpct_cells_at(const hpct_variation *v, doubl
 
 /* The result is (x - mean) factor + mean + addition, where CONTRAST has the channel's mean and
  * BRIGHTNESS 0. */
-typedef struct hpct_tone {
+typedef struct hpct_graph_tone {
     float factor, addition;
-} hpct_tone;
+} hpct_graph_tone;
 
-HPCT_HOST_AND_DEVICE hpct_tone hpct_vary_tone(const hpct_variation *v, const uint32_t *words)
+HPCT_HOST_AND_DEVICE hpct_graph_tone hpct_graph_vary_tone(const hpct_graph_variation *v,
+                                                          const uint32_t *words)
 {
-    hpct_tone tone = {1, 0};
-    if (v->kind == HPCT_VARY_CONTRAST)
-        tone.factor = (float) hpct_vary_number(v, 0, words);
+    hpct_graph_tone tone = {1, 0};
+    if (v->kind == HPCT_GRAPH_VARY_CONTRAST)
+        tone.factor = (float) hpct_graph_vary_number(v, 0, words);
     else
-        tone.addition = (float) hpct_vary_number(v, 0, words);
+        tone.addition = (float) hpct_graph_vary_number(v, 0, words);
     return tone;
 }
 
-HPCT_HOST_AND_DEVICE float hpct_vary_value(const hpct_variation *v, hpct_tone tone, float mean,
-                                           float x)
+HPCT_HOST_AND_DEVICE float hpct_graph_vary_value(const hpct_graph_variation *v,
+                                                 hpct_graph_tone tone, float mean, float x)
 {
     float y = (x - mean) * tone.factor + mean + tone.addition;
     return y < v->least ? v->least : y > v->most ? v->most : y;

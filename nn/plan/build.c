@@ -47,7 +47,7 @@ void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *fo
     if (model->inner)
         return;
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         bool makes_output = model->tensors[node->output].root == model->tensors[model->output].root;
         if (makes_output && node->spec.kind == loss->activation && node->spec.dense.rows == 1) {
             *tensor = node->inputs[0];
@@ -80,7 +80,7 @@ void hpct_run_free(hpct_run *run)
         backend->release(run->arenas.parameters);
     backend->release(run->arenas.copies);
     backend->release(run->arenas.gradients);
-    for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+    for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++)
         backend->release(run->arenas.slot[k]);
     backend->release(run->arenas.scaling);
     backend->release(run->arenas.penalty);
@@ -120,8 +120,9 @@ static hpct_status copy_options(const hpct_model *model, hpct_run *run,
                              run->batches.sizes[i]);
         if (run->batches.sizes[i] > run->batches.largest)
             run->batches.largest = run->batches.sizes[i];
-        int own = parts == 0 ? run->batches.sizes[i]
-                             : hpct_samples_count(run->batches.sizes[i], model->share.part, parts);
+        int own = parts == 0
+                      ? run->batches.sizes[i]
+                      : hpct_graph_samples_count(run->batches.sizes[i], model->share.part, parts);
         run->batches.local[i] = own > 0 ? own : 1;
         if (run->batches.local[i] > run->batches.largest_local)
             run->batches.largest_local = run->batches.local[i];
@@ -138,7 +139,7 @@ static hpct_status copy_options(const hpct_model *model, hpct_run *run,
 static hpct_status check_sizes(const hpct_model *model, const hpct_run *run)
 {
     for (int i = 0; i < model->num_tensors; i++) {
-        size_t count = hpct_shape_count(&model->tensors[i].shape);
+        size_t count = hpct_graph_shape_count(&model->tensors[i].shape);
         if (count * (size_t) run->batches.largest > INT32_MAX)
             return hpct_fail(HPCT_ERR_USAGE, "batch size %d is too large for model %s: at most %d",
                              run->batches.largest, model->name, (int) (INT32_MAX / count));
@@ -146,7 +147,7 @@ static hpct_status check_sizes(const hpct_model *model, const hpct_run *run)
     return HPCT_OK;
 }
 
-static bool has_trained_params(const hpct_model *model, const hpct_node *node)
+static bool has_trained_params(const hpct_model *model, const hpct_graph_node *node)
 {
     for (int k = 0; k < node->num_params; k++) {
         if (!model->params[node->first_param + k].state)
@@ -155,7 +156,7 @@ static bool has_trained_params(const hpct_model *model, const hpct_node *node)
     return false;
 }
 
-static bool has_frozen_params(const hpct_model *model, const hpct_node *node)
+static bool has_frozen_params(const hpct_model *model, const hpct_graph_node *node)
 {
     for (int k = 0; k < node->num_params; k++) {
         if (model->params[node->first_param + k].frozen)
@@ -165,10 +166,10 @@ static bool has_frozen_params(const hpct_model *model, const hpct_node *node)
 }
 
 /* A product that updates its kernel itself would leave out the kernel's penalty. */
-static bool has_penalties(const hpct_model *model, const hpct_node *node)
+static bool has_penalties(const hpct_model *model, const hpct_graph_node *node)
 {
     for (int k = 0; k < node->num_params; k++) {
-        if (hpct_param_has_penalty(&model->params[node->first_param + k]))
+        if (hpct_graph_param_has_penalty(&model->params[node->first_param + k]))
             return true;
     }
     return false;
@@ -176,7 +177,7 @@ static bool has_penalties(const hpct_model *model, const hpct_node *node)
 
 /* Tensors of one cell count as not blocked; if one side has no others, operations use the flag of
  * the other side. */
-static void set_blocks(const hpct_model *model, const hpct_run *run, const hpct_node *node,
+static void set_blocks(const hpct_model *model, const hpct_run *run, const hpct_graph_node *node,
                        const bool *blocks, hpct_op_spec *spec)
 {
     for (int k = 0; k < node->num_inputs; k++)
@@ -188,11 +189,11 @@ static void set_blocks(const hpct_model *model, const hpct_run *run, const hpct_
 static hpct_op_build start_build(const hpct_model *model, const hpct_run *run,
                                  const hpct_build_options *options, int i)
 {
-    const hpct_node *node = &model->nodes[i];
+    const hpct_graph_node *node = &model->nodes[i];
     bool frozen = has_frozen_params(model, node),
-         own_rate = run->backend->device != NULL && hpct_node_rate_factor(model, node) != 1;
+         own_rate = run->backend->device != NULL && hpct_graph_node_rate_factor(model, node) != 1;
     return (hpct_op_build){
-        .precision = options->fp32 ? HPCT_FP32 : hpct_node_precision(model, node),
+        .precision = options->fp32 ? HPCT_FP32 : hpct_graph_node_precision(model, node),
         .values = run->values,
         .batch_sizes = node->local ? run->batches.local : run->batches.sizes,
         .num_batch_sizes = run->batches.num,
@@ -222,7 +223,7 @@ static void describe(const hpct_model *model, hpct_run *run, const hpct_build_op
     for (int t = 0; t < model->num_tensors; t++)
         requires_grad[t] = model->tensors[t].requires_grad && run->training;
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         hpct_op_build *build = &builds[i];
         *build = start_build(model, run, options, i);
         for (int k = 0; k < node->num_inputs; k++)
@@ -267,7 +268,7 @@ static hpct_status make_fused_away(hpct_op **out, const hpct_op_spec *spec,
 static hpct_status make_op(const hpct_model *model, hpct_run *run, int i, const bool *blocks,
                            const hpct_op_build *build)
 {
-    const hpct_node *node = &model->nodes[i];
+    const hpct_graph_node *node = &model->nodes[i];
     hpct_op **op = &run->nodes[i].op;
     hpct_op_spec spec = node->spec;
     set_blocks(model, run, node, blocks, &spec);
@@ -291,7 +292,7 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
     hpct_run_find_loss(model, &run->loss.tensor, &run->loss.form, &skipped);
     if (run->dense_targets && run->loss.form == HPCT_LOSS_PROBABILITIES)
         run->loss.form = HPCT_LOSS_DISTRIBUTION; /* sparse labels alone have the other form */
-    run->loss.classes = (int) hpct_shape_count(&model->tensors[run->loss.tensor].shape);
+    run->loss.classes = (int) hpct_graph_shape_count(&model->tensors[run->loss.tensor].shape);
     run->requires_grad = calloc((size_t) model->num_tensors, sizeof *run->requires_grad);
     run->plan.root = find_roots(model);
     if (run->requires_grad == NULL || run->plan.root == NULL)
@@ -317,15 +318,15 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
 }
 
 /* Leaves the parameter to update(), in one range with the one before if the optimizer allows. */
-static void add_update(const hpct_model *model, hpct_run *run, const hpct_param *param,
+static void add_update(const hpct_model *model, hpct_run *run, const hpct_graph_param *param,
                        size_t offset, size_t count)
 {
     const hpct_optimizer *optimizer = &model->optimizer;
-    const float factor = hpct_node_rate_factor(model, &model->nodes[param->node]);
+    const float factor = hpct_graph_node_rate_factor(model, &model->nodes[param->node]);
     hpct_update_range *last =
         run->arenas.num_updates > 0 ? &run->arenas.updates[run->arenas.num_updates - 1] : NULL;
     if (last != NULL && last->offset + last->count == offset && last->split == param->split &&
-        last->rate_factor == factor && !hpct_optimizer_by_parameter(optimizer))
+        last->rate_factor == factor && !hpct_graph_optimizer_by_parameter(optimizer))
         last->count += count;
     else
         run->arenas.updates[run->arenas.num_updates++] = (hpct_update_range){
@@ -334,9 +335,9 @@ static void add_update(const hpct_model *model, hpct_run *run, const hpct_param 
 }
 
 /* Lists the parameter if it has a regularizer. */
-static void add_penalty(hpct_run *run, const hpct_param *param, size_t offset, size_t count)
+static void add_penalty(hpct_run *run, const hpct_graph_param *param, size_t offset, size_t count)
 {
-    if (!hpct_param_has_penalty(param))
+    if (!hpct_graph_param_has_penalty(param))
         return;
     run->arenas.penalties[run->arenas.num_penalties++] = (hpct_penalty){.offset = offset,
                                                                         .count = count,
@@ -376,7 +377,7 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
     uint64_t hash = HPCT_FNV_START;
     size_t offset = 0;
     for (int i = model->num_nodes - 1; i >= 0; i--) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         const hpct_op *op = run->nodes[i].op;
         for (int k = 0; k < node->num_params; k++) {
             int param = node->first_param + k;
@@ -418,9 +419,9 @@ bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot)
     const hpct_optimizer *optimizer = &model->optimizer;
     if (run->arenas.borrows)
         return false;
-    if (slot == HPCT_SLOT_ACCUMULATED)
+    if (slot == HPCT_GRAPH_SLOT_ACCUMULATED)
         return run->training && optimizer->gradient_accumulation_steps > 1;
-    return run->training && !run->no_slots && slot < hpct_optimizer_num_slots(optimizer);
+    return run->training && !run->no_slots && slot < hpct_graph_optimizer_num_slots(optimizer);
 }
 
 size_t hpct_run_state_bytes(const hpct_run *run)
@@ -497,7 +498,7 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
     if (run->training)
         run->arenas.gradients = allocate_memory(run, arena + HPCT_ARENA_PIGGYBACK * sizeof(float),
                                                 "gradients", &status);
-    for (int k = 0; k < HPCT_NUM_SLOTS; k++) {
+    for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++) {
         if (hpct_run_has_slot(model, run, k))
             run->arenas.slot[k] = allocate_memory(run, arena, "the optimizer", &status);
     }
@@ -545,7 +546,7 @@ static hpct_status import(const hpct_run *run, const hpct_model *model, int inde
 {
     if (kept == NULL || arena == NULL)
         return HPCT_OK;
-    const hpct_param *param = &model->params[index];
+    const hpct_graph_param *param = &model->params[index];
     hpct_op *op = run->nodes[param->node].op;
     return op->class->import_param(op, param->index, kept,
                                    arena + run->arenas.param_offsets[index]);
@@ -570,12 +571,12 @@ static hpct_status move_in(hpct_model *model, hpct_run *run)
         bool state = model->params[i].state;
         HPCT_TRY(import(run, model, i, model->params[i].value,
                         state ? run->arenas.states : run->arenas.parameters));
-        for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+        for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++)
             HPCT_TRY(import(run, model, i, model->params[i].slot[k], run->arenas.slot[k]));
     }
     for (int i = 0; i < model->num_params; i++) {
         drop(&model->params[i].value, run->arenas.parameters);
-        for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+        for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++)
             drop(&model->params[i].slot[k], run->arenas.slot[k]);
     }
     malloc_trim(0); /* the freed copies are as large as the arenas: return them to the system */
@@ -585,9 +586,9 @@ static hpct_status move_in(hpct_model *model, hpct_run *run)
 /* Copies a parameter or slot to *kept, allocated if NULL, in Keras' layout. */
 static hpct_status keep(const hpct_model *model, int index, const float *from, float **kept)
 {
-    const hpct_param *param = &model->params[index];
+    const hpct_graph_param *param = &model->params[index];
     hpct_op *op = model->run->nodes[param->node].op;
-    size_t bytes = hpct_shape_count(&param->shape) * sizeof(float);
+    size_t bytes = hpct_graph_shape_count(&param->shape) * sizeof(float);
     if (*kept == NULL)
         *kept = malloc(bytes);
     if (*kept == NULL)
@@ -601,10 +602,10 @@ hpct_status hpct_model_unbuild(hpct_model *model)
     if (run == NULL)
         return HPCT_OK;
     for (int i = 0; i < model->num_params; i++) {
-        hpct_param *param = &model->params[i];
+        hpct_graph_param *param = &model->params[i];
         if (!run->arenas.borrows || param->state)
             HPCT_TRY(keep(model, i, hpct_run_param(model, run, i), &param->value));
-        for (int k = 0; k < HPCT_NUM_SLOTS; k++) {
+        for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++) {
             if (run->arenas.slot[k] != NULL && !param->state)
                 HPCT_TRY(keep(model, i, run->arenas.slot[k] + run->arenas.param_offsets[i],
                               &param->slot[k]));
@@ -660,7 +661,8 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
     run->backend = backend;
     run->values = backend->low_values && !options->fp32 ? model->precision : HPCT_FP32;
     run->fuse_update = options->fuse_update && options->storage == NULL &&
-                       model->precision != HPCT_FP16 && hpct_optimizer_is_plain(&model->optimizer);
+                       model->precision != HPCT_FP16 &&
+                       hpct_graph_optimizer_is_plain(&model->optimizer);
     run->nodes = calloc((size_t) model->num_nodes + 1, sizeof *run->nodes);
     hpct_status status = run->nodes != NULL ? HPCT_OK : hpct_fail_memory(0);
     if (status == HPCT_OK) {
@@ -684,7 +686,8 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
     return status;
 }
 
-static const hpct_run_class run_class = {.unbuild = hpct_model_unbuild, .free = hpct_run_free};
+static const hpct_graph_run_class run_class = {.unbuild = hpct_model_unbuild,
+                                               .free = hpct_run_free};
 
 hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *options)
 {

@@ -40,7 +40,7 @@ static void find_live_ranges(const hpct_model *model, hpct_run *run, live_range 
             live_ranges[t].last_use = 2 * model->num_nodes + 1;
     }
     for (int i = model->num_nodes - 1; i >= 0; i--) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         hpct_run_node *built = &run->nodes[i];
         int now = 2 * model->num_nodes - i;
         if (!built->backward || built->fused_away)
@@ -99,7 +99,7 @@ hpct_status hpct_run_flow(const hpct_model *model, hpct_run *run, int *diff_root
     for (int t = 0; t < model->num_tensors; t++)
         diff_root[t] = t;
     for (int i = model->num_nodes - 1; i >= 0; i--) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         hpct_run_node *built = &run->nodes[i];
         int root = diff_root[hpct_run_root(model, run, node->output)];
         for (int k = 0; k < node->num_inputs && built->op->passes_diff_dst; k++) {

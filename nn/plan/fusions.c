@@ -121,7 +121,7 @@ static bool add_norm_fits(const fusing *f, int norm, int add)
 /* The ADD's other operand is computed before the convolution. */
 static bool sum_fits(const fusing *f, int conv, int add)
 {
-    const hpct_node *node = &f->model->nodes[add];
+    const hpct_graph_node *node = &f->model->nodes[add];
     int other = 1 - input_of(f, conv, add);
     return !spec_of(f, conv)->relu && node->num_inputs == 2 &&
            !is_linked(f, HPCT_FUSION_ADD_NORM, add, other) &&
@@ -179,7 +179,7 @@ static const rule rules[] = {
 
 /* ---- search ---- */
 
-static bool reads(const hpct_node *node, int tensor)
+static bool reads(const hpct_graph_node *node, int tensor)
 {
     for (int k = 0; k < node->num_inputs; k++) {
         if (node->inputs[k] == tensor)
@@ -191,7 +191,7 @@ static bool reads(const hpct_node *node, int tensor)
 /* Whether the rule applies to both nodes. */
 static bool holds(const fusing *f, const rule *r, int from, int to)
 {
-    const hpct_node *node = &f->model->nodes[from], *next = &f->model->nodes[to];
+    const hpct_graph_node *node = &f->model->nodes[from], *next = &f->model->nodes[to];
     return next->spec.kind == r->to && next->local == node->local && reads(next, node->output) &&
            r->fits(f, from, to) && r->asks(f, r->fusion, from, to);
 }

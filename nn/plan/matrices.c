@@ -7,7 +7,7 @@
 
 static hpct_arena_matrix matrix_of(const hpct_model *model, int index)
 {
-    const hpct_param *param = &model->params[index];
+    const hpct_graph_param *param = &model->params[index];
     const hpct_op *op = model->run->nodes[param->node].op;
     size_t floats = op->param_floats[param->index], rows = op->param_rows[param->index];
     int rank = param->shape.rank;
@@ -23,7 +23,7 @@ int hpct_model_matrices(const hpct_model *model, hpct_arena_matrix *out)
     if (model->run == NULL)
         return 0;
     for (int i = model->num_nodes - 1; i >= 0; i--) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         for (int k = 0; k < node->num_params; k++) {
             if (model->params[node->first_param + k].state)
                 continue;
@@ -40,9 +40,9 @@ int hpct_model_matrices(const hpct_model *model, hpct_arena_matrix *out)
 /* Imports ones: what is 0 then holds no value. */
 static hpct_status mark_in(const hpct_model *model, int index, uint32_t *bits)
 {
-    const hpct_param *param = &model->params[index];
+    const hpct_graph_param *param = &model->params[index];
     hpct_op *op = model->run->nodes[param->node].op;
-    size_t count = hpct_shape_count(&param->shape), floats = op->param_floats[param->index];
+    size_t count = hpct_graph_shape_count(&param->shape), floats = op->param_floats[param->index];
     size_t offset = model->run->arenas.param_offsets[index];
     float *ones = malloc(count * sizeof *ones), *laid = calloc(floats, sizeof *laid);
     hpct_status status =
@@ -64,9 +64,9 @@ hpct_status hpct_model_mark_padding(const hpct_model *model, uint32_t *bits, boo
 {
     *any = false;
     for (int i = 0; i < model->num_params; i++) {
-        const hpct_param *param = &model->params[i];
+        const hpct_graph_param *param = &model->params[i];
         const hpct_op *op = model->run->nodes[param->node].op;
-        if (param->state || op->param_floats[param->index] == hpct_shape_count(&param->shape))
+        if (param->state || op->param_floats[param->index] == hpct_graph_shape_count(&param->shape))
             continue;
         HPCT_TRY(mark_in(model, i, bits));
         *any = true;

@@ -34,17 +34,17 @@ static size_t freed_bytes(const hpct_model *model, const hpct_run *run)
     if (old != NULL) {
         floats = old->arenas.state_floats + old->arenas.frozen_floats + old->arenas.floats +
                  gradient_floats(old);
-        for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+        for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++)
             floats += old->arenas.slot[k] != NULL ? old->arenas.floats : 0;
         return floats * sizeof(float) + old->plan.block_bytes + hpct_run_scratch_bytes(old) +
                hpct_run_copies_bytes(old);
     }
     /* on a device this is no gain: the values are in host memory */
     for (int i = 0; i < model->num_params && run->backend->device == NULL; i++) {
-        const hpct_param *param = &model->params[i];
-        size_t count = hpct_shape_count(&param->shape);
+        const hpct_graph_param *param = &model->params[i];
+        size_t count = hpct_graph_shape_count(&param->shape);
         floats += param->value != NULL ? count : 0;
-        for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+        for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++)
             floats += param->slot[k] != NULL && hpct_run_has_slot(model, run, k) ? count : 0;
     }
     return floats * sizeof(float);
@@ -64,12 +64,12 @@ hpct_status hpct_model_plan(const hpct_model *model, const hpct_build_options *o
     plan->parameters = (run->arenas.borrows ? 0 : arena) + hpct_run_state_bytes(run);
     plan->copies = hpct_run_copies_bytes(run);
     plan->gradients = gradient_floats(run) * sizeof(float) + hpct_run_spare_bytes(run);
-    for (int k = 0; k < HPCT_NUM_SLOTS; k++)
+    for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++)
         plan->optimizer += hpct_run_has_slot(model, run, k) ? arena : 0;
     plan->scratch = hpct_run_scratch_bytes(run) + hpct_run_target_bytes(run, run->input.samples) +
                     hpct_run_transit_bytes(model, run);
-    plan->input =
-        batch * (hpct_shape_count(&model->tensors[0].shape) * sizeof(float) + sizeof(int32_t));
+    plan->input = batch * (hpct_graph_shape_count(&model->tensors[0].shape) * sizeof(float) +
+                           sizeof(int32_t));
     plan->freed = freed_bytes(model, run);
 end:
     hpct_run_free(run);
@@ -92,7 +92,7 @@ int hpct_model_largest_batch(const hpct_model *model)
 {
     size_t largest = 1;
     for (int i = 0; i < model->num_tensors; i++) {
-        size_t count = hpct_shape_count(&model->tensors[i].shape);
+        size_t count = hpct_graph_shape_count(&model->tensors[i].shape);
         largest = count > largest ? count : largest;
     }
     return largest > INT32_MAX ? 1 : (int) (INT32_MAX / largest);

@@ -40,9 +40,10 @@ static void live(hpct_plan_item *item, int time)
 
 static size_t tensor_bytes(const placing *p, int tensor)
 {
-    const hpct_tensor *t = &p->model->tensors[tensor];
+    const hpct_graph_tensor *t = &p->model->tensors[tensor];
     int samples = t->local ? p->run->batches.largest_local : p->run->batches.largest;
-    return hpct_shape_count(&t->shape) * (size_t) samples * hpct_precision_bytes(p->run->values);
+    return hpct_graph_shape_count(&t->shape) * (size_t) samples *
+           hpct_precision_bytes(p->run->values);
 }
 
 /* Pipeline stages: stage inputs exist before the first operation, and their gradients until after
@@ -51,7 +52,7 @@ static void find_border_lifetimes(placing *p)
 {
     const hpct_model *model = p->model;
     for (int t = 0; t < model->num_tensors; t++) {
-        const hpct_tensor *tensor = &model->tensors[t];
+        const hpct_graph_tensor *tensor = &model->tensors[t];
         hpct_plan_item *diff = &p->diffs[p->diff_root[t]];
         if (!tensor->stage_input && !tensor->stage_output)
             continue;
@@ -113,7 +114,7 @@ static void find_lifetimes(placing *p)
     const hpct_run *run = p->run;
     int num = model->num_nodes;
     for (int i = 0; i < num; i++) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         const hpct_op *op = run->nodes[i].op;
         if (run->nodes[i].fused_away)
             continue;
@@ -193,7 +194,7 @@ static const float *floats_at(const void *memory, size_t bytes)
 
 static void set_link_pointers(const placing *p, const hpct_link *link)
 {
-    const hpct_node *from = &p->model->nodes[link->from], *to = &p->model->nodes[link->to];
+    const hpct_graph_node *from = &p->model->nodes[link->from], *to = &p->model->nodes[link->to];
     hpct_run_node *maker = &p->run->nodes[link->from], *reader = &p->run->nodes[link->to];
     switch (link->fusion) {
     case HPCT_FUSION_POOL:
@@ -218,7 +219,7 @@ static void set_pointers(const placing *p)
 {
     hpct_run *run = p->run;
     for (int i = 0; i < p->model->num_nodes; i++) {
-        const hpct_node *node = &p->model->nodes[i];
+        const hpct_graph_node *node = &p->model->nodes[i];
         hpct_run_node *placed = &run->nodes[i];
         placed->dst = value_at(p, node->output);
         placed->diff_dst = placed->backward ? diff_at(p, node->output) : NULL;
@@ -246,7 +247,7 @@ void hpct_run_set_input(const hpct_model *model, hpct_run *run, float *input)
     int root = hpct_run_root(model, run, 0);
     run->input.src = input;
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         if (hpct_run_root(model, run, node->output) == root)
             run->nodes[i].dst = input;
         for (int k = 0; k < node->num_inputs; k++) {
@@ -271,7 +272,7 @@ void hpct_run_move(hpct_run *run, char *to)
 {
     for (int i = 0; i < run->num_nodes; i++) {
         hpct_run_node *node = &run->nodes[i];
-        for (int k = 0; k < HPCT_NODE_MAX_INPUTS; k++) {
+        for (int k = 0; k < HPCT_GRAPH_NODE_MAX_INPUTS; k++) {
             node->src[k] = moved(run, to, node->src[k]);
             node->norms[k] = moved(run, to, node->norms[k]);
             node->diff_src[k] = moved(run, to, node->diff_src[k]);

@@ -33,7 +33,7 @@ static void offset_text(char text[24], size_t offset, bool lies)
 
 static void print_node(const hpct_model *model, const hpct_run *run, int i, FILE *stream)
 {
-    const hpct_node *node = &model->nodes[i];
+    const hpct_graph_node *node = &model->nodes[i];
     const hpct_run_node *built = &run->nodes[i];
     int root = hpct_run_root(model, run, node->output);
     const hpct_op_build *build = &built->op->build;

@@ -21,14 +21,14 @@ typedef struct hpct_run_node {
     bool backward;      /* false: nothing before it is trained, or the loss computes its gradient */
     bool fused_forward; /* fused away: another node computes its forward, */
     bool fused_away;    /* or all of it */
-    const float *src[HPCT_NODE_MAX_INPUTS];
+    const float *src[HPCT_GRAPH_NODE_MAX_INPUTS];
     /* hpct_op_call's, of fused nodes; else NULL. */
     const float *bias, *norm_sums;
-    const void *norms[HPCT_NODE_MAX_INPUTS];
-    float *diff_src[HPCT_NODE_MAX_INPUTS];
-    hpct_diff_mode mode[HPCT_NODE_MAX_INPUTS];
-    bool add[HPCT_NODE_MAX_INPUTS]; /* mode is HPCT_DIFF_ADD */
-    float *add_after;               /* target of the addition of diff_src[0]; else NULL */
+    const void *norms[HPCT_GRAPH_NODE_MAX_INPUTS];
+    float *diff_src[HPCT_GRAPH_NODE_MAX_INPUTS];
+    hpct_diff_mode mode[HPCT_GRAPH_NODE_MAX_INPUTS];
+    bool add[HPCT_GRAPH_NODE_MAX_INPUTS]; /* mode is HPCT_DIFF_ADD */
+    float *add_after;                     /* target of the addition of diff_src[0]; else NULL */
     float *dst, *diff_dst;
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
     void *workspace, *copies;
@@ -76,14 +76,14 @@ typedef struct hpct_run_arenas {
     size_t floats;         /* of each buffer */
     size_t *param_offsets; /* [model->num_params], in the arena of its kind */
     float *parameters, *gradients;
-    bool borrows;                /* parameters are another model's (hpct_build_options.storage) */
-    char *copies;                /* of parameters in another type or layout, for some operations */
-    bool stale;                  /* parameters may have changed since the last copies */
-    float *slot[HPCT_NUM_SLOTS]; /* NULL where the optimizer needs none */
-    hpct_loss_scaling *scaling;  /* in the backend's memory; NULL: no loss scaling */
-    size_t state_floats;         /* moving statistics, */
-    size_t frozen_floats;        /* then what frozen layers have */
-    float *states;               /* both; untrained parameters */
+    bool borrows; /* parameters are another model's (hpct_build_options.storage) */
+    char *copies; /* of parameters in another type or layout, for some operations */
+    bool stale;   /* parameters may have changed since the last copies */
+    float *slot[HPCT_GRAPH_NUM_SLOTS]; /* NULL where the optimizer needs none */
+    hpct_graph_loss_scaling *scaling;  /* in the backend's memory; NULL: no loss scaling */
+    size_t state_floats;               /* moving statistics, */
+    size_t frozen_floats;              /* then what frozen layers have */
+    float *states;                     /* both; untrained parameters */
     float *spare; /* gradients that nothing reads, of operations that cannot omit them; or NULL */
     uint64_t fingerprint;
     hpct_update_range *updates; /* ranges left for update() */

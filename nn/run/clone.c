@@ -35,7 +35,7 @@ hpct_status hpct_model_clone(hpct_model **out, const hpct_model *model)
     clone->builds = 0;
     clone->holders = 0;
     clone->freed = false;
-    clone->peers = (hpct_step_peers){0};
+    clone->peers = (hpct_graph_step_peers){0};
     clone->message = NULL;
     clone->class_names = clone->trained_with = NULL;
     clone->name = copy_of(model->name, (int) strlen(model->name) + 1, 1, &status);
@@ -89,7 +89,7 @@ hpct_status hpct_model_copy_from(hpct_model *replica, const hpct_model *model)
     const hpct_run *from = model->run;
     hpct_status status =
         copy_arena(to, to->arenas.floats, from->arenas.parameters, to->arenas.parameters);
-    for (int k = 0; k < HPCT_MAX_SLOTS && status == HPCT_OK; k++)
+    for (int k = 0; k < HPCT_GRAPH_MAX_SLOTS && status == HPCT_OK; k++)
         status = copy_arena(to, to->arenas.floats, from->arenas.slot[k], to->arenas.slot[k]);
     if (status == HPCT_OK)
         status = copy_arena(to, to->arenas.state_floats + to->arenas.frozen_floats,
@@ -132,7 +132,7 @@ static hpct_status turn(hpct_op *to, hpct_op *from, int which, float *at, const 
 static hpct_status translate(const hpct_model *model, const hpct_model *other, hpct_arena arena,
                              int index)
 {
-    const hpct_param *param = &model->params[index];
+    const hpct_graph_param *param = &model->params[index];
     const hpct_run *to = model->run, *from = other->run;
     hpct_op *op = to->nodes[param->node].op, *source = from->nodes[param->node].op;
     uint64_t layout = op->param_layout[param->index], given = source->param_layout[param->index];
@@ -148,7 +148,7 @@ static hpct_status translate(const hpct_model *model, const hpct_model *other, h
     return turn(op, source, param->index, at, origin);
 }
 
-static bool is_in(hpct_arena arena, const hpct_param *param)
+static bool is_in(hpct_arena arena, const hpct_graph_param *param)
 {
     if (param->frozen || arena == HPCT_ARENA_FROZEN)
         return param->frozen && arena == HPCT_ARENA_FROZEN;
@@ -176,7 +176,7 @@ void hpct_model_take_part(hpct_model *replica, const hpct_model *model, int begi
         return;
     replica->rate = model->rate;
     replica->halvings = model->halvings;
-    size_t sample = hpct_shape_count(&model->tensors[0].shape);
+    size_t sample = hpct_graph_shape_count(&model->tensors[0].shape);
     if (whole->input.resident != NULL)
         hpct_model_set_resident_input(replica, hpct_resident_of(whole->input.resident, replica),
                                       whole->input.given_drawn + begin);

@@ -37,7 +37,7 @@ void hpct_model_set_input(hpct_model *model, const float *input, const int32_t *
 /* Nodes that work on the local batch read only its part of the input. */
 void hpct_run_set_own_input(const hpct_model *model, hpct_run *run, int n)
 {
-    size_t first = (size_t) hpct_samples_first(n, model->share.part, model->share.parts);
+    size_t first = (size_t) hpct_graph_samples_first(n, model->share.part, model->share.parts);
     char *all =
         run->transit.memory != NULL ? run->transit.memory : (char *) (uintptr_t) run->input.given;
     size_t size = hpct_precision_bytes(run->transit.memory != NULL ? run->values : HPCT_FP32);
@@ -276,7 +276,7 @@ bool hpct_are_finite(const float *values, size_t count)
 
 hpct_status hpct_model_unscale(hpct_model *model, float *gradients, size_t count, bool *again)
 {
-    hpct_loss_scaling state;
+    hpct_graph_loss_scaling state;
     *again = false;
     if (hpct_model_scaling_bytes(model) == 0)
         return HPCT_OK;
@@ -287,7 +287,7 @@ hpct_status hpct_model_unscale(hpct_model *model, float *gradients, size_t count
         return status;
     for (size_t i = 0; i < count && finite; i++)
         gradients[i] /= scale;
-    hpct_loss_scaling_move(&state, finite, 0, 0);
+    hpct_graph_loss_scaling_move(&state, finite, 0, 0);
     *again = !finite && state.scale < scale;
     return hpct_model_write_scaling(model, &state);
 }
@@ -304,7 +304,7 @@ hpct_status hpct_model_copy_scaling(const hpct_model *from, hpct_model *to)
 
 hpct_status hpct_model_gradient_scale(const hpct_model *model, float *scale)
 {
-    hpct_loss_scaling state = {.scale = 1};
+    hpct_graph_loss_scaling state = {.scale = 1};
     hpct_status status = HPCT_OK;
     if (hpct_model_scaling_bytes(model) > 0)
         status = hpct_model_read_scaling(model, &state);

@@ -30,14 +30,14 @@ static int maker(const hpct_model *model, int tensor)
 
 static hpct_part_split split_of(const hpct_op_spec *spec)
 {
-    if (hpct_op_parallel(spec) & HPCT_PARALLEL_BEGINS)
+    if (hpct_op_parallel(spec) & HPCT_GRAPH_PARALLEL_BEGINS)
         return HPCT_PART_MAKES;
     return hpct_op_facts_of(spec)->predicted_split ? HPCT_PART_PASSES_ON : HPCT_PART_WHOLE;
 }
 
 hpct_part hpct_model_part(const hpct_model *model, int index)
 {
-    const hpct_node *node = &model->nodes[index];
+    const hpct_graph_node *node = &model->nodes[index];
     const hpct_op_spec *spec = &node->spec;
     hpct_part part = {
         .layer = model->layers[node->layer].name,
@@ -46,14 +46,14 @@ hpct_part hpct_model_part(const hpct_model *model, int index)
         .dense = spec->kind == HPCT_OP_DENSE,
         .input = maker(model, node->inputs[0]),
         .joins = node->num_inputs > 1,
-        .cells = (hpct_op_parallel(spec) & HPCT_PARALLEL_CELLS) != 0
-                     ? (size_t) hpct_window_cells(&spec->window)
+        .cells = (hpct_op_parallel(spec) & HPCT_GRAPH_PARALLEL_CELLS) != 0
+                     ? (size_t) hpct_graph_window_cells(&spec->window)
                      : 0,
-        .results = hpct_shape_count(&model->tensors[node->output].shape),
+        .results = hpct_graph_shape_count(&model->tensors[node->output].shape),
     };
     for (int k = 0; k < node->num_params; k++) {
-        const hpct_param *param = &model->params[node->first_param + k];
-        size_t floats = hpct_shape_count(&param->shape);
+        const hpct_graph_param *param = &model->params[node->first_param + k];
+        size_t floats = hpct_graph_shape_count(&param->shape);
         part.gradients += param->state ? 0 : floats;
         if (k == HPCT_OP_KERNEL && part.split == HPCT_PART_MAKES) {
             part.cols = (size_t) param->shape.size[param->shape.rank - 1];
@@ -134,15 +134,15 @@ static double median(const hpct_run_times *times, int slot, double *room)
 hpct_status hpct_model_time_parts(hpct_model *model, int n, int steps, hpct_step_seconds *out)
 {
     hpct_profile *profile = NULL;
-    const hpct_step_peers others = model->peers;
+    const hpct_graph_step_peers others = model->peers;
     const int64_t before = model->steps;
     double *room = malloc((size_t) steps * sizeof *room);
     hpct_status status = room != NULL ? HPCT_OK : hpct_fail_memory((size_t) steps * sizeof *room);
     int splits = count_splits(model);
-    model->peers = (hpct_step_peers){0};
+    model->peers = (hpct_graph_step_peers){0};
     if (splits > 0)
         model->peers =
-            (hpct_step_peers){.sum = add_nothing, .gather = gather_own, .argument = &splits};
+            (hpct_graph_step_peers){.sum = add_nothing, .gather = gather_own, .argument = &splits};
     if (status == HPCT_OK)
         status = one_step(model, n);
     if (status == HPCT_OK)

@@ -97,8 +97,8 @@ char *hpct_model_list_penalties(const hpct_model *model)
     size_t size = 1 + (size_t) model->num_params * (sizeof model->params->name + 64), used = 0;
     char *list = calloc(size, 1);
     for (int i = 0; list != NULL && i < model->num_params; i++) {
-        const hpct_param *param = &model->params[i];
-        if (!hpct_param_has_penalty(param))
+        const hpct_graph_param *param = &model->params[i];
+        if (!hpct_graph_param_has_penalty(param))
             continue;
         used +=
             (size_t) snprintf(list + used, size - used, "%s%s", used > 0 ? "," : "", param->name);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The node that produces a tensor; NULL if it is the model's input. */
-static const hpct_node *maker_of(const hpct_model *model, int tensor)
+static const hpct_graph_node *maker_of(const hpct_model *model, int tensor)
 {
     for (int i = model->num_nodes - 1; i >= 0; i--) {
         if (model->tensors[model->nodes[i].output].root == model->tensors[tensor].root)
@@ -19,8 +19,8 @@ static const hpct_node *maker_of(const hpct_model *model, int tensor)
 /* The operation that produces the outputs; NULL if there is none. */
 static const hpct_op_spec *last_of(const hpct_model *model)
 {
-    const hpct_node *last = maker_of(model, model->output);
-    const hpct_node *before = last != NULL ? maker_of(model, last->inputs[0]) : NULL;
+    const hpct_graph_node *last = maker_of(model, model->output);
+    const hpct_graph_node *before = last != NULL ? maker_of(model, last->inputs[0]) : NULL;
     bool selu = before != NULL && before->layer == last->layer &&
                 before->spec.kind == HPCT_OP_ELU && last->spec.kind == HPCT_OP_RESCALING;
     return last == NULL ? NULL : selu ? &before->spec : &last->spec;
@@ -39,7 +39,7 @@ static bool mixes(hpct_op_kind kind)
 /* Whether softmax or sigmoid lies before the end with nothing but such operations between. */
 static bool hides_probabilities(const hpct_model *model)
 {
-    const hpct_node *node = maker_of(model, model->output);
+    const hpct_graph_node *node = maker_of(model, model->output);
     while (node != NULL && mixes(node->spec.kind) && !node->spec.relu)
         node = maker_of(model, node->inputs[0]);
     return node != NULL && node != maker_of(model, model->output) &&
@@ -57,7 +57,7 @@ hpct_status hpct_model_own_loss(const hpct_model *model, hpct_loss *loss)
     const hpct_op_spec *last = last_of(model);
     hpct_op_kind kind = last != NULL ? last->kind : HPCT_OP_KINDS;
     hpct_shape output = hpct_model_output_shape(model);
-    bool alone = hpct_shape_count(&output) == 1;
+    bool alone = hpct_graph_shape_count(&output) == 1;
     bool probable = kind == HPCT_OP_SOFTMAX || kind == HPCT_OP_SIGMOID;
     const char *what = NULL;
     if (hides_probabilities(model))
@@ -106,12 +106,12 @@ hpct_status hpct_model_predict(hpct_model *model, const float *input, int n, flo
     float *room = hpct_model_input(model);
     if (room == NULL)
         return hpct_fail_memory(0);
-    memcpy(room, input, (size_t) n * hpct_shape_count(&in) * sizeof(float));
+    memcpy(room, input, (size_t) n * hpct_graph_shape_count(&in) * sizeof(float));
     hpct_status status = hpct_model_forward(model, n, false);
     const float *made = status == HPCT_OK ? hpct_model_output(model) : NULL;
     if (status == HPCT_OK && made == NULL)
         return HPCT_ERR_INTERNAL; /* hpct_model_output has recorded the message */
     if (status == HPCT_OK)
-        memcpy(output, made, (size_t) n * hpct_shape_count(&out) * sizeof(float));
+        memcpy(output, made, (size_t) n * hpct_graph_shape_count(&out) * sizeof(float));
     return status;
 }

@@ -66,7 +66,7 @@ static double mean(const hpct_profile *profile, int slot, const int *num, int co
 
 static size_t floats_of(const hpct_model *model, int tensor)
 {
-    return hpct_shape_count(&model->tensors[hpct_run_root(model, model->run, tensor)].shape);
+    return hpct_graph_shape_count(&model->tensors[hpct_run_root(model, model->run, tensor)].shape);
 }
 
 /* The batch size of the last step. */
@@ -83,9 +83,9 @@ static void add_node(const hpct_profile *profile, int i, const int *num, int cou
                      hpct_profile_row *row)
 {
     const hpct_model *model = profile->model;
-    const hpct_node *node = &model->nodes[i];
+    const hpct_graph_node *node = &model->nodes[i];
     const hpct_run_node *built = &model->run->nodes[i];
-    int n = hpct_node_samples(model, node, model->run->stage_n);
+    int n = hpct_graph_node_samples(model, node, model->run->stage_n);
     size_t in = 0, out = floats_of(model, node->output);
     for (int k = 0; k < node->num_inputs && !built->fused_away; k++)
         in += floats_of(model, node->inputs[k]);
@@ -94,8 +94,8 @@ static void add_node(const hpct_profile *profile, int i, const int *num, int cou
     /* work of fused nodes is counted at the node that executes it */
     bool left = built->fused_forward || built->op->build.fused_downstream;
     size_t other = built->op->build.adds ? out : 0;
-    hpct_cost cost =
-        hpct_cost_forward(built->op, n, built->fused_forward ? 0 : in + other, left ? 0 : out);
+    hpct_graph_cost cost = hpct_graph_cost_forward(
+        built->op, n, built->fused_forward ? 0 : in + other, left ? 0 : out);
     if (built->op->class->describe != NULL && !built->fused_away)
         built->op->class->describe(built->op, find_batch(model), row->kernels, sizeof row->kernels);
     row->name = model->layers[node->layer].name;
@@ -105,7 +105,7 @@ static void add_node(const hpct_profile *profile, int i, const int *num, int cou
     row->bytes += cost.bytes;
     if (!built->backward)
         return;
-    cost = hpct_cost_backward(built->op, n, in, out);
+    cost = hpct_graph_cost_backward(built->op, n, in, out);
     row->backward_seconds += mean(profile, HPCT_TIME_BACKWARD(i), num, count);
     row->backward_flops += cost.flops;
     row->bytes += cost.bytes;
@@ -119,7 +119,7 @@ static double update_bytes(const hpct_run *run)
     for (int i = 0; i < run->arenas.num_updates; i++)
         floats += (double) run->arenas.updates[i].count;
     int arenas = 3;
-    for (int k = 0; k < HPCT_MAX_SLOTS; k++)
+    for (int k = 0; k < HPCT_GRAPH_MAX_SLOTS; k++)
         arenas += run->arenas.slot[k] != NULL ? 2 : 0;
     return sizeof(float) * floats * arenas;
 }

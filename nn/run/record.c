@@ -5,15 +5,15 @@
 #include "nn/run/run.h"
 #include "nn/run/state.h"
 
-static size_t floats_of(const hpct_param *param)
+static size_t floats_of(const hpct_graph_param *param)
 {
-    return hpct_shape_count(&param->shape);
+    return hpct_graph_shape_count(&param->shape);
 }
 
 static int num_slots(const hpct_model *model, const hpct_record *record, int param)
 {
     bool any = record->slots && !model->params[param].state;
-    return any ? hpct_optimizer_num_slots(&model->optimizer) : 0;
+    return any ? hpct_graph_optimizer_num_slots(&model->optimizer) : 0;
 }
 
 hpct_record hpct_record_all(const hpct_model *model, bool slots)

@@ -28,7 +28,7 @@ typedef struct opening {
     const hpct_pictures *pictures;
 } opening;
 
-/* hpct_replica_work; leaves memory NULL if there is not enough. */
+/* hpct_graph_replica_work; leaves memory NULL if there is not enough. */
 static hpct_status open_one(void *argument, int k, hpct_model *replica)
 {
     const opening *o = argument;
@@ -47,7 +47,7 @@ static hpct_status open_one(void *argument, int k, hpct_model *replica)
                                                                                enough */
 }
 
-/* hpct_replica_work */
+/* hpct_graph_replica_work */
 static hpct_status close_one(void *argument, int k, hpct_model *replica)
 {
     hpct_resident *r = (hpct_resident *) argument + k;
@@ -59,9 +59,9 @@ static hpct_status close_one(void *argument, int k, hpct_model *replica)
     return HPCT_OK;
 }
 
-static hpct_status in_each(hpct_model *model, hpct_replica_work work, void *argument)
+static hpct_status in_each(hpct_model *model, hpct_graph_replica_work work, void *argument)
 {
-    const hpct_step_peers *peers = &model->peers;
+    const hpct_graph_step_peers *peers = &model->peers;
     return peers->each != NULL ? peers->each(peers->owner, work, argument)
                                : work(argument, 0, model);
 }

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS (1 + HPCT_NUM_SLOTS)
+#define PARTS (1 + HPCT_GRAPH_NUM_SLOTS)
 
 struct hpct_snapshot {
     int64_t steps;
-    hpct_loss_scaling scaling;
+    hpct_graph_loss_scaling scaling;
     int num_params;
     float *parts[][PARTS]; /* value and slots of each parameter; NULL if never set */
 };
 
-static float **part_of(hpct_param *param, int part)
+static float **part_of(hpct_graph_param *param, int part)
 {
     return part == 0 ? &param->value : &param->slot[part - 1];
 }
@@ -25,7 +25,8 @@ size_t hpct_snapshot_bytes(const hpct_model *model)
 {
     size_t floats = 0;
     for (int i = 0; i < model->num_params; i++)
-        floats += hpct_shape_count(&model->params[i].shape) * (model->params[i].state ? 1 : PARTS);
+        floats +=
+            hpct_graph_shape_count(&model->params[i].shape) * (model->params[i].state ? 1 : PARTS);
     return floats * sizeof(float);
 }
 
@@ -40,8 +41,8 @@ hpct_status hpct_snapshot_take(hpct_snapshot **out, hpct_model *model)
     snapshot->scaling = model->scaling;
     snapshot->num_params = model->num_params;
     for (int i = 0; i < model->num_params; i++) {
-        hpct_param *param = &model->params[i];
-        size_t bytes = hpct_shape_count(&param->shape) * sizeof(float);
+        hpct_graph_param *param = &model->params[i];
+        size_t bytes = hpct_graph_shape_count(&param->shape) * sizeof(float);
         for (int part = 0; part < PARTS; part++) {
             const float *from = *part_of(param, part);
             if (from == NULL)

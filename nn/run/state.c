@@ -17,24 +17,25 @@
 static const char *slot_name(const hpct_model *model, int slot)
 {
     const hpct_optimizer *o = &model->optimizer;
-    if (slot == HPCT_SLOT_ACCUMULATED)
+    if (slot == HPCT_GRAPH_SLOT_ACCUMULATED)
         return o->gradient_accumulation_steps > 1 ? "accumulated" : NULL;
-    return slot < hpct_optimizer_num_slots(o) ? hpct_optimizers[o->kind].slots[slot] : NULL;
+    return slot < hpct_graph_optimizer_num_slots(o) ? hpct_graph_optimizers[o->kind].slots[slot]
+                                                    : NULL;
 }
 
 static hpct_status add(hpct_state_list *list, const hpct_model *model, int param, int slot,
                        const char *slot_name)
 {
-    const hpct_param *p = &model->params[param];
+    const hpct_graph_param *p = &model->params[param];
     hpct_state_value *v = &list->values[list->count];
     *v = (hpct_state_value){
         .shape = p->shape.rank > 0 ? p->shape : HPCT_SHAPE(1), /* a single number is a row */
-        .count = hpct_shape_count(&p->shape),
+        .count = hpct_graph_shape_count(&p->shape),
         .param = param,
         .slot = slot,
         .is_state = p->state && !p->frozen,
         .is_frozen = p->frozen,
-        .is_accumulated = slot == HPCT_SLOT_ACCUMULATED,
+        .is_accumulated = slot == HPCT_GRAPH_SLOT_ACCUMULATED,
     };
     int length = slot == HPCT_STATE_PARAM
                      ? asprintf(&v->name, "weights/%s", p->name)
@@ -48,14 +49,14 @@ static hpct_status add(hpct_state_list *list, const hpct_model *model, int param
 
 hpct_status hpct_state_list_make(hpct_state_list *out, const hpct_model *model)
 {
-    size_t most = (size_t) model->num_params * (1 + HPCT_NUM_SLOTS);
+    size_t most = (size_t) model->num_params * (1 + HPCT_GRAPH_NUM_SLOTS);
     *out = (hpct_state_list){.largest = 1};
     out->values = calloc(most + 1, sizeof *out->values);
     hpct_status status =
         out->values != NULL ? HPCT_OK : hpct_fail_memory(most * sizeof *out->values);
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
         status = add(out, model, i, HPCT_STATE_PARAM, NULL);
-        for (int slot = 0; slot < HPCT_NUM_SLOTS && !model->params[i].state; slot++) {
+        for (int slot = 0; slot < HPCT_GRAPH_NUM_SLOTS && !model->params[i].state; slot++) {
             const char *name = slot_name(model, slot);
             if (status == HPCT_OK && name != NULL)
                 status = add(out, model, i, slot, name);
@@ -98,14 +99,15 @@ hpct_status hpct_state_get(const hpct_model *model, int param, int slot, float *
                              ? hpct_param_get(model, param, floats)
                              : hpct_param_get_slot(model, param, slot, floats, &any);
     if (!any)
-        memset(floats, 0, hpct_shape_count(&model->params[param].shape) * sizeof *floats);
+        memset(floats, 0, hpct_graph_shape_count(&model->params[param].shape) * sizeof *floats);
     return status;
 }
 
 /* What another model updates with has its slots there. */
 hpct_status hpct_state_put(hpct_model *model, int param, int slot, const float *floats)
 {
-    if (slot >= 0 && slot != HPCT_SLOT_ACCUMULATED && model->run != NULL && model->run->no_slots)
+    if (slot >= 0 && slot != HPCT_GRAPH_SLOT_ACCUMULATED && model->run != NULL &&
+        model->run->no_slots)
         return HPCT_OK;
     return slot == HPCT_STATE_PARAM ? hpct_param_set(model, param, floats)
                                     : hpct_param_set_slot(model, param, slot, floats);
@@ -116,7 +118,7 @@ hpct_status hpct_state_put(hpct_model *model, int param, int slot, const float *
 hpct_status hpct_state_get_arena(const hpct_model *model, int param, const float *arena,
                                  float *floats)
 {
-    const hpct_param *p = &model->params[param];
+    const hpct_graph_param *p = &model->params[param];
     const hpct_run *run = model->run;
     hpct_op *op = run->nodes[p->node].op;
     size_t offset = run->arenas.param_offsets[param];
@@ -130,7 +132,7 @@ hpct_status hpct_state_get_arena(const hpct_model *model, int param, const float
 hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *arena,
                                  const float *floats)
 {
-    const hpct_param *p = &model->params[param];
+    const hpct_graph_param *p = &model->params[param];
     const hpct_run *run = model->run;
     hpct_op *op = run->nodes[p->node].op;
     size_t offset = run->arenas.param_offsets[param];
@@ -176,7 +178,7 @@ hpct_status hpct_state_hash_frozen(const hpct_model *model, uint64_t *hash)
 {
     *hash = 0;
     for (int i = 0; i < model->num_params; i++) {
-        size_t bytes = hpct_shape_count(&model->params[i].shape) * sizeof(float);
+        size_t bytes = hpct_graph_shape_count(&model->params[i].shape) * sizeof(float);
         if (!model->params[i].frozen)
             continue;
         float *values = malloc(bytes);
@@ -192,7 +194,7 @@ hpct_status hpct_state_hash_frozen(const hpct_model *model, uint64_t *hash)
 
 hpct_status hpct_state_get_numbers(const hpct_model *model, double numbers[HPCT_STATE_NUMBERS])
 {
-    hpct_loss_scaling s = model->scaling;
+    hpct_graph_loss_scaling s = model->scaling;
     if (model->run != NULL && hpct_model_scaling_bytes(model) > 0)
         HPCT_TRY(hpct_model_read_scaling(model, &s));
     numbers[0] = (double) model->steps;
@@ -206,11 +208,11 @@ hpct_status hpct_state_get_numbers(const hpct_model *model, double numbers[HPCT_
 
 hpct_status hpct_state_put_numbers(hpct_model *model, const double numbers[HPCT_STATE_NUMBERS])
 {
-    const hpct_loss_scaling s = {.scale = (float) numbers[1],
-                                 .undo_1 = numbers[2],
-                                 .undo_2 = numbers[3],
-                                 .good = (int32_t) numbers[4],
-                                 .left_out = (int32_t) numbers[5]};
+    const hpct_graph_loss_scaling s = {.scale = (float) numbers[1],
+                                       .undo_1 = numbers[2],
+                                       .undo_2 = numbers[3],
+                                       .good = (int32_t) numbers[4],
+                                       .left_out = (int32_t) numbers[5]};
     model->steps = (int64_t) numbers[0];
     model->scaling = s;
     return model->run != NULL && hpct_model_scaling_bytes(model) > 0

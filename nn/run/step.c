@@ -28,7 +28,7 @@ static hpct_op_call make_call(const hpct_model *model, int i, int batch, int n)
     const hpct_run_node *node = &model->run->nodes[i];
     return (hpct_op_call){
         .batch = batch,
-        .n = hpct_node_samples(model, &model->nodes[i], n),
+        .n = hpct_graph_node_samples(model, &model->nodes[i], n),
         .src = node->src,
         .norms = node->norms,
         .bias = node->bias,
@@ -43,11 +43,12 @@ static hpct_op_call make_call(const hpct_model *model, int i, int batch, int n)
         .workspace = node->workspace,
         .scratch = model->run->plan.scratch,
         .learning_rate = (float) hpct_model_learning_rate(model) *
-                         hpct_node_rate_factor(model, &model->nodes[i]),
+                         hpct_graph_node_rate_factor(model, &model->nodes[i]),
         .shows_gradients = model->shows_gradients,
         .seed = model->position.seed,
         .step = model->position.step,
-        .first_sample = model->position.first_sample + hpct_node_first(model, &model->nodes[i], n),
+        .first_sample =
+            model->position.first_sample + hpct_graph_node_first(model, &model->nodes[i], n),
         .replicas = model->peers.sum != NULL ? &model->peers : NULL,
         .training = model->run->stage_training,
     };
@@ -65,12 +66,12 @@ void hpct_model_set_position(hpct_model *model, uint64_t seed, int64_t step, int
     model->position.first_sample = first_sample;
 }
 
-void hpct_model_set_peers(hpct_model *model, const hpct_step_peers *peers)
+void hpct_model_set_peers(hpct_model *model, const hpct_graph_step_peers *peers)
 {
-    model->peers = peers != NULL ? *peers : (hpct_step_peers){0};
+    model->peers = peers != NULL ? *peers : (hpct_graph_step_peers){0};
 }
 
-const hpct_step_peers *hpct_model_peers(const hpct_model *model)
+const hpct_graph_step_peers *hpct_model_peers(const hpct_model *model)
 {
     return &model->peers;
 }
@@ -393,7 +394,7 @@ static hpct_status call_absent(hpct_model *model)
 
 static hpct_status reduce(const hpct_model *model)
 {
-    const hpct_step_peers *peers = &model->peers;
+    const hpct_graph_step_peers *peers = &model->peers;
     return peers->reduce != NULL ? peers->reduce(peers->argument) : HPCT_OK;
 }
 
@@ -426,8 +427,8 @@ static hpct_status call_step(hpct_model *model, const step_calls *calls)
 /* Without step callbacks and other replicas. */
 static hpct_status rehearse(hpct_model *model, const step_calls *calls)
 {
-    const hpct_step_peers peers = model->peers;
-    model->peers = (hpct_step_peers){0};
+    const hpct_graph_step_peers peers = model->peers;
+    model->peers = (hpct_graph_step_peers){0};
     hpct_status status = call_step(model, calls);
     model->peers = peers;
     return status;
@@ -554,7 +555,7 @@ float *hpct_model_frozen(hpct_model *model, size_t *count)
 float *hpct_model_slots(hpct_model *model, int k, size_t *count)
 {
     *count = model->run != NULL ? model->run->arenas.floats : 0;
-    for (int slot = 0; model->run != NULL && slot < HPCT_NUM_SLOTS; slot++) {
+    for (int slot = 0; model->run != NULL && slot < HPCT_GRAPH_NUM_SLOTS; slot++) {
         if (model->run->arenas.slot[slot] != NULL && k-- == 0)
             return model->run->arenas.slot[slot];
     }

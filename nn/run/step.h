@@ -27,8 +27,8 @@ bool hpct_model_has_devices(const hpct_model *model, int count);
 
 /* Sets the callbacks of the model's steps (copied); NULL, or no call: none. They persist across
  * builds. */
-void hpct_model_set_peers(hpct_model *model, const hpct_step_peers *peers);
-const hpct_step_peers *hpct_model_peers(const hpct_model *model);
+void hpct_model_set_peers(hpct_model *model, const hpct_graph_step_peers *peers);
+const hpct_graph_step_peers *hpct_model_peers(const hpct_model *model);
 
 /* Whether the model computes in device memory: the host accesses arenas only through
  * hpct_model_read and hpct_model_write. */

@@ -49,12 +49,13 @@ static void with_commas(size_t number, char text[32])
     text[out] = '\0';
 }
 
-static void shape_text(const hpct_shape *shape, char text[HPCT_SHAPE_TEXT])
+static void shape_text(const hpct_shape *shape, char text[HPCT_GRAPH_SHAPE_TEXT])
 {
-    size_t used = (size_t) snprintf(text, HPCT_SHAPE_TEXT, "(None");
+    size_t used = (size_t) snprintf(text, HPCT_GRAPH_SHAPE_TEXT, "(None");
     for (int i = 0; i < shape->rank; i++)
-        used += (size_t) snprintf(text + used, HPCT_SHAPE_TEXT - used, ", %d", shape->size[i]);
-    snprintf(text + used, HPCT_SHAPE_TEXT - used, ")");
+        used +=
+            (size_t) snprintf(text + used, HPCT_GRAPH_SHAPE_TEXT - used, ", %d", shape->size[i]);
+    snprintf(text + used, HPCT_GRAPH_SHAPE_TEXT - used, ")");
 }
 
 /* A line for each parameter with a regularizer that counts. */
@@ -71,7 +72,7 @@ static hpct_status print_penalties(const hpct_model *model, FILE *stream)
 
 hpct_status hpct_model_summary(const hpct_model *model, FILE *stream)
 {
-    char count[32], shape[HPCT_SHAPE_TEXT], title[2 * HPCT_NAME_SIZE];
+    char count[32], shape[HPCT_GRAPH_SHAPE_TEXT], title[2 * HPCT_GRAPH_NAME_SIZE];
     if (model->status != HPCT_OK)
         return hpct_fail(model->status, "%s",
                          model->message != NULL ? model->message : "out of memory");

@@ -86,7 +86,7 @@ size_t hpct_model_synced_floats(const hpct_model *model)
 void hpct_model_synchronize_batch_normalization(hpct_model *model)
 {
     for (int i = 0; i < model->num_nodes; i++) {
-        hpct_node *node = &model->nodes[i];
+        hpct_graph_node *node = &model->nodes[i];
         if (node->spec.kind != HPCT_OP_BATCH_NORM)
             continue;
         node->spec.norm.synchronized = true;

@@ -36,7 +36,7 @@ hpct_status hpct_model_accumulate(hpct_model *model, bool *due)
     if (status != HPCT_OK || cycle == 1)
         return status;
     hpct_run *run = model->run;
-    float *sum = run->arenas.slot[HPCT_SLOT_ACCUMULATED];
+    float *sum = run->arenas.slot[HPCT_GRAPH_SLOT_ACCUMULATED];
     if (*due)
         return run->backend->accumulate(run->arenas.floats, sum, run->arenas.gradients, false);
     model->steps++;
@@ -47,7 +47,7 @@ hpct_status hpct_model_accumulate(hpct_model *model, bool *due)
  * positions. */
 static void give_slots(hpct_update_call *call, const hpct_run *run, const hpct_optimizer *o)
 {
-    for (int k = 0; k < HPCT_MAX_SLOTS; k++)
+    for (int k = 0; k < HPCT_GRAPH_MAX_SLOTS; k++)
         call->slot[k] = run->arenas.slot[k];
     if (o->kind != HPCT_RMSPROP)
         return;
@@ -186,7 +186,7 @@ size_t hpct_model_cut(const hpct_model *model, size_t at)
         return run->arenas.floats;
     if (o->global_clipnorm > 0)
         return 0;
-    if (!hpct_optimizer_by_parameter(o))
+    if (!hpct_graph_optimizer_by_parameter(o))
         return at / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
     size_t cut = 0;
     for (int i = 0; i < run->arenas.num_updates; i++) {

@@ -30,7 +30,7 @@ void hpct_cut_requires_grad(const hpct_model *model, bool *requires_grad)
     for (int t = 0; t < model->num_tensors; t++)
         requires_grad[t] = false;
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         bool any = false;
         for (int k = 0; k < node->num_params; k++)
             any = any || !model->params[node->first_param + k].state;
@@ -73,7 +73,7 @@ typedef struct terrain {
 /* Backward costs one forward for each of the two gradients. */
 static double node_seconds(const hpct_model *model, int i, const bool *requires_grad)
 {
-    const hpct_node *node = &model->nodes[i];
+    const hpct_graph_node *node = &model->nodes[i];
     double floats = (double) hpct_op_dst_floats(&node->spec), times = 1;
     for (int k = 0; k < node->num_inputs; k++)
         floats += (double) hpct_op_src_floats(&node->spec, k);
@@ -90,7 +90,7 @@ static void survey(terrain *t, const hpct_model *model, int *tensors, bool *requ
         int num = hpct_cut_tensors(model, i, tensors);
         t->before[i + 1] = t->before[i] + node_seconds(model, i, requires_grad);
         for (int k = 0; k < num; k++) {
-            size_t floats = hpct_shape_count(&model->tensors[tensors[k]].shape);
+            size_t floats = hpct_graph_shape_count(&model->tensors[tensors[k]].shape);
             t->values[i] += floats;
             t->gradients[i] += requires_grad[tensors[k]] ? floats : 0;
         }

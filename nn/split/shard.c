@@ -14,8 +14,8 @@
 struct hpct_shard {
     int part, parts;
     hpct_model *model;
-    hpct_param_slice *slices; /* [num_params] */
-    hpct_shard_range *summed; /* [num_params], ranges of the last build */
+    hpct_graph_param_slice *slices; /* [num_params] */
+    hpct_shard_range *summed;       /* [num_params], ranges of the last build */
 };
 
 /* ---- the graph ---- */
@@ -51,7 +51,7 @@ static hpct_status copy_model(making *m)
     model->class_names = model->trained_with = NULL; /* the whole model saves weights */
     model->run = NULL;
     model->builds = 0;
-    model->peers = (hpct_step_peers){0};
+    model->peers = (hpct_graph_step_peers){0};
     model->num_nodes = 0;
     model->name = strdup(whole->name);
     model->layers = copy_of(whole->layers, (size_t) whole->num_layers, (size_t) whole->num_layers,
@@ -78,14 +78,15 @@ static hpct_status copy_model(making *m)
 
 /* The shard's shape of a split tensor. If the last axis is not a multiple of the split's channels,
  * no operation reads the tensor split. */
-static hpct_shape part_shape(const hpct_shape *whole, const hpct_channel_split *split)
+static hpct_shape part_shape(const hpct_shape *whole, const hpct_graph_channel_split *split)
 {
     hpct_shape shape = *whole;
-    int *last = &shape.size[shape.rank - 1], own = hpct_channel_split_count(split, split->part);
+    int *last = &shape.size[shape.rank - 1],
+        own = hpct_graph_channel_split_count(split, split->part);
     if (*last % split->channels == 0)
         *last = *last / split->channels * own;
     else
-        shape = HPCT_SHAPE((int) (hpct_shape_count(whole) / (size_t) split->channels) * own);
+        shape = HPCT_SHAPE((int) (hpct_graph_shape_count(whole) / (size_t) split->channels) * own);
     return shape;
 }
 
@@ -93,7 +94,7 @@ static int add_tensor(hpct_model *model, const hpct_shape *shape, int layer)
 {
     int tensor = model->num_tensors++;
     model->tensors[tensor] =
-        (hpct_tensor){.shape = *shape, .root = tensor, .layer = layer, .read = true};
+        (hpct_graph_tensor){.shape = *shape, .root = tensor, .layer = layer, .read = true};
     return tensor;
 }
 
@@ -101,8 +102,8 @@ static void split_tensors(making *m)
 {
     const hpct_model *whole = m->whole;
     for (int t = 0; t < whole->num_tensors; t++) {
-        const hpct_tensor *tensor = &whole->tensors[t];
-        const hpct_channel_split *split = &m->plan->splits[tensor->root];
+        const hpct_graph_tensor *tensor = &whole->tensors[t];
+        const hpct_graph_channel_split *split = &m->plan->splits[tensor->root];
         m->gathered[t] = t;
         m->model->tensors[t].local = m->plan->local[tensor->root];
         if (m->plan->gathers[tensor->root] || m->plan->collects[tensor->root]) {
@@ -114,16 +115,16 @@ static void split_tensors(making *m)
     }
 }
 
-static hpct_node *add_node(making *m, const hpct_node *node)
+static hpct_graph_node *add_node(making *m, const hpct_graph_node *node)
 {
-    hpct_node *added = &m->model->nodes[m->model->num_nodes++];
+    hpct_graph_node *added = &m->model->nodes[m->model->num_nodes++];
     *added = *node;
     added->added = m->added;
     return added;
 }
 
 /* The first collective of forward carries the piggybacked values. */
-static void add_collective(making *m, const hpct_op_spec *spec, hpct_node node)
+static void add_collective(making *m, const hpct_op_spec *spec, hpct_graph_node node)
 {
     node.spec = *spec;
     node.spec.parts.carries = m->added == 0;
@@ -143,27 +144,27 @@ static void own_params(making *m, int first, int count)
 /* The Dense keeps its kernel; its bias moves to the SUM_PARTS. */
 static void add_sum(making *m, int i, const hpct_op_spec *spec)
 {
-    const hpct_node *node = &m->whole->nodes[i];
-    hpct_node *dense = &m->model->nodes[m->model->num_nodes - 1];
+    const hpct_graph_node *node = &m->whole->nodes[i];
+    hpct_graph_node *dense = &m->model->nodes[m->model->num_nodes - 1];
     int part = add_tensor(m->model, &m->whole->tensors[node->output].shape, node->layer);
     dense->output = part;
     dense->num_params = 1;
-    hpct_node sum = {.inputs = {part},
-                     .output = node->output,
-                     .layer = node->layer,
-                     .first_param = node->first_param + 1,
-                     .num_params = node->num_params - 1};
+    hpct_graph_node sum = {.inputs = {part},
+                           .output = node->output,
+                           .layer = node->layer,
+                           .first_param = node->first_param + 1,
+                           .num_params = node->num_params - 1};
     add_collective(m, spec, sum);
     own_params(m, sum.first_param, sum.num_params);
 }
 
 static void add_gather(making *m, int i, const hpct_op_spec *spec)
 {
-    const hpct_node *node = &m->whole->nodes[i];
+    const hpct_graph_node *node = &m->whole->nodes[i];
     add_collective(m, spec,
-                   (hpct_node){.inputs = {node->output},
-                               .output = m->gathered[node->output],
-                               .layer = node->layer});
+                   (hpct_graph_node){.inputs = {node->output},
+                                     .output = m->gathered[node->output],
+                                     .layer = node->layer});
 }
 
 /* The node's operation in this shard: unchanged in the front (local batch), else a part on all
@@ -172,7 +173,7 @@ static void add_gather(making *m, int i, const hpct_op_spec *spec)
 static hpct_op_spec part_spec(const hpct_shard_plan *plan, int i)
 {
     const hpct_op_spec *whole = &plan->model->nodes[i].spec;
-    hpct_channel_split in = hpct_shard_plan_in(plan, i), out = hpct_shard_plan_out(plan, i);
+    hpct_graph_channel_split in = hpct_shard_plan_in(plan, i), out = hpct_shard_plan_out(plan, i);
     if (i < plan->front)
         return *whole;
     hpct_op_spec spec = hpct_op_part(whole, &in, &out);
@@ -191,8 +192,8 @@ static void split_nodes(making *m)
 {
     const hpct_shard_plan *plan = m->plan;
     for (int i = 0; i < m->whole->num_nodes; i++) {
-        const hpct_node *node = &m->whole->nodes[i];
-        hpct_node *added = add_node(m, node);
+        const hpct_graph_node *node = &m->whole->nodes[i];
+        hpct_graph_node *added = add_node(m, node);
         added->spec = part_spec(plan, i);
         added->partial = plan->partial[i];
         added->local = i < plan->front;
@@ -216,11 +217,11 @@ static void slice_params(hpct_shard *shard, const hpct_shard_plan *plan)
 {
     const hpct_model *whole = plan->model;
     for (int i = 0; i < whole->num_params; i++) {
-        const hpct_param *param = &whole->params[i];
-        hpct_channel_split in = hpct_shard_plan_in(plan, param->node),
-                           out = hpct_shard_plan_out(plan, param->node);
+        const hpct_graph_param *param = &whole->params[i];
+        hpct_graph_channel_split in = hpct_shard_plan_in(plan, param->node),
+                                 out = hpct_shard_plan_out(plan, param->node);
         shard->slices[i] = hpct_op_slice(&whole->nodes[param->node].spec, param->index, &in, &out);
-        int floats = (int) hpct_param_slice_floats(&shard->slices[i], shard->part);
+        int floats = (int) hpct_graph_param_slice_floats(&shard->slices[i], shard->part);
         shard->model->params[i].shape =
             param->shape.rank > 1 ? HPCT_SHAPE(floats, 1) : HPCT_SHAPE(floats);
         shard->model->params[i].split = shard->slices[i].split.channels > 0;
@@ -333,7 +334,7 @@ static float *room_for(const hpct_model *whole)
 {
     size_t most = 1;
     for (int i = 0; i < whole->num_params; i++) {
-        size_t count = hpct_shape_count(&whole->params[i].shape);
+        size_t count = hpct_graph_shape_count(&whole->params[i].shape);
         most = count > most ? count : most;
     }
     return malloc(most * sizeof(float));
@@ -343,7 +344,7 @@ static float *room_for(const hpct_model *whole)
 static int num_slots(const hpct_shard *shard, int param)
 {
     const hpct_optimizer *optimizer = &shard->model->optimizer;
-    return shard->model->params[param].state ? 0 : hpct_optimizer_num_slots(optimizer);
+    return shard->model->params[param].state ? 0 : hpct_graph_optimizer_num_slots(optimizer);
 }
 
 static bool in_record(const hpct_shard *shard, int param, int part)
@@ -361,7 +362,7 @@ hpct_status hpct_shard_take(hpct_shard *shard, const hpct_model *whole)
             status = get(whole, i, slot, all, &any);
             if (status != HPCT_OK || !any)
                 continue;
-            hpct_param_slice_cut(&shard->slices[i], shard->part, all, own);
+            hpct_graph_param_slice_cut(&shard->slices[i], shard->part, all, own);
             status = set(shard->model, i, slot, own);
         }
     }
@@ -376,7 +377,7 @@ size_t hpct_shard_record_floats(const hpct_shard *shard, int part)
     size_t floats = 0;
     for (int i = 0; i < shard->model->num_params; i++) {
         if (in_record(shard, i, part))
-            floats += hpct_param_slice_floats(&shard->slices[i], part) *
+            floats += hpct_graph_param_slice_floats(&shard->slices[i], part) *
                       (size_t) (1 + num_slots(shard, i));
     }
     return floats;
@@ -388,7 +389,7 @@ hpct_status hpct_shard_put(const hpct_shard *shard, float *record)
     for (int i = 0; i < shard->model->num_params; i++) {
         if (!in_record(shard, i, shard->part))
             continue;
-        size_t count = hpct_param_slice_floats(&shard->slices[i], shard->part);
+        size_t count = hpct_graph_param_slice_floats(&shard->slices[i], shard->part);
         for (int slot = -1; slot < num_slots(shard, i) && status == HPCT_OK; slot++) {
             bool any;
             status = get(shard->model, i, slot, record, &any);
@@ -406,21 +407,22 @@ static size_t place_in_record(const hpct_shard *shard, int part, int param, int 
     size_t floats = 0;
     for (int i = 0; i < param; i++) {
         if (in_record(shard, i, part))
-            floats += hpct_param_slice_floats(&shard->slices[i], part) *
+            floats += hpct_graph_param_slice_floats(&shard->slices[i], part) *
                       (size_t) (1 + num_slots(shard, i));
     }
-    return floats + (size_t) (slot + 1) * hpct_param_slice_floats(&shard->slices[param], part);
+    return floats +
+           (size_t) (slot + 1) * hpct_graph_param_slice_floats(&shard->slices[param], part);
 }
 
 static hpct_status spread_one(hpct_shard *shard, const float *records, int param, int slot,
                               float *all, hpct_model *whole)
 {
-    const hpct_param_slice *slice = &shard->slices[param];
+    const hpct_graph_param_slice *slice = &shard->slices[param];
     bool split = slice->split.channels > 0;
     const float *record = records;
     for (int part = 0; part < (split ? shard->parts : 1); part++) {
         const float *own = record + place_in_record(shard, part, param, slot);
-        hpct_param_slice_paste(slice, part, own, all);
+        hpct_graph_param_slice_paste(slice, part, own, all);
         record += hpct_shard_record_floats(shard, part);
     }
     HPCT_TRY(set(whole, param, slot, all));
@@ -442,7 +444,7 @@ hpct_status hpct_shard_spread(hpct_shard *shard, const float *records, hpct_mode
 
 size_t hpct_shard_part_floats(const hpct_shard *shard, int param, int part)
 {
-    return hpct_param_slice_floats(&shard->slices[param], part);
+    return hpct_graph_param_slice_floats(&shard->slices[param], part);
 }
 
 int hpct_shard_num_params(const hpct_shard *shard)
@@ -452,12 +454,12 @@ int hpct_shard_num_params(const hpct_shard *shard)
 
 void hpct_shard_cut(const hpct_shard *shard, int param, const float *whole, float *own)
 {
-    hpct_param_slice_cut(&shard->slices[param], shard->part, whole, own);
+    hpct_graph_param_slice_cut(&shard->slices[param], shard->part, whole, own);
 }
 
 void hpct_shard_paste(const hpct_shard *shard, int param, int part, const float *own, float *whole)
 {
-    hpct_param_slice_paste(&shard->slices[param], part, own, whole);
+    hpct_graph_param_slice_paste(&shard->slices[param], part, own, whole);
 }
 
 void hpct_shard_tell_steps(const hpct_shard *shard, hpct_model *whole)
@@ -485,7 +487,7 @@ const hpct_shard_range *hpct_shard_summed(hpct_shard *shard, int *num)
     const hpct_model *model = shard->model;
     *num = 0;
     for (int i = model->num_nodes - 1; i >= 0; i--) { /* the arena's order */
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         for (int k = 0; k < node->num_params; k++) {
             int param = node->first_param + k;
             size_t floats = model->run->nodes[i].op->param_floats[k],
@@ -508,9 +510,9 @@ size_t hpct_shard_front_floats(const hpct_shard *shard)
     const hpct_model *model = shard->model;
     size_t floats = 0;
     for (int i = 0; i < model->num_params; i++) {
-        const hpct_param *param = &model->params[i];
+        const hpct_graph_param *param = &model->params[i];
         if (model->nodes[param->node].local && !param->state)
-            floats += hpct_param_slice_floats(&shard->slices[i], shard->part);
+            floats += hpct_graph_param_slice_floats(&shard->slices[i], shard->part);
     }
     return floats;
 }
@@ -521,7 +523,7 @@ hpct_shard_range hpct_shard_own_states(const hpct_shard *shard)
     const hpct_run *run = model->run;
     hpct_shard_range range = {.offset = run->arenas.state_floats};
     for (int i = 0; i < model->num_params; i++) {
-        const hpct_param *param = &model->params[i];
+        const hpct_graph_param *param = &model->params[i];
         if (param->state && model->nodes[param->node].local &&
             run->arenas.param_offsets[i] < range.offset)
             range.offset = run->arenas.param_offsets[i];
@@ -535,7 +537,7 @@ uint64_t hpct_shard_fingerprint(hpct_shard *shard)
     const hpct_model *model = shard->model;
     uint64_t hash = HPCT_FNV_START;
     for (int i = 0; i < model->num_params; i++) {
-        const hpct_param *param = &model->params[i];
+        const hpct_graph_param *param = &model->params[i];
         const hpct_op *op = model->run->nodes[param->node].op;
         uint64_t facts[2] = {op->param_layout[param->index], op->param_floats[param->index]};
         if (is_summed(model, i))

@@ -1,6 +1,7 @@
 /* nn/split/shard.h - one part of a model that several replicas compute together (tensor
  * parallelism): large layers are split by channels, rows or columns. Shards communicate at
- * SUM_PARTS, GATHER_PARTS and GATHER_SAMPLES (nn/backend/collective.h), through hpct_step_peers.
+ * SUM_PARTS, GATHER_PARTS and GATHER_SAMPLES (nn/backend/collective.h), through
+ * hpct_graph_step_peers.
  *
  * Two forms with all shards on the same samples, for a Dense whose gradient dominates; small layers
  * are replicated:
@@ -55,9 +56,9 @@ typedef struct hpct_shard_step {
 hpct_status hpct_shard_outline(hpct_shard_step *steps, const hpct_model *whole,
                                const hpct_shard_options *options);
 
-/* The front, computed on the local batch (hpct_samples_first). Gradients of its parameters are in
- * the last of the ranges below, at the end of the arena; its unsynchronized moving statistics, in a
- * range of the states' arena, are local. */
+/* The front, computed on the local batch (hpct_graph_samples_first). Gradients of its parameters
+ * are in the last of the ranges below, at the end of the arena; its unsynchronized moving
+ * statistics, in a range of the states' arena, are local. */
 size_t hpct_shard_front_floats(const hpct_shard *shard); /* of its gradients, without padding */
 
 /* The shard's compiled model, for nn/run/step.h: build, set_peers, forward, ... Owned by the

@@ -23,15 +23,15 @@ static int root_of(const hpct_model *model, int tensor)
     return model->tensors[tensor].root;
 }
 
-hpct_channel_split hpct_shard_plan_out(const hpct_shard_plan *plan, int node)
+hpct_graph_channel_split hpct_shard_plan_out(const hpct_shard_plan *plan, int node)
 {
     return plan->splits[root_of(plan->model, plan->model->nodes[node].output)];
 }
 
-hpct_channel_split hpct_shard_plan_in(const hpct_shard_plan *plan, int node)
+hpct_graph_channel_split hpct_shard_plan_in(const hpct_shard_plan *plan, int node)
 {
     return plan->wants_whole[node]
-               ? (hpct_channel_split){0}
+               ? (hpct_graph_channel_split){0}
                : plan->splits[root_of(plan->model, plan->model->nodes[node].inputs[0])];
 }
 
@@ -53,8 +53,8 @@ static hpct_op_spec all_reduce_after(const hpct_shard_plan *plan, int node)
 
 static hpct_op_spec all_gather_after(const hpct_shard_plan *plan, int root)
 {
-    const hpct_channel_split *split = &plan->splits[root];
-    size_t floats = hpct_shape_count(&plan->model->tensors[root].shape);
+    const hpct_graph_channel_split *split = &plan->splits[root];
+    size_t floats = hpct_graph_shape_count(&plan->model->tensors[root].shape);
     return (hpct_op_spec){
         .kind = HPCT_OP_GATHER_PARTS,
         .parts = {.rows = (int) (floats / (size_t) split->channels),
@@ -71,7 +71,7 @@ static hpct_op_spec gather_samples_after(const hpct_shard_plan *plan, int root)
     return (hpct_op_spec){
         .kind = HPCT_OP_GATHER_SAMPLES,
         .parts =
-            {.rows = (int) (hpct_shape_count(shape) / (size_t) channels),
+            {.rows = (int) (hpct_graph_shape_count(shape) / (size_t) channels),
              .split = {.channels = channels, .unit = 1, .part = plan->part, .parts = plan->parts},
              .sum_diff = plan->gather_sum_diff[root]},
     };
@@ -91,12 +91,12 @@ hpct_op_spec hpct_shard_plan_meeting(const hpct_shard_plan *plan, int node)
 /* ---- consequences of where splits begin ---- */
 
 /* All inputs have the same split. */
-static bool same_splits(const hpct_shard_plan *plan, const hpct_node *node)
+static bool same_splits(const hpct_shard_plan *plan, const hpct_graph_node *node)
 {
     const hpct_model *model = plan->model;
-    const hpct_channel_split *first = &plan->splits[root_of(model, node->inputs[0])];
+    const hpct_graph_channel_split *first = &plan->splits[root_of(model, node->inputs[0])];
     for (int k = 1; k < node->num_inputs; k++) {
-        const hpct_channel_split *other = &plan->splits[root_of(model, node->inputs[k])];
+        const hpct_graph_channel_split *other = &plan->splits[root_of(model, node->inputs[k])];
         if (other->channels != first->channels || other->unit != first->unit)
             return false;
     }
@@ -104,12 +104,12 @@ static bool same_splits(const hpct_shard_plan *plan, const hpct_node *node)
 }
 
 /* Channel blocks of a convolution are not divided if parts are then equal, or nearly. */
-static hpct_channel_split channels_of(const hpct_shard_plan *plan, const hpct_op_spec *spec)
+static hpct_graph_channel_split channels_of(const hpct_shard_plan *plan, const hpct_op_spec *spec)
 {
-    int channels = hpct_op_channels(spec), block = HPCT_CHANNEL_BLOCK;
+    int channels = hpct_op_channels(spec), block = HPCT_GRAPH_CHANNEL_BLOCK;
     bool even = channels / block % plan->parts == 0 || channels / block >= 4 * plan->parts,
          blocks = spec->kind == HPCT_OP_CONV2D && channels % block == 0 && even;
-    return (hpct_channel_split){
+    return (hpct_graph_channel_split){
         .channels = channels, .unit = blocks ? block : 1, .part = plan->part, .parts = plan->parts};
 }
 
@@ -118,7 +118,7 @@ static hpct_channel_split channels_of(const hpct_shard_plan *plan, const hpct_op
 static bool place_front(hpct_shard_plan *plan, int i, bool *others)
 {
     const hpct_model *model = plan->model;
-    const hpct_node *node = &model->nodes[i];
+    const hpct_graph_node *node = &model->nodes[i];
     *others = i >= plan->front;
     if (!*others)
         plan->local[root_of(model, node->output)] = true;
@@ -136,8 +136,8 @@ static bool place_front(hpct_shard_plan *plan, int i, bool *others)
 static bool split_output(hpct_shard_plan *plan, int i)
 {
     const hpct_model *model = plan->model;
-    const hpct_node *node = &model->nodes[i];
-    hpct_channel_split *out = &plan->splits[root_of(model, node->output)], follows;
+    const hpct_graph_node *node = &model->nodes[i];
+    hpct_graph_channel_split *out = &plan->splits[root_of(model, node->output)], follows;
     bool any = false, others;
     if (!place_front(plan, i, &others) || !others)
         return !others;
@@ -181,7 +181,7 @@ static void find_requires_grad(const hpct_model *model, bool *requires_grad, boo
     hpct_loss_form form;
     hpct_run_find_loss(model, &tensor, &form, &skipped);
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         for (int k = 0; k < node->num_params; k++)
             backward[i] = backward[i] || !model->params[node->first_param + k].state;
         for (int k = 0; k < node->num_inputs; k++)
@@ -205,7 +205,7 @@ static bool add_contributions(hpct_shard_plan *plan, int i, const bool *requires
                               gradient_form *own, gradient_form *whole)
 {
     const hpct_model *model = plan->model;
-    const hpct_node *node = &model->nodes[i];
+    const hpct_graph_node *node = &model->nodes[i];
     int output = root_of(model, node->output);
     bool split = plan->splits[output].channels > 0, fits = true;
     gradient_form of_output = split ? FULL_GRADIENT : own[output];
@@ -291,7 +291,7 @@ static void add_collective(hpct_shard_plan *plan, const hpct_op_spec *spec, int 
 }
 
 /* The largest part's, so that all parts predict the same. */
-static hpct_channel_split largest(hpct_channel_split split)
+static hpct_graph_channel_split largest(hpct_graph_channel_split split)
 {
     split.part = split.parts - 1;
     return split;
@@ -300,7 +300,7 @@ static hpct_channel_split largest(hpct_channel_split split)
 /* Channel blocks are computed whole. */
 static double flops_of(const hpct_op_spec *spec)
 {
-    int block = HPCT_CHANNEL_BLOCK, channels = hpct_op_channels(spec);
+    int block = HPCT_GRAPH_CHANNEL_BLOCK, channels = hpct_op_channels(spec);
     double padded = spec->kind == HPCT_OP_CONV2D && spec->window.groups == 1
                         ? (double) ((channels + block - 1) / block * block) / channels
                         : 1;
@@ -314,9 +314,9 @@ static void predict(hpct_shard_plan *plan, int samples)
     int all = samples;
     plan->seconds = plan->wire_floats = 0;
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_node *node = &model->nodes[i];
-        hpct_channel_split in = largest(hpct_shard_plan_in(plan, i)),
-                           out = largest(hpct_shard_plan_out(plan, i));
+        const hpct_graph_node *node = &model->nodes[i];
+        hpct_graph_channel_split in = largest(hpct_shard_plan_in(plan, i)),
+                                 out = largest(hpct_shard_plan_out(plan, i));
         hpct_op_spec spec = hpct_op_part(&node->spec, &in, &out), meeting;
         double floats = (double) hpct_op_dst_floats(&spec);
         for (int k = 0; k < node->num_inputs; k++)
@@ -365,16 +365,16 @@ static bool begin_before(const hpct_model *model, int tensor, hpct_shard_begin h
 {
     int root = root_of(model, tensor);
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         if (root_of(model, node->output) != root)
             continue;
         int ways = hpct_op_parallel(&node->spec);
-        if (ways & HPCT_PARALLEL_BEGINS) {
+        if (ways & HPCT_GRAPH_PARALLEL_BEGINS) {
             begins[i] = how;
-            return how == HPCT_SHARD_CHANNELS || (ways & HPCT_PARALLEL_CELLS) != 0;
+            return how == HPCT_SHARD_CHANNELS || (ways & HPCT_GRAPH_PARALLEL_CELLS) != 0;
         }
         for (int k = 0; k < node->num_inputs; k++) {
-            if (!(ways & HPCT_PARALLEL_FOLLOWS) ||
+            if (!(ways & HPCT_GRAPH_PARALLEL_FOLLOWS) ||
                 !begin_before(model, node->inputs[k], how, begins))
                 return false;
         }
@@ -389,7 +389,7 @@ static double sum_of_gradients(const hpct_shard_plan *plan)
     for (int i = 0; i < plan->model->num_params; i++)
         floats += plan->model->params[i].state
                       ? 0
-                      : (double) hpct_shape_count(&plan->model->params[i].shape);
+                      : (double) hpct_graph_shape_count(&plan->model->params[i].shape);
     return sum_floats(plan, floats);
 }
 
@@ -441,7 +441,7 @@ static void try_fronts(hpct_shard_plan *plan, int samples, choice *best)
     const hpct_model *model = plan->model;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_op_spec *spec = &model->nodes[i].spec;
-        bool begins = (hpct_op_parallel(spec) & HPCT_PARALLEL_BEGINS) != 0 &&
+        bool begins = (hpct_op_parallel(spec) & HPCT_GRAPH_PARALLEL_BEGINS) != 0 &&
                       hpct_op_channels(spec) >= plan->parts;
         plan->begins[i] = begins ? HPCT_SHARD_CHANNELS : HPCT_SHARD_WHOLE;
     }

@@ -18,19 +18,19 @@ typedef enum hpct_shard_begin {
 typedef struct hpct_shard_plan {
     const hpct_model *model;
     int part, parts;
-    int front;                  /* operations in the front, on the local batch; all others split */
-    hpct_shard_begin *begins;   /* [nodes] chosen by the search */
-    hpct_channel_split *splits; /* [tensors] */
-    bool *sums;                 /* [nodes] produces a partial sum; a SUM_PARTS follows */
-    bool *wants_whole;          /* [nodes] needs its split inputs gathered */
-    bool *gathers;              /* [tensors] a GATHER_PARTS follows its producer */
-    bool *sum_diff;             /* [nodes] its SUM_PARTS sums gradients in backward */
-    bool *gather_sum_diff;      /* [tensors] its GATHER_PARTS or GATHER_SAMPLES does */
-    bool *local;                /* [tensors] local batch: in the front */
-    bool *collects;             /* [tensors] in the front, followed by a GATHER_SAMPLES */
-    bool *partial;              /* [nodes] its parameter gradients are partial sums */
-    double seconds;             /* predicted step time (see hpct_shard_open) */
-    double wire_floats;         /* floats that one shard sends per step */
+    int front;                /* operations in the front, on the local batch; all others split */
+    hpct_shard_begin *begins; /* [nodes] chosen by the search */
+    hpct_graph_channel_split *splits; /* [tensors] */
+    bool *sums;                       /* [nodes] produces a partial sum; a SUM_PARTS follows */
+    bool *wants_whole;                /* [nodes] needs its split inputs gathered */
+    bool *gathers;                    /* [tensors] a GATHER_PARTS follows its producer */
+    bool *sum_diff;                   /* [nodes] its SUM_PARTS sums gradients in backward */
+    bool *gather_sum_diff;            /* [tensors] its GATHER_PARTS or GATHER_SAMPLES does */
+    bool *local;                      /* [tensors] local batch: in the front */
+    bool *collects;                   /* [tensors] in the front, followed by a GATHER_SAMPLES */
+    bool *partial;                    /* [nodes] its parameter gradients are partial sums */
+    double seconds;                   /* predicted step time (see hpct_shard_open) */
+    double wire_floats;               /* floats that one shard sends per step */
     void *memory;
 } hpct_shard_plan;
 
@@ -41,8 +41,8 @@ hpct_status hpct_shard_plan_make(hpct_shard_plan *plan, const hpct_model *model,
 void hpct_shard_plan_free(hpct_shard_plan *plan);
 
 /* Splits of the inputs (equal for all) and the output of a node in its shard. */
-hpct_channel_split hpct_shard_plan_in(const hpct_shard_plan *plan, int node);
-hpct_channel_split hpct_shard_plan_out(const hpct_shard_plan *plan, int node);
+hpct_graph_channel_split hpct_shard_plan_in(const hpct_shard_plan *plan, int node);
+hpct_graph_channel_split hpct_shard_plan_out(const hpct_shard_plan *plan, int node);
 
 /* The collective after a node; kind HPCT_OP_KINDS: none. */
 hpct_op_spec hpct_shard_plan_meeting(const hpct_shard_plan *plan, int node);

@@ -88,7 +88,7 @@ static void mark_borders(hpct_stage *stage)
 {
     hpct_model *model = stage->model;
     for (int k = 0; k < stage->entry.num; k++) {
-        hpct_tensor *tensor = &model->tensors[stage->entry.tensors[k]];
+        hpct_graph_tensor *tensor = &model->tensors[stage->entry.tensors[k]];
         tensor->stage_input = true;
         tensor->requires_grad = stage->entry.requires_grad[k];
     }
@@ -222,7 +222,7 @@ void hpct_stage_begin(hpct_stage *stage)
 static void set_input(const hpct_stage *stage, int first)
 {
     hpct_model *model = stage->model;
-    size_t sample = hpct_shape_count(&model->tensors[0].shape);
+    size_t sample = hpct_graph_shape_count(&model->tensors[0].shape);
     if (stage->resident != NULL)
         hpct_model_set_resident_input(model, stage->resident, stage->drawn + first);
     else
@@ -260,7 +260,7 @@ static float *gradient_of(const hpct_run *run, int tensor)
 /* Floats of a tensor in a message: its bytes in memory, rounded up to floats. */
 static size_t floats_of(const hpct_model *model, int tensor, int samples)
 {
-    size_t count = (size_t) samples * hpct_shape_count(&model->tensors[tensor].shape);
+    size_t count = (size_t) samples * hpct_graph_shape_count(&model->tensors[tensor].shape);
     size_t bytes = count * hpct_precision_bytes(model->run->values);
     return (bytes + sizeof(float) - 1) / sizeof(float);
 }

@@ -41,7 +41,7 @@ static const struct {
 
 static double flops(const nn_case *c)
 {
-    const hpct_window *w = &c->spec.window;
+    const hpct_graph_window *w = &c->spec.window;
     if (c->spec.kind == HPCT_OP_CONV2D)
         return 2.0 * c->n * w->out_h * w->out_w * w->out_c * w->kernel_h * w->kernel_w * w->in_c;
     if (c->spec.kind == HPCT_OP_DENSE)

@@ -34,7 +34,8 @@ int main(int argc, char **argv)
     hpct_build_options options = {.backend = argv[2], .batch_sizes = &batch, .num_batch_sizes = 1};
     must(hpct_model_build(model, &options));
     hpct_shape input = hpct_model_input_shape(model), output = hpct_model_output_shape(model);
-    read_all("inputs.f32", hpct_model_input(model), n * hpct_shape_count(&input) * sizeof(float));
+    read_all("inputs.f32", hpct_model_input(model),
+             n * hpct_graph_shape_count(&input) * sizeof(float));
     read_all("labels.i32", hpct_model_labels(model), n * sizeof(int32_t));
     hpct_batch_sums sums;
     hpct_model_set_position(model, strtoull(argv[5], NULL, 0), atoll(argv[6]), atoll(argv[7]));
@@ -45,7 +46,7 @@ int main(int argc, char **argv)
         must(hpct_model_backward(model, batch));
     printf("%.9g\n", sums.loss / batch);
     write_file("outputs.f32", hpct_model_output(model),
-               n * hpct_shape_count(&output) * sizeof(float));
+               n * hpct_graph_shape_count(&output) * sizeof(float));
     size_t count;
     const float *gradients = hpct_model_gradients(model, &count);
     memcpy(hpct_model_parameters(model, &count), gradients, count * sizeof *gradients);

@@ -27,10 +27,10 @@ static hpct_model *make(const char *text)
 static void fill(hpct_model *model, int n, size_t size, int classes, uint32_t t)
 {
     for (int s = 0; s < n; s++) {
-        int label = (int) (hpct_uniform(1, t, (uint64_t) s) * (float) classes);
+        int label = (int) (hpct_graph_uniform(1, t, (uint64_t) s) * (float) classes);
         hpct_model_labels(model)[s] = label;
         for (size_t i = 0; i < size; i++) {
-            float u = hpct_uniform(2, t, (uint64_t) s * size + i);
+            float u = hpct_graph_uniform(2, t, (uint64_t) s * size + i);
             bool spot = i * (size_t) classes / size == (size_t) label;
             hpct_model_input(model)[(size_t) s * size + i] = spot ? u : 0.5f * u * u;
         }
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
         .backend = argv[2], .batch_sizes = &batch, .num_batch_sizes = 1, .fuse_update = true};
     must(hpct_model_build(model, &options));
     hpct_shape shape = hpct_model_input_shape(model);
-    size_t size = hpct_shape_count(&shape), n = (size_t) batch;
+    size_t size = hpct_graph_shape_count(&shape), n = (size_t) batch;
     int classes = hpct_model_output_shape(model).size[0];
     FILE *inputs = open_file("inputs.f32", "wb"), *labels = open_file("labels.i32", "wb"),
          *outputs = open_file("outputs.f32", "wb");

@@ -67,8 +67,8 @@ int main(int argc, char **argv)
     hpct_build_options options = {.backend = argv[3], .batch_sizes = &batch, .num_batch_sizes = 1};
     must(hpct_model_build(model, &options));
     hpct_shape input = hpct_model_input_shape(model), output = hpct_model_output_shape(model);
-    size_t n = (size_t) batch, inputs = n * hpct_shape_count(&input) * sizeof(float),
-           outputs = n * hpct_shape_count(&output) * sizeof(float);
+    size_t n = (size_t) batch, inputs = n * hpct_graph_shape_count(&input) * sizeof(float),
+           outputs = n * hpct_graph_shape_count(&output) * sizeof(float);
     FILE *pictures = open_file("inputs.f32", "rb"), *labels = open_file("labels.i32", "rb");
     for (int t = 0; t < steps; t++) {
         hpct_batch_sums sums;

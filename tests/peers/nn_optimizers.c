@@ -145,15 +145,15 @@ static void fill(hpct_model *model, size_t size, int outputs, uint32_t t)
 {
     int classes = outputs == 1 ? 2 : outputs;
     for (size_t s = 0; s < BATCH; s++) {
-        int label = (int) (hpct_uniform(1, t, s) * (float) classes);
+        int label = (int) (hpct_graph_uniform(1, t, s) * (float) classes);
         hpct_model_labels(model)[s] = label;
         for (size_t i = 0; i < size; i++)
             hpct_model_input(model)[s * size + i] =
-                hpct_uniform(2, t, s * size + i) *
+                hpct_graph_uniform(2, t, s * size + i) *
                 (i * (size_t) classes / size == (size_t) label ? 1.0f : 0.5f);
         for (int i = 0; hpct_model_targets(model) != NULL && i < outputs; i++)
             hpct_model_targets(model)[s * (size_t) outputs + (size_t) i] =
-                hpct_uniform(3, t, s * 100 + (size_t) i);
+                hpct_graph_uniform(3, t, s * 100 + (size_t) i);
     }
 }
 
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
                                   .dense_targets = s.dense != 0};
     check(hpct_model_build(model, &options));
     hpct_shape shape = hpct_model_input_shape(model);
-    size_t size = hpct_shape_count(&shape);
+    size_t size = hpct_graph_shape_count(&shape);
     FILE *inputs = create(folder, "inputs.f32"), *labels = create(folder, "labels.i32"),
          *targets = create(folder, "targets.f32");
     int updates = 0;

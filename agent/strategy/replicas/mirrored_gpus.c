@@ -229,7 +229,7 @@ static hpct_status prepare(mirrored_gpus *m)
 
 typedef struct visit {
     const mirrored_gpus *set;
-    hpct_replica_work work;
+    hpct_graph_replica_work work;
     void *argument;
 } visit;
 
@@ -240,8 +240,8 @@ static hpct_status visit_one(void *argument, int k)
     return v->work(v->argument, k, v->set->replicas[k].model);
 }
 
-/* hpct_step_peers.each */
-static hpct_status visit_each(void *owner, hpct_replica_work work, void *argument)
+/* hpct_graph_step_peers.each */
+static hpct_status visit_each(void *owner, hpct_graph_replica_work work, void *argument)
 {
     mirrored_gpus *m = owner;
     return hpct_replicas_pool_run(m->pool, visit_one, &(visit){m, work, argument});
@@ -251,7 +251,7 @@ static hpct_status visit_each(void *owner, hpct_replica_work work, void *argumen
  * closes. */
 static void divide_input(mirrored_gpus *m)
 {
-    hpct_step_peers peers = *hpct_model_peers(m->base.model);
+    hpct_graph_step_peers peers = *hpct_model_peers(m->base.model);
     peers.each = visit_each;
     peers.owner = m;
     peers.replicas = m->num;

@@ -151,7 +151,7 @@ static hpct_status copy_one(void *argument, int k)
     return k == 0 ? HPCT_OK : hpct_model_copy_from(set->models[k], set->models[0]);
 }
 
-/* hpct_step_peers.sum of each model. */
+/* hpct_graph_step_peers.sum of each model. */
 static hpct_status sum_over_replicas(void *argument, float *data, size_t count)
 {
     const hpct_replicas_part *part = argument;
@@ -220,8 +220,8 @@ static hpct_status open_set(hpct_replicas *set)
     HPCT_TRY(hpct_context_agree(context, hpct_replicas_pool_run(set->pool, copy_one, set)));
     set->gradients = hpct_model_gradients(set->models[0], &set->count);
     for (int k = 0; k < set->num && (set->num > 1 || set->comm->size > 1); k++)
-        hpct_model_set_peers(set->models[k], &(hpct_step_peers){.argument = &set->parts[k],
-                                                                .sum = sum_over_replicas});
+        hpct_model_set_peers(set->models[k], &(hpct_graph_step_peers){.argument = &set->parts[k],
+                                                                      .sum = sum_over_replicas});
     return check_borrowed(set);
 }
 

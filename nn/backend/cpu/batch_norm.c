@@ -43,7 +43,7 @@ static notes notes_of(const hpct_op *op, void *memory)
     return (notes){at, at + step, at + 2 * step, at + 3 * step, at + 4 * step};
 }
 
-static float *param_of(const hpct_op *op, float *const *params, hpct_norm_param which)
+static float *param_of(const hpct_op *op, float *const *params, hpct_graph_norm_param which)
 {
     int index = hpct_op_norm_param(&op->spec, which);
     return index < 0 ? NULL : params[index];
@@ -84,15 +84,15 @@ typedef struct part {
 
 static size_t num_parts(const job *j, size_t count)
 {
-    return has_blocks(j->op) ? count * (channels_of(j->op) / HPCT_CHANNEL_BLOCK) : 1;
+    return has_blocks(j->op) ? count * (channels_of(j->op) / HPCT_GRAPH_CHANNEL_BLOCK) : 1;
 }
 
 /* Offset of a block of a sample; *step: floats between its rows. */
 static size_t find_block(const job *j, bool blocks, size_t sample, size_t block, size_t *step)
 {
     size_t channels = channels_of(j->op), begin = sample * j->unit_rows * channels;
-    *step = blocks ? HPCT_CHANNEL_BLOCK : channels;
-    return begin + block * HPCT_CHANNEL_BLOCK * (blocks ? j->unit_rows : 1);
+    *step = blocks ? HPCT_GRAPH_CHANNEL_BLOCK : channels;
+    return begin + block * HPCT_GRAPH_CHANNEL_BLOCK * (blocks ? j->unit_rows : 1);
 }
 
 static part part_of(const job *j, size_t first, size_t count, size_t index)
@@ -103,10 +103,10 @@ static part part_of(const job *j, size_t first, size_t count, size_t index)
     rows->rows = count;
     rows->channels = rows->src_step = rows->dst_step = channels;
     if (has_blocks(j->op)) {
-        size_t blocks = channels / HPCT_CHANNEL_BLOCK, sample = index / blocks;
+        size_t blocks = channels / HPCT_GRAPH_CHANNEL_BLOCK, sample = index / blocks;
         rows->rows = j->unit_rows;
-        rows->channels = HPCT_CHANNEL_BLOCK;
-        p.channel = index % blocks * HPCT_CHANNEL_BLOCK;
+        rows->channels = HPCT_GRAPH_CHANNEL_BLOCK;
+        p.channel = index % blocks * HPCT_GRAPH_CHANNEL_BLOCK;
         p.before = sample * j->unit_rows;
         p.src =
             find_block(j, j->op->spec.src_blocks, first + sample, index % blocks, &rows->src_step);
@@ -211,8 +211,8 @@ static hpct_status take_statistics(const norm_op *norm, const job *j)
 {
     const hpct_op *op = j->op;
     size_t channels = channels_of(op);
-    float *mean = param_of(op, j->call->param, HPCT_NORM_MEAN),
-          *variance = param_of(op, j->call->param, HPCT_NORM_VARIANCE);
+    float *mean = param_of(op, j->call->param, HPCT_GRAPH_NORM_MEAN),
+          *variance = param_of(op, j->call->param, HPCT_GRAPH_NORM_VARIANCE);
     float momentum = op->spec.norm.momentum;
     float *sums = sums_of(j, 0), *rows = j->notes.rows;
     if (j->rows > 0)
@@ -237,8 +237,8 @@ static hpct_status take_statistics(const norm_op *norm, const job *j)
 static void take_moving(const job *j)
 {
     const hpct_op *op = j->op;
-    const float *mean = param_of(op, j->call->param, HPCT_NORM_MEAN),
-                *variance = param_of(op, j->call->param, HPCT_NORM_VARIANCE);
+    const float *mean = param_of(op, j->call->param, HPCT_GRAPH_NORM_MEAN),
+                *variance = param_of(op, j->call->param, HPCT_GRAPH_NORM_VARIANCE);
     for (size_t c = 0; c < channels_of(op); c++) {
         j->notes.mean[c] = mean[c];
         j->notes.inverse[c] = 1 / sqrtf(variance[c] + op->spec.norm.epsilon);
@@ -255,8 +255,8 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
         take_moving(&j);
     if (status != HPCT_OK || call->n == 0)
         return status;
-    const float *gamma = param_of(op, call->param, HPCT_NORM_GAMMA),
-                *beta = param_of(op, call->param, HPCT_NORM_BETA);
+    const float *gamma = param_of(op, call->param, HPCT_GRAPH_NORM_GAMMA),
+                *beta = param_of(op, call->param, HPCT_GRAPH_NORM_BETA);
     for (size_t c = 0; c < channels_of(op); c++) {
         j.notes.scale[c] = (gamma != NULL ? gamma[c] : 1) * j.notes.inverse[c];
         j.notes.shift[c] = (beta != NULL ? beta[c] : 0) - j.notes.mean[c] * j.notes.scale[c];
@@ -302,8 +302,8 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     size_t channels = channels_of(op), step = padded(channels);
     find_sums((const norm_op *) op, &j);
     float *sum = sums_of(&j, 0), *sum_x = sum + step;
-    float *diff_gamma = param_of(op, call->grad, HPCT_NORM_GAMMA),
-          *diff_beta = param_of(op, call->grad, HPCT_NORM_BETA);
+    float *diff_gamma = param_of(op, call->grad, HPCT_GRAPH_NORM_GAMMA),
+          *diff_beta = param_of(op, call->grad, HPCT_GRAPH_NORM_BETA);
     for (size_t c = 0; c < channels; c++) { /* local; all-reduced with other gradients later */
         if (diff_beta != NULL)
             diff_beta[c] = sum[c];

@@ -78,7 +78,7 @@ static hpct_status backward_data(conv_op *conv, const hpct_op_call *call)
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     conv_op *conv = conv_of(op);
-    const hpct_window *w = &op->spec.window;
+    const hpct_graph_window *w = &op->spec.window;
     if (op->spec.relu) {
         mask_job job = {.dst = call->dst, .diff = call->diff_dst};
         size_t cells = (size_t) call->n * (size_t) w->out_h * (size_t) w->out_w;

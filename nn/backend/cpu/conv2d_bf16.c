@@ -85,7 +85,7 @@ static hpct_status backward_weights(const conv_op *conv, const hpct_op_call *cal
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     const conv_op *conv = conv_of(op);
-    const hpct_window *w = &op->spec.window;
+    const hpct_graph_window *w = &op->spec.window;
     const reader *r = &conv->data[call->batch];
     hpct_low_diff diff = {.rows = (size_t) call->n * (size_t) w->out_h * (size_t) w->out_w,
                           .out = (size_t) w->out_c,

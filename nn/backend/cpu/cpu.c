@@ -32,12 +32,12 @@ static hpct_status make_dense(hpct_op **out, const hpct_op_spec *spec, const hpc
 
 static bool divides(int channels)
 {
-    return channels % HPCT_CHANNEL_BLOCK == 0;
+    return channels % HPCT_GRAPH_CHANNEL_BLOCK == 0;
 }
 
 static bool conv2d_blocks(const hpct_op_spec *spec)
 {
-    const hpct_window *w = &spec->window;
+    const hpct_graph_window *w = &spec->window;
     return w->groups == 1 && divides(w->in_c) && divides(w->out_c) &&
            hpct_shim_prefers_blocks(w->kernel_h * w->kernel_w);
 }
@@ -69,7 +69,7 @@ static const struct {
     hpct_blocking blocking;
     bool (*blocks)(const hpct_op_spec *spec); /* NULL: whatever its specification */
 } kinds[HPCT_OP_KINDS] = {
-    HPCT_ELEMENT_ROWS(ELEMENT),
+    HPCT_GRAPH_ELEMENT_ROWS(ELEMENT),
     [HPCT_OP_CONV2D] = {make_conv2d, HPCT_BLOCKS_ALL, conv2d_blocks},
     [HPCT_OP_CONV2D_TRANSPOSE] = {hpct_cpu_make_conv2d_transpose},
     [HPCT_OP_DENSE] = {make_dense},

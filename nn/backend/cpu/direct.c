@@ -31,10 +31,10 @@ typedef struct direct_op {
     int band_rows, bands;  /* per sample */
     int threads;           /* maximum that the scratch has room for */
     float *zeros;          /* [out], used without a bias */
-    int offsets[HPCT_SMALL_WINDOW];
+    int offsets[HPCT_GRAPH_SMALL_WINDOW];
 } direct_op;
 
-static bool is_padded(const hpct_window *w)
+static bool is_padded(const hpct_graph_window *w)
 {
     return w->pad_top > 0 || w->pad_left > 0 ||
            (w->out_h - 1) * w->stride_h + w->kernel_h > w->in_h ||
@@ -43,14 +43,14 @@ static bool is_padded(const hpct_window *w)
 
 bool hpct_cpu_direct_fits(const hpct_op_spec *spec, const hpct_op_build *build)
 {
-    _Static_assert(HPCT_LANES == HPCT_CHANNEL_BLOCK, "output channels fill vectors");
-    return hpct_window_is_small(&spec->window) && !build->needs_diff_src;
+    _Static_assert(HPCT_LANES == HPCT_GRAPH_CHANNEL_BLOCK, "output channels fill vectors");
+    return hpct_graph_window_is_small(&spec->window) && !build->needs_diff_src;
 }
 
 bool hpct_cpu_direct_merges(const hpct_op_spec *spec, const hpct_op_build *build,
                             const hpct_op_spec *next)
 {
-    const hpct_window *w = &next->window;
+    const hpct_graph_window *w = &next->window;
     return hpct_cpu_direct_fits(spec, build) && spec->window.cells == 0 && !is_padded(w) &&
            w->stride_h == w->kernel_h && w->stride_w == w->kernel_w &&
            w->kernel_h * w->kernel_w <= INT8_MAX &&
@@ -183,7 +183,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 /* One band for each row with cells to compute. */
 static bool make_segments(direct_op *direct)
 {
-    const hpct_window *w = &direct->op.spec.window;
+    const hpct_graph_window *w = &direct->op.spec.window;
     int first = w->first_cell, end = first + w->cells;
     direct->segments = calloc((size_t) w->out_h, sizeof *direct->segments);
     direct->bands = 0;
@@ -210,7 +210,7 @@ static void destroy(hpct_op *op)
 static void add_pool(direct_op *direct)
 {
     hpct_op *op = &direct->op;
-    const hpct_window *w = op->build.pool;
+    const hpct_graph_window *w = op->build.pool;
     size_t out = (size_t) w->in_c, width = (size_t) w->out_w, cells = width * (size_t) w->out_h;
     bool blocks = op->spec.dst_blocks;
     direct->pool = (hpct_direct_pool){
@@ -241,7 +241,7 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
                                         .import_param = hpct_ref_import,
                                         .export_param = hpct_ref_export,
                                         .destroy = destroy};
-    const hpct_window *w = &spec->window;
+    const hpct_graph_window *w = &spec->window;
     HPCT_TRY(hpct_op_new(out, sizeof(direct_op), &class, spec, build));
     hpct_op *op = *out;
     direct_op *direct = (direct_op *) op;

@@ -39,7 +39,8 @@ dnnl_status_t hpct_md_make(md *out, int rank, const dnnl_dim_t *sizes, dnnl_data
                            dnnl_format_tag_t tag);
 void hpct_md_free(md *desc);
 /* Descriptor of a convolution's kernel; the group dimension comes first. */
-dnnl_status_t hpct_md_make_kernel(md *out, const hpct_window *w, dnnl_data_type_t type, bool plain);
+dnnl_status_t hpct_md_make_kernel(md *out, const hpct_graph_window *w, dnnl_data_type_t type,
+                                  bool plain);
 
 typedef enum hpct_prim_kind {
     HPCT_PRIM_FORWARD,

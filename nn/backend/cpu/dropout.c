@@ -68,7 +68,7 @@ static void mask_samples(size_t first, size_t count, void *arg)
 
 static void drop_rows(const hpct_op *op, const hpct_op_call *call, const float *src, float *dst)
 {
-    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_graph_draw draw = hpct_op_draw(op, call);
     mask_job j = {.dropout = hpct_dropout_make(&draw, op->spec.rate),
                   .first_sample = (uint32_t) call->first_sample,
                   .rows = (size_t) op->spec.dense.rows,
@@ -81,7 +81,7 @@ static void drop_rows(const hpct_op *op, const hpct_op_call *call, const float *
 
 static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, float *dst)
 {
-    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_graph_draw draw = hpct_op_draw(op, call);
     size_t size = (size_t) op->spec.dense.out, n = (size_t) call->n;
     job j = {.dropout = hpct_dropout_make(&draw, op->spec.rate),
              .first_sample = (uint32_t) call->first_sample,

@@ -40,7 +40,7 @@ static size_t rows_of(const job *j)
     return (size_t) j->call->n * (size_t) j->norm->op.spec.group.rows;
 }
 
-static const float *param_or(const hpct_op *op, float *const *params, hpct_norm_param which,
+static const float *param_or(const hpct_op *op, float *const *params, hpct_graph_norm_param which,
                              const float *absent)
 {
     int index = hpct_op_norm_param(&op->spec, which);
@@ -66,8 +66,8 @@ static hpct_group_rows group_of(const job *j, size_t row, size_t group)
         .step = channels,
         .src = j->call->src[0] + at,
         .diff = j->call->diff_dst == NULL ? NULL : j->call->diff_dst + at,
-        .gamma = param_or(op, j->call->param, HPCT_NORM_GAMMA, j->norm->ones) + first,
-        .beta = param_or(op, j->call->param, HPCT_NORM_BETA, j->norm->zeros) + first,
+        .gamma = param_or(op, j->call->param, HPCT_GRAPH_NORM_GAMMA, j->norm->ones) + first,
+        .beta = param_or(op, j->call->param, HPCT_GRAPH_NORM_BETA, j->norm->zeros) + first,
         .mean = notes[0],
         .inverse = notes[1],
     };
@@ -130,8 +130,8 @@ static void backward_rows(const job *j, size_t first, size_t count, float *sums)
 static void store_sums(const hpct_op *op, const hpct_op_call *call, const float *sums)
 {
     size_t channels = channels_of(op);
-    int gamma = hpct_op_norm_param(&op->spec, HPCT_NORM_GAMMA),
-        beta = hpct_op_norm_param(&op->spec, HPCT_NORM_BETA);
+    int gamma = hpct_op_norm_param(&op->spec, HPCT_GRAPH_NORM_GAMMA),
+        beta = hpct_op_norm_param(&op->spec, HPCT_GRAPH_NORM_BETA);
     if (gamma >= 0)
         memcpy(call->grad[gamma], sums, channels * sizeof *sums);
     if (beta >= 0)

@@ -138,11 +138,12 @@ typedef struct hpct_loops {
     /* Maxima of one image's windows, and the index of each maximum in its window, the first on
      * ties; -1 for a zero of the padding. src_step and dst_step: floats between cells of in_c
      * channels; `where` is contiguous. */
-    void (*max_pool)(const hpct_window *w, const float *src, size_t src_step, float *dst,
+    void (*max_pool)(const hpct_graph_window *w, const float *src, size_t src_step, float *dst,
                      size_t dst_step, int32_t *where);
     /* Adds each gradient to the cell of the maximum. */
-    void (*max_pool_backward)(const hpct_window *w, const int32_t *where, const float *diff_dst,
-                              size_t dst_step, float *diff_src, size_t src_step);
+    void (*max_pool_backward)(const hpct_graph_window *w, const int32_t *where,
+                              const float *diff_dst, size_t dst_step, float *diff_src,
+                              size_t src_step);
 
     /* Optimizers, formulas in nn/backend/backend.h. */
     hpct_update_loop *sgd, *adam, *lars, *lamb, *rmsprop;

@@ -9,9 +9,9 @@
         low = (words) ((even & 0xffffffff) | odd << 32);                                           \
     } while (0)
 
-/* hpct_draw_words for HPCT_DROPOUT_LANES blocks; `out` has the first words of all blocks, then the
- * second ones, etc. */
-HPCT_TARGET static void HPCT_VARIANT(draw_group)(const hpct_draw *draw, uint32_t sample,
+/* hpct_graph_draw_words for HPCT_DROPOUT_LANES blocks; `out` has the first words of all blocks,
+ * then the second ones, etc. */
+HPCT_TARGET static void HPCT_VARIANT(draw_group)(const hpct_graph_draw *draw, uint32_t sample,
                                                  uint32_t group, uint32_t *out)
 {
     for (uint32_t block = 0; block < HPCT_DROPOUT_LANES; block += LANES) {
@@ -22,7 +22,7 @@ HPCT_TARGET static void HPCT_VARIANT(draw_group)(const hpct_draw *draw, uint32_t
         c0 += group * HPCT_DROPOUT_LANES + block;
         c1 += sample;
         c2 += draw->step;
-        c3 += hpct_draw_tag(draw);
+        c3 += hpct_graph_draw_tag(draw);
         for (int round = 0; round < 10; round++) {
             MULTIPLY(UINT64_C(0xD2511F53), c0, high0, low0);
             MULTIPLY(UINT64_C(0xCD9E8D57), c2, high2, low2);

@@ -35,7 +35,7 @@
     }                                                                                              \
     first = false
 
-HPCT_TARGET static void HPCT_VARIANT(max_pool)(const hpct_window *w, const float *src,
+HPCT_TARGET static void HPCT_VARIANT(max_pool)(const hpct_graph_window *w, const float *src,
                                                size_t src_step, float *dst, size_t dst_step,
                                                int32_t *where)
 {
@@ -69,9 +69,10 @@ HPCT_TARGET static void HPCT_VARIANT(max_pool)(const hpct_window *w, const float
     float *to = diff_src + at + c;                                                                 \
     STORE(to, LOAD(to) + MASKED(diff, which == cell))
 
-HPCT_TARGET static void HPCT_VARIANT(max_pool_backward)(const hpct_window *w, const int32_t *where,
-                                                        const float *diff_dst, size_t dst_step,
-                                                        float *diff_src, size_t src_step)
+HPCT_TARGET static void HPCT_VARIANT(max_pool_backward)(const hpct_graph_window *w,
+                                                        const int32_t *where, const float *diff_dst,
+                                                        size_t dst_step, float *diff_src,
+                                                        size_t src_step)
 {
     size_t channels = (size_t) w->in_c;
     for (int i = 0; i < w->out_h; i++)

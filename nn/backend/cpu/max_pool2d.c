@@ -11,7 +11,7 @@
 typedef struct job {
     const hpct_op *op;
     const hpct_op_call *call;
-    hpct_window window; /* of one unit */
+    hpct_graph_window window; /* of one unit */
     size_t count, per_sample;
     size_t src_step, dst_step; /* floats between cells */
 } job;
@@ -19,16 +19,16 @@ typedef struct job {
 static job job_of(const hpct_op *op, const hpct_op_call *call)
 {
     job j = {.op = op, .call = call, .window = op->spec.window, .count = (size_t) call->n};
-    hpct_window *w = &j.window;
+    hpct_graph_window *w = &j.window;
     size_t channels = (size_t) w->in_c;
     j.per_sample = 1;
     j.src_step = j.dst_step = channels;
     if (op->spec.src_blocks || op->spec.dst_blocks) {
-        j.per_sample = channels / HPCT_CHANNEL_BLOCK;
+        j.per_sample = channels / HPCT_GRAPH_CHANNEL_BLOCK;
         j.count *= j.per_sample;
-        w->in_c = w->out_c = HPCT_CHANNEL_BLOCK;
-        j.src_step = op->spec.src_blocks ? HPCT_CHANNEL_BLOCK : channels;
-        j.dst_step = op->spec.dst_blocks ? HPCT_CHANNEL_BLOCK : channels;
+        w->in_c = w->out_c = HPCT_GRAPH_CHANNEL_BLOCK;
+        j.src_step = op->spec.src_blocks ? HPCT_GRAPH_CHANNEL_BLOCK : channels;
+        j.dst_step = op->spec.dst_blocks ? HPCT_GRAPH_CHANNEL_BLOCK : channels;
     }
     return j;
 }

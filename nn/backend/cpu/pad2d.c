@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 typedef struct job {
-    hpct_window window; /* of one sample, or of one channel block */
-    size_t count;       /* number of these */
+    hpct_graph_window window; /* of one sample, or of one channel block */
+    size_t count;             /* number of these */
     const hpct_op_call *call;
 } job;
 
@@ -18,8 +18,8 @@ static job job_of(const hpct_op *op, const hpct_op_call *call)
 {
     job j = {.window = op->spec.window, .count = (size_t) call->n, .call = call};
     if (op->spec.src_blocks || op->spec.dst_blocks) {
-        j.count *= (size_t) (j.window.in_c / HPCT_CHANNEL_BLOCK);
-        j.window.in_c = j.window.out_c = HPCT_CHANNEL_BLOCK;
+        j.count *= (size_t) (j.window.in_c / HPCT_GRAPH_CHANNEL_BLOCK);
+        j.window.in_c = j.window.out_c = HPCT_GRAPH_CHANNEL_BLOCK;
     }
     return j;
 }

@@ -26,12 +26,12 @@ typedef struct job {
     const hpct_op_call *call;
 } job;
 
-static size_t in_floats(const hpct_picture *p)
+static size_t in_floats(const hpct_graph_picture *p)
 {
     return (size_t) p->in_h * (size_t) p->in_w * (size_t) p->channels;
 }
 
-static size_t row_floats(const hpct_picture *p)
+static size_t row_floats(const hpct_graph_picture *p)
 {
     return (size_t) p->out_w * (size_t) p->channels;
 }
@@ -46,7 +46,7 @@ static hpct_box box_of(const picture_op *picture, const hpct_op_call *call, size
     const hpct_op *op = &picture->op;
     if (op->spec.kind != HPCT_OP_RANDOM_CROP || !draws(op, call))
         return picture->box;
-    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_graph_draw draw = hpct_op_draw(op, call);
     return hpct_box_random(&op->spec.picture, &draw,
                            (uint32_t) call->first_sample + (uint32_t) sample);
 }
@@ -56,11 +56,11 @@ static bool turned(const picture_op *picture, const hpct_op_call *call, size_t s
     const hpct_op *op = &picture->op;
     if (op->spec.kind != HPCT_OP_RANDOM_FLIP || !draws(op, call))
         return false;
-    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_graph_draw draw = hpct_op_draw(op, call);
     return hpct_flips(&draw, (uint32_t) call->first_sample + (uint32_t) sample);
 }
 
-static bool same_size(const hpct_picture *p, const hpct_box *box)
+static bool same_size(const hpct_graph_picture *p, const hpct_box *box)
 {
     return box->height == p->out_h && box->width == p->out_w;
 }
@@ -68,7 +68,7 @@ static bool same_size(const hpct_picture *p, const hpct_box *box)
 static void mix_row(const picture_op *picture, const float *low, const float *high, float part,
                     float *dst)
 {
-    const hpct_picture *p = &picture->op.spec.picture;
+    const hpct_graph_picture *p = &picture->op.spec.picture;
     for (int x = 0; x < p->out_w; x++) {
         const look *at = &picture->columns[x];
         for (int c = 0; c < p->channels; c++) {
@@ -79,7 +79,7 @@ static void mix_row(const picture_op *picture, const float *low, const float *hi
     }
 }
 
-static void mirror_row(const hpct_picture *p, const float *src, float *dst)
+static void mirror_row(const hpct_graph_picture *p, const float *src, float *dst)
 {
     int channels = p->channels;
     for (int x = 0; x < p->out_w; x++)
@@ -87,7 +87,7 @@ static void mirror_row(const hpct_picture *p, const float *src, float *dst)
             dst[x * channels + c] = src[(p->out_w - 1 - x) * channels + c];
 }
 
-static void flip_row(const hpct_picture *p, bool turn, int y, const float *src, float *dst)
+static void flip_row(const hpct_graph_picture *p, bool turn, int y, const float *src, float *dst)
 {
     int from = turn && p->vertical ? p->out_h - 1 - y : y;
     src += (size_t) from * row_floats(p);
@@ -101,7 +101,7 @@ static void flip_row(const hpct_picture *p, bool turn, int y, const float *src, 
 static void forward_rows(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    const hpct_picture *p = &j->picture->op.spec.picture;
+    const hpct_graph_picture *p = &j->picture->op.spec.picture;
     size_t in_row = (size_t) p->in_w * (size_t) p->channels;
     for (size_t row = first; row < first + count; row++) {
         size_t sample = row / (size_t) p->out_h;
@@ -134,7 +134,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 static void share_row(const picture_op *picture, const float *diff, float part, float *low,
                       float *high)
 {
-    const hpct_picture *p = &picture->op.spec.picture;
+    const hpct_graph_picture *p = &picture->op.spec.picture;
     for (int x = 0; x < p->out_w; x++) {
         const look *at = &picture->columns[x];
         for (int c = 0; c < p->channels; c++) {
@@ -150,7 +150,7 @@ static void share_row(const picture_op *picture, const float *diff, float part, 
 static void backward_resized(const picture_op *picture, const hpct_box *box, const float *diff_dst,
                              float *diff_src)
 {
-    const hpct_picture *p = &picture->op.spec.picture;
+    const hpct_graph_picture *p = &picture->op.spec.picture;
     size_t in_row = (size_t) p->in_w * (size_t) p->channels;
     memset(diff_src, 0, in_floats(p) * sizeof *diff_src);
     diff_src += (size_t) box->top * in_row + (size_t) (box->left * p->channels);
@@ -167,7 +167,7 @@ static void backward_resized(const picture_op *picture, const hpct_box *box, con
 static void backward_samples(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    const hpct_picture *p = &j->picture->op.spec.picture;
+    const hpct_graph_picture *p = &j->picture->op.spec.picture;
     for (size_t sample = first; sample < first + count; sample++) {
         const float *diff_dst = j->call->diff_dst + sample * (size_t) p->out_h * row_floats(p);
         float *diff_src = j->call->diff_src[0] + sample * in_floats(p);
@@ -213,7 +213,7 @@ hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
 {
     static const hpct_op_class class = {
         .forward = forward, .backward = backward, .destroy = destroy};
-    const hpct_picture *p = &spec->picture;
+    const hpct_graph_picture *p = &spec->picture;
     HPCT_TRY(hpct_op_new(out, sizeof(picture_op), &class, spec, build));
     picture_op *picture = (picture_op *) *out;
     picture->box = spec->kind == HPCT_OP_RANDOM_CROP ? hpct_box_centre(p) : hpct_box_whole(p);

@@ -195,7 +195,7 @@ static hpct_status make_batch(product_op *p, int i, size_t *scratch)
 
 bool hpct_cpu_product_fits(const hpct_op_spec *spec)
 {
-    const hpct_window *w = &spec->window;
+    const hpct_graph_window *w = &spec->window;
     if (spec->kind == HPCT_OP_DENSE)
         return true;
     return spec->kind == HPCT_OP_CONV2D && w->kernel_h == 1 && w->kernel_w == 1 &&
@@ -205,7 +205,7 @@ bool hpct_cpu_product_fits(const hpct_op_spec *spec)
 /* Sets rows, in and out for both kinds. */
 static void take_sizes(product_op *p, const hpct_op_spec *spec)
 {
-    const hpct_window *w = &spec->window;
+    const hpct_graph_window *w = &spec->window;
     bool dense = spec->kind == HPCT_OP_DENSE;
     p->rows = dense ? (size_t) spec->dense.rows : (size_t) w->out_h * (size_t) w->out_w;
     p->in = (size_t) (dense ? spec->dense.in : w->in_c);

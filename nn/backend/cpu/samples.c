@@ -33,7 +33,7 @@ static void permute_backward_samples(size_t first, size_t count, void *arg)
 static void noise_samples(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    hpct_draw draw = hpct_op_draw(j->op, j->call);
+    hpct_graph_draw draw = hpct_op_draw(j->op, j->call);
     hpct_ref_gaussian_noise(&draw, j->op->spec.rate,
                             (int) (j->call->first_sample + (int64_t) first), (int) count, j->size,
                             j->call->src[0] + first * j->size, j->call->dst + first * j->size);

@@ -72,7 +72,8 @@ void hpct_md_free(md *desc)
 #endif
 }
 
-dnnl_status_t hpct_md_make_kernel(md *out, const hpct_window *w, dnnl_data_type_t type, bool plain)
+dnnl_status_t hpct_md_make_kernel(md *out, const hpct_graph_window *w, dnnl_data_type_t type,
+                                  bool plain)
 {
     const dnnl_dim_t sizes[] = {w->groups, w->out_c / w->groups, w->in_c / w->groups, w->kernel_h,
                                 w->kernel_w};
@@ -96,7 +97,7 @@ static hpct_status layout_of(hpct_kernel_layout **out, md_ref desc)
     return status;
 }
 
-hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out, const hpct_window *w)
+hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out, const hpct_graph_window *w)
 {
     md desc;
     HPCT_TRY(hpct_dnnl_check(hpct_md_make_kernel(&desc, w, dnnl_f32, true), "describing memory"));

@@ -16,8 +16,9 @@ bool hpct_shim_has_bf16(void);
 /* Layout and data type of a convolution's kernel. */
 typedef struct hpct_kernel_layout hpct_kernel_layout;
 
-hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out, const hpct_window *w); /* Keras' */
-void hpct_kernel_layout_free(hpct_kernel_layout *layout); /* NULL is allowed */
+hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out,
+                                     const hpct_graph_window *w); /* Keras' */
+void hpct_kernel_layout_free(hpct_kernel_layout *layout);         /* NULL is allowed */
 bool hpct_kernel_layout_equal(const hpct_kernel_layout *a, const hpct_kernel_layout *b);
 size_t hpct_kernel_layout_bytes(const hpct_kernel_layout *layout);         /* padding included */
 uint64_t hpct_kernel_layout_fingerprint(const hpct_kernel_layout *layout); /* equal iff layouts
@@ -92,8 +93,8 @@ hpct_status hpct_shim_gemm(const hpct_gemm *gemm);
 /* Floats per register of the instruction set that oneDNN uses: 16, 8 or 4 (limited by
  * ONEDNN_MAX_CPU_ISA). */
 int hpct_shim_lanes(void);
-/* Whether convolutions with kernels of `cells` cells are faster with HPCT_CHANNEL_BLOCK layouts, by
- * measurement (doc/results.md). */
+/* Whether convolutions with kernels of `cells` cells are faster with HPCT_GRAPH_CHANNEL_BLOCK
+ * layouts, by measurement (doc/results.md). */
 bool hpct_shim_prefers_blocks(int cells);
 
 /* What is loaded, and used on this processor (limited by ONEDNN_MAX_CPU_ISA). */

@@ -15,7 +15,7 @@ typedef struct eltwise {
 static eltwise eltwise_of(const hpct_op_spec *spec)
 {
     const float slope = spec->slope;
-    const eltwise all[HPCT_OP_KINDS] = {HPCT_ELEMENT_ROWS(ROW)};
+    const eltwise all[HPCT_OP_KINDS] = {HPCT_GRAPH_ELEMENT_ROWS(ROW)};
     return all[spec->kind];
 }
 

@@ -26,7 +26,7 @@ typedef struct window_types {
 static hpct_status open_window(window_mds *m, const hpct_op_spec *spec, const window_types *types,
                                int n)
 {
-    const hpct_window *w = &spec->window;
+    const hpct_graph_window *w = &spec->window;
     bool bias = spec->kind == HPCT_OP_CONV2D && !spec->no_bias;
     dnnl_format_tag_t picture = spec->src_blocks || spec->dst_blocks ? dnnl_nChw16c : dnnl_nhwc;
     memset(m, 0, sizeof *m);
@@ -34,8 +34,8 @@ static hpct_status open_window(window_mds *m, const hpct_op_spec *spec, const wi
         return hpct_fail(HPCT_ERR_INTERNAL, "oneDNN: there is no CPU engine");
     const dnnl_dim_t src[] = {n, w->in_c, w->in_h, w->in_w}, channels[] = {w->out_c},
                      dst[] = {n, w->out_c, w->out_h, w->out_w};
-    int reach_h = hpct_window_reach(w->kernel_h, w->dilation_h),
-        reach_w = hpct_window_reach(w->kernel_w, w->dilation_w);
+    int reach_h = hpct_graph_window_reach(w->kernel_h, w->dilation_h),
+        reach_w = hpct_graph_window_reach(w->kernel_w, w->dilation_w);
     m->in_c = w->in_c;
     m->in_w = w->in_w;
     m->out_c = w->out_c;

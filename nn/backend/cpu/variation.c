@@ -15,8 +15,8 @@ typedef struct job {
 
 static void draw_for(const job *j, size_t sample, uint32_t words[4])
 {
-    hpct_draw draw = hpct_op_draw(j->op, j->call);
-    hpct_draw_words(&draw, (uint32_t) j->call->first_sample + (uint32_t) sample, 0, words);
+    hpct_graph_draw draw = hpct_op_draw(j->op, j->call);
+    hpct_graph_draw_words(&draw, (uint32_t) j->call->first_sample + (uint32_t) sample, 0, words);
 }
 
 /* ---- RANDOM_AFFINE ---- */
@@ -28,16 +28,16 @@ typedef struct corners {
     float right, lower;
 } corners;
 
-static const float *cell_at(const hpct_picture *p, const float *src, int y, int x)
+static const float *cell_at(const hpct_graph_picture *p, const float *src, int y, int x)
 {
     size_t cell = (size_t) y * (size_t) p->in_w + (size_t) x;
     return y < 0 || x < 0 ? NULL : src + cell * (size_t) p->channels;
 }
 
-static corners corners_of(const hpct_picture *p, const float *src, double y, double x)
+static corners corners_of(const hpct_graph_picture *p, const float *src, double y, double x)
 {
-    hpct_two_cells down = hpct_cells_at(&p->variation, y, p->in_h),
-                   across = hpct_cells_at(&p->variation, x, p->in_w);
+    hpct_graph_two_cells down = hpct_graph_cells_at(&p->variation, y, p->in_h),
+                         across = hpct_graph_cells_at(&p->variation, x, p->in_w);
     return (corners){.top_left = cell_at(p, src, down.low, across.low),
                      .top_right = cell_at(p, src, down.low, across.high),
                      .low_left = cell_at(p, src, down.high, across.low),
@@ -46,13 +46,13 @@ static corners corners_of(const hpct_picture *p, const float *src, double y, dou
                      .lower = down.part};
 }
 
-static inline float value_of(const hpct_picture *p, const float *cell, int channel)
+static inline float value_of(const hpct_graph_picture *p, const float *cell, int channel)
 {
     return cell == NULL ? p->variation.fill_value : cell[channel];
 }
 
-static void move_row(const hpct_picture *p, const hpct_cell_map *map, int y, const float *src,
-                     float *dst)
+static void move_row(const hpct_graph_picture *p, const hpct_graph_cell_map *map, int y,
+                     const float *src, float *dst)
 {
     for (int x = 0; x < p->in_w; x++) {
         corners k = corners_of(p, src, map->yx * x + map->yy * y + map->y0,
@@ -71,12 +71,12 @@ static void move_row(const hpct_picture *p, const hpct_cell_map *map, int y, con
 static void move_rows(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    const hpct_picture *p = &j->op->spec.picture;
+    const hpct_graph_picture *p = &j->op->spec.picture;
     size_t height = (size_t) p->in_h, row_floats = (size_t) p->in_w * (size_t) p->channels;
     for (size_t row = first; row < first + count; row++) {
         uint32_t words[4];
         draw_for(j, row / height, words);
-        hpct_cell_map map = hpct_vary_map(&p->variation, words, p->in_h, p->in_w);
+        hpct_graph_cell_map map = hpct_graph_vary_map(&p->variation, words, p->in_h, p->in_w);
         move_row(p, &map, (int) (row % height),
                  j->call->src[0] + row / height * height * row_floats,
                  j->call->dst + row * row_floats);
@@ -85,26 +85,27 @@ static void move_rows(size_t first, size_t count, void *arg)
 
 /* ---- RANDOM_TONE ---- */
 
-static void tone_channel(const hpct_picture *p, hpct_tone tone, const float *src, float *dst)
+static void tone_channel(const hpct_graph_picture *p, hpct_graph_tone tone, const float *src,
+                         float *dst)
 {
     size_t cells = (size_t) p->in_h * (size_t) p->in_w, step = (size_t) p->channels;
     double sum = 0;
-    for (size_t i = 0; p->variation.kind == HPCT_VARY_CONTRAST && i < cells; i++)
+    for (size_t i = 0; p->variation.kind == HPCT_GRAPH_VARY_CONTRAST && i < cells; i++)
         sum += (double) src[i * step];
     float mean = (float) (sum / (double) cells);
     for (size_t i = 0; i < cells; i++)
-        dst[i * step] = hpct_vary_value(&p->variation, tone, mean, src[i * step]);
+        dst[i * step] = hpct_graph_vary_value(&p->variation, tone, mean, src[i * step]);
 }
 
 static void tone_samples(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    const hpct_picture *p = &j->op->spec.picture;
+    const hpct_graph_picture *p = &j->op->spec.picture;
     size_t floats = hpct_op_dst_floats(&j->op->spec);
     for (size_t s = first; s < first + count; s++) {
         uint32_t words[4];
         draw_for(j, s, words);
-        hpct_tone tone = hpct_vary_tone(&p->variation, words);
+        hpct_graph_tone tone = hpct_graph_vary_tone(&p->variation, words);
         for (int c = 0; c < p->channels; c++)
             tone_channel(p, tone, j->call->src[0] + s * floats + c, j->call->dst + s * floats + c);
     }

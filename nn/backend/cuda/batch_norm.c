@@ -19,7 +19,7 @@ static size_t padded(size_t channels)
     return hpct_norm_line_step(channels);
 }
 
-static float *param_of(const hpct_op *op, float *const *params, hpct_norm_param which)
+static float *param_of(const hpct_op *op, float *const *params, hpct_graph_norm_param which)
 {
     int index = hpct_op_norm_param(&op->spec, which);
     return index < 0 ? NULL : params[index];
@@ -54,11 +54,11 @@ static hpct_norm norm_of(const hpct_op *op, const hpct_op_call *call)
         .relu = op->spec.relu,
         .momentum = op->spec.norm.momentum,
         .epsilon = op->spec.norm.epsilon,
-        .gamma = param_of(op, call->param, HPCT_NORM_GAMMA),
-        .beta = param_of(op, call->param, HPCT_NORM_BETA),
+        .gamma = param_of(op, call->param, HPCT_GRAPH_NORM_GAMMA),
+        .beta = param_of(op, call->param, HPCT_GRAPH_NORM_BETA),
         .bias = call->bias,
-        .moving_mean = param_of(op, call->param, HPCT_NORM_MEAN),
-        .moving_variance = param_of(op, call->param, HPCT_NORM_VARIANCE),
+        .moving_mean = param_of(op, call->param, HPCT_GRAPH_NORM_MEAN),
+        .moving_variance = param_of(op, call->param, HPCT_GRAPH_NORM_VARIANCE),
         /* layout of nn/backend/norm_line.h, then the number of rows */
         .notes = {.mean = notes,
                   .scale = notes + step,
@@ -75,7 +75,7 @@ static hpct_norm norm_of(const hpct_op *op, const hpct_op_call *call)
 static hpct_status synced_moments(const hpct_op *op, const hpct_op_call *call,
                                   const hpct_norm *norm)
 {
-    const hpct_step_peers *replicas = call->replicas;
+    const hpct_graph_step_peers *replicas = call->replicas;
     float *squares = sums_in(call), *room = room_in(op, call);
     HPCT_TRY(hpct_cuda_launched(hpct_launch_norm_begin(norm, call->src[0], squares, room), op,
                                 "statistics"));
@@ -108,8 +108,8 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_norm norm = norm_of(op, call);
     float *sums = sums_in(call), /* gradients are this replica's; the sums are then all-reduced */
-        *diff_gamma = param_of(op, call->grad, HPCT_NORM_GAMMA),
-          *diff_beta = param_of(op, call->grad, HPCT_NORM_BETA);
+        *diff_gamma = param_of(op, call->grad, HPCT_GRAPH_NORM_GAMMA),
+          *diff_beta = param_of(op, call->grad, HPCT_GRAPH_NORM_BETA);
     norm.relu = op->spec.relu && !op->build.fused_downstream;
     HPCT_TRY(hpct_cuda_launched(
         call->norm_sums != NULL

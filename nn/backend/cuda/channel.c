@@ -55,15 +55,15 @@ static hpct_status normalize(const hpct_op *op, const hpct_op_call *call, bool b
                              const float *src, float *dst)
 {
     hpct_channel_line line = {.channels = (uint32_t) op->spec.line.channels,
-                              .epsilon = HPCT_LINE_EPSILON};
+                              .epsilon = HPCT_GRAPH_LINE_EPSILON};
     for (uint32_t c = 0; op->spec.line.given && c < line.channels; c++) {
         line.given_mean[c] = op->spec.line.mean[c];
         line.given_scale[c] = op->spec.line.scale[c];
         line.given_offset[c] = op->spec.line.offset[c];
     }
     if (!op->spec.line.given) {
-        line.mean = call->param[HPCT_LINE_MEAN];
-        line.variance = call->param[HPCT_LINE_VARIANCE];
+        line.mean = call->param[HPCT_GRAPH_LINE_MEAN];
+        line.variance = call->param[HPCT_GRAPH_LINE_VARIANCE];
     }
     return hpct_cuda_launched(hpct_launch_channel_line(hpct_cuda_queue(), hpct_cuda_number_of(op),
                                                        call->n, hpct_op_dst_floats(&op->spec),

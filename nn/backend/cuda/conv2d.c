@@ -18,7 +18,7 @@
 
 static hpct_status named(const hpct_op *op, hpct_status status)
 {
-    const hpct_window *w = &op->spec.window;
+    const hpct_graph_window *w = &op->spec.window;
     char what[160];
     if (status == HPCT_OK)
         return status;
@@ -54,7 +54,7 @@ void *hpct_conv_workspace(const hpct_conv *conv, const hpct_op_call *call)
 /* Copies images to buffers with padding, or back. */
 static hpct_status copy_pictures(const hpct_conv *conv, int n, const void *from, void *to, bool pad)
 {
-    const hpct_window *w = &conv->op.spec.window, *p = &conv->padded;
+    const hpct_graph_window *w = &conv->op.spec.window, *p = &conv->padded;
     size_t cell = hpct_cuda_value_bytes(conv->op.build.values) * (size_t) w->in_c,
            row = cell * (size_t) w->in_w, padded_row = cell * (size_t) p->in_w;
     struct cudaPitchedPtr small = {.pitch = row, .xsize = row, .ysize = (size_t) w->in_h},
@@ -76,7 +76,7 @@ static hpct_status copy_pictures(const hpct_conv *conv, int n, const void *from,
 
 size_t hpct_conv_padded_bytes(const hpct_conv *conv, int n)
 {
-    const hpct_window *p = &conv->padded;
+    const hpct_graph_window *p = &conv->padded;
     return (size_t) n * (size_t) p->in_h * (size_t) p->in_w * (size_t) p->in_c *
            hpct_cuda_value_bytes(conv->op.build.values);
 }

@@ -19,7 +19,7 @@ typedef struct hpct_conv_stage {
 typedef struct hpct_conv {
     hpct_op op;
     cudaDataType_t type;                       /* type of activations */
-    hpct_window padded;                        /* window on images with padding included */
+    hpct_graph_window padded;                  /* window on images with padding included */
     hpct_conv_stage *forward, *data, *weights; /* by batch size */
     /* Parts of the scratch: padded image, kernel gradient in the activations' type, partial sums of
      * the bias gradient; the rest from offset `workspace`. */
@@ -41,7 +41,7 @@ static inline hpct_conv *hpct_conv_of(hpct_op *op)
 
 static inline size_t hpct_conv_rows(const hpct_conv *conv, int n)
 {
-    return (size_t) n * (size_t) hpct_window_cells(&conv->op.spec.window);
+    return (size_t) n * (size_t) hpct_graph_window_cells(&conv->op.spec.window);
 }
 
 /* Whether the convolution adds a bias. */
@@ -74,7 +74,7 @@ double hpct_conv_pass_seconds(const hpct_conv *conv, size_t count, int passes);
 
 /* Converts to cuDNN's window; false if impossible, as the windows do not reach the end of the
  * image. */
-bool hpct_conv_window(const hpct_window *window, hpct_dnn_window *out);
+bool hpct_conv_window(const hpct_graph_window *window, hpct_dnn_window *out);
 
 /* ---- what is said of the plans (conv2d_report.c) ---- */
 

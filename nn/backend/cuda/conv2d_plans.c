@@ -31,23 +31,24 @@ void hpct_conv_free_stages(hpct_conv_stage *stages, int count)
     free(stages);
 }
 
-bool hpct_conv_window(const hpct_window *w, hpct_dnn_window *out)
+bool hpct_conv_window(const hpct_graph_window *w, hpct_dnn_window *out)
 {
     *out = (hpct_dnn_window){
         .stride = {w->stride_h, w->stride_w},
         .dilation = {w->dilation_h, w->dilation_w},
         .pad_before = {w->pad_top, w->pad_left},
-        .pad_after = {
-            hpct_window_pad_after(w->in_h, w->out_h, hpct_window_reach(w->kernel_h, w->dilation_h),
-                                  w->stride_h, w->pad_top),
-            hpct_window_pad_after(w->in_w, w->out_w, hpct_window_reach(w->kernel_w, w->dilation_w),
-                                  w->stride_w, w->pad_left)}};
+        .pad_after = {hpct_window_pad_after(w->in_h, w->out_h,
+                                            hpct_graph_window_reach(w->kernel_h, w->dilation_h),
+                                            w->stride_h, w->pad_top),
+                      hpct_window_pad_after(w->in_w, w->out_w,
+                                            hpct_graph_window_reach(w->kernel_w, w->dilation_w),
+                                            w->stride_w, w->pad_left)}};
     return out->pad_after[0] >= 0 && out->pad_after[1] >= 0;
 }
 
 void hpct_conv_say(const hpct_conv *conv, int n, char *text, size_t size)
 {
-    const hpct_window *w = &conv->op.spec.window;
+    const hpct_graph_window *w = &conv->op.spec.window;
     snprintf(text, size,
              "%d of %dx%dx%d to %dx%dx%d, %dx%d by %d,%d apart %d,%d from %d,%d groups %d type "
              "%d%s%s",
@@ -60,7 +61,7 @@ void hpct_conv_say(const hpct_conv *conv, int n, char *text, size_t size)
 /* Variant of the graph. */
 typedef struct want {
     hpct_dnn_way way;
-    const hpct_window *window;
+    const hpct_graph_window *window;
     int n;
     bool fused, added;
     cudnnDataType_t kernel; /* type of the kernel or its gradient */
@@ -79,7 +80,7 @@ static int add_to(hpct_dnn_graph *graph, int src, int other, bool goes_on, const
 static hpct_status find_plan(const hpct_conv *conv, const want *what, hpct_dnn_plan **out,
                              char why[HPCT_DNN_WHY])
 {
-    const hpct_window *w = what->window;
+    const hpct_graph_window *w = what->window;
     cudnnDataType_t type = hpct_cuda_dnn_type(conv->op.build.values);
     int64_t src_size[] = {what->n, w->in_c, w->in_h, w->in_w},
             kernel_size[] = {w->out_c, w->in_c / w->groups, w->kernel_h, w->kernel_w},
@@ -240,7 +241,7 @@ static hpct_status take_stage(hpct_conv *conv, hpct_dnn_way way, int n, hpct_con
 static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
 {
     const hpct_op_build *build = &conv->op.build;
-    const hpct_window *w = &conv->op.spec.window;
+    const hpct_graph_window *w = &conv->op.spec.window;
     int n = build->batch_sizes[i];
     if (w->cells == 0)
         HPCT_TRY(find_way(conv, HPCT_DNN_FORWARD, n, &conv->forward[i]));

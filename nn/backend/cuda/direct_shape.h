@@ -3,8 +3,8 @@
 #ifndef HPCT_NN_BACKEND_CUDA_DIRECT_SHAPE_H
 #define HPCT_NN_BACKEND_CUDA_DIRECT_SHAPE_H
 
-/* As hpct_window (nn/graph/op.h); cells: number of output cells, at least 1, from first_cell in row
- * order. */
+/* As hpct_graph_window (nn/graph/op.h); cells: number of output cells, at least 1, from first_cell
+ * in row order. */
 typedef struct hpct_direct {
     int n;
     int in_h, in_w, in_c;

@@ -48,7 +48,7 @@ struct element {
             return gradient;                                                                       \
         }                                                                                          \
     };
-HPCT_ELEMENTS(DEFINE)
+HPCT_GRAPH_ELEMENTS(DEFINE)
 
 struct line {
     float scale, offset;
@@ -160,7 +160,7 @@ static void launch_back(hpct_queue queue, size_t count, F f, const void *data, c
 template <typename Body> static bool for_element(const hpct_curve &curve, Body body)
 {
     switch (curve.element) {
-        HPCT_ELEMENTS(CASE)
+        HPCT_GRAPH_ELEMENTS(CASE)
     }
     return false;
 }

@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 
-static float *param_of(const hpct_op *op, float *const *params, hpct_norm_param which)
+static float *param_of(const hpct_op *op, float *const *params, hpct_graph_norm_param which)
 {
     int index = hpct_op_norm_param(&op->spec, which);
     return index < 0 ? NULL : params[index];
@@ -19,8 +19,8 @@ static hpct_group_norm norm_of(const hpct_op *op, const hpct_op_call *call)
         .channels = op->spec.group.channels,
         .groups = op->spec.group.groups,
         .epsilon = op->spec.group.epsilon,
-        .gamma = param_of(op, call->param, HPCT_NORM_GAMMA),
-        .beta = param_of(op, call->param, HPCT_NORM_BETA),
+        .gamma = param_of(op, call->param, HPCT_GRAPH_NORM_GAMMA),
+        .beta = param_of(op, call->param, HPCT_GRAPH_NORM_BETA),
         .notes = call->workspace,
     };
 }
@@ -38,8 +38,8 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     cudaError_t error = cudaSuccess;
     if (op->num_params > 0)
         error = hpct_launch_group_norm_params(&norm, call->src[0], call->diff_dst, call->scratch,
-                                              param_of(op, call->grad, HPCT_NORM_GAMMA),
-                                              param_of(op, call->grad, HPCT_NORM_BETA));
+                                              param_of(op, call->grad, HPCT_GRAPH_NORM_GAMMA),
+                                              param_of(op, call->grad, HPCT_GRAPH_NORM_BETA));
     if (error == cudaSuccess && call->diff_src[0] != NULL)
         error = hpct_launch_group_norm_backward(&norm, call->src[0], call->diff_dst,
                                                 hpct_cuda_adds(call, 0), call->diff_src[0]);

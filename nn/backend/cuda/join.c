@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "nn/backend/norm_line.h"
 
-#if HPCT_JOIN_MOST < HPCT_NODE_MAX_INPUTS
+#if HPCT_JOIN_MOST < HPCT_GRAPH_NODE_MAX_INPUTS
 #error "a kernel takes fewer inputs than a node may have"
 #endif
 

@@ -312,7 +312,7 @@ cudaError_t hpct_kernels_are_there(void);
 
 typedef struct hpct_drawing {
     uint64_t seed;
-    uint32_t tag, step, first_sample; /* tag: hpct_draw_tag's */
+    uint32_t tag, step, first_sample; /* tag: hpct_graph_draw_tag's */
     const hpct_moment *now;           /* if not NULL: source of seed, step and first_sample */
 } hpct_drawing;
 
@@ -349,7 +349,7 @@ cudaError_t hpct_launch_flip(hpct_queue queue, hpct_number type, hpct_drawing dr
 
 typedef struct hpct_varied {
     int h, w, channels;
-    hpct_variation variation;
+    hpct_graph_variation variation;
 } hpct_varied;
 
 cudaError_t hpct_launch_affine(hpct_queue queue, hpct_number type, hpct_drawing drawing,
@@ -401,9 +401,9 @@ typedef struct hpct_loss_args {
     int n, classes, top_k;
     float label_smoothing, threshold, scale;
     float alpha, gamma, delta;
-    const float *class_weights;       /* factor of a sample's loss, by class; NULL: 1 */
-    const float *penalty;             /* [2], added to each sample's loss; NULL: none */
-    const hpct_loss_scaling *scaling; /* its scale is a factor, too; NULL: none */
+    const float *class_weights;             /* factor of a sample's loss, by class; NULL: 1 */
+    const float *penalty;                   /* [2], added to each sample's loss; NULL: none */
+    const hpct_graph_loss_scaling *scaling; /* its scale is a factor, too; NULL: none */
     const int32_t *labels;
     const float *targets; /* NULL: labels are used */
     hpct_judged judged;
@@ -456,8 +456,8 @@ typedef struct hpct_update_args {
     float mix_1, mix_2, bias_1, bias_2, grad_scale, clipvalue;
     float *param, *slot[3];
     const float *grad;
-    hpct_loss_scaling *scaling; /* or NULL; the update is skipped if `infinite` is not 0 */
-    const hpct_moment *now;     /* if not NULL: source of rate, decay, bias_1 and bias_2 */
+    hpct_graph_loss_scaling *scaling; /* or NULL; the update is skipped if `infinite` is not 0 */
+    const hpct_moment *now;           /* if not NULL: source of rate, decay, bias_1 and bias_2 */
 } hpct_update_args;
 
 /* One update of all ranges in the table. LAMB_MOMENTS computes sums as hpct_launch_update_norms. */
@@ -475,10 +475,11 @@ cudaError_t hpct_update_sums(float **sums);
 cudaError_t hpct_launch_update_take(hpct_queue queue, int first, int count);
 
 /* Before the update: sets `infinite` from the squares summed by COUNT_ALL; 0 unless `measured`. */
-cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_loss_scaling *scaling, bool measured);
+cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_graph_loss_scaling *scaling,
+                                      bool measured);
 /* After the update. */
-cudaError_t hpct_launch_scaling_move(hpct_queue queue, hpct_loss_scaling *scaling, double beta_1,
-                                     double beta_2);
+cudaError_t hpct_launch_scaling_move(hpct_queue queue, hpct_graph_loss_scaling *scaling,
+                                     double beta_1, double beta_2);
 
 typedef enum hpct_update_settle {
     HPCT_SETTLE_START,      /* gradient scale and rate from args, for every range */
@@ -512,7 +513,7 @@ typedef struct hpct_penalty_table {
 
 /* grad += factor (l1 sign(w) + 2 l2 w), with `scaling` times its scale. */
 cudaError_t hpct_launch_penalty_gradients(hpct_queue queue, const hpct_penalty_table *table,
-                                          float factor, const hpct_loss_scaling *scaling,
+                                          float factor, const hpct_graph_loss_scaling *scaling,
                                           const float *param, float *grad);
 
 /* *sum += the penalties; with `first` it is overwritten. */

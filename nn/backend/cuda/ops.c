@@ -15,8 +15,8 @@ hpct_status hpct_cuda_launched(cudaError_t error, const hpct_op *op, const char 
 
 hpct_drawing hpct_cuda_drawing(const hpct_op *op, const hpct_op_call *call)
 {
-    hpct_draw draw = hpct_op_draw(op, call);
-    uint32_t tag = hpct_draw_tag(&draw);
+    hpct_graph_draw draw = hpct_op_draw(op, call);
+    uint32_t tag = hpct_graph_draw_tag(&draw);
     hpct_gpu.draws = true;
     return hpct_gpu.recording ? (hpct_drawing){.tag = tag, .now = hpct_gpu.now}
                               : (hpct_drawing){.seed = draw.seed,

@@ -28,7 +28,7 @@ __device__ inline penalty_span penalty_span_of(const hpct_penalty_table &t, uint
 
 __global__ void __launch_bounds__(THREADS)
     penalty_gradients(const __grid_constant__ hpct_penalty_table t, float factor,
-                      const hpct_loss_scaling *scaling, const float *param, float *grad)
+                      const hpct_graph_loss_scaling *scaling, const float *param, float *grad)
 {
     if (scaling != nullptr)
         factor *= scaling->scale;
@@ -104,7 +104,7 @@ static unsigned penalty_blocks(hpct_queue queue, const hpct_penalty_table *t)
 }
 
 cudaError_t hpct_launch_penalty_gradients(hpct_queue queue, const hpct_penalty_table *table,
-                                          float factor, const hpct_loss_scaling *scaling,
+                                          float factor, const hpct_graph_loss_scaling *scaling,
                                           const float *param, float *grad)
 {
     HPCT_LAUNCH(penalty_gradients, penalty_blocks(queue, table), THREADS, queue, *table, factor,

@@ -6,7 +6,7 @@
 
 static hpct_sliding sliding_of(const hpct_op_spec *spec)
 {
-    const hpct_window *w = &spec->window;
+    const hpct_graph_window *w = &spec->window;
     return (hpct_sliding){.in_h = w->in_h,
                           .in_w = w->in_w,
                           .out_h = w->out_h,

@@ -13,7 +13,7 @@ static hpct_status drop(const hpct_op *op, const hpct_op_call *call, const char 
 {
     hpct_queue queue = hpct_cuda_queue();
     hpct_number type = hpct_cuda_number_of(op);
-    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_graph_draw draw = hpct_op_draw(op, call);
     hpct_dropout dropout = hpct_dropout_make(&draw, op->spec.rate);
     size_t rows = (size_t) op->spec.dense.rows, size = (size_t) op->spec.dense.out;
     cudaError_t error;
@@ -94,7 +94,7 @@ static bool draws(const hpct_op *op, const hpct_op_call *call)
 /* hpct_box_random is random only if the input is larger in both dimensions. */
 static hpct_crop crop_of(const hpct_op *op, const hpct_op_call *call)
 {
-    const hpct_picture *p = &op->spec.picture;
+    const hpct_graph_picture *p = &op->spec.picture;
     bool crops = op->spec.kind == HPCT_OP_RANDOM_CROP;
     hpct_box box = crops ? hpct_box_centre(p) : hpct_box_whole(p);
     hpct_crop crop = {.in_h = p->in_h,
@@ -119,7 +119,7 @@ static hpct_crop crop_of(const hpct_op *op, const hpct_op_call *call)
 static cudaError_t flip(const hpct_op *op, const hpct_op_call *call, const float *src, bool add,
                         float *dst)
 {
-    const hpct_picture *p = &op->spec.picture;
+    const hpct_graph_picture *p = &op->spec.picture;
     bool turns = draws(op, call);
     return hpct_launch_flip(hpct_cuda_queue(), hpct_cuda_number_of(op), hpct_cuda_drawing(op, call),
                             call->n, p->in_h, p->in_w, p->channels, turns && p->horizontal,

@@ -8,7 +8,7 @@ struct words {
     uint32_t at[4];
 };
 
-/* hpct_philox: Philox4x32-10. */
+/* hpct_graph_philox: Philox4x32-10. */
 __device__ inline words philox(const words &counter, uint64_t key)
 {
     uint32_t c0 = counter.at[0], c1 = counter.at[1], c2 = counter.at[2], c3 = counter.at[3];
@@ -37,7 +37,7 @@ __device__ inline hpct_drawing current(hpct_drawing d)
     return d;
 }
 
-/* hpct_draw_words. */
+/* hpct_graph_draw_words. */
 __device__ inline words draw_words(const hpct_drawing &d, uint32_t sample, uint32_t block)
 {
     return philox({{block, sample, d.step, d.tag}}, d.seed);

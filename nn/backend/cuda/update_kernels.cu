@@ -30,8 +30,8 @@ __device__ inline hpct_update_args current(hpct_update_args a)
         return a;
     a.grad_scale /= a.scaling->scale;
     if (a.scaling->left_out > 0) {
-        const float bias_1 = hpct_loss_scaling_bias(a.bias_1, a.scaling->undo_1),
-                    bias_2 = hpct_loss_scaling_bias(a.bias_2, a.scaling->undo_2);
+        const float bias_1 = hpct_graph_loss_scaling_bias(a.bias_1, a.scaling->undo_1),
+                    bias_2 = hpct_graph_loss_scaling_bias(a.bias_2, a.scaling->undo_2);
         if (a.kind == HPCT_UPDATE_ADAM) /* the rate already includes the uncorrected ones */
             a.rate *= sqrtf(bias_2 / a.bias_2) * (a.bias_1 / bias_1);
         a.bias_1 = bias_1;
@@ -361,16 +361,16 @@ __global__ void __launch_bounds__(HPCT_UPDATE_RANGES)
 
 /* ---- loss scaling ---- */
 
-__global__ void set_infinite(hpct_loss_scaling *s, bool measured)
+__global__ void set_infinite(hpct_graph_loss_scaling *s, bool measured)
 {
     if (threadIdx.x == 0)
         s->infinite = measured && !isfinite(all_squares) ? 1 : 0;
 }
 
-__global__ void move(hpct_loss_scaling *s, double beta_1, double beta_2)
+__global__ void move(hpct_graph_loss_scaling *s, double beta_1, double beta_2)
 {
     if (threadIdx.x == 0)
-        hpct_loss_scaling_move(s, s->infinite == 0, beta_1, beta_2);
+        hpct_graph_loss_scaling_move(s, s->infinite == 0, beta_1, beta_2);
 }
 
 /* ---- launchers ---- */
@@ -451,14 +451,15 @@ cudaError_t hpct_launch_update_settle(hpct_queue queue, const hpct_update_table 
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_loss_scaling *scaling, bool measured)
+cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_graph_loss_scaling *scaling,
+                                      bool measured)
 {
     HPCT_LAUNCH(set_infinite, 1, WARP, queue, scaling, measured);
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_scaling_move(hpct_queue queue, hpct_loss_scaling *scaling, double beta_1,
-                                     double beta_2)
+cudaError_t hpct_launch_scaling_move(hpct_queue queue, hpct_graph_loss_scaling *scaling,
+                                     double beta_1, double beta_2)
 {
     HPCT_LAUNCH(move, 1, WARP, queue, scaling, beta_1, beta_2);
     return cudaGetLastError();

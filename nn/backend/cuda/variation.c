@@ -6,7 +6,7 @@
 
 static cudaError_t vary(const hpct_op *op, const hpct_op_call *call)
 {
-    const hpct_picture *p = &op->spec.picture;
+    const hpct_graph_picture *p = &op->spec.picture;
     hpct_varied varied = {
         .h = p->in_h, .w = p->in_w, .channels = p->channels, .variation = p->variation};
     hpct_drawing drawing = hpct_cuda_drawing(op, call);

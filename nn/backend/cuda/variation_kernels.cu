@@ -32,11 +32,11 @@ __global__ void __launch_bounds__(THREADS)
     const size_t size = (size_t) v.h * (size_t) v.w * (size_t) v.channels;
     for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
         const words drawn = draw_words(drawing, drawing.first_sample + (uint32_t) s, 0);
-        const hpct_cell_map map = hpct_vary_map(&v.variation, drawn.at, v.h, v.w);
-        const hpct_two_cells down =
-                                 hpct_cells_at(&v.variation, map.yx * x + map.yy * y + map.y0, v.h),
-                             across =
-                                 hpct_cells_at(&v.variation, map.xx * x + map.xy * y + map.x0, v.w);
+        const hpct_graph_cell_map map = hpct_graph_vary_map(&v.variation, drawn.at, v.h, v.w);
+        const hpct_graph_two_cells down = hpct_graph_cells_at(
+                                       &v.variation, map.yx * x + map.yy * y + map.y0, v.h),
+                                   across = hpct_graph_cells_at(
+                                       &v.variation, map.xx * x + map.xy * y + map.x0, v.w);
         const T *image = src + (size_t) s * size;
         const T *top_left = cell_at(v, image, down.low, across.low),
                 *top_right = cell_at(v, image, down.low, across.high),
@@ -91,17 +91,18 @@ __global__ void __launch_bounds__(THREADS)
     const size_t cells = (size_t) v.h * (size_t) v.w, step = (size_t) v.channels;
     for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
         const words drawn = draw_words(drawing, drawing.first_sample + (uint32_t) s, 0);
-        const hpct_tone how = hpct_vary_tone(&v.variation, drawn.at);
+        const hpct_graph_tone how = hpct_graph_vary_tone(&v.variation, drawn.at);
         const size_t first = (size_t) s * cells * step + blockIdx.x;
         float mean = 0;
-        if (v.variation.kind == HPCT_VARY_CONTRAST) {
+        if (v.variation.kind == HPCT_GRAPH_VARY_CONTRAST) {
             for (size_t i = threadIdx.x; i < cells; i += THREADS)
                 mean += value_of(src[first + i * step]);
             mean = block_sum(mean) / (float) cells;
         }
         for (size_t i = threadIdx.x; i < cells; i += THREADS)
-            round_to(hpct_vary_value(&v.variation, how, mean, value_of(src[first + i * step])),
-                     &dst[first + i * step]);
+            round_to(
+                hpct_graph_vary_value(&v.variation, how, mean, value_of(src[first + i * step])),
+                &dst[first + i * step]);
     }
 }
 

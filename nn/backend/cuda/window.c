@@ -15,18 +15,20 @@ static int padded_size(int in, int out, int reach, int stride, int before)
     return in + before + (after > 0 ? after : 0);
 }
 
-hpct_window hpct_window_with_padding(const hpct_window *w)
+hpct_graph_window hpct_window_with_padding(const hpct_graph_window *w)
 {
-    hpct_window padded = *w;
-    padded.in_h = padded_size(w->in_h, w->out_h, hpct_window_reach(w->kernel_h, w->dilation_h),
-                              w->stride_h, w->pad_top);
-    padded.in_w = padded_size(w->in_w, w->out_w, hpct_window_reach(w->kernel_w, w->dilation_w),
-                              w->stride_w, w->pad_left);
+    hpct_graph_window padded = *w;
+    padded.in_h =
+        padded_size(w->in_h, w->out_h, hpct_graph_window_reach(w->kernel_h, w->dilation_h),
+                    w->stride_h, w->pad_top);
+    padded.in_w =
+        padded_size(w->in_w, w->out_w, hpct_graph_window_reach(w->kernel_w, w->dilation_w),
+                    w->stride_w, w->pad_left);
     padded.pad_top = padded.pad_left = 0;
     return padded;
 }
 
-hpct_direct hpct_window_direct(const hpct_window *w, int n)
+hpct_direct hpct_window_direct(const hpct_graph_window *w, int n)
 {
     return (hpct_direct){.n = n,
                          .in_h = w->in_h,
@@ -45,5 +47,5 @@ hpct_direct hpct_window_direct(const hpct_window *w, int n)
                          .pad_left = w->pad_left,
                          .groups = w->groups,
                          .first_cell = w->first_cell,
-                         .cells = hpct_window_cells(w)};
+                         .cells = hpct_graph_window_cells(w)};
 }

@@ -13,9 +13,9 @@
 int hpct_window_pad_after(int in, int out, int reach, int stride, int before);
 
 /* The sizes of a convolution of n images. */
-hpct_direct hpct_window_direct(const hpct_window *w, int n);
+hpct_direct hpct_window_direct(const hpct_graph_window *w, int n);
 
 /* The same convolution on images with padding included. */
-hpct_window hpct_window_with_padding(const hpct_window *w);
+hpct_graph_window hpct_window_with_padding(const hpct_graph_window *w);
 
 #endif

@@ -40,7 +40,7 @@ static hpct_real forward_one(const hpct_op_spec *spec, hpct_real source)
 {
     const float slope = spec->slope, threshold = spec->threshold, most = spec->most;
     switch (spec->kind) {
-        HPCT_ELEMENTS(FORWARD)
+        HPCT_GRAPH_ELEMENTS(FORWARD)
     default:
         return source;
     }
@@ -50,7 +50,7 @@ static hpct_real backward_one(const hpct_op_spec *spec, hpct_real data, hpct_rea
 {
     const float slope = spec->slope, threshold = spec->threshold, most = spec->most;
     switch (spec->kind) {
-        HPCT_ELEMENTS(BACKWARD)
+        HPCT_GRAPH_ELEMENTS(BACKWARD)
     default:
         return diff;
     }

@@ -8,7 +8,7 @@ typedef struct part {
     int top, bottom, left, right;
 } part;
 
-static part part_of(const hpct_window *w, int i, int j)
+static part part_of(const hpct_graph_window *w, int i, int j)
 {
     int y = i * w->stride_h - w->pad_top, x = j * w->stride_w - w->pad_left;
     return (part){
@@ -24,19 +24,19 @@ static double cells_of(const part *p)
     return (double) (p->bottom - p->top) * (p->right - p->left);
 }
 
-static size_t src_at(const hpct_window *w, int s, int y, int x)
+static size_t src_at(const hpct_graph_window *w, int s, int y, int x)
 {
     return (((size_t) s * (size_t) w->in_h + (size_t) y) * (size_t) w->in_w + (size_t) x) *
            (size_t) w->in_c;
 }
 
-static size_t dst_at(const hpct_window *w, int s, int i, int j)
+static size_t dst_at(const hpct_graph_window *w, int s, int i, int j)
 {
     return (((size_t) s * (size_t) w->out_h + (size_t) i) * (size_t) w->out_w + (size_t) j) *
            (size_t) w->in_c;
 }
 
-static double mean(const hpct_window *w, const hpct_real *src, int s, int i, int j, int c)
+static double mean(const hpct_graph_window *w, const hpct_real *src, int s, int i, int j, int c)
 {
     part p = part_of(w, i, j);
     double sum = 0;
@@ -46,7 +46,7 @@ static double mean(const hpct_window *w, const hpct_real *src, int s, int i, int
     return sum / cells_of(&p);
 }
 
-void HPCT_REF(average_pool2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+void HPCT_REF(average_pool2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
                                       hpct_real *dst)
 {
     for (int s = 0; s < n; s++)
@@ -56,7 +56,7 @@ void HPCT_REF(average_pool2d_forward)(const hpct_window *w, int n, const hpct_re
                     dst[dst_at(w, s, i, j) + (size_t) c] = (hpct_real) mean(w, src, s, i, j, c);
 }
 
-static void spread(const hpct_window *w, const hpct_real *diff_dst, int s, int i, int j,
+static void spread(const hpct_graph_window *w, const hpct_real *diff_dst, int s, int i, int j,
                    hpct_real *diff_src)
 {
     part p = part_of(w, i, j);
@@ -68,7 +68,7 @@ static void spread(const hpct_window *w, const hpct_real *diff_dst, int s, int i
                     (hpct_real) ((double) diff[c] / cells_of(&p));
 }
 
-void HPCT_REF(average_pool2d_backward)(const hpct_window *w, int n, const hpct_real *diff_dst,
+void HPCT_REF(average_pool2d_backward)(const hpct_graph_window *w, int n, const hpct_real *diff_dst,
                                        hpct_real *diff_src)
 {
     memset(diff_src, 0, src_at(w, n, 0, 0) * sizeof *diff_src);

@@ -2,37 +2,37 @@
 #include "nn/backend/ref/kernels.h"
 
 /* Input row that kernel row u reads for output row i; out of range: padding. */
-static int row_at(const hpct_window *w, int i, int u)
+static int row_at(const hpct_graph_window *w, int i, int u)
 {
     return i * w->stride_h + u * w->dilation_h - w->pad_top;
 }
 
-static int column_at(const hpct_window *w, int j, int v)
+static int column_at(const hpct_graph_window *w, int j, int v)
 {
     return j * w->stride_w + v * w->dilation_w - w->pad_left;
 }
 
-static size_t src_at(const hpct_window *w, int s, int y, int x)
+static size_t src_at(const hpct_graph_window *w, int s, int y, int x)
 {
     return (((size_t) s * (size_t) w->in_h + (size_t) y) * (size_t) w->in_w + (size_t) x) *
            (size_t) w->in_c;
 }
 
-static size_t dst_at(const hpct_window *w, int s, int i, int j)
+static size_t dst_at(const hpct_graph_window *w, int s, int i, int j)
 {
     size_t cell = (size_t) (i * w->out_w + j - w->first_cell);
-    return ((size_t) s * (size_t) hpct_window_cells(w) + cell) * (size_t) w->out_c;
+    return ((size_t) s * (size_t) hpct_graph_window_cells(w) + cell) * (size_t) w->out_c;
 }
 
 /* Whether the operation computes this output cell. */
-static bool has_cell(const hpct_window *w, int i, int j)
+static bool has_cell(const hpct_graph_window *w, int i, int j)
 {
     int cell = i * w->out_w + j - w->first_cell;
-    return cell >= 0 && cell < hpct_window_cells(w);
+    return cell >= 0 && cell < hpct_graph_window_cells(w);
 }
 
 /* `c`: input channel within the group. */
-static size_t kernel_at(const hpct_window *w, int u, int v, int c)
+static size_t kernel_at(const hpct_graph_window *w, int u, int v, int c)
 {
     return (((size_t) u * (size_t) w->kernel_w + (size_t) v) * (size_t) (w->in_c / w->groups) +
             (size_t) c) *
@@ -40,18 +40,18 @@ static size_t kernel_at(const hpct_window *w, int u, int v, int c)
 }
 
 /* First input channel of output channel o's group. */
-static int first_channel(const hpct_window *w, int o)
+static int first_channel(const hpct_graph_window *w, int o)
 {
     return o / (w->out_c / w->groups) * (w->in_c / w->groups);
 }
 
-static bool inside(const hpct_window *w, int y, int x)
+static bool inside(const hpct_graph_window *w, int y, int x)
 {
     return y >= 0 && y < w->in_h && x >= 0 && x < w->in_w;
 }
 
-static double value_at(const hpct_window *w, const hpct_real *src, const hpct_real *kernel, int s,
-                       int i, int j, int o)
+static double value_at(const hpct_graph_window *w, const hpct_real *src, const hpct_real *kernel,
+                       int s, int i, int j, int o)
 {
     double sum = 0;
     for (int u = 0; u < w->kernel_h; u++) {
@@ -67,7 +67,7 @@ static double value_at(const hpct_window *w, const hpct_real *src, const hpct_re
     return sum;
 }
 
-void HPCT_REF(conv2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+void HPCT_REF(conv2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
                               const hpct_real *kernel, const hpct_real *bias, hpct_real *dst)
 {
     for (int s = 0; s < n; s++)
@@ -80,8 +80,8 @@ void HPCT_REF(conv2d_forward)(const hpct_window *w, int n, const hpct_real *src,
 }
 
 /* Gradient of one input cell: over all output cells whose windows cover it. */
-static double diff_at(const hpct_window *w, const hpct_real *diff_dst, const hpct_real *kernel,
-                      int s, int y, int x, int c)
+static double diff_at(const hpct_graph_window *w, const hpct_real *diff_dst,
+                      const hpct_real *kernel, int s, int y, int x, int c)
 {
     int group = c / (w->in_c / w->groups), outs = w->out_c / w->groups;
     double sum = 0;
@@ -102,7 +102,7 @@ static double diff_at(const hpct_window *w, const hpct_real *diff_dst, const hpc
     return sum;
 }
 
-void HPCT_REF(conv2d_backward_data)(const hpct_window *w, int n, const hpct_real *diff_dst,
+void HPCT_REF(conv2d_backward_data)(const hpct_graph_window *w, int n, const hpct_real *diff_dst,
                                     const hpct_real *kernel, hpct_real *diff_src)
 {
     for (int s = 0; s < n; s++)
@@ -114,7 +114,7 @@ void HPCT_REF(conv2d_backward_data)(const hpct_window *w, int n, const hpct_real
 }
 
 /* Gradient of one kernel element: over all samples and output cells. */
-static double kernel_diff_at(const hpct_window *w, int n, const hpct_real *src,
+static double kernel_diff_at(const hpct_graph_window *w, int n, const hpct_real *src,
                              const hpct_real *diff_dst, int u, int v, int c, int o)
 {
     double sum = 0;
@@ -131,7 +131,7 @@ static double kernel_diff_at(const hpct_window *w, int n, const hpct_real *src,
     return sum;
 }
 
-void HPCT_REF(conv2d_backward_weights)(const hpct_window *w, int n, const hpct_real *src,
+void HPCT_REF(conv2d_backward_weights)(const hpct_graph_window *w, int n, const hpct_real *src,
                                        const hpct_real *diff_dst, hpct_real *diff_kernel,
                                        hpct_real *diff_bias)
 {
@@ -141,7 +141,7 @@ void HPCT_REF(conv2d_backward_weights)(const hpct_window *w, int n, const hpct_r
                 for (int o = 0; o < w->out_c; o++)
                     diff_kernel[kernel_at(w, u, v, c) + (size_t) o] =
                         (hpct_real) kernel_diff_at(w, n, src, diff_dst, u, v, c, o);
-    size_t cells = (size_t) n * (size_t) hpct_window_cells(w), width = (size_t) w->out_c;
+    size_t cells = (size_t) n * (size_t) hpct_graph_window_cells(w), width = (size_t) w->out_c;
     for (size_t o = 0; diff_bias != NULL && o < width; o++) {
         double sum = 0;
         for (size_t cell = 0; cell < cells; cell++)

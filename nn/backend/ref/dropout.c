@@ -5,7 +5,7 @@ static bool keeps(const hpct_dropout *dropout, uint32_t sample, size_t e)
 {
     uint32_t words[4];
     size_t block = e / HPCT_DROPOUT_GROUP * HPCT_DROPOUT_LANES + e % HPCT_DROPOUT_LANES;
-    hpct_draw_words(&dropout->draw, sample, (uint32_t) block, words);
+    hpct_graph_draw_words(&dropout->draw, sample, (uint32_t) block, words);
     return words[e / HPCT_DROPOUT_LANES % 4] >= dropout->threshold;
 }
 

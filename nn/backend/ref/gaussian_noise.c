@@ -2,7 +2,7 @@
 #include "nn/backend/noise.h"
 #include "nn/backend/ref/kernels.h"
 
-void HPCT_REF(gaussian_noise)(const hpct_draw *draw, double stddev, int first_sample, int n,
+void HPCT_REF(gaussian_noise)(const hpct_graph_draw *draw, double stddev, int first_sample, int n,
                               size_t size, const hpct_real *src, hpct_real *dst)
 {
     float noise[HPCT_NOISE_GROUP] = {0};

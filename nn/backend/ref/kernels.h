@@ -20,24 +20,24 @@
 #endif
 typedef HPCT_REF_REAL hpct_real;
 
-void HPCT_REF(conv2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+void HPCT_REF(conv2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
                               const hpct_real *kernel, const hpct_real *bias, hpct_real *dst);
-void HPCT_REF(conv2d_backward_data)(const hpct_window *w, int n, const hpct_real *diff_dst,
+void HPCT_REF(conv2d_backward_data)(const hpct_graph_window *w, int n, const hpct_real *diff_dst,
                                     const hpct_real *kernel, hpct_real *diff_src);
-void HPCT_REF(conv2d_backward_weights)(const hpct_window *w, int n, const hpct_real *src,
+void HPCT_REF(conv2d_backward_weights)(const hpct_graph_window *w, int n, const hpct_real *src,
                                        const hpct_real *diff_dst, hpct_real *diff_kernel,
                                        hpct_real *diff_bias);
 
 /* On ties the first cell (by row, then column) gets the gradient. */
-void HPCT_REF(max_pool2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+void HPCT_REF(max_pool2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
                                   hpct_real *dst);
-void HPCT_REF(max_pool2d_backward)(const hpct_window *w, int n, const hpct_real *src,
+void HPCT_REF(max_pool2d_backward)(const hpct_graph_window *w, int n, const hpct_real *src,
                                    const hpct_real *diff_dst, hpct_real *diff_src);
 
 /* The mean over the cells inside the image. */
-void HPCT_REF(average_pool2d_forward)(const hpct_window *w, int n, const hpct_real *src,
+void HPCT_REF(average_pool2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
                                       hpct_real *dst);
-void HPCT_REF(average_pool2d_backward)(const hpct_window *w, int n, const hpct_real *diff_dst,
+void HPCT_REF(average_pool2d_backward)(const hpct_graph_window *w, int n, const hpct_real *diff_dst,
                                        hpct_real *diff_src);
 
 void HPCT_REF(dense_forward)(int rows, int in, int out, const hpct_real *src,
@@ -53,7 +53,7 @@ void HPCT_REF(dense_backward_weights)(int rows, int in, int out, const hpct_real
 void HPCT_REF(dropout)(const hpct_dropout *dropout, int first_sample, int n, size_t rows,
                        size_t size, const hpct_real *src, hpct_real *dst);
 /* n samples of `size` elements. */
-void HPCT_REF(gaussian_noise)(const hpct_draw *draw, double stddev, int first_sample, int n,
+void HPCT_REF(gaussian_noise)(const hpct_graph_draw *draw, double stddev, int first_sample, int n,
                               size_t size, const hpct_real *src, hpct_real *dst);
 
 /* `count` elements of several samples; with `add` added to dst. */
@@ -65,17 +65,17 @@ void HPCT_REF(rescaling)(size_t count, hpct_real scale, hpct_real offset, const 
                          hpct_real *dst);
 
 /* One sample: a box of the image, bilinearly resized. */
-void HPCT_REF(resize_forward)(const hpct_picture *picture, const hpct_box *box,
+void HPCT_REF(resize_forward)(const hpct_graph_picture *picture, const hpct_box *box,
                               const hpct_real *src, hpct_real *dst);
-void HPCT_REF(resize_backward)(const hpct_picture *picture, const hpct_box *box,
+void HPCT_REF(resize_backward)(const hpct_graph_picture *picture, const hpct_box *box,
                                const hpct_real *diff_dst, hpct_real *diff_src);
 /* Flips one sample; its own inverse. */
-void HPCT_REF(flip)(const hpct_picture *picture, const hpct_real *src, hpct_real *dst);
+void HPCT_REF(flip)(const hpct_graph_picture *picture, const hpct_real *src, hpct_real *dst);
 
 /* One sample, with the words that it has drawn. */
-void HPCT_REF(affine)(const hpct_picture *picture, const uint32_t *words, const hpct_real *src,
-                      hpct_real *dst);
-void HPCT_REF(tone)(const hpct_picture *picture, const uint32_t *words, const hpct_real *src,
+void HPCT_REF(affine)(const hpct_graph_picture *picture, const uint32_t *words,
+                      const hpct_real *src, hpct_real *dst);
+void HPCT_REF(tone)(const hpct_graph_picture *picture, const uint32_t *words, const hpct_real *src,
                     hpct_real *dst);
 
 /* Activations of single elements (nn/graph/elements.h), in place allowed. data: the source or the
@@ -153,9 +153,10 @@ void HPCT_REF(group_norm_backward)(const hpct_op_spec *spec, int n, const hpct_r
                                    hpct_real *diff_src, hpct_real *diff_gamma,
                                    hpct_real *diff_beta);
 
-void HPCT_REF(pad2d_forward)(const hpct_window *w, int n, const hpct_real *src, hpct_real *dst);
-void HPCT_REF(pad2d_backward)(const hpct_window *w, int n, const hpct_real *diff_dst, bool add,
-                              hpct_real *diff_src);
+void HPCT_REF(pad2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
+                             hpct_real *dst);
+void HPCT_REF(pad2d_backward)(const hpct_graph_window *w, int n, const hpct_real *diff_dst,
+                              bool add, hpct_real *diff_src);
 
 /* Fills call->sums; diff_src receives call->scale times the gradient, unless NULL. call->src and
  * call->diff_src are not used. */

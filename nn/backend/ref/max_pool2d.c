@@ -18,7 +18,7 @@ static hpct_real value_at(const hpct_real *src, size_t at)
 
 /* Index in src of a window's first maximum, or PADDING if that is a zero of the padding. Every
  * window overlaps the input. */
-static size_t largest(const hpct_window *w, const hpct_real *src, int s, int i, int j, int c)
+static size_t largest(const hpct_graph_window *w, const hpct_real *src, int s, int i, int j, int c)
 {
     size_t best = SIZE_MAX;
     for (int u = 0; u < w->kernel_h; u++) {
@@ -35,7 +35,8 @@ static size_t largest(const hpct_window *w, const hpct_real *src, int s, int i, 
     return best;
 }
 
-void HPCT_REF(max_pool2d_forward)(const hpct_window *w, int n, const hpct_real *src, hpct_real *dst)
+void HPCT_REF(max_pool2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
+                                  hpct_real *dst)
 {
     for (int s = 0; s < n; s++)
         for (int i = 0; i < w->out_h; i++)
@@ -45,7 +46,7 @@ void HPCT_REF(max_pool2d_forward)(const hpct_window *w, int n, const hpct_real *
                         value_at(src, largest(w, src, s, i, j, c));
 }
 
-void HPCT_REF(max_pool2d_backward)(const hpct_window *w, int n, const hpct_real *src,
+void HPCT_REF(max_pool2d_backward)(const hpct_graph_window *w, int n, const hpct_real *src,
                                    const hpct_real *diff_dst, hpct_real *diff_src)
 {
     memset(diff_src, 0, cell_at(n, w->in_h, w->in_w, w->in_c, 0, 0, 0) * sizeof *diff_src);

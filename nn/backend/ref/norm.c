@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* A parameter or gradient of BATCH_NORM; NULL if absent. */
-static float *norm_param(const hpct_op *op, float *const *params, hpct_norm_param which)
+static float *norm_param(const hpct_op *op, float *const *params, hpct_graph_norm_param which)
 {
     int index = hpct_op_norm_param(&op->spec, which);
     return index < 0 ? NULL : params[index];
@@ -42,8 +42,8 @@ static void leave_line(const hpct_op *op, const hpct_op_call *call, const float 
                        const float *variance)
 {
     size_t channels = (size_t) op->spec.norm.channels, step = hpct_norm_line_step(channels);
-    const float *gamma = norm_param(op, call->param, HPCT_NORM_GAMMA),
-                *beta = norm_param(op, call->param, HPCT_NORM_BETA);
+    const float *gamma = norm_param(op, call->param, HPCT_GRAPH_NORM_GAMMA),
+                *beta = norm_param(op, call->param, HPCT_GRAPH_NORM_BETA);
     float *line = call->workspace;
     for (size_t c = 0; c < channels; c++) {
         float inverse = 1 / sqrtf(variance[c] + op->spec.norm.epsilon);
@@ -58,8 +58,8 @@ hpct_status hpct_ref_normalize_forward(hpct_op *op, const hpct_op_call *call)
 {
     size_t channels = (size_t) op->spec.norm.channels,
            rows = (size_t) call->n * (size_t) op->spec.norm.rows;
-    float *mean = norm_param(op, call->param, HPCT_NORM_MEAN),
-          *variance = norm_param(op, call->param, HPCT_NORM_VARIANCE);
+    float *mean = norm_param(op, call->param, HPCT_GRAPH_NORM_MEAN),
+          *variance = norm_param(op, call->param, HPCT_GRAPH_NORM_VARIANCE);
     if (call->training) {
         float *kept = kept_in(op, call);
         double momentum = (double) op->spec.norm.momentum;
@@ -85,8 +85,8 @@ hpct_status hpct_ref_normalize_forward(hpct_op *op, const hpct_op_call *call)
     if (rows == 0 || op->build.fused_downstream)
         return HPCT_OK;
     hpct_ref_batch_norm_forward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], mean,
-                                variance, norm_param(op, call->param, HPCT_NORM_GAMMA),
-                                norm_param(op, call->param, HPCT_NORM_BETA), call->dst);
+                                variance, norm_param(op, call->param, HPCT_GRAPH_NORM_GAMMA),
+                                norm_param(op, call->param, HPCT_GRAPH_NORM_BETA), call->dst);
     hpct_ref_finish_forward(op, call);
     return HPCT_OK;
 }
@@ -138,9 +138,9 @@ hpct_status hpct_ref_normalize_backward(hpct_op *op, const hpct_op_call *call)
     const float *kept = kept_in(op, call);
     if (!op->build.fused_downstream)
         hpct_ref_start_backward(op, call);
-    float *gamma = norm_param(op, call->param, HPCT_NORM_GAMMA),
-          *diff_gamma = norm_param(op, call->grad, HPCT_NORM_GAMMA),
-          *diff_beta = norm_param(op, call->grad, HPCT_NORM_BETA);
+    float *gamma = norm_param(op, call->param, HPCT_GRAPH_NORM_GAMMA),
+          *diff_gamma = norm_param(op, call->grad, HPCT_GRAPH_NORM_GAMMA),
+          *diff_beta = norm_param(op, call->grad, HPCT_GRAPH_NORM_BETA);
     if (call->norm_sums != NULL || hpct_norm_is_synced(&op->spec, call))
         return backward_by_sums(op, call, rows, gamma, diff_gamma, diff_beta);
     hpct_ref_batch_norm_backward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], kept,
@@ -160,8 +160,8 @@ hpct_status hpct_ref_group_forward(hpct_op *op, const hpct_op_call *call)
     float *mean = call->workspace, *variance = mean + count_groups(op, call->n);
     hpct_ref_group_norm_statistics(&op->spec, call->n, call->src[0], mean, variance);
     hpct_ref_group_norm_forward(&op->spec, call->n, call->src[0], mean, variance,
-                                norm_param(op, call->param, HPCT_NORM_GAMMA),
-                                norm_param(op, call->param, HPCT_NORM_BETA), call->dst);
+                                norm_param(op, call->param, HPCT_GRAPH_NORM_GAMMA),
+                                norm_param(op, call->param, HPCT_GRAPH_NORM_BETA), call->dst);
     return HPCT_OK;
 }
 
@@ -169,10 +169,10 @@ hpct_status hpct_ref_group_backward(hpct_op *op, const hpct_op_call *call)
 {
     float *mean = call->workspace, *variance = mean + count_groups(op, call->n);
     hpct_ref_group_norm_backward(&op->spec, call->n, call->src[0], mean, variance,
-                                 norm_param(op, call->param, HPCT_NORM_GAMMA), call->diff_dst,
+                                 norm_param(op, call->param, HPCT_GRAPH_NORM_GAMMA), call->diff_dst,
                                  call->add[0], call->diff_src[0],
-                                 norm_param(op, call->grad, HPCT_NORM_GAMMA),
-                                 norm_param(op, call->grad, HPCT_NORM_BETA));
+                                 norm_param(op, call->grad, HPCT_GRAPH_NORM_GAMMA),
+                                 norm_param(op, call->grad, HPCT_GRAPH_NORM_BETA));
     return HPCT_OK;
 }
 

@@ -11,7 +11,8 @@ static int shared(int in, int out, int before, int *first)
     return end - *first;
 }
 
-void HPCT_REF(pad2d_forward)(const hpct_window *w, int n, const hpct_real *src, hpct_real *dst)
+void HPCT_REF(pad2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
+                             hpct_real *dst)
 {
     size_t cell = (size_t) w->in_c, row = (size_t) w->in_w * cell,
            out_row = (size_t) w->out_w * cell;
@@ -25,8 +26,8 @@ void HPCT_REF(pad2d_forward)(const hpct_window *w, int n, const hpct_real *src, 
                    (size_t) columns * cell * sizeof *dst);
 }
 
-void HPCT_REF(pad2d_backward)(const hpct_window *w, int n, const hpct_real *diff_dst, bool add,
-                              hpct_real *diff_src)
+void HPCT_REF(pad2d_backward)(const hpct_graph_window *w, int n, const hpct_real *diff_dst,
+                              bool add, hpct_real *diff_src)
 {
     size_t cell = (size_t) w->in_c, row = (size_t) w->in_w * cell,
            out_row = (size_t) w->out_w * cell;

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-static size_t in_at(const hpct_picture *p, const hpct_box *box, int y, int x)
+static size_t in_at(const hpct_graph_picture *p, const hpct_box *box, int y, int x)
 {
     return ((size_t) (box->top + y) * (size_t) p->in_w + (size_t) (box->left + x)) *
            (size_t) p->channels;
 }
 
-static size_t out_at(const hpct_picture *p, int y, int x)
+static size_t out_at(const hpct_graph_picture *p, int y, int x)
 {
     return ((size_t) y * (size_t) p->out_w + (size_t) x) * (size_t) p->channels;
 }
@@ -20,7 +20,7 @@ typedef struct corners {
     double weight[4];
 } corners;
 
-static corners corners_of(const hpct_picture *p, const hpct_box *box, int y, int x)
+static corners corners_of(const hpct_graph_picture *p, const hpct_box *box, int y, int x)
 {
     hpct_between v = hpct_look(y, p->out_h, box->height, p->nearest),
                  h = hpct_look(x, p->out_w, box->width, p->nearest);
@@ -32,7 +32,7 @@ static corners corners_of(const hpct_picture *p, const hpct_box *box, int y, int
     };
 }
 
-void HPCT_REF(resize_forward)(const hpct_picture *picture, const hpct_box *box,
+void HPCT_REF(resize_forward)(const hpct_graph_picture *picture, const hpct_box *box,
                               const hpct_real *src, hpct_real *dst)
 {
     for (int y = 0; y < picture->out_h; y++) {
@@ -48,7 +48,7 @@ void HPCT_REF(resize_forward)(const hpct_picture *picture, const hpct_box *box,
     }
 }
 
-void HPCT_REF(resize_backward)(const hpct_picture *picture, const hpct_box *box,
+void HPCT_REF(resize_backward)(const hpct_graph_picture *picture, const hpct_box *box,
                                const hpct_real *diff_dst, hpct_real *diff_src)
 {
     size_t count = (size_t) picture->in_h * (size_t) picture->in_w * (size_t) picture->channels;
@@ -65,7 +65,7 @@ void HPCT_REF(resize_backward)(const hpct_picture *picture, const hpct_box *box,
     }
 }
 
-void HPCT_REF(flip)(const hpct_picture *picture, const hpct_real *src, hpct_real *dst)
+void HPCT_REF(flip)(const hpct_graph_picture *picture, const hpct_real *src, hpct_real *dst)
 {
     size_t cell = (size_t) picture->channels * sizeof *dst;
     for (int y = 0; y < picture->in_h; y++) {

@@ -228,7 +228,7 @@ static hpct_status softmax_backward(hpct_op *op, const hpct_op_call *call)
 static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, float *dst)
 {
     size_t rows = (size_t) op->spec.dense.rows, size = (size_t) op->spec.dense.out;
-    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_graph_draw draw = hpct_op_draw(op, call);
     hpct_dropout dropout = hpct_dropout_make(&draw, op->spec.rate);
     if (call->training)
         hpct_ref_dropout(&dropout, (int) call->first_sample, call->n, rows, size, src, dst);
@@ -251,7 +251,7 @@ static hpct_status dropout_backward(hpct_op *op, const hpct_op_call *call)
 
 static hpct_status gaussian_noise_forward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_graph_draw draw = hpct_op_draw(op, call);
     if (call->training)
         hpct_ref_gaussian_noise(&draw, op->spec.rate, (int) call->first_sample, call->n,
                                 hpct_op_dst_floats(&op->spec), call->src[0], call->dst);
@@ -306,10 +306,10 @@ static hpct_status rescaling_backward(hpct_op *op, const hpct_op_call *call)
 static void show(const hpct_op *op, const hpct_op_call *call, int s, bool forward, const float *src,
                  float *dst)
 {
-    const hpct_picture *p = &op->spec.picture;
+    const hpct_graph_picture *p = &op->spec.picture;
     bool draws = call->training && op->spec.kind != HPCT_OP_RESIZING;
     uint32_t sample = (uint32_t) call->first_sample + (uint32_t) s;
-    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_graph_draw draw = hpct_op_draw(op, call);
     hpct_box box = op->spec.kind != HPCT_OP_RANDOM_CROP ? hpct_box_whole(p)
                    : draws                              ? hpct_box_random(p, &draw, sample)
                                                         : hpct_box_centre(p);
@@ -342,12 +342,12 @@ static hpct_status picture_backward(hpct_op *op, const hpct_op_call *call)
 static hpct_status variation_forward(hpct_op *op, const hpct_op_call *call)
 {
     size_t size = hpct_op_dst_floats(&op->spec);
-    hpct_draw draw = hpct_op_draw(op, call);
+    hpct_graph_draw draw = hpct_op_draw(op, call);
     for (int s = 0; s < call->n; s++) {
         const float *src = call->src[0] + (size_t) s * size;
         float *dst = call->dst + (size_t) s * size;
         uint32_t words[4];
-        hpct_draw_words(&draw, (uint32_t) call->first_sample + (uint32_t) s, 0, words);
+        hpct_graph_draw_words(&draw, (uint32_t) call->first_sample + (uint32_t) s, 0, words);
         if (!call->training)
             memcpy(dst, src, size * sizeof *dst);
         else if (op->spec.kind == HPCT_OP_RANDOM_AFFINE)
@@ -473,7 +473,7 @@ static const hpct_op_class classes[HPCT_OP_KINDS] = {
     [HPCT_OP_CONV2D_TRANSPOSE] = CLASS(conv2d_transpose),
     [HPCT_OP_PERMUTE] = CLASS(permute),
     [HPCT_OP_GAUSSIAN_NOISE] = CLASS(gaussian_noise),
-    HPCT_ELEMENT_ROWS(ELEMENT),
+    HPCT_GRAPH_ELEMENT_ROWS(ELEMENT),
 };
 
 /* ---- bf16, fp16: the operands of Conv2D and Dense are rounded, the arithmetic is the same ---- */

@@ -160,19 +160,19 @@ static void update_all(const hpct_update_call *call)
 
 hpct_status hpct_ref_update(const hpct_update_call *call)
 {
-    hpct_loss_scaling *s = call->scaling;
+    hpct_graph_loss_scaling *s = call->scaling;
     bool finite = true;
     hpct_update_call scaled = *call;
     if (s != NULL) {
         HPCT_TRY(find_infinite(call, &finite));
         scaled.grad_scale /= s->scale;
-        scaled.bias_1 = hpct_loss_scaling_bias(call->bias_1, s->undo_1);
-        scaled.bias_2 = hpct_loss_scaling_bias(call->bias_2, s->undo_2);
+        scaled.bias_1 = hpct_graph_loss_scaling_bias(call->bias_1, s->undo_1);
+        scaled.bias_2 = hpct_graph_loss_scaling_bias(call->bias_2, s->undo_2);
     }
     if (finite)
         update_all(&scaled);
     if (s != NULL)
-        hpct_loss_scaling_move(s, finite, 1 - (double) call->mix_1, 1 - (double) call->mix_2);
+        hpct_graph_loss_scaling_move(s, finite, 1 - (double) call->mix_1, 1 - (double) call->mix_2);
     return HPCT_OK;
 }
 

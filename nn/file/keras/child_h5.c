@@ -50,7 +50,7 @@ static int num_params(const reading *r)
 
 static size_t bytes_of(const hpct_model *model, int param)
 {
-    return hpct_shape_count(&model->params[param].shape) * sizeof(float);
+    return hpct_graph_shape_count(&model->params[param].shape) * sizeof(float);
 }
 
 /* ---- in the child ---- */

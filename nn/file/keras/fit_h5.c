@@ -280,7 +280,7 @@ static hpct_status read_layer(const fitting *f, const hpct_h5_group *g,
     }
     for (int k = 0; k < g->num_params; k++) {
         int param = hpct_h5_param_of(f->model, g->layer, k);
-        size_t bytes = hpct_shape_count(&f->model->params[param].shape) * sizeof(float);
+        size_t bytes = hpct_graph_shape_count(&f->model->params[param].shape) * sizeof(float);
         f->values[param] = malloc(bytes);
         HPCT_TRY(f->values[param] != NULL ? hpct_hdf5_read(f->file, paths[k], f->values[param])
                                           : hpct_fail_memory(bytes));

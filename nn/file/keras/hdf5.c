@@ -237,13 +237,13 @@ static hpct_status check_dataset(hpct_hdf5 *file, hid_t set, const char *path,
                                  const hpct_shape *shape)
 {
     const hpct_hdf5_library *h = file->h;
-    char text[HPCT_SHAPE_TEXT];
+    char text[HPCT_GRAPH_SHAPE_TEXT];
     hid_t space = h->H5Dget_space(set), type = h->H5Dget_type(set);
     hid_t plain = h->H5Dget_create_plist(set);
-    hpct_shape_format(shape, text);
+    hpct_graph_shape_format(shape, text);
     H5D_layout_t layout = h->H5Pget_layout(plain);
     bool whole = is_counter(shape) && h->H5Tget_class(type) == H5T_INTEGER;
-    hsize_t bytes = hpct_shape_count(shape) * (whole ? h->H5Tget_size(type) : sizeof(float));
+    hsize_t bytes = hpct_graph_shape_count(shape) * (whole ? h->H5Tget_size(type) : sizeof(float));
     hpct_status status = HPCT_OK;
     if (!same_shape(h, space, shape))
         status = hpct_fail(HPCT_ERR_DATA, "%s does not have the model's shape %s", path, text);

@@ -12,14 +12,14 @@
 static const struct scaling {
     const char *class_name, *word; /* the name in older files */
     double scale;
-    hpct_fan mode;
-    hpct_distribution kind;
+    hpct_graph_fan mode;
+    hpct_graph_distribution kind;
 } scalings[] = {
-    {"GlorotNormal", "glorot_normal", 1, HPCT_FAN_AVG, HPCT_TRUNCATED_NORMAL},
-    {"HeNormal", "he_normal", 2, HPCT_FAN_IN, HPCT_TRUNCATED_NORMAL},
-    {"HeUniform", "he_uniform", 2, HPCT_FAN_IN, HPCT_UNIFORM},
-    {"LecunNormal", "lecun_normal", 1, HPCT_FAN_IN, HPCT_TRUNCATED_NORMAL},
-    {"LecunUniform", "lecun_uniform", 1, HPCT_FAN_IN, HPCT_UNIFORM},
+    {"GlorotNormal", "glorot_normal", 1, HPCT_GRAPH_FAN_AVG, HPCT_GRAPH_TRUNCATED_NORMAL},
+    {"HeNormal", "he_normal", 2, HPCT_GRAPH_FAN_IN, HPCT_GRAPH_TRUNCATED_NORMAL},
+    {"HeUniform", "he_uniform", 2, HPCT_GRAPH_FAN_IN, HPCT_GRAPH_UNIFORM},
+    {"LecunNormal", "lecun_normal", 1, HPCT_GRAPH_FAN_IN, HPCT_GRAPH_TRUNCATED_NORMAL},
+    {"LecunUniform", "lecun_uniform", 1, HPCT_GRAPH_FAN_IN, HPCT_GRAPH_UNIFORM},
 };
 
 static double number(const json_t *config, const char *key, double fallback)
@@ -29,8 +29,8 @@ static double number(const json_t *config, const char *key, double fallback)
 }
 
 /* Sets a distribution's two numbers by key, with defaults. */
-static void set(hpct_param *param, hpct_initializer kind, const json_t *config, const char *first,
-                double first_default, const char *second, double second_default)
+static void set(hpct_graph_param *param, hpct_graph_initializer kind, const json_t *config,
+                const char *first, double first_default, const char *second, double second_default)
 {
     param->initializer = kind;
     param->init[0] = number(config, first, first_default);
@@ -46,7 +46,7 @@ static int index_of(const char *word, const char *const *words)
     return -1;
 }
 
-static bool set_variance_scaling(hpct_param *param, const json_t *config)
+static bool set_variance_scaling(hpct_graph_param *param, const json_t *config)
 {
     static const char *const modes[] = {"fan_in", "fan_out", "fan_avg", NULL};
     /* "normal": Keras 2.2's name of the truncated one, still accepted by Keras */
@@ -56,37 +56,38 @@ static bool set_variance_scaling(hpct_param *param, const json_t *config)
     int kind = index_of(json_string_value(json_object_get(config, "distribution")), kinds);
     if (mode < 0 || kind < 0)
         return false;
-    hpct_param_scale_variance(param, number(config, "scale", 1), (hpct_fan) mode,
-                              kind == 3 ? HPCT_TRUNCATED_NORMAL : (hpct_distribution) kind);
+    hpct_graph_param_scale_variance(param, number(config, "scale", 1), (hpct_graph_fan) mode,
+                                    kind == 3 ? HPCT_GRAPH_TRUNCATED_NORMAL
+                                              : (hpct_graph_distribution) kind);
     return true;
 }
 
 /* Returns false for an unknown name. */
-static bool set_by_name(hpct_param *param, const char *name, const json_t *config)
+static bool set_by_name(hpct_graph_param *param, const char *name, const json_t *config)
 {
     bool has_fans = param->fan_in > 0 && param->fan_out > 0;
     if (strcmp(name, "Zeros") == 0 || strcmp(name, "zeros") == 0)
-        param->initializer = HPCT_INIT_ZEROS;
+        param->initializer = HPCT_GRAPH_INIT_ZEROS;
     else if (strcmp(name, "Ones") == 0 || strcmp(name, "ones") == 0)
-        param->initializer = HPCT_INIT_ONES;
+        param->initializer = HPCT_GRAPH_INIT_ONES;
     else if (strcmp(name, "Constant") == 0)
-        set(param, HPCT_INIT_CONSTANT, config, "value", 0, NULL, 0);
+        set(param, HPCT_GRAPH_INIT_CONSTANT, config, "value", 0, NULL, 0);
     else if (strcmp(name, "RandomUniform") == 0)
-        set(param, HPCT_INIT_UNIFORM, config, "minval", -0.05, "maxval", 0.05);
+        set(param, HPCT_GRAPH_INIT_UNIFORM, config, "minval", -0.05, "maxval", 0.05);
     else if (strcmp(name, "RandomNormal") == 0)
-        set(param, HPCT_INIT_NORMAL, config, "mean", 0, "stddev", 0.05);
+        set(param, HPCT_GRAPH_INIT_NORMAL, config, "mean", 0, "stddev", 0.05);
     else if (strcmp(name, "TruncatedNormal") == 0)
-        set(param, HPCT_INIT_TRUNCATED_NORMAL, config, "mean", 0, "stddev", 0.05);
+        set(param, HPCT_GRAPH_INIT_TRUNCATED_NORMAL, config, "mean", 0, "stddev", 0.05);
     else if (has_fans &&
              (strcmp(name, "GlorotUniform") == 0 || strcmp(name, "glorot_uniform") == 0))
-        param->initializer = HPCT_INIT_GLOROT_UNIFORM;
+        param->initializer = HPCT_GRAPH_INIT_GLOROT_UNIFORM;
     else if (has_fans && strcmp(name, "VarianceScaling") == 0)
         return set_variance_scaling(param, config);
     else {
         for (size_t i = 0; has_fans && i < sizeof scalings / sizeof *scalings; i++) {
             const struct scaling *s = &scalings[i];
             if (strcmp(name, s->class_name) == 0 || strcmp(name, s->word) == 0) {
-                hpct_param_scale_variance(param, s->scale, s->mode, s->kind);
+                hpct_graph_param_scale_variance(param, s->scale, s->mode, s->kind);
                 return true;
             }
         }
@@ -120,7 +121,7 @@ int hpct_keras_initialized(const char *what)
 
 /* The setting of "conv2d/kernel" is "kernel_initializer", but "depthwise_initializer" for a
  * depthwise kernel. */
-static const json_t *find(const json_t *kept, const hpct_param *param, char key[32])
+static const json_t *find(const json_t *kept, const hpct_graph_param *param, char key[32])
 {
     const char *what = strrchr(param->name, '/');
     what = what == NULL ? param->name : what + 1;
@@ -133,9 +134,10 @@ static const json_t *find(const json_t *kept, const hpct_param *param, char key[
 
 /* In Keras null means glorot_uniform, for biases too: the default of kernels only, so that null is
  * an error for other parameters. */
-static bool is_default(const json_t *value, const hpct_param *param)
+static bool is_default(const json_t *value, const hpct_graph_param *param)
 {
-    return value == NULL || (json_is_null(value) && param->initializer == HPCT_INIT_GLOROT_UNIFORM);
+    return value == NULL ||
+           (json_is_null(value) && param->initializer == HPCT_GRAPH_INIT_GLOROT_UNIFORM);
 }
 
 /* What is wrong with an initializer's settings; NULL: nothing. Unknown settings would otherwise be
@@ -164,7 +166,7 @@ void hpct_keras_set_initializers(hpct_keras_layer *layer, json_t *kept)
     hpct_model *model = layer->model;
     for (int i = 0; i < model->num_params && layer->status == HPCT_OK; i++) {
         char key[32];
-        hpct_param *param = &model->params[i];
+        hpct_graph_param *param = &model->params[i];
         if (model->nodes[param->node].layer != model->num_layers - 1)
             continue;
         const json_t *value = find(kept, param, key);
@@ -191,19 +193,19 @@ void hpct_keras_set_initializers(hpct_keras_layer *layer, json_t *kept)
     json_decref(kept);
 }
 
-json_t *hpct_keras_initializer(const hpct_param *param)
+json_t *hpct_keras_initializer(const hpct_graph_param *param)
 {
     static const struct {
-        hpct_initializer kind;
+        hpct_graph_initializer kind;
         const char *class_name, *first, *second;
     } names[] = {
-        {HPCT_INIT_ZEROS, "Zeros", NULL, NULL},
-        {HPCT_INIT_ONES, "Ones", NULL, NULL},
-        {HPCT_INIT_GLOROT_UNIFORM, "GlorotUniform", NULL, NULL},
-        {HPCT_INIT_CONSTANT, "Constant", "value", NULL},
-        {HPCT_INIT_UNIFORM, "RandomUniform", "minval", "maxval"},
-        {HPCT_INIT_NORMAL, "RandomNormal", "mean", "stddev"},
-        {HPCT_INIT_TRUNCATED_NORMAL, "TruncatedNormal", "mean", "stddev"},
+        {HPCT_GRAPH_INIT_ZEROS, "Zeros", NULL, NULL},
+        {HPCT_GRAPH_INIT_ONES, "Ones", NULL, NULL},
+        {HPCT_GRAPH_INIT_GLOROT_UNIFORM, "GlorotUniform", NULL, NULL},
+        {HPCT_GRAPH_INIT_CONSTANT, "Constant", "value", NULL},
+        {HPCT_GRAPH_INIT_UNIFORM, "RandomUniform", "minval", "maxval"},
+        {HPCT_GRAPH_INIT_NORMAL, "RandomNormal", "mean", "stddev"},
+        {HPCT_GRAPH_INIT_TRUNCATED_NORMAL, "TruncatedNormal", "mean", "stddev"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (names[i].kind != param->initializer)

@@ -17,6 +17,6 @@ void hpct_keras_set_initializers(hpct_keras_layer *layer, json_t *kept);
 int hpct_keras_initialized(const char *what);
 
 /* A parameter's initializer as Keras writes it; a new reference, NULL if out of memory. */
-json_t *hpct_keras_initializer(const hpct_param *param);
+json_t *hpct_keras_initializer(const hpct_graph_param *param);
 
 #endif

@@ -10,13 +10,14 @@
 
 #include <jansson.h>
 
-#define HPCT_KERAS_MAX_INPUTS HPCT_NODE_MAX_INPUTS
+#define HPCT_KERAS_MAX_INPUTS HPCT_GRAPH_NODE_MAX_INPUTS
 
 typedef struct hpct_keras_layer {
     const char *class_name, *name;
-    char whole_name[4 * HPCT_NAME_SIZE]; /* the model's name for it: with those of nested models */
-    json_t *settings;                    /* settings not read yet */
-    hpct_status status;                  /* of the first error; later calls have no effect */
+    char whole_name[4 * HPCT_GRAPH_NAME_SIZE]; /* the model's name for it: with those of nested
+                                                  models */
+    json_t *settings;                          /* settings not read yet */
+    hpct_status status;                        /* of the first error; later calls have no effect */
     hpct_model *model;
     hpct_precision precision; /* of its dtype policy */
     bool frozen;              /* trainable false */

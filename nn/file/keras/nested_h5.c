@@ -98,8 +98,8 @@ static bool match_order(const hpct_h5_list *list, frozen which, int *params)
                              (which == FROZEN_AS_HERE && list->model->layers[layer].frozen);
             for (int k = 0; k < list->groups[g].num_params; k++) {
                 int param = hpct_h5_param_of(list->model, layer, k);
-                bool other =
-                    is_frozen || hpct_param_is_statistic(list->model, &list->model->params[param]);
+                bool other = is_frozen || hpct_graph_param_is_statistic(
+                                              list->model, &list->model->params[param]);
                 if (other == (part == 1))
                     params[next++] = param;
             }

@@ -33,7 +33,7 @@ static int item_of_nest(const hpct_model *model, int nest)
 int hpct_keras_nest_at(const hpct_model *model, int outer, int layer)
 {
     int nest = model->layers[layer].nest, within = 0;
-    for (; nest != outer && nest != 0; nest = hpct_nest_outer(model, nest))
+    for (; nest != outer && nest != 0; nest = hpct_graph_nest_outer(model, nest))
         within = nest;
     return nest == outer ? within : -1;
 }

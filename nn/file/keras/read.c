@@ -176,7 +176,7 @@ static hpct_status check_nested(const json_t *entry, int num_inputs)
 {
     size_t name = strlen(hpct_keras_name_of(entry));
     const json_t *trainable = json_object_get(json_object_get(entry, "config"), "trainable");
-    if (num_inputs != 1 || name == 0 || name >= HPCT_NAME_SIZE)
+    if (num_inputs != 1 || name == 0 || name >= HPCT_GRAPH_NAME_SIZE)
         return hpct_fail(HPCT_ERR_DATA, "it must have a name, layers, and one input");
     if (trainable != NULL && !json_is_boolean(trainable))
         return hpct_fail(HPCT_ERR_DATA, "trainable must be true or false");

@@ -188,7 +188,7 @@ static void name_whole(const hpct_keras_level *level, hpct_keras_layer *layer)
     char text[sizeof layer->whole_name];
     bool alone = json_integer_value(json_object_get(level->reader->names, layer->name)) <= 1;
     snprintf(layer->whole_name, sizeof layer->whole_name, "%s", layer->name);
-    for (int nest = level->nest; nest > 0 && !alone; nest = hpct_nest_outer(model, nest)) {
+    for (int nest = level->nest; nest > 0 && !alone; nest = hpct_graph_nest_outer(model, nest)) {
         snprintf(text, sizeof text, "%.63s/%.190s", model->nests[nest - 1].name, layer->whole_name);
         memcpy(layer->whole_name, text, sizeof text);
     }

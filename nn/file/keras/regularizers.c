@@ -40,7 +40,7 @@ void hpct_keras_take_regularizers(hpct_keras_layer *layer, json_t **kept)
 }
 
 /* "kernel_regularizer" of "conv2d/kernel", "depthwise_regularizer" of depthwise kernels. */
-static void key_of(const hpct_model *model, const hpct_param *param, char key[32])
+static void key_of(const hpct_model *model, const hpct_graph_param *param, char key[32])
 {
     const char *what = strrchr(param->name, '/');
     what = what == NULL ? param->name : what + 1;
@@ -84,7 +84,7 @@ static bool has_only_factors(const json_t *config)
 
 /* value: an object with class_name and config, or in older files a name. */
 static void set_one(hpct_keras_layer *layer, const char *key, const json_t *value,
-                    hpct_param *param)
+                    hpct_graph_param *param)
 {
     const json_t *name = json_is_object(value) ? json_object_get(value, "class_name") : value;
     const json_t *config = json_object_get(value, "config");
@@ -122,7 +122,7 @@ void hpct_keras_set_regularizers(hpct_keras_layer *layer, json_t *kept)
     hpct_model *model = layer->model;
     for (int i = 0; i < model->num_params && layer->status == HPCT_OK; i++) {
         char key[32];
-        hpct_param *param = &model->params[i];
+        hpct_graph_param *param = &model->params[i];
         if (model->nodes[param->node].layer != model->num_layers - 1)
             continue;
         key_of(model, param, key);
@@ -136,7 +136,7 @@ void hpct_keras_set_regularizers(hpct_keras_layer *layer, json_t *kept)
     json_decref(kept);
 }
 
-json_t *hpct_keras_regularizer(const hpct_model *model, const hpct_param *param, char key[32])
+json_t *hpct_keras_regularizer(const hpct_model *model, const hpct_graph_param *param, char key[32])
 {
     json_t *config = json_object();
     const struct penalty_class *class = &classes[param->l2 <= 0 ? 0 : param->l1 <= 0 ? 1 : 2];

@@ -14,6 +14,7 @@ void hpct_keras_set_regularizers(hpct_keras_layer *layer, json_t *kept);
 
 /* A parameter's regularizer as Keras writes it: a new reference, NULL if out of memory; *key: its
  * setting. Only for parameters that have one. */
-json_t *hpct_keras_regularizer(const hpct_model *model, const hpct_param *param, char key[32]);
+json_t *hpct_keras_regularizer(const hpct_model *model, const hpct_graph_param *param,
+                               char key[32]);
 
 #endif

@@ -210,8 +210,8 @@ static const struct {
     const char *name;
     hpct_activation activation;
 } activations[] = {
-    {"linear", HPCT_LINEAR}, HPCT_ELEMENT_ROWS(ROW), {"softmax", HPCT_SOFTMAX},
-    {"selu", HPCT_SELU},     {"swish", HPCT_SILU},   {"hard_swish", HPCT_HARD_SILU},
+    {"linear", HPCT_LINEAR}, HPCT_GRAPH_ELEMENT_ROWS(ROW), {"softmax", HPCT_SOFTMAX},
+    {"selu", HPCT_SELU},     {"swish", HPCT_SILU},         {"hard_swish", HPCT_HARD_SILU},
 };
 #define NUM_ACTIVATIONS (sizeof activations / sizeof *activations)
 

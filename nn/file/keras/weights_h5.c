@@ -48,7 +48,7 @@ static int count_same(const hpct_model *model, const int *order, size_t i)
  * class within the one they are in. */
 static void name_nest(const hpct_model *model, group *nests, int number_of, const char *layers)
 {
-    const hpct_nest *nest = &model->nests[number_of - 1];
+    const hpct_graph_nest *nest = &model->nests[number_of - 1];
     char own[HPCT_KERAS_STEM_SIZE];
     int same = 0;
     if (nests[number_of - 1].name[0] != '\0')
@@ -56,7 +56,7 @@ static void name_nest(const hpct_model *model, group *nests, int number_of, cons
     if (nest->outer > 0)
         name_nest(model, nests, nest->outer, layers);
     for (int k = 0; k < model->num_nests; k++) {
-        const hpct_nest *other = &model->nests[k];
+        const hpct_graph_nest *other = &model->nests[k];
         same += nests[k].name[0] != '\0' && other->outer == nest->outer &&
                 other->sequential == nest->sequential;
     }
@@ -109,7 +109,7 @@ int hpct_h5_param_of(const hpct_model *model, int layer, int which)
 {
     for (int state = 0; state < 2; state++) {
         for (int p = 0; p < model->num_params; p++) {
-            bool moving = hpct_param_is_statistic(model, &model->params[p]);
+            bool moving = hpct_graph_param_is_statistic(model, &model->params[p]);
             if (layer_of(model, p) == layer && moving == (state == 1) && which-- == 0)
                 return p;
         }
@@ -122,7 +122,7 @@ int hpct_h5_param_of(const hpct_model *model, int layer, int which)
 static hpct_status save_param(hpct_hdf5 *file, const hpct_model *model, int param, const char *path)
 {
     const hpct_shape *shape = &model->params[param].shape;
-    size_t bytes = hpct_shape_count(shape) * sizeof(float);
+    size_t bytes = hpct_graph_shape_count(shape) * sizeof(float);
     float *values = malloc(bytes);
     if (values == NULL)
         return hpct_fail_memory(bytes);
@@ -133,7 +133,7 @@ static hpct_status save_param(hpct_hdf5 *file, const hpct_model *model, int para
     return status;
 }
 
-static hpct_status save_nest(hpct_hdf5 *file, const hpct_nest *nest, const char *name)
+static hpct_status save_nest(hpct_hdf5 *file, const hpct_graph_nest *nest, const char *name)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "layers/%s", name);
@@ -427,7 +427,7 @@ static hpct_status keep_path(finder *f, int param, const char *layer, const char
 /* The name that a weight has for its layer, for the first weight of each. */
 static void keep_nested_name(finder *f, int param, const char *weight)
 {
-    char name[HPCT_NAME_SIZE];
+    char name[HPCT_GRAPH_NAME_SIZE];
     int layer = layer_of(f->model, param);
     for (int i = 0; i < f->model->num_layers; i++) {
         if (f->groups[i].layer == layer && hpct_h5_param_of(f->model, layer, 0) == param &&
@@ -596,7 +596,7 @@ static hpct_status read_values(const finder *f, float **values)
             return hpct_fail(status, "%s" HPCT_WEIGHTS_HINT, hpct_last_error());
     }
     for (int i = 0; i < f->model->num_params; i++) {
-        size_t bytes = hpct_shape_count(&f->model->params[i].shape) * sizeof(float);
+        size_t bytes = hpct_graph_shape_count(&f->model->params[i].shape) * sizeof(float);
         values[i] = malloc(bytes);
         HPCT_TRY(values[i] != NULL ? hpct_hdf5_read(f->file, f->paths[i], values[i])
                                    : hpct_fail_memory(bytes));

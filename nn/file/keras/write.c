@@ -15,9 +15,9 @@
 /* Of the model, or of one nested in it. */
 typedef struct writer {
     const hpct_model *model;
-    int nest;                   /* number of the nested model; 0: none */
-    char input[HPCT_NAME_SIZE]; /* name of the input layer */
-    json_t *layers;             /* the list so far */
+    int nest;                         /* number of the nested model; 0: none */
+    char input[HPCT_GRAPH_NAME_SIZE]; /* name of the input layer */
+    json_t *layers;                   /* the list so far */
     hpct_status status;
 } writer;
 
@@ -44,7 +44,7 @@ static void add_initializers(const writer *w, int layer, json_t *config)
 {
     const hpct_model *model = w->model;
     for (int p = 0; p < model->num_params; p++) {
-        const hpct_param *param = &model->params[p];
+        const hpct_graph_param *param = &model->params[p];
         char key[64];
         const char *what = strrchr(param->name, '/') + 1;
         if (model->nodes[param->node].layer != layer ||
@@ -64,7 +64,7 @@ static void add_regularizers(const writer *w, int layer, json_t *config)
 {
     const hpct_model *model = w->model;
     for (int p = 0; p < model->num_params; p++) {
-        const hpct_param *param = &model->params[p];
+        const hpct_graph_param *param = &model->params[p];
         char key[32];
         if (model->nodes[param->node].layer != layer || (param->l1 <= 0 && param->l2 <= 0))
             continue;
@@ -202,7 +202,7 @@ static json_t *write_level(writer *w, const char *name, bool trainable, bool fun
 /* A nested model: `count` layers from order[0] on. */
 static void write_nested(writer *w, int number, const int *order, int count, bool functional)
 {
-    const hpct_nest *nest = &w->model->nests[number - 1];
+    const hpct_graph_nest *nest = &w->model->nests[number - 1];
     writer inner = {.model = w->model, .nest = number, .layers = json_array()};
     bool frozen = is_frozen(w->model, order, count);
     json_t *entry = write_level(&inner, nest->name, !frozen, !nest->sequential, order, count);
@@ -241,7 +241,7 @@ static json_t *write_level(writer *w, const char *name, bool trainable, bool fun
                            const int *order, int count)
 {
     const hpct_model *model = w->model;
-    const hpct_nest *nest = w->nest > 0 ? &model->nests[w->nest - 1] : NULL;
+    const hpct_graph_nest *nest = w->nest > 0 ? &model->nests[w->nest - 1] : NULL;
     name_input(w);
     write_input(w, nest != NULL ? nest->input : 0, w->input, functional);
     write_layers(w, order, count, functional);

@@ -4,13 +4,13 @@
 #include <math.h>
 
 /* One operation without attributes. */
-void hpct_onnx_add_element(hpct_onnx *b, const hpct_node *node, const char *type)
+void hpct_onnx_add_element(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
     hpct_onnx_add(b, type, e.from, NULL, e.to);
 }
 
-void hpct_onnx_add_relu6(hpct_onnx *b, const hpct_node *node, const char *type)
+void hpct_onnx_add_relu6(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
     const char *zero = hpct_onnx_scalar(b, 0), *six = hpct_onnx_scalar(b, 6);
@@ -19,7 +19,7 @@ void hpct_onnx_add_relu6(hpct_onnx *b, const hpct_node *node, const char *type)
 }
 
 /* x (1 + erf(x / sqrt 2)) / 2; opset 20 would have a Gelu. */
-void hpct_onnx_add_gelu(hpct_onnx *b, const hpct_node *node, const char *type)
+void hpct_onnx_add_gelu(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
     const char *scaled = hpct_onnx_name(b, e.to, "scaled"), *erf = hpct_onnx_name(b, e.to, "erf"),
@@ -31,7 +31,7 @@ void hpct_onnx_add_gelu(hpct_onnx *b, const hpct_node *node, const char *type)
     hpct_onnx_add(b, "Mul", half, sum, e.to);
 }
 
-void hpct_onnx_add_silu(hpct_onnx *b, const hpct_node *node, const char *type)
+void hpct_onnx_add_silu(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
     const char *sigmoid = hpct_onnx_name(b, e.to, "sigmoid");
@@ -39,7 +39,7 @@ void hpct_onnx_add_silu(hpct_onnx *b, const hpct_node *node, const char *type)
     hpct_onnx_add(b, type, e.from, sigmoid, e.to);
 }
 
-void hpct_onnx_add_hard_sigmoid(hpct_onnx *b, const hpct_node *node, const char *type)
+void hpct_onnx_add_hard_sigmoid(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
     hpct_onnx_begin(b, type, (const char *const[]){e.from, NULL}, e.to);
@@ -48,7 +48,7 @@ void hpct_onnx_add_hard_sigmoid(hpct_onnx *b, const hpct_node *node, const char 
     hpct_onnx_end(b);
 }
 
-void hpct_onnx_add_elu(hpct_onnx *b, const hpct_node *node, const char *type)
+void hpct_onnx_add_elu(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
     hpct_onnx_begin(b, type, (const char *const[]){e.from, NULL}, e.to);
@@ -81,7 +81,7 @@ static void add_threshold(hpct_onnx *b, const hpct_op_spec *spec, const hpct_onn
 }
 
 /* A bound is never below what is left of 0: a layer with one has no negative slope. */
-void hpct_onnx_add_leaky_relu(hpct_onnx *b, const hpct_node *node, const char *type)
+void hpct_onnx_add_leaky_relu(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     const hpct_op_spec *spec = &node->spec;
     hpct_onnx_ends e = hpct_onnx_ends_of(b, node);

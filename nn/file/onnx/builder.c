@@ -151,12 +151,12 @@ static const char *add_tensor(hpct_onnx *b, const hpct_onnx_tensor *tensor)
     return tensor->name;
 }
 
-const char *hpct_onnx_weight(hpct_onnx *b, const hpct_node *node, int which,
+const char *hpct_onnx_weight(hpct_onnx *b, const hpct_graph_node *node, int which,
                              const hpct_onnx_order *order)
 {
     if (which < 0 || which >= node->num_params)
         return "";
-    const hpct_param *param = &b->model->params[node->first_param + which];
+    const hpct_graph_param *param = &b->model->params[node->first_param + which];
     hpct_onnx_tensor tensor = {.param = node->first_param + which,
                                .rank = param->shape.rank,
                                .from = param->shape,
@@ -225,7 +225,7 @@ static void spread(hpct_onnx *b, const hpct_shape *shape, hpct_onnx_layout layou
         tensor->sizes[i] = i == 0 ? shape->size[shape->rank - 1] : 1;
 }
 
-const char *hpct_onnx_channel_weight(hpct_onnx *b, const hpct_node *node, int which,
+const char *hpct_onnx_channel_weight(hpct_onnx *b, const hpct_graph_node *node, int which,
                                      hpct_onnx_layout layout)
 {
     static const hpct_onnx_order as_it_is = {{0, 1, 2, 3}};
@@ -234,7 +234,7 @@ const char *hpct_onnx_channel_weight(hpct_onnx *b, const hpct_node *node, int wh
     return name;
 }
 
-const char *hpct_onnx_channels(hpct_onnx *b, const hpct_node *node, const float *values,
+const char *hpct_onnx_channels(hpct_onnx *b, const hpct_graph_node *node, const float *values,
                                hpct_onnx_layout layout)
 {
     const hpct_shape *shape = &b->model->tensors[node->output].shape;
@@ -274,7 +274,7 @@ static const char *tensor_name(hpct_onnx *b, int tensor)
     return hpct_onnx_name(b, layer->name, layer->tensor == tensor ? NULL : number);
 }
 
-const char *hpct_onnx_result(hpct_onnx *b, const hpct_node *node)
+const char *hpct_onnx_result(hpct_onnx *b, const hpct_graph_node *node)
 {
     return tensor_name(b, node->output);
 }
@@ -300,7 +300,7 @@ static void transpose(hpct_onnx *b, int tensor, hpct_onnx_layout to)
 static bool is_plain(const hpct_shape *shape)
 {
     size_t channels = (size_t) shape->size[shape->rank - 1];
-    return channels == 1 || channels == hpct_shape_count(shape);
+    return channels == 1 || channels == hpct_graph_shape_count(shape);
 }
 
 /* A view of another tensor: a Reshape, unless the shape is the same. */
@@ -310,7 +310,7 @@ static void view(hpct_onnx *b, int tensor)
     int root = b->model->tensors[tensor].root;
     const hpct_shape *from = &b->model->tensors[root].shape;
     int64_t sizes[HPCT_MAX_RANK + 1] = {0}; /* 0: as many samples as there are */
-    if (hpct_shape_equal(shape, from)) {
+    if (hpct_graph_shape_equal(shape, from)) {
         hpct_onnx_alias(b, tensor, root);
         return;
     }
@@ -355,7 +355,7 @@ int hpct_onnx_channel_axis(const hpct_onnx *b, int tensor, hpct_onnx_layout layo
     return layout == HPCT_ONNX_FIRST ? 1 : b->model->tensors[tensor].shape.rank;
 }
 
-hpct_onnx_ends hpct_onnx_ends_of(hpct_onnx *b, const hpct_node *node)
+hpct_onnx_ends hpct_onnx_ends_of(hpct_onnx *b, const hpct_graph_node *node)
 {
     hpct_onnx_ends e = {.layout = hpct_onnx_layout_of(b, node->inputs[0])};
     e.from = hpct_onnx_value_of(b, node->inputs[0], e.layout);

@@ -48,7 +48,7 @@ hpct_onnx_layout hpct_onnx_layout_of(hpct_onnx *b, int tensor);
 /* Axis of the channels in a layout of this tensor, the samples included. */
 int hpct_onnx_channel_axis(const hpct_onnx *b, int tensor, hpct_onnx_layout layout);
 /* The name for an operation's result, and that it is there from now on. */
-const char *hpct_onnx_result(hpct_onnx *b, const hpct_node *node);
+const char *hpct_onnx_result(hpct_onnx *b, const hpct_graph_node *node);
 void hpct_onnx_set(hpct_onnx *b, int tensor, hpct_onnx_layout layout, const char *name);
 /* Names of the source and the result of an operation of one input that works in either layout; the
  * result is there from now on. */
@@ -56,20 +56,20 @@ typedef struct hpct_onnx_ends {
     hpct_onnx_layout layout;
     const char *from, *to;
 } hpct_onnx_ends;
-hpct_onnx_ends hpct_onnx_ends_of(hpct_onnx *b, const hpct_node *node);
+hpct_onnx_ends hpct_onnx_ends_of(hpct_onnx *b, const hpct_graph_node *node);
 /* A tensor that is another one of the same shape. */
 void hpct_onnx_alias(hpct_onnx *b, int tensor, int of);
 
 /* ---- constants ---- */
 
 /* Parameter `which` of a node, with its axes in this order; "" if the node has none. */
-const char *hpct_onnx_weight(hpct_onnx *b, const hpct_node *node, int which,
+const char *hpct_onnx_weight(hpct_onnx *b, const hpct_graph_node *node, int which,
                              const hpct_onnx_order *order);
 /* The same, of one with a number per channel: broadcast over the node's result in this layout. */
-const char *hpct_onnx_channel_weight(hpct_onnx *b, const hpct_node *node, int which,
+const char *hpct_onnx_channel_weight(hpct_onnx *b, const hpct_graph_node *node, int which,
                                      hpct_onnx_layout layout);
 /* A constant likewise: a value for each channel of the result. */
-const char *hpct_onnx_channels(hpct_onnx *b, const hpct_node *node, const float *values,
+const char *hpct_onnx_channels(hpct_onnx *b, const hpct_graph_node *node, const float *values,
                                hpct_onnx_layout layout);
 const char *hpct_onnx_scalar(hpct_onnx *b, float value);
 const char *hpct_onnx_floats(hpct_onnx *b, int count, float value);

@@ -3,7 +3,7 @@
 #include "nn/file/onnx/rows.h"
 
 /* A slope per channel or per element: broadcast from the right. */
-void hpct_onnx_add_prelu(hpct_onnx *b, const hpct_node *node, const char *type)
+void hpct_onnx_add_prelu(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
     int rank = b->model->tensors[node->output].shape.rank;
@@ -13,7 +13,7 @@ void hpct_onnx_add_prelu(hpct_onnx *b, const hpct_node *node, const char *type)
     hpct_onnx_add(b, type, e.from, hpct_onnx_weight(b, node, 0, &order), e.to);
 }
 
-void hpct_onnx_add_scale(hpct_onnx *b, const hpct_node *node, const char *name)
+void hpct_onnx_add_scale(hpct_onnx *b, const hpct_graph_node *node, const char *name)
 {
     hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
     hpct_onnx_add(b, "Mul", e.from, hpct_onnx_channel_weight(b, node, 0, e.layout), name);
@@ -21,7 +21,7 @@ void hpct_onnx_add_scale(hpct_onnx *b, const hpct_node *node, const char *name)
 
 /* ---- Normalization ---- */
 
-static void add_given(hpct_onnx *b, const hpct_node *node, const hpct_onnx_ends *e)
+static void add_given(hpct_onnx *b, const hpct_graph_node *node, const hpct_onnx_ends *e)
 {
     const hpct_op_spec *spec = &node->spec;
     const char *centred = hpct_onnx_name(b, e->to, "centred"),
@@ -34,7 +34,7 @@ static void add_given(hpct_onnx *b, const hpct_node *node, const hpct_onnx_ends 
                   e->to);
 }
 
-void hpct_onnx_add_normalization(hpct_onnx *b, const hpct_node *node, const char *type)
+void hpct_onnx_add_normalization(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     hpct_onnx_ends e = hpct_onnx_ends_of(b, node);
     if (node->spec.line.given) {
@@ -44,11 +44,11 @@ void hpct_onnx_add_normalization(hpct_onnx *b, const hpct_node *node, const char
     const char *centred = hpct_onnx_name(b, e.to, "centred"),
                *root = hpct_onnx_name(b, e.to, "root"),
                *deviation = hpct_onnx_name(b, e.to, "deviation");
-    hpct_onnx_add(b, "Sub", e.from, hpct_onnx_channel_weight(b, node, HPCT_LINE_MEAN, e.layout),
-                  centred);
-    hpct_onnx_add(b, "Sqrt", hpct_onnx_channel_weight(b, node, HPCT_LINE_VARIANCE, e.layout), NULL,
-                  root);
-    hpct_onnx_add(b, "Max", root, hpct_onnx_scalar(b, HPCT_LINE_EPSILON), deviation);
+    hpct_onnx_add(b, "Sub", e.from,
+                  hpct_onnx_channel_weight(b, node, HPCT_GRAPH_LINE_MEAN, e.layout), centred);
+    hpct_onnx_add(b, "Sqrt", hpct_onnx_channel_weight(b, node, HPCT_GRAPH_LINE_VARIANCE, e.layout),
+                  NULL, root);
+    hpct_onnx_add(b, "Max", root, hpct_onnx_scalar(b, HPCT_GRAPH_LINE_EPSILON), deviation);
     hpct_onnx_add(b, type, centred, deviation, e.to);
 }
 
@@ -56,10 +56,10 @@ void hpct_onnx_add_normalization(hpct_onnx *b, const hpct_node *node, const char
 
 static const hpct_onnx_order as_it_is = {{0, 1, 2, 3}};
 
-static void add_layer_norm(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_layer_norm(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
-    int gamma = hpct_op_norm_param(&node->spec, HPCT_NORM_GAMMA),
-        beta = hpct_op_norm_param(&node->spec, HPCT_NORM_BETA);
+    int gamma = hpct_op_norm_param(&node->spec, HPCT_GRAPH_NORM_GAMMA),
+        beta = hpct_op_norm_param(&node->spec, HPCT_GRAPH_NORM_BETA);
     const char *name = hpct_onnx_result(b, node),
                *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_LAST),
                *scale = gamma >= 0 ? hpct_onnx_weight(b, node, gamma, &as_it_is)
@@ -73,7 +73,7 @@ static void add_layer_norm(hpct_onnx *b, const hpct_node *node, const char *type
 }
 
 /* [samples][groups][elements] of channels first, normalized, in their shape again. */
-static void add_groups(hpct_onnx *b, const hpct_node *node, const char *name)
+static void add_groups(hpct_onnx *b, const hpct_graph_node *node, const char *name)
 {
     const hpct_op_spec *spec = &node->spec;
     const hpct_shape *shape = &b->model->tensors[node->output].shape;
@@ -94,10 +94,10 @@ static void add_groups(hpct_onnx *b, const hpct_node *node, const char *name)
     hpct_onnx_add(b, "Reshape", normal, hpct_onnx_integers(b, whole, shape->rank + 1), name);
 }
 
-static void add_grouped(hpct_onnx *b, const hpct_node *node)
+static void add_grouped(hpct_onnx *b, const hpct_graph_node *node)
 {
-    int gamma = hpct_op_norm_param(&node->spec, HPCT_NORM_GAMMA),
-        beta = hpct_op_norm_param(&node->spec, HPCT_NORM_BETA);
+    int gamma = hpct_op_norm_param(&node->spec, HPCT_GRAPH_NORM_GAMMA),
+        beta = hpct_op_norm_param(&node->spec, HPCT_GRAPH_NORM_BETA);
     const char *result = hpct_onnx_result(b, node),
                *scaled = beta >= 0 ? hpct_onnx_name(b, result, "scaled") : result,
                *whole = gamma >= 0 ? hpct_onnx_name(b, result, "whole") : scaled;
@@ -111,7 +111,7 @@ static void add_grouped(hpct_onnx *b, const hpct_node *node)
     hpct_onnx_set(b, node->output, HPCT_ONNX_FIRST, result);
 }
 
-void hpct_onnx_add_group_norm(hpct_onnx *b, const hpct_node *node, const char *type)
+void hpct_onnx_add_group_norm(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     if (node->spec.group.cells == 1 && node->spec.group.groups == 1)
         add_layer_norm(b, node, type);

@@ -14,13 +14,14 @@
 static const hpct_onnx_order as_it_is = {{0, 1, 2, 3}};
 
 /* The name for what an operation computes before its ReLU, if it has one. */
-static const char *before_relu(hpct_onnx *b, const hpct_node *node)
+static const char *before_relu(hpct_onnx *b, const hpct_graph_node *node)
 {
     const char *result = hpct_onnx_result(b, node);
     return node->spec.relu ? hpct_onnx_name(b, result, "linear") : result;
 }
 
-static void finish(hpct_onnx *b, const hpct_node *node, hpct_onnx_layout layout, const char *name)
+static void finish(hpct_onnx *b, const hpct_graph_node *node, hpct_onnx_layout layout,
+                   const char *name)
 {
     if (node->spec.relu) {
         const char *result = hpct_onnx_result(b, node);
@@ -35,7 +36,7 @@ static void finish(hpct_onnx *b, const hpct_node *node, hpct_onnx_layout layout,
 /* Cells that the windows reach beyond the end; negative: that they do not reach. */
 static int beyond(int in, int out, int kernel, int stride, int dilation, int pad)
 {
-    return (out - 1) * stride + hpct_window_reach(kernel, dilation) - in - pad;
+    return (out - 1) * stride + hpct_graph_window_reach(kernel, dilation) - in - pad;
 }
 
 /* Padding at the end, that the output's size asks for. */
@@ -49,7 +50,7 @@ typedef struct pads {
     int64_t sides[4]; /* top, left, bottom, right */
 } pads;
 
-static pads pads_of(const hpct_window *w)
+static pads pads_of(const hpct_graph_window *w)
 {
     return (pads){
         {w->pad_top, w->pad_left,
@@ -57,7 +58,7 @@ static pads pads_of(const hpct_window *w)
          far_pad(w->in_w, w->out_w, w->kernel_w, w->stride_w, w->dilation_w, w->pad_left)}};
 }
 
-static void put_window(hpct_onnx *b, const hpct_window *w, const pads *p)
+static void put_window(hpct_onnx *b, const hpct_graph_window *w, const pads *p)
 {
     hpct_onnx_ints(b, "kernel_shape", (const int64_t[]){w->kernel_h, w->kernel_w}, 2);
     hpct_onnx_ints(b, "strides", (const int64_t[]){w->stride_h, w->stride_w}, 2);
@@ -66,9 +67,9 @@ static void put_window(hpct_onnx *b, const hpct_window *w, const pads *p)
 
 /* [out][in / groups][kh][kw] of [kh][kw][in / groups][out]. A depthwise kernel
  * [kh][kw][in][multiplier] is such a one with 1 and in * multiplier, element by element. */
-static const char *add_kernel(hpct_onnx *b, const hpct_node *node)
+static const char *add_kernel(hpct_onnx *b, const hpct_graph_node *node)
 {
-    const hpct_window *w = &node->spec.window;
+    const hpct_graph_window *w = &node->spec.window;
     const char *name = hpct_onnx_weight(b, node, HPCT_OP_KERNEL, &as_it_is);
     if (b->status != HPCT_OK)
         return name;
@@ -82,14 +83,14 @@ static const char *add_kernel(hpct_onnx *b, const hpct_node *node)
 }
 
 /* LayerScale's kernel has one axis, and its cells any. */
-static bool is_scale(const hpct_onnx *b, const hpct_node *node)
+static bool is_scale(const hpct_onnx *b, const hpct_graph_node *node)
 {
     return b->model->params[node->first_param + HPCT_OP_KERNEL].shape.rank == 1;
 }
 
-static void add_conv2d(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_conv2d(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
-    const hpct_window *w = &node->spec.window;
+    const hpct_graph_window *w = &node->spec.window;
     const char *name = before_relu(b, node);
     if (is_scale(b, node)) {
         hpct_onnx_layout layout = hpct_onnx_layout_of(b, node->inputs[0]);
@@ -112,11 +113,11 @@ static void add_conv2d(hpct_onnx *b, const hpct_node *node, const char *type)
 
 /* The convolution from its result to its source, reversed. What that does not reach at the end has
  * the bias only. */
-static void add_conv2d_transpose(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_conv2d_transpose(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     static const hpct_onnx_order order = {
         {3, 2, 0, 1}}; /* [in][out][kh][kw] of [kh][kw][out][in] */
-    const hpct_window *w = &node->spec.window;
+    const hpct_graph_window *w = &node->spec.window;
     const char *name = before_relu(b, node),
                *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_FIRST),
                *kernel = hpct_onnx_weight(b, node, HPCT_OP_KERNEL, &order),
@@ -140,10 +141,10 @@ static const char *add_padding(hpct_onnx *b, const char *input, const pads *p, c
     return name;
 }
 
-static void add_pad2d(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_pad2d(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     (void) type;
-    const hpct_window *w = &node->spec.window;
+    const hpct_graph_window *w = &node->spec.window;
     const char *name = hpct_onnx_result(b, node);
     pads p = {{w->pad_top, w->pad_left, w->out_h - w->in_h - w->pad_top,
                w->out_w - w->in_w - w->pad_left}};
@@ -151,15 +152,15 @@ static void add_pad2d(hpct_onnx *b, const hpct_node *node, const char *type)
     finish(b, node, HPCT_ONNX_FIRST, name);
 }
 
-static bool covers_all(const hpct_window *w)
+static bool covers_all(const hpct_graph_window *w)
 {
     return w->kernel_h == w->in_h && w->kernel_w == w->in_w && w->out_h == 1 && w->out_w == 1 &&
            w->pad_top == 0 && w->pad_left == 0;
 }
 
-static void add_pool(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_pool(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
-    const hpct_window *w = &node->spec.window;
+    const hpct_graph_window *w = &node->spec.window;
     bool mean = node->spec.kind == HPCT_OP_AVERAGE_POOL2D;
     const char *name = hpct_onnx_result(b, node),
                *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_FIRST);
@@ -182,7 +183,7 @@ static void add_pool(hpct_onnx *b, const hpct_node *node, const char *type)
 
 /* ---- products and normalization ---- */
 
-static void add_dense(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_dense(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     const char *name = before_relu(b, node),
                *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_LAST),
@@ -202,22 +203,22 @@ static void add_dense(hpct_onnx *b, const hpct_node *node, const char *type)
 }
 
 /* One that the layer does not have is `value` everywhere. */
-static const char *norm_param(hpct_onnx *b, const hpct_node *node, hpct_norm_param which,
-                              float value)
+static const char *norm_param(hpct_onnx *b, const hpct_graph_node *node,
+                              hpct_graph_norm_param which, float value)
 {
     int index = hpct_op_norm_param(&node->spec, which);
     return index >= 0 ? hpct_onnx_weight(b, node, index, &as_it_is)
                       : hpct_onnx_floats(b, node->spec.norm.channels, value);
 }
 
-static void add_batch_norm(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_batch_norm(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     const char *name = before_relu(b, node),
                *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_FIRST),
-               *gamma = norm_param(b, node, HPCT_NORM_GAMMA, 1),
-               *beta = norm_param(b, node, HPCT_NORM_BETA, 0),
-               *mean = norm_param(b, node, HPCT_NORM_MEAN, 0),
-               *variance = norm_param(b, node, HPCT_NORM_VARIANCE, 1);
+               *gamma = norm_param(b, node, HPCT_GRAPH_NORM_GAMMA, 1),
+               *beta = norm_param(b, node, HPCT_GRAPH_NORM_BETA, 0),
+               *mean = norm_param(b, node, HPCT_GRAPH_NORM_MEAN, 0),
+               *variance = norm_param(b, node, HPCT_GRAPH_NORM_VARIANCE, 1);
     hpct_onnx_begin(b, type, INPUTS(input, gamma, beta, mean, variance), name);
     hpct_onnx_float(b, "epsilon", node->spec.norm.epsilon);
     hpct_onnx_end(b);
@@ -226,7 +227,7 @@ static void add_batch_norm(hpct_onnx *b, const hpct_node *node, const char *type
 
 /* ---- elements ---- */
 
-static void add_softmax(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_softmax(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     int input = node->inputs[0];
     hpct_onnx_layout layout = hpct_onnx_layout_of(b, input);
@@ -237,7 +238,7 @@ static void add_softmax(hpct_onnx *b, const hpct_node *node, const char *type)
     finish(b, node, layout, name);
 }
 
-static void add_rescaling(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_rescaling(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     hpct_onnx_layout layout = hpct_onnx_layout_of(b, node->inputs[0]);
     const char *name = hpct_onnx_result(b, node), *scaled = hpct_onnx_name(b, name, "scaled");
@@ -248,7 +249,7 @@ static void add_rescaling(hpct_onnx *b, const hpct_node *node, const char *type)
 }
 
 /* Random layers do nothing in inference. */
-static void add_nothing(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_nothing(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     (void) type;
     hpct_onnx_alias(b, node->output, node->inputs[0]);
@@ -257,7 +258,7 @@ static void add_nothing(hpct_onnx *b, const hpct_node *node, const char *type)
 /* ---- joins ---- */
 
 /* All in the layout of the first. */
-static hpct_onnx_layout collect(hpct_onnx *b, const hpct_node *node, const char **inputs)
+static hpct_onnx_layout collect(hpct_onnx *b, const hpct_graph_node *node, const char **inputs)
 {
     hpct_onnx_layout layout = hpct_onnx_layout_of(b, node->inputs[0]);
     for (int i = 0; i < node->num_inputs; i++)
@@ -266,9 +267,9 @@ static hpct_onnx_layout collect(hpct_onnx *b, const hpct_node *node, const char 
     return layout;
 }
 
-static void add_sum(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_sum(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
-    const char *inputs[HPCT_NODE_MAX_INPUTS + 1], *name = before_relu(b, node);
+    const char *inputs[HPCT_GRAPH_NODE_MAX_INPUTS + 1], *name = before_relu(b, node);
     hpct_onnx_layout layout = collect(b, node, inputs);
     hpct_onnx_begin(b, node->num_inputs == 2 ? "Add" : type, inputs, name);
     hpct_onnx_end(b);
@@ -276,18 +277,18 @@ static void add_sum(hpct_onnx *b, const hpct_node *node, const char *type)
 }
 
 /* The second may have one cell, which is broadcast. */
-static void add_product(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_product(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
-    const char *inputs[HPCT_NODE_MAX_INPUTS + 1], *name = hpct_onnx_result(b, node);
+    const char *inputs[HPCT_GRAPH_NODE_MAX_INPUTS + 1], *name = hpct_onnx_result(b, node);
     hpct_onnx_layout layout = collect(b, node, inputs);
     hpct_onnx_begin(b, type, inputs, name);
     hpct_onnx_end(b);
     finish(b, node, layout, name);
 }
 
-static void add_concatenate(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_concatenate(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
-    const char *inputs[HPCT_NODE_MAX_INPUTS + 1], *name = hpct_onnx_result(b, node);
+    const char *inputs[HPCT_GRAPH_NODE_MAX_INPUTS + 1], *name = hpct_onnx_result(b, node);
     hpct_onnx_layout layout = collect(b, node, inputs);
     hpct_onnx_begin(b, type, inputs, name);
     hpct_onnx_int(b, "axis", hpct_onnx_channel_axis(b, node->output, layout));
@@ -299,7 +300,7 @@ static void add_concatenate(hpct_onnx *b, const hpct_node *node, const char *typ
 
 /* [samples, channels, height, width]. Not the attribute "axes": onnxruntime (1.32) moves transposes
  * over a Resize, and takes its sizes for those of all axes then. */
-static const char *add_sizes(hpct_onnx *b, const char *input, const hpct_picture *picture,
+static const char *add_sizes(hpct_onnx *b, const char *input, const hpct_graph_picture *picture,
                              const char *name)
 {
     const char *kept = hpct_onnx_name(b, name, "kept"), *sizes = hpct_onnx_name(b, name, "sizes"),
@@ -314,7 +315,7 @@ static const char *add_sizes(hpct_onnx *b, const char *input, const hpct_picture
 }
 
 /* Bilinear or the nearest cell, with the centres of cells at halves, as tf.image.resize. */
-static void add_resize(hpct_onnx *b, const char *input, const hpct_picture *picture,
+static void add_resize(hpct_onnx *b, const char *input, const hpct_graph_picture *picture,
                        const char *name)
 {
     const char *sizes = add_sizes(b, input, picture, name);
@@ -326,7 +327,7 @@ static void add_resize(hpct_onnx *b, const char *input, const hpct_picture *pict
     hpct_onnx_end(b);
 }
 
-static void add_resizing(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_resizing(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     (void) type;
     const char *name = hpct_onnx_result(b, node);
@@ -336,7 +337,7 @@ static void add_resizing(hpct_onnx *b, const hpct_node *node, const char *type)
 }
 
 /* Axes of a sample, behind that of the samples. */
-static void add_permute(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_permute(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     const hpct_op_spec *spec = &node->spec;
     const char *name = hpct_onnx_result(b, node),
@@ -351,9 +352,9 @@ static void add_permute(hpct_onnx *b, const hpct_node *node, const char *type)
 }
 
 /* In inference the centre, resized. */
-static void add_crop(hpct_onnx *b, const hpct_node *node, const char *type)
+static void add_crop(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
-    const hpct_picture *picture = &node->spec.picture;
+    const hpct_graph_picture *picture = &node->spec.picture;
     hpct_box box = hpct_box_centre(picture);
     const char *name = hpct_onnx_result(b, node), *cut = hpct_onnx_name(b, name, "cut"),
                *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_FIRST);
@@ -400,7 +401,7 @@ static const struct {
     [HPCT_OP_RANDOM_FLIP] = {add_nothing, ""},
     [HPCT_OP_RANDOM_AFFINE] = {add_nothing, ""},
     [HPCT_OP_RANDOM_TONE] = {add_nothing, ""},
-    HPCT_ELEMENT_ROWS(ELEMENT),
+    HPCT_GRAPH_ELEMENT_ROWS(ELEMENT),
 };
 
 bool hpct_onnx_has_row(hpct_op_kind kind)
@@ -408,7 +409,7 @@ bool hpct_onnx_has_row(hpct_op_kind kind)
     return rows[kind].add != NULL;
 }
 
-hpct_status hpct_onnx_add_node(hpct_onnx *b, const hpct_node *node)
+hpct_status hpct_onnx_add_node(hpct_onnx *b, const hpct_graph_node *node)
 {
     const hpct_layer *layer = &b->model->layers[node->layer];
     if (!hpct_onnx_has_row(node->spec.kind))

@@ -11,6 +11,6 @@ bool hpct_onnx_has_row(hpct_op_kind kind);
 
 /* Adds the nodes for one of the model. Returns HPCT_ERR_USAGE, naming the layer, for one that
  * cannot be written. */
-hpct_status hpct_onnx_add_node(hpct_onnx *b, const hpct_node *node);
+hpct_status hpct_onnx_add_node(hpct_onnx *b, const hpct_graph_node *node);
 
 #endif

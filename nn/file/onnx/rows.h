@@ -6,13 +6,13 @@
 #include "nn/file/onnx/builder.h"
 
 /* Adds the nodes of one operation. type: its row's. */
-typedef void hpct_onnx_row(hpct_onnx *b, const hpct_node *node, const char *type);
+typedef void hpct_onnx_row(hpct_onnx *b, const hpct_graph_node *node, const char *type);
 
 hpct_onnx_row hpct_onnx_add_element, hpct_onnx_add_relu6, hpct_onnx_add_gelu, hpct_onnx_add_silu,
     hpct_onnx_add_hard_sigmoid, hpct_onnx_add_leaky_relu, hpct_onnx_add_elu;
 hpct_onnx_row hpct_onnx_add_prelu, hpct_onnx_add_normalization, hpct_onnx_add_group_norm;
 
 /* LayerScale: a product with a number per channel; the name of what it makes. */
-void hpct_onnx_add_scale(hpct_onnx *b, const hpct_node *node, const char *name);
+void hpct_onnx_add_scale(hpct_onnx *b, const hpct_graph_node *node, const char *name);
 
 #endif

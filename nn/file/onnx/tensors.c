@@ -33,7 +33,7 @@ void hpct_onnx_tensor_head(const hpct_onnx_tensor *tensor, hpct_protobuf *to)
 static void permute(const hpct_onnx_tensor *tensor, const float *from, float *to)
 {
     size_t steps[HPCT_MAX_RANK], step = 1, at[HPCT_MAX_RANK] = {0};
-    size_t count = hpct_shape_count(&tensor->from);
+    size_t count = hpct_graph_shape_count(&tensor->from);
     for (int i = tensor->from.rank - 1; i >= 0; i--) {
         steps[i] = step;
         step *= (size_t) tensor->from.size[i];

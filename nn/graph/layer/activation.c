@@ -16,13 +16,13 @@ static const hpct_op_kind kinds[] = {
     [HPCT_LINEAR] = HPCT_OP_KINDS,
     [HPCT_SOFTMAX] = HPCT_OP_SOFTMAX,
     [HPCT_SELU] = HPCT_OP_ELU,
-    HPCT_ELEMENT_ROWS(ROW),
+    HPCT_GRAPH_ELEMENT_ROWS(ROW),
 };
 
 static const double slopes[sizeof kinds / sizeof *kinds] = {
     [HPCT_LEAKY_RELU] = 0.2, [HPCT_ELU] = 1, [HPCT_SELU] = SELU_ALPHA};
 
-bool hpct_activation_check(hpct_model *model, hpct_activation activation)
+bool hpct_layer_activation_check(hpct_model *model, hpct_activation activation)
 {
     if ((unsigned) activation < sizeof kinds / sizeof *kinds)
         return true;
@@ -34,7 +34,7 @@ bool hpct_activation_check(hpct_model *model, hpct_activation activation)
 static bool add_element(hpct_model *model, hpct_op_spec spec, const hpct_shape *shape)
 {
     int last = shape->size[shape->rank - 1];
-    spec.dense.rows = (int) hpct_shape_count(shape) / last;
+    spec.dense.rows = (int) hpct_graph_shape_count(shape) / last;
     spec.dense.in = spec.dense.out = last;
     return hpct_layer_add_node(model, &spec, shape);
 }
@@ -48,7 +48,8 @@ static bool add_node(hpct_model *model, hpct_activation activation, const hpct_s
            (activation != HPCT_SELU || add_element(model, scaled, shape));
 }
 
-bool hpct_activation_finish(hpct_model *model, hpct_activation activation, const hpct_shape *shape)
+bool hpct_layer_activation_finish(hpct_model *model, hpct_activation activation,
+                                  const hpct_shape *shape)
 {
     bool done = activation == HPCT_LINEAR || activation == HPCT_RELU;
     return done || add_node(model, activation, shape);
@@ -58,7 +59,7 @@ void hpct_model_add_activation(hpct_model *model, hpct_activation activation)
 {
     hpct_shape input;
     if (!hpct_layer_begin(model, "Activation", "activation", &input) ||
-        !hpct_activation_check(model, activation))
+        !hpct_layer_activation_check(model, activation))
         return;
     hpct_layer_config_of(model)->activation = activation;
     if (activation == HPCT_LINEAR)
@@ -134,7 +135,7 @@ void hpct_model_add_prelu(hpct_model *model, bool shared)
     hpct_layer_config_of(model)->shared = shared;
     int last = input.size[input.rank - 1];
     hpct_op_spec spec = {.kind = HPCT_OP_PRELU,
-                         .line = {.rows = (int) hpct_shape_count(&input) / last,
+                         .line = {.rows = (int) hpct_graph_shape_count(&input) / last,
                                   .channels = last,
                                   .shared = shared}};
     if (!hpct_layer_add_node(model, &spec, &input))
@@ -142,5 +143,5 @@ void hpct_model_add_prelu(hpct_model *model, bool shared)
     hpct_shape alpha = input;
     for (int i = 0; shared && i < alpha.rank - 1; i++)
         alpha.size[i] = 1;
-    hpct_layer_add_param(model, "alpha", &alpha, HPCT_INIT_ZEROS, 0, 0);
+    hpct_layer_add_param(model, "alpha", &alpha, HPCT_GRAPH_INIT_ZEROS, 0, 0);
 }

@@ -5,9 +5,10 @@
 #include "nn/graph/graph.h"
 
 /* Checks that `activation` is valid; else fails the model. */
-bool hpct_activation_check(hpct_model *model, hpct_activation activation);
+bool hpct_layer_activation_check(hpct_model *model, hpct_activation activation);
 
 /* Adds the node of an activation after a layer; none for linear and ReLU. */
-bool hpct_activation_finish(hpct_model *model, hpct_activation activation, const hpct_shape *shape);
+bool hpct_layer_activation_finish(hpct_model *model, hpct_activation activation,
+                                  const hpct_shape *shape);
 
 #endif

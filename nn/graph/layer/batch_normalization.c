@@ -23,7 +23,7 @@ void hpct_model_add_batch_normalization(hpct_model *model, const hpct_batch_norm
     int channels = input.size[input.rank - 1];
     hpct_op_spec spec = {
         .kind = HPCT_OP_BATCH_NORM,
-        .norm = {.rows = (int) hpct_shape_count(&input) / channels,
+        .norm = {.rows = (int) hpct_graph_shape_count(&input) / channels,
                  .channels = channels,
                  .no_scale = norm->no_scale,
                  .no_center = norm->no_center,
@@ -35,9 +35,9 @@ void hpct_model_add_batch_normalization(hpct_model *model, const hpct_batch_norm
     if (!hpct_layer_add_node(model, &spec, &input))
         return;
     if (!norm->no_scale)
-        hpct_layer_add_param(model, "gamma", &each, HPCT_INIT_ONES, 0, 0);
+        hpct_layer_add_param(model, "gamma", &each, HPCT_GRAPH_INIT_ONES, 0, 0);
     if (!norm->no_center)
-        hpct_layer_add_param(model, "beta", &each, HPCT_INIT_ZEROS, 0, 0);
-    hpct_layer_add_param(model, "moving_mean", &each, HPCT_INIT_ZEROS, 0, 0);
-    hpct_layer_add_param(model, "moving_variance", &each, HPCT_INIT_ONES, 0, 0);
+        hpct_layer_add_param(model, "beta", &each, HPCT_GRAPH_INIT_ZEROS, 0, 0);
+    hpct_layer_add_param(model, "moving_mean", &each, HPCT_GRAPH_INIT_ZEROS, 0, 0);
+    hpct_layer_add_param(model, "moving_variance", &each, HPCT_GRAPH_INIT_ONES, 0, 0);
 }

@@ -12,7 +12,7 @@ static bool add_window(hpct_model *model, const hpct_shape *input, const hpct_co
 {
     hpct_op_spec spec = {
         .kind = HPCT_OP_CONV2D, .relu = conv->activation == HPCT_RELU, .no_bias = conv->no_bias};
-    hpct_window_config config = {
+    hpct_layer_window_config config = {
         .what = "kernel",
         .size = {conv->kernel[0], conv->kernel[1]},
         .strides = {conv->strides[0] == 0 ? 1 : conv->strides[0],
@@ -25,10 +25,10 @@ static bool add_window(hpct_model *model, const hpct_shape *input, const hpct_co
     };
     hpct_shape kernel = HPCT_SHAPE(conv->kernel[0], conv->kernel[1], kernel_in, kernel_out);
     double field = (double) conv->kernel[0] * conv->kernel[1];
-    return hpct_window_make(model, input, &config, &spec.window, output) &&
+    return hpct_layer_window_make(model, input, &config, &spec.window, output) &&
            hpct_layer_add_node(model, &spec, output) &&
-           hpct_layer_add_param(model, name, &kernel, HPCT_INIT_GLOROT_UNIFORM, field * kernel_in,
-                                field * kernel_out);
+           hpct_layer_add_param(model, name, &kernel, HPCT_GRAPH_INIT_GLOROT_UNIFORM,
+                                field * kernel_in, field * kernel_out);
 }
 
 /* With the bias and the activation. */
@@ -37,9 +37,10 @@ static void add_convolution(hpct_model *model, const hpct_shape *input, const hp
 {
     hpct_shape output, bias = HPCT_SHAPE(conv->filters);
     if (!add_window(model, input, conv, name, kernel_in, kernel_out, &output) ||
-        (!conv->no_bias && !hpct_layer_add_param(model, "bias", &bias, HPCT_INIT_ZEROS, 0, 0)))
+        (!conv->no_bias &&
+         !hpct_layer_add_param(model, "bias", &bias, HPCT_GRAPH_INIT_ZEROS, 0, 0)))
         return;
-    hpct_activation_finish(model, conv->activation, &output);
+    hpct_layer_activation_finish(model, conv->activation, &output);
 }
 
 /* The convolution with one group per input channel; false, and the model fails, for a wrong
@@ -71,7 +72,8 @@ void hpct_model_add_conv2d(hpct_model *model, const hpct_conv2d *conv)
     hpct_shape input;
     hpct_conv2d whole = *conv;
     if (!hpct_layer_begin(model, "Conv2D", "conv2d", &input) ||
-        !hpct_activation_check(model, conv->activation) || !hpct_window_takes(model, &input))
+        !hpct_layer_activation_check(model, conv->activation) ||
+        !hpct_layer_window_takes(model, &input))
         return;
     hpct_layer_config_of(model)->conv2d = *conv;
     int channels = input.size[2];
@@ -91,7 +93,8 @@ void hpct_model_add_depthwise_conv2d(hpct_model *model, const hpct_depthwise_con
 {
     hpct_shape input;
     if (!hpct_layer_begin(model, "DepthwiseConv2D", "depthwise_conv2d", &input) ||
-        !hpct_activation_check(model, conv->activation) || !hpct_window_takes(model, &input))
+        !hpct_layer_activation_check(model, conv->activation) ||
+        !hpct_layer_window_takes(model, &input))
         return;
     hpct_layer_config_of(model)->depthwise_conv2d = *conv;
     int multiplier;
@@ -104,7 +107,8 @@ void hpct_model_add_separable_conv2d(hpct_model *model, const hpct_separable_con
 {
     hpct_shape input, between;
     if (!hpct_layer_begin(model, "SeparableConv2D", "separable_conv2d", &input) ||
-        !hpct_activation_check(model, conv->activation) || !hpct_window_takes(model, &input))
+        !hpct_layer_activation_check(model, conv->activation) ||
+        !hpct_layer_window_takes(model, &input))
         return;
     hpct_layer_config_of(model)->separable_conv2d = *conv;
     int multiplier;

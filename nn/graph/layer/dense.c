@@ -5,7 +5,7 @@ void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense)
 {
     hpct_shape input;
     if (!hpct_layer_begin(model, "Dense", "dense", &input) ||
-        !hpct_activation_check(model, dense->activation))
+        !hpct_layer_activation_check(model, dense->activation))
         return;
     hpct_layer_config_of(model)->dense = *dense;
     if (dense->units < 1) {
@@ -17,15 +17,16 @@ void hpct_model_add_dense(hpct_model *model, const hpct_dense *dense)
         .kind = HPCT_OP_DENSE,
         .relu = dense->activation == HPCT_RELU,
         .no_bias = dense->no_bias,
-        .dense = {.rows = (int) hpct_shape_count(&input) / in, .in = in, .out = dense->units},
+        .dense = {.rows = (int) hpct_graph_shape_count(&input) / in, .in = in, .out = dense->units},
     };
     hpct_shape output = input;
     output.size[output.rank - 1] = dense->units;
     hpct_shape kernel = HPCT_SHAPE(in, dense->units), bias = HPCT_SHAPE(dense->units);
     if (!hpct_layer_add_node(model, &spec, &output) ||
-        !hpct_layer_add_param(model, "kernel", &kernel, HPCT_INIT_GLOROT_UNIFORM, in,
+        !hpct_layer_add_param(model, "kernel", &kernel, HPCT_GRAPH_INIT_GLOROT_UNIFORM, in,
                               dense->units) ||
-        (!dense->no_bias && !hpct_layer_add_param(model, "bias", &bias, HPCT_INIT_ZEROS, 0, 0)))
+        (!dense->no_bias &&
+         !hpct_layer_add_param(model, "bias", &bias, HPCT_GRAPH_INIT_ZEROS, 0, 0)))
         return;
-    hpct_activation_finish(model, dense->activation, &output);
+    hpct_layer_activation_finish(model, dense->activation, &output);
 }

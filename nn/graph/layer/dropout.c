@@ -19,7 +19,7 @@ static void add_drop(hpct_model *model, const hpct_shape *input, double rate, in
         hpct_layer_add_view(model, input);
         return;
     }
-    int each = (int) hpct_shape_count(input) / rows;
+    int each = (int) hpct_graph_shape_count(input) / rows;
     hpct_op_spec spec = {
         .kind = HPCT_OP_DROPOUT, .rate = rate, .dense = {.rows = rows, .in = each, .out = each}};
     hpct_layer_add_node(model, &spec, input);
@@ -38,14 +38,14 @@ void hpct_model_add_sample_dropout(hpct_model *model, double rate)
     if (!hpct_layer_begin(model, "Dropout", "dropout", &input))
         return;
     hpct_layer_config_of(model)->dropout.per_sample = true;
-    add_drop(model, &input, rate, (int) hpct_shape_count(&input));
+    add_drop(model, &input, rate, (int) hpct_graph_shape_count(&input));
 }
 
 void hpct_model_add_spatial_dropout2d(hpct_model *model, double rate)
 {
     hpct_shape input;
     if (hpct_layer_begin(model, "SpatialDropout2D", "spatial_dropout2d", &input) &&
-        hpct_window_takes(model, &input))
+        hpct_layer_window_takes(model, &input))
         add_drop(model, &input, rate, input.size[0] * input.size[1]);
 }
 
@@ -53,7 +53,7 @@ void hpct_model_add_stochastic_depth(hpct_model *model, double rate)
 {
     hpct_shape input;
     if (hpct_layer_begin(model, "StochasticDepth", "stochastic_depth", &input))
-        add_drop(model, &input, rate, (int) hpct_shape_count(&input));
+        add_drop(model, &input, rate, (int) hpct_graph_shape_count(&input));
 }
 
 void hpct_model_add_gaussian_noise(hpct_model *model, double stddev)
@@ -70,7 +70,7 @@ void hpct_model_add_gaussian_noise(hpct_model *model, double stddev)
         hpct_layer_add_view(model, &input);
         return;
     }
-    int count = (int) hpct_shape_count(&input);
+    int count = (int) hpct_graph_shape_count(&input);
     hpct_op_spec spec = {.kind = HPCT_OP_GAUSSIAN_NOISE,
                          .rate = stddev,
                          .dense = {.rows = 1, .in = count, .out = count}};

@@ -17,9 +17,9 @@ static void add_norm(hpct_model *model, const hpct_shape *input, hpct_op_spec *s
     if (!hpct_layer_add_node(model, spec, input))
         return;
     if (!spec->group.no_scale)
-        hpct_layer_add_param(model, "gamma", &each, HPCT_INIT_ONES, 0, 0);
+        hpct_layer_add_param(model, "gamma", &each, HPCT_GRAPH_INIT_ONES, 0, 0);
     if (!spec->group.no_center)
-        hpct_layer_add_param(model, "beta", &each, HPCT_INIT_ZEROS, 0, 0);
+        hpct_layer_add_param(model, "beta", &each, HPCT_GRAPH_INIT_ZEROS, 0, 0);
 }
 
 void hpct_model_add_layer_normalization(hpct_model *model, const hpct_layer_normalization *norm)
@@ -32,7 +32,7 @@ void hpct_model_add_layer_normalization(hpct_model *model, const hpct_layer_norm
     hpct_layer_config_of(model)->layer_normalization = own;
     int channels = input.size[input.rank - 1];
     hpct_op_spec spec = {.kind = HPCT_OP_GROUP_NORM,
-                         .group = {.rows = (int) hpct_shape_count(&input) / channels,
+                         .group = {.rows = (int) hpct_graph_shape_count(&input) / channels,
                                    .cells = 1,
                                    .channels = channels,
                                    .groups = 1,
@@ -58,7 +58,7 @@ void hpct_model_add_group_normalization(hpct_model *model, const hpct_group_norm
     }
     hpct_op_spec spec = {.kind = HPCT_OP_GROUP_NORM,
                          .group = {.rows = 1,
-                                   .cells = (int) hpct_shape_count(&input) / channels,
+                                   .cells = (int) hpct_graph_shape_count(&input) / channels,
                                    .channels = channels,
                                    .groups = groups,
                                    .no_scale = norm->no_scale,

@@ -17,15 +17,15 @@ static bool describe(hpct_model *model, const int *tensors, int count, hpct_op_s
     const hpct_shape *first = &model->tensors[tensors[0]].shape;
     int last = first->rank - 1;
     spec->join.count = count;
-    spec->join.rows = (int) hpct_shape_count(first) / first->size[last];
+    spec->join.rows = (int) hpct_graph_shape_count(first) / first->size[last];
     for (int k = 0; k < count; k++) {
         const hpct_shape *shape = &model->tensors[tensors[k]].shape;
         bool fits = same_but_last(shape, first) &&
                     (spec->kind == HPCT_OP_CONCATENATE || shape->size[last] == first->size[last]);
         if (!fits) {
-            char a[HPCT_SHAPE_TEXT], b[HPCT_SHAPE_TEXT];
-            hpct_shape_format(first, a);
-            hpct_shape_format(shape, b);
+            char a[HPCT_GRAPH_SHAPE_TEXT], b[HPCT_GRAPH_SHAPE_TEXT];
+            hpct_graph_shape_format(first, a);
+            hpct_graph_shape_format(shape, b);
             hpct_layer_fail(model, "%s and %s cannot be %s", a, b,
                             spec->kind == HPCT_OP_ADD ? "added" : "concatenated");
             return false;
@@ -50,29 +50,29 @@ static bool broadcasts(const hpct_shape *one, const hpct_shape *whole)
 {
     int last = one->rank - 1;
     return one->rank == whole->rank && one->size[last] == whole->size[last] &&
-           hpct_shape_count(one) == (size_t) one->size[last];
+           hpct_graph_shape_count(one) == (size_t) one->size[last];
 }
 
 /* A product of two tensors: the larger first. */
 static bool multiply_two(hpct_model *model, int a, int b)
 {
     const hpct_shape *left = &model->tensors[a].shape, *right = &model->tensors[b].shape;
-    bool swap = hpct_shape_count(left) < hpct_shape_count(right);
+    bool swap = hpct_graph_shape_count(left) < hpct_graph_shape_count(right);
     int both[] = {swap ? b : a, swap ? a : b};
     hpct_shape output = model->tensors[both[0]].shape, other = model->tensors[both[1]].shape;
     int last = output.size[output.rank - 1];
     hpct_op_spec spec = {
         .kind = HPCT_OP_MULTIPLY,
-        .join = {.rows = (int) hpct_shape_count(&output) / last,
+        .join = {.rows = (int) hpct_graph_shape_count(&output) / last,
                  .count = 2,
                  .size = {last, last},
-                 .broadcasts = !hpct_shape_equal(&output, &other)},
+                 .broadcasts = !hpct_graph_shape_equal(&output, &other)},
     };
     if (!spec.join.broadcasts || broadcasts(&other, &output))
         return hpct_layer_add_join(model, &spec, both, 2, &output);
-    char from[HPCT_SHAPE_TEXT], by[HPCT_SHAPE_TEXT];
-    hpct_shape_format(left, from);
-    hpct_shape_format(right, by);
+    char from[HPCT_GRAPH_SHAPE_TEXT], by[HPCT_GRAPH_SHAPE_TEXT];
+    hpct_graph_shape_format(left, from);
+    hpct_graph_shape_format(right, by);
     hpct_layer_fail(model, "%s and %s cannot be multiplied: both need one shape, or one 1x1xC",
                     from, by);
     return false;
@@ -103,7 +103,7 @@ void hpct_model_add_scaled_add(hpct_model *model, const int tensors[2], double s
     }
     hpct_layer_config_of(model)->scaled_add = scale;
     hpct_shape output = model->tensors[tensors[0]].shape;
-    int count = (int) hpct_shape_count(&output);
+    int count = (int) hpct_graph_shape_count(&output);
     hpct_op_spec scaling = {.kind = HPCT_OP_RESCALING,
                             .scale = (float) scale,
                             .dense = {.rows = 1, .in = count, .out = count}};

@@ -14,7 +14,8 @@ void hpct_model_add_layer_scale(hpct_model *model, double initial)
         return;
     }
     hpct_layer_config_of(model)->layer_scale = initial;
-    int channels = input.size[input.rank - 1], cells = (int) hpct_shape_count(&input) / channels;
+    int channels = input.size[input.rank - 1],
+        cells = (int) hpct_graph_shape_count(&input) / channels;
     hpct_op_spec spec = {.kind = HPCT_OP_CONV2D,
                          .no_bias = true,
                          .window = {.in_h = cells,
@@ -32,6 +33,6 @@ void hpct_model_add_layer_scale(hpct_model *model, double initial)
                                     .groups = channels}};
     hpct_shape each = HPCT_SHAPE(channels);
     if (hpct_layer_add_node(model, &spec, &input) &&
-        hpct_layer_add_param(model, "gamma", &each, HPCT_INIT_CONSTANT, 0, 0))
+        hpct_layer_add_param(model, "gamma", &each, HPCT_GRAPH_INIT_CONSTANT, 0, 0))
         model->params[model->num_params - 1].init[0] = initial;
 }

@@ -2,10 +2,11 @@
 #include "nn/graph/layer/window.h"
 
 /* Begins the layer and fills the common sizes; false if the model has failed. */
-static bool begin(hpct_model *model, const char *type, const char *stem, hpct_picture *picture)
+static bool begin(hpct_model *model, const char *type, const char *stem,
+                  hpct_graph_picture *picture)
 {
     hpct_shape input;
-    if (!hpct_layer_begin(model, type, stem, &input) || !hpct_window_takes(model, &input))
+    if (!hpct_layer_begin(model, type, stem, &input) || !hpct_layer_window_takes(model, &input))
         return false;
     picture->in_h = input.size[0];
     picture->in_w = input.size[1];
@@ -13,7 +14,7 @@ static bool begin(hpct_model *model, const char *type, const char *stem, hpct_pi
     return true;
 }
 
-static void finish(hpct_model *model, hpct_op_kind kind, const hpct_picture *picture)
+static void finish(hpct_model *model, hpct_op_kind kind, const hpct_graph_picture *picture)
 {
     hpct_op_spec spec = {.kind = kind, .picture = *picture};
     hpct_shape output = HPCT_SHAPE(picture->out_h, picture->out_w, picture->channels);
@@ -23,7 +24,7 @@ static void finish(hpct_model *model, hpct_op_kind kind, const hpct_picture *pic
 static void add_sized(hpct_model *model, hpct_op_kind kind, const char *type, const char *stem,
                       int height, int width)
 {
-    hpct_picture picture = {.out_h = height, .out_w = width};
+    hpct_graph_picture picture = {.out_h = height, .out_w = width};
     if (!begin(model, type, stem, &picture))
         return;
     if (height < 1 || width < 1)
@@ -40,7 +41,7 @@ void hpct_model_add_resizing(hpct_model *model, int height, int width)
 /* A resizing by whole factors: bilinear cells are centred likewise in Keras. */
 void hpct_model_add_up_sampling2d(hpct_model *model, const hpct_up_sampling2d *sampling)
 {
-    hpct_picture picture = {.nearest = !sampling->bilinear};
+    hpct_graph_picture picture = {.nearest = !sampling->bilinear};
     if (!begin(model, "UpSampling2D", "up_sampling2d", &picture))
         return;
     hpct_layer_config_of(model)->up_sampling2d = *sampling;
@@ -61,8 +62,8 @@ void hpct_model_add_random_crop(hpct_model *model, int height, int width)
 
 void hpct_model_add_random_flip(hpct_model *model, hpct_flip mode)
 {
-    hpct_picture picture = {.horizontal = mode != HPCT_FLIP_VERTICAL,
-                            .vertical = mode != HPCT_FLIP_HORIZONTAL};
+    hpct_graph_picture picture = {.horizontal = mode != HPCT_FLIP_VERTICAL,
+                                  .vertical = mode != HPCT_FLIP_HORIZONTAL};
     if (!begin(model, "RandomFlip", "random_flip", &picture))
         return;
     hpct_layer_config_of(model)->random_flip = mode;

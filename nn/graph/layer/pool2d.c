@@ -10,7 +10,7 @@ static void add_pool(hpct_model *model, hpct_op_kind kind, const char *type, con
     if (!hpct_layer_begin(model, type, stem, &input))
         return;
     hpct_layer_config_of(model)->pool2d = *pool;
-    hpct_window_config config = {
+    hpct_layer_window_config config = {
         .what = "pool",
         .size = {pool->pool[0], pool->pool[1]},
         .strides = {pool->strides[0] == 0 ? pool->pool[0] : pool->strides[0],
@@ -19,7 +19,7 @@ static void add_pool(hpct_model *model, hpct_op_kind kind, const char *type, con
         .groups = 1,
         .padding = pool->padding,
     };
-    if (hpct_window_make(model, &input, &config, &spec.window, &output))
+    if (hpct_layer_window_make(model, &input, &config, &spec.window, &output))
         hpct_layer_add_node(model, &spec, &output);
 }
 
@@ -39,16 +39,16 @@ static void add_global_pool(hpct_model *model, hpct_op_kind kind, const char *ty
 {
     hpct_shape input, output;
     hpct_op_spec spec = {.kind = kind};
-    if (!hpct_layer_begin(model, type, stem, &input) || !hpct_window_takes(model, &input))
+    if (!hpct_layer_begin(model, type, stem, &input) || !hpct_layer_window_takes(model, &input))
         return;
-    hpct_window_config config = {
+    hpct_layer_window_config config = {
         .what = "pool",
         .size = {input.size[0], input.size[1]},
         .strides = {1, 1},
         .dilation = {1, 1},
         .groups = 1,
     };
-    if (!hpct_window_make(model, &input, &config, &spec.window, &output) ||
+    if (!hpct_layer_window_make(model, &input, &config, &spec.window, &output) ||
         !hpct_layer_add_node(model, &spec, &output) || keepdims)
         return;
     output = HPCT_SHAPE(input.size[2]);

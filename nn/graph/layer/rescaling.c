@@ -14,7 +14,7 @@ void hpct_model_add_rescaling(hpct_model *model, double scale, double offset)
     }
     *hpct_layer_config_of(model) =
         (hpct_layer_config){.rescaling = {.scale = scale, .offset = offset}};
-    int count = (int) hpct_shape_count(&input);
+    int count = (int) hpct_graph_shape_count(&input);
     hpct_op_spec spec = {
         .kind = HPCT_OP_RESCALING,
         .scale = (float) scale,
@@ -24,9 +24,9 @@ void hpct_model_add_rescaling(hpct_model *model, double scale, double offset)
     hpct_layer_add_node(model, &spec, &input);
 }
 
-static hpct_given_line by_scale(double scale, double offset)
+static hpct_layer_given_line by_scale(double scale, double offset)
 {
-    return (hpct_given_line){.scale = scale, .offset = offset};
+    return (hpct_layer_given_line){.scale = scale, .offset = offset};
 }
 
 void hpct_model_add_rescaling_by(hpct_model *model, const hpct_per_channel *each)
@@ -35,5 +35,5 @@ void hpct_model_add_rescaling_by(hpct_model *model, const hpct_per_channel *each
     if (!hpct_layer_begin(model, "Rescaling", "rescaling", &input))
         return;
     *hpct_layer_config_of(model) = (hpct_layer_config){.rescaling = {.each = *each}};
-    hpct_line_add(model, &input, each, by_scale);
+    hpct_layer_line_add(model, &input, each, by_scale);
 }

@@ -30,10 +30,10 @@ void hpct_model_add_reshape(hpct_model *model, hpct_shape shape)
                         shape.rank);
         return;
     }
-    char from[HPCT_SHAPE_TEXT], to[HPCT_SHAPE_TEXT];
+    char from[HPCT_GRAPH_SHAPE_TEXT], to[HPCT_GRAPH_SHAPE_TEXT];
     int open = 0, bad = 0;
-    hpct_shape_format(&input, from);
-    hpct_shape_format(&shape, to);
+    hpct_graph_shape_format(&input, from);
+    hpct_graph_shape_format(&shape, to);
     for (int i = 0; i < shape.rank; i++) {
         open += shape.size[i] == -1;
         bad += shape.size[i] < -1 || shape.size[i] == 0;
@@ -42,7 +42,7 @@ void hpct_model_add_reshape(hpct_model *model, hpct_shape shape)
         hpct_layer_fail(model, "only one size can be -1, but the shape is %s", to);
     else if (bad > 0)
         hpct_layer_fail(model, "sizes must be at least 1, or -1 for one of them, not %s", to);
-    else if (!work_out(&shape, (int64_t) hpct_shape_count(&input)))
+    else if (!work_out(&shape, (int64_t) hpct_graph_shape_count(&input)))
         hpct_layer_fail(model, "input %s cannot take the shape %s", from, to);
     else
         hpct_layer_add_view(model, &shape);

@@ -10,11 +10,11 @@ static bool depends(const hpct_model *model, int tensor, bool *reached)
 {
     reached[model->tensors[tensor].root] = true;
     for (int i = model->num_nodes - 1; i >= 0; i--) { /* in topological order */
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         if (!reached[model->tensors[node->output].root])
             continue;
         for (int k = 0; k < node->num_params; k++) {
-            if (!hpct_param_is_statistic(model, &model->params[node->first_param + k]))
+            if (!hpct_graph_param_is_statistic(model, &model->params[node->first_param + k]))
                 return true;
         }
         for (int k = 0; k < node->num_inputs; k++)
@@ -24,10 +24,11 @@ static bool depends(const hpct_model *model, int tensor, bool *reached)
 }
 
 /* Begins the layer; false if the model has failed. */
-static bool begin(hpct_model *model, const char *type, const char *stem, hpct_picture *picture)
+static bool begin(hpct_model *model, const char *type, const char *stem,
+                  hpct_graph_picture *picture)
 {
     hpct_shape input;
-    if (!hpct_layer_begin(model, type, stem, &input) || !hpct_window_takes(model, &input))
+    if (!hpct_layer_begin(model, type, stem, &input) || !hpct_layer_window_takes(model, &input))
         return false;
     bool *reached = calloc((size_t) model->num_tensors, sizeof *reached);
     bool late = reached != NULL && depends(model, hpct_model_head(model), reached);
@@ -36,17 +37,17 @@ static bool begin(hpct_model *model, const char *type, const char *stem, hpct_pi
     else if (late)
         hpct_layer_fail(model, "it must come before all layers with trained weights: it changes "
                                "images of the input, and computes no gradient");
-    *picture = (hpct_picture){.in_h = input.size[0],
-                              .in_w = input.size[1],
-                              .out_h = input.size[0],
-                              .out_w = input.size[1],
-                              .channels = input.size[2]};
+    *picture = (hpct_graph_picture){.in_h = input.size[0],
+                                    .in_w = input.size[1],
+                                    .out_h = input.size[0],
+                                    .out_w = input.size[1],
+                                    .channels = input.size[2]};
     bool good = reached != NULL && !late;
     free(reached);
     return good;
 }
 
-static void finish(hpct_model *model, hpct_op_kind kind, const hpct_picture *picture)
+static void finish(hpct_model *model, hpct_op_kind kind, const hpct_graph_picture *picture)
 {
     hpct_op_spec spec = {.kind = kind, .picture = *picture};
     hpct_shape output = HPCT_SHAPE(picture->out_h, picture->out_w, picture->channels);
@@ -87,41 +88,42 @@ static bool check_fill(hpct_model *model, const hpct_random_affine *affine)
 }
 
 static void add_affine(hpct_model *model, const char *type, const char *stem,
-                       hpct_variation_kind kind, const hpct_random_affine *affine)
+                       hpct_graph_variation_kind kind, const hpct_random_affine *affine)
 {
-    hpct_picture picture;
-    bool one = kind == HPCT_VARY_ROTATION || affine->square; /* factor */
+    hpct_graph_picture picture;
+    bool one = kind == HPCT_GRAPH_VARY_ROTATION || affine->square; /* factor */
     if (!begin(model, type, stem, &picture))
         return;
     hpct_layer_config_of(model)->random_affine = *affine;
-    if (!check_factor(model, kind == HPCT_VARY_ROTATION ? "a factor" : "a height factor",
+    if (!check_factor(model, kind == HPCT_GRAPH_VARY_ROTATION ? "a factor" : "a height factor",
                       affine->height, -1) ||
         (!one && !check_factor(model, "a width factor", affine->width, -1)) ||
-        (kind == HPCT_VARY_ZOOM && !check_zoom(model, affine)) || !check_fill(model, affine))
+        (kind == HPCT_GRAPH_VARY_ZOOM && !check_zoom(model, affine)) || !check_fill(model, affine))
         return;
-    picture.variation = (hpct_variation){.kind = kind,
-                                         .low = {affine->height[0], affine->width[0]},
-                                         .high = {affine->height[1], affine->width[1]},
-                                         .square = one,
-                                         .nearest = affine->nearest,
-                                         .fill = affine->fill_mode,
-                                         .fill_value = (float) affine->fill_value};
+    picture.variation = (hpct_graph_variation){.kind = kind,
+                                               .low = {affine->height[0], affine->width[0]},
+                                               .high = {affine->height[1], affine->width[1]},
+                                               .square = one,
+                                               .nearest = affine->nearest,
+                                               .fill = affine->fill_mode,
+                                               .fill_value = (float) affine->fill_value};
     finish(model, HPCT_OP_RANDOM_AFFINE, &picture);
 }
 
 void hpct_model_add_random_rotation(hpct_model *model, const hpct_random_affine *affine)
 {
-    add_affine(model, "RandomRotation", "random_rotation", HPCT_VARY_ROTATION, affine);
+    add_affine(model, "RandomRotation", "random_rotation", HPCT_GRAPH_VARY_ROTATION, affine);
 }
 
 void hpct_model_add_random_zoom(hpct_model *model, const hpct_random_affine *affine)
 {
-    add_affine(model, "RandomZoom", "random_zoom", HPCT_VARY_ZOOM, affine);
+    add_affine(model, "RandomZoom", "random_zoom", HPCT_GRAPH_VARY_ZOOM, affine);
 }
 
 void hpct_model_add_random_translation(hpct_model *model, const hpct_random_affine *affine)
 {
-    add_affine(model, "RandomTranslation", "random_translation", HPCT_VARY_TRANSLATION, affine);
+    add_affine(model, "RandomTranslation", "random_translation", HPCT_GRAPH_VARY_TRANSLATION,
+               affine);
 }
 
 /* ---- changed values ---- */
@@ -145,10 +147,10 @@ static bool check_contrast(hpct_model *model, const double factor[2])
 }
 
 static void add_tone(hpct_model *model, const char *type, const char *stem,
-                     hpct_variation_kind kind, const hpct_random_tone *tone)
+                     hpct_graph_variation_kind kind, const hpct_random_tone *tone)
 {
-    hpct_picture picture;
-    bool contrast = kind == HPCT_VARY_CONTRAST;
+    hpct_graph_picture picture;
+    bool contrast = kind == HPCT_GRAPH_VARY_CONTRAST;
     double range[2] = {tone->value_range[0], tone->value_range[1]};
     if (range[0] == 0 && range[1] == 0)
         range[1] = 255;
@@ -160,7 +162,7 @@ static void add_tone(hpct_model *model, const char *type, const char *stem,
     hpct_layer_config_of(model)->random_tone = (hpct_random_tone){
         .factor = {tone->factor[0], tone->factor[1]}, .value_range = {range[0], range[1]}};
     double span = range[1] - range[0];
-    picture.variation = (hpct_variation){
+    picture.variation = (hpct_graph_variation){
         .kind = kind,
         .low = {contrast ? 1 - tone->factor[0] : tone->factor[0] * span},
         .high = {contrast ? 1 + tone->factor[1] : tone->factor[1] * span},
@@ -172,10 +174,10 @@ static void add_tone(hpct_model *model, const char *type, const char *stem,
 
 void hpct_model_add_random_contrast(hpct_model *model, const hpct_random_tone *tone)
 {
-    add_tone(model, "RandomContrast", "random_contrast", HPCT_VARY_CONTRAST, tone);
+    add_tone(model, "RandomContrast", "random_contrast", HPCT_GRAPH_VARY_CONTRAST, tone);
 }
 
 void hpct_model_add_random_brightness(hpct_model *model, const hpct_random_tone *tone)
 {
-    add_tone(model, "RandomBrightness", "random_brightness", HPCT_VARY_BRIGHTNESS, tone);
+    add_tone(model, "RandomBrightness", "random_brightness", HPCT_GRAPH_VARY_BRIGHTNESS, tone);
 }

@@ -14,17 +14,17 @@ static int slide(int in, int64_t reach, int stride, hpct_padding padding, int *p
     return out;
 }
 
-static int64_t reach(const hpct_window_config *config, int axis)
+static int64_t reach(const hpct_layer_window_config *config, int axis)
 {
     return (int64_t) (config->size[axis] - 1) * config->dilation[axis] + 1;
 }
 
-bool hpct_window_takes(hpct_model *model, const hpct_shape *input)
+bool hpct_layer_window_takes(hpct_model *model, const hpct_shape *input)
 {
     if (input->rank == 3)
         return true;
-    char text[HPCT_SHAPE_TEXT];
-    hpct_shape_format(input, text);
+    char text[HPCT_GRAPH_SHAPE_TEXT];
+    hpct_graph_shape_format(input, text);
     hpct_layer_fail(model,
                     "the input must be height x width x channels, but it is %s; "
                     "put a reshape before it",
@@ -32,11 +32,12 @@ bool hpct_window_takes(hpct_model *model, const hpct_shape *input)
     return false;
 }
 
-static bool config_ok(hpct_model *model, const hpct_shape *input, const hpct_window_config *config)
+static bool config_ok(hpct_model *model, const hpct_shape *input,
+                      const hpct_layer_window_config *config)
 {
-    char text[HPCT_SHAPE_TEXT];
-    hpct_shape_format(input, text);
-    if (!hpct_window_takes(model, input))
+    char text[HPCT_GRAPH_SHAPE_TEXT];
+    hpct_graph_shape_format(input, text);
+    if (!hpct_layer_window_takes(model, input))
         return false;
     if (config->size[0] < 1 || config->size[1] < 1) {
         hpct_layer_fail(model, "%s %dx%d must be at least 1x1", config->what, config->size[0],
@@ -78,12 +79,13 @@ static bool config_ok(hpct_model *model, const hpct_shape *input, const hpct_win
     return true;
 }
 
-bool hpct_window_make(hpct_model *model, const hpct_shape *input, const hpct_window_config *config,
-                      hpct_window *window, hpct_shape *output)
+bool hpct_layer_window_make(hpct_model *model, const hpct_shape *input,
+                            const hpct_layer_window_config *config, hpct_graph_window *window,
+                            hpct_shape *output)
 {
     if (!config_ok(model, input, config))
         return false;
-    *window = (hpct_window){
+    *window = (hpct_graph_window){
         .in_h = input->size[0],
         .in_w = input->size[1],
         .in_c = input->size[2],

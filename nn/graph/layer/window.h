@@ -7,21 +7,22 @@
 #include "nn/graph/graph.h"
 
 /* The user's settings, with defaults resolved. */
-typedef struct hpct_window_config {
+typedef struct hpct_layer_window_config {
     const char *what; /* "kernel" or "pool", for messages */
     int size[2], strides[2], dilation[2];
     hpct_padding padding;
     int channels; /* of the output; 0: those of the input */
     int groups;
-} hpct_window_config;
+} hpct_layer_window_config;
 
 /* Whether the input is an image (rank 3); else fails the model, naming the layer. */
-bool hpct_window_takes(hpct_model *model, const hpct_shape *input);
+bool hpct_layer_window_takes(hpct_model *model, const hpct_shape *input);
 
 /* Fills *window and *output as Keras does: `valid` uses only windows inside the input, `same` gives
  * ceil(size / stride) outputs, an odd cell of padding at the end. Returns false and fails the
  * model, naming the layer, if the window does not fit. */
-bool hpct_window_make(hpct_model *model, const hpct_shape *input, const hpct_window_config *config,
-                      hpct_window *window, hpct_shape *output);
+bool hpct_layer_window_make(hpct_model *model, const hpct_shape *input,
+                            const hpct_layer_window_config *config, hpct_graph_window *window,
+                            hpct_shape *output);
 
 #endif

@@ -32,7 +32,7 @@ void hpct_model_add_zero_padding2d(hpct_model *model, const hpct_zero_padding2d 
     const int(*pad)[2] = padding->padding;
     hpct_shape input;
     if (!hpct_layer_begin(model, "ZeroPadding2D", "zero_padding2d", &input) ||
-        !hpct_window_takes(model, &input))
+        !hpct_layer_window_takes(model, &input))
         return;
     hpct_layer_config_of(model)->zero_padding2d = *padding;
     int64_t sides[2];
@@ -53,7 +53,7 @@ void hpct_model_add_cropping2d(hpct_model *model, const hpct_cropping2d *croppin
     const int(*cut)[2] = cropping->cropping;
     hpct_shape input;
     if (!hpct_layer_begin(model, "Cropping2D", "cropping2d", &input) ||
-        !hpct_window_takes(model, &input))
+        !hpct_layer_window_takes(model, &input))
         return;
     hpct_layer_config_of(model)->cropping2d = *cropping;
     hpct_shape output = input;

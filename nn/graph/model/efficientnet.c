@@ -8,7 +8,7 @@
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 #define DROP 0.2 /* of the blocks, growing to this rate, and before the last layer */
 
-static const hpct_inverted_style style = {
+static const hpct_builtin_inverted_style style = {
     .expand = {"expand_conv", "expand_bn", "expand_activation"},
     .depthwise = {"dwconv", "bn", "activation"},
     .project = {"project_conv", "project_bn", NULL},
@@ -31,15 +31,16 @@ static void add_blocks(hpct_model *model)
         for (int i = 0; i < stacks[s].count; i++, block++) {
             char name[16];
             snprintf(name, sizeof name, "block%zu%c_", s + 1, 'a' + i);
-            hpct_part_inverted(model, &style,
-                               &(hpct_inverted_residual){.name = name,
-                                                         .expansion = stacks[s].expansion,
-                                                         .filters = stacks[s].filters,
-                                                         .kernel = stacks[s].kernel,
-                                                         .stride = i == 0 ? stacks[s].stride : 1,
-                                                         .squeezed = hpct_part_size(model, 2) / 4,
-                                                         .activation = HPCT_SILU,
-                                                         .drop = DROP * block / NUM_BLOCKS});
+            hpct_builtin_part_inverted(
+                model, &style,
+                &(hpct_builtin_inverted_residual){.name = name,
+                                                  .expansion = stacks[s].expansion,
+                                                  .filters = stacks[s].filters,
+                                                  .kernel = stacks[s].kernel,
+                                                  .stride = i == 0 ? stacks[s].stride : 1,
+                                                  .squeezed = hpct_builtin_part_size(model, 2) / 4,
+                                                  .activation = HPCT_SILU,
+                                                  .drop = DROP * block / NUM_BLOCKS});
         }
     }
 }
@@ -47,11 +48,11 @@ static void add_blocks(hpct_model *model)
 /* For the head or its input: a convolution, normalized. */
 static void add_conv(hpct_model *model, const char *name, int filters, int kernel, int stride)
 {
-    hpct_part_name(model, "%s_conv", name);
-    hpct_part_conv(model, filters, kernel, stride, HPCT_VALID);
-    hpct_part_name(model, "%s_bn", name);
+    hpct_builtin_part_name(model, "%s_conv", name);
+    hpct_builtin_part_conv(model, filters, kernel, stride, HPCT_VALID);
+    hpct_builtin_part_name(model, "%s_bn", name);
     hpct_model_add_batch_normalization(model, &(hpct_batch_normalization){0});
-    hpct_part_name(model, "%s_activation", name);
+    hpct_builtin_part_name(model, "%s_activation", name);
     hpct_model_add_activation(model, HPCT_SILU);
 }
 
@@ -59,11 +60,12 @@ static void add_conv(hpct_model *model, const char *name, int filters, int kerne
 static void set_initializers(hpct_model *model)
 {
     for (int i = 0; i < model->num_params; i++) {
-        hpct_param *param = &model->params[i];
+        hpct_graph_param *param = &model->params[i];
         if (param->shape.rank == 4)
-            hpct_param_scale_variance(param, 2, HPCT_FAN_OUT, HPCT_TRUNCATED_NORMAL);
+            hpct_graph_param_scale_variance(param, 2, HPCT_GRAPH_FAN_OUT,
+                                            HPCT_GRAPH_TRUNCATED_NORMAL);
         else if (param->shape.rank == 2)
-            hpct_param_scale_variance(param, 1 / 3.0, HPCT_FAN_OUT, HPCT_UNIFORM);
+            hpct_graph_param_scale_variance(param, 1 / 3.0, HPCT_GRAPH_FAN_OUT, HPCT_GRAPH_UNIFORM);
     }
 }
 
@@ -85,7 +87,7 @@ static void describe_with(hpct_model *model, int classes, bool imagenet)
     if (imagenet)
         add_imagenet_scaling(model);
     hpct_model_name_layer(model, "stem_conv_pad");
-    hpct_part_pad(model, 3);
+    hpct_builtin_part_pad(model, 3);
     add_conv(model, "stem", 32, 3, 2);
     add_blocks(model);
     add_conv(model, "top", 1280, 1, 1);
@@ -93,7 +95,7 @@ static void describe_with(hpct_model *model, int classes, bool imagenet)
     hpct_model_add_global_average_pool2d(model);
     hpct_model_name_layer(model, "top_dropout");
     hpct_model_add_dropout(model, DROP);
-    hpct_part_predictions(model, classes);
+    hpct_builtin_part_predictions(model, classes);
     set_initializers(model);
 }
 
@@ -107,6 +109,7 @@ static void describe_imagenet(hpct_model *model, int classes)
     describe_with(model, classes, true);
 }
 
-const hpct_builtin hpct_builtin_efficientnetb0 = HPCT_IMAGENET("efficientnetb0", 224, describe);
+const hpct_builtin hpct_builtin_efficientnetb0 =
+    HPCT_BUILTIN_IMAGENET("efficientnetb0", 224, describe);
 const hpct_builtin hpct_builtin_efficientnetb0_imagenet =
-    HPCT_IMAGENET("efficientnetb0-imagenet", 224, describe_imagenet);
+    HPCT_BUILTIN_IMAGENET("efficientnetb0-imagenet", 224, describe_imagenet);

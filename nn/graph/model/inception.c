@@ -56,7 +56,7 @@ static void add_block(hpct_model *model, int number, const conv branches[][MAX_C
     for (int i = 0; i < count; i++)
         joined[i] = add_branch(model, x, branches[i]);
     joined[count] = pooled > 0 ? add_pooled(model, x, pooled) : add_max_pool(model, x);
-    hpct_part_name(model, "mixed%d", number);
+    hpct_builtin_part_name(model, "mixed%d", number);
     hpct_model_add_concatenate(model, joined, count + 1);
 }
 
@@ -129,7 +129,7 @@ static void add_block_c(hpct_model *model, int number, const char *fork)
     branches[2] = add_branch(model, x, (const conv[MAX_CONVS]){{448, 1, 1, 1}, {384, 3, 3, 1}});
     branches[2] = add_fork(model, branches[2], NULL);
     branches[3] = add_pooled(model, x, 192);
-    hpct_part_name(model, "mixed%d", number);
+    hpct_builtin_part_name(model, "mixed%d", number);
     hpct_model_add_concatenate(model, branches, MAX_BRANCHES);
 }
 
@@ -147,7 +147,8 @@ static void describe_v3(hpct_model *model, int classes)
     add_reduction_b(model);
     add_block_c(model, 9, "mixed9_0");
     add_block_c(model, 10, "mixed9_1");
-    hpct_part_head(model, classes);
+    hpct_builtin_part_head(model, classes);
 }
 
-const hpct_builtin hpct_builtin_inceptionv3 = HPCT_IMAGENET("inceptionv3", 299, describe_v3);
+const hpct_builtin hpct_builtin_inceptionv3 =
+    HPCT_BUILTIN_IMAGENET("inceptionv3", 299, describe_v3);

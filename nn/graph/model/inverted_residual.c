@@ -2,15 +2,15 @@
  * Linear Bottlenecks, 2018; squeeze-and-excitation: Hu, Shen, Albanie, Sun and Wu, 2017. */
 #include "nn/graph/model/inverted_residual.h"
 
-typedef hpct_inverted_residual residual;
+typedef hpct_builtin_inverted_residual residual;
 
 static void name(hpct_model *model, const residual *b, const char *part)
 {
     if (part != NULL)
-        hpct_part_name(model, "%s%s", b->name, part);
+        hpct_builtin_part_name(model, "%s%s", b->name, part);
 }
 
-static void add_norm(hpct_model *model, const hpct_inverted_style *s, const residual *b,
+static void add_norm(hpct_model *model, const hpct_builtin_inverted_style *s, const residual *b,
                      const char *part)
 {
     name(model, b, part);
@@ -18,14 +18,14 @@ static void add_norm(hpct_model *model, const hpct_inverted_style *s, const resi
         model, &(hpct_batch_normalization){.momentum = s->momentum, .epsilon = s->epsilon});
 }
 
-static void add_padding(hpct_model *model, const hpct_inverted_style *s, const residual *b)
+static void add_padding(hpct_model *model, const hpct_builtin_inverted_style *s, const residual *b)
 {
     int half = b->kernel / 2;
     name(model, b, s->pad);
     if (s->symmetric)
         hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){{{half, half}, {half, half}}});
     else
-        hpct_part_pad(model, b->kernel);
+        hpct_builtin_part_pad(model, b->kernel);
 }
 
 static void add_activation(hpct_model *model, const residual *b, const char *part)
@@ -37,7 +37,7 @@ static void add_activation(hpct_model *model, const residual *b, const char *par
 static void add_pointwise(hpct_model *model, const residual *b, const char *part, int filters)
 {
     name(model, b, part);
-    hpct_part_conv(model, filters, 1, 1, HPCT_SAME);
+    hpct_builtin_part_conv(model, filters, 1, 1, HPCT_SAME);
 }
 
 /* A 1x1 convolution of one cell, with bias. */
@@ -51,9 +51,9 @@ static void add_gate(hpct_model *model, const residual *b, const char *part, int
                                                 .activation = activation});
 }
 
-static void add_squeeze(hpct_model *model, const hpct_inverted_style *s, const residual *b)
+static void add_squeeze(hpct_model *model, const hpct_builtin_inverted_style *s, const residual *b)
 {
-    int whole = hpct_model_head(model), channels = hpct_part_size(model, 2);
+    int whole = hpct_model_head(model), channels = hpct_builtin_part_size(model, 2);
     name(model, b, s->squeeze.pool);
     hpct_model_add_global_average_pool2d_keepdims(model);
     add_gate(model, b, s->squeeze.reduce, b->squeezed, s->squeeze.activation);
@@ -62,7 +62,7 @@ static void add_squeeze(hpct_model *model, const hpct_inverted_style *s, const r
     hpct_model_add_multiply(model, (int[]){whole, hpct_model_head(model)}, 2);
 }
 
-static void add_shortcut(hpct_model *model, const hpct_inverted_style *s, const residual *b,
+static void add_shortcut(hpct_model *model, const hpct_builtin_inverted_style *s, const residual *b,
                          int input)
 {
     if (b->drop > 0) {
@@ -73,18 +73,19 @@ static void add_shortcut(hpct_model *model, const hpct_inverted_style *s, const 
     hpct_model_add_add(model, (int[]){input, hpct_model_head(model)}, 2);
 }
 
-void hpct_part_inverted(hpct_model *model, const hpct_inverted_style *s, const residual *b)
+void hpct_builtin_part_inverted(hpct_model *model, const hpct_builtin_inverted_style *s,
+                                const residual *b)
 {
-    int input = hpct_model_head(model), channels = hpct_part_size(model, 2);
+    int input = hpct_model_head(model), channels = hpct_builtin_part_size(model, 2);
     if (b->expansion > 1) {
-        add_pointwise(model, b, s->expand.conv, hpct_part_width(channels * b->expansion));
+        add_pointwise(model, b, s->expand.conv, hpct_builtin_part_width(channels * b->expansion));
         add_norm(model, s, b, s->expand.norm);
         add_activation(model, b, s->expand.activation);
     }
     if (b->stride > 1)
         add_padding(model, s, b);
     name(model, b, s->depthwise.conv);
-    hpct_part_depthwise(model, b->kernel, b->stride);
+    hpct_builtin_part_depthwise(model, b->kernel, b->stride);
     add_norm(model, s, b, s->depthwise.norm);
     add_activation(model, b, s->depthwise.activation);
     if (b->squeezed > 0)

@@ -8,7 +8,7 @@
 
 /* What a family calls the parts, after the block's name, and how it normalizes and gates. A name
  * that is NULL is Keras' default. */
-typedef struct hpct_inverted_style {
+typedef struct hpct_builtin_inverted_style {
     double momentum; /* of BatchNormalization; 0: the default */
     struct {
         const char *conv, *norm, *activation;
@@ -20,18 +20,18 @@ typedef struct hpct_inverted_style {
     const char *pad, *drop, *add;
     double epsilon; /* of BatchNormalization; 0: the default */
     bool symmetric; /* before a stride the padding is the same on all sides, as in torch */
-} hpct_inverted_style;
+} hpct_builtin_inverted_style;
 
-typedef struct hpct_inverted_residual {
+typedef struct hpct_builtin_inverted_residual {
     const char *name;
     double expansion; /* factor of the channels; 1: no convolution for that */
     int filters, kernel, stride;
     int squeezed; /* channels of squeeze-and-excitation; 0: none */
     hpct_activation activation;
     double drop; /* rate at which the block is left out of a sample */
-} hpct_inverted_residual;
+} hpct_builtin_inverted_residual;
 
-void hpct_part_inverted(hpct_model *model, const hpct_inverted_style *style,
-                        const hpct_inverted_residual *block);
+void hpct_builtin_part_inverted(hpct_model *model, const hpct_builtin_inverted_style *style,
+                                const hpct_builtin_inverted_residual *block);
 
 #endif

@@ -41,23 +41,23 @@ static void add_softmax(hpct_model *model)
 
 static void add_part(hpct_model *model, const char *part, int block)
 {
-    hpct_part_name(model, "conv_%s_%d_bn", part, block);
+    hpct_builtin_part_name(model, "conv_%s_%d_bn", part, block);
     hpct_model_add_batch_normalization(model, &(hpct_batch_normalization){0});
-    hpct_part_name(model, "conv_%s_%d_relu", part, block);
+    hpct_builtin_part_name(model, "conv_%s_%d_relu", part, block);
     hpct_model_add_activation(model, HPCT_RELU6);
 }
 
 static void add_separable(hpct_model *model, int block, int filters, int stride)
 {
     if (stride > 1) {
-        hpct_part_name(model, "conv_pad_%d", block);
+        hpct_builtin_part_name(model, "conv_pad_%d", block);
         hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){{{0, 1}, {0, 1}}});
     }
-    hpct_part_name(model, "conv_dw_%d", block);
-    hpct_part_depthwise(model, 3, stride);
+    hpct_builtin_part_name(model, "conv_dw_%d", block);
+    hpct_builtin_part_depthwise(model, 3, stride);
     add_part(model, "dw", block);
-    hpct_part_name(model, "conv_pw_%d", block);
-    hpct_part_conv(model, filters, 1, 1, HPCT_SAME);
+    hpct_builtin_part_name(model, "conv_pw_%d", block);
+    hpct_builtin_part_conv(model, filters, 1, 1, HPCT_SAME);
     add_part(model, "pw", block);
 }
 
@@ -68,7 +68,7 @@ static void describe_v1(hpct_model *model, int classes)
                                     {512, 2}, {512, 1},  {512, 1}, {512, 1}, {512, 1},
                                     {512, 1}, {1024, 2}, {1024, 1}};
     hpct_model_name_layer(model, "conv1");
-    hpct_part_conv(model, 32, 3, 2, HPCT_SAME);
+    hpct_builtin_part_conv(model, 32, 3, 2, HPCT_SAME);
     add_norm(model, "conv1_bn", 0);
     add_activation(model, "conv1_relu", HPCT_RELU6);
     for (size_t i = 0; i < LENGTH(blocks); i++)
@@ -84,7 +84,7 @@ static void describe_v1(hpct_model *model, int classes)
 
 /* ---- V2 ---- */
 
-static const hpct_inverted_style style_v2 = {
+static const hpct_builtin_inverted_style style_v2 = {
     .momentum = MOMENTUM,
     .expand = {"expand", "expand_BN", "expand_relu"},
     .depthwise = {"depthwise", "depthwise_BN", "depthwise_relu"},
@@ -101,7 +101,7 @@ static void describe_v2(hpct_model *model, int classes)
                   {96, 3, 1}, {160, 3, 2}, {320, 1, 1}};
     int number = 0;
     hpct_model_name_layer(model, "Conv1");
-    hpct_part_conv(model, 32, 3, 2, HPCT_SAME);
+    hpct_builtin_part_conv(model, 32, 3, 2, HPCT_SAME);
     add_norm(model, "bn_Conv1", MOMENTUM);
     add_activation(model, "Conv1_relu", HPCT_RELU6);
     for (size_t s = 0; s < LENGTH(stacks); s++) {
@@ -109,26 +109,27 @@ static void describe_v2(hpct_model *model, int classes)
             char name[32] = "expanded_conv_";
             if (number > 0)
                 snprintf(name, sizeof name, "block_%d_", number);
-            hpct_part_inverted(model, &style_v2,
-                               &(hpct_inverted_residual){.name = name,
-                                                         .expansion = number > 0 ? 6 : 1,
-                                                         .filters = stacks[s].filters,
-                                                         .kernel = 3,
-                                                         .stride = i == 0 ? stacks[s].stride : 1,
-                                                         .activation = HPCT_RELU6});
+            hpct_builtin_part_inverted(
+                model, &style_v2,
+                &(hpct_builtin_inverted_residual){.name = name,
+                                                  .expansion = number > 0 ? 6 : 1,
+                                                  .filters = stacks[s].filters,
+                                                  .kernel = 3,
+                                                  .stride = i == 0 ? stacks[s].stride : 1,
+                                                  .activation = HPCT_RELU6});
         }
     }
     hpct_model_name_layer(model, "Conv_1");
-    hpct_part_conv(model, 1280, 1, 1, HPCT_VALID);
+    hpct_builtin_part_conv(model, 1280, 1, 1, HPCT_VALID);
     add_norm(model, "Conv_1_bn", MOMENTUM);
     add_activation(model, "out_relu", HPCT_RELU6);
     hpct_model_add_global_average_pool2d(model);
-    hpct_part_predictions(model, classes);
+    hpct_builtin_part_predictions(model, classes);
 }
 
 /* ---- V3 ---- */
 
-static const hpct_inverted_style style_v3 = {
+static const hpct_builtin_inverted_style style_v3 = {
     .momentum = MOMENTUM,
     .expand = {"expand", "expand_bn", NULL},
     .depthwise = {"depthwise", "depthwise_bn", NULL},
@@ -158,16 +159,17 @@ static void add_blocks_v3_small(hpct_model *model)
         char name[32] = "expanded_conv_";
         if (i > 0)
             snprintf(name, sizeof name, "expanded_conv_%zu_", i);
-        int inner = hpct_part_width(hpct_part_size(model, 2) * blocks[i].expansion);
-        hpct_part_inverted(model, &style_v3,
-                           &(hpct_inverted_residual){
-                               .name = name,
-                               .expansion = blocks[i].expansion,
-                               .filters = blocks[i].filters,
-                               .kernel = blocks[i].kernel,
-                               .stride = blocks[i].stride,
-                               .squeezed = blocks[i].squeezed ? hpct_part_width(inner * 0.25) : 0,
-                               .activation = blocks[i].activation});
+        int inner = hpct_builtin_part_width(hpct_builtin_part_size(model, 2) * blocks[i].expansion);
+        hpct_builtin_part_inverted(
+            model, &style_v3,
+            &(hpct_builtin_inverted_residual){
+                .name = name,
+                .expansion = blocks[i].expansion,
+                .filters = blocks[i].filters,
+                .kernel = blocks[i].kernel,
+                .stride = blocks[i].stride,
+                .squeezed = blocks[i].squeezed ? hpct_builtin_part_width(inner * 0.25) : 0,
+                .activation = blocks[i].activation});
     }
 }
 
@@ -175,12 +177,12 @@ static void describe_v3_small(hpct_model *model, int classes)
 {
     hpct_model_add_rescaling(model, 1 / 127.5, -1);
     hpct_model_name_layer(model, "conv");
-    hpct_part_conv(model, 16, 3, 2, HPCT_SAME);
+    hpct_builtin_part_conv(model, 16, 3, 2, HPCT_SAME);
     add_norm(model, "conv_bn", MOMENTUM);
     add_activation(model, NULL, HPCT_HARD_SILU);
     add_blocks_v3_small(model);
     hpct_model_name_layer(model, "conv_1");
-    hpct_part_conv(model, 576, 1, 1, HPCT_SAME);
+    hpct_builtin_part_conv(model, 576, 1, 1, HPCT_SAME);
     add_norm(model, "conv_1_bn", MOMENTUM);
     add_activation(model, NULL, HPCT_HARD_SILU);
     hpct_model_add_global_average_pool2d_keepdims(model);
@@ -191,7 +193,8 @@ static void describe_v3_small(hpct_model *model, int classes)
     add_softmax(model);
 }
 
-const hpct_builtin hpct_builtin_mobilenet = HPCT_IMAGENET("mobilenet", 224, describe_v1);
-const hpct_builtin hpct_builtin_mobilenetv2 = HPCT_IMAGENET("mobilenetv2", 224, describe_v2);
+const hpct_builtin hpct_builtin_mobilenet = HPCT_BUILTIN_IMAGENET("mobilenet", 224, describe_v1);
+const hpct_builtin hpct_builtin_mobilenetv2 =
+    HPCT_BUILTIN_IMAGENET("mobilenetv2", 224, describe_v2);
 const hpct_builtin hpct_builtin_mobilenetv3small =
-    HPCT_IMAGENET("mobilenetv3small", 224, describe_v3_small);
+    HPCT_BUILTIN_IMAGENET("mobilenetv3small", 224, describe_v3_small);

@@ -13,25 +13,25 @@
 static void add_conv(hpct_model *model, const char *block, const char *part,
                      const hpct_conv2d *conv)
 {
-    hpct_part_name(model, "%s_%s", block, part);
+    hpct_builtin_part_name(model, "%s_%s", block, part);
     hpct_model_add_conv2d(model, conv);
 }
 
 static void add_norm(hpct_model *model, const char *block, const char *part)
 {
-    hpct_part_name(model, "%s_%s", block, part);
+    hpct_builtin_part_name(model, "%s_%s", block, part);
     hpct_model_add_batch_normalization(model, &(hpct_batch_normalization){.epsilon = EPSILON});
 }
 
 static void add_relu(hpct_model *model, const char *block, const char *part)
 {
-    hpct_part_name(model, "%s_%s", block, part);
+    hpct_builtin_part_name(model, "%s_%s", block, part);
     hpct_model_add_activation(model, HPCT_RELU);
 }
 
 static void add_frame(hpct_model *model, const char *block, const char *part, int width)
 {
-    hpct_part_name(model, "%s_%s", block, part);
+    hpct_builtin_part_name(model, "%s_%s", block, part);
     hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){{{width, width}, {width, width}}});
 }
 
@@ -68,7 +68,7 @@ static void add_block_v2(hpct_model *model, const char *block, int filters, int 
     add_norm(model, block, "2_bn");
     add_relu(model, block, "2_relu");
     add_conv(model, block, "3_conv", &(hpct_conv2d){.filters = 4 * filters, .kernel = {1, 1}});
-    hpct_part_name(model, "%s_out", block);
+    hpct_builtin_part_name(model, "%s_out", block);
     hpct_model_add_add(model, (int[]){shortcut, hpct_model_head(model)}, 2);
 }
 
@@ -113,7 +113,7 @@ static void add_block(hpct_model *model, const char *block, int filters, int str
     add_relu(model, block, "2_relu");
     add_conv(model, block, "3_conv", &(hpct_conv2d){.filters = 4 * filters, .kernel = {1, 1}});
     add_norm(model, block, "3_bn");
-    hpct_part_name(model, "%s_add", block);
+    hpct_builtin_part_name(model, "%s_add", block);
     hpct_model_add_add(model, (int[]){shortcut, hpct_model_head(model)}, 2);
     add_relu(model, block, "out");
 }
@@ -149,7 +149,7 @@ static void describe(hpct_model *model, int classes, const int blocks[NUM_STACKS
     } else {
         add_stacks(model, blocks);
     }
-    hpct_part_head(model, classes);
+    hpct_builtin_part_head(model, classes);
 }
 
 static void describe_50(hpct_model *model, int classes)
@@ -173,7 +173,10 @@ static void describe_152v2(hpct_model *model, int classes)
 }
 
 const hpct_builtin hpct_builtin_resnet50 =
-    HPCT_IMAGENET_AS_TORCHVISION("resnet50", 224, describe_50);
-const hpct_builtin hpct_builtin_resnet50v2 = HPCT_IMAGENET("resnet50v2", 224, describe_50v2);
-const hpct_builtin hpct_builtin_resnet101v2 = HPCT_IMAGENET("resnet101v2", 224, describe_101v2);
-const hpct_builtin hpct_builtin_resnet152v2 = HPCT_IMAGENET("resnet152v2", 224, describe_152v2);
+    HPCT_BUILTIN_IMAGENET_AS_TORCHVISION("resnet50", 224, describe_50);
+const hpct_builtin hpct_builtin_resnet50v2 =
+    HPCT_BUILTIN_IMAGENET("resnet50v2", 224, describe_50v2);
+const hpct_builtin hpct_builtin_resnet101v2 =
+    HPCT_BUILTIN_IMAGENET("resnet101v2", 224, describe_101v2);
+const hpct_builtin hpct_builtin_resnet152v2 =
+    HPCT_BUILTIN_IMAGENET("resnet152v2", 224, describe_152v2);

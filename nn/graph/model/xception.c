@@ -9,27 +9,27 @@ static void add_norm(hpct_model *model)
 
 static void add_relu(hpct_model *model, const char *kind, int block, int number)
 {
-    hpct_part_name(model, "block%d_%s%d_act", block, kind, number);
+    hpct_builtin_part_name(model, "block%d_%s%d_act", block, kind, number);
     hpct_model_add_activation(model, HPCT_RELU);
 }
 
 /* A convolution of the first block. */
 static void add_conv(hpct_model *model, int number, int filters, int stride)
 {
-    hpct_part_name(model, "block1_conv%d", number);
-    hpct_part_conv(model, filters, 3, stride, HPCT_VALID);
-    hpct_part_name(model, "block1_conv%d_bn", number);
+    hpct_builtin_part_name(model, "block1_conv%d", number);
+    hpct_builtin_part_conv(model, filters, 3, stride, HPCT_VALID);
+    hpct_builtin_part_name(model, "block1_conv%d_bn", number);
     add_norm(model);
     add_relu(model, "conv", 1, number);
 }
 
 static void add_separable(hpct_model *model, int block, int number, int filters)
 {
-    hpct_part_name(model, "block%d_sepconv%d", block, number);
+    hpct_builtin_part_name(model, "block%d_sepconv%d", block, number);
     hpct_model_add_separable_conv2d(
         model, &(hpct_separable_conv2d){
                    .filters = filters, .kernel = {3, 3}, .padding = HPCT_SAME, .no_bias = true});
-    hpct_part_name(model, "block%d_sepconv%d_bn", block, number);
+    hpct_builtin_part_name(model, "block%d_sepconv%d_bn", block, number);
     add_norm(model);
 }
 
@@ -37,7 +37,7 @@ static void add_separable(hpct_model *model, int block, int number, int filters)
 static void add_entry(hpct_model *model, int block, int first, int last)
 {
     int input = hpct_model_head(model);
-    hpct_part_conv(model, last, 1, 2, HPCT_SAME);
+    hpct_builtin_part_conv(model, last, 1, 2, HPCT_SAME);
     add_norm(model);
     int shortcut = hpct_model_head(model);
     hpct_model_set_head(model, input);
@@ -46,7 +46,7 @@ static void add_entry(hpct_model *model, int block, int first, int last)
     add_separable(model, block, 1, first);
     add_relu(model, "sepconv", block, 2);
     add_separable(model, block, 2, last);
-    hpct_part_name(model, "block%d_pool", block);
+    hpct_builtin_part_name(model, "block%d_pool", block);
     hpct_model_add_max_pool2d(
         model, &(hpct_max_pool2d){.pool = {3, 3}, .strides = {2, 2}, .padding = HPCT_SAME});
     hpct_model_add_add(model, (int[]){hpct_model_head(model), shortcut}, 2);
@@ -76,7 +76,7 @@ static void describe(hpct_model *model, int classes)
         add_separable(model, 14, i, i == 1 ? 1536 : 2048);
         add_relu(model, "sepconv", 14, i);
     }
-    hpct_part_head(model, classes);
+    hpct_builtin_part_head(model, classes);
 }
 
-const hpct_builtin hpct_builtin_xception = HPCT_IMAGENET("xception", 299, describe);
+const hpct_builtin hpct_builtin_xception = HPCT_BUILTIN_IMAGENET("xception", 299, describe);

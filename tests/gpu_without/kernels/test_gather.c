@@ -15,7 +15,7 @@ static uint64_t draws;
 
 static int pick(int low, int high)
 {
-    return low + (int) (hpct_uniform(11, 3, draws++) * (float) (high - low + 1));
+    return low + (int) (hpct_graph_uniform(11, 3, draws++) * (float) (high - low + 1));
 }
 
 static size_t picture_bytes(const hpct_pictures *p)

@@ -11,7 +11,7 @@ static uint64_t draws;
 
 static float draw(void)
 {
-    return hpct_uniform(11, 5, draws++);
+    return hpct_graph_uniform(11, 5, draws++);
 }
 
 static int pick(int low, int high)

@@ -22,7 +22,7 @@ static uint64_t draws;
 
 static int pick(int low, int high)
 {
-    return low + (int) (hpct_uniform(5, 9, draws++) * (float) (high - low + 1));
+    return low + (int) (hpct_graph_uniform(5, 9, draws++) * (float) (high - low + 1));
 }
 
 static void normalize(hpct_model *model, int from, int kind)
@@ -66,9 +66,9 @@ static void build(hpct_model *model, const hpct_backend *backend)
     if (hpct_model_build(model, &options) != HPCT_OK)
         fail_msg("%s", hpct_last_error());
     float *input = hpct_model_input(model);
-    size_t count = BATCH * hpct_shape_count(&model->tensors[0].shape);
+    size_t count = BATCH * hpct_graph_shape_count(&model->tensors[0].shape);
     for (size_t i = 0; i < count; i++)
-        input[i] = 3 * hpct_uniform(7, 1, i) - 1;
+        input[i] = 3 * hpct_graph_uniform(7, 1, i) - 1;
     for (int i = 0; i < BATCH; i++)
         hpct_model_labels(model)[i] = i % hpct_model_count_labels(model);
 }
@@ -191,7 +191,7 @@ static void normalize_rows(const float *src, bool synchronized, float *dst, floa
                                   .momentum = 0.5F,
                                   .epsilon = 1e-3F}};
     hpct_op_build build = {.batch_sizes = &rows, .num_batch_sizes = 1, .training = true};
-    hpct_step_peers replicas = {.sum = add_twice};
+    hpct_graph_step_peers replicas = {.sum = add_twice};
     hpct_op *op;
     assert_int_equal(hpct_cuda_make_batch_norm(&op, &spec, &build), HPCT_OK);
     void *workspace = hpct_host_allocate(op->workspace_bytes),
@@ -218,7 +218,7 @@ static void equal_replicas_have_the_same_statistics(void **state)
     float moving[2][2 * CHANNELS];
     (void) state;
     for (int i = 0; i < ROWS * CHANNELS; i++)
-        src[i] = hpct_uniform(3, 1, (uint64_t) i) + (float) (i % CHANNELS) / 4;
+        src[i] = hpct_graph_uniform(3, 1, (uint64_t) i) + (float) (i % CHANNELS) / 4;
     normalize_rows(src, false, alone, moving[0]);
     normalize_rows(src, true, together, moving[1]);
     for (int i = 0; i < ROWS * CHANNELS; i++)
@@ -239,7 +239,7 @@ static void many_parts_are_joined(void **state)
     double sum[CELLS] = {0}, squares[CELLS] = {0};
     assert_true(src != NULL && partial != NULL);
     for (int i = 0; i < CELLS * MANY; i++) { /* a few far from the others, in the last rows */
-        src[i] = hpct_uniform(4, 1, (uint64_t) i) + (i > CELLS * (MANY - 9) ? 200.0F : 3.0F);
+        src[i] = hpct_graph_uniform(4, 1, (uint64_t) i) + (i > CELLS * (MANY - 9) ? 200.0F : 3.0F);
         sum[i % CELLS] += src[i];
     }
     for (int i = 0; i < CELLS * MANY; i++) {
@@ -346,8 +346,8 @@ static void normalizations_between_convolutions_match(void **state)
             size_t count;
             float *parameters = hpct_model_parameters(models[i], &count);
             for (size_t p = 0; p < count; p++) /* biases begin with zeros */
-                parameters[p] += 0.4F * hpct_uniform(17, 3, p) - 0.2F;
-            hpct_model_set_peers(models[i], &(hpct_step_peers){.sum = no_other});
+                parameters[p] += 0.4F * hpct_graph_uniform(17, 3, p) - 0.2F;
+            hpct_model_set_peers(models[i], &(hpct_graph_step_peers){.sum = no_other});
         }
         assert_train_alike(models);
         hpct_model_free(plain);
@@ -374,7 +374,7 @@ static void replicas_without_samples_know_the_bias(void **state)
     float *bias = hpct_run_param(model, model->run, 1);
     for (int c = 0; c < 8; c++)
         bias[c] = 3;
-    hpct_model_set_peers(model, &(hpct_step_peers){.sum = add_ones});
+    hpct_model_set_peers(model, &(hpct_graph_step_peers){.sum = add_ones});
     assert_int_equal(hpct_model_forward_absent(model), HPCT_OK);
     const float *mean = hpct_run_param(model, model->run, 4); /* moving; momentum 0.99 */
     for (int c = 0; c < 8; c++)

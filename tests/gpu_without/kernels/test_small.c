@@ -17,7 +17,7 @@ static uint64_t draws;
 
 static int pick(int low, int high)
 {
-    return low + (int) (hpct_uniform(11, 1, draws++) * (float) (high - low + 1));
+    return low + (int) (hpct_graph_uniform(11, 1, draws++) * (float) (high - low + 1));
 }
 
 static void *room(size_t count)
@@ -46,7 +46,7 @@ static numbers drawn(size_t count, hpct_number type)
 {
     numbers x = {count, room(count), room(count)};
     for (size_t i = 0; i < count; i++)
-        x.value[i] = 2 * hpct_uniform(11, 2, draws++) - 1;
+        x.value[i] = 2 * hpct_graph_uniform(11, 2, draws++) - 1;
     assert_int_equal(
         hpct_launch_cast(hpct_cuda_queue(), count, HPCT_NUMBER_FP32, x.value, type, x.low),
         cudaSuccess);
@@ -60,7 +60,7 @@ static void free_numbers(numbers *x)
     free(x->low);
 }
 
-static void check(const hpct_window *w, int n, hpct_number type, bool relu, bool has_bias)
+static void check(const hpct_graph_window *w, int n, hpct_number type, bool relu, bool has_bias)
 {
     const hpct_direct d = hpct_window_direct(w, n);
     const hpct_queue queue = hpct_cuda_queue();
@@ -123,10 +123,10 @@ static void drawn_windows_match(void **state)
         int kernel[] = {pick(1, 4), pick(1, HPCT_SMALL_TAPS / in[2] / 4)};
         kernel[1] = kernel[1] < 1 ? 1 : kernel[1];
         int strides[] = {pick(1, 3), pick(1, 3)}, dilation[] = {pick(1, 2), pick(1, 2)};
-        bool fits = hpct_window_reach(kernel[0], dilation[0]) <= in[0] &&
-                    hpct_window_reach(kernel[1], dilation[1]) <= in[1];
+        bool fits = hpct_graph_window_reach(kernel[0], dilation[0]) <= in[0] &&
+                    hpct_graph_window_reach(kernel[1], dilation[1]) <= in[1];
         int most = HPCT_SMALL_NUMBERS / (kernel[0] * kernel[1] * in[2]);
-        hpct_window w =
+        hpct_graph_window w =
             nn_dilated_window(in, pick(0, 3) == 0 ? 8 * pick(1, 5) : pick(1, most < 80 ? most : 80),
                               kernel, strides, dilation, 1, !fits || pick(0, 1) == 0);
         check(&w, pick(1, 5), (hpct_number) pick(0, 2), pick(0, 1) == 0, pick(0, 2) > 0);
@@ -138,9 +138,9 @@ static void first_layers_match(void **state)
 {
     (void) state;
     int one[] = {1, 1}, three[] = {3, 3}, five[] = {5, 5};
-    hpct_window first = nn_window((int[]){28, 28, 1}, 32, three, one, false),
-                second = nn_window((int[]){28, 28, 1}, 32, five, one, false),
-                third = nn_window((int[]){32, 32, 3}, 32, three, one, true);
+    hpct_graph_window first = nn_window((int[]){28, 28, 1}, 32, three, one, false),
+                      second = nn_window((int[]){28, 28, 1}, 32, five, one, false),
+                      third = nn_window((int[]){32, 32, 3}, 32, three, one, true);
     check(&first, 3, HPCT_NUMBER_BF16, true, true);
     check(&second, 2, HPCT_NUMBER_FP32, true, true);
     check(&third, 1, HPCT_NUMBER_FP16, false, false);
@@ -150,9 +150,9 @@ static void others_do_not_fit(void **state)
 {
     (void) state;
     int one[] = {1, 1}, three[] = {3, 3}, seven[] = {7, 7};
-    hpct_window large = nn_window((int[]){28, 28, 3}, 32, seven, one, false),
-                many = nn_window((int[]){28, 28, 1}, 512, three, one, false),
-                grouped = nn_dilated_window((int[]){28, 28, 2}, 8, three, one, one, 2, false);
+    hpct_graph_window large = nn_window((int[]){28, 28, 3}, 32, seven, one, false),
+                      many = nn_window((int[]){28, 28, 1}, 512, three, one, false),
+                      grouped = nn_dilated_window((int[]){28, 28, 2}, 8, three, one, one, 2, false);
     hpct_direct shapes[] = {hpct_window_direct(&large, 1), hpct_window_direct(&many, 1),
                             hpct_window_direct(&grouped, 1), hpct_window_direct(&many, 1),
                             hpct_window_direct(&many, 1)};

@@ -84,7 +84,7 @@ hpct_status __wrap_hpct_dnn_find(hpct_dnn_plan **out, hpct_dnn_graph *graph, cha
 /* Builds an operation, whose plans are then found or not. */
 static void build_convolution(const hpct_op_spec *spec, const hpct_op_build *build)
 {
-    const hpct_window *w = &spec->window;
+    const hpct_graph_window *w = &spec->window;
     hpct_op *op = NULL;
     memset(finds.has, 0, sizeof finds.has);
     assert_int_equal(hpct_cuda_make_conv2d(&op, spec, build), HPCT_OK);
@@ -104,13 +104,13 @@ static uint64_t draws;
 
 static int pick(int low, int high)
 {
-    return low + (int) (hpct_uniform(7, 1, draws++) * (float) (high - low + 1));
+    return low + (int) (hpct_graph_uniform(7, 1, draws++) * (float) (high - low + 1));
 }
 
 /* One axis of a window: padding as Keras' "same" has it, or none. */
 static void draw_axis(int kernel, int dilation, int stride, bool same, int *in, int *out, int *pad)
 {
-    int reach = hpct_window_reach(kernel, dilation);
+    int reach = hpct_graph_window_reach(kernel, dilation);
     *in = pick(same ? 1 : reach, 40);
     *out = same ? (*in + stride - 1) / stride : (*in - reach) / stride + 1;
     int missing = same ? (*out - 1) * stride + reach - *in : 0;
@@ -126,15 +126,15 @@ static void drawn_convolutions_have_engines(void **state)
     for (int i = 0; i < cases; i++) {
         int groups = pick(0, 3) == 0 ? pick(2, 4) : 1, holes = pick(0, 3) == 0 ? 2 : 1;
         bool same = pick(0, 1) == 0;
-        hpct_window w = {.in_c = groups * pick(1, 40),
-                         .out_c = groups * pick(1, 40),
-                         .kernel_h = pick(1, 5),
-                         .kernel_w = pick(1, 5),
-                         .stride_h = holes > 1 ? 1 : pick(1, 3),
-                         .stride_w = holes > 1 ? 1 : pick(1, 3),
-                         .dilation_h = holes,
-                         .dilation_w = holes,
-                         .groups = groups};
+        hpct_graph_window w = {.in_c = groups * pick(1, 40),
+                               .out_c = groups * pick(1, 40),
+                               .kernel_h = pick(1, 5),
+                               .kernel_w = pick(1, 5),
+                               .stride_h = holes > 1 ? 1 : pick(1, 3),
+                               .stride_w = holes > 1 ? 1 : pick(1, 3),
+                               .dilation_h = holes,
+                               .dilation_w = holes,
+                               .groups = groups};
         draw_axis(w.kernel_h, holes, w.stride_h, same, &w.in_h, &w.out_h, &w.pad_top);
         draw_axis(w.kernel_w, holes, w.stride_w, same, &w.in_w, &w.out_w, &w.pad_left);
         hpct_op_spec spec = {.kind = HPCT_OP_CONV2D,
@@ -157,32 +157,32 @@ static void drawn_convolutions_have_engines(void **state)
 /* The two convolutions of MNIST's network; the first has no gradient of its source. */
 static int build_some(void)
 {
-    static const hpct_window windows[] = {{.in_h = 28,
-                                           .in_w = 28,
-                                           .in_c = 1,
-                                           .out_h = 24,
-                                           .out_w = 24,
-                                           .out_c = 32,
-                                           .kernel_h = 5,
-                                           .kernel_w = 5,
-                                           .stride_h = 1,
-                                           .stride_w = 1,
-                                           .dilation_h = 1,
-                                           .dilation_w = 1,
-                                           .groups = 1},
-                                          {.in_h = 12,
-                                           .in_w = 12,
-                                           .in_c = 32,
-                                           .out_h = 8,
-                                           .out_w = 8,
-                                           .out_c = 64,
-                                           .kernel_h = 5,
-                                           .kernel_w = 5,
-                                           .stride_h = 1,
-                                           .stride_w = 1,
-                                           .dilation_h = 1,
-                                           .dilation_w = 1,
-                                           .groups = 1}};
+    static const hpct_graph_window windows[] = {{.in_h = 28,
+                                                 .in_w = 28,
+                                                 .in_c = 1,
+                                                 .out_h = 24,
+                                                 .out_w = 24,
+                                                 .out_c = 32,
+                                                 .kernel_h = 5,
+                                                 .kernel_w = 5,
+                                                 .stride_h = 1,
+                                                 .stride_w = 1,
+                                                 .dilation_h = 1,
+                                                 .dilation_w = 1,
+                                                 .groups = 1},
+                                                {.in_h = 12,
+                                                 .in_w = 12,
+                                                 .in_c = 32,
+                                                 .out_h = 8,
+                                                 .out_w = 8,
+                                                 .out_c = 64,
+                                                 .kernel_h = 5,
+                                                 .kernel_w = 5,
+                                                 .stride_h = 1,
+                                                 .stride_w = 1,
+                                                 .dilation_h = 1,
+                                                 .dilation_w = 1,
+                                                 .groups = 1}};
     const int batch_size = 64;
     for (int i = 0; i < 2; i++) {
         hpct_op_spec spec = {.kind = HPCT_OP_CONV2D, .window = windows[i], .relu = true};

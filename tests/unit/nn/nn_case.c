@@ -23,34 +23,35 @@ static double now(void)
 
 static int along(int in, int kernel, int stride, int dilation, bool same, int *pad)
 {
-    int reach = hpct_window_reach(kernel, dilation);
+    int reach = hpct_graph_window_reach(kernel, dilation);
     int out = same ? (in + stride - 1) / stride : (in - reach) / stride + 1;
     int missing = (out - 1) * stride + reach - in;
     *pad = same && missing > 0 ? missing / 2 : 0;
     return out;
 }
 
-hpct_window nn_dilated_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
-                              const int dilation[2], int groups, bool same)
+hpct_graph_window nn_dilated_window(const int in[3], int out_c, const int kernel[2],
+                                    const int strides[2], const int dilation[2], int groups,
+                                    bool same)
 {
-    hpct_window w = {.in_h = in[0],
-                     .in_w = in[1],
-                     .in_c = in[2],
-                     .out_c = out_c,
-                     .kernel_h = kernel[0],
-                     .kernel_w = kernel[1],
-                     .stride_h = strides[0],
-                     .stride_w = strides[1],
-                     .dilation_h = dilation[0],
-                     .dilation_w = dilation[1],
-                     .groups = groups};
+    hpct_graph_window w = {.in_h = in[0],
+                           .in_w = in[1],
+                           .in_c = in[2],
+                           .out_c = out_c,
+                           .kernel_h = kernel[0],
+                           .kernel_w = kernel[1],
+                           .stride_h = strides[0],
+                           .stride_w = strides[1],
+                           .dilation_h = dilation[0],
+                           .dilation_w = dilation[1],
+                           .groups = groups};
     w.out_h = along(w.in_h, w.kernel_h, w.stride_h, w.dilation_h, same, &w.pad_top);
     w.out_w = along(w.in_w, w.kernel_w, w.stride_w, w.dilation_w, same, &w.pad_left);
     return w;
 }
 
-hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
-                      bool same)
+hpct_graph_window nn_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
+                            bool same)
 {
     return nn_dilated_window(in, out_c, kernel, strides, (int[]){1, 1}, 1, same);
 }
@@ -79,7 +80,7 @@ static float *random_floats(size_t count, uint64_t seed, uint32_t stream, int sm
 {
     float *memory = hpct_host_allocate(count * sizeof *memory);
     for (size_t i = 0; memory != NULL && i < count; i++) {
-        float u = 2 * hpct_uniform(seed, stream, i) - 1;
+        float u = 2 * hpct_graph_uniform(seed, stream, i) - 1;
         memory[i] =
             small_integers != 0 ? floorf(u * (float) small_integers) : u + (u < 0 ? -1e-3f : 1e-3f);
     }
@@ -137,9 +138,9 @@ static int channels_of(const hpct_op_spec *spec, int input)
 
 bool nn_case_can_be_blocks(const nn_case *c)
 {
-    bool can = channels_of(&c->spec, -1) % HPCT_CHANNEL_BLOCK == 0;
+    bool can = channels_of(&c->spec, -1) % HPCT_GRAPH_CHANNEL_BLOCK == 0;
     for (int k = 0; k < hpct_op_num_inputs(&c->spec); k++)
-        can = can && channels_of(&c->spec, k) % HPCT_CHANNEL_BLOCK == 0;
+        can = can && channels_of(&c->spec, k) % HPCT_GRAPH_CHANNEL_BLOCK == 0;
     return can;
 }
 
@@ -152,8 +153,9 @@ static void turn(float *data, size_t count, int n, int channels, bool to_blocks)
     for (size_t i = 0; i < count; i++) {
         size_t sample = i / (cells * c), cell = i / c % cells, channel = i % c;
         size_t block =
-            (sample * c / HPCT_CHANNEL_BLOCK + channel / HPCT_CHANNEL_BLOCK) * cells + cell;
-        size_t there = block * HPCT_CHANNEL_BLOCK + channel % HPCT_CHANNEL_BLOCK;
+            (sample * c / HPCT_GRAPH_CHANNEL_BLOCK + channel / HPCT_GRAPH_CHANNEL_BLOCK) * cells +
+            cell;
+        size_t there = block * HPCT_GRAPH_CHANNEL_BLOCK + channel % HPCT_GRAPH_CHANNEL_BLOCK;
         data[to_blocks ? there : i] = copy[to_blocks ? i : there];
     }
     hpct_host_release(copy);
@@ -308,9 +310,9 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
                        const float *given_dst, int repeat, nn_result *r, const arenas *a)
 {
     hpct_status status = HPCT_OK;
-    float *src[HPCT_NODE_MAX_INPUTS] = {NULL}, *before[HPCT_NODE_MAX_INPUTS] = {NULL},
-          *near_diff[HPCT_NODE_MAX_INPUTS] = {NULL};
-    bool add[HPCT_NODE_MAX_INPUTS] = {false};
+    float *src[HPCT_GRAPH_NODE_MAX_INPUTS] = {NULL}, *before[HPCT_GRAPH_NODE_MAX_INPUTS] = {NULL},
+          *near_diff[HPCT_GRAPH_NODE_MAX_INPUTS] = {NULL};
+    bool add[HPCT_GRAPH_NODE_MAX_INPUTS] = {false};
     hpct_precision low = op->build.values; /* as the numbers lie there */
     for (int k = 0; k < r->num_inputs; k++) {
         uint32_t own = 16 * (uint32_t) k;
@@ -349,7 +351,7 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     hpct_op_call call = {.batch = c->other_n > 0 ? 1 : 0,
                          .n = c->n,
                          .src = (const float *const *) src,
-                         .norms = (const void *const[HPCT_NODE_MAX_INPUTS]){NULL},
+                         .norms = (const void *const[HPCT_GRAPH_NODE_MAX_INPUTS]){NULL},
                          .dst = near_dst,
                          .diff_dst = near_diff_dst,
                          .diff_src = near_diff,

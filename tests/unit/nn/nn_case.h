@@ -28,10 +28,10 @@ bool nn_case_can_be_blocks(const nn_case *c);
 
 /* What one backend made of it, on the host, kernels in Keras' layout. */
 typedef struct nn_result {
-    size_t src_count[HPCT_NODE_MAX_INPUTS], dst_count, param_count[HPCT_OP_MAX_PARAMS];
+    size_t src_count[HPCT_GRAPH_NODE_MAX_INPUTS], dst_count, param_count[HPCT_OP_MAX_PARAMS];
     int num_inputs, num_params;
     hpct_precision precision; /* that it was computed in */
-    float *dst, *diff_src[HPCT_NODE_MAX_INPUTS];
+    float *dst, *diff_src[HPCT_GRAPH_NODE_MAX_INPUTS];
     float *grad[HPCT_OP_MAX_PARAMS], *param[HPCT_OP_MAX_PARAMS]; /* states have no grad */
     bool added;                                                  /* backward, to a diff_src */
     bool broke_promise; /* changed diff_dst though it said that it keeps it */
@@ -52,10 +52,11 @@ void nn_result_free(nn_result *result);
 double nn_difference(const float *a, const float *b, size_t count);
 
 /* A Conv2D or MaxPool2D window over h x w x c; `same` is Keras' padding. */
-hpct_window nn_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
-                      bool same);
-hpct_window nn_dilated_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
-                              const int dilation[2], int groups, bool same);
+hpct_graph_window nn_window(const int in[3], int out_c, const int kernel[2], const int strides[2],
+                            bool same);
+hpct_graph_window nn_dilated_window(const int in[3], int out_c, const int kernel[2],
+                                    const int strides[2], const int dilation[2], int groups,
+                                    bool same);
 
 /* How many of so many random cases are tried: of a GPU's kernels on the host, where each thread of
  * a block is a fiber, a quarter, and all in check-long. */

@@ -53,14 +53,14 @@ hpct_model *small_ready(const char *backend, double momentum)
 void small_fill(hpct_model *model, int n, uint32_t t)
 {
     hpct_shape shape = hpct_model_input_shape(model);
-    size_t size = hpct_shape_count(&shape);
+    size_t size = hpct_graph_shape_count(&shape);
     int classes = hpct_model_output_shape(model).size[0];
     for (int s = 0; s < n; s++) {
-        int label = (int) (hpct_uniform(1, t, (uint64_t) s) * (float) classes);
+        int label = (int) (hpct_graph_uniform(1, t, (uint64_t) s) * (float) classes);
         hpct_model_labels(model)[s] = label;
         for (size_t i = 0; i < size; i++)
             hpct_model_input(model)[(size_t) s * size + i] =
-                hpct_uniform(2, t, (uint64_t) s * size + i) *
+                hpct_graph_uniform(2, t, (uint64_t) s * size + i) *
                 (i % (size_t) classes == (size_t) label ? 2 : 1);
     }
 }
@@ -112,7 +112,7 @@ void assert_same_weights(const hpct_model *a, const hpct_model *b, float toleran
 {
     assert_int_equal(a->num_params, b->num_params);
     for (int i = 0; i < a->num_params; i++) {
-        size_t count = hpct_shape_count(&a->params[i].shape);
+        size_t count = hpct_graph_shape_count(&a->params[i].shape);
         float *x = malloc(count * sizeof *x), *y = malloc(count * sizeof *y);
         assert_int_equal(hpct_param_get(a, i, x), HPCT_OK);
         assert_int_equal(hpct_param_get(b, i, y), HPCT_OK);

@@ -7,7 +7,7 @@
 /* Normalization and ReLU; the module is NAME.normEND. */
 static void add_norm_relu(hpct_model *model, const char *name, const char *end)
 {
-    char norm[HPCT_NAME_SIZE];
+    char norm[HPCT_GRAPH_NAME_SIZE];
     snprintf(norm, sizeof norm, "%s.norm%s", name, end);
     hpct_vision_norm(model, norm, HPCT_VISION_EPSILON);
     hpct_model_add_activation(model, HPCT_RELU);
@@ -16,7 +16,7 @@ static void add_norm_relu(hpct_model *model, const char *name, const char *end)
 static void add_conv(hpct_model *model, const char *name, const char *end, int filters, int kernel,
                      int stride)
 {
-    char conv[HPCT_NAME_SIZE];
+    char conv[HPCT_GRAPH_NAME_SIZE];
     snprintf(conv, sizeof conv, "%s.conv%s", name, end);
     hpct_vision_conv(model, conv, filters, kernel, stride);
 }
@@ -38,7 +38,7 @@ static void add_transition(hpct_model *model, int block)
     char name[32];
     snprintf(name, sizeof name, "features.transition%d", block);
     add_norm_relu(model, name, "");
-    add_conv(model, name, "", hpct_part_size(model, 2) / 2, 1, 1);
+    add_conv(model, name, "", hpct_builtin_part_size(model, 2) / 2, 1, 1);
     hpct_model_add_average_pool2d(model, &(hpct_average_pool2d){.pool = {2, 2}});
 }
 

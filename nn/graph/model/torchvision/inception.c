@@ -17,8 +17,8 @@ typedef struct conv {
 
 static void add_conv(hpct_model *model, const char *block, const conv *c, hpct_padding padding)
 {
-    char norm[HPCT_NAME_SIZE];
-    hpct_part_name(model, "%s%s.conv", block, c->module);
+    char norm[HPCT_GRAPH_NAME_SIZE];
+    hpct_builtin_part_name(model, "%s%s.conv", block, c->module);
     hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = c->filters,
                                                 .kernel = {c->height, c->width},
                                                 .strides = {c->stride, c->stride},

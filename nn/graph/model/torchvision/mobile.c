@@ -11,24 +11,24 @@
 
 /* The head or the stem: a convolution, normalized. */
 static void add_conv(hpct_model *model, int module, int filters, int kernel, int stride,
-                     const hpct_inverted_style *style)
+                     const hpct_builtin_inverted_style *style)
 {
     char name[32];
     snprintf(name, sizeof name, "features.%d.0", module);
     hpct_vision_conv(model, name, filters, kernel, stride);
-    hpct_part_name(model, "features.%d.1", module);
+    hpct_builtin_part_name(model, "features.%d.1", module);
     hpct_model_add_batch_normalization(
         model, &(hpct_batch_normalization){.momentum = style->momentum, .epsilon = style->epsilon});
 }
 
 /* ---- MobileNetV2 ---- */
 
-static const hpct_inverted_style first_v2 = {
+static const hpct_builtin_inverted_style first_v2 = {
     .depthwise = {"conv.0.0", "conv.0.1", NULL},
     .project = {"conv.1", "conv.2", NULL},
     NORMS(HPCT_VISION_EPSILON, HPCT_VISION_MOMENTUM),
 };
-static const hpct_inverted_style style_v2 = {
+static const hpct_builtin_inverted_style style_v2 = {
     .expand = {"conv.0.0", "conv.0.1", NULL},
     .depthwise = {"conv.1.0", "conv.1.1", NULL},
     .project = {"conv.2", "conv.3", NULL},
@@ -46,13 +46,14 @@ static int add_blocks_v2(hpct_model *model)
         for (int i = 0; i < stacks[s].count; i++, module++) {
             char name[32];
             snprintf(name, sizeof name, "features.%d.", module);
-            hpct_part_inverted(model, module > 1 ? &style_v2 : &first_v2,
-                               &(hpct_inverted_residual){.name = name,
-                                                         .expansion = module > 1 ? 6 : 1,
-                                                         .filters = stacks[s].filters,
-                                                         .kernel = 3,
-                                                         .stride = i == 0 ? stacks[s].stride : 1,
-                                                         .activation = HPCT_RELU6});
+            hpct_builtin_part_inverted(
+                model, module > 1 ? &style_v2 : &first_v2,
+                &(hpct_builtin_inverted_residual){.name = name,
+                                                  .expansion = module > 1 ? 6 : 1,
+                                                  .filters = stacks[s].filters,
+                                                  .kernel = 3,
+                                                  .stride = i == 0 ? stacks[s].stride : 1,
+                                                  .activation = HPCT_RELU6});
         }
     }
     return module;
@@ -75,19 +76,19 @@ static void describe_v2(hpct_model *model, int classes)
 #define GATE_V3(MODULE)                                                                            \
     .squeeze = {NULL, MODULE ".fc1", MODULE ".fc2", NULL, HPCT_RELU, HPCT_HARD_SIGMOID}
 
-static const hpct_inverted_style first_v3 = {
+static const hpct_builtin_inverted_style first_v3 = {
     .depthwise = {"block.0.0", "block.0.1", NULL},
     GATE_V3("block.1"),
     .project = {"block.2.0", "block.2.1", NULL},
     NORMS_V3,
 };
-static const hpct_inverted_style plain_v3 = {
+static const hpct_builtin_inverted_style plain_v3 = {
     .expand = {"block.0.0", "block.0.1", NULL},
     .depthwise = {"block.1.0", "block.1.1", NULL},
     .project = {"block.2.0", "block.2.1", NULL},
     NORMS_V3,
 };
-static const hpct_inverted_style gated_v3 = {
+static const hpct_builtin_inverted_style gated_v3 = {
     .expand = {"block.0.0", "block.0.1", NULL},
     .depthwise = {"block.1.0", "block.1.1", NULL},
     GATE_V3("block.2"),
@@ -110,18 +111,19 @@ static int add_blocks_v3(hpct_model *model)
         char name[32];
         int inner = blocks[i].inner;
         snprintf(name, sizeof name, "features.%d.", module);
-        hpct_part_inverted(
+        hpct_builtin_part_inverted(
             model,
             i == 0            ? &first_v3
             : blocks[i].gated ? &gated_v3
                               : &plain_v3,
-            &(hpct_inverted_residual){.name = name,
-                                      .expansion = (double) inner / hpct_part_size(model, 2),
-                                      .filters = blocks[i].filters,
-                                      .kernel = blocks[i].kernel,
-                                      .stride = blocks[i].stride,
-                                      .squeezed = blocks[i].gated ? hpct_part_width(inner / 4) : 0,
-                                      .activation = blocks[i].hard ? HPCT_HARD_SILU : HPCT_RELU});
+            &(hpct_builtin_inverted_residual){
+                .name = name,
+                .expansion = (double) inner / hpct_builtin_part_size(model, 2),
+                .filters = blocks[i].filters,
+                .kernel = blocks[i].kernel,
+                .stride = blocks[i].stride,
+                .squeezed = blocks[i].gated ? hpct_builtin_part_width(inner / 4) : 0,
+                .activation = blocks[i].hard ? HPCT_HARD_SILU : HPCT_RELU});
     }
     return module;
 }
@@ -144,13 +146,13 @@ static void describe_v3_small(hpct_model *model, int classes)
 #define GATE_B0(MODULE)                                                                            \
     .squeeze = {NULL, MODULE ".fc1", MODULE ".fc2", NULL, HPCT_SILU, HPCT_SIGMOID}
 
-static const hpct_inverted_style first_b0 = {
+static const hpct_builtin_inverted_style first_b0 = {
     .depthwise = {"block.0.0", "block.0.1", NULL},
     GATE_B0("block.1"),
     .project = {"block.2.0", "block.2.1", NULL},
     NORMS(HPCT_VISION_EPSILON, HPCT_VISION_MOMENTUM),
 };
-static const hpct_inverted_style style_b0 = {
+static const hpct_builtin_inverted_style style_b0 = {
     .expand = {"block.0.0", "block.0.1", NULL},
     .depthwise = {"block.1.0", "block.1.1", NULL},
     GATE_B0("block.2"),
@@ -173,15 +175,16 @@ static void add_blocks_b0(hpct_model *model)
         for (int i = 0; i < stacks[s].count; i++, block++) {
             char name[32];
             snprintf(name, sizeof name, "features.%d.%d.", s + 1, i);
-            hpct_part_inverted(model, s == 0 ? &first_b0 : &style_b0,
-                               &(hpct_inverted_residual){.name = name,
-                                                         .expansion = stacks[s].expansion,
-                                                         .filters = stacks[s].filters,
-                                                         .kernel = stacks[s].kernel,
-                                                         .stride = i == 0 ? stacks[s].stride : 1,
-                                                         .squeezed = hpct_part_size(model, 2) / 4,
-                                                         .activation = HPCT_SILU,
-                                                         .drop = DROP * block / NUM_BLOCKS_B0});
+            hpct_builtin_part_inverted(
+                model, s == 0 ? &first_b0 : &style_b0,
+                &(hpct_builtin_inverted_residual){.name = name,
+                                                  .expansion = stacks[s].expansion,
+                                                  .filters = stacks[s].filters,
+                                                  .kernel = stacks[s].kernel,
+                                                  .stride = i == 0 ? stacks[s].stride : 1,
+                                                  .squeezed = hpct_builtin_part_size(model, 2) / 4,
+                                                  .activation = HPCT_SILU,
+                                                  .drop = DROP * block / NUM_BLOCKS_B0});
         }
     }
 }

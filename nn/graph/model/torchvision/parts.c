@@ -25,7 +25,7 @@ void hpct_vision_conv(hpct_model *model, const char *name, int filters, int kern
     if (padded)
         hpct_vision_pad(model, kernel / 2);
     hpct_model_name_layer(model, name);
-    hpct_part_conv(model, filters, kernel, stride, padded ? HPCT_VALID : HPCT_SAME);
+    hpct_builtin_part_conv(model, filters, kernel, stride, padded ? HPCT_VALID : HPCT_SAME);
 }
 
 void hpct_vision_norm(hpct_model *model, const char *name, double epsilon)

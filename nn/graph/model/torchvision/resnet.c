@@ -7,7 +7,7 @@
 static void add_conv_norm(hpct_model *model, const char *block, int number, int filters, int kernel,
                           int stride)
 {
-    char name[HPCT_NAME_SIZE];
+    char name[HPCT_GRAPH_NAME_SIZE];
     snprintf(name, sizeof name, "%s.conv%d", block, number);
     hpct_vision_conv(model, name, filters, kernel, stride);
     snprintf(name, sizeof name, "%s.bn%d", block, number);
@@ -17,8 +17,8 @@ static void add_conv_norm(hpct_model *model, const char *block, int number, int 
 /* The block's input, in the shape of its output. */
 static int add_shortcut(hpct_model *model, const char *block, int filters, int stride)
 {
-    char name[HPCT_NAME_SIZE];
-    if (stride > 1 || hpct_part_size(model, 2) != filters) {
+    char name[HPCT_GRAPH_NAME_SIZE];
+    if (stride > 1 || hpct_builtin_part_size(model, 2) != filters) {
         snprintf(name, sizeof name, "%s.downsample.0", block);
         hpct_vision_conv(model, name, filters, 1, stride);
         snprintf(name, sizeof name, "%s.downsample.1", block);

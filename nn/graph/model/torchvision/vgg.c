@@ -12,7 +12,7 @@ static void describe(hpct_model *model, int classes, const int convs[NUM_BLOCKS]
     hpct_vision_normalize(model);
     for (int b = 0; b < NUM_BLOCKS; b++) {
         for (int i = 0; i < convs[b]; i++, module += 2) {
-            hpct_part_name(model, "features.%d", module);
+            hpct_builtin_part_name(model, "features.%d", module);
             hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = filters[b],
                                                         .kernel = {3, 3},
                                                         .padding = HPCT_SAME,

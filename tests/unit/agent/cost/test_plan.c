@@ -306,7 +306,7 @@ static void messages_are_sent(void **state)
     assert_int_equal(hpct_model_initialize(model, 0), HPCT_OK);
     assert_int_equal(hpct_model_build(model, &build), HPCT_OK);
     assert_int_equal(hpct_cost_made_up_batch(model, batch, 0), HPCT_OK);
-    hpct_model_set_peers(model, &(hpct_step_peers){.sum = count_sum});
+    hpct_model_set_peers(model, &(hpct_graph_step_peers){.sum = count_sum});
     hpct_part_seconds each[8] = {{0, 0}};
     hpct_step_seconds seconds = {.parts = each};
     assert_true(hpct_model_count_parts(model) <= 8);

@@ -56,12 +56,12 @@ static uint64_t seed_of_cases(void)
 
 int pick(int low, int high)
 {
-    return low + (int) (hpct_uniform(seed_of_cases(), 7, draws++) * (float) (high - low + 1));
+    return low + (int) (hpct_graph_uniform(seed_of_cases(), 7, draws++) * (float) (high - low + 1));
 }
 
 static void describe(const nn_case *c)
 {
-    const hpct_window *w = &c->spec.window;
+    const hpct_graph_window *w = &c->spec.window;
     if (c->spec.kind == HPCT_OP_CONV2D || c->spec.kind == HPCT_OP_MAX_POOL2D ||
         c->spec.kind == HPCT_OP_AVERAGE_POOL2D)
         print_error("%s n %d/%d in %dx%dx%d kernel %dx%d stride %dx%d dilation %dx%d pad %d,%d "
@@ -239,11 +239,11 @@ hpct_precision pick_precision(void)
 
 int pick_channels(int most)
 {
-    return pick(0, 1) == 0 ? pick(1, most) : HPCT_CHANNEL_BLOCK * pick(1, 3);
+    return pick(0, 1) == 0 ? pick(1, most) : HPCT_GRAPH_CHANNEL_BLOCK * pick(1, 3);
 }
 
 /* Some of the picture becomes a frame of zeros around a smaller one. */
-static void draw_frame(hpct_window *w)
+static void draw_frame(hpct_graph_window *w)
 {
     int top = pick(0, w->kernel_h - 1), left = pick(0, w->kernel_w - 1);
     w->pad_zeros = true;

@@ -45,7 +45,8 @@ static void loops_round_alike(void **state)
     enum { ROWS = 3, OUT = 37, COUNT = ROWS * OUT };
     float src[COUNT], dst[COUNT];
     for (int i = 0; i < COUNT; i++) {
-        src[i] = i < (int) NUM_ROUNDINGS ? roundings[i].number : hpct_uniform(5, 1, (uint64_t) i);
+        src[i] =
+            i < (int) NUM_ROUNDINGS ? roundings[i].number : hpct_graph_uniform(5, 1, (uint64_t) i);
         dst[i] = i % 3 == 0 ? 0 : 1;
     }
     src[20] = NAN;
@@ -109,13 +110,14 @@ static void build(hpct_model *model, const char *backend, bool fuse_update)
 static void fill(hpct_model *model, int n, uint32_t t)
 {
     hpct_shape shape = hpct_model_input_shape(model);
-    size_t size = hpct_shape_count(&shape);
+    size_t size = hpct_graph_shape_count(&shape);
     for (int s = 0; s < n; s++) {
-        int label = (int) (hpct_uniform(1, t, (uint64_t) s) * 4);
+        int label = (int) (hpct_graph_uniform(1, t, (uint64_t) s) * 4);
         hpct_model_labels(model)[s] = label;
         for (size_t i = 0; i < size; i++)
             hpct_model_input(model)[(size_t) s * size + i] =
-                hpct_uniform(2, t, (uint64_t) s * size + i) * (i % 4 == (size_t) label ? 2 : 1);
+                hpct_graph_uniform(2, t, (uint64_t) s * size + i) *
+                (i % 4 == (size_t) label ? 2 : 1);
     }
 }
 
@@ -254,7 +256,7 @@ static void master_weights_are_fp32(void **state)
     step(model, 8, 0);
     size_t finer = 0, all = 0;
     for (int i = 0; i < model->num_params; i++) {
-        size_t count = hpct_shape_count(&model->params[i].shape);
+        size_t count = hpct_graph_shape_count(&model->params[i].shape);
         float *values = malloc(count * sizeof *values);
         assert_int_equal(hpct_param_get(model, i, values), HPCT_OK);
         for (size_t k = 0; k < count; k++)

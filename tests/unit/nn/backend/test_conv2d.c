@@ -151,8 +151,8 @@ static void grouped_and_dilated_conv2d_matches(void **state)
         apart[0] = pick(1, 3);
         apart[1] = pick(1, 3);
         int groups = pick(1, 3) == 1 ? 1 : pick(2, 20), each = pick(0, 2) == 0 ? 1 : pick(1, 17);
-        int in[3] = {pick(hpct_window_reach(kernel[0], dilation[0]), 14),
-                     pick(hpct_window_reach(kernel[1], dilation[1]), 14), groups * each};
+        int in[3] = {pick(hpct_graph_window_reach(kernel[0], dilation[0]), 14),
+                     pick(hpct_graph_window_reach(kernel[1], dilation[1]), 14), groups * each};
         c.spec.kind = HPCT_OP_CONV2D;
         c.spec.window = nn_dilated_window(in, groups * pick(1, 4), kernel, strides, dilation,
                                           groups, pick(0, 1) == 1);
@@ -207,14 +207,14 @@ static void conv2d_of_some_output_cells_matches(void **state)
         nn_case c = {.n = pick(1, 5), .other_n = pick(0, 2) == 0 ? pick(1, 9) : 0};
         int kernel[2] = {pick(1, 4), pick(1, 4)}, strides[2] = {pick(1, 2), pick(1, 2)};
         int in[3] = {pick(kernel[0], 14), pick(kernel[1], 30), pick(1, 4)};
-        hpct_window *w = &c.spec.window;
+        hpct_graph_window *w = &c.spec.window;
         c.spec.kind = HPCT_OP_CONV2D;
         *w = nn_window(in, 16 * pick(1, 3), kernel, strides, false);
         w->first_cell = pick(0, w->out_h * w->out_w - 1);
         w->cells = pick(1, w->out_h * w->out_w - w->first_cell);
         c.spec.relu = pick(0, 1) == 1;
         c.spec.no_bias = pick(0, 1) == 1;
-        assert_true(hpct_window_is_small(w));
+        assert_true(hpct_graph_window_is_small(w));
         check_case(&c);
     }
 }

@@ -45,8 +45,8 @@ static void rounding_is_the_compilers(void **state)
     (void) state;
 #ifdef __FLT16_MAX__
     for (uint64_t i = 0; i < 200000; i++) {
-        uint32_t bits = (uint32_t) (hpct_uniform(1, 0, i) * 65536) << 16 |
-                        (uint32_t) (hpct_uniform(1, 1, i) * 65536);
+        uint32_t bits = (uint32_t) (hpct_graph_uniform(1, 0, i) * 65536) << 16 |
+                        (uint32_t) (hpct_graph_uniform(1, 1, i) * 65536);
         float number = hpct_float_of_bits(bits);
         _Float16 nearest = (_Float16) number;
         uint16_t expected;
@@ -96,9 +96,9 @@ static hpct_model *ready_at(float scale, const hpct_optimizer *optimizer)
     return model;
 }
 
-static hpct_loss_scaling scaling_of(const hpct_model *model)
+static hpct_graph_loss_scaling scaling_of(const hpct_model *model)
 {
-    hpct_loss_scaling scaling = model->scaling;
+    hpct_graph_loss_scaling scaling = model->scaling;
     if (model->run != NULL)
         assert_int_equal(hpct_memory_to_host(model->run->backend, &scaling,
                                              model->run->arenas.scaling, sizeof scaling),
@@ -122,7 +122,7 @@ static void trains_as_fp32_does(void **state)
     }
     assert_true(differs && last < first);
     assert_null(wide->run->arenas.scaling);
-    assert_true(scaling_of(low).scale == HPCT_SCALING_FIRST);
+    assert_true(scaling_of(low).scale == HPCT_GRAPH_SCALING_FIRST);
     assert_int_equal(scaling_of(low).good, 12);
     hpct_model_free(low);
     hpct_model_free(wide);
@@ -174,7 +174,7 @@ static float *weights_of(const hpct_model *model, size_t *count)
         if (model->params[i].state)
             continue;
         assert_int_equal(hpct_param_get(model, i, all + at), HPCT_OK);
-        at += hpct_shape_count(&model->params[i].shape);
+        at += hpct_graph_shape_count(&model->params[i].shape);
     }
     assert_int_equal(at, *count);
     return all;
@@ -193,7 +193,7 @@ static void steps_that_overflow_are_left_out(void **state)
         {.kind = HPCT_LARS, .learning_rate = 0.5, .momentum = 0.9, .clipnorm = 0.2},
     };
     for (size_t o = 0; o < sizeof optimizers / sizeof *optimizers; o++) {
-        hpct_model *model = ready_at(HPCT_SCALING_MOST, &optimizers[o]);
+        hpct_model *model = ready_at(HPCT_GRAPH_SCALING_MOST, &optimizers[o]);
         int left_out = 0;
         size_t count;
         for (;; left_out++) {
@@ -205,7 +205,8 @@ static void steps_that_overflow_are_left_out(void **state)
             free(after);
             if (!same)
                 break;
-            assert_true(scaling_of(model).scale == HPCT_SCALING_MOST / (float) (2 << left_out));
+            assert_true(scaling_of(model).scale ==
+                        HPCT_GRAPH_SCALING_MOST / (float) (2 << left_out));
             assert_int_equal(scaling_of(model).left_out, left_out + 1);
             assert_int_equal(model->steps, left_out + 1);
             assert_true(left_out < 40);
@@ -229,12 +230,12 @@ static void steps_that_overflow_are_left_out(void **state)
 static void corrections_end(void **state)
 {
     (void) state;
-    hpct_loss_scaling s = HPCT_LOSS_SCALING_BEGIN;
+    hpct_graph_loss_scaling s = HPCT_GRAPH_LOSS_SCALING_BEGIN;
     for (int i = 0; i < 9000; i++)
-        hpct_loss_scaling_move(&s, false, 0.9, 0.999);
+        hpct_graph_loss_scaling_move(&s, false, 0.9, 0.999);
     assert_true(isinf(s.undo_1));
-    assert_true(hpct_loss_scaling_bias(1, s.undo_1) == 1);
-    assert_true(s.scale == HPCT_SCALING_LEAST);
+    assert_true(hpct_graph_loss_scaling_bias(1, s.undo_1) == 1);
+    assert_true(s.scale == HPCT_GRAPH_SCALING_LEAST);
 }
 
 static void the_scale_grows_when_all_is_well(void **state)
@@ -242,7 +243,7 @@ static void the_scale_grows_when_all_is_well(void **state)
     (void) state;
     hpct_model *model = compiled(HPCT_FP16, &sgd);
     model->scaling.scale = 512;
-    model->scaling.good = HPCT_SCALING_STEPS - 2;
+    model->scaling.good = HPCT_GRAPH_SCALING_STEPS - 2;
     small_build(model, (hpct_build_options){.backend = backend()});
     small_step(model, 8, 0);
     assert_true(scaling_of(model).scale == 512);
@@ -258,12 +259,12 @@ static void the_scale_is_anothers(void **state)
     for (int k = 0; k < 4; k++) {
         hpct_model *from = k % 2 == 0 ? ready(HPCT_FP16, &sgd) : compiled(HPCT_FP16, &sgd),
                    *to = k < 2 ? ready(HPCT_FP16, &sgd) : compiled(HPCT_FP16, &sgd);
-        hpct_loss_scaling small = {.scale = 512, .good = 3, .left_out = 6, .undo_1 = 2};
+        hpct_graph_loss_scaling small = {.scale = 512, .good = 3, .left_out = 6, .undo_1 = 2};
         from->scaling = small;
         if (from->run != NULL)
             assert_int_equal(hpct_model_write_scaling(from, &small), HPCT_OK);
         assert_int_equal(hpct_model_copy_scaling(from, to), HPCT_OK);
-        hpct_loss_scaling got = scaling_of(to);
+        hpct_graph_loss_scaling got = scaling_of(to);
         assert_true(got.scale == 512 && got.good == 3 && got.left_out == 6 && got.undo_1 == 2);
         hpct_model_free(from);
         hpct_model_free(to);
@@ -283,7 +284,7 @@ static void gradients_are_unscaled(void **state)
     gradients[1] = INFINITY;
     assert_int_equal(hpct_model_unscale(model, gradients, 3, &again), HPCT_OK);
     assert_true(again && scaling_of(model).scale == 256);
-    hpct_loss_scaling least = {.scale = HPCT_SCALING_LEAST};
+    hpct_graph_loss_scaling least = {.scale = HPCT_GRAPH_SCALING_LEAST};
     assert_int_equal(hpct_model_write_scaling(model, &least), HPCT_OK);
     assert_int_equal(hpct_model_unscale(model, gradients, 3, &again), HPCT_OK);
     assert_false(again); /* it would be for ever */
@@ -331,7 +332,7 @@ static void the_scale_is_kept(void **state)
     hpct_compile_options options = {
         .loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, .precision = HPCT_FP16, .optimizer = sgd};
     assert_int_equal(hpct_model_compile_with(model, &options), HPCT_OK);
-    assert_true(model->scaling.scale == HPCT_SCALING_FIRST && model->scaling.good == 0);
+    assert_true(model->scaling.scale == HPCT_GRAPH_SCALING_FIRST && model->scaling.good == 0);
     hpct_model_free(model);
 }
 

@@ -54,7 +54,8 @@ static void dense_matches(void **state)
 static void activations_match(void **state)
 {
     (void) state;
-    static const hpct_op_kind kinds[] = {HPCT_OP_SOFTMAX, HPCT_ELEMENT_ROWS(HPCT_OP_OF_ELEMENT)};
+    static const hpct_op_kind kinds[] = {HPCT_OP_SOFTMAX,
+                                         HPCT_GRAPH_ELEMENT_ROWS(HPCT_OP_OF_ELEMENT)};
     const int num = (int) (sizeof kinds / sizeof *kinds);
     for (int i = 0; i < unit_cases(nn_cases(110)); i++) {
         nn_case c = {.n = pick(1, 30),
@@ -80,10 +81,10 @@ static void add_and_concatenate_match(void **state)
         c.spec.kind = i % 2 == 0 ? HPCT_OP_ADD : HPCT_OP_CONCATENATE;
         c.spec.relu = i % 2 == 0 && pick(0, 1) == 1;
         c.spec.join.rows = pick(1, 60);
-        c.spec.join.count = pick(2, HPCT_NODE_MAX_INPUTS);
+        c.spec.join.count = pick(2, HPCT_GRAPH_NODE_MAX_INPUTS);
         for (int k = 0; k < c.spec.join.count; k++)
             c.spec.join.size[k] = i % 2 == 0 && k > 0 ? c.spec.join.size[0]
-                                  : round             ? HPCT_CHANNEL_BLOCK * pick(1, 3)
+                                  : round             ? HPCT_GRAPH_CHANNEL_BLOCK * pick(1, 3)
                                                       : pick(1, 50);
         check_case(&c);
     }
@@ -148,20 +149,20 @@ static void pad2d_matches(void **state)
     (void) state;
     for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
-        hpct_window *w = &c.spec.window;
+        hpct_graph_window *w = &c.spec.window;
         c.spec.kind = HPCT_OP_PAD2D;
-        *w = (hpct_window){.in_h = pick(1, 9),
-                           .in_w = pick(1, 9),
-                           .in_c = pick_channels(20),
-                           .kernel_h = 1,
-                           .kernel_w = 1,
-                           .stride_h = 1,
-                           .stride_w = 1,
-                           .dilation_h = 1,
-                           .dilation_w = 1,
-                           .pad_top = pick(0, 3),
-                           .pad_left = pick(0, 3),
-                           .groups = 1};
+        *w = (hpct_graph_window){.in_h = pick(1, 9),
+                                 .in_w = pick(1, 9),
+                                 .in_c = pick_channels(20),
+                                 .kernel_h = 1,
+                                 .kernel_w = 1,
+                                 .stride_h = 1,
+                                 .stride_w = 1,
+                                 .dilation_h = 1,
+                                 .dilation_w = 1,
+                                 .pad_top = pick(0, 3),
+                                 .pad_left = pick(0, 3),
+                                 .groups = 1};
         w->out_h = w->in_h + w->pad_top + pick(0, 3);
         w->out_w = w->in_w + w->pad_left + pick(0, 3);
         w->out_c = w->in_c;
@@ -175,20 +176,20 @@ static void cropping_matches(void **state)
     (void) state;
     for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .add = pick(0, 1) == 1};
-        hpct_window *w = &c.spec.window;
+        hpct_graph_window *w = &c.spec.window;
         c.spec.kind = HPCT_OP_PAD2D;
-        *w = (hpct_window){.in_h = pick(5, 9),
-                           .in_w = pick(5, 9),
-                           .in_c = pick_channels(20),
-                           .kernel_h = 1,
-                           .kernel_w = 1,
-                           .stride_h = 1,
-                           .stride_w = 1,
-                           .dilation_h = 1,
-                           .dilation_w = 1,
-                           .pad_top = -pick(0, 2),
-                           .pad_left = pick(-2, 1),
-                           .groups = 1};
+        *w = (hpct_graph_window){.in_h = pick(5, 9),
+                                 .in_w = pick(5, 9),
+                                 .in_c = pick_channels(20),
+                                 .kernel_h = 1,
+                                 .kernel_w = 1,
+                                 .stride_h = 1,
+                                 .stride_w = 1,
+                                 .dilation_h = 1,
+                                 .dilation_w = 1,
+                                 .pad_top = -pick(0, 2),
+                                 .pad_left = pick(-2, 1),
+                                 .groups = 1};
         w->out_h = w->in_h + w->pad_top - pick(0, 2);
         w->out_w = w->in_w + w->pad_left - pick(0, 2);
         w->out_c = w->in_c;
@@ -304,13 +305,13 @@ static void resizing_crop_and_flip_match(void **state)
                                          HPCT_OP_RANDOM_FLIP};
     for (int i = 0; i < unit_cases(nn_cases(60)); i++) {
         nn_case c = {.n = pick(1, 9), .needs_diff_src = true, .inference = pick(0, 2) == 0};
-        hpct_picture *p = &c.spec.picture;
+        hpct_graph_picture *p = &c.spec.picture;
         c.spec.kind = kinds[i % 3];
-        *p = (hpct_picture){.in_h = pick(1, 20),
-                            .in_w = pick(1, 20),
-                            .channels = pick(1, 5),
-                            .horizontal = pick(0, 1) == 1,
-                            .vertical = pick(0, 1) == 1};
+        *p = (hpct_graph_picture){.in_h = pick(1, 20),
+                                  .in_w = pick(1, 20),
+                                  .channels = pick(1, 5),
+                                  .horizontal = pick(0, 1) == 1,
+                                  .vertical = pick(0, 1) == 1};
         p->nearest = i % 3 == 0 && pick(0, 1) == 1;
         bool larger = pick(0, 1) == 1; /* only then a crop is drawn */
         p->out_h = i % 3 == 2 ? p->in_h : larger ? pick(1, p->in_h) : pick(1, 30);
@@ -330,10 +331,11 @@ static void random_affine_and_tone_match(void **state)
     (void) state;
     for (int i = 0; i < unit_cases(120); i++) {
         nn_case c = {.n = pick(1, 9), .inference = pick(0, 9) == 0, .forward_only = true};
-        hpct_picture *p = &c.spec.picture;
-        hpct_variation *v = &p->variation;
-        v->kind = (hpct_variation_kind) (i % 5);
-        c.spec.kind = v->kind < HPCT_VARY_CONTRAST ? HPCT_OP_RANDOM_AFFINE : HPCT_OP_RANDOM_TONE;
+        hpct_graph_picture *p = &c.spec.picture;
+        hpct_graph_variation *v = &p->variation;
+        v->kind = (hpct_graph_variation_kind) (i % 5);
+        c.spec.kind =
+            v->kind < HPCT_GRAPH_VARY_CONTRAST ? HPCT_OP_RANDOM_AFFINE : HPCT_OP_RANDOM_TONE;
         c.small_integers = pick(0, 9) == 0;
         p->in_h = p->out_h = i % 30 == 8 ? pick(80, 90) : pick(1, 20);
         p->in_w = p->out_w = pick(1, 20);

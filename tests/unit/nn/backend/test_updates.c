@@ -23,12 +23,12 @@ static uint64_t draws;
 
 static int pick(int low, int high)
 {
-    return low + (int) (hpct_uniform(43, 7, draws++) * (float) (high - low + 1));
+    return low + (int) (hpct_graph_uniform(43, 7, draws++) * (float) (high - low + 1));
 }
 
 #define MOST_RANGES 24 /* of more rates than a launch on a GPU has room for */
 
-enum { ARENA_PARAM, ARENA_GRAD, ARENA_SLOT, ARENAS = ARENA_SLOT + HPCT_MAX_SLOTS };
+enum { ARENA_PARAM, ARENA_GRAD, ARENA_SLOT, ARENAS = ARENA_SLOT + HPCT_GRAPH_MAX_SLOTS };
 
 /* Random settings of one optimizer; every third clips by value, by norm, by the norm of all. */
 static hpct_update_call random_update(hpct_optimizer_kind kind, int clip)
@@ -79,7 +79,7 @@ static size_t random_arenas(float *arenas[ARENAS], hpct_update_range *ranges, in
         for (int k = 0; k < ARENAS; k++) {
             bool none = (k == ARENA_PARAM && r == 1) || (k == ARENA_GRAD && r == 2);
             for (size_t i = 0; i < ranges[r].count - 16 && !none; i++) {
-                float u = hpct_uniform(draws, (uint32_t) k, ranges[r].offset + i);
+                float u = hpct_graph_uniform(draws, (uint32_t) k, ranges[r].offset + i);
                 float value = k == ARENA_SLOT + 1 ? 0.01f * u : u - 0.5f;
                 if (k == ARENA_SLOT + 2) /* a mean, whose square is less than that of the squares */
                     value = 0.5f * sqrtf(arenas[ARENA_SLOT + 1][ranges[r].offset + i]);
@@ -96,7 +96,7 @@ static void run_update(const hpct_backend *backend, hpct_update_call call, float
     bool slots = call.kind != HPCT_SGD || call.momentum != 0;
     call.param = arenas[ARENA_PARAM];
     call.grad = arenas[ARENA_GRAD];
-    for (int k = 0; k < HPCT_MAX_SLOTS && slots; k++)
+    for (int k = 0; k < HPCT_GRAPH_MAX_SLOTS && slots; k++)
         call.slot[k] = arenas[ARENA_SLOT + k];
     if (call.kind == HPCT_RMSPROP) { /* which has every mixture of them */
         call.slot[0] = call.grad_scale < 1 ? NULL : call.slot[0];
@@ -196,7 +196,7 @@ static void who_has_no_gradients_is_asked_too(void **state)
     if (!BACKENDS[0]->low_values)
         skip(); /* whose numbers are fp32, has no scale */
     for (int b = 0; b < 2; b++) {
-        hpct_loss_scaling scaling = HPCT_LOSS_SCALING_BEGIN;
+        hpct_graph_loss_scaling scaling = HPCT_GRAPH_LOSS_SCALING_BEGIN;
         replicas all = {0};
         hpct_update_call call = random_update(HPCT_ADAM, 3);
         call.scaling = &scaling;
@@ -207,7 +207,7 @@ static void who_has_no_gradients_is_asked_too(void **state)
         all.not_finite = 2;
         assert_int_equal(backends[b]->update(&call), HPCT_OK);
         assert_true(all.judged == 2 && scaling.good == 0 && scaling.left_out == 1);
-        assert_true(scaling.scale == HPCT_SCALING_FIRST / 2);
+        assert_true(scaling.scale == HPCT_GRAPH_SCALING_FIRST / 2);
     }
 }
 
@@ -220,7 +220,7 @@ static void sums_are_asked_for_alike(void **state)
     for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
         hpct_update_call call =
             random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
-        hpct_loss_scaling scaling = HPCT_LOSS_SCALING_BEGIN;
+        hpct_graph_loss_scaling scaling = HPCT_GRAPH_LOSS_SCALING_BEGIN;
         hpct_update_range ranges[3];
         float *arenas[ARENAS];
         replicas all = {0};
@@ -268,7 +268,7 @@ static void scaled_updates_match(void **state)
             random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
         hpct_update_range ranges[5];
         float *arenas[2][ARENAS];
-        hpct_loss_scaling scaling[2];
+        hpct_graph_loss_scaling scaling[2];
         int num = pick(1, 5), bad = pick(0, 3), first_good = pick(0, 3);
         replicas others = {0};
         bool alone = pick(0, 1) == 0;
@@ -284,8 +284,8 @@ static void scaled_updates_match(void **state)
                 if (b == 0)
                     memcpy(arenas[1][k], arenas[0][k], total * sizeof(float));
             }
-            scaling[b] = (hpct_loss_scaling) HPCT_LOSS_SCALING_BEGIN;
-            scaling[b].good = HPCT_SCALING_STEPS - first_good;
+            scaling[b] = (hpct_graph_loss_scaling) HPCT_GRAPH_LOSS_SCALING_BEGIN;
+            scaling[b].good = HPCT_GRAPH_SCALING_STEPS - first_good;
         }
         for (int b = 0; b < 2; b++) {
             size_t at = ranges[num - 1].offset;
@@ -439,7 +439,7 @@ static void check_penalties(int num, int what)
     float *arenas[ARENAS], sums[2], expected_sums[2];
     hpct_update_range ranges[MOST_PENALTIES];
     hpct_penalty penalties[MOST_PENALTIES];
-    hpct_loss_scaling scaling = HPCT_LOSS_SCALING_BEGIN;
+    hpct_graph_loss_scaling scaling = HPCT_GRAPH_LOSS_SCALING_BEGIN;
     size_t total = random_arenas(arenas, ranges, num);
     float *expected = hpct_host_allocate(total * sizeof *expected),
           *got = hpct_host_allocate(total * sizeof *got);
@@ -521,7 +521,7 @@ static void accumulation_matches(void **state)
         float *src = hpct_host_allocate(count * sizeof *src),
               *dst = hpct_host_allocate(count * sizeof *dst);
         for (size_t i = 0; i < count; i++) {
-            src[i] = hpct_uniform(draws, 1, i);
+            src[i] = hpct_graph_uniform(draws, 1, i);
             dst[i] = NAN;
         }
         assert_int_equal(BACKENDS[b]->accumulate(count, src, dst, true), HPCT_OK);
@@ -543,8 +543,8 @@ static void vectors_match(void **state)
         for (int k = 0; k < 2; k++) {
             a[k] = hpct_host_allocate(count * sizeof(float));
             for (size_t j = 0; j < count; j++) {
-                a[k][j] = hpct_uniform(draws, 0, j) - 0.5f;
-                b[j] = hpct_uniform(draws, 1, j) - 0.5f;
+                a[k][j] = hpct_graph_uniform(draws, 0, j) - 0.5f;
+                b[j] = hpct_graph_uniform(draws, 1, j) - 0.5f;
             }
             const hpct_backend *backend = k == 0 ? &hpct_backend_ref : BACKENDS[0];
             assert_int_equal(backend->accumulate(count, b, a[k], false), HPCT_OK);

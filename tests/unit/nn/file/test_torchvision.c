@@ -17,14 +17,14 @@ static void add(hpct_st_index *index, const char *name, const hpct_shape *shape)
 }
 
 /* torch's name and shape of a parameter of a model in its form. */
-static void add_param(hpct_st_index *index, const hpct_param *param, bool depthwise)
+static void add_param(hpct_st_index *index, const hpct_graph_param *param, bool depthwise)
 {
     const char *slash = strrchr(param->name, '/'), *word = slash + 1;
     const char *torch = strcmp(word, "beta") == 0 || strcmp(word, "bias") == 0 ? "bias"
                         : strcmp(word, "moving_mean") == 0                     ? "running_mean"
                         : strcmp(word, "moving_variance") == 0                 ? "running_var"
                                                                                : "weight";
-    char name[2 * HPCT_NAME_SIZE];
+    char name[2 * HPCT_GRAPH_NAME_SIZE];
     const int *s = param->shape.size;
     hpct_shape shape = param->shape;
     snprintf(name, sizeof name, "%.*s.%s", (int) (slash - param->name), param->name, torch);
@@ -79,7 +79,7 @@ static void end(hpct_model *model, hpct_st_index *index, hpct_torch *torch)
 static void assert_fits(const hpct_model *model, const hpct_st_index *index)
 {
     for (int i = 0; i < model->num_params; i++) {
-        const hpct_param *param = &model->params[i];
+        const hpct_graph_param *param = &model->params[i];
         const hpct_st_entry *entry = find(index, param->name);
         if (entry == NULL)
             fail_msg("%s: %s is missing", model->name, param->name);
@@ -210,7 +210,7 @@ static float *converted(const hpct_model *model, const char *name)
     hpct_torch torch;
     int i = number_of(model, name);
     float **values = calloc((size_t) model->num_params, sizeof *values), *result;
-    values[i] = counted(hpct_shape_count(&model->params[i].shape));
+    values[i] = counted(hpct_graph_shape_count(&model->params[i].shape));
     assert_int_equal(adopt(&torch, model, &index), HPCT_OK);
     assert_int_equal(hpct_torch_convert(&torch, model, values), HPCT_OK);
     result = values[i];

@@ -68,7 +68,7 @@ static hpct_model *tiny(uint64_t seed)
 static void assert_same(const hpct_model *a, const hpct_model *b)
 {
     for (int i = 0; i < a->num_params; i++) {
-        size_t bytes = hpct_shape_count(&a->params[i].shape) * sizeof(float);
+        size_t bytes = hpct_graph_shape_count(&a->params[i].shape) * sizeof(float);
         float *x = malloc(bytes), *y = malloc(bytes);
         assert_int_equal(hpct_param_get(a, i, x), HPCT_OK);
         assert_int_equal(hpct_param_get(b, i, y), HPCT_OK);
@@ -411,8 +411,8 @@ static hpct_model *chain(const dense_layer *layers, uint64_t seed)
 static bool has_values_of(const hpct_model *a, int i, const hpct_model *b, int k)
 {
     float x[64], y[64];
-    size_t count = hpct_shape_count(&a->params[i].shape);
-    assert_true(count <= 64 && count == hpct_shape_count(&b->params[k].shape));
+    size_t count = hpct_graph_shape_count(&a->params[i].shape);
+    assert_true(count <= 64 && count == hpct_graph_shape_count(&b->params[k].shape));
     assert_int_equal(hpct_param_get(a, i, x), HPCT_OK);
     assert_int_equal(hpct_param_get(b, k, y), HPCT_OK);
     return memcmp(x, y, count * sizeof *x) == 0;

@@ -16,7 +16,7 @@ static uint64_t draws;
 
 static int pick(int low, int high)
 {
-    return low + (int) (hpct_uniform(5, 9, draws++) * (float) (high - low + 1));
+    return low + (int) (hpct_graph_uniform(5, 9, draws++) * (float) (high - low + 1));
 }
 
 static void compile(hpct_model *model)
@@ -49,16 +49,16 @@ static int root_of(const hpct_model *model, int tensor)
 
 static size_t floats_of(const hpct_model *model, int tensor)
 {
-    return hpct_shape_count(&model->tensors[tensor].shape) * BATCH;
+    return hpct_graph_shape_count(&model->tensors[tensor].shape) * BATCH;
 }
 
 static void plain_forward(const hpct_model *model, plain *p)
 {
     p->value[0] = hpct_model_input((hpct_model *) (uintptr_t) model);
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         const hpct_run_node *built = &model->run->nodes[i];
-        const float *src[HPCT_NODE_MAX_INPUTS];
+        const float *src[HPCT_GRAPH_NODE_MAX_INPUTS];
         for (int k = 0; k < node->num_inputs; k++)
             src[k] = p->value[root_of(model, node->inputs[k])];
         hpct_op_call call = {.n = BATCH,
@@ -77,12 +77,12 @@ static void plain_backward(const hpct_model *model, plain *p, float *grad)
 {
     float *part = hpct_host_allocate(1 << 20);
     for (int i = model->num_nodes - 1; i >= 0; i--) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         const hpct_run_node *built = &model->run->nodes[i];
         float *grads[HPCT_OP_MAX_PARAMS] = {NULL};
-        const float *src[HPCT_NODE_MAX_INPUTS];
-        float *diff_src[HPCT_NODE_MAX_INPUTS] = {NULL}, *diff_dst = p->diff[node->output];
-        bool add[HPCT_NODE_MAX_INPUTS] = {false};
+        const float *src[HPCT_GRAPH_NODE_MAX_INPUTS];
+        float *diff_src[HPCT_GRAPH_NODE_MAX_INPUTS] = {NULL}, *diff_dst = p->diff[node->output];
+        bool add[HPCT_GRAPH_NODE_MAX_INPUTS] = {false};
         if (!built->backward)
             continue;
         for (int k = 0; k < node->num_params; k++)
@@ -137,8 +137,8 @@ static void check_gradients(hpct_model *model)
     assert_true(model->num_tensors <= MAX_TENSORS);
     hpct_shape shape = hpct_model_input_shape(model);
     float *input = hpct_model_input(model);
-    for (size_t i = 0; i < BATCH * hpct_shape_count(&shape); i++)
-        input[i] = hpct_uniform(draws, 3, i) - 0.5f;
+    for (size_t i = 0; i < BATCH * hpct_graph_shape_count(&shape); i++)
+        input[i] = hpct_graph_uniform(draws, 3, i) - 0.5f;
     for (int s = 0; s < BATCH; s++)
         run->input.labels[s] = pick(0, classes - 1);
     for (int t = 1; t < model->num_tensors; t++) {
@@ -170,7 +170,8 @@ static void check_gradients(hpct_model *model)
     for (int i = 0; i < model->num_params; i++) {
         if (model->params[i].state)
             continue;
-        size_t at = run->arenas.param_offsets[i], count = hpct_shape_count(&model->params[i].shape);
+        size_t at = run->arenas.param_offsets[i],
+               count = hpct_graph_shape_count(&model->params[i].shape);
         if (!is_rounding(run->arenas.gradients + at, expected + at, count))
             fail_msg("%s on %s: gradient %g, not %g", model->params[i].name, run->backend->name,
                      (double) run->arenas.gradients[at], (double) expected[at]);
@@ -210,7 +211,7 @@ static int draw_filters(bool blocks)
 {
     if (!blocks)
         return pick(3, 4);
-    return pick(0, 7) == 0 ? HPCT_CHANNEL_BLOCK / 2 : HPCT_CHANNEL_BLOCK;
+    return pick(0, 7) == 0 ? HPCT_GRAPH_CHANNEL_BLOCK / 2 : HPCT_GRAPH_CHANNEL_BLOCK;
 }
 
 static void draw_layer(hpct_model *model, const int *heads, int num, bool blocks)
@@ -241,7 +242,8 @@ static void draw_layer(hpct_model *model, const int *heads, int num, bool blocks
     case 5:
         hpct_model_add_zero_padding2d(model, &(hpct_zero_padding2d){{{1, 0}, {0, 1}}});
         hpct_model_add_conv2d(
-            model, &(hpct_conv2d){.filters = blocks ? HPCT_CHANNEL_BLOCK : 3, .kernel = {2, 2}});
+            model,
+            &(hpct_conv2d){.filters = blocks ? HPCT_GRAPH_CHANNEL_BLOCK : 3, .kernel = {2, 2}});
         break;
     case 6:
         hpct_model_add_concatenate(model, (int[]){heads[pick(0, num - 1)], hpct_model_head(model)},
@@ -257,7 +259,8 @@ static void draw_layer(hpct_model *model, const int *heads, int num, bool blocks
 static hpct_model *draw_model(bool blocks)
 {
     int heads[MAX_TENSORS] = {0}, num = 1, open[MAX_TENSORS], num_open = 0;
-    hpct_model *model = hpct_model_new("drawn", HPCT_SHAPE(4, 4, blocks ? HPCT_CHANNEL_BLOCK : 3));
+    hpct_model *model =
+        hpct_model_new("drawn", HPCT_SHAPE(4, 4, blocks ? HPCT_GRAPH_CHANNEL_BLOCK : 3));
     int layers = pick(1, 16);
     if (blocks) {
         hpct_model_add_batch_normalization(model, &(hpct_batch_normalization){0});
@@ -272,7 +275,7 @@ static hpct_model *draw_model(bool blocks)
             open[num_open++] = t;
     }
     while (num_open > 1) {
-        int count = num_open < HPCT_NODE_MAX_INPUTS ? num_open : HPCT_NODE_MAX_INPUTS;
+        int count = num_open < HPCT_GRAPH_NODE_MAX_INPUTS ? num_open : HPCT_GRAPH_NODE_MAX_INPUTS;
         num_open -= count;
         hpct_model_add_concatenate(model, open + num_open, count);
         open[num_open++] = hpct_model_head(model);
@@ -291,14 +294,14 @@ static void check_outputs(hpct_model *model)
 {
     enum { MOST = BATCH * 3 };
     float outputs[2][MOST];
-    size_t count = BATCH * hpct_shape_count(&model->tensors[model->output].shape);
+    size_t count = BATCH * hpct_graph_shape_count(&model->tensors[model->output].shape);
     assert_true(count <= MOST);
     for (int b = 0; b < 2; b++) {
         build(model, b == 0 ? "ref" : "cpu");
         hpct_shape shape = hpct_model_input_shape(model);
         float *input = hpct_model_input(model);
-        for (size_t i = 0; i < BATCH * hpct_shape_count(&shape); i++)
-            input[i] = hpct_uniform(draws, 3, i) - 0.5f;
+        for (size_t i = 0; i < BATCH * hpct_graph_shape_count(&shape); i++)
+            input[i] = hpct_graph_uniform(draws, 3, i) - 0.5f;
         assert_int_equal(hpct_model_forward(model, BATCH, true), HPCT_OK);
         memcpy(outputs[b], hpct_model_output(model), count * sizeof(float));
     }
@@ -310,10 +313,10 @@ static int count_kept_plain(const hpct_model *model)
 {
     int kept = 0;
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_node *node = &model->nodes[i];
+        const hpct_graph_node *node = &model->nodes[i];
         const hpct_shape *shape = &model->tensors[node->output].shape;
         bool can = hpct_backend_cpu.blocking(&node->spec, HPCT_FP32) == HPCT_BLOCKS_ALL &&
-                   shape->rank == 3 && shape->size[2] % HPCT_CHANNEL_BLOCK == 0;
+                   shape->rank == 3 && shape->size[2] % HPCT_GRAPH_CHANNEL_BLOCK == 0;
         kept += can && !model->run->nodes[i].op->spec.dst_blocks;
     }
     return kept;

@@ -159,23 +159,23 @@ static void initial_weights_are_keras(void **state)
     hpct_model *m = builtin("efficientnetb0"), *other = builtin("mobilenetv2");
     int seen = 0;
     for (int i = 0; i < m->num_params; i++) {
-        const hpct_param *p = &m->params[i];
+        const hpct_graph_param *p = &m->params[i];
         double fan = strcmp(p->name, "stem_conv/kernel") == 0        ? 9 * 32
                      : strcmp(p->name, "block1a_dwconv/kernel") == 0 ? 9
                                                                      : 0;
         if (fan > 0) {
-            assert_int_equal(p->initializer, HPCT_INIT_TRUNCATED_NORMAL);
+            assert_int_equal(p->initializer, HPCT_GRAPH_INIT_TRUNCATED_NORMAL);
             assert_true(fabs(p->init[1] - sqrt(2 / fan) / 0.8796256610342398) < 1e-12);
             seen++;
         }
         if (strcmp(p->name, "predictions/kernel") == 0) {
-            assert_int_equal(p->initializer, HPCT_INIT_UNIFORM);
+            assert_int_equal(p->initializer, HPCT_GRAPH_INIT_UNIFORM);
             assert_true(fabs(p->init[1] - sqrt(1 / 1000.0)) < 1e-12 && p->init[0] == -p->init[1]);
             seen++;
         }
     }
     assert_int_equal(seen, 3);
-    assert_int_equal(other->params[0].initializer, HPCT_INIT_GLOROT_UNIFORM);
+    assert_int_equal(other->params[0].initializer, HPCT_GRAPH_INIT_GLOROT_UNIFORM);
     hpct_model_free(m);
     hpct_model_free(other);
 }
@@ -737,9 +737,9 @@ static void shapes_follow_keras(void **state)
     assert_int_equal(compile(m), HPCT_OK);
     assert_int_equal(m->num_layers, 10);
     for (int i = 0; i < 10; i++) {
-        char got[HPCT_SHAPE_TEXT], wanted[HPCT_SHAPE_TEXT];
-        hpct_shape_format(&m->layers[i].output, got);
-        hpct_shape_format(&expected[i], wanted);
+        char got[HPCT_GRAPH_SHAPE_TEXT], wanted[HPCT_GRAPH_SHAPE_TEXT];
+        hpct_graph_shape_format(&m->layers[i].output, got);
+        hpct_graph_shape_format(&expected[i], wanted);
         assert_string_equal(got, wanted);
     }
     assert_string_equal(m->params[2].name, "dense/kernel");
@@ -806,8 +806,8 @@ static void elementwise_layers_have_keras_shapes_and_names(void **state)
         {"multiply", "6x5x3"},      {"global_max_pooling2d", "1x1x3"},
         {"dropout", "1x1x3"},       {"activation", "1x1x3"}};
     for (int i = 0; i < 12; i++) {
-        char got[HPCT_SHAPE_TEXT];
-        hpct_shape_format(&m->layers[i].output, got);
+        char got[HPCT_GRAPH_SHAPE_TEXT];
+        hpct_graph_shape_format(&m->layers[i].output, got);
         assert_string_equal(m->layers[i].name, layers[i][0]);
         assert_string_equal(got, layers[i][1]);
     }
@@ -865,8 +865,8 @@ static void picture_layers_have_keras_shapes_and_names(void **state)
                                             {"random_crop", "28x24x3"}, {"resizing", "64x48x3"},
                                             {"flatten", "9216"},        {"dropout", "9216"}};
     for (int i = 0; i < 6; i++) {
-        char text[HPCT_SHAPE_TEXT];
-        hpct_shape_format(&m->layers[i].output, text);
+        char text[HPCT_GRAPH_SHAPE_TEXT];
+        hpct_graph_shape_format(&m->layers[i].output, text);
         assert_string_equal(m->layers[i].name, layers[i][0]);
         assert_string_equal(text, layers[i][1]);
     }
@@ -915,8 +915,8 @@ static void random_pictures_come_before_weights(void **state)
     hpct_model_add_flatten(m);
     assert_int_equal(compile(m), HPCT_OK);
     for (int i = 0; i < 5; i++) {
-        char text[HPCT_SHAPE_TEXT];
-        hpct_shape_format(&m->layers[2 + i].output, text);
+        char text[HPCT_GRAPH_SHAPE_TEXT];
+        hpct_graph_shape_format(&m->layers[2 + i].output, text);
         assert_string_equal(m->layers[2 + i].name, names[i]);
         assert_string_equal(text, "30x32x3");
     }
@@ -974,8 +974,8 @@ static void more_layers_have_keras_shapes_and_names(void **state)
                   {"conv2d_transpose_1", "17x104x1", 6 * 3},
                   {"flatten", "1768", 0}};
     for (int i = 0; i < m->num_layers; i++) {
-        char text[HPCT_SHAPE_TEXT];
-        hpct_shape_format(&m->layers[i].output, text);
+        char text[HPCT_GRAPH_SHAPE_TEXT];
+        hpct_graph_shape_format(&m->layers[i].output, text);
         assert_string_equal(m->layers[i].name, layers[i].name);
         assert_string_equal(text, layers[i].shape);
         assert_int_equal(m->layers[i].parameters, layers[i].parameters);
@@ -1008,8 +1008,8 @@ static void convolutions_have_keras_shapes(void **state)
     assert_int_equal(compile(m), HPCT_OK);
     static const char *const outputs[] = {"7x9x8", "4x5x24", "2x1x24", "2x1x2", "4", "3"};
     for (int i = 0; i < 6; i++) {
-        char text[HPCT_SHAPE_TEXT];
-        hpct_shape_format(&m->layers[i].output, text);
+        char text[HPCT_GRAPH_SHAPE_TEXT];
+        hpct_graph_shape_format(&m->layers[i].output, text);
         assert_string_equal(text, outputs[i]);
     }
     static const struct {
@@ -1026,8 +1026,8 @@ static void convolutions_have_keras_shapes(void **state)
     };
     assert_int_equal(m->num_params, sizeof params / sizeof *params);
     for (int i = 0; i < m->num_params; i++) {
-        char text[HPCT_SHAPE_TEXT];
-        hpct_shape_format(&m->params[i].shape, text);
+        char text[HPCT_GRAPH_SHAPE_TEXT];
+        hpct_graph_shape_format(&m->params[i].shape, text);
         assert_string_equal(m->params[i].name, params[i].name);
         assert_string_equal(text, params[i].shape);
         assert_true(m->params[i].fan_in == params[i].fan_in);
@@ -1091,14 +1091,14 @@ static void philox_gives_the_published_numbers(void **state)
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         uint32_t out[4];
-        hpct_philox(known[i].counter, known[i].key, out);
+        hpct_graph_philox(known[i].counter, known[i].key, out);
         assert_memory_equal(out, known[i].out, sizeof out);
     }
 }
 
 static float *values_of(const hpct_model *model, int param)
 {
-    float *values = malloc(hpct_shape_count(&model->params[param].shape) * sizeof *values);
+    float *values = malloc(hpct_graph_shape_count(&model->params[param].shape) * sizeof *values);
     assert_int_equal(hpct_param_get(model, param, values), HPCT_OK);
     return values;
 }
@@ -1111,9 +1111,9 @@ static void numbers_do_not_depend_on_how_many_are_drawn(void **state)
     for (size_t count = 0; count < 14; count++) {
         float many[15] = {[14] = 2};
         many[count] = 2;
-        hpct_uniforms(5, 6, count, many);
+        hpct_graph_uniforms(5, 6, count, many);
         for (size_t i = 0; i < count; i++)
-            assert_true(many[i] == hpct_uniform(5, 6, i));
+            assert_true(many[i] == hpct_graph_uniform(5, 6, i));
         assert_true(many[count] == 2);
     }
 }
@@ -1129,7 +1129,7 @@ static void initial_values_are_glorot_uniform(void **state)
     assert_int_equal(compile(model), HPCT_OK);
     assert_int_equal(hpct_model_initialize(model, 7), HPCT_OK);
     for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
-        size_t count = hpct_shape_count(&model->params[kernels[k].param].shape);
+        size_t count = hpct_graph_shape_count(&model->params[kernels[k].param].shape);
         double limit = sqrt(6 / kernels[k].fans), sum = 0, squares = 0, largest = 0;
         float *values = values_of(model, kernels[k].param),
               *bias = values_of(model, kernels[k].param + 1);
@@ -1162,7 +1162,7 @@ static void initial_values_depend_on_the_seed_alone(void **state)
     assert_int_equal(hpct_model_build(models[1], &options), HPCT_OK);
     for (int i = 0; i < 3; i++)
         assert_int_equal(hpct_model_initialize(models[i], i == 2 ? 8 : 7), HPCT_OK);
-    size_t bytes = hpct_shape_count(&models[0]->params[2].shape) * sizeof(float);
+    size_t bytes = hpct_graph_shape_count(&models[0]->params[2].shape) * sizeof(float);
     float *values[3];
     for (int i = 0; i < 3; i++)
         values[i] = values_of(models[i], 2);
@@ -1183,9 +1183,9 @@ static void plan_shares_but_never_overlaps(void **state)
         size_t sum = 0;
         int count = 24;
         for (int i = 0; i < count; i++) {
-            items[i].first = (int) (hpct_uniform(3, 0, draws++) * 30);
-            items[i].last = items[i].first + (int) (hpct_uniform(3, 0, draws++) * 10);
-            items[i].bytes = (size_t) (hpct_uniform(3, 0, draws++) * 1000);
+            items[i].first = (int) (hpct_graph_uniform(3, 0, draws++) * 30);
+            items[i].last = items[i].first + (int) (hpct_graph_uniform(3, 0, draws++) * 10);
+            items[i].bytes = (size_t) (hpct_graph_uniform(3, 0, draws++) * 1000);
             sum += (items[i].bytes + 63) / 64 * 64;
         }
         size_t total = hpct_plan(items, count);

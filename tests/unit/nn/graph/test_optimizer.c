@@ -13,9 +13,9 @@ typedef struct expected {
 
 static void check(hpct_schedule schedule, double learning_rate, const expected *points, int count)
 {
-    assert_int_equal(hpct_schedule_resolve(&schedule), HPCT_OK);
+    assert_int_equal(hpct_graph_schedule_resolve(&schedule), HPCT_OK);
     for (int i = 0; i < count; i++) {
-        double rate = hpct_schedule_rate(&schedule, learning_rate, points[i].step);
+        double rate = hpct_graph_schedule_rate(&schedule, learning_rate, points[i].step);
         if (fabs(rate - points[i].rate) > 1e-12)
             fail_msg("schedule %d, step %ld: %.15g, not %.15g", (int) schedule.kind,
                      (long) points[i].step, rate, points[i].rate);
@@ -83,7 +83,7 @@ static void impossible_schedules_are_refused(void **state)
         {.first_step = -1},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(hpct_schedule_resolve(&wrong[i]), HPCT_ERR_USAGE);
+        assert_int_equal(hpct_graph_schedule_resolve(&wrong[i]), HPCT_ERR_USAGE);
 }
 
 static void zero_means_keras_default(void **state)
@@ -95,18 +95,18 @@ static void zero_means_keras_default(void **state)
     for (int kind = 0; kind < HPCT_OPTIMIZER_KINDS; kind++) {
         hpct_optimizer given = {.kind = (hpct_optimizer_kind) kind}, o;
         if (kind == HPCT_LARS) {
-            assert_int_equal(hpct_optimizer_resolve(&o, &given), HPCT_ERR_USAGE);
+            assert_int_equal(hpct_graph_optimizer_resolve(&o, &given), HPCT_ERR_USAGE);
             assert_string_equal(hpct_last_error(), "lars has no default learning rate: give one");
             given.learning_rate = 0.5;
         }
-        assert_int_equal(hpct_optimizer_resolve(&o, &given), HPCT_OK);
+        assert_int_equal(hpct_graph_optimizer_resolve(&o, &given), HPCT_OK);
         assert_true(o.learning_rate == rates[kind] && o.weight_decay == decays[kind]);
         assert_true(o.momentum == (kind == HPCT_LARS ? 0.9 : 0));
         assert_true(o.beta_1 == 0.9 && o.beta_2 == 0.999 && o.epsilon == 1e-7);
         assert_int_equal(o.gradient_accumulation_steps, 1);
-        assert_int_equal(hpct_optimizer_is_plain(&o), kind == HPCT_SGD);
+        assert_int_equal(hpct_graph_optimizer_is_plain(&o), kind == HPCT_SGD);
         assert_true(o.rho == (kind == HPCT_RMSPROP ? 0.9 : 0));
-        assert_int_equal(hpct_optimizer_num_slots(&o), slots[kind]);
+        assert_int_equal(hpct_graph_optimizer_num_slots(&o), slots[kind]);
         hpct_optimizer_kind found;
         assert_int_equal(hpct_optimizer_find(&found, hpct_optimizer_name(o.kind)), HPCT_OK);
         assert_int_equal(found, kind);
@@ -144,7 +144,7 @@ static void impossible_optimizers_are_refused(void **state)
     };
     hpct_optimizer o;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        if (hpct_optimizer_resolve(&o, &wrong[i]) != HPCT_ERR_USAGE)
+        if (hpct_graph_optimizer_resolve(&o, &wrong[i]) != HPCT_ERR_USAGE)
             fail_msg("number %zu was taken", i);
 }
 

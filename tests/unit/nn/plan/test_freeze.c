@@ -44,7 +44,7 @@ static hpct_model *tower(const hpct_optimizer *optimizer)
 static void set(hpct_model *model, const char *name, float from, float to)
 {
     for (int i = 0; i < model->num_params; i++) {
-        size_t count = hpct_shape_count(&model->params[i].shape);
+        size_t count = hpct_graph_shape_count(&model->params[i].shape);
         if (strcmp(model->params[i].name, name) != 0)
             continue;
         float *values = calloc(count, sizeof *values);
@@ -74,7 +74,7 @@ static void set_statistics(hpct_model *model)
 
 static float *copy_of(const hpct_model *model, int param)
 {
-    float *values = calloc(hpct_shape_count(&model->params[param].shape), sizeof *values);
+    float *values = calloc(hpct_graph_shape_count(&model->params[param].shape), sizeof *values);
     assert_int_equal(hpct_param_get(model, param, values), HPCT_OK);
     return values;
 }
@@ -90,7 +90,7 @@ static void expect_frozen(hpct_model *model)
         assert_true(isfinite(small_step(model, t == 1 ? 5 : 8, t)));
     for (int i = 0; i < model->num_params; i++) {
         float *after = copy_of(model, i);
-        size_t bytes = hpct_shape_count(&model->params[i].shape) * sizeof *after;
+        size_t bytes = hpct_graph_shape_count(&model->params[i].shape) * sizeof *after;
         /* a bias that a normalization subtracts may stay */
         bool may_stay =
             strcmp(model->params[i].name + strlen(model->params[i].name) - 4, "bias") == 0;
@@ -228,7 +228,7 @@ static void frozen_layers_above_trained_ones(void **state)
 static double loss_along(hpct_model *model, int param, const float *from, const float *gradient,
                          double length)
 {
-    size_t count = hpct_shape_count(&model->params[param].shape);
+    size_t count = hpct_graph_shape_count(&model->params[param].shape);
     float *moved = calloc(count, sizeof *moved);
     hpct_batch_sums sums;
     for (size_t i = 0; i < count; i++)
@@ -359,7 +359,7 @@ static double moved(hpct_model *model, const char *name, bool fuse)
         small_build(model, (hpct_build_options){.backend = small_backend(), .fuse_update = fuse});
         small_step(model, 8, 0);
         float *after = copy_of(model, i);
-        for (size_t k = 0; k < hpct_shape_count(&model->params[i].shape); k++)
+        for (size_t k = 0; k < hpct_graph_shape_count(&model->params[i].shape); k++)
             sum += fabs((double) after[k] - (double) before[k]);
         free(before);
         free(after);
@@ -394,7 +394,7 @@ static void values_have_rows(const hpct_model *model)
     assert_int_equal(hpct_state_list_make(&list, model), HPCT_OK);
     for (int i = 0; i < list.count; i++) {
         assert_true(list.values[i].shape.rank > 0);
-        assert_int_equal(hpct_shape_count(&list.values[i].shape), list.values[i].count);
+        assert_int_equal(hpct_graph_shape_count(&list.values[i].shape), list.values[i].count);
     }
     hpct_state_list_free(&list);
 }

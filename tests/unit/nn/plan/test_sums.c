@@ -13,7 +13,7 @@ static uint64_t draws;
 
 static int pick(int low, int high)
 {
-    return low + (int) (hpct_uniform(5, 9, draws++) * (float) (high - low + 1));
+    return low + (int) (hpct_graph_uniform(5, 9, draws++) * (float) (high - low + 1));
 }
 
 /* What a residual block has in its middle. */
@@ -73,8 +73,8 @@ static void fill_input(hpct_model *model)
 {
     hpct_shape shape = hpct_model_input_shape(model);
     float *input = hpct_model_input(model);
-    for (size_t i = 0; i < BATCH * hpct_shape_count(&shape); i++)
-        input[i] = hpct_uniform(draws, 3, i) - 0.5f;
+    for (size_t i = 0; i < BATCH * hpct_graph_shape_count(&shape); i++)
+        input[i] = hpct_graph_uniform(draws, 3, i) - 0.5f;
     for (int i = 0; i < BATCH; i++)
         hpct_model_labels(model)[i] = i;
 }
@@ -95,7 +95,7 @@ static void step_on(hpct_model *model, const hpct_backend *backend, float *outpu
         fail_msg("%s", hpct_last_error());
     float *parameters = hpct_model_parameters(model, &count);
     for (size_t i = 0; i < count; i++) /* biases begin with zeros */
-        parameters[i] += 0.4f * hpct_uniform(17, 3, i) - 0.2f;
+        parameters[i] += 0.4f * hpct_graph_uniform(17, 3, i) - 0.2f;
     fill_input(model);
     assert_int_equal(hpct_model_forward(model, BATCH, true), HPCT_OK);
     memcpy(outputs, hpct_model_output(model), BATCH * 3 * sizeof *outputs);

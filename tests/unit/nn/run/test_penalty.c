@@ -78,8 +78,8 @@ static double penalty_of(const hpct_model *model)
 {
     double sum = 0;
     for (int i = 0; i < model->num_params; i++) {
-        const hpct_param *param = &model->params[i];
-        size_t count = hpct_shape_count(&param->shape);
+        const hpct_graph_param *param = &model->params[i];
+        size_t count = hpct_graph_shape_count(&param->shape);
         float *w = calloc(count, sizeof *w);
         assert_int_equal(hpct_param_get(model, i, w), HPCT_OK);
         for (size_t k = 0; k < count && !param->state; k++)
@@ -153,15 +153,16 @@ static void its_gradient_is_that_of_the_loss(void **state)
         for (int round = 0; round < 2; round++) {
             double *slope = round == 0 ? &without : &with;
             for (size_t i = 0; i < count; i++)
-                *slope += (double) g[i] * (double) (hpct_uniform(9, (uint32_t) d, i) - 0.3F);
+                *slope += (double) g[i] * (double) (hpct_graph_uniform(9, (uint32_t) d, i) - 0.3F);
             if (round == 0)
                 assert_int_equal(hpct_model_penalize(model), HPCT_OK);
         }
         for (int side = 0; side < 2; side++) {
             for (size_t i = 0; i < count; i++) /* padding is no weight */
-                w[i] = first[i] == 0 ? 0
-                                     : first[i] + (side == 0 ? -step : step) *
-                                                      (hpct_uniform(9, (uint32_t) d, i) - 0.3F);
+                w[i] = first[i] == 0
+                           ? 0
+                           : first[i] + (side == 0 ? -step : step) *
+                                            (hpct_graph_uniform(9, (uint32_t) d, i) - 0.3F);
             hpct_model_parameters(model, &count);
             losses[side] = loss_of(model, 8, true);
         }
@@ -251,7 +252,7 @@ static void accumulated_gradients_have_it_once(void **state)
         small_step(two, 8, 0);
         /* the moving statistics have seen two batches */
         for (int i = 0; i < one->num_params; i++) {
-            size_t count = hpct_shape_count(&one->params[i].shape);
+            size_t count = hpct_graph_shape_count(&one->params[i].shape);
             float *values = calloc(count, sizeof *values);
             assert_int_equal(hpct_param_get(one, i, values), HPCT_OK);
             if (one->params[i].state)
@@ -311,7 +312,7 @@ static void shards_sum_penalties_of_their_parts(void **state)
     (void) state;
     hpct_model *model = smooth(NULL);
     size_t summed = 0;
-    const hpct_step_peers peers = {.sum = double_it, .argument = &summed};
+    const hpct_graph_step_peers peers = {.sum = double_it, .argument = &summed};
     small_build(model, (hpct_build_options){.backend = "cpu"});
     double before = loss_of(model, 8, true), all = penalty_of(model);
     assert_int_equal(hpct_model_penalty_floats(model), 0);

@@ -89,7 +89,7 @@ static void padding_is_marked(void **state)
             small_step(model, 8, t);
         assert_int_equal(hpct_model_mark_padding(model, bits, &any), HPCT_OK);
         for (int i = 0; i < model->num_params; i++) {
-            const hpct_param *p = &model->params[i];
+            const hpct_graph_param *p = &model->params[i];
             size_t at = model->run->arenas.param_offsets[i], left = 0,
                    floats = model->run->nodes[p->node].op->param_floats[p->index];
             for (size_t k = at; k < at + floats && !p->state; k++) {
@@ -98,7 +98,7 @@ static void padding_is_marked(void **state)
                 padding += marked;
                 assert_true(!marked || weights[k] == 0);
             }
-            assert_true(p->state || left == hpct_shape_count(&p->shape));
+            assert_true(p->state || left == hpct_graph_shape_count(&p->shape));
         }
         assert_true(any == (padding > 0));
         if (b == 1)

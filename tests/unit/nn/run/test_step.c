@@ -49,7 +49,7 @@ static void nothing_stale_is_read(void **state)
         float *gradients = hpct_model_gradients(dirty, &count);
         for (int i = 0; i < dirty->num_params; i++)
             memset(gradients + dirty->run->arenas.param_offsets[i], 0xff,
-                   hpct_shape_count(&dirty->params[i].shape) * sizeof *gradients);
+                   hpct_graph_shape_count(&dirty->params[i].shape) * sizeof *gradients);
         small_step(dirty, 8, t);
         small_step(clean, 8, t);
     }
@@ -110,7 +110,7 @@ static void softmax_and_its_loss_are_fused(void **state)
     assert_true(fabsf(sum - 1) < 1e-6f);
     /* a hopeless sample costs what its logits say, not the 16.1 at which clipping ends */
     for (int i = 0; i < models[0]->num_params; i++) {
-        size_t count = hpct_shape_count(&models[0]->params[i].shape);
+        size_t count = hpct_graph_shape_count(&models[0]->params[i].shape);
         float *values = malloc(count * sizeof *values);
         assert_int_equal(hpct_param_get(models[0], i, values), HPCT_OK);
         for (size_t k = 0; k < count; k++)
@@ -376,7 +376,7 @@ static void backward_says_what_is_final(void **state)
         small_build(w.model, (hpct_build_options){.backend = backends[i]});
         const float *gradients = hpct_model_gradients(w.model, &count);
         w.seen = test_calloc(count, sizeof *w.seen);
-        hpct_model_set_peers(w.model, &(hpct_step_peers){.advance = watch, .argument = &w});
+        hpct_model_set_peers(w.model, &(hpct_graph_step_peers){.advance = watch, .argument = &w});
         small_step(w.model, 8, 0);
         assert_true(w.done == count);
         assert_memory_equal(w.seen, gradients, count * sizeof *gradients);
@@ -389,7 +389,7 @@ static void backward_says_what_is_final(void **state)
         hpct_batch_sums sums;
         w.done = 0;
         w.fail_at = calls + 2;
-        hpct_model_set_peers(w.model, &(hpct_step_peers){.advance = watch, .argument = &w});
+        hpct_model_set_peers(w.model, &(hpct_graph_step_peers){.advance = watch, .argument = &w});
         assert_int_equal(hpct_model_forward(w.model, 8, true), HPCT_OK);
         assert_int_equal(hpct_model_loss(w.model, 8, 0.125f, &sums), HPCT_OK);
         assert_int_equal(hpct_model_backward(w.model, 8), HPCT_ERR_PEER);

@@ -276,7 +276,7 @@ static void clipping_is_keras(void **state)
         assert_true(all > 0.3);
         int clipped = 0;
         for (int p = 0; p < model->num_params; p++) {
-            const hpct_param *param = &model->params[p];
+            const hpct_graph_param *param = &model->params[p];
             size_t at = model->run->arenas.param_offsets[p], /* with the layout's padding */
                 size = model->run->nodes[param->node].op->param_floats[param->index];
             double own = norm_of(gradients + at, size);
@@ -306,7 +306,7 @@ static void kept_input_lasts_until_the_next(void **state)
 {
     (void) state;
     hpct_model *model = small_ready(small_backend(), 0.5);
-    size_t floats = 8 * hpct_shape_count(&model->tensors[0].shape);
+    size_t floats = 8 * hpct_graph_shape_count(&model->tensors[0].shape);
     float *input = hpct_model_input(model), first, other;
     for (size_t i = 0; i < floats; i++)
         input[i] = 0.01f * (float) (i % 50);

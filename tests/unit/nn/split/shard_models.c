@@ -236,7 +236,7 @@ hpct_model *shard_separable_model(uint64_t seed)
 void shard_fill(hpct_model *model, uint64_t seed)
 {
     hpct_shape shape = hpct_model_input_shape(model);
-    size_t count = hpct_shape_count(&shape) * SHARD_SAMPLES;
+    size_t count = hpct_graph_shape_count(&shape) * SHARD_SAMPLES;
     float *input = hpct_model_input(model);
     int32_t *labels = hpct_model_labels(model);
     uint64_t state = seed + 99;

@@ -28,7 +28,7 @@ typedef struct worker {
     uint64_t seed;
     bool fuse;
     bool halves, between; /* sums may be made in two halves; it is between them */
-    float output[SHARD_SAMPLES * SHARD_CLASSES], piggyback[HPCT_PIGGYBACK];
+    float output[SHARD_SAMPLES * SHARD_CLASSES], piggyback[HPCT_GRAPH_PIGGYBACK];
     hpct_batch_sums sums;
     size_t summed, handed; /* floats */
     float *record;
@@ -73,8 +73,8 @@ static hpct_status reduce_rows(void *argument, float *data, size_t rows, size_t 
                                size_t *first, size_t *own)
 {
     worker *w = argument;
-    *first = (size_t) hpct_samples_first((int) rows, w->part, w->meeting->parts);
-    *own = (size_t) hpct_samples_count((int) rows, w->part, w->meeting->parts);
+    *first = (size_t) hpct_graph_samples_first((int) rows, w->part, w->meeting->parts);
+    *own = (size_t) hpct_graph_samples_count((int) rows, w->part, w->meeting->parts);
     hpct_status status = sum_parts(w, data, rows * width);
     for (size_t i = 0; i < rows * width; i++)
         data[i] = i / width >= *first && i / width < *first + *own ? data[i] : NAN;
@@ -88,16 +88,17 @@ static hpct_status spread_rows(void *argument, float *data, size_t rows, size_t 
     worker *w = argument;
     size_t parts = (size_t) w->meeting->parts, own = (rows + parts - 1) / parts * width;
     for (size_t i = 0; i < rows * width; i++) {
-        int row = (int) (i / width), first = hpct_samples_first((int) rows, w->part, (int) parts);
-        bool mine =
-            row >= first && row < first + hpct_samples_count((int) rows, w->part, (int) parts);
+        int row = (int) (i / width),
+            first = hpct_graph_samples_first((int) rows, w->part, (int) parts);
+        bool mine = row >= first &&
+                    row < first + hpct_graph_samples_count((int) rows, w->part, (int) parts);
         data[i] = mine ? data[i] : 0;
     }
     size_t before = w->handed;
     hpct_status status = sum_parts(w, data, rows * width);
     w->handed = before + (w->between ? 0 : own);
     w->between = false;
-    return piggyback != NULL && status == HPCT_OK ? sum_parts(w, piggyback, HPCT_PIGGYBACK)
+    return piggyback != NULL && status == HPCT_OK ? sum_parts(w, piggyback, HPCT_GRAPH_PIGGYBACK)
                                                   : status;
 }
 
@@ -152,7 +153,7 @@ static void *work(void *argument)
     must(hpct_model_build(model, &options));
     w->piggyback[0] = (float) w->part;
     w->piggyback[1] = 1;
-    hpct_step_peers replicas = {
+    hpct_graph_step_peers replicas = {
         .sum = sum_parts, .argument = w, .gather = gather_parts, .piggyback = w->piggyback};
     if (w->halves) {
         replicas.reduce_rows = reduce_rows;
@@ -181,7 +182,7 @@ static void *work(void *argument)
 
 static float *value_of(const hpct_model *model, int param)
 {
-    float *value = malloc(hpct_shape_count(&model->params[param].shape) * sizeof *value);
+    float *value = malloc(hpct_graph_shape_count(&model->params[param].shape) * sizeof *value);
     assert_int_equal(hpct_param_get(model, param, value), HPCT_OK);
     return value;
 }
@@ -193,7 +194,7 @@ static double change_differs(const hpct_model *before, const hpct_model *a, cons
     float *from = value_of(before, param), *x = value_of(a, param), *y = value_of(b, param);
     double difference = 0;
     *norm = 0;
-    for (size_t i = 0; i < hpct_shape_count(&before->params[param].shape); i++) {
+    for (size_t i = 0; i < hpct_graph_shape_count(&before->params[param].shape); i++) {
         difference += pow((double) x[i] - (double) y[i], 2);
         *norm += pow((double) y[i] - (double) from[i], 2);
     }
@@ -273,7 +274,7 @@ static bool adds_gradients(hpct_shard *shard)
 
 static hpct_model *build_replica(const shard_scenario *s, int part, bool plain)
 {
-    int n = hpct_samples_count(SHARD_SAMPLES, part, s->parts), all = SHARD_SAMPLES;
+    int n = hpct_graph_samples_count(SHARD_SAMPLES, part, s->parts), all = SHARD_SAMPLES;
     hpct_model *replica = s->make(s->seed);
     hpct_build_options options = shard_options_for(s->backend, false);
     options.batch_sizes = n > 0 ? &n : &all;
@@ -314,9 +315,9 @@ static void step_apart(const shard_scenario *s, bool plain, hpct_model *expected
     for (int part = 0; part < s->parts; part++) {
         hpct_batch_sums own = {0};
         hpct_model *replica = build_replica(s, part, plain);
-        int first = hpct_samples_first(SHARD_SAMPLES, part, s->parts),
-            n = hpct_samples_count(SHARD_SAMPLES, part, s->parts);
-        size_t sample = hpct_shape_count(&replica->tensors[0].shape);
+        int first = hpct_graph_samples_first(SHARD_SAMPLES, part, s->parts),
+            n = hpct_graph_samples_count(SHARD_SAMPLES, part, s->parts);
+        size_t sample = hpct_graph_shape_count(&replica->tensors[0].shape);
         assert_true(hpct_model_layout_fingerprint(replica) ==
                     hpct_model_layout_fingerprint(expected));
         if (n > 0) {

@@ -251,7 +251,7 @@ static void fill(hpct_model *model, uint64_t seed, int first, int count, float *
                  int32_t *labels)
 {
     hpct_shape shape = hpct_model_input_shape(model);
-    size_t sample = hpct_shape_count(&shape);
+    size_t sample = hpct_graph_shape_count(&shape);
     uint64_t state = seed + 99;
     for (int i = 0; i < first + count; i++) {
         for (size_t k = 0; k < sample; k++) {

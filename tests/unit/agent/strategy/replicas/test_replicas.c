@@ -137,7 +137,7 @@ static outcome train(const char *name, int replicas, const hpct_optimizer *optim
         strategy->ops->close(strategy);
     }
     for (out.num = 0; out.num < model->num_params; out.num++) {
-        size_t count = hpct_shape_count(&model->params[out.num].shape);
+        size_t count = hpct_graph_shape_count(&model->params[out.num].shape);
         out.values[out.num] = malloc(count * sizeof(float));
         out.count[out.num] = count;
         assert_int_equal(hpct_param_get(model, out.num, out.values[out.num]), HPCT_OK);

@@ -17,7 +17,7 @@ static float *numbers(size_t count)
 {
     float *memory = hpct_host_allocate(count * sizeof *memory);
     for (size_t i = 0; i < count; i++)
-        memory[i] = hpct_uniform(5, 5, draws++) - 0.5f;
+        memory[i] = hpct_graph_uniform(5, 5, draws++) - 0.5f;
     return memory;
 }
 
@@ -146,7 +146,7 @@ static void updates(const hpct_loops *loops)
 static void dropout(const hpct_loops *loops)
 {
     static const size_t counts[] = {1, 16, 63, 64, 65, 200};
-    const hpct_draw draw = {.seed = UINT64_C(0x123456789abcdef), .stream = 5, .step = 77};
+    const hpct_graph_draw draw = {.seed = UINT64_C(0x123456789abcdef), .stream = 5, .step = 77};
     const hpct_dropout half = hpct_dropout_make(&draw, 0.5);
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         size_t n = 128 + counts[c];
@@ -232,7 +232,7 @@ static void direct(const hpct_loops *loops, int out_w, int out, int kernel_h, in
 {
     int in[3] = {kernel_h + 1, out_w + kernel_w - 1, 2}, size[2] = {kernel_h, kernel_w},
         strides[2] = {1, 1};
-    hpct_window w = nn_window(in, out, size, strides, false);
+    hpct_graph_window w = nn_window(in, out, size, strides, false);
     int offsets[64], taps = 0;
     for (int u = 0; u < kernel_h; u++)
         for (int v = 0; v < kernel_w * 2; v++)

@@ -28,7 +28,7 @@ static uint64_t draws;
 
 static int pick(int low, int high)
 {
-    return low + (int) (hpct_uniform(7, 1, draws++) * (float) (high - low + 1));
+    return low + (int) (hpct_graph_uniform(7, 1, draws++) * (float) (high - low + 1));
 }
 
 static float *random_floats(size_t count)
@@ -36,7 +36,7 @@ static float *random_floats(size_t count)
     float *floats = malloc(count * sizeof *floats);
     assert_non_null(floats);
     for (size_t i = 0; i < count; i++)
-        floats[i] = 2 * hpct_uniform(7, 2, draws++) - 1;
+        floats[i] = 2 * hpct_graph_uniform(7, 2, draws++) - 1;
     return floats;
 }
 
@@ -78,9 +78,9 @@ static void test_padding_of_known_layers(void **state)
 static void test_padded_pictures_need_no_padding(void **state)
 {
     (void) state;
-    hpct_window w = nn_dilated_window((int[]){9, 12, 3}, 5, (int[]){4, 3}, (int[]){2, 3},
-                                      (int[]){1, 2}, 1, true);
-    hpct_window padded = hpct_window_with_padding(&w);
+    hpct_graph_window w = nn_dilated_window((int[]){9, 12, 3}, 5, (int[]){4, 3}, (int[]){2, 3},
+                                            (int[]){1, 2}, 1, true);
+    hpct_graph_window padded = hpct_window_with_padding(&w);
     assert_int_equal(padded.pad_top, 0);
     assert_int_equal(padded.pad_left, 0);
     assert_int_equal(windows_that_fit(padded.in_h, 0, 0, 4, 2), w.out_h);
@@ -102,15 +102,15 @@ static void test_kernels_are_turned(void **state)
     free(back);
 }
 
-static hpct_window pick_window(void)
+static hpct_graph_window pick_window(void)
 {
     int groups = pick(1, 3), in[] = {pick(1, 9), pick(1, 9), groups * pick(1, 3)};
     int kernel[] = {pick(1, 4), pick(1, 4)}, strides[] = {pick(1, 3), pick(1, 3)};
     int dilation[] = {pick(1, 2), pick(1, 2)};
-    bool fits = hpct_window_reach(kernel[0], dilation[0]) <= in[0] &&
-                hpct_window_reach(kernel[1], dilation[1]) <= in[1];
-    hpct_window w = nn_dilated_window(in, groups * pick(1, 3), kernel, strides, dilation, groups,
-                                      !fits || pick(0, 1) == 0);
+    bool fits = hpct_graph_window_reach(kernel[0], dilation[0]) <= in[0] &&
+                hpct_graph_window_reach(kernel[1], dilation[1]) <= in[1];
+    hpct_graph_window w = nn_dilated_window(in, groups * pick(1, 3), kernel, strides, dilation,
+                                            groups, !fits || pick(0, 1) == 0);
     if (pick(0, 3) == 0) {
         w.first_cell = pick(0, w.out_h * w.out_w - 1);
         w.cells = pick(1, w.out_h * w.out_w - w.first_cell);
@@ -118,7 +118,7 @@ static hpct_window pick_window(void)
     return w;
 }
 
-static void check_direct(const hpct_window *w, int n)
+static void check_direct(const hpct_graph_window *w, int n)
 {
     const hpct_direct d = hpct_window_direct(w, n);
     size_t ins = (size_t) (w->in_c / w->groups), in = (size_t) (w->kernel_h * w->kernel_w) * ins,
@@ -162,7 +162,7 @@ static void test_direct_sums_are_the_reference(void **state)
 {
     (void) state;
     for (int trial = 0; trial < 300; trial++) {
-        hpct_window w = pick_window();
+        hpct_graph_window w = pick_window();
         check_direct(&w, pick(1, 3));
     }
 }

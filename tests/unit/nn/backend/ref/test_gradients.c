@@ -15,7 +15,7 @@ static uint64_t draws;
 
 static int pick(int low, int high)
 {
-    return low + (int) (hpct_uniform(11, 1, draws++) * (float) (high - low + 1));
+    return low + (int) (hpct_graph_uniform(11, 1, draws++) * (float) (high - low + 1));
 }
 
 static double *random_doubles(size_t count)
@@ -23,7 +23,7 @@ static double *random_doubles(size_t count)
     double *memory = malloc(count * sizeof *memory);
     assert_non_null(memory);
     for (size_t i = 0; i < count; i++)
-        memory[i] = 2 * (double) hpct_uniform(11, 2, draws++) - 1;
+        memory[i] = 2 * (double) hpct_graph_uniform(11, 2, draws++) - 1;
     return memory;
 }
 
@@ -91,13 +91,13 @@ static void softmax(const probe *p)
 static void elements_agree(void **state)
 {
     (void) state;
-    static const hpct_op_kind kinds[] = {HPCT_ELEMENT_ROWS(HPCT_OP_OF_ELEMENT)};
+    static const hpct_op_kind kinds[] = {HPCT_GRAPH_ELEMENT_ROWS(HPCT_OP_OF_ELEMENT)};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         const hpct_op_spec spec = {
             .kind = kinds[k], .slope = 0.3F, .threshold = 0.5F, .most = 2.5F};
         for (int i = 0; i < 200; i++) {
             double x[3], y[3], slope, one = 1;
-            x[1] = 9 * (2 * (double) hpct_uniform(11, 3, draws++) - 1);
+            x[1] = 9 * (2 * (double) hpct_graph_uniform(11, 3, draws++) - 1);
             x[0] = x[1] - STEP;
             x[2] = x[1] + STEP;
             hpct_ref64_element_forward(&spec, 3, x, y);
@@ -148,8 +148,8 @@ static hpct_op_spec random_window(hpct_op_kind kind)
     int dilation[2] = {1, 1}, groups = kind == HPCT_OP_CONV2D ? pick(1, 3) : 1;
     for (int k = 0; k < 2 && kind == HPCT_OP_CONV2D; k++)
         dilation[k] = pick(1, 2); /* together with strides: not in Keras, but defined */
-    int in[3] = {pick(hpct_window_reach(kernel[0], dilation[0]), 6),
-                 pick(hpct_window_reach(kernel[1], dilation[1]), 6), groups * pick(1, 3)};
+    int in[3] = {pick(hpct_graph_window_reach(kernel[0], dilation[0]), 6),
+                 pick(hpct_graph_window_reach(kernel[1], dilation[1]), 6), groups * pick(1, 3)};
     hpct_op_spec spec = {.kind = kind};
     spec.window = nn_dilated_window(in, kind == HPCT_OP_CONV2D ? groups * pick(1, 3) : in[2],
                                     kernel, strides, dilation, groups, pick(0, 1) == 1);
@@ -170,7 +170,7 @@ static void windows_agree(void **state)
                      {HPCT_OP_AVERAGE_POOL2D, average_pool2d, "average_pool2d source"}};
         hpct_op_kind kind = kinds[i % 4].kind;
         hpct_op_spec spec = random_window(kind);
-        const hpct_window *w = &spec.window;
+        const hpct_graph_window *w = &spec.window;
         int n = pick(1, 3);
         size_t src = (size_t) (n * w->in_h * w->in_w * w->in_c),
                dst = (size_t) (n * w->out_h * w->out_w * w->out_c),
@@ -416,16 +416,16 @@ static void compare_products(const char *what, const double *x, const double *ba
 static void pictures_agree(void **state)
 {
     (void) state;
-    const hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    const hpct_graph_draw draw = {.seed = 9, .stream = 2, .step = 4};
     for (int i = 0; i < 100; i++) {
-        hpct_picture p = {.in_h = pick(1, 7),
-                          .in_w = pick(1, 7),
-                          .out_h = pick(1, 7),
-                          .out_w = pick(1, 7),
-                          .channels = pick(1, 3),
-                          .horizontal = pick(0, 1) == 1,
-                          .vertical = pick(0, 1) == 1,
-                          .nearest = pick(0, 2) == 0};
+        hpct_graph_picture p = {.in_h = pick(1, 7),
+                                .in_w = pick(1, 7),
+                                .out_h = pick(1, 7),
+                                .out_w = pick(1, 7),
+                                .channels = pick(1, 3),
+                                .horizontal = pick(0, 1) == 1,
+                                .vertical = pick(0, 1) == 1,
+                                .nearest = pick(0, 2) == 0};
         size_t in = (size_t) (p.in_h * p.in_w * p.channels),
                out = (size_t) (p.out_h * p.out_w * p.channels);
         double *x = random_doubles(in), *y = random_doubles(out), *forth = random_doubles(out),
@@ -449,7 +449,7 @@ static void pictures_agree(void **state)
 static void dropout_agrees(void **state)
 {
     (void) state;
-    const hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    const hpct_graph_draw draw = {.seed = 9, .stream = 2, .step = 4};
     const hpct_dropout dropout = hpct_dropout_make(&draw, 0.4);
     double *x = random_doubles(300), *y = random_doubles(300), *forth = random_doubles(300),
            *back = random_doubles(300);
@@ -463,7 +463,7 @@ static void dropout_agrees(void **state)
 static void dropout_of_rows_agrees(void **state)
 {
     (void) state;
-    const hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    const hpct_graph_draw draw = {.seed = 9, .stream = 2, .step = 4};
     const hpct_dropout dropout = hpct_dropout_make(&draw, 0.4);
     double ones[240], kept[240];
     int differ = 0;
@@ -482,7 +482,7 @@ static void noise_is_normal(void **state)
 {
     (void) state;
     enum { COUNT = 40000 };
-    hpct_draw draw = {.seed = 9, .stream = 2, .step = 4};
+    hpct_graph_draw draw = {.seed = 9, .stream = 2, .step = 4};
     double *zeros = calloc(COUNT, sizeof *zeros), *noise = random_doubles(COUNT),
            *next = random_doubles(COUNT), sum = 0, squares = 0, inside = 0;
     hpct_ref64_gaussian_noise(&draw, 0.5, 3, 2, COUNT / 2, zeros, noise);
@@ -527,12 +527,12 @@ static void resizing_has_tensorflow_values(void **state)
                                    2.5, 2.75, 3.25, 3.5, 3,   3.25, 3.75, 4};
     static const double two[] = {1.75, 10}, three[] = {4.0 / 3, 4, 40.0 / 3};
     double got[16];
-    hpct_picture p = {.in_h = 2, .in_w = 2, .out_h = 4, .out_w = 4, .channels = 1};
+    hpct_graph_picture p = {.in_h = 2, .in_w = 2, .out_h = 4, .out_w = 4, .channels = 1};
     hpct_box box = hpct_box_whole(&p);
     hpct_ref64_resize_forward(&p, &box, square, got);
     for (int i = 0; i < 16; i++)
         assert_true(fabs(got[i] - large[i]) < 1e-12);
-    p = (hpct_picture){.in_h = 1, .in_w = 5, .out_h = 1, .out_w = 2, .channels = 1};
+    p = (hpct_graph_picture){.in_h = 1, .in_w = 5, .out_h = 1, .out_w = 2, .channels = 1};
     box = hpct_box_whole(&p);
     hpct_ref64_resize_forward(&p, &box, row, got);
     assert_true(fabs(got[0] - two[0]) < 1e-12 && fabs(got[1] - two[1]) < 1e-12);
@@ -574,7 +574,7 @@ static void losses_agree(void **state)
         for (int s = 0; s < n; s++)
             labels[s] = pick(0, classes == 1 ? 1 : classes - 1);
         for (size_t k = 0; k < count; k++) {
-            targets[k] = hpct_uniform(11, 3, draws++);
+            targets[k] = hpct_graph_uniform(11, 3, draws++);
             if (probabilities)
                 x[k] = 0.01 + 0.49 * (x[k] + 1); /* inside the clipping */
         }

@@ -216,8 +216,8 @@ static void dtype_policies_set_the_precision(void **state)
         assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd),
                          HPCT_OK);
         assert_int_equal(hpct_model_precision(model), HPCT_BF16);
-        assert_int_equal(hpct_node_precision(model, &model->nodes[0]), HPCT_BF16);
-        assert_int_equal(hpct_node_precision(model, &model->nodes[1]), HPCT_FP32); /* d */
+        assert_int_equal(hpct_graph_node_precision(model, &model->nodes[0]), HPCT_BF16);
+        assert_int_equal(hpct_graph_node_precision(model, &model->nodes[1]), HPCT_FP32); /* d */
         char *text;
         assert_int_equal(hpct_keras_write(&text, model), HPCT_OK);
         hpct_model *again = read_model(text);
@@ -227,13 +227,13 @@ static void dtype_policies_set_the_precision(void **state)
         hpct_compile_options options = {.loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
                                         .optimizer = sgd};
         assert_int_equal(hpct_model_compile_with(model, &options), HPCT_OK);
-        assert_int_equal(hpct_node_precision(model, &model->nodes[0]), HPCT_FP32);
+        assert_int_equal(hpct_graph_node_precision(model, &model->nodes[0]), HPCT_FP32);
         hpct_model_free(model);
     }
     hpct_model *half =
         read_model(SEQUENTIAL(INPUT_3 "," CONV(POLICY_3("mixed_float16")) "," FLATTEN "," DENSE));
     assert_int_equal(hpct_model_precision(half), HPCT_FP16);
-    assert_int_equal(hpct_node_precision(half, &half->nodes[1]), HPCT_FP32);
+    assert_int_equal(hpct_graph_node_precision(half, &half->nodes[1]), HPCT_FP32);
     char *text;
     assert_int_equal(hpct_keras_write(&text, half), HPCT_OK);
     assert_non_null(strstr(text, "mixed_float16"));
@@ -244,7 +244,7 @@ static void dtype_policies_set_the_precision(void **state)
     hpct_compile_options options = {
         .loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, .optimizer = sgd, .precision = HPCT_BF16};
     assert_int_equal(hpct_model_compile_with(model, &options), HPCT_OK);
-    assert_int_equal(hpct_node_precision(model, &model->nodes[1]), HPCT_BF16);
+    assert_int_equal(hpct_graph_node_precision(model, &model->nodes[1]), HPCT_BF16);
     hpct_model_free(model);
 }
 

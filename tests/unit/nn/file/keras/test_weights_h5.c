@@ -59,7 +59,7 @@ static void assert_same(const hpct_model *a, const hpct_model *b)
         float x[64], y[64];
         assert_int_equal(hpct_param_get(a, i, x), HPCT_OK);
         assert_int_equal(hpct_param_get(b, i, y), HPCT_OK);
-        assert_memory_equal(x, y, hpct_shape_count(&a->params[i].shape) * sizeof(float));
+        assert_memory_equal(x, y, hpct_graph_shape_count(&a->params[i].shape) * sizeof(float));
     }
 }
 
@@ -179,7 +179,7 @@ static void keras_own_files_are_read(void **state)
         free(skipped);
         for (int p = 0; p < model->num_params; p++) {
             assert_int_equal(hpct_param_get(model, p, values), HPCT_OK);
-            for (size_t k = 0; k < hpct_shape_count(&model->params[p].shape); k++)
+            for (size_t k = 0; k < hpct_graph_shape_count(&model->params[p].shape); k++)
                 assert_true(values[k] == next++);
         }
         hpct_model_free(model);
@@ -257,7 +257,7 @@ static void renamed_layers_are_loaded_by_order(void **state)
         assert_true(i == 2 || skipped[0] == '\0');
         for (int p = 0; p < model->num_params && i < 2; p++) {
             assert_int_equal(hpct_param_get(model, p, values), HPCT_OK);
-            for (size_t k = 0; k < hpct_shape_count(&model->params[p].shape); k++)
+            for (size_t k = 0; k < hpct_graph_shape_count(&model->params[p].shape); k++)
                 assert_true(values[k] == next++);
         }
         free(skipped);
@@ -480,7 +480,7 @@ static void layers_that_fit_are_loaded(void **state)
         free(skipped);
         for (int p = 0; p < 3; p++) { /* the file has zeros; the first and the last are kernels */
             float now[64], before[64];
-            size_t bytes = hpct_shape_count(&model->params[p].shape) * sizeof(float);
+            size_t bytes = hpct_graph_shape_count(&model->params[p].shape) * sizeof(float);
             assert_int_equal(hpct_param_get(model, p, now), HPCT_OK);
             assert_int_equal(hpct_param_get(same, p, before), HPCT_OK);
             bool loaded = p < 2 ? cases[i].conv2d : cases[i].dense;
