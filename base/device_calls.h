@@ -35,7 +35,7 @@ typedef struct hpct_device_calls {
         void); /* selects the device for this process and the calling thread */
     const char *(*device_name)(void);  /* PCI address: distinguishes the GPUs of a host */
     void *(*compute_stream)(void);     /* the stream of the model's operations */
-    bool (*is_recording)(void);        /* the stream is being captured (hpct_device) */
+    bool (*is_recording)(void);        /* the stream is being captured (hpct_backend_device) */
     bool (*is_device)(const void *at); /* whether this is device memory */
     hpct_device_result (*allocate)(void **out, size_t bytes);
     void (*release)(void *at);

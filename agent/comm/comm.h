@@ -104,7 +104,7 @@ struct hpct_comm {
     const hpct_comm_ops *ops;
     int rank, size;
     bool records;          /* device reductions, and sums of device data, can be recorded with the
-                              computation (hpct_device, record); equal on all ranks */
+                              computation (hpct_backend_device, record); equal on all ranks */
     const hpct_auth *auth; /* authenticates additional connections; NULL: rank 0 generates a key,
                               distributed through this group */
     bool sleeps;           /* a rank waiting for a reduction sleeps; known once one is prepared */

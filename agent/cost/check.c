@@ -135,7 +135,7 @@ static double middle(const double v[ROUNDS])
 static hpct_status compute(check *c)
 {
     hpct_cpu_meter *meter = NULL;
-    hpct_rates rates = {0};
+    hpct_backend_rates rates = {0};
     double flops[ROUNDS], bytes[ROUNDS];
     hpct_status status = hpct_cpu_meter_open(&meter, array_bytes());
     for (int i = 0; i < ROUNDS; i++) {

@@ -82,7 +82,7 @@ static hpct_status time_steps(const hpct_cost_compute *compute, hpct_model *mode
 hpct_status hpct_cost_compute_measure(hpct_cost_compute *compute, hpct_model *model, int samples,
                                       const hpct_cost_compute_effort *effort)
 {
-    hpct_rates rates = {.bytes = INFINITY};
+    hpct_backend_rates rates = {.bytes = INFINITY};
     hpct_status status = describe(compute, model);
     if (status != HPCT_OK)
         return status;

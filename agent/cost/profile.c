@@ -28,7 +28,7 @@ static void print_row(FILE *stream, const hpct_profile_row *row, double step_sec
 }
 
 void hpct_cost_profile_print(FILE *stream, const hpct_profile_row *rows, int num_rows,
-                             double step_seconds, const hpct_rates *rates)
+                             double step_seconds, const hpct_backend_rates *rates)
 {
     hpct_profile_row sum = {.name = "step", .type = ""}, rest = {.name = "rest", .type = ""};
     double flops = 0;

@@ -227,7 +227,7 @@ static void make_state_changes(worker *w)
 /* Computes gradients and states of this slice into run->host. Servers have no loss scale: if fp16
  * gradients are not finite, the worker computes them again with half the scale, from the previous
  * states. */
-static hpct_status compute(worker *w, const hpct_data_input *input, hpct_batch_sums *sums)
+static hpct_status compute(worker *w, const hpct_data_input *input, hpct_backend_batch_sums *sums)
 {
     hpct_model *model = w->run->model;
     size_t count, num_states;
@@ -256,7 +256,7 @@ static hpct_status compute(worker *w, const hpct_data_input *input, hpct_batch_s
     return status;
 }
 
-static hpct_status train(worker *w, hpct_batch_sums *sums)
+static hpct_status train(worker *w, hpct_backend_batch_sums *sums)
 {
     hpct_model *model = w->run->model;
     hpct_data_input input;
@@ -283,7 +283,7 @@ static hpct_status train(worker *w, hpct_batch_sums *sums)
     return HPCT_OK;
 }
 
-static hpct_status evaluate(worker *w, hpct_batch_sums *sums)
+static hpct_status evaluate(worker *w, hpct_backend_batch_sums *sums)
 {
     return hpct_train_evaluate_slice(w->run->model, NULL, w->run->options.validation,
                                      (int) w->item.slice, w->run->schedule.evaluation_slices,
@@ -293,7 +293,7 @@ static hpct_status evaluate(worker *w, hpct_batch_sums *sums)
 /* `began`: when it was asked for. */
 static hpct_status do_item(worker *w, double began)
 {
-    hpct_batch_sums sums = {0};
+    hpct_backend_batch_sums sums = {0};
     bool current;
     HPCT_TRY(pull(w, &current));
     memset(w->spent, 0, sizeof w->spent);

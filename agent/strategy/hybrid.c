@@ -406,7 +406,7 @@ static hpct_status hybrid_backward(hpct_strategy *strategy, int count, int globa
                                    hpct_strategy_step_sums *sums)
 {
     hybrid *h = (hybrid *) strategy;
-    hpct_batch_sums local = {0};
+    hpct_backend_batch_sums local = {0};
     if (h->failed) /* all ranks know it and skip the update */
         return HPCT_OK;
     hpct_status status = hpct_model_loss(h->model, count, 1.0f / (float) global_count, &local);

@@ -150,7 +150,7 @@ static bool ends_round(const local_sgd *l, const hpct_strategy_step_sums *sums)
 static hpct_status local_reduce(hpct_strategy *strategy, hpct_strategy_step_sums *sums)
 {
     local_sgd *l = (local_sgd *) strategy;
-    hpct_batch_sums mine = {0};
+    hpct_backend_batch_sums mine = {0};
     hpct_status status = hpct_model_accumulate(l->model, &l->due);
     if (status == HPCT_OK && l->samples > 0)
         status = hpct_model_sums(l->model, &mine);

@@ -203,7 +203,7 @@ static hpct_status take_fetched(multi_worker *m, int turn, hpct_strategy_step_su
     waiting *w = &m->fetched[turn];
     hpct_strategy_step_sums there = {0};
     float piggyback[HPCT_STRATEGY_SUMS_FLOATS];
-    hpct_batch_sums own = {0};
+    hpct_backend_batch_sums own = {0};
     hpct_status status = HPCT_OK;
     if (!w->asked)
         return HPCT_OK;

@@ -416,7 +416,8 @@ static hpct_status forward_piece(const pipeline *p, int number)
                : status;
 }
 
-static hpct_status backward_piece(const pipeline *p, int number, float scale, hpct_batch_sums *sums)
+static hpct_status backward_piece(const pipeline *p, int number, float scale,
+                                  hpct_backend_batch_sums *sums)
 {
     hpct_piece piece = piece_of(p, number);
     float *in, *out;
@@ -452,7 +453,7 @@ static hpct_status pipeline_forward(hpct_strategy *strategy, int count, bool tra
 }
 
 /* Of the weights of a stage that has no loss, where it would be: in that of every sample. */
-static hpct_status add_penalty(const pipeline *p, hpct_batch_sums *sums)
+static hpct_status add_penalty(const pipeline *p, hpct_backend_batch_sums *sums)
 {
     double penalty = 0;
     if (p->number + 1 < p->layout.stages)
@@ -466,7 +467,7 @@ static hpct_status pipeline_backward(hpct_strategy *strategy, int count, int glo
                                      hpct_strategy_step_sums *sums)
 {
     pipeline *p = (pipeline *) strategy;
-    hpct_batch_sums own = {0};
+    hpct_backend_batch_sums own = {0};
     float scale = 1.0f / (float) global_count;
     (void) count;
     hpct_status status = p->count == 0 ? hpct_stage_skip(p->stage) : HPCT_OK;

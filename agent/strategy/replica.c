@@ -153,9 +153,10 @@ hpct_status hpct_strategy_replica_backward(hpct_model *model, int count, float s
     return hpct_model_backward(model, count);
 }
 
-hpct_status hpct_strategy_replica_evaluate(hpct_model *model, int count, hpct_batch_sums *sums)
+hpct_status hpct_strategy_replica_evaluate(hpct_model *model, int count,
+                                           hpct_backend_batch_sums *sums)
 {
-    *sums = (hpct_batch_sums){0};
+    *sums = (hpct_backend_batch_sums){0};
     if (count == 0)
         return HPCT_OK;
     HPCT_TRY(hpct_model_forward(model, count, false));

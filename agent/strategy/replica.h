@@ -29,7 +29,8 @@ hpct_status hpct_strategy_replica_forward(hpct_model *model, int count, bool tra
 hpct_status hpct_strategy_replica_backward(hpct_model *model, int count, float scale);
 
 /* Sums over `count` samples, with forward for inference. */
-hpct_status hpct_strategy_replica_evaluate(hpct_model *model, int count, hpct_batch_sums *sums);
+hpct_status hpct_strategy_replica_evaluate(hpct_model *model, int count,
+                                           hpct_backend_batch_sums *sums);
 
 /* Averages arena[count] of the model over the ranks; or all its states (moving statistics).
  * Collective. */

@@ -108,7 +108,7 @@ typedef struct hpct_strategy_ops {
 
     /* Sums over the first `count` samples in the model's input, inference, after gather. NULL: the
      * plan's model computes them itself. */
-    hpct_status (*evaluate)(hpct_strategy *strategy, int count, hpct_batch_sums *sums);
+    hpct_status (*evaluate)(hpct_strategy *strategy, int count, hpct_backend_batch_sums *sums);
     /* Outputs of the k-th part of its samples, in their order: [*count][outputs of the model];
      * *count < 0 after the last part. NULL where evaluate is. */
     hpct_status (*outputs)(hpct_strategy *strategy, int k, const float **outputs, int *count);

@@ -36,7 +36,7 @@ static hpct_status try_device(hpct_train_batch_source *input_source,
 {
     const hpct_dataset *dataset = options->dataset;
     const hpct_shape *stored = &dataset->stored, *shape = &dataset->shape;
-    hpct_pictures pictures = {
+    hpct_backend_pictures pictures = {
         .count = count,
         .labels = dataset->labels + input_source->first,
         .height = 1,

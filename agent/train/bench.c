@@ -262,7 +262,7 @@ static double one_of(bench_run *run)
 static hpct_status print_profile(bench_run *run)
 {
     int steps = run->options.steps, quarter = steps / 4, count = steps - 2 * quarter, num_rows;
-    hpct_rates rates;
+    hpct_backend_rates rates;
     double sum = 0;
     sort_steps(run);
     HPCT_TRY(hpct_model_measure_rates(run->model, &rates));

@@ -62,7 +62,7 @@ static hpct_data_batch batch_of_share(void *argument, int64_t number)
 }
 
 static hpct_status evaluate_batch(hpct_model *model, hpct_strategy *strategy, int count,
-                                  hpct_batch_sums *sums)
+                                  hpct_backend_batch_sums *sums)
 {
     if (strategy != NULL && strategy->ops->evaluate != NULL)
         return strategy->ops->evaluate(strategy, count, sums);
@@ -104,11 +104,11 @@ static hpct_status count_outputs(hpct_model *model, hpct_strategy *strategy, hpc
 static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
                                     hpct_train_batch_source *input_source, int64_t batches,
                                     hpct_tally *tally, const hpct_dataset *dataset, int64_t first,
-                                    hpct_batch_sums *sums)
+                                    hpct_backend_batch_sums *sums)
 {
     hpct_status status = HPCT_OK;
     for (int64_t i = 0; i < batches && status == HPCT_OK; i++) {
-        hpct_batch_sums one = {0};
+        hpct_backend_batch_sums one = {0};
         hpct_data_input input;
         status = hpct_train_batch_source_next(input_source, &input);
         if (status != HPCT_OK)
@@ -126,7 +126,7 @@ static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
 
 static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
                                   const hpct_dataset *dataset, int slice, int slices, int batch,
-                                  hpct_tally *tally, hpct_batch_sums *sums)
+                                  hpct_tally *tally, hpct_backend_batch_sums *sums)
 {
     own_share mine = {.batch = batch};
     mine.count = hpct_data_slice((int64_t) dataset->size, slice, slices, &mine.begin);
@@ -154,7 +154,7 @@ static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
 
 hpct_status hpct_train_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
                                       const hpct_dataset *dataset, int slice, int slices, int batch,
-                                      hpct_batch_sums *sums)
+                                      hpct_backend_batch_sums *sums)
 {
     return evaluate_slice(model, strategy, dataset, slice, slices, batch, NULL, sums);
 }
@@ -221,10 +221,10 @@ hpct_status hpct_train_evaluate_built(hpct_context *context, hpct_model *model,
                                       int batch, hpct_tally *tally, hpct_metrics *metrics)
 {
     hpct_comm *comm = hpct_context_comm(context);
-    hpct_batch_sums mine = {0}, sum = {0};
+    hpct_backend_batch_sums mine = {0}, sum = {0};
     if (tally != NULL)
         hpct_tally_clear(tally);
-    hpct_batch_sums *all = malloc((size_t) comm->size * sizeof *all);
+    hpct_backend_batch_sums *all = malloc((size_t) comm->size * sizeof *all);
     hpct_status status =
         all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK;
     if (status == HPCT_OK)

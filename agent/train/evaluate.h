@@ -16,7 +16,7 @@ int hpct_train_evaluate_batch_sizes(hpct_context *context, const hpct_dataset *d
  * strategy if it evaluates itself (NULL: none). Local. */
 hpct_status hpct_train_evaluate_slice(hpct_model *model, hpct_strategy *strategy,
                                       const hpct_dataset *dataset, int slice, int slices, int batch,
-                                      hpct_batch_sums *sums);
+                                      hpct_backend_batch_sums *sums);
 
 /* For options->metrics and confusion_matrix: *tally, NULL if neither was asked for. HPCT_ERR_USAGE,
  * see hpct_tally_open. */

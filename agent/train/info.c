@@ -69,7 +69,8 @@ static void print_nccl(FILE *stream)
 {
     void *found = NULL;
     int version = 0;
-    if (hpct_module_find(&found, HPCT_MODULE_CUDA, HPCT_DEVICE_CALLS_SYMBOL) != HPCT_OK)
+    if (hpct_backend_module_find(&found, HPCT_BACKEND_MODULE_CUDA, HPCT_DEVICE_CALLS_SYMBOL) !=
+        HPCT_OK)
         return;
     const hpct_device_calls *calls = found;
     if (calls->has_nccl(&version))
@@ -83,8 +84,8 @@ static void print_nccl(FILE *stream)
 static void print_module(FILE *stream)
 {
     char text[256];
-    const hpct_device *device;
-    if (hpct_backend_device(&device, "cuda") != HPCT_OK) {
+    const hpct_backend_device *device;
+    if (hpct_backend_find_device(&device, "cuda") != HPCT_OK) {
         fprintf(stream, "  GPUs       %s\n", hpct_last_error());
         return;
     }
@@ -96,8 +97,8 @@ static void print_module(FILE *stream)
 static void print_gpus(FILE *stream)
 {
     char text[256];
-    const hpct_device *device;
-    if (hpct_backend_device(&device, "cuda") != HPCT_OK)
+    const hpct_backend_device *device;
+    if (hpct_backend_find_device(&device, "cuda") != HPCT_OK)
         return;
     for (int i = 0; device->describe(i, text, sizeof text); i++) {
         fprintf(stream, "  GPU %-6d %s\n", i, text);

@@ -8,7 +8,7 @@
 #include <hpctrain/train.h>
 #include <stdint.h>
 
-/* loss, correct, in_top_k: as in hpct_batch_sums, of the model's kind of targets. Of an
+/* loss, correct, in_top_k: as in hpct_backend_batch_sums, of the model's kind of targets. Of an
  * evaluation's other metrics nothing is set. */
 hpct_metrics hpct_train_metrics_of(const hpct_model *model, double loss, double correct,
                                    double in_top_k, int64_t samples);

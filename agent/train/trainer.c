@@ -185,7 +185,7 @@ static hpct_metrics mean(const hpct_strategy_step_sums *sums, int global_count)
 
 hpct_status hpct_trainer_measure(hpct_trainer *trainer, int global_count, hpct_metrics *metrics)
 {
-    hpct_batch_sums sums = {0};
+    hpct_backend_batch_sums sums = {0};
     hpct_status status = check_built(trainer);
     if (status == HPCT_OK)
         status = check_count(global_count);

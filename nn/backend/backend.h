@@ -10,37 +10,39 @@
 #include "nn/graph/optimizer.h"
 
 /* y: target row, smoothed by label_smoothing. */
-typedef enum hpct_loss_form {
-    HPCT_LOSS_LOGITS,        /* -sum y log softmax(x), through the log-sum-exp */
-    HPCT_LOSS_PROBABILITIES, /* -log (q[label] / sum q), q = x clipped to [1e-7, 1 - 1e-7] */
-    HPCT_LOSS_DISTRIBUTION,  /* -sum y log q, q = x / sum x clipped */
-    HPCT_LOSS_BINARY_LOGITS, /* mean of -y log p - (1 - y) log(1 - p), p = sigmoid(x) */
-    HPCT_LOSS_BINARY,        /* the same with p = x clipped */
-    HPCT_LOSS_SQUARED,       /* mean of (x - y)^2 */
+typedef enum hpct_backend_loss_form {
+    HPCT_BACKEND_LOSS_LOGITS,        /* -sum y log softmax(x), through the log-sum-exp */
+    HPCT_BACKEND_LOSS_PROBABILITIES, /* -log (q[label] / sum q), q = x clipped to [1e-7, 1 - 1e-7]
+                                      */
+    HPCT_BACKEND_LOSS_DISTRIBUTION,  /* -sum y log q, q = x / sum x clipped */
+    HPCT_BACKEND_LOSS_BINARY_LOGITS, /* mean of -y log p - (1 - y) log(1 - p), p = sigmoid(x) */
+    HPCT_BACKEND_LOSS_BINARY,        /* the same with p = x clipped */
+    HPCT_BACKEND_LOSS_SQUARED,       /* mean of (x - y)^2 */
     /* focal: with m the probability that is missing, the cross-entropy times m^gamma */
-    HPCT_LOSS_BINARY_FOCAL_LOGITS, /* mean of a m^gamma BINARY_LOGITS, m = y (1 - p) + (1 - y) p, a
-                                      = 1, or with alpha > 0 y alpha + (1 - y)(1 - alpha) */
-    HPCT_LOSS_BINARY_FOCAL,        /* the same with p = x, BINARY */
-    HPCT_LOSS_FOCAL_LOGITS,        /* -sum alpha (1 - q)^gamma y log q, q = softmax(x) clipped */
-    HPCT_LOSS_FOCAL,               /* the same with q = x / sum x clipped */
-    HPCT_LOSS_HUBER,               /* mean of e^2 / 2, e = |x - y|; delta (e - delta / 2) beyond */
-    HPCT_LOSS_DIVERGENCE,          /* sum y log(y / q), y and q = x clipped to [1e-7, 1] */
-    HPCT_LOSS_FORMS
-} hpct_loss_form;
+    HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS, /* mean of a m^gamma BINARY_LOGITS, m = y (1 - p) + (1 -
+                                      y) p, a = 1, or with alpha > 0 y alpha + (1 - y)(1 - alpha) */
+    HPCT_BACKEND_LOSS_BINARY_FOCAL,        /* the same with p = x, BINARY */
+    HPCT_BACKEND_LOSS_FOCAL_LOGITS, /* -sum alpha (1 - q)^gamma y log q, q = softmax(x) clipped */
+    HPCT_BACKEND_LOSS_FOCAL,        /* the same with q = x / sum x clipped */
+    HPCT_BACKEND_LOSS_HUBER,        /* mean of e^2 / 2, e = |x - y|; delta (e - delta / 2) beyond */
+    HPCT_BACKEND_LOSS_DIVERGENCE,   /* sum y log(y / q), y and q = x clipped to [1e-7, 1] */
+    HPCT_BACKEND_LOSS_FORMS
+} hpct_backend_loss_form;
 
 /* Bytes of a value. */
-static inline size_t hpct_precision_bytes(hpct_precision precision)
+static inline size_t hpct_backend_precision_bytes(hpct_precision precision)
 {
     return precision == HPCT_FP32 ? 4 : 2;
 }
 
-typedef struct hpct_loss_call {
-    hpct_loss_form form;
+typedef struct hpct_backend_loss_call {
+    hpct_backend_loss_form form;
     int n, classes;
-    const float *src;           /* [n][classes] */
-    const int32_t *labels;      /* [n]; one-hot y, or with one output the label itself */
-    const float *targets;       /* [n][classes], y instead of the labels, or NULL */
-    hpct_target_kind judged;    /* what the other sums are of (hpct_batch_sums); CLASS: classes */
+    const float *src;      /* [n][classes] */
+    const int32_t *labels; /* [n]; one-hot y, or with one output the label itself */
+    const float *targets;  /* [n][classes], y instead of the labels, or NULL */
+    hpct_target_kind
+        judged; /* what the other sums are of (hpct_backend_batch_sums); CLASS: classes */
     float label_smoothing;      /* y (1 - s) + s / classes, or s / 2 of the binary ones */
     float alpha, gamma, delta;  /* of focal losses, and HUBER */
     const float *class_weights; /* factor of a sample's loss, by class; NULL: 1 */
@@ -53,23 +55,23 @@ typedef struct hpct_loss_call {
     float *diff_src;                        /* [n][classes], or NULL */
     hpct_precision values;                  /* type of src and diff_src in memory */
     /* Overwritten; in the backend's memory like all else here; read on request. */
-    hpct_batch_sums *sums;
-    /* With hpct_device.leaves_sums, unless NULL: sums also go to left[*turns % 2] in host memory,
-     * and *turns, in the backend's memory, counts them. */
-    hpct_batch_sums *left;
+    hpct_backend_batch_sums *sums;
+    /* With hpct_backend_device.leaves_sums, unless NULL: sums also go to left[*turns % 2] in host
+     * memory, and *turns, in the backend's memory, counts them. */
+    hpct_backend_batch_sums *left;
     uint32_t *turns;
-} hpct_loss_call;
+} hpct_backend_loss_call;
 
-#define HPCT_ARENA_ALIGN 16 /* floats: every parameter begins at a multiple of 64 bytes */
+#define HPCT_BACKEND_ARENA_ALIGN 16 /* floats: every parameter begins at a multiple of 64 bytes */
 
 /* A range of the arenas to update: one parameter with padding if the optimizer works by parameter,
  * else consecutive ones. */
-typedef struct hpct_update_range {
-    size_t offset, count; /* floats, multiples of HPCT_ARENA_ALIGN */
+typedef struct hpct_backend_update_range {
+    size_t offset, count; /* floats, multiples of HPCT_BACKEND_ARENA_ALIGN */
     float rate_factor;    /* of learning_rate; 0: none */
     bool adapt;           /* LARS: trust ratio and weight decay apply */
     bool split;           /* other replicas have other shards of the parameter (nn/split/shard.h) */
-} hpct_update_range;
+} hpct_backend_update_range;
 
 /* One optimizer step over all ranges, on arenas of one layout. With g the gradient times
  * grad_scale, then clipped, t the number of this update from 1, and every sum over one range:
@@ -93,7 +95,7 @@ typedef struct hpct_update_range {
  * `rate` is learning_rate times the range's factor.
  *
  * Zeros in the padding of w, g and slots stay zeros. */
-typedef struct hpct_update_call {
+typedef struct hpct_backend_update_call {
     hpct_optimizer_kind kind;
     bool nesterov;
     float learning_rate, weight_decay, momentum, epsilon, trust_coefficient;
@@ -105,7 +107,7 @@ typedef struct hpct_update_call {
     float *param;
     const float *grad;
     float *slot[HPCT_GRAPH_MAX_SLOTS]; /* m, v, a; NULL where the optimizer has none */
-    const hpct_update_range *ranges;
+    const hpct_backend_update_range *ranges;
     int num_ranges;
     /* All-reduce over shards of the sums over a split range; called in the order of ranges. NULL:
      * no range is split. */
@@ -115,22 +117,23 @@ typedef struct hpct_update_call {
      * independently. */
     hpct_status (*judge)(void *argument, float *flags, size_t count);
     void *argument;
-} hpct_update_call;
+} hpct_backend_update_call;
 
-static inline float hpct_update_rate(const hpct_update_call *call, const hpct_update_range *range)
+static inline float hpct_backend_update_rate(const hpct_backend_update_call *call,
+                                             const hpct_backend_update_range *range)
 {
     return range->rate_factor > 0 ? call->learning_rate * range->rate_factor : call->learning_rate;
 }
 
 /* A parameter with a regularizer: the loss has a penalty of l1 sum |w| + l2 sum w^2. */
-typedef struct hpct_penalty {
-    size_t offset, count; /* as in hpct_update_range, padding included */
+typedef struct hpct_backend_penalty {
+    size_t offset, count; /* as in hpct_backend_update_range, padding included */
     float l1, l2;
     bool split; /* other replicas have other shards of the parameter */
-} hpct_penalty;
+} hpct_backend_penalty;
 
-typedef struct hpct_penalty_call {
-    const hpct_penalty *penalties;
+typedef struct hpct_backend_penalty_call {
+    const hpct_backend_penalty *penalties;
     int num;
     const float *param;
     /* grad += factor (l1 sign(w) + 2 l2 w), with `scaling` times its scale; NULL: none. */
@@ -139,52 +142,52 @@ typedef struct hpct_penalty_call {
     const hpct_graph_loss_scaling *scaling;
     /* If not NULL, [2] overwritten: the penalties of split parameters, and of all others. */
     float *sums;
-} hpct_penalty_call;
+} hpct_backend_penalty_call;
 
 /* Copy of a parameter; source and copy begin at multiples of 64 bytes. */
-typedef struct hpct_param_copy {
+typedef struct hpct_backend_param_copy {
     const float *from;
     void *to;
     size_t count;
-} hpct_param_copy;
+} hpct_backend_param_copy;
 
 /* Fusions that a backend may support; nn/plan/fusions.c has the rules. */
-typedef enum hpct_fusion {
-    HPCT_FUSION_POOL,     /* CONV2D computes the MAX_POOL2D after it (hpct_op_build.pool) */
-    HPCT_FUSION_BIAS,     /* CONV2D omits its bias, before BATCH_NORM (leaves_bias) */
-    HPCT_FUSION_ADD_NORM, /* ADD computes the BATCH_NORM before it (normed) */
-    HPCT_FUSION_SUM,      /* CONV2D computes the ADD of two after it (adds) */
-} hpct_fusion;
+typedef enum hpct_backend_fusion {
+    HPCT_BACKEND_FUSION_POOL,     /* CONV2D computes the MAX_POOL2D after it (hpct_op_build.pool) */
+    HPCT_BACKEND_FUSION_BIAS,     /* CONV2D omits its bias, before BATCH_NORM (leaves_bias) */
+    HPCT_BACKEND_FUSION_ADD_NORM, /* ADD computes the BATCH_NORM before it (normed) */
+    HPCT_BACKEND_FUSION_SUM,      /* CONV2D computes the ADD of two after it (adds) */
+} hpct_backend_fusion;
 
 /* Support of an operation for channel blocks (nn/plan/blocks.c). */
-typedef enum hpct_blocking {
-    HPCT_BLOCKS_NEVER,
-    HPCT_BLOCKS_ALL,  /* inputs and output, or none */
-    HPCT_BLOCKS_EACH, /* inputs and output independently */
-} hpct_blocking;
+typedef enum hpct_backend_blocking {
+    HPCT_BACKEND_BLOCKS_NEVER,
+    HPCT_BACKEND_BLOCKS_ALL,  /* inputs and output, or none */
+    HPCT_BACKEND_BLOCKS_EACH, /* inputs and output independently */
+} hpct_backend_blocking;
 
 /* A batch from a data set in device memory (nn/run/resident.h); all pointers are to device
  * memory. */
-typedef struct hpct_gather_call {
-    const hpct_pictures *pictures; /* the struct itself is in host memory */
+typedef struct hpct_backend_gather_call {
+    const hpct_backend_pictures *pictures; /* the struct itself is in host memory */
     int n;
     const hpct_drawn *drawn; /* [n] */
     hpct_precision values;   /* of dst */
     float *dst;              /* [n][to_height][to_width][channels] */
     int32_t *labels;         /* [n] */
-} hpct_gather_call;
+} hpct_backend_gather_call;
 
 /* Events in a device's streams that the host can wait for. */
-typedef enum hpct_mark {
-    HPCT_MARK_INPUT, /* in the copy stream; the others in the compute stream */
-    HPCT_MARK_DRAWN,
-    HPCT_MARK_FETCH,
-    HPCT_MARKS = HPCT_MARK_FETCH + 2
-} hpct_mark;
+typedef enum hpct_backend_mark {
+    HPCT_BACKEND_MARK_INPUT, /* in the copy stream; the others in the compute stream */
+    HPCT_BACKEND_MARK_DRAWN,
+    HPCT_BACKEND_MARK_FETCH,
+    HPCT_BACKEND_MARKS = HPCT_BACKEND_MARK_FETCH + 2
+} hpct_backend_mark;
 
 /* A device backend: memory not accessible to the host. Work is executed in the order of calls,
  * asynchronously unless said otherwise. */
-typedef struct hpct_device {
+typedef struct hpct_backend_device {
     /* First call; repeated calls return the first result. Returns HPCT_ERR_CONFIG, in one line,
      * without driver or device. */
     hpct_status (*open)(void);
@@ -225,15 +228,15 @@ typedef struct hpct_device {
     hpct_status (*join)(void);
     /* mark records an event after the work called so far; await waits for it, returning at once if
      * it was never recorded. */
-    hpct_status (*mark)(hpct_mark mark);
-    hpct_status (*await)(hpct_mark mark);
-    bool leaves_sums; /* hpct_loss_call.left */
+    hpct_status (*mark)(hpct_backend_mark mark);
+    hpct_status (*await)(hpct_backend_mark mark);
+    bool leaves_sums; /* hpct_backend_loss_call.left */
     /* to[3]: loss, correct, in_top_k, as floats. */
-    hpct_status (*put_sums)(const hpct_batch_sums *sums, float *to);
+    hpct_status (*put_sums)(const hpct_backend_batch_sums *sums, float *to);
     /* Converts fp32 to the 16-bit type `values` and back, on the device. */
     hpct_status (*to_values)(hpct_precision values, size_t count, const float *from, float *to);
     hpct_status (*from_values)(hpct_precision values, size_t count, const float *from, float *to);
-    hpct_status (*gather)(const hpct_gather_call *call); /* NULL: not supported */
+    hpct_status (*gather)(const hpct_backend_gather_call *call); /* NULL: not supported */
 
     /* Recordings (nn/run/replay.h); NULL: not supported. Between `record` and `end_record` calls
      * are recorded, not executed; `replay` executes them in order, any number of times. A call that
@@ -245,13 +248,13 @@ typedef struct hpct_device {
     /* Values that replace recorded ones: seed, step and first sample of operations; learning rate,
      * bias_1 and bias_2 of updates, including fused ones. */
     hpct_status (*set_draws)(uint64_t seed, int64_t step, int64_t first_sample);
-    hpct_status (*set_rates)(const hpct_update_call *call);
-} hpct_device;
+    hpct_status (*set_rates)(const hpct_backend_update_call *call);
+} hpct_backend_device;
 
 typedef struct hpct_backend {
     const char *name;
-    const hpct_device *device; /* NULL: host memory */
-    bool low_values;           /* activations are stored in the model's precision; else as fp32 */
+    const hpct_backend_device *device; /* NULL: host memory */
+    bool low_values; /* activations are stored in the model's precision; else as fp32 */
     /* Zeroed memory, 64-byte aligned; NULL if out of memory. release accepts NULL. */
     void *(*allocate)(size_t bytes);
     void (*release)(void *memory);
@@ -262,16 +265,16 @@ typedef struct hpct_backend {
     /* Whether make_op supports the fusion and is not slower with it. `spec` and `build` are those
      * of the CONV2D or, for ADD_NORM, of the BATCH_NORM; `other` is the other operation. NULL: no
      * fusions. */
-    bool (*fuses)(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
+    bool (*fuses)(hpct_backend_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
                   const hpct_op_spec *other);
     /* NULL: channels last only. */
-    hpct_blocking (*blocking)(const hpct_op_spec *spec, hpct_precision precision);
+    hpct_backend_blocking (*blocking)(const hpct_op_spec *spec, hpct_precision precision);
     /* Called after all operations of a model have been created: tuning results may be saved. NULL:
      * no effect. */
     void (*made_ops)(void);
-    hpct_status (*loss)(const hpct_loss_call *call);
-    hpct_status (*update)(const hpct_update_call *call);
-    hpct_status (*penalize)(const hpct_penalty_call *call);
+    hpct_status (*loss)(const hpct_backend_loss_call *call);
+    hpct_status (*update)(const hpct_backend_update_call *call);
+    hpct_status (*penalize)(const hpct_backend_penalty_call *call);
     /* dst += src; dst = src if `first`. fp32. */
     hpct_status (*accumulate)(size_t count, const float *src, float *dst, bool first);
     /* dst += src, for activations and gradients. NULL: fp32, as accumulate. */
@@ -279,9 +282,10 @@ typedef struct hpct_backend {
     hpct_status (*scale)(size_t count, float factor, float *dst); /* dst *= factor */
     /* Copies parameters to the 16-bit type `values`; on a device possibly in the side stream. NULL:
      * no operation needs it (param_copied). */
-    hpct_status (*copy_params)(hpct_precision values, const hpct_param_copy *copies, int num);
+    hpct_status (*copy_params)(hpct_precision values, const hpct_backend_param_copy *copies,
+                               int num);
     /* NULL: unknown */
-    hpct_status (*measure)(hpct_precision precision, hpct_rates *rates);
+    hpct_status (*measure)(hpct_precision precision, hpct_backend_rates *rates);
 } hpct_backend;
 
 /* Composite operations, for every backend.
@@ -290,37 +294,37 @@ typedef struct hpct_backend {
  * computes on one replica with all samples what data-parallel replicas without synchronization
  * compute. Moving statistics become the mean over the groups of what each replica's would be;
  * a group without samples contributes the old ones. */
-hpct_status hpct_make_grouped_norm(hpct_op **out, const hpct_backend *backend,
-                                   const hpct_op_spec *spec, const hpct_op_build *build);
+hpct_status hpct_backend_make_grouped_norm(hpct_op **out, const hpct_backend *backend,
+                                           const hpct_op_spec *spec, const hpct_op_build *build);
 /* BatchNormalization of a frozen layer (spec.norm.frozen): normalizes by the moving statistics also
  * in training, and does not change them; backward multiplies by the same factors. */
-hpct_status hpct_make_frozen_norm(hpct_op **out, const hpct_backend *backend,
-                                  const hpct_op_spec *spec, const hpct_op_build *build);
+hpct_status hpct_backend_make_frozen_norm(hpct_op **out, const hpct_backend *backend,
+                                          const hpct_op_spec *spec, const hpct_op_build *build);
 /* Host fallback for an operation that a device lacks: the collectives of split models
  * (nn/backend/collective.h). Copies inputs D2H and outputs H2D, synchronously: for small
  * tensors. */
-hpct_status hpct_make_host_fallback(hpct_op **out, const hpct_backend *backend,
-                                    const hpct_op_spec *spec, const hpct_op_build *build);
+hpct_status hpct_backend_make_host_fallback(hpct_op **out, const hpct_backend *backend,
+                                            const hpct_op_spec *spec, const hpct_op_build *build);
 
 /* Copies between the host and the backend's memory (which may be host memory), as device->to_host
  * etc. memory_wait returns when all work is complete. */
-hpct_status hpct_memory_to_host(const hpct_backend *backend, void *host, const void *memory,
-                                size_t bytes);
-hpct_status hpct_memory_from_host(const hpct_backend *backend, void *memory, const void *host,
-                                  size_t bytes);
-hpct_status hpct_memory_zero(const hpct_backend *backend, void *memory, size_t bytes);
-hpct_status hpct_memory_wait(const hpct_backend *backend);
+hpct_status hpct_backend_memory_to_host(const hpct_backend *backend, void *host, const void *memory,
+                                        size_t bytes);
+hpct_status hpct_backend_memory_from_host(const hpct_backend *backend, void *memory,
+                                          const void *host, size_t bytes);
+hpct_status hpct_backend_memory_zero(const hpct_backend *backend, void *memory, size_t bytes);
+hpct_status hpct_backend_memory_wait(const hpct_backend *backend);
 
 /* Zeroed host memory, pinned if there is a device. return_host accepts NULL. */
-void *hpct_memory_take_host(const hpct_backend *backend, size_t bytes);
-void hpct_memory_return_host(const hpct_backend *backend, void *memory);
+void *hpct_backend_memory_take_host(const hpct_backend *backend, size_t bytes);
+void hpct_backend_memory_return_host(const hpct_backend *backend, void *memory);
 
 /* Error of a failed allocation of `bytes`; the format says what for. */
-hpct_status hpct_memory_fail(const hpct_backend *backend, size_t bytes, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+hpct_status hpct_backend_memory_fail(const hpct_backend *backend, size_t bytes, const char *format,
+                                     ...) __attribute__((format(printf, 3, 4)));
 
 /* allocate and release of backends that compute in host memory. */
-void *hpct_host_allocate(size_t bytes);
-void hpct_host_release(void *memory);
+void *hpct_backend_host_allocate(size_t bytes);
+void hpct_backend_host_release(void *memory);
 
 #endif

@@ -31,7 +31,7 @@ static size_t record_floats(const hpct_op_spec *spec, int n)
            (spec->parts.carries ? HPCT_GRAPH_PIGGYBACK : 0);
 }
 
-size_t hpct_collective_floats(const hpct_op_spec *spec, int n)
+size_t hpct_backend_collective_floats(const hpct_op_spec *spec, int n)
 {
     size_t again = (size_t) n * hpct_op_dst_floats(spec);
     if (spec->kind == HPCT_OP_GATHER_PARTS)
@@ -343,8 +343,8 @@ static hpct_status copy_param(hpct_op *op, int which, const float *from, float *
     return HPCT_OK;
 }
 
-hpct_status hpct_make_collective(hpct_op **out, const hpct_op_spec *spec,
-                                 const hpct_op_build *build)
+hpct_status hpct_backend_make_collective(hpct_op **out, const hpct_op_spec *spec,
+                                         const hpct_op_build *build)
 {
     static const hpct_op_class sum = {.forward = sum_forward,
                                       .backward = sum_backward,

@@ -13,10 +13,10 @@
  * neither. GATHER_SAMPLES: dst [n][...] from all parts' src [own samples][...], divided by
  * hpct_graph_samples_first. Backward: each part's samples of diff_dst (or of its sum). call->n is
  * that of dst. forward returns HPCT_ERR_INTERNAL without call->replicas. */
-hpct_status hpct_make_collective(hpct_op **out, const hpct_op_spec *spec,
-                                 const hpct_op_build *build);
+hpct_status hpct_backend_make_collective(hpct_op **out, const hpct_op_spec *spec,
+                                         const hpct_op_build *build);
 
 /* Floats that one shard sends in a step of n samples. */
-size_t hpct_collective_floats(const hpct_op_spec *spec, int n);
+size_t hpct_backend_collective_floats(const hpct_op_spec *spec, int n);
 
 #endif

@@ -126,7 +126,8 @@ static hpct_status make_backward(frozen_norm *f, const hpct_op_spec *inference,
     HPCT_TRY(f->backend->make_op(&f->scale, &scale, &plain));
     size_t bytes = aligned((size_t) channels * sizeof *f->zeros);
     f->zeros = f->backend->allocate(bytes);
-    return f->zeros != NULL ? HPCT_OK : hpct_memory_fail(f->backend, bytes, "a frozen layer");
+    return f->zeros != NULL ? HPCT_OK
+                            : hpct_backend_memory_fail(f->backend, bytes, "a frozen layer");
 }
 
 static size_t scratch_of(const frozen_norm *f)
@@ -154,8 +155,8 @@ static void describe(frozen_norm *f, const hpct_op_spec *spec, const hpct_op_bui
     op->backward_keeps_diff_dst = !relu;
 }
 
-hpct_status hpct_make_frozen_norm(hpct_op **out, const hpct_backend *backend,
-                                  const hpct_op_spec *spec, const hpct_op_build *build)
+hpct_status hpct_backend_make_frozen_norm(hpct_op **out, const hpct_backend *backend,
+                                          const hpct_op_spec *spec, const hpct_op_build *build)
 {
     static const hpct_op_class class = {.forward = forward,
                                         .backward = backward,

@@ -38,7 +38,7 @@ typedef struct group_call {
 /* Advances by `count` values of activation type. */
 static float *moved(const grouped_norm *g, const float *from, size_t count)
 {
-    size_t bytes = count * hpct_precision_bytes(g->op.build.values);
+    size_t bytes = count * hpct_backend_precision_bytes(g->op.build.values);
     return from != NULL ? (float *) (void *) ((char *) (uintptr_t) from + bytes) : NULL;
 }
 
@@ -75,7 +75,7 @@ static float *room(const grouped_norm *g, const hpct_op_call *call, int which)
 
 static hpct_status zero(const grouped_norm *g, float *to)
 {
-    return hpct_memory_zero(g->backend, to, g->channels * sizeof *to);
+    return hpct_backend_memory_zero(g->backend, to, g->channels * sizeof *to);
 }
 
 static hpct_status copy(const grouped_norm *g, const float *from, float *to)
@@ -171,8 +171,8 @@ static void destroy(hpct_op *op)
     free(op);
 }
 
-hpct_status hpct_make_grouped_norm(hpct_op **out, const hpct_backend *backend,
-                                   const hpct_op_spec *spec, const hpct_op_build *build)
+hpct_status hpct_backend_make_grouped_norm(hpct_op **out, const hpct_backend *backend,
+                                           const hpct_op_spec *spec, const hpct_op_build *build)
 {
     static const hpct_op_class class = {.forward = forward,
                                         .backward = backward,

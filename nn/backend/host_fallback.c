@@ -38,7 +38,7 @@ static size_t dst_count(const hpct_op_spec *spec, int n)
 static hpct_status fetch(const host_fallback *h, const hpct_op_call *call, float *host,
                          const float *from, size_t count)
 {
-    const hpct_device *device = h->backend->device;
+    const hpct_backend_device *device = h->backend->device;
     if (h->op.build.values != HPCT_FP32) {
         HPCT_TRY(device->from_values(h->op.build.values, count, from, call->scratch));
         from = call->scratch;
@@ -49,7 +49,7 @@ static hpct_status fetch(const host_fallback *h, const hpct_op_call *call, float
 static hpct_status send(const host_fallback *h, const hpct_op_call *call, float *to,
                         const float *host, size_t count)
 {
-    const hpct_device *device = h->backend->device;
+    const hpct_backend_device *device = h->backend->device;
     if (h->op.build.values == HPCT_FP32)
         return device->from_host(to, host, count * sizeof *host);
     HPCT_TRY(device->from_host(call->scratch, host, count * sizeof *host));
@@ -129,7 +129,7 @@ static void destroy(hpct_op *op)
         h->backend->device->release_host(h->param[k]);
         h->backend->device->release_host(h->grad[k]);
     }
-    hpct_host_release(h->scratch);
+    hpct_backend_host_release(h->scratch);
     h->inner->class->destroy(h->inner);
     free(h);
 }
@@ -158,14 +158,14 @@ static hpct_status furnish(host_fallback *h, int largest)
         h->param[k] = allocate_floats(h, op->param_floats[k], &status);
         h->grad[k] = allocate_floats(h, op->param_floats[k], &status);
     }
-    h->scratch = hpct_host_allocate(h->inner->scratch_bytes);
+    h->scratch = hpct_backend_host_allocate(h->inner->scratch_bytes);
     op->scratch_bytes = op->build.values != HPCT_FP32 ? (src > dst ? src : dst) * sizeof(float) : 0;
     return status == HPCT_OK && h->scratch == NULL ? hpct_fail_memory(h->inner->scratch_bytes)
                                                    : status;
 }
 
-hpct_status hpct_make_host_fallback(hpct_op **out, const hpct_backend *backend,
-                                    const hpct_op_spec *spec, const hpct_op_build *build)
+hpct_status hpct_backend_make_host_fallback(hpct_op **out, const hpct_backend *backend,
+                                            const hpct_op_spec *spec, const hpct_op_build *build)
 {
     static const hpct_op_class class = {.forward = forward,
                                         .backward = backward,
@@ -177,7 +177,7 @@ hpct_status hpct_make_host_fallback(hpct_op **out, const hpct_backend *backend,
     host_fallback *h = calloc(1, sizeof *h);
     if (h == NULL)
         return hpct_fail_memory(sizeof *h);
-    hpct_status status = hpct_make_collective(&h->inner, spec, &on_host);
+    hpct_status status = hpct_backend_make_collective(&h->inner, spec, &on_host);
     if (status != HPCT_OK) {
         free(h);
         return status;

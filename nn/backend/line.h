@@ -7,7 +7,8 @@
 #include <math.h>
 
 /* Fills mean[channels], scale[channels] and offset[channels], which follow each other. */
-static inline void hpct_line_fill(const hpct_op_spec *spec, float *const *params, float *line)
+static inline void hpct_backend_line_fill(const hpct_op_spec *spec, float *const *params,
+                                          float *line)
 {
     size_t channels = (size_t) spec->line.channels;
     for (size_t c = 0; c < channels; c++) {

@@ -15,21 +15,21 @@ static hpct_status copy(void *to, const void *from, size_t bytes)
     return HPCT_OK;
 }
 
-hpct_status hpct_memory_to_host(const hpct_backend *backend, void *host, const void *memory,
-                                size_t bytes)
+hpct_status hpct_backend_memory_to_host(const hpct_backend *backend, void *host, const void *memory,
+                                        size_t bytes)
 {
     return backend->device != NULL ? backend->device->to_host(host, memory, bytes)
                                    : copy(host, memory, bytes);
 }
 
-hpct_status hpct_memory_from_host(const hpct_backend *backend, void *memory, const void *host,
-                                  size_t bytes)
+hpct_status hpct_backend_memory_from_host(const hpct_backend *backend, void *memory,
+                                          const void *host, size_t bytes)
 {
     return backend->device != NULL ? backend->device->from_host(memory, host, bytes)
                                    : copy(memory, host, bytes);
 }
 
-hpct_status hpct_memory_zero(const hpct_backend *backend, void *memory, size_t bytes)
+hpct_status hpct_backend_memory_zero(const hpct_backend *backend, void *memory, size_t bytes)
 {
     if (backend->device != NULL)
         return backend->device->zero(memory, bytes);
@@ -38,18 +38,18 @@ hpct_status hpct_memory_zero(const hpct_backend *backend, void *memory, size_t b
     return HPCT_OK;
 }
 
-hpct_status hpct_memory_wait(const hpct_backend *backend)
+hpct_status hpct_backend_memory_wait(const hpct_backend *backend)
 {
     return backend->device != NULL ? backend->device->wait() : HPCT_OK;
 }
 
-void *hpct_memory_take_host(const hpct_backend *backend, size_t bytes)
+void *hpct_backend_memory_take_host(const hpct_backend *backend, size_t bytes)
 {
     return backend->device != NULL ? backend->device->allocate_host(bytes)
                                    : backend->allocate(bytes);
 }
 
-void hpct_memory_return_host(const hpct_backend *backend, void *memory)
+void hpct_backend_memory_return_host(const hpct_backend *backend, void *memory)
 {
     if (memory == NULL)
         return;
@@ -59,7 +59,8 @@ void hpct_memory_return_host(const hpct_backend *backend, void *memory)
         backend->release(memory);
 }
 
-hpct_status hpct_memory_fail(const hpct_backend *backend, size_t bytes, const char *format, ...)
+hpct_status hpct_backend_memory_fail(const hpct_backend *backend, size_t bytes, const char *format,
+                                     ...)
 {
     const double mib = 1 << 20;
     char what[256], left[64] = "";
@@ -83,7 +84,7 @@ hpct_status hpct_memory_fail(const hpct_backend *backend, size_t bytes, const ch
 /* calloc's fresh pages are zero and cost nothing until touched, and are placed on the NUMA node of
  * the thread that touches them. Hence calloc with manual alignment; calloc's own pointer is stored
  * right before the aligned part. */
-void *hpct_host_allocate(size_t bytes)
+void *hpct_backend_host_allocate(size_t bytes)
 {
     const size_t align = 64;
     if (bytes > SIZE_MAX - 2 * align)
@@ -96,7 +97,7 @@ void *hpct_host_allocate(size_t bytes)
     return memory;
 }
 
-void hpct_host_release(void *memory)
+void hpct_backend_host_release(void *memory)
 {
     char *whole = NULL;
     if (memory != NULL)

@@ -26,9 +26,9 @@ static hpct_status fail(hpct_status status, const char *message)
     return hpct_fail(status, "%s", message);
 }
 
-static const hpct_module_host host = {
+static const hpct_backend_module_host host = {
     .version = PACKAGE_VERSION,
-    .bytes = sizeof(hpct_module_host) + sizeof(hpct_backend),
+    .bytes = sizeof(hpct_backend_module_host) + sizeof(hpct_backend),
     .fail = fail,
     .last_error = hpct_last_error,
     .progress = hpct_count_progress,
@@ -79,8 +79,8 @@ static hpct_status load(void **handle, const char *module)
                          "the GPU module cannot be loaded: %s: install that library, or take "
                          "--device cpu",
                          dlerror());
-    bool (*attach)(const hpct_module_host *) = NULL;
-    *(void **) &attach = dlsym(*handle, "hpct_module_attach");
+    bool (*attach)(const hpct_backend_module_host *) = NULL;
+    *(void **) &attach = dlsym(*handle, "hpct_backend_module_attach");
     if (attach != NULL && attach(&host))
         return HPCT_OK;
     dlclose(*handle);
@@ -109,7 +109,7 @@ static hpct_status get(void **handle, const char *module)
     return hpct_fail(HPCT_ERR_INTERNAL, "more than %d modules", MODULES);
 }
 
-hpct_status hpct_module_find(void **out, const char *module, const char *symbol)
+hpct_status hpct_backend_module_find(void **out, const char *module, const char *symbol)
 {
     void *handle = NULL;
     pthread_mutex_lock(&lock);
@@ -121,7 +121,7 @@ hpct_status hpct_module_find(void **out, const char *module, const char *symbol)
     return status;
 }
 
-bool hpct_module_has_driver(void)
+bool hpct_backend_module_has_driver(void)
 {
     static bool found; /* once found it stays loaded */
     pthread_mutex_lock(&lock);

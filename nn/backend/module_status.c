@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const hpct_module_host *process;
+static const hpct_backend_module_host *process;
 
-bool hpct_module_attach(const hpct_module_host *host)
+bool hpct_backend_module_attach(const hpct_backend_module_host *host)
 {
     if (host->bytes != sizeof *host + sizeof(hpct_backend) ||
         strcmp(host->version, PACKAGE_VERSION) != 0)

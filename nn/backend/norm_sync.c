@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-hpct_status hpct_norm_sync_moments(const hpct_graph_step_peers *replicas, size_t channels,
-                                   size_t rows, float *mean, float *squares, float *room,
-                                   float *total)
+hpct_status hpct_backend_norm_sync_moments(const hpct_graph_step_peers *replicas, size_t channels,
+                                           size_t rows, float *mean, float *squares, float *room,
+                                           float *total)
 {
     for (size_t c = 0; c < channels; c++)
         room[c] = mean[c] * (float) rows;
@@ -22,8 +22,8 @@ hpct_status hpct_norm_sync_moments(const hpct_graph_step_peers *replicas, size_t
     return replicas->sum(replicas->argument, squares, channels);
 }
 
-hpct_status hpct_norm_sync_sums(const hpct_graph_step_peers *replicas, size_t channels,
-                                const float *sum, const float *sum_x, float *room)
+hpct_status hpct_backend_norm_sync_sums(const hpct_graph_step_peers *replicas, size_t channels,
+                                        const float *sum, const float *sum_x, float *room)
 {
     memcpy(room, sum, channels * sizeof *room);
     memcpy(room + channels, sum_x, channels * sizeof *room);

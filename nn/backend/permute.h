@@ -6,15 +6,15 @@
 
 /* Result [size[0]]...[size[3]], in order; its elements are step[i] apart in the source. Absent axes
  * come first, with size 1. */
-typedef struct hpct_permute {
+typedef struct hpct_backend_permute {
     int size[HPCT_MAX_RANK];
     size_t step[HPCT_MAX_RANK];
-} hpct_permute;
+} hpct_backend_permute;
 
 /* Of the result from the source; with `back` of the source's gradient from the result's. */
-static inline hpct_permute hpct_permute_make(const hpct_op_spec *spec, bool back)
+static inline hpct_backend_permute hpct_backend_permute_make(const hpct_op_spec *spec, bool back)
 {
-    hpct_permute t = {.size = {1, 1, 1, 1}};
+    hpct_backend_permute t = {.size = {1, 1, 1, 1}};
     int rank = spec->permute.rank, first = HPCT_MAX_RANK - rank;
     size_t step = 1;
     for (int i = rank - 1; i >= 0; i--) {

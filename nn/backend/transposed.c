@@ -9,7 +9,7 @@
 typedef struct transposed_op {
     hpct_op op;
     hpct_op *conv; /* from the result to the source, without bias */
-    const hpct_transposed_parts *parts;
+    const hpct_backend_transposed_parts *parts;
     char slow[640]; /* op.slow */
 } transposed_op;
 
@@ -118,8 +118,9 @@ static hpct_status make_conv(transposed_op *t)
     return HPCT_OK;
 }
 
-hpct_status hpct_make_transposed(hpct_op **out, const hpct_op_spec *spec,
-                                 const hpct_op_build *build, const hpct_transposed_parts *parts)
+hpct_status hpct_backend_make_transposed(hpct_op **out, const hpct_op_spec *spec,
+                                         const hpct_op_build *build,
+                                         const hpct_backend_transposed_parts *parts)
 {
     static const hpct_op_class class = {.forward = forward,
                                         .backward = backward,

@@ -5,14 +5,14 @@
 #include <pthread.h>
 
 static const char *const names[] = {
-    [HPCT_WITHOUT_ADD_NORM] = "add-norm",
-    [HPCT_WITHOUT_BIAS] = "bias",
-    [HPCT_WITHOUT_POOL] = "pool",
-    [HPCT_WITHOUT_SUM] = "sum",
-    [HPCT_WITHOUT_FUSED_UPDATE] = "fused-update",
-    [HPCT_WITHOUT_SHARED_GRADIENT] = "shared-gradient",
-    [HPCT_WITHOUT_SMALL] = "small",
-    [HPCT_WITHOUT_UNPADDED] = "unpadded",
+    [HPCT_BACKEND_WITHOUT_ADD_NORM] = "add-norm",
+    [HPCT_BACKEND_WITHOUT_BIAS] = "bias",
+    [HPCT_BACKEND_WITHOUT_POOL] = "pool",
+    [HPCT_BACKEND_WITHOUT_SUM] = "sum",
+    [HPCT_BACKEND_WITHOUT_FUSED_UPDATE] = "fused-update",
+    [HPCT_BACKEND_WITHOUT_SHARED_GRADIENT] = "shared-gradient",
+    [HPCT_BACKEND_WITHOUT_SMALL] = "small",
+    [HPCT_BACKEND_WITHOUT_UNPADDED] = "unpadded",
 };
 #define NUM_NAMES ((int) (sizeof names / sizeof *names))
 
@@ -24,7 +24,7 @@ static void read_list(void)
     without = hpct_word_list("HPC_TRAIN_WITHOUT", names, NUM_NAMES, "the ways in doc/gpu.md");
 }
 
-bool hpct_without(hpct_way_out way)
+bool hpct_backend_without(hpct_backend_way_out way)
 {
     pthread_once(&once, read_list);
     return (without >> way & 1U) != 0;

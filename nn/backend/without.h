@@ -5,18 +5,20 @@
 
 #include <stdbool.h>
 
-typedef enum hpct_way_out {
-    HPCT_WITHOUT_ADD_NORM, /* the fusions of hpct_fusion */
-    HPCT_WITHOUT_BIAS,
-    HPCT_WITHOUT_POOL,
-    HPCT_WITHOUT_SUM,
-    HPCT_WITHOUT_FUSED_UPDATE,    /* GPU: plain SGD in the product that makes the gradient */
-    HPCT_WITHOUT_SHARED_GRADIENT, /* GPU: a convolution adds to the gradient of a shared source */
-    HPCT_WITHOUT_SMALL,           /* GPU: own kernels for first convolutions on few channels */
-    HPCT_WITHOUT_UNPADDED, /* CPU: bf16 products with sides that are not whole tiles of AMX */
-} hpct_way_out;
+typedef enum hpct_backend_way_out {
+    HPCT_BACKEND_WITHOUT_ADD_NORM, /* the fusions of hpct_backend_fusion */
+    HPCT_BACKEND_WITHOUT_BIAS,
+    HPCT_BACKEND_WITHOUT_POOL,
+    HPCT_BACKEND_WITHOUT_SUM,
+    HPCT_BACKEND_WITHOUT_FUSED_UPDATE, /* GPU: plain SGD in the product that makes the gradient */
+    HPCT_BACKEND_WITHOUT_SHARED_GRADIENT, /* GPU: a convolution adds to the gradient of a shared
+                                             source */
+    HPCT_BACKEND_WITHOUT_SMALL,    /* GPU: own kernels for first convolutions on few channels */
+    HPCT_BACKEND_WITHOUT_UNPADDED, /* CPU: bf16 products with sides that are not whole tiles of AMX
+                                    */
+} hpct_backend_way_out;
 
 /* Whether the list names it. The first call reports unknown words. */
-bool hpct_without(hpct_way_out way);
+bool hpct_backend_without(hpct_backend_way_out way);
 
 #endif

@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-const hpct_backend *const hpct_backends[] = {&hpct_backend_cpu, &hpct_backend_ref, NULL};
+const hpct_backend *const hpct_backend_table[] = {&hpct_cpu_backend, &hpct_ref_backend, NULL};
 
 /* cuda is a module. */
 static hpct_status load_cuda(const hpct_backend **out)
 {
     void *found = NULL;
-    hpct_status status = hpct_module_find(&found, HPCT_MODULE_CUDA, "hpct_backend_cuda");
+    hpct_status status =
+        hpct_backend_module_find(&found, HPCT_BACKEND_MODULE_CUDA, "hpct_backend_cuda");
     *out = found;
     return status;
 }
@@ -31,7 +32,7 @@ static hpct_status find_cuda(const hpct_backend **out)
     return status;
 }
 
-hpct_status hpct_backend_device(const hpct_device **out, const char *name)
+hpct_status hpct_backend_find_device(const hpct_backend_device **out, const char *name)
 {
     const hpct_backend *backend = NULL;
     hpct_status status =
@@ -44,13 +45,13 @@ hpct_status hpct_backend_device(const hpct_device **out, const char *name)
 hpct_status hpct_backend_find(const hpct_backend **out, const char *name)
 {
     char names[128] = "";
-    for (int i = 0; hpct_backends[i] != NULL; i++) {
-        if (strcmp(hpct_backends[i]->name, name) == 0) {
-            *out = hpct_backends[i];
+    for (int i = 0; hpct_backend_table[i] != NULL; i++) {
+        if (strcmp(hpct_backend_table[i]->name, name) == 0) {
+            *out = hpct_backend_table[i];
             return HPCT_OK;
         }
         size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s, ", hpct_backends[i]->name);
+        snprintf(names + used, sizeof names - used, "%s, ", hpct_backend_table[i]->name);
     }
     if (strcmp(name, "cuda") == 0)
         return find_cuda(out);
@@ -61,7 +62,7 @@ hpct_status hpct_backend_choose(const hpct_backend **out, const char *name)
 {
     if (strcmp(name, "auto") != 0)
         return hpct_backend_find(out, name);
-    if (!hpct_module_has_driver() || find_cuda(out) != HPCT_OK)
-        *out = &hpct_backend_cpu;
+    if (!hpct_backend_module_has_driver() || find_cuda(out) != HPCT_OK)
+        *out = &hpct_cpu_backend;
     return HPCT_OK;
 }

@@ -49,5 +49,5 @@ bool hpct_precision_of_policy(hpct_precision *precision, const char *policy)
 
 hpct_status hpct_precision_check(hpct_precision precision)
 {
-    return hpct_backend_cpu.check_precision(precision);
+    return hpct_cpu_backend.check_precision(precision);
 }

@@ -248,8 +248,8 @@ typedef struct hpct_op_build {
     bool fuse_update;    /* backward may apply SGD to a parameter instead of storing its gradient */
     bool plain_layout;   /* parameters in the same layout on every processor */
     bool frozen;         /* parameter gradients are not wanted: see hpct_op.omits_grads */
-    const hpct_graph_window *pool; /* fused max pooling (HPCT_FUSION_POOL): result and dst_blocks
-                                are the pooling's; NULL: none */
+    const hpct_graph_window *pool; /* fused max pooling (HPCT_BACKEND_FUSION_POOL): result and
+                                dst_blocks are the pooling's; NULL: none */
     bool adds;                     /* CONV2D: adds src[1], of the result's shape, to the result, */
     bool adds_relu;                /* and then applies max(0, x): the fused ADD */
     /* CONV2D: adds no bias. The BATCH_NORM, the only reader of the result, would subtract it with
@@ -330,7 +330,7 @@ struct hpct_op {
     size_t copy_offset[HPCT_OP_MAX_PARAMS];
     /* ADD with build.normed: backward stores sums of the g it writes to
      * diff_src[k] of a BATCH_NORM fused downstream, in its workspace at norm_sums[k]:
-     * [2][hpct_norm_line_step(channels)], of g and of g (src - mean) inverse. */
+     * [2][hpct_backend_norm_line_step(channels)], of g and of g (src - mean) inverse. */
     bool leaves_norm_sums;
     size_t norm_sums[2];
     /* With build.frozen: backward computes no parameter gradients, entries of call.grad are NULL.

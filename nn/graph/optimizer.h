@@ -1,5 +1,5 @@
 /* nn/graph/optimizer.h - table of optimizers: names, slots, defaults, requirements. The arithmetic
- * is in the backends (hpct_update_call in nn/backend/backend.h). */
+ * is in the backends (hpct_backend_update_call in nn/backend/backend.h). */
 #ifndef HPCT_NN_GRAPH_OPTIMIZER_H
 #define HPCT_NN_GRAPH_OPTIMIZER_H
 

@@ -78,10 +78,10 @@ hpct_status hpct_run_find_blocks(const hpct_model *model, const hpct_run *run, b
         changed = false;
         for (int i = 0; i < model->num_nodes; i++) {
             const hpct_graph_node *node = &model->nodes[i];
-            hpct_blocking blocking =
+            hpct_backend_blocking blocking =
                 run->backend->blocking(&node->spec, hpct_graph_node_precision(model, node));
-            if (blocking == HPCT_BLOCKS_NEVER ||
-                (blocking == HPCT_BLOCKS_ALL && !all_blocks(model, node, blocks)))
+            if (blocking == HPCT_BACKEND_BLOCKS_NEVER ||
+                (blocking == HPCT_BACKEND_BLOCKS_ALL && !all_blocks(model, node, blocks)))
                 changed = clear(model, node, blocks) || changed;
         }
     }

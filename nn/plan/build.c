@@ -15,30 +15,35 @@
 
 /* Form of each loss on the outputs, and on the input of the activation that may precede it. */
 static const struct loss_kind {
-    hpct_loss_form form;
+    hpct_backend_loss_form form;
     hpct_op_kind activation;
-    hpct_loss_form before_activation;
+    hpct_backend_loss_form before_activation;
 } losses[HPCT_LOSSES] = {
-    [HPCT_SPARSE_CATEGORICAL_CROSSENTROPY] = {HPCT_LOSS_PROBABILITIES, HPCT_OP_SOFTMAX,
-                                              HPCT_LOSS_LOGITS},
-    [HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_LOSS_LOGITS, HPCT_OP_KINDS, 0},
-    [HPCT_CATEGORICAL_CROSSENTROPY] = {HPCT_LOSS_DISTRIBUTION, HPCT_OP_SOFTMAX, HPCT_LOSS_LOGITS},
-    [HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_LOSS_LOGITS, HPCT_OP_KINDS, 0},
-    [HPCT_BINARY_CROSSENTROPY] = {HPCT_LOSS_BINARY, HPCT_OP_SIGMOID, HPCT_LOSS_BINARY_LOGITS},
-    [HPCT_BINARY_CROSSENTROPY_FROM_LOGITS] = {HPCT_LOSS_BINARY_LOGITS, HPCT_OP_KINDS, 0},
-    [HPCT_MEAN_SQUARED_ERROR] = {HPCT_LOSS_SQUARED, HPCT_OP_KINDS, 0},
-    [HPCT_BINARY_FOCAL_CROSSENTROPY] = {HPCT_LOSS_BINARY_FOCAL, HPCT_OP_SIGMOID,
-                                        HPCT_LOSS_BINARY_FOCAL_LOGITS},
-    [HPCT_BINARY_FOCAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_LOSS_BINARY_FOCAL_LOGITS, HPCT_OP_KINDS,
-                                                    0},
-    [HPCT_CATEGORICAL_FOCAL_CROSSENTROPY] = {HPCT_LOSS_FOCAL, HPCT_OP_SOFTMAX,
-                                             HPCT_LOSS_FOCAL_LOGITS},
-    [HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_LOSS_FOCAL_LOGITS, HPCT_OP_KINDS, 0},
-    [HPCT_HUBER] = {HPCT_LOSS_HUBER, HPCT_OP_KINDS, 0},
-    [HPCT_KL_DIVERGENCE] = {HPCT_LOSS_DIVERGENCE, HPCT_OP_KINDS, 0},
+    [HPCT_SPARSE_CATEGORICAL_CROSSENTROPY] = {HPCT_BACKEND_LOSS_PROBABILITIES, HPCT_OP_SOFTMAX,
+                                              HPCT_BACKEND_LOSS_LOGITS},
+    [HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_BACKEND_LOSS_LOGITS, HPCT_OP_KINDS,
+                                                          0},
+    [HPCT_CATEGORICAL_CROSSENTROPY] = {HPCT_BACKEND_LOSS_DISTRIBUTION, HPCT_OP_SOFTMAX,
+                                       HPCT_BACKEND_LOSS_LOGITS},
+    [HPCT_CATEGORICAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_BACKEND_LOSS_LOGITS, HPCT_OP_KINDS, 0},
+    [HPCT_BINARY_CROSSENTROPY] = {HPCT_BACKEND_LOSS_BINARY, HPCT_OP_SIGMOID,
+                                  HPCT_BACKEND_LOSS_BINARY_LOGITS},
+    [HPCT_BINARY_CROSSENTROPY_FROM_LOGITS] = {HPCT_BACKEND_LOSS_BINARY_LOGITS, HPCT_OP_KINDS, 0},
+    [HPCT_MEAN_SQUARED_ERROR] = {HPCT_BACKEND_LOSS_SQUARED, HPCT_OP_KINDS, 0},
+    [HPCT_BINARY_FOCAL_CROSSENTROPY] = {HPCT_BACKEND_LOSS_BINARY_FOCAL, HPCT_OP_SIGMOID,
+                                        HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS},
+    [HPCT_BINARY_FOCAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS,
+                                                    HPCT_OP_KINDS, 0},
+    [HPCT_CATEGORICAL_FOCAL_CROSSENTROPY] = {HPCT_BACKEND_LOSS_FOCAL, HPCT_OP_SOFTMAX,
+                                             HPCT_BACKEND_LOSS_FOCAL_LOGITS},
+    [HPCT_CATEGORICAL_FOCAL_CROSSENTROPY_FROM_LOGITS] = {HPCT_BACKEND_LOSS_FOCAL_LOGITS,
+                                                         HPCT_OP_KINDS, 0},
+    [HPCT_HUBER] = {HPCT_BACKEND_LOSS_HUBER, HPCT_OP_KINDS, 0},
+    [HPCT_KL_DIVERGENCE] = {HPCT_BACKEND_LOSS_DIVERGENCE, HPCT_OP_KINDS, 0},
 };
 
-void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *form, int *skipped)
+void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_backend_loss_form *form,
+                        int *skipped)
 {
     const struct loss_kind *loss = &losses[model->loss];
     *tensor = model->output;
@@ -277,11 +282,11 @@ static hpct_status make_op(const hpct_model *model, hpct_run *run, int i, const 
     if (run->nodes[i].fused_away)
         return make_fused_away(op, &spec, build);
     if (spec.kind == HPCT_OP_BATCH_NORM && spec.norm.frozen && run->training)
-        return hpct_make_frozen_norm(op, run->backend, &spec, build);
+        return hpct_backend_make_frozen_norm(op, run->backend, &spec, build);
     if (spec.kind == HPCT_OP_BATCH_NORM && spec.norm.groups > 1)
-        return hpct_make_grouped_norm(op, run->backend, &spec, build);
+        return hpct_backend_make_grouped_norm(op, run->backend, &spec, build);
     if (hpct_op_is_collective(&spec) && run->backend->device != NULL)
-        return hpct_make_host_fallback(op, run->backend, &spec, build);
+        return hpct_backend_make_host_fallback(op, run->backend, &spec, build);
     return run->backend->make_op(op, &spec, build);
 }
 
@@ -290,8 +295,9 @@ static hpct_status make_ops(const hpct_model *model, hpct_run *run,
 {
     int skipped;
     hpct_run_find_loss(model, &run->loss.tensor, &run->loss.form, &skipped);
-    if (run->dense_targets && run->loss.form == HPCT_LOSS_PROBABILITIES)
-        run->loss.form = HPCT_LOSS_DISTRIBUTION; /* sparse labels alone have the other form */
+    if (run->dense_targets && run->loss.form == HPCT_BACKEND_LOSS_PROBABILITIES)
+        run->loss.form =
+            HPCT_BACKEND_LOSS_DISTRIBUTION; /* sparse labels alone have the other form */
     run->loss.classes = (int) hpct_graph_shape_count(&model->tensors[run->loss.tensor].shape);
     run->requires_grad = calloc((size_t) model->num_tensors, sizeof *run->requires_grad);
     run->plan.root = find_roots(model);
@@ -323,13 +329,13 @@ static void add_update(const hpct_model *model, hpct_run *run, const hpct_graph_
 {
     const hpct_optimizer *optimizer = &model->optimizer;
     const float factor = hpct_graph_node_rate_factor(model, &model->nodes[param->node]);
-    hpct_update_range *last =
+    hpct_backend_update_range *last =
         run->arenas.num_updates > 0 ? &run->arenas.updates[run->arenas.num_updates - 1] : NULL;
     if (last != NULL && last->offset + last->count == offset && last->split == param->split &&
         last->rate_factor == factor && !hpct_graph_optimizer_by_parameter(optimizer))
         last->count += count;
     else
-        run->arenas.updates[run->arenas.num_updates++] = (hpct_update_range){
+        run->arenas.updates[run->arenas.num_updates++] = (hpct_backend_update_range){
             offset, count, .rate_factor = factor,
             .adapt = param->shape.rank > 1 || optimizer->trust_all, .split = param->split};
 }
@@ -339,11 +345,12 @@ static void add_penalty(hpct_run *run, const hpct_graph_param *param, size_t off
 {
     if (!hpct_graph_param_has_penalty(param))
         return;
-    run->arenas.penalties[run->arenas.num_penalties++] = (hpct_penalty){.offset = offset,
-                                                                        .count = count,
-                                                                        .l1 = (float) param->l1,
-                                                                        .l2 = (float) param->l2,
-                                                                        .split = param->split};
+    run->arenas.penalties[run->arenas.num_penalties++] =
+        (hpct_backend_penalty){.offset = offset,
+                               .count = count,
+                               .l1 = (float) param->l1,
+                               .l2 = (float) param->l2,
+                               .split = param->split};
 }
 
 /* Frozen parameters follow the moving statistics, so that the latter are one range. */
@@ -381,8 +388,8 @@ static hpct_status lay_out_arena(const hpct_model *model, hpct_run *run)
         const hpct_op *op = run->nodes[i].op;
         for (int k = 0; k < node->num_params; k++) {
             int param = node->first_param + k;
-            size_t count =
-                (op->param_floats[k] + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
+            size_t count = (op->param_floats[k] + HPCT_BACKEND_ARENA_ALIGN - 1) /
+                           HPCT_BACKEND_ARENA_ALIGN * HPCT_BACKEND_ARENA_ALIGN;
             uint64_t facts[3] = {op->param_layout[k], op->param_floats[k], 1};
             hash = hpct_fnv(hash, facts, (model->params[param].frozen ? 3 : 2) * sizeof *facts);
             if (model->params[param].state) {
@@ -410,7 +417,7 @@ static void *allocate_memory(const hpct_run *run, size_t bytes, const char *what
         return NULL;
     void *memory = run->backend->allocate(bytes);
     if (memory == NULL)
-        *status = hpct_memory_fail(run->backend, bytes, "%s", what);
+        *status = hpct_backend_memory_fail(run->backend, bytes, "%s", what);
     return memory;
 }
 
@@ -437,8 +444,8 @@ static size_t spare_floats(const hpct_run_node *node)
     if (!node->backward || !op->build.frozen || op->omits_grads)
         return 0;
     for (int k = 0; k < op->num_params; k++)
-        floats +=
-            (op->param_floats[k] + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
+        floats += (op->param_floats[k] + HPCT_BACKEND_ARENA_ALIGN - 1) / HPCT_BACKEND_ARENA_ALIGN *
+                  HPCT_BACKEND_ARENA_ALIGN;
     return floats;
 }
 
@@ -524,7 +531,8 @@ static void point_at_spare(const hpct_run *run, hpct_run_node *node)
     for (int k = 0; k < node->op->num_params && spare_floats(node) > 0; k++) {
         size_t floats = node->op->param_floats[k];
         node->grad[k] = at;
-        at += (floats + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
+        at += (floats + HPCT_BACKEND_ARENA_ALIGN - 1) / HPCT_BACKEND_ARENA_ALIGN *
+              HPCT_BACKEND_ARENA_ALIGN;
     }
 }
 
@@ -565,8 +573,8 @@ static void drop(float **kept, const float *arena)
 static hpct_status move_in(hpct_model *model, hpct_run *run)
 {
     if (run->arenas.scaling != NULL)
-        HPCT_TRY(hpct_memory_from_host(run->backend, run->arenas.scaling, &model->scaling,
-                                       sizeof model->scaling));
+        HPCT_TRY(hpct_backend_memory_from_host(run->backend, run->arenas.scaling, &model->scaling,
+                                               sizeof model->scaling));
     for (int i = 0; i < model->num_params; i++) {
         bool state = model->params[i].state;
         HPCT_TRY(import(run, model, i, model->params[i].value,
@@ -612,8 +620,8 @@ hpct_status hpct_model_unbuild(hpct_model *model)
         }
     }
     if (run->arenas.scaling != NULL)
-        HPCT_TRY(hpct_memory_to_host(run->backend, &model->scaling, run->arenas.scaling,
-                                     sizeof model->scaling));
+        HPCT_TRY(hpct_backend_memory_to_host(run->backend, &model->scaling, run->arenas.scaling,
+                                             sizeof model->scaling));
     model->run = NULL;
     hpct_run_free(run);
     return HPCT_OK;
@@ -650,7 +658,7 @@ static void borrow(hpct_run *run, const hpct_build_options *options)
 hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
                              const hpct_build_options *options)
 {
-    const hpct_backend *backend = model->backend != NULL ? model->backend : hpct_backends[0];
+    const hpct_backend *backend = model->backend != NULL ? model->backend : hpct_backend_table[0];
     HPCT_TRY(check_compiled(model));
     if (options->backend != NULL)
         HPCT_TRY(hpct_backend_find(&backend, options->backend));

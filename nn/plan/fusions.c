@@ -16,12 +16,12 @@ typedef struct fusing {
 } fusing;
 
 typedef struct rule {
-    hpct_fusion fusion;
-    hpct_way_out without;
+    hpct_backend_fusion fusion;
+    hpct_backend_way_out without;
     hpct_op_kind from, to;
     bool shared; /* other nodes and pipeline stages may read the result too; else only `to` does */
     bool (*fits)(const fusing *f, int from, int to);
-    bool (*asks)(const fusing *f, hpct_fusion fusion, int from, int to);
+    bool (*asks)(const fusing *f, hpct_backend_fusion fusion, int from, int to);
     void (*apply)(const fusing *f, int from, int to);
 } rule;
 
@@ -65,7 +65,7 @@ static int input_of(const fusing *f, int from, int to)
     return input;
 }
 
-static bool is_linked(const fusing *f, hpct_fusion fusion, int to, int input)
+static bool is_linked(const fusing *f, hpct_backend_fusion fusion, int to, int input)
 {
     for (int i = 0; i < f->run->plan.num_links; i++) {
         const hpct_link *link = &f->run->plan.links[i];
@@ -124,13 +124,13 @@ static bool sum_fits(const fusing *f, int conv, int add)
     const hpct_graph_node *node = &f->model->nodes[add];
     int other = 1 - input_of(f, conv, add);
     return !spec_of(f, conv)->relu && node->num_inputs == 2 &&
-           !is_linked(f, HPCT_FUSION_ADD_NORM, add, other) &&
+           !is_linked(f, HPCT_BACKEND_FUSION_ADD_NORM, add, other) &&
            is_there(f, node->inputs[other], conv);
 }
 
 /* ---- backend queries ---- */
 
-static bool ask_from(const fusing *f, hpct_fusion fusion, int from, int to)
+static bool ask_from(const fusing *f, hpct_backend_fusion fusion, int from, int to)
 {
     return f->run->backend->fuses(fusion, spec_of(f, from), &f->builds[from], spec_of(f, to));
 }
@@ -166,14 +166,14 @@ static void do_sum(const fusing *f, int conv, int add)
 }
 
 static const rule rules[] = {
-    {HPCT_FUSION_POOL, HPCT_WITHOUT_POOL, HPCT_OP_CONV2D, HPCT_OP_MAX_POOL2D, false, always,
-     ask_from, do_pool},
-    {HPCT_FUSION_BIAS, HPCT_WITHOUT_BIAS, HPCT_OP_CONV2D, HPCT_OP_BATCH_NORM, false, bias_fits,
-     ask_from, leave_bias},
-    {HPCT_FUSION_ADD_NORM, HPCT_WITHOUT_ADD_NORM, HPCT_OP_BATCH_NORM, HPCT_OP_ADD, false,
-     add_norm_fits, ask_from, leave_norm_to_add},
-    {HPCT_FUSION_SUM, HPCT_WITHOUT_SUM, HPCT_OP_CONV2D, HPCT_OP_ADD, false, sum_fits, ask_from,
-     do_sum},
+    {HPCT_BACKEND_FUSION_POOL, HPCT_BACKEND_WITHOUT_POOL, HPCT_OP_CONV2D, HPCT_OP_MAX_POOL2D, false,
+     always, ask_from, do_pool},
+    {HPCT_BACKEND_FUSION_BIAS, HPCT_BACKEND_WITHOUT_BIAS, HPCT_OP_CONV2D, HPCT_OP_BATCH_NORM, false,
+     bias_fits, ask_from, leave_bias},
+    {HPCT_BACKEND_FUSION_ADD_NORM, HPCT_BACKEND_WITHOUT_ADD_NORM, HPCT_OP_BATCH_NORM, HPCT_OP_ADD,
+     false, add_norm_fits, ask_from, leave_norm_to_add},
+    {HPCT_BACKEND_FUSION_SUM, HPCT_BACKEND_WITHOUT_SUM, HPCT_OP_CONV2D, HPCT_OP_ADD, false,
+     sum_fits, ask_from, do_sum},
 };
 #define NUM_RULES ((int) (sizeof rules / sizeof *rules))
 
@@ -223,7 +223,8 @@ hpct_status hpct_run_fuse(const hpct_model *model, hpct_run *run, hpct_op_build 
     for (int i = 0; i < model->num_nodes; i++) {
         hpct_count_progress();
         for (int r = 0; r < NUM_RULES; r++) {
-            int to = rules[r].from == model->nodes[i].spec.kind && !hpct_without(rules[r].without)
+            int to = rules[r].from == model->nodes[i].spec.kind &&
+                             !hpct_backend_without(rules[r].without)
                          ? partner(&f, &rules[r], i)
                          : -1;
             if (to < 0)

@@ -7,7 +7,7 @@
 
 /* Two fused nodes; `from` comes before `to`, which reads its result. */
 struct hpct_link {
-    hpct_fusion fusion;
+    hpct_backend_fusion fusion;
     int from, to;
     int input; /* input of `to` that `from` produces */
 };

@@ -43,7 +43,7 @@ static size_t tensor_bytes(const placing *p, int tensor)
     const hpct_graph_tensor *t = &p->model->tensors[tensor];
     int samples = t->local ? p->run->batches.largest_local : p->run->batches.largest;
     return hpct_graph_shape_count(&t->shape) * (size_t) samples *
-           hpct_precision_bytes(p->run->values);
+           hpct_backend_precision_bytes(p->run->values);
 }
 
 /* Pipeline stages: stage inputs exist before the first operation, and their gradients until after
@@ -101,9 +101,9 @@ static void find_link_lifetimes(placing *p)
 {
     for (int i = 0; i < p->run->plan.num_links; i++) {
         const hpct_link *link = &p->run->plan.links[i];
-        if (link->fusion == HPCT_FUSION_ADD_NORM)
+        if (link->fusion == HPCT_BACKEND_FUSION_ADD_NORM)
             keep_norm(p, link);
-        else if (link->fusion == HPCT_FUSION_SUM)
+        else if (link->fusion == HPCT_BACKEND_FUSION_SUM)
             live(&p->values[root_of(p, p->model->nodes[link->to].output)], link->from);
     }
 }
@@ -197,18 +197,18 @@ static void set_link_pointers(const placing *p, const hpct_link *link)
     const hpct_graph_node *from = &p->model->nodes[link->from], *to = &p->model->nodes[link->to];
     hpct_run_node *maker = &p->run->nodes[link->from], *reader = &p->run->nodes[link->to];
     switch (link->fusion) {
-    case HPCT_FUSION_POOL:
+    case HPCT_BACKEND_FUSION_POOL:
         break;
-    case HPCT_FUSION_BIAS:
+    case HPCT_BACKEND_FUSION_BIAS:
         reader->bias = hpct_run_param(p->model, p->run, from->first_param + HPCT_OP_BIAS);
         break;
-    case HPCT_FUSION_ADD_NORM:
+    case HPCT_BACKEND_FUSION_ADD_NORM:
         reader->src[link->input] = value_at(p, from->inputs[0]);
         reader->norms[link->input] = maker->workspace;
         if (reader->op->leaves_norm_sums)
             maker->norm_sums = floats_at(reader->workspace, reader->op->norm_sums[link->input]);
         break;
-    case HPCT_FUSION_SUM:
+    case HPCT_BACKEND_FUSION_SUM:
         maker->dst = reader->dst;
         maker->src[1] = value_at(p, to->inputs[1 - link->input]);
         break;
@@ -327,9 +327,9 @@ static hpct_status take_block(const placing *p)
     if (run->plan.block != NULL)
         return HPCT_OK;
     name_peak(p, &peak);
-    return hpct_memory_fail(run->backend, run->plan.block_bytes,
-                            "activations, most of them in %s, layer %s",
-                            peak.backward ? "backward" : "forward", peak.layer);
+    return hpct_backend_memory_fail(run->backend, run->plan.block_bytes,
+                                    "activations, most of them in %s, layer %s",
+                                    peak.backward ? "backward" : "forward", peak.layer);
 }
 
 hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, hpct_memory_plan *plan)

@@ -6,10 +6,10 @@
 #include <stdio.h>
 
 static const char *const fusion_names[] = {
-    [HPCT_FUSION_POOL] = "does the pooling of",
-    [HPCT_FUSION_BIAS] = "leaves its bias to",
-    [HPCT_FUSION_ADD_NORM] = "is applied by",
-    [HPCT_FUSION_SUM] = "does the sum of",
+    [HPCT_BACKEND_FUSION_POOL] = "does the pooling of",
+    [HPCT_BACKEND_FUSION_BIAS] = "leaves its bias to",
+    [HPCT_BACKEND_FUSION_ADD_NORM] = "is applied by",
+    [HPCT_BACKEND_FUSION_SUM] = "does the sum of",
 };
 
 static const char *const mode_names[] = {

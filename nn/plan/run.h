@@ -54,7 +54,7 @@ struct hpct_resident { /* nn/run/resident.h; one per replica, linked */
     uint64_t number;   /* from 1, unique in the process */
     hpct_model *model; /* model that reads it */
     const hpct_backend *backend;
-    hpct_pictures pictures; /* pixels and labels in device memory */
+    hpct_backend_pictures pictures; /* pixels and labels in device memory */
     void *memory;
     hpct_resident *next; /* of the next replica */
 };
@@ -86,10 +86,10 @@ typedef struct hpct_run_arenas {
     float *states;                     /* both; untrained parameters */
     float *spare; /* gradients that nothing reads, of operations that cannot omit them; or NULL */
     uint64_t fingerprint;
-    hpct_update_range *updates; /* ranges left for update() */
+    hpct_backend_update_range *updates; /* ranges left for update() */
     int num_updates;
-    hpct_penalty *penalties; /* [num_penalties]: regularizers of trained parameters, and: */
-    float *penalty;          /* [2] their sums, in the backend's memory; NULL without any */
+    hpct_backend_penalty *penalties; /* [num_penalties]: regularizers of trained parameters, and: */
+    float *penalty;                  /* [2] their sums, in the backend's memory; NULL without any */
     int num_penalties;
 } hpct_run_arenas;
 
@@ -125,14 +125,14 @@ typedef struct hpct_run_transit {
 
 /* Of the last loss. */
 typedef struct hpct_run_sums {
-    hpct_batch_sums *last; /* `host` or the device's */
-    hpct_batch_sums host;
-    hpct_batch_sums *left; /* [2], host memory: the device also writes the sums of a whole step
-                              here; NULL: not supported */
-    uint32_t *turns;       /* number of sums written: the device's counter, */
-    unsigned known_turns;  /* and the host's */
-    bool last_left;        /* those of the last loss are in `left` */
-    bool left_lost;        /* invalid after an error */
+    hpct_backend_batch_sums *last; /* `host` or the device's */
+    hpct_backend_batch_sums host;
+    hpct_backend_batch_sums *left; /* [2], host memory: the device also writes the sums of a whole
+                              step here; NULL: not supported */
+    uint32_t *turns;               /* number of sums written: the device's counter, */
+    unsigned known_turns;          /* and the host's */
+    bool last_left;                /* those of the last loss are in `left` */
+    bool left_lost;                /* invalid after an error */
 } hpct_run_sums;
 
 /* Fusions and offsets. */
@@ -150,7 +150,7 @@ typedef struct hpct_run_plan {
 
 /* Source of the loss. */
 typedef struct hpct_run_loss {
-    hpct_loss_form form;
+    hpct_backend_loss_form form;
     int tensor, classes;
     const float *class_weights; /* in the backend's memory, or NULL */
     const float *src;
@@ -198,7 +198,8 @@ static inline int hpct_run_root(const hpct_model *model, const hpct_run *run, in
 /* Where the loss attaches: the tensor it reads and its form. If the output comes from a softmax or
  * sigmoid, the loss reads that node's input, as Keras does, so that small probabilities keep their
  * precision; *skipped is then that node, which backward omits, else -1. */
-void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_loss_form *form, int *skipped);
+void hpct_run_find_loss(const hpct_model *model, int *tensor, hpct_backend_loss_form *form,
+                        int *skipped);
 
 /* Sets *blocks, for each root tensor of the model whether it is stored in channel blocks; the
  * caller frees it. run->loss.tensor must be set before. */

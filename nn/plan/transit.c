@@ -18,7 +18,7 @@ static parts parts_of(const hpct_model *model, const hpct_run *run)
     size_t batch = (size_t) run->batches.largest, in = hpct_model_input_floats(model),
            out = hpct_model_output_floats(model);
     return (parts){
-        .input = aligned(batch * in * hpct_precision_bytes(run->values)),
+        .input = aligned(batch * in * hpct_backend_precision_bytes(run->values)),
         .labels = aligned(batch * sizeof *run->input.labels),
         .sums = aligned(sizeof *run->sums.last + sizeof *run->sums.turns),
         .drawn = aligned(batch * sizeof *run->input.drawn),
@@ -47,7 +47,7 @@ static hpct_status send_weights(const hpct_model *model, hpct_run *run, float *t
 {
     size_t bytes = (size_t) model->num_class_weights * sizeof *to;
     run->loss.class_weights = to;
-    return hpct_memory_from_host(run->backend, to, model->class_weights, bytes);
+    return hpct_backend_memory_from_host(run->backend, to, model->class_weights, bytes);
 }
 
 static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
@@ -56,10 +56,10 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
     size_t bytes = bytes_of(&p);
     char *at = run->transit.memory = run->backend->allocate(bytes);
     if (at == NULL)
-        return hpct_memory_fail(run->backend, bytes, "a batch");
+        return hpct_backend_memory_fail(run->backend, bytes, "a batch");
     hpct_run_set_input(model, run, (float *) (void *) at);
     run->input.labels = (int32_t *) (void *) (at += p.input);
-    run->sums.last = (hpct_batch_sums *) (void *) (at += p.labels);
+    run->sums.last = (hpct_backend_batch_sums *) (void *) (at += p.labels);
     run->sums.turns = (uint32_t *) (void *) (run->sums.last + 1);
     run->input.drawn = (hpct_drawn *) (void *) (at += p.sums);
     at += p.drawn;
@@ -68,10 +68,10 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
     run->transit.staged_labels = (int32_t *) (void *) (at += p.staged);
     float *weights = (float *) (void *) (at + p.staged_labels);
     bytes = (size_t) run->batches.largest * hpct_model_output_floats(model) * sizeof(float);
-    run->transit.output = hpct_memory_take_host(run->backend, bytes);
-    run->transit.landing = hpct_memory_take_host(run->backend, 2 * HPCT_FETCH_BYTES);
+    run->transit.output = hpct_backend_memory_take_host(run->backend, bytes);
+    run->transit.landing = hpct_backend_memory_take_host(run->backend, 2 * HPCT_FETCH_BYTES);
     if (run->backend->device->leaves_sums)
-        run->sums.left = hpct_memory_take_host(run->backend, 2 * sizeof *run->sums.left);
+        run->sums.left = hpct_backend_memory_take_host(run->backend, 2 * sizeof *run->sums.left);
     if (run->transit.output == NULL || run->transit.landing == NULL ||
         (run->backend->device->leaves_sums && run->sums.left == NULL))
         return hpct_fail_memory(bytes);
@@ -91,7 +91,7 @@ hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run)
     run->sums.last = &run->sums.host;
     size_t targets = hpct_run_target_bytes(run, run->input.samples);
     if (run->dense_targets) {
-        run->input.own_targets = hpct_memory_take_host(run->backend, targets);
+        run->input.own_targets = hpct_backend_memory_take_host(run->backend, targets);
         if (run->input.own_targets == NULL)
             return hpct_fail_memory(targets);
     }
@@ -102,14 +102,14 @@ hpct_status hpct_run_make_transit(const hpct_model *model, hpct_run *run)
 
 void hpct_run_free_transit(hpct_run *run)
 {
-    hpct_memory_return_host(run->backend, run->input.own);
-    hpct_memory_return_host(run->backend, run->input.own_labels);
-    hpct_memory_return_host(run->backend, run->input.own_targets);
-    hpct_memory_return_host(run->backend, run->transit.output);
-    hpct_memory_return_host(run->backend, run->transit.landing);
-    hpct_memory_return_host(run->backend, run->sums.left);
+    hpct_backend_memory_return_host(run->backend, run->input.own);
+    hpct_backend_memory_return_host(run->backend, run->input.own_labels);
+    hpct_backend_memory_return_host(run->backend, run->input.own_targets);
+    hpct_backend_memory_return_host(run->backend, run->transit.output);
+    hpct_backend_memory_return_host(run->backend, run->transit.landing);
+    hpct_backend_memory_return_host(run->backend, run->sums.left);
     if (run->transit.memory != NULL)
         run->backend->release(run->transit.memory);
 }
 
-_Static_assert(sizeof(hpct_batch_sums) <= HPCT_FETCH_BYTES, "sums are fetched whole");
+_Static_assert(sizeof(hpct_backend_batch_sums) <= HPCT_FETCH_BYTES, "sums are fetched whole");

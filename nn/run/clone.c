@@ -112,8 +112,9 @@ static float *in_arena(const hpct_run *run, hpct_arena arena, int param)
 static hpct_status copy_bytes(const hpct_run *to, const hpct_run *from, float *at,
                               const float *source, size_t bytes)
 {
-    return from->backend->device != NULL ? hpct_memory_to_host(from->backend, at, source, bytes)
-                                         : hpct_memory_from_host(to->backend, at, source, bytes);
+    return from->backend->device != NULL
+               ? hpct_backend_memory_to_host(from->backend, at, source, bytes)
+               : hpct_backend_memory_from_host(to->backend, at, source, bytes);
 }
 
 static hpct_status turn(hpct_op *to, hpct_op *from, int which, float *at, const float *source)

@@ -78,11 +78,11 @@ hpct_status hpct_emulate_backward(const hpct_model *model, int node, const hpct_
                : HPCT_OK;
 }
 
-bool hpct_emulate_loss(hpct_run *run, hpct_batch_sums *sums)
+bool hpct_emulate_loss(hpct_run *run, hpct_backend_batch_sums *sums)
 {
     if (run->emulation == NULL)
         return false;
-    *sums = (hpct_batch_sums){0};
+    *sums = (hpct_backend_batch_sums){0};
     sleep_for(run->emulation, run->emulation->seconds.loss);
     return true;
 }

@@ -16,7 +16,7 @@ hpct_status hpct_emulate_forward(const hpct_model *model, int node, const hpct_o
 hpct_status hpct_emulate_backward(const hpct_model *model, int node, const hpct_op_call *call);
 
 /* If emulated: sleeps, returns true. */
-bool hpct_emulate_loss(hpct_run *run, hpct_batch_sums *sums);
+bool hpct_emulate_loss(hpct_run *run, hpct_backend_batch_sums *sums);
 bool hpct_emulate_update(hpct_run *run);
 
 #endif

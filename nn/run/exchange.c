@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static const hpct_device *device_of(const hpct_run *run)
+static const hpct_backend_device *device_of(const hpct_run *run)
 {
     return run->backend->device;
 }
@@ -40,7 +40,8 @@ void hpct_run_set_own_input(const hpct_model *model, hpct_run *run, int n)
     size_t first = (size_t) hpct_graph_samples_first(n, model->share.part, model->share.parts);
     char *all =
         run->transit.memory != NULL ? run->transit.memory : (char *) (uintptr_t) run->input.given;
-    size_t size = hpct_precision_bytes(run->transit.memory != NULL ? run->values : HPCT_FP32);
+    size_t size =
+        hpct_backend_precision_bytes(run->transit.memory != NULL ? run->values : HPCT_FP32);
     hpct_run_set_input(model, run,
                        (float *) (void *) (all + first * hpct_model_input_floats(model) * size));
     if (run->transit.memory != NULL)
@@ -59,11 +60,11 @@ static bool make_own_input(const hpct_model *model, hpct_run *run)
 {
     size_t batch = (size_t) run->input.samples;
     if (run->input.own == NULL)
-        run->input.own = hpct_memory_take_host(
+        run->input.own = hpct_backend_memory_take_host(
             run->backend, batch * hpct_model_input_floats(model) * sizeof(float));
     if (run->input.own_labels == NULL)
         run->input.own_labels =
-            hpct_memory_take_host(run->backend, batch * sizeof *run->input.own_labels);
+            hpct_backend_memory_take_host(run->backend, batch * sizeof *run->input.own_labels);
     return run->input.own != NULL && run->input.own_labels != NULL;
 }
 
@@ -85,7 +86,7 @@ int32_t *hpct_model_labels(hpct_model *model)
 
 hpct_status hpct_run_make_input(const hpct_run *run, int n)
 {
-    hpct_gather_call call = {
+    hpct_backend_gather_call call = {
         .pictures = run->input.resident != NULL ? &run->input.resident->pictures : NULL,
         .n = n,
         .drawn = run->input.drawn,
@@ -100,14 +101,14 @@ hpct_status hpct_run_make_input(const hpct_run *run, int n)
  * read it; then within the device to the input. */
 static hpct_status send_batch(const hpct_model *model, const hpct_run *run, int n)
 {
-    const hpct_device *device = device_of(run);
+    const hpct_backend_device *device = device_of(run);
     size_t count = (size_t) n * hpct_model_input_floats(model),
            labels = (size_t) n * sizeof *run->input.labels;
     HPCT_TRY(device->send_beside(run->transit.staged, run->input.given,
                                  count * sizeof *run->transit.staged));
     if (run->input.given_labels != NULL)
         HPCT_TRY(device->send_beside(run->transit.staged_labels, run->input.given_labels, labels));
-    HPCT_TRY(device->mark(HPCT_MARK_INPUT));
+    HPCT_TRY(device->mark(HPCT_BACKEND_MARK_INPUT));
     HPCT_TRY(device->take());
     HPCT_TRY(
         run->values != HPCT_FP32
@@ -120,10 +121,10 @@ static hpct_status send_batch(const hpct_model *model, const hpct_run *run, int 
 
 static hpct_status send_drawn(const hpct_run *run, int n)
 {
-    const hpct_device *device = device_of(run);
+    const hpct_backend_device *device = device_of(run);
     HPCT_TRY(device->send(run->input.drawn, run->input.given_drawn,
                           (size_t) n * sizeof *run->input.drawn));
-    return device->mark(HPCT_MARK_DRAWN);
+    return device->mark(HPCT_BACKEND_MARK_DRAWN);
 }
 
 hpct_status hpct_run_send_input(const hpct_model *model, hpct_run *run, int n)
@@ -158,12 +159,12 @@ const float *hpct_model_output(const hpct_model *model)
     return fetch_output(model) == HPCT_OK ? run->transit.output : NULL;
 }
 
-hpct_status hpct_model_sums(const hpct_model *model, hpct_batch_sums *sums)
+hpct_status hpct_model_sums(const hpct_model *model, hpct_backend_batch_sums *sums)
 {
     const hpct_run *run = model->run;
     if (run == NULL)
         return hpct_fail(HPCT_ERR_USAGE, "model %s is not built", model->name);
-    return hpct_memory_to_host(run->backend, sums, run->sums.last, sizeof *sums);
+    return hpct_backend_memory_to_host(run->backend, sums, run->sums.last, sizeof *sums);
 }
 
 hpct_status hpct_model_put_sums(const hpct_model *model, float *to)
@@ -186,7 +187,7 @@ hpct_status hpct_model_send(const hpct_model *model, float *arena, const float *
 
 static hpct_status mark_fetch(const hpct_run *run, int which)
 {
-    return device_of(run)->mark((hpct_mark) (HPCT_MARK_FETCH + which));
+    return device_of(run)->mark((hpct_backend_mark) (HPCT_BACKEND_MARK_FETCH + which));
 }
 
 /* Host backend: no copy until hpct_model_fetched. */
@@ -220,28 +221,28 @@ hpct_status hpct_model_fetched(const hpct_model *model, int which, void *to, siz
 {
     const hpct_run *run = model->run;
     if (device_of(run) != NULL)
-        HPCT_TRY(device_of(run)->await((hpct_mark) (HPCT_MARK_FETCH + which)));
+        HPCT_TRY(device_of(run)->await((hpct_backend_mark) (HPCT_BACKEND_MARK_FETCH + which)));
     memcpy(to, run->transit.fetched[which], bytes);
     return HPCT_OK;
 }
 
 hpct_status hpct_model_await_input(const hpct_model *model)
 {
-    const hpct_device *device = model->run != NULL ? device_of(model->run) : NULL;
-    HPCT_TRY(device != NULL ? device->await(HPCT_MARK_INPUT) : HPCT_OK);
-    return device != NULL ? device->await(HPCT_MARK_DRAWN) : HPCT_OK;
+    const hpct_backend_device *device = model->run != NULL ? device_of(model->run) : NULL;
+    HPCT_TRY(device != NULL ? device->await(HPCT_BACKEND_MARK_INPUT) : HPCT_OK);
+    return device != NULL ? device->await(HPCT_BACKEND_MARK_DRAWN) : HPCT_OK;
 }
 
 /* ---- arenas ---- */
 
 hpct_status hpct_model_read(const hpct_model *model, float *host, const float *arena, size_t count)
 {
-    return hpct_memory_to_host(model->run->backend, host, arena, count * sizeof *host);
+    return hpct_backend_memory_to_host(model->run->backend, host, arena, count * sizeof *host);
 }
 
 hpct_status hpct_model_write(const hpct_model *model, float *arena, const float *host, size_t count)
 {
-    return hpct_memory_from_host(model->run->backend, arena, host, count * sizeof *host);
+    return hpct_backend_memory_from_host(model->run->backend, arena, host, count * sizeof *host);
 }
 
 size_t hpct_model_scaling_bytes(const hpct_model *model)
@@ -251,14 +252,14 @@ size_t hpct_model_scaling_bytes(const hpct_model *model)
 
 hpct_status hpct_model_read_scaling(const hpct_model *model, void *state)
 {
-    return hpct_memory_to_host(model->run->backend, state, model->run->arenas.scaling,
-                               hpct_model_scaling_bytes(model));
+    return hpct_backend_memory_to_host(model->run->backend, state, model->run->arenas.scaling,
+                                       hpct_model_scaling_bytes(model));
 }
 
 hpct_status hpct_model_write_scaling(hpct_model *model, const void *state)
 {
-    return hpct_memory_from_host(model->run->backend, model->run->arenas.scaling, state,
-                                 hpct_model_scaling_bytes(model));
+    return hpct_backend_memory_from_host(model->run->backend, model->run->arenas.scaling, state,
+                                         hpct_model_scaling_bytes(model));
 }
 
 void *hpct_model_scaling(const hpct_model *model)
@@ -314,14 +315,14 @@ hpct_status hpct_model_gradient_scale(const hpct_model *model, float *scale)
 
 hpct_status hpct_model_wait(const hpct_model *model)
 {
-    return model->run != NULL ? hpct_memory_wait(model->run->backend) : HPCT_OK;
+    return model->run != NULL ? hpct_backend_memory_wait(model->run->backend) : HPCT_OK;
 }
 
 hpct_status hpct_model_clear_gradients(hpct_model *model)
 {
     const hpct_run *run = model->run;
-    return hpct_memory_zero(run->backend, run->arenas.gradients,
-                            run->arenas.floats * sizeof(float));
+    return hpct_backend_memory_zero(run->backend, run->arenas.gradients,
+                                    run->arenas.floats * sizeof(float));
 }
 
 /* ---- device ---- */
@@ -330,17 +331,17 @@ static const hpct_backend *backend_of(const hpct_model *model)
 {
     if (model->run != NULL)
         return model->run->backend;
-    return model->backend != NULL ? model->backend : hpct_backends[0];
+    return model->backend != NULL ? model->backend : hpct_backend_table[0];
 }
 
 void *hpct_model_take_host(const hpct_model *model, size_t bytes)
 {
-    return hpct_memory_take_host(backend_of(model), bytes);
+    return hpct_backend_memory_take_host(backend_of(model), bytes);
 }
 
 void hpct_model_return_host(const hpct_model *model, void *memory)
 {
-    hpct_memory_return_host(backend_of(model), memory);
+    hpct_backend_memory_return_host(backend_of(model), memory);
 }
 
 hpct_status hpct_model_set_device(hpct_model *model, const char *device)
@@ -353,7 +354,7 @@ hpct_status hpct_model_set_device(hpct_model *model, const char *device)
 
 const char *hpct_model_device(const hpct_model *model)
 {
-    return model->backend != NULL ? model->backend->name : hpct_backends[0]->name;
+    return model->backend != NULL ? model->backend->name : hpct_backend_table[0]->name;
 }
 
 bool hpct_model_on_device(const hpct_model *model)
@@ -363,7 +364,7 @@ bool hpct_model_on_device(const hpct_model *model)
 
 double hpct_model_device_busy(const hpct_model *model)
 {
-    const hpct_device *device = backend_of(model)->device;
+    const hpct_backend_device *device = backend_of(model)->device;
     return device != NULL && device->busy != NULL ? device->busy() : NAN;
 }
 
@@ -380,7 +381,7 @@ bool hpct_model_has_devices(const hpct_model *model, int count)
 
 hpct_status hpct_model_memory_left(const hpct_model *model, size_t *bytes)
 {
-    const hpct_device *device = backend_of(model)->device;
+    const hpct_backend_device *device = backend_of(model)->device;
     size_t all;
     *bytes = SIZE_MAX;
     return device != NULL ? device->memory(bytes, &all) : HPCT_OK;

@@ -139,12 +139,12 @@ hpct_status hpct_model_forget_slots(hpct_model *model)
     const hpct_run *run = model->run;
     hpct_model_drop_slots(model);
     if (run != NULL && run->arenas.scaling != NULL)
-        HPCT_TRY(hpct_memory_from_host(run->backend, run->arenas.scaling, &model->scaling,
-                                       sizeof model->scaling));
+        HPCT_TRY(hpct_backend_memory_from_host(run->backend, run->arenas.scaling, &model->scaling,
+                                               sizeof model->scaling));
     for (int k = 0; run != NULL && k < HPCT_GRAPH_NUM_SLOTS; k++) {
         if (run->arenas.slot[k] != NULL)
-            HPCT_TRY(hpct_memory_zero(run->backend, run->arenas.slot[k],
-                                      run->arenas.floats * sizeof(float)));
+            HPCT_TRY(hpct_backend_memory_zero(run->backend, run->arenas.slot[k],
+                                              run->arenas.floats * sizeof(float)));
     }
     return HPCT_OK;
 }

@@ -108,7 +108,7 @@ static int count_splits(const hpct_model *model)
 static hpct_status one_step(hpct_model *model, int n)
 {
     bool due;
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     HPCT_TRY(hpct_model_forward(model, n, true));
     HPCT_TRY(hpct_model_loss(model, n, 1.0f / (float) n, &sums));
     HPCT_TRY(hpct_model_backward(model, n));

@@ -6,10 +6,10 @@
 
 #include <stdlib.h>
 
-static hpct_penalty_call call_of(const hpct_model *model)
+static hpct_backend_penalty_call call_of(const hpct_model *model)
 {
     const hpct_run *run = model->run;
-    return (hpct_penalty_call){
+    return (hpct_backend_penalty_call){
         .penalties = run->arenas.penalties,
         .num = run->arenas.num_penalties,
         .param = run->arenas.parameters,
@@ -20,9 +20,9 @@ static hpct_penalty_call call_of(const hpct_model *model)
 }
 
 /* The part of a penalty in [begin, end); its count is 0 if there is none. */
-static hpct_penalty cut_out(const hpct_penalty *whole, size_t begin, size_t end)
+static hpct_backend_penalty cut_out(const hpct_backend_penalty *whole, size_t begin, size_t end)
 {
-    hpct_penalty part = *whole;
+    hpct_backend_penalty part = *whole;
     size_t last = part.offset + part.count < end ? part.offset + part.count : end;
     part.offset = part.offset > begin ? part.offset : begin;
     part.count = last > part.offset ? last - part.offset : 0;
@@ -32,7 +32,7 @@ static hpct_penalty cut_out(const hpct_penalty *whole, size_t begin, size_t end)
 hpct_status hpct_run_penalize(const hpct_model *model, float *gradients, size_t begin, size_t end)
 {
     const hpct_run *run = model->run;
-    hpct_penalty_call call = call_of(model);
+    hpct_backend_penalty_call call = call_of(model);
     call.grad = gradients;
     if (call.num == 0 || run->emulation != NULL)
         return HPCT_OK;
@@ -40,7 +40,7 @@ hpct_status hpct_run_penalize(const hpct_model *model, float *gradients, size_t 
         return run->backend->penalize(&call);
     call.num = 1;
     for (int i = 0; i < run->arenas.num_penalties; i++) {
-        hpct_penalty part = cut_out(&run->arenas.penalties[i], begin, end);
+        hpct_backend_penalty part = cut_out(&run->arenas.penalties[i], begin, end);
         call.penalties = &part;
         if (part.count > 0)
             HPCT_TRY(run->backend->penalize(&call));
@@ -71,7 +71,7 @@ hpct_status hpct_run_weigh(const hpct_model *model)
     size_t split = hpct_model_penalty_floats(model);
     if (run->arenas.num_penalties == 0)
         return HPCT_OK;
-    hpct_penalty_call call = call_of(model);
+    hpct_backend_penalty_call call = call_of(model);
     call.sums = run->arenas.penalty;
     HPCT_TRY(run->backend->penalize(&call));
     return split > 0 && model->peers.sum != NULL
@@ -87,7 +87,7 @@ hpct_status hpct_model_penalty(const hpct_model *model, double *penalty)
     if (run == NULL || run->arenas.num_penalties == 0 || run->emulation != NULL)
         return HPCT_OK;
     HPCT_TRY(hpct_run_weigh(model));
-    HPCT_TRY(hpct_memory_to_host(run->backend, parts, run->arenas.penalty, sizeof parts));
+    HPCT_TRY(hpct_backend_memory_to_host(run->backend, parts, run->arenas.penalty, sizeof parts));
     *penalty = (double) parts[0] + (double) parts[1];
     return HPCT_OK;
 }

@@ -153,7 +153,7 @@ const hpct_profile_row *hpct_profile_rows(hpct_profile *profile, const int *num,
     return profile->rows;
 }
 
-hpct_status hpct_model_measure_rates(const hpct_model *model, hpct_rates *rates)
+hpct_status hpct_model_measure_rates(const hpct_model *model, hpct_backend_rates *rates)
 {
     if (model->run == NULL || model->run->backend->measure == NULL)
         return hpct_fail(HPCT_ERR_USAGE, "model %s: its backend has no rates to compare with",

@@ -30,6 +30,6 @@ const hpct_profile_row *hpct_profile_rows(hpct_profile *profile, const int *num,
 void hpct_profile_stop(hpct_profile *profile);
 
 /* HPCT_ERR_USAGE if the backend cannot measure its rates. */
-hpct_status hpct_model_measure_rates(const hpct_model *model, hpct_rates *rates);
+hpct_status hpct_model_measure_rates(const hpct_model *model, hpct_backend_rates *rates);
 
 #endif

@@ -32,7 +32,7 @@ static bool is_alone(const hpct_model *model)
 static bool may_record(const hpct_model *model, hpct_recorded_part part)
 {
     const hpct_run *run = model->run;
-    const hpct_device *device = run->backend->device;
+    const hpct_backend_device *device = run->backend->device;
     return device != NULL && device->record != NULL && run->times == NULL &&
            run->emulation == NULL &&
            (is_alone(model) || (part == HPCT_RECORDED_STEP && model->peers.agree != NULL));
@@ -110,7 +110,7 @@ hpct_recording_way hpct_recording_begin(const hpct_model *model, const hpct_reco
 
 hpct_recording_way hpct_recording_rehearsed(const hpct_model *model, hpct_status *status)
 {
-    const hpct_device *device = model->run->backend->device;
+    const hpct_backend_device *device = model->run->backend->device;
     entry *e = model->run->recordings->noting;
     void *rehearsal = NULL;
     hpct_status ended = device->end_record(&rehearsal);

@@ -2,7 +2,7 @@
  * operation. A part is a whole step; or forward, loss, backward or update, if a step runs by parts
  * and without other replicas. It is called the first time, recorded the second, and replayed
  * afterwards. The arguments of a call are its key; seeds, steps and learning rates are read by the
- * device on replay (hpct_device, set_draws and set_rates). Private to nn/. */
+ * device on replay (hpct_backend_device, set_draws and set_rates). Private to nn/. */
 #ifndef HPCT_NN_RUN_REPLAY_H
 #define HPCT_NN_RUN_REPLAY_H
 

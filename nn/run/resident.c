@@ -13,26 +13,27 @@ static size_t aligned(size_t bytes)
     return (bytes + 255) / 256 * 256;
 }
 
-static hpct_status fill(hpct_resident *r, const hpct_pictures *from, size_t pixels, size_t labels)
+static hpct_status fill(hpct_resident *r, const hpct_backend_pictures *from, size_t pixels,
+                        size_t labels)
 {
     char *at = r->memory;
     r->pictures = *from;
     r->pictures.pixels = (uint8_t *) at;
     r->pictures.labels = (int32_t *) (void *) (at + aligned(pixels));
-    HPCT_TRY(hpct_memory_from_host(r->backend, at, from->pixels, pixels));
-    return hpct_memory_from_host(r->backend, at + aligned(pixels), from->labels, labels);
+    HPCT_TRY(hpct_backend_memory_from_host(r->backend, at, from->pixels, pixels));
+    return hpct_backend_memory_from_host(r->backend, at + aligned(pixels), from->labels, labels);
 }
 
 typedef struct opening {
     hpct_resident *all;
-    const hpct_pictures *pictures;
+    const hpct_backend_pictures *pictures;
 } opening;
 
 /* hpct_graph_replica_work; leaves memory NULL if there is not enough. */
 static hpct_status open_one(void *argument, int k, hpct_model *replica)
 {
     const opening *o = argument;
-    const hpct_pictures *pictures = o->pictures;
+    const hpct_backend_pictures *pictures = o->pictures;
     hpct_resident *r = &o->all[k];
     size_t pixels = pictures->count * (size_t) pictures->height * (size_t) pictures->width *
                     (size_t) pictures->channels,
@@ -67,10 +68,10 @@ static hpct_status in_each(hpct_model *model, hpct_graph_replica_work work, void
 }
 
 hpct_status hpct_resident_open(hpct_resident **out, hpct_model *model,
-                               const hpct_pictures *pictures)
+                               const hpct_backend_pictures *pictures)
 {
     static uint64_t opened;
-    const hpct_device *device = model->run != NULL ? model->run->backend->device : NULL;
+    const hpct_backend_device *device = model->run != NULL ? model->run->backend->device : NULL;
     *out = NULL;
     if (device == NULL || device->gather == NULL)
         return HPCT_OK;

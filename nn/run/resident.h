@@ -17,7 +17,7 @@ typedef struct hpct_resident hpct_resident;
  * model first. With replicas on several devices all or none get a copy. The caller closes it after
  * the last forward that uses it and before freeing the replicas. */
 hpct_status hpct_resident_open(hpct_resident **out, hpct_model *model,
-                               const hpct_pictures *pictures);
+                               const hpct_backend_pictures *pictures);
 void hpct_resident_close(hpct_resident *resident); /* NULL is allowed */
 
 /* The next forwards of n samples, and their losses, use drawn[0..n) as input and labels until

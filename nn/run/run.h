@@ -25,8 +25,8 @@ void hpct_run_set_own_input(const hpct_model *model, hpct_run *run, int n);
 
 /* The optimizer's next step; tell_rates sends the values to the device that recordings read on
  * replay. */
-hpct_update_call hpct_run_next_update(const hpct_model *model);
-hpct_status hpct_run_tell_rates(const hpct_run *run, const hpct_update_call *call);
+hpct_backend_update_call hpct_run_next_update(const hpct_model *model);
+hpct_status hpct_run_tell_rates(const hpct_run *run, const hpct_backend_update_call *call);
 
 /* Resets the optimizer: its slots are dropped or zeroed. */
 hpct_status hpct_model_forget_slots(hpct_model *model);

@@ -124,8 +124,9 @@ hpct_status hpct_state_get_arena(const hpct_model *model, int param, const float
     size_t offset = run->arenas.param_offsets[param];
     if (run->backend->device == NULL)
         return op->class->export_param(op, p->index, arena + offset, floats);
-    HPCT_TRY(hpct_memory_from_host(run->backend, run->arenas.gradients + offset, arena + offset,
-                                   op->param_floats[p->index] * sizeof *arena));
+    HPCT_TRY(hpct_backend_memory_from_host(run->backend, run->arenas.gradients + offset,
+                                           arena + offset,
+                                           op->param_floats[p->index] * sizeof *arena));
     return op->class->export_param(op, p->index, run->arenas.gradients + offset, floats);
 }
 
@@ -139,8 +140,8 @@ hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *aren
     if (run->backend->device == NULL)
         return op->class->import_param(op, p->index, floats, arena + offset);
     HPCT_TRY(op->class->import_param(op, p->index, floats, run->arenas.gradients + offset));
-    return hpct_memory_to_host(run->backend, arena + offset, run->arenas.gradients + offset,
-                               op->param_floats[p->index] * sizeof *arena);
+    return hpct_backend_memory_to_host(run->backend, arena + offset, run->arenas.gradients + offset,
+                                       op->param_floats[p->index] * sizeof *arena);
 }
 
 /* FNV-1a (Fowler, Noll, Vo), over words: there may be hundreds of millions. */

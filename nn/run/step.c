@@ -81,7 +81,7 @@ double hpct_run_began(const hpct_run *run)
 {
     if (run->times == NULL)
         return 0;
-    hpct_memory_wait(run->backend);
+    hpct_backend_memory_wait(run->backend);
     return hpct_run_clock();
 }
 
@@ -89,7 +89,7 @@ void hpct_run_ended(const hpct_run *run, int slot, double begin)
 {
     const hpct_run_times *times = run->times;
     if (times != NULL)
-        hpct_memory_wait(run->backend);
+        hpct_backend_memory_wait(run->backend);
     if (times != NULL && times->step >= 0 && times->step < times->steps)
         times->seconds[(size_t) times->step * (size_t) times->slots + (size_t) slot] +=
             hpct_run_clock() - begin;
@@ -100,7 +100,7 @@ void hpct_run_ended(const hpct_run *run, int slot, double begin)
 /* Copies parameters of all nodes that the backend copies in bulk. */
 static hpct_status copy_params(const hpct_run *run)
 {
-    hpct_param_copy copies[COPIES_AT_ONCE];
+    hpct_backend_param_copy copies[COPIES_AT_ONCE];
     int num = 0;
     for (int i = 0; i < run->num_nodes; i++) {
         const hpct_run_node *node = &run->nodes[i];
@@ -108,9 +108,9 @@ static hpct_status copy_params(const hpct_run *run)
             if (!node->op->param_copied[k])
                 continue;
             copies[num++] =
-                (hpct_param_copy){.from = node->param[k],
-                                  .to = (char *) node->copies + node->op->copy_offset[k],
-                                  .count = node->op->param_floats[k]};
+                (hpct_backend_param_copy){.from = node->param[k],
+                                          .to = (char *) node->copies + node->op->copy_offset[k],
+                                          .count = node->op->param_floats[k]};
             if (num == COPIES_AT_ONCE) {
                 HPCT_TRY(run->backend->copy_params(run->values, copies, num));
                 num = 0;
@@ -123,7 +123,7 @@ static hpct_status copy_params(const hpct_run *run)
 /* Waits for the side stream. */
 static hpct_status join(const hpct_run *run)
 {
-    const hpct_device *device = run->backend->device;
+    const hpct_backend_device *device = run->backend->device;
     return device != NULL && device->join != NULL ? device->join() : HPCT_OK;
 }
 
@@ -185,7 +185,7 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
 /* The device's values may be another model's. */
 static hpct_status tell_draws(const hpct_model *model)
 {
-    const hpct_device *device = model->run->backend->device;
+    const hpct_backend_device *device = model->run->backend->device;
     return device == NULL || device->set_draws == NULL
                ? HPCT_OK
                : device->set_draws(model->position.seed, model->position.step,
@@ -241,11 +241,11 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     return status;
 }
 
-static hpct_loss_call loss_call(const hpct_model *model, int n, float scale)
+static hpct_backend_loss_call loss_call(const hpct_model *model, int n, float scale)
 {
     const hpct_run *run = model->run;
     bool wants_diff = scale != 0.0f;
-    return (hpct_loss_call){
+    return (hpct_backend_loss_call){
         .form = run->loss.form,
         .n = n,
         .classes = run->loss.classes,
@@ -255,8 +255,8 @@ static hpct_loss_call loss_call(const hpct_model *model, int n, float scale)
         .judged = hpct_model_judged(model),
         .label_smoothing = (float) model->label_smoothing,
         /* probability 0.5, which is 0 before the sigmoid */
-        .threshold = run->loss.form == HPCT_LOSS_BINARY_LOGITS ||
-                             run->loss.form == HPCT_LOSS_BINARY_FOCAL_LOGITS
+        .threshold = run->loss.form == HPCT_BACKEND_LOSS_BINARY_LOGITS ||
+                             run->loss.form == HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS
                          ? 0.0f
                          : 0.5f,
         .alpha = (float) model->focal_alpha,
@@ -273,13 +273,13 @@ static hpct_loss_call loss_call(const hpct_model *model, int n, float scale)
     };
 }
 
-static hpct_status call_loss(const hpct_model *model, const hpct_loss_call *call)
+static hpct_status call_loss(const hpct_model *model, const hpct_backend_loss_call *call)
 {
     HPCT_TRY(hpct_run_weigh(model));
     return model->run->backend->loss(call);
 }
 
-hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums)
+hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_backend_batch_sums *sums)
 {
     hpct_run *run = model->run;
     if (run == NULL || run->stage == HPCT_STAGE_NONE || run->stage_n != n)
@@ -291,7 +291,7 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_su
     if (wants_diff && !run->stage_training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s: a gradient needs a forward for training",
                          model->name);
-    hpct_loss_call call = loss_call(model, n, scale);
+    hpct_backend_loss_call call = loss_call(model, n, scale);
     run->sums.last_left = false;
     run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
     double begin = hpct_run_began(run);
@@ -325,8 +325,8 @@ static hpct_status leave_out(const hpct_model *model, int i)
     HPCT_TRY(hpct_norm_backward_absent(model, i));
     for (int k = 0; k < node->op->num_params; k++) {
         if (node->grad[k] != NULL)
-            HPCT_TRY(hpct_memory_zero(run->backend, node->grad[k],
-                                      node->op->param_floats[k] * sizeof *node->grad[k]));
+            HPCT_TRY(hpct_backend_memory_zero(run->backend, node->grad[k],
+                                              node->op->param_floats[k] * sizeof *node->grad[k]));
     }
     return HPCT_OK;
 }
@@ -368,7 +368,7 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
     hpct_recording_key key = {.part = HPCT_RECORDED_BACKWARD, .n = n};
     HPCT_TRY(tell_draws(model));
     if (run->fuse_update) {
-        hpct_update_call update = hpct_run_next_update(model);
+        hpct_backend_update_call update = hpct_run_next_update(model);
         HPCT_TRY(hpct_run_tell_rates(run, &update));
     }
     hpct_status status = HPCT_OK;
@@ -402,8 +402,8 @@ static hpct_status reduce(const hpct_model *model)
 typedef struct step_calls {
     int n, batch;
     bool stale;
-    hpct_loss_call loss;
-    hpct_update_call update;
+    hpct_backend_loss_call loss;
+    hpct_backend_update_call update;
 } step_calls;
 
 static hpct_status call_step(hpct_model *model, const step_calls *calls)

@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* On a device: makes the calling thread use replica k's device of this process (hpct_device.enter).
- * has_devices: whether there are that many. */
+/* On a device: makes the calling thread use replica k's device of this process
+ * (hpct_backend_device.enter). has_devices: whether there are that many. */
 hpct_status hpct_model_enter_replica(const hpct_model *model, int replica);
 bool hpct_model_has_devices(const hpct_model *model, int count);
 
@@ -133,8 +133,8 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training);
  * by the caller). With `scale` != 0 also computes scale * d(sum of losses)/d(output) for backward:
  * for a mean over a global batch of G use 1/G on every rank. sums: NULL, or read synchronously; on
  * a device better call hpct_model_sums at the end of the step. */
-hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_batch_sums *sums);
-hpct_status hpct_model_sums(const hpct_model *model, hpct_batch_sums *sums);
+hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_backend_batch_sums *sums);
+hpct_status hpct_model_sums(const hpct_model *model, hpct_backend_batch_sums *sums);
 
 /* Asynchronous on a device, so that results are read while it computes the next step. On the host
  * put_sums and send copy at once, and fetched copies the value at that time: call it before the

@@ -36,7 +36,7 @@ hpct_status hpct_norm_backward_absent(const hpct_model *model, int node)
     if (op == NULL || !run->nodes[node].backward)
         return HPCT_OK;
     size_t sums = 2 * (size_t) op->spec.norm.channels;
-    HPCT_TRY(hpct_memory_zero(run->backend, run->plan.scratch, sums * sizeof(float)));
+    HPCT_TRY(hpct_backend_memory_zero(run->backend, run->plan.scratch, sums * sizeof(float)));
     return model->peers.sum(model->peers.argument, run->plan.scratch, sums);
 }
 

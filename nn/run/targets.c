@@ -47,7 +47,7 @@ hpct_status hpct_model_mix_labels(hpct_model *model, int n, const int32_t *other
 /* The mark: the caller's rows may be overwritten once it is reached. */
 hpct_status hpct_run_send_targets(hpct_run *run, int n)
 {
-    const hpct_device *device = run->backend->device;
+    const hpct_backend_device *device = run->backend->device;
     size_t bytes = (size_t) n * (size_t) run->loss.classes * sizeof(float);
     if (run->input.given_targets == NULL)
         return HPCT_OK;
@@ -55,5 +55,5 @@ hpct_status hpct_run_send_targets(hpct_run *run, int n)
     if (device == NULL)
         return HPCT_OK;
     HPCT_TRY(device->send(run->input.targets, run->input.given_targets, bytes));
-    return device->mark(HPCT_MARK_DRAWN);
+    return device->mark(HPCT_BACKEND_MARK_DRAWN);
 }

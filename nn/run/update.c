@@ -45,7 +45,7 @@ hpct_status hpct_model_accumulate(hpct_model *model, bool *due)
 
 /* A run's slots are consecutive, without those that RMSprop does not use; a call's have fixed
  * positions. */
-static void give_slots(hpct_update_call *call, const hpct_run *run, const hpct_optimizer *o)
+static void give_slots(hpct_backend_update_call *call, const hpct_run *run, const hpct_optimizer *o)
 {
     for (int k = 0; k < HPCT_GRAPH_MAX_SLOTS; k++)
         call->slot[k] = run->arenas.slot[k];
@@ -56,12 +56,12 @@ static void give_slots(hpct_update_call *call, const hpct_run *run, const hpct_o
     call->slot[2] = o->centered ? run->arenas.slot[o->momentum > 0 ? 2 : 1] : NULL;
 }
 
-hpct_update_call hpct_run_next_update(const hpct_model *model)
+hpct_backend_update_call hpct_run_next_update(const hpct_model *model)
 {
     const hpct_run *run = model->run;
     const hpct_optimizer *o = &model->optimizer;
     double t = (double) (model->steps / o->gradient_accumulation_steps + 1);
-    hpct_update_call call = {
+    hpct_backend_update_call call = {
         .kind = o->kind,
         .nesterov = o->nesterov,
         .learning_rate = (float) hpct_model_learning_rate(model),
@@ -105,13 +105,13 @@ static hpct_status send_norms(const hpct_model *model)
     return status;
 }
 
-hpct_status hpct_run_tell_rates(const hpct_run *run, const hpct_update_call *call)
+hpct_status hpct_run_tell_rates(const hpct_run *run, const hpct_backend_update_call *call)
 {
-    const hpct_device *device = run->backend->device;
+    const hpct_backend_device *device = run->backend->device;
     return device != NULL && device->set_rates != NULL ? device->set_rates(call) : HPCT_OK;
 }
 
-static hpct_status update_all(const hpct_model *model, const hpct_update_call *call)
+static hpct_status update_all(const hpct_model *model, const hpct_backend_update_call *call)
 {
     const hpct_backend *backend = model->run->backend;
     hpct_recording_key key = {.part = HPCT_RECORDED_UPDATE, .gradients = call->grad};
@@ -132,7 +132,7 @@ hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
         return hpct_fail(HPCT_ERR_INTERNAL, "another replica of model %s updates", model->name);
     hpct_status status = HPCT_OK;
     hpct_run *run = model->run;
-    hpct_update_call call = hpct_run_next_update(model);
+    hpct_backend_update_call call = hpct_run_next_update(model);
     call.grad = gradients;
     double begin = hpct_run_began(run);
     if (hpct_emulate_update(run)) {
@@ -158,9 +158,9 @@ hpct_status hpct_model_update_part(hpct_model *model, size_t begin, size_t end)
     HPCT_TRY(hpct_run_penalize(model, model->run->arenas.gradients, begin, end));
     hpct_status status = HPCT_OK;
     hpct_run *run = model->run;
-    hpct_update_call call = hpct_run_next_update(model);
+    hpct_backend_update_call call = hpct_run_next_update(model);
     for (int i = 0; i < run->arenas.num_updates && status == HPCT_OK; i++) {
-        hpct_update_range part = run->arenas.updates[i];
+        hpct_backend_update_range part = run->arenas.updates[i];
         size_t last = part.offset + part.count;
         if (part.offset < begin)
             part.offset = begin;
@@ -187,7 +187,7 @@ size_t hpct_model_cut(const hpct_model *model, size_t at)
     if (o->global_clipnorm > 0)
         return 0;
     if (!hpct_graph_optimizer_by_parameter(o))
-        return at / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
+        return at / HPCT_BACKEND_ARENA_ALIGN * HPCT_BACKEND_ARENA_ALIGN;
     size_t cut = 0;
     for (int i = 0; i < run->arenas.num_updates; i++) {
         size_t end = run->arenas.updates[i].offset + run->arenas.updates[i].count;

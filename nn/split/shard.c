@@ -491,7 +491,8 @@ const hpct_shard_range *hpct_shard_summed(hpct_shard *shard, int *num)
         for (int k = 0; k < node->num_params; k++) {
             int param = node->first_param + k;
             size_t floats = model->run->nodes[i].op->param_floats[k],
-                   count = (floats + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN,
+                   count = (floats + HPCT_BACKEND_ARENA_ALIGN - 1) / HPCT_BACKEND_ARENA_ALIGN *
+                           HPCT_BACKEND_ARENA_ALIGN,
                    offset = model->run->arenas.param_offsets[param];
             if (!is_summed(model, param))
                 continue;
@@ -558,7 +559,7 @@ size_t hpct_shard_floats(const hpct_shard *shard, int n)
     for (int i = 0; i < shard->model->num_nodes; i++) {
         const hpct_op_spec *spec = &shard->model->nodes[i].spec;
         if (hpct_op_is_collective(spec))
-            floats += hpct_collective_floats(spec, n);
+            floats += hpct_backend_collective_floats(spec, n);
     }
     return floats;
 }

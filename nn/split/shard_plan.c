@@ -178,7 +178,7 @@ static bool split_outputs(hpct_shard_plan *plan)
 static void find_requires_grad(const hpct_model *model, bool *requires_grad, bool *backward)
 {
     int tensor, skipped;
-    hpct_loss_form form;
+    hpct_backend_loss_form form;
     hpct_run_find_loss(model, &tensor, &form, &skipped);
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_graph_node *node = &model->nodes[i];
@@ -248,7 +248,7 @@ static bool find_partial_sums(hpct_shard_plan *plan)
     bool *requires_grad = calloc(tensors + nodes, sizeof *requires_grad),
          fits = own != NULL && requires_grad != NULL;
     int loss, skipped;
-    hpct_loss_form form;
+    hpct_backend_loss_form form;
     if (!fits)
         goto end;
     find_requires_grad(model, requires_grad, requires_grad + tensors);

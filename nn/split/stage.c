@@ -181,11 +181,13 @@ static hpct_status make_places(hpct_stage *stage, int num)
     for (int i = 1; i < num; i++) {
         stage->places[i].block = run->backend->allocate(run->plan.block_bytes);
         if (stage->places[i].block == NULL)
-            return hpct_memory_fail(run->backend, run->plan.block_bytes, "a piece's activations");
+            return hpct_backend_memory_fail(run->backend, run->plan.block_bytes,
+                                            "a piece's activations");
     }
     stage->sum = run->backend->allocate(arena);
-    return stage->sum != NULL ? HPCT_OK
-                              : hpct_memory_fail(run->backend, arena, "the pieces' gradients");
+    return stage->sum != NULL
+               ? HPCT_OK
+               : hpct_backend_memory_fail(run->backend, arena, "the pieces' gradients");
 }
 
 hpct_status hpct_stage_build(hpct_stage *stage, const hpct_build_options *options, int places)
@@ -261,7 +263,7 @@ static float *gradient_of(const hpct_run *run, int tensor)
 static size_t floats_of(const hpct_model *model, int tensor, int samples)
 {
     size_t count = (size_t) samples * hpct_graph_shape_count(&model->tensors[tensor].shape);
-    size_t bytes = count * hpct_precision_bytes(model->run->values);
+    size_t bytes = count * hpct_backend_precision_bytes(model->run->values);
     return (bytes + sizeof(float) - 1) / sizeof(float);
 }
 
@@ -282,7 +284,7 @@ size_t hpct_stage_message(const hpct_stage *stage, int samples, bool before, boo
 /* On a device messages are in device memory. */
 static hpct_status copy(const hpct_run *run, float *to, const float *from, size_t floats)
 {
-    const hpct_device *device = run->backend->device;
+    const hpct_backend_device *device = run->backend->device;
     if (device != NULL)
         return device->copy(to, from, floats * sizeof *to);
     memcpy(to, from, floats * sizeof *to);
@@ -352,10 +354,10 @@ static hpct_status send_again(const hpct_stage *stage, int samples)
 }
 
 hpct_status hpct_stage_backward(hpct_stage *stage, const hpct_piece *piece, float scale,
-                                const float *in, float *out, hpct_batch_sums *sums)
+                                const float *in, float *out, hpct_backend_batch_sums *sums)
 {
     hpct_run *run = stage->model->run;
-    hpct_batch_sums own = {0};
+    hpct_backend_batch_sums own = {0};
     turn_to(stage, piece);
     hpct_status status = send_again(stage, piece->count);
     run->stage = stage->places[piece->place].stage;

@@ -65,7 +65,7 @@ hpct_status hpct_stage_forward(hpct_stage *stage, const hpct_piece *piece, const
  * as in hpct_model_loss and adds it to *sums; out: gradients of the stage input, NULL for the
  * first. After the last micro-batch the gradient arena has the sum. */
 hpct_status hpct_stage_backward(hpct_stage *stage, const hpct_piece *piece, float scale,
-                                const float *in, float *out, hpct_batch_sums *sums);
+                                const float *in, float *out, hpct_backend_batch_sums *sums);
 
 /* Instead of all micro-batches, without samples: sets the gradients to zero. */
 hpct_status hpct_stage_skip(hpct_stage *stage);

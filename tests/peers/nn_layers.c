@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     read_all("inputs.f32", hpct_model_input(model),
              n * hpct_graph_shape_count(&input) * sizeof(float));
     read_all("labels.i32", hpct_model_labels(model), n * sizeof(int32_t));
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     hpct_model_set_position(model, strtoull(argv[5], NULL, 0), atoll(argv[6]), atoll(argv[7]));
     bool training = atoi(argv[4]) != 0;
     must(hpct_model_forward(model, batch, training));

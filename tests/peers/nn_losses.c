@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     FILE *inputs = open_file("inputs.f32", "wb"), *labels = open_file("labels.i32", "wb"),
          *outputs = open_file("outputs.f32", "wb");
     for (int t = 0; t < steps; t++) {
-        hpct_batch_sums sums;
+        hpct_backend_batch_sums sums;
         fill(model, batch, size, classes, (uint32_t) t);
         fwrite(hpct_model_input(model), sizeof(float), n * size, inputs);
         fwrite(hpct_model_labels(model), sizeof(int32_t), n, labels);

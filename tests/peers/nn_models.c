@@ -71,7 +71,7 @@ int main(int argc, char **argv)
            outputs = n * hpct_graph_shape_count(&output) * sizeof(float);
     FILE *pictures = open_file("inputs.f32", "rb"), *labels = open_file("labels.i32", "rb");
     for (int t = 0; t < steps; t++) {
-        hpct_batch_sums sums;
+        hpct_backend_batch_sums sums;
         read_next(pictures, hpct_model_input(model), inputs);
         read_next(labels, hpct_model_labels(model), n * sizeof(int32_t));
         if (t == 0) {

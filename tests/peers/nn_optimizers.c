@@ -187,7 +187,7 @@ int main(int argc, char **argv)
     int updates = 0;
     for (int t = 0; t < steps; t++) {
         bool due;
-        hpct_batch_sums sums;
+        hpct_backend_batch_sums sums;
         fill(model, size, s.outputs, (uint32_t) t);
         fwrite(hpct_model_input(model), sizeof(float), BATCH * size, inputs);
         fwrite(hpct_model_labels(model), sizeof(int32_t), BATCH, labels);

@@ -35,7 +35,7 @@ typedef struct replica {
     int sizes[HPCT_STRATEGY_SIZES], evaluation_sizes[HPCT_STRATEGY_SIZES];
     hpct_strategy_plan plan;
     hpct_strategy_step_sums sums;
-    hpct_batch_sums evaluated;
+    hpct_backend_batch_sums evaluated;
 } replica;
 
 typedef struct mirrored_gpus {
@@ -395,12 +395,13 @@ static hpct_status evaluate_one(void *argument, int k)
     return hpct_strategy_replica_evaluate(r->model, part_of(m, k, m->count, &begin), &r->evaluated);
 }
 
-static hpct_status mirrored_evaluate(hpct_strategy *strategy, int count, hpct_batch_sums *sums)
+static hpct_status mirrored_evaluate(hpct_strategy *strategy, int count,
+                                     hpct_backend_batch_sums *sums)
 {
     mirrored_gpus *m = (mirrored_gpus *) strategy;
     deal_out(m, count);
     hpct_status status = together(m, evaluate_one);
-    *sums = (hpct_batch_sums){0};
+    *sums = (hpct_backend_batch_sums){0};
     for (int k = 0; k < m->num; k++) {
         sums->loss += m->replicas[k].evaluated.loss;
         sums->correct += m->replicas[k].evaluated.correct;

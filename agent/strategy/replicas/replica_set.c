@@ -18,7 +18,7 @@ struct hpct_replicas_part {
     int index;
     bool wanted; /* takes part in the current build */
     bool plain_layout;
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
 };
 
 /* Replica k's samples among `samples` of this rank. */
@@ -289,16 +289,16 @@ static hpct_status backward_one(void *argument, int k)
 {
     const hpct_replicas *set = argument;
     int begin, count = part_of(set, k, set->samples, &begin);
-    hpct_batch_sums *sums = &set->parts[k].sums;
-    *sums = (hpct_batch_sums){0};
+    hpct_backend_batch_sums *sums = &set->parts[k].sums;
+    *sums = (hpct_backend_batch_sums){0};
     HPCT_TRY(
         hpct_strategy_replica_backward(set->models[k], count, 1.0f / (float) set->global_samples));
     return count > 0 ? hpct_model_sums(set->models[k], sums) : HPCT_OK;
 }
 
-static hpct_batch_sums sums_of_all(const hpct_replicas *set)
+static hpct_backend_batch_sums sums_of_all(const hpct_replicas *set)
 {
-    hpct_batch_sums all = {0};
+    hpct_backend_batch_sums all = {0};
     for (int k = 0; k < set->num; k++) {
         all.loss += set->parts[k].sums.loss;
         all.correct += set->parts[k].sums.correct;
@@ -314,7 +314,7 @@ hpct_status hpct_replicas_backward(hpct_strategy *strategy, int count, int globa
     set->samples = count;
     set->global_samples = global_count;
     hpct_status status = hpct_replicas_pool_run(set->pool, backward_one, set);
-    hpct_batch_sums all = sums_of_all(set);
+    hpct_backend_batch_sums all = sums_of_all(set);
     sums->loss = all.loss;
     sums->correct = (double) all.correct;
     sums->in_top_k = (double) all.in_top_k;
@@ -376,7 +376,8 @@ static hpct_status evaluate_one(void *argument, int k)
     return hpct_strategy_replica_evaluate(set->models[k], count, &set->parts[k].sums);
 }
 
-hpct_status hpct_replicas_evaluate(hpct_strategy *strategy, int count, hpct_batch_sums *sums)
+hpct_status hpct_replicas_evaluate(hpct_strategy *strategy, int count,
+                                   hpct_backend_batch_sums *sums)
 {
     hpct_replicas *set = (hpct_replicas *) strategy;
     set->samples = count;

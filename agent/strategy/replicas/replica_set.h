@@ -45,7 +45,8 @@ hpct_status hpct_replicas_forward(hpct_strategy *strategy, int count, bool train
 hpct_status hpct_replicas_backward(hpct_strategy *strategy, int count, int global_count,
                                    hpct_strategy_step_sums *sums);
 hpct_status hpct_replicas_gather(hpct_strategy *strategy);
-hpct_status hpct_replicas_evaluate(hpct_strategy *strategy, int count, hpct_batch_sums *sums);
+hpct_status hpct_replicas_evaluate(hpct_strategy *strategy, int count,
+                                   hpct_backend_batch_sums *sums);
 hpct_status hpct_replicas_outputs(hpct_strategy *strategy, int k, const float **outputs,
                                   int *count);
 

@@ -17,37 +17,38 @@ typedef struct span {
 static void relu(size_t first, size_t count, void *arg)
 {
     const span *s = arg;
-    hpct_loops_best()->relu_forward(count, s->a + first, s->out + first);
+    hpct_cpu_loops_best()->relu_forward(count, s->a + first, s->out + first);
 }
 
 static void relu_back(size_t first, size_t count, void *arg)
 {
     const span *s = arg;
-    hpct_loops_best()->relu_backward(count, s->a + first, s->b + first, s->out + first);
+    hpct_cpu_loops_best()->relu_backward(count, s->a + first, s->b + first, s->out + first);
 }
 
 static void leaky(size_t first, size_t count, void *arg)
 {
     const span *s = arg;
-    hpct_loops_best()->leaky_forward(count, s->spec, s->a + first, s->out + first);
+    hpct_cpu_loops_best()->leaky_forward(count, s->spec, s->a + first, s->out + first);
 }
 
 static void leaky_back(size_t first, size_t count, void *arg)
 {
     const span *s = arg;
-    hpct_loops_best()->leaky_backward(count, s->spec, s->a + first, s->b + first, s->out + first);
+    hpct_cpu_loops_best()->leaky_backward(count, s->spec, s->a + first, s->b + first,
+                                          s->out + first);
 }
 
 static void hard_sigmoid(size_t first, size_t count, void *arg)
 {
     const span *s = arg;
-    hpct_loops_best()->hard_sigmoid_forward(count, s->a + first, s->out + first);
+    hpct_cpu_loops_best()->hard_sigmoid_forward(count, s->a + first, s->out + first);
 }
 
 static void hard_sigmoid_back(size_t first, size_t count, void *arg)
 {
     const span *s = arg;
-    hpct_loops_best()->hard_sigmoid_backward(count, s->a + first, s->b + first, s->out + first);
+    hpct_cpu_loops_best()->hard_sigmoid_backward(count, s->a + first, s->b + first, s->out + first);
 }
 
 static const struct {
@@ -67,7 +68,7 @@ static size_t count_of(const hpct_op *op, int n)
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     span s = {.spec = &op->spec, .a = call->src[0], .out = call->dst};
-    hpct_loops_split(count_of(op, call->n), LEAST, loops[op->spec.kind].forward, &s);
+    hpct_cpu_loops_split(count_of(op, call->n), LEAST, loops[op->spec.kind].forward, &s);
     return HPCT_OK;
 }
 
@@ -79,7 +80,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
               .a = op->backward_reads_src ? call->src[0] : call->dst,
               .b = call->diff_dst,
               .out = call->diff_src[0]};
-    hpct_loops_split(count_of(op, call->n), LEAST, loops[op->spec.kind].backward, &s);
+    hpct_cpu_loops_split(count_of(op, call->n), LEAST, loops[op->spec.kind].backward, &s);
     return HPCT_OK;
 }
 
@@ -90,7 +91,7 @@ hpct_status hpct_cpu_make_activation(hpct_op **out, const hpct_op_spec *spec,
         .forward = forward, .backward = backward, .destroy = hpct_op_free};
     if (loops[spec->kind].forward != NULL)
         return hpct_op_new(out, sizeof **out, &class, spec, build);
-    if (hpct_shim_has_eltwise(spec))
+    if (hpct_cpu_shim_has_eltwise(spec))
         return hpct_cpu_make_eltwise(out, spec, build);
     return hpct_ref_make_op(out, spec, build);
 }

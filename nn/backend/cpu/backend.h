@@ -4,7 +4,7 @@
 
 #include "nn/backend/backend.h"
 
-extern const hpct_backend hpct_backend_cpu;
+extern const hpct_backend hpct_cpu_backend;
 const char *hpct_cpu_library(void); /* "oneDNN 3.7.2" */
 
 /* Number of threads of the cpu backend when called from this thread; at least 1. By default OpenMP
@@ -17,7 +17,7 @@ int hpct_cpu_threads(void);
  * half of that, and both at least once. */
 typedef struct hpct_cpu_meter hpct_cpu_meter;
 hpct_status hpct_cpu_meter_open(hpct_cpu_meter **out, size_t bytes);
-hpct_status hpct_cpu_meter_run(hpct_cpu_meter *meter, double seconds, hpct_rates *rates);
+hpct_status hpct_cpu_meter_run(hpct_cpu_meter *meter, double seconds, hpct_backend_rates *rates);
 void hpct_cpu_meter_close(hpct_cpu_meter *meter); /* NULL is allowed */
 
 #endif

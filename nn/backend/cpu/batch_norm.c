@@ -33,7 +33,7 @@ static size_t channels_of(const hpct_op *op)
 
 static size_t padded(size_t channels)
 {
-    return (channels + HPCT_LANES - 1) / HPCT_LANES * HPCT_LANES;
+    return (channels + HPCT_CPU_LANES - 1) / HPCT_CPU_LANES * HPCT_CPU_LANES;
 }
 
 static notes notes_of(const hpct_op *op, void *memory)
@@ -76,7 +76,7 @@ static job job_of(const hpct_op *op, const hpct_op_call *call)
  * rows of one sample in one block ---- */
 
 typedef struct part {
-    hpct_norm_rows rows;
+    hpct_cpu_norm_rows rows;
     size_t channel;  /* first channel */
     size_t before;   /* rows of the same channels in earlier parts */
     size_t src, dst; /* offsets */
@@ -99,7 +99,7 @@ static part part_of(const job *j, size_t first, size_t count, size_t index)
 {
     size_t channels = channels_of(j->op);
     part p = {.src = first * channels, .dst = first * channels};
-    hpct_norm_rows *rows = &p.rows;
+    hpct_cpu_norm_rows *rows = &p.rows;
     rows->rows = count;
     rows->channels = rows->src_step = rows->dst_step = channels;
     if (has_blocks(j->op)) {
@@ -183,7 +183,7 @@ static void find_moments(const norm_op *norm, const job *j)
         for (size_t i = 0; i < num_parts(j, count); i++) {
             part p = part_of(j, first, count, i);
             float *sums = sums_of(j, t) + p.channel;
-            hpct_loops_best()->column_moments(&p.rows, p.before, sums, sums + step);
+            hpct_cpu_loops_best()->column_moments(&p.rows, p.before, sums, sums + step);
         }
     }
     join_moments(j, threads);
@@ -196,7 +196,7 @@ static void normalize_share(size_t first, size_t count, void *arg)
     const job *j = arg;
     for (size_t i = 0; i < num_parts(j, count); i++) {
         part p = part_of(j, first, count, i);
-        hpct_loops_best()->normalize(&p.rows, j->call->dst + p.dst);
+        hpct_cpu_loops_best()->normalize(&p.rows, j->call->dst + p.dst);
     }
 }
 
@@ -221,9 +221,9 @@ static hpct_status take_statistics(const norm_op *norm, const job *j)
         memset(sums, 0, 2 * padded(channels) * sizeof *sums);
     hpct_status status = HPCT_OK;
     *rows = (float) j->rows;
-    if (hpct_norm_is_synced(&op->spec, j->call))
-        status = hpct_norm_sync_moments(j->call->replicas, channels, j->rows, sums,
-                                        sums + padded(channels), sync_room(norm, j), rows);
+    if (hpct_backend_norm_is_synced(&op->spec, j->call))
+        status = hpct_backend_norm_sync_moments(j->call->replicas, channels, j->rows, sums,
+                                                sums + padded(channels), sync_room(norm, j), rows);
     for (size_t c = 0; c < channels && status == HPCT_OK; c++) {
         float batch = sums[padded(channels) + c] / *rows;
         j->notes.mean[c] = sums[c];
@@ -261,7 +261,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
         j.notes.scale[c] = (gamma != NULL ? gamma[c] : 1) * j.notes.inverse[c];
         j.notes.shift[c] = (beta != NULL ? beta[c] : 0) - j.notes.mean[c] * j.notes.scale[c];
     }
-    hpct_loops_split(j.units, least(&j), normalize_share, &j);
+    hpct_cpu_loops_split(j.units, least(&j), normalize_share, &j);
     return HPCT_OK;
 }
 
@@ -279,11 +279,11 @@ static void find_sums(const norm_op *norm, const job *j)
         for (size_t i = 0; i < num_parts(j, count); i++) {
             part p = part_of(j, first, count, i);
             float *sums = sums_of(j, t) + p.channel;
-            hpct_loops_best()->norm_sums(&p.rows, sums, sums + step);
+            hpct_cpu_loops_best()->norm_sums(&p.rows, sums, sums + step);
         }
     }
     for (int t = 1; t < threads; t++)
-        hpct_loops_best()->add(2 * step, sums_of(j, t), sums_of(j, 0));
+        hpct_cpu_loops_best()->add(2 * step, sums_of(j, t), sums_of(j, 0));
 }
 
 static void backward_share(size_t first, size_t count, void *arg)
@@ -291,8 +291,8 @@ static void backward_share(size_t first, size_t count, void *arg)
     const job *j = arg;
     for (size_t i = 0; i < num_parts(j, count); i++) {
         part p = part_of(j, first, count, i);
-        hpct_loops_best()->norm_backward(&p.rows, j->slope + p.channel, j->offset + p.channel,
-                                         j->call->add[0], j->call->diff_src[0] + p.src);
+        hpct_cpu_loops_best()->norm_backward(&p.rows, j->slope + p.channel, j->offset + p.channel,
+                                             j->call->add[0], j->call->diff_src[0] + p.src);
     }
 }
 
@@ -311,9 +311,9 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
             diff_gamma[c] = sum_x[c] * j.notes.inverse[c];
     }
     const float *all = sum, *all_x = sum_x;
-    if (hpct_norm_is_synced(&op->spec, call)) {
+    if (hpct_backend_norm_is_synced(&op->spec, call)) {
         float *room = sync_room((const norm_op *) op, &j);
-        HPCT_TRY(hpct_norm_sync_sums(call->replicas, channels, sum, sum_x, room));
+        HPCT_TRY(hpct_backend_norm_sync_sums(call->replicas, channels, sum, sum_x, room));
         all = room;
         all_x = room + channels;
     }
@@ -326,7 +326,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
         return HPCT_OK;
     j.offset = sum;
     j.slope = sum_x;
-    hpct_loops_split(j.units, least(&j), backward_share, &j);
+    hpct_cpu_loops_split(j.units, least(&j), backward_share, &j);
     return HPCT_OK;
 }
 
@@ -346,7 +346,7 @@ hpct_status hpct_cpu_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
     op->workspace_bytes = (4 * padded(channels_of(op)) + 1) * sizeof(float);
     op->scratch_bytes = (size_t) norm->threads * 2 * padded(channels_of(op)) * sizeof(float);
     if (spec->norm.synchronized)
-        op->scratch_bytes += HPCT_NORM_SYNC_ROOM(channels_of(op)) * sizeof(float);
+        op->scratch_bytes += HPCT_BACKEND_NORM_SYNC_ROOM(channels_of(op)) * sizeof(float);
     op->backward_reads_dst = false; /* the mask of the ReLU is computed again */
     op->backward_keeps_diff_dst = true;
     return HPCT_OK;

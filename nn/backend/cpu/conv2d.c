@@ -11,13 +11,13 @@
 
 /* A primitive, and the reorder between the arena's kernel and its own (NULL: same layout). */
 typedef struct stage {
-    hpct_prim *prim;
-    hpct_prim *reorder;
+    hpct_cpu_prim *prim;
+    hpct_cpu_prim *reorder;
 } stage;
 
 typedef struct conv_op {
     hpct_op op;
-    hpct_kernel_layout *plain, *arena;
+    hpct_cpu_kernel_layout *plain, *arena;
     stage *forward, *data, *weights; /* by batch size */
     size_t reordered_bytes;          /* first part of the scratch: a kernel in another layout */
 } conv_op;
@@ -46,7 +46,7 @@ static hpct_status kernel_for(conv_op *conv, const stage *s, const hpct_op_call 
         return HPCT_OK;
     void *args[] = {*kernel, call->scratch};
     *kernel = call->scratch;
-    return hpct_prim_execute(s->reorder, prim_scratch(conv, call), args);
+    return hpct_cpu_prim_execute(s->reorder, prim_scratch(conv, call), args);
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
@@ -57,13 +57,14 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     HPCT_TRY(kernel_for(conv, s, call, &kernel));
     void *args[] = {(void *) (uintptr_t) call->src[0], kernel, call->dst,
                     op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS]};
-    return hpct_prim_execute(s->prim, prim_scratch(conv, call), args);
+    return hpct_cpu_prim_execute(s->prim, prim_scratch(conv, call), args);
 }
 
 static void mask_part(size_t first, size_t count, void *arg)
 {
     const mask_job *job = arg;
-    hpct_loops_best()->relu_backward(count, job->dst + first, job->diff + first, job->diff + first);
+    hpct_cpu_loops_best()->relu_backward(count, job->dst + first, job->diff + first,
+                                         job->diff + first);
 }
 
 static hpct_status backward_data(conv_op *conv, const hpct_op_call *call)
@@ -72,7 +73,7 @@ static hpct_status backward_data(conv_op *conv, const hpct_op_call *call)
     void *kernel;
     HPCT_TRY(kernel_for(conv, s, call, &kernel));
     void *args[] = {call->diff_dst, kernel, call->diff_src[0]};
-    return hpct_prim_execute(s->prim, prim_scratch(conv, call), args);
+    return hpct_cpu_prim_execute(s->prim, prim_scratch(conv, call), args);
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
@@ -82,7 +83,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     if (op->spec.relu) {
         mask_job job = {.dst = call->dst, .diff = call->diff_dst};
         size_t cells = (size_t) call->n * (size_t) w->out_h * (size_t) w->out_w;
-        hpct_loops_split(cells * (size_t) w->out_c, 16384, mask_part, &job);
+        hpct_cpu_loops_split(cells * (size_t) w->out_c, 16384, mask_part, &job);
     }
     if (call->diff_src[0] != NULL)
         HPCT_TRY(backward_data(conv, call));
@@ -92,26 +93,26 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     void *kernel = s->reorder == NULL ? (void *) call->grad[HPCT_OP_KERNEL] : call->scratch;
     void *args[] = {(void *) (uintptr_t) call->src[0], call->diff_dst, kernel,
                     op->spec.no_bias ? NULL : call->grad[HPCT_OP_BIAS]};
-    HPCT_TRY(hpct_prim_execute(s->prim, prim_scratch(conv, call), args));
+    HPCT_TRY(hpct_cpu_prim_execute(s->prim, prim_scratch(conv, call), args));
     if (s->reorder == NULL)
         return HPCT_OK;
     void *back[] = {kernel, call->grad[HPCT_OP_KERNEL]};
-    return hpct_prim_execute(s->reorder, prim_scratch(conv, call), back);
+    return hpct_cpu_prim_execute(s->reorder, prim_scratch(conv, call), back);
 }
 
 /* A reorder used once, outside of a step. */
-static hpct_status reorder_once(const hpct_kernel_layout *from, const void *src,
-                                const hpct_kernel_layout *to, void *dst)
+static hpct_status reorder_once(const hpct_cpu_kernel_layout *from, const void *src,
+                                const hpct_cpu_kernel_layout *to, void *dst)
 {
-    hpct_prim *prim = NULL;
-    HPCT_TRY(hpct_shim_reorder(&prim, from, to));
-    size_t bytes = (hpct_prim_scratch_bytes(prim) + 63) & ~(size_t) 63;
+    hpct_cpu_prim *prim = NULL;
+    HPCT_TRY(hpct_cpu_shim_reorder(&prim, from, to));
+    size_t bytes = (hpct_cpu_prim_scratch_bytes(prim) + 63) & ~(size_t) 63;
     void *scratch = bytes > 0 ? aligned_alloc(64, bytes) : NULL;
     void *args[] = {(void *) (uintptr_t) src, dst};
     hpct_status status = bytes > 0 && scratch == NULL ? hpct_fail_memory(bytes)
-                                                      : hpct_prim_execute(prim, scratch, args);
+                                                      : hpct_cpu_prim_execute(prim, scratch, args);
     free(scratch);
-    hpct_prim_free(prim);
+    hpct_cpu_prim_free(prim);
     return status;
 }
 
@@ -136,8 +137,8 @@ static hpct_status export_param(hpct_op *op, int which, const float *arena, floa
 static void free_stages(stage *stages, int count)
 {
     for (int i = 0; stages != NULL && i < count; i++) {
-        hpct_prim_free(stages[i].prim);
-        hpct_prim_free(stages[i].reorder);
+        hpct_cpu_prim_free(stages[i].prim);
+        hpct_cpu_prim_free(stages[i].reorder);
     }
     free(stages);
 }
@@ -148,8 +149,8 @@ static void destroy(hpct_op *op)
     free_stages(conv->forward, op->build.num_batch_sizes);
     free_stages(conv->data, op->build.num_batch_sizes);
     free_stages(conv->weights, op->build.num_batch_sizes);
-    hpct_kernel_layout_free(conv->plain);
-    hpct_kernel_layout_free(conv->arena);
+    hpct_cpu_kernel_layout_free(conv->plain);
+    hpct_cpu_kernel_layout_free(conv->arena);
     free(conv);
 }
 
@@ -162,17 +163,17 @@ static void at_least(size_t *bytes, size_t needed)
 /* Adds the reorder that a stage needs, and enlarges the scratch. */
 static hpct_status connect(conv_op *conv, stage *s, bool from_arena, size_t *scratch)
 {
-    hpct_kernel_layout *wanted = NULL;
-    hpct_status status = hpct_prim_kernel_layout(s->prim, &wanted);
-    if (status == HPCT_OK && !hpct_kernel_layout_equal(wanted, conv->arena)) {
-        status = from_arena ? hpct_shim_reorder(&s->reorder, conv->arena, wanted)
-                            : hpct_shim_reorder(&s->reorder, wanted, conv->arena);
-        at_least(&conv->reordered_bytes, (hpct_kernel_layout_bytes(wanted) + 63) / 64 * 64);
+    hpct_cpu_kernel_layout *wanted = NULL;
+    hpct_status status = hpct_cpu_prim_kernel_layout(s->prim, &wanted);
+    if (status == HPCT_OK && !hpct_cpu_kernel_layout_equal(wanted, conv->arena)) {
+        status = from_arena ? hpct_cpu_shim_reorder(&s->reorder, conv->arena, wanted)
+                            : hpct_cpu_shim_reorder(&s->reorder, wanted, conv->arena);
+        at_least(&conv->reordered_bytes, (hpct_cpu_kernel_layout_bytes(wanted) + 63) / 64 * 64);
     }
-    at_least(scratch, hpct_prim_scratch_bytes(s->prim));
+    at_least(scratch, hpct_cpu_prim_scratch_bytes(s->prim));
     if (s->reorder != NULL)
-        at_least(scratch, hpct_prim_scratch_bytes(s->reorder));
-    hpct_kernel_layout_free(wanted);
+        at_least(scratch, hpct_cpu_prim_scratch_bytes(s->reorder));
+    hpct_cpu_kernel_layout_free(wanted);
     return status;
 }
 
@@ -183,17 +184,18 @@ static hpct_status make_batch(conv_op *conv, int i, size_t *scratch)
     const hpct_op_spec *spec = &conv->op.spec;
     int n = build->batch_sizes[i];
     stage *fwd = &conv->forward[i], *data = &conv->data[i], *weights = &conv->weights[i];
-    HPCT_TRY(hpct_shim_conv_forward(&fwd->prim, spec, HPCT_FP32, n, build->training));
+    HPCT_TRY(hpct_cpu_shim_conv_forward(&fwd->prim, spec, HPCT_FP32, n, build->training));
     if (conv->arena == NULL)
-        HPCT_TRY(build->plain_layout ? hpct_kernel_layout_plain(&conv->arena, &spec->window)
-                                     : hpct_prim_kernel_layout(fwd->prim, &conv->arena));
+        HPCT_TRY(build->plain_layout ? hpct_cpu_kernel_layout_plain(&conv->arena, &spec->window)
+                                     : hpct_cpu_prim_kernel_layout(fwd->prim, &conv->arena));
     HPCT_TRY(connect(conv, fwd, true, scratch));
     if (build->needs_diff_src) {
-        HPCT_TRY(hpct_shim_conv_backward_data(&data->prim, spec, HPCT_FP32, n, fwd->prim));
+        HPCT_TRY(hpct_cpu_shim_conv_backward_data(&data->prim, spec, HPCT_FP32, n, fwd->prim));
         HPCT_TRY(connect(conv, data, true, scratch));
     }
     if (build->training && !build->frozen) {
-        HPCT_TRY(hpct_shim_conv_backward_weights(&weights->prim, spec, HPCT_FP32, n, fwd->prim));
+        HPCT_TRY(
+            hpct_cpu_shim_conv_backward_weights(&weights->prim, spec, HPCT_FP32, n, fwd->prim));
         HPCT_TRY(connect(conv, weights, false, scratch));
     }
     return HPCT_OK;
@@ -219,15 +221,15 @@ hpct_status hpct_cpu_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
     int largest = 0;
     for (int i = 1; i < build->num_batch_sizes; i++)
         largest = build->batch_sizes[i] > build->batch_sizes[largest] ? i : largest;
-    HPCT_TRY(hpct_kernel_layout_plain(&conv->plain, &spec->window));
+    HPCT_TRY(hpct_cpu_kernel_layout_plain(&conv->plain, &spec->window));
     HPCT_TRY(make_batch(conv, largest, &scratch));
     for (int i = 0; i < build->num_batch_sizes; i++) {
         if (i != largest)
             HPCT_TRY(make_batch(conv, i, &scratch));
     }
-    op->param_floats[HPCT_OP_KERNEL] = hpct_kernel_layout_bytes(conv->arena) / sizeof(float);
-    if (!hpct_kernel_layout_equal(conv->arena, conv->plain))
-        op->param_layout[HPCT_OP_KERNEL] = hpct_kernel_layout_fingerprint(conv->arena);
+    op->param_floats[HPCT_OP_KERNEL] = hpct_cpu_kernel_layout_bytes(conv->arena) / sizeof(float);
+    if (!hpct_cpu_kernel_layout_equal(conv->arena, conv->plain))
+        op->param_layout[HPCT_OP_KERNEL] = hpct_cpu_kernel_layout_fingerprint(conv->arena);
     op->scratch_bytes = conv->reordered_bytes + scratch;
     return HPCT_OK;
 }

@@ -39,7 +39,7 @@ static bool conv2d_blocks(const hpct_op_spec *spec)
 {
     const hpct_graph_window *w = &spec->window;
     return w->groups == 1 && divides(w->in_c) && divides(w->out_c) &&
-           hpct_shim_prefers_blocks(w->kernel_h * w->kernel_w);
+           hpct_cpu_shim_prefers_blocks(w->kernel_h * w->kernel_w);
 }
 
 static bool concatenate_blocks(const hpct_op_spec *spec)
@@ -60,27 +60,27 @@ static bool gather_blocks(const hpct_op_spec *spec)
     return spec->parts.rows > 1 && divides(spec->parts.split.unit);
 }
 
-#define ELEMENT(kind, ...) [HPCT_OP_##kind] = {hpct_cpu_make_activation, HPCT_BLOCKS_ALL}
+#define ELEMENT(kind, ...) [HPCT_OP_##kind] = {hpct_cpu_make_activation, HPCT_BACKEND_BLOCKS_ALL}
 
 /* How each kind is made (softmax, of some hundred values per batch, by the reference), and whether
  * it works on channel blocks. bf16 products and convolutions require channels last. */
 static const struct {
     hpct_status (*make)(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build);
-    hpct_blocking blocking;
+    hpct_backend_blocking blocking;
     bool (*blocks)(const hpct_op_spec *spec); /* NULL: whatever its specification */
 } kinds[HPCT_OP_KINDS] = {
     HPCT_GRAPH_ELEMENT_ROWS(ELEMENT),
-    [HPCT_OP_CONV2D] = {make_conv2d, HPCT_BLOCKS_ALL, conv2d_blocks},
+    [HPCT_OP_CONV2D] = {make_conv2d, HPCT_BACKEND_BLOCKS_ALL, conv2d_blocks},
     [HPCT_OP_CONV2D_TRANSPOSE] = {hpct_cpu_make_conv2d_transpose},
     [HPCT_OP_DENSE] = {make_dense},
-    [HPCT_OP_MAX_POOL2D] = {hpct_cpu_make_max_pool2d, HPCT_BLOCKS_EACH},
-    [HPCT_OP_AVERAGE_POOL2D] = {hpct_cpu_make_average_pool2d, HPCT_BLOCKS_ALL},
-    [HPCT_OP_PAD2D] = {hpct_cpu_make_pad2d, HPCT_BLOCKS_ALL},
-    [HPCT_OP_BATCH_NORM] = {hpct_cpu_make_batch_norm, HPCT_BLOCKS_EACH},
+    [HPCT_OP_MAX_POOL2D] = {hpct_cpu_make_max_pool2d, HPCT_BACKEND_BLOCKS_EACH},
+    [HPCT_OP_AVERAGE_POOL2D] = {hpct_cpu_make_average_pool2d, HPCT_BACKEND_BLOCKS_ALL},
+    [HPCT_OP_PAD2D] = {hpct_cpu_make_pad2d, HPCT_BACKEND_BLOCKS_ALL},
+    [HPCT_OP_BATCH_NORM] = {hpct_cpu_make_batch_norm, HPCT_BACKEND_BLOCKS_EACH},
     [HPCT_OP_GROUP_NORM] = {hpct_cpu_make_group_norm},
-    [HPCT_OP_ADD] = {hpct_cpu_make_join, HPCT_BLOCKS_ALL},
-    [HPCT_OP_CONCATENATE] = {hpct_cpu_make_join, HPCT_BLOCKS_ALL, concatenate_blocks},
-    [HPCT_OP_MULTIPLY] = {hpct_cpu_make_multiply, HPCT_BLOCKS_ALL, multiply_blocks},
+    [HPCT_OP_ADD] = {hpct_cpu_make_join, HPCT_BACKEND_BLOCKS_ALL},
+    [HPCT_OP_CONCATENATE] = {hpct_cpu_make_join, HPCT_BACKEND_BLOCKS_ALL, concatenate_blocks},
+    [HPCT_OP_MULTIPLY] = {hpct_cpu_make_multiply, HPCT_BACKEND_BLOCKS_ALL, multiply_blocks},
     [HPCT_OP_NORMALIZATION] = {hpct_cpu_make_line},
     [HPCT_OP_PRELU] = {hpct_cpu_make_line},
     [HPCT_OP_DROPOUT] = {hpct_cpu_make_dropout},
@@ -92,9 +92,9 @@ static const struct {
     [HPCT_OP_RANDOM_FLIP] = {hpct_cpu_make_picture},
     [HPCT_OP_RANDOM_AFFINE] = {hpct_cpu_make_variation},
     [HPCT_OP_RANDOM_TONE] = {hpct_cpu_make_variation},
-    [HPCT_OP_SUM_PARTS] = {hpct_make_collective},
-    [HPCT_OP_GATHER_PARTS] = {hpct_make_collective, HPCT_BLOCKS_ALL, gather_blocks},
-    [HPCT_OP_GATHER_SAMPLES] = {hpct_make_collective, HPCT_BLOCKS_ALL},
+    [HPCT_OP_SUM_PARTS] = {hpct_backend_make_collective},
+    [HPCT_OP_GATHER_PARTS] = {hpct_backend_make_collective, HPCT_BACKEND_BLOCKS_ALL, gather_blocks},
+    [HPCT_OP_GATHER_SAMPLES] = {hpct_backend_make_collective, HPCT_BACKEND_BLOCKS_ALL},
 };
 
 static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
@@ -111,18 +111,18 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     return status;
 }
 
-static bool fuses(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
+static bool fuses(hpct_backend_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
                   const hpct_op_spec *other)
 {
-    return fusion == HPCT_FUSION_POOL && hpct_cpu_direct_merges(spec, build, other);
+    return fusion == HPCT_BACKEND_FUSION_POOL && hpct_cpu_direct_merges(spec, build, other);
 }
 
-static hpct_blocking blocking(const hpct_op_spec *spec, hpct_precision precision)
+static hpct_backend_blocking blocking(const hpct_op_spec *spec, hpct_precision precision)
 {
     bool (*blocks)(const hpct_op_spec *) = kinds[spec->kind].blocks;
-    bool can =
-        precision == HPCT_FP32 && hpct_shim_prefers_blocks(1) && (blocks == NULL || blocks(spec));
-    return can ? kinds[spec->kind].blocking : HPCT_BLOCKS_NEVER;
+    bool can = precision == HPCT_FP32 && hpct_cpu_shim_prefers_blocks(1) &&
+               (blocks == NULL || blocks(spec));
+    return can ? kinds[spec->kind].blocking : HPCT_BACKEND_BLOCKS_NEVER;
 }
 
 typedef struct vector {
@@ -132,19 +132,19 @@ typedef struct vector {
 static void scale_part(size_t first, size_t count, void *arg)
 {
     const vector *v = arg;
-    hpct_loops_best()->scale(count, v->factor, v->dst + first);
+    hpct_cpu_loops_best()->scale(count, v->factor, v->dst + first);
 }
 
 static hpct_status scale(size_t count, float factor, float *dst)
 {
     vector v = {.factor = factor, .dst = dst};
-    hpct_loops_split(count, 16384, scale_part, &v);
+    hpct_cpu_loops_split(count, 16384, scale_part, &v);
     return HPCT_OK;
 }
 
 static hpct_status check_precision(hpct_precision precision)
 {
-    if (precision == HPCT_FP32 || (precision == HPCT_BF16 && hpct_shim_has_bf16()))
+    if (precision == HPCT_FP32 || (precision == HPCT_BF16 && hpct_cpu_shim_has_bf16()))
         return HPCT_OK;
     if (precision == HPCT_FP16)
         return hpct_fail(HPCT_ERR_CONFIG,
@@ -152,7 +152,7 @@ static hpct_status check_precision(hpct_precision precision)
     return hpct_fail(HPCT_ERR_CONFIG,
                      "precision bf16 needs a processor with AVX512_BF16 or AMX, which %s does not "
                      "find here: take --precision fp32",
-                     hpct_shim_version());
+                     hpct_cpu_shim_version());
 }
 
 void hpct_cpu_set_threads(int threads)
@@ -167,13 +167,13 @@ int hpct_cpu_threads(void)
 
 const char *hpct_cpu_library(void)
 {
-    return hpct_shim_version();
+    return hpct_cpu_shim_version();
 }
 
-const hpct_backend hpct_backend_cpu = {
+const hpct_backend hpct_cpu_backend = {
     .name = "cpu",
-    .allocate = hpct_host_allocate,
-    .release = hpct_host_release,
+    .allocate = hpct_backend_host_allocate,
+    .release = hpct_backend_host_release,
     .check_precision = check_precision,
     .make_op = make_op,
     .fuses = fuses,

@@ -14,7 +14,7 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec,
                                 const hpct_op_build *build);
 hpct_status hpct_cpu_make_dropout(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build);
-/* Activations that oneDNN has (hpct_shim_has_eltwise). */
+/* Activations that oneDNN has (hpct_cpu_shim_has_eltwise). */
 hpct_status hpct_cpu_make_eltwise(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build);
 hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
@@ -34,12 +34,12 @@ hpct_status hpct_cpu_make_line(hpct_op **out, const hpct_op_spec *spec, const hp
 hpct_status hpct_cpu_make_activation(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build);
 
-hpct_status hpct_cpu_loss(const hpct_loss_call *call);
-hpct_status hpct_cpu_update(const hpct_update_call *call);
-hpct_status hpct_cpu_penalize(const hpct_penalty_call *call);
+hpct_status hpct_cpu_loss(const hpct_backend_loss_call *call);
+hpct_status hpct_cpu_update(const hpct_backend_update_call *call);
+hpct_status hpct_cpu_penalize(const hpct_backend_penalty_call *call);
 hpct_status hpct_cpu_accumulate(size_t count, const float *src, float *dst, bool first);
 /* hpct_backend.measure */
-hpct_status hpct_cpu_measure(hpct_precision precision, hpct_rates *rates);
+hpct_status hpct_cpu_measure(hpct_precision precision, hpct_backend_rates *rates);
 
 hpct_status hpct_cpu_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
                                      const hpct_op_build *build);
@@ -66,7 +66,7 @@ bool hpct_cpu_conv2d_bf16_fits(const hpct_op_spec *spec);
 /* Whether the direct loops support this convolution: few input channels, no padding, no gradient of
  * the source needed. */
 bool hpct_cpu_direct_fits(const hpct_op_spec *spec, const hpct_op_build *build);
-/* HPCT_FUSION_POOL: such a CONV2D before a MAX_POOL2D without overlapping windows. */
+/* HPCT_BACKEND_FUSION_POOL: such a CONV2D before a MAX_POOL2D without overlapping windows. */
 bool hpct_cpu_direct_merges(const hpct_op_spec *spec, const hpct_op_build *build,
                             const hpct_op_spec *next);
 

@@ -22,8 +22,8 @@
 
 typedef struct dense_op {
     hpct_op op;
-    hpct_prim **forward; /* by batch size; NULL entries: dnnl_sgemm */
-    size_t result_bytes; /* first part of scratch: transposed result; then scratchpads */
+    hpct_cpu_prim **forward; /* by batch size; NULL entries: dnnl_sgemm */
+    size_t result_bytes;     /* first part of scratch: transposed result; then scratchpads */
 } dense_op;
 
 static size_t rows_of(const hpct_op *op, int n)
@@ -36,7 +36,7 @@ static hpct_status forward_transposed(hpct_op *op, const hpct_op_call *call)
     size_t rows = rows_of(op, call->n), in = (size_t) op->spec.dense.in,
            out = (size_t) op->spec.dense.out;
     float *transposed = call->scratch; /* [out][rows] */
-    hpct_gemm product = {
+    hpct_cpu_gemm product = {
         .trans_a = 'N',
         .trans_b = 'T',
         .m = out,
@@ -50,24 +50,25 @@ static hpct_status forward_transposed(hpct_op *op, const hpct_op_call *call)
         .c = transposed,
         .ldc = rows,
     };
-    hpct_status status = hpct_shim_gemm(&product);
+    hpct_status status = hpct_cpu_shim_gemm(&product);
     const float *bias = call->param[HPCT_OP_BIAS];
     if (op->spec.no_bias)
         bias = memset(transposed + rows * out, 0, out * sizeof *bias);
     if (status == HPCT_OK)
-        hpct_loops_best()->bias_transposed(rows, out, transposed, bias, op->spec.relu, call->dst);
+        hpct_cpu_loops_best()->bias_transposed(rows, out, transposed, bias, op->spec.relu,
+                                               call->dst);
     return status;
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     const dense_op *dense = (const dense_op *) op;
-    hpct_prim *prim = dense->forward[call->batch];
+    hpct_cpu_prim *prim = dense->forward[call->batch];
     void *args[] = {(void *) (uintptr_t) call->src[0], call->param[HPCT_OP_KERNEL], call->dst,
                     op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS]};
     return prim == NULL
                ? forward_transposed(op, call)
-               : hpct_prim_execute(prim, hpct_cpu_scratch(call, dense->result_bytes), args);
+               : hpct_cpu_prim_execute(prim, hpct_cpu_scratch(call, dense->result_bytes), args);
 }
 
 /* Gradients of source and kernel for the inputs [first, first + count), columns of both. */
@@ -78,7 +79,7 @@ static hpct_status backward_columns(const hpct_op *op, const hpct_op_call *call,
            out = (size_t) op->spec.dense.out;
     float *kernel = call->param[HPCT_OP_KERNEL] + first;
     bool fused = op->kernel_fused, wanted = !op->build.frozen;
-    hpct_gemm diff_src = {
+    hpct_cpu_gemm diff_src = {
         .trans_a = 'N',
         .trans_b = 'N',
         .m = rows,
@@ -92,7 +93,7 @@ static hpct_status backward_columns(const hpct_op *op, const hpct_op_call *call,
         .c = call->diff_src[0] + first,
         .ldc = in,
     };
-    hpct_gemm diff_kernel = {
+    hpct_cpu_gemm diff_kernel = {
         .trans_a = 'T',
         .trans_b = 'N',
         .m = out,
@@ -109,15 +110,15 @@ static hpct_status backward_columns(const hpct_op *op, const hpct_op_call *call,
     };
     /* before a fused update changes the kernel */
     if (call->diff_src[0] != NULL)
-        HPCT_TRY(hpct_shim_gemm(&diff_src));
+        HPCT_TRY(hpct_cpu_shim_gemm(&diff_src));
     if (wanted)
-        HPCT_TRY(hpct_shim_gemm(&diff_kernel));
+        HPCT_TRY(hpct_cpu_shim_gemm(&diff_kernel));
     if (!fused || !call->shows_gradients)
         return HPCT_OK;
     diff_kernel.alpha = 1;
     diff_kernel.beta = 0;
     diff_kernel.c = call->grad[HPCT_OP_KERNEL] + first;
-    return hpct_shim_gemm(&diff_kernel);
+    return hpct_cpu_shim_gemm(&diff_kernel);
 }
 
 typedef struct column_job {
@@ -143,13 +144,13 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     size_t in = (size_t) op->spec.dense.in;
     bool sums = !op->spec.no_bias && !op->build.frozen;
     if (op->spec.relu || sums)
-        hpct_loops_best()->mask_and_sum(rows_of(op, call->n), (size_t) op->spec.dense.out,
-                                        op->spec.relu ? call->dst : NULL, call->diff_dst,
-                                        sums ? call->grad[HPCT_OP_BIAS] : call->scratch);
+        hpct_cpu_loops_best()->mask_and_sum(rows_of(op, call->n), (size_t) op->spec.dense.out,
+                                            op->spec.relu ? call->dst : NULL, call->diff_dst,
+                                            sums ? call->grad[HPCT_OP_BIAS] : call->scratch);
     if (in < 4 * COLUMNS * (size_t) omp_get_max_threads())
         return backward_columns(op, call, 0, in);
     column_job job = {.op = op, .call = call, .status = HPCT_OK};
-    hpct_loops_each((in + COLUMNS - 1) / COLUMNS, backward_block, &job);
+    hpct_cpu_loops_each((in + COLUMNS - 1) / COLUMNS, backward_block, &job);
     hpct_status status = (hpct_status) atomic_load(&job.status);
     return status == HPCT_OK ? HPCT_OK /* error messages are per thread */
                              : hpct_fail(status, "a matrix product failed");
@@ -185,7 +186,7 @@ static void destroy(hpct_op *op)
 {
     dense_op *dense = (dense_op *) op;
     for (int i = 0; dense->forward != NULL && i < op->build.num_batch_sizes; i++)
-        hpct_prim_free(dense->forward[i]);
+        hpct_cpu_prim_free(dense->forward[i]);
     free(dense->forward);
     free(dense);
 }
@@ -206,16 +207,16 @@ static hpct_status make_forward(dense_op *dense)
             dense->result_bytes = bytes > dense->result_bytes ? bytes : dense->result_bytes;
             continue;
         }
-        hpct_product product = {.type = HPCT_FP32,
-                                .m = rows,
-                                .n = out,
-                                .k = (size_t) spec->dense.in,
-                                .trans_b = true,
-                                .bias = !spec->no_bias,
-                                .relu = spec->relu};
-        status = hpct_shim_product(&dense->forward[i], &product);
-        if (status == HPCT_OK && hpct_prim_scratch_bytes(dense->forward[i]) > prims)
-            prims = hpct_prim_scratch_bytes(dense->forward[i]);
+        hpct_cpu_product product = {.type = HPCT_FP32,
+                                    .m = rows,
+                                    .n = out,
+                                    .k = (size_t) spec->dense.in,
+                                    .trans_b = true,
+                                    .bias = !spec->no_bias,
+                                    .relu = spec->relu};
+        status = hpct_cpu_shim_product(&dense->forward[i], &product);
+        if (status == HPCT_OK && hpct_cpu_prim_scratch_bytes(dense->forward[i]) > prims)
+            prims = hpct_cpu_prim_scratch_bytes(dense->forward[i]);
     }
     dense->op.scratch_bytes = dense->result_bytes + prims;
     if ((spec->no_bias || build->frozen) &&
@@ -238,8 +239,8 @@ hpct_status hpct_cpu_make_dense(hpct_op **out, const hpct_op_spec *spec, const h
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->dense.out;
     op->param_layout[HPCT_OP_KERNEL] = hpct_fnv(HPCT_FNV_START, layout, sizeof layout);
     op->kernel_fused = build->fuse_update && build->training;
-    dense->forward = calloc((size_t) build->num_batch_sizes, sizeof(hpct_prim *));
+    dense->forward = calloc((size_t) build->num_batch_sizes, sizeof(hpct_cpu_prim *));
     if (dense->forward == NULL)
-        return hpct_fail_memory((size_t) build->num_batch_sizes * sizeof(hpct_prim *));
+        return hpct_fail_memory((size_t) build->num_batch_sizes * sizeof(hpct_cpu_prim *));
     return make_forward(dense);
 }

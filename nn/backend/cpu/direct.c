@@ -17,20 +17,20 @@
 /* The cells in one row of an operation that computes some cells only. */
 typedef struct segment {
     size_t src, dst; /* offsets in floats within a sample */
-    hpct_direct direct;
+    hpct_cpu_direct direct;
 } segment;
 
 /* With a fused pooling the convolution is computed in bands as high as a window: each thread holds
  * one band of its result only. */
 typedef struct direct_op {
     hpct_op op;
-    hpct_direct direct;
-    segment *segments;     /* [bands], if only some cells are computed; else NULL */
-    hpct_direct_pool pool; /* high == 0: none */
-    size_t dst_step;       /* floats between bands of the result */
-    int band_rows, bands;  /* per sample */
-    int threads;           /* maximum that the scratch has room for */
-    float *zeros;          /* [out], used without a bias */
+    hpct_cpu_direct direct;
+    segment *segments;         /* [bands], if only some cells are computed; else NULL */
+    hpct_cpu_direct_pool pool; /* high == 0: none */
+    size_t dst_step;           /* floats between bands of the result */
+    int band_rows, bands;      /* per sample */
+    int threads;               /* maximum that the scratch has room for */
+    float *zeros;              /* [out], used without a bias */
     int offsets[HPCT_GRAPH_SMALL_WINDOW];
 } direct_op;
 
@@ -43,7 +43,7 @@ static bool is_padded(const hpct_graph_window *w)
 
 bool hpct_cpu_direct_fits(const hpct_op_spec *spec, const hpct_op_build *build)
 {
-    _Static_assert(HPCT_LANES == HPCT_GRAPH_CHANNEL_BLOCK, "output channels fill vectors");
+    _Static_assert(HPCT_CPU_LANES == HPCT_GRAPH_CHANNEL_BLOCK, "output channels fill vectors");
     return hpct_graph_window_is_small(&spec->window) && !build->needs_diff_src;
 }
 
@@ -76,7 +76,7 @@ static size_t thread_floats(const direct_op *direct)
 
 /* Inputs and outputs of a band; bands are numbered over the whole batch. */
 typedef struct band {
-    const hpct_direct *direct;
+    const hpct_cpu_direct *direct;
     const float *src, *diff_dst;
     float *dst;
     int8_t *where;
@@ -84,7 +84,7 @@ typedef struct band {
 
 static band find_band(const direct_op *direct, const hpct_op_call *call, size_t index)
 {
-    const hpct_direct *d = &direct->direct;
+    const hpct_cpu_direct *d = &direct->direct;
     size_t bands = (size_t) direct->bands, sample = index / bands, row = index % bands;
     if (direct->segments != NULL) {
         const segment *s = &direct->segments[row];
@@ -108,11 +108,11 @@ static band find_band(const direct_op *direct, const hpct_op_call *call, size_t 
 static void forward_bands(const direct_op *direct, const hpct_op_call *call, size_t first,
                           size_t end, float *room)
 {
-    const hpct_loops *loops = hpct_loops_best();
+    const hpct_cpu_loops *loops = hpct_cpu_loops_best();
     const float *bias = direct->zeros != NULL ? direct->zeros : call->param[HPCT_OP_BIAS];
     for (size_t i = first; i < end; i++) {
         band b = find_band(direct, call, i);
-        const hpct_direct *d = b.direct;
+        const hpct_cpu_direct *d = b.direct;
         float *rows = direct->pool.high > 0 ? room : b.dst;
         for (int r = 0; r < direct->band_rows; r++)
             loops->direct_forward(d, b.src + (size_t) r * d->row_step, call->param[HPCT_OP_KERNEL],
@@ -125,7 +125,7 @@ static void forward_bands(const direct_op *direct, const hpct_op_call *call, siz
 static void backward_bands(const direct_op *direct, const hpct_op_call *call, size_t first,
                            size_t end, float *room)
 {
-    const hpct_loops *loops = hpct_loops_best();
+    const hpct_cpu_loops *loops = hpct_cpu_loops_best();
     float *g = room + sums_floats(direct),
           *diff_bias = room + (size_t) direct->direct.taps * (size_t) direct->direct.out;
     memset(room, 0, sums_floats(direct) * sizeof *room);
@@ -170,8 +170,8 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     int threads = share(direct, call, backward_bands);
     float *sums = call->scratch;
     for (int t = 1; t < threads; t++)
-        hpct_loops_best()->add(sums_floats(direct), sums + (size_t) t * thread_floats(direct),
-                               sums);
+        hpct_cpu_loops_best()->add(sums_floats(direct), sums + (size_t) t * thread_floats(direct),
+                                   sums);
     size_t kernel = op->param_floats[HPCT_OP_KERNEL];
     memcpy(call->grad[HPCT_OP_KERNEL], sums, kernel * sizeof *sums);
     if (!op->spec.no_bias)
@@ -213,20 +213,20 @@ static void add_pool(direct_op *direct)
     const hpct_graph_window *w = op->build.pool;
     size_t out = (size_t) w->in_c, width = (size_t) w->out_w, cells = width * (size_t) w->out_h;
     bool blocks = op->spec.dst_blocks;
-    direct->pool = (hpct_direct_pool){
+    direct->pool = (hpct_cpu_direct_pool){
         .out_w = w->out_w,
         .out = w->in_c,
         .high = w->kernel_h,
         .wide = w->kernel_w,
-        .cell_step = blocks ? HPCT_LANES : out,
-        .block_step = blocks ? cells * HPCT_LANES : HPCT_LANES,
+        .cell_step = blocks ? HPCT_CPU_LANES : out,
+        .block_step = blocks ? cells * HPCT_CPU_LANES : HPCT_CPU_LANES,
         .relu = op->spec.relu,
     };
     direct->direct.out_w = w->out_w * w->kernel_w;
     direct->direct.relu = false;
     direct->bands = w->out_h;
     direct->band_rows = w->kernel_h;
-    direct->dst_step = width * (blocks ? HPCT_LANES : out);
+    direct->dst_step = width * (blocks ? HPCT_CPU_LANES : out);
     for (int i = 0; i < op->build.num_batch_sizes; i++) {
         size_t bytes = (size_t) op->build.batch_sizes[i] * cells * out;
         op->workspace_bytes = bytes > op->workspace_bytes ? bytes : op->workspace_bytes;
@@ -253,7 +253,7 @@ hpct_status hpct_cpu_make_direct(hpct_op **out, const hpct_op_spec *spec,
     for (int u = 0; u < w->kernel_h; u++)
         for (int v = 0; v < w->kernel_w * w->in_c; v++)
             direct->offsets[taps++] = u * w->in_w * w->in_c + v;
-    direct->direct = (hpct_direct){
+    direct->direct = (hpct_cpu_direct){
         .out_w = w->out_w,
         .out = w->out_c,
         .taps = taps,

@@ -21,37 +21,37 @@ typedef const dnnl_memory_desc_t *md_ref;
 #define MD(m) (&(m))
 #endif
 
-struct hpct_prim {
+struct hpct_cpu_prim {
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t primitive;
     md_ref kernel; /* owned by desc; NULL without a kernel */
     size_t scratch_bytes;
     int num_args; /* without the scratchpad, which is the last of `args` */
-    dnnl_exec_arg_t args[HPCT_PRIM_MAX_ARGS + 1];
+    dnnl_exec_arg_t args[HPCT_CPU_PRIM_MAX_ARGS + 1];
 };
 
 /* The CPU engine; NULL if oneDNN cannot create it. */
-dnnl_engine_t hpct_dnnl_engine(void);
+dnnl_engine_t hpct_cpu_dnnl_engine(void);
 
-hpct_status hpct_dnnl_check(dnnl_status_t status, const char *what);
+hpct_status hpct_cpu_dnnl_check(dnnl_status_t status, const char *what);
 
-dnnl_status_t hpct_md_make(md *out, int rank, const dnnl_dim_t *sizes, dnnl_data_type_t type,
-                           dnnl_format_tag_t tag);
-void hpct_md_free(md *desc);
+dnnl_status_t hpct_cpu_md_make(md *out, int rank, const dnnl_dim_t *sizes, dnnl_data_type_t type,
+                               dnnl_format_tag_t tag);
+void hpct_cpu_md_free(md *desc);
 /* Descriptor of a convolution's kernel; the group dimension comes first. */
-dnnl_status_t hpct_md_make_kernel(md *out, const hpct_graph_window *w, dnnl_data_type_t type,
-                                  bool plain);
+dnnl_status_t hpct_cpu_md_make_kernel(md *out, const hpct_graph_window *w, dnnl_data_type_t type,
+                                      bool plain);
 
-typedef enum hpct_prim_kind {
-    HPCT_PRIM_FORWARD,
-    HPCT_PRIM_INFERENCE,
-    HPCT_PRIM_BACKWARD_DATA,
-    HPCT_PRIM_BACKWARD_WEIGHTS
-} hpct_prim_kind;
+typedef enum hpct_cpu_prim_kind {
+    HPCT_CPU_PRIM_FORWARD,
+    HPCT_CPU_PRIM_INFERENCE,
+    HPCT_CPU_PRIM_BACKWARD_DATA,
+    HPCT_CPU_PRIM_BACKWARD_WEIGHTS
+} hpct_cpu_prim_kind;
 
-static inline dnnl_prop_kind_t hpct_prop_kind(hpct_prim_kind what)
+static inline dnnl_prop_kind_t hpct_cpu_prop_kind(hpct_cpu_prim_kind what)
 {
-    return what == HPCT_PRIM_FORWARD ? dnnl_forward_training : dnnl_forward_inference;
+    return what == HPCT_CPU_PRIM_FORWARD ? dnnl_forward_training : dnnl_forward_inference;
 }
 
 /* An argument and the query for the memory descriptor that the primitive chose. */
@@ -63,10 +63,10 @@ typedef struct wanted_arg {
 
 /* Attributes: user-managed scratchpad and, optionally, ReLU as post-op, or accumulation into
  * dst. */
-dnnl_status_t hpct_dnnl_attributes(dnnl_primitive_attr_t *out, bool relu, bool add);
+dnnl_status_t hpct_cpu_dnnl_attributes(dnnl_primitive_attr_t *out, bool relu, bool add);
 
 /* Takes ownership of `desc` and creates the primitive, its memory objects and scratchpad. */
-hpct_status hpct_prim_finish(hpct_prim **out, dnnl_primitive_desc_t desc, const wanted_arg *wanted,
-                             int num_args);
+hpct_status hpct_cpu_prim_finish(hpct_cpu_prim **out, dnnl_primitive_desc_t desc,
+                                 const wanted_arg *wanted, int num_args);
 
 #endif

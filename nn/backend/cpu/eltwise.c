@@ -8,7 +8,7 @@
 
 typedef struct eltwise_op {
     hpct_op op;
-    hpct_prim **forward, **backward; /* by batch size */
+    hpct_cpu_prim **forward, **backward; /* by batch size */
 } eltwise_op;
 
 static eltwise_op *eltwise_of(hpct_op *op)
@@ -19,7 +19,7 @@ static eltwise_op *eltwise_of(hpct_op *op)
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     void *args[] = {(void *) (uintptr_t) call->src[0], call->dst};
-    return hpct_prim_execute(eltwise_of(op)->forward[call->batch], call->scratch, args);
+    return hpct_cpu_prim_execute(eltwise_of(op)->forward[call->batch], call->scratch, args);
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
@@ -28,7 +28,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
         return HPCT_OK;
     const float *data = op->backward_reads_src ? call->src[0] : call->dst;
     void *args[] = {call->diff_dst, (void *) (uintptr_t) data, call->diff_src[0]};
-    return hpct_prim_execute(eltwise_of(op)->backward[call->batch], call->scratch, args);
+    return hpct_cpu_prim_execute(eltwise_of(op)->backward[call->batch], call->scratch, args);
 }
 
 static void destroy(hpct_op *op)
@@ -36,9 +36,9 @@ static void destroy(hpct_op *op)
     eltwise_op *eltwise = eltwise_of(op);
     for (int i = 0; i < op->build.num_batch_sizes; i++) {
         if (eltwise->forward != NULL)
-            hpct_prim_free(eltwise->forward[i]);
+            hpct_cpu_prim_free(eltwise->forward[i]);
         if (eltwise->backward != NULL)
-            hpct_prim_free(eltwise->backward[i]);
+            hpct_cpu_prim_free(eltwise->backward[i]);
     }
     free(eltwise->forward);
     free(eltwise->backward);
@@ -68,15 +68,15 @@ hpct_status hpct_cpu_make_eltwise(hpct_op **out, const hpct_op_spec *spec,
     for (size_t i = 0; i < num && status == HPCT_OK; i++) {
         size_t count =
             (size_t) build->batch_sizes[i] * (size_t) spec->dense.rows * (size_t) spec->dense.out;
-        status = hpct_shim_eltwise_forward(&eltwise->forward[i], spec, count, build->training);
+        status = hpct_cpu_shim_eltwise_forward(&eltwise->forward[i], spec, count, build->training);
         if (status == HPCT_OK && build->training)
-            status =
-                hpct_shim_eltwise_backward(&eltwise->backward[i], spec, count, eltwise->forward[i]);
+            status = hpct_cpu_shim_eltwise_backward(&eltwise->backward[i], spec, count,
+                                                    eltwise->forward[i]);
         if (status != HPCT_OK)
             break;
-        at_least(&op->scratch_bytes, hpct_prim_scratch_bytes(eltwise->forward[i]));
+        at_least(&op->scratch_bytes, hpct_cpu_prim_scratch_bytes(eltwise->forward[i]));
         if (build->training)
-            at_least(&op->scratch_bytes, hpct_prim_scratch_bytes(eltwise->backward[i]));
+            at_least(&op->scratch_bytes, hpct_cpu_prim_scratch_bytes(eltwise->backward[i]));
     }
     return status;
 }

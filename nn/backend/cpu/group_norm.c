@@ -32,7 +32,7 @@ static size_t channels_of(const hpct_op *op)
 
 static size_t padded(size_t channels)
 {
-    return (channels + HPCT_LANES - 1) / HPCT_LANES * HPCT_LANES;
+    return (channels + HPCT_CPU_LANES - 1) / HPCT_CPU_LANES * HPCT_CPU_LANES;
 }
 
 static size_t rows_of(const job *j)
@@ -54,13 +54,13 @@ static float *notes_of(const job *j, size_t row, size_t group)
     return (float *) j->call->workspace + 2 * (row * groups + group);
 }
 
-static hpct_group_rows group_of(const job *j, size_t row, size_t group)
+static hpct_cpu_group_rows group_of(const job *j, size_t row, size_t group)
 {
     const hpct_op *op = &j->norm->op;
     size_t channels = channels_of(op), width = channels / (size_t) op->spec.group.groups,
            first = group * width, at = row * j->row + first;
     const float *notes = notes_of(j, row, group);
-    return (hpct_group_rows){
+    return (hpct_cpu_group_rows){
         .cells = (size_t) op->spec.group.cells,
         .channels = width,
         .step = channels,
@@ -76,12 +76,12 @@ static hpct_group_rows group_of(const job *j, size_t row, size_t group)
 static void forward_rows(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    const hpct_loops *loops = hpct_loops_best();
+    const hpct_cpu_loops *loops = hpct_cpu_loops_best();
     const hpct_op_spec *spec = &j->norm->op.spec;
     for (size_t row = first; row < first + count; row++) {
         for (size_t k = 0; k < (size_t) spec->group.groups; k++) {
             float *notes = notes_of(j, row, k), variance;
-            hpct_group_rows group = group_of(j, row, k);
+            hpct_cpu_group_rows group = group_of(j, row, k);
             loops->group_moments(&group, &notes[0], &variance);
             notes[1] = 1 / sqrtf(variance + spec->group.epsilon);
             group.mean = notes[0];
@@ -101,20 +101,20 @@ static job job_of(const hpct_op *op, const hpct_op_call *call)
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     job j = job_of(op, call);
-    hpct_loops_split(rows_of(&j), LEAST / j.row + 1, forward_rows, &j);
+    hpct_cpu_loops_split(rows_of(&j), LEAST / j.row + 1, forward_rows, &j);
     return HPCT_OK;
 }
 
 /* sums: of the gradients of gamma and beta, [2][padded]. */
 static void backward_rows(const job *j, size_t first, size_t count, float *sums)
 {
-    const hpct_loops *loops = hpct_loops_best();
+    const hpct_cpu_loops *loops = hpct_cpu_loops_best();
     const hpct_op *op = &j->norm->op;
     size_t step = padded(channels_of(op)), groups = (size_t) op->spec.group.groups;
     float *diff_src = j->call->diff_src[0];
     for (size_t row = first; row < first + count; row++) {
         for (size_t k = 0; k < groups; k++) {
-            hpct_group_rows g = group_of(j, row, k);
+            hpct_cpu_group_rows g = group_of(j, row, k);
             float sum, sum_x, all = (float) (g.cells * g.channels);
             size_t channel = k * g.channels;
             loops->group_sums(&g, &sum, &sum_x, sums + channel, sums + step + channel);
@@ -154,7 +154,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
         backward_rows(&j, first, rows * (t + 1) / threads - first, sums + t * step);
     }
     for (size_t t = 1; t < threads; t++)
-        hpct_loops_best()->add(step, sums + t * step, sums);
+        hpct_cpu_loops_best()->add(step, sums + t * step, sums);
     store_sums(op, call, sums);
     return HPCT_OK;
 }

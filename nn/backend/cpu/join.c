@@ -17,7 +17,7 @@ typedef struct job {
 static void add_part(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    const hpct_loops *loops = hpct_loops_best();
+    const hpct_cpu_loops *loops = hpct_cpu_loops_best();
     int num = j->spec->join.count;
     const float *sum = j->call->src[0] + first;
     float *dst = j->call->dst + first;
@@ -30,14 +30,14 @@ static void add_part(size_t first, size_t count, void *arg)
 static hpct_status add_forward(hpct_op *op, const hpct_op_call *call)
 {
     job j = {&op->spec, call};
-    hpct_loops_split((size_t) call->n * hpct_op_dst_floats(&op->spec), LEAST, add_part, &j);
+    hpct_cpu_loops_split((size_t) call->n * hpct_op_dst_floats(&op->spec), LEAST, add_part, &j);
     return HPCT_OK;
 }
 
 static void add_back(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    const hpct_loops *loops = hpct_loops_best();
+    const hpct_cpu_loops *loops = hpct_cpu_loops_best();
     float *diff = j->call->diff_dst + first;
     if (j->spec->relu)
         loops->relu_backward(count, j->call->dst + first, diff, diff);
@@ -64,7 +64,7 @@ static hpct_status add_backward(hpct_op *op, const hpct_op_call *call)
 {
     job j = {&op->spec, call};
     if (!all_passed(op, call))
-        hpct_loops_split((size_t) call->n * hpct_op_dst_floats(&op->spec), LEAST, add_back, &j);
+        hpct_cpu_loops_split((size_t) call->n * hpct_op_dst_floats(&op->spec), LEAST, add_back, &j);
     return HPCT_OK;
 }
 
@@ -101,7 +101,7 @@ static void concatenate_rows(size_t first, size_t rows, void *arg)
 static void split_rows(size_t first, size_t rows, void *arg)
 {
     const job *j = arg;
-    const hpct_loops *loops = hpct_loops_best();
+    const hpct_cpu_loops *loops = hpct_cpu_loops_best();
     const float *diff = j->call->diff_dst + first * row_floats(j->spec);
     for (size_t r = first; r < first + rows; r++) {
         for (int k = 0; k < j->spec->join.count; k++) {
@@ -121,7 +121,7 @@ static void each_row(const hpct_op *op, const hpct_op_call *call,
 {
     job j = {&op->spec, call};
     size_t rows = (size_t) call->n * rows_of(&op->spec);
-    hpct_loops_split(rows, LEAST / row_floats(&op->spec) + 1, body, &j);
+    hpct_cpu_loops_split(rows, LEAST / row_floats(&op->spec) + 1, body, &j);
 }
 
 static hpct_status concatenate_forward(hpct_op *op, const hpct_op_call *call)

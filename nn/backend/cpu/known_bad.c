@@ -9,7 +9,7 @@
 /* All of them: bf16, AMX, more than one tile along K, and K not a whole number of tiles. */
 static const struct {
     int first, last; /* versions */
-    int remainder;   /* K modulo HPCT_PRODUCT_TILE; -1: any but 0 */
+    int remainder;   /* K modulo HPCT_CPU_PRODUCT_TILE; -1: any but 0 */
     const char *reference;
 } products[] = {
     /* The tiles keep the configuration of whole blocks in the last one along K, which is rounded up
@@ -22,16 +22,16 @@ static const struct {
 };
 #define NUM_PRODUCTS (sizeof products / sizeof *products)
 
-size_t hpct_product_depth(const hpct_onednn *library, size_t k)
+size_t hpct_cpu_product_depth(const hpct_cpu_onednn *library, size_t k)
 {
-    size_t remainder = k % HPCT_PRODUCT_TILE;
-    if (!library->amx || k < HPCT_PRODUCT_TILE || remainder == 0)
+    size_t remainder = k % HPCT_CPU_PRODUCT_TILE;
+    if (!library->amx || k < HPCT_CPU_PRODUCT_TILE || remainder == 0)
         return k;
     for (size_t i = 0; i < NUM_PRODUCTS; i++) {
         bool concerned =
             products[i].first <= library->version && library->version <= products[i].last;
         if (concerned && (products[i].remainder < 0 || products[i].remainder == (int) remainder))
-            return k - remainder + HPCT_PRODUCT_TILE;
+            return k - remainder + HPCT_CPU_PRODUCT_TILE;
     }
     return k;
 }
@@ -39,27 +39,27 @@ size_t hpct_product_depth(const hpct_onednn *library, size_t k)
 /* ---- convolutions: neither fault of products, as their tiles are configured where they differ
  * (#1661), and only pixels of one picture get into each other (#5717: batches of 1) ---- */
 
-static bool is_strided(const hpct_conv_choice *c)
+static bool is_strided(const hpct_cpu_conv_choice *c)
 {
     return c->stride_h > 1 || c->stride_w > 1;
 }
 
-static bool has_partial_vectors(const hpct_conv_choice *c)
+static bool has_partial_vectors(const hpct_cpu_conv_choice *c)
 {
     return is_strided(c) && (c->in_c % 8 != 0 || c->out_c % 8 != 0);
 }
 
-static bool has_wide_strides(const hpct_conv_choice *c)
+static bool has_wide_strides(const hpct_cpu_conv_choice *c)
 {
     return c->stride_h > 2 || c->stride_w > 2 || (c->stride_w > 1 && c->out_w == 1);
 }
 
-static bool has_half_a_pair(const hpct_conv_choice *c)
+static bool has_half_a_pair(const hpct_cpu_conv_choice *c)
 {
     return c->bf16 && c->inner % 2 != 0;
 }
 
-static bool steps_out_of_the_picture(const hpct_conv_choice *c)
+static bool steps_out_of_the_picture(const hpct_cpu_conv_choice *c)
 {
     return c->inner == 0 && c->in_w < c->stride_w;
 }
@@ -67,7 +67,7 @@ static bool steps_out_of_the_picture(const hpct_conv_choice *c)
 static const struct {
     int first, last;         /* versions */
     const char *begin, *isa; /* of its name */
-    bool (*concerns)(const hpct_conv_choice *choice);
+    bool (*concerns)(const hpct_cpu_conv_choice *choice);
     const char *reference;
 } convolutions[] = {
     {20600, ANY, "jit_1x1:avx2", "", has_partial_vectors, "wrong gradients: 2.6.3, 3.12.1"},
@@ -81,7 +81,7 @@ static const struct {
 };
 #define NUM_CONVOLUTIONS (sizeof convolutions / sizeof *convolutions)
 
-bool hpct_conv_is_known_bad(const hpct_onednn *library, const hpct_conv_choice *choice)
+bool hpct_cpu_conv_is_known_bad(const hpct_cpu_onednn *library, const hpct_cpu_conv_choice *choice)
 {
     for (size_t i = 0; i < NUM_CONVOLUTIONS; i++) {
         const char *begin = convolutions[i].begin;

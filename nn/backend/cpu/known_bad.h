@@ -8,29 +8,29 @@
 #include <stddef.h>
 
 /* A release, and whether it uses AMX on this processor. */
-typedef struct hpct_onednn {
+typedef struct hpct_cpu_onednn {
     int version; /* 10000 * major + 100 * minor + patch */
     bool amx;
-} hpct_onednn;
+} hpct_cpu_onednn;
 
 /* The tiles of AMX have so many bf16 numbers in a row. */
-#define HPCT_PRODUCT_TILE ((size_t) 32)
+#define HPCT_CPU_PRODUCT_TILE ((size_t) 32)
 
 /* The inner size to use for a bf16 product whose inner size is `k`: `k` itself, or the next
- * multiple of HPCT_PRODUCT_TILE where `k` would be computed wrongly. Both matrices then need zeros
- * behind `k`. */
-size_t hpct_product_depth(const hpct_onednn *library, size_t k);
+ * multiple of HPCT_CPU_PRODUCT_TILE where `k` would be computed wrongly. Both matrices then need
+ * zeros behind `k`. */
+size_t hpct_cpu_product_depth(const hpct_cpu_onednn *library, size_t k);
 
 /* One of oneDNN's implementations of a convolution. */
-typedef struct hpct_conv_choice {
+typedef struct hpct_cpu_conv_choice {
     const char *name; /* as oneDNN calls it: "brgconv:avx512_core_bf16" */
     bool bf16;        /* computes with it */
     int inner;        /* channels that it sums over; 0: none (the kernel's gradient) */
     int in_c, in_w, out_c, out_w;
     int stride_h, stride_w;
-} hpct_conv_choice;
+} hpct_cpu_conv_choice;
 
 /* Whether another implementation has to be used. */
-bool hpct_conv_is_known_bad(const hpct_onednn *library, const hpct_conv_choice *choice);
+bool hpct_cpu_conv_is_known_bad(const hpct_cpu_onednn *library, const hpct_cpu_conv_choice *choice);
 
 #endif

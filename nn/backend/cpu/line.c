@@ -46,13 +46,13 @@ static void normalize_back(size_t first, size_t rows, void *arg)
 
 static hpct_status normalization_forward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_line_fill(&op->spec, call->param, call->scratch);
+    hpct_backend_line_fill(&op->spec, call->param, call->scratch);
     job j = {.period = (size_t) op->spec.line.channels,
              .rows = (size_t) call->n * (size_t) op->spec.line.rows,
              .line = call->scratch,
              .src = call->src[0],
              .out = call->dst};
-    hpct_loops_split(j.rows, least_rows(&j), normalize, &j);
+    hpct_cpu_loops_split(j.rows, least_rows(&j), normalize, &j);
     return HPCT_OK;
 }
 
@@ -60,13 +60,13 @@ static hpct_status normalization_backward(hpct_op *op, const hpct_op_call *call)
 {
     if (call->diff_src[0] == NULL)
         return HPCT_OK;
-    hpct_line_fill(&op->spec, call->param, call->scratch);
+    hpct_backend_line_fill(&op->spec, call->param, call->scratch);
     job j = {.period = (size_t) op->spec.line.channels,
              .rows = (size_t) call->n * (size_t) op->spec.line.rows,
              .line = call->scratch,
              .diff = call->diff_dst,
              .out = call->diff_src[0]};
-    hpct_loops_split(j.rows, least_rows(&j), normalize_back, &j);
+    hpct_cpu_loops_split(j.rows, least_rows(&j), normalize_back, &j);
     return HPCT_OK;
 }
 
@@ -120,7 +120,7 @@ static hpct_status prelu_forward(hpct_op *op, const hpct_op_call *call)
 {
     job j = slopes(op, call);
     j.out = call->dst;
-    hpct_loops_split(j.rows, least_rows(&j), slope, &j);
+    hpct_cpu_loops_split(j.rows, least_rows(&j), slope, &j);
     return HPCT_OK;
 }
 
@@ -128,10 +128,10 @@ static hpct_status prelu_backward(hpct_op *op, const hpct_op_call *call)
 {
     job j = slopes(op, call);
     j.out = call->grad[0];
-    hpct_loops_split(j.period, LEAST / (j.rows + 1) + 1, alpha_back, &j);
+    hpct_cpu_loops_split(j.period, LEAST / (j.rows + 1) + 1, alpha_back, &j);
     j.out = call->diff_src[0];
     if (j.out != NULL)
-        hpct_loops_split(j.rows, least_rows(&j), slope_back, &j);
+        hpct_cpu_loops_split(j.rows, least_rows(&j), slope_back, &j);
     return HPCT_OK;
 }
 

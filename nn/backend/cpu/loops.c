@@ -7,7 +7,8 @@
 #include <omp.h>
 #include <string.h>
 
-_Static_assert(HPCT_DROPOUT_LANES % 16 == 0 && HPCT_LANES % 16 == 0, "whole vectors everywhere");
+_Static_assert(HPCT_BACKEND_DROPOUT_LANES % 16 == 0 && HPCT_CPU_LANES % 16 == 0,
+               "whole vectors everywhere");
 
 #ifdef __clang__
 #define HPCT_UNROLL _Pragma("unroll")
@@ -18,26 +19,26 @@ _Static_assert(HPCT_DROPOUT_LANES % 16 == 0 && HPCT_LANES % 16 == 0, "whole vect
 #define HPCT_BODY "nn/backend/cpu/loops_body.h"
 #include "base/variants.h"
 
-const hpct_loops *const hpct_loops_variants[] = {HPCT_VARIANTS(loops)};
+const hpct_cpu_loops *const hpct_cpu_loops_variants[] = {HPCT_VARIANTS(loops)};
 
-const hpct_loops *hpct_loops_best(void)
+const hpct_cpu_loops *hpct_cpu_loops_best(void)
 {
-    static const hpct_loops *chosen; /* a race is harmless: every thread chooses the same */
-    const hpct_loops *found = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+    static const hpct_cpu_loops *chosen; /* a race is harmless: every thread chooses the same */
+    const hpct_cpu_loops *found = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
     if (found != NULL)
         return found;
     for (int i = 0; found == NULL; i++) {
-        const hpct_loops *one = hpct_loops_variants[i];
-        bool last = hpct_loops_variants[i + 1] == NULL;
-        if (last || (one->supported() && one->lanes <= hpct_shim_lanes()))
+        const hpct_cpu_loops *one = hpct_cpu_loops_variants[i];
+        bool last = hpct_cpu_loops_variants[i + 1] == NULL;
+        if (last || (one->supported() && one->lanes <= hpct_cpu_shim_lanes()))
             found = one;
     }
     __atomic_store_n(&chosen, found, __ATOMIC_RELAXED);
     return found;
 }
 
-void hpct_loops_split(size_t total, size_t least,
-                      void (*body)(size_t first, size_t count, void *arg), void *arg)
+void hpct_cpu_loops_split(size_t total, size_t least,
+                          void (*body)(size_t first, size_t count, void *arg), void *arg)
 {
     size_t parts = (size_t) omp_get_max_threads();
     if (total / least < parts)
@@ -53,7 +54,7 @@ void hpct_loops_split(size_t total, size_t least,
     }
 }
 
-void hpct_loops_each(size_t count, void (*body)(size_t index, void *arg), void *arg)
+void hpct_cpu_loops_each(size_t count, void (*body)(size_t index, void *arg), void *arg)
 {
 #pragma omp parallel for schedule(dynamic, 1)
     for (size_t i = 0; i < count; i++)

@@ -8,75 +8,76 @@
 #include "nn/backend/bf16.h"
 #include "nn/backend/dropout.h"
 
-#define HPCT_LANES 16 /* floats: a multiple of every instruction set's vector length */
+#define HPCT_CPU_LANES 16 /* floats: a multiple of every instruction set's vector length */
 
 /* A convolution without padding as a dot product: output cell (i, j) takes `taps` input floats at
  * src + (i * row_step + j * cell_step) + offsets[t], and the kernel is [taps][out]. */
-typedef struct hpct_direct {
-    int out_w, out; /* out is a multiple of HPCT_LANES */
+typedef struct hpct_cpu_direct {
+    int out_w, out; /* out is a multiple of HPCT_CPU_LANES */
     int taps;
     const int *offsets;                     /* [taps] */
     size_t row_step, cell_step, src_floats; /* src_floats: one sample */
     bool relu;
-} hpct_direct;
+} hpct_cpu_direct;
 
 /* Non-overlapping pooling windows over a band of `high` rows [high][out_w * wide][out]: produces a
- * row of results, in which cells of HPCT_LANES channels are cell_step floats apart and blocks of
- * channels block_step. */
-typedef struct hpct_direct_pool {
+ * row of results, in which cells of HPCT_CPU_LANES channels are cell_step floats apart and blocks
+ * of channels block_step. */
+typedef struct hpct_cpu_direct_pool {
     int out_w, out, high, wide; /* high * wide is at most INT8_MAX */
     size_t cell_step, block_step;
     bool relu; /* maximum of the cells and 0 */
-} hpct_direct_pool;
+} hpct_cpu_direct_pool;
 
 /* A range of the arenas to update, with factors derived from its norms. */
-typedef struct hpct_update_span {
-    size_t first, count; /* multiples of HPCT_LANES */
+typedef struct hpct_cpu_update_span {
+    size_t first, count; /* multiples of HPCT_CPU_LANES */
     float scale;         /* of the gradient, before clipping by value */
     float rate, decay;   /* of the weights */
-} hpct_update_span;
+} hpct_cpu_update_span;
 
 /* Some loops set sums[0] and sums[1], as documented below. */
-typedef void hpct_update_loop(const hpct_update_call *call, const hpct_update_span *span,
-                              double sums[2]);
+typedef void hpct_cpu_update_loop(const hpct_backend_update_call *call,
+                                  const hpct_cpu_update_span *span, double sums[2]);
 
 /* Rows of a batch normalization, [rows][channels]; src_step and dst_step: floats between rows of
  * src, and of the result and its gradient. Other arrays are [channels]. With relu the gradient is
  * masked by src * scale + shift > 0. */
-typedef struct hpct_norm_rows {
+typedef struct hpct_cpu_norm_rows {
     size_t rows, channels, src_step, dst_step;
     const float *src, *diff, *mean, *scale, *shift;
     bool relu;
-} hpct_norm_rows;
+} hpct_cpu_norm_rows;
 
 /* A group of a layer or group normalization: `cells` times `channels` adjacent floats of src, diff
  * and the result, `step` apart. gamma and beta are [channels]. */
-typedef struct hpct_group_rows {
+typedef struct hpct_cpu_group_rows {
     size_t cells, channels, step;
     const float *src, *diff, *gamma, *beta;
     float mean, inverse; /* 1 / sqrt(variance + epsilon) */
-} hpct_group_rows;
+} hpct_cpu_group_rows;
 
-typedef struct hpct_loops {
+typedef struct hpct_cpu_loops {
     const char *name;
     int lanes; /* floats per register */
     bool (*supported)(void);
 
     /* One output row: dst[out_w][out]; src points at the row's first input. */
-    void (*direct_forward)(const hpct_direct *d, const float *src, const float *kernel,
+    void (*direct_forward)(const hpct_cpu_direct *d, const float *src, const float *kernel,
                            const float *bias, float *dst);
     /* Maxima of a row of windows, and in where[out_w][out] the index of the maximum in its window,
      * the first on ties; -1 for ReLU's 0. */
-    void (*direct_pool)(const hpct_direct_pool *p, const float *band, float *dst, int8_t *where);
+    void (*direct_pool)(const hpct_cpu_direct_pool *p, const float *band, float *dst,
+                        int8_t *where);
     /* Compute the gradient g [rows][out_w][out] and add its sum over cells to diff_bias[out]: mask,
      * from that of rows of the result, 0 where dst <= 0 with relu; unpool, from that of a row of
      * maxima. */
-    void (*direct_mask)(const hpct_direct *d, int rows, const float *dst, const float *diff_dst,
+    void (*direct_mask)(const hpct_cpu_direct *d, int rows, const float *dst, const float *diff_dst,
                         float *g, float *diff_bias);
-    void (*direct_unpool)(const hpct_direct_pool *p, const int8_t *where, const float *diff_dst,
+    void (*direct_unpool)(const hpct_cpu_direct_pool *p, const int8_t *where, const float *diff_dst,
                           float *g, float *diff_bias);
     /* Adds these rows' contribution to the kernel gradient diff[taps][out]. */
-    void (*direct_backward)(const hpct_direct *d, int rows, const float *src, const float *g,
+    void (*direct_backward)(const hpct_cpu_direct *d, int rows, const float *src, const float *g,
                             float *diff);
 
     /* dst[rows][out] = src[out][rows] transposed + bias[out], through max(0, x) with relu. */
@@ -97,8 +98,8 @@ typedef struct hpct_loops {
                                   float *diff_src);
     void (*rescaling)(size_t count, float scale, float offset, const float *src, float *dst);
     /* `count` elements of one sample, starting at `group`. */
-    void (*dropout)(const hpct_dropout *dropout, uint32_t sample, uint32_t group, size_t count,
-                    const float *src, float *dst);
+    void (*dropout)(const hpct_backend_dropout *dropout, uint32_t sample, uint32_t group,
+                    size_t count, const float *src, float *dst);
     void (*add)(size_t count, const float *src, float *dst); /* dst += src */
     void (*scale)(size_t count, float factor, float *dst);   /* dst *= factor */
     /* dst = a + b, through max(0, x) with relu; dst may be a or b. */
@@ -106,33 +107,34 @@ typedef struct hpct_loops {
     /* dst = a b, with `add` dst += a b. */
     void (*product)(size_t count, const float *a, const float *b, bool add, float *dst);
 
-    void (*to_bf16)(size_t count, const float *src, hpct_bf16 *dst);
+    void (*to_bf16)(size_t count, const float *src, hpct_backend_bf16 *dst);
     /* low[rows][out] = diff * factor, 0 where dst <= 0 unless dst is NULL. Unless sums is NULL, the
      * columns of `low` are added to sums[out]. */
     void (*diff_to_bf16)(size_t rows, size_t out, const float *dst, const float *diff, float factor,
-                         hpct_bf16 *low, float *sums);
+                         hpct_backend_bf16 *low, float *sums);
 
     /* Per column of src: mean, and sum of squared distances from it; if `before` is not 0, mean and
      * squares already hold those of `before` rows, and are merged. */
-    void (*column_moments)(const hpct_norm_rows *part, size_t before, float *mean, float *squares);
+    void (*column_moments)(const hpct_cpu_norm_rows *part, size_t before, float *mean,
+                           float *squares);
     /* dst = src * scale + shift, through max(0, x) with relu. */
-    void (*normalize)(const hpct_norm_rows *part, float *dst);
+    void (*normalize)(const hpct_cpu_norm_rows *part, float *dst);
     /* Adds for each column: the sums of the gradient g, and of g (src - mean). */
-    void (*norm_sums)(const hpct_norm_rows *part, float *sum, float *sum_x);
+    void (*norm_sums)(const hpct_cpu_norm_rows *part, float *sum, float *sum_x);
     /* diff_src = g scale + (src - mean) slope + offset; with `add` added to diff_src. */
-    void (*norm_backward)(const hpct_norm_rows *part, const float *slope, const float *offset,
+    void (*norm_backward)(const hpct_cpu_norm_rows *part, const float *slope, const float *offset,
                           bool add, float *diff_src);
 
     /* Mean and variance of src. */
-    void (*group_moments)(const hpct_group_rows *group, float *mean, float *variance);
+    void (*group_moments)(const hpct_cpu_group_rows *group, float *mean, float *variance);
     /* dst = (src - mean) inverse gamma + beta. */
-    void (*group_normalize)(const hpct_group_rows *group, float *dst);
+    void (*group_normalize)(const hpct_cpu_group_rows *group, float *dst);
     /* The sums of g = diff gamma and of g (src - mean); adds to diff_gamma[channels] the sums of
      * diff (src - mean) inverse, to diff_beta[channels] those of diff. */
-    void (*group_sums)(const hpct_group_rows *group, float *sum, float *sum_x, float *diff_gamma,
-                       float *diff_beta);
+    void (*group_sums)(const hpct_cpu_group_rows *group, float *sum, float *sum_x,
+                       float *diff_gamma, float *diff_beta);
     /* diff_src = g inverse + (src - mean) slope + offset; with `add` added to diff_src. */
-    void (*group_backward)(const hpct_group_rows *group, float slope, float offset, bool add,
+    void (*group_backward)(const hpct_cpu_group_rows *group, float slope, float offset, bool add,
                            float *diff_src);
 
     /* Maxima of one image's windows, and the index of each maximum in its window, the first on
@@ -146,24 +148,24 @@ typedef struct hpct_loops {
                               size_t src_step);
 
     /* Optimizers, formulas in nn/backend/backend.h. */
-    hpct_update_loop *sgd, *adam, *lars, *lamb, *rmsprop;
-    hpct_update_loop *norms; /* sets sums of squares of weights and of gradients */
-    hpct_update_loop
+    hpct_cpu_update_loop *sgd, *adam, *lars, *lamb, *rmsprop;
+    hpct_cpu_update_loop *norms; /* sets sums of squares of weights and of gradients */
+    hpct_cpu_update_loop
         *moments; /* LAMB's, with weight decay; sets sums of squares of weights and of u */
-} hpct_loops;
+} hpct_cpu_loops;
 
 /* Fastest first, the baseline last; NULL-terminated. */
-extern const hpct_loops *const hpct_loops_variants[];
+extern const hpct_cpu_loops *const hpct_cpu_loops_variants[];
 
 /* The first that this processor supports and that oneDNN may use (ONEDNN_MAX_CPU_ISA). */
-const hpct_loops *hpct_loops_best(void);
+const hpct_cpu_loops *hpct_cpu_loops_best(void);
 
 /* Calls body(first, count, arg) for equal parts of [0, total), of at least `least`, in parallel if
  * there are several. */
-void hpct_loops_split(size_t total, size_t least,
-                      void (*body)(size_t first, size_t count, void *arg), void *arg);
+void hpct_cpu_loops_split(size_t total, size_t least,
+                          void (*body)(size_t first, size_t count, void *arg), void *arg);
 
 /* Calls body(index, arg) for 0..count-1, dynamically scheduled over the threads. */
-void hpct_loops_each(size_t count, void (*body)(size_t index, void *arg), void *arg);
+void hpct_cpu_loops_each(size_t count, void (*body)(size_t index, void *arg), void *arg);
 
 #endif

@@ -6,7 +6,7 @@ typedef uint16_t HPCT_VARIANT(halvesu)
 #define STORE_HALVES(p, v)                                                                         \
     (*(HPCT_VARIANT(halvesu) *) (p) = __builtin_convertvector(v, HPCT_VARIANT(halves)))
 
-/* hpct_bf16_of, into the lower half of each word. */
+/* hpct_backend_bf16_of, into the lower half of each word. */
 #define BF16(v)                                                                                    \
     ({                                                                                             \
         words bits_ = (words) (v);                                                                 \
@@ -15,18 +15,19 @@ typedef uint16_t HPCT_VARIANT(halvesu)
         (words)((((bits_ >> 16) | 0x40) & none_) | (near_ & ~none_));                              \
     })
 
-HPCT_TARGET static void HPCT_VARIANT(to_bf16)(size_t count, const float *src, hpct_bf16 *dst)
+HPCT_TARGET static void HPCT_VARIANT(to_bf16)(size_t count, const float *src,
+                                              hpct_backend_bf16 *dst)
 {
     size_t i = 0;
     for (; i + LANES <= count; i += LANES)
         STORE_HALVES(dst + i, BF16(LOAD(src + i)));
     for (; i < count; i++)
-        dst[i] = hpct_bf16_of(src[i]);
+        dst[i] = hpct_backend_bf16_of(src[i]);
 }
 
 HPCT_TARGET static void HPCT_VARIANT(diff_to_bf16)(size_t rows, size_t out, const float *dst,
-                                                   const float *diff, float factor, hpct_bf16 *low,
-                                                   float *sums)
+                                                   const float *diff, float factor,
+                                                   hpct_backend_bf16 *low, float *sums)
 {
     for (size_t r = 0; r < rows; r++) {
         size_t o = 0, at = r * out;
@@ -42,9 +43,10 @@ HPCT_TARGET static void HPCT_VARIANT(diff_to_bf16)(size_t rows, size_t out, cons
                 STORE(sums + o, LOAD(sums + o) + (vec) (rounded << 16));
         }
         for (; o < out; o++) {
-            low[at + o] = hpct_bf16_of(dst == NULL || dst[at + o] > 0 ? factor * diff[at + o] : 0);
+            low[at + o] =
+                hpct_backend_bf16_of(dst == NULL || dst[at + o] > 0 ? factor * diff[at + o] : 0);
             if (sums != NULL)
-                sums[o] += hpct_bf16_value(low[at + o]);
+                sums[o] += hpct_backend_bf16_value(low[at + o]);
         }
     }
 }

@@ -35,7 +35,7 @@ typedef double HPCT_VARIANT(wide) __attribute__((vector_size(8 * LANES)));
 #include "nn/backend/cpu/loops_pool.h"
 #include "nn/backend/cpu/loops_update.h"
 
-static const hpct_loops HPCT_VARIANT(loops) = {
+static const hpct_cpu_loops HPCT_VARIANT(loops) = {
     .name = HPCT_VARIANT_NAME,
     .lanes = LANES,
     .supported = HPCT_VARIANT(supported),

@@ -27,7 +27,7 @@
             }                                                                                      \
     } while (0)
 
-HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const float *src,
+HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_cpu_direct *d, const float *src,
                                                      const float *kernel, const float *bias,
                                                      float *dst)
 {
@@ -87,8 +87,9 @@ HPCT_TARGET static void HPCT_VARIANT(direct_forward)(const hpct_direct *d, const
             DIRECT_DIFF_TILE(T, 1);                                                                \
     } while (0)
 
-HPCT_TARGET static void HPCT_VARIANT(direct_mask)(const hpct_direct *d, int rows, const float *dst,
-                                                  const float *diff_dst, float *g, float *diff_bias)
+HPCT_TARGET static void HPCT_VARIANT(direct_mask)(const hpct_cpu_direct *d, int rows,
+                                                  const float *dst, const float *diff_dst, float *g,
+                                                  float *diff_bias)
 {
     size_t out = (size_t) d->out, cells = (size_t) rows * (size_t) d->out_w;
     for (size_t o = 0; o < out; o += LANES) {
@@ -106,7 +107,7 @@ HPCT_TARGET static void HPCT_VARIANT(direct_mask)(const hpct_direct *d, int rows
     }
 }
 
-HPCT_TARGET static void HPCT_VARIANT(direct_backward)(const hpct_direct *d, int rows,
+HPCT_TARGET static void HPCT_VARIANT(direct_backward)(const hpct_cpu_direct *d, int rows,
                                                       const float *src, const float *g, float *diff)
 {
     size_t out = (size_t) d->out;
@@ -160,11 +161,11 @@ HPCT_TARGET static void HPCT_VARIANT(direct_backward)(const hpct_direct *d, int 
             vec best = {0};                                                                        \
             MASK which = ~none;                                                                    \
             POOL_CELLS(LOOP, HIGH, WIDE, POOL_LARGEST)                                             \
-            STORE(dst + o / HPCT_LANES * p->block_step + o % HPCT_LANES, best);                    \
+            STORE(dst + o / HPCT_CPU_LANES * p->block_step + o % HPCT_CPU_LANES, best);            \
             STORE_BYTES(where + o, which);                                                         \
         }
 
-HPCT_TARGET static void HPCT_VARIANT(direct_pool)(const hpct_direct_pool *p, const float *band,
+HPCT_TARGET static void HPCT_VARIANT(direct_pool)(const hpct_cpu_direct_pool *p, const float *band,
                                                   float *dst, int8_t *where)
 {
     const MASK none = {0};
@@ -178,15 +179,15 @@ HPCT_TARGET static void HPCT_VARIANT(direct_pool)(const hpct_direct_pool *p, con
 #define UNPOOL_ROW(LOOP, HIGH, WIDE)                                                               \
     for (int j = 0; j < p->out_w; j++, diff_dst += p->cell_step, where += out)                     \
         for (size_t o = 0; o < out; o += LANES) {                                                  \
-            vec diff = LOAD(diff_dst + o / HPCT_LANES * p->block_step + o % HPCT_LANES);           \
+            vec diff = LOAD(diff_dst + o / HPCT_CPU_LANES * p->block_step + o % HPCT_CPU_LANES);   \
             MASK which = LOAD_BYTES(where + o);                                                    \
             POOL_CELLS(LOOP, HIGH, WIDE, STORE(g + at, MASKED(diff, which == cell)))               \
             STORE(diff_bias + o, LOAD(diff_bias + o) + MASKED(diff, which >= 0));                  \
         }
 
-HPCT_TARGET static void HPCT_VARIANT(direct_unpool)(const hpct_direct_pool *p, const int8_t *where,
-                                                    const float *diff_dst, float *g,
-                                                    float *diff_bias)
+HPCT_TARGET static void HPCT_VARIANT(direct_unpool)(const hpct_cpu_direct_pool *p,
+                                                    const int8_t *where, const float *diff_dst,
+                                                    float *g, float *diff_bias)
 {
     size_t out = (size_t) p->out, width = (size_t) p->out_w * (size_t) p->wide;
     if (p->high == 2 && p->wide == 2)

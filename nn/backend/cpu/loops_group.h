@@ -5,7 +5,7 @@
     EACH (lane, LANES)                                                                             \
     (total) += (v)[lane]
 
-HPCT_TARGET static void HPCT_VARIANT(group_moments)(const hpct_group_rows *g, float *mean,
+HPCT_TARGET static void HPCT_VARIANT(group_moments)(const hpct_cpu_group_rows *g, float *mean,
                                                     float *variance)
 {
     vec sums = {0}, squares = {0};
@@ -34,7 +34,7 @@ HPCT_TARGET static void HPCT_VARIANT(group_moments)(const hpct_group_rows *g, fl
     *variance = square / count;
 }
 
-HPCT_TARGET static void HPCT_VARIANT(group_normalize)(const hpct_group_rows *g, float *dst)
+HPCT_TARGET static void HPCT_VARIANT(group_normalize)(const hpct_cpu_group_rows *g, float *dst)
 {
     for (size_t r = 0; r < g->cells; r++, dst += g->step) {
         const float *src = g->src + r * g->step;
@@ -47,8 +47,8 @@ HPCT_TARGET static void HPCT_VARIANT(group_normalize)(const hpct_group_rows *g, 
     }
 }
 
-HPCT_TARGET static void HPCT_VARIANT(group_sums)(const hpct_group_rows *g, float *sum, float *sum_x,
-                                                 float *diff_gamma, float *diff_beta)
+HPCT_TARGET static void HPCT_VARIANT(group_sums)(const hpct_cpu_group_rows *g, float *sum,
+                                                 float *sum_x, float *diff_gamma, float *diff_beta)
 {
     vec a = {0}, b = {0};
     *sum = *sum_x = 0;
@@ -74,7 +74,7 @@ HPCT_TARGET static void HPCT_VARIANT(group_sums)(const hpct_group_rows *g, float
     LANES_SUM(*sum_x, b);
 }
 
-HPCT_TARGET static void HPCT_VARIANT(group_backward)(const hpct_group_rows *g, float slope,
+HPCT_TARGET static void HPCT_VARIANT(group_backward)(const hpct_cpu_group_rows *g, float slope,
                                                      float offset, bool add, float *diff_src)
 {
     for (size_t r = 0; r < g->cells; r++, diff_src += g->step) {

@@ -28,7 +28,7 @@
         }                                                                                          \
     } while (0)
 
-HPCT_TARGET static void HPCT_VARIANT(column_moments)(const hpct_norm_rows *p, size_t before,
+HPCT_TARGET static void HPCT_VARIANT(column_moments)(const hpct_cpu_norm_rows *p, size_t before,
                                                      float *mean, float *squares)
 {
     size_t rows = p->rows, channels = p->channels, step = p->src_step;
@@ -57,7 +57,7 @@ HPCT_TARGET static void HPCT_VARIANT(column_moments)(const hpct_norm_rows *p, si
     }
 }
 
-HPCT_TARGET static void HPCT_VARIANT(normalize)(const hpct_norm_rows *p, float *dst)
+HPCT_TARGET static void HPCT_VARIANT(normalize)(const hpct_cpu_norm_rows *p, float *dst)
 {
     const float *src = p->src, *scale = p->scale, *shift = p->shift;
     for (size_t r = 0; r < p->rows; r++, src += p->src_step, dst += p->dst_step) {
@@ -100,7 +100,8 @@ HPCT_TARGET static void HPCT_VARIANT(normalize)(const hpct_norm_rows *p, float *
         }                                                                                          \
     } while (0)
 
-HPCT_TARGET static void HPCT_VARIANT(norm_sums)(const hpct_norm_rows *p, float *sum, float *sum_x)
+HPCT_TARGET static void HPCT_VARIANT(norm_sums)(const hpct_cpu_norm_rows *p, float *sum,
+                                                float *sum_x)
 {
     size_t channels = p->channels;
     for (size_t first = 0; first < p->rows; first += NORM_BLOCK) {
@@ -120,7 +121,7 @@ HPCT_TARGET static void HPCT_VARIANT(norm_sums)(const hpct_norm_rows *p, float *
     }
 }
 
-HPCT_TARGET static void HPCT_VARIANT(norm_backward)(const hpct_norm_rows *p, const float *slope,
+HPCT_TARGET static void HPCT_VARIANT(norm_backward)(const hpct_cpu_norm_rows *p, const float *slope,
                                                     const float *offset, bool add, float *diff_src)
 {
     size_t channels = p->channels;

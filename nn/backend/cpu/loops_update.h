@@ -49,8 +49,8 @@
         total_;                                                                                    \
     })
 
-HPCT_TARGET static void HPCT_VARIANT(sgd)(const hpct_update_call *c, const hpct_update_span *span,
-                                          double sums[2])
+HPCT_TARGET static void HPCT_VARIANT(sgd)(const hpct_backend_update_call *c,
+                                          const hpct_cpu_update_span *span, double sums[2])
 {
     (void) sums;
     LOCALS(c, span);
@@ -80,8 +80,8 @@ HPCT_TARGET static void HPCT_VARIANT(sgd)(const hpct_update_call *c, const hpct_
         STORE(square + (i), v);                                                                    \
     } while (0)
 
-HPCT_TARGET static void HPCT_VARIANT(adam)(const hpct_update_call *c, const hpct_update_span *span,
-                                           double sums[2])
+HPCT_TARGET static void HPCT_VARIANT(adam)(const hpct_backend_update_call *c,
+                                           const hpct_cpu_update_span *span, double sums[2])
 {
     (void) sums;
     LOCALS(c, span);
@@ -96,8 +96,8 @@ HPCT_TARGET static void HPCT_VARIANT(adam)(const hpct_update_call *c, const hpct
 
 #define LAMB_STEP(m, v) ((m) / bias_1 / (SQRT((v) / bias_2) + epsilon))
 
-HPCT_TARGET static void HPCT_VARIANT(moments)(const hpct_update_call *c,
-                                              const hpct_update_span *span, double sums[2])
+HPCT_TARGET static void HPCT_VARIANT(moments)(const hpct_backend_update_call *c,
+                                              const hpct_cpu_update_span *span, double sums[2])
 {
     LOCALS(c, span);
     const float mix_1 = c->mix_1, mix_2 = c->mix_2;
@@ -116,8 +116,8 @@ HPCT_TARGET static void HPCT_VARIANT(moments)(const hpct_update_call *c,
     sums[1] = TOTAL(steps);
 }
 
-HPCT_TARGET static void HPCT_VARIANT(lamb)(const hpct_update_call *c, const hpct_update_span *span,
-                                           double sums[2])
+HPCT_TARGET static void HPCT_VARIANT(lamb)(const hpct_backend_update_call *c,
+                                           const hpct_cpu_update_span *span, double sums[2])
 {
     (void) sums;
     LOCALS(c, span);
@@ -128,8 +128,8 @@ HPCT_TARGET static void HPCT_VARIANT(lamb)(const hpct_update_call *c, const hpct
     }
 }
 
-HPCT_TARGET static void HPCT_VARIANT(norms)(const hpct_update_call *c, const hpct_update_span *span,
-                                            double sums[2])
+HPCT_TARGET static void HPCT_VARIANT(norms)(const hpct_backend_update_call *c,
+                                            const hpct_cpu_update_span *span, double sums[2])
 {
     LOCALS(c, span);
     HPCT_VARIANT(wide) weights = {0}, gradients = {0};
@@ -142,8 +142,8 @@ HPCT_TARGET static void HPCT_VARIANT(norms)(const hpct_update_call *c, const hpc
     sums[1] = TOTAL(gradients);
 }
 
-HPCT_TARGET static void HPCT_VARIANT(lars)(const hpct_update_call *c, const hpct_update_span *span,
-                                           double sums[2])
+HPCT_TARGET static void HPCT_VARIANT(lars)(const hpct_backend_update_call *c,
+                                           const hpct_cpu_update_span *span, double sums[2])
 {
     (void) sums;
     LOCALS(c, span);
@@ -156,8 +156,8 @@ HPCT_TARGET static void HPCT_VARIANT(lars)(const hpct_update_call *c, const hpct
     }
 }
 
-HPCT_TARGET static void HPCT_VARIANT(rmsprop)(const hpct_update_call *c,
-                                              const hpct_update_span *span, double sums[2])
+HPCT_TARGET static void HPCT_VARIANT(rmsprop)(const hpct_backend_update_call *c,
+                                              const hpct_cpu_update_span *span, double sums[2])
 {
     (void) sums;
     LOCALS(c, span);

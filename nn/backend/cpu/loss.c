@@ -9,15 +9,15 @@
 #define MAX_PIECES 64
 
 typedef struct pieces {
-    const hpct_loss_call *call;
+    const hpct_backend_loss_call *call;
     int samples; /* per piece, except the last */
-    hpct_batch_sums sums[MAX_PIECES];
+    hpct_backend_batch_sums sums[MAX_PIECES];
 } pieces;
 
 static void piece(size_t index, void *arg)
 {
     pieces *p = arg;
-    hpct_loss_call call = *p->call;
+    hpct_backend_loss_call call = *p->call;
     int first = (int) index * p->samples, left = call.n - first;
     size_t at = (size_t) first * (size_t) call.classes;
     call.n = left < p->samples ? left : p->samples;
@@ -32,14 +32,14 @@ static void piece(size_t index, void *arg)
     hpct_ref_loss(&call);
 }
 
-hpct_status hpct_cpu_loss(const hpct_loss_call *call)
+hpct_status hpct_cpu_loss(const hpct_backend_loss_call *call)
 {
     int enough = (PIECE_OUTPUTS - 1) / call->classes + 1, even = (call->n - 1) / MAX_PIECES + 1;
     pieces p = {.call = call, .samples = enough > even ? enough : even};
     if (call->n <= p.samples)
         return hpct_ref_loss(call);
     int num = (call->n - 1) / p.samples + 1;
-    hpct_loops_each((size_t) num, piece, &p);
+    hpct_cpu_loops_each((size_t) num, piece, &p);
     *call->sums = p.sums[0];
     for (int i = 1; i < num; i++) {
         call->sums->loss += p.sums[i].loss;

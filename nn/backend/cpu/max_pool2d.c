@@ -67,8 +67,9 @@ static void forward_part(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
     for (size_t i = first; i < first + count; i++)
-        hpct_loops_best()->max_pool(&j->window, j->call->src[0] + src_begin(j, i), j->src_step,
-                                    j->call->dst + dst_begin(j, i), j->dst_step, notes_of(j, i));
+        hpct_cpu_loops_best()->max_pool(&j->window, j->call->src[0] + src_begin(j, i), j->src_step,
+                                        j->call->dst + dst_begin(j, i), j->dst_step,
+                                        notes_of(j, i));
 }
 
 static void clear(const job *j, float *diff_src)
@@ -88,16 +89,16 @@ static void backward_part(size_t first, size_t count, void *arg)
         float *diff_src = j->call->diff_src[0] + src_begin(j, i);
         if (!j->call->add[0])
             clear(j, diff_src);
-        hpct_loops_best()->max_pool_backward(&j->window, notes_of(j, i),
-                                             j->call->diff_dst + dst_begin(j, i), j->dst_step,
-                                             diff_src, j->src_step);
+        hpct_cpu_loops_best()->max_pool_backward(&j->window, notes_of(j, i),
+                                                 j->call->diff_dst + dst_begin(j, i), j->dst_step,
+                                                 diff_src, j->src_step);
     }
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     job j = job_of(op, call);
-    hpct_loops_split(j.count, 1, forward_part, &j);
+    hpct_cpu_loops_split(j.count, 1, forward_part, &j);
     return HPCT_OK;
 }
 
@@ -105,7 +106,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     job j = job_of(op, call);
     if (call->diff_src[0] != NULL)
-        hpct_loops_split(j.count, 1, backward_part, &j);
+        hpct_cpu_loops_split(j.count, 1, backward_part, &j);
     return HPCT_OK;
 }
 

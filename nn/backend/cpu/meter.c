@@ -29,7 +29,7 @@ static double now(void)
 static hpct_status multiply(const hpct_cpu_meter *m)
 {
     const size_t all = SIZE * SIZE;
-    const hpct_gemm gemm = {
+    const hpct_cpu_gemm gemm = {
         .trans_a = 'N',
         .trans_b = 'N',
         .m = SIZE,
@@ -43,7 +43,7 @@ static hpct_status multiply(const hpct_cpu_meter *m)
         .ldb = SIZE,
         .ldc = SIZE,
     };
-    return hpct_shim_gemm(&gemm);
+    return hpct_cpu_shim_gemm(&gemm);
 }
 
 /* STREAM's triad (McCalpin, "Memory bandwidth and machine balance", 1995). */
@@ -59,7 +59,7 @@ static void triad_part(size_t first, size_t count, void *arg)
 
 static hpct_status triad(const hpct_cpu_meter *m)
 {
-    hpct_loops_split(m->floats, 4096, triad_part, (void *) (uintptr_t) m);
+    hpct_cpu_loops_split(m->floats, 4096, triad_part, (void *) (uintptr_t) m);
     return HPCT_OK;
 }
 
@@ -78,7 +78,7 @@ static hpct_status repeat(const hpct_cpu_meter *m, hpct_status (*once)(const hpc
     return HPCT_OK;
 }
 
-hpct_status hpct_cpu_meter_run(hpct_cpu_meter *m, double seconds, hpct_rates *rates)
+hpct_status hpct_cpu_meter_run(hpct_cpu_meter *m, double seconds, hpct_backend_rates *rates)
 {
     HPCT_TRY(repeat(m, multiply, 2.0 * SIZE * SIZE * SIZE, seconds, &rates->flops));
     return repeat(m, triad, 3.0 * (double) (m->floats * sizeof *m->arrays), seconds / 2,
@@ -98,16 +98,16 @@ hpct_status hpct_cpu_meter_open(hpct_cpu_meter **out, size_t bytes)
     size_t matrices = 3 * SIZE * SIZE;
     if (m == NULL)
         return hpct_fail_memory(sizeof *m);
-    m->floats = bytes / (3 * sizeof *m->arrays) / HPCT_LANES * HPCT_LANES;
+    m->floats = bytes / (3 * sizeof *m->arrays) / HPCT_CPU_LANES * HPCT_CPU_LANES;
     m->floats = m->floats > LEAST_FLOATS ? m->floats : LEAST_FLOATS;
-    m->matrices = hpct_host_allocate(matrices * sizeof *m->matrices);
-    m->arrays = hpct_host_allocate(3 * m->floats * sizeof *m->arrays);
+    m->matrices = hpct_backend_host_allocate(matrices * sizeof *m->matrices);
+    m->arrays = hpct_backend_host_allocate(3 * m->floats * sizeof *m->arrays);
     if (m->matrices == NULL || m->arrays == NULL) {
         hpct_cpu_meter_close(m);
         return hpct_fail_memory(bytes);
     }
-    hpct_loops_split(matrices, 4096, fill_part, m->matrices);
-    hpct_loops_split(3 * m->floats, 4096, fill_part, m->arrays);
+    hpct_cpu_loops_split(matrices, 4096, fill_part, m->matrices);
+    hpct_cpu_loops_split(3 * m->floats, 4096, fill_part, m->arrays);
     hpct_status status = multiply(m); /* creates oneDNN's kernel */
     if (status == HPCT_OK)
         *out = m;
@@ -121,8 +121,8 @@ void hpct_cpu_meter_close(hpct_cpu_meter *m)
     if (m == NULL)
         return;
     if (m->matrices != NULL)
-        hpct_host_release(m->matrices);
+        hpct_backend_host_release(m->matrices);
     if (m->arrays != NULL)
-        hpct_host_release(m->arrays);
+        hpct_backend_host_release(m->arrays);
     free(m);
 }

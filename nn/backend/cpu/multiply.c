@@ -21,13 +21,13 @@ typedef struct job {
 static void part(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    hpct_loops_best()->product(count, j->a + first, j->b + first, j->add, j->out + first);
+    hpct_cpu_loops_best()->product(count, j->a + first, j->b + first, j->add, j->out + first);
 }
 
 static void rows_part(size_t first, size_t rows, void *arg)
 {
     const job *j = arg;
-    const hpct_loops *loops = hpct_loops_best();
+    const hpct_cpu_loops *loops = hpct_cpu_loops_best();
     size_t channels = (size_t) j->spec->join.size[0];
     for (size_t r = first; r < first + rows; r++)
         loops->product(channels, j->a + r * channels,
@@ -41,16 +41,16 @@ static void multiply(const hpct_op *op, int n, const float *a, const float *b, b
     job j = {.spec = &op->spec, .a = a, .b = b, .add = add, .out = out};
     size_t channels = (size_t) op->spec.join.size[0], rows = (size_t) (n * op->spec.join.rows);
     if (op->spec.join.broadcasts)
-        hpct_loops_split(rows, LEAST / channels + 1, rows_part, &j);
+        hpct_cpu_loops_split(rows, LEAST / channels + 1, rows_part, &j);
     else
-        hpct_loops_split(rows * channels, LEAST, part, &j);
+        hpct_cpu_loops_split(rows * channels, LEAST, part, &j);
 }
 
 /* Sums a b over the rows of a sample. */
 static void sum_rows(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    const hpct_loops *loops = hpct_loops_best();
+    const hpct_cpu_loops *loops = hpct_cpu_loops_best();
     size_t channels = (size_t) j->spec->join.size[0], rows = (size_t) j->spec->join.rows;
     for (size_t s = first; s < first + count; s++) {
         const float *a = j->a + s * rows * channels, *b = j->b + s * rows * channels;
@@ -83,7 +83,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
              .out = call->diff_src[1],
              .sums = call->scratch};
     if (j.out != NULL && op->spec.join.broadcasts)
-        hpct_loops_split((size_t) call->n, 1, sum_rows, &j);
+        hpct_cpu_loops_split((size_t) call->n, 1, sum_rows, &j);
     else if (j.out != NULL)
         multiply(op, call->n, diff, a, j.add, j.out);
     return HPCT_OK;

@@ -51,7 +51,7 @@ static void backward_samples(size_t first, size_t count, void *arg)
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     job j = job_of(op, call);
-    hpct_loops_split(j.count, 1, forward_samples, &j);
+    hpct_cpu_loops_split(j.count, 1, forward_samples, &j);
     return HPCT_OK;
 }
 
@@ -59,7 +59,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     job j = job_of(op, call);
     if (call->diff_src[0] != NULL)
-        hpct_loops_split(j.count, 1, backward_samples, &j);
+        hpct_cpu_loops_split(j.count, 1, backward_samples, &j);
     return HPCT_OK;
 }
 

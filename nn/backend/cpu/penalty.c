@@ -9,8 +9,8 @@
 #define MAX_PIECES 64
 
 typedef struct pieces {
-    const hpct_penalty_call *call;
-    const hpct_penalty *penalty;
+    const hpct_backend_penalty_call *call;
+    const hpct_backend_penalty *penalty;
     float factor;
     size_t floats; /* per piece, except the last */
     double sums[MAX_PIECES];
@@ -50,7 +50,8 @@ static void piece(size_t index, void *arg)
 }
 
 /* Returns the penalty, if it is asked for. */
-static double one(const hpct_penalty_call *call, const hpct_penalty *penalty, float factor)
+static double one(const hpct_backend_penalty_call *call, const hpct_backend_penalty *penalty,
+                  float factor)
 {
     size_t even = (penalty->count + MAX_PIECES - 1) / MAX_PIECES;
     pieces p = {call, penalty, factor, .floats = even > PIECE ? even : PIECE};
@@ -59,13 +60,13 @@ static double one(const hpct_penalty_call *call, const hpct_penalty *penalty, fl
     if (num == 1)
         piece(0, &p);
     else
-        hpct_loops_each(num, piece, &p);
+        hpct_cpu_loops_each(num, piece, &p);
     for (size_t i = 0; i < num; i++)
         sum += p.sums[i];
     return sum;
 }
 
-hpct_status hpct_cpu_penalize(const hpct_penalty_call *call)
+hpct_status hpct_cpu_penalize(const hpct_backend_penalty_call *call)
 {
     double sums[2] = {0, 0};
     float scale = call->scaling != NULL ? call->scaling->scale : 1;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* hpct_between with offsets in floats. */
+/* hpct_backend_between with offsets in floats. */
 typedef struct look {
     int low, high;
     float part;
@@ -17,7 +17,7 @@ typedef struct look {
 
 typedef struct picture_op {
     hpct_op op;
-    hpct_box box;         /* the box, unless it is random per sample */
+    hpct_backend_box box; /* the box, unless it is random per sample */
     look *rows, *columns; /* [out_h], [out_w]: interpolation points within that box */
 } picture_op;
 
@@ -41,14 +41,14 @@ static bool draws(const hpct_op *op, const hpct_op_call *call)
     return call->training && op->spec.kind != HPCT_OP_RESIZING;
 }
 
-static hpct_box box_of(const picture_op *picture, const hpct_op_call *call, size_t sample)
+static hpct_backend_box box_of(const picture_op *picture, const hpct_op_call *call, size_t sample)
 {
     const hpct_op *op = &picture->op;
     if (op->spec.kind != HPCT_OP_RANDOM_CROP || !draws(op, call))
         return picture->box;
     hpct_graph_draw draw = hpct_op_draw(op, call);
-    return hpct_box_random(&op->spec.picture, &draw,
-                           (uint32_t) call->first_sample + (uint32_t) sample);
+    return hpct_backend_box_random(&op->spec.picture, &draw,
+                                   (uint32_t) call->first_sample + (uint32_t) sample);
 }
 
 static bool turned(const picture_op *picture, const hpct_op_call *call, size_t sample)
@@ -57,10 +57,10 @@ static bool turned(const picture_op *picture, const hpct_op_call *call, size_t s
     if (op->spec.kind != HPCT_OP_RANDOM_FLIP || !draws(op, call))
         return false;
     hpct_graph_draw draw = hpct_op_draw(op, call);
-    return hpct_flips(&draw, (uint32_t) call->first_sample + (uint32_t) sample);
+    return hpct_backend_flips(&draw, (uint32_t) call->first_sample + (uint32_t) sample);
 }
 
-static bool same_size(const hpct_graph_picture *p, const hpct_box *box)
+static bool same_size(const hpct_graph_picture *p, const hpct_backend_box *box)
 {
     return box->height == p->out_h && box->width == p->out_w;
 }
@@ -112,7 +112,7 @@ static void forward_rows(size_t first, size_t count, void *arg)
             flip_row(p, turned(j->picture, j->call, sample), y, src, dst);
             continue;
         }
-        hpct_box box = box_of(j->picture, j->call, sample);
+        hpct_backend_box box = box_of(j->picture, j->call, sample);
         src += (size_t) box.top * in_row + (size_t) (box.left * p->channels);
         const look *at = &j->picture->rows[y];
         if (same_size(p, &box))
@@ -126,7 +126,7 @@ static void forward_rows(size_t first, size_t count, void *arg)
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     job j = {.picture = (const picture_op *) op, .call = call};
-    hpct_loops_split((size_t) call->n * (size_t) op->spec.picture.out_h, 16, forward_rows, &j);
+    hpct_cpu_loops_split((size_t) call->n * (size_t) op->spec.picture.out_h, 16, forward_rows, &j);
     return HPCT_OK;
 }
 
@@ -147,8 +147,8 @@ static void share_row(const picture_op *picture, const float *diff, float part, 
     }
 }
 
-static void backward_resized(const picture_op *picture, const hpct_box *box, const float *diff_dst,
-                             float *diff_src)
+static void backward_resized(const picture_op *picture, const hpct_backend_box *box,
+                             const float *diff_dst, float *diff_src)
 {
     const hpct_graph_picture *p = &picture->op.spec.picture;
     size_t in_row = (size_t) p->in_w * (size_t) p->channels;
@@ -176,7 +176,7 @@ static void backward_samples(size_t first, size_t count, void *arg)
             for (int y = 0; y < p->out_h; y++)
                 flip_row(p, turn, y, diff_dst, diff_src + (size_t) y * row_floats(p));
         } else {
-            hpct_box box = box_of(j->picture, j->call, sample);
+            hpct_backend_box box = box_of(j->picture, j->call, sample);
             backward_resized(j->picture, &box, diff_dst, diff_src);
         }
     }
@@ -186,7 +186,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     job j = {.picture = (const picture_op *) op, .call = call};
     if (call->diff_src[0] != NULL)
-        hpct_loops_split((size_t) call->n, 1, backward_samples, &j);
+        hpct_cpu_loops_split((size_t) call->n, 1, backward_samples, &j);
     return HPCT_OK;
 }
 
@@ -202,7 +202,7 @@ static look *make_looks(int out_size, int in_size, bool nearest, int step)
 {
     look *looks = calloc((size_t) out_size, sizeof *looks);
     for (int i = 0; looks != NULL && i < out_size; i++) {
-        hpct_between b = hpct_look(i, out_size, in_size, nearest);
+        hpct_backend_between b = hpct_backend_look(i, out_size, in_size, nearest);
         looks[i] = (look){b.low * step, b.high * step, (float) b.part};
     }
     return looks;
@@ -216,7 +216,8 @@ hpct_status hpct_cpu_make_picture(hpct_op **out, const hpct_op_spec *spec,
     const hpct_graph_picture *p = &spec->picture;
     HPCT_TRY(hpct_op_new(out, sizeof(picture_op), &class, spec, build));
     picture_op *picture = (picture_op *) *out;
-    picture->box = spec->kind == HPCT_OP_RANDOM_CROP ? hpct_box_centre(p) : hpct_box_whole(p);
+    picture->box =
+        spec->kind == HPCT_OP_RANDOM_CROP ? hpct_backend_box_centre(p) : hpct_backend_box_whole(p);
     picture->rows = make_looks(p->out_h, picture->box.height, p->nearest, 1);
     picture->columns = make_looks(p->out_w, picture->box.width, p->nearest, p->channels);
     return picture->rows != NULL && picture->columns != NULL ? HPCT_OK : hpct_fail_memory(0);

@@ -41,7 +41,7 @@ static void note(double began, double *rate)
 static hpct_status measure_gemm(float *memory, double *rate)
 {
     size_t size = (size_t) GEMM_SIZE * GEMM_SIZE;
-    hpct_gemm gemm = {
+    hpct_cpu_gemm gemm = {
         .trans_a = 'N',
         .trans_b = 'N',
         .m = GEMM_SIZE,
@@ -61,7 +61,7 @@ static hpct_status measure_gemm(float *memory, double *rate)
     *rate = 0;
     for (int i = 0; i < RUNS + 1 && status == HPCT_OK; i++) { /* the first run warms up oneDNN */
         double began = now();
-        status = hpct_shim_gemm(&gemm);
+        status = hpct_cpu_shim_gemm(&gemm);
         note(began, rate);
     }
     return status;
@@ -70,43 +70,45 @@ static hpct_status measure_gemm(float *memory, double *rate)
 static hpct_status measure_bf16(float *memory, double *rate)
 {
     size_t size = (size_t) GEMM_SIZE * GEMM_SIZE;
-    hpct_product product = {.type = HPCT_BF16, .m = GEMM_SIZE, .n = GEMM_SIZE, .k = GEMM_SIZE};
-    hpct_prim *prim = NULL;
+    hpct_cpu_product product = {.type = HPCT_BF16, .m = GEMM_SIZE, .n = GEMM_SIZE, .k = GEMM_SIZE};
+    hpct_cpu_prim *prim = NULL;
     void *a = memory, *b = memory + size, *c = memory + 2 * size, *scratch = memory + 3 * size;
     for (size_t i = 0; i < size; i++)
         memory[2 * size + i] = (float) (i % 17) * 0.01f;
     hpct_cpu_to_bf16(size, c, a);
     hpct_cpu_to_bf16(size, c, b);
-    hpct_status status = hpct_shim_product(&prim, &product);
-    if (status == HPCT_OK && hpct_prim_scratch_bytes(prim) > COPY_BYTES - 3 * size * sizeof(float))
-        status = hpct_fail_memory(hpct_prim_scratch_bytes(prim));
+    hpct_status status = hpct_cpu_shim_product(&prim, &product);
+    if (status == HPCT_OK &&
+        hpct_cpu_prim_scratch_bytes(prim) > COPY_BYTES - 3 * size * sizeof(float))
+        status = hpct_fail_memory(hpct_cpu_prim_scratch_bytes(prim));
     *rate = 0;
     for (int i = 0; i < RUNS + 1 && status == HPCT_OK; i++) {
         double began = now();
-        status = hpct_prim_execute(prim, scratch, (void *[]){a, b, c});
+        status = hpct_cpu_prim_execute(prim, scratch, (void *[]){a, b, c});
         note(began, rate);
     }
-    hpct_prim_free(prim);
+    hpct_cpu_prim_free(prim);
     return status;
 }
 
-hpct_status hpct_cpu_measure(hpct_precision precision, hpct_rates *rates)
+hpct_status hpct_cpu_measure(hpct_precision precision, hpct_backend_rates *rates)
 {
-    copy c = {.src = hpct_host_allocate(COPY_BYTES), .dst = hpct_host_allocate(COPY_BYTES)};
+    copy c = {.src = hpct_backend_host_allocate(COPY_BYTES),
+              .dst = hpct_backend_host_allocate(COPY_BYTES)};
     hpct_status status = HPCT_OK;
     rates->bytes = 0;
     if (c.src == NULL || c.dst == NULL)
         status = hpct_fail_memory(2 * COPY_BYTES);
     for (int i = 0; i < RUNS && status == HPCT_OK; i++) {
         double began = now();
-        hpct_loops_split(COPY_BYTES, 4096, copy_part, &c);
+        hpct_cpu_loops_split(COPY_BYTES, 4096, copy_part, &c);
         double one = 2.0 * (double) COPY_BYTES / (now() - began);
         rates->bytes = one > rates->bytes ? one : rates->bytes;
     }
     if (status == HPCT_OK)
         status = (precision == HPCT_BF16 ? measure_bf16 : measure_gemm)((float *) (void *) c.dst,
                                                                         &rates->flops);
-    hpct_host_release((void *) (uintptr_t) c.src);
-    hpct_host_release(c.dst);
+    hpct_backend_host_release((void *) (uintptr_t) c.src);
+    hpct_backend_host_release(c.dst);
     return status;
 }

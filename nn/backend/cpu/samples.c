@@ -17,7 +17,7 @@ typedef struct job {
 static void permute_forward_samples(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    hpct_permute permute = hpct_permute_make(&j->op->spec, false);
+    hpct_backend_permute permute = hpct_backend_permute_make(&j->op->spec, false);
     hpct_ref_permute(&permute, count * j->size, j->call->src[0] + first * j->size, false,
                      j->call->dst + first * j->size);
 }
@@ -25,7 +25,7 @@ static void permute_forward_samples(size_t first, size_t count, void *arg)
 static void permute_backward_samples(size_t first, size_t count, void *arg)
 {
     const job *j = arg;
-    hpct_permute permute = hpct_permute_make(&j->op->spec, true);
+    hpct_backend_permute permute = hpct_backend_permute_make(&j->op->spec, true);
     hpct_ref_permute(&permute, count * j->size, j->call->diff_dst + first * j->size,
                      j->call->add[0], j->call->diff_src[0] + first * j->size);
 }
@@ -43,7 +43,7 @@ static void each_sample(const hpct_op *op, const hpct_op_call *call,
                         void (*body)(size_t first, size_t count, void *arg))
 {
     job j = {op, call, hpct_op_dst_floats(&op->spec)};
-    hpct_loops_split((size_t) call->n, 1, body, &j);
+    hpct_cpu_loops_split((size_t) call->n, 1, body, &j);
 }
 
 static hpct_status permute_forward(hpct_op *op, const hpct_op_call *call)
@@ -74,7 +74,7 @@ static hpct_status noise_backward(hpct_op *op, const hpct_op_call *call)
     size_t count = (size_t) call->n * hpct_op_dst_floats(&op->spec);
     float *diff_src = call->diff_src[0];
     if (diff_src != NULL && call->add[0])
-        hpct_loops_best()->add(count, call->diff_dst, diff_src);
+        hpct_cpu_loops_best()->add(count, call->diff_dst, diff_src);
     else if (diff_src != NULL && diff_src != call->diff_dst)
         memcpy(diff_src, call->diff_dst, count * sizeof *diff_src);
     return HPCT_OK;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hpct_kernel_layout {
+struct hpct_cpu_kernel_layout {
     md desc;
 };
 
@@ -22,13 +22,13 @@ static void open_engine(void)
         dnnl_stream_create(&stream, engine, dnnl_stream_default_flags);
 }
 
-dnnl_engine_t hpct_dnnl_engine(void)
+dnnl_engine_t hpct_cpu_dnnl_engine(void)
 {
     pthread_once(&once, open_engine);
     return stream != NULL ? engine : NULL;
 }
 
-hpct_status hpct_dnnl_check(dnnl_status_t status, const char *what)
+hpct_status hpct_cpu_dnnl_check(dnnl_status_t status, const char *what)
 {
     if (status == dnnl_success)
         return HPCT_OK;
@@ -39,8 +39,8 @@ hpct_status hpct_dnnl_check(dnnl_status_t status, const char *what)
 
 /* ---- memory descriptors ---- */
 
-dnnl_status_t hpct_md_make(md *out, int rank, const dnnl_dim_t *sizes, dnnl_data_type_t type,
-                           dnnl_format_tag_t tag)
+dnnl_status_t hpct_cpu_md_make(md *out, int rank, const dnnl_dim_t *sizes, dnnl_data_type_t type,
+                               dnnl_format_tag_t tag)
 {
     dnnl_dims_t dims;
     memcpy(dims, sizes, (size_t) rank * sizeof *sizes);
@@ -61,7 +61,7 @@ static dnnl_status_t md_copy(md *out, md_ref from)
 #endif
 }
 
-void hpct_md_free(md *desc)
+void hpct_cpu_md_free(md *desc)
 {
 #if V3
     if (*desc != NULL)
@@ -72,24 +72,24 @@ void hpct_md_free(md *desc)
 #endif
 }
 
-dnnl_status_t hpct_md_make_kernel(md *out, const hpct_graph_window *w, dnnl_data_type_t type,
-                                  bool plain)
+dnnl_status_t hpct_cpu_md_make_kernel(md *out, const hpct_graph_window *w, dnnl_data_type_t type,
+                                      bool plain)
 {
     const dnnl_dim_t sizes[] = {w->groups, w->out_c / w->groups, w->in_c / w->groups, w->kernel_h,
                                 w->kernel_w};
     if (w->groups > 1)
-        return hpct_md_make(out, 5, sizes, type, plain ? dnnl_hwigo : dnnl_format_tag_any);
-    return hpct_md_make(out, 4, sizes + 1, type, plain ? dnnl_hwio : dnnl_format_tag_any);
+        return hpct_cpu_md_make(out, 5, sizes, type, plain ? dnnl_hwigo : dnnl_format_tag_any);
+    return hpct_cpu_md_make(out, 4, sizes + 1, type, plain ? dnnl_hwio : dnnl_format_tag_any);
 }
 
 /* ---- layouts of kernels ---- */
 
-static hpct_status layout_of(hpct_kernel_layout **out, md_ref desc)
+static hpct_status layout_of(hpct_cpu_kernel_layout **out, md_ref desc)
 {
-    hpct_kernel_layout *layout = calloc(1, sizeof *layout);
+    hpct_cpu_kernel_layout *layout = calloc(1, sizeof *layout);
     if (layout == NULL)
         return hpct_fail_memory(sizeof *layout);
-    hpct_status status = hpct_dnnl_check(md_copy(&layout->desc, desc), "copying a descriptor");
+    hpct_status status = hpct_cpu_dnnl_check(md_copy(&layout->desc, desc), "copying a descriptor");
     if (status == HPCT_OK)
         *out = layout;
     else
@@ -97,34 +97,35 @@ static hpct_status layout_of(hpct_kernel_layout **out, md_ref desc)
     return status;
 }
 
-hpct_status hpct_kernel_layout_plain(hpct_kernel_layout **out, const hpct_graph_window *w)
+hpct_status hpct_cpu_kernel_layout_plain(hpct_cpu_kernel_layout **out, const hpct_graph_window *w)
 {
     md desc;
-    HPCT_TRY(hpct_dnnl_check(hpct_md_make_kernel(&desc, w, dnnl_f32, true), "describing memory"));
+    HPCT_TRY(hpct_cpu_dnnl_check(hpct_cpu_md_make_kernel(&desc, w, dnnl_f32, true),
+                                 "describing memory"));
     hpct_status status = layout_of(out, MD(desc));
-    hpct_md_free(&desc);
+    hpct_cpu_md_free(&desc);
     return status;
 }
 
-void hpct_kernel_layout_free(hpct_kernel_layout *layout)
+void hpct_cpu_kernel_layout_free(hpct_cpu_kernel_layout *layout)
 {
     if (layout == NULL)
         return;
-    hpct_md_free(&layout->desc);
+    hpct_cpu_md_free(&layout->desc);
     free(layout);
 }
 
-bool hpct_kernel_layout_equal(const hpct_kernel_layout *a, const hpct_kernel_layout *b)
+bool hpct_cpu_kernel_layout_equal(const hpct_cpu_kernel_layout *a, const hpct_cpu_kernel_layout *b)
 {
     return dnnl_memory_desc_equal(MD(a->desc), MD(b->desc)) != 0;
 }
 
-size_t hpct_kernel_layout_bytes(const hpct_kernel_layout *layout)
+size_t hpct_cpu_kernel_layout_bytes(const hpct_cpu_kernel_layout *layout)
 {
     return dnnl_memory_desc_get_size(MD(layout->desc));
 }
 
-uint64_t hpct_kernel_layout_fingerprint(const hpct_kernel_layout *layout)
+uint64_t hpct_cpu_kernel_layout_fingerprint(const hpct_cpu_kernel_layout *layout)
 {
     uint64_t hash = HPCT_FNV_START;
     int rank, blocks;
@@ -159,7 +160,7 @@ uint64_t hpct_kernel_layout_fingerprint(const hpct_kernel_layout *layout)
 
 /* ---- primitives ---- */
 
-void hpct_prim_free(hpct_prim *prim)
+void hpct_cpu_prim_free(hpct_cpu_prim *prim)
 {
     if (prim == NULL)
         return;
@@ -174,23 +175,24 @@ void hpct_prim_free(hpct_prim *prim)
     free(prim);
 }
 
-size_t hpct_prim_scratch_bytes(const hpct_prim *prim)
+size_t hpct_cpu_prim_scratch_bytes(const hpct_cpu_prim *prim)
 {
     return prim->scratch_bytes;
 }
 
-hpct_status hpct_prim_kernel_layout(const hpct_prim *prim, hpct_kernel_layout **out)
+hpct_status hpct_cpu_prim_kernel_layout(const hpct_cpu_prim *prim, hpct_cpu_kernel_layout **out)
 {
     return layout_of(out, prim->kernel);
 }
 
-static dnnl_status_t add_memory(hpct_prim *prim, int slot, int arg, md_ref desc)
+static dnnl_status_t add_memory(hpct_cpu_prim *prim, int slot, int arg, md_ref desc)
 {
     prim->args[slot].arg = arg;
-    return dnnl_memory_create(&prim->args[slot].memory, desc, hpct_dnnl_engine(), DNNL_MEMORY_NONE);
+    return dnnl_memory_create(&prim->args[slot].memory, desc, hpct_cpu_dnnl_engine(),
+                              DNNL_MEMORY_NONE);
 }
 
-dnnl_status_t hpct_dnnl_attributes(dnnl_primitive_attr_t *out, bool relu, bool add)
+dnnl_status_t hpct_cpu_dnnl_attributes(dnnl_primitive_attr_t *out, bool relu, bool add)
 {
     dnnl_post_ops_t post = NULL;
     dnnl_status_t status = dnnl_primitive_attr_create(out);
@@ -216,10 +218,10 @@ dnnl_status_t hpct_dnnl_attributes(dnnl_primitive_attr_t *out, bool relu, bool a
     return status;
 }
 
-hpct_status hpct_prim_finish(hpct_prim **out, dnnl_primitive_desc_t desc, const wanted_arg *wanted,
-                             int num_args)
+hpct_status hpct_cpu_prim_finish(hpct_cpu_prim **out, dnnl_primitive_desc_t desc,
+                                 const wanted_arg *wanted, int num_args)
 {
-    hpct_prim *prim = calloc(1, sizeof *prim);
+    hpct_cpu_prim *prim = calloc(1, sizeof *prim);
     if (prim == NULL) {
         dnnl_primitive_desc_destroy(desc);
         return hpct_fail_memory(sizeof *prim);
@@ -246,14 +248,14 @@ hpct_status hpct_prim_finish(hpct_prim **out, dnnl_primitive_desc_t desc, const 
         status = add_memory(prim, num_args, DNNL_ARG_SCRATCHPAD, scratch);
     }
     if (status != dnnl_success) {
-        hpct_prim_free(prim);
-        return hpct_dnnl_check(status, "creating a primitive");
+        hpct_cpu_prim_free(prim);
+        return hpct_cpu_dnnl_check(status, "creating a primitive");
     }
     *out = prim;
     return HPCT_OK;
 }
 
-hpct_status hpct_prim_execute(hpct_prim *prim, void *scratch, void *const args[])
+hpct_status hpct_cpu_prim_execute(hpct_cpu_prim *prim, void *scratch, void *const args[])
 {
     dnnl_status_t status = dnnl_success;
     for (int i = 0; i < prim->num_args + 1 && status == dnnl_success; i++) {
@@ -266,30 +268,30 @@ hpct_status hpct_prim_execute(hpct_prim *prim, void *scratch, void *const args[]
         status = dnnl_primitive_execute(prim->primitive, stream, prim->num_args + 1, prim->args);
     if (status == dnnl_success)
         status = dnnl_stream_wait(stream);
-    return status == dnnl_success ? HPCT_OK : hpct_dnnl_check(status, "executing a primitive");
+    return status == dnnl_success ? HPCT_OK : hpct_cpu_dnnl_check(status, "executing a primitive");
 }
 
-hpct_status hpct_shim_reorder(hpct_prim **out, const hpct_kernel_layout *from,
-                              const hpct_kernel_layout *to)
+hpct_status hpct_cpu_shim_reorder(hpct_cpu_prim **out, const hpct_cpu_kernel_layout *from,
+                                  const hpct_cpu_kernel_layout *to)
 {
     static const wanted_arg args[] = {{DNNL_ARG_FROM, dnnl_query_src_md, 0},
                                       {DNNL_ARG_TO, dnnl_query_dst_md, 0}};
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_desc_t desc = NULL;
-    hpct_status status =
-        hpct_dnnl_check(hpct_dnnl_attributes(&attributes, false, false), "setting attributes");
+    hpct_status status = hpct_cpu_dnnl_check(hpct_cpu_dnnl_attributes(&attributes, false, false),
+                                             "setting attributes");
     if (status == HPCT_OK)
-        status = hpct_dnnl_check(
-            dnnl_reorder_primitive_desc_create(&desc, MD(from->desc), hpct_dnnl_engine(),
-                                               MD(to->desc), hpct_dnnl_engine(), attributes),
+        status = hpct_cpu_dnnl_check(
+            dnnl_reorder_primitive_desc_create(&desc, MD(from->desc), hpct_cpu_dnnl_engine(),
+                                               MD(to->desc), hpct_cpu_dnnl_engine(), attributes),
             "describing a reorder");
     if (status == HPCT_OK)
-        status = hpct_prim_finish(out, desc, args, 2);
+        status = hpct_cpu_prim_finish(out, desc, args, 2);
     dnnl_primitive_attr_destroy(attributes);
     return status;
 }
 
-bool hpct_shim_has_bf16(void)
+bool hpct_cpu_shim_has_bf16(void)
 {
     /* an ISA's bits include those of lower ones */
     const unsigned wanted = (unsigned) dnnl_cpu_isa_avx512_core_bf16;
@@ -301,24 +303,24 @@ static bool has_isa(dnnl_cpu_isa_t isa)
     return (dnnl_get_effective_cpu_isa() & isa) == isa;
 }
 
-int hpct_shim_lanes(void)
+int hpct_cpu_shim_lanes(void)
 {
     return has_isa(dnnl_cpu_isa_avx512_core) ? 16 : has_isa(dnnl_cpu_isa_avx2) ? 8 : 4;
 }
 
-bool hpct_shim_prefers_blocks(int cells)
+bool hpct_cpu_shim_prefers_blocks(int cells)
 {
     return has_isa(cells > 1 ? dnnl_cpu_isa_avx512_core_amx : dnnl_cpu_isa_avx512_core);
 }
 
-hpct_onednn hpct_shim_library(void)
+hpct_cpu_onednn hpct_cpu_shim_library(void)
 {
     const dnnl_version_t *v = dnnl_version();
-    return (hpct_onednn){.version = 10000 * v->major + 100 * v->minor + v->patch,
-                         .amx = has_isa(dnnl_cpu_isa_avx512_core_amx)};
+    return (hpct_cpu_onednn){.version = 10000 * v->major + 100 * v->minor + v->patch,
+                             .amx = has_isa(dnnl_cpu_isa_avx512_core_amx)};
 }
 
-const char *hpct_shim_version(void)
+const char *hpct_cpu_shim_version(void)
 {
     static _Thread_local char text[48];
     const dnnl_version_t *version = dnnl_version();

@@ -118,9 +118,9 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     if (!call->training)
         memcpy(call->dst, call->src[0], n * hpct_op_dst_floats(&op->spec) * sizeof *call->dst);
     else if (op->spec.kind == HPCT_OP_RANDOM_AFFINE)
-        hpct_loops_split(n * (size_t) op->spec.picture.in_h, 16, move_rows, &j);
+        hpct_cpu_loops_split(n * (size_t) op->spec.picture.in_h, 16, move_rows, &j);
     else
-        hpct_loops_split(n, 1, tone_samples, &j);
+        hpct_cpu_loops_split(n, 1, tone_samples, &j);
     return HPCT_OK;
 }
 

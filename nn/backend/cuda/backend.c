@@ -127,13 +127,13 @@ static hpct_status copy(void *to, const void *from, size_t bytes)
                                                   hpct_gpu.stream));
 }
 
-static hpct_status set_mark(hpct_mark mark)
+static hpct_status set_mark(hpct_backend_mark mark)
 {
     return record(&hpct_gpu.marks[mark],
-                  mark == HPCT_MARK_INPUT ? hpct_gpu.beside : hpct_gpu.stream);
+                  mark == HPCT_BACKEND_MARK_INPUT ? hpct_gpu.beside : hpct_gpu.stream);
 }
 
-static hpct_status await(hpct_mark mark)
+static hpct_status await(hpct_backend_mark mark)
 {
     if (hpct_gpu.marks[mark] == NULL)
         return HPCT_OK;
@@ -152,7 +152,7 @@ static hpct_status zero(void *memory, size_t bytes)
 
 size_t hpct_cuda_value_bytes(hpct_precision values)
 {
-    return hpct_precision_bytes(values);
+    return hpct_backend_precision_bytes(values);
 }
 
 cudaDataType_t hpct_cuda_data_type(hpct_precision values)
@@ -231,15 +231,16 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
     return status;
 }
 
-static bool fuses(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
+static bool fuses(hpct_backend_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
                   const hpct_op_spec *other)
 {
     (void) spec, (void) build, (void) other;
-    return fusion != HPCT_FUSION_POOL;
+    return fusion != HPCT_BACKEND_FUSION_POOL;
 }
 
 /* In the side stream: the first operations may not need the copies. */
-static hpct_status copy_params(hpct_precision values, const hpct_param_copy *copies, int num)
+static hpct_status copy_params(hpct_precision values, const hpct_backend_param_copy *copies,
+                               int num)
 {
     hpct_status status = hpct_cuda_begin_side();
     if (status == HPCT_OK)
@@ -247,7 +248,7 @@ static hpct_status copy_params(hpct_precision values, const hpct_param_copy *cop
     return hpct_cuda_end_side(status);
 }
 
-static const hpct_device device = {
+static const hpct_backend_device device = {
     .open = hpct_cuda_open,
     .enter = hpct_cuda_enter,
     .describe = hpct_cuda_describe,

@@ -16,7 +16,7 @@ static size_t channels_of(const hpct_op *op)
 /* Padded length of a per-channel array in floats. */
 static size_t padded(size_t channels)
 {
-    return hpct_norm_line_step(channels);
+    return hpct_backend_norm_line_step(channels);
 }
 
 static float *param_of(const hpct_op *op, float *const *params, hpct_graph_norm_param which)
@@ -64,14 +64,14 @@ static hpct_norm norm_of(const hpct_op *op, const hpct_op_call *call)
                   .scale = notes + step,
                   .shift = notes + 2 * step,
                   .inverse = notes + 3 * step,
-                  .rows = notes + HPCT_NORM_LINE_ARRAYS * step},
+                  .rows = notes + HPCT_BACKEND_NORM_LINE_ARRAYS * step},
         .partial = room_in(op, call) + sync_floats(op),
     };
 }
 
 /* ---- forward ---- */
 
-/* hpct_norm_sync_moments for device memory. */
+/* hpct_backend_norm_sync_moments for device memory. */
 static hpct_status synced_moments(const hpct_op *op, const hpct_op_call *call,
                                   const hpct_norm *norm)
 {
@@ -89,7 +89,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_norm norm = norm_of(op, call);
     hpct_status status;
-    if (hpct_norm_is_synced(&op->spec, call))
+    if (hpct_backend_norm_is_synced(&op->spec, call))
         status = synced_moments(op, call, &norm);
     else if (call->training)
         status =
@@ -117,7 +117,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
             : hpct_launch_norm_sums(&norm, call->src[0], call->diff_dst, sums, diff_gamma,
                                     diff_beta),
         op, "sums"));
-    if (hpct_norm_is_synced(&op->spec, call))
+    if (hpct_backend_norm_is_synced(&op->spec, call))
         HPCT_TRY(call->replicas->sum(call->replicas->argument, sums, 2 * channels_of(op)));
     if (call->diff_src[0] != NULL)
         HPCT_TRY(hpct_cuda_launched(hpct_launch_norm_backward(&norm, call->src[0], call->diff_dst,
@@ -140,7 +140,7 @@ hpct_status hpct_cuda_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
     size_t channels = channels_of(op),
            parts = (size_t) hpct_norm_parts(hpct_cuda_queue(), hpct_cuda_number_of(op),
                                             spec->norm.channels);
-    op->workspace_bytes = (HPCT_NORM_LINE_ARRAYS * padded(channels) + 1) * sizeof(float);
+    op->workspace_bytes = (HPCT_BACKEND_NORM_LINE_ARRAYS * padded(channels) + 1) * sizeof(float);
     op->scratch_bytes =
         (padded(2 * channels) + sync_floats(op) + parts * 2 * channels) * sizeof(float);
     op->backward_reads_dst = false; /* the mask of the ReLU is computed again */

@@ -313,7 +313,7 @@ static hpct_status add_within(hpct_conv *conv, size_t *workspace)
     hpct_op *op = &conv->op;
     int num = op->build.num_batch_sizes;
     bool all = op->build.shares_src && op->spec.window.cells == 0 &&
-               !hpct_without(HPCT_WITHOUT_SHARED_GRADIENT);
+               !hpct_backend_without(HPCT_BACKEND_WITHOUT_SHARED_GRADIENT);
     hpct_conv_stage *with = all ? calloc((size_t) num, sizeof *with) : NULL;
     if (all && with == NULL)
         return hpct_fail_memory((size_t) num * sizeof *with);

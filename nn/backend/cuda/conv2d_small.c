@@ -20,7 +20,7 @@ static bool is_small(const hpct_conv *conv, int n, bool backward)
 {
     const hpct_op_build *build = &conv->op.build;
     hpct_direct direct = hpct_window_direct(&conv->op.spec.window, n);
-    if (hpct_without(HPCT_WITHOUT_SMALL) || !hpct_small_fits(&direct))
+    if (hpct_backend_without(HPCT_BACKEND_WITHOUT_SMALL) || !hpct_small_fits(&direct))
         return false;
     return backward ? build->training && !build->needs_diff_src : !build->adds;
 }

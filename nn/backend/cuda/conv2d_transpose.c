@@ -26,7 +26,7 @@ static size_t scratch_bytes(const hpct_op *op, size_t rows, size_t channels)
 hpct_status hpct_cuda_make_conv2d_transpose(hpct_op **out, const hpct_op_spec *spec,
                                             const hpct_op_build *build)
 {
-    static const hpct_transposed_parts parts = {hpct_cuda_make_conv2d, add_bias, sum_bias,
-                                                scratch_bytes};
-    return hpct_make_transposed(out, spec, build, &parts);
+    static const hpct_backend_transposed_parts parts = {hpct_cuda_make_conv2d, add_bias, sum_bias,
+                                                        scratch_bytes};
+    return hpct_backend_make_transposed(out, spec, build, &parts);
 }

@@ -43,8 +43,8 @@ typedef struct hpct_cuda {
     /* The copy stream. NULL: not created yet. */
     cudaStream_t beside;
     cudaEvent_t sent_beside, taken_before;
-    cudaEvent_t marks[HPCT_MARKS]; /* NULL: never recorded */
-    struct hpct_choices *choices;  /* nn/backend/cuda/tune.h; NULL: not read yet */
+    cudaEvent_t marks[HPCT_BACKEND_MARKS]; /* NULL: never recorded */
+    struct hpct_choices *choices;          /* nn/backend/cuda/tune.h; NULL: not read yet */
     struct {
         cudaStream_t stream;
         cudaEvent_t begin, end;
@@ -62,7 +62,7 @@ extern _Thread_local hpct_cuda *hpct_gpu_here;
 hpct_status hpct_cuda_open(void);
 hpct_status hpct_cuda_enter(int replica);
 
-/* As in hpct_device. */
+/* As in hpct_backend_device. */
 bool hpct_cuda_describe(int number, char *text, size_t size);
 bool hpct_cuda_links(int number, char *text, size_t size);
 void hpct_cuda_versions(char *text, size_t size);
@@ -130,27 +130,28 @@ hpct_status hpct_cuda_make_conv2d_transpose(hpct_op **out, const hpct_op_spec *s
 hpct_status hpct_cuda_make_permute(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
 
-hpct_status hpct_cuda_put_sums(const hpct_batch_sums *sums, float *to);
-hpct_status hpct_cuda_gather(const hpct_gather_call *call);
+hpct_status hpct_cuda_put_sums(const hpct_backend_batch_sums *sums, float *to);
+hpct_status hpct_cuda_gather(const hpct_backend_gather_call *call);
 
-/* Recordings, as in hpct_device. */
+/* Recordings, as in hpct_backend_device. */
 hpct_status hpct_cuda_record(void);
 hpct_status hpct_cuda_end_record(void **recording);
 hpct_status hpct_cuda_replay(void *recording);
 void hpct_cuda_drop_recording(void *recording);
 hpct_status hpct_cuda_set_draws(uint64_t seed, int64_t step, int64_t first_sample);
-hpct_status hpct_cuda_set_rates(const hpct_update_call *call);
+hpct_status hpct_cuda_set_rates(const hpct_backend_update_call *call);
 /* Sets the learning rate of fused updates, before any set_rates. */
 hpct_status hpct_cuda_set_rate(float rate);
 
 /* Other functions of the backend table. */
-hpct_status hpct_cuda_loss(const hpct_loss_call *call);
-hpct_status hpct_cuda_update(const hpct_update_call *call);
-hpct_status hpct_cuda_penalize(const hpct_penalty_call *call);
+hpct_status hpct_cuda_loss(const hpct_backend_loss_call *call);
+hpct_status hpct_cuda_update(const hpct_backend_update_call *call);
+hpct_status hpct_cuda_penalize(const hpct_backend_penalty_call *call);
 hpct_status hpct_cuda_accumulate(size_t count, const float *src, float *dst, bool first);
 hpct_status hpct_cuda_scale(size_t count, float factor, float *dst);
-hpct_status hpct_cuda_measure(hpct_precision precision, hpct_rates *rates);
-hpct_status hpct_cuda_copy_params(hpct_precision values, const hpct_param_copy *copies, int num);
+hpct_status hpct_cuda_measure(hpct_precision precision, hpct_backend_rates *rates);
+hpct_status hpct_cuda_copy_params(hpct_precision values, const hpct_backend_param_copy *copies,
+                                  int num);
 /* dst += src, activations. */
 hpct_status hpct_cuda_add_values(hpct_precision values, size_t count, const float *src, float *dst);
 /* From fp32 to activations and back, on the device; `values` is not HPCT_FP32. */

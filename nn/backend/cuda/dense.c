@@ -183,7 +183,7 @@ static hpct_status make_weights(dense_op *dense, size_t *workspace)
     bool *fused = &dense->op.kernel_fused;
     hpct_status status = HPCT_OK;
     *fused = build->fuse_update && build->values != HPCT_FP16 &&
-             !hpct_without(HPCT_WITHOUT_FUSED_UPDATE);
+             !hpct_backend_without(HPCT_BACKEND_WITHOUT_FUSED_UPDATE);
     for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK; i++) {
         hpct_lt_spec weights = {.rows = (size_t) dense->op.spec.dense.out,
                                 .columns = (size_t) dense->op.spec.dense.in,

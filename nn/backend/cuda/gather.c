@@ -1,9 +1,9 @@
 /* Batches from a data set in device memory. */
 #include "nn/backend/cuda/ops.h"
 
-hpct_status hpct_cuda_gather(const hpct_gather_call *call)
+hpct_status hpct_cuda_gather(const hpct_backend_gather_call *call)
 {
-    const hpct_pictures *p = call->pictures;
+    const hpct_backend_pictures *p = call->pictures;
     hpct_gather gather = {
         .pixels = p->pixels,
         .labels = p->labels,

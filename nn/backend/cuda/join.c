@@ -15,7 +15,7 @@
  * ReLU mask. */
 typedef struct normed {
     hpct_norm norm;
-    hpct_norm_line line[2];
+    hpct_backend_norm_line line[2];
     int first, second;
     uint8_t *open; /* ReLU mask; NULL: not stored */
 } normed;
@@ -28,7 +28,7 @@ static bool is_normed(const hpct_op *op, const hpct_op_call *call)
 
 static size_t sums_bytes(const hpct_op *op)
 {
-    return 2 * hpct_norm_line_step((size_t) op->spec.join.size[0]) * sizeof(float);
+    return 2 * hpct_backend_norm_line_step((size_t) op->spec.join.size[0]) * sizeof(float);
 }
 
 static normed normed_of(const hpct_op *op, const hpct_op_call *call)
@@ -42,9 +42,9 @@ static normed normed_of(const hpct_op *op, const hpct_op_call *call)
                          .partial = call->scratch},
                 .first = call->norms[0] != NULL ? 0 : 1};
     n.second = 1 - n.first;
-    n.line[0] = hpct_norm_line_in(call->norms[n.first], channels);
+    n.line[0] = hpct_backend_norm_line_in(call->norms[n.first], channels);
     if (call->norms[n.second] != NULL)
-        n.line[1] = hpct_norm_line_in(call->norms[n.second], channels);
+        n.line[1] = hpct_backend_norm_line_in(call->norms[n.second], channels);
     if (op->leaves_norm_sums)
         n.open = (uint8_t *) call->workspace + 2 * sums_bytes(op);
     return n;

@@ -245,18 +245,18 @@ cudaError_t hpct_launch_norm_apply(const hpct_norm *norm, const void *src, void 
 /* dst = a + b, where each operand with a line (mean not NULL) is normalized by it; the first must
  * have one. Uses queue, type, rows, channels and relu of `norm`. Unless `open` is NULL, stores
  * there hpct_norm_open_bytes: the ReLU mask; all memory must then be 16-byte aligned. */
-cudaError_t hpct_launch_norm_add(const hpct_norm *norm, const hpct_norm_line line[2], const void *a,
-                                 const void *b, void *dst, uint8_t *open);
+cudaError_t hpct_launch_norm_add(const hpct_norm *norm, const hpct_backend_norm_line line[2],
+                                 const void *a, const void *b, void *dst, uint8_t *open);
 /* 0: no mask for this number of channels. */
 size_t hpct_norm_open_bytes(hpct_number type, size_t rows, int channels);
 /* Its backward including the ReLU, as hpct_launch_add_backward, and
- * sums[k][2][hpct_norm_line_step]: of the gradient g, and of g (x - mean) inverse with the line's
- * x; for the first line, and for the second unless its mean is NULL. norm->partial:
+ * sums[k][2][hpct_backend_norm_line_step]: of the gradient g, and of g (x - mean) inverse with the
+ * line's x; for the first line, and for the second unless its mean is NULL. norm->partial:
  * [2][hpct_norm_parts][2][channels]. */
-cudaError_t hpct_launch_norm_add_backward(const hpct_norm *norm, const hpct_norm_line line[2],
-                                          const uint8_t *open, const void *a, const void *b,
-                                          const hpct_join *join, void *diff_dst,
-                                          float *const sums[2]);
+cudaError_t hpct_launch_norm_add_backward(const hpct_norm *norm,
+                                          const hpct_backend_norm_line line[2], const uint8_t *open,
+                                          const void *a, const void *b, const hpct_join *join,
+                                          void *diff_dst, float *const sums[2]);
 
 /* sums[2][channels]: of the gradient g after the ReLU mask, and of g (src - mean); from them, of
  * this replica's rows, diff_gamma and diff_beta. */
@@ -359,7 +359,7 @@ cudaError_t hpct_launch_tone(hpct_queue queue, hpct_number type, hpct_drawing dr
 
 /* ---- images of a data set (gather_kernels.cu) ---- */
 
-/* hpct_pictures in device memory. */
+/* hpct_backend_pictures in device memory. */
 typedef struct hpct_gather {
     const uint8_t *pixels;
     const int32_t *labels;

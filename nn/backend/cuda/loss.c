@@ -3,25 +3,27 @@
 
 #include <stddef.h>
 
-_Static_assert(sizeof(hpct_batch_sums) == sizeof(hpct_loss_sums) &&
-                   offsetof(hpct_batch_sums, loss) == offsetof(hpct_loss_sums, loss) &&
-                   offsetof(hpct_batch_sums, correct) == offsetof(hpct_loss_sums, correct) &&
-                   offsetof(hpct_batch_sums, in_top_k) == offsetof(hpct_loss_sums, in_top_k),
+_Static_assert(sizeof(hpct_backend_batch_sums) == sizeof(hpct_loss_sums) &&
+                   offsetof(hpct_backend_batch_sums, loss) == offsetof(hpct_loss_sums, loss) &&
+                   offsetof(hpct_backend_batch_sums, correct) ==
+                       offsetof(hpct_loss_sums, correct) &&
+                   offsetof(hpct_backend_batch_sums, in_top_k) ==
+                       offsetof(hpct_loss_sums, in_top_k),
                "the kernel's sums are not nn's");
 
-static const hpct_loss_kind kinds[HPCT_LOSS_FORMS] = {
-    [HPCT_LOSS_LOGITS] = HPCT_LOSS_KIND_LOGITS,
-    [HPCT_LOSS_PROBABILITIES] = HPCT_LOSS_KIND_PROBABILITIES,
-    [HPCT_LOSS_DISTRIBUTION] = HPCT_LOSS_KIND_DISTRIBUTION,
-    [HPCT_LOSS_BINARY_LOGITS] = HPCT_LOSS_KIND_BINARY_LOGITS,
-    [HPCT_LOSS_BINARY] = HPCT_LOSS_KIND_BINARY,
-    [HPCT_LOSS_SQUARED] = HPCT_LOSS_KIND_SQUARED,
-    [HPCT_LOSS_BINARY_FOCAL_LOGITS] = HPCT_LOSS_KIND_BINARY_FOCAL_LOGITS,
-    [HPCT_LOSS_BINARY_FOCAL] = HPCT_LOSS_KIND_BINARY_FOCAL,
-    [HPCT_LOSS_FOCAL_LOGITS] = HPCT_LOSS_KIND_FOCAL_LOGITS,
-    [HPCT_LOSS_FOCAL] = HPCT_LOSS_KIND_FOCAL,
-    [HPCT_LOSS_HUBER] = HPCT_LOSS_KIND_HUBER,
-    [HPCT_LOSS_DIVERGENCE] = HPCT_LOSS_KIND_DIVERGENCE,
+static const hpct_loss_kind kinds[HPCT_BACKEND_LOSS_FORMS] = {
+    [HPCT_BACKEND_LOSS_LOGITS] = HPCT_LOSS_KIND_LOGITS,
+    [HPCT_BACKEND_LOSS_PROBABILITIES] = HPCT_LOSS_KIND_PROBABILITIES,
+    [HPCT_BACKEND_LOSS_DISTRIBUTION] = HPCT_LOSS_KIND_DISTRIBUTION,
+    [HPCT_BACKEND_LOSS_BINARY_LOGITS] = HPCT_LOSS_KIND_BINARY_LOGITS,
+    [HPCT_BACKEND_LOSS_BINARY] = HPCT_LOSS_KIND_BINARY,
+    [HPCT_BACKEND_LOSS_SQUARED] = HPCT_LOSS_KIND_SQUARED,
+    [HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS] = HPCT_LOSS_KIND_BINARY_FOCAL_LOGITS,
+    [HPCT_BACKEND_LOSS_BINARY_FOCAL] = HPCT_LOSS_KIND_BINARY_FOCAL,
+    [HPCT_BACKEND_LOSS_FOCAL_LOGITS] = HPCT_LOSS_KIND_FOCAL_LOGITS,
+    [HPCT_BACKEND_LOSS_FOCAL] = HPCT_LOSS_KIND_FOCAL,
+    [HPCT_BACKEND_LOSS_HUBER] = HPCT_LOSS_KIND_HUBER,
+    [HPCT_BACKEND_LOSS_DIVERGENCE] = HPCT_LOSS_KIND_DIVERGENCE,
 };
 
 static const hpct_judged judged[] = {
@@ -30,7 +32,7 @@ static const hpct_judged judged[] = {
     [HPCT_TARGETS_NUMBERS] = HPCT_JUDGED_NUMBERS,
 };
 
-static hpct_loss_args loss_args(const hpct_loss_call *call)
+static hpct_loss_args loss_args(const hpct_backend_loss_call *call)
 {
     return (hpct_loss_args){.kind = kinds[call->form],
                             .n = call->n,
@@ -53,7 +55,7 @@ static hpct_loss_args loss_args(const hpct_loss_call *call)
                             .turns = call->turns};
 }
 
-hpct_status hpct_cuda_loss(const hpct_loss_call *call)
+hpct_status hpct_cuda_loss(const hpct_backend_loss_call *call)
 {
     hpct_loss_args args = loss_args(call);
     return hpct_cuda_check(hpct_launch_loss(hpct_cuda_queue(), hpct_cuda_number(call->values), args,
@@ -61,7 +63,7 @@ hpct_status hpct_cuda_loss(const hpct_loss_call *call)
                            "loss");
 }
 
-hpct_status hpct_cuda_put_sums(const hpct_batch_sums *sums, float *to)
+hpct_status hpct_cuda_put_sums(const hpct_backend_batch_sums *sums, float *to)
 {
     return hpct_cuda_check(
         hpct_launch_put_sums(hpct_cuda_queue(), (const hpct_loss_sums *) (const void *) sums, to),

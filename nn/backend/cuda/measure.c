@@ -94,7 +94,7 @@ static hpct_status best_of(const bench *b, hpct_status (*run)(const bench *, dou
     return HPCT_OK;
 }
 
-hpct_status hpct_cuda_measure(hpct_precision precision, hpct_rates *rates)
+hpct_status hpct_cuda_measure(hpct_precision precision, hpct_backend_rates *rates)
 {
     bench b = {.precision = precision};
     hpct_status status = open_bench(&b);

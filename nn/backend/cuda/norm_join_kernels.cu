@@ -12,7 +12,8 @@ template <int V> struct own_line {
     float mean[V], scale[V], shift[V];
 };
 
-template <int V> __device__ inline void load_line(const hpct_norm_line &l, int c, own_line<V> &to)
+template <int V>
+__device__ inline void load_line(const hpct_backend_norm_line &l, int c, own_line<V> &to)
 {
     load_or(l.mean + c, 0, to.mean);
     load_or(l.scale + c, 0, to.scale);
@@ -22,8 +23,8 @@ template <int V> __device__ inline void load_line(const hpct_norm_line &l, int c
 /* BOTH: the second input has a line, too. */
 template <typename T, int V, bool RELU, bool BOTH>
 __global__ void __launch_bounds__(THREADS)
-    apply_and_add(size_t rows, int channels, hpct_norm_line first, hpct_norm_line second,
-                  const T *a, const T *b, T *dst, uint8_t *open)
+    apply_and_add(size_t rows, int channels, hpct_backend_norm_line first,
+                  hpct_backend_norm_line second, const T *a, const T *b, T *dst, uint8_t *open)
 {
     const walk w = walk_of<V>(rows, channels);
     if (!w.inside)
@@ -153,8 +154,8 @@ static bool is_noted(const hpct_norm *n, bool aligned)
     return aligned && width_of_channels(n->type, n->channels) > 1;
 }
 
-cudaError_t hpct_launch_norm_add(const hpct_norm *n, const hpct_norm_line line[2], const void *a,
-                                 const void *b, void *dst, uint8_t *open)
+cudaError_t hpct_launch_norm_add(const hpct_norm *n, const hpct_backend_norm_line line[2],
+                                 const void *a, const void *b, void *dst, uint8_t *open)
 {
     bool both = line[1].mean != nullptr;
     if (open != nullptr && !is_noted(n, is_aligned(a, b, dst)))
@@ -171,7 +172,7 @@ cudaError_t hpct_launch_norm_add(const hpct_norm *n, const hpct_norm_line line[2
     });
 }
 
-cudaError_t hpct_launch_norm_add_backward(const hpct_norm *n, const hpct_norm_line line[2],
+cudaError_t hpct_launch_norm_add_backward(const hpct_norm *n, const hpct_backend_norm_line line[2],
                                           const uint8_t *open, const void *a, const void *b,
                                           const hpct_join *join, void *diff_dst,
                                           float *const sums[2])
@@ -179,7 +180,7 @@ cudaError_t hpct_launch_norm_add_backward(const hpct_norm *n, const hpct_norm_li
     const bool both = line[1].mean != nullptr;
     const bool passes = join->diff_src[0] == diff_dst || join->diff_src[1] == diff_dst;
     const size_t each = (size_t) parts_of(n) * 2 * (size_t) n->channels,
-                 step = hpct_norm_line_step((size_t) n->channels);
+                 step = hpct_backend_norm_line_step((size_t) n->channels);
     if (!is_noted(n, is_aligned(a, b, diff_dst, join->diff_src[0], join->diff_src[1])))
         return cudaErrorMisalignedAddress;
     cudaError_t error = for_norm(n, true, [&](auto zero, auto width) {

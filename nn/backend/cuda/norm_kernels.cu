@@ -507,7 +507,7 @@ cudaError_t hpct_launch_norm_take_sums(const hpct_norm *n, const float *given, f
                                        float *diff_gamma, float *diff_beta)
 {
     HPCT_LAUNCH(take_sums, channel_blocks(n->channels), THREADS, n->queue, n->channels,
-                hpct_norm_line_step((size_t) n->channels), given, n->notes.inverse, sums,
+                hpct_backend_norm_line_step((size_t) n->channels), given, n->notes.inverse, sums,
                 diff_gamma, diff_beta);
     return cudaGetLastError();
 }

@@ -7,16 +7,16 @@
 
 #define UNIT 16 /* floats per unit of the table */
 
-_Static_assert(HPCT_ARENA_ALIGN % UNIT == 0, "parameters are not whole units");
+_Static_assert(HPCT_BACKEND_ARENA_ALIGN % UNIT == 0, "parameters are not whole units");
 
 /* The next parameters from *at on, those that are split or the others, as many as there is room
  * for; chunks are enlarged if there would be too many. */
-static hpct_penalty_table table_of(const hpct_penalty_call *call, bool split, int *at)
+static hpct_penalty_table table_of(const hpct_backend_penalty_call *call, bool split, int *at)
 {
     hpct_penalty_table t = {.chunk = HPCT_PENALTY_CHUNK / UNIT};
     uint64_t units = 0;
     for (; *at < call->num && t.num < HPCT_PENALTY_RANGES; ++*at) {
-        const hpct_penalty *p = &call->penalties[*at];
+        const hpct_backend_penalty *p = &call->penalties[*at];
         if (p->split != split)
             continue;
         t.offset[t.num] = (uint32_t) (p->offset / UNIT);
@@ -34,7 +34,7 @@ static hpct_penalty_table table_of(const hpct_penalty_call *call, bool split, in
 }
 
 /* sum: NULL, or where the penalties go. */
-static hpct_status penalize(const hpct_penalty_call *call, bool split, float *sum)
+static hpct_status penalize(const hpct_backend_penalty_call *call, bool split, float *sum)
 {
     for (int at = 0, first = 1; at < call->num || (first && sum != NULL); first = 0) {
         hpct_penalty_table t = table_of(call, split, &at);
@@ -48,7 +48,7 @@ static hpct_status penalize(const hpct_penalty_call *call, bool split, float *su
     return HPCT_OK;
 }
 
-hpct_status hpct_cuda_penalize(const hpct_penalty_call *call)
+hpct_status hpct_cuda_penalize(const hpct_backend_penalty_call *call)
 {
     HPCT_TRY(penalize(call, true, call->sums));
     return penalize(call, false, call->sums != NULL ? call->sums + 1 : NULL);

@@ -7,7 +7,7 @@
 static hpct_status gather(const hpct_op *op, const hpct_op_call *call, bool back, const float *src,
                           bool add, float *dst)
 {
-    hpct_permute permute = hpct_permute_make(&op->spec, back);
+    hpct_backend_permute permute = hpct_backend_permute_make(&op->spec, back);
     hpct_order order;
     _Static_assert(HPCT_ORDER_AXES == HPCT_MAX_RANK, "every axis of a sample");
     for (int i = 0; i < HPCT_ORDER_AXES; i++) {

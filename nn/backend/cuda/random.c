@@ -14,7 +14,7 @@ static hpct_status drop(const hpct_op *op, const hpct_op_call *call, const char 
     hpct_queue queue = hpct_cuda_queue();
     hpct_number type = hpct_cuda_number_of(op);
     hpct_graph_draw draw = hpct_op_draw(op, call);
-    hpct_dropout dropout = hpct_dropout_make(&draw, op->spec.rate);
+    hpct_backend_dropout dropout = hpct_backend_dropout_make(&draw, op->spec.rate);
     size_t rows = (size_t) op->spec.dense.rows, size = (size_t) op->spec.dense.out;
     cudaError_t error;
     if (!call->training)
@@ -91,12 +91,12 @@ static bool draws(const hpct_op *op, const hpct_op_call *call)
     return call->training && op->spec.kind != HPCT_OP_RESIZING;
 }
 
-/* hpct_box_random is random only if the input is larger in both dimensions. */
+/* hpct_backend_box_random is random only if the input is larger in both dimensions. */
 static hpct_crop crop_of(const hpct_op *op, const hpct_op_call *call)
 {
     const hpct_graph_picture *p = &op->spec.picture;
     bool crops = op->spec.kind == HPCT_OP_RANDOM_CROP;
-    hpct_box box = crops ? hpct_box_centre(p) : hpct_box_whole(p);
+    hpct_backend_box box = crops ? hpct_backend_box_centre(p) : hpct_backend_box_whole(p);
     hpct_crop crop = {.in_h = p->in_h,
                       .in_w = p->in_w,
                       .out_h = p->out_h,

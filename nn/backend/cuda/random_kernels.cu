@@ -5,7 +5,8 @@
 
 /* ---- dropout ---- */
 
-constexpr uint32_t LANES = 16, GROUP = 64; /* HPCT_DROPOUT_LANES, HPCT_DROPOUT_GROUP */
+constexpr uint32_t LANES = 16,
+                   GROUP = 64; /* HPCT_BACKEND_DROPOUT_LANES, HPCT_BACKEND_DROPOUT_GROUP */
 
 /* A thread processes a block of four words, whose elements are LANES apart. */
 template <typename T>
@@ -132,7 +133,7 @@ __device__ inline corner corner_of(const hpct_crop &c, const hpct_drawing &d, in
     return {pick(drawn.at[0], c.in_h - c.out_h + 1), pick(drawn.at[1], c.in_w - c.out_w + 1)};
 }
 
-/* hpct_look of nn/backend/picture.h. */
+/* hpct_backend_look of nn/backend/picture.h. */
 struct between {
     int low, high;
     double part;

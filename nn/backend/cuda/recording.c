@@ -79,7 +79,7 @@ hpct_status hpct_cuda_set_rate(float rate)
     return set_moment(&moment);
 }
 
-hpct_status hpct_cuda_set_rates(const hpct_update_call *call)
+hpct_status hpct_cuda_set_rates(const hpct_backend_update_call *call)
 {
     hpct_moment moment = hpct_gpu.cached;
     moment.minus_rate = -call->learning_rate;

@@ -10,7 +10,7 @@
 
 #define UNIT 16 /* floats per unit of the table */
 
-_Static_assert(HPCT_ARENA_ALIGN % UNIT == 0, "ranges are not whole units");
+_Static_assert(HPCT_BACKEND_ARENA_ALIGN % UNIT == 0, "ranges are not whole units");
 
 /* ---- groups of ranges ---- */
 
@@ -20,7 +20,8 @@ static uint32_t units_of(size_t floats)
 }
 
 /* Index of a range's factor in the table, to which it is added; false if there is no room. */
-static bool put_factor(hpct_update_table *t, int *num, const hpct_update_range *range, int i)
+static bool put_factor(hpct_update_table *t, int *num, const hpct_backend_update_range *range,
+                       int i)
 {
     float factor = range->rate_factor > 0 ? range->rate_factor : 1;
     int k = 0;
@@ -36,10 +37,10 @@ static bool put_factor(hpct_update_table *t, int *num, const hpct_update_range *
 
 /* Ranges from `first` on, as many as there is room for; chunks are enlarged if there would be too
  * many. */
-static hpct_update_table table_of(const hpct_update_call *call, int first)
+static hpct_update_table table_of(const hpct_backend_update_call *call, int first)
 {
     hpct_update_table t = {.chunk = HPCT_UPDATE_CHUNK / UNIT};
-    const hpct_update_range *ranges = call->ranges + first;
+    const hpct_backend_update_range *ranges = call->ranges + first;
     int left = call->num_ranges - first, factors = 0;
     uint64_t units = 0;
     while (t.num_ranges < left && t.num_ranges < HPCT_UPDATE_RANGES &&
@@ -62,13 +63,13 @@ static hpct_update_table table_of(const hpct_update_call *call, int first)
 /* ---- one group ---- */
 
 typedef struct group {
-    const hpct_update_call *call;
+    const hpct_backend_update_call *call;
     hpct_update_table table;
     hpct_update_args args;
     int first; /* its first range */
 } group;
 
-hpct_update_args hpct_cuda_update_args(const hpct_update_call *call)
+hpct_update_args hpct_cuda_update_args(const hpct_backend_update_call *call)
 {
     hpct_update_args args = {
         .nesterov = call->nesterov,
@@ -116,7 +117,7 @@ hpct_update_args hpct_cuda_update_args(const hpct_update_call *call)
     return args;
 }
 
-static group group_of(const hpct_update_call *call, int first)
+static group group_of(const hpct_backend_update_call *call, int first)
 {
     group g = {call, table_of(call, first), hpct_cuda_update_args(call), first};
     if (hpct_gpu.recording) {
@@ -165,7 +166,7 @@ static hpct_status norms(const group *g, bool scaled)
 }
 
 /* Whether a range's update depends on norms. */
-static bool needs_norms(const hpct_update_call *call)
+static bool needs_norms(const hpct_backend_update_call *call)
 {
     return call->global_clipnorm > 0 || call->clipnorm > 0 || call->kind == HPCT_LARS ||
            call->kind == HPCT_LAMB;
@@ -174,7 +175,7 @@ static bool needs_norms(const hpct_update_call *call)
 /* Computes the gradient scale of the group's ranges, from norms of unscaled gradients. */
 static hpct_status settle_scale(group *g)
 {
-    const hpct_update_call *call = g->call;
+    const hpct_backend_update_call *call = g->call;
     HPCT_TRY(settle(g, call->global_clipnorm > 0 ? HPCT_SETTLE_CLIP_ALL : HPCT_SETTLE_START,
                     call->global_clipnorm, false));
     if (call->clipnorm > 0) {
@@ -209,7 +210,7 @@ static hpct_status update_group(group *g)
 
 /* The norm of the whole gradient, kept on the device; to detect non-finite gradients, each replica
  * measures its own. */
-static hpct_status measure_all(const hpct_update_call *call)
+static hpct_status measure_all(const hpct_backend_update_call *call)
 {
     for (int i = 0; i < call->num_ranges;) {
         group g = group_of(call, i);
@@ -222,7 +223,7 @@ static hpct_status measure_all(const hpct_update_call *call)
 
 /* Detects non-finite gradients; a replica without ranges has none, and takes part in the
  * all-reduce. */
-static hpct_status find_infinite(const hpct_update_call *call)
+static hpct_status find_infinite(const hpct_backend_update_call *call)
 {
     HPCT_TRY(hpct_cuda_check(
         hpct_launch_scaling_judge(hpct_cuda_queue(), call->scaling, call->num_ranges > 0),
@@ -232,7 +233,7 @@ static hpct_status find_infinite(const hpct_update_call *call)
     return call->judge(call->argument, &call->scaling->infinite, 1);
 }
 
-static hpct_status move_scale(const hpct_update_call *call)
+static hpct_status move_scale(const hpct_backend_update_call *call)
 {
     return hpct_cuda_check(hpct_launch_scaling_move(hpct_cuda_queue(), call->scaling,
                                                     1 - (double) call->mix_1,
@@ -240,7 +241,7 @@ static hpct_status move_scale(const hpct_update_call *call)
                            "loss scaling");
 }
 
-hpct_status hpct_cuda_update(const hpct_update_call *call)
+hpct_status hpct_cuda_update(const hpct_backend_update_call *call)
 {
     bool scaled = call->scaling != NULL;
     HPCT_TRY(scaled || call->global_clipnorm > 0 ? measure_all(call) : HPCT_OK);
@@ -257,7 +258,7 @@ hpct_status hpct_cuda_update(const hpct_update_call *call)
 /* ---- arenas and activations ---- */
 
 /* Fills the table for one launch; returns the number of copies. */
-static int fill_table(hpct_copy_table *t, const hpct_param_copy *copies, int num)
+static int fill_table(hpct_copy_table *t, const hpct_backend_param_copy *copies, int num)
 {
     t->num = num < HPCT_COPY_MOST ? num : HPCT_COPY_MOST;
     t->first_chunk[0] = 0;
@@ -271,7 +272,8 @@ static int fill_table(hpct_copy_table *t, const hpct_param_copy *copies, int num
     return t->num;
 }
 
-hpct_status hpct_cuda_copy_params(hpct_precision values, const hpct_param_copy *copies, int num)
+hpct_status hpct_cuda_copy_params(hpct_precision values, const hpct_backend_param_copy *copies,
+                                  int num)
 {
     hpct_copy_table table;
     for (int taken; num > 0; copies += taken, num -= taken) {

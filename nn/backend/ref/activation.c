@@ -20,7 +20,7 @@ static double logistic(double x)
     return 1 / (1 + exp(-x));
 }
 
-typedef hpct_real REAL;
+typedef hpct_ref_real REAL;
 typedef double WIDE;
 #define GRADIENT_OF_x(type) type
 #define GRADIENT_OF_y(type) REAL
@@ -28,15 +28,15 @@ typedef double WIDE;
 #define FORWARD(kind, name, reads, type, forward, ...)                                             \
     case HPCT_OP_##kind: {                                                                         \
         const type x = source;                                                                     \
-        return (hpct_real) (forward);                                                              \
+        return (hpct_ref_real) (forward);                                                          \
     }
 #define BACKWARD(kind, name, reads, type, forward, gradient, ...)                                  \
     case HPCT_OP_##kind: {                                                                         \
         const GRADIENT_OF_##reads(type) reads = data, g = diff;                                    \
-        return (hpct_real) (gradient);                                                             \
+        return (hpct_ref_real) (gradient);                                                         \
     }
 
-static hpct_real forward_one(const hpct_op_spec *spec, hpct_real source)
+static hpct_ref_real forward_one(const hpct_op_spec *spec, hpct_ref_real source)
 {
     const float slope = spec->slope, threshold = spec->threshold, most = spec->most;
     switch (spec->kind) {
@@ -46,7 +46,7 @@ static hpct_real forward_one(const hpct_op_spec *spec, hpct_real source)
     }
 }
 
-static hpct_real backward_one(const hpct_op_spec *spec, hpct_real data, hpct_real diff)
+static hpct_ref_real backward_one(const hpct_op_spec *spec, hpct_ref_real data, hpct_ref_real diff)
 {
     const float slope = spec->slope, threshold = spec->threshold, most = spec->most;
     switch (spec->kind) {
@@ -56,15 +56,15 @@ static hpct_real backward_one(const hpct_op_spec *spec, hpct_real data, hpct_rea
     }
 }
 
-void HPCT_REF(element_forward)(const hpct_op_spec *spec, size_t count, const hpct_real *src,
-                               hpct_real *dst)
+void HPCT_REF(element_forward)(const hpct_op_spec *spec, size_t count, const hpct_ref_real *src,
+                               hpct_ref_real *dst)
 {
     for (size_t i = 0; i < count; i++)
         dst[i] = forward_one(spec, src[i]);
 }
 
-void HPCT_REF(element_backward)(const hpct_op_spec *spec, size_t count, const hpct_real *data,
-                                const hpct_real *diff_dst, hpct_real *diff_src)
+void HPCT_REF(element_backward)(const hpct_op_spec *spec, size_t count, const hpct_ref_real *data,
+                                const hpct_ref_real *diff_dst, hpct_ref_real *diff_src)
 {
     for (size_t i = 0; i < count; i++)
         diff_src[i] = backward_one(spec, data[i], diff_dst[i]);
@@ -72,7 +72,7 @@ void HPCT_REF(element_backward)(const hpct_op_spec *spec, size_t count, const hp
 
 /* ---- of rows ---- */
 
-void HPCT_REF(softmax_forward)(int rows, int size, const hpct_real *src, hpct_real *dst)
+void HPCT_REF(softmax_forward)(int rows, int size, const hpct_ref_real *src, hpct_ref_real *dst)
 {
     for (int r = 0; r < rows; r++, src += size, dst += size) {
         double top = (double) src[0], sum = 0;
@@ -81,18 +81,18 @@ void HPCT_REF(softmax_forward)(int rows, int size, const hpct_real *src, hpct_re
         for (int i = 0; i < size; i++)
             sum += exp((double) src[i] - top);
         for (int i = 0; i < size; i++)
-            dst[i] = (hpct_real) (exp((double) src[i] - top) / sum);
+            dst[i] = (hpct_ref_real) (exp((double) src[i] - top) / sum);
     }
 }
 
-void HPCT_REF(softmax_backward)(int rows, int size, const hpct_real *dst, const hpct_real *diff_dst,
-                                hpct_real *diff_src)
+void HPCT_REF(softmax_backward)(int rows, int size, const hpct_ref_real *dst,
+                                const hpct_ref_real *diff_dst, hpct_ref_real *diff_src)
 {
     for (int r = 0; r < rows; r++, dst += size, diff_dst += size, diff_src += size) {
         double dot = 0;
         for (int i = 0; i < size; i++)
             dot += (double) diff_dst[i] * (double) dst[i];
         for (int i = 0; i < size; i++)
-            diff_src[i] = (hpct_real) ((double) dst[i] * ((double) diff_dst[i] - dot));
+            diff_src[i] = (hpct_ref_real) ((double) dst[i] * ((double) diff_dst[i] - dot));
     }
 }

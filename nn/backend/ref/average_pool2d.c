@@ -36,7 +36,7 @@ static size_t dst_at(const hpct_graph_window *w, int s, int i, int j)
            (size_t) w->in_c;
 }
 
-static double mean(const hpct_graph_window *w, const hpct_real *src, int s, int i, int j, int c)
+static double mean(const hpct_graph_window *w, const hpct_ref_real *src, int s, int i, int j, int c)
 {
     part p = part_of(w, i, j);
     double sum = 0;
@@ -46,30 +46,30 @@ static double mean(const hpct_graph_window *w, const hpct_real *src, int s, int 
     return sum / cells_of(&p);
 }
 
-void HPCT_REF(average_pool2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
-                                      hpct_real *dst)
+void HPCT_REF(average_pool2d_forward)(const hpct_graph_window *w, int n, const hpct_ref_real *src,
+                                      hpct_ref_real *dst)
 {
     for (int s = 0; s < n; s++)
         for (int i = 0; i < w->out_h; i++)
             for (int j = 0; j < w->out_w; j++)
                 for (int c = 0; c < w->in_c; c++)
-                    dst[dst_at(w, s, i, j) + (size_t) c] = (hpct_real) mean(w, src, s, i, j, c);
+                    dst[dst_at(w, s, i, j) + (size_t) c] = (hpct_ref_real) mean(w, src, s, i, j, c);
 }
 
-static void spread(const hpct_graph_window *w, const hpct_real *diff_dst, int s, int i, int j,
-                   hpct_real *diff_src)
+static void spread(const hpct_graph_window *w, const hpct_ref_real *diff_dst, int s, int i, int j,
+                   hpct_ref_real *diff_src)
 {
     part p = part_of(w, i, j);
-    const hpct_real *diff = diff_dst + dst_at(w, s, i, j);
+    const hpct_ref_real *diff = diff_dst + dst_at(w, s, i, j);
     for (int y = p.top; y < p.bottom; y++)
         for (int x = p.left; x < p.right; x++)
             for (int c = 0; c < w->in_c; c++)
                 diff_src[src_at(w, s, y, x) + (size_t) c] +=
-                    (hpct_real) ((double) diff[c] / cells_of(&p));
+                    (hpct_ref_real) ((double) diff[c] / cells_of(&p));
 }
 
-void HPCT_REF(average_pool2d_backward)(const hpct_graph_window *w, int n, const hpct_real *diff_dst,
-                                       hpct_real *diff_src)
+void HPCT_REF(average_pool2d_backward)(const hpct_graph_window *w, int n,
+                                       const hpct_ref_real *diff_dst, hpct_ref_real *diff_src)
 {
     memset(diff_src, 0, src_at(w, n, 0, 0) * sizeof *diff_src);
     for (int s = 0; s < n; s++)

@@ -50,8 +50,8 @@ static bool inside(const hpct_graph_window *w, int y, int x)
     return y >= 0 && y < w->in_h && x >= 0 && x < w->in_w;
 }
 
-static double value_at(const hpct_graph_window *w, const hpct_real *src, const hpct_real *kernel,
-                       int s, int i, int j, int o)
+static double value_at(const hpct_graph_window *w, const hpct_ref_real *src,
+                       const hpct_ref_real *kernel, int s, int i, int j, int o)
 {
     double sum = 0;
     for (int u = 0; u < w->kernel_h; u++) {
@@ -59,7 +59,7 @@ static double value_at(const hpct_graph_window *w, const hpct_real *src, const h
             int y = row_at(w, i, u), x = column_at(w, j, v);
             if (!inside(w, y, x))
                 continue;
-            const hpct_real *cell = src + src_at(w, s, y, x) + first_channel(w, o);
+            const hpct_ref_real *cell = src + src_at(w, s, y, x) + first_channel(w, o);
             for (int c = 0; c < w->in_c / w->groups; c++)
                 sum += (double) cell[c] * (double) kernel[kernel_at(w, u, v, c) + (size_t) o];
         }
@@ -67,21 +67,22 @@ static double value_at(const hpct_graph_window *w, const hpct_real *src, const h
     return sum;
 }
 
-void HPCT_REF(conv2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
-                              const hpct_real *kernel, const hpct_real *bias, hpct_real *dst)
+void HPCT_REF(conv2d_forward)(const hpct_graph_window *w, int n, const hpct_ref_real *src,
+                              const hpct_ref_real *kernel, const hpct_ref_real *bias,
+                              hpct_ref_real *dst)
 {
     for (int s = 0; s < n; s++)
         for (int i = 0; i < w->out_h; i++)
             for (int j = 0; j < w->out_w; j++)
                 for (int o = 0; o < w->out_c && has_cell(w, i, j); o++)
                     dst[dst_at(w, s, i, j) + (size_t) o] =
-                        (hpct_real) ((bias != NULL ? (double) bias[o] : 0) +
-                                     value_at(w, src, kernel, s, i, j, o));
+                        (hpct_ref_real) ((bias != NULL ? (double) bias[o] : 0) +
+                                         value_at(w, src, kernel, s, i, j, o));
 }
 
 /* Gradient of one input cell: over all output cells whose windows cover it. */
-static double diff_at(const hpct_graph_window *w, const hpct_real *diff_dst,
-                      const hpct_real *kernel, int s, int y, int x, int c)
+static double diff_at(const hpct_graph_window *w, const hpct_ref_real *diff_dst,
+                      const hpct_ref_real *kernel, int s, int y, int x, int c)
 {
     int group = c / (w->in_c / w->groups), outs = w->out_c / w->groups;
     double sum = 0;
@@ -102,20 +103,21 @@ static double diff_at(const hpct_graph_window *w, const hpct_real *diff_dst,
     return sum;
 }
 
-void HPCT_REF(conv2d_backward_data)(const hpct_graph_window *w, int n, const hpct_real *diff_dst,
-                                    const hpct_real *kernel, hpct_real *diff_src)
+void HPCT_REF(conv2d_backward_data)(const hpct_graph_window *w, int n,
+                                    const hpct_ref_real *diff_dst, const hpct_ref_real *kernel,
+                                    hpct_ref_real *diff_src)
 {
     for (int s = 0; s < n; s++)
         for (int y = 0; y < w->in_h; y++)
             for (int x = 0; x < w->in_w; x++)
                 for (int c = 0; c < w->in_c; c++)
                     diff_src[src_at(w, s, y, x) + (size_t) c] =
-                        (hpct_real) diff_at(w, diff_dst, kernel, s, y, x, c);
+                        (hpct_ref_real) diff_at(w, diff_dst, kernel, s, y, x, c);
 }
 
 /* Gradient of one kernel element: over all samples and output cells. */
-static double kernel_diff_at(const hpct_graph_window *w, int n, const hpct_real *src,
-                             const hpct_real *diff_dst, int u, int v, int c, int o)
+static double kernel_diff_at(const hpct_graph_window *w, int n, const hpct_ref_real *src,
+                             const hpct_ref_real *diff_dst, int u, int v, int c, int o)
 {
     double sum = 0;
     for (int s = 0; s < n; s++) {
@@ -131,21 +133,21 @@ static double kernel_diff_at(const hpct_graph_window *w, int n, const hpct_real 
     return sum;
 }
 
-void HPCT_REF(conv2d_backward_weights)(const hpct_graph_window *w, int n, const hpct_real *src,
-                                       const hpct_real *diff_dst, hpct_real *diff_kernel,
-                                       hpct_real *diff_bias)
+void HPCT_REF(conv2d_backward_weights)(const hpct_graph_window *w, int n, const hpct_ref_real *src,
+                                       const hpct_ref_real *diff_dst, hpct_ref_real *diff_kernel,
+                                       hpct_ref_real *diff_bias)
 {
     for (int u = 0; u < w->kernel_h; u++)
         for (int v = 0; v < w->kernel_w; v++)
             for (int c = 0; c < w->in_c / w->groups; c++)
                 for (int o = 0; o < w->out_c; o++)
                     diff_kernel[kernel_at(w, u, v, c) + (size_t) o] =
-                        (hpct_real) kernel_diff_at(w, n, src, diff_dst, u, v, c, o);
+                        (hpct_ref_real) kernel_diff_at(w, n, src, diff_dst, u, v, c, o);
     size_t cells = (size_t) n * (size_t) hpct_graph_window_cells(w), width = (size_t) w->out_c;
     for (size_t o = 0; diff_bias != NULL && o < width; o++) {
         double sum = 0;
         for (size_t cell = 0; cell < cells; cell++)
             sum += (double) diff_dst[cell * width + o];
-        diff_bias[o] = (hpct_real) sum;
+        diff_bias[o] = (hpct_ref_real) sum;
     }
 }

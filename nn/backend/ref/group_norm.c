@@ -27,13 +27,13 @@ static size_t num_groups(const hpct_op_spec *spec, int n)
     return (size_t) n * (size_t) spec->group.rows * (size_t) spec->group.groups;
 }
 
-static double value_or(const hpct_real *values, size_t index, double fallback)
+static double value_or(const hpct_ref_real *values, size_t index, double fallback)
 {
     return values != NULL ? (double) values[index] : fallback;
 }
 
-void HPCT_REF(group_norm_statistics)(const hpct_op_spec *spec, int n, const hpct_real *src,
-                                     hpct_real *mean, hpct_real *variance)
+void HPCT_REF(group_norm_statistics)(const hpct_op_spec *spec, int n, const hpct_ref_real *src,
+                                     hpct_ref_real *mean, hpct_ref_real *variance)
 {
     for (size_t i = 0; i < num_groups(spec, n); i++) {
         group g = group_of(spec, i);
@@ -47,14 +47,15 @@ void HPCT_REF(group_norm_statistics)(const hpct_op_spec *spec, int n, const hpct
                 squares += distance * distance;
             }
         }
-        mean[i] = (hpct_real) (sum / count);
-        variance[i] = (hpct_real) (squares / count);
+        mean[i] = (hpct_ref_real) (sum / count);
+        variance[i] = (hpct_ref_real) (squares / count);
     }
 }
 
-void HPCT_REF(group_norm_forward)(const hpct_op_spec *spec, int n, const hpct_real *src,
-                                  const hpct_real *mean, const hpct_real *variance,
-                                  const hpct_real *gamma, const hpct_real *beta, hpct_real *dst)
+void HPCT_REF(group_norm_forward)(const hpct_op_spec *spec, int n, const hpct_ref_real *src,
+                                  const hpct_ref_real *mean, const hpct_ref_real *variance,
+                                  const hpct_ref_real *gamma, const hpct_ref_real *beta,
+                                  hpct_ref_real *dst)
 {
     for (size_t i = 0; i < num_groups(spec, n); i++) {
         group g = group_of(spec, i);
@@ -63,17 +64,18 @@ void HPCT_REF(group_norm_forward)(const hpct_op_spec *spec, int n, const hpct_re
             for (size_t c = 0; c < g.channels; c++) {
                 size_t at = g.at + k * g.step + c;
                 double hat = ((double) src[at] - (double) mean[i]) * inverse;
-                dst[at] = (hpct_real) (hat * value_or(gamma, g.channel + c, 1) +
-                                       value_or(beta, g.channel + c, 0));
+                dst[at] = (hpct_ref_real) (hat * value_or(gamma, g.channel + c, 1) +
+                                           value_or(beta, g.channel + c, 0));
             }
         }
     }
 }
 
 /* Sums over all rows and cells. */
-static void sum_params(const hpct_op_spec *spec, int n, const hpct_real *src, const hpct_real *mean,
-                       const hpct_real *variance, const hpct_real *diff_dst, hpct_real *diff_gamma,
-                       hpct_real *diff_beta)
+static void sum_params(const hpct_op_spec *spec, int n, const hpct_ref_real *src,
+                       const hpct_ref_real *mean, const hpct_ref_real *variance,
+                       const hpct_ref_real *diff_dst, hpct_ref_real *diff_gamma,
+                       hpct_ref_real *diff_beta)
 {
     size_t groups = (size_t) spec->group.groups, width = (size_t) spec->group.channels / groups;
     for (size_t channel = 0; channel < groups * width; channel++) {
@@ -88,16 +90,17 @@ static void sum_params(const hpct_op_spec *spec, int n, const hpct_real *src, co
             }
         }
         if (diff_gamma != NULL)
-            diff_gamma[channel] = (hpct_real) sum_hat;
+            diff_gamma[channel] = (hpct_ref_real) sum_hat;
         if (diff_beta != NULL)
-            diff_beta[channel] = (hpct_real) sum;
+            diff_beta[channel] = (hpct_ref_real) sum;
     }
 }
 
-void HPCT_REF(group_norm_backward)(const hpct_op_spec *spec, int n, const hpct_real *src,
-                                   const hpct_real *mean, const hpct_real *variance,
-                                   const hpct_real *gamma, const hpct_real *diff_dst, bool add,
-                                   hpct_real *diff_src, hpct_real *diff_gamma, hpct_real *diff_beta)
+void HPCT_REF(group_norm_backward)(const hpct_op_spec *spec, int n, const hpct_ref_real *src,
+                                   const hpct_ref_real *mean, const hpct_ref_real *variance,
+                                   const hpct_ref_real *gamma, const hpct_ref_real *diff_dst,
+                                   bool add, hpct_ref_real *diff_src, hpct_ref_real *diff_gamma,
+                                   hpct_ref_real *diff_beta)
 {
     sum_params(spec, n, src, mean, variance, diff_dst, diff_gamma, diff_beta);
     for (size_t i = 0; diff_src != NULL && i < num_groups(spec, n); i++) {
@@ -115,7 +118,7 @@ void HPCT_REF(group_norm_backward)(const hpct_op_spec *spec, int n, const hpct_r
             double hat = ((double) src[at] - (double) mean[i]) * inverse;
             double d = (double) diff_dst[at] * value_or(gamma, g.channel + c, 1);
             double change = inverse * (d - (sum + hat * sum_hat) / count);
-            diff_src[at] = (hpct_real) (change + (add ? (double) diff_src[at] : 0));
+            diff_src[at] = (hpct_ref_real) (change + (add ? (double) diff_src[at] : 0));
         }
     }
 }

@@ -3,23 +3,24 @@
 
 #include <string.h>
 
-void HPCT_REF(add_forward)(size_t count, int num, const hpct_real *const *src, hpct_real *dst)
+void HPCT_REF(add_forward)(size_t count, int num, const hpct_ref_real *const *src,
+                           hpct_ref_real *dst)
 {
     for (size_t i = 0; i < count; i++) {
         double sum = 0;
         for (int k = 0; k < num; k++)
             sum += (double) src[k][i];
-        dst[i] = (hpct_real) sum;
+        dst[i] = (hpct_ref_real) sum;
     }
 }
 
-void HPCT_REF(add_to)(size_t count, const hpct_real *src, hpct_real *dst)
+void HPCT_REF(add_to)(size_t count, const hpct_ref_real *src, hpct_ref_real *dst)
 {
     for (size_t i = 0; i < count; i++)
         dst[i] += src[i];
 }
 
-void HPCT_REF(scale)(size_t count, hpct_real factor, hpct_real *dst)
+void HPCT_REF(scale)(size_t count, hpct_ref_real factor, hpct_ref_real *dst)
 {
     for (size_t i = 0; i < count; i++)
         dst[i] *= factor;
@@ -32,16 +33,16 @@ static size_t second_at(const hpct_op_spec *spec, size_t i)
     return spec->join.broadcasts ? i / sample * channels + i % channels : i;
 }
 
-void HPCT_REF(multiply_forward)(const hpct_op_spec *spec, int n, const hpct_real *a,
-                                const hpct_real *b, hpct_real *dst)
+void HPCT_REF(multiply_forward)(const hpct_op_spec *spec, int n, const hpct_ref_real *a,
+                                const hpct_ref_real *b, hpct_ref_real *dst)
 {
     size_t count = (size_t) n * hpct_op_dst_floats(spec);
     for (size_t i = 0; i < count; i++)
         dst[i] = a[i] * b[second_at(spec, i)];
 }
 
-static void sum_rows(const hpct_op_spec *spec, int n, const hpct_real *other,
-                     const hpct_real *diff_dst, bool add, hpct_real *diff_src)
+static void sum_rows(const hpct_op_spec *spec, int n, const hpct_ref_real *other,
+                     const hpct_ref_real *diff_dst, bool add, hpct_ref_real *diff_src)
 {
     size_t rows = (size_t) spec->join.rows, channels = (size_t) spec->join.size[0];
     for (size_t i = 0; i < (size_t) n * channels; i++) {
@@ -49,12 +50,13 @@ static void sum_rows(const hpct_op_spec *spec, int n, const hpct_real *other,
         double sum = add ? (double) diff_src[i] : 0;
         for (size_t r = 0; r < rows; r++)
             sum += (double) other[first + r * channels] * (double) diff_dst[first + r * channels];
-        diff_src[i] = (hpct_real) sum;
+        diff_src[i] = (hpct_ref_real) sum;
     }
 }
 
-void HPCT_REF(multiply_backward)(const hpct_op_spec *spec, int n, int which, const hpct_real *other,
-                                 const hpct_real *diff_dst, bool add, hpct_real *diff_src)
+void HPCT_REF(multiply_backward)(const hpct_op_spec *spec, int n, int which,
+                                 const hpct_ref_real *other, const hpct_ref_real *diff_dst,
+                                 bool add, hpct_ref_real *diff_src)
 {
     size_t count = (size_t) n * hpct_op_dst_floats(spec);
     if (which == 1 && spec->join.broadcasts) {
@@ -62,13 +64,13 @@ void HPCT_REF(multiply_backward)(const hpct_op_spec *spec, int n, int which, con
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        hpct_real part = diff_dst[i] * other[which == 0 ? second_at(spec, i) : i];
+        hpct_ref_real part = diff_dst[i] * other[which == 0 ? second_at(spec, i) : i];
         diff_src[i] = add ? diff_src[i] + part : part;
     }
 }
 
 void HPCT_REF(concatenate_forward)(size_t rows, int num, const int *size,
-                                   const hpct_real *const *src, hpct_real *dst)
+                                   const hpct_ref_real *const *src, hpct_ref_real *dst)
 {
     for (size_t r = 0; r < rows; r++) {
         for (int k = 0; k < num; k++) {
@@ -80,7 +82,8 @@ void HPCT_REF(concatenate_forward)(size_t rows, int num, const int *size,
 }
 
 void HPCT_REF(concatenate_backward)(size_t rows, int num, const int *size, int which,
-                                    const hpct_real *diff_dst, bool add, hpct_real *diff_src)
+                                    const hpct_ref_real *diff_dst, bool add,
+                                    hpct_ref_real *diff_src)
 {
     size_t whole = 0, before = 0, count = (size_t) size[which];
     for (int k = 0; k < num; k++) {
@@ -89,7 +92,7 @@ void HPCT_REF(concatenate_backward)(size_t rows, int num, const int *size, int w
     }
     for (size_t r = 0; r < rows; r++) {
         for (size_t i = 0; i < count; i++) {
-            hpct_real part = diff_dst[r * whole + before + i];
+            hpct_ref_real part = diff_dst[r * whole + before + i];
             diff_src[r * count + i] = add ? diff_src[r * count + i] + part : part;
         }
     }

@@ -8,7 +8,7 @@
 #define CLIP_HIGH (1.0 - 1e-7)
 
 /* Factor of a gradient, without the sample's weight. */
-static double factor_of_all(const hpct_loss_call *c)
+static double factor_of_all(const hpct_backend_loss_call *c)
 {
     return (double) c->scale * (c->scaling != NULL ? (double) c->scaling->scale : 1);
 }
@@ -26,7 +26,7 @@ static bool is_clipped(double p)
 /* ---- targets ---- */
 
 /* Target of output i of sample s: from the target row, or from the class. */
-static double wanted(const hpct_loss_call *c, int s, int i)
+static double wanted(const hpct_backend_loss_call *c, int s, int i)
 {
     if (c->targets != NULL)
         return (double) c->targets[(size_t) s * (size_t) c->classes + (size_t) i];
@@ -35,10 +35,12 @@ static double wanted(const hpct_loss_call *c, int s, int i)
     return c->labels[s] == i;
 }
 
-static double smoothed(const hpct_loss_call *c, int s, int i)
+static double smoothed(const hpct_backend_loss_call *c, int s, int i)
 {
-    bool binary = c->form == HPCT_LOSS_BINARY || c->form == HPCT_LOSS_BINARY_LOGITS ||
-                  c->form == HPCT_LOSS_BINARY_FOCAL || c->form == HPCT_LOSS_BINARY_FOCAL_LOGITS;
+    bool binary = c->form == HPCT_BACKEND_LOSS_BINARY ||
+                  c->form == HPCT_BACKEND_LOSS_BINARY_LOGITS ||
+                  c->form == HPCT_BACKEND_LOSS_BINARY_FOCAL ||
+                  c->form == HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS;
     double smoothing = (double) c->label_smoothing;
     return wanted(c, s, i) * (1 - smoothing) + smoothing / (binary ? 2 : c->classes);
 }
@@ -46,8 +48,8 @@ static double smoothed(const hpct_loss_call *c, int s, int i)
 /* ---- one sample ---- */
 
 /* sum y (log(sum exp x) - x), and sum(y) softmax(x) - y. */
-static double from_logits(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
-                          hpct_real *diff)
+static double from_logits(const hpct_backend_loss_call *c, int s, double factor,
+                          const hpct_ref_real *x, hpct_ref_real *diff)
 {
     double top = (double) x[0], sum = 0, weight = 0, loss = 0;
     for (int i = 1; i < c->classes; i++)
@@ -59,14 +61,14 @@ static double from_logits(const hpct_loss_call *c, int s, double factor, const h
     }
     for (int i = 0; diff != NULL && i < c->classes; i++) {
         double p = exp((double) x[i] - top) / sum;
-        diff[i] = (hpct_real) (factor * (weight * p - smoothed(c, s, i)));
+        diff[i] = (hpct_ref_real) (factor * (weight * p - smoothed(c, s, i)));
     }
     return loss + weight * log(sum);
 }
 
 /* log(sum q) - log q[label], q = clipped x; clipped elements have no gradient. */
-static double from_probabilities(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
-                                 hpct_real *diff)
+static double from_probabilities(const hpct_backend_loss_call *c, int s, double factor,
+                                 const hpct_ref_real *x, hpct_ref_real *diff)
 {
     int label = c->labels[s];
     double sum = 0, q_label = clip((double) x[label]);
@@ -74,14 +76,14 @@ static double from_probabilities(const hpct_loss_call *c, int s, double factor, 
         sum += clip((double) x[i]);
     for (int i = 0; diff != NULL && i < c->classes; i++) {
         double slope = 1 / sum - (i == label ? 1 / q_label : 0);
-        diff[i] = (hpct_real) (is_clipped((double) x[i]) ? 0 : factor * slope);
+        diff[i] = (hpct_ref_real) (is_clipped((double) x[i]) ? 0 : factor * slope);
     }
     return log(sum) - log(q_label);
 }
 
 /* - sum y log clip(q), q = x / sum x. */
-static double from_distribution(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
-                                hpct_real *diff)
+static double from_distribution(const hpct_backend_loss_call *c, int s, double factor,
+                                const hpct_ref_real *x, hpct_ref_real *diff)
 {
     double sum = 0, loss = 0, inner = 0;
     for (int i = 0; i < c->classes; i++)
@@ -93,26 +95,26 @@ static double from_distribution(const hpct_loss_call *c, int s, double factor, c
     }
     for (int i = 0; diff != NULL && i < c->classes; i++) {
         double q = (double) x[i] / sum, own = is_clipped(q) ? 0 : smoothed(c, s, i) / q;
-        diff[i] = (hpct_real) (factor * (inner - own) / sum);
+        diff[i] = (hpct_ref_real) (factor * (inner - own) / sum);
     }
     return loss;
 }
 
-static double binary_from_logits(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
-                                 hpct_real *diff)
+static double binary_from_logits(const hpct_backend_loss_call *c, int s, double factor,
+                                 const hpct_ref_real *x, hpct_ref_real *diff)
 {
     double loss = 0, share = 1.0 / c->classes;
     for (int i = 0; i < c->classes; i++) {
         double v = (double) x[i], y = smoothed(c, s, i);
         loss += share * (fmax(v, 0) - v * y + log1p(exp(-fabs(v))));
         if (diff != NULL)
-            diff[i] = (hpct_real) (factor * share * (1 / (1 + exp(-v)) - y));
+            diff[i] = (hpct_ref_real) (factor * share * (1 / (1 + exp(-v)) - y));
     }
     return loss;
 }
 
-static double binary(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
-                     hpct_real *diff)
+static double binary(const hpct_backend_loss_call *c, int s, double factor, const hpct_ref_real *x,
+                     hpct_ref_real *diff)
 {
     double loss = 0, share = 1.0 / c->classes;
     for (int i = 0; i < c->classes; i++) {
@@ -120,20 +122,20 @@ static double binary(const hpct_loss_call *c, int s, double factor, const hpct_r
         double slope = is_clipped((double) x[i]) ? 0 : (1 - y) / (1 - p) - y / p;
         loss -= share * (y * log(p) + (1 - y) * log(1 - p));
         if (diff != NULL)
-            diff[i] = (hpct_real) (factor * share * slope);
+            diff[i] = (hpct_ref_real) (factor * share * slope);
     }
     return loss;
 }
 
-static double squared(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
-                      hpct_real *diff)
+static double squared(const hpct_backend_loss_call *c, int s, double factor, const hpct_ref_real *x,
+                      hpct_ref_real *diff)
 {
     double loss = 0, share = 1.0 / c->classes;
     for (int i = 0; i < c->classes; i++) {
         double error = (double) x[i] - wanted(c, s, i);
         loss += share * error * error;
         if (diff != NULL)
-            diff[i] = (hpct_real) (factor * share * 2 * error);
+            diff[i] = (hpct_ref_real) (factor * share * 2 * error);
     }
     return loss;
 }
@@ -142,8 +144,8 @@ static double squared(const hpct_loss_call *c, int s, double factor, const hpct_
 
 /* b (y alpha + (1 - y)(1 - alpha)) m^gamma of a binary cross-entropy b with slope db; m = y (1 - p)
  * + (1 - y) p with slope dm. *slope: of all. */
-static double focused(const hpct_loss_call *c, double y, double b, double db, double m, double dm,
-                      double *slope)
+static double focused(const hpct_backend_loss_call *c, double y, double b, double db, double m,
+                      double dm, double *slope)
 {
     double gamma = (double) c->gamma, alpha = (double) c->alpha, power = pow(m, gamma);
     double weight = alpha > 0 ? y * alpha + (1 - y) * (1 - alpha) : 1;
@@ -151,8 +153,8 @@ static double focused(const hpct_loss_call *c, double y, double b, double db, do
     return weight * power * b;
 }
 
-static double binary_focal_from_logits(const hpct_loss_call *c, int s, double factor,
-                                       const hpct_real *x, hpct_real *diff)
+static double binary_focal_from_logits(const hpct_backend_loss_call *c, int s, double factor,
+                                       const hpct_ref_real *x, hpct_ref_real *diff)
 {
     double loss = 0, share = 1.0 / c->classes, slope;
     for (int i = 0; i < c->classes; i++) {
@@ -161,13 +163,13 @@ static double binary_focal_from_logits(const hpct_loss_call *c, int s, double fa
         double b = fmax(v, 0) - v * y + log1p(exp(-fabs(v)));
         loss += share * focused(c, y, b, p - y, y * q + (1 - y) * p, (1 - 2 * y) * p * q, &slope);
         if (diff != NULL)
-            diff[i] = (hpct_real) (factor * share * slope);
+            diff[i] = (hpct_ref_real) (factor * share * slope);
     }
     return loss;
 }
 
-static double binary_focal(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
-                           hpct_real *diff)
+static double binary_focal(const hpct_backend_loss_call *c, int s, double factor,
+                           const hpct_ref_real *x, hpct_ref_real *diff)
 {
     double loss = 0, share = 1.0 / c->classes, slope;
     for (int i = 0; i < c->classes; i++) {
@@ -176,13 +178,13 @@ static double binary_focal(const hpct_loss_call *c, int s, double factor, const 
         double db = is_clipped(v) ? 0 : (1 - y) / (1 - p) - y / p;
         loss += share * focused(c, y, b, db, y * (1 - v) + (1 - y) * v, 1 - 2 * y, &slope);
         if (diff != NULL)
-            diff[i] = (hpct_real) (factor * share * slope);
+            diff[i] = (hpct_ref_real) (factor * share * slope);
     }
     return loss;
 }
 
 /* -alpha (1 - q)^gamma y log q of a probability, clipped; its slope times q. */
-static double focal_term(const hpct_loss_call *c, double y, double q, double *slope)
+static double focal_term(const hpct_backend_loss_call *c, double y, double q, double *slope)
 {
     double gamma = (double) c->gamma, p = clip(q), power = pow(1 - p, gamma - 1);
     double weight = (double) c->alpha * y * power;
@@ -190,8 +192,8 @@ static double focal_term(const hpct_loss_call *c, double y, double q, double *sl
     return -weight * (1 - p) * log(p);
 }
 
-static double focal_from_logits(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
-                                hpct_real *diff)
+static double focal_from_logits(const hpct_backend_loss_call *c, int s, double factor,
+                                const hpct_ref_real *x, hpct_ref_real *diff)
 {
     double top = (double) x[0], sum = 0, loss = 0, inner = 0, slope;
     for (int i = 1; i < c->classes; i++)
@@ -205,13 +207,13 @@ static double focal_from_logits(const hpct_loss_call *c, int s, double factor, c
     for (int i = 0; diff != NULL && i < c->classes; i++) {
         double q = exp((double) x[i] - top) / sum;
         focal_term(c, smoothed(c, s, i), q, &slope);
-        diff[i] = (hpct_real) (factor * (slope - q * inner));
+        diff[i] = (hpct_ref_real) (factor * (slope - q * inner));
     }
     return loss;
 }
 
-static double focal(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
-                    hpct_real *diff)
+static double focal(const hpct_backend_loss_call *c, int s, double factor, const hpct_ref_real *x,
+                    hpct_ref_real *diff)
 {
     double sum = 0, loss = 0, inner = 0, slope;
     for (int i = 0; i < c->classes; i++)
@@ -223,15 +225,16 @@ static double focal(const hpct_loss_call *c, int s, double factor, const hpct_re
     for (int i = 0; diff != NULL && i < c->classes; i++) {
         double q = (double) x[i] / sum;
         focal_term(c, smoothed(c, s, i), q, &slope);
-        diff[i] = (hpct_real) (q > 0 ? factor * (slope / q - inner) / sum : -factor * inner / sum);
+        diff[i] =
+            (hpct_ref_real) (q > 0 ? factor * (slope / q - inner) / sum : -factor * inner / sum);
     }
     return loss;
 }
 
 /* ---- others ---- */
 
-static double huber(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
-                    hpct_real *diff)
+static double huber(const hpct_backend_loss_call *c, int s, double factor, const hpct_ref_real *x,
+                    hpct_ref_real *diff)
 {
     double loss = 0, share = 1.0 / c->classes, delta = (double) c->delta;
     for (int i = 0; i < c->classes; i++) {
@@ -239,7 +242,7 @@ static double huber(const hpct_loss_call *c, int s, double factor, const hpct_re
         loss += share * (size <= delta ? error * error / 2 : delta * (size - delta / 2));
         if (diff != NULL)
             diff[i] =
-                (hpct_real) (factor * share * (size <= delta ? error : copysign(delta, error)));
+                (hpct_ref_real) (factor * share * (size <= delta ? error : copysign(delta, error)));
     }
     return loss;
 }
@@ -249,22 +252,22 @@ static double clip_to_one(double p)
     return p < CLIP_LOW ? CLIP_LOW : p > 1 ? 1 : p;
 }
 
-static double divergence(const hpct_loss_call *c, int s, double factor, const hpct_real *x,
-                         hpct_real *diff)
+static double divergence(const hpct_backend_loss_call *c, int s, double factor,
+                         const hpct_ref_real *x, hpct_ref_real *diff)
 {
     double loss = 0;
     for (int i = 0; i < c->classes; i++) {
         double v = (double) x[i], y = clip_to_one(wanted(c, s, i));
         loss += y * log(y / clip_to_one(v));
         if (diff != NULL)
-            diff[i] = (hpct_real) (v < CLIP_LOW || v > 1 ? 0 : -factor * y / v);
+            diff[i] = (hpct_ref_real) (v < CLIP_LOW || v > 1 ? 0 : -factor * y / v);
     }
     return loss;
 }
 
 /* ---- metrics ---- */
 
-static int first_largest(int classes, const hpct_real *x)
+static int first_largest(int classes, const hpct_ref_real *x)
 {
     int best = 0;
     for (int i = 1; i < classes; i++) {
@@ -274,7 +277,7 @@ static int first_largest(int classes, const hpct_real *x)
     return best;
 }
 
-static int class_of(const hpct_loss_call *c, int s)
+static int class_of(const hpct_backend_loss_call *c, int s)
 {
     int best = 0;
     if (c->targets == NULL)
@@ -287,7 +290,7 @@ static int class_of(const hpct_loss_call *c, int s)
 }
 
 /* As Keras' class_weight; with one output the class is the target, 0 or 1. */
-static double weight_of(const hpct_loss_call *c, int s)
+static double weight_of(const hpct_backend_loss_call *c, int s)
 {
     if (c->class_weights == NULL)
         return 1;
@@ -296,15 +299,15 @@ static double weight_of(const hpct_loss_call *c, int s)
 }
 
 /* Keras' binary_accuracy of a sample: the share of outputs on their targets' sides. */
-static double outputs_correct(const hpct_loss_call *c, int s, const hpct_real *x)
+static double outputs_correct(const hpct_backend_loss_call *c, int s, const hpct_ref_real *x)
 {
     int correct = 0;
     for (int i = 0; i < c->classes; i++)
-        correct += wanted(c, s, i) == (x[i] > (hpct_real) c->threshold ? 1 : 0);
+        correct += wanted(c, s, i) == (x[i] > (hpct_ref_real) c->threshold ? 1 : 0);
     return (double) correct / c->classes;
 }
 
-static void add_errors(const hpct_loss_call *c, int s, const hpct_real *x)
+static void add_errors(const hpct_backend_loss_call *c, int s, const hpct_ref_real *x)
 {
     double absolute = 0, square = 0;
     for (int i = 0; i < c->classes; i++) {
@@ -317,16 +320,16 @@ static void add_errors(const hpct_loss_call *c, int s, const hpct_real *x)
 }
 
 /* Keras' binary accuracy with one output, else whether the class has the largest output. */
-static bool is_correct(const hpct_loss_call *c, int s, const hpct_real *x)
+static bool is_correct(const hpct_backend_loss_call *c, int s, const hpct_ref_real *x)
 {
     if (c->classes == 1)
-        return (x[0] > (hpct_real) c->threshold) == (wanted(c, s, 0) != 0) &&
+        return (x[0] > (hpct_ref_real) c->threshold) == (wanted(c, s, 0) != 0) &&
                (wanted(c, s, 0) == 0 || wanted(c, s, 0) == 1);
     return first_largest(c->classes, x) == class_of(c, s);
 }
 
 /* Whether fewer than top_k outputs are larger than the class'. */
-static bool is_in_top(const hpct_loss_call *c, int s, const hpct_real *x)
+static bool is_in_top(const hpct_backend_loss_call *c, int s, const hpct_ref_real *x)
 {
     int class = class_of(c, s), larger = 0;
     if (c->classes == 1 || !isfinite((double) x[class]))
@@ -336,7 +339,7 @@ static bool is_in_top(const hpct_loss_call *c, int s, const hpct_real *x)
     return larger < c->top_k;
 }
 
-static void judge_sample(const hpct_loss_call *c, int s, const hpct_real *x)
+static void judge_sample(const hpct_backend_loss_call *c, int s, const hpct_ref_real *x)
 {
     if (c->judged == HPCT_TARGETS_NUMBERS) {
         add_errors(c, s, x);
@@ -348,27 +351,28 @@ static void judge_sample(const hpct_loss_call *c, int s, const hpct_real *x)
     }
 }
 
-void HPCT_REF(loss_rows)(const hpct_loss_call *call, const hpct_real *src, hpct_real *diff_src)
+void HPCT_REF(loss_rows)(const hpct_backend_loss_call *call, const hpct_ref_real *src,
+                         hpct_ref_real *diff_src)
 {
-    static double (*const losses[HPCT_LOSS_FORMS])(const hpct_loss_call *, int, double,
-                                                   const hpct_real *, hpct_real *) = {
-        [HPCT_LOSS_LOGITS] = from_logits,
-        [HPCT_LOSS_PROBABILITIES] = from_probabilities,
-        [HPCT_LOSS_DISTRIBUTION] = from_distribution,
-        [HPCT_LOSS_BINARY_LOGITS] = binary_from_logits,
-        [HPCT_LOSS_BINARY] = binary,
-        [HPCT_LOSS_SQUARED] = squared,
-        [HPCT_LOSS_BINARY_FOCAL_LOGITS] = binary_focal_from_logits,
-        [HPCT_LOSS_BINARY_FOCAL] = binary_focal,
-        [HPCT_LOSS_FOCAL_LOGITS] = focal_from_logits,
-        [HPCT_LOSS_FOCAL] = focal,
-        [HPCT_LOSS_HUBER] = huber,
-        [HPCT_LOSS_DIVERGENCE] = divergence,
+    static double (*const losses[HPCT_BACKEND_LOSS_FORMS])(
+        const hpct_backend_loss_call *, int, double, const hpct_ref_real *, hpct_ref_real *) = {
+        [HPCT_BACKEND_LOSS_LOGITS] = from_logits,
+        [HPCT_BACKEND_LOSS_PROBABILITIES] = from_probabilities,
+        [HPCT_BACKEND_LOSS_DISTRIBUTION] = from_distribution,
+        [HPCT_BACKEND_LOSS_BINARY_LOGITS] = binary_from_logits,
+        [HPCT_BACKEND_LOSS_BINARY] = binary,
+        [HPCT_BACKEND_LOSS_SQUARED] = squared,
+        [HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS] = binary_focal_from_logits,
+        [HPCT_BACKEND_LOSS_BINARY_FOCAL] = binary_focal,
+        [HPCT_BACKEND_LOSS_FOCAL_LOGITS] = focal_from_logits,
+        [HPCT_BACKEND_LOSS_FOCAL] = focal,
+        [HPCT_BACKEND_LOSS_HUBER] = huber,
+        [HPCT_BACKEND_LOSS_DIVERGENCE] = divergence,
     };
-    *call->sums = (hpct_batch_sums){0};
+    *call->sums = (hpct_backend_batch_sums){0};
     for (int s = 0; s < call->n; s++) {
         size_t at = (size_t) s * (size_t) call->classes;
-        const hpct_real *x = src + at;
+        const hpct_ref_real *x = src + at;
         double weight = weight_of(call, s);
         call->sums->loss += weight * losses[call->form](call, s, weight * factor_of_all(call), x,
                                                         diff_src != NULL ? diff_src + at : NULL);

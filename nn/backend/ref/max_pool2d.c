@@ -11,14 +11,15 @@ static size_t cell_at(int s, int h, int w, int c, int y, int x, int k)
 
 #define PADDING (SIZE_MAX - 1)
 
-static hpct_real value_at(const hpct_real *src, size_t at)
+static hpct_ref_real value_at(const hpct_ref_real *src, size_t at)
 {
     return at == PADDING ? 0 : src[at];
 }
 
 /* Index in src of a window's first maximum, or PADDING if that is a zero of the padding. Every
  * window overlaps the input. */
-static size_t largest(const hpct_graph_window *w, const hpct_real *src, int s, int i, int j, int c)
+static size_t largest(const hpct_graph_window *w, const hpct_ref_real *src, int s, int i, int j,
+                      int c)
 {
     size_t best = SIZE_MAX;
     for (int u = 0; u < w->kernel_h; u++) {
@@ -35,8 +36,8 @@ static size_t largest(const hpct_graph_window *w, const hpct_real *src, int s, i
     return best;
 }
 
-void HPCT_REF(max_pool2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
-                                  hpct_real *dst)
+void HPCT_REF(max_pool2d_forward)(const hpct_graph_window *w, int n, const hpct_ref_real *src,
+                                  hpct_ref_real *dst)
 {
     for (int s = 0; s < n; s++)
         for (int i = 0; i < w->out_h; i++)
@@ -46,8 +47,8 @@ void HPCT_REF(max_pool2d_forward)(const hpct_graph_window *w, int n, const hpct_
                         value_at(src, largest(w, src, s, i, j, c));
 }
 
-void HPCT_REF(max_pool2d_backward)(const hpct_graph_window *w, int n, const hpct_real *src,
-                                   const hpct_real *diff_dst, hpct_real *diff_src)
+void HPCT_REF(max_pool2d_backward)(const hpct_graph_window *w, int n, const hpct_ref_real *src,
+                                   const hpct_ref_real *diff_dst, hpct_ref_real *diff_src)
 {
     memset(diff_src, 0, cell_at(n, w->in_h, w->in_w, w->in_c, 0, 0, 0) * sizeof *diff_src);
     for (int s = 0; s < n; s++)

@@ -19,7 +19,8 @@ static float *norm_param(const hpct_op *op, float *const *params, hpct_graph_nor
 /* Saved statistics: in the workspace, after the norm line if there is one. */
 static float *kept_in(const hpct_op *op, const hpct_op_call *call)
 {
-    size_t line = HPCT_NORM_LINE_ARRAYS * hpct_norm_line_step((size_t) op->spec.norm.channels);
+    size_t line = HPCT_BACKEND_NORM_LINE_ARRAYS *
+                  hpct_backend_norm_line_step((size_t) op->spec.norm.channels);
     return (float *) call->workspace + (op->build.fused_downstream ? line : 0);
 }
 
@@ -30,8 +31,8 @@ static hpct_status sync_statistics(size_t channels, size_t rows, const hpct_op_c
     float *squares = kept + channels, *total = kept + 2 * channels;
     for (size_t c = 0; c < channels; c++)
         squares[c] *= (float) rows;
-    hpct_status status =
-        hpct_norm_sync_moments(call->replicas, channels, rows, kept, squares, call->scratch, total);
+    hpct_status status = hpct_backend_norm_sync_moments(call->replicas, channels, rows, kept,
+                                                        squares, call->scratch, total);
     for (size_t c = 0; c < channels && status == HPCT_OK; c++)
         squares[c] /= *total;
     return status;
@@ -41,7 +42,7 @@ static hpct_status sync_statistics(size_t channels, size_t rows, const hpct_op_c
 static void leave_line(const hpct_op *op, const hpct_op_call *call, const float *mean,
                        const float *variance)
 {
-    size_t channels = (size_t) op->spec.norm.channels, step = hpct_norm_line_step(channels);
+    size_t channels = (size_t) op->spec.norm.channels, step = hpct_backend_norm_line_step(channels);
     const float *gamma = norm_param(op, call->param, HPCT_GRAPH_NORM_GAMMA),
                 *beta = norm_param(op, call->param, HPCT_GRAPH_NORM_BETA);
     float *line = call->workspace;
@@ -66,7 +67,7 @@ hpct_status hpct_ref_normalize_forward(hpct_op *op, const hpct_op_call *call)
         memset(kept, 0, 2 * channels * sizeof *kept);
         if (rows > 0)
             hpct_ref_batch_norm_statistics(rows, channels, call->src[0], kept, kept + channels);
-        if (hpct_norm_is_synced(&op->spec, call))
+        if (hpct_backend_norm_is_synced(&op->spec, call))
             HPCT_TRY(sync_statistics(channels, rows, call, kept));
         hpct_ref_batch_norm_move(channels, momentum, kept, mean);
         hpct_ref_batch_norm_move(channels, momentum, kept + channels, variance);
@@ -95,7 +96,7 @@ hpct_status hpct_ref_normalize_forward(hpct_op *op, const hpct_op_call *call)
 static hpct_status backward_by_sums(const hpct_op *op, const hpct_op_call *call, size_t rows,
                                     const float *gamma, float *diff_gamma, float *diff_beta)
 {
-    size_t channels = (size_t) op->spec.norm.channels, step = hpct_norm_line_step(channels);
+    size_t channels = (size_t) op->spec.norm.channels, step = hpct_backend_norm_line_step(channels);
     const float *mean = kept_in(op, call), *variance = mean + channels;
     float *sum = call->scratch, *sum_hat = sum + channels, *all = sum, total = (float) rows;
     hpct_status status = HPCT_OK;
@@ -113,10 +114,10 @@ static hpct_status backward_by_sums(const hpct_op *op, const hpct_op_call *call,
         if (diff_beta != NULL)
             diff_beta[c] = sum[c];
     }
-    if (hpct_norm_is_synced(&op->spec, call)) {
+    if (hpct_backend_norm_is_synced(&op->spec, call)) {
         all = sum_hat + channels;
         total = variance[channels];
-        status = hpct_norm_sync_sums(call->replicas, channels, sum, sum_hat, all);
+        status = hpct_backend_norm_sync_sums(call->replicas, channels, sum, sum_hat, all);
     }
     if (status != HPCT_OK || call->diff_src[0] == NULL)
         return status;
@@ -141,7 +142,7 @@ hpct_status hpct_ref_normalize_backward(hpct_op *op, const hpct_op_call *call)
     float *gamma = norm_param(op, call->param, HPCT_GRAPH_NORM_GAMMA),
           *diff_gamma = norm_param(op, call->grad, HPCT_GRAPH_NORM_GAMMA),
           *diff_beta = norm_param(op, call->grad, HPCT_GRAPH_NORM_BETA);
-    if (call->norm_sums != NULL || hpct_norm_is_synced(&op->spec, call))
+    if (call->norm_sums != NULL || hpct_backend_norm_is_synced(&op->spec, call))
         return backward_by_sums(op, call, rows, gamma, diff_gamma, diff_beta);
     hpct_ref_batch_norm_backward(rows, channels, (double) op->spec.norm.epsilon, call->src[0], kept,
                                  kept + channels, gamma, call->diff_dst, call->add[0],
@@ -179,10 +180,10 @@ hpct_status hpct_ref_group_backward(hpct_op *op, const hpct_op_call *call)
 static void lay_out_batch_norm(hpct_op *op)
 {
     size_t channels = (size_t) op->spec.norm.channels,
-           line = HPCT_NORM_LINE_ARRAYS * hpct_norm_line_step(channels);
+           line = HPCT_BACKEND_NORM_LINE_ARRAYS * hpct_backend_norm_line_step(channels);
     op->workspace_bytes =
         (2 * channels + 1 + (op->build.fused_downstream ? line : 0)) * sizeof(float);
-    op->scratch_bytes = (2 * channels + HPCT_NORM_SYNC_ROOM(channels)) * sizeof(float);
+    op->scratch_bytes = (2 * channels + HPCT_BACKEND_NORM_SYNC_ROOM(channels)) * sizeof(float);
     if (op->build.fused_downstream)
         op->backward_reads_dst = false;
 }
@@ -203,7 +204,7 @@ void hpct_ref_add_with_norms(const hpct_op *op, const hpct_op_call *call)
     memset(call->dst, 0, count * sizeof *call->dst);
     for (int k = 0; k < op->spec.join.count; k++) {
         const float *src = call->src[k];
-        hpct_norm_line line = hpct_norm_line_in(call->norms[k], channels);
+        hpct_backend_norm_line line = hpct_backend_norm_line_in(call->norms[k], channels);
         for (size_t i = 0; i < count; i++) {
             size_t c = i % channels;
             call->dst[i] += call->norms[k] == NULL

@@ -11,8 +11,8 @@ static int shared(int in, int out, int before, int *first)
     return end - *first;
 }
 
-void HPCT_REF(pad2d_forward)(const hpct_graph_window *w, int n, const hpct_real *src,
-                             hpct_real *dst)
+void HPCT_REF(pad2d_forward)(const hpct_graph_window *w, int n, const hpct_ref_real *src,
+                             hpct_ref_real *dst)
 {
     size_t cell = (size_t) w->in_c, row = (size_t) w->in_w * cell,
            out_row = (size_t) w->out_w * cell;
@@ -26,8 +26,8 @@ void HPCT_REF(pad2d_forward)(const hpct_graph_window *w, int n, const hpct_real 
                    (size_t) columns * cell * sizeof *dst);
 }
 
-void HPCT_REF(pad2d_backward)(const hpct_graph_window *w, int n, const hpct_real *diff_dst,
-                              bool add, hpct_real *diff_src)
+void HPCT_REF(pad2d_backward)(const hpct_graph_window *w, int n, const hpct_ref_real *diff_dst,
+                              bool add, hpct_ref_real *diff_src)
 {
     size_t cell = (size_t) w->in_c, row = (size_t) w->in_w * cell,
            out_row = (size_t) w->out_w * cell;
@@ -38,9 +38,9 @@ void HPCT_REF(pad2d_backward)(const hpct_graph_window *w, int n, const hpct_real
         memset(diff_src, 0, (size_t) n * (size_t) w->in_h * row * sizeof *diff_src);
     for (int s = 0; s < n; s++) {
         for (int y = top; y < top + rows; y++) {
-            hpct_real *to = diff_src + ((size_t) s * (size_t) w->in_h + (size_t) y) * row +
-                            (size_t) left * cell;
-            const hpct_real *from =
+            hpct_ref_real *to = diff_src + ((size_t) s * (size_t) w->in_h + (size_t) y) * row +
+                                (size_t) left * cell;
+            const hpct_ref_real *from =
                 diff_dst + ((size_t) s * (size_t) w->out_h + (size_t) (y + w->pad_top)) * out_row +
                 (size_t) (left + w->pad_left) * cell;
             for (size_t i = 0; i < (size_t) columns * cell; i++)

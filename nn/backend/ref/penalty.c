@@ -8,7 +8,8 @@ static float sign_of(float x)
     return (float) ((x > 0) - (x < 0));
 }
 
-static void add_gradient(const hpct_penalty_call *call, const hpct_penalty *p, double factor)
+static void add_gradient(const hpct_backend_penalty_call *call, const hpct_backend_penalty *p,
+                         double factor)
 {
     for (size_t i = p->offset; i < p->offset + p->count; i++) {
         double w = (double) call->param[i], l1 = (double) p->l1, l2 = (double) p->l2;
@@ -17,7 +18,7 @@ static void add_gradient(const hpct_penalty_call *call, const hpct_penalty *p, d
     }
 }
 
-static double penalty_of(const hpct_penalty_call *call, const hpct_penalty *p)
+static double penalty_of(const hpct_backend_penalty_call *call, const hpct_backend_penalty *p)
 {
     double sum = 0;
     for (size_t i = p->offset; i < p->offset + p->count; i++) {
@@ -27,13 +28,13 @@ static double penalty_of(const hpct_penalty_call *call, const hpct_penalty *p)
     return sum;
 }
 
-hpct_status hpct_ref_penalize(const hpct_penalty_call *call)
+hpct_status hpct_ref_penalize(const hpct_backend_penalty_call *call)
 {
     double factor = (double) call->factor, sums[2] = {0, 0};
     if (call->scaling != NULL)
         factor *= (double) call->scaling->scale;
     for (int i = 0; i < call->num; i++) {
-        const hpct_penalty *p = &call->penalties[i];
+        const hpct_backend_penalty *p = &call->penalties[i];
         if (call->grad != NULL)
             add_gradient(call, p, factor);
         if (call->sums != NULL)

@@ -1,8 +1,8 @@
 /* Permute: a gather, in backward with the inverse order of axes. */
 #include "nn/backend/ref/kernels.h"
 
-void HPCT_REF(permute)(const hpct_permute *t, size_t count, const hpct_real *src, bool add,
-                       hpct_real *dst)
+void HPCT_REF(permute)(const hpct_backend_permute *t, size_t count, const hpct_ref_real *src,
+                       bool add, hpct_ref_real *dst)
 {
     const int *size = t->size;
     for (size_t i = 0; i < count; i++) {

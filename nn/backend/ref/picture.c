@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static size_t in_at(const hpct_graph_picture *p, const hpct_box *box, int y, int x)
+static size_t in_at(const hpct_graph_picture *p, const hpct_backend_box *box, int y, int x)
 {
     return ((size_t) (box->top + y) * (size_t) p->in_w + (size_t) (box->left + x)) *
            (size_t) p->channels;
@@ -20,10 +20,10 @@ typedef struct corners {
     double weight[4];
 } corners;
 
-static corners corners_of(const hpct_graph_picture *p, const hpct_box *box, int y, int x)
+static corners corners_of(const hpct_graph_picture *p, const hpct_backend_box *box, int y, int x)
 {
-    hpct_between v = hpct_look(y, p->out_h, box->height, p->nearest),
-                 h = hpct_look(x, p->out_w, box->width, p->nearest);
+    hpct_backend_between v = hpct_backend_look(y, p->out_h, box->height, p->nearest),
+                         h = hpct_backend_look(x, p->out_w, box->width, p->nearest);
     return (corners){
         .at = {in_at(p, box, v.low, h.low), in_at(p, box, v.low, h.high),
                in_at(p, box, v.high, h.low), in_at(p, box, v.high, h.high)},
@@ -32,8 +32,8 @@ static corners corners_of(const hpct_graph_picture *p, const hpct_box *box, int 
     };
 }
 
-void HPCT_REF(resize_forward)(const hpct_graph_picture *picture, const hpct_box *box,
-                              const hpct_real *src, hpct_real *dst)
+void HPCT_REF(resize_forward)(const hpct_graph_picture *picture, const hpct_backend_box *box,
+                              const hpct_ref_real *src, hpct_ref_real *dst)
 {
     for (int y = 0; y < picture->out_h; y++) {
         for (int x = 0; x < picture->out_w; x++) {
@@ -42,14 +42,14 @@ void HPCT_REF(resize_forward)(const hpct_graph_picture *picture, const hpct_box 
                 double sum = 0;
                 for (int i = 0; i < 4; i++)
                     sum += k.weight[i] * (double) src[k.at[i] + (size_t) c];
-                dst[out_at(picture, y, x) + (size_t) c] = (hpct_real) sum;
+                dst[out_at(picture, y, x) + (size_t) c] = (hpct_ref_real) sum;
             }
         }
     }
 }
 
-void HPCT_REF(resize_backward)(const hpct_graph_picture *picture, const hpct_box *box,
-                               const hpct_real *diff_dst, hpct_real *diff_src)
+void HPCT_REF(resize_backward)(const hpct_graph_picture *picture, const hpct_backend_box *box,
+                               const hpct_ref_real *diff_dst, hpct_ref_real *diff_src)
 {
     size_t count = (size_t) picture->in_h * (size_t) picture->in_w * (size_t) picture->channels;
     memset(diff_src, 0, count * sizeof *diff_src);
@@ -59,13 +59,13 @@ void HPCT_REF(resize_backward)(const hpct_graph_picture *picture, const hpct_box
             for (int c = 0; c < picture->channels; c++)
                 for (int i = 0; i < 4; i++)
                     diff_src[k.at[i] + (size_t) c] +=
-                        (hpct_real) (k.weight[i] *
-                                     (double) diff_dst[out_at(picture, y, x) + (size_t) c]);
+                        (hpct_ref_real) (k.weight[i] *
+                                         (double) diff_dst[out_at(picture, y, x) + (size_t) c]);
         }
     }
 }
 
-void HPCT_REF(flip)(const hpct_graph_picture *picture, const hpct_real *src, hpct_real *dst)
+void HPCT_REF(flip)(const hpct_graph_picture *picture, const hpct_ref_real *src, hpct_ref_real *dst)
 {
     size_t cell = (size_t) picture->channels * sizeof *dst;
     for (int y = 0; y < picture->in_h; y++) {

@@ -178,7 +178,7 @@ static hpct_status prelu_backward(hpct_op *op, const hpct_op_call *call)
 
 static hpct_status normalization_forward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_line_fill(&op->spec, call->param, call->scratch);
+    hpct_backend_line_fill(&op->spec, call->param, call->scratch);
     hpct_ref_normalization_forward((size_t) call->n * (size_t) op->spec.line.rows,
                                    (size_t) op->spec.line.channels, call->scratch, call->src[0],
                                    call->dst);
@@ -187,7 +187,7 @@ static hpct_status normalization_forward(hpct_op *op, const hpct_op_call *call)
 
 static hpct_status normalization_backward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_line_fill(&op->spec, call->param, call->scratch);
+    hpct_backend_line_fill(&op->spec, call->param, call->scratch);
     if (call->diff_src[0] != NULL)
         hpct_ref_normalization_backward((size_t) call->n * (size_t) op->spec.line.rows,
                                         (size_t) op->spec.line.channels, call->scratch,
@@ -229,7 +229,7 @@ static void drop(const hpct_op *op, const hpct_op_call *call, const float *src, 
 {
     size_t rows = (size_t) op->spec.dense.rows, size = (size_t) op->spec.dense.out;
     hpct_graph_draw draw = hpct_op_draw(op, call);
-    hpct_dropout dropout = hpct_dropout_make(&draw, op->spec.rate);
+    hpct_backend_dropout dropout = hpct_backend_dropout_make(&draw, op->spec.rate);
     if (call->training)
         hpct_ref_dropout(&dropout, (int) call->first_sample, call->n, rows, size, src, dst);
     else
@@ -273,14 +273,14 @@ static hpct_status gaussian_noise_backward(hpct_op *op, const hpct_op_call *call
 
 static hpct_status permute_forward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_permute t = hpct_permute_make(&op->spec, false);
+    hpct_backend_permute t = hpct_backend_permute_make(&op->spec, false);
     hpct_ref_permute(&t, dst_count(op, call->n), call->src[0], false, call->dst);
     return HPCT_OK;
 }
 
 static hpct_status permute_backward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_permute t = hpct_permute_make(&op->spec, true);
+    hpct_backend_permute t = hpct_backend_permute_make(&op->spec, true);
     if (call->diff_src[0] != NULL)
         hpct_ref_permute(&t, dst_count(op, call->n), call->diff_dst, call->add[0],
                          call->diff_src[0]);
@@ -310,10 +310,10 @@ static void show(const hpct_op *op, const hpct_op_call *call, int s, bool forwar
     bool draws = call->training && op->spec.kind != HPCT_OP_RESIZING;
     uint32_t sample = (uint32_t) call->first_sample + (uint32_t) s;
     hpct_graph_draw draw = hpct_op_draw(op, call);
-    hpct_box box = op->spec.kind != HPCT_OP_RANDOM_CROP ? hpct_box_whole(p)
-                   : draws                              ? hpct_box_random(p, &draw, sample)
-                                                        : hpct_box_centre(p);
-    if (op->spec.kind == HPCT_OP_RANDOM_FLIP && draws && hpct_flips(&draw, sample))
+    hpct_backend_box box = op->spec.kind != HPCT_OP_RANDOM_CROP ? hpct_backend_box_whole(p)
+                           : draws ? hpct_backend_box_random(p, &draw, sample)
+                                   : hpct_backend_box_centre(p);
+    if (op->spec.kind == HPCT_OP_RANDOM_FLIP && draws && hpct_backend_flips(&draw, sample))
         hpct_ref_flip(p, src, dst);
     else if (forward)
         hpct_ref_resize_forward(p, &box, src, dst);
@@ -486,7 +486,7 @@ static size_t padded(size_t floats)
 static float *round_to(hpct_precision precision, float *to, const float *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        to[i] = precision == HPCT_BF16 ? hpct_bf16_value(hpct_bf16_of(from[i]))
+        to[i] = precision == HPCT_BF16 ? hpct_backend_bf16_value(hpct_backend_bf16_of(from[i]))
                                        : hpct_fp16_value(hpct_fp16_of(from[i]));
     return to;
 }
@@ -550,7 +550,7 @@ static void make_rounded(hpct_op *op)
 hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
     if (hpct_op_is_collective(spec))
-        return hpct_make_collective(out, spec, build);
+        return hpct_backend_make_collective(out, spec, build);
     HPCT_TRY(hpct_op_new(out, sizeof **out, &classes[spec->kind], spec, build));
     hpct_op *op = *out;
     if (spec->kind == HPCT_OP_MAX_POOL2D) /* looks for the maxima again */
@@ -565,7 +565,7 @@ hpct_status hpct_ref_make_op(hpct_op **out, const hpct_op_spec *spec, const hpct
     return HPCT_OK;
 }
 
-hpct_status hpct_ref_loss(const hpct_loss_call *call)
+hpct_status hpct_ref_loss(const hpct_backend_loss_call *call)
 {
     hpct_ref_loss_rows(call, call->src, call->diff_src);
     if (call->penalty != NULL)
@@ -585,11 +585,11 @@ static hpct_status check_precision(hpct_precision precision)
     return HPCT_OK;
 }
 
-const hpct_backend hpct_backend_ref = {
+const hpct_backend hpct_ref_backend = {
     .name = "ref",
     .check_precision = check_precision,
-    .allocate = hpct_host_allocate,
-    .release = hpct_host_release,
+    .allocate = hpct_backend_host_allocate,
+    .release = hpct_backend_host_release,
     .make_op = hpct_ref_make_op,
     .loss = hpct_ref_loss,
     .update = hpct_ref_update,

@@ -6,7 +6,7 @@
 #include <math.h>
 
 /* Gradient of element i, scaled and clipped; `scale` includes clipping by norms. */
-static float gradient(const hpct_update_call *c, size_t i, double scale)
+static float gradient(const hpct_backend_update_call *c, size_t i, double scale)
 {
     double g = (double) c->grad[i] * scale, limit = (double) c->clipvalue;
     if (limit > 0 && fabs(g) > limit)
@@ -16,7 +16,8 @@ static float gradient(const hpct_update_call *c, size_t i, double scale)
 
 /* The square root of a sum of squares, all-reduced over shards if the range is split. NAN on error,
  * after which every later message fails, too. */
-static double root(const hpct_update_call *c, const hpct_update_range *range, double sum)
+static double root(const hpct_backend_update_call *c, const hpct_backend_update_range *range,
+                   double sum)
 {
     float all = (float) sum;
     if (!range->split || c->add_up == NULL)
@@ -24,7 +25,8 @@ static double root(const hpct_update_call *c, const hpct_update_range *range, do
     return c->add_up(c->argument, &all, 1) == HPCT_OK ? sqrt((double) all) : NAN;
 }
 
-static double norm(const hpct_update_call *c, const float *values, const hpct_update_range *range)
+static double norm(const hpct_backend_update_call *c, const float *values,
+                   const hpct_backend_update_range *range)
 {
     double sum = 0;
     for (size_t i = range->offset; i < range->offset + range->count; i++)
@@ -38,9 +40,11 @@ static double shorten(double length, double limit)
     return limit > 0 && !(length <= limit) ? limit / length : 1;
 }
 
-static void sgd(const hpct_update_call *c, const hpct_update_range *range, double scale)
+static void sgd(const hpct_backend_update_call *c, const hpct_backend_update_range *range,
+                double scale)
 {
-    float rate = hpct_update_rate(c, range), decay = rate * c->weight_decay, *m = c->slot[0];
+    float rate = hpct_backend_update_rate(c, range), decay = rate * c->weight_decay,
+          *m = c->slot[0];
     for (size_t i = range->offset; i < range->offset + range->count; i++) {
         float step = -rate * gradient(c, i, scale), change = step;
         if (m != NULL) {
@@ -51,9 +55,10 @@ static void sgd(const hpct_update_call *c, const hpct_update_range *range, doubl
     }
 }
 
-static void moments(const hpct_update_call *c, const hpct_update_range *range, double scale)
+static void moments(const hpct_backend_update_call *c, const hpct_backend_update_range *range,
+                    double scale)
 {
-    float decay = hpct_update_rate(c, range) * c->weight_decay;
+    float decay = hpct_backend_update_rate(c, range) * c->weight_decay;
     float *m = c->slot[0], *v = c->slot[1];
     for (size_t i = range->offset; i < range->offset + range->count; i++) {
         float g = gradient(c, i, scale);
@@ -63,34 +68,37 @@ static void moments(const hpct_update_call *c, const hpct_update_range *range, d
     }
 }
 
-static void adam(const hpct_update_call *c, const hpct_update_range *range, double scale)
+static void adam(const hpct_backend_update_call *c, const hpct_backend_update_range *range,
+                 double scale)
 {
-    float alpha = hpct_update_rate(c, range) * sqrtf(c->bias_2) / c->bias_1;
+    float alpha = hpct_backend_update_rate(c, range) * sqrtf(c->bias_2) / c->bias_1;
     moments(c, range, scale);
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         c->param[i] -= alpha * c->slot[0][i] / (sqrtf(c->slot[1][i]) + c->epsilon);
 }
 
-static float lamb_update(const hpct_update_call *c, size_t i)
+static float lamb_update(const hpct_backend_update_call *c, size_t i)
 {
     return c->slot[0][i] / c->bias_1 / (sqrtf(c->slot[1][i] / c->bias_2) + c->epsilon);
 }
 
-static void lamb(const hpct_update_call *c, const hpct_update_range *range, double scale)
+static void lamb(const hpct_backend_update_call *c, const hpct_backend_update_range *range,
+                 double scale)
 {
     moments(c, range, scale);
     double w = norm(c, c->param, range), u = 0;
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         u += (double) lamb_update(c, i) * (double) lamb_update(c, i);
     u = root(c, range, u);
-    float rate = hpct_update_rate(c, range) * (float) (w > 0 && u > 0 ? w / u : 1);
+    float rate = hpct_backend_update_rate(c, range) * (float) (w > 0 && u > 0 ? w / u : 1);
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         c->param[i] -= rate * lamb_update(c, i);
 }
 
-static void lars(const hpct_update_call *c, const hpct_update_range *range, double scale)
+static void lars(const hpct_backend_update_call *c, const hpct_backend_update_range *range,
+                 double scale)
 {
-    float decay = range->adapt ? c->weight_decay : 0, rate = hpct_update_rate(c, range);
+    float decay = range->adapt ? c->weight_decay : 0, rate = hpct_backend_update_rate(c, range);
     double w = norm(c, c->param, range), g = 0;
     for (size_t i = range->offset; i < range->offset + range->count; i++)
         g += (double) gradient(c, i, scale) * (double) gradient(c, i, scale);
@@ -104,9 +112,10 @@ static void lars(const hpct_update_call *c, const hpct_update_range *range, doub
     }
 }
 
-static void rmsprop(const hpct_update_call *c, const hpct_update_range *range, double scale)
+static void rmsprop(const hpct_backend_update_call *c, const hpct_backend_update_range *range,
+                    double scale)
 {
-    float rate = hpct_update_rate(c, range), decay = rate * c->weight_decay;
+    float rate = hpct_backend_update_rate(c, range), decay = rate * c->weight_decay;
     float *m = c->slot[0], *v = c->slot[1], *a = c->slot[2];
     for (size_t i = range->offset; i < range->offset + range->count; i++) {
         float g = gradient(c, i, scale);
@@ -127,11 +136,11 @@ static void rmsprop(const hpct_update_call *c, const hpct_update_range *range, d
 /* ---- loss scaling ---- */
 
 /* Whether all gradients are finite, on all replicas. */
-static hpct_status find_infinite(const hpct_update_call *c, bool *finite)
+static hpct_status find_infinite(const hpct_backend_update_call *c, bool *finite)
 {
     *finite = true;
     for (int k = 0; k < c->num_ranges; k++) {
-        const hpct_update_range *range = &c->ranges[k];
+        const hpct_backend_update_range *range = &c->ranges[k];
         for (size_t i = range->offset; i < range->offset + range->count; i++)
             *finite = *finite && isfinite(c->grad[i]);
     }
@@ -141,10 +150,10 @@ static hpct_status find_infinite(const hpct_update_call *c, bool *finite)
     return status;
 }
 
-static void update_all(const hpct_update_call *call)
+static void update_all(const hpct_backend_update_call *call)
 {
-    static void (*const updates[HPCT_OPTIMIZER_KINDS])(const hpct_update_call *,
-                                                       const hpct_update_range *, double) = {
+    static void (*const updates[HPCT_OPTIMIZER_KINDS])(
+        const hpct_backend_update_call *, const hpct_backend_update_range *, double) = {
         [HPCT_SGD] = sgd,   [HPCT_ADAM] = adam, [HPCT_ADAMW] = adam,
         [HPCT_LARS] = lars, [HPCT_LAMB] = lamb, [HPCT_RMSPROP] = rmsprop,
     };
@@ -158,11 +167,11 @@ static void update_all(const hpct_update_call *call)
     }
 }
 
-hpct_status hpct_ref_update(const hpct_update_call *call)
+hpct_status hpct_ref_update(const hpct_backend_update_call *call)
 {
     hpct_graph_loss_scaling *s = call->scaling;
     bool finite = true;
-    hpct_update_call scaled = *call;
+    hpct_backend_update_call scaled = *call;
     if (s != NULL) {
         HPCT_TRY(find_infinite(call, &finite));
         scaled.grad_scale /= s->scale;

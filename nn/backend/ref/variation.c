@@ -2,15 +2,15 @@
 #include "nn/backend/ref/kernels.h"
 
 /* A cell's value, or the one for outside. */
-static double value_at(const hpct_graph_picture *p, const hpct_real *src, int y, int x, int c)
+static double value_at(const hpct_graph_picture *p, const hpct_ref_real *src, int y, int x, int c)
 {
     size_t cell = (size_t) y * (size_t) p->in_w + (size_t) x;
     return y < 0 || x < 0 ? (double) p->variation.fill_value
                           : (double) src[cell * (size_t) p->channels + (size_t) c];
 }
 
-void HPCT_REF(affine)(const hpct_graph_picture *p, const uint32_t *words, const hpct_real *src,
-                      hpct_real *dst)
+void HPCT_REF(affine)(const hpct_graph_picture *p, const uint32_t *words, const hpct_ref_real *src,
+                      hpct_ref_real *dst)
 {
     const hpct_graph_variation *v = &p->variation;
     hpct_graph_cell_map map = hpct_graph_vary_map(v, words, p->in_h, p->in_w);
@@ -26,14 +26,14 @@ void HPCT_REF(affine)(const hpct_graph_picture *p, const uint32_t *words, const 
                              right * value_at(p, src, down.low, across.high, c);
                 double bottom = (1 - right) * value_at(p, src, down.high, across.low, c) +
                                 right * value_at(p, src, down.high, across.high, c);
-                *dst++ = (hpct_real) ((1 - lower) * top + lower * bottom);
+                *dst++ = (hpct_ref_real) ((1 - lower) * top + lower * bottom);
             }
         }
     }
 }
 
-void HPCT_REF(tone)(const hpct_graph_picture *p, const uint32_t *words, const hpct_real *src,
-                    hpct_real *dst)
+void HPCT_REF(tone)(const hpct_graph_picture *p, const uint32_t *words, const hpct_ref_real *src,
+                    hpct_ref_real *dst)
 {
     const hpct_graph_variation *v = &p->variation;
     hpct_graph_tone tone = hpct_graph_vary_tone(v, words);
@@ -45,6 +45,6 @@ void HPCT_REF(tone)(const hpct_graph_picture *p, const uint32_t *words, const hp
         float mean = (float) (sum / (double) cells);
         for (size_t i = 0; i < cells; i++)
             dst[i * step + c] =
-                (hpct_real) hpct_graph_vary_value(v, tone, mean, (float) src[i * step + c]);
+                (hpct_ref_real) hpct_graph_vary_value(v, tone, mean, (float) src[i * step + c]);
     }
 }

@@ -355,7 +355,7 @@ static void add_permute(hpct_onnx *b, const hpct_graph_node *node, const char *t
 static void add_crop(hpct_onnx *b, const hpct_graph_node *node, const char *type)
 {
     const hpct_graph_picture *picture = &node->spec.picture;
-    hpct_box box = hpct_box_centre(picture);
+    hpct_backend_box box = hpct_backend_box_centre(picture);
     const char *name = hpct_onnx_result(b, node), *cut = hpct_onnx_name(b, name, "cut"),
                *input = hpct_onnx_value_of(b, node->inputs[0], HPCT_ONNX_FIRST);
     const int64_t begin[] = {box.top, box.left},

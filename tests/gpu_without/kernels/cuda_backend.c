@@ -41,7 +41,7 @@ hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes)
 
 size_t hpct_cuda_value_bytes(hpct_precision values)
 {
-    return hpct_precision_bytes(values);
+    return hpct_backend_precision_bytes(values);
 }
 
 #define ELEMENT(kind, ...) [HPCT_OP_##kind] = hpct_cuda_make_activation
@@ -85,18 +85,18 @@ static hpct_status check_precision(hpct_precision precision)
     return HPCT_OK;
 }
 
-static bool fuses(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
+static bool fuses(hpct_backend_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
                   const hpct_op_spec *other)
 {
     (void) spec, (void) build, (void) other;
-    return fusion == HPCT_FUSION_ADD_NORM;
+    return fusion == HPCT_BACKEND_FUSION_ADD_NORM;
 }
 
 const hpct_backend cuda_backend_on_host = {
     .name = "cuda on the host",
     .low_values = true,
-    .allocate = hpct_host_allocate,
-    .release = hpct_host_release,
+    .allocate = hpct_backend_host_allocate,
+    .release = hpct_backend_host_release,
     .check_precision = check_precision,
     .make_op = make_op,
     .loss = hpct_cuda_loss,

@@ -3,7 +3,7 @@
 
 #include "agent/data/resize.h"
 
-bool gather_host(const hpct_pictures *p, hpct_drawn d, float *to)
+bool gather_host(const hpct_backend_pictures *p, hpct_drawn d, float *to)
 {
     size_t bytes = (size_t) p->height * (size_t) p->width * (size_t) p->channels;
     hpct_data_picture picture = {.pixels = (uint8_t *) (uintptr_t) p->pixels + d.index * bytes,

@@ -5,6 +5,6 @@
 #include "nn/run/resident.h"
 
 /* to[to_height][to_width][channels]; false when there is no memory. */
-bool gather_host(const hpct_pictures *pictures, hpct_drawn drawn, float *to);
+bool gather_host(const hpct_backend_pictures *pictures, hpct_drawn drawn, float *to);
 
 #endif

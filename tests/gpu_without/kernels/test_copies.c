@@ -28,14 +28,14 @@ static uint16_t expected(hpct_precision values, float x)
     uint16_t bits;
     _Float16 half = (_Float16) x;
     if (values == HPCT_BF16)
-        return hpct_bf16_of(x);
+        return hpct_backend_bf16_of(x);
     memcpy(&bits, &half, sizeof bits);
     return bits;
 }
 
 static void copies_are_rounded(void **state)
 {
-    static hpct_param_copy copies[NUM];
+    static hpct_backend_param_copy copies[NUM];
     size_t floats = 0, at = 0;
     (void) state;
     for (int i = 0; i < NUM; i++)
@@ -47,7 +47,8 @@ static void copies_are_rounded(void **state)
     for (size_t i = 0; i < floats; i++)
         from[i] = (float) ((double) (i * 2654435761u % 1000003) / 1000003.0 - 0.5);
     for (int i = 0; i < NUM; at += room_of(i++))
-        copies[i] = (hpct_param_copy){.from = from + at, .to = to + at, .count = count_of(i)};
+        copies[i] =
+            (hpct_backend_param_copy){.from = from + at, .to = to + at, .count = count_of(i)};
     for (hpct_precision values = HPCT_BF16; values <= HPCT_FP16; values++) {
         memset(to, POISON, floats * sizeof *to);
         assert_int_equal(hpct_cuda_copy_params(values, copies, NUM), HPCT_OK);

@@ -20,21 +20,21 @@ static int pick(int low, int high)
 }
 
 typedef struct batch {
-    hpct_loss_call call;
+    hpct_backend_loss_call call;
     size_t count;
     float *src, *targets, *expected, *got, *weights;
     int32_t *labels;
 } batch;
 
-static bool takes_logits(hpct_loss_form form)
+static bool takes_logits(hpct_backend_loss_form form)
 {
-    return form == HPCT_LOSS_LOGITS || form == HPCT_LOSS_BINARY_LOGITS ||
-           form == HPCT_LOSS_SQUARED || form == HPCT_LOSS_BINARY_FOCAL_LOGITS ||
-           form == HPCT_LOSS_FOCAL_LOGITS || form == HPCT_LOSS_HUBER;
+    return form == HPCT_BACKEND_LOSS_LOGITS || form == HPCT_BACKEND_LOSS_BINARY_LOGITS ||
+           form == HPCT_BACKEND_LOSS_SQUARED || form == HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS ||
+           form == HPCT_BACKEND_LOSS_FOCAL_LOGITS || form == HPCT_BACKEND_LOSS_HUBER;
 }
 
 /* Some outputs are equal, some lie where probabilities are clipped. */
-static float draw_output(hpct_loss_form form)
+static float draw_output(hpct_backend_loss_form form)
 {
     bool edge = pick(0, 9) == 0;
     if (takes_logits(form))
@@ -42,22 +42,22 @@ static float draw_output(hpct_loss_form form)
     return edge ? (float) pick(0, 1) : draw();
 }
 
-static batch random_batch(hpct_loss_form form, int i)
+static batch random_batch(hpct_backend_loss_form form, int i)
 {
-    bool binary = form == HPCT_LOSS_BINARY || form == HPCT_LOSS_BINARY_LOGITS ||
-                  form == HPCT_LOSS_SQUARED || form == HPCT_LOSS_BINARY_FOCAL ||
-                  form == HPCT_LOSS_BINARY_FOCAL_LOGITS || form == HPCT_LOSS_HUBER;
+    bool binary = form == HPCT_BACKEND_LOSS_BINARY || form == HPCT_BACKEND_LOSS_BINARY_LOGITS ||
+                  form == HPCT_BACKEND_LOSS_SQUARED || form == HPCT_BACKEND_LOSS_BINARY_FOCAL ||
+                  form == HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS || form == HPCT_BACKEND_LOSS_HUBER;
     int n = i % 7 == 0 ? pick(1, 600) : pick(1, 20),
         classes = pick(binary ? 1 : 2, i % 3 == 0   ? 2
                                        : i % 3 == 1 ? 12
                                                     : 130);
     batch b = {.count = (size_t) n * (size_t) classes};
-    b.src = hpct_host_allocate(b.count * sizeof(float));
-    b.targets = hpct_host_allocate(b.count * sizeof(float));
-    b.expected = hpct_host_allocate(b.count * sizeof(float));
-    b.got = hpct_host_allocate(b.count * sizeof(float));
-    b.labels = hpct_host_allocate((size_t) n * sizeof(int32_t));
-    b.weights = hpct_host_allocate((size_t) (classes + 1) * sizeof(float));
+    b.src = hpct_backend_host_allocate(b.count * sizeof(float));
+    b.targets = hpct_backend_host_allocate(b.count * sizeof(float));
+    b.expected = hpct_backend_host_allocate(b.count * sizeof(float));
+    b.got = hpct_backend_host_allocate(b.count * sizeof(float));
+    b.labels = hpct_backend_host_allocate((size_t) n * sizeof(int32_t));
+    b.weights = hpct_backend_host_allocate((size_t) (classes + 1) * sizeof(float));
     for (int k = 0; k <= classes; k++)
         b.weights[k] = 2 * draw();
     for (size_t k = 0; k < b.count; k++) {
@@ -67,20 +67,20 @@ static batch random_batch(hpct_loss_form form, int i)
     }
     for (int s = 0; s < n; s++)
         b.labels[s] = pick(0, classes == 1 ? 1 : classes - 1);
-    b.call = (hpct_loss_call){.form = form,
-                              .n = n,
-                              .classes = classes,
-                              .src = b.src,
-                              .labels = b.labels,
-                              .label_smoothing = pick(0, 1) == 0 ? 0 : 0.1f,
-                              .threshold = form == HPCT_LOSS_BINARY ? 0.5f : 0,
-                              .top_k = pick(0, 3),
-                              .scale = 0.25f,
-                              .alpha = pick(0, 1) == 0 ? 0 : 0.25f,
-                              .gamma = pick(0, 1) == 0 ? 2 : 0.5f,
-                              .delta = 1,
-                              .class_weights = pick(0, 1) == 0 ? NULL : b.weights};
-    if (form != HPCT_LOSS_PROBABILITIES && pick(0, 1) == 0)
+    b.call = (hpct_backend_loss_call){.form = form,
+                                      .n = n,
+                                      .classes = classes,
+                                      .src = b.src,
+                                      .labels = b.labels,
+                                      .label_smoothing = pick(0, 1) == 0 ? 0 : 0.1f,
+                                      .threshold = form == HPCT_BACKEND_LOSS_BINARY ? 0.5f : 0,
+                                      .top_k = pick(0, 3),
+                                      .scale = 0.25f,
+                                      .alpha = pick(0, 1) == 0 ? 0 : 0.25f,
+                                      .gamma = pick(0, 1) == 0 ? 2 : 0.5f,
+                                      .delta = 1,
+                                      .class_weights = pick(0, 1) == 0 ? NULL : b.weights};
+    if (form != HPCT_BACKEND_LOSS_PROBABILITIES && pick(0, 1) == 0)
         b.call.targets = b.targets;
     if (b.call.targets != NULL)
         b.call.judged = (hpct_target_kind) pick(HPCT_TARGETS_CLASS, HPCT_TARGETS_NUMBERS);
@@ -97,9 +97,9 @@ static bool is_near(double got, double expected)
 
 static void check(const batch *b, bool wants_diff)
 {
-    hpct_batch_sums expected, got, left[2] = {{.loss = -1}, {.loss = -1}};
+    hpct_backend_batch_sums expected, got, left[2] = {{.loss = -1}, {.loss = -1}};
     uint32_t before = (uint32_t) pick(0, 3), turns = before;
-    hpct_loss_call call = b->call;
+    hpct_backend_loss_call call = b->call;
     call.sums = &expected;
     call.diff_src = wants_diff ? b->expected : NULL;
     assert_int_equal(hpct_ref_loss(&call), HPCT_OK);
@@ -133,16 +133,16 @@ static void losses_match(void **state)
 {
     (void) state;
     for (int i = 0; i < unit_cases(132); i++) {
-        batch b = random_batch((hpct_loss_form) (i % HPCT_LOSS_FORMS), i);
+        batch b = random_batch((hpct_backend_loss_form) (i % HPCT_BACKEND_LOSS_FORMS), i);
         if (i % 11 == 0)
             b.src[pick(0, (int) b.count - 1)] = NAN;
         check(&b, i % 5 != 4);
-        hpct_host_release(b.src);
-        hpct_host_release(b.targets);
-        hpct_host_release(b.expected);
-        hpct_host_release(b.got);
-        hpct_host_release(b.labels);
-        hpct_host_release(b.weights);
+        hpct_backend_host_release(b.src);
+        hpct_backend_host_release(b.targets);
+        hpct_backend_host_release(b.expected);
+        hpct_backend_host_release(b.got);
+        hpct_backend_host_release(b.labels);
+        hpct_backend_host_release(b.weights);
     }
 }
 

@@ -64,24 +64,24 @@ typedef struct arenas {
 static void update(hpct_optimizer_kind kind, float rate, float bias_1, float bias_2, arenas *to,
                    bool recording)
 {
-    hpct_update_range ranges[] = {{.offset = 0, .count = 64, .adapt = true},
-                                  {.offset = 64, .count = COUNT - 64, .adapt = false}};
-    hpct_update_call call = {.kind = kind,
-                             .learning_rate = rate,
-                             .weight_decay = 0.01F,
-                             .momentum = 0.9F,
-                             .epsilon = 1e-7F,
-                             .trust_coefficient = 0.001F,
-                             .mix_1 = 0.1F,
-                             .mix_2 = 0.01F,
-                             .bias_1 = bias_1,
-                             .bias_2 = bias_2,
-                             .grad_scale = 1,
-                             .param = to->param,
-                             .grad = to->grad,
-                             .slot = {to->slots[0], to->slots[1]},
-                             .ranges = ranges,
-                             .num_ranges = 2};
+    hpct_backend_update_range ranges[] = {{.offset = 0, .count = 64, .adapt = true},
+                                          {.offset = 64, .count = COUNT - 64, .adapt = false}};
+    hpct_backend_update_call call = {.kind = kind,
+                                     .learning_rate = rate,
+                                     .weight_decay = 0.01F,
+                                     .momentum = 0.9F,
+                                     .epsilon = 1e-7F,
+                                     .trust_coefficient = 0.001F,
+                                     .mix_1 = 0.1F,
+                                     .mix_2 = 0.01F,
+                                     .bias_1 = bias_1,
+                                     .bias_2 = bias_2,
+                                     .grad_scale = 1,
+                                     .param = to->param,
+                                     .grad = to->grad,
+                                     .slot = {to->slots[0], to->slots[1]},
+                                     .ranges = ranges,
+                                     .num_ranges = 2};
     for (int i = 0; i < COUNT; i++) {
         to->param[i] = 0.01F * (float) (i % 17) - 0.05F;
         to->grad[i] = 0.02F * (float) (i % 11) - 0.1F;
@@ -117,11 +117,11 @@ static void steps_of_one_rate_are_alike(void **state)
 {
     (void) state;
     for (int kind = 0; kind < HPCT_OPTIMIZER_KINDS; kind++) {
-        hpct_update_call first = {.kind = (hpct_optimizer_kind) kind,
-                                  .learning_rate = 0.1F,
-                                  .bias_1 = 0.1F,
-                                  .bias_2 = 0.01F},
-                         second = first;
+        hpct_backend_update_call first = {.kind = (hpct_optimizer_kind) kind,
+                                          .learning_rate = 0.1F,
+                                          .bias_1 = 0.1F,
+                                          .bias_2 = 0.01F},
+                                 second = first;
         second.bias_1 = 0.19F;
         second.bias_2 = 0.02F;
         hpct_update_args a = hpct_cuda_update_args(&first), b = hpct_cuda_update_args(&second);

@@ -136,7 +136,7 @@ static void an_add_normalizes(void **state)
         int side = pick(1, 7), channels = widths[pick(0, 3)];
         hpct_model *plain = model_of(side, channels, both, first, relu),
                    *fused = model_of(side, channels, both, first, relu);
-        build(plain, &hpct_backend_ref);
+        build(plain, &hpct_ref_backend);
         build(fused, &cuda_backend_on_host);
         assert_int_equal(count_fused_downstream(plain), 0);
         assert_int_equal(count_fused_downstream(fused), both ? 2 : 1);
@@ -194,8 +194,8 @@ static void normalize_rows(const float *src, bool synchronized, float *dst, floa
     hpct_graph_step_peers replicas = {.sum = add_twice};
     hpct_op *op;
     assert_int_equal(hpct_cuda_make_batch_norm(&op, &spec, &build), HPCT_OK);
-    void *workspace = hpct_host_allocate(op->workspace_bytes),
-         *scratch = hpct_host_allocate(op->scratch_bytes);
+    void *workspace = hpct_backend_host_allocate(op->workspace_bytes),
+         *scratch = hpct_backend_host_allocate(op->scratch_bytes);
     float *params[] = {moving, moving + CHANNELS};
     memset(moving, 0, 2 * CHANNELS * sizeof *moving);
     hpct_op_call call = {.n = ROWS,
@@ -208,8 +208,8 @@ static void normalize_rows(const float *src, bool synchronized, float *dst, floa
                          .training = true};
     assert_int_equal(op->class->forward(op, &call), HPCT_OK);
     op->class->destroy(op);
-    hpct_host_release(workspace);
-    hpct_host_release(scratch);
+    hpct_backend_host_release(workspace);
+    hpct_backend_host_release(scratch);
 }
 
 static void equal_replicas_have_the_same_statistics(void **state)
@@ -274,18 +274,18 @@ static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_o
                : cuda_backend_on_host.make_op(out, spec, build);
 }
 
-static bool fuse_norms(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
-                       const hpct_op_spec *other)
+static bool fuse_norms(hpct_backend_fusion fusion, const hpct_op_spec *spec,
+                       const hpct_op_build *build, const hpct_op_spec *other)
 {
     (void) spec, (void) build, (void) other;
-    return fusion != HPCT_FUSION_POOL && fusion != HPCT_FUSION_SUM;
+    return fusion != HPCT_BACKEND_FUSION_POOL && fusion != HPCT_BACKEND_FUSION_SUM;
 }
 
-static bool leave_biases(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
-                         const hpct_op_spec *other)
+static bool leave_biases(hpct_backend_fusion fusion, const hpct_op_spec *spec,
+                         const hpct_op_build *build, const hpct_op_spec *other)
 {
     (void) spec, (void) build, (void) other;
-    return fusion == HPCT_FUSION_BIAS || fusion == HPCT_FUSION_ADD_NORM;
+    return fusion == HPCT_BACKEND_FUSION_BIAS || fusion == HPCT_BACKEND_FUSION_ADD_NORM;
 }
 
 static void add_convolution(hpct_model *model, int filters, int window)
@@ -339,7 +339,7 @@ static void normalizations_between_convolutions_match(void **state)
         hpct_model *plain = deep_model(widths[way / 4], relu, synchronized),
                    *fused = deep_model(widths[way / 4], relu, synchronized);
         hpct_model *const models[] = {plain, fused};
-        build(plain, &hpct_backend_ref);
+        build(plain, &hpct_ref_backend);
         build(fused, &other);
         assert_int_equal(count_fused_downstream(fused), 0); /* there is no Add */
         for (int i = 0; i < 2; i++) {

@@ -29,4 +29,4 @@ tests_unit_nn_backend_ref_libref64_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_REF_REAL=
 tests_unit_nn_backend_ref_test_gradients_LDADD = tests/unit/nn/backend/ref/libref64.la $(LDADD)
 
 tests_unit_nn_run_test_step_LDFLAGS = $(AM_LDFLAGS) $(count_allocations)
-tests_unit_nn_split_test_stage_LDFLAGS = $(AM_LDFLAGS) $(count_allocations) -Wl,--wrap=hpct_host_allocate
+tests_unit_nn_split_test_stage_LDFLAGS = $(AM_LDFLAGS) $(count_allocations) -Wl,--wrap=hpct_backend_host_allocate

@@ -69,7 +69,7 @@ static void count(const nn_case *c, nn_result *r)
 
 static float *poisoned(size_t count)
 {
-    float *memory = hpct_host_allocate(count * sizeof *memory);
+    float *memory = hpct_backend_host_allocate(count * sizeof *memory);
     if (memory != NULL)
         memset(memory, 0xff, count * sizeof *memory); /* not a number, in 32 bits and in 16 */
     return memory;
@@ -78,7 +78,7 @@ static float *poisoned(size_t count)
 /* Never zero, so that padding can be told from numbers. */
 static float *random_floats(size_t count, uint64_t seed, uint32_t stream, int small_integers)
 {
-    float *memory = hpct_host_allocate(count * sizeof *memory);
+    float *memory = hpct_backend_host_allocate(count * sizeof *memory);
     for (size_t i = 0; memory != NULL && i < count; i++) {
         float u = 2 * hpct_graph_uniform(seed, stream, i) - 1;
         memory[i] =
@@ -98,7 +98,7 @@ static bool is_written(const hpct_backend *backend, const float *behind)
 {
     float now[BEHIND], before[BEHIND];
     memset(before, 0xff, sizeof before);
-    if (hpct_memory_to_host(backend, now, behind, sizeof now) != HPCT_OK)
+    if (hpct_backend_memory_to_host(backend, now, behind, sizeof now) != HPCT_OK)
         abort();
     return memcmp(now, before, sizeof now) != 0;
 }
@@ -148,7 +148,7 @@ bool nn_case_can_be_blocks(const nn_case *c)
 static void turn(float *data, size_t count, int n, int channels, bool to_blocks)
 {
     size_t c = (size_t) channels, cells = count / (size_t) n / c;
-    float *copy = hpct_host_allocate(count * sizeof *copy);
+    float *copy = hpct_backend_host_allocate(count * sizeof *copy);
     memcpy(copy, data, count * sizeof *data);
     for (size_t i = 0; i < count; i++) {
         size_t sample = i / (cells * c), cell = i / c % cells, channel = i % c;
@@ -158,7 +158,7 @@ static void turn(float *data, size_t count, int n, int channels, bool to_blocks)
         size_t there = block * HPCT_GRAPH_CHANNEL_BLOCK + channel % HPCT_GRAPH_CHANNEL_BLOCK;
         data[to_blocks ? there : i] = copy[to_blocks ? i : there];
     }
-    hpct_host_release(copy);
+    hpct_backend_host_release(copy);
 }
 
 /* One picture of a case, if it lies so. */
@@ -173,12 +173,12 @@ static void turn_picture(const nn_case *c, float *data, size_t count, int input,
 
 static uint16_t low_of(hpct_precision values, float x)
 {
-    return values == HPCT_BF16 ? hpct_bf16_of(x) : hpct_fp16_of(x);
+    return values == HPCT_BF16 ? hpct_backend_bf16_of(x) : hpct_fp16_of(x);
 }
 
 static float of_low(hpct_precision values, uint16_t x)
 {
-    return values == HPCT_BF16 ? hpct_bf16_value(x) : hpct_fp16_value(x);
+    return values == HPCT_BF16 ? hpct_backend_bf16_value(x) : hpct_fp16_value(x);
 }
 
 static void round_all(hpct_precision values, float *data, size_t count)
@@ -213,7 +213,8 @@ static float *near_copy(const hpct_backend *backend, float *host, size_t count)
     if (backend->device == NULL || host == NULL)
         return host;
     float *memory = backend->allocate(count * sizeof *memory);
-    if (memory != NULL && hpct_memory_from_host(backend, memory, host, count * sizeof *host) != 0)
+    if (memory != NULL &&
+        hpct_backend_memory_from_host(backend, memory, host, count * sizeof *host) != 0)
         abort();
     return memory;
 }
@@ -223,7 +224,7 @@ static float *near_self(const hpct_backend *backend, float *host, size_t count)
 {
     float *memory = near_copy(backend, host, count);
     if (memory != host)
-        hpct_host_release(host);
+        hpct_backend_host_release(host);
     return memory;
 }
 
@@ -231,14 +232,14 @@ static float *near_self(const hpct_backend *backend, float *host, size_t count)
 static void fetch(const hpct_backend *backend, float *host, const float *memory, size_t count)
 {
     if (host != memory && host != NULL &&
-        hpct_memory_to_host(backend, host, memory, count * sizeof *host) != HPCT_OK)
+        hpct_backend_memory_to_host(backend, host, memory, count * sizeof *host) != HPCT_OK)
         abort();
 }
 
 static void push(const hpct_backend *backend, float *memory, const float *host, size_t count)
 {
     if (host != memory && host != NULL &&
-        hpct_memory_from_host(backend, memory, host, count * sizeof *host) != HPCT_OK)
+        hpct_backend_memory_from_host(backend, memory, host, count * sizeof *host) != HPCT_OK)
         abort();
 }
 
@@ -265,7 +266,7 @@ static hpct_status import_params(const hpct_backend *backend, hpct_op *op, const
         if (!hpct_op_param_is_state(&op->spec, i))
             a->grad[i] = near_self(backend, poisoned(floats), floats);
         status = op->class->import_param(op, i, keras, a->param[i]);
-        hpct_host_release(keras);
+        hpct_backend_host_release(keras);
     }
     return status;
 }
@@ -274,9 +275,9 @@ static size_t bad_padding_of(const hpct_backend *backend, const float *arena, si
                              size_t real)
 {
     float *host = poisoned(floats);
-    hpct_status status = hpct_memory_to_host(backend, host, arena, floats * sizeof *host);
+    hpct_status status = hpct_backend_memory_to_host(backend, host, arena, floats * sizeof *host);
     size_t bad = status == HPCT_OK ? count_bad_padding(host, floats, real) : floats;
-    hpct_host_release(host);
+    hpct_backend_host_release(host);
     return bad;
 }
 
@@ -368,19 +369,19 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
                          .first_sample = 6};
     for (int i = 0; i < repeat && status == HPCT_OK; i++) {
         for (int k = 0; k < op->num_params && status == HPCT_OK; k++) {
-            hpct_param_copy copy = {.from = call.param[k],
-                                    .to = (char *) call.copies + op->copy_offset[k],
-                                    .count = op->param_floats[k]};
+            hpct_backend_param_copy copy = {.from = call.param[k],
+                                            .to = (char *) call.copies + op->copy_offset[k],
+                                            .count = op->param_floats[k]};
             if (op->param_copied[k])
                 status = backend->copy_params(op->build.values, &copy, 1);
         }
-        hpct_memory_wait(backend);
+        hpct_backend_memory_wait(backend);
         if (status == HPCT_OK && op->class->refresh != NULL)
             status = op->class->refresh(op, &call);
         double started = now();
         if (status == HPCT_OK)
             status = op->class->forward(op, &call);
-        hpct_memory_wait(backend);
+        hpct_backend_memory_wait(backend);
         keep_least(&r->forward_seconds, now() - started);
         fetch(backend, dst, near_dst, r->dst_count);
         memcpy(r->dst, dst, r->dst_count * sizeof *dst);
@@ -402,7 +403,7 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
         started = now();
         if (status == HPCT_OK && !c->forward_only)
             status = op->class->backward(op, &call);
-        hpct_memory_wait(backend);
+        hpct_backend_memory_wait(backend);
         keep_least(&r->backward_seconds, now() - started);
     }
     fetch(backend, diff_dst, near_diff_dst, r->dst_count);
@@ -416,7 +417,7 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
             r->diff_src[k][i] += before[k][i];
         turn_picture(c, r->diff_src[k], r->src_count[k], k, false);
         backend->release(src[k]);
-        hpct_host_release(before[k]);
+        hpct_backend_host_release(before[k]);
     }
     if (c->adds)
         backend->release(src[1]);
@@ -424,9 +425,9 @@ static hpct_status run(const nn_case *c, const hpct_backend *backend, hpct_op *o
     turn_picture(c, r->dst, r->dst_count, -1, false);
     drop(backend, near_dst, dst);
     drop(backend, near_diff_dst, diff_dst);
-    hpct_host_release(diff);
-    hpct_host_release(dst);
-    hpct_host_release(diff_dst);
+    hpct_backend_host_release(diff);
+    hpct_backend_host_release(dst);
+    hpct_backend_host_release(diff_dst);
     for (int i = 0; i < 3; i++) {
         r->wrote_behind |= is_written(backend, rest[i] + floats_of(bytes[i]));
         backend->release(rest[i]);
@@ -494,12 +495,12 @@ void nn_result_free(nn_result *r)
 {
     if (r == NULL)
         return;
-    hpct_host_release(r->dst);
+    hpct_backend_host_release(r->dst);
     for (int k = 0; k < r->num_inputs; k++)
-        hpct_host_release(r->diff_src[k]);
+        hpct_backend_host_release(r->diff_src[k]);
     for (int i = 0; i < HPCT_OP_MAX_PARAMS; i++) {
-        hpct_host_release(r->grad[i]);
-        hpct_host_release(r->param[i]);
+        hpct_backend_host_release(r->grad[i]);
+        hpct_backend_host_release(r->param[i]);
     }
     free(r);
 }

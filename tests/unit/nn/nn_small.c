@@ -97,7 +97,7 @@ hpct_model *small_ready_with(const char *backend, const hpct_optimizer *optimize
 double small_step(hpct_model *model, int n, uint32_t t)
 {
     bool due;
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     small_fill(model, n, t);
     assert_int_equal(hpct_model_forward(model, n, true), HPCT_OK);
     assert_int_equal(hpct_model_loss(model, n, 1.0f / (float) n, &sums), HPCT_OK);

@@ -34,7 +34,7 @@ static hpct_model *ready_model(const char *name, int batch)
 
 static void step(hpct_model *model, int n)
 {
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     assert_int_equal(hpct_model_forward(model, n, true), HPCT_OK);
     assert_int_equal(hpct_model_loss(model, n, 1.0f / (float) n, &sums), HPCT_OK);
     assert_int_equal(hpct_model_backward(model, n), HPCT_OK);
@@ -97,7 +97,7 @@ static void table(void **state)
          .bytes = 4e7},
         {.name = "loss", .type = "", .forward_seconds = 0.0005},
     };
-    static const hpct_rates rates = {.flops = 2e11, .bytes = 2e10};
+    static const hpct_backend_rates rates = {.flops = 2e11, .bytes = 2e10};
     static const char expected[] =
         "layer                        forward ms  GFLOP/s  backw. ms  GFLOP/s   share\n"
         "conv2d (Conv2D)                   1.000    100.0      2.000    100.0   75.0%\n"

@@ -194,7 +194,7 @@ static void rates_are_of_all_that_was_done(void **state)
     if (getenv("HPC_TRAIN_SHORT") != NULL)
         skip(); /* valgrind needs minutes for each product */
     for (size_t bytes = 0; bytes <= (size_t) 4 << 20; bytes += (size_t) 4 << 20) {
-        hpct_rates rates = {0};
+        hpct_backend_rates rates = {0};
         assert_int_equal(hpct_cpu_meter_open(&meter, bytes), HPCT_OK);
         double began = hpct_process_clock();
         assert_int_equal(hpct_cpu_meter_run(meter, 0.05, &rates), HPCT_OK);

@@ -251,7 +251,7 @@ static void emulated_steps(void **state)
     memcpy(before, parameters, count * sizeof *before);
     double began = clock_now();
     for (int i = 0; i < STEPS; i++) {
-        hpct_batch_sums sums = {1, 1, 1};
+        hpct_backend_batch_sums sums = {1, 1, 1};
         bool due;
         assert_int_equal(hpct_model_forward(model, batch, true), HPCT_OK);
         assert_int_equal(hpct_model_loss(model, batch, 0.5f, &sums), HPCT_OK);
@@ -264,7 +264,7 @@ static void emulated_steps(void **state)
     assert_true(clock_now() - began >= STEPS * 20e-3);
     assert_memory_equal(before, hpct_model_parameters(model, &count), count * sizeof *before);
     assert_int_equal(hpct_model_emulate(model, NULL), HPCT_OK);
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     assert_int_equal(hpct_model_forward(model, batch, true), HPCT_OK);
     assert_int_equal(hpct_model_loss(model, batch, 0.5f, &sums), HPCT_OK);
     assert_true(sums.loss > 0); /* it computes again */
@@ -313,7 +313,7 @@ static void messages_are_sent(void **state)
     assert_int_equal(hpct_model_time_parts(model, batch, 1, &seconds), HPCT_OK);
     assert_int_equal(sent, 0); /* measured as if alone */
     assert_int_equal(hpct_model_emulate(model, &seconds), HPCT_OK);
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     assert_int_equal(hpct_model_forward(model, batch, true), HPCT_OK);
     assert_int_equal(hpct_model_loss(model, batch, 0.5f, &sums), HPCT_OK);
     assert_int_equal(hpct_model_backward(model, batch), HPCT_OK);

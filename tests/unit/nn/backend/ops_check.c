@@ -41,7 +41,7 @@ static double tolerance(const nn_case *c)
 #define HAS(kind)                                                                                  \
     ((kind) != HPCT_OP_CONV2D && (kind) != HPCT_OP_DENSE && (kind) != HPCT_OP_CONV2D_TRANSPOSE)
 #else
-#define BACKENDS hpct_backends
+#define BACKENDS hpct_backend_table
 #define HAS(kind) true
 #endif
 
@@ -173,14 +173,15 @@ static int with_blocks; /* cases so far */
 static void check_blocks(const nn_case *c, const hpct_backend *backend, uint64_t seed,
                          const nn_result *expected)
 {
-    hpct_blocking blocking =
-        backend->blocking != NULL ? backend->blocking(&c->spec, c->precision) : HPCT_BLOCKS_NEVER;
+    hpct_backend_blocking blocking = backend->blocking != NULL
+                                         ? backend->blocking(&c->spec, c->precision)
+                                         : HPCT_BACKEND_BLOCKS_NEVER;
     for (int layout = 1; layout < 4; layout++) {
         nn_case blocks = *c;
         blocks.spec.src_blocks = (layout & 1) != 0;
         blocks.spec.dst_blocks = (layout & 2) != 0;
-        if (blocking == HPCT_BLOCKS_NEVER || !nn_case_can_be_blocks(c) ||
-            (blocking == HPCT_BLOCKS_ALL && layout != 3))
+        if (blocking == HPCT_BACKEND_BLOCKS_NEVER || !nn_case_can_be_blocks(c) ||
+            (blocking == HPCT_BACKEND_BLOCKS_ALL && layout != 3))
             continue;
         check_backend(&blocks, backend, seed, expected);
         with_blocks++;
@@ -196,7 +197,7 @@ static void check_low(const nn_case *c, const hpct_backend *backend, uint64_t se
     low.values = low.precision = in_16_bits % 2 == 0 ? HPCT_FP16 : HPCT_BF16;
     if (!backend->low_values || backend->check_precision(low.values) != HPCT_OK)
         return;
-    nn_result *expected = nn_case_run(&low, &hpct_backend_ref, seed, NULL, 1);
+    nn_result *expected = nn_case_run(&low, &hpct_ref_backend, seed, NULL, 1);
     assert_non_null(expected);
     check_backend(&low, backend, seed, expected);
     nn_result_free(expected);
@@ -210,19 +211,19 @@ void check_case(const nn_case *c)
     if (!HAS(c->spec.kind))
         return;
     if (c->precision != HPCT_FP32) {
-        nn_result *first = nn_case_run(c, &hpct_backend_cpu, seed, NULL, 1);
+        nn_result *first = nn_case_run(c, &hpct_cpu_backend, seed, NULL, 1);
         assert_non_null(first);
         as_done.precision = first->precision;
         nn_result_free(first);
     }
-    nn_result *expected = nn_case_run(&as_done, &hpct_backend_ref, seed, NULL, 1);
+    nn_result *expected = nn_case_run(&as_done, &hpct_ref_backend, seed, NULL, 1);
     assert_non_null(expected);
     if (wanted() != NULL) {
         check_backend(c, wanted(), seed, expected);
         check_low(c, wanted(), seed);
     }
     for (int b = 0; BACKENDS[b] != NULL && wanted() == NULL; b++) {
-        if (BACKENDS[b] == &hpct_backend_ref)
+        if (BACKENDS[b] == &hpct_ref_backend)
             continue;
         check_backend(c, BACKENDS[b], seed, expected);
         check_blocks(c, BACKENDS[b], seed, expected);
@@ -234,7 +235,7 @@ void check_case(const nn_case *c)
 hpct_precision pick_precision(void)
 {
     bool low = (pick(0, 2) == 0 || getenv("HPC_TRAIN_TEST_PRECISION") != NULL) && wanted() == NULL;
-    return low && hpct_backend_cpu.check_precision(HPCT_BF16) == HPCT_OK ? HPCT_BF16 : HPCT_FP32;
+    return low && hpct_cpu_backend.check_precision(HPCT_BF16) == HPCT_OK ? HPCT_BF16 : HPCT_FP32;
 }
 
 int pick_channels(int most)
@@ -282,7 +283,7 @@ void blocks_were_tried(int least)
         skip();
     nn_case c = {.n = 1, .spec = {.kind = HPCT_OP_BATCH_NORM, .norm = {.rows = 2, .channels = 16}}};
     if (!HAS(HPCT_OP_CONV2D) ||
-        hpct_backend_cpu.blocking(&c.spec, c.precision) == HPCT_BLOCKS_NEVER)
+        hpct_cpu_backend.blocking(&c.spec, c.precision) == HPCT_BACKEND_BLOCKS_NEVER)
         skip();
     assert_true(with_blocks > least);
 }

@@ -30,13 +30,14 @@ static void rounding_is_to_nearest_even(void **state)
 {
     (void) state;
     for (size_t i = 0; i < NUM_ROUNDINGS; i++)
-        assert_true(hpct_bf16_value(hpct_bf16_of(roundings[i].number)) == roundings[i].nearest);
-    assert_true(isnan(hpct_bf16_value(hpct_bf16_of(NAN))));
+        assert_true(hpct_backend_bf16_value(hpct_backend_bf16_of(roundings[i].number)) ==
+                    roundings[i].nearest);
+    assert_true(isnan(hpct_backend_bf16_value(hpct_backend_bf16_of(NAN))));
     union {
         uint32_t bits;
         float value;
     } low_nan = {.bits = 0x7f800001}; /* not in the upper half */
-    assert_true(isnan(hpct_bf16_value(hpct_bf16_of(low_nan.value))));
+    assert_true(isnan(hpct_backend_bf16_value(hpct_backend_bf16_of(low_nan.value))));
 }
 
 static void loops_round_alike(void **state)
@@ -50,22 +51,22 @@ static void loops_round_alike(void **state)
         dst[i] = i % 3 == 0 ? 0 : 1;
     }
     src[20] = NAN;
-    for (int v = 0; hpct_loops_variants[v] != NULL; v++) {
-        const hpct_loops *loops = hpct_loops_variants[v];
-        hpct_bf16 low[COUNT], masked[COUNT];
+    for (int v = 0; hpct_cpu_loops_variants[v] != NULL; v++) {
+        const hpct_cpu_loops *loops = hpct_cpu_loops_variants[v];
+        hpct_backend_bf16 low[COUNT], masked[COUNT];
         float sums[OUT] = {0};
         if (!loops->supported())
             continue;
         loops->to_bf16(COUNT, src, low);
         for (int i = 0; i < COUNT; i++)
-            assert_int_equal(low[i], hpct_bf16_of(src[i]));
+            assert_int_equal(low[i], hpct_backend_bf16_of(src[i]));
         loops->diff_to_bf16(ROWS, OUT, dst, src, -0.5f, masked, sums);
         for (int o = 0; o < OUT; o++) {
             float sum = 0;
             for (int r = 0; r < ROWS; r++) {
                 int i = r * OUT + o;
-                assert_int_equal(masked[i], dst[i] > 0 ? hpct_bf16_of(-0.5f * src[i]) : 0);
-                sum += hpct_bf16_value(masked[i]);
+                assert_int_equal(masked[i], dst[i] > 0 ? hpct_backend_bf16_of(-0.5f * src[i]) : 0);
+                sum += hpct_backend_bf16_value(masked[i]);
             }
             assert_true(sum == sums[o] || (isnan(sum) && isnan(sums[o])));
         }
@@ -123,7 +124,7 @@ static void fill(hpct_model *model, int n, uint32_t t)
 
 static double forward(hpct_model *model, int n, uint32_t t, bool training)
 {
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     fill(model, n, t);
     assert_int_equal(hpct_model_forward(model, n, training), HPCT_OK);
     assert_int_equal(hpct_model_loss(model, n, training ? 1.0f / (float) n : 0, &sums), HPCT_OK);
@@ -260,7 +261,7 @@ static void master_weights_are_fp32(void **state)
         float *values = malloc(count * sizeof *values);
         assert_int_equal(hpct_param_get(model, i, values), HPCT_OK);
         for (size_t k = 0; k < count; k++)
-            finer += values[k] != hpct_bf16_value(hpct_bf16_of(values[k]));
+            finer += values[k] != hpct_backend_bf16_value(hpct_backend_bf16_of(values[k]));
         all += count;
         free(values);
     }

@@ -100,8 +100,8 @@ static hpct_graph_loss_scaling scaling_of(const hpct_model *model)
 {
     hpct_graph_loss_scaling scaling = model->scaling;
     if (model->run != NULL)
-        assert_int_equal(hpct_memory_to_host(model->run->backend, &scaling,
-                                             model->run->arenas.scaling, sizeof scaling),
+        assert_int_equal(hpct_backend_memory_to_host(model->run->backend, &scaling,
+                                                     model->run->arenas.scaling, sizeof scaling),
                          HPCT_OK);
     return scaling;
 }
@@ -134,9 +134,9 @@ static double length_of_gradient(hpct_model *model, float **gradient, size_t *co
     const float *from = hpct_model_gradients(model, count);
     double sum = 0;
     *gradient = malloc(*count * sizeof **gradient);
-    assert_int_equal(
-        hpct_memory_to_host(model->run->backend, *gradient, from, *count * sizeof **gradient),
-        HPCT_OK);
+    assert_int_equal(hpct_backend_memory_to_host(model->run->backend, *gradient, from,
+                                                 *count * sizeof **gradient),
+                     HPCT_OK);
     for (size_t i = 0; i < *count; i++)
         sum += (double) (*gradient)[i] * (double) (*gradient)[i];
     return sqrt(sum);

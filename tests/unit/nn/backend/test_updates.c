@@ -16,7 +16,7 @@
 #include "tests/gpu_without/kernels/cuda_backend.h"
 #define BACKENDS cuda_backends_on_host
 #else
-#define BACKENDS hpct_backends
+#define BACKENDS hpct_backend_table
 #endif
 
 static uint64_t draws;
@@ -31,9 +31,9 @@ static int pick(int low, int high)
 enum { ARENA_PARAM, ARENA_GRAD, ARENA_SLOT, ARENAS = ARENA_SLOT + HPCT_GRAPH_MAX_SLOTS };
 
 /* Random settings of one optimizer; every third clips by value, by norm, by the norm of all. */
-static hpct_update_call random_update(hpct_optimizer_kind kind, int clip)
+static hpct_backend_update_call random_update(hpct_optimizer_kind kind, int clip)
 {
-    return (hpct_update_call){
+    return (hpct_backend_update_call){
         .kind = kind,
         .nesterov = kind == HPCT_SGD && pick(0, 1) == 1,
         .learning_rate = 0.01f * (float) pick(1, 20),
@@ -62,19 +62,19 @@ static int random_units(void)
 
 /* Parameters of random sizes behind each other, some with gaps that belong to nobody, one without
  * weights and one without gradients; 16 zeros of padding behind each. */
-static size_t random_arenas(float *arenas[ARENAS], hpct_update_range *ranges, int num)
+static size_t random_arenas(float *arenas[ARENAS], hpct_backend_update_range *ranges, int num)
 {
     size_t total = 0;
     for (int r = 0; r < num; r++) {
         size_t count = 16 * (size_t) random_units();
         total += 16 * (size_t) pick(0, 2);
-        ranges[r] = (hpct_update_range){total, count,
-                                        .rate_factor = 0.25f * (float) pick(0, 3 * MOST_RANGES),
-                                        .adapt = pick(0, 2) > 0};
+        ranges[r] = (hpct_backend_update_range){
+            total, count, .rate_factor = 0.25f * (float) pick(0, 3 * MOST_RANGES),
+            .adapt = pick(0, 2) > 0};
         total += count;
     }
     for (int k = 0; k < ARENAS; k++)
-        arenas[k] = hpct_host_allocate(total * sizeof(float));
+        arenas[k] = hpct_backend_host_allocate(total * sizeof(float));
     for (int r = 0; r < num; r++) {
         for (int k = 0; k < ARENAS; k++) {
             bool none = (k == ARENA_PARAM && r == 1) || (k == ARENA_GRAD && r == 2);
@@ -91,7 +91,8 @@ static size_t random_arenas(float *arenas[ARENAS], hpct_update_range *ranges, in
     return total;
 }
 
-static void run_update(const hpct_backend *backend, hpct_update_call call, float *arenas[ARENAS])
+static void run_update(const hpct_backend *backend, hpct_backend_update_call call,
+                       float *arenas[ARENAS])
 {
     bool slots = call.kind != HPCT_SGD || call.momentum != 0;
     call.param = arenas[ARENA_PARAM];
@@ -106,19 +107,19 @@ static void run_update(const hpct_backend *backend, hpct_update_call call, float
         assert_int_equal(backend->update(&call), HPCT_OK);
 }
 
-static void check_update(hpct_update_call call)
+static void check_update(hpct_backend_update_call call)
 {
     float *first[ARENAS], *expected[ARENAS], *got[ARENAS];
-    hpct_update_range ranges[MOST_RANGES];
+    hpct_backend_update_range ranges[MOST_RANGES];
     call.ranges = ranges;
     call.num_ranges = all_large ? 1 : pick(0, 7) == 0 ? MOST_RANGES : pick(1, 5);
     size_t total = random_arenas(first, ranges, call.num_ranges);
     for (int k = 0; k < ARENAS; k++) {
-        expected[k] = hpct_host_allocate(total * sizeof(float));
-        got[k] = hpct_host_allocate(total * sizeof(float));
+        expected[k] = hpct_backend_host_allocate(total * sizeof(float));
+        got[k] = hpct_backend_host_allocate(total * sizeof(float));
         memcpy(expected[k], first[k], total * sizeof(float));
     }
-    run_update(&hpct_backend_ref, call, expected);
+    run_update(&hpct_ref_backend, call, expected);
     assert_memory_not_equal(expected[ARENA_PARAM], first[ARENA_PARAM], total * sizeof(float));
     for (int b = 0; BACKENDS[b] != NULL; b++) {
         for (int k = 0; k < ARENAS; k++)
@@ -137,9 +138,9 @@ static void check_update(hpct_update_call call)
         }
     }
     for (int k = 0; k < ARENAS; k++) {
-        hpct_host_release(first[k]);
-        hpct_host_release(expected[k]);
-        hpct_host_release(got[k]);
+        hpct_backend_host_release(first[k]);
+        hpct_backend_host_release(expected[k]);
+        hpct_backend_host_release(got[k]);
     }
 }
 
@@ -147,7 +148,7 @@ static void updates_match(void **state)
 {
     (void) state;
     for (int i = 0; i < unit_cases(nn_cases(100)); i++) {
-        hpct_update_call call =
+        hpct_backend_update_call call =
             random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
         if (call.kind == HPCT_SGD && i % 3 == 0)
             call.momentum = 0;
@@ -192,13 +193,13 @@ static hpct_status add_nothing(void *argument, float *sums, size_t count)
 static void who_has_no_gradients_is_asked_too(void **state)
 {
     (void) state;
-    const hpct_backend *backends[2] = {&hpct_backend_ref, BACKENDS[0]};
+    const hpct_backend *backends[2] = {&hpct_ref_backend, BACKENDS[0]};
     if (!BACKENDS[0]->low_values)
         skip(); /* whose numbers are fp32, has no scale */
     for (int b = 0; b < 2; b++) {
         hpct_graph_loss_scaling scaling = HPCT_GRAPH_LOSS_SCALING_BEGIN;
         replicas all = {0};
-        hpct_update_call call = random_update(HPCT_ADAM, 3);
+        hpct_backend_update_call call = random_update(HPCT_ADAM, 3);
         call.scaling = &scaling;
         call.judge = add_others;
         call.argument = &all;
@@ -218,10 +219,10 @@ static void sums_are_asked_for_alike(void **state)
     if (!BACKENDS[0]->low_values)
         skip();
     for (int i = 0; i < unit_cases(nn_cases(40)); i++) {
-        hpct_update_call call =
+        hpct_backend_update_call call =
             random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
         hpct_graph_loss_scaling scaling = HPCT_GRAPH_LOSS_SCALING_BEGIN;
-        hpct_update_range ranges[3];
+        hpct_backend_update_range ranges[3];
         float *arenas[ARENAS];
         replicas all = {0};
         random_arenas(arenas, ranges, 3);
@@ -251,7 +252,7 @@ static void sums_are_asked_for_alike(void **state)
                      call.kind == HPCT_LAMB;
         assert_true(norms == (each > 0));
         for (int k = 0; k < ARENAS; k++)
-            hpct_host_release(arenas[k]);
+            hpct_backend_host_release(arenas[k]);
     }
 }
 
@@ -260,13 +261,13 @@ static void sums_are_asked_for_alike(void **state)
 static void scaled_updates_match(void **state)
 {
     (void) state;
-    const hpct_backend *backends[2] = {&hpct_backend_ref, BACKENDS[0]};
+    const hpct_backend *backends[2] = {&hpct_ref_backend, BACKENDS[0]};
     if (!BACKENDS[0]->low_values)
         skip(); /* whose numbers are fp32, has no scale */
     for (int i = 0; i < unit_cases(nn_cases(100)); i++) {
-        hpct_update_call call =
+        hpct_backend_update_call call =
             random_update((hpct_optimizer_kind) (i % HPCT_OPTIMIZER_KINDS), i / 5 % 4);
-        hpct_update_range ranges[5];
+        hpct_backend_update_range ranges[5];
         float *arenas[2][ARENAS];
         hpct_graph_loss_scaling scaling[2];
         int num = pick(1, 5), bad = pick(0, 3), first_good = pick(0, 3);
@@ -280,7 +281,8 @@ static void scaled_updates_match(void **state)
         size_t total = random_arenas(arenas[0], ranges, num);
         for (int b = 0; b < 2; b++) {
             for (int k = 0; k < ARENAS; k++) {
-                arenas[1][k] = b == 0 ? hpct_host_allocate(total * sizeof(float)) : arenas[1][k];
+                arenas[1][k] =
+                    b == 0 ? hpct_backend_host_allocate(total * sizeof(float)) : arenas[1][k];
                 if (b == 0)
                     memcpy(arenas[1][k], arenas[0][k], total * sizeof(float));
             }
@@ -315,8 +317,8 @@ static void scaled_updates_match(void **state)
             double difference = nn_difference(arenas[1][k], arenas[0][k], total);
             if (difference > 4e-6)
                 fail_msg("%s, arena %d: off by %g", hpct_optimizer_name(call.kind), k, difference);
-            hpct_host_release(arenas[0][k]);
-            hpct_host_release(arenas[1][k]);
+            hpct_backend_host_release(arenas[0][k]);
+            hpct_backend_host_release(arenas[1][k]);
         }
     }
 }
@@ -340,9 +342,9 @@ static void rmsprop_is_keras(void **state)
         for (int b = -1; b < 0 || BACKENDS[b] != NULL; b++) {
             float *arenas[ARENAS];
             for (int i = 0; i < ARENAS; i++)
-                arenas[i] = hpct_host_allocate(16 * sizeof(float));
-            hpct_update_range range = {.count = 16};
-            hpct_update_call call = {
+                arenas[i] = hpct_backend_host_allocate(16 * sizeof(float));
+            hpct_backend_update_range range = {.count = 16};
+            hpct_backend_update_call call = {
                 .kind = HPCT_RMSPROP,
                 .learning_rate = 0.01f,
                 .weight_decay = cases[k].weight_decay,
@@ -361,13 +363,13 @@ static void rmsprop_is_keras(void **state)
             for (int t = 0; t < 3; t++) {
                 arenas[ARENA_GRAD][0] = gradients[t];
                 assert_int_equal(
-                    b < 0 ? hpct_backend_ref.update(&call) : BACKENDS[b]->update(&call), HPCT_OK);
+                    b < 0 ? hpct_ref_backend.update(&call) : BACKENDS[b]->update(&call), HPCT_OK);
                 if (!(fabsf(arenas[ARENA_PARAM][0] - cases[k].wanted[t]) < 1e-6f))
                     fail_msg("case %zu, update %d: %.9g", k, t, (double) arenas[ARENA_PARAM][0]);
             }
             assert_true(arenas[ARENA_PARAM][1] == 0);
             for (int i = 0; i < ARENAS; i++)
-                hpct_host_release(arenas[i]);
+                hpct_backend_host_release(arenas[i]);
         }
     }
 }
@@ -380,21 +382,21 @@ static void rmsprop_bears_gradients_without_variance(void **state)
         float param[16] __attribute__((aligned(64))) = {0}, grad[16] __attribute__((aligned(64)));
         float square[16] __attribute__((aligned(64))) = {0},
                          mean[16] __attribute__((aligned(64))) = {0};
-        hpct_update_range range = {.count = 16};
-        hpct_update_call call = {.kind = HPCT_RMSPROP,
-                                 .learning_rate = 1e-6f,
-                                 .epsilon = 1e-7f,
-                                 .mix_2 = 0.1f,
-                                 .grad_scale = 1,
-                                 .param = param,
-                                 .grad = grad,
-                                 .slot = {NULL, square, mean},
-                                 .ranges = &range,
-                                 .num_ranges = 1};
+        hpct_backend_update_range range = {.count = 16};
+        hpct_backend_update_call call = {.kind = HPCT_RMSPROP,
+                                         .learning_rate = 1e-6f,
+                                         .epsilon = 1e-7f,
+                                         .mix_2 = 0.1f,
+                                         .grad_scale = 1,
+                                         .param = param,
+                                         .grad = grad,
+                                         .slot = {NULL, square, mean},
+                                         .ranges = &range,
+                                         .num_ranges = 1};
         for (int i = 0; i < 16; i++)
             grad[i] = 10.0f + 0.37f * (float) i;
         for (int t = 0; t < 400; t++)
-            assert_int_equal(b < 0 ? hpct_backend_ref.update(&call) : BACKENDS[b]->update(&call),
+            assert_int_equal(b < 0 ? hpct_ref_backend.update(&call) : BACKENDS[b]->update(&call),
                              HPCT_OK);
         for (int i = 0; i < 16; i++)
             assert_true(isfinite(param[i]) && param[i] < 0);
@@ -408,8 +410,8 @@ static void a_gradient_that_is_no_number_shows(void **state)
     for (int b = 0; BACKENDS[b] != NULL; b++) {
         for (int clip = 0; clip < 4; clip++) {
             float arenas[3][16] = {{1}, {NAN, 1}, {0}};
-            hpct_update_range range = {.count = 16, .adapt = true};
-            hpct_update_call call = random_update(HPCT_SGD, clip);
+            hpct_backend_update_range range = {.count = 16, .adapt = true};
+            hpct_backend_update_call call = random_update(HPCT_SGD, clip);
             call.param = arenas[0];
             call.grad = arenas[1];
             call.slot[0] = arenas[2];
@@ -423,42 +425,42 @@ static void a_gradient_that_is_no_number_shows(void **state)
 
 #define MOST_PENALTIES 300 /* of more parameters than a launch on a GPU has room for */
 
-static hpct_penalty random_penalty(const hpct_update_range *range)
+static hpct_backend_penalty random_penalty(const hpct_backend_update_range *range)
 {
     int kind = pick(0, 3);
-    return (hpct_penalty){.offset = range->offset,
-                          .count = range->count,
-                          .l1 = kind == 0 ? 0 : 0.01f * (float) pick(1, 9),
-                          .l2 = kind == 1 ? 0 : 0.01f * (float) pick(1, 9),
-                          .split = pick(0, 2) == 0};
+    return (hpct_backend_penalty){.offset = range->offset,
+                                  .count = range->count,
+                                  .l1 = kind == 0 ? 0 : 0.01f * (float) pick(1, 9),
+                                  .l2 = kind == 1 ? 0 : 0.01f * (float) pick(1, 9),
+                                  .split = pick(0, 2) == 0};
 }
 
 /* Gradients alone, sums alone, or both, with scaled gradients or not. */
 static void check_penalties(int num, int what)
 {
     float *arenas[ARENAS], sums[2], expected_sums[2];
-    hpct_update_range ranges[MOST_PENALTIES];
-    hpct_penalty penalties[MOST_PENALTIES];
+    hpct_backend_update_range ranges[MOST_PENALTIES];
+    hpct_backend_penalty penalties[MOST_PENALTIES];
     hpct_graph_loss_scaling scaling = HPCT_GRAPH_LOSS_SCALING_BEGIN;
     size_t total = random_arenas(arenas, ranges, num);
-    float *expected = hpct_host_allocate(total * sizeof *expected),
-          *got = hpct_host_allocate(total * sizeof *got);
+    float *expected = hpct_backend_host_allocate(total * sizeof *expected),
+          *got = hpct_backend_host_allocate(total * sizeof *got);
     scaling.scale = 8;
     for (int i = 0; i < num; i++)
         penalties[i] = random_penalty(&ranges[i]);
     for (int b = -1; b < 0 || BACKENDS[b] != NULL; b++) {
-        const hpct_backend *backend = b < 0 ? &hpct_backend_ref : BACKENDS[b];
-        hpct_penalty_call call = {.penalties = penalties,
-                                  .num = num,
-                                  .param = arenas[ARENA_PARAM],
-                                  .grad = what == 1 ? NULL
-                                          : b < 0   ? expected
-                                                    : got,
-                                  .factor = 2,
-                                  .scaling = what == 3 ? &scaling : NULL,
-                                  .sums = what == 0 ? NULL
-                                          : b < 0   ? expected_sums
-                                                    : sums};
+        const hpct_backend *backend = b < 0 ? &hpct_ref_backend : BACKENDS[b];
+        hpct_backend_penalty_call call = {.penalties = penalties,
+                                          .num = num,
+                                          .param = arenas[ARENA_PARAM],
+                                          .grad = what == 1 ? NULL
+                                                  : b < 0   ? expected
+                                                            : got,
+                                          .factor = 2,
+                                          .scaling = what == 3 ? &scaling : NULL,
+                                          .sums = what == 0 ? NULL
+                                                  : b < 0   ? expected_sums
+                                                            : sums};
         memcpy(b < 0 ? expected : got, arenas[ARENA_GRAD], total * sizeof *got);
         sums[0] = sums[1] = NAN;
         assert_int_equal(backend->penalize(&call), HPCT_OK);
@@ -473,9 +475,9 @@ static void check_penalties(int num, int what)
                          (double) expected_sums[k]);
     }
     for (int k = 0; k < ARENAS; k++)
-        hpct_host_release(arenas[k]);
-    hpct_host_release(expected);
-    hpct_host_release(got);
+        hpct_backend_host_release(arenas[k]);
+    hpct_backend_host_release(expected);
+    hpct_backend_host_release(got);
 }
 
 static void penalties_match(void **state)
@@ -494,22 +496,23 @@ static void penalties_are_l1_and_l2(void **state)
 {
     (void) state;
     for (int b = -1; b < 0 || BACKENDS[b] != NULL; b++) {
-        float *w = hpct_host_allocate(32 * sizeof *w), *g = hpct_host_allocate(32 * sizeof *g),
-              sums[2];
-        const hpct_penalty penalties[] = {{.count = 16, .l1 = 0.5f, .l2 = 0.25f},
-                                          {.offset = 16, .count = 16, .l1 = 1, .split = true}};
+        float *w = hpct_backend_host_allocate(32 * sizeof *w),
+              *g = hpct_backend_host_allocate(32 * sizeof *g), sums[2];
+        const hpct_backend_penalty penalties[] = {
+            {.count = 16, .l1 = 0.5f, .l2 = 0.25f},
+            {.offset = 16, .count = 16, .l1 = 1, .split = true}};
         const float first[] = {2, -1, 0};
         memcpy(w, first, sizeof first);
         w[16] = -3;
         g[1] = 1;
-        hpct_penalty_call call = {
+        hpct_backend_penalty_call call = {
             .penalties = penalties, .num = 2, .param = w, .grad = g, .factor = 1, .sums = sums};
-        const hpct_backend *backend = b < 0 ? &hpct_backend_ref : BACKENDS[b];
+        const hpct_backend *backend = b < 0 ? &hpct_ref_backend : BACKENDS[b];
         assert_int_equal(backend->penalize(&call), HPCT_OK);
         assert_true(sums[0] == 3 && sums[1] == 0.5f * 3 + 0.25f * 5);
         assert_true(g[0] == 1.5f && g[1] == 0 && g[2] == 0 && g[16] == -1 && g[17] == 0);
-        hpct_host_release(w);
-        hpct_host_release(g);
+        hpct_backend_host_release(w);
+        hpct_backend_host_release(g);
     }
 }
 
@@ -518,8 +521,8 @@ static void accumulation_matches(void **state)
     (void) state;
     for (int b = 0; BACKENDS[b] != NULL; b++) {
         size_t count = 16 * (size_t) pick(1, 5000);
-        float *src = hpct_host_allocate(count * sizeof *src),
-              *dst = hpct_host_allocate(count * sizeof *dst);
+        float *src = hpct_backend_host_allocate(count * sizeof *src),
+              *dst = hpct_backend_host_allocate(count * sizeof *dst);
         for (size_t i = 0; i < count; i++) {
             src[i] = hpct_graph_uniform(draws, 1, i);
             dst[i] = NAN;
@@ -529,8 +532,8 @@ static void accumulation_matches(void **state)
         assert_int_equal(BACKENDS[b]->accumulate(count, src, dst, false), HPCT_OK);
         for (size_t i = 0; i < count; i++)
             assert_true(dst[i] == 2 * src[i]);
-        hpct_host_release(src);
-        hpct_host_release(dst);
+        hpct_backend_host_release(src);
+        hpct_backend_host_release(dst);
     }
 }
 
@@ -539,21 +542,21 @@ static void vectors_match(void **state)
     (void) state;
     for (int i = 0; i < unit_cases(nn_cases(20)); i++) {
         size_t count = (size_t) pick(1, 70000);
-        float *a[2], *b = hpct_host_allocate(count * sizeof(float));
+        float *a[2], *b = hpct_backend_host_allocate(count * sizeof(float));
         for (int k = 0; k < 2; k++) {
-            a[k] = hpct_host_allocate(count * sizeof(float));
+            a[k] = hpct_backend_host_allocate(count * sizeof(float));
             for (size_t j = 0; j < count; j++) {
                 a[k][j] = hpct_graph_uniform(draws, 0, j) - 0.5f;
                 b[j] = hpct_graph_uniform(draws, 1, j) - 0.5f;
             }
-            const hpct_backend *backend = k == 0 ? &hpct_backend_ref : BACKENDS[0];
+            const hpct_backend *backend = k == 0 ? &hpct_ref_backend : BACKENDS[0];
             assert_int_equal(backend->accumulate(count, b, a[k], false), HPCT_OK);
             assert_int_equal(backend->scale(count, 0.3f, a[k]), HPCT_OK);
         }
         assert_true(nn_difference(a[1], a[0], count) < 1e-6);
-        hpct_host_release(a[0]);
-        hpct_host_release(a[1]);
-        hpct_host_release(b);
+        hpct_backend_host_release(a[0]);
+        hpct_backend_host_release(a[1]);
+        hpct_backend_host_release(b);
     }
 }
 

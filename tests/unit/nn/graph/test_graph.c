@@ -75,7 +75,7 @@ static void plain_forward(const hpct_model *model, plain *p)
 /* `grad` takes the place of the gradient arena. */
 static void plain_backward(const hpct_model *model, plain *p, float *grad)
 {
-    float *part = hpct_host_allocate(1 << 20);
+    float *part = hpct_backend_host_allocate(1 << 20);
     for (int i = model->num_nodes - 1; i >= 0; i--) {
         const hpct_graph_node *node = &model->nodes[i];
         const hpct_run_node *built = &model->run->nodes[i];
@@ -113,7 +113,7 @@ static void plain_backward(const hpct_model *model, plain *p, float *grad)
                 sum[j] += diff_src[k][j];
         }
     }
-    hpct_host_release(part);
+    hpct_backend_host_release(part);
 }
 
 /* Sums in another order: a rounding error of the largest numbers, or of those that went into it
@@ -131,7 +131,7 @@ static bool is_rounding(const float *got, const float *expected, size_t count)
 static void check_gradients(hpct_model *model)
 {
     plain p = {.value = {NULL}};
-    hpct_batch_sums sums, expected_sums;
+    hpct_backend_batch_sums sums, expected_sums;
     hpct_run *run = model->run;
     int classes = run->loss.classes, loss = root_of(model, run->loss.tensor);
     assert_true(model->num_tensors <= MAX_TENSORS);
@@ -142,24 +142,24 @@ static void check_gradients(hpct_model *model)
     for (int s = 0; s < BATCH; s++)
         run->input.labels[s] = pick(0, classes - 1);
     for (int t = 1; t < model->num_tensors; t++) {
-        p.value[t] = hpct_host_allocate(floats_of(model, t) * sizeof(float));
-        p.diff[t] = hpct_host_allocate(floats_of(model, t) * sizeof(float));
+        p.value[t] = hpct_backend_host_allocate(floats_of(model, t) * sizeof(float));
+        p.diff[t] = hpct_backend_host_allocate(floats_of(model, t) * sizeof(float));
     }
-    float *kept = hpct_host_allocate(run->arenas.state_floats * sizeof *kept);
+    float *kept = hpct_backend_host_allocate(run->arenas.state_floats * sizeof *kept);
     memcpy(kept, run->arenas.states, run->arenas.state_floats * sizeof *kept);
     plain_forward(model, &p);
     memcpy(run->arenas.states, kept, run->arenas.state_floats * sizeof *kept);
-    hpct_host_release(kept);
-    hpct_loss_call call = {.form = run->loss.form,
-                           .n = BATCH,
-                           .classes = classes,
-                           .src = p.value[loss],
-                           .labels = run->input.labels,
-                           .scale = 1,
-                           .diff_src = p.diff[loss],
-                           .sums = &expected_sums};
+    hpct_backend_host_release(kept);
+    hpct_backend_loss_call call = {.form = run->loss.form,
+                                   .n = BATCH,
+                                   .classes = classes,
+                                   .src = p.value[loss],
+                                   .labels = run->input.labels,
+                                   .scale = 1,
+                                   .diff_src = p.diff[loss],
+                                   .sums = &expected_sums};
     assert_int_equal(run->backend->loss(&call), HPCT_OK);
-    float *expected = hpct_host_allocate(run->arenas.floats * sizeof *expected);
+    float *expected = hpct_backend_host_allocate(run->arenas.floats * sizeof *expected);
     plain_backward(model, &p, expected);
 
     memset(run->plan.block, 0xff, run->plan.block_bytes);
@@ -177,10 +177,10 @@ static void check_gradients(hpct_model *model)
                      (double) run->arenas.gradients[at], (double) expected[at]);
     }
     for (int t = 1; t < model->num_tensors; t++) {
-        hpct_host_release(p.value[t]);
-        hpct_host_release(p.diff[t]);
+        hpct_backend_host_release(p.value[t]);
+        hpct_backend_host_release(p.diff[t]);
     }
-    hpct_host_release(expected);
+    hpct_backend_host_release(expected);
 }
 
 /* ---- drawn graphs ---- */
@@ -315,7 +315,7 @@ static int count_kept_plain(const hpct_model *model)
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_graph_node *node = &model->nodes[i];
         const hpct_shape *shape = &model->tensors[node->output].shape;
-        bool can = hpct_backend_cpu.blocking(&node->spec, HPCT_FP32) == HPCT_BLOCKS_ALL &&
+        bool can = hpct_cpu_backend.blocking(&node->spec, HPCT_FP32) == HPCT_BACKEND_BLOCKS_ALL &&
                    shape->rank == 3 && shape->size[2] % HPCT_GRAPH_CHANNEL_BLOCK == 0;
         kept += can && !model->run->nodes[i].op->spec.dst_blocks;
     }
@@ -351,8 +351,8 @@ static void drawn_graphs_have_right_gradients(void **state)
     assert_true(passed > least && added > least && added_after > least);
     print_message("with blocks %d, between both %d, without for a neighbour's sake %d\n", blocks,
                   borders, kept);
-    if (hpct_backend_cpu.blocking(&(hpct_op_spec){.kind = HPCT_OP_RELU}, HPCT_FP32) !=
-        HPCT_BLOCKS_NEVER)
+    if (hpct_cpu_backend.blocking(&(hpct_op_spec){.kind = HPCT_OP_RELU}, HPCT_FP32) !=
+        HPCT_BACKEND_BLOCKS_NEVER)
         assert_true(blocks > 0 && borders > 0 && kept > 0);
 }
 
@@ -493,7 +493,7 @@ static void moving_statistics_are_keras(void **state)
     assert_int_equal(hpct_model_forward(m, BATCH, false), HPCT_OK);
     float expected = (6 - 0.75f) / sqrtf(0.75f + 0.25f * 14 / 3 + 1e-3f);
     assert_true(fabsf(hpct_model_output(m)[4] - expected) < 1e-5f);
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     memset(hpct_model_labels(m), 0, BATCH * sizeof(int32_t));
     assert_int_equal(hpct_model_loss(m, BATCH, 1, &sums), HPCT_ERR_USAGE);
     assert_string_equal(hpct_last_error(), "model m: a gradient needs a forward for training");

@@ -116,7 +116,8 @@ static hpct_run_node *node_of(const hpct_model *model, const char *layer, hpct_o
 
 static size_t padded(size_t floats)
 {
-    return (floats + HPCT_ARENA_ALIGN - 1) / HPCT_ARENA_ALIGN * HPCT_ARENA_ALIGN;
+    return (floats + HPCT_BACKEND_ARENA_ALIGN - 1) / HPCT_BACKEND_ARENA_ALIGN *
+           HPCT_BACKEND_ARENA_ALIGN;
 }
 
 static void a_frozen_base_has_no_backward(void **state)
@@ -230,7 +231,7 @@ static double loss_along(hpct_model *model, int param, const float *from, const 
 {
     size_t count = hpct_graph_shape_count(&model->params[param].shape);
     float *moved = calloc(count, sizeof *moved);
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     for (size_t i = 0; i < count; i++)
         moved[i] = from[i] + (float) length * gradient[i];
     assert_int_equal(hpct_param_set(model, param, moved), HPCT_OK);
@@ -420,7 +421,7 @@ static void the_numbers_of_a_normalization_are_no_statistics(void **state)
         hpct_model_states(model, &states);
         hpct_model_frozen(model, &frozen);
         assert_int_equal(states, 0);
-        assert_int_equal(frozen, 3 * HPCT_ARENA_ALIGN);
+        assert_int_equal(frozen, 3 * HPCT_BACKEND_ARENA_ALIGN);
         values_have_rows(model);
         assert_int_equal(hpct_model_set_trainable(model, "scale", false), HPCT_OK);
         assert_int_equal(hpct_model_set_trainable(model, "scale", true), HPCT_OK);

@@ -4,8 +4,8 @@
 #include "nn/split/stage.h"
 #include "tests/unit/unit.h"
 
-static bool fuse_all(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
-                     const hpct_op_spec *other)
+static bool fuse_all(hpct_backend_fusion fusion, const hpct_op_spec *spec,
+                     const hpct_op_build *build, const hpct_op_spec *other)
 {
     (void) fusion, (void) spec, (void) build, (void) other;
     return true;
@@ -15,7 +15,7 @@ static bool fuse_all(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op
 static void expect_links(hpct_model *model, const hpct_link *expected, int num)
 {
     int batch = 2;
-    hpct_backend backend = hpct_backend_ref;
+    hpct_backend backend = hpct_ref_backend;
     const hpct_build_options options = {.batch_sizes = &batch, .num_batch_sizes = 1};
     hpct_run *run;
     backend.fuses = fuse_all;
@@ -75,8 +75,8 @@ static void a_residual_block_is_fused(void **state)
     branch = convolve(model, HPCT_LINEAR);              /* 5 */
     hpct_model_add_add(model, (int[]){branch, sum}, 2); /* 6 */
     finish(model);
-    EXPECT_LINKS(model, {HPCT_FUSION_BIAS, 2, 3, 0}, {HPCT_FUSION_ADD_NORM, 3, 4, 1},
-                 {HPCT_FUSION_SUM, 5, 6, 0});
+    EXPECT_LINKS(model, {HPCT_BACKEND_FUSION_BIAS, 2, 3, 0},
+                 {HPCT_BACKEND_FUSION_ADD_NORM, 3, 4, 1}, {HPCT_BACKEND_FUSION_SUM, 5, 6, 0});
     hpct_model_free(model);
 }
 
@@ -123,7 +123,7 @@ static void a_pooling_is_fused_with_its_source(void **state)
 {
     (void) state;
     hpct_model *model = pooled_once();
-    EXPECT_LINKS(model, {HPCT_FUSION_POOL, 0, 1, 0});
+    EXPECT_LINKS(model, {HPCT_BACKEND_FUSION_POOL, 0, 1, 0});
     hpct_model_free(model);
 }
 
@@ -153,7 +153,7 @@ static void nothing_is_fused_across_pipeline_stages(void **state)
     hpct_model *one = pooled_once(), *two = pooled_twice(true);
     hpct_stage *both = first_stage(one, 2), *convolution = first_stage(one, 1),
                *shared = first_stage(two, 2); /* the next stage reads the convolution */
-    EXPECT_LINKS(hpct_stage_model(both), {HPCT_FUSION_POOL, 0, 1, 0});
+    EXPECT_LINKS(hpct_stage_model(both), {HPCT_BACKEND_FUSION_POOL, 0, 1, 0});
     expect_links(hpct_stage_model(convolution), NULL, 0);
     expect_links(hpct_stage_model(shared), NULL, 0);
     hpct_stage_close(both);

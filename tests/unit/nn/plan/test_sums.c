@@ -115,17 +115,17 @@ static void infer(hpct_model *model, float *outputs)
     memcpy(outputs, hpct_model_output(model), BATCH * 3 * sizeof *outputs);
 }
 
-static bool fuse_all(hpct_fusion fusion, const hpct_op_spec *spec, const hpct_op_build *build,
-                     const hpct_op_spec *other)
+static bool fuse_all(hpct_backend_fusion fusion, const hpct_op_spec *spec,
+                     const hpct_op_build *build, const hpct_op_spec *other)
 {
     (void) spec, (void) build, (void) other;
-    return fusion != HPCT_FUSION_POOL;
+    return fusion != HPCT_BACKEND_FUSION_POOL;
 }
 
 static void additions_elsewhere_are_the_same(void **state)
 {
     (void) state;
-    hpct_backend other = hpct_backend_ref;
+    hpct_backend other = hpct_ref_backend;
     int sums = 0, fused_downstream = 0, biases = 0;
     other.fuses = fuse_all;
     for (int i = 0; i < unit_cases(120); i++) {
@@ -135,7 +135,7 @@ static void additions_elsewhere_are_the_same(void **state)
         hpct_model *a = draw_sums();
         draws = begin;
         hpct_model *b = draw_sums();
-        step_on(a, &hpct_backend_ref, here);
+        step_on(a, &hpct_ref_backend, here);
         step_on(b, &other, there);
         assert_true(nn_difference(there, here, BATCH * 3) <= 1e-5);
         const float *expected = hpct_model_gradients(a, &count);

@@ -92,7 +92,7 @@ static double penalty_of(const hpct_model *model)
 /* Mean loss of batch 0 as it is shown; with training its gradients follow. */
 static double loss_of(hpct_model *model, int n, bool training)
 {
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     small_fill(model, n, 0);
     assert_int_equal(hpct_model_forward(model, n, training), HPCT_OK);
     assert_int_equal(hpct_model_loss(model, n, training ? 1.0F / (float) n : 0, &sums), HPCT_OK);

@@ -437,7 +437,7 @@ static void backward_drops_what_forward_dropped(void **state)
         hpct_build_options options = {
             .backend = backends[b], .batch_sizes = &one, .num_batch_sizes = 1};
         assert_int_equal(hpct_model_build(model, &options), HPCT_OK);
-        hpct_batch_sums sums;
+        hpct_backend_batch_sums sums;
         free(outputs(model, 1, 3, 9, 4, false));
         assert_int_equal(hpct_model_loss(model, 1, 1, &sums), HPCT_ERR_USAGE);
         float *y = outputs(model, 1, 3, 9, 4, true);

@@ -63,7 +63,7 @@ static void whole_gradient_is_numerical(void **state)
 {
     (void) state;
     hpct_model *model = small_ready("ref", 0);
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     size_t count;
     float *weights = hpct_model_parameters(model, &count);
     small_step(model, 8, 1);
@@ -118,7 +118,7 @@ static void softmax_and_its_loss_are_fused(void **state)
         assert_int_equal(hpct_param_set(models[0], i, values), HPCT_OK);
         free(values);
     }
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     double most = 0;
     for (int label = 0; label < 4; label++) {
         hpct_model_labels(models[0])[0] = label;
@@ -151,7 +151,7 @@ static void output_stays_until_the_next_forward(void **state)
     (void) state;
     hpct_model *model = small_ready("cpu", 0.9);
     float kept[8 * 4];
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     small_fill(model, 8, 1);
     assert_int_equal(hpct_model_forward(model, 8, true), HPCT_OK);
     memcpy(kept, hpct_model_output(model), sizeof kept);
@@ -166,7 +166,7 @@ static void correct_samples_are_counted(void **state)
 {
     (void) state;
     hpct_model *model = small_ready("cpu", 0);
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     small_fill(model, 8, 1);
     assert_int_equal(hpct_model_forward(model, 8, false), HPCT_OK);
     for (int s = 0; s < 8; s++) {
@@ -185,7 +185,7 @@ static void misuse_is_refused(void **state)
 {
     (void) state;
     int zero = 0, two = 2;
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     hpct_model *model = small_model(true);
     hpct_build_options options = {.backend = "cpu", .batch_sizes = &two, .num_batch_sizes = 1};
     assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_USAGE); /* not compiled */
@@ -265,7 +265,7 @@ static void each_operation_counts_as_progress(void **state)
 {
     (void) state;
     hpct_waits waits;
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     hpct_model *model = small_ready("cpu", 0);
     uint32_t nodes = (uint32_t) model->run->num_nodes, before = hpct_read_progress(&waits);
     assert_true(nodes > 3);
@@ -386,7 +386,7 @@ static void backward_says_what_is_final(void **state)
         small_step(w.model, 8, 1);
         assert_int_equal(w.calls, calls);
         /* its failure is backward's */
-        hpct_batch_sums sums;
+        hpct_backend_batch_sums sums;
         w.done = 0;
         w.fail_at = calls + 2;
         hpct_model_set_peers(w.model, &(hpct_graph_step_peers){.advance = watch, .argument = &w});

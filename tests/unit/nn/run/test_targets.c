@@ -47,7 +47,7 @@ static hpct_model *model_of(const kind *k, const char *backend, bool dense_targe
     return model;
 }
 
-static double loss_of(hpct_model *model, hpct_batch_sums *sums)
+static double loss_of(hpct_model *model, hpct_backend_batch_sums *sums)
 {
     assert_int_equal(hpct_model_forward(model, SAMPLES, true), HPCT_OK);
     assert_int_equal(hpct_model_loss(model, SAMPLES, 1.0f / SAMPLES, sums), HPCT_OK);
@@ -83,7 +83,7 @@ static void losses_take_shares_of_classes(void **state)
     for (size_t i = 0; i < 2 * sizeof kinds / sizeof *kinds; i++) {
         const kind *k = &kinds[i / 2];
         hpct_model *model = model_of(k, backends[i % 2], true);
-        hpct_batch_sums sums;
+        hpct_backend_batch_sums sums;
         assert_int_equal(hpct_model_mix_labels(model, SAMPLES, others, shares), HPCT_OK);
         double correct, loss = loss_of(model, &sums);
         double want = defined_loss(k, hpct_model_output(model), &correct);
@@ -100,7 +100,7 @@ static void gradients_are_of_that_loss(void **state)
     (void) state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         hpct_model *model = model_of(&kinds[i], "ref", true);
-        hpct_batch_sums sums;
+        hpct_backend_batch_sums sums;
         size_t count;
         assert_int_equal(hpct_model_mix_labels(model, SAMPLES, others, shares), HPCT_OK);
         loss_of(model, &sums);
@@ -128,7 +128,7 @@ static void labels_count_again_without_others(void **state)
     (void) state;
     hpct_model *mixed = model_of(&kinds[1], "cpu", true),
                *plain = model_of(&kinds[1], "cpu", false);
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     double want = loss_of(plain, &sums);
     assert_int_equal(hpct_model_mix_labels(mixed, SAMPLES, others, shares), HPCT_OK);
     assert_true(fabs(loss_of(mixed, &sums) - want) > 1e-3);

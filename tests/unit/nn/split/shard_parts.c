@@ -29,7 +29,7 @@ typedef struct worker {
     bool fuse;
     bool halves, between; /* sums may be made in two halves; it is between them */
     float output[SHARD_SAMPLES * SHARD_CLASSES], piggyback[HPCT_GRAPH_PIGGYBACK];
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     size_t summed, handed; /* floats */
     float *record;
 } worker;
@@ -111,7 +111,7 @@ static void must(hpct_status status)
     abort();
 }
 
-static void step(hpct_model *model, bool update, hpct_batch_sums *sums, float *output)
+static void step(hpct_model *model, bool update, hpct_backend_batch_sums *sums, float *output)
 {
     bool due;
     must(hpct_model_forward(model, SHARD_SAMPLES, true));
@@ -207,7 +207,7 @@ static double change_differs(const hpct_model *before, const hpct_model *a, cons
 
 static void compare(uint64_t seed, const worker *workers, int parts, const hpct_model *before,
                     hpct_model *result, const hpct_model *expected, const float *output,
-                    const hpct_batch_sums *sums)
+                    const hpct_backend_batch_sums *sums)
 {
     size_t floats = 0, at = 0;
     double norm, all = 0;
@@ -304,16 +304,16 @@ static bool layouts_agree(const shard_scenario *s)
 /* As data-parallel replicas whose statistics are their own: outputs and sums of all, and what
  * `expected`, whose own step was made of the whole batch, becomes by their gradients and states. */
 static void step_apart(const shard_scenario *s, bool plain, hpct_model *expected,
-                       hpct_batch_sums *sums, float *output)
+                       hpct_backend_batch_sums *sums, float *output)
 {
     size_t floats, states_floats;
     float *gradients = hpct_model_gradients(expected, &floats),
           *states = hpct_model_states(expected, &states_floats);
     memset(gradients, 0, floats * sizeof *gradients);
     memset(states, 0, states_floats * sizeof *states);
-    *sums = (hpct_batch_sums){0};
+    *sums = (hpct_backend_batch_sums){0};
     for (int part = 0; part < s->parts; part++) {
-        hpct_batch_sums own = {0};
+        hpct_backend_batch_sums own = {0};
         hpct_model *replica = build_replica(s, part, plain);
         int first = hpct_graph_samples_first(SHARD_SAMPLES, part, s->parts),
             n = hpct_graph_samples_count(SHARD_SAMPLES, part, s->parts);
@@ -353,7 +353,7 @@ bool shard_try_parts(const shard_scenario *s, bool *adds)
     pthread_t threads[SHARD_MOST_PARTS];
     meeting m = {.parts = parts};
     float output[SHARD_SAMPLES * SHARD_CLASSES];
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     bool possible = true;
     pthread_barrier_init(&m.barrier, NULL, (unsigned) parts);
     for (int part = 0; part < parts && possible; part++) {

@@ -122,7 +122,7 @@ static void test_blocks(void **state)
     const hpct_op_spec wide = {
         .kind = HPCT_OP_CONV2D,
         .window = {.in_c = 16, .out_c = 16, .kernel_h = 1, .kernel_w = 1, .groups = 1}};
-    bool blocks = hpct_backend_cpu.blocking(&wide, HPCT_FP32) == HPCT_BLOCKS_ALL;
+    bool blocks = hpct_cpu_backend.blocking(&wide, HPCT_FP32) == HPCT_BACKEND_BLOCKS_ALL;
     for (int seed = 0; seed < 12; seed++)
         assert_true(shard_try_parts(&(shard_scenario){.backend = "cpu",
                                                       .make = shard_deep_convolutions,

@@ -17,12 +17,12 @@
 
 static size_t arena_bytes; /* of a backend: activations, arenas, scratch */
 
-void *__real_hpct_host_allocate(size_t bytes);
-void *__wrap_hpct_host_allocate(size_t bytes);
-void *__wrap_hpct_host_allocate(size_t bytes)
+void *__real_hpct_backend_host_allocate(size_t bytes);
+void *__wrap_hpct_backend_host_allocate(size_t bytes);
+void *__wrap_hpct_backend_host_allocate(size_t bytes)
 {
     arena_bytes += bytes;
-    return __real_hpct_host_allocate(bytes);
+    return __real_hpct_backend_host_allocate(bytes);
 }
 
 /* ---- a graph drawn from a seed ---- */
@@ -234,7 +234,7 @@ typedef struct message {
 typedef struct worker {
     hpct_stage *stage;
     int forwards, backwards, in_flight, peak;
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
 } worker;
 
 typedef struct scene {
@@ -371,7 +371,7 @@ static void step_stages(scene *s)
 }
 
 /* Every piece as a batch of its own, their gradients weighted alike. */
-static void step_whole(const scene *s, hpct_model *whole, hpct_batch_sums *sums)
+static void step_whole(const scene *s, hpct_model *whole, hpct_backend_batch_sums *sums)
 {
     static const int sizes[] = {MOST_OF_A_PIECE, 1};
     hpct_build_options options = {
@@ -379,7 +379,7 @@ static void step_whole(const scene *s, hpct_model *whole, hpct_batch_sums *sums)
     must(hpct_model_build(whole, &options));
     for (int i = 0; i < PIECES; i++) {
         bool due;
-        hpct_batch_sums one = {0};
+        hpct_backend_batch_sums one = {0};
         fill(whole, s->seed, s->first[i], s->sizes[i], hpct_model_input(whole),
              hpct_model_labels(whole));
         hpct_model_set_position(whole, s->seed, 3, 40 + s->first[i]);
@@ -394,9 +394,9 @@ static void step_whole(const scene *s, hpct_model *whole, hpct_batch_sums *sums)
     }
 }
 
-static void compare(scene *s, hpct_model *whole, const hpct_batch_sums *expected)
+static void compare(scene *s, hpct_model *whole, const hpct_backend_batch_sums *expected)
 {
-    const hpct_batch_sums *sums = &s->workers[s->cut.stages - 1].sums;
+    const hpct_backend_batch_sums *sums = &s->workers[s->cut.stages - 1].sums;
     if (!(fabs(sums->loss - expected->loss) <= 1e-5 * expected->loss) ||
         sums->correct != expected->correct)
         fail_msg("seed %d, %d stages, %s: loss %.9g instead of %.9g", (int) s->seed, s->cut.stages,
@@ -444,7 +444,7 @@ static void try_stages(const char *backend, maker *make, uint64_t seed, int stag
 {
     scene *s = calloc(1, sizeof *s);
     hpct_model *whole = make(seed, PIECES);
-    hpct_batch_sums expected = {0};
+    hpct_backend_batch_sums expected = {0};
     s->backend = backend;
     s->seed = seed;
     s->model = make(seed, 1);

@@ -110,7 +110,7 @@ static double step(hpct_strategy *strategy, int t)
 
 static double evaluate(hpct_strategy *strategy, hpct_model *model)
 {
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     fill(model, 77);
     assert_int_equal(strategy->ops->gather(strategy), HPCT_OK);
     if (strategy->ops->evaluate != NULL) {

@@ -15,7 +15,7 @@ static uint64_t draws;
 
 static float *numbers(size_t count)
 {
-    float *memory = hpct_host_allocate(count * sizeof *memory);
+    float *memory = hpct_backend_host_allocate(count * sizeof *memory);
     for (size_t i = 0; i < count; i++)
         memory[i] = hpct_graph_uniform(5, 5, draws++) - 0.5f;
     return memory;
@@ -32,7 +32,7 @@ static float *exactly(const float *from, size_t count)
 static const hpct_op_spec relu_spec = {.kind = HPCT_OP_RELU},
                           hard_sigmoid = {.kind = HPCT_OP_HARD_SIGMOID};
 
-static void elementwise(const hpct_loops *loops)
+static void elementwise(const hpct_cpu_loops *loops)
 {
     static const size_t counts[] = {1, 15, 16, 17, 100};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
@@ -75,12 +75,12 @@ static void elementwise(const hpct_loops *loops)
             assert_true(eb[i] == a[i] + b[i]);
         memcpy(eb, b, n * sizeof *b);
         free(ea), free(eb), free(ev);
-        hpct_host_release(a), hpct_host_release(b), hpct_host_release(v);
+        hpct_backend_host_release(a), hpct_backend_host_release(b), hpct_backend_host_release(v);
     }
 }
 
 /* All optimizers of one instruction set against the reference. */
-static void updates(const hpct_loops *loops)
+static void updates(const hpct_cpu_loops *loops)
 {
     enum { COUNT = 48, ARENAS = 4 };
     for (int kind = 0; kind < 5; kind++) {
@@ -91,32 +91,32 @@ static void updates(const hpct_loops *loops)
                 values[i] = k == 3 ? fabsf(values[i]) : values[i];
             mine[k] = exactly(values, COUNT);
             expected[k] = exactly(values, COUNT);
-            hpct_host_release(values);
+            hpct_backend_host_release(values);
         }
         static const hpct_optimizer_kind kinds[] = {HPCT_SGD, HPCT_ADAM, HPCT_LARS, HPCT_LAMB,
                                                     HPCT_RMSPROP};
-        hpct_update_range range = {.count = COUNT, .adapt = true};
-        hpct_update_call call = {.kind = kinds[kind],
-                                 .nesterov = true,
-                                 .learning_rate = 0.1f,
-                                 .weight_decay = 0.01f,
-                                 .momentum = 0.9f,
-                                 .epsilon = 1e-7f,
-                                 .trust_coefficient = 0.5f,
-                                 .mix_1 = 0.1f,
-                                 .mix_2 = 0.02f,
-                                 .bias_1 = 0.1f,
-                                 .bias_2 = 0.02f,
-                                 .grad_scale = 0.5f,
-                                 .clipvalue = 0.2f,
-                                 .param = expected[0],
-                                 .grad = expected[1],
-                                 .slot = {expected[2], expected[3]},
-                                 .ranges = &range,
-                                 .num_ranges = 1};
+        hpct_backend_update_range range = {.count = COUNT, .adapt = true};
+        hpct_backend_update_call call = {.kind = kinds[kind],
+                                         .nesterov = true,
+                                         .learning_rate = 0.1f,
+                                         .weight_decay = 0.01f,
+                                         .momentum = 0.9f,
+                                         .epsilon = 1e-7f,
+                                         .trust_coefficient = 0.5f,
+                                         .mix_1 = 0.1f,
+                                         .mix_2 = 0.02f,
+                                         .bias_1 = 0.1f,
+                                         .bias_2 = 0.02f,
+                                         .grad_scale = 0.5f,
+                                         .clipvalue = 0.2f,
+                                         .param = expected[0],
+                                         .grad = expected[1],
+                                         .slot = {expected[2], expected[3]},
+                                         .ranges = &range,
+                                         .num_ranges = 1};
         hpct_ref_update(&call);
         call.param = mine[0], call.grad = mine[1], call.slot[0] = mine[2], call.slot[1] = mine[3];
-        hpct_update_span span = {0, COUNT, 0.5f, 0.1f, 0.1f * 0.01f};
+        hpct_cpu_update_span span = {0, COUNT, 0.5f, 0.1f, 0.1f * 0.01f};
         double sums[2];
         if (kind == 0)
             loops->sgd(&call, &span, sums);
@@ -143,11 +143,11 @@ static void updates(const hpct_loops *loops)
     }
 }
 
-static void dropout(const hpct_loops *loops)
+static void dropout(const hpct_cpu_loops *loops)
 {
     static const size_t counts[] = {1, 16, 63, 64, 65, 200};
     const hpct_graph_draw draw = {.seed = UINT64_C(0x123456789abcdef), .stream = 5, .step = 77};
-    const hpct_dropout half = hpct_dropout_make(&draw, 0.5);
+    const hpct_backend_dropout half = hpct_backend_dropout_make(&draw, 0.5);
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         size_t n = 128 + counts[c];
         float *a = numbers(n), *y = numbers(n), *ea = exactly(a + 128, n - 128),
@@ -156,11 +156,11 @@ static void dropout(const hpct_loops *loops)
         hpct_ref_dropout(&half, 9, 1, 1, n, a, y);
         assert_memory_equal(ey, y + 128, (n - 128) * sizeof *y);
         free(ea), free(ey);
-        hpct_host_release(a), hpct_host_release(y);
+        hpct_backend_host_release(a), hpct_backend_host_release(y);
     }
 }
 
-static void rows(const hpct_loops *loops)
+static void rows(const hpct_cpu_loops *loops)
 {
     for (size_t out = 1; out < 40; out += 3) {
         size_t n = 1 + out % 7, count = n * out;
@@ -178,13 +178,13 @@ static void rows(const hpct_loops *loops)
             assert_true(fabsf(sum - sums[o]) < 1e-5f);
         }
         free(ex), free(eg), free(y);
-        hpct_host_release(x), hpct_host_release(bias), hpct_host_release(g),
-            hpct_host_release(sums);
+        hpct_backend_host_release(x), hpct_backend_host_release(bias), hpct_backend_host_release(g),
+            hpct_backend_host_release(sums);
     }
 }
 
 /* A group, which is a whole row of the reference. */
-static void groups(const hpct_loops *loops, size_t cells, size_t channels)
+static void groups(const hpct_cpu_loops *loops, size_t cells, size_t channels)
 {
     size_t count = cells * channels;
     hpct_op_spec spec = {.kind = HPCT_OP_GROUP_NORM,
@@ -202,13 +202,13 @@ static void groups(const hpct_loops *loops, size_t cells, size_t channels)
     hpct_ref_group_norm_statistics(&spec, 1, x, &mean, &variance);
     hpct_ref_group_norm_forward(&spec, 1, x, &mean, &variance, gamma, beta, y);
     hpct_ref_group_norm_backward(&spec, 1, x, &mean, &variance, gamma, g, true, dx, dgamma, dbeta);
-    hpct_group_rows rows = {.cells = cells,
-                            .channels = channels,
-                            .step = channels,
-                            .src = ex,
-                            .diff = eg,
-                            .gamma = gamma,
-                            .beta = beta};
+    hpct_cpu_group_rows rows = {.cells = cells,
+                                .channels = channels,
+                                .step = channels,
+                                .src = ex,
+                                .diff = eg,
+                                .gamma = gamma,
+                                .beta = beta};
     loops->group_moments(&rows, &got_mean, &got_variance);
     assert_true(fabsf(got_mean - mean) < 1e-5f && fabsf(got_variance - variance) < 1e-5f);
     float inverse = 1 / sqrtf(variance + 1e-3f);
@@ -222,13 +222,14 @@ static void groups(const hpct_loops *loops, size_t cells, size_t channels)
     assert_true(nn_difference(sums, dgamma, channels) < 1e-4);
     assert_true(nn_difference(sums + channels, dbeta, channels) < 1e-4);
     free(sums), free(ex), free(eg), free(ey), free(edx);
-    hpct_host_release(x), hpct_host_release(g), hpct_host_release(gamma), hpct_host_release(beta);
-    hpct_host_release(y), hpct_host_release(dx), hpct_host_release(dgamma);
-    hpct_host_release(dbeta);
+    hpct_backend_host_release(x), hpct_backend_host_release(g), hpct_backend_host_release(gamma),
+        hpct_backend_host_release(beta);
+    hpct_backend_host_release(y), hpct_backend_host_release(dx), hpct_backend_host_release(dgamma);
+    hpct_backend_host_release(dbeta);
 }
 
 /* One sample, row by row. */
-static void direct(const hpct_loops *loops, int out_w, int out, int kernel_h, int kernel_w)
+static void direct(const hpct_cpu_loops *loops, int out_w, int out, int kernel_h, int kernel_w)
 {
     int in[3] = {kernel_h + 1, out_w + kernel_w - 1, 2}, size[2] = {kernel_h, kernel_w},
         strides[2] = {1, 1};
@@ -237,13 +238,13 @@ static void direct(const hpct_loops *loops, int out_w, int out, int kernel_h, in
     for (int u = 0; u < kernel_h; u++)
         for (int v = 0; v < kernel_w * 2; v++)
             offsets[taps++] = u * in[1] * 2 + v;
-    hpct_direct d = {.out_w = out_w,
-                     .out = out,
-                     .taps = taps,
-                     .offsets = offsets,
-                     .row_step = (size_t) in[1] * 2,
-                     .cell_step = 2,
-                     .relu = true};
+    hpct_cpu_direct d = {.out_w = out_w,
+                         .out = out,
+                         .taps = taps,
+                         .offsets = offsets,
+                         .row_step = (size_t) in[1] * 2,
+                         .cell_step = 2,
+                         .relu = true};
     size_t src = (size_t) (in[0] * in[1] * 2), row = (size_t) (out_w * out), outs = (size_t) out,
            dst = row * (size_t) w.out_h, weights = (size_t) taps * outs;
     float *x = numbers(src), *k = numbers(weights), *bias = numbers(outs), *y = numbers(dst),
@@ -263,22 +264,23 @@ static void direct(const hpct_loops *loops, int out_w, int out, int kernel_h, in
     assert_true(nn_difference(sums, dk, weights) < 1e-5);
     assert_true(nn_difference(sums + weights, db, outs) < 1e-5);
     free(ex), free(ek), free(ey), free(eg), free(masked), free(sums);
-    hpct_host_release(x), hpct_host_release(k), hpct_host_release(bias), hpct_host_release(y);
-    hpct_host_release(g), hpct_host_release(dk), hpct_host_release(db);
+    hpct_backend_host_release(x), hpct_backend_host_release(k), hpct_backend_host_release(bias),
+        hpct_backend_host_release(y);
+    hpct_backend_host_release(g), hpct_backend_host_release(dk), hpct_backend_host_release(db);
 }
 
 /* One band, into channels last and into blocks. */
-static void pool(const hpct_loops *loops, int out_w, int blocks, int high, int wide, bool relu)
+static void pool(const hpct_cpu_loops *loops, int out_w, int blocks, int high, int wide, bool relu)
 {
     size_t out = 16 * (size_t) blocks, results = (size_t) out_w * out,
            cells = (size_t) (high * wide);
-    hpct_direct_pool p = {.out_w = out_w,
-                          .out = (int) out,
-                          .high = high,
-                          .wide = wide,
-                          .cell_step = blocks % 2 ? out : 16,
-                          .block_step = blocks % 2 ? 16 : (size_t) out_w * 16,
-                          .relu = relu};
+    hpct_cpu_direct_pool p = {.out_w = out_w,
+                              .out = (int) out,
+                              .high = high,
+                              .wide = wide,
+                              .cell_step = blocks % 2 ? out : 16,
+                              .block_step = blocks % 2 ? 16 : (size_t) out_w * 16,
+                              .relu = relu};
     float *x = numbers(results * cells), *g = numbers(results), *sums = numbers(out);
     for (size_t i = 0; i < results * cells; i++)
         x[i] = roundf(4 * x[i]); /* some are equal */
@@ -308,15 +310,15 @@ static void pool(const hpct_loops *loops, int out_w, int blocks, int high, int w
         assert_true(bias[o] == sum);
     }
     free(ex), free(ey), free(eg), free(back), free(bias), free(where);
-    hpct_host_release(x), hpct_host_release(g), hpct_host_release(sums);
+    hpct_backend_host_release(x), hpct_backend_host_release(g), hpct_backend_host_release(sums);
 }
 
 static void all_variants_match(void **state)
 {
     (void) state;
     int ran = 0;
-    for (int i = 0; hpct_loops_variants[i] != NULL; i++) {
-        const hpct_loops *loops = hpct_loops_variants[i];
+    for (int i = 0; hpct_cpu_loops_variants[i] != NULL; i++) {
+        const hpct_cpu_loops *loops = hpct_cpu_loops_variants[i];
         if (!loops->supported())
             continue;
         elementwise(loops);
@@ -339,13 +341,13 @@ static void best_is_the_first_supported(void **state)
 {
     (void) state;
     int first = 0;
-    while (!hpct_loops_variants[first]->supported() ||
-           hpct_loops_variants[first]->lanes > hpct_shim_lanes())
+    while (!hpct_cpu_loops_variants[first]->supported() ||
+           hpct_cpu_loops_variants[first]->lanes > hpct_cpu_shim_lanes())
         first++;
-    assert_ptr_equal(hpct_loops_best(), hpct_loops_variants[first]);
+    assert_ptr_equal(hpct_cpu_loops_best(), hpct_cpu_loops_variants[first]);
     const char *lanes = getenv("HPC_TRAIN_TEST_LANES"); /* of isa.t */
     if (lanes != NULL)
-        assert_int_equal(hpct_loops_best()->lanes, atoi(lanes));
+        assert_int_equal(hpct_cpu_loops_best()->lanes, atoi(lanes));
 }
 
 static void mark(size_t first, size_t count, void *arg)
@@ -360,34 +362,34 @@ static void split_covers_everything_once(void **state)
     (void) state;
     for (size_t total = 0; total < 300; total++) {
         unsigned char seen[300] = {0};
-        hpct_loops_split(total, 7, mark, seen);
+        hpct_cpu_loops_split(total, 7, mark, seen);
         for (size_t i = 0; i < sizeof seen; i++)
             assert_int_equal(seen[i], i < total);
     }
 }
 
 /* The sums, and the gradients in diff (filled with what must not stay) unless that is NULL. */
-static hpct_batch_sums loss_on(int threads, hpct_loss_call call, float *diff)
+static hpct_backend_batch_sums loss_on(int threads, hpct_backend_loss_call call, float *diff)
 {
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     size_t count = (size_t) call.n * (size_t) call.classes;
     for (size_t i = 0; diff != NULL && i < count; i++)
         diff[i] = 77;
     call.diff_src = diff;
     call.sums = &sums;
     hpct_cpu_set_threads(threads);
-    assert_int_equal(threads == 0 ? hpct_ref_loss(&call) : hpct_backend_cpu.loss(&call), HPCT_OK);
+    assert_int_equal(threads == 0 ? hpct_ref_loss(&call) : hpct_cpu_backend.loss(&call), HPCT_OK);
     return sums;
 }
 
 /* As the reference, and the same bits on any number of threads. */
-static void losses_match(hpct_loss_call call)
+static void losses_match(hpct_backend_loss_call call)
 {
     size_t count = (size_t) call.n * (size_t) call.classes;
     float *expected = malloc(count * sizeof *expected), *found = malloc(count * sizeof *found);
-    hpct_batch_sums ref = loss_on(0, call, expected), one = loss_on(1, call, found);
+    hpct_backend_batch_sums ref = loss_on(0, call, expected), one = loss_on(1, call, found);
     assert_memory_equal(found, expected, count * sizeof *found);
-    hpct_batch_sums three = loss_on(3, call, found), alone = loss_on(3, call, NULL);
+    hpct_backend_batch_sums three = loss_on(3, call, found), alone = loss_on(3, call, NULL);
     assert_memory_equal(found, expected, count * sizeof *found);
     assert_true(fabs(three.loss - ref.loss) <= 1e-12 * fabs(ref.loss));
     assert_true(fabs(three.correct - ref.correct) <= 1e-12 * ref.correct);
@@ -410,15 +412,15 @@ static void losses_are_shared_among_threads(void **state)
         int32_t *labels = malloc((size_t) n * sizeof *labels);
         for (int s = 0; s < n; s++)
             labels[s] = s % 3 == 0 ? (s * 7) % classes : 0;
-        hpct_loss_call call = {.form = HPCT_LOSS_LOGITS,
-                               .n = n,
-                               .classes = classes,
-                               .src = src,
-                               .labels = labels,
-                               .top_k = classes / 2,
-                               .scale = 0.25f};
+        hpct_backend_loss_call call = {.form = HPCT_BACKEND_LOSS_LOGITS,
+                                       .n = n,
+                                       .classes = classes,
+                                       .src = src,
+                                       .labels = labels,
+                                       .top_k = classes / 2,
+                                       .scale = 0.25f};
         losses_match(call);
-        call.form = HPCT_LOSS_SQUARED;
+        call.form = HPCT_BACKEND_LOSS_SQUARED;
         call.targets = exactly(numbered, count); /* its own memory */
         call.labels = NULL;
         losses_match(call);
@@ -427,7 +429,7 @@ static void losses_are_shared_among_threads(void **state)
         free((void *) (uintptr_t) call.targets);
         free(labels);
         free(src);
-        hpct_host_release(numbered);
+        hpct_backend_host_release(numbered);
     }
     hpct_cpu_set_threads(before);
 }

@@ -12,7 +12,7 @@
 
 static size_t depth(int version, bool amx, size_t k)
 {
-    return hpct_product_depth(&(hpct_onednn){.version = version, .amx = amx}, k);
+    return hpct_cpu_product_depth(&(hpct_cpu_onednn){.version = version, .amx = amx}, k);
 }
 
 static void one_more_is_known_for_2_6_to_2_7_3_and_3_0(void **state)
@@ -53,16 +53,16 @@ static void whole_tiles_are_known_for_3_7_to_3_14(void **state)
 
 static bool is_bad(int version, const char *name, int inner, int stride, int out_w)
 {
-    hpct_conv_choice choice = {.name = name,
-                               .bf16 = true,
-                               .inner = inner,
-                               .in_c = 12,
-                               .in_w = 1,
-                               .out_c = 16,
-                               .out_w = out_w,
-                               .stride_h = stride,
-                               .stride_w = stride};
-    return hpct_conv_is_known_bad(&(hpct_onednn){.version = version}, &choice);
+    hpct_cpu_conv_choice choice = {.name = name,
+                                   .bf16 = true,
+                                   .inner = inner,
+                                   .in_c = 12,
+                                   .in_w = 1,
+                                   .out_c = 16,
+                                   .out_w = out_w,
+                                   .stride_h = stride,
+                                   .stride_w = stride};
+    return hpct_cpu_conv_is_known_bad(&(hpct_cpu_onednn){.version = version}, &choice);
 }
 
 static void implementations_of_convolutions_are_known(void **state)
@@ -85,7 +85,7 @@ static void implementations_of_convolutions_are_known(void **state)
 
 static void skip_without_bf16(void)
 {
-    if (hpct_backend_cpu.check_precision(HPCT_BF16) == HPCT_OK)
+    if (hpct_cpu_backend.check_precision(HPCT_BF16) == HPCT_OK)
         return;
     print_message("# not a processor with bf16\n");
     skip();
@@ -126,7 +126,7 @@ static void inner_sizes_of_63_match(void **state)
     static const int shapes[][2] = {{142, 39}, {43, 73}, {65, 16},  {80, 100},
                                     {129, 7},  {144, 9}, {267, 50}, {43, 79}};
     skip_without_bf16();
-    if (!hpct_shim_library().amx && !hpct_without(HPCT_WITHOUT_UNPADDED)) {
+    if (!hpct_cpu_shim_library().amx && !hpct_backend_without(HPCT_BACKEND_WITHOUT_UNPADDED)) {
         print_message("# not a processor with AMX, where these are known to go wrong\n");
         skip();
     }
@@ -192,7 +192,7 @@ static void random_products_match(void **state)
 
 static float *filled(size_t count, float value)
 {
-    float *memory = hpct_host_allocate(count * sizeof *memory);
+    float *memory = hpct_backend_host_allocate(count * sizeof *memory);
     assert_non_null(memory);
     for (size_t i = 0; i < count; i++)
         memory[i] = value;
@@ -201,7 +201,7 @@ static float *filled(size_t count, float value)
 
 static void *nans(size_t bytes)
 {
-    return memset(hpct_host_allocate(bytes + 64), 0xff, bytes + 64);
+    return memset(hpct_backend_host_allocate(bytes + 64), 0xff, bytes + 64);
 }
 
 static void forward(hpct_op *op, int batch, const float *src, float *kernel, float *dst)
@@ -219,9 +219,9 @@ static void forward(hpct_op *op, int batch, const float *src, float *kernel, flo
     if (op->class->refresh != NULL)
         assert_int_equal(op->class->refresh(op, &call), HPCT_OK);
     assert_int_equal(op->class->forward(op, &call), HPCT_OK);
-    hpct_host_release(copies);
-    hpct_host_release(workspace);
-    hpct_host_release(scratch);
+    hpct_backend_host_release(copies);
+    hpct_backend_host_release(workspace);
+    hpct_backend_host_release(scratch);
 }
 
 /* All numbers are 1, and in one sample after the other NaN or infinite. */
@@ -230,7 +230,7 @@ static void check_samples(const hpct_op_spec *spec, int batch)
     size_t in = hpct_op_src_floats(spec, 0), out = hpct_op_dst_floats(spec);
     hpct_op_build build = {.precision = HPCT_BF16, .batch_sizes = &batch, .num_batch_sizes = 1};
     hpct_op *op;
-    assert_int_equal(hpct_backend_cpu.make_op(&op, spec, &build), HPCT_OK);
+    assert_int_equal(hpct_cpu_backend.make_op(&op, spec, &build), HPCT_OK);
     float *src = filled((size_t) batch * in, 1), *dst = filled((size_t) batch * out, 0),
           *kernel = filled(op->param_floats[HPCT_OP_KERNEL], 0),
           *keras = filled(hpct_op_param_floats(spec, HPCT_OP_KERNEL), 1),
@@ -251,11 +251,11 @@ static void check_samples(const hpct_op_spec *spec, int batch)
         for (size_t i = 0; i < in; i++)
             src[(size_t) spoilt * in + i] = 1;
     }
-    hpct_host_release(src);
-    hpct_host_release(dst);
-    hpct_host_release(kernel);
-    hpct_host_release(keras);
-    hpct_host_release(clean);
+    hpct_backend_host_release(src);
+    hpct_backend_host_release(dst);
+    hpct_backend_host_release(kernel);
+    hpct_backend_host_release(keras);
+    hpct_backend_host_release(clean);
     op->class->destroy(op);
 }
 

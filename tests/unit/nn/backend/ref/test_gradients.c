@@ -430,8 +430,8 @@ static void pictures_agree(void **state)
                out = (size_t) (p.out_h * p.out_w * p.channels);
         double *x = random_doubles(in), *y = random_doubles(out), *forth = random_doubles(out),
                *back = random_doubles(in), *flipped = random_doubles(in), *z = random_doubles(in);
-        const hpct_box boxes[] = {hpct_box_whole(&p), hpct_box_centre(&p),
-                                  hpct_box_random(&p, &draw, (uint32_t) i)};
+        const hpct_backend_box boxes[] = {hpct_backend_box_whole(&p), hpct_backend_box_centre(&p),
+                                          hpct_backend_box_random(&p, &draw, (uint32_t) i)};
         for (int b = 0; b < 3; b++) {
             hpct_ref64_resize_forward(&p, &boxes[b], x, forth);
             hpct_ref64_resize_backward(&p, &boxes[b], y, back);
@@ -450,7 +450,7 @@ static void dropout_agrees(void **state)
 {
     (void) state;
     const hpct_graph_draw draw = {.seed = 9, .stream = 2, .step = 4};
-    const hpct_dropout dropout = hpct_dropout_make(&draw, 0.4);
+    const hpct_backend_dropout dropout = hpct_backend_dropout_make(&draw, 0.4);
     double *x = random_doubles(300), *y = random_doubles(300), *forth = random_doubles(300),
            *back = random_doubles(300);
     hpct_ref64_dropout(&dropout, 3, 3, 1, 100, x, forth);
@@ -464,7 +464,7 @@ static void dropout_of_rows_agrees(void **state)
 {
     (void) state;
     const hpct_graph_draw draw = {.seed = 9, .stream = 2, .step = 4};
-    const hpct_dropout dropout = hpct_dropout_make(&draw, 0.4);
+    const hpct_backend_dropout dropout = hpct_backend_dropout_make(&draw, 0.4);
     double ones[240], kept[240];
     int differ = 0;
     for (int i = 0; i < 240; i++)
@@ -505,7 +505,8 @@ static void permute_agrees(void **state)
 {
     (void) state;
     const hpct_op_spec spec = {.permute = {.rank = 3, .size = {2, 3, 4}, .axes = {2, 0, 1}}};
-    hpct_permute there = hpct_permute_make(&spec, false), back = hpct_permute_make(&spec, true);
+    hpct_backend_permute there = hpct_backend_permute_make(&spec, false),
+                         back = hpct_backend_permute_make(&spec, true);
     double x[48], y[48], z[48];
     for (int i = 0; i < 48; i++)
         x[i] = i;
@@ -528,12 +529,12 @@ static void resizing_has_tensorflow_values(void **state)
     static const double two[] = {1.75, 10}, three[] = {4.0 / 3, 4, 40.0 / 3};
     double got[16];
     hpct_graph_picture p = {.in_h = 2, .in_w = 2, .out_h = 4, .out_w = 4, .channels = 1};
-    hpct_box box = hpct_box_whole(&p);
+    hpct_backend_box box = hpct_backend_box_whole(&p);
     hpct_ref64_resize_forward(&p, &box, square, got);
     for (int i = 0; i < 16; i++)
         assert_true(fabs(got[i] - large[i]) < 1e-12);
     p = (hpct_graph_picture){.in_h = 1, .in_w = 5, .out_h = 1, .out_w = 2, .channels = 1};
-    box = hpct_box_whole(&p);
+    box = hpct_backend_box_whole(&p);
     hpct_ref64_resize_forward(&p, &box, row, got);
     assert_true(fabs(got[0] - two[0]) < 1e-12 && fabs(got[1] - two[1]) < 1e-12);
     p.nearest = true; /* the second and the fourth cell */
@@ -546,9 +547,9 @@ static void resizing_has_tensorflow_values(void **state)
         assert_true(fabs(got[i] - three[i]) < 1e-12);
 }
 
-static double loss_of(hpct_loss_call call, const double *x, double *diff)
+static double loss_of(hpct_backend_loss_call call, const double *x, double *diff)
 {
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     call.sums = &sums;
     hpct_ref64_loss_rows(&call, x, diff);
     return sums.loss;
@@ -559,12 +560,14 @@ static void losses_agree(void **state)
 {
     (void) state;
     for (int i = 0; i < 240; i++) {
-        hpct_loss_form form = (hpct_loss_form) (i % HPCT_LOSS_FORMS);
-        bool probabilities = form == HPCT_LOSS_PROBABILITIES || form == HPCT_LOSS_DISTRIBUTION ||
-                             form == HPCT_LOSS_BINARY || form == HPCT_LOSS_BINARY_FOCAL ||
-                             form == HPCT_LOSS_FOCAL || form == HPCT_LOSS_DIVERGENCE;
-        bool binary = form == HPCT_LOSS_BINARY || form == HPCT_LOSS_BINARY_LOGITS ||
-                      form == HPCT_LOSS_BINARY_FOCAL || form == HPCT_LOSS_BINARY_FOCAL_LOGITS;
+        hpct_backend_loss_form form = (hpct_backend_loss_form) (i % HPCT_BACKEND_LOSS_FORMS);
+        bool probabilities =
+            form == HPCT_BACKEND_LOSS_PROBABILITIES || form == HPCT_BACKEND_LOSS_DISTRIBUTION ||
+            form == HPCT_BACKEND_LOSS_BINARY || form == HPCT_BACKEND_LOSS_BINARY_FOCAL ||
+            form == HPCT_BACKEND_LOSS_FOCAL || form == HPCT_BACKEND_LOSS_DIVERGENCE;
+        bool binary = form == HPCT_BACKEND_LOSS_BINARY || form == HPCT_BACKEND_LOSS_BINARY_LOGITS ||
+                      form == HPCT_BACKEND_LOSS_BINARY_FOCAL ||
+                      form == HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS;
         int n = pick(1, 4), classes = pick(binary ? 1 : 2, 6);
         size_t count = (size_t) (n * classes);
         double *x = random_doubles(count), *diff = random_doubles(count);
@@ -578,16 +581,16 @@ static void losses_agree(void **state)
             if (probabilities)
                 x[k] = 0.01 + 0.49 * (x[k] + 1); /* inside the clipping */
         }
-        bool smooth = form != HPCT_LOSS_PROBABILITIES && form != HPCT_LOSS_SQUARED;
-        hpct_loss_call call = {
+        bool smooth = form != HPCT_BACKEND_LOSS_PROBABILITIES && form != HPCT_BACKEND_LOSS_SQUARED;
+        hpct_backend_loss_call call = {
             .form = form,
             .n = n,
             .classes = classes,
             .labels = labels,
-            .targets = form != HPCT_LOSS_PROBABILITIES && pick(0, 1) == 1 ? targets : NULL,
+            .targets = form != HPCT_BACKEND_LOSS_PROBABILITIES && pick(0, 1) == 1 ? targets : NULL,
             .label_smoothing = smooth && pick(0, 1) == 1 ? 0.1f : 0,
             .scale = 0.25f,
-            .alpha = pick(0, 1) == 1 || form >= HPCT_LOSS_FOCAL_LOGITS ? 0.3f : 0,
+            .alpha = pick(0, 1) == 1 || form >= HPCT_BACKEND_LOSS_FOCAL_LOGITS ? 0.3f : 0,
             .gamma = pick(0, 1) == 1 ? 2 : 1.5f,
             .delta = 0.7f,
             .class_weights = pick(0, 1) == 1 ? weights : NULL};
@@ -615,40 +618,40 @@ static void losses_have_keras_values(void **state)
     const double p[] = {0.05, 0.95, 0, 0.1, 0.8, 0.1}, sure[] = {1, 0, 0}, logits[] = {2, 1, 0.1},
                  huge[] = {1e4, 0, -1e4};
     double diff[3];
-    hpct_batch_sums sums;
-    hpct_loss_call call = {.form = HPCT_LOSS_PROBABILITIES,
-                           .n = 2,
-                           .classes = 3,
-                           .labels = (int32_t[]){1, 2},
-                           .scale = 1,
-                           .sums = &sums};
+    hpct_backend_batch_sums sums;
+    hpct_backend_loss_call call = {.form = HPCT_BACKEND_LOSS_PROBABILITIES,
+                                   .n = 2,
+                                   .classes = 3,
+                                   .labels = (int32_t[]){1, 2},
+                                   .scale = 1,
+                                   .sums = &sums};
     hpct_ref64_loss_rows(&call, p, NULL);
     assert_true(fabs(sums.loss - (0.05129329 + 2.30258509)) < 1e-5);
     assert_int_equal(sums.correct, 1);
-    call.form = HPCT_LOSS_DISTRIBUTION;
+    call.form = HPCT_BACKEND_LOSS_DISTRIBUTION;
     hpct_ref64_loss_rows(&call, p, NULL);
     assert_true(fabs(sums.loss - (0.05129329 + 2.30258509)) < 1e-5);
     call.n = 1;
-    call.form = HPCT_LOSS_PROBABILITIES;
+    call.form = HPCT_BACKEND_LOSS_PROBABILITIES;
     assert_true(fabs(loss_of(call, sure, diff) - 16.118096) < 1e-5);
     assert_true(diff[0] == 0 && diff[1] == 0 && diff[2] == 0);
-    call.form = HPCT_LOSS_LOGITS;
+    call.form = HPCT_BACKEND_LOSS_LOGITS;
     call.labels = (int32_t[]){0};
     assert_true(fabs(loss_of(call, logits, NULL) - 0.41703) < 1e-5);
     call.labels = (int32_t[]){2};
     assert_true(loss_of(call, huge, diff) == 2e4 && diff[0] == 1 && diff[2] == -1);
     /* keras.losses.BinaryCrossentropy: 0.865 from logits, 0.714 of the second */
     const double binary[] = {-18.6, 0.51, 2.94, -12.8}, chances[] = {0.6, 0.3, 0.2, 0.8};
-    call = (hpct_loss_call){.form = HPCT_LOSS_BINARY_LOGITS,
-                            .n = 1,
-                            .classes = 4,
-                            .targets = (float[]){0, 1, 0, 0},
-                            .sums = &sums};
+    call = (hpct_backend_loss_call){.form = HPCT_BACKEND_LOSS_BINARY_LOGITS,
+                                    .n = 1,
+                                    .classes = 4,
+                                    .targets = (float[]){0, 1, 0, 0},
+                                    .sums = &sums};
     assert_true(fabs(loss_of(call, binary, NULL) - 0.865) < 1e-3);
-    call.form = HPCT_LOSS_BINARY;
+    call.form = HPCT_BACKEND_LOSS_BINARY;
     assert_true(fabs(loss_of(call, chances, NULL) -
                      (0.916291 + 1.203973 + 0.223144 + 1.609438) / 4) < 1e-5);
-    call.form = HPCT_LOSS_SQUARED;
+    call.form = HPCT_BACKEND_LOSS_SQUARED;
     assert_true(fabs(loss_of(call, chances, NULL) - (0.36 + 0.49 + 0.04 + 0.64) / 4) < 1e-12);
 }
 
@@ -660,8 +663,8 @@ static void classes_have_weights(void **state)
     double x[9] = {1, 0, 2, 0, 1, 0, 3, 1, 1}, diff[9], weighted[9], sum = 0;
     for (int s = 0; s < 3; s++) {
         int32_t label = s;
-        hpct_loss_call call = {
-            .form = HPCT_LOSS_LOGITS, .n = 1, .classes = 3, .labels = &label, .scale = 1};
+        hpct_backend_loss_call call = {
+            .form = HPCT_BACKEND_LOSS_LOGITS, .n = 1, .classes = 3, .labels = &label, .scale = 1};
         double loss = loss_of(call, x + 3 * s, diff + 3 * s);
         call.class_weights = weights;
         assert_true(loss_of(call, x + 3 * s, weighted + 3 * s) == (double) weights[s] * loss);
@@ -670,31 +673,31 @@ static void classes_have_weights(void **state)
         sum += (double) weights[s] * loss;
     }
     const int32_t labels[3] = {0, 1, 2};
-    hpct_loss_call call = {.form = HPCT_LOSS_LOGITS,
-                           .n = 3,
-                           .classes = 3,
-                           .labels = labels,
-                           .class_weights = weights,
-                           .scale = 1};
-    hpct_batch_sums sums;
+    hpct_backend_loss_call call = {.form = HPCT_BACKEND_LOSS_LOGITS,
+                                   .n = 3,
+                                   .classes = 3,
+                                   .labels = labels,
+                                   .class_weights = weights,
+                                   .scale = 1};
+    hpct_backend_batch_sums sums;
     call.sums = &sums;
     hpct_ref64_loss_rows(&call, x, NULL);
     assert_true(fabs(sums.loss - sum) < 1e-12);
     assert_int_equal(sums.correct, 1);
     /* one output: 0.5 is the weight of target 1 */
     const int32_t one = 1;
-    hpct_loss_call single = {.form = HPCT_LOSS_BINARY_LOGITS,
-                             .n = 1,
-                             .classes = 1,
-                             .labels = &one,
-                             .class_weights = weights,
-                             .scale = 1};
+    hpct_backend_loss_call single = {.form = HPCT_BACKEND_LOSS_BINARY_LOGITS,
+                                     .n = 1,
+                                     .classes = 1,
+                                     .labels = &one,
+                                     .class_weights = weights,
+                                     .scale = 1};
     assert_true(fabs(loss_of(single, x, diff) - 0.5 * log1p(exp(-1))) < 1e-12);
 }
 
-static hpct_batch_sums metrics_of(hpct_loss_call call, const double *x)
+static hpct_backend_batch_sums metrics_of(hpct_backend_loss_call call, const double *x)
 {
-    hpct_batch_sums sums;
+    hpct_backend_batch_sums sums;
     call.sums = &sums;
     hpct_ref64_loss_rows(&call, x, NULL);
     return sums;
@@ -705,7 +708,8 @@ static void metrics_are_keras(void **state)
 {
     (void) state;
     const double x[] = {3, 1, 2, 1, /**/ 1, 3, 3, 0, /**/ 0, NAN, 1, 2};
-    hpct_loss_call call = {.form = HPCT_LOSS_SQUARED, .n = 3, .classes = 4, .top_k = 2};
+    hpct_backend_loss_call call = {
+        .form = HPCT_BACKEND_LOSS_SQUARED, .n = 3, .classes = 4, .top_k = 2};
     const struct {
         int32_t labels[3];
         int64_t correct, in_top_k;
@@ -717,17 +721,17 @@ static void metrics_are_keras(void **state)
         for (int dense = 0; dense < 2; dense++) {
             call.labels = cases[i].labels;
             call.targets = dense ? targets : NULL;
-            hpct_batch_sums sums = metrics_of(call, x);
+            hpct_backend_batch_sums sums = metrics_of(call, x);
             assert_int_equal(sums.correct, cases[i].correct);
             assert_int_equal(sums.in_top_k, cases[i].in_top_k);
         }
     }
     const double single[] = {0.2, 0.7, 0.5, 0.9};
-    call = (hpct_loss_call){.form = HPCT_LOSS_BINARY,
-                            .n = 4,
-                            .classes = 1,
-                            .threshold = 0.5f,
-                            .labels = (int32_t[]){0, 1, 1, 0}};
+    call = (hpct_backend_loss_call){.form = HPCT_BACKEND_LOSS_BINARY,
+                                    .n = 4,
+                                    .classes = 1,
+                                    .threshold = 0.5f,
+                                    .labels = (int32_t[]){0, 1, 1, 0}};
     assert_int_equal(metrics_of(call, single).correct, 2);
     call.threshold = 0.8f;
     assert_int_equal(metrics_of(call, single).correct, 1);
@@ -740,15 +744,15 @@ static void metrics_of_rows_are_keras(void **state)
 {
     (void) state;
     const double x[] = {0.9, 0.5, 0.2, 0.7, /**/ 0.1, 0.6, 0.6, 0.4};
-    hpct_loss_call call = {.form = HPCT_LOSS_BINARY,
-                           .n = 2,
-                           .classes = 4,
-                           .threshold = 0.5f,
-                           .judged = HPCT_TARGETS_BINARY,
-                           .targets = (float[]){1, 0, 0, 0, /**/ 0, 0, 1, 0.4f}};
-    hpct_batch_sums sums = metrics_of(call, x);
+    hpct_backend_loss_call call = {.form = HPCT_BACKEND_LOSS_BINARY,
+                                   .n = 2,
+                                   .classes = 4,
+                                   .threshold = 0.5f,
+                                   .judged = HPCT_TARGETS_BINARY,
+                                   .targets = (float[]){1, 0, 0, 0, /**/ 0, 0, 1, 0.4f}};
+    hpct_backend_batch_sums sums = metrics_of(call, x);
     assert_true(sums.correct == 0.75 + 0.5 && sums.in_top_k == 0);
-    call.form = HPCT_LOSS_HUBER;
+    call.form = HPCT_BACKEND_LOSS_HUBER;
     call.delta = 0.01f;
     call.judged = HPCT_TARGETS_NUMBERS;
     call.targets = (float[]){1, 0, 0, -1, /**/ 0, 0, 2, 0};
