@@ -84,6 +84,6 @@ typedef struct hpct_device_calls {
 } hpct_device_calls;
 
 /* Name of the module's symbol, a const hpct_device_calls. */
-#define HPCT_DEVICE_CALLS_SYMBOL "hpct_device_calls_cuda"
+#define HPCT_DEVICE_CALLS_SYMBOL "hpct_cuda_device_calls"
 
 #endif

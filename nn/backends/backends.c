@@ -16,7 +16,7 @@ static hpct_status load_cuda(const hpct_backend **out)
 {
     void *found = NULL;
     hpct_status status =
-        hpct_backend_module_find(&found, HPCT_BACKEND_MODULE_CUDA, "hpct_backend_cuda");
+        hpct_backend_module_find(&found, HPCT_BACKEND_MODULE_CUDA, "hpct_cuda_backend");
     *out = found;
     return status;
 }

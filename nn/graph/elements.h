@@ -70,7 +70,7 @@
 #define HPCT_GRAPH_ELEMENT_COMMA ,
 
 /* Whether a gradient that reads x or y reads the source. */
-#define HPCT_GRAPH_ELEMENT_READS_SRC_X true
-#define HPCT_GRAPH_ELEMENT_READS_SRC_Y false
+#define HPCT_GRAPH_ELEMENT_READS_SRC_x true
+#define HPCT_GRAPH_ELEMENT_READS_SRC_y false
 
 #endif

@@ -15,8 +15,8 @@
                         .predicted_split = true,                                                   \
                         .activation = true,                                                        \
                         .elementwise = true,                                                       \
-                        .reads_src = HPCT_ELEMENT_READS_SRC_##reads,                               \
-                        .reads_dst = !HPCT_ELEMENT_READS_SRC_##reads}
+                        .reads_src = HPCT_GRAPH_ELEMENT_READS_SRC_##reads,                         \
+                        .reads_dst = !HPCT_GRAPH_ELEMENT_READS_SRC_##reads}
 
 /* Dropout and GaussianNoise do not follow a split: their random numbers count the elements of a
  * sample. GROUP_NORM's statistics are over channels. */

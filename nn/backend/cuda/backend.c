@@ -15,12 +15,12 @@
 static void *allocate(size_t bytes)
 {
     void *memory = NULL;
-    cudaSetDevice(hpct_gpu.device); /* the current device is per host thread */
+    cudaSetDevice(hpct_cuda_gpu.device); /* the current device is per host thread */
     if (cudaMalloc(&memory, bytes > 0 ? bytes : 1) != cudaSuccess) {
         cudaGetLastError();
         return NULL;
     }
-    if (cudaMemsetAsync(memory, 0, bytes > 0 ? bytes : 1, hpct_gpu.stream) == cudaSuccess)
+    if (cudaMemsetAsync(memory, 0, bytes > 0 ? bytes : 1, hpct_cuda_gpu.stream) == cudaSuccess)
         return memory;
     cudaGetLastError();
     cudaFree(memory);
@@ -35,7 +35,7 @@ static void release(void *memory)
 static void *allocate_host(size_t bytes)
 {
     void *memory = NULL;
-    cudaSetDevice(hpct_gpu.device);
+    cudaSetDevice(hpct_cuda_gpu.device);
     if (cudaHostAlloc(&memory, bytes > 0 ? bytes : 1, cudaHostAllocDefault) != cudaSuccess) {
         cudaGetLastError();
         return NULL;
@@ -51,7 +51,7 @@ static void release_host(void *memory)
 
 static hpct_status memory_left(size_t *left, size_t *all)
 {
-    HPCT_TRY(HPCT_CUDA(cudaSetDevice(hpct_gpu.device)));
+    HPCT_TRY(HPCT_CUDA(cudaSetDevice(hpct_cuda_gpu.device)));
     return HPCT_CUDA(cudaMemGetInfo(left, all));
 }
 
@@ -66,7 +66,7 @@ hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes)
     HPCT_TRY(hpct_cuda_join_side());
     if (bytes > 0)
         HPCT_TRY(HPCT_CUDA(
-            cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, hpct_gpu.stream)));
+            cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, hpct_cuda_gpu.stream)));
     return wait();
 }
 
@@ -74,7 +74,7 @@ static hpct_status send(void *memory, const void *host, size_t bytes)
 {
     return bytes == 0 ? HPCT_OK
                       : HPCT_CUDA(cudaMemcpyAsync(memory, host, bytes, cudaMemcpyHostToDevice,
-                                                  hpct_gpu.stream));
+                                                  hpct_cuda_gpu.stream));
 }
 
 hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes)
@@ -86,7 +86,8 @@ hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes)
 
 static hpct_status fetch(void *host, const void *memory, size_t bytes)
 {
-    return HPCT_CUDA(cudaMemcpyAsync(host, memory, bytes, cudaMemcpyDeviceToHost, hpct_gpu.stream));
+    return HPCT_CUDA(
+        cudaMemcpyAsync(host, memory, bytes, cudaMemcpyDeviceToHost, hpct_cuda_gpu.stream));
 }
 
 /* Records an event, created on first use. */
@@ -99,53 +100,56 @@ static hpct_status record(cudaEvent_t *event, cudaStream_t stream)
 
 static hpct_status taken(void)
 {
-    return record(&hpct_gpu.taken_before, hpct_gpu.stream);
+    return record(&hpct_cuda_gpu.taken_before, hpct_cuda_gpu.stream);
 }
 
 static hpct_status send_beside(void *memory, const void *host, size_t bytes)
 {
-    if (hpct_gpu.beside == NULL)
-        HPCT_TRY(HPCT_CUDA(cudaStreamCreateWithFlags(&hpct_gpu.beside, cudaStreamNonBlocking)));
-    if (hpct_gpu.taken_before != NULL)
-        HPCT_TRY(HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.beside, hpct_gpu.taken_before, 0)));
+    if (hpct_cuda_gpu.beside == NULL)
+        HPCT_TRY(
+            HPCT_CUDA(cudaStreamCreateWithFlags(&hpct_cuda_gpu.beside, cudaStreamNonBlocking)));
+    if (hpct_cuda_gpu.taken_before != NULL)
+        HPCT_TRY(
+            HPCT_CUDA(cudaStreamWaitEvent(hpct_cuda_gpu.beside, hpct_cuda_gpu.taken_before, 0)));
     if (bytes > 0)
         HPCT_TRY(HPCT_CUDA(
-            cudaMemcpyAsync(memory, host, bytes, cudaMemcpyHostToDevice, hpct_gpu.beside)));
+            cudaMemcpyAsync(memory, host, bytes, cudaMemcpyHostToDevice, hpct_cuda_gpu.beside)));
     return HPCT_OK;
 }
 
 static hpct_status wait_for_sent(void)
 {
-    HPCT_TRY(record(&hpct_gpu.sent_beside, hpct_gpu.beside));
-    return HPCT_CUDA(cudaStreamWaitEvent(hpct_gpu.stream, hpct_gpu.sent_beside, 0));
+    HPCT_TRY(record(&hpct_cuda_gpu.sent_beside, hpct_cuda_gpu.beside));
+    return HPCT_CUDA(cudaStreamWaitEvent(hpct_cuda_gpu.stream, hpct_cuda_gpu.sent_beside, 0));
 }
 
 static hpct_status copy(void *to, const void *from, size_t bytes)
 {
     return bytes == 0 ? HPCT_OK
                       : HPCT_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice,
-                                                  hpct_gpu.stream));
+                                                  hpct_cuda_gpu.stream));
 }
 
 static hpct_status set_mark(hpct_backend_mark mark)
 {
-    return record(&hpct_gpu.marks[mark],
-                  mark == HPCT_BACKEND_MARK_INPUT ? hpct_gpu.beside : hpct_gpu.stream);
+    return record(&hpct_cuda_gpu.marks[mark],
+                  mark == HPCT_BACKEND_MARK_INPUT ? hpct_cuda_gpu.beside : hpct_cuda_gpu.stream);
 }
 
 static hpct_status await(hpct_backend_mark mark)
 {
-    if (hpct_gpu.marks[mark] == NULL)
+    if (hpct_cuda_gpu.marks[mark] == NULL)
         return HPCT_OK;
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_DEVICE);
-    hpct_status status = HPCT_CUDA(cudaEventSynchronize(hpct_gpu.marks[mark]));
+    hpct_status status = HPCT_CUDA(cudaEventSynchronize(hpct_cuda_gpu.marks[mark]));
     hpct_enter_wait(before);
     return status;
 }
 
 static hpct_status zero(void *memory, size_t bytes)
 {
-    return bytes == 0 ? HPCT_OK : HPCT_CUDA(cudaMemsetAsync(memory, 0, bytes, hpct_gpu.stream));
+    return bytes == 0 ? HPCT_OK
+                      : HPCT_CUDA(cudaMemsetAsync(memory, 0, bytes, hpct_cuda_gpu.stream));
 }
 
 /* ---- types ---- */
@@ -172,12 +176,12 @@ cudnnDataType_t hpct_cuda_dnn_type(hpct_precision values)
 
 static hpct_status check_precision(hpct_precision precision)
 {
-    if (precision != HPCT_BF16 || hpct_gpu.major >= 8)
+    if (precision != HPCT_BF16 || hpct_cuda_gpu.major >= 8)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_CONFIG,
                      "precision bf16 needs a GPU of compute capability 8.0 or more, this one has "
                      "%d.%d: take --precision fp16 or fp32",
-                     hpct_gpu.major, hpct_gpu.minor);
+                     hpct_cuda_gpu.major, hpct_cuda_gpu.minor);
 }
 
 /* ---- operations ---- */
@@ -210,7 +214,7 @@ static maker *const makers[HPCT_OP_KINDS] = {
     [HPCT_OP_PERMUTE] = hpct_cuda_make_permute,
     [HPCT_OP_CONV2D_TRANSPOSE] = hpct_cuda_make_conv2d_transpose,
     [HPCT_OP_GAUSSIAN_NOISE] = hpct_cuda_make_noise,
-    HPCT_ELEMENT_ROWS(ELEMENT),
+    HPCT_GRAPH_ELEMENT_ROWS(ELEMENT),
 };
 
 static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
@@ -275,7 +279,7 @@ static const hpct_backend_device device = {
     .put_sums = hpct_cuda_put_sums,
     .to_values = hpct_cuda_to_values,
     .from_values = hpct_cuda_from_values,
-    .gather = hpct_cuda_gather,
+    .gather = hpct_cuda_gather_values,
     .record = hpct_cuda_record,
     .end_record = hpct_cuda_end_record,
     .replay = hpct_cuda_replay,
@@ -284,7 +288,7 @@ static const hpct_backend_device device = {
     .set_rates = hpct_cuda_set_rates,
 };
 
-const hpct_backend hpct_backend_cuda = {
+const hpct_backend hpct_cuda_backend = {
     .name = "cuda",
     .device = &device,
     .low_values = true,
@@ -299,7 +303,7 @@ const hpct_backend hpct_backend_cuda = {
     .add_values = hpct_cuda_add_values,
     .scale = hpct_cuda_scale,
     .copy_params = copy_params,
-    .made_ops = hpct_tune_keep,
+    .made_ops = hpct_cuda_tune_keep,
     .fuses = fuses,
     .measure = hpct_cuda_measure,
 };

@@ -42,12 +42,12 @@ static size_t sync_floats(const hpct_op *op)
     return op->spec.norm.synchronized ? padded(channels_of(op) + 1) : 0;
 }
 
-static hpct_norm norm_of(const hpct_op *op, const hpct_op_call *call)
+static hpct_cuda_norm norm_of(const hpct_op *op, const hpct_op_call *call)
 {
     float *notes = call->workspace;
     size_t step = padded(channels_of(op));
-    return (hpct_norm){
-        .queue = hpct_cuda_queue(),
+    return (hpct_cuda_norm){
+        .queue = hpct_cuda_current_queue(),
         .type = hpct_cuda_number_of(op),
         .rows = (size_t) call->n * (size_t) op->spec.norm.rows,
         .channels = op->spec.norm.channels,
@@ -73,31 +73,32 @@ static hpct_norm norm_of(const hpct_op *op, const hpct_op_call *call)
 
 /* hpct_backend_norm_sync_moments for device memory. */
 static hpct_status synced_moments(const hpct_op *op, const hpct_op_call *call,
-                                  const hpct_norm *norm)
+                                  const hpct_cuda_norm *norm)
 {
     const hpct_graph_step_peers *replicas = call->replicas;
     float *squares = sums_in(call), *room = room_in(op, call);
-    HPCT_TRY(hpct_cuda_launched(hpct_launch_norm_begin(norm, call->src[0], squares, room), op,
+    HPCT_TRY(hpct_cuda_launched(hpct_cuda_launch_norm_begin(norm, call->src[0], squares, room), op,
                                 "statistics"));
     HPCT_TRY(replicas->sum(replicas->argument, room, channels_of(op) + 1));
-    HPCT_TRY(hpct_cuda_launched(hpct_launch_norm_middle(norm, room, squares), op, "statistics"));
+    HPCT_TRY(
+        hpct_cuda_launched(hpct_cuda_launch_norm_middle(norm, room, squares), op, "statistics"));
     HPCT_TRY(replicas->sum(replicas->argument, squares, channels_of(op)));
-    return hpct_cuda_launched(hpct_launch_norm_end(norm, squares), op, "statistics");
+    return hpct_cuda_launched(hpct_cuda_launch_norm_end(norm, squares), op, "statistics");
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_norm norm = norm_of(op, call);
+    hpct_cuda_norm norm = norm_of(op, call);
     hpct_status status;
     if (hpct_backend_norm_is_synced(&op->spec, call))
         status = synced_moments(op, call, &norm);
     else if (call->training)
-        status =
-            hpct_cuda_launched(hpct_launch_norm_moments(&norm, call->src[0]), op, "statistics");
+        status = hpct_cuda_launched(hpct_cuda_launch_norm_moments(&norm, call->src[0]), op,
+                                    "statistics");
     else
-        status = hpct_cuda_launched(hpct_launch_norm_moving(&norm), op, "statistics");
+        status = hpct_cuda_launched(hpct_cuda_launch_norm_moving(&norm), op, "statistics");
     if (status == HPCT_OK && call->n > 0 && !op->build.fused_downstream)
-        status = hpct_cuda_launched(hpct_launch_norm_apply(&norm, call->src[0], call->dst), op,
+        status = hpct_cuda_launched(hpct_cuda_launch_norm_apply(&norm, call->src[0], call->dst), op,
                                     "forward");
     return status;
 }
@@ -106,24 +107,24 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_norm norm = norm_of(op, call);
+    hpct_cuda_norm norm = norm_of(op, call);
     float *sums = sums_in(call), /* gradients are this replica's; the sums are then all-reduced */
         *diff_gamma = param_of(op, call->grad, HPCT_GRAPH_NORM_GAMMA),
           *diff_beta = param_of(op, call->grad, HPCT_GRAPH_NORM_BETA);
     norm.relu = op->spec.relu && !op->build.fused_downstream;
     HPCT_TRY(hpct_cuda_launched(
         call->norm_sums != NULL
-            ? hpct_launch_norm_take_sums(&norm, call->norm_sums, sums, diff_gamma, diff_beta)
-            : hpct_launch_norm_sums(&norm, call->src[0], call->diff_dst, sums, diff_gamma,
-                                    diff_beta),
+            ? hpct_cuda_launch_norm_take_sums(&norm, call->norm_sums, sums, diff_gamma, diff_beta)
+            : hpct_cuda_launch_norm_sums(&norm, call->src[0], call->diff_dst, sums, diff_gamma,
+                                         diff_beta),
         op, "sums"));
     if (hpct_backend_norm_is_synced(&op->spec, call))
         HPCT_TRY(call->replicas->sum(call->replicas->argument, sums, 2 * channels_of(op)));
     if (call->diff_src[0] != NULL)
-        HPCT_TRY(hpct_cuda_launched(hpct_launch_norm_backward(&norm, call->src[0], call->diff_dst,
-                                                              sums, hpct_cuda_adds(call, 0),
-                                                              call->diff_src[0]),
-                                    op, "backward"));
+        HPCT_TRY(hpct_cuda_launched(
+            hpct_cuda_launch_norm_backward(&norm, call->src[0], call->diff_dst, sums,
+                                           hpct_cuda_adds(call, 0), call->diff_src[0]),
+            op, "backward"));
     return HPCT_OK;
 }
 
@@ -138,8 +139,8 @@ hpct_status hpct_cuda_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
     HPCT_TRY(hpct_cuda_new_op(out, &class, spec, build));
     hpct_op *op = *out;
     size_t channels = channels_of(op),
-           parts = (size_t) hpct_norm_parts(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                            spec->norm.channels);
+           parts = (size_t) hpct_cuda_norm_parts(hpct_cuda_current_queue(), hpct_cuda_number_of(op),
+                                                 spec->norm.channels);
     op->workspace_bytes = (HPCT_BACKEND_NORM_LINE_ARRAYS * padded(channels) + 1) * sizeof(float);
     op->scratch_bytes =
         (padded(2 * channels) + sync_floats(op) + parts * 2 * channels) * sizeof(float);

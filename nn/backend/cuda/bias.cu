@@ -126,7 +126,8 @@ cudaError_t pass(cudaStream_t stream, const geometry &g, size_t rows, const void
     const pack<T, V> *y = (const pack<T, V> *) dst;
     pack<T, V> *d = (pack<T, V> *) diff;
     const auto kernel = y != nullptr ? mask_and_sum<T, V, true> : mask_and_sum<T, V, false>;
-    HPCT_LAUNCH_ON(stream, kernel, g.grid, g.block, rows, g.rows_of_a_part, g.vectors, y, d, sums);
+    HPCT_CUDA_LAUNCH_ON(stream, kernel, g.grid, g.block, rows, g.rows_of_a_part, g.vectors, y, d,
+                        sums);
     return cudaGetLastError();
 }
 
@@ -151,8 +152,8 @@ cudaError_t add_of(cudaStream_t stream, size_t rows, size_t columns, const float
 {
     const geometry g = cut(rows, columns, V, 65535);
     const auto kernel = add_bias<T, V>;
-    HPCT_LAUNCH_ON(stream, kernel, g.grid, g.block, rows, g.rows_of_a_part, g.vectors, bias, relu,
-                   (pack<T, V> *) dst);
+    HPCT_CUDA_LAUNCH_ON(stream, kernel, g.grid, g.block, rows, g.rows_of_a_part, g.vectors, bias,
+                        relu, (pack<T, V> *) dst);
     return cudaGetLastError();
 }
 
@@ -164,7 +165,7 @@ int wide_of(cudaDataType_t type)
 
 } // namespace
 
-size_t hpct_bias_scratch_bytes(cudaDataType_t type, size_t rows, size_t columns)
+size_t hpct_cuda_bias_scratch_bytes(cudaDataType_t type, size_t rows, size_t columns)
 {
     const size_t width = (size_t) wide_of(type);
     const size_t vector =
@@ -173,9 +174,9 @@ size_t hpct_bias_scratch_bytes(cudaDataType_t type, size_t rows, size_t columns)
     return (vector > scalar ? vector : scalar) * columns * sizeof(float);
 }
 
-cudaError_t hpct_bias_mask_and_sum(cudaStream_t stream, cudaDataType_t type, size_t rows,
-                                   size_t columns, const void *dst, void *diff, float *sums,
-                                   float *partials)
+cudaError_t hpct_cuda_bias_mask_and_sum(cudaStream_t stream, cudaDataType_t type, size_t rows,
+                                        size_t columns, const void *dst, void *diff, float *sums,
+                                        float *partials)
 {
     if (rows == 0 || columns == 0 || (dst == nullptr && sums == nullptr))
         return cudaSuccess;
@@ -195,8 +196,8 @@ cudaError_t hpct_bias_mask_and_sum(cudaStream_t stream, cudaDataType_t type, siz
     }
 }
 
-cudaError_t hpct_bias_add(cudaStream_t stream, cudaDataType_t type, size_t rows, size_t columns,
-                          const float *bias, bool relu, void *dst)
+cudaError_t hpct_cuda_bias_add(cudaStream_t stream, cudaDataType_t type, size_t rows,
+                               size_t columns, const float *bias, bool relu, void *dst)
 {
     if (rows == 0 || columns == 0 || (bias == nullptr && !relu))
         return cudaSuccess;

@@ -14,16 +14,16 @@ extern "C" {
 #endif
 
 /* dst[r][c] += bias[c] unless bias is NULL; then, with `relu`, dst = max(0, dst). */
-cudaError_t hpct_bias_add(cudaStream_t stream, cudaDataType_t type, size_t rows, size_t columns,
-                          const float *bias, bool relu, void *dst);
+cudaError_t hpct_cuda_bias_add(cudaStream_t stream, cudaDataType_t type, size_t rows,
+                               size_t columns, const float *bias, bool relu, void *dst);
 
 /* Unless dst is NULL, sets diff[r][c] to 0 where dst[r][c] <= 0. Then, unless bias is NULL, bias[c]
- * = sum of diff[r][c] over r. `partials`: hpct_bias_scratch_bytes(type, rows, columns) bytes of
- * scratch, 16-byte aligned. */
-cudaError_t hpct_bias_mask_and_sum(cudaStream_t stream, cudaDataType_t type, size_t rows,
-                                   size_t columns, const void *dst, void *diff, float *bias,
-                                   float *partials);
-size_t hpct_bias_scratch_bytes(cudaDataType_t type, size_t rows, size_t columns);
+ * = sum of diff[r][c] over r. `partials`: hpct_cuda_bias_scratch_bytes(type, rows, columns) bytes
+ * of scratch, 16-byte aligned. */
+cudaError_t hpct_cuda_bias_mask_and_sum(cudaStream_t stream, cudaDataType_t type, size_t rows,
+                                        size_t columns, const void *dst, void *diff, float *bias,
+                                        float *partials);
+size_t hpct_cuda_bias_scratch_bytes(cudaDataType_t type, size_t rows, size_t columns);
 
 #ifdef __cplusplus
 }

@@ -41,7 +41,8 @@ double hpct_cuda_busy(void)
     utilization now;
     if (!nvml.tried)
         nvml = load();
-    if (!nvml.works || cudaDeviceGetPCIBusId(bus, sizeof bus, hpct_gpu.device) != cudaSuccess ||
+    if (!nvml.works ||
+        cudaDeviceGetPCIBusId(bus, sizeof bus, hpct_cuda_gpu.device) != cudaSuccess ||
         nvml.by_bus(bus, &device) != 0 || nvml.rates(device, &now) != 0)
         return NAN;
     return now.gpu / 100.0;

@@ -8,11 +8,11 @@
 static hpct_status multiply(const hpct_op *op, const hpct_op_call *call, const char *what,
                             const float *a, const float *b, bool add, float *dst)
 {
-    return hpct_cuda_launched(hpct_launch_multiply(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                                   call->n, hpct_op_dst_floats(&op->spec),
-                                                   op->spec.join.size[0], op->spec.join.broadcasts,
-                                                   a, b, add, dst),
-                              op, what);
+    return hpct_cuda_launched(
+        hpct_cuda_launch_multiply(hpct_cuda_current_queue(), hpct_cuda_number_of(op), call->n,
+                                  hpct_op_dst_floats(&op->spec), op->spec.join.size[0],
+                                  op->spec.join.broadcasts, a, b, add, dst),
+        op, what);
 }
 
 static hpct_status multiply_forward(hpct_op *op, const hpct_op_call *call)
@@ -30,11 +30,11 @@ static hpct_status multiply_backward(hpct_op *op, const hpct_op_call *call)
         return HPCT_OK;
     if (!op->spec.join.broadcasts)
         return multiply(op, call, "backward", diff, a, hpct_cuda_adds(call, 1), call->diff_src[1]);
-    return hpct_cuda_launched(hpct_launch_multiply_sums(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                                        call->n, (size_t) op->spec.join.rows,
-                                                        op->spec.join.size[0], a, diff,
-                                                        hpct_cuda_adds(call, 1), call->diff_src[1]),
-                              op, "backward");
+    return hpct_cuda_launched(
+        hpct_cuda_launch_multiply_sums(hpct_cuda_current_queue(), hpct_cuda_number_of(op), call->n,
+                                       (size_t) op->spec.join.rows, op->spec.join.size[0], a, diff,
+                                       hpct_cuda_adds(call, 1), call->diff_src[1]),
+        op, "backward");
 }
 
 hpct_status hpct_cuda_make_multiply(hpct_op **out, const hpct_op_spec *spec,
@@ -47,15 +47,15 @@ hpct_status hpct_cuda_make_multiply(hpct_op **out, const hpct_op_spec *spec,
 
 /* ---- Normalization ---- */
 
-#if HPCT_LINE_MOST < HPCT_MAX_GIVEN
+#if HPCT_CUDA_LINE_MOST < HPCT_MAX_GIVEN
 #error "a kernel takes fewer numbers than a layer may have"
 #endif
 
 static hpct_status normalize(const hpct_op *op, const hpct_op_call *call, bool back,
                              const float *src, float *dst)
 {
-    hpct_channel_line line = {.channels = (uint32_t) op->spec.line.channels,
-                              .epsilon = HPCT_GRAPH_LINE_EPSILON};
+    hpct_cuda_channel_line line = {.channels = (uint32_t) op->spec.line.channels,
+                                   .epsilon = HPCT_GRAPH_LINE_EPSILON};
     for (uint32_t c = 0; op->spec.line.given && c < line.channels; c++) {
         line.given_mean[c] = op->spec.line.mean[c];
         line.given_scale[c] = op->spec.line.scale[c];
@@ -65,11 +65,11 @@ static hpct_status normalize(const hpct_op *op, const hpct_op_call *call, bool b
         line.mean = call->param[HPCT_GRAPH_LINE_MEAN];
         line.variance = call->param[HPCT_GRAPH_LINE_VARIANCE];
     }
-    return hpct_cuda_launched(hpct_launch_channel_line(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                                       call->n, hpct_op_dst_floats(&op->spec),
-                                                       &line, back, src,
-                                                       back && hpct_cuda_adds(call, 0), dst),
-                              op, back ? "backward" : "forward");
+    return hpct_cuda_launched(
+        hpct_cuda_launch_channel_line(hpct_cuda_current_queue(), hpct_cuda_number_of(op), call->n,
+                                      hpct_op_dst_floats(&op->spec), &line, back, src,
+                                      back && hpct_cuda_adds(call, 0), dst),
+        op, back ? "backward" : "forward");
 }
 
 static hpct_status normalization_forward(hpct_op *op, const hpct_op_call *call)
@@ -87,27 +87,28 @@ static hpct_status normalization_backward(hpct_op *op, const hpct_op_call *call)
 
 static hpct_status prelu_forward(hpct_op *op, const hpct_op_call *call)
 {
-    return hpct_cuda_launched(hpct_launch_slopes(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                                 call->n, hpct_op_dst_floats(&op->spec),
-                                                 op->param_floats[0], call->param[0], call->src[0],
-                                                 call->src[0], false, call->dst),
-                              op, "forward");
+    return hpct_cuda_launched(
+        hpct_cuda_launch_slopes(hpct_cuda_current_queue(), hpct_cuda_number_of(op), call->n,
+                                hpct_op_dst_floats(&op->spec), op->param_floats[0], call->param[0],
+                                call->src[0], call->src[0], false, call->dst),
+        op, "forward");
 }
 
 static hpct_status prelu_backward(hpct_op *op, const hpct_op_call *call)
 {
     size_t period = op->param_floats[0], size = hpct_op_dst_floats(&op->spec);
-    HPCT_TRY(hpct_cuda_launched(hpct_launch_slope_sums(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                                       (size_t) call->n * size / period, period,
-                                                       call->src[0], call->diff_dst, call->grad[0]),
-                                op, "backward"));
+    HPCT_TRY(hpct_cuda_launched(
+        hpct_cuda_launch_slope_sums(hpct_cuda_current_queue(), hpct_cuda_number_of(op),
+                                    (size_t) call->n * size / period, period, call->src[0],
+                                    call->diff_dst, call->grad[0]),
+        op, "backward"));
     if (call->diff_src[0] == NULL)
         return HPCT_OK;
-    return hpct_cuda_launched(hpct_launch_slopes(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                                 call->n, size, period, call->param[0],
-                                                 call->src[0], call->diff_dst,
-                                                 hpct_cuda_adds(call, 0), call->diff_src[0]),
-                              op, "backward");
+    return hpct_cuda_launched(
+        hpct_cuda_launch_slopes(hpct_cuda_current_queue(), hpct_cuda_number_of(op), call->n, size,
+                                period, call->param[0], call->src[0], call->diff_dst,
+                                hpct_cuda_adds(call, 0), call->diff_src[0]),
+        op, "backward");
 }
 
 hpct_status hpct_cuda_make_line(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)

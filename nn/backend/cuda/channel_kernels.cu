@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-__device__ inline void line_at(const hpct_channel_line &line, uint32_t channel, float *mean,
+__device__ inline void line_at(const hpct_cuda_channel_line &line, uint32_t channel, float *mean,
                                float *scale, float *offset)
 {
     if (line.mean == nullptr) {
@@ -38,7 +38,7 @@ __device__ inline void line_at(const hpct_channel_line &line, uint32_t channel, 
 /* back: of a gradient, which is only scaled. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    normalize_channels(int n, uint32_t size, const __grid_constant__ hpct_channel_line line,
+    normalize_channels(int n, uint32_t size, const __grid_constant__ hpct_cuda_channel_line line,
                        bool back, const T *src, bool add, T *dst)
 {
     const uint32_t step = gridDim.x * blockDim.x;
@@ -70,42 +70,44 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_launch_multiply(hpct_queue queue, hpct_number type, int n, size_t size,
-                                 int channels, bool broadcasts, const void *a, const void *b,
-                                 bool add, void *dst)
+cudaError_t hpct_cuda_launch_multiply(hpct_cuda_queue queue, hpct_cuda_number type, int n,
+                                      size_t size, int channels, bool broadcasts, const void *a,
+                                      const void *b, bool add, void *dst)
 {
     sample_grid grid = grid_for_samples(n, size);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = multiply<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, n, (uint32_t) size,
-                    (uint32_t) channels, broadcasts, (const T *) a, (const T *) b, add, (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, n, (uint32_t) size,
+                         (uint32_t) channels, broadcasts, (const T *) a, (const T *) b, add,
+                         (T *) dst);
     });
 }
 
-cudaError_t hpct_launch_channel_line(hpct_queue queue, hpct_number type, int n, size_t size,
-                                     const hpct_channel_line *line, bool back, const void *src,
-                                     bool add, void *dst)
+cudaError_t hpct_cuda_launch_channel_line(hpct_cuda_queue queue, hpct_cuda_number type, int n,
+                                          size_t size, const hpct_cuda_channel_line *line,
+                                          bool back, const void *src, bool add, void *dst)
 {
     sample_grid grid = grid_for_samples(n, size);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = normalize_channels<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, n, (uint32_t) size, *line, back,
-                    (const T *) src, add, (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, n, (uint32_t) size, *line, back,
+                         (const T *) src, add, (T *) dst);
     });
 }
 
-cudaError_t hpct_launch_slopes(hpct_queue queue, hpct_number type, int n, size_t size,
-                               size_t period, const float *alpha, const void *src,
-                               const void *factor, bool add, void *dst)
+cudaError_t hpct_cuda_launch_slopes(hpct_cuda_queue queue, hpct_cuda_number type, int n,
+                                    size_t size, size_t period, const float *alpha, const void *src,
+                                    const void *factor, bool add, void *dst)
 {
     sample_grid grid = grid_for_samples(n, size);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = slope_elements<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, n, (uint32_t) size, (uint32_t) period,
-                    alpha, (const T *) src, (const T *) factor, add, (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, n, (uint32_t) size,
+                         (uint32_t) period, alpha, (const T *) src, (const T *) factor, add,
+                         (T *) dst);
     });
 }
 
@@ -142,19 +144,19 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <typename T, typename O>
-static void launch_sums(hpct_queue queue, int n, size_t rows, size_t columns, bool below,
+static void launch_sums(hpct_cuda_queue queue, int n, size_t rows, size_t columns, bool below,
                         const void *a, const void *b, bool add, void *out)
 {
     const unsigned samples = n < (int) SAMPLES ? (unsigned) n : SAMPLES;
     const dim3 grid((unsigned) ((columns + WARP - 1) / WARP), samples < 1 ? 1 : samples);
     auto kernel = sum_products<T, O>;
-    HPCT_LAUNCH(kernel, grid, dim3(WARP, COLUMN_ROWS), queue, n, rows, (uint32_t) columns, below,
-                (const T *) a, (const T *) b, add, (O *) out);
+    HPCT_CUDA_LAUNCH(kernel, grid, dim3(WARP, COLUMN_ROWS), queue, n, rows, (uint32_t) columns,
+                     below, (const T *) a, (const T *) b, add, (O *) out);
 }
 
-cudaError_t hpct_launch_multiply_sums(hpct_queue queue, hpct_number type, int n, size_t rows,
-                                      int channels, const void *a, const void *b, bool add,
-                                      void *out)
+cudaError_t hpct_cuda_launch_multiply_sums(hpct_cuda_queue queue, hpct_cuda_number type, int n,
+                                           size_t rows, int channels, const void *a, const void *b,
+                                           bool add, void *out)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
@@ -162,8 +164,9 @@ cudaError_t hpct_launch_multiply_sums(hpct_queue queue, hpct_number type, int n,
     });
 }
 
-cudaError_t hpct_launch_slope_sums(hpct_queue queue, hpct_number type, size_t rows, size_t period,
-                                   const void *src, const void *diff_dst, float *diff_alpha)
+cudaError_t hpct_cuda_launch_slope_sums(hpct_cuda_queue queue, hpct_cuda_number type, size_t rows,
+                                        size_t period, const void *src, const void *diff_dst,
+                                        float *diff_alpha)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);

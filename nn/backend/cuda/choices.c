@@ -21,14 +21,14 @@ typedef struct choice {
     char *key, *value;
 } choice;
 
-struct hpct_choices {
+struct hpct_cuda_choices {
     char *path, *identity;
     choice *kept;
     size_t count, room;
     bool changed; /* since the last write */
 };
 
-bool hpct_choices_path(char *path, size_t size, const char *identity)
+bool hpct_cuda_choices_path(char *path, size_t size, const char *identity)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     uint64_t h = hpct_fnv(HPCT_FNV_START, identity, strlen(identity));
@@ -43,7 +43,7 @@ bool hpct_choices_path(char *path, size_t size, const char *identity)
     return fits;
 }
 
-static choice *find(const hpct_choices *choices, const char *key)
+static choice *find(const hpct_cuda_choices *choices, const char *key)
 {
     for (size_t i = 0; i < choices->count; i++) {
         if (strcmp(choices->kept[i].key, key) == 0)
@@ -52,13 +52,14 @@ static choice *find(const hpct_choices *choices, const char *key)
     return NULL;
 }
 
-const char *hpct_choices_find(const hpct_choices *choices, const char *key)
+const char *hpct_cuda_choices_find(const hpct_cuda_choices *choices, const char *key)
 {
     const choice *found = find(choices, key);
     return found == NULL ? NULL : found->value;
 }
 
-static hpct_status remember(hpct_choices *choices, const char *key, const char *value, bool replace)
+static hpct_status remember(hpct_cuda_choices *choices, const char *key, const char *value,
+                            bool replace)
 {
     choice *found = find(choices, key);
     if (found != NULL && !replace)
@@ -121,7 +122,7 @@ static size_t good_size(const char *text, size_t size)
 }
 
 /* Adds keys of the file that are not in memory. */
-static hpct_status merge_file(hpct_choices *choices)
+static hpct_status merge_file(hpct_cuda_choices *choices)
 {
     size_t size = 0;
     char *text = read_text(choices->path, &size), *rest = NULL;
@@ -144,9 +145,9 @@ static hpct_status merge_file(hpct_choices *choices)
     return status;
 }
 
-hpct_status hpct_choices_open(hpct_choices **out, const char *path, const char *identity)
+hpct_status hpct_cuda_choices_open(hpct_cuda_choices **out, const char *path, const char *identity)
 {
-    hpct_choices *choices = *out = calloc(1, sizeof *choices);
+    hpct_cuda_choices *choices = *out = calloc(1, sizeof *choices);
     if (choices == NULL)
         return hpct_fail_memory(sizeof *choices);
     choices->path = strdup(path);
@@ -155,7 +156,7 @@ hpct_status hpct_choices_open(hpct_choices **out, const char *path, const char *
                              ? hpct_fail_memory(strlen(path) + strlen(identity))
                              : merge_file(choices);
     if (status != HPCT_OK) {
-        hpct_choices_close(choices);
+        hpct_cuda_choices_close(choices);
         *out = NULL;
     }
     return status;
@@ -174,7 +175,7 @@ static void make_folders(const char *path)
 }
 
 /* All choices in the file's format; the caller frees it. */
-static char *make_text(const hpct_choices *choices)
+static char *make_text(const hpct_cuda_choices *choices)
 {
     char *text = NULL;
     size_t size = 0;
@@ -193,7 +194,7 @@ static char *make_text(const hpct_choices *choices)
     return NULL;
 }
 
-static hpct_status write_file(const hpct_choices *choices)
+static hpct_status write_file(const hpct_cuda_choices *choices)
 {
     char other[PATH_MAX];
     int length = snprintf(other, sizeof other, "%s.XXXXXX", choices->path);
@@ -227,7 +228,7 @@ static hpct_status write_file(const hpct_choices *choices)
     return good ? HPCT_OK : hpct_fail(HPCT_ERR_IO, "%s: %s", choices->path, strerror(error));
 }
 
-hpct_status hpct_choices_keep(hpct_choices *choices, const char *key, const char *value)
+hpct_status hpct_cuda_choices_keep(hpct_cuda_choices *choices, const char *key, const char *value)
 {
     if (strpbrk(key, "\t\n") != NULL || strpbrk(value, "\t\n") != NULL)
         return hpct_fail(HPCT_ERR_INTERNAL, "choices: \"%s\" has a tab or a newline", key);
@@ -235,7 +236,7 @@ hpct_status hpct_choices_keep(hpct_choices *choices, const char *key, const char
     return remember(choices, key, value, true);
 }
 
-hpct_status hpct_choices_write(hpct_choices *choices)
+hpct_status hpct_cuda_choices_write(hpct_cuda_choices *choices)
 {
     if (!choices->changed || choices->path[0] == '\0')
         return HPCT_OK;
@@ -244,7 +245,7 @@ hpct_status hpct_choices_write(hpct_choices *choices)
     return write_file(choices);
 }
 
-void hpct_choices_close(hpct_choices *choices)
+void hpct_cuda_choices_close(hpct_cuda_choices *choices)
 {
     if (choices == NULL)
         return;

@@ -10,25 +10,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct hpct_choices hpct_choices;
+typedef struct hpct_cuda_choices hpct_cuda_choices;
 
 /* Sets `path`; false, and "", if no home directory is known or the path does not fit. */
-bool hpct_choices_path(char *path, size_t size, const char *identity);
+bool hpct_cuda_choices_path(char *path, size_t size, const char *identity);
 
 /* Reads the file if it exists and is valid. path "": memory only. Identity, keys and values must
  * not contain tabs or newlines. */
-hpct_status hpct_choices_open(hpct_choices **out, const char *path, const char *identity);
+hpct_status hpct_cuda_choices_open(hpct_cuda_choices **out, const char *path, const char *identity);
 
-/* NULL: not kept. Valid until the next hpct_choices_keep or _write. */
-const char *hpct_choices_find(const hpct_choices *choices, const char *key);
+/* NULL: not kept. Valid until the next hpct_cuda_choices_keep or _write. */
+const char *hpct_cuda_choices_find(const hpct_cuda_choices *choices, const char *key);
 
 /* Sets or replaces the key's value, in memory. */
-hpct_status hpct_choices_keep(hpct_choices *choices, const char *key, const char *value);
+hpct_status hpct_cuda_choices_keep(hpct_cuda_choices *choices, const char *key, const char *value);
 
 /* Writes changes since the last call to disk, merged with what other processes have added to the
  * file meanwhile; atomically. After an error there is no retry. */
-hpct_status hpct_choices_write(hpct_choices *choices);
+hpct_status hpct_cuda_choices_write(hpct_cuda_choices *choices);
 
-void hpct_choices_close(hpct_choices *choices); /* NULL is allowed */
+void hpct_cuda_choices_close(hpct_cuda_choices *choices); /* NULL is allowed */
 
 #endif

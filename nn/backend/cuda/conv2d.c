@@ -34,17 +34,17 @@ static void *picture_of(const hpct_op_call *call)
     return call->scratch;
 }
 
-static void *low_of(const hpct_conv *conv, const hpct_op_call *call)
+static void *low_of(const hpct_cuda_conv *conv, const hpct_op_call *call)
 {
     return (char *) call->scratch + conv->picture_bytes;
 }
 
-static void *sums_of(const hpct_conv *conv, const hpct_op_call *call)
+static void *sums_of(const hpct_cuda_conv *conv, const hpct_op_call *call)
 {
     return (char *) low_of(conv, call) + conv->low_bytes;
 }
 
-void *hpct_conv_workspace(const hpct_conv *conv, const hpct_op_call *call)
+void *hpct_cuda_conv_workspace(const hpct_cuda_conv *conv, const hpct_op_call *call)
 {
     return (char *) call->scratch + conv->workspace;
 }
@@ -52,7 +52,8 @@ void *hpct_conv_workspace(const hpct_conv *conv, const hpct_op_call *call)
 /* ---- padding ---- */
 
 /* Copies images to buffers with padding, or back. */
-static hpct_status copy_pictures(const hpct_conv *conv, int n, const void *from, void *to, bool pad)
+static hpct_status copy_pictures(const hpct_cuda_conv *conv, int n, const void *from, void *to,
+                                 bool pad)
 {
     const hpct_graph_window *w = &conv->op.spec.window, *p = &conv->padded;
     size_t cell = hpct_cuda_value_bytes(conv->op.build.values) * (size_t) w->in_c,
@@ -71,10 +72,10 @@ static hpct_status copy_pictures(const hpct_conv *conv, int n, const void *from,
         .kind = cudaMemcpyDeviceToDevice};
     copy.srcPtr.ptr = (void *) (uintptr_t) from;
     copy.dstPtr.ptr = to;
-    return HPCT_CUDA(cudaMemcpy3DAsync(&copy, hpct_gpu.stream));
+    return HPCT_CUDA(cudaMemcpy3DAsync(&copy, hpct_cuda_gpu.stream));
 }
 
-size_t hpct_conv_padded_bytes(const hpct_conv *conv, int n)
+size_t hpct_cuda_conv_padded_bytes(const hpct_cuda_conv *conv, int n)
 {
     const hpct_graph_window *p = &conv->padded;
     return (size_t) n * (size_t) p->in_h * (size_t) p->in_w * (size_t) p->in_c *
@@ -82,27 +83,27 @@ size_t hpct_conv_padded_bytes(const hpct_conv *conv, int n)
 }
 
 /* The source, copied with padding if the stage needs it. */
-static hpct_status source_for(const hpct_conv *conv, const hpct_conv_stage *s,
+static hpct_status source_for(const hpct_cuda_conv *conv, const hpct_cuda_conv_stage *s,
                               const hpct_op_call *call, void **src)
 {
     *src = (void *) (uintptr_t) call->src[0];
     if (!s->padded)
         return HPCT_OK;
     *src = picture_of(call);
-    HPCT_TRY(HPCT_CUDA(
-        cudaMemsetAsync(*src, 0, hpct_conv_padded_bytes(conv, call->n), hpct_gpu.stream)));
+    HPCT_TRY(HPCT_CUDA(cudaMemsetAsync(*src, 0, hpct_cuda_conv_padded_bytes(conv, call->n),
+                                       hpct_cuda_gpu.stream)));
     return copy_pictures(conv, call->n, call->src[0], *src, true);
 }
 
 /* ---- execution ---- */
 
 /* The kernel in the activations' type. */
-static void *kernel_of(const hpct_conv *conv, const hpct_op_call *call)
+static void *kernel_of(const hpct_cuda_conv *conv, const hpct_op_call *call)
 {
     return conv->type == CUDA_R_32F ? (void *) call->param[HPCT_OP_KERNEL] : call->copies;
 }
 
-static void *bias_of(const hpct_conv *conv, const hpct_op_call *call)
+static void *bias_of(const hpct_cuda_conv *conv, const hpct_op_call *call)
 {
     return conv->type == CUDA_R_32F ? (char *) call->param[HPCT_OP_BIAS]
                                     : (char *) call->copies + conv->op.copy_offset[HPCT_OP_BIAS];
@@ -111,26 +112,27 @@ static void *bias_of(const hpct_conv *conv, const hpct_op_call *call)
 /* The fused ADD, if it is not in the engine. */
 static hpct_status add_other(const hpct_op *op, const hpct_op_call *call)
 {
-    hpct_join join = {.count = 2, .relu = op->build.adds_relu, .src = {call->dst, call->src[1]}};
+    hpct_cuda_join join = {
+        .count = 2, .relu = op->build.adds_relu, .src = {call->dst, call->src[1]}};
     if (!op->build.adds)
         return HPCT_OK;
-    return hpct_cuda_check(hpct_launch_add(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                           hpct_cuda_dst_count(op, call->n), &join, call->dst),
+    return hpct_cuda_check(hpct_cuda_launch_add(hpct_cuda_current_queue(), hpct_cuda_number_of(op),
+                                                hpct_cuda_dst_count(op, call->n), &join, call->dst),
                            "add");
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_conv *conv = hpct_conv_of(op);
-    const hpct_conv_stage *s = &conv->forward[call->batch];
-    const float *bias = hpct_conv_has_bias(conv) ? call->param[HPCT_OP_BIAS] : NULL;
+    hpct_cuda_conv *conv = hpct_cuda_conv_of(op);
+    const hpct_cuda_conv_stage *s = &conv->forward[call->batch];
+    const float *bias = hpct_cuda_conv_has_bias(conv) ? call->param[HPCT_OP_BIAS] : NULL;
     if (s->small)
-        return named(op, hpct_conv_small_forward(conv, call));
+        return named(op, hpct_cuda_conv_small_forward(conv, call));
     if (s->plan == NULL) {
-        hpct_direct direct = hpct_window_direct(&conv->op.spec.window, call->n);
-        hpct_status made = HPCT_CUDA(hpct_direct_forward(hpct_gpu.stream, conv->type, &direct,
-                                                         call->src[0], call->param[HPCT_OP_KERNEL],
-                                                         bias, op->spec.relu, call->dst));
+        hpct_cuda_direct direct = hpct_cuda_window_direct(&conv->op.spec.window, call->n);
+        hpct_status made = HPCT_CUDA(
+            hpct_cuda_direct_forward(hpct_cuda_gpu.stream, conv->type, &direct, call->src[0],
+                                     call->param[HPCT_OP_KERNEL], bias, op->spec.relu, call->dst));
         return named(op, made == HPCT_OK ? add_other(op, call) : made);
     }
     void *pointers[5] = {NULL, kernel_of(conv, call), call->dst};
@@ -141,23 +143,24 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
         pointers[num] = bias_of(conv, call);
     hpct_status status = source_for(conv, s, call, &pointers[0]);
     if (status == HPCT_OK)
-        status = hpct_dnn_execute(s->plan, pointers, hpct_conv_workspace(conv, call));
+        status = hpct_dnn_execute(s->plan, pointers, hpct_cuda_conv_workspace(conv, call));
     if (status == HPCT_OK && !s->fused)
-        status = HPCT_CUDA(hpct_bias_add(hpct_gpu.stream, conv->type, hpct_conv_rows(conv, call->n),
-                                         (size_t) op->spec.window.out_c, bias, op->spec.relu,
-                                         call->dst));
+        status = HPCT_CUDA(
+            hpct_cuda_bias_add(hpct_cuda_gpu.stream, conv->type, hpct_cuda_conv_rows(conv, call->n),
+                               (size_t) op->spec.window.out_c, bias, op->spec.relu, call->dst));
     if (status == HPCT_OK && !s->fused)
         status = add_other(op, call);
     return named(op, status);
 }
 
-static hpct_status backward_data(hpct_conv *conv, const hpct_op_call *call)
+static hpct_status backward_data(hpct_cuda_conv *conv, const hpct_op_call *call)
 {
-    const hpct_conv_stage *s = &conv->data[call->batch];
+    const hpct_cuda_conv_stage *s = &conv->data[call->batch];
     if (s->plan == NULL) {
-        hpct_direct direct = hpct_window_direct(&conv->op.spec.window, call->n);
-        return HPCT_CUDA(hpct_direct_data(hpct_gpu.stream, conv->type, &direct, call->diff_dst,
-                                          call->param[HPCT_OP_KERNEL], call->diff_src[0]));
+        hpct_cuda_direct direct = hpct_cuda_window_direct(&conv->op.spec.window, call->n);
+        return HPCT_CUDA(hpct_cuda_direct_data(hpct_cuda_gpu.stream, conv->type, &direct,
+                                               call->diff_dst, call->param[HPCT_OP_KERNEL],
+                                               call->diff_src[0]));
     }
     void *pointers[] = {s->padded ? picture_of(call) : call->diff_src[0], kernel_of(conv, call),
                         call->diff_dst};
@@ -167,44 +170,44 @@ static hpct_status backward_data(hpct_conv *conv, const hpct_op_call *call)
             HPCT_CUDA(cudaMemsetAsync(call->diff_src[0], 0,
                                       (size_t) call->n * hpct_op_src_floats(&conv->op.spec, 0) *
                                           hpct_cuda_value_bytes(conv->op.build.values),
-                                      hpct_gpu.stream)));
-    HPCT_TRY(hpct_dnn_execute(s->plan, pointers, hpct_conv_workspace(conv, call)));
+                                      hpct_cuda_gpu.stream)));
+    HPCT_TRY(hpct_dnn_execute(s->plan, pointers, hpct_cuda_conv_workspace(conv, call)));
     if (!s->padded)
         return HPCT_OK;
     return copy_pictures(conv, call->n, pointers[0], call->diff_src[0], false);
 }
 
-static hpct_status widen_gradient(const hpct_conv *conv, const hpct_op_call *call)
+static hpct_status widen_gradient(const hpct_cuda_conv *conv, const hpct_op_call *call)
 {
     const hpct_op *op = &conv->op;
     bool zero = op->build.leaves_bias;
-    return hpct_cuda_check(hpct_launch_widen(hpct_cuda_queue(), hpct_cuda_number(op->build.values),
-                                             op->param_floats[HPCT_OP_KERNEL], low_of(conv, call),
-                                             call->grad[HPCT_OP_KERNEL],
-                                             zero ? op->param_floats[HPCT_OP_BIAS] : 0,
-                                             zero ? call->grad[HPCT_OP_BIAS] : NULL),
-                           "kernel's gradient");
+    return hpct_cuda_check(
+        hpct_cuda_launch_widen(
+            hpct_cuda_current_queue(), hpct_cuda_number_for(op->build.values),
+            op->param_floats[HPCT_OP_KERNEL], low_of(conv, call), call->grad[HPCT_OP_KERNEL],
+            zero ? op->param_floats[HPCT_OP_BIAS] : 0, zero ? call->grad[HPCT_OP_BIAS] : NULL),
+        "kernel's gradient");
 }
 
-static hpct_status backward_weights(hpct_conv *conv, const hpct_op_call *call)
+static hpct_status backward_weights(hpct_cuda_conv *conv, const hpct_op_call *call)
 {
-    const hpct_conv_stage *s = &conv->weights[call->batch];
+    const hpct_cuda_conv_stage *s = &conv->weights[call->batch];
     float *grad = call->grad[HPCT_OP_KERNEL];
     if (s->plan == NULL) {
-        hpct_direct direct = hpct_window_direct(&conv->op.spec.window, call->n);
-        return HPCT_CUDA(hpct_direct_weights(hpct_gpu.stream, conv->type, &direct, call->src[0],
-                                             call->diff_dst, grad,
-                                             hpct_conv_workspace(conv, call)));
+        hpct_cuda_direct direct = hpct_cuda_window_direct(&conv->op.spec.window, call->n);
+        return HPCT_CUDA(hpct_cuda_direct_weights(hpct_cuda_gpu.stream, conv->type, &direct,
+                                                  call->src[0], call->diff_dst, grad,
+                                                  hpct_cuda_conv_workspace(conv, call)));
     }
     void *pointers[] = {NULL, s->low ? low_of(conv, call) : grad, call->diff_dst};
     HPCT_TRY(source_for(conv, s, call, &pointers[0]));
-    HPCT_TRY(hpct_dnn_execute(s->plan, pointers, hpct_conv_workspace(conv, call)));
+    HPCT_TRY(hpct_dnn_execute(s->plan, pointers, hpct_cuda_conv_workspace(conv, call)));
     return s->low ? widen_gradient(conv, call) : HPCT_OK;
 }
 
 /* With the ReLU's backward. A bias left to the BATCH_NORM has gradient zero: summing it would cost
  * a pass over memory. */
-static hpct_status backward_bias(const hpct_conv *conv, const hpct_op_call *call)
+static hpct_status backward_bias(const hpct_cuda_conv *conv, const hpct_op_call *call)
 {
     const hpct_op *op = &conv->op;
     bool frozen = op->build.frozen, leaves = op->build.leaves_bias && !frozen;
@@ -214,21 +217,22 @@ static hpct_status backward_bias(const hpct_conv *conv, const hpct_op_call *call
     if (leaves)
         return HPCT_CUDA(cudaMemsetAsync(call->grad[HPCT_OP_BIAS], 0,
                                          op->param_floats[HPCT_OP_BIAS] * sizeof(float),
-                                         hpct_gpu.stream));
-    return HPCT_CUDA(hpct_bias_mask_and_sum(
-        hpct_gpu.stream, conv->type, hpct_conv_rows(conv, call->n), (size_t) op->spec.window.out_c,
-        op->spec.relu ? call->dst : NULL, call->diff_dst, bias, sums_of(conv, call)));
+                                         hpct_cuda_gpu.stream));
+    return HPCT_CUDA(hpct_cuda_bias_mask_and_sum(
+        hpct_cuda_gpu.stream, conv->type, hpct_cuda_conv_rows(conv, call->n),
+        (size_t) op->spec.window.out_c, op->spec.relu ? call->dst : NULL, call->diff_dst, bias,
+        sums_of(conv, call)));
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_conv *conv = hpct_conv_of(op);
+    hpct_cuda_conv *conv = hpct_cuda_conv_of(op);
     if (call->grad[HPCT_OP_KERNEL] == NULL && !op->build.frozen) /* nn/backend/transposed.h */
         return named(op, backward_data(conv, call));
     bool small = conv->weights[call->batch].small;
     hpct_status status = small && !op->build.leaves_bias ? HPCT_OK : backward_bias(conv, call);
     if (status == HPCT_OK && small)
-        return named(op, hpct_conv_small_backward(conv, call));
+        return named(op, hpct_cuda_conv_small_backward(conv, call));
     if (status == HPCT_OK && call->diff_src[0] != NULL)
         status = backward_data(conv, call);
     if (status == HPCT_OK && !op->build.frozen)
@@ -240,19 +244,19 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 
 static void destroy(hpct_op *op)
 {
-    hpct_conv *conv = hpct_conv_of(op);
-    hpct_conv_free_stages(conv->forward, op->build.num_batch_sizes);
-    hpct_conv_free_stages(conv->data, op->build.num_batch_sizes);
-    hpct_conv_free_stages(conv->weights, op->build.num_batch_sizes);
+    hpct_cuda_conv *conv = hpct_cuda_conv_of(op);
+    hpct_cuda_conv_free_stages(conv->forward, op->build.num_batch_sizes);
+    hpct_cuda_conv_free_stages(conv->data, op->build.num_batch_sizes);
+    hpct_cuda_conv_free_stages(conv->weights, op->build.num_batch_sizes);
     free(conv);
 }
 
-static void describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op_build *build)
+static void describe(hpct_cuda_conv *conv, const hpct_op_spec *spec, const hpct_op_build *build)
 {
     static const char layout[] = "conv2d [out][height][width][in]";
     hpct_op *op = &conv->op;
-    *conv = (hpct_conv){.type = hpct_cuda_data_type(build->values),
-                        .padded = hpct_window_with_padding(&spec->window)};
+    *conv = (hpct_cuda_conv){.type = hpct_cuda_data_type(build->values),
+                             .padded = hpct_cuda_window_with_padding(&spec->window)};
     op->spec = *spec;
     op->build = *build;
     op->precision = build->values;
@@ -262,7 +266,7 @@ static void describe(hpct_conv *conv, const hpct_op_spec *spec, const hpct_op_bu
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->window.out_c;
     op->param_layout[HPCT_OP_KERNEL] = hpct_fnv(HPCT_FNV_START, layout, sizeof layout);
     if (conv->type != CUDA_R_32F)
-        hpct_cuda_lay_copies(op, hpct_conv_has_bias(conv));
+        hpct_cuda_lay_copies(op, hpct_cuda_conv_has_bias(conv));
     op->omits_grads = true;
     op->backward_reads_src = !build->frozen;
     op->backward_reads_dst = spec->relu;
@@ -274,12 +278,12 @@ hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
 {
     static const hpct_op_class class = {.forward = forward,
                                         .backward = backward,
-                                        .import_param = hpct_import_param,
-                                        .export_param = hpct_export_param,
+                                        .import_param = hpct_cuda_import_param,
+                                        .export_param = hpct_cuda_export_param,
                                         .destroy = destroy,
-                                        .describe = hpct_conv_tell};
+                                        .describe = hpct_cuda_conv_tell};
     size_t num = (size_t) build->num_batch_sizes;
-    hpct_conv *conv = calloc(1, sizeof *conv);
+    hpct_cuda_conv *conv = calloc(1, sizeof *conv);
     if (conv == NULL)
         return hpct_fail_memory(sizeof *conv);
     hpct_op *op = *out = &conv->op;
@@ -290,5 +294,5 @@ hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
     conv->weights = calloc(num, sizeof *conv->weights);
     if (conv->forward == NULL || conv->data == NULL || conv->weights == NULL)
         return hpct_fail_memory(3 * num * sizeof *conv->forward);
-    return named(op, hpct_conv_make_plans(conv));
+    return named(op, hpct_cuda_conv_make_plans(conv));
 }

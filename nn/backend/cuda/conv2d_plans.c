@@ -24,29 +24,29 @@
 #define WIDEN_SECONDS 3e-6  /* minimum time to convert a gradient to fp32 */
 #define LAUNCH_SECONDS 1e-6 /* minimum time of another kernel, besides its bytes */
 
-void hpct_conv_free_stages(hpct_conv_stage *stages, int count)
+void hpct_cuda_conv_free_stages(hpct_cuda_conv_stage *stages, int count)
 {
     for (int i = 0; stages != NULL && i < count; i++)
         hpct_dnn_plan_free(stages[i].plan);
     free(stages);
 }
 
-bool hpct_conv_window(const hpct_graph_window *w, hpct_dnn_window *out)
+bool hpct_cuda_conv_window(const hpct_graph_window *w, hpct_dnn_window *out)
 {
     *out = (hpct_dnn_window){
         .stride = {w->stride_h, w->stride_w},
         .dilation = {w->dilation_h, w->dilation_w},
         .pad_before = {w->pad_top, w->pad_left},
-        .pad_after = {hpct_window_pad_after(w->in_h, w->out_h,
-                                            hpct_graph_window_reach(w->kernel_h, w->dilation_h),
-                                            w->stride_h, w->pad_top),
-                      hpct_window_pad_after(w->in_w, w->out_w,
-                                            hpct_graph_window_reach(w->kernel_w, w->dilation_w),
-                                            w->stride_w, w->pad_left)}};
+        .pad_after = {hpct_cuda_window_pad_after(
+                          w->in_h, w->out_h, hpct_graph_window_reach(w->kernel_h, w->dilation_h),
+                          w->stride_h, w->pad_top),
+                      hpct_cuda_window_pad_after(
+                          w->in_w, w->out_w, hpct_graph_window_reach(w->kernel_w, w->dilation_w),
+                          w->stride_w, w->pad_left)}};
     return out->pad_after[0] >= 0 && out->pad_after[1] >= 0;
 }
 
-void hpct_conv_say(const hpct_conv *conv, int n, char *text, size_t size)
+void hpct_cuda_conv_say(const hpct_cuda_conv *conv, int n, char *text, size_t size)
 {
     const hpct_graph_window *w = &conv->op.spec.window;
     snprintf(text, size,
@@ -54,7 +54,7 @@ void hpct_conv_say(const hpct_conv *conv, int n, char *text, size_t size)
              "%d%s%s",
              n, w->in_h, w->in_w, w->in_c, w->out_h, w->out_w, w->out_c, w->kernel_h, w->kernel_w,
              w->stride_h, w->stride_w, w->dilation_h, w->dilation_w, w->pad_top, w->pad_left,
-             w->groups, (int) conv->type, hpct_conv_has_bias(conv) ? " bias" : "",
+             w->groups, (int) conv->type, hpct_cuda_conv_has_bias(conv) ? " bias" : "",
              conv->op.spec.relu ? " relu" : "");
 }
 
@@ -77,7 +77,7 @@ static int add_to(hpct_dnn_graph *graph, int src, int other, bool goes_on, const
 }
 
 /* *out is NULL if there is no engine. */
-static hpct_status find_plan(const hpct_conv *conv, const want *what, hpct_dnn_plan **out,
+static hpct_status find_plan(const hpct_cuda_conv *conv, const want *what, hpct_dnn_plan **out,
                              char why[HPCT_DNN_WHY])
 {
     const hpct_graph_window *w = what->window;
@@ -85,12 +85,13 @@ static hpct_status find_plan(const hpct_conv *conv, const want *what, hpct_dnn_p
     int64_t src_size[] = {what->n, w->in_c, w->in_h, w->in_w},
             kernel_size[] = {w->out_c, w->in_c / w->groups, w->kernel_h, w->kernel_w},
             dst_size[] = {what->n, w->out_c, w->out_h, w->out_w}, bias_size[] = {1, w->out_c, 1, 1};
-    bool bias = what->fused && hpct_conv_has_bias(conv), sum = what->fused && conv->op.build.adds,
+    bool bias = what->fused && hpct_cuda_conv_has_bias(conv),
+         sum = what->fused && conv->op.build.adds,
          relu = what->fused && (conv->op.spec.relu || conv->op.build.adds_relu);
     hpct_dnn_window window;
     hpct_dnn_graph *graph = NULL;
     *out = NULL;
-    if (!hpct_conv_window(w, &window)) {
+    if (!hpct_cuda_conv_window(w, &window)) {
         snprintf(why, HPCT_DNN_WHY, "its windows do not reach the end of the picture");
         return HPCT_OK;
     }
@@ -118,12 +119,12 @@ static hpct_status find_plan(const hpct_conv *conv, const want *what, hpct_dnn_p
 }
 
 /* The convolution itself, else with padding included in the image. */
-static hpct_status find_stage(const hpct_conv *conv, hpct_dnn_way way, int n, bool fused,
-                              cudnnDataType_t kernel, hpct_conv_stage *s)
+static hpct_status find_stage(const hpct_cuda_conv *conv, hpct_dnn_way way, int n, bool fused,
+                              cudnnDataType_t kernel, hpct_cuda_conv_stage *s)
 {
     want what = {
         .way = way, .window = &conv->op.spec.window, .n = n, .fused = fused, .kernel = kernel};
-    *s = (hpct_conv_stage){.fused = fused};
+    *s = (hpct_cuda_conv_stage){.fused = fused};
     hpct_status status = find_plan(conv, &what, &s->plan, s->why);
     bool larger = conv->padded.in_h > what.window->in_h || conv->padded.in_w > what.window->in_w;
     if (status != HPCT_OK || s->plan != NULL || !larger)
@@ -136,7 +137,7 @@ static hpct_status find_stage(const hpct_conv *conv, hpct_dnn_way way, int n, bo
 
 /* Replaces *s by *other if that is faster although it takes `besides` further seconds; frees the
  * other plan. */
-static void take_faster(hpct_conv_stage *s, hpct_conv_stage *other, double besides)
+static void take_faster(hpct_cuda_conv_stage *s, hpct_cuda_conv_stage *other, double besides)
 {
     double seconds = other->plan != NULL ? hpct_dnn_seconds(other->plan) : 0;
     bool better =
@@ -147,27 +148,27 @@ static void take_faster(hpct_conv_stage *s, hpct_conv_stage *other, double besid
         *s = *other;
 }
 
-double hpct_conv_pass_seconds(const hpct_conv *conv, size_t count, int passes)
+double hpct_cuda_conv_pass_seconds(const hpct_cuda_conv *conv, size_t count, int passes)
 {
     return passes * (double) (count * hpct_cuda_value_bytes(conv->op.build.values)) /
-           hpct_gpu.bytes_per_second;
+           hpct_cuda_gpu.bytes_per_second;
 }
 
 /* Time of passes over the result. */
-static double pass_seconds(const hpct_conv *conv, int n, int passes)
+static double pass_seconds(const hpct_cuda_conv *conv, int n, int passes)
 {
-    return hpct_conv_pass_seconds(conv, hpct_cuda_dst_count(&conv->op, n), passes);
+    return hpct_cuda_conv_pass_seconds(conv, hpct_cuda_dst_count(&conv->op, n), passes);
 }
 
 /* With ADD, bias and ReLU in the engine, or in own kernels if that is faster. */
-static hpct_status find_forward(const hpct_conv *conv, int n, hpct_conv_stage *s)
+static hpct_status find_forward(const hpct_cuda_conv *conv, int n, hpct_cuda_conv_stage *s)
 {
     cudnnDataType_t type = hpct_cuda_dnn_type(conv->op.build.values);
-    bool finish = hpct_conv_has_bias(conv) || conv->op.spec.relu, adds = conv->op.build.adds;
+    bool finish = hpct_cuda_conv_has_bias(conv) || conv->op.spec.relu, adds = conv->op.build.adds;
     HPCT_TRY(find_stage(conv, HPCT_DNN_FORWARD, n, true, type, s));
     if (!finish && !adds)
         return HPCT_OK;
-    hpct_conv_stage plain;
+    hpct_cuda_conv_stage plain;
     hpct_status status = find_stage(conv, HPCT_DNN_FORWARD, n, false, type, &plain);
     if (status == HPCT_OK)
         take_faster(s, &plain, pass_seconds(conv, n, (finish ? 2 : 0) + (adds ? 3 : 0)));
@@ -175,7 +176,7 @@ static hpct_status find_forward(const hpct_conv *conv, int n, hpct_conv_stage *s
 }
 
 /* With the gradient in the activations' type. */
-static hpct_status find_weights(const hpct_conv *conv, int n, hpct_conv_stage *s)
+static hpct_status find_weights(const hpct_cuda_conv *conv, int n, hpct_cuda_conv_stage *s)
 {
     hpct_status status =
         find_stage(conv, HPCT_DNN_WEIGHTS, n, false, hpct_cuda_dnn_type(conv->op.build.values), s);
@@ -183,7 +184,8 @@ static hpct_status find_weights(const hpct_conv *conv, int n, hpct_conv_stage *s
     return status;
 }
 
-static hpct_status find_way(const hpct_conv *conv, hpct_dnn_way way, int n, hpct_conv_stage *s)
+static hpct_status find_way(const hpct_cuda_conv *conv, hpct_dnn_way way, int n,
+                            hpct_cuda_conv_stage *s)
 {
     cudnnDataType_t type = hpct_cuda_dnn_type(conv->op.build.values);
     return way == HPCT_DNN_FORWARD   ? find_forward(conv, n, s)
@@ -194,9 +196,10 @@ static hpct_status find_way(const hpct_conv *conv, hpct_dnn_way way, int n, hpct
 /* Small-window kernels, if faster than the plan and its extra passes: forward, bias and ReLU after
  * the engine; backward, both before it; copies of padded images, conversion of the gradient to
  * fp32. */
-static hpct_status take_small(const hpct_conv *conv, hpct_dnn_way way, int n, hpct_conv_stage *s)
+static hpct_status take_small(const hpct_cuda_conv *conv, hpct_dnn_way way, int n,
+                              hpct_cuda_conv_stage *s)
 {
-    bool bias = hpct_conv_has_bias(conv), relu = conv->op.spec.relu;
+    bool bias = hpct_cuda_conv_has_bias(conv), relu = conv->op.spec.relu;
     bool backward = way == HPCT_DNN_WEIGHTS;
     int passes = backward ? relu ? 3 : bias ? 1 : 0 : !s->fused && (bias || relu) ? 2 : 0;
     int launches = backward && passes > 0 ? 2 : passes > 0 ? 1 : 0;
@@ -204,13 +207,13 @@ static hpct_status take_small(const hpct_conv *conv, hpct_dnn_way way, int n, hp
         return HPCT_OK;
     double besides = pass_seconds(conv, n, passes) + (s->low ? WIDEN_SECONDS : 0) +
                      (launches + (s->padded ? 2 : 0)) * LAUNCH_SECONDS;
-    return hpct_conv_take_small(conv, n, backward, besides, s);
+    return hpct_cuda_conv_take_small(conv, n, backward, besides, s);
 }
 
 /* Makes the stage's plan, and enlarges the scratch as needed. If an earlier run's choice cannot be
  * made any more, searches again. */
-static hpct_status take_stage(hpct_conv *conv, hpct_dnn_way way, int n, hpct_conv_stage *s,
-                              size_t *workspace)
+static hpct_status take_stage(hpct_cuda_conv *conv, hpct_dnn_way way, int n,
+                              hpct_cuda_conv_stage *s, size_t *workspace)
 {
     bool found = s->plan != NULL;
     hpct_status status = hpct_dnn_take(&s->plan);
@@ -225,20 +228,21 @@ static hpct_status take_stage(hpct_conv *conv, hpct_dnn_way way, int n, hpct_con
         s->padded = s->low = false; /* of the plan that there is not */
         return status;
     }
-    hpct_conv_at_least(workspace, hpct_dnn_workspace_bytes(s->plan));
+    hpct_cuda_conv_at_least(workspace, hpct_dnn_workspace_bytes(s->plan));
     if (s->padded)
-        hpct_conv_at_least(&conv->picture_bytes,
-                           hpct_conv_align_up(hpct_conv_padded_bytes(conv, n)));
+        hpct_cuda_conv_at_least(&conv->picture_bytes,
+                                hpct_cuda_conv_align_up(hpct_cuda_conv_padded_bytes(conv, n)));
     if (s->low)
-        hpct_conv_at_least(&conv->low_bytes,
-                           hpct_conv_align_up(conv->op.param_floats[HPCT_OP_KERNEL] *
-                                              hpct_cuda_value_bytes(conv->op.build.values)));
+        hpct_cuda_conv_at_least(
+            &conv->low_bytes,
+            hpct_cuda_conv_align_up(conv->op.param_floats[HPCT_OP_KERNEL] *
+                                    hpct_cuda_value_bytes(conv->op.build.values)));
     return HPCT_OK;
 }
 
 /* Makes plans for the i-th batch size; forward's are only found, and made later. Operations on a
  * part of the cells use own kernels. */
-static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
+static hpct_status make_batch(hpct_cuda_conv *conv, int i, size_t *workspace)
 {
     const hpct_op_build *build = &conv->op.build;
     const hpct_graph_window *w = &conv->op.spec.window;
@@ -256,19 +260,20 @@ static hpct_status make_batch(hpct_conv *conv, int i, size_t *workspace)
     HPCT_TRY(take_stage(conv, HPCT_DNN_WEIGHTS, n, &conv->weights[i], workspace));
     if (!build->training)
         return HPCT_OK;
-    hpct_direct direct = hpct_window_direct(&conv->op.spec.window, n);
+    hpct_cuda_direct direct = hpct_cuda_window_direct(&conv->op.spec.window, n);
     if (conv->weights[i].plan == NULL && !build->frozen)
-        hpct_conv_at_least(workspace, conv->weights[i].small ? hpct_small_scratch_bytes(&direct)
-                                                             : hpct_direct_scratch_bytes(&direct));
-    if (hpct_conv_has_bias(conv))
-        hpct_conv_at_least(&conv->sums_bytes,
-                           hpct_conv_align_up(hpct_bias_scratch_bytes(
-                               conv->type, hpct_conv_rows(conv, n), (size_t) w->out_c)));
+        hpct_cuda_conv_at_least(workspace, conv->weights[i].small
+                                               ? hpct_cuda_small_scratch_bytes(&direct)
+                                               : hpct_cuda_direct_scratch_bytes(&direct));
+    if (hpct_cuda_conv_has_bias(conv))
+        hpct_cuda_conv_at_least(&conv->sums_bytes,
+                                hpct_cuda_conv_align_up(hpct_cuda_bias_scratch_bytes(
+                                    conv->type, hpct_cuda_conv_rows(conv, n), (size_t) w->out_c)));
     return HPCT_OK;
 }
 
 /* Makes the plans of all batch sizes; *all is false if one is impossible. */
-static hpct_status take_all(hpct_conv_stage *stages, int num, size_t *workspace, bool *all)
+static hpct_status take_all(hpct_cuda_conv_stage *stages, int num, size_t *workspace, bool *all)
 {
     size_t most = 0;
     hpct_status status = HPCT_OK;
@@ -276,16 +281,17 @@ static hpct_status take_all(hpct_conv_stage *stages, int num, size_t *workspace,
         status = hpct_dnn_take(&stages[i].plan);
         *all = status == HPCT_OK && stages[i].plan != NULL;
         if (*all)
-            hpct_conv_at_least(&most, hpct_dnn_workspace_bytes(stages[i].plan));
+            hpct_cuda_conv_at_least(&most, hpct_dnn_workspace_bytes(stages[i].plan));
     }
     if (*all)
-        hpct_conv_at_least(workspace, most);
+        hpct_cuda_conv_at_least(workspace, most);
     return status;
 }
 
 /* Finds an engine that accumulates into the source's gradient. *gain: seconds saved compared with
  * one that writes separately plus a pass that adds; not positive if either was not measured. */
-static hpct_status find_added(const hpct_conv *conv, int n, hpct_conv_stage *s, double *gain)
+static hpct_status find_added(const hpct_cuda_conv *conv, int n, hpct_cuda_conv_stage *s,
+                              double *gain)
 {
     want what = {.way = HPCT_DNN_DATA,
                  .window = &conv->op.spec.window,
@@ -293,8 +299,8 @@ static hpct_status find_added(const hpct_conv *conv, int n, hpct_conv_stage *s, 
                  .added = true,
                  .kernel = hpct_cuda_dnn_type(conv->op.build.values)};
     size_t count = (size_t) n * hpct_op_src_floats(&conv->op.spec, 0);
-    hpct_conv_stage apart = {0};
-    *s = (hpct_conv_stage){0};
+    hpct_cuda_conv_stage apart = {0};
+    *s = (hpct_cuda_conv_stage){0};
     *gain = 0;
     hpct_status status = find_plan(conv, &what, &s->plan, s->why);
     if (status == HPCT_OK && s->plan != NULL)
@@ -302,19 +308,19 @@ static hpct_status find_added(const hpct_conv *conv, int n, hpct_conv_stage *s, 
     double own = s->plan != NULL ? hpct_dnn_seconds(s->plan) : 0,
            other = apart.plan != NULL ? hpct_dnn_seconds(apart.plan) : 0;
     if (own > 0 && other > 0)
-        *gain = other + hpct_conv_pass_seconds(conv, count, 3) + LAUNCH_SECONDS - own;
+        *gain = other + hpct_cuda_conv_pass_seconds(conv, count, 3) + LAUNCH_SECONDS - own;
     hpct_dnn_plan_free(apart.plan);
     return status;
 }
 
 /* Accumulating engines for the source's gradient: for all batch sizes, or none. */
-static hpct_status add_within(hpct_conv *conv, size_t *workspace)
+static hpct_status add_within(hpct_cuda_conv *conv, size_t *workspace)
 {
     hpct_op *op = &conv->op;
     int num = op->build.num_batch_sizes;
     bool all = op->build.shares_src && op->spec.window.cells == 0 &&
                !hpct_backend_without(HPCT_BACKEND_WITHOUT_SHARED_GRADIENT);
-    hpct_conv_stage *with = all ? calloc((size_t) num, sizeof *with) : NULL;
+    hpct_cuda_conv_stage *with = all ? calloc((size_t) num, sizeof *with) : NULL;
     if (all && with == NULL)
         return hpct_fail_memory((size_t) num * sizeof *with);
     hpct_status status = HPCT_OK;
@@ -325,14 +331,14 @@ static hpct_status add_within(hpct_conv *conv, size_t *workspace)
     }
     if (all)
         status = take_all(with, num, workspace, &all);
-    hpct_conv_free_stages(all ? conv->data : with, num);
+    hpct_cuda_conv_free_stages(all ? conv->data : with, num);
     conv->data = all ? with : conv->data;
     op->adds_diff_src = all;
     return status;
 }
 
 /* Own kernels read the parameters, not the copies. */
-static bool reads_copies(const hpct_conv *conv)
+static bool reads_copies(const hpct_cuda_conv *conv)
 {
     bool any = false;
     for (int i = 0; i < conv->op.build.num_batch_sizes; i++)
@@ -340,7 +346,7 @@ static bool reads_copies(const hpct_conv *conv)
     return any;
 }
 
-hpct_status hpct_conv_make_plans(hpct_conv *conv)
+hpct_status hpct_cuda_conv_make_plans(hpct_cuda_conv *conv)
 {
     hpct_op *op = &conv->op;
     size_t workspace = 0;
@@ -354,5 +360,5 @@ hpct_status hpct_conv_make_plans(hpct_conv *conv)
     op->scratch_bytes = conv->workspace + workspace;
     if (!reads_copies(conv))
         hpct_cuda_drop_copies(op);
-    return hpct_conv_tell_slow(conv);
+    return hpct_cuda_conv_tell_slow(conv);
 }

@@ -22,7 +22,7 @@
 #include <cudnn.h>
 
 /* Exported by the module. */
-extern HPCT_API const hpct_backend hpct_backend_cuda;
+extern HPCT_API const hpct_backend hpct_cuda_backend;
 
 typedef struct hpct_cuda {
     hpct_status opened; /* status of the attempt, */
@@ -35,16 +35,16 @@ typedef struct hpct_cuda {
     cudaStream_t stream;
     cublasHandle_t blas; /* on the compute stream */
     cublasLtHandle_t lt;
-    cudnnHandle_t dnn;  /* on the compute stream */
-    hpct_moment *now;   /* in device memory */
-    hpct_moment cached; /* its cached value on the device */
-    bool recording;     /* launches are captured, and must read `now` */
-    bool draws;         /* an operation has drawn random numbers */
+    cudnnHandle_t dnn;       /* on the compute stream */
+    hpct_cuda_moment *now;   /* in device memory */
+    hpct_cuda_moment cached; /* its cached value on the device */
+    bool recording;          /* launches are captured, and must read `now` */
+    bool draws;              /* an operation has drawn random numbers */
     /* The copy stream. NULL: not created yet. */
     cudaStream_t beside;
     cudaEvent_t sent_beside, taken_before;
     cudaEvent_t marks[HPCT_BACKEND_MARKS]; /* NULL: never recorded */
-    struct hpct_choices *choices;          /* nn/backend/cuda/tune.h; NULL: not read yet */
+    struct hpct_cuda_choices *choices;     /* nn/backend/cuda/tune.h; NULL: not read yet */
     struct {
         cudaStream_t stream;
         cudaEvent_t begin, end;
@@ -53,8 +53,8 @@ typedef struct hpct_cuda {
 } hpct_cuda;
 
 /* The calling thread's GPU, once its hpct_cuda_open has succeeded. */
-extern _Thread_local hpct_cuda *hpct_gpu_here;
-#define hpct_gpu (*hpct_gpu_here)
+extern _Thread_local hpct_cuda *hpct_cuda_gpu_here;
+#define hpct_cuda_gpu (*hpct_cuda_gpu_here)
 
 /* Opens the thread's GPU, once per process. Replica 0's, the default of every thread, is selected
  * by CUDA_VISIBLE_DEVICES and HPC_TRAIN_GPU, the others follow it. HPCT_ERR_CONFIG in one line if
@@ -77,7 +77,7 @@ hpct_status hpct_cuda_check_dnn(cudnnStatus_t error, const char *call);
 const char *hpct_cuda_error(cudaError_t error);
 bool hpct_cuda_is_blocking(void); /* CUDA_LAUNCH_BLOCKING=1: every launch is synchronous */
 #define HPCT_CUDA(call) hpct_cuda_check(call, #call)
-#define HPCT_BLAS(call) hpct_cuda_check_blas(call, #call)
+#define HPCT_CUDA_BLAS(call) hpct_cuda_check_blas(call, #call)
 #define HPCT_DNN(call) hpct_cuda_check_dnn(call, #call)
 
 /* Types of activations and their gradients: hpct_op_build.values. Calls pass them as float *
@@ -131,7 +131,7 @@ hpct_status hpct_cuda_make_permute(hpct_op **out, const hpct_op_spec *spec,
                                    const hpct_op_build *build);
 
 hpct_status hpct_cuda_put_sums(const hpct_backend_batch_sums *sums, float *to);
-hpct_status hpct_cuda_gather(const hpct_backend_gather_call *call);
+hpct_status hpct_cuda_gather_values(const hpct_backend_gather_call *call);
 
 /* Recordings, as in hpct_backend_device. */
 hpct_status hpct_cuda_record(void);

@@ -18,7 +18,7 @@
 #define ALIGNMENT ((size_t) 256) /* bytes, alignment of buffers in scratch */
 
 typedef struct stage {
-    hpct_lt_product *forward, *data, *weights;
+    hpct_cuda_lt_product *forward, *data, *weights;
 } stage;
 
 typedef struct dense_op {
@@ -70,12 +70,12 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     const dense_op *dense = (const dense_op *) op;
     const stage *s = &dense->stages[call->batch];
     const float *bias = op->spec.no_bias ? NULL : call->param[HPCT_OP_BIAS];
-    hpct_status status = hpct_lt_run(s->forward, call->src[0], kernel_of(dense, call), call->dst,
-                                     workspace_of(dense, call));
+    hpct_status status = hpct_cuda_lt_run(s->forward, call->src[0], kernel_of(dense, call),
+                                          call->dst, workspace_of(dense, call));
     if (status == HPCT_OK && (bias != NULL || op->spec.relu))
-        status =
-            HPCT_CUDA(hpct_bias_add(hpct_gpu.stream, dense->type, rows_of(op, call->n),
-                                    (size_t) op->spec.dense.out, bias, op->spec.relu, call->dst));
+        status = HPCT_CUDA(hpct_cuda_bias_add(hpct_cuda_gpu.stream, dense->type,
+                                              rows_of(op, call->n), (size_t) op->spec.dense.out,
+                                              bias, op->spec.relu, call->dst));
     return named(op, status);
 }
 
@@ -84,8 +84,8 @@ static hpct_status backward_kernel(const hpct_op *op, const hpct_op_call *call, 
 {
     const dense_op *dense = (const dense_op *) op;
     bool fused = op->kernel_fused;
-    return hpct_lt_run(dense->stages[call->batch].weights, call->diff_dst, call->src[0],
-                       (fused ? call->param : call->grad)[HPCT_OP_KERNEL], workspace);
+    return hpct_cuda_lt_run(dense->stages[call->batch].weights, call->diff_dst, call->src[0],
+                            (fused ? call->param : call->grad)[HPCT_OP_KERNEL], workspace);
 }
 
 static hpct_status backward_data(const hpct_op *op, const hpct_op_call *call)
@@ -93,19 +93,20 @@ static hpct_status backward_data(const hpct_op *op, const hpct_op_call *call)
     const dense_op *dense = (const dense_op *) op;
     return call->diff_src[0] == NULL
                ? HPCT_OK
-               : hpct_lt_run(dense->stages[call->batch].data, call->diff_dst,
-                             kernel_of(dense, call), call->diff_src[0], workspace_of(dense, call));
+               : hpct_cuda_lt_run(dense->stages[call->batch].data, call->diff_dst,
+                                  kernel_of(dense, call), call->diff_src[0],
+                                  workspace_of(dense, call));
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
 {
     const dense_op *dense = (const dense_op *) op;
     float *bias = op->spec.no_bias || op->build.frozen ? NULL : call->grad[HPCT_OP_BIAS];
-    bool tells = op->kernel_fused && !hpct_gpu.recording;
+    bool tells = op->kernel_fused && !hpct_cuda_gpu.recording;
     hpct_status status = tells ? hpct_cuda_set_rate(call->learning_rate) : HPCT_OK;
     if (status == HPCT_OK)
-        status = HPCT_CUDA(hpct_bias_mask_and_sum(
-            hpct_gpu.stream, dense->type, rows_of(op, call->n), (size_t) op->spec.dense.out,
+        status = HPCT_CUDA(hpct_cuda_bias_mask_and_sum(
+            hpct_cuda_gpu.stream, dense->type, rows_of(op, call->n), (size_t) op->spec.dense.out,
             op->spec.relu ? call->dst : NULL, call->diff_dst, bias, call->scratch));
     if (status == HPCT_OK)
         status = backward_data(op, call);
@@ -120,19 +121,20 @@ static void destroy(hpct_op *op)
 {
     dense_op *dense = (dense_op *) op;
     for (int i = 0; dense->stages != NULL && i < op->build.num_batch_sizes; i++) {
-        hpct_lt_free(dense->stages[i].forward);
-        hpct_lt_free(dense->stages[i].data);
-        hpct_lt_free(dense->stages[i].weights);
+        hpct_cuda_lt_free(dense->stages[i].forward);
+        hpct_cuda_lt_free(dense->stages[i].data);
+        hpct_cuda_lt_free(dense->stages[i].weights);
     }
     free(dense->stages);
     free(dense);
 }
 
-static hpct_status make_product(hpct_lt_product **out, const hpct_lt_spec *spec, size_t *workspace)
+static hpct_status make_product(hpct_cuda_lt_product **out, const hpct_cuda_lt_spec *spec,
+                                size_t *workspace)
 {
-    hpct_status status = hpct_lt_make(out, spec);
-    if (status == HPCT_OK && *out != NULL && hpct_lt_workspace_bytes(*out) > *workspace)
-        *workspace = hpct_lt_workspace_bytes(*out);
+    hpct_status status = hpct_cuda_lt_make(out, spec);
+    if (status == HPCT_OK && *out != NULL && hpct_cuda_lt_workspace_bytes(*out) > *workspace)
+        *workspace = hpct_cuda_lt_workspace_bytes(*out);
     return status;
 }
 
@@ -143,22 +145,22 @@ static hpct_status make_batch(dense_op *dense, int i, size_t *sums, size_t *work
     stage *s = &dense->stages[i];
     size_t rows = rows_of(&dense->op, build->batch_sizes[i]), in = (size_t) spec->dense.in,
            out = (size_t) spec->dense.out;
-    hpct_lt_spec forward = {.rows = rows,
-                            .columns = out,
-                            .depth = in,
-                            .b_transposed = true,
-                            .in = dense->type,
-                            .out = dense->type},
-                 data = {.rows = rows,
-                         .columns = in,
-                         .depth = out,
-                         .in = dense->type,
-                         .out = dense->type};
+    hpct_cuda_lt_spec forward = {.rows = rows,
+                                 .columns = out,
+                                 .depth = in,
+                                 .b_transposed = true,
+                                 .in = dense->type,
+                                 .out = dense->type},
+                      data = {.rows = rows,
+                              .columns = in,
+                              .depth = out,
+                              .in = dense->type,
+                              .out = dense->type};
     HPCT_TRY(make_product(&s->forward, &forward, workspace));
     if (build->training && build->needs_diff_src)
         HPCT_TRY(make_product(&s->data, &data, workspace));
     size_t bytes = build->training && !spec->no_bias
-                       ? align_up(hpct_bias_scratch_bytes(dense->type, rows, out))
+                       ? align_up(hpct_cuda_bias_scratch_bytes(dense->type, rows, out))
                        : 0;
     *sums = bytes > *sums ? bytes : *sums;
     return HPCT_OK;
@@ -171,7 +173,7 @@ static void tell_slow(dense_op *dense)
     snprintf(dense->slow, sizeof dense->slow,
              "update in a pass of its own (%.3g ms): cuBLASLt has no algorithm that adds to the "
              "kernel",
-             1e3 * bytes / hpct_gpu.bytes_per_second);
+             1e3 * bytes / hpct_cuda_gpu.bytes_per_second);
     dense->op.slow = dense->slow;
 }
 
@@ -185,20 +187,20 @@ static hpct_status make_weights(dense_op *dense, size_t *workspace)
     *fused = build->fuse_update && build->values != HPCT_FP16 &&
              !hpct_backend_without(HPCT_BACKEND_WITHOUT_FUSED_UPDATE);
     for (int i = 0; i < build->num_batch_sizes && status == HPCT_OK; i++) {
-        hpct_lt_spec weights = {.rows = (size_t) dense->op.spec.dense.out,
-                                .columns = (size_t) dense->op.spec.dense.in,
-                                .depth = rows_of(&dense->op, build->batch_sizes[i]),
-                                .a_transposed = true,
-                                .in = dense->type,
-                                .out = CUDA_R_32F,
-                                .update = *fused};
+        hpct_cuda_lt_spec weights = {.rows = (size_t) dense->op.spec.dense.out,
+                                     .columns = (size_t) dense->op.spec.dense.in,
+                                     .depth = rows_of(&dense->op, build->batch_sizes[i]),
+                                     .a_transposed = true,
+                                     .in = dense->type,
+                                     .out = CUDA_R_32F,
+                                     .update = *fused};
         status = make_product(&dense->stages[i].weights, &weights, workspace);
         if (status != HPCT_OK || dense->stages[i].weights != NULL)
             continue;
         *fused = false;
         tell_slow(dense);
         for (; i > 0; i--) {
-            hpct_lt_free(dense->stages[i - 1].weights);
+            hpct_cuda_lt_free(dense->stages[i - 1].weights);
             dense->stages[i - 1].weights = NULL;
         }
         i--; /* restart with the first batch size */
@@ -211,8 +213,8 @@ hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
 {
     static const hpct_op_class class = {.forward = forward,
                                         .backward = backward,
-                                        .import_param = hpct_import_param,
-                                        .export_param = hpct_export_param,
+                                        .import_param = hpct_cuda_import_param,
+                                        .export_param = hpct_cuda_export_param,
                                         .destroy = destroy};
     static const char layout[] = "dense [out][in]"; /* same name as in nn/backend/cpu/dense.c */
     size_t num = (size_t) build->num_batch_sizes, workspace = 0;

@@ -27,8 +27,8 @@ constexpr size_t CELLS_OF_A_THREAD = 32, MOST_PARTS = 256, MOST_SUMS = 1u << 22;
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    forward(const hpct_direct d, size_t count, const T *src, const float *kernel, const float *bias,
-            bool relu, T *dst)
+    forward(const hpct_cuda_direct d, size_t count, const T *src, const float *kernel,
+            const float *bias, bool relu, T *dst)
 {
     const size_t step = (size_t) gridDim.x * blockDim.x;
     for (size_t at = (size_t) blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
-    data(const hpct_direct d, size_t count, const T *diff_dst, const float *kernel, T *diff_src)
+__global__ void __launch_bounds__(THREADS) data(const hpct_cuda_direct d, size_t count,
+                                                const T *diff_dst, const float *kernel, T *diff_src)
 {
     const size_t step = (size_t) gridDim.x * blockDim.x;
     for (size_t at = (size_t) blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(THREADS)
 /* sums[part][elements of the kernel] */
 template <typename T>
 __global__ void __launch_bounds__(LANES *SHARES)
-    weights(const hpct_direct d, size_t cells, size_t cells_of_a_part, const T *src,
+    weights(const hpct_cuda_direct d, size_t cells, size_t cells_of_a_part, const T *src,
             const T *diff_dst, float *sums)
 {
     __shared__ float shared[SHARES][LANES];
@@ -82,16 +82,16 @@ __global__ void __launch_bounds__(LANES *SHARES)
     for (int share = 0; share < SHARES; share++)
         sum += shared[share][threadIdx.x];
     const size_t numbers = (size_t) d.out_c * (size_t) (d.kernel_h * d.kernel_w) * (size_t) ins;
-    sums[blockIdx.y * numbers + hpct_direct_kernel_offset(&d, o, u, v, c)] = sum;
+    sums[blockIdx.y * numbers + hpct_cuda_direct_kernel_offset(&d, o, u, v, c)] = sum;
 }
 
-size_t numbers_of(const hpct_direct *d)
+size_t numbers_of(const hpct_cuda_direct *d)
 {
     return (size_t) d->out_c * (size_t) d->kernel_h * (size_t) d->kernel_w *
            (size_t) (d->in_c / d->groups);
 }
 
-size_t parts_of(const hpct_direct *d)
+size_t parts_of(const hpct_cuda_direct *d)
 {
     const size_t cells = (size_t) d->n * (size_t) d->cells, least = SHARES * CELLS_OF_A_THREAD;
     size_t parts = (cells + least - 1) / least, most = MOST_SUMS / numbers_of(d);
@@ -107,55 +107,56 @@ unsigned blocks_of(size_t count)
 }
 
 template <typename T>
-cudaError_t forward_of(cudaStream_t stream, const hpct_direct *d, const void *src,
+cudaError_t forward_of(cudaStream_t stream, const hpct_cuda_direct *d, const void *src,
                        const float *kernel, const float *bias, bool relu, void *dst)
 {
     const size_t count = (size_t) d->n * (size_t) d->cells * (size_t) d->out_c;
-    HPCT_LAUNCH_ON(stream, forward<T>, blocks_of(count), THREADS, *d, count, (const T *) src,
-                   kernel, bias, relu, (T *) dst);
+    HPCT_CUDA_LAUNCH_ON(stream, forward<T>, blocks_of(count), THREADS, *d, count, (const T *) src,
+                        kernel, bias, relu, (T *) dst);
     return cudaGetLastError();
 }
 
 template <typename T>
-cudaError_t data_of(cudaStream_t stream, const hpct_direct *d, const void *diff_dst,
+cudaError_t data_of(cudaStream_t stream, const hpct_cuda_direct *d, const void *diff_dst,
                     const float *kernel, void *diff_src)
 {
     const size_t count = (size_t) d->n * (size_t) d->in_h * (size_t) d->in_w * (size_t) d->in_c;
-    HPCT_LAUNCH_ON(stream, data<T>, blocks_of(count), THREADS, *d, count, (const T *) diff_dst,
-                   kernel, (T *) diff_src);
+    HPCT_CUDA_LAUNCH_ON(stream, data<T>, blocks_of(count), THREADS, *d, count, (const T *) diff_dst,
+                        kernel, (T *) diff_src);
     return cudaGetLastError();
 }
 
 template <typename T>
-cudaError_t weights_of(cudaStream_t stream, const hpct_direct *d, const void *src,
+cudaError_t weights_of(cudaStream_t stream, const hpct_cuda_direct *d, const void *src,
                        const void *diff_dst, float *diff_kernel, float *scratch)
 {
     const size_t cells = (size_t) d->n * (size_t) d->cells, wanted = parts_of(d);
     const size_t cells_of_a_part = (cells + wanted - 1) / wanted;
     const size_t lanes = ((size_t) d->out_c + LANES - 1) / LANES;
     const dim3 grid((unsigned) (lanes * (numbers_of(d) / (size_t) d->out_c)), (unsigned) wanted);
-    HPCT_LAUNCH_ON(stream, weights<T>, grid, dim3(LANES, SHARES), *d, cells, cells_of_a_part,
-                   (const T *) src, (const T *) diff_dst, wanted > 1 ? scratch : diff_kernel);
+    HPCT_CUDA_LAUNCH_ON(stream, weights<T>, grid, dim3(LANES, SHARES), *d, cells, cells_of_a_part,
+                        (const T *) src, (const T *) diff_dst, wanted > 1 ? scratch : diff_kernel);
     const cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess || wanted == 1)
         return error;
-    return hpct_bias_mask_and_sum(stream, CUDA_R_32F, wanted, numbers_of(d), nullptr, scratch,
-                                  diff_kernel, scratch + wanted * numbers_of(d));
+    return hpct_cuda_bias_mask_and_sum(stream, CUDA_R_32F, wanted, numbers_of(d), nullptr, scratch,
+                                       diff_kernel, scratch + wanted * numbers_of(d));
 }
 
 } // namespace
 
-size_t hpct_direct_scratch_bytes(const hpct_direct *d)
+size_t hpct_cuda_direct_scratch_bytes(const hpct_cuda_direct *d)
 {
     const size_t parts = parts_of(d), numbers = numbers_of(d);
     if (parts == 1)
         return 0;
-    return parts * numbers * sizeof(float) + hpct_bias_scratch_bytes(CUDA_R_32F, parts, numbers);
+    return parts * numbers * sizeof(float) +
+           hpct_cuda_bias_scratch_bytes(CUDA_R_32F, parts, numbers);
 }
 
-cudaError_t hpct_direct_forward(cudaStream_t stream, cudaDataType_t type, const hpct_direct *d,
-                                const void *src, const float *kernel, const float *bias, bool relu,
-                                void *dst)
+cudaError_t hpct_cuda_direct_forward(cudaStream_t stream, cudaDataType_t type,
+                                     const hpct_cuda_direct *d, const void *src,
+                                     const float *kernel, const float *bias, bool relu, void *dst)
 {
     switch (type) {
     case CUDA_R_32F:
@@ -169,8 +170,9 @@ cudaError_t hpct_direct_forward(cudaStream_t stream, cudaDataType_t type, const 
     }
 }
 
-cudaError_t hpct_direct_data(cudaStream_t stream, cudaDataType_t type, const hpct_direct *d,
-                             const void *diff_dst, const float *kernel, void *diff_src)
+cudaError_t hpct_cuda_direct_data(cudaStream_t stream, cudaDataType_t type,
+                                  const hpct_cuda_direct *d, const void *diff_dst,
+                                  const float *kernel, void *diff_src)
 {
     switch (type) {
     case CUDA_R_32F:
@@ -184,9 +186,9 @@ cudaError_t hpct_direct_data(cudaStream_t stream, cudaDataType_t type, const hpc
     }
 }
 
-cudaError_t hpct_direct_weights(cudaStream_t stream, cudaDataType_t type, const hpct_direct *d,
-                                const void *src, const void *diff_dst, float *diff_kernel,
-                                float *scratch)
+cudaError_t hpct_cuda_direct_weights(cudaStream_t stream, cudaDataType_t type,
+                                     const hpct_cuda_direct *d, const void *src,
+                                     const void *diff_dst, float *diff_kernel, float *scratch)
 {
     switch (type) {
     case CUDA_R_32F:

@@ -16,16 +16,18 @@
 extern "C" {
 #endif
 
-cudaError_t hpct_direct_forward(cudaStream_t stream, cudaDataType_t type, const hpct_direct *conv,
-                                const void *src, const float *kernel,
-                                const float *bias /* or NULL */, bool relu, void *dst);
-cudaError_t hpct_direct_data(cudaStream_t stream, cudaDataType_t type, const hpct_direct *conv,
-                             const void *diff_dst, const float *kernel, void *diff_src);
-/* `scratch`: hpct_direct_scratch_bytes(conv). */
-cudaError_t hpct_direct_weights(cudaStream_t stream, cudaDataType_t type, const hpct_direct *conv,
-                                const void *src, const void *diff_dst, float *diff_kernel,
-                                float *scratch);
-size_t hpct_direct_scratch_bytes(const hpct_direct *conv);
+cudaError_t hpct_cuda_direct_forward(cudaStream_t stream, cudaDataType_t type,
+                                     const hpct_cuda_direct *conv, const void *src,
+                                     const float *kernel, const float *bias /* or NULL */,
+                                     bool relu, void *dst);
+cudaError_t hpct_cuda_direct_data(cudaStream_t stream, cudaDataType_t type,
+                                  const hpct_cuda_direct *conv, const void *diff_dst,
+                                  const float *kernel, void *diff_src);
+/* `scratch`: hpct_cuda_direct_scratch_bytes(conv). */
+cudaError_t hpct_cuda_direct_weights(cudaStream_t stream, cudaDataType_t type,
+                                     const hpct_cuda_direct *conv, const void *src,
+                                     const void *diff_dst, float *diff_kernel, float *scratch);
+size_t hpct_cuda_direct_scratch_bytes(const hpct_cuda_direct *conv);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
 
 /* As hpct_graph_window (nn/graph/op.h); cells: number of output cells, at least 1, from first_cell
  * in row order. */
-typedef struct hpct_direct {
+typedef struct hpct_cuda_direct {
     int n;
     int in_h, in_w, in_c;
     int out_h, out_w, out_c;
@@ -14,6 +14,6 @@ typedef struct hpct_direct {
     int pad_top, pad_left;
     int groups;
     int first_cell, cells;
-} hpct_direct;
+} hpct_cuda_direct;
 
 #endif

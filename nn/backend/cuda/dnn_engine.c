@@ -189,7 +189,7 @@ static bool make_config(const hpct_dnn_graph *graph, const char *name, descripto
  * cuDNN's.) */
 static void keep_compiler(void)
 {
-    static bool tried; /* protected by hpct_tune_lock */
+    static bool tried; /* protected by hpct_cuda_tune_lock */
     char name[32];
     snprintf(name, sizeof name, "libnvrtc.so.%d", CUDART_VERSION / 1000);
     if (!tried)
@@ -205,7 +205,7 @@ static bool make_plan(hpct_dnn_candidate *c, size_t workspace_limit)
     bool good =
         hpct_dnn_create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &c->plan) &&
         hpct_dnn_worked(cudnnBackendSetAttribute(c->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
-                                                 CUDNN_TYPE_HANDLE, 1, &hpct_gpu.dnn)) &&
+                                                 CUDNN_TYPE_HANDLE, 1, &hpct_cuda_gpu.dnn)) &&
         hpct_dnn_worked(cudnnBackendSetAttribute(c->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
                                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &c->config)) &&
         hpct_dnn_worked(cudnnBackendFinalize(c->plan)) &&

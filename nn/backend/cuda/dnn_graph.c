@@ -302,7 +302,8 @@ void hpct_dnn_graph_finish(hpct_dnn_graph *graph)
         graph->status =
             hpct_fail(HPCT_ERR_INTERNAL, "cuDNN: a graph of which nothing can be shown");
     graph->graph = make(graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    set(graph, graph->graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &hpct_gpu.dnn);
+    set(graph, graph->graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1,
+        &hpct_cuda_gpu.dnn);
     set(graph, graph->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
         graph->num_operations, graph->operations);
     finalize(graph, graph->graph, "a graph");

@@ -70,7 +70,7 @@ typedef struct trial {
 static hpct_status run_trial(void *argument)
 {
     const trial *t = argument;
-    return HPCT_DNN(cudnnBackendExecute(hpct_gpu.dnn, t->plan, t->pack));
+    return HPCT_DNN(cudnnBackendExecute(hpct_cuda_gpu.dnn, t->plan, t->pack));
 }
 
 static size_t align_up(size_t bytes)
@@ -79,11 +79,11 @@ static size_t align_up(size_t bytes)
 }
 
 /* Whether the candidate runs, and computes what the graph says. */
-static bool is_right(const hpct_self_test *test, const hpct_dnn_graph *graph,
+static bool is_right(const hpct_cuda_self_test *test, const hpct_dnn_graph *graph,
                      const hpct_dnn_candidate *c, trial *t)
 {
     bool right = false;
-    if (hpct_self_test_run(test, run_trial, t, &right) != HPCT_OK)
+    if (hpct_cuda_self_test_run(test, run_trial, t, &right) != HPCT_OK)
         return false;
     if (!right)
         hpct_debug(HPCT_DEBUG_OPS, "cuDNN's engine %s is wrong, and not used, for %s", c->name,
@@ -105,7 +105,8 @@ static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates,
         workspace =
             candidates[i].workspace_bytes > workspace ? candidates[i].workspace_bytes : workspace;
     int num = hpct_dnn_graph_numbers(graph, numbers);
-    char *memory = hpct_tune_memory(tensors + align_up(workspace) + hpct_self_test_bytes(graph));
+    char *memory =
+        hpct_cuda_tune_memory(tensors + align_up(workspace) + hpct_cuda_self_test_bytes(graph));
     *tried = memory != NULL;
     *best = -1;
     size_t at = 0;
@@ -113,26 +114,27 @@ static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates,
         pointers[i] = memory + at;
         at += align_up(graph->bytes[numbers[i] - 1]);
     }
-    hpct_self_test test = {0};
-    bool opened = *tried && hpct_self_test_open(&test, graph, pointers,
-                                                memory + tensors + align_up(workspace)) == HPCT_OK;
+    hpct_cuda_self_test test = {0};
+    bool opened =
+        *tried && hpct_cuda_self_test_open(&test, graph, pointers,
+                                           memory + tensors + align_up(workspace)) == HPCT_OK;
     for (int i = 0; i < count && opened; i++) {
         trial t = {candidates[i].plan, make_pack(num, numbers, pointers, memory + tensors)};
         double best_so_far = *best < 0 ? 0 : candidates[*best].seconds;
         if (t.pack != NULL && is_right(&test, graph, &candidates[i], &t) &&
-            hpct_tune_time(run_trial, &t, best_so_far, &candidates[i].seconds) == HPCT_OK &&
+            hpct_cuda_tune_time(run_trial, &t, best_so_far, &candidates[i].seconds) == HPCT_OK &&
             (*best < 0 || candidates[i].seconds < candidates[*best].seconds))
             *best = i;
         hpct_dnn_destroy_all(&t.pack, 1);
     }
-    hpct_tune_release(memory);
+    hpct_cuda_tune_release(memory);
 }
 
-static hpct_status keep(hpct_choices *choices, const char *key, const hpct_dnn_candidate *c)
+static hpct_status keep(hpct_cuda_choices *choices, const char *key, const hpct_dnn_candidate *c)
 {
     char value[HPCT_DNN_NAME_SIZE + 64];
     snprintf(value, sizeof value, "%.0f %s", 1e9 * c->seconds, c->name);
-    return hpct_choices_keep(choices, key, value);
+    return hpct_cuda_choices_keep(choices, key, value);
 }
 
 /* Uses a kept choice, whose plan is made later, or the kept fact that there is none; false:
@@ -152,7 +154,7 @@ static bool take_kept(shared_plan *s, const char *kept)
     return true;
 }
 
-static hpct_status search(shared_plan *s, hpct_choices *choices, size_t limit)
+static hpct_status search(shared_plan *s, hpct_cuda_choices *choices, size_t limit)
 {
     hpct_dnn_candidate candidates[MEASURED];
     int count = 0, best = -1, troubles = hpct_dnn_troubles;
@@ -171,7 +173,7 @@ static hpct_status search(shared_plan *s, hpct_choices *choices, size_t limit)
         if (count > 0)
             measure(s->graph, candidates, count, &best, &tried);
         else if (!any && hpct_dnn_troubles == troubles)
-            status = hpct_choices_keep(choices, s->graph->key, NO_ENGINE);
+            status = hpct_cuda_choices_keep(choices, s->graph->key, NO_ENGINE);
     }
     if (best >= 0)
         status = keep(choices, s->graph->key, &candidates[best]);
@@ -189,11 +191,11 @@ static hpct_status search(shared_plan *s, hpct_choices *choices, size_t limit)
 
 static hpct_status choose(shared_plan *s)
 {
-    hpct_choices *choices = NULL;
+    hpct_cuda_choices *choices = NULL;
     size_t limit = 0;
-    HPCT_TRY(hpct_tune_choices(&choices));
-    HPCT_TRY(hpct_tune_workspace_limit(&limit));
-    if (take_kept(s, hpct_choices_find(choices, s->graph->key)))
+    HPCT_TRY(hpct_cuda_tune_choices(&choices));
+    HPCT_TRY(hpct_cuda_tune_workspace_limit(&limit));
+    if (take_kept(s, hpct_cuda_choices_find(choices, s->graph->key)))
         return HPCT_OK;
     return search(s, choices, limit);
 }
@@ -201,15 +203,15 @@ static hpct_status choose(shared_plan *s)
 /* Makes the plan; if the kept choice cannot be made any more, searches another one. */
 static hpct_status make_chosen(shared_plan *s)
 {
-    hpct_choices *choices = NULL;
+    hpct_cuda_choices *choices = NULL;
     size_t limit = 0;
     hpct_dnn_candidate made;
     if (s->chosen.plan != NULL || s->chosen.name[0] == '\0')
         return HPCT_OK;
-    HPCT_TRY(hpct_tune_choices(&choices));
-    HPCT_TRY(hpct_tune_workspace_limit(&limit));
+    HPCT_TRY(hpct_cuda_tune_choices(&choices));
+    HPCT_TRY(hpct_cuda_tune_workspace_limit(&limit));
     if (!hpct_dnn_candidate_make(s->graph, s->chosen.name, limit, &made)) {
-        HPCT_TRY(hpct_choices_keep(choices, s->graph->key, FORGOTTEN));
+        HPCT_TRY(hpct_cuda_choices_keep(choices, s->graph->key, FORGOTTEN));
         return search(s, choices, limit);
     }
     made.seconds = s->chosen.seconds;
@@ -235,7 +237,7 @@ static void let_go(shared_plan *s)
 static shared_plan *find_equal(const hpct_dnn_graph *graph)
 {
     shared_plan *s = all_plans;
-    while (s != NULL && (s->gpu != hpct_gpu_here || strcmp(s->graph->key, graph->key) != 0))
+    while (s != NULL && (s->gpu != hpct_cuda_gpu_here || strcmp(s->graph->key, graph->key) != 0))
         s = s->next;
     return s;
 }
@@ -249,7 +251,7 @@ static hpct_status add(shared_plan **out, hpct_dnn_graph *graph)
         return hpct_fail_memory(sizeof *s);
     }
     s->graph = graph;
-    s->gpu = hpct_gpu_here;
+    s->gpu = hpct_cuda_gpu_here;
     s->users = 1;
     s->next = all_plans;
     all_plans = s;
@@ -263,7 +265,7 @@ static hpct_status add(shared_plan **out, hpct_dnn_graph *graph)
 static hpct_status find_shared(shared_plan **out, hpct_dnn_graph *graph)
 {
     hpct_status status = HPCT_OK;
-    hpct_tune_lock();
+    hpct_cuda_tune_lock();
     *out = find_equal(graph);
     if (*out != NULL) {
         (*out)->users++;
@@ -271,7 +273,7 @@ static hpct_status find_shared(shared_plan **out, hpct_dnn_graph *graph)
     } else {
         status = add(out, graph);
     }
-    hpct_tune_unlock();
+    hpct_cuda_tune_unlock();
     return status;
 }
 
@@ -305,10 +307,10 @@ hpct_status hpct_dnn_take(hpct_dnn_plan **plan)
 {
     if (*plan == NULL)
         return HPCT_OK;
-    hpct_tune_lock();
+    hpct_cuda_tune_lock();
     hpct_status status = make_chosen((*plan)->shared);
     bool there = (*plan)->shared->chosen.plan != NULL;
-    hpct_tune_unlock();
+    hpct_cuda_tune_unlock();
     if (there)
         return status;
     hpct_dnn_plan_free(*plan);
@@ -322,9 +324,9 @@ void hpct_dnn_plan_free(hpct_dnn_plan *plan)
         return;
     for (int i = 0; i < PACKS; i++)
         hpct_dnn_destroy_all(&plan->packs[i].pack, 1);
-    hpct_tune_lock();
+    hpct_cuda_tune_lock();
     let_go(plan->shared);
-    hpct_tune_unlock();
+    hpct_cuda_tune_unlock();
     free(plan);
 }
 
@@ -376,5 +378,5 @@ hpct_status hpct_dnn_execute(hpct_dnn_plan *plan, void *const *pointers, void *w
 {
     descriptor found = NULL;
     HPCT_TRY(find_pack(plan, pointers, workspace, &found));
-    return HPCT_DNN(cudnnBackendExecute(hpct_gpu.dnn, plan->shared->chosen.plan, found));
+    return HPCT_DNN(cudnnBackendExecute(hpct_cuda_gpu.dnn, plan->shared->chosen.plan, found));
 }

@@ -125,39 +125,41 @@ __global__ void __launch_bounds__(THREADS)
 
 /* Packs of 16 bytes of the wider type. */
 template <typename F, typename S, typename D>
-static void launch_map(hpct_queue queue, size_t count, F f, const void *src, bool add, void *dst)
+static void launch_map(hpct_cuda_queue queue, size_t count, F f, const void *src, bool add,
+                       void *dst)
 {
     constexpr int V = WIDE<S> < WIDE<D> ? WIDE<S> : WIDE<D>;
     const S *from = (const S *) src;
     D *to = (D *) dst;
     if (is_aligned(src, dst)) {
         auto kernel = map<F, S, D, V>;
-        HPCT_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, f, from, add, to);
+        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, f, from, add,
+                         to);
     } else {
         auto kernel = map<F, S, D, 1>;
-        HPCT_LAUNCH(kernel, blocks_for(queue, count), THREADS, queue, count, f, from, add, to);
+        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count), THREADS, queue, count, f, from, add, to);
     }
 }
 
 template <typename F, typename T>
-static void launch_back(hpct_queue queue, size_t count, F f, const void *data, const void *diff,
-                        bool add, void *out)
+static void launch_back(hpct_cuda_queue queue, size_t count, F f, const void *data,
+                        const void *diff, bool add, void *out)
 {
     for_width<T>(is_aligned(data, diff, out), [&](auto width) {
         constexpr int V = decltype(width)::value;
         auto kernel = map_back<F, T, V>;
-        HPCT_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, f,
-                    (const T *) data, (const T *) diff, add, (T *) out);
+        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, f,
+                         (const T *) data, (const T *) diff, add, (T *) out);
     });
 }
 
 #define CASE(kind, name, ...)                                                                      \
-    case HPCT_ELEMENT_##kind:                                                                      \
+    case HPCT_CUDA_ELEMENT_##kind:                                                                 \
         body(element_##name{{curve.slope, curve.threshold, curve.most}});                          \
         return true;
 
 /* Calls body with the element's function object. */
-template <typename Body> static bool for_element(const hpct_curve &curve, Body body)
+template <typename Body> static bool for_element(const hpct_cuda_curve &curve, Body body)
 {
     switch (curve.element) {
         HPCT_GRAPH_ELEMENTS(CASE)
@@ -165,8 +167,9 @@ template <typename Body> static bool for_element(const hpct_curve &curve, Body b
     return false;
 }
 
-cudaError_t hpct_launch_element(hpct_queue queue, hpct_number type, hpct_curve curve, size_t count,
-                                const void *src, void *dst)
+cudaError_t hpct_cuda_launch_element(hpct_cuda_queue queue, hpct_cuda_number type,
+                                     hpct_cuda_curve curve, size_t count, const void *src,
+                                     void *dst)
 {
     bool known = false;
     cudaError_t error = for_type(type, [&](auto zero) {
@@ -178,9 +181,9 @@ cudaError_t hpct_launch_element(hpct_queue queue, hpct_number type, hpct_curve c
     return known ? error : cudaErrorInvalidValue;
 }
 
-cudaError_t hpct_launch_element_backward(hpct_queue queue, hpct_number type, hpct_curve curve,
-                                         size_t count, const void *data, const void *diff_dst,
-                                         bool add, void *diff_src)
+cudaError_t hpct_cuda_launch_element_backward(hpct_cuda_queue queue, hpct_cuda_number type,
+                                              hpct_cuda_curve curve, size_t count, const void *data,
+                                              const void *diff_dst, bool add, void *diff_src)
 {
     bool known = false;
     cudaError_t error = for_type(type, [&](auto zero) {
@@ -192,8 +195,9 @@ cudaError_t hpct_launch_element_backward(hpct_queue queue, hpct_number type, hpc
     return known ? error : cudaErrorInvalidValue;
 }
 
-cudaError_t hpct_launch_rescale(hpct_queue queue, hpct_number type, size_t count, float scale,
-                                float offset, const void *src, bool add, void *dst)
+cudaError_t hpct_cuda_launch_rescale(hpct_cuda_queue queue, hpct_cuda_number type, size_t count,
+                                     float scale, float offset, const void *src, bool add,
+                                     void *dst)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
@@ -201,14 +205,14 @@ cudaError_t hpct_launch_rescale(hpct_queue queue, hpct_number type, size_t count
     });
 }
 
-cudaError_t hpct_launch_scale(hpct_queue queue, hpct_number type, size_t count, float factor,
-                              void *dst)
+cudaError_t hpct_cuda_launch_scale(hpct_cuda_queue queue, hpct_cuda_number type, size_t count,
+                                   float factor, void *dst)
 {
-    return hpct_launch_rescale(queue, type, count, factor, 0, dst, false, dst);
+    return hpct_cuda_launch_rescale(queue, type, count, factor, 0, dst, false, dst);
 }
 
-cudaError_t hpct_launch_cast(hpct_queue queue, size_t count, hpct_number from, const void *src,
-                             hpct_number to, void *dst)
+cudaError_t hpct_cuda_launch_cast(hpct_cuda_queue queue, size_t count, hpct_cuda_number from,
+                                  const void *src, hpct_cuda_number to, void *dst)
 {
     cudaError_t inner = cudaSuccess;
     cudaError_t error = for_type(from, [&](auto source) {
@@ -221,33 +225,33 @@ cudaError_t hpct_launch_cast(hpct_queue queue, size_t count, hpct_number from, c
     return error != cudaSuccess ? error : inner;
 }
 
-cudaError_t hpct_launch_widen(hpct_queue queue, hpct_number type, size_t count, const void *src,
-                              float *dst, size_t num_zeros, float *zeros)
+cudaError_t hpct_cuda_launch_widen(hpct_cuda_queue queue, hpct_cuda_number type, size_t count,
+                                   const void *src, float *dst, size_t num_zeros, float *zeros)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         for_width<float>(is_aligned(src, dst), [&](auto width) {
             constexpr int V = decltype(width)::value;
             auto kernel = widen<T, V>;
-            HPCT_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count,
-                        (const T *) src, dst, num_zeros, zeros);
+            HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count,
+                             (const T *) src, dst, num_zeros, zeros);
         });
     });
 }
 
 /* ---- many arrays at once ---- */
 
-static_assert(sizeof(hpct_copy_table) <= 4000, "a kernel takes 4 KiB of arguments");
+static_assert(sizeof(hpct_cuda_copy_table) <= 4000, "a kernel takes 4 KiB of arguments");
 
 template <typename T>
-__global__ void __launch_bounds__(THREADS) copies(const __grid_constant__ hpct_copy_table t)
+__global__ void __launch_bounds__(THREADS) copies(const __grid_constant__ hpct_cuda_copy_table t)
 {
     constexpr uint32_t V = 4;
     for (uint32_t chunk = blockIdx.x; chunk < t.first_chunk[t.num]; chunk += gridDim.x) {
         const int i = item_of(t.first_chunk, t.num, chunk);
-        const uint32_t begin = (chunk - t.first_chunk[i]) * HPCT_COPY_CHUNK;
+        const uint32_t begin = (chunk - t.first_chunk[i]) * HPCT_CUDA_COPY_CHUNK;
         const uint32_t left = t.count[i] - begin;
-        const uint32_t end = begin + (left < HPCT_COPY_CHUNK ? left : HPCT_COPY_CHUNK);
+        const uint32_t end = begin + (left < HPCT_CUDA_COPY_CHUNK ? left : HPCT_CUDA_COPY_CHUNK);
         const float *const from = t.from[i];
         T *const to = (T *) t.to[i];
         for (uint32_t k = begin + V * threadIdx.x; k < end; k += V * THREADS) {
@@ -263,13 +267,14 @@ __global__ void __launch_bounds__(THREADS) copies(const __grid_constant__ hpct_c
     }
 }
 
-cudaError_t hpct_launch_copies(hpct_queue queue, hpct_number to, const hpct_copy_table *table)
+cudaError_t hpct_cuda_launch_copies(hpct_cuda_queue queue, hpct_cuda_number to,
+                                    const hpct_cuda_copy_table *table)
 {
     return for_type(to, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = copies<T>;
-        HPCT_LAUNCH(kernel, blocks_for(queue, table->first_chunk[table->num], 1), THREADS, queue,
-                    *table);
+        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, table->first_chunk[table->num], 1), THREADS,
+                         queue, *table);
     });
 }
 
@@ -287,13 +292,13 @@ __global__ void __launch_bounds__(THREADS) uniform(size_t count, uint64_t seed, 
     }
 }
 
-cudaError_t hpct_launch_uniform(hpct_queue queue, hpct_number type, size_t count, uint64_t seed,
-                                void *dst)
+cudaError_t hpct_cuda_launch_uniform(hpct_cuda_queue queue, hpct_cuda_number type, size_t count,
+                                     uint64_t seed, void *dst)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = uniform<T>;
-        HPCT_LAUNCH(kernel, blocks_for(queue, (count + 3) / 4), THREADS, queue, count, seed,
-                    (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, (count + 3) / 4), THREADS, queue, count, seed,
+                         (T *) dst);
     });
 }

@@ -56,8 +56,9 @@ hpct_status hpct_cuda_check(cudaError_t error, const char *call)
 static hpct_status failed_in_library(const char *call, const char *what)
 {
     enum cudaStreamCaptureStatus capture;
-    cudaError_t before = hpct_gpu.recording ? cudaStreamIsCapturing(hpct_gpu.stream, &capture)
-                                            : cudaStreamQuery(hpct_gpu.stream);
+    cudaError_t before = hpct_cuda_gpu.recording
+                             ? cudaStreamIsCapturing(hpct_cuda_gpu.stream, &capture)
+                             : cudaStreamQuery(hpct_cuda_gpu.stream);
     cudaGetLastError();
     return is_fault(before) ? hpct_cuda_check(before, call) : failed(call, what);
 }

@@ -18,7 +18,7 @@ __device__ inline place place_of(int out, int out_size, int in_size)
     return {low, low + 1 < in_size ? low + 1 : in_size - 1, at - (float) low};
 }
 
-__device__ inline float scaled(const hpct_gather &g, uint8_t byte)
+__device__ inline float scaled(const hpct_cuda_gather &g, uint8_t byte)
 {
     return (float) byte * g.factor + g.offset;
 }
@@ -30,7 +30,7 @@ __device__ inline float blend(float a, float b, float part)
 
 /* A thread processes all channels of an output cell. */
 template <typename T>
-__global__ void __launch_bounds__(THREADS) gather(const __grid_constant__ hpct_gather g, int n,
+__global__ void __launch_bounds__(THREADS) gather(const __grid_constant__ hpct_cuda_gather g, int n,
                                                   const hpct_drawn *drawn, T *dst, int32_t *to)
 {
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x;
@@ -65,13 +65,14 @@ __global__ void __launch_bounds__(THREADS) gather(const __grid_constant__ hpct_g
     }
 }
 
-cudaError_t hpct_launch_gather(hpct_queue queue, hpct_number type, const hpct_gather *g, int n,
-                               const hpct_drawn *drawn, void *dst, int32_t *to)
+cudaError_t hpct_cuda_launch_gather(hpct_cuda_queue queue, hpct_cuda_number type,
+                                    const hpct_cuda_gather *g, int n, const hpct_drawn *drawn,
+                                    void *dst, int32_t *to)
 {
     sample_grid grid = grid_for_samples(n, (size_t) g->out_h * (size_t) g->out_w);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = gather<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, *g, n, drawn, (T *) dst, to);
+        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *g, n, drawn, (T *) dst, to);
     });
 }

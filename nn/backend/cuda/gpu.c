@@ -21,7 +21,7 @@
 static hpct_cuda gpus[MOST_GPUS];
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
-_Thread_local hpct_cuda *hpct_gpu_here = &gpus[0];
+_Thread_local hpct_cuda *hpct_cuda_gpu_here = &gpus[0];
 
 /* ---- opening ---- */
 
@@ -48,28 +48,28 @@ static hpct_status count_devices(int *count)
 
 static hpct_status attribute(int *value, enum cudaDeviceAttr which)
 {
-    return HPCT_CUDA(cudaDeviceGetAttribute(value, which, hpct_gpu.device));
+    return HPCT_CUDA(cudaDeviceGetAttribute(value, which, hpct_cuda_gpu.device));
 }
 
 static hpct_status read_device(void)
 {
     int shared = 0, kilohertz = 0, bits = 0;
-    HPCT_TRY(attribute(&hpct_gpu.major, cudaDevAttrComputeCapabilityMajor));
-    HPCT_TRY(attribute(&hpct_gpu.minor, cudaDevAttrComputeCapabilityMinor));
-    HPCT_TRY(attribute(&hpct_gpu.multiprocessors, cudaDevAttrMultiProcessorCount));
+    HPCT_TRY(attribute(&hpct_cuda_gpu.major, cudaDevAttrComputeCapabilityMajor));
+    HPCT_TRY(attribute(&hpct_cuda_gpu.minor, cudaDevAttrComputeCapabilityMinor));
+    HPCT_TRY(attribute(&hpct_cuda_gpu.multiprocessors, cudaDevAttrMultiProcessorCount));
     HPCT_TRY(attribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin));
     HPCT_TRY(attribute(&kilohertz, cudaDevAttrMemoryClockRate));
     HPCT_TRY(attribute(&bits, cudaDevAttrGlobalMemoryBusWidth));
-    hpct_gpu.shared_bytes = (size_t) shared;
-    hpct_gpu.bytes_per_second = 2e3 * kilohertz * bits / 8; /* double data rate */
-    if (hpct_gpu.bytes_per_second < LEAST_BYTES_PER_SECOND)
-        hpct_gpu.bytes_per_second = UNTOLD_BYTES_PER_SECOND;
-    if (hpct_gpu.major < LEAST_MAJOR)
+    hpct_cuda_gpu.shared_bytes = (size_t) shared;
+    hpct_cuda_gpu.bytes_per_second = 2e3 * kilohertz * bits / 8; /* double data rate */
+    if (hpct_cuda_gpu.bytes_per_second < LEAST_BYTES_PER_SECOND)
+        hpct_cuda_gpu.bytes_per_second = UNTOLD_BYTES_PER_SECOND;
+    if (hpct_cuda_gpu.major < LEAST_MAJOR)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "the GPU has compute capability %d.%d, it must be %d.0 or more: take "
                          "--device cpu",
-                         hpct_gpu.major, hpct_gpu.minor, LEAST_MAJOR);
-    cudaError_t found = hpct_kernels_are_there();
+                         hpct_cuda_gpu.major, hpct_cuda_gpu.minor, LEAST_MAJOR);
+    cudaError_t found = hpct_cuda_kernels_are_there();
     if (found == cudaErrorMemoryAllocation)
         return HPCT_CUDA(found);
     if (found != cudaSuccess) {
@@ -77,7 +77,8 @@ static hpct_status read_device(void)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "hpctrain-cuda.so has no kernels for a GPU of compute capability %d.%d: "
                          "./configure --enable-cuda-archs=%d%d, or take --device cpu",
-                         hpct_gpu.major, hpct_gpu.minor, hpct_gpu.major, hpct_gpu.minor);
+                         hpct_cuda_gpu.major, hpct_cuda_gpu.minor, hpct_cuda_gpu.major,
+                         hpct_cuda_gpu.minor);
     }
     return HPCT_OK;
 }
@@ -88,22 +89,23 @@ static hpct_status make_handles(void)
     int least = 0, greatest = 0; /* stream priorities: the lowest has the largest number */
     HPCT_TRY(HPCT_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest)));
     /* between the side stream and the reductions over ranks */
-    HPCT_TRY(HPCT_CUDA(cudaStreamCreateWithPriority(&hpct_gpu.stream, cudaStreamNonBlocking,
+    HPCT_TRY(HPCT_CUDA(cudaStreamCreateWithPriority(&hpct_cuda_gpu.stream, cudaStreamNonBlocking,
                                                     least - (least - greatest) / 2)));
     HPCT_TRY(hpct_cuda_open_side());
-    HPCT_TRY(HPCT_BLAS(cublasCreate(&hpct_gpu.blas)));
-    HPCT_TRY(HPCT_BLAS(cublasSetStream(hpct_gpu.blas, hpct_gpu.stream)));
+    HPCT_TRY(HPCT_CUDA_BLAS(cublasCreate(&hpct_cuda_gpu.blas)));
+    HPCT_TRY(HPCT_CUDA_BLAS(cublasSetStream(hpct_cuda_gpu.blas, hpct_cuda_gpu.stream)));
     HPCT_TRY(HPCT_CUDA(cudaMalloc(&workspace, BLAS_BYTES)));
     /* after cublasSetStream, which resets the workspace */
-    HPCT_TRY(HPCT_BLAS(cublasSetWorkspace(hpct_gpu.blas, workspace, BLAS_BYTES)));
-    HPCT_TRY(HPCT_BLAS(cublasSetMathMode(
-        hpct_gpu.blas, (cublasMath_t) (CUBLAS_TF32_TENSOR_OP_MATH |
-                                       CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION))));
-    HPCT_TRY(HPCT_BLAS(cublasLtCreate(&hpct_gpu.lt)));
-    HPCT_TRY(HPCT_DNN(cudnnCreate(&hpct_gpu.dnn)));
-    HPCT_TRY(HPCT_DNN(cudnnSetStream(hpct_gpu.dnn, hpct_gpu.stream)));
-    HPCT_TRY(HPCT_CUDA(cudaMalloc((void **) &hpct_gpu.now, sizeof(hpct_moment))));
-    return HPCT_CUDA(cudaMemsetAsync(hpct_gpu.now, 0, sizeof(hpct_moment), hpct_gpu.stream));
+    HPCT_TRY(HPCT_CUDA_BLAS(cublasSetWorkspace(hpct_cuda_gpu.blas, workspace, BLAS_BYTES)));
+    HPCT_TRY(HPCT_CUDA_BLAS(cublasSetMathMode(
+        hpct_cuda_gpu.blas, (cublasMath_t) (CUBLAS_TF32_TENSOR_OP_MATH |
+                                            CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION))));
+    HPCT_TRY(HPCT_CUDA_BLAS(cublasLtCreate(&hpct_cuda_gpu.lt)));
+    HPCT_TRY(HPCT_DNN(cudnnCreate(&hpct_cuda_gpu.dnn)));
+    HPCT_TRY(HPCT_DNN(cudnnSetStream(hpct_cuda_gpu.dnn, hpct_cuda_gpu.stream)));
+    HPCT_TRY(HPCT_CUDA(cudaMalloc((void **) &hpct_cuda_gpu.now, sizeof(hpct_cuda_moment))));
+    return HPCT_CUDA(
+        cudaMemsetAsync(hpct_cuda_gpu.now, 0, sizeof(hpct_cuda_moment), hpct_cuda_gpu.stream));
 }
 
 /* Index of `entry` in a comma-separated list; -1 if it is not in the list. */
@@ -147,7 +149,7 @@ static hpct_status find_own(const char *own, const char *visible, int count, int
 /* The device of replica 0, or one of those after it. */
 static hpct_status find_device(void)
 {
-    int count = 0, first = 0, replica = (int) (hpct_gpu_here - gpus);
+    int count = 0, first = 0, replica = (int) (hpct_cuda_gpu_here - gpus);
     hpct_status status = count_devices(&count);
     if (status == HPCT_OK)
         status = find_own(getenv("HPC_TRAIN_GPU"), getenv("CUDA_VISIBLE_DEVICES"), count, &first);
@@ -156,7 +158,7 @@ static hpct_status find_device(void)
                            "replica %d needs a GPU of its own, and this task sees %d: ask for more "
                            "(srun --gpus-per-task), or take fewer --replicas",
                            replica, count);
-    hpct_gpu.device = (first + replica) % (count > 0 ? count : 1);
+    hpct_cuda_gpu.device = (first + replica) % (count > 0 ? count : 1);
     return status;
 }
 
@@ -185,7 +187,7 @@ static hpct_status explain(hpct_status status)
 static hpct_status open_device(void)
 {
     HPCT_TRY(find_device());
-    hpct_status status = HPCT_CUDA(cudaSetDevice(hpct_gpu.device));
+    hpct_status status = HPCT_CUDA(cudaSetDevice(hpct_cuda_gpu.device));
     if (status == HPCT_OK)
         status = read_device();
     return explain(status == HPCT_OK ? make_handles() : status);
@@ -193,7 +195,7 @@ static hpct_status open_device(void)
 
 hpct_status hpct_cuda_open(void)
 {
-    hpct_cuda *gpu = hpct_gpu_here;
+    hpct_cuda *gpu = hpct_cuda_gpu_here;
     pthread_mutex_lock(&opening);
     if (!gpu->asked) {
         gpu->opened = open_device();
@@ -210,7 +212,7 @@ hpct_status hpct_cuda_enter(int replica)
 {
     if (replica < 0 || replica >= MOST_GPUS)
         return hpct_fail(HPCT_ERR_INTERNAL, "there is no replica %d", replica);
-    hpct_gpu_here = &gpus[replica];
+    hpct_cuda_gpu_here = &gpus[replica];
     return hpct_cuda_open();
 }
 
@@ -281,7 +283,7 @@ void hpct_cuda_versions(char *text, size_t size)
 hpct_status hpct_cuda_wait(void)
 {
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_DEVICE);
-    hpct_status status = HPCT_CUDA(cudaStreamSynchronize(hpct_gpu.stream));
+    hpct_status status = HPCT_CUDA(cudaStreamSynchronize(hpct_cuda_gpu.stream));
     hpct_enter_wait(before);
     return status;
 }

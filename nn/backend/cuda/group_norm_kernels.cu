@@ -31,7 +31,7 @@ struct group {
     unsigned count; /* its elements */
 };
 
-__device__ inline group group_of(const hpct_group_norm &norm, size_t index)
+__device__ inline group group_of(const hpct_cuda_group_norm &norm, size_t index)
 {
     const unsigned width = (unsigned) (norm.channels / norm.groups);
     const int first = (int) (index % (size_t) norm.groups * width);
@@ -41,21 +41,22 @@ __device__ inline group group_of(const hpct_group_norm &norm, size_t index)
 }
 
 /* Offset of element e, and its channel in the group. */
-__device__ inline size_t element_of(const hpct_group_norm &norm, const group &g, unsigned e,
+__device__ inline size_t element_of(const hpct_cuda_group_norm &norm, const group &g, unsigned e,
                                     unsigned *channel)
 {
     *channel = e % g.width;
     return g.at + (size_t) (e / g.width) * (size_t) norm.channels + *channel;
 }
 
-__device__ inline float factor_of(const hpct_group_norm &norm, const group &g, unsigned channel)
+__device__ inline float factor_of(const hpct_cuda_group_norm &norm, const group &g,
+                                  unsigned channel)
 {
     return norm.gamma != nullptr ? norm.gamma[(unsigned) g.first + channel] : 1;
 }
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    group_norm_forward(const __grid_constant__ hpct_group_norm norm, const T *src, T *dst)
+    group_norm_forward(const __grid_constant__ hpct_cuda_group_norm norm, const T *src, T *dst)
 {
     const size_t groups = norm.rows * (size_t) norm.groups;
     for (size_t i = (size_t) blockIdx.x * blockDim.y + threadIdx.y; i < groups;
@@ -86,8 +87,8 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    group_norm_backward(const __grid_constant__ hpct_group_norm norm, const T *src, const T *diff,
-                        bool add, T *diff_src)
+    group_norm_backward(const __grid_constant__ hpct_cuda_group_norm norm, const T *src,
+                        const T *diff, bool add, T *diff_src)
 {
     const size_t groups = norm.rows * (size_t) norm.groups;
     for (size_t i = (size_t) blockIdx.x * blockDim.y + threadIdx.y; i < groups;
@@ -116,8 +117,9 @@ __global__ void __launch_bounds__(THREADS)
 
 /* A thread has one channel of the lines of one part; a line is a cell of a row. */
 template <typename T>
-__global__ void __launch_bounds__(THREADS) sum_params(const __grid_constant__ hpct_group_norm norm,
-                                                      const T *src, const T *diff, float *partial)
+__global__ void __launch_bounds__(THREADS)
+    sum_params(const __grid_constant__ hpct_cuda_group_norm norm, const T *src, const T *diff,
+               float *partial)
 {
     const int c = (int) (blockIdx.x * blockDim.x + threadIdx.x);
     const size_t lines = norm.rows * (size_t) norm.cells, parts = gridDim.y,
@@ -157,59 +159,60 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* Blocks and threads for all groups. */
-static dim3 team_of(const hpct_group_norm *norm)
+static dim3 team_of(const hpct_cuda_group_norm *norm)
 {
     const size_t count = (size_t) norm->cells * (size_t) (norm->channels / norm->groups);
     return count <= OF_A_WARP ? dim3(WARP, TEAMS) : dim3(THREADS, 1);
 }
 
-static unsigned blocks_of(const hpct_group_norm *norm)
+static unsigned blocks_of(const hpct_cuda_group_norm *norm)
 {
     return blocks_for(norm->queue, norm->rows * (size_t) norm->groups, (int) team_of(norm).y);
 }
 
-cudaError_t hpct_launch_group_norm(const hpct_group_norm *norm, const void *src, void *dst)
+cudaError_t hpct_cuda_launch_group_norm(const hpct_cuda_group_norm *norm, const void *src,
+                                        void *dst)
 {
     return for_type(norm->type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = group_norm_forward<T>;
-        HPCT_LAUNCH(kernel, blocks_of(norm), team_of(norm), norm->queue, *norm, (const T *) src,
-                    (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, blocks_of(norm), team_of(norm), norm->queue, *norm,
+                         (const T *) src, (T *) dst);
     });
 }
 
-cudaError_t hpct_launch_group_norm_backward(const hpct_group_norm *norm, const void *src,
-                                            const void *diff_dst, bool add, void *diff_src)
+cudaError_t hpct_cuda_launch_group_norm_backward(const hpct_cuda_group_norm *norm, const void *src,
+                                                 const void *diff_dst, bool add, void *diff_src)
 {
     return for_type(norm->type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = group_norm_backward<T>;
-        HPCT_LAUNCH(kernel, blocks_of(norm), team_of(norm), norm->queue, *norm, (const T *) src,
-                    (const T *) diff_dst, add, (T *) diff_src);
+        HPCT_CUDA_LAUNCH(kernel, blocks_of(norm), team_of(norm), norm->queue, *norm,
+                         (const T *) src, (const T *) diff_dst, add, (T *) diff_src);
     });
 }
 
-int hpct_group_norm_parts(size_t rows, int cells)
+int hpct_cuda_group_norm_parts(size_t rows, int cells)
 {
     const size_t parts = rows * (size_t) cells / LINES;
     return parts < 1 ? 1 : parts < PARTS ? (int) parts : PARTS;
 }
 
-cudaError_t hpct_launch_group_norm_params(const hpct_group_norm *norm, const void *src,
-                                          const void *diff_dst, float *partial, float *diff_gamma,
-                                          float *diff_beta)
+cudaError_t hpct_cuda_launch_group_norm_params(const hpct_cuda_group_norm *norm, const void *src,
+                                               const void *diff_dst, float *partial,
+                                               float *diff_gamma, float *diff_beta)
 {
-    const int parts = hpct_group_norm_parts(norm->rows, norm->cells);
+    const int parts = hpct_cuda_group_norm_parts(norm->rows, norm->cells);
     const unsigned across = ((unsigned) norm->channels + THREADS - 1) / THREADS;
     cudaError_t error = for_type(norm->type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = sum_params<T>;
-        HPCT_LAUNCH(kernel, dim3(across, (unsigned) parts), THREADS, norm->queue, *norm,
-                    (const T *) src, (const T *) diff_dst, partial);
+        HPCT_CUDA_LAUNCH(kernel, dim3(across, (unsigned) parts), THREADS, norm->queue, *norm,
+                         (const T *) src, (const T *) diff_dst, partial);
     });
     if (error != cudaSuccess)
         return error;
-    HPCT_LAUNCH(add_parts, across, THREADS, norm->queue, norm->channels, parts, partial, diff_gamma,
-                diff_beta);
+    HPCT_CUDA_LAUNCH(add_parts, across, THREADS, norm->queue, norm->channels, parts, partial,
+                     diff_gamma, diff_beta);
     return cudaGetLastError();
 }

@@ -13,7 +13,7 @@ static hpct_status import_turned(size_t in, size_t out, const float *keras, floa
     float *turned = malloc(bytes);
     if (turned == NULL)
         return hpct_fail_memory(bytes);
-    hpct_transpose(in, out, keras, turned);
+    hpct_cuda_transpose(in, out, keras, turned);
     hpct_status status = hpct_cuda_from_host(arena, turned, bytes);
     free(turned);
     return status;
@@ -27,12 +27,12 @@ static hpct_status export_turned(size_t in, size_t out, const float *arena, floa
         return hpct_fail_memory(bytes);
     hpct_status status = hpct_cuda_to_host(turned, arena, bytes);
     if (status == HPCT_OK)
-        hpct_transpose(out, in, turned, keras);
+        hpct_cuda_transpose(out, in, turned, keras);
     free(turned);
     return status;
 }
 
-hpct_status hpct_import_param(hpct_op *op, int which, const float *keras, float *arena)
+hpct_status hpct_cuda_import_param(hpct_op *op, int which, const float *keras, float *arena)
 {
     size_t floats = op->param_floats[which], out = op->param_rows[HPCT_OP_KERNEL];
     if (which == HPCT_OP_KERNEL)
@@ -40,7 +40,7 @@ hpct_status hpct_import_param(hpct_op *op, int which, const float *keras, float 
     return hpct_cuda_from_host(arena, keras, floats * sizeof *keras);
 }
 
-hpct_status hpct_export_param(hpct_op *op, int which, const float *arena, float *keras)
+hpct_status hpct_cuda_export_param(hpct_op *op, int which, const float *arena, float *keras)
 {
     size_t floats = op->param_floats[which], out = op->param_rows[HPCT_OP_KERNEL];
     if (which == HPCT_OP_KERNEL)

@@ -8,7 +8,7 @@
 
 /* As in hpct_op_class, for operations with a kernel of param_rows rows in this layout, and
  * optionally a bias. */
-hpct_status hpct_import_param(hpct_op *op, int which, const float *keras, float *arena);
-hpct_status hpct_export_param(hpct_op *op, int which, const float *arena, float *keras);
+hpct_status hpct_cuda_import_param(hpct_op *op, int which, const float *keras, float *arena);
+hpct_status hpct_cuda_export_param(hpct_op *op, int which, const float *arena, float *keras);
 
 #endif

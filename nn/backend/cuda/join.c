@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "nn/backend/norm_line.h"
 
-#if HPCT_JOIN_MOST < HPCT_GRAPH_NODE_MAX_INPUTS
+#if HPCT_CUDA_JOIN_MOST < HPCT_GRAPH_NODE_MAX_INPUTS
 #error "a kernel takes fewer inputs than a node may have"
 #endif
 
@@ -14,7 +14,7 @@
  * other. With a ReLU its workspace has the norm_sums computed by backward (nn/graph/op.h), then the
  * ReLU mask. */
 typedef struct normed {
-    hpct_norm norm;
+    hpct_cuda_norm norm;
     hpct_backend_norm_line line[2];
     int first, second;
     uint8_t *open; /* ReLU mask; NULL: not stored */
@@ -34,7 +34,7 @@ static size_t sums_bytes(const hpct_op *op)
 static normed normed_of(const hpct_op *op, const hpct_op_call *call)
 {
     size_t channels = (size_t) op->spec.join.size[0];
-    normed n = {.norm = {.queue = hpct_cuda_queue(),
+    normed n = {.norm = {.queue = hpct_cuda_current_queue(),
                          .type = hpct_cuda_number_of(op),
                          .rows = (size_t) call->n * (size_t) op->spec.join.rows,
                          .channels = op->spec.join.size[0],
@@ -53,8 +53,8 @@ static normed normed_of(const hpct_op *op, const hpct_op_call *call)
 static hpct_status add_normed(const hpct_op *op, const hpct_op_call *call)
 {
     normed n = normed_of(op, call);
-    return hpct_cuda_launched(hpct_launch_norm_add(&n.norm, n.line, call->src[n.first],
-                                                   call->src[n.second], call->dst, n.open),
+    return hpct_cuda_launched(hpct_cuda_launch_norm_add(&n.norm, n.line, call->src[n.first],
+                                                        call->src[n.second], call->dst, n.open),
                               op, "forward");
 }
 
@@ -62,31 +62,32 @@ static hpct_status add_forward(hpct_op *op, const hpct_op_call *call)
 {
     if (is_normed(op, call))
         return add_normed(op, call);
-    hpct_join join = {.count = op->spec.join.count, .relu = op->spec.relu};
+    hpct_cuda_join join = {.count = op->spec.join.count, .relu = op->spec.relu};
     for (int k = 0; k < join.count; k++)
         join.src[k] = call->src[k];
-    return hpct_cuda_launched(hpct_launch_add(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                              hpct_cuda_dst_count(op, call->n), &join, call->dst),
-                              op, "forward");
+    return hpct_cuda_launched(
+        hpct_cuda_launch_add(hpct_cuda_current_queue(), hpct_cuda_number_of(op),
+                             hpct_cuda_dst_count(op, call->n), &join, call->dst),
+        op, "forward");
 }
 
 static hpct_status add_normed_backward(const hpct_op *op, const hpct_op_call *call,
-                                       const hpct_join *join)
+                                       const hpct_cuda_join *join)
 {
     normed n = normed_of(op, call);
     float *sums[2];
     for (int k = 0; k < 2; k++)
         sums[k] = (float *) (void *) ((char *) call->workspace +
                                       op->norm_sums[k == 0 ? n.first : n.second]);
-    return hpct_cuda_launched(hpct_launch_norm_add_backward(&n.norm, n.line, n.open,
-                                                            call->src[n.first], call->src[n.second],
-                                                            join, call->diff_dst, sums),
-                              op, "backward");
+    return hpct_cuda_launched(
+        hpct_cuda_launch_norm_add_backward(&n.norm, n.line, n.open, call->src[n.first],
+                                           call->src[n.second], join, call->diff_dst, sums),
+        op, "backward");
 }
 
 static hpct_status add_backward(hpct_op *op, const hpct_op_call *call)
 {
-    hpct_join join = {.count = op->spec.join.count, .relu = op->spec.relu};
+    hpct_cuda_join join = {.count = op->spec.join.count, .relu = op->spec.relu};
     bool any = false; /* any work left, besides gradients passed without a copy */
     for (int k = 0; k < join.count; k++) {
         join.diff_src[k] = call->diff_src[k];
@@ -98,9 +99,10 @@ static hpct_status add_backward(hpct_op *op, const hpct_op_call *call)
         return add_normed_backward(op, call, &join);
     if (!any)
         return HPCT_OK;
-    return hpct_cuda_launched(hpct_launch_add_backward(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                                       hpct_cuda_dst_count(op, call->n), &join,
-                                                       call->dst, call->diff_dst),
+    return hpct_cuda_launched(hpct_cuda_launch_add_backward(hpct_cuda_current_queue(),
+                                                            hpct_cuda_number_of(op),
+                                                            hpct_cuda_dst_count(op, call->n), &join,
+                                                            call->dst, call->diff_dst),
                               op, "backward");
 }
 
@@ -108,10 +110,10 @@ static hpct_status add_backward(hpct_op *op, const hpct_op_call *call)
 static void leave_norm_sums(hpct_op *op)
 {
     int channels = op->spec.join.size[0];
-    hpct_number type = hpct_cuda_number_of(op);
+    hpct_cuda_number type = hpct_cuda_number_of(op);
     size_t rows = (size_t) hpct_op_largest_batch(&op->build) * (size_t) op->spec.join.rows,
-           open = hpct_norm_open_bytes(type, rows, channels),
-           parts = (size_t) hpct_norm_parts(hpct_cuda_queue(), type, channels);
+           open = hpct_cuda_norm_open_bytes(type, rows, channels),
+           parts = (size_t) hpct_cuda_norm_parts(hpct_cuda_current_queue(), type, channels);
     if (open == 0)
         return;
     op->leaves_norm_sums = true;
@@ -141,8 +143,9 @@ static hpct_status concatenate_forward(hpct_op *op, const hpct_op_call *call)
     for (int k = 0; k < op->spec.join.count && status == HPCT_OK; k++) {
         size_t size = (size_t) op->spec.join.size[k];
         status = hpct_cuda_launched(
-            hpct_launch_copy_rows(hpct_cuda_queue(), hpct_cuda_number_of(op), rows_of(op, call->n),
-                                  size, call->src[k], size, false, dst, width_of(op)),
+            hpct_cuda_launch_copy_rows(hpct_cuda_current_queue(), hpct_cuda_number_of(op),
+                                       rows_of(op, call->n), size, call->src[k], size, false, dst,
+                                       width_of(op)),
             op, "forward");
         dst += size * hpct_cuda_value_bytes(op->build.values);
     }
@@ -157,9 +160,9 @@ static hpct_status concatenate_backward(hpct_op *op, const hpct_op_call *call)
         size_t size = (size_t) op->spec.join.size[k];
         if (call->diff_src[k] != NULL)
             status = hpct_cuda_launched(
-                hpct_launch_copy_rows(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                      rows_of(op, call->n), size, diff, width_of(op),
-                                      hpct_cuda_adds(call, k), call->diff_src[k], size),
+                hpct_cuda_launch_copy_rows(hpct_cuda_current_queue(), hpct_cuda_number_of(op),
+                                           rows_of(op, call->n), size, diff, width_of(op),
+                                           hpct_cuda_adds(call, k), call->diff_src[k], size),
                 op, "backward");
         diff += size * hpct_cuda_value_bytes(op->build.values);
     }

@@ -1,7 +1,8 @@
 /* Sums of several inputs, with fused ReLU. */
 #include "nn/backend/cuda/kernel.cuh"
 
-template <typename T, int V> __device__ inline void add_at(const hpct_join &j, size_t at, T *dst)
+template <typename T, int V>
+__device__ inline void add_at(const hpct_cuda_join &j, size_t at, T *dst)
 {
     float sum[V] = {};
     for (int k = 0; k < j.count; k++) {
@@ -19,7 +20,7 @@ template <typename T, int V> __device__ inline void add_at(const hpct_join &j, s
 
 template <typename T, int V>
 __global__ void __launch_bounds__(THREADS)
-    add(size_t count, const __grid_constant__ hpct_join j, T *dst)
+    add(size_t count, const __grid_constant__ hpct_cuda_join j, T *dst)
 {
     const size_t packs = count / V, rest = packs * V + grid_index();
     for (size_t i = grid_index(); i < packs; i += grid_step())
@@ -30,7 +31,7 @@ __global__ void __launch_bounds__(THREADS)
 
 /* passes: an input's gradient is diff itself. */
 template <typename T, int V>
-__device__ inline void add_back_at(const hpct_join &j, size_t at, bool passes, const T *dst,
+__device__ inline void add_back_at(const hpct_cuda_join &j, size_t at, bool passes, const T *dst,
                                    T *diff)
 {
     float g[V];
@@ -53,7 +54,8 @@ __device__ inline void add_back_at(const hpct_join &j, size_t at, bool passes, c
 
 template <typename T, int V>
 __global__ void __launch_bounds__(THREADS)
-    add_back(size_t count, const __grid_constant__ hpct_join j, bool passes, const T *dst, T *diff)
+    add_back(size_t count, const __grid_constant__ hpct_cuda_join j, bool passes, const T *dst,
+             T *diff)
 {
     const size_t packs = count / V, rest = packs * V + grid_index();
     for (size_t i = grid_index(); i < packs; i += grid_step())
@@ -62,8 +64,8 @@ __global__ void __launch_bounds__(THREADS)
         add_back_at<T, 1>(j, rest, passes, dst, diff);
 }
 
-cudaError_t hpct_launch_add(hpct_queue queue, hpct_number type, size_t count, const hpct_join *join,
-                            void *dst)
+cudaError_t hpct_cuda_launch_add(hpct_cuda_queue queue, hpct_cuda_number type, size_t count,
+                                 const hpct_cuda_join *join, void *dst)
 {
     bool wide = is_aligned(dst);
     for (int k = 0; k < join->count; k++)
@@ -73,14 +75,15 @@ cudaError_t hpct_launch_add(hpct_queue queue, hpct_number type, size_t count, co
         for_width<T>(wide, [&](auto width) {
             constexpr int V = decltype(width)::value;
             auto kernel = add<T, V>;
-            HPCT_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, *join,
-                        (T *) dst);
+            HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, *join,
+                             (T *) dst);
         });
     });
 }
 
-cudaError_t hpct_launch_add_backward(hpct_queue queue, hpct_number type, size_t count,
-                                     const hpct_join *join, const void *dst, void *diff_dst)
+cudaError_t hpct_cuda_launch_add_backward(hpct_cuda_queue queue, hpct_cuda_number type,
+                                          size_t count, const hpct_cuda_join *join, const void *dst,
+                                          void *diff_dst)
 {
     bool wide = is_aligned(dst, diff_dst), passes = false;
     for (int k = 0; k < join->count; k++) {
@@ -92,8 +95,8 @@ cudaError_t hpct_launch_add_backward(hpct_queue queue, hpct_number type, size_t 
         for_width<T>(wide, [&](auto width) {
             constexpr int V = decltype(width)::value;
             auto kernel = add_back<T, V>;
-            HPCT_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, *join, passes,
-                        (const T *) dst, (T *) diff_dst);
+            HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, *join,
+                             passes, (const T *) dst, (T *) diff_dst);
         });
     });
 }

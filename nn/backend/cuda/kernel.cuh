@@ -13,8 +13,8 @@
 constexpr int THREADS = 256; /* per block, by default */
 constexpr int WARP = 32;
 
-#define HPCT_LAUNCH(kernel, grid, block, queue, ...)                                               \
-    HPCT_LAUNCH_ON((queue).stream, kernel, grid, block, __VA_ARGS__)
+#define HPCT_CUDA_LAUNCH(kernel, grid, block, queue, ...)                                          \
+    HPCT_CUDA_LAUNCH_ON((queue).stream, kernel, grid, block, __VA_ARGS__)
 
 /* ---- values ---- */
 
@@ -146,7 +146,7 @@ __device__ inline int item_of(const uint32_t *first, int num, uint32_t chunk)
 
 /* Number of blocks for a grid-stride loop over `items`: enough for every multiprocessor, more to
  * balance their ends. */
-inline unsigned blocks_for(hpct_queue queue, size_t items, int threads = THREADS)
+inline unsigned blocks_for(hpct_cuda_queue queue, size_t items, int threads = THREADS)
 {
     size_t blocks = (items + (size_t) threads - 1) / (size_t) threads;
     size_t most = (size_t) queue.multiprocessors * 32;
@@ -192,16 +192,16 @@ __device__ inline float warp_max(float x)
 
 /* ---- dispatch by type: calls body with a value of that type ---- */
 
-template <typename Body> inline cudaError_t for_type(hpct_number type, Body body)
+template <typename Body> inline cudaError_t for_type(hpct_cuda_number type, Body body)
 {
     switch (type) {
-    case HPCT_NUMBER_FP32:
+    case HPCT_CUDA_NUMBER_FP32:
         body(float());
         break;
-    case HPCT_NUMBER_BF16:
+    case HPCT_CUDA_NUMBER_BF16:
         body(__nv_bfloat16());
         break;
-    case HPCT_NUMBER_FP16:
+    case HPCT_CUDA_NUMBER_FP16:
         body(__half());
         break;
     default:

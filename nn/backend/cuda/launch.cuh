@@ -4,10 +4,10 @@
 #ifndef HPCT_NN_BACKEND_CUDA_LAUNCH_CUH
 #define HPCT_NN_BACKEND_CUDA_LAUNCH_CUH
 
-#ifndef HPCT_LAUNCH_ON
-#define HPCT_LAUNCH_ON(stream, kernel, grid, block, ...)                                           \
+#ifndef HPCT_CUDA_LAUNCH_ON
+#define HPCT_CUDA_LAUNCH_ON(stream, kernel, grid, block, ...)                                      \
     kernel<<<(grid), (block), 0, (stream)>>>(__VA_ARGS__)
-#define HPCT_OF_DEVICE static __device__ /* of a static device variable */
+#define HPCT_CUDA_OF_DEVICE static __device__ /* of a static device variable */
 #endif
 
 #endif

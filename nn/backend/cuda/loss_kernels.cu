@@ -17,7 +17,7 @@ __device__ inline bool is_clipped(double p)
 
 /* A sample, as seen by one lane of its warp. */
 template <typename T> struct sample {
-    const hpct_loss_args &c;
+    const hpct_cuda_loss_args &c;
     double scale; /* of the gradient */
     int lane;
     int32_t label;        /* 0 with targets */
@@ -34,9 +34,10 @@ template <typename T> struct sample {
 
     __device__ double smoothed(int i) const
     {
-        bool binary = c.kind == HPCT_LOSS_KIND_BINARY || c.kind == HPCT_LOSS_KIND_BINARY_LOGITS ||
-                      c.kind == HPCT_LOSS_KIND_BINARY_FOCAL ||
-                      c.kind == HPCT_LOSS_KIND_BINARY_FOCAL_LOGITS;
+        bool binary = c.kind == HPCT_CUDA_LOSS_KIND_BINARY ||
+                      c.kind == HPCT_CUDA_LOSS_KIND_BINARY_LOGITS ||
+                      c.kind == HPCT_CUDA_LOSS_KIND_BINARY_FOCAL ||
+                      c.kind == HPCT_CUDA_LOSS_KIND_BINARY_FOCAL_LOGITS;
         double smoothing = (double) c.label_smoothing;
         return wanted(i) * (1 - smoothing) + smoothing / (binary ? 2 : c.classes);
     }
@@ -283,7 +284,7 @@ template <typename T> struct sample {
         return which;
     }
 
-    __device__ void judge_outputs(hpct_loss_sums *sums) const
+    __device__ void judge_outputs(hpct_cuda_loss_sums *sums) const
     {
         int correct = 0;
         for (int i = lane; i < c.classes; i += WARP)
@@ -291,7 +292,7 @@ template <typename T> struct sample {
         sums->correct += (double) warp_sum(correct) / c.classes;
     }
 
-    __device__ void add_errors(hpct_loss_sums *sums) const
+    __device__ void add_errors(hpct_cuda_loss_sums *sums) const
     {
         double absolute = 0, square = 0;
         for (int i = lane; i < c.classes; i += WARP) {
@@ -303,14 +304,14 @@ template <typename T> struct sample {
         sums->in_top_k += warp_sum(square) / c.classes;
     }
 
-    /* `judge` of nn/backend/ref/loss.c. */
-    __device__ void judge_sample(hpct_loss_sums *sums) const
+    /* `judge_sample` of nn/backend/ref/loss.c. */
+    __device__ void judge_sample(hpct_cuda_loss_sums *sums) const
     {
-        if (c.judged == HPCT_JUDGED_BINARY) {
+        if (c.judged == HPCT_CUDA_JUDGED_BINARY) {
             judge_outputs(sums);
             return;
         }
-        if (c.judged == HPCT_JUDGED_NUMBERS) {
+        if (c.judged == HPCT_CUDA_JUDGED_NUMBERS) {
             add_errors(sums);
             return;
         }
@@ -345,36 +346,36 @@ template <typename T> struct sample {
     __device__ double loss() const
     {
         switch (c.kind) {
-        case HPCT_LOSS_KIND_LOGITS:
+        case HPCT_CUDA_LOSS_KIND_LOGITS:
             return logits();
-        case HPCT_LOSS_KIND_PROBABILITIES:
+        case HPCT_CUDA_LOSS_KIND_PROBABILITIES:
             return probabilities();
-        case HPCT_LOSS_KIND_DISTRIBUTION:
+        case HPCT_CUDA_LOSS_KIND_DISTRIBUTION:
             return distribution();
-        case HPCT_LOSS_KIND_BINARY_LOGITS:
+        case HPCT_CUDA_LOSS_KIND_BINARY_LOGITS:
             return binary_logits();
-        case HPCT_LOSS_KIND_BINARY:
+        case HPCT_CUDA_LOSS_KIND_BINARY:
             return binary();
-        case HPCT_LOSS_KIND_SQUARED:
+        case HPCT_CUDA_LOSS_KIND_SQUARED:
             return squared();
-        case HPCT_LOSS_KIND_BINARY_FOCAL_LOGITS:
+        case HPCT_CUDA_LOSS_KIND_BINARY_FOCAL_LOGITS:
             return binary_focal_logits();
-        case HPCT_LOSS_KIND_BINARY_FOCAL:
+        case HPCT_CUDA_LOSS_KIND_BINARY_FOCAL:
             return binary_focal();
-        case HPCT_LOSS_KIND_FOCAL_LOGITS:
+        case HPCT_CUDA_LOSS_KIND_FOCAL_LOGITS:
             return focal_logits();
-        case HPCT_LOSS_KIND_FOCAL:
+        case HPCT_CUDA_LOSS_KIND_FOCAL:
             return focal();
-        case HPCT_LOSS_KIND_HUBER:
+        case HPCT_CUDA_LOSS_KIND_HUBER:
             return huber();
-        case HPCT_LOSS_KIND_DIVERGENCE:
+        case HPCT_CUDA_LOSS_KIND_DIVERGENCE:
             return divergence();
         }
         return 0;
     }
 };
 
-__device__ inline void add_up(const hpct_loss_sums &part, hpct_loss_sums *sums)
+__device__ inline void add_up(const hpct_cuda_loss_sums &part, hpct_cuda_loss_sums *sums)
 {
     sums->loss += part.loss;
     sums->correct += part.correct;
@@ -382,13 +383,13 @@ __device__ inline void add_up(const hpct_loss_sums &part, hpct_loss_sums *sums)
 }
 
 /* Factor of the gradient, including the dynamic loss scale. */
-__device__ inline double scale_of(const hpct_loss_args &c)
+__device__ inline double scale_of(const hpct_cuda_loss_args &c)
 {
     return (double) c.scale * (c.scaling != nullptr ? (double) c.scaling->scale : 1);
 }
 
 /* Stores the whole batch's sums; called by one thread. */
-__device__ inline void leave_sums(const hpct_loss_args &c, const hpct_loss_sums &sums)
+__device__ inline void leave_sums(const hpct_cuda_loss_args &c, const hpct_cuda_loss_sums &sums)
 {
     *c.sums = sums;
     if (c.left != nullptr) {
@@ -399,11 +400,12 @@ __device__ inline void leave_sums(const hpct_loss_args &c, const hpct_loss_sums 
 
 /* Each block stores its sums to all[its number]; the last block to do so adds them, lane by lane of
  * a warp. */
-__device__ inline hpct_loss_sums sums_of_blocks(const volatile hpct_loss_sums *all, unsigned blocks)
+__device__ inline hpct_cuda_loss_sums sums_of_blocks(const volatile hpct_cuda_loss_sums *all,
+                                                     unsigned blocks)
 {
-    hpct_loss_sums sums = {0, 0, 0};
+    hpct_cuda_loss_sums sums = {0, 0, 0};
     for (unsigned i = threadIdx.x % WARP; i < blocks; i += WARP) {
-        hpct_loss_sums part = {all[i].loss, all[i].correct, all[i].in_top_k};
+        hpct_cuda_loss_sums part = {all[i].loss, all[i].correct, all[i].in_top_k};
         add_up(part, &sums);
     }
     return {warp_sum(sums.loss), warp_sum(sums.correct), warp_sum(sums.in_top_k)};
@@ -412,17 +414,17 @@ __device__ inline hpct_loss_sums sums_of_blocks(const volatile hpct_loss_sums *a
 constexpr int WARPS = 4;    /* per block */
 constexpr int BLOCKS = 256; /* at most */
 
-HPCT_OF_DEVICE hpct_loss_sums block_sums[BLOCKS];
-HPCT_OF_DEVICE unsigned blocks_done; /* 0 between launches */
+HPCT_CUDA_OF_DEVICE hpct_cuda_loss_sums block_sums[BLOCKS];
+HPCT_CUDA_OF_DEVICE unsigned blocks_done; /* 0 between launches */
 
 template <typename T>
 __global__ void __launch_bounds__(WARPS *WARP)
-    loss_rows(const __grid_constant__ hpct_loss_args c, const T *src, T *diff_src)
+    loss_rows(const __grid_constant__ hpct_cuda_loss_args c, const T *src, T *diff_src)
 {
-    __shared__ hpct_loss_sums of_warp[WARPS];
+    __shared__ hpct_cuda_loss_sums of_warp[WARPS];
     const int lane = (int) threadIdx.x, warp = (int) threadIdx.y;
     const double scale = scale_of(c);
-    hpct_loss_sums sums = {0, 0, 0};
+    hpct_cuda_loss_sums sums = {0, 0, 0};
     for (int s = (int) blockIdx.x * WARPS + warp; s < c.n; s += (int) gridDim.x * WARPS) {
         size_t first = (size_t) s * (size_t) c.classes;
         sample<T> own = {c,
@@ -435,7 +437,7 @@ __global__ void __launch_bounds__(WARPS *WARP)
         const double weight = own.weight();
         own.scale *= weight;
         sums.loss += weight * own.loss();
-        own.judge(&sums);
+        own.judge_sample(&sums);
     }
     if (lane == 0)
         of_warp[warp] = sums;
@@ -463,20 +465,20 @@ __global__ void __launch_bounds__(WARPS *WARP)
     }
 }
 
-cudaError_t hpct_launch_loss(hpct_queue queue, hpct_number type, hpct_loss_args args,
-                             const void *src, void *diff_src)
+cudaError_t hpct_cuda_launch_loss(hpct_cuda_queue queue, hpct_cuda_number type,
+                                  hpct_cuda_loss_args args, const void *src, void *diff_src)
 {
     unsigned blocks = (unsigned) ((args.n + WARPS - 1) / WARPS);
     blocks = blocks < 1 ? 1 : blocks < BLOCKS ? blocks : BLOCKS;
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = loss_rows<T>;
-        HPCT_LAUNCH(kernel, blocks, dim3(WARP, WARPS), queue, args, (const T *) src,
-                    (T *) diff_src);
+        HPCT_CUDA_LAUNCH(kernel, blocks, dim3(WARP, WARPS), queue, args, (const T *) src,
+                         (T *) diff_src);
     });
 }
 
-__global__ void put_sums(const hpct_loss_sums *sums, float *to)
+__global__ void put_sums(const hpct_cuda_loss_sums *sums, float *to)
 {
     if (threadIdx.x != 0)
         return;
@@ -485,8 +487,9 @@ __global__ void put_sums(const hpct_loss_sums *sums, float *to)
     to[2] = (float) sums->in_top_k;
 }
 
-cudaError_t hpct_launch_put_sums(hpct_queue queue, const hpct_loss_sums *sums, float *to)
+cudaError_t hpct_cuda_launch_put_sums(hpct_cuda_queue queue, const hpct_cuda_loss_sums *sums,
+                                      float *to)
 {
-    HPCT_LAUNCH(put_sums, 1, WARP, queue, sums, to);
+    HPCT_CUDA_LAUNCH(put_sums, 1, WARP, queue, sums, to);
     return cudaGetLastError();
 }

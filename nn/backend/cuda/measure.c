@@ -34,10 +34,10 @@ static hpct_status open_bench(bench *b)
     HPCT_TRY(HPCT_CUDA(cudaEventCreate(&b->before)));
     HPCT_TRY(HPCT_CUDA(cudaEventCreate(&b->after)));
     /* products of zeros would be faster */
-    return hpct_cuda_check(hpct_launch_uniform(hpct_cuda_queue(), hpct_cuda_number(b->precision),
-                                               b->bytes / hpct_cuda_value_bytes(b->precision), 1,
-                                               b->memory),
-                           "uniform");
+    return hpct_cuda_check(
+        hpct_cuda_launch_uniform(hpct_cuda_current_queue(), hpct_cuda_number_for(b->precision),
+                                 b->bytes / hpct_cuda_value_bytes(b->precision), 1, b->memory),
+        "uniform");
 }
 
 static void close_bench(bench *b)
@@ -54,7 +54,7 @@ static hpct_status copy(const bench *b, double *work)
     size_t half = b->bytes / 2;
     *work = 2.0 * (double) half;
     return HPCT_CUDA(cudaMemcpyAsync(b->memory, b->memory + half, half, cudaMemcpyDeviceToDevice,
-                                     hpct_gpu.stream));
+                                     hpct_cuda_gpu.stream));
 }
 
 /* The largest power of two for which three matrices fit. */
@@ -69,9 +69,9 @@ static hpct_status multiply(const bench *b, double *work)
     cudaDataType_t type = hpct_cuda_data_type(b->precision);
     int n = (int) size;
     *work = 2.0 * (double) size * (double) size * (double) size;
-    return HPCT_BLAS(cublasGemmEx(hpct_gpu.blas, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, x, type,
-                                  n, y, type, n, &zero, z, type, n, CUBLAS_COMPUTE_32F,
-                                  CUBLAS_GEMM_DEFAULT));
+    return HPCT_CUDA_BLAS(cublasGemmEx(hpct_cuda_gpu.blas, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one,
+                                       x, type, n, y, type, n, &zero, z, type, n,
+                                       CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }
 
 /* Maximum rate, without the first run, which loads kernels. */
@@ -82,9 +82,9 @@ static hpct_status best_of(const bench *b, hpct_status (*run)(const bench *, dou
     for (int i = 0; i < RUNS + 1; i++) {
         double work = 0;
         float milliseconds = 0;
-        HPCT_TRY(HPCT_CUDA(cudaEventRecord(b->before, hpct_gpu.stream)));
+        HPCT_TRY(HPCT_CUDA(cudaEventRecord(b->before, hpct_cuda_gpu.stream)));
         HPCT_TRY(run(b, &work));
-        HPCT_TRY(HPCT_CUDA(cudaEventRecord(b->after, hpct_gpu.stream)));
+        HPCT_TRY(HPCT_CUDA(cudaEventRecord(b->after, hpct_cuda_gpu.stream)));
         HPCT_TRY(HPCT_CUDA(cudaEventSynchronize(b->after)));
         HPCT_TRY(HPCT_CUDA(cudaEventElapsedTime(&milliseconds, b->before, b->after)));
         double one = milliseconds > 0 ? work / (1e-3 * (double) milliseconds) : 0;

@@ -50,20 +50,20 @@ static hpct_device_result open_device(void)
 static const char *device_name(void)
 {
     static _Thread_local char name[32];
-    if (checked(cudaDeviceGetPCIBusId(name, sizeof name, hpct_gpu.device),
+    if (checked(cudaDeviceGetPCIBusId(name, sizeof name, hpct_cuda_gpu.device),
                 "cudaDeviceGetPCIBusId") != HPCT_DEVICE_OK)
-        snprintf(name, sizeof name, "device %d", hpct_gpu.device);
+        snprintf(name, sizeof name, "device %d", hpct_cuda_gpu.device);
     return name;
 }
 
 static void *compute_stream(void)
 {
-    return hpct_gpu.stream;
+    return hpct_cuda_gpu.stream;
 }
 
 static bool is_recording(void)
 {
-    return hpct_gpu.recording;
+    return hpct_cuda_gpu.recording;
 }
 
 static bool is_device(const void *at)
@@ -137,7 +137,7 @@ static hpct_device_result record(void *event, void *stream)
  * capture, when queries are not permitted. */
 static hpct_device_result query(void *event)
 {
-    if (hpct_gpu.recording)
+    if (hpct_cuda_gpu.recording)
         return HPCT_DEVICE_BUSY;
     cudaError_t code = cudaEventQuery(event);
     if (code == cudaErrorCapturedEvent) {
@@ -159,28 +159,29 @@ static hpct_device_result copy(void *dst, const void *src, size_t bytes, void *s
 
 /* ---- conversions ---- */
 
-static hpct_device_result cast(size_t count, hpct_number from, const void *src, hpct_number to,
-                               void *dst, void *stream)
+static hpct_device_result cast(size_t count, hpct_cuda_number from, const void *src,
+                               hpct_cuda_number to, void *dst, void *stream)
 {
-    hpct_queue queue = {.stream = stream, .multiprocessors = hpct_gpu.multiprocessors};
-    return checked(hpct_launch_cast(queue, count, from, src, to, dst), "the cast around a sum");
+    hpct_cuda_queue queue = {.stream = stream, .multiprocessors = hpct_cuda_gpu.multiprocessors};
+    return checked(hpct_cuda_launch_cast(queue, count, from, src, to, dst),
+                   "the cast around a sum");
 }
 
-static hpct_number number_of(hpct_device_type type)
+static hpct_cuda_number number_of(hpct_device_type type)
 {
-    return type == HPCT_DEVICE_FP16 ? HPCT_NUMBER_FP16 : HPCT_NUMBER_BF16;
+    return type == HPCT_DEVICE_FP16 ? HPCT_CUDA_NUMBER_FP16 : HPCT_CUDA_NUMBER_BF16;
 }
 
 static hpct_device_result encode(hpct_device_type type, size_t count, const float *src, void *dst,
                                  void *stream)
 {
-    return cast(count, HPCT_NUMBER_FP32, src, number_of(type), dst, stream);
+    return cast(count, HPCT_CUDA_NUMBER_FP32, src, number_of(type), dst, stream);
 }
 
 static hpct_device_result decode(hpct_device_type type, size_t count, const void *src, float *dst,
                                  void *stream)
 {
-    return cast(count, number_of(type), src, HPCT_NUMBER_FP32, dst, stream);
+    return cast(count, number_of(type), src, HPCT_CUDA_NUMBER_FP32, dst, stream);
 }
 
 /* ---- NCCL ---- */
@@ -397,8 +398,8 @@ static void abort_comm(void *comm)
     nccl_checked(nccl.abort(comm), "ncclCommAbort", NULL);
 }
 
-HPCT_API const hpct_device_calls hpct_device_calls_cuda;
-const hpct_device_calls hpct_device_calls_cuda = {
+HPCT_API const hpct_device_calls hpct_cuda_device_calls;
+const hpct_device_calls hpct_cuda_device_calls = {
     .error = error,
     .open = open_device,
     .device_name = device_name,

@@ -67,7 +67,7 @@ template <typename T, int V, bool BOTH>
 __global__ void __launch_bounds__(THREADS)
     add_back_and_sum(size_t rows, int channels, const float *mean_of_a, const float *mean_of_b,
                      const uint8_t *open, const T *a, const T *b,
-                     const __grid_constant__ hpct_join j, bool passes, T *diff, float *partial)
+                     const __grid_constant__ hpct_cuda_join j, bool passes, T *diff, float *partial)
 {
     constexpr int SUMS = BOTH ? 3 : 2; /* of g, g (a - mean), g (b - mean) */
     __shared__ float shared[SUMS][V][THREADS];
@@ -142,20 +142,20 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- launchers ---- */
 
-size_t hpct_norm_open_bytes(hpct_number type, size_t rows, int channels)
+size_t hpct_cuda_norm_open_bytes(hpct_cuda_number type, size_t rows, int channels)
 {
     const int width = width_of_channels(type, channels);
     return width > 1 ? rows * (size_t) channels / (size_t) width : 0;
 }
 
 /* Whether there are packs: each has a byte of the ReLU mask. */
-static bool is_noted(const hpct_norm *n, bool aligned)
+static bool is_noted(const hpct_cuda_norm *n, bool aligned)
 {
     return aligned && width_of_channels(n->type, n->channels) > 1;
 }
 
-cudaError_t hpct_launch_norm_add(const hpct_norm *n, const hpct_backend_norm_line line[2],
-                                 const void *a, const void *b, void *dst, uint8_t *open)
+cudaError_t hpct_cuda_launch_norm_add(const hpct_cuda_norm *n, const hpct_backend_norm_line line[2],
+                                      const void *a, const void *b, void *dst, uint8_t *open)
 {
     bool both = line[1].mean != nullptr;
     if (open != nullptr && !is_noted(n, is_aligned(a, b, dst)))
@@ -167,15 +167,16 @@ cudaError_t hpct_launch_norm_add(const hpct_norm *n, const hpct_backend_norm_lin
         auto kernel =
             n->relu ? (both ? apply_and_add<T, V, true, true> : apply_and_add<T, V, true, false>)
                     : (both ? apply_and_add<T, V, false, true> : apply_and_add<T, V, false, false>);
-        HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, line[0],
-                    line[1], (const T *) a, (const T *) b, (T *) dst, open);
+        HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, line[0],
+                         line[1], (const T *) a, (const T *) b, (T *) dst, open);
     });
 }
 
-cudaError_t hpct_launch_norm_add_backward(const hpct_norm *n, const hpct_backend_norm_line line[2],
-                                          const uint8_t *open, const void *a, const void *b,
-                                          const hpct_join *join, void *diff_dst,
-                                          float *const sums[2])
+cudaError_t hpct_cuda_launch_norm_add_backward(const hpct_cuda_norm *n,
+                                               const hpct_backend_norm_line line[2],
+                                               const uint8_t *open, const void *a, const void *b,
+                                               const hpct_cuda_join *join, void *diff_dst,
+                                               float *const sums[2])
 {
     const bool both = line[1].mean != nullptr;
     const bool passes = join->diff_src[0] == diff_dst || join->diff_src[1] == diff_dst;
@@ -189,9 +190,9 @@ cudaError_t hpct_launch_norm_add_backward(const hpct_norm *n, const hpct_backend
         if constexpr (V > 1) {
             layout l = layout_for(n, V);
             auto kernel = both ? add_back_and_sum<T, V, true> : add_back_and_sum<T, V, false>;
-            HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels,
-                        line[0].mean, line[1].mean, open, (const T *) a, (const T *) b, *join,
-                        passes, (T *) diff_dst, n->partial);
+            HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels,
+                             line[0].mean, line[1].mean, open, (const T *) a, (const T *) b, *join,
+                             passes, (T *) diff_dst, n->partial);
         }
     });
     for (int k = 0; k < 1 + both && error == cudaSuccess; k++)

@@ -5,7 +5,7 @@
  * Variances, 1979), without cancellation. */
 #include "nn/backend/cuda/norm_walk.cuh"
 
-int hpct_norm_parts(hpct_queue queue, hpct_number type, int channels)
+int hpct_cuda_norm_parts(hpct_cuda_queue queue, hpct_cuda_number type, int channels)
 {
     return most_parts(queue, layout_of(channels, width_of_channels(type, channels)),
                       BLOCKS_PER_PROCESSOR);
@@ -99,10 +99,10 @@ struct settling {
     float momentum, epsilon;
     const float *gamma, *beta, *bias;
     float *moving_mean, *moving_variance;
-    hpct_norm_notes notes;
+    hpct_cuda_norm_notes notes;
 };
 
-static settling settling_of(const hpct_norm *n)
+static settling settling_of(const hpct_cuda_norm *n)
 {
     return {n->channels, n->momentum,    n->epsilon,         n->gamma, n->beta,
             n->bias,     n->moving_mean, n->moving_variance, n->notes};
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(THREADS) take_moving(settling s)
 
 template <typename T, int V, bool RELU>
 __global__ void __launch_bounds__(THREADS)
-    apply(size_t rows, int channels, hpct_norm_notes notes, const T *src, T *dst)
+    apply(size_t rows, int channels, hpct_cuda_norm_notes notes, const T *src, T *dst)
 {
     const walk w = walk_of<V>(rows, channels);
     if (!w.inside)
@@ -251,7 +251,7 @@ __device__ inline float behind_relu(float g, float x, float mean, float scale, f
 
 template <typename T, int V, bool RELU>
 __global__ void __launch_bounds__(THREADS, RELU ? FEWER_BLOCKS : BLOCKS_PER_PROCESSOR)
-    sums_of(size_t rows, int channels, hpct_norm_notes notes, const T *src, const T *diff,
+    sums_of(size_t rows, int channels, hpct_cuda_norm_notes notes, const T *src, const T *diff,
             float *partial)
 {
     __shared__ float shared[2][V][THREADS];
@@ -345,7 +345,7 @@ __global__ void __launch_bounds__(FINISH *FINISH)
 /* scale (g - (sum + (x - mean) inverse^2 sum_x) / rows) */
 template <typename T, int V, bool RELU>
 __global__ void __launch_bounds__(THREADS)
-    backward(size_t rows, int channels, hpct_norm_notes notes, const float *sums, const T *src,
+    backward(size_t rows, int channels, hpct_cuda_norm_notes notes, const float *sums, const T *src,
              const T *diff, bool add, T *diff_src)
 {
     const walk w = walk_of<V>(rows, channels);
@@ -411,70 +411,73 @@ static unsigned channel_blocks(int channels)
     return (unsigned) ((channels + THREADS - 1) / THREADS);
 }
 
-cudaError_t hpct_launch_norm_begin(const hpct_norm *n, const void *src, float *squares, float *room)
+cudaError_t hpct_cuda_launch_norm_begin(const hpct_cuda_norm *n, const void *src, float *squares,
+                                        float *room)
 {
     cudaError_t error = for_norm(n, is_aligned(src), [&](auto zero, auto width) {
         using T = decltype(zero);
         constexpr int V = decltype(width)::value;
         layout l = layout_for(n, V, FEWER_BLOCKS);
         auto kernel = moments<T, V>;
-        HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels,
-                    (const T *) src, n->partial);
+        HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels,
+                         (const T *) src, n->partial);
     });
     if (error != cudaSuccess)
         return error;
-    HPCT_LAUNCH(finish_moments, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue, n->rows,
-                (int) parts_of(n, FEWER_BLOCKS), n->partial, settling_of(n), squares, room);
+    HPCT_CUDA_LAUNCH(finish_moments, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue,
+                     n->rows, (int) parts_of(n, FEWER_BLOCKS), n->partial, settling_of(n), squares,
+                     room);
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_norm_moments(const hpct_norm *norm, const void *src)
+cudaError_t hpct_cuda_launch_norm_moments(const hpct_cuda_norm *norm, const void *src)
 {
-    return hpct_launch_norm_begin(norm, src, nullptr, nullptr);
+    return hpct_cuda_launch_norm_begin(norm, src, nullptr, nullptr);
 }
 
-cudaError_t hpct_launch_norm_middle(const hpct_norm *n, const float *room, float *squares)
+cudaError_t hpct_cuda_launch_norm_middle(const hpct_cuda_norm *n, const float *room, float *squares)
 {
-    HPCT_LAUNCH(middle, channel_blocks(n->channels), THREADS, n->queue, n->rows, settling_of(n),
-                room, squares);
+    HPCT_CUDA_LAUNCH(middle, channel_blocks(n->channels), THREADS, n->queue, n->rows,
+                     settling_of(n), room, squares);
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_norm_end(const hpct_norm *n, const float *squares)
+cudaError_t hpct_cuda_launch_norm_end(const hpct_cuda_norm *n, const float *squares)
 {
-    HPCT_LAUNCH(end_moments, channel_blocks(n->channels), THREADS, n->queue, settling_of(n),
-                squares);
+    HPCT_CUDA_LAUNCH(end_moments, channel_blocks(n->channels), THREADS, n->queue, settling_of(n),
+                     squares);
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_norm_moving(const hpct_norm *n)
+cudaError_t hpct_cuda_launch_norm_moving(const hpct_cuda_norm *n)
 {
-    HPCT_LAUNCH(take_moving, channel_blocks(n->channels), THREADS, n->queue, settling_of(n));
+    HPCT_CUDA_LAUNCH(take_moving, channel_blocks(n->channels), THREADS, n->queue, settling_of(n));
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_norm_apply(const hpct_norm *n, const void *src, void *dst)
+cudaError_t hpct_cuda_launch_norm_apply(const hpct_cuda_norm *n, const void *src, void *dst)
 {
     return for_norm(n, is_aligned(src, dst), [&](auto zero, auto width) {
         using T = decltype(zero);
         constexpr int V = decltype(width)::value;
         layout l = layout_for(n, V);
         auto kernel = n->relu ? apply<T, V, true> : apply<T, V, false>;
-        HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes,
-                    (const T *) src, (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes,
+                         (const T *) src, (T *) dst);
     });
 }
 
-cudaError_t norm_finish_sums(const hpct_norm *n, unsigned parts, const float *partial,
+cudaError_t norm_finish_sums(const hpct_cuda_norm *n, unsigned parts, const float *partial,
                              const float *inverse, float *sums, float *diff_gamma, float *diff_beta)
 {
-    HPCT_LAUNCH(finish_sums, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue,
-                n->channels, (int) parts, partial, inverse, sums, diff_gamma, diff_beta);
+    HPCT_CUDA_LAUNCH(finish_sums, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue,
+                     n->channels, (int) parts, partial, inverse, sums, diff_gamma, diff_beta);
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_norm_sums(const hpct_norm *n, const void *src, const void *diff_dst,
-                                  float *sums, float *diff_gamma, float *diff_beta)
+cudaError_t hpct_cuda_launch_norm_sums(const hpct_cuda_norm *n, const void *src,
+                                       const void *diff_dst, float *sums, float *diff_gamma,
+                                       float *diff_beta)
 {
     const int blocks = n->relu ? FEWER_BLOCKS : BLOCKS_PER_PROCESSOR;
     cudaError_t error = for_norm(n, is_aligned(src, diff_dst), [&](auto zero, auto width) {
@@ -482,32 +485,33 @@ cudaError_t hpct_launch_norm_sums(const hpct_norm *n, const void *src, const voi
         constexpr int V = decltype(width)::value;
         layout l = layout_for(n, V, blocks);
         auto kernel = n->relu ? sums_of<T, V, true> : sums_of<T, V, false>;
-        HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes,
-                    (const T *) src, (const T *) diff_dst, n->partial);
+        HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes,
+                         (const T *) src, (const T *) diff_dst, n->partial);
     });
     return error == cudaSuccess ? norm_finish_sums(n, parts_of(n, blocks), n->partial,
                                                    n->notes.inverse, sums, diff_gamma, diff_beta)
                                 : error;
 }
 
-cudaError_t hpct_launch_norm_backward(const hpct_norm *n, const void *src, const void *diff_dst,
-                                      const float *sums, bool add, void *diff_src)
+cudaError_t hpct_cuda_launch_norm_backward(const hpct_cuda_norm *n, const void *src,
+                                           const void *diff_dst, const float *sums, bool add,
+                                           void *diff_src)
 {
     return for_norm(n, is_aligned(src, diff_dst, diff_src), [&](auto zero, auto width) {
         using T = decltype(zero);
         constexpr int V = decltype(width)::value;
         layout l = layout_for(n, V);
         auto kernel = n->relu ? backward<T, V, true> : backward<T, V, false>;
-        HPCT_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes, sums,
-                    (const T *) src, (const T *) diff_dst, add, (T *) diff_src);
+        HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes,
+                         sums, (const T *) src, (const T *) diff_dst, add, (T *) diff_src);
     });
 }
 
-cudaError_t hpct_launch_norm_take_sums(const hpct_norm *n, const float *given, float *sums,
-                                       float *diff_gamma, float *diff_beta)
+cudaError_t hpct_cuda_launch_norm_take_sums(const hpct_cuda_norm *n, const float *given,
+                                            float *sums, float *diff_gamma, float *diff_beta)
 {
-    HPCT_LAUNCH(take_sums, channel_blocks(n->channels), THREADS, n->queue, n->channels,
-                hpct_backend_norm_line_step((size_t) n->channels), given, n->notes.inverse, sums,
-                diff_gamma, diff_beta);
+    HPCT_CUDA_LAUNCH(take_sums, channel_blocks(n->channels), THREADS, n->queue, n->channels,
+                     hpct_backend_norm_line_step((size_t) n->channels), given, n->notes.inverse,
+                     sums, diff_gamma, diff_beta);
     return cudaGetLastError();
 }

@@ -20,9 +20,9 @@ struct layout {
     unsigned wide, parts; /* blocks */
 };
 
-static inline int width_of_channels(hpct_number type, int channels)
+static inline int width_of_channels(hpct_cuda_number type, int channels)
 {
-    int wide = type == HPCT_NUMBER_FP32 ? WIDE<float> : WIDE<__half>;
+    int wide = type == HPCT_CUDA_NUMBER_FP32 ? WIDE<float> : WIDE<__half>;
     return channels % wide == 0 ? wide : 1;
 }
 
@@ -38,14 +38,14 @@ static inline layout layout_of(int channels, int width)
     return l;
 }
 
-static inline int most_parts(hpct_queue queue, const layout &l, int per_processor)
+static inline int most_parts(hpct_cuda_queue queue, const layout &l, int per_processor)
 {
     int parts = queue.multiprocessors * per_processor / (int) l.wide;
     return parts < 1 ? 1 : parts;
 }
 
 /* Number of parts: limited so that every thread has a batch of rows. */
-static inline unsigned parts_of(const hpct_norm *n, int per_processor = BLOCKS_PER_PROCESSOR)
+static inline unsigned parts_of(const hpct_cuda_norm *n, int per_processor = BLOCKS_PER_PROCESSOR)
 {
     layout l = layout_of(n->channels, width_of_channels(n->type, n->channels));
     size_t least = (size_t) l.down * BATCH, worth = (n->rows + least - 1) / least;
@@ -53,7 +53,7 @@ static inline unsigned parts_of(const hpct_norm *n, int per_processor = BLOCKS_P
     return (unsigned) (worth < 1 ? 1 : worth < most ? worth : most);
 }
 
-static inline layout layout_for(const hpct_norm *n, int width,
+static inline layout layout_for(const hpct_cuda_norm *n, int width,
                                 int per_processor = BLOCKS_PER_PROCESSOR)
 {
     layout l = layout_of(n->channels, width);
@@ -111,7 +111,8 @@ __device__ inline float normal(float x, float mean, float scale, float shift)
 
 /* ---- launching ---- */
 
-template <typename Body> static cudaError_t for_norm(const hpct_norm *n, bool aligned, Body body)
+template <typename Body>
+static cudaError_t for_norm(const hpct_cuda_norm *n, bool aligned, Body body)
 {
     return for_type(n->type, [&](auto zero) {
         using T = decltype(zero);
@@ -132,7 +133,7 @@ static inline dim3 block_of(const layout &l)
 
 /* From partial[parts][2][channels]: per channel, sums of the gradient g and of g (x - mean), and
  * the gradients of gamma and beta; NULL: not needed. */
-cudaError_t norm_finish_sums(const hpct_norm *n, unsigned parts, const float *partial,
+cudaError_t norm_finish_sums(const hpct_cuda_norm *n, unsigned parts, const float *partial,
                              const float *inverse, float *sums, float *diff_gamma,
                              float *diff_beta);
 

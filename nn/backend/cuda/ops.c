@@ -13,16 +13,17 @@ hpct_status hpct_cuda_launched(cudaError_t error, const hpct_op *op, const char 
                      hpct_cuda_error(error));
 }
 
-hpct_drawing hpct_cuda_drawing(const hpct_op *op, const hpct_op_call *call)
+hpct_cuda_drawing hpct_cuda_drawing_of(const hpct_op *op, const hpct_op_call *call)
 {
     hpct_graph_draw draw = hpct_op_draw(op, call);
     uint32_t tag = hpct_graph_draw_tag(&draw);
-    hpct_gpu.draws = true;
-    return hpct_gpu.recording ? (hpct_drawing){.tag = tag, .now = hpct_gpu.now}
-                              : (hpct_drawing){.seed = draw.seed,
-                                               .tag = tag,
-                                               .step = draw.step,
-                                               .first_sample = (uint32_t) call->first_sample};
+    hpct_cuda_gpu.draws = true;
+    return hpct_cuda_gpu.recording
+               ? (hpct_cuda_drawing){.tag = tag, .now = hpct_cuda_gpu.now}
+               : (hpct_cuda_drawing){.seed = draw.seed,
+                                     .tag = tag,
+                                     .step = draw.step,
+                                     .first_sample = (uint32_t) call->first_sample};
 }
 
 hpct_status hpct_cuda_new_op(hpct_op **out, const hpct_op_class *class, const hpct_op_spec *spec,

@@ -9,23 +9,23 @@
 /* HPCT_OK, or the launch error with the operation's kind. */
 hpct_status hpct_cuda_launched(cudaError_t error, const hpct_op *op, const char *what);
 
-static inline hpct_queue hpct_cuda_queue(void)
+static inline hpct_cuda_queue hpct_cuda_current_queue(void)
 {
-    return (hpct_queue){hpct_gpu.stream, hpct_gpu.multiprocessors};
+    return (hpct_cuda_queue){hpct_cuda_gpu.stream, hpct_cuda_gpu.multiprocessors};
 }
 
-static inline hpct_number hpct_cuda_number(hpct_precision values)
+static inline hpct_cuda_number hpct_cuda_number_for(hpct_precision values)
 {
-    static const hpct_number numbers[HPCT_PRECISIONS] = {[HPCT_FP32] = HPCT_NUMBER_FP32,
-                                                         [HPCT_BF16] = HPCT_NUMBER_BF16,
-                                                         [HPCT_FP16] = HPCT_NUMBER_FP16};
+    static const hpct_cuda_number numbers[HPCT_PRECISIONS] = {[HPCT_FP32] = HPCT_CUDA_NUMBER_FP32,
+                                                              [HPCT_BF16] = HPCT_CUDA_NUMBER_BF16,
+                                                              [HPCT_FP16] = HPCT_CUDA_NUMBER_FP16};
     return numbers[values];
 }
 
 /* Type of an operation's activations. */
-static inline hpct_number hpct_cuda_number_of(const hpct_op *op)
+static inline hpct_cuda_number hpct_cuda_number_of(const hpct_op *op)
 {
-    return hpct_cuda_number(op->build.values);
+    return hpct_cuda_number_for(op->build.values);
 }
 
 static inline size_t hpct_cuda_dst_count(const hpct_op *op, int n)
@@ -38,7 +38,7 @@ static inline bool hpct_cuda_adds(const hpct_op_call *call, int input)
     return call->add != NULL && call->add[input];
 }
 
-hpct_drawing hpct_cuda_drawing(const hpct_op *op, const hpct_op_call *call);
+hpct_cuda_drawing hpct_cuda_drawing_of(const hpct_op *op, const hpct_op_call *call);
 
 /* hpct_op_new of an operation that can accumulate into diff_src. `class` may use the functions
  * below. */

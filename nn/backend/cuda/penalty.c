@@ -11,11 +11,11 @@ _Static_assert(HPCT_BACKEND_ARENA_ALIGN % UNIT == 0, "parameters are not whole u
 
 /* The next parameters from *at on, those that are split or the others, as many as there is room
  * for; chunks are enlarged if there would be too many. */
-static hpct_penalty_table table_of(const hpct_backend_penalty_call *call, bool split, int *at)
+static hpct_cuda_penalty_table table_of(const hpct_backend_penalty_call *call, bool split, int *at)
 {
-    hpct_penalty_table t = {.chunk = HPCT_PENALTY_CHUNK / UNIT};
+    hpct_cuda_penalty_table t = {.chunk = HPCT_CUDA_PENALTY_CHUNK / UNIT};
     uint64_t units = 0;
-    for (; *at < call->num && t.num < HPCT_PENALTY_RANGES; ++*at) {
+    for (; *at < call->num && t.num < HPCT_CUDA_PENALTY_RANGES; ++*at) {
         const hpct_backend_penalty *p = &call->penalties[*at];
         if (p->split != split)
             continue;
@@ -25,7 +25,7 @@ static hpct_penalty_table table_of(const hpct_backend_penalty_call *call, bool s
         t.l2[t.num] = p->l2;
         units += t.count[t.num++];
     }
-    uint64_t even = (units + HPCT_PENALTY_CHUNKS - 1) / HPCT_PENALTY_CHUNKS;
+    uint64_t even = (units + HPCT_CUDA_PENALTY_CHUNKS - 1) / HPCT_CUDA_PENALTY_CHUNKS;
     if (even > t.chunk)
         t.chunk = (uint32_t) even;
     for (int i = 0; i < t.num; i++)
@@ -37,13 +37,14 @@ static hpct_penalty_table table_of(const hpct_backend_penalty_call *call, bool s
 static hpct_status penalize(const hpct_backend_penalty_call *call, bool split, float *sum)
 {
     for (int at = 0, first = 1; at < call->num || (first && sum != NULL); first = 0) {
-        hpct_penalty_table t = table_of(call, split, &at);
+        hpct_cuda_penalty_table t = table_of(call, split, &at);
         if (call->grad != NULL && t.num > 0)
-            HPCT_TRY(HPCT_CUDA(hpct_launch_penalty_gradients(
-                hpct_cuda_queue(), &t, call->factor, call->scaling, call->param, call->grad)));
+            HPCT_TRY(HPCT_CUDA(hpct_cuda_launch_penalty_gradients(hpct_cuda_current_queue(), &t,
+                                                                  call->factor, call->scaling,
+                                                                  call->param, call->grad)));
         if (sum != NULL && (t.num > 0 || first))
-            HPCT_TRY(HPCT_CUDA(
-                hpct_launch_penalty_sums(hpct_cuda_queue(), &t, call->param, first != 0, sum)));
+            HPCT_TRY(HPCT_CUDA(hpct_cuda_launch_penalty_sums(hpct_cuda_current_queue(), &t,
+                                                             call->param, first != 0, sum)));
     }
     return HPCT_OK;
 }

@@ -5,11 +5,11 @@
 constexpr int PENALTY_UNIT = 16;  /* floats; parameters are multiples */
 constexpr int PENALTY_VALUES = 4; /* floats per thread and access */
 
-static_assert(HPCT_PENALTY_CHUNK % PENALTY_UNIT == 0, "a chunk is whole units");
-static_assert(sizeof(hpct_penalty_table) <= 4000, "a kernel takes 4 KiB of arguments");
+static_assert(HPCT_CUDA_PENALTY_CHUNK % PENALTY_UNIT == 0, "a chunk is whole units");
+static_assert(sizeof(hpct_cuda_penalty_table) <= 4000, "a kernel takes 4 KiB of arguments");
 
 /* Each parameter may have one chunk that is not full. */
-HPCT_OF_DEVICE double penalty_of_chunk[HPCT_PENALTY_CHUNKS + HPCT_PENALTY_RANGES];
+HPCT_CUDA_OF_DEVICE double penalty_of_chunk[HPCT_CUDA_PENALTY_CHUNKS + HPCT_CUDA_PENALTY_RANGES];
 
 /* A chunk's floats, and factors. */
 struct penalty_span {
@@ -17,7 +17,7 @@ struct penalty_span {
     float l1, l2;
 };
 
-__device__ inline penalty_span penalty_span_of(const hpct_penalty_table &t, uint32_t chunk)
+__device__ inline penalty_span penalty_span_of(const hpct_cuda_penalty_table &t, uint32_t chunk)
 {
     const int i = item_of(t.first_chunk, t.num, chunk);
     const uint32_t first = (chunk - t.first_chunk[i]) * t.chunk, left = t.count[i] - first;
@@ -27,7 +27,7 @@ __device__ inline penalty_span penalty_span_of(const hpct_penalty_table &t, uint
 }
 
 __global__ void __launch_bounds__(THREADS)
-    penalty_gradients(const __grid_constant__ hpct_penalty_table t, float factor,
+    penalty_gradients(const __grid_constant__ hpct_cuda_penalty_table t, float factor,
                       const hpct_graph_loss_scaling *scaling, const float *param, float *grad)
 {
     if (scaling != nullptr)
@@ -65,7 +65,7 @@ __device__ inline void leave_penalty(double own, double *to)
 }
 
 __global__ void __launch_bounds__(THREADS)
-    penalty_sums(const __grid_constant__ hpct_penalty_table t, const float *param)
+    penalty_sums(const __grid_constant__ hpct_cuda_penalty_table t, const float *param)
 {
     for (uint32_t chunk = blockIdx.x; chunk < t.first_chunk[t.num]; chunk += gridDim.x) {
         const penalty_span s = penalty_span_of(t, chunk);
@@ -98,26 +98,28 @@ __global__ void __launch_bounds__(THREADS) penalty_total(uint32_t chunks, bool f
 
 /* ---- launchers ---- */
 
-static unsigned penalty_blocks(hpct_queue queue, const hpct_penalty_table *t)
+static unsigned penalty_blocks(hpct_cuda_queue queue, const hpct_cuda_penalty_table *t)
 {
     return blocks_for(queue, t->first_chunk[t->num], 1);
 }
 
-cudaError_t hpct_launch_penalty_gradients(hpct_queue queue, const hpct_penalty_table *table,
-                                          float factor, const hpct_graph_loss_scaling *scaling,
-                                          const float *param, float *grad)
+cudaError_t hpct_cuda_launch_penalty_gradients(hpct_cuda_queue queue,
+                                               const hpct_cuda_penalty_table *table, float factor,
+                                               const hpct_graph_loss_scaling *scaling,
+                                               const float *param, float *grad)
 {
-    HPCT_LAUNCH(penalty_gradients, penalty_blocks(queue, table), THREADS, queue, *table, factor,
-                scaling, param, grad);
+    HPCT_CUDA_LAUNCH(penalty_gradients, penalty_blocks(queue, table), THREADS, queue, *table,
+                     factor, scaling, param, grad);
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_penalty_sums(hpct_queue queue, const hpct_penalty_table *table,
-                                     const float *param, bool first, float *sum)
+cudaError_t hpct_cuda_launch_penalty_sums(hpct_cuda_queue queue,
+                                          const hpct_cuda_penalty_table *table, const float *param,
+                                          bool first, float *sum)
 {
     const uint32_t chunks = table->first_chunk[table->num];
     if (chunks > 0)
-        HPCT_LAUNCH(penalty_sums, penalty_blocks(queue, table), THREADS, queue, *table, param);
-    HPCT_LAUNCH(penalty_total, 1, THREADS, queue, chunks, first, sum);
+        HPCT_CUDA_LAUNCH(penalty_sums, penalty_blocks(queue, table), THREADS, queue, *table, param);
+    HPCT_CUDA_LAUNCH(penalty_total, 1, THREADS, queue, chunks, first, sum);
     return cudaGetLastError();
 }

@@ -8,16 +8,16 @@ static hpct_status gather(const hpct_op *op, const hpct_op_call *call, bool back
                           bool add, float *dst)
 {
     hpct_backend_permute permute = hpct_backend_permute_make(&op->spec, back);
-    hpct_order order;
-    _Static_assert(HPCT_ORDER_AXES == HPCT_MAX_RANK, "every axis of a sample");
-    for (int i = 0; i < HPCT_ORDER_AXES; i++) {
+    hpct_cuda_order order;
+    _Static_assert(HPCT_CUDA_ORDER_AXES == HPCT_MAX_RANK, "every axis of a sample");
+    for (int i = 0; i < HPCT_CUDA_ORDER_AXES; i++) {
         order.size[i] = (unsigned) permute.size[i];
         order.step[i] = permute.step[i];
     }
-    return hpct_cuda_launched(hpct_launch_permute(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                                  &order, hpct_cuda_dst_count(op, call->n), src,
-                                                  add, dst),
-                              op, back ? "backward" : "forward");
+    return hpct_cuda_launched(
+        hpct_cuda_launch_permute(hpct_cuda_current_queue(), hpct_cuda_number_of(op), &order,
+                                 hpct_cuda_dst_count(op, call->n), src, add, dst),
+        op, back ? "backward" : "forward");
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)

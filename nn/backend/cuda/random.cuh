@@ -27,7 +27,7 @@ __device__ inline words philox(const words &counter, uint64_t key)
     return {{c0, c1, c2, c3}};
 }
 
-__device__ inline hpct_drawing current(hpct_drawing d)
+__device__ inline hpct_cuda_drawing current(hpct_cuda_drawing d)
 {
     if (d.now != nullptr) {
         d.seed = d.now->seed;
@@ -38,7 +38,7 @@ __device__ inline hpct_drawing current(hpct_drawing d)
 }
 
 /* hpct_graph_draw_words. */
-__device__ inline words draw_words(const hpct_drawing &d, uint32_t sample, uint32_t block)
+__device__ inline words draw_words(const hpct_cuda_drawing &d, uint32_t sample, uint32_t block)
 {
     return philox({{block, sample, d.step, d.tag}}, d.seed);
 }

@@ -11,10 +11,10 @@ constexpr uint32_t LANES = 16,
 /* A thread processes a block of four words, whose elements are LANES apart. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    dropout(hpct_drawing given, uint32_t threshold, float scale, int n, size_t size, const T *src,
-            bool add, T *dst)
+    dropout(hpct_cuda_drawing given, uint32_t threshold, float scale, int n, size_t size,
+            const T *src, bool add, T *dst)
 {
-    const hpct_drawing drawing = current(given);
+    const hpct_cuda_drawing drawing = current(given);
     const size_t block = grid_index(), first = block / LANES * GROUP + block % LANES;
     for (int s = (int) blockIdx.y; s < n && first < size; s += (int) gridDim.y) {
         const words drawn =
@@ -31,25 +31,25 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_launch_dropout(hpct_queue queue, hpct_number type, hpct_drawing drawing,
-                                uint32_t threshold, float scale, int n, size_t size,
-                                const void *src, bool add, void *dst)
+cudaError_t hpct_cuda_launch_dropout(hpct_cuda_queue queue, hpct_cuda_number type,
+                                     hpct_cuda_drawing drawing, uint32_t threshold, float scale,
+                                     int n, size_t size, const void *src, bool add, void *dst)
 {
     sample_grid grid = grid_for_samples(n, (size + GROUP - 1) / GROUP * LANES);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = dropout<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, threshold, scale, n, size,
-                    (const T *) src, add, (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, threshold, scale, n,
+                         size, (const T *) src, add, (T *) dst);
     });
 }
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    dropout_rows(hpct_drawing given, uint32_t threshold, float scale, int n, size_t rows,
+    dropout_rows(hpct_cuda_drawing given, uint32_t threshold, float scale, int n, size_t rows,
                  size_t size, const T *src, bool add, T *dst)
 {
-    const hpct_drawing drawing = current(given);
+    const hpct_cuda_drawing drawing = current(given);
     const size_t item = grid_index(), e = item % size;
     const uint32_t block = (uint32_t) (e / GROUP * LANES + e % LANES);
     for (int s = (int) blockIdx.y; s < n && item < rows * size; s += (int) gridDim.y) {
@@ -61,16 +61,17 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_launch_dropout_rows(hpct_queue queue, hpct_number type, hpct_drawing drawing,
-                                     uint32_t threshold, float scale, int n, size_t rows,
-                                     size_t size, const void *src, bool add, void *dst)
+cudaError_t hpct_cuda_launch_dropout_rows(hpct_cuda_queue queue, hpct_cuda_number type,
+                                          hpct_cuda_drawing drawing, uint32_t threshold,
+                                          float scale, int n, size_t rows, size_t size,
+                                          const void *src, bool add, void *dst)
 {
     sample_grid grid = grid_for_samples(n, rows * size);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = dropout_rows<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, threshold, scale, n, rows,
-                    size, (const T *) src, add, (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, threshold, scale, n,
+                         rows, size, (const T *) src, add, (T *) dst);
     });
 }
 
@@ -79,9 +80,9 @@ cudaError_t hpct_launch_dropout_rows(hpct_queue queue, hpct_number type, hpct_dr
 /* A thread processes the four elements of a block of words. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    noise(hpct_drawing given, float stddev, int n, size_t size, const T *src, T *dst)
+    noise(hpct_cuda_drawing given, float stddev, int n, size_t size, const T *src, T *dst)
 {
-    const hpct_drawing drawing = current(given);
+    const hpct_cuda_drawing drawing = current(given);
     const size_t first = grid_index() * 4;
     for (int s = (int) blockIdx.y; s < n && first < size; s += (int) gridDim.y) {
         const words drawn =
@@ -100,15 +101,16 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_launch_noise(hpct_queue queue, hpct_number type, hpct_drawing drawing,
-                              float stddev, int n, size_t size, const void *src, void *dst)
+cudaError_t hpct_cuda_launch_noise(hpct_cuda_queue queue, hpct_cuda_number type,
+                                   hpct_cuda_drawing drawing, float stddev, int n, size_t size,
+                                   const void *src, void *dst)
 {
     sample_grid grid = grid_for_samples(n, (size + 3) / 4);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = noise<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, stddev, n, size,
-                    (const T *) src, (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, stddev, n, size,
+                         (const T *) src, (T *) dst);
     });
 }
 
@@ -125,7 +127,7 @@ __device__ inline int pick(uint32_t word, int range)
     return (int) ((uint64_t) word * (uint64_t) range >> 32);
 }
 
-__device__ inline corner corner_of(const hpct_crop &c, const hpct_drawing &d, int s)
+__device__ inline corner corner_of(const hpct_cuda_crop &c, const hpct_cuda_drawing &d, int s)
 {
     if (!c.draws)
         return {c.top, c.left};
@@ -149,13 +151,13 @@ __device__ inline between find_neighbours(int out, int out_size, int in_size, bo
     return {low < 0 ? 0 : (int) low, low + 1 < in_size ? (int) low + 1 : in_size - 1, at - low};
 }
 
-__device__ inline size_t crop_in_at(const hpct_crop &c, int s, int y, int x)
+__device__ inline size_t crop_in_at(const hpct_cuda_crop &c, int s, int y, int x)
 {
     return (((size_t) s * (size_t) c.in_h + (size_t) y) * (size_t) c.in_w + (size_t) x) *
            (size_t) c.channels;
 }
 
-__device__ inline size_t crop_out_at(const hpct_crop &c, int s, int y, int x)
+__device__ inline size_t crop_out_at(const hpct_cuda_crop &c, int s, int y, int x)
 {
     return (((size_t) s * (size_t) c.out_h + (size_t) y) * (size_t) c.out_w + (size_t) x) *
            (size_t) c.channels;
@@ -164,9 +166,10 @@ __device__ inline size_t crop_out_at(const hpct_crop &c, int s, int y, int x)
 /* A thread processes all channels of an output cell. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    crop(const __grid_constant__ hpct_crop c, hpct_drawing given, int n, const T *src, T *dst)
+    crop(const __grid_constant__ hpct_cuda_crop c, hpct_cuda_drawing given, int n, const T *src,
+         T *dst)
 {
-    const hpct_drawing drawing = current(given);
+    const hpct_cuda_drawing drawing = current(given);
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= (unsigned) c.out_h * (unsigned) c.out_w)
         return;
@@ -213,10 +216,10 @@ __device__ inline float weight_of(const between &b, int at)
 /* A thread gathers one channel of an input cell. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    crop_backward(const __grid_constant__ hpct_crop c, hpct_drawing given, int n, const T *diff,
-                  bool add, T *diff_src)
+    crop_backward(const __grid_constant__ hpct_cuda_crop c, hpct_cuda_drawing given, int n,
+                  const T *diff, bool add, T *diff_src)
 {
-    const hpct_drawing drawing = current(given);
+    const hpct_cuda_drawing drawing = current(given);
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x, at = item / (unsigned) c.channels;
     if (at >= (unsigned) c.in_h * (unsigned) c.in_w)
         return;
@@ -244,29 +247,30 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_launch_crop(hpct_queue queue, hpct_number type, hpct_drawing drawing,
-                             const hpct_crop *c, int n, const void *src, void *dst)
+cudaError_t hpct_cuda_launch_crop(hpct_cuda_queue queue, hpct_cuda_number type,
+                                  hpct_cuda_drawing drawing, const hpct_cuda_crop *c, int n,
+                                  const void *src, void *dst)
 {
     sample_grid grid = grid_for_samples(n, (size_t) c->out_h * (size_t) c->out_w);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = crop<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, *c, drawing, n, (const T *) src,
-                    (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *c, drawing, n, (const T *) src,
+                         (T *) dst);
     });
 }
 
-cudaError_t hpct_launch_crop_backward(hpct_queue queue, hpct_number type, hpct_drawing drawing,
-                                      const hpct_crop *c, int n, const void *diff_dst, bool add,
-                                      void *diff_src)
+cudaError_t hpct_cuda_launch_crop_backward(hpct_cuda_queue queue, hpct_cuda_number type,
+                                           hpct_cuda_drawing drawing, const hpct_cuda_crop *c,
+                                           int n, const void *diff_dst, bool add, void *diff_src)
 {
     sample_grid grid =
         grid_for_samples(n, (size_t) c->in_h * (size_t) c->in_w * (size_t) c->channels);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = crop_backward<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, *c, drawing, n, (const T *) diff_dst,
-                    add, (T *) diff_src);
+        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *c, drawing, n,
+                         (const T *) diff_dst, add, (T *) diff_src);
     });
 }
 
@@ -274,10 +278,10 @@ cudaError_t hpct_launch_crop_backward(hpct_queue queue, hpct_number type, hpct_d
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    flip(hpct_drawing given, int n, int h, int w, int channels, bool horizontal, bool vertical,
+    flip(hpct_cuda_drawing given, int n, int h, int w, int channels, bool horizontal, bool vertical,
          const T *src, bool add, T *dst)
 {
-    const hpct_drawing drawing = current(given);
+    const hpct_cuda_drawing drawing = current(given);
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x,
                    row = (unsigned) w * (unsigned) channels;
     if (item >= (unsigned) h * row)
@@ -297,15 +301,16 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_launch_flip(hpct_queue queue, hpct_number type, hpct_drawing drawing, int n, int h,
-                             int w, int channels, bool horizontal, bool vertical, const void *src,
-                             bool add, void *dst)
+cudaError_t hpct_cuda_launch_flip(hpct_cuda_queue queue, hpct_cuda_number type,
+                                  hpct_cuda_drawing drawing, int n, int h, int w, int channels,
+                                  bool horizontal, bool vertical, const void *src, bool add,
+                                  void *dst)
 {
     sample_grid grid = grid_for_samples(n, (size_t) h * (size_t) w * (size_t) channels);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = flip<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, n, h, w, channels,
-                    horizontal, vertical, (const T *) src, add, (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, n, h, w, channels,
+                         horizontal, vertical, (const T *) src, add, (T *) dst);
     });
 }

@@ -45,26 +45,26 @@ __global__ void __launch_bounds__(ROWS *WARP)
     }
 }
 
-cudaError_t hpct_launch_softmax(hpct_queue queue, hpct_number type, size_t rows, int size,
-                                const void *src, void *dst)
+cudaError_t hpct_cuda_launch_softmax(hpct_cuda_queue queue, hpct_cuda_number type, size_t rows,
+                                     int size, const void *src, void *dst)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = softmax<T>;
-        HPCT_LAUNCH(kernel, blocks_for(queue, rows, ROWS), dim3(WARP, ROWS), queue, rows, size,
-                    (const T *) src, (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, rows, ROWS), dim3(WARP, ROWS), queue, rows, size,
+                         (const T *) src, (T *) dst);
     });
 }
 
-cudaError_t hpct_launch_softmax_backward(hpct_queue queue, hpct_number type, size_t rows, int size,
-                                         const void *dst, const void *diff_dst, bool add,
-                                         void *diff_src)
+cudaError_t hpct_cuda_launch_softmax_backward(hpct_cuda_queue queue, hpct_cuda_number type,
+                                              size_t rows, int size, const void *dst,
+                                              const void *diff_dst, bool add, void *diff_src)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = softmax_backward<T>;
-        HPCT_LAUNCH(kernel, blocks_for(queue, rows, ROWS), dim3(WARP, ROWS), queue, rows, size,
-                    (const T *) dst, (const T *) diff_dst, add, (T *) diff_src);
+        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, rows, ROWS), dim3(WARP, ROWS), queue, rows, size,
+                         (const T *) dst, (const T *) diff_dst, add, (T *) diff_src);
     });
 }
 
@@ -85,9 +85,9 @@ __global__ void __launch_bounds__(THREADS)
         }
 }
 
-cudaError_t hpct_launch_copy_rows(hpct_queue queue, hpct_number type, size_t rows, size_t width,
-                                  const void *src, size_t src_pitch, bool add, void *dst,
-                                  size_t dst_pitch)
+cudaError_t hpct_cuda_launch_copy_rows(hpct_cuda_queue queue, hpct_cuda_number type, size_t rows,
+                                       size_t width, const void *src, size_t src_pitch, bool add,
+                                       void *dst, size_t dst_pitch)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
@@ -100,8 +100,8 @@ cudaError_t hpct_launch_copy_rows(hpct_queue queue, hpct_number type, size_t row
                 across *= 2;
             unsigned down = THREADS / across;
             auto kernel = copy_rows<T, V>;
-            HPCT_LAUNCH(kernel, blocks_for(queue, rows, (int) down), dim3(across, down), queue,
-                        rows, width, (const T *) src, src_pitch, add, (T *) dst, dst_pitch);
+            HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, rows, (int) down), dim3(across, down), queue,
+                             rows, width, (const T *) src, src_pitch, add, (T *) dst, dst_pitch);
         });
     });
 }
@@ -109,13 +109,13 @@ cudaError_t hpct_launch_copy_rows(hpct_queue queue, hpct_number type, size_t row
 /* ---- axes in another order ---- */
 
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
-    permute(const __grid_constant__ hpct_order order, size_t count, const T *src, bool add, T *dst)
+__global__ void __launch_bounds__(THREADS) permute(const __grid_constant__ hpct_cuda_order order,
+                                                   size_t count, const T *src, bool add, T *dst)
 {
     for (size_t i = grid_index(); i < count; i += grid_step()) {
         size_t rest = i, from = 0, all = 1;
 #pragma unroll
-        for (int axis = HPCT_ORDER_AXES - 1; axis >= 0; axis--) {
+        for (int axis = HPCT_CUDA_ORDER_AXES - 1; axis >= 0; axis--) {
             from += rest % order.size[axis] * order.step[axis];
             rest /= order.size[axis];
             all *= order.size[axis];
@@ -125,13 +125,14 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_launch_permute(hpct_queue queue, hpct_number type, const hpct_order *order,
-                                size_t count, const void *src, bool add, void *dst)
+cudaError_t hpct_cuda_launch_permute(hpct_cuda_queue queue, hpct_cuda_number type,
+                                     const hpct_cuda_order *order, size_t count, const void *src,
+                                     bool add, void *dst)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = permute<T>;
-        HPCT_LAUNCH(kernel, blocks_for(queue, count), THREADS, queue, *order, count,
-                    (const T *) src, add, (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count), THREADS, queue, *order, count,
+                         (const T *) src, add, (T *) dst);
     });
 }

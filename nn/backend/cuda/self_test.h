@@ -8,25 +8,26 @@
 
 #include "nn/backend/cuda/dnn_parts.h"
 
-typedef struct hpct_self_test {
+typedef struct hpct_cuda_self_test {
     const hpct_dnn_graph *graph;
     void *result;
     size_t *offset; /* of the samples, */
     float *expected, *worst;
     int samples;
-} hpct_self_test;
+} hpct_cuda_self_test;
 
 /* Bytes of device memory that it takes. */
-size_t hpct_self_test_bytes(const hpct_dnn_graph *graph);
+size_t hpct_cuda_self_test_bytes(const hpct_dnn_graph *graph);
 
 /* Fills the graph's tensors, one pointer for each that is not virtual, with random numbers, and
  * computes what is expected. `memory` is 256-byte aligned, and stays the caller's. */
-hpct_status hpct_self_test_open(hpct_self_test *test, const hpct_dnn_graph *graph,
-                                void *const *pointers, void *memory);
+hpct_status hpct_cuda_self_test_open(hpct_cuda_self_test *test, const hpct_dnn_graph *graph,
+                                     void *const *pointers, void *memory);
 
 /* Fills the result anew, calls run(argument), which enqueues the engine, and compares. Synchronous.
  * Fails if run or its work fails. */
-hpct_status hpct_self_test_run(const hpct_self_test *test, hpct_status (*run)(void *argument),
-                               void *argument, bool *right);
+hpct_status hpct_cuda_self_test_run(const hpct_cuda_self_test *test,
+                                    hpct_status (*run)(void *argument), void *argument,
+                                    bool *right);
 
 #endif

@@ -46,11 +46,11 @@ __device__ inline place place_of(int sample, const int (&size)[4])
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    expect_image(const hpct_self_test_case c, const T *read, const T *other, const T *bias,
+    expect_image(const hpct_cuda_self_test_case c, const T *read, const T *other, const T *bias,
                  const T *initial, int samples, size_t *offset, float *expected)
 {
-    const hpct_direct &d = c.conv;
-    const bool data = c.way == HPCT_SELF_TEST_DATA;
+    const hpct_cuda_direct &d = c.conv;
+    const bool data = c.way == HPCT_CUDA_SELF_TEST_DATA;
     const int sizes[2][4] = {{d.n, d.out_h, d.out_w, d.out_c}, {d.n, d.in_h, d.in_w, d.in_c}};
     for (int i = (int) grid_index(); i < samples; i += (int) grid_step()) {
         const place p = place_of(i, sizes[data]);
@@ -71,11 +71,11 @@ __global__ void __launch_bounds__(THREADS)
 /* A block for each sample: they are sums over all images. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    expect_kernel(const hpct_self_test_case c, const T *src, const T *diff_dst, int samples,
+    expect_kernel(const hpct_cuda_self_test_case c, const T *src, const T *diff_dst, int samples,
                   size_t *offset, float *expected)
 {
     __shared__ float part[THREADS / WARP];
-    const hpct_direct &d = c.conv;
+    const hpct_cuda_direct &d = c.conv;
     const int size[4] = {d.out_c, d.kernel_h, d.kernel_w, d.in_c / d.groups};
     const size_t cells = (size_t) d.n * (size_t) d.cells;
     for (int i = (int) blockIdx.x; i < samples; i += (int) gridDim.x) {
@@ -106,8 +106,8 @@ __global__ void __launch_bounds__(THREADS)
     for (int i = (int) threadIdx.x; i < samples; i += THREADS) {
         const float apart =
             fabsf(value_of(got[offset[i]]) - expected[i]) / (room + relative * fabsf(expected[i]));
-        most =
-            apart <= HPCT_SELF_TEST_MOST ? fmaxf(most, apart) : HPCT_SELF_TEST_MOST; /* NaN, too */
+        most = apart <= HPCT_CUDA_SELF_TEST_MOST ? fmaxf(most, apart)
+                                                 : HPCT_CUDA_SELF_TEST_MOST; /* NaN, too */
     }
     most = warp_max(most);
     if (threadIdx.x % WARP == 0)
@@ -122,34 +122,35 @@ __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-cudaError_t hpct_launch_self_test_expect(hpct_queue queue, const hpct_self_test_case *c,
-                                         int samples, size_t *offset, float *expected)
+cudaError_t hpct_cuda_launch_self_test_expect(hpct_cuda_queue queue,
+                                              const hpct_cuda_self_test_case *c, int samples,
+                                              size_t *offset, float *expected)
 {
     return for_type(c->type, [&](auto zero) {
         using T = decltype(zero);
-        if (c->way == HPCT_SELF_TEST_KERNEL) {
+        if (c->way == HPCT_CUDA_SELF_TEST_KERNEL) {
             auto kernel = expect_kernel<T>;
-            HPCT_LAUNCH(kernel, (unsigned) samples, THREADS, queue, *c, (const T *) c->src,
-                        (const T *) c->dst, samples, offset, expected);
+            HPCT_CUDA_LAUNCH(kernel, (unsigned) samples, THREADS, queue, *c, (const T *) c->src,
+                             (const T *) c->dst, samples, offset, expected);
             return;
         }
         auto kernel = expect_image<T>;
-        HPCT_LAUNCH(kernel, (unsigned) (samples + THREADS - 1) / THREADS, THREADS, queue, *c,
-                    (const T *) (c->way == HPCT_SELF_TEST_DATA ? c->dst : c->src),
-                    (const T *) c->other, (const T *) c->bias, (const T *) c->initial, samples,
-                    offset, expected);
+        HPCT_CUDA_LAUNCH(kernel, (unsigned) (samples + THREADS - 1) / THREADS, THREADS, queue, *c,
+                         (const T *) (c->way == HPCT_CUDA_SELF_TEST_DATA ? c->dst : c->src),
+                         (const T *) c->other, (const T *) c->bias, (const T *) c->initial, samples,
+                         offset, expected);
     });
 }
 
-cudaError_t hpct_launch_self_test_deviation(hpct_queue queue, hpct_number type, int samples,
-                                            const size_t *offset, const float *expected,
-                                            const void *got, float room, float relative,
-                                            float *worst)
+cudaError_t hpct_cuda_launch_self_test_deviation(hpct_cuda_queue queue, hpct_cuda_number type,
+                                                 int samples, const size_t *offset,
+                                                 const float *expected, const void *got, float room,
+                                                 float relative, float *worst)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = deviation<T>;
-        HPCT_LAUNCH(kernel, 1, THREADS, queue, samples, offset, expected, (const T *) got, room,
-                    relative, worst);
+        HPCT_CUDA_LAUNCH(kernel, 1, THREADS, queue, samples, offset, expected, (const T *) got,
+                         room, relative, worst);
     });
 }

@@ -1,10 +1,10 @@
 /* nn/backend/cuda/side_stream.h - the side stream, in which copies of parameters are made: between
- * hpct_cuda_begin_side and hpct_cuda_end_side, hpct_gpu.stream is a second stream. In a recorded
- * step both are branches of one graph.
+ * hpct_cuda_begin_side and hpct_cuda_end_side, hpct_cuda_gpu.stream is a second stream. In a
+ * recorded step both are branches of one graph.
  *
  * Work in the side stream waits for all work called before; work called after hpct_cuda_end_side
  * may run concurrently with it until hpct_cuda_join_side. Neither may write memory that the other
- * uses. hpct_gpu's handles stay with the compute stream, as their workspaces do. */
+ * uses. hpct_cuda_gpu's handles stay with the compute stream, as their workspaces do. */
 #ifndef HPCT_NN_BACKEND_CUDA_SIDE_STREAM_H
 #define HPCT_NN_BACKEND_CUDA_SIDE_STREAM_H
 

@@ -12,7 +12,7 @@ constexpr unsigned CELLS_OF_A_THREAD = 4, MOST_PARTS = 256;
 constexpr int BLOCKS_AT_ONCE = 3;            /* of forward, per multiprocessor */
 constexpr int SUM_LANES = 32, SUM_ROWS = 32; /* block size of the launch that adds parts */
 
-__host__ __device__ inline int taps_of(const hpct_direct &d)
+__host__ __device__ inline int taps_of(const hpct_cuda_direct &d)
 {
     return d.kernel_h * d.kernel_w * d.in_c;
 }
@@ -22,7 +22,7 @@ struct tap {
     int y, x, offset;
 };
 
-__device__ inline tap tap_at(const hpct_direct &d, int t)
+__device__ inline tap tap_at(const hpct_cuda_direct &d, int t)
 {
     const int cell = t / d.in_c;
     const int y = cell / d.kernel_w * d.dilation_h, x = cell % d.kernel_w * d.dilation_w;
@@ -34,7 +34,7 @@ struct corner {
     int at, y, x;
 };
 
-__device__ inline corner corner_of(const hpct_direct &d, unsigned cell)
+__device__ inline corner corner_of(const hpct_cuda_direct &d, unsigned cell)
 {
     const unsigned sample = cell / (unsigned) d.cells, own = cell - sample * (unsigned) d.cells;
     const int i = (int) (own / (unsigned) d.out_w), j = (int) own - i * d.out_w;
@@ -44,7 +44,8 @@ __device__ inline corner corner_of(const hpct_direct &d, unsigned cell)
 
 /* Always loads, so that several loads are concurrent. */
 template <typename T>
-__device__ inline float input_at(const hpct_direct &d, const T *src, const corner &c, const tap &t)
+__device__ inline float input_at(const hpct_cuda_direct &d, const T *src, const corner &c,
+                                 const tap &t)
 {
     const bool inside =
         (unsigned) (c.y + t.y) < (unsigned) d.in_h && (unsigned) (c.x + t.x) < (unsigned) d.in_w;
@@ -67,11 +68,11 @@ template <int V> __device__ inline void load_weights(const float *from, float (&
 /* NUM: number of taps if known at compile time, else 0. */
 template <typename T, int V, int NUM>
 __global__ void __launch_bounds__(THREADS)
-    small_forward(const hpct_direct d, unsigned items, const T *src, const float *kernel,
+    small_forward(const hpct_cuda_direct d, unsigned items, const T *src, const float *kernel,
                   const float *bias, bool relu, T *dst)
 {
-    __shared__ tap taps[HPCT_SMALL_TAPS];
-    __shared__ __align__(16) float weights[HPCT_SMALL_NUMBERS]; /* [tap][channel] */
+    __shared__ tap taps[HPCT_CUDA_SMALL_TAPS];
+    __shared__ __align__(16) float weights[HPCT_CUDA_SMALL_NUMBERS]; /* [tap][channel] */
     const int num = NUM > 0 ? NUM : taps_of(d);
     const unsigned vectors = (unsigned) d.out_c / V;
     for (int i = (int) threadIdx.x; i < num * d.out_c; i += (int) blockDim.x)
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(THREADS)
 /* sums[part][taps, then the bias][channels] */
 template <typename T, int V>
 __global__ void __launch_bounds__(THREADS, 2)
-    small_backward(const hpct_direct d, unsigned cells, unsigned cells_of_a_part, const T *src,
+    small_backward(const hpct_cuda_direct d, unsigned cells, unsigned cells_of_a_part, const T *src,
                    const T *dst, const T *diff, float *sums)
 {
     __shared__ tap taps[TAPS];
@@ -162,7 +163,7 @@ __global__ void __launch_bounds__(THREADS, 2)
 }
 
 __global__ void __launch_bounds__(SUM_LANES *SUM_ROWS)
-    small_finish(const hpct_direct d, int parts, const float *sums, float *kernel, float *bias)
+    small_finish(const hpct_cuda_direct d, int parts, const float *sums, float *kernel, float *bias)
 {
     __shared__ float shared[SUM_ROWS][SUM_LANES];
     const int num = taps_of(d), count = (num + 1) * d.out_c;
@@ -189,34 +190,35 @@ __global__ void __launch_bounds__(SUM_LANES *SUM_ROWS)
 
 using namespace small_windows;
 
-bool hpct_small_fits(const hpct_direct *d)
+bool hpct_cuda_small_fits(const hpct_cuda_direct *d)
 {
     const int64_t taps = (int64_t) d->kernel_h * d->kernel_w * d->in_c, most = INT32_MAX;
     const int64_t src = (int64_t) d->in_h * d->in_w * d->in_c, dst = (int64_t) d->cells * d->out_c;
-    return d->groups == 1 && d->cells == d->out_h * d->out_w && taps <= HPCT_SMALL_TAPS &&
-           taps * d->out_c <= HPCT_SMALL_NUMBERS && d->n <= most / (src > dst ? src : dst);
+    return d->groups == 1 && d->cells == d->out_h * d->out_w && taps <= HPCT_CUDA_SMALL_TAPS &&
+           taps * d->out_c <= HPCT_CUDA_SMALL_NUMBERS && d->n <= most / (src > dst ? src : dst);
 }
 
-static unsigned all_cells(const hpct_direct *d)
+static unsigned all_cells(const hpct_cuda_direct *d)
 {
     return (unsigned) d->n * (unsigned) d->cells;
 }
 
 template <typename T, int V, int NUM>
-static void launch_forward(hpct_queue queue, const hpct_direct *d, const void *src,
+static void launch_forward(hpct_cuda_queue queue, const hpct_cuda_direct *d, const void *src,
                            const float *kernel, const float *bias, bool relu, void *dst)
 {
     const unsigned items = all_cells(d) * (unsigned) (d->out_c / V);
     const unsigned most = (unsigned) (queue.multiprocessors * BLOCKS_AT_ONCE);
     const unsigned blocks = blocks_for(queue, items);
     const auto function = small_forward<T, V, NUM>;
-    HPCT_LAUNCH(function, blocks < most ? blocks : most, THREADS, queue, *d, items, (const T *) src,
-                kernel, bias, relu, (T *) dst);
+    HPCT_CUDA_LAUNCH(function, blocks < most ? blocks : most, THREADS, queue, *d, items,
+                     (const T *) src, kernel, bias, relu, (T *) dst);
 }
 
-cudaError_t hpct_launch_small_forward(hpct_queue queue, hpct_number type, const hpct_direct *d,
-                                      const void *src, const float *kernel, const float *bias,
-                                      bool relu, void *dst)
+cudaError_t hpct_cuda_launch_small_forward(hpct_cuda_queue queue, hpct_cuda_number type,
+                                           const hpct_cuda_direct *d, const void *src,
+                                           const float *kernel, const float *bias, bool relu,
+                                           void *dst)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
@@ -236,12 +238,12 @@ struct cutting {
     unsigned cells_of_a_part;
 };
 
-static int width_of_pack(const hpct_direct *d)
+static int width_of_pack(const hpct_cuda_direct *d)
 {
     return d->out_c % 4 == 0 ? 4 : 1;
 }
 
-static cutting cut_cells(const hpct_direct *d)
+static cutting cut_cells(const hpct_cuda_direct *d)
 {
     const unsigned vectors = (unsigned) (d->out_c / width_of_pack(d)), cells = all_cells(d);
     unsigned x = 1;
@@ -255,24 +257,25 @@ static cutting cut_cells(const hpct_direct *d)
             (cells - 1) / parts + 1};
 }
 
-size_t hpct_small_scratch_bytes(const hpct_direct *d)
+size_t hpct_cuda_small_scratch_bytes(const hpct_cuda_direct *d)
 {
     return cut_cells(d).grid.y * (size_t) (taps_of(*d) + 1) * (size_t) d->out_c * sizeof(float);
 }
 
 template <typename T, int V>
-static void launch_backward(hpct_queue queue, const hpct_direct *d, const void *src,
+static void launch_backward(hpct_cuda_queue queue, const hpct_cuda_direct *d, const void *src,
                             const void *dst, const void *diff, float *sums)
 {
     const cutting c = cut_cells(d);
     const auto kernel = small_backward<T, V>;
-    HPCT_LAUNCH(kernel, c.grid, c.block, queue, *d, all_cells(d), c.cells_of_a_part,
-                (const T *) src, (const T *) dst, (const T *) diff, sums);
+    HPCT_CUDA_LAUNCH(kernel, c.grid, c.block, queue, *d, all_cells(d), c.cells_of_a_part,
+                     (const T *) src, (const T *) dst, (const T *) diff, sums);
 }
 
-cudaError_t hpct_launch_small_backward(hpct_queue queue, hpct_number type, const hpct_direct *d,
-                                       const void *src, const void *dst, const void *diff_dst,
-                                       float *kernel, float *bias, float *scratch)
+cudaError_t hpct_cuda_launch_small_backward(hpct_cuda_queue queue, hpct_cuda_number type,
+                                            const hpct_cuda_direct *d, const void *src,
+                                            const void *dst, const void *diff_dst, float *kernel,
+                                            float *bias, float *scratch)
 {
     const cudaError_t error = for_type(type, [&](auto zero) {
         using T = decltype(zero);
@@ -284,8 +287,8 @@ cudaError_t hpct_launch_small_backward(hpct_queue queue, hpct_number type, const
     if (error != cudaSuccess)
         return error;
     const int count = (taps_of(*d) + 1) * d->out_c;
-    HPCT_LAUNCH(small_finish, (unsigned) ((count + SUM_LANES - 1) / SUM_LANES),
-                dim3(SUM_LANES, SUM_ROWS), queue, *d, (int) cut_cells(d).grid.y, scratch, kernel,
-                bias);
+    HPCT_CUDA_LAUNCH(small_finish, (unsigned) ((count + SUM_LANES - 1) / SUM_LANES),
+                     dim3(SUM_LANES, SUM_ROWS), queue, *d, (int) cut_cells(d).grid.y, scratch,
+                     kernel, bias);
     return cudaGetLastError();
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* to[columns][rows] = from[rows][columns], in tiles that fit the cache. */
-static inline void hpct_transpose(size_t rows, size_t columns, const float *from, float *to)
+static inline void hpct_cuda_transpose(size_t rows, size_t columns, const float *from, float *to)
 {
     enum { SIDE = 32 };
     for (size_t r = 0; r < rows; r += SIDE)

@@ -28,7 +28,7 @@ static hpct_status identify(char *identity, size_t size)
 {
     struct cudaDeviceProp about;
     int driver = 0;
-    hpct_status status = HPCT_CUDA(cudaGetDeviceProperties(&about, hpct_gpu.device));
+    hpct_status status = HPCT_CUDA(cudaGetDeviceProperties(&about, hpct_cuda_gpu.device));
     if (status == HPCT_OK)
         status = HPCT_CUDA(cudaDriverGetVersion(&driver));
     const char *tf32 = getenv("NVIDIA_TF32_OVERRIDE");
@@ -45,12 +45,12 @@ static hpct_status identify(char *identity, size_t size)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-void hpct_tune_lock(void)
+void hpct_cuda_tune_lock(void)
 {
     pthread_mutex_lock(&mutex);
 }
 
-void hpct_tune_unlock(void)
+void hpct_cuda_tune_unlock(void)
 {
     pthread_mutex_unlock(&mutex);
 }
@@ -64,18 +64,19 @@ static void keep_some(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (kept == 0)
         kept = now.tv_sec;
-    if (hpct_gpu.choices == NULL || hpct_cuda_is_blocking() || now.tv_sec - kept < KEEP_SECONDS)
+    if (hpct_cuda_gpu.choices == NULL || hpct_cuda_is_blocking() ||
+        now.tv_sec - kept < KEEP_SECONDS)
         return;
-    hpct_choices_write(hpct_gpu.choices);
+    hpct_cuda_choices_write(hpct_cuda_gpu.choices);
     kept = now.tv_sec;
 }
 
 /* Replicas on equal GPUs share choices. */
-static hpct_status open_choices(hpct_choices **out)
+static hpct_status open_choices(hpct_cuda_choices **out)
 {
     static struct shared {
         char identity[512];
-        hpct_choices *choices;
+        hpct_cuda_choices *choices;
     } all[MOST_KINDS]; /* protected by the lock */
     char identity[sizeof all->identity], path[PATH_MAX];
     hpct_status status = identify(identity, sizeof identity);
@@ -86,28 +87,29 @@ static hpct_status open_choices(hpct_choices **out)
     struct shared *s = &all[kind]; /* the last entry may be taken over from another kind of GPU,
                                       which keeps using its own choices */
     if (status == HPCT_OK && (s->choices == NULL || strcmp(s->identity, identity) != 0)) {
-        hpct_choices_path(path, sizeof path, identity);
+        hpct_cuda_choices_path(path, sizeof path, identity);
         memcpy(s->identity, identity, sizeof identity);
-        status = hpct_choices_open(&s->choices, path, identity);
+        status = hpct_cuda_choices_open(&s->choices, path, identity);
     }
     *out = status == HPCT_OK ? s->choices : NULL;
     return status;
 }
 
-hpct_status hpct_tune_choices(hpct_choices **out)
+hpct_status hpct_cuda_tune_choices(hpct_cuda_choices **out)
 {
-    hpct_status status = hpct_gpu.choices == NULL ? open_choices(&hpct_gpu.choices) : HPCT_OK;
-    *out = hpct_gpu.choices;
+    hpct_status status =
+        hpct_cuda_gpu.choices == NULL ? open_choices(&hpct_cuda_gpu.choices) : HPCT_OK;
+    *out = hpct_cuda_gpu.choices;
     keep_some();
     return status;
 }
 
-void hpct_tune_keep(void)
+void hpct_cuda_tune_keep(void)
 {
-    hpct_tune_lock();
-    if (hpct_gpu.choices != NULL && !hpct_cuda_is_blocking())
-        hpct_choices_write(hpct_gpu.choices);
-    hpct_tune_unlock();
+    hpct_cuda_tune_lock();
+    if (hpct_cuda_gpu.choices != NULL && !hpct_cuda_is_blocking())
+        hpct_cuda_choices_write(hpct_cuda_gpu.choices);
+    hpct_cuda_tune_unlock();
 }
 
 /* ---- time ---- */
@@ -135,14 +137,14 @@ static hpct_status time_runs(stopwatch *w, hpct_status (*run)(void *argument), v
                              int runs, double *seconds)
 {
     float milliseconds = 0;
-    hpct_status status = HPCT_CUDA(cudaLaunchHostFunc(hpct_gpu.stream, hold_stream, w));
+    hpct_status status = HPCT_CUDA(cudaLaunchHostFunc(hpct_cuda_gpu.stream, hold_stream, w));
     bool holds = status == HPCT_OK;
     if (status == HPCT_OK)
-        status = HPCT_CUDA(cudaEventRecord(w->begin, hpct_gpu.stream));
+        status = HPCT_CUDA(cudaEventRecord(w->begin, hpct_cuda_gpu.stream));
     for (int i = 0; i < runs && status == HPCT_OK; i++)
         status = run(argument);
     if (status == HPCT_OK)
-        status = HPCT_CUDA(cudaEventRecord(w->end, hpct_gpu.stream));
+        status = HPCT_CUDA(cudaEventRecord(w->end, hpct_cuda_gpu.stream));
     if (holds)
         sem_post(&w->called);
     hpct_status ended = hpct_cuda_wait(); /* the stream is not blocked any more */
@@ -155,8 +157,8 @@ static hpct_status time_runs(stopwatch *w, hpct_status (*run)(void *argument), v
     return status;
 }
 
-hpct_status hpct_tune_time(hpct_status (*run)(void *argument), void *argument, double best,
-                           double *seconds)
+hpct_status hpct_cuda_tune_time(hpct_status (*run)(void *argument), void *argument, double best,
+                                double *seconds)
 {
     stopwatch w = {0};
     double taken = 0;
@@ -185,7 +187,7 @@ hpct_status hpct_tune_time(hpct_status (*run)(void *argument), void *argument, d
     return status;
 }
 
-void *hpct_tune_memory(size_t bytes)
+void *hpct_cuda_tune_memory(size_t bytes)
 {
     void *memory = NULL;
     if (cudaMalloc(&memory, bytes > 0 ? bytes : 1) != cudaSuccess) {
@@ -200,16 +202,16 @@ void *hpct_tune_memory(size_t bytes)
 }
 
 /* Clears errors of failed trials, too. */
-void hpct_tune_release(void *memory)
+void hpct_cuda_tune_release(void *memory)
 {
     cudaGetLastError();
     if (memory != NULL) {
-        cudaStreamSynchronize(hpct_gpu.stream);
+        cudaStreamSynchronize(hpct_cuda_gpu.stream);
         cudaFree(memory);
     }
 }
 
-hpct_status hpct_tune_workspace_limit(size_t *bytes)
+hpct_status hpct_cuda_tune_workspace_limit(size_t *bytes)
 {
     const size_t least = (size_t) 64 << 20, most = (size_t) 1 << 30;
     size_t available = 0, total = 0;

@@ -20,14 +20,14 @@ static uint32_t units_of(size_t floats)
 }
 
 /* Index of a range's factor in the table, to which it is added; false if there is no room. */
-static bool put_factor(hpct_update_table *t, int *num, const hpct_backend_update_range *range,
+static bool put_factor(hpct_cuda_update_table *t, int *num, const hpct_backend_update_range *range,
                        int i)
 {
     float factor = range->rate_factor > 0 ? range->rate_factor : 1;
     int k = 0;
     while (k < *num && t->factors[k] != factor)
         k++;
-    if (k == HPCT_UPDATE_FACTORS)
+    if (k == HPCT_CUDA_UPDATE_FACTORS)
         return false;
     *num += k == *num;
     t->factors[k] = factor;
@@ -37,18 +37,18 @@ static bool put_factor(hpct_update_table *t, int *num, const hpct_backend_update
 
 /* Ranges from `first` on, as many as there is room for; chunks are enlarged if there would be too
  * many. */
-static hpct_update_table table_of(const hpct_backend_update_call *call, int first)
+static hpct_cuda_update_table table_of(const hpct_backend_update_call *call, int first)
 {
-    hpct_update_table t = {.chunk = HPCT_UPDATE_CHUNK / UNIT};
+    hpct_cuda_update_table t = {.chunk = HPCT_CUDA_UPDATE_CHUNK / UNIT};
     const hpct_backend_update_range *ranges = call->ranges + first;
     int left = call->num_ranges - first, factors = 0;
     uint64_t units = 0;
-    while (t.num_ranges < left && t.num_ranges < HPCT_UPDATE_RANGES &&
+    while (t.num_ranges < left && t.num_ranges < HPCT_CUDA_UPDATE_RANGES &&
            put_factor(&t, &factors, &ranges[t.num_ranges], t.num_ranges))
         t.num_ranges++;
     for (int i = 0; i < t.num_ranges; i++)
         units += units_of(ranges[i].count);
-    uint64_t even = (units + HPCT_UPDATE_CHUNKS - 1) / HPCT_UPDATE_CHUNKS;
+    uint64_t even = (units + HPCT_CUDA_UPDATE_CHUNKS - 1) / HPCT_CUDA_UPDATE_CHUNKS;
     if (even > t.chunk)
         t.chunk = (uint32_t) even;
     for (int i = 0; i < t.num_ranges; i++) {
@@ -64,14 +64,14 @@ static hpct_update_table table_of(const hpct_backend_update_call *call, int firs
 
 typedef struct group {
     const hpct_backend_update_call *call;
-    hpct_update_table table;
-    hpct_update_args args;
+    hpct_cuda_update_table table;
+    hpct_cuda_update_args args;
     int first; /* its first range */
 } group;
 
-hpct_update_args hpct_cuda_update_args(const hpct_backend_update_call *call)
+hpct_cuda_update_args hpct_cuda_update_args_of(const hpct_backend_update_call *call)
 {
-    hpct_update_args args = {
+    hpct_cuda_update_args args = {
         .nesterov = call->nesterov,
         .rate = call->learning_rate,
         .decay = call->learning_rate * call->weight_decay,
@@ -94,22 +94,22 @@ hpct_update_args hpct_cuda_update_args(const hpct_backend_update_call *call)
     }
     switch (call->kind) {
     case HPCT_SGD:
-        args.kind = HPCT_UPDATE_SGD;
+        args.kind = HPCT_CUDA_UPDATE_SGD;
         break;
     case HPCT_ADAM:
     case HPCT_ADAMW:
-        args.kind = HPCT_UPDATE_ADAM;
+        args.kind = HPCT_CUDA_UPDATE_ADAM;
         args.rate *= sqrtf(call->bias_2) / call->bias_1;
         break;
     case HPCT_LARS:
-        args.kind = HPCT_UPDATE_LARS;
+        args.kind = HPCT_CUDA_UPDATE_LARS;
         args.decay = call->weight_decay;
         break;
     case HPCT_LAMB:
-        args.kind = HPCT_UPDATE_LAMB_MOMENTS;
+        args.kind = HPCT_CUDA_UPDATE_LAMB_MOMENTS;
         break;
     case HPCT_RMSPROP:
-        args.kind = HPCT_UPDATE_RMSPROP;
+        args.kind = HPCT_CUDA_UPDATE_RMSPROP;
         break;
     case HPCT_OPTIMIZER_KINDS:
         break;
@@ -119,9 +119,9 @@ hpct_update_args hpct_cuda_update_args(const hpct_backend_update_call *call)
 
 static group group_of(const hpct_backend_update_call *call, int first)
 {
-    group g = {call, table_of(call, first), hpct_cuda_update_args(call), first};
-    if (hpct_gpu.recording) {
-        g.args.now = hpct_gpu.now;
+    group g = {call, table_of(call, first), hpct_cuda_update_args_of(call), first};
+    if (hpct_cuda_gpu.recording) {
+        g.args.now = hpct_cuda_gpu.now;
         g.args.rate = g.args.decay = g.args.bias_1 = g.args.bias_2 = 0;
     }
     return g;
@@ -129,14 +129,15 @@ static group group_of(const hpct_backend_update_call *call, int first)
 
 static hpct_status update(const group *g)
 {
-    return hpct_cuda_check(hpct_launch_update(hpct_cuda_queue(), &g->table, &g->args), "update");
+    return hpct_cuda_check(hpct_cuda_launch_update(hpct_cuda_current_queue(), &g->table, &g->args),
+                           "update");
 }
 
-static hpct_status settle(const group *g, hpct_update_settle what, float limit, bool first)
+static hpct_status settle(const group *g, hpct_cuda_update_settle what, float limit, bool first)
 {
-    return hpct_cuda_check(
-        hpct_launch_update_settle(hpct_cuda_queue(), &g->table, &g->args, what, limit, first),
-        "update of norms");
+    return hpct_cuda_check(hpct_cuda_launch_update_settle(hpct_cuda_current_queue(), &g->table,
+                                                          &g->args, what, limit, first),
+                           "update of norms");
 }
 
 /* All-reduces sums of split ranges. */
@@ -146,17 +147,18 @@ static hpct_status share(const group *g)
     for (int i = 0; g->call->add_up != NULL && i < g->table.num_ranges; i++) {
         if (!g->call->ranges[g->first + i].split)
             continue;
-        HPCT_TRY(sums == NULL ? HPCT_CUDA(hpct_update_sums(&sums)) : HPCT_OK);
+        HPCT_TRY(sums == NULL ? HPCT_CUDA(hpct_cuda_update_sums(&sums)) : HPCT_OK);
         HPCT_TRY(g->call->add_up(g->call->argument, sums + 2 * i, 2));
-        HPCT_TRY(HPCT_CUDA(hpct_launch_update_take(hpct_cuda_queue(), i, 1)));
+        HPCT_TRY(HPCT_CUDA(hpct_cuda_launch_update_take(hpct_cuda_current_queue(), i, 1)));
     }
     return HPCT_OK;
 }
 
 static hpct_status own_norms(const group *g, bool scaled)
 {
-    return hpct_cuda_check(hpct_launch_update_norms(hpct_cuda_queue(), &g->table, &g->args, scaled),
-                           "norms");
+    return hpct_cuda_check(
+        hpct_cuda_launch_update_norms(hpct_cuda_current_queue(), &g->table, &g->args, scaled),
+        "norms");
 }
 
 static hpct_status norms(const group *g, bool scaled)
@@ -176,11 +178,12 @@ static bool needs_norms(const hpct_backend_update_call *call)
 static hpct_status settle_scale(group *g)
 {
     const hpct_backend_update_call *call = g->call;
-    HPCT_TRY(settle(g, call->global_clipnorm > 0 ? HPCT_SETTLE_CLIP_ALL : HPCT_SETTLE_START,
+    HPCT_TRY(settle(g,
+                    call->global_clipnorm > 0 ? HPCT_CUDA_SETTLE_CLIP_ALL : HPCT_CUDA_SETTLE_START,
                     call->global_clipnorm, false));
     if (call->clipnorm > 0) {
         HPCT_TRY(norms(g, false));
-        HPCT_TRY(settle(g, HPCT_SETTLE_CLIP_RANGE, call->clipnorm, false));
+        HPCT_TRY(settle(g, HPCT_CUDA_SETTLE_CLIP_RANGE, call->clipnorm, false));
     }
     g->args.settled = true;
     return HPCT_OK;
@@ -189,7 +192,7 @@ static hpct_status settle_scale(group *g)
 static hpct_status lars(const group *g)
 {
     HPCT_TRY(norms(g, true));
-    HPCT_TRY(settle(g, HPCT_SETTLE_LARS, 0, false));
+    HPCT_TRY(settle(g, HPCT_CUDA_SETTLE_LARS, 0, false));
     return update(g);
 }
 
@@ -197,8 +200,8 @@ static hpct_status lamb(group *g)
 {
     HPCT_TRY(update(g));
     HPCT_TRY(share(g));
-    HPCT_TRY(settle(g, HPCT_SETTLE_LAMB, 0, false));
-    g->args.kind = HPCT_UPDATE_LAMB_APPLY;
+    HPCT_TRY(settle(g, HPCT_CUDA_SETTLE_LAMB, 0, false));
+    g->args.kind = HPCT_CUDA_UPDATE_LAMB_APPLY;
     return update(g);
 }
 
@@ -215,7 +218,7 @@ static hpct_status measure_all(const hpct_backend_update_call *call)
     for (int i = 0; i < call->num_ranges;) {
         group g = group_of(call, i);
         HPCT_TRY(call->global_clipnorm > 0 ? norms(&g, false) : own_norms(&g, false));
-        HPCT_TRY(settle(&g, HPCT_SETTLE_COUNT_ALL, 0, i == 0));
+        HPCT_TRY(settle(&g, HPCT_CUDA_SETTLE_COUNT_ALL, 0, i == 0));
         i += g.table.num_ranges;
     }
     return HPCT_OK;
@@ -225,9 +228,9 @@ static hpct_status measure_all(const hpct_backend_update_call *call)
  * all-reduce. */
 static hpct_status find_infinite(const hpct_backend_update_call *call)
 {
-    HPCT_TRY(hpct_cuda_check(
-        hpct_launch_scaling_judge(hpct_cuda_queue(), call->scaling, call->num_ranges > 0),
-        "loss scaling"));
+    HPCT_TRY(hpct_cuda_check(hpct_cuda_launch_scaling_judge(hpct_cuda_current_queue(),
+                                                            call->scaling, call->num_ranges > 0),
+                             "loss scaling"));
     if (call->judge == NULL)
         return HPCT_OK;
     return call->judge(call->argument, &call->scaling->infinite, 1);
@@ -235,9 +238,9 @@ static hpct_status find_infinite(const hpct_backend_update_call *call)
 
 static hpct_status move_scale(const hpct_backend_update_call *call)
 {
-    return hpct_cuda_check(hpct_launch_scaling_move(hpct_cuda_queue(), call->scaling,
-                                                    1 - (double) call->mix_1,
-                                                    1 - (double) call->mix_2),
+    return hpct_cuda_check(hpct_cuda_launch_scaling_move(hpct_cuda_current_queue(), call->scaling,
+                                                         1 - (double) call->mix_1,
+                                                         1 - (double) call->mix_2),
                            "loss scaling");
 }
 
@@ -258,12 +261,12 @@ hpct_status hpct_cuda_update(const hpct_backend_update_call *call)
 /* ---- arenas and activations ---- */
 
 /* Fills the table for one launch; returns the number of copies. */
-static int fill_table(hpct_copy_table *t, const hpct_backend_param_copy *copies, int num)
+static int fill_table(hpct_cuda_copy_table *t, const hpct_backend_param_copy *copies, int num)
 {
-    t->num = num < HPCT_COPY_MOST ? num : HPCT_COPY_MOST;
+    t->num = num < HPCT_CUDA_COPY_MOST ? num : HPCT_CUDA_COPY_MOST;
     t->first_chunk[0] = 0;
     for (int i = 0; i < t->num; i++) {
-        size_t chunks = (copies[i].count + HPCT_COPY_CHUNK - 1) / HPCT_COPY_CHUNK;
+        size_t chunks = (copies[i].count + HPCT_CUDA_COPY_CHUNK - 1) / HPCT_CUDA_COPY_CHUNK;
         t->from[i] = copies[i].from;
         t->to[i] = copies[i].to;
         t->count[i] = (uint32_t) copies[i].count;
@@ -275,45 +278,51 @@ static int fill_table(hpct_copy_table *t, const hpct_backend_param_copy *copies,
 hpct_status hpct_cuda_copy_params(hpct_precision values, const hpct_backend_param_copy *copies,
                                   int num)
 {
-    hpct_copy_table table;
+    hpct_cuda_copy_table table;
     for (int taken; num > 0; copies += taken, num -= taken) {
         taken = fill_table(&table, copies, num);
-        HPCT_TRY(hpct_cuda_check(
-            hpct_launch_copies(hpct_cuda_queue(), hpct_cuda_number(values), &table), "copies"));
+        HPCT_TRY(hpct_cuda_check(hpct_cuda_launch_copies(hpct_cuda_current_queue(),
+                                                         hpct_cuda_number_for(values), &table),
+                                 "copies"));
     }
     return HPCT_OK;
 }
 
 hpct_status hpct_cuda_accumulate(size_t count, const float *src, float *dst, bool first)
 {
-    return hpct_cuda_check(
-        hpct_launch_rescale(hpct_cuda_queue(), HPCT_NUMBER_FP32, count, 1, 0, src, !first, dst),
-        "accumulate");
+    return hpct_cuda_check(hpct_cuda_launch_rescale(hpct_cuda_current_queue(),
+                                                    HPCT_CUDA_NUMBER_FP32, count, 1, 0, src, !first,
+                                                    dst),
+                           "accumulate");
 }
 
 hpct_status hpct_cuda_add_values(hpct_precision values, size_t count, const float *src, float *dst)
 {
-    return hpct_cuda_check(hpct_launch_rescale(hpct_cuda_queue(), hpct_cuda_number(values), count,
-                                               1, 0, src, true, dst),
+    return hpct_cuda_check(hpct_cuda_launch_rescale(hpct_cuda_current_queue(),
+                                                    hpct_cuda_number_for(values), count, 1, 0, src,
+                                                    true, dst),
                            "add_values");
 }
 
 hpct_status hpct_cuda_scale(size_t count, float factor, float *dst)
 {
-    return hpct_cuda_check(
-        hpct_launch_scale(hpct_cuda_queue(), HPCT_NUMBER_FP32, count, factor, dst), "scale");
+    return hpct_cuda_check(hpct_cuda_launch_scale(hpct_cuda_current_queue(), HPCT_CUDA_NUMBER_FP32,
+                                                  count, factor, dst),
+                           "scale");
 }
 
 hpct_status hpct_cuda_to_values(hpct_precision values, size_t count, const float *from, float *to)
 {
-    return hpct_cuda_check(hpct_launch_cast(hpct_cuda_queue(), count, HPCT_NUMBER_FP32, from,
-                                            hpct_cuda_number(values), to),
+    return hpct_cuda_check(hpct_cuda_launch_cast(hpct_cuda_current_queue(), count,
+                                                 HPCT_CUDA_NUMBER_FP32, from,
+                                                 hpct_cuda_number_for(values), to),
                            "to_values");
 }
 
 hpct_status hpct_cuda_from_values(hpct_precision values, size_t count, const float *from, float *to)
 {
-    return hpct_cuda_check(hpct_launch_cast(hpct_cuda_queue(), count, hpct_cuda_number(values),
-                                            from, HPCT_NUMBER_FP32, to),
+    return hpct_cuda_check(hpct_cuda_launch_cast(hpct_cuda_current_queue(), count,
+                                                 hpct_cuda_number_for(values), from,
+                                                 HPCT_CUDA_NUMBER_FP32, to),
                            "from_values");
 }

@@ -6,6 +6,6 @@
 #include "nn/backend/cuda/kernels.h"
 
 /* Without `now`. */
-hpct_update_args hpct_cuda_update_args(const hpct_backend_update_call *call);
+hpct_cuda_update_args hpct_cuda_update_args_of(const hpct_backend_update_call *call);
 
 #endif

@@ -1,4 +1,4 @@
-/* Optimizers over the arenas: one launch updates up to HPCT_UPDATE_RANGES ranges. Norms are
+/* Optimizers over the arenas: one launch updates up to HPCT_CUDA_UPDATE_RANGES ranges. Norms are
  * computed in two stages, in an order that depends on the ranges' sizes only, and stay on the
  * device, where the update reads the factors derived from them. */
 #include "nn/backend/cuda/kernel.cuh"
@@ -6,19 +6,21 @@
 constexpr int UNIT = 16;  /* floats; ranges are multiples */
 constexpr int VALUES = 4; /* floats per thread and access */
 
-static_assert(HPCT_UPDATE_CHUNK % UNIT == 0, "a chunk is whole units");
-static_assert(sizeof(hpct_update_table) + sizeof(hpct_update_args) <= 4000,
+static_assert(HPCT_CUDA_UPDATE_CHUNK % UNIT == 0, "a chunk is whole units");
+static_assert(sizeof(hpct_cuda_update_table) + sizeof(hpct_cuda_update_args) <= 4000,
               "a kernel takes 4 KiB of arguments");
 
 /* ---- results kept for later launches of the step ---- */
 
-HPCT_OF_DEVICE double partial_sums[HPCT_UPDATE_CHUNKS + HPCT_UPDATE_RANGES][2]; /* per chunk */
-HPCT_OF_DEVICE double range_sums[HPCT_UPDATE_RANGES][2];
-HPCT_OF_DEVICE float shared_sums[HPCT_UPDATE_RANGES][2]; /* copy in fp32, for all-reduces */
-HPCT_OF_DEVICE double all_squares;
-HPCT_OF_DEVICE float range_scale[HPCT_UPDATE_RANGES], range_rate[HPCT_UPDATE_RANGES];
+HPCT_CUDA_OF_DEVICE double partial_sums[HPCT_CUDA_UPDATE_CHUNKS + HPCT_CUDA_UPDATE_RANGES]
+                                       [2]; /* per chunk */
+HPCT_CUDA_OF_DEVICE double range_sums[HPCT_CUDA_UPDATE_RANGES][2];
+HPCT_CUDA_OF_DEVICE float shared_sums[HPCT_CUDA_UPDATE_RANGES]
+                                     [2]; /* copy in fp32, for all-reduces */
+HPCT_CUDA_OF_DEVICE double all_squares;
+HPCT_CUDA_OF_DEVICE float range_scale[HPCT_CUDA_UPDATE_RANGES], range_rate[HPCT_CUDA_UPDATE_RANGES];
 
-__device__ inline hpct_update_args current(hpct_update_args a)
+__device__ inline hpct_cuda_update_args current(hpct_cuda_update_args a)
 {
     if (a.now != nullptr) {
         a.rate = a.now->rate;
@@ -32,7 +34,7 @@ __device__ inline hpct_update_args current(hpct_update_args a)
     if (a.scaling->left_out > 0) {
         const float bias_1 = hpct_graph_loss_scaling_bias(a.bias_1, a.scaling->undo_1),
                     bias_2 = hpct_graph_loss_scaling_bias(a.bias_2, a.scaling->undo_2);
-        if (a.kind == HPCT_UPDATE_ADAM) /* the rate already includes the uncorrected ones */
+        if (a.kind == HPCT_CUDA_UPDATE_ADAM) /* the rate already includes the uncorrected ones */
             a.rate *= sqrtf(bias_2 / a.bias_2) * (a.bias_1 / bias_1);
         a.bias_1 = bias_1;
         a.bias_2 = bias_2;
@@ -40,7 +42,7 @@ __device__ inline hpct_update_args current(hpct_update_args a)
     return a;
 }
 
-__device__ inline bool is_left_out(const hpct_update_args &a)
+__device__ inline bool is_left_out(const hpct_cuda_update_args &a)
 {
     return a.scaling != nullptr && a.scaling->infinite != 0;
 }
@@ -55,12 +57,12 @@ struct span {
 };
 
 /* Of the rate, for layers with a learning rate of their own. */
-__device__ inline float factor_of(const hpct_update_table &t, int range)
+__device__ inline float factor_of(const hpct_cuda_update_table &t, int range)
 {
     return t.factors[t.factor[range]];
 }
 
-__device__ inline span span_of(const hpct_update_table &t, const hpct_update_args &a,
+__device__ inline span span_of(const hpct_cuda_update_table &t, const hpct_cuda_update_args &a,
                                uint32_t chunk)
 {
     span s;
@@ -70,7 +72,7 @@ __device__ inline span span_of(const hpct_update_table &t, const hpct_update_arg
     s.end = s.begin + (size_t) (left < t.chunk ? left : t.chunk) * UNIT;
     s.scale = a.settled ? range_scale[s.range] : a.grad_scale;
     s.rate = a.settled ? range_rate[s.range] : a.rate * factor_of(t, s.range);
-    if (a.kind == HPCT_UPDATE_LARS) /* not times the rate */
+    if (a.kind == HPCT_CUDA_UPDATE_LARS) /* not times the rate */
         s.decay = t.adapt[s.range] ? a.decay : 0;
     else
         s.decay = a.decay * factor_of(t, s.range);
@@ -88,7 +90,8 @@ __device__ inline float gradient(float g, float scale, float limit)
 
 /* ---- one element of each optimizer; see nn/backend/backend.h ---- */
 
-__device__ inline void sgd(const hpct_update_args &a, const span &s, float g, float *w, float *m)
+__device__ inline void sgd(const hpct_cuda_update_args &a, const span &s, float g, float *w,
+                           float *m)
 {
     float step = -s.rate * g, change = step;
     if (m != nullptr) {
@@ -99,33 +102,34 @@ __device__ inline void sgd(const hpct_update_args &a, const span &s, float g, fl
     *w += change - s.decay * *w;
 }
 
-__device__ inline void moments(const hpct_update_args &a, float g, float *m, float *v)
+__device__ inline void moments(const hpct_cuda_update_args &a, float g, float *m, float *v)
 {
     *m += (g - *m) * a.mix_1;
     *v += (g * g - *v) * a.mix_2;
 }
 
 /* s.rate is rate sqrt(bias_2) / bias_1. */
-__device__ inline void adam(const hpct_update_args &a, const span &s, float g, float *w, float *m,
-                            float *v)
+__device__ inline void adam(const hpct_cuda_update_args &a, const span &s, float g, float *w,
+                            float *m, float *v)
 {
     moments(a, g, m, v);
     *w -= s.decay * *w;
     *w -= s.rate * *m / (sqrtf(*v) + a.epsilon);
 }
 
-__device__ inline float lamb_step(const hpct_update_args &a, float m, float v)
+__device__ inline float lamb_step(const hpct_cuda_update_args &a, float m, float v)
 {
     return m / a.bias_1 / (sqrtf(v / a.bias_2) + a.epsilon);
 }
 
-__device__ inline void lars(const hpct_update_args &a, const span &s, float g, float *w, float *m)
+__device__ inline void lars(const hpct_cuda_update_args &a, const span &s, float g, float *w,
+                            float *m)
 {
     *m = a.momentum * *m - s.rate * (g + s.decay * *w);
     *w += *m;
 }
 
-__device__ inline void rmsprop(const hpct_update_args &a, const span &s, float g, float *w,
+__device__ inline void rmsprop(const hpct_cuda_update_args &a, const span &s, float g, float *w,
                                float *m, float *v, float *average)
 {
     *v += (g * g - *v) * a.mix_2;
@@ -167,16 +171,18 @@ __device__ inline void leave_sums(double first, double second, double *to)
 
 /* ---- the update ---- */
 
-template <hpct_update_kind K, bool FIRST_SLOT>
-__global__ void __launch_bounds__(THREADS) update(const __grid_constant__ hpct_update_table t,
-                                                  const __grid_constant__ hpct_update_args given)
+template <hpct_cuda_update_kind K, bool FIRST_SLOT>
+__global__ void __launch_bounds__(THREADS)
+    update(const __grid_constant__ hpct_cuda_update_table t,
+           const __grid_constant__ hpct_cuda_update_args given)
 {
     if (is_left_out(given))
         return;
-    const hpct_update_args a = current(given);
-    constexpr bool has_v =
-        K == HPCT_UPDATE_ADAM || K == HPCT_UPDATE_LAMB_MOMENTS || K == HPCT_UPDATE_LAMB_APPLY;
-    constexpr bool applies = K == HPCT_UPDATE_LAMB_APPLY; /* no gradient read, no slot changed */
+    const hpct_cuda_update_args a = current(given);
+    constexpr bool has_v = K == HPCT_CUDA_UPDATE_ADAM || K == HPCT_CUDA_UPDATE_LAMB_MOMENTS ||
+                           K == HPCT_CUDA_UPDATE_LAMB_APPLY;
+    constexpr bool applies =
+        K == HPCT_CUDA_UPDATE_LAMB_APPLY; /* no gradient read, no slot changed */
     const uint32_t chunks = t.first_chunk[t.num_ranges];
     float *const param = a.param, *const slot_m = a.slot[0], *const slot_v = a.slot[1];
     const float *const grad = a.grad;
@@ -195,20 +201,20 @@ __global__ void __launch_bounds__(THREADS) update(const __grid_constant__ hpct_u
 #pragma unroll
             for (int k = 0; k < VALUES; k++) {
                 float own = gradient(g[k], s.scale, a.clipvalue);
-                if constexpr (K == HPCT_UPDATE_SGD)
+                if constexpr (K == HPCT_CUDA_UPDATE_SGD)
                     sgd(a, s, own, &w[k], FIRST_SLOT ? &m[k] : nullptr);
-                if constexpr (K == HPCT_UPDATE_ADAM)
+                if constexpr (K == HPCT_CUDA_UPDATE_ADAM)
                     adam(a, s, own, &w[k], &m[k], &v[k]);
-                if constexpr (K == HPCT_UPDATE_LARS)
+                if constexpr (K == HPCT_CUDA_UPDATE_LARS)
                     lars(a, s, own, &w[k], &m[k]);
-                if constexpr (K == HPCT_UPDATE_LAMB_MOMENTS) {
+                if constexpr (K == HPCT_CUDA_UPDATE_LAMB_MOMENTS) {
                     moments(a, own, &m[k], &v[k]);
                     w[k] -= s.decay * w[k];
                     float u = lamb_step(a, m[k], v[k]);
                     weights += (double) w[k] * (double) w[k];
                     steps += (double) u * (double) u;
                 }
-                if constexpr (K == HPCT_UPDATE_LAMB_APPLY)
+                if constexpr (K == HPCT_CUDA_UPDATE_LAMB_APPLY)
                     w[k] -= s.rate * lamb_step(a, m[k], v[k]);
             }
             store(w, param + i);
@@ -217,19 +223,19 @@ __global__ void __launch_bounds__(THREADS) update(const __grid_constant__ hpct_u
             if constexpr (has_v && !applies)
                 store(v, slot_v + i);
         }
-        if constexpr (K == HPCT_UPDATE_LAMB_MOMENTS)
+        if constexpr (K == HPCT_CUDA_UPDATE_LAMB_MOMENTS)
             leave_sums(weights, steps, partial_sums[chunk]);
     }
 }
 
 /* A kernel of its own: two of its slots may be missing, and it has a third. */
 __global__ void __launch_bounds__(THREADS)
-    update_rmsprop(const __grid_constant__ hpct_update_table t,
-                   const __grid_constant__ hpct_update_args given)
+    update_rmsprop(const __grid_constant__ hpct_cuda_update_table t,
+                   const __grid_constant__ hpct_cuda_update_args given)
 {
     if (is_left_out(given))
         return;
-    const hpct_update_args a = current(given);
+    const hpct_cuda_update_args a = current(given);
     const uint32_t chunks = t.first_chunk[t.num_ranges];
     float *const slot_m = a.slot[0], *const slot_v = a.slot[1], *const slot_a = a.slot[2];
     for (uint32_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
@@ -259,10 +265,10 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 __global__ void __launch_bounds__(THREADS)
-    norms(const __grid_constant__ hpct_update_table t,
-          const __grid_constant__ hpct_update_args given, bool scaled)
+    norms(const __grid_constant__ hpct_cuda_update_table t,
+          const __grid_constant__ hpct_cuda_update_args given, bool scaled)
 {
-    const hpct_update_args a = current(given);
+    const hpct_cuda_update_args a = current(given);
     const uint32_t chunks = t.first_chunk[t.num_ranges];
     for (uint32_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
         const span s = span_of(t, a, chunk);
@@ -285,7 +291,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* One block per range adds its chunks in order. */
-__global__ void __launch_bounds__(THREADS) finish(const __grid_constant__ hpct_update_table t)
+__global__ void __launch_bounds__(THREADS) finish(const __grid_constant__ hpct_cuda_update_table t)
 {
     const int range = (int) blockIdx.x;
     double sum[2] = {0, 0};
@@ -317,14 +323,14 @@ __device__ inline float shorten(double length, float limit)
     return length <= (double) limit ? 1 : (float) ((double) limit / length);
 }
 
-__global__ void __launch_bounds__(HPCT_UPDATE_RANGES)
-    settle(const __grid_constant__ hpct_update_table t,
-           const __grid_constant__ hpct_update_args given, hpct_update_settle what, float limit,
-           bool first)
+__global__ void __launch_bounds__(HPCT_CUDA_UPDATE_RANGES)
+    settle(const __grid_constant__ hpct_cuda_update_table t,
+           const __grid_constant__ hpct_cuda_update_args given, hpct_cuda_update_settle what,
+           float limit, bool first)
 {
-    const hpct_update_args a = current(given);
+    const hpct_cuda_update_args a = current(given);
     const int i = (int) threadIdx.x;
-    if (what == HPCT_SETTLE_COUNT_ALL && i == 0) {
+    if (what == HPCT_CUDA_SETTLE_COUNT_ALL && i == 0) {
         double sum = first ? 0 : all_squares;
         for (int k = 0; k < t.num_ranges; k++)
             sum += range_sums[k][1];
@@ -334,25 +340,25 @@ __global__ void __launch_bounds__(HPCT_UPDATE_RANGES)
         return;
     const double w = sqrt(range_sums[i][0]), g = sqrt(range_sums[i][1]);
     switch (what) {
-    case HPCT_SETTLE_COUNT_ALL:
+    case HPCT_CUDA_SETTLE_COUNT_ALL:
         break;
-    case HPCT_SETTLE_START:
+    case HPCT_CUDA_SETTLE_START:
         range_scale[i] = a.grad_scale;
         range_rate[i] = a.rate * factor_of(t, i);
         break;
-    case HPCT_SETTLE_CLIP_ALL:
+    case HPCT_CUDA_SETTLE_CLIP_ALL:
         range_scale[i] =
             a.grad_scale * shorten(fabs((double) a.grad_scale) * sqrt(all_squares), limit);
         range_rate[i] = a.rate * factor_of(t, i);
         break;
-    case HPCT_SETTLE_CLIP_RANGE:
+    case HPCT_CUDA_SETTLE_CLIP_RANGE:
         range_scale[i] *= shorten(fabs((double) range_scale[i]) * g, limit);
         break;
-    case HPCT_SETTLE_LARS:
+    case HPCT_CUDA_SETTLE_LARS:
         if (t.adapt[i] && w > 0 && g > 0)
             range_rate[i] *= (float) ((double) a.trust * w / (g + (double) a.decay * w));
         break;
-    case HPCT_SETTLE_LAMB:
+    case HPCT_CUDA_SETTLE_LAMB:
         if (w > 0 && g > 0)
             range_rate[i] *= (float) (w / g);
         break;
@@ -375,61 +381,62 @@ __global__ void move(hpct_graph_loss_scaling *s, double beta_1, double beta_2)
 
 /* ---- launchers ---- */
 
-static unsigned blocks_of(hpct_queue queue, const hpct_update_table *t)
+static unsigned blocks_of(hpct_cuda_queue queue, const hpct_cuda_update_table *t)
 {
     return blocks_for(queue, t->first_chunk[t->num_ranges], 1);
 }
 
-static cudaError_t launch_finish(hpct_queue queue, const hpct_update_table *t)
+static cudaError_t launch_finish(hpct_cuda_queue queue, const hpct_cuda_update_table *t)
 {
-    HPCT_LAUNCH(finish, (unsigned) t->num_ranges, THREADS, queue, *t);
+    HPCT_CUDA_LAUNCH(finish, (unsigned) t->num_ranges, THREADS, queue, *t);
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_update(hpct_queue queue, const hpct_update_table *table,
-                               const hpct_update_args *args)
+cudaError_t hpct_cuda_launch_update(hpct_cuda_queue queue, const hpct_cuda_update_table *table,
+                                    const hpct_cuda_update_args *args)
 {
     unsigned blocks = blocks_of(queue, table);
-    void (*kernel)(hpct_update_table, hpct_update_args) = nullptr;
+    void (*kernel)(hpct_cuda_update_table, hpct_cuda_update_args) = nullptr;
     switch (args->kind) {
-    case HPCT_UPDATE_SGD:
-        kernel = args->slot[0] != nullptr ? update<HPCT_UPDATE_SGD, true>
-                                          : update<HPCT_UPDATE_SGD, false>;
+    case HPCT_CUDA_UPDATE_SGD:
+        kernel = args->slot[0] != nullptr ? update<HPCT_CUDA_UPDATE_SGD, true>
+                                          : update<HPCT_CUDA_UPDATE_SGD, false>;
         break;
-    case HPCT_UPDATE_ADAM:
-        kernel = update<HPCT_UPDATE_ADAM, true>;
+    case HPCT_CUDA_UPDATE_ADAM:
+        kernel = update<HPCT_CUDA_UPDATE_ADAM, true>;
         break;
-    case HPCT_UPDATE_LARS:
-        kernel = update<HPCT_UPDATE_LARS, true>;
+    case HPCT_CUDA_UPDATE_LARS:
+        kernel = update<HPCT_CUDA_UPDATE_LARS, true>;
         break;
-    case HPCT_UPDATE_LAMB_MOMENTS:
-        kernel = update<HPCT_UPDATE_LAMB_MOMENTS, true>;
+    case HPCT_CUDA_UPDATE_LAMB_MOMENTS:
+        kernel = update<HPCT_CUDA_UPDATE_LAMB_MOMENTS, true>;
         break;
-    case HPCT_UPDATE_LAMB_APPLY:
-        kernel = update<HPCT_UPDATE_LAMB_APPLY, true>;
+    case HPCT_CUDA_UPDATE_LAMB_APPLY:
+        kernel = update<HPCT_CUDA_UPDATE_LAMB_APPLY, true>;
         break;
-    case HPCT_UPDATE_RMSPROP:
+    case HPCT_CUDA_UPDATE_RMSPROP:
         kernel = update_rmsprop;
         break;
     default:
         return cudaErrorInvalidValue;
     }
-    HPCT_LAUNCH(kernel, blocks, THREADS, queue, *table, *args);
+    HPCT_CUDA_LAUNCH(kernel, blocks, THREADS, queue, *table, *args);
     cudaError_t error = cudaGetLastError();
-    if (error == cudaSuccess && args->kind == HPCT_UPDATE_LAMB_MOMENTS)
+    if (error == cudaSuccess && args->kind == HPCT_CUDA_UPDATE_LAMB_MOMENTS)
         error = launch_finish(queue, table);
     return error;
 }
 
-cudaError_t hpct_launch_update_norms(hpct_queue queue, const hpct_update_table *table,
-                                     const hpct_update_args *args, bool scaled)
+cudaError_t hpct_cuda_launch_update_norms(hpct_cuda_queue queue,
+                                          const hpct_cuda_update_table *table,
+                                          const hpct_cuda_update_args *args, bool scaled)
 {
-    HPCT_LAUNCH(norms, blocks_of(queue, table), THREADS, queue, *table, *args, scaled);
+    HPCT_CUDA_LAUNCH(norms, blocks_of(queue, table), THREADS, queue, *table, *args, scaled);
     cudaError_t error = cudaGetLastError();
     return error == cudaSuccess ? launch_finish(queue, table) : error;
 }
 
-cudaError_t hpct_update_sums(float **sums)
+cudaError_t hpct_cuda_update_sums(float **sums)
 {
     void *address = nullptr;
     cudaError_t error = cudaGetSymbolAddress(&address, shared_sums);
@@ -437,30 +444,31 @@ cudaError_t hpct_update_sums(float **sums)
     return error;
 }
 
-cudaError_t hpct_launch_update_take(hpct_queue queue, int first, int count)
+cudaError_t hpct_cuda_launch_update_take(hpct_cuda_queue queue, int first, int count)
 {
-    HPCT_LAUNCH(copy_sums, 1, THREADS, queue, first, count);
+    HPCT_CUDA_LAUNCH(copy_sums, 1, THREADS, queue, first, count);
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_update_settle(hpct_queue queue, const hpct_update_table *table,
-                                      const hpct_update_args *args, hpct_update_settle what,
-                                      float limit, bool first)
+cudaError_t hpct_cuda_launch_update_settle(hpct_cuda_queue queue,
+                                           const hpct_cuda_update_table *table,
+                                           const hpct_cuda_update_args *args,
+                                           hpct_cuda_update_settle what, float limit, bool first)
 {
-    HPCT_LAUNCH(settle, 1, HPCT_UPDATE_RANGES, queue, *table, *args, what, limit, first);
+    HPCT_CUDA_LAUNCH(settle, 1, HPCT_CUDA_UPDATE_RANGES, queue, *table, *args, what, limit, first);
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_scaling_judge(hpct_queue queue, hpct_graph_loss_scaling *scaling,
-                                      bool measured)
+cudaError_t hpct_cuda_launch_scaling_judge(hpct_cuda_queue queue, hpct_graph_loss_scaling *scaling,
+                                           bool measured)
 {
-    HPCT_LAUNCH(set_infinite, 1, WARP, queue, scaling, measured);
+    HPCT_CUDA_LAUNCH(set_infinite, 1, WARP, queue, scaling, measured);
     return cudaGetLastError();
 }
 
-cudaError_t hpct_launch_scaling_move(hpct_queue queue, hpct_graph_loss_scaling *scaling,
-                                     double beta_1, double beta_2)
+cudaError_t hpct_cuda_launch_scaling_move(hpct_cuda_queue queue, hpct_graph_loss_scaling *scaling,
+                                          double beta_1, double beta_2)
 {
-    HPCT_LAUNCH(move, 1, WARP, queue, scaling, beta_1, beta_2);
+    HPCT_CUDA_LAUNCH(move, 1, WARP, queue, scaling, beta_1, beta_2);
     return cudaGetLastError();
 }

@@ -7,23 +7,24 @@
 static cudaError_t vary(const hpct_op *op, const hpct_op_call *call)
 {
     const hpct_graph_picture *p = &op->spec.picture;
-    hpct_varied varied = {
+    hpct_cuda_varied varied = {
         .h = p->in_h, .w = p->in_w, .channels = p->channels, .variation = p->variation};
-    hpct_drawing drawing = hpct_cuda_drawing(op, call);
+    hpct_cuda_drawing drawing = hpct_cuda_drawing_of(op, call);
     return op->spec.kind == HPCT_OP_RANDOM_AFFINE
-               ? hpct_launch_affine(hpct_cuda_queue(), hpct_cuda_number_of(op), drawing, &varied,
-                                    call->n, call->src[0], call->dst)
-               : hpct_launch_tone(hpct_cuda_queue(), hpct_cuda_number_of(op), drawing, &varied,
-                                  call->n, call->src[0], call->dst);
+               ? hpct_cuda_launch_affine(hpct_cuda_current_queue(), hpct_cuda_number_of(op),
+                                         drawing, &varied, call->n, call->src[0], call->dst)
+               : hpct_cuda_launch_tone(hpct_cuda_current_queue(), hpct_cuda_number_of(op), drawing,
+                                       &varied, call->n, call->src[0], call->dst);
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 {
-    cudaError_t error = call->training
-                            ? vary(op, call)
-                            : hpct_launch_rescale(hpct_cuda_queue(), hpct_cuda_number_of(op),
-                                                  hpct_cuda_dst_count(op, call->n), 1, 0,
-                                                  call->src[0], false, call->dst);
+    cudaError_t error =
+        call->training
+            ? vary(op, call)
+            : hpct_cuda_launch_rescale(hpct_cuda_current_queue(), hpct_cuda_number_of(op),
+                                       hpct_cuda_dst_count(op, call->n), 1, 0, call->src[0], false,
+                                       call->dst);
     return hpct_cuda_launched(error, op, "forward");
 }
 

@@ -7,14 +7,14 @@
 
 /* The channels of a cell; NULL outside of the image. */
 template <typename T>
-__device__ inline const T *cell_at(const hpct_varied &v, const T *src, int y, int x)
+__device__ inline const T *cell_at(const hpct_cuda_varied &v, const T *src, int y, int x)
 {
     return y < 0 || x < 0 ? nullptr
                           : src + ((size_t) y * (size_t) v.w + (size_t) x) * (size_t) v.channels;
 }
 
 template <typename T>
-__device__ inline float channel_of(const hpct_varied &v, const T *cell, int channel)
+__device__ inline float channel_of(const hpct_cuda_varied &v, const T *cell, int channel)
 {
     return cell == nullptr ? v.variation.fill_value : value_of(cell[channel]);
 }
@@ -22,9 +22,10 @@ __device__ inline float channel_of(const hpct_varied &v, const T *cell, int chan
 /* A thread processes all channels of an output cell. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    affine(const __grid_constant__ hpct_varied v, hpct_drawing given, int n, const T *src, T *dst)
+    affine(const __grid_constant__ hpct_cuda_varied v, hpct_cuda_drawing given, int n, const T *src,
+           T *dst)
 {
-    const hpct_drawing drawing = current(given);
+    const hpct_cuda_drawing drawing = current(given);
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x;
     if (item >= (unsigned) v.h * (unsigned) v.w)
         return;
@@ -53,15 +54,16 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_launch_affine(hpct_queue queue, hpct_number type, hpct_drawing drawing,
-                               const hpct_varied *varied, int n, const void *src, void *dst)
+cudaError_t hpct_cuda_launch_affine(hpct_cuda_queue queue, hpct_cuda_number type,
+                                    hpct_cuda_drawing drawing, const hpct_cuda_varied *varied,
+                                    int n, const void *src, void *dst)
 {
     sample_grid grid = grid_for_samples(n, (size_t) varied->h * (size_t) varied->w);
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = affine<T>;
-        HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, *varied, drawing, n, (const T *) src,
-                    (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *varied, drawing, n,
+                         (const T *) src, (T *) dst);
     });
 }
 
@@ -85,9 +87,10 @@ __device__ inline float block_sum(float x)
 /* A block processes one channel of an image. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    tone(const __grid_constant__ hpct_varied v, hpct_drawing given, int n, const T *src, T *dst)
+    tone(const __grid_constant__ hpct_cuda_varied v, hpct_cuda_drawing given, int n, const T *src,
+         T *dst)
 {
-    const hpct_drawing drawing = current(given);
+    const hpct_cuda_drawing drawing = current(given);
     const size_t cells = (size_t) v.h * (size_t) v.w, step = (size_t) v.channels;
     for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
         const words drawn = draw_words(drawing, drawing.first_sample + (uint32_t) s, 0);
@@ -106,8 +109,9 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_launch_tone(hpct_queue queue, hpct_number type, hpct_drawing drawing,
-                             const hpct_varied *varied, int n, const void *src, void *dst)
+cudaError_t hpct_cuda_launch_tone(hpct_cuda_queue queue, hpct_cuda_number type,
+                                  hpct_cuda_drawing drawing, const hpct_cuda_varied *varied, int n,
+                                  const void *src, void *dst)
 {
     dim3 blocks((unsigned) varied->channels, n < 1                    ? 1
                                              : (unsigned) n < SAMPLES ? (unsigned) n
@@ -115,7 +119,7 @@ cudaError_t hpct_launch_tone(hpct_queue queue, hpct_number type, hpct_drawing dr
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
         auto kernel = tone<T>;
-        HPCT_LAUNCH(kernel, blocks, THREADS, queue, *varied, drawing, n, (const T *) src,
-                    (T *) dst);
+        HPCT_CUDA_LAUNCH(kernel, blocks, THREADS, queue, *varied, drawing, n, (const T *) src,
+                         (T *) dst);
     });
 }

@@ -10,12 +10,12 @@
  * `stride`, after `before` cells of padding. Padding beyond the last window has no effect until
  * another window fits: within this freedom the result is `before` if possible, which all engines
  * support. Not negative; -1 if the numbers are inconsistent. */
-int hpct_window_pad_after(int in, int out, int reach, int stride, int before);
+int hpct_cuda_window_pad_after(int in, int out, int reach, int stride, int before);
 
 /* The sizes of a convolution of n images. */
-hpct_direct hpct_window_direct(const hpct_graph_window *w, int n);
+hpct_cuda_direct hpct_cuda_window_direct(const hpct_graph_window *w, int n);
 
 /* The same convolution on images with padding included. */
-hpct_graph_window hpct_window_with_padding(const hpct_graph_window *w);
+hpct_graph_window hpct_cuda_window_with_padding(const hpct_graph_window *w);
 
 #endif

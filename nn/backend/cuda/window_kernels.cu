@@ -20,12 +20,12 @@ __device__ inline size_t offset_of(int s, int h, int w, int channels, int y, int
            (size_t) channel;
 }
 
-__device__ inline size_t in_at(const hpct_sliding &w, int s, int y, int x, int channel)
+__device__ inline size_t in_at(const hpct_cuda_sliding &w, int s, int y, int x, int channel)
 {
     return offset_of(s, w.in_h, w.in_w, w.channels, y, x, channel);
 }
 
-__device__ inline size_t out_at(const hpct_sliding &w, int s, int i, int j, int channel)
+__device__ inline size_t out_at(const hpct_cuda_sliding &w, int s, int i, int j, int channel)
 {
     return offset_of(s, w.out_h, w.out_w, w.channels, i, j, channel);
 }
@@ -61,7 +61,7 @@ template <typename N> __device__ constexpr N PADDING = (N) ~(N) 0;
 
 template <typename T, typename N, int V>
 __global__ void __launch_bounds__(THREADS)
-    max_pool(const __grid_constant__ hpct_sliding w, int n, const T *src, T *dst, N *notes)
+    max_pool(const __grid_constant__ hpct_cuda_sliding w, int n, const T *src, T *dst, N *notes)
 {
     each_cell<V>(n, w.out_h, w.out_w, w.channels, [&](int s, const cell &c) {
         float best[V] = {};
@@ -99,8 +99,8 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T, typename N, int V>
 __global__ void __launch_bounds__(THREADS)
-    max_pool_backward(const __grid_constant__ hpct_sliding w, int n, const N *notes, const T *diff,
-                      bool add, T *diff_src)
+    max_pool_backward(const __grid_constant__ hpct_cuda_sliding w, int n, const N *notes,
+                      const T *diff, bool add, T *diff_src)
 {
     each_cell<V>(n, w.in_h, w.in_w, w.channels, [&](int s, const cell &c) {
         const reach rows = reach_of(c.y, w.kernel_h, w.stride_h, w.pad_top, w.out_h),
@@ -139,7 +139,7 @@ __device__ inline float cells_of(const reach &rows, const reach &columns)
 
 template <typename T, int V>
 __global__ void __launch_bounds__(THREADS)
-    average_pool(const __grid_constant__ hpct_sliding w, int n, const T *src, T *dst)
+    average_pool(const __grid_constant__ hpct_cuda_sliding w, int n, const T *src, T *dst)
 {
     each_cell<V>(n, w.out_h, w.out_w, w.channels, [&](int s, const cell &c) {
         const reach rows = part_of(c.y, w.kernel_h, w.stride_h, w.pad_top, w.in_h),
@@ -164,8 +164,8 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T, int V>
 __global__ void __launch_bounds__(THREADS)
-    average_pool_backward(const __grid_constant__ hpct_sliding w, int n, const T *diff, bool add,
-                          T *diff_src)
+    average_pool_backward(const __grid_constant__ hpct_cuda_sliding w, int n, const T *diff,
+                          bool add, T *diff_src)
 {
     each_cell<V>(n, w.in_h, w.in_w, w.channels, [&](int s, const cell &c) {
         const reach rows = reach_of(c.y, w.kernel_h, w.stride_h, w.pad_top, w.out_h),
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T, int V>
 __global__ void __launch_bounds__(THREADS)
-    pad(const __grid_constant__ hpct_sliding w, int n, const T *src, T *dst)
+    pad(const __grid_constant__ hpct_cuda_sliding w, int n, const T *src, T *dst)
 {
     each_cell<V>(n, w.out_h, w.out_w, w.channels, [&](int s, const cell &c) {
         const int y = c.y - w.pad_top, x = c.x - w.pad_left;
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <typename T, int V>
-__global__ void __launch_bounds__(THREADS) pad_backward(const __grid_constant__ hpct_sliding w,
+__global__ void __launch_bounds__(THREADS) pad_backward(const __grid_constant__ hpct_cuda_sliding w,
                                                         int n, const T *diff, bool add, T *diff_src)
 {
     each_cell<V>(n, w.in_h, w.in_w, w.channels, [&](int s, const cell &c) {
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(THREADS) pad_backward(const __grid_constant__ 
 
 /* Calls body(zero of the type, width, grid) for an image of `cells` cells. */
 template <typename Body>
-static cudaError_t for_cells(hpct_number type, const hpct_sliding *w, int n, int cells,
+static cudaError_t for_cells(hpct_cuda_number type, const hpct_cuda_sliding *w, int n, int cells,
                              bool aligned, Body body)
 {
     return for_type(type, [&](auto zero) {
@@ -231,26 +231,26 @@ static cudaError_t for_cells(hpct_number type, const hpct_sliding *w, int n, int
     });
 }
 
-static int in_cells(const hpct_sliding *w)
+static int in_cells(const hpct_cuda_sliding *w)
 {
     return w->in_h * w->in_w;
 }
 
-static int out_cells(const hpct_sliding *w)
+static int out_cells(const hpct_cuda_sliding *w)
 {
     return w->out_h * w->out_w;
 }
 
-size_t hpct_max_pool_note_bytes(const hpct_sliding *w)
+size_t hpct_cuda_max_pool_note_bytes(const hpct_cuda_sliding *w)
 {
     int64_t cells = (int64_t) w->kernel_h * w->kernel_w;
     return cells < UINT8_MAX ? 1 : cells < UINT16_MAX ? 2 : 4;
 }
 
 /* Calls body with a zero of the index type. */
-template <typename Body> static void for_note(const hpct_sliding *w, Body body)
+template <typename Body> static void for_note(const hpct_cuda_sliding *w, Body body)
 {
-    switch (hpct_max_pool_note_bytes(w)) {
+    switch (hpct_cuda_max_pool_note_bytes(w)) {
     case 1:
         body(uint8_t());
         break;
@@ -262,8 +262,9 @@ template <typename Body> static void for_note(const hpct_sliding *w, Body body)
     }
 }
 
-cudaError_t hpct_launch_max_pool(hpct_queue queue, hpct_number type, const hpct_sliding *window,
-                                 int n, const void *src, void *dst, void *notes)
+cudaError_t hpct_cuda_launch_max_pool(hpct_cuda_queue queue, hpct_cuda_number type,
+                                      const hpct_cuda_sliding *window, int n, const void *src,
+                                      void *dst, void *notes)
 {
     return for_cells(type, window, n, out_cells(window), is_aligned(src, dst, notes),
                      [&](auto zero, auto width, sample_grid grid) {
@@ -272,15 +273,16 @@ cudaError_t hpct_launch_max_pool(hpct_queue queue, hpct_number type, const hpct_
                          for_note(window, [&](auto note) {
                              using N = decltype(note);
                              auto kernel = max_pool<T, N, V>;
-                             HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                         (const T *) src, (T *) dst, (N *) notes);
+                             HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
+                                              (const T *) src, (T *) dst, (N *) notes);
                          });
                      });
 }
 
-cudaError_t hpct_launch_max_pool_backward(hpct_queue queue, hpct_number type,
-                                          const hpct_sliding *window, int n, const void *notes,
-                                          const void *diff_dst, bool add, void *diff_src)
+cudaError_t hpct_cuda_launch_max_pool_backward(hpct_cuda_queue queue, hpct_cuda_number type,
+                                               const hpct_cuda_sliding *window, int n,
+                                               const void *notes, const void *diff_dst, bool add,
+                                               void *diff_src)
 {
     return for_cells(type, window, n, in_cells(window), is_aligned(notes, diff_dst, diff_src),
                      [&](auto zero, auto width, sample_grid grid) {
@@ -289,58 +291,60 @@ cudaError_t hpct_launch_max_pool_backward(hpct_queue queue, hpct_number type,
                          for_note(window, [&](auto note) {
                              using N = decltype(note);
                              auto kernel = max_pool_backward<T, N, V>;
-                             HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                         (const N *) notes, (const T *) diff_dst, add,
-                                         (T *) diff_src);
+                             HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
+                                              (const N *) notes, (const T *) diff_dst, add,
+                                              (T *) diff_src);
                          });
                      });
 }
 
-cudaError_t hpct_launch_average_pool(hpct_queue queue, hpct_number type, const hpct_sliding *window,
-                                     int n, const void *src, void *dst)
+cudaError_t hpct_cuda_launch_average_pool(hpct_cuda_queue queue, hpct_cuda_number type,
+                                          const hpct_cuda_sliding *window, int n, const void *src,
+                                          void *dst)
 {
     return for_cells(type, window, n, out_cells(window), is_aligned(src, dst),
                      [&](auto zero, auto width, sample_grid grid) {
                          using T = decltype(zero);
                          auto kernel = average_pool<T, decltype(width)::value>;
-                         HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                     (const T *) src, (T *) dst);
+                         HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
+                                          (const T *) src, (T *) dst);
                      });
 }
 
-cudaError_t hpct_launch_average_pool_backward(hpct_queue queue, hpct_number type,
-                                              const hpct_sliding *window, int n,
-                                              const void *diff_dst, bool add, void *diff_src)
+cudaError_t hpct_cuda_launch_average_pool_backward(hpct_cuda_queue queue, hpct_cuda_number type,
+                                                   const hpct_cuda_sliding *window, int n,
+                                                   const void *diff_dst, bool add, void *diff_src)
 {
     return for_cells(type, window, n, in_cells(window), is_aligned(diff_dst, diff_src),
                      [&](auto zero, auto width, sample_grid grid) {
                          using T = decltype(zero);
                          auto kernel = average_pool_backward<T, decltype(width)::value>;
-                         HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                     (const T *) diff_dst, add, (T *) diff_src);
+                         HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
+                                          (const T *) diff_dst, add, (T *) diff_src);
                      });
 }
 
-cudaError_t hpct_launch_pad(hpct_queue queue, hpct_number type, const hpct_sliding *window, int n,
-                            const void *src, void *dst)
+cudaError_t hpct_cuda_launch_pad(hpct_cuda_queue queue, hpct_cuda_number type,
+                                 const hpct_cuda_sliding *window, int n, const void *src, void *dst)
 {
     return for_cells(type, window, n, out_cells(window), is_aligned(src, dst),
                      [&](auto zero, auto width, sample_grid grid) {
                          using T = decltype(zero);
                          auto kernel = pad<T, decltype(width)::value>;
-                         HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                     (const T *) src, (T *) dst);
+                         HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
+                                          (const T *) src, (T *) dst);
                      });
 }
 
-cudaError_t hpct_launch_pad_backward(hpct_queue queue, hpct_number type, const hpct_sliding *window,
-                                     int n, const void *diff_dst, bool add, void *diff_src)
+cudaError_t hpct_cuda_launch_pad_backward(hpct_cuda_queue queue, hpct_cuda_number type,
+                                          const hpct_cuda_sliding *window, int n,
+                                          const void *diff_dst, bool add, void *diff_src)
 {
     return for_cells(type, window, n, in_cells(window), is_aligned(diff_dst, diff_src),
                      [&](auto zero, auto width, sample_grid grid) {
                          using T = decltype(zero);
                          auto kernel = pad_backward<T, decltype(width)::value>;
-                         HPCT_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                     (const T *) diff_dst, add, (T *) diff_src);
+                         HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
+                                          (const T *) diff_dst, add, (T *) diff_src);
                      });
 }

@@ -257,7 +257,7 @@ hpct_status accepts_ask(int device, int model, hpct_precision precision)
     accepts_listen(device, model);
     hpct_status status = accepts_model(&made, accepts_models[model], precision);
     if (status == HPCT_OK) {
-        made->backend = &hpct_backend_cuda;
+        made->backend = &hpct_cuda_backend;
         status = hpct_model_plan(made, &options, &plan);
     }
     hpct_model_free(made);

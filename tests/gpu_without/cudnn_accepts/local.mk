@@ -14,9 +14,9 @@ scaled_tests += tests/gpu_without/kernels/resources.t
 endif
 described_gpu = tests/gpu_without/libraries/described_gpu.c tests/gpu_without/libraries/described_gpu.h tests/unit/unit.h
 described_gpu_cppflags = $(cuda_on_host_cppflags) $(JANSSON_CFLAGS)
-described_gpu_wraps = -Wl,--wrap=cudaMemGetInfo -Wl,--wrap=cudnnBackendSetAttribute -Wl,--wrap=hpct_conv_take_small \
-	-Wl,--wrap=hpct_dnn_find -Wl,--wrap=hpct_dnn_propose -Wl,--wrap=hpct_self_test_open -Wl,--wrap=hpct_self_test_run -Wl,--wrap=hpct_tune_choices \
-	-Wl,--wrap=hpct_tune_memory -Wl,--wrap=hpct_tune_release -Wl,--wrap=hpct_tune_time
+described_gpu_wraps = -Wl,--wrap=cudaMemGetInfo -Wl,--wrap=cudnnBackendSetAttribute -Wl,--wrap=hpct_cuda_conv_take_small \
+	-Wl,--wrap=hpct_dnn_find -Wl,--wrap=hpct_dnn_propose -Wl,--wrap=hpct_cuda_self_test_open -Wl,--wrap=hpct_cuda_self_test_run -Wl,--wrap=hpct_cuda_tune_choices \
+	-Wl,--wrap=hpct_cuda_tune_memory -Wl,--wrap=hpct_cuda_tune_release -Wl,--wrap=hpct_cuda_tune_time
 described_gpu_libs = $(filter-out %-module_status.lo,$(hpctrain_cuda_la_OBJECTS)) $(cuda_kernels:.cu=.lo) nn/libnn.la $(CMOCKA_LIBS) \
 	$(JANSSON_LIBS) $(CUDA_LIBS) -lstdc++ -lm
 

@@ -33,7 +33,8 @@ static bool lacks(int device, int precision)
 
 static void describe(int device)
 {
-    accepts_about[device] = (accepts_device){.major = hpct_gpu.major, .minor = hpct_gpu.minor};
+    accepts_about[device] =
+        (accepts_device){.major = hpct_cuda_gpu.major, .minor = hpct_cuda_gpu.minor};
     accepts_device *about = &accepts_about[device];
     about->engines = accepts_count_code("libcudnn_engines_precompiled", about->major, about->minor);
     about->others = accepts_count_code("libcudnn_cnn", about->major, about->minor);
@@ -42,8 +43,8 @@ static void describe(int device)
 /* All models in all precisions; a precision that the device lacks is an error of configuration. */
 static hpct_status ask_device(int device)
 {
-    hpct_choices *choices = NULL;
-    HPCT_TRY(hpct_choices_open(&choices, "", "a device"));
+    hpct_cuda_choices *choices = NULL;
+    HPCT_TRY(hpct_cuda_choices_open(&choices, "", "a device"));
     hpct_status status = described_gpu_open(accepts_devices[device], choices);
     if (status == HPCT_OK)
         describe(device);
@@ -56,7 +57,7 @@ static hpct_status ask_device(int device)
                 status = status == HPCT_ERR_CONFIG ? HPCT_OK : HPCT_ERR_INTERNAL;
         }
     }
-    hpct_choices_close(choices);
+    hpct_cuda_choices_close(choices);
     described_gpu_close();
     return status;
 }
@@ -142,9 +143,9 @@ static void a_refusal_is_heard(void **state)
 {
     (void) state;
     const int device = 5; /* an H100 */
-    hpct_choices *choices = NULL;
+    hpct_cuda_choices *choices = NULL;
     hpct_dnn_plan *plan = NULL;
-    assert_int_equal(hpct_choices_open(&choices, "", "a device"), HPCT_OK);
+    assert_int_equal(hpct_cuda_choices_open(&choices, "", "a device"), HPCT_OK);
     assert_int_equal(described_gpu_open(accepts_devices[device], choices), HPCT_OK);
     accepts_forget();
     accepts_listen(device, 0);
@@ -154,9 +155,10 @@ static void a_refusal_is_heard(void **state)
     const accepts_graph *g = &accepts_graphs[0];
     assert_true(g->kind == ACCEPTS_WEIGHTS && g->precision == HPCT_BF16 && accepts_is_last(g));
     assert_true(g->answer[device].models == 1 && !g->answer[device].accepted);
-    assert_string_equal(hpct_choices_find(choices, g->key), "none"); /* kept: not asked again */
+    assert_string_equal(hpct_cuda_choices_find(choices, g->key),
+                        "none"); /* kept: not asked again */
     assert_true(g->answer[device].compiled.count > 0 && g->answer[device].engines.count == 0);
-    hpct_choices_close(choices);
+    hpct_cuda_choices_close(choices);
     described_gpu_close();
 }
 

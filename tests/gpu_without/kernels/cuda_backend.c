@@ -9,7 +9,7 @@
 
 /* Few multiprocessors, so that small cases go around in grids. */
 static hpct_cuda gpu = {.multiprocessors = 3};
-_Thread_local hpct_cuda *hpct_gpu_here = &gpu;
+_Thread_local hpct_cuda *hpct_cuda_gpu_here = &gpu;
 
 hpct_status hpct_cuda_check(cudaError_t error, const char *call)
 {
@@ -69,7 +69,7 @@ static hpct_status (*const makers[HPCT_OP_KINDS])(hpct_op **out, const hpct_op_s
     [HPCT_OP_GROUP_NORM] = hpct_cuda_make_group_norm,
     [HPCT_OP_PERMUTE] = hpct_cuda_make_permute,
     [HPCT_OP_GAUSSIAN_NOISE] = hpct_cuda_make_noise,
-    HPCT_ELEMENT_ROWS(ELEMENT),
+    HPCT_GRAPH_ELEMENT_ROWS(ELEMENT),
 };
 
 static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)

@@ -18,7 +18,7 @@
 
 #undef __shared__
 #define __shared__ static
-#define HPCT_OF_DEVICE static __attribute__((section("hpct_of_device"), used))
+#define HPCT_CUDA_OF_DEVICE static __attribute__((section("hpct_of_device"), used))
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __grid_constant__
@@ -54,7 +54,7 @@ void __syncwarp();
 uint64_t hpct_host_shuffle(uint64_t mine, unsigned from);
 unsigned hpct_host_lane();
 
-#define HPCT_LAUNCH_ON(stream, kernel, grid, block, ...)                                           \
+#define HPCT_CUDA_LAUNCH_ON(stream, kernel, grid, block, ...)                                      \
     hpct_host_launch(stream, dim3(grid), dim3(block), hpct_host_bind(kernel, __VA_ARGS__),         \
                      __PRETTY_FUNCTION__)
 

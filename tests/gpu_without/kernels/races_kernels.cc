@@ -13,9 +13,9 @@ struct alignas(16) wide {
     float at[4];
 };
 
-alignas(16) HPCT_OF_DEVICE float results[THREADS];
-HPCT_OF_DEVICE float partial[BLOCKS];
-HPCT_OF_DEVICE unsigned done;
+alignas(16) HPCT_CUDA_OF_DEVICE float results[THREADS];
+HPCT_CUDA_OF_DEVICE float partial[BLOCKS];
+HPCT_CUDA_OF_DEVICE unsigned done;
 
 /* Each thread reads what the next one wrote. */
 __global__ void neighbours(race_case of)
@@ -93,15 +93,15 @@ void races_run(race_case of)
     case RACE_SHUFFLE:
     case RACE_BETWEEN_WARPS:
         for (int launch = 0; launch < 2; launch++) /* one after the other */
-            HPCT_LAUNCH_ON(nullptr, neighbours, 1, THREADS, of);
+            HPCT_CUDA_LAUNCH_ON(nullptr, neighbours, 1, THREADS, of);
         return;
     case RACE_UNALIGNED:
-        HPCT_LAUNCH_ON(nullptr, unaligned, 1, 1, 1);
+        HPCT_CUDA_LAUNCH_ON(nullptr, unaligned, 1, 1, 1);
         return;
     case RACE_BEHIND:
-        HPCT_LAUNCH_ON(nullptr, behind, 1, 1, THREADS);
+        HPCT_CUDA_LAUNCH_ON(nullptr, behind, 1, 1, THREADS);
         return;
     default:
-        HPCT_LAUNCH_ON(nullptr, blocks, BLOCKS, THREADS, of);
+        HPCT_CUDA_LAUNCH_ON(nullptr, blocks, BLOCKS, THREADS, of);
     }
 }

@@ -93,7 +93,7 @@ static void pictures_are_hpct_resizes(void **state)
         for (int s = 0; s < n; s++)
             drawn[s] = random_draw(&p);
         hpct_backend_gather_call call = {&p, n, drawn, values, got, labels};
-        assert_int_equal(hpct_cuda_gather(&call), HPCT_OK);
+        assert_int_equal(hpct_cuda_gather_values(&call), HPCT_OK);
         for (int s = 0; s < n; s++) {
             assert_true(gather_host(&p, drawn[s], expected));
             assert_int_equal(labels[s], p.labels[drawn[s].index]);

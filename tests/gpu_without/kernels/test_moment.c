@@ -10,12 +10,12 @@
 
 #define COUNT 192
 
-static hpct_moment now;
+static hpct_cuda_moment now;
 
 static void record(bool recording)
 {
-    hpct_gpu.now = &now;
-    hpct_gpu.recording = recording;
+    hpct_cuda_gpu.now = &now;
+    hpct_cuda_gpu.recording = recording;
 }
 
 static void drop(uint64_t seed, int64_t step, int64_t first, float *dst)
@@ -47,10 +47,10 @@ static void draws_are_those_of_the_moment(void **state)
     drop(5, 3, 2, called);
     drop(5, 4, 2, other);
     assert_memory_not_equal(called, other, sizeof called);
-    assert_int_equal(hpct_launch_moment(hpct_cuda_queue(),
-                                        (hpct_moment){.seed = 5, .step = 3, .first_sample = 2},
-                                        &now),
-                     cudaSuccess);
+    assert_int_equal(
+        hpct_cuda_launch_moment(hpct_cuda_current_queue(),
+                                (hpct_cuda_moment){.seed = 5, .step = 3, .first_sample = 2}, &now),
+        cudaSuccess);
     record(true);
     drop(99, 98, 97, replayed);
     record(false);
@@ -89,8 +89,8 @@ static void update(hpct_optimizer_kind kind, float rate, float bias_1, float bia
         to->slots[1][i] = 0.002F * (float) (i % 3);
     }
     if (!recording) { /* what a replay then goes by */
-        hpct_update_args args = hpct_cuda_update_args(&call);
-        now = (hpct_moment){
+        hpct_cuda_update_args args = hpct_cuda_update_args_of(&call);
+        now = (hpct_cuda_moment){
             .rate = args.rate, .decay = args.decay, .bias_1 = args.bias_1, .bias_2 = args.bias_2};
     }
     record(recording);
@@ -124,7 +124,8 @@ static void steps_of_one_rate_are_alike(void **state)
                                  second = first;
         second.bias_1 = 0.19F;
         second.bias_2 = 0.02F;
-        hpct_update_args a = hpct_cuda_update_args(&first), b = hpct_cuda_update_args(&second);
+        hpct_cuda_update_args a = hpct_cuda_update_args_of(&first),
+                              b = hpct_cuda_update_args_of(&second);
         bool alike = kind == HPCT_SGD || kind == HPCT_LARS || kind == HPCT_RMSPROP;
         assert_int_equal(a.rate == b.rate && a.bias_1 == b.bias_1 && a.bias_2 == b.bias_2, alike);
     }

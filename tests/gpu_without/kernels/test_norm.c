@@ -246,16 +246,16 @@ static void many_parts_are_joined(void **state)
         double off = src[i] - sum[i % CELLS] / MANY;
         squares[i % CELLS] += off * off;
     }
-    hpct_norm norm = {.queue = {.multiprocessors = PARTS / 3},
-                      .type = HPCT_NUMBER_FP32,
-                      .rows = MANY,
-                      .channels = CELLS,
-                      .moving_mean = moving[0],
-                      .moving_variance = moving[1],
-                      .notes = {notes[0], notes[1], notes[2], notes[3], &rows},
-                      .partial = partial};
-    assert_int_equal(hpct_norm_parts(norm.queue, norm.type, CELLS), PARTS * 4 / 3);
-    assert_int_equal(hpct_launch_norm_moments(&norm, src), cudaSuccess);
+    hpct_cuda_norm norm = {.queue = {.multiprocessors = PARTS / 3},
+                           .type = HPCT_CUDA_NUMBER_FP32,
+                           .rows = MANY,
+                           .channels = CELLS,
+                           .moving_mean = moving[0],
+                           .moving_variance = moving[1],
+                           .notes = {notes[0], notes[1], notes[2], notes[3], &rows},
+                           .partial = partial};
+    assert_int_equal(hpct_cuda_norm_parts(norm.queue, norm.type, CELLS), PARTS * 4 / 3);
+    assert_int_equal(hpct_cuda_launch_norm_moments(&norm, src), cudaSuccess);
     assert_true(partial[(PARTS - 1) * 2 * CELLS] > 3 && partial[PARTS * 2 * CELLS] == 0);
     for (int c = 0; c < CELLS; c++) {
         assert_true(fabs(moving[0][c] / (sum[c] / MANY) - 1) < 1e-5);

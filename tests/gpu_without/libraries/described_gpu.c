@@ -23,7 +23,7 @@
 
 static cudnnBackendDescriptor_t device;
 static size_t memory_bytes;
-static hpct_choices *kept;
+static hpct_cuda_choices *kept;
 int described_gpu_measured;
 
 cudnnStatus_t __real_cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
@@ -76,16 +76,16 @@ static hpct_status enter(const json_t *json, const char *file)
     HPCT_TRY(number(json, file, "multiProcessorCount", &processors));
     HPCT_TRY(number(json, file, "maxSharedMemoryPerBlockOptin", &shared));
     HPCT_TRY(number(json, file, "totalGlobalMem", &memory_bytes));
-    hpct_gpu_here = &gpus[next++];
-    *hpct_gpu_here = (hpct_cuda){.major = (int) version / 100,
-                                 .minor = (int) version / 10 % 10,
-                                 .multiprocessors = (int) processors,
-                                 .shared_bytes = shared,
-                                 .bytes_per_second = 1e12};
+    hpct_cuda_gpu_here = &gpus[next++];
+    *hpct_cuda_gpu_here = (hpct_cuda){.major = (int) version / 100,
+                                      .minor = (int) version / 10 % 10,
+                                      .multiprocessors = (int) processors,
+                                      .shared_bytes = shared,
+                                      .bytes_per_second = 1e12};
     return HPCT_OK;
 }
 
-hpct_status described_gpu_open(const char *name, hpct_choices *choices)
+hpct_status described_gpu_open(const char *name, hpct_cuda_choices *choices)
 {
     const char *folder = getenv("top_srcdir");
     char file[4096];
@@ -145,31 +145,31 @@ cudnnStatus_t __wrap_cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
 
 /* ---- in place of measurements ---- */
 
-hpct_status __wrap_hpct_tune_choices(hpct_choices **out);
-hpct_status __wrap_hpct_tune_choices(hpct_choices **out)
+hpct_status __wrap_hpct_cuda_tune_choices(hpct_cuda_choices **out);
+hpct_status __wrap_hpct_cuda_tune_choices(hpct_cuda_choices **out)
 {
     *out = kept;
     return HPCT_OK;
 }
 
 /* Addresses that nobody reads. */
-void *__wrap_hpct_tune_memory(size_t bytes);
-void *__wrap_hpct_tune_memory(size_t bytes)
+void *__wrap_hpct_cuda_tune_memory(size_t bytes);
+void *__wrap_hpct_cuda_tune_memory(size_t bytes)
 {
     (void) bytes;
     return (void *) (uintptr_t) 0x10000;
 }
 
-void __wrap_hpct_tune_release(void *memory);
-void __wrap_hpct_tune_release(void *memory)
+void __wrap_hpct_cuda_tune_release(void *memory);
+void __wrap_hpct_cuda_tune_release(void *memory)
 {
     (void) memory;
 }
 
-hpct_status __wrap_hpct_tune_time(hpct_status (*run)(void *argument), void *argument, double best,
-                                  double *seconds);
-hpct_status __wrap_hpct_tune_time(hpct_status (*run)(void *argument), void *argument, double best,
-                                  double *seconds)
+hpct_status __wrap_hpct_cuda_tune_time(hpct_status (*run)(void *argument), void *argument,
+                                       double best, double *seconds);
+hpct_status __wrap_hpct_cuda_tune_time(hpct_status (*run)(void *argument), void *argument,
+                                       double best, double *seconds)
 {
     (void) run;
     (void) argument;
@@ -179,24 +179,24 @@ hpct_status __wrap_hpct_tune_time(hpct_status (*run)(void *argument), void *argu
 }
 
 /* Nothing is computed. */
-hpct_status __wrap_hpct_self_test_open(hpct_self_test *test, const hpct_dnn_graph *graph,
-                                       void *const *pointers, void *memory);
-hpct_status __wrap_hpct_self_test_open(hpct_self_test *test, const hpct_dnn_graph *graph,
-                                       void *const *pointers, void *memory)
+hpct_status __wrap_hpct_cuda_self_test_open(hpct_cuda_self_test *test, const hpct_dnn_graph *graph,
+                                            void *const *pointers, void *memory);
+hpct_status __wrap_hpct_cuda_self_test_open(hpct_cuda_self_test *test, const hpct_dnn_graph *graph,
+                                            void *const *pointers, void *memory)
 {
     (void) graph;
     (void) pointers;
     (void) memory;
-    *test = (hpct_self_test){0};
+    *test = (hpct_cuda_self_test){0};
     return HPCT_OK;
 }
 
-hpct_status __wrap_hpct_self_test_run(const hpct_self_test *test,
-                                      hpct_status (*run)(void *argument), void *argument,
-                                      bool *right);
-hpct_status __wrap_hpct_self_test_run(const hpct_self_test *test,
-                                      hpct_status (*run)(void *argument), void *argument,
-                                      bool *right)
+hpct_status __wrap_hpct_cuda_self_test_run(const hpct_cuda_self_test *test,
+                                           hpct_status (*run)(void *argument), void *argument,
+                                           bool *right);
+hpct_status __wrap_hpct_cuda_self_test_run(const hpct_cuda_self_test *test,
+                                           hpct_status (*run)(void *argument), void *argument,
+                                           bool *right)
 {
     (void) test;
     (void) run;
@@ -206,10 +206,10 @@ hpct_status __wrap_hpct_self_test_run(const hpct_self_test *test,
 }
 
 /* Own kernels are not among what is looked at. */
-hpct_status __wrap_hpct_conv_take_small(const hpct_conv *conv, int n, bool backward, double besides,
-                                        hpct_conv_stage *s);
-hpct_status __wrap_hpct_conv_take_small(const hpct_conv *conv, int n, bool backward, double besides,
-                                        hpct_conv_stage *s)
+hpct_status __wrap_hpct_cuda_conv_take_small(const hpct_cuda_conv *conv, int n, bool backward,
+                                             double besides, hpct_cuda_conv_stage *s);
+hpct_status __wrap_hpct_cuda_conv_take_small(const hpct_cuda_conv *conv, int n, bool backward,
+                                             double besides, hpct_cuda_conv_stage *s)
 {
     (void) conv;
     (void) n;

@@ -17,7 +17,7 @@ bool described_gpu_supported(void);
 /* Makes the described device the calling thread's, as one that nothing is known of. Fails if the
  * file cannot be read, or cuDNN does not take what it says. `choices`: kept ones, which stay the
  * caller's. */
-hpct_status described_gpu_open(const char *name, hpct_choices *choices);
+hpct_status described_gpu_open(const char *name, hpct_cuda_choices *choices);
 void described_gpu_close(void); /* also if none is open */
 
 /* Engines that were timed so far. */

@@ -10,19 +10,19 @@
 
 #include <unistd.h>
 
-static hpct_choices *choices;
+static hpct_cuda_choices *choices;
 static int proposed, made, taken;
 
 /* Each time another device: nothing is known of it but what the choices say. */
 static void open_device(const char *path)
 {
-    assert_int_equal(hpct_choices_open(&choices, path, "a device"), HPCT_OK);
+    assert_int_equal(hpct_cuda_choices_open(&choices, path, "a device"), HPCT_OK);
     assert_int_equal(described_gpu_open("sm_90_h100", choices), HPCT_OK);
 }
 
 static void close_device(void)
 {
-    hpct_choices_close(choices);
+    hpct_cuda_choices_close(choices);
     described_gpu_close();
 }
 
@@ -201,7 +201,7 @@ static int build_some(void)
 static void keep_others(void)
 {
     for (int i = 0; i < finds.keys; i++)
-        assert_int_equal(hpct_choices_keep(choices, finds.key[i], "1000 e9999 k2=4"), HPCT_OK);
+        assert_int_equal(hpct_cuda_choices_keep(choices, finds.key[i], "1000 e9999 k2=4"), HPCT_OK);
 }
 
 /* Names that were written are made plans of again: nothing is asked for or measured, and none is
@@ -220,7 +220,7 @@ static void choices_are_made_again(void **state)
         proposed = made = taken = described_gpu_measured = 0;
         memset(&finds, 0, sizeof finds);
         count = build_some();
-        assert_int_equal(hpct_choices_write(choices), HPCT_OK);
+        assert_int_equal(hpct_cuda_choices_write(choices), HPCT_OK);
         close_device();
         print_message("# round %d: asked %d times, measured %d plans, made %d of kept names\n",
                       round, proposed, described_gpu_measured, made);

@@ -55,7 +55,7 @@ static void test_padding_gives_the_result_its_size(void **state)
             given = pick(0, reach - 1), out = windows_that_fit(in, before, given, reach, stride);
         if (out < 1)
             continue;
-        int after = hpct_window_pad_after(in, out, reach, stride, before);
+        int after = hpct_cuda_window_pad_after(in, out, reach, stride, before);
         assert_true(after >= 0);
         assert_int_equal(windows_that_fit(in, before, after, reach, stride), out);
         if (windows_that_fit(in, before, before, reach, stride) == out)
@@ -68,11 +68,11 @@ static void test_padding_gives_the_result_its_size(void **state)
 static void test_padding_of_known_layers(void **state)
 {
     (void) state;
-    assert_int_equal(hpct_window_pad_after(224, 112, 7, 2, 3), 3); /* ResNet's first */
-    assert_int_equal(hpct_window_pad_after(224, 112, 3, 2, 0), 1); /* `same`, stride 2 */
-    assert_int_equal(hpct_window_pad_after(28, 26, 3, 1, 0), 0);   /* `valid` */
-    assert_int_equal(hpct_window_pad_after(28, 28, 4, 1, 1), 2);   /* `same`, even kernel */
-    assert_int_equal(hpct_window_pad_after(10, 2, 3, 1, 0), -1);   /* windows are missing */
+    assert_int_equal(hpct_cuda_window_pad_after(224, 112, 7, 2, 3), 3); /* ResNet's first */
+    assert_int_equal(hpct_cuda_window_pad_after(224, 112, 3, 2, 0), 1); /* `same`, stride 2 */
+    assert_int_equal(hpct_cuda_window_pad_after(28, 26, 3, 1, 0), 0);   /* `valid` */
+    assert_int_equal(hpct_cuda_window_pad_after(28, 28, 4, 1, 1), 2);   /* `same`, even kernel */
+    assert_int_equal(hpct_cuda_window_pad_after(10, 2, 3, 1, 0), -1);   /* windows are missing */
 }
 
 static void test_padded_pictures_need_no_padding(void **state)
@@ -80,7 +80,7 @@ static void test_padded_pictures_need_no_padding(void **state)
     (void) state;
     hpct_graph_window w = nn_dilated_window((int[]){9, 12, 3}, 5, (int[]){4, 3}, (int[]){2, 3},
                                             (int[]){1, 2}, 1, true);
-    hpct_graph_window padded = hpct_window_with_padding(&w);
+    hpct_graph_window padded = hpct_cuda_window_with_padding(&w);
     assert_int_equal(padded.pad_top, 0);
     assert_int_equal(padded.pad_left, 0);
     assert_int_equal(windows_that_fit(padded.in_h, 0, 0, 4, 2), w.out_h);
@@ -93,8 +93,8 @@ static void test_kernels_are_turned(void **state)
     size_t in = 70, out = 45;
     float *keras = random_floats(in * out), *arena = malloc(in * out * sizeof *arena),
           *back = malloc(in * out * sizeof *back);
-    hpct_transpose(in, out, keras, arena);
-    hpct_transpose(out, in, arena, back);
+    hpct_cuda_transpose(in, out, keras, arena);
+    hpct_cuda_transpose(out, in, arena, back);
     assert_true(arena[3 * in + 17] == keras[17 * out + 3]);
     assert_memory_equal(back, keras, in * out * sizeof *keras);
     free(keras);
@@ -120,7 +120,7 @@ static hpct_graph_window pick_window(void)
 
 static void check_direct(const hpct_graph_window *w, int n)
 {
-    const hpct_direct d = hpct_window_direct(w, n);
+    const hpct_cuda_direct d = hpct_cuda_window_direct(w, n);
     size_t ins = (size_t) (w->in_c / w->groups), in = (size_t) (w->kernel_h * w->kernel_w) * ins,
            outs = (size_t) w->out_c;
     size_t src_count = (size_t) (n * w->in_h * w->in_w * w->in_c),
@@ -129,11 +129,11 @@ static void check_direct(const hpct_graph_window *w, int n)
           *diff_dst = random_floats(dst_count), *kernel = random_floats(in * outs);
     float *dst = random_floats(dst_count), *diff_src = random_floats(src_count),
           *diff_keras = random_floats(in * outs), *diff_kernel = random_floats(in * outs);
-    hpct_transpose(in, outs, keras, kernel);
+    hpct_cuda_transpose(in, outs, keras, kernel);
     hpct_ref_conv2d_forward(w, n, src, keras, NULL, dst);
     hpct_ref_conv2d_backward_data(w, n, diff_dst, keras, diff_src);
     hpct_ref_conv2d_backward_weights(w, n, src, diff_dst, diff_keras, NULL);
-    hpct_transpose(in, outs, diff_keras, diff_kernel);
+    hpct_cuda_transpose(in, outs, diff_keras, diff_kernel);
     for (size_t i = 0; i < dst_count; i++) {
         int o = (int) (i % outs), cell = (int) (i / outs) % d.cells, s = (int) (i / outs) / d.cells;
         assert_true(fabsf(forward_at(&d, src, kernel, s, cell, o) - dst[i]) < 1e-4f);
@@ -147,7 +147,7 @@ static void check_direct(const hpct_graph_window *w, int n)
         int c = (int) (i % ins), rest = (int) (i / ins), v = rest % w->kernel_w,
             u = rest / w->kernel_w % w->kernel_h, o = rest / w->kernel_w / w->kernel_h;
         size_t cells = (size_t) (n * d.cells), half = cells / 2;
-        assert_int_equal(hpct_direct_kernel_offset(&d, o, u, v, c), i);
+        assert_int_equal(hpct_cuda_direct_kernel_offset(&d, o, u, v, c), i);
         float sum = weights_at(&d, src, diff_dst, o, u, v, c, 0, half, 2) +
                     weights_at(&d, src, diff_dst, o, u, v, c, 1, half, 2) +
                     weights_at(&d, src, diff_dst, o, u, v, c, half, cells, 1);
@@ -185,35 +185,35 @@ static int remove_folder(void **state)
     return system(command);
 }
 
-static hpct_choices *opened(const char *identity)
+static hpct_cuda_choices *opened(const char *identity)
 {
-    hpct_choices *choices = NULL;
-    assert_int_equal(hpct_choices_open(&choices, path, identity), HPCT_OK);
+    hpct_cuda_choices *choices = NULL;
+    assert_int_equal(hpct_cuda_choices_open(&choices, path, identity), HPCT_OK);
     return choices;
 }
 
-static void write_all(hpct_choices *choices)
+static void write_all(hpct_cuda_choices *choices)
 {
-    assert_int_equal(hpct_choices_write(choices), HPCT_OK);
+    assert_int_equal(hpct_cuda_choices_write(choices), HPCT_OK);
 }
 
 /* A new file, with one choice in it. */
 static void begin(const char *name)
 {
     snprintf(path, sizeof path, "%s/%s/deep/er", folder, name);
-    hpct_choices *choices = opened("device 1");
-    assert_int_equal(hpct_choices_keep(choices, "a conv", "e1 k2=3"), HPCT_OK);
+    hpct_cuda_choices *choices = opened("device 1");
+    assert_int_equal(hpct_cuda_choices_keep(choices, "a conv", "e1 k2=3"), HPCT_OK);
     assert_int_not_equal(access(path, F_OK), 0); /* not each by itself */
     write_all(choices);
-    hpct_choices_close(choices);
+    hpct_cuda_choices_close(choices);
 }
 
 static bool knows(const char *identity, const char *key, const char *value)
 {
-    hpct_choices *choices = opened(identity);
-    const char *found = hpct_choices_find(choices, key);
+    hpct_cuda_choices *choices = opened(identity);
+    const char *found = hpct_cuda_choices_find(choices, key);
     bool same = found != NULL && strcmp(found, value) == 0;
-    hpct_choices_close(choices);
+    hpct_cuda_choices_close(choices);
     return same;
 }
 
@@ -222,16 +222,16 @@ static void test_choices_are_kept(void **state)
     (void) state;
     begin("kept");
     assert_true(knows("device 1", "a conv", "e1 k2=3"));
-    hpct_choices *choices = opened("device 1");
-    assert_null(hpct_choices_find(choices, "another"));
+    hpct_cuda_choices *choices = opened("device 1");
+    assert_null(hpct_cuda_choices_find(choices, "another"));
     for (int i = 0; i < 100; i++) {
         char key[32];
         snprintf(key, sizeof key, "key %d", i);
-        assert_int_equal(hpct_choices_keep(choices, key, key), HPCT_OK);
+        assert_int_equal(hpct_cuda_choices_keep(choices, key, key), HPCT_OK);
     }
-    assert_int_equal(hpct_choices_keep(choices, "a conv", "e2"), HPCT_OK);
+    assert_int_equal(hpct_cuda_choices_keep(choices, "a conv", "e2"), HPCT_OK);
     write_all(choices);
-    hpct_choices_close(choices);
+    hpct_cuda_choices_close(choices);
     assert_true(knows("device 1", "a conv", "e2"));
     assert_true(knows("device 1", "key 99", "key 99"));
 }
@@ -240,14 +240,14 @@ static void test_choices_of_two_processes_meet(void **state)
 {
     (void) state;
     begin("two");
-    hpct_choices *one = opened("device 1"), *other = opened("device 1");
-    assert_int_equal(hpct_choices_keep(one, "one", "1"), HPCT_OK);
-    assert_int_equal(hpct_choices_keep(other, "other", "2"), HPCT_OK);
+    hpct_cuda_choices *one = opened("device 1"), *other = opened("device 1");
+    assert_int_equal(hpct_cuda_choices_keep(one, "one", "1"), HPCT_OK);
+    assert_int_equal(hpct_cuda_choices_keep(other, "other", "2"), HPCT_OK);
     write_all(one);
     write_all(other);
-    assert_string_equal(hpct_choices_find(other, "one"), "1");
-    hpct_choices_close(one);
-    hpct_choices_close(other);
+    assert_string_equal(hpct_cuda_choices_find(other, "one"), "1");
+    hpct_cuda_choices_close(one);
+    hpct_cuda_choices_close(other);
     assert_true(knows("device 1", "one", "1"));
     assert_true(knows("device 1", "other", "2"));
 }
@@ -257,10 +257,10 @@ static void test_foreign_choices_are_ignored_and_replaced(void **state)
     (void) state;
     begin("foreign");
     assert_false(knows("device 2", "a conv", "e1 k2=3"));
-    hpct_choices *choices = opened("device 2");
-    assert_int_equal(hpct_choices_keep(choices, "b", "2"), HPCT_OK);
+    hpct_cuda_choices *choices = opened("device 2");
+    assert_int_equal(hpct_cuda_choices_keep(choices, "b", "2"), HPCT_OK);
     write_all(choices);
-    hpct_choices_close(choices);
+    hpct_cuda_choices_close(choices);
     assert_true(knows("device 2", "b", "2"));
     assert_false(knows("device 1", "a conv", "e1 k2=3"));
 }
@@ -296,18 +296,18 @@ static void test_choices_stay_in_memory_where_the_disk_refuses(void **state)
     FILE *file = fopen(path, "wb");
     fclose(file);
     snprintf(path, sizeof path, "%s/file/below", folder);
-    hpct_choices *choices = opened("device 1");
-    assert_int_equal(hpct_choices_keep(choices, "a", "1"), HPCT_OK);
-    assert_int_equal(hpct_choices_write(choices), HPCT_ERR_IO);
+    hpct_cuda_choices *choices = opened("device 1");
+    assert_int_equal(hpct_cuda_choices_keep(choices, "a", "1"), HPCT_OK);
+    assert_int_equal(hpct_cuda_choices_write(choices), HPCT_ERR_IO);
     write_all(choices); /* which does not try again */
-    assert_string_equal(hpct_choices_find(choices, "a"), "1");
-    hpct_choices_close(choices);
+    assert_string_equal(hpct_cuda_choices_find(choices, "a"), "1");
+    hpct_cuda_choices_close(choices);
     path[0] = '\0';
     choices = opened("device 1");
-    assert_int_equal(hpct_choices_keep(choices, "a", "1"), HPCT_OK);
-    assert_string_equal(hpct_choices_find(choices, "a"), "1");
-    assert_int_equal(hpct_choices_keep(choices, "a\tb", "1"), HPCT_ERR_INTERNAL);
-    hpct_choices_close(choices);
+    assert_int_equal(hpct_cuda_choices_keep(choices, "a", "1"), HPCT_OK);
+    assert_string_equal(hpct_cuda_choices_find(choices, "a"), "1");
+    assert_int_equal(hpct_cuda_choices_keep(choices, "a\tb", "1"), HPCT_ERR_INTERNAL);
+    hpct_cuda_choices_close(choices);
 }
 
 static void test_choices_lie_in_the_cache(void **state)
@@ -315,16 +315,16 @@ static void test_choices_lie_in_the_cache(void **state)
     (void) state;
     char one[128], other[128];
     setenv("XDG_CACHE_HOME", "/somewhere", 1);
-    assert_true(hpct_choices_path(one, sizeof one, "device 1"));
-    assert_true(hpct_choices_path(other, sizeof other, "device 2"));
+    assert_true(hpct_cuda_choices_path(one, sizeof one, "device 1"));
+    assert_true(hpct_cuda_choices_path(other, sizeof other, "device 2"));
     assert_int_equal(strncmp(one, "/somewhere/hpc-train/choices-", 29), 0);
     assert_string_not_equal(one, other);
     setenv("XDG_CACHE_HOME", "relative", 1); /* is to be ignored */
     setenv("HOME", "/home/me", 1);
-    assert_true(hpct_choices_path(one, sizeof one, "device 1"));
+    assert_true(hpct_cuda_choices_path(one, sizeof one, "device 1"));
     assert_int_equal(strncmp(one, "/home/me/.cache/hpc-train/choices-", 34), 0);
     unsetenv("HOME");
-    assert_false(hpct_choices_path(one, sizeof one, "device 1"));
+    assert_false(hpct_cuda_choices_path(one, sizeof one, "device 1"));
     assert_string_equal(one, "");
 }
 
