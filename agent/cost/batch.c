@@ -69,11 +69,11 @@ static hpct_status step_need(const question *q, const hpct_strategy_ops *strateg
         };
         return strategy->need(&plan, bytes);
     }
-    hpct_memory_plan plan;
-    hpct_build_options build = {
+    hpct_run_memory_plan plan;
+    hpct_run_build_options build = {
         .batch_sizes = &batch, .num_batch_sizes = 1, .inference_only = true};
     hpct_status status = hpct_model_plan(q->model, &build, &plan);
-    *bytes = hpct_memory_plan_growth(&plan);
+    *bytes = hpct_run_memory_plan_growth(&plan);
     return status;
 }
 
@@ -228,8 +228,8 @@ static hpct_status choose(const question *q, answer *out)
 static void of_peak(const question *q, int batch, char text[160])
 {
     const hpct_strategy_ops *strategy = NULL;
-    hpct_memory_plan plan;
-    hpct_build_options build = {
+    hpct_run_memory_plan plan;
+    hpct_run_build_options build = {
         .batch_sizes = &batch, .num_batch_sizes = 1, .inference_only = q->options->evaluate};
     char bytes[32];
     *text = '\0';

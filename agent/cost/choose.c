@@ -368,7 +368,7 @@ hpct_status hpct_cost_strategy_choose(hpct_cost_strategy_choice *out, hpct_conte
                                       hpct_model *model, const hpct_strategy_options *options,
                                       int global_batch, bool same_global)
 {
-    hpct_snapshot *before = NULL;
+    hpct_run_snapshot *before = NULL;
     choice c = {.context = context, .model = model, .given = options, .global_batch = global_batch};
     *out = (hpct_cost_strategy_choice){.options = *options};
     bool named = options->name != NULL && strcmp(options->name, "auto") != 0;
@@ -385,15 +385,15 @@ hpct_status hpct_cost_strategy_choose(hpct_cost_strategy_choice *out, hpct_conte
     hpct_status status = hpct_cost_batch_fits(
         context, model, &batch,
         (int) hpct_data_slice(global_batch, 0, hpct_context_size(context), &begin),
-        hpct_model_on_device(model) ? 0 : hpct_snapshot_bytes(model), &fits);
+        hpct_model_on_device(model) ? 0 : hpct_run_snapshot_bytes(model), &fits);
     if (status == HPCT_OK && !fits)
         return choose_by_memory(out, &c);
     if (status == HPCT_OK)
-        status = hpct_context_agree(context, hpct_snapshot_take(&before, model));
+        status = hpct_context_agree(context, hpct_run_snapshot_take(&before, model));
     if (status == HPCT_OK)
         status = choose(out, &c, same_global);
     if (status == HPCT_OK)
-        status = hpct_context_agree(context, hpct_snapshot_restore(before, model));
-    hpct_snapshot_free(before);
+        status = hpct_context_agree(context, hpct_run_snapshot_restore(before, model));
+    hpct_run_snapshot_free(before);
     return status;
 }

@@ -38,7 +38,7 @@ static hpct_status describe(hpct_cost_compute *compute, const hpct_model *model)
     bool fine = compute->parts != NULL;
     for (int i = 0; i < 2; i++) {
         for (int way = 0; way < HPCT_COST_COMPUTE_WAYS; way++) {
-            hpct_step_seconds *seconds = &compute->seconds[i][way];
+            hpct_run_step_seconds *seconds = &compute->seconds[i][way];
             seconds->parts = calloc(count, sizeof *seconds->parts);
             fine = fine && seconds->parts != NULL;
         }
@@ -57,7 +57,7 @@ static hpct_status describe(hpct_cost_compute *compute, const hpct_model *model)
 
 /* ---- measuring ---- */
 
-static double total(const hpct_cost_compute *compute, const hpct_step_seconds *seconds)
+static double total(const hpct_cost_compute *compute, const hpct_run_step_seconds *seconds)
 {
     double sum = seconds->loss + seconds->update;
     for (int i = 0; i < compute->num_parts; i++)
@@ -68,9 +68,9 @@ static double total(const hpct_cost_compute *compute, const hpct_step_seconds *s
 /* Times enough steps for a steady median. */
 static hpct_status time_steps(const hpct_cost_compute *compute, hpct_model *model, int n,
                               bool fuse_update, const hpct_cost_compute_effort *effort,
-                              hpct_step_seconds *seconds)
+                              hpct_run_step_seconds *seconds)
 {
-    hpct_build_options options = {
+    hpct_run_build_options options = {
         .backend = "cpu", .batch_sizes = &n, .num_batch_sizes = 1, .fuse_update = fuse_update};
     HPCT_TRY(hpct_model_build(model, &options));
     HPCT_TRY(hpct_cost_made_up_batch(model, n, 0));
@@ -133,9 +133,9 @@ static double at(const hpct_cost_compute *compute, int n, double first, double s
 }
 
 void hpct_cost_compute_at(const hpct_cost_compute *compute, hpct_cost_compute_way way, int n,
-                          hpct_step_seconds *out)
+                          hpct_run_step_seconds *out)
 {
-    const hpct_step_seconds *a = &compute->seconds[0][way], *b = &compute->seconds[1][way];
+    const hpct_run_step_seconds *a = &compute->seconds[0][way], *b = &compute->seconds[1][way];
     for (int i = 0; i < compute->num_parts; i++) {
         out->parts[i].forward = at(compute, n, a->parts[i].forward, b->parts[i].forward);
         out->parts[i].backward = at(compute, n, a->parts[i].backward, b->parts[i].backward);
@@ -147,7 +147,7 @@ void hpct_cost_compute_at(const hpct_cost_compute *compute, hpct_cost_compute_wa
 static void work_of(const hpct_cost_compute *compute, hpct_cost_compute_way way,
                     hpct_cost_part_work *work)
 {
-    const hpct_step_seconds *a = &compute->seconds[0][way], *b = &compute->seconds[1][way];
+    const hpct_run_step_seconds *a = &compute->seconds[0][way], *b = &compute->seconds[1][way];
     for (int i = 0; i < compute->num_parts; i++) {
         work[i].forward = line(compute, a->parts[i].forward, b->parts[i].forward);
         work[i].backward = line(compute, a->parts[i].backward, b->parts[i].backward);
@@ -157,7 +157,7 @@ static void work_of(const hpct_cost_compute *compute, hpct_cost_compute_way way,
 void hpct_cost_compute_cost(const hpct_cost_compute *compute, hpct_cost_part_work *work,
                             hpct_cost_model *cost)
 {
-    const hpct_step_seconds *stored = compute->seconds[0], *fused = &stored[HPCT_COST_FUSED];
+    const hpct_run_step_seconds *stored = compute->seconds[0], *fused = &stored[HPCT_COST_FUSED];
     work_of(compute, HPCT_COST_STORED, work);
     work_of(compute, HPCT_COST_FUSED, work + compute->num_parts);
     *cost = (hpct_cost_model){
@@ -182,7 +182,7 @@ static const char *const ways[HPCT_COST_COMPUTE_WAYS] = {
 
 static json_t *seconds_to_json(const hpct_cost_compute *compute, int which, int way)
 {
-    const hpct_step_seconds *seconds = &compute->seconds[which][way];
+    const hpct_run_step_seconds *seconds = &compute->seconds[which][way];
     json_t *forward = json_array(), *backward = json_array();
     for (int i = 0; i < compute->num_parts; i++) {
         json_array_append_new(forward, json_real(seconds->parts[i].forward));
@@ -230,7 +230,8 @@ static bool read_seconds(const json_t *array, const hpct_cost_compute *compute, 
     return true;
 }
 
-static bool read_way(json_t *object, const hpct_cost_compute *compute, hpct_step_seconds *seconds)
+static bool read_way(json_t *object, const hpct_cost_compute *compute,
+                     hpct_run_step_seconds *seconds)
 {
     const json_t *forward, *backward;
     enum { STRIDE = sizeof *seconds->parts / sizeof(double) };

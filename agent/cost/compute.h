@@ -21,10 +21,10 @@ typedef struct hpct_cost_compute {
     int threads;
     int samples[2]; /* of a measured step: as requested, and half, or 0 */
     int num_parts;
-    hpct_part *parts;                                     /* [num_parts], of the model */
-    const hpct_model *whole;                              /* the model */
-    hpct_step_seconds seconds[2][HPCT_COST_COMPUTE_WAYS]; /* for samples[0] and samples[1] */
-    double bytes_per_second;                              /* copy rate of memory */
+    hpct_run_part *parts;                                     /* [num_parts], of the model */
+    const hpct_model *whole;                                  /* the model */
+    hpct_run_step_seconds seconds[2][HPCT_COST_COMPUTE_WAYS]; /* for samples[0] and samples[1] */
+    double bytes_per_second;                                  /* copy rate of memory */
 } hpct_cost_compute;
 
 /* Effort of a measurement. */
@@ -55,7 +55,7 @@ void hpct_cost_compute_free(hpct_cost_compute *compute);
 /* Seconds for n samples; exact at the measured sizes. out->parts[num_parts] is allocated by the
  * caller. */
 void hpct_cost_compute_at(const hpct_cost_compute *compute, hpct_cost_compute_way way, int n,
-                          hpct_step_seconds *out);
+                          hpct_run_step_seconds *out);
 
 /* Step time of one rank alone, at samples[which]. */
 double hpct_cost_compute_alone(const hpct_cost_compute *compute, int which);

@@ -65,7 +65,7 @@ typedef struct yardstick {
     double seconds; /* of its step, from the file */
 } yardstick;
 
-static double step_of(const hpct_step_seconds *seconds, int parts)
+static double step_of(const hpct_run_step_seconds *seconds, int parts)
 {
     double sum = seconds->loss + seconds->update;
     for (int i = 0; i < parts; i++)
@@ -73,14 +73,14 @@ static double step_of(const hpct_step_seconds *seconds, int parts)
     return sum;
 }
 
-static hpct_status new_seconds(hpct_step_seconds *seconds, int parts)
+static hpct_status new_seconds(hpct_run_step_seconds *seconds, int parts)
 {
-    *seconds = (hpct_step_seconds){.parts = calloc((size_t) parts, sizeof *seconds->parts)};
+    *seconds = (hpct_run_step_seconds){.parts = calloc((size_t) parts, sizeof *seconds->parts)};
     return seconds->parts != NULL ? HPCT_OK
                                   : hpct_fail_memory((size_t) parts * sizeof *seconds->parts);
 }
 
-static void scale(hpct_step_seconds *seconds, int parts, double factor)
+static void scale(hpct_run_step_seconds *seconds, int parts, double factor)
 {
     for (int i = 0; i < parts; i++) {
         seconds->parts[i].forward *= factor;
@@ -90,7 +90,7 @@ static void scale(hpct_step_seconds *seconds, int parts, double factor)
     seconds->update *= factor;
 }
 
-static void add(hpct_step_seconds *sum, int parts, const hpct_step_seconds *one)
+static void add(hpct_run_step_seconds *sum, int parts, const hpct_run_step_seconds *one)
 {
     for (int i = 0; i < parts; i++) {
         sum->parts[i].forward += one->parts[i].forward;
@@ -100,7 +100,7 @@ static void add(hpct_step_seconds *sum, int parts, const hpct_step_seconds *one)
     sum->update += one->update;
 }
 
-static void keep_least(hpct_step_seconds *least, int parts, const hpct_step_seconds *one)
+static void keep_least(hpct_run_step_seconds *least, int parts, const hpct_run_step_seconds *one)
 {
     for (int i = 0; i < parts; i++) {
         least->parts[i].forward = fmin(least->parts[i].forward, one->parts[i].forward);
@@ -112,10 +112,10 @@ static void keep_least(hpct_step_seconds *least, int parts, const hpct_step_seco
 
 /* Medians of some steps, scaled by the reference if there is one. */
 static hpct_status measure_once(hpct_model *model, int count, const yardstick *by,
-                                hpct_step_seconds *seconds)
+                                hpct_run_step_seconds *seconds)
 {
     int parts = hpct_model_count_parts(model), whole = 0;
-    hpct_step_seconds beside;
+    hpct_run_step_seconds beside;
     HPCT_TRY(hpct_model_time_parts(model, count, STEPS, seconds));
     if (by->model == NULL)
         return HPCT_OK;
@@ -132,11 +132,11 @@ static hpct_status measure_once(hpct_model *model, int count, const yardstick *b
 /* Takes half of the turn. With a reference the mean of several medians; else each operation's
  * minimum, as other load only slows down. */
 static hpct_status measure_own(hpct_model *model, int count, const yardstick *by, double length,
-                               hpct_step_seconds *seconds)
+                               hpct_run_step_seconds *seconds)
 {
     double began = now();
     int parts = hpct_model_count_parts(model), medians = 1;
-    hpct_step_seconds one;
+    hpct_run_step_seconds one;
     hpct_status status = new_seconds(&one, parts);
     if (status == HPCT_OK)
         status = measure_once(model, count, by, seconds);
@@ -159,7 +159,7 @@ static hpct_status measure_own(hpct_model *model, int count, const yardstick *by
  * take processor time from the measuring one. *late: whether a rank took longer than its turn. */
 static hpct_status take_turns(hpct_context *context, hpct_model *model, int count,
                               const yardstick *by, const turns *order, double length,
-                              hpct_step_seconds *seconds, bool *late)
+                              hpct_run_step_seconds *seconds, bool *late)
 {
     hpct_comm *comm = hpct_context_comm(context);
     hpct_status status = hpct_context_agree(context, HPCT_OK); /* common start */
@@ -191,7 +191,7 @@ static hpct_status take_turns(hpct_context *context, hpct_model *model, int coun
 }
 
 /* Broadcasts the measured times to all ranks with equal operations. */
-static hpct_status hand_out(hpct_comm *comm, const turns *order, hpct_step_seconds *seconds,
+static hpct_status hand_out(hpct_comm *comm, const turns *order, hpct_run_step_seconds *seconds,
                             int parts, const uint64_t *all)
 {
     hpct_status status = HPCT_OK;
@@ -226,7 +226,7 @@ static hpct_status hand_out(hpct_comm *comm, const turns *order, hpct_step_secon
 
 /* Times of the whole model from the file. */
 static hpct_status read_times(const hpct_cost_emulate_options *o, hpct_cost_compute_way way,
-                              int count, hpct_step_seconds *seconds)
+                              int count, hpct_run_step_seconds *seconds)
 {
     hpct_cost_compute compute;
     HPCT_TRY(hpct_cost_compute_read(&compute, o->whole, o->path));
@@ -239,9 +239,9 @@ static hpct_status read_times(const hpct_cost_emulate_options *o, hpct_cost_comp
  * all turns are over. */
 static hpct_status make_yardstick(const hpct_cost_emulate_options *o, yardstick *by)
 {
-    hpct_step_seconds seconds;
+    hpct_run_step_seconds seconds;
     int parts = hpct_model_count_parts(o->whole);
-    hpct_build_options build = {
+    hpct_run_build_options build = {
         .batch_sizes = &o->share, .num_batch_sizes = 1, .fuse_update = true};
     hpct_status status = new_seconds(&seconds, parts);
     if (status == HPCT_OK)
@@ -259,7 +259,7 @@ static hpct_status make_yardstick(const hpct_cost_emulate_options *o, yardstick 
 }
 
 static hpct_status measure(hpct_context *context, const hpct_cost_emulate_options *o,
-                           hpct_step_seconds *seconds)
+                           hpct_run_step_seconds *seconds)
 {
     hpct_comm *comm = hpct_context_comm(context);
     turns order;
@@ -290,7 +290,7 @@ static hpct_status measure(hpct_context *context, const hpct_cost_emulate_option
 
 hpct_status hpct_cost_emulate(hpct_context *context, const hpct_cost_emulate_options *o)
 {
-    hpct_step_seconds seconds;
+    hpct_run_step_seconds seconds;
     int parts = hpct_model_count_parts(o->model);
     bool is_whole =
         hpct_model_parts_fingerprint(o->model) == hpct_model_parts_fingerprint(o->whole);

@@ -160,9 +160,9 @@ static int largest_dense(const hpct_cost_model *cost)
 static int maker_of_channels(const hpct_cost_model *cost, int dense)
 {
     int i = cost->parts[dense].input;
-    while (i >= 0 && cost->parts[i].split == HPCT_PART_PASSES_ON)
+    while (i >= 0 && cost->parts[i].split == HPCT_RUN_PART_PASSES_ON)
         i = cost->parts[i].input;
-    return i >= 0 && cost->parts[i].split == HPCT_PART_MAKES ? i : -1;
+    return i >= 0 && cost->parts[i].split == HPCT_RUN_PART_MAKES ? i : -1;
 }
 
 /* The next Dense that reads the channels of `dense`, through parts that pass channels on only, or
@@ -171,7 +171,7 @@ static int reader_of_channels(const hpct_cost_model *cost, int dense)
 {
     for (int i = dense + 1; i < cost->num_parts; i++) {
         int from = cost->parts[i].input;
-        while (from > dense && cost->parts[from].split == HPCT_PART_PASSES_ON)
+        while (from > dense && cost->parts[from].split == HPCT_RUN_PART_PASSES_ON)
             from = cost->parts[from].input;
         if (cost->parts[i].dense && from == dense)
             return i;
@@ -209,7 +209,7 @@ static hpct_cost_prediction shared(const hpct_cost_model *cost, const hpct_comm_
 #define VECTOR_CHANNELS 16
 static bool shares_cells(const hpct_cost_model *cost, int first, int dense, int ranks)
 {
-    const hpct_part *part = &cost->parts[first];
+    const hpct_run_part *part = &cost->parts[first];
     return cost->parts[dense].input == first && part->cells >= (size_t) ranks &&
            part->cols % (size_t) (VECTOR_CHANNELS * ranks) != 0;
 }
@@ -300,7 +300,7 @@ static hpct_cost_prediction powersgd(const hpct_cost_model *cost, const hpct_com
     hpct_cost_prediction p = compute_all(cost, samples);
     double first = 0, second = 0, whole = 0, rank = options->powersgd_rank;
     for (int i = 0; i < cost->num_parts; i++) {
-        const hpct_part *part = &cost->parts[i];
+        const hpct_run_part *part = &cost->parts[i];
         double kernel = (double) part->rows * (double) part->cols;
         double low = rank * ((double) part->rows + (double) part->cols);
         if (kernel > 0 && low < kernel) {

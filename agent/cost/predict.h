@@ -17,7 +17,7 @@ typedef struct hpct_cost_part_work {
 
 /* Times of a model on one rank. */
 typedef struct hpct_cost_model {
-    const hpct_part *parts; /* [num_parts] */
+    const hpct_run_part *parts; /* [num_parts] */
     int num_parts;
     const hpct_cost_part_work *work; /* [num_parts], with stored gradients, as on several ranks */
     hpct_cost_work loss;

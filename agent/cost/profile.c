@@ -15,7 +15,7 @@ static void print_part(FILE *stream, double seconds, double flops)
         fprintf(stream, " %10.3f %8.1f", 1e3 * seconds, 1e-9 * flops / seconds);
 }
 
-static void print_row(FILE *stream, const hpct_profile_row *row, double step_seconds)
+static void print_row(FILE *stream, const hpct_run_profile_row *row, double step_seconds)
 {
     char name[NAME_WIDTH + 1];
     snprintf(name, sizeof name, row->type[0] != '\0' ? "%s (%s)" : "%s%s", row->name, row->type);
@@ -27,10 +27,10 @@ static void print_row(FILE *stream, const hpct_profile_row *row, double step_sec
             row->kernels[0] != '\0' ? "  " : "", row->kernels);
 }
 
-void hpct_cost_profile_print(FILE *stream, const hpct_profile_row *rows, int num_rows,
+void hpct_cost_profile_print(FILE *stream, const hpct_run_profile_row *rows, int num_rows,
                              double step_seconds, const hpct_backend_rates *rates)
 {
-    hpct_profile_row sum = {.name = "step", .type = ""}, rest = {.name = "rest", .type = ""};
+    hpct_run_profile_row sum = {.name = "step", .type = ""}, rest = {.name = "rest", .type = ""};
     double flops = 0;
     fprintf(stream, "%-*s %10s %8s %10s %8s %7s\n", NAME_WIDTH, "layer", "forward ms", "GFLOP/s",
             "backw. ms", "GFLOP/s", "share");

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* `step_seconds`: of all rows and the rest, which is printed as the difference. */
-void hpct_cost_profile_print(FILE *stream, const hpct_profile_row *rows, int num_rows,
+void hpct_cost_profile_print(FILE *stream, const hpct_run_profile_row *rows, int num_rows,
                              double step_seconds, const hpct_backend_rates *rates);
 
 #endif

@@ -35,19 +35,19 @@ int hpct_predict_workers_group(const hpct_model *model)
 
 /* ---- opening ---- */
 
-static hpct_build_options build_options(const hpct_predict_workers *w)
+static hpct_run_build_options build_options(const hpct_predict_workers *w)
 {
-    return (hpct_build_options){.batch_sizes = &w->group,
-                                .num_batch_sizes = 1,
-                                .inference_only = true,
-                                .input_samples = w->largest};
+    return (hpct_run_build_options){.batch_sizes = &w->group,
+                                    .num_batch_sizes = 1,
+                                    .inference_only = true,
+                                    .input_samples = w->largest};
 }
 
 /* By a thread of the pool: the layout of parameters may depend on the number of threads. */
 static hpct_status build_model(void *argument, int k)
 {
     const hpct_predict_workers *w = argument;
-    hpct_build_options options = build_options(w);
+    hpct_run_build_options options = build_options(w);
     return k == 0 ? hpct_model_build(w->model, &options) : HPCT_OK;
 }
 
@@ -57,15 +57,15 @@ static hpct_status build_worker(void *argument, int k)
 {
     const hpct_predict_workers *w = argument;
     hpct_model *own = w->workers[k].model;
-    hpct_build_options options = build_options(w);
+    hpct_run_build_options options = build_options(w);
     size_t count;
     options.input_samples = 0;
     options.storage = w->model;
     HPCT_TRY(hpct_model_build(own, &options));
     if (hpct_model_parameters(own, &count) != hpct_model_parameters(w->model, &count))
-        HPCT_TRY(hpct_model_translate(own, w->model, HPCT_ARENA_PARAMETERS));
-    HPCT_TRY(hpct_model_translate(own, w->model, HPCT_ARENA_STATES));
-    return hpct_model_translate(own, w->model, HPCT_ARENA_FROZEN);
+        HPCT_TRY(hpct_model_translate(own, w->model, HPCT_RUN_ARENA_PARAMETERS));
+    HPCT_TRY(hpct_model_translate(own, w->model, HPCT_RUN_ARENA_STATES));
+    return hpct_model_translate(own, w->model, HPCT_RUN_ARENA_FROZEN);
 }
 
 static hpct_status open_pool(hpct_predict_workers *w)
@@ -80,7 +80,7 @@ static hpct_status open_pool(hpct_predict_workers *w)
 
 static hpct_status open_device(hpct_predict_workers *w)
 {
-    hpct_build_options options = build_options(w);
+    hpct_run_build_options options = build_options(w);
     w->workers[0].model = w->model;
     return hpct_model_build(w->model, &options);
 }

@@ -223,12 +223,12 @@ static hpct_status choose_evaluation_batch(hpct_ps_run *run)
 static hpct_status build_host(hpct_ps_run *run)
 {
     int one = 1;
-    hpct_build_options options = {.backend = "cpu",
-                                  .batch_sizes = &one,
-                                  .num_batch_sizes = 1,
-                                  .plain_layout = true,
-                                  .fp32 = true,
-                                  .no_slots = true};
+    hpct_run_build_options options = {.backend = "cpu",
+                                      .batch_sizes = &one,
+                                      .num_batch_sizes = 1,
+                                      .plain_layout = true,
+                                      .fp32 = true,
+                                      .no_slots = true};
     run->host = run->model;
     if (run->serves ||
         (!hpct_model_on_device(run->model) && hpct_model_precision(run->model) == HPCT_FP32))
@@ -249,13 +249,13 @@ static hpct_status build(hpct_ps_run *run)
         add_slices(sizes, &num, run->schedule.last_batch, run->schedule.slices);
         add_evaluation(run, sizes, &num);
     }
-    hpct_build_options options = {.backend = run->serves ? "cpu" : NULL,
-                                  .batch_sizes = sizes,
-                                  .num_batch_sizes = num,
-                                  .dense_targets =
-                                      !run->serves && hpct_data_augment_mixes(&run->train->options),
-                                  .plain_layout = true,
-                                  .fp32 = run->serves};
+    hpct_run_build_options options = {
+        .backend = run->serves ? "cpu" : NULL,
+        .batch_sizes = sizes,
+        .num_batch_sizes = num,
+        .dense_targets = !run->serves && hpct_data_augment_mixes(&run->train->options),
+        .plain_layout = true,
+        .fp32 = run->serves};
     if (status == HPCT_OK)
         status = hpct_model_build(run->model, &options);
     if (status == HPCT_OK)
@@ -309,7 +309,7 @@ static hpct_status hash_plan(hpct_ps_run *run)
 {
     uint64_t frozen;
     HPCT_TRY(describe(run));
-    HPCT_TRY(hpct_state_hash_frozen(run->model, &frozen));
+    HPCT_TRY(hpct_run_state_hash_frozen(run->model, &frozen));
     json_t *compared = hpct_train_identity_of_ranks(run->identity);
     json_object_del(compared, HPCT_TRAIN_IDENTITY_OPTIONS); /* server 0 writes, and decides */
     hpct_train_identity_brief(compared, run->brief);
@@ -433,14 +433,14 @@ hpct_status hpct_ps_run_send(const hpct_ps_run *run)
 {
     if (run->host == run->model)
         return HPCT_OK;
-    HPCT_TRY(hpct_model_translate(run->model, run->host, HPCT_ARENA_PARAMETERS));
-    return hpct_model_translate(run->model, run->host, HPCT_ARENA_STATES);
+    HPCT_TRY(hpct_model_translate(run->model, run->host, HPCT_RUN_ARENA_PARAMETERS));
+    return hpct_model_translate(run->model, run->host, HPCT_RUN_ARENA_STATES);
 }
 
 hpct_status hpct_ps_run_fetch(const hpct_ps_run *run)
 {
     if (run->host == run->model)
         return HPCT_OK;
-    HPCT_TRY(hpct_model_translate(run->host, run->model, HPCT_ARENA_GRADIENTS));
-    return hpct_model_translate(run->host, run->model, HPCT_ARENA_STATES);
+    HPCT_TRY(hpct_model_translate(run->host, run->model, HPCT_RUN_ARENA_GRADIENTS));
+    return hpct_model_translate(run->host, run->model, HPCT_RUN_ARENA_STATES);
 }

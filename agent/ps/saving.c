@@ -14,7 +14,7 @@ struct hpct_ps_saving {
     bool due;
 };
 
-static void share(const hpct_strategy *strategy, const hpct_state_value *value,
+static void share(const hpct_strategy *strategy, const hpct_run_state_value *value,
                   hpct_strategy_state_share *out)
 {
     (void) strategy;
@@ -28,9 +28,9 @@ static const hpct_strategy_ops held = {.name = "parameter-server", .state = &sta
 static hpct_status attach(hpct_ps_saving *s)
 {
     uint64_t before, after;
-    HPCT_TRY(hpct_state_hash_frozen(s->strategy.model, &before));
+    HPCT_TRY(hpct_run_state_hash_frozen(s->strategy.model, &before));
     HPCT_TRY(hpct_train_checkpoints_attach(s->checkpoints, &s->strategy));
-    HPCT_TRY(hpct_state_hash_frozen(s->strategy.model, &after));
+    HPCT_TRY(hpct_run_state_hash_frozen(s->strategy.model, &after));
     return before == after
                ? HPCT_OK
                : hpct_fail(HPCT_ERR_CONFIG,

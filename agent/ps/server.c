@@ -241,15 +241,15 @@ static hpct_status serve_push(server *s, member *m, const hpct_ps_message *messa
 static hpct_status take_part(server *s, member *m, const hpct_ps_message *message)
 {
     hpct_ps_message answer = {.type = HPCT_PS_PUSHED};
-    double numbers[HPCT_STATE_NUMBERS];
+    double numbers[HPCT_RUN_STATE_NUMBERS];
     size_t count;
     if (message->slice != (uint32_t) s->restored || s->num_came > 0 || message->version > INT64_MAX)
         return part(s, m, "it sent what nobody of this run sends");
     hpct_model_parameters(s->run->model, &count); /* has changed */
-    HPCT_TRY(hpct_state_get_numbers(s->run->model, numbers));
+    HPCT_TRY(hpct_run_state_get_numbers(s->run->model, numbers));
     s->holder.version = (int64_t) message->version;
     numbers[0] = (double) message->step;
-    HPCT_TRY(hpct_state_put_numbers(s->run->model, numbers));
+    HPCT_TRY(hpct_run_state_put_numbers(s->run->model, numbers));
     s->restored++;
     if (hpct_ps_run_arena(s->run, s->run->index, s->restored, m->channel.into) < 0)
         memset(m->channel.into, 0, sizeof m->channel.into);
@@ -559,8 +559,8 @@ static void let_in(void *argument)
 
 static hpct_status restore(server *s)
 {
-    double numbers[HPCT_STATE_NUMBERS];
-    HPCT_TRY(hpct_state_get_numbers(s->run->model, numbers));
+    double numbers[HPCT_RUN_STATE_NUMBERS];
+    HPCT_TRY(hpct_run_state_get_numbers(s->run->model, numbers));
     return hpct_ps_servers_restore(&s->servers, (int64_t) numbers[0]);
 }
 

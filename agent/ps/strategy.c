@@ -14,17 +14,17 @@
 /* Memory of a worker's model; its copy of the states before the step is not counted. */
 static hpct_status servers_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
-    hpct_memory_plan memory;
+    hpct_run_memory_plan memory;
     int sizes[HPCT_STRATEGY_SIZES], num = plan->num_batch_sizes + plan->num_evaluation_sizes;
     for (int i = 0; i < num; i++)
         sizes[i] = i < plan->num_batch_sizes ? plan->batch_sizes[i]
                                              : plan->evaluation_sizes[i - plan->num_batch_sizes];
-    hpct_build_options options = {.batch_sizes = sizes,
-                                  .num_batch_sizes = num,
-                                  .dense_targets = plan->dense_targets,
-                                  .plain_layout = true};
+    hpct_run_build_options options = {.batch_sizes = sizes,
+                                      .num_batch_sizes = num,
+                                      .dense_targets = plan->dense_targets,
+                                      .plain_layout = true};
     hpct_status status = hpct_model_plan(plan->model, &options, &memory);
-    *bytes = hpct_memory_plan_growth(&memory);
+    *bytes = hpct_run_memory_plan_growth(&memory);
     return status;
 }
 

@@ -112,9 +112,9 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "strategy hybrid");
 }
 
-static hpct_build_options step_options(const hpct_strategy_plan *plan, bool plain_layout)
+static hpct_run_build_options step_options(const hpct_strategy_plan *plan, bool plain_layout)
 {
-    return (hpct_build_options){
+    return (hpct_run_build_options){
         .batch_sizes = plan->batch_sizes,
         .num_batch_sizes = plan->num_batch_sizes,
         .fuse_update = !plan->keep_gradients,
@@ -124,9 +124,9 @@ static hpct_build_options step_options(const hpct_strategy_plan *plan, bool plai
 }
 
 /* Options for one rank: steps and evaluation in the same model. sizes: room for both. */
-static hpct_build_options alone_options(const hpct_strategy_plan *plan, int *sizes)
+static hpct_run_build_options alone_options(const hpct_strategy_plan *plan, int *sizes)
 {
-    hpct_build_options options = step_options(plan, false);
+    hpct_run_build_options options = step_options(plan, false);
     memcpy(sizes, plan->batch_sizes, (size_t) plan->num_batch_sizes * sizeof *sizes);
     for (int i = 0; i < plan->num_evaluation_sizes; i++)
         sizes[options.num_batch_sizes++] = plan->evaluation_sizes[i];
@@ -146,9 +146,9 @@ static size_t all_records(const hpct_shard *shard, int ranks)
 static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     int sizes[HPCT_STRATEGY_SIZES], ranks = hpct_context_size(plan->context);
-    hpct_memory_plan memory;
+    hpct_run_memory_plan memory;
     hpct_shard *shard = NULL;
-    hpct_build_options options = alone_options(plan, sizes);
+    hpct_run_build_options options = alone_options(plan, sizes);
     *bytes = 0;
     hpct_status status = ranks > 1 ? open_shard(&shard, plan) : HPCT_OK;
     if (status == HPCT_ERR_CONFIG) /* open reports it; the caller may ask other strategies */
@@ -164,11 +164,11 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
         status = hpct_model_plan(shard != NULL ? hpct_shard_model(shard) : plan->model, &options,
                                  &memory);
     if (status == HPCT_OK)
-        *bytes += hpct_memory_plan_growth(&memory);
+        *bytes += hpct_run_memory_plan_growth(&memory);
     if (status == HPCT_OK && shard != NULL && plan->num_evaluation_sizes > 0) {
         options = hpct_strategy_plan_evaluation(plan);
         status = hpct_model_plan(plan->model, &options, &memory);
-        *bytes += hpct_memory_plan_growth(&memory);
+        *bytes += hpct_run_memory_plan_growth(&memory);
     }
     hpct_shard_close(shard);
     return status;
@@ -178,10 +178,10 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
 static hpct_status share_weights(const hybrid *h)
 {
     size_t count;
-    hpct_build_options options = {.batch_sizes = (int[]){1},
-                                  .num_batch_sizes = 1,
-                                  .inference_only = true,
-                                  .plain_layout = true};
+    hpct_run_build_options options = {.batch_sizes = (int[]){1},
+                                      .num_batch_sizes = 1,
+                                      .inference_only = true,
+                                      .plain_layout = true};
     HPCT_TRY(hpct_context_agree(h->context, hpct_model_build(h->whole, &options)));
     float *parameters = hpct_model_parameters(h->whole, &count);
     hpct_status status =
@@ -204,7 +204,7 @@ typedef struct built {
 static hpct_status build(void *argument, bool plain, uint64_t *layout)
 {
     const built *b = argument;
-    hpct_build_options options = step_options(b->plan, plain);
+    hpct_run_build_options options = step_options(b->plan, plain);
     HPCT_TRY(hpct_model_build(b->h->model, &options));
     *layout = hpct_shard_fingerprint(b->h->shard);
     return HPCT_OK;
@@ -332,7 +332,7 @@ static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
     set_peers(h);
     if (plan->num_evaluation_sizes == 0)
         return HPCT_OK;
-    hpct_build_options options = hpct_strategy_plan_evaluation(plan);
+    hpct_run_build_options options = hpct_strategy_plan_evaluation(plan);
     return hpct_context_agree(h->context, hpct_model_build(h->whole, &options));
 }
 
@@ -340,7 +340,7 @@ static hpct_status open_alone(hybrid *h, const hpct_strategy_plan *plan)
 {
     int sizes[HPCT_STRATEGY_SIZES];
     hpct_shard_form form;
-    hpct_build_options options = alone_options(plan, sizes);
+    hpct_run_build_options options = alone_options(plan, sizes);
     hpct_status status = hpct_strategy_hybrid_form(plan->options, &form);
     h->model = h->whole;
     return status == HPCT_OK ? hpct_model_build(h->whole, &options) : status;
@@ -509,7 +509,7 @@ static int64_t hybrid_bytes_per_step(const hpct_strategy *strategy)
 /* ---- the state ---- */
 
 /* A split value is equal on all ranks once its parts are joined: each saves some of its rows. */
-static void hybrid_share(const hpct_strategy *strategy, const hpct_state_value *value,
+static void hybrid_share(const hpct_strategy *strategy, const hpct_run_state_value *value,
                          hpct_strategy_state_share *out)
 {
     const hybrid *h = (const hybrid *) strategy;
@@ -544,39 +544,39 @@ static hpct_status make_room(hybrid *h)
 }
 
 /* Every rank receives all parts. */
-static hpct_status join(hybrid *h, const hpct_state_value *value, float *floats)
+static hpct_status join(hybrid *h, const hpct_run_state_value *value, float *floats)
 {
     HPCT_TRY(make_room(h));
     for (int part = 0; part < h->comm->size; part++) {
         size_t bytes = hpct_shard_part_floats(h->shard, value->param, part) * sizeof *h->parcel;
         if (part == h->comm->rank)
-            HPCT_TRY(hpct_state_get(h->model, value->param, value->slot, h->parcel));
+            HPCT_TRY(hpct_run_state_get(h->model, value->param, value->slot, h->parcel));
         HPCT_TRY(h->comm->ops->broadcast(h->comm, h->parcel, bytes, part));
         hpct_shard_paste(h->shard, value->param, part, h->parcel, floats);
     }
     return HPCT_OK;
 }
 
-static hpct_status hybrid_get(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+static hpct_status hybrid_get(hpct_strategy *strategy, const hpct_run_state_value *value, int copy,
                               float *floats)
 {
     hybrid *h = (hybrid *) strategy;
     (void) copy;
     return h->shard != NULL && hpct_shard_holds(h->shard, value->param).split
                ? join(h, value, floats)
-               : hpct_state_get(h->model, value->param, value->slot, floats);
+               : hpct_run_state_get(h->model, value->param, value->slot, floats);
 }
 
-static hpct_status hybrid_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+static hpct_status hybrid_put(hpct_strategy *strategy, const hpct_run_state_value *value, int copy,
                               const float *floats)
 {
     hybrid *h = (hybrid *) strategy;
     (void) copy;
     if (h->shard == NULL || !hpct_shard_holds(h->shard, value->param).split)
-        return hpct_state_put(h->model, value->param, value->slot, floats);
+        return hpct_run_state_put(h->model, value->param, value->slot, floats);
     HPCT_TRY(make_room(h));
     hpct_shard_cut(h->shard, value->param, floats, h->parcel);
-    return hpct_state_put(h->model, value->param, value->slot, h->parcel);
+    return hpct_run_state_put(h->model, value->param, value->slot, h->parcel);
 }
 
 static const struct hpct_strategy_state_ops state_ops = {

@@ -27,7 +27,7 @@ typedef struct local_sgd {
     int since;                    /* steps since the last average */
     int64_t averages;             /* number of averages so far */
     hpct_strategy_step_sums open; /* sums since the last average: loss and metrics, samples */
-    float sums[HPCT_ARENA_PIGGYBACK];
+    float sums[HPCT_RUN_ARENA_PIGGYBACK];
     int samples;              /* local batch of the step */
     bool due, average;        /* the step ends with an update; with an average */
     hpct_comm_reduction *sum; /* reduction of the weights; NULL for one rank */
@@ -227,11 +227,11 @@ static bool local_ready(const hpct_strategy *strategy)
 }
 
 /* Each rank has optimizer slots of its own, too. */
-static void local_share(const hpct_strategy *strategy, const hpct_state_value *value,
+static void local_share(const hpct_strategy *strategy, const hpct_run_state_value *value,
                         hpct_strategy_state_share *out)
 {
     const local_sgd *l = (const local_sgd *) strategy;
-    bool own = l->comm->size > 1 && (value->is_state || value->slot != HPCT_STATE_PARAM);
+    bool own = l->comm->size > 1 && (value->is_state || value->slot != HPCT_RUN_STATE_PARAM);
     *out = own ? hpct_strategy_state_own(value, 1, l->comm->rank == 0)
                : hpct_strategy_state_equal(value, l->comm->rank == 0);
 }

@@ -22,7 +22,7 @@ typedef struct multi_worker {
     hpct_strategy base;
     hpct_comm *comm;
     hpct_model *model;
-    float *gradients; /* [count + HPCT_ARENA_PIGGYBACK] */
+    float *gradients; /* [count + HPCT_RUN_ARENA_PIGGYBACK] */
     size_t count;
     int samples;        /* local batch of the step */
     bool due;           /* the step ends with an update */
@@ -360,16 +360,16 @@ static int64_t multi_worker_bytes_per_step(const hpct_strategy *strategy)
 
 /* ---- the state ---- */
 
-static hpct_status multi_worker_extend(const hpct_strategy *strategy, hpct_state_list *list)
+static hpct_status multi_worker_extend(const hpct_strategy *strategy, hpct_run_state_list *list)
 {
     const multi_worker *m = (const multi_worker *) strategy;
     return m->compressor != NULL
-               ? hpct_state_list_add(list, m->model, HPCT_STRATEGY_STATE_RESIDUE, "residue")
+               ? hpct_run_state_list_add(list, m->model, HPCT_STRATEGY_STATE_RESIDUE, "residue")
                : HPCT_OK;
 }
 
 /* Each rank has moving statistics of its own samples, and their gradients until an update. */
-static void multi_worker_share(const hpct_strategy *strategy, const hpct_state_value *value,
+static void multi_worker_share(const hpct_strategy *strategy, const hpct_run_state_value *value,
                                hpct_strategy_state_share *out)
 {
     const multi_worker *m = (const multi_worker *) strategy;
@@ -379,24 +379,24 @@ static void multi_worker_share(const hpct_strategy *strategy, const hpct_state_v
                : hpct_strategy_state_equal(value, m->comm->rank == 0);
 }
 
-static hpct_status multi_worker_get(hpct_strategy *strategy, const hpct_state_value *value,
+static hpct_status multi_worker_get(hpct_strategy *strategy, const hpct_run_state_value *value,
                                     int copy, float *floats)
 {
     const multi_worker *m = (const multi_worker *) strategy;
     (void) copy;
     return value->slot == HPCT_STRATEGY_STATE_RESIDUE
                ? hpct_grad_compressor_get_residue(m->compressor, value->param, floats)
-               : hpct_state_get(m->model, value->param, value->slot, floats);
+               : hpct_run_state_get(m->model, value->param, value->slot, floats);
 }
 
-static hpct_status multi_worker_put(hpct_strategy *strategy, const hpct_state_value *value,
+static hpct_status multi_worker_put(hpct_strategy *strategy, const hpct_run_state_value *value,
                                     int copy, const float *floats)
 {
     const multi_worker *m = (const multi_worker *) strategy;
     (void) copy;
     return value->slot == HPCT_STRATEGY_STATE_RESIDUE
                ? hpct_grad_compressor_put_residue(m->compressor, value->param, floats)
-               : hpct_state_put(m->model, value->param, value->slot, floats);
+               : hpct_run_state_put(m->model, value->param, value->slot, floats);
 }
 
 static void multi_worker_numbers(hpct_strategy *strategy, double *numbers, bool put)

@@ -53,7 +53,7 @@ typedef struct parts {
     int number, replica, places;
     hpct_stage *stage;
     int sizes[MOST_SIZES];
-    hpct_build_options options;
+    hpct_run_build_options options;
 } parts;
 
 static void add_size(parts *p, int size)
@@ -97,15 +97,16 @@ static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
     p->replica = hpct_context_rank(plan->context) / p->layout.stages;
     p->places = hpct_strategy_stage_layout_in_flight(
         &p->layout, p->number, hpct_strategy_stage_layout_pieces(&p->layout, full));
-    p->options = (hpct_build_options){.batch_sizes = p->sizes, .input_samples = full};
+    p->options = (hpct_run_build_options){.batch_sizes = p->sizes, .input_samples = full};
     find_sizes(p, plan);
     hpct_status status = hpct_stage_open(&p->stage, plan->model, &p->cut, p->number);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "strategy pipeline");
 }
 
-static hpct_record record_of(const hpct_model *whole, const hpct_cut *cut, int stage, bool slots)
+static hpct_run_record record_of(const hpct_model *whole, const hpct_cut *cut, int stage,
+                                 bool slots)
 {
-    hpct_record record = {.slots = slots};
+    hpct_run_record record = {.slots = slots};
     hpct_stage_parameters(whole, cut, stage, &record.first, &record.count);
     return record;
 }
@@ -114,8 +115,8 @@ static size_t largest_record(const hpct_model *whole, const hpct_cut *cut, bool 
 {
     size_t most = 1;
     for (int stage = 0; stage < cut->stages; stage++) {
-        hpct_record record = record_of(whole, cut, stage, slots);
-        size_t floats = hpct_record_floats(whole, &record);
+        hpct_run_record record = record_of(whole, cut, stage, slots);
+        size_t floats = hpct_run_record_floats(whole, &record);
         most = floats > most ? floats : most;
     }
     return most;
@@ -148,10 +149,10 @@ static hpct_status pipeline_need(const hpct_strategy_plan *plan, size_t *bytes)
             *bytes += largest_record(plan->model, &p.cut, true) * sizeof(float);
     }
     if (status == HPCT_OK && plan->num_evaluation_sizes > 0) {
-        hpct_memory_plan memory;
-        hpct_build_options options = hpct_strategy_plan_evaluation(plan);
+        hpct_run_memory_plan memory;
+        hpct_run_build_options options = hpct_strategy_plan_evaluation(plan);
         status = hpct_model_plan(plan->model, &options, &memory);
-        *bytes += hpct_memory_plan_growth(&memory);
+        *bytes += hpct_run_memory_plan_growth(&memory);
     }
     hpct_stage_close(p.stage);
     return status;
@@ -167,22 +168,22 @@ static hpct_status share_weights(const pipeline *p)
     hpct_status status =
         hpct_context_agree(p->context, floats == NULL ? hpct_fail_memory(bytes) : HPCT_OK);
     for (int stage = 0; stage < p->layout.stages && status == HPCT_OK; stage++) {
-        hpct_record record = record_of(p->whole, &p->cut, stage, false);
+        hpct_run_record record = record_of(p->whole, &p->cut, stage, false);
         if (p->comm->rank == 0)
-            status = hpct_record_put(p->whole, &record, floats);
+            status = hpct_run_record_put(p->whole, &record, floats);
         status = hpct_context_agree(p->context, status);
         if (status == HPCT_OK)
             status = p->comm->ops->broadcast(
-                p->comm, floats, hpct_record_floats(p->whole, &record) * sizeof *floats, 0);
+                p->comm, floats, hpct_run_record_floats(p->whole, &record) * sizeof *floats, 0);
         if (status == HPCT_OK && p->comm->rank != 0)
-            status = hpct_record_take(p->whole, &record, floats);
+            status = hpct_run_record_take(p->whole, &record, floats);
     }
     if (status == HPCT_OK) { /* and optimizer slots of an earlier fit */
-        hpct_record record = record_of(p->whole, &p->cut, p->number, true), own = record;
+        hpct_run_record record = record_of(p->whole, &p->cut, p->number, true), own = record;
         own.first = 0;
-        status = hpct_record_put(p->whole, &record, floats);
+        status = hpct_run_record_put(p->whole, &record, floats);
         if (status == HPCT_OK)
-            status = hpct_record_take(p->model, &own, floats);
+            status = hpct_run_record_take(p->model, &own, floats);
         if (status == HPCT_OK)
             status = hpct_model_copy_scaling(p->whole, p->model);
     }
@@ -329,7 +330,7 @@ static hpct_status open_parts(pipeline *p, const hpct_strategy_plan *plan)
     HPCT_TRY(count_bytes(p, hpct_strategy_plan_full_count(plan)));
     if (plan->num_evaluation_sizes == 0)
         return HPCT_OK;
-    hpct_build_options options = hpct_strategy_plan_evaluation(plan);
+    hpct_run_build_options options = hpct_strategy_plan_evaluation(plan);
     return hpct_context_agree(p->context, hpct_model_build(p->whole, &options));
 }
 
@@ -522,16 +523,16 @@ static hpct_status pipeline_gather(hpct_strategy *strategy)
     if (status == HPCT_OK && p->peers != NULL)
         status = hpct_strategy_replica_mean_states(p->peers, p->model);
     for (int stage = 0; stage < p->layout.stages && status == HPCT_OK; stage++) {
-        hpct_record record = record_of(p->whole, &p->cut, stage, true), own = record;
+        hpct_run_record record = record_of(p->whole, &p->cut, stage, true), own = record;
         own.first = 0;
         if (p->comm->rank == stage)
-            status = hpct_record_put(p->model, &own, floats);
+            status = hpct_run_record_put(p->model, &own, floats);
         status = hpct_context_agree(p->context, status);
         if (status == HPCT_OK)
             status = p->comm->ops->broadcast(
-                p->comm, floats, hpct_record_floats(p->whole, &record) * sizeof *floats, stage);
+                p->comm, floats, hpct_run_record_floats(p->whole, &record) * sizeof *floats, stage);
         if (status == HPCT_OK)
-            status = hpct_record_take(p->whole, &record, floats);
+            status = hpct_run_record_take(p->whole, &record, floats);
     }
     if (status == HPCT_OK)
         status = hpct_model_copy_scaling(p->model, p->whole);
@@ -547,7 +548,7 @@ static int64_t pipeline_bytes_per_step(const hpct_strategy *strategy)
 /* ---- the state ---- */
 
 /* The value's parameter in this rank's stage, or -1. */
-static int in_stage(const pipeline *p, const hpct_state_value *value)
+static int in_stage(const pipeline *p, const hpct_run_state_value *value)
 {
     int first, count;
     hpct_stage_parameters(p->whole, &p->cut, p->number, &first, &count);
@@ -556,7 +557,7 @@ static int in_stage(const pipeline *p, const hpct_state_value *value)
 
 /* Replicas of a stage have moving statistics of their own samples, and their gradients until an
  * update. */
-static void pipeline_share(const hpct_strategy *strategy, const hpct_state_value *value,
+static void pipeline_share(const hpct_strategy *strategy, const hpct_run_state_value *value,
                            hpct_strategy_state_share *out)
 {
     const pipeline *p = (const pipeline *) strategy;
@@ -566,21 +567,21 @@ static void pipeline_share(const hpct_strategy *strategy, const hpct_state_value
                : hpct_strategy_state_equal(value, first);
 }
 
-static hpct_status pipeline_get(hpct_strategy *strategy, const hpct_state_value *value, int copy,
-                                float *floats)
+static hpct_status pipeline_get(hpct_strategy *strategy, const hpct_run_state_value *value,
+                                int copy, float *floats)
 {
     const pipeline *p = (const pipeline *) strategy;
     (void) copy;
-    return hpct_state_get(p->model, in_stage(p, value), value->slot, floats);
+    return hpct_run_state_get(p->model, in_stage(p, value), value->slot, floats);
 }
 
-static hpct_status pipeline_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
-                                const float *floats)
+static hpct_status pipeline_put(hpct_strategy *strategy, const hpct_run_state_value *value,
+                                int copy, const float *floats)
 {
     const pipeline *p = (const pipeline *) strategy;
     int param = in_stage(p, value);
     (void) copy;
-    return param >= 0 ? hpct_state_put(p->model, param, value->slot, floats) : HPCT_OK;
+    return param >= 0 ? hpct_run_state_put(p->model, param, value->slot, floats) : HPCT_OK;
 }
 
 static const struct hpct_strategy_state_ops state_ops = {

@@ -7,17 +7,17 @@
 
 #include <stdlib.h>
 
-_Static_assert(HPCT_STRATEGY_SUMS_FLOATS <= HPCT_ARENA_PIGGYBACK, "the sums fit the tail");
+_Static_assert(HPCT_STRATEGY_SUMS_FLOATS <= HPCT_RUN_ARENA_PIGGYBACK, "the sums fit the tail");
 
 /* sizes: room for the sizes of steps and of evaluation. */
-static hpct_build_options build_options(const hpct_strategy_plan *plan, bool fuse_update,
-                                        bool plain_layout, int *sizes)
+static hpct_run_build_options build_options(const hpct_strategy_plan *plan, bool fuse_update,
+                                            bool plain_layout, int *sizes)
 {
     int num = plan->num_batch_sizes + plan->num_evaluation_sizes;
     for (int i = 0; i < num; i++)
         sizes[i] = i < plan->num_batch_sizes ? plan->batch_sizes[i]
                                              : plan->evaluation_sizes[i - plan->num_batch_sizes];
-    return (hpct_build_options){
+    return (hpct_run_build_options){
         .batch_sizes = sizes,
         .num_batch_sizes = num,
         .fuse_update = fuse_update,
@@ -31,11 +31,11 @@ static hpct_build_options build_options(const hpct_strategy_plan *plan, bool fus
 hpct_status hpct_strategy_replica_need(const hpct_strategy_plan *plan, bool fuse_update,
                                        size_t *bytes, size_t *gradients)
 {
-    hpct_memory_plan memory;
+    hpct_run_memory_plan memory;
     int sizes[HPCT_STRATEGY_SIZES];
-    hpct_build_options options = build_options(plan, fuse_update, false, sizes);
+    hpct_run_build_options options = build_options(plan, fuse_update, false, sizes);
     hpct_status status = hpct_model_plan(plan->model, &options, &memory);
-    *bytes = hpct_memory_plan_growth(&memory);
+    *bytes = hpct_run_memory_plan_growth(&memory);
     *gradients = memory.gradients;
     return status;
 }
@@ -49,7 +49,7 @@ static hpct_status build_whole(void *argument, bool plain_layout, uint64_t *layo
 {
     const whole_model *whole = argument;
     int sizes[HPCT_STRATEGY_SIZES];
-    hpct_build_options options =
+    hpct_run_build_options options =
         build_options(whole->plan, whole->fuse_update, plain_layout, sizes);
     HPCT_TRY(hpct_model_build(whole->plan->model, &options));
     *layout = hpct_model_layout_fingerprint(whole->plan->model);

@@ -9,7 +9,7 @@
 
 /* Builds the plan's model on all ranks in the fastest layout, or in the plain one if layouts
  * differ; then broadcasts rank 0's weights and states. Returns HPCT_ERR_CONFIG if models differ.
- * fuse_update: as in hpct_build_options. Collective. */
+ * fuse_update: as in hpct_run_build_options. Collective. */
 hpct_status hpct_strategy_replica_build(const hpct_strategy_plan *plan, bool fuse_update);
 
 /* The same with another function that builds the plan's model and perhaps others. */
@@ -38,8 +38,8 @@ hpct_status hpct_strategy_replica_mean(hpct_comm *comm, const hpct_model *model,
                                        size_t count);
 hpct_status hpct_strategy_replica_mean_states(hpct_comm *comm, hpct_model *model);
 
-/* A step's sums and flags as floats to be summed over ranks, and back; at most HPCT_ARENA_PIGGYBACK
- * floats. */
+/* A step's sums and flags as floats to be summed over ranks, and back; at most
+ * HPCT_RUN_ARENA_PIGGYBACK floats. */
 #define HPCT_STRATEGY_SUMS_FLOATS 6
 void hpct_strategy_sums_pack(const hpct_strategy_step_sums *sums, float *piggyback);
 void hpct_strategy_sums_unpack(hpct_strategy_step_sums *sums, const float *piggyback);

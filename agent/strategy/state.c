@@ -26,7 +26,7 @@ static hpct_status leave(const hpct_strategy *strategy, int k, hpct_status statu
     return status != HPCT_OK ? status : back;
 }
 
-hpct_status hpct_strategy_get(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+hpct_status hpct_strategy_get(hpct_strategy *strategy, const hpct_run_state_value *value, int copy,
                               float *floats)
 {
     const struct hpct_strategy_state_ops *ops = strategy->ops->state;
@@ -35,10 +35,10 @@ hpct_status hpct_strategy_get(hpct_strategy *strategy, const hpct_state_value *v
     HPCT_TRY(enter(strategy, copy));
     return leave(
         strategy, copy,
-        hpct_state_get(hpct_strategy_model(strategy, copy), value->param, value->slot, floats));
+        hpct_run_state_get(hpct_strategy_model(strategy, copy), value->param, value->slot, floats));
 }
 
-hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_run_state_value *value, int copy,
                               const float *floats)
 {
     const struct hpct_strategy_state_ops *ops = strategy->ops->state;
@@ -49,14 +49,14 @@ hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_state_value *v
         if (copy != k && copy != HPCT_STRATEGY_STATE_ALL)
             continue;
         HPCT_TRY(enter(strategy, k));
-        HPCT_TRY(leave(strategy, k, hpct_state_put(model, value->param, value->slot, floats)));
+        HPCT_TRY(leave(strategy, k, hpct_run_state_put(model, value->param, value->slot, floats)));
     }
     return HPCT_OK;
 }
 
 hpct_status hpct_strategy_get_numbers(hpct_strategy *strategy, double *numbers)
 {
-    return hpct_state_get_numbers(hpct_strategy_model(strategy, 0), numbers);
+    return hpct_run_state_get_numbers(hpct_strategy_model(strategy, 0), numbers);
 }
 
 hpct_status hpct_strategy_put_numbers(hpct_strategy *strategy, const double *numbers)
@@ -64,17 +64,17 @@ hpct_status hpct_strategy_put_numbers(hpct_strategy *strategy, const double *num
     hpct_model *model;
     for (int k = 0; (model = hpct_strategy_model(strategy, k)) != NULL; k++) {
         HPCT_TRY(enter(strategy, k));
-        HPCT_TRY(leave(strategy, k, hpct_state_put_numbers(model, numbers)));
+        HPCT_TRY(leave(strategy, k, hpct_run_state_put_numbers(model, numbers)));
     }
     return HPCT_OK;
 }
 
-hpct_strategy_state_share hpct_strategy_state_equal(const hpct_state_value *value, bool first)
+hpct_strategy_state_share hpct_strategy_state_equal(const hpct_run_state_value *value, bool first)
 {
     return (hpct_strategy_state_share){.rows = first ? value->shape.size[0] : 0};
 }
 
-hpct_strategy_state_share hpct_strategy_state_own(const hpct_state_value *value, int copies,
+hpct_strategy_state_share hpct_strategy_state_own(const hpct_run_state_value *value, int copies,
                                                   bool first)
 {
     bool adds = value->is_accumulated || value->slot == HPCT_STRATEGY_STATE_RESIDUE;

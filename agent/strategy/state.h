@@ -26,9 +26,9 @@ struct hpct_strategy_state_ops {
     bool (*ready)(const hpct_strategy *strategy);
 
     /* Adds values to the plan's model's, besides parameters and slots. NULL: none. */
-    hpct_status (*extend)(const hpct_strategy *strategy, hpct_state_list *list);
+    hpct_status (*extend)(const hpct_strategy *strategy, hpct_run_state_list *list);
 
-    void (*share)(const hpct_strategy *strategy, const hpct_state_value *value,
+    void (*share)(const hpct_strategy *strategy, const hpct_run_state_value *value,
                   hpct_strategy_state_share *out);
 
     /* The k-th model that steps in this process, with the plan's parameters; NULL after the last.
@@ -38,9 +38,9 @@ struct hpct_strategy_state_ops {
     hpct_status (*enter)(const hpct_strategy *strategy, int k);
 
     /* Copies a value from copy `copy`, or to it. Not set: from or to the model of that number. */
-    hpct_status (*get)(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+    hpct_status (*get)(hpct_strategy *strategy, const hpct_run_state_value *value, int copy,
                        float *floats);
-    hpct_status (*put)(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+    hpct_status (*put)(hpct_strategy *strategy, const hpct_run_state_value *value, int copy,
                        const float *floats);
 
     /* Reads or, with `put`, sets counters of the strategy. NULL: none. */
@@ -55,9 +55,9 @@ struct hpct_strategy_state_ops {
 hpct_model *hpct_strategy_model(const hpct_strategy *strategy, int k);
 
 /* Values by these rules. */
-hpct_status hpct_strategy_get(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+hpct_status hpct_strategy_get(hpct_strategy *strategy, const hpct_run_state_value *value, int copy,
                               float *floats);
-hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+hpct_status hpct_strategy_put(hpct_strategy *strategy, const hpct_run_state_value *value, int copy,
                               const float *floats);
 
 /* Optimizer steps and loss scale of all models of this process. */
@@ -65,10 +65,10 @@ hpct_status hpct_strategy_get_numbers(hpct_strategy *strategy, double *numbers);
 hpct_status hpct_strategy_put_numbers(hpct_strategy *strategy, const double *numbers);
 
 /* Of a value that is the same wherever it is: one rank, with `first`, saves it. */
-hpct_strategy_state_share hpct_strategy_state_equal(const hpct_state_value *value, bool first);
+hpct_strategy_state_share hpct_strategy_state_equal(const hpct_run_state_value *value, bool first);
 /* Of a value of which this rank has `copies` of its own; the rank with `first` saves what they are
  * together. */
-hpct_strategy_state_share hpct_strategy_state_own(const hpct_state_value *value, int copies,
+hpct_strategy_state_share hpct_strategy_state_own(const hpct_run_state_value *value, int copies,
                                                   bool first);
 
 #endif

@@ -25,9 +25,9 @@ int hpct_strategy_plan_full_count(const hpct_strategy_plan *plan)
     return most;
 }
 
-hpct_build_options hpct_strategy_plan_evaluation(const hpct_strategy_plan *plan)
+hpct_run_build_options hpct_strategy_plan_evaluation(const hpct_strategy_plan *plan)
 {
-    return (hpct_build_options){
+    return (hpct_run_build_options){
         .batch_sizes = plan->evaluation_sizes,
         .num_batch_sizes = plan->num_evaluation_sizes,
         .inference_only = true,

@@ -30,7 +30,7 @@ typedef struct hpct_strategy_plan {
     int input_samples; /* capacity of the model's input, if larger than those sizes */
     const hpct_strategy_options *options;
     bool keep_gradients; /* gradients are read: no update inside backward */
-    bool dense_targets;  /* as in hpct_build_options */
+    bool dense_targets;  /* as in hpct_run_build_options */
     bool one_updates;    /* only rank 0 has optimizer slots; the others receive its weights */
     bool late_sums;      /* loss and metrics may arrive with a later step
                             (hpct_strategy_step_sums.samples) */
@@ -52,7 +52,7 @@ typedef struct hpct_strategy_step_sums {
 int hpct_strategy_plan_full_count(const hpct_strategy_plan *plan);
 
 /* Options to build the plan's model for evaluation only, if steps use another model. */
-hpct_build_options hpct_strategy_plan_evaluation(const hpct_strategy_plan *plan);
+hpct_run_build_options hpct_strategy_plan_evaluation(const hpct_strategy_plan *plan);
 
 typedef struct hpct_strategy_ops {
     const char *name; /* as given by the user */

@@ -13,9 +13,9 @@ struct hpct_train_batch_source {
     hpct_model *model;
     hpct_data_pipeline *pipeline;
     hpct_data_input_way way;
-    hpct_resident *resident; /* DEVICE: the images in device memory, */
-    hpct_drawn *drawn;       /* a batch's samples, */
-    size_t first;            /* and the index of its first sample in the data set */
+    hpct_run_resident *resident; /* DEVICE: the images in device memory, */
+    hpct_drawn *drawn;           /* a batch's samples, */
+    size_t first;                /* and the index of its first sample in the data set */
     const hpct_dataset *dataset;
     float *targets; /* of a batch; NULL: the data set has labels */
 };
@@ -57,7 +57,7 @@ static hpct_status try_device(hpct_train_batch_source *input_source,
         pictures.to_width = shape->rank > 1 ? shape->size[1] : 1;
     }
     hpct_dataset_scale(dataset, &pictures.factor, &pictures.offset);
-    HPCT_TRY(hpct_resident_open(&input_source->resident, input_source->model, &pictures));
+    HPCT_TRY(hpct_run_resident_open(&input_source->resident, input_source->model, &pictures));
     if (input_source->resident == NULL)
         return HPCT_OK;
     size_t bytes = ((size_t) options->largest + 1) * sizeof *input_source->drawn;
@@ -170,7 +170,7 @@ void hpct_train_batch_source_close(hpct_train_batch_source *input_source)
     hpct_data_pipeline_close(input_source->pipeline);
     hpct_model_return_host(input_source->model, input_source->drawn);
     hpct_model_return_host(input_source->model, input_source->targets);
-    hpct_resident_close(input_source->resident);
+    hpct_run_resident_close(input_source->resident);
     hpct_error_restore(told); /* later errors are consequences */
     free(input_source);
 }

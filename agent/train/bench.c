@@ -39,7 +39,7 @@ typedef struct bench_run {
     hpct_cost_strategy_choice strategy_choice;
     hpct_strategy *strategy;
     hpct_rank_timeline *timeline; /* NULL: not requested */
-    hpct_profile *profile;
+    hpct_run_profile *profile;
     int period;      /* hpct_strategy_period */
     double *seconds; /* [steps] */
     double *periods; /* [steps / period], per step */
@@ -211,9 +211,9 @@ static hpct_status train(bench_run *run)
     for (int i = 0; i < WARM_UP && status == HPCT_OK; i++)
         status = one_step(run, i == WARM_UP - 1, &ignored);
     if (status == HPCT_OK && run->options.profile)
-        status =
-            hpct_context_agree(run->context, hpct_profile_start(&run->profile, run->strategy->model,
-                                                                run->options.steps));
+        status = hpct_context_agree(
+            run->context,
+            hpct_run_profile_start(&run->profile, run->strategy->model, run->options.steps));
     double began = hpct_process_clock();
     for (int i = 0; i < run->options.steps && status == HPCT_OK; i++)
         status = one_step(run, i == run->options.steps - 1, &run->seconds[i]);
@@ -270,8 +270,8 @@ static hpct_status print_profile(bench_run *run)
         return HPCT_OK;
     for (int i = 0; i < count; i++)
         sum += run->seconds[run->order[quarter + i]];
-    const hpct_profile_row *rows =
-        hpct_profile_rows(run->profile, run->order + quarter, count, &num_rows);
+    const hpct_run_profile_row *rows =
+        hpct_run_profile_rows(run->profile, run->order + quarter, count, &num_rows);
     hpct_cost_profile_print(stdout, rows, num_rows, sum / count, &rates);
     return HPCT_OK;
 }
@@ -343,7 +343,7 @@ hpct_status hpct_bench(hpct_context *context, hpct_model *model, const hpct_benc
         status = write_summary(&run, result);
     if (status == HPCT_OK)
         status = hpct_rank_timeline_write(run.timeline, context);
-    hpct_profile_stop(run.profile);
+    hpct_run_profile_stop(run.profile);
     if (run.strategy != NULL)
         run.strategy->ops->close(run.strategy);
     hpct_rank_timeline_close(run.timeline);

@@ -15,12 +15,12 @@
 
 typedef struct loading {
     hpct_ckpt *checkpoint;
-    hpct_state_list list;
+    hpct_run_state_list list;
     float **floats; /* [list.count]; NULL for what is no weight */
     bool allow_nan;
 } loading;
 
-static hpct_status check_finite(const loading *l, const hpct_state_value *value,
+static hpct_status check_finite(const loading *l, const hpct_run_state_value *value,
                                 const float *floats)
 {
     size_t odd = 0;
@@ -38,10 +38,10 @@ static hpct_status check_finite(const loading *l, const hpct_state_value *value,
 
 static hpct_status read_one(loading *l, int index)
 {
-    const hpct_state_value *value = &l->list.values[index];
+    const hpct_run_state_value *value = &l->list.values[index];
     hpct_ckpt_store_tensor tensor = {
         .name = value->name, .type = HPCT_CKPT_STORE_F32, .rank = value->shape.rank};
-    if (value->slot != HPCT_STATE_PARAM)
+    if (value->slot != HPCT_RUN_STATE_PARAM)
         return HPCT_OK;
     if (!hpct_ckpt_find(l->checkpoint, value->name, NULL))
         return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" is missing: is it of this model?",
@@ -55,10 +55,10 @@ static hpct_status read_one(loading *l, int index)
     return check_finite(l, value, l->floats[index]);
 }
 
-static bool is_known(const hpct_state_list *list, const char *name)
+static bool is_known(const hpct_run_state_list *list, const char *name)
 {
     for (int i = 0; i < list->count; i++) {
-        if (list->values[i].slot == HPCT_STATE_PARAM && strcmp(list->values[i].name, name) == 0)
+        if (list->values[i].slot == HPCT_RUN_STATE_PARAM && strcmp(list->values[i].name, name) == 0)
             return true;
     }
     return false;
@@ -135,7 +135,7 @@ static hpct_status set_trained_with(const loading *l, hpct_model *model)
 
 static hpct_status load(loading *l, hpct_model *model)
 {
-    HPCT_TRY(hpct_state_list_make(&l->list, model));
+    HPCT_TRY(hpct_run_state_list_make(&l->list, model));
     l->floats = calloc((size_t) l->list.count + 1, sizeof *l->floats);
     if (l->floats == NULL)
         return hpct_fail_memory(((size_t) l->list.count + 1) * sizeof *l->floats);
@@ -144,8 +144,8 @@ static hpct_status load(loading *l, hpct_model *model)
     HPCT_TRY(check_names(l));
     for (int i = 0; i < l->list.count; i++) {
         if (l->floats[i] != NULL)
-            HPCT_TRY(
-                hpct_state_put(model, l->list.values[i].param, HPCT_STATE_PARAM, l->floats[i]));
+            HPCT_TRY(hpct_run_state_put(model, l->list.values[i].param, HPCT_RUN_STATE_PARAM,
+                                        l->floats[i]));
     }
     HPCT_TRY(set_trained_with(l, model));
     return set_class_names(l, model);
@@ -165,7 +165,7 @@ hpct_status hpct_checkpoint_load_weights(const char *path, hpct_model *model, bo
     for (int i = 0; i < l.list.count && l.floats != NULL; i++)
         free(l.floats[i]);
     free(l.floats);
-    hpct_state_list_free(&l.list);
+    hpct_run_state_list_free(&l.list);
     hpct_ckpt_free(l.checkpoint);
     return status;
 }

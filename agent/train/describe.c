@@ -286,7 +286,7 @@ static void put_use(json_t **to, const hpct_train_identity_of *of)
 static hpct_status put_weights(json_t **to, const hpct_model *model)
 {
     uint64_t hash;
-    HPCT_TRY(hpct_state_hash_weights(model, &hash));
+    HPCT_TRY(hpct_run_state_hash_weights(model, &hash));
     set_value(to, "hash of the weights", hash_text(hash));
     return HPCT_OK;
 }

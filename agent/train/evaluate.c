@@ -338,7 +338,7 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
     if (status != HPCT_OK)
         goto end;
     int num_sizes = hpct_train_evaluate_batch_sizes(context, dataset, batch, sizes);
-    hpct_build_options build = {
+    hpct_run_build_options build = {
         .batch_sizes = sizes,
         .num_batch_sizes = num_sizes > 0 ? num_sizes : 1, /* 0: more ranks than samples */
         .inference_only = true,

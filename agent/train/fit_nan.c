@@ -27,12 +27,12 @@ static hpct_status repeat(const hpct_fit_run *run, int count, int global_count)
 
 /* Of the models of this rank the first that has found anything. */
 static hpct_status find_first(const hpct_fit_run *run, int count, int global_count,
-                              hpct_finite_found *found)
+                              hpct_run_finite_found *found)
 {
     int num = 0;
     while (hpct_strategy_model(run->training.strategy, num) != NULL)
         num++;
-    hpct_finite_found *each = calloc((size_t) num, sizeof *each);
+    hpct_run_finite_found *each = calloc((size_t) num, sizeof *each);
     HPCT_TRY(
         hpct_context_agree(run->training.context, each != NULL ? HPCT_OK : hpct_fail_memory(0)));
     for (int k = 0; k < num; k++)
@@ -40,23 +40,23 @@ static hpct_status find_first(const hpct_fit_run *run, int count, int global_cou
     hpct_status status = repeat(run, count, global_count);
     for (int k = 0; k < num; k++) {
         hpct_model_watch_finite(hpct_strategy_model(run->training.strategy, k), NULL);
-        if (found->place == HPCT_FINITE)
+        if (found->place == HPCT_RUN_FINITE)
             *found = each[k];
     }
     free(each);
     return status;
 }
 
-static void format(char *text, size_t size, const hpct_finite_found *found, int rank)
+static void format(char *text, size_t size, const hpct_run_finite_found *found, int rank)
 {
     static const char *const what[] = {
-        [HPCT_FINITE_NOT_INPUT] = "pictures",
-        [HPCT_FINITE_NOT_WEIGHTS] = "weights of layer ",
-        [HPCT_FINITE_NOT_OUTPUT] = "output of layer ",
+        [HPCT_RUN_FINITE_NOT_INPUT] = "pictures",
+        [HPCT_RUN_FINITE_NOT_WEIGHTS] = "weights of layer ",
+        [HPCT_RUN_FINITE_NOT_OUTPUT] = "output of layer ",
     };
-    if (found->place != HPCT_FINITE)
+    if (found->place != HPCT_RUN_FINITE)
         snprintf(text, size, "%s%s on rank %d not finite", what[found->place],
-                 found->place == HPCT_FINITE_NOT_INPUT ? "" : found->layer, rank);
+                 found->place == HPCT_RUN_FINITE_NOT_INPUT ? "" : found->layer, rank);
 }
 
 hpct_status hpct_fit_note_nan(hpct_fit_run *run, int count, int global_count)
@@ -64,7 +64,7 @@ hpct_status hpct_fit_note_nan(hpct_fit_run *run, int count, int global_count)
     hpct_train_training *t = &run->training;
     hpct_comm *comm = hpct_context_comm(t->context);
     size_t ranks = (size_t) comm->size;
-    hpct_finite_found mine = {.place = HPCT_FINITE}, *all = NULL;
+    hpct_run_finite_found mine = {.place = HPCT_RUN_FINITE}, *all = NULL;
     run->nan = true;
     if (hpct_model_on_device(t->model)) /* its weights have been updated */
         return HPCT_OK;

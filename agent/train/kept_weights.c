@@ -17,16 +17,16 @@
 #define KEPT_FILES 4
 #define BEST_FILE "early-stopping-%04lld.safetensors" /* epoch; in the folder of checkpoints */
 
-static size_t count_floats(const hpct_state_list *list)
+static size_t count_floats(const hpct_run_state_list *list)
 {
     size_t count = 0;
     for (int i = 0; i < list->count; i++)
-        count += list->values[i].slot == HPCT_STATE_PARAM ? list->values[i].count : 0;
+        count += list->values[i].slot == HPCT_RUN_STATE_PARAM ? list->values[i].count : 0;
     return count;
 }
 
 static hpct_status copy_weights(hpct_train_kept_weights *kept, const hpct_model *model,
-                                const hpct_state_list *list)
+                                const hpct_run_state_list *list)
 {
     size_t at = 0, count = count_floats(list);
     if (kept->floats == NULL)
@@ -34,10 +34,10 @@ static hpct_status copy_weights(hpct_train_kept_weights *kept, const hpct_model 
     if (kept->floats == NULL)
         return hpct_fail_memory(count * sizeof *kept->floats);
     for (int i = 0; i < list->count; i++) {
-        const hpct_state_value *value = &list->values[i];
-        if (value->slot != HPCT_STATE_PARAM)
+        const hpct_run_state_value *value = &list->values[i];
+        if (value->slot != HPCT_RUN_STATE_PARAM)
             continue;
-        HPCT_TRY(hpct_state_get(model, value->param, value->slot, kept->floats + at));
+        HPCT_TRY(hpct_run_state_get(model, value->param, value->slot, kept->floats + at));
         at += value->count;
     }
     return HPCT_OK;
@@ -46,31 +46,31 @@ static hpct_status copy_weights(hpct_train_kept_weights *kept, const hpct_model 
 hpct_status hpct_train_kept_weights_take(hpct_train_kept_weights *kept, const hpct_context *context,
                                          const hpct_model *model)
 {
-    hpct_state_list list;
+    hpct_run_state_list list;
     kept->has = true;
     if (hpct_context_rank(context) != 0)
         return HPCT_OK;
-    HPCT_TRY(hpct_state_list_make(&list, model));
+    HPCT_TRY(hpct_run_state_list_make(&list, model));
     hpct_status status = copy_weights(kept, model, &list);
-    hpct_state_list_free(&list);
+    hpct_run_state_list_free(&list);
     return status;
 }
 
 static hpct_status give(const hpct_train_kept_weights *kept, hpct_context *context,
-                        hpct_model *model, const hpct_state_list *list, float *floats)
+                        hpct_model *model, const hpct_run_state_list *list, float *floats)
 {
     size_t at = 0;
     hpct_comm *comm = hpct_context_comm(context);
     hpct_status status = HPCT_OK;
     for (int i = 0; i < list->count; i++) {
-        const hpct_state_value *value = &list->values[i];
-        if (value->slot != HPCT_STATE_PARAM)
+        const hpct_run_state_value *value = &list->values[i];
+        if (value->slot != HPCT_RUN_STATE_PARAM)
             continue;
         if (hpct_context_rank(context) == 0)
             memcpy(floats, kept->floats + at, value->count * sizeof *floats);
         HPCT_TRY(comm->ops->broadcast(comm, floats, value->count * sizeof *floats, 0));
         if (status == HPCT_OK) /* the others are still in the loop */
-            status = hpct_state_put(model, value->param, value->slot, floats);
+            status = hpct_run_state_put(model, value->param, value->slot, floats);
         at += value->count;
     }
     return hpct_context_agree(context, status);
@@ -79,15 +79,15 @@ static hpct_status give(const hpct_train_kept_weights *kept, hpct_context *conte
 hpct_status hpct_train_kept_weights_give(const hpct_train_kept_weights *kept, hpct_context *context,
                                          hpct_model *model)
 {
-    hpct_state_list list = {0};
+    hpct_run_state_list list = {0};
     float *floats = NULL;
-    hpct_status status = hpct_state_list_make(&list, model);
+    hpct_status status = hpct_run_state_list_make(&list, model);
     if (status == HPCT_OK && (floats = malloc(list.largest * sizeof *floats)) == NULL)
         status = hpct_fail_memory(list.largest * sizeof *floats);
     status = hpct_context_agree(context, status);
     if (status == HPCT_OK)
         status = give(kept, context, model, &list, floats);
-    hpct_state_list_free(&list);
+    hpct_run_state_list_free(&list);
     free(floats);
     return status;
 }

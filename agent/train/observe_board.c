@@ -44,25 +44,26 @@ static hpct_status begin(void *own, hpct_train_training *t)
 
 /* ---- histograms ---- */
 
-static const char *name_of(const hpct_state_value *value)
+static const char *name_of(const hpct_run_state_value *value)
 {
     return value->name + strlen("weights/");
 }
 
 /* The weights, and the gradients where `arena` has them. */
 static hpct_status add_parameters(hpct_board *board, const hpct_train_training *t,
-                                  const hpct_state_list *list, const float *arena, float *values)
+                                  const hpct_run_state_list *list, const float *arena,
+                                  float *values)
 {
     for (int i = 0; i < list->count; i++) {
-        const hpct_state_value *value = &list->values[i];
-        if (value->slot != HPCT_STATE_PARAM)
+        const hpct_run_state_value *value = &list->values[i];
+        if (value->slot != HPCT_RUN_STATE_PARAM)
             continue;
-        HPCT_TRY(hpct_state_get(t->model, value->param, HPCT_STATE_PARAM, values));
+        HPCT_TRY(hpct_run_state_get(t->model, value->param, HPCT_RUN_STATE_PARAM, values));
         hpct_board_histogram(board, t->now.epoch, name_of(value), "histogram", values,
                              value->count);
         if (arena == NULL || value->is_state || value->is_frozen)
             continue;
-        HPCT_TRY(hpct_state_get_arena(t->model, value->param, arena, values));
+        HPCT_TRY(hpct_run_state_get_arena(t->model, value->param, arena, values));
         hpct_board_histogram(board, t->now.epoch, name_of(value), "gradient", values, value->count);
     }
     return HPCT_OK;
@@ -78,14 +79,14 @@ static bool keeps_gradients(const hpct_train_training *t)
 static hpct_status add_histograms(hpct_board *board, const hpct_train_training *t)
 {
     size_t count;
-    hpct_state_list list;
+    hpct_run_state_list list;
     const float *arena = keeps_gradients(t) ? hpct_model_gradients(t->model, &count) : NULL;
-    HPCT_TRY(hpct_state_list_make(&list, t->model));
+    HPCT_TRY(hpct_run_state_list_make(&list, t->model));
     float *values = malloc(list.largest * sizeof *values);
     hpct_status status = values != NULL ? add_parameters(board, t, &list, arena, values)
                                         : hpct_fail_memory(list.largest * sizeof *values);
     free(values);
-    hpct_state_list_free(&list);
+    hpct_run_state_list_free(&list);
     return status;
 }
 

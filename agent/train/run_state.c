@@ -29,7 +29,7 @@ struct hpct_train_run_state {
     hpct_model *model; /* the plan's */
     hpct_strategy *strategy;
     const struct hpct_strategy_state_ops *ops;
-    hpct_state_list list;
+    hpct_run_state_list list;
     hpct_strategy_state_share *shares; /* [list.count] */
     float *totals;                     /* [list.count] copies of all ranks */
     holding *holdings;                 /* [ranks] */
@@ -47,7 +47,7 @@ struct hpct_train_run_state {
     size_t num_tensors;
 };
 
-static int64_t row_floats(const hpct_state_value *value)
+static int64_t row_floats(const hpct_run_state_value *value)
 {
     int64_t rows = value->shape.size[0];
     return rows > 0 ? (int64_t) value->count / rows : 0;
@@ -112,7 +112,7 @@ static void add_tensor(hpct_train_run_state *s, hpct_ckpt_store_tensor tensor)
     s->tensors[s->num_tensors++] = tensor;
 }
 
-static hpct_ckpt_store_tensor whole_of(const hpct_state_value *value)
+static hpct_ckpt_store_tensor whole_of(const hpct_run_state_value *value)
 {
     hpct_ckpt_store_tensor t = {
         .name = value->name, .type = HPCT_CKPT_STORE_F32, .rank = value->shape.rank};
@@ -175,7 +175,7 @@ static hpct_status allocate(hpct_train_run_state *s)
         rows += (size_t) (s->shares[i].rows * row_floats(&s->list.values[i]));
     if (s->ops->layout_floats != NULL)
         s->ops->layout_floats(s->strategy, &s->layout_floats);
-    s->num_numbers = HPCT_STATE_NUMBERS + s->ops->num_numbers;
+    s->num_numbers = HPCT_RUN_STATE_NUMBERS + s->ops->num_numbers;
     s->numbers = calloc((size_t) s->comm->size * (size_t) s->num_numbers, sizeof *s->numbers);
     s->own = calloc(own + 1, sizeof *s->own);
     s->rows = calloc(rows + 1, sizeof *s->rows);
@@ -192,7 +192,7 @@ static hpct_status allocate(hpct_train_run_state *s)
 
 static hpct_status open_state(hpct_train_run_state *s)
 {
-    hpct_status status = hpct_state_list_make(&s->list, s->model);
+    hpct_status status = hpct_run_state_list_make(&s->list, s->model);
     if (status == HPCT_OK && s->ops->extend != NULL)
         status = s->ops->extend(s->strategy, &s->list);
     if (status == HPCT_OK)
@@ -229,7 +229,7 @@ void hpct_train_run_state_close(hpct_train_run_state *s)
 {
     if (s == NULL)
         return;
-    hpct_state_list_free(&s->list);
+    hpct_run_state_list_free(&s->list);
     free(s->shares);
     free(s->totals);
     free(s->holdings);
@@ -276,7 +276,7 @@ static void note(hpct_status *all, hpct_status status)
 /* `sum` becomes the model's value from the copies of all ranks, which follow at *own. */
 static hpct_status combine(hpct_train_run_state *s, int i, float **own, hpct_status *failed)
 {
-    const hpct_state_value *v = &s->list.values[i];
+    const hpct_run_state_value *v = &s->list.values[i];
     const hpct_strategy_state_share *share = &s->shares[i];
     memset(s->sum, 0, v->count * sizeof *s->sum);
     for (int copy = 0; copy < share->copies; copy++) {
@@ -295,7 +295,7 @@ static hpct_status take_values(hpct_train_run_state *s, hpct_status *failed)
 {
     float *own = s->own, *rows = s->rows;
     for (int i = 0; i < s->list.count; i++) {
-        const hpct_state_value *v = &s->list.values[i];
+        const hpct_run_state_value *v = &s->list.values[i];
         const hpct_strategy_state_share *share = &s->shares[i];
         const float *whole = share->differs ? s->sum : s->value;
         int64_t row = row_floats(v);
@@ -313,11 +313,11 @@ static hpct_status take_values(hpct_train_run_state *s, hpct_status *failed)
 
 hpct_status hpct_train_run_state_take(hpct_train_run_state *s)
 {
-    double mine[HPCT_STATE_NUMBERS + HPCT_STRATEGY_STATE_MOST_NUMBERS] = {0};
+    double mine[HPCT_RUN_STATE_NUMBERS + HPCT_STRATEGY_STATE_MOST_NUMBERS] = {0};
     hpct_status failed = hpct_strategy_get_numbers(s->strategy, mine);
     size_t count = 0;
     if (s->ops->numbers != NULL)
-        s->ops->numbers(s->strategy, mine + HPCT_STATE_NUMBERS, false);
+        s->ops->numbers(s->strategy, mine + HPCT_RUN_STATE_NUMBERS, false);
     HPCT_TRY(
         s->comm->ops->allgather(s->comm, mine, s->numbers, (size_t) s->num_numbers * sizeof *mine));
     HPCT_TRY(take_values(s, &failed));
@@ -379,7 +379,8 @@ static known compare(const hpct_train_run_state *s, const json_t *description)
 }
 
 /* Runs without compression have no residues. */
-static hpct_status read_value(hpct_train_run_state *s, hpct_ckpt *from, const hpct_state_value *v)
+static hpct_status read_value(hpct_train_run_state *s, hpct_ckpt *from,
+                              const hpct_run_state_value *v)
 {
     hpct_ckpt_store_tensor t = whole_of(v);
     if (v->slot == HPCT_STRATEGY_STATE_RESIDUE && !hpct_ckpt_find(from, v->name, NULL)) {
@@ -394,7 +395,7 @@ static hpct_status read_value(hpct_train_run_state *s, hpct_ckpt *from, const hp
 static hpct_status put_values(hpct_train_run_state *s, hpct_ckpt *from, hpct_status *failed)
 {
     for (int i = 0; i < s->list.count; i++) {
-        const hpct_state_value *v = &s->list.values[i];
+        const hpct_run_state_value *v = &s->list.values[i];
         if (leads(s))
             note(failed, read_value(s, from, v));
         HPCT_TRY(s->comm->ops->broadcast(s->comm, s->value, v->count * sizeof *s->value, 0));
@@ -412,7 +413,7 @@ static hpct_status put_own(hpct_train_run_state *s)
 {
     const float *at = s->own;
     for (int i = 0; i < s->list.count; i++) {
-        const hpct_state_value *v = &s->list.values[i];
+        const hpct_run_state_value *v = &s->list.values[i];
         for (int copy = 0; copy < s->shares[i].copies; copy++) {
             HPCT_TRY(hpct_strategy_put(s->strategy, v, copy, at));
             at += v->count;
@@ -478,7 +479,7 @@ static hpct_status read_numbers(hpct_train_run_state *s, hpct_ckpt *from, const 
     hpct_ckpt_store_tensor t = {
         .name = NUMBERS, .type = HPCT_CKPT_STORE_F64, .rank = 2, .data = NULL};
     if (!hpct_ckpt_find(from, NUMBERS, &t) || t.rank != 2 || t.shape[0] < 1 ||
-        t.shape[1] < HPCT_STATE_NUMBERS || t.shape[1] > 64 || t.shape[0] > INT32_MAX)
+        t.shape[1] < HPCT_RUN_STATE_NUMBERS || t.shape[1] > 64 || t.shape[0] > INT32_MAX)
         return hpct_fail(HPCT_ERR_DATA, "%s has no tensor \"%s\" of this form",
                          hpct_ckpt_folder(from), NUMBERS);
     bool counters = k->same_strategy && t.shape[1] == s->num_numbers;
@@ -493,7 +494,8 @@ static hpct_status read_numbers(hpct_train_run_state *s, hpct_ckpt *from, const 
         for (int rank = 0; rank < s->comm->size; rank++) {
             double *to = s->numbers + (size_t) rank * (size_t) s->num_numbers;
             memset(to, 0, (size_t) s->num_numbers * sizeof *to);
-            memcpy(to, row, (size_t) (counters ? s->num_numbers : HPCT_STATE_NUMBERS) * sizeof *to);
+            memcpy(to, row,
+                   (size_t) (counters ? s->num_numbers : HPCT_RUN_STATE_NUMBERS) * sizeof *to);
         }
     }
     return check_numbers(s, from);
@@ -511,10 +513,10 @@ static hpct_status restore_numbers(hpct_train_run_state *s, hpct_ckpt *from, con
     HPCT_TRY(hpct_context_agree(s->context, *failed)); /* before they are believed */
     note(failed, hpct_strategy_put_numbers(s->strategy, mine));
     if (s->model != s->strategy->model)
-        note(failed, hpct_state_put_numbers(s->model, mine));
+        note(failed, hpct_run_state_put_numbers(s->model, mine));
     if (s->ops->numbers != NULL) {
         double own[HPCT_STRATEGY_STATE_MOST_NUMBERS];
-        memcpy(own, mine + HPCT_STATE_NUMBERS, (size_t) s->ops->num_numbers * sizeof *own);
+        memcpy(own, mine + HPCT_RUN_STATE_NUMBERS, (size_t) s->ops->num_numbers * sizeof *own);
         s->ops->numbers(s->strategy, own, true);
     }
     return HPCT_OK;

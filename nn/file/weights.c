@@ -98,7 +98,7 @@ hpct_status hpct_model_check_finite(const hpct_model *model)
         float *values = malloc(count * sizeof *values);
         if (values == NULL)
             return hpct_fail_memory(count * sizeof *values);
-        status = hpct_param_get(model, i, values);
+        status = hpct_run_param_get(model, i, values);
         for (size_t k = 0; k < count && status == HPCT_OK; k++) {
             if (!isfinite(values[k]))
                 status =
@@ -177,7 +177,7 @@ static hpct_status load(hpct_model *model, const char *path, bool all, hpct_skip
     for (int i = 0; i < model->num_params && status == HPCT_OK && !all; i++)
         status = values[i] != NULL ? check_finite(&model->params[i], values[i], path) : HPCT_OK;
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++)
-        status = values[i] != NULL ? hpct_param_set(model, i, values[i]) : HPCT_OK;
+        status = values[i] != NULL ? hpct_run_param_set(model, i, values[i]) : HPCT_OK;
     if (status == HPCT_OK)
         take_texts(model, &source, has_head(model, values));
     free(source.class_names);

@@ -57,7 +57,7 @@ static hpct_status write_params(const hpct_model *model, int fd, const char *pat
         float *values = malloc(bytes);
         if (values == NULL)
             return hpct_fail_memory(bytes);
-        status = hpct_param_get(model, i, values);
+        status = hpct_run_param_get(model, i, values);
         if (status == HPCT_OK)
             status = hpct_file_write_all(fd, values, bytes, path);
         free(values);

@@ -107,7 +107,7 @@ void hpct_run_free(hpct_run *run)
 }
 
 static hpct_status copy_options(const hpct_model *model, hpct_run *run,
-                                const hpct_build_options *options)
+                                const hpct_run_build_options *options)
 {
     int parts = model->share.parts;
     if (options->num_batch_sizes < 1)
@@ -192,7 +192,7 @@ static void set_blocks(const hpct_model *model, const hpct_run *run, const hpct_
 
 /* Build options common to all operations. */
 static hpct_op_build start_build(const hpct_model *model, const hpct_run *run,
-                                 const hpct_build_options *options, int i)
+                                 const hpct_run_build_options *options, int i)
 {
     const hpct_graph_node *node = &model->nodes[i];
     bool frozen = has_frozen_params(model, node),
@@ -221,7 +221,7 @@ static int *find_roots(const hpct_model *model)
 
 /* Fills the build options before fusion. A node has a backward if it or a node before it has
  * trained parameters; that of `skipped` is the loss's. */
-static void describe(const hpct_model *model, hpct_run *run, const hpct_build_options *options,
+static void describe(const hpct_model *model, hpct_run *run, const hpct_run_build_options *options,
                      int skipped, hpct_op_build *builds)
 {
     bool *requires_grad = run->requires_grad;
@@ -291,7 +291,7 @@ static hpct_status make_op(const hpct_model *model, hpct_run *run, int i, const 
 }
 
 static hpct_status make_ops(const hpct_model *model, hpct_run *run,
-                            const hpct_build_options *options)
+                            const hpct_run_build_options *options)
 {
     int skipped;
     hpct_run_find_loss(model, &run->loss.tensor, &run->loss.form, &skipped);
@@ -503,8 +503,8 @@ static hpct_status allocate(const hpct_model *model, hpct_run *run)
         run->arenas.spare =
             allocate_memory(run, hpct_run_spare_bytes(run), "unused gradients", &status);
     if (run->training)
-        run->arenas.gradients = allocate_memory(run, arena + HPCT_ARENA_PIGGYBACK * sizeof(float),
-                                                "gradients", &status);
+        run->arenas.gradients = allocate_memory(
+            run, arena + HPCT_RUN_ARENA_PIGGYBACK * sizeof(float), "gradients", &status);
     for (int k = 0; k < HPCT_GRAPH_NUM_SLOTS; k++) {
         if (hpct_run_has_slot(model, run, k))
             run->arenas.slot[k] = allocate_memory(run, arena, "the optimizer", &status);
@@ -644,7 +644,7 @@ static hpct_status check_compiled(const hpct_model *model)
 }
 
 /* Shares the parameters of options->storage, if given and of equal layout. */
-static void borrow(hpct_run *run, const hpct_build_options *options)
+static void borrow(hpct_run *run, const hpct_run_build_options *options)
 {
     const hpct_run *storage = options->storage != NULL ? options->storage->run : NULL;
     if (storage == NULL || storage->backend != run->backend ||
@@ -656,7 +656,7 @@ static void borrow(hpct_run *run, const hpct_build_options *options)
 }
 
 hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
-                             const hpct_build_options *options)
+                             const hpct_run_build_options *options)
 {
     const hpct_backend *backend = model->backend != NULL ? model->backend : hpct_backend_table[0];
     HPCT_TRY(check_compiled(model));
@@ -697,7 +697,7 @@ hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
 static const hpct_graph_run_class run_class = {.unbuild = hpct_model_unbuild,
                                                .free = hpct_run_free};
 
-hpct_status hpct_model_build(hpct_model *model, const hpct_build_options *options)
+hpct_status hpct_model_build(hpct_model *model, const hpct_run_build_options *options)
 {
     hpct_run *run = NULL;
     HPCT_TRY(check_compiled(model));

@@ -56,10 +56,11 @@ static void find_live_ranges(const hpct_model *model, hpct_run *run, live_range 
                 continue;
             if (src->birth == INT_MAX) {
                 src->birth = now;
-                built->mode[k] = HPCT_DIFF_WRITE;
+                built->mode[k] = HPCT_RUN_DIFF_WRITE;
             } else {
                 change(src, now);
-                built->mode[k] = built->op->adds_diff_src ? HPCT_DIFF_ADD : HPCT_DIFF_ADD_AFTER;
+                built->mode[k] =
+                    built->op->adds_diff_src ? HPCT_RUN_DIFF_ADD : HPCT_RUN_DIFF_ADD_AFTER;
             }
         }
     }
@@ -104,10 +105,10 @@ hpct_status hpct_run_flow(const hpct_model *model, hpct_run *run, int *diff_root
         int root = diff_root[hpct_run_root(model, run, node->output)];
         for (int k = 0; k < node->num_inputs && built->op->passes_diff_dst; k++) {
             int src = hpct_run_root(model, run, node->inputs[k]);
-            if (built->mode[k] != HPCT_DIFF_WRITE ||
+            if (built->mode[k] != HPCT_RUN_DIFF_WRITE ||
                 !can_join(model, run, live_ranges, diff_root, src, root))
                 continue;
-            built->mode[k] = HPCT_DIFF_PASS;
+            built->mode[k] = HPCT_RUN_DIFF_PASS;
             diff_root[src] = root;
         }
     }

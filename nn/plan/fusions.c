@@ -68,7 +68,7 @@ static int input_of(const fusing *f, int from, int to)
 static bool is_linked(const fusing *f, hpct_backend_fusion fusion, int to, int input)
 {
     for (int i = 0; i < f->run->plan.num_links; i++) {
-        const hpct_link *link = &f->run->plan.links[i];
+        const hpct_run_link *link = &f->run->plan.links[i];
         if (link->fusion == fusion && link->to == to && link->input == input)
             return true;
     }
@@ -231,7 +231,7 @@ hpct_status hpct_run_fuse(const hpct_model *model, hpct_run *run, hpct_op_build 
                 continue;
             rules[r].apply(&f, i, to);
             run->plan.links[run->plan.num_links++] =
-                (hpct_link){rules[r].fusion, i, to, input_of(&f, i, to)};
+                (hpct_run_link){rules[r].fusion, i, to, input_of(&f, i, to)};
         }
     }
     return HPCT_OK;

@@ -6,7 +6,7 @@
 #include "nn/plan/run.h"
 
 /* Two fused nodes; `from` comes before `to`, which reads its result. */
-struct hpct_link {
+struct hpct_run_link {
     hpct_backend_fusion fusion;
     int from, to;
     int input; /* input of `to` that `from` produces */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static hpct_arena_matrix matrix_of(const hpct_model *model, int index)
+static hpct_run_arena_matrix matrix_of(const hpct_model *model, int index)
 {
     const hpct_graph_param *param = &model->params[index];
     const hpct_op *op = model->run->nodes[param->node].op;
@@ -14,10 +14,10 @@ static hpct_arena_matrix matrix_of(const hpct_model *model, int index)
     size_t last = rank > 1 ? (size_t) param->shape.size[rank - 1] : floats;
     if (rows == 0)
         rows = last > 1 && floats % last == 0 ? floats / last : 1;
-    return (hpct_arena_matrix){model->run->arenas.param_offsets[index], rows, floats / rows};
+    return (hpct_run_arena_matrix){model->run->arenas.param_offsets[index], rows, floats / rows};
 }
 
-int hpct_model_matrices(const hpct_model *model, hpct_arena_matrix *out)
+int hpct_model_matrices(const hpct_model *model, hpct_run_arena_matrix *out)
 {
     int count = 0;
     if (model->run == NULL)

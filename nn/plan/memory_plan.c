@@ -17,7 +17,7 @@ size_t hpct_run_scratch_bytes(const hpct_run *run)
  * backward are never touched and take none. */
 static size_t gradient_floats(const hpct_run *run)
 {
-    size_t floats = run->training ? run->arenas.floats + HPCT_ARENA_PIGGYBACK : 0;
+    size_t floats = run->training ? run->arenas.floats + HPCT_RUN_ARENA_PIGGYBACK : 0;
     for (int i = 0; i < run->num_nodes; i++) {
         const hpct_op *op = run->nodes[i].op;
         if (op->kernel_fused && run->backend->device == NULL)
@@ -50,11 +50,11 @@ static size_t freed_bytes(const hpct_model *model, const hpct_run *run)
     return floats * sizeof(float);
 }
 
-hpct_status hpct_model_plan(const hpct_model *model, const hpct_build_options *options,
-                            hpct_memory_plan *plan)
+hpct_status hpct_model_plan(const hpct_model *model, const hpct_run_build_options *options,
+                            hpct_run_memory_plan *plan)
 {
     hpct_run *run = NULL;
-    *plan = (hpct_memory_plan){0};
+    *plan = (hpct_run_memory_plan){0};
     hpct_status status = hpct_run_prepare(&run, model, options);
     if (status == HPCT_OK)
         status = hpct_run_place(model, run, plan);
@@ -76,15 +76,15 @@ end:
     return status;
 }
 
-size_t hpct_memory_plan_total(const hpct_memory_plan *plan)
+size_t hpct_run_memory_plan_total(const hpct_run_memory_plan *plan)
 {
     return plan->parameters + plan->copies + plan->gradients + plan->optimizer + plan->activations +
            plan->scratch;
 }
 
-size_t hpct_memory_plan_growth(const hpct_memory_plan *plan)
+size_t hpct_run_memory_plan_growth(const hpct_run_memory_plan *plan)
 {
-    size_t total = hpct_memory_plan_total(plan), moved_in = plan->parameters + plan->optimizer;
+    size_t total = hpct_run_memory_plan_total(plan), moved_in = plan->parameters + plan->optimizer;
     return total > moved_in + plan->freed ? total - plan->freed : moved_in;
 }
 

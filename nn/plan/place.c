@@ -10,11 +10,12 @@
 #include <stdlib.h>
 
 /* Items of the plan: per tensor its values, per tensor its gradient, per node its workspace, and
- * per node a gradient that is added afterwards (HPCT_DIFF_ADD_AFTER). Unused ones have no bytes. */
+ * per node a gradient that is added afterwards (HPCT_RUN_DIFF_ADD_AFTER). Unused ones have no
+ * bytes. */
 typedef struct placing {
     const hpct_model *model;
     hpct_run *run;
-    hpct_plan_item *values, *diffs, *workspaces, *parts, *items;
+    hpct_run_plan_item *values, *diffs, *workspaces, *parts, *items;
     int num_items;
     int *diff_root; /* from hpct_run_flow */
     int end;        /* after all other times */
@@ -30,7 +31,7 @@ static int diff_root_of(const placing *p, int tensor)
     return p->diff_root[root_of(p, tensor)];
 }
 
-static void live(hpct_plan_item *item, int time)
+static void live(hpct_run_plan_item *item, int time)
 {
     if (time < item->first)
         item->first = time;
@@ -53,7 +54,7 @@ static void find_border_lifetimes(placing *p)
     const hpct_model *model = p->model;
     for (int t = 0; t < model->num_tensors; t++) {
         const hpct_graph_tensor *tensor = &model->tensors[t];
-        hpct_plan_item *diff = &p->diffs[p->diff_root[t]];
+        hpct_run_plan_item *diff = &p->diffs[p->diff_root[t]];
         if (!tensor->stage_input && !tensor->stage_output)
             continue;
         p->values[t].bytes = tensor_bytes(p, t);
@@ -85,10 +86,10 @@ static int back_of(const placing *p, int node)
 }
 
 /* Source and workspace of a BATCH_NORM fused downstream live until its reader has run. */
-static void keep_norm(placing *p, const hpct_link *link)
+static void keep_norm(placing *p, const hpct_run_link *link)
 {
     const hpct_run_node *reader = &p->run->nodes[link->to];
-    hpct_plan_item *source = &p->values[root_of(p, p->model->nodes[link->from].inputs[0])];
+    hpct_run_plan_item *source = &p->values[root_of(p, p->model->nodes[link->from].inputs[0])];
     live(source, link->to);
     live(&p->workspaces[link->from], link->to);
     if (reader->op->leaves_norm_sums)
@@ -100,7 +101,7 @@ static void keep_norm(placing *p, const hpct_link *link)
 static void find_link_lifetimes(placing *p)
 {
     for (int i = 0; i < p->run->plan.num_links; i++) {
-        const hpct_link *link = &p->run->plan.links[i];
+        const hpct_run_link *link = &p->run->plan.links[i];
         if (link->fusion == HPCT_BACKEND_FUSION_ADD_NORM)
             keep_norm(p, link);
         else if (link->fusion == HPCT_BACKEND_FUSION_SUM)
@@ -131,12 +132,12 @@ static void find_lifetimes(placing *p)
             live(&p->values[src], i);
             if (backward && op->backward_reads_src)
                 live(&p->values[src], back);
-            if (run->nodes[i].mode[k] != HPCT_DIFF_NONE) {
-                hpct_plan_item *diff = &p->diffs[diff_root_of(p, src)];
+            if (run->nodes[i].mode[k] != HPCT_RUN_DIFF_NONE) {
+                hpct_run_plan_item *diff = &p->diffs[diff_root_of(p, src)];
                 diff->bytes = tensor_bytes(p, src); /* equal for all that share it */
                 live(diff, back);
             }
-            if (run->nodes[i].mode[k] == HPCT_DIFF_ADD_AFTER) {
+            if (run->nodes[i].mode[k] == HPCT_RUN_DIFF_ADD_AFTER) {
                 p->parts[i].bytes = tensor_bytes(p, src);
                 live(&p->parts[i], back);
             }
@@ -167,7 +168,7 @@ static float *value_at(const placing *p, int tensor)
 
 static float *diff_at(const placing *p, int tensor)
 {
-    const hpct_plan_item *item = &p->diffs[diff_root_of(p, tensor)];
+    const hpct_run_plan_item *item = &p->diffs[diff_root_of(p, tensor)];
     return item->bytes == 0 ? NULL : (float *) (void *) (p->run->plan.block + item->offset);
 }
 
@@ -192,7 +193,7 @@ static const float *floats_at(const void *memory, size_t bytes)
     return (const float *) (const void *) ((const char *) memory + bytes);
 }
 
-static void set_link_pointers(const placing *p, const hpct_link *link)
+static void set_link_pointers(const placing *p, const hpct_run_link *link)
 {
     const hpct_graph_node *from = &p->model->nodes[link->from], *to = &p->model->nodes[link->to];
     hpct_run_node *maker = &p->run->nodes[link->from], *reader = &p->run->nodes[link->to];
@@ -226,10 +227,10 @@ static void set_pointers(const placing *p)
         placed->workspace = run->plan.block + p->workspaces[i].offset;
         for (int k = 0; k < node->num_inputs; k++) {
             placed->src[k] = value_at(p, node->inputs[k]);
-            placed->add[k] = placed->mode[k] == HPCT_DIFF_ADD;
-            if (placed->mode[k] != HPCT_DIFF_NONE)
+            placed->add[k] = placed->mode[k] == HPCT_RUN_DIFF_ADD;
+            if (placed->mode[k] != HPCT_RUN_DIFF_NONE)
                 placed->diff_src[k] = diff_at(p, node->inputs[k]);
-            if (placed->mode[k] == HPCT_DIFF_ADD_AFTER) {
+            if (placed->mode[k] == HPCT_RUN_DIFF_ADD_AFTER) {
                 placed->add_after = placed->diff_src[k];
                 placed->diff_src[k] = (float *) (void *) (run->plan.block + p->parts[i].offset);
             }
@@ -309,7 +310,7 @@ static int find_peak(const placing *p, size_t *most)
 }
 
 /* Times as in find_lifetimes: forward, loss, backward. */
-static void name_peak(const placing *p, hpct_memory_peak *out)
+static void name_peak(const placing *p, hpct_run_memory_peak *out)
 {
     const hpct_model *model = p->model;
     int num = model->num_nodes, time = find_peak(p, &out->bytes);
@@ -322,7 +323,7 @@ static void name_peak(const placing *p, hpct_memory_peak *out)
 static hpct_status take_block(const placing *p)
 {
     hpct_run *run = p->run;
-    hpct_memory_peak peak;
+    hpct_run_memory_peak peak;
     run->plan.block = run->backend->allocate(run->plan.block_bytes);
     if (run->plan.block != NULL)
         return HPCT_OK;
@@ -332,7 +333,7 @@ static hpct_status take_block(const placing *p)
                                     peak.backward ? "backward" : "forward", peak.layer);
 }
 
-hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, hpct_memory_plan *plan)
+hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, hpct_run_memory_plan *plan)
 {
     placing p = {.model = model, .run = run, .end = 2 * model->num_nodes + 1};
     p.num_items = 2 * (model->num_tensors + model->num_nodes);

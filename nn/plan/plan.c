@@ -12,14 +12,15 @@ static size_t rounded(size_t bytes)
     return (bytes + 63) & ~(size_t) 63;
 }
 
-static bool collides(const hpct_plan_item *a, const hpct_plan_item *b, size_t offset)
+static bool collides(const hpct_run_plan_item *a, const hpct_run_plan_item *b, size_t offset)
 {
     return b->offset != UNPLACED && a->first <= b->last && b->first <= a->last &&
            offset < b->offset + rounded(b->bytes) && b->offset < offset + rounded(a->bytes);
 }
 
 /* Moves up past each collision until there is none; offsets only grow, so it ends. */
-static size_t lowest_free(const hpct_plan_item *items, int count, const hpct_plan_item *item)
+static size_t lowest_free(const hpct_run_plan_item *items, int count,
+                          const hpct_run_plan_item *item)
 {
     size_t offset = 0;
     for (int i = 0; i < count; i++) {
@@ -31,13 +32,13 @@ static size_t lowest_free(const hpct_plan_item *items, int count, const hpct_pla
     return offset;
 }
 
-size_t hpct_plan(hpct_plan_item *items, int count)
+size_t hpct_plan(hpct_run_plan_item *items, int count)
 {
     size_t total = 0;
     for (int i = 0; i < count; i++)
         items[i].offset = items[i].bytes == 0 ? 0 : UNPLACED;
     for (;;) {
-        hpct_plan_item *next = NULL;
+        hpct_run_plan_item *next = NULL;
         for (int i = 0; i < count; i++) {
             if (items[i].offset == UNPLACED && (next == NULL || items[i].bytes > next->bytes))
                 next = &items[i];

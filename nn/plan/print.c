@@ -13,8 +13,9 @@ static const char *const fusion_names[] = {
 };
 
 static const char *const mode_names[] = {
-    [HPCT_DIFF_NONE] = "none", [HPCT_DIFF_WRITE] = "write",      [HPCT_DIFF_PASS] = "pass",
-    [HPCT_DIFF_ADD] = "add",   [HPCT_DIFF_ADD_AFTER] = "add-to",
+    [HPCT_RUN_DIFF_NONE] = "none",        [HPCT_RUN_DIFF_WRITE] = "write",
+    [HPCT_RUN_DIFF_PASS] = "pass",        [HPCT_RUN_DIFF_ADD] = "add",
+    [HPCT_RUN_DIFF_ADD_AFTER] = "add-to",
 };
 
 static const char *layer_of(const hpct_model *model, int node)
@@ -61,7 +62,7 @@ void hpct_run_print_plan(const hpct_model *model, const hpct_run *run, FILE *str
     for (int i = 0; i < run->num_nodes; i++)
         print_node(model, run, i, stream);
     for (int i = 0; i < run->plan.num_links; i++) {
-        const hpct_link *link = &run->plan.links[i];
+        const hpct_run_link *link = &run->plan.links[i];
         fprintf(stream, "fusion: node %d (%s) %s node %d (%s)\n", link->from,
                 layer_of(model, link->from), fusion_names[link->fusion], link->to,
                 layer_of(model, link->to));
@@ -71,8 +72,8 @@ void hpct_run_print_plan(const hpct_model *model, const hpct_run *run, FILE *str
 hpct_status hpct_model_print_plan(const hpct_model *model, int batch_size, FILE *stream)
 {
     hpct_run *run = NULL;
-    hpct_memory_plan plan = {0};
-    const hpct_build_options options = {.batch_sizes = &batch_size, .num_batch_sizes = 1};
+    hpct_run_memory_plan plan = {0};
+    const hpct_run_build_options options = {.batch_sizes = &batch_size, .num_batch_sizes = 1};
     hpct_status status = hpct_run_prepare(&run, model, &options);
     if (status == HPCT_OK)
         status = hpct_run_place(model, run, &plan);

@@ -8,13 +8,13 @@
 #include "nn/plan/options.h"
 
 /* How backward of a node contributes to an input's gradient. */
-typedef enum hpct_diff_mode {
-    HPCT_DIFF_NONE,      /* not wanted */
-    HPCT_DIFF_WRITE,     /* writes, as the first contribution */
-    HPCT_DIFF_PASS,      /* first contribution, equal to the output's gradient: no copy */
-    HPCT_DIFF_ADD,       /* the operation accumulates */
-    HPCT_DIFF_ADD_AFTER, /* the operation writes to separate memory, and the step adds it */
-} hpct_diff_mode;
+typedef enum hpct_run_diff_mode {
+    HPCT_RUN_DIFF_NONE,      /* not wanted */
+    HPCT_RUN_DIFF_WRITE,     /* writes, as the first contribution */
+    HPCT_RUN_DIFF_PASS,      /* first contribution, equal to the output's gradient: no copy */
+    HPCT_RUN_DIFF_ADD,       /* the operation accumulates */
+    HPCT_RUN_DIFF_ADD_AFTER, /* the operation writes to separate memory, and the step adds it */
+} hpct_run_diff_mode;
 
 typedef struct hpct_run_node {
     hpct_op *op;
@@ -26,8 +26,8 @@ typedef struct hpct_run_node {
     const float *bias, *norm_sums;
     const void *norms[HPCT_GRAPH_NODE_MAX_INPUTS];
     float *diff_src[HPCT_GRAPH_NODE_MAX_INPUTS];
-    hpct_diff_mode mode[HPCT_GRAPH_NODE_MAX_INPUTS];
-    bool add[HPCT_GRAPH_NODE_MAX_INPUTS]; /* mode is HPCT_DIFF_ADD */
+    hpct_run_diff_mode mode[HPCT_GRAPH_NODE_MAX_INPUTS];
+    bool add[HPCT_GRAPH_NODE_MAX_INPUTS]; /* mode is HPCT_RUN_DIFF_ADD */
     float *add_after;                     /* target of the addition of diff_src[0]; else NULL */
     float *dst, *diff_dst;
     float *param[HPCT_OP_MAX_PARAMS], *grad[HPCT_OP_MAX_PARAMS];
@@ -41,27 +41,31 @@ typedef struct hpct_run_times {
     int step;        /* current step; not recorded if out of range */
     double *seconds; /* [steps][slots] */
 } hpct_run_times;
-#define HPCT_TIME_FORWARD(node) (2 * (node))
-#define HPCT_TIME_BACKWARD(node) (2 * (node) + 1)
-#define HPCT_TIME_LOSS(nodes) (2 * (nodes))
-#define HPCT_TIME_UPDATE(nodes) (2 * (nodes) + 1)
-#define HPCT_TIMES_OF(nodes) (2 * (nodes) + 2) /* slots */
+#define HPCT_RUN_TIME_FORWARD(node) (2 * (node))
+#define HPCT_RUN_TIME_BACKWARD(node) (2 * (node) + 1)
+#define HPCT_RUN_TIME_LOSS(nodes) (2 * (nodes))
+#define HPCT_RUN_TIME_UPDATE(nodes) (2 * (nodes) + 1)
+#define HPCT_RUN_TIMES_OF(nodes) (2 * (nodes) + 2) /* slots */
 
-typedef struct hpct_emulation hpct_emulation; /* nn/run/emulate.h */
+typedef struct hpct_run_emulation hpct_run_emulation; /* nn/run/emulate.h */
 
-typedef struct hpct_resident hpct_resident;
-struct hpct_resident { /* nn/run/resident.h; one per replica, linked */
-    uint64_t number;   /* from 1, unique in the process */
-    hpct_model *model; /* model that reads it */
+typedef struct hpct_run_resident hpct_run_resident;
+struct hpct_run_resident { /* nn/run/resident.h; one per replica, linked */
+    uint64_t number;       /* from 1, unique in the process */
+    hpct_model *model;     /* model that reads it */
     const hpct_backend *backend;
     hpct_backend_pictures pictures; /* pixels and labels in device memory */
     void *memory;
-    hpct_resident *next; /* of the next replica */
+    hpct_run_resident *next; /* of the next replica */
 };
 
-typedef struct hpct_link hpct_link; /* nn/plan/fusions.h */
+typedef struct hpct_run_link hpct_run_link; /* nn/plan/fusions.h */
 
-typedef enum hpct_run_stage { HPCT_STAGE_NONE, HPCT_STAGE_FORWARD, HPCT_STAGE_LOSS } hpct_run_stage;
+typedef enum hpct_run_stage {
+    HPCT_RUN_STAGE_NONE,
+    HPCT_RUN_STAGE_FORWARD,
+    HPCT_RUN_STAGE_LOSS
+} hpct_run_stage;
 
 /* Batch sizes of the build. */
 typedef struct hpct_run_batches {
@@ -76,7 +80,7 @@ typedef struct hpct_run_arenas {
     size_t floats;         /* of each buffer */
     size_t *param_offsets; /* [model->num_params], in the arena of its kind */
     float *parameters, *gradients;
-    bool borrows; /* parameters are another model's (hpct_build_options.storage) */
+    bool borrows; /* parameters are another model's (hpct_run_build_options.storage) */
     char *copies; /* of parameters in another type or layout, for some operations */
     bool stale;   /* parameters may have changed since the last copies */
     float *slot[HPCT_GRAPH_NUM_SLOTS]; /* NULL where the optimizer needs none */
@@ -97,13 +101,13 @@ typedef struct hpct_run_arenas {
 typedef struct hpct_run_input {
     const float *given; /* the caller's or `own`; NULL before it is set */
     const int32_t *given_labels;
-    const hpct_resident *resident; /* data set in device memory, instead of `given`; samples: */
-    const hpct_drawn *given_drawn; /* host memory */
-    const float *given_targets;    /* host memory; NULL: labels are used */
-    bool keeps;                    /* `given` does not change (hpct_model_keep_input) */
-    int kept;                      /* number of its samples already on the device */
-    int samples;                   /* capacity of `own` */
-    float *own;                    /* allocated on demand, with own_labels; host memory */
+    const hpct_run_resident *resident; /* data set in device memory, instead of `given`; samples: */
+    const hpct_drawn *given_drawn;     /* host memory */
+    const float *given_targets;        /* host memory; NULL: labels are used */
+    bool keeps;                        /* `given` does not change (hpct_model_keep_input) */
+    int kept;                          /* number of its samples already on the device */
+    int samples;                       /* capacity of `own` */
+    float *own;                        /* allocated on demand, with own_labels; host memory */
     int32_t *own_labels;
     float *own_targets; /* [samples], host memory; NULL without dense_targets */
     /* Read by operations and loss: the same pointers, or a device's copies. */
@@ -119,7 +123,7 @@ typedef struct hpct_run_transit {
     float *staged; /* in `memory`: incoming input, or the output converted to fp32 */
     int32_t *staged_labels;
     float *output;          /* host memory: the outputs, fetched on demand */
-    char *landing;          /* [2][HPCT_FETCH_BYTES], host memory: destination of fetches */
+    char *landing;          /* [2][HPCT_RUN_FETCH_BYTES], host memory: destination of fetches */
     const void *fetched[2]; /* address of the fetched data */
 } hpct_run_transit;
 
@@ -140,7 +144,7 @@ typedef struct hpct_run_plan {
     int *root; /* [model->num_tensors]: the tensor whose memory this one shares; the model's root,
                   but for the input of a merged node, which is never stored: the merged node's
                   output */
-    hpct_link *links; /* fused nodes */
+    hpct_run_link *links; /* fused nodes */
     int num_links;
     char *block; /* activations, their gradients, workspaces, at planned offsets */
     size_t block_bytes;
@@ -179,9 +183,9 @@ struct hpct_run {
     int stage_n;
     bool stage_training;                        /* `training` of the last forward */
     hpct_run_times *times;                      /* NULL: no profiling */
-    hpct_emulation *emulation;                  /* NULL: no emulation */
-    struct hpct_finite_found *finite;           /* NULL: not looked for (nn/run/finite.h) */
-    struct hpct_recordings *recordings;         /* nn/run/replay.h; NULL: none yet */
+    hpct_run_emulation *emulation;              /* NULL: no emulation */
+    struct hpct_run_finite_found *finite;       /* NULL: not looked for (nn/run/finite.h) */
+    struct hpct_run_recordings *recordings;     /* nn/run/replay.h; NULL: none yet */
     void (*ends[HPCT_RUN_ENDS])(hpct_run *run); /* of hpct_run_at_end */
 };
 
@@ -218,7 +222,7 @@ float *hpct_run_param(const hpct_model *model, const hpct_run *run, int param);
 
 /* First half of a build: checks, operations, layout of the arenas; allocates no arena. */
 hpct_status hpct_run_prepare(hpct_run **out, const hpct_model *model,
-                             const hpct_build_options *options);
+                             const hpct_run_build_options *options);
 
 /* Sizes of the other allocations of the second half. */
 bool hpct_run_has_slot(const hpct_model *model, const hpct_run *run, int slot); /* whether this slot
@@ -242,7 +246,7 @@ void hpct_run_set_targets(hpct_run *run, const float *targets);
  * stores there the size of that block and its peak; operations must have been created. In both
  * cases sets run->plan's offsets and block_bytes, and the nodes' modes. Times of the plan: forward
  * of node i at i, the loss at N, backward of node i at 2N - i. */
-hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, hpct_memory_plan *plan);
+hpct_status hpct_run_place(const hpct_model *model, hpct_run *run, hpct_run_memory_plan *plan);
 
 /* Prints nodes, fusions and offsets, after hpct_run_place (nn/plan/print.c). */
 void hpct_run_print_plan(const hpct_model *model, const hpct_run *run, FILE *stream);

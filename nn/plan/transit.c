@@ -69,7 +69,7 @@ static hpct_status make_device_part(const hpct_model *model, hpct_run *run)
     float *weights = (float *) (void *) (at + p.staged_labels);
     bytes = (size_t) run->batches.largest * hpct_model_output_floats(model) * sizeof(float);
     run->transit.output = hpct_backend_memory_take_host(run->backend, bytes);
-    run->transit.landing = hpct_backend_memory_take_host(run->backend, 2 * HPCT_FETCH_BYTES);
+    run->transit.landing = hpct_backend_memory_take_host(run->backend, 2 * HPCT_RUN_FETCH_BYTES);
     if (run->backend->device->leaves_sums)
         run->sums.left = hpct_backend_memory_take_host(run->backend, 2 * sizeof *run->sums.left);
     if (run->transit.output == NULL || run->transit.landing == NULL ||
@@ -112,4 +112,4 @@ void hpct_run_free_transit(hpct_run *run)
         run->backend->release(run->transit.memory);
 }
 
-_Static_assert(sizeof(hpct_backend_batch_sums) <= HPCT_FETCH_BYTES, "sums are fetched whole");
+_Static_assert(sizeof(hpct_backend_batch_sums) <= HPCT_RUN_FETCH_BYTES, "sums are fetched whole");

@@ -101,7 +101,7 @@ hpct_status hpct_model_copy_from(hpct_model *replica, const hpct_model *model)
 
 /* ---- between layouts and devices ---- */
 
-static float *in_arena(const hpct_run *run, hpct_arena arena, int param)
+static float *in_arena(const hpct_run *run, hpct_run_arena arena, int param)
 {
     float *const arenas[] = {run->arenas.parameters, run->arenas.states, run->arenas.gradients,
                              run->arenas.states};
@@ -130,7 +130,7 @@ static hpct_status turn(hpct_op *to, hpct_op *from, int which, float *at, const 
     return status;
 }
 
-static hpct_status translate(const hpct_model *model, const hpct_model *other, hpct_arena arena,
+static hpct_status translate(const hpct_model *model, const hpct_model *other, hpct_run_arena arena,
                              int index)
 {
     const hpct_graph_param *param = &model->params[index];
@@ -149,14 +149,14 @@ static hpct_status translate(const hpct_model *model, const hpct_model *other, h
     return turn(op, source, param->index, at, origin);
 }
 
-static bool is_in(hpct_arena arena, const hpct_graph_param *param)
+static bool is_in(hpct_run_arena arena, const hpct_graph_param *param)
 {
-    if (param->frozen || arena == HPCT_ARENA_FROZEN)
-        return param->frozen && arena == HPCT_ARENA_FROZEN;
-    return param->state == (arena == HPCT_ARENA_STATES);
+    if (param->frozen || arena == HPCT_RUN_ARENA_FROZEN)
+        return param->frozen && arena == HPCT_RUN_ARENA_FROZEN;
+    return param->state == (arena == HPCT_RUN_ARENA_STATES);
 }
 
-hpct_status hpct_model_translate(hpct_model *model, const hpct_model *other, hpct_arena arena)
+hpct_status hpct_model_translate(hpct_model *model, const hpct_model *other, hpct_run_arena arena)
 {
     hpct_status status = HPCT_OK;
     if (model->run == NULL || other->run == NULL || model->num_params != other->num_params)
@@ -165,7 +165,7 @@ hpct_status hpct_model_translate(hpct_model *model, const hpct_model *other, hpc
         if (is_in(arena, &model->params[i]))
             status = translate(model, other, arena, i);
     }
-    if (arena != HPCT_ARENA_GRADIENTS)
+    if (arena != HPCT_RUN_ARENA_GRADIENTS)
         model->run->arenas.stale = true;
     return status;
 }
@@ -179,7 +179,7 @@ void hpct_model_take_part(hpct_model *replica, const hpct_model *model, int begi
     replica->halvings = model->halvings;
     size_t sample = hpct_graph_shape_count(&model->tensors[0].shape);
     if (whole->input.resident != NULL)
-        hpct_model_set_resident_input(replica, hpct_resident_of(whole->input.resident, replica),
+        hpct_model_set_resident_input(replica, hpct_run_resident_of(whole->input.resident, replica),
                                       whole->input.given_drawn + begin);
     const float *input =
         whole->input.given != NULL ? whole->input.given + (size_t) begin * sample : NULL;

@@ -11,7 +11,7 @@
 hpct_status hpct_model_clone(hpct_model **out, const hpct_model *model);
 
 /* Copies weights, states and optimizer slots of `model`; both built with one layout. Shared
- * parameters (hpct_build_options.storage) and accumulated gradients are not copied. */
+ * parameters (hpct_run_build_options.storage) and accumulated gradients are not copied. */
 hpct_status hpct_model_copy_from(hpct_model *replica, const hpct_model *model);
 
 /* Sets input, labels and targets of the replica's next step to the samples from `begin` of the
@@ -25,13 +25,13 @@ hpct_status hpct_model_add_gradients(hpct_model *model, const hpct_model *replic
 
 /* Copies an arena of `other`, a built model of the same layers, to `model`, across layouts and
  * devices. */
-typedef enum hpct_arena {
-    HPCT_ARENA_PARAMETERS,
-    HPCT_ARENA_STATES,
-    HPCT_ARENA_GRADIENTS,
-    HPCT_ARENA_FROZEN /* parameters and states of frozen layers; behind the states */
-} hpct_arena;
-hpct_status hpct_model_translate(hpct_model *model, const hpct_model *other, hpct_arena arena);
+typedef enum hpct_run_arena {
+    HPCT_RUN_ARENA_PARAMETERS,
+    HPCT_RUN_ARENA_STATES,
+    HPCT_RUN_ARENA_GRADIENTS,
+    HPCT_RUN_ARENA_FROZEN /* parameters and states of frozen layers; behind the states */
+} hpct_run_arena;
+hpct_status hpct_model_translate(hpct_model *model, const hpct_model *other, hpct_run_arena arena);
 
 /* hpct_model_update with another replica's gradients, of the same layout, to which penalties were
  * added (nn/run/penalty.h). */

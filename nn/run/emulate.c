@@ -24,7 +24,7 @@ static void sleep_until(double due)
         ;
 }
 
-static void sleep_for(hpct_emulation *emulation, double seconds)
+static void sleep_for(hpct_run_emulation *emulation, double seconds)
 {
     double now = hpct_run_clock(), due = now + seconds - emulation->ahead;
     while (due > now) {
@@ -53,7 +53,7 @@ static bool is_synced(const hpct_model *model, const hpct_op_spec *spec)
     return hpct_op_is_synced_norm(spec) && model->peers.sum != NULL;
 }
 
-hpct_status hpct_emulate_forward(const hpct_model *model, int node, const hpct_op_call *call)
+hpct_status hpct_run_emulate_forward(const hpct_model *model, int node, const hpct_op_call *call)
 {
     hpct_run *run = model->run;
     hpct_op *op = run->nodes[node].op;
@@ -66,7 +66,7 @@ hpct_status hpct_emulate_forward(const hpct_model *model, int node, const hpct_o
                : HPCT_OK;
 }
 
-hpct_status hpct_emulate_backward(const hpct_model *model, int node, const hpct_op_call *call)
+hpct_status hpct_run_emulate_backward(const hpct_model *model, int node, const hpct_op_call *call)
 {
     hpct_run *run = model->run;
     hpct_op *op = run->nodes[node].op;
@@ -78,7 +78,7 @@ hpct_status hpct_emulate_backward(const hpct_model *model, int node, const hpct_
                : HPCT_OK;
 }
 
-bool hpct_emulate_loss(hpct_run *run, hpct_backend_batch_sums *sums)
+bool hpct_run_emulate_loss(hpct_run *run, hpct_backend_batch_sums *sums)
 {
     if (run->emulation == NULL)
         return false;
@@ -87,7 +87,7 @@ bool hpct_emulate_loss(hpct_run *run, hpct_backend_batch_sums *sums)
     return true;
 }
 
-bool hpct_emulate_update(hpct_run *run)
+bool hpct_run_emulate_update(hpct_run *run)
 {
     if (run->emulation == NULL)
         return false;
@@ -95,7 +95,7 @@ bool hpct_emulate_update(hpct_run *run)
     return true;
 }
 
-static void free_emulation(hpct_emulation *emulation)
+static void free_emulation(hpct_run_emulation *emulation)
 {
     if (emulation != NULL)
         free(emulation->seconds.parts);
@@ -108,7 +108,7 @@ static void end_emulation(hpct_run *run)
     run->emulation = NULL;
 }
 
-hpct_status hpct_model_emulate(hpct_model *model, const hpct_step_seconds *seconds)
+hpct_status hpct_model_emulate(hpct_model *model, const hpct_run_step_seconds *seconds)
 {
     hpct_run *run = model->run;
     if (run == NULL || !run->training)
@@ -119,7 +119,7 @@ hpct_status hpct_model_emulate(hpct_model *model, const hpct_step_seconds *secon
     if (seconds == NULL)
         return HPCT_OK;
     size_t bytes = (size_t) run->num_nodes * sizeof *seconds->parts;
-    hpct_emulation *emulation = calloc(1, sizeof *emulation);
+    hpct_run_emulation *emulation = calloc(1, sizeof *emulation);
     if (emulation != NULL)
         emulation->seconds.parts = malloc(bytes);
     if (emulation == NULL || emulation->seconds.parts == NULL) {

@@ -196,7 +196,7 @@ static hpct_status fetch(hpct_run *run, int which, const void *from, size_t byte
     run->transit.fetched[which] = from;
     if (device_of(run) == NULL)
         return HPCT_OK;
-    char *to = run->transit.landing + which * HPCT_FETCH_BYTES;
+    char *to = run->transit.landing + which * HPCT_RUN_FETCH_BYTES;
     hpct_status status = device_of(run)->fetch(to, from, bytes);
     run->transit.fetched[which] = to;
     return status == HPCT_OK ? mark_fetch(run, which) : status;
@@ -267,7 +267,7 @@ void *hpct_model_scaling(const hpct_model *model)
     return model->run != NULL ? model->run->arenas.scaling : NULL;
 }
 
-bool hpct_are_finite(const float *values, size_t count)
+bool hpct_run_are_finite(const float *values, size_t count)
 {
     bool finite = true;
     for (size_t i = 0; i < count; i++)
@@ -283,7 +283,7 @@ hpct_status hpct_model_unscale(hpct_model *model, float *gradients, size_t count
         return HPCT_OK;
     hpct_status status = hpct_model_read_scaling(model, &state);
     float scale = state.scale;
-    bool finite = hpct_are_finite(gradients, count);
+    bool finite = hpct_run_are_finite(gradients, count);
     if (status != HPCT_OK)
         return status;
     for (size_t i = 0; i < count && finite; i++)

@@ -13,7 +13,7 @@ static hpct_op *op_of(const hpct_model *model, const hpct_graph_param *param)
     return model->run->nodes[param->node].op;
 }
 
-hpct_status hpct_param_get(const hpct_model *model, int index, float *keras)
+hpct_status hpct_run_param_get(const hpct_model *model, int index, float *keras)
 {
     const hpct_graph_param *param = &model->params[index];
     if (model->run != NULL) {
@@ -40,7 +40,7 @@ static hpct_status keep(const hpct_graph_param *param, float **kept, const float
     return HPCT_OK;
 }
 
-hpct_status hpct_param_set(hpct_model *model, int index, const float *keras)
+hpct_status hpct_run_param_set(hpct_model *model, int index, const float *keras)
 {
     hpct_graph_param *param = &model->params[index];
     if (model->run != NULL) {
@@ -60,8 +60,8 @@ static float *slot_in_arena(const hpct_model *model, int index, int slot)
     return there ? run->arenas.slot[slot] + run->arenas.param_offsets[index] : NULL;
 }
 
-hpct_status hpct_param_get_slot(const hpct_model *model, int index, int slot, float *keras,
-                                bool *any)
+hpct_status hpct_run_param_get_slot(const hpct_model *model, int index, int slot, float *keras,
+                                    bool *any)
 {
     const hpct_graph_param *param = &model->params[index];
     const float *arena = slot_in_arena(model, index, slot);
@@ -75,7 +75,7 @@ hpct_status hpct_param_get_slot(const hpct_model *model, int index, int slot, fl
     return HPCT_OK;
 }
 
-hpct_status hpct_param_set_slot(hpct_model *model, int index, int slot, const float *keras)
+hpct_status hpct_run_param_set_slot(hpct_model *model, int index, int slot, const float *keras)
 {
     hpct_graph_param *param = &model->params[index];
     float *arena = slot_in_arena(model, index, slot);
@@ -161,7 +161,7 @@ hpct_status hpct_model_initialize(hpct_model *model, uint64_t seed)
         if (values == NULL)
             return hpct_fail_memory(bytes);
         draw(&model->params[i], (uint32_t) i, seed, values);
-        status = hpct_param_set(model, i, values);
+        status = hpct_run_param_set(model, i, values);
         free(values);
     }
     return status == HPCT_OK ? hpct_model_forget_slots(model) : status; /* from scratch */
@@ -188,7 +188,7 @@ bool hpct_model_lacks_rescaling(const hpct_model *model)
         float got[3];
         if (node->spec.kind != HPCT_OP_NORMALIZATION || node->spec.line.given ||
             node->spec.line.channels != 3 ||
-            hpct_param_get(model, node->first_param, got) != HPCT_OK)
+            hpct_run_param_get(model, node->first_param, got) != HPCT_OK)
             continue;
         bool same = true;
         for (int c = 0; c < 3; c++)

@@ -28,18 +28,18 @@ static int maker(const hpct_model *model, int tensor)
     return -1;
 }
 
-static hpct_part_split split_of(const hpct_op_spec *spec)
+static hpct_run_part_split split_of(const hpct_op_spec *spec)
 {
     if (hpct_op_parallel(spec) & HPCT_GRAPH_PARALLEL_BEGINS)
-        return HPCT_PART_MAKES;
-    return hpct_op_facts_of(spec)->predicted_split ? HPCT_PART_PASSES_ON : HPCT_PART_WHOLE;
+        return HPCT_RUN_PART_MAKES;
+    return hpct_op_facts_of(spec)->predicted_split ? HPCT_RUN_PART_PASSES_ON : HPCT_RUN_PART_WHOLE;
 }
 
-hpct_part hpct_model_part(const hpct_model *model, int index)
+hpct_run_part hpct_model_part(const hpct_model *model, int index)
 {
     const hpct_graph_node *node = &model->nodes[index];
     const hpct_op_spec *spec = &node->spec;
-    hpct_part part = {
+    hpct_run_part part = {
         .layer = model->layers[node->layer].name,
         .kind = hpct_op_kind_name(spec->kind),
         .split = split_of(spec),
@@ -55,7 +55,7 @@ hpct_part hpct_model_part(const hpct_model *model, int index)
         const hpct_graph_param *param = &model->params[node->first_param + k];
         size_t floats = hpct_graph_shape_count(&param->shape);
         part.gradients += param->state ? 0 : floats;
-        if (k == HPCT_OP_KERNEL && part.split == HPCT_PART_MAKES) {
+        if (k == HPCT_OP_KERNEL && part.split == HPCT_RUN_PART_MAKES) {
             part.cols = (size_t) param->shape.size[param->shape.rank - 1];
             part.rows = floats / part.cols;
         }
@@ -69,7 +69,7 @@ uint64_t hpct_model_parts_fingerprint(const hpct_model *model)
 {
     uint64_t hash = HPCT_FNV_START;
     for (int i = 0; i < model->num_nodes; i++) {
-        const hpct_part part = hpct_model_part(model, i);
+        const hpct_run_part part = hpct_model_part(model, i);
         const uint64_t numbers[] = {model->nodes[i].spec.kind, part.results, part.gradients};
         hash = hpct_fnv(hash, numbers, sizeof numbers);
     }
@@ -131,9 +131,9 @@ static double median(const hpct_run_times *times, int slot, double *room)
     return room[times->steps / 2];
 }
 
-hpct_status hpct_model_time_parts(hpct_model *model, int n, int steps, hpct_step_seconds *out)
+hpct_status hpct_model_time_parts(hpct_model *model, int n, int steps, hpct_run_step_seconds *out)
 {
-    hpct_profile *profile = NULL;
+    hpct_run_profile *profile = NULL;
     const hpct_graph_step_peers others = model->peers;
     const int64_t before = model->steps;
     double *room = malloc((size_t) steps * sizeof *room);
@@ -146,22 +146,22 @@ hpct_status hpct_model_time_parts(hpct_model *model, int n, int steps, hpct_step
     if (status == HPCT_OK)
         status = one_step(model, n);
     if (status == HPCT_OK)
-        status = hpct_profile_start(&profile, model, steps);
+        status = hpct_run_profile_start(&profile, model, steps);
     for (int i = 0; i < steps && status == HPCT_OK; i++)
         status = one_step(model, n);
     if (status == HPCT_OK) {
         const hpct_run_times *times = model->run->times;
         for (int i = 0; i < model->num_nodes; i++) {
-            out->parts[i] = (hpct_part_seconds){0, 0};
+            out->parts[i] = (hpct_run_part_seconds){0, 0};
             if (hpct_op_is_collective(&model->nodes[i].spec))
                 continue;
-            out->parts[i] = (hpct_part_seconds){median(times, HPCT_TIME_FORWARD(i), room),
-                                                median(times, HPCT_TIME_BACKWARD(i), room)};
+            out->parts[i] = (hpct_run_part_seconds){median(times, HPCT_RUN_TIME_FORWARD(i), room),
+                                                    median(times, HPCT_RUN_TIME_BACKWARD(i), room)};
         }
-        out->loss = median(times, HPCT_TIME_LOSS(model->num_nodes), room);
-        out->update = median(times, HPCT_TIME_UPDATE(model->num_nodes), room);
+        out->loss = median(times, HPCT_RUN_TIME_LOSS(model->num_nodes), room);
+        out->update = median(times, HPCT_RUN_TIME_UPDATE(model->num_nodes), room);
     }
-    hpct_profile_stop(profile);
+    hpct_run_profile_stop(profile);
     model->peers = others;
     model->steps = before; /* ranks may have timed different numbers of steps */
     free(room);

@@ -96,7 +96,8 @@ static bool is_built_for(const hpct_model *model, int n)
 
 hpct_status hpct_model_predict(hpct_model *model, const float *input, int n, float *output)
 {
-    hpct_build_options options = {.batch_sizes = &n, .num_batch_sizes = 1, .inference_only = true};
+    hpct_run_build_options options = {
+        .batch_sizes = &n, .num_batch_sizes = 1, .inference_only = true};
     if (n < 1)
         return hpct_fail(HPCT_ERR_USAGE, "model %s: a batch has at least 1 sample, not %d",
                          model->name, n);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-struct hpct_profile {
+struct hpct_run_profile {
     hpct_model *model;
     hpct_run_times times;
-    hpct_profile_row *rows; /* [layers + 2] */
+    hpct_run_profile_row *rows; /* [layers + 2] */
 };
 
 double hpct_run_clock(void)
@@ -21,22 +21,22 @@ double hpct_run_clock(void)
     return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
 }
 
-hpct_status hpct_profile_start(hpct_profile **out, hpct_model *model, int steps)
+hpct_status hpct_run_profile_start(hpct_run_profile **out, hpct_model *model, int steps)
 {
     if (model->run == NULL || !model->run->training)
         return hpct_fail(HPCT_ERR_USAGE, "model %s is not built for training", model->name);
-    hpct_profile *profile = calloc(1, sizeof *profile);
+    hpct_run_profile *profile = calloc(1, sizeof *profile);
     if (profile == NULL)
         return hpct_fail_memory(sizeof *profile);
     profile->model = model;
-    profile->times.slots = HPCT_TIMES_OF(model->num_nodes);
+    profile->times.slots = HPCT_RUN_TIMES_OF(model->num_nodes);
     profile->times.steps = steps;
     profile->times.step = -1;
     size_t count = (size_t) steps * (size_t) profile->times.slots;
     profile->times.seconds = calloc(count, sizeof *profile->times.seconds);
     profile->rows = calloc((size_t) model->num_layers + 2, sizeof *profile->rows);
     if (profile->times.seconds == NULL || profile->rows == NULL) {
-        hpct_profile_stop(profile);
+        hpct_run_profile_stop(profile);
         return hpct_fail_memory(count * sizeof *profile->times.seconds);
     }
     model->run->times = &profile->times;
@@ -44,7 +44,7 @@ hpct_status hpct_profile_start(hpct_profile **out, hpct_model *model, int steps)
     return HPCT_OK;
 }
 
-void hpct_profile_stop(hpct_profile *profile)
+void hpct_run_profile_stop(hpct_run_profile *profile)
 {
     if (profile == NULL)
         return;
@@ -55,7 +55,7 @@ void hpct_profile_stop(hpct_profile *profile)
     free(profile);
 }
 
-static double mean(const hpct_profile *profile, int slot, const int *num, int count)
+static double mean(const hpct_run_profile *profile, int slot, const int *num, int count)
 {
     double sum = 0;
     for (int i = 0; i < count; i++)
@@ -79,8 +79,8 @@ static int find_batch(const hpct_model *model)
 }
 
 /* Adds a node to its layer's row. */
-static void add_node(const hpct_profile *profile, int i, const int *num, int count,
-                     hpct_profile_row *row)
+static void add_node(const hpct_run_profile *profile, int i, const int *num, int count,
+                     hpct_run_profile_row *row)
 {
     const hpct_model *model = profile->model;
     const hpct_graph_node *node = &model->nodes[i];
@@ -100,13 +100,13 @@ static void add_node(const hpct_profile *profile, int i, const int *num, int cou
         built->op->class->describe(built->op, find_batch(model), row->kernels, sizeof row->kernels);
     row->name = model->layers[node->layer].name;
     row->type = model->layers[node->layer].type;
-    row->forward_seconds += mean(profile, HPCT_TIME_FORWARD(i), num, count);
+    row->forward_seconds += mean(profile, HPCT_RUN_TIME_FORWARD(i), num, count);
     row->forward_flops += cost.flops;
     row->bytes += cost.bytes;
     if (!built->backward)
         return;
     cost = hpct_graph_cost_backward(built->op, n, in, out);
-    row->backward_seconds += mean(profile, HPCT_TIME_BACKWARD(i), num, count);
+    row->backward_seconds += mean(profile, HPCT_RUN_TIME_BACKWARD(i), num, count);
     row->backward_flops += cost.flops;
     row->bytes += cost.bytes;
 }
@@ -124,29 +124,29 @@ static double update_bytes(const hpct_run *run)
     return sizeof(float) * floats * arenas;
 }
 
-const hpct_profile_row *hpct_profile_rows(hpct_profile *profile, const int *num, int count,
-                                          int *num_rows)
+const hpct_run_profile_row *hpct_run_profile_rows(hpct_run_profile *profile, const int *num,
+                                                  int count, int *num_rows)
 {
     const hpct_model *model = profile->model;
     int rows = 0;
     for (int layer = 0; layer < model->num_layers; layer++) {
-        hpct_profile_row *row = &profile->rows[rows];
-        *row = (hpct_profile_row){0};
+        hpct_run_profile_row *row = &profile->rows[rows];
+        *row = (hpct_run_profile_row){0};
         for (int i = 0; i < model->num_nodes; i++) {
             if (model->nodes[i].layer == layer)
                 add_node(profile, i, num, count, row);
         }
         rows += row->name != NULL;
     }
-    profile->rows[rows++] = (hpct_profile_row){
+    profile->rows[rows++] = (hpct_run_profile_row){
         .name = "loss",
         .type = "",
-        .forward_seconds = mean(profile, HPCT_TIME_LOSS(model->num_nodes), num, count),
+        .forward_seconds = mean(profile, HPCT_RUN_TIME_LOSS(model->num_nodes), num, count),
     };
-    profile->rows[rows++] = (hpct_profile_row){
+    profile->rows[rows++] = (hpct_run_profile_row){
         .name = "update",
         .type = "",
-        .backward_seconds = mean(profile, HPCT_TIME_UPDATE(model->num_nodes), num, count),
+        .backward_seconds = mean(profile, HPCT_RUN_TIME_UPDATE(model->num_nodes), num, count),
         .bytes = update_bytes(model->run),
     };
     *num_rows = rows;

@@ -9,17 +9,19 @@
 #include <stddef.h>
 
 /* Parameters [first, first + count) of a model, states included. */
-typedef struct hpct_record {
+typedef struct hpct_run_record {
     int first, count;
     bool slots; /* with optimizer slots */
-} hpct_record;
+} hpct_run_record;
 
-hpct_record hpct_record_all(const hpct_model *model, bool slots);
+hpct_run_record hpct_run_record_all(const hpct_model *model, bool slots);
 
-size_t hpct_record_floats(const hpct_model *model, const hpct_record *record);
+size_t hpct_run_record_floats(const hpct_model *model, const hpct_run_record *record);
 
-/* put writes, take reads floats[hpct_record_floats]. Slots that were never set are zeros. */
-hpct_status hpct_record_put(const hpct_model *model, const hpct_record *record, float *floats);
-hpct_status hpct_record_take(hpct_model *model, const hpct_record *record, const float *floats);
+/* put writes, take reads floats[hpct_run_record_floats]. Slots that were never set are zeros. */
+hpct_status hpct_run_record_put(const hpct_model *model, const hpct_run_record *record,
+                                float *floats);
+hpct_status hpct_run_record_take(hpct_model *model, const hpct_run_record *record,
+                                 const float *floats);
 
 #endif

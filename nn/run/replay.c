@@ -11,12 +11,12 @@
 #define MOST 16 /* recordings per run; further parts are executed by calls */
 
 typedef struct entry {
-    hpct_recording_key key;
+    hpct_run_recording_key key;
     void *recording; /* NULL: called once, or refused */
     bool refused;
 } entry;
 
-struct hpct_recordings {
+struct hpct_run_recordings {
     entry entries[MOST];
     int num;
     entry *noting; /* being recorded; else NULL */
@@ -29,22 +29,22 @@ static bool is_alone(const hpct_model *model)
 }
 
 /* Not while profiling or emulating; with other replicas only whole steps, with `agree`. */
-static bool may_record(const hpct_model *model, hpct_recorded_part part)
+static bool may_record(const hpct_model *model, hpct_run_recorded_part part)
 {
     const hpct_run *run = model->run;
     const hpct_backend_device *device = run->backend->device;
     return device != NULL && device->record != NULL && run->times == NULL &&
            run->emulation == NULL &&
-           (is_alone(model) || (part == HPCT_RECORDED_STEP && model->peers.agree != NULL));
+           (is_alone(model) || (part == HPCT_RUN_RECORDED_STEP && model->peers.agree != NULL));
 }
 
-static bool is_same(const hpct_recording_key *a, const hpct_recording_key *b)
+static bool is_same(const hpct_run_recording_key *a, const hpct_run_recording_key *b)
 {
     return a->part == b->part && a->n == b->n && a->stale == b->stale && a->scale == b->scale &&
            a->gradients == b->gradients && a->resident == b->resident;
 }
 
-static entry *find(hpct_recordings *all, const hpct_recording_key *key)
+static entry *find(hpct_run_recordings *all, const hpct_run_recording_key *key)
 {
     for (int i = 0; i < all->num; i++) {
         if (is_same(&all->entries[i].key, key))
@@ -53,7 +53,7 @@ static entry *find(hpct_recordings *all, const hpct_recording_key *key)
     return NULL;
 }
 
-static void note_first(hpct_recordings *all, const hpct_recording_key *key)
+static void note_first(hpct_run_recordings *all, const hpct_run_recording_key *key)
 {
     if (all->num < MOST)
         all->entries[all->num++] = (entry){.key = *key};
@@ -67,48 +67,49 @@ static bool is_allowed(void)
 }
 
 /* Tells the other replicas that this one cannot record. */
-static hpct_recording_way refuse_all(const hpct_model *model, hpct_status *status)
+static hpct_run_recording_way refuse_all(const hpct_model *model, hpct_status *status)
 {
     bool can = false;
     *status = model->peers.agree(model->peers.argument, &can);
-    return *status == HPCT_OK ? HPCT_RECORDING_CALL : HPCT_RECORDING_DONE;
+    return *status == HPCT_OK ? HPCT_RUN_RECORDING_CALL : HPCT_RUN_RECORDING_DONE;
 }
 
-hpct_recording_way hpct_recording_begin(const hpct_model *model, const hpct_recording_key *key,
-                                        hpct_status *status)
+hpct_run_recording_way hpct_run_recording_begin(const hpct_model *model,
+                                                const hpct_run_recording_key *key,
+                                                hpct_status *status)
 {
     hpct_run *run = model->run;
     *status = HPCT_OK;
     if (!may_record(model, key->part))
-        return HPCT_RECORDING_CALL;
+        return HPCT_RUN_RECORDING_CALL;
     if (run->recordings == NULL) {
         run->recordings = calloc(1, sizeof *run->recordings);
-        hpct_run_at_end(run, hpct_recordings_free);
+        hpct_run_at_end(run, hpct_run_recordings_free);
     }
-    hpct_recordings *all = run->recordings;
+    hpct_run_recordings *all = run->recordings;
     if (all == NULL) {
         *status = hpct_fail_memory(sizeof *all);
-        return HPCT_RECORDING_DONE;
+        return HPCT_RUN_RECORDING_DONE;
     }
     entry *e = find(all, key);
     if (e == NULL)
         note_first(all, key);
     if (e == NULL || e->refused)
-        return HPCT_RECORDING_CALL;
+        return HPCT_RUN_RECORDING_CALL;
     if (e->recording != NULL) {
         hpct_count_progress();
         *status = run->backend->device->replay(e->recording);
-        return HPCT_RECORDING_DONE;
+        return HPCT_RUN_RECORDING_DONE;
     }
     e->refused = !is_allowed() || run->backend->device->record() != HPCT_OK;
     if (!e->refused)
         all->noting = e;
     if (is_alone(model))
-        return HPCT_RECORDING_CALL;
-    return e->refused ? refuse_all(model, status) : HPCT_RECORDING_REHEARSE;
+        return HPCT_RUN_RECORDING_CALL;
+    return e->refused ? refuse_all(model, status) : HPCT_RUN_RECORDING_REHEARSE;
 }
 
-hpct_recording_way hpct_recording_rehearsed(const hpct_model *model, hpct_status *status)
+hpct_run_recording_way hpct_run_recording_rehearsed(const hpct_model *model, hpct_status *status)
 {
     const hpct_backend_device *device = model->run->backend->device;
     entry *e = model->run->recordings->noting;
@@ -123,9 +124,9 @@ hpct_recording_way hpct_recording_rehearsed(const hpct_model *model, hpct_status
     if (*status == HPCT_OK && can)
         *status = device->record();
     if (*status != HPCT_OK)
-        return HPCT_RECORDING_DONE;
+        return HPCT_RUN_RECORDING_DONE;
     model->run->recordings->noting = can ? e : NULL;
-    return HPCT_RECORDING_CALL;
+    return HPCT_RUN_RECORDING_CALL;
 }
 
 /* With other replicas: none continues before all have the recording. `own`: this replica's status;
@@ -146,7 +147,7 @@ static bool all_have(const hpct_model *model, hpct_status *status, hpct_status o
     return *status == HPCT_OK;
 }
 
-bool hpct_recording_end(const hpct_model *model, hpct_status *status)
+bool hpct_run_recording_end(const hpct_model *model, hpct_status *status)
 {
     const hpct_run *run = model->run;
     entry *e = run->recordings != NULL ? run->recordings->noting : NULL;
@@ -174,9 +175,9 @@ bool hpct_recording_end(const hpct_model *model, hpct_status *status)
     return true;
 }
 
-void hpct_recordings_free(hpct_run *run)
+void hpct_run_recordings_free(hpct_run *run)
 {
-    hpct_recordings *all = run->recordings;
+    hpct_run_recordings *all = run->recordings;
     for (int i = 0; all != NULL && i < all->num; i++) {
         if (all->entries[i].recording != NULL)
             run->backend->device->drop_recording(all->entries[i].recording);

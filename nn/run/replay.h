@@ -8,45 +8,47 @@
 
 #include "nn/plan/run.h"
 
-typedef enum hpct_recorded_part {
-    HPCT_RECORDED_FORWARD,
-    HPCT_RECORDED_LOSS,
-    HPCT_RECORDED_BACKWARD,
-    HPCT_RECORDED_UPDATE,
-    HPCT_RECORDED_STEP /* all of the above, and the device's work on the input */
-} hpct_recorded_part;
+typedef enum hpct_run_recorded_part {
+    HPCT_RUN_RECORDED_FORWARD,
+    HPCT_RUN_RECORDED_LOSS,
+    HPCT_RUN_RECORDED_BACKWARD,
+    HPCT_RUN_RECORDED_UPDATE,
+    HPCT_RUN_RECORDED_STEP /* all of the above, and the device's work on the input */
+} hpct_run_recorded_part;
 
 /* Everything that may differ between two calls of a part and is decided by the host. */
-typedef struct hpct_recording_key {
-    hpct_recorded_part part;
+typedef struct hpct_run_recording_key {
+    hpct_run_recorded_part part;
     int n;                  /* samples */
     bool stale;             /* copies of parameters are remade in this part */
     float scale;            /* of the loss */
     const float *gradients; /* read by the update */
     uint64_t resident;      /* number of the data set on the device; 0: none */
-} hpct_recording_key;
+} hpct_run_recording_key;
 
-typedef struct hpct_recordings hpct_recordings; /* of a run; NULL at first */
+typedef struct hpct_run_recordings hpct_run_recordings; /* of a run; NULL at first */
 
 /* What the caller must do. */
-typedef enum hpct_recording_way {
-    HPCT_RECORDING_CALL,     /* make the calls, then call hpct_recording_end */
-    HPCT_RECORDING_DONE,     /* nothing: *status is the result */
-    HPCT_RECORDING_REHEARSE, /* call without other replicas, then hpct_recording_rehearsed */
-} hpct_recording_way;
+typedef enum hpct_run_recording_way {
+    HPCT_RUN_RECORDING_CALL,     /* make the calls, then call hpct_run_recording_end */
+    HPCT_RUN_RECORDING_DONE,     /* nothing: *status is the result */
+    HPCT_RUN_RECORDING_REHEARSE, /* call without other replicas, then hpct_run_recording_rehearsed
+                                  */
+} hpct_run_recording_way;
 
-hpct_recording_way hpct_recording_begin(const hpct_model *model, const hpct_recording_key *key,
-                                        hpct_status *status);
+hpct_run_recording_way hpct_run_recording_begin(const hpct_model *model,
+                                                const hpct_run_recording_key *key,
+                                                hpct_status *status);
 
 /* A step with other replicas is recorded twice. The first recording, discarded, shows whether this
  * replica can record, without communicating. If all can, the second is used, and an error then
  * fails the step. *status: in, the result of the calls; out, that of the agreement. */
-hpct_recording_way hpct_recording_rehearsed(const hpct_model *model, hpct_status *status);
+hpct_run_recording_way hpct_run_recording_rehearsed(const hpct_model *model, hpct_status *status);
 
 /* To be called after the calls, with their status. True if recording failed and the calls must be
  * repeated. */
-bool hpct_recording_end(const hpct_model *model, hpct_status *status);
+bool hpct_run_recording_end(const hpct_model *model, hpct_status *status);
 
-void hpct_recordings_free(hpct_run *run);
+void hpct_run_recordings_free(hpct_run *run);
 
 #endif

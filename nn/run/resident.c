@@ -13,7 +13,7 @@ static size_t aligned(size_t bytes)
     return (bytes + 255) / 256 * 256;
 }
 
-static hpct_status fill(hpct_resident *r, const hpct_backend_pictures *from, size_t pixels,
+static hpct_status fill(hpct_run_resident *r, const hpct_backend_pictures *from, size_t pixels,
                         size_t labels)
 {
     char *at = r->memory;
@@ -25,7 +25,7 @@ static hpct_status fill(hpct_resident *r, const hpct_backend_pictures *from, siz
 }
 
 typedef struct opening {
-    hpct_resident *all;
+    hpct_run_resident *all;
     const hpct_backend_pictures *pictures;
 } opening;
 
@@ -34,7 +34,7 @@ static hpct_status open_one(void *argument, int k, hpct_model *replica)
 {
     const opening *o = argument;
     const hpct_backend_pictures *pictures = o->pictures;
-    hpct_resident *r = &o->all[k];
+    hpct_run_resident *r = &o->all[k];
     size_t pixels = pictures->count * (size_t) pictures->height * (size_t) pictures->width *
                     (size_t) pictures->channels,
            labels = pictures->count * sizeof *pictures->labels, left, all;
@@ -51,7 +51,7 @@ static hpct_status open_one(void *argument, int k, hpct_model *replica)
 /* hpct_graph_replica_work */
 static hpct_status close_one(void *argument, int k, hpct_model *replica)
 {
-    hpct_resident *r = (hpct_resident *) argument + k;
+    hpct_run_resident *r = (hpct_run_resident *) argument + k;
     if (r->memory == NULL)
         return HPCT_OK;
     hpct_model_wait(replica); /* a gather may still read it */
@@ -67,8 +67,8 @@ static hpct_status in_each(hpct_model *model, hpct_graph_replica_work work, void
                                : work(argument, 0, model);
 }
 
-hpct_status hpct_resident_open(hpct_resident **out, hpct_model *model,
-                               const hpct_backend_pictures *pictures)
+hpct_status hpct_run_resident_open(hpct_run_resident **out, hpct_model *model,
+                                   const hpct_backend_pictures *pictures)
 {
     static uint64_t opened;
     const hpct_backend_device *device = model->run != NULL ? model->run->backend->device : NULL;
@@ -76,7 +76,7 @@ hpct_status hpct_resident_open(hpct_resident **out, hpct_model *model,
     if (device == NULL || device->gather == NULL)
         return HPCT_OK;
     int num = model->peers.each != NULL ? model->peers.replicas : 1;
-    hpct_resident *all = calloc((size_t) num, sizeof *all);
+    hpct_run_resident *all = calloc((size_t) num, sizeof *all);
     if (all == NULL)
         return hpct_fail_memory((size_t) num * sizeof *all);
     for (int k = 0; k < num; k++) {
@@ -91,25 +91,26 @@ hpct_status hpct_resident_open(hpct_resident **out, hpct_model *model,
     if (everywhere)
         *out = all;
     else
-        hpct_resident_close(all);
+        hpct_run_resident_close(all);
     return status;
 }
 
-void hpct_resident_close(hpct_resident *resident)
+void hpct_run_resident_close(hpct_run_resident *resident)
 {
     if (resident != NULL)
         in_each(resident->model, close_one, resident);
     free(resident);
 }
 
-const hpct_resident *hpct_resident_of(const hpct_resident *resident, const hpct_model *replica)
+const hpct_run_resident *hpct_run_resident_of(const hpct_run_resident *resident,
+                                              const hpct_model *replica)
 {
     while (resident != NULL && resident->model != replica)
         resident = resident->next;
     return resident;
 }
 
-void hpct_model_set_resident_input(hpct_model *model, const hpct_resident *resident,
+void hpct_model_set_resident_input(hpct_model *model, const hpct_run_resident *resident,
                                    const hpct_drawn *drawn)
 {
     hpct_model_set_input(model, NULL, NULL);

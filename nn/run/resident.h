@@ -10,20 +10,20 @@
 #include <hpctrain/model.h>
 #include <stddef.h>
 
-typedef struct hpct_resident hpct_resident;
+typedef struct hpct_run_resident hpct_run_resident;
 
 /* Copies the images; the caller may change them afterwards. *out is NULL, with HPCT_OK, if the
  * model is on the host, or if they need more than half of the free device memory; so build the
  * model first. With replicas on several devices all or none get a copy. The caller closes it after
  * the last forward that uses it and before freeing the replicas. */
-hpct_status hpct_resident_open(hpct_resident **out, hpct_model *model,
-                               const hpct_backend_pictures *pictures);
-void hpct_resident_close(hpct_resident *resident); /* NULL is allowed */
+hpct_status hpct_run_resident_open(hpct_run_resident **out, hpct_model *model,
+                                   const hpct_backend_pictures *pictures);
+void hpct_run_resident_close(hpct_run_resident *resident); /* NULL is allowed */
 
 /* The next forwards of n samples, and their losses, use drawn[0..n) as input and labels until
  * another input is set. `drawn` is from hpct_model_take_host and must not change until results of
  * that forward have been read. */
-void hpct_model_set_resident_input(hpct_model *model, const hpct_resident *resident,
+void hpct_model_set_resident_input(hpct_model *model, const hpct_run_resident *resident,
                                    const hpct_drawn *drawn);
 
 #endif

@@ -12,7 +12,8 @@ double hpct_run_began(const hpct_run *run);
 void hpct_run_ended(const hpct_run *run, int slot, double begin);
 
 /* The resident data set of this replica. */
-const hpct_resident *hpct_resident_of(const hpct_resident *resident, const hpct_model *replica);
+const hpct_run_resident *hpct_run_resident_of(const hpct_run_resident *resident,
+                                              const hpct_model *replica);
 
 /* Copies input and targets of n samples to the device; nothing if the backend's memory is the
  * host's. */
@@ -33,12 +34,12 @@ hpct_status hpct_model_forget_slots(hpct_model *model);
 
 /* A parameter in Keras' layout, whether it is in the model or in an arena. get: HPCT_ERR_USAGE if
  * it was never set. */
-hpct_status hpct_param_get(const hpct_model *model, int param, float *keras);
-hpct_status hpct_param_set(hpct_model *model, int param, const float *keras);
+hpct_status hpct_run_param_get(const hpct_model *model, int param, float *keras);
+hpct_status hpct_run_param_set(hpct_model *model, int param, const float *keras);
 
 /* One of its optimizer slots, likewise. get: if never set, *any is false and nothing is written. */
-hpct_status hpct_param_get_slot(const hpct_model *model, int param, int slot, float *keras,
-                                bool *any);
-hpct_status hpct_param_set_slot(hpct_model *model, int param, int slot, const float *keras);
+hpct_status hpct_run_param_get_slot(const hpct_model *model, int param, int slot, float *keras,
+                                    bool *any);
+hpct_status hpct_run_param_set_slot(hpct_model *model, int param, int slot, const float *keras);
 
 #endif

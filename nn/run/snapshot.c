@@ -9,7 +9,7 @@
 
 #define PARTS (1 + HPCT_GRAPH_NUM_SLOTS)
 
-struct hpct_snapshot {
+struct hpct_run_snapshot {
     int64_t steps;
     hpct_graph_loss_scaling scaling;
     int num_params;
@@ -21,7 +21,7 @@ static float **part_of(hpct_graph_param *param, int part)
     return part == 0 ? &param->value : &param->slot[part - 1];
 }
 
-size_t hpct_snapshot_bytes(const hpct_model *model)
+size_t hpct_run_snapshot_bytes(const hpct_model *model)
 {
     size_t floats = 0;
     for (int i = 0; i < model->num_params; i++)
@@ -30,11 +30,11 @@ size_t hpct_snapshot_bytes(const hpct_model *model)
     return floats * sizeof(float);
 }
 
-hpct_status hpct_snapshot_take(hpct_snapshot **out, hpct_model *model)
+hpct_status hpct_run_snapshot_take(hpct_run_snapshot **out, hpct_model *model)
 {
     HPCT_TRY(hpct_model_unbuild(model));
-    size_t size = sizeof(hpct_snapshot) + (size_t) model->num_params * sizeof(float *[PARTS]);
-    hpct_snapshot *snapshot = calloc(1, size);
+    size_t size = sizeof(hpct_run_snapshot) + (size_t) model->num_params * sizeof(float *[PARTS]);
+    hpct_run_snapshot *snapshot = calloc(1, size);
     if (snapshot == NULL)
         return hpct_fail_memory(size);
     snapshot->steps = model->steps;
@@ -49,7 +49,7 @@ hpct_status hpct_snapshot_take(hpct_snapshot **out, hpct_model *model)
                 continue;
             snapshot->parts[i][part] = malloc(bytes);
             if (snapshot->parts[i][part] == NULL) {
-                hpct_snapshot_free(snapshot);
+                hpct_run_snapshot_free(snapshot);
                 return hpct_fail_memory(bytes);
             }
             memcpy(snapshot->parts[i][part], from, bytes);
@@ -59,7 +59,7 @@ hpct_status hpct_snapshot_take(hpct_snapshot **out, hpct_model *model)
     return HPCT_OK;
 }
 
-hpct_status hpct_snapshot_restore(hpct_snapshot *snapshot, hpct_model *model)
+hpct_status hpct_run_snapshot_restore(hpct_run_snapshot *snapshot, hpct_model *model)
 {
     HPCT_TRY(hpct_model_unbuild(model));
     model->steps = snapshot->steps;
@@ -75,7 +75,7 @@ hpct_status hpct_snapshot_restore(hpct_snapshot *snapshot, hpct_model *model)
     return HPCT_OK;
 }
 
-void hpct_snapshot_free(hpct_snapshot *snapshot)
+void hpct_run_snapshot_free(hpct_run_snapshot *snapshot)
 {
     if (snapshot == NULL)
         return;

@@ -23,12 +23,12 @@ static const char *slot_name(const hpct_model *model, int slot)
                                                     : NULL;
 }
 
-static hpct_status add(hpct_state_list *list, const hpct_model *model, int param, int slot,
+static hpct_status add(hpct_run_state_list *list, const hpct_model *model, int param, int slot,
                        const char *slot_name)
 {
     const hpct_graph_param *p = &model->params[param];
-    hpct_state_value *v = &list->values[list->count];
-    *v = (hpct_state_value){
+    hpct_run_state_value *v = &list->values[list->count];
+    *v = (hpct_run_state_value){
         .shape = p->shape.rank > 0 ? p->shape : HPCT_SHAPE(1), /* a single number is a row */
         .count = hpct_graph_shape_count(&p->shape),
         .param = param,
@@ -37,7 +37,7 @@ static hpct_status add(hpct_state_list *list, const hpct_model *model, int param
         .is_frozen = p->frozen,
         .is_accumulated = slot == HPCT_GRAPH_SLOT_ACCUMULATED,
     };
-    int length = slot == HPCT_STATE_PARAM
+    int length = slot == HPCT_RUN_STATE_PARAM
                      ? asprintf(&v->name, "weights/%s", p->name)
                      : asprintf(&v->name, "optimizer/%s/%s", slot_name, p->name);
     if (length < 0)
@@ -47,15 +47,15 @@ static hpct_status add(hpct_state_list *list, const hpct_model *model, int param
     return HPCT_OK;
 }
 
-hpct_status hpct_state_list_make(hpct_state_list *out, const hpct_model *model)
+hpct_status hpct_run_state_list_make(hpct_run_state_list *out, const hpct_model *model)
 {
     size_t most = (size_t) model->num_params * (1 + HPCT_GRAPH_NUM_SLOTS);
-    *out = (hpct_state_list){.largest = 1};
+    *out = (hpct_run_state_list){.largest = 1};
     out->values = calloc(most + 1, sizeof *out->values);
     hpct_status status =
         out->values != NULL ? HPCT_OK : hpct_fail_memory(most * sizeof *out->values);
     for (int i = 0; i < model->num_params && status == HPCT_OK; i++) {
-        status = add(out, model, i, HPCT_STATE_PARAM, NULL);
+        status = add(out, model, i, HPCT_RUN_STATE_PARAM, NULL);
         for (int slot = 0; slot < HPCT_GRAPH_NUM_SLOTS && !model->params[i].state; slot++) {
             const char *name = slot_name(model, slot);
             if (status == HPCT_OK && name != NULL)
@@ -63,15 +63,15 @@ hpct_status hpct_state_list_make(hpct_state_list *out, const hpct_model *model)
         }
     }
     if (status != HPCT_OK)
-        hpct_state_list_free(out);
+        hpct_run_state_list_free(out);
     return status;
 }
 
-hpct_status hpct_state_list_add(hpct_state_list *list, const hpct_model *model, int slot,
-                                const char *slot_name)
+hpct_status hpct_run_state_list_add(hpct_run_state_list *list, const hpct_model *model, int slot,
+                                    const char *slot_name)
 {
     size_t most = (size_t) list->count + (size_t) model->num_params;
-    hpct_state_value *more = realloc(list->values, most * sizeof *more);
+    hpct_run_state_value *more = realloc(list->values, most * sizeof *more);
     if (more == NULL)
         return hpct_fail_memory(most * sizeof *more);
     list->values = more;
@@ -82,41 +82,41 @@ hpct_status hpct_state_list_add(hpct_state_list *list, const hpct_model *model, 
     return HPCT_OK;
 }
 
-void hpct_state_list_free(hpct_state_list *list)
+void hpct_run_state_list_free(hpct_run_state_list *list)
 {
     for (int i = 0; i < list->count; i++)
         free(list->values[i].name);
     free(list->values);
-    *list = (hpct_state_list){.count = 0};
+    *list = (hpct_run_state_list){.count = 0};
 }
 
 /* ---- values ---- */
 
-hpct_status hpct_state_get(const hpct_model *model, int param, int slot, float *floats)
+hpct_status hpct_run_state_get(const hpct_model *model, int param, int slot, float *floats)
 {
     bool any = true;
-    hpct_status status = slot == HPCT_STATE_PARAM
-                             ? hpct_param_get(model, param, floats)
-                             : hpct_param_get_slot(model, param, slot, floats, &any);
+    hpct_status status = slot == HPCT_RUN_STATE_PARAM
+                             ? hpct_run_param_get(model, param, floats)
+                             : hpct_run_param_get_slot(model, param, slot, floats, &any);
     if (!any)
         memset(floats, 0, hpct_graph_shape_count(&model->params[param].shape) * sizeof *floats);
     return status;
 }
 
 /* What another model updates with has its slots there. */
-hpct_status hpct_state_put(hpct_model *model, int param, int slot, const float *floats)
+hpct_status hpct_run_state_put(hpct_model *model, int param, int slot, const float *floats)
 {
     if (slot >= 0 && slot != HPCT_GRAPH_SLOT_ACCUMULATED && model->run != NULL &&
         model->run->no_slots)
         return HPCT_OK;
-    return slot == HPCT_STATE_PARAM ? hpct_param_set(model, param, floats)
-                                    : hpct_param_set_slot(model, param, slot, floats);
+    return slot == HPCT_RUN_STATE_PARAM ? hpct_run_param_set(model, param, floats)
+                                        : hpct_run_param_set_slot(model, param, slot, floats);
 }
 
 /* Operations of a device convert its memory alone: the place of the gradients, which the next step
  * overwrites, has the array's part meanwhile. */
-hpct_status hpct_state_get_arena(const hpct_model *model, int param, const float *arena,
-                                 float *floats)
+hpct_status hpct_run_state_get_arena(const hpct_model *model, int param, const float *arena,
+                                     float *floats)
 {
     const hpct_graph_param *p = &model->params[param];
     const hpct_run *run = model->run;
@@ -130,8 +130,8 @@ hpct_status hpct_state_get_arena(const hpct_model *model, int param, const float
     return op->class->export_param(op, p->index, run->arenas.gradients + offset, floats);
 }
 
-hpct_status hpct_state_put_arena(const hpct_model *model, int param, float *arena,
-                                 const float *floats)
+hpct_status hpct_run_state_put_arena(const hpct_model *model, int param, float *arena,
+                                     const float *floats)
 {
     const hpct_graph_param *p = &model->params[param];
     const hpct_run *run = model->run;
@@ -155,27 +155,27 @@ static uint64_t hash_floats(uint64_t hash, const float *floats, size_t count)
     return hash;
 }
 
-hpct_status hpct_state_hash_weights(const hpct_model *model, uint64_t *hash)
+hpct_status hpct_run_state_hash_weights(const hpct_model *model, uint64_t *hash)
 {
-    hpct_state_list list;
-    HPCT_TRY(hpct_state_list_make(&list, model));
+    hpct_run_state_list list;
+    HPCT_TRY(hpct_run_state_list_make(&list, model));
     float *floats = malloc(list.largest * sizeof *floats);
     hpct_status status = floats != NULL ? HPCT_OK : hpct_fail_memory(list.largest * sizeof *floats);
     *hash = HPCT_FNV_START;
     for (int i = 0; i < list.count && status == HPCT_OK; i++) {
-        const hpct_state_value *value = &list.values[i];
-        if (value->slot != HPCT_STATE_PARAM || value->is_state)
+        const hpct_run_state_value *value = &list.values[i];
+        if (value->slot != HPCT_RUN_STATE_PARAM || value->is_state)
             continue;
-        status = hpct_state_get(model, value->param, value->slot, floats);
+        status = hpct_run_state_get(model, value->param, value->slot, floats);
         if (status == HPCT_OK)
             *hash = hash_floats(*hash, floats, value->count);
     }
     free(floats);
-    hpct_state_list_free(&list);
+    hpct_run_state_list_free(&list);
     return status;
 }
 
-hpct_status hpct_state_hash_frozen(const hpct_model *model, uint64_t *hash)
+hpct_status hpct_run_state_hash_frozen(const hpct_model *model, uint64_t *hash)
 {
     *hash = 0;
     for (int i = 0; i < model->num_params; i++) {
@@ -185,7 +185,7 @@ hpct_status hpct_state_hash_frozen(const hpct_model *model, uint64_t *hash)
         float *values = malloc(bytes);
         if (values == NULL)
             return hpct_fail_memory(bytes);
-        hpct_status status = hpct_param_get(model, i, values);
+        hpct_status status = hpct_run_param_get(model, i, values);
         *hash = hpct_fnv(*hash == 0 ? HPCT_FNV_START : *hash, values, bytes);
         free(values);
         HPCT_TRY(status);
@@ -193,7 +193,8 @@ hpct_status hpct_state_hash_frozen(const hpct_model *model, uint64_t *hash)
     return HPCT_OK;
 }
 
-hpct_status hpct_state_get_numbers(const hpct_model *model, double numbers[HPCT_STATE_NUMBERS])
+hpct_status hpct_run_state_get_numbers(const hpct_model *model,
+                                       double numbers[HPCT_RUN_STATE_NUMBERS])
 {
     hpct_graph_loss_scaling s = model->scaling;
     if (model->run != NULL && hpct_model_scaling_bytes(model) > 0)
@@ -207,7 +208,8 @@ hpct_status hpct_state_get_numbers(const hpct_model *model, double numbers[HPCT_
     return HPCT_OK;
 }
 
-hpct_status hpct_state_put_numbers(hpct_model *model, const double numbers[HPCT_STATE_NUMBERS])
+hpct_status hpct_run_state_put_numbers(hpct_model *model,
+                                       const double numbers[HPCT_RUN_STATE_NUMBERS])
 {
     const hpct_graph_loss_scaling s = {.scale = (float) numbers[1],
                                        .undo_1 = numbers[2],

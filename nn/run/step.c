@@ -141,7 +141,7 @@ static hpct_status refresh(const hpct_model *model, int batch, int n)
     }
     if (status == HPCT_OK)
         run->arenas.stale = false;
-    hpct_run_ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
+    hpct_run_ended(run, HPCT_RUN_TIME_UPDATE(run->num_nodes), begin);
     return status;
 }
 
@@ -167,15 +167,15 @@ static hpct_status call_forward(hpct_model *model, int batch, int n)
             status = join(run);
         if (status != HPCT_OK)
             break;
-        hpct_finite_look_before(model, i, call.n);
+        hpct_run_finite_look_before(model, i, call.n);
         if (call.n > 0 && !run->nodes[i].fused_forward)
-            status = named(model, i, "forward", hpct_emulate_forward(model, i, &call));
+            status = named(model, i, "forward", hpct_run_emulate_forward(model, i, &call));
         else if (call.training)
-            status = hpct_norm_forward_absent(model, i);
+            status = hpct_run_norm_forward_absent(model, i);
         if (!run->nodes[i].fused_forward)
-            hpct_finite_look_after(model, i, call.n);
+            hpct_run_finite_look_after(model, i, call.n);
         hpct_count_progress();
-        hpct_run_ended(run, HPCT_TIME_FORWARD(i), begin);
+        hpct_run_ended(run, HPCT_RUN_TIME_FORWARD(i), begin);
         if (status == HPCT_OK && model->peers.pause != NULL)
             status = model->peers.pause(model->peers.argument);
     }
@@ -195,14 +195,15 @@ static hpct_status tell_draws(const hpct_model *model)
 static hpct_status forward_training(hpct_model *model, int batch, int n)
 {
     hpct_run *run = model->run;
-    hpct_recording_key key = {.part = HPCT_RECORDED_FORWARD, .n = n, .stale = run->arenas.stale};
+    hpct_run_recording_key key = {
+        .part = HPCT_RUN_RECORDED_FORWARD, .n = n, .stale = run->arenas.stale};
     HPCT_TRY(tell_draws(model));
     hpct_status status = HPCT_OK;
-    if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
+    if (hpct_run_recording_begin(model, &key, &status) == HPCT_RUN_RECORDING_CALL) {
         do {
             run->arenas.stale = key.stale;
             status = call_forward(model, batch, n);
-        } while (hpct_recording_end(model, &status));
+        } while (hpct_run_recording_end(model, &status));
     }
     run->arenas.stale = run->arenas.stale && status != HPCT_OK;
     return status;
@@ -224,7 +225,7 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     int batch;
     HPCT_TRY(check_input(model, n, training, &batch));
     hpct_run *run = model->run;
-    run->stage = HPCT_STAGE_NONE;
+    run->stage = HPCT_RUN_STAGE_NONE;
     run->stage_training = training;
     if (model->share.parts > 0)
         hpct_run_set_own_input(model, run, n);
@@ -236,7 +237,7 @@ hpct_status hpct_model_forward(hpct_model *model, int n, bool training)
     if (status == HPCT_OK)
         status = training ? forward_training(model, batch, n) : call_forward(model, batch, n);
     if (status == HPCT_OK)
-        run->stage = HPCT_STAGE_FORWARD;
+        run->stage = HPCT_RUN_STAGE_FORWARD;
     run->stage_n = n;
     return status;
 }
@@ -282,7 +283,7 @@ static hpct_status call_loss(const hpct_model *model, const hpct_backend_loss_ca
 hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_backend_batch_sums *sums)
 {
     hpct_run *run = model->run;
-    if (run == NULL || run->stage == HPCT_STAGE_NONE || run->stage_n != n)
+    if (run == NULL || run->stage == HPCT_RUN_STAGE_NONE || run->stage_n != n)
         return hpct_fail(HPCT_ERR_USAGE, "model %s: loss needs a forward of %d samples before it",
                          model->name, n);
     bool wants_diff = scale != 0.0f;
@@ -293,17 +294,18 @@ hpct_status hpct_model_loss(hpct_model *model, int n, float scale, hpct_backend_
                          model->name);
     hpct_backend_loss_call call = loss_call(model, n, scale);
     run->sums.last_left = false;
-    run->stage = wants_diff ? HPCT_STAGE_LOSS : HPCT_STAGE_FORWARD;
+    run->stage = wants_diff ? HPCT_RUN_STAGE_LOSS : HPCT_RUN_STAGE_FORWARD;
     double begin = hpct_run_began(run);
     hpct_status status = hpct_run_send_targets(run, n);
-    hpct_recording_key key = {.part = HPCT_RECORDED_LOSS, .n = n, .scale = scale};
-    if (status == HPCT_OK && !hpct_emulate_loss(run, run->sums.last) &&
-        (!wants_diff || hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL)) {
+    hpct_run_recording_key key = {.part = HPCT_RUN_RECORDED_LOSS, .n = n, .scale = scale};
+    if (status == HPCT_OK && !hpct_run_emulate_loss(run, run->sums.last) &&
+        (!wants_diff ||
+         hpct_run_recording_begin(model, &key, &status) == HPCT_RUN_RECORDING_CALL)) {
         do
             status = call_loss(model, &call);
-        while (wants_diff && hpct_recording_end(model, &status));
+        while (wants_diff && hpct_run_recording_end(model, &status));
     }
-    hpct_run_ended(run, HPCT_TIME_LOSS(run->num_nodes), begin);
+    hpct_run_ended(run, HPCT_RUN_TIME_LOSS(run->num_nodes), begin);
     return status == HPCT_OK && sums != NULL ? hpct_model_sums(model, sums) : status;
 }
 
@@ -322,7 +324,7 @@ static hpct_status leave_out(const hpct_model *model, int i)
 {
     const hpct_run *run = model->run;
     const hpct_run_node *node = &run->nodes[i];
-    HPCT_TRY(hpct_norm_backward_absent(model, i));
+    HPCT_TRY(hpct_run_norm_backward_absent(model, i));
     for (int k = 0; k < node->op->num_params; k++) {
         if (node->grad[k] != NULL)
             HPCT_TRY(hpct_backend_memory_zero(run->backend, node->grad[k],
@@ -341,12 +343,13 @@ static hpct_status call_backward(hpct_model *model, int batch, int n)
             continue;
         hpct_op_call call = make_call(model, i, batch, n);
         double begin = hpct_run_began(run);
-        status = call.n > 0 ? named(model, i, "backward", hpct_emulate_backward(model, i, &call))
-                            : leave_out(model, i);
+        status = call.n > 0
+                     ? named(model, i, "backward", hpct_run_emulate_backward(model, i, &call))
+                     : leave_out(model, i);
         if (status == HPCT_OK && call.n > 0 && node->add_after != NULL && run->emulation == NULL)
             status = add_part(run, node, call.n);
         hpct_count_progress();
-        hpct_run_ended(run, HPCT_TIME_BACKWARD(i), begin);
+        hpct_run_ended(run, HPCT_RUN_TIME_BACKWARD(i), begin);
         if (status == HPCT_OK && model->peers.advance != NULL)
             status = model->peers.advance(model->peers.argument, node->done);
         if (status == HPCT_OK && model->peers.pause != NULL)
@@ -360,22 +363,22 @@ hpct_status hpct_model_backward(hpct_model *model, int n)
     int batch;
     HPCT_TRY(find_batch(model, n, &batch));
     hpct_run *run = model->run;
-    if (run->stage != HPCT_STAGE_LOSS || run->stage_n != n)
+    if (run->stage != HPCT_RUN_STAGE_LOSS || run->stage_n != n)
         return hpct_fail(HPCT_ERR_USAGE,
                          "model %s: backward needs a loss with a scale over %d samples before it",
                          model->name, n);
-    run->stage = HPCT_STAGE_NONE; /* gradients of activations are consumed */
-    hpct_recording_key key = {.part = HPCT_RECORDED_BACKWARD, .n = n};
+    run->stage = HPCT_RUN_STAGE_NONE; /* gradients of activations are consumed */
+    hpct_run_recording_key key = {.part = HPCT_RUN_RECORDED_BACKWARD, .n = n};
     HPCT_TRY(tell_draws(model));
     if (run->fuse_update) {
         hpct_backend_update_call update = hpct_run_next_update(model);
         HPCT_TRY(hpct_run_tell_rates(run, &update));
     }
     hpct_status status = HPCT_OK;
-    if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
+    if (hpct_run_recording_begin(model, &key, &status) == HPCT_RUN_RECORDING_CALL) {
         do
             status = call_backward(model, batch, n);
-        while (hpct_recording_end(model, &status));
+        while (hpct_run_recording_end(model, &status));
     }
     return status;
 }
@@ -477,7 +480,7 @@ hpct_status hpct_model_step(hpct_model *model, int n, float scale)
         return status;
     if (run->times != NULL) /* profiling */
         return step_by_parts(model, n, scale);
-    run->stage = HPCT_STAGE_NONE;
+    run->stage = HPCT_RUN_STAGE_NONE;
     run->stage_training = true;
     run->stage_n = n;
     calls.loss = loss_call(model, n, scale);
@@ -490,22 +493,22 @@ hpct_status hpct_model_step(hpct_model *model, int n, float scale)
     status = tell_step(model, &calls);
     if (status != HPCT_OK)
         return status;
-    hpct_recording_key key = {.part = HPCT_RECORDED_STEP,
-                              .n = n,
-                              .stale = calls.stale,
-                              .scale = scale,
-                              .gradients = calls.update.grad,
-                              .resident =
-                                  run->input.resident != NULL ? run->input.resident->number : 0};
-    hpct_recording_way way = hpct_recording_begin(model, &key, &status);
-    if (way == HPCT_RECORDING_REHEARSE) {
+    hpct_run_recording_key key = {
+        .part = HPCT_RUN_RECORDED_STEP,
+        .n = n,
+        .stale = calls.stale,
+        .scale = scale,
+        .gradients = calls.update.grad,
+        .resident = run->input.resident != NULL ? run->input.resident->number : 0};
+    hpct_run_recording_way way = hpct_run_recording_begin(model, &key, &status);
+    if (way == HPCT_RUN_RECORDING_REHEARSE) {
         status = rehearse(model, &calls);
-        way = hpct_recording_rehearsed(model, &status);
+        way = hpct_run_recording_rehearsed(model, &status);
     }
-    if (way == HPCT_RECORDING_CALL) {
+    if (way == HPCT_RUN_RECORDING_CALL) {
         do
             status = call_step(model, &calls);
-        while (hpct_recording_end(model, &status));
+        while (hpct_run_recording_end(model, &status));
     }
     /* a failed step may or may not have written to left: from then on sums are copied */
     run->sums.left_lost = run->sums.left_lost || status != HPCT_OK;
@@ -519,7 +522,7 @@ hpct_status hpct_model_step(hpct_model *model, int n, float scale)
 void hpct_model_drop_recordings(hpct_model *model)
 {
     if (model->run != NULL)
-        hpct_recordings_free(model->run);
+        hpct_run_recordings_free(model->run);
 }
 
 float *hpct_model_parameters(hpct_model *model, size_t *count)

@@ -55,7 +55,7 @@ void *hpct_model_scaling(const hpct_model *model);
  * the scale. *again: they are not finite, the scale was reduced, and the step must be recomputed.
  * No effect without a scale. Synchronous. */
 hpct_status hpct_model_unscale(hpct_model *model, float *gradients, size_t count, bool *again);
-bool hpct_are_finite(const float *values, size_t count); /* host memory */
+bool hpct_run_are_finite(const float *values, size_t count); /* host memory */
 /* Copies the state of `from` to `to`; either may be built. Synchronous. */
 hpct_status hpct_model_copy_scaling(const hpct_model *from, hpct_model *to);
 hpct_status hpct_model_wait(const hpct_model *model); /* for all device work */
@@ -69,7 +69,7 @@ void hpct_model_set_halvings(hpct_model *model, int halvings);
 void hpct_model_set_learning_rate(hpct_model *model, double rate);
 
 /* From now on backward stores all gradients, also those that it applies itself, which it otherwise
- * does not (hpct_build_options.fuse_update). Host memory only. */
+ * does not (hpct_run_build_options.fuse_update). Host memory only. */
 void hpct_model_show_gradients(hpct_model *model, bool shown);
 
 /* The arenas, 64-byte aligned; valid until the next build. Call again before each write to
@@ -142,7 +142,7 @@ hpct_status hpct_model_sums(const hpct_model *model, hpct_backend_batch_sums *su
  *   put_sums     loss, correct and in_top_k of the last loss as floats, to[3] of an arena;
  *   send         `host`[count], from hpct_model_take_host, to an arena; must not change until a
  *                result of a later call has been read;
- *   fetch        starts copying `bytes` (at most HPCT_FETCH_BYTES) of an arena to the host, or
+ *   fetch        starts copying `bytes` (at most HPCT_RUN_FETCH_BYTES) of an arena to the host, or
  *                fetch_sums those of the last loss; `which` is 0 or 1, for two concurrent fetches;
  *   fetched      waits for the last fetch with that number and copies its result;
  *   await_input  waits until the host memory that the last forward read may be overwritten. */

@@ -111,7 +111,7 @@ static void memory_row(FILE *stream, const char *name, size_t bytes)
     fprintf(stream, " %-36s %10.1f MiB\n", name, (double) bytes / 1048576);
 }
 
-static void print_memory(const hpct_memory_plan *plan, int batch_size, FILE *stream)
+static void print_memory(const hpct_run_memory_plan *plan, int batch_size, FILE *stream)
 {
     fprintf(stream, "Memory of training, batches of %d:\n", batch_size);
     memory_row(stream, "parameters and state", plan->parameters);
@@ -121,13 +121,13 @@ static void print_memory(const hpct_memory_plan *plan, int batch_size, FILE *str
     memory_row(stream, "optimizer", plan->optimizer);
     memory_row(stream, "activations and their gradients", plan->activations);
     memory_row(stream, "scratch of one operation", plan->scratch);
-    memory_row(stream, "in all, besides the input", hpct_memory_plan_total(plan));
+    memory_row(stream, "in all, besides the input", hpct_run_memory_plan_total(plan));
 }
 
 hpct_status hpct_model_print_costs(const hpct_model *model, int batch_size, FILE *stream)
 {
-    hpct_memory_plan plan;
-    hpct_build_options options = {.batch_sizes = &batch_size, .num_batch_sizes = 1};
+    hpct_run_memory_plan plan;
+    hpct_run_build_options options = {.batch_sizes = &batch_size, .num_batch_sizes = 1};
     HPCT_TRY(hpct_model_plan(model, &options, &plan));
     double flops = 0, floats = 0;
     fprintf(stream, " %-36s %12s %13s\n", "Forward, one sample", "MFLOP", "result KiB");

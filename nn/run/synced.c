@@ -13,7 +13,7 @@ static const hpct_op *synced_op(const hpct_model *model, int node)
     return hpct_op_is_synced_norm(&op->spec) && model->peers.sum != NULL ? op : NULL;
 }
 
-hpct_status hpct_norm_forward_absent(const hpct_model *model, int node)
+hpct_status hpct_run_norm_forward_absent(const hpct_model *model, int node)
 {
     hpct_run *run = model->run;
     const hpct_run_node *built = &run->nodes[node];
@@ -29,7 +29,7 @@ hpct_status hpct_norm_forward_absent(const hpct_model *model, int node)
 }
 
 /* Leaves the node's gradients unchanged: they may be in transit to other replicas. */
-hpct_status hpct_norm_backward_absent(const hpct_model *model, int node)
+hpct_status hpct_run_norm_backward_absent(const hpct_model *model, int node)
 {
     const hpct_run *run = model->run;
     const hpct_op *op = synced_op(model, node);
@@ -43,7 +43,7 @@ hpct_status hpct_norm_backward_absent(const hpct_model *model, int node)
 hpct_status hpct_model_forward_absent(hpct_model *model)
 {
     for (int i = 0; i < model->num_nodes; i++)
-        HPCT_TRY(hpct_norm_forward_absent(model, i));
+        HPCT_TRY(hpct_run_norm_forward_absent(model, i));
     return HPCT_OK;
 }
 
@@ -53,7 +53,7 @@ hpct_status hpct_model_backward_absent(hpct_model *model)
         const hpct_run_node *node = &model->run->nodes[i];
         if (!node->backward)
             continue;
-        HPCT_TRY(hpct_norm_backward_absent(model, i));
+        HPCT_TRY(hpct_run_norm_backward_absent(model, i));
         if (model->peers.advance != NULL)
             HPCT_TRY(model->peers.advance(model->peers.argument, node->done));
     }

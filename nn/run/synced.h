@@ -20,7 +20,7 @@ size_t hpct_model_synced_floats(const hpct_model *model);
 
 /* Private to nn/: the same for one node; no effect unless it is synchronized BatchNormalization.
  * Forward calls the operation with n = 0. */
-hpct_status hpct_norm_forward_absent(const hpct_model *model, int node);
-hpct_status hpct_norm_backward_absent(const hpct_model *model, int node);
+hpct_status hpct_run_norm_forward_absent(const hpct_model *model, int node);
+hpct_status hpct_run_norm_backward_absent(const hpct_model *model, int node);
 
 #endif

@@ -114,13 +114,13 @@ hpct_status hpct_run_tell_rates(const hpct_run *run, const hpct_backend_update_c
 static hpct_status update_all(const hpct_model *model, const hpct_backend_update_call *call)
 {
     const hpct_backend *backend = model->run->backend;
-    hpct_recording_key key = {.part = HPCT_RECORDED_UPDATE, .gradients = call->grad};
+    hpct_run_recording_key key = {.part = HPCT_RUN_RECORDED_UPDATE, .gradients = call->grad};
     HPCT_TRY(hpct_run_tell_rates(model->run, call));
     hpct_status status = HPCT_OK;
-    if (hpct_recording_begin(model, &key, &status) == HPCT_RECORDING_CALL) {
+    if (hpct_run_recording_begin(model, &key, &status) == HPCT_RUN_RECORDING_CALL) {
         do
             status = backend->update(call);
-        while (hpct_recording_end(model, &status));
+        while (hpct_run_recording_end(model, &status));
     }
     return status;
 }
@@ -135,13 +135,13 @@ hpct_status hpct_model_update_by(hpct_model *model, const float *gradients)
     hpct_backend_update_call call = hpct_run_next_update(model);
     call.grad = gradients;
     double begin = hpct_run_began(run);
-    if (hpct_emulate_update(run)) {
+    if (hpct_run_emulate_update(run)) {
         status = send_norms(model);
     } else {
         status = update_all(model, &call);
         run->arenas.stale = true;
     }
-    hpct_run_ended(run, HPCT_TIME_UPDATE(run->num_nodes), begin);
+    hpct_run_ended(run, HPCT_RUN_TIME_UPDATE(run->num_nodes), begin);
     model->steps++;
     return status;
 }

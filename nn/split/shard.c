@@ -320,13 +320,14 @@ hpct_model *hpct_shard_model(hpct_shard *shard)
 static hpct_status get(const hpct_model *model, int i, int slot, float *keras, bool *any)
 {
     *any = true;
-    return slot < 0 ? hpct_param_get(model, i, keras)
-                    : hpct_param_get_slot(model, i, slot, keras, any);
+    return slot < 0 ? hpct_run_param_get(model, i, keras)
+                    : hpct_run_param_get_slot(model, i, slot, keras, any);
 }
 
 static hpct_status set(hpct_model *model, int i, int slot, const float *keras)
 {
-    return slot < 0 ? hpct_param_set(model, i, keras) : hpct_param_set_slot(model, i, slot, keras);
+    return slot < 0 ? hpct_run_param_set(model, i, keras)
+                    : hpct_run_param_set_slot(model, i, slot, keras);
 }
 
 /* A buffer for the largest parameter, unsplit. */

@@ -33,9 +33,10 @@ struct hpct_stage {
     /* of the whole batch: */
     const float *input;
     const int32_t *labels;
-    const float *targets;          /* NULL: labels are used */
-    const hpct_resident *resident; /* data set in device memory, instead of input and labels, and */
-    const hpct_drawn *drawn;       /* its selected samples */
+    const float *targets; /* NULL: labels are used */
+    const hpct_run_resident
+        *resident;           /* data set in device memory, instead of input and labels, and */
+    const hpct_drawn *drawn; /* its selected samples */
     int64_t first_sample;
 };
 
@@ -190,20 +191,20 @@ static hpct_status make_places(hpct_stage *stage, int num)
                : hpct_backend_memory_fail(run->backend, arena, "the pieces' gradients");
 }
 
-hpct_status hpct_stage_build(hpct_stage *stage, const hpct_build_options *options, int places)
+hpct_status hpct_stage_build(hpct_stage *stage, const hpct_run_build_options *options, int places)
 {
     drop_places(stage);
     HPCT_TRY(hpct_model_build(stage->model, options));
     return make_places(stage, places);
 }
 
-hpct_status hpct_stage_need(const hpct_stage *stage, const hpct_build_options *options, int places,
-                            size_t *bytes)
+hpct_status hpct_stage_need(const hpct_stage *stage, const hpct_run_build_options *options,
+                            int places, size_t *bytes)
 {
-    hpct_memory_plan plan;
+    hpct_run_memory_plan plan;
     hpct_status status = hpct_model_plan(stage->model, options, &plan);
-    *bytes =
-        hpct_memory_plan_growth(&plan) + (size_t) (places - 1) * plan.activations + plan.gradients;
+    *bytes = hpct_run_memory_plan_growth(&plan) + (size_t) (places - 1) * plan.activations +
+             plan.gradients;
     return status;
 }
 
@@ -370,7 +371,7 @@ hpct_status hpct_stage_backward(hpct_stage *stage, const hpct_piece *piece, floa
         sums->in_top_k += own.in_top_k;
     } else if (status == HPCT_OK) {
         status = pass(stage, &stage->exit, piece, true, in, NULL);
-        run->stage = HPCT_STAGE_LOSS; /* later stages have computed it */
+        run->stage = HPCT_RUN_STAGE_LOSS; /* later stages have computed it */
     }
     if (status == HPCT_OK)
         status = hpct_model_backward(stage->model, piece->count);

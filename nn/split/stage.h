@@ -34,10 +34,10 @@ void hpct_stage_parameters(const hpct_model *whole, const hpct_cut *cut, int sta
 
 /* Builds it with `places` blocks of activations, 1 or more. Batch sizes are those of micro-batches
  * of options->input_samples. No fused update. */
-hpct_status hpct_stage_build(hpct_stage *stage, const hpct_build_options *options, int places);
+hpct_status hpct_stage_build(hpct_stage *stage, const hpct_run_build_options *options, int places);
 /* Bytes by which the process grows in hpct_stage_build. */
-hpct_status hpct_stage_need(const hpct_stage *stage, const hpct_build_options *options, int places,
-                            size_t *bytes);
+hpct_status hpct_stage_need(const hpct_stage *stage, const hpct_run_build_options *options,
+                            int places, size_t *bytes);
 
 /* A micro-batch. */
 typedef struct hpct_piece {

@@ -31,7 +31,8 @@ int main(int argc, char **argv)
                             &(hpct_optimizer){.learning_rate = 0.1}));
     must(hpct_model_initialize(model, 1));
     must(hpct_model_load_weights(model, in_folder("weights.safetensors")));
-    hpct_build_options options = {.backend = argv[2], .batch_sizes = &batch, .num_batch_sizes = 1};
+    hpct_run_build_options options = {
+        .backend = argv[2], .batch_sizes = &batch, .num_batch_sizes = 1};
     must(hpct_model_build(model, &options));
     hpct_shape input = hpct_model_input_shape(model), output = hpct_model_output_shape(model);
     read_all("inputs.f32", hpct_model_input(model),

@@ -56,7 +56,7 @@ int main(int argc, char **argv)
                             &sgd));
     must(hpct_model_initialize(model, 1));
     must(hpct_model_save_weights(model, in_folder("first.safetensors")));
-    hpct_build_options options = {
+    hpct_run_build_options options = {
         .backend = argv[2], .batch_sizes = &batch, .num_batch_sizes = 1, .fuse_update = true};
     must(hpct_model_build(model, &options));
     hpct_shape shape = hpct_model_input_shape(model);

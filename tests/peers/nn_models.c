@@ -64,7 +64,8 @@ int main(int argc, char **argv)
         &(hpct_optimizer){.learning_rate = atof(argv[6]), .momentum = atof(argv[7])}));
     must(hpct_model_initialize(model, 1));
     must(hpct_model_load_weights(model, in_folder("weights.safetensors")));
-    hpct_build_options options = {.backend = argv[3], .batch_sizes = &batch, .num_batch_sizes = 1};
+    hpct_run_build_options options = {
+        .backend = argv[3], .batch_sizes = &batch, .num_batch_sizes = 1};
     must(hpct_model_build(model, &options));
     hpct_shape input = hpct_model_input_shape(model), output = hpct_model_output_shape(model);
     size_t n = (size_t) batch, inputs = n * hpct_graph_shape_count(&input) * sizeof(float),

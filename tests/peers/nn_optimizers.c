@@ -174,11 +174,11 @@ int main(int argc, char **argv)
     check(hpct_model_compile_with(model, &s.compile));
     check(hpct_model_initialize(model, 1));
     check(hpct_model_save_weights(model, path_in(folder, "first.safetensors")));
-    hpct_build_options options = {.backend = argv[1],
-                                  .batch_sizes = &batch,
-                                  .num_batch_sizes = 1,
-                                  .fuse_update = true,
-                                  .dense_targets = s.dense != 0};
+    hpct_run_build_options options = {.backend = argv[1],
+                                      .batch_sizes = &batch,
+                                      .num_batch_sizes = 1,
+                                      .fuse_update = true,
+                                      .dense_targets = s.dense != 0};
     check(hpct_model_build(model, &options));
     hpct_shape shape = hpct_model_input_shape(model);
     size_t size = hpct_graph_shape_count(&shape);

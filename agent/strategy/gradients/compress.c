@@ -52,8 +52,8 @@ static hpct_status open_one(hpct_grad_compressor **out, hpct_context *context, h
                             const hpct_compression *options)
 {
     int num = hpct_model_matrices(model, NULL);
-    size_t bytes = (size_t) num * sizeof(hpct_arena_matrix);
-    hpct_arena_matrix *matrices = malloc(bytes > 0 ? bytes : 1);
+    size_t bytes = (size_t) num * sizeof(hpct_run_arena_matrix);
+    hpct_run_arena_matrix *matrices = malloc(bytes > 0 ? bytes : 1);
     if (matrices == NULL)
         return hpct_fail_memory(bytes);
     hpct_model_matrices(model, matrices);
@@ -124,7 +124,7 @@ static void scale(float *values, size_t count, float factor)
  * the residuals for ever: if one rank has any, no rank sends gradients or updates. */
 static hpct_status reduce_scaled(hpct_grad_compressor *c, float *gradients, size_t piggyback)
 {
-    float factor = 1, infinite = hpct_are_finite(gradients, c->count) ? 0 : 1;
+    float factor = 1, infinite = hpct_run_are_finite(gradients, c->count) ? 0 : 1;
     HPCT_TRY(hpct_model_gradient_scale(c->model, &factor));
     HPCT_TRY(c->comm->ops->allreduce_sum(c->comm, &infinite, 1));
     if (infinite > 0) {
@@ -152,13 +152,13 @@ hpct_status hpct_grad_compressor_reduce(hpct_grad_compressor *c, float *gradient
 hpct_status hpct_grad_compressor_get_residue(const hpct_grad_compressor *c, int param,
                                              float *floats)
 {
-    return hpct_state_get_arena(c->model, param, c->residue, floats);
+    return hpct_run_state_get_arena(c->model, param, c->residue, floats);
 }
 
 hpct_status hpct_grad_compressor_put_residue(const hpct_grad_compressor *c, int param,
                                              const float *floats)
 {
-    return hpct_state_put_arena(c->model, param, c->residue, floats);
+    return hpct_run_state_put_arena(c->model, param, c->residue, floats);
 }
 
 double hpct_grad_compressor_bytes(const hpct_grad_compressor *c)

@@ -14,13 +14,13 @@
 #include <hpctrain/strategy.h>
 
 /* Piggybacked floats behind the gradients, never compressed. */
-#define HPCT_GRAD_COMPRESS_PIGGYBACK HPCT_ARENA_PIGGYBACK
+#define HPCT_GRAD_COMPRESS_PIGGYBACK HPCT_RUN_ARENA_PIGGYBACK
 
 typedef struct hpct_grad_compressor hpct_grad_compressor;
 
 typedef struct hpct_grad_compressor_plan {
     hpct_comm *comm;
-    const hpct_arena_matrix *matrices; /* all parameters, by offset */
+    const hpct_run_arena_matrix *matrices; /* all parameters, by offset */
     int num_matrices;
     size_t count; /* floats of the arena */
     const hpct_compression *options;

@@ -33,7 +33,7 @@ typedef struct powersgd {
     size_t left_count, right_count;
 } powersgd;
 
-static factors plan_matrix(powersgd *p, const hpct_arena_matrix *m, int rank)
+static factors plan_matrix(powersgd *p, const hpct_run_arena_matrix *m, int rank)
 {
     factors f = {.offset = m->offset, .rows = m->rows, .columns = m->columns};
     size_t least = m->rows < m->columns ? m->rows : m->columns;

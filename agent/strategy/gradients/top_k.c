@@ -30,7 +30,7 @@ typedef struct top_k {
     uint32_t histogram[HPCT_GRAD_SELECT_BINS];
 } top_k;
 
-static part plan_part(top_k *t, const hpct_arena_matrix *m, double share)
+static part plan_part(top_k *t, const hpct_run_arena_matrix *m, double share)
 {
     part one = {.offset = m->offset, .count = m->rows * m->columns};
     bool vector = m->rows == 1 || m->columns == 1;

@@ -194,10 +194,10 @@ static hpct_status open_one(void *argument, int k)
 {
     const mirrored_gpus *m = argument;
     replica *r = &m->replicas[k];
-    hpct_record record = hpct_record_all(r->model, true);
+    hpct_run_record record = hpct_run_record_all(r->model, true);
     plan_one(r, m->plan, k, m->num);
     if (k > 0)
-        HPCT_TRY(hpct_record_take(r->model, &record, m->weights));
+        HPCT_TRY(hpct_run_record_take(r->model, &record, m->weights));
     return hpct_strategy_multi_worker_mirrored.open(&r->strategy, &r->plan);
 }
 
@@ -205,8 +205,8 @@ static hpct_status prepare(mirrored_gpus *m)
 {
     const hpct_strategy_plan *plan = m->plan;
     size_t num = (size_t) m->num, ranks = (size_t) hpct_context_size(m->context);
-    hpct_record record = hpct_record_all(plan->model, true);
-    size_t floats = hpct_record_floats(plan->model, &record);
+    hpct_run_record record = hpct_run_record_all(plan->model, true);
+    size_t floats = hpct_run_record_floats(plan->model, &record);
     m->replicas = calloc(num, sizeof *m->replicas);
     m->cards = calloc(ranks * num, sizeof *m->cards);
     m->weights = malloc((floats + 1) * sizeof *m->weights);
@@ -217,7 +217,7 @@ static hpct_status prepare(mirrored_gpus *m)
         m->replicas[k].set = m;
         m->replicas[k].index = k;
     }
-    HPCT_TRY(hpct_record_put(plan->model, &record, m->weights));
+    HPCT_TRY(hpct_run_record_put(plan->model, &record, m->weights));
     for (int k = 1; k < m->num; k++)
         HPCT_TRY(hpct_model_clone(&m->replicas[k].model, plan->model));
     HPCT_TRY(hpct_context_join_seconds(&m->seconds));
@@ -447,7 +447,7 @@ static hpct_status gpus_enter(const hpct_strategy *strategy, int k)
 }
 
 /* What a rank of multi-worker-mirrored has of its own, each replica has. */
-static void gpus_share(const hpct_strategy *strategy, const hpct_state_value *value,
+static void gpus_share(const hpct_strategy *strategy, const hpct_run_state_value *value,
                        hpct_strategy_state_share *out)
 {
     const mirrored_gpus *m = (const mirrored_gpus *) strategy;

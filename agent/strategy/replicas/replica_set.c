@@ -53,12 +53,12 @@ static int part_sizes(const hpct_strategy_plan *plan, int k, int *sizes, int *nu
     return largest;
 }
 
-static hpct_build_options part_options(const hpct_strategy_plan *plan, int k, int *sizes)
+static hpct_run_build_options part_options(const hpct_strategy_plan *plan, int k, int *sizes)
 {
     int num, largest = part_sizes(plan, k, sizes, &num);
     bool alone =
         hpct_context_size(plan->context) == 1 && hpct_strategy_replicas(plan->options) == 1;
-    return (hpct_build_options){
+    return (hpct_run_build_options){
         .batch_sizes = sizes,
         .num_batch_sizes = num,
         .fuse_update = alone && !plan->keep_gradients,
@@ -90,18 +90,18 @@ hpct_status hpct_replicas_need(const hpct_strategy_plan *plan, bool one_storage,
         return hpct_replicas_mirrored_gpus(&own)->need(&own, bytes);
     int sizes[HPCT_STRATEGY_SIZES], threads = hpct_cpu_threads();
     size_t others = (size_t) hpct_strategy_replicas(plan->options) - 1;
-    hpct_memory_plan memory;
-    hpct_build_options options = part_options(plan, 0, sizes);
+    hpct_run_memory_plan memory;
+    hpct_run_build_options options = part_options(plan, 0, sizes);
     hpct_cpu_set_threads(threads_of_each(plan));
     hpct_status status = hpct_model_plan(plan->model, &options, &memory);
     hpct_cpu_set_threads(threads);
-    size_t each = hpct_memory_plan_total(&memory);
+    size_t each = hpct_run_memory_plan_total(&memory);
     if (one_storage) {
         size_t states =
             hpct_model_count_parameters(plan->model) - hpct_model_count_trainable(plan->model);
         each += states * sizeof(float) - memory.parameters - memory.optimizer;
     }
-    *bytes = hpct_memory_plan_growth(&memory) + others * each;
+    *bytes = hpct_run_memory_plan_growth(&memory) + others * each;
     *bytes += hpct_context_size(plan->context) > 1 ? memory.gradients : 0;
     return status;
 }
@@ -113,7 +113,7 @@ static hpct_status build_one(void *argument, int k)
     int sizes[HPCT_STRATEGY_SIZES];
     if (!part->wanted)
         return HPCT_OK;
-    hpct_build_options options = part_options(set->plan, k, sizes);
+    hpct_run_build_options options = part_options(set->plan, k, sizes);
     options.plain_layout = part->plain_layout;
     options.storage = k > 0 && set->one_storage ? set->models[0] : NULL;
     return hpct_model_build(set->models[k], &options);
@@ -403,7 +403,7 @@ static hpct_model *set_model(const hpct_strategy *strategy, int k)
     return k < set->num ? set->models[k] : NULL;
 }
 
-static void set_share(const hpct_strategy *strategy, const hpct_state_value *value,
+static void set_share(const hpct_strategy *strategy, const hpct_run_state_value *value,
                       hpct_strategy_state_share *out)
 {
     const hpct_replicas *set = (const hpct_replicas *) strategy;
@@ -417,7 +417,7 @@ static void set_share(const hpct_strategy *strategy, const hpct_state_value *val
 }
 
 /* Sums of gradients are in the first replica; what is stored once, too. */
-static hpct_status set_put(hpct_strategy *strategy, const hpct_state_value *value, int copy,
+static hpct_status set_put(hpct_strategy *strategy, const hpct_run_state_value *value, int copy,
                            const float *floats)
 {
     const hpct_replicas *set = (const hpct_replicas *) strategy;
@@ -425,7 +425,7 @@ static hpct_status set_put(hpct_strategy *strategy, const hpct_state_value *valu
          once = value->is_accumulated || stored_once;
     for (int k = 0; k < (once ? 1 : set->num); k++) {
         if (copy == k || copy == HPCT_STRATEGY_STATE_ALL)
-            HPCT_TRY(hpct_state_put(set->models[k], value->param, value->slot, floats));
+            HPCT_TRY(hpct_run_state_put(set->models[k], value->param, value->slot, floats));
     }
     return HPCT_OK;
 }

@@ -21,7 +21,7 @@ typedef struct hpct_replicas {
     hpct_model **models; /* [num]; the first is the plan's model and has the rank's input */
     hpct_replicas_pool *pool;
     hpct_comm *comm;
-    float *gradients; /* of the first model: [count + HPCT_ARENA_PIGGYBACK] */
+    float *gradients; /* of the first model: [count + HPCT_RUN_ARENA_PIGGYBACK] */
     size_t count;
     hpct_replicas_part *parts;      /* [num] */
     const hpct_strategy_plan *plan; /* during open */

@@ -126,7 +126,7 @@ static hpct_status save_param(hpct_hdf5 *file, const hpct_model *model, int para
     float *values = malloc(bytes);
     if (values == NULL)
         return hpct_fail_memory(bytes);
-    hpct_status status = hpct_param_get(model, param, values);
+    hpct_status status = hpct_run_param_get(model, param, values);
     if (status == HPCT_OK)
         status = hpct_hdf5_write(file, path, shape, values);
     free(values);

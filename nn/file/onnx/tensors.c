@@ -60,11 +60,11 @@ static bool keeps_order(const hpct_onnx_tensor *tensor)
 static hpct_status read_weight(const hpct_onnx_tensor *tensor, const hpct_model *model, float *out)
 {
     if (keeps_order(tensor))
-        return hpct_param_get(model, tensor->param, out);
+        return hpct_run_param_get(model, tensor->param, out);
     float *keras = malloc(hpct_onnx_tensor_bytes(tensor));
     if (keras == NULL)
         return hpct_fail_memory(hpct_onnx_tensor_bytes(tensor));
-    hpct_status status = hpct_param_get(model, tensor->param, keras);
+    hpct_status status = hpct_run_param_get(model, tensor->param, keras);
     if (status == HPCT_OK)
         permute(tensor, keras, out);
     free(keras);

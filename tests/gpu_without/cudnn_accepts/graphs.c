@@ -251,8 +251,8 @@ void accepts_listen(int device, int model)
 
 hpct_status accepts_ask(int device, int model, hpct_precision precision)
 {
-    const hpct_build_options options = {.batch_sizes = batch_sizes, .num_batch_sizes = 2};
-    hpct_memory_plan plan;
+    const hpct_run_build_options options = {.batch_sizes = batch_sizes, .num_batch_sizes = 2};
+    hpct_run_memory_plan plan;
     hpct_model *made = NULL;
     accepts_listen(device, model);
     hpct_status status = accepts_model(&made, accepts_models[model], precision);

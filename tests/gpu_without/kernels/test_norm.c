@@ -61,7 +61,7 @@ static hpct_model *model_of(int side, int channels, bool both, bool first, bool 
 static void build(hpct_model *model, const hpct_backend *backend)
 {
     int batch = BATCH;
-    hpct_build_options options = {.batch_sizes = &batch, .num_batch_sizes = 1};
+    hpct_run_build_options options = {.batch_sizes = &batch, .num_batch_sizes = 1};
     model->backend = backend;
     if (hpct_model_build(model, &options) != HPCT_OK)
         fail_msg("%s", hpct_last_error());

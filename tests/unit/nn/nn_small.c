@@ -31,7 +31,7 @@ void small_compile(hpct_model *model, hpct_loss loss, double momentum)
     assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
 }
 
-void small_build(hpct_model *model, hpct_build_options options)
+void small_build(hpct_model *model, hpct_run_build_options options)
 {
     static const int batches[] = {8, 5};
     if (options.batch_sizes == NULL) {
@@ -46,7 +46,7 @@ hpct_model *small_ready(const char *backend, double momentum)
 {
     hpct_model *model = small_model(true);
     small_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, momentum);
-    small_build(model, (hpct_build_options){.backend = backend});
+    small_build(model, (hpct_run_build_options){.backend = backend});
     return model;
 }
 
@@ -90,7 +90,7 @@ hpct_model *small_ready_with(const char *backend, const hpct_optimizer *optimize
     assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, optimizer),
                      HPCT_OK);
     assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
-    small_build(model, (hpct_build_options){.backend = backend});
+    small_build(model, (hpct_run_build_options){.backend = backend});
     return model;
 }
 
@@ -114,8 +114,8 @@ void assert_same_weights(const hpct_model *a, const hpct_model *b, float toleran
     for (int i = 0; i < a->num_params; i++) {
         size_t count = hpct_graph_shape_count(&a->params[i].shape);
         float *x = malloc(count * sizeof *x), *y = malloc(count * sizeof *y);
-        assert_int_equal(hpct_param_get(a, i, x), HPCT_OK);
-        assert_int_equal(hpct_param_get(b, i, y), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(a, i, x), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(b, i, y), HPCT_OK);
         for (size_t k = 0; k < count; k++) {
             if (!(fabsf(x[k] - y[k]) <= tolerance))
                 fail_msg("%s[%zu]: %g and %g", a->params[i].name, k, (double) x[k], (double) y[k]);

@@ -10,7 +10,7 @@ hpct_model *small_model(bool softmax);
 
 /* By SGD; for batches of 8 and 5 unless the options say otherwise. */
 void small_compile(hpct_model *model, hpct_loss loss, double momentum);
-void small_build(hpct_model *model, hpct_build_options options);
+void small_build(hpct_model *model, hpct_run_build_options options);
 hpct_model *small_ready(const char *backend, double momentum);
 
 /* One of every kind, with different clippings, schedules and accumulations. */

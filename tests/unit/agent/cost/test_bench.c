@@ -21,7 +21,7 @@ static hpct_model *ready_model(const char *name, int batch)
 {
     hpct_model *model;
     hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 1e-6};
-    hpct_build_options build = {
+    hpct_run_build_options build = {
         .backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1, .fuse_update = true};
     assert_int_equal(hpct_model_builtin(&model, name), HPCT_OK);
     assert_int_equal(
@@ -47,11 +47,11 @@ static void times_of_layers(void **state)
     enum { BATCH = 8, STEPS = 4 };
     static const int all[STEPS] = {0, 1, 2, 3};
     hpct_model *model = ready_model("mnist-cnn", BATCH);
-    hpct_profile *profile;
+    hpct_run_profile *profile;
     clock_readings = 0;
     step(model, BATCH);
     assert_int_equal(clock_readings, 0); /* costs nothing when off */
-    assert_int_equal(hpct_profile_start(&profile, model, STEPS), HPCT_OK);
+    assert_int_equal(hpct_run_profile_start(&profile, model, STEPS), HPCT_OK);
     double began = __real_hpct_run_clock();
     for (int i = 0; i < STEPS; i++)
         step(model, BATCH);
@@ -60,7 +60,7 @@ static void times_of_layers(void **state)
     step(model, BATCH); /* one more than there is room for is not noted */
     int num;
     double sum = 0, flops = 0;
-    const hpct_profile_row *rows = hpct_profile_rows(profile, all, STEPS, &num);
+    const hpct_run_profile_row *rows = hpct_run_profile_rows(profile, all, STEPS, &num);
     static const char *const names[] = {"conv2d", "dense", "dense_1", "loss", "update"};
     assert_int_equal(num, 5);
     for (int i = 0; i < num; i++) {
@@ -77,7 +77,7 @@ static void times_of_layers(void **state)
     double floats =
         (in + out + kernel + bias) + (out + out + in + in + kernel + bias) + 2 * kernel + bias;
     assert_true(rows[1].bytes == 4 * floats);
-    hpct_profile_stop(profile);
+    hpct_run_profile_stop(profile);
     clock_readings = 0;
     step(model, BATCH);
     assert_int_equal(clock_readings, 0);
@@ -87,7 +87,7 @@ static void times_of_layers(void **state)
 static void table(void **state)
 {
     (void) state;
-    static const hpct_profile_row rows[] = {
+    static const hpct_run_profile_row rows[] = {
         {.name = "conv2d",
          .type = "Conv2D",
          .forward_seconds = 0.001,

@@ -122,10 +122,10 @@ static void parts_of_a_model(void **state)
     size_t gradients = 0;
     static const char *const kinds[] = {"conv2d", "max_pool2d", "conv2d", "max_pool2d", "dense"};
     for (int i = 0; i < 5; i++) {
-        hpct_part part = hpct_model_part(model, i);
+        hpct_run_part part = hpct_model_part(model, i);
         assert_string_equal(part.kind, kinds[i]);
         assert_int_equal(part.input, i - 1); /* views between them count for nothing */
-        assert_int_equal(part.split, i % 2 == 0 ? HPCT_PART_MAKES : HPCT_PART_PASSES_ON);
+        assert_int_equal(part.split, i % 2 == 0 ? HPCT_RUN_PART_MAKES : HPCT_RUN_PART_PASSES_ON);
         assert_true(part.dense == (i == 4));
         gradients += part.gradients;
         if (part.rows > 0)
@@ -157,8 +157,8 @@ static void compute_times(void **state)
     for (int i = 0; i < 2; i++) {
         for (int way = 0; way < HPCT_COST_COMPUTE_WAYS; way++) {
             for (int k = 0; k < wrote.num_parts; k++) {
-                const hpct_part_seconds *a = &wrote.seconds[i][way].parts[k];
-                const hpct_part_seconds *b = &read.seconds[i][way].parts[k];
+                const hpct_run_part_seconds *a = &wrote.seconds[i][way].parts[k];
+                const hpct_run_part_seconds *b = &read.seconds[i][way].parts[k];
                 assert_true(a->forward > 0 && a->backward > 0);
                 assert_true(fabs(a->forward - b->forward) <= 1e-8 * a->forward);
                 assert_true(fabs(a->backward - b->backward) <= 1e-8 * a->backward);
@@ -201,7 +201,7 @@ static void compute_times(void **state)
 static void lines_through_measurements(void **state)
 {
     (void) state;
-    hpct_part_seconds a[] = {{7, 10}, {4, 3}}, b[] = {{4, 10}, {1, 3.5}}, got[2];
+    hpct_run_part_seconds a[] = {{7, 10}, {4, 3}}, b[] = {{4, 10}, {1, 3.5}}, got[2];
     hpct_cost_part_work work[4];
     hpct_cost_model cost;
     hpct_cost_compute compute = {.samples = {8, 4},
@@ -213,7 +213,7 @@ static void lines_through_measurements(void **state)
     assert_true(work[1].forward.fixed == 0 && work[1].forward.each == 0.5); /* through the origin */
     assert_true(work[1].backward.fixed == 3 && work[1].backward.each == 0); /* fewer take longer */
     assert_true(cost.update == 1 && cost.loss.fixed == 0 && cost.loss.each == 0.25);
-    hpct_step_seconds at = {.parts = got};
+    hpct_run_step_seconds at = {.parts = got};
     hpct_cost_compute_at(&compute, HPCT_COST_STORED, 4, &at);
     assert_true(got[0].forward == 4 && got[1].forward == 1 && got[1].backward == 3.5);
     hpct_cost_compute_at(&compute, HPCT_COST_STORED, 16, &at);
@@ -237,13 +237,13 @@ static void emulated_steps(void **state)
     enum { STEPS = 5 };
     int batch = 2;
     hpct_model *model = ready_model("mnist-convnet");
-    hpct_build_options build = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
+    hpct_run_build_options build = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
     assert_int_equal(hpct_model_build(model, &build), HPCT_OK);
     assert_int_equal(hpct_cost_made_up_batch(model, batch, 0), HPCT_OK);
-    hpct_part_seconds each[] = {{1e-3, 2e-3}, {1e-3, 1e-3}, {2e-3, 4e-3},
-                                {1e-3, 1e-3}, {1e-3, 2e-3}, {0, 0}}; /* the softmax */
+    hpct_run_part_seconds each[] = {{1e-3, 2e-3}, {1e-3, 1e-3}, {2e-3, 4e-3},
+                                    {1e-3, 1e-3}, {1e-3, 2e-3}, {0, 0}}; /* the softmax */
     assert_int_equal(hpct_model_count_parts(model), sizeof each / sizeof *each);
-    hpct_step_seconds seconds = {.parts = each, .loss = 1e-3, .update = 3e-3}; /* 20 ms */
+    hpct_run_step_seconds seconds = {.parts = each, .loss = 1e-3, .update = 3e-3}; /* 20 ms */
     assert_int_equal(hpct_model_emulate(model, &seconds), HPCT_OK);
     size_t count;
     float *parameters = hpct_model_parameters(model, &count);
@@ -288,7 +288,7 @@ static void messages_are_sent(void **state)
     (void) state;
     int batch = 2;
     hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
-    hpct_build_options build = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
+    hpct_run_build_options build = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
     hpct_model *model = hpct_model_new("normed", HPCT_SHAPE(8, 8, 3));
     assert_non_null(model);
     hpct_conv2d conv = {.filters = 8, .kernel = {3, 3}};
@@ -307,8 +307,8 @@ static void messages_are_sent(void **state)
     assert_int_equal(hpct_model_build(model, &build), HPCT_OK);
     assert_int_equal(hpct_cost_made_up_batch(model, batch, 0), HPCT_OK);
     hpct_model_set_peers(model, &(hpct_graph_step_peers){.sum = count_sum});
-    hpct_part_seconds each[8] = {{0, 0}};
-    hpct_step_seconds seconds = {.parts = each};
+    hpct_run_part_seconds each[8] = {{0, 0}};
+    hpct_run_step_seconds seconds = {.parts = each};
     assert_true(hpct_model_count_parts(model) <= 8);
     assert_int_equal(hpct_model_time_parts(model, batch, 1, &seconds), HPCT_OK);
     assert_int_equal(sent, 0); /* measured as if alone */

@@ -8,16 +8,16 @@
 
 /* conv (320 parameters) -> pool -> dense (21632 x 128) -> dense (128 x 10), as in the small CNN. */
 enum { CONV, POOL, DENSE, HEAD, PARTS };
-static const hpct_part parts[PARTS] = {
-    {.split = HPCT_PART_MAKES, .input = -1, .gradients = 320, .rows = 9, .cols = 32},
-    {.split = HPCT_PART_PASSES_ON, .input = CONV},
-    {.split = HPCT_PART_MAKES,
+static const hpct_run_part parts[PARTS] = {
+    {.split = HPCT_RUN_PART_MAKES, .input = -1, .gradients = 320, .rows = 9, .cols = 32},
+    {.split = HPCT_RUN_PART_PASSES_ON, .input = CONV},
+    {.split = HPCT_RUN_PART_MAKES,
      .dense = true,
      .input = POOL,
      .gradients = 2769024,
      .rows = 21632,
      .cols = 128},
-    {.split = HPCT_PART_MAKES,
+    {.split = HPCT_RUN_PART_MAKES,
      .dense = true,
      .input = DENSE,
      .gradients = 1290,
@@ -167,7 +167,7 @@ static void last_layers(void **state)
     (void) state;
     static const int units[] = {30, 3000, 10};
     hpct_model *model = hpct_model_new("dense", HPCT_SHAPE(24));
-    hpct_part dense[3];
+    hpct_run_part dense[3];
     const hpct_cost_part_work stored[3] = {
         {{1e-4, 1e-5}, {2e-4, 2e-5}}, {{3e-3, 4e-5}, {4e-3, 5e-5}}, {{1e-5, 1e-6}, {1e-5, 2e-6}}};
     const hpct_cost_part_work updating[3] = {
@@ -293,7 +293,7 @@ static void impossible_splits_are_refused(void **state)
                      .possible);
     /* without the pooling ranks may share pixels, and add up what each of them knows of the kernel
      */
-    hpct_part direct[PARTS];
+    hpct_run_part direct[PARTS];
     memcpy(direct, parts, sizeof direct);
     direct[CONV].cells = 676;
     hpct_cost_model by_cells = cost;
@@ -311,9 +311,9 @@ static void impossible_splits_are_refused(void **state)
     only_conv.num_parts = POOL + 1;
     assert_false(hpct_cost_predict(HPCT_COST_SCHEME_HYBRID_ROWS, &only_conv, &gigabit, &how, 2, 64)
                      .possible);
-    hpct_part changed[PARTS];
+    hpct_run_part changed[PARTS];
     memcpy(changed, parts, sizeof changed);
-    changed[POOL].split = HPCT_PART_WHOLE; /* a join, say */
+    changed[POOL].split = HPCT_RUN_PART_WHOLE; /* a join, say */
     hpct_cost_model joined = cost;
     joined.parts = changed;
     assert_false(

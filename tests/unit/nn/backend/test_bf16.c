@@ -100,10 +100,10 @@ static hpct_model *small_model(hpct_precision precision, double momentum)
 static void build(hpct_model *model, const char *backend, bool fuse_update)
 {
     static const int batches[] = {8, 5};
-    hpct_build_options options = {.backend = backend,
-                                  .batch_sizes = batches,
-                                  .num_batch_sizes = 2,
-                                  .fuse_update = fuse_update};
+    hpct_run_build_options options = {.backend = backend,
+                                      .batch_sizes = batches,
+                                      .num_batch_sizes = 2,
+                                      .fuse_update = fuse_update};
     if (hpct_model_build(model, &options) != HPCT_OK)
         fail_msg("%s", hpct_last_error());
 }
@@ -259,7 +259,7 @@ static void master_weights_are_fp32(void **state)
     for (int i = 0; i < model->num_params; i++) {
         size_t count = hpct_graph_shape_count(&model->params[i].shape);
         float *values = malloc(count * sizeof *values);
-        assert_int_equal(hpct_param_get(model, i, values), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(model, i, values), HPCT_OK);
         for (size_t k = 0; k < count; k++)
             finer += values[k] != hpct_backend_bf16_value(hpct_backend_bf16_of(values[k]));
         all += count;

@@ -84,7 +84,7 @@ static hpct_model *compiled(hpct_precision precision, const hpct_optimizer *opti
 static hpct_model *ready(hpct_precision precision, const hpct_optimizer *optimizer)
 {
     hpct_model *model = compiled(precision, optimizer);
-    small_build(model, (hpct_build_options){.backend = backend()});
+    small_build(model, (hpct_run_build_options){.backend = backend()});
     return model;
 }
 
@@ -92,7 +92,7 @@ static hpct_model *ready_at(float scale, const hpct_optimizer *optimizer)
 {
     hpct_model *model = compiled(HPCT_FP16, optimizer);
     model->scaling.scale = scale;
-    small_build(model, (hpct_build_options){.backend = backend()});
+    small_build(model, (hpct_run_build_options){.backend = backend()});
     return model;
 }
 
@@ -173,7 +173,7 @@ static float *weights_of(const hpct_model *model, size_t *count)
     for (int i = 0; i < model->num_params; i++) {
         if (model->params[i].state)
             continue;
-        assert_int_equal(hpct_param_get(model, i, all + at), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(model, i, all + at), HPCT_OK);
         at += hpct_graph_shape_count(&model->params[i].shape);
     }
     assert_int_equal(at, *count);
@@ -244,7 +244,7 @@ static void the_scale_grows_when_all_is_well(void **state)
     hpct_model *model = compiled(HPCT_FP16, &sgd);
     model->scaling.scale = 512;
     model->scaling.good = HPCT_GRAPH_SCALING_STEPS - 2;
-    small_build(model, (hpct_build_options){.backend = backend()});
+    small_build(model, (hpct_run_build_options){.backend = backend()});
     small_step(model, 8, 0);
     assert_true(scaling_of(model).scale == 512);
     small_step(model, 8, 1);
@@ -318,16 +318,16 @@ static void the_scale_is_kept(void **state)
 {
     (void) state;
     hpct_model *model = ready_at(64, &sgd);
-    hpct_snapshot *snapshot;
+    hpct_run_snapshot *snapshot;
     small_step(model, 8, 0);
-    small_build(model, (hpct_build_options){.backend = backend()});
+    small_build(model, (hpct_run_build_options){.backend = backend()});
     assert_true(scaling_of(model).scale == 64 && scaling_of(model).good == 1);
-    assert_int_equal(hpct_snapshot_take(&snapshot, model), HPCT_OK);
-    small_build(model, (hpct_build_options){.backend = backend()});
+    assert_int_equal(hpct_run_snapshot_take(&snapshot, model), HPCT_OK);
+    small_build(model, (hpct_run_build_options){.backend = backend()});
     small_step(model, 8, 1);
     assert_int_equal(scaling_of(model).good, 2);
-    assert_int_equal(hpct_snapshot_restore(snapshot, model), HPCT_OK);
-    hpct_snapshot_free(snapshot);
+    assert_int_equal(hpct_run_snapshot_restore(snapshot, model), HPCT_OK);
+    hpct_run_snapshot_free(snapshot);
     assert_true(model->scaling.scale == 64 && model->scaling.good == 1);
     hpct_compile_options options = {
         .loss = HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, .precision = HPCT_FP16, .optimizer = sgd};
@@ -356,7 +356,8 @@ static void processors_refuse_it(void **state)
     (void) state;
     hpct_model *model = compiled(HPCT_FP16, &sgd);
     int batch = 8;
-    hpct_build_options options = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
+    hpct_run_build_options options = {
+        .backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
     assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_CONFIG);
     assert_string_equal(hpct_last_error(),
                         "precision fp16 needs a GPU: use --device cuda or --precision fp32");

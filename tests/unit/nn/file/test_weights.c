@@ -70,8 +70,8 @@ static void assert_same(const hpct_model *a, const hpct_model *b)
     for (int i = 0; i < a->num_params; i++) {
         size_t bytes = hpct_graph_shape_count(&a->params[i].shape) * sizeof(float);
         float *x = malloc(bytes), *y = malloc(bytes);
-        assert_int_equal(hpct_param_get(a, i, x), HPCT_OK);
-        assert_int_equal(hpct_param_get(b, i, y), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(a, i, x), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(b, i, y), HPCT_OK);
         assert_memory_equal(x, y, bytes);
         free(x);
         free(y);
@@ -91,7 +91,8 @@ static void weights_are_read_back(void **state)
                          HPCT_OK);
         assert_int_equal(hpct_model_initialize(*both[i], (uint64_t) i + 1), HPCT_OK);
     }
-    hpct_build_options options = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
+    hpct_run_build_options options = {
+        .backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
     assert_int_equal(hpct_model_build(model, &options), HPCT_OK); /* saved from an arena */
     assert_int_equal(hpct_model_save_weights(model, in_folder("w")), HPCT_OK);
     assert_int_equal(hpct_model_load_weights(other, in_folder("w")), HPCT_OK);
@@ -126,7 +127,7 @@ static void file_is_safetensors(void **state)
     assert_true(bytes[0] == padded && bytes[1] == 0 && bytes[7] == 0);
     assert_memory_equal(bytes + 8, header, sizeof header - 1);
     float kernel[6];
-    assert_int_equal(hpct_param_get(model, 0, kernel), HPCT_OK);
+    assert_int_equal(hpct_run_param_get(model, 0, kernel), HPCT_OK);
     assert_memory_equal(bytes + 8 + padded, kernel, sizeof kernel);
     hpct_model_free(model);
 }
@@ -336,7 +337,7 @@ static void numbers_must_be_finite(void **state)
         assert_non_null(strstr(hpct_last_error(), "1 of the 3 numbers of \"dense/bias\""));
         assert_same(model, same);
         assert_int_equal(hpct_model_load_any_weights(model, in_folder("w")), HPCT_OK);
-        assert_int_equal(hpct_param_get(model, 1, bias), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(model, 1, bias), HPCT_OK);
         assert_memory_equal(&bias[1], &odd[i], sizeof(float));
         assert_int_equal(hpct_model_initialize(model, 5), HPCT_OK);
     }
@@ -413,8 +414,8 @@ static bool has_values_of(const hpct_model *a, int i, const hpct_model *b, int k
     float x[64], y[64];
     size_t count = hpct_graph_shape_count(&a->params[i].shape);
     assert_true(count <= 64 && count == hpct_graph_shape_count(&b->params[k].shape));
-    assert_int_equal(hpct_param_get(a, i, x), HPCT_OK);
-    assert_int_equal(hpct_param_get(b, k, y), HPCT_OK);
+    assert_int_equal(hpct_run_param_get(a, i, x), HPCT_OK);
+    assert_int_equal(hpct_run_param_get(b, k, y), HPCT_OK);
     return memcmp(x, y, count * sizeof *x) == 0;
 }
 
@@ -462,7 +463,7 @@ static void what_is_loaded_must_be_sound(void **state)
                *initial = CHAIN(2, {"base", 3}, {"head", 4});
     hpct_load_options options = {.skip_mismatch = true}, nan = {true, true, NULL};
     float values[6] = {0, 1, 2, NAN, 4, 5};
-    assert_int_equal(hpct_param_set(saved, 0, values), HPCT_OK);
+    assert_int_equal(hpct_run_param_set(saved, 0, values), HPCT_OK);
     assert_int_equal(hpct_model_save_weights(saved, in_folder("w")), HPCT_OK);
     assert_int_equal(hpct_model_load_weights_with(model, in_folder("w"), &options), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), "are NaN or infinite"));

@@ -31,7 +31,8 @@ static void compile(hpct_model *model)
 static void build(hpct_model *model, const char *backend)
 {
     int batch = BATCH;
-    hpct_build_options options = {.backend = backend, .batch_sizes = &batch, .num_batch_sizes = 1};
+    hpct_run_build_options options = {
+        .backend = backend, .batch_sizes = &batch, .num_batch_sizes = 1};
     if (hpct_model_build(model, &options) != HPCT_OK)
         fail_msg("%s", hpct_last_error());
 }
@@ -340,9 +341,9 @@ static void drawn_graphs_have_right_gradients(void **state)
             blocks += spec->src_blocks && spec->dst_blocks;
             borders += spec->src_blocks != spec->dst_blocks;
             for (int j = 0; j < model->nodes[k].num_inputs; j++) {
-                passed += model->run->nodes[k].mode[j] == HPCT_DIFF_PASS;
-                added += model->run->nodes[k].mode[j] == HPCT_DIFF_ADD;
-                added_after += model->run->nodes[k].mode[j] == HPCT_DIFF_ADD_AFTER;
+                passed += model->run->nodes[k].mode[j] == HPCT_RUN_DIFF_PASS;
+                added += model->run->nodes[k].mode[j] == HPCT_RUN_DIFF_ADD;
+                added_after += model->run->nodes[k].mode[j] == HPCT_RUN_DIFF_ADD_AFTER;
             }
         }
         hpct_model_free(model);
@@ -382,7 +383,7 @@ static size_t plan_of_residuals(int blocks, int *copies)
     *copies = 0;
     for (int i = 0; i < model->num_nodes; i++) {
         for (int k = 0; k < model->nodes[i].num_inputs && model->nodes[i].num_inputs > 1; k++)
-            *copies += model->run->nodes[i].mode[k] != HPCT_DIFF_PASS;
+            *copies += model->run->nodes[i].mode[k] != HPCT_RUN_DIFF_PASS;
     }
     size_t bytes = model->run->plan.block_bytes;
     hpct_model_free(model);
@@ -485,9 +486,9 @@ static void moving_statistics_are_keras(void **state)
     float *states = hpct_model_states(m, &count), values[2];
     assert_true(count >= 4 && states != NULL);
     assert_int_equal(hpct_model_forward(m, BATCH, true), HPCT_OK);
-    assert_int_equal(hpct_param_get(m, 2, values), HPCT_OK);
+    assert_int_equal(hpct_run_param_get(m, 2, values), HPCT_OK);
     assert_true(fabsf(values[0] - 0.25f * 3) < 1e-6f && fabsf(values[1] - 0.25f * 20) < 1e-5f);
-    assert_int_equal(hpct_param_get(m, 3, values), HPCT_OK); /* biased: 14/3 and 200/3 */
+    assert_int_equal(hpct_run_param_get(m, 3, values), HPCT_OK); /* biased: 14/3 and 200/3 */
     assert_true(fabsf(values[0] - (0.75f + 0.25f * 14 / 3)) < 1e-6f);
     assert_true(fabsf(values[1] - (0.75f + 0.25f * 200 / 3)) < 1e-4f);
     assert_int_equal(hpct_model_forward(m, BATCH, false), HPCT_OK);

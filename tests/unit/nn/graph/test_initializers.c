@@ -25,7 +25,7 @@ static void draw(const char *initializer, double *mean, double *deviation, doubl
     assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, &sgd),
                      HPCT_OK);
     assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
-    assert_int_equal(hpct_param_get(model, 0, values), HPCT_OK);
+    assert_int_equal(hpct_run_param_get(model, 0, values), HPCT_OK);
     *largest = 0;
     for (int i = 0; i < DRAWN; i++) {
         sum += values[i];

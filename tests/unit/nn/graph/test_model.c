@@ -1099,7 +1099,7 @@ static void philox_gives_the_published_numbers(void **state)
 static float *values_of(const hpct_model *model, int param)
 {
     float *values = malloc(hpct_graph_shape_count(&model->params[param].shape) * sizeof *values);
-    assert_int_equal(hpct_param_get(model, param, values), HPCT_OK);
+    assert_int_equal(hpct_run_param_get(model, param, values), HPCT_OK);
     return values;
 }
 
@@ -1158,7 +1158,8 @@ static void initial_values_depend_on_the_seed_alone(void **state)
         models[i] = builtin("mnist-convnet");
         assert_int_equal(compile(models[i]), HPCT_OK);
     }
-    hpct_build_options options = {.backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
+    hpct_run_build_options options = {
+        .backend = "cpu", .batch_sizes = &batch, .num_batch_sizes = 1};
     assert_int_equal(hpct_model_build(models[1], &options), HPCT_OK);
     for (int i = 0; i < 3; i++)
         assert_int_equal(hpct_model_initialize(models[i], i == 2 ? 8 : 7), HPCT_OK);
@@ -1179,7 +1180,7 @@ static void plan_shares_but_never_overlaps(void **state)
     (void) state;
     uint64_t draws = 0;
     for (int round = 0; round < 200; round++) {
-        hpct_plan_item items[24];
+        hpct_run_plan_item items[24];
         size_t sum = 0;
         int count = 24;
         for (int i = 0; i < count; i++) {

@@ -50,7 +50,7 @@ static void set(hpct_model *model, const char *name, float from, float to)
         float *values = calloc(count, sizeof *values);
         for (size_t k = 0; k < count; k++)
             values[k] = from + (to - from) * (float) k / (float) count;
-        assert_int_equal(hpct_param_set(model, i, values), HPCT_OK);
+        assert_int_equal(hpct_run_param_set(model, i, values), HPCT_OK);
         free(values);
     }
 }
@@ -75,7 +75,7 @@ static void set_statistics(hpct_model *model)
 static float *copy_of(const hpct_model *model, int param)
 {
     float *values = calloc(hpct_graph_shape_count(&model->params[param].shape), sizeof *values);
-    assert_int_equal(hpct_param_get(model, param, values), HPCT_OK);
+    assert_int_equal(hpct_run_param_get(model, param, values), HPCT_OK);
     return values;
 }
 
@@ -132,7 +132,7 @@ static void a_frozen_base_has_no_backward(void **state)
         assert_int_equal(hpct_model_set_trainable(model, "first,norm_*,second,third", false),
                          HPCT_OK);
         assert_int_equal(hpct_model_count_trainable(model), 16 * 64 * 13 + 13 + 13 * 4 + 4);
-        small_build(model, (hpct_build_options){.backend = backends[b], .fuse_update = b == 0});
+        small_build(model, (hpct_run_build_options){.backend = backends[b], .fuse_update = b == 0});
         const size_t floats = padded(16 * 64 * 13) + padded(13) + padded(13 * 4) + padded(4);
         assert_non_null(hpct_model_gradients(model, &count));
         assert_int_equal(count, floats);
@@ -188,7 +188,7 @@ static void every_layer_with_weights_can_be_frozen(void **state)
     (void) state;
     for (int b = 0; b < 2; b++) {
         hpct_model *model = others();
-        small_build(model, (hpct_build_options){.backend = backends[b]});
+        small_build(model, (hpct_run_build_options){.backend = backends[b]});
         assert_int_equal(hpct_model_count_trainable(model), 27 * 6 + 6 + 17 * 17 * 4 * 4 + 4);
         for (uint32_t t = 0; t < 3; t++)
             losses[b][t] = small_step(model, 8, t);
@@ -210,7 +210,7 @@ static void frozen_layers_above_trained_ones(void **state)
         set_statistics(model);
         assert_int_equal(hpct_model_set_trainable(model, "norm_1,second,norm_2,wide", false),
                          HPCT_OK);
-        small_build(model, (hpct_build_options){.backend = backends[b]});
+        small_build(model, (hpct_run_build_options){.backend = backends[b]});
         const hpct_run_node *conv = node_of(model, "second", HPCT_OP_CONV2D),
                             *dense = node_of(model, "wide", HPCT_OP_DENSE);
         assert_true(conv->backward && conv->op->build.frozen && conv->op->omits_grads);
@@ -234,7 +234,7 @@ static double loss_along(hpct_model *model, int param, const float *from, const 
     hpct_backend_batch_sums sums;
     for (size_t i = 0; i < count; i++)
         moved[i] = from[i] + (float) length * gradient[i];
-    assert_int_equal(hpct_param_set(model, param, moved), HPCT_OK);
+    assert_int_equal(hpct_run_param_set(model, param, moved), HPCT_OK);
     assert_int_equal(hpct_model_forward(model, 8, true), HPCT_OK);
     assert_int_equal(hpct_model_loss(model, 8, 0, &sums), HPCT_OK);
     free(moved);
@@ -254,7 +254,7 @@ static void the_gradient_is_that_of_moving_statistics(void **state)
         float gradient[3 * 3 * 3 * 16];
         set_statistics(model);
         assert_int_equal(hpct_model_set_trainable(model, "norm_*", false), HPCT_OK);
-        small_build(model, (hpct_build_options){.backend = backends[b]});
+        small_build(model, (hpct_run_build_options){.backend = backends[b]});
         small_fill(model, 8, 1);
         float *before = copy_of(model, 0);
         assert_int_equal(hpct_model_forward(model, 8, true), HPCT_OK);
@@ -281,7 +281,7 @@ static void thawed_layers_train_again(void **state)
 {
     hpct_model *model = tower(NULL);
     (void) state;
-    small_build(model, (hpct_build_options){.backend = small_backend()});
+    small_build(model, (hpct_run_build_options){.backend = small_backend()});
     small_step(model, 8, 0); /* there are slots now */
     assert_int_equal(hpct_model_set_trainable(model, "*", false), HPCT_OK);
     assert_int_equal(hpct_model_count_trainable(model), 0);
@@ -295,7 +295,7 @@ static void thawed_layers_train_again(void **state)
     names = hpct_model_frozen_layers(model);
     assert_string_equal(names, "");
     free(names);
-    small_build(model, (hpct_build_options){.backend = small_backend()});
+    small_build(model, (hpct_run_build_options){.backend = small_backend()});
     size_t states;
     hpct_model_states(model, &states);
     assert_int_equal(states, 4 * 16); /* moving statistics again */
@@ -336,8 +336,8 @@ static void a_factor_is_one_of_the_rate(void **state)
             half.learning_rate /= 2;
             hpct_model *factors = tower(&small_optimizers[k]), *rates = tower(&half);
             assert_int_equal(hpct_model_set_rate_factor(factors, "*", 0.5), HPCT_OK);
-            small_build(factors, (hpct_build_options){.backend = backends[b]});
-            small_build(rates, (hpct_build_options){.backend = backends[b]});
+            small_build(factors, (hpct_run_build_options){.backend = backends[b]});
+            small_build(rates, (hpct_run_build_options){.backend = backends[b]});
             for (uint32_t t = 0; t < 4; t++) {
                 small_step(factors, 8, t);
                 small_step(rates, 8, t);
@@ -357,7 +357,8 @@ static double moved(hpct_model *model, const char *name, bool fuse)
         if (strcmp(model->params[i].name, name) != 0)
             continue;
         float *before = copy_of(model, i);
-        small_build(model, (hpct_build_options){.backend = small_backend(), .fuse_update = fuse});
+        small_build(model,
+                    (hpct_run_build_options){.backend = small_backend(), .fuse_update = fuse});
         small_step(model, 8, 0);
         float *after = copy_of(model, i);
         for (size_t k = 0; k < hpct_graph_shape_count(&model->params[i].shape); k++)
@@ -391,13 +392,13 @@ static void other_layers_keep_their_rate(void **state)
 /* Checkpoints write rows, of which the count of a Normalization, a single number, is one. */
 static void values_have_rows(const hpct_model *model)
 {
-    hpct_state_list list = {0};
-    assert_int_equal(hpct_state_list_make(&list, model), HPCT_OK);
+    hpct_run_state_list list = {0};
+    assert_int_equal(hpct_run_state_list_make(&list, model), HPCT_OK);
     for (int i = 0; i < list.count; i++) {
         assert_true(list.values[i].shape.rank > 0);
         assert_int_equal(hpct_graph_shape_count(&list.values[i].shape), list.values[i].count);
     }
-    hpct_state_list_free(&list);
+    hpct_run_state_list_free(&list);
 }
 
 /* Replicas average the moving statistics, which may round what no step changes. */
@@ -415,8 +416,8 @@ static void the_numbers_of_a_normalization_are_no_statistics(void **state)
                                         &(hpct_optimizer){.learning_rate = 0.05}),
                      HPCT_OK);
     for (int turn = 0; turn < 2; turn++) { /* the second: frozen and thawed */
-        assert_int_equal(hpct_model_build(model, &(hpct_build_options){.batch_sizes = &batch,
-                                                                       .num_batch_sizes = 1}),
+        assert_int_equal(hpct_model_build(model, &(hpct_run_build_options){.batch_sizes = &batch,
+                                                                           .num_batch_sizes = 1}),
                          HPCT_OK);
         hpct_model_states(model, &states);
         hpct_model_frozen(model, &frozen);

@@ -12,11 +12,11 @@ static bool fuse_all(hpct_backend_fusion fusion, const hpct_op_spec *spec,
 }
 
 /* Fails unless the model's links are these, in this order. */
-static void expect_links(hpct_model *model, const hpct_link *expected, int num)
+static void expect_links(hpct_model *model, const hpct_run_link *expected, int num)
 {
     int batch = 2;
     hpct_backend backend = hpct_ref_backend;
-    const hpct_build_options options = {.batch_sizes = &batch, .num_batch_sizes = 1};
+    const hpct_run_build_options options = {.batch_sizes = &batch, .num_batch_sizes = 1};
     hpct_run *run;
     backend.fuses = fuse_all;
     model->backend = &backend;
@@ -24,7 +24,7 @@ static void expect_links(hpct_model *model, const hpct_link *expected, int num)
         fail_msg("%s", hpct_last_error());
     assert_int_equal(run->plan.num_links, num);
     for (int i = 0; i < num; i++) {
-        const hpct_link *link = &run->plan.links[i];
+        const hpct_run_link *link = &run->plan.links[i];
         assert_int_equal(link->fusion, expected[i].fusion);
         assert_int_equal(link->from, expected[i].from);
         assert_int_equal(link->to, expected[i].to);
@@ -34,8 +34,8 @@ static void expect_links(hpct_model *model, const hpct_link *expected, int num)
     model->backend = NULL;
 }
 #define EXPECT_LINKS(model, ...)                                                                   \
-    expect_links(model, (const hpct_link[]){__VA_ARGS__},                                          \
-                 sizeof((const hpct_link[]){__VA_ARGS__}) / sizeof(hpct_link))
+    expect_links(model, (const hpct_run_link[]){__VA_ARGS__},                                      \
+                 sizeof((const hpct_run_link[]){__VA_ARGS__}) / sizeof(hpct_run_link))
 
 static int convolve(hpct_model *model, hpct_activation activation)
 {

@@ -85,7 +85,7 @@ static void step_on(hpct_model *model, const hpct_backend *backend, float *outpu
     int batch = BATCH;
     size_t count;
     hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
-    hpct_build_options options = {.batch_sizes = &batch, .num_batch_sizes = 1};
+    hpct_run_build_options options = {.batch_sizes = &batch, .num_batch_sizes = 1};
     if (hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd) !=
         HPCT_OK)
         fail_msg("%s", hpct_last_error());
@@ -107,7 +107,7 @@ static void step_on(hpct_model *model, const hpct_backend *backend, float *outpu
 static void infer(hpct_model *model, float *outputs)
 {
     int batch = BATCH;
-    hpct_build_options options = {
+    hpct_run_build_options options = {
         .batch_sizes = &batch, .num_batch_sizes = 1, .inference_only = true};
     assert_int_equal(hpct_model_build(model, &options), HPCT_OK);
     fill_input(model);

@@ -37,7 +37,7 @@ static void set_biases(hpct_model *model)
             continue;
         for (int k = 0; k < 8; k++)
             values[k] = 0.1F * (float) (k % 2 == 0 ? k + 1 : -k);
-        assert_int_equal(hpct_param_set(model, i, values), HPCT_OK);
+        assert_int_equal(hpct_run_param_set(model, i, values), HPCT_OK);
     }
 }
 
@@ -81,7 +81,7 @@ static double penalty_of(const hpct_model *model)
         const hpct_graph_param *param = &model->params[i];
         size_t count = hpct_graph_shape_count(&param->shape);
         float *w = calloc(count, sizeof *w);
-        assert_int_equal(hpct_param_get(model, i, w), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(model, i, w), HPCT_OK);
         for (size_t k = 0; k < count && !param->state; k++)
             sum += param->l1 * fabs((double) w[k]) + param->l2 * (double) w[k] * (double) w[k];
         free(w);
@@ -105,8 +105,8 @@ static void the_loss_has_the_penalty(void **state)
     for (int b = 0; b < 2; b++) {
         hpct_model *with = smooth(NULL), *without = plain(NULL);
         double penalty;
-        small_build(with, (hpct_build_options){.backend = backend_of(b)});
-        small_build(without, (hpct_build_options){.backend = backend_of(b)});
+        small_build(with, (hpct_run_build_options){.backend = backend_of(b)});
+        small_build(without, (hpct_run_build_options){.backend = backend_of(b)});
         assert_true(penalty_of(with) > 0.3);
         for (int n = 5; n <= 8; n += 3) {
             for (int training = 0; training < 2; training++) {
@@ -127,8 +127,8 @@ static void a_model_for_inference_has_it_too(void **state)
 {
     (void) state;
     hpct_model *with = smooth(NULL), *without = plain(NULL);
-    small_build(with, (hpct_build_options){.inference_only = true});
-    small_build(without, (hpct_build_options){.inference_only = true});
+    small_build(with, (hpct_run_build_options){.inference_only = true});
+    small_build(without, (hpct_run_build_options){.inference_only = true});
     double more = loss_of(with, 8, false) - loss_of(without, 8, false);
     assert_true(fabs(more - penalty_of(with)) < 1e-5);
     hpct_model_free(with);
@@ -141,7 +141,7 @@ static void its_gradient_is_that_of_the_loss(void **state)
     (void) state;
     for (int d = 0; d < 4; d++) {
         hpct_model *model = smooth(NULL);
-        small_build(model, (hpct_build_options){.backend = "ref"});
+        small_build(model, (hpct_run_build_options){.backend = "ref"});
         loss_of(model, 8, true);
         assert_int_equal(hpct_model_backward(model, 8), HPCT_OK);
         size_t count;
@@ -182,8 +182,8 @@ static void frozen_layers_have_none(void **state)
     assert_int_equal(hpct_model_set_trainable(model, "conv,norm", false), HPCT_OK);
     assert_int_equal(hpct_model_set_trainable(other, "conv,norm", false), HPCT_OK);
     regularize(other, "hidden/kernel", 0.003, 0.02);
-    small_build(model, (hpct_build_options){.backend = small_backend()});
-    small_build(other, (hpct_build_options){.backend = small_backend()});
+    small_build(model, (hpct_run_build_options){.backend = small_backend()});
+    small_build(other, (hpct_run_build_options){.backend = small_backend()});
     for (uint32_t t = 0; t < 3; t++)
         assert_true(small_step(model, 8, t) == small_step(other, 8, t));
     assert_same_weights(model, other, 0);
@@ -196,9 +196,9 @@ static void its_layers_update_is_not_fused(void **state)
 {
     (void) state;
     hpct_model *fused = smooth(NULL), *stored = smooth(NULL), *none = plain(NULL);
-    small_build(fused, (hpct_build_options){.backend = "cpu", .fuse_update = true});
-    small_build(stored, (hpct_build_options){.backend = "cpu"});
-    small_build(none, (hpct_build_options){.backend = "cpu", .fuse_update = true});
+    small_build(fused, (hpct_run_build_options){.backend = "cpu", .fuse_update = true});
+    small_build(stored, (hpct_run_build_options){.backend = "cpu"});
+    small_build(none, (hpct_run_build_options){.backend = "cpu", .fuse_update = true});
     int with = 0, without = 0;
     for (int i = 0; i < fused->num_nodes; i++) {
         with += fused->run->nodes[i].op->kernel_fused;
@@ -221,8 +221,8 @@ static void updates_of_parts_have_it_once(void **state)
         const hpct_optimizer adam = {.kind = HPCT_ADAM, .learning_rate = 0.01, .clipvalue = 0.05};
         hpct_model *whole = smooth(&adam), *parts = smooth(&adam);
         size_t count;
-        small_build(whole, (hpct_build_options){.backend = "cpu"});
-        small_build(parts, (hpct_build_options){.backend = "cpu"});
+        small_build(whole, (hpct_run_build_options){.backend = "cpu"});
+        small_build(parts, (hpct_run_build_options){.backend = "cpu"});
         small_step(whole, 8, 0);
         loss_of(parts, 8, true);
         assert_int_equal(hpct_model_backward(parts, 8), HPCT_OK);
@@ -245,8 +245,8 @@ static void accumulated_gradients_have_it_once(void **state)
         hpct_optimizer twice = sgd;
         twice.gradient_accumulation_steps = 2;
         hpct_model *one = smooth(NULL), *two = smooth(&twice);
-        small_build(one, (hpct_build_options){.backend = backend_of(b)});
-        small_build(two, (hpct_build_options){.backend = backend_of(b)});
+        small_build(one, (hpct_run_build_options){.backend = backend_of(b)});
+        small_build(two, (hpct_run_build_options){.backend = backend_of(b)});
         small_step(one, 8, 0);
         small_step(two, 8, 0);
         small_step(two, 8, 0);
@@ -254,9 +254,9 @@ static void accumulated_gradients_have_it_once(void **state)
         for (int i = 0; i < one->num_params; i++) {
             size_t count = hpct_graph_shape_count(&one->params[i].shape);
             float *values = calloc(count, sizeof *values);
-            assert_int_equal(hpct_param_get(one, i, values), HPCT_OK);
+            assert_int_equal(hpct_run_param_get(one, i, values), HPCT_OK);
             if (one->params[i].state)
-                assert_int_equal(hpct_param_set(two, i, values), HPCT_OK);
+                assert_int_equal(hpct_run_param_set(two, i, values), HPCT_OK);
             free(values);
         }
         assert_same_weights(one, two, 1e-6F);
@@ -283,11 +283,11 @@ static void a_bias_without_gradient_is_penalized(void **state)
         set_biases(m);
         regularize(m, "conv/bias", 0, 1);
         float first[5], last[5];
-        assert_int_equal(hpct_param_get(m, 1, first), HPCT_OK);
-        small_build(m, (hpct_build_options){.backend = backend_of(b), .fuse_update = true});
+        assert_int_equal(hpct_run_param_get(m, 1, first), HPCT_OK);
+        small_build(m, (hpct_run_build_options){.backend = backend_of(b), .fuse_update = true});
         for (uint32_t t = 0; t < 6; t++)
             small_step(m, 8, t);
-        assert_int_equal(hpct_param_get(m, 1, last), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(m, 1, last), HPCT_OK);
         for (int k = 0; k < 5; k++) {
             float wanted = first[k] * powf(0.9F, 6);
             if (!(fabsf(last[k] - wanted) < 1e-5F))
@@ -313,7 +313,7 @@ static void shards_sum_penalties_of_their_parts(void **state)
     hpct_model *model = smooth(NULL);
     size_t summed = 0;
     const hpct_graph_step_peers peers = {.sum = double_it, .argument = &summed};
-    small_build(model, (hpct_build_options){.backend = "cpu"});
+    small_build(model, (hpct_run_build_options){.backend = "cpu"});
     double before = loss_of(model, 8, true), all = penalty_of(model);
     assert_int_equal(hpct_model_penalty_floats(model), 0);
     hpct_model_set_peers(model, &peers);
@@ -322,7 +322,7 @@ static void shards_sum_penalties_of_their_parts(void **state)
     assert_int_equal(hpct_model_unbuild(model), HPCT_OK);
     for (int i = 0; i < model->num_params; i++)
         model->params[i].split = strcmp(model->params[i].name, "hidden/kernel") == 0;
-    small_build(model, (hpct_build_options){.backend = "cpu"});
+    small_build(model, (hpct_run_build_options){.backend = "cpu"});
     hpct_model_set_peers(model, &peers);
     assert_int_equal(hpct_model_penalty_floats(model), 1);
     double more = loss_of(model, 8, true) - before;

@@ -21,7 +21,8 @@ static hpct_model *model_of(hpct_shape input, void (*add)(hpct_model *), const c
     assert_int_equal(
         hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
     assert_int_equal(hpct_model_initialize(model, 1), HPCT_OK);
-    hpct_build_options options = {.backend = backend, .batch_sizes = batches, .num_batch_sizes = 2};
+    hpct_run_build_options options = {
+        .backend = backend, .batch_sizes = batches, .num_batch_sizes = 2};
     assert_int_equal(hpct_model_build(model, &options), HPCT_OK);
     return model;
 }
@@ -434,7 +435,7 @@ static void backward_drops_what_forward_dropped(void **state)
             HPCT_OK);
         assert_int_equal(hpct_model_initialize(model, 1), HPCT_OK);
         int one = 1;
-        hpct_build_options options = {
+        hpct_run_build_options options = {
             .backend = backends[b], .batch_sizes = &one, .num_batch_sizes = 1};
         assert_int_equal(hpct_model_build(model, &options), HPCT_OK);
         hpct_backend_batch_sums sums;

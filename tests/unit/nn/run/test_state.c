@@ -9,19 +9,19 @@
 /* Copies the whole state. */
 static void copy_state(const hpct_model *from, hpct_model *to)
 {
-    hpct_state_list list;
-    double numbers[HPCT_STATE_NUMBERS];
-    assert_int_equal(hpct_state_list_make(&list, from), HPCT_OK);
+    hpct_run_state_list list;
+    double numbers[HPCT_RUN_STATE_NUMBERS];
+    assert_int_equal(hpct_run_state_list_make(&list, from), HPCT_OK);
     float *floats = malloc(list.largest * sizeof *floats);
     for (int i = 0; i < list.count; i++) {
-        const hpct_state_value *v = &list.values[i];
-        assert_int_equal(hpct_state_get(from, v->param, v->slot, floats), HPCT_OK);
-        assert_int_equal(hpct_state_put(to, v->param, v->slot, floats), HPCT_OK);
+        const hpct_run_state_value *v = &list.values[i];
+        assert_int_equal(hpct_run_state_get(from, v->param, v->slot, floats), HPCT_OK);
+        assert_int_equal(hpct_run_state_put(to, v->param, v->slot, floats), HPCT_OK);
     }
-    assert_int_equal(hpct_state_get_numbers(from, numbers), HPCT_OK);
-    assert_int_equal(hpct_state_put_numbers(to, numbers), HPCT_OK);
+    assert_int_equal(hpct_run_state_get_numbers(from, numbers), HPCT_OK);
+    assert_int_equal(hpct_run_state_put_numbers(to, numbers), HPCT_OK);
     free(floats);
-    hpct_state_list_free(&list);
+    hpct_run_state_list_free(&list);
 }
 
 static void state_continues_with_the_same_bits(void **state)
@@ -38,7 +38,7 @@ static void state_continues_with_the_same_bits(void **state)
                 assert_int_equal(hpct_model_unbuild(b), HPCT_OK);
             copy_state(a, b);
             if (!built)
-                small_build(b, (hpct_build_options){.backend = small_backend()});
+                small_build(b, (hpct_run_build_options){.backend = small_backend()});
             for (uint32_t t = CUT; t < STEPS; t++) {
                 double one = small_step(a, 8, t), two = small_step(b, 8, t);
                 if (one != two)
@@ -56,9 +56,9 @@ static void values_have_names_and_kinds(void **state)
     (void) state;
     const hpct_optimizer adam = {.kind = HPCT_ADAM, .gradient_accumulation_steps = 2};
     hpct_model *model = small_ready_with("ref", &adam);
-    hpct_state_list list;
+    hpct_run_state_list list;
     int slots = 0, weights = 0, moving = 0;
-    assert_int_equal(hpct_state_list_make(&list, model), HPCT_OK);
+    assert_int_equal(hpct_run_state_list_make(&list, model), HPCT_OK);
     for (int i = 0; i < list.count; i++) {
         const char *name = list.values[i].name;
         slots += strncmp(name, "optimizer/momentum/", 19) == 0 ||
@@ -70,7 +70,7 @@ static void values_have_names_and_kinds(void **state)
     }
     assert_int_equal(slots + weights, list.count);
     assert_int_equal(slots, 3 * (weights - moving));
-    hpct_state_list_free(&list);
+    hpct_run_state_list_free(&list);
     hpct_model_free(model);
 }
 

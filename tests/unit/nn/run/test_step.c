@@ -20,7 +20,7 @@ static void arenas_are_as_promised(void **state)
     for (int i = 1; i < model->num_params; i++) /* last layer first */
         assert_true(model->params[i].node == model->params[i - 1].node ||
                     model->run->arenas.param_offsets[i] < model->run->arenas.param_offsets[i - 1]);
-    for (size_t i = 0; i < HPCT_ARENA_PIGGYBACK; i++)
+    for (size_t i = 0; i < HPCT_RUN_ARENA_PIGGYBACK; i++)
         gradients[count + i] = (float) i + 1;
     for (uint32_t t = 0; t < 5; t++)
         small_step(model, 8, t);
@@ -28,11 +28,11 @@ static void arenas_are_as_promised(void **state)
     for (size_t i = 0; i < count; i++)
         numbers += weights[i] != 0;
     assert_true(numbers <= hpct_model_count_parameters(model)); /* padding stays zero */
-    for (size_t i = 0; i < HPCT_ARENA_PIGGYBACK; i++)
+    for (size_t i = 0; i < HPCT_RUN_ARENA_PIGGYBACK; i++)
         assert_true(gradients[count + i] == (float) i + 1);
     assert_true(hpct_model_layout_fingerprint(model) != hpct_model_layout_fingerprint(other));
     uint64_t before = hpct_model_layout_fingerprint(model);
-    small_build(model, (hpct_build_options){.backend = "cpu"});
+    small_build(model, (hpct_run_build_options){.backend = "cpu"});
     assert_true(hpct_model_layout_fingerprint(model) == before);
     hpct_model_free(model);
     hpct_model_free(other);
@@ -100,7 +100,7 @@ static void softmax_and_its_loss_are_fused(void **state)
     small_compile(models[0], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 0);
     small_compile(models[1], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, 0);
     for (int i = 0; i < 2; i++)
-        small_build(models[i], (hpct_build_options){.backend = "cpu"});
+        small_build(models[i], (hpct_run_build_options){.backend = "cpu"});
     for (uint32_t t = 0; t < 3; t++)
         assert_true(small_step(models[0], 8, t) == small_step(models[1], 8, t));
     assert_same_weights(models[0], models[1], 0);
@@ -112,10 +112,10 @@ static void softmax_and_its_loss_are_fused(void **state)
     for (int i = 0; i < models[0]->num_params; i++) {
         size_t count = hpct_graph_shape_count(&models[0]->params[i].shape);
         float *values = malloc(count * sizeof *values);
-        assert_int_equal(hpct_param_get(models[0], i, values), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(models[0], i, values), HPCT_OK);
         for (size_t k = 0; k < count; k++)
             values[k] *= 6;
-        assert_int_equal(hpct_param_set(models[0], i, values), HPCT_OK);
+        assert_int_equal(hpct_run_param_set(models[0], i, values), HPCT_OK);
         free(values);
     }
     hpct_backend_batch_sums sums;
@@ -139,7 +139,7 @@ static void probabilities_need_no_softmax_layer(void **state)
     hpct_model *model = hpct_model_new("m", HPCT_SHAPE(6));
     hpct_model_add_dense(model, &(hpct_dense){.units = 3, .activation = HPCT_RELU});
     small_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 0);
-    small_build(model, (hpct_build_options){.backend = "cpu"});
+    small_build(model, (hpct_run_build_options){.backend = "cpu"});
     for (uint32_t t = 0; t < 3; t++)
         assert_true(isfinite(small_step(model, 8, t)));
     hpct_model_free(model);
@@ -187,7 +187,7 @@ static void misuse_is_refused(void **state)
     int zero = 0, two = 2;
     hpct_backend_batch_sums sums;
     hpct_model *model = small_model(true);
-    hpct_build_options options = {.backend = "cpu", .batch_sizes = &two, .num_batch_sizes = 1};
+    hpct_run_build_options options = {.backend = "cpu", .batch_sizes = &two, .num_batch_sizes = 1};
     assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_USAGE); /* not compiled */
     assert_int_equal(hpct_model_forward(model, 2, true), HPCT_ERR_USAGE);
     assert_int_equal(hpct_model_update(model), HPCT_ERR_USAGE);
@@ -207,7 +207,7 @@ static void misuse_is_refused(void **state)
                         "batch size 2000000 is too large for model small: at most 1677721");
     options.num_batch_sizes = 0;
     assert_int_equal(hpct_model_build(model, &options), HPCT_ERR_USAGE);
-    options = (hpct_build_options){.backend = "cpu", .batch_sizes = &two, .num_batch_sizes = 1};
+    options = (hpct_run_build_options){.backend = "cpu", .batch_sizes = &two, .num_batch_sizes = 1};
     assert_int_equal(hpct_model_build(model, &options), HPCT_OK);
     small_fill(model, 2, 0);
     assert_int_equal(hpct_model_loss(model, 2, 1, &sums), HPCT_ERR_USAGE); /* no forward */
@@ -235,7 +235,7 @@ static void inference_needs_less_memory(void **state)
     (void) state;
     hpct_model *model = small_ready("cpu", 0);
     size_t training = model->run->plan.block_bytes;
-    small_build(model, (hpct_build_options){.backend = "cpu", .inference_only = true});
+    small_build(model, (hpct_run_build_options){.backend = "cpu", .inference_only = true});
     assert_true(model->run->plan.block_bytes < training);
     size_t count;
     assert_null(hpct_model_gradients(model, &count));
@@ -254,7 +254,7 @@ static void the_step_allocates_nothing(void **state)
             small_step(model, 5, t);
         }
         assert_int_equal(allocations, before);
-        small_build(model, (hpct_build_options){.backend = "cpu"});
+        small_build(model, (hpct_run_build_options){.backend = "cpu"});
         assert_true(allocations > before); /* the count counts */
         hpct_model_free(model);
     }
@@ -292,7 +292,7 @@ static void a_bf16_step_allocates_nothing(void **state)
     assert_int_equal(hpct_model_compile_with(model, &options), HPCT_OK);
     assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
     for (int fuse = 0; fuse < 2; fuse++) {
-        small_build(model, (hpct_build_options){.backend = "cpu", .fuse_update = fuse == 1});
+        small_build(model, (hpct_run_build_options){.backend = "cpu", .fuse_update = fuse == 1});
         small_step(model, 8, 0);
         long before = allocations;
         for (uint32_t t = 0; t < 3; t++) {
@@ -334,7 +334,7 @@ static void a_residual_step_allocates_nothing(void **state)
     for (int i = 0; i < 2; i++) {
         models[i] = residual_model();
         small_compile(models[i], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 0.9);
-        small_build(models[i], (hpct_build_options){.backend = i == 0 ? "cpu" : "ref"});
+        small_build(models[i], (hpct_run_build_options){.backend = i == 0 ? "cpu" : "ref"});
         small_step(models[i], 8, 0);
         long before = allocations;
         for (uint32_t t = 0; t < 4; t++)
@@ -373,7 +373,7 @@ static void backward_says_what_is_final(void **state)
         size_t count;
         watched w = {.model = residual_model()};
         small_compile(w.model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY, 0.9);
-        small_build(w.model, (hpct_build_options){.backend = backends[i]});
+        small_build(w.model, (hpct_run_build_options){.backend = backends[i]});
         const float *gradients = hpct_model_gradients(w.model, &count);
         w.seen = test_calloc(count, sizeof *w.seen);
         hpct_model_set_peers(w.model, &(hpct_graph_step_peers){.advance = watch, .argument = &w});

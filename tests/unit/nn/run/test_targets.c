@@ -36,10 +36,10 @@ static hpct_model *model_of(const kind *k, const char *backend, bool dense_targe
         hpct_model_add_rescaling(model, 0.5, 0);
     assert_int_equal(hpct_model_compile(model, k->loss, &sgd), HPCT_OK);
     assert_int_equal(hpct_model_initialize(model, 1), HPCT_OK);
-    hpct_build_options options = {.backend = backend,
-                                  .batch_sizes = &batch,
-                                  .num_batch_sizes = 1,
-                                  .dense_targets = dense_targets};
+    hpct_run_build_options options = {.backend = backend,
+                                      .batch_sizes = &batch,
+                                      .num_batch_sizes = 1,
+                                      .dense_targets = dense_targets};
     assert_int_equal(hpct_model_build(model, &options), HPCT_OK);
     for (int i = 0; i < SAMPLES * 5; i++)
         hpct_model_input(model)[i] = (float) (i * 7 % 5) / 3;

@@ -34,10 +34,10 @@ static void mnist_cnn_trains_alike(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(hpct_model_builtin(&models[i], "mnist-cnn"), HPCT_OK);
         small_compile(models[i], HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, 0);
-        small_build(models[i], (hpct_build_options){.backend = backends[i],
-                                                    .batch_sizes = &batch,
-                                                    .num_batch_sizes = 1,
-                                                    .fuse_update = i == 0});
+        small_build(models[i], (hpct_run_build_options){.backend = backends[i],
+                                                        .batch_sizes = &batch,
+                                                        .num_batch_sizes = 1,
+                                                        .fuse_update = i == 0});
     }
     for (uint32_t t = 0; t < (uint32_t) unit_cases(3); t++) {
         double a = small_step(models[0], batch, t), b = small_step(models[1], batch, t);
@@ -87,7 +87,7 @@ static void merged_pooling_trains_alike(void **state)
             hpct_model_add_flatten(m);
             hpct_model_add_dense(m, &(hpct_dense){.units = 5});
             small_compile(m, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, 0);
-            small_build(m, (hpct_build_options){.backend = backends[i]});
+            small_build(m, (hpct_run_build_options){.backend = backends[i]});
             bool merged = false;
             for (int k = 0; k < m->num_nodes; k++)
                 merged = merged || m->run->nodes[k].fused_away;
@@ -108,10 +108,10 @@ static void merged_pooling_trains_alike(void **state)
 /* Gradients that backward does not store are memory of a device all the same: one arena. */
 static void a_plan_has_what_a_device_takes(void **state)
 {
-    hpct_memory_plan fused, plain;
+    hpct_run_memory_plan fused, plain;
     hpct_model *model = small_ready(small_backend(), 0);
     int batch = 8;
-    hpct_build_options options = {
+    hpct_run_build_options options = {
         .backend = small_backend(), .batch_sizes = &batch, .num_batch_sizes = 1};
     (void) state;
     assert_int_equal(hpct_model_plan(model, &options, &plain), HPCT_OK);
@@ -128,7 +128,7 @@ static void fused_update_changes_nothing(void **state)
 {
     (void) state;
     hpct_model *fused = small_ready("cpu", 0), *plain = small_ready("cpu", 0);
-    small_build(fused, (hpct_build_options){.backend = "cpu", .fuse_update = true});
+    small_build(fused, (hpct_run_build_options){.backend = "cpu", .fuse_update = true});
     assert_true(fused->run->arenas.num_updates > 1 && plain->run->arenas.num_updates == 1);
     for (uint32_t t = 0; t < 10; t++) {
         small_step(fused, 8, t);
@@ -148,7 +148,7 @@ static void gradients_of_a_fused_update_are_shown(void **state)
     size_t count, same;
     for (int i = 0; i < 2; i++)
         small_build(i == 0 ? fused : shown,
-                    (hpct_build_options){.backend = "cpu", .fuse_update = true});
+                    (hpct_run_build_options){.backend = "cpu", .fuse_update = true});
     hpct_model_show_gradients(shown, true);
     small_step(fused, 8, 0);
     small_step(shown, 8, 0);
@@ -335,11 +335,11 @@ static void rebuilding_keeps_the_optimizer(void **state)
             small_step(moved, 8, t);
             small_step(stayed, 8, t);
             if (t == 2)
-                small_build(moved, (hpct_build_options){.backend = small_backend(),
-                                                        .inference_only = true});
+                small_build(moved, (hpct_run_build_options){.backend = small_backend(),
+                                                            .inference_only = true});
             if (t % 2 == 0)
                 small_build(moved,
-                            (hpct_build_options){.backend = t < 4 ? "ref" : small_backend()});
+                            (hpct_run_build_options){.backend = t < 4 ? "ref" : small_backend()});
             assert_same_weights(moved, stayed, 1e-4f);
             assert_true(hpct_model_learning_rate(moved) == hpct_model_learning_rate(stayed));
         }
@@ -362,7 +362,7 @@ static void compiling_forgets_the_optimizer(void **state)
         assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY,
                                             i == 0 ? &adam : &other),
                          HPCT_OK);
-        small_build(model, (hpct_build_options){.backend = small_backend()});
+        small_build(model, (hpct_run_build_options){.backend = small_backend()});
         assert_same_weights(model, same, 0);
     }
     size_t count;
@@ -390,11 +390,12 @@ static void rebuilding_keeps_weights_and_velocity(void **state)
         if (t % 4 != 3)
             continue;
         int batch = 3 + (int) t;
-        small_build(moved, (hpct_build_options){.backend = small_backend(),
-                                                .inference_only = true,
-                                                .batch_sizes = &batch,
-                                                .num_batch_sizes = 1});
-        small_build(moved, (hpct_build_options){.backend = backends[t / 4], .plain_layout = t > 6});
+        small_build(moved, (hpct_run_build_options){.backend = small_backend(),
+                                                    .inference_only = true,
+                                                    .batch_sizes = &batch,
+                                                    .num_batch_sizes = 1});
+        small_build(moved,
+                    (hpct_run_build_options){.backend = backends[t / 4], .plain_layout = t > 6});
         assert_same_weights(moved, stayed, 1e-4f);
     }
     small_step(moved, 8, 20);

@@ -123,10 +123,10 @@ static void step(hpct_model *model, bool update, hpct_backend_batch_sums *sums, 
         must(hpct_model_update(model));
 }
 
-hpct_build_options shard_options_for(const char *backend, bool fuse)
+hpct_run_build_options shard_options_for(const char *backend, bool fuse)
 {
     static const int sizes[] = {SHARD_SAMPLES};
-    return (hpct_build_options){
+    return (hpct_run_build_options){
         .backend = backend, .batch_sizes = sizes, .num_batch_sizes = 1, .fuse_update = fuse};
 }
 
@@ -145,7 +145,7 @@ static void *work(void *argument)
 {
     worker *w = argument;
     hpct_model *model = hpct_shard_model(w->shard);
-    hpct_build_options options = shard_options_for(w->backend, w->fuse);
+    hpct_run_build_options options = shard_options_for(w->backend, w->fuse);
     int num;
     size_t count;
     hpct_cpu_set_threads(1);
@@ -183,7 +183,7 @@ static void *work(void *argument)
 static float *value_of(const hpct_model *model, int param)
 {
     float *value = malloc(hpct_graph_shape_count(&model->params[param].shape) * sizeof *value);
-    assert_int_equal(hpct_param_get(model, param, value), HPCT_OK);
+    assert_int_equal(hpct_run_param_get(model, param, value), HPCT_OK);
     return value;
 }
 
@@ -276,7 +276,7 @@ static hpct_model *build_replica(const shard_scenario *s, int part, bool plain)
 {
     int n = hpct_graph_samples_count(SHARD_SAMPLES, part, s->parts), all = SHARD_SAMPLES;
     hpct_model *replica = s->make(s->seed);
-    hpct_build_options options = shard_options_for(s->backend, false);
+    hpct_run_build_options options = shard_options_for(s->backend, false);
     options.batch_sizes = n > 0 ? &n : &all;
     options.plain_layout = plain;
     must(hpct_model_build(replica, &options));
@@ -288,7 +288,7 @@ static hpct_model *build_replica(const shard_scenario *s, int part, bool plain)
 static bool layouts_agree(const shard_scenario *s)
 {
     hpct_model *whole = s->make(s->seed);
-    hpct_build_options options = shard_options_for(s->backend, false);
+    hpct_run_build_options options = shard_options_for(s->backend, false);
     bool agree = true;
     must(hpct_model_build(whole, &options));
     for (int part = 0; part < s->parts; part++) {
@@ -348,7 +348,7 @@ bool shard_try_parts(const shard_scenario *s, bool *adds)
     uint64_t seed = s->seed;
     int parts = s->parts;
     hpct_model *before = s->make(seed), *expected = s->make(seed), *result = s->make(seed);
-    hpct_build_options options = shard_options_for(backend, false);
+    hpct_run_build_options options = shard_options_for(backend, false);
     worker workers[SHARD_MOST_PARTS] = {0};
     pthread_t threads[SHARD_MOST_PARTS];
     meeting m = {.parts = parts};

@@ -26,7 +26,7 @@ typedef struct shard_scenario {
 /* Whether these parts could be, and whether they added up a gradient of an activation. */
 bool shard_try_parts(const shard_scenario *s, bool *adds);
 
-hpct_build_options shard_options_for(const char *backend, bool fuse);
+hpct_run_build_options shard_options_for(const char *backend, bool fuse);
 int shard_gathers_in_blocks(hpct_shard *shard); /* how many */
 
 #endif

@@ -142,7 +142,7 @@ static void test_plain(void **state)
     (void) state;
     hpct_model *whole = shard_deep_convolutions(0);
     hpct_shard *shard = NULL;
-    hpct_build_options options = shard_options_for("cpu", false);
+    hpct_run_build_options options = shard_options_for("cpu", false);
     const hpct_shard_options part = {.parts = 2, .samples = SHARD_SAMPLES, .form = HPCT_SHARD_BACK};
     assert_int_equal(hpct_shard_open(&shard, whole, &part), HPCT_OK);
     whole->scaling.scale = 512;

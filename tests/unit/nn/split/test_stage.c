@@ -275,23 +275,23 @@ static void open_worker(scene *s, int number)
 {
     static const int sizes[] = {MOST_OF_A_PIECE, 1};
     worker *w = &s->workers[number];
-    hpct_record record = {.slots = true}, own;
-    hpct_build_options options = {.backend = s->backend,
-                                  .batch_sizes = sizes,
-                                  .num_batch_sizes = 2,
-                                  .input_samples = s->first[PIECES]};
+    hpct_run_record record = {.slots = true}, own;
+    hpct_run_build_options options = {.backend = s->backend,
+                                      .batch_sizes = sizes,
+                                      .num_batch_sizes = 2,
+                                      .input_samples = s->first[PIECES]};
     w->in_flight = s->cut.stages - number < PIECES ? s->cut.stages - number : PIECES;
     must(hpct_stage_open(&w->stage, s->model, &s->cut, number));
     hpct_stage_parameters(s->model, &s->cut, number, &record.first, &record.count);
     own = record;
     own.first = 0;
-    size_t floats = hpct_record_floats(s->model, &record), need;
+    size_t floats = hpct_run_record_floats(s->model, &record), need;
     float *weights = malloc((floats + 1) * sizeof *weights);
     hpct_model *model = hpct_stage_model(w->stage);
-    assert_int_equal(hpct_record_floats(model, &own), floats);
-    must(hpct_record_put(s->model, &record, weights));
+    assert_int_equal(hpct_run_record_floats(model, &own), floats);
+    must(hpct_run_record_put(s->model, &record, weights));
     must(hpct_stage_need(w->stage, &options, w->in_flight, &need));
-    must(hpct_record_take(model, &own, weights));
+    must(hpct_run_record_take(model, &own, weights));
     arena_bytes = 0;
     must(hpct_stage_build(w->stage, &options, w->in_flight));
     /* what is planned is taken, the tail of the sums aside */
@@ -374,7 +374,7 @@ static void step_stages(scene *s)
 static void step_whole(const scene *s, hpct_model *whole, hpct_backend_batch_sums *sums)
 {
     static const int sizes[] = {MOST_OF_A_PIECE, 1};
-    hpct_build_options options = {
+    hpct_run_build_options options = {
         .backend = s->backend, .batch_sizes = sizes, .num_batch_sizes = 2};
     must(hpct_model_build(whole, &options));
     for (int i = 0; i < PIECES; i++) {
@@ -403,15 +403,15 @@ static void compare(scene *s, hpct_model *whole, const hpct_backend_batch_sums *
                  s->backend, sums->loss, expected->loss);
     for (int number = 0; number < s->cut.stages; number++) {
         hpct_model *model = hpct_stage_model(s->workers[number].stage);
-        hpct_record record = {.slots = true}, own;
+        hpct_run_record record = {.slots = true}, own;
         hpct_stage_parameters(whole, &s->cut, number, &record.first, &record.count);
         own = record;
         own.first = 0;
-        size_t floats = hpct_record_floats(whole, &record);
+        size_t floats = hpct_run_record_floats(whole, &record);
         float *a = malloc((floats + 1) * sizeof *a), *b = malloc((floats + 1) * sizeof *b);
         double difference = 0, norm = 0;
-        must(hpct_record_put(model, &own, a));
-        must(hpct_record_put(whole, &record, b));
+        must(hpct_run_record_put(model, &own, a));
+        must(hpct_run_record_put(whole, &record, b));
         for (size_t i = 0; i < floats; i++) {
             difference += pow((double) a[i] - (double) b[i], 2);
             norm += pow((double) b[i], 2);

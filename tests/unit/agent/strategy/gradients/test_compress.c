@@ -59,7 +59,7 @@ static const hpct_comm_ops member_ops = {
 
 /* ---- a run of reductions ---- */
 
-static const hpct_arena_matrix matrices[] = {
+static const hpct_run_arena_matrix matrices[] = {
     {0, 1, 5}, {16, 17, 33}, {592, 40, 7}, {880, 3, 2}}; /* with padding between */
 #define MATRICES 4
 #define COUNT 896
@@ -212,7 +212,7 @@ static double error_of(const run *r, int step)
 
 /* The same in double precision, on the sum of all ranks, which is all that matters:
  * q[rank][columns] and residue[rows][columns] go from step to step. */
-static void plain_step(const hpct_arena_matrix *m, int rank, const double *gradient,
+static void plain_step(const hpct_run_arena_matrix *m, int rank, const double *gradient,
                        double *residue, double *q, double *applied)
 {
     double p[64][8];
@@ -264,7 +264,7 @@ static void powersgd_is_what_plain_c_makes(void **state)
     size_t begin = 0;
     hpct_grad_draw_normal(drawn, sizeof drawn / sizeof *drawn, 0);
     for (int m = 1; m < 3; m++) {
-        const hpct_arena_matrix *matrix = &matrices[m];
+        const hpct_run_arena_matrix *matrix = &matrices[m];
         size_t count = matrix->rows * matrix->columns;
         double q[2 * 33], residue[17 * 33] = {0}, gradient[17 * 33], applied[17 * 33];
         for (size_t i = 0; i < RANK * matrix->columns; i++)

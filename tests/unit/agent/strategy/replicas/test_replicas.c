@@ -140,7 +140,7 @@ static outcome train(const char *name, int replicas, const hpct_optimizer *optim
         size_t count = hpct_graph_shape_count(&model->params[out.num].shape);
         out.values[out.num] = malloc(count * sizeof(float));
         out.count[out.num] = count;
-        assert_int_equal(hpct_param_get(model, out.num, out.values[out.num]), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(model, out.num, out.values[out.num]), HPCT_OK);
     }
     hpct_model_free(model);
     return out;

@@ -57,8 +57,8 @@ static void assert_same(const hpct_model *a, const hpct_model *b)
 {
     for (int i = 0; i < a->num_params; i++) {
         float x[64], y[64];
-        assert_int_equal(hpct_param_get(a, i, x), HPCT_OK);
-        assert_int_equal(hpct_param_get(b, i, y), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(a, i, x), HPCT_OK);
+        assert_int_equal(hpct_run_param_get(b, i, y), HPCT_OK);
         assert_memory_equal(x, y, hpct_graph_shape_count(&a->params[i].shape) * sizeof(float));
     }
 }
@@ -108,7 +108,7 @@ static void layout_is_keras_3(void **state)
     assert_int_equal(hpct_hdf5_check(file, "/layers/dense/vars/0", &HPCT_SHAPE(8, 3)), HPCT_OK);
     assert_false(hpct_hdf5_has(file, "/layers/dense/vars/1"));
     assert_int_equal(hpct_hdf5_read(file, "/layers/conv2d/vars/1", bias), HPCT_OK);
-    assert_int_equal(hpct_param_get(model, 1, kept), HPCT_OK);
+    assert_int_equal(hpct_run_param_get(model, 1, kept), HPCT_OK);
     assert_memory_equal(bias, kept, sizeof bias);
     hpct_hdf5_close(file);
     hpct_model_free(model);
@@ -133,7 +133,7 @@ static void counters_are_integers(void **state)
         assert_int_equal(hpct_model_initialize(models[k], 1), HPCT_OK);
     }
     for (int i = 0; i < 3; i++)
-        assert_int_equal(hpct_param_set(models[0], i, &values[i]), HPCT_OK);
+        assert_int_equal(hpct_run_param_set(models[0], i, &values[i]), HPCT_OK);
     assert_int_equal(hpct_model_save_weights(models[0], in_folder("w.weights.h5")), HPCT_OK);
     assert_int_equal(hpct_model_load_weights(models[1], in_folder("w.weights.h5")), HPCT_OK);
     assert_same(models[0], models[1]);
@@ -146,7 +146,7 @@ static void counters_are_integers(void **state)
     assert_true(got == 77);
     hpct_hdf5_close(file);
     assert_int_equal(hpct_model_save_weights(models[0], in_folder("bad.h5.safetensors")), HPCT_OK);
-    assert_int_equal(hpct_param_set(models[1], 2, &values[0]), HPCT_OK);
+    assert_int_equal(hpct_run_param_set(models[1], 2, &values[0]), HPCT_OK);
     assert_int_equal(hpct_model_load_weights(models[1], in_folder("bad.h5.safetensors")), HPCT_OK);
     assert_same(models[0], models[1]);
     unlink(in_folder("bad.h5.safetensors"));
@@ -178,7 +178,7 @@ static void keras_own_files_are_read(void **state)
         assert_string_equal(skipped, "");
         free(skipped);
         for (int p = 0; p < model->num_params; p++) {
-            assert_int_equal(hpct_param_get(model, p, values), HPCT_OK);
+            assert_int_equal(hpct_run_param_get(model, p, values), HPCT_OK);
             for (size_t k = 0; k < hpct_graph_shape_count(&model->params[p].shape); k++)
                 assert_true(values[k] == next++);
         }
@@ -256,7 +256,7 @@ static void renamed_layers_are_loaded_by_order(void **state)
         assert_int_equal(status, i < 2 ? HPCT_OK : HPCT_ERR_DATA); /* known names: none fits */
         assert_true(i == 2 || skipped[0] == '\0');
         for (int p = 0; p < model->num_params && i < 2; p++) {
-            assert_int_equal(hpct_param_get(model, p, values), HPCT_OK);
+            assert_int_equal(hpct_run_param_get(model, p, values), HPCT_OK);
             for (size_t k = 0; k < hpct_graph_shape_count(&model->params[p].shape); k++)
                 assert_true(values[k] == next++);
         }
@@ -481,8 +481,8 @@ static void layers_that_fit_are_loaded(void **state)
         for (int p = 0; p < 3; p++) { /* the file has zeros; the first and the last are kernels */
             float now[64], before[64];
             size_t bytes = hpct_graph_shape_count(&model->params[p].shape) * sizeof(float);
-            assert_int_equal(hpct_param_get(model, p, now), HPCT_OK);
-            assert_int_equal(hpct_param_get(same, p, before), HPCT_OK);
+            assert_int_equal(hpct_run_param_get(model, p, now), HPCT_OK);
+            assert_int_equal(hpct_run_param_get(same, p, before), HPCT_OK);
             bool loaded = p < 2 ? cases[i].conv2d : cases[i].dense;
             if (p != 1 && (memcmp(now, before, bytes) != 0) != loaded)
                 fail_msg("case %zu: parameter %d", i, p);
@@ -591,8 +591,8 @@ static void of_layers_of_one_name_that_of_the_place_is_loaded(void **state)
     hpct_model *from = two_kernels(1, "conv2d"), *to = two_kernels(2, "other");
     assert_int_equal(hpct_model_save_weights(from, in_folder("w.weights.h5")), HPCT_OK);
     load_fitting(to, "other (missing)");
-    assert_int_equal(hpct_param_get(from, 0, want), HPCT_OK);
-    assert_int_equal(hpct_param_get(to, 0, got), HPCT_OK);
+    assert_int_equal(hpct_run_param_get(from, 0, want), HPCT_OK);
+    assert_int_equal(hpct_run_param_get(to, 0, got), HPCT_OK);
     assert_memory_equal(got, want, sizeof got);
     hpct_model_free(from);
     hpct_model_free(to);
