@@ -234,7 +234,7 @@ static hpct_cost_prediction hybrid(const hpct_cost_model *cost, const hpct_comm_
 }
 
 /* Collectives within forward and backward. */
-static void add_collectives(hpct_cost_prediction *p, const hpct_shard_step *step,
+static void add_collectives(hpct_cost_prediction *p, const hpct_split_shard_step *step,
                             const hpct_comm_network *sums, int ranks, double all)
 {
     double bytes = FLOAT * step->floats * all, share = step->sums ? bytes : bytes / ranks,
@@ -245,7 +245,7 @@ static void add_collectives(hpct_cost_prediction *p, const hpct_shard_step *step
 }
 
 /* The front on local batches, with gradients in buckets; after it all samples, with parts of split
- * operations. hpct_shard_outline says which. */
+ * operations. hpct_split_shard_outline says which. */
 static hpct_cost_prediction hybrid_back(const hpct_cost_model *cost,
                                         const hpct_comm_network *network,
                                         const hpct_comm_network *sums,
@@ -253,19 +253,19 @@ static hpct_cost_prediction hybrid_back(const hpct_cost_model *cost,
                                         double samples)
 {
     hpct_cost_prediction p = {0};
-    hpct_shard_step *steps = calloc((size_t) cost->num_parts + 1, sizeof *steps);
+    hpct_split_shard_step *steps = calloc((size_t) cost->num_parts + 1, sizeof *steps);
     double all = samples * ranks, floats = gradient_floats(cost), added = 0, kept = 0;
     int front = 0;
     if (steps == NULL || cost->model == NULL ||
-        hpct_shard_outline(
+        hpct_split_shard_outline(
             steps, cost->model,
-            &(hpct_shard_options){.parts = ranks, .samples = (int) all, .form = HPCT_SHARD_BACK}) !=
-            HPCT_OK)
+            &(hpct_split_shard_options){
+                .parts = ranks, .samples = (int) all, .form = HPCT_SPLIT_SHARD_BACK}) != HPCT_OK)
         goto end;
     p.possible = true;
     p.compute_seconds = compute_seconds(&cost->loss, all);
     for (int i = 0; i < cost->num_parts; i++) {
-        const hpct_shard_step *step = &steps[i];
+        const hpct_split_shard_step *step = &steps[i];
         const hpct_cost_part_work *work = step->partial ? &cost->work[i] : &cost->fused[i];
         double n = step->local ? samples : all, share = step->split ? 1.0 / ranks : 1,
                gradients = (double) cost->parts[i].gradients;

@@ -34,10 +34,10 @@ typedef struct hybrid {
     hpct_comm *comm;
     hpct_comm_circulant *own; /* for collectives within a step; NULL: `comm` is used */
     hpct_model *whole;        /* the user's model */
-    hpct_shard *shard;        /* NULL with one rank */
+    hpct_split_shard *shard;  /* NULL with one rank */
     hpct_model *model;        /* model of the steps: the shard's, or `whole` */
     float *gradients;
-    const hpct_shard_range *summed; /* ranges of the gradients, without the front */
+    const hpct_split_shard_range *summed; /* ranges of the gradients, without the front */
     int num_summed;
     size_t summed_floats;
     float *packed; /* [summed_floats], to sum several ranges at once; NULL: one collective per
@@ -54,20 +54,21 @@ typedef struct hybrid {
 
 /* ---- opening ---- */
 
-hpct_status hpct_strategy_hybrid_form(const hpct_strategy_options *options, hpct_shard_form *form)
+hpct_status hpct_strategy_hybrid_form(const hpct_strategy_options *options,
+                                      hpct_split_shard_form *form)
 {
     static const char *const names[] = {
-        [HPCT_SHARD_AUTO] = "auto",
-        [HPCT_SHARD_ROWS] = "rows",
-        [HPCT_SHARD_COLUMNS] = "columns",
-        [HPCT_SHARD_BACK] = "back",
+        [HPCT_SPLIT_SHARD_AUTO] = "auto",
+        [HPCT_SPLIT_SHARD_ROWS] = "rows",
+        [HPCT_SPLIT_SHARD_COLUMNS] = "columns",
+        [HPCT_SPLIT_SHARD_BACK] = "back",
     };
     const char *name = options->hybrid_form != NULL ? options->hybrid_form : names[0];
     char hint[HPCT_NEAREST_HINT];
     hpct_nearest best = {0};
-    for (int i = 0; i <= HPCT_SHARD_BACK; i++) {
+    for (int i = 0; i <= HPCT_SPLIT_SHARD_BACK; i++) {
         if (strcmp(names[i], name) == 0) {
-            *form = (hpct_shard_form) i;
+            *form = (hpct_split_shard_form) i;
             return HPCT_OK;
         }
         hpct_nearest_try(&best, name, names[i]);
@@ -84,18 +85,18 @@ static size_t sample_bytes(const hpct_model *model)
     return hpct_graph_shape_count(&shape) * (hpct_model_precision(model) == HPCT_FP32 ? 4 : 2);
 }
 
-static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
+static hpct_status open_shard(hpct_split_shard **out, const hpct_strategy_plan *plan)
 {
-    hpct_shard_options options = {.part = hpct_context_rank(plan->context),
-                                  .parts = hpct_context_size(plan->context),
-                                  .samples = hpct_strategy_plan_full_count(plan),
-                                  .without_front =
-                                      hpct_model_on_device(plan->model) &&
-                                      sample_bytes(plan->model) % DEVICE_ALIGNMENT != 0};
+    hpct_split_shard_options options = {.part = hpct_context_rank(plan->context),
+                                        .parts = hpct_context_size(plan->context),
+                                        .samples = hpct_strategy_plan_full_count(plan),
+                                        .without_front =
+                                            hpct_model_on_device(plan->model) &&
+                                            sample_bytes(plan->model) % DEVICE_ALIGNMENT != 0};
     hpct_status status = hpct_strategy_hybrid_form(plan->options, &options.form);
     if (status == HPCT_OK)
-        status = hpct_shard_open(out, plan->model, &options);
-    bool front = status == HPCT_OK && hpct_shard_front_floats(*out) > 0;
+        status = hpct_split_shard_open(out, plan->model, &options);
+    bool front = status == HPCT_OK && hpct_split_shard_front_floats(*out) > 0;
     if (status == HPCT_OK && plan->options->wire != HPCT_WIRE_FP32 && !front)
         status =
             hpct_fail(HPCT_ERR_CONFIG, "--wire is for gradients, of which it sends next to none: "
@@ -106,7 +107,7 @@ static hpct_status open_shard(hpct_shard **out, const hpct_strategy_plan *plan)
                            "another --resize, or --hybrid-form rows or columns",
                            sample_bytes(plan->model));
     if (status != HPCT_OK) {
-        hpct_shard_close(*out);
+        hpct_split_shard_close(*out);
         *out = NULL;
     }
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "strategy hybrid");
@@ -134,11 +135,11 @@ static hpct_run_build_options alone_options(const hpct_strategy_plan *plan, int 
     return options;
 }
 
-static size_t all_records(const hpct_shard *shard, int ranks)
+static size_t all_records(const hpct_split_shard *shard, int ranks)
 {
     size_t floats = 0;
     for (int rank = 0; rank < ranks; rank++)
-        floats += hpct_shard_record_floats(shard, rank);
+        floats += hpct_split_shard_record_floats(shard, rank);
     return floats;
 }
 
@@ -147,22 +148,22 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
 {
     int sizes[HPCT_STRATEGY_SIZES], ranks = hpct_context_size(plan->context);
     hpct_run_memory_plan memory;
-    hpct_shard *shard = NULL;
+    hpct_split_shard *shard = NULL;
     hpct_run_build_options options = alone_options(plan, sizes);
     *bytes = 0;
     hpct_status status = ranks > 1 ? open_shard(&shard, plan) : HPCT_OK;
     if (status == HPCT_ERR_CONFIG) /* open reports it; the caller may ask other strategies */
         return HPCT_OK;
     if (status == HPCT_OK && shard != NULL) {
-        size_t front = hpct_shard_front_floats(shard) * sizeof(float);
+        size_t front = hpct_split_shard_front_floats(shard) * sizeof(float);
         if (!hpct_model_on_device(plan->model)) /* otherwise the records are in host memory */
             *bytes += all_records(shard, ranks) * sizeof(float);
         *bytes += front > 0 ? hpct_grad_buckets_need(front, plan->options->wire) : 0;
         options = step_options(plan, false);
     }
     if (status == HPCT_OK)
-        status = hpct_model_plan(shard != NULL ? hpct_shard_model(shard) : plan->model, &options,
-                                 &memory);
+        status = hpct_model_plan(shard != NULL ? hpct_split_shard_model(shard) : plan->model,
+                                 &options, &memory);
     if (status == HPCT_OK)
         *bytes += hpct_run_memory_plan_growth(&memory);
     if (status == HPCT_OK && shard != NULL && plan->num_evaluation_sizes > 0) {
@@ -170,7 +171,7 @@ static hpct_status hybrid_need(const hpct_strategy_plan *plan, size_t *bytes)
         status = hpct_model_plan(plan->model, &options, &memory);
         *bytes += hpct_run_memory_plan_growth(&memory);
     }
-    hpct_shard_close(shard);
+    hpct_split_shard_close(shard);
     return status;
 }
 
@@ -206,7 +207,7 @@ static hpct_status build(void *argument, bool plain, uint64_t *layout)
     const built *b = argument;
     hpct_run_build_options options = step_options(b->plan, plain);
     HPCT_TRY(hpct_model_build(b->h->model, &options));
-    *layout = hpct_shard_fingerprint(b->h->shard);
+    *layout = hpct_split_shard_fingerprint(b->h->shard);
     return HPCT_OK;
 }
 
@@ -286,9 +287,9 @@ static hpct_status open_own(hybrid *h)
 /* Opens the buckets of the front, the last range, and removes it from the ranges. */
 static hpct_status open_front(hybrid *h, const hpct_strategy_plan *plan)
 {
-    if (hpct_shard_front_floats(h->shard) == 0)
+    if (hpct_split_shard_front_floats(h->shard) == 0)
         return HPCT_OK;
-    const hpct_shard_range *front = &h->summed[--h->num_summed];
+    const hpct_split_shard_range *front = &h->summed[--h->num_summed];
     hpct_grad_buckets_options options = {
         .gradients = h->gradients + front->offset,
         .count = front->count,
@@ -304,7 +305,7 @@ static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
 {
     size_t ignored;
     h->gradients = hpct_model_gradients(h->model, &ignored);
-    h->summed = hpct_shard_summed(h->shard, &h->num_summed);
+    h->summed = hpct_split_shard_summed(h->shard, &h->num_summed);
     hpct_status status = open_front(h, plan);
     if (status != HPCT_OK)
         return status;
@@ -314,7 +315,7 @@ static hpct_status prepare_sums(hybrid *h, const hpct_strategy_plan *plan)
         h->packed = malloc(h->summed_floats * sizeof *h->packed);
         status = h->packed != NULL ? HPCT_OK : hpct_fail_memory(h->summed_floats);
     }
-    h->floats = hpct_shard_floats(h->shard, hpct_strategy_plan_full_count(plan));
+    h->floats = hpct_split_shard_floats(h->shard, hpct_strategy_plan_full_count(plan));
     return hpct_context_agree(h->context, status);
 }
 
@@ -322,8 +323,8 @@ static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
 {
     HPCT_TRY(hpct_context_agree(h->context, open_shard(&h->shard, plan)));
     HPCT_TRY(share_weights(h));
-    h->model = hpct_shard_model(h->shard);
-    HPCT_TRY(hpct_context_agree(h->context, hpct_shard_take(h->shard, h->whole)));
+    h->model = hpct_split_shard_model(h->shard);
+    HPCT_TRY(hpct_context_agree(h->context, hpct_split_shard_take(h->shard, h->whole)));
     HPCT_TRY(hpct_strategy_build_alike(
         h->context, &(hpct_strategy_alike){build, &(built){h, plan}, .classes = 1}));
     HPCT_TRY(hpct_strategy_replica_share_scaling(h->context, h->model));
@@ -339,7 +340,7 @@ static hpct_status open_parts(hybrid *h, const hpct_strategy_plan *plan)
 static hpct_status open_alone(hybrid *h, const hpct_strategy_plan *plan)
 {
     int sizes[HPCT_STRATEGY_SIZES];
-    hpct_shard_form form;
+    hpct_split_shard_form form;
     hpct_run_build_options options = alone_options(plan, sizes);
     hpct_status status = hpct_strategy_hybrid_form(plan->options, &form);
     h->model = h->whole;
@@ -353,7 +354,7 @@ static void hybrid_close(hpct_strategy *strategy)
         return;
     hpct_grad_buckets_close(h->buckets);
     hpct_comm_circulant_close(h->own);
-    hpct_shard_close(h->shard);
+    hpct_split_shard_close(h->shard);
     free(h->packed);
     free(h->parcel);
     free(h);
@@ -455,14 +456,14 @@ static hpct_status hybrid_apply(hpct_strategy *strategy)
     hybrid *h = (hybrid *) strategy;
     hpct_status status = h->due ? hpct_model_update(h->model) : HPCT_OK;
     if (h->shard != NULL)
-        hpct_shard_tell_steps(h->shard, h->whole);
+        hpct_split_shard_tell_steps(h->shard, h->whole);
     return status;
 }
 
 /* Averages over the ranks the moving statistics that each computed from its local batch. */
 static hpct_status mean_own_states(const hybrid *h)
 {
-    const hpct_shard_range range = hpct_shard_own_states(h->shard);
+    const hpct_split_shard_range range = hpct_split_shard_own_states(h->shard);
     size_t count;
     float *states = hpct_model_states(h->model, &count) + range.offset;
     return hpct_strategy_replica_mean(h->comm, h->model, states, range.count);
@@ -478,17 +479,18 @@ static hpct_status hybrid_gather(hpct_strategy *strategy)
     size_t bytes = all_records(h->shard, ranks) * sizeof(float);
     float *records = malloc(bytes), *at = records;
     for (int rank = 0; records != NULL && rank < h->comm->rank; rank++)
-        at += hpct_shard_record_floats(h->shard, rank);
+        at += hpct_split_shard_record_floats(h->shard, rank);
     hpct_status status = hpct_context_agree(
-        h->context, records == NULL ? hpct_fail_memory(bytes) : hpct_shard_put(h->shard, at));
+        h->context, records == NULL ? hpct_fail_memory(bytes) : hpct_split_shard_put(h->shard, at));
     at = records;
     for (int rank = 0; status == HPCT_OK && rank < ranks; rank++) {
-        size_t floats = hpct_shard_record_floats(h->shard, rank);
+        size_t floats = hpct_split_shard_record_floats(h->shard, rank);
         status = h->comm->ops->broadcast(h->comm, at, floats * sizeof *at, rank);
         at += floats;
     }
     if (status == HPCT_OK)
-        status = hpct_context_agree(h->context, hpct_shard_spread(h->shard, records, h->whole));
+        status =
+            hpct_context_agree(h->context, hpct_split_shard_spread(h->shard, records, h->whole));
     free(records);
     return status;
 }
@@ -514,8 +516,8 @@ static void hybrid_share(const hpct_strategy *strategy, const hpct_run_state_val
 {
     const hybrid *h = (const hybrid *) strategy;
     bool first = h->comm->rank == 0;
-    hpct_shard_hold hold =
-        h->shard != NULL ? hpct_shard_holds(h->shard, value->param) : (hpct_shard_hold){0};
+    hpct_split_shard_hold hold = h->shard != NULL ? hpct_split_shard_holds(h->shard, value->param)
+                                                  : (hpct_split_shard_hold){0};
     *out = hpct_strategy_state_equal(value, first);
     if (hold.split) {
         out->meets = true;
@@ -532,9 +534,9 @@ static hpct_status make_room(hybrid *h)
     size_t most = 1;
     if (h->parcel != NULL)
         return HPCT_OK;
-    for (int i = 0; i < hpct_shard_num_params(h->shard); i++) {
+    for (int i = 0; i < hpct_split_shard_num_params(h->shard); i++) {
         for (int part = 0; part < h->comm->size; part++) {
-            size_t count = hpct_shard_part_floats(h->shard, i, part);
+            size_t count = hpct_split_shard_part_floats(h->shard, i, part);
             most = count > most ? count : most;
         }
     }
@@ -548,11 +550,12 @@ static hpct_status join(hybrid *h, const hpct_run_state_value *value, float *flo
 {
     HPCT_TRY(make_room(h));
     for (int part = 0; part < h->comm->size; part++) {
-        size_t bytes = hpct_shard_part_floats(h->shard, value->param, part) * sizeof *h->parcel;
+        size_t bytes =
+            hpct_split_shard_part_floats(h->shard, value->param, part) * sizeof *h->parcel;
         if (part == h->comm->rank)
             HPCT_TRY(hpct_run_state_get(h->model, value->param, value->slot, h->parcel));
         HPCT_TRY(h->comm->ops->broadcast(h->comm, h->parcel, bytes, part));
-        hpct_shard_paste(h->shard, value->param, part, h->parcel, floats);
+        hpct_split_shard_paste(h->shard, value->param, part, h->parcel, floats);
     }
     return HPCT_OK;
 }
@@ -562,7 +565,7 @@ static hpct_status hybrid_get(hpct_strategy *strategy, const hpct_run_state_valu
 {
     hybrid *h = (hybrid *) strategy;
     (void) copy;
-    return h->shard != NULL && hpct_shard_holds(h->shard, value->param).split
+    return h->shard != NULL && hpct_split_shard_holds(h->shard, value->param).split
                ? join(h, value, floats)
                : hpct_run_state_get(h->model, value->param, value->slot, floats);
 }
@@ -572,10 +575,10 @@ static hpct_status hybrid_put(hpct_strategy *strategy, const hpct_run_state_valu
 {
     hybrid *h = (hybrid *) strategy;
     (void) copy;
-    if (h->shard == NULL || !hpct_shard_holds(h->shard, value->param).split)
+    if (h->shard == NULL || !hpct_split_shard_holds(h->shard, value->param).split)
         return hpct_run_state_put(h->model, value->param, value->slot, floats);
     HPCT_TRY(make_room(h));
-    hpct_shard_cut(h->shard, value->param, floats, h->parcel);
+    hpct_split_shard_cut(h->shard, value->param, floats, h->parcel);
     return hpct_run_state_put(h->model, value->param, value->slot, h->parcel);
 }
 

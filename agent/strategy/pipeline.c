@@ -30,9 +30,9 @@ typedef struct pipeline {
     hpct_comm *peers; /* ranks with the same stage; NULL: one replica */
     hpct_model *whole;
     hpct_strategy_stage_layout layout;
-    hpct_cut cut;
+    hpct_split_cut cut;
     int number, replica; /* this rank's stage and replica */
-    hpct_stage *stage;
+    hpct_split_stage *stage;
     hpct_model *model; /* the stage's model */
     /* NULL without a neighbour in that direction, or if nothing is sent. */
     hpct_comm_stream *values_in, *values_out, *gradients_in, *gradients_out;
@@ -49,9 +49,9 @@ typedef struct pipeline {
 
 typedef struct parts {
     hpct_strategy_stage_layout layout;
-    hpct_cut cut;
+    hpct_split_cut cut;
     int number, replica, places;
-    hpct_stage *stage;
+    hpct_split_stage *stage;
     int sizes[MOST_SIZES];
     hpct_run_build_options options;
 } parts;
@@ -92,26 +92,26 @@ static hpct_status find_parts(parts *p, const hpct_strategy_plan *plan)
                          "strategy pipeline takes labels, not rows of targets, which --augment "
                          "mixup and cutmix make: take another --strategy");
     HPCT_TRY(hpct_strategy_stage_layout_find(&p->layout, plan->model, plan->options, ranks, full));
-    HPCT_TRY(hpct_cut_find(&p->cut, plan->model, p->layout.stages));
+    HPCT_TRY(hpct_split_cut_find(&p->cut, plan->model, p->layout.stages));
     p->number = hpct_context_rank(plan->context) % p->layout.stages;
     p->replica = hpct_context_rank(plan->context) / p->layout.stages;
     p->places = hpct_strategy_stage_layout_in_flight(
         &p->layout, p->number, hpct_strategy_stage_layout_pieces(&p->layout, full));
     p->options = (hpct_run_build_options){.batch_sizes = p->sizes, .input_samples = full};
     find_sizes(p, plan);
-    hpct_status status = hpct_stage_open(&p->stage, plan->model, &p->cut, p->number);
+    hpct_status status = hpct_split_stage_open(&p->stage, plan->model, &p->cut, p->number);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "strategy pipeline");
 }
 
-static hpct_run_record record_of(const hpct_model *whole, const hpct_cut *cut, int stage,
+static hpct_run_record record_of(const hpct_model *whole, const hpct_split_cut *cut, int stage,
                                  bool slots)
 {
     hpct_run_record record = {.slots = slots};
-    hpct_stage_parameters(whole, cut, stage, &record.first, &record.count);
+    hpct_split_stage_parameters(whole, cut, stage, &record.first, &record.count);
     return record;
 }
 
-static size_t largest_record(const hpct_model *whole, const hpct_cut *cut, bool slots)
+static size_t largest_record(const hpct_model *whole, const hpct_split_cut *cut, bool slots)
 {
     size_t most = 1;
     for (int stage = 0; stage < cut->stages; stage++) {
@@ -123,7 +123,7 @@ static size_t largest_record(const hpct_model *whole, const hpct_cut *cut, bool 
 }
 
 /* Floats per sample that cross the boundaries of this stage, in all directions. */
-static size_t border_floats(const hpct_cut *cut, int stage)
+static size_t border_floats(const hpct_split_cut *cut, int stage)
 {
     size_t floats = cut->values[stage] + cut->gradients[stage];
     return stage + 1 < cut->stages ? floats + cut->values[stage + 1] + cut->gradients[stage + 1]
@@ -139,7 +139,7 @@ static hpct_status pipeline_need(const hpct_strategy_plan *plan, size_t *bytes)
     if (status == HPCT_ERR_CONFIG) /* open reports it; the caller may ask other strategies */
         return HPCT_OK;
     if (status == HPCT_OK)
-        status = hpct_stage_need(p.stage, &p.options, p.places, bytes);
+        status = hpct_split_stage_need(p.stage, &p.options, p.places, bytes);
     if (status == HPCT_OK) {
         size_t most = 0;
         for (int i = 0; i < p.options.num_batch_sizes; i++)
@@ -154,7 +154,7 @@ static hpct_status pipeline_need(const hpct_strategy_plan *plan, size_t *bytes)
         status = hpct_model_plan(plan->model, &options, &memory);
         *bytes += hpct_run_memory_plan_growth(&memory);
     }
-    hpct_stage_close(p.stage);
+    hpct_split_stage_close(p.stage);
     return status;
 }
 
@@ -201,7 +201,7 @@ static hpct_status build(void *argument, bool plain, uint64_t *layout)
 {
     const built *b = argument;
     b->made->options.plain_layout = plain;
-    HPCT_TRY(hpct_stage_build(b->p->stage, &b->made->options, b->made->places));
+    HPCT_TRY(hpct_split_stage_build(b->p->stage, &b->made->options, b->made->places));
     *layout = hpct_model_layout_fingerprint(b->p->model);
     return HPCT_OK;
 }
@@ -234,10 +234,10 @@ static hpct_status open_streams(pipeline *p, const parts *made)
     int most = 0;
     for (int i = 0; i < made->options.num_batch_sizes; i++)
         most = made->sizes[i] > most ? made->sizes[i] : most;
-    size_t values_in = hpct_stage_message(p->stage, most, true, false),
-           gradients_out = hpct_stage_message(p->stage, most, true, true),
-           values_out = hpct_stage_message(p->stage, most, false, false),
-           gradients_in = hpct_stage_message(p->stage, most, false, true);
+    size_t values_in = hpct_split_stage_message(p->stage, most, true, false),
+           gradients_out = hpct_split_stage_message(p->stage, most, true, true),
+           values_out = hpct_split_stage_message(p->stage, most, false, false),
+           gradients_in = hpct_split_stage_message(p->stage, most, false, true);
     HPCT_TRY(check_streams(p));
     HPCT_TRY(open_stream(p, &p->values_in, -1, true, VALUES, values_in));
     HPCT_TRY(open_stream(p, &p->gradients_in, 1, true, GRADIENTS, gradients_in));
@@ -288,8 +288,8 @@ static hpct_status set_peers(pipeline *p)
 static hpct_status count_bytes(pipeline *p, int samples)
 {
     int64_t begin, own = hpct_data_slice(samples, p->replica, p->layout.replicas, &begin), sum = 0;
-    size_t sent = hpct_stage_message(p->stage, (int) own, true, true) +
-                  hpct_stage_message(p->stage, (int) own, false, false);
+    size_t sent = hpct_split_stage_message(p->stage, (int) own, true, true) +
+                  hpct_split_stage_message(p->stage, (int) own, false, false);
     int64_t floats = (int64_t) sent + HPCT_STRATEGY_SUMS_FLOATS, *all;
     if (p->peers != NULL)
         floats += (int64_t) p->arena_floats / hpct_model_gradient_accumulation(p->model) +
@@ -318,7 +318,7 @@ static hpct_status open_parts(pipeline *p, const hpct_strategy_plan *plan)
     p->replica = made.replica;
     p->stage = made.stage;
     HPCT_TRY(hpct_context_agree(p->context, status));
-    p->model = hpct_stage_model(p->stage);
+    p->model = hpct_split_stage_model(p->stage);
     HPCT_TRY(hpct_context_agree(p->context, set_peers(p)));
     HPCT_TRY(share_weights(p));
     HPCT_TRY(
@@ -347,7 +347,7 @@ static void pipeline_close(hpct_strategy *strategy)
     }
     if (p->peers != NULL)
         p->peers->ops->close(p->peers);
-    hpct_stage_close(p->stage);
+    hpct_split_stage_close(p->stage);
     free(p);
 }
 
@@ -377,15 +377,15 @@ fail:
 
 /* ---- a step ---- */
 
-static hpct_piece piece_of(const pipeline *p, int number)
+static hpct_split_piece piece_of(const pipeline *p, int number)
 {
     int64_t begin;
     int count = (int) hpct_data_slice(p->count, number, p->pieces, &begin);
-    return (hpct_piece){.place = number % (p->warm_up + 1),
-                        .first = p->first + (int) begin,
-                        .count = count,
-                        .number = number,
-                        .total = p->pieces};
+    return (hpct_split_piece){.place = number % (p->warm_up + 1),
+                              .first = p->first + (int) begin,
+                              .count = count,
+                              .number = number,
+                              .total = p->pieces};
 }
 
 static hpct_status next(const pipeline *p, hpct_comm_stream *stream, float **data)
@@ -401,39 +401,39 @@ static hpct_status pass(const pipeline *p, hpct_comm_stream *stream, size_t floa
 
 static hpct_status forward_piece(const pipeline *p, int number)
 {
-    hpct_piece piece = piece_of(p, number);
+    hpct_split_piece piece = piece_of(p, number);
     float *in, *out;
     hpct_status status = next(p, p->values_in, &in);
     if (status == HPCT_OK)
         status = next(p, p->values_out, &out);
     double began = hpct_rank_timeline_now(p->base.timeline);
     if (status == HPCT_OK)
-        status = hpct_stage_forward(p->stage, &piece, in, out);
+        status = hpct_split_stage_forward(p->stage, &piece, in, out);
     hpct_rank_timeline_add(p->base.timeline, HPCT_RANK_TIMELINE_PIECE_FORWARD, number, began);
     if (status == HPCT_OK)
         status = pass(p, p->values_in, 0);
-    return status == HPCT_OK
-               ? pass(p, p->values_out, hpct_stage_message(p->stage, piece.count, false, false))
-               : status;
+    return status == HPCT_OK ? pass(p, p->values_out,
+                                    hpct_split_stage_message(p->stage, piece.count, false, false))
+                             : status;
 }
 
 static hpct_status backward_piece(const pipeline *p, int number, float scale,
                                   hpct_backend_batch_sums *sums)
 {
-    hpct_piece piece = piece_of(p, number);
+    hpct_split_piece piece = piece_of(p, number);
     float *in, *out;
     hpct_status status = next(p, p->gradients_in, &in);
     if (status == HPCT_OK)
         status = next(p, p->gradients_out, &out);
     double began = hpct_rank_timeline_now(p->base.timeline);
     if (status == HPCT_OK)
-        status = hpct_stage_backward(p->stage, &piece, scale, in, out, sums);
+        status = hpct_split_stage_backward(p->stage, &piece, scale, in, out, sums);
     hpct_rank_timeline_add(p->base.timeline, HPCT_RANK_TIMELINE_PIECE_BACKWARD, number, began);
     if (status == HPCT_OK)
         status = pass(p, p->gradients_in, 0);
-    return status == HPCT_OK
-               ? pass(p, p->gradients_out, hpct_stage_message(p->stage, piece.count, true, true))
-               : status;
+    return status == HPCT_OK ? pass(p, p->gradients_out,
+                                    hpct_split_stage_message(p->stage, piece.count, true, true))
+                             : status;
 }
 
 /* Warm-up: as many forwards as there are later stages. */
@@ -447,7 +447,7 @@ static hpct_status pipeline_forward(hpct_strategy *strategy, int count, bool tra
     p->pieces = hpct_strategy_stage_layout_pieces(&p->layout, count);
     p->warm_up = hpct_strategy_stage_layout_in_flight(&p->layout, p->number, p->pieces) - 1;
     p->forwards = 0;
-    hpct_stage_begin(p->stage);
+    hpct_split_stage_begin(p->stage);
     while (p->count > 0 && p->forwards < p->warm_up)
         HPCT_TRY(forward_piece(p, p->forwards++));
     return HPCT_OK;
@@ -471,7 +471,7 @@ static hpct_status pipeline_backward(hpct_strategy *strategy, int count, int glo
     hpct_backend_batch_sums own = {0};
     float scale = 1.0f / (float) global_count;
     (void) count;
-    hpct_status status = p->count == 0 ? hpct_stage_skip(p->stage) : HPCT_OK;
+    hpct_status status = p->count == 0 ? hpct_split_stage_skip(p->stage) : HPCT_OK;
     for (int i = 0; p->count > 0 && i < p->pieces && status == HPCT_OK; i++) {
         if (p->forwards < p->pieces)
             status = forward_piece(p, p->forwards++);
@@ -482,7 +482,7 @@ static hpct_status pipeline_backward(hpct_strategy *strategy, int count, int glo
         status = p->comm->ops->drain(p->values_out);
     if (status == HPCT_OK && p->gradients_out != NULL)
         status = p->comm->ops->drain(p->gradients_out);
-    hpct_stage_end(p->stage);
+    hpct_split_stage_end(p->stage);
     if (status == HPCT_OK)
         status = add_penalty(p, &own);
     sums->loss = own.loss;
@@ -508,7 +508,7 @@ static hpct_status pipeline_apply(hpct_strategy *strategy)
 {
     pipeline *p = (pipeline *) strategy;
     hpct_status status = p->due ? hpct_model_update(p->model) : HPCT_OK;
-    hpct_stage_tell_steps(p->stage, p->whole);
+    hpct_split_stage_tell_steps(p->stage, p->whole);
     return status;
 }
 
@@ -551,7 +551,7 @@ static int64_t pipeline_bytes_per_step(const hpct_strategy *strategy)
 static int in_stage(const pipeline *p, const hpct_run_state_value *value)
 {
     int first, count;
-    hpct_stage_parameters(p->whole, &p->cut, p->number, &first, &count);
+    hpct_split_stage_parameters(p->whole, &p->cut, p->number, &first, &count);
     return value->param >= first && value->param < first + count ? value->param - first : -1;
 }
 

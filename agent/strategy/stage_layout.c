@@ -19,7 +19,8 @@ int hpct_strategy_stage_layout_default(int stages, int samples)
 
 static hpct_status find_stages(int *stages, const hpct_model *model, int asked, int ranks)
 {
-    int most = hpct_cut_most(model) < HPCT_MAX_STAGES ? hpct_cut_most(model) : HPCT_MAX_STAGES;
+    int most = hpct_split_cut_most(model) < HPCT_SPLIT_MAX_STAGES ? hpct_split_cut_most(model)
+                                                                  : HPCT_SPLIT_MAX_STAGES;
     *stages = asked;
     for (int s = 1; asked == 0 && s <= ranks && s <= most; s++)
         *stages = ranks % s == 0 ? s : *stages;
@@ -27,7 +28,7 @@ static hpct_status find_stages(int *stages, const hpct_model *model, int asked, 
         return hpct_fail(HPCT_ERR_CONFIG,
                          "--stages is %d, but model %s has %d operations, which make %d stages at "
                          "most",
-                         *stages, hpct_model_name(model), hpct_cut_most(model), most);
+                         *stages, hpct_model_name(model), hpct_split_cut_most(model), most);
     if (ranks % *stages != 0)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "%d ranks cannot share %d stages evenly: take a multiple of %d ranks, or "
@@ -38,7 +39,7 @@ static hpct_status find_stages(int *stages, const hpct_model *model, int asked, 
             HPCT_ERR_CONFIG,
             "model %s has %d operations, and no divisor of %d ranks but 1 is as small: "
             "take another number of ranks, or strategy multi-worker-mirrored",
-            hpct_model_name(model), hpct_cut_most(model), ranks);
+            hpct_model_name(model), hpct_split_cut_most(model), ranks);
     return HPCT_OK;
 }
 

@@ -185,7 +185,7 @@ hpct_status hpct_strategy_find(const hpct_strategy_ops **out, const hpct_strateg
 hpct_status hpct_strategy_check(const hpct_strategy_options *options)
 {
     const hpct_strategy_ops *ops;
-    hpct_shard_form form;
+    hpct_split_shard_form form;
     bool choose = options->name == NULL || strcmp(options->name, "auto") == 0;
     HPCT_TRY(hpct_strategy_find(&ops, options));
     HPCT_TRY(hpct_strategy_hybrid_form(options, &form));

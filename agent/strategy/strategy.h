@@ -169,7 +169,8 @@ int hpct_strategy_period(const hpct_strategy_ops *ops, const hpct_strategy_optio
 int hpct_strategy_replicas(const hpct_strategy_options *options);
 
 /* Parses options->hybrid_form; HPCT_ERR_USAGE. */
-hpct_status hpct_strategy_hybrid_form(const hpct_strategy_options *options, hpct_shard_form *form);
+hpct_status hpct_strategy_hybrid_form(const hpct_strategy_options *options,
+                                      hpct_split_shard_form *form);
 
 /* HPCT_ERR_USAGE for more than one rank. */
 hpct_status hpct_replicas_central_storage_check(int ranks);

@@ -19,13 +19,13 @@ static int root_of(const hpct_model *model, int tensor)
     return model->tensors[tensor].root;
 }
 
-int hpct_cut_most(const hpct_model *model)
+int hpct_split_cut_most(const hpct_model *model)
 {
     return model->num_nodes;
 }
 
 /* As make_ops in nn/plan/build.c. */
-void hpct_cut_requires_grad(const hpct_model *model, bool *requires_grad)
+void hpct_split_cut_requires_grad(const hpct_model *model, bool *requires_grad)
 {
     for (int t = 0; t < model->num_tensors; t++)
         requires_grad[t] = false;
@@ -51,7 +51,7 @@ static bool is_read_from(const hpct_model *model, int root, int node)
     return false;
 }
 
-int hpct_cut_tensors(const hpct_model *model, int node, int *tensors)
+int hpct_split_cut_tensors(const hpct_model *model, int node, int *tensors)
 {
     int num = 0;
     for (int i = 0; i < node; i++) {
@@ -85,9 +85,9 @@ static double node_seconds(const hpct_model *model, int i, const bool *requires_
 
 static void survey(terrain *t, const hpct_model *model, int *tensors, bool *requires_grad)
 {
-    hpct_cut_requires_grad(model, requires_grad);
+    hpct_split_cut_requires_grad(model, requires_grad);
     for (int i = 0; i < t->nodes; i++) {
-        int num = hpct_cut_tensors(model, i, tensors);
+        int num = hpct_split_cut_tensors(model, i, tensors);
         t->before[i + 1] = t->before[i] + node_seconds(model, i, requires_grad);
         for (int k = 0; k < num; k++) {
             size_t floats = hpct_graph_shape_count(&model->tensors[tensors[k]].shape);
@@ -182,9 +182,9 @@ static void find(const terrain *t, search *s, int stages, double limit)
     }
 }
 
-static void describe(hpct_cut *out, const terrain *t, const search *s, int stages)
+static void describe(hpct_split_cut *out, const terrain *t, const search *s, int stages)
 {
-    *out = (hpct_cut){.stages = stages};
+    *out = (hpct_split_cut){.stages = stages};
     out->first[stages] = t->nodes;
     for (int stage = stages; stage > 0; stage--)
         out->first[stage - 1] = s->from[place(t, stage, out->first[stage])];
@@ -197,14 +197,14 @@ static void describe(hpct_cut *out, const terrain *t, const search *s, int stage
     }
 }
 
-hpct_status hpct_cut_find(hpct_cut *out, const hpct_model *model, int stages)
+hpct_status hpct_split_cut_find(hpct_split_cut *out, const hpct_model *model, int stages)
 {
     terrain t;
-    if (stages < 1 || stages > HPCT_MAX_STAGES || stages > model->num_nodes)
+    if (stages < 1 || stages > HPCT_SPLIT_MAX_STAGES || stages > model->num_nodes)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "model %s cannot be cut into %d stages: it has %d operations, and %d "
                          "stages are the most",
-                         model->name, stages, model->num_nodes, HPCT_MAX_STAGES);
+                         model->name, stages, model->num_nodes, HPCT_SPLIT_MAX_STAGES);
     HPCT_TRY(terrain_make(&t, model));
     hpct_status status = HPCT_OK;
     size_t places = place(&t, stages + 1, 0);

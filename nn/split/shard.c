@@ -11,18 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hpct_shard {
+struct hpct_split_shard {
     int part, parts;
     hpct_model *model;
     hpct_graph_param_slice *slices; /* [num_params] */
-    hpct_shard_range *summed;       /* [num_params], ranges of the last build */
+    hpct_split_shard_range *summed; /* [num_params], ranges of the last build */
 };
 
 /* ---- the graph ---- */
 
 /* State while the shard's graph is created. */
 typedef struct making {
-    const hpct_shard_plan *plan;
+    const hpct_split_shard_plan *plan;
     const hpct_model *whole;
     hpct_model *model; /* the shard's */
     int *gathered;     /* [whole's tensors] gathered version of a tensor, or itself */
@@ -170,10 +170,11 @@ static void add_gather(making *m, int i, const hpct_op_spec *spec)
 /* The node's operation in this shard: unchanged in the front (local batch), else a part on all
  * samples. Unsynchronized statistics there are computed in groups, of the samples that a
  * data-parallel rank would have. */
-static hpct_op_spec part_spec(const hpct_shard_plan *plan, int i)
+static hpct_op_spec part_spec(const hpct_split_shard_plan *plan, int i)
 {
     const hpct_op_spec *whole = &plan->model->nodes[i].spec;
-    hpct_graph_channel_split in = hpct_shard_plan_in(plan, i), out = hpct_shard_plan_out(plan, i);
+    hpct_graph_channel_split in = hpct_split_shard_plan_in(plan, i),
+                             out = hpct_split_shard_plan_out(plan, i);
     if (i < plan->front)
         return *whole;
     hpct_op_spec spec = hpct_op_part(whole, &in, &out);
@@ -182,7 +183,7 @@ static hpct_op_spec part_spec(const hpct_shard_plan *plan, int i)
     return spec;
 }
 
-static bool reads_gathered(const hpct_shard_plan *plan, int i, int tensor)
+static bool reads_gathered(const hpct_split_shard_plan *plan, int i, int tensor)
 {
     return i >= plan->front &&
            (plan->wants_whole[i] || plan->collects[plan->model->tensors[tensor].root]);
@@ -190,7 +191,7 @@ static bool reads_gathered(const hpct_shard_plan *plan, int i, int tensor)
 
 static void split_nodes(making *m)
 {
-    const hpct_shard_plan *plan = m->plan;
+    const hpct_split_shard_plan *plan = m->plan;
     for (int i = 0; i < m->whole->num_nodes; i++) {
         const hpct_graph_node *node = &m->whole->nodes[i];
         hpct_graph_node *added = add_node(m, node);
@@ -202,7 +203,7 @@ static void split_nodes(making *m)
             if (reads_gathered(plan, i, node->inputs[k]))
                 added->inputs[k] = m->gathered[node->inputs[k]];
         }
-        hpct_op_spec meeting = hpct_shard_plan_meeting(plan, i);
+        hpct_op_spec meeting = hpct_split_shard_plan_meeting(plan, i);
         if (meeting.kind == HPCT_OP_SUM_PARTS)
             add_sum(m, i, &meeting);
         else if (meeting.kind != HPCT_OP_KINDS)
@@ -213,13 +214,13 @@ static void split_nodes(making *m)
 
 /* Sets the slice of each parameter. From here on only the size of a parameter's shape is used, and
  * whether its rank is 1. */
-static void slice_params(hpct_shard *shard, const hpct_shard_plan *plan)
+static void slice_params(hpct_split_shard *shard, const hpct_split_shard_plan *plan)
 {
     const hpct_model *whole = plan->model;
     for (int i = 0; i < whole->num_params; i++) {
         const hpct_graph_param *param = &whole->params[i];
-        hpct_graph_channel_split in = hpct_shard_plan_in(plan, param->node),
-                                 out = hpct_shard_plan_out(plan, param->node);
+        hpct_graph_channel_split in = hpct_split_shard_plan_in(plan, param->node),
+                                 out = hpct_split_shard_plan_out(plan, param->node);
         shard->slices[i] = hpct_op_slice(&whole->nodes[param->node].spec, param->index, &in, &out);
         int floats = (int) hpct_graph_param_slice_floats(&shard->slices[i], shard->part);
         shard->model->params[i].shape =
@@ -228,7 +229,7 @@ static void slice_params(hpct_shard *shard, const hpct_shard_plan *plan)
     }
 }
 
-static hpct_status check(const hpct_model *whole, const hpct_shard_options *options)
+static hpct_status check(const hpct_model *whole, const hpct_split_shard_options *options)
 {
     if (!whole->compiled)
         return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before it is split",
@@ -240,19 +241,19 @@ static hpct_status check(const hpct_model *whole, const hpct_shard_options *opti
     return HPCT_OK;
 }
 
-hpct_status hpct_shard_outline(hpct_shard_step *steps, const hpct_model *whole,
-                               const hpct_shard_options *options)
+hpct_status hpct_split_shard_outline(hpct_split_shard_step *steps, const hpct_model *whole,
+                                     const hpct_split_shard_options *options)
 {
-    hpct_shard_plan plan = {0};
+    hpct_split_shard_plan plan = {0};
     hpct_status status = check(whole, options);
     if (status == HPCT_OK)
-        status = hpct_shard_plan_make(&plan, whole, options);
+        status = hpct_split_shard_plan_make(&plan, whole, options);
     for (int i = 0; i < whole->num_nodes && status == HPCT_OK; i++) {
-        hpct_op_spec meeting = hpct_shard_plan_meeting(&plan, i);
+        hpct_op_spec meeting = hpct_split_shard_plan_meeting(&plan, i);
         bool meets = meeting.kind != HPCT_OP_KINDS,
-             split = hpct_shard_plan_in(&plan, i).channels > 0 ||
-                     hpct_shard_plan_out(&plan, i).channels > 0;
-        steps[i] = (hpct_shard_step){
+             split = hpct_split_shard_plan_in(&plan, i).channels > 0 ||
+                     hpct_split_shard_plan_out(&plan, i).channels > 0;
+        steps[i] = (hpct_split_shard_step){
             .local = i < plan.front,
             .split = split,
             .partial = plan.partial[i],
@@ -262,23 +263,24 @@ hpct_status hpct_shard_outline(hpct_shard_step *steps, const hpct_model *whole,
             .again = meets && meeting.parts.sum_diff,
         };
     }
-    hpct_shard_plan_free(&plan);
+    hpct_split_shard_plan_free(&plan);
     return status;
 }
 
-hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
-                            const hpct_shard_options *options)
+hpct_status hpct_split_shard_open(hpct_split_shard **out, const hpct_model *whole,
+                                  const hpct_split_shard_options *options)
 {
-    hpct_shard_plan plan = {0};
+    hpct_split_shard_plan plan = {0};
     making m = {.plan = &plan, .whole = whole};
-    hpct_shard *shard = NULL;
+    hpct_split_shard *shard = NULL;
     size_t params = (size_t) whole->num_params + 1;
     HPCT_TRY(check(whole, options));
-    HPCT_TRY(hpct_shard_plan_make(&plan, whole, options));
+    HPCT_TRY(hpct_split_shard_plan_make(&plan, whole, options));
     shard = calloc(1, sizeof *shard);
     hpct_status status = shard != NULL ? copy_model(&m) : hpct_fail_memory(sizeof *shard);
     if (shard != NULL) {
-        *shard = (hpct_shard){.part = options->part, .parts = options->parts, .model = m.model};
+        *shard =
+            (hpct_split_shard){.part = options->part, .parts = options->parts, .model = m.model};
         shard->slices = calloc(params, sizeof *shard->slices);
         shard->summed = calloc(params, sizeof *shard->summed);
         if (status == HPCT_OK && (shard->slices == NULL || shard->summed == NULL))
@@ -292,14 +294,14 @@ hpct_status hpct_shard_open(hpct_shard **out, const hpct_model *whole,
         slice_params(shard, &plan);
         *out = shard;
     } else {
-        hpct_shard_close(shard);
+        hpct_split_shard_close(shard);
     }
     free(m.gathered);
-    hpct_shard_plan_free(&plan);
+    hpct_split_shard_plan_free(&plan);
     return status;
 }
 
-void hpct_shard_close(hpct_shard *shard)
+void hpct_split_shard_close(hpct_split_shard *shard)
 {
     if (shard == NULL)
         return;
@@ -309,7 +311,7 @@ void hpct_shard_close(hpct_shard *shard)
     free(shard);
 }
 
-hpct_model *hpct_shard_model(hpct_shard *shard)
+hpct_model *hpct_split_shard_model(hpct_split_shard *shard)
 {
     return shard->model;
 }
@@ -342,18 +344,18 @@ static float *room_for(const hpct_model *whole)
 }
 
 /* Number of slots of a parameter in a record; they follow its value, slot -1. */
-static int num_slots(const hpct_shard *shard, int param)
+static int num_slots(const hpct_split_shard *shard, int param)
 {
     const hpct_optimizer *optimizer = &shard->model->optimizer;
     return shard->model->params[param].state ? 0 : hpct_graph_optimizer_num_slots(optimizer);
 }
 
-static bool in_record(const hpct_shard *shard, int param, int part)
+static bool in_record(const hpct_split_shard *shard, int param, int part)
 {
     return part == 0 || shard->slices[param].split.channels > 0;
 }
 
-hpct_status hpct_shard_take(hpct_shard *shard, const hpct_model *whole)
+hpct_status hpct_split_shard_take(hpct_split_shard *shard, const hpct_model *whole)
 {
     float *all = room_for(whole), *own = room_for(whole);
     hpct_status status = all != NULL && own != NULL ? HPCT_OK : hpct_fail_memory(0);
@@ -373,7 +375,7 @@ hpct_status hpct_shard_take(hpct_shard *shard, const hpct_model *whole)
     return status == HPCT_OK ? hpct_model_copy_scaling(whole, shard->model) : status;
 }
 
-size_t hpct_shard_record_floats(const hpct_shard *shard, int part)
+size_t hpct_split_shard_record_floats(const hpct_split_shard *shard, int part)
 {
     size_t floats = 0;
     for (int i = 0; i < shard->model->num_params; i++) {
@@ -384,7 +386,7 @@ size_t hpct_shard_record_floats(const hpct_shard *shard, int part)
     return floats;
 }
 
-hpct_status hpct_shard_put(const hpct_shard *shard, float *record)
+hpct_status hpct_split_shard_put(const hpct_split_shard *shard, float *record)
 {
     hpct_status status = HPCT_OK;
     for (int i = 0; i < shard->model->num_params; i++) {
@@ -403,7 +405,7 @@ hpct_status hpct_shard_put(const hpct_shard *shard, float *record)
 }
 
 /* Offset of a parameter's value or slot in the record of `part`. */
-static size_t place_in_record(const hpct_shard *shard, int part, int param, int slot)
+static size_t place_in_record(const hpct_split_shard *shard, int part, int param, int slot)
 {
     size_t floats = 0;
     for (int i = 0; i < param; i++) {
@@ -415,7 +417,7 @@ static size_t place_in_record(const hpct_shard *shard, int part, int param, int 
            (size_t) (slot + 1) * hpct_graph_param_slice_floats(&shard->slices[param], part);
 }
 
-static hpct_status spread_one(hpct_shard *shard, const float *records, int param, int slot,
+static hpct_status spread_one(hpct_split_shard *shard, const float *records, int param, int slot,
                               float *all, hpct_model *whole)
 {
     const hpct_graph_param_slice *slice = &shard->slices[param];
@@ -424,13 +426,14 @@ static hpct_status spread_one(hpct_shard *shard, const float *records, int param
     for (int part = 0; part < (split ? shard->parts : 1); part++) {
         const float *own = record + place_in_record(shard, part, param, slot);
         hpct_graph_param_slice_paste(slice, part, own, all);
-        record += hpct_shard_record_floats(shard, part);
+        record += hpct_split_shard_record_floats(shard, part);
     }
     HPCT_TRY(set(whole, param, slot, all));
     return !split ? set(shard->model, param, slot, all) : HPCT_OK;
 }
 
-hpct_status hpct_shard_spread(hpct_shard *shard, const float *records, hpct_model *whole)
+hpct_status hpct_split_shard_spread(hpct_split_shard *shard, const float *records,
+                                    hpct_model *whole)
 {
     float *all = room_for(whole);
     hpct_status status = all != NULL ? HPCT_OK : hpct_fail_memory(0);
@@ -438,32 +441,33 @@ hpct_status hpct_shard_spread(hpct_shard *shard, const float *records, hpct_mode
         for (int slot = -1; slot < num_slots(shard, i) && status == HPCT_OK; slot++)
             status = spread_one(shard, records, i, slot, all, whole);
     }
-    hpct_shard_tell_steps(shard, whole);
+    hpct_split_shard_tell_steps(shard, whole);
     free(all);
     return status == HPCT_OK ? hpct_model_copy_scaling(shard->model, whole) : status;
 }
 
-size_t hpct_shard_part_floats(const hpct_shard *shard, int param, int part)
+size_t hpct_split_shard_part_floats(const hpct_split_shard *shard, int param, int part)
 {
     return hpct_graph_param_slice_floats(&shard->slices[param], part);
 }
 
-int hpct_shard_num_params(const hpct_shard *shard)
+int hpct_split_shard_num_params(const hpct_split_shard *shard)
 {
     return shard->model->num_params;
 }
 
-void hpct_shard_cut(const hpct_shard *shard, int param, const float *whole, float *own)
+void hpct_split_shard_cut(const hpct_split_shard *shard, int param, const float *whole, float *own)
 {
     hpct_graph_param_slice_cut(&shard->slices[param], shard->part, whole, own);
 }
 
-void hpct_shard_paste(const hpct_shard *shard, int param, int part, const float *own, float *whole)
+void hpct_split_shard_paste(const hpct_split_shard *shard, int param, int part, const float *own,
+                            float *whole)
 {
     hpct_graph_param_slice_paste(&shard->slices[param], part, own, whole);
 }
 
-void hpct_shard_tell_steps(const hpct_shard *shard, hpct_model *whole)
+void hpct_split_shard_tell_steps(const hpct_split_shard *shard, hpct_model *whole)
 {
     whole->steps = shard->model->steps;
 }
@@ -475,15 +479,15 @@ static bool is_summed(const hpct_model *model, int param)
     return model->nodes[model->params[param].node].partial && !model->params[param].state;
 }
 
-hpct_shard_hold hpct_shard_holds(const hpct_shard *shard, int param)
+hpct_split_shard_hold hpct_split_shard_holds(const hpct_split_shard *shard, int param)
 {
     const hpct_model *model = shard->model;
-    return (hpct_shard_hold){.split = shard->slices[param].split.channels > 0,
-                             .local = model->nodes[model->params[param].node].local,
-                             .summed = is_summed(model, param)};
+    return (hpct_split_shard_hold){.split = shard->slices[param].split.channels > 0,
+                                   .local = model->nodes[model->params[param].node].local,
+                                   .summed = is_summed(model, param)};
 }
 
-const hpct_shard_range *hpct_shard_summed(hpct_shard *shard, int *num)
+const hpct_split_shard_range *hpct_split_shard_summed(hpct_split_shard *shard, int *num)
 {
     const hpct_model *model = shard->model;
     *num = 0;
@@ -497,17 +501,17 @@ const hpct_shard_range *hpct_shard_summed(hpct_shard *shard, int *num)
                    offset = model->run->arenas.param_offsets[param];
             if (!is_summed(model, param))
                 continue;
-            hpct_shard_range *last = *num > 0 ? &shard->summed[*num - 1] : NULL;
+            hpct_split_shard_range *last = *num > 0 ? &shard->summed[*num - 1] : NULL;
             if (last != NULL && last->offset + last->count == offset)
                 last->count += count;
             else
-                shard->summed[(*num)++] = (hpct_shard_range){offset, count};
+                shard->summed[(*num)++] = (hpct_split_shard_range){offset, count};
         }
     }
     return shard->summed;
 }
 
-size_t hpct_shard_front_floats(const hpct_shard *shard)
+size_t hpct_split_shard_front_floats(const hpct_split_shard *shard)
 {
     const hpct_model *model = shard->model;
     size_t floats = 0;
@@ -519,11 +523,11 @@ size_t hpct_shard_front_floats(const hpct_shard *shard)
     return floats;
 }
 
-hpct_shard_range hpct_shard_own_states(const hpct_shard *shard)
+hpct_split_shard_range hpct_split_shard_own_states(const hpct_split_shard *shard)
 {
     const hpct_model *model = shard->model;
     const hpct_run *run = model->run;
-    hpct_shard_range range = {.offset = run->arenas.state_floats};
+    hpct_split_shard_range range = {.offset = run->arenas.state_floats};
     for (int i = 0; i < model->num_params; i++) {
         const hpct_graph_param *param = &model->params[i];
         if (param->state && model->nodes[param->node].local &&
@@ -534,7 +538,7 @@ hpct_shard_range hpct_shard_own_states(const hpct_shard *shard)
     return range;
 }
 
-uint64_t hpct_shard_fingerprint(hpct_shard *shard)
+uint64_t hpct_split_shard_fingerprint(hpct_split_shard *shard)
 {
     const hpct_model *model = shard->model;
     uint64_t hash = HPCT_FNV_START;
@@ -554,7 +558,7 @@ uint64_t hpct_shard_fingerprint(hpct_shard *shard)
     return hash;
 }
 
-size_t hpct_shard_floats(const hpct_shard *shard, int n)
+size_t hpct_split_shard_floats(const hpct_split_shard *shard, int n)
 {
     size_t floats = 0;
     for (int i = 0; i < shard->model->num_nodes; i++) {

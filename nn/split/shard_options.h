@@ -4,18 +4,18 @@
 
 #include <stdbool.h>
 
-typedef enum hpct_shard_form {
-    HPCT_SHARD_AUTO, /* for each Dense, the form predicted to be faster */
-    HPCT_SHARD_ROWS,
-    HPCT_SHARD_COLUMNS,
-    HPCT_SHARD_BACK, /* only the last layers are split; those before are data parallel */
-} hpct_shard_form;
+typedef enum hpct_split_shard_form {
+    HPCT_SPLIT_SHARD_AUTO, /* for each Dense, the form predicted to be faster */
+    HPCT_SPLIT_SHARD_ROWS,
+    HPCT_SPLIT_SHARD_COLUMNS,
+    HPCT_SPLIT_SHARD_BACK, /* only the last layers are split; those before are data parallel */
+} hpct_split_shard_form;
 
-typedef struct hpct_shard_options {
+typedef struct hpct_split_shard_options {
     int part, parts; /* index from 0, and number */
     int samples;     /* samples per step over all shards: determines costs */
-    hpct_shard_form form;
-    bool without_front; /* HPCT_SHARD_AUTO does not try fronts */
-} hpct_shard_options;
+    hpct_split_shard_form form;
+    bool without_front; /* HPCT_SPLIT_SHARD_AUTO does not try fronts */
+} hpct_split_shard_options;
 
 #endif

@@ -23,19 +23,19 @@ static int root_of(const hpct_model *model, int tensor)
     return model->tensors[tensor].root;
 }
 
-hpct_graph_channel_split hpct_shard_plan_out(const hpct_shard_plan *plan, int node)
+hpct_graph_channel_split hpct_split_shard_plan_out(const hpct_split_shard_plan *plan, int node)
 {
     return plan->splits[root_of(plan->model, plan->model->nodes[node].output)];
 }
 
-hpct_graph_channel_split hpct_shard_plan_in(const hpct_shard_plan *plan, int node)
+hpct_graph_channel_split hpct_split_shard_plan_in(const hpct_split_shard_plan *plan, int node)
 {
     return plan->wants_whole[node]
                ? (hpct_graph_channel_split){0}
                : plan->splits[root_of(plan->model, plan->model->nodes[node].inputs[0])];
 }
 
-static hpct_op_spec all_reduce_after(const hpct_shard_plan *plan, int node)
+static hpct_op_spec all_reduce_after(const hpct_split_shard_plan *plan, int node)
 {
     const hpct_op_spec *spec = &plan->model->nodes[node].spec;
     return (hpct_op_spec){
@@ -51,7 +51,7 @@ static hpct_op_spec all_reduce_after(const hpct_shard_plan *plan, int node)
     };
 }
 
-static hpct_op_spec all_gather_after(const hpct_shard_plan *plan, int root)
+static hpct_op_spec all_gather_after(const hpct_split_shard_plan *plan, int root)
 {
     const hpct_graph_channel_split *split = &plan->splits[root];
     size_t floats = hpct_graph_shape_count(&plan->model->tensors[root].shape);
@@ -64,7 +64,7 @@ static hpct_op_spec all_gather_after(const hpct_shard_plan *plan, int root)
 }
 
 /* Its channels are those of the last axis, so that images may be in channel blocks. */
-static hpct_op_spec gather_samples_after(const hpct_shard_plan *plan, int root)
+static hpct_op_spec gather_samples_after(const hpct_split_shard_plan *plan, int root)
 {
     const hpct_shape *shape = &plan->model->tensors[root].shape;
     int channels = shape->size[shape->rank - 1];
@@ -77,7 +77,7 @@ static hpct_op_spec gather_samples_after(const hpct_shard_plan *plan, int root)
     };
 }
 
-hpct_op_spec hpct_shard_plan_meeting(const hpct_shard_plan *plan, int node)
+hpct_op_spec hpct_split_shard_plan_meeting(const hpct_split_shard_plan *plan, int node)
 {
     int output = plan->model->nodes[node].output;
     if (plan->sums[node])
@@ -91,7 +91,7 @@ hpct_op_spec hpct_shard_plan_meeting(const hpct_shard_plan *plan, int node)
 /* ---- consequences of where splits begin ---- */
 
 /* All inputs have the same split. */
-static bool same_splits(const hpct_shard_plan *plan, const hpct_graph_node *node)
+static bool same_splits(const hpct_split_shard_plan *plan, const hpct_graph_node *node)
 {
     const hpct_model *model = plan->model;
     const hpct_graph_channel_split *first = &plan->splits[root_of(model, node->inputs[0])];
@@ -104,7 +104,8 @@ static bool same_splits(const hpct_shard_plan *plan, const hpct_graph_node *node
 }
 
 /* Channel blocks of a convolution are not divided if parts are then equal, or nearly. */
-static hpct_graph_channel_split channels_of(const hpct_shard_plan *plan, const hpct_op_spec *spec)
+static hpct_graph_channel_split channels_of(const hpct_split_shard_plan *plan,
+                                            const hpct_op_spec *spec)
 {
     int channels = hpct_op_channels(spec), block = HPCT_GRAPH_CHANNEL_BLOCK;
     bool even = channels / block % plan->parts == 0 || channels / block >= 4 * plan->parts,
@@ -115,7 +116,7 @@ static hpct_graph_channel_split channels_of(const hpct_shard_plan *plan, const h
 
 /* The front splits nothing. Later operations read its tensors gathered, of all samples; false if
  * one reads the model's input, which is not gathered. */
-static bool place_front(hpct_shard_plan *plan, int i, bool *others)
+static bool place_front(hpct_split_shard_plan *plan, int i, bool *others)
 {
     const hpct_model *model = plan->model;
     const hpct_graph_node *node = &model->nodes[i];
@@ -133,7 +134,7 @@ static bool place_front(hpct_shard_plan *plan, int i, bool *others)
 
 /* Sets the split of a node's output; false if it has fewer channels (or units) than there are
  * parts. */
-static bool split_output(hpct_shard_plan *plan, int i)
+static bool split_output(hpct_split_shard_plan *plan, int i)
 {
     const hpct_model *model = plan->model;
     const hpct_graph_node *node = &model->nodes[i];
@@ -154,15 +155,15 @@ static bool split_output(hpct_shard_plan *plan, int i)
         int root = root_of(model, node->inputs[k]);
         plan->gathers[root] = plan->gathers[root] || plan->splits[root].channels > 0;
     }
-    if (plan->begins[i] == HPCT_SHARD_WHOLE)
+    if (plan->begins[i] == HPCT_SPLIT_SHARD_WHOLE)
         return true;
-    *out = plan->begins[i] == HPCT_SHARD_CELLS
+    *out = plan->begins[i] == HPCT_SPLIT_SHARD_CELLS
                ? hpct_op_cell_split(&node->spec, plan->part, plan->parts)
                : channels_of(plan, &node->spec);
     return out->channels / out->unit >= plan->parts;
 }
 
-static bool split_outputs(hpct_shard_plan *plan)
+static bool split_outputs(hpct_split_shard_plan *plan)
 {
     const hpct_model *model = plan->model;
     int output = root_of(model, model->output);
@@ -201,7 +202,7 @@ static bool add_contribution(gradient_form *all, gradient_form one)
 }
 
 /* The node's contributions to its inputs' gradients; false if they do not fit others'. */
-static bool add_contributions(hpct_shard_plan *plan, int i, const bool *requires_grad,
+static bool add_contributions(hpct_split_shard_plan *plan, int i, const bool *requires_grad,
                               gradient_form *own, gradient_form *whole)
 {
     const hpct_model *model = plan->model;
@@ -220,12 +221,12 @@ static bool add_contributions(hpct_shard_plan *plan, int i, const bool *requires
         plan->sum_diff[i] = own[output] == PARTIAL_SUM;
         of_output = FULL_GRADIENT;
     }
-    plan->partial[i] = of_output == PARTIAL_SUM || plan->begins[i] == HPCT_SHARD_CELLS;
+    plan->partial[i] = of_output == PARTIAL_SUM || plan->begins[i] == HPCT_SPLIT_SHARD_CELLS;
     for (int k = 0; k < node->num_inputs; k++) {
         int root = root_of(model, node->inputs[k]);
         bool reads_split = plan->splits[root].channels > 0 && !plan->wants_whole[i];
         gradient_form one = split && !reads_split ? PARTIAL_SUM : of_output;
-        if (requires_grad[root] && plan->begins[i] == HPCT_SHARD_CELLS)
+        if (requires_grad[root] && plan->begins[i] == HPCT_SPLIT_SHARD_CELLS)
             return false;
         if (requires_grad[root])
             fits = add_contribution(plan->splits[root].channels > 0 && plan->wants_whole[i]
@@ -239,7 +240,7 @@ static bool add_contributions(hpct_shard_plan *plan, int i, const bool *requires
 
 /* Backward: false if a gradient would add contributions that all parts have to partial ones. In the
  * front each part continues with the whole gradient of its local batch. */
-static bool find_partial_sums(hpct_shard_plan *plan)
+static bool find_partial_sums(hpct_split_shard_plan *plan)
 {
     const hpct_model *model = plan->model;
     size_t tensors = (size_t) model->num_tensors, nodes = (size_t) model->num_nodes;
@@ -267,12 +268,12 @@ end:
 
 /* ---- cost ---- */
 
-static double sum_floats(const hpct_shard_plan *plan, double floats)
+static double sum_floats(const hpct_split_shard_plan *plan, double floats)
 {
     return floats * 2 * (plan->parts - 1) / plan->parts;
 }
 
-static void add_message(hpct_shard_plan *plan, double floats)
+static void add_message(hpct_split_shard_plan *plan, double floats)
 {
     plan->wire_floats += floats;
     plan->seconds += MESSAGE_SECONDS + floats / WIRE_FLOATS_PER_SECOND;
@@ -280,7 +281,7 @@ static void add_message(hpct_shard_plan *plan, double floats)
 
 /* The gradient of a gather costs half a sum (reduce-scatter): each part sums only its own share,
  * which ranks with direct connections can. */
-static void add_collective(hpct_shard_plan *plan, const hpct_op_spec *spec, int samples)
+static void add_collective(hpct_split_shard_plan *plan, const hpct_op_spec *spec, int samples)
 {
     double floats = (double) samples * (double) hpct_op_dst_floats(spec);
     if (spec->kind != HPCT_OP_SUM_PARTS)
@@ -307,7 +308,7 @@ static double flops_of(const hpct_op_spec *spec)
     return padded * hpct_op_flops(spec);
 }
 
-static void predict(hpct_shard_plan *plan, int samples)
+static void predict(hpct_split_shard_plan *plan, int samples)
 {
     const hpct_model *model = plan->model;
     double partial = 0;
@@ -315,8 +316,8 @@ static void predict(hpct_shard_plan *plan, int samples)
     plan->seconds = plan->wire_floats = 0;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_graph_node *node = &model->nodes[i];
-        hpct_graph_channel_split in = largest(hpct_shard_plan_in(plan, i)),
-                                 out = largest(hpct_shard_plan_out(plan, i));
+        hpct_graph_channel_split in = largest(hpct_split_shard_plan_in(plan, i)),
+                                 out = largest(hpct_split_shard_plan_out(plan, i));
         hpct_op_spec spec = hpct_op_part(&node->spec, &in, &out), meeting;
         double floats = (double) hpct_op_dst_floats(&spec);
         for (int k = 0; k < node->num_inputs; k++)
@@ -328,7 +329,7 @@ static void predict(hpct_shard_plan *plan, int samples)
             partial += model->params[node->first_param + k].state
                            ? 0
                            : (double) hpct_op_param_floats(&node->spec, k);
-        meeting = hpct_shard_plan_meeting(plan, i);
+        meeting = hpct_split_shard_plan_meeting(plan, i);
         if (meeting.kind != HPCT_OP_KINDS)
             add_collective(plan, &meeting, all);
     }
@@ -337,7 +338,7 @@ static void predict(hpct_shard_plan *plan, int samples)
 }
 
 /* Derives the plan from `begins`; false if it is impossible. */
-static bool complete(hpct_shard_plan *plan, int samples)
+static bool complete(hpct_split_shard_plan *plan, int samples)
 {
     const hpct_model *model = plan->model;
     size_t nodes = (size_t) model->num_nodes, tensors = (size_t) model->num_tensors;
@@ -360,8 +361,8 @@ static bool complete(hpct_shard_plan *plan, int samples)
 
 /* Marks in `begins` the operations that must begin a split, as `how`, so that `tensor` is split;
  * false if an operation before it can neither begin such a split nor follow one. */
-static bool begin_before(const hpct_model *model, int tensor, hpct_shard_begin how,
-                         hpct_shard_begin *begins)
+static bool begin_before(const hpct_model *model, int tensor, hpct_split_shard_begin how,
+                         hpct_split_shard_begin *begins)
 {
     int root = root_of(model, tensor);
     for (int i = 0; i < model->num_nodes; i++) {
@@ -371,7 +372,7 @@ static bool begin_before(const hpct_model *model, int tensor, hpct_shard_begin h
         int ways = hpct_op_parallel(&node->spec);
         if (ways & HPCT_GRAPH_PARALLEL_BEGINS) {
             begins[i] = how;
-            return how == HPCT_SHARD_CHANNELS || (ways & HPCT_GRAPH_PARALLEL_CELLS) != 0;
+            return how == HPCT_SPLIT_SHARD_CHANNELS || (ways & HPCT_GRAPH_PARALLEL_CELLS) != 0;
         }
         for (int k = 0; k < node->num_inputs; k++) {
             if (!(ways & HPCT_GRAPH_PARALLEL_FOLLOWS) ||
@@ -383,7 +384,7 @@ static bool begin_before(const hpct_model *model, int tensor, hpct_shard_begin h
     return false; /* the model's input */
 }
 
-static double sum_of_gradients(const hpct_shard_plan *plan)
+static double sum_of_gradients(const hpct_split_shard_plan *plan)
 {
     double floats = 0;
     for (int i = 0; i < plan->model->num_params; i++)
@@ -395,12 +396,12 @@ static double sum_of_gradients(const hpct_shard_plan *plan)
 
 /* The best choice so far. */
 typedef struct choice {
-    hpct_shard_begin *begins; /* [nodes] */
+    hpct_split_shard_begin *begins; /* [nodes] */
     int front;
     double seconds;
 } choice;
 
-static bool splits_any(const hpct_shard_plan *plan)
+static bool splits_any(const hpct_split_shard_plan *plan)
 {
     for (int t = 0; t < plan->model->num_tensors; t++) {
         if (plan->splits[t].channels > 0)
@@ -410,7 +411,7 @@ static bool splits_any(const hpct_shard_plan *plan)
 }
 
 /* Makes plan->begins and plan->front the best choice if they are valid and faster. */
-static void keep_if_faster(hpct_shard_plan *plan, int samples, choice *best)
+static void keep_if_faster(hpct_split_shard_plan *plan, int samples, choice *best)
 {
     if (!complete(plan, samples) || plan->seconds >= best->seconds || !splits_any(plan) ||
         plan->wire_floats >= sum_of_gradients(plan))
@@ -422,13 +423,13 @@ static void keep_if_faster(hpct_shard_plan *plan, int samples, choice *best)
 
 /* Tries to split this Dense, too, in this form; kept if a step gets faster. how: for rows, the
  * split of the operations that produce its input. */
-static void try_dense(hpct_shard_plan *plan, int dense, hpct_shard_form form, hpct_shard_begin how,
-                      int samples, choice *best)
+static void try_dense(hpct_split_shard_plan *plan, int dense, hpct_split_shard_form form,
+                      hpct_split_shard_begin how, int samples, choice *best)
 {
     const hpct_model *model = plan->model;
     memcpy(plan->begins, best->begins, (size_t) model->num_nodes * sizeof *best->begins);
-    if (form == HPCT_SHARD_COLUMNS)
-        plan->begins[dense] = HPCT_SHARD_CHANNELS;
+    if (form == HPCT_SPLIT_SHARD_COLUMNS)
+        plan->begins[dense] = HPCT_SPLIT_SHARD_CHANNELS;
     else if (!begin_before(model, model->nodes[dense].inputs[0], how, plan->begins))
         return;
     keep_if_faster(plan, samples, best);
@@ -436,18 +437,18 @@ static void try_dense(hpct_shard_plan *plan, int dense, hpct_shard_form form, hp
 
 /* For each front after which a split can begin at once: every later operation that can begin one
  * does. */
-static void try_fronts(hpct_shard_plan *plan, int samples, choice *best)
+static void try_fronts(hpct_split_shard_plan *plan, int samples, choice *best)
 {
     const hpct_model *model = plan->model;
     for (int i = 0; i < model->num_nodes; i++) {
         const hpct_op_spec *spec = &model->nodes[i].spec;
         bool begins = (hpct_op_parallel(spec) & HPCT_GRAPH_PARALLEL_BEGINS) != 0 &&
                       hpct_op_channels(spec) >= plan->parts;
-        plan->begins[i] = begins ? HPCT_SHARD_CHANNELS : HPCT_SHARD_WHOLE;
+        plan->begins[i] = begins ? HPCT_SPLIT_SHARD_CHANNELS : HPCT_SPLIT_SHARD_WHOLE;
     }
     for (plan->front = 1; plan->front < model->num_nodes; plan->front++) {
-        plan->begins[plan->front - 1] = HPCT_SHARD_WHOLE;
-        if (plan->begins[plan->front] != HPCT_SHARD_WHOLE)
+        plan->begins[plan->front - 1] = HPCT_SPLIT_SHARD_WHOLE;
+        if (plan->begins[plan->front] != HPCT_SPLIT_SHARD_WHOLE)
             keep_if_faster(plan, samples, best);
     }
     plan->front = 0;
@@ -466,7 +467,7 @@ static int largest_dense(const hpct_model *model, const bool *tried)
     return best;
 }
 
-static hpct_status nothing_pays(const hpct_model *model, const hpct_shard_options *options)
+static hpct_status nothing_pays(const hpct_model *model, const hpct_split_shard_options *options)
 {
     static const struct {
         const char *what, *how;
@@ -480,22 +481,24 @@ static hpct_status nothing_pays(const hpct_model *model, const hpct_shard_option
         options->samples);
 }
 
-static hpct_status search(hpct_shard_plan *plan, const hpct_shard_options *options,
-                          hpct_shard_begin *begins, bool *tried)
+static hpct_status search(hpct_split_shard_plan *plan, const hpct_split_shard_options *options,
+                          hpct_split_shard_begin *begins, bool *tried)
 {
     choice best = {.begins = begins, .seconds = INFINITY};
-    bool any = options->form == HPCT_SHARD_AUTO;
+    bool any = options->form == HPCT_SPLIT_SHARD_AUTO;
     int samples = options->samples;
     for (int dense; (dense = largest_dense(plan->model, tried)) >= 0;) {
         tried[dense] = true;
-        for (int how = HPCT_SHARD_CHANNELS; how <= HPCT_SHARD_CELLS; how++) {
-            if (any || options->form == HPCT_SHARD_ROWS)
-                try_dense(plan, dense, HPCT_SHARD_ROWS, (hpct_shard_begin) how, samples, &best);
+        for (int how = HPCT_SPLIT_SHARD_CHANNELS; how <= HPCT_SPLIT_SHARD_CELLS; how++) {
+            if (any || options->form == HPCT_SPLIT_SHARD_ROWS)
+                try_dense(plan, dense, HPCT_SPLIT_SHARD_ROWS, (hpct_split_shard_begin) how, samples,
+                          &best);
         }
-        if (any || options->form == HPCT_SHARD_COLUMNS)
-            try_dense(plan, dense, HPCT_SHARD_COLUMNS, HPCT_SHARD_CHANNELS, samples, &best);
+        if (any || options->form == HPCT_SPLIT_SHARD_COLUMNS)
+            try_dense(plan, dense, HPCT_SPLIT_SHARD_COLUMNS, HPCT_SPLIT_SHARD_CHANNELS, samples,
+                      &best);
     }
-    if ((any && !options->without_front) || options->form == HPCT_SHARD_BACK)
+    if ((any && !options->without_front) || options->form == HPCT_SPLIT_SHARD_BACK)
         try_fronts(plan, samples, &best);
     memcpy(plan->begins, best.begins, (size_t) plan->model->num_nodes * sizeof *begins);
     plan->front = best.front;
@@ -504,20 +507,20 @@ static hpct_status search(hpct_shard_plan *plan, const hpct_shard_options *optio
     return HPCT_OK;
 }
 
-hpct_status hpct_shard_plan_make(hpct_shard_plan *plan, const hpct_model *model,
-                                 const hpct_shard_options *options)
+hpct_status hpct_split_shard_plan_make(hpct_split_shard_plan *plan, const hpct_model *model,
+                                       const hpct_split_shard_options *options)
 {
     size_t nodes = (size_t) model->num_nodes, tensors = (size_t) model->num_tensors;
     size_t bytes =
         tensors * sizeof *plan->splits + 2 * nodes * sizeof *plan->begins + 4 * tensors + 5 * nodes;
-    *plan = (hpct_shard_plan){.model = model, .part = options->part, .parts = options->parts};
+    *plan = (hpct_split_shard_plan){.model = model, .part = options->part, .parts = options->parts};
     char *at = plan->memory = calloc(1, bytes);
     if (at == NULL)
         return hpct_fail_memory(bytes);
     plan->splits = plan->memory;
     at += tensors * sizeof *plan->splits;
     plan->begins = (void *) at;
-    hpct_shard_begin *best = plan->begins + nodes;
+    hpct_split_shard_begin *best = plan->begins + nodes;
     at += 2 * nodes * sizeof *best;
     bool **flags[] = {&plan->sums, &plan->wants_whole, &plan->sum_diff, &plan->partial};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++, at += nodes)
@@ -529,12 +532,12 @@ hpct_status hpct_shard_plan_make(hpct_shard_plan *plan, const hpct_model *model,
     plan->collects = plan->local + tensors;
     hpct_status status = search(plan, options, best, tried);
     if (status != HPCT_OK)
-        hpct_shard_plan_free(plan);
+        hpct_split_shard_plan_free(plan);
     return status;
 }
 
-void hpct_shard_plan_free(hpct_shard_plan *plan)
+void hpct_split_shard_plan_free(hpct_split_shard_plan *plan)
 {
     free(plan->memory);
-    *plan = (hpct_shard_plan){0};
+    *plan = (hpct_split_shard_plan){0};
 }

@@ -23,7 +23,7 @@ typedef struct place {
     hpct_run_stage stage;
 } place;
 
-struct hpct_stage {
+struct hpct_split_stage {
     hpct_model *model;
     border entry, exit; /* empty for the first and the last stage */
     bool last;
@@ -50,8 +50,8 @@ static hpct_status border_make(border *b, const hpct_model *whole, int node)
     b->requires_grad = calloc(tensors, sizeof *b->requires_grad);
     bool all = requires_grad != NULL && b->tensors != NULL && b->requires_grad != NULL;
     if (all) {
-        hpct_cut_requires_grad(whole, requires_grad);
-        b->num = hpct_cut_tensors(whole, node, b->tensors);
+        hpct_split_cut_requires_grad(whole, requires_grad);
+        b->num = hpct_split_cut_tensors(whole, node, b->tensors);
         for (int k = 0; k < b->num; k++)
             b->requires_grad[k] = requires_grad[b->tensors[k]];
     }
@@ -59,8 +59,8 @@ static hpct_status border_make(border *b, const hpct_model *whole, int node)
     return all ? HPCT_OK : hpct_fail_memory(tensors * sizeof *b->tensors);
 }
 
-void hpct_stage_parameters(const hpct_model *whole, const hpct_cut *cut, int stage, int *first,
-                           int *count)
+void hpct_split_stage_parameters(const hpct_model *whole, const hpct_split_cut *cut, int stage,
+                                 int *first, int *count)
 {
     *first = *count = 0;
     for (int i = 0; i < cut->first[stage + 1]; i++)
@@ -68,10 +68,10 @@ void hpct_stage_parameters(const hpct_model *whole, const hpct_cut *cut, int sta
 }
 
 /* Parameters are in the order of their nodes. */
-static void keep_range(hpct_model *model, const hpct_cut *cut, int stage)
+static void keep_range(hpct_model *model, const hpct_split_cut *cut, int stage)
 {
     int node = cut->first[stage], first, count;
-    hpct_stage_parameters(model, cut, stage, &first, &count);
+    hpct_split_stage_parameters(model, cut, stage, &first, &count);
     model->num_nodes = cut->first[stage + 1] - node;
     model->num_params = count;
     memmove(model->nodes, model->nodes + node, (size_t) model->num_nodes * sizeof *model->nodes);
@@ -85,7 +85,7 @@ static void keep_range(hpct_model *model, const hpct_cut *cut, int stage)
 }
 
 /* The head of a stage that is not the last is any of its stage outputs. */
-static void mark_borders(hpct_stage *stage)
+static void mark_borders(hpct_split_stage *stage)
 {
     hpct_model *model = stage->model;
     for (int k = 0; k < stage->entry.num; k++) {
@@ -101,14 +101,14 @@ static void mark_borders(hpct_stage *stage)
         model->output = stage->exit.tensors[stage->exit.num - 1];
 }
 
-hpct_status hpct_stage_open(hpct_stage **out, const hpct_model *whole, const hpct_cut *cut,
-                            int stage)
+hpct_status hpct_split_stage_open(hpct_split_stage **out, const hpct_model *whole,
+                                  const hpct_split_cut *cut, int stage)
 {
     if (whole->optimizer.global_clipnorm > 0)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "global_clipnorm needs the norm of all gradients, of which each stage has "
                          "a part: take clipnorm, or another strategy");
-    hpct_stage *s = calloc(1, sizeof *s);
+    hpct_split_stage *s = calloc(1, sizeof *s);
     hpct_status status = s != NULL ? HPCT_OK : hpct_fail_memory(sizeof *s);
     if (status == HPCT_OK)
         status = hpct_model_clone(&s->model, whole);
@@ -117,7 +117,7 @@ hpct_status hpct_stage_open(hpct_stage **out, const hpct_model *whole, const hpc
     if (status == HPCT_OK && stage + 1 < cut->stages)
         status = border_make(&s->exit, whole, cut->first[stage + 1]);
     if (status != HPCT_OK) {
-        hpct_stage_close(s);
+        hpct_split_stage_close(s);
         return status;
     }
     s->last = stage + 1 == cut->stages;
@@ -128,7 +128,7 @@ hpct_status hpct_stage_open(hpct_stage **out, const hpct_model *whole, const hpc
 }
 
 /* Switches the model back to the first block, allocated by its build. */
-static void drop_places(hpct_stage *stage)
+static void drop_places(hpct_split_stage *stage)
 {
     hpct_run *run = stage->model->run;
     if (run == NULL || stage->num_places == 0)
@@ -143,7 +143,7 @@ static void drop_places(hpct_stage *stage)
     stage->num_places = 0;
 }
 
-void hpct_stage_close(hpct_stage *stage)
+void hpct_split_stage_close(hpct_split_stage *stage)
 {
     if (stage == NULL)
         return;
@@ -158,19 +158,19 @@ void hpct_stage_close(hpct_stage *stage)
     free(stage);
 }
 
-hpct_model *hpct_stage_model(hpct_stage *stage)
+hpct_model *hpct_split_stage_model(hpct_split_stage *stage)
 {
     return stage->model;
 }
 
-void hpct_stage_tell_steps(const hpct_stage *stage, hpct_model *whole)
+void hpct_split_stage_tell_steps(const hpct_split_stage *stage, hpct_model *whole)
 {
     whole->steps = stage->model->steps;
 }
 
 /* ---- memory ---- */
 
-static hpct_status make_places(hpct_stage *stage, int num)
+static hpct_status make_places(hpct_split_stage *stage, int num)
 {
     hpct_run *run = stage->model->run;
     size_t arena = run->arenas.floats * sizeof *stage->sum;
@@ -191,15 +191,16 @@ static hpct_status make_places(hpct_stage *stage, int num)
                : hpct_backend_memory_fail(run->backend, arena, "the pieces' gradients");
 }
 
-hpct_status hpct_stage_build(hpct_stage *stage, const hpct_run_build_options *options, int places)
+hpct_status hpct_split_stage_build(hpct_split_stage *stage, const hpct_run_build_options *options,
+                                   int places)
 {
     drop_places(stage);
     HPCT_TRY(hpct_model_build(stage->model, options));
     return make_places(stage, places);
 }
 
-hpct_status hpct_stage_need(const hpct_stage *stage, const hpct_run_build_options *options,
-                            int places, size_t *bytes)
+hpct_status hpct_split_stage_need(const hpct_split_stage *stage,
+                                  const hpct_run_build_options *options, int places, size_t *bytes)
 {
     hpct_run_memory_plan plan;
     hpct_status status = hpct_model_plan(stage->model, options, &plan);
@@ -210,7 +211,7 @@ hpct_status hpct_stage_need(const hpct_stage *stage, const hpct_run_build_option
 
 /* ---- a batch ---- */
 
-void hpct_stage_begin(hpct_stage *stage)
+void hpct_split_stage_begin(hpct_split_stage *stage)
 {
     const hpct_model *model = stage->model;
     stage->input = model->run->input.given;
@@ -222,7 +223,7 @@ void hpct_stage_begin(hpct_stage *stage)
 }
 
 /* Sets the samples from `first` on as input. */
-static void set_input(const hpct_stage *stage, int first)
+static void set_input(const hpct_split_stage *stage, int first)
 {
     hpct_model *model = stage->model;
     size_t sample = hpct_graph_shape_count(&model->tensors[0].shape);
@@ -235,14 +236,14 @@ static void set_input(const hpct_stage *stage, int first)
                                stage->targets + (size_t) first * hpct_model_output_floats(model));
 }
 
-void hpct_stage_end(hpct_stage *stage)
+void hpct_split_stage_end(hpct_split_stage *stage)
 {
     set_input(stage, 0);
     stage->model->position.first_sample = stage->first_sample;
 }
 
 /* Switches to this micro-batch's activations, input and stage. */
-static void turn_to(hpct_stage *stage, const hpct_piece *piece)
+static void turn_to(hpct_split_stage *stage, const hpct_split_piece *piece)
 {
     hpct_model *model = stage->model;
     hpct_run_move(model->run, stage->places[piece->place].block);
@@ -268,7 +269,8 @@ static size_t floats_of(const hpct_model *model, int tensor, int samples)
     return (bytes + sizeof(float) - 1) / sizeof(float);
 }
 
-static size_t message_floats(const hpct_stage *stage, const border *b, int samples, bool gradients)
+static size_t message_floats(const hpct_split_stage *stage, const border *b, int samples,
+                             bool gradients)
 {
     size_t floats = 0;
     for (int k = 0; k < b->num; k++)
@@ -277,7 +279,8 @@ static size_t message_floats(const hpct_stage *stage, const border *b, int sampl
     return floats;
 }
 
-size_t hpct_stage_message(const hpct_stage *stage, int samples, bool before, bool gradients)
+size_t hpct_split_stage_message(const hpct_split_stage *stage, int samples, bool before,
+                                bool gradients)
 {
     return message_floats(stage, before ? &stage->entry : &stage->exit, samples, gradients);
 }
@@ -293,8 +296,8 @@ static hpct_status copy(const hpct_run *run, float *to, const float *from, size_
 }
 
 /* Copies values or gradients between a message and the tensors of a border. */
-static hpct_status pass(const hpct_stage *stage, const border *b, const hpct_piece *piece,
-                        bool gradients, const float *in, float *out)
+static hpct_status pass(const hpct_split_stage *stage, const border *b,
+                        const hpct_split_piece *piece, bool gradients, const float *in, float *out)
 {
     const hpct_model *model = stage->model;
     hpct_status status = HPCT_OK;
@@ -315,8 +318,8 @@ static hpct_status pass(const hpct_stage *stage, const border *b, const hpct_pie
     return status;
 }
 
-hpct_status hpct_stage_forward(hpct_stage *stage, const hpct_piece *piece, const float *in,
-                               float *out)
+hpct_status hpct_split_stage_forward(hpct_split_stage *stage, const hpct_split_piece *piece,
+                                     const float *in, float *out)
 {
     hpct_run *run = stage->model->run;
     hpct_status status = HPCT_OK;
@@ -332,7 +335,7 @@ hpct_status hpct_stage_forward(hpct_stage *stage, const hpct_piece *piece, const
 }
 
 /* In the order in which hpct_model_accumulate adds batches. */
-static hpct_status add_up(hpct_stage *stage, const hpct_piece *piece)
+static hpct_status add_up(hpct_split_stage *stage, const hpct_split_piece *piece)
 {
     hpct_run *run = stage->model->run;
     if (piece->total == 1)
@@ -345,7 +348,7 @@ static hpct_status add_up(hpct_stage *stage, const hpct_piece *piece)
 }
 
 /* A device has one input buffer, which may hold another micro-batch's samples by now. */
-static hpct_status send_again(const hpct_stage *stage, int samples)
+static hpct_status send_again(const hpct_split_stage *stage, int samples)
 {
     hpct_run *run = stage->model->run;
     if (run->backend->device == NULL || stage->num_places == 1)
@@ -354,8 +357,9 @@ static hpct_status send_again(const hpct_stage *stage, int samples)
     return hpct_run_make_input(run, samples);
 }
 
-hpct_status hpct_stage_backward(hpct_stage *stage, const hpct_piece *piece, float scale,
-                                const float *in, float *out, hpct_backend_batch_sums *sums)
+hpct_status hpct_split_stage_backward(hpct_split_stage *stage, const hpct_split_piece *piece,
+                                      float scale, const float *in, float *out,
+                                      hpct_backend_batch_sums *sums)
 {
     hpct_run *run = stage->model->run;
     hpct_backend_batch_sums own = {0};
@@ -380,7 +384,7 @@ hpct_status hpct_stage_backward(hpct_stage *stage, const hpct_piece *piece, floa
     return status == HPCT_OK ? add_up(stage, piece) : status;
 }
 
-hpct_status hpct_stage_skip(hpct_stage *stage)
+hpct_status hpct_split_stage_skip(hpct_split_stage *stage)
 {
     HPCT_TRY(hpct_model_forward_absent(stage->model));
     HPCT_TRY(hpct_model_backward_absent(stage->model));

@@ -138,11 +138,11 @@ static void a_pooling_beside_another_reader_is_not(void **state)
 }
 
 /* The first stage has the first `nodes` nodes. */
-static hpct_stage *first_stage(const hpct_model *model, int nodes)
+static hpct_split_stage *first_stage(const hpct_model *model, int nodes)
 {
-    const hpct_cut cut = {.stages = 2, .first = {0, nodes, model->num_nodes}};
-    hpct_stage *stage;
-    if (hpct_stage_open(&stage, model, &cut, 0) != HPCT_OK)
+    const hpct_split_cut cut = {.stages = 2, .first = {0, nodes, model->num_nodes}};
+    hpct_split_stage *stage;
+    if (hpct_split_stage_open(&stage, model, &cut, 0) != HPCT_OK)
         fail_msg("%s", hpct_last_error());
     return stage;
 }
@@ -151,14 +151,14 @@ static void nothing_is_fused_across_pipeline_stages(void **state)
 {
     (void) state;
     hpct_model *one = pooled_once(), *two = pooled_twice(true);
-    hpct_stage *both = first_stage(one, 2), *convolution = first_stage(one, 1),
-               *shared = first_stage(two, 2); /* the next stage reads the convolution */
-    EXPECT_LINKS(hpct_stage_model(both), {HPCT_BACKEND_FUSION_POOL, 0, 1, 0});
-    expect_links(hpct_stage_model(convolution), NULL, 0);
-    expect_links(hpct_stage_model(shared), NULL, 0);
-    hpct_stage_close(both);
-    hpct_stage_close(convolution);
-    hpct_stage_close(shared);
+    hpct_split_stage *both = first_stage(one, 2), *convolution = first_stage(one, 1),
+                     *shared = first_stage(two, 2); /* the next stage reads the convolution */
+    EXPECT_LINKS(hpct_split_stage_model(both), {HPCT_BACKEND_FUSION_POOL, 0, 1, 0});
+    expect_links(hpct_split_stage_model(convolution), NULL, 0);
+    expect_links(hpct_split_stage_model(shared), NULL, 0);
+    hpct_split_stage_close(both);
+    hpct_split_stage_close(convolution);
+    hpct_split_stage_close(shared);
     hpct_model_free(one);
     hpct_model_free(two);
 }

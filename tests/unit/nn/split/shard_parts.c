@@ -24,7 +24,7 @@ typedef struct worker {
     int part;
     const char *backend;
     const hpct_model *whole;
-    hpct_shard *shard;
+    hpct_split_shard *shard;
     uint64_t seed;
     bool fuse;
     bool halves, between; /* sums may be made in two halves; it is between them */
@@ -134,8 +134,8 @@ hpct_run_build_options shard_options_for(const char *backend, bool fuse)
 static void mean_own_states(worker *w)
 {
     size_t count;
-    hpct_shard_range range = hpct_shard_own_states(w->shard);
-    float *states = hpct_model_states(hpct_shard_model(w->shard), &count) + range.offset;
+    hpct_split_shard_range range = hpct_split_shard_own_states(w->shard);
+    float *states = hpct_model_states(hpct_split_shard_model(w->shard), &count) + range.offset;
     must(sum_parts(w, states, range.count));
     for (size_t i = 0; i < range.count; i++)
         states[i] /= (float) w->meeting->parts;
@@ -144,12 +144,12 @@ static void mean_own_states(worker *w)
 static void *work(void *argument)
 {
     worker *w = argument;
-    hpct_model *model = hpct_shard_model(w->shard);
+    hpct_model *model = hpct_split_shard_model(w->shard);
     hpct_run_build_options options = shard_options_for(w->backend, w->fuse);
     int num;
     size_t count;
     hpct_cpu_set_threads(1);
-    must(hpct_shard_take(w->shard, w->whole));
+    must(hpct_split_shard_take(w->shard, w->whole));
     must(hpct_model_build(model, &options));
     w->piggyback[0] = (float) w->part;
     w->piggyback[1] = 1;
@@ -163,7 +163,7 @@ static void *work(void *argument)
     hpct_model_set_peers(model, &replicas);
     shard_fill(model, w->seed);
     step(model, false, &w->sums, w->output);
-    const hpct_shard_range *ranges = hpct_shard_summed(w->shard, &num);
+    const hpct_split_shard_range *ranges = hpct_split_shard_summed(w->shard, &num);
     float *gradients = hpct_model_gradients(model, &count);
     size_t handed = w->handed;
     for (int i = 0; i < num; i++) {
@@ -173,8 +173,8 @@ static void *work(void *argument)
     must(hpct_model_update(model));
     mean_own_states(w);
     w->handed = handed - hpct_model_synced_floats(model);
-    w->record = malloc(hpct_shard_record_floats(w->shard, w->part) * sizeof *w->record);
-    must(hpct_shard_put(w->shard, w->record));
+    w->record = malloc(hpct_split_shard_record_floats(w->shard, w->part) * sizeof *w->record);
+    must(hpct_split_shard_put(w->shard, w->record));
     return NULL;
 }
 
@@ -212,12 +212,12 @@ static void compare(uint64_t seed, const worker *workers, int parts, const hpct_
     size_t floats = 0, at = 0;
     double norm, all = 0;
     for (int part = 0; part < parts; part++)
-        floats += hpct_shard_record_floats(workers[part].shard, part);
+        floats += hpct_split_shard_record_floats(workers[part].shard, part);
     assert_int_equal(floats, hpct_model_count_parameters(before)); /* no slots */
     float *records = malloc(floats * sizeof *records);
     for (int part = 0; part < parts; part++) {
         const worker *w = &workers[part];
-        size_t own = hpct_shard_record_floats(w->shard, part);
+        size_t own = hpct_split_shard_record_floats(w->shard, part);
         memcpy(records + at, w->record, own * sizeof *records);
         at += own;
         for (int i = 0; i < SHARD_SAMPLES * SHARD_CLASSES; i++)
@@ -226,12 +226,12 @@ static void compare(uint64_t seed, const worker *workers, int parts, const hpct_
         assert_int_equal(w->sums.correct, sums->correct);
         assert_true(w->piggyback[0] == (float) (parts * (parts - 1) / 2));
         assert_true(w->piggyback[1] == (float) parts);
-        if (w->handed != hpct_shard_floats(w->shard, SHARD_SAMPLES))
+        if (w->handed != hpct_split_shard_floats(w->shard, SHARD_SAMPLES))
             fail_msg("seed %d, part %d of %d: %zu floats handed over, not %zu", (int) seed, part,
-                     parts, w->handed, hpct_shard_floats(w->shard, SHARD_SAMPLES));
+                     parts, w->handed, hpct_split_shard_floats(w->shard, SHARD_SAMPLES));
     }
-    hpct_shard_model(workers[0].shard)->scaling.scale = 256;
-    assert_int_equal(hpct_shard_spread(workers[0].shard, records, result), HPCT_OK);
+    hpct_split_shard_model(workers[0].shard)->scaling.scale = 256;
+    assert_int_equal(hpct_split_shard_spread(workers[0].shard, records, result), HPCT_OK);
     assert_true(result->scaling.scale == 256);
     free(records);
     for (int i = 0; i < before->num_params; i++) {
@@ -246,14 +246,14 @@ static void compare(uint64_t seed, const worker *workers, int parts, const hpct_
     }
 }
 
-static int cells_of(hpct_shard *shard)
+static int cells_of(hpct_split_shard *shard)
 {
-    return hpct_shard_model(shard)->nodes[0].spec.window.cells;
+    return hpct_split_shard_model(shard)->nodes[0].spec.window.cells;
 }
 
-int shard_gathers_in_blocks(hpct_shard *shard)
+int shard_gathers_in_blocks(hpct_split_shard *shard)
 {
-    const hpct_run *run = hpct_shard_model(shard)->run;
+    const hpct_run *run = hpct_split_shard_model(shard)->run;
     int gathers = 0;
     for (int i = 0; i < run->num_nodes; i++) {
         const hpct_op_spec *spec = &run->nodes[i].op->spec;
@@ -262,9 +262,9 @@ int shard_gathers_in_blocks(hpct_shard *shard)
     return gathers;
 }
 
-static bool adds_gradients(hpct_shard *shard)
+static bool adds_gradients(hpct_split_shard *shard)
 {
-    const hpct_model *model = hpct_shard_model(shard);
+    const hpct_model *model = hpct_split_shard_model(shard);
     bool any = false;
     for (int i = 0; i < model->num_nodes; i++)
         any = any ||
@@ -364,9 +364,9 @@ bool shard_try_parts(const shard_scenario *s, bool *adds)
                                  .seed = seed,
                                  .fuse = s->fuse,
                                  .halves = seed % 3 != 0};
-        hpct_status status = hpct_shard_open(
+        hpct_status status = hpct_split_shard_open(
             &workers[part].shard, before,
-            &(hpct_shard_options){
+            &(hpct_split_shard_options){
                 .part = part, .parts = parts, .samples = s->samples, .form = s->form});
         possible = status == HPCT_OK;
         assert_true(possible || (status == HPCT_ERR_CONFIG && part == 0)); /* all alike */
@@ -391,7 +391,7 @@ bool shard_try_parts(const shard_scenario *s, bool *adds)
             assert_int_equal(cells_of(workers[0].shard), s->cells);
     }
     for (int part = 0; part < parts; part++) {
-        hpct_shard_close(workers[part].shard);
+        hpct_split_shard_close(workers[part].shard);
         free(workers[part].record);
     }
     pthread_barrier_destroy(&m.barrier);

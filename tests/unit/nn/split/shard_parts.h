@@ -17,7 +17,7 @@ typedef struct shard_scenario {
     hpct_model *(*make)(uint64_t seed);
     uint64_t seed;
     int parts, samples;
-    hpct_shard_form form;
+    hpct_split_shard_form form;
     bool fuse;
     int cells;   /* of the picture that the first part has to compute, where not 0 */
     bool blocks; /* channels are gathered in blocks */
@@ -27,6 +27,6 @@ typedef struct shard_scenario {
 bool shard_try_parts(const shard_scenario *s, bool *adds);
 
 hpct_run_build_options shard_options_for(const char *backend, bool fuse);
-int shard_gathers_in_blocks(hpct_shard *shard); /* how many */
+int shard_gathers_in_blocks(hpct_split_shard *shard); /* how many */
 
 #endif

@@ -18,13 +18,13 @@ static void try_graphs(const char *backend, int seeds)
                             .seed = (uint64_t) seed,
                             .parts = 2 + seed % 3,
                             .samples = SHARD_SAMPLES,
-                            .form = HPCT_SHARD_ROWS,
+                            .form = HPCT_SPLIT_SHARD_ROWS,
                             .fuse = seed % 2 == 0};
         shard_most_vectors = seed % 3 == 2 ? 4 : 0;
         rows += shard_try_parts(&s, &adds);
-        s.form = HPCT_SHARD_COLUMNS;
+        s.form = HPCT_SPLIT_SHARD_COLUMNS;
         columns += shard_try_parts(&s, &adds);
-        s.form = HPCT_SHARD_BACK;
+        s.form = HPCT_SPLIT_SHARD_BACK;
         s.parts = 2 + seed % (SHARD_MOST_PARTS - 1);
         back += shard_try_parts(&s, &adds);
     }
@@ -56,7 +56,7 @@ static void test_two_splits(void **state)
                                                       .seed = 1,
                                                       .parts = parts,
                                                       .samples = 1024,
-                                                      .form = HPCT_SHARD_COLUMNS,
+                                                      .form = HPCT_SPLIT_SHARD_COLUMNS,
                                                       .fuse = true},
                                     &adds));
         assert_true(adds);
@@ -72,7 +72,7 @@ static void test_dense_before(void **state)
                                                   .seed = 1,
                                                   .parts = 3,
                                                   .samples = SHARD_SAMPLES,
-                                                  .form = HPCT_SHARD_COLUMNS,
+                                                  .form = HPCT_SPLIT_SHARD_COLUMNS,
                                                   .fuse = true},
                                 &adds));
 }
@@ -89,7 +89,7 @@ static void test_cells(void **state)
                                                           .seed = (uint64_t) seed,
                                                           .parts = parts,
                                                           .samples = 256,
-                                                          .form = HPCT_SHARD_ROWS,
+                                                          .form = HPCT_SPLIT_SHARD_ROWS,
                                                           .fuse = true,
                                                           .cells = 42 / parts},
                                         &adds));
@@ -99,7 +99,8 @@ static void test_cells(void **state)
 static void test_separable(void **state)
 {
     (void) state;
-    static const hpct_shard_form forms[] = {HPCT_SHARD_ROWS, HPCT_SHARD_COLUMNS, HPCT_SHARD_BACK};
+    static const hpct_split_shard_form forms[] = {HPCT_SPLIT_SHARD_ROWS, HPCT_SPLIT_SHARD_COLUMNS,
+                                                  HPCT_SPLIT_SHARD_BACK};
     bool adds;
     int split = 0;
     for (int seed = 0; seed < 24; seed++)
@@ -129,7 +130,7 @@ static void test_blocks(void **state)
                                                       .seed = (uint64_t) seed,
                                                       .parts = 2 + seed % 3,
                                                       .samples = SHARD_SAMPLES,
-                                                      .form = HPCT_SHARD_BACK,
+                                                      .form = HPCT_SPLIT_SHARD_BACK,
                                                       .blocks = blocks && seed % 3 != 1},
                                     &adds));
     assert_true(adds);
@@ -141,21 +142,22 @@ static void test_plain(void **state)
 {
     (void) state;
     hpct_model *whole = shard_deep_convolutions(0);
-    hpct_shard *shard = NULL;
+    hpct_split_shard *shard = NULL;
     hpct_run_build_options options = shard_options_for("cpu", false);
-    const hpct_shard_options part = {.parts = 2, .samples = SHARD_SAMPLES, .form = HPCT_SHARD_BACK};
-    assert_int_equal(hpct_shard_open(&shard, whole, &part), HPCT_OK);
+    const hpct_split_shard_options part = {
+        .parts = 2, .samples = SHARD_SAMPLES, .form = HPCT_SPLIT_SHARD_BACK};
+    assert_int_equal(hpct_split_shard_open(&shard, whole, &part), HPCT_OK);
     whole->scaling.scale = 512;
-    assert_int_equal(hpct_shard_take(shard, whole), HPCT_OK);
-    assert_true(hpct_shard_model(shard)->scaling.scale == 512);
-    assert_int_equal(hpct_model_build(hpct_shard_model(shard), &options), HPCT_OK);
+    assert_int_equal(hpct_split_shard_take(shard, whole), HPCT_OK);
+    assert_true(hpct_split_shard_model(shard)->scaling.scale == 512);
+    assert_int_equal(hpct_model_build(hpct_split_shard_model(shard), &options), HPCT_OK);
     int blocks = shard_gathers_in_blocks(shard);
-    uint64_t own = hpct_shard_fingerprint(shard);
+    uint64_t own = hpct_split_shard_fingerprint(shard);
     options.plain_layout = true;
-    assert_int_equal(hpct_model_build(hpct_shard_model(shard), &options), HPCT_OK);
+    assert_int_equal(hpct_model_build(hpct_split_shard_model(shard), &options), HPCT_OK);
     assert_int_equal(shard_gathers_in_blocks(shard), 0);
-    assert_true(blocks == 0 || hpct_shard_fingerprint(shard) != own);
-    hpct_shard_close(shard);
+    assert_true(blocks == 0 || hpct_split_shard_fingerprint(shard) != own);
+    hpct_split_shard_close(shard);
     hpct_model_free(whole);
 }
 
@@ -167,12 +169,12 @@ static void test_clipping(void **state)
     for (int i = 0; i < 4; i++) {
         shard_clipnorm = i < 2 ? 0.01 : 0;
         shard_global_clipnorm = i < 2 ? 0 : 0.02;
-        for (int form = HPCT_SHARD_ROWS; form <= HPCT_SHARD_COLUMNS; form++)
+        for (int form = HPCT_SPLIT_SHARD_ROWS; form <= HPCT_SPLIT_SHARD_COLUMNS; form++)
             assert_true(shard_try_parts(&(shard_scenario){.backend = i % 2 == 0 ? "cpu" : "ref",
                                                           .make = shard_picture_model,
                                                           .parts = 3,
                                                           .samples = SHARD_SAMPLES,
-                                                          .form = (hpct_shard_form) form},
+                                                          .form = (hpct_split_shard_form) form},
                                         &adds));
     }
     shard_clipnorm = shard_global_clipnorm = 0;
@@ -180,19 +182,20 @@ static void test_clipping(void **state)
 
 /* ---- what cannot be ---- */
 
-static hpct_status refused(int parts, hpct_shard_form form)
+static hpct_status refused(int parts, hpct_split_shard_form form)
 {
     hpct_model *model = hpct_model_new("small", HPCT_SHAPE(30));
-    hpct_shard *shard = NULL;
+    hpct_split_shard *shard = NULL;
     hpct_model_add_dense(model, &(hpct_dense){.units = 200, .activation = HPCT_RELU});
     hpct_model_add_dense(model, &(hpct_dense){.units = SHARD_CLASSES});
     assert_int_equal(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
                                         &(hpct_optimizer){.learning_rate = 0.1}),
                      HPCT_OK);
-    hpct_status status = hpct_shard_open(
+    hpct_status status = hpct_split_shard_open(
         &shard, model,
-        &(hpct_shard_options){.part = 1, .parts = parts, .samples = SHARD_SAMPLES, .form = form});
-    hpct_shard_close(shard);
+        &(hpct_split_shard_options){
+            .part = 1, .parts = parts, .samples = SHARD_SAMPLES, .form = form});
+    hpct_split_shard_close(shard);
     hpct_model_free(model);
     return status;
 }
@@ -200,10 +203,10 @@ static hpct_status refused(int parts, hpct_shard_form form)
 static void test_refused(void **state)
 {
     (void) state;
-    assert_int_equal(refused(2, HPCT_SHARD_COLUMNS), HPCT_OK);
-    assert_int_equal(refused(201, HPCT_SHARD_AUTO), HPCT_ERR_CONFIG); /* 200 columns */
+    assert_int_equal(refused(2, HPCT_SPLIT_SHARD_COLUMNS), HPCT_OK);
+    assert_int_equal(refused(201, HPCT_SPLIT_SHARD_AUTO), HPCT_ERR_CONFIG); /* 200 columns */
     assert_non_null(strstr(hpct_last_error(), "201 parts"));
-    assert_int_equal(refused(1, HPCT_SHARD_AUTO), HPCT_ERR_USAGE);
+    assert_int_equal(refused(1, HPCT_SPLIT_SHARD_AUTO), HPCT_ERR_USAGE);
 }
 
 int main(void)

@@ -152,7 +152,8 @@ static hpct_model *draw_model(uint64_t seed, int accumulation)
 
 /* Least period, or least bytes within a limit, of cutting the operations from `first` on into so
  * many stages, by trying all. single: the cut of one operation for each stage. */
-static double every_cut(const hpct_cut *single, int first, int stages, double limit, bool bytes)
+static double every_cut(const hpct_split_cut *single, int first, int stages, double limit,
+                        bool bytes)
 {
     double best = INFINITY;
     int most = single->stages - stages + 1;
@@ -179,11 +180,11 @@ static void cuts_are_the_best(void **state)
     int tried = 0;
     for (int seed = 0; seed < unit_cases(60); seed++) {
         hpct_model *model = draw_model((uint64_t) seed, 1);
-        hpct_cut single, cut;
-        assert_int_equal(hpct_cut_find(&single, model, hpct_cut_most(model)), HPCT_OK);
+        hpct_split_cut single, cut;
+        assert_int_equal(hpct_split_cut_find(&single, model, hpct_split_cut_most(model)), HPCT_OK);
         for (int stages = 1; stages <= 5 && stages <= single.stages; stages++) {
             size_t sent = 0;
-            assert_int_equal(hpct_cut_find(&cut, model, stages), HPCT_OK);
+            assert_int_equal(hpct_split_cut_find(&cut, model, stages), HPCT_OK);
             double least = every_cut(&single, 0, stages, INFINITY, false);
             assert_true(cut.slowest <= 1.0500001 * least && cut.slowest >= 0.9999999 * least);
             for (int stage = 0; stage < stages; stage++)
@@ -193,7 +194,8 @@ static void cuts_are_the_best(void **state)
             assert_true((double) sent >= every_cut(&single, 0, stages, 1.0500001 * least, true));
             tried++;
         }
-        assert_int_equal(hpct_cut_find(&cut, model, hpct_cut_most(model) + 1), HPCT_ERR_CONFIG);
+        assert_int_equal(hpct_split_cut_find(&cut, model, hpct_split_cut_most(model) + 1),
+                         HPCT_ERR_CONFIG);
         hpct_model_free(model);
     }
     print_message("%d cuts\n", tried);
@@ -204,7 +206,7 @@ static void borders_carry_what_is_read_behind(void **state)
 {
     (void) state;
     hpct_model *model = hpct_model_new("skip", HPCT_SHAPE(4));
-    hpct_cut cut;
+    hpct_split_cut cut;
     hpct_model_add_dense(model, &(hpct_dense){.units = 8, .activation = HPCT_TANH});
     int shortcut = hpct_model_head(model); /* operations: dense, tanh */
     hpct_model_add_dense(model, &(hpct_dense){.units = 6, .activation = HPCT_TANH});
@@ -214,7 +216,7 @@ static void borders_carry_what_is_read_behind(void **state)
                                         &(hpct_optimizer){0}),
                      HPCT_OK);
     static const size_t floats[] = {0, 8, 8, 8 + 6, 8 + 6, 14};
-    assert_int_equal(hpct_cut_find(&cut, model, 6), HPCT_OK);
+    assert_int_equal(hpct_split_cut_find(&cut, model, 6), HPCT_OK);
     for (int stage = 0; stage < 6; stage++) {
         assert_int_equal(cut.first[stage], stage);
         assert_int_equal(cut.values[stage], floats[stage]);
@@ -232,7 +234,7 @@ typedef struct message {
 } message;
 
 typedef struct worker {
-    hpct_stage *stage;
+    hpct_split_stage *stage;
     int forwards, backwards, in_flight, peak;
     hpct_backend_batch_sums sums;
 } worker;
@@ -240,10 +242,11 @@ typedef struct worker {
 typedef struct scene {
     const char *backend;
     uint64_t seed;
-    hpct_cut cut;
+    hpct_split_cut cut;
     hpct_model *model;
-    worker workers[HPCT_MAX_STAGES];
-    message values[HPCT_MAX_STAGES][PIECES], gradients[HPCT_MAX_STAGES][PIECES]; /* into a stage */
+    worker workers[HPCT_SPLIT_MAX_STAGES];
+    message values[HPCT_SPLIT_MAX_STAGES][PIECES],
+        gradients[HPCT_SPLIT_MAX_STAGES][PIECES]; /* into a stage */
     int sizes[PIECES], first[PIECES + 1];
 } scene;
 
@@ -281,19 +284,19 @@ static void open_worker(scene *s, int number)
                                       .num_batch_sizes = 2,
                                       .input_samples = s->first[PIECES]};
     w->in_flight = s->cut.stages - number < PIECES ? s->cut.stages - number : PIECES;
-    must(hpct_stage_open(&w->stage, s->model, &s->cut, number));
-    hpct_stage_parameters(s->model, &s->cut, number, &record.first, &record.count);
+    must(hpct_split_stage_open(&w->stage, s->model, &s->cut, number));
+    hpct_split_stage_parameters(s->model, &s->cut, number, &record.first, &record.count);
     own = record;
     own.first = 0;
     size_t floats = hpct_run_record_floats(s->model, &record), need;
     float *weights = malloc((floats + 1) * sizeof *weights);
-    hpct_model *model = hpct_stage_model(w->stage);
+    hpct_model *model = hpct_split_stage_model(w->stage);
     assert_int_equal(hpct_run_record_floats(model, &own), floats);
     must(hpct_run_record_put(s->model, &record, weights));
-    must(hpct_stage_need(w->stage, &options, w->in_flight, &need));
+    must(hpct_split_stage_need(w->stage, &options, w->in_flight, &need));
     must(hpct_run_record_take(model, &own, weights));
     arena_bytes = 0;
-    must(hpct_stage_build(w->stage, &options, w->in_flight));
+    must(hpct_split_stage_build(w->stage, &options, w->in_flight));
     /* what is planned is taken, the tail of the sums aside */
     if (!(fabs((double) arena_bytes - (double) need) <= 64))
         fail_msg("seed %d, stage %d of %d: %zu bytes instead of %zu", (int) s->seed, number,
@@ -308,13 +311,13 @@ static void open_worker(scene *s, int number)
     }
 }
 
-static hpct_piece piece_of(const scene *s, const worker *w, int i)
+static hpct_split_piece piece_of(const scene *s, const worker *w, int i)
 {
-    return (hpct_piece){.place = i % w->in_flight,
-                        .first = s->first[i],
-                        .count = s->sizes[i],
-                        .number = i,
-                        .total = PIECES};
+    return (hpct_split_piece){.place = i % w->in_flight,
+                              .first = s->first[i],
+                              .count = s->sizes[i],
+                              .number = i,
+                              .total = PIECES};
 }
 
 /* The next forward or backward of this stage, if its message is there. */
@@ -324,9 +327,9 @@ static bool go_on(scene *s, int number)
     bool first = number == 0, last = number + 1 == s->cut.stages;
     int i = w->forwards, k = w->backwards, open = i - k;
     if (i < PIECES && open < w->in_flight && (first || s->values[number][i].here)) {
-        hpct_piece piece = piece_of(s, w, i);
-        must(hpct_stage_forward(w->stage, &piece, first ? NULL : s->values[number][i].floats,
-                                last ? NULL : s->values[number + 1][i].floats));
+        hpct_split_piece piece = piece_of(s, w, i);
+        must(hpct_split_stage_forward(w->stage, &piece, first ? NULL : s->values[number][i].floats,
+                                      last ? NULL : s->values[number + 1][i].floats));
         w->forwards++;
         w->peak = open + 1 > w->peak ? open + 1 : w->peak;
         if (!last)
@@ -334,11 +337,11 @@ static bool go_on(scene *s, int number)
         return true;
     }
     if (k < i && (last || s->gradients[number][k].here)) {
-        hpct_piece piece = piece_of(s, w, k);
+        hpct_split_piece piece = piece_of(s, w, k);
         bool back = !first && s->cut.gradients[number] > 0;
-        must(hpct_stage_backward(w->stage, &piece, 1.0f / (float) s->first[PIECES],
-                                 last ? NULL : s->gradients[number][k].floats,
-                                 back ? s->gradients[number - 1][k].floats : NULL, &w->sums));
+        must(hpct_split_stage_backward(w->stage, &piece, 1.0f / (float) s->first[PIECES],
+                                       last ? NULL : s->gradients[number][k].floats,
+                                       back ? s->gradients[number - 1][k].floats : NULL, &w->sums));
         w->backwards++;
         if (!first)
             s->gradients[number - 1][k].here = true;
@@ -352,7 +355,7 @@ static void step_stages(scene *s)
     bool moved = true;
     long before = allocations;
     for (int number = 0; number < s->cut.stages; number++)
-        hpct_stage_begin(s->workers[number].stage);
+        hpct_split_stage_begin(s->workers[number].stage);
     while (moved) {
         moved = false;
         for (int number = s->cut.stages - 1; number >= 0; number--)
@@ -361,11 +364,11 @@ static void step_stages(scene *s)
     for (int number = 0; number < s->cut.stages; number++) {
         bool due;
         worker *w = &s->workers[number];
-        hpct_stage_end(w->stage);
+        hpct_split_stage_end(w->stage);
         assert_int_equal(w->backwards, PIECES);
-        must(hpct_model_accumulate(hpct_stage_model(w->stage), &due));
+        must(hpct_model_accumulate(hpct_split_stage_model(w->stage), &due));
         assert_true(due);
-        must(hpct_model_update(hpct_stage_model(w->stage)));
+        must(hpct_model_update(hpct_split_stage_model(w->stage)));
     }
     assert_int_equal(allocations, before);
 }
@@ -402,9 +405,9 @@ static void compare(scene *s, hpct_model *whole, const hpct_backend_batch_sums *
         fail_msg("seed %d, %d stages, %s: loss %.9g instead of %.9g", (int) s->seed, s->cut.stages,
                  s->backend, sums->loss, expected->loss);
     for (int number = 0; number < s->cut.stages; number++) {
-        hpct_model *model = hpct_stage_model(s->workers[number].stage);
+        hpct_model *model = hpct_split_stage_model(s->workers[number].stage);
         hpct_run_record record = {.slots = true}, own;
-        hpct_stage_parameters(whole, &s->cut, number, &record.first, &record.count);
+        hpct_split_stage_parameters(whole, &s->cut, number, &record.first, &record.count);
         own = record;
         own.first = 0;
         size_t floats = hpct_run_record_floats(whole, &record);
@@ -428,11 +431,11 @@ static void compare(scene *s, hpct_model *whole, const hpct_backend_batch_sums *
 typedef hpct_model *maker(uint64_t seed, int accumulation);
 
 /* As many operations in each stage, wherever that cuts. */
-static void cut_evenly(hpct_cut *cut, const hpct_model *model, int stages)
+static void cut_evenly(hpct_split_cut *cut, const hpct_model *model, int stages)
 {
-    hpct_cut single;
-    must(hpct_cut_find(&single, model, hpct_cut_most(model)));
-    *cut = (hpct_cut){.stages = stages};
+    hpct_split_cut single;
+    must(hpct_split_cut_find(&single, model, hpct_split_cut_most(model)));
+    *cut = (hpct_split_cut){.stages = stages};
     for (int stage = 0; stage <= stages; stage++) {
         int first = cut->first[stage] = single.stages * stage / stages;
         cut->values[stage] = stage < stages ? single.values[first] : 0;
@@ -452,19 +455,19 @@ static void try_stages(const char *backend, maker *make, uint64_t seed, int stag
         s->sizes[i] = i < 3 ? MOST_OF_A_PIECE : 1;
         s->first[i + 1] = s->first[i] + s->sizes[i];
     }
-    if (stages > hpct_cut_most(s->model))
-        stages = hpct_cut_most(s->model);
+    if (stages > hpct_split_cut_most(s->model))
+        stages = hpct_split_cut_most(s->model);
     if (make == shortcuts_model)
         cut_evenly(&s->cut, s->model, stages);
     else
-        must(hpct_cut_find(&s->cut, s->model, stages));
+        must(hpct_split_cut_find(&s->cut, s->model, stages));
     for (int number = 0; number < stages; number++)
         open_worker(s, number);
     step_stages(s);
     step_whole(s, whole, &expected);
     compare(s, whole, &expected);
     for (int number = 0; number < stages; number++) {
-        hpct_stage_close(s->workers[number].stage);
+        hpct_split_stage_close(s->workers[number].stage);
         for (int i = 0; i < PIECES; i++) {
             free(s->values[number][i].floats);
             free(s->gradients[number][i].floats);
@@ -511,12 +514,12 @@ static void what_needs_all_gradients_is_refused(void **state)
 {
     (void) state;
     hpct_model *model = draw_model(1, 1);
-    hpct_cut cut;
-    hpct_stage *stage = NULL;
+    hpct_split_cut cut;
+    hpct_split_stage *stage = NULL;
     must(hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS,
                             &(hpct_optimizer){.global_clipnorm = 1}));
-    must(hpct_cut_find(&cut, model, 2));
-    assert_int_equal(hpct_stage_open(&stage, model, &cut, 0), HPCT_ERR_CONFIG);
+    must(hpct_split_cut_find(&cut, model, 2));
+    assert_int_equal(hpct_split_stage_open(&stage, model, &cut, 0), HPCT_ERR_CONFIG);
     assert_null(stage);
     hpct_model_free(model);
 }
