@@ -21,7 +21,7 @@ typedef struct export
     hpct_ckpt *checkpoint;
     const char *path;
     hpct_ckpt_store_tensor *tensors; /* with their names in the checkpoint */
-    hpct_st_entry *entries;
+    hpct_weights_st_entry *entries;
     size_t count;
     char *class_names, *trained_with;
 }
@@ -89,9 +89,9 @@ static hpct_status write_file(void *arg, int fd)
     const export *e = arg;
     char *header;
     size_t length;
-    const hpct_st_text texts[] = {
+    const hpct_weights_st_text texts[] = {
         {"class_names", e->class_names}, {"trained_with", e->trained_with}, {NULL, NULL}};
-    HPCT_TRY(hpct_st_format(&header, &length, e->entries, e->count, texts));
+    HPCT_TRY(hpct_weights_st_format(&header, &length, e->entries, e->count, texts));
     hpct_status status = hpct_file_write_all(fd, header, length, e->path);
     free(header);
     for (unsigned size = 8; size > 0; size /= 2) {

@@ -29,7 +29,7 @@ const char *hpct_ckpt_part_dtype(hpct_ckpt_store_type type)
 
 unsigned hpct_ckpt_part_type_bytes(hpct_ckpt_store_type type)
 {
-    return hpct_st_element_bytes(dtypes[type]);
+    return hpct_weights_st_element_bytes(dtypes[type]);
 }
 
 uint64_t hpct_ckpt_part_row_bytes(const hpct_ckpt_store_tensor *tensor)
@@ -82,13 +82,13 @@ static hpct_status format_slices(char **out, const hpct_ckpt_store_tensor *tenso
 
 static int by_name(const void *a, const void *b)
 {
-    const hpct_st_entry *const *x = a, *const *y = b;
+    const hpct_weights_st_entry *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
 }
 
-static hpct_status check_names(const hpct_st_entry *entries, size_t count)
+static hpct_status check_names(const hpct_weights_st_entry *entries, size_t count)
 {
-    const hpct_st_entry **sorted = calloc(count + 1, sizeof *sorted);
+    const hpct_weights_st_entry **sorted = calloc(count + 1, sizeof *sorted);
     hpct_status status = sorted != NULL ? HPCT_OK : hpct_fail_memory((count + 1) * sizeof *sorted);
     for (size_t i = 0; i < count && sorted != NULL; i++)
         sorted[i] = &entries[i];
@@ -104,7 +104,7 @@ static hpct_status check_names(const hpct_st_entry *entries, size_t count)
 }
 
 /* Fills entries; those of larger elements have the first offsets. */
-static hpct_status lay_out(hpct_st_entry *entries, const hpct_ckpt_store_tensor *tensors,
+static hpct_status lay_out(hpct_weights_st_entry *entries, const hpct_ckpt_store_tensor *tensors,
                            size_t count)
 {
     uint64_t at = 0, bytes;
@@ -114,7 +114,8 @@ static hpct_status lay_out(hpct_st_entry *entries, const hpct_ckpt_store_tensor 
             HPCT_TRY(check_tensor(t, &bytes));
             if (hpct_ckpt_part_type_bytes(t->type) != size)
                 continue;
-            entries[i] = (hpct_st_entry){.name = strdup(t->name), .rank = t->rank, .begin = at};
+            entries[i] =
+                (hpct_weights_st_entry){.name = strdup(t->name), .rank = t->rank, .begin = at};
             if (entries[i].name == NULL)
                 return hpct_fail_memory(strlen(t->name) + 1);
             strcpy(entries[i].dtype, hpct_ckpt_part_dtype(t->type));
@@ -127,8 +128,8 @@ static hpct_status lay_out(hpct_st_entry *entries, const hpct_ckpt_store_tensor 
     return check_names(entries, count);
 }
 
-hpct_status hpct_ckpt_part_lay_out(hpct_st_entry **out, const hpct_ckpt_store_tensor *tensors,
-                                   size_t count)
+hpct_status hpct_ckpt_part_lay_out(hpct_weights_st_entry **out,
+                                   const hpct_ckpt_store_tensor *tensors, size_t count)
 {
     *out = calloc(count + 1, sizeof **out);
     hpct_status status =
@@ -140,22 +141,23 @@ hpct_status hpct_ckpt_part_lay_out(hpct_st_entry **out, const hpct_ckpt_store_te
     return status;
 }
 
-void hpct_ckpt_part_free_entries(hpct_st_entry *entries, size_t count)
+void hpct_ckpt_part_free_entries(hpct_weights_st_entry *entries, size_t count)
 {
     for (size_t i = 0; i < count && entries != NULL; i++)
         free(entries[i].name);
     free(entries);
 }
 
-static hpct_status write_header(hpct_ckpt_disk_file *file, const hpct_st_entry *entries,
+static hpct_status write_header(hpct_ckpt_disk_file *file, const hpct_weights_st_entry *entries,
                                 const hpct_ckpt_store_tensor *tensors, size_t count)
 {
     char *header = NULL, *slices = NULL;
     size_t length = 0;
     hpct_status status = format_slices(&slices, tensors, count);
     if (status == HPCT_OK)
-        status = hpct_st_format(&header, &length, entries, count,
-                                (const hpct_st_text[]){{"slices", slices}, {NULL, NULL}});
+        status = hpct_weights_st_format(
+            &header, &length, entries, count,
+            (const hpct_weights_st_text[]){{"slices", slices}, {NULL, NULL}});
     if (status == HPCT_OK)
         status = hpct_ckpt_disk_write(file, header, length);
     free(header);
@@ -163,7 +165,7 @@ static hpct_status write_header(hpct_ckpt_disk_file *file, const hpct_st_entry *
     return status;
 }
 
-static hpct_status write_data(hpct_ckpt_disk_file *file, const hpct_st_entry *entries,
+static hpct_status write_data(hpct_ckpt_disk_file *file, const hpct_weights_st_entry *entries,
                               const hpct_ckpt_store_tensor *tensors, size_t count)
 {
     for (unsigned size = 8; size > 0; size /= 2) {
@@ -176,7 +178,7 @@ static hpct_status write_data(hpct_ckpt_disk_file *file, const hpct_st_entry *en
     return HPCT_OK;
 }
 
-static hpct_status write_part(const char *folder, int part, const hpct_st_entry *entries,
+static hpct_status write_part(const char *folder, int part, const hpct_weights_st_entry *entries,
                               const hpct_ckpt_store_tensor *tensors, size_t count,
                               hpct_ckpt_store_file *written)
 {
@@ -198,7 +200,7 @@ hpct_status hpct_ckpt_store_write_part(const char *dir, int64_t step, int part,
                                        hpct_ckpt_store_file *written)
 {
     char *folder = NULL;
-    hpct_st_entry *entries;
+    hpct_weights_st_entry *entries;
     *written = (hpct_ckpt_store_file){.bytes = 0};
     if (step < 0 || step > HPCT_CKPT_STORE_MAX_STEP || part < 0 ||
         part >= HPCT_CKPT_STORE_MAX_PARTS)
@@ -231,7 +233,7 @@ static hpct_status read_slice(hpct_ckpt_store_tensor *tensor, const json_t *rows
     return HPCT_OK;
 }
 
-static hpct_status describe(hpct_ckpt_store_tensor *out, const hpct_st_entry *entry,
+static hpct_status describe(hpct_ckpt_store_tensor *out, const hpct_weights_st_entry *entry,
                             const json_t *slices)
 {
     size_t type = 0;
@@ -269,7 +271,7 @@ static hpct_status parse_tensors(hpct_ckpt_part *part)
 hpct_status hpct_ckpt_part_parse(hpct_ckpt_part *part, const char *header, size_t length,
                                  uint64_t data_bytes)
 {
-    HPCT_TRY(hpct_st_parse(&part->index, header, length, data_bytes));
+    HPCT_TRY(hpct_weights_st_parse(&part->index, header, length, data_bytes));
     return parse_tensors(part);
 }
 
@@ -283,7 +285,7 @@ static hpct_status read_header(hpct_ckpt_part *part, int fd, uint64_t bytes)
     if ((uint64_t) info.st_size != bytes)
         return hpct_fail(HPCT_ERR_DATA, "%s: it has %lld bytes, and the manifest says %" PRIu64,
                          part->path, (long long) info.st_size, bytes);
-    HPCT_TRY(hpct_st_read(&part->index, fd, bytes, part->path));
+    HPCT_TRY(hpct_weights_st_read(&part->index, fd, bytes, part->path));
     hpct_status status = parse_tensors(part);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, part->path);
 }
@@ -307,7 +309,7 @@ hpct_status hpct_ckpt_part_open(hpct_ckpt_part *out, const char *folder, const c
 void hpct_ckpt_part_free(hpct_ckpt_part *part)
 {
     free(part->tensors);
-    hpct_st_free(&part->index);
+    hpct_weights_st_free(&part->index);
     free(part->path);
     *part = (hpct_ckpt_part){.path = NULL};
 }

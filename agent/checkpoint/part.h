@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-_Static_assert(HPCT_CKPT_STORE_MAX_RANK == HPCT_ST_MAX_RANK, "shapes are copied");
+_Static_assert(HPCT_CKPT_STORE_MAX_RANK == HPCT_WEIGHTS_ST_MAX_RANK, "shapes are copied");
 
 const char *hpct_ckpt_part_dtype(hpct_ckpt_store_type type); /* "F32" */
 unsigned hpct_ckpt_part_type_bytes(hpct_ckpt_store_type type);
@@ -21,13 +21,13 @@ uint64_t hpct_ckpt_part_row_bytes(const hpct_ckpt_store_tensor *tensor);
 /* Entries of a file with these tensors, in their order. Data of larger elements come first, so that
  * all are aligned: offsets rise over the tensors with elements of 8 bytes, then those of 4, 2
  * and 1. HPCT_ERR_USAGE for wrong names, shapes, types or rows. The caller frees *out. */
-hpct_status hpct_ckpt_part_lay_out(hpct_st_entry **out, const hpct_ckpt_store_tensor *tensors,
-                                   size_t count);
-void hpct_ckpt_part_free_entries(hpct_st_entry *entries, size_t count);
+hpct_status hpct_ckpt_part_lay_out(hpct_weights_st_entry **out,
+                                   const hpct_ckpt_store_tensor *tensors, size_t count);
+void hpct_ckpt_part_free_entries(hpct_weights_st_entry *entries, size_t count);
 
 typedef struct hpct_ckpt_part {
     char *path;
-    hpct_st_index index;             /* owns the names */
+    hpct_weights_st_index index;     /* owns the names */
     hpct_ckpt_store_tensor *tensors; /* as many, in the same order */
 } hpct_ckpt_part;
 

@@ -16,7 +16,7 @@ static hpct_status bad(const char *name, const char *what)
     return hpct_fail(HPCT_ERR_DATA, "tensor \"%.80s\": %s", name, what);
 }
 
-unsigned hpct_st_element_bytes(const char *dtype)
+unsigned hpct_weights_st_element_bytes(const char *dtype)
 {
     static const struct {
         const char *name;
@@ -31,10 +31,10 @@ unsigned hpct_st_element_bytes(const char *dtype)
     return 0;
 }
 
-static hpct_status read_shape(hpct_st_entry *entry, const json_t *shape, uint64_t *elements)
+static hpct_status read_shape(hpct_weights_st_entry *entry, const json_t *shape, uint64_t *elements)
 {
     size_t rank = json_array_size(shape);
-    if (!json_is_array(shape) || rank > HPCT_ST_MAX_RANK)
+    if (!json_is_array(shape) || rank > HPCT_WEIGHTS_ST_MAX_RANK)
         return bad(entry->name, "its shape is not a list of at most 8 sizes");
     entry->rank = (int) rank;
     *elements = 1;
@@ -50,7 +50,8 @@ static hpct_status read_shape(hpct_st_entry *entry, const json_t *shape, uint64_
     return HPCT_OK;
 }
 
-static hpct_status read_offsets(hpct_st_entry *entry, const json_t *offsets, uint64_t data_bytes)
+static hpct_status read_offsets(hpct_weights_st_entry *entry, const json_t *offsets,
+                                uint64_t data_bytes)
 {
     const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
     if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end) ||
@@ -63,7 +64,7 @@ static hpct_status read_offsets(hpct_st_entry *entry, const json_t *offsets, uin
     return HPCT_OK;
 }
 
-static hpct_status read_entry(hpct_st_entry *entry, const char *name, const json_t *value,
+static hpct_status read_entry(hpct_weights_st_entry *entry, const char *name, const json_t *value,
                               uint64_t data_bytes)
 {
     uint64_t elements = 0, bytes;
@@ -71,7 +72,7 @@ static hpct_status read_entry(hpct_st_entry *entry, const char *name, const json
     entry->name = strdup(name);
     if (entry->name == NULL)
         return hpct_fail_memory(strlen(name) + 1);
-    unsigned size = dtype != NULL ? hpct_st_element_bytes(dtype) : 0;
+    unsigned size = dtype != NULL ? hpct_weights_st_element_bytes(dtype) : 0;
     if (size == 0)
         return bad(name, "its dtype is missing or unknown");
     snprintf(entry->dtype, sizeof entry->dtype, "%s", dtype);
@@ -86,17 +87,17 @@ static hpct_status read_entry(hpct_st_entry *entry, const char *name, const json
 
 static int by_begin(const void *a, const void *b)
 {
-    const hpct_st_entry *x = a, *y = b;
+    const hpct_weights_st_entry *x = a, *y = b;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
     return (x->end > y->end) - (x->end < y->end); /* empty ones first */
 }
 
-static hpct_status check_cover(const hpct_st_index *index, uint64_t data_bytes)
+static hpct_status check_cover(const hpct_weights_st_index *index, uint64_t data_bytes)
 {
     uint64_t at = 0;
     for (size_t i = 0; i < index->count; i++) {
-        const hpct_st_entry *entry = &index->entries[i];
+        const hpct_weights_st_entry *entry = &index->entries[i];
         if (entry->begin < at)
             return bad(entry->name, "its data overlaps another tensor's");
         if (entry->begin > at)
@@ -118,14 +119,14 @@ static hpct_status read_text(char **out, const json_t *metadata, const char *key
 }
 
 /* Metadata of other programs may have any content. */
-static hpct_status read_metadata(hpct_st_index *out, const json_t *metadata)
+static hpct_status read_metadata(hpct_weights_st_index *out, const json_t *metadata)
 {
     HPCT_TRY(read_text(&out->class_names, metadata, "class_names"));
     HPCT_TRY(read_text(&out->trained_with, metadata, "trained_with"));
     return read_text(&out->slices, metadata, "slices");
 }
 
-static hpct_status read_entries(hpct_st_index *out, json_t *root, uint64_t data_bytes)
+static hpct_status read_entries(hpct_weights_st_index *out, json_t *root, uint64_t data_bytes)
 {
     const char *name;
     json_t *value;
@@ -141,11 +142,11 @@ static hpct_status read_entries(hpct_st_index *out, json_t *root, uint64_t data_
     return check_cover(out, data_bytes);
 }
 
-hpct_status hpct_st_parse(hpct_st_index *out, const char *header, size_t length,
-                          uint64_t data_bytes)
+hpct_status hpct_weights_st_parse(hpct_weights_st_index *out, const char *header, size_t length,
+                                  uint64_t data_bytes)
 {
     json_error_t error;
-    *out = (hpct_st_index){0};
+    *out = (hpct_weights_st_index){0};
     json_t *root = json_loadb(header, length, JSON_REJECT_DUPLICATES, &error);
     if (root == NULL)
         return hpct_fail(HPCT_ERR_DATA, "the header is not JSON: %s", error.text);
@@ -154,17 +155,18 @@ hpct_status hpct_st_parse(hpct_st_index *out, const char *header, size_t length,
                              : hpct_fail(HPCT_ERR_DATA, "the header is not a JSON object");
     json_decref(root);
     if (status != HPCT_OK)
-        hpct_st_free(out);
+        hpct_weights_st_free(out);
     return status;
 }
 
-hpct_status hpct_st_read(hpct_st_index *out, int fd, uint64_t bytes, const char *path)
+hpct_status hpct_weights_st_read(hpct_weights_st_index *out, int fd, uint64_t bytes,
+                                 const char *path)
 {
     uint64_t length;
     if (bytes < sizeof length)
         return hpct_fail(HPCT_ERR_DATA, "%s: too short for a safetensors file", path);
     HPCT_TRY(hpct_file_read_all(fd, &length, sizeof length, 0, path));
-    if (length > HPCT_ST_MAX_HEADER || length > bytes - sizeof length)
+    if (length > HPCT_WEIGHTS_ST_MAX_HEADER || length > bytes - sizeof length)
         return hpct_fail(HPCT_ERR_DATA, "%s: not a safetensors file (header of %llu bytes)", path,
                          (unsigned long long) length);
     char *header = malloc(length + 1);
@@ -172,7 +174,7 @@ hpct_status hpct_st_read(hpct_st_index *out, int fd, uint64_t bytes, const char 
         return hpct_fail_memory(length + 1);
     hpct_status status = hpct_file_read_all(fd, header, length, sizeof length, path);
     if (status == HPCT_OK) {
-        status = hpct_st_parse(out, header, length, bytes - sizeof length - length);
+        status = hpct_weights_st_parse(out, header, length, bytes - sizeof length - length);
         if (status != HPCT_OK)
             hpct_fail_within(status, path);
     }
@@ -181,7 +183,7 @@ hpct_status hpct_st_read(hpct_st_index *out, int fd, uint64_t bytes, const char 
     return status;
 }
 
-void hpct_st_free(hpct_st_index *index)
+void hpct_weights_st_free(hpct_weights_st_index *index)
 {
     for (size_t i = 0; i < index->count; i++)
         free(index->entries[i].name);
@@ -189,10 +191,10 @@ void hpct_st_free(hpct_st_index *index)
     free(index->class_names);
     free(index->trained_with);
     free(index->slices);
-    *index = (hpct_st_index){0};
+    *index = (hpct_weights_st_index){0};
 }
 
-static int add_entry(json_t *root, const hpct_st_entry *entry)
+static int add_entry(json_t *root, const hpct_weights_st_entry *entry)
 {
     json_t *shape = json_array();
     for (int i = 0; i < entry->rank; i++)
@@ -202,7 +204,7 @@ static int add_entry(json_t *root, const hpct_st_entry *entry)
     return json_object_set_new(root, entry->name, value);
 }
 
-static int add_texts(json_t *root, const hpct_st_text *texts)
+static int add_texts(json_t *root, const hpct_weights_st_text *texts)
 {
     json_t *metadata = json_object();
     int failed = metadata == NULL;
@@ -215,8 +217,8 @@ static int add_texts(json_t *root, const hpct_st_text *texts)
     return failed;
 }
 
-hpct_status hpct_st_format(char **out, size_t *length, const hpct_st_entry *entries, size_t count,
-                           const hpct_st_text *texts)
+hpct_status hpct_weights_st_format(char **out, size_t *length, const hpct_weights_st_entry *entries,
+                                   size_t count, const hpct_weights_st_text *texts)
 {
     json_t *root = json_object();
     int failed = root == NULL || add_texts(root, texts);

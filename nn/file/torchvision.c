@@ -13,7 +13,7 @@
 
 #define VGG_CELLS 7 /* each way, before VGG's first dense layer: AdaptiveAvgPool2d((7, 7)) */
 
-typedef struct hpct_torch_source {
+typedef struct hpct_weights_torch_source {
     char name[HPCT_GRAPH_NAME_SIZE +
               16];           /* "layer1.0.conv1.weight"; "": zeros, as torch has no bias */
     hpct_shape shape;        /* of the parameter; of a flattened picture's, four sizes */
@@ -44,7 +44,7 @@ static void name_of(const hpct_graph_param *param, char *to, size_t size)
     snprintf(to, size, "%.*s.%s", (int) (word - 1 - param->name), param->name, torch);
 }
 
-static const hpct_st_entry *find(const hpct_st_index *index, const char *name)
+static const hpct_weights_st_entry *find(const hpct_weights_st_index *index, const char *name)
 {
     for (size_t i = 0; i < index->count; i++) {
         if (strcmp(index->entries[i].name, name) == 0)
@@ -53,7 +53,8 @@ static const hpct_st_entry *find(const hpct_st_index *index, const char *name)
     return NULL;
 }
 
-static const hpct_st_entry *find_param(const hpct_st_index *index, const hpct_graph_param *param)
+static const hpct_weights_st_entry *find_param(const hpct_weights_st_index *index,
+                                               const hpct_graph_param *param)
 {
     char name[sizeof param->name];
     name_of(param, name, sizeof name);
@@ -62,7 +63,7 @@ static const hpct_st_entry *find_param(const hpct_st_index *index, const hpct_gr
 
 /* ---- an index ---- */
 
-static bool is_state_dict(const hpct_model *model, const hpct_st_index *index)
+static bool is_state_dict(const hpct_model *model, const hpct_weights_st_index *index)
 {
     for (int i = 0; i < model->num_params; i++) {
         if (find(index, model->params[i].name) != NULL)
@@ -97,7 +98,7 @@ static void take_old_name(char *name)
     }
 }
 
-static void clean(hpct_st_index *index)
+static void clean(hpct_weights_st_index *index)
 {
     size_t kept = 0;
     for (size_t i = 0; i < index->count; i++) {
@@ -112,7 +113,7 @@ static void clean(hpct_st_index *index)
 }
 
 /* Number of the model's parameters that are in the file. */
-static size_t count_found(const hpct_model *form, const hpct_st_index *index)
+static size_t count_found(const hpct_model *form, const hpct_weights_st_index *index)
 {
     size_t found = 0;
     for (int i = 0; i < form->num_params; i++)
@@ -121,7 +122,7 @@ static size_t count_found(const hpct_model *form, const hpct_st_index *index)
 }
 
 /* The form that has exactly the file's names, or NULL. */
-static hpct_status identify(const hpct_st_index *index, const char **out)
+static hpct_status identify(const hpct_weights_st_index *index, const char **out)
 {
     *out = NULL;
     for (int i = 0; hpct_builtin_torchvision(i) != NULL; i++) {
@@ -212,13 +213,13 @@ static hpct_status find_sources(source *sources, const hpct_model *model, const 
 
 /* ---- renaming ---- */
 
-static hpct_status rename_entry(hpct_st_entry *entry, const hpct_graph_param *param,
+static hpct_status rename_entry(hpct_weights_st_entry *entry, const hpct_graph_param *param,
                                 const source *from)
 {
     static const int dense[] = {1, 0};
     const int *axes = from->shape.rank > param->shape.rank ? dense : from->axes;
     char *name = strdup(param->name);
-    int64_t shape[HPCT_ST_MAX_RANK];
+    int64_t shape[HPCT_WEIGHTS_ST_MAX_RANK];
     if (name == NULL)
         return hpct_fail_memory(strlen(param->name));
     free(entry->name);
@@ -232,31 +233,31 @@ static hpct_status rename_entry(hpct_st_entry *entry, const hpct_graph_param *pa
 }
 
 /* Its kernel is as large, so that there is something to read. */
-static hpct_status add_bias(hpct_st_index *index, const hpct_graph_param *param)
+static hpct_status add_bias(hpct_weights_st_index *index, const hpct_graph_param *param)
 {
-    hpct_st_entry *grown = realloc(index->entries, (index->count + 1) * sizeof *grown);
+    hpct_weights_st_entry *grown = realloc(index->entries, (index->count + 1) * sizeof *grown);
     if (grown == NULL)
         return hpct_fail_memory((index->count + 1) * sizeof *grown);
     index->entries = grown;
-    hpct_st_entry *entry = &grown[index->count];
-    *entry = (hpct_st_entry){.name = strdup(param->name),
-                             .is_f32 = true,
-                             .dtype = "F32",
-                             .rank = 1,
-                             .shape = {param->shape.size[0]}};
+    hpct_weights_st_entry *entry = &grown[index->count];
+    *entry = (hpct_weights_st_entry){.name = strdup(param->name),
+                                     .is_f32 = true,
+                                     .dtype = "F32",
+                                     .rank = 1,
+                                     .shape = {param->shape.size[0]}};
     if (entry->name == NULL)
         return hpct_fail_memory(strlen(param->name));
     index->count++;
     return HPCT_OK;
 }
 
-static hpct_status rename_all(const source *sources, const hpct_model *model, hpct_st_index *index,
-                              const char *path, bool fitting)
+static hpct_status rename_all(const source *sources, const hpct_model *model,
+                              hpct_weights_st_index *index, const char *path, bool fitting)
 {
     for (int i = 0; i < model->num_params; i++) {
         const hpct_graph_param *param = &model->params[i];
         const source *from = &sources[i];
-        const hpct_st_entry *entry = from->name[0] != '\0' ? find(index, from->name) : NULL;
+        const hpct_weights_st_entry *entry = from->name[0] != '\0' ? find(index, from->name) : NULL;
         if (has_other_cells(from, param) && !fitting)
             return hpct_fail(HPCT_ERR_DATA,
                              "%s: torchvision's %s is of pictures of 224x224 to 255x255, which "
@@ -273,8 +274,8 @@ static hpct_status rename_all(const source *sources, const hpct_model *model, hp
 
 /* ---- both ---- */
 
-static hpct_status adopt(hpct_torch *out, const hpct_model *model, const hpct_model *form,
-                         hpct_st_index *index, const char *path, bool fitting)
+static hpct_status adopt(hpct_weights_torch *out, const hpct_model *model, const hpct_model *form,
+                         hpct_weights_st_index *index, const char *path, bool fitting)
 {
     if (count_found(form, index) == 0)
         return HPCT_OK;
@@ -285,11 +286,11 @@ static hpct_status adopt(hpct_torch *out, const hpct_model *model, const hpct_mo
     return rename_all(out->sources, model, index, path, fitting);
 }
 
-hpct_status hpct_torch_adopt(hpct_torch *out, const hpct_model *model, hpct_st_index *index,
-                             const char *path, bool fitting)
+hpct_status hpct_weights_torch_adopt(hpct_weights_torch *out, const hpct_model *model,
+                                     hpct_weights_st_index *index, const char *path, bool fitting)
 {
     const char *is;
-    *out = (hpct_torch){0};
+    *out = (hpct_weights_torch){0};
     if (!is_state_dict(model, index))
         return HPCT_OK;
     clean(index);
@@ -307,7 +308,7 @@ hpct_status hpct_torch_adopt(hpct_torch *out, const hpct_model *model, hpct_st_i
     return status;
 }
 
-void hpct_torch_free(hpct_torch *torch)
+void hpct_weights_torch_free(hpct_weights_torch *torch)
 {
     free(torch->sources);
     torch->sources = NULL;
@@ -336,7 +337,8 @@ static void permute(const source *by, const float *from, float *to)
     }
 }
 
-hpct_status hpct_torch_convert(const hpct_torch *torch, const hpct_model *model, float **values)
+hpct_status hpct_weights_torch_convert(const hpct_weights_torch *torch, const hpct_model *model,
+                                       float **values)
 {
     for (int i = 0; i < model->num_params && torch->sources != NULL; i++) {
         size_t count = hpct_graph_shape_count(&model->params[i].shape);

@@ -8,9 +8,9 @@
 #include "nn/graph/graph.h"
 
 /* Where the values of each parameter come from; zeros: the file is none of torchvision's. */
-typedef struct hpct_torch {
-    struct hpct_torch_source *sources; /* [num_params] */
-} hpct_torch;
+typedef struct hpct_weights_torch {
+    struct hpct_weights_torch_source *sources; /* [num_params] */
+} hpct_weights_torch;
 
 /* If the file is a state_dict, by its names, and has none of this model's own weights: gives the
  * tensors names and shapes of the model's parameters, adds the biases that torch does not have,
@@ -18,14 +18,15 @@ typedef struct hpct_torch {
  * the auxiliary classifier of Inception. `fitting`: layers that do not fit are left out later.
  *
  * Returns HPCT_ERR_DATA, naming the model to take, for weights of another network. The caller ends
- * *out with hpct_torch_free() in any case. */
-hpct_status hpct_torch_adopt(hpct_torch *out, const hpct_model *model, hpct_st_index *index,
-                             const char *path, bool fitting);
+ * *out with hpct_weights_torch_free() in any case. */
+hpct_status hpct_weights_torch_adopt(hpct_weights_torch *out, const hpct_model *model,
+                                     hpct_weights_st_index *index, const char *path, bool fitting);
 
 /* Gives values read by that index the order of the parameters: values[i] of parameter i, or NULL.
  */
-hpct_status hpct_torch_convert(const hpct_torch *torch, const hpct_model *model, float **values);
+hpct_status hpct_weights_torch_convert(const hpct_weights_torch *torch, const hpct_model *model,
+                                       float **values);
 
-void hpct_torch_free(hpct_torch *torch);
+void hpct_weights_torch_free(hpct_weights_torch *torch);
 
 #endif

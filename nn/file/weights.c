@@ -31,13 +31,13 @@ typedef struct saving {
 static hpct_status save_safetensors(void *arg, int fd)
 {
     const saving *s = arg;
-    return hpct_safetensors_save(s->model, fd, s->path);
+    return hpct_weights_safetensors_save(s->model, fd, s->path);
 }
 
 static hpct_status save_h5(void *arg, int fd)
 {
     const saving *s = arg;
-    return hpct_h5_save(s->model, fd, s->path);
+    return hpct_keras_h5_save(s->model, fd, s->path);
 }
 
 /* Suffixes by which other programs expect another format. */
@@ -68,7 +68,7 @@ hpct_status hpct_model_check_weights_name(const char *path)
     if (!ends_with(path, ".weights.h5"))
         return hpct_fail(HPCT_ERR_USAGE,
                          "%s: Keras opens weights only under names that end in .weights.h5", path);
-    hpct_status status = hpct_h5_available();
+    hpct_status status = hpct_keras_h5_available();
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
 }
 
@@ -114,20 +114,21 @@ hpct_status hpct_model_check_finite(const hpct_model *model)
 /* Values of each parameter. The format is detected from the file's first bytes, else from its
  * name. skips, here and below: NULL if all must fit. */
 static hpct_status load_values(const hpct_model *model, const char *path, float **values,
-                               hpct_weights_source *source, hpct_skips *skips)
+                               hpct_weights_source *source, hpct_keras_skips *skips)
 {
     hpct_kind kind = HPCT_KIND_UNKNOWN;
     HPCT_TRY(hpct_kind_of_file(&kind, path));
     if (kind == HPCT_KIND_HDF5 || (kind == HPCT_KIND_UNKNOWN && ends_with(path, ".h5"))) {
-        hpct_h5_texts texts = {0};
-        hpct_status status = hpct_h5_read(model, path, values, &texts, skips);
+        hpct_keras_h5_texts texts = {0};
+        hpct_status status = hpct_keras_h5_read(model, path, values, &texts, skips);
         source->class_names = texts.class_names;
         source->trained_with = texts.trained_with;
         return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
     }
     if (kind == HPCT_KIND_SAFETENSORS || kind == HPCT_KIND_UNKNOWN)
-        return skips == NULL ? hpct_safetensors_load(model, path, values, source)
-                             : hpct_safetensors_load_fitting(model, path, values, source, skips);
+        return skips == NULL
+                   ? hpct_weights_safetensors_load(model, path, values, source)
+                   : hpct_weights_safetensors_load_fitting(model, path, values, source, skips);
     return hpct_fail(HPCT_ERR_DATA, "%s is %s", path, hpct_kind_says(kind));
 }
 
@@ -163,7 +164,7 @@ static void take_texts(hpct_model *model, hpct_weights_source *source, bool head
     source->class_names = NULL;
 }
 
-static hpct_status load(hpct_model *model, const char *path, bool all, hpct_skips *skips)
+static hpct_status load(hpct_model *model, const char *path, bool all, hpct_keras_skips *skips)
 {
     if (!model->compiled)
         return hpct_fail(HPCT_ERR_USAGE, "model %s must be compiled before weights are loaded",
@@ -203,7 +204,7 @@ hpct_status hpct_model_load_any_weights(hpct_model *model, const char *path)
 hpct_status hpct_model_load_weights_with(hpct_model *model, const char *path,
                                          const hpct_load_options *options)
 {
-    hpct_skips skips = {0};
+    hpct_keras_skips skips = {0};
     hpct_status status =
         load(model, path, options->allow_nan, options->skip_mismatch ? &skips : NULL);
     if (status == HPCT_OK && options->skipped != NULL) {
@@ -221,11 +222,11 @@ hpct_status hpct_weights_trained_with(const char *path, char **text)
     *text = NULL;
     HPCT_TRY(hpct_kind_of_file(&kind, path));
     if (kind == HPCT_KIND_SAFETENSORS)
-        return hpct_safetensors_trained_with(path, text);
+        return hpct_weights_safetensors_trained_with(path, text);
     if (kind != HPCT_KIND_HDF5)
         return HPCT_OK;
-    hpct_h5_texts texts = {0};
-    hpct_status status = hpct_h5_read(NULL, path, NULL, &texts, NULL);
+    hpct_keras_h5_texts texts = {0};
+    hpct_status status = hpct_keras_h5_read(NULL, path, NULL, &texts, NULL);
     *text = texts.trained_with;
     free(texts.class_names);
     return status;

@@ -24,7 +24,7 @@ static size_t param_bytes(const hpct_graph_param *param)
 static hpct_status write_header(const hpct_model *model, int fd, const char *path)
 {
     size_t count = (size_t) model->num_params, length = 0;
-    hpct_st_entry *entries = calloc(count + 1, sizeof *entries);
+    hpct_weights_st_entry *entries = calloc(count + 1, sizeof *entries);
     if (entries == NULL)
         return hpct_fail_memory((count + 1) * sizeof *entries);
     uint64_t at = 0;
@@ -39,9 +39,9 @@ static hpct_status write_header(const hpct_model *model, int fd, const char *pat
         entries[i].end = at += param_bytes(param);
     }
     char *header = NULL;
-    const hpct_st_text texts[] = {
+    const hpct_weights_st_text texts[] = {
         {"class_names", model->class_names}, {"trained_with", model->trained_with}, {NULL, NULL}};
-    hpct_status status = hpct_st_format(&header, &length, entries, count, texts);
+    hpct_status status = hpct_weights_st_format(&header, &length, entries, count, texts);
     if (status == HPCT_OK)
         status = hpct_file_write_all(fd, header, length, path);
     free(header);
@@ -65,7 +65,7 @@ static hpct_status write_params(const hpct_model *model, int fd, const char *pat
     return status;
 }
 
-hpct_status hpct_safetensors_save(const hpct_model *model, int fd, const char *path)
+hpct_status hpct_weights_safetensors_save(const hpct_model *model, int fd, const char *path)
 {
     HPCT_TRY(write_header(model, fd, path));
     return write_params(model, fd, path);
@@ -73,17 +73,17 @@ hpct_status hpct_safetensors_save(const hpct_model *model, int fd, const char *p
 
 /* ---- loading ---- */
 
-static hpct_status read_index(int fd, const char *path, hpct_st_index *index)
+static hpct_status read_index(int fd, const char *path, hpct_weights_st_index *index)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
         return hpct_file_failed("reading", path);
     if (!S_ISREG(info.st_mode))
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s is not a file", path);
-    return hpct_st_read(index, fd, (uint64_t) info.st_size, path);
+    return hpct_weights_st_read(index, fd, (uint64_t) info.st_size, path);
 }
 
-static bool all_begin_with(const hpct_st_index *index, const char *word)
+static bool all_begin_with(const hpct_weights_st_index *index, const char *word)
 {
     size_t count = 0;
     while (count < index->count && strncmp(index->entries[count].name, word, strlen(word)) == 0)
@@ -93,7 +93,7 @@ static bool all_begin_with(const hpct_st_index *index, const char *word)
 
 /* torch.nn.DataParallel and torch.compile put a word before the names of all tensors, in any order.
  */
-static void strip_wrappers(hpct_st_index *index)
+static void strip_wrappers(hpct_weights_st_index *index)
 {
     static const char *const words[] = {"module.", "_orig_mod.", "module."};
     for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
@@ -107,7 +107,7 @@ static void strip_wrappers(hpct_st_index *index)
     }
 }
 
-static const hpct_st_entry *find(const hpct_st_index *index, const char *name)
+static const hpct_weights_st_entry *find(const hpct_weights_st_index *index, const char *name)
 {
     for (size_t i = 0; i < index->count; i++) {
         if (strcmp(index->entries[i].name, name) == 0)
@@ -116,12 +116,12 @@ static const hpct_st_entry *find(const hpct_st_index *index, const char *name)
     return NULL;
 }
 
-static hpct_status check_entry(const hpct_graph_param *param, const hpct_st_entry *entry,
+static hpct_status check_entry(const hpct_graph_param *param, const hpct_weights_st_entry *entry,
                                const char *path)
 {
     if (entry == NULL)
-        return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" is missing" HPCT_WEIGHTS_HINT, path,
-                         param->name);
+        return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" is missing" HPCT_KERAS_WEIGHTS_HINT,
+                         path, param->name);
     if (!entry->is_f32)
         return hpct_fail(HPCT_ERR_DATA, "%s: tensor \"%s\" is %s, not F32", path, param->name,
                          entry->dtype);
@@ -133,11 +133,11 @@ static hpct_status check_entry(const hpct_graph_param *param, const hpct_st_entr
     char text[HPCT_GRAPH_SHAPE_TEXT];
     hpct_graph_shape_format(&param->shape, text);
     return hpct_fail(HPCT_ERR_DATA,
-                     "%s: tensor \"%s\" does not have the model's shape %s" HPCT_WEIGHTS_HINT, path,
-                     param->name, text);
+                     "%s: tensor \"%s\" does not have the model's shape %s" HPCT_KERAS_WEIGHTS_HINT,
+                     path, param->name, text);
 }
 
-static hpct_status check_index(const hpct_model *model, const hpct_st_index *index,
+static hpct_status check_index(const hpct_model *model, const hpct_weights_st_index *index,
                                const char *path)
 {
     for (int i = 0; i < model->num_params; i++) {
@@ -149,14 +149,15 @@ static hpct_status check_index(const hpct_model *model, const hpct_st_index *ind
         for (int i = 0; i < model->num_params; i++)
             known |= strcmp(model->params[i].name, index->entries[k].name) == 0;
         if (!known)
-            return hpct_fail(HPCT_ERR_DATA, "%s: the model has no \"%.80s\"" HPCT_WEIGHTS_HINT,
-                             path, index->entries[k].name);
+            return hpct_fail(HPCT_ERR_DATA,
+                             "%s: the model has no \"%.80s\"" HPCT_KERAS_WEIGHTS_HINT, path,
+                             index->entries[k].name);
     }
     return HPCT_OK;
 }
 
 static hpct_status read_param(const hpct_graph_param *param, int fd, const char *path,
-                              const hpct_st_index *index, float **values)
+                              const hpct_weights_st_index *index, float **values)
 {
     size_t bytes = param_bytes(param);
     *values = malloc(bytes);
@@ -167,7 +168,7 @@ static hpct_status read_param(const hpct_graph_param *param, int fd, const char 
 }
 
 static hpct_status read_params(const hpct_model *model, int fd, const char *path,
-                               const hpct_st_index *index, float **values)
+                               const hpct_weights_st_index *index, float **values)
 {
     for (int i = 0; i < model->num_params; i++)
         HPCT_TRY(read_param(&model->params[i], fd, path, index, &values[i]));
@@ -182,7 +183,7 @@ static bool is_of(const hpct_model *model, int param, int layer)
 }
 
 /* Why a layer is not loaded: its first weight that does not fit; "": all do. */
-static void find_misfit(const hpct_model *model, int layer, const hpct_st_index *index,
+static void find_misfit(const hpct_model *model, int layer, const hpct_weights_st_index *index,
                         char why[HPCT_GRAPH_SHAPE_TEXT + 64])
 {
     size_t size = HPCT_GRAPH_SHAPE_TEXT + 64;
@@ -192,7 +193,7 @@ static void find_misfit(const hpct_model *model, int layer, const hpct_st_index 
         const char *word = strrchr(param->name, '/') + 1;
         if (!is_of(model, i, layer))
             continue;
-        const hpct_st_entry *entry = find(index, param->name);
+        const hpct_weights_st_entry *entry = find(index, param->name);
         if (entry == NULL)
             snprintf(why, size, "%.24s is missing", word);
         else if (check_entry(param, entry, "") != HPCT_OK)
@@ -201,12 +202,13 @@ static void find_misfit(const hpct_model *model, int layer, const hpct_st_index 
 }
 
 static hpct_status load_layer(const hpct_model *model, int layer, int fd, const char *path,
-                              const hpct_st_index *index, float **values, hpct_skips *skips)
+                              const hpct_weights_st_index *index, float **values,
+                              hpct_keras_skips *skips)
 {
     char why[HPCT_GRAPH_SHAPE_TEXT + 64];
     find_misfit(model, layer, index, why);
     if (why[0] != '\0')
-        return hpct_skips_add(skips, "%s (%s)", model->layers[layer].name, why);
+        return hpct_keras_skips_add(skips, "%s (%s)", model->layers[layer].name, why);
     for (int i = 0; i < model->num_params; i++) {
         if (is_of(model, i, layer))
             HPCT_TRY(read_param(&model->params[i], fd, path, index, &values[i]));
@@ -216,13 +218,14 @@ static hpct_status load_layer(const hpct_model *model, int layer, int fd, const 
 }
 
 static hpct_status read_fitting(const hpct_model *model, int fd, const char *path,
-                                const hpct_st_index *index, float **values, hpct_skips *skips)
+                                const hpct_weights_st_index *index, float **values,
+                                hpct_keras_skips *skips)
 {
     for (int layer = 0; layer < model->num_layers; layer++) {
         if (model->layers[layer].parameters > 0)
             HPCT_TRY(load_layer(model, layer, fd, path, index, values, skips));
     }
-    hpct_status status = hpct_skips_end(skips);
+    hpct_status status = hpct_keras_skips_end(skips);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, path);
 }
 
@@ -230,49 +233,50 @@ static hpct_status read_fitting(const hpct_model *model, int fd, const char *pat
 
 /* skips NULL: all must fit. */
 static hpct_status load(const hpct_model *model, const char *path, float **values,
-                        hpct_weights_source *source, hpct_skips *skips)
+                        hpct_weights_source *source, hpct_keras_skips *skips)
 {
-    hpct_st_index index = {0};
-    hpct_torch torch = {0};
+    hpct_weights_st_index index = {0};
+    hpct_weights_torch torch = {0};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be opened: %s", path, strerror(errno));
     hpct_status status = read_index(fd, path, &index);
     strip_wrappers(&index);
     if (status == HPCT_OK)
-        status = hpct_torch_adopt(&torch, model, &index, path, skips != NULL);
+        status = hpct_weights_torch_adopt(&torch, model, &index, path, skips != NULL);
     if (status == HPCT_OK && skips == NULL)
         status = check_index(model, &index, path);
     if (status == HPCT_OK)
         status = skips == NULL ? read_params(model, fd, path, &index, values)
                                : read_fitting(model, fd, path, &index, values, skips);
     if (status == HPCT_OK)
-        status = hpct_torch_convert(&torch, model, values);
+        status = hpct_weights_torch_convert(&torch, model, values);
     *source = (hpct_weights_source){.class_names = index.class_names,
                                     .trained_with = index.trained_with,
                                     .is_torch = torch.sources != NULL};
     index.class_names = index.trained_with = NULL;
-    hpct_torch_free(&torch);
-    hpct_st_free(&index);
+    hpct_weights_torch_free(&torch);
+    hpct_weights_st_free(&index);
     close(fd);
     return status;
 }
 
-hpct_status hpct_safetensors_load(const hpct_model *model, const char *path, float **values,
-                                  hpct_weights_source *source)
+hpct_status hpct_weights_safetensors_load(const hpct_model *model, const char *path, float **values,
+                                          hpct_weights_source *source)
 {
     return load(model, path, values, source, NULL);
 }
 
-hpct_status hpct_safetensors_load_fitting(const hpct_model *model, const char *path, float **values,
-                                          hpct_weights_source *source, hpct_skips *skips)
+hpct_status hpct_weights_safetensors_load_fitting(const hpct_model *model, const char *path,
+                                                  float **values, hpct_weights_source *source,
+                                                  hpct_keras_skips *skips)
 {
     return load(model, path, values, source, skips);
 }
 
-hpct_status hpct_safetensors_trained_with(const char *path, char **text)
+hpct_status hpct_weights_safetensors_trained_with(const char *path, char **text)
 {
-    hpct_st_index index;
+    hpct_weights_st_index index;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     *text = NULL;
     if (fd < 0)
@@ -281,7 +285,7 @@ hpct_status hpct_safetensors_trained_with(const char *path, char **text)
     if (status == HPCT_OK) {
         *text = index.trained_with;
         index.trained_with = NULL;
-        hpct_st_free(&index);
+        hpct_weights_st_free(&index);
     }
     close(fd);
     return status;

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint64_t length;
-    hpct_st_index index;
+    hpct_weights_st_index index;
     if (size < sizeof length)
         return 0;
     memcpy(&length, data, sizeof length);
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     uint64_t rest = size - sizeof length - length;
     const char *header = (const char *) data + sizeof length;
-    if (hpct_st_parse(&index, header, (size_t) length, rest) != HPCT_OK)
+    if (hpct_weights_st_parse(&index, header, (size_t) length, rest) != HPCT_OK)
         return 0;
     uint64_t at = 0;
     for (size_t i = 0; i < index.count; i++) { /* what parse promises */
@@ -28,6 +28,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (at != rest)
         abort();
-    hpct_st_free(&index);
+    hpct_weights_st_free(&index);
     return 0;
 }

@@ -9,16 +9,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void read_line(char *line, hpct_st_entry *entry)
+static void read_line(char *line, hpct_weights_st_entry *entry)
 {
     char *state = NULL, *name = strtok_r(line, " ", &state);
     entry->name = strdup(name != NULL ? name : "");
-    for (char *word; (word = strtok_r(NULL, " ", &state)) != NULL && entry->rank < HPCT_ST_MAX_RANK;
+    for (char *word;
+         (word = strtok_r(NULL, " ", &state)) != NULL && entry->rank < HPCT_WEIGHTS_ST_MAX_RANK;
          entry->rank++)
         entry->shape[entry->rank] = strtoll(word, NULL, 10);
 }
 
-static void read_lines(char *text, hpct_st_index *index)
+static void read_lines(char *text, hpct_weights_st_index *index)
 {
     char *state = NULL;
     index->entries = calloc(MAX_ENTRIES, sizeof *index->entries);
@@ -28,11 +29,11 @@ static void read_lines(char *text, hpct_st_index *index)
 }
 
 /* All have names, and those of the model have ranks that can be compared. */
-static void check(const hpct_st_index *index)
+static void check(const hpct_weights_st_index *index)
 {
     for (size_t i = 0; i < index->count; i++) {
-        const hpct_st_entry *entry = &index->entries[i];
-        if (entry->name == NULL || entry->rank < 0 || entry->rank > HPCT_ST_MAX_RANK)
+        const hpct_weights_st_entry *entry = &index->entries[i];
+        if (entry->name == NULL || entry->rank < 0 || entry->rank > HPCT_WEIGHTS_ST_MAX_RANK)
             abort();
     }
 }
@@ -42,17 +43,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const names[] = {"resnet50", "densenet121-torchvision", "vgg16",
                                         "mnist-cnn"};
     char *text = size > 0 ? strndup((const char *) data + 1, size - 1) : NULL;
-    hpct_st_index index = {0};
-    hpct_torch torch = {0};
+    hpct_weights_st_index index = {0};
+    hpct_weights_torch torch = {0};
     hpct_model *model = NULL;
     if (text == NULL)
         return 0;
     read_lines(text, &index);
     if (hpct_model_builtin(&model, names[data[0] % 4]) == HPCT_OK &&
-        hpct_torch_adopt(&torch, model, &index, "x", data[0] % 8 >= 4) == HPCT_OK)
+        hpct_weights_torch_adopt(&torch, model, &index, "x", data[0] % 8 >= 4) == HPCT_OK)
         check(&index);
-    hpct_torch_free(&torch);
-    hpct_st_free(&index);
+    hpct_weights_torch_free(&torch);
+    hpct_weights_st_free(&index);
     hpct_model_free(model);
     free(text);
     return 0;

@@ -19,11 +19,11 @@ static hpct_model *make_model(void)
 }
 
 /* skips: NULL if all weights must fit. */
-static void load(const char *path, const hpct_model *model, hpct_skips *skips)
+static void load(const char *path, const hpct_model *model, hpct_keras_skips *skips)
 {
     float *values[3] = {NULL, NULL, NULL};
-    hpct_h5_texts texts = {0};
-    hpct_status status = hpct_h5_read(model, path, values, &texts, skips);
+    hpct_keras_h5_texts texts = {0};
+    hpct_status status = hpct_keras_h5_read(model, path, values, &texts, skips);
     bool conv2d = values[0] != NULL && values[1] != NULL, dense = values[2] != NULL;
     if (status != HPCT_OK && status != HPCT_ERR_DATA)
         abort();
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static hpct_model *model;
     static int file = -1;
     char path[64];
-    hpct_skips skips = {0};
+    hpct_keras_skips skips = {0};
     if (model == NULL) {
         model = make_model();
         file = memfd_create("weights", MFD_CLOEXEC);

@@ -32,8 +32,8 @@ typedef struct reading {
     const hpct_model *model; /* NULL: only the texts are wanted */
     const char *path;
     float **values;
-    hpct_h5_texts *texts;
-    hpct_skips *skips;
+    hpct_keras_h5_texts *texts;
+    hpct_keras_skips *skips;
     size_t size; /* of the file */
 } reading;
 
@@ -132,18 +132,19 @@ static void send_values(const reading *r, int fd)
     }
 }
 
-static hpct_status read_file(reading *r, hpct_h5_texts *texts, hpct_skips *skips)
+static hpct_status read_file(reading *r, hpct_keras_h5_texts *texts, hpct_keras_skips *skips)
 {
     if (r->model == NULL)
-        return hpct_h5_load_texts(r->path, texts);
-    return r->skips == NULL ? hpct_h5_load(r->model, r->path, r->values, texts)
-                            : hpct_h5_load_fitting(r->model, r->path, r->values, texts, skips);
+        return hpct_keras_h5_load_texts(r->path, texts);
+    return r->skips == NULL
+               ? hpct_keras_h5_load(r->model, r->path, r->values, texts)
+               : hpct_keras_h5_load_fitting(r->model, r->path, r->values, texts, skips);
 }
 
 static _Noreturn void run_child(reading *r, int fd)
 {
-    hpct_h5_texts texts = {0};
-    hpct_skips skips = {0};
+    hpct_keras_h5_texts texts = {0};
+    hpct_keras_skips skips = {0};
     prepare_child(r);
     hpct_status status = read_file(r, &texts, &skips);
     const char *message = status == HPCT_OK ? NULL : hpct_last_error();
@@ -237,7 +238,7 @@ static bool is_error(int status)
 static bool receive_answer(child *c, const reading *r, hpct_status *status)
 {
     char *message = NULL;
-    hpct_skips skips = {0};
+    hpct_keras_skips skips = {0};
     answer a;
     if (!receive_bytes(c, &a, sizeof a))
         return false;
@@ -311,15 +312,15 @@ static hpct_status start_child(child *c, reading *r)
     return hpct_fail(HPCT_ERR_INTERNAL, "no process to read it: %s", strerror(error));
 }
 
-hpct_status hpct_h5_read(const hpct_model *model, const char *path, float **values,
-                         hpct_h5_texts *texts, hpct_skips *skips)
+hpct_status hpct_keras_h5_read(const hpct_model *model, const char *path, float **values,
+                               hpct_keras_h5_texts *texts, hpct_keras_skips *skips)
 {
     struct stat about;
     reading r = {model, path, values, texts, skips, 0};
     if (stat(path, &about) != 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s", strerror(errno));
     r.size = (size_t) about.st_size;
-    HPCT_TRY(hpct_h5_available()); /* loaded once, not by each child */
+    HPCT_TRY(hpct_keras_h5_available()); /* loaded once, not by each child */
     child c = {.until = hpct_process_clock() + WALL_SECONDS + (double) (r.size / WALL_BYTES)};
     HPCT_TRY(start_child(&c, &r));
     hpct_status status = HPCT_OK;

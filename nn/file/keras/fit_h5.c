@@ -23,8 +23,8 @@ typedef struct place {
 
 typedef struct fitting {
     const hpct_model *model;
-    hpct_hdf5 *file;
-    hpct_skips *skips;
+    hpct_keras_hdf5 *file;
+    hpct_keras_skips *skips;
     float **values;
     const char *top;
     bool keras2;
@@ -32,7 +32,7 @@ typedef struct fitting {
     size_t num_places;
 } fitting;
 
-static const char *name_of(const fitting *f, const hpct_h5_group *g)
+static const char *name_of(const fitting *f, const hpct_keras_h5_group *g)
 {
     const hpct_layer *layer = &f->model->layers[g->layer];
     return layer->name + layer->own_name;
@@ -44,9 +44,9 @@ static hpct_status take_name(const fitting *f, place *p)
 {
     char **names;
     size_t count = 0;
-    if (!hpct_hdf5_has_attribute(f->file, p->path, "name"))
+    if (!hpct_keras_hdf5_has_attribute(f->file, p->path, "name"))
         return HPCT_OK;
-    HPCT_TRY(hpct_hdf5_strings(f->file, p->path, "name", &names, &count));
+    HPCT_TRY(hpct_keras_hdf5_strings(f->file, p->path, "name", &names, &count));
     if (count == 1)
         snprintf(p->name, sizeof p->name, "%s", names[0]);
     free(names);
@@ -74,12 +74,12 @@ static hpct_status list_layer(fitting *f, const char *path, int depth)
     HPCT_TRY(reserve(f));
     place *p = &f->places[f->num_places];
     int length = snprintf(inner, sizeof inner, "%s%s", path, f->top);
-    if (length < (int) sizeof inner && hpct_hdf5_has(f->file, inner))
+    if (length < (int) sizeof inner && hpct_keras_hdf5_has(f->file, inner))
         return depth < MAX_DEPTH
                    ? list_group(f, inner, depth + 1)
                    : hpct_fail(HPCT_ERR_DATA, "%.200s lies in too many groups", inner);
     length = snprintf(p->path, sizeof p->path, "%s/vars", path);
-    if (length >= (int) sizeof p->path || !hpct_hdf5_has(f->file, p->path))
+    if (length >= (int) sizeof p->path || !hpct_keras_hdf5_has(f->file, p->path))
         return HPCT_OK;
     HPCT_TRY(take_name(f, p));
     f->num_places++;
@@ -90,9 +90,9 @@ static hpct_status list_group(fitting *f, const char *path, int depth)
 {
     size_t count = 0;
     char group[PATH_SIZE / 2], child[PATH_SIZE];
-    HPCT_TRY(hpct_hdf5_count(f->file, path, &count));
+    HPCT_TRY(hpct_keras_hdf5_count(f->file, path, &count));
     for (size_t i = 0; i < count; i++) {
-        HPCT_TRY(hpct_hdf5_name(f->file, path, i, group, sizeof group));
+        HPCT_TRY(hpct_keras_hdf5_name(f->file, path, i, group, sizeof group));
         int length = snprintf(child, sizeof child, "%s/%s", path, group);
         if (length < (int) sizeof child)
             HPCT_TRY(list_layer(f, child, depth));
@@ -133,12 +133,12 @@ static hpct_status list_keras2_group(fitting *f, const char *group, const char *
     char **weights, name[PATH_SIZE / 2];
     size_t count = 0, first = f->num_places;
     place *p = NULL;
-    if (!hpct_hdf5_has_strings(f->file, path, "weight_names"))
+    if (!hpct_keras_hdf5_has_strings(f->file, path, "weight_names"))
         return HPCT_OK;
-    HPCT_TRY(hpct_hdf5_strings(f->file, path, "weight_names", &weights, &count));
+    HPCT_TRY(hpct_keras_hdf5_strings(f->file, path, "weight_names", &weights, &count));
     hpct_status status = HPCT_OK;
     for (size_t k = 0; k < count && status == HPCT_OK; k++) {
-        if (has_layer(f, group) || !hpct_h5_layer_name(weights[k], name, sizeof name))
+        if (has_layer(f, group) || !hpct_keras_h5_layer_name(weights[k], name, sizeof name))
             snprintf(name, sizeof name, "%s", group);
         status = find_weight_place(f, first, path, name, &p);
         if (status == HPCT_OK && p->weights++ < MOST_WEIGHTS)
@@ -154,13 +154,13 @@ static hpct_status list_keras2(fitting *f)
 {
     char **layers;
     size_t count = 0;
-    HPCT_TRY(hpct_hdf5_strings(f->file, f->top[0] != '\0' ? f->top : "/", "layer_names", &layers,
-                               &count));
+    HPCT_TRY(hpct_keras_hdf5_strings(f->file, f->top[0] != '\0' ? f->top : "/", "layer_names",
+                                     &layers, &count));
     hpct_status status = HPCT_OK;
     for (size_t i = 0; i < count && status == HPCT_OK; i++) {
         char path[PATH_SIZE];
         int length = snprintf(path, sizeof path, "%s/%s", f->top, layers[i]);
-        if (length < (int) sizeof path && hpct_hdf5_has(f->file, path))
+        if (length < (int) sizeof path && hpct_keras_hdf5_has(f->file, path))
             status = list_keras2_group(f, layers[i], path);
     }
     free(layers);
@@ -170,18 +170,18 @@ static hpct_status list_keras2(fitting *f)
 static hpct_status list_places(fitting *f)
 {
     static const char *const tops[] = {"/layers", "/_layer_checkpoint_dependencies"};
-    HPCT_TRY(hpct_h5_check_backend(f->file, "/"));
+    HPCT_TRY(hpct_keras_h5_check_backend(f->file, "/"));
     for (size_t i = 0; i < sizeof tops / sizeof *tops; i++) {
         f->top = tops[i];
-        if (hpct_hdf5_has(f->file, f->top))
+        if (hpct_keras_hdf5_has(f->file, f->top))
             return list_group(f, f->top, 0);
     }
     f->keras2 = true;
-    f->top = hpct_hdf5_has_strings(f->file, "/", "layer_names") ? "" : "/model_weights";
-    if (f->top[0] != '\0' && !hpct_hdf5_has(f->file, f->top))
+    f->top = hpct_keras_hdf5_has_strings(f->file, "/", "layer_names") ? "" : "/model_weights";
+    if (f->top[0] != '\0' && !hpct_keras_hdf5_has(f->file, f->top))
         return hpct_fail(HPCT_ERR_DATA, "not a file of Keras' weights: it has neither layers nor "
                                         "layer_names");
-    HPCT_TRY(f->top[0] != '\0' ? hpct_h5_check_backend(f->file, f->top) : HPCT_OK);
+    HPCT_TRY(f->top[0] != '\0' ? hpct_keras_h5_check_backend(f->file, f->top) : HPCT_OK);
     return list_keras2(f);
 }
 
@@ -195,7 +195,7 @@ static place *next_place(const fitting *f, size_t *next)
 
 /* Whether the file's layers are the model's in order, or the first of them, by their numbers of
  * weights, and some have names that are none of the model's. */
-static bool is_renamed(const fitting *f, const hpct_h5_group *groups)
+static bool is_renamed(const fitting *f, const hpct_keras_h5_group *groups)
 {
     size_t next = 0;
     bool renamed = false;
@@ -215,7 +215,7 @@ static bool is_renamed(const fitting *f, const hpct_h5_group *groups)
 
 /* Keras numbers "conv2d" from 0 or 1, by version and session, and keras.applications has renamed
  * layers ("conv1/conv"): by their names, some would be taken for others of the same shape. */
-static void rename_places(fitting *f, const hpct_h5_group *groups)
+static void rename_places(fitting *f, const hpct_keras_h5_group *groups)
 {
     size_t next = 0;
     for (size_t k = 0; k < f->num_places; k++)
@@ -229,7 +229,7 @@ static void rename_places(fitting *f, const hpct_h5_group *groups)
 
 /* By name, of several in nested models the one that order has, too; else, in Keras 3's files, by
  * order, unless that is another layer of the model. */
-static const place *find_place(const fitting *f, const hpct_h5_group *g)
+static const place *find_place(const fitting *f, const hpct_keras_h5_group *g)
 {
     char path[PATH_SIZE];
     const place *named = NULL;
@@ -239,7 +239,7 @@ static const place *find_place(const fitting *f, const hpct_h5_group *g)
         if (strcmp(p->name, name_of(f, g)) == 0 && (named == NULL || strcmp(p->path, path) == 0))
             named = p;
     }
-    if (named != NULL || hpct_h5_needs_names(f->model))
+    if (named != NULL || hpct_keras_h5_needs_names(f->model))
         return named;
     for (size_t i = 0; i < f->num_places && !f->keras2; i++) {
         const place *p = &f->places[i];
@@ -256,8 +256,8 @@ static hpct_status list_weights(const fitting *f, const place *p,
                                 char paths[MOST_WEIGHTS][PATH_SIZE], size_t *count)
 {
     char **names = NULL;
-    HPCT_TRY(f->keras2 ? hpct_hdf5_strings(f->file, p->path, "weight_names", &names, count)
-                       : hpct_hdf5_count(f->file, p->path, count));
+    HPCT_TRY(f->keras2 ? hpct_keras_hdf5_strings(f->file, p->path, "weight_names", &names, count)
+                       : hpct_keras_hdf5_count(f->file, p->path, count));
     bool fits = true;
     if (f->keras2)
         *count = p->weights;
@@ -270,64 +270,65 @@ static hpct_status list_weights(const fitting *f, const place *p,
     return fits ? HPCT_OK : hpct_fail(HPCT_ERR_DATA, "the name of one of its weights is too long");
 }
 
-static hpct_status read_layer(const fitting *f, const hpct_h5_group *g,
+static hpct_status read_layer(const fitting *f, const hpct_keras_h5_group *g,
                               char paths[MOST_WEIGHTS][PATH_SIZE])
 {
     for (int k = 0; k < g->num_params; k++) {
-        int param = hpct_h5_param_of(f->model, g->layer, k);
-        if (hpct_hdf5_check(f->file, paths[k], &f->model->params[param].shape) != HPCT_OK)
-            return hpct_skips_add(f->skips, "%s (%.200s)", name_of(f, g), hpct_last_error());
+        int param = hpct_keras_h5_param_of(f->model, g->layer, k);
+        if (hpct_keras_hdf5_check(f->file, paths[k], &f->model->params[param].shape) != HPCT_OK)
+            return hpct_keras_skips_add(f->skips, "%s (%.200s)", name_of(f, g), hpct_last_error());
     }
     for (int k = 0; k < g->num_params; k++) {
-        int param = hpct_h5_param_of(f->model, g->layer, k);
+        int param = hpct_keras_h5_param_of(f->model, g->layer, k);
         size_t bytes = hpct_graph_shape_count(&f->model->params[param].shape) * sizeof(float);
         f->values[param] = malloc(bytes);
-        HPCT_TRY(f->values[param] != NULL ? hpct_hdf5_read(f->file, paths[k], f->values[param])
-                                          : hpct_fail_memory(bytes));
+        HPCT_TRY(f->values[param] != NULL
+                     ? hpct_keras_hdf5_read(f->file, paths[k], f->values[param])
+                     : hpct_fail_memory(bytes));
     }
     f->skips->loaded++;
     return HPCT_OK;
 }
 
-static hpct_status load_layer(const fitting *f, const hpct_h5_group *g)
+static hpct_status load_layer(const fitting *f, const hpct_keras_h5_group *g)
 {
     char paths[MOST_WEIGHTS][PATH_SIZE];
     size_t count = 0;
     const place *p = find_place(f, g);
     if (p == NULL)
-        return hpct_skips_add(f->skips, "%s (missing)", name_of(f, g));
+        return hpct_keras_skips_add(f->skips, "%s (missing)", name_of(f, g));
     HPCT_TRY(list_weights(f, p, paths, &count));
     if (count != (size_t) g->num_params || count > MOST_WEIGHTS)
-        return hpct_skips_add(f->skips, "%s (%zu weights in the file, not %d)", name_of(f, g),
-                              count, g->num_params);
+        return hpct_keras_skips_add(f->skips, "%s (%zu weights in the file, not %d)", name_of(f, g),
+                                    count, g->num_params);
     return read_layer(f, g, paths);
 }
 
-static hpct_status load_layers(fitting *f, const hpct_h5_group *groups)
+static hpct_status load_layers(fitting *f, const hpct_keras_h5_group *groups)
 {
-    if (f->keras2 && !hpct_h5_needs_names(f->model) && is_renamed(f, groups))
+    if (f->keras2 && !hpct_keras_h5_needs_names(f->model) && is_renamed(f, groups))
         rename_places(f, groups);
     for (int i = 0; i < f->model->num_layers; i++) {
         if (groups[i].num_params > 0)
             HPCT_TRY(load_layer(f, &groups[i]));
     }
-    return hpct_skips_end(f->skips);
+    return hpct_keras_skips_end(f->skips);
 }
 
-hpct_status hpct_h5_load_fitting(const hpct_model *model, const char *path, float **values,
-                                 hpct_h5_texts *texts, hpct_skips *skips)
+hpct_status hpct_keras_h5_load_fitting(const hpct_model *model, const char *path, float **values,
+                                       hpct_keras_h5_texts *texts, hpct_keras_skips *skips)
 {
-    hpct_h5_group *groups = NULL;
+    hpct_keras_h5_group *groups = NULL;
     fitting f = {.model = model, .skips = skips, .values = values};
-    HPCT_TRY(hpct_hdf5_open(&f.file, path));
+    HPCT_TRY(hpct_keras_hdf5_open(&f.file, path));
     hpct_status status = list_places(&f);
     if (status == HPCT_OK)
-        status = hpct_h5_list_groups(model, f.keras2 ? "layers" : f.top + 1, &groups);
+        status = hpct_keras_h5_list_groups(model, f.keras2 ? "layers" : f.top + 1, &groups);
     if (status == HPCT_OK)
         status = load_layers(&f, groups);
     if (status == HPCT_OK)
-        status = hpct_h5_read_texts(f.file, texts);
-    hpct_hdf5_close(f.file);
+        status = hpct_keras_h5_read_texts(f.file, texts);
+    hpct_keras_hdf5_close(f.file);
     free(f.places);
     free(groups);
     return status;

@@ -17,18 +17,18 @@
 #define MAX_STRING 4096    /* bytes of a fixed-size string */
 #define MAX_TEXT (1 << 20) /* of a variable-length one */
 
-struct hpct_hdf5 {
-    const hpct_hdf5_library *h;
+struct hpct_keras_hdf5 {
+    const hpct_keras_hdf5_library *h;
     hid_t id;
 };
 
 /* A handle without a file; loads the library. */
-static hpct_status new_file(hpct_hdf5 **out)
+static hpct_status new_file(hpct_keras_hdf5 **out)
 {
-    hpct_hdf5 *file = calloc(1, sizeof *file);
+    hpct_keras_hdf5 *file = calloc(1, sizeof *file);
     if (file == NULL)
         return hpct_fail_memory(sizeof *file);
-    hpct_status status = hpct_hdf5_load(&file->h);
+    hpct_status status = hpct_keras_hdf5_load(&file->h);
     if (status != HPCT_OK) {
         free(file);
         return status;
@@ -38,13 +38,13 @@ static hpct_status new_file(hpct_hdf5 **out)
     return HPCT_OK;
 }
 
-hpct_status hpct_hdf5_available(void)
+hpct_status hpct_keras_hdf5_available(void)
 {
-    const hpct_hdf5_library *library;
-    return hpct_hdf5_load(&library);
+    const hpct_keras_hdf5_library *library;
+    return hpct_keras_hdf5_load(&library);
 }
 
-hpct_status hpct_hdf5_open(hpct_hdf5 **out, const char *path)
+hpct_status hpct_keras_hdf5_open(hpct_keras_hdf5 **out, const char *path)
 {
     HPCT_TRY(new_file(out));
     (*out)->id = (*out)->h->H5Fopen(path, READ_ONLY, H5P_DEFAULT);
@@ -55,7 +55,7 @@ hpct_status hpct_hdf5_open(hpct_hdf5 **out, const char *path)
     return hpct_fail(HPCT_ERR_DATA, "not an HDF5 file, or a damaged one");
 }
 
-void hpct_hdf5_close(hpct_hdf5 *file)
+void hpct_keras_hdf5_close(hpct_keras_hdf5 *file)
 {
     if (file != NULL)
         file->h->H5Fclose(file->id);
@@ -65,7 +65,7 @@ void hpct_hdf5_close(hpct_hdf5 *file)
 /* ---- writing ---- */
 
 /* Creation properties without timestamps, so that equal weights give equal files. */
-static hid_t without_times(const hpct_hdf5_library *h, hid_t class)
+static hid_t without_times(const hpct_keras_hdf5_library *h, hid_t class)
 {
     hid_t plain = h->H5Pcreate(class);
     if (h->H5Pset_obj_track_times(plain, false) >= 0)
@@ -74,10 +74,10 @@ static hid_t without_times(const hpct_hdf5_library *h, hid_t class)
     return -1;
 }
 
-hpct_status hpct_hdf5_create(hpct_hdf5 **out)
+hpct_status hpct_keras_hdf5_create(hpct_keras_hdf5 **out)
 {
     HPCT_TRY(new_file(out));
-    hpct_hdf5 *file = *out;
+    hpct_keras_hdf5 *file = *out;
     hid_t access = file->h->H5Pcreate(file->h->file_access);
     hid_t plain = without_times(file->h, file->h->file_create);
     file->id = -1;
@@ -92,9 +92,9 @@ hpct_status hpct_hdf5_create(hpct_hdf5 **out)
     return hpct_fail(HPCT_ERR_INTERNAL, "HDF5 cannot make a file in memory");
 }
 
-hpct_status hpct_hdf5_save(hpct_hdf5 *file, int fd, const char *path)
+hpct_status hpct_keras_hdf5_save(hpct_keras_hdf5 *file, int fd, const char *path)
 {
-    const hpct_hdf5_library *h = file->h;
+    const hpct_keras_hdf5_library *h = file->h;
     ssize_t bytes =
         h->H5Fflush(file->id, H5F_SCOPE_GLOBAL) >= 0 ? h->H5Fget_file_image(file->id, NULL, 0) : -1;
     if (bytes < 0)
@@ -110,7 +110,7 @@ hpct_status hpct_hdf5_save(hpct_hdf5 *file, int fd, const char *path)
     return status;
 }
 
-static bool write_string(const hpct_hdf5_library *h, hid_t object, const char *name,
+static bool write_string(const hpct_keras_hdf5_library *h, hid_t object, const char *name,
                          const char *text)
 {
     hid_t space = h->H5Screate(H5S_SCALAR), type = h->H5Tcopy(h->string), attribute = -1;
@@ -125,9 +125,9 @@ static bool write_string(const hpct_hdf5_library *h, hid_t object, const char *n
     return good;
 }
 
-hpct_status hpct_hdf5_make_group(hpct_hdf5 *file, const char *path, const char *name)
+hpct_status hpct_keras_hdf5_make_group(hpct_keras_hdf5 *file, const char *path, const char *name)
 {
-    const hpct_hdf5_library *h = file->h;
+    const hpct_keras_hdf5_library *h = file->h;
     hid_t plain = without_times(h, h->group_create);
     hid_t group = h->H5Gcreate2(file->id, path, H5P_DEFAULT, plain, H5P_DEFAULT);
     bool good = group >= 0 && (name == NULL || write_string(h, group, "name", name));
@@ -136,7 +136,8 @@ hpct_status hpct_hdf5_make_group(hpct_hdf5 *file, const char *path, const char *
     return good ? HPCT_OK : hpct_fail(HPCT_ERR_INTERNAL, "HDF5 cannot write the group %s", path);
 }
 
-hpct_status hpct_hdf5_write_attribute(hpct_hdf5 *file, const char *name, const char *text)
+hpct_status hpct_keras_hdf5_write_attribute(hpct_keras_hdf5 *file, const char *name,
+                                            const char *text)
 {
     return write_string(file->h, file->id, name, text)
                ? HPCT_OK
@@ -149,10 +150,10 @@ static bool is_counter(const hpct_shape *shape)
     return shape->rank == 0;
 }
 
-hpct_status hpct_hdf5_write(hpct_hdf5 *file, const char *path, const hpct_shape *shape,
-                            const float *values)
+hpct_status hpct_keras_hdf5_write(hpct_keras_hdf5 *file, const char *path, const hpct_shape *shape,
+                                  const float *values)
 {
-    const hpct_hdf5_library *h = file->h;
+    const hpct_keras_hdf5_library *h = file->h;
     hsize_t sizes[HPCT_MAX_RANK];
     for (int i = 0; i < shape->rank; i++)
         sizes[i] = (hsize_t) shape->size[i];
@@ -170,7 +171,7 @@ hpct_status hpct_hdf5_write(hpct_hdf5 *file, const char *path, const hpct_shape 
 
 /* ---- reading ---- */
 
-bool hpct_hdf5_has(hpct_hdf5 *file, const char *path)
+bool hpct_keras_hdf5_has(hpct_keras_hdf5 *file, const char *path)
 {
     char part[512];
     size_t length = strlen(path);
@@ -187,13 +188,13 @@ bool hpct_hdf5_has(hpct_hdf5 *file, const char *path)
     return true;
 }
 
-bool hpct_hdf5_is_group(hpct_hdf5 *file, const char *path)
+bool hpct_keras_hdf5_is_group(hpct_keras_hdf5 *file, const char *path)
 {
     H5G_info_t info;
     return file->h->H5Gget_info_by_name(file->id, path, &info, H5P_DEFAULT) >= 0;
 }
 
-hpct_status hpct_hdf5_count(hpct_hdf5 *file, const char *group, size_t *count)
+hpct_status hpct_keras_hdf5_count(hpct_keras_hdf5 *file, const char *group, size_t *count)
 {
     H5G_info_t info;
     if (file->h->H5Gget_info_by_name(file->id, group, &info, H5P_DEFAULT) < 0)
@@ -202,8 +203,8 @@ hpct_status hpct_hdf5_count(hpct_hdf5 *file, const char *group, size_t *count)
     return HPCT_OK;
 }
 
-hpct_status hpct_hdf5_name(hpct_hdf5 *file, const char *group, size_t index, char *name,
-                           size_t size)
+hpct_status hpct_keras_hdf5_name(hpct_keras_hdf5 *file, const char *group, size_t index, char *name,
+                                 size_t size)
 {
     ssize_t length = file->h->H5Lget_name_by_idx(file->id, group, H5_INDEX_NAME, H5_ITER_NATIVE,
                                                  index, name, size, H5P_DEFAULT);
@@ -213,14 +214,14 @@ hpct_status hpct_hdf5_name(hpct_hdf5 *file, const char *group, size_t index, cha
 }
 
 /* Links may point to other files. */
-static bool in_this_file(hpct_hdf5 *file, hid_t object)
+static bool in_this_file(hpct_keras_hdf5 *file, hid_t object)
 {
     char ours[4096], its[4096];
     return file->h->H5Fget_name(file->id, ours, sizeof ours) >= 0 &&
            file->h->H5Fget_name(object, its, sizeof its) >= 0 && strcmp(ours, its) == 0;
 }
 
-static bool same_shape(const hpct_hdf5_library *h, hid_t space, const hpct_shape *shape)
+static bool same_shape(const hpct_keras_hdf5_library *h, hid_t space, const hpct_shape *shape)
 {
     hsize_t sizes[MAX_RANK];
     int rank = h->H5Sget_simple_extent_ndims(space);
@@ -233,10 +234,10 @@ static bool same_shape(const hpct_hdf5_library *h, hid_t space, const hpct_shape
     return true;
 }
 
-static hpct_status check_dataset(hpct_hdf5 *file, hid_t set, const char *path,
+static hpct_status check_dataset(hpct_keras_hdf5 *file, hid_t set, const char *path,
                                  const hpct_shape *shape)
 {
-    const hpct_hdf5_library *h = file->h;
+    const hpct_keras_hdf5_library *h = file->h;
     char text[HPCT_GRAPH_SHAPE_TEXT];
     hid_t space = h->H5Dget_space(set), type = h->H5Dget_type(set);
     hid_t plain = h->H5Dget_create_plist(set);
@@ -261,9 +262,9 @@ static hpct_status check_dataset(hpct_hdf5 *file, hid_t set, const char *path,
     return status;
 }
 
-hpct_status hpct_hdf5_check(hpct_hdf5 *file, const char *path, const hpct_shape *shape)
+hpct_status hpct_keras_hdf5_check(hpct_keras_hdf5 *file, const char *path, const hpct_shape *shape)
 {
-    if (!hpct_hdf5_has(file, path))
+    if (!hpct_keras_hdf5_has(file, path))
         return hpct_fail(HPCT_ERR_DATA, "%s is missing", path);
     hid_t set = file->h->H5Dopen2(file->id, path, H5P_DEFAULT);
     if (set < 0)
@@ -273,9 +274,9 @@ hpct_status hpct_hdf5_check(hpct_hdf5 *file, const char *path, const hpct_shape 
     return status;
 }
 
-hpct_status hpct_hdf5_read(hpct_hdf5 *file, const char *path, float *values)
+hpct_status hpct_keras_hdf5_read(hpct_keras_hdf5 *file, const char *path, float *values)
 {
-    const hpct_hdf5_library *h = file->h;
+    const hpct_keras_hdf5_library *h = file->h;
     hid_t set = h->H5Dopen2(file->id, path, H5P_DEFAULT);
     bool good =
         set >= 0 && h->H5Dread(set, h->native_float, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
@@ -286,7 +287,7 @@ hpct_status hpct_hdf5_read(hpct_hdf5 *file, const char *path, float *values)
 
 /* ---- attributes ---- */
 
-bool hpct_hdf5_has_attribute(hpct_hdf5 *file, const char *group, const char *attribute)
+bool hpct_keras_hdf5_has_attribute(hpct_keras_hdf5 *file, const char *group, const char *attribute)
 {
     return file->h->H5Aexists_by_name(file->id, group, attribute, H5P_DEFAULT) > 0;
 }
@@ -317,7 +318,7 @@ static hpct_status gather(char ***out, size_t count, const char *flat, size_t wi
     return HPCT_OK;
 }
 
-static hpct_status read_strings(const hpct_hdf5_library *h, hid_t attribute, hid_t type,
+static hpct_status read_strings(const hpct_keras_hdf5_library *h, hid_t attribute, hid_t type,
                                 hid_t space, char ***out, size_t *count)
 {
     bool is_string = h->H5Tget_class(type) == H5T_STRING;
@@ -346,10 +347,10 @@ static hpct_status read_strings(const hpct_hdf5_library *h, hid_t attribute, hid
     return status;
 }
 
-static hpct_status read_attribute(hpct_hdf5 *file, const char *group, const char *attribute,
+static hpct_status read_attribute(hpct_keras_hdf5 *file, const char *group, const char *attribute,
                                   char ***out, size_t *count)
 {
-    const hpct_hdf5_library *h = file->h;
+    const hpct_keras_hdf5_library *h = file->h;
     hid_t id = h->H5Aopen_by_name(file->id, group, attribute, H5P_DEFAULT, H5P_DEFAULT);
     if (id < 0)
         return hpct_fail(HPCT_ERR_DATA, "%s has no %s", group, attribute);
@@ -362,17 +363,17 @@ static hpct_status read_attribute(hpct_hdf5 *file, const char *group, const char
 }
 
 /* Name of chunk `which`; false if there is none. */
-static bool name_piece(hpct_hdf5 *file, const char *group, const char *attribute, size_t which,
-                       char piece[64])
+static bool name_piece(hpct_keras_hdf5 *file, const char *group, const char *attribute,
+                       size_t which, char piece[64])
 {
     snprintf(piece, 64, "%.40s%zu", attribute, which);
-    return hpct_hdf5_has_attribute(file, group, piece);
+    return hpct_keras_hdf5_has_attribute(file, group, piece);
 }
 
-bool hpct_hdf5_has_strings(hpct_hdf5 *file, const char *group, const char *attribute)
+bool hpct_keras_hdf5_has_strings(hpct_keras_hdf5 *file, const char *group, const char *attribute)
 {
     char piece[64];
-    return hpct_hdf5_has_attribute(file, group, attribute) ||
+    return hpct_keras_hdf5_has_attribute(file, group, attribute) ||
            name_piece(file, group, attribute, 0, piece);
 }
 
@@ -395,11 +396,11 @@ static hpct_status join(char ***list, size_t *count, char **more, size_t added)
     return status;
 }
 
-hpct_status hpct_hdf5_strings(hpct_hdf5 *file, const char *group, const char *attribute,
-                              char ***out, size_t *count)
+hpct_status hpct_keras_hdf5_strings(hpct_keras_hdf5 *file, const char *group, const char *attribute,
+                                    char ***out, size_t *count)
 {
     char piece[64];
-    if (hpct_hdf5_has_attribute(file, group, attribute) ||
+    if (hpct_keras_hdf5_has_attribute(file, group, attribute) ||
         !name_piece(file, group, attribute, 0, piece))
         return read_attribute(file, group, attribute, out, count);
     hpct_status status = HPCT_OK;

@@ -8,14 +8,14 @@
 #include <stddef.h>
 
 /* The library is shared by threads and never unloaded: it cleans up at process exit. */
-static hpct_status find_symbols(hpct_hdf5_library *library, void *handle)
+static hpct_status find_symbols(hpct_keras_hdf5_library *library, void *handle)
 {
     const struct {
         size_t place;
         const char *name;
     } functions[] = {
-#define ROW(name) {offsetof(hpct_hdf5_library, name), #name},
-        HPCT_HDF5_FUNCTIONS(ROW)
+#define ROW(name) {offsetof(hpct_keras_hdf5_library, name), #name},
+        HPCT_KERAS_HDF5_FUNCTIONS(ROW)
 #undef ROW
     };
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
@@ -28,7 +28,7 @@ static hpct_status find_symbols(hpct_hdf5_library *library, void *handle)
 }
 
 /* HDF5's constants are macros for global variables, which H5open sets. */
-static hpct_status find_constants(hpct_hdf5_library *library, void *handle)
+static hpct_status find_constants(hpct_keras_hdf5_library *library, void *handle)
 {
     const struct {
         hid_t *place;
@@ -52,9 +52,9 @@ static hpct_status find_constants(hpct_hdf5_library *library, void *handle)
     return HPCT_OK;
 }
 
-hpct_status hpct_hdf5_load(const hpct_hdf5_library **out)
+hpct_status hpct_keras_hdf5_load(const hpct_keras_hdf5_library **out)
 {
-    static hpct_hdf5_library library;
+    static hpct_keras_hdf5_library library;
     static bool loaded;
     *out = &library;
     if (loaded)

@@ -6,7 +6,7 @@
 #include <hdf5.h>
 #include <hpctrain/status.h>
 
-#define HPCT_HDF5_FUNCTIONS(X)                                                                     \
+#define HPCT_KERAS_HDF5_FUNCTIONS(X)                                                               \
     X(H5open)                                                                                      \
     X(H5Acreate2)                                                                                  \
     X(H5Aclose)                                                                                    \
@@ -59,15 +59,15 @@
     X(H5Tset_cset)                                                                                 \
     X(H5Tset_size)
 
-typedef struct hpct_hdf5_library {
+typedef struct hpct_keras_hdf5_library {
 #define DECLARE(name) __typeof__(name) *name;
-    HPCT_HDF5_FUNCTIONS(DECLARE)
+    HPCT_KERAS_HDF5_FUNCTIONS(DECLARE)
 #undef DECLARE
     hid_t float32, int32, native_float, string, dataset_create, file_access, file_create,
         group_create; /* identifiers H5T_... and H5P_... */
-} hpct_hdf5_library;
+} hpct_keras_hdf5_library;
 
 /* Loads the library once; HPCT_ERR_CONFIG if it is not installed. */
-hpct_status hpct_hdf5_load(const hpct_hdf5_library **out);
+hpct_status hpct_keras_hdf5_load(const hpct_keras_hdf5_library **out);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-const char *hpct_h5_word(const char *weight)
+const char *hpct_keras_h5_word(const char *weight)
 {
     static const char *const words[] = {"kernel", "pointwise_kernel", "bias",           "gamma",
                                         "beta",   "moving_mean",      "moving_variance"};
@@ -32,7 +32,7 @@ static const char *layer_of_weight(const char *weight, size_t *length, size_t *w
     return begin;
 }
 
-bool hpct_h5_layer_name(const char *weight, char *name, size_t size)
+bool hpct_keras_h5_layer_name(const char *weight, char *name, size_t size)
 {
     size_t length, whole;
     const char *own = layer_of_weight(weight, &length, &whole);
@@ -52,7 +52,7 @@ static bool is_weight_of(const char *weight, const char *layer)
 }
 
 /* By the layers' names: trained weights of a layer come before its states, wherever they are. */
-static bool match_names(const hpct_h5_list *list, int *params)
+static bool match_names(const hpct_keras_h5_list *list, int *params)
 {
     size_t matched = 0;
     for (size_t i = 0; i < list->count; i++)
@@ -65,7 +65,7 @@ static bool match_names(const hpct_h5_list *list, int *params)
                 continue;
             if (params[i] >= 0 || found == list->groups[g].num_params)
                 return false; /* two layers of this name */
-            params[i] = hpct_h5_param_of(list->model, list->groups[g].layer, found++);
+            params[i] = hpct_keras_h5_param_of(list->model, list->groups[g].layer, found++);
             matched++;
         }
         if (found != list->groups[g].num_params)
@@ -74,11 +74,11 @@ static bool match_names(const hpct_h5_list *list, int *params)
     return matched == list->count;
 }
 
-static bool same_words(const hpct_h5_list *list, const int *params)
+static bool same_words(const hpct_keras_h5_list *list, const int *params)
 {
     for (size_t i = 0; i < list->count; i++) {
-        const char *has = hpct_h5_word(list->weights[i]),
-                   *wants = hpct_h5_word(list->model->params[params[i]].name);
+        const char *has = hpct_keras_h5_word(list->weights[i]),
+                   *wants = hpct_keras_h5_word(list->model->params[params[i]].name);
         if (has != NULL && wants != NULL && strcmp(has, wants) != 0)
             return false;
     }
@@ -88,7 +88,7 @@ static bool same_words(const hpct_h5_list *list, const int *params)
 typedef enum frozen { FROZEN_NONE, FROZEN_ALL, FROZEN_AS_HERE } frozen;
 
 /* Keras' order: all trained weights, then the others; in each part layer by layer. */
-static bool match_order(const hpct_h5_list *list, frozen which, int *params)
+static bool match_order(const hpct_keras_h5_list *list, frozen which, int *params)
 {
     size_t next = 0;
     for (int part = 0; part < 2; part++) {
@@ -97,7 +97,7 @@ static bool match_order(const hpct_h5_list *list, frozen which, int *params)
             bool is_frozen = which == FROZEN_ALL ||
                              (which == FROZEN_AS_HERE && list->model->layers[layer].frozen);
             for (int k = 0; k < list->groups[g].num_params; k++) {
-                int param = hpct_h5_param_of(list->model, layer, k);
+                int param = hpct_keras_h5_param_of(list->model, layer, k);
                 bool other = is_frozen || hpct_graph_param_is_statistic(
                                               list->model, &list->model->params[param]);
                 if (other == (part == 1))
@@ -110,7 +110,7 @@ static bool match_order(const hpct_h5_list *list, frozen which, int *params)
 
 /* Names may be others than the model's, as Keras numbers layers in each run. Which layers were
  * frozen when it wrote the file is not in it. */
-bool hpct_h5_match_list(const hpct_h5_list *list, int *params)
+bool hpct_keras_h5_match_list(const hpct_keras_h5_list *list, int *params)
 {
     return match_names(list, params) || match_order(list, FROZEN_AS_HERE, params) ||
            match_order(list, FROZEN_NONE, params) || match_order(list, FROZEN_ALL, params);

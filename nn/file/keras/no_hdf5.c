@@ -9,12 +9,12 @@ static hpct_status none(void)
                                       "file, or build it where libhdf5-dev is installed");
 }
 
-hpct_status hpct_h5_available(void)
+hpct_status hpct_keras_h5_available(void)
 {
     return none();
 }
 
-hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
+hpct_status hpct_keras_h5_save(const hpct_model *model, int fd, const char *path)
 {
     (void) model;
     (void) fd;
@@ -22,8 +22,8 @@ hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
     return none();
 }
 
-hpct_status hpct_h5_read(const hpct_model *model, const char *path, float **values,
-                         hpct_h5_texts *texts, hpct_skips *skips)
+hpct_status hpct_keras_h5_read(const hpct_model *model, const char *path, float **values,
+                               hpct_keras_h5_texts *texts, hpct_keras_skips *skips)
 {
     (void) model;
     (void) path;

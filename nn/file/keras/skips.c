@@ -11,7 +11,7 @@
 #define SHOWN 16 /* items */
 
 /* Appends to the text, which is replaced. */
-static hpct_status append(hpct_skips *skips, const char *between, const char *item)
+static hpct_status append(hpct_keras_skips *skips, const char *between, const char *item)
 {
     char *longer = NULL;
     bool first = skips->text == NULL;
@@ -22,7 +22,7 @@ static hpct_status append(hpct_skips *skips, const char *between, const char *it
     return HPCT_OK;
 }
 
-hpct_status hpct_skips_add(hpct_skips *skips, const char *format, ...)
+hpct_status hpct_keras_skips_add(hpct_keras_skips *skips, const char *format, ...)
 {
     char item[512];
     va_list args;
@@ -34,7 +34,7 @@ hpct_status hpct_skips_add(hpct_skips *skips, const char *format, ...)
     return append(skips, ", ", item);
 }
 
-hpct_status hpct_skips_end(hpct_skips *skips)
+hpct_status hpct_keras_skips_end(hpct_keras_skips *skips)
 {
     char more[32];
     if (skips->loaded == 0)

@@ -6,18 +6,18 @@
 #include <hpctrain/status.h>
 
 /* Ends the error for a weight that does not fit. */
-#define HPCT_WEIGHTS_HINT "; fit --skip-mismatch loads the layers that fit"
+#define HPCT_KERAS_WEIGHTS_HINT "; fit --skip-mismatch loads the layers that fit"
 
-typedef struct hpct_skips {
+typedef struct hpct_keras_skips {
     char *text; /* "dense (missing), conv2d (3 weights in the file, not 2)"; the caller frees it */
     int count;  /* with those that `text` has no room for */
     int loaded; /* layers */
-} hpct_skips;
+} hpct_keras_skips;
 
 /* Adds an item, "NAME (WHY)". */
-hpct_status hpct_skips_add(hpct_skips *skips, const char *format, ...)
+hpct_status hpct_keras_skips_add(hpct_keras_skips *skips, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* After the last one: the number of those left out. HPCT_ERR_DATA if nothing was loaded. */
-hpct_status hpct_skips_end(hpct_skips *skips);
+hpct_status hpct_keras_skips_end(hpct_keras_skips *skips);
 
 #endif

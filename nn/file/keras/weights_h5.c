@@ -16,7 +16,7 @@
 
 /* ---- groups of a model ---- */
 
-typedef hpct_h5_group group;
+typedef hpct_keras_h5_group group;
 
 static int layer_of(const hpct_model *model, int param)
 {
@@ -81,7 +81,7 @@ static void name_group(const hpct_model *model, const int *order, size_t i, grou
              own);
 }
 
-hpct_status hpct_h5_list_groups(const hpct_model *model, const char *top, group **out)
+hpct_status hpct_keras_h5_list_groups(const hpct_model *model, const char *top, group **out)
 {
     size_t count = (size_t) model->num_layers, all = count + (size_t) model->num_nests;
     char layers[64];
@@ -105,7 +105,7 @@ hpct_status hpct_h5_list_groups(const hpct_model *model, const char *top, group 
     return status;
 }
 
-int hpct_h5_param_of(const hpct_model *model, int layer, int which)
+int hpct_keras_h5_param_of(const hpct_model *model, int layer, int which)
 {
     for (int state = 0; state < 2; state++) {
         for (int p = 0; p < model->num_params; p++) {
@@ -119,7 +119,8 @@ int hpct_h5_param_of(const hpct_model *model, int layer, int which)
 
 /* ---- saving ---- */
 
-static hpct_status save_param(hpct_hdf5 *file, const hpct_model *model, int param, const char *path)
+static hpct_status save_param(hpct_keras_hdf5 *file, const hpct_model *model, int param,
+                              const char *path)
 {
     const hpct_shape *shape = &model->params[param].shape;
     size_t bytes = hpct_graph_shape_count(shape) * sizeof(float);
@@ -128,40 +129,40 @@ static hpct_status save_param(hpct_hdf5 *file, const hpct_model *model, int para
         return hpct_fail_memory(bytes);
     hpct_status status = hpct_run_param_get(model, param, values);
     if (status == HPCT_OK)
-        status = hpct_hdf5_write(file, path, shape, values);
+        status = hpct_keras_hdf5_write(file, path, shape, values);
     free(values);
     return status;
 }
 
-static hpct_status save_nest(hpct_hdf5 *file, const hpct_graph_nest *nest, const char *name)
+static hpct_status save_nest(hpct_keras_hdf5 *file, const hpct_graph_nest *nest, const char *name)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "layers/%s", name);
-    HPCT_TRY(hpct_hdf5_make_group(file, path, NULL));
+    HPCT_TRY(hpct_keras_hdf5_make_group(file, path, NULL));
     snprintf(path, sizeof path, "layers/%s/vars", name);
-    HPCT_TRY(hpct_hdf5_make_group(file, path, nest->name));
+    HPCT_TRY(hpct_keras_hdf5_make_group(file, path, nest->name));
     snprintf(path, sizeof path, "layers/%s/layers", name);
-    return hpct_hdf5_make_group(file, path, NULL);
+    return hpct_keras_hdf5_make_group(file, path, NULL);
 }
 
-static hpct_status save_group(hpct_hdf5 *file, const hpct_model *model, const group *g)
+static hpct_status save_group(hpct_keras_hdf5 *file, const hpct_model *model, const group *g)
 {
     char path[PATH_SIZE];
     const hpct_layer *layer = &model->layers[g->layer];
     snprintf(path, sizeof path, "layers/%s", g->name);
-    hpct_status status = hpct_hdf5_make_group(file, path, NULL);
+    hpct_status status = hpct_keras_hdf5_make_group(file, path, NULL);
     snprintf(path, sizeof path, "layers/%s/vars", g->name);
     if (status == HPCT_OK)
-        status = hpct_hdf5_make_group(file, path, layer->name + layer->own_name);
+        status = hpct_keras_hdf5_make_group(file, path, layer->name + layer->own_name);
     for (int k = 0; k < g->num_params && status == HPCT_OK; k++) {
         snprintf(path, sizeof path, "layers/%s/vars/%d", g->name, k);
-        status = save_param(file, model, hpct_h5_param_of(model, g->layer, k), path);
+        status = save_param(file, model, hpct_keras_h5_param_of(model, g->layer, k), path);
     }
     return status;
 }
 
 /* Nested models first, the outer of them before the inner. */
-static hpct_status save_groups(hpct_hdf5 *file, const hpct_model *model, const group *groups)
+static hpct_status save_groups(hpct_keras_hdf5 *file, const hpct_model *model, const group *groups)
 {
     for (int k = 0; k < model->num_nests; k++)
         HPCT_TRY(save_nest(file, &model->nests[k], groups[model->num_layers + k].name));
@@ -170,30 +171,30 @@ static hpct_status save_groups(hpct_hdf5 *file, const hpct_model *model, const g
     return HPCT_OK;
 }
 
-hpct_status hpct_h5_available(void)
+hpct_status hpct_keras_h5_available(void)
 {
-    return hpct_hdf5_available();
+    return hpct_keras_hdf5_available();
 }
 
-hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
+hpct_status hpct_keras_h5_save(const hpct_model *model, int fd, const char *path)
 {
     group *groups;
-    hpct_hdf5 *file = NULL;
-    HPCT_TRY(hpct_h5_list_groups(model, "layers", &groups));
-    hpct_status status = hpct_hdf5_create(&file);
+    hpct_keras_hdf5 *file = NULL;
+    HPCT_TRY(hpct_keras_h5_list_groups(model, "layers", &groups));
+    hpct_status status = hpct_keras_hdf5_create(&file);
     if (status == HPCT_OK)
-        status = hpct_hdf5_make_group(file, "vars", model->name);
+        status = hpct_keras_hdf5_make_group(file, "vars", model->name);
     if (status == HPCT_OK)
-        status = hpct_hdf5_make_group(file, "layers", NULL);
+        status = hpct_keras_hdf5_make_group(file, "layers", NULL);
     if (status == HPCT_OK)
         status = save_groups(file, model, groups);
     if (status == HPCT_OK && model->class_names != NULL)
-        status = hpct_hdf5_write_attribute(file, CLASS_NAMES, model->class_names);
+        status = hpct_keras_hdf5_write_attribute(file, CLASS_NAMES, model->class_names);
     if (status == HPCT_OK && model->trained_with != NULL)
-        status = hpct_hdf5_write_attribute(file, TRAINED_WITH, model->trained_with);
+        status = hpct_keras_hdf5_write_attribute(file, TRAINED_WITH, model->trained_with);
     if (status == HPCT_OK)
-        status = hpct_hdf5_save(file, fd, path);
-    hpct_hdf5_close(file);
+        status = hpct_keras_hdf5_save(file, fd, path);
+    hpct_keras_hdf5_close(file);
     free(groups);
     return status;
 }
@@ -203,7 +204,7 @@ hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path)
 typedef struct finder {
     const hpct_model *model;
     const group *groups;
-    hpct_hdf5 *file;
+    hpct_keras_hdf5 *file;
     size_t top;               /* length of the path of all layers, Keras 3's */
     char (*paths)[PATH_SIZE]; /* [num_params] */
     char **names;             /* [num_layers], as groups: layer names in the file, or NULL */
@@ -213,9 +214,10 @@ typedef struct finder {
 static hpct_status count_mismatch(const finder *f, const group *g, size_t there)
 {
     const hpct_layer *layer = &f->model->layers[g->layer];
-    return hpct_fail(HPCT_ERR_DATA,
-                     "layer \"%s\" (%s) has %d weights, but the file has %zu" HPCT_WEIGHTS_HINT,
-                     layer->name, layer->type, g->num_params, there);
+    return hpct_fail(
+        HPCT_ERR_DATA,
+        "layer \"%s\" (%s) has %d weights, but the file has %zu" HPCT_KERAS_WEIGHTS_HINT,
+        layer->name, layer->type, g->num_params, there);
 }
 
 /* ---- layer names, which the file has in addition to the order ---- */
@@ -270,7 +272,7 @@ static hpct_status check_all_names(const finder *f)
  * ignored; those that somebody has given are not. */
 static hpct_status check_names(const finder *f)
 {
-    if (hpct_h5_needs_names(f->model))
+    if (hpct_keras_h5_needs_names(f->model))
         return check_all_names(f);
     const group *first = NULL, *given = NULL;
     bool all = true;
@@ -308,7 +310,8 @@ static void keep_name(finder *f, int index, const char *name)
 /* Shapes do not tell apart gamma and beta, for example. */
 static hpct_status check_word(const finder *f, int param, const char *weight)
 {
-    const char *has = hpct_h5_word(weight), *wants = hpct_h5_word(f->model->params[param].name);
+    const char *has = hpct_keras_h5_word(weight),
+               *wants = hpct_keras_h5_word(f->model->params[param].name);
     if (has == NULL || wants == NULL || strcmp(has, wants) == 0)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_DATA,
@@ -340,11 +343,11 @@ static hpct_status check_nothing_else(const finder *f, const char *path, int dep
 {
     size_t count = 0;
     char name[PATH_SIZE / 2], child[PATH_SIZE];
-    hpct_status status = hpct_hdf5_count(f->file, path, &count);
+    hpct_status status = hpct_keras_hdf5_count(f->file, path, &count);
     if (status == HPCT_OK && depth > MAX_DEPTH)
         return hpct_fail(HPCT_ERR_DATA, "%.200s lies in too many groups", path);
     for (size_t i = 0; i < count && status == HPCT_OK; i++) {
-        status = hpct_hdf5_name(f->file, path, i, name, sizeof name);
+        status = hpct_keras_hdf5_name(f->file, path, i, name, sizeof name);
         if (status != HPCT_OK || (depth % 2 == 1 && is_generator(name)))
             continue;
         int length = snprintf(child, sizeof child, "%s/%s", path, name);
@@ -352,12 +355,12 @@ static hpct_status check_nothing_else(const finder *f, const char *path, int dep
             depth > 0 && strcmp(name, "vars") == 0 && find_group(f, path + f->top + 1) != NULL;
         if (length >= (int) sizeof child)
             status = hpct_fail(HPCT_ERR_DATA, "%.200s has a name that is too long", path);
-        else if (!is_own && hpct_hdf5_is_group(f->file, child))
+        else if (!is_own && hpct_keras_hdf5_is_group(f->file, child))
             status = check_nothing_else(f, child, depth + 1);
         else if (!is_own)
-            status =
-                hpct_fail(HPCT_ERR_DATA,
-                          "the model has no layer for the weights %.200s" HPCT_WEIGHTS_HINT, path);
+            status = hpct_fail(
+                HPCT_ERR_DATA,
+                "the model has no layer for the weights %.200s" HPCT_KERAS_WEIGHTS_HINT, path);
     }
     return status;
 }
@@ -367,9 +370,9 @@ static hpct_status take_name(finder *f, int index, const char *vars)
 {
     char **names;
     size_t count = 0;
-    if (!hpct_hdf5_has_attribute(f->file, vars, "name"))
+    if (!hpct_keras_hdf5_has_attribute(f->file, vars, "name"))
         return HPCT_OK;
-    HPCT_TRY(hpct_hdf5_strings(f->file, vars, "name", &names, &count));
+    HPCT_TRY(hpct_keras_hdf5_strings(f->file, vars, "name", &names, &count));
     if (count == 1)
         keep_name(f, index, names[0]);
     free(names);
@@ -385,17 +388,18 @@ static hpct_status find_keras3(finder *f, const char *top)
         const group *g = &f->groups[i];
         size_t there = 0;
         snprintf(vars, sizeof vars, "%s/%s/vars", top, g->name);
-        HPCT_TRY(hpct_hdf5_has(f->file, vars) ? hpct_hdf5_count(f->file, vars, &there) : HPCT_OK);
+        HPCT_TRY(hpct_keras_hdf5_has(f->file, vars) ? hpct_keras_hdf5_count(f->file, vars, &there)
+                                                    : HPCT_OK);
         if (there != (size_t) g->num_params)
             HPCT_TRY(count_mismatch(f, g, there));
         for (int k = 0; k < g->num_params; k++)
-            snprintf(f->paths[hpct_h5_param_of(f->model, g->layer, k)], PATH_SIZE, "%s/%s/vars/%d",
-                     top, g->name, k);
+            snprintf(f->paths[hpct_keras_h5_param_of(f->model, g->layer, k)], PATH_SIZE,
+                     "%s/%s/vars/%d", top, g->name, k);
         if (g->num_params > 0)
             HPCT_TRY(take_name(f, i, vars));
     }
-    if (hpct_hdf5_has(f->file, "/vars") && hpct_hdf5_count(f->file, "/vars", &own) == HPCT_OK &&
-        own > 0)
+    if (hpct_keras_hdf5_has(f->file, "/vars") &&
+        hpct_keras_hdf5_count(f->file, "/vars", &own) == HPCT_OK && own > 0)
         return hpct_fail(HPCT_ERR_DATA, "the model has none of the weights /vars");
     return check_nothing_else(f, top, 0);
 }
@@ -430,8 +434,8 @@ static void keep_nested_name(finder *f, int param, const char *weight)
     char name[HPCT_GRAPH_NAME_SIZE];
     int layer = layer_of(f->model, param);
     for (int i = 0; i < f->model->num_layers; i++) {
-        if (f->groups[i].layer == layer && hpct_h5_param_of(f->model, layer, 0) == param &&
-            hpct_h5_layer_name(weight, name, sizeof name))
+        if (f->groups[i].layer == layer && hpct_keras_h5_param_of(f->model, layer, 0) == param &&
+            hpct_keras_h5_layer_name(weight, name, sizeof name))
             keep_name(f, i, name);
     }
 }
@@ -440,7 +444,7 @@ static void keep_nested_name(finder *f, int param, const char *weight)
 static hpct_status match_nested(finder *f, const char *layer, char **weights, size_t count,
                                 int first, int last)
 {
-    hpct_h5_list list = {f->model, f->groups + first, last - first, weights, count};
+    hpct_keras_h5_list list = {f->model, f->groups + first, last - first, weights, count};
     const char *name = strrchr(layer, '/') + 1;
     size_t own = 0;
     for (int g = first; g < last; g++)
@@ -448,11 +452,11 @@ static hpct_status match_nested(finder *f, const char *layer, char **weights, si
     if (own != count)
         return hpct_fail(HPCT_ERR_DATA,
                          "the nested model where the file has \"%.63s\" has %zu weights, but the "
-                         "file has %zu" HPCT_WEIGHTS_HINT,
+                         "file has %zu" HPCT_KERAS_WEIGHTS_HINT,
                          name, own, count);
     int *params = calloc(count + 1, sizeof *params);
     hpct_status status = params != NULL ? HPCT_OK : hpct_fail_memory(count * sizeof *params);
-    if (status == HPCT_OK && !hpct_h5_match_list(&list, params))
+    if (status == HPCT_OK && !hpct_keras_h5_match_list(&list, params))
         status = hpct_fail(HPCT_ERR_DATA,
                            "the weights of \"%.63s\" are in another order than Keras'", name);
     for (size_t k = 0; k < count && status == HPCT_OK; k++) {
@@ -483,7 +487,8 @@ static hpct_status match_weights(finder *f, const char *name, const char *layer,
         return count_mismatch(f, g, count);
     keep_name(f, at, name);
     for (size_t k = 0; k < count; k++)
-        HPCT_TRY(keep_path(f, hpct_h5_param_of(f->model, g->layer, (int) k), layer, weights[k]));
+        HPCT_TRY(
+            keep_path(f, hpct_keras_h5_param_of(f->model, g->layer, (int) k), layer, weights[k]));
     return HPCT_OK;
 }
 
@@ -493,7 +498,7 @@ static hpct_status match_keras2(finder *f, const char *name, const char *layer, 
 {
     char **weights;
     size_t count = 0;
-    hpct_status status = hpct_hdf5_strings(f->file, layer, "weight_names", &weights, &count);
+    hpct_status status = hpct_keras_hdf5_strings(f->file, layer, "weight_names", &weights, &count);
     if (status != HPCT_OK || count == 0) {
         if (status == HPCT_OK)
             free(weights);
@@ -502,9 +507,9 @@ static hpct_status match_keras2(finder *f, const char *name, const char *layer, 
     while (*next < f->model->num_layers && f->groups[*next].num_params == 0)
         (*next)++;
     if (*next == f->model->num_layers)
-        status =
-            hpct_fail(HPCT_ERR_DATA,
-                      "the model has no layer for the weights %.200s" HPCT_WEIGHTS_HINT, layer);
+        status = hpct_fail(HPCT_ERR_DATA,
+                           "the model has no layer for the weights %.200s" HPCT_KERAS_WEIGHTS_HINT,
+                           layer);
     else
         status = match_weights(f, name, layer, weights, count, *next);
     if (status == HPCT_OK)
@@ -519,12 +524,12 @@ static hpct_status find_keras2(finder *f, const char *top)
     char path[PATH_SIZE], **layers;
     size_t count = 0;
     int next = 0;
-    HPCT_TRY(
-        hpct_hdf5_strings(f->file, top[0] != '\0' ? top : "/", "layer_names", &layers, &count));
+    HPCT_TRY(hpct_keras_hdf5_strings(f->file, top[0] != '\0' ? top : "/", "layer_names", &layers,
+                                     &count));
     hpct_status status = HPCT_OK;
     for (size_t i = 0; i < count && status == HPCT_OK; i++) {
         int length = snprintf(path, sizeof path, "%s/%s", top, layers[i]);
-        if (length < 0 || (size_t) length >= sizeof path || !hpct_hdf5_has(f->file, path))
+        if (length < 0 || (size_t) length >= sizeof path || !hpct_keras_hdf5_has(f->file, path))
             status = hpct_fail(HPCT_ERR_DATA, "%.200s is missing", layers[i]);
         else
             status = match_keras2(f, layers[i], path, &next);
@@ -538,13 +543,13 @@ static hpct_status find_keras2(finder *f, const char *top)
 }
 
 /* Keras on Theano wrote convolution kernels rotated by 180 degrees, of the same shape. */
-hpct_status hpct_h5_check_backend(hpct_hdf5 *file, const char *top)
+hpct_status hpct_keras_h5_check_backend(hpct_keras_hdf5 *file, const char *top)
 {
     char **names;
     size_t count = 0;
-    if (!hpct_hdf5_has_attribute(file, top, "backend"))
+    if (!hpct_keras_hdf5_has_attribute(file, top, "backend"))
         return HPCT_OK;
-    HPCT_TRY(hpct_hdf5_strings(file, top, "backend", &names, &count));
+    HPCT_TRY(hpct_keras_hdf5_strings(file, top, "backend", &names, &count));
     hpct_status status = HPCT_OK;
     if (count > 0 && strcmp(names[0], "theano") == 0)
         status = hpct_fail(HPCT_ERR_DATA,
@@ -556,20 +561,20 @@ hpct_status hpct_h5_check_backend(hpct_hdf5 *file, const char *top)
 
 static hpct_status find_paths(finder *f)
 {
-    HPCT_TRY(hpct_h5_check_backend(f->file, "/"));
-    if (hpct_hdf5_has(f->file, "/model_weights"))
-        HPCT_TRY(hpct_h5_check_backend(f->file, "/model_weights"));
+    HPCT_TRY(hpct_keras_h5_check_backend(f->file, "/"));
+    if (hpct_keras_hdf5_has(f->file, "/model_weights"))
+        HPCT_TRY(hpct_keras_h5_check_backend(f->file, "/model_weights"));
     /* Keras 2.13 and before wrote Keras 3's layout under another name. */
     static const char *const tops[] = {"/_layer_checkpoint_dependencies", "/layers"};
-    if (hpct_hdf5_has(f->file, tops[0]) && hpct_hdf5_has(f->file, tops[1]))
+    if (hpct_keras_hdf5_has(f->file, tops[0]) && hpct_keras_hdf5_has(f->file, tops[1]))
         return hpct_fail(HPCT_ERR_DATA, "it has weights both in %s and in %s", tops[0], tops[1]);
     for (size_t i = 0; i < sizeof tops / sizeof *tops; i++) {
-        if (hpct_hdf5_has(f->file, tops[i]))
+        if (hpct_keras_hdf5_has(f->file, tops[i]))
             return find_keras3(f, tops[i]);
     }
-    if (hpct_hdf5_has_strings(f->file, "/", "layer_names"))
+    if (hpct_keras_hdf5_has_strings(f->file, "/", "layer_names"))
         return find_keras2(f, "");
-    if (hpct_hdf5_has(f->file, "/model_weights"))
+    if (hpct_keras_hdf5_has(f->file, "/model_weights"))
         return find_keras2(f, "/model_weights");
     return hpct_fail(HPCT_ERR_DATA, "not a file of Keras' weights: it has neither layers nor "
                                     "layer_names");
@@ -591,44 +596,45 @@ static hpct_status check_once(const finder *f)
 static hpct_status read_values(const finder *f, float **values)
 {
     for (int i = 0; i < f->model->num_params; i++) {
-        hpct_status status = hpct_hdf5_check(f->file, f->paths[i], &f->model->params[i].shape);
+        hpct_status status =
+            hpct_keras_hdf5_check(f->file, f->paths[i], &f->model->params[i].shape);
         if (status != HPCT_OK)
-            return hpct_fail(status, "%s" HPCT_WEIGHTS_HINT, hpct_last_error());
+            return hpct_fail(status, "%s" HPCT_KERAS_WEIGHTS_HINT, hpct_last_error());
     }
     for (int i = 0; i < f->model->num_params; i++) {
         size_t bytes = hpct_graph_shape_count(&f->model->params[i].shape) * sizeof(float);
         values[i] = malloc(bytes);
-        HPCT_TRY(values[i] != NULL ? hpct_hdf5_read(f->file, f->paths[i], values[i])
+        HPCT_TRY(values[i] != NULL ? hpct_keras_hdf5_read(f->file, f->paths[i], values[i])
                                    : hpct_fail_memory(bytes));
     }
     return HPCT_OK;
 }
 
 /* Other programs may have an attribute of this name with other content. */
-static hpct_status read_text(hpct_hdf5 *file, const char *name, char **text)
+static hpct_status read_text(hpct_keras_hdf5 *file, const char *name, char **text)
 {
     char **strings;
     size_t count = 0;
-    if (!hpct_hdf5_has_attribute(file, "/", name) ||
-        hpct_hdf5_strings(file, "/", name, &strings, &count) != HPCT_OK)
+    if (!hpct_keras_hdf5_has_attribute(file, "/", name) ||
+        hpct_keras_hdf5_strings(file, "/", name, &strings, &count) != HPCT_OK)
         return HPCT_OK;
     *text = count == 1 ? strdup(strings[0]) : NULL;
     free(strings);
     return count == 1 && *text == NULL ? hpct_fail_memory(0) : HPCT_OK;
 }
 
-hpct_status hpct_h5_read_texts(hpct_hdf5 *file, hpct_h5_texts *texts)
+hpct_status hpct_keras_h5_read_texts(hpct_keras_hdf5 *file, hpct_keras_h5_texts *texts)
 {
     HPCT_TRY(read_text(file, CLASS_NAMES, &texts->class_names));
     return read_text(file, TRAINED_WITH, &texts->trained_with);
 }
 
-hpct_status hpct_h5_load_texts(const char *path, hpct_h5_texts *texts)
+hpct_status hpct_keras_h5_load_texts(const char *path, hpct_keras_h5_texts *texts)
 {
-    hpct_hdf5 *file = NULL;
-    HPCT_TRY(hpct_hdf5_open(&file, path));
-    hpct_status status = hpct_h5_read_texts(file, texts);
-    hpct_hdf5_close(file);
+    hpct_keras_hdf5 *file = NULL;
+    HPCT_TRY(hpct_keras_hdf5_open(&file, path));
+    hpct_status status = hpct_keras_h5_read_texts(file, texts);
+    hpct_keras_hdf5_close(file);
     return status;
 }
 
@@ -636,16 +642,16 @@ hpct_status hpct_h5_load_texts(const char *path, hpct_h5_texts *texts)
 static const char *find_top(const finder *f)
 {
     static const char old[] = "/_layer_checkpoint_dependencies";
-    return hpct_hdf5_has(f->file, old) ? old + 1 : "layers";
+    return hpct_keras_hdf5_has(f->file, old) ? old + 1 : "layers";
 }
 
-hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **values,
-                         hpct_h5_texts *texts)
+hpct_status hpct_keras_h5_load(const hpct_model *model, const char *path, float **values,
+                               hpct_keras_h5_texts *texts)
 {
     group *groups = NULL;
     finder f = {.model = model};
-    HPCT_TRY(hpct_hdf5_open(&f.file, path));
-    hpct_status status = hpct_h5_list_groups(model, find_top(&f), &groups);
+    HPCT_TRY(hpct_keras_hdf5_open(&f.file, path));
+    hpct_status status = hpct_keras_h5_list_groups(model, find_top(&f), &groups);
     f.groups = groups;
     f.paths = calloc((size_t) model->num_params + 1, sizeof *f.paths);
     f.names = calloc((size_t) model->num_layers + 1, sizeof *f.names);
@@ -658,8 +664,8 @@ hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **valu
     if (status == HPCT_OK)
         status = read_values(&f, values);
     if (status == HPCT_OK)
-        status = hpct_h5_read_texts(f.file, texts);
-    hpct_hdf5_close(f.file);
+        status = hpct_keras_h5_read_texts(f.file, texts);
+    hpct_keras_hdf5_close(f.file);
     for (int i = 0; i < model->num_layers && f.names != NULL; i++)
         free(f.names[i]);
     free(f.names);

@@ -15,33 +15,33 @@
 #include "nn/plan/run.h"
 
 /* HPCT_ERR_CONFIG if hpc-train was built without HDF5 or the library is not installed. */
-hpct_status hpct_h5_available(void);
+hpct_status hpct_keras_h5_available(void);
 
 /* Writes Keras 3's layout to `fd`; `path` is for messages. */
-hpct_status hpct_h5_save(const hpct_model *model, int fd, const char *path);
+hpct_status hpct_keras_h5_save(const hpct_model *model, int fd, const char *path);
 
 /* Texts beside the weights: attributes of the root, as save writes them; NULL: none. */
-typedef struct hpct_h5_texts {
+typedef struct hpct_keras_h5_texts {
     char *class_names, *trained_with; /* the caller frees them */
-} hpct_h5_texts;
+} hpct_keras_h5_texts;
 
-/* What hpct_h5_load does, or hpct_h5_load_fitting if skips is not NULL, in a child process: a file
- * on which libhdf5 crashes, or does not come to its end, is HPCT_ERR_DATA. `model` NULL: reads the
- * texts only. */
-hpct_status hpct_h5_read(const hpct_model *model, const char *path, float **values,
-                         hpct_h5_texts *texts, hpct_skips *skips);
+/* What hpct_keras_h5_load does, or hpct_keras_h5_load_fitting if skips is not NULL, in a child
+ * process: a file on which libhdf5 crashes, or does not come to its end, is HPCT_ERR_DATA. `model`
+ * NULL: reads the texts only. */
+hpct_status hpct_keras_h5_read(const hpct_model *model, const char *path, float **values,
+                               hpct_keras_h5_texts *texts, hpct_keras_skips *skips);
 
 /* Fills values[i], floats of parameter i in Keras' shape, from either layout; all names, shapes and
  * types are checked before values are read. */
-hpct_status hpct_h5_load(const hpct_model *model, const char *path, float **values,
-                         hpct_h5_texts *texts);
+hpct_status hpct_keras_h5_load(const hpct_model *model, const char *path, float **values,
+                               hpct_keras_h5_texts *texts);
 
 /* The texts alone. */
-hpct_status hpct_h5_load_texts(const char *path, hpct_h5_texts *texts);
+hpct_status hpct_keras_h5_load_texts(const char *path, hpct_keras_h5_texts *texts);
 
 /* Fills values[i] of the layers all of whose weights fit; others stay NULL, and are listed in
  * *skips. A layer is looked for by its name, where the file has names, else by Keras' order. */
-hpct_status hpct_h5_load_fitting(const hpct_model *model, const char *path, float **values,
-                                 hpct_h5_texts *texts, hpct_skips *skips);
+hpct_status hpct_keras_h5_load_fitting(const hpct_model *model, const char *path, float **values,
+                                       hpct_keras_h5_texts *texts, hpct_keras_skips *skips);
 
 #endif

@@ -6,18 +6,18 @@
 
 #include <math.h>
 
-static void add(hpct_st_index *index, const char *name, const hpct_shape *shape)
+static void add(hpct_weights_st_index *index, const char *name, const hpct_shape *shape)
 {
     index->entries = realloc(index->entries, (index->count + 1) * sizeof *index->entries);
-    hpct_st_entry *entry = &index->entries[index->count++];
-    *entry =
-        (hpct_st_entry){.name = strdup(name), .is_f32 = true, .dtype = "F32", .rank = shape->rank};
+    hpct_weights_st_entry *entry = &index->entries[index->count++];
+    *entry = (hpct_weights_st_entry){
+        .name = strdup(name), .is_f32 = true, .dtype = "F32", .rank = shape->rank};
     for (int k = 0; k < shape->rank; k++)
         entry->shape[k] = shape->size[k];
 }
 
 /* torch's name and shape of a parameter of a model in its form. */
-static void add_param(hpct_st_index *index, const hpct_graph_param *param, bool depthwise)
+static void add_param(hpct_weights_st_index *index, const hpct_graph_param *param, bool depthwise)
 {
     const char *slash = strrchr(param->name, '/'), *word = slash + 1;
     const char *torch = strcmp(word, "beta") == 0 || strcmp(word, "bias") == 0 ? "bias"
@@ -35,9 +35,9 @@ static void add_param(hpct_st_index *index, const hpct_graph_param *param, bool 
     add(index, name, &shape);
 }
 
-static hpct_st_index state_dict(const hpct_model *form)
+static hpct_weights_st_index state_dict(const hpct_model *form)
 {
-    hpct_st_index index = {0};
+    hpct_weights_st_index index = {0};
     for (int i = 0; i < form->num_params; i++) {
         const hpct_op_spec *spec = &form->nodes[form->params[i].node].spec;
         add_param(&index, &form->params[i],
@@ -46,7 +46,7 @@ static hpct_st_index state_dict(const hpct_model *form)
     return index;
 }
 
-static const hpct_st_entry *find(const hpct_st_index *index, const char *name)
+static const hpct_weights_st_entry *find(const hpct_weights_st_index *index, const char *name)
 {
     for (size_t i = 0; i < index->count; i++) {
         if (strcmp(index->entries[i].name, name) == 0)
@@ -63,24 +63,25 @@ static hpct_model *builtin(const char *name)
     return model;
 }
 
-static hpct_status adopt(hpct_torch *torch, const hpct_model *model, hpct_st_index *index)
+static hpct_status adopt(hpct_weights_torch *torch, const hpct_model *model,
+                         hpct_weights_st_index *index)
 {
-    return hpct_torch_adopt(torch, model, index, "x.safetensors", false);
+    return hpct_weights_torch_adopt(torch, model, index, "x.safetensors", false);
 }
 
-static void end(hpct_model *model, hpct_st_index *index, hpct_torch *torch)
+static void end(hpct_model *model, hpct_weights_st_index *index, hpct_weights_torch *torch)
 {
-    hpct_torch_free(torch);
-    hpct_st_free(index);
+    hpct_weights_torch_free(torch);
+    hpct_weights_st_free(index);
     hpct_model_free(model);
 }
 
 /* Has the names and shapes of all parameters now, and nothing else. */
-static void assert_fits(const hpct_model *model, const hpct_st_index *index)
+static void assert_fits(const hpct_model *model, const hpct_weights_st_index *index)
 {
     for (int i = 0; i < model->num_params; i++) {
         const hpct_graph_param *param = &model->params[i];
-        const hpct_st_entry *entry = find(index, param->name);
+        const hpct_weights_st_entry *entry = find(index, param->name);
         if (entry == NULL)
             fail_msg("%s: %s is missing", model->name, param->name);
         assert_int_equal(entry->rank, param->shape.rank);
@@ -101,8 +102,8 @@ static void files_of_all_forms_fit(void **state)
     (void) state;
     for (int i = 0; form_name(i) != NULL; i++) {
         hpct_model *model = builtin(hpct_builtin_torchvision(i));
-        hpct_st_index index = state_dict(model);
-        hpct_torch torch;
+        hpct_weights_st_index index = state_dict(model);
+        hpct_weights_torch torch;
         add(&index, "bn1.num_batches_tracked", &(hpct_shape){.rank = 0});
         add(&index, "AuxLogits.fc.bias", &HPCT_SHAPE(3));
         assert_int_equal(adopt(&torch, model, &index), HPCT_OK);
@@ -126,12 +127,12 @@ static void files_of_others_are_refused(void **state)
         for (size_t k = 0; k < sizeof others / sizeof *others + 12; k++) {
             const char *name = k < 12 ? hpct_builtin_torchvision((int) k) : others[k - 12];
             char words[160];
-            hpct_torch torch;
+            hpct_weights_torch torch;
             if (strcmp(name, is) == 0 ||
                 (!all && k != (size_t) (i + 1) % 12 && k != 12 + (size_t) i % 5))
                 continue;
             hpct_model *model = builtin(name);
-            hpct_st_index index = state_dict(form);
+            hpct_weights_st_index index = state_dict(form);
             snprintf(words, sizeof words, "which --model %s takes; this model is %s", is, name);
             assert_int_equal(adopt(&torch, model, &index), HPCT_ERR_DATA);
             assert_non_null(strstr(hpct_last_error(), words));
@@ -146,8 +147,8 @@ static void other_files_are_left_alone(void **state)
 {
     (void) state;
     hpct_model *model = builtin("resnet18-torchvision");
-    hpct_st_index own = {0}, foreign = {0};
-    hpct_torch torch;
+    hpct_weights_st_index own = {0}, foreign = {0};
+    hpct_weights_torch torch;
     add(&own, "fc/bias", &HPCT_SHAPE(3));
     add(&own, "fc.weight", &HPCT_SHAPE(3, 512));
     assert_int_equal(adopt(&torch, model, &own), HPCT_OK);
@@ -156,7 +157,7 @@ static void other_files_are_left_alone(void **state)
     add(&foreign, "encoder.weight", &HPCT_SHAPE(3));
     assert_int_equal(adopt(&torch, model, &foreign), HPCT_OK);
     assert_null(torch.sources);
-    hpct_st_free(&own);
+    hpct_weights_st_free(&own);
     end(model, &foreign, &torch);
 }
 
@@ -164,8 +165,8 @@ static void old_names_of_densenet_are_read(void **state)
 {
     (void) state;
     hpct_model *model = builtin("densenet121-torchvision");
-    hpct_st_index index = state_dict(model);
-    hpct_torch torch;
+    hpct_weights_st_index index = state_dict(model);
+    hpct_weights_torch torch;
     for (size_t i = 0; i < index.count; i++) {
         char *name = index.entries[i].name, *at = strstr(name, ".denselayer");
         char *digit = at != NULL ? strpbrk(strchr(at + 1, '.'), "12") : NULL;
@@ -206,13 +207,13 @@ static int number_of(const hpct_model *model, const char *name)
 static float *converted(const hpct_model *model, const char *name)
 {
     hpct_model *form = builtin(model->torchvision);
-    hpct_st_index index = state_dict(form);
-    hpct_torch torch;
+    hpct_weights_st_index index = state_dict(form);
+    hpct_weights_torch torch;
     int i = number_of(model, name);
     float **values = calloc((size_t) model->num_params, sizeof *values), *result;
     values[i] = counted(hpct_graph_shape_count(&model->params[i].shape));
     assert_int_equal(adopt(&torch, model, &index), HPCT_OK);
-    assert_int_equal(hpct_torch_convert(&torch, model, values), HPCT_OK);
+    assert_int_equal(hpct_weights_torch_convert(&torch, model, values), HPCT_OK);
     result = values[i];
     free(values);
     end(form, &index, &torch);
@@ -281,16 +282,16 @@ static void pictures_of_other_sizes_are_refused(void **state)
     hpct_model *form = builtin("vgg16-torchvision");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         hpct_model *model = little_vgg(sizes[i][0], sizes[i][1]);
-        hpct_st_index index = state_dict(form), again = state_dict(form);
-        hpct_torch torch;
+        hpct_weights_st_index index = state_dict(form), again = state_dict(form);
+        hpct_weights_torch torch;
         assert_int_equal(adopt(&torch, model, &index), HPCT_ERR_DATA);
         assert_non_null(strstr(hpct_last_error(), "classifier.0.weight is of pictures of 224x224"));
         assert_non_null(strstr(hpct_last_error(), "give --resize 224x224"));
-        hpct_torch_free(&torch);
-        assert_int_equal(hpct_torch_adopt(&torch, model, &again, "x", true), HPCT_OK);
+        hpct_weights_torch_free(&torch);
+        assert_int_equal(hpct_weights_torch_adopt(&torch, model, &again, "x", true), HPCT_OK);
         assert_int_equal(find(&again, "dense/kernel")->rank, 0); /* does not fit */
         assert_int_equal(find(&again, "dense_1/kernel")->rank, 2);
-        hpct_st_free(&again);
+        hpct_weights_st_free(&again);
         end(model, &index, &torch);
     }
     hpct_model_free(form);

@@ -94,23 +94,24 @@ static void weights_come_back(void **state)
 static void layout_is_keras_3(void **state)
 {
     (void) state;
-    hpct_hdf5 *file;
+    hpct_keras_hdf5 *file;
     hpct_model *model = small(1);
     float bias[2], kept[2];
     assert_int_equal(hpct_model_save_weights(model, in_folder("w.weights.h5")), HPCT_OK);
-    assert_int_equal(hpct_hdf5_open(&file, in_folder("w.weights.h5")), HPCT_OK);
-    assert_true(hpct_hdf5_has(file, "/vars"));
-    assert_true(hpct_hdf5_has(file, "/layers/flatten/vars"));
-    assert_true(hpct_hdf5_has_attribute(file, "/layers/conv2d/vars", "name"));
-    assert_int_equal(hpct_hdf5_check(file, "/layers/conv2d/vars/0", &HPCT_SHAPE(3, 3, 1, 2)),
+    assert_int_equal(hpct_keras_hdf5_open(&file, in_folder("w.weights.h5")), HPCT_OK);
+    assert_true(hpct_keras_hdf5_has(file, "/vars"));
+    assert_true(hpct_keras_hdf5_has(file, "/layers/flatten/vars"));
+    assert_true(hpct_keras_hdf5_has_attribute(file, "/layers/conv2d/vars", "name"));
+    assert_int_equal(hpct_keras_hdf5_check(file, "/layers/conv2d/vars/0", &HPCT_SHAPE(3, 3, 1, 2)),
                      HPCT_OK);
-    assert_int_equal(hpct_hdf5_check(file, "/layers/conv2d/vars/1", &HPCT_SHAPE(2)), HPCT_OK);
-    assert_int_equal(hpct_hdf5_check(file, "/layers/dense/vars/0", &HPCT_SHAPE(8, 3)), HPCT_OK);
-    assert_false(hpct_hdf5_has(file, "/layers/dense/vars/1"));
-    assert_int_equal(hpct_hdf5_read(file, "/layers/conv2d/vars/1", bias), HPCT_OK);
+    assert_int_equal(hpct_keras_hdf5_check(file, "/layers/conv2d/vars/1", &HPCT_SHAPE(2)), HPCT_OK);
+    assert_int_equal(hpct_keras_hdf5_check(file, "/layers/dense/vars/0", &HPCT_SHAPE(8, 3)),
+                     HPCT_OK);
+    assert_false(hpct_keras_hdf5_has(file, "/layers/dense/vars/1"));
+    assert_int_equal(hpct_keras_hdf5_read(file, "/layers/conv2d/vars/1", bias), HPCT_OK);
     assert_int_equal(hpct_run_param_get(model, 1, kept), HPCT_OK);
     assert_memory_equal(bias, kept, sizeof bias);
-    hpct_hdf5_close(file);
+    hpct_keras_hdf5_close(file);
     hpct_model_free(model);
 }
 
@@ -119,7 +120,7 @@ static void layout_is_keras_3(void **state)
 static void counters_are_integers(void **state)
 {
     (void) state;
-    hpct_hdf5 *file;
+    hpct_keras_hdf5 *file;
     hpct_model *models[2];
     float values[3] = {0.5F, 2, 77}, got = 0;
     const hpct_optimizer sgd = {.learning_rate = 0.1};
@@ -137,14 +138,15 @@ static void counters_are_integers(void **state)
     assert_int_equal(hpct_model_save_weights(models[0], in_folder("w.weights.h5")), HPCT_OK);
     assert_int_equal(hpct_model_load_weights(models[1], in_folder("w.weights.h5")), HPCT_OK);
     assert_same(models[0], models[1]);
-    assert_int_equal(hpct_hdf5_open(&file, in_folder("w.weights.h5")), HPCT_OK);
+    assert_int_equal(hpct_keras_hdf5_open(&file, in_folder("w.weights.h5")), HPCT_OK);
     assert_int_equal(
-        hpct_hdf5_check(file, "/layers/normalization/vars/2", &(hpct_shape){.rank = 0}), HPCT_OK);
-    assert_int_equal(hpct_hdf5_check(file, "/layers/normalization/vars/2", &HPCT_SHAPE(1)),
+        hpct_keras_hdf5_check(file, "/layers/normalization/vars/2", &(hpct_shape){.rank = 0}),
+        HPCT_OK);
+    assert_int_equal(hpct_keras_hdf5_check(file, "/layers/normalization/vars/2", &HPCT_SHAPE(1)),
                      HPCT_ERR_DATA);
-    assert_int_equal(hpct_hdf5_read(file, "/layers/normalization/vars/2", &got), HPCT_OK);
+    assert_int_equal(hpct_keras_hdf5_read(file, "/layers/normalization/vars/2", &got), HPCT_OK);
     assert_true(got == 77);
-    hpct_hdf5_close(file);
+    hpct_keras_hdf5_close(file);
     assert_int_equal(hpct_model_save_weights(models[0], in_folder("bad.h5.safetensors")), HPCT_OK);
     assert_int_equal(hpct_run_param_set(models[1], 2, &values[0]), HPCT_OK);
     assert_int_equal(hpct_model_load_weights(models[1], in_folder("bad.h5.safetensors")), HPCT_OK);
@@ -350,7 +352,7 @@ typedef struct fault {
 
 static void write_faulty(const fault *f)
 {
-    hpct_hdf5 *file;
+    hpct_keras_hdf5 *file;
     char path[128];
     float values[64] = {0};
     const char *top = f->top != NULL ? f->top : "layers";
@@ -361,29 +363,29 @@ static void write_faulty(const fault *f)
                 {"conv2d/vars/1", HPCT_SHAPE(f->bias > 0 ? f->bias : 2)},
                 {"dense/vars/0", HPCT_SHAPE(8, 3)}};
     static const char *const groups[] = {"", "/conv2d", "/conv2d/vars", "/dense", "/dense/vars"};
-    assert_int_equal(hpct_hdf5_create(&file), HPCT_OK);
+    assert_int_equal(hpct_keras_hdf5_create(&file), HPCT_OK);
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         snprintf(path, sizeof path, "%s%s", top, groups[i]);
         const char *name = i == 2 ? f->conv2d : i == 4 ? f->dense : NULL;
-        assert_int_equal(hpct_hdf5_make_group(file, path, name), HPCT_OK);
+        assert_int_equal(hpct_keras_hdf5_make_group(file, path, name), HPCT_OK);
     }
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         snprintf(path, sizeof path, "%s/%s", top, sets[i].name);
         if (f->without == NULL || strcmp(f->without, sets[i].name) != 0)
-            assert_int_equal(hpct_hdf5_write(file, path, &sets[i].shape, values), HPCT_OK);
+            assert_int_equal(hpct_keras_hdf5_write(file, path, &sets[i].shape, values), HPCT_OK);
     }
     if (f->extra_group != NULL) {
-        assert_int_equal(hpct_hdf5_make_group(file, f->extra_group, NULL), HPCT_OK);
+        assert_int_equal(hpct_keras_hdf5_make_group(file, f->extra_group, NULL), HPCT_OK);
         snprintf(path, sizeof path, "%s/vars", f->extra_group);
-        assert_int_equal(hpct_hdf5_make_group(file, path, NULL), HPCT_OK);
+        assert_int_equal(hpct_keras_hdf5_make_group(file, path, NULL), HPCT_OK);
     }
     if (f->extra != NULL)
-        assert_int_equal(hpct_hdf5_write(file, f->extra, &HPCT_SHAPE(1), values), HPCT_OK);
+        assert_int_equal(hpct_keras_hdf5_write(file, f->extra, &HPCT_SHAPE(1), values), HPCT_OK);
     int fd = open(in_folder("bad.h5"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_true(fd >= 0);
-    assert_int_equal(hpct_hdf5_save(file, fd, "bad.h5"), HPCT_OK);
+    assert_int_equal(hpct_keras_hdf5_save(file, fd, "bad.h5"), HPCT_OK);
     close(fd);
-    hpct_hdf5_close(file);
+    hpct_keras_hdf5_close(file);
 }
 
 static void faulty_files_are_refused(void **state)
@@ -551,7 +553,7 @@ static void weights_of_a_nested_model_are_told_apart(void **state)
     hpct_model *model = hpct_model_new("two", HPCT_SHAPE(4, 4, 1));
     const hpct_conv2d conv = {.filters = 1, .kernel = {2, 2}, .no_bias = true};
     const hpct_batch_normalization norm = {.momentum = 0.9, .epsilon = 1e-3};
-    hpct_h5_group *groups = NULL;
+    hpct_keras_h5_group *groups = NULL;
     int params[5];
     hpct_model_add_nest(model, "a", false, 0);
     hpct_model_add_nest(model, "b", true, 1);
@@ -561,7 +563,7 @@ static void weights_of_a_nested_model_are_told_apart(void **state)
     model->layers[1].nest = 2;
     model->nests[1].input = model->layers[0].tensor;
     model->nests[0].output = model->nests[1].output = model->layers[1].tensor;
-    assert_int_equal(hpct_h5_list_groups(model, "layers", &groups), HPCT_OK);
+    assert_int_equal(hpct_keras_h5_list_groups(model, "layers", &groups), HPCT_OK);
     assert_string_equal(groups[0].name, "functional/layers/conv2d");
     assert_string_equal(groups[1].name, "functional/layers/sequential/layers/batch_normalization");
     char *const named[] = {"batch_normalization/gamma", "x/conv2d/kernel:0",
@@ -571,14 +573,14 @@ static void weights_of_a_nested_model_are_told_apart(void **state)
                              "n_5/moving_variance"};
     char *const wrong[] = {"n_5/gamma", "c_5/kernel", "n_5/beta", "n_5/moving_mean",
                            "n_5/moving_variance"};
-    hpct_h5_list list = {model, groups, 2, named, 5};
-    assert_true(hpct_h5_match_list(&list, params));
+    hpct_keras_h5_list list = {model, groups, 2, named, 5};
+    assert_true(hpct_keras_h5_match_list(&list, params));
     assert_true(params[0] == 1 && params[1] == 0 && params[2] == 2);
     list.weights = ordered;
-    assert_true(hpct_h5_match_list(&list, params));
+    assert_true(hpct_keras_h5_match_list(&list, params));
     assert_true(params[0] == 0 && params[1] == 1 && params[4] == 4);
     list.weights = wrong;
-    assert_false(hpct_h5_match_list(&list, params));
+    assert_false(hpct_keras_h5_match_list(&list, params));
     free(groups);
     hpct_model_free(model);
 }
