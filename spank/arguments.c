@@ -13,7 +13,7 @@
 #define MAX_WORDS 1024
 #define MAX_SCRIPT (64 << 20) /* a self-extracting script may be a single long line */
 
-char *const *hpct_arguments_here(void)
+char *const *hpct_spank_arguments_here(void)
 {
     static char text[MAX_BYTES + 1], *words[MAX_WORDS + 1];
     int count = 0, fd = words[0] != NULL ? -1 : open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -25,15 +25,15 @@ char *const *hpct_arguments_here(void)
     return words;
 }
 
-bool hpct_arguments_call(char *const *arguments, const char *program)
+bool hpct_spank_arguments_call(char *const *arguments, const char *program)
 {
     const char *slash = arguments[0] == NULL ? NULL : strrchr(arguments[0], '/');
     return arguments[0] != NULL && strcmp(slash == NULL ? arguments[0] : slash + 1, program) == 0;
 }
 
-hpct_word hpct_word_scan(const char *text, const char *alone)
+hpct_spank_word hpct_spank_word_scan(const char *text, const char *alone)
 {
-    hpct_word word = {0};
+    hpct_spank_word word = {0};
     if (text[0] != '-' || text[1] == '\0' || strcmp(text, "--") == 0)
         return word;
     word.is_option = true;
@@ -49,7 +49,7 @@ hpct_word hpct_word_scan(const char *text, const char *alone)
     return word;
 }
 
-bool hpct_word_is(const hpct_word *word, char letter, const char *name)
+bool hpct_spank_word_is(const hpct_spank_word *word, char letter, const char *name)
 {
     if (word->name != NULL)
         return strlen(name) == word->size && strncmp(word->name, name, word->size) == 0;
@@ -57,7 +57,7 @@ bool hpct_word_is(const hpct_word *word, char letter, const char *name)
 }
 
 /* A FIFO is not opened, as that would wake its writer. */
-FILE *hpct_script_open(const char *path)
+FILE *hpct_spank_script_open(const char *path)
 {
     struct stat info;
     char start[2] = "";
@@ -73,14 +73,14 @@ FILE *hpct_script_open(const char *path)
     return script;
 }
 
-const char *hpct_script_options(const char *line)
+const char *hpct_spank_script_options(const char *line)
 {
     const size_t size = strlen("#SBATCH");
     bool is = strncmp(line, "#SBATCH", size) == 0 && isspace((unsigned char) line[size]);
     return is ? line + size : NULL;
 }
 
-bool hpct_script_is_command(const char *line)
+bool hpct_spank_script_is_command(const char *line)
 {
     line += strspn(line, " \t\r\n");
     return *line != '\0' && *line != '#';

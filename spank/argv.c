@@ -5,25 +5,25 @@
 #include <stdio.h>
 
 /* execve does not change what it is given; its type is older than const. */
-void hpct_argv_add(hpct_argv *argv, const char *word)
+void hpct_spank_argv_add(hpct_spank_argv *argv, const char *word)
 {
     union {
         const char *in;
         char *out;
     } both = {.in = word};
-    if (argv->count < HPCT_ARGV_WORDS)
+    if (argv->count < HPCT_SPANK_ARGV_WORDS)
         argv->words[argv->count++] = both.out;
 }
 
-void hpct_argv_add_option(hpct_argv *argv, const char *option, const char *value)
+void hpct_spank_argv_add_option(hpct_spank_argv *argv, const char *option, const char *value)
 {
     if (value == NULL)
         return;
-    hpct_argv_add(argv, option);
-    hpct_argv_add(argv, value);
+    hpct_spank_argv_add(argv, option);
+    hpct_spank_argv_add(argv, value);
 }
 
-void hpct_argv_add_printed(hpct_argv *argv, const char *option, const char *format, ...)
+void hpct_spank_argv_add_printed(hpct_spank_argv *argv, const char *option, const char *format, ...)
 {
     char *text = argv->text + argv->used;
     size_t room = sizeof argv->text - argv->used;
@@ -34,5 +34,5 @@ void hpct_argv_add_printed(hpct_argv *argv, const char *option, const char *form
     if (size < 0 || (size_t) size >= room)
         return;
     argv->used += (size_t) size + 1;
-    hpct_argv_add_option(argv, option, text);
+    hpct_spank_argv_add_option(argv, option, text);
 }

@@ -73,7 +73,7 @@ static char *folder_of(const char *controller, const char *path)
     return folder;
 }
 
-char *hpct_cgroup_of(pid_t pid)
+char *hpct_spank_cgroup_of(pid_t pid)
 {
     static const char *const controllers[] = {"freezer", ""};
     char file[64], theirs[PATH_MAX], ours[PATH_MAX];
@@ -86,7 +86,7 @@ char *hpct_cgroup_of(pid_t pid)
     return NULL;
 }
 
-hpct_status hpct_cgroup_enter(const char *folder)
+hpct_status hpct_spank_cgroup_enter(const char *folder)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/cgroup.procs", folder);

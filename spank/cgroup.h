@@ -9,9 +9,9 @@
 
 /* The cgroup folder of process `pid`: of the unified hierarchy, or of v1's freezer, which Slurm
  * tracks processes with. To be freed; NULL if it is the caller's, or without cgroups. */
-char *hpct_cgroup_of(pid_t pid);
+char *hpct_spank_cgroup_of(pid_t pid);
 
 /* Moves the calling process there. Returns HPCT_ERR_INTERNAL on error. */
-hpct_status hpct_cgroup_enter(const char *folder);
+hpct_status hpct_spank_cgroup_enter(const char *folder);
 
 #endif

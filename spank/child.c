@@ -31,29 +31,31 @@ static void give_up(const char *program, const char *why)
 
 /* In the forked child: closes all descriptors but the standard ones and the heartbeat's;
  * environment without the user's loader variables. */
-static void become_program(const hpct_child *child, int progress, int errors, pid_t parent)
+static void become_program(const hpct_spank_child *child, int progress, int errors, pid_t parent)
 {
     static char *const environment[] = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", NULL};
     const char *program = child->arguments[0];
-    hpct_forked_rename();
+    hpct_spank_forked_rename();
     if (errors >= 0 && dup2(errors, 2) < 0)
         _exit(HPCT_ERR_INTERNAL);
-    if (child->cgroup != NULL && hpct_cgroup_enter(child->cgroup) != HPCT_OK)
+    if (child->cgroup != NULL && hpct_spank_cgroup_enter(child->cgroup) != HPCT_OK)
         give_up(program, hpct_last_error());
-    if (child->as != NULL && !hpct_person_become(child->as))
+    if (child->as != NULL && !hpct_spank_person_become(child->as))
         give_up(program, "it cannot be given to the job's user");
     int null = open("/dev/null", O_RDONLY), file = -1;
-    if (child->file > 0 && (file = fcntl(child->file, F_DUPFD, HPCT_CHILD_FILE_FD)) < 0)
-        _exit(HPCT_ERR_INTERNAL); /* copied, as its number may be HPCT_PROGRESS_FD */
-    if (null < 0 || dup2(null, 0) < 0 || dup2(2, 1) < 0 || dup2(progress, HPCT_PROGRESS_FD) < 0 ||
+    if (child->file > 0 && (file = fcntl(child->file, F_DUPFD, HPCT_SPANK_CHILD_FILE_FD)) < 0)
+        _exit(HPCT_ERR_INTERNAL); /* copied, as its number may be HPCT_SPANK_PROGRESS_FD */
+    if (null < 0 || dup2(null, 0) < 0 || dup2(2, 1) < 0 ||
+        dup2(progress, HPCT_SPANK_PROGRESS_FD) < 0 ||
         /* dup2 does nothing if the number is the same */
-        fcntl(HPCT_PROGRESS_FD, F_SETFD, 0) != 0 ||
-        (file >= 0 && dup2(file, HPCT_CHILD_FILE_FD) < 0))
+        fcntl(HPCT_SPANK_PROGRESS_FD, F_SETFD, 0) != 0 ||
+        (file >= 0 && dup2(file, HPCT_SPANK_CHILD_FILE_FD) < 0))
         _exit(HPCT_ERR_INTERNAL);
-    if (close_range(file >= 0 ? HPCT_CHILD_FILE_FD + 1 : HPCT_PROGRESS_FD + 1, ~0u, 0) != 0)
+    if (close_range(file >= 0 ? HPCT_SPANK_CHILD_FILE_FD + 1 : HPCT_SPANK_PROGRESS_FD + 1, ~0u,
+                    0) != 0)
         give_up(program, "its descriptors cannot be closed"); /* kernel before 5.9 */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    hpct_forked_begin(child->end_signal, parent);
+    hpct_spank_forked_begin(child->end_signal, parent);
     execve(program, child->arguments, environment);
     dprintf(2, "hpc-train: %s cannot be started: %s; set helper= in plugstack.conf\n", program,
             strerror(errno));
@@ -73,7 +75,7 @@ static int make_file(const char *name, off_t size)
 }
 
 typedef struct watched {
-    const hpct_child *child;
+    const hpct_spank_child *child;
     int progress;
     char seen[PROGRESS_BYTES];
 } watched;
@@ -93,7 +95,7 @@ static bool shows_life(void *context)
 
 /* Passes the program's standard error on as lines. The user may control it: non-printable
  * characters are replaced and the length is bounded. */
-static void pass_lines(const hpct_child *child, int errors)
+static void pass_lines(const hpct_spank_child *child, int errors)
 {
     char line[1024], bytes[4096];
     size_t size = 0;
@@ -121,9 +123,9 @@ static void pass_lines(const hpct_child *child, int errors)
 static void end_all(void)
 {
     char path[64];
-    double end = hpct_forked_now() + HPCT_KILL_SECONDS;
+    double end = hpct_spank_forked_now() + HPCT_SPANK_KILL_SECONDS;
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int) getpid());
-    for (bool left = true; left && hpct_forked_now() < end;) {
+    for (bool left = true; left && hpct_spank_forked_now() < end;) {
         pid_t pid = 0;
         FILE *children = fopen(path, "re");
         while (children != NULL && fscanf(children, "%d", &pid) == 1)
@@ -146,7 +148,7 @@ static void close_both(int progress, int errors)
         close(errors);
 }
 
-hpct_status hpct_child_run(const hpct_child *child, const char *what)
+hpct_status hpct_spank_child_run(const hpct_spank_child *child, const char *what)
 {
     const char *program = child->arguments[0];
     int state = 0, progress = make_file("hpc-train-progress", PROGRESS_BYTES), errors = -1;
@@ -157,7 +159,7 @@ hpct_status hpct_child_run(const hpct_child *child, const char *what)
     }
     if (child->alone)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
-    double start = hpct_forked_now();
+    double start = hpct_spank_forked_now();
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
         close_both(progress, errors);
@@ -166,22 +168,22 @@ hpct_status hpct_child_run(const hpct_child *child, const char *what)
     if (pid == 0)
         become_program(child, progress, errors, parent);
     watched w = {.child = child, .progress = progress};
-    const hpct_forked_limits limits = {.seconds = child->limit_seconds,
-                                       .stall_seconds = child->stall_seconds,
-                                       .alive = shows_life,
-                                       .context = &w};
-    hpct_forked_end how = hpct_forked_await(pid, start, &limits, &state);
+    const hpct_spank_forked_limits limits = {.seconds = child->limit_seconds,
+                                             .stall_seconds = child->stall_seconds,
+                                             .alive = shows_life,
+                                             .context = &w};
+    hpct_spank_forked_end how = hpct_spank_forked_await(pid, start, &limits, &state);
     if (child->alone)
         end_all();
     if (child->line != NULL)
         pass_lines(child, errors);
     close_both(progress, errors);
-    if (how == HPCT_FORKED_LOST)
+    if (how == HPCT_SPANK_FORKED_LOST)
         return hpct_fail(HPCT_ERR_IO, "%s: its status is lost", program);
-    if (how == HPCT_FORKED_STALLED)
+    if (how == HPCT_SPANK_FORKED_STALLED)
         return hpct_fail(HPCT_ERR_IO, "%s made no progress for %d seconds and was ended", program,
                          child->stall_seconds);
-    if (how == HPCT_FORKED_OUT_OF_TIME)
+    if (how == HPCT_SPANK_FORKED_OUT_OF_TIME)
         return hpct_fail(HPCT_ERR_STOPPED, "%s had not ended after %d seconds and was ended",
                          program, child->limit_seconds);
     if (WIFSIGNALED(state))

@@ -9,22 +9,22 @@
 #include "spank/forked.h"
 
 /* Timeout without a heartbeat of the program. */
-#define HPCT_STALL_SECONDS 300
+#define HPCT_SPANK_STALL_SECONDS 300
 
 /* Descriptor of the heartbeat: a one-page memfd in which the program changes a byte. */
-#define HPCT_PROGRESS_FD 3
+#define HPCT_SPANK_PROGRESS_FD 3
 
 /* Descriptor of a file passed to the program. */
-#define HPCT_CHILD_FILE_FD 4
+#define HPCT_SPANK_CHILD_FILE_FD 4
 
-typedef struct hpct_child {
+typedef struct hpct_spank_child {
     char *const *arguments; /* argv; the first is the path */
     int stall_seconds;
-    int limit_seconds;     /* total timeout; 0: none as long as it makes progress */
-    const hpct_person *as; /* NULL: the caller's user */
-    const char *cgroup;    /* cgroup folder to enter first, from hpct_cgroup_of; NULL: none */
-    int file;              /* passed as HPCT_CHILD_FILE_FD; 0 or less: none */
-    int end_signal;        /* signal for the program when the caller dies */
+    int limit_seconds;           /* total timeout; 0: none as long as it makes progress */
+    const hpct_spank_person *as; /* NULL: the caller's user */
+    const char *cgroup; /* cgroup folder to enter first, from hpct_spank_cgroup_of; NULL: none */
+    int file;           /* passed as HPCT_SPANK_CHILD_FILE_FD; 0 or less: none */
+    int end_signal;     /* signal for the program when the caller dies */
     bool alone; /* also kills its descendants, for up to 5 seconds; only for a caller with one
                    thread and no other children */
     void (*alive)(void *context); /* called on heartbeats; may be NULL */
@@ -32,12 +32,12 @@ typedef struct hpct_child {
      * NULL: they go to the caller's standard error. */
     void (*line)(void *context, const char *text);
     void *context;
-} hpct_child;
+} hpct_spank_child;
 
 /* Runs the program and waits for it; its standard output is redirected to its standard error.
  * Returns HPCT_OK or the program's exit status with a message naming `what`; HPCT_ERR_IO if it was
  * killed or made no progress; HPCT_ERR_STOPPED after limit_seconds; HPCT_ERR_INTERNAL if it could
  * not be started. */
-hpct_status hpct_child_run(const hpct_child *child, const char *what);
+hpct_status hpct_spank_child_run(const hpct_spank_child *child, const char *what);
 
 #endif

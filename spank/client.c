@@ -25,12 +25,12 @@ static const char *get(void *context, const char *name)
 
 /* Checks destinations against the number of nodes before the job is queued. srun knows its nodes
  * later, but never those of other components of a heterogeneous step. */
-static hpct_status check_nodes(const hpct_choices *choices, bool srun)
+static hpct_status check_nodes(const hpct_spank_choices *choices, bool srun)
 {
-    char *const *arguments = hpct_arguments_here();
-    if (choices->out.count == 0 ||
-        (srun ? !hpct_nodes_asked_several(arguments) && !hpct_nodes_asked_parts(arguments)
-              : hpct_nodes_asked_one(arguments)))
+    char *const *arguments = hpct_spank_arguments_here();
+    if (choices->out.count == 0 || (srun ? !hpct_spank_nodes_asked_several(arguments) &&
+                                               !hpct_spank_nodes_asked_parts(arguments)
+                                         : hpct_spank_nodes_asked_one(arguments)))
         return HPCT_OK;
     hpct_status status = hpct_out_list_check_nodes(&choices->out);
     if (status == HPCT_OK)
@@ -51,13 +51,13 @@ static uint32_t number_of(const char *variable)
 
 /* All jobs of an array share one script and one list. If it is unknown here whether this is an
  * array, the script's own step checks. */
-static hpct_status check_array(const hpct_choices *choices, bool srun)
+static hpct_status check_array(const hpct_spank_choices *choices, bool srun)
 {
     bool noted = false;
     bool in_job = getenv("SLURM_JOB_ID") != NULL; /* else variables of arrays are stale */
     int said = srun ? in_job && getenv("SLURM_ARRAY_TASK_ID") != NULL
-                    : hpct_nodes_asked_array(hpct_arguments_here());
-    if (srun && said && hpct_client_script_array(&noted))
+                    : hpct_spank_nodes_asked_array(hpct_spank_arguments_here());
+    if (srun && said && hpct_spank_client_script_array(&noted))
         said = noted;
     if (!srun && getenv("SBATCH_ARRAY_INX") != NULL)
         said = 1;
@@ -76,10 +76,11 @@ static hpct_status check_array(const hpct_choices *choices, bool srun)
 }
 
 /* The script's slurmstepd does not see options of srun. */
-static hpct_status check_requeue(const hpct_plugin *plugin, const hpct_cluster_environment *own)
+static hpct_status check_requeue(const hpct_spank_plugin *plugin,
+                                 const hpct_cluster_environment *own)
 {
-    if (plugin->options.values[HPCT_OPTION_REQUEUE] == NULL ||
-        hpct_option_forwarded(own, HPCT_OPTION_REQUEUE) != NULL)
+    if (plugin->options.values[HPCT_SPANK_OPTION_REQUEUE] == NULL ||
+        hpct_spank_option_forwarded(own, HPCT_SPANK_OPTION_REQUEUE) != NULL)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_USAGE,
                      "--hpc-train-requeue is for batch jobs: give it to sbatch; the "
@@ -89,14 +90,15 @@ static hpct_status check_requeue(const hpct_plugin *plugin, const hpct_cluster_e
 /* Without it Slurm's own variable is used, which Slurm has from 23.02 on. */
 static void send_end_time(uint32_t job)
 {
-    hpct_step_end_send(job > 0 ? hpct_slurm_end_time(job) : 0);
+    hpct_spank_step_end_send(job > 0 ? hpct_slurm_end_time(job) : 0);
 }
 
 /* In a step over several components srun shows the plugin only the first one's nodes, at a time
  * when the environment of the other components is being built. */
 static bool may_have_components(void)
 {
-    return hpct_nodes_asked_parts(hpct_arguments_here()) || getenv("SLURM_HET_SIZE") != NULL;
+    return hpct_spank_nodes_asked_parts(hpct_spank_arguments_here()) ||
+           getenv("SLURM_HET_SIZE") != NULL;
 }
 
 static bool is_job_folder(const char *path, const char *parent)
@@ -107,12 +109,12 @@ static bool is_job_folder(const char *path, const char *parent)
 
 /* The same as slurmstepd does for a step that is switched off. Variables set by the user are
  * kept. */
-void hpct_client_leave_job(const hpct_plugin *plugin)
+void hpct_spank_client_leave_job(const hpct_spank_plugin *plugin)
 {
     bool inherited = getenv("HPC_TRAIN_CONFIG_FILE") != NULL;
     if (getenv("SLURM_JOB_ID") == NULL)
         return;
-    hpct_options_forget_forwarded();
+    hpct_spank_options_forget_forwarded();
     for (int i = 0; plugin->settings.tmpdir != NULL && hpct_cluster_variable_names[i] != NULL;
          i++) {
         const char *name = hpct_cluster_variable_names[i], *value = getenv(name);
@@ -122,16 +124,17 @@ void hpct_client_leave_job(const hpct_plugin *plugin)
     }
 }
 
-hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
+hpct_status hpct_spank_client_check(hpct_spank_plugin *plugin, bool srun)
 {
     hpct_cluster_environment own = {.get = get};
-    hpct_choices choices = {0};
-    hpct_status status = hpct_given_check(&plugin->given, hpct_arguments_here(), &own, !srun);
+    hpct_spank_choices choices = {0};
+    hpct_status status =
+        hpct_spank_given_check(&plugin->given, hpct_spank_arguments_here(), &own, !srun);
     if (status == HPCT_OK && !srun)
-        status = hpct_script_lines_check(hpct_arguments_here());
+        status = hpct_spank_script_lines_check(hpct_spank_arguments_here());
     if (status == HPCT_OK)
-        status =
-            hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices);
+        status = hpct_spank_options_resolve(&plugin->options, &own, plugin->settings.on_by_default,
+                                            &choices);
     if (status == HPCT_OK && srun)
         status = check_requeue(plugin, &own);
     if (status == HPCT_OK && choices.on)
@@ -139,38 +142,38 @@ hpct_status hpct_client_check(hpct_plugin *plugin, bool srun)
     if (status == HPCT_OK && choices.on)
         status = check_array(&choices, srun);
     if (status == HPCT_OK)
-        status = hpct_defaults_check(environ);
+        status = hpct_spank_defaults_check(environ);
     if (status == HPCT_OK)
-        status = hpct_defaults_send();
+        status = hpct_spank_defaults_send();
     if (status == HPCT_OK && choices.on && srun)
-        status = hpct_step_key_send(&plugin->key);
+        status = hpct_spank_step_key_send(&plugin->key);
     if (status != HPCT_OK) {
         hpct_slurm_error("%s", hpct_last_error());
-        hpct_choices_free(&choices);
+        hpct_spank_choices_free(&choices);
         return status;
     }
     bool usable = !choices.on || plugin->trouble[0] == '\0';
     if (choices.on && usable && srun && may_have_components()) {
-        hpct_client_serve_ports(plugin, 0, 0, 0);
+        hpct_spank_client_serve_ports(plugin, 0, 0, 0);
         send_end_time((uint32_t) number_of("SLURM_JOB_ID"));
     }
     if (choices.on && usable && srun)
-        hpct_client_hear_results(plugin, &choices);
-    hpct_choices_free(&choices);
+        hpct_spank_client_hear_results(plugin, &choices);
+    hpct_spank_choices_free(&choices);
     if (!usable)
         hpct_slurm_error("it was asked for, but cannot be used until the administrator has mended "
                          "this");
     return usable ? HPCT_OK : HPCT_ERR_CONFIG;
 }
 
-bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm)
+bool hpct_spank_client_check_nodes(hpct_spank_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t nodes = 0, job = 0, step = 0;
     hpct_cluster_environment own = {.get = get};
-    hpct_choices choices = {0};
+    hpct_spank_choices choices = {0};
     hpct_status status = HPCT_OK;
-    if (hpct_options_resolve(&plugin->options, &own, plugin->settings.on_by_default, &choices) !=
-        HPCT_OK)
+    if (hpct_spank_options_resolve(&plugin->options, &own, plugin->settings.on_by_default,
+                                   &choices) != HPCT_OK)
         return true;
     bool parts = may_have_components();
     bool known = choices.on && hpct_slurm_get(slurm, HPCT_SLURM_JOB, &job) &&
@@ -184,8 +187,8 @@ bool hpct_client_check_nodes(hpct_plugin *plugin, hpct_slurm *slurm)
         hpct_fail_within(status, "--hpc-train-stage-out");
         hpct_slurm_error("%s", hpct_last_error());
     } else if (known && !parts) {
-        hpct_client_serve_ports(plugin, job, step, nodes);
+        hpct_spank_client_serve_ports(plugin, job, step, nodes);
     }
-    hpct_choices_free(&choices);
+    hpct_spank_choices_free(&choices);
     return status == HPCT_OK;
 }

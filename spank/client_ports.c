@@ -18,9 +18,9 @@
 
 /* State that outlives the plugin, until srun ends. */
 static struct {
-    hpct_ports_host *host;
+    hpct_agree_ports_host *host;
     uint32_t job, step, nodes; /* nodes 0: several components, which srun does not know here */
-    hpct_ports_outcome outcome;
+    hpct_agree_ports_outcome outcome;
 } own;
 
 #define CAUSES "either its prolog takes long, or the plugin is missing, broken or older there"
@@ -42,7 +42,7 @@ static void name_node(uint32_t number, char *text, size_t size)
 }
 
 /* Nodes have been told when time is over. */
-static void tell_late(void *context, const hpct_ports_late *late)
+static void tell_late(void *context, const hpct_agree_ports_late *late)
 {
     char node[256], more[64] = "";
     (void) context;
@@ -69,40 +69,41 @@ static void tell_late(void *context, const hpct_ports_late *late)
 static void at_end(int status, void *context)
 {
     (void) context;
-    hpct_client_end_ports();
-    bool unprepared = own.outcome == HPCT_PORTS_PENDING && status == 0 && own.nodes > 0;
+    hpct_spank_client_end_ports();
+    bool unprepared = own.outcome == HPCT_AGREE_PORTS_PENDING && status == 0 && own.nodes > 0;
     if (unprepared)
         fprintf(stderr,
                 "srun: error: hpc-train: the tasks have run unprepared: the plugin is missing, "
                 "broken or older on nodes of the step. To look, there: " HPCT_ADMIN_COMMAND "\n");
-    if (unprepared || (own.outcome == HPCT_PORTS_LATE && status != HPCT_ERR_PEER))
+    if (unprepared || (own.outcome == HPCT_AGREE_PORTS_LATE && status != HPCT_ERR_PEER))
         exit(HPCT_ERR_PEER); /* goes on with the other handlers */
 }
 
 /* If srun cannot listen, the nodes use the first block of ports, if it is free. */
-void hpct_client_serve_ports(const hpct_plugin *plugin, uint32_t job, uint32_t step, uint32_t nodes)
+void hpct_spank_client_serve_ports(const hpct_spank_plugin *plugin, uint32_t job, uint32_t step,
+                                   uint32_t nodes)
 {
     int port = 0;
-    hpct_ports_serving serving = {
+    hpct_agree_ports_serving serving = {
         .key = &plugin->key, .nodes = nodes, .seconds = plugin->settings.wait, .late = tell_late};
-    if (own.host != NULL || !hpct_client_stay_loaded())
+    if (own.host != NULL || !hpct_spank_client_stay_loaded())
         return;
     own.job = job;
     own.step = step;
     own.nodes = nodes;
     hpct_slurm_srun_ports(&serving.low, &serving.high);
-    hpct_status status = hpct_ports_serve(&own.host, &serving, &port);
+    hpct_status status = hpct_agree_ports_serve(&own.host, &serving, &port);
     if (status == HPCT_OK)
-        status = hpct_step_port_send(HPCT_STEP_PORT_SENT, port);
+        status = hpct_spank_step_port_send(HPCT_SPANK_STEP_PORT_SENT, port);
     if (status == HPCT_OK && on_exit(at_end, NULL) != 0)
         status = hpct_fail_memory(0);
     if (status != HPCT_OK && plugin->settings.verbose)
         hpct_slurm_info("the nodes cannot agree on ports: %s", hpct_last_error());
 }
 
-void hpct_client_end_ports(void)
+void hpct_spank_client_end_ports(void)
 {
     if (own.host != NULL)
-        own.outcome = hpct_ports_serve_end(own.host);
+        own.outcome = hpct_agree_ports_serve_end(own.host);
     own.host = NULL;
 }

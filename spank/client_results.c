@@ -18,7 +18,7 @@
 
 /* State that outlives the plugin, until srun ends. */
 static struct {
-    hpct_results_host *host;
+    hpct_agree_results_host *host;
     char *list;
     bool allocates; /* srun allocated the job */
     bool starts;    /* it has nodes, and starts the tasks */
@@ -38,7 +38,7 @@ static bool read_script_record(int folder, hpct_out_record *record)
            hpct_out_record_read(folder, HPCT_OUT_RECORD_PREFIX "batch", record) == HPCT_OK;
 }
 
-bool hpct_client_script_array(bool *is_array)
+bool hpct_spank_client_script_array(bool *is_array)
 {
     int folder = open_records();
     hpct_out_record record;
@@ -52,7 +52,7 @@ bool hpct_client_script_array(bool *is_array)
 
 /* Notes for the script's slurmstepd which results a step has copied, on any node. False: it does
  * not check. */
-static bool leave_to_script(const hpct_results_sum *sum, int count)
+static bool leave_to_script(const hpct_agree_results_sum *sum, int count)
 {
     int folder = open_records();
     hpct_out_record record;
@@ -74,8 +74,8 @@ static void print_line(bool error, const char *text)
 }
 
 /* An entry that some nodes had, as where rank 0 writes for all. */
-static void describe_copied(char *text, size_t size, const char *src, const hpct_results_sum *sum,
-                            int entry)
+static void describe_copied(char *text, size_t size, const char *src,
+                            const hpct_agree_results_sum *sum, int entry)
 {
     const bool copied = sum->status == HPCT_OK;
     const uint32_t have = sum->have[entry], others = sum->ended - have;
@@ -89,7 +89,7 @@ static void describe_copied(char *text, size_t size, const char *src, const hpct
              others == 1 ? "" : "s");
 }
 
-static hpct_status report_results(const hpct_results_sum *sum, const hpct_out_list *list)
+static hpct_status report_results(const hpct_agree_results_sum *sum, const hpct_out_list *list)
 {
     hpct_status status = sum->status;
     char text[1024];
@@ -133,17 +133,17 @@ static hpct_status judge_silence(int status)
     return HPCT_ERR_IO;
 }
 
-void hpct_client_results_start(void)
+void hpct_spank_client_results_start(void)
 {
     own.starts = true;
 }
 
 static void at_end(int status, void *context)
 {
-    hpct_results_sum sum;
+    hpct_agree_results_sum sum;
     hpct_out_list list;
     (void) context;
-    hpct_results_end(own.host, &sum);
+    hpct_agree_results_end(own.host, &sum);
     if (hpct_out_list_parse(own.list, &list) != HPCT_OK)
         return;
     hpct_status result = sum.nodes > 0 ? report_results(&sum, &list) : judge_silence(status);
@@ -159,7 +159,7 @@ static void at_end(int status, void *context)
 /* another job's exit code must not be changed */
 static bool allocates(void)
 {
-    char *const *arguments = hpct_arguments_here();
+    char *const *arguments = hpct_spank_arguments_here();
     bool alone =
         arguments[0] != NULL && getenv("SLURM_JOB_ID") == NULL && getenv("SLURM_JOBID") == NULL;
     for (int i = 1; alone && arguments[i] != NULL; i++)
@@ -168,7 +168,7 @@ static bool allocates(void)
     return alone;
 }
 
-bool hpct_client_stay_loaded(void)
+bool hpct_spank_client_stay_loaded(void)
 {
     Dl_info info;
     return dladdr(&own, &info) != 0 &&
@@ -182,21 +182,22 @@ static hpct_status send_folder(void)
     int folder = open_records();
     hpct_out_record record;
     bool same = read_script_record(folder, &record) && strcmp(record.list, own.list) == 0;
-    bool sent = !same || setenv(HPCT_STEP_FOLDER_SENT, record.cwd, 1) == 0;
+    bool sent = !same || setenv(HPCT_SPANK_STEP_FOLDER_SENT, record.cwd, 1) == 0;
     hpct_out_record_free(&record);
     if (folder >= 0)
         close(folder);
     return sent ? HPCT_OK : hpct_fail_memory(0);
 }
 
-void hpct_client_hear_results(const hpct_plugin *plugin, const hpct_choices *choices)
+void hpct_spank_client_hear_results(const hpct_spank_plugin *plugin,
+                                    const hpct_spank_choices *choices)
 {
     int low = 0, high = 0, port = 0;
-    if (own.host != NULL || choices->out.count == 0 || !hpct_client_stay_loaded())
+    if (own.host != NULL || choices->out.count == 0 || !hpct_spank_client_stay_loaded())
         return;
-    const char *list = plugin->options.values[HPCT_OPTION_STAGE_OUT];
+    const char *list = plugin->options.values[HPCT_SPANK_OPTION_STAGE_OUT];
     if (list == NULL)
-        list = getenv(hpct_option_table[HPCT_OPTION_STAGE_OUT].variable);
+        list = getenv(hpct_spank_option_table[HPCT_SPANK_OPTION_STAGE_OUT].variable);
     own.list = list == NULL ? NULL : strdup(list);
     own.allocates = allocates();
     if (own.list == NULL)
@@ -205,11 +206,11 @@ void hpct_client_hear_results(const hpct_plugin *plugin, const hpct_choices *cho
         hpct_slurm_error("relative destinations start from the step's folder: %s",
                          hpct_last_error());
     hpct_slurm_srun_ports(&low, &high);
-    hpct_status status = hpct_results_serve(&own.host, &plugin->key, low, high, &port);
+    hpct_status status = hpct_agree_results_serve(&own.host, &plugin->key, low, high, &port);
     if (status == HPCT_OK && on_exit(at_end, NULL) != 0)
         status = hpct_fail_memory(0);
     if (status == HPCT_OK)
-        status = hpct_step_port_send(HPCT_STEP_RESULTS_SENT, port);
+        status = hpct_spank_step_port_send(HPCT_SPANK_STEP_RESULTS_SENT, port);
     if (status != HPCT_OK)
         hpct_slurm_error("the nodes cannot tell srun what becomes of results: %s",
                          hpct_last_error());

@@ -19,19 +19,19 @@ static void say_what_is_missing(void)
 
 static hpct_status prepare(void *context)
 {
-    const hpct_plugin *plugin = context;
-    HPCT_TRY(hpct_tmpdir_prepare(plugin->settings.tmpdir));
-    return hpct_ports_folder_make(HPCT_PORTS_FOLDER);
+    const hpct_spank_plugin *plugin = context;
+    HPCT_TRY(hpct_spank_tmpdir_prepare(plugin->settings.tmpdir));
+    return hpct_spank_ports_folder_make(HPCT_SPANK_PORTS_FOLDER);
 }
 
-void hpct_daemon_start(hpct_plugin *plugin)
+void hpct_spank_daemon_start(hpct_spank_plugin *plugin)
 {
     say_what_is_missing();
     /* An error does not stop slurmd: only steps that use hpc-train fail, with this message. */
-    const hpct_timed_child timed_child = {.what = "making the job directories' parent",
-                                          .seconds = HPCT_FOLDER_SECONDS,
-                                          .work = prepare,
-                                          .context = plugin};
-    if (plugin->trouble[0] == '\0' && hpct_timed_child_run(timed_child) != HPCT_OK)
+    const hpct_spank_timed_child timed_child = {.what = "making the job directories' parent",
+                                                .seconds = HPCT_SPANK_FOLDER_SECONDS,
+                                                .work = prepare,
+                                                .context = plugin};
+    if (plugin->trouble[0] == '\0' && hpct_spank_timed_child_run(timed_child) != HPCT_OK)
         hpct_slurm_error("%s", hpct_last_error());
 }

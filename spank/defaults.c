@@ -9,18 +9,19 @@
 
 typedef char sent_name[64];
 
-static const char *name_of(hpct_option option, sent_name name)
+static const char *name_of(hpct_spank_option option, sent_name name)
 {
-    snprintf(name, sizeof(sent_name), "SLURM_DEFAULT_%s", hpct_option_table[option].variable);
+    snprintf(name, sizeof(sent_name), "SLURM_DEFAULT_%s", hpct_spank_option_table[option].variable);
     return name;
 }
 
 static bool is_variable(const char *entry)
 {
     bool is = false;
-    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
-        size_t size = strlen(hpct_option_table[i].variable);
-        is = is || (strncmp(entry, hpct_option_table[i].variable, size) == 0 && entry[size] == '=');
+    for (int i = 0; i < HPCT_SPANK_NUM_OPTIONS; i++) {
+        size_t size = strlen(hpct_spank_option_table[i].variable);
+        is = is ||
+             (strncmp(entry, hpct_spank_option_table[i].variable, size) == 0 && entry[size] == '=');
     }
     return is;
 }
@@ -42,7 +43,7 @@ static bool is_mistyped(const char *entry)
     return false;
 }
 
-hpct_status hpct_defaults_check(char *const *environment)
+hpct_status hpct_spank_defaults_check(char *const *environment)
 {
     static const char begin[] = "HPC_TRAIN_STAGE";
     for (; environment != NULL && *environment != NULL; environment++) {
@@ -55,13 +56,13 @@ hpct_status hpct_defaults_check(char *const *environment)
     return HPCT_OK;
 }
 
-hpct_status hpct_defaults_send(void)
+hpct_status hpct_spank_defaults_send(void)
 {
     sent_name name;
-    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
-        const char *value = getenv(hpct_option_table[i].variable);
+    for (int i = 0; i < HPCT_SPANK_NUM_OPTIONS; i++) {
+        const char *value = getenv(hpct_spank_option_table[i].variable);
         bool set = value != NULL && *value != '\0';
-        name_of((hpct_option) i, name);
+        name_of((hpct_spank_option) i, name);
         if ((set ? setenv(name, value, 1) : unsetenv(name)) != 0)
             return hpct_fail_memory(0);
     }
@@ -86,18 +87,20 @@ static hpct_status take_variable(hpct_slurm *slurm, const char *variable, const 
     return status;
 }
 
-hpct_status hpct_defaults_take(hpct_slurm *slurm, unsigned *sent)
+hpct_status hpct_spank_defaults_take(hpct_slurm *slurm, unsigned *sent)
 {
     hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     hpct_status status = HPCT_OK;
     sent_name name;
     *sent = 0;
-    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
-        const char *value = environment.get(environment.context, name_of((hpct_option) i, name));
+    for (int i = 0; i < HPCT_SPANK_NUM_OPTIONS; i++) {
+        const char *value =
+            environment.get(environment.context, name_of((hpct_spank_option) i, name));
         if (value == NULL)
             continue;
         bool same = false;
-        hpct_status this = take_variable(slurm, hpct_option_table[i].variable, name, value, &same);
+        hpct_status this =
+            take_variable(slurm, hpct_spank_option_table[i].variable, name, value, &same);
         *sent |= (unsigned) same << i;
         status = status == HPCT_OK ? this : status;
     }

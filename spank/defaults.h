@@ -7,14 +7,14 @@
 #include "spank/slurm_api.h"
 
 /* Returns HPCT_ERR_USAGE for a variable that looks like a misspelled staging option, naming it. */
-hpct_status hpct_defaults_check(char *const *environment);
+hpct_status hpct_spank_defaults_check(char *const *environment);
 
 /* srun, sbatch, salloc: copies the variables to names that --export always forwards. */
-hpct_status hpct_defaults_send(void);
+hpct_status hpct_spank_defaults_send(void);
 
 /* slurmstepd, as root: sets those variables in the step that --export has dropped. *sent has the
  * bit 1 << HPCT_OPTION_… of each option whose variable was sent with the value that the step
  * has. */
-hpct_status hpct_defaults_take(hpct_slurm *slurm, unsigned *sent);
+hpct_status hpct_spank_defaults_take(hpct_slurm *slurm, unsigned *sent);
 
 #endif

@@ -40,7 +40,7 @@ static hpct_status get_number(const hpct_cluster_environment *environment, const
 
 /* In a step over several components SPANK counts within the component, whereas slurmstepd's
  * variables have the first component's job id and count over all. */
-static hpct_status find_place(const hpct_task_facts *facts, const hpct_cluster_layout *layout,
+static hpct_status find_place(const hpct_spank_task_facts *facts, const hpct_cluster_layout *layout,
                               const hpct_cluster_environment *environment, place *out)
 {
     long job = 0;
@@ -64,8 +64,8 @@ static hpct_status find_place(const hpct_task_facts *facts, const hpct_cluster_l
     return status;
 }
 
-static hpct_status check(const hpct_task_facts *facts, const place *at, const hpct_cluster *cluster,
-                         const hpct_cluster_environment *environment)
+static hpct_status check(const hpct_spank_task_facts *facts, const place *at,
+                         const hpct_cluster *cluster, const hpct_cluster_environment *environment)
 {
     const hpct_cluster_layout *layout = &cluster->layout;
     const char *name = get(environment, "SLURMD_NODENAME");
@@ -90,7 +90,7 @@ static int *count_gpus(const hpct_cluster_environment *environment, int node, in
     long own = 0;
     const char *text = get(environment, "SLURM_GPUS_ON_NODE");
     if (text == NULL || !hpct_number_parse(text, 0, MAX_GPUS, &own))
-        own = hpct_gpu_count(get(environment, "CUDA_VISIBLE_DEVICES"));
+        own = hpct_spank_gpu_count(get(environment, "CUDA_VISIBLE_DEVICES"));
     int *gpus = calloc((size_t) num_nodes, sizeof *gpus);
     for (int i = 0; gpus != NULL && i < num_nodes; i++)
         gpus[i] = i == node || get(environment, "SLURM_GPUS") == NULL ? (int) own : 0;
@@ -98,7 +98,7 @@ static int *count_gpus(const hpct_cluster_environment *environment, int node, in
 }
 
 static hpct_status add_places(hpct_cluster_config *config, const char *tmpdir,
-                              const hpct_choices *choices)
+                              const hpct_spank_choices *choices)
 {
     config->tmpdir = strdup(tmpdir);
     if (config->tmpdir == NULL)
@@ -135,7 +135,7 @@ static int spare_port(const hpct_cluster *cluster, const port_source *from)
 }
 
 /* For each block the ports that this node needs: those of its tasks and that of staging. */
-static hpct_status choose_ports(const hpct_task_facts *facts, const place *at, bool connect,
+static hpct_status choose_ports(const hpct_spank_task_facts *facts, const place *at, bool connect,
                                 const port_source *from, hpct_cluster *cluster)
 {
     const int tasks = cluster->layout.tasks[at->node];
@@ -157,7 +157,7 @@ static hpct_status choose_ports(const hpct_task_facts *facts, const place *at, b
         if (spare)
             own[tasks] = spare_port(cluster, from);
     }
-    const hpct_ports_wanted wanted = {
+    const hpct_spank_ports_wanted wanted = {
         .blocks = {.ports = ports, .each = each, .count = count},
         .node = (int) at->node,
         .num_nodes = cluster->layout.num_nodes,
@@ -171,16 +171,17 @@ static hpct_status choose_ports(const hpct_task_facts *facts, const place *at, b
     return status;
 }
 
-hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices *choices,
-                               const hpct_settings *settings,
-                               const hpct_cluster_environment *environment, hpct_team_facts *team,
-                               hpct_cluster_config **out)
+hpct_status hpct_spank_task_describe(const hpct_spank_task_facts *facts,
+                                     const hpct_spank_choices *choices,
+                                     const hpct_spank_settings *settings,
+                                     const hpct_cluster_environment *environment,
+                                     hpct_spank_team_facts *team, hpct_cluster_config **out)
 {
     hpct_cluster cluster = {0};
     hpct_cluster_config *config = NULL;
     place at = {0};
     int *gpus = NULL;
-    *team = (hpct_team_facts){0};
+    *team = (hpct_spank_team_facts){0};
     HPCT_TRY(hpct_cluster_from_slurm(environment, facts->total_tasks, &cluster));
     hpct_status status = find_place(facts, &cluster.layout, environment, &at);
     if (status == HPCT_OK)
@@ -208,8 +209,8 @@ hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices 
     status = hpct_cluster_config_of(&cluster, (int) at.rank, at.job, facts->step, &choices->roles,
                                     gpus, &config);
     if (status == HPCT_OK)
-        status = hpct_gpu_choose(&choices->bind, get(environment, "CUDA_VISIBLE_DEVICES"),
-                                 config->local_rank, &config->gpu);
+        status = hpct_spank_gpu_choose(&choices->bind, get(environment, "CUDA_VISIBLE_DEVICES"),
+                                       config->local_rank, &config->gpu);
     if (status == HPCT_OK)
         status = add_places(config, facts->tmpdir, choices);
     if (status == HPCT_OK && plan.connect) {
@@ -243,7 +244,8 @@ static hpct_status write_all(int fd, const char *text, const char *path)
     return HPCT_OK;
 }
 
-hpct_status hpct_private_write(const char *tmpdir, const char *name, const char *text, char **out)
+hpct_status hpct_spank_private_write(const char *tmpdir, const char *name, const char *text,
+                                     char **out)
 {
     size_t room = strlen(tmpdir) + strlen(name) + 32;
     char *path = malloc(room), *temporary = malloc(room);

@@ -9,15 +9,15 @@
 #include "spank/settings.h"
 
 /* The candidate blocks of ports as one node sees them. */
-typedef struct hpct_ports_wanted {
-    hpct_port_blocks blocks;
+typedef struct hpct_spank_ports_wanted {
+    hpct_spank_port_blocks blocks;
     int node, num_nodes;
     char *const *names; /* [num_nodes] */
-} hpct_ports_wanted;
+} hpct_spank_ports_wanted;
 
 /* From Slurm itself, not the environment. In a step over several components: of the task's
  * component only. */
-typedef struct hpct_task_facts {
+typedef struct hpct_spank_task_facts {
     uint32_t job, step;
     uint32_t rank, local_rank, node, local_tasks, total_tasks;
     const char *tmpdir;
@@ -25,26 +25,28 @@ typedef struct hpct_task_facts {
     bool trusted; /* nodes can authenticate by the step's key or munge; otherwise they communicate
                      only if asked to */
     /* *choice is the number of the chosen block. NULL: 0 */
-    hpct_status (*choose)(void *context, const hpct_ports_wanted *wanted, int *choice);
+    hpct_status (*choose)(void *context, const hpct_spank_ports_wanted *wanted, int *choice);
     void *context;
-} hpct_task_facts;
+} hpct_spank_task_facts;
 
 /* What nodes need to stage together. */
-typedef struct hpct_team_facts {
+typedef struct hpct_spank_team_facts {
     char *hosts; /* "HOST:PORT" lines, one per node, to be freed; NULL: they do not connect
                     (hpct_stage_plan) */
     int port;    /* 0: not needed */
-} hpct_team_facts;
+} hpct_spank_team_facts;
 
 /* *out (the caller frees it) is complete: layout, ports, gpu, tmpdir, data. Returns
  * HPCT_ERR_CONFIG, with what to do, if the layout cannot be computed. */
-hpct_status hpct_task_describe(const hpct_task_facts *facts, const hpct_choices *choices,
-                               const hpct_settings *settings,
-                               const hpct_cluster_environment *environment, hpct_team_facts *team,
-                               hpct_cluster_config **out);
+hpct_status hpct_spank_task_describe(const hpct_spank_task_facts *facts,
+                                     const hpct_spank_choices *choices,
+                                     const hpct_spank_settings *settings,
+                                     const hpct_cluster_environment *environment,
+                                     hpct_spank_team_facts *team, hpct_cluster_config **out);
 
 /* Writes the text to TMPDIR/.hpc-train/NAME, mode 0600, atomically; the caller frees *path. Returns
  * HPCT_ERR_IO naming the file. */
-hpct_status hpct_private_write(const char *tmpdir, const char *name, const char *text, char **path);
+hpct_status hpct_spank_private_write(const char *tmpdir, const char *name, const char *text,
+                                     char **path);
 
 #endif

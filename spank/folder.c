@@ -59,7 +59,7 @@ static int open_slowly(int at, const char *name)
     return fd;
 }
 
-int hpct_folder_open(int at, const char *name)
+int hpct_spank_folder_open(int at, const char *name)
 {
     const struct open_how how = {
         .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
@@ -88,7 +88,7 @@ static bool is_users(const char *line, int mount)
     return owner != NULL && sscanf(owner, "user_id=%u", &user) == 1 && user != 0;
 }
 
-bool hpct_folder_unmount(int at, const char *name)
+bool hpct_spank_folder_unmount(int at, const char *name)
 {
     int mount = mount_at(at, name);
     if (mount < 0 || mount == mount_of(at))

@@ -17,13 +17,13 @@
 
 #include "base/status.h"
 
-void hpct_forked_rename(void)
+void hpct_spank_forked_rename(void)
 {
     prctl(PR_SET_NAME, "hpc-train");
 }
 
 /* Groups first, while still root; then verifies all ids. */
-bool hpct_person_become(const hpct_person *person)
+bool hpct_spank_person_become(const hpct_spank_person *person)
 {
     uid_t uids[3];
     gid_t gids[3];
@@ -36,7 +36,7 @@ bool hpct_person_become(const hpct_person *person)
            (person->uid == 0 || setuid(0) != 0);
 }
 
-void hpct_forked_begin(int end_signal, pid_t parent)
+void hpct_spank_forked_begin(int end_signal, pid_t parent)
 {
     sigset_t none;
     for (int number = 1; number < NSIG; number++)
@@ -48,7 +48,7 @@ void hpct_forked_begin(int end_signal, pid_t parent)
         _exit(HPCT_ERR_IO);
 }
 
-double hpct_forked_now(void)
+double hpct_spank_forked_now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -74,21 +74,22 @@ static bool is_lost(pid_t pid)
     return lost;
 }
 
-static hpct_forked_end past(double start, double heard, const hpct_forked_limits *limits)
+static hpct_spank_forked_end past(double start, double heard,
+                                  const hpct_spank_forked_limits *limits)
 {
-    double time = hpct_forked_now();
+    double time = hpct_spank_forked_now();
     if (limits->seconds > 0 && time >= start + limits->seconds)
-        return HPCT_FORKED_OUT_OF_TIME;
+        return HPCT_SPANK_FORKED_OUT_OF_TIME;
     if (limits->stall_seconds > 0 && time >= heard + limits->stall_seconds)
-        return HPCT_FORKED_STALLED;
-    return HPCT_FORKED_ENDED;
+        return HPCT_SPANK_FORKED_STALLED;
+    return HPCT_SPANK_FORKED_ENDED;
 }
 
 /* Waits a second or until the next limit. Kernels before 5.3 have no pidfd: polls instead. */
-static void rest(struct pollfd *end, double start, double heard, const hpct_forked_limits *limits,
-                 int *pause)
+static void rest(struct pollfd *end, double start, double heard,
+                 const hpct_spank_forked_limits *limits, int *pause)
 {
-    double now = hpct_forked_now(), left = end->fd >= 0 ? 1 : *pause * 1e-3;
+    double now = hpct_spank_forked_now(), left = end->fd >= 0 ? 1 : *pause * 1e-3;
     if (*pause < 50)
         *pause *= 2;
     if (limits->seconds > 0 && start + limits->seconds - now < left)
@@ -98,34 +99,34 @@ static void rest(struct pollfd *end, double start, double heard, const hpct_fork
     poll(end, 1, left > 0 ? (int) (left * 1000) + 1 : 0);
 }
 
-hpct_forked_end hpct_forked_await(pid_t pid, double start, const hpct_forked_limits *limits,
-                                  int *state)
+hpct_spank_forked_end hpct_spank_forked_await(pid_t pid, double start,
+                                              const hpct_spank_forked_limits *limits, int *state)
 {
     struct pollfd end = {.fd = (int) syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
     double heard = start, killed = 0;
     int pause = 1;
-    hpct_forked_end how = HPCT_FORKED_ENDED;
+    hpct_spank_forked_end how = HPCT_SPANK_FORKED_ENDED;
     for (;;) {
         pid_t ended = waitpid(pid, state, WNOHANG);
-        if (ended == pid && how == HPCT_FORKED_LOST)
-            how = HPCT_FORKED_ENDED;
+        if (ended == pid && how == HPCT_SPANK_FORKED_LOST)
+            how = HPCT_SPANK_FORKED_ENDED;
         if (ended < 0 && errno != EINTR && killed == 0)
-            how = HPCT_FORKED_LOST;
+            how = HPCT_SPANK_FORKED_LOST;
         if (ended == pid || (ended < 0 && errno != EINTR) ||
-            (killed != 0 && hpct_forked_now() >= killed + HPCT_KILL_SECONDS))
+            (killed != 0 && hpct_spank_forked_now() >= killed + HPCT_SPANK_KILL_SECONDS))
             break;
         if (killed != 0) {
             nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
             continue;
         }
         if (limits->alive != NULL && limits->alive(limits->context))
-            heard = hpct_forked_now();
+            heard = hpct_spank_forked_now();
         if (is_lost(pid)) {
-            how = HPCT_FORKED_LOST;
-            killed = hpct_forked_now();
-        } else if ((how = past(start, heard, limits)) != HPCT_FORKED_ENDED) {
+            how = HPCT_SPANK_FORKED_LOST;
+            killed = hpct_spank_forked_now();
+        } else if ((how = past(start, heard, limits)) != HPCT_SPANK_FORKED_ENDED) {
             kill(pid, SIGKILL);
-            killed = hpct_forked_now();
+            killed = hpct_spank_forked_now();
         } else {
             rest(&end, start, heard, limits, &pause);
         }

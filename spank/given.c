@@ -8,10 +8,11 @@
 #include "base/status.h"
 #include "spank/arguments.h"
 
-hpct_status hpct_given_add(hpct_given *given, hpct_option option, const char *text)
+hpct_status hpct_spank_given_add(hpct_spank_given *given, hpct_spank_option option,
+                                 const char *text)
 {
-    text = hpct_option_implied(option, text);
-    for (int i = 0; i < HPCT_MOST_GIVEN; i++) {
+    text = hpct_spank_option_implied(option, text);
+    for (int i = 0; i < HPCT_SPANK_MOST_GIVEN; i++) {
         char **place = &given->values[option][i];
         if (*place != NULL && strcmp(*place, text) == 0)
             return HPCT_OK;
@@ -21,53 +22,54 @@ hpct_status hpct_given_add(hpct_given *given, hpct_option option, const char *te
         }
     }
     return hpct_fail(HPCT_ERR_USAGE, "--%s is given more than %d times",
-                     hpct_option_table[option].name, HPCT_MOST_GIVEN);
+                     hpct_spank_option_table[option].name, HPCT_SPANK_MOST_GIVEN);
 }
 
 /* Compares with the variable by which Slurm forwards the option to a job's environment. */
-static bool in_environment(const hpct_cluster_environment *environment, hpct_option option,
+static bool in_environment(const hpct_cluster_environment *environment, hpct_spank_option option,
                            const char *value)
 {
-    const char *text = hpct_option_forwarded(environment, option);
-    return text != NULL && strcmp(hpct_option_implied(option, text), value) == 0;
+    const char *text = hpct_spank_option_forwarded(environment, option);
+    return text != NULL && strcmp(hpct_spank_option_implied(option, text), value) == 0;
 }
 
-static bool on_command_line(char *const *arguments, hpct_option option, const char *value)
+static bool on_command_line(char *const *arguments, hpct_spank_option option, const char *value)
 {
-    const hpct_option_info *info = &hpct_option_table[option];
+    const hpct_spank_option_info *info = &hpct_spank_option_table[option];
     for (int i = 1; arguments[i] != NULL; i++) {
-        const hpct_word word = hpct_word_scan(arguments[i], "");
+        const hpct_spank_word word = hpct_spank_word_scan(arguments[i], "");
         const char *text = word.value;
-        if (!hpct_word_is(&word, '\0', info->name))
+        if (!hpct_spank_word_is(&word, '\0', info->name))
             continue;
-        if (text == NULL && info->has_argument == HPCT_ARGUMENT_NEEDED)
+        if (text == NULL && info->has_argument == HPCT_SPANK_ARGUMENT_NEEDED)
             text = arguments[i + 1];
-        if (strcmp(hpct_option_implied(option, text), value) == 0)
+        if (strcmp(hpct_spank_option_implied(option, text), value) == 0)
             return true;
     }
     return false;
 }
 
-static hpct_status refuse(hpct_option option, const char *one, const char *other)
+static hpct_status refuse(hpct_spank_option option, const char *one, const char *other)
 {
-    const char *argument = hpct_option_table[option].argument;
+    const char *argument = hpct_spank_option_table[option].argument;
     bool list = argument != NULL &&
                 (strchr(argument, ',') != NULL || strcmp(argument, "LIST") == 0) &&
-                option != HPCT_OPTION_BIND;
+                option != HPCT_SPANK_OPTION_BIND;
     return hpct_fail(HPCT_ERR_USAGE,
                      "--%s is given twice, as '%.300s' and as '%.300s': of these the first would "
                      "be lost; give it once%s%.200s%s%.200s%s",
-                     hpct_option_table[option].name, one, other, list ? ", with the list '" : "",
-                     list ? one : "", list ? "," : "", list ? other : "", list ? "'" : "");
+                     hpct_spank_option_table[option].name, one, other,
+                     list ? ", with the list '" : "", list ? one : "", list ? "," : "",
+                     list ? other : "", list ? "'" : "");
 }
 
-hpct_status hpct_given_check(const hpct_given *given, char *const *arguments,
-                             const hpct_cluster_environment *environment, bool script)
+hpct_status hpct_spank_given_check(const hpct_spank_given *given, char *const *arguments,
+                                   const hpct_cluster_environment *environment, bool script)
 {
-    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
-        hpct_option option = (hpct_option) i;
+    for (int i = 0; i < HPCT_SPANK_NUM_OPTIONS; i++) {
+        hpct_spank_option option = (hpct_spank_option) i;
         const char *in_script = NULL, *in_line = NULL;
-        for (int k = 0; k < HPCT_MOST_GIVEN && given->values[option][k] != NULL; k++) {
+        for (int k = 0; k < HPCT_SPANK_MOST_GIVEN && given->values[option][k] != NULL; k++) {
             const char *value = given->values[option][k];
             if (in_environment(environment, option, value))
                 continue;
@@ -81,10 +83,10 @@ hpct_status hpct_given_check(const hpct_given *given, char *const *arguments,
     return HPCT_OK;
 }
 
-void hpct_given_free(hpct_given *given)
+void hpct_spank_given_free(hpct_spank_given *given)
 {
-    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
-        for (int k = 0; k < HPCT_MOST_GIVEN; k++)
+    for (int i = 0; i < HPCT_SPANK_NUM_OPTIONS; i++) {
+        for (int k = 0; k < HPCT_SPANK_MOST_GIVEN; k++)
             free(given->values[i][k]);
     }
     memset(given, 0, sizeof *given);

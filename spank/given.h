@@ -8,23 +8,24 @@
 #include "base/cluster/config.h"
 #include "spank/options.h"
 
-#define HPCT_MOST_GIVEN 16
+#define HPCT_SPANK_MOST_GIVEN 16
 
 /* The distinct values of each option, in order. */
-typedef struct hpct_given {
-    char *values[HPCT_NUM_OPTIONS][HPCT_MOST_GIVEN];
-} hpct_given;
+typedef struct hpct_spank_given {
+    char *values[HPCT_SPANK_NUM_OPTIONS][HPCT_SPANK_MOST_GIVEN];
+} hpct_spank_given;
 
 /* Adds a value unless it is known; `text` is NULL for an option without value. Returns
  * HPCT_ERR_USAGE if there are too many values or memory is exhausted. */
-hpct_status hpct_given_add(hpct_given *given, hpct_option option, const char *text);
+hpct_status hpct_spank_given_add(hpct_spank_given *given, hpct_spank_option option,
+                                 const char *text);
 
 /* Returns HPCT_ERR_USAGE, naming the option and both values, if one source has two. `arguments`:
  * the command line, NULL-terminated; `environment`: has the variables by which a job's options
  * reach its commands; `script`: there may be #SBATCH lines (sbatch). */
-hpct_status hpct_given_check(const hpct_given *given, char *const *arguments,
-                             const hpct_cluster_environment *environment, bool script);
+hpct_status hpct_spank_given_check(const hpct_spank_given *given, char *const *arguments,
+                                   const hpct_cluster_environment *environment, bool script);
 
-void hpct_given_free(hpct_given *given);
+void hpct_spank_given_free(hpct_spank_given *given);
 
 #endif

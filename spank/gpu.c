@@ -10,7 +10,7 @@
 #define MAX_GPU 4095
 #define MAX_MAP 65536
 
-static hpct_status parse_map(const char *text, hpct_gpu_bind *out)
+static hpct_status parse_map(const char *text, hpct_spank_gpu_bind *out)
 {
     int size = 1;
     for (const char *p = text; *p != '\0'; p++)
@@ -31,39 +31,39 @@ static hpct_status parse_map(const char *text, hpct_gpu_bind *out)
     }
 }
 
-hpct_status hpct_gpu_bind_parse(const char *text, hpct_gpu_bind *out)
+hpct_status hpct_spank_gpu_bind_parse(const char *text, hpct_spank_gpu_bind *out)
 {
-    hpct_gpu_bind bind = {.asked = true};
+    hpct_spank_gpu_bind bind = {.asked = true};
     hpct_status status = HPCT_OK;
     if (strcmp(text, "closest") == 0) {
-        bind.kind = HPCT_GPU_BIND_CLOSEST;
+        bind.kind = HPCT_SPANK_GPU_BIND_CLOSEST;
     } else if (strcmp(text, "rank") == 0) {
-        bind.kind = HPCT_GPU_BIND_RANK;
+        bind.kind = HPCT_SPANK_GPU_BIND_RANK;
     } else if (strcmp(text, "none") == 0) {
-        bind.kind = HPCT_GPU_BIND_NONE;
+        bind.kind = HPCT_SPANK_GPU_BIND_NONE;
     } else if (strncmp(text, "map:", 4) == 0) {
-        bind.kind = HPCT_GPU_BIND_MAP;
+        bind.kind = HPCT_SPANK_GPU_BIND_MAP;
         status = parse_map(text + 4, &bind);
     } else {
         status = hpct_fail(HPCT_ERR_USAGE,
                            "'%.100s' is none of closest, rank, map:I,J,... and none", text);
     }
     if (status != HPCT_OK) {
-        hpct_gpu_bind_free(&bind);
+        hpct_spank_gpu_bind_free(&bind);
         return status;
     }
-    hpct_gpu_bind_free(out);
+    hpct_spank_gpu_bind_free(out);
     *out = bind;
     return HPCT_OK;
 }
 
-void hpct_gpu_bind_free(hpct_gpu_bind *bind)
+void hpct_spank_gpu_bind_free(hpct_spank_gpu_bind *bind)
 {
     free(bind->map);
-    *bind = (hpct_gpu_bind){0};
+    *bind = (hpct_spank_gpu_bind){0};
 }
 
-int hpct_gpu_count(const char *visible)
+int hpct_spank_gpu_count(const char *visible)
 {
     /* Slurm's value for a step without devices */
     if (visible == NULL || *visible == '\0' || strcmp(visible, "NoDevFiles") == 0)
@@ -74,21 +74,21 @@ int hpct_gpu_count(const char *visible)
     return count;
 }
 
-char *hpct_gpu_entry(const char *visible, int place)
+char *hpct_spank_gpu_entry(const char *visible, int place)
 {
     for (; place > 0; place--)
         visible += strcspn(visible, ",") + 1;
     return strndup(visible, strcspn(visible, ","));
 }
 
-hpct_status hpct_gpu_choose(const hpct_gpu_bind *bind, const char *visible, int local_rank,
-                            char **gpu)
+hpct_status hpct_spank_gpu_choose(const hpct_spank_gpu_bind *bind, const char *visible,
+                                  int local_rank, char **gpu)
 {
-    int count = hpct_gpu_count(visible), place = 0;
+    int count = hpct_spank_gpu_count(visible), place = 0;
     *gpu = NULL;
-    if (bind->kind == HPCT_GPU_BIND_NONE)
+    if (bind->kind == HPCT_SPANK_GPU_BIND_NONE)
         return HPCT_OK;
-    if (bind->kind == HPCT_GPU_BIND_MAP) {
+    if (bind->kind == HPCT_SPANK_GPU_BIND_MAP) {
         place = bind->map[local_rank % bind->map_size];
         if (place >= count)
             return hpct_fail(
@@ -101,6 +101,6 @@ hpct_status hpct_gpu_choose(const hpct_gpu_bind *bind, const char *visible, int 
     } else {
         place = local_rank % count;
     }
-    *gpu = hpct_gpu_entry(visible, place);
+    *gpu = hpct_spank_gpu_entry(visible, place);
     return *gpu != NULL ? HPCT_OK : hpct_fail_memory(0);
 }

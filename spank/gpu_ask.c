@@ -94,8 +94,8 @@ static bool await_end(pid_t child, int *state)
     return false;
 }
 
-hpct_status hpct_gpu_ask(const char *helper, const char *node, const char *request, int seconds,
-                         char *answer, size_t size)
+hpct_status hpct_spank_gpu_ask(const char *helper, const char *node, const char *request,
+                               int seconds, char *answer, size_t size)
 {
     int ends[2] = {-1, -1}, state = 0, file = memfd_create("hpc-train-gpus", MFD_CLOEXEC);
     char *helper_copy = strdup(helper), *node_copy = node == NULL ? NULL : strdup(node);

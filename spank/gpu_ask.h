@@ -10,7 +10,7 @@
  * of the caller's environment. answer[size] receives its output, truncated to fit. Returns
  * HPCT_ERR_CONFIG, with the helper's first line or the error, if it fails or takes longer than
  * `seconds`. */
-hpct_status hpct_gpu_ask(const char *helper, const char *node, const char *request, int seconds,
-                         char *answer, size_t size);
+hpct_status hpct_spank_gpu_ask(const char *helper, const char *node, const char *request,
+                               int seconds, char *answer, size_t size);
 
 #endif

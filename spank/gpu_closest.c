@@ -16,19 +16,19 @@
 #include "spank/gpu.h"
 #include "spank/gpu_ask.h"
 
-#define MAX_CPUS (8 * (int) sizeof((hpct_gpu_view){0}).cpus)
+#define MAX_CPUS (8 * (int) sizeof((hpct_spank_gpu_view){0}).cpus)
 
-static bool has_cpu(const hpct_gpu_view *view, int cpu)
+static bool has_cpu(const hpct_spank_gpu_view *view, int cpu)
 {
     return (view->cpus[cpu / 8] >> cpu % 8 & 1) != 0;
 }
 
 /* access() also consults the devices cgroup and, unlike open(), wakes no driver. */
-static void find_gpus(const char *visible, hpct_gpu_view *view)
+static void find_gpus(const char *visible, hpct_spank_gpu_view *view)
 {
     memset(view, 0, sizeof *view);
     sched_getaffinity(0, sizeof view->cpus, (cpu_set_t *) (void *) view->cpus);
-    view->gpus = hpct_gpu_count(visible);
+    view->gpus = hpct_spank_gpu_count(visible);
     if (view->gpus < 2)
         return;
     if (strlen(visible) < sizeof view->visible)
@@ -41,7 +41,7 @@ static void find_gpus(const char *visible, hpct_gpu_view *view)
     }
 }
 
-static bool in_group(const hpct_gpu_view *one, const hpct_gpu_view *other)
+static bool in_group(const hpct_spank_gpu_view *one, const hpct_spank_gpu_view *other)
 {
     return other != NULL && other->gpus > 1 &&
            memcmp(one->openable, other->openable, sizeof one->openable) == 0;
@@ -49,7 +49,7 @@ static bool in_group(const hpct_gpu_view *one, const hpct_gpu_view *other)
 
 /* Whether a task of the group is bound to a subset of the machine's CPUs; if none is, all GPUs are
  * equally near. */
-static bool is_bound(const hpct_gpu_meet *meet, const hpct_gpu_view *own)
+static bool is_bound(const hpct_spank_gpu_meet *meet, const hpct_spank_gpu_view *own)
 {
     char text[4096] = "";
     FILE *file = fopen("/sys/devices/system/cpu/online", "re");
@@ -67,8 +67,8 @@ static bool is_bound(const hpct_gpu_meet *meet, const hpct_gpu_view *own)
                 return true;
         }
         for (; first <= last; first++) {
-            for (int task = 0; task < hpct_gpu_meet_tasks(meet); task++) {
-                const hpct_gpu_view *view = hpct_gpu_meet_view(meet, task);
+            for (int task = 0; task < hpct_spank_gpu_meet_tasks(meet); task++) {
+                const hpct_spank_gpu_view *view = hpct_spank_gpu_meet_view(meet, task);
                 if (in_group(own, view) && !has_cpu(view, (int) first))
                     return true;
             }
@@ -80,15 +80,15 @@ static bool is_bound(const hpct_gpu_meet *meet, const hpct_gpu_view *own)
 }
 
 /* The group's request: one line per task. */
-static char *write_request(const hpct_gpu_meet *meet, const hpct_gpu_view *own)
+static char *write_request(const hpct_spank_gpu_meet *meet, const hpct_spank_gpu_view *own)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     if (stream == NULL)
         return NULL;
-    for (int task = 0; task < hpct_gpu_meet_tasks(meet); task++) {
-        const hpct_gpu_view *view = hpct_gpu_meet_view(meet, task);
+    for (int task = 0; task < hpct_spank_gpu_meet_tasks(meet); task++) {
+        const hpct_spank_gpu_view *view = hpct_spank_gpu_meet_view(meet, task);
         const char *comma = "";
         if (!in_group(own, view))
             continue;
@@ -111,23 +111,25 @@ static char *write_request(const hpct_gpu_meet *meet, const hpct_gpu_view *own)
 }
 
 /* Posts to each task of the group its line of the answer; -1 without an answer. */
-static void post_answer(hpct_gpu_meet *meet, const hpct_gpu_view *own, const char *answer)
+static void post_answer(hpct_spank_gpu_meet *meet, const hpct_spank_gpu_view *own,
+                        const char *answer)
 {
-    for (int task = 0; task < hpct_gpu_meet_tasks(meet); task++) {
+    for (int task = 0; task < hpct_spank_gpu_meet_tasks(meet); task++) {
         long place = -1;
-        if (!in_group(own, hpct_gpu_meet_view(meet, task)))
+        if (!in_group(own, hpct_spank_gpu_meet_view(meet, task)))
             continue;
         if (answer != NULL && hpct_number_scan(&answer, INT_MAX - 1, &place))
             answer++;
-        hpct_gpu_meet_tell(meet, task, (int) place);
+        hpct_spank_gpu_meet_tell(meet, task, (int) place);
     }
 }
 
 /* Whether the answer is valid: one line per task, each an index in the task's list. */
-static bool is_answer(const hpct_gpu_meet *meet, const hpct_gpu_view *own, const char *answer)
+static bool is_answer(const hpct_spank_gpu_meet *meet, const hpct_spank_gpu_view *own,
+                      const char *answer)
 {
-    for (int task = 0; task < hpct_gpu_meet_tasks(meet); task++) {
-        const hpct_gpu_view *view = hpct_gpu_meet_view(meet, task);
+    for (int task = 0; task < hpct_spank_gpu_meet_tasks(meet); task++) {
+        const hpct_spank_gpu_view *view = hpct_spank_gpu_meet_view(meet, task);
         long place;
         if (in_group(own, view) &&
             (!hpct_number_scan(&answer, view->gpus - 1, &place) || *answer++ != '\n'))
@@ -137,8 +139,8 @@ static bool is_answer(const hpct_gpu_meet *meet, const hpct_gpu_view *own, const
 }
 
 /* Sends the request for the group of `own`, and posts the answers. */
-static hpct_status ask_for_all(hpct_gpu_meet *meet, const hpct_gpu_view *own, const char *helper,
-                               const char *node)
+static hpct_status ask_for_all(hpct_spank_gpu_meet *meet, const hpct_spank_gpu_view *own,
+                               const char *helper, const char *node)
 {
     char answer[8192];
     hpct_status status = HPCT_OK;
@@ -152,7 +154,8 @@ static hpct_status ask_for_all(hpct_gpu_meet *meet, const hpct_gpu_view *own, co
     else if ((request = write_request(meet, own)) == NULL)
         status = hpct_fail_memory(0);
     else
-        status = hpct_gpu_ask(helper, node, request, HPCT_GPU_ASK_SECONDS, answer, sizeof answer);
+        status = hpct_spank_gpu_ask(helper, node, request, HPCT_SPANK_GPU_ASK_SECONDS, answer,
+                                    sizeof answer);
     free(request);
     if (status == HPCT_OK && !is_answer(meet, own, answer))
         status = hpct_fail(HPCT_ERR_CONFIG, "%s gave an invalid answer", helper);
@@ -160,25 +163,25 @@ static hpct_status ask_for_all(hpct_gpu_meet *meet, const hpct_gpu_view *own, co
     return status;
 }
 
-hpct_status hpct_gpu_closest_place(hpct_gpu_meet *meet, int task, const char *visible,
-                                   const char *helper, const char *node, int *place)
+hpct_status hpct_spank_gpu_closest_place(hpct_spank_gpu_meet *meet, int task, const char *visible,
+                                         const char *helper, const char *node, int *place)
 {
-    hpct_gpu_view *own = malloc(sizeof *own);
+    hpct_spank_gpu_view *own = malloc(sizeof *own);
     hpct_status status = HPCT_OK;
     int first = 0;
     *place = -1;
     if (own == NULL)
         return hpct_fail_memory(sizeof *own);
     find_gpus(visible, own);
-    hpct_gpu_meet_post(meet, task, own);
+    hpct_spank_gpu_meet_post(meet, task, own);
     if (own->gpus < 2)
         goto end;
-    bool all = hpct_gpu_meet_all(meet, HPCT_GPU_MEET_SECONDS * 1000);
-    while (first < task && !in_group(own, hpct_gpu_meet_view(meet, first)))
+    bool all = hpct_spank_gpu_meet_all(meet, HPCT_SPANK_GPU_MEET_SECONDS * 1000);
+    while (first < task && !in_group(own, hpct_spank_gpu_meet_view(meet, first)))
         first++;
     if (first < task) {
-        int wait = (HPCT_GPU_MEET_SECONDS + HPCT_GPU_ASK_SECONDS + 5) * 1000;
-        *place = hpct_gpu_meet_listen(meet, task, wait);
+        int wait = (HPCT_SPANK_GPU_MEET_SECONDS + HPCT_SPANK_GPU_ASK_SECONDS + 5) * 1000;
+        *place = hpct_spank_gpu_meet_listen(meet, task, wait);
         goto end;
     }
     if (all) {
@@ -187,7 +190,7 @@ hpct_status hpct_gpu_closest_place(hpct_gpu_meet *meet, int task, const char *vi
         status = hpct_fail(HPCT_ERR_CONFIG, "some tasks did not say on which CPUs they run");
         post_answer(meet, own, NULL);
     }
-    *place = hpct_gpu_meet_listen(meet, task, 0);
+    *place = hpct_spank_gpu_meet_listen(meet, task, 0);
 end:
     free(own);
     return status;

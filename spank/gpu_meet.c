@@ -16,10 +16,10 @@
 typedef struct slot {
     atomic_int posted;
     atomic_int told; /* 0: not posted; place + 1; -1: fallback */
-    hpct_gpu_view view;
+    hpct_spank_gpu_view view;
 } slot;
 
-struct hpct_gpu_meet {
+struct hpct_spank_gpu_meet {
     int tasks;
     atomic_int posted;
     slot slots[];
@@ -27,13 +27,13 @@ struct hpct_gpu_meet {
 
 static size_t size_of(int tasks)
 {
-    return sizeof(hpct_gpu_meet) + (size_t) tasks * sizeof(slot);
+    return sizeof(hpct_spank_gpu_meet) + (size_t) tasks * sizeof(slot);
 }
 
-hpct_status hpct_gpu_meet_make(int tasks, hpct_gpu_meet **out)
+hpct_status hpct_spank_gpu_meet_make(int tasks, hpct_spank_gpu_meet **out)
 {
-    hpct_gpu_meet *meet = mmap(NULL, size_of(tasks), PROT_READ | PROT_WRITE,
-                               MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    hpct_spank_gpu_meet *meet = mmap(NULL, size_of(tasks), PROT_READ | PROT_WRITE,
+                                     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (meet == MAP_FAILED)
         return hpct_fail_memory(size_of(tasks));
     meet->tasks = tasks;
@@ -41,13 +41,13 @@ hpct_status hpct_gpu_meet_make(int tasks, hpct_gpu_meet **out)
     return HPCT_OK;
 }
 
-void hpct_gpu_meet_free(hpct_gpu_meet *meet)
+void hpct_spank_gpu_meet_free(hpct_spank_gpu_meet *meet)
 {
     if (meet != NULL)
         munmap(meet, size_of(meet->tasks));
 }
 
-int hpct_gpu_meet_tasks(const hpct_gpu_meet *meet)
+int hpct_spank_gpu_meet_tasks(const hpct_spank_gpu_meet *meet)
 {
     return meet->tasks;
 }
@@ -75,7 +75,7 @@ static void wake(atomic_int *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-void hpct_gpu_meet_post(hpct_gpu_meet *meet, int task, const hpct_gpu_view *view)
+void hpct_spank_gpu_meet_post(hpct_spank_gpu_meet *meet, int task, const hpct_spank_gpu_view *view)
 {
     meet->slots[task].view = *view;
     if (atomic_exchange(&meet->slots[task].posted, 1) == 0)
@@ -83,7 +83,7 @@ void hpct_gpu_meet_post(hpct_gpu_meet *meet, int task, const hpct_gpu_view *view
     wake(&meet->posted);
 }
 
-bool hpct_gpu_meet_all(hpct_gpu_meet *meet, int milliseconds)
+bool hpct_spank_gpu_meet_all(hpct_spank_gpu_meet *meet, int milliseconds)
 {
     int64_t end = now() + milliseconds;
     for (;;) {
@@ -95,19 +95,19 @@ bool hpct_gpu_meet_all(hpct_gpu_meet *meet, int milliseconds)
     }
 }
 
-const hpct_gpu_view *hpct_gpu_meet_view(const hpct_gpu_meet *meet, int task)
+const hpct_spank_gpu_view *hpct_spank_gpu_meet_view(const hpct_spank_gpu_meet *meet, int task)
 {
     const slot *one = &meet->slots[task];
     return atomic_load(&one->posted) != 0 ? &one->view : NULL;
 }
 
-void hpct_gpu_meet_tell(hpct_gpu_meet *meet, int task, int place)
+void hpct_spank_gpu_meet_tell(hpct_spank_gpu_meet *meet, int task, int place)
 {
     atomic_store(&meet->slots[task].told, place < 0 ? -1 : place + 1);
     wake(&meet->slots[task].told);
 }
 
-int hpct_gpu_meet_listen(hpct_gpu_meet *meet, int task, int milliseconds)
+int hpct_spank_gpu_meet_listen(hpct_spank_gpu_meet *meet, int task, int milliseconds)
 {
     int64_t end = now() + milliseconds;
     for (;;) {

@@ -8,34 +8,34 @@
 #include <stdint.h>
 
 /* What one task sees. Compared as a whole. */
-typedef struct hpct_gpu_view {
+typedef struct hpct_spank_gpu_view {
     unsigned char cpus[1024]; /* CPU affinity, a bitmap as of sched_getaffinity */
     char visible[6144];       /* CUDA_VISIBLE_DEVICES; "" if longer */
     uint64_t openable[2];     /* /dev/nvidia0 to 127: bitmap of those it can open */
     int gpus;                 /* number of entries in CUDA_VISIBLE_DEVICES */
-} hpct_gpu_view;
+} hpct_spank_gpu_view;
 
-typedef struct hpct_gpu_meet hpct_gpu_meet;
+typedef struct hpct_spank_gpu_meet hpct_spank_gpu_meet;
 
 /* For `tasks` tasks, before the fork. Returns HPCT_ERR_INTERNAL without memory (untouched pages use
  * none). */
-hpct_status hpct_gpu_meet_make(int tasks, hpct_gpu_meet **out);
-void hpct_gpu_meet_free(hpct_gpu_meet *meet);
-int hpct_gpu_meet_tasks(const hpct_gpu_meet *meet);
+hpct_status hpct_spank_gpu_meet_make(int tasks, hpct_spank_gpu_meet **out);
+void hpct_spank_gpu_meet_free(hpct_spank_gpu_meet *meet);
+int hpct_spank_gpu_meet_tasks(const hpct_spank_gpu_meet *meet);
 
 /* Posts this task's view. */
-void hpct_gpu_meet_post(hpct_gpu_meet *meet, int task, const hpct_gpu_view *view);
+void hpct_spank_gpu_meet_post(hpct_spank_gpu_meet *meet, int task, const hpct_spank_gpu_view *view);
 
 /* Waits until all have posted; false on timeout. */
-bool hpct_gpu_meet_all(hpct_gpu_meet *meet, int milliseconds);
+bool hpct_spank_gpu_meet_all(hpct_spank_gpu_meet *meet, int milliseconds);
 
 /* A task's view; NULL if not posted. */
-const hpct_gpu_view *hpct_gpu_meet_view(const hpct_gpu_meet *meet, int task);
+const hpct_spank_gpu_view *hpct_spank_gpu_meet_view(const hpct_spank_gpu_meet *meet, int task);
 
 /* Posts a task's index (0 or more), or -1: use the fallback. */
-void hpct_gpu_meet_tell(hpct_gpu_meet *meet, int task, int place);
+void hpct_spank_gpu_meet_tell(hpct_spank_gpu_meet *meet, int task, int place);
 
 /* The posted index; -1 also on timeout. */
-int hpct_gpu_meet_listen(hpct_gpu_meet *meet, int task, int milliseconds);
+int hpct_spank_gpu_meet_listen(hpct_spank_gpu_meet *meet, int task, int milliseconds);
 
 #endif

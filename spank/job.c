@@ -16,7 +16,7 @@
 #define REMOVAL_SECONDS 25 /* a removal itself stops after 20 */
 
 typedef struct visit {
-    const hpct_settings *settings;
+    const hpct_spank_settings *settings;
     uint32_t job, uid;
     int limit;  /* Slurm's time limit for all of it; 0: none */
     double end; /* its end */
@@ -30,18 +30,18 @@ static void to_log(void *job, bool error, const char *text)
         hpct_slurm_info("job %u: %s", *(uint32_t *) job, text);
 }
 
-static hpct_status run(visit *v, const char *what, int seconds, hpct_timed_child_work work)
+static hpct_status run(visit *v, const char *what, int seconds, hpct_spank_timed_child_work work)
 {
-    double left = v->end - hpct_forked_now() - HPCT_KILL_SECONDS;
+    double left = v->end - hpct_spank_forked_now() - HPCT_SPANK_KILL_SECONDS;
     if (v->limit > 0 && left < seconds)
         seconds = left < 1 ? 1 : (int) left;
-    const hpct_timed_child timed_child = {.what = what,
-                                          .seconds = seconds,
-                                          .work = work,
-                                          .context = v,
-                                          .line = to_log,
-                                          .line_context = &v->job};
-    return hpct_timed_child_run(timed_child);
+    const hpct_spank_timed_child timed_child = {.what = what,
+                                                .seconds = seconds,
+                                                .work = work,
+                                                .context = v,
+                                                .line = to_log,
+                                                .line_context = &v->job};
+    return hpct_spank_timed_child_run(timed_child);
 }
 
 /* ---- work in child processes
@@ -51,17 +51,17 @@ static hpct_status run(visit *v, const char *what, int seconds, hpct_timed_child
 static void end_orphans(const visit *v)
 {
     const char *node = getenv("SLURMD_NODENAME");
-    if (node == NULL || !hpct_marker_find_step(v->settings->tmpdir, v->job))
+    if (node == NULL || !hpct_spank_marker_find_step(v->settings->tmpdir, v->job))
         return;
-    int count = hpct_orphans_end(v->uid, v->job, node, ORPHANS_SECONDS);
-    hpct_timed_child_print(
+    int count = hpct_spank_orphans_end(v->uid, v->job, node, ORPHANS_SECONDS);
+    hpct_spank_timed_child_print(
         true, "a slurmstepd was killed; %d processes that it left behind were ended", count);
 }
 
 static void send_line(void *context, const char *text)
 {
     (void) context;
-    hpct_timed_child_print(false, "%s", text);
+    hpct_spank_timed_child_print(false, "%s", text);
 }
 
 static int last_try_seconds(const visit *v)
@@ -74,17 +74,18 @@ static int last_try_seconds(const visit *v)
 
 static void try_again(const visit *v)
 {
-    hpct_person person;
-    if (!hpct_marker_find_out(v->settings->tmpdir, v->job, &person))
+    hpct_spank_person person;
+    if (!hpct_spank_marker_find_out(v->settings->tmpdir, v->job, &person))
         return;
-    char *from = hpct_tmpdir_path(v->settings->tmpdir, v->job);
-    const hpct_stage_out out = {.settings = v->settings, .from = from, .as = &person};
+    char *from = hpct_spank_tmpdir_path(v->settings->tmpdir, v->job);
+    const hpct_spank_stage_out out = {.settings = v->settings, .from = from, .as = &person};
     if (from != NULL && person.uid == v->uid &&
-        hpct_stage_out_last(&out, last_try_seconds(v), send_line, NULL) != HPCT_OK)
-        hpct_timed_child_print(true, "results of user %u were not copied out and are lost: %s",
-                               v->uid, hpct_last_error());
+        hpct_spank_stage_out_last(&out, last_try_seconds(v), send_line, NULL) != HPCT_OK)
+        hpct_spank_timed_child_print(true,
+                                     "results of user %u were not copied out and are lost: %s",
+                                     v->uid, hpct_last_error());
     free(from);
-    hpct_person_free(&person);
+    hpct_spank_person_free(&person);
 }
 
 static hpct_status save(void *context)
@@ -97,21 +98,21 @@ static hpct_status save(void *context)
 static hpct_status clean(void *context)
 {
     const visit *v = context;
-    hpct_marker_remove(v->settings->tmpdir, v->job);
-    return hpct_tmpdir_remove(v->settings->tmpdir, v->job);
+    hpct_spank_marker_remove(v->settings->tmpdir, v->job);
+    return hpct_spank_tmpdir_remove(v->settings->tmpdir, v->job);
 }
 
 static hpct_status sweep(void *context)
 {
     const visit *v = context;
-    hpct_marker_remove(v->settings->tmpdir, 0);
-    hpct_tmpdir_sweep(v->settings->tmpdir);
+    hpct_spank_marker_remove(v->settings->tmpdir, 0);
+    hpct_spank_tmpdir_sweep(v->settings->tmpdir);
     return HPCT_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
 
-void hpct_job_clean(hpct_plugin *plugin, hpct_slurm *slurm, bool epilog)
+void hpct_spank_job_clean(hpct_spank_plugin *plugin, hpct_slurm *slurm, bool epilog)
 {
     visit v = {.settings = &plugin->settings, .limit = hpct_slurm_epilog_limit()};
     /* if an argument is wrong, no other can be trusted */
@@ -122,7 +123,7 @@ void hpct_job_clean(hpct_plugin *plugin, hpct_slurm *slurm, bool epilog)
     if (!hpct_slurm_get(slurm, HPCT_SLURM_JOB, &v.job) ||
         !hpct_slurm_get(slurm, HPCT_SLURM_UID, &v.uid))
         return;
-    v.end = hpct_forked_now() + v.limit;
+    v.end = hpct_spank_forked_now() + v.limit;
     if (run(&v, "a last try to copy out", last_try_seconds(&v) + TRY_SECONDS, save) != HPCT_OK)
         hpct_slurm_error("job %u: %s", v.job, hpct_last_error());
     hpct_status status = run(&v, "removing the job directory", REMOVAL_SECONDS, clean);

@@ -30,7 +30,7 @@ static hpct_status fail_write(const char *parent, const char *name)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static bool print(FILE *file, const hpct_person *person)
+static bool print(FILE *file, const hpct_spank_person *person)
 {
     fprintf(file, "%" PRIu32 " %" PRIu32, (uint32_t) person->uid, (uint32_t) person->gid);
     for (size_t i = 0; i < person->num_groups; i++)
@@ -39,11 +39,11 @@ static bool print(FILE *file, const hpct_person *person)
     return fflush(file) == 0 && ferror(file) == 0;
 }
 
-hpct_status hpct_marker_out(const char *parent, uint32_t job, const hpct_person *person)
+hpct_status hpct_spank_marker_out(const char *parent, uint32_t job, const hpct_spank_person *person)
 {
     char name[32], fresh[64];
     int at = -1;
-    hpct_status status = hpct_parent_open(parent, true, &at);
+    hpct_status status = hpct_spank_parent_open(parent, true, &at);
     if (status != HPCT_OK)
         return status;
     snprintf(name, sizeof name, OUT "%" PRIu32, job);
@@ -63,13 +63,14 @@ hpct_status hpct_marker_out(const char *parent, uint32_t job, const hpct_person 
     return status;
 }
 
-static bool read_numbers(FILE *file, hpct_person *person)
+static bool read_numbers(FILE *file, hpct_spank_person *person)
 {
     uint32_t uid = 0, gid = 0;
     char word[16];
     if (fscanf(file, "%" SCNu32 " %" SCNu32, &uid, &gid) != 2)
         return false;
-    *person = (hpct_person){.uid = uid, .gid = gid, .groups = calloc(MAX_GROUPS, sizeof(gid_t))};
+    *person =
+        (hpct_spank_person){.uid = uid, .gid = gid, .groups = calloc(MAX_GROUPS, sizeof(gid_t))};
     while (person->groups != NULL && fscanf(file, " %15s", word) == 1) {
         long group = 0;
         if (strcmp(word, "end") == 0)
@@ -78,15 +79,15 @@ static bool read_numbers(FILE *file, hpct_person *person)
             break;
         person->groups[person->num_groups++] = (gid_t) group;
     }
-    hpct_person_free(person);
+    hpct_spank_person_free(person);
     return false;
 }
 
-bool hpct_marker_find_out(const char *parent, uint32_t job, hpct_person *person)
+bool hpct_spank_marker_find_out(const char *parent, uint32_t job, hpct_spank_person *person)
 {
     char name[32];
     int at = -1;
-    if (hpct_parent_open(parent, false, &at) != HPCT_OK || at < 0)
+    if (hpct_spank_parent_open(parent, false, &at) != HPCT_OK || at < 0)
         return false;
     snprintf(name, sizeof name, OUT "%" PRIu32, job);
     int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -100,19 +101,19 @@ bool hpct_marker_find_out(const char *parent, uint32_t job, hpct_person *person)
     return found;
 }
 
-void hpct_person_free(hpct_person *person)
+void hpct_spank_person_free(hpct_spank_person *person)
 {
     free(person->groups);
-    *person = (hpct_person){0};
+    *person = (hpct_spank_person){0};
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-hpct_status hpct_marker_step(const char *parent, uint32_t job, uint32_t step, bool runs)
+hpct_status hpct_spank_marker_step(const char *parent, uint32_t job, uint32_t step, bool runs)
 {
     char name[48];
     int at = -1;
-    hpct_status status = hpct_parent_open(parent, runs, &at);
+    hpct_status status = hpct_spank_parent_open(parent, runs, &at);
     if (status != HPCT_OK || at < 0)
         return status;
     snprintf(name, sizeof name, STEP "%" PRIu32 "-%" PRIu32, job, step);
@@ -144,7 +145,7 @@ static uint32_t job_of(const char *name, bool *is_step)
 static DIR *list(const char *parent)
 {
     int at = -1;
-    if (hpct_parent_open(parent, false, &at) != HPCT_OK || at < 0)
+    if (hpct_spank_parent_open(parent, false, &at) != HPCT_OK || at < 0)
         return NULL;
     DIR *entries = fdopendir(at);
     if (entries == NULL)
@@ -152,7 +153,7 @@ static DIR *list(const char *parent)
     return entries;
 }
 
-bool hpct_marker_find_step(const char *parent, uint32_t job)
+bool hpct_spank_marker_find_step(const char *parent, uint32_t job)
 {
     bool found = false;
     DIR *entries = list(parent);
@@ -169,13 +170,13 @@ bool hpct_marker_find_step(const char *parent, uint32_t job)
  * accessed. */
 static bool is_free(int at, const char *name)
 {
-    int fd = hpct_folder_open(at, name);
+    int fd = hpct_spank_folder_open(at, name);
     if (fd >= 0)
         close(fd);
     return fd < 0 && errno == ENOENT;
 }
 
-void hpct_marker_remove(const char *parent, uint32_t job)
+void hpct_spank_marker_remove(const char *parent, uint32_t job)
 {
     DIR *entries = list(parent);
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {

@@ -16,9 +16,9 @@ typedef bool (*word_says)(const char *word, const char *next);
 
 static bool says_one(const char *word, const char *next)
 {
-    const hpct_word argument = hpct_word_scan(word, of_sbatch);
+    const hpct_spank_word argument = hpct_spank_word_scan(word, of_sbatch);
     const char *value = argument.value != NULL ? argument.value : next;
-    return hpct_word_is(&argument, 'N', "nodes") && value != NULL &&
+    return hpct_spank_word_is(&argument, 'N', "nodes") && value != NULL &&
            (strcmp(value, "1") == 0 || strcmp(value, "1-1") == 0);
 }
 
@@ -26,7 +26,7 @@ static bool says_one(const char *word, const char *next)
 static bool says_array(const char *word, const char *next)
 {
     (void) next;
-    const hpct_word argument = hpct_word_scan(word, of_sbatch);
+    const hpct_spank_word argument = hpct_spank_word_scan(word, of_sbatch);
     if (argument.name == NULL)
         return argument.letter == 'a';
     return argument.size >= 2 && strncmp(argument.name, "array", argument.size) == 0;
@@ -50,15 +50,15 @@ static int line_says(char *line, word_says says)
 /* 1: a script with the option, 0: a script without it, -1: not a script. */
 static int script_says(const char *path, word_says says)
 {
-    FILE *script = hpct_script_open(path);
+    FILE *script = hpct_spank_script_open(path);
     char *line = NULL;
     size_t room = 0;
     bool found = false;
     int said = 0;
     if (script == NULL)
         return -1;
-    while (said >= 0 && getline(&line, &room, script) > 0 && !hpct_script_is_command(line)) {
-        said = hpct_script_options(line) == NULL ? 0 : line_says(line, says);
+    while (said >= 0 && getline(&line, &room, script) > 0 && !hpct_spank_script_is_command(line)) {
+        said = hpct_spank_script_options(line) == NULL ? 0 : line_says(line, says);
         found = found || said > 0;
     }
     free(line);
@@ -66,7 +66,7 @@ static int script_says(const char *path, word_says says)
     return said >= 0 && found;
 }
 
-bool hpct_nodes_asked_parts(char *const *arguments)
+bool hpct_spank_nodes_asked_parts(char *const *arguments)
 {
     for (; *arguments != NULL; arguments++) {
         if (strcmp(*arguments, ":") == 0)
@@ -75,10 +75,10 @@ bool hpct_nodes_asked_parts(char *const *arguments)
     return false;
 }
 
-bool hpct_nodes_asked_one(char *const *arguments)
+bool hpct_spank_nodes_asked_one(char *const *arguments)
 {
     bool one = false, script = false;
-    if (hpct_nodes_asked_parts(arguments))
+    if (hpct_spank_nodes_asked_parts(arguments))
         return false;
     for (int i = 1; arguments[i] != NULL && !one; i++) {
         one = says_one(arguments[i], arguments[i + 1]);
@@ -89,10 +89,10 @@ bool hpct_nodes_asked_one(char *const *arguments)
     return one;
 }
 
-int hpct_nodes_asked_array(char *const *arguments)
+int hpct_spank_nodes_asked_array(char *const *arguments)
 {
     int said = -1;
-    if (hpct_arguments_call(arguments, "salloc"))
+    if (hpct_spank_arguments_call(arguments, "salloc"))
         return 0;
     for (int i = 1; arguments[i] != NULL; i++) {
         if (says_array(arguments[i], arguments[i + 1]))
@@ -106,12 +106,12 @@ int hpct_nodes_asked_array(char *const *arguments)
     return said;
 }
 
-bool hpct_nodes_asked_several(char *const *arguments)
+bool hpct_spank_nodes_asked_several(char *const *arguments)
 {
     for (int i = 1; arguments[i] != NULL; i++) {
-        const hpct_word argument = hpct_word_scan(arguments[i], of_srun);
+        const hpct_spank_word argument = hpct_spank_word_scan(arguments[i], of_srun);
         const char *value = argument.value, *next = arguments[i + 1];
-        bool nodes = hpct_word_is(&argument, 'N', "nodes");
+        bool nodes = hpct_spank_word_is(&argument, 'N', "nodes");
         /* -I and -K have their value attached */
         bool letter = argument.letter != '\0' && strchr("IK", argument.letter) == NULL;
         if (!argument.is_option)

@@ -65,7 +65,7 @@ static bool end(DIR *all, const char *name, uid_t uid, const char *const entries
     return ours;
 }
 
-int hpct_orphans_end(uid_t uid, uint32_t job, const char *node, int seconds)
+int hpct_spank_orphans_end(uid_t uid, uint32_t job, const char *node, int seconds)
 {
     char job_entry[48], node_entry[300];
     int count = 0;

@@ -9,6 +9,6 @@
 /* Kills the processes of user `uid` with SLURM_JOB_ID=JOB and SLURMD_NODENAME=NODE in their initial
  * environment, until none is left, for at most `seconds`. Never root's. Returns the number killed.
  */
-int hpct_orphans_end(uid_t uid, uint32_t job, const char *node, int seconds);
+int hpct_spank_orphans_end(uid_t uid, uint32_t job, const char *node, int seconds);
 
 #endif

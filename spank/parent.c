@@ -43,7 +43,7 @@ static hpct_status check_folder(int fd, const char *path, bool last)
 /* Magic numbers from the file systems' sources; most are in linux/magic.h and statfs(2) as well.
  * FUSE is included: mounted by root, it is nearly always a network file system (GlusterFS, sshfs,
  * object stores). */
-const char *hpct_network_file_system(unsigned long type)
+const char *hpct_spank_network_file_system(unsigned long type)
 {
     static const struct {
         unsigned long type;
@@ -69,7 +69,7 @@ static hpct_status check_file_system(int fd, const char *path)
     struct statfs info;
     if (fstatfs(fd, &info) != 0)
         return hpct_fail(HPCT_ERR_IO, "%s: %s", path, strerror(errno));
-    const char *name = hpct_network_file_system((unsigned long) info.f_type & 0xfffffffful);
+    const char *name = hpct_spank_network_file_system((unsigned long) info.f_type & 0xfffffffful);
     if (name == NULL)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_CONFIG,
@@ -96,7 +96,7 @@ static int enter(int at, const char *part, bool last, bool create)
     return next;
 }
 
-hpct_status hpct_parent_open(const char *path, bool create, int *out)
+hpct_status hpct_spank_parent_open(const char *path, bool create, int *out)
 {
     hpct_status status = HPCT_OK;
     char walked[4096] = "", part[256];

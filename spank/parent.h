@@ -11,9 +11,9 @@
  * error: nodes would remove each other's directories, and root would wait for a server. With
  * `create` the last component is created (0711) if missing; without, a missing component gives *out
  * = -1 and HPCT_OK. Returns HPCT_ERR_CONFIG or HPCT_ERR_IO, naming the path and what to do. */
-hpct_status hpct_parent_open(const char *path, bool create, int *out);
+hpct_status hpct_spank_parent_open(const char *path, bool create, int *out);
 
 /* The name of the network file system with this f_type of statfs; NULL for others. */
-const char *hpct_network_file_system(unsigned long type);
+const char *hpct_spank_network_file_system(unsigned long type);
 
 #endif

@@ -15,12 +15,12 @@
 
 EXPORT extern const char plugin_name[], plugin_type[];
 EXPORT extern const unsigned int plugin_version, spank_plugin_version;
-const char plugin_name[] = HPCT_PLUGIN_NAME;
+const char plugin_name[] = HPCT_SPANK_PLUGIN_NAME;
 const char plugin_type[] = "spank";
 const unsigned int plugin_version = SLURM_VERSION_NUMBER;
 const unsigned int spank_plugin_version = 1;
 
-static hpct_plugin plugin;
+static hpct_spank_plugin plugin;
 
 static bool in_client(void)
 {
@@ -32,13 +32,13 @@ static bool in_client(void)
  * log an error here, so the tasks check again. */
 static int take_option(int value, const char *argument, int remote)
 {
-    hpct_option option = (hpct_option) value;
-    if (!remote && (hpct_option_check(option, argument) != HPCT_OK ||
-                    hpct_given_add(&plugin.given, option, argument) != HPCT_OK)) {
+    hpct_spank_option option = (hpct_spank_option) value;
+    if (!remote && (hpct_spank_option_check(option, argument) != HPCT_OK ||
+                    hpct_spank_given_add(&plugin.given, option, argument) != HPCT_OK)) {
         hpct_slurm_error("%s", hpct_last_error());
         return -1;
     }
-    return hpct_options_set(&plugin.options, option, argument) == HPCT_OK ? 0 : -1;
+    return hpct_spank_options_set(&plugin.options, option, argument) == HPCT_OK ? 0 : -1;
 }
 
 /* SPANK takes non-const strings and keeps pointers to them. */
@@ -49,8 +49,8 @@ static char *keep(const char *text)
 
 static void register_options(spank_t spank)
 {
-    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
-        const hpct_option_info *info = &hpct_option_table[i];
+    for (int i = 0; i < HPCT_SPANK_NUM_OPTIONS; i++) {
+        const hpct_spank_option_info *info = &hpct_spank_option_table[i];
         struct spank_option option = {
             .name = keep(info->name),
             .arginfo = keep(info->argument),
@@ -70,9 +70,9 @@ static void register_options(spank_t spank)
 /* Prolog and epilog run in a separate process, where Slurm does not call slurm_spank_init. */
 static void read_settings(int count, char *arguments[])
 {
-    hpct_settings_free(&plugin.settings);
+    hpct_spank_settings_free(&plugin.settings);
     plugin.trouble[0] = '\0';
-    plugin.status = hpct_settings_read(count, arguments, &plugin.settings);
+    plugin.status = hpct_spank_settings_read(count, arguments, &plugin.settings);
     if (plugin.status != HPCT_OK)
         snprintf(plugin.trouble, sizeof plugin.trouble, "%s", hpct_last_error());
 }
@@ -85,11 +85,11 @@ EXPORT int slurm_spank_init(spank_t spank, int count, char *arguments[])
     if (plugin.trouble[0] != '\0' && context != S_CTX_REMOTE)
         hpct_slurm_error("%s", plugin.trouble);
     if (context == S_CTX_ALLOCATOR)
-        hpct_client_leave_job(&plugin);
+        hpct_spank_client_leave_job(&plugin);
     if (in_client() || context == S_CTX_REMOTE)
         register_options(spank);
     if (context == S_CTX_SLURMD)
-        hpct_daemon_start(&plugin);
+        hpct_spank_daemon_start(&plugin);
     return 0;
 }
 
@@ -98,10 +98,10 @@ EXPORT int slurm_spank_init_post_opt(spank_t spank, int count, char *arguments[]
     (void) count;
     (void) arguments;
     if (spank_context() == S_CTX_REMOTE) {
-        hpct_step_start(&plugin, spank);
+        hpct_spank_step_start(&plugin, spank);
     } else if (in_client()) {
-        hpct_status status = hpct_client_check(&plugin, spank_context() == S_CTX_LOCAL);
-        hpct_given_free(&plugin.given);
+        hpct_status status = hpct_spank_client_check(&plugin, spank_context() == S_CTX_LOCAL);
+        hpct_spank_given_free(&plugin.given);
         /* srun, sbatch and salloc continue when an optional plugin fails here, and a job that
          * cannot run must not be queued: so the plugin exits, as these commands do for a wrong
          * option. */
@@ -115,9 +115,9 @@ EXPORT int slurm_spank_local_user_init(spank_t spank, int count, char *arguments
 {
     (void) count;
     (void) arguments;
-    if (!hpct_client_check_nodes(&plugin, spank))
+    if (!hpct_spank_client_check_nodes(&plugin, spank))
         exit(HPCT_ERR_USAGE); /* srun releases its allocation at exit */
-    hpct_client_results_start();
+    hpct_spank_client_results_start();
     return 0;
 }
 
@@ -125,7 +125,7 @@ EXPORT int slurm_spank_task_post_fork(spank_t spank, int count, char *arguments[
 {
     (void) count;
     (void) arguments;
-    hpct_task_forked(&plugin, spank);
+    hpct_spank_task_forked(&plugin, spank);
     return 0;
 }
 
@@ -133,7 +133,7 @@ EXPORT int slurm_spank_task_exit(spank_t spank, int count, char *arguments[])
 {
     (void) count;
     (void) arguments;
-    hpct_task_ended(&plugin, spank);
+    hpct_spank_task_ended(&plugin, spank);
     return 0;
 }
 
@@ -145,8 +145,8 @@ EXPORT int slurm_spank_task_init_privileged(spank_t spank, int count, char *argu
     (void) count;
     (void) arguments;
     if (plugin.on)
-        hpct_forked_rename();
-    hpct_ports_keeper_in_task(plugin.keeper);
+        hpct_spank_forked_rename();
+    hpct_spank_ports_keeper_in_task(plugin.keeper);
     return 0;
 }
 
@@ -154,7 +154,7 @@ EXPORT int slurm_spank_task_init(spank_t spank, int count, char *arguments[])
 {
     (void) count;
     (void) arguments;
-    hpct_status status = hpct_task_start(&plugin, spank);
+    hpct_status status = hpct_spank_task_start(&plugin, spank);
     /* In the task's own process. A failure of an optional plugin would not keep slurmstepd from
      * starting the program: so the task exits here. */
     if (status != HPCT_OK)
@@ -165,14 +165,14 @@ EXPORT int slurm_spank_task_init(spank_t spank, int count, char *arguments[])
 EXPORT int slurm_spank_job_prolog(spank_t spank, int count, char *arguments[])
 {
     read_settings(count, arguments);
-    hpct_job_clean(&plugin, spank, false);
+    hpct_spank_job_clean(&plugin, spank, false);
     return 0; /* a failure would drain the node */
 }
 
 EXPORT int slurm_spank_job_epilog(spank_t spank, int count, char *arguments[])
 {
     read_settings(count, arguments);
-    hpct_job_clean(&plugin, spank, true);
+    hpct_spank_job_clean(&plugin, spank, true);
     return 0;
 }
 
@@ -182,19 +182,19 @@ EXPORT int slurm_spank_exit(spank_t spank, int count, char *arguments[])
     (void) count;
     (void) arguments;
     if (spank_context() == S_CTX_REMOTE)
-        hpct_step_end(&plugin);
-    for (int i = 0; i < HPCT_NUM_OPTIONS; i++)
+        hpct_spank_step_end(&plugin);
+    for (int i = 0; i < HPCT_SPANK_NUM_OPTIONS; i++)
         free(plugin.options.values[i]);
-    hpct_given_free(&plugin.given);
-    hpct_settings_free(&plugin.settings);
-    hpct_client_end_ports();
+    hpct_spank_given_free(&plugin.given);
+    hpct_spank_settings_free(&plugin.settings);
+    hpct_spank_client_end_ports();
     explicit_bzero(&plugin.key, sizeof plugin.key);
-    hpct_share_free(plugin.share);
-    hpct_person_free(&plugin.user);
+    hpct_spank_share_free(plugin.share);
+    hpct_spank_person_free(&plugin.user);
     free(plugin.cgroup);
     free(plugin.folder);
-    hpct_gpu_meet_free(plugin.gpus);
-    hpct_ports_keeper_end(plugin.keeper);
-    plugin = (hpct_plugin){0};
+    hpct_spank_gpu_meet_free(plugin.gpus);
+    hpct_spank_ports_keeper_end(plugin.keeper);
+    plugin = (hpct_spank_plugin){0};
     return 0;
 }

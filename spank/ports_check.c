@@ -40,16 +40,16 @@ static int try_port(int port)
 
 static hpct_status fail_taken(int port, const char *node, int error)
 {
-    char holder[HPCT_PORT_HOLDER] = "";
+    char holder[HPCT_SPANK_PORT_HOLDER] = "";
     if (error == EADDRINUSE)
-        hpct_port_holder(port, holder);
+        hpct_spank_port_holder(port, holder);
     return hpct_fail(HPCT_ERR_CONFIG,
                      "port %d on %s cannot be used: %s%s%s; choose others with "
                      "--hpc-train-port=PORT or LO-HI",
                      port, node, strerror(error), holder[0] == '\0' ? "" : " by ", holder);
 }
 
-hpct_status hpct_port_check(int port, const char *node)
+hpct_status hpct_spank_port_check(int port, const char *node)
 {
     int error = try_port(port);
     return error == 0 ? HPCT_OK : fail_taken(port, node, error);
@@ -57,10 +57,10 @@ hpct_status hpct_port_check(int port, const char *node)
 
 /* ---- reservations ---------------------------------------------------------------------------- */
 
-static hpct_status fail_reserved(int port, const char *node, const hpct_ports_owner *owner)
+static hpct_status fail_reserved(int port, const char *node, const hpct_spank_ports_owner *owner)
 {
-    char user[HPCT_PORT_HOLDER], step[HPCT_PORT_HOLDER + 48] = "";
-    hpct_port_name_user(owner->uid, user);
+    char user[HPCT_SPANK_PORT_HOLDER], step[HPCT_SPANK_PORT_HOLDER + 48] = "";
+    hpct_spank_port_name_user(owner->uid, user);
     if (owner->process != 0)
         snprintf(step, sizeof step, " (%u.%u of %s)", owner->job, owner->step, user);
     return hpct_fail(
@@ -85,12 +85,14 @@ static int count_run(const int *ports, int count)
 }
 
 /* Waits up to a second for another step to end. */
-static hpct_status hold_run(const hpct_ports_keeper *keeper, int low, int high, const char *node)
+static hpct_status hold_run(const hpct_spank_ports_keeper *keeper, int low, int high,
+                            const char *node)
 {
     for (int i = 0;; i++) {
         int taken = 0;
-        hpct_ports_owner owner;
-        HPCT_TRY(hpct_ports_ask_keeper(keeper, HPCT_PORTS_HOLD, low, high, &taken, &owner));
+        hpct_spank_ports_owner owner;
+        HPCT_TRY(
+            hpct_spank_ports_ask_keeper(keeper, HPCT_SPANK_PORTS_HOLD, low, high, &taken, &owner));
         if (taken == 0)
             return HPCT_OK;
         if (i == HOLD_TRIES)
@@ -99,12 +101,13 @@ static hpct_status hold_run(const hpct_ports_keeper *keeper, int low, int high, 
     }
 }
 
-hpct_status hpct_ports_hold(const hpct_ports_keeper *keeper, const int *ports, int count,
-                            const char *node)
+hpct_status hpct_spank_ports_hold(const hpct_spank_ports_keeper *keeper, const int *ports,
+                                  int count, const char *node)
 {
     int none = 0;
-    hpct_ports_owner owner;
-    HPCT_TRY(hpct_ports_ask_keeper(keeper, HPCT_PORTS_RELEASE, ports[0], ports[0], &none, &owner));
+    hpct_spank_ports_owner owner;
+    HPCT_TRY(hpct_spank_ports_ask_keeper(keeper, HPCT_SPANK_PORTS_RELEASE, ports[0], ports[0],
+                                         &none, &owner));
     for (int i = 0, run; i < count; i += run) {
         run = count_run(ports + i, count - i);
         HPCT_TRY(hold_run(keeper, ports[i], ports[i] + run - 1, node));
@@ -116,24 +119,25 @@ hpct_status hpct_ports_hold(const hpct_ports_keeper *keeper, const int *ports, i
 typedef struct in_use {
     int port, error;
     bool reserved;
-    hpct_ports_owner owner;
+    hpct_spank_ports_owner owner;
 } in_use;
 
 /* Whether another step has reserved one of them; a keeper that does not answer says so when the
  * ports are to be held. */
-static bool find_reserved(const hpct_ports_keeper *keeper, const int *ports, int count,
+static bool find_reserved(const hpct_spank_ports_keeper *keeper, const int *ports, int count,
                           in_use *found)
 {
     for (int i = 0, run; i < count && found->port == 0; i += run) {
         run = count_run(ports + i, count - i);
-        if (hpct_ports_ask_keeper(keeper, HPCT_PORTS_TEST, ports[i], ports[i] + run - 1,
-                                  &found->port, &found->owner) != HPCT_OK)
+        if (hpct_spank_ports_ask_keeper(keeper, HPCT_SPANK_PORTS_TEST, ports[i], ports[i] + run - 1,
+                                        &found->port, &found->owner) != HPCT_OK)
             return false;
     }
     return found->reserved = found->port != 0;
 }
 
-static bool is_free(const hpct_ports_keeper *keeper, const int *ports, int each, in_use *found)
+static bool is_free(const hpct_spank_ports_keeper *keeper, const int *ports, int each,
+                    in_use *found)
 {
     *found = (in_use){0};
     if (keeper != NULL && find_reserved(keeper, ports, each, found))
@@ -143,8 +147,8 @@ static bool is_free(const hpct_ports_keeper *keeper, const int *ports, int each,
     return found->error == 0;
 }
 
-uint64_t hpct_ports_free(const hpct_ports_keeper *keeper, const hpct_port_blocks *blocks,
-                         const char *node)
+uint64_t hpct_spank_ports_free(const hpct_spank_ports_keeper *keeper,
+                               const hpct_spank_port_blocks *blocks, const char *node)
 {
     for (int i = 0;; i++) {
         in_use first = {0}, found;

@@ -12,24 +12,24 @@
 /* Binds the port briefly on all addresses, IPv4 and IPv6, with SO_REUSEADDR as a restarted server
  * would. If it is in use, returns HPCT_ERR_CONFIG naming port, `node`, the user if the kernel
  * provides it, and the option. */
-hpct_status hpct_port_check(int port, const char *node);
+hpct_status hpct_spank_port_check(int port, const char *node);
 
 /* Reserves the ports for the step until it ends, as programs may bind theirs minutes later, and
  * releases those that it had; binds nothing. If another step has reserved one, waits up to a second
  * for its end, then returns HPCT_ERR_CONFIG, naming port, `node`, that step and the option. */
-hpct_status hpct_ports_hold(const hpct_ports_keeper *keeper, const int *ports, int count,
-                            const char *node);
+hpct_status hpct_spank_ports_hold(const hpct_spank_ports_keeper *keeper, const int *ports,
+                                  int count, const char *node);
 
 /* Candidate blocks of ports. */
-typedef struct hpct_port_blocks {
+typedef struct hpct_spank_port_blocks {
     const int *ports; /* [count][each], the ports this node needs */
     int each, count;  /* count: at most 64 */
-} hpct_port_blocks;
+} hpct_spank_port_blocks;
 
 /* Bitmap of blocks whose ports are all free and not reserved; if there is none, waits for
  * reservations as above. `keeper` NULL: looks for no reservations. hpct_last_error() describes the
  * first port in use. */
-uint64_t hpct_ports_free(const hpct_ports_keeper *keeper, const hpct_port_blocks *blocks,
-                         const char *node);
+uint64_t hpct_spank_ports_free(const hpct_spank_ports_keeper *keeper,
+                               const hpct_spank_port_blocks *blocks, const char *node);
 
 #endif

@@ -11,14 +11,14 @@
 #define TASK_MARGIN 20 /* additional seconds of the node's other tasks */
 
 typedef struct work {
-    const hpct_ports_choosing *who;
-    const hpct_ports_wanted *wanted;
+    const hpct_spank_ports_choosing *who;
+    const hpct_spank_ports_wanted *wanted;
     bool together;  /* through srun; one node, too, so that srun knows that it prepares its tasks */
     bool helped;    /* all nodes can agree */
     char why[1024]; /* why this node cannot have a block */
 } work;
 
-static const char *name_of(const hpct_ports_wanted *wanted)
+static const char *name_of(const hpct_spank_ports_wanted *wanted)
 {
     return wanted->names[wanted->node];
 }
@@ -26,9 +26,10 @@ static const char *name_of(const hpct_ports_wanted *wanted)
 static bool hold(void *context, int choice)
 {
     work *w = context;
-    const hpct_port_blocks *blocks = &w->wanted->blocks;
+    const hpct_spank_port_blocks *blocks = &w->wanted->blocks;
     const int *ports = blocks->ports + (size_t) choice * (size_t) blocks->each;
-    if (hpct_ports_hold(w->who->plugin->keeper, ports, blocks->each, name_of(w->wanted)) == HPCT_OK)
+    if (hpct_spank_ports_hold(w->who->plugin->keeper, ports, blocks->each, name_of(w->wanted)) ==
+        HPCT_OK)
         return true;
     snprintf(w->why, sizeof w->why, "%s", hpct_last_error());
     return false;
@@ -50,8 +51,8 @@ static hpct_status choose_alone(work *w, uint64_t bits, int *choice)
 }
 
 /* Address of srun's host, as slurmstepd sets it. */
-bool hpct_srun_address(const hpct_cluster_environment *environment, int port, char *text,
-                       size_t size)
+bool hpct_spank_srun_address(const hpct_cluster_environment *environment, int port, char *text,
+                             size_t size)
 {
     const char *host = environment->get(environment->context, "SLURM_LAUNCH_NODE_IPADDR");
     if (host == NULL)
@@ -63,10 +64,10 @@ bool hpct_srun_address(const hpct_cluster_environment *environment, int port, ch
 
 static hpct_status choose_together(work *w, uint64_t bits, int *choice, bool *speaks)
 {
-    const hpct_plugin *plugin = w->who->plugin;
+    const hpct_spank_plugin *plugin = w->who->plugin;
     char address[256] = "";
-    hpct_srun_address(w->who->environment, plugin->srun_port, address, sizeof address);
-    const hpct_ports_ask ask = {
+    hpct_spank_srun_address(w->who->environment, plugin->srun_port, address, sizeof address);
+    const hpct_agree_ports_ask ask = {
         .address = address,
         .key = &plugin->key,
         .node = w->wanted->node,
@@ -77,29 +78,29 @@ static hpct_status choose_together(work *w, uint64_t bits, int *choice, bool *sp
         .hold = hold,
         .context = w,
     };
-    return hpct_ports_agree(&ask, choice, speaks);
+    return hpct_agree_ports(&ask, choice, speaks);
 }
 
-static hpct_status choose(void *context, hpct_share *share)
+static hpct_status choose(void *context, hpct_spank_share *share)
 {
     work *w = context;
-    const hpct_plugin *plugin = w->who->plugin;
-    const hpct_port_blocks *blocks = &w->wanted->blocks;
+    const hpct_spank_plugin *plugin = w->who->plugin;
+    const hpct_spank_port_blocks *blocks = &w->wanted->blocks;
     int choice = 0;
     bool speaks = true;
     /* without srun all nodes take the first block, even if some of its ports are in use */
     uint64_t bits =
-        w->helped ? hpct_ports_free(plugin->keeper, blocks, name_of(w->wanted)) : UINT64_C(1);
+        w->helped ? hpct_spank_ports_free(plugin->keeper, blocks, name_of(w->wanted)) : UINT64_C(1);
     const int taken = w->helped ? blocks->count - count_of(bits) : 0;
     snprintf(w->why, sizeof w->why, "%s", taken == 0 ? "" : hpct_last_error());
     hpct_status status =
         w->together ? choose_together(w, bits, &choice, &speaks) : choose_alone(w, bits, &choice);
     if (status == HPCT_OK) {
-        hpct_share_set_choice(share, choice);
+        hpct_spank_share_set_choice(share, choice);
         return HPCT_OK;
     }
     if (!speaks) /* one node prints the message for all */
-        hpct_share_first(share, HPCT_SHARE_REPORTED);
+        hpct_spank_share_first(share, HPCT_SPANK_SHARE_REPORTED);
     if (status != HPCT_ERR_CONFIG || w->why[0] == '\0')
         return status;
     if (blocks->count == 1 || !w->helped)
@@ -110,21 +111,24 @@ static hpct_status choose(void *context, hpct_share *share)
                      blocks->count, taken, w->why);
 }
 
-hpct_status hpct_ports_choose(void *choosing, const hpct_ports_wanted *wanted, int *choice)
+hpct_status hpct_spank_ports_choose(void *choosing, const hpct_spank_ports_wanted *wanted,
+                                    int *choice)
 {
-    const hpct_ports_choosing *who = choosing;
-    hpct_plugin *plugin = who->plugin;
+    const hpct_spank_ports_choosing *who = choosing;
+    hpct_spank_plugin *plugin = who->plugin;
     char address[256];
-    bool together = plugin->srun_port != 0 && plugin->has_key &&
-                    hpct_srun_address(who->environment, plugin->srun_port, address, sizeof address);
+    bool together =
+        plugin->srun_port != 0 && plugin->has_key &&
+        hpct_spank_srun_address(who->environment, plugin->srun_port, address, sizeof address);
     work w = {
         .who = who,
         .wanted = wanted,
         .together = together,
         .helped = together || wanted->num_nodes == 1,
     };
-    HPCT_TRY(hpct_share_once(plugin->share, HPCT_SHARE_PORTS, who->local_rank, "choose the ports",
-                             plugin->settings.wait + SRUN_MARGIN + TASK_MARGIN, choose, &w));
-    *choice = hpct_share_choice(plugin->share);
+    HPCT_TRY(hpct_spank_share_once(plugin->share, HPCT_SPANK_SHARE_PORTS, who->local_rank,
+                                   "choose the ports",
+                                   plugin->settings.wait + SRUN_MARGIN + TASK_MARGIN, choose, &w));
+    *choice = hpct_spank_share_choice(plugin->share);
     return HPCT_OK;
 }

@@ -110,22 +110,22 @@ static bool find_bound(int family, int port, unsigned *uid)
     return found;
 }
 
-void hpct_port_name_user(unsigned uid, char text[HPCT_PORT_HOLDER])
+void hpct_spank_port_name_user(unsigned uid, char text[HPCT_SPANK_PORT_HOLDER])
 {
     const struct passwd *user = getpwuid((uid_t) uid);
     if (user == NULL)
-        snprintf(text, HPCT_PORT_HOLDER, "uid %u", uid);
+        snprintf(text, HPCT_SPANK_PORT_HOLDER, "uid %u", uid);
     else
-        snprintf(text, HPCT_PORT_HOLDER, "uid %u, %.64s", uid, user->pw_name);
+        snprintf(text, HPCT_SPANK_PORT_HOLDER, "uid %u, %.64s", uid, user->pw_name);
 }
 
-void hpct_port_holder(int port, char text[HPCT_PORT_HOLDER])
+void hpct_spank_port_holder(int port, char text[HPCT_SPANK_PORT_HOLDER])
 {
     unsigned uid = 0;
     if (find_in_table("/proc/net/tcp", port, &uid) || find_in_table("/proc/net/tcp6", port, &uid) ||
         find_bound(AF_INET, port, &uid) || find_bound(AF_INET6, port, &uid))
-        hpct_port_name_user(uid, text);
+        hpct_spank_port_name_user(uid, text);
     else
-        snprintf(text, HPCT_PORT_HOLDER,
+        snprintf(text, HPCT_SPANK_PORT_HOLDER,
                  "a socket that does not listen, whose user this kernel does not tell");
 }

@@ -26,11 +26,11 @@
 #define MAX_REQUESTS 100000 /* of a step: some for each block of ports */
 #define ANSWER_MS 20000
 
-struct hpct_ports_keeper {
+struct hpct_spank_ports_keeper {
     int file, socket, tasks_socket;
     pthread_t thread;
     bool serves;
-    hpct_ports_owner owner;
+    hpct_spank_ports_owner owner;
     int most, held; /* numbers of ports */
 };
 
@@ -40,7 +40,7 @@ typedef struct request {
 
 typedef struct answer {
     int refused, taken;
-    hpct_ports_owner owner;
+    hpct_spank_ports_owner owner;
 } answer;
 
 static struct flock lock_of(short type, int low, int high)
@@ -52,21 +52,21 @@ static struct flock lock_of(short type, int low, int high)
 /* ---- slurmstepd's side ----------------------------------------------------------------------- */
 
 /* The record is written after the lock was taken: it counts only if it is of the lock's process. */
-static void find_owner(const hpct_ports_keeper *k, const struct flock *found, answer *a)
+static void find_owner(const hpct_spank_ports_keeper *k, const struct flock *found, answer *a)
 {
     const off_t at = (off_t) a->taken * (off_t) sizeof a->owner;
     if (pread(k->file, &a->owner, sizeof a->owner, at) != (ssize_t) sizeof a->owner ||
         a->owner.process != (uint32_t) found->l_pid)
-        a->owner = (hpct_ports_owner){0};
+        a->owner = (hpct_spank_ports_owner){0};
 }
 
 /* Components of a step that are on one node share its ports. */
-static bool is_same_step(const hpct_ports_owner *a, const hpct_ports_owner *b)
+static bool is_same_step(const hpct_spank_ports_owner *a, const hpct_spank_ports_owner *b)
 {
     return a->process != 0 && a->uid == b->uid && a->job == b->job && a->step == b->step;
 }
 
-static void test(const hpct_ports_keeper *k, const request *r, answer *a)
+static void test(const hpct_spank_ports_keeper *k, const request *r, answer *a)
 {
     struct flock lock = lock_of(F_WRLCK, r->low, r->high);
     if (fcntl(k->file, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
@@ -77,7 +77,7 @@ static void test(const hpct_ports_keeper *k, const request *r, answer *a)
         a->taken = 0;
 }
 
-static void hold(hpct_ports_keeper *k, const request *r, answer *a)
+static void hold(hpct_spank_ports_keeper *k, const request *r, answer *a)
 {
     struct flock lock = lock_of(F_WRLCK, r->low, r->high);
     a->refused = k->held + r->high - r->low + 1 > k->most;
@@ -96,21 +96,21 @@ static void hold(hpct_ports_keeper *k, const request *r, answer *a)
     }
 }
 
-static void release(hpct_ports_keeper *k)
+static void release(hpct_spank_ports_keeper *k)
 {
     struct flock lock = lock_of(F_UNLCK, 0, HPCT_CLUSTER_HIGHEST_PORT);
     fcntl(k->file, F_SETLK, &lock);
     k->held = 0;
 }
 
-static answer serve_one(hpct_ports_keeper *k, const request *r)
+static answer serve_one(hpct_spank_ports_keeper *k, const request *r)
 {
     answer a = {0};
     if (r->low < 1 || r->high < r->low || r->high > HPCT_CLUSTER_HIGHEST_PORT)
         a.refused = 1;
-    else if (r->wish == HPCT_PORTS_TEST)
+    else if (r->wish == HPCT_SPANK_PORTS_TEST)
         test(k, r, &a);
-    else if (r->wish == HPCT_PORTS_HOLD)
+    else if (r->wish == HPCT_SPANK_PORTS_HOLD)
         hold(k, r, &a);
     else
         release(k);
@@ -119,7 +119,7 @@ static answer serve_one(hpct_ports_keeper *k, const request *r)
 
 static void *serve(void *context)
 {
-    hpct_ports_keeper *k = context;
+    hpct_spank_ports_keeper *k = context;
     pthread_setname_np(pthread_self(), "hpc-train");
     for (int i = 0; i < MAX_REQUESTS; i++) {
         request r;
@@ -135,10 +135,10 @@ static void *serve(void *context)
     return NULL;
 }
 
-hpct_status hpct_ports_folder_make(const char *folder)
+hpct_status hpct_spank_ports_folder_make(const char *folder)
 {
     int at = -1;
-    HPCT_TRY(hpct_parent_open(folder, true, &at));
+    HPCT_TRY(hpct_spank_parent_open(folder, true, &at));
     close(at);
     return HPCT_OK;
 }
@@ -147,7 +147,7 @@ static hpct_status open_file(const char *folder, int *out)
 {
     int at = -1;
     struct stat info;
-    HPCT_TRY(hpct_parent_open(folder, false, &at));
+    HPCT_TRY(hpct_spank_parent_open(folder, false, &at));
     errno = ENOENT;
     int fd = at < 0 ? -1 : openat(at, FILE_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     bool good = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
@@ -164,14 +164,14 @@ static hpct_status open_file(const char *folder, int *out)
     return status;
 }
 
-hpct_status hpct_ports_keeper_start(const char *folder, const hpct_ports_owner *owner, int most,
-                                    hpct_ports_keeper **out)
+hpct_status hpct_spank_ports_keeper_start(const char *folder, const hpct_spank_ports_owner *owner,
+                                          int most, hpct_spank_ports_keeper **out)
 {
     int pair[2] = {-1, -1};
-    hpct_ports_keeper *k = calloc(1, sizeof *k);
+    hpct_spank_ports_keeper *k = calloc(1, sizeof *k);
     if (k == NULL)
         return hpct_fail_memory(sizeof *k);
-    *k = (hpct_ports_keeper){.owner = *owner, .most = most};
+    *k = (hpct_spank_ports_keeper){.owner = *owner, .most = most};
     hpct_status status = open_file(folder, &k->file);
     int error = 0;
     if (status == HPCT_OK && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
@@ -184,13 +184,13 @@ hpct_status hpct_ports_keeper_start(const char *folder, const hpct_ports_owner *
     if (error != 0)
         status = hpct_fail(HPCT_ERR_INTERNAL, "ports cannot be reserved: %s", strerror(error));
     if (status != HPCT_OK)
-        hpct_ports_keeper_end(k);
+        hpct_spank_ports_keeper_end(k);
     else
         *out = k;
     return status;
 }
 
-void hpct_ports_keeper_in_task(hpct_ports_keeper *k)
+void hpct_spank_ports_keeper_in_task(hpct_spank_ports_keeper *k)
 {
     if (k == NULL)
         return;
@@ -200,7 +200,7 @@ void hpct_ports_keeper_in_task(hpct_ports_keeper *k)
     k->serves = false; /* the thread is slurmstepd's */
 }
 
-void hpct_ports_keeper_end(hpct_ports_keeper *k)
+void hpct_spank_ports_keeper_end(hpct_spank_ports_keeper *k)
 {
     if (k == NULL)
         return;
@@ -218,8 +218,9 @@ void hpct_ports_keeper_end(hpct_ports_keeper *k)
 
 /* ---- a task's side --------------------------------------------------------------------------- */
 
-hpct_status hpct_ports_ask_keeper(const hpct_ports_keeper *keeper, hpct_ports_wish wish, int low,
-                                  int high, int *taken, hpct_ports_owner *owner)
+hpct_status hpct_spank_ports_ask_keeper(const hpct_spank_ports_keeper *keeper,
+                                        hpct_spank_ports_wish wish, int low, int high, int *taken,
+                                        hpct_spank_ports_owner *owner)
 {
     const request r = {.wish = (int) wish, .low = low, .high = high};
     answer a;

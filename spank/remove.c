@@ -71,7 +71,7 @@ static bool remove_itself(int folder, const char *name)
                 return true;
             error = errno == ENOTDIR ? error : errno == EEXIST ? ENOTEMPTY : errno;
         }
-        if (error != EBUSY || !hpct_folder_unmount(folder, name)) {
+        if (error != EBUSY || !hpct_spank_folder_unmount(folder, name)) {
             errno = error;
             return false;
         }
@@ -86,7 +86,7 @@ static void remove_entry(removal *r, int folder, const char *name, int depth)
         if (depth == MAX_DEPTH) {
             gone = move_up(r, folder, name);
         } else {
-            int fd = hpct_folder_open(folder, name);
+            int fd = hpct_spank_folder_open(folder, name);
             if (fd >= 0 && take_over(fd)) {
                 empty(r, fd, depth + 1); /* closes fd */
                 gone = unlinkat(folder, name, AT_REMOVEDIR) == 0;
@@ -127,12 +127,13 @@ static hpct_status fail_whole(const removal *r, const char *path, int seconds)
                      strerror(r->error));
 }
 
-hpct_status hpct_remove(int parent, const char *name, const char *path, int seconds)
+hpct_status hpct_spank_remove(int parent, const char *name, const char *path, int seconds)
 {
-    removal r = {.end = now() + seconds, .top = hpct_folder_open(parent, name)};
+    removal r = {.end = now() + seconds, .top = hpct_spank_folder_open(parent, name)};
     for (int mounts = 0;
-         r.top < 0 && errno == EXDEV && mounts < 100 && hpct_folder_unmount(parent, name); mounts++)
-        r.top = hpct_folder_open(parent, name);
+         r.top < 0 && errno == EXDEV && mounts < 100 && hpct_spank_folder_unmount(parent, name);
+         mounts++)
+        r.top = hpct_spank_folder_open(parent, name);
     if (r.top < 0 && (errno == ENOENT || (errno != EXDEV && remove_itself(parent, name))))
         return HPCT_OK;
     if (r.top < 0 && (errno == EXDEV || errno == EBUSY))

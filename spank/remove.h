@@ -10,6 +10,6 @@
  * terminates. Follows no link and enters no mount; a user's FUSE mounts are unmounted. Stops after
  * `seconds`. `path` is for messages. Returns HPCT_OK also if there is nothing; HPCT_ERR_IO naming
  * what remains. */
-hpct_status hpct_remove(int parent, const char *name, const char *path, int seconds);
+hpct_status hpct_spank_remove(int parent, const char *name, const char *path, int seconds);
 
 #endif

@@ -12,10 +12,10 @@
 
 /* Why the job is to run again; NULL: it is not. A script that does not end by itself is ended at
  * the job's time limit, by the same signals as one that is cancelled. */
-static const char *find_reason(hpct_slurm *slurm, const hpct_plugin *plugin)
+static const char *find_reason(hpct_slurm *slurm, const hpct_spank_plugin *plugin)
 {
     uint32_t status = 0;
-    if (hpct_slurm_step_kind(plugin->step) != HPCT_STEP_SCRIPT ||
+    if (hpct_slurm_step_kind(plugin->step) != HPCT_SPANK_STEP_SCRIPT ||
         !hpct_slurm_get(slurm, HPCT_SLURM_STATUS, &status))
         return NULL;
     int how = (int) status;
@@ -35,13 +35,14 @@ static long restarts(const hpct_cluster_environment *environment)
     return text != NULL && hpct_number_parse(text, 0, INT_MAX, &count) ? count : 0;
 }
 
-void hpct_requeue_script(hpct_plugin *plugin, hpct_slurm *slurm)
+void hpct_spank_requeue_script(hpct_spank_plugin *plugin, hpct_slurm *slurm)
 {
     int times = 0;
     const char *why;
     hpct_cluster_environment environment = hpct_slurm_environment(slurm);
-    const char *text = hpct_options_text(&plugin->options, &environment, HPCT_OPTION_REQUEUE);
-    if (text == NULL || hpct_requeue_parse(text, &times) != HPCT_OK ||
+    const char *text =
+        hpct_spank_options_text(&plugin->options, &environment, HPCT_SPANK_OPTION_REQUEUE);
+    if (text == NULL || hpct_spank_requeue_parse(text, &times) != HPCT_OK ||
         (why = find_reason(slurm, plugin)) == NULL)
         return;
     long before = restarts(&environment);

@@ -8,6 +8,6 @@
 
 /* When the script has ended and its results are copied; no effect in other steps. Says what is
  * done in the job's output. */
-void hpct_requeue_script(hpct_plugin *plugin, hpct_slurm *slurm);
+void hpct_spank_requeue_script(hpct_spank_plugin *plugin, hpct_slurm *slurm);
 
 #endif

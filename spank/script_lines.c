@@ -16,7 +16,7 @@
 /* The first word of an #SBATCH line that is an option of hpc-train, or NULL. */
 static const char *find_option(const char *line)
 {
-    const char *options = hpct_script_options(line);
+    const char *options = hpct_spank_script_options(line);
     const char *at = options == NULL ? NULL : strstr(options, "--hpc-train");
     return at != NULL && isspace((unsigned char) at[-1]) ? at : NULL;
 }
@@ -83,7 +83,7 @@ static hpct_status check(FILE *script, const char *path, bool *takes)
          status == HPCT_OK && number <= MAX_LINES && getline(&line, &room, script) > 0; number++) {
         line[strcspn(line, "\r\n")] = '\0';
         const char *option = other ? NULL : find_option(line);
-        command = command || hpct_script_is_command(line);
+        command = command || hpct_spank_script_is_command(line);
         other = other || (command && writes_a_script(line));
         *takes = *takes || takes_arguments(line);
         if (option != NULL)
@@ -109,7 +109,7 @@ static bool has_script(char *const *words)
 {
     FILE *script = NULL;
     for (; *words != NULL && script == NULL; words++)
-        script = **words == '-' ? NULL : hpct_script_open(*words);
+        script = **words == '-' ? NULL : hpct_spank_script_open(*words);
     if (script != NULL)
         fclose(script);
     return script != NULL;
@@ -122,14 +122,14 @@ static bool is_value(char *const *arguments, int i)
     return i > 1 && arguments[i - 1][0] == '-' && has_script(&arguments[i + 1]);
 }
 
-hpct_status hpct_script_lines_check(char *const *arguments)
+hpct_status hpct_spank_script_lines_check(char *const *arguments)
 {
-    if (!hpct_arguments_call(arguments, "sbatch"))
+    if (!hpct_spank_arguments_call(arguments, "sbatch"))
         return HPCT_OK;
     for (int i = 1; arguments[i] != NULL && strncmp(arguments[i], "--wrap", 6) != 0; i++) {
         FILE *script = arguments[i][0] == '-' || is_value(arguments, i)
                            ? NULL
-                           : hpct_script_open(arguments[i]);
+                           : hpct_spank_script_open(arguments[i]);
         if (script == NULL)
             continue;
         bool takes = false;

@@ -10,6 +10,6 @@
  * comes after the name of a script that does not read its arguments. `arguments`: the command line,
  * NULL-terminated. HPCT_OK for other commands than sbatch, and without a script. Lines of a script
  * that writes another one may belong to that one and are not checked. */
-hpct_status hpct_script_lines_check(char *const *arguments);
+hpct_status hpct_spank_script_lines_check(char *const *arguments);
 
 #endif

@@ -47,22 +47,22 @@ static hpct_status set_path(const char *value, char **path)
     return HPCT_OK;
 }
 
-static hpct_status set_tmpdir(const char *value, hpct_settings *settings)
+static hpct_status set_tmpdir(const char *value, hpct_spank_settings *settings)
 {
     return set_path(value, &settings->tmpdir);
 }
 
-static hpct_status set_helper(const char *value, hpct_settings *settings)
+static hpct_status set_helper(const char *value, hpct_spank_settings *settings)
 {
     return set_path(value, &settings->helper);
 }
 
-static hpct_status set_gpu_helper(const char *value, hpct_settings *settings)
+static hpct_status set_gpu_helper(const char *value, hpct_spank_settings *settings)
 {
     return set_path(value, &settings->gpu_helper);
 }
 
-static hpct_status set_ports(const char *value, hpct_settings *settings)
+static hpct_status set_ports(const char *value, hpct_spank_settings *settings)
 {
     if (hpct_cluster_port_range_parse(value, &settings->ports) != HPCT_OK || settings->ports.single)
         return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a range of ports such as 20000-29999",
@@ -71,7 +71,7 @@ static hpct_status set_ports(const char *value, hpct_settings *settings)
     return HPCT_OK;
 }
 
-static hpct_status set_default(const char *value, hpct_settings *settings)
+static hpct_status set_default(const char *value, hpct_spank_settings *settings)
 {
     if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
         return hpct_fail(HPCT_ERR_CONFIG, "'%s' is neither on nor off", value);
@@ -79,7 +79,7 @@ static hpct_status set_default(const char *value, hpct_settings *settings)
     return HPCT_OK;
 }
 
-static hpct_status set_stage_max(const char *value, hpct_settings *settings)
+static hpct_status set_stage_max(const char *value, hpct_spank_settings *settings)
 {
     if (!hpct_bytes_parse(value, &settings->stage_max) || settings->stage_max == 0)
         return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a size such as 500G", value);
@@ -87,7 +87,7 @@ static hpct_status set_stage_max(const char *value, hpct_settings *settings)
 }
 
 /* Prefixes separated by commas. */
-static hpct_status set_stage_src(const char *value, hpct_settings *settings)
+static hpct_status set_stage_src(const char *value, hpct_spank_settings *settings)
 {
     hpct_status status = HPCT_OK;
     char *copy = strdup(value), *rest = NULL;
@@ -95,8 +95,8 @@ static hpct_status set_stage_src(const char *value, hpct_settings *settings)
         return hpct_fail_memory(0);
     for (char *part = strtok_r(copy, ",", &rest); part != NULL && status == HPCT_OK;
          part = strtok_r(NULL, ",", &rest)) {
-        if (settings->num_stage_src == HPCT_MAX_STAGE_SRC)
-            status = hpct_fail(HPCT_ERR_CONFIG, "more than %d prefixes", HPCT_MAX_STAGE_SRC);
+        if (settings->num_stage_src == HPCT_SPANK_MAX_STAGE_SRC)
+            status = hpct_fail(HPCT_ERR_CONFIG, "more than %d prefixes", HPCT_SPANK_MAX_STAGE_SRC);
         else
             status = set_path(part, &settings->stage_src[settings->num_stage_src]);
         settings->num_stage_src += status == HPCT_OK;
@@ -107,7 +107,7 @@ static hpct_status set_stage_src(const char *value, hpct_settings *settings)
     return status;
 }
 
-static hpct_status set_stage_links(const char *value, hpct_settings *settings)
+static hpct_status set_stage_links(const char *value, hpct_spank_settings *settings)
 {
     if (strcmp(value, "refuse") != 0 && strcmp(value, "follow") != 0)
         return hpct_fail(HPCT_ERR_CONFIG, "'%s' is neither refuse nor follow", value);
@@ -115,7 +115,7 @@ static hpct_status set_stage_links(const char *value, hpct_settings *settings)
     return HPCT_OK;
 }
 
-static hpct_status set_last_try(const char *value, hpct_settings *settings)
+static hpct_status set_last_try(const char *value, hpct_spank_settings *settings)
 {
     long seconds = 0;
     if (!hpct_number_parse(value, 0, 3600, &seconds))
@@ -124,7 +124,7 @@ static hpct_status set_last_try(const char *value, hpct_settings *settings)
     return HPCT_OK;
 }
 
-static hpct_status set_wait(const char *value, hpct_settings *settings)
+static hpct_status set_wait(const char *value, hpct_spank_settings *settings)
 {
     long seconds = 0;
     if (!hpct_number_parse(value, 1, 86400, &seconds))
@@ -133,7 +133,7 @@ static hpct_status set_wait(const char *value, hpct_settings *settings)
     return HPCT_OK;
 }
 
-static hpct_status set_log(const char *value, hpct_settings *settings)
+static hpct_status set_log(const char *value, hpct_spank_settings *settings)
 {
     if (strcmp(value, "error") != 0 && strcmp(value, "info") != 0)
         return hpct_fail(HPCT_ERR_CONFIG, "'%s' is neither error nor info", value);
@@ -143,7 +143,7 @@ static hpct_status set_log(const char *value, hpct_settings *settings)
 
 static const struct {
     const char *key;
-    hpct_status (*set)(const char *value, hpct_settings *settings);
+    hpct_status (*set)(const char *value, hpct_spank_settings *settings);
 } keys[] = {
     {"tmpdir", set_tmpdir},
     {"ports", set_ports},
@@ -159,7 +159,7 @@ static const struct {
 };
 enum { NUM_KEYS = sizeof keys / sizeof *keys };
 
-static hpct_status read_argument(const char *argument, bool *seen, hpct_settings *settings)
+static hpct_status read_argument(const char *argument, bool *seen, hpct_spank_settings *settings)
 {
     size_t size = strcspn(argument, "=");
     for (size_t i = 0; i < NUM_KEYS; i++) {
@@ -182,10 +182,10 @@ static hpct_status read_argument(const char *argument, bool *seen, hpct_settings
                      argument);
 }
 
-hpct_status hpct_settings_read(int count, char *const *arguments, hpct_settings *out)
+hpct_status hpct_spank_settings_read(int count, char *const *arguments, hpct_spank_settings *out)
 {
     bool seen[NUM_KEYS] = {false};
-    *out = (hpct_settings){
+    *out = (hpct_spank_settings){
         .tmpdir = strdup(HPCT_DEFAULT_TMPDIR),
         .helper = strdup(HPCT_DEFAULT_HELPER),
         .last_try = 60,
@@ -202,12 +202,12 @@ hpct_status hpct_settings_read(int count, char *const *arguments, hpct_settings 
     return HPCT_OK;
 }
 
-void hpct_settings_free(hpct_settings *settings)
+void hpct_spank_settings_free(hpct_spank_settings *settings)
 {
     for (int i = 0; i < settings->num_stage_src; i++)
         free(settings->stage_src[i]);
     free(settings->tmpdir);
     free(settings->helper);
     free(settings->gpu_helper);
-    *settings = (hpct_settings){0};
+    *settings = (hpct_spank_settings){0};
 }

@@ -24,63 +24,63 @@ typedef struct piece {
     char message[1024];
 } piece;
 
-struct hpct_share {
-    piece pieces[HPCT_SHARE_PIECES];
+struct hpct_spank_share {
+    piece pieces[HPCT_SPANK_SHARE_PIECES];
     atomic_uint progress;
     atomic_uint marks;
     atomic_int choice;
 };
 
-hpct_status hpct_share_make(hpct_share **out)
+hpct_status hpct_spank_share_make(hpct_spank_share **out)
 {
     pthread_mutexattr_t attributes;
-    hpct_share *share =
+    hpct_spank_share *share =
         mmap(NULL, sizeof *share, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (share == MAP_FAILED)
         return hpct_fail_memory(sizeof *share);
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-    for (int i = 0; i < HPCT_SHARE_PIECES; i++)
+    for (int i = 0; i < HPCT_SPANK_SHARE_PIECES; i++)
         pthread_mutex_init(&share->pieces[i].lead, &attributes);
     pthread_mutexattr_destroy(&attributes);
     *out = share;
     return HPCT_OK;
 }
 
-void hpct_share_free(hpct_share *share)
+void hpct_spank_share_free(hpct_spank_share *share)
 {
     if (share != NULL)
         munmap(share, sizeof *share);
 }
 
-void hpct_share_progress(hpct_share *share)
+void hpct_spank_share_progress(hpct_spank_share *share)
 {
     atomic_fetch_add(&share->progress, 1);
 }
 
-void hpct_share_set_choice(hpct_share *share, int choice)
+void hpct_spank_share_set_choice(hpct_spank_share *share, int choice)
 {
     atomic_store(&share->choice, choice);
 }
 
-int hpct_share_choice(const hpct_share *share)
+int hpct_spank_share_choice(const hpct_spank_share *share)
 {
     return atomic_load(&share->choice);
 }
 
-bool hpct_share_first(hpct_share *share, hpct_share_mark mark)
+bool hpct_spank_share_first(hpct_spank_share *share, hpct_spank_share_mark mark)
 {
     return (atomic_fetch_or(&share->marks, mark) & mark) == 0;
 }
 
-bool hpct_share_marked(hpct_share *share, hpct_share_mark mark)
+bool hpct_spank_share_marked(hpct_spank_share *share, hpct_spank_share_mark mark)
 {
     return (atomic_load(&share->marks) & mark) != 0;
 }
 
 /* Returns 0 or EOWNERDEAD with the mutex held, ETIMEDOUT after stall_seconds without progress. */
-static int lock_while_it_progresses(hpct_share *share, piece *of, int stall_seconds)
+static int lock_while_it_progresses(hpct_spank_share *share, piece *of, int stall_seconds)
 {
     unsigned seen = atomic_load(&share->progress);
     for (int idle = 0;; idle++) {
@@ -99,8 +99,9 @@ static int lock_while_it_progresses(hpct_share *share, piece *of, int stall_seco
     }
 }
 
-hpct_status hpct_share_once(hpct_share *share, hpct_share_piece which, int me, const char *what,
-                            int stall_seconds, hpct_share_work work, void *context)
+hpct_status hpct_spank_share_once(hpct_spank_share *share, hpct_spank_share_piece which, int me,
+                                  const char *what, int stall_seconds, hpct_spank_share_work work,
+                                  void *context)
 {
     piece *of = &share->pieces[which];
     int error = lock_while_it_progresses(share, of, stall_seconds);

@@ -45,7 +45,7 @@ uint64_t hpct_slurm_memory(hpct_slurm *slurm)
     return megabytes << 20;
 }
 
-bool hpct_slurm_person(hpct_slurm *slurm, hpct_person *person)
+bool hpct_slurm_person(hpct_slurm *slurm, hpct_spank_person *person)
 {
     uint32_t uid = 0, gid = 0;
     gid_t *groups = NULL;
@@ -55,7 +55,7 @@ bool hpct_slurm_person(hpct_slurm *slurm, hpct_person *person)
         spank_get_item(slurm, S_JOB_SUPPLEMENTARY_GIDS, &groups, &count) != ESPANK_SUCCESS ||
         count < 0)
         return false;
-    *person = (hpct_person){.uid = uid, .gid = gid, .num_groups = (size_t) count};
+    *person = (hpct_spank_person){.uid = uid, .gid = gid, .num_groups = (size_t) count};
     person->groups = calloc(person->num_groups + 1, sizeof *person->groups);
     if (person->groups == NULL)
         return false;
@@ -64,11 +64,11 @@ bool hpct_slurm_person(hpct_slurm *slurm, hpct_person *person)
     return true;
 }
 
-hpct_step_kind hpct_slurm_step_kind(uint32_t step)
+hpct_spank_step_kind hpct_slurm_step_kind(uint32_t step)
 {
     if (step == SLURM_BATCH_SCRIPT || step == SLURM_INTERACTIVE_STEP)
-        return HPCT_STEP_SCRIPT;
-    return step > SLURM_MAX_NORMAL_STEP_ID ? HPCT_STEP_OTHER : HPCT_STEP_TASKS;
+        return HPCT_SPANK_STEP_SCRIPT;
+    return step > SLURM_MAX_NORMAL_STEP_ID ? HPCT_SPANK_STEP_OTHER : HPCT_SPANK_STEP_TASKS;
 }
 
 static const char *get(void *context, const char *name)

@@ -30,18 +30,19 @@ typedef enum hpct_slurm_item {
 /* False if unknown to Slurm in this context. */
 bool hpct_slurm_get(hpct_slurm *slurm, hpct_slurm_item item, uint32_t *value);
 
-typedef enum hpct_step_kind {
-    HPCT_STEP_TASKS,  /* tasks started by srun */
-    HPCT_STEP_SCRIPT, /* batch script, or salloc's interactive step */
-    HPCT_STEP_OTHER,  /* Slurm's own steps, such as extern */
-} hpct_step_kind;
-hpct_step_kind hpct_slurm_step_kind(uint32_t step);
+typedef enum hpct_spank_step_kind {
+    HPCT_SPANK_STEP_TASKS,  /* tasks started by srun */
+    HPCT_SPANK_STEP_SCRIPT, /* batch script, or salloc's interactive step */
+    HPCT_SPANK_STEP_OTHER,  /* Slurm's own steps, such as extern */
+} hpct_spank_step_kind;
+hpct_spank_step_kind hpct_slurm_step_kind(uint32_t step);
 
 /* Global number of the node's task `local`. False if unknown. */
 bool hpct_slurm_task_of(hpct_slurm *slurm, uint32_t local, uint32_t *task);
 
-/* In slurmstepd: the step's user with all groups; freed with hpct_person_free. False if unknown. */
-bool hpct_slurm_person(hpct_slurm *slurm, hpct_person *person);
+/* In slurmstepd: the step's user with all groups; freed with hpct_spank_person_free. False if
+ * unknown. */
+bool hpct_slurm_person(hpct_slurm *slurm, hpct_spank_person *person);
 
 /* In slurmstepd: bytes of memory of the job on this node; 0 if not limited. */
 uint64_t hpct_slurm_memory(hpct_slurm *slurm);

@@ -8,22 +8,22 @@
 #include "spank/settings.h"
 
 /* Longest name of a step. */
-#define HPCT_STEP_NAME 16
+#define HPCT_SPANK_STEP_NAME 16
 
-typedef struct hpct_stage_out {
-    const hpct_settings *settings;
+typedef struct hpct_spank_stage_out {
+    const hpct_spank_settings *settings;
     const char *from; /* the job directory */
-    const hpct_person *as;
-} hpct_stage_out;
+    const hpct_spank_person *as;
+} hpct_spank_stage_out;
 
 /* When the last task of a step has ended on this node; messages go to standard error. After a
  * signal, copying continues for `grace` seconds. */
-hpct_status hpct_stage_out_step(const hpct_stage_out *out, const char *step, const char *cgroup,
-                                double grace);
+hpct_status hpct_spank_stage_out_step(const hpct_spank_stage_out *out, const char *step,
+                                      const char *cgroup, double grace);
 
 /* After the job: copies what its steps could not, in at most `seconds`; `line` receives the
  * program's lines. */
-hpct_status hpct_stage_out_last(const hpct_stage_out *out, int seconds,
-                                void (*line)(void *context, const char *text), void *context);
+hpct_status hpct_spank_stage_out_last(const hpct_spank_stage_out *out, int seconds,
+                                      void (*line)(void *context, const char *text), void *context);
 
 #endif

@@ -8,34 +8,34 @@
 #include "spank/slurm_api.h"
 
 /* srun forwards variables that begin with SLURM regardless of --export. */
-#define HPCT_STEP_KEY_SENT "SLURM_HPC_TRAIN_KEY"
+#define HPCT_SPANK_STEP_KEY_SENT "SLURM_HPC_TRAIN_KEY"
 
 /* srun's ports for the agreement on ports and for reports about stage-out are sent likewise. */
-#define HPCT_STEP_PORT_SENT "SLURM_HPC_TRAIN_PORT"
-#define HPCT_STEP_RESULTS_SENT "SLURM_HPC_TRAIN_RESULTS"
+#define HPCT_SPANK_STEP_PORT_SENT "SLURM_HPC_TRAIN_PORT"
+#define HPCT_SPANK_STEP_RESULTS_SENT "SLURM_HPC_TRAIN_RESULTS"
 
 /* When the job ends (HPC_TRAIN_END_TIME), in seconds since 1970. */
-#define HPCT_STEP_END_SENT "SLURM_HPC_TRAIN_END"
+#define HPCT_SPANK_STEP_END_SENT "SLURM_HPC_TRAIN_END"
 
 /* Base directory of relative destinations, if it differs from the step's. */
-#define HPCT_STEP_FOLDER_SENT "SLURM_HPC_TRAIN_FOLDER"
+#define HPCT_SPANK_STEP_FOLDER_SENT "SLURM_HPC_TRAIN_FOLDER"
 
 /* srun: generates a key, once for all components of a step, and sends it. */
-hpct_status hpct_step_key_send(hpct_auth_key *key);
-hpct_status hpct_step_port_send(const char *variable, int port);
-void hpct_step_end_send(int64_t end); /* 0: unknown */
+hpct_status hpct_spank_step_key_send(hpct_auth_key *key);
+hpct_status hpct_spank_step_port_send(const char *variable, int port);
+void hpct_spank_step_end_send(int64_t end); /* 0: unknown */
 
 /* slurmstepd, as root: removes the key from the environment and returns it. `alone`: no other node
  * needs the same key, so one is generated if none was sent. False: this step has none. */
-bool hpct_step_key_take(hpct_auth_key *key, hpct_slurm *slurm, bool alone);
+bool hpct_spank_step_key_take(hpct_auth_key *key, hpct_slurm *slurm, bool alone);
 
-int hpct_step_port_take(hpct_slurm *slurm, const char *variable); /* 0: not sent */
-int64_t hpct_step_end_take(hpct_slurm *slurm);  /* 0: not sent, nor in SLURM_JOB_END_TIME */
-char *hpct_step_folder_take(hpct_slurm *slurm); /* caller frees; NULL: not sent */
+int hpct_spank_step_port_take(hpct_slurm *slurm, const char *variable); /* 0: not sent */
+int64_t hpct_spank_step_end_take(hpct_slurm *slurm);  /* 0: not sent, nor in SLURM_JOB_END_TIME */
+char *hpct_spank_step_folder_take(hpct_slurm *slurm); /* caller frees; NULL: not sent */
 
 /* A task, as the user: writes TMPDIR/.hpc-train/key.STEP.RANK, mode 0600; the caller frees *path.
  * Returns HPCT_ERR_IO naming it. */
-hpct_status hpct_step_key_write(const hpct_auth_key *key, const char *tmpdir, uint32_t step,
-                                uint32_t rank, char **path);
+hpct_status hpct_spank_step_key_write(const hpct_auth_key *key, const char *tmpdir, uint32_t step,
+                                      uint32_t rank, char **path);
 
 #endif

@@ -20,12 +20,12 @@
 #include "spank/tmpdir.h"
 
 typedef struct task {
-    hpct_plugin *plugin;
+    hpct_spank_plugin *plugin;
     hpct_slurm *slurm;
     hpct_cluster_environment environment;
-    hpct_choices choices;
+    hpct_spank_choices choices;
     hpct_cluster_config *config;
-    hpct_team_facts team;
+    hpct_spank_team_facts team;
     char *key; /* key file of the step */
 } task;
 
@@ -34,7 +34,8 @@ static hpct_status set(void *slurm, const char *name, const char *value)
     return hpct_slurm_set(slurm, name, value);
 }
 
-static hpct_status read_facts(hpct_plugin *plugin, hpct_slurm *slurm, hpct_task_facts *facts)
+static hpct_status read_facts(hpct_spank_plugin *plugin, hpct_slurm *slurm,
+                              hpct_spank_task_facts *facts)
 {
     facts->job = plugin->job;
     facts->step = plugin->step;
@@ -47,15 +48,16 @@ static hpct_status read_facts(hpct_plugin *plugin, hpct_slurm *slurm, hpct_task_
     return hpct_fail(HPCT_ERR_INTERNAL, "Slurm does not say which task this is");
 }
 
-static hpct_status set_end_time(const hpct_plugin *plugin, hpct_slurm *slurm)
+static hpct_status set_end_time(const hpct_spank_plugin *plugin, hpct_slurm *slurm)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRId64, plugin->end_time);
     return hpct_slurm_set(slurm, "HPC_TRAIN_END_TIME", plugin->end_time > 0 ? text : NULL);
 }
 
-static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
-                                   const hpct_choices *choices, const hpct_cluster_config *config)
+static hpct_status set_environment(hpct_spank_plugin *plugin, hpct_slurm *slurm,
+                                   const hpct_spank_choices *choices,
+                                   const hpct_cluster_config *config)
 {
     char *json = NULL, *file = NULL;
     const char *dropped = NULL;
@@ -63,7 +65,7 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
     snprintf(name, sizeof name, "config.%u.%d.json", plugin->step, config->rank);
     hpct_status status = hpct_cluster_config_to_json(config, &json);
     if (status == HPCT_OK)
-        status = hpct_private_write(config->tmpdir, name, json, &file);
+        status = hpct_spank_private_write(config->tmpdir, name, json, &file);
     if (status == HPCT_OK)
         status = hpct_cluster_variables_emit(config, choices->frameworks, json, file, set, slurm,
                                              &dropped);
@@ -81,34 +83,35 @@ static hpct_status set_environment(hpct_plugin *plugin, hpct_slurm *slurm,
 }
 
 /* Without a key, remove the variable inherited from the enclosing script. */
-static hpct_status leave_key(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir,
+static hpct_status leave_key(hpct_spank_plugin *plugin, hpct_slurm *slurm, const char *tmpdir,
                              uint32_t rank, char **path)
 {
     hpct_status status = HPCT_OK;
     if (plugin->has_key)
-        status = hpct_step_key_write(&plugin->key, tmpdir, plugin->step, rank, path);
+        status = hpct_spank_step_key_write(&plugin->key, tmpdir, plugin->step, rank, path);
     explicit_bzero(&plugin->key, sizeof plugin->key);
     return status == HPCT_OK ? hpct_slurm_set(slurm, HPCT_AUTH_KEY_VARIABLE, *path) : status;
 }
 
 /* On failure the config keeps the GPU by rank. */
-static void bind_closest(hpct_plugin *plugin, const hpct_cluster_environment *environment,
-                         const hpct_choices *choices, int local_rank, hpct_cluster_config *config)
+static void bind_closest(hpct_spank_plugin *plugin, const hpct_cluster_environment *environment,
+                         const hpct_spank_choices *choices, int local_rank,
+                         hpct_cluster_config *config)
 {
     const char *visible = environment->get(environment->context, "CUDA_VISIBLE_DEVICES");
     const char *node = environment->get(environment->context, "SLURMD_NODENAME");
     int place = -1;
-    if (choices->bind.kind != HPCT_GPU_BIND_CLOSEST || plugin->gpus == NULL ||
-        local_rank >= hpct_gpu_meet_tasks(plugin->gpus))
+    if (choices->bind.kind != HPCT_SPANK_GPU_BIND_CLOSEST || plugin->gpus == NULL ||
+        local_rank >= hpct_spank_gpu_meet_tasks(plugin->gpus))
         return;
-    hpct_status status = hpct_gpu_closest_place(plugin->gpus, local_rank, visible,
-                                                plugin->settings.gpu_helper, node, &place);
+    hpct_status status = hpct_spank_gpu_closest_place(plugin->gpus, local_rank, visible,
+                                                      plugin->settings.gpu_helper, node, &place);
     if (status != HPCT_OK && choices->bind.asked)
         hpct_slurm_error("warning: --hpc-train-bind=closest: %s; GPUs are given out by local rank",
                          hpct_last_error());
     else if (status != HPCT_OK && plugin->settings.verbose)
         hpct_slurm_info("GPUs are given out by local rank: %s", hpct_last_error());
-    char *gpu = place < 0 ? NULL : hpct_gpu_entry(visible, place);
+    char *gpu = place < 0 ? NULL : hpct_spank_gpu_entry(visible, place);
     if (gpu == NULL)
         return;
     free(config->gpu);
@@ -122,41 +125,41 @@ static int own_port(const hpct_cluster_config *config)
 
 static hpct_status check_own_port(const task *t)
 {
-    return hpct_port_check(own_port(t->config), t->config->nodes[t->config->node_rank].name);
+    return hpct_spank_port_check(own_port(t->config), t->config->nodes[t->config->node_rank].name);
 }
 
 static hpct_status stage(const task *t)
 {
-    const hpct_options *options = &t->plugin->options;
-    const hpct_stage_run run = {
+    const hpct_spank_options *options = &t->plugin->options;
+    const hpct_spank_stage_run run = {
         .settings = &t->plugin->settings,
         .to = t->config->tmpdir,
-        .list = hpct_options_text(options, &t->environment, HPCT_OPTION_STAGE),
-        .mode = hpct_options_text(options, &t->environment, HPCT_OPTION_STAGE_MODE),
+        .list = hpct_spank_options_text(options, &t->environment, HPCT_SPANK_OPTION_STAGE),
+        .mode = hpct_spank_options_text(options, &t->environment, HPCT_SPANK_OPTION_STAGE_MODE),
         .hosts = t->team.hosts,
         .node = t->config->node_rank,
         .job = t->config->job,
         .key = t->key,
         .memory = hpct_slurm_memory(t->slurm),
-        .stall_seconds = HPCT_STALL_SECONDS,
+        .stall_seconds = HPCT_SPANK_STALL_SECONDS,
     };
     if (t->choices.stage.count == 0)
         return HPCT_OK;
-    return hpct_stage_run_once(&run, t->plugin->share, t->config->local_rank);
+    return hpct_spank_stage_run_once(&run, t->plugin->share, t->config->local_rank);
 }
 
 static hpct_status describe(task *t, const char *tmpdir)
 {
-    hpct_ports_choosing choosing = {.plugin = t->plugin, .environment = &t->environment};
-    hpct_task_facts facts = {.tmpdir = tmpdir,
-                             .address_of = hpct_slurm_address,
-                             .trusted = t->plugin->has_key || hpct_slurm_uses_munge(),
-                             .choose = hpct_ports_choose,
-                             .context = &choosing};
+    hpct_spank_ports_choosing choosing = {.plugin = t->plugin, .environment = &t->environment};
+    hpct_spank_task_facts facts = {.tmpdir = tmpdir,
+                                   .address_of = hpct_slurm_address,
+                                   .trusted = t->plugin->has_key || hpct_slurm_uses_munge(),
+                                   .choose = hpct_spank_ports_choose,
+                                   .context = &choosing};
     HPCT_TRY(read_facts(t->plugin, t->slurm, &facts));
     choosing.local_rank = (int) facts.local_rank;
-    HPCT_TRY(hpct_task_describe(&facts, &t->choices, &t->plugin->settings, &t->environment,
-                                &t->team, &t->config));
+    HPCT_TRY(hpct_spank_task_describe(&facts, &t->choices, &t->plugin->settings, &t->environment,
+                                      &t->team, &t->config));
     if (own_port(t->config) != t->team.port)
         HPCT_TRY(check_own_port(t));
     bind_closest(t->plugin, &t->environment, &t->choices, choosing.local_rank, t->config);
@@ -165,9 +168,9 @@ static hpct_status describe(task *t, const char *tmpdir)
 
 static hpct_status prepare_task(task *t, const char *tmpdir)
 {
-    hpct_plugin *plugin = t->plugin;
-    HPCT_TRY(hpct_options_resolve(&plugin->options, &t->environment, plugin->settings.on_by_default,
-                                  &t->choices));
+    hpct_spank_plugin *plugin = t->plugin;
+    HPCT_TRY(hpct_spank_options_resolve(&plugin->options, &t->environment,
+                                        plugin->settings.on_by_default, &t->choices));
     HPCT_TRY(describe(t, tmpdir));
     HPCT_TRY(leave_key(plugin, t->slurm, tmpdir, (uint32_t) t->config->rank, &t->key));
     HPCT_TRY(stage(t));
@@ -175,7 +178,7 @@ static hpct_status prepare_task(task *t, const char *tmpdir)
     if (own_port(t->config) == t->team.port)
         HPCT_TRY(check_own_port(t));
     HPCT_TRY(set_environment(plugin, t->slurm, &t->choices, t->config));
-    return hpct_task_record_out(plugin, t->slurm, &t->environment, t->config, tmpdir, t->key);
+    return hpct_spank_task_record_out(plugin, t->slurm, &t->environment, t->config, tmpdir, t->key);
 }
 
 static hpct_status prepare_script(task *t, const char *tmpdir)
@@ -183,32 +186,32 @@ static hpct_status prepare_script(task *t, const char *tmpdir)
     HPCT_TRY(hpct_slurm_set(t->slurm, "SLURM_TMPDIR", tmpdir));
     HPCT_TRY(hpct_slurm_set(t->slurm, "TMPDIR", tmpdir));
     HPCT_TRY(leave_key(t->plugin, t->slurm, tmpdir, 0, &t->key));
-    return hpct_task_record_out(t->plugin, t->slurm, &t->environment, NULL, tmpdir, NULL);
+    return hpct_spank_task_record_out(t->plugin, t->slurm, &t->environment, NULL, tmpdir, NULL);
 }
 
-static hpct_status prepare(hpct_plugin *plugin, hpct_slurm *slurm, const char *tmpdir)
+static hpct_status prepare(hpct_spank_plugin *plugin, hpct_slurm *slurm, const char *tmpdir)
 {
     task t = {.plugin = plugin, .slurm = slurm, .environment = hpct_slurm_environment(slurm)};
     if (plugin->trouble[0] != '\0')
         return hpct_fail(plugin->status, "%s", plugin->trouble);
-    HPCT_TRY(hpct_tmpdir_check(tmpdir));
-    hpct_status status = hpct_slurm_step_kind(plugin->step) == HPCT_STEP_SCRIPT
+    HPCT_TRY(hpct_spank_tmpdir_check(tmpdir));
+    hpct_status status = hpct_slurm_step_kind(plugin->step) == HPCT_SPANK_STEP_SCRIPT
                              ? prepare_script(&t, tmpdir)
                              : prepare_task(&t, tmpdir);
     free(t.key);
     free(t.team.hosts);
     hpct_cluster_config_free(t.config);
-    hpct_choices_free(&t.choices);
+    hpct_spank_choices_free(&t.choices);
     return status;
 }
 
 /* One message per node is enough. slurmstepd sees this task end and ends the step elsewhere: if a
  * task did that itself, it would be killed with the others before its own status is known. */
-static void report(hpct_plugin *plugin, hpct_slurm *slurm)
+static void report(hpct_spank_plugin *plugin, hpct_slurm *slurm)
 {
     hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     const char *node = environment.get(environment.context, "SLURMD_NODENAME");
-    if (plugin->share != NULL && !hpct_share_first(plugin->share, HPCT_SHARE_REPORTED))
+    if (plugin->share != NULL && !hpct_spank_share_first(plugin->share, HPCT_SPANK_SHARE_REPORTED))
         return;
     hpct_slurm_error("%s: %s", node == NULL ? "?" : node, hpct_last_error());
 }
@@ -240,21 +243,21 @@ static void hold_gone(hpct_slurm *slurm)
         sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
-hpct_status hpct_task_start(hpct_plugin *plugin, hpct_slurm *slurm)
+hpct_status hpct_spank_task_start(hpct_spank_plugin *plugin, hpct_slurm *slurm)
 {
     if (!plugin->on)
         return HPCT_OK;
     /* If slurmstepd is killed, nobody would supervise or clean up after the task. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(HPCT_TASK_SIGNAL, leave);
+    signal(HPCT_SPANK_TASK_SIGNAL, leave);
     signal(HPCT_CLUSTER_GONE_SIGNAL, note_gone);
     pid_t parent = getppid(); /* 0: the parent is in another pid namespace */
     if (parent != 0 && parent != plugin->daemon)
         return hpct_fail(HPCT_ERR_INTERNAL, "slurmstepd has ended");
-    char *tmpdir = hpct_tmpdir_path(plugin->settings.tmpdir, plugin->job);
+    char *tmpdir = hpct_spank_tmpdir_path(plugin->settings.tmpdir, plugin->job);
     hpct_status status = tmpdir == NULL ? hpct_fail_memory(0) : prepare(plugin, slurm, tmpdir);
     free(tmpdir);
-    signal(HPCT_TASK_SIGNAL, SIG_DFL);
+    signal(HPCT_SPANK_TASK_SIGNAL, SIG_DFL);
     hold_gone(slurm);
     if (status == HPCT_OK)
         status = hpct_slurm_set(slurm, HPCT_CLUSTER_GONE_VARIABLE, gone ? "1" : NULL);

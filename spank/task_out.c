@@ -78,29 +78,29 @@ static void tell_begin(const hpct_out_record *record, const char *path)
     hpct_auth_key *key = NULL;
     if (hpct_auth_key_read(&key, path) != HPCT_OK)
         return;
-    const hpct_results_way way = {.address = record->srun,
-                                  .key = key,
-                                  .node = record->node,
-                                  .nodes = record->nodes,
-                                  .name = ""};
-    hpct_results_tell(&way, HPCT_OK, NULL, BEGIN_SECONDS);
+    const hpct_agree_results_way way = {.address = record->srun,
+                                        .key = key,
+                                        .node = record->node,
+                                        .nodes = record->nodes,
+                                        .name = ""};
+    hpct_agree_results_tell(&way, HPCT_OK, NULL, BEGIN_SECONDS);
     hpct_auth_key_free(key);
 }
 
-static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
+static hpct_status record_out(hpct_spank_plugin *plugin, hpct_slurm *slurm,
                               const hpct_cluster_environment *environment,
                               const hpct_cluster_config *config, const char *tmpdir,
                               const char *key)
 {
-    char step[HPCT_STEP_NAME], address[256];
+    char step[HPCT_SPANK_STEP_NAME], address[256];
     uint32_t tasks = 0, node = 0, rank = 0,
              before = 0; /* number of tasks of the preceding components */
-    hpct_choices choices = {0};
+    hpct_spank_choices choices = {0};
     hpct_out_record record = {.job = plugin->job,
                               .step = step,
                               .array = array_of(slurm, environment, config == NULL),
                               .start = plugin->start};
-    hpct_status status = hpct_options_resolve(&plugin->options, environment, true, &choices);
+    hpct_status status = hpct_spank_options_resolve(&plugin->options, environment, true, &choices);
     if (status != HPCT_OK)
         return status;
     if (!hpct_slurm_get(slurm, HPCT_SLURM_NODE, &node) ||
@@ -128,14 +128,15 @@ static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
                                            config == NULL ? 0 : record.job, record.cwd);
     if (status != HPCT_OK)
         hpct_fail_within(status, "--hpc-train-stage-out");
-    hpct_step_name(plugin->step, step);
+    hpct_spank_step_name(plugin->step, step);
     record.node = hpct_cluster_node_in_job(environment, record.job, node);
     if (key != NULL && plugin->results_port != 0 &&
-        hpct_srun_address(environment, plugin->results_port, address, sizeof address)) {
+        hpct_spank_srun_address(environment, plugin->results_port, address, sizeof address)) {
         record.srun = strdup(address);
         record.key = read_key(key);
     }
-    record.list = strdup(hpct_options_text(&plugin->options, environment, HPCT_OPTION_STAGE_OUT));
+    record.list =
+        strdup(hpct_spank_options_text(&plugin->options, environment, HPCT_SPANK_OPTION_STAGE_OUT));
     record.tasks = calloc(tasks + 1, sizeof *record.tasks);
     record.umask = umask(0);
     umask(record.umask);
@@ -151,19 +152,19 @@ static hpct_status record_out(hpct_plugin *plugin, hpct_slurm *slurm,
     if (status == HPCT_OK && record.srun != NULL)
         tell_begin(&record, key);
     hpct_out_record_free(&record);
-    hpct_choices_free(&choices);
+    hpct_spank_choices_free(&choices);
     return status;
 }
 
-hpct_status hpct_task_record_out(hpct_plugin *plugin, hpct_slurm *slurm,
-                                 const hpct_cluster_environment *environment,
-                                 const hpct_cluster_config *config, const char *tmpdir,
-                                 const char *key)
+hpct_status hpct_spank_task_record_out(hpct_spank_plugin *plugin, hpct_slurm *slurm,
+                                       const hpct_cluster_environment *environment,
+                                       const hpct_cluster_config *config, const char *tmpdir,
+                                       const char *key)
 {
     hpct_status status = HPCT_OK;
-    if (plugin->out && hpct_share_first(plugin->share, HPCT_SHARE_RECORDED))
+    if (plugin->out && hpct_spank_share_first(plugin->share, HPCT_SPANK_SHARE_RECORDED))
         status = record_out(plugin, slurm, environment, config, tmpdir, key);
     if (status == HPCT_OK)
-        hpct_share_first(plugin->share, HPCT_SHARE_STARTED);
+        hpct_spank_share_first(plugin->share, HPCT_SPANK_SHARE_STARTED);
     return status;
 }

@@ -17,11 +17,12 @@
 #include "spank/turn.h"
 
 /* Nodes with the same error end their tasks themselves meanwhile, with their own status, which
- * killed tasks lack. Together with hpct_turn_ms it must be shorter than srun's wait for the end of
- * a step (KillWait + 2 s): while slurmstepd waits here, its tasks' status is not reported. */
+ * killed tasks lack. Together with hpct_spank_turn_ms it must be shorter than srun's wait for the
+ * end of a step (KillWait + 2 s): while slurmstepd waits here, its tasks' status is not reported.
+ */
 #define BEFORE_MS 2000
 
-/* From HPCT_TASK_SIGNAL to SIGKILL: tasks waiting in staging for this node's tasks end
+/* From HPCT_SPANK_TASK_SIGNAL to SIGKILL: tasks waiting in staging for this node's tasks end
  * themselves. */
 #define LEAVE_MS 500
 
@@ -97,29 +98,29 @@ static bool has_others(hpct_slurm *slurm, uint32_t *nodes)
 
 /* Components first: Slurm may kill the caller with the step. Runs in a child, as other threads of
  * slurmstepd may hold locks at the fork, and the user can stop it. */
-void hpct_tell(hpct_slurm *slurm, uint32_t job, uint32_t step)
+void hpct_spank_tell(hpct_slurm *slurm, uint32_t job, uint32_t step)
 {
     uint32_t nodes = 0, number = 0;
-    hpct_person person = {0};
+    hpct_spank_person person = {0};
     hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     telling t = {.slurm = slurm, .job = job, .step = step};
-    hpct_timed_child timed_child = {.what = "telling the components",
-                                    .seconds = TELL_SECONDS,
-                                    .as = &person,
-                                    .work = tell_all,
-                                    .context = &t};
+    hpct_spank_timed_child timed_child = {.what = "telling the components",
+                                          .seconds = TELL_SECONDS,
+                                          .as = &person,
+                                          .work = tell_all,
+                                          .context = &t};
     bool components = component_job(&environment, 0) >= 0 && hpct_slurm_person(slurm, &person);
     bool others = has_others(slurm, &nodes);
     if (components)
-        hpct_timed_child_start(&timed_child);
+        hpct_spank_timed_child_start(&timed_child);
     if (others && hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number))
-        pause_ms(BEFORE_MS + hpct_turn_ms(number, nodes));
-    if (components && hpct_timed_child_await(&timed_child) != HPCT_OK)
+        pause_ms(BEFORE_MS + hpct_spank_turn_ms(number, nodes));
+    if (components && hpct_spank_timed_child_await(&timed_child) != HPCT_OK)
         hpct_slurm_error("%s", hpct_last_error());
     if (others) {
-        hpct_slurm_signal_step(job, step, HPCT_TASK_SIGNAL);
+        hpct_slurm_signal_step(job, step, HPCT_SPANK_TASK_SIGNAL);
         pause_ms(LEAVE_MS);
         hpct_slurm_signal_step(job, step, SIGKILL);
     }
-    hpct_person_free(&person);
+    hpct_spank_person_free(&person);
 }

@@ -10,6 +10,6 @@
  * Otherwise tasks of other nodes would wait for those that never started. If components of a
  * heterogeneous job are separate jobs, a process running as the user also kills their tasks: the
  * ids are from the user's environment and might be those of other users' jobs. */
-void hpct_tell(hpct_slurm *slurm, uint32_t job, uint32_t step);
+void hpct_spank_tell(hpct_slurm *slurm, uint32_t job, uint32_t step);
 
 #endif

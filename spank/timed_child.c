@@ -16,7 +16,7 @@
 
 #include "base/status.h"
 
-struct hpct_timed_child_page {
+struct hpct_spank_timed_child_page {
     atomic_bool done;
     hpct_status status;
     char message[1024];
@@ -24,9 +24,9 @@ struct hpct_timed_child_page {
     char said[65536];   /* repeated: 'E' or 'I', a line, '\0' */
 };
 
-static struct hpct_timed_child_page *own_page; /* set in the child only */
+static struct hpct_spank_timed_child_page *own_page; /* set in the child only */
 
-void hpct_timed_child_print(bool error, const char *format, ...)
+void hpct_spank_timed_child_print(bool error, const char *format, ...)
 {
     char text[2048];
     va_list args;
@@ -57,14 +57,14 @@ static void let_go_of_files(void)
         _exit(HPCT_ERR_INTERNAL);
 }
 
-static void do_it(const hpct_timed_child *timed_child, pid_t parent)
+static void do_it(const hpct_spank_timed_child *timed_child, pid_t parent)
 {
-    struct hpct_timed_child_page *page = timed_child->page;
+    struct hpct_spank_timed_child_page *page = timed_child->page;
     own_page = page;
     let_go_of_files();
-    if (timed_child->as != NULL && !hpct_person_become(timed_child->as))
+    if (timed_child->as != NULL && !hpct_spank_person_become(timed_child->as))
         _exit(HPCT_ERR_INTERNAL);
-    hpct_forked_begin(SIGKILL, parent);
+    hpct_spank_forked_begin(SIGKILL, parent);
     page->status = timed_child->work(timed_child->context);
     if (page->status != HPCT_OK)
         snprintf(page->message, sizeof page->message, "%s", hpct_last_error());
@@ -72,10 +72,10 @@ static void do_it(const hpct_timed_child *timed_child, pid_t parent)
     _exit(0);
 }
 
-void hpct_timed_child_start(hpct_timed_child *timed_child)
+void hpct_spank_timed_child_start(hpct_spank_timed_child *timed_child)
 {
     pid_t parent = getpid();
-    timed_child->start = hpct_forked_now();
+    timed_child->start = hpct_spank_forked_now();
     timed_child->pid = -1;
     timed_child->page = mmap(NULL, sizeof *timed_child->page, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -88,9 +88,9 @@ void hpct_timed_child_start(hpct_timed_child *timed_child)
 }
 
 /* A process of the user may have written to this memory: it is validated. */
-static void pass_on(const hpct_timed_child *timed_child)
+static void pass_on(const hpct_spank_timed_child *timed_child)
 {
-    struct hpct_timed_child_page *page = timed_child->page;
+    struct hpct_spank_timed_child_page *page = timed_child->page;
     size_t size = atomic_load(&page->size);
     page->said[sizeof page->said - 1] = '\0';
     page->message[sizeof page->message - 1] = '\0';
@@ -99,10 +99,10 @@ static void pass_on(const hpct_timed_child *timed_child)
         timed_child->line(timed_child->line_context, page->said[at] == 'E', page->said + at + 1);
 }
 
-hpct_status hpct_timed_child_await(hpct_timed_child *timed_child)
+hpct_status hpct_spank_timed_child_await(hpct_spank_timed_child *timed_child)
 {
-    struct hpct_timed_child_page *page = timed_child->page;
-    const hpct_forked_limits limits = {.seconds = timed_child->seconds};
+    struct hpct_spank_timed_child_page *page = timed_child->page;
+    const hpct_spank_forked_limits limits = {.seconds = timed_child->seconds};
     int state = 0;
     if (timed_child->pid < 0) {
         if (page != NULL)
@@ -110,12 +110,13 @@ hpct_status hpct_timed_child_await(hpct_timed_child *timed_child)
         return hpct_fail(HPCT_ERR_INTERNAL, "%s: no memory, or no process for it",
                          timed_child->what);
     }
-    hpct_forked_end how = hpct_forked_await(timed_child->pid, timed_child->start, &limits, &state);
+    hpct_spank_forked_end how =
+        hpct_spank_forked_await(timed_child->pid, timed_child->start, &limits, &state);
     hpct_status status;
     pass_on(timed_child);
     if (atomic_load(&page->done))
         status = page->status == HPCT_OK ? HPCT_OK : hpct_fail(page->status, "%s", page->message);
-    else if (how == HPCT_FORKED_OUT_OF_TIME)
+    else if (how == HPCT_SPANK_FORKED_OUT_OF_TIME)
         status = hpct_fail(HPCT_ERR_STOPPED, "%s was not done after %d seconds", timed_child->what,
                            timed_child->seconds);
     else
@@ -124,8 +125,8 @@ hpct_status hpct_timed_child_await(hpct_timed_child *timed_child)
     return status;
 }
 
-hpct_status hpct_timed_child_run(hpct_timed_child timed_child)
+hpct_status hpct_spank_timed_child_run(hpct_spank_timed_child timed_child)
 {
-    hpct_timed_child_start(&timed_child);
-    return hpct_timed_child_await(&timed_child);
+    hpct_spank_timed_child_start(&timed_child);
+    return hpct_spank_timed_child_await(&timed_child);
 }

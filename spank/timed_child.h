@@ -10,35 +10,35 @@
 
 /* The work. Changes to memory are lost; lines of hpct_errand_say, status and message are returned.
  * Only files that it opens itself are open. */
-typedef hpct_status (*hpct_timed_child_work)(void *context);
+typedef hpct_status (*hpct_spank_timed_child_work)(void *context);
 
-typedef struct hpct_timed_child {
+typedef struct hpct_spank_timed_child {
     const char *what; /* "removing the job directory" */
     int seconds;
-    const hpct_person *as; /* user to become first; NULL: none */
-    hpct_timed_child_work work;
+    const hpct_spank_person *as; /* user to become first; NULL: none */
+    hpct_spank_timed_child_work work;
     void *context;
     /* receives the lines at the end or timeout; may be NULL */
     void (*line)(void *context, bool error, const char *text);
     void *line_context;
     /* private */
-    struct hpct_timed_child_page *page;
+    struct hpct_spank_timed_child_page *page;
     pid_t pid;
     double start;
-} hpct_timed_child;
+} hpct_spank_timed_child;
 
 /* Starts the child; call hpct_errand_await even on error. */
-void hpct_timed_child_start(hpct_timed_child *timed_child);
+void hpct_spank_timed_child_start(hpct_spank_timed_child *timed_child);
 
-/* Waits until `seconds` after its start, then up to HPCT_KILL_SECONDS for its end. Returns the
- * status of the work, HPCT_ERR_IO if it was killed, HPCT_ERR_STOPPED on timeout. */
-hpct_status hpct_timed_child_await(hpct_timed_child *timed_child);
+/* Waits until `seconds` after its start, then up to HPCT_SPANK_KILL_SECONDS for its end. Returns
+ * the status of the work, HPCT_ERR_IO if it was killed, HPCT_ERR_STOPPED on timeout. */
+hpct_status hpct_spank_timed_child_await(hpct_spank_timed_child *timed_child);
 
 /* Starts and waits. */
-hpct_status hpct_timed_child_run(hpct_timed_child timed_child);
+hpct_status hpct_spank_timed_child_run(hpct_spank_timed_child timed_child);
 
 /* Called by the work: passes a line to the caller. */
-void hpct_timed_child_print(bool error, const char *format, ...)
+void hpct_spank_timed_child_print(bool error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -41,7 +41,7 @@ static void records_name(uint32_t job, char name[NAME_SIZE])
     snprintf(name, NAME_SIZE, HPCT_RECORDS_PREFIX "%u", job);
 }
 
-char *hpct_tmpdir_path(const char *parent, uint32_t job)
+char *hpct_spank_tmpdir_path(const char *parent, uint32_t job)
 {
     char name[NAME_SIZE];
     job_name(job, name);
@@ -78,8 +78,8 @@ static int rename_free(int fd, const char *from, const char *to)
     return errno == EINVAL || errno == ENOSYS ? renameat(fd, from, fd, to) : -1;
 }
 
-/* Renames first: the name is free for the next run even if removal fails, and hpct_tmpdir_sweep
- * finds the rest. *gone is empty if there was nothing. */
+/* Renames first: the name is free for the next run even if removal fails, and
+ * hpct_spank_tmpdir_sweep finds the rest. *gone is empty if there was nothing. */
 static hpct_status put_aside(int fd, const char *parent, const char *name, char gone[NAME_SIZE * 6])
 {
     int error = EEXIST;
@@ -90,7 +90,7 @@ static hpct_status put_aside(int fd, const char *parent, const char *name, char 
             gone[0] = '\0';
             return HPCT_OK;
         }
-        if (error == EBUSY && !hpct_folder_unmount(fd, name))
+        if (error == EBUSY && !hpct_spank_folder_unmount(fd, name))
             return hpct_fail(HPCT_ERR_IO, "%s/%s cannot be removed: a file system is mounted on it",
                              parent, name);
         if (error != EBUSY && error != EEXIST && error != ENOTEMPTY)
@@ -108,7 +108,7 @@ static hpct_status clear(int fd, const char *parent, const char *name)
     if (gone[0] == '\0')
         return HPCT_OK;
     snprintf(path, sizeof path, "%s/%s", parent, gone);
-    return hpct_remove(fd, gone, path, REMOVE_SECONDS);
+    return hpct_spank_remove(fd, gone, path, REMOVE_SECONDS);
 }
 
 /* ---- creating
@@ -121,7 +121,7 @@ typedef enum found { NOTHING, THE_USERS, SOMETHING_ELSE, UNKNOWN } found;
 static found check_existing(int parent, const char *name, uid_t uid)
 {
     struct stat info;
-    int fd = hpct_folder_open(parent, name);
+    int fd = hpct_spank_folder_open(parent, name);
     if (fd < 0)
         return errno == ENOENT                      ? NOTHING
                : errno == ENOTDIR || errno == ELOOP ? SOMETHING_ELSE
@@ -188,13 +188,13 @@ static hpct_status make_until_there(int fd, const char *parent, const char *name
     return status;
 }
 
-hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid)
+hpct_status hpct_spank_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t gid)
 {
     int fd = -1;
     char name[NAME_SIZE], records[NAME_SIZE];
     job_name(job, name);
     records_name(job, records);
-    HPCT_TRY(hpct_parent_open(parent, true, &fd));
+    HPCT_TRY(hpct_spank_parent_open(parent, true, &fd));
     hpct_status status = make_until_there(fd, parent, records, uid, gid);
     if (status == HPCT_OK)
         status = make_until_there(fd, parent, name, uid, gid);
@@ -202,19 +202,19 @@ hpct_status hpct_tmpdir_make(const char *parent, uint32_t job, uid_t uid, gid_t 
     return status;
 }
 
-bool hpct_tmpdir_find(const char *parent, uint32_t job, uid_t uid)
+bool hpct_spank_tmpdir_find(const char *parent, uint32_t job, uid_t uid)
 {
     char name[NAME_SIZE];
     int fd = -1;
     job_name(job, name);
-    if (hpct_parent_open(parent, false, &fd) != HPCT_OK || fd < 0)
+    if (hpct_spank_parent_open(parent, false, &fd) != HPCT_OK || fd < 0)
         return false;
     bool there = check_existing(fd, name, uid) == THE_USERS;
     close(fd);
     return there;
 }
 
-hpct_status hpct_tmpdir_check(const char *path)
+hpct_status hpct_spank_tmpdir_check(const char *path)
 {
     if (access(path, W_OK | X_OK) == 0)
         return HPCT_OK;
@@ -236,17 +236,17 @@ static void remove_half_made(int fd, const char *name)
     DIR *folder = list(fd);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         if (strncmp(entry->d_name, half_made, strlen(half_made)) == 0)
-            hpct_remove(fd, entry->d_name, entry->d_name, REMOVE_SECONDS);
+            hpct_spank_remove(fd, entry->d_name, entry->d_name, REMOVE_SECONDS);
     }
     if (folder != NULL)
         closedir(folder);
 }
 
-hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)
+hpct_status hpct_spank_tmpdir_remove(const char *parent, uint32_t job)
 {
     int fd = -1;
     char name[NAME_SIZE], records[NAME_SIZE];
-    HPCT_TRY(hpct_parent_open(parent, false, &fd));
+    HPCT_TRY(hpct_spank_parent_open(parent, false, &fd));
     if (fd < 0)
         return HPCT_OK;
     job_name(job, name);
@@ -258,18 +258,18 @@ hpct_status hpct_tmpdir_remove(const char *parent, uint32_t job)
     return status != HPCT_OK ? status : of_records;
 }
 
-void hpct_tmpdir_sweep(const char *parent)
+void hpct_spank_tmpdir_sweep(const char *parent)
 {
     int fd = -1;
     time_t end = now() + REMOVE_SECONDS;
-    if (hpct_parent_open(parent, false, &fd) != HPCT_OK || fd < 0)
+    if (hpct_spank_parent_open(parent, false, &fd) != HPCT_OK || fd < 0)
         return;
     /* One process at a time: what blocks one would block the next. Only root can lock this file. */
     int turn = openat(fd, BOOT, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     DIR *folder = turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) != 0 ? NULL : list(fd);
     for (struct dirent *entry; folder != NULL && now() < end && (entry = readdir(folder)) != NULL;)
         if (strncmp(entry->d_name, GONE, strlen(GONE)) == 0)
-            hpct_remove(fd, entry->d_name, entry->d_name, (int) (end - now()));
+            hpct_spank_remove(fd, entry->d_name, entry->d_name, (int) (end - now()));
     if (folder != NULL)
         closedir(folder);
     if (turn >= 0)
@@ -313,11 +313,11 @@ static hpct_status put_all_aside(int fd, const char *parent)
     return status;
 }
 
-hpct_status hpct_tmpdir_prepare(const char *parent)
+hpct_status hpct_spank_tmpdir_prepare(const char *parent)
 {
     int fd = -1;
     char boot[64] = "", before[64] = "";
-    hpct_status status = hpct_parent_open(parent, true, &fd);
+    hpct_status status = hpct_spank_parent_open(parent, true, &fd);
     if (status != HPCT_OK)
         return status;
     bool known = read_line(fd, BOOT, before, sizeof before);

@@ -4,7 +4,7 @@
 #define AT_ONCE 16
 #define LONGEST_MS 2000
 
-int hpct_turn_ms(uint32_t node, uint32_t nodes)
+int hpct_spank_turn_ms(uint32_t node, uint32_t nodes)
 {
     if (node < AT_ONCE || node >= nodes)
         return 0;

@@ -36,13 +36,13 @@ typedef struct member {
     uint64_t free, left; /* blocks it reported free and has not failed to hold in this round */
 } member;
 
-struct hpct_ports_host {
+struct hpct_agree_ports_host {
     hpct_auth_key *key; /* not in core dumps */
     hpct_auth auth;
     hpct_net_acceptor *acceptor;
     int stop; /* eventfd */
-    hpct_ports_serving serving;
-    hpct_ports_outcome outcome;
+    hpct_agree_ports_serving serving;
+    hpct_agree_ports_outcome outcome;
     bool noticed;
     pthread_t thread;
     member *members; /* by node */
@@ -56,7 +56,7 @@ struct hpct_ports_host {
 
 /* ---- srun's side ----------------------------------------------------------------------------- */
 
-static bool make_room(hpct_ports_host *h, uint32_t members)
+static bool make_room(hpct_agree_ports_host *h, uint32_t members)
 {
     if (members <= h->num_members)
         return true;
@@ -79,7 +79,7 @@ static void leave(member *m)
     m->told = false;
 }
 
-static void take_guests(hpct_ports_host *h)
+static void take_guests(hpct_agree_ports_host *h)
 {
     hpct_net_guest guest;
     hpct_net_session session;
@@ -97,7 +97,7 @@ static void take_guests(hpct_ports_host *h)
 }
 
 /* False unless it is a valid message of a node at this point. */
-static bool take_frame(hpct_ports_host *h, uint32_t node, const hpct_net_frame *frame)
+static bool take_frame(hpct_agree_ports_host *h, uint32_t node, const hpct_net_frame *frame)
 {
     member *m = &h->members[node];
     if (frame->type == HPCT_NET_FRAME_ARRIVED && m->told && h->choice >= 0 && !m->answered) {
@@ -118,7 +118,7 @@ static bool take_frame(hpct_ports_host *h, uint32_t node, const hpct_net_frame *
     return true;
 }
 
-static void receive_frames(hpct_ports_host *h, uint32_t node)
+static void receive_frames(hpct_agree_ports_host *h, uint32_t node)
 {
     for (;;) {
         hpct_net_frame frame;
@@ -140,7 +140,7 @@ static void receive_frames(hpct_ports_host *h, uint32_t node)
     }
 }
 
-static void send_to_all(hpct_ports_host *h, hpct_net_frame_type type, uint32_t rank,
+static void send_to_all(hpct_agree_ports_host *h, hpct_net_frame_type type, uint32_t rank,
                         uint32_t speaker)
 {
     for (uint32_t node = 0; node < h->num_nodes; node++) {
@@ -167,7 +167,7 @@ static int choose_of(uint64_t common, bool again)
     return __builtin_ctzll(common);
 }
 
-static uint64_t find_common(const hpct_ports_host *h)
+static uint64_t find_common(const hpct_agree_ports_host *h)
 {
     uint64_t common = UINT64_MAX;
     for (uint32_t node = 0; node < h->num_nodes; node++)
@@ -177,11 +177,11 @@ static uint64_t find_common(const hpct_ports_host *h)
 
 /* False if none is left; `speaker` is the node that excluded the last one, or -1. Steps that start
  * together can block each other temporarily: hence the rounds. */
-static bool choose(hpct_ports_host *h, int speaker)
+static bool choose(hpct_agree_ports_host *h, int speaker)
 {
     uint64_t common = find_common(h);
     uint32_t fewest = 0;
-    if (common == 0 && speaker >= 0 && ++h->round < HPCT_PORTS_ROUNDS) {
+    if (common == 0 && speaker >= 0 && ++h->round < HPCT_AGREE_PORTS_ROUNDS) {
         for (uint32_t node = 0; node < h->num_nodes; node++)
             h->members[node].left = h->members[node].free;
         common = find_common(h);
@@ -201,7 +201,7 @@ static bool choose(hpct_ports_host *h, int speaker)
 }
 
 /* The first node that has not reported; -1: none. */
-static int find_missing(const hpct_ports_host *h)
+static int find_missing(const hpct_agree_ports_host *h)
 {
     for (uint32_t node = 0; node < h->num_nodes; node++) {
         const member *m = &h->members[node];
@@ -211,7 +211,7 @@ static int find_missing(const hpct_ports_host *h)
     return -1;
 }
 
-static uint32_t count_missing(const hpct_ports_host *h)
+static uint32_t count_missing(const hpct_agree_ports_host *h)
 {
     uint32_t count = 0;
     for (uint32_t node = 0; node < h->num_nodes; node++)
@@ -220,10 +220,11 @@ static uint32_t count_missing(const hpct_ports_host *h)
 }
 
 /* Says once whom srun waits for. True when it waits no longer. */
-static bool is_too_late(hpct_ports_host *h, uint32_t missing)
+static bool is_too_late(hpct_agree_ports_host *h, uint32_t missing)
 {
     const int seconds = h->serving.seconds * (h->num_nodes > 0 ? 1 : 2);
-    const int notice = seconds / 2 < HPCT_PORTS_NOTICE ? seconds / 2 : HPCT_PORTS_NOTICE;
+    const int notice =
+        seconds / 2 < HPCT_AGREE_PORTS_NOTICE ? seconds / 2 : HPCT_AGREE_PORTS_NOTICE;
     const int waited = (int) ((hpct_now_ms() - h->first_ms) / 1000);
     const bool over = waited >= seconds;
     if (!over && (h->noticed || waited < notice))
@@ -231,25 +232,25 @@ static bool is_too_late(hpct_ports_host *h, uint32_t missing)
     h->noticed = true;
     if (over)
         send_to_all(h, HPCT_NET_FRAME_LOST, missing, UINT32_MAX);
-    const hpct_ports_late late = {.first = missing,
-                                  .count = count_missing(h),
-                                  .waited = waited,
-                                  .left = over ? 0 : seconds - waited};
+    const hpct_agree_ports_late late = {.first = missing,
+                                        .count = count_missing(h),
+                                        .waited = waited,
+                                        .left = over ? 0 : seconds - waited};
     if (h->serving.late != NULL)
         h->serving.late(h->serving.context, &late);
-    h->outcome = over ? HPCT_PORTS_LATE : HPCT_PORTS_PENDING;
+    h->outcome = over ? HPCT_AGREE_PORTS_LATE : HPCT_AGREE_PORTS_PENDING;
     return over;
 }
 
 /* Advances the agreement as far as possible. True when everything has been sent. */
-static bool go_on(hpct_ports_host *h)
+static bool go_on(hpct_agree_ports_host *h)
 {
     int missing = find_missing(h), speaker = -1;
     if (h->num_nodes == 0)
         return h->serving.nodes > 0 && is_too_late(h, 0);
     if (missing >= 0)
         return is_too_late(h, (uint32_t) missing);
-    h->outcome = HPCT_PORTS_DONE;
+    h->outcome = HPCT_AGREE_PORTS_DONE;
     for (uint32_t node = 0; h->choice >= 0 && node < h->num_nodes; node++) {
         if (h->members[node].held)
             continue;
@@ -265,7 +266,7 @@ static bool go_on(hpct_ports_host *h)
 
 static void *serve(void *context)
 {
-    hpct_ports_host *h = context;
+    hpct_agree_ports_host *h = context;
     bool done = false;
     pthread_setname_np(pthread_self(), "hpc-train");
     while (!done) {
@@ -292,7 +293,7 @@ static void *serve(void *context)
 }
 
 /* The port is random within the range, as Slurm chooses srun's own ports. */
-hpct_status hpct_ports_listen(int low, int high, int *fd, int *port)
+hpct_status hpct_agree_ports_listen(int low, int high, int *fd, int *port)
 {
     const unsigned count = (unsigned) (high - low + 1);
     unsigned first = 0;
@@ -308,7 +309,7 @@ hpct_status hpct_ports_listen(int low, int high, int *fd, int *port)
     return status;
 }
 
-static void free_host(hpct_ports_host *h)
+static void free_host(hpct_agree_ports_host *h)
 {
     hpct_net_acceptor_free(h->acceptor);
     if (h->stop >= 0)
@@ -319,10 +320,11 @@ static void free_host(hpct_ports_host *h)
     free(h);
 }
 
-hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_ports_serving *serving, int *port)
+hpct_status hpct_agree_ports_serve(hpct_agree_ports_host **out,
+                                   const hpct_agree_ports_serving *serving, int *port)
 {
     int fd = -1;
-    hpct_ports_host *h = calloc(1, sizeof *h);
+    hpct_agree_ports_host *h = calloc(1, sizeof *h);
     if (h == NULL)
         return hpct_fail_memory(sizeof *h);
     h->stop = -1;
@@ -338,7 +340,7 @@ hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_ports_serving *se
     h->stop = eventfd(0, EFD_CLOEXEC);
     hpct_status status = h->stop < 0 || !make_room(h, 2)
                              ? hpct_fail_memory(0)
-                             : hpct_ports_listen(serving->low, serving->high, &fd, port);
+                             : hpct_agree_ports_listen(serving->low, serving->high, &fd, port);
     if (status == HPCT_OK)
         status = hpct_net_acceptor_new(&h->acceptor, fd, &h->auth, 0);
     int error = status == HPCT_OK ? hpct_thread_start(&h->thread, serve, h) : 0;
@@ -352,11 +354,11 @@ hpct_status hpct_ports_serve(hpct_ports_host **out, const hpct_ports_serving *se
     return HPCT_OK;
 }
 
-hpct_ports_outcome hpct_ports_serve_end(hpct_ports_host *host)
+hpct_agree_ports_outcome hpct_agree_ports_serve_end(hpct_agree_ports_host *host)
 {
     eventfd_write(host->stop, 1);
     pthread_join(host->thread, NULL);
-    hpct_ports_outcome outcome = host->outcome;
+    hpct_agree_ports_outcome outcome = host->outcome;
     free_host(host);
     return outcome;
 }
@@ -371,14 +373,14 @@ static void pause_a_little(void)
     nanosleep(&(struct timespec){.tv_nsec = (1 + some % AGAIN_MS) * 1000000L}, NULL);
 }
 
-static hpct_status fail_silent(const hpct_ports_ask *ask)
+static hpct_status fail_silent(const hpct_agree_ports_ask *ask)
 {
     return hpct_fail(HPCT_ERR_PEER,
                      "srun, at %s, has not said in %d seconds which ports the step is to have",
                      ask->address, ask->seconds);
 }
 
-static hpct_status join(const hpct_ports_ask *ask, const hpct_auth *auth, int64_t until_ms,
+static hpct_status join(const hpct_agree_ports_ask *ask, const hpct_auth *auth, int64_t until_ms,
                         hpct_net_session *session)
 {
     const int64_t began_ms = hpct_now_ms();
@@ -404,7 +406,7 @@ static hpct_status join(const hpct_ports_ask *ask, const hpct_auth *auth, int64_
     }
 }
 
-static hpct_status receive(const hpct_ports_ask *ask, hpct_net_link *link, int64_t until_ms,
+static hpct_status receive(const hpct_agree_ports_ask *ask, hpct_net_link *link, int64_t until_ms,
                            hpct_net_frame *frame)
 {
     for (;;) {
@@ -426,7 +428,7 @@ static hpct_status receive(const hpct_ports_ask *ask, hpct_net_link *link, int64
     }
 }
 
-static hpct_status talk(const hpct_ports_ask *ask, hpct_net_link *link, int64_t until_ms,
+static hpct_status talk(const hpct_agree_ports_ask *ask, hpct_net_link *link, int64_t until_ms,
                         int *choice, bool *speaks)
 {
     hpct_net_frame said = {.type = HPCT_NET_FRAME_HELLO, .rank = (uint32_t) ask->num_nodes}, heard;
@@ -457,7 +459,7 @@ static hpct_status talk(const hpct_ports_ask *ask, hpct_net_link *link, int64_t 
     }
 }
 
-hpct_status hpct_ports_agree(const hpct_ports_ask *ask, int *choice, bool *speaks)
+hpct_status hpct_agree_ports(const hpct_agree_ports_ask *ask, int *choice, bool *speaks)
 {
     const int64_t until_ms = hpct_now_ms() + (int64_t) ask->seconds * 1000;
     const hpct_auth auth = {.key = ask->key, .run = RUN};

@@ -30,13 +30,13 @@ _Static_assert(HPCT_OUT_ENTRIES < HPCT_NET_FRAME_TEXT, "a frame has a letter for
 
 enum { SILENT, BEGUN, ENDED };
 
-struct hpct_results_host {
+struct hpct_agree_results_host {
     hpct_auth_key *key; /* not in core dumps */
     hpct_auth auth;
     hpct_net_acceptor *acceptor;
     int stop; /* eventfd */
     pthread_t thread;
-    hpct_results_sum sum;
+    hpct_agree_results_sum sum;
     uint32_t begun;           /* nodes that have reported */
     uint8_t state[MAX_NODES]; /* index: node */
 };
@@ -56,9 +56,9 @@ static hpct_net_link_result receive(hpct_net_link *link, int64_t until_ms, hpct_
 
 /* ---- srun's side ----------------------------------------------------------------------------- */
 
-static void count_result(hpct_results_host *h, uint32_t node, const hpct_net_frame *frame)
+static void count_result(hpct_agree_results_host *h, uint32_t node, const hpct_net_frame *frame)
 {
-    hpct_results_sum *sum = &h->sum;
+    hpct_agree_results_sum *sum = &h->sum;
     if (frame->rank > sum->nodes && frame->rank <= MAX_NODES)
         sum->nodes = frame->rank;
     if (h->state[node] == SILENT) {
@@ -78,7 +78,7 @@ static void count_result(hpct_results_host *h, uint32_t node, const hpct_net_fra
     }
 }
 
-static void receive_result(hpct_results_host *h, const hpct_net_guest *guest,
+static void receive_result(hpct_agree_results_host *h, const hpct_net_guest *guest,
                            hpct_net_session *session)
 {
     hpct_net_link link;
@@ -94,7 +94,7 @@ static void receive_result(hpct_results_host *h, const hpct_net_guest *guest,
 
 static void *serve(void *context)
 {
-    hpct_results_host *h = context;
+    hpct_agree_results_host *h = context;
     struct pollfd polls[2] = {{.fd = h->stop, .events = POLLIN},
                               {.fd = hpct_net_acceptor_fd(h->acceptor), .events = POLLIN}};
     pthread_setname_np(pthread_self(), "hpc-train");
@@ -112,7 +112,7 @@ static void *serve(void *context)
     return NULL;
 }
 
-static void free_host(hpct_results_host *h)
+static void free_host(hpct_agree_results_host *h)
 {
     hpct_net_acceptor_free(h->acceptor);
     if (h->stop >= 0)
@@ -121,11 +121,11 @@ static void free_host(hpct_results_host *h)
     free(h);
 }
 
-hpct_status hpct_results_serve(hpct_results_host **out, const hpct_auth_key *key, int low, int high,
-                               int *port)
+hpct_status hpct_agree_results_serve(hpct_agree_results_host **out, const hpct_auth_key *key,
+                                     int low, int high, int *port)
 {
     int fd = -1;
-    hpct_results_host *h = calloc(1, sizeof *h);
+    hpct_agree_results_host *h = calloc(1, sizeof *h);
     if (h == NULL)
         return hpct_fail_memory(sizeof *h);
     h->stop = -1;
@@ -137,7 +137,7 @@ hpct_status hpct_results_serve(hpct_results_host **out, const hpct_auth_key *key
     h->auth = (hpct_auth){.key = h->key, .run = RUN};
     h->stop = eventfd(0, EFD_CLOEXEC);
     hpct_status status =
-        h->stop < 0 ? hpct_fail_memory(0) : hpct_ports_listen(low, high, &fd, port);
+        h->stop < 0 ? hpct_fail_memory(0) : hpct_agree_ports_listen(low, high, &fd, port);
     if (status == HPCT_OK)
         status = hpct_net_acceptor_new(&h->acceptor, fd, &h->auth, 0);
     int error = status == HPCT_OK ? hpct_thread_start(&h->thread, serve, h) : 0;
@@ -150,7 +150,7 @@ hpct_status hpct_results_serve(hpct_results_host **out, const hpct_auth_key *key
     return status;
 }
 
-void hpct_results_end(hpct_results_host *host, hpct_results_sum *sum)
+void hpct_agree_results_end(hpct_agree_results_host *host, hpct_agree_results_sum *sum)
 {
     eventfd_write(host->stop, 1);
     pthread_join(host->thread, NULL);
@@ -162,7 +162,7 @@ void hpct_results_end(hpct_results_host *host, hpct_results_sum *sum)
 
 /* *gone: connection refused, so srun has stopped listening; a busy srun lets connections wait, and
  * the network may be down for a moment. */
-static bool tell_once(const hpct_results_way *way, const hpct_auth *auth,
+static bool tell_once(const hpct_agree_results_way *way, const hpct_auth *auth,
                       const hpct_net_frame *said, int64_t until_ms, bool *gone)
 {
     int fd = -1;
@@ -187,8 +187,8 @@ static bool tell_once(const hpct_results_way *way, const hpct_auth *auth,
     return answered;
 }
 
-bool hpct_results_tell(const hpct_results_way *way, hpct_status status, const char *there,
-                       double seconds)
+bool hpct_agree_results_tell(const hpct_agree_results_way *way, hpct_status status,
+                             const char *there, double seconds)
 {
     const int64_t until_ms = hpct_now_ms() + (int64_t) (seconds * 1000);
     const hpct_auth auth = {.key = way->key, .run = RUN};

@@ -97,7 +97,7 @@ static hpct_status map(const char *path, image *file)
     return HPCT_OK;
 }
 
-hpct_status hpct_elf_number(const char *path, const char *name, uint32_t *value)
+hpct_status hpct_check_elf_number(const char *path, const char *name, uint32_t *value)
 {
     image file;
     Elf64_Ehdr head;
@@ -112,7 +112,7 @@ hpct_status hpct_elf_number(const char *path, const char *name, uint32_t *value)
     return found ? HPCT_OK : hpct_fail(HPCT_ERR_DATA, "%s is not a plugin with a %s", path, name);
 }
 
-hpct_status hpct_elf_exports(const char *path, const char *name, bool *has)
+hpct_status hpct_check_elf_exports(const char *path, const char *name, bool *has)
 {
     image file;
     Elf64_Ehdr head;

@@ -66,7 +66,7 @@ static bool check_file(const char *what, const char *path, int mode, const char 
 }
 
 /* Path of a file; a relative one is looked up in PluginDir. The caller frees it. */
-static char *find_in_plugin_dirs(const char *written, const hpct_slurm_here *slurm)
+static char *find_in_plugin_dirs(const char *written, const hpct_check_slurm_here *slurm)
 {
     char *path = NULL, *rest = NULL, *dirs;
     if (written[0] == '/' || slurm->plugin_dirs[0] == '\0')
@@ -84,12 +84,12 @@ static char *find_in_plugin_dirs(const char *written, const hpct_slurm_here *slu
     return path;
 }
 
-static bool check_plugin(const char *path, const hpct_slurm_here *slurm)
+static bool check_plugin(const char *path, const hpct_check_slurm_here *slurm)
 {
     uint32_t version = 0;
     if (!check_file("plugin", path, 0444, "install it, or mend plugstack.conf"))
         return false;
-    if (hpct_elf_number(path, "plugin_version", &version) != HPCT_OK) {
+    if (hpct_check_elf_number(path, "plugin_version", &version) != HPCT_OK) {
         wrong("plugin", "%s", hpct_last_error());
         return false;
     }
@@ -108,13 +108,13 @@ static bool check_plugin(const char *path, const hpct_slurm_here *slurm)
 
 /* Symbols of Slurm's library that no public header guarantees. In a statically linked Slurm the
  * programs have them. */
-static void check_symbols(const hpct_slurm_here *slurm)
+static void check_symbols(const hpct_check_slurm_here *slurm)
 {
     bool has = false, all = true;
     char *library = find_in_plugin_dirs("libslurmfull.so", slurm);
     if (library != NULL && access(library, F_OK) == 0) {
         for (const hpct_slurm_symbol *symbol = hpct_slurm_symbols; symbol->name != NULL; symbol++) {
-            if (hpct_elf_exports(library, symbol->name, &has) != HPCT_OK)
+            if (hpct_check_elf_exports(library, symbol->name, &has) != HPCT_OK)
                 wrong("symbols", "%s", hpct_last_error());
             else if (!has)
                 wrong("symbols", "%s has no %s: %s", library, symbol->name, symbol->without);
@@ -172,7 +172,7 @@ static void check_daemon(const char *plugin)
 }
 
 /* Whether Slurm's job_container or namespace plugin hides the folder from jobs. */
-static bool is_hidden(const char *tmpdir, const hpct_slurm_here *slurm)
+static bool is_hidden(const char *tmpdir, const hpct_check_slurm_here *slurm)
 {
     bool hidden = false;
     char *dirs = strdup(slurm->own_dirs), *rest = NULL;
@@ -187,12 +187,12 @@ static bool is_hidden(const char *tmpdir, const hpct_slurm_here *slurm)
     return hidden;
 }
 
-static void check_folder(const hpct_settings *settings, const hpct_slurm_here *slurm)
+static void check_folder(const hpct_spank_settings *settings, const hpct_check_slurm_here *slurm)
 {
     struct statvfs disk;
     char *path = strdup(settings->tmpdir), least[32], size[32], left[32];
     int fd = -1;
-    hpct_status status = hpct_parent_open(settings->tmpdir, false, &fd);
+    hpct_status status = hpct_spank_parent_open(settings->tmpdir, false, &fd);
     if (status != HPCT_OK)
         wrong("directory", "%s", hpct_last_error());
     else if (is_hidden(settings->tmpdir, slurm))
@@ -224,7 +224,7 @@ static void check_folder(const hpct_settings *settings, const hpct_slurm_here *s
     free(path);
 }
 
-static void check_ports(const hpct_settings *settings)
+static void check_ports(const hpct_spank_settings *settings)
 {
     int low = 0, high = 0;
     hpct_cluster_port_range ports =
@@ -243,12 +243,13 @@ static void check_ports(const hpct_settings *settings)
         right("ports", "%d-%d", ports.low, ports.high);
 }
 
-static void check_settings(const hpct_plugstack_line *line, const hpct_slurm_here *slurm)
+static void check_settings(const hpct_check_plugstack_line *line,
+                           const hpct_check_slurm_here *slurm)
 {
-    hpct_settings settings;
-    if (hpct_settings_read(line->count, line->arguments, &settings) != HPCT_OK) {
+    hpct_spank_settings settings;
+    if (hpct_spank_settings_read(line->count, line->arguments, &settings) != HPCT_OK) {
         wrong("arguments", "%s", hpct_last_error());
-        hpct_settings_free(&settings);
+        hpct_spank_settings_free(&settings);
         return;
     }
     right("arguments", "%d given", line->count);
@@ -259,14 +260,15 @@ static void check_settings(const hpct_plugstack_line *line, const hpct_slurm_her
         right("gpu_helper", "%s", settings.gpu_helper);
     check_folder(&settings, slurm);
     check_ports(&settings);
-    hpct_settings_free(&settings);
+    hpct_spank_settings_free(&settings);
 }
 
 /* On a login node of a configless cluster without sackd there is no configuration file. */
 static void check_fetched(void)
 {
     char line[256];
-    if (hpct_first_line("srun --help 2>/dev/null | grep -e --hpc-train", line, sizeof line) == 0)
+    if (hpct_check_first_line("srun --help 2>/dev/null | grep -e --hpc-train", line, sizeof line) ==
+        0)
         right("plugstack", "slurmctld's, which each command fetches, and srun has --hpc-train");
     else
         wrong("plugstack", "slurmctld's, which each command fetches, brings srun no --hpc-train: "
@@ -276,8 +278,8 @@ static void check_fetched(void)
 
 int main(int argc, char **argv)
 {
-    hpct_slurm_here slurm;
-    hpct_plugstack_line line;
+    hpct_check_slurm_here slurm;
+    hpct_check_plugstack_line line;
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         printf("hpc-train-check %s\n", PACKAGE_VERSION);
         return HPCT_OK;
@@ -290,12 +292,12 @@ int main(int argc, char **argv)
                 "Ends with 0 when nothing is, else with 78. As root it sees most.\n");
         return help ? HPCT_OK : HPCT_ERR_USAGE;
     }
-    hpct_slurm_here_ask(&slurm);
+    hpct_check_slurm_here_ask(&slurm);
     if (!slurm.controller_answers)
         wrong("slurm", "`scontrol show config` fails: start slurmctld, or mend slurm.conf");
     if (slurm.fetches) {
         check_fetched();
-    } else if (hpct_plugstack_find(slurm.plug_stack, PLUGIN, &line) != HPCT_OK) {
+    } else if (hpct_check_plugstack_find(slurm.plug_stack, PLUGIN, &line) != HPCT_OK) {
         wrong("plugstack", "%s: add a line `optional /path/to/" PLUGIN "`", hpct_last_error());
     } else {
         char *plugin = find_in_plugin_dirs(line.plugin, &slurm);
@@ -306,7 +308,7 @@ int main(int argc, char **argv)
         check_symbols(&slurm);
         check_settings(&line, &slurm);
         free(plugin);
-        hpct_plugstack_line_free(&line);
+        hpct_check_plugstack_line_free(&line);
     }
     return anything_wrong ? HPCT_ERR_CONFIG : HPCT_OK;
 }

@@ -14,10 +14,10 @@
 #define MAX_DEPTH 8 /* nesting of includes */
 
 static hpct_status search(const char *path, const char *name, int depth, bool *found,
-                          hpct_plugstack_line *out);
+                          hpct_check_plugstack_line *out);
 
 static hpct_status include(const char *from, const char *pattern, const char *name, int depth,
-                           bool *found, hpct_plugstack_line *out)
+                           bool *found, hpct_check_plugstack_line *out)
 {
     char *copy = strdup(from), *whole = NULL;
     hpct_status status = HPCT_OK;
@@ -38,19 +38,20 @@ static hpct_status include(const char *from, const char *pattern, const char *na
 }
 
 static hpct_status keep(const char *path, int number, bool required, const char *plugin,
-                        char *arguments, hpct_plugstack_line *out)
+                        char *arguments, hpct_check_plugstack_line *out)
 {
     char *rest = NULL;
-    *out = (hpct_plugstack_line){
+    *out = (hpct_check_plugstack_line){
         .file = strdup(path), .line = number, .required = required, .plugin = strdup(plugin)};
     for (char *word = strtok_r(arguments, " \t", &rest);
-         word != NULL && out->count < HPCT_PLUGSTACK_ARGUMENTS; word = strtok_r(NULL, " \t", &rest))
+         word != NULL && out->count < HPCT_CHECK_PLUGSTACK_ARGUMENTS;
+         word = strtok_r(NULL, " \t", &rest))
         out->arguments[out->count++] = strdup(word);
     return out->file == NULL || out->plugin == NULL ? hpct_fail_memory(0) : HPCT_OK;
 }
 
 static hpct_status search(const char *path, const char *name, int depth, bool *found,
-                          hpct_plugstack_line *out)
+                          hpct_check_plugstack_line *out)
 {
     hpct_status status = HPCT_OK;
     char *text = NULL, none[] = "";
@@ -82,24 +83,25 @@ static hpct_status search(const char *path, const char *name, int depth, bool *f
     return status;
 }
 
-hpct_status hpct_plugstack_find(const char *path, const char *name, hpct_plugstack_line *out)
+hpct_status hpct_check_plugstack_find(const char *path, const char *name,
+                                      hpct_check_plugstack_line *out)
 {
     bool found = false;
-    *out = (hpct_plugstack_line){0};
+    *out = (hpct_check_plugstack_line){0};
     hpct_status status = search(path, name, 0, &found, out);
     if (status == HPCT_OK && !found)
         status = hpct_fail(HPCT_ERR_CONFIG, "neither %s nor a file that it includes names %s", path,
                            name);
     if (status != HPCT_OK)
-        hpct_plugstack_line_free(out);
+        hpct_check_plugstack_line_free(out);
     return status;
 }
 
-void hpct_plugstack_line_free(hpct_plugstack_line *line)
+void hpct_check_plugstack_line_free(hpct_check_plugstack_line *line)
 {
     free(line->file);
     free(line->plugin);
     for (int i = 0; i < line->count; i++)
         free(line->arguments[i]);
-    *line = (hpct_plugstack_line){0};
+    *line = (hpct_check_plugstack_line){0};
 }

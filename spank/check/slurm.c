@@ -15,7 +15,7 @@ static int end(FILE *pipe)
     return state >= 0 && WIFEXITED(state) ? WEXITSTATUS(state) : 127;
 }
 
-int hpct_first_line(const char *command, char *line, size_t size)
+int hpct_check_first_line(const char *command, char *line, size_t size)
 {
     char rest[256];
     FILE *pipe = popen(command, "re");
@@ -30,10 +30,10 @@ int hpct_first_line(const char *command, char *line, size_t size)
 }
 
 /* "slurm-wlm 22.05.8", "slurm 23.11.4-1" */
-static bool read_version(const char *command, hpct_slurm_here *out)
+static bool read_version(const char *command, hpct_check_slurm_here *out)
 {
     char line[256];
-    return hpct_first_line(command, line, sizeof line) == 0 &&
+    return hpct_check_first_line(command, line, sizeof line) == 0 &&
            sscanf(line, "%*s %d.%d", &out->major, &out->minor) == 2;
 }
 
@@ -76,7 +76,7 @@ static void add_dirs(const char *line, char *key, size_t key_size, char *dirs, s
 }
 
 /* The directories private to each job, from the file beside slurm.conf or Slurm's default. */
-static void find_own_dirs(hpct_slurm_here *out, const char *slurm_conf)
+static void find_own_dirs(hpct_check_slurm_here *out, const char *slurm_conf)
 {
     static const char *const files[] = {"job_container.conf", "namespace.yaml"};
     char path[4096], line[4096], key[64] = "";
@@ -110,7 +110,7 @@ static bool find_slurm_conf(char *slurm_conf, size_t size)
     return access(slurm_conf, F_OK) == 0;
 }
 
-void hpct_slurm_here_ask(hpct_slurm_here *out)
+void hpct_check_slurm_here_ask(hpct_check_slurm_here *out)
 {
     char line[8192], slurm_conf[4096] = "";
     memset(out, 0, sizeof *out);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct hpct_slurm_here {
+typedef struct hpct_check_slurm_here {
     int major, minor;        /* 22, 5; 0 if no Slurm command was found */
     char plug_stack[4096];   /* the path of plugstack.conf on this node */
     char plugin_dirs[4096];  /* separated by ':'; "" if unknown */
@@ -15,11 +15,11 @@ typedef struct hpct_slurm_here {
     bool controller_answers; /* otherwise the three above are guesses */
     bool fetches; /* no Slurm file on this node: each command fetches the controller's slurm.conf
                      and plugstack.conf */
-} hpct_slurm_here;
+} hpct_check_slurm_here;
 
-void hpct_slurm_here_ask(hpct_slurm_here *out);
+void hpct_check_slurm_here_ask(hpct_check_slurm_here *out);
 
 /* First line of a shell command's output; returns its exit status, 127 if it cannot be run. */
-int hpct_first_line(const char *command, char *line, size_t size);
+int hpct_check_first_line(const char *command, char *line, size_t size);
 
 #endif

@@ -18,10 +18,10 @@ typedef struct flow {
     const int *distance;
     int *chosen;
     int64_t distance_weight, load_weight;
-    int load[HPCT_GPU_MAX_GPUS];
+    int load[HPCT_GPUS_MAX_GPUS];
     /* the cheapest move of an assigned task between two GPUs, and that task */
-    int64_t move[HPCT_GPU_MAX_GPUS][HPCT_GPU_MAX_GPUS];
-    int mover[HPCT_GPU_MAX_GPUS][HPCT_GPU_MAX_GPUS];
+    int64_t move[HPCT_GPUS_MAX_GPUS][HPCT_GPUS_MAX_GPUS];
+    int mover[HPCT_GPUS_MAX_GPUS][HPCT_GPUS_MAX_GPUS];
 } flow;
 
 /* Cost of the pair, independent of loads; NEVER if not permitted. */
@@ -52,8 +52,8 @@ static void find_moves(flow *f)
 
 static bool place(flow *f, int task)
 {
-    int64_t reach[HPCT_GPU_MAX_GPUS], best = NEVER;
-    int before[HPCT_GPU_MAX_GPUS], end = -1;
+    int64_t reach[HPCT_GPUS_MAX_GPUS], best = NEVER;
+    int before[HPCT_GPUS_MAX_GPUS], end = -1;
     find_moves(f);
     for (int gpu = 0; gpu < f->gpus; gpu++) {
         reach[gpu] = cost(f, task, gpu);
@@ -88,15 +88,15 @@ static bool place(flow *f, int task)
     return true;
 }
 
-hpct_status hpct_gpu_assign(int tasks, int gpus, const int *distance, int *chosen)
+hpct_status hpct_gpus_assign(int tasks, int gpus, const int *distance, int *chosen)
 {
-    if (tasks < 1 || tasks > HPCT_GPU_MAX_TASKS || gpus < 1 || gpus > HPCT_GPU_MAX_GPUS)
+    if (tasks < 1 || tasks > HPCT_GPUS_MAX_TASKS || gpus < 1 || gpus > HPCT_GPUS_MAX_GPUS)
         return hpct_fail(HPCT_ERR_USAGE, "%d tasks and %d GPUs: at most %d and %d can be placed",
-                         tasks, gpus, HPCT_GPU_MAX_TASKS, HPCT_GPU_MAX_GPUS);
+                         tasks, gpus, HPCT_GPUS_MAX_TASKS, HPCT_GPUS_MAX_GPUS);
     for (int i = 0; i < tasks * gpus; i++) {
-        if (distance[i] > HPCT_GPU_MAX_DISTANCE)
+        if (distance[i] > HPCT_GPUS_MAX_DISTANCE)
             return hpct_fail(HPCT_ERR_USAGE, "a distance of %d is above %d", distance[i],
-                             HPCT_GPU_MAX_DISTANCE);
+                             HPCT_GPUS_MAX_DISTANCE);
     }
     flow *f = calloc(1, sizeof *f);
     if (f == NULL)
@@ -104,7 +104,7 @@ hpct_status hpct_gpu_assign(int tasks, int gpus, const int *distance, int *chose
     *f = (flow){.gpus = gpus, .distance = distance, .chosen = chosen};
     /* each weight exceeds the maximal sum of the lower-priority terms */
     f->distance_weight = (int64_t) tasks * gpus * gpus + 1;
-    f->load_weight = (f->distance_weight * (HPCT_GPU_MAX_DISTANCE + 1)) * (tasks + 1);
+    f->load_weight = (f->distance_weight * (HPCT_GPUS_MAX_DISTANCE + 1)) * (tasks + 1);
     hpct_status status = HPCT_OK;
     for (int task = 0; task < tasks && status == HPCT_OK; task++) {
         if (!place(f, task))

@@ -58,9 +58,9 @@ static bool is_of(const char *nodes, const char *node)
     return found;
 }
 
-static hpct_status add(hpct_gres *gres, const char *file, const char *cores)
+static hpct_status add(hpct_gpus_gres *gres, const char *file, const char *cores)
 {
-    hpct_gres_gpu gpu = {.number = gres->count};
+    hpct_gpus_gres_gpu gpu = {.number = gres->count};
     if (gres->count == MAX_GPUS)
         return hpct_fail(HPCT_ERR_CONFIG, "gres.conf: more than %d GPUs of one node", MAX_GPUS);
     if (file != NULL) {
@@ -74,7 +74,7 @@ static hpct_status add(hpct_gres *gres, const char *file, const char *cores)
     }
     if (cores != NULL)
         gpu.cores = strdup(cores);
-    hpct_gres_gpu *grown = realloc(gres->gpus, (size_t) (gres->count + 1) * sizeof *grown);
+    hpct_gpus_gres_gpu *grown = realloc(gres->gpus, (size_t) (gres->count + 1) * sizeof *grown);
     if (grown != NULL)
         gres->gpus = grown;
     if (grown == NULL || (file != NULL && gpu.file == NULL) ||
@@ -89,7 +89,7 @@ static hpct_status add(hpct_gres *gres, const char *file, const char *cores)
 
 /* One entry of File=, such as "/dev/nvidia[0-3]", whose last component has the syntax of a host
  * list. */
-static hpct_status add_files(hpct_gres *gres, const char *entry, const char *cores)
+static hpct_status add_files(hpct_gpus_gres *gres, const char *entry, const char *cores)
 {
     size_t folder = strcspn(entry, "[");
     char **names = NULL, *path = malloc(strlen(entry) + 64);
@@ -108,7 +108,7 @@ static hpct_status add_files(hpct_gres *gres, const char *entry, const char *cor
     return status;
 }
 
-static hpct_status add_line(hpct_gres *gres, line *words)
+static hpct_status add_line(hpct_gpus_gres *gres, line *words)
 {
     char *entry = words->file;
     long number = 1;
@@ -137,7 +137,7 @@ static hpct_status add_line(hpct_gres *gres, line *words)
 
 static int by_number(const void *a, const void *b)
 {
-    const hpct_gres_gpu *left = a, *right = b;
+    const hpct_gpus_gres_gpu *left = a, *right = b;
     return (left->number > right->number) - (left->number < right->number);
 }
 
@@ -163,9 +163,9 @@ static bool next_line(FILE *file, char **text, size_t *room)
     return true;
 }
 
-hpct_status hpct_gres_read(const char *path, const char *node, hpct_gres *out)
+hpct_status hpct_gpus_gres_read(const char *path, const char *node, hpct_gpus_gres *out)
 {
-    hpct_gres gres = {0};
+    hpct_gpus_gres gres = {0};
     hpct_status status = HPCT_OK;
     char *text = NULL;
     size_t room = 0;
@@ -182,7 +182,7 @@ hpct_status hpct_gres_read(const char *path, const char *node, hpct_gres *out)
     if (status == HPCT_OK && gres.count == 0)
         status = hpct_fail(HPCT_ERR_CONFIG, "%s gives this node no GPU", path);
     if (status != HPCT_OK) {
-        hpct_gres_free(&gres);
+        hpct_gpus_gres_free(&gres);
         return status;
     }
     qsort(gres.gpus, (size_t) gres.count, sizeof *gres.gpus, by_number);
@@ -190,25 +190,25 @@ hpct_status hpct_gres_read(const char *path, const char *node, hpct_gres *out)
     return HPCT_OK;
 }
 
-void hpct_gres_free(hpct_gres *gres)
+void hpct_gpus_gres_free(hpct_gpus_gres *gres)
 {
     for (int i = 0; i < gres->count; i++) {
         free(gres->gpus[i].file);
         free(gres->gpus[i].cores);
     }
     free(gres->gpus);
-    *gres = (hpct_gres){0};
+    *gres = (hpct_gpus_gres){0};
 }
 
-static bool may_open(const hpct_gres_gpu *gpu)
+static bool may_open(const hpct_gpus_gres_gpu *gpu)
 {
     return gpu->file == NULL || access(gpu->file, R_OK | W_OK) == 0 ||
            (errno != EACCES && errno != EPERM);
 }
 
-hpct_status hpct_gres_locate(const hpct_gres *gres, const char *name, const char **cores)
+hpct_status hpct_gpus_gres_locate(const hpct_gpus_gres *gres, const char *name, const char **cores)
 {
-    const hpct_gres_gpu *found = NULL;
+    const hpct_gpus_gres_gpu *found = NULL;
     long number;
     int open = 0;
     if (!hpct_number_parse(name, 0, MAX_NUMBER, &number))
@@ -217,7 +217,7 @@ hpct_status hpct_gres_locate(const hpct_gres *gres, const char *name, const char
     for (int i = 0; i < gres->count; i++)
         open += may_open(&gres->gpus[i]);
     for (int i = 0, place = 0; i < gres->count && found == NULL; i++) {
-        const hpct_gres_gpu *gpu = &gres->gpus[i];
+        const hpct_gpus_gres_gpu *gpu = &gres->gpus[i];
         bool renumbered = open < gres->count;
         if (renumbered && !may_open(gpu))
             continue;

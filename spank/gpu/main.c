@@ -31,21 +31,21 @@ static const char *find_gres_conf(char *room, size_t size)
 
 int main(int argc, char **argv)
 {
-    static int places[HPCT_GPU_MAX_TASKS];
+    static int places[HPCT_GPUS_MAX_TASKS];
     char room[4096];
-    hpct_request request = {0};
+    hpct_gpus_request request = {0};
     if (argc != 1 && (argc != 3 || strcmp(argv[1], "--node") != 0)) {
         printf("usage: hpc-train-gpus [--node NAME]\n");
         return HPCT_ERR_USAGE;
     }
-    hpct_status status = hpct_request_read(stdin, &request);
+    hpct_status status = hpct_gpus_request_read(stdin, &request);
     if (status == HPCT_OK)
-        status = hpct_gpu_closest(&request, find_gres_conf(room, sizeof room),
-                                  argc == 3 ? argv[2] : NULL, places);
+        status = hpct_gpus_closest(&request, find_gres_conf(room, sizeof room),
+                                   argc == 3 ? argv[2] : NULL, places);
     if (status != HPCT_OK)
         printf("%s\n", hpct_last_error());
     for (int task = 0; status == HPCT_OK && task < request.num_tasks; task++)
         printf("%d\n", places[task]);
-    hpct_request_free(&request);
+    hpct_gpus_request_free(&request);
     return fflush(stdout) == 0 ? (int) status : HPCT_ERR_IO;
 }

@@ -22,7 +22,7 @@ typedef struct pci_info {
     char bus_id[32];
 } pci_info;
 
-struct hpct_nvml {
+struct hpct_gpus_nvml {
     void *library;
     int (*shut_down)(void);
     const char *(*error_string)(int error);
@@ -34,7 +34,7 @@ struct hpct_nvml {
     int (*whole)(device slice, device *out); /* GPU of a MIG slice; NULL with drivers without MIG */
 };
 
-static hpct_status load_library(hpct_nvml *n)
+static hpct_status load_library(hpct_gpus_nvml *n)
 {
     int (*init)(void) = NULL;
     const struct {
@@ -70,21 +70,21 @@ static hpct_status load_library(hpct_nvml *n)
     return HPCT_OK;
 }
 
-hpct_status hpct_nvml_open(hpct_nvml **out)
+hpct_status hpct_gpus_nvml_open(hpct_gpus_nvml **out)
 {
-    hpct_nvml *n = calloc(1, sizeof *n);
+    hpct_gpus_nvml *n = calloc(1, sizeof *n);
     if (n == NULL)
         return hpct_fail_memory(sizeof *n);
     hpct_status status = load_library(n);
     if (status != HPCT_OK) {
-        hpct_nvml_close(n);
+        hpct_gpus_nvml_close(n);
         return status;
     }
     *out = n;
     return HPCT_OK;
 }
 
-void hpct_nvml_close(hpct_nvml *n)
+void hpct_gpus_nvml_close(hpct_gpus_nvml *n)
 {
     if (n == NULL)
         return;
@@ -96,7 +96,7 @@ void hpct_nvml_close(hpct_nvml *n)
 }
 
 /* The only GPU whose UUID has this prefix; CUDA accepts prefixes, too. */
-static bool by_beginning(const hpct_nvml *n, const char *name, device *out)
+static bool by_beginning(const hpct_gpus_nvml *n, const char *name, device *out)
 {
     unsigned count = 0, matches = 0;
     if (n->count(&count) != 0)
@@ -113,7 +113,7 @@ static bool by_beginning(const hpct_nvml *n, const char *name, device *out)
     return matches == 1;
 }
 
-static bool find(const hpct_nvml *n, const char *name, device *out)
+static bool find(const hpct_gpus_nvml *n, const char *name, device *out)
 {
     long index;
     if (hpct_number_parse(name, 0, MAX_INDEX, &index))
@@ -135,7 +135,7 @@ static bool find(const hpct_nvml *n, const char *name, device *out)
     return false;
 }
 
-hpct_status hpct_nvml_locate(hpct_nvml *n, const char *name, hpct_pci *pci)
+hpct_status hpct_gpus_nvml_locate(hpct_gpus_nvml *n, const char *name, hpct_gpus_pci *pci)
 {
     device one;
     pci_info info = {0};
@@ -145,6 +145,6 @@ hpct_status hpct_nvml_locate(hpct_nvml *n, const char *name, hpct_pci *pci)
     if (error != 0)
         return hpct_fail(HPCT_ERR_CONFIG, "NVML does not say where GPU '%.100s' is: %s", name,
                          n->error_string(error));
-    *pci = (hpct_pci){.domain = info.domain, .bus = info.bus, .device = info.device};
+    *pci = (hpct_gpus_pci){.domain = info.domain, .bus = info.bus, .device = info.device};
     return HPCT_OK;
 }

@@ -5,15 +5,15 @@
 
 #include "spank/gpu/topology.h"
 
-typedef struct hpct_nvml hpct_nvml;
+typedef struct hpct_gpus_nvml hpct_gpus_nvml;
 
 /* Returns HPCT_ERR_CONFIG without a driver or a usable GPU. */
-hpct_status hpct_nvml_open(hpct_nvml **out);
-void hpct_nvml_close(hpct_nvml *nvml);
+hpct_status hpct_gpus_nvml_open(hpct_gpus_nvml **out);
+void hpct_gpus_nvml_close(hpct_gpus_nvml *nvml);
 
 /* `name` is an entry of CUDA_VISIBLE_DEVICES: an index as this process counts (also correct with
  * Slurm's ConstrainDevices); "GPU-UUID" or a unique prefix; "MIG-UUID"; or the older
  * "MIG-GPU-UUID/INSTANCE/INSTANCE". Returns HPCT_ERR_CONFIG if there is none of that name. */
-hpct_status hpct_nvml_locate(hpct_nvml *nvml, const char *name, hpct_pci *pci);
+hpct_status hpct_gpus_nvml_locate(hpct_gpus_nvml *nvml, const char *name, hpct_gpus_pci *pci);
 
 #endif

@@ -38,7 +38,7 @@
     USE(bitmap_next)                                                                               \
     USE(bitmap_last)
 
-struct hpct_topology {
+struct hpct_gpus_topology {
     void *library;
     hwloc_topology_t machine;
     int cpus;
@@ -48,7 +48,7 @@ struct hpct_topology {
 #undef MEMBER
 };
 
-static hpct_status load_library(hpct_topology *t)
+static hpct_status load_library(hpct_gpus_topology *t)
 {
     t->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (t->library == NULL)
@@ -67,7 +67,7 @@ static hpct_status load_library(hpct_topology *t)
 /* Discovers only what is needed (a group has the devices attached to one of a package's NUMA
  * nodes): no caches, none of hwloc's plugins (they would load OpenCL and X11), and no x86 discovery
  * from within each CPU: each of these takes milliseconds or more. */
-static hpct_status read_machine(hpct_topology *t, bool devices)
+static hpct_status read_machine(hpct_gpus_topology *t, bool devices)
 {
     unsigned count = 1;
     setenv("HWLOC_PLUGINS_PATH", "/var/empty", 0);
@@ -98,23 +98,23 @@ static hpct_status read_machine(hpct_topology *t, bool devices)
     return HPCT_OK;
 }
 
-hpct_status hpct_topology_open(bool devices, hpct_topology **out)
+hpct_status hpct_gpus_topology_open(bool devices, hpct_gpus_topology **out)
 {
-    hpct_topology *t = calloc(1, sizeof *t);
+    hpct_gpus_topology *t = calloc(1, sizeof *t);
     if (t == NULL)
         return hpct_fail_memory(sizeof *t);
     hpct_status status = load_library(t);
     if (status == HPCT_OK)
         status = read_machine(t, devices);
     if (status != HPCT_OK) {
-        hpct_topology_close(t);
+        hpct_gpus_topology_close(t);
         return status;
     }
     *out = t;
     return HPCT_OK;
 }
 
-void hpct_topology_close(hpct_topology *t)
+void hpct_gpus_topology_close(hpct_gpus_topology *t)
 {
     if (t == NULL)
         return;
@@ -127,13 +127,13 @@ void hpct_topology_close(hpct_topology *t)
     free(t);
 }
 
-int hpct_topology_cpus(const hpct_topology *t)
+int hpct_gpus_topology_cpus(const hpct_gpus_topology *t)
 {
     return t->cpus;
 }
 
 /* The n-th object of a type, NULL if there is none. */
-static hwloc_obj_t object(const hpct_topology *t, hwloc_obj_type_t type, unsigned n)
+static hwloc_obj_t object(const hpct_gpus_topology *t, hwloc_obj_type_t type, unsigned n)
 {
     int depth = t->get_type_depth(t->machine, type);
     if (depth == HWLOC_TYPE_DEPTH_UNKNOWN || depth == HWLOC_TYPE_DEPTH_MULTIPLE)
@@ -142,7 +142,7 @@ static hwloc_obj_t object(const hpct_topology *t, hwloc_obj_type_t type, unsigne
 }
 
 /* The first package or NUMA node that contains this CPU. */
-static hwloc_obj_t holder(const hpct_topology *t, hwloc_obj_type_t type, int cpu)
+static hwloc_obj_t holder(const hpct_gpus_topology *t, hwloc_obj_type_t type, int cpu)
 {
     for (unsigned n = 0;; n++) {
         hwloc_obj_t one = object(t, type, n);
@@ -152,7 +152,7 @@ static hwloc_obj_t holder(const hpct_topology *t, hwloc_obj_type_t type, int cpu
 }
 
 /* Table distance from a NUMA node to the nearest one that intersects `local`; 0: unknown. */
-static int table_distance(const hpct_topology *t, hwloc_obj_t node, hwloc_const_cpuset_t local)
+static int table_distance(const hpct_gpus_topology *t, hwloc_obj_t node, hwloc_const_cpuset_t local)
 {
     unsigned n = t->nodes == NULL ? 0 : t->nodes->nbobjs, from = 0;
     hwloc_uint64_t best = 0;
@@ -168,14 +168,14 @@ static int table_distance(const hpct_topology *t, hwloc_obj_t node, hwloc_const_
     return (int) best;
 }
 
-static void measure(const hpct_topology *t, hwloc_const_cpuset_t local, int *distance)
+static void measure(const hpct_gpus_topology *t, hwloc_const_cpuset_t local, int *distance)
 {
     hwloc_const_cpuset_t all = t->topology_get_complete_cpuset(t->machine);
     for (int cpu = 0; cpu < t->cpus; cpu++) {
         distance[cpu] = 0;
         if (!t->bitmap_isset(all, (unsigned) cpu))
             continue;
-        distance[cpu] = HPCT_DISTANCE_LOCAL;
+        distance[cpu] = HPCT_GPUS_DISTANCE_LOCAL;
         if (t->bitmap_isset(local, (unsigned) cpu))
             continue;
         hwloc_obj_t node = holder(t, HWLOC_OBJ_NUMANODE, cpu);
@@ -188,7 +188,7 @@ static void measure(const hpct_topology *t, hwloc_const_cpuset_t local, int *dis
     }
 }
 
-hpct_status hpct_topology_from_pci(hpct_topology *t, hpct_pci pci, int *distance)
+hpct_status hpct_gpus_topology_from_pci(hpct_gpus_topology *t, hpct_gpus_pci pci, int *distance)
 {
     hwloc_obj_t one;
     for (unsigned n = 0; (one = object(t, HWLOC_OBJ_PCI_DEVICE, n)) != NULL; n++) {
@@ -206,7 +206,7 @@ hpct_status hpct_topology_from_pci(hpct_topology *t, hpct_pci pci, int *distance
     return HPCT_OK;
 }
 
-hpct_status hpct_topology_from_cores(hpct_topology *t, const char *cores, int *distance)
+hpct_status hpct_gpus_topology_from_cores(hpct_gpus_topology *t, const char *cores, int *distance)
 {
     hwloc_bitmap_t list = t->bitmap_alloc(), local = t->bitmap_alloc();
     hpct_status status = HPCT_OK;

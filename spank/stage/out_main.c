@@ -257,14 +257,14 @@ static bool report_to_srun(const hpct_out_record *record, hpct_status status, co
     char name[HPCT_NET_FRAME_NODE];
     if (record->srun == NULL || record->key == NULL || hpct_auth_key_new(&key) != HPCT_OK)
         return false;
-    const hpct_results_way way = {.address = record->srun,
-                                  .key = key,
-                                  .node = record->node,
-                                  .nodes = record->nodes,
-                                  .name = name};
+    const hpct_agree_results_way way = {.address = record->srun,
+                                        .key = key,
+                                        .node = record->node,
+                                        .nodes = record->nodes,
+                                        .name = name};
     name_node(record, name);
     bool reported = hpct_auth_key_from_text(key, record->key) &&
-                    hpct_results_tell(&way, status, found, REPORT_SECONDS);
+                    hpct_agree_results_tell(&way, status, found, REPORT_SECONDS);
     hpct_auth_key_free(key);
     return reported;
 }

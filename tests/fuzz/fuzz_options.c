@@ -56,12 +56,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     char *text = strndup((const char *) data + 1, size - 1);
     int which = data[0] - '0';
-    if (which >= 0 && which < HPCT_NUM_OPTIONS) {
-        if (hpct_option_check((hpct_option) which, text) != HPCT_OK && *hpct_last_error() == '\0')
+    if (which >= 0 && which < HPCT_SPANK_NUM_OPTIONS) {
+        if (hpct_spank_option_check((hpct_spank_option) which, text) != HPCT_OK &&
+            *hpct_last_error() == '\0')
             abort();
-        if (which == HPCT_OPTION_STAGE)
+        if (which == HPCT_SPANK_OPTION_STAGE)
             check_stage(text);
-        if (which == HPCT_OPTION_STAGE_OUT)
+        if (which == HPCT_SPANK_OPTION_STAGE_OUT)
             check_out(text);
     }
     free(text);

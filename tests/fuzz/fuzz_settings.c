@@ -31,9 +31,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (char *part = strtok_r(text, " \t", &rest); part != NULL && count < MAX_ARGUMENTS;
          part = strtok_r(NULL, " \t", &rest))
         arguments[count++] = part;
-    hpct_settings settings;
+    hpct_spank_settings settings;
     hpct_fail(HPCT_ERR_CONFIG, "%s", "");
-    if (hpct_settings_read(count, arguments, &settings) != HPCT_OK &&
+    if (hpct_spank_settings_read(count, arguments, &settings) != HPCT_OK &&
         strstr(hpct_last_error(), "plugstack.conf") == NULL)
         abort();
     /* whether or not: what is read later is whole */
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (settings.has_ports && (settings.ports.low < 1024 || settings.ports.high > 65535 ||
                                settings.ports.low > settings.ports.high))
         abort();
-    hpct_settings_free(&settings);
+    hpct_spank_settings_free(&settings);
     free(text);
     return 0;
 }

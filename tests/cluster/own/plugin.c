@@ -28,9 +28,9 @@ EXPORT int slurm_spank_init(spank_t spank, int count, char *arguments[])
 {
     (void) count;
     (void) arguments;
-    for (int i = 0; i < HPCT_NUM_OPTIONS; i++) {
+    for (int i = 0; i < HPCT_SPANK_NUM_OPTIONS; i++) {
         char usage[] = "anything";
-        struct spank_option option = {.name = strdup(hpct_option_table[i].name),
+        struct spank_option option = {.name = strdup(hpct_spank_option_table[i].name),
                                       .arginfo = usage,
                                       .usage = usage,
                                       .has_arg = 2,

@@ -34,7 +34,7 @@ static void keep_line(void *context, const char *text)
 
 static double seconds; /* that the last one took */
 
-static hpct_status run(hpct_child child, const char *text)
+static hpct_status run(hpct_spank_child child, const char *text)
 {
     char shell[] = "/bin/sh", option[] = "-c";
     char *script = strdup(text), *arguments[] = {shell, option, script, NULL};
@@ -42,7 +42,7 @@ static hpct_status run(hpct_child child, const char *text)
     heard[0] = '\0';
     num_lines = 0;
     child.arguments = arguments;
-    hpct_status status = hpct_child_run(&child, "the test");
+    hpct_status status = hpct_spank_child_run(&child, "the test");
     seconds = now() - start;
     free(script);
     return status;
@@ -52,12 +52,12 @@ static hpct_status run(hpct_child child, const char *text)
     40 /* seconds that a loaded machine keeps, and what would not end by itself does not           \
         */
 
-static const hpct_child patient = {.stall_seconds = 20, .end_signal = SIGKILL};
+static const hpct_spank_child patient = {.stall_seconds = 20, .end_signal = SIGKILL};
 
 static void output_is_captured_and_sanitized(void **state)
 {
     (void) state;
-    hpct_child child = patient;
+    hpct_spank_child child = patient;
     child.line = keep_line;
     assert_int_equal(run(child, "printf 'a\\033b\\nlast' >&2; exit 74"), HPCT_ERR_IO);
     assert_string_equal(heard, "a?b\nlast\n");
@@ -69,7 +69,7 @@ static void output_is_captured_and_sanitized(void **state)
 static void open_descriptors_of_others_do_not_delay(void **state)
 {
     (void) state;
-    hpct_child child = patient;
+    hpct_spank_child child = patient;
     static const char script[] =
         "(for i in $(seq 120); do echo >&3; sleep 0.5; done) >/dev/null 2>&1 & exit 66";
     assert_int_equal(run(child, script), HPCT_ERR_NO_INPUT);
@@ -83,12 +83,12 @@ static void open_descriptors_of_others_do_not_delay(void **state)
 static void closing_output_does_not_extend_the_timeout(void **state)
 {
     (void) state;
-    hpct_child child = patient;
+    hpct_spank_child child = patient;
     child.limit_seconds = 1;
     assert_int_equal(run(child, "exec 3>&- 2>&-; sleep 300"), HPCT_ERR_STOPPED);
     assert_non_null(strstr(hpct_last_error(), "had not ended after 1 seconds"));
     assert_true(seconds < SOON);
-    child = (hpct_child){.stall_seconds = 1, .end_signal = SIGKILL};
+    child = (hpct_spank_child){.stall_seconds = 1, .end_signal = SIGKILL};
     assert_int_equal(run(child, "exec 3>&-; sleep 300"), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "no progress for 1 seconds"));
     assert_true(seconds < SOON);
@@ -97,11 +97,11 @@ static void closing_output_does_not_extend_the_timeout(void **state)
 static void stopped_child_is_killed_after_the_timeout(void **state)
 {
     (void) state;
-    hpct_child child = patient;
+    hpct_spank_child child = patient;
     child.limit_seconds = 1;
     assert_int_equal(run(child, "kill -STOP $$"), HPCT_ERR_STOPPED);
     assert_true(seconds < SOON);
-    child = (hpct_child){.stall_seconds = 1, .end_signal = SIGKILL};
+    child = (hpct_spank_child){.stall_seconds = 1, .end_signal = SIGKILL};
     assert_int_equal(run(child, "kill -STOP $$"), HPCT_ERR_IO);
     assert_true(seconds < SOON);
 }
@@ -109,7 +109,7 @@ static void stopped_child_is_killed_after_the_timeout(void **state)
 static void changed_byte_is_a_heartbeat(void **state)
 {
     (void) state;
-    hpct_child child = {.stall_seconds = 5, .end_signal = SIGKILL};
+    hpct_spank_child child = {.stall_seconds = 5, .end_signal = SIGKILL};
     assert_int_equal(run(child, "for i in 1 2 3 4 5 6 7; do printf . >&3; sleep 1; done; exit 66"),
                      HPCT_ERR_NO_INPUT);
 }
@@ -147,7 +147,7 @@ static void descendants_end_with_the_child(void **state)
     (void) state;
     char text[256];
     int pids[2] = {0};
-    hpct_child child = patient;
+    hpct_spank_child child = patient;
     child.line = keep_line;
     child.alone = true;
     assert_int_equal(run(child, "setsid sh -c 'sleep 30 & echo $! $$ >&2; wait' 3>&- & sleep 3"),

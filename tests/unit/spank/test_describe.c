@@ -12,28 +12,29 @@
 #define STEP                                                                                       \
     "SLURM_STEP_NODELIST=node[0-1]", "SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_DISTRIBUTION=cyclic"
 
-static hpct_status describe(const hpct_cluster_environment *environment, hpct_task_facts facts,
-                            const char *stage, hpct_cluster_config **config)
+static hpct_status describe(const hpct_cluster_environment *environment,
+                            hpct_spank_task_facts facts, const char *stage,
+                            hpct_cluster_config **config)
 {
-    hpct_options options = {0};
-    hpct_choices choices = {0};
-    hpct_settings settings;
-    hpct_team_facts team = {0};
+    hpct_spank_options options = {0};
+    hpct_spank_choices choices = {0};
+    hpct_spank_settings settings;
+    hpct_spank_team_facts team = {0};
     if (stage != NULL)
-        hpct_options_set(&options, HPCT_OPTION_STAGE, stage);
-    assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
-    assert_int_equal(hpct_options_resolve(&options, environment, true, &choices), HPCT_OK);
+        hpct_spank_options_set(&options, HPCT_SPANK_OPTION_STAGE, stage);
+    assert_int_equal(hpct_spank_settings_read(0, NULL, &settings), HPCT_OK);
+    assert_int_equal(hpct_spank_options_resolve(&options, environment, true, &choices), HPCT_OK);
     facts.tmpdir = "/tmp/hpc-train/42";
     hpct_status status =
-        hpct_task_describe(&facts, &choices, &settings, environment, &team, config);
+        hpct_spank_task_describe(&facts, &choices, &settings, environment, &team, config);
     free(team.hosts);
-    hpct_choices_free(&choices);
-    hpct_settings_free(&settings);
-    free(options.values[HPCT_OPTION_STAGE]);
+    hpct_spank_choices_free(&choices);
+    hpct_spank_settings_free(&settings);
+    free(options.values[HPCT_SPANK_OPTION_STAGE]);
     return status;
 }
 
-static const hpct_task_facts task3 = {
+static const hpct_spank_task_facts task3 = {
     .job = 42, .rank = 3, .local_rank = 1, .node = 1, .local_tasks = 2, .total_tasks = 4};
 
 static void task_config_has_gpu_data_and_tmpdir(void **state)
@@ -60,7 +61,7 @@ static void layouts_that_slurm_contradicts_are_rejected(void **state)
 {
     (void) state;
     hpct_cluster_config *config = NULL;
-    hpct_task_facts facts = task3;
+    hpct_spank_task_facts facts = task3;
     facts.node = 0;
     assert_int_equal(describe(ENV(STEP), facts, NULL, &config), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "use --distribution=block"));
@@ -83,25 +84,26 @@ static void layouts_that_slurm_contradicts_are_rejected(void **state)
 static hpct_status stage_together(const parse_case *c, char *got, size_t size)
 {
     char variable[64];
-    hpct_task_facts facts = task3;
-    hpct_choices choices = {0};
-    hpct_settings settings;
-    hpct_team_facts team = {0};
-    hpct_options options = {0};
+    hpct_spank_task_facts facts = task3;
+    hpct_spank_choices choices = {0};
+    hpct_spank_settings settings;
+    hpct_spank_team_facts team = {0};
+    hpct_spank_options options = {0};
     hpct_cluster_config *config = NULL;
     snprintf(variable, sizeof variable, "HPC_TRAIN_STAGE_MODE=%s", c->text);
     hpct_cluster_environment *environment = ENV(STEP, "HPC_TRAIN_STAGE=/data", variable);
     facts.trusted = c->number != 0;
     facts.tmpdir = "/tmp/hpc-train/42";
-    assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
-    assert_int_equal(hpct_options_resolve(&options, environment, true, &choices), HPCT_OK);
-    assert_int_equal(hpct_task_describe(&facts, &choices, &settings, environment, &team, &config),
-                     HPCT_OK);
+    assert_int_equal(hpct_spank_settings_read(0, NULL, &settings), HPCT_OK);
+    assert_int_equal(hpct_spank_options_resolve(&options, environment, true, &choices), HPCT_OK);
+    assert_int_equal(
+        hpct_spank_task_describe(&facts, &choices, &settings, environment, &team, &config),
+        HPCT_OK);
     snprintf(got, size, "%s", team.hosts != NULL ? "together" : "each");
     free(team.hosts);
     hpct_cluster_config_free(config);
-    hpct_choices_free(&choices);
-    hpct_settings_free(&settings);
+    hpct_spank_choices_free(&choices);
+    hpct_spank_settings_free(&settings);
     return HPCT_OK;
 }
 
@@ -125,7 +127,7 @@ static void task_config_of_a_heterogeneous_component(void **state)
 {
     (void) state;
     hpct_cluster_config *config = NULL;
-    hpct_task_facts second = {
+    hpct_spank_task_facts second = {
         .job = 43, .rank = 1, .local_rank = 1, .node = 0, .local_tasks = 2, .total_tasks = 2};
     hpct_cluster_environment *step =
         ENV("SLURM_STEP_NODELIST=node[0-1]", "SLURM_STEP_TASKS_PER_NODE=2(x2)", "SLURM_PROCID=3",
@@ -154,7 +156,7 @@ static void config_file_is_written_with_mode_0600(void **state)
     struct stat info;
     assert_non_null(mkdtemp(folder));
     for (int i = 0; i < 2; i++) { /* also over an earlier one */
-        assert_int_equal(hpct_private_write(folder, "config.3.7.json", "{\"a\":1}", &path),
+        assert_int_equal(hpct_spank_private_write(folder, "config.3.7.json", "{\"a\":1}", &path),
                          HPCT_OK);
         assert_non_null(strstr(path, "/.hpc-train/config.3.7.json"));
         FILE *file = fopen(path, "r");
@@ -167,7 +169,7 @@ static void config_file_is_written_with_mode_0600(void **state)
     }
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
-    assert_int_equal(hpct_private_write(folder, "config.3.7.json", "{}", &path), HPCT_ERR_IO);
+    assert_int_equal(hpct_spank_private_write(folder, "config.3.7.json", "{}", &path), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), folder));
 }
 

@@ -16,20 +16,21 @@ static hpct_status check_given(const parse_case *c, char *got, size_t size)
     (void) got;
     (void) size;
     const command *call = c->with;
-    hpct_given given = {0};
+    hpct_spank_given given = {0};
     words values, line;
     for (char *const *value = split_words(&values, c->text); *value != NULL; value++)
-        assert_int_equal(hpct_given_add(&given, (hpct_option) c->number, *value), HPCT_OK);
-    hpct_status status =
-        hpct_given_check(&given, split_words(&line, call->line), call->environment, call->script);
-    hpct_given_free(&given);
+        assert_int_equal(hpct_spank_given_add(&given, (hpct_spank_option) c->number, *value),
+                         HPCT_OK);
+    hpct_status status = hpct_spank_given_check(&given, split_words(&line, call->line),
+                                                call->environment, call->script);
+    hpct_spank_given_free(&given);
     return status;
 }
 
 #define IN_SCRIPT(line) (&(const command){"srun " line, NO_ENV, true})
 #define NO_SCRIPT(line) (&(const command){"srun " line, NO_ENV, false})
-#define STAGE HPCT_OPTION_STAGE
-#define ON HPCT_OPTION_ON
+#define STAGE HPCT_SPANK_OPTION_STAGE
+#define ON HPCT_SPANK_OPTION_ON
 #define LINE "--hpc-train-stage=/b job.sh"
 #define TWICE "--hpc-train-stage=/a --hpc-train-stage /b"
 
@@ -57,7 +58,7 @@ static void second_values_in_one_place_are_rejected(void **state)
         {"off on", HPCT_OK, NULL, ON, IN_SCRIPT("--hpc-train")},
         {"on off", HPCT_ERR_USAGE, NULL, ON, NO_SCRIPT("--hpc-train")},
         /* ports are no list to which the second could be added */
-        {"22000 23000", HPCT_ERR_USAGE, NULL, HPCT_OPTION_PORT, IN_SCRIPT("job.sh")},
+        {"22000 23000", HPCT_ERR_USAGE, NULL, HPCT_SPANK_OPTION_PORT, IN_SCRIPT("job.sh")},
     };
     RUN_CASES(check_given, cases);
     assert_null(strstr(hpct_last_error(), "list"));

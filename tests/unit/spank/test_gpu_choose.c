@@ -5,13 +5,13 @@
 /* Number: the local rank; with: CUDA_VISIBLE_DEVICES. */
 static hpct_status choose(const parse_case *c, char *got, size_t size)
 {
-    hpct_gpu_bind bind = {0};
+    hpct_spank_gpu_bind bind = {0};
     char *gpu = NULL;
-    assert_int_equal(hpct_gpu_bind_parse(c->text, &bind), HPCT_OK);
-    hpct_status status = hpct_gpu_choose(&bind, c->with, c->number, &gpu);
+    assert_int_equal(hpct_spank_gpu_bind_parse(c->text, &bind), HPCT_OK);
+    hpct_status status = hpct_spank_gpu_choose(&bind, c->with, c->number, &gpu);
     snprintf(got, size, "%s", gpu != NULL ? gpu : "(none)");
     free(gpu);
-    hpct_gpu_bind_free(&bind);
+    hpct_spank_gpu_bind_free(&bind);
     return status;
 }
 

@@ -11,7 +11,7 @@ static hpct_status several(const parse_case *c, char *got, size_t size)
     (void) got;
     (void) size;
     words w;
-    return accepted_if(hpct_nodes_asked_several(split_words(&w, c->text)));
+    return accepted_if(hpct_spank_nodes_asked_several(split_words(&w, c->text)));
 }
 
 static hpct_status components(const parse_case *c, char *got, size_t size)
@@ -19,7 +19,7 @@ static hpct_status components(const parse_case *c, char *got, size_t size)
     (void) got;
     (void) size;
     words w;
-    return accepted_if(hpct_nodes_asked_parts(split_words(&w, c->text)));
+    return accepted_if(hpct_spank_nodes_asked_parts(split_words(&w, c->text)));
 }
 
 static void srun_options_say_several_nodes(void **state)
@@ -80,7 +80,7 @@ static hpct_status array(const parse_case *c, char *got, size_t size)
         else if (strcmp(w.argv[i], "other.sh") == 0)
             w.argv[i] = paths.other;
     }
-    snprintf(got, size, "%d", hpct_nodes_asked_array(w.argv));
+    snprintf(got, size, "%d", hpct_spank_nodes_asked_array(w.argv));
     return HPCT_OK;
 }
 

@@ -5,37 +5,37 @@
 #include "tests/unit/environment.h"
 #include "tests/unit/spank/words.h"
 
-static void free_options(hpct_options *options)
+static void free_options(hpct_spank_options *options)
 {
-    for (int i = 0; i < HPCT_NUM_OPTIONS; i++)
+    for (int i = 0; i < HPCT_SPANK_NUM_OPTIONS; i++)
         free(options->values[i]);
-    *options = (hpct_options){0};
+    *options = (hpct_spank_options){0};
 }
 
 /* "--hpc-train-port=22000 ..." */
-static void set_options(hpct_options *options, const char *line)
+static void set_options(hpct_spank_options *options, const char *line)
 {
     words w;
     for (char *const *word = split_words(&w, line); *word != NULL; word++) {
         size_t length = strcspn(*word + 2, "=");
         int i = 0;
-        while (strncmp(hpct_option_table[i].name, *word + 2, length) != 0 ||
-               hpct_option_table[i].name[length] != '\0')
-            assert_true(++i < HPCT_NUM_OPTIONS);
-        hpct_options_set(options, (hpct_option) i,
-                         (*word)[2 + length] == '=' ? *word + 3 + length : NULL);
+        while (strncmp(hpct_spank_option_table[i].name, *word + 2, length) != 0 ||
+               hpct_spank_option_table[i].name[length] != '\0')
+            assert_true(++i < HPCT_SPANK_NUM_OPTIONS);
+        hpct_spank_options_set(options, (hpct_spank_option) i,
+                               (*word)[2 + length] == '=' ? *word + 3 + length : NULL);
     }
 }
 
 /* Text: the command line; number: the administrator's default; with: the environment. */
 static hpct_status resolve_on(const parse_case *c, char *got, size_t size)
 {
-    hpct_options options = {0};
-    hpct_choices choices = {0};
+    hpct_spank_options options = {0};
+    hpct_spank_choices choices = {0};
     set_options(&options, c->text);
-    HPCT_TRY(hpct_options_resolve(&options, c->with, c->number != 0, &choices));
+    HPCT_TRY(hpct_spank_options_resolve(&options, c->with, c->number != 0, &choices));
     snprintf(got, size, "%s", choices.on ? "on" : "off");
-    hpct_choices_free(&choices);
+    hpct_spank_choices_free(&choices);
     free_options(&options);
     return HPCT_OK;
 }
@@ -66,31 +66,31 @@ static void command_line_overrides_environment_overrides_default(void **state)
 static void unset_values_come_from_the_environment_or_defaults(void **state)
 {
     (void) state;
-    hpct_options options = {0};
-    hpct_choices choices = {0};
+    hpct_spank_options options = {0};
+    hpct_spank_choices choices = {0};
     hpct_cluster_environment *environment =
         ENV("HPC_TRAIN_PORT=21000", "HPC_TRAIN_ENV=jax", "HPC_TRAIN_BIND=map:0",
             "HPC_TRAIN_STAGE=/a:b,/c", "HPC_TRAIN_HIDE=on");
-    hpct_options_set(&options, HPCT_OPTION_PORT, "22000");
-    hpct_options_set(&options, HPCT_OPTION_PORT, "23000-24000"); /* the last one */
-    hpct_options_set(&options, HPCT_OPTION_ENV, "tf");
-    assert_int_equal(hpct_options_resolve(&options, environment, false, &choices), HPCT_OK);
+    hpct_spank_options_set(&options, HPCT_SPANK_OPTION_PORT, "22000");
+    hpct_spank_options_set(&options, HPCT_SPANK_OPTION_PORT, "23000-24000"); /* the last one */
+    hpct_spank_options_set(&options, HPCT_SPANK_OPTION_ENV, "tf");
+    assert_int_equal(hpct_spank_options_resolve(&options, environment, false, &choices), HPCT_OK);
     assert_true(choices.has_port);
     assert_int_equal(choices.port.low, 23000);
     assert_int_equal(choices.frameworks, HPCT_CLUSTER_FRAMEWORK_TF);
-    assert_int_equal(choices.bind.kind, HPCT_GPU_BIND_MAP);
+    assert_int_equal(choices.bind.kind, HPCT_SPANK_GPU_BIND_MAP);
     assert_true(choices.hide);
     assert_int_equal(choices.stage.count, 2);
     assert_string_equal(choices.stage.entries[0].dst, "b");
     assert_string_equal(choices.stage.entries[1].dst, "c");
-    hpct_choices_free(&choices);
+    hpct_spank_choices_free(&choices);
     free_options(&options);
-    assert_int_equal(hpct_options_resolve(&options, NO_ENV, true, &choices), HPCT_OK);
+    assert_int_equal(hpct_spank_options_resolve(&options, NO_ENV, true, &choices), HPCT_OK);
     assert_int_equal(choices.frameworks, HPCT_CLUSTER_FRAMEWORK_ALL);
-    assert_int_equal(choices.bind.kind, HPCT_GPU_BIND_CLOSEST);
+    assert_int_equal(choices.bind.kind, HPCT_SPANK_GPU_BIND_CLOSEST);
     assert_false(choices.bind.asked);
     assert_false(choices.has_port || choices.hide);
-    hpct_choices_free(&choices);
+    hpct_spank_choices_free(&choices);
 }
 
 /* Number: the option. */
@@ -98,7 +98,7 @@ static hpct_status check_option(const parse_case *c, char *got, size_t size)
 {
     (void) got;
     (void) size;
-    return hpct_option_check((hpct_option) c->number, c->text);
+    return hpct_spank_option_check((hpct_spank_option) c->number, c->text);
 }
 
 static void invalid_values_are_rejected(void **state)
@@ -106,7 +106,7 @@ static void invalid_values_are_rejected(void **state)
     (void) state;
 #define WRONG(option, text, words)                                                                 \
     {                                                                                              \
-        text, HPCT_ERR_USAGE, words, HPCT_OPTION_##option                                          \
+        text, HPCT_ERR_USAGE, words, HPCT_SPANK_OPTION_##option                                    \
     }
     static const parse_case cases[] = {
         WRONG(ON, "maybe", "--hpc-train: 'maybe'"),
@@ -161,13 +161,13 @@ static void invalid_values_are_rejected(void **state)
         WRONG(STAGE, "/data\r", "ends with a carriage return"),
         WRONG(STAGE_OUT, "a:/b\r", "ends with a carriage return"),
         WRONG(STAGE, "/a:x,/b:x/y", "would both be put at 'x'"),
-        {NULL, HPCT_OK, NULL, HPCT_OPTION_ON},
-        {NULL, HPCT_OK, NULL, HPCT_OPTION_HIDE},
+        {NULL, HPCT_OK, NULL, HPCT_SPANK_OPTION_ON},
+        {NULL, HPCT_OK, NULL, HPCT_SPANK_OPTION_HIDE},
         /* as Slurm hands an option without a value on to the steps of a job */
-        {"(null)", HPCT_OK, NULL, HPCT_OPTION_ON},
-        {"(null)", HPCT_OK, NULL, HPCT_OPTION_HIDE},
+        {"(null)", HPCT_OK, NULL, HPCT_SPANK_OPTION_ON},
+        {"(null)", HPCT_OK, NULL, HPCT_SPANK_OPTION_HIDE},
         /* no shell would have expanded these */
-        {"/a/b~,/a$/c$.d,/e\\:f", HPCT_OK, NULL, HPCT_OPTION_STAGE},
+        {"/a/b~,/a$/c$.d,/e\\:f", HPCT_OK, NULL, HPCT_SPANK_OPTION_STAGE},
     };
     RUN_CASES(check_option, cases);
 }
@@ -175,9 +175,9 @@ static void invalid_values_are_rejected(void **state)
 static void errors_name_the_variable(void **state)
 {
     (void) state;
-    hpct_options options = {0};
-    hpct_choices choices = {0};
-    assert_int_equal(hpct_options_resolve(&options, ENV("HPC_TRAIN_PORT=x"), false, &choices),
+    hpct_spank_options options = {0};
+    hpct_spank_choices choices = {0};
+    assert_int_equal(hpct_spank_options_resolve(&options, ENV("HPC_TRAIN_PORT=x"), false, &choices),
                      HPCT_ERR_USAGE);
     assert_int_equal(strncmp(hpct_last_error(), "HPC_TRAIN_PORT: ", 16), 0);
 }
@@ -185,11 +185,12 @@ static void errors_name_the_variable(void **state)
 static void hide_conflicts_with_bind_none(void **state)
 {
     (void) state;
-    hpct_options options = {0};
-    hpct_choices choices = {0};
+    hpct_spank_options options = {0};
+    hpct_spank_choices choices = {0};
     hpct_cluster_environment *environment = ENV("HPC_TRAIN_BIND=none");
-    hpct_options_set(&options, HPCT_OPTION_HIDE, NULL);
-    assert_int_equal(hpct_options_resolve(&options, environment, false, &choices), HPCT_ERR_USAGE);
+    hpct_spank_options_set(&options, HPCT_SPANK_OPTION_HIDE, NULL);
+    assert_int_equal(hpct_spank_options_resolve(&options, environment, false, &choices),
+                     HPCT_ERR_USAGE);
     assert_non_null(strstr(hpct_last_error(), "--hpc-train-hide"));
     assert_non_null(strstr(hpct_last_error(), "--hpc-train-bind=none"));
     free_options(&options);

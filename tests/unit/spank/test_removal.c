@@ -192,7 +192,7 @@ static void racing_user_gains_nothing(void **state)
     for (int round = 0; round < times; round++) {
         int ready[2];
         char byte;
-        assert_int_equal(hpct_tmpdir_make(parent, 6, uid, gid), HPCT_OK);
+        assert_int_equal(hpct_spank_tmpdir_make(parent, 6, uid, gid), HPCT_OK);
         assert_int_equal(mkdirat(outside, "own", 0755), 0);
         assert_int_equal(fchownat(outside, "own", uid, gid, 0), 0);
         int job = open(in("%s/6", parent), FOLDER), own = openat(outside, "own", FOLDER);
@@ -205,7 +205,7 @@ static void racing_user_gains_nothing(void **state)
         assert_int_equal(read(ready[0], &byte, 1), 1);
         usleep((useconds_t) (rand_r(&seed) % 300));
         double start = now();
-        hpct_status status = hpct_tmpdir_remove(parent, 6);
+        hpct_status status = hpct_spank_tmpdir_remove(parent, 6);
         double took = now() - start;
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
@@ -223,7 +223,7 @@ static void racing_user_gains_nothing(void **state)
         assert_int_equal(stat(in("%s/root/file", base), &after), 0);
         after.st_nlink = file.st_nlink;
         assert_same(&file, &after);
-        assert_int_equal(hpct_remove(outside, "own", "own", 20), HPCT_OK);
+        assert_int_equal(hpct_spank_remove(outside, "own", "own", 20), HPCT_OK);
     }
     close(outside);
     /* the attack was one: it got folders out of the tree while that was still the user's (under
@@ -239,7 +239,7 @@ static void busy_writer_does_not_prevent_removal(void **state)
     if (geteuid() != 0)
         skip();
     for (int round = 0; round < place_times(2, 100); round++) {
-        assert_int_equal(hpct_tmpdir_make(parent, 7, uid, gid), HPCT_OK);
+        assert_int_equal(hpct_spank_tmpdir_make(parent, 7, uid, gid), HPCT_OK);
         int job = open(in("%s/7", parent), FOLDER);
         pid_t children[3];
         for (int i = 0; i < 3; i++) {
@@ -259,7 +259,7 @@ static void busy_writer_does_not_prevent_removal(void **state)
         }
         usleep(20000);
         double start = now();
-        hpct_status status = hpct_tmpdir_remove(parent, 7);
+        hpct_status status = hpct_spank_tmpdir_remove(parent, 7);
         double took = now() - start;
         for (int i = 0; i < 3; i++) {
             kill(children[i], SIGKILL);
@@ -278,7 +278,7 @@ static void deep_trees_are_removed(void **state)
 {
     (void) state;
     int levels = place_times(1500, 100000); /* 512 of them are a path too long to be named */
-    assert_int_equal(hpct_tmpdir_make(parent, 5, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 5, uid, gid), HPCT_OK);
     int at = open(in("%s/5", parent), FOLDER);
     put_file(at, ".deep-1-0");
     for (int i = 0; i < levels; i++) {
@@ -290,10 +290,10 @@ static void deep_trees_are_removed(void **state)
     close(at);
     double start = now();
     int goes = 1;
-    for (hpct_status status = hpct_tmpdir_remove(parent, 5); status != HPCT_OK; goes++) {
+    for (hpct_status status = hpct_spank_tmpdir_remove(parent, 5); status != HPCT_OK; goes++) {
         assert_non_null(strstr(hpct_last_error(), "not removed within"));
         assert_true(goes < 30); /* on a slow or busy machine later epilogs go on */
-        hpct_tmpdir_sweep(parent);
+        hpct_spank_tmpdir_sweep(parent);
         status = is_empty(parent) ? HPCT_OK : status;
     }
     print_message("%d levels: %.2f s in %d goes\n", levels, now() - start, goes);
@@ -305,7 +305,7 @@ static void time_is_bounded(void **state)
     (void) state;
     int files = place_times(5000, 1000000);
     char name[16];
-    assert_int_equal(hpct_tmpdir_make(parent, 8, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 8, uid, gid), HPCT_OK);
     int at = open(in("%s/8", parent), FOLDER), top = open(parent, FOLDER);
     for (int i = 0; i < files; i++) {
         snprintf(name, sizeof name, "%d", i);
@@ -314,7 +314,7 @@ static void time_is_bounded(void **state)
     close(at);
     double start = now();
     int passes = 1;
-    for (; hpct_remove(top, "8", "8", 1) != HPCT_OK; passes++) {
+    for (; hpct_spank_remove(top, "8", "8", 1) != HPCT_OK; passes++) {
         assert_non_null(strstr(hpct_last_error(), "not removed within 1 seconds"));
         assert_true(now() - start < 3 * passes + 5);
         assert_true(passes < 300);
@@ -322,17 +322,17 @@ static void time_is_bounded(void **state)
     print_message("%d files: %.2f s in %d goes\n", files, now() - start, passes);
     /* without any time nothing is done, but no user can enter any more */
     struct stat info;
-    assert_int_equal(hpct_tmpdir_make(parent, 9, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 9, uid, gid), HPCT_OK);
     shell(in("touch %s/9/file && chmod 777 %s/9", parent, parent));
-    assert_int_equal(hpct_remove(top, "9", "9", 0), HPCT_ERR_IO);
+    assert_int_equal(hpct_spank_remove(top, "9", "9", 0), HPCT_ERR_IO);
     assert_true(exists(in("%s/9/file", parent)));
     assert_int_equal(stat(in("%s/9", parent), &info), 0);
     assert_int_equal(info.st_uid, geteuid());
     assert_int_equal(info.st_mode & 07777, 0700);
-    assert_int_equal(hpct_remove(top, "9", "9", 1), HPCT_OK);
+    assert_int_equal(hpct_spank_remove(top, "9", "9", 1), HPCT_OK);
     close(top);
-    assert_int_equal(hpct_tmpdir_remove(parent, 8), HPCT_OK); /* the records */
-    assert_int_equal(hpct_tmpdir_remove(parent, 9), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_remove(parent, 8), HPCT_OK); /* the records */
+    assert_int_equal(hpct_spank_tmpdir_remove(parent, 9), HPCT_OK);
     assert_true(is_empty(parent));
 }
 
@@ -341,20 +341,20 @@ static void unremovable_entry_is_named(void **state)
     (void) state;
     if (geteuid() != 0)
         skip();
-    assert_int_equal(hpct_tmpdir_make(parent, 13, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 13, uid, gid), HPCT_OK);
     shell(in("mkdir -p %s/13/a && cd %s/13/a && touch 'odd\nname' other", parent, parent));
     if (system(in("cd %s/13/a && chattr +i odd*name 2>/dev/null", parent)) != 0) {
-        assert_int_equal(hpct_tmpdir_remove(parent, 13), HPCT_OK);
+        assert_int_equal(hpct_spank_tmpdir_remove(parent, 13), HPCT_OK);
         skip();
     }
     double start = now();
-    assert_int_equal(hpct_tmpdir_remove(parent, 13), HPCT_ERR_IO);
+    assert_int_equal(hpct_spank_tmpdir_remove(parent, 13), HPCT_ERR_IO);
     assert_true(now() - start < 3); /* it does not wait for a change that cannot come */
     assert_non_null(strstr(hpct_last_error(), "'odd?name': Operation not permitted"));
     shell(
         in("test \"$(find %s/.gone-13* -type f | wc -w)\" = 2", parent)); /* a name of two words */
     shell(in("chattr -i %s/.gone-13*/a/odd*name", parent));
-    hpct_tmpdir_sweep(parent);
+    hpct_spank_tmpdir_sweep(parent);
     assert_true(is_empty(parent));
 }
 
@@ -365,32 +365,32 @@ static void mounts_of_root_are_not_entered(void **state)
 {
     (void) state;
     place_own_mounts();
-    assert_int_equal(hpct_tmpdir_make(parent, 10, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 10, uid, gid), HPCT_OK);
     shell(
         in("mkdir -p %s/mine %s/10/a/m %s/10/b && touch %s/mine/file", base, parent, parent, base));
     assert_int_equal(mount(in("%s/mine", base), in("%s/10/a/m", parent), "none", MS_BIND, NULL), 0);
-    assert_int_equal(hpct_tmpdir_remove(parent, 10), HPCT_ERR_IO);
+    assert_int_equal(hpct_spank_tmpdir_remove(parent, 10), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "/.gone-10-"));
     assert_non_null(strstr(hpct_last_error(), "'m': Device or resource busy"));
     assert_true(exists(in("%s/mine/file", base)));
     assert_false(exists(in("%s/10", parent))); /* the name is free for the job's next run */
     assert_false(exists(in("%s/.gone-10-%d-0/b", parent, (int) getpid())));
-    hpct_tmpdir_sweep(parent);
+    hpct_spank_tmpdir_sweep(parent);
     assert_true(exists(in("%s/mine/file", base)));
     assert_int_equal(umount(in("%s/.gone-10-%d-0/a/m", parent, (int) getpid())), 0);
-    hpct_tmpdir_sweep(parent);
+    hpct_spank_tmpdir_sweep(parent);
     assert_true(is_empty(parent));
     assert_true(exists(in("%s/mine/file", base)));
 
-    assert_int_equal(hpct_tmpdir_make(parent, 11, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 11, uid, gid), HPCT_OK);
     assert_int_equal(mount(in("%s/mine", base), in("%s/11", parent), "none", MS_BIND, NULL), 0);
-    assert_int_equal(hpct_tmpdir_make(parent, 11, uid, gid), HPCT_ERR_IO);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 11, uid, gid), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "/11 cannot be used: a file system is mounted"));
-    assert_int_equal(hpct_tmpdir_remove(parent, 11), HPCT_ERR_IO);
+    assert_int_equal(hpct_spank_tmpdir_remove(parent, 11), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "/11 cannot be removed: a file system is mounted"));
     assert_true(exists(in("%s/mine/file", base)));
     assert_int_equal(umount(in("%s/11", parent)), 0);
-    assert_int_equal(hpct_tmpdir_remove(parent, 11), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_remove(parent, 11), HPCT_OK);
 }
 
 /* What fusermount does for a user: a mount whose requests come to the returned descriptor.
@@ -410,32 +410,32 @@ static void unresponsive_mount_is_not_accessed(void **state)
 {
     (void) state;
     place_own_mounts();
-    assert_int_equal(hpct_tmpdir_make(parent, 15, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 15, uid, gid), HPCT_OK);
     alarm(60); /* a process that waits for FUSE can be killed */
     /* on the directory itself, one upon the other: the next step is told, the epilog succeeds */
     int first = mount_fuse(in("%s/15", parent), uid), second = mount_fuse(in("%s/15", parent), uid);
-    assert_int_equal(hpct_tmpdir_make(parent, 15, uid, gid), HPCT_ERR_IO);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 15, uid, gid), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "a file system is mounted on it"));
-    assert_int_equal(hpct_tmpdir_remove(parent, 15), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_remove(parent, 15), HPCT_OK);
     assert_true(is_empty(parent));
     close(first);
     close(second);
     /* within it, deep down */
-    assert_int_equal(hpct_tmpdir_make(parent, 15, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 15, uid, gid), HPCT_OK);
     shell(in("mkdir -p %s/15/a/b/m", parent));
     first = mount_fuse(in("%s/15/a/b/m", parent), uid);
-    assert_int_equal(hpct_tmpdir_remove(parent, 15), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_remove(parent, 15), HPCT_OK);
     assert_true(is_empty(parent));
     close(first);
     /* a mount that root made may be something that the administrator wants */
-    assert_int_equal(hpct_tmpdir_make(parent, 15, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 15, uid, gid), HPCT_OK);
     shell(in("mkdir %s/15/m", parent));
     first = mount_fuse(in("%s/15/m", parent), 0);
-    assert_int_equal(hpct_tmpdir_remove(parent, 15), HPCT_ERR_IO);
+    assert_int_equal(hpct_spank_tmpdir_remove(parent, 15), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "'m': Device or resource busy"));
     assert_int_equal(umount2(in("%s/.gone-15-%d-0/m", parent, (int) getpid()), MNT_DETACH), 0);
     close(first);
-    hpct_tmpdir_sweep(parent);
+    hpct_spank_tmpdir_sweep(parent);
     assert_true(is_empty(parent));
     alarm(0);
 }
@@ -448,7 +448,7 @@ static void a_mount_in_another_namespace_is_no_obstacle(void **state)
     char byte;
     if (geteuid() != 0)
         skip();
-    assert_int_equal(hpct_tmpdir_make(parent, 16, uid, gid), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_make(parent, 16, uid, gid), HPCT_OK);
     shell(in("mkdir %s/16/m", parent));
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
@@ -462,7 +462,7 @@ static void a_mount_in_another_namespace_is_no_obstacle(void **state)
     }
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_int_equal(hpct_tmpdir_remove(parent, 16), HPCT_OK);
+    assert_int_equal(hpct_spank_tmpdir_remove(parent, 16), HPCT_OK);
     assert_true(is_empty(parent));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
@@ -521,7 +521,7 @@ static void a_parent_on_a_network_is_refused(void **state)
     if (server == 0)
         serve(fd);
     alarm(60);
-    assert_int_equal(hpct_tmpdir_make(in("%s/far", base), 1, uid, gid), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_spank_tmpdir_make(in("%s/far", base), 1, uid, gid), HPCT_ERR_CONFIG);
     assert_non_null(
         strstr(hpct_last_error(), "/far lies on FUSE, a network file system: set tmpdir="));
     assert_int_equal(umount2(in("%s/far", base), MNT_DETACH), 0);

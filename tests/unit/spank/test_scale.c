@@ -60,33 +60,33 @@ static void prepare(const char *folder, uint32_t rank, environment *e, char **fi
                     size_t *most)
 {
     hpct_cluster_environment of_step = {.get = get};
-    hpct_choices choices = {.frameworks = HPCT_CLUSTER_FRAMEWORK_ALL};
-    hpct_settings settings;
-    hpct_team_facts team = {0};
+    hpct_spank_choices choices = {.frameworks = HPCT_CLUSTER_FRAMEWORK_ALL};
+    hpct_spank_settings settings;
+    hpct_spank_team_facts team = {0};
     hpct_cluster_config *config = NULL;
     const char *dropped = NULL;
-    hpct_task_facts facts = {.job = 42,
-                             .rank = rank,
-                             .local_rank = rank / NODES,
-                             .node = rank % NODES,
-                             .local_tasks = EACH,
-                             .total_tasks = RANKS,
-                             .tmpdir = folder,
-                             .address_of = address_of};
-    assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
-    assert_int_equal(hpct_task_describe(&facts, &choices, &settings, &of_step, &team, &config),
-                     HPCT_OK);
+    hpct_spank_task_facts facts = {.job = 42,
+                                   .rank = rank,
+                                   .local_rank = rank / NODES,
+                                   .node = rank % NODES,
+                                   .local_tasks = EACH,
+                                   .total_tasks = RANKS,
+                                   .tmpdir = folder,
+                                   .address_of = address_of};
+    assert_int_equal(hpct_spank_settings_read(0, NULL, &settings), HPCT_OK);
+    assert_int_equal(
+        hpct_spank_task_describe(&facts, &choices, &settings, &of_step, &team, &config), HPCT_OK);
     assert_int_equal(hpct_cluster_config_to_json(config, json), HPCT_OK);
     char name[32];
     snprintf(name, sizeof name, "config.0.%u.json", rank);
-    assert_int_equal(hpct_private_write(folder, name, *json, file), HPCT_OK);
+    assert_int_equal(hpct_spank_private_write(folder, name, *json, file), HPCT_OK);
     assert_int_equal(
         hpct_cluster_variables_emit(config, choices.frameworks, *json, *file, set, e, &dropped),
         HPCT_OK);
     assert_string_equal(dropped, "TF_CONFIG");
     *most = mallinfo2().uordblks + mallinfo2().hblkhd;
     hpct_cluster_config_free(config);
-    hpct_settings_free(&settings);
+    hpct_spank_settings_free(&settings);
 }
 
 static double milliseconds(void)

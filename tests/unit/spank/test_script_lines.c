@@ -19,9 +19,10 @@ static hpct_status script(const parse_case *c, char *got, size_t size)
     assert_int_equal(write(fd, c->text, strlen(c->text)), strlen(c->text));
     close(fd);
     hpct_status status =
-        c->number == 1 ? hpct_script_lines_check((char *[]){program, name, path, ours, path, NULL})
-                       : hpct_script_lines_check((char *[]){program, nodes, path,
-                                                            c->with != NULL ? behind : NULL, NULL});
+        c->number == 1
+            ? hpct_spank_script_lines_check((char *[]){program, name, path, ours, path, NULL})
+            : hpct_spank_script_lines_check(
+                  (char *[]){program, nodes, path, c->with != NULL ? behind : NULL, NULL});
     unlink(path);
     return status;
 }

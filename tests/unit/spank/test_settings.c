@@ -3,12 +3,12 @@
 #include "tests/unit/cases.h"
 #include "tests/unit/spank/words.h"
 
-static hpct_status read_settings(char *const *arguments, hpct_settings *settings)
+static hpct_status read_settings(char *const *arguments, hpct_spank_settings *settings)
 {
     int count = 0;
     while (arguments[count] != NULL)
         count++;
-    return hpct_settings_read(count, arguments, settings);
+    return hpct_spank_settings_read(count, arguments, settings);
 }
 
 #define ARGUMENTS(...) ((char *const[]){__VA_ARGS__, NULL})
@@ -17,13 +17,13 @@ static hpct_status read_settings(char *const *arguments, hpct_settings *settings
 static void settings_have_defaults_and_are_read(void **state)
 {
     (void) state;
-    hpct_settings settings;
-    assert_int_equal(hpct_settings_read(0, NULL, &settings), HPCT_OK);
+    hpct_spank_settings settings;
+    assert_int_equal(hpct_spank_settings_read(0, NULL, &settings), HPCT_OK);
     assert_string_equal(settings.tmpdir, "/tmp/hpc-train");
     assert_int_equal(settings.wait, 300);
     assert_false(settings.on_by_default || settings.has_ports || settings.verbose);
     assert_int_equal(settings.stage_max, 0);
-    hpct_settings_free(&settings);
+    hpct_spank_settings_free(&settings);
     assert_int_equal(
         read_settings(ARGUMENTS(S("tmpdir=/local/jobs"), S("ports=21000-21999"), S("default=on"),
                                 S("stage_max=2G"), S("stage_src=/home,/project"),
@@ -41,13 +41,13 @@ static void settings_have_defaults_and_are_read(void **state)
     assert_string_equal(settings.stage_src[1], "/project");
     assert_string_equal(settings.helper, "/opt/x/hpc-train-stage");
     assert_string_equal(settings.gpu_helper, "/opt/y/gpus");
-    hpct_settings_free(&settings);
+    hpct_spank_settings_free(&settings);
     /* as people write folders */
     assert_int_equal(
         read_settings(ARGUMENTS(S("tmpdir=/local//"), S("stage_src=/a/,/b")), &settings), HPCT_OK);
     assert_string_equal(settings.tmpdir, "/local");
     assert_string_equal(settings.stage_src[0], "/a");
-    hpct_settings_free(&settings);
+    hpct_spank_settings_free(&settings);
 }
 
 /* The comments of hpc-train.conf: what is written there is right, and what bounds nothing is the
@@ -57,7 +57,7 @@ static void examples_of_the_shipped_file_are_valid(void **state)
     (void) state;
     char path[512], line[512], *examples[32], *defaults[32];
     int count = 0, kept = 0;
-    hpct_settings plain, given;
+    hpct_spank_settings plain, given;
     const char *top = getenv("top_builddir");
     snprintf(path, sizeof path, "%s/etc/plugstack.conf.d/hpc-train.conf", top != NULL ? top : ".");
     FILE *file = fopen(path, "r");
@@ -73,12 +73,12 @@ static void examples_of_the_shipped_file_are_valid(void **state)
     }
     fclose(file);
     assert_true(kept > 5 && kept == count - 2);
-    if (hpct_settings_read(count, examples, &given) != HPCT_OK)
+    if (hpct_spank_settings_read(count, examples, &given) != HPCT_OK)
         fail_msg("%s", hpct_last_error());
     assert_true(given.stage_max > 0 && given.num_stage_src > 1);
-    hpct_settings_free(&given);
-    assert_int_equal(hpct_settings_read(0, NULL, &plain), HPCT_OK);
-    assert_int_equal(hpct_settings_read(kept, defaults, &given), HPCT_OK);
+    hpct_spank_settings_free(&given);
+    assert_int_equal(hpct_spank_settings_read(0, NULL, &plain), HPCT_OK);
+    assert_int_equal(hpct_spank_settings_read(kept, defaults, &given), HPCT_OK);
     hpct_cluster_port_range ports = hpct_cluster_port_range_default();
     assert_true(given.ports.low == ports.low && given.ports.high == ports.high);
     assert_string_equal(given.tmpdir, plain.tmpdir);
@@ -89,8 +89,8 @@ static void examples_of_the_shipped_file_are_valid(void **state)
     assert_int_equal(given.last_try, plain.last_try);
     assert_int_equal(given.wait, plain.wait);
     assert_int_equal(given.verbose, plain.verbose);
-    hpct_settings_free(&plain);
-    hpct_settings_free(&given);
+    hpct_spank_settings_free(&plain);
+    hpct_spank_settings_free(&given);
     for (int i = 0; i < count; i++)
         free(examples[i]);
 }
@@ -100,9 +100,9 @@ static hpct_status read_line(const parse_case *c, char *got, size_t size)
     (void) got;
     (void) size;
     words w;
-    hpct_settings settings;
+    hpct_spank_settings settings;
     hpct_status status = read_settings(split_words(&w, c->text), &settings);
-    hpct_settings_free(&settings);
+    hpct_spank_settings_free(&settings);
     return status;
 }
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static hpct_share *share;
+static hpct_spank_share *share;
 static int *calls; /* shared: how often the work was done */
 
 static int setup(void **state)
@@ -26,13 +26,13 @@ static int setup(void **state)
     (void) state;
     calls = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     *calls = 0;
-    return calls == MAP_FAILED || hpct_share_make(&share) != HPCT_OK;
+    return calls == MAP_FAILED || hpct_spank_share_make(&share) != HPCT_OK;
 }
 
 static int teardown(void **state)
 {
     (void) state;
-    hpct_share_free(share);
+    hpct_spank_share_free(share);
     return munmap(calls, 4096);
 }
 
@@ -44,7 +44,7 @@ static double now(void)
 }
 
 /* Runs `work` as 4 tasks; counts how they ended, and whether each one's message holds `says`. */
-static void run_tasks(hpct_share_work work, int stall_seconds, const char *says, int *good,
+static void run_tasks(hpct_spank_share_work work, int stall_seconds, const char *says, int *good,
                       int *bad)
 {
     pid_t tasks[4];
@@ -52,8 +52,8 @@ static void run_tasks(hpct_share_work work, int stall_seconds, const char *says,
         tasks[i] = fork();
         if (tasks[i] != 0)
             continue;
-        hpct_status status =
-            hpct_share_once(share, HPCT_SHARE_DATA, i, "stage the data", stall_seconds, work, NULL);
+        hpct_status status = hpct_spank_share_once(share, HPCT_SPANK_SHARE_DATA, i,
+                                                   "stage the data", stall_seconds, work, NULL);
         if (status == HPCT_OK)
             _exit(0);
         _exit(strstr(hpct_last_error(), says) != NULL ? 1 : 2);
@@ -67,7 +67,7 @@ static void run_tasks(hpct_share_work work, int stall_seconds, const char *says,
     }
 }
 
-static hpct_status short_work(void *context, hpct_share *s)
+static hpct_status short_work(void *context, hpct_spank_share *s)
 {
     (void) context;
     (void) s;
@@ -76,24 +76,24 @@ static hpct_status short_work(void *context, hpct_share *s)
     return HPCT_OK;
 }
 
-static hpct_status failing_work(void *context, hpct_share *s)
+static hpct_status failing_work(void *context, hpct_spank_share *s)
 {
     short_work(context, s);
     return hpct_fail(HPCT_ERR_NO_INPUT, "no such data");
 }
 
 /* Longer than the waiters' patience, but it says that it goes on. */
-static hpct_status long_work(void *context, hpct_share *s)
+static hpct_status long_work(void *context, hpct_spank_share *s)
 {
     (void) context;
     for (int i = 0; i < 16; i++) {
         usleep(250000);
-        hpct_share_progress(s);
+        hpct_spank_share_progress(s);
     }
     return HPCT_OK;
 }
 
-static hpct_status stuck_work(void *context, hpct_share *s)
+static hpct_status stuck_work(void *context, hpct_spank_share *s)
 {
     (void) context;
     (void) s;
@@ -101,7 +101,7 @@ static hpct_status stuck_work(void *context, hpct_share *s)
     return HPCT_OK;
 }
 
-static hpct_status killed_work(void *context, hpct_share *s)
+static hpct_status killed_work(void *context, hpct_spank_share *s)
 {
     short_work(context, s);
     raise(SIGKILL);
@@ -115,8 +115,8 @@ static void one_works_for_all(void **state)
     run_tasks(short_work, 5, "", &good, &bad);
     assert_int_equal(good, 4);
     assert_int_equal(*calls, 1);
-    assert_true(hpct_share_first(share, HPCT_SHARE_REPORTED));
-    assert_false(hpct_share_first(share, HPCT_SHARE_REPORTED));
+    assert_true(hpct_spank_share_first(share, HPCT_SPANK_SHARE_REPORTED));
+    assert_false(hpct_spank_share_first(share, HPCT_SPANK_SHARE_REPORTED));
 }
 
 static void all_learn_of_a_failure(void **state)
@@ -164,8 +164,9 @@ static void a_killed_reader_spoils_nothing(void **state)
 {
     (void) state;
     int good = 0, bad = 0;
-    assert_int_equal(hpct_share_once(share, HPCT_SHARE_DATA, 0, "stage", 5, short_work, NULL),
-                     HPCT_OK);
+    assert_int_equal(
+        hpct_spank_share_once(share, HPCT_SPANK_SHARE_DATA, 0, "stage", 5, short_work, NULL),
+        HPCT_OK);
     pid_t reader = fork();
     if (reader == 0) {
         pthread_mutex_lock((pthread_mutex_t *) (void *) share);
@@ -185,25 +186,25 @@ static const char *hosts; /* for the next one */
 
 static hpct_status run_helper(const char *script, int stall_seconds)
 {
-    hpct_settings settings = {
+    hpct_spank_settings settings = {
         .helper = helper, .stage_max = 1000, .stage_follow = true, .num_stage_src = 1};
     char prefix[] = "/allowed";
     settings.stage_src[0] = prefix;
-    hpct_stage_run run = {.settings = &settings,
-                          .to = "/to",
-                          .list = "/a,/b:c",
-                          .mode = hosts == NULL ? NULL : "broadcast",
-                          .hosts = hosts,
-                          .node = hosts == NULL ? 0 : 1, /* the first speaks for all */
-                          .job = hosts == NULL ? NULL : "42.0",
-                          .memory = 4096,
-                          .stall_seconds = stall_seconds};
+    hpct_spank_stage_run run = {.settings = &settings,
+                                .to = "/to",
+                                .list = "/a,/b:c",
+                                .mode = hosts == NULL ? NULL : "broadcast",
+                                .hosts = hosts,
+                                .node = hosts == NULL ? 0 : 1, /* the first speaks for all */
+                                .job = hosts == NULL ? NULL : "42.0",
+                                .memory = 4096,
+                                .stall_seconds = stall_seconds};
     strcpy(helper, "/tmp/hpc-train-helper.XXXXXX");
     int fd = mkstemp(helper);
     fchmod(fd, 0700);
     dprintf(fd, "#!/bin/sh\n%s\n", script);
     close(fd);
-    hpct_status status = hpct_stage_run_work(&run, share);
+    hpct_status status = hpct_spank_stage_run_work(&run, share);
     unlink(helper);
     return status;
 }
@@ -243,9 +244,10 @@ static void the_helpers_end_is_told(void **state)
     assert_int_equal(run_helper("for i in $(seq 10); do sleep 0.5; printf . >&3; done", 4),
                      HPCT_OK);
     strcpy(helper, "/nonexistent/helper");
-    hpct_settings settings = {.helper = helper};
-    hpct_stage_run run = {.settings = &settings, .to = "/to", .list = "/a", .stall_seconds = 5};
-    assert_int_equal(hpct_stage_run_work(&run, share), HPCT_ERR_CONFIG);
+    hpct_spank_settings settings = {.helper = helper};
+    hpct_spank_stage_run run = {
+        .settings = &settings, .to = "/to", .list = "/a", .stall_seconds = 5};
+    assert_int_equal(hpct_spank_stage_run_work(&run, share), HPCT_ERR_CONFIG);
 }
 
 static void a_stopped_helper_is_ended(void **state)
@@ -301,17 +303,17 @@ static void ports_in_use_are_named(void **state)
     int port = 21000 + (int) (getpid() % 5000);
     int fd = listen_on(AF_INET, port);
     assert_true(fd >= 0);
-    assert_int_equal(hpct_port_check(port, "node7"), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_spank_port_check(port, "node7"), HPCT_ERR_CONFIG);
     char want[64];
     snprintf(want, sizeof want, "port %d on node7", port);
     assert_non_null(strstr(hpct_last_error(), want));
     assert_non_null(strstr(hpct_last_error(), "--hpc-train-port"));
     close(fd);
-    assert_int_equal(hpct_port_check(port, "node7"), HPCT_OK);
-    assert_int_equal(hpct_port_check(port, "node7"), HPCT_OK);
+    assert_int_equal(hpct_spank_port_check(port, "node7"), HPCT_OK);
+    assert_int_equal(hpct_spank_port_check(port, "node7"), HPCT_OK);
     fd = listen_on(AF_INET6, port);
     if (fd >= 0) {
-        assert_int_equal(hpct_port_check(port, "node7"), HPCT_ERR_CONFIG);
+        assert_int_equal(hpct_spank_port_check(port, "node7"), HPCT_ERR_CONFIG);
         close(fd);
     }
 }
@@ -323,7 +325,7 @@ static void node_reports_are_staggered(void **state)
     (void) state;
     int at_once = 0, most = 0, per_tenth[20] = {0};
     for (uint32_t node = 0; node < 10000; node++) {
-        int turn = hpct_turn_ms(node, 10000);
+        int turn = hpct_spank_turn_ms(node, 10000);
         assert_within(turn, 0, 1999);
         at_once += turn == 0;
         per_tenth[turn / 100]++;
@@ -332,9 +334,9 @@ static void node_reports_are_staggered(void **state)
         most = per_tenth[i] > most ? per_tenth[i] : most;
     assert_int_equal(at_once, 16);
     assert_within(most, 500, 520);
-    assert_int_equal(hpct_turn_ms(15, 16), 0);
-    assert_int_equal(hpct_turn_ms(5, 3), 0);
-    assert_int_equal(hpct_turn_ms(UINT32_MAX - 1, UINT32_MAX), 1999);
+    assert_int_equal(hpct_spank_turn_ms(15, 16), 0);
+    assert_int_equal(hpct_spank_turn_ms(5, 3), 0);
+    assert_int_equal(hpct_spank_turn_ms(UINT32_MAX - 1, UINT32_MAX), 1999);
 }
 
 #define WITH_SHARE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

@@ -22,21 +22,21 @@ static void keep_line(void *context, bool error, const char *text)
 
 static double seconds; /* that the last one took */
 
-static hpct_status run(hpct_timed_child_work work, void *context, int limit)
+static hpct_status run(hpct_spank_timed_child_work work, void *context, int limit)
 {
-    const hpct_timed_child timed_child = {
+    const hpct_spank_timed_child timed_child = {
         .what = "the test", .seconds = limit, .work = work, .context = context, .line = keep_line};
-    double start = hpct_forked_now();
+    double start = hpct_spank_forked_now();
     heard[0] = '\0';
-    hpct_status status = hpct_timed_child_run(timed_child);
-    seconds = hpct_forked_now() - start;
+    hpct_status status = hpct_spank_timed_child_run(timed_child);
+    seconds = hpct_spank_forked_now() - start;
     return status;
 }
 
 static hpct_status speak(void *context)
 {
-    hpct_timed_child_print(true, "one %d", 1);
-    hpct_timed_child_print(false, "two");
+    hpct_spank_timed_child_print(true, "one %d", 1);
+    hpct_spank_timed_child_print(false, "two");
     return *(int *) context == 0 ? HPCT_OK
                                  : hpct_fail(HPCT_ERR_CONFIG, "said %d", *(int *) context);
 }
@@ -56,7 +56,7 @@ static hpct_status speak_for_ever(void *context)
 {
     (void) context;
     for (int i = 0; i < 100000; i++)
-        hpct_timed_child_print(false, "line %d", i);
+        hpct_spank_timed_child_print(false, "line %d", i);
     return HPCT_OK;
 }
 
@@ -70,7 +70,7 @@ static void timeout_is_enforced(void **state)
 
 static hpct_status stop_itself(void *context)
 {
-    hpct_timed_child_print(true, "here");
+    hpct_spank_timed_child_print(true, "here");
     kill(getpid(), SIGSTOP);
     return *(int *) context == 0 ? HPCT_OK : HPCT_ERR_IO;
 }
@@ -128,7 +128,7 @@ static void descriptors_are_not_inherited(void **state)
 
 static hpct_status who(void *context)
 {
-    const hpct_person *person = context;
+    const hpct_spank_person *person = context;
     /* its user cannot look into it, or change it: it has root's memory */
     return getuid() == person->uid && geteuid() == person->uid && getgid() == person->gid &&
                    prctl(PR_GET_DUMPABLE) != 1
@@ -139,12 +139,12 @@ static hpct_status who(void *context)
 static void child_drops_privileges(void **state)
 {
     (void) state;
-    hpct_person person = {.uid = 12345, .gid = 12346};
-    const hpct_timed_child timed_child = {
+    hpct_spank_person person = {.uid = 12345, .gid = 12346};
+    const hpct_spank_timed_child timed_child = {
         .what = "the test", .seconds = 10, .as = &person, .work = who, .context = &person};
     if (getuid() != 0)
         skip();
-    assert_int_equal(hpct_timed_child_run(timed_child), HPCT_OK);
+    assert_int_equal(hpct_spank_timed_child_run(timed_child), HPCT_OK);
 }
 
 int main(void)

@@ -21,14 +21,14 @@
 static char base_folder[64], folder[80]; /* of the reservations */
 
 static hpct_auth_key key;
-static hpct_ports_host *host;
+static hpct_agree_ports_host *host;
 static char address[64];
 static const char *const names[MOST] = {"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"};
 
-static hpct_ports_late notices[4];
+static hpct_agree_ports_late notices[4];
 static _Atomic int num_notices;
 
-static void note(void *context, const hpct_ports_late *late)
+static void note(void *context, const hpct_agree_ports_late *late)
 {
     (void) context;
     if (num_notices < 4)
@@ -39,11 +39,11 @@ static void note(void *context, const hpct_ports_late *late)
 static void begin_for(uint32_t num_nodes, int seconds)
 {
     int port = 0;
-    const hpct_ports_serving serving = {
+    const hpct_agree_ports_serving serving = {
         .key = &key, .nodes = num_nodes, .seconds = seconds, .late = note};
     num_notices = 0;
     assert_int_equal(hpct_auth_key_draw(&key), HPCT_OK);
-    assert_int_equal(hpct_ports_serve(&host, &serving, &port), HPCT_OK);
+    assert_int_equal(hpct_agree_ports_serve(&host, &serving, &port), HPCT_OK);
     snprintf(address, sizeof address, "127.0.0.1:%d", port);
 }
 
@@ -52,16 +52,16 @@ static void begin(int seconds)
     begin_for(0, seconds);
 }
 
-static hpct_ports_outcome end(void)
+static hpct_agree_ports_outcome end(void)
 {
-    hpct_ports_outcome outcome = hpct_ports_serve_end(host);
+    hpct_agree_ports_outcome outcome = hpct_agree_ports_serve_end(host);
     host = NULL;
     return outcome;
 }
 
 typedef struct node {
     pthread_t thread;
-    hpct_ports_ask ask;
+    hpct_agree_ports_ask ask;
     uint64_t refused; /* blocks that it cannot hold */
     int refusals;     /* so often it holds none */
     int holds, choice;
@@ -79,22 +79,22 @@ static bool hold(void *context, int choice)
 static void *run(void *context)
 {
     node *n = context;
-    n->status = hpct_ports_agree(&n->ask, &n->choice, &n->speaks);
+    n->status = hpct_agree_ports(&n->ask, &n->choice, &n->speaks);
     snprintf(n->message, sizeof n->message, "%s", n->status == HPCT_OK ? "" : hpct_last_error());
     return NULL;
 }
 
 static void start(node *n, int index, int num_nodes, uint64_t free, int seconds)
 {
-    n->ask = (hpct_ports_ask){.address = address,
-                              .key = n->ask.key != NULL ? n->ask.key : &key,
-                              .node = index,
-                              .num_nodes = num_nodes,
-                              .names = names,
-                              .free = free,
-                              .seconds = seconds,
-                              .hold = hold,
-                              .context = n};
+    n->ask = (hpct_agree_ports_ask){.address = address,
+                                    .key = n->ask.key != NULL ? n->ask.key : &key,
+                                    .node = index,
+                                    .num_nodes = num_nodes,
+                                    .names = names,
+                                    .free = free,
+                                    .seconds = seconds,
+                                    .hold = hold,
+                                    .context = n};
     assert_int_equal(pthread_create(&n->thread, NULL, run, n), 0);
 }
 
@@ -175,7 +175,7 @@ static void unholdable_block_is_skipped(void **state)
     assert_int_equal(two[0].status, HPCT_ERR_CONFIG);
     assert_int_equal(two[1].status, HPCT_ERR_CONFIG);
     assert_true(two[1].speaks && !two[0].speaks);
-    assert_int_equal(two[1].holds, 3 * HPCT_PORTS_ROUNDS);
+    assert_int_equal(two[1].holds, 3 * HPCT_AGREE_PORTS_ROUNDS);
     end();
 }
 
@@ -208,7 +208,7 @@ static void missing_peer_is_named(void **state)
         assert_non_null(strstr(nodes[i].message, "waited 2 seconds for n1"));
     }
     assert_int_equal(count_speakers(nodes, 2), 0); /* srun speaks */
-    assert_int_equal(end(), HPCT_PORTS_LATE);
+    assert_int_equal(end(), HPCT_AGREE_PORTS_LATE);
     assert_int_equal(num_notices, 2);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(notices[i].first, 1);
@@ -225,15 +225,15 @@ static void a_step_that_no_node_prepares_is_seen(void **state)
     begin_for(3, 1);
     while (num_notices < 2)
         usleep(20000);
-    assert_int_equal(end(), HPCT_PORTS_LATE);
+    assert_int_equal(end(), HPCT_AGREE_PORTS_LATE);
     assert_int_equal(notices[1].first, 0);
     assert_int_equal(notices[1].count, 3);
     assert_within(notices[1].waited, 2, 60);
     begin_for(3, 60);
-    assert_int_equal(end(), HPCT_PORTS_PENDING);
+    assert_int_equal(end(), HPCT_AGREE_PORTS_PENDING);
     begin_for(0, 1);
     usleep(2500000);
-    assert_int_equal(end(), HPCT_PORTS_PENDING);
+    assert_int_equal(end(), HPCT_AGREE_PORTS_PENDING);
     assert_int_equal(num_notices, 0);
 }
 
@@ -246,7 +246,7 @@ static void one_node_reports_too(void **state)
     join(&one, 1);
     assert_int_equal(one.status, HPCT_OK);
     assert_int_equal(one.choice, 2);
-    assert_int_equal(end(), HPCT_PORTS_DONE);
+    assert_int_equal(end(), HPCT_AGREE_PORTS_DONE);
     assert_int_equal(num_notices, 0);
 }
 
@@ -323,19 +323,19 @@ static void blocks_in_use_are_detected(void **state)
     (void) state;
     const int base = 21000 + (int) (getpid() % 500) * 20;
     int ports[5][4];
-    char user[HPCT_PORT_HOLDER], want[64];
+    char user[HPCT_SPANK_PORT_HOLDER], want[64];
     for (int i = 0; i < 20; i++)
         ports[i / 4][i % 4] = base + i;
-    const hpct_port_blocks blocks = {.ports = ports[0], .each = 4, .count = 5};
-    assert_int_equal(hpct_ports_free(NULL, &blocks, "node7"), 0x1f);
+    const hpct_spank_port_blocks blocks = {.ports = ports[0], .each = 4, .count = 5};
+    assert_int_equal(hpct_spank_ports_free(NULL, &blocks, "node7"), 0x1f);
     int bound = take(base + 3, false), listening = take(base + 8, true);
-    assert_int_equal(hpct_ports_free(NULL, &blocks, "node7"), 0x1a);
+    assert_int_equal(hpct_spank_ports_free(NULL, &blocks, "node7"), 0x1a);
     snprintf(want, sizeof want, "port %d on node7", base + 3);
     assert_non_null(strstr(hpct_last_error(), want));
     snprintf(want, sizeof want, "uid %d", (int) getuid());
-    hpct_port_holder(base + 8, user);
+    hpct_spank_port_holder(base + 8, user);
     assert_non_null(strstr(user, want));
-    assert_int_equal(hpct_port_check(base + 8, "node7"), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_spank_port_check(base + 8, "node7"), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), want));
     close(bound);
     close(listening);
@@ -351,14 +351,14 @@ static pid_t start_step(uint32_t step, int low, int count)
     assert_int_equal(pipe(ready), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        const hpct_ports_owner owner = {
+        const hpct_spank_ports_owner owner = {
             .process = (uint32_t) getpid(), .uid = getuid(), .job = 1, .step = step};
-        hpct_ports_keeper *keeper;
+        hpct_spank_ports_keeper *keeper;
         int *ports = calloc((size_t) count, sizeof *ports);
         for (int i = 0; i < count; i++)
             ports[i] = low + i;
-        held = hpct_ports_keeper_start(folder, &owner, count, &keeper) == HPCT_OK &&
-               hpct_ports_hold(keeper, ports, count, "node7") == HPCT_OK;
+        held = hpct_spank_ports_keeper_start(folder, &owner, count, &keeper) == HPCT_OK &&
+               hpct_spank_ports_hold(keeper, ports, count, "node7") == HPCT_OK;
         if (write(ready[1], &held, 1) != 1)
             _exit(1);
         for (;;)
@@ -377,13 +377,13 @@ static void end_step(pid_t step)
     waitpid(step, NULL, 0);
 }
 
-static hpct_ports_keeper *keep(uint32_t step, int most)
+static hpct_spank_ports_keeper *keep(uint32_t step, int most)
 {
-    const hpct_ports_owner owner = {
+    const hpct_spank_ports_owner owner = {
         .process = (uint32_t) getpid(), .uid = getuid(), .job = 1, .step = step};
-    hpct_ports_keeper *keeper;
-    assert_int_equal(hpct_ports_folder_make(folder), HPCT_OK);
-    assert_int_equal(hpct_ports_keeper_start(folder, &owner, most, &keeper), HPCT_OK);
+    hpct_spank_ports_keeper *keeper;
+    assert_int_equal(hpct_spank_ports_folder_make(folder), HPCT_OK);
+    assert_int_equal(hpct_spank_ports_keeper_start(folder, &owner, most, &keeper), HPCT_OK);
     return keeper;
 }
 
@@ -395,26 +395,26 @@ static void reserved_ports_are_other_steps_only(void **state)
     char want[64];
     for (int i = 0; i < 20; i++)
         ports[i / 4][i % 4] = base + i;
-    const hpct_port_blocks blocks = {.ports = ports[0], .each = 4, .count = 5};
-    hpct_ports_keeper *keeper = keep(1, 5);
+    const hpct_spank_port_blocks blocks = {.ports = ports[0], .each = 4, .count = 5};
+    hpct_spank_ports_keeper *keeper = keep(1, 5);
     pid_t other = start_step(0, base + 4, 4);
-    assert_int_equal(hpct_ports_free(keeper, &blocks, "node7"), 0x1d);
+    assert_int_equal(hpct_spank_ports_free(keeper, &blocks, "node7"), 0x1d);
     snprintf(want, sizeof want, "port %d on node7 is held by another step", base + 4);
     assert_non_null(strstr(hpct_last_error(), want));
     snprintf(want, sizeof want, "(1.0 of uid %d", (int) getuid());
     assert_non_null(strstr(hpct_last_error(), want));
-    assert_int_equal(hpct_ports_hold(keeper, &ports[1][3], 2, "node7"), HPCT_ERR_CONFIG);
-    assert_int_equal(hpct_ports_hold(keeper, ports[0], 4, "node7"), HPCT_OK);
-    assert_int_equal(hpct_ports_free(keeper, &blocks, "node7"), 0x1d); /* its own are free */
+    assert_int_equal(hpct_spank_ports_hold(keeper, &ports[1][3], 2, "node7"), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_spank_ports_hold(keeper, ports[0], 4, "node7"), HPCT_OK);
+    assert_int_equal(hpct_spank_ports_free(keeper, &blocks, "node7"), 0x1d); /* its own are free */
     end_step(other);
-    assert_int_equal(hpct_ports_free(keeper, &blocks, "node7"), 0x1f);
-    assert_int_equal(hpct_ports_hold(keeper, ports[1], 4, "node7"), HPCT_OK);
+    assert_int_equal(hpct_spank_ports_free(keeper, &blocks, "node7"), 0x1f);
+    assert_int_equal(hpct_spank_ports_hold(keeper, ports[1], 4, "node7"), HPCT_OK);
     other = start_step(2, base, 4); /* what was held before is released */
     end_step(other);
     other = start_step(1, base + 8, 2); /* the step's own, of another component */
-    assert_int_equal(hpct_ports_hold(keeper, &ports[2][0], 2, "node7"), HPCT_OK);
+    assert_int_equal(hpct_spank_ports_hold(keeper, &ports[2][0], 2, "node7"), HPCT_OK);
     end_step(other);
-    hpct_ports_keeper_end(keeper);
+    hpct_spank_ports_keeper_end(keeper);
 }
 
 /* As the user of a step may ask by his own code, stopping a task of his. */
@@ -423,38 +423,41 @@ static void a_step_reserves_no_more_than_it_needs(void **state)
     (void) state;
     const struct {
         int wish, low, high;
-    } wishes[] = {{HPCT_PORTS_HOLD, 1, 65535},     {HPCT_PORTS_HOLD, 24000, 24003},
-                  {HPCT_PORTS_HOLD, 0, 1},         {HPCT_PORTS_HOLD, 65535, 65536},
-                  {HPCT_PORTS_HOLD, -5, 2},        {HPCT_PORTS_HOLD, 24001, 24000},
-                  {HPCT_PORTS_TEST, 1, INT32_MAX}, {HPCT_PORTS_HOLD, INT32_MIN, INT32_MAX},
-                  {HPCT_PORTS_RELEASE, 0, 70000},  {HPCT_PORTS_TEST, INT32_MIN, 1}};
+    } wishes[] = {
+        {HPCT_SPANK_PORTS_HOLD, 1, 65535},     {HPCT_SPANK_PORTS_HOLD, 24000, 24003},
+        {HPCT_SPANK_PORTS_HOLD, 0, 1},         {HPCT_SPANK_PORTS_HOLD, 65535, 65536},
+        {HPCT_SPANK_PORTS_HOLD, -5, 2},        {HPCT_SPANK_PORTS_HOLD, 24001, 24000},
+        {HPCT_SPANK_PORTS_TEST, 1, INT32_MAX}, {HPCT_SPANK_PORTS_HOLD, INT32_MIN, INT32_MAX},
+        {HPCT_SPANK_PORTS_RELEASE, 0, 70000},  {HPCT_SPANK_PORTS_TEST, INT32_MIN, 1}};
     int taken = 0;
-    hpct_ports_owner owner;
-    hpct_ports_keeper *keeper = keep(1, 3);
+    hpct_spank_ports_owner owner;
+    hpct_spank_ports_keeper *keeper = keep(1, 3);
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
-        assert_int_equal(hpct_ports_ask_keeper(keeper, (hpct_ports_wish) wishes[i].wish,
-                                               wishes[i].low, wishes[i].high, &taken, &owner),
+        assert_int_equal(hpct_spank_ports_ask_keeper(keeper, (hpct_spank_ports_wish) wishes[i].wish,
+                                                     wishes[i].low, wishes[i].high, &taken, &owner),
                          HPCT_ERR_INTERNAL);
-    assert_int_equal(hpct_ports_ask_keeper(keeper, HPCT_PORTS_HOLD, 24000, 24001, &taken, &owner),
-                     HPCT_OK);
-    assert_int_equal(hpct_ports_ask_keeper(keeper, HPCT_PORTS_HOLD, 24004, 24005, &taken, &owner),
-                     HPCT_ERR_INTERNAL);
-    hpct_ports_keeper_end(keeper);
+    assert_int_equal(
+        hpct_spank_ports_ask_keeper(keeper, HPCT_SPANK_PORTS_HOLD, 24000, 24001, &taken, &owner),
+        HPCT_OK);
+    assert_int_equal(
+        hpct_spank_ports_ask_keeper(keeper, HPCT_SPANK_PORTS_HOLD, 24004, 24005, &taken, &owner),
+        HPCT_ERR_INTERNAL);
+    hpct_spank_ports_keeper_end(keeper);
 }
 
 static void a_file_of_others_is_refused(void **state)
 {
     (void) state;
     char path[128];
-    hpct_ports_keeper *keeper;
-    const hpct_ports_owner owner = {.process = 1};
-    hpct_ports_keeper_end(keep(1, 1));
+    hpct_spank_ports_keeper *keeper;
+    const hpct_spank_ports_owner owner = {.process = 1};
+    hpct_spank_ports_keeper_end(keep(1, 1));
     snprintf(path, sizeof path, "%s/ports", folder);
     assert_int_equal(chmod(path, 0666), 0);
-    assert_int_equal(hpct_ports_keeper_start(folder, &owner, 1, &keeper), HPCT_ERR_IO);
+    assert_int_equal(hpct_spank_ports_keeper_start(folder, &owner, 1, &keeper), HPCT_ERR_IO);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink("/dev/null", path), 0);
-    assert_int_equal(hpct_ports_keeper_start(folder, &owner, 1, &keeper), HPCT_ERR_IO);
+    assert_int_equal(hpct_spank_ports_keeper_start(folder, &owner, 1, &keeper), HPCT_ERR_IO);
     assert_int_equal(unlink(path), 0);
 }
 

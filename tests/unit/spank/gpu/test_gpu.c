@@ -379,7 +379,7 @@ static void random_assignments_are_optimal(void **state)
                 p.distance[task][gpu] = distance[task * p.gpus + gpu];
             }
         }
-        assert_int_equal(hpct_gpu_assign(p.tasks, p.gpus, distance, chosen), HPCT_OK);
+        assert_int_equal(hpct_gpus_assign(p.tasks, p.gpus, distance, chosen), HPCT_OK);
         check_choice(&p, chosen, 0.001, "random distances");
     }
 }
@@ -390,20 +390,20 @@ static void tasks_get_only_visible_gpus(void **state)
     const int distance[] = {0, 9, -1, 0, 0, -1, 5, 5, 7}; /* three tasks, three GPUs */
     const int none[] = {1, -1, 1, -1};
     int chosen[3];
-    assert_int_equal(hpct_gpu_assign(3, 3, distance, chosen), HPCT_OK);
+    assert_int_equal(hpct_gpus_assign(3, 3, distance, chosen), HPCT_OK);
     assert_int_equal(chosen[0], 0);
     assert_int_equal(chosen[1], 1);
     assert_int_equal(chosen[2], 2); /* the only one left, though the others are nearer */
-    assert_int_equal(hpct_gpu_assign(2, 2, none, chosen), HPCT_OK);
+    assert_int_equal(hpct_gpus_assign(2, 2, none, chosen), HPCT_OK);
     const int locked[] = {1, 1, -1, -1};
-    assert_int_equal(hpct_gpu_assign(2, 2, locked, chosen), HPCT_ERR_CONFIG);
-    assert_int_equal(hpct_gpu_assign(0, 2, locked, chosen), HPCT_ERR_USAGE);
+    assert_int_equal(hpct_gpus_assign(2, 2, locked, chosen), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_gpus_assign(0, 2, locked, chosen), HPCT_ERR_USAGE);
     /* the largest that is allowed: all on one, far away */
     int *large = malloc(sizeof *large * 1024 * 128), *all = malloc(sizeof *all * 1024);
     assert_true(large != NULL && all != NULL);
     for (int i = 0; i < 1024 * 128; i++)
-        large[i] = i % 128 == 77 ? HPCT_GPU_MAX_DISTANCE : -1;
-    assert_int_equal(hpct_gpu_assign(1024, 128, large, all), HPCT_OK);
+        large[i] = i % 128 == 77 ? HPCT_GPUS_MAX_DISTANCE : -1;
+    assert_int_equal(hpct_gpus_assign(1024, 128, large, all), HPCT_OK);
     assert_int_equal(all[0], 77);
     assert_int_equal(all[1023], 77);
     free(large);
@@ -420,10 +420,10 @@ static void write_text(const char *path, const char *text)
     fclose(file);
 }
 
-static const char *cores_of(const hpct_gres *gres, const char *name)
+static const char *cores_of(const hpct_gpus_gres *gres, const char *name)
 {
     const char *cores = NULL;
-    return hpct_gres_locate(gres, name, &cores) == HPCT_OK ? cores : "?";
+    return hpct_gpus_gres_locate(gres, name, &cores) == HPCT_OK ? cores : "?";
 }
 
 /* With: the file that is written. */
@@ -431,16 +431,16 @@ static hpct_status read_gres(const parse_case *c, char *got, size_t size)
 {
     (void) got;
     (void) size;
-    hpct_gres gres;
+    hpct_gpus_gres gres;
     write_text(c->with, c->text);
-    return hpct_gres_read(c->with, "n2", &gres);
+    return hpct_gpus_gres_read(c->with, "n2", &gres);
 }
 
 static void gres_conf_is_parsed(void **state)
 {
     (void) state;
     char folder[] = "/tmp/hpc-train-gres.XXXXXX", path[64], text[1024];
-    hpct_gres gres;
+    hpct_gpus_gres gres;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/gres.conf", folder);
     snprintf(text, sizeof text,
@@ -449,22 +449,22 @@ static void gres_conf_is_parsed(void **state)
              "Name=gpu file=%s/d1 CPUs=8-15\nName=nic File=%s/n0\n",
              folder, folder, folder, folder);
     write_text(path, text);
-    assert_int_equal(hpct_gres_read(path, "n2", &gres), HPCT_OK);
+    assert_int_equal(hpct_gpus_gres_read(path, "n2", &gres), HPCT_OK);
     assert_int_equal(gres.count, 4);
     assert_string_equal(cores_of(&gres, "0"), "0-7,16");
     assert_string_equal(cores_of(&gres, "1"), "8-15");
     assert_string_equal(cores_of(&gres, "3"), "0-7,16");
     assert_string_equal(cores_of(&gres, "4"), "?");
     assert_string_equal(cores_of(&gres, "GPU-1"), "?");
-    hpct_gres_free(&gres);
-    assert_int_equal(hpct_gres_read(path, "n4", &gres), HPCT_OK); /* the line for all nodes */
+    hpct_gpus_gres_free(&gres);
+    assert_int_equal(hpct_gpus_gres_read(path, "n4", &gres), HPCT_OK); /* the line for all nodes */
     assert_int_equal(gres.count, 1);
-    hpct_gres_free(&gres);
+    hpct_gpus_gres_free(&gres);
     write_text(path, "Name=gpu Count=2\n");
-    assert_int_equal(hpct_gres_read(path, "n2", &gres), HPCT_OK);
+    assert_int_equal(hpct_gpus_gres_read(path, "n2", &gres), HPCT_OK);
     assert_string_equal(cores_of(&gres, "1"), "?"); /* without Cores= */
     assert_non_null(strstr(hpct_last_error(), "no Cores="));
-    hpct_gres_free(&gres);
+    hpct_gpus_gres_free(&gres);
     const parse_case wrong[] = {
         {"Name=gpu Count=x\n", HPCT_ERR_CONFIG, NULL, 0, path},
         {"Name=gpu File=/dev/nvidia[0-\n", HPCT_ERR_CONFIG, NULL, 0, path},
@@ -472,7 +472,7 @@ static void gres_conf_is_parsed(void **state)
     };
     RUN_CASES(read_gres, wrong);
     unlink(path);
-    assert_int_equal(hpct_gres_read(path, "n2", &gres), HPCT_ERR_NO_INPUT);
+    assert_int_equal(hpct_gpus_gres_read(path, "n2", &gres), HPCT_ERR_NO_INPUT);
     rmdir(folder);
 }
 
@@ -497,14 +497,14 @@ static void devices_without_access_are_not_numbered(void **state)
     assert_int_equal(chmod(conf, 0644), 0);
     pid_t child = fork();
     if (child == 0) {
-        hpct_gres gres;
+        hpct_gpus_gres gres;
         if (setgid(65534) != 0 || setuid(65534) != 0 ||
-            hpct_gres_read(conf, NULL, &gres) != HPCT_OK)
+            hpct_gpus_gres_read(conf, NULL, &gres) != HPCT_OK)
             _exit(1);
         bool right = strcmp(cores_of(&gres, "0"), "0") == 0 &&
                      strcmp(cores_of(&gres, "1"), "1") == 0 &&
                      strcmp(cores_of(&gres, "2"), "?") == 0;
-        hpct_gres_free(&gres);
+        hpct_gpus_gres_free(&gres);
         _exit(right ? 0 : 2);
     }
     int ended;

@@ -59,9 +59,9 @@ static int times_asked(void)
  * visible[i] NULL: that task never comes. */
 static void run_tasks(int tasks, const char *const *visible, bool bound, int *results)
 {
-    hpct_gpu_meet *meet;
+    hpct_spank_gpu_meet *meet;
     pid_t pids[16];
-    assert_int_equal(hpct_gpu_meet_make(tasks, &meet), HPCT_OK);
+    assert_int_equal(hpct_spank_gpu_meet_make(tasks, &meet), HPCT_OK);
     for (int i = 0; i < tasks; i++) {
         pids[i] = fork();
         if (pids[i] != 0)
@@ -77,7 +77,8 @@ static void run_tasks(int tasks, const char *const *visible, bool bound, int *re
         if (visible[i] == NULL)
             _exit(0);
         nanosleep(&(struct timespec){.tv_nsec = (tasks - i) * 3000000L}, NULL);
-        hpct_status status = hpct_gpu_closest_place(meet, i, visible[i], helper, "node0", &place);
+        hpct_status status =
+            hpct_spank_gpu_closest_place(meet, i, visible[i], helper, "node0", &place);
         _exit(place + 1 + (status == HPCT_OK ? 0 : 100));
     }
     for (int i = 0; i < tasks; i++) {
@@ -86,7 +87,7 @@ static void run_tasks(int tasks, const char *const *visible, bool bound, int *re
         assert_true(WIFEXITED(state));
         results[i] = WEXITSTATUS(state);
     }
-    hpct_gpu_meet_free(meet);
+    hpct_spank_gpu_meet_free(meet);
 }
 
 static bool more_than_one_cpu(void)
@@ -211,19 +212,20 @@ static void request_has_a_timeout(void **state)
     char answer[64];
     time_t start = time(NULL);
     write_helper("exec sleep 60");
-    assert_int_equal(hpct_gpu_ask(helper, NULL, "0 0,1\n", 1, answer, sizeof answer),
+    assert_int_equal(hpct_spank_gpu_ask(helper, NULL, "0 0,1\n", 1, answer, sizeof answer),
                      HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "within 1 seconds"));
     assert_true(time(NULL) - start < 10);
     write_helper(
         "echo a lot of words that do not fit into so small a place as this is meant to be");
-    assert_int_equal(hpct_gpu_ask(helper, NULL, "", 5, answer, sizeof answer), HPCT_OK);
+    assert_int_equal(hpct_spank_gpu_ask(helper, NULL, "", 5, answer, sizeof answer), HPCT_OK);
     assert_int_equal(strlen(answer), sizeof answer - 1);
-    assert_int_equal(hpct_gpu_ask("/nonexistent/helper", NULL, "", 5, answer, sizeof answer),
+    assert_int_equal(hpct_spank_gpu_ask("/nonexistent/helper", NULL, "", 5, answer, sizeof answer),
                      HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "/nonexistent/helper cannot be started"));
     write_helper("echo first words; echo more; exit 3");
-    assert_int_equal(hpct_gpu_ask(helper, NULL, "", 5, answer, sizeof answer), HPCT_ERR_CONFIG);
+    assert_int_equal(hpct_spank_gpu_ask(helper, NULL, "", 5, answer, sizeof answer),
+                     HPCT_ERR_CONFIG);
     assert_string_equal(hpct_last_error(), "first words");
 }
 
@@ -235,7 +237,7 @@ static void the_helper_has_its_own_environment(void **state)
     setenv("LD_PRELOAD_OF_USER", "x", 1);
     setenv("SLURM_CONF", "/run/here/slurm.conf", 1);
     write_helper("env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD= | sort");
-    assert_int_equal(hpct_gpu_ask(helper, NULL, "", 5, answer, sizeof answer), HPCT_OK);
+    assert_int_equal(hpct_spank_gpu_ask(helper, NULL, "", 5, answer, sizeof answer), HPCT_OK);
     assert_string_equal(answer,
                         "LC_ALL=C.UTF-8\nPATH=/usr/bin:/bin\nSLURM_CONF=/run/here/slurm.conf\n");
     unsetenv("LD_PRELOAD_OF_USER");
@@ -245,19 +247,19 @@ static void the_helper_has_its_own_environment(void **state)
 static void missing_task_times_out(void **state)
 {
     (void) state;
-    const hpct_gpu_view view = {.gpus = 2};
-    hpct_gpu_meet *meet;
-    assert_int_equal(hpct_gpu_meet_make(2, &meet), HPCT_OK);
-    hpct_gpu_meet_post(meet, 1, &view);
-    hpct_gpu_meet_post(meet, 1, &view); /* twice is once */
-    assert_false(hpct_gpu_meet_all(meet, 50));
-    assert_null(hpct_gpu_meet_view(meet, 0));
-    assert_int_equal(hpct_gpu_meet_listen(meet, 1, 50), -1);
-    hpct_gpu_meet_post(meet, 0, &view);
-    assert_true(hpct_gpu_meet_all(meet, 50));
-    hpct_gpu_meet_tell(meet, 1, 0);
-    assert_int_equal(hpct_gpu_meet_listen(meet, 1, 50), 0);
-    hpct_gpu_meet_free(meet);
+    const hpct_spank_gpu_view view = {.gpus = 2};
+    hpct_spank_gpu_meet *meet;
+    assert_int_equal(hpct_spank_gpu_meet_make(2, &meet), HPCT_OK);
+    hpct_spank_gpu_meet_post(meet, 1, &view);
+    hpct_spank_gpu_meet_post(meet, 1, &view); /* twice is once */
+    assert_false(hpct_spank_gpu_meet_all(meet, 50));
+    assert_null(hpct_spank_gpu_meet_view(meet, 0));
+    assert_int_equal(hpct_spank_gpu_meet_listen(meet, 1, 50), -1);
+    hpct_spank_gpu_meet_post(meet, 0, &view);
+    assert_true(hpct_spank_gpu_meet_all(meet, 50));
+    hpct_spank_gpu_meet_tell(meet, 1, 0);
+    assert_int_equal(hpct_spank_gpu_meet_listen(meet, 1, 50), 0);
+    hpct_spank_gpu_meet_free(meet);
 }
 
 int main(void)

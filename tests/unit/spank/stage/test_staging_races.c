@@ -196,21 +196,21 @@ static void no_line(void *context, const char *text)
 /* In, out at the step's end, out at the job's end, as the plugin does it. */
 static void run_helpers(int *good, int *bad)
 {
-    const hpct_person person = {.uid = place_uid, .gid = place_gid};
+    const hpct_spank_person person = {.uid = place_uid, .gid = place_gid};
     char *from = in("%s/%d", parent, JOB), list[PATH_MAX * 2], to[] = "--to", lists[] = "--list";
     snprintf(list, sizeof list, "%s/own/src/f:in/f,%s/own/src/g:in/g", base, base);
-    hpct_settings settings = {.helper = helper};
-    hpct_stage_out out = {.settings = &settings, .from = from, .as = &person};
-    const hpct_child stage = {
+    hpct_spank_settings settings = {.helper = helper};
+    hpct_spank_stage_out out = {.settings = &settings, .from = from, .as = &person};
+    const hpct_spank_child stage = {
         .arguments = (char *[]){helper, to, from, lists, list, NULL},
         .stall_seconds = 20,
         .as = &person,
         .end_signal = SIGKILL,
         .file = -1,
     };
-    hpct_status status[] = {hpct_child_run(&stage, "staging"),
-                            hpct_stage_out_step(&out, "0", NULL, 1),
-                            hpct_stage_out_last(&out, 5, no_line, NULL)};
+    hpct_status status[] = {hpct_spank_child_run(&stage, "staging"),
+                            hpct_spank_stage_out_step(&out, "0", NULL, 1),
+                            hpct_spank_stage_out_last(&out, 5, no_line, NULL)};
     for (int i = 0; i < 3; i++) {
         *good += status[i] == HPCT_OK;
         *bad += status[i] != HPCT_OK;
@@ -256,7 +256,7 @@ static void the_helpers_have_only_the_users_rights(void **state)
     for (int round = 0; round < times; round++) {
         int ready[2];
         char byte;
-        assert_int_equal(hpct_tmpdir_make(parent, JOB, place_uid, place_gid), HPCT_OK);
+        assert_int_equal(hpct_spank_tmpdir_make(parent, JOB, place_uid, place_gid), HPCT_OK);
         assert_int_equal(mkdirat(outside, "own", 0755), 0);
         assert_int_equal(fchownat(outside, "own", place_uid, place_gid, 0), 0);
         assert_int_equal(pipe(ready), 0);
@@ -271,7 +271,7 @@ static void the_helpers_have_only_the_users_rights(void **state)
         run_helpers(&good, &bad);
         double took = now() - start;
         dup2(voice, 2);
-        hpct_status removed = hpct_tmpdir_remove(parent, JOB);
+        hpct_status removed = hpct_spank_tmpdir_remove(parent, JOB);
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         close(ready[0]);
@@ -284,7 +284,7 @@ static void the_helpers_have_only_the_users_rights(void **state)
                  "! grep -rqs sesame own && test -z \"$(ls -A %s)\" && "
                  "test \"$(ls root)\" = \"$(printf 'file\\nsecret')\"",
                  base, place_uid, parent));
-        assert_int_equal(hpct_remove(outside, "own", "own", 20), HPCT_OK);
+        assert_int_equal(hpct_spank_remove(outside, "own", "own", 20), HPCT_OK);
     }
     close(outside);
     close(voice);
