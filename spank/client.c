@@ -32,7 +32,7 @@ static hpct_status check_nodes(const hpct_spank_choices *choices, bool srun)
                                                !hpct_spank_nodes_asked_parts(arguments)
                                          : hpct_spank_nodes_asked_one(arguments)))
         return HPCT_OK;
-    hpct_status status = hpct_out_list_check_nodes(&choices->out);
+    hpct_status status = hpct_spec_out_list_check_nodes(&choices->out);
     if (status == HPCT_OK)
         return HPCT_OK;
     hpct_fail_within(status, "--hpc-train-stage-out");
@@ -63,14 +63,14 @@ static hpct_status check_array(const hpct_spank_choices *choices, bool srun)
         said = 1;
     if (choices->out.count == 0 || said < 0)
         return HPCT_OK;
-    const hpct_out_array array = {.is = said == 1,
-                                  .task = number_of("SLURM_ARRAY_TASK_ID"),
-                                  .first = number_of("SLURM_ARRAY_TASK_MIN"),
-                                  .last = number_of("SLURM_ARRAY_TASK_MAX"),
-                                  .count = number_of("SLURM_ARRAY_TASK_COUNT")};
+    const hpct_spec_out_array array = {.is = said == 1,
+                                       .task = number_of("SLURM_ARRAY_TASK_ID"),
+                                       .first = number_of("SLURM_ARRAY_TASK_MIN"),
+                                       .last = number_of("SLURM_ARRAY_TASK_MAX"),
+                                       .count = number_of("SLURM_ARRAY_TASK_COUNT")};
     char *cwd = getcwd(NULL, 0);
-    hpct_status status =
-        hpct_out_list_check_array(&choices->out, &array, srun ? number_of("SLURM_JOB_ID") : 0, cwd);
+    hpct_status status = hpct_spec_out_list_check_array(&choices->out, &array,
+                                                        srun ? number_of("SLURM_JOB_ID") : 0, cwd);
     free(cwd);
     return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--hpc-train-stage-out");
 }
@@ -182,7 +182,7 @@ bool hpct_spank_client_check_nodes(hpct_spank_plugin *plugin, hpct_slurm *slurm)
     if (known && !parts)
         send_end_time(job);
     if (known && nodes > 1)
-        status = hpct_out_list_check_nodes(&choices.out);
+        status = hpct_spec_out_list_check_nodes(&choices.out);
     if (status != HPCT_OK) {
         hpct_fail_within(status, "--hpc-train-stage-out");
         hpct_slurm_error("%s", hpct_last_error());

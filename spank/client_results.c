@@ -28,23 +28,23 @@ static struct {
 static int open_records(void)
 {
     const char *tmpdir = getenv("SLURM_TMPDIR");
-    return tmpdir == NULL ? -1 : hpct_records_open(tmpdir);
+    return tmpdir == NULL ? -1 : hpct_spec_records_open(tmpdir);
 }
 
-static bool read_script_record(int folder, hpct_out_record *record)
+static bool read_script_record(int folder, hpct_spec_out_record *record)
 {
-    *record = (hpct_out_record){0};
-    return folder >= 0 &&
-           hpct_out_record_read(folder, HPCT_OUT_RECORD_PREFIX "batch", record) == HPCT_OK;
+    *record = (hpct_spec_out_record){0};
+    return folder >= 0 && hpct_spec_out_record_read(folder, HPCT_SPEC_OUT_RECORD_PREFIX "batch",
+                                                    record) == HPCT_OK;
 }
 
 bool hpct_spank_client_script_array(bool *is_array)
 {
     int folder = open_records();
-    hpct_out_record record;
+    hpct_spec_out_record record;
     bool found = read_script_record(folder, &record);
     *is_array = found && record.array.is;
-    hpct_out_record_free(&record);
+    hpct_spec_out_record_free(&record);
     if (folder >= 0)
         close(folder);
     return found;
@@ -55,13 +55,13 @@ bool hpct_spank_client_script_array(bool *is_array)
 static bool leave_to_script(const hpct_agree_results_sum *sum, int count)
 {
     int folder = open_records();
-    hpct_out_record record;
+    hpct_spec_out_record record;
     bool same = read_script_record(folder, &record) && strcmp(record.list, own.list) == 0;
     for (int i = 0; same && i < count; i++) {
         if (sum->have[i] > 0)
-            hpct_out_found_mark(folder, i);
+            hpct_spec_out_found_mark(folder, i);
     }
-    hpct_out_record_free(&record);
+    hpct_spec_out_record_free(&record);
     if (folder >= 0)
         close(folder);
     return same;
@@ -89,13 +89,13 @@ static void describe_copied(char *text, size_t size, const char *src,
              others == 1 ? "" : "s");
 }
 
-static hpct_status report_results(const hpct_agree_results_sum *sum, const hpct_out_list *list)
+static hpct_status report_results(const hpct_agree_results_sum *sum, const hpct_spec_out_list *list)
 {
     hpct_status status = sum->status;
     char text[1024];
     bool later = leave_to_script(sum, list->count);
     for (int i = 0; i < list->count; i++) {
-        const hpct_out_entry *entry = &list->entries[i];
+        const hpct_spec_out_entry *entry = &list->entries[i];
         const uint32_t have = sum->have[i];
         if (have == sum->ended || (have == 0 && sum->ended < sum->nodes))
             continue;
@@ -141,13 +141,13 @@ void hpct_spank_client_results_start(void)
 static void at_end(int status, void *context)
 {
     hpct_agree_results_sum sum;
-    hpct_out_list list;
+    hpct_spec_out_list list;
     (void) context;
     hpct_agree_results_end(own.host, &sum);
-    if (hpct_out_list_parse(own.list, &list) != HPCT_OK)
+    if (hpct_spec_out_list_parse(own.list, &list) != HPCT_OK)
         return;
     hpct_status result = sum.nodes > 0 ? report_results(&sum, &list) : judge_silence(status);
-    hpct_out_list_free(&list);
+    hpct_spec_out_list_free(&list);
     if (status != 0 || result == HPCT_OK)
         return;
     const char *job = getenv("SLURM_JOB_ID");
@@ -180,10 +180,10 @@ bool hpct_spank_client_stay_loaded(void)
 static hpct_status send_folder(void)
 {
     int folder = open_records();
-    hpct_out_record record;
+    hpct_spec_out_record record;
     bool same = read_script_record(folder, &record) && strcmp(record.list, own.list) == 0;
     bool sent = !same || setenv(HPCT_SPANK_STEP_FOLDER_SENT, record.cwd, 1) == 0;
-    hpct_out_record_free(&record);
+    hpct_spec_out_record_free(&record);
     if (folder >= 0)
         close(folder);
     return sent ? HPCT_OK : hpct_fail_memory(0);

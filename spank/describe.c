@@ -188,8 +188,8 @@ hpct_status hpct_spank_task_describe(const hpct_spank_task_facts *facts,
         status = check(facts, &at, &cluster, environment);
     if (status == HPCT_OK)
         status = hpct_cluster_set_hosts(&cluster, environment, facts->address_of);
-    const hpct_stage_plan plan = hpct_stage_plan_make(choices->stage_mode, choices->stage.count,
-                                                      cluster.layout.num_nodes, facts->trusted);
+    const hpct_spec_stage_plan plan = hpct_spec_stage_plan_make(
+        choices->stage_mode, choices->stage.count, cluster.layout.num_nodes, facts->trusted);
     const port_source from = {
         .environment = environment,
         .range = choices->has_port ? &choices->port : NULL,
@@ -255,12 +255,12 @@ hpct_status hpct_spank_private_write(const char *tmpdir, const char *name, const
         status = hpct_fail_memory(room);
         goto fail;
     }
-    snprintf(path, room, "%s/" HPCT_PRIVATE_FOLDER, tmpdir);
+    snprintf(path, room, "%s/" HPCT_SPEC_PRIVATE_FOLDER, tmpdir);
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {
         status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", path, strerror(errno));
         goto fail;
     }
-    snprintf(path, room, "%s/" HPCT_PRIVATE_FOLDER "/%s", tmpdir, name);
+    snprintf(path, room, "%s/" HPCT_SPEC_PRIVATE_FOLDER "/%s", tmpdir, name);
     snprintf(temporary, room, "%s.new", path);
     unlink(temporary);
     fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -32,7 +32,7 @@ typedef struct hpct_spank_task_facts {
 /* What nodes need to stage together. */
 typedef struct hpct_spank_team_facts {
     char *hosts; /* "HOST:PORT" lines, one per node, to be freed; NULL: they do not connect
-                    (hpct_stage_plan) */
+                    (hpct_spec_stage_plan) */
     int port;    /* 0: not needed */
 } hpct_spank_team_facts;
 

@@ -40,19 +40,19 @@ static hpct_status apply_roles(const char *text, hpct_spank_choices *choices)
 
 static hpct_status apply_stage(const char *text, hpct_spank_choices *choices)
 {
-    hpct_stage_list_free(&choices->stage);
-    return hpct_stage_list_parse(text, &choices->stage);
+    hpct_spec_stage_list_free(&choices->stage);
+    return hpct_spec_stage_list_parse(text, &choices->stage);
 }
 
 static hpct_status apply_stage_mode(const char *text, hpct_spank_choices *choices)
 {
-    return hpct_stage_request_parse(text, &choices->stage_mode);
+    return hpct_spec_stage_request_parse(text, &choices->stage_mode);
 }
 
 static hpct_status apply_stage_out(const char *text, hpct_spank_choices *choices)
 {
-    hpct_out_list_free(&choices->out);
-    return hpct_out_list_parse(text, &choices->out);
+    hpct_spec_out_list_free(&choices->out);
+    return hpct_spec_out_list_parse(text, &choices->out);
 }
 
 static hpct_status apply_bind(const char *text, hpct_spank_choices *choices)
@@ -270,7 +270,7 @@ hpct_status hpct_spank_options_resolve(const hpct_spank_options *options,
 
 void hpct_spank_choices_free(hpct_spank_choices *choices)
 {
-    hpct_stage_list_free(&choices->stage);
-    hpct_out_list_free(&choices->out);
+    hpct_spec_stage_list_free(&choices->stage);
+    hpct_spec_out_list_free(&choices->out);
     hpct_spank_gpu_bind_free(&choices->bind);
 }

@@ -44,9 +44,9 @@ typedef struct hpct_spank_choices {
     bool has_port;
     hpct_cluster_port_range port;
     hpct_cluster_roles roles;
-    hpct_stage_list stage;
-    hpct_stage_request stage_mode;
-    hpct_out_list out;
+    hpct_spec_stage_list stage;
+    hpct_spec_stage_request stage_mode;
+    hpct_spec_out_list out;
     hpct_spank_gpu_bind bind;
     bool hide;
     int requeue; /* how often a job is requeued at most; 0: not */

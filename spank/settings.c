@@ -81,7 +81,7 @@ static hpct_status set_default(const char *value, hpct_spank_settings *settings)
 
 static hpct_status set_stage_max(const char *value, hpct_spank_settings *settings)
 {
-    if (!hpct_bytes_parse(value, &settings->stage_max) || settings->stage_max == 0)
+    if (!hpct_spec_bytes_parse(value, &settings->stage_max) || settings->stage_max == 0)
         return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a size such as 500G", value);
     return HPCT_OK;
 }

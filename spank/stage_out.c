@@ -23,7 +23,7 @@ hpct_status hpct_spank_stage_out_step(const hpct_spank_stage_out *out, const cha
 {
     hpct_spank_argv argv = {.count = 0};
     add_common(&argv, out);
-    hpct_spank_argv_add_printed(&argv, "--record", HPCT_OUT_RECORD_PREFIX "%s", step);
+    hpct_spank_argv_add_printed(&argv, "--record", HPCT_SPEC_OUT_RECORD_PREFIX "%s", step);
     hpct_spank_argv_add_printed(&argv, "--grace", "%.1f", grace);
     const hpct_spank_child child = {
         .arguments = argv.words,

@@ -23,13 +23,13 @@ static uint32_t number_of(const hpct_cluster_environment *environment, const cha
 
 /* For a script SPANK has an item; for a step there are only variables, which sbatch within an array
  * job also passes on to a job that is not in an array. */
-static hpct_out_array array_of(hpct_slurm *slurm, const hpct_cluster_environment *environment,
-                               bool script)
+static hpct_spec_out_array array_of(hpct_slurm *slurm, const hpct_cluster_environment *environment,
+                                    bool script)
 {
     uint32_t array = 0;
     if (script && hpct_slurm_get(slurm, HPCT_SLURM_ARRAY, &array) && array == 0)
-        return (hpct_out_array){.is = false};
-    return (hpct_out_array){
+        return (hpct_spec_out_array){.is = false};
+    return (hpct_spec_out_array){
         .is = environment->get(environment->context, "SLURM_ARRAY_TASK_ID") != NULL,
         .job = number_of(environment, "SLURM_ARRAY_JOB_ID"),
         .task = number_of(environment, "SLURM_ARRAY_TASK_ID"),
@@ -44,7 +44,7 @@ static bool is_tmp(const hpct_cluster_environment *environment, const char *name
 
 /* If Slurm cannot enter the step's working directory it uses /tmp, which is local to each node. */
 static hpct_status check_folder(const hpct_cluster_environment *environment,
-                                const hpct_out_list *list, const char *cwd)
+                                const hpct_spec_out_list *list, const char *cwd)
 {
     if (strcmp(cwd, "/tmp") != 0 || is_tmp(environment, "PWD") ||
         is_tmp(environment, "SLURM_SUBMIT_DIR"))
@@ -73,7 +73,7 @@ static char *read_key(const char *path)
 
 /* srun then misses the node's report if it does not come, and when all nodes have the key, forgets
  * it. */
-static void tell_begin(const hpct_out_record *record, const char *path)
+static void tell_begin(const hpct_spec_out_record *record, const char *path)
 {
     hpct_auth_key *key = NULL;
     if (hpct_auth_key_read(&key, path) != HPCT_OK)
@@ -96,10 +96,10 @@ static hpct_status record_out(hpct_spank_plugin *plugin, hpct_slurm *slurm,
     uint32_t tasks = 0, node = 0, rank = 0,
              before = 0; /* number of tasks of the preceding components */
     hpct_spank_choices choices = {0};
-    hpct_out_record record = {.job = plugin->job,
-                              .step = step,
-                              .array = array_of(slurm, environment, config == NULL),
-                              .start = plugin->start};
+    hpct_spec_out_record record = {.job = plugin->job,
+                                   .step = step,
+                                   .array = array_of(slurm, environment, config == NULL),
+                                   .start = plugin->start};
     hpct_status status = hpct_spank_options_resolve(&plugin->options, environment, true, &choices);
     if (status != HPCT_OK)
         return status;
@@ -113,19 +113,19 @@ static hpct_status record_out(hpct_spank_plugin *plugin, hpct_slurm *slurm,
         before = (uint32_t) config->rank - rank;
     }
     if (status == HPCT_OK && config != NULL && config->num_nodes > 1)
-        status = hpct_out_list_check_nodes(&choices.out);
+        status = hpct_spec_out_list_check_nodes(&choices.out);
     record.cwd = plugin->folder != NULL ? strdup(plugin->folder) : getcwd(NULL, 0);
     if (status == HPCT_OK && record.cwd != NULL)
         status = check_folder(environment, &choices.out, record.cwd);
     if (status == HPCT_OK && record.cwd != NULL)
-        status = hpct_out_list_check_place(
+        status = hpct_spec_out_list_check_place(
             &choices.out,
-            &(hpct_out_names){
+            &(hpct_spec_out_names){
                 .job = record.job, .array = record.array, .step = "", .node = node, .host = ""},
             record.cwd, tmpdir);
     if (status == HPCT_OK && (config == NULL || !record.array.is)) /* else srun has checked */
-        status = hpct_out_list_check_array(&choices.out, &record.array,
-                                           config == NULL ? 0 : record.job, record.cwd);
+        status = hpct_spec_out_list_check_array(&choices.out, &record.array,
+                                                config == NULL ? 0 : record.job, record.cwd);
     if (status != HPCT_OK)
         hpct_fail_within(status, "--hpc-train-stage-out");
     hpct_spank_step_name(plugin->step, step);
@@ -148,10 +148,11 @@ static hpct_status record_out(hpct_spank_plugin *plugin, hpct_slurm *slurm,
         record.tasks[record.num_tasks] += before;
     }
     if (status == HPCT_OK)
-        status = record.step == NULL ? hpct_fail_memory(0) : hpct_out_record_write(tmpdir, &record);
+        status =
+            record.step == NULL ? hpct_fail_memory(0) : hpct_spec_out_record_write(tmpdir, &record);
     if (status == HPCT_OK && record.srun != NULL)
         tell_begin(&record, key);
-    hpct_out_record_free(&record);
+    hpct_spec_out_record_free(&record);
     hpct_spank_choices_free(&choices);
     return status;
 }

@@ -38,7 +38,7 @@ static void job_name(uint32_t job, char name[NAME_SIZE])
 
 static void records_name(uint32_t job, char name[NAME_SIZE])
 {
-    snprintf(name, NAME_SIZE, HPCT_RECORDS_PREFIX "%u", job);
+    snprintf(name, NAME_SIZE, HPCT_SPEC_RECORDS_PREFIX "%u", job);
 }
 
 char *hpct_spank_tmpdir_path(const char *parent, uint32_t job)
@@ -294,7 +294,7 @@ static bool read_line(int at, const char *path, char *line, size_t size)
 static bool is_of_a_job(const char *name)
 {
     return strncmp(name, NEW, strlen(NEW)) == 0 ||
-           strncmp(name, HPCT_RECORDS_PREFIX, strlen(HPCT_RECORDS_PREFIX)) == 0 ||
+           strncmp(name, HPCT_SPEC_RECORDS_PREFIX, strlen(HPCT_SPEC_RECORDS_PREFIX)) == 0 ||
            (isdigit((unsigned char) name[0]) && name[strspn(name, "0123456789")] == '\0' &&
             strlen(name) < NAME_SIZE);
 }

@@ -26,7 +26,7 @@
 #define CONNECT_MS 2000
 #define AGAIN_MS 50
 
-_Static_assert(HPCT_OUT_ENTRIES < HPCT_NET_FRAME_TEXT, "a frame has a letter for each entry");
+_Static_assert(HPCT_SPEC_OUT_ENTRIES < HPCT_NET_FRAME_TEXT, "a frame has a letter for each entry");
 
 enum { SILENT, BEGUN, ENDED };
 
@@ -72,7 +72,7 @@ static void count_result(hpct_agree_results_host *h, uint32_t node, const hpct_n
     sum->ended++;
     if (sum->status == HPCT_OK)
         sum->status = (hpct_status) frame->status;
-    for (int i = 0; i < HPCT_OUT_ENTRIES && frame->text[i] != '\0'; i++) {
+    for (int i = 0; i < HPCT_SPEC_OUT_ENTRIES && frame->text[i] != '\0'; i++) {
         if (frame->text[i] == '1' && sum->have[i]++ == 0)
             hpct_net_frame_set(sum->where[i], sizeof sum->where[i], frame->node);
     }

@@ -21,8 +21,8 @@ typedef struct hpct_agree_results_sum {
     uint32_t nodes;     /* number of nodes of the step; 0: no report yet */
     uint32_t ended;     /* nodes that have reported the end */
     hpct_status status; /* of the first node that did not copy everything; else HPCT_OK */
-    uint32_t have[HPCT_OUT_ENTRIES];                   /* by entry: number of nodes that had it */
-    char where[HPCT_OUT_ENTRIES][HPCT_NET_FRAME_NODE]; /* the name of the first of them */
+    uint32_t have[HPCT_SPEC_OUT_ENTRIES]; /* by entry: number of nodes that had it */
+    char where[HPCT_SPEC_OUT_ENTRIES][HPCT_NET_FRAME_NODE]; /* the name of the first of them */
 } hpct_agree_results_sum;
 
 /* Stops listening; frees the host. */

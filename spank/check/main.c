@@ -212,11 +212,11 @@ static void check_folder(const hpct_spank_settings *settings, const hpct_check_s
     if (path != NULL && statvfs(path, &disk) == 0) {
         uint64_t bytes = (uint64_t) disk.f_blocks * disk.f_frsize;
         uint64_t need = settings->stage_max > LEAST_DISK ? settings->stage_max : LEAST_DISK;
-        hpct_bytes_show(bytes, size, sizeof size);
-        hpct_bytes_show((uint64_t) disk.f_bavail * disk.f_frsize, left, sizeof left);
+        hpct_spec_bytes_show(bytes, size, sizeof size);
+        hpct_spec_bytes_show((uint64_t) disk.f_bavail * disk.f_frsize, left, sizeof left);
         if (bytes < need)
             wrong("disk", "%s has %s in all, less than %s%s: give tmpdir= on a larger disk", path,
-                  size, hpct_bytes_show(need, least, sizeof least),
+                  size, hpct_spec_bytes_show(need, least, sizeof least),
                   need == settings->stage_max ? " (stage_max=)" : "");
         else
             right("disk", "%s: %s in all, %s free", path, size, left);

@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 
-bool hpct_bytes_parse(const char *text, uint64_t *bytes)
+bool hpct_spec_bytes_parse(const char *text, uint64_t *bytes)
 {
     static const char units[] = "KMGT";
     const char *p = text, *unit = NULL;
@@ -27,7 +27,7 @@ bool hpct_bytes_parse(const char *text, uint64_t *bytes)
     return true;
 }
 
-const char *hpct_bytes_show(uint64_t bytes, char *text, size_t size)
+const char *hpct_spec_bytes_show(uint64_t bytes, char *text, size_t size)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
     double value = (double) bytes;

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /* Parses "1048576", "500M", "2T" (K, M, G, T: powers of 1024); false if malformed. */
-bool hpct_bytes_parse(const char *text, uint64_t *bytes);
+bool hpct_spec_bytes_parse(const char *text, uint64_t *bytes);
 
 /* Formats "999 B", "1.5 MB", "130 GB" (powers of 1000); returns `text`. */
-const char *hpct_bytes_show(uint64_t bytes, char *text, size_t size);
+const char *hpct_spec_bytes_show(uint64_t bytes, char *text, size_t size);
 
 #endif

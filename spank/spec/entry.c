@@ -8,7 +8,7 @@
 
 #define INSTEAD "write the whole path, such as /home/me/data"
 
-char *hpct_entry_cut(const char **text, const char *ends)
+char *hpct_spec_entry_cut(const char **text, const char *ends)
 {
     const char *p = *text;
     char *part = malloc(strlen(p) + 1), *out = part;
@@ -24,20 +24,20 @@ char *hpct_entry_cut(const char **text, const char *ends)
     return part;
 }
 
-void hpct_entry_strip(char *path)
+void hpct_spec_entry_strip(char *path)
 {
     size_t size = strlen(path);
     while (size > 1 && path[size - 1] == '/')
         path[--size] = '\0';
 }
 
-const char *hpct_entry_last_part(const char *path)
+const char *hpct_spec_entry_last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;
 }
 
-bool hpct_entry_is_below(const char *path)
+bool hpct_spec_entry_is_below(const char *path)
 {
     if (*path == '\0')
         return false;
@@ -74,7 +74,7 @@ static const char *for_a_shell(const char *path)
     return NULL;
 }
 
-hpct_status hpct_entry_check_shell(const char *path, const char *instead)
+hpct_status hpct_spec_entry_check_shell(const char *path, const char *instead)
 {
     size_t size = strlen(path);
     if (size > 0 && path[size - 1] == '\r')
@@ -89,7 +89,7 @@ hpct_status hpct_entry_check_shell(const char *path, const char *instead)
                      instead);
 }
 
-hpct_status hpct_entry_check_address(const char *src, const char *dst)
+hpct_status hpct_spec_entry_check_address(const char *src, const char *dst)
 {
     size_t size = strspn(src, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
     if (size == 0 || src[size] != '\0' || strncmp(dst, "//", 2) != 0)
@@ -101,14 +101,14 @@ hpct_status hpct_entry_check_address(const char *src, const char *dst)
                      src, dst);
 }
 
-static hpct_status check(const hpct_stage_list *list, const hpct_stage_entry *entry)
+static hpct_status check(const hpct_spec_stage_list *list, const hpct_spec_stage_entry *entry)
 {
-    if (!hpct_entry_is_below(entry->dst))
+    if (!hpct_spec_entry_is_below(entry->dst))
         return hpct_fail(HPCT_ERR_USAGE,
                          "destination '%s' must be a path below $SLURM_TMPDIR, without '..': write "
                          "SRC:DST with DST such as data/train",
                          entry->dst);
-    if (within(entry->dst, HPCT_PRIVATE_FOLDER))
+    if (within(entry->dst, HPCT_SPEC_PRIVATE_FOLDER))
         return hpct_fail(HPCT_ERR_USAGE, "destination '%s' is kept for hpc-train itself",
                          entry->dst);
     for (int i = 0; i < list->count; i++) {
@@ -123,22 +123,22 @@ static hpct_status check(const hpct_stage_list *list, const hpct_stage_entry *en
     return HPCT_OK;
 }
 
-static hpct_status add(hpct_stage_list *list, const char **text, const char *ends)
+static hpct_status add(hpct_spec_stage_list *list, const char **text, const char *ends)
 {
     hpct_status status = HPCT_OK;
     char both[8] = ":";
     strcat(both, ends);
-    hpct_stage_entry entry = {.src = hpct_entry_cut(text, both)};
+    hpct_spec_stage_entry entry = {.src = hpct_spec_entry_cut(text, both)};
     if (entry.src == NULL)
         return hpct_fail_memory(0);
-    hpct_entry_strip(entry.src);
+    hpct_spec_entry_strip(entry.src);
     if (**text == ':') {
         (*text)++;
-        entry.dst = hpct_entry_cut(text, ends);
+        entry.dst = hpct_spec_entry_cut(text, ends);
     } else {
-        entry.dst = strdup(hpct_entry_last_part(entry.src));
+        entry.dst = strdup(hpct_spec_entry_last_part(entry.src));
     }
-    hpct_stage_entry *entries =
+    hpct_spec_stage_entry *entries =
         realloc(list->entries, (size_t) (list->count + 1) * sizeof *list->entries);
     if (entries != NULL)
         list->entries = entries;
@@ -146,17 +146,17 @@ static hpct_status add(hpct_stage_list *list, const char **text, const char *end
         status = hpct_fail_memory(0);
         goto fail;
     }
-    hpct_entry_strip(entry.dst);
+    hpct_spec_entry_strip(entry.dst);
     if (*entry.src == '\0') {
         status = hpct_fail(HPCT_ERR_USAGE, "there is an entry without a source: write "
                                            "SRC[:DST][,SRC[:DST]...]");
         goto fail;
     }
-    status = hpct_entry_check_shell(entry.src, INSTEAD);
+    status = hpct_spec_entry_check_shell(entry.src, INSTEAD);
     if (status == HPCT_OK)
-        status = hpct_entry_check_shell(entry.dst, INSTEAD);
+        status = hpct_spec_entry_check_shell(entry.dst, INSTEAD);
     if (status == HPCT_OK)
-        status = hpct_entry_check_address(entry.src, entry.dst);
+        status = hpct_spec_entry_check_address(entry.src, entry.dst);
     if (status == HPCT_OK)
         status = check(list, &entry);
     if (status != HPCT_OK)
@@ -169,18 +169,18 @@ fail:
     return status;
 }
 
-hpct_status hpct_stage_list_add(hpct_stage_list *list, const char *text)
+hpct_status hpct_spec_stage_list_add(hpct_spec_stage_list *list, const char *text)
 {
     return add(list, &text, "");
 }
 
-hpct_status hpct_stage_list_parse(const char *text, hpct_stage_list *out)
+hpct_status hpct_spec_stage_list_parse(const char *text, hpct_spec_stage_list *out)
 {
-    hpct_stage_list list = {0};
+    hpct_spec_stage_list list = {0};
     for (;; text++) {
         hpct_status status = add(&list, &text, ",");
         if (status != HPCT_OK) {
-            hpct_stage_list_free(&list);
+            hpct_spec_stage_list_free(&list);
             return status;
         }
         if (*text == '\0')
@@ -190,12 +190,12 @@ hpct_status hpct_stage_list_parse(const char *text, hpct_stage_list *out)
     return HPCT_OK;
 }
 
-void hpct_stage_list_free(hpct_stage_list *list)
+void hpct_spec_stage_list_free(hpct_spec_stage_list *list)
 {
     for (int i = 0; i < list->count; i++) {
         free(list->entries[i].src);
         free(list->entries[i].dst);
     }
     free(list->entries);
-    *list = (hpct_stage_list){0};
+    *list = (hpct_spec_stage_list){0};
 }

@@ -57,7 +57,7 @@ static hpct_status check_patterns(const char *text)
     return HPCT_OK;
 }
 
-char *hpct_out_name(const char *pattern, const hpct_out_names *names)
+char *hpct_spec_out_name(const char *pattern, const hpct_spec_out_names *names)
 {
     char *text = NULL;
     size_t size = 0;
@@ -94,7 +94,7 @@ char *hpct_out_name(const char *pattern, const hpct_out_names *names)
     return text;
 }
 
-char *hpct_out_path(const char *name, const char *cwd)
+char *hpct_spec_out_path(const char *name, const char *cwd)
 {
     char *path = NULL;
     if (*name == '/')
@@ -108,16 +108,16 @@ char *hpct_out_path(const char *name, const char *cwd)
 #define WILDCARDS "*?["
 
 /* "folder/" becomes "folder/NAME", with the name that SRC has; of several it is the folder. */
-static hpct_status finish_dst(hpct_out_entry *entry)
+static hpct_status finish_dst(hpct_spec_out_entry *entry)
 {
     size_t size = strlen(entry->dst);
     bool into =
         size > 0 && entry->dst[size - 1] == '/' && strcmp(entry->src, ".") != 0 && !entry->several;
-    hpct_entry_strip(entry->dst);
+    hpct_spec_entry_strip(entry->dst);
     if (into) {
         char *whole = NULL;
         if (asprintf(&whole, "%s/%s", strcmp(entry->dst, "/") == 0 ? "" : entry->dst,
-                     hpct_entry_last_part(entry->src)) < 0)
+                     hpct_spec_entry_last_part(entry->src)) < 0)
             return hpct_fail_memory(0);
         free(entry->dst);
         entry->dst = whole;
@@ -127,7 +127,7 @@ static hpct_status finish_dst(hpct_out_entry *entry)
 
 /* As scp, rsync and rclone have it: a colon before the first slash. It would be a folder of that
  * name below the step's. */
-static hpct_status check_place(const hpct_out_entry *entry)
+static hpct_status check_place(const hpct_spec_out_entry *entry)
 {
     if (entry->dst[strcspn(entry->dst, ":/")] != ':')
         return HPCT_OK;
@@ -138,9 +138,9 @@ static hpct_status check_place(const hpct_out_entry *entry)
 }
 
 /* Files of several folders could have one name at the destination. */
-static hpct_status check_wildcards(const hpct_out_entry *entry)
+static hpct_status check_wildcards(const hpct_spec_out_entry *entry)
 {
-    const char *last = hpct_entry_last_part(entry->src);
+    const char *last = hpct_spec_entry_last_part(entry->src);
     if (strcspn(entry->src, WILDCARDS) >= (size_t) (last - entry->src))
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_USAGE,
@@ -149,13 +149,13 @@ static hpct_status check_wildcards(const hpct_out_entry *entry)
                      entry->src);
 }
 
-static hpct_status check(const hpct_out_list *list, const hpct_out_entry *entry)
+static hpct_status check(const hpct_spec_out_list *list, const hpct_spec_out_entry *entry)
 {
-    const char *last = hpct_entry_last_part(entry->dst);
-    HPCT_TRY(hpct_entry_check_address(entry->src, entry->dst));
-    if (!(strcmp(entry->src, ".") == 0 || hpct_entry_is_below(entry->src)) ||
-        strncmp(entry->src, HPCT_PRIVATE_FOLDER "/", sizeof HPCT_PRIVATE_FOLDER) == 0 ||
-        strcmp(entry->src, HPCT_PRIVATE_FOLDER) == 0)
+    const char *last = hpct_spec_entry_last_part(entry->dst);
+    HPCT_TRY(hpct_spec_entry_check_address(entry->src, entry->dst));
+    if (!(strcmp(entry->src, ".") == 0 || hpct_spec_entry_is_below(entry->src)) ||
+        strncmp(entry->src, HPCT_SPEC_PRIVATE_FOLDER "/", sizeof HPCT_SPEC_PRIVATE_FOLDER) == 0 ||
+        strcmp(entry->src, HPCT_SPEC_PRIVATE_FOLDER) == 0)
         return hpct_fail(HPCT_ERR_USAGE,
                          "source '%.200s' must be a path below $SLURM_TMPDIR, without '..': write "
                          "SRC:DST with SRC such as results",
@@ -165,8 +165,8 @@ static hpct_status check(const hpct_out_list *list, const hpct_out_entry *entry)
                          "destination '%.200s' has no name: write SRC:DST with DST such as "
                          "/home/me/results-%%j-%%n",
                          entry->dst);
-    HPCT_TRY(hpct_entry_check_shell(entry->src, INSTEAD));
-    HPCT_TRY(hpct_entry_check_shell(entry->dst, INSTEAD));
+    HPCT_TRY(hpct_spec_entry_check_shell(entry->src, INSTEAD));
+    HPCT_TRY(hpct_spec_entry_check_shell(entry->dst, INSTEAD));
     HPCT_TRY(check_place(entry));
     HPCT_TRY(check_wildcards(entry));
     HPCT_TRY(check_patterns(entry->src));
@@ -186,30 +186,30 @@ static hpct_status check(const hpct_out_list *list, const hpct_out_entry *entry)
     return HPCT_OK;
 }
 
-static void free_entry(hpct_out_entry *entry)
+static void free_entry(hpct_spec_out_entry *entry)
 {
     free(entry->src);
     free(entry->dst);
 }
 
-static hpct_status add(hpct_out_list *list, const char **text, const char *ends)
+static hpct_status add(hpct_spec_out_list *list, const char **text, const char *ends)
 {
     hpct_status status = HPCT_OK;
     char both[8] = ":";
     strcat(both, ends);
-    if (list->count == HPCT_OUT_ENTRIES)
+    if (list->count == HPCT_SPEC_OUT_ENTRIES)
         return hpct_fail(
             HPCT_ERR_USAGE,
             "there are more than %d entries: put what belongs together into one folder",
-            HPCT_OUT_ENTRIES);
-    hpct_out_entry entry = {.src = hpct_entry_cut(text, both)};
+            HPCT_SPEC_OUT_ENTRIES);
+    hpct_spec_out_entry entry = {.src = hpct_spec_entry_cut(text, both)};
     if (**text == ':') {
         (*text)++;
-        entry.dst = hpct_entry_cut(text, ends);
+        entry.dst = hpct_spec_entry_cut(text, ends);
     } else {
         entry.dst = strdup("");
     }
-    hpct_out_entry *entries =
+    hpct_spec_out_entry *entries =
         realloc(list->entries, (size_t) (list->count + 1) * sizeof *list->entries);
     if (entries != NULL)
         list->entries = entries;
@@ -217,7 +217,7 @@ static hpct_status add(hpct_out_list *list, const char **text, const char *ends)
         status = hpct_fail_memory(0);
         goto fail;
     }
-    hpct_entry_strip(entry.src);
+    hpct_spec_entry_strip(entry.src);
     if (*entry.src == '\0' || *entry.dst == '\0') {
         status = hpct_fail(HPCT_ERR_USAGE,
                            "'%.200s' has no %s: write SRC:DST[,SRC:DST...], such as "
@@ -240,35 +240,35 @@ fail:
     return status;
 }
 
-hpct_status hpct_out_list_parse(const char *text, hpct_out_list *out)
+hpct_status hpct_spec_out_list_parse(const char *text, hpct_spec_out_list *out)
 {
     hpct_status status = HPCT_OK;
-    *out = (hpct_out_list){0};
+    *out = (hpct_spec_out_list){0};
     do {
         status = add(out, &text, ",");
     } while (status == HPCT_OK && *text++ == ',');
     if (status != HPCT_OK)
-        hpct_out_list_free(out);
+        hpct_spec_out_list_free(out);
     return status;
 }
 
-hpct_status hpct_out_list_add(hpct_out_list *list, const char *text)
+hpct_status hpct_spec_out_list_add(hpct_spec_out_list *list, const char *text)
 {
     return add(list, &text, "");
 }
 
-void hpct_out_list_free(hpct_out_list *list)
+void hpct_spec_out_list_free(hpct_spec_out_list *list)
 {
     for (int i = 0; i < list->count; i++)
         free_entry(&list->entries[i]);
     free(list->entries);
-    *list = (hpct_out_list){0};
+    *list = (hpct_spec_out_list){0};
 }
 
-hpct_status hpct_out_list_check_nodes(const hpct_out_list *list)
+hpct_status hpct_spec_out_list_check_nodes(const hpct_spec_out_list *list)
 {
     for (int i = 0; i < list->count; i++) {
-        const hpct_out_entry *entry = &list->entries[i];
+        const hpct_spec_out_entry *entry = &list->entries[i];
         if (!entry->per_task && !has_pattern(entry->dst, "nN"))
             return hpct_fail(HPCT_ERR_USAGE,
                              "each node would write to '%.200s', one over the other: add %%n (the "
@@ -309,7 +309,7 @@ static bool ends_with_number(const char *text, uint32_t wanted)
 }
 
 /* "2024-01-02" for the array 1-2: it is the same for both, and belongs to one of them at most. */
-static bool has_all_numbers(const char *text, const hpct_out_array *array)
+static bool has_all_numbers(const char *text, const hpct_spec_out_array *array)
 {
     unsigned long number = 0, before = 0;
     uint32_t count = 0;
@@ -323,20 +323,21 @@ static bool has_all_numbers(const char *text, const hpct_out_array *array)
 }
 
 /* Whether the script's shell has made a path one of this job's own. */
-static bool is_written_out(const char *path, const hpct_out_array *array, uint32_t job)
+static bool is_written_out(const char *path, const hpct_spec_out_array *array, uint32_t job)
 {
     return has_number(path, job) || ends_with_number(path, array->task) ||
            (has_number(path, array->task) && !has_all_numbers(path, array));
 }
 
-hpct_status hpct_out_list_check_array(const hpct_out_list *list, const hpct_out_array *array,
-                                      uint32_t job, const char *cwd)
+hpct_status hpct_spec_out_list_check_array(const hpct_spec_out_list *list,
+                                           const hpct_spec_out_array *array, uint32_t job,
+                                           const char *cwd)
 {
     for (int i = 0; i < list->count; i++) {
-        const hpct_out_entry *entry = &list->entries[i];
+        const hpct_spec_out_entry *entry = &list->entries[i];
         bool apart = has_pattern(entry->dst, "ja");
         if (array->is && !apart && job != 0) {
-            char *path = hpct_out_path(entry->dst, cwd);
+            char *path = hpct_spec_out_path(entry->dst, cwd);
             if (path == NULL)
                 return hpct_fail_memory(0);
             apart = is_written_out(path, array, job);
@@ -363,13 +364,14 @@ static bool is_within(const char *path, const char *folder)
     return strncmp(path, folder, size) == 0 && (path[size] == '/' || path[size] == '\0');
 }
 
-hpct_status hpct_out_list_check_place(const hpct_out_list *list, const hpct_out_names *names,
-                                      const char *cwd, const char *tmpdir)
+hpct_status hpct_spec_out_list_check_place(const hpct_spec_out_list *list,
+                                           const hpct_spec_out_names *names, const char *cwd,
+                                           const char *tmpdir)
 {
     hpct_status status = HPCT_OK;
     for (int i = 0; i < list->count && status == HPCT_OK; i++) {
-        char *name = hpct_out_name(list->entries[i].dst, names);
-        char *path = name == NULL ? NULL : hpct_out_path(name, cwd);
+        char *name = hpct_spec_out_name(list->entries[i].dst, names);
+        char *path = name == NULL ? NULL : hpct_spec_out_path(name, cwd);
         if (path == NULL)
             status = hpct_fail_memory(0);
         else if (is_within(path, tmpdir))

@@ -24,7 +24,7 @@ static void print_field(FILE *out, const char *key, const char *value)
     fprintf(out, "%s=%s%c", key, value, '\0');
 }
 
-static void print(const hpct_out_record *r, FILE *out)
+static void print(const hpct_spec_out_record *r, FILE *out)
 {
     fprintf(out, "job=%" PRIu32 "%c", r->job, '\0');
     if (r->array.is)
@@ -56,8 +56,8 @@ static char *records_path(const char *tmpdir)
     size_t name = size;
     while (name > 0 && tmpdir[name - 1] != '/')
         name--;
-    if (asprintf(&path, "%.*s" HPCT_RECORDS_PREFIX "%.*s", (int) name, tmpdir, (int) (size - name),
-                 tmpdir + name) < 0)
+    if (asprintf(&path, "%.*s" HPCT_SPEC_RECORDS_PREFIX "%.*s", (int) name, tmpdir,
+                 (int) (size - name), tmpdir + name) < 0)
         return NULL;
     return path;
 }
@@ -67,22 +67,22 @@ static int open_folder(const char *path)
     return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-int hpct_records_open(const char *tmpdir)
+int hpct_spec_records_open(const char *tmpdir)
 {
     char *path = records_path(tmpdir), *own = NULL;
     int fd = path == NULL ? -1 : open_folder(path);
     free(path);
-    if (fd >= 0 || errno != ENOENT || asprintf(&own, "%s/" HPCT_PRIVATE_FOLDER, tmpdir) < 0)
+    if (fd >= 0 || errno != ENOENT || asprintf(&own, "%s/" HPCT_SPEC_PRIVATE_FOLDER, tmpdir) < 0)
         return fd;
     fd = open_folder(own);
     free(own);
     return fd;
 }
 
-static hpct_status write_record(int folder, const char *path, const hpct_out_record *record)
+static hpct_status write_record(int folder, const char *path, const hpct_spec_out_record *record)
 {
     char name[64], temporary[sizeof name + 4];
-    snprintf(name, sizeof name, HPCT_OUT_RECORD_PREFIX "%s", record->step);
+    snprintf(name, sizeof name, HPCT_SPEC_OUT_RECORD_PREFIX "%s", record->step);
     snprintf(temporary, sizeof temporary, "new-%s", name);
     unlinkat(folder, temporary, 0);
     int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -104,7 +104,7 @@ static hpct_status write_record(int folder, const char *path, const hpct_out_rec
     return status;
 }
 
-hpct_status hpct_out_record_write(const char *tmpdir, const hpct_out_record *record)
+hpct_status hpct_spec_out_record_write(const char *tmpdir, const hpct_spec_out_record *record)
 {
     char *path = records_path(tmpdir);
     if (path == NULL)
@@ -121,7 +121,7 @@ hpct_status hpct_out_record_write(const char *tmpdir, const hpct_out_record *rec
 
 /* ---- what was found -------------------------------------------------------------------------- */
 
-void hpct_out_found_mark(int folder, int number)
+void hpct_spec_out_found_mark(int folder, int number)
 {
     char name[32];
     snprintf(name, sizeof name, "found.%d", number);
@@ -130,7 +130,7 @@ void hpct_out_found_mark(int folder, int number)
         close(fd);
 }
 
-bool hpct_out_found_marked(int folder, int number)
+bool hpct_spec_out_found_marked(int folder, int number)
 {
     char name[32];
     snprintf(name, sizeof name, "found.%d", number);
@@ -163,7 +163,7 @@ static bool take_text(const char *value, char **text)
     return *text != NULL;
 }
 
-static bool take_task(const char *value, hpct_out_record *r)
+static bool take_task(const char *value, hpct_spec_out_record *r)
 {
     uint32_t *tasks = realloc(r->tasks, (r->num_tasks + 1) * sizeof *tasks);
     if (tasks == NULL)
@@ -172,7 +172,7 @@ static bool take_task(const char *value, hpct_out_record *r)
     return take_number(value, &r->tasks[r->num_tasks++]);
 }
 
-static bool read_field(hpct_out_record *r, const char *key, const char *value)
+static bool read_field(hpct_spec_out_record *r, const char *key, const char *value)
 {
     uint32_t mask = 0;
     if (strcmp(key, "job") == 0)
@@ -205,7 +205,7 @@ static bool read_field(hpct_out_record *r, const char *key, const char *value)
     return strcmp(key, "task") == 0 && take_task(value, r);
 }
 
-static bool parse(char *text, size_t size, hpct_out_record *r)
+static bool parse(char *text, size_t size, hpct_spec_out_record *r)
 {
     for (char *field = text, *next; field < text + size; field = next) {
         next = field + strlen(field) + 1;
@@ -221,13 +221,13 @@ static bool parse(char *text, size_t size, hpct_out_record *r)
     return false;
 }
 
-hpct_status hpct_out_record_read(int folder, const char *name, hpct_out_record *out)
+hpct_status hpct_spec_out_record_read(int folder, const char *name, hpct_spec_out_record *out)
 {
     hpct_status status = HPCT_OK;
     struct stat info;
     size_t size = 0;
     char *text = NULL;
-    *out = (hpct_out_record){0};
+    *out = (hpct_spec_out_record){0};
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno));
@@ -249,11 +249,11 @@ end:
     close(fd);
     free(text);
     if (status != HPCT_OK)
-        hpct_out_record_free(out);
+        hpct_spec_out_record_free(out);
     return status;
 }
 
-void hpct_out_record_free(hpct_out_record *record)
+void hpct_spec_out_record_free(hpct_spec_out_record *record)
 {
     free(record->step);
     free(record->cwd);
@@ -261,5 +261,5 @@ void hpct_out_record_free(hpct_out_record *record)
     free(record->tasks);
     free(record->srun);
     free(record->key);
-    *record = (hpct_out_record){0};
+    *record = (hpct_spec_out_record){0};
 }

@@ -90,7 +90,7 @@ static uint64_t climb(const char *root, const char *below, const char *path, con
     }
 }
 
-uint64_t hpct_room_cgroup(const char *self, const char *root)
+uint64_t hpct_stage_room_cgroup(const char *self, const char *root)
 {
     char line[PATH_MAX + 64];
     uint64_t least = UINT64_MAX, left = UINT64_MAX;
@@ -130,13 +130,15 @@ static uint64_t available_memory(void)
     return found;
 }
 
-hpct_status hpct_room_measure(int fd, const char *name, uint64_t memory, hpct_room *room)
+hpct_status hpct_stage_room_measure(int fd, const char *name, uint64_t memory,
+                                    hpct_stage_room *room)
 {
     struct statvfs disk;
     struct statfs kind;
     if (fstatvfs(fd, &disk) != 0 || fstatfs(fd, &kind) != 0)
         return hpct_fail(HPCT_ERR_IO, "%s: %s", name, strerror(errno));
-    *room = (hpct_room){.bytes = (uint64_t) disk.f_bavail * disk.f_frsize, .files = UINT64_MAX};
+    *room =
+        (hpct_stage_room){.bytes = (uint64_t) disk.f_bavail * disk.f_frsize, .files = UINT64_MAX};
     snprintf(room->name, sizeof room->name, "%s", name);
     if (disk.f_files != 0) /* 0: the file system creates inodes on demand */
         room->files = disk.f_favail;
@@ -145,7 +147,7 @@ hpct_status hpct_room_measure(int fd, const char *name, uint64_t memory, hpct_ro
     if ((unsigned long) kind.f_type == RAMFS_MAGIC || disk.f_blocks == 0)
         room->bytes = UINT64_MAX; /* limited by memory only */
     const uint64_t bounds[] = {memory == 0 ? UINT64_MAX : memory, available_memory(),
-                               hpct_room_cgroup("/proc/self/cgroup", "/sys/fs/cgroup")};
+                               hpct_stage_room_cgroup("/proc/self/cgroup", "/sys/fs/cgroup")};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         if (bounds[i] < room->bytes) {
             room->bytes = bounds[i];
@@ -155,19 +157,19 @@ hpct_status hpct_room_measure(int fd, const char *name, uint64_t memory, hpct_ro
     return HPCT_OK;
 }
 
-hpct_status hpct_room_check(const hpct_room *room, uint64_t bytes, uint64_t files)
+hpct_status hpct_stage_room_check(const hpct_stage_room *room, uint64_t bytes, uint64_t files)
 {
     char need[32], have[32];
     if (bytes > room->bytes && room->memory)
         return hpct_fail(HPCT_ERR_IO,
                          "%s needs %s and lies in memory, of which the job has only %s: ask for "
                          "more with --mem",
-                         room->name, hpct_bytes_show(bytes, need, sizeof need),
-                         hpct_bytes_show(room->bytes, have, sizeof have));
+                         room->name, hpct_spec_bytes_show(bytes, need, sizeof need),
+                         hpct_spec_bytes_show(room->bytes, have, sizeof have));
     if (bytes > room->bytes)
         return hpct_fail(HPCT_ERR_IO, "%s needs %s, but only %s are free there", room->name,
-                         hpct_bytes_show(bytes, need, sizeof need),
-                         hpct_bytes_show(room->bytes, have, sizeof have));
+                         hpct_spec_bytes_show(bytes, need, sizeof need),
+                         hpct_spec_bytes_show(room->bytes, have, sizeof have));
     if (files > room->files)
         return hpct_fail(HPCT_ERR_IO, "%s needs %llu files, but only %llu can still be made there",
                          room->name, (unsigned long long) files, (unsigned long long) room->files);
@@ -190,39 +192,40 @@ static int open_folder(int at, const char *name)
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-hpct_status hpct_destination_open(hpct_destination *d, const char *path, hpct_report *report)
+hpct_status hpct_stage_destination_open(hpct_stage_destination *d, const char *path,
+                                        hpct_stage_report *report)
 {
-    *d = (hpct_destination){.path = path,
-                            .report = report,
-                            .to = -1,
-                            .own = -1,
-                            .staged = -1,
-                            .incoming = -1,
-                            .lock = -1};
+    *d = (hpct_stage_destination){.path = path,
+                                  .report = report,
+                                  .to = -1,
+                                  .own = -1,
+                                  .staged = -1,
+                                  .incoming = -1,
+                                  .lock = -1};
     d->to = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->to < 0)
         return hpct_fail(HPCT_ERR_IO, "%s: %s", path, strerror(errno));
-    d->own = open_folder(d->to, HPCT_PRIVATE_FOLDER);
+    d->own = open_folder(d->to, HPCT_SPEC_PRIVATE_FOLDER);
     if (d->own < 0)
-        return fail_in(path, HPCT_PRIVATE_FOLDER);
+        return fail_in(path, HPCT_SPEC_PRIVATE_FOLDER);
     d->lock = openat(d->own, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return d->lock < 0 ? fail_in(path, HPCT_PRIVATE_FOLDER "/lock") : HPCT_OK;
+    return d->lock < 0 ? fail_in(path, HPCT_SPEC_PRIVATE_FOLDER "/lock") : HPCT_OK;
 }
 
-hpct_status hpct_destination_try_lock(hpct_destination *d, bool *mine)
+hpct_status hpct_stage_destination_try_lock(hpct_stage_destination *d, bool *mine)
 {
     *mine = flock(d->lock, LOCK_EX | LOCK_NB) == 0;
     if (*mine || errno == EWOULDBLOCK || errno == EINTR)
         return HPCT_OK;
-    return fail_in(d->path, HPCT_PRIVATE_FOLDER "/lock");
+    return fail_in(d->path, HPCT_SPEC_PRIVATE_FOLDER "/lock");
 }
 
-void hpct_destination_unlock(hpct_destination *d)
+void hpct_stage_destination_unlock(hpct_stage_destination *d)
 {
     flock(d->lock, LOCK_UN);
 }
 
-bool hpct_destination_holder_moved(hpct_destination *d)
+bool hpct_stage_destination_holder_moved(hpct_stage_destination *d)
 {
     struct stat info;
     if (fstat(d->lock, &info) != 0 || memcmp(&d->touched, &info.st_mtim, sizeof d->touched) == 0)
@@ -231,25 +234,25 @@ bool hpct_destination_holder_moved(hpct_destination *d)
     return true;
 }
 
-hpct_status hpct_destination_prepare(hpct_destination *d)
+hpct_status hpct_stage_destination_prepare(hpct_stage_destination *d)
 {
     d->report->touch_fd = d->lock;
-    hpct_tree_remove(d->own, "incoming", d->report);
+    hpct_stage_tree_remove(d->own, "incoming", d->report);
     d->incoming = open_folder(d->own, "incoming");
     d->staged = open_folder(d->own, "staged");
-    return d->incoming < 0 || d->staged < 0 ? fail_in(d->path, HPCT_PRIVATE_FOLDER) : HPCT_OK;
+    return d->incoming < 0 || d->staged < 0 ? fail_in(d->path, HPCT_SPEC_PRIVATE_FOLDER) : HPCT_OK;
 }
 
-void hpct_destination_close(hpct_destination *d, bool stopped)
+void hpct_stage_destination_close(hpct_stage_destination *d, bool stopped)
 {
     const int folders[] = {d->incoming, d->staged, d->lock, d->own, d->to};
     if (d->path == NULL) /* never opened */
         return;
     d->report->touch_fd = -1;
     if (d->incoming >= 0 && stopped)
-        hpct_tree_remove_within(d->own, "incoming", CLEAN_SECONDS);
+        hpct_stage_tree_remove_within(d->own, "incoming", CLEAN_SECONDS);
     else if (d->incoming >= 0)
-        hpct_tree_remove(d->own, "incoming", d->report);
+        hpct_stage_tree_remove(d->own, "incoming", d->report);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         if (folders[i] >= 0)
             close(folders[i]);
@@ -257,7 +260,7 @@ void hpct_destination_close(hpct_destination *d, bool stopped)
 }
 
 /* Opens the folder of `dst`, creating it if it is missing; *last is the last component of `dst`. */
-static int open_above(const hpct_destination *d, const char *dst, const char **last)
+static int open_above(const hpct_stage_destination *d, const char *dst, const char **last)
 {
     int at = dup(d->to);
     char part[NAME_MAX + 1];
@@ -295,7 +298,7 @@ static int move(int from, const char *name, int to, const char *new_name)
 
 /* Renames the finished copy to its final name; an existing file or folder of that name is
  * removed. */
-static hpct_status replace(hpct_destination *d, const char *name, int above, const char *last,
+static hpct_status replace(hpct_stage_destination *d, const char *name, int above, const char *last,
                            const char *dst)
 {
     if (move(d->incoming, name, above, last) == 0)
@@ -311,7 +314,7 @@ static hpct_status replace(hpct_destination *d, const char *name, int above, con
         move(d->incoming, old, above, last);
         return status;
     }
-    hpct_tree_remove(d->incoming, old, d->report);
+    hpct_stage_tree_remove(d->incoming, old, d->report);
     return HPCT_OK;
 }
 
@@ -321,13 +324,13 @@ typedef char manifest_name[32];
 static const char *name_manifest(const char *dst, manifest_name name)
 {
     snprintf(name, sizeof(manifest_name), "%016llx",
-             (unsigned long long) hpct_hash(dst, strlen(dst)));
+             (unsigned long long) hpct_stage_hash(dst, strlen(dst)));
     return name;
 }
 
-bool hpct_destination_has(hpct_destination *d, const char *dst, uint64_t digest)
+bool hpct_stage_destination_has(hpct_stage_destination *d, const char *dst, uint64_t digest)
 {
-    hpct_manifest *manifest = NULL;
+    hpct_stage_manifest *manifest = NULL;
     manifest_name name;
     const char *last = NULL;
     bool has = false;
@@ -335,28 +338,29 @@ bool hpct_destination_has(hpct_destination *d, const char *dst, uint64_t digest)
     if (above < 0)
         return false;
     if (faccessat(above, last, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-        has =
-            hpct_manifest_load(&manifest, d->staged, name_manifest(dst, name), digest) == HPCT_OK &&
-            hpct_manifest_holds(manifest, above, last, d->report);
+        has = hpct_stage_manifest_load(&manifest, d->staged, name_manifest(dst, name), digest) ==
+                  HPCT_OK &&
+              hpct_stage_manifest_holds(manifest, above, last, d->report);
         if (!has && d->report->verbose)
-            hpct_report_say("%s/%s is staged again: %s", d->path, dst, hpct_last_error());
+            hpct_stage_report_say("%s/%s is staged again: %s", d->path, dst, hpct_last_error());
     }
-    hpct_manifest_free(manifest);
+    hpct_stage_manifest_free(manifest);
     close(above);
     return has;
 }
 
-hpct_status hpct_copy_begin(hpct_copy *copy, const char *src, int number)
+hpct_status hpct_stage_copy_begin(hpct_stage_copy *copy, const char *src, int number)
 {
-    *copy = (hpct_copy){.manifest = hpct_manifest_new()};
+    *copy = (hpct_stage_copy){.manifest = hpct_stage_manifest_new()};
     if (copy->manifest == NULL)
         return hpct_fail_memory(0);
     snprintf(copy->name, sizeof copy->name, "%d", number);
-    copy->options = (hpct_writer_options){.name = src, .manifest = copy->manifest};
+    copy->options = (hpct_stage_writer_options){.name = src, .manifest = copy->manifest};
     return HPCT_OK;
 }
 
-hpct_status hpct_copy_rename(hpct_copy *copy, hpct_destination *d, const char *dst, uint64_t digest)
+hpct_status hpct_stage_copy_rename(hpct_stage_copy *copy, hpct_stage_destination *d,
+                                   const char *dst, uint64_t digest)
 {
     manifest_name manifest;
     const char *last = NULL;
@@ -366,14 +370,14 @@ hpct_status hpct_copy_rename(hpct_copy *copy, hpct_destination *d, const char *d
     unlinkat(d->staged, name_manifest(dst, manifest), 0);
     hpct_status status = replace(d, copy->name, above, last, dst);
     if (status == HPCT_OK &&
-        hpct_manifest_save(copy->manifest, d->staged, manifest, digest) != HPCT_OK)
-        hpct_report_say("%s: %s; a later step will stage it again", dst, hpct_last_error());
+        hpct_stage_manifest_save(copy->manifest, d->staged, manifest, digest) != HPCT_OK)
+        hpct_stage_report_say("%s: %s; a later step will stage it again", dst, hpct_last_error());
     close(above);
     return status;
 }
 
-void hpct_copy_end(hpct_copy *copy)
+void hpct_stage_copy_end(hpct_stage_copy *copy)
 {
-    hpct_manifest_free(copy->manifest);
+    hpct_stage_manifest_free(copy->manifest);
     copy->manifest = NULL;
 }

@@ -46,7 +46,7 @@ typedef struct arguments {
     const char *nodes;
     hpct_auth_key *key;
     long index, port, wait;
-    hpct_stage_list list;
+    hpct_spec_stage_list list;
     char *allowed[MAX_ALLOWED];
     bool verbose, quiet;
     int progress_fd;
@@ -80,19 +80,19 @@ static hpct_status set_option(arguments *a, int option, char *value)
         a->job.to = value;
         return HPCT_OK;
     case OPTION_LIST:
-        hpct_stage_list_free(&a->list);
-        return hpct_stage_list_parse(value, &a->list);
+        hpct_spec_stage_list_free(&a->list);
+        return hpct_spec_stage_list_parse(value, &a->list);
     case OPTION_LINKS:
         if (strcmp(value, "refuse") != 0 && strcmp(value, "follow") != 0)
             return hpct_fail(HPCT_ERR_USAGE, "--links: '%s' is neither refuse nor follow", value);
         a->job.follow = *value == 'f';
         return HPCT_OK;
     case OPTION_MEMORY:
-        if (!hpct_bytes_parse(value, &a->job.memory))
+        if (!hpct_spec_bytes_parse(value, &a->job.memory))
             return hpct_fail(HPCT_ERR_USAGE, "--memory: '%s' is not a size such as 16G", value);
         return HPCT_OK;
     case OPTION_MAX:
-        if (!hpct_bytes_parse(value, &a->job.max))
+        if (!hpct_spec_bytes_parse(value, &a->job.max))
             return hpct_fail(HPCT_ERR_USAGE, "--max: '%s' is not a size such as 500G", value);
         return HPCT_OK;
     case OPTION_ALLOW:
@@ -101,21 +101,21 @@ static hpct_status set_option(arguments *a, int option, char *value)
         a->allowed[a->job.num_allowed++] = value;
         return HPCT_OK;
     case OPTION_MODE:
-        status = hpct_stage_request_parse(value, &a->job.request);
+        status = hpct_spec_stage_request_parse(value, &a->job.request);
         return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--mode");
     case OPTION_NODES:
         a->nodes = value;
         return HPCT_OK;
     case OPTION_INDEX:
-        return hpct_stage_number("--index", value, 0, HPCT_MAX_TEAM - 1, &a->index);
+        return hpct_stage_number("--index", value, 0, HPCT_STAGE_MAX_TEAM - 1, &a->index);
     case OPTION_PORT:
         return hpct_stage_number("--port", value, 1, 65535, &a->port);
     case OPTION_WAIT:
         return hpct_stage_number("--wait", value, 1, 86400, &a->wait);
     case OPTION_JOB:
-        if (*value == '\0' || strlen(value) > HPCT_MAX_RUN_NAME)
+        if (*value == '\0' || strlen(value) > HPCT_STAGE_MAX_RUN_NAME)
             return hpct_fail(HPCT_ERR_USAGE, "--job: '%s' is empty or longer than %d characters",
-                             value, HPCT_MAX_RUN_NAME);
+                             value, HPCT_STAGE_MAX_RUN_NAME);
         a->job.team.run = value;
         return HPCT_OK;
     case OPTION_KEY:
@@ -142,11 +142,11 @@ static hpct_status set_option(arguments *a, int option, char *value)
 /* Reads --nodes, the list of nodes, if it is given. */
 static hpct_status read_team(arguments *a)
 {
-    hpct_team *team = &a->job.team;
+    hpct_stage_team *team = &a->job.team;
     team->wait_seconds = (int) a->wait;
     if (a->nodes == NULL)
         return HPCT_OK;
-    HPCT_TRY(hpct_team_read(a->nodes, (int) a->port, team));
+    HPCT_TRY(hpct_stage_team_read(a->nodes, (int) a->port, team));
     if (a->index < 0 || a->index >= team->count)
         return hpct_fail(HPCT_ERR_USAGE, "--index, the line of %s for this node, must be 0 to %d",
                          a->nodes, team->count - 1);
@@ -195,7 +195,7 @@ static int read_arguments(int argc, char **argv, arguments *a)
             goto fail;
     }
     for (; optind < argc; optind++) {
-        status = hpct_stage_list_add(&a->list, argv[optind]);
+        status = hpct_spec_stage_list_add(&a->list, argv[optind]);
         if (status != HPCT_OK)
             goto fail;
     }
@@ -216,26 +216,26 @@ fail:
 int main(int argc, char **argv)
 {
     arguments a = {.progress_fd = -1, .index = -1, .wait = 600};
-    hpct_report report;
+    hpct_stage_report report;
     a.job.allowed = a.allowed;
-    hpct_report_catch_signals();
+    hpct_stage_report_catch_signals();
     setlocale(LC_CTYPE, "C.UTF-8"); /* libarchive drops names that the locale cannot represent */
     if (argc > 1 && strcmp(argv[1], "--out") == 0)
-        return hpct_out_main(argc - 1, argv + 1);
+        return hpct_stage_out_main(argc - 1, argv + 1);
     umask(0); /* every mode is explicit; with umask 0 no chmod is needed for staged files */
     int done = read_arguments(argc, argv, &a);
     if (done < 0) {
-        hpct_report_start(&report, a.verbose, a.progress_fd);
+        hpct_stage_report_start(&report, a.verbose, a.progress_fd);
         report.quiet = a.quiet;
         hpct_status status = hpct_stage_all(&a.job, &a.list, &report);
         if (status == HPCT_OK)
-            hpct_report_end(&report, a.job.to, 0);
+            hpct_stage_report_end(&report, a.job.to, 0);
         else if (!report.reported)
-            hpct_report_say("%s", hpct_last_error());
+            hpct_stage_report_say("%s", hpct_last_error());
         done = (int) status;
     }
-    hpct_stage_list_free(&a.list);
-    hpct_team_free(&a.job.team);
+    hpct_spec_stage_list_free(&a.list);
+    hpct_stage_team_free(&a.job.team);
     hpct_auth_key_free(a.key);
     return done;
 }

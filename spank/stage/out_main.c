@@ -49,7 +49,7 @@ static const char usage[] =
     "A backslash before a comma or colon makes it part of a name.\n";
 
 typedef struct arguments {
-    hpct_out_job job;
+    hpct_stage_out_job job;
     const char *record;
     bool all, verbose;
     int progress_fd;
@@ -197,10 +197,10 @@ static uint32_t number_of(const char *variable)
     return text != NULL && hpct_number_parse(text, 0, UINT32_MAX, &number) ? (uint32_t) number : 0;
 }
 
-static hpct_status say_missing(const hpct_out_job *job, const hpct_out_record *record,
-                               const hpct_out_found found, int marks, hpct_status status)
+static hpct_status say_missing(const hpct_stage_out_job *job, const hpct_spec_out_record *record,
+                               const hpct_stage_out_found found, int marks, hpct_status status)
 {
-    int missing = hpct_out_say_missing(job, record, found, marks);
+    int missing = hpct_stage_out_say_missing(job, record, found, marks);
     if (status != HPCT_OK || missing == 0)
         return status;
     return hpct_fail(HPCT_ERR_NO_INPUT, "%d of the things to copy out %s not there", missing,
@@ -208,12 +208,12 @@ static hpct_status say_missing(const hpct_out_job *job, const hpct_out_record *r
 }
 
 /* As a command, in a task or script of a job. */
-static hpct_status run_list(const arguments *a, hpct_report *report)
+static hpct_status run_list(const arguments *a, hpct_stage_report *report)
 {
     char *step = getenv("SLURM_STEP_ID"), *cwd = getcwd(NULL, 0), batch[] = "batch";
     uint32_t task = number_of("SLURM_PROCID");
     mode_t mask = umask(0);
-    const hpct_out_record record = {
+    const hpct_spec_out_record record = {
         .job = number_of("SLURM_JOB_ID"),
         .array = {.is = getenv("SLURM_ARRAY_TASK_ID") != NULL,
                   .job = number_of("SLURM_ARRAY_JOB_ID"),
@@ -231,15 +231,15 @@ static hpct_status run_list(const arguments *a, hpct_report *report)
     umask(mask);
     if (cwd == NULL)
         return hpct_fail(HPCT_ERR_IO, "the current folder cannot be told: %s", strerror(errno));
-    hpct_out_result result;
-    hpct_status status = hpct_out_run(&a->job, &record, report, &result);
+    hpct_stage_out_result result;
+    hpct_status status = hpct_stage_out_run(&a->job, &record, report, &result);
     status = say_missing(&a->job, &record, result.found, -1, status);
     free(cwd);
     return status;
 }
 
 /* "node0 (with rank 0)": who reads of results on one node alone need not wonder. */
-static void name_node(const hpct_out_record *record, char name[HPCT_NET_FRAME_NODE])
+static void name_node(const hpct_spec_out_record *record, char name[HPCT_NET_FRAME_NODE])
 {
     char host[HPCT_NET_FRAME_NODE - 16] = "";
     bool first = false;
@@ -251,7 +251,8 @@ static void name_node(const hpct_out_record *record, char name[HPCT_NET_FRAME_NO
 }
 
 /* srun is still there: it waits for this node's last task to be said to have ended. */
-static bool report_to_srun(const hpct_out_record *record, hpct_status status, const char *found)
+static bool report_to_srun(const hpct_spec_out_record *record, hpct_status status,
+                           const char *found)
 {
     hpct_auth_key *key = NULL;
     char name[HPCT_NET_FRAME_NODE];
@@ -271,13 +272,14 @@ static bool report_to_srun(const hpct_out_record *record, hpct_status status, co
 
 /* Who says what is missing, and whether that is a failure: srun, of all nodes; where there is none,
  * as at a script's end, this node. */
-static hpct_status run_step(const hpct_out_job *job, int folder, const hpct_out_record *record,
-                            hpct_report *report, bool *all_copied)
+static hpct_status run_step(const hpct_stage_out_job *job, int folder,
+                            const hpct_spec_out_record *record, hpct_stage_report *report,
+                            bool *all_copied)
 {
-    hpct_out_result result;
+    hpct_stage_out_result result;
     bool reached = report_to_srun(record, HPCT_OK, NULL),
          script = strcmp(record->step, "batch") == 0;
-    hpct_status status = hpct_out_run(job, record, report, &result);
+    hpct_status status = hpct_stage_out_run(job, record, report, &result);
     *all_copied = result.all_copied;
     if (reached && report_to_srun(record, status, result.found))
         return status;
@@ -288,42 +290,43 @@ static hpct_status run_step(const hpct_out_job *job, int folder, const hpct_out_
     return with_missing;
 }
 
-static hpct_status run_last(const hpct_out_job *job, const hpct_out_record *record,
-                            hpct_report *report, bool *all_copied)
+static hpct_status run_last(const hpct_stage_out_job *job, const hpct_spec_out_record *record,
+                            hpct_stage_report *report, bool *all_copied)
 {
-    hpct_out_result result;
-    hpct_status status = hpct_out_run(job, record, report, &result);
+    hpct_stage_out_result result;
+    hpct_status status = hpct_stage_out_run(job, record, report, &result);
     *all_copied = result.all_copied;
-    hpct_out_say_missing(job, record, result.found, -1);
+    hpct_stage_out_say_missing(job, record, result.found, -1);
     return status;
 }
 
-static hpct_status run_record(const hpct_out_job *job, int folder, const char *name,
-                              hpct_report *report)
+static hpct_status run_record(const hpct_stage_out_job *job, int folder, const char *name,
+                              hpct_stage_report *report)
 {
-    hpct_out_record record;
+    hpct_spec_out_record record;
     bool all_copied = false;
-    HPCT_TRY(hpct_out_record_read(folder, name, &record));
+    HPCT_TRY(hpct_spec_out_record_read(folder, name, &record));
     hpct_status status = job->note ? run_last(job, &record, report, &all_copied)
                                    : run_step(job, folder, &record, report, &all_copied);
     if (all_copied)
         unlinkat(folder, name, 0);
-    hpct_out_record_free(&record);
+    hpct_spec_out_record_free(&record);
     return status;
 }
 
-static hpct_status run_all(hpct_out_job *job, int folder, hpct_report *report)
+static hpct_status run_all(hpct_stage_out_job *job, int folder, hpct_stage_report *report)
 {
     hpct_status status = HPCT_OK;
     DIR *entries = fdopendir(dup(folder));
     if (entries == NULL)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", job->from, strerror(errno));
     for (struct dirent *found; (found = readdir(entries)) != NULL;) {
-        if (strncmp(found->d_name, HPCT_OUT_RECORD_PREFIX, strlen(HPCT_OUT_RECORD_PREFIX)) != 0)
+        if (strncmp(found->d_name, HPCT_SPEC_OUT_RECORD_PREFIX,
+                    strlen(HPCT_SPEC_OUT_RECORD_PREFIX)) != 0)
             continue;
         hpct_status this = run_record(job, folder, found->d_name, report);
         if (this != HPCT_OK)
-            hpct_report_say("%s: %s", found->d_name, hpct_last_error());
+            hpct_stage_report_say("%s: %s", found->d_name, hpct_last_error());
         status = status == HPCT_OK ? this : status;
     }
     closedir(entries);
@@ -331,9 +334,9 @@ static hpct_status run_all(hpct_out_job *job, int folder, hpct_report *report)
                              : hpct_fail(status, "not all results of the job were copied");
 }
 
-static hpct_status run_records(arguments *a, hpct_report *report)
+static hpct_status run_records(arguments *a, hpct_stage_report *report)
 {
-    int folder = hpct_records_open(a->job.from);
+    int folder = hpct_spec_records_open(a->job.from);
     if (folder < 0 && a->all && errno == ENOENT)
         return HPCT_OK;
     if (folder < 0)
@@ -345,13 +348,13 @@ static hpct_status run_records(arguments *a, hpct_report *report)
     return status;
 }
 
-int hpct_out_main(int argc, char **argv)
+int hpct_stage_out_main(int argc, char **argv)
 {
     arguments a = {.progress_fd = -1};
-    hpct_report report;
+    hpct_stage_report report;
     int done = read_arguments(argc, argv, &a);
     if (done < 0) {
-        hpct_report_start(&report, a.verbose, a.progress_fd);
+        hpct_stage_report_start(&report, a.verbose, a.progress_fd);
         report.grace = a.grace;
         report.limit = a.seconds;
         a.job.again = a.job.note = a.all;
@@ -359,9 +362,9 @@ int hpct_out_main(int argc, char **argv)
         a.job.process = a.list != NULL ? (int) getpid() : 0;
         hpct_status status = a.list != NULL ? run_list(&a, &report) : run_records(&a, &report);
         if (status != HPCT_OK)
-            hpct_report_say("%s", hpct_last_error());
+            hpct_stage_report_say("%s", hpct_last_error());
         else
-            hpct_report_end(&report, "where they belong", LINE_AFTER);
+            hpct_stage_report_end(&report, "where they belong", LINE_AFTER);
         done = (int) status;
     }
     free(a.list);

@@ -2,6 +2,6 @@
 #ifndef HPCT_SPANK_STAGE_OUT_MAIN_H
 #define HPCT_SPANK_STAGE_OUT_MAIN_H
 
-int hpct_out_main(int argc, char **argv);
+int hpct_stage_out_main(int argc, char **argv);
 
 #endif

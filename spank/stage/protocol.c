@@ -26,22 +26,22 @@
 
 /* One entry of the list. */
 typedef struct source {
-    const hpct_stage_entry *entry;
-    int fd;                 /* -1: not visible on this node (another node reads it) */
-    hpct_walk *walk;        /* NULL: listed by another node */
-    hpct_identity identity; /* on the first node */
-    uint64_t digest;        /* of the source and whether it is unpacked */
-    hpct_stage_view view;   /* of this node */
-    hpct_stage_mode mode;   /* HPCT_STAGE_AUTO: all nodes have it */
-    hpct_copy copy;
+    const hpct_spec_stage_entry *entry;
+    int fd;                       /* -1: not visible on this node (another node reads it) */
+    hpct_stage_walk *walk;        /* NULL: listed by another node */
+    hpct_stage_identity identity; /* on the first node */
+    uint64_t digest;              /* of the source and whether it is unpacked */
+    hpct_spec_stage_view view;    /* of this node */
+    hpct_spec_stage_mode mode;    /* HPCT_SPEC_STAGE_AUTO: all nodes have it */
+    hpct_stage_copy copy;
 } source;
 
 typedef struct staging {
     const hpct_stage_job *job;
-    hpct_stage_plan plan;
-    hpct_report *report;
-    hpct_destination destination;
-    hpct_broadcast *broadcast; /* NULL: this node alone */
+    hpct_spec_stage_plan plan;
+    hpct_stage_report *report;
+    hpct_stage_destination destination;
+    hpct_stage_broadcast *broadcast; /* NULL: this node alone */
     source *sources;
     int count;
 } staging;
@@ -61,8 +61,8 @@ static hpct_status share(staging *s, uint8_t *data, size_t size, const char *dif
     if (s->broadcast == NULL)
         return HPCT_OK;
     if (is_first(s))
-        return hpct_broadcast_send(s->broadcast, data, size);
-    HPCT_TRY(hpct_broadcast_receive(s->broadcast, &received, &got));
+        return hpct_stage_broadcast_send(s->broadcast, data, size);
+    HPCT_TRY(hpct_stage_broadcast_receive(s->broadcast, &received, &got));
     if (got == size)
         memcpy(data, received, size);
     free(received);
@@ -74,7 +74,7 @@ static const char invalid[] = "the first node's answer is invalid";
 /* The first node gets the AND of all nodes' votes. */
 static hpct_status vote(staging *s, uint8_t *votes, size_t size)
 {
-    return s->broadcast == NULL ? HPCT_OK : hpct_broadcast_vote(s->broadcast, votes, size);
+    return s->broadcast == NULL ? HPCT_OK : hpct_stage_broadcast_vote(s->broadcast, votes, size);
 }
 
 /* *all: every node is ready. Returns when all have voted. */
@@ -102,26 +102,26 @@ static void back_off(void)
  * waited for the other's would deadlock. */
 static hpct_status lock(staging *s)
 {
-    hpct_destination *d = &s->destination;
+    hpct_stage_destination *d = &s->destination;
     time_t moved_at = time(NULL);
     for (int tries = 0;; tries++) {
         bool mine = false, all = false;
-        HPCT_TRY(hpct_destination_try_lock(d, &mine));
+        HPCT_TRY(hpct_stage_destination_try_lock(d, &mine));
         HPCT_TRY(agree(s, mine, &all));
         if (all)
             return HPCT_OK;
-        HPCT_TRY(hpct_report_tick(s->report, 0));
+        HPCT_TRY(hpct_stage_report_tick(s->report, 0));
         if (mine)
-            hpct_destination_unlock(d);
+            hpct_stage_destination_unlock(d);
         else if (tries == 10)
-            hpct_report_say("another step of the job stages to %s: waiting for it", d->path);
-        if (mine || hpct_destination_holder_moved(d))
+            hpct_stage_report_say("another step of the job stages to %s: waiting for it", d->path);
+        if (mine || hpct_stage_destination_holder_moved(d))
             moved_at = time(NULL);
-        if (time(NULL) - moved_at > HPCT_LOCK_SECONDS)
+        if (time(NULL) - moved_at > HPCT_STAGE_LOCK_SECONDS)
             return hpct_fail(
                 HPCT_ERR_IO,
                 "another step of the job stages to %s, without progress for %d seconds", d->path,
-                HPCT_LOCK_SECONDS);
+                HPCT_STAGE_LOCK_SECONDS);
         back_off();
     }
 }
@@ -173,31 +173,31 @@ static hpct_status open_source(const staging *s, source *src)
 /* Checks whether the source is staged already, and prints that it is. */
 static hpct_status check_staged(staging *s, source *src)
 {
-    const hpct_stage_entry *entry = src->entry;
-    src->view.staged = hpct_destination_has(&s->destination, entry->dst, src->digest);
+    const hpct_spec_stage_entry *entry = src->entry;
+    src->view.staged = hpct_stage_destination_has(&s->destination, entry->dst, src->digest);
     if (src->view.staged && !s->report->quiet)
-        hpct_report_say("%s is at %s/%s already, unchanged", entry->src, s->destination.path,
-                        entry->dst);
-    return hpct_report_tick(s->report, 0);
+        hpct_stage_report_say("%s is at %s/%s already, unchanged", entry->src, s->destination.path,
+                              entry->dst);
+    return hpct_stage_report_tick(s->report, 0);
 }
 
 static hpct_status list_source(staging *s, source *src)
 {
-    const hpct_walk_options options = {.follow = s->job->follow,
-                                       .allowed = follow_allowed,
-                                       .context = (void *) (uintptr_t) s->job};
-    hpct_item root;
-    HPCT_TRY(hpct_walk_open(&src->walk, src->fd, src->entry->src, &options, s->report));
-    hpct_walk_item(src->walk, 0, &root, NULL, NULL);
-    const hpct_walk_totals sum = hpct_walk_sum(src->walk);
-    src->view = (hpct_stage_view){
-        .extract = s->plan.request.extract && root.kind == HPCT_ITEM_FILE,
+    const hpct_stage_walk_options options = {.follow = s->job->follow,
+                                             .allowed = follow_allowed,
+                                             .context = (void *) (uintptr_t) s->job};
+    hpct_stage_item root;
+    HPCT_TRY(hpct_stage_walk_open(&src->walk, src->fd, src->entry->src, &options, s->report));
+    hpct_stage_walk_item(src->walk, 0, &root, NULL, NULL);
+    const hpct_stage_walk_totals sum = hpct_stage_walk_sum(src->walk);
+    src->view = (hpct_spec_stage_view){
+        .extract = s->plan.request.extract && root.kind == HPCT_STAGE_ITEM_FILE,
         .bytes = sum.bytes,
         .blocks = sum.blocks,
         .entries = sum.entries,
     };
-    const uint64_t content[] = {hpct_walk_digest(src->walk), src->view.extract};
-    src->digest = hpct_hash(content, sizeof content);
+    const uint64_t content[] = {hpct_stage_walk_digest(src->walk), src->view.extract};
+    src->digest = hpct_stage_hash(content, sizeof content);
     return check_staged(s, src);
 }
 
@@ -208,23 +208,23 @@ enum { OFFER_WORDS = 6 + 6, OFFER_BYTES = 8 * OFFER_WORDS };
 static void write_offer(uint8_t *out, const source *src)
 {
     const uint64_t *inode = src->identity.inode;
-    const hpct_stage_view *view = &src->view;
+    const hpct_spec_stage_view *view = &src->view;
     const uint64_t words[OFFER_WORDS] = {
         inode[0],    inode[1],    inode[2],     inode[3],      inode[4],      inode[5],
         src->digest, view->bytes, view->blocks, view->entries, view->extract, src->identity.origin,
     };
     for (int i = 0; i < OFFER_WORDS; i++)
-        hpct_wire_put64(out + 8 * i, words[i]);
+        hpct_stage_wire_put64(out + 8 * i, words[i]);
 }
 
 static void read_offer(const uint8_t *in, source *src)
 {
     uint64_t words[OFFER_WORDS];
     for (int i = 0; i < OFFER_WORDS; i++)
-        words[i] = hpct_wire_get64(in + 8 * i);
+        words[i] = hpct_stage_wire_get64(in + 8 * i);
     memcpy(src->identity.inode, words, sizeof src->identity.inode);
     src->digest = words[6];
-    src->view = (hpct_stage_view){
+    src->view = (hpct_spec_stage_view){
         .bytes = words[7], .blocks = words[8], .entries = words[9], .extract = words[10] != 0};
     src->identity.origin = words[11];
 }
@@ -232,16 +232,16 @@ static void read_offer(const uint8_t *in, source *src)
 /* Hash of list and request, which must be equal on all nodes. */
 static uint64_t hash_list(const staging *s)
 {
-    uint64_t hash = hpct_hash("", 0);
+    uint64_t hash = hpct_stage_hash("", 0);
     for (int i = 0; i < s->count; i++) {
-        const hpct_stage_entry *entry = s->sources[i].entry;
+        const hpct_spec_stage_entry *entry = s->sources[i].entry;
         const uint64_t parts[] = {
             hash,
-            hpct_hash(entry->src, strlen(entry->src)),
-            hpct_hash(entry->dst, strlen(entry->dst)),
+            hpct_stage_hash(entry->src, strlen(entry->src)),
+            hpct_stage_hash(entry->dst, strlen(entry->dst)),
             (uint64_t) s->plan.request.mode << 1 | s->plan.request.extract,
         };
-        hash = hpct_hash(parts, sizeof parts);
+        hash = hpct_stage_hash(parts, sizeof parts);
     }
     return hash;
 }
@@ -255,11 +255,11 @@ static hpct_status share_offers(staging *s)
     uint8_t *offers = calloc(1, size);
     if (offers == NULL)
         return hpct_fail_memory(size);
-    hpct_wire_put64(offers, hash);
+    hpct_stage_wire_put64(offers, hash);
     for (int i = 0; is_first(s) && i < s->count; i++)
         write_offer(offers + 8 + (size_t) i * OFFER_BYTES, &s->sources[i]);
     hpct_status status = share(s, offers, size, differs);
-    if (status == HPCT_OK && hpct_wire_get64(offers) != hash)
+    if (status == HPCT_OK && hpct_stage_wire_get64(offers) != hash)
         status = hpct_fail(HPCT_ERR_USAGE, "%s", differs);
     for (int i = 0; status == HPCT_OK && !is_first(s) && i < s->count; i++)
         read_offer(offers + 8 + (size_t) i * OFFER_BYTES, &s->sources[i]);
@@ -272,7 +272,7 @@ static hpct_status list_sources(staging *s)
     for (int i = 0; is_first(s) && i < s->count; i++) {
         source *src = &s->sources[i];
         HPCT_TRY(list_source(s, src));
-        if (s->broadcast != NULL && !hpct_identity_read(&src->identity, src->fd))
+        if (s->broadcast != NULL && !hpct_stage_identity_read(&src->identity, src->fd))
             return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", src->entry->src, strerror(errno));
     }
     HPCT_TRY(share_offers(s));
@@ -287,24 +287,25 @@ enum { VOTE_STAGED = 1, VOTE_SHARED = 2 };
 
 static uint8_t vote_on(const staging *s, const source *src)
 {
-    hpct_identity own;
-    bool shared = s->broadcast != NULL && src->fd >= 0 && hpct_identity_read(&own, src->fd) &&
-                  hpct_identity_same(&src->identity, &own);
+    hpct_stage_identity own;
+    bool shared = s->broadcast != NULL && src->fd >= 0 && hpct_stage_identity_read(&own, src->fd) &&
+                  hpct_stage_identity_same(&src->identity, &own);
     return (uint8_t) ((src->view.staged ? VOTE_STAGED : 0) | (shared ? VOTE_SHARED : 0));
 }
 
-static hpct_stage_mode choose_mode(const staging *s, const source *src, uint8_t votes)
+static hpct_spec_stage_mode choose_mode(const staging *s, const source *src, uint8_t votes)
 {
     char why[256];
-    hpct_stage_view all = src->view;
+    hpct_spec_stage_view all = src->view;
     all.staged = (votes & VOTE_STAGED) != 0;
     all.shared = (votes & VOTE_SHARED) != 0;
-    hpct_stage_mode mode = hpct_stage_plan_mode(&s->plan, &all, why, sizeof why);
-    if (s->report->verbose && s->broadcast != NULL && mode != HPCT_STAGE_AUTO)
-        hpct_report_say("%s: %s: %s", src->entry->src,
-                        mode == HPCT_STAGE_BROADCAST ? "read here and sent to the other nodes"
-                                                     : "copied by each node",
-                        why);
+    hpct_spec_stage_mode mode = hpct_spec_stage_plan_mode(&s->plan, &all, why, sizeof why);
+    if (s->report->verbose && s->broadcast != NULL && mode != HPCT_SPEC_STAGE_AUTO)
+        hpct_stage_report_say("%s: %s: %s", src->entry->src,
+                              mode == HPCT_SPEC_STAGE_BROADCAST
+                                  ? "read here and sent to the other nodes"
+                                  : "copied by each node",
+                              why);
     return mode;
 }
 
@@ -323,9 +324,9 @@ static hpct_status choose_modes(staging *s)
     if (status == HPCT_OK)
         status = share(s, bytes, size, invalid);
     for (size_t i = 0; status == HPCT_OK && i < size; i++) {
-        if (bytes[i] >= HPCT_NUM_STAGE_MODES)
+        if (bytes[i] >= HPCT_SPEC_NUM_STAGE_MODES)
             status = hpct_fail(HPCT_ERR_INTERNAL, "%s", invalid);
-        s->sources[i].mode = (hpct_stage_mode) bytes[i];
+        s->sources[i].mode = (hpct_spec_stage_mode) bytes[i];
     }
     free(bytes);
     return status;
@@ -346,30 +347,31 @@ static hpct_status list_own(staging *s, source *src)
 
 static hpct_status check_space(staging *s)
 {
-    hpct_destination *d = &s->destination;
-    hpct_stage_need need = {.known = true};
+    hpct_stage_destination *d = &s->destination;
+    hpct_spec_stage_need need = {.known = true};
     for (int i = 0; i < s->count; i++) {
-        if (s->sources[i].mode == HPCT_STAGE_COPY)
+        if (s->sources[i].mode == HPCT_SPEC_STAGE_COPY)
             HPCT_TRY(list_own(s, &s->sources[i]));
     }
     for (int i = 0; i < s->count; i++)
-        hpct_stage_need_add(&need, &s->sources[i].view);
-    HPCT_TRY(hpct_stage_need_check(&need, s->job->max));
+        hpct_spec_stage_need_add(&need, &s->sources[i].view);
+    HPCT_TRY(hpct_spec_stage_need_check(&need, s->job->max));
     s->report->total = need.known ? need.bytes : 0;
     s->report->total_files = need.known ? need.entries : 0;
-    HPCT_TRY(hpct_room_measure(d->to, d->path, s->job->memory, &d->room));
-    return hpct_room_check(&d->room, need.blocks, need.entries);
+    HPCT_TRY(hpct_stage_room_measure(d->to, d->path, s->job->memory, &d->room));
+    return hpct_stage_room_check(&d->room, need.blocks, need.entries);
 }
 
 /* ---- copies ---- */
 
 static hpct_status begin_copy(staging *s, source *src, int number)
 {
-    const hpct_room *room = &s->destination.room;
-    HPCT_TRY(hpct_copy_begin(&src->copy, src->entry->src, number));
+    const hpct_stage_room *room = &s->destination.room;
+    HPCT_TRY(hpct_stage_copy_begin(&src->copy, src->entry->src, number));
     if (src->view.extract) {
         src->copy.options.loose = true;
-        src->copy.options.max_bytes = hpct_stage_limit(s->job->max, room->bytes, s->report->bytes);
+        src->copy.options.max_bytes =
+            hpct_spec_stage_limit(s->job->max, room->bytes, s->report->bytes);
         src->copy.options.max_entries = room->files == UINT64_MAX ? 0 : room->files;
     }
     return HPCT_OK;
@@ -377,25 +379,25 @@ static hpct_status begin_copy(staging *s, source *src, int number)
 
 static hpct_status rename_copy(staging *s, source *src)
 {
-    return hpct_copy_rename(&src->copy, &s->destination, src->entry->dst, src->digest);
+    return hpct_stage_copy_rename(&src->copy, &s->destination, src->entry->dst, src->digest);
 }
 
 static hpct_status extract(staging *s, source *src)
 {
-    const hpct_unpacker_target to = {
+    const hpct_stage_unpacker_target to = {
         .folder = s->destination.incoming, .root = src->copy.name, .options = src->copy.options};
-    return hpct_unpacker_archive(&to, src->walk, src->entry->src, s->report);
+    return hpct_stage_unpacker_archive(&to, src->walk, src->entry->src, s->report);
 }
 
 static hpct_status copy_tree(staging *s, source *src)
 {
-    hpct_writer *writer = NULL;
-    const hpct_copy *copy = &src->copy;
-    HPCT_TRY(hpct_writer_open(&writer, s->destination.incoming, copy->name, &copy->options));
-    hpct_status status = hpct_copy_tree(src->walk, writer, s->report);
+    hpct_stage_writer *writer = NULL;
+    const hpct_stage_copy *copy = &src->copy;
+    HPCT_TRY(hpct_stage_writer_open(&writer, s->destination.incoming, copy->name, &copy->options));
+    hpct_status status = hpct_stage_copy_tree(src->walk, writer, s->report);
     if (status == HPCT_OK)
-        status = hpct_writer_finish(writer);
-    hpct_writer_close(writer);
+        status = hpct_stage_writer_finish(writer);
+    hpct_stage_writer_close(writer);
     return status;
 }
 
@@ -403,13 +405,13 @@ static hpct_status copy_sources(staging *s)
 {
     for (int i = 0; i < s->count; i++) {
         source *src = &s->sources[i];
-        if (src->mode != HPCT_STAGE_COPY || src->view.staged)
+        if (src->mode != HPCT_SPEC_STAGE_COPY || src->view.staged)
             continue;
         HPCT_TRY(begin_copy(s, src, i));
         HPCT_TRY(src->view.extract ? extract(s, src) : copy_tree(s, src));
-        HPCT_TRY(hpct_report_tick(s->report, 0));
+        HPCT_TRY(hpct_stage_report_tick(s->report, 0));
         HPCT_TRY(rename_copy(s, src));
-        hpct_copy_end(&src->copy);
+        hpct_stage_copy_end(&src->copy);
     }
     return HPCT_OK;
 }
@@ -417,15 +419,16 @@ static hpct_status copy_sources(staging *s)
 /* ---- the broadcast ---- */
 
 /* Appends what is read on the first node, and written on this one. */
-static hpct_status add_stream(staging *s, int number, hpct_reader_source *from,
-                              hpct_unpacker_target *to)
+static hpct_status add_stream(staging *s, int number, hpct_stage_reader_source *from,
+                              hpct_stage_unpacker_target *to)
 {
     source *src = &s->sources[number];
-    *from = (hpct_reader_source){.entry = (uint32_t) number,
-                                 .walk = src->walk,
-                                 .extract = src->view.extract,
-                                 .name = src->entry->src};
-    *to = (hpct_unpacker_target){.entry = (uint32_t) number, .folder = s->destination.incoming};
+    *from = (hpct_stage_reader_source){.entry = (uint32_t) number,
+                                       .walk = src->walk,
+                                       .extract = src->view.extract,
+                                       .name = src->entry->src};
+    *to =
+        (hpct_stage_unpacker_target){.entry = (uint32_t) number, .folder = s->destination.incoming};
     if (src->view.staged)
         return HPCT_OK;
     HPCT_TRY(begin_copy(s, src, number));
@@ -446,30 +449,30 @@ static hpct_status rename_copies(staging *s)
     return HPCT_OK;
 }
 
-static hpct_status stream(staging *s, const hpct_reader_source *from,
-                          const hpct_unpacker_target *to, int count)
+static hpct_status stream(staging *s, const hpct_stage_reader_source *from,
+                          const hpct_stage_unpacker_target *to, int count)
 {
-    hpct_reader *reader = NULL;
+    hpct_stage_reader *reader = NULL;
     hpct_status status = HPCT_OK;
     if (is_first(s))
-        status = hpct_reader_start(s->broadcast, from, count, s->report, &reader);
+        status = hpct_stage_reader_start(s->broadcast, from, count, s->report, &reader);
     if (status == HPCT_OK)
-        status = hpct_unpacker_run(s->broadcast, to, count, s->report);
+        status = hpct_stage_unpacker_run(s->broadcast, to, count, s->report);
     if (status != HPCT_OK) /* ends the reader, too */
-        hpct_broadcast_fail(s->broadcast, status, hpct_last_error());
-    hpct_reader_end(reader);
+        hpct_stage_broadcast_fail(s->broadcast, status, hpct_last_error());
+    hpct_stage_reader_end(reader);
     return status;
 }
 
 static hpct_status broadcast_sources(staging *s)
 {
     const size_t most = (size_t) s->count;
-    hpct_reader_source *from = calloc(most, sizeof *from);
-    hpct_unpacker_target *to = calloc(most, sizeof *to);
+    hpct_stage_reader_source *from = calloc(most, sizeof *from);
+    hpct_stage_unpacker_target *to = calloc(most, sizeof *to);
     hpct_status status = from == NULL || to == NULL ? hpct_fail_memory(0) : HPCT_OK;
     int count = 0;
     for (int i = 0; status == HPCT_OK && i < s->count; i++) {
-        if (s->sources[i].mode != HPCT_STAGE_BROADCAST)
+        if (s->sources[i].mode != HPCT_SPEC_STAGE_BROADCAST)
             continue;
         status = add_stream(s, i, &from[count], &to[count]);
         count++;
@@ -492,16 +495,16 @@ static hpct_status run(staging *s)
     for (int i = 0; i < s->count; i++)
         HPCT_TRY(open_source(s, &s->sources[i]));
     if (s->broadcast != NULL)
-        HPCT_TRY(hpct_broadcast_connect(s->broadcast));
-    HPCT_TRY(hpct_destination_open(&s->destination, s->job->to, s->report));
+        HPCT_TRY(hpct_stage_broadcast_connect(s->broadcast));
+    HPCT_TRY(hpct_stage_destination_open(&s->destination, s->job->to, s->report));
     HPCT_TRY(lock(s));
-    HPCT_TRY(hpct_destination_prepare(&s->destination));
+    HPCT_TRY(hpct_stage_destination_prepare(&s->destination));
     HPCT_TRY(list_sources(s));
     HPCT_TRY(choose_modes(s));
     HPCT_TRY(check_space(s));
     HPCT_TRY(copy_sources(s));
     HPCT_TRY(broadcast_sources(s));
-    return s->broadcast == NULL ? HPCT_OK : hpct_broadcast_finish(s->broadcast);
+    return s->broadcast == NULL ? HPCT_OK : hpct_stage_broadcast_finish(s->broadcast);
 }
 
 /* "rchar" of /proc/self/io: bytes read from all files. */
@@ -519,36 +522,38 @@ static unsigned long long bytes_read(void)
 static void report_traffic(staging *s)
 {
     uint64_t received = 0, sent = 0;
-    hpct_broadcast_traffic(s->broadcast, &received, &sent);
+    hpct_stage_broadcast_traffic(s->broadcast, &received, &sent);
     if (s->report->verbose && received + sent > 0)
-        hpct_report_say("%llu bytes received from other nodes, %llu sent to them; %llu read from "
-                        "files, the check of what was written included",
-                        (unsigned long long) received, (unsigned long long) sent, bytes_read());
+        hpct_stage_report_say(
+            "%llu bytes received from other nodes, %llu sent to them; %llu read from "
+            "files, the check of what was written included",
+            (unsigned long long) received, (unsigned long long) sent, bytes_read());
 }
 
 static hpct_status run_connected(staging *s)
 {
-    const hpct_team *team = &s->job->team;
+    const hpct_stage_team *team = &s->job->team;
     const bool speaks = team->index == 0 || s->report->verbose; /* the first node prints for all */
     bool elsewhere = false;
-    if (team->key == NULL && !hpct_auth_is_here())
+    if (team->key == NULL && !hpct_stage_auth_is_here())
         /* no fallback to copying: other nodes may have a munged and would wait for this one */
         return hpct_fail(HPCT_ERR_CONFIG,
                          "this step has no key and no munged answers here, and nodes can only "
                          "send data to each other with one of the two: start munged, or use "
                          "--hpc-train-stage-mode=copy");
     s->report->quiet = s->report->quiet || !speaks;
-    HPCT_TRY(hpct_broadcast_open(team, s->report, &s->broadcast));
+    HPCT_TRY(hpct_stage_broadcast_open(team, s->report, &s->broadcast));
     hpct_status status = run(s);
     if (status != HPCT_OK) {
-        hpct_broadcast_fail(s->broadcast, status, hpct_last_error());
-        status = hpct_broadcast_failure(s->broadcast, &elsewhere); /* the first of all nodes */
+        hpct_stage_broadcast_fail(s->broadcast, status, hpct_last_error());
+        status =
+            hpct_stage_broadcast_failure(s->broadcast, &elsewhere); /* the first of all nodes */
     }
     /* only the failed node and the first one print the failure */
     s->report->reported = elsewhere && !speaks;
     if (status == HPCT_OK)
         report_traffic(s);
-    hpct_broadcast_close(s->broadcast);
+    hpct_stage_broadcast_close(s->broadcast);
     return status;
 }
 
@@ -556,20 +561,21 @@ static void free_sources(staging *s)
 {
     for (int i = 0; i < s->count; i++) {
         source *src = &s->sources[i];
-        hpct_copy_end(&src->copy);
-        hpct_walk_close(src->walk);
+        hpct_stage_copy_end(&src->copy);
+        hpct_stage_walk_close(src->walk);
         if (src->fd >= 0)
             close(src->fd);
     }
     free(s->sources);
 }
 
-hpct_status hpct_stage_all(const hpct_stage_job *job, const hpct_stage_list *list,
-                           hpct_report *report)
+hpct_status hpct_stage_all(const hpct_stage_job *job, const hpct_spec_stage_list *list,
+                           hpct_stage_report *report)
 {
     staging s = {.job = job,
                  .report = report,
-                 .plan = hpct_stage_plan_make(job->request, list->count, job->team.count, true),
+                 .plan =
+                     hpct_spec_stage_plan_make(job->request, list->count, job->team.count, true),
                  .count = list->count,
                  .sources = calloc((size_t) list->count, sizeof *s.sources)};
     if (s.sources == NULL)
@@ -577,7 +583,7 @@ hpct_status hpct_stage_all(const hpct_stage_job *job, const hpct_stage_list *lis
     for (int i = 0; i < list->count; i++)
         s.sources[i] = (source){.entry = &list->entries[i], .fd = -1};
     hpct_status status = s.plan.connect ? run_connected(&s) : run(&s);
-    hpct_destination_close(&s.destination, status == HPCT_ERR_STOPPED);
+    hpct_stage_destination_close(&s.destination, status == HPCT_ERR_STOPPED);
     free_sources(&s);
     return status;
 }

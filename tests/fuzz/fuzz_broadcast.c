@@ -13,41 +13,42 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_header(const uint8_t *data, size_t size)
 {
-    uint8_t in[HPCT_WIRE_HEADER] = {0}, again[HPCT_WIRE_HEADER];
-    hpct_wire_header header, second;
+    uint8_t in[HPCT_STAGE_WIRE_HEADER] = {0}, again[HPCT_STAGE_WIRE_HEADER];
+    hpct_stage_wire_header header, second;
     memcpy(in, data, size < sizeof in ? size : sizeof in);
-    if (!hpct_wire_decode(&header, in)) {
+    if (!hpct_stage_wire_decode(&header, in)) {
         /* most have a wrong check: one with a right one, of the same numbers */
-        header = (hpct_wire_header){
-            .type = (hpct_wire_type) in[5],
-            .size = hpct_wire_get32(in + 8),
-            .sequence = hpct_wire_get64(in + 16),
-            .hash = hpct_wire_get64(in + 24),
+        header = (hpct_stage_wire_header){
+            .type = (hpct_stage_wire_type) in[5],
+            .size = hpct_stage_wire_get32(in + 8),
+            .sequence = hpct_stage_wire_get64(in + 16),
+            .hash = hpct_stage_wire_get64(in + 24),
         };
-        hpct_wire_encode_again(in, &header);
-        if (!hpct_wire_decode(&header, in))
+        hpct_stage_wire_encode_again(in, &header);
+        if (!hpct_stage_wire_decode(&header, in))
             return;
     }
-    if (header.type < HPCT_WIRE_CHALLENGE || header.type > HPCT_WIRE_BYE ||
-        header.size > HPCT_LETTER_BYTES)
+    if (header.type < HPCT_STAGE_WIRE_CHALLENGE || header.type > HPCT_STAGE_WIRE_BYE ||
+        header.size > HPCT_STAGE_LETTER_BYTES)
         abort();
-    hpct_wire_encode_again(again, &header);
-    if (!hpct_wire_decode(&second, again) || memcmp(in, again, sizeof in) != 0)
+    hpct_stage_wire_encode_again(again, &header);
+    if (!hpct_stage_wire_decode(&second, again) || memcmp(in, again, sizeof in) != 0)
         abort();
 }
 
 static void try_failure(const uint8_t *data, size_t size)
 {
-    hpct_wire_failure failure, second;
-    uint8_t again[HPCT_WIRE_FAILURE_MAX];
-    if (!hpct_wire_get_failure(&failure, data, size))
+    hpct_stage_wire_failure failure, second;
+    uint8_t again[HPCT_STAGE_WIRE_FAILURE_MAX];
+    if (!hpct_stage_wire_get_failure(&failure, data, size))
         return;
     for (size_t i = 0; failure.text[i] != '\0'; i++) {
         if (i == sizeof failure.text - 1 || (unsigned char) failure.text[i] < 0x20)
             abort();
     }
     if (failure.status == 0 ||
-        !hpct_wire_get_failure(&second, again, hpct_wire_put_failure(again, &failure)) ||
+        !hpct_stage_wire_get_failure(&second, again,
+                                     hpct_stage_wire_put_failure(again, &failure)) ||
         second.node != failure.node || strcmp(second.text, failure.text) != 0)
         abort();
 }
@@ -60,13 +61,13 @@ static bool is_within(const void *part, size_t length, const uint8_t *data, size
 
 static void try_block(const uint8_t *data, size_t size)
 {
-    hpct_pack_record record;
+    hpct_stage_pack_record record;
     size_t at = 0, before = 0;
     int got;
-    hpct_pack pack = {.data = malloc(size + 1), .room = size};
-    while ((got = hpct_pack_next(data, size, &at, &record)) > 0) {
+    hpct_stage_pack pack = {.data = malloc(size + 1), .room = size};
+    while ((got = hpct_stage_pack_next(data, size, &at, &record)) > 0) {
         uint8_t *content = NULL;
-        const hpct_item *item = &record.item;
+        const hpct_stage_item *item = &record.item;
         if (at <= before || at > size)
             abort();
         before = at;
@@ -75,12 +76,12 @@ static void try_block(const uint8_t *data, size_t size)
             abort();
         if (item->target != NULL && !is_within(item->target, strlen(item->target) + 1, data, size))
             abort();
-        uint64_t bytes = record.kind == HPCT_PACK_WHOLE  ? item->size
-                         : record.kind == HPCT_PACK_DATA ? record.size
-                                                         : 0;
+        uint64_t bytes = record.kind == HPCT_STAGE_PACK_WHOLE  ? item->size
+                         : record.kind == HPCT_STAGE_PACK_DATA ? record.size
+                                                               : 0;
         if (record.data != NULL && !is_within(record.data, (size_t) bytes, data, size))
             abort();
-        if (!hpct_pack_put(&pack, &record, &content))
+        if (!hpct_stage_pack_put(&pack, &record, &content))
             abort();
         if (record.data != NULL)
             memcpy(content, record.data, (size_t) bytes);

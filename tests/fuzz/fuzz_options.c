@@ -17,28 +17,28 @@ static bool leads_out(const char *path)
 /* Neither as written nor with the names that it stands for. */
 static void check_out(const char *text)
 {
-    const hpct_out_names names = {
+    const hpct_spec_out_names names = {
         .job = 42, .array = {true, 40, 2}, .step = "batch", .node = 3, .host = "n3", .task = 7};
-    hpct_out_list list;
-    if (hpct_out_list_parse(text, &list) != HPCT_OK)
+    hpct_spec_out_list list;
+    if (hpct_spec_out_list_parse(text, &list) != HPCT_OK)
         return;
-    hpct_out_list_check_array(&list, &names.array, names.job, text);
+    hpct_spec_out_list_check_array(&list, &names.array, names.job, text);
     for (int i = 0; i < list.count; i++) {
-        char *src = hpct_out_name(list.entries[i].src, &names);
-        char *dst = hpct_out_name(list.entries[i].dst, &names);
+        char *src = hpct_spec_out_name(list.entries[i].src, &names);
+        char *dst = hpct_spec_out_name(list.entries[i].dst, &names);
         if (src == NULL || dst == NULL || *src == '\0' || *dst == '\0' ||
             leads_out(list.entries[i].src) || leads_out(src))
             abort();
         free(src);
         free(dst);
     }
-    hpct_out_list_free(&list);
+    hpct_spec_out_list_free(&list);
 }
 
 static void check_stage(const char *text)
 {
-    hpct_stage_list list;
-    if (hpct_stage_list_parse(text, &list) != HPCT_OK)
+    hpct_spec_stage_list list;
+    if (hpct_spec_stage_list_parse(text, &list) != HPCT_OK)
         return;
     if (list.count < 1)
         abort();
@@ -47,7 +47,7 @@ static void check_stage(const char *text)
         if (*dst == '\0' || strstr(dst, "//") != NULL || leads_out(dst))
             abort();
     }
-    hpct_stage_list_free(&list);
+    hpct_spec_stage_list_free(&list);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -108,10 +108,10 @@ static int silent(char **argv)
 
 static int slow(char **argv)
 {
-    uint8_t head[HPCT_WIRE_HEADER];
-    hpct_wire_header header = {.type = HPCT_WIRE_HELLO, .size = 4000};
+    uint8_t head[HPCT_STAGE_WIRE_HEADER];
+    hpct_stage_wire_header header = {.type = HPCT_STAGE_WIRE_HELLO, .size = 4000};
     int fd = reach(argv[2], argv[3]);
-    hpct_wire_encode_again(head, &header);
+    hpct_stage_wire_encode_again(head, &header);
     put(fd, head, sizeof head);
     for (int i = 0; i < 200; i++) {
         put(fd, "x", 1);
@@ -122,33 +122,34 @@ static int slow(char **argv)
 }
 
 /* A frame whole, or false. */
-static bool get_frame(int fd, hpct_wire_header *header, uint8_t *data)
+static bool get_frame(int fd, hpct_stage_wire_header *header, uint8_t *data)
 {
-    uint8_t head[HPCT_WIRE_HEADER];
-    return get(fd, head, sizeof head) && hpct_wire_decode(header, head) &&
-           header->size <= HPCT_GREETING_BYTES && get(fd, data, header->size);
+    uint8_t head[HPCT_STAGE_WIRE_HEADER];
+    return get(fd, head, sizeof head) && hpct_stage_wire_decode(header, head) &&
+           header->size <= HPCT_STAGE_GREETING_BYTES && get(fd, data, header->size);
 }
 
 static int hello(char **argv)
 {
-    uint8_t head[HPCT_WIRE_HEADER], data[HPCT_GREETING_BYTES];
-    hpct_wire_header header;
+    uint8_t head[HPCT_STAGE_WIRE_HEADER], data[HPCT_STAGE_GREETING_BYTES];
+    hpct_stage_wire_header header;
     char *credential = NULL;
     int fd = reach(argv[2], argv[3]);
-    hpct_auth_claim claim = {.run = argv[4],
-                             .channel = 0,
-                             .connector = (uint32_t) atoi(argv[5]),
-                             .listener = (uint32_t) atoi(argv[6])};
-    if (!get_frame(fd, &header, data) || header.type != HPCT_WIRE_CHALLENGE)
+    hpct_stage_auth_claim claim = {.run = argv[4],
+                                   .channel = 0,
+                                   .connector = (uint32_t) atoi(argv[5]),
+                                   .listener = (uint32_t) atoi(argv[6])};
+    if (!get_frame(fd, &header, data) || header.type != HPCT_STAGE_WIRE_CHALLENGE)
         return 2;
-    memcpy(claim.challenge, data, HPCT_NONCE_BYTES);
-    if (hpct_auth_make(&claim, &credential) != HPCT_OK)
+    memcpy(claim.challenge, data, HPCT_STAGE_NONCE_BYTES);
+    if (hpct_stage_auth_make(&claim, &credential) != HPCT_OK)
         return 2;
-    header = (hpct_wire_header){.type = HPCT_WIRE_HELLO, .size = (uint32_t) strlen(credential)};
-    hpct_wire_encode(head, &header, credential);
+    header = (hpct_stage_wire_header){.type = HPCT_STAGE_WIRE_HELLO,
+                                      .size = (uint32_t) strlen(credential)};
+    hpct_stage_wire_encode(head, &header, credential);
     put(fd, head, sizeof head);
     put(fd, credential, header.size);
-    return get_frame(fd, &header, data) && header.type == HPCT_WIRE_WELCOME;
+    return get_frame(fd, &header, data) && header.type == HPCT_STAGE_WIRE_WELCOME;
 }
 
 /* ---- in the middle ---- */
@@ -156,8 +157,8 @@ static int hello(char **argv)
 /* Says a hello that was heard to the node it was for, on a connection of its own. */
 static void say_again(char **argv, const uint8_t *hello_frame, size_t size)
 {
-    uint8_t data[HPCT_GREETING_BYTES];
-    hpct_wire_header header;
+    uint8_t data[HPCT_STAGE_GREETING_BYTES];
+    hpct_stage_wire_header header;
     int fd = reach(argv[3], argv[4]);
     if (get_frame(fd, &header, data))
         put(fd, hello_frame, size);

@@ -19,19 +19,19 @@
 #define PRINT_AFTER_MS 5000
 #define PRINT_AGAIN_MS 60000
 
-static bool is_reader(const hpct_broadcast *b)
+static bool is_reader(const hpct_stage_broadcast *b)
 {
     return b->team->index == 0;
 }
 
 /* ---- opening and closing ---- */
 
-static void destroy(hpct_broadcast *b)
+static void destroy(hpct_stage_broadcast *b)
 {
-    for (int i = 0; i < HPCT_WINDOW; i++)
+    for (int i = 0; i < HPCT_STAGE_WINDOW; i++)
         free(b->blocks[i].data);
     while (b->letters != NULL) {
-        hpct_letter *letter = b->letters;
+        hpct_stage_letter *letter = b->letters;
         b->letters = letter->next;
         free(letter->data);
         free(letter);
@@ -49,10 +49,11 @@ static void destroy(hpct_broadcast *b)
 
 static hpct_status show_alive(void *context);
 
-hpct_status hpct_broadcast_open(const hpct_team *team, hpct_report *report, hpct_broadcast **out)
+hpct_status hpct_stage_broadcast_open(const hpct_stage_team *team, hpct_stage_report *report,
+                                      hpct_stage_broadcast **out)
 {
     hpct_status status = HPCT_OK;
-    hpct_broadcast *b = calloc(1, sizeof *b);
+    hpct_stage_broadcast *b = calloc(1, sizeof *b);
     if (b == NULL)
         return hpct_fail_memory(sizeof *b);
     b->team = team;
@@ -63,18 +64,18 @@ hpct_status hpct_broadcast_open(const hpct_team *team, hpct_report *report, hpct
     b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&b->lock, NULL);
     hpct_thread_condition(&b->changed);
-    for (int i = 0; i < HPCT_WINDOW && status == HPCT_OK; i++) {
-        b->blocks[i].data = hpct_broadcast_block();
+    for (int i = 0; i < HPCT_STAGE_WINDOW && status == HPCT_OK; i++) {
+        b->blocks[i].data = hpct_stage_broadcast_block();
         if (b->blocks[i].data == NULL)
-            status = hpct_fail_memory(HPCT_BLOCK_BYTES);
+            status = hpct_fail_memory(HPCT_STAGE_BLOCK_BYTES);
     }
     if (status == HPCT_OK && b->wake_fd < 0)
         status = hpct_fail(HPCT_ERR_INTERNAL, "eventfd: %s", strerror(errno));
     if (status == HPCT_OK)
         status = hpct_stage_listen(team->ports[team->index], &b->listen_fd);
     if (status == HPCT_OK) {
-        hpct_join_begin(b);
-        if (pthread_create(&b->thread, NULL, hpct_broadcast_loop, b) != 0)
+        hpct_stage_join_begin(b);
+        if (pthread_create(&b->thread, NULL, hpct_stage_broadcast_loop, b) != 0)
             status = hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started");
     }
     if (status != HPCT_OK) {
@@ -87,20 +88,20 @@ hpct_status hpct_broadcast_open(const hpct_team *team, hpct_report *report, hpct
     return HPCT_OK;
 }
 
-void hpct_broadcast_close(hpct_broadcast *b)
+void hpct_stage_broadcast_close(hpct_stage_broadcast *b)
 {
     if (b == NULL)
         return;
     b->report->alive = NULL;
     pthread_mutex_lock(&b->lock);
     b->closing = true;
-    hpct_broadcast_wake(b);
+    hpct_stage_broadcast_wake(b);
     pthread_mutex_unlock(&b->lock);
     pthread_join(b->thread, NULL);
     destroy(b);
 }
 
-void hpct_broadcast_traffic(hpct_broadcast *b, uint64_t *received, uint64_t *sent)
+void hpct_stage_broadcast_traffic(hpct_stage_broadcast *b, uint64_t *received, uint64_t *sent)
 {
     pthread_mutex_lock(&b->lock);
     *received = b->bytes_in;
@@ -110,22 +111,22 @@ void hpct_broadcast_traffic(hpct_broadcast *b, uint64_t *received, uint64_t *sen
 
 /* ---- failing ---- */
 
-void hpct_broadcast_fail(hpct_broadcast *b, hpct_status status, const char *why)
+void hpct_stage_broadcast_fail(hpct_stage_broadcast *b, hpct_status status, const char *why)
 {
     pthread_mutex_lock(&b->lock);
-    hpct_broadcast_fail_locked(b, (uint32_t) b->team->index, status, why, false);
+    hpct_stage_broadcast_fail_locked(b, (uint32_t) b->team->index, status, why, false);
     pthread_mutex_unlock(&b->lock);
 }
 
-static hpct_status failure(const hpct_broadcast *b)
+static hpct_status failure(const hpct_stage_broadcast *b)
 {
     if (b->failure.node == (uint32_t) b->team->index) /* messages begin with it anyway */
         return hpct_fail((hpct_status) b->failure.status, "%s", b->failure.text);
     return hpct_fail((hpct_status) b->failure.status, "%s: %s",
-                     hpct_node_name(b, (int) b->failure.node), b->failure.text);
+                     hpct_stage_node_name(b, (int) b->failure.node), b->failure.text);
 }
 
-hpct_status hpct_broadcast_failure(hpct_broadcast *b, bool *elsewhere)
+hpct_status hpct_stage_broadcast_failure(hpct_stage_broadcast *b, bool *elsewhere)
 {
     pthread_mutex_lock(&b->lock);
     hpct_status status = b->failed ? failure(b) : HPCT_OK;
@@ -137,16 +138,16 @@ hpct_status hpct_broadcast_failure(hpct_broadcast *b, bool *elsewhere)
 /* Called while this node works. Returns a failure of another node, which ends the work. */
 static hpct_status show_alive(void *context)
 {
-    hpct_broadcast *b = context;
+    hpct_stage_broadcast *b = context;
     bool elsewhere;
     b->alive_at = hpct_stage_now();
-    return hpct_broadcast_failure(b, &elsewhere);
+    return hpct_stage_broadcast_failure(b, &elsewhere);
 }
 
 /* ---- waiting; all functions are called with the lock held ---- */
 
 /* Waits 0.2 s or for a change of the state. Returns the broadcast's failure, if any. */
-static hpct_status wait_for_change(hpct_broadcast *b)
+static hpct_status wait_for_change(hpct_stage_broadcast *b)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -161,21 +162,22 @@ static hpct_status wait_for_change(hpct_broadcast *b)
 }
 
 /* The same for the caller's main thread, which also checks for signals. */
-static hpct_status wait_attended(hpct_broadcast *b)
+static hpct_status wait_attended(hpct_stage_broadcast *b)
 {
     HPCT_TRY(wait_for_change(b));
     pthread_mutex_unlock(&b->lock);
-    hpct_status status = hpct_report_tick(b->report, 0);
+    hpct_status status = hpct_stage_report_tick(b->report, 0);
     pthread_mutex_lock(&b->lock);
     if (status != HPCT_OK)
-        hpct_broadcast_fail_locked(b, (uint32_t) b->team->index, status, hpct_last_error(), false);
+        hpct_stage_broadcast_fail_locked(b, (uint32_t) b->team->index, status, hpct_last_error(),
+                                         false);
     return status;
 }
 
 /* "node3, node7": the neighbours that are not connected; cut off where `text` is full. */
-static void name_missing(const hpct_broadcast *b, char *text, size_t size)
+static void name_missing(const hpct_stage_broadcast *b, char *text, size_t size)
 {
-    int seen[HPCT_MAX_NEIGHBOURS], missing = 0;
+    int seen[HPCT_STAGE_MAX_NEIGHBOURS], missing = 0;
     size_t length = 0;
     text[0] = '\0';
     for (int i = 0; i < b->num_neighbours; i++) {
@@ -186,14 +188,14 @@ static void name_missing(const hpct_broadcast *b, char *text, size_t size)
             continue;
         seen[missing++] = b->neighbours[i].node;
         int put = snprintf(text + length, size - length, "%s%s", missing > 1 ? ", " : "",
-                           hpct_node_name(b, b->neighbours[i].node));
+                           hpct_stage_node_name(b, b->neighbours[i].node));
         if (put < 0 || (size_t) put >= size - length)
             return;
         length += (size_t) put;
     }
 }
 
-hpct_status hpct_broadcast_connect(hpct_broadcast *b)
+hpct_status hpct_stage_broadcast_connect(hpct_stage_broadcast *b)
 {
     hpct_status status = HPCT_OK;
     int64_t print_at = hpct_stage_now() + PRINT_AFTER_MS;
@@ -204,7 +206,7 @@ hpct_status hpct_broadcast_connect(hpct_broadcast *b)
             char names[1024];
             name_missing(b, names, sizeof names);
             print_at = hpct_stage_now() + PRINT_AGAIN_MS;
-            hpct_report_say("waiting for %s to stage with it", names);
+            hpct_stage_report_say("waiting for %s to stage with it", names);
         }
     }
     pthread_mutex_unlock(&b->lock);
@@ -213,28 +215,28 @@ hpct_status hpct_broadcast_connect(hpct_broadcast *b)
 
 /* ---- letters (control messages) ---- */
 
-hpct_status hpct_broadcast_send(hpct_broadcast *b, const void *data, size_t size)
+hpct_status hpct_stage_broadcast_send(hpct_stage_broadcast *b, const void *data, size_t size)
 {
-    if (size > HPCT_LETTER_BYTES)
+    if (size > HPCT_STAGE_LETTER_BYTES)
         return hpct_fail(HPCT_ERR_USAGE, "there are too many entries to be sent to other nodes");
     pthread_mutex_lock(&b->lock);
     hpct_status status = b->failed ? failure(b) : HPCT_OK;
     if (status == HPCT_OK) {
-        hpct_letters_down(b, HPCT_WIRE_LETTER, b->num_letters++, data, size);
-        hpct_broadcast_wake(b);
+        hpct_stage_letters_down(b, HPCT_STAGE_WIRE_LETTER, b->num_letters++, data, size);
+        hpct_stage_broadcast_wake(b);
     }
     pthread_mutex_unlock(&b->lock);
     return status;
 }
 
-hpct_status hpct_broadcast_receive(hpct_broadcast *b, uint8_t **data, size_t *size)
+hpct_status hpct_stage_broadcast_receive(hpct_stage_broadcast *b, uint8_t **data, size_t *size)
 {
     hpct_status status = HPCT_OK;
     pthread_mutex_lock(&b->lock);
     while (b->letters == NULL && status == HPCT_OK)
         status = wait_attended(b);
     if (status == HPCT_OK) {
-        hpct_letter *letter = b->letters;
+        hpct_stage_letter *letter = b->letters;
         b->letters = letter->next;
         if (b->letters == NULL)
             b->last_letter = &b->letters;
@@ -246,17 +248,17 @@ hpct_status hpct_broadcast_receive(hpct_broadcast *b, uint8_t **data, size_t *si
     return status;
 }
 
-hpct_status hpct_broadcast_vote(hpct_broadcast *b, uint8_t *votes, size_t size)
+hpct_status hpct_stage_broadcast_vote(hpct_stage_broadcast *b, uint8_t *votes, size_t size)
 {
     pthread_mutex_lock(&b->lock);
     const uint64_t round = b->round;
     hpct_status status = b->failed ? failure(b) : HPCT_OK;
-    if (status == HPCT_OK && !hpct_votes_add(b, votes, size))
+    if (status == HPCT_OK && !hpct_stage_votes_add(b, votes, size))
         status = hpct_fail(HPCT_ERR_INTERNAL, "the nodes vote on different entries");
     if (status == HPCT_OK) {
         b->voted = true;
-        hpct_votes_ready(b);
-        hpct_broadcast_wake(b);
+        hpct_stage_votes_ready(b);
+        hpct_stage_broadcast_wake(b);
     }
     while (status == HPCT_OK && is_reader(b) && b->round == round)
         status = wait_attended(b);
@@ -266,14 +268,14 @@ hpct_status hpct_broadcast_vote(hpct_broadcast *b, uint8_t *votes, size_t size)
     return status;
 }
 
-hpct_status hpct_broadcast_finish(hpct_broadcast *b)
+hpct_status hpct_stage_broadcast_finish(hpct_stage_broadcast *b)
 {
-    hpct_status status = hpct_broadcast_vote(b, NULL, 0);
+    hpct_status status = hpct_stage_broadcast_vote(b, NULL, 0);
     pthread_mutex_lock(&b->lock);
     if (status == HPCT_OK && is_reader(b)) {
-        hpct_letters_down(b, HPCT_WIRE_BYE, 0, NULL, 0);
+        hpct_stage_letters_down(b, HPCT_STAGE_WIRE_BYE, 0, NULL, 0);
         b->over = true;
-        hpct_broadcast_wake(b);
+        hpct_stage_broadcast_wake(b);
     }
     while (status == HPCT_OK && !b->over)
         status = wait_attended(b);
@@ -283,59 +285,59 @@ hpct_status hpct_broadcast_finish(hpct_broadcast *b)
 
 /* ---- blocks ---- */
 
-uint8_t *hpct_broadcast_block(void)
+uint8_t *hpct_stage_broadcast_block(void)
 {
-    return malloc(HPCT_BLOCK_BYTES);
+    return malloc(HPCT_STAGE_BLOCK_BYTES);
 }
 
-static hpct_status push(hpct_broadcast *b, uint8_t **data, size_t size)
+static hpct_status push(hpct_stage_broadcast *b, uint8_t **data, size_t size)
 {
-    hpct_wire_header header = {.type = HPCT_WIRE_BLOCK, .size = (uint32_t) size};
-    uint8_t head[HPCT_WIRE_HEADER];
+    hpct_stage_wire_header header = {.type = HPCT_STAGE_WIRE_BLOCK, .size = (uint32_t) size};
+    uint8_t head[HPCT_STAGE_WIRE_HEADER];
     hpct_status status = HPCT_OK;
-    hpct_wire_encode(head, &header, data == NULL ? (const void *) "" : *data);
+    hpct_stage_wire_encode(head, &header, data == NULL ? (const void *) "" : *data);
     pthread_mutex_lock(&b->lock);
     if (b->failed)
         status = failure(b);
-    while (status == HPCT_OK && !hpct_block_is_free(b, b->pushed))
+    while (status == HPCT_OK && !hpct_stage_block_is_free(b, b->pushed))
         status = wait_for_change(b);
     if (status == HPCT_OK) {
-        hpct_block *block = &b->blocks[b->pushed % HPCT_WINDOW];
+        hpct_stage_block *block = &b->blocks[b->pushed % HPCT_STAGE_WINDOW];
         if (data != NULL) {
             uint8_t *other = block->data;
             block->data = *data;
             *data = other;
         }
         header.sequence = b->pushed;
-        hpct_wire_encode_again(block->head, &header);
+        hpct_stage_wire_encode_again(block->head, &header);
         block->size = size;
         block->sequence = b->pushed++;
         block->filled = true;
         b->pushed_at = size == 0 ? 0 : hpct_stage_now();
         pthread_cond_broadcast(&b->changed);
-        hpct_broadcast_wake(b);
+        hpct_stage_broadcast_wake(b);
     }
     pthread_mutex_unlock(&b->lock);
     return status;
 }
 
-hpct_status hpct_broadcast_push(hpct_broadcast *b, uint8_t **block, size_t size)
+hpct_status hpct_stage_broadcast_push(hpct_stage_broadcast *b, uint8_t **block, size_t size)
 {
     return push(b, block, size);
 }
 
-hpct_status hpct_broadcast_push_end(hpct_broadcast *b)
+hpct_status hpct_stage_broadcast_push_end(hpct_stage_broadcast *b)
 {
-    for (int tree = 0; tree < HPCT_NUM_TREES; tree++)
+    for (int tree = 0; tree < HPCT_STAGE_NUM_TREES; tree++)
         HPCT_TRY(push(b, NULL, 0));
     return HPCT_OK;
 }
 
-hpct_status hpct_broadcast_pop(hpct_broadcast *b, const uint8_t **data, size_t *size)
+hpct_status hpct_stage_broadcast_pop(hpct_stage_broadcast *b, const uint8_t **data, size_t *size)
 {
     hpct_status status = HPCT_OK;
     pthread_mutex_lock(&b->lock);
-    const hpct_block *block = &b->blocks[b->popped % HPCT_WINDOW];
+    const hpct_stage_block *block = &b->blocks[b->popped % HPCT_STAGE_WINDOW];
     if (b->failed)
         status = failure(b);
     while (status == HPCT_OK && !(block->filled && block->sequence == b->popped))
@@ -347,11 +349,11 @@ hpct_status hpct_broadcast_pop(hpct_broadcast *b, const uint8_t **data, size_t *
     return status;
 }
 
-void hpct_broadcast_release(hpct_broadcast *b)
+void hpct_stage_broadcast_release(hpct_stage_broadcast *b)
 {
     pthread_mutex_lock(&b->lock);
     b->released++;
     pthread_cond_broadcast(&b->changed);
-    hpct_broadcast_wake(b);
+    hpct_stage_broadcast_wake(b);
     pthread_mutex_unlock(&b->lock);
 }

@@ -24,34 +24,34 @@ enum {
     AT_CONNECTOR = 10,
     AT_LISTENER = 14,
     AT_CHALLENGE = 18,
-    AT_ANSWER = AT_CHALLENGE + HPCT_NONCE_BYTES,
-    AT_RUN = AT_ANSWER + HPCT_NONCE_BYTES,
-    CLAIM_BYTES = AT_RUN + HPCT_MAX_RUN_NAME + 1,
+    AT_ANSWER = AT_CHALLENGE + HPCT_STAGE_NONCE_BYTES,
+    AT_RUN = AT_ANSWER + HPCT_STAGE_NONCE_BYTES,
+    CLAIM_BYTES = AT_RUN + HPCT_STAGE_MAX_RUN_NAME + 1,
 };
 
 static const char magic[] = {'h', 'p', 'c', 't', 's', 't', 'g', '1'};
 
-static void write_claim(uint8_t out[CLAIM_BYTES], const hpct_auth_claim *claim)
+static void write_claim(uint8_t out[CLAIM_BYTES], const hpct_stage_auth_claim *claim)
 {
     memset(out, 0, CLAIM_BYTES);
     memcpy(out + AT_MAGIC, magic, sizeof magic);
     out[AT_KIND] = claim->from_listener ? 2 : 1;
     out[AT_CHANNEL] = claim->channel;
-    hpct_wire_put32(out + AT_CONNECTOR, claim->connector);
-    hpct_wire_put32(out + AT_LISTENER, claim->listener);
-    memcpy(out + AT_CHALLENGE, claim->challenge, HPCT_NONCE_BYTES);
-    memcpy(out + AT_ANSWER, claim->answer, HPCT_NONCE_BYTES);
-    memcpy(out + AT_RUN, claim->run, strnlen(claim->run, HPCT_MAX_RUN_NAME));
+    hpct_stage_wire_put32(out + AT_CONNECTOR, claim->connector);
+    hpct_stage_wire_put32(out + AT_LISTENER, claim->listener);
+    memcpy(out + AT_CHALLENGE, claim->challenge, HPCT_STAGE_NONCE_BYTES);
+    memcpy(out + AT_ANSWER, claim->answer, HPCT_STAGE_NONCE_BYTES);
+    memcpy(out + AT_RUN, claim->run, strnlen(claim->run, HPCT_STAGE_MAX_RUN_NAME));
 }
 
-hpct_status hpct_auth_draw(uint8_t nonce[HPCT_NONCE_BYTES])
+hpct_status hpct_stage_auth_draw(uint8_t nonce[HPCT_STAGE_NONCE_BYTES])
 {
-    if (getrandom(nonce, HPCT_NONCE_BYTES, 0) != HPCT_NONCE_BYTES)
+    if (getrandom(nonce, HPCT_STAGE_NONCE_BYTES, 0) != HPCT_STAGE_NONCE_BYTES)
         return hpct_fail(HPCT_ERR_INTERNAL, "no random numbers");
     return HPCT_OK;
 }
 
-bool hpct_auth_is_here(void)
+bool hpct_stage_auth_is_here(void)
 {
     char *credential = NULL;
     munge_err_t error = munge_encode(&credential, NULL, NULL, 0);
@@ -85,22 +85,23 @@ static int digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static hpct_auth_result read_keyed(uint8_t payload[CLAIM_BYTES], const hpct_auth_key *key,
-                                   const char *credential, size_t size, const char **why)
+static hpct_stage_auth_result read_keyed(uint8_t payload[CLAIM_BYTES], const hpct_auth_key *key,
+                                         const char *credential, size_t size, const char **why)
 {
     uint8_t bytes[KEYED_BYTES];
     *why = "it does not have this step's key";
     if (size != sizeof bytes * 2)
-        return HPCT_AUTH_STRANGER;
+        return HPCT_STAGE_AUTH_STRANGER;
     for (int i = 0; i < KEYED_BYTES; i++) {
         int high = digit(credential[2 * i]), low = digit(credential[2 * i + 1]);
         if (high < 0 || low < 0)
-            return HPCT_AUTH_STRANGER;
+            return HPCT_STAGE_AUTH_STRANGER;
         bytes[i] = (uint8_t) (high << 4 | low);
     }
     memcpy(payload, bytes, CLAIM_BYTES);
-    return hpct_auth_mac_check(bytes + CLAIM_BYTES, key, bytes, CLAIM_BYTES) ? HPCT_AUTH_GOOD
-                                                                             : HPCT_AUTH_STRANGER;
+    return hpct_auth_mac_check(bytes + CLAIM_BYTES, key, bytes, CLAIM_BYTES)
+               ? HPCT_STAGE_AUTH_GOOD
+               : HPCT_STAGE_AUTH_STRANGER;
 }
 
 /* ---- with munge ---- */
@@ -125,31 +126,31 @@ static hpct_status make_munge(const uint8_t payload[CLAIM_BYTES], char **credent
     return status;
 }
 
-static hpct_auth_result read_munge(uint8_t payload[CLAIM_BYTES], const char *credential,
-                                   size_t size, const char **why)
+static hpct_stage_auth_result read_munge(uint8_t payload[CLAIM_BYTES], const char *credential,
+                                         size_t size, const char **why)
 {
     int length = 0;
     uid_t uid = (uid_t) -1;
     void *opaque = NULL;
-    hpct_auth_result result = HPCT_AUTH_GOOD;
+    hpct_stage_auth_result result = HPCT_STAGE_AUTH_GOOD;
     char *text = strndup(credential, size);
     if (text == NULL) {
         *why = "out of memory";
-        return HPCT_AUTH_STRANGER;
+        return HPCT_STAGE_AUTH_STRANGER;
     }
     munge_err_t error = munge_decode(text, NULL, &opaque, &length, &uid, NULL);
     if (error != EMUNGE_SUCCESS) {
         *why = munge_strerror(error);
         result = error == EMUNGE_CRED_REPLAYED || error == EMUNGE_CRED_EXPIRED ||
                          error == EMUNGE_CRED_REWOUND
-                     ? HPCT_AUTH_WRONG
-                     : HPCT_AUTH_STRANGER;
+                     ? HPCT_STAGE_AUTH_WRONG
+                     : HPCT_STAGE_AUTH_STRANGER;
     } else if (uid != geteuid()) {
         *why = "it is another user's";
-        result = HPCT_AUTH_STRANGER;
+        result = HPCT_STAGE_AUTH_STRANGER;
     } else if (length != CLAIM_BYTES) {
         *why = "its credential was made for something else";
-        result = HPCT_AUTH_WRONG;
+        result = HPCT_STAGE_AUTH_WRONG;
     } else {
         memcpy(payload, opaque, CLAIM_BYTES);
     }
@@ -162,7 +163,7 @@ static hpct_auth_result read_munge(uint8_t payload[CLAIM_BYTES], const char *cre
 
 /* ---- both kinds ---- */
 
-hpct_status hpct_auth_make(const hpct_auth_claim *claim, char **credential)
+hpct_status hpct_stage_auth_make(const hpct_stage_auth_claim *claim, char **credential)
 {
     uint8_t payload[CLAIM_BYTES];
     write_claim(payload, claim);
@@ -170,27 +171,27 @@ hpct_status hpct_auth_make(const hpct_auth_claim *claim, char **credential)
                               : make_munge(payload, credential);
 }
 
-hpct_auth_result hpct_auth_check(const char *credential, size_t size, hpct_auth_claim *claim,
-                                 const char **why)
+hpct_stage_auth_result hpct_stage_auth_check(const char *credential, size_t size,
+                                             hpct_stage_auth_claim *claim, const char **why)
 {
     uint8_t payload[CLAIM_BYTES] = {0}, want[CLAIM_BYTES];
-    hpct_auth_result result = claim->key != NULL
-                                  ? read_keyed(payload, claim->key, credential, size, why)
-                                  : read_munge(payload, credential, size, why);
-    if (result != HPCT_AUTH_GOOD)
+    hpct_stage_auth_result result = claim->key != NULL
+                                        ? read_keyed(payload, claim->key, credential, size, why)
+                                        : read_munge(payload, credential, size, why);
+    if (result != HPCT_STAGE_AUTH_GOOD)
         return result;
     if (memcmp(payload, magic, sizeof magic) != 0) {
         *why = "its credential was made for something else";
-        return HPCT_AUTH_WRONG;
+        return HPCT_STAGE_AUTH_WRONG;
     }
     if (!claim->from_listener) {
         claim->channel = payload[AT_CHANNEL];
-        claim->connector = hpct_wire_get32(payload + AT_CONNECTOR);
-        memcpy(claim->answer, payload + AT_ANSWER, HPCT_NONCE_BYTES);
+        claim->connector = hpct_stage_wire_get32(payload + AT_CONNECTOR);
+        memcpy(claim->answer, payload + AT_ANSWER, HPCT_STAGE_NONCE_BYTES);
     }
     write_claim(want, claim);
     *why = memcmp(payload + AT_RUN, want + AT_RUN, CLAIM_BYTES - AT_RUN) != 0
                ? "it is of another job or step"
                : "its credential was made for another connection";
-    return memcmp(payload, want, sizeof want) == 0 ? HPCT_AUTH_GOOD : HPCT_AUTH_WRONG;
+    return memcmp(payload, want, sizeof want) == 0 ? HPCT_STAGE_AUTH_GOOD : HPCT_STAGE_AUTH_WRONG;
 }

@@ -32,109 +32,113 @@ enum {
 static const uint8_t magic[4] = {'H', 'P', 'C', 'B'};
 #define FRAME_VERSION 1
 
-void hpct_wire_put32(uint8_t *out, uint32_t value)
+void hpct_stage_wire_put32(uint8_t *out, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
         out[i] = (uint8_t) (value >> (24 - 8 * i));
 }
 
-void hpct_wire_put64(uint8_t *out, uint64_t value)
+void hpct_stage_wire_put64(uint8_t *out, uint64_t value)
 {
-    hpct_wire_put32(out, (uint32_t) (value >> 32));
-    hpct_wire_put32(out + 4, (uint32_t) value);
+    hpct_stage_wire_put32(out, (uint32_t) (value >> 32));
+    hpct_stage_wire_put32(out + 4, (uint32_t) value);
 }
 
-uint32_t hpct_wire_get32(const uint8_t *in)
+uint32_t hpct_stage_wire_get32(const uint8_t *in)
 {
     return (uint32_t) in[0] << 24 | (uint32_t) in[1] << 16 | (uint32_t) in[2] << 8 | in[3];
 }
 
-uint64_t hpct_wire_get64(const uint8_t *in)
+uint64_t hpct_stage_wire_get64(const uint8_t *in)
 {
-    return (uint64_t) hpct_wire_get32(in) << 32 | hpct_wire_get32(in + 4);
+    return (uint64_t) hpct_stage_wire_get32(in) << 32 | hpct_stage_wire_get32(in + 4);
 }
 
 /* Checksum of the header without the checksum field. */
 static uint32_t check_of(const uint8_t *header)
 {
-    uint8_t rest[HPCT_WIRE_HEADER];
+    uint8_t rest[HPCT_STAGE_WIRE_HEADER];
     memcpy(rest, header, sizeof rest);
     memset(rest + AT_CHECK, 0, 4);
-    return (uint32_t) hpct_hash(rest, sizeof rest);
+    return (uint32_t) hpct_stage_hash(rest, sizeof rest);
 }
 
-static uint32_t most(hpct_wire_type type)
+static uint32_t most(hpct_stage_wire_type type)
 {
     switch (type) {
-    case HPCT_WIRE_CHALLENGE:
-    case HPCT_WIRE_HELLO:
-    case HPCT_WIRE_WELCOME:
-        return HPCT_GREETING_BYTES;
-    case HPCT_WIRE_BLOCK:
-        return HPCT_BLOCK_BYTES;
-    case HPCT_WIRE_LETTER:
-    case HPCT_WIRE_GATHER:
-        return HPCT_LETTER_BYTES;
-    case HPCT_WIRE_FAIL:
-        return HPCT_WIRE_FAILURE_MAX;
-    case HPCT_WIRE_BEAT:
-    case HPCT_WIRE_BYE:
+    case HPCT_STAGE_WIRE_CHALLENGE:
+    case HPCT_STAGE_WIRE_HELLO:
+    case HPCT_STAGE_WIRE_WELCOME:
+        return HPCT_STAGE_GREETING_BYTES;
+    case HPCT_STAGE_WIRE_BLOCK:
+        return HPCT_STAGE_BLOCK_BYTES;
+    case HPCT_STAGE_WIRE_LETTER:
+    case HPCT_STAGE_WIRE_GATHER:
+        return HPCT_STAGE_LETTER_BYTES;
+    case HPCT_STAGE_WIRE_FAIL:
+        return HPCT_STAGE_WIRE_FAILURE_MAX;
+    case HPCT_STAGE_WIRE_BEAT:
+    case HPCT_STAGE_WIRE_BYE:
         return 0;
     }
     return 0;
 }
 
-void hpct_wire_encode_again(uint8_t out[HPCT_WIRE_HEADER], const hpct_wire_header *header)
+void hpct_stage_wire_encode_again(uint8_t out[HPCT_STAGE_WIRE_HEADER],
+                                  const hpct_stage_wire_header *header)
 {
-    memset(out, 0, HPCT_WIRE_HEADER);
+    memset(out, 0, HPCT_STAGE_WIRE_HEADER);
     memcpy(out + AT_MAGIC, magic, sizeof magic);
     out[AT_VERSION] = FRAME_VERSION;
     out[AT_TYPE] = (uint8_t) header->type;
-    hpct_wire_put32(out + AT_SIZE, header->size);
-    hpct_wire_put64(out + AT_SEQUENCE, header->sequence);
-    hpct_wire_put64(out + AT_HASH, header->hash);
-    hpct_wire_put32(out + AT_CHECK, check_of(out));
+    hpct_stage_wire_put32(out + AT_SIZE, header->size);
+    hpct_stage_wire_put64(out + AT_SEQUENCE, header->sequence);
+    hpct_stage_wire_put64(out + AT_HASH, header->hash);
+    hpct_stage_wire_put32(out + AT_CHECK, check_of(out));
 }
 
-void hpct_wire_encode(uint8_t out[HPCT_WIRE_HEADER], hpct_wire_header *header, const void *data)
+void hpct_stage_wire_encode(uint8_t out[HPCT_STAGE_WIRE_HEADER], hpct_stage_wire_header *header,
+                            const void *data)
 {
-    header->hash = hpct_hash(data, header->size);
-    hpct_wire_encode_again(out, header);
+    header->hash = hpct_stage_hash(data, header->size);
+    hpct_stage_wire_encode_again(out, header);
 }
 
-bool hpct_wire_decode(hpct_wire_header *out, const uint8_t in[HPCT_WIRE_HEADER])
+bool hpct_stage_wire_decode(hpct_stage_wire_header *out, const uint8_t in[HPCT_STAGE_WIRE_HEADER])
 {
     if (memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 || in[AT_VERSION] != FRAME_VERSION ||
-        in[AT_TYPE] < HPCT_WIRE_CHALLENGE || in[AT_TYPE] > HPCT_WIRE_BYE || in[AT_TYPE + 1] != 0 ||
-        in[AT_TYPE + 2] != 0 || hpct_wire_get32(in + AT_CHECK) != check_of(in))
+        in[AT_TYPE] < HPCT_STAGE_WIRE_CHALLENGE || in[AT_TYPE] > HPCT_STAGE_WIRE_BYE ||
+        in[AT_TYPE + 1] != 0 || in[AT_TYPE + 2] != 0 ||
+        hpct_stage_wire_get32(in + AT_CHECK) != check_of(in))
         return false;
-    out->type = (hpct_wire_type) in[AT_TYPE];
-    out->size = hpct_wire_get32(in + AT_SIZE);
-    out->sequence = hpct_wire_get64(in + AT_SEQUENCE);
-    out->hash = hpct_wire_get64(in + AT_HASH);
+    out->type = (hpct_stage_wire_type) in[AT_TYPE];
+    out->size = hpct_stage_wire_get32(in + AT_SIZE);
+    out->sequence = hpct_stage_wire_get64(in + AT_SEQUENCE);
+    out->hash = hpct_stage_wire_get64(in + AT_HASH);
     return out->size <= most(out->type);
 }
 
-bool hpct_wire_check(const hpct_wire_header *header, const void *data)
+bool hpct_stage_wire_check(const hpct_stage_wire_header *header, const void *data)
 {
-    return hpct_hash(data, header->size) == header->hash;
+    return hpct_stage_hash(data, header->size) == header->hash;
 }
 
-size_t hpct_wire_put_failure(uint8_t out[HPCT_WIRE_FAILURE_MAX], const hpct_wire_failure *failure)
+size_t hpct_stage_wire_put_failure(uint8_t out[HPCT_STAGE_WIRE_FAILURE_MAX],
+                                   const hpct_stage_wire_failure *failure)
 {
     size_t length = strnlen(failure->text, sizeof failure->text - 1);
-    hpct_wire_put32(out, failure->node);
+    hpct_stage_wire_put32(out, failure->node);
     out[4] = failure->status;
     memcpy(out + 5, failure->text, length);
     return 5 + length;
 }
 
-bool hpct_wire_get_failure(hpct_wire_failure *out, const uint8_t *in, size_t size)
+bool hpct_stage_wire_get_failure(hpct_stage_wire_failure *out, const uint8_t *in, size_t size)
 {
     size_t length = size - 5;
     if (size < 5 || length >= sizeof out->text)
         return false;
-    out->node = hpct_wire_get32(in);
+    out->node = hpct_stage_wire_get32(in);
     out->status = in[4];
     memcpy(out->text, in + 5, length);
     out->text[length] = '\0';
@@ -159,7 +163,7 @@ int64_t hpct_stage_now(void)
 void hpct_stage_link_open(hpct_stage_link *link, int fd)
 {
     *link = (hpct_stage_link){.fd = fd,
-                              .silence = hpct_net_link_silence_ms(fd, HPCT_OUTAGE_MS),
+                              .silence = hpct_net_link_silence_ms(fd, HPCT_STAGE_OUTAGE_MS),
                               .received_at = hpct_stage_now(),
                               .sent_at = hpct_stage_now()};
 }
@@ -203,31 +207,31 @@ static hpct_stage_link_result read_some(hpct_stage_link *link, uint8_t *to, size
 
 hpct_stage_link_result hpct_stage_link_read(hpct_stage_link *link, uint32_t most)
 {
-    while (link->filled < HPCT_WIRE_HEADER) {
+    while (link->filled < HPCT_STAGE_WIRE_HEADER) {
         hpct_stage_link_result result =
-            read_some(link, link->head + link->filled, HPCT_WIRE_HEADER - link->filled);
+            read_some(link, link->head + link->filled, HPCT_STAGE_WIRE_HEADER - link->filled);
         if (result != HPCT_STAGE_LINK_FRAME)
             return result;
-        if (link->filled < HPCT_WIRE_HEADER)
+        if (link->filled < HPCT_STAGE_WIRE_HEADER)
             continue;
-        if (!hpct_wire_decode(&link->header, link->head) || link->header.size > most)
+        if (!hpct_stage_wire_decode(&link->header, link->head) || link->header.size > most)
             return HPCT_STAGE_LINK_DAMAGED;
         return HPCT_STAGE_LINK_HEADER;
     }
-    size_t whole = HPCT_WIRE_HEADER + (size_t) link->header.size;
+    size_t whole = HPCT_STAGE_WIRE_HEADER + (size_t) link->header.size;
     if (link->data == NULL) {
         link->data = link->letter = malloc((size_t) link->header.size + 1);
         if (link->data == NULL)
             return HPCT_STAGE_LINK_DAMAGED;
     }
     while (link->filled < whole) {
-        hpct_stage_link_result result =
-            read_some(link, link->data + (link->filled - HPCT_WIRE_HEADER), whole - link->filled);
+        hpct_stage_link_result result = read_some(
+            link, link->data + (link->filled - HPCT_STAGE_WIRE_HEADER), whole - link->filled);
         if (result != HPCT_STAGE_LINK_FRAME)
             return result;
     }
-    return hpct_wire_check(&link->header, link->data) ? HPCT_STAGE_LINK_FRAME
-                                                      : HPCT_STAGE_LINK_DAMAGED;
+    return hpct_stage_wire_check(&link->header, link->data) ? HPCT_STAGE_LINK_FRAME
+                                                            : HPCT_STAGE_LINK_DAMAGED;
 }
 
 static bool make_room(hpct_stage_link *link, size_t more)
@@ -256,16 +260,16 @@ bool hpct_stage_link_follow(hpct_stage_link *link, hpct_stage_link *other)
     return done;
 }
 
-bool hpct_stage_link_queue(hpct_stage_link *link, hpct_wire_type type, uint64_t sequence,
+bool hpct_stage_link_queue(hpct_stage_link *link, hpct_stage_wire_type type, uint64_t sequence,
                            const void *data, uint32_t size)
 {
-    hpct_wire_header header = {.type = type, .size = size, .sequence = sequence};
-    if (!make_room(link, HPCT_WIRE_HEADER + (size_t) size))
+    hpct_stage_wire_header header = {.type = type, .size = size, .sequence = sequence};
+    if (!make_room(link, HPCT_STAGE_WIRE_HEADER + (size_t) size))
         return false;
-    hpct_wire_encode(link->out + link->out_size, &header, data == NULL ? "" : data);
+    hpct_stage_wire_encode(link->out + link->out_size, &header, data == NULL ? "" : data);
     if (size > 0)
-        memcpy(link->out + link->out_size + HPCT_WIRE_HEADER, data, size);
-    link->out_size += HPCT_WIRE_HEADER + (size_t) size;
+        memcpy(link->out + link->out_size + HPCT_STAGE_WIRE_HEADER, data, size);
+    link->out_size += HPCT_STAGE_WIRE_HEADER + (size_t) size;
     link->sent_at = hpct_stage_now();
     return true;
 }
@@ -290,16 +294,16 @@ bool hpct_stage_link_flush(hpct_stage_link *link)
     return true;
 }
 
-bool hpct_stage_link_send(hpct_stage_link *link, const uint8_t head[HPCT_WIRE_HEADER],
+bool hpct_stage_link_send(hpct_stage_link *link, const uint8_t head[HPCT_STAGE_WIRE_HEADER],
                           const uint8_t *data, size_t size, size_t *sent)
 {
-    size_t whole = HPCT_WIRE_HEADER + size;
+    size_t whole = HPCT_STAGE_WIRE_HEADER + size;
     while (*sent < whole) {
-        size_t in_head = *sent < HPCT_WIRE_HEADER ? HPCT_WIRE_HEADER - *sent : 0;
-        size_t in_data = *sent < HPCT_WIRE_HEADER ? 0 : *sent - HPCT_WIRE_HEADER;
+        size_t in_head = *sent < HPCT_STAGE_WIRE_HEADER ? HPCT_STAGE_WIRE_HEADER - *sent : 0;
+        size_t in_data = *sent < HPCT_STAGE_WIRE_HEADER ? 0 : *sent - HPCT_STAGE_WIRE_HEADER;
         /* not const in struct iovec, but sendmsg only reads */
         struct iovec parts[2] = {
-            {.iov_base = (void *) (uintptr_t) (head + HPCT_WIRE_HEADER - in_head),
+            {.iov_base = (void *) (uintptr_t) (head + HPCT_STAGE_WIRE_HEADER - in_head),
              .iov_len = in_head},
             {.iov_base = (void *) (uintptr_t) (data + in_data), .iov_len = size - in_data},
         };
@@ -323,7 +327,7 @@ static int listen_on(int family, int port)
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    hpct_net_link_set_options(fd, HPCT_REPEAT_MS);
+    hpct_net_link_set_options(fd, HPCT_STAGE_REPEAT_MS);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
@@ -355,7 +359,7 @@ int hpct_stage_connect(const struct sockaddr_storage *to, socklen_t size)
     int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    hpct_net_link_set_options(fd, HPCT_REPEAT_MS);
+    hpct_net_link_set_options(fd, HPCT_STAGE_REPEAT_MS);
     if (connect(fd, (const struct sockaddr *) to, size) == 0 || errno == EINPROGRESS)
         return fd;
     int error = errno;

@@ -43,7 +43,7 @@ static bool read_line(char *line, int port, char **host, int *its_port)
     return true;
 }
 
-static hpct_status add(hpct_team *team, int *room, char *line, int port, const char *path)
+static hpct_status add(hpct_stage_team *team, int *room, char *line, int port, const char *path)
 {
     if (team->count == *room) {
         int more = *room == 0 ? 64 : 2 * *room;
@@ -57,8 +57,8 @@ static hpct_status add(hpct_team *team, int *room, char *line, int port, const c
             return hpct_fail_memory((size_t) more * sizeof *hosts);
         *room = more;
     }
-    if (team->count == HPCT_MAX_TEAM)
-        return hpct_fail(HPCT_ERR_USAGE, "%s has more than %d lines", path, HPCT_MAX_TEAM);
+    if (team->count == HPCT_STAGE_MAX_TEAM)
+        return hpct_fail(HPCT_ERR_USAGE, "%s has more than %d lines", path, HPCT_STAGE_MAX_TEAM);
     if (!read_line(line, port, &team->hosts[team->count], &team->ports[team->count]))
         return hpct_fail(HPCT_ERR_USAGE,
                          "%s, line %d: '%.100s' is not of the form HOST:PORT, or HOST with --port",
@@ -69,7 +69,7 @@ static hpct_status add(hpct_team *team, int *room, char *line, int port, const c
     return HPCT_OK;
 }
 
-hpct_status hpct_team_read(const char *path, int port, hpct_team *team)
+hpct_status hpct_stage_team_read(const char *path, int port, hpct_stage_team *team)
 {
     hpct_status status = HPCT_OK;
     char *line = NULL;
@@ -92,7 +92,7 @@ hpct_status hpct_team_read(const char *path, int port, hpct_team *team)
     return status;
 }
 
-void hpct_team_free(hpct_team *team)
+void hpct_stage_team_free(hpct_stage_team *team)
 {
     for (int i = 0; i < team->count; i++)
         free(team->hosts[i]);
@@ -135,7 +135,8 @@ static int root_of(int low, int high)
     return (low + step - 1) / step * step;
 }
 
-int hpct_tree_place(int tree, int count, int me, int *parent, int children[HPCT_MAX_CHILDREN])
+int hpct_stage_tree_place(int tree, int count, int me, int *parent,
+                          int children[HPCT_STAGE_MAX_CHILDREN])
 {
     int p = count - 1, low = 1, high = p, above = 0, found = 0;
     *parent = -1;
@@ -155,8 +156,8 @@ int hpct_tree_place(int tree, int count, int me, int *parent, int children[HPCT_
         root = root_of(low, high);
     }
     *parent = above == 0 ? 0 : node_of(tree, p, above);
-    const int below[HPCT_MAX_CHILDREN] = {root_of(low, root - 1), root_of(root + 1, high)};
-    for (int i = 0; i < HPCT_MAX_CHILDREN; i++) {
+    const int below[HPCT_STAGE_MAX_CHILDREN] = {root_of(low, root - 1), root_of(root + 1, high)};
+    for (int i = 0; i < HPCT_STAGE_MAX_CHILDREN; i++) {
         if (below[i] != 0)
             children[found++] = node_of(tree, p, below[i]);
     }
@@ -172,7 +173,7 @@ static int depth_below(int low, int high)
     return 1 + (left > right ? left : right);
 }
 
-int hpct_tree_depth(int count)
+int hpct_stage_tree_depth(int count)
 {
     return depth_below(1, count - 1);
 }

@@ -12,10 +12,10 @@
 
 #include "base/auth/key.h"
 
-#define HPCT_MAX_TEAM 1000000
-#define HPCT_MAX_RUN_NAME 63
+#define HPCT_STAGE_MAX_TEAM 1000000
+#define HPCT_STAGE_MAX_RUN_NAME 63
 
-typedef struct hpct_team {
+typedef struct hpct_stage_team {
     char **hosts; /* [count], names or addresses */
     int *ports;   /* [count] */
     int count;
@@ -23,22 +23,23 @@ typedef struct hpct_team {
     const char *run;          /* identifies the run, such as "42.0" (job.step) */
     const hpct_auth_key *key; /* of the step; NULL: munge */
     int wait_seconds;         /* timeout for the others to connect */
-} hpct_team;
+} hpct_stage_team;
 
 /* Reads a file with one "HOST", "HOST:PORT" or "[ADDRESS]:PORT" per line, in node order; `port` is
  * the default, 0 if every line needs its own. Returns HPCT_ERR_USAGE naming file and line. Freed
- * with hpct_team_free. */
-hpct_status hpct_team_read(const char *path, int port, hpct_team *team);
-void hpct_team_free(hpct_team *team);
+ * with hpct_stage_team_free. */
+hpct_status hpct_stage_team_read(const char *path, int port, hpct_stage_team *team);
+void hpct_stage_team_free(hpct_stage_team *team);
 
-#define HPCT_NUM_TREES 2
-#define HPCT_MAX_CHILDREN 2
+#define HPCT_STAGE_NUM_TREES 2
+#define HPCT_STAGE_MAX_CHILDREN 2
 
 /* Position of node `me` of 0 … count - 1 in tree 0 or 1. Node 0, the reader, is above both roots.
  * Returns the number of children; *parent is -1 for node 0. */
-int hpct_tree_place(int tree, int count, int me, int *parent, int children[HPCT_MAX_CHILDREN]);
+int hpct_stage_tree_place(int tree, int count, int me, int *parent,
+                          int children[HPCT_STAGE_MAX_CHILDREN]);
 
 /* Depth of the deeper tree, from node 0. */
-int hpct_tree_depth(int count);
+int hpct_stage_tree_depth(int count);
 
 #endif

@@ -25,25 +25,26 @@ enum {
     ITEM_BYTES = 4 + 8 + 2 * 12, /* mode, size, two times */
 };
 
-static bool has_item(hpct_pack_kind kind)
+static bool has_item(hpct_stage_pack_kind kind)
 {
-    return kind == HPCT_PACK_ITEM || kind == HPCT_PACK_WHOLE || kind == HPCT_PACK_BEGIN;
+    return kind == HPCT_STAGE_PACK_ITEM || kind == HPCT_STAGE_PACK_WHOLE ||
+           kind == HPCT_STAGE_PACK_BEGIN;
 }
 
 /* Size of the fields of a kind. */
-static size_t own_bytes(hpct_pack_kind kind)
+static size_t own_bytes(hpct_stage_pack_kind kind)
 {
     switch (kind) {
-    case HPCT_PACK_ITEM:
+    case HPCT_STAGE_PACK_ITEM:
         return 0;
-    case HPCT_PACK_WHOLE: /* hash */
-    case HPCT_PACK_DONE:  /* size */
+    case HPCT_STAGE_PACK_WHOLE: /* hash */
+    case HPCT_STAGE_PACK_DONE:  /* size */
         return 8;
-    case HPCT_PACK_BEGIN: /* stream */
+    case HPCT_STAGE_PACK_BEGIN: /* stream */
         return 4;
-    case HPCT_PACK_DATA: /* stream, size */
-    case HPCT_PACK_HOLE:
-    case HPCT_PACK_END: /* stream, hash */
+    case HPCT_STAGE_PACK_DATA: /* stream, size */
+    case HPCT_STAGE_PACK_HOLE:
+    case HPCT_STAGE_PACK_END: /* stream, hash */
         return 12;
     }
     return 0;
@@ -54,7 +55,7 @@ static size_t text_bytes(const char *text)
     return text == NULL ? 0 : strlen(text) + 1;
 }
 
-size_t hpct_pack_need(const hpct_pack_record *record)
+size_t hpct_stage_pack_need(const hpct_stage_pack_record *record)
 {
     size_t need = FIXED + own_bytes(record->kind);
     if (has_item(record->kind))
@@ -73,14 +74,14 @@ static size_t get16(const uint8_t *in)
     return (size_t) in[0] << 8 | in[1];
 }
 
-static uint8_t *put_item(uint8_t *out, const hpct_item *item)
+static uint8_t *put_item(uint8_t *out, const hpct_stage_item *item)
 {
-    hpct_wire_put32(out, (uint32_t) item->mode);
-    hpct_wire_put64(out + 4, item->size);
+    hpct_stage_wire_put32(out, (uint32_t) item->mode);
+    hpct_stage_wire_put64(out + 4, item->size);
     out += 12;
     for (int i = 0; i < 2; i++) {
-        hpct_wire_put64(out, (uint64_t) item->times[i].tv_sec);
-        hpct_wire_put32(out + 8, (uint32_t) item->times[i].tv_nsec);
+        hpct_stage_wire_put64(out, (uint64_t) item->times[i].tv_sec);
+        hpct_stage_wire_put32(out + 8, (uint32_t) item->times[i].tv_nsec);
         out += 12;
     }
     return out;
@@ -93,15 +94,16 @@ static uint8_t *put_text(uint8_t *out, const char *text, size_t size)
     return out + size;
 }
 
-bool hpct_pack_put(hpct_pack *pack, const hpct_pack_record *record, uint8_t **data)
+bool hpct_stage_pack_put(hpct_stage_pack *pack, const hpct_stage_pack_record *record,
+                         uint8_t **data)
 {
-    const hpct_item *item = &record->item;
+    const hpct_stage_item *item = &record->item;
     size_t path = has_item(record->kind) ? text_bytes(item->path) : 0;
     size_t target = has_item(record->kind) ? text_bytes(item->target) : 0;
-    uint64_t content = record->kind == HPCT_PACK_WHOLE  ? item->size
-                       : record->kind == HPCT_PACK_DATA ? record->size
-                                                        : 0;
-    size_t need = hpct_pack_need(record);
+    uint64_t content = record->kind == HPCT_STAGE_PACK_WHOLE  ? item->size
+                       : record->kind == HPCT_STAGE_PACK_DATA ? record->size
+                                                              : 0;
+    size_t need = hpct_stage_pack_need(record);
     if (path > UINT16_MAX || target > UINT16_MAX || need > pack->room - pack->size ||
         content > pack->room - pack->size - need)
         return false;
@@ -111,7 +113,7 @@ bool hpct_pack_put(hpct_pack *pack, const hpct_pack_record *record, uint8_t **da
     out[AT_ITEM] = has_item(record->kind) ? (uint8_t) item->kind : 0;
     put16(out + AT_PATH, path);
     put16(out + AT_TARGET, target);
-    hpct_wire_put32(out + AT_ENTRY, record->entry);
+    hpct_stage_wire_put32(out + AT_ENTRY, record->entry);
     out += FIXED;
     if (has_item(record->kind)) {
         out = put_item(out, item);
@@ -119,25 +121,25 @@ bool hpct_pack_put(hpct_pack *pack, const hpct_pack_record *record, uint8_t **da
         out = put_text(out, item->target, target);
     }
     switch (record->kind) {
-    case HPCT_PACK_ITEM:
+    case HPCT_STAGE_PACK_ITEM:
         break;
-    case HPCT_PACK_WHOLE:
-        hpct_wire_put64(out, record->hash);
+    case HPCT_STAGE_PACK_WHOLE:
+        hpct_stage_wire_put64(out, record->hash);
         break;
-    case HPCT_PACK_DONE:
-        hpct_wire_put64(out, record->size);
+    case HPCT_STAGE_PACK_DONE:
+        hpct_stage_wire_put64(out, record->size);
         break;
-    case HPCT_PACK_BEGIN:
-        hpct_wire_put32(out, record->stream);
+    case HPCT_STAGE_PACK_BEGIN:
+        hpct_stage_wire_put32(out, record->stream);
         break;
-    case HPCT_PACK_DATA:
-    case HPCT_PACK_HOLE:
-        hpct_wire_put32(out, record->stream);
-        hpct_wire_put64(out + 4, record->size);
+    case HPCT_STAGE_PACK_DATA:
+    case HPCT_STAGE_PACK_HOLE:
+        hpct_stage_wire_put32(out, record->stream);
+        hpct_stage_wire_put64(out + 4, record->size);
         break;
-    case HPCT_PACK_END:
-        hpct_wire_put32(out, record->stream);
-        hpct_wire_put64(out + 4, record->hash);
+    case HPCT_STAGE_PACK_END:
+        hpct_stage_wire_put32(out, record->stream);
+        hpct_stage_wire_put64(out + 4, record->hash);
         break;
     }
     if (data != NULL)
@@ -146,19 +148,19 @@ bool hpct_pack_put(hpct_pack *pack, const hpct_pack_record *record, uint8_t **da
     return true;
 }
 
-void hpct_pack_set_hash(uint8_t *data, uint64_t hash)
+void hpct_stage_pack_set_hash(uint8_t *data, uint64_t hash)
 {
-    hpct_wire_put64(data - 8, hash);
+    hpct_stage_wire_put64(data - 8, hash);
 }
 
-static const uint8_t *get_item(const uint8_t *in, hpct_item *item)
+static const uint8_t *get_item(const uint8_t *in, hpct_stage_item *item)
 {
-    item->mode = (mode_t) hpct_wire_get32(in);
-    item->size = hpct_wire_get64(in + 4);
+    item->mode = (mode_t) hpct_stage_wire_get32(in);
+    item->size = hpct_stage_wire_get64(in + 4);
     in += 12;
     for (int i = 0; i < 2; i++) {
-        item->times[i].tv_sec = (time_t) hpct_wire_get64(in);
-        item->times[i].tv_nsec = (long) hpct_wire_get32(in + 8);
+        item->times[i].tv_sec = (time_t) hpct_stage_wire_get64(in);
+        item->times[i].tv_nsec = (long) hpct_stage_wire_get32(in + 8);
         in += 12;
     }
     return in;
@@ -170,30 +172,32 @@ static bool is_text(const uint8_t *in, size_t size)
     return memchr(in, '\0', size) == in + size - 1;
 }
 
-static bool item_fits(const hpct_pack_record *record, size_t path, size_t target)
+static bool item_fits(const hpct_stage_pack_record *record, size_t path, size_t target)
 {
-    const hpct_item *item = &record->item;
-    bool links = item->kind == HPCT_ITEM_SYMLINK || item->kind == HPCT_ITEM_HARDLINK;
-    bool is_file = item->kind == HPCT_ITEM_FILE;
+    const hpct_stage_item *item = &record->item;
+    bool links = item->kind == HPCT_STAGE_ITEM_SYMLINK || item->kind == HPCT_STAGE_ITEM_HARDLINK;
+    bool is_file = item->kind == HPCT_STAGE_ITEM_FILE;
     return path > 0 && path <= PATH_MAX && target <= PATH_MAX && links == (target > 0) &&
-           is_file == (record->kind != HPCT_PACK_ITEM) && (item->mode & ~(mode_t) 07777) == 0 &&
-           (is_file || item->size == 0) && item->size <= INT64_MAX &&
-           item->times[0].tv_nsec < 1000000000 && item->times[1].tv_nsec < 1000000000;
+           is_file == (record->kind != HPCT_STAGE_PACK_ITEM) &&
+           (item->mode & ~(mode_t) 07777) == 0 && (is_file || item->size == 0) &&
+           item->size <= INT64_MAX && item->times[0].tv_nsec < 1000000000 &&
+           item->times[1].tv_nsec < 1000000000;
 }
 
-int hpct_pack_next(const uint8_t *block, size_t size, size_t *at, hpct_pack_record *record)
+int hpct_stage_pack_next(const uint8_t *block, size_t size, size_t *at,
+                         hpct_stage_pack_record *record)
 {
     const uint8_t *in = block + *at;
     size_t left = size - *at;
     if (left == 0)
         return 0;
-    *record = (hpct_pack_record){0};
-    if (left < FIXED || in[AT_KIND] < HPCT_PACK_ITEM || in[AT_KIND] > HPCT_PACK_DONE ||
-        in[AT_ITEM] > HPCT_ITEM_HARDLINK || get16(in + AT_ZERO) != 0)
+    *record = (hpct_stage_pack_record){0};
+    if (left < FIXED || in[AT_KIND] < HPCT_STAGE_PACK_ITEM || in[AT_KIND] > HPCT_STAGE_PACK_DONE ||
+        in[AT_ITEM] > HPCT_STAGE_ITEM_HARDLINK || get16(in + AT_ZERO) != 0)
         return -1;
-    record->kind = (hpct_pack_kind) in[AT_KIND];
-    record->item.kind = (hpct_item_kind) in[AT_ITEM];
-    record->entry = hpct_wire_get32(in + AT_ENTRY);
+    record->kind = (hpct_stage_pack_kind) in[AT_KIND];
+    record->item.kind = (hpct_stage_item_kind) in[AT_ITEM];
+    record->entry = hpct_stage_wire_get32(in + AT_ENTRY);
     size_t path = get16(in + AT_PATH), target = get16(in + AT_TARGET);
     size_t need = FIXED + own_bytes(record->kind);
     if (has_item(record->kind))
@@ -214,31 +218,31 @@ int hpct_pack_next(const uint8_t *block, size_t size, size_t *at, hpct_pack_reco
     }
     uint64_t content = 0;
     switch (record->kind) {
-    case HPCT_PACK_ITEM:
+    case HPCT_STAGE_PACK_ITEM:
         break;
-    case HPCT_PACK_WHOLE:
-        record->hash = hpct_wire_get64(in);
+    case HPCT_STAGE_PACK_WHOLE:
+        record->hash = hpct_stage_wire_get64(in);
         record->data = in + 8;
         content = record->item.size;
         break;
-    case HPCT_PACK_DONE:
-        record->size = hpct_wire_get64(in);
+    case HPCT_STAGE_PACK_DONE:
+        record->size = hpct_stage_wire_get64(in);
         break;
-    case HPCT_PACK_BEGIN:
-        record->stream = hpct_wire_get32(in);
+    case HPCT_STAGE_PACK_BEGIN:
+        record->stream = hpct_stage_wire_get32(in);
         break;
-    case HPCT_PACK_DATA:
-    case HPCT_PACK_HOLE:
-        record->stream = hpct_wire_get32(in);
-        record->size = hpct_wire_get64(in + 4);
-        if (record->kind == HPCT_PACK_DATA) {
+    case HPCT_STAGE_PACK_DATA:
+    case HPCT_STAGE_PACK_HOLE:
+        record->stream = hpct_stage_wire_get32(in);
+        record->size = hpct_stage_wire_get64(in + 4);
+        if (record->kind == HPCT_STAGE_PACK_DATA) {
             record->data = in + 12;
             content = record->size;
         }
         break;
-    case HPCT_PACK_END:
-        record->stream = hpct_wire_get32(in);
-        record->hash = hpct_wire_get64(in + 4);
+    case HPCT_STAGE_PACK_END:
+        record->stream = hpct_stage_wire_get32(in);
+        record->hash = hpct_stage_wire_get64(in + 4);
         break;
     }
     if (content > left - need)
@@ -249,7 +253,7 @@ int hpct_pack_next(const uint8_t *block, size_t size, size_t *at, hpct_pack_reco
 
 /* ---- the packer ---- */
 
-hpct_status hpct_packer_flush(hpct_packer *p)
+hpct_status hpct_stage_packer_flush(hpct_stage_packer *p)
 {
     if (p->pack.size == 0)
         return HPCT_OK;
@@ -258,71 +262,73 @@ hpct_status hpct_packer_flush(hpct_packer *p)
     return status;
 }
 
-hpct_status hpct_packer_put(hpct_packer *p, hpct_pack_record *record, uint8_t **data)
+hpct_status hpct_stage_packer_put(hpct_stage_packer *p, hpct_stage_pack_record *record,
+                                  uint8_t **data)
 {
     record->entry = p->entry;
     record->stream = p->stream;
-    if (hpct_pack_put(&p->pack, record, data))
+    if (hpct_stage_pack_put(&p->pack, record, data))
         return HPCT_OK;
-    HPCT_TRY(hpct_packer_flush(p));
-    if (!hpct_pack_put(&p->pack, record, data))
+    HPCT_TRY(hpct_stage_packer_flush(p));
+    if (!hpct_stage_pack_put(&p->pack, record, data))
         return hpct_fail(HPCT_ERR_INTERNAL, "a record is larger than a block");
     return HPCT_OK;
 }
 
-hpct_status hpct_packer_room(hpct_packer *p, size_t *room)
+hpct_status hpct_stage_packer_room(hpct_stage_packer *p, size_t *room)
 {
-    const hpct_pack_record record = {.kind = HPCT_PACK_DATA};
-    size_t need = hpct_pack_need(&record);
+    const hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_DATA};
+    size_t need = hpct_stage_pack_need(&record);
     if (p->pack.room - p->pack.size < need + CRUMB)
-        HPCT_TRY(hpct_packer_flush(p));
+        HPCT_TRY(hpct_stage_packer_flush(p));
     *room = p->pack.room - p->pack.size - need;
     return HPCT_OK;
 }
 
-hpct_status hpct_packer_done(hpct_packer *p, uint64_t items)
+hpct_status hpct_stage_packer_done(hpct_stage_packer *p, uint64_t items)
 {
-    hpct_pack_record record = {.kind = HPCT_PACK_DONE, .size = items};
-    HPCT_TRY(hpct_packer_put(p, &record, NULL));
-    return hpct_packer_flush(p);
+    hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_DONE, .size = items};
+    HPCT_TRY(hpct_stage_packer_put(p, &record, NULL));
+    return hpct_stage_packer_flush(p);
 }
 
 /* ---- archives ---- */
 
 typedef struct archive {
-    hpct_packer *packer;
-    hpct_hasher *hasher;
+    hpct_stage_packer *packer;
+    hpct_stage_hasher *hasher;
     uint64_t items;
 } archive;
 
-static hpct_status pack_item(void *context, const hpct_item *item)
+static hpct_status pack_item(void *context, const hpct_stage_item *item)
 {
     archive *a = context;
-    hpct_pack_record record = {.kind = HPCT_PACK_ITEM, .item = *item};
+    hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_ITEM, .item = *item};
     a->items++;
-    return hpct_packer_put(a->packer, &record, NULL);
+    return hpct_stage_packer_put(a->packer, &record, NULL);
 }
 
-static hpct_status pack_whole(void *context, const hpct_item *item, const void *content)
+static hpct_status pack_whole(void *context, const hpct_stage_item *item, const void *content)
 {
     archive *a = context;
     uint8_t *to = NULL;
-    hpct_pack_record record = {
-        .kind = HPCT_PACK_WHOLE, .item = *item, .hash = hpct_hash(content, (size_t) item->size)};
-    hpct_status status = hpct_packer_put(a->packer, &record, &to);
+    hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_WHOLE,
+                                     .item = *item,
+                                     .hash = hpct_stage_hash(content, (size_t) item->size)};
+    hpct_status status = hpct_stage_packer_put(a->packer, &record, &to);
     if (status == HPCT_OK && item->size > 0)
         memcpy(to, content, (size_t) item->size);
     a->items++;
     return status;
 }
 
-static hpct_status pack_begin(void *context, const hpct_item *item)
+static hpct_status pack_begin(void *context, const hpct_stage_item *item)
 {
     archive *a = context;
-    hpct_pack_record record = {.kind = HPCT_PACK_BEGIN, .item = *item};
-    hpct_hasher_reset(a->hasher);
+    hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_BEGIN, .item = *item};
+    hpct_stage_hasher_reset(a->hasher);
     a->items++;
-    return hpct_packer_put(a->packer, &record, NULL);
+    return hpct_stage_packer_put(a->packer, &record, NULL);
 }
 
 static hpct_status pack_data(void *context, const void *data, size_t size)
@@ -330,15 +336,15 @@ static hpct_status pack_data(void *context, const void *data, size_t size)
     archive *a = context;
     const uint8_t *from = data;
     hpct_status status = HPCT_OK;
-    hpct_hasher_add(a->hasher, data, size);
+    hpct_stage_hasher_add(a->hasher, data, size);
     while (size > 0 && status == HPCT_OK) {
-        hpct_pack_record record = {.kind = HPCT_PACK_DATA};
+        hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_DATA};
         uint8_t *to = NULL;
         size_t room = 0;
-        status = hpct_packer_room(a->packer, &room);
+        status = hpct_stage_packer_room(a->packer, &room);
         record.size = size < room ? size : room;
         if (status == HPCT_OK)
-            status = hpct_packer_put(a->packer, &record, &to);
+            status = hpct_stage_packer_put(a->packer, &record, &to);
         if (status != HPCT_OK)
             break;
         memcpy(to, from, (size_t) record.size);
@@ -351,33 +357,34 @@ static hpct_status pack_data(void *context, const void *data, size_t size)
 static hpct_status pack_hole(void *context, uint64_t size)
 {
     archive *a = context;
-    hpct_pack_record record = {.kind = HPCT_PACK_HOLE, .size = size};
-    hpct_hasher_add(a->hasher, NULL, size);
-    return hpct_packer_put(a->packer, &record, NULL);
+    hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_HOLE, .size = size};
+    hpct_stage_hasher_add(a->hasher, NULL, size);
+    return hpct_stage_packer_put(a->packer, &record, NULL);
 }
 
 static hpct_status pack_end(void *context)
 {
     archive *a = context;
-    hpct_pack_record record = {.kind = HPCT_PACK_END, .hash = hpct_hasher_end(a->hasher)};
-    return hpct_packer_put(a->packer, &record, NULL);
+    hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_END,
+                                     .hash = hpct_stage_hasher_end(a->hasher)};
+    return hpct_stage_packer_put(a->packer, &record, NULL);
 }
 
-hpct_status hpct_packer_archive(hpct_packer *packer, hpct_walk *walk, const char *name,
-                                hpct_report *report, uint64_t *items)
+hpct_status hpct_stage_packer_archive(hpct_stage_packer *packer, hpct_stage_walk *walk,
+                                      const char *name, hpct_stage_report *report, uint64_t *items)
 {
-    archive a = {.packer = packer, .hasher = hpct_hasher_new()};
-    const hpct_extract_output output = {.context = &a,
-                                        .add = pack_item,
-                                        .whole = pack_whole,
-                                        .begin = pack_begin,
-                                        .data = pack_data,
-                                        .hole = pack_hole,
-                                        .end = pack_end};
+    archive a = {.packer = packer, .hasher = hpct_stage_hasher_new()};
+    const hpct_stage_extract_output output = {.context = &a,
+                                              .add = pack_item,
+                                              .whole = pack_whole,
+                                              .begin = pack_begin,
+                                              .data = pack_data,
+                                              .hole = pack_hole,
+                                              .end = pack_end};
     if (a.hasher == NULL)
         return hpct_fail_memory(0);
-    hpct_status status = hpct_extract_file(walk, name, &output, report);
-    hpct_hasher_free(a.hasher);
+    hpct_status status = hpct_stage_extract_file(walk, name, &output, report);
+    hpct_stage_hasher_free(a.hasher);
     *items = a.items;
     return status;
 }

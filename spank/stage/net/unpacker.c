@@ -25,33 +25,33 @@ typedef struct names {
 } names;
 
 typedef struct unpacking {
-    const hpct_unpacker_target *target;
-    hpct_writer *writer;
+    const hpct_stage_unpacker_target *target;
+    hpct_stage_writer *writer;
     uint64_t items;
     bool done;
 } unpacking;
 
 typedef struct stream {
-    hpct_sink *sink;
+    hpct_stage_sink *sink;
     unpacking *tree;
     char *path; /* for messages */
 } stream;
 
-struct hpct_unpacker {
+struct hpct_stage_unpacker {
     unpacking *trees;
     int count;
     stream streams[MAX_STREAMS];
-    hpct_report *report;
-    hpct_pool *workers;        /* NULL: no thread pool */
-    hpct_broadcast *broadcast; /* whose blocks are released; NULL: none */
-    names *names;              /* from archives: submitted to the pool since the last wait */
+    hpct_stage_report *report;
+    hpct_stage_pool *workers;        /* NULL: no thread pool */
+    hpct_stage_broadcast *broadcast; /* whose blocks are released; NULL: none */
+    names *names;                    /* from archives: submitted to the pool since the last wait */
 };
 
 /* ---- names that the pool may still be writing ---- */
 
 static uint64_t hash_name(const char *name)
 {
-    uint64_t hash = hpct_hash(name, strlen(name));
+    uint64_t hash = hpct_stage_hash(name, strlen(name));
     return hash == 0 ? 1 : hash;
 }
 
@@ -86,10 +86,10 @@ static bool names_has(const names *n, const char *name)
 
 /* ---- items ---- */
 
-hpct_unpacker *hpct_unpacker_new(const hpct_unpacker_target *targets, int count,
-                                 hpct_report *report)
+hpct_stage_unpacker *hpct_stage_unpacker_new(const hpct_stage_unpacker_target *targets, int count,
+                                             hpct_stage_report *report)
 {
-    hpct_unpacker *u = calloc(1, sizeof *u);
+    hpct_stage_unpacker *u = calloc(1, sizeof *u);
     if (u == NULL)
         return NULL;
     u->trees = calloc((size_t) count + 1, sizeof *u->trees);
@@ -107,21 +107,21 @@ hpct_unpacker *hpct_unpacker_new(const hpct_unpacker_target *targets, int count,
 static void drop(stream *s)
 {
     if (s->sink != NULL)
-        hpct_sink_drop(s->sink);
+        hpct_stage_sink_drop(s->sink);
     free(s->path);
     *s = (stream){0};
 }
 
-void hpct_unpacker_free(hpct_unpacker *unpacker)
+void hpct_stage_unpacker_free(hpct_stage_unpacker *unpacker)
 {
     if (unpacker == NULL)
         return;
-    hpct_pool_free(unpacker->workers); /* first: its threads use the rest */
+    hpct_stage_pool_free(unpacker->workers); /* first: its threads use the rest */
     free(unpacker->names);
     for (int i = 0; i < MAX_STREAMS; i++)
         drop(&unpacker->streams[i]);
     for (int i = 0; i < unpacker->count; i++)
-        hpct_writer_close(unpacker->trees[i].writer);
+        hpct_stage_writer_close(unpacker->trees[i].writer);
     free(unpacker->trees);
     free(unpacker);
 }
@@ -137,7 +137,7 @@ static hpct_status fail_hash(const unpacking *tree, const char *path)
                      tree->target->options.name, *path == '\0' ? "" : "/", path);
 }
 
-static hpct_status find_tree(hpct_unpacker *u, uint32_t entry, unpacking **out)
+static hpct_status find_tree(hpct_stage_unpacker *u, uint32_t entry, unpacking **out)
 {
     for (int i = 0; i < u->count; i++) {
         unpacking *found = &u->trees[i];
@@ -146,13 +146,13 @@ static hpct_status find_tree(hpct_unpacker *u, uint32_t entry, unpacking **out)
         *out = found;
         if (found->writer != NULL || found->target->root == NULL)
             return HPCT_OK;
-        return hpct_writer_open(&found->writer, found->target->folder, found->target->root,
-                                &found->target->options);
+        return hpct_stage_writer_open(&found->writer, found->target->folder, found->target->root,
+                                      &found->target->options);
     }
     return fail_nonsense();
 }
 
-static hpct_status begin(unpacking *tree, stream *s, const hpct_item *item)
+static hpct_status begin(unpacking *tree, stream *s, const hpct_stage_item *item)
 {
     if (s->sink != NULL)
         return fail_nonsense();
@@ -160,13 +160,13 @@ static hpct_status begin(unpacking *tree, stream *s, const hpct_item *item)
     if (s->path == NULL)
         return hpct_fail_memory(0);
     s->tree = tree;
-    return hpct_writer_begin(tree->writer, item, &s->sink);
+    return hpct_stage_writer_begin(tree->writer, item, &s->sink);
 }
 
 static hpct_status end(stream *s, uint64_t want)
 {
     uint64_t hash = 0;
-    hpct_status status = hpct_sink_end(s->sink, &hash);
+    hpct_status status = hpct_stage_sink_end(s->sink, &hash);
     s->sink = NULL;
     if (status == HPCT_OK && hash != want)
         status = fail_hash(s->tree, s->path);
@@ -174,7 +174,7 @@ static hpct_status end(stream *s, uint64_t want)
     return status;
 }
 
-static hpct_status end_tree(hpct_unpacker *u, unpacking *tree, uint64_t items)
+static hpct_status end_tree(hpct_stage_unpacker *u, unpacking *tree, uint64_t items)
 {
     for (int i = 0; i < MAX_STREAMS; i++) {
         if (u->streams[i].tree == tree && u->streams[i].sink != NULL)
@@ -183,102 +183,103 @@ static hpct_status end_tree(hpct_unpacker *u, unpacking *tree, uint64_t items)
     if (items != tree->items)
         return fail_nonsense();
     tree->done = true;
-    return hpct_writer_finish(tree->writer);
+    return hpct_stage_writer_finish(tree->writer);
 }
 
 /* Called by any thread. */
-static hpct_status write_whole(hpct_unpacker *u, const unpacking *tree,
-                               const hpct_pack_record *record)
+static hpct_status write_whole(hpct_stage_unpacker *u, const unpacking *tree,
+                               const hpct_stage_pack_record *record)
 {
     uint64_t hash = 0;
-    hpct_status status = hpct_writer_whole(tree->writer, &record->item, record->data, &hash);
+    hpct_status status = hpct_stage_writer_whole(tree->writer, &record->item, record->data, &hash);
     if (status == HPCT_OK && hash != record->hash)
         status = fail_hash(tree, record->item.path);
     u->report->files++;
-    return status == HPCT_OK ? hpct_report_tick(u->report, record->item.size) : status;
+    return status == HPCT_OK ? hpct_stage_report_tick(u->report, record->item.size) : status;
 }
 
 /* Before records that need the files submitted earlier. */
-static hpct_status wait_for_pool(hpct_unpacker *u)
+static hpct_status wait_for_pool(hpct_stage_unpacker *u)
 {
     if (u->workers == NULL)
         return HPCT_OK;
     memset(u->names, 0, sizeof *u->names);
-    return hpct_pool_wait(u->workers);
+    return hpct_stage_pool_wait(u->workers);
 }
 
 /* In an archive the last item of a name wins. */
-static bool comes_again(const hpct_unpacker *u, const hpct_pack_record *record)
+static bool comes_again(const hpct_stage_unpacker *u, const hpct_stage_pack_record *record)
 {
     return record->item.path != NULL && u->workers != NULL &&
            names_has(u->names, record->item.path);
 }
 
-static hpct_status unpack(hpct_unpacker *u, const hpct_pack_record *record)
+static hpct_status unpack(hpct_stage_unpacker *u, const hpct_stage_pack_record *record)
 {
     unpacking *tree = NULL;
     hpct_status status = find_tree(u, record->entry, &tree);
     if (status != HPCT_OK)
         return status;
     if (tree->target->root == NULL) {
-        tree->done = record->kind == HPCT_PACK_DONE;
-        return hpct_report_tick(u->report, 0);
+        tree->done = record->kind == HPCT_STAGE_PACK_DONE;
+        return hpct_stage_report_tick(u->report, 0);
     }
     if (record->stream >= MAX_STREAMS)
         return fail_nonsense();
     stream *s = &u->streams[record->stream];
-    bool goes_on = record->kind == HPCT_PACK_DATA || record->kind == HPCT_PACK_HOLE ||
-                   record->kind == HPCT_PACK_END;
+    bool goes_on = record->kind == HPCT_STAGE_PACK_DATA || record->kind == HPCT_STAGE_PACK_HOLE ||
+                   record->kind == HPCT_STAGE_PACK_END;
     if (goes_on && (s->sink == NULL || s->tree != tree))
         return fail_nonsense();
-    if (comes_again(u, record) || record->item.kind == HPCT_ITEM_HARDLINK)
+    if (comes_again(u, record) || record->item.kind == HPCT_STAGE_ITEM_HARDLINK)
         status = wait_for_pool(u);
     if (status != HPCT_OK)
         return status;
     switch (record->kind) {
-    case HPCT_PACK_ITEM:
-        status = hpct_writer_add(tree->writer, &record->item);
-        u->report->files += record->item.kind != HPCT_ITEM_FOLDER;
+    case HPCT_STAGE_PACK_ITEM:
+        status = hpct_stage_writer_add(tree->writer, &record->item);
+        u->report->files += record->item.kind != HPCT_STAGE_ITEM_FOLDER;
         break;
-    case HPCT_PACK_WHOLE:
+    case HPCT_STAGE_PACK_WHOLE:
         status = write_whole(u, tree, record);
         break;
-    case HPCT_PACK_BEGIN:
+    case HPCT_STAGE_PACK_BEGIN:
         status = begin(tree, s, &record->item);
         u->report->files++;
         break;
-    case HPCT_PACK_DATA:
-        status = hpct_sink_data(s->sink, record->data, (size_t) record->size);
+    case HPCT_STAGE_PACK_DATA:
+        status = hpct_stage_sink_data(s->sink, record->data, (size_t) record->size);
         if (status == HPCT_OK)
-            status = hpct_report_tick(u->report, record->size);
+            status = hpct_stage_report_tick(u->report, record->size);
         break;
-    case HPCT_PACK_HOLE:
-        status = hpct_sink_hole(s->sink, record->size);
+    case HPCT_STAGE_PACK_HOLE:
+        status = hpct_stage_sink_hole(s->sink, record->size);
         if (status == HPCT_OK)
-            status = hpct_report_tick(u->report, 0);
+            status = hpct_stage_report_tick(u->report, 0);
         break;
-    case HPCT_PACK_END:
+    case HPCT_STAGE_PACK_END:
         status = end(s, record->hash);
         break;
-    case HPCT_PACK_DONE:
+    case HPCT_STAGE_PACK_DONE:
         status = wait_for_pool(u);
         if (status == HPCT_OK)
             status = end_tree(u, tree, record->size);
         break;
     }
-    if (record->kind == HPCT_PACK_ITEM || record->kind == HPCT_PACK_WHOLE ||
-        record->kind == HPCT_PACK_BEGIN)
+    if (record->kind == HPCT_STAGE_PACK_ITEM || record->kind == HPCT_STAGE_PACK_WHOLE ||
+        record->kind == HPCT_STAGE_PACK_BEGIN)
         tree->items++;
     return status;
 }
 
-hpct_status hpct_unpacker_block(hpct_unpacker *unpacker, const uint8_t *data, size_t size)
+hpct_status hpct_stage_unpacker_block(hpct_stage_unpacker *unpacker, const uint8_t *data,
+                                      size_t size)
 {
-    hpct_pack_record record;
+    hpct_stage_pack_record record;
     size_t at = 0;
     hpct_status status = HPCT_OK;
     while (status == HPCT_OK) {
-        int got = hpct_pack_next(data, size, &at, &record);
+        int got = hpct_stage_pack_next(data, size, &at, &record);
         if (got == 0)
             return HPCT_OK;
         status = got < 0 ? fail_nonsense() : unpack(unpacker, &record);
@@ -288,7 +289,7 @@ hpct_status hpct_unpacker_block(hpct_unpacker *unpacker, const uint8_t *data, si
 
 /* ---- the thread pool ---- */
 
-static unpacking *tree_of(hpct_unpacker *u, const hpct_pack_record *record)
+static unpacking *tree_of(hpct_stage_unpacker *u, const hpct_stage_pack_record *record)
 {
     for (int i = 0; i < u->count; i++) {
         if (u->trees[i].target->entry == record->entry)
@@ -297,12 +298,13 @@ static unpacking *tree_of(hpct_unpacker *u, const hpct_pack_record *record)
     return NULL;
 }
 
-static bool is_for_pool(hpct_unpacker *u, const unpacking *tree, const hpct_pack_record *record)
+static bool is_for_pool(hpct_stage_unpacker *u, const unpacking *tree,
+                        const hpct_stage_pack_record *record)
 {
     if (tree == NULL || tree->done || tree->target->root == NULL)
         return false;
-    if (record->kind != HPCT_PACK_WHOLE &&
-        (record->kind != HPCT_PACK_ITEM || record->item.kind == HPCT_ITEM_HARDLINK))
+    if (record->kind != HPCT_STAGE_PACK_WHOLE &&
+        (record->kind != HPCT_STAGE_PACK_ITEM || record->item.kind == HPCT_STAGE_ITEM_HARDLINK))
         return false;
     return !tree->target->options.loose ||
            (!names_has(u->names, record->item.path) && names_add(u->names, record->item.path));
@@ -310,52 +312,52 @@ static bool is_for_pool(hpct_unpacker *u, const unpacking *tree, const hpct_pack
 
 /* Whether the block contains small files, and otherwise only folders and links, which may be
  * created before the files: then the pool can process it. */
-static bool fits_pool(hpct_unpacker *u, const uint8_t *data, size_t size)
+static bool fits_pool(hpct_stage_unpacker *u, const uint8_t *data, size_t size)
 {
-    hpct_pack_record record;
+    hpct_stage_pack_record record;
     size_t at = 0;
     bool files = false;
-    for (int got; (got = hpct_pack_next(data, size, &at, &record)) != 0;) {
+    for (int got; (got = hpct_stage_pack_next(data, size, &at, &record)) != 0;) {
         if (got < 0 || !is_for_pool(u, tree_of(u, &record), &record))
             return false;
-        files = files || record.kind == HPCT_PACK_WHOLE;
+        files = files || record.kind == HPCT_STAGE_PACK_WHOLE;
     }
     return files;
 }
 
 /* The caller creates folders and links before it submits the block. */
-static hpct_status prepare(hpct_unpacker *u, const uint8_t *data, size_t size)
+static hpct_status prepare(hpct_stage_unpacker *u, const uint8_t *data, size_t size)
 {
-    hpct_pack_record record;
+    hpct_stage_pack_record record;
     size_t at = 0;
     hpct_status status = HPCT_OK;
-    while (status == HPCT_OK && hpct_pack_next(data, size, &at, &record) > 0) {
+    while (status == HPCT_OK && hpct_stage_pack_next(data, size, &at, &record) > 0) {
         unpacking *tree = NULL;
         status = find_tree(u, record.entry, &tree);
         if (status != HPCT_OK)
             break;
         tree->items++;
-        if (record.kind != HPCT_PACK_ITEM)
+        if (record.kind != HPCT_STAGE_PACK_ITEM)
             continue;
-        status = hpct_writer_add(tree->writer, &record.item);
-        u->report->files += record.item.kind != HPCT_ITEM_FOLDER;
+        status = hpct_stage_writer_add(tree->writer, &record.item);
+        u->report->files += record.item.kind != HPCT_STAGE_ITEM_FOLDER;
     }
     return status;
 }
 
-static hpct_status write_small_files(hpct_unpacker *u, const uint8_t *data, size_t size)
+static hpct_status write_small_files(hpct_stage_unpacker *u, const uint8_t *data, size_t size)
 {
-    hpct_pack_record record;
+    hpct_stage_pack_record record;
     size_t at = 0;
     hpct_status status = HPCT_OK;
-    while (status == HPCT_OK && hpct_pack_next(data, size, &at, &record) > 0) {
-        if (record.kind == HPCT_PACK_WHOLE)
+    while (status == HPCT_OK && hpct_stage_pack_next(data, size, &at, &record) > 0) {
+        if (record.kind == HPCT_STAGE_PACK_WHOLE)
             status = write_whole(u, tree_of(u, &record), &record);
     }
     return status;
 }
 
-hpct_status hpct_unpacker_end(hpct_unpacker *unpacker)
+hpct_status hpct_stage_unpacker_end(hpct_stage_unpacker *unpacker)
 {
     for (int i = 0; i < unpacker->count; i++) {
         if (!unpacker->trees[i].done)
@@ -372,54 +374,56 @@ static hpct_status write_block(void *context, const uint8_t *data, size_t size)
 /* The oldest block is written. */
 static void release_block(void *context)
 {
-    hpct_unpacker *u = context;
+    hpct_stage_unpacker *u = context;
     if (u->broadcast != NULL)
-        hpct_broadcast_release(u->broadcast);
+        hpct_stage_broadcast_release(u->broadcast);
 }
 
 /* With a thread pool; `broadcast` NULL: the blocks are the caller's. */
-static hpct_unpacker *open_pool(const hpct_unpacker_target *targets, int count,
-                                hpct_broadcast *broadcast, hpct_report *report)
+static hpct_stage_unpacker *open_pool(const hpct_stage_unpacker_target *targets, int count,
+                                      hpct_stage_broadcast *broadcast, hpct_stage_report *report)
 {
-    hpct_unpacker *u = hpct_unpacker_new(targets, count, report);
-    const hpct_pool_job job = {.work = write_block, .back = release_block, .context = u};
+    hpct_stage_unpacker *u = hpct_stage_unpacker_new(targets, count, report);
+    const hpct_stage_pool_job job = {.work = write_block, .back = release_block, .context = u};
     if (u == NULL)
         return NULL;
     u->broadcast = broadcast;
-    u->workers = hpct_pool_new(&job, hpct_pace_cores(MAX_THREADS), HPCT_BROADCAST_HELD);
+    u->workers =
+        hpct_stage_pool_new(&job, hpct_stage_pace_cores(MAX_THREADS), HPCT_STAGE_BROADCAST_HELD);
     u->names = calloc(1, sizeof *u->names);
     if (u->workers != NULL && u->names != NULL)
         return u;
-    hpct_unpacker_free(u);
+    hpct_stage_unpacker_free(u);
     return NULL;
 }
 
-static hpct_status unpack_block(hpct_unpacker *u, const uint8_t *data, size_t size)
+static hpct_status unpack_block(hpct_stage_unpacker *u, const uint8_t *data, size_t size)
 {
     const bool for_pool = fits_pool(u, data, size);
-    HPCT_TRY(for_pool ? prepare(u, data, size) : hpct_unpacker_block(u, data, size));
+    HPCT_TRY(for_pool ? prepare(u, data, size) : hpct_stage_unpacker_block(u, data, size));
     if (for_pool)
-        return hpct_pool_give(u->workers, data, size);
-    hpct_pool_give_done(u->workers);
+        return hpct_stage_pool_give(u->workers, data, size);
+    hpct_stage_pool_give_done(u->workers);
     return HPCT_OK;
 }
 
-hpct_status hpct_unpacker_run(hpct_broadcast *broadcast, const hpct_unpacker_target *targets,
-                              int count, hpct_report *report)
+hpct_status hpct_stage_unpacker_run(hpct_stage_broadcast *broadcast,
+                                    const hpct_stage_unpacker_target *targets, int count,
+                                    hpct_stage_report *report)
 {
-    hpct_unpacker *u = open_pool(targets, count, broadcast, report);
+    hpct_stage_unpacker *u = open_pool(targets, count, broadcast, report);
     hpct_status status = u == NULL ? hpct_fail_memory(0) : HPCT_OK;
     while (status == HPCT_OK) {
         const uint8_t *data = NULL;
         size_t size = 0;
-        status = hpct_broadcast_pop(broadcast, &data, &size);
+        status = hpct_stage_broadcast_pop(broadcast, &data, &size);
         if (status != HPCT_OK || size == 0)
             break;
         status = unpack_block(u, data, size);
     }
     if (status == HPCT_OK)
-        status = hpct_unpacker_end(u);
-    hpct_unpacker_free(u);
+        status = hpct_stage_unpacker_end(u);
+    hpct_stage_unpacker_free(u);
     return status;
 }
 
@@ -427,18 +431,18 @@ hpct_status hpct_unpacker_run(hpct_broadcast *broadcast, const hpct_unpacker_tar
 
 #define QUEUED 4 /* blocks between the two */
 #define NUM_BLOCKS                                                                                 \
-    (1 + QUEUED + HPCT_BROADCAST_HELD + 1) /* being packed, queued, being written                  \
-                                            */
+    (1 + QUEUED + HPCT_STAGE_BROADCAST_HELD + 1) /* being packed, queued, being written            \
+                                                  */
 
 typedef struct queue {
-    hpct_pool *unpacking; /* with one thread, which keeps the order */
-    uint8_t *blocks;      /* [NUM_BLOCKS], each of HPCT_BLOCK_BYTES, used in turn */
+    hpct_stage_pool *unpacking; /* with one thread, which keeps the order */
+    uint8_t *blocks;            /* [NUM_BLOCKS], each of HPCT_STAGE_BLOCK_BYTES, used in turn */
     size_t pushed;
 } queue;
 
 static uint8_t *current_block(const queue *q)
 {
-    return q->blocks + q->pushed % NUM_BLOCKS * HPCT_BLOCK_BYTES;
+    return q->blocks + q->pushed % NUM_BLOCKS * HPCT_STAGE_BLOCK_BYTES;
 }
 
 static hpct_status push(void *context, uint8_t **block, size_t size)
@@ -447,7 +451,7 @@ static hpct_status push(void *context, uint8_t **block, size_t size)
     q->pushed++;
     const uint8_t *full = *block;
     *block = current_block(q);
-    return hpct_pool_give(q->unpacking, full, size);
+    return hpct_stage_pool_give(q->unpacking, full, size);
 }
 
 static hpct_status unpack_queued(void *context, const uint8_t *data, size_t size)
@@ -460,34 +464,35 @@ static void ignore(void *context)
     (void) context;
 }
 
-static hpct_status pack_archive(queue *q, uint32_t entry, hpct_walk *walk, const char *name,
-                                hpct_report *report)
+static hpct_status pack_archive(queue *q, uint32_t entry, hpct_stage_walk *walk, const char *name,
+                                hpct_stage_report *report)
 {
     uint64_t items = 0;
-    hpct_packer packer = {.push = push,
-                          .context = q,
-                          .pack = {.data = current_block(q), .room = HPCT_BLOCK_BYTES},
-                          .entry = entry};
-    HPCT_TRY(hpct_packer_archive(&packer, walk, name, report, &items));
-    HPCT_TRY(hpct_packer_done(&packer, items));
-    return hpct_pool_wait(q->unpacking);
+    hpct_stage_packer packer = {.push = push,
+                                .context = q,
+                                .pack = {.data = current_block(q), .room = HPCT_STAGE_BLOCK_BYTES},
+                                .entry = entry};
+    HPCT_TRY(hpct_stage_packer_archive(&packer, walk, name, report, &items));
+    HPCT_TRY(hpct_stage_packer_done(&packer, items));
+    return hpct_stage_pool_wait(q->unpacking);
 }
 
-hpct_status hpct_unpacker_archive(const hpct_unpacker_target *target, hpct_walk *walk,
-                                  const char *name, hpct_report *report)
+hpct_status hpct_stage_unpacker_archive(const hpct_stage_unpacker_target *target,
+                                        hpct_stage_walk *walk, const char *name,
+                                        hpct_stage_report *report)
 {
-    hpct_unpacker *u = open_pool(target, 1, NULL, report);
-    const hpct_pool_job job = {.work = unpack_queued, .back = ignore, .context = u};
-    queue q = {.unpacking = hpct_pool_new(&job, 1, QUEUED),
-               .blocks = malloc((size_t) NUM_BLOCKS * HPCT_BLOCK_BYTES)};
+    hpct_stage_unpacker *u = open_pool(target, 1, NULL, report);
+    const hpct_stage_pool_job job = {.work = unpack_queued, .back = ignore, .context = u};
+    queue q = {.unpacking = hpct_stage_pool_new(&job, 1, QUEUED),
+               .blocks = malloc((size_t) NUM_BLOCKS * HPCT_STAGE_BLOCK_BYTES)};
     hpct_status status =
         u == NULL || q.unpacking == NULL || q.blocks == NULL ? hpct_fail_memory(0) : HPCT_OK;
     if (status == HPCT_OK)
         status = pack_archive(&q, target->entry, walk, name, report);
     if (status == HPCT_OK)
-        status = hpct_unpacker_end(u);
-    hpct_pool_free(q.unpacking);
-    hpct_unpacker_free(u);
+        status = hpct_stage_unpacker_end(u);
+    hpct_stage_pool_free(q.unpacking);
+    hpct_stage_unpacker_free(u);
     free(q.blocks);
     return status;
 }

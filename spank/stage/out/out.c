@@ -108,9 +108,9 @@ typedef struct source {
     char *name;       /* of what is open */
 } source;
 
-static source open_source(const hpct_out_entry *entry, int from, const char *name)
+static source open_source(const hpct_spec_out_entry *entry, int from, const char *name)
 {
-    const char *last = hpct_entry_last_part(name);
+    const char *last = hpct_spec_entry_last_part(name);
     source s = {.at = -1, .only = entry->several ? last : NULL};
     s.name = !entry->several ? strdup(name)
              : last == name  ? strdup(".")
@@ -121,7 +121,7 @@ static source open_source(const hpct_out_entry *entry, int from, const char *nam
         s.at = openat(from, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     else
         s.at = open_below(from, s.name);
-    if (s.at >= 0 && s.only != NULL && !hpct_out_matches(s.at, s.only)) {
+    if (s.at >= 0 && s.only != NULL && !hpct_stage_out_matches(s.at, s.only)) {
         close(s.at);
         errno = ENOENT;
         s.at = -1;
@@ -136,29 +136,29 @@ static void close_source(source *s)
     free(s->name);
 }
 
-static hpct_status into_folder(hpct_out *out, int src, const char *name, const place *p)
+static hpct_status into_folder(hpct_stage_out *out, int src, const char *name, const place *p)
 {
     int folder = openat(p->at, p->part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return fail_place(p);
-    hpct_status status = hpct_out_folder(out, src, name, folder, false);
+    hpct_status status = hpct_stage_out_folder(out, src, name, folder, false);
     close(folder);
     return status;
 }
 
 /* A folder that is not there yet: gets its name when all of it is there. */
-static hpct_status new_folder(hpct_out *out, const hpct_out_job *job, int src, const char *name,
-                              const place *p)
+static hpct_status new_folder(hpct_stage_out *out, const hpct_stage_out_job *job, int src,
+                              const char *name, const place *p)
 {
     if (!job->again)
-        hpct_tree_remove(p->at, out->temp, out->report);
+        hpct_stage_tree_remove(p->at, out->temp, out->report);
     mode_t mode = out->only == NULL ? 0700 : 0777; /* that of the source comes last */
     if (mkdirat(p->at, out->temp, mode) != 0 && errno != EEXIST)
         return fail_place(p);
     int temp = openat(p->at, out->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (temp < 0)
         return fail_place(p);
-    hpct_status status = hpct_out_folder(out, src, name, temp, out->only == NULL);
+    hpct_status status = hpct_stage_out_folder(out, src, name, temp, out->only == NULL);
     close(temp);
     if (status != HPCT_OK || renameat2(p->at, out->temp, p->at, p->part, RENAME_NOREPLACE) == 0 ||
         (errno == EINVAL && renameat(p->at, out->temp, p->at, p->part) == 0))
@@ -167,12 +167,12 @@ static hpct_status new_folder(hpct_out *out, const hpct_out_job *job, int src, c
         return fail_place(p);
     /* another step was quicker */
     HPCT_TRY(into_folder(out, src, name, p));
-    hpct_tree_remove(p->at, out->temp, out->report);
+    hpct_stage_tree_remove(p->at, out->temp, out->report);
     return HPCT_OK;
 }
 
 /* What a last try leaves half copied is the user's, and worth more than nothing. */
-static void keep_part(hpct_out *out, const place *p)
+static void keep_part(hpct_stage_out *out, const place *p)
 {
     char *name = NULL;
     struct stat info;
@@ -182,14 +182,14 @@ static void keep_part(hpct_out *out, const place *p)
     bool kept = renameat2(p->at, out->temp, p->at, name, RENAME_NOREPLACE) == 0;
     hpct_fail(HPCT_ERR_IO, "what could be copied of it is in %.*s%s", (int) (p->part - p->path),
               p->path, kept ? name : out->temp);
-    hpct_report_say("%s", hpct_last_error());
+    hpct_stage_report_say("%s", hpct_last_error());
     if (out->loss != NULL)
         fprintf(out->loss, "%s\n", hpct_last_error());
     free(name);
 }
 
-static hpct_status copy_to(hpct_out *out, const hpct_out_job *job, int src, const char *name,
-                           const place *p)
+static hpct_status copy_to(hpct_stage_out *out, const hpct_stage_out_job *job, int src,
+                           const char *name, const place *p)
 {
     struct stat info, have;
     if (fstat(src, &info) != 0)
@@ -202,7 +202,7 @@ static hpct_status copy_to(hpct_out *out, const hpct_out_job *job, int src, cons
                              name, p->path);
         if (there && !S_ISREG(have.st_mode))
             return hpct_fail(HPCT_ERR_IO, "%s is a device, a pipe or a socket", p->path);
-        return hpct_out_file(out, src, &info, name, p->at, p->part);
+        return hpct_stage_out_file(out, src, &info, name, p->at, p->part);
     }
     if (!S_ISDIR(info.st_mode))
         return hpct_fail(HPCT_ERR_DATA, "%s is neither a file nor a folder", name);
@@ -234,7 +234,7 @@ static bool is_below(int folder, int top)
 }
 
 /* A step's results would go with the job directory. A user's own command may copy there. */
-static hpct_status check_goes_out(const hpct_out_job *job, const place *p, int from)
+static hpct_status check_goes_out(const hpct_stage_out_job *job, const place *p, int from)
 {
     if (job->process != 0 || !is_below(p->at, from))
         return HPCT_OK;
@@ -245,22 +245,22 @@ static hpct_status check_goes_out(const hpct_out_job *job, const place *p, int f
 
 /* Names and numbers for one copy, and where it goes. */
 typedef struct copy {
-    const hpct_out_entry *entry;
-    hpct_out_names names;
+    const hpct_spec_out_entry *entry;
+    hpct_spec_out_names names;
     unsigned number; /* among all of the record */
     char *found;     /* '1' when there is something of the entry */
 } copy;
 
-static hpct_status run_copy(hpct_out *out, const hpct_out_job *job, const hpct_out_record *record,
-                            const copy *c, int from)
+static hpct_status run_copy(hpct_stage_out *out, const hpct_stage_out_job *job,
+                            const hpct_spec_out_record *record, const copy *c, int from)
 {
     place p = {.at = -1};
     source src = {.at = -1};
     unsigned left_out = out->left_out;
     hpct_status status = HPCT_OK;
-    char *name = hpct_out_name(c->entry->src, &c->names), *path = NULL, *real = NULL;
-    char *dst = hpct_out_name(c->entry->dst, &c->names);
-    if (name == NULL || dst == NULL || (path = hpct_out_path(dst, record->cwd)) == NULL) {
+    char *name = hpct_spec_out_name(c->entry->src, &c->names), *path = NULL, *real = NULL;
+    char *dst = hpct_spec_out_name(c->entry->dst, &c->names);
+    if (name == NULL || dst == NULL || (path = hpct_spec_out_path(dst, record->cwd)) == NULL) {
         status = hpct_fail_memory(0);
         goto end;
     }
@@ -268,7 +268,7 @@ static hpct_status run_copy(hpct_out *out, const hpct_out_job *job, const hpct_o
                         record->step, record->node, c->number);
     if (job->process != 0 && (size_t) size < sizeof out->temp)
         snprintf(out->temp + size, sizeof out->temp - (size_t) size, ".%d", job->process);
-    status = hpct_report_tick(out->report, 0);
+    status = hpct_stage_report_tick(out->report, 0);
     if (status != HPCT_OK) {
         *c->found = '1'; /* what was not looked for is not missing */
         goto end;
@@ -296,11 +296,12 @@ end:
     if (status != HPCT_OK && path != NULL) {
         char why[2048];
         snprintf(why, sizeof why, "%s", hpct_last_error());
-        hpct_out_left(out, hpct_fail(status, "%s to %s: %s", name, path, why));
+        hpct_stage_out_left(out, hpct_fail(status, "%s to %s: %s", name, path, why));
     } else if (status != HPCT_OK) {
-        hpct_out_left(out, status);
-    } else if (out->left_out > left_out + HPCT_OUT_LINES) {
-        hpct_report_say("and %u more below %s", out->left_out - left_out - HPCT_OUT_LINES, name);
+        hpct_stage_out_left(out, status);
+    } else if (out->left_out > left_out + HPCT_STAGE_OUT_LINES) {
+        hpct_stage_report_say("and %u more below %s",
+                              out->left_out - left_out - HPCT_STAGE_OUT_LINES, name);
     }
     if (job->last && status != HPCT_OK && p.at >= 0)
         keep_part(out, &p);
@@ -315,22 +316,23 @@ end:
 }
 
 /* Of the first task. */
-static hpct_out_names names_of(const hpct_out_record *record, char host[256])
+static hpct_spec_out_names names_of(const hpct_spec_out_record *record, char host[256])
 {
     memset(host, 0, 256);
     gethostname(host, 255);
     host[strcspn(host, ".")] = '\0';
-    return (hpct_out_names){.job = record->job,
-                            .array = record->array,
-                            .step = record->step,
-                            .node = record->node,
-                            .host = host,
-                            .task = record->num_tasks > 0 ? record->tasks[0] : 0};
+    return (hpct_spec_out_names){.job = record->job,
+                                 .array = record->array,
+                                 .step = record->step,
+                                 .node = record->node,
+                                 .host = host,
+                                 .task = record->num_tasks > 0 ? record->tasks[0] : 0};
 }
 
 /* Calls run_copy for each copy of the list, or only adds up their sizes. */
-static void each_copy(hpct_out *out, const hpct_out_job *job, const hpct_out_record *record,
-                      const hpct_out_list *list, int from, char *found, uint64_t *bytes)
+static void each_copy(hpct_stage_out *out, const hpct_stage_out_job *job,
+                      const hpct_spec_out_record *record, const hpct_spec_out_list *list, int from,
+                      char *found, uint64_t *bytes)
 {
     char host[256];
     copy c = {.names = names_of(record, host)};
@@ -344,19 +346,19 @@ static void each_copy(hpct_out *out, const hpct_out_job *job, const hpct_out_rec
                 run_copy(out, job, record, &c, from);
                 continue;
             }
-            char *name = hpct_out_name(c.entry->src, &c.names);
+            char *name = hpct_spec_out_name(c.entry->src, &c.names);
             source src = {.at = -1};
             if (name != NULL)
                 src = open_source(c.entry, from, name);
             if (src.at >= 0)
-                hpct_out_measure(src.at, src.only, out->report, bytes);
+                hpct_stage_out_measure(src.at, src.only, out->report, bytes);
             close_source(&src);
             free(name);
         }
     }
 }
 
-static void write_loss(const hpct_out_record *record, const char *text)
+static void write_loss(const hpct_spec_out_record *record, const char *text)
 {
     char *path = NULL;
     struct stat info;
@@ -371,18 +373,19 @@ static void write_loss(const hpct_out_record *record, const char *text)
         errno = EEXIST;
     }
     if (fd < 0)
-        hpct_report_say("%s cannot be written: %s", path, strerror(errno));
+        hpct_stage_report_say("%s cannot be written: %s", path, strerror(errno));
     else if (dprintf(fd, "hpc-train: not copied out of job %u, step %s, node %u, and removed:\n%s",
                      record->job, record->step, record->node, text) < 0)
-        hpct_report_say("%s cannot be written", path);
+        hpct_stage_report_say("%s cannot be written", path);
     if (fd >= 0)
         close(fd);
     free(path);
 }
 
 /* The whole list, and a note of what is lost. */
-static void copy_list(hpct_out *out, const hpct_out_job *job, const hpct_out_record *record,
-                      const hpct_out_list *list, int from, char *found)
+static void copy_list(hpct_stage_out *out, const hpct_stage_out_job *job,
+                      const hpct_spec_out_record *record, const hpct_spec_out_list *list, int from,
+                      char *found)
 {
     char *text = NULL;
     size_t size = 0;
@@ -398,7 +401,7 @@ static void copy_list(hpct_out *out, const hpct_out_job *job, const hpct_out_rec
     free(text);
 }
 
-static hpct_status status_of(const hpct_out *out)
+static hpct_status status_of(const hpct_stage_out *out)
 {
     if (out->left_out > 0)
         return hpct_fail(out->first, "%u of the results could not be copied", out->left_out);
@@ -411,8 +414,8 @@ static hpct_status status_of(const hpct_out *out)
 }
 
 /* The user has made the job directory unreadable. What was not looked for is not missing. */
-static hpct_status lose_all(const hpct_out_job *job, const hpct_out_record *record,
-                            const hpct_out_list *list, char *found)
+static hpct_status lose_all(const hpct_stage_out_job *job, const hpct_spec_out_record *record,
+                            const hpct_spec_out_list *list, char *found)
 {
     char line[PATH_MAX + 128];
     snprintf(line, sizeof line, "%s cannot be read: %s\n", job->from, strerror(errno));
@@ -422,16 +425,16 @@ static hpct_status lose_all(const hpct_out_job *job, const hpct_out_record *reco
     return hpct_fail(HPCT_ERR_NO_INPUT, "%.*s", (int) strlen(line) - 1, line);
 }
 
-hpct_status hpct_out_run(const hpct_out_job *job, const hpct_out_record *record,
-                         hpct_report *report, hpct_out_result *result)
+hpct_status hpct_stage_out_run(const hpct_stage_out_job *job, const hpct_spec_out_record *record,
+                               hpct_stage_report *report, hpct_stage_out_result *result)
 {
-    hpct_out out = {.report = report, .start = record->start};
-    hpct_out_list list;
+    hpct_stage_out out = {.report = report, .start = record->start};
+    hpct_spec_out_list list;
     int from = -1;
-    *result = (hpct_out_result){0};
-    HPCT_TRY(hpct_out_list_parse(record->list, &list));
+    *result = (hpct_stage_out_result){0};
+    HPCT_TRY(hpct_spec_out_list_parse(record->list, &list));
     hpct_status status =
-        record->array.is ? HPCT_OK : hpct_out_list_check_array(&list, &record->array, 0, NULL);
+        record->array.is ? HPCT_OK : hpct_spec_out_list_check_array(&list, &record->array, 0, NULL);
     if (status != HPCT_OK)
         goto end;
     from = open(job->from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -439,8 +442,8 @@ hpct_status hpct_out_run(const hpct_out_job *job, const hpct_out_record *record,
         status = lose_all(job, record, &list, result->found);
         goto end;
     }
-    out.ours = hpct_out_ours_open(job->from);
-    out.named = hpct_inodes_new();
+    out.ours = hpct_stage_out_ours_open(job->from);
+    out.named = hpct_stage_inodes_new();
     if (out.named == NULL) {
         status = hpct_fail_memory(0);
         goto end;
@@ -449,35 +452,36 @@ hpct_status hpct_out_run(const hpct_out_job *job, const hpct_out_record *record,
     status = status_of(&out);
     result->all_copied = out.left_out == 0;
 end:
-    hpct_inodes_free(out.named);
-    hpct_out_ours_close(out.ours);
+    hpct_stage_inodes_free(out.named);
+    hpct_stage_out_ours_close(out.ours);
     if (from >= 0)
         close(from);
-    hpct_out_list_free(&list);
+    hpct_spec_out_list_free(&list);
     return status;
 }
 
-int hpct_out_say_missing(const hpct_out_job *job, const hpct_out_record *record,
-                         const hpct_out_found found, int marks)
+int hpct_stage_out_say_missing(const hpct_stage_out_job *job, const hpct_spec_out_record *record,
+                               const hpct_stage_out_found found, int marks)
 {
     char host[256];
     int count = 0;
-    const hpct_out_names names = names_of(record, host);
-    hpct_out_list list;
-    if (hpct_out_list_parse(record->list, &list) != HPCT_OK)
+    const hpct_spec_out_names names = names_of(record, host);
+    hpct_spec_out_list list;
+    if (hpct_spec_out_list_parse(record->list, &list) != HPCT_OK)
         return 0;
     for (int i = 0; i < list.count && found[i] != '\0'; i++) {
-        if (found[i] == '1' || (marks >= 0 && hpct_out_found_marked(marks, i)))
+        if (found[i] == '1' || (marks >= 0 && hpct_spec_out_found_marked(marks, i)))
             continue;
-        char *src = hpct_out_name(list.entries[i].src, &names);
-        char *dst = hpct_out_name(list.entries[i].dst, &names);
-        hpct_report_say("%s/%s is not there: nothing is copied to %s%s%s", job->from,
-                        src == NULL ? "?" : src, dst != NULL && *dst == '/' ? "" : record->cwd,
-                        dst != NULL && *dst == '/' ? "" : "/", dst == NULL ? "?" : dst);
+        char *src = hpct_spec_out_name(list.entries[i].src, &names);
+        char *dst = hpct_spec_out_name(list.entries[i].dst, &names);
+        hpct_stage_report_say("%s/%s is not there: nothing is copied to %s%s%s", job->from,
+                              src == NULL ? "?" : src,
+                              dst != NULL && *dst == '/' ? "" : record->cwd,
+                              dst != NULL && *dst == '/' ? "" : "/", dst == NULL ? "?" : dst);
         free(src);
         free(dst);
         count++;
     }
-    hpct_out_list_free(&list);
+    hpct_spec_out_list_free(&list);
     return count;
 }

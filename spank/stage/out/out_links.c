@@ -10,18 +10,18 @@
 #include "base/status.h"
 #include "spank/stage/tree/inodes.h"
 
-struct hpct_out_links {
-    hpct_inodes *inodes;
+struct hpct_stage_out_links {
+    hpct_stage_inodes *inodes;
     char **paths;
     size_t count, room;
 };
 
-hpct_out_links *hpct_out_links_new(void)
+hpct_stage_out_links *hpct_stage_out_links_new(void)
 {
-    hpct_out_links *links = calloc(1, sizeof *links);
+    hpct_stage_out_links *links = calloc(1, sizeof *links);
     if (links == NULL)
         return NULL;
-    links->inodes = hpct_inodes_new();
+    links->inodes = hpct_stage_inodes_new();
     if (links->inodes == NULL) {
         free(links);
         return NULL;
@@ -29,19 +29,19 @@ hpct_out_links *hpct_out_links_new(void)
     return links;
 }
 
-void hpct_out_links_free(hpct_out_links *links)
+void hpct_stage_out_links_free(hpct_stage_out_links *links)
 {
     if (links == NULL)
         return;
     for (size_t i = 0; i < links->count; i++)
         free(links->paths[i]);
     free(links->paths);
-    hpct_inodes_free(links->inodes);
+    hpct_stage_inodes_free(links->inodes);
     free(links);
 }
 
-hpct_status hpct_out_links_note(hpct_out_links *links, const struct stat *info, const char *path,
-                                const char **first)
+hpct_status hpct_stage_out_links_note(hpct_stage_out_links *links, const struct stat *info,
+                                      const char *path, const char **first)
 {
     size_t place = links->count;
     *first = NULL;
@@ -56,7 +56,7 @@ hpct_status hpct_out_links_note(hpct_out_links *links, const struct stat *info, 
     char *copy = strdup(path);
     if (copy == NULL)
         return hpct_fail_memory(0);
-    hpct_status status = hpct_inodes_add(links->inodes, info->st_dev, info->st_ino, &place);
+    hpct_status status = hpct_stage_inodes_add(links->inodes, info->st_dev, info->st_ino, &place);
     if (status == HPCT_OK && place == links->count) {
         links->paths[links->count++] = copy;
         return HPCT_OK;

@@ -6,14 +6,14 @@
 #include <hpctrain/status.h>
 #include <sys/stat.h>
 
-typedef struct hpct_out_links hpct_out_links;
+typedef struct hpct_stage_out_links hpct_stage_out_links;
 
-hpct_out_links *hpct_out_links_new(void);        /* NULL when out of memory */
-void hpct_out_links_free(hpct_out_links *links); /* NULL is allowed */
+hpct_stage_out_links *hpct_stage_out_links_new(void);        /* NULL when out of memory */
+void hpct_stage_out_links_free(hpct_stage_out_links *links); /* NULL is allowed */
 
 /* Records that the file (its fstat: info) is copied to `path`. *first is the path recorded before,
  * owned by the table; NULL for its first name. */
-hpct_status hpct_out_links_note(hpct_out_links *links, const struct stat *info, const char *path,
-                                const char **first);
+hpct_status hpct_stage_out_links_note(hpct_stage_out_links *links, const struct stat *info,
+                                      const char *path, const char **first);
 
 #endif

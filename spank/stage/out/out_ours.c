@@ -22,7 +22,7 @@ typedef struct note {
 
 #define NOTES 256 /* read at once */
 
-struct hpct_out_ours {
+struct hpct_stage_out_ours {
     int fd;
     off_t read;  /* bytes that are in `known` */
     void *known; /* notes, a tree (tsearch) */
@@ -51,12 +51,12 @@ static int compare(const void *a, const void *b)
     return memcmp(a, b, sizeof(note));
 }
 
-hpct_out_ours *hpct_out_ours_open(const char *from)
+hpct_stage_out_ours *hpct_stage_out_ours_open(const char *from)
 {
-    hpct_out_ours *ours = calloc(1, sizeof *ours);
+    hpct_stage_out_ours *ours = calloc(1, sizeof *ours);
     if (ours == NULL)
         return NULL;
-    int folder = hpct_records_open(from);
+    int folder = hpct_spec_records_open(from);
     ours->fd = openat(folder, "copied",
                       O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (folder >= 0)
@@ -67,7 +67,7 @@ hpct_out_ours *hpct_out_ours_open(const char *from)
     return NULL;
 }
 
-void hpct_out_ours_close(hpct_out_ours *ours)
+void hpct_stage_out_ours_close(hpct_stage_out_ours *ours)
 {
     if (ours == NULL)
         return;
@@ -76,15 +76,15 @@ void hpct_out_ours_close(hpct_out_ours *ours)
     free(ours);
 }
 
-void hpct_out_ours_add(hpct_out_ours *ours, const char *name, const char *to,
-                       const struct stat *info)
+void hpct_stage_out_ours_add(hpct_stage_out_ours *ours, const char *name, const char *to,
+                             const struct stat *info)
 {
     const note own = note_of(name, to, info);
     if (ours != NULL && write(ours->fd, &own, sizeof own) < 0)
         return; /* no space left: a later version of this copy will be kept beside it */
 }
 
-static void remember(hpct_out_ours *ours, const note *one)
+static void remember(hpct_stage_out_ours *ours, const note *one)
 {
     note *copy = malloc(sizeof *copy);
     if (copy == NULL)
@@ -96,7 +96,7 @@ static void remember(hpct_out_ours *ours, const note *one)
 }
 
 /* What has been added since, also by other steps. */
-static void read_more(hpct_out_ours *ours)
+static void read_more(hpct_stage_out_ours *ours)
 {
     note notes[NOTES];
     ssize_t got;
@@ -108,8 +108,8 @@ static void read_more(hpct_out_ours *ours)
     }
 }
 
-bool hpct_out_ours_has(hpct_out_ours *ours, const char *name, const char *to,
-                       const struct stat *info)
+bool hpct_stage_out_ours_has(hpct_stage_out_ours *ours, const char *name, const char *to,
+                             const struct stat *info)
 {
     const note wanted = note_of(name, to, info);
     if (ours == NULL)

@@ -6,18 +6,18 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-typedef struct hpct_out_ours hpct_out_ours;
+typedef struct hpct_stage_out_ours hpct_stage_out_ours;
 
 /* `from`: the job directory. NULL if there can be no list; that is allowed everywhere below,
  * and an empty list. */
-hpct_out_ours *hpct_out_ours_open(const char *from);
-void hpct_out_ours_close(hpct_out_ours *ours);
+hpct_stage_out_ours *hpct_stage_out_ours_open(const char *from);
+void hpct_stage_out_ours_close(hpct_stage_out_ours *ours);
 
 /* The copy `info` (its stat) of `name` in the entry to `to`. Add it before it gets its name, so
  * that steps which copy at the same time know it. */
-void hpct_out_ours_add(hpct_out_ours *ours, const char *name, const char *to,
-                       const struct stat *info);
-bool hpct_out_ours_has(hpct_out_ours *ours, const char *name, const char *to,
-                       const struct stat *info);
+void hpct_stage_out_ours_add(hpct_stage_out_ours *ours, const char *name, const char *to,
+                             const struct stat *info);
+bool hpct_stage_out_ours_has(hpct_stage_out_ours *ours, const char *name, const char *to,
+                             const struct stat *info);
 
 #endif

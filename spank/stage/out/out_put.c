@@ -93,7 +93,7 @@ static bool made_at(int at, const char *part, int64_t *ms)
 }
 
 /* Start of the step in the server's time: utimensat sets the copy's ctime to its current time. */
-static bool find_start(hpct_out *out, int at)
+static bool find_start(hpct_stage_out *out, int at)
 {
     struct stat info;
     const int64_t ran = hpct_now_ms() - out->start;
@@ -109,11 +109,11 @@ static bool find_start(hpct_out *out, int at)
     return true;
 }
 
-static bool same_content(hpct_out *out, int at, const char *part)
+static bool same_content(hpct_stage_out *out, int at, const char *part)
 {
     int a = openat(at, out->temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     int b = openat(at, part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool same = a >= 0 && b >= 0 && hpct_same_content(a, b, out->report);
+    bool same = a >= 0 && b >= 0 && hpct_stage_same_content(a, b, out->report);
     if (a >= 0)
         close(a);
     if (b >= 0)
@@ -123,13 +123,13 @@ static bool same_content(hpct_out *out, int at, const char *part)
 
 /* Whether `have` is of another SRC in this run, or came since this step began and is no earlier
  * version of this copy; and differs. */
-static bool is_others(hpct_out *out, int at, const char *part, const char *name,
+static bool is_others(hpct_stage_out *out, int at, const char *part, const char *name,
                       const struct stat *have)
 {
     int64_t made = 0;
-    bool came = hpct_inodes_has(out->named, have->st_dev, have->st_ino) ||
+    bool came = hpct_stage_inodes_has(out->named, have->st_dev, have->st_ino) ||
                 (find_start(out, at) && made_at(at, part, &made) && made > out->since &&
-                 !hpct_out_ours_has(out->ours, name, out->to, have));
+                 !hpct_stage_out_ours_has(out->ours, name, out->to, have));
     return came && !same_content(out, at, part);
 }
 
@@ -137,7 +137,7 @@ static bool is_others(hpct_out *out, int at, const char *part, const char *name,
 
 /* NAME.JOB.STEP.NODE, then with .2 and so on: entries of one list may have the same destination. A
  * name that becomes too long loses its end. */
-static hpct_status put_beside(hpct_out *out, int at, const char *part, const char *name)
+static hpct_status put_beside(hpct_stage_out *out, int at, const char *part, const char *name)
 {
     char other[NAME_MAX + 1], suffix[sizeof out->suffix + 16];
     for (int i = 1; i <= TRIES; i++) {
@@ -147,8 +147,8 @@ static hpct_status put_beside(hpct_out *out, int at, const char *part, const cha
         int error = name_new(at, out->temp, other);
         if (error == 0) {
             out->beside++;
-            if (out->beside <= HPCT_OUT_LINES)
-                hpct_report_say(
+            if (out->beside <= HPCT_STAGE_OUT_LINES)
+                hpct_stage_report_say(
                     "%s to %s: since this step began, another step, job or SRC has put a different "
                     "'%s' there, which stays; this one is kept beside it as '%s': give each a "
                     "destination of its own, with %%j, %%s, %%n or %%t in DST",
@@ -170,7 +170,7 @@ static hpct_status put_beside(hpct_out *out, int at, const char *part, const cha
 }
 
 /* Under its own name, or beside it. */
-static hpct_status give_name(hpct_out *out, int at, const char *part, const char *name)
+static hpct_status give_name(hpct_stage_out *out, int at, const char *part, const char *name)
 {
     struct stat have;
     int error = EEXIST;
@@ -184,8 +184,9 @@ static hpct_status give_name(hpct_out *out, int at, const char *part, const char
             continue; /* removed meanwhile */
         if (S_ISDIR(have.st_mode)) {
             unlinkat(at, out->temp, 0);
-            hpct_out_left(out, hpct_fail(HPCT_ERR_IO,
-                                         "%s: a folder is in its place at the destination", name));
+            hpct_stage_out_left(
+                out,
+                hpct_fail(HPCT_ERR_IO, "%s: a folder is in its place at the destination", name));
             return HPCT_OK;
         }
         if (is_others(out, at, part, name, &have))
@@ -200,16 +201,16 @@ static hpct_status give_name(hpct_out *out, int at, const char *part, const char
     return fail_put(name);
 }
 
-hpct_status hpct_out_put(hpct_out *out, int at, const char *part, const char *name)
+hpct_status hpct_stage_out_put(hpct_stage_out *out, int at, const char *part, const char *name)
 {
     struct stat own, now;
     size_t number = 0;
     if (fstatat(at, out->temp, &own, AT_SYMLINK_NOFOLLOW) != 0)
         return fail_put(name);
-    hpct_out_ours_add(out->ours, name, out->to, &own);
+    hpct_stage_out_ours_add(out->ours, name, out->to, &own);
     hpct_status status = give_name(out, at, part, name);
     if (status == HPCT_OK)
-        status = hpct_inodes_add(out->named, own.st_dev, own.st_ino, &number);
+        status = hpct_stage_inodes_add(out->named, own.st_dev, own.st_ino, &number);
     else if (fstatat(at, out->temp, &now, AT_SYMLINK_NOFOLLOW) == 0 && same_inode(&own, &now))
         unlinkat(at, out->temp, 0);
     return status;

@@ -7,7 +7,7 @@
 
 /* Renames out->temp, a file or symbolic link copied from `name`, to `part` in the folder `at`; or,
  * after a message and out->beside, to PART.JOB.STEP.NODE. A folder of that name is reported with
- * hpct_out_left. out->temp is gone afterwards. Returns HPCT_ERR_IO naming `name`. */
-hpct_status hpct_out_put(hpct_out *out, int at, const char *part, const char *name);
+ * hpct_stage_out_left. out->temp is gone afterwards. Returns HPCT_ERR_IO naming `name`. */
+hpct_status hpct_stage_out_put(hpct_stage_out *out, int at, const char *part, const char *name);
 
 #endif

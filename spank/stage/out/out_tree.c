@@ -25,22 +25,22 @@
                 */
 #define OPEN_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
-void hpct_out_left(hpct_out *out, hpct_status status)
+void hpct_stage_out_left(hpct_stage_out *out, hpct_status status)
 {
     if (out->left_out++ == 0)
         out->first = status;
-    if (out->left_out <= HPCT_OUT_LINES)
-        hpct_report_say("not copied out: %s", hpct_last_error());
+    if (out->left_out <= HPCT_STAGE_OUT_LINES)
+        hpct_stage_report_say("not copied out: %s", hpct_last_error());
     if (out->loss != NULL)
         fprintf(out->loss, "%s\n", hpct_last_error());
 }
 
-static void left_unread(hpct_out *out, const char *name)
+static void left_unread(hpct_stage_out *out, const char *name)
 {
     if (errno == ENOENT) /* removed meanwhile, by a process that the job left behind */
         return;
-    hpct_out_left(out,
-                  hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno)));
+    hpct_stage_out_left(
+        out, hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", name, strerror(errno)));
 }
 
 static hpct_status fail_write(const char *name)
@@ -64,22 +64,22 @@ static bool is_copy(const struct stat *have, const struct stat *info)
              have->st_ctim.tv_nsec >= info->st_ctim.tv_nsec));
 }
 
-static bool there_already(const hpct_out *out, int src, const struct stat *info, const char *name,
-                          int at, const char *part, struct stat *have)
+static bool there_already(const hpct_stage_out *out, int src, const struct stat *info,
+                          const char *name, int at, const char *part, struct stat *have)
 {
     if (fstatat(at, part, have, AT_SYMLINK_NOFOLLOW) != 0 || !is_copy(have, info))
         return false;
-    if (hpct_out_ours_has(out->ours, name, out->to, have))
+    if (hpct_stage_out_ours_has(out->ours, name, out->to, have))
         return true;
     int dst = openat(at, part, OPEN_FLAGS);
-    bool same = dst >= 0 && hpct_same_content(src, dst, out->report);
+    bool same = dst >= 0 && hpct_stage_same_content(src, dst, out->report);
     if (dst >= 0)
         close(dst);
     return same;
 }
 
-hpct_status hpct_out_file(hpct_out *out, int src, const struct stat *info, const char *name, int at,
-                          const char *part)
+hpct_status hpct_stage_out_file(hpct_stage_out *out, int src, const struct stat *info,
+                                const char *name, int at, const char *part)
 {
     struct stat before = *info, after, have;
     if (there_already(out, src, info, name, at, part, &have))
@@ -89,14 +89,14 @@ hpct_status hpct_out_file(hpct_out *out, int src, const struct stat *info, const
         int dst = openat(at, out->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (dst < 0)
             return fail_write(name);
-        hpct_status status = hpct_copy_content(src, &before, dst, name, out->report);
+        hpct_status status = hpct_stage_copy_content(src, &before, dst, name, out->report);
         if (status == HPCT_OK && before.st_size >= SYNC_BYTES && fsync(dst) != 0)
             status = fail_write(name);
         if (close(dst) != 0 && status == HPCT_OK)
             status = fail_write(name);
         if (status == HPCT_OK) {
             out->report->files++;
-            return hpct_out_put(out, at, part, name);
+            return hpct_stage_out_put(out, at, part, name);
         }
         unlinkat(at, out->temp, 0);
         bool changed = fstat(src, &after) != 0 || after.st_size != before.st_size ||
@@ -105,7 +105,7 @@ hpct_status hpct_out_file(hpct_out *out, int src, const struct stat *info, const
             status == HPCT_ERR_INTERNAL)
             return status;
         if (!changed || tries == TRIES) {
-            hpct_out_left(out, status);
+            hpct_stage_out_left(out, status);
             return HPCT_OK;
         }
         before = after;
@@ -116,7 +116,7 @@ hpct_status hpct_out_file(hpct_out *out, int src, const struct stat *info, const
 
 /* Makes `part` another name of what was copied to `first`, below the root. False when that cannot
  * be: it was not copied, or the file system keeps no hard links. */
-static bool copy_hard_link(hpct_out *out, int src, const struct stat *info, const char *first,
+static bool copy_hard_link(hpct_stage_out *out, int src, const struct stat *info, const char *first,
                            const char *name, int at, const char *part, hpct_status *status)
 {
     struct stat copy, have;
@@ -134,25 +134,25 @@ static bool copy_hard_link(hpct_out *out, int src, const struct stat *info, cons
     unlinkat(at, out->temp, 0);
     if (linkat(out->root, first, at, out->temp, 0) != 0)
         return false;
-    *status = hpct_out_put(out, at, part, name);
+    *status = hpct_stage_out_put(out, at, part, name);
     return true;
 }
 
-static hpct_status copy_file(hpct_out *out, int src, const struct stat *info, const char *name,
-                             int at, const char *part)
+static hpct_status copy_file(hpct_stage_out *out, int src, const struct stat *info,
+                             const char *name, int at, const char *part)
 {
     const char *first = NULL;
     hpct_status status = HPCT_OK;
     if (info->st_nlink > 1)
-        status = hpct_out_links_note(out->links, info, name + out->root_name + 1, &first);
+        status = hpct_stage_out_links_note(out->links, info, name + out->root_name + 1, &first);
     if (status != HPCT_OK ||
         (first != NULL && copy_hard_link(out, src, info, first, name, at, part, &status)))
         return status;
-    return hpct_out_file(out, src, info, name, at, part);
+    return hpct_stage_out_file(out, src, info, name, at, part);
 }
 
-static hpct_status copy_link(hpct_out *out, int folder, const struct stat *info, const char *found,
-                             const char *name, int at)
+static hpct_status copy_link(hpct_stage_out *out, int folder, const struct stat *info,
+                             const char *found, const char *name, int at)
 {
     char target[PATH_MAX], have[PATH_MAX];
     const struct timespec times[2] = {info->st_atim, info->st_mtim};
@@ -169,23 +169,24 @@ static hpct_status copy_link(hpct_out *out, int folder, const struct stat *info,
     if (symlinkat(target, at, out->temp) != 0)
         return fail_write(name);
     utimensat(at, out->temp, times, AT_SYMLINK_NOFOLLOW);
-    return hpct_out_put(out, at, found, name);
+    return hpct_stage_out_put(out, at, found, name);
 }
 
-static hpct_status walk(hpct_out *out, int src, const char *name, int at, bool whole, int depth);
+static hpct_status walk(hpct_stage_out *out, int src, const char *name, int at, bool whole,
+                        int depth);
 
-static hpct_status copy_folder(hpct_out *out, int src, const struct stat *info, const char *found,
-                               const char *name, int at, bool whole, int depth)
+static hpct_status copy_folder(hpct_stage_out *out, int src, const struct stat *info,
+                               const char *found, const char *name, int at, bool whole, int depth)
 {
     bool made = mkdirat(at, found, (info->st_mode & 0777) | 0700) == 0;
     if (!made && errno != EEXIST)
         return fail_write(name);
     int dst = openat(at, found, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dst < 0) {
-        hpct_out_left(out, hpct_fail(HPCT_ERR_IO,
-                                     "%s: at the destination there is no folder of "
-                                     "that name that can be written to: %s",
-                                     name, strerror(errno)));
+        hpct_stage_out_left(out, hpct_fail(HPCT_ERR_IO,
+                                           "%s: at the destination there is no folder of "
+                                           "that name that can be written to: %s",
+                                           name, strerror(errno)));
         return HPCT_OK;
     }
     hpct_status status = walk(out, src, name, dst, whole || made, depth + 1);
@@ -193,7 +194,7 @@ static hpct_status copy_folder(hpct_out *out, int src, const struct stat *info, 
     return status;
 }
 
-static hpct_status copy_entry(hpct_out *out, int folder, const char *found, const char *name,
+static hpct_status copy_entry(hpct_stage_out *out, int folder, const char *found, const char *name,
                               int at, bool whole, int depth)
 {
     struct stat info;
@@ -204,14 +205,15 @@ static hpct_status copy_entry(hpct_out *out, int folder, const char *found, cons
     if (S_ISLNK(info.st_mode))
         return copy_link(out, folder, &info, found, name, at);
     if (info.st_dev == out->root_info.st_dev && info.st_ino == out->root_info.st_ino) {
-        hpct_out_left(out, hpct_fail(HPCT_ERR_USAGE,
-                                     "%s is where this is copied to: give a destination outside "
-                                     "of what is copied",
-                                     name));
+        hpct_stage_out_left(out,
+                            hpct_fail(HPCT_ERR_USAGE,
+                                      "%s is where this is copied to: give a destination outside "
+                                      "of what is copied",
+                                      name));
         return HPCT_OK;
     }
     if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
-        hpct_report_say("%s is not a file, folder or link, and is left out", name);
+        hpct_stage_report_say("%s is not a file, folder or link, and is left out", name);
         return HPCT_OK;
     }
     int src = openat(folder, found, OPEN_FLAGS);
@@ -242,7 +244,7 @@ static DIR *list(int folder)
 static bool is_wanted(const char *name, const char *only, int depth)
 {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-        (depth == 0 && strcmp(name, HPCT_PRIVATE_FOLDER) == 0))
+        (depth == 0 && strcmp(name, HPCT_SPEC_PRIVATE_FOLDER) == 0))
         return false;
     return depth > 0 || only == NULL || strcmp(name, only) == 0 ||
            fnmatch(only, name, FNM_PERIOD) == 0;
@@ -258,13 +260,15 @@ static int set_mode(int at, mode_t mode)
     return mode == (have.st_mode & 07777) ? 0 : fchmod(at, mode);
 }
 
-static hpct_status walk(hpct_out *out, int src, const char *name, int at, bool whole, int depth)
+static hpct_status walk(hpct_stage_out *out, int src, const char *name, int at, bool whole,
+                        int depth)
 {
     struct stat info;
     hpct_status status = HPCT_OK;
     if (depth > MAX_DEPTH) {
-        hpct_out_left(out, hpct_fail(HPCT_ERR_DATA, "%s: folders are nested more than %d deep",
-                                     name, MAX_DEPTH));
+        hpct_stage_out_left(
+            out,
+            hpct_fail(HPCT_ERR_DATA, "%s: folders are nested more than %d deep", name, MAX_DEPTH));
         return HPCT_OK;
     }
     DIR *entries = list(src);
@@ -276,7 +280,7 @@ static hpct_status walk(hpct_out *out, int src, const char *name, int at, bool w
         char *path = NULL;
         if (!is_wanted(found->d_name, out->only, depth))
             continue;
-        status = hpct_report_tick(out->report, 0);
+        status = hpct_stage_report_tick(out->report, 0);
         if (status == HPCT_OK && asprintf(&path, "%s/%s", name, found->d_name) < 0)
             status = hpct_fail_memory(0);
         if (status == HPCT_OK)
@@ -292,21 +296,22 @@ end:
     return status;
 }
 
-hpct_status hpct_out_folder(hpct_out *out, int src, const char *name, int at, bool whole)
+hpct_status hpct_stage_out_folder(hpct_stage_out *out, int src, const char *name, int at,
+                                  bool whole)
 {
     out->root = at;
     if (fstat(at, &out->root_info) != 0)
         return fail_write(name);
     out->root_name = strlen(name);
-    out->links = hpct_out_links_new();
+    out->links = hpct_stage_out_links_new();
     hpct_status status =
         out->links == NULL ? hpct_fail_memory(0) : walk(out, src, name, at, whole, 0);
-    hpct_out_links_free(out->links);
+    hpct_stage_out_links_free(out->links);
     out->links = NULL;
     return status;
 }
 
-bool hpct_out_matches(int src, const char *only)
+bool hpct_stage_out_matches(int src, const char *only)
 {
     bool found = false;
     DIR *entries = list(src);
@@ -318,9 +323,9 @@ bool hpct_out_matches(int src, const char *only)
 }
 
 typedef struct sum {
-    hpct_report *report;
+    hpct_stage_report *report;
     const char *only;
-    hpct_inodes *counted; /* of files with several names */
+    hpct_stage_inodes *counted; /* of files with several names */
     size_t files;
     uint64_t bytes;
 } sum;
@@ -330,7 +335,7 @@ static hpct_status count_file(sum *s, const struct stat *info)
     size_t number = ++s->files;
     hpct_status status = HPCT_OK;
     if (info->st_nlink > 1)
-        status = hpct_inodes_add(s->counted, info->st_dev, info->st_ino, &number);
+        status = hpct_stage_inodes_add(s->counted, info->st_dev, info->st_ino, &number);
     if (number == s->files)
         s->bytes += (uint64_t) info->st_size;
     return status;
@@ -346,7 +351,7 @@ static hpct_status measure(int src, sum *s, int depth)
     for (struct dirent *found; status == HPCT_OK && (found = readdir(entries)) != NULL;) {
         if (!is_wanted(found->d_name, s->only, depth))
             continue;
-        status = hpct_report_tick(s->report, 0);
+        status = hpct_stage_report_tick(s->report, 0);
         if (status != HPCT_OK || fstatat(src, found->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (S_ISREG(info.st_mode))
@@ -361,10 +366,11 @@ static hpct_status measure(int src, sum *s, int depth)
     return status;
 }
 
-hpct_status hpct_out_measure(int src, const char *only, hpct_report *report, uint64_t *bytes)
+hpct_status hpct_stage_out_measure(int src, const char *only, hpct_stage_report *report,
+                                   uint64_t *bytes)
 {
     struct stat info;
-    sum s = {.report = report, .only = only, .counted = hpct_inodes_new()};
+    sum s = {.report = report, .only = only, .counted = hpct_stage_inodes_new()};
     hpct_status status = HPCT_OK;
     if (s.counted == NULL)
         return hpct_fail_memory(0);
@@ -373,6 +379,6 @@ hpct_status hpct_out_measure(int src, const char *only, hpct_report *report, uin
     else
         status = measure(src, &s, 0);
     *bytes += s.bytes;
-    hpct_inodes_free(s.counted);
+    hpct_stage_inodes_free(s.counted);
     return status;
 }

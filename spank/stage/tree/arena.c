@@ -12,16 +12,16 @@ typedef struct piece {
     char text[];
 } piece;
 
-struct hpct_arena {
+struct hpct_stage_arena {
     piece *first;
 };
 
-hpct_arena *hpct_arena_new(void)
+hpct_stage_arena *hpct_stage_arena_new(void)
 {
-    return calloc(1, sizeof(hpct_arena));
+    return calloc(1, sizeof(hpct_stage_arena));
 }
 
-void hpct_arena_free(hpct_arena *arena)
+void hpct_stage_arena_free(hpct_stage_arena *arena)
 {
     if (arena == NULL)
         return;
@@ -33,7 +33,7 @@ void hpct_arena_free(hpct_arena *arena)
     free(arena);
 }
 
-const char *hpct_arena_keep(hpct_arena *arena, const char *text, size_t size)
+const char *hpct_stage_arena_keep(hpct_stage_arena *arena, const char *text, size_t size)
 {
     piece *p = arena->first;
     if (p == NULL || p->room - p->used <= size) {

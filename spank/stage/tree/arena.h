@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
-typedef struct hpct_arena hpct_arena;
+typedef struct hpct_stage_arena hpct_stage_arena;
 
-hpct_arena *hpct_arena_new(void);        /* NULL when out of memory */
-void hpct_arena_free(hpct_arena *arena); /* NULL is allowed */
+hpct_stage_arena *hpct_stage_arena_new(void);        /* NULL when out of memory */
+void hpct_stage_arena_free(hpct_stage_arena *arena); /* NULL is allowed */
 
 /* Copies `size` bytes and appends '\0'; NULL if out of memory. */
-const char *hpct_arena_keep(hpct_arena *arena, const char *text, size_t size);
+const char *hpct_stage_arena_keep(hpct_stage_arena *arena, const char *text, size_t size);
 
 #endif

@@ -41,7 +41,7 @@ static extent next_data(int src, uint64_t at, uint64_t size)
 /* Copies by copy_file_range. Sets *open to false if that is not possible for these files, and e->at
  * to the end of what was copied. */
 static hpct_status copy_range(int src, int dst, extent *e, bool *open, const char *name,
-                              hpct_report *report)
+                              hpct_stage_report *report)
 {
     hpct_status status = HPCT_OK;
     while (e->at < e->end && *open && status == HPCT_OK) {
@@ -56,13 +56,13 @@ static hpct_status copy_range(int src, int dst, extent *e, bool *open, const cha
             *open = false; /* not supported by these file systems or (on some) for this file */
         if (got > 0)
             e->at += (uint64_t) got;
-        status = hpct_report_tick(report, got > 0 ? (uint64_t) got : 0);
+        status = hpct_stage_report_tick(report, got > 0 ? (uint64_t) got : 0);
     }
     return status;
 }
 
 static hpct_status copy_bytes(int src, int dst, extent e, char *buffer, const char *name,
-                              hpct_report *report)
+                              hpct_stage_report *report)
 {
     hpct_status status = HPCT_OK;
     while (e.at < e.end && status == HPCT_OK) {
@@ -82,17 +82,17 @@ static hpct_status copy_bytes(int src, int dst, extent e, char *buffer, const ch
                 at += put;
                 e.at += (uint64_t) put;
             }
-            status = hpct_report_tick(report, put > 0 ? (uint64_t) put : 0);
+            status = hpct_stage_report_tick(report, put > 0 ? (uint64_t) put : 0);
         }
         if (got == 0)
-            status = hpct_report_tick(report, 0);
+            status = hpct_stage_report_tick(report, 0);
     }
     return status;
 }
 
 /* Copies the data without the holes; ftruncate sets the size if a hole is at the end. */
 static hpct_status copy_extents(int src, int dst, uint64_t size, const char *name,
-                                hpct_report *report)
+                                hpct_stage_report *report)
 {
     hpct_status status = HPCT_OK;
     bool open = true;
@@ -120,13 +120,13 @@ static bool same(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-hpct_status hpct_copy_content(int src, const struct stat *info, int dst, const char *name,
-                              hpct_report *report)
+hpct_status hpct_stage_copy_content(int src, const struct stat *info, int dst, const char *name,
+                                    hpct_stage_report *report)
 {
     uint64_t size = (uint64_t) info->st_size;
     struct stat after;
     HPCT_TRY(size > 0 && ioctl(dst, FICLONE, src) == 0
-                 ? hpct_report_tick(report, size)
+                 ? hpct_stage_report_tick(report, size)
                  : copy_extents(src, dst, size, name, report));
     if (fstat(src, &after) != 0 || !same(info, &after))
         return hpct_fail(HPCT_ERR_IO, "%s changed while it was copied", name);
@@ -148,13 +148,13 @@ static ssize_t read_at(int fd, char *buffer, size_t size, off_t at)
     return (ssize_t) have;
 }
 
-bool hpct_same_content(int a, int b, hpct_report *report)
+bool hpct_stage_same_content(int a, int b, hpct_stage_report *report)
 {
     char one[COMPARED], two[COMPARED];
     for (off_t at = 0;; at += COMPARED) {
         ssize_t size = read_at(a, one, COMPARED, at);
         if (size < 0 || read_at(b, two, COMPARED, at) != size ||
-            memcmp(one, two, (size_t) size) != 0 || hpct_report_tick(report, 0) != HPCT_OK)
+            memcmp(one, two, (size_t) size) != 0 || hpct_stage_report_tick(report, 0) != HPCT_OK)
             return false;
         if (size < COMPARED)
             return true;

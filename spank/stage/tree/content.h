@@ -11,11 +11,11 @@
  * (FICLONE), else copy_file_range, else read and write. Keeps holes, mode and times. Returns
  * HPCT_ERR_NO_INPUT or HPCT_ERR_IO naming `name`; HPCT_ERR_IO also if the source changed meanwhile.
  */
-hpct_status hpct_copy_content(int src, const struct stat *info, int dst, const char *name,
-                              hpct_report *report);
+hpct_status hpct_stage_copy_content(int src, const struct stat *info, int dst, const char *name,
+                                    hpct_stage_report *report);
 
 /* Whether two files have the same bytes; false after a read error or a request to end. Keeps their
  * file offsets. */
-bool hpct_same_content(int a, int b, hpct_report *report);
+bool hpct_stage_same_content(int a, int b, hpct_stage_report *report);
 
 #endif

@@ -19,7 +19,7 @@
 #include "spank/stage/tree/hash.h"
 #include "spank/stage/tree/thread_pool.h"
 
-#define PIECE HPCT_LANE_PIECE
+#define PIECE HPCT_STAGE_LANE_PIECE
 #define SMALL PIECE
 #define BATCH 64 /* small files per fetch */
 #define BATCH_BYTES (2u << 20)
@@ -33,16 +33,16 @@ typedef enum way { WAY_READ, WAY_RANGE, WAY_CLONED } way;
 typedef struct large {
     size_t index;
     uint64_t size, blocks, next; /* next: block to be fetched */
-    hpct_sink *sink;
+    hpct_stage_sink *sink;
     int users;
     _Atomic int way;
     _Atomic uint64_t done;
 } large;
 
 typedef struct copying {
-    hpct_walk *walk;
-    hpct_writer *writer;
-    hpct_report *report;
+    hpct_stage_walk *walk;
+    hpct_stage_writer *writer;
+    hpct_stage_report *report;
     pthread_mutex_t mutex; /* protects everything below */
     size_t next;           /* next item of the walk */
     large *large;          /* its blocks are being fetched; NULL: none */
@@ -55,8 +55,8 @@ typedef struct copying {
 
 typedef struct worker {
     copying *c;
-    hpct_lane *lane;
-    hpct_pace pace;
+    hpct_stage_lane *lane;
+    hpct_stage_pace pace;
     unsigned reads, waited; /* sampled reads of the source since the last check of the pace: all,
                                and those that blocked */
 } worker;
@@ -97,16 +97,16 @@ static void note_wait(worker *wk, long before)
 static hpct_status begin_large(copying *c, size_t index, large **out)
 {
     char path[PATH_MAX];
-    hpct_item item;
+    hpct_stage_item item;
     large *l = calloc(1, sizeof *l);
     if (l == NULL)
         return hpct_fail_memory(sizeof *l);
-    hpct_walk_item(c->walk, index, &item, path, NULL);
+    hpct_stage_walk_item(c->walk, index, &item, path, NULL);
     l->index = index;
     l->size = item.size;
-    l->blocks = hpct_hash_count(item.size);
+    l->blocks = hpct_stage_hash_count(item.size);
     l->users = 1;
-    hpct_status status = hpct_writer_begin(c->writer, &item, &l->sink);
+    hpct_status status = hpct_stage_writer_begin(c->writer, &item, &l->sink);
     if (status != HPCT_OK) {
         free(l);
         return status;
@@ -114,8 +114,8 @@ static hpct_status begin_large(copying *c, size_t index, large **out)
     l->way = c->no_range ? WAY_READ : WAY_RANGE;
     if (!c->no_clone) {
         int src = -1;
-        status = hpct_walk_file(c->walk, index, &src);
-        if (status == HPCT_OK && ioctl(hpct_sink_fd(l->sink), FICLONE, src) == 0)
+        status = hpct_stage_walk_file(c->walk, index, &src);
+        if (status == HPCT_OK && ioctl(hpct_stage_sink_fd(l->sink), FICLONE, src) == 0)
             l->way = WAY_CLONED;
         else if (status == HPCT_OK)
             c->no_clone = true; /* the next file will hardly fare better */
@@ -123,7 +123,7 @@ static hpct_status begin_large(copying *c, size_t index, large **out)
             close(src);
     }
     if (status != HPCT_OK) {
-        hpct_sink_drop(l->sink);
+        hpct_stage_sink_drop(l->sink);
         free(l);
         return status;
     }
@@ -136,11 +136,11 @@ static hpct_status end_large(copying *c, large *l)
     int src = -1;
     hpct_status status = HPCT_OK;
     if (l->done < l->blocks) { /* an error occurred */
-        hpct_sink_drop(l->sink);
+        hpct_stage_sink_drop(l->sink);
     } else {
-        status = hpct_sink_end(l->sink, NULL);
+        status = hpct_stage_sink_end(l->sink, NULL);
         if (status == HPCT_OK)
-            status = hpct_walk_file(c->walk, l->index, &src); /* source unchanged? */
+            status = hpct_stage_walk_file(c->walk, l->index, &src); /* source unchanged? */
         if (src >= 0)
             close(src);
         c->report->files++;
@@ -180,19 +180,19 @@ static bool copy_range(int src, int dst, uint64_t at, uint64_t size)
 static hpct_status copy_data(worker *wk, large *l, int src, uint64_t at, uint64_t end)
 {
     copying *c = wk->c;
-    char *data = hpct_lane_buffer(wk->lane);
+    char *data = hpct_stage_lane_buffer(wk->lane);
     hpct_status status = HPCT_OK;
     while (at < end && status == HPCT_OK) {
         size_t size = end - at < PIECE ? (size_t) (end - at) : PIECE;
         bool sample = at / PIECE % SAMPLE_EVERY == 0;
         long waits = sample ? count_waits() : 0;
-        status = hpct_walk_read(c->walk, l->index, src, data, size, at);
+        status = hpct_stage_walk_read(c->walk, l->index, src, data, size, at);
         if (sample)
             note_wait(wk, waits);
         if (status == HPCT_OK)
-            status = hpct_lane_data(wk->lane, data, size);
+            status = hpct_stage_lane_data(wk->lane, data, size);
         if (status == HPCT_OK)
-            status = hpct_report_tick(c->report, size);
+            status = hpct_stage_report_tick(c->report, size);
         at += size;
     }
     return status;
@@ -204,9 +204,9 @@ static hpct_status copy_block(worker *wk, large *l, uint64_t block)
 {
     copying *c = wk->c;
     int src = -1;
-    uint64_t at = block * HPCT_HASH_BLOCK, left = l->size - at;
-    uint64_t end = at + (left < HPCT_HASH_BLOCK ? left : HPCT_HASH_BLOCK);
-    hpct_status status = hpct_walk_file(c->walk, l->index, &src);
+    uint64_t at = block * HPCT_STAGE_HASH_BLOCK, left = l->size - at;
+    uint64_t end = at + (left < HPCT_STAGE_HASH_BLOCK ? left : HPCT_STAGE_HASH_BLOCK);
+    hpct_status status = hpct_stage_walk_file(c->walk, l->index, &src);
     if (status != HPCT_OK)
         return status;
     posix_fadvise(src, (off_t) at, (off_t) (end - at), POSIX_FADV_SEQUENTIAL);
@@ -214,30 +214,31 @@ static hpct_status copy_block(worker *wk, large *l, uint64_t block)
     if (l->way == WAY_RANGE) {
         bool hole = true; /* true keeps holes: copy_file_range might fill them */
         uint64_t until = 0;
-        status = hpct_walk_extent(c->walk, l->index, src, at, &until, &hole);
+        status = hpct_stage_walk_extent(c->walk, l->index, src, at, &until, &hole);
         bool whole = status == HPCT_OK && !hole && until >= end;
-        present = whole && copy_range(src, hpct_sink_fd(l->sink), at, end - at);
+        present = whole && copy_range(src, hpct_stage_sink_fd(l->sink), at, end - at);
         if (whole && !present)
             c->no_range = true; /* the next block will hardly fare better */
         if (!present)
             l->way = WAY_READ;
     }
     if (status == HPCT_OK)
-        status = hpct_lane_begin(wk->lane, l->sink, block, present);
+        status = hpct_stage_lane_begin(wk->lane, l->sink, block, present);
     while (at < end && status == HPCT_OK) {
         bool hole = false;
         uint64_t until = 0;
-        status = hpct_walk_extent(c->walk, l->index, src, at, &until, &hole);
+        status = hpct_stage_walk_extent(c->walk, l->index, src, at, &until, &hole);
         if (until > end)
             until = end;
         if (status == HPCT_OK)
-            status = hole ? hpct_lane_hole(wk->lane, until - at) : copy_data(wk, l, src, at, until);
+            status = hole ? hpct_stage_lane_hole(wk->lane, until - at)
+                          : copy_data(wk, l, src, at, until);
         at = until;
     }
     if (status == HPCT_OK)
-        status = hpct_lane_end(wk->lane);
+        status = hpct_stage_lane_end(wk->lane);
     if (status == HPCT_OK)
-        status = hpct_walk_unchanged(c->walk, l->index, src);
+        status = hpct_stage_walk_unchanged(c->walk, l->index, src);
     close(src);
     if (status == HPCT_OK)
         l->done++;
@@ -249,26 +250,26 @@ static hpct_status copy_block(worker *wk, large *l, uint64_t block)
 static hpct_status copy_small(worker *wk, size_t index)
 {
     copying *c = wk->c;
-    char path[PATH_MAX], *data = hpct_lane_buffer(wk->lane);
-    hpct_item item;
-    hpct_walk_item(c->walk, index, &item, path, NULL);
+    char path[PATH_MAX], *data = hpct_stage_lane_buffer(wk->lane);
+    hpct_stage_item item;
+    hpct_stage_walk_item(c->walk, index, &item, path, NULL);
     bool sample = index % SAMPLE_EVERY == 0;
     long waits = sample ? count_waits() : 0;
-    hpct_status status = hpct_walk_whole(c->walk, index, data);
+    hpct_status status = hpct_stage_walk_whole(c->walk, index, data);
     if (sample)
         note_wait(wk, waits);
     if (status == HPCT_OK)
-        status = hpct_writer_whole(c->writer, &item, data, NULL);
+        status = hpct_stage_writer_whole(c->writer, &item, data, NULL);
     c->report->files++;
-    return status == HPCT_OK ? hpct_report_tick(c->report, item.size) : status;
+    return status == HPCT_OK ? hpct_stage_report_tick(c->report, item.size) : status;
 }
 
 static bool is_file(const copying *c, size_t index, uint64_t *size)
 {
-    hpct_item item;
-    hpct_walk_item(c->walk, index, &item, NULL, NULL);
+    hpct_stage_item item;
+    hpct_stage_walk_item(c->walk, index, &item, NULL, NULL);
     *size = item.size;
-    return item.kind == HPCT_ITEM_FILE;
+    return item.kind == HPCT_STAGE_ITEM_FILE;
 }
 
 /* ---- distribution of work ---- */
@@ -277,7 +278,7 @@ static bool is_file(const copying *c, size_t index, uint64_t *size)
 static bool fetch_locked(copying *c, work *w)
 {
     uint64_t bytes = 0, size = 0;
-    size_t count = hpct_walk_count(c->walk), files = 0;
+    size_t count = hpct_stage_walk_count(c->walk), files = 0;
     *w = (work){0};
     if (c->status != HPCT_OK)
         return false;
@@ -339,13 +340,13 @@ static void add_thread(copying *c, int most)
  * free; not if it already shares its core, where another thread would only compete. */
 static void adapt(worker *wk)
 {
-    hpct_pace_kind kind = hpct_pace_check(&wk->pace);
-    if (kind == HPCT_PACE_EARLY)
+    hpct_stage_pace_kind kind = hpct_stage_pace_check(&wk->pace);
+    if (kind == HPCT_STAGE_PACE_EARLY)
         return;
     if (wk->waited * 2 > wk->reads)
         add_thread(wk->c, MOST_THREADS);
-    else if (kind == HPCT_PACE_BUSY)
-        add_thread(wk->c, hpct_pace_cores(MOST_BUSY));
+    else if (kind == HPCT_STAGE_PACE_BUSY)
+        add_thread(wk->c, hpct_stage_pace_cores(MOST_BUSY));
     wk->reads = wk->waited = 0;
 }
 
@@ -365,21 +366,21 @@ static hpct_status do_work(worker *wk, const work *w)
 static void *run(void *context)
 {
     copying *c = context;
-    worker wk = {.c = c, .lane = hpct_lane_new()};
+    worker wk = {.c = c, .lane = hpct_stage_lane_new()};
     work w;
     if (wk.lane == NULL)
         fail(c, hpct_fail_memory(SMALL));
     while (fetch(c, &w)) {
-        hpct_pace_begin(&wk.pace);
+        hpct_stage_pace_begin(&wk.pace);
         hpct_status status = do_work(&wk, &w);
-        hpct_pace_end(&wk.pace);
+        hpct_stage_pace_end(&wk.pace);
         if (status != HPCT_OK)
             fail(c, status);
         if (w.large != NULL)
             leave_large(c, w.large);
         adapt(&wk);
     }
-    hpct_lane_free(wk.lane);
+    hpct_stage_lane_free(wk.lane);
     return NULL;
 }
 
@@ -406,23 +407,25 @@ static void copy_files(copying *c)
 static hpct_status make_others(copying *c, bool hard_links)
 {
     char path[PATH_MAX], target[PATH_MAX];
-    hpct_item item;
+    hpct_stage_item item;
     hpct_status status = HPCT_OK;
-    for (size_t i = 0; i < hpct_walk_count(c->walk) && status == HPCT_OK; i++) {
-        hpct_walk_item(c->walk, i, &item, NULL, NULL);
-        if (item.kind == HPCT_ITEM_FILE || (item.kind == HPCT_ITEM_HARDLINK) != hard_links)
+    for (size_t i = 0; i < hpct_stage_walk_count(c->walk) && status == HPCT_OK; i++) {
+        hpct_stage_walk_item(c->walk, i, &item, NULL, NULL);
+        if (item.kind == HPCT_STAGE_ITEM_FILE ||
+            (item.kind == HPCT_STAGE_ITEM_HARDLINK) != hard_links)
             continue;
-        hpct_walk_item(c->walk, i, &item, path, target);
-        status = hpct_writer_add(c->writer, &item);
+        hpct_stage_walk_item(c->walk, i, &item, path, target);
+        status = hpct_stage_writer_add(c->writer, &item);
         if (status == HPCT_OK)
-            status = hpct_report_tick(c->report, 0);
-        if (item.kind != HPCT_ITEM_FOLDER)
+            status = hpct_stage_report_tick(c->report, 0);
+        if (item.kind != HPCT_STAGE_ITEM_FOLDER)
             c->report->files++;
     }
     return status;
 }
 
-hpct_status hpct_copy_tree(hpct_walk *walk, hpct_writer *writer, hpct_report *report)
+hpct_status hpct_stage_copy_tree(hpct_stage_walk *walk, hpct_stage_writer *writer,
+                                 hpct_stage_report *report)
 {
     copying c = {
         .walk = walk, .writer = writer, .report = report, .mutex = PTHREAD_MUTEX_INITIALIZER};

@@ -14,6 +14,7 @@
 
 /* Copies all of `walk` with `writer`; the caller finishes the writer. Uses as many threads as
  * cores, at most four, up to eight if they wait for storage. */
-hpct_status hpct_copy_tree(hpct_walk *walk, hpct_writer *writer, hpct_report *report);
+hpct_status hpct_stage_copy_tree(hpct_stage_walk *walk, hpct_stage_writer *writer,
+                                 hpct_stage_report *report);
 
 #endif

@@ -21,16 +21,16 @@
 #define TAR_END 1024 /* a tar ends with at least that many zero bytes */
 
 typedef struct extracting {
-    const hpct_extract_output *output;
+    const hpct_stage_extract_output *output;
     const char *name;
     struct archive *archive;
-    hpct_unpack *unpack;
+    hpct_stage_unpack *unpack;
     hpct_status failed; /* read error below libarchive */
     size_t zeros;       /* trailing zero bytes so far */
-    char *small;        /* [HPCT_EXTRACT_SMALL] */
+    char *small;        /* [HPCT_STAGE_EXTRACT_SMALL] */
     /* of a regular file */
-    hpct_walk *walk;
-    hpct_report *report;
+    hpct_stage_walk *walk;
+    hpct_stage_report *report;
     int fd;
     uint64_t size, at;
     char *piece; /* [PIECE] */
@@ -59,7 +59,7 @@ static la_ssize_t feed(struct archive *archive, void *context, const void **data
 {
     extracting *e = context;
     size_t size = 0;
-    e->failed = hpct_unpack_read(e->unpack, data, &size);
+    e->failed = hpct_stage_unpack_read(e->unpack, data, &size);
     if (e->failed != HPCT_OK) {
         archive_set_error(archive, EIO, "%s", hpct_last_error());
         return -1;
@@ -74,10 +74,10 @@ static hpct_status read_file(void *context, const void **data, size_t *size)
     uint64_t left = e->size - e->at;
     *size = left < PIECE ? (size_t) left : PIECE;
     *data = e->piece;
-    HPCT_TRY(hpct_walk_read(e->walk, 0, e->fd, e->piece, *size, e->at));
+    HPCT_TRY(hpct_stage_walk_read(e->walk, 0, e->fd, e->piece, *size, e->at));
     e->at += *size;
     e->report->read = e->at;
-    return hpct_report_tick(e->report, 0);
+    return hpct_stage_report_tick(e->report, 0);
 }
 
 /* A zip is read from its end, so it needs seeking. */
@@ -132,24 +132,24 @@ static hpct_status plain_path(const extracting *e, const char *name, char path[P
         p += strspn(p, "/");
     }
     path[used] = '\0';
-    if (!hpct_item_path_ok(path))
+    if (!hpct_stage_item_path_ok(path))
         return hpct_fail(HPCT_ERR_DATA,
                          "%s: the name '%s' in it leads out of the folder, or is too long", e->name,
                          name);
     return HPCT_OK;
 }
 
-static hpct_status fail_size(const extracting *e, const hpct_item *item)
+static hpct_status fail_size(const extracting *e, const hpct_stage_item *item)
 {
     return hpct_fail(HPCT_ERR_DATA, "%s: '%s' in it is not as long as it says", e->name,
                      item->path);
 }
 
 /* Data blocks with their offsets; the gaps between them are holes. */
-static hpct_status pass_file(extracting *e, const hpct_item *item)
+static hpct_status pass_file(extracting *e, const hpct_stage_item *item)
 {
-    const hpct_extract_output *out = e->output;
-    bool small = item->size <= HPCT_EXTRACT_SMALL;
+    const hpct_stage_extract_output *out = e->output;
+    bool small = item->size <= HPCT_STAGE_EXTRACT_SMALL;
     uint64_t at = 0;
     hpct_status status = small ? HPCT_OK : out->begin(out->context, item);
     if (small)
@@ -187,11 +187,11 @@ static hpct_status pass_file(extracting *e, const hpct_item *item)
     return status == HPCT_OK ? out->end(out->context) : status;
 }
 
-static void describe(struct archive_entry *entry, const char *path, hpct_item *item)
+static void describe(struct archive_entry *entry, const char *path, hpct_stage_item *item)
 {
     struct timespec modified = {.tv_sec = archive_entry_mtime(entry),
                                 .tv_nsec = archive_entry_mtime_nsec(entry)};
-    *item = (hpct_item){.path = path, .mode = archive_entry_perm(entry) & 0777};
+    *item = (hpct_stage_item){.path = path, .mode = archive_entry_perm(entry) & 0777};
     item->times[0] = item->times[1] = modified;
     if (archive_entry_atime_is_set(entry))
         item->times[0] = (struct timespec){.tv_sec = archive_entry_atime(entry),
@@ -201,7 +201,7 @@ static void describe(struct archive_entry *entry, const char *path, hpct_item *i
 static hpct_status pass_item(extracting *e, struct archive_entry *entry)
 {
     char path[PATH_MAX], target[PATH_MAX];
-    hpct_item item;
+    hpct_stage_item item;
     const char *link = archive_entry_hardlink(entry);
     hpct_status status = plain_path(e, archive_entry_pathname(entry), path);
     if (status != HPCT_OK)
@@ -209,18 +209,18 @@ static hpct_status pass_item(extracting *e, struct archive_entry *entry)
     describe(entry, path, &item);
     if (link != NULL) {
         status = plain_path(e, link, target);
-        item.kind = HPCT_ITEM_HARDLINK;
+        item.kind = HPCT_STAGE_ITEM_HARDLINK;
         item.target = target;
         return status == HPCT_OK ? e->output->add(e->output->context, &item) : status;
     }
     switch (archive_entry_filetype(entry)) {
     case AE_IFDIR:
-        item.kind = HPCT_ITEM_FOLDER;
+        item.kind = HPCT_STAGE_ITEM_FOLDER;
         return e->output->add(e->output->context, &item);
     case AE_IFLNK:
-        item.kind = HPCT_ITEM_SYMLINK;
+        item.kind = HPCT_STAGE_ITEM_SYMLINK;
         item.target = archive_entry_symlink(entry);
-        if (item.target == NULL || !hpct_item_link_stays(path, item.target))
+        if (item.target == NULL || !hpct_stage_item_link_stays(path, item.target))
             return hpct_fail(HPCT_ERR_DATA, "%s: '%s' in it is a link to '%s', out of the folder",
                              e->name, path, item.target == NULL ? "" : item.target);
         return e->output->add(e->output->context, &item);
@@ -228,7 +228,7 @@ static hpct_status pass_item(extracting *e, struct archive_entry *entry)
         if (!archive_entry_size_is_set(entry) || archive_entry_size(entry) < 0)
             return hpct_fail(HPCT_ERR_DATA, "%s: the size of '%s' in it is not known", e->name,
                              path);
-        item.kind = HPCT_ITEM_FILE;
+        item.kind = HPCT_STAGE_ITEM_FILE;
         item.size = (uint64_t) archive_entry_size(entry);
         if (*path == '\0')
             return hpct_fail(HPCT_ERR_DATA, "%s: it holds a file without a name", e->name);
@@ -243,8 +243,8 @@ static hpct_status pass_all(extracting *e, const struct timespec when[2])
 {
     struct archive_entry *entry;
     int code = ARCHIVE_OK;
-    const hpct_item root = {
-        .kind = HPCT_ITEM_FOLDER, .path = "", .mode = 0755, .times = {when[0], when[1]}};
+    const hpct_stage_item root = {
+        .kind = HPCT_STAGE_ITEM_FOLDER, .path = "", .mode = 0755, .times = {when[0], when[1]}};
     hpct_status status = e->output->add(e->output->context, &root);
     while (status == HPCT_OK) {
         code = archive_read_next_header(e->archive, &entry);
@@ -266,7 +266,7 @@ static hpct_status check_end(extracting *e)
     const void *data = NULL;
     size_t size = 1;
     while (size > 0) {
-        hpct_status status = hpct_unpack_read(e->unpack, &data, &size);
+        hpct_status status = hpct_stage_unpack_read(e->unpack, &data, &size);
         if (status != HPCT_OK)
             return status;
         if (size > 0)
@@ -280,10 +280,10 @@ static hpct_status check_end(extracting *e)
 
 static hpct_status begin(extracting *e, int (*zip)(struct archive *))
 {
-    e->small = malloc(HPCT_EXTRACT_SMALL);
+    e->small = malloc(HPCT_STAGE_EXTRACT_SMALL);
     e->archive = archive_read_new();
     if (e->small == NULL || e->archive == NULL)
-        return hpct_fail_memory(HPCT_EXTRACT_SMALL);
+        return hpct_fail_memory(HPCT_STAGE_EXTRACT_SMALL);
     if (archive_read_support_format_tar(e->archive) != ARCHIVE_OK ||
         archive_read_set_format_option(e->archive, "tar", "read_concatenated_archives", "1") !=
             ARCHIVE_OK ||
@@ -296,17 +296,18 @@ static void finish(extracting *e)
 {
     if (e->archive != NULL)
         archive_read_free(e->archive);
-    hpct_unpack_close(e->unpack);
+    hpct_stage_unpack_close(e->unpack);
     free(e->small);
 }
 
-hpct_status hpct_extract(const hpct_bytes_source *from, const char *name,
-                         const struct timespec when[2], const hpct_extract_output *output)
+hpct_status hpct_stage_extract(const hpct_stage_bytes_source *from, const char *name,
+                               const struct timespec when[2],
+                               const hpct_stage_extract_output *output)
 {
     extracting e = {.output = output, .name = name};
     hpct_status status = begin(&e, archive_read_support_format_zip_streamable);
     if (status == HPCT_OK)
-        status = hpct_unpack_open(&e.unpack, from, name);
+        status = hpct_stage_unpack_open(&e.unpack, from, name);
     if (status == HPCT_OK && archive_read_open(e.archive, &e, NULL, feed, NULL) != ARCHIVE_OK)
         status = fail_archive(&e);
     if (status == HPCT_OK)
@@ -329,32 +330,33 @@ static hpct_status extract_zip(extracting *e, const struct timespec when[2])
     return status;
 }
 
-hpct_status hpct_extract_file(hpct_walk *walk, const char *name, const hpct_extract_output *output,
-                              hpct_report *report)
+hpct_status hpct_stage_extract_file(hpct_stage_walk *walk, const char *name,
+                                    const hpct_stage_extract_output *output,
+                                    hpct_stage_report *report)
 {
     static const char zip[] = {'P', 'K'};
-    hpct_item item;
+    hpct_stage_item item;
     char magic[2] = "";
     extracting e = {.output = output, .name = name, .walk = walk, .report = report, .fd = -1};
-    hpct_walk_item(walk, 0, &item, NULL, NULL);
+    hpct_stage_walk_item(walk, 0, &item, NULL, NULL);
     e.size = item.size;
     report->read_total = item.size;
     e.piece = malloc(PIECE);
     hpct_status status = e.piece == NULL ? hpct_fail_memory(PIECE) : HPCT_OK;
     if (status == HPCT_OK)
-        status = hpct_walk_file(walk, 0, &e.fd);
+        status = hpct_stage_walk_file(walk, 0, &e.fd);
     if (status == HPCT_OK) {
         posix_fadvise(e.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
         if (e.size >= sizeof magic)
-            status = hpct_walk_read(walk, 0, e.fd, magic, sizeof magic, 0);
+            status = hpct_stage_walk_read(walk, 0, e.fd, magic, sizeof magic, 0);
     }
-    const hpct_bytes_source from = {.context = &e, .read = read_file};
+    const hpct_stage_bytes_source from = {.context = &e, .read = read_file};
     if (status == HPCT_OK && memcmp(magic, zip, sizeof zip) == 0)
         status = extract_zip(&e, item.times);
     else if (status == HPCT_OK)
-        status = hpct_extract(&from, name, item.times, output);
+        status = hpct_stage_extract(&from, name, item.times, output);
     if (status == HPCT_OK)
-        status = hpct_walk_unchanged(walk, 0, e.fd);
+        status = hpct_stage_walk_unchanged(walk, 0, e.fd);
     if (e.fd >= 0)
         close(e.fd);
     free(e.piece);

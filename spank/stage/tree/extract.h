@@ -9,29 +9,32 @@
 #include "spank/stage/tree/unpack.h"
 #include "spank/stage/tree/walk.h"
 
-#define HPCT_EXTRACT_SMALL (128u << 10)
+#define HPCT_STAGE_EXTRACT_SMALL (128u << 10)
 
 /* Receives an archive's items, from one thread in the archive's order; the first is the root, a
  * folder. An error of a callback ends reading with its status. */
-typedef struct hpct_extract_output {
+typedef struct hpct_stage_extract_output {
     void *context;
-    hpct_status (*add)(void *context, const hpct_item *item); /* all but files */
-    hpct_status (*whole)(void *context, const hpct_item *item, const void *content); /* a small
-                                                                file: HPCT_EXTRACT_SMALL at most */
-    hpct_status (*begin)(void *context, const hpct_item *item); /* a larger file, then */
+    hpct_status (*add)(void *context, const hpct_stage_item *item); /* all but files */
+    hpct_status (*whole)(void *context, const hpct_stage_item *item,
+                         const void *content);                        /* a small
+                                           file: HPCT_STAGE_EXTRACT_SMALL at most */
+    hpct_status (*begin)(void *context, const hpct_stage_item *item); /* a larger file, then */
     hpct_status (*data)(void *context, const void *data, size_t size);
     hpct_status (*hole)(void *context, uint64_t size);
     hpct_status (*end)(void *context); /* not called after an error */
-} hpct_extract_output;
+} hpct_stage_extract_output;
 
 /* Unpacks an archive from `from`. `when`: times of the root, as archives may lack them. A zip whose
- * sizes are at its end must be a file: use hpct_extract_file. Returns HPCT_ERR_DATA naming archive
- * and item. */
-hpct_status hpct_extract(const hpct_bytes_source *from, const char *name,
-                         const struct timespec when[2], const hpct_extract_output *output);
+ * sizes are at its end must be a file: use hpct_stage_extract_file. Returns HPCT_ERR_DATA naming
+ * archive and item. */
+hpct_status hpct_stage_extract(const hpct_stage_bytes_source *from, const char *name,
+                               const struct timespec when[2],
+                               const hpct_stage_extract_output *output);
 
 /* Unpacks the single file of `walk`, called `name`. Returns HPCT_ERR_IO if it changes meanwhile. */
-hpct_status hpct_extract_file(hpct_walk *walk, const char *name, const hpct_extract_output *output,
-                              hpct_report *report);
+hpct_status hpct_stage_extract_file(hpct_stage_walk *walk, const char *name,
+                                    const hpct_stage_extract_output *output,
+                                    hpct_stage_report *report);
 
 #endif

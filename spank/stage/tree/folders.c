@@ -23,12 +23,12 @@ static bool is_dots(const char *part, size_t size)
     return (size == 1 && part[0] == '.') || (size == 2 && part[0] == '.' && part[1] == '.');
 }
 
-bool hpct_item_path_ok(const char *path)
+bool hpct_stage_item_path_ok(const char *path)
 {
     const char *p = path;
     if (*path == '\0')
         return true;
-    for (int depth = 1; depth <= HPCT_ITEM_DEPTH; depth++) {
+    for (int depth = 1; depth <= HPCT_STAGE_ITEM_DEPTH; depth++) {
         size_t size = strcspn(p, "/");
         if (size == 0 || size > NAME_MAX || is_dots(p, size))
             return false;
@@ -39,7 +39,7 @@ bool hpct_item_path_ok(const char *path)
     return false;
 }
 
-bool hpct_item_link_stays(const char *path, const char *text)
+bool hpct_stage_item_link_stays(const char *path, const char *text)
 {
     int depth = 0;
     bool names = false; /* a name before ".." may be a link, and ".." leave its target */
@@ -72,7 +72,7 @@ typedef struct slot {
     unsigned long used; /* clock of the last use */
 } slot;
 
-struct hpct_folders {
+struct hpct_stage_folders {
     int root;
     bool make, follow;
     pthread_mutex_t mutex;
@@ -80,9 +80,9 @@ struct hpct_folders {
     slot slots[SLOTS];
 };
 
-hpct_folders *hpct_folders_new(int root, bool make, bool follow)
+hpct_stage_folders *hpct_stage_folders_new(int root, bool make, bool follow)
 {
-    hpct_folders *folders = calloc(1, sizeof *folders);
+    hpct_stage_folders *folders = calloc(1, sizeof *folders);
     if (folders == NULL)
         return NULL;
     folders->root = root;
@@ -99,7 +99,7 @@ static void drop(slot *s)
     *s = (slot){0};
 }
 
-void hpct_folders_free(hpct_folders *folders)
+void hpct_stage_folders_free(hpct_stage_folders *folders)
 {
     if (folders == NULL)
         return;
@@ -112,7 +112,7 @@ void hpct_folders_free(hpct_folders *folders)
 }
 
 /* Opens the folder component by component from the root. */
-static int descend(const hpct_folders *folders, const char *path, size_t size)
+static int descend(const hpct_stage_folders *folders, const char *path, size_t size)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (folders->follow ? 0 : O_NOFOLLOW);
     int at = folders->root;
@@ -145,7 +145,7 @@ static int descend(const hpct_folders *folders, const char *path, size_t size)
 
 /* The slot of the folder, opened if necessary. NULL with errno set: it cannot be opened, or all
  * slots are in use (EMFILE). */
-static slot *find(hpct_folders *folders, const char *path, size_t size)
+static slot *find(hpct_stage_folders *folders, const char *path, size_t size)
 {
     slot *oldest = NULL;
     for (int i = 0; i < SLOTS; i++) {
@@ -171,7 +171,7 @@ static slot *find(hpct_folders *folders, const char *path, size_t size)
     return oldest;
 }
 
-int hpct_folders_get(hpct_folders *folders, const char *path, const char **last)
+int hpct_stage_folders_get(hpct_stage_folders *folders, const char *path, const char **last)
 {
     const char *slash = strrchr(path, '/');
     *last = slash == NULL ? path : slash + 1;
@@ -189,7 +189,7 @@ int hpct_folders_get(hpct_folders *folders, const char *path, const char **last)
     return fd;
 }
 
-void hpct_folders_put(hpct_folders *folders, int fd)
+void hpct_stage_folders_put(hpct_stage_folders *folders, int fd)
 {
     if (fd == folders->root)
         return;
@@ -210,7 +210,7 @@ static double now(void)
     return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
 }
 
-static bool remove_until(int parent, const char *name, double end, hpct_report *report)
+static bool remove_until(int parent, const char *name, double end, hpct_stage_report *report)
 {
     if (unlinkat(parent, name, 0) == 0 || (errno != EISDIR && errno != EPERM))
         return true;
@@ -232,19 +232,19 @@ static bool remove_until(int parent, const char *name, double end, hpct_report *
         if (++count % 256 == 0 && end > 0 && now() > end)
             done = false;
         if (count % 256 == 0 && report != NULL)
-            hpct_report_alive(report);
+            hpct_stage_report_alive(report);
     }
     closedir(folder);
     unlinkat(parent, name, AT_REMOVEDIR);
     return done;
 }
 
-void hpct_tree_remove(int parent, const char *name, hpct_report *report)
+void hpct_stage_tree_remove(int parent, const char *name, hpct_stage_report *report)
 {
     remove_until(parent, name, 0, report);
 }
 
-bool hpct_tree_remove_within(int parent, const char *name, double seconds)
+bool hpct_stage_tree_remove_within(int parent, const char *name, double seconds)
 {
     return remove_until(parent, name, now() + seconds, NULL);
 }

@@ -13,29 +13,29 @@
 
 #define ZEROS 65536
 
-struct hpct_hasher {
+struct hpct_stage_hasher {
     XXH3_state_t block;      /* the block being filled */
     XXH3_state_t file;       /* of the hashes of the previous blocks */
     uint64_t filled, blocks; /* bytes in the current block */
     uint64_t zeros;          /* leading zero bytes of the block, not hashed yet */
 };
 
-hpct_hasher *hpct_hasher_new(void)
+hpct_stage_hasher *hpct_stage_hasher_new(void)
 {
-    hpct_hasher *hasher = NULL;
+    hpct_stage_hasher *hasher = NULL;
     if (posix_memalign((void **) &hasher, 64, sizeof *hasher) != 0)
         return NULL;
     memset(hasher, 0, sizeof *hasher);
-    hpct_hasher_reset(hasher);
+    hpct_stage_hasher_reset(hasher);
     return hasher;
 }
 
-void hpct_hasher_free(hpct_hasher *hasher)
+void hpct_stage_hasher_free(hpct_stage_hasher *hasher)
 {
     free(hasher);
 }
 
-void hpct_hasher_reset(hpct_hasher *hasher)
+void hpct_stage_hasher_reset(hpct_stage_hasher *hasher)
 {
     XXH3_64bits_reset(&hasher->block);
     XXH3_64bits_reset(&hasher->file);
@@ -65,23 +65,23 @@ static uint64_t hash_of_zero_block(void)
     if (known == 0) {
         XXH3_state_t state;
         XXH3_64bits_reset(&state);
-        feed_zeros(&state, HPCT_HASH_BLOCK);
+        feed_zeros(&state, HPCT_STAGE_HASH_BLOCK);
         known = XXH3_64bits_digest(&state);
     }
     return known;
 }
 
 /* The hash of a block of zeros is computed once, so that a terabyte of holes takes no time. */
-static uint64_t end_block(hpct_hasher *hasher)
+static uint64_t end_block(hpct_stage_hasher *hasher)
 {
-    if (hasher->zeros == HPCT_HASH_BLOCK)
+    if (hasher->zeros == HPCT_STAGE_HASH_BLOCK)
         return hash_of_zero_block();
     feed_zeros(&hasher->block, hasher->zeros);
     hasher->zeros = 0;
     return XXH3_64bits_digest(&hasher->block);
 }
 
-static void close_block(hpct_hasher *hasher)
+static void close_block(hpct_stage_hasher *hasher)
 {
     add_hash(&hasher->file, end_block(hasher));
     XXH3_64bits_reset(&hasher->block);
@@ -89,15 +89,15 @@ static void close_block(hpct_hasher *hasher)
     hasher->filled = hasher->zeros = 0;
 }
 
-void hpct_hasher_add(hpct_hasher *hasher, const void *data, uint64_t size)
+void hpct_stage_hasher_add(hpct_stage_hasher *hasher, const void *data, uint64_t size)
 {
     const char *p = data;
     while (size > 0) {
         /* A full block is closed only when more data follows: a single block's hash is the
          * file's. */
-        if (hasher->filled == HPCT_HASH_BLOCK)
+        if (hasher->filled == HPCT_STAGE_HASH_BLOCK)
             close_block(hasher);
-        uint64_t room = HPCT_HASH_BLOCK - hasher->filled, part = size < room ? size : room;
+        uint64_t room = HPCT_STAGE_HASH_BLOCK - hasher->filled, part = size < room ? size : room;
         if (p == NULL && hasher->zeros == hasher->filled) {
             hasher->zeros += part;
         } else {
@@ -115,7 +115,7 @@ void hpct_hasher_add(hpct_hasher *hasher, const void *data, uint64_t size)
     }
 }
 
-uint64_t hpct_hasher_end(hpct_hasher *hasher)
+uint64_t hpct_stage_hasher_end(hpct_stage_hasher *hasher)
 {
     uint64_t last = end_block(hasher);
     if (hasher->blocks == 0)
@@ -124,17 +124,17 @@ uint64_t hpct_hasher_end(hpct_hasher *hasher)
     return XXH3_64bits_digest(&hasher->file);
 }
 
-uint64_t hpct_hash(const void *data, size_t size)
+uint64_t hpct_stage_hash(const void *data, size_t size)
 {
-    if (size <= HPCT_HASH_BLOCK)
+    if (size <= HPCT_STAGE_HASH_BLOCK)
         return XXH3_64bits(data, size);
-    hpct_hasher hasher;
-    hpct_hasher_reset(&hasher);
-    hpct_hasher_add(&hasher, data, size);
-    return hpct_hasher_end(&hasher);
+    hpct_stage_hasher hasher;
+    hpct_stage_hasher_reset(&hasher);
+    hpct_stage_hasher_add(&hasher, data, size);
+    return hpct_stage_hasher_end(&hasher);
 }
 
-uint64_t hpct_hash_blocks(const uint64_t *hashes, uint64_t count)
+uint64_t hpct_stage_hash_blocks(const uint64_t *hashes, uint64_t count)
 {
     XXH3_state_t state;
     if (count == 1)

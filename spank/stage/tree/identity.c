@@ -79,7 +79,7 @@ static void unescape(char *text)
     *to = '\0';
 }
 
-bool hpct_origin_is_remote(const char *source)
+bool hpct_stage_origin_is_remote(const char *source)
 {
     static const char *const here[] = {"localhost", "127.", "[::1]", "::1"};
     const char *server = strncmp(source, "//", 2) == 0 ? source + 2 : source;
@@ -103,7 +103,7 @@ static uint64_t find_origin(int fd)
     uint64_t origin = 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t size = readlink(link, path, sizeof path - 1);
-    if (size < 0 || !find_mount(mount_of(fd), &m) || !hpct_origin_is_remote(m.source))
+    if (size < 0 || !find_mount(mount_of(fd), &m) || !hpct_stage_origin_is_remote(m.source))
         goto end;
     path[size] = '\0';
     unescape(m.point);
@@ -111,16 +111,17 @@ static uint64_t find_origin(int fd)
     if (strncmp(path, m.point, above) != 0)
         goto end;
     int length = asprintf(&whole, "%s\n%s\n%s", m.source, m.root, path + above);
-    origin = length < 0 ? 0 : hpct_hash(whole, (size_t) length);
+    origin = length < 0 ? 0 : hpct_stage_hash(whole, (size_t) length);
 end:
     free(whole);
     mount_free(&m);
     return origin;
 }
 
-void hpct_identity_set(hpct_identity *identity, const struct stat *info, uint64_t origin)
+void hpct_stage_identity_set(hpct_stage_identity *identity, const struct stat *info,
+                             uint64_t origin)
 {
-    *identity = (hpct_identity){
+    *identity = (hpct_stage_identity){
         .inode = {(uint64_t) info->st_ino, (uint64_t) info->st_size,
                   (uint64_t) info->st_mtim.tv_sec, (uint64_t) info->st_mtim.tv_nsec,
                   (uint64_t) info->st_ctim.tv_sec, (uint64_t) info->st_ctim.tv_nsec},
@@ -128,16 +129,16 @@ void hpct_identity_set(hpct_identity *identity, const struct stat *info, uint64_
     };
 }
 
-bool hpct_identity_read(hpct_identity *identity, int fd)
+bool hpct_stage_identity_read(hpct_stage_identity *identity, int fd)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
         return false;
-    hpct_identity_set(identity, &info, find_origin(fd));
+    hpct_stage_identity_set(identity, &info, find_origin(fd));
     return true;
 }
 
-bool hpct_identity_same(const hpct_identity *one, const hpct_identity *other)
+bool hpct_stage_identity_same(const hpct_stage_identity *one, const hpct_stage_identity *other)
 {
     if (one->origin != 0 && one->origin == other->origin) /* size and modification time only */
         return memcmp(one->inode + 1, other->inode + 1, 3 * sizeof *one->inode) == 0;

@@ -10,20 +10,21 @@
  * system, different for copies on local disks (programs cannot set the change time). Where each
  * node numbers a server's inodes itself (FUSE: sshfs), a file is the same if path, server, size and
  * modification time are. */
-typedef struct hpct_identity {
+typedef struct hpct_stage_identity {
     uint64_t inode[6];
     uint64_t origin; /* server and path; 0 if the mount names no server (disks, file systems known
                         by type only) */
-} hpct_identity;
+} hpct_stage_identity;
 
 /* Of the file open as `fd`; false if it cannot be read, with errno. */
-bool hpct_identity_read(hpct_identity *identity, int fd);
-void hpct_identity_set(hpct_identity *identity, const struct stat *info, uint64_t origin);
+bool hpct_stage_identity_read(hpct_stage_identity *identity, int fd);
+void hpct_stage_identity_set(hpct_stage_identity *identity, const struct stat *info,
+                             uint64_t origin);
 
-bool hpct_identity_same(const hpct_identity *one, const hpct_identity *other);
+bool hpct_stage_identity_same(const hpct_stage_identity *one, const hpct_stage_identity *other);
 
 /* Whether a mount's source (last but one field of mountinfo) names another machine: SERVER:PATH or
  * //SERVER/PATH. */
-bool hpct_origin_is_remote(const char *source);
+bool hpct_stage_origin_is_remote(const char *source);
 
 #endif

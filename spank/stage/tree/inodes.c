@@ -12,17 +12,17 @@ typedef struct slot {
     size_t value; /* index + 1; 0: free */
 } slot;
 
-struct hpct_inodes {
+struct hpct_stage_inodes {
     slot *slots;
     size_t count, room; /* `room`: a power of two, or 0 */
 };
 
-hpct_inodes *hpct_inodes_new(void)
+hpct_stage_inodes *hpct_stage_inodes_new(void)
 {
-    return calloc(1, sizeof(hpct_inodes));
+    return calloc(1, sizeof(hpct_stage_inodes));
 }
 
-void hpct_inodes_free(hpct_inodes *inodes)
+void hpct_stage_inodes_free(hpct_stage_inodes *inodes)
 {
     if (inodes == NULL)
         return;
@@ -40,7 +40,7 @@ static slot *find(slot *slots, size_t room, dev_t device, ino_t inode)
     }
 }
 
-static hpct_status grow(hpct_inodes *inodes)
+static hpct_status grow(hpct_stage_inodes *inodes)
 {
     size_t room = inodes->room == 0 ? 256 : inodes->room * 2;
     slot *slots = calloc(room, sizeof *slots);
@@ -57,7 +57,8 @@ static hpct_status grow(hpct_inodes *inodes)
     return HPCT_OK;
 }
 
-hpct_status hpct_inodes_add(hpct_inodes *inodes, dev_t device, ino_t inode, size_t *value)
+hpct_status hpct_stage_inodes_add(hpct_stage_inodes *inodes, dev_t device, ino_t inode,
+                                  size_t *value)
 {
     if (inodes->count * 2 >= inodes->room) {
         hpct_status status = grow(inodes);
@@ -74,7 +75,7 @@ hpct_status hpct_inodes_add(hpct_inodes *inodes, dev_t device, ino_t inode, size
     return HPCT_OK;
 }
 
-bool hpct_inodes_has(const hpct_inodes *inodes, dev_t device, ino_t inode)
+bool hpct_stage_inodes_has(const hpct_stage_inodes *inodes, dev_t device, ino_t inode)
 {
     return inodes->room != 0 && find(inodes->slots, inodes->room, device, inode)->value != 0;
 }

@@ -7,14 +7,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-typedef struct hpct_inodes hpct_inodes;
+typedef struct hpct_stage_inodes hpct_stage_inodes;
 
-hpct_inodes *hpct_inodes_new(void);         /* NULL when out of memory */
-void hpct_inodes_free(hpct_inodes *inodes); /* NULL is allowed */
+hpct_stage_inodes *hpct_stage_inodes_new(void);         /* NULL when out of memory */
+void hpct_stage_inodes_free(hpct_stage_inodes *inodes); /* NULL is allowed */
 
 /* For a new inode stores *value; for a known one sets *value to the stored value. */
-hpct_status hpct_inodes_add(hpct_inodes *inodes, dev_t device, ino_t inode, size_t *value);
+hpct_status hpct_stage_inodes_add(hpct_stage_inodes *inodes, dev_t device, ino_t inode,
+                                  size_t *value);
 
-bool hpct_inodes_has(const hpct_inodes *inodes, dev_t device, ino_t inode);
+bool hpct_stage_inodes_has(const hpct_stage_inodes *inodes, dev_t device, ino_t inode);
 
 #endif

@@ -24,7 +24,7 @@ static void stop(int number)
     stop_signal = number;
 }
 
-void hpct_report_catch_signals(void)
+void hpct_stage_report_catch_signals(void)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGXCPU};
     /* SIGPIPE and SIGXFSZ: the failed write returns an error. The others are meant for the job's
@@ -45,10 +45,10 @@ static double now(void)
     return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
 }
 
-void hpct_report_start(hpct_report *report, bool verbose, int progress_fd)
+void hpct_stage_report_start(hpct_stage_report *report, bool verbose, int progress_fd)
 {
     double start = now();
-    *report = (hpct_report){
+    *report = (hpct_stage_report){
         .verbose = verbose,
         .progress_fd = progress_fd,
         .touch_fd = -1,
@@ -58,7 +58,7 @@ void hpct_report_start(hpct_report *report, bool verbose, int progress_fd)
     };
 }
 
-void hpct_report_say(const char *format, ...)
+void hpct_stage_report_say(const char *format, ...)
 {
     char host[256] = "", text[4096];
     va_list args;
@@ -69,7 +69,7 @@ void hpct_report_say(const char *format, ...)
     dprintf(STDERR_FILENO, "hpc-train-stage: %s: %s\n", host, text);
 }
 
-static hpct_status check_end(hpct_report *report, double time)
+static hpct_status check_end(hpct_stage_report *report, double time)
 {
     if (report->limit > 0 && time >= report->start + report->limit)
         return hpct_fail(HPCT_ERR_STOPPED, "the time of %.0f s was over", report->limit);
@@ -78,7 +78,7 @@ static hpct_status check_end(hpct_report *report, double time)
     if (report->stop <= 0) {
         report->stop = time + report->grace;
         if (report->grace > 0)
-            hpct_report_say("the job is being ended: %.1f s are left to copy", report->grace);
+            hpct_stage_report_say("the job is being ended: %.1f s are left to copy", report->grace);
     }
     return time < report->stop
                ? HPCT_OK
@@ -86,16 +86,16 @@ static hpct_status check_end(hpct_report *report, double time)
 }
 
 /* "1.2 GB of 5.0 GB, 300 of 60000 files, 1.1 GB/s, 0:04 left"; unknown parts are omitted. */
-static void say_progress(const hpct_report *report, double seconds)
+static void say_progress(const hpct_stage_report *report, double seconds)
 {
     char line[256], done[32], total[32], rate[32];
     uint64_t bytes = report->bytes, files = report->files;
     double speed = (double) bytes / seconds;
     size_t used = 0;
-    hpct_bytes_show(bytes, done, sizeof done);
+    hpct_spec_bytes_show(bytes, done, sizeof done);
     if (report->total > 0)
         used += (size_t) snprintf(line, sizeof line, "%s of %s", done,
-                                  hpct_bytes_show(report->total, total, sizeof total));
+                                  hpct_spec_bytes_show(report->total, total, sizeof total));
     else
         used += (size_t) snprintf(line, sizeof line, "%s", done);
     used +=
@@ -104,7 +104,7 @@ static void say_progress(const hpct_report *report, double seconds)
         used += (size_t) snprintf(line + used, sizeof line - used, " of %llu",
                                   (unsigned long long) report->total_files);
     used += (size_t) snprintf(line + used, sizeof line - used, " files, %s/s",
-                              hpct_bytes_show((uint64_t) speed, rate, sizeof rate));
+                              hpct_spec_bytes_show((uint64_t) speed, rate, sizeof rate));
     double done_part = report->total > 0 ? (double) bytes / (double) report->total
                        : report->read_total > 0
                            ? (double) report->read / (double) report->read_total
@@ -118,16 +118,16 @@ static void say_progress(const hpct_report *report, double seconds)
         else
             snprintf(line + used, sizeof line - used, ", %lu:%02lu left", rest / 60, rest % 60);
     }
-    hpct_report_say("%s", line);
+    hpct_stage_report_say("%s", line);
 }
 
-hpct_status hpct_report_stopped(void)
+hpct_status hpct_stage_report_stopped(void)
 {
     return stop_signal == 0 ? HPCT_OK
                             : hpct_fail(HPCT_ERR_STOPPED, "ended by signal %d", (int) stop_signal);
 }
 
-static void give_sign(hpct_report *report)
+static void give_sign(hpct_stage_report *report)
 {
     if (report->touch_fd >= 0)
         futimens(report->touch_fd, NULL);
@@ -137,7 +137,7 @@ static void give_sign(hpct_report *report)
         report->progress_fd = -1; /* the reader is gone; staging continues */
 }
 
-void hpct_report_alive(hpct_report *report)
+void hpct_stage_report_alive(hpct_stage_report *report)
 {
     if (pthread_mutex_trylock(&report->mutex) != 0)
         return;
@@ -149,11 +149,11 @@ void hpct_report_alive(hpct_report *report)
     pthread_mutex_unlock(&report->mutex);
 }
 
-hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
+hpct_status hpct_stage_report_tick(hpct_stage_report *report, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&report->bytes, bytes, memory_order_relaxed);
     if (stop_signal != 0 && report->grace <= 0)
-        return hpct_report_stopped();
+        return hpct_stage_report_stopped();
     if (pthread_mutex_trylock(&report->mutex) != 0)
         return HPCT_OK; /* another thread is reporting */
     double time = now();
@@ -177,7 +177,7 @@ hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes)
     return status;
 }
 
-void hpct_report_end(const hpct_report *report, const char *to, double least)
+void hpct_stage_report_end(const hpct_stage_report *report, const char *to, double least)
 {
     char bytes[32], rate[32], speed[48] = "";
     double seconds = now() - report->start;
@@ -186,8 +186,8 @@ void hpct_report_end(const hpct_report *report, const char *to, double least)
         return;
     if (seconds >= 0.1) /* too short for a rate */
         snprintf(speed, sizeof speed, " (%s/s)",
-                 hpct_bytes_show((uint64_t) ((double) count / seconds), rate, sizeof rate));
-    hpct_report_say("%llu file%s, %s, to %s in %.1f s%s", (unsigned long long) files,
-                    files == 1 ? "" : "s", hpct_bytes_show(count, bytes, sizeof bytes), to, seconds,
-                    speed);
+                 hpct_spec_bytes_show((uint64_t) ((double) count / seconds), rate, sizeof rate));
+    hpct_stage_report_say("%llu file%s, %s, to %s in %.1f s%s", (unsigned long long) files,
+                          files == 1 ? "" : "s", hpct_spec_bytes_show(count, bytes, sizeof bytes),
+                          to, seconds, speed);
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct hpct_report {
+typedef struct hpct_stage_report {
     bool verbose;
     bool quiet;                         /* suppress messages about what was copied or reused */
     int progress_fd;                    /* -1: no heartbeat */
@@ -28,28 +28,28 @@ typedef struct hpct_report {
     hpct_status (*alive)(void *context);
     void *alive_context;
     bool reported; /* the failure is another node's, which prints it */
-} hpct_report;
+} hpct_stage_report;
 
-void hpct_report_start(hpct_report *report, bool verbose, int progress_fd);
+void hpct_stage_report_start(hpct_stage_report *report, bool verbose, int progress_fd);
 
 /* Call between pieces of work, at least every few megabytes. Returns HPCT_ERR_STOPPED after a
  * signal or timeout. Prints progress every few seconds. Thread-safe. */
-hpct_status hpct_report_tick(hpct_report *report, uint64_t bytes);
+hpct_status hpct_stage_report_tick(hpct_stage_report *report, uint64_t bytes);
 
 /* The same during cleanup: heartbeat only, never an error. */
-void hpct_report_alive(hpct_report *report);
+void hpct_stage_report_alive(hpct_stage_report *report);
 
 /* HPCT_ERR_STOPPED after a signal. For waits without progress. */
-hpct_status hpct_report_stopped(void);
+hpct_status hpct_stage_report_stopped(void);
 
 /* Prints "hpc-train-stage: NODE: …" to standard error, in whole lines. */
-void hpct_report_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void hpct_stage_report_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints the summary: files, bytes, seconds, rate; below `least` seconds only if verbose. */
-void hpct_report_end(const hpct_report *report, const char *to, double least);
+void hpct_stage_report_end(const hpct_stage_report *report, const char *to, double least);
 
 /* Installs signal handlers: SIGTERM, SIGINT, SIGHUP and SIGXCPU request the end; SIGUSR1 and others
  * are ignored. */
-void hpct_report_catch_signals(void);
+void hpct_stage_report_catch_signals(void);
 
 #endif

@@ -19,7 +19,7 @@
 #define CHECK_SECONDS 0.02 /* longer than a few time slices of the scheduler */
 #define BUSY 0.85          /* fraction of the wall time */
 
-static void add(hpct_pace *pace, int sign)
+static void add(hpct_stage_pace *pace, int sign)
 {
     struct timespec wall = {0};
     struct rusage usage = {0};
@@ -32,30 +32,30 @@ static void add(hpct_pace *pace, int sign)
     pace->shares += sign * usage.ru_nivcsw;
 }
 
-void hpct_pace_begin(hpct_pace *pace)
+void hpct_stage_pace_begin(hpct_stage_pace *pace)
 {
     add(pace, -1);
 }
 
-void hpct_pace_end(hpct_pace *pace)
+void hpct_stage_pace_end(hpct_stage_pace *pace)
 {
     add(pace, 1);
 }
 
-hpct_pace_kind hpct_pace_check(hpct_pace *pace)
+hpct_stage_pace_kind hpct_stage_pace_check(hpct_stage_pace *pace)
 {
-    hpct_pace_kind kind = HPCT_PACE_SHARES;
+    hpct_stage_pace_kind kind = HPCT_STAGE_PACE_SHARES;
     if (pace->wall < CHECK_SECONDS)
-        return HPCT_PACE_EARLY;
+        return HPCT_STAGE_PACE_EARLY;
     if (pace->cpu > pace->wall * BUSY)
-        kind = HPCT_PACE_BUSY;
+        kind = HPCT_STAGE_PACE_BUSY;
     else if (pace->waits > pace->shares)
-        kind = HPCT_PACE_WAITS;
-    *pace = (hpct_pace){0};
+        kind = HPCT_STAGE_PACE_WAITS;
+    *pace = (hpct_stage_pace){0};
     return kind;
 }
 
-int hpct_pace_cores(int most)
+int hpct_stage_pace_cores(int most)
 {
     cpu_set_t cpus;
     int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
@@ -73,8 +73,8 @@ typedef struct block {
     bool finished;
 } block;
 
-struct hpct_pool {
-    hpct_pool_job job;
+struct hpct_stage_pool {
+    hpct_stage_pool_job job;
     int most_threads;
     size_t most;
     pthread_t threads[MOST_THREADS];
@@ -89,9 +89,9 @@ struct hpct_pool {
     char message[1024];
 };
 
-hpct_pool *hpct_pool_new(const hpct_pool_job *job, int threads, int most)
+hpct_stage_pool *hpct_stage_pool_new(const hpct_stage_pool_job *job, int threads, int most)
 {
-    hpct_pool *c = calloc(1, sizeof *c);
+    hpct_stage_pool *c = calloc(1, sizeof *c);
     if (c == NULL)
         return NULL;
     c->job = *job;
@@ -104,7 +104,7 @@ hpct_pool *hpct_pool_new(const hpct_pool_job *job, int threads, int most)
 }
 
 /* Called with the mutex held. */
-static void finish(hpct_pool *c, size_t number)
+static void finish(hpct_stage_pool *c, size_t number)
 {
     c->ring[number % MOST_BLOCKS].finished = true;
     for (; c->back < c->given && c->ring[c->back % MOST_BLOCKS].finished; c->back++)
@@ -113,14 +113,14 @@ static void finish(hpct_pool *c, size_t number)
 }
 
 /* Called with the mutex held; releases it during the work. */
-static void work_off(hpct_pool *c, size_t number, hpct_pace *pace)
+static void work_off(hpct_stage_pool *c, size_t number, hpct_stage_pace *pace)
 {
     const block b = c->ring[number % MOST_BLOCKS];
     if (c->status == HPCT_OK) {
         pthread_mutex_unlock(&c->mutex);
-        hpct_pace_begin(pace);
+        hpct_stage_pace_begin(pace);
         hpct_status status = c->job.work(c->job.context, b.data, b.size);
-        hpct_pace_end(pace);
+        hpct_stage_pace_end(pace);
         pthread_mutex_lock(&c->mutex);
         if (status != HPCT_OK && c->status == HPCT_OK) {
             c->status = status;
@@ -133,7 +133,7 @@ static void work_off(hpct_pool *c, size_t number, hpct_pace *pace)
 static void *run(void *context);
 
 /* Called with the mutex held. On error the existing threads continue without it. */
-static void add_thread(hpct_pool *c)
+static void add_thread(hpct_stage_pool *c)
 {
     if (!c->over && c->num_threads < c->most_threads &&
         pthread_create(&c->threads[c->num_threads], NULL, run, c) == 0)
@@ -142,14 +142,14 @@ static void add_thread(hpct_pool *c)
 
 static void *run(void *context)
 {
-    hpct_pool *c = context;
-    hpct_pace pace = {0};
+    hpct_stage_pool *c = context;
+    hpct_stage_pace pace = {0};
     pthread_mutex_lock(&c->mutex);
     for (;;) {
         while (c->begun < c->given && c->ring[c->begun % MOST_BLOCKS].finished)
             c->begun++; /* the caller has processed it itself */
-        hpct_pace_kind kind = hpct_pace_check(&pace);
-        if (c->begun < c->given && (kind == HPCT_PACE_BUSY || kind == HPCT_PACE_WAITS))
+        hpct_stage_pace_kind kind = hpct_stage_pace_check(&pace);
+        if (c->begun < c->given && (kind == HPCT_STAGE_PACE_BUSY || kind == HPCT_STAGE_PACE_WAITS))
             add_thread(c);
         if (c->begun < c->given)
             work_off(c, c->begun++, &pace);
@@ -163,13 +163,13 @@ static void *run(void *context)
 }
 
 /* Called with the mutex held. */
-static hpct_status failure(const hpct_pool *c)
+static hpct_status failure(const hpct_stage_pool *c)
 {
     return c->status == HPCT_OK ? HPCT_OK : hpct_fail(c->status, "%s", c->message);
 }
 
 /* Called with the mutex held; waits for a free slot. */
-static size_t next(hpct_pool *c, const uint8_t *data, size_t size)
+static size_t next(hpct_stage_pool *c, const uint8_t *data, size_t size)
 {
     while (c->given - c->back >= c->most)
         pthread_cond_wait(&c->less, &c->mutex);
@@ -177,7 +177,7 @@ static size_t next(hpct_pool *c, const uint8_t *data, size_t size)
     return c->given++;
 }
 
-hpct_status hpct_pool_give(hpct_pool *c, const uint8_t *data, size_t size)
+hpct_status hpct_stage_pool_give(hpct_stage_pool *c, const uint8_t *data, size_t size)
 {
     pthread_mutex_lock(&c->mutex);
     size_t number = next(c, data, size);
@@ -186,20 +186,20 @@ hpct_status hpct_pool_give(hpct_pool *c, const uint8_t *data, size_t size)
     if (c->num_threads > 0)
         pthread_cond_signal(&c->more);
     else
-        work_off(c, number, &(hpct_pace){0}); /* no thread could be started */
+        work_off(c, number, &(hpct_stage_pace){0}); /* no thread could be started */
     hpct_status status = failure(c);
     pthread_mutex_unlock(&c->mutex);
     return status;
 }
 
-void hpct_pool_give_done(hpct_pool *c)
+void hpct_stage_pool_give_done(hpct_stage_pool *c)
 {
     pthread_mutex_lock(&c->mutex);
     finish(c, next(c, NULL, 0));
     pthread_mutex_unlock(&c->mutex);
 }
 
-hpct_status hpct_pool_wait(hpct_pool *c)
+hpct_status hpct_stage_pool_wait(hpct_stage_pool *c)
 {
     pthread_mutex_lock(&c->mutex);
     while (c->back < c->given)
@@ -209,7 +209,7 @@ hpct_status hpct_pool_wait(hpct_pool *c)
     return status;
 }
 
-void hpct_pool_free(hpct_pool *c)
+void hpct_stage_pool_free(hpct_stage_pool *c)
 {
     if (c == NULL)
         return;

@@ -15,8 +15,8 @@
 
 #define PIECE (256u << 10)
 
-struct hpct_unpack {
-    hpct_bytes_source from;
+struct hpct_stage_unpack {
+    hpct_stage_bytes_source from;
     char *name;
     const unsigned char *first; /* read ahead to detect the format */
     size_t first_size;
@@ -29,13 +29,13 @@ struct hpct_unpack {
     struct archive *archive;
 };
 
-static hpct_status fail_damaged(const hpct_unpack *u, const char *why)
+static hpct_status fail_damaged(const hpct_stage_unpack *u, const char *why)
 {
     return hpct_fail(HPCT_ERR_DATA, "%s: it is damaged: %s", u->name,
                      why == NULL ? "it cannot be unpacked" : why);
 }
 
-static hpct_status next_piece(hpct_unpack *u, const void **data, size_t *size)
+static hpct_status next_piece(hpct_stage_unpack *u, const void **data, size_t *size)
 {
     if (u->first_size > 0) {
         *data = u->first;
@@ -48,7 +48,7 @@ static hpct_status next_piece(hpct_unpack *u, const void **data, size_t *size)
 
 /* ---- gzip ---- */
 
-static hpct_status open_gzip(hpct_unpack *u)
+static hpct_status open_gzip(hpct_stage_unpack *u)
 {
     u->out = malloc(PIECE);
     if (u->out == NULL || inflateInit2(&u->z, 15 + 16) != Z_OK)
@@ -59,7 +59,7 @@ static hpct_status open_gzip(hpct_unpack *u)
 }
 
 /* *more: there is input. Skips zero padding at the end and begins the next member. */
-static hpct_status next_member(hpct_unpack *u, bool *more)
+static hpct_status next_member(hpct_stage_unpack *u, bool *more)
 {
     const void *data = NULL;
     size_t size = 0;
@@ -88,7 +88,7 @@ static hpct_status next_member(hpct_unpack *u, bool *more)
     }
 }
 
-static hpct_status read_gzip(hpct_unpack *u, const void **data, size_t *size)
+static hpct_status read_gzip(hpct_stage_unpack *u, const void **data, size_t *size)
 {
     u->z.next_out = u->out;
     u->z.avail_out = PIECE;
@@ -118,7 +118,7 @@ static hpct_status read_gzip(hpct_unpack *u, const void **data, size_t *size)
 
 static la_ssize_t feed(struct archive *archive, void *context, const void **data)
 {
-    hpct_unpack *u = context;
+    hpct_stage_unpack *u = context;
     size_t size = 0;
     u->failed = next_piece(u, data, &size);
     if (u->failed != HPCT_OK) {
@@ -128,12 +128,12 @@ static la_ssize_t feed(struct archive *archive, void *context, const void **data
     return (la_ssize_t) size;
 }
 
-static hpct_status fail_archive(hpct_unpack *u)
+static hpct_status fail_archive(hpct_stage_unpack *u)
 {
     return u->failed != HPCT_OK ? u->failed : fail_damaged(u, archive_error_string(u->archive));
 }
 
-static hpct_status open_other(hpct_unpack *u, int (*support)(struct archive *))
+static hpct_status open_other(hpct_stage_unpack *u, int (*support)(struct archive *))
 {
     struct archive_entry *entry;
     u->archive = archive_read_new();
@@ -151,7 +151,7 @@ static hpct_status open_other(hpct_unpack *u, int (*support)(struct archive *))
     return code == ARCHIVE_OK || code == ARCHIVE_EOF ? HPCT_OK : fail_archive(u);
 }
 
-static hpct_status read_other(hpct_unpack *u, const void **data, size_t *size)
+static hpct_status read_other(hpct_stage_unpack *u, const void **data, size_t *size)
 {
     la_int64_t offset;
     do {
@@ -168,7 +168,8 @@ static hpct_status read_other(hpct_unpack *u, const void **data, size_t *size)
 
 /* ---- all formats ---- */
 
-hpct_status hpct_unpack_open(hpct_unpack **out, const hpct_bytes_source *from, const char *name)
+hpct_status hpct_stage_unpack_open(hpct_stage_unpack **out, const hpct_stage_bytes_source *from,
+                                   const char *name)
 {
     static const struct {
         unsigned char magic[6];
@@ -180,7 +181,7 @@ hpct_status hpct_unpack_open(hpct_unpack **out, const hpct_bytes_source *from, c
         {{'B', 'Z', 'h'}, 3, archive_read_support_filter_bzip2},
     };
     const void *first = NULL;
-    hpct_unpack *u = calloc(1, sizeof *u);
+    hpct_stage_unpack *u = calloc(1, sizeof *u);
     hpct_status status = HPCT_OK;
     if (u == NULL)
         return hpct_fail_memory(sizeof *u);
@@ -201,14 +202,14 @@ hpct_status hpct_unpack_open(hpct_unpack **out, const hpct_bytes_source *from, c
         }
     }
     if (status != HPCT_OK) {
-        hpct_unpack_close(u);
+        hpct_stage_unpack_close(u);
         return status;
     }
     *out = u;
     return HPCT_OK;
 }
 
-void hpct_unpack_close(hpct_unpack *u)
+void hpct_stage_unpack_close(hpct_stage_unpack *u)
 {
     if (u == NULL)
         return;
@@ -221,7 +222,7 @@ void hpct_unpack_close(hpct_unpack *u)
     free(u);
 }
 
-hpct_status hpct_unpack_read(hpct_unpack *u, const void **data, size_t *size)
+hpct_status hpct_stage_unpack_read(hpct_stage_unpack *u, const void **data, size_t *size)
 {
     if (u->gzip)
         return read_gzip(u, data, size);
@@ -230,7 +231,7 @@ hpct_status hpct_unpack_read(hpct_unpack *u, const void **data, size_t *size)
     return next_piece(u, data, size);
 }
 
-bool hpct_unpack_was_packed(const hpct_unpack *u)
+bool hpct_stage_unpack_was_packed(const hpct_stage_unpack *u)
 {
     return u->gzip || u->archive != NULL;
 }

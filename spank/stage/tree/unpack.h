@@ -9,21 +9,22 @@
 #include <stddef.h>
 
 /* Source of compressed bytes: *size bytes at *data, valid until the next call; 0 at the end. */
-typedef struct hpct_bytes_source {
+typedef struct hpct_stage_bytes_source {
     void *context;
     hpct_status (*read)(void *context, const void **data, size_t *size);
-} hpct_bytes_source;
+} hpct_stage_bytes_source;
 
-typedef struct hpct_unpack hpct_unpack;
+typedef struct hpct_stage_unpack hpct_stage_unpack;
 
 /* Opens and reads the first bytes. `name` is for messages. Returns HPCT_ERR_DATA for damage. */
-hpct_status hpct_unpack_open(hpct_unpack **unpack, const hpct_bytes_source *from, const char *name);
-void hpct_unpack_close(hpct_unpack *unpack); /* NULL is allowed */
+hpct_status hpct_stage_unpack_open(hpct_stage_unpack **unpack, const hpct_stage_bytes_source *from,
+                                   const char *name);
+void hpct_stage_unpack_close(hpct_stage_unpack *unpack); /* NULL is allowed */
 
 /* Returns the next bytes; *size is 0 at the end, and only if the data is complete. */
-hpct_status hpct_unpack_read(hpct_unpack *unpack, const void **data, size_t *size);
+hpct_status hpct_stage_unpack_read(hpct_stage_unpack *unpack, const void **data, size_t *size);
 
 /* Whether the input was compressed. */
-bool hpct_unpack_was_packed(const hpct_unpack *unpack);
+bool hpct_stage_unpack_was_packed(const hpct_stage_unpack *unpack);
 
 #endif

@@ -36,23 +36,23 @@ typedef struct node {
     bool followed; /* folder reached through a followed link */
 } node;
 
-struct hpct_walk {
-    hpct_walk_options options;
+struct hpct_stage_walk {
+    hpct_stage_walk_options options;
     char *name;
     int src;
     bool is_folder;
-    hpct_folders *folders;
-    hpct_arena *arena;
+    hpct_stage_folders *folders;
+    hpct_stage_arena *arena;
     node *nodes;
     size_t count, room;
-    hpct_walk_totals totals;
-    hpct_inodes *inodes; /* inodes with several names; used while listing */
-    hpct_report *report; /* used while listing */
+    hpct_stage_walk_totals totals;
+    hpct_stage_inodes *inodes; /* inodes with several names; used while listing */
+    hpct_stage_report *report; /* used while listing */
 };
 
 /* ---- messages ---- */
 
-static void path_below(const hpct_walk *w, size_t top, size_t index, char path[PATH_MAX])
+static void path_below(const hpct_stage_walk *w, size_t top, size_t index, char path[PATH_MAX])
 {
     size_t end = PATH_MAX - 1;
     path[end] = '\0';
@@ -66,13 +66,13 @@ static void path_below(const hpct_walk *w, size_t top, size_t index, char path[P
     memmove(path, path + end, PATH_MAX - end);
 }
 
-static void path_of(const hpct_walk *w, size_t index, char path[PATH_MAX])
+static void path_of(const hpct_stage_walk *w, size_t index, char path[PATH_MAX])
 {
     path_below(w, 0, index, path);
 }
 
 /* `what` directly follows the name. */
-static hpct_status fail_about(const hpct_walk *w, size_t index, hpct_status status,
+static hpct_status fail_about(const hpct_stage_walk *w, size_t index, hpct_status status,
                               const char *what)
 {
     char path[PATH_MAX];
@@ -80,21 +80,21 @@ static hpct_status fail_about(const hpct_walk *w, size_t index, hpct_status stat
     return hpct_fail(status, "%s%s%s%s", w->name, *path == '\0' ? "" : "/", path, what);
 }
 
-static hpct_status fail_read(const hpct_walk *w, size_t index)
+static hpct_status fail_read(const hpct_stage_walk *w, size_t index)
 {
     char what[256];
     snprintf(what, sizeof what, " cannot be read: %s", strerror(errno));
     return fail_about(w, index, HPCT_ERR_NO_INPUT, what);
 }
 
-static hpct_status fail_changed(const hpct_walk *w, size_t index)
+static hpct_status fail_changed(const hpct_stage_walk *w, size_t index)
 {
     return fail_about(w, index, HPCT_ERR_IO, " changed while it was copied");
 }
 
 /* ---- listing ---- */
 
-static hpct_status add_node(hpct_walk *w, size_t parent, const char *name, size_t *index)
+static hpct_status add_node(hpct_stage_walk *w, size_t parent, const char *name, size_t *index)
 {
     if (w->count == w->room) {
         size_t room = w->room * 2 + 64;
@@ -125,13 +125,13 @@ static uint64_t in_blocks(uint64_t bytes)
 }
 
 /* Counts the bytes of a file outside holes. */
-static hpct_status count_data(hpct_walk *w, size_t index, int fd, uint64_t *bytes)
+static hpct_status count_data(hpct_stage_walk *w, size_t index, int fd, uint64_t *bytes)
 {
     uint64_t size = w->nodes[index].size;
     *bytes = 0;
     for (uint64_t at = 0, end = 0; at < size; at = end) {
         bool hole = false;
-        hpct_status status = hpct_walk_extent(w, index, fd, at, &end, &hole);
+        hpct_status status = hpct_stage_walk_extent(w, index, fd, at, &end, &hole);
         if (status != HPCT_OK)
             return status;
         if (!hole)
@@ -142,21 +142,21 @@ static hpct_status count_data(hpct_walk *w, size_t index, int fd, uint64_t *byte
 }
 
 /* `fd`: the open folder, with `name` in it; or with name NULL the file itself. */
-static hpct_status add_file(hpct_walk *w, size_t index, int fd, const char *name,
+static hpct_status add_file(hpct_stage_walk *w, size_t index, int fd, const char *name,
                             const struct stat *info)
 {
     node *n = &w->nodes[index];
     uint64_t bytes = (uint64_t) info->st_size;
     bool maybe_holes = bytes >= HOLES_FROM && (uint64_t) info->st_blocks * 512 < bytes;
-    n->kind = HPCT_ITEM_FILE;
+    n->kind = HPCT_STAGE_ITEM_FILE;
     n->size = bytes;
     if (info->st_nlink > 1 && name != NULL) {
         size_t first = index;
-        hpct_status status = hpct_inodes_add(w->inodes, info->st_dev, info->st_ino, &first);
+        hpct_status status = hpct_stage_inodes_add(w->inodes, info->st_dev, info->st_ino, &first);
         if (status != HPCT_OK)
             return status;
         if (first != index) {
-            n->kind = HPCT_ITEM_HARDLINK;
+            n->kind = HPCT_STAGE_ITEM_HARDLINK;
             n->first = (uint32_t) first;
             n->size = 0;
             w->totals.entries++;
@@ -171,7 +171,7 @@ static hpct_status add_file(hpct_walk *w, size_t index, int fd, const char *name
         int file = name == NULL ? fd : openat(fd, name, FILE_FLAGS);
         if (file < 0)
             return fail_read(w, index);
-        n->holes = true; /* hpct_walk_extent looks for them */
+        n->holes = true; /* hpct_stage_walk_extent looks for them */
         hpct_status status = count_data(w, index, file, &bytes);
         if (file != fd)
             close(file);
@@ -186,7 +186,7 @@ static hpct_status add_file(hpct_walk *w, size_t index, int fd, const char *name
 
 /* *follow: the link leaves the tree and is replaced by its target. (add_link and follow_link are
  * not inlined: their buffers would be on the stack once for each level of folders.) */
-__attribute__((noinline)) static hpct_status add_link(hpct_walk *w, size_t index, int fd,
+__attribute__((noinline)) static hpct_status add_link(hpct_stage_walk *w, size_t index, int fd,
                                                       const char *name, bool *follow)
 {
     char text[PATH_MAX], path[PATH_MAX], what[PATH_MAX + 256];
@@ -201,7 +201,7 @@ __attribute__((noinline)) static hpct_status add_link(hpct_walk *w, size_t index
     while (top != 0 && !w->nodes[top].followed);
     path_below(w, top, index, path);
     *follow = false;
-    if (!hpct_item_link_stays(path, text)) {
+    if (!hpct_stage_item_link_stays(path, text)) {
         *follow = w->options.follow;
         if (*follow)
             return HPCT_OK;
@@ -211,8 +211,8 @@ __attribute__((noinline)) static hpct_status add_link(hpct_walk *w, size_t index
                  text);
         return fail_about(w, index, HPCT_ERR_DATA, what);
     }
-    w->nodes[index].kind = HPCT_ITEM_SYMLINK;
-    w->nodes[index].target = hpct_arena_keep(w->arena, text, (size_t) size);
+    w->nodes[index].kind = HPCT_STAGE_ITEM_SYMLINK;
+    w->nodes[index].target = hpct_stage_arena_keep(w->arena, text, (size_t) size);
     if (w->nodes[index].target == NULL)
         return hpct_fail_memory(0);
     w->totals.blocks += 4096;
@@ -221,7 +221,7 @@ __attribute__((noinline)) static hpct_status add_link(hpct_walk *w, size_t index
 }
 
 /* Opens the target of a followed link. An ancestor folder is an error: the walk would not end. */
-__attribute__((noinline)) static hpct_status follow_link(hpct_walk *w, size_t index, int fd,
+__attribute__((noinline)) static hpct_status follow_link(hpct_stage_walk *w, size_t index, int fd,
                                                          const char *name, struct stat *info)
 {
     char path[PATH_MAX], full[2 * PATH_MAX];
@@ -245,9 +245,9 @@ __attribute__((noinline)) static hpct_status follow_link(hpct_walk *w, size_t in
     return status;
 }
 
-static hpct_status list_folder(hpct_walk *w, size_t index, int fd, int depth);
+static hpct_status list_folder(hpct_stage_walk *w, size_t index, int fd, int depth);
 
-static hpct_status add_entry(hpct_walk *w, size_t parent, int fd, const char *name, int depth)
+static hpct_status add_entry(hpct_stage_walk *w, size_t parent, int fd, const char *name, int depth)
 {
     struct stat info;
     size_t index = 0;
@@ -285,7 +285,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *) a, *(const char *const *) b);
 }
 
-static hpct_status read_names(hpct_walk *w, size_t index, DIR *folder, const char ***out,
+static hpct_status read_names(hpct_stage_walk *w, size_t index, DIR *folder, const char ***out,
                               size_t *count)
 {
     size_t room = 0;
@@ -303,7 +303,7 @@ static hpct_status read_names(hpct_walk *w, size_t index, DIR *folder, const cha
                 return hpct_fail_memory(room * sizeof *names);
             *out = names;
         }
-        const char *name = hpct_arena_keep(w->arena, found->d_name, strlen(found->d_name));
+        const char *name = hpct_stage_arena_keep(w->arena, found->d_name, strlen(found->d_name));
         if (name == NULL)
             return hpct_fail_memory(0);
         (*out)[(*count)++] = name;
@@ -311,7 +311,7 @@ static hpct_status read_names(hpct_walk *w, size_t index, DIR *folder, const cha
 }
 
 /* Whether the path of this item would exceed PATH_MAX. */
-static bool too_long(const hpct_walk *w, size_t index, const char *name)
+static bool too_long(const hpct_stage_walk *w, size_t index, const char *name)
 {
     size_t size = strlen(name) + 1;
     for (size_t i = index; i != 0; i = w->nodes[i].parent)
@@ -319,15 +319,15 @@ static bool too_long(const hpct_walk *w, size_t index, const char *name)
     return size > PATH_MAX;
 }
 
-static hpct_status list_folder(hpct_walk *w, size_t index, int fd, int depth)
+static hpct_status list_folder(hpct_stage_walk *w, size_t index, int fd, int depth)
 {
     const char **names = NULL;
     size_t count = 0;
     hpct_status status = HPCT_OK;
-    w->nodes[index].kind = HPCT_ITEM_FOLDER;
+    w->nodes[index].kind = HPCT_STAGE_ITEM_FOLDER;
     w->totals.entries++;
     w->totals.blocks += 4096;
-    if (depth > HPCT_ITEM_DEPTH - 1)
+    if (depth > HPCT_STAGE_ITEM_DEPTH - 1)
         return fail_about(w, index, HPCT_ERR_DATA, ": folders are nested too deep");
     int copy = openat(fd, ".", FOLDER_FLAGS);
     DIR *folder = copy < 0 ? NULL : fdopendir(copy);
@@ -342,7 +342,7 @@ static hpct_status list_folder(hpct_walk *w, size_t index, int fd, int depth)
     if (status == HPCT_OK && count > 0)
         qsort(names, count, sizeof *names, by_name);
     for (size_t i = 0; i < count && status == HPCT_OK; i++) {
-        status = hpct_report_tick(w->report, 0);
+        status = hpct_stage_report_tick(w->report, 0);
         if (status == HPCT_OK && too_long(w, index, names[i]))
             status = fail_about(w, index, HPCT_ERR_DATA, ": a path in it is too long");
         if (status == HPCT_OK)
@@ -352,7 +352,7 @@ static hpct_status list_folder(hpct_walk *w, size_t index, int fd, int depth)
     return status;
 }
 
-static hpct_status list_root(hpct_walk *w)
+static hpct_status list_root(hpct_stage_walk *w)
 {
     struct stat info;
     size_t index = 0;
@@ -368,10 +368,10 @@ static hpct_status list_root(hpct_walk *w)
     return add_file(w, 0, w->src, NULL, &info);
 }
 
-hpct_status hpct_walk_open(hpct_walk **out, int src, const char *name,
-                           const hpct_walk_options *options, hpct_report *report)
+hpct_status hpct_stage_walk_open(hpct_stage_walk **out, int src, const char *name,
+                                 const hpct_stage_walk_options *options, hpct_stage_report *report)
 {
-    hpct_walk *w = calloc(1, sizeof *w);
+    hpct_stage_walk *w = calloc(1, sizeof *w);
     hpct_status status = HPCT_OK;
     if (w == NULL)
         return hpct_fail_memory(sizeof *w);
@@ -379,29 +379,29 @@ hpct_status hpct_walk_open(hpct_walk **out, int src, const char *name,
     w->src = src;
     w->report = report;
     w->name = strdup(name);
-    w->folders = hpct_folders_new(src, false, options->follow);
-    w->arena = hpct_arena_new();
-    w->inodes = hpct_inodes_new();
+    w->folders = hpct_stage_folders_new(src, false, options->follow);
+    w->arena = hpct_stage_arena_new();
+    w->inodes = hpct_stage_inodes_new();
     if (w->name == NULL || w->folders == NULL || w->arena == NULL || w->inodes == NULL)
         status = hpct_fail_memory(0);
     if (status == HPCT_OK)
         status = list_root(w);
-    hpct_inodes_free(w->inodes);
+    hpct_stage_inodes_free(w->inodes);
     w->inodes = NULL;
     if (status != HPCT_OK) {
-        hpct_walk_close(w);
+        hpct_stage_walk_close(w);
         return status;
     }
     *out = w;
     return HPCT_OK;
 }
 
-void hpct_walk_close(hpct_walk *w)
+void hpct_stage_walk_close(hpct_stage_walk *w)
 {
     if (w == NULL)
         return;
-    hpct_folders_free(w->folders);
-    hpct_arena_free(w->arena);
+    hpct_stage_folders_free(w->folders);
+    hpct_stage_arena_free(w->arena);
     free(w->nodes);
     free(w->name);
     free(w);
@@ -409,45 +409,46 @@ void hpct_walk_close(hpct_walk *w)
 
 /* ---- what was listed ---- */
 
-hpct_walk_totals hpct_walk_sum(const hpct_walk *w)
+hpct_stage_walk_totals hpct_stage_walk_sum(const hpct_stage_walk *w)
 {
     return w->totals;
 }
 
-size_t hpct_walk_count(const hpct_walk *w)
+size_t hpct_stage_walk_count(const hpct_stage_walk *w)
 {
     return w->count;
 }
 
-void hpct_walk_item(const hpct_walk *w, size_t index, hpct_item *item, char *path, char *target)
+void hpct_stage_walk_item(const hpct_stage_walk *w, size_t index, hpct_stage_item *item, char *path,
+                          char *target)
 {
     const node *n = &w->nodes[index];
     if (path != NULL)
         path_of(w, index, path);
-    *item = (hpct_item){.kind = (hpct_item_kind) n->kind,
-                        .path = path,
-                        .size = n->size,
-                        .mode = n->mode,
-                        .times = {n->times[0], n->times[1]}};
+    *item = (hpct_stage_item){.kind = (hpct_stage_item_kind) n->kind,
+                              .path = path,
+                              .size = n->size,
+                              .mode = n->mode,
+                              .times = {n->times[0], n->times[1]}};
     if (target == NULL)
         return;
-    if (n->kind == HPCT_ITEM_SYMLINK)
+    if (n->kind == HPCT_STAGE_ITEM_SYMLINK)
         memcpy(target, n->target, strlen(n->target) + 1);
-    else if (n->kind == HPCT_ITEM_HARDLINK)
+    else if (n->kind == HPCT_STAGE_ITEM_HARDLINK)
         path_of(w, n->first, target);
     else
         return;
     item->target = target;
 }
 
-struct timespec hpct_walk_changed(const hpct_walk *w, size_t index)
+struct timespec hpct_stage_walk_changed(const hpct_stage_walk *w, size_t index)
 {
     return w->nodes[index].changed;
 }
 
-uint64_t hpct_walk_digest(const hpct_walk *w)
+uint64_t hpct_stage_walk_digest(const hpct_stage_walk *w)
 {
-    hpct_hasher *hasher = hpct_hasher_new();
+    hpct_stage_hasher *hasher = hpct_stage_hasher_new();
     if (hasher == NULL)
         return 0; /* equals another digest only by chance */
     for (size_t i = 0; i < w->count; i++) {
@@ -460,13 +461,13 @@ uint64_t hpct_walk_digest(const hpct_walk *w)
                                     n->inode,
                                     (uint64_t) n->times[1].tv_sec,
                                     (uint64_t) n->times[1].tv_nsec};
-        hpct_hasher_add(hasher, numbers, sizeof numbers);
-        hpct_hasher_add(hasher, n->name, strlen(n->name) + 1);
+        hpct_stage_hasher_add(hasher, numbers, sizeof numbers);
+        hpct_stage_hasher_add(hasher, n->name, strlen(n->name) + 1);
         if (n->target != NULL)
-            hpct_hasher_add(hasher, n->target, strlen(n->target) + 1);
+            hpct_stage_hasher_add(hasher, n->target, strlen(n->target) + 1);
     }
-    uint64_t digest = hpct_hasher_end(hasher);
-    hpct_hasher_free(hasher);
+    uint64_t digest = hpct_stage_hasher_end(hasher);
+    hpct_stage_hasher_free(hasher);
     return digest;
 }
 
@@ -479,7 +480,7 @@ static bool is_same(const node *n, const struct stat *info)
            info->st_mtim.tv_nsec == n->times[1].tv_nsec;
 }
 
-hpct_status hpct_walk_unchanged(hpct_walk *w, size_t index, int fd)
+hpct_status hpct_stage_walk_unchanged(hpct_stage_walk *w, size_t index, int fd)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
@@ -487,7 +488,7 @@ hpct_status hpct_walk_unchanged(hpct_walk *w, size_t index, int fd)
     return is_same(&w->nodes[index], &info) ? HPCT_OK : fail_changed(w, index);
 }
 
-static hpct_status open_file(hpct_walk *w, size_t index, int *fd)
+static hpct_status open_file(hpct_stage_walk *w, size_t index, int *fd)
 {
     char path[PATH_MAX];
     const char *last = NULL;
@@ -496,22 +497,22 @@ static hpct_status open_file(hpct_walk *w, size_t index, int *fd)
         *fd = fcntl(w->src, F_DUPFD_CLOEXEC, 0);
     } else {
         path_of(w, index, path);
-        int folder = hpct_folders_get(w->folders, path, &last);
+        int folder = hpct_stage_folders_get(w->folders, path, &last);
         if (folder >= 0) {
             *fd = openat(folder, last, FILE_FLAGS | (w->options.follow ? 0 : O_NOFOLLOW));
             int kept = errno;
-            hpct_folders_put(w->folders, folder);
+            hpct_stage_folders_put(w->folders, folder);
             errno = kept;
         }
     }
     return *fd < 0 ? fail_read(w, index) : HPCT_OK;
 }
 
-hpct_status hpct_walk_file(hpct_walk *w, size_t index, int *fd)
+hpct_status hpct_stage_walk_file(hpct_stage_walk *w, size_t index, int *fd)
 {
     hpct_status status = open_file(w, index, fd);
     if (status == HPCT_OK)
-        status = hpct_walk_unchanged(w, index, *fd);
+        status = hpct_stage_walk_unchanged(w, index, *fd);
     if (status != HPCT_OK && *fd >= 0) {
         close(*fd);
         *fd = -1;
@@ -519,7 +520,8 @@ hpct_status hpct_walk_file(hpct_walk *w, size_t index, int *fd)
     return status;
 }
 
-hpct_status hpct_walk_read(hpct_walk *w, size_t index, int fd, void *data, size_t size, uint64_t at)
+hpct_status hpct_stage_walk_read(hpct_stage_walk *w, size_t index, int fd, void *data, size_t size,
+                                 uint64_t at)
 {
     char *p = data;
     while (size > 0) {
@@ -537,8 +539,8 @@ hpct_status hpct_walk_read(hpct_walk *w, size_t index, int fd, void *data, size_
     return HPCT_OK;
 }
 
-hpct_status hpct_walk_extent(hpct_walk *w, size_t index, int fd, uint64_t at, uint64_t *end,
-                             bool *hole)
+hpct_status hpct_stage_walk_extent(hpct_stage_walk *w, size_t index, int fd, uint64_t at,
+                                   uint64_t *end, bool *hole)
 {
     const node *n = &w->nodes[index];
     *end = n->size;
@@ -566,13 +568,13 @@ hpct_status hpct_walk_extent(hpct_walk *w, size_t index, int fd, uint64_t at, ui
 }
 
 /* One check after reading suffices: it shows that the file is the listed one, unchanged. */
-hpct_status hpct_walk_whole(hpct_walk *w, size_t index, void *data)
+hpct_status hpct_stage_walk_whole(hpct_stage_walk *w, size_t index, void *data)
 {
     int fd = -1;
     HPCT_TRY(open_file(w, index, &fd));
-    hpct_status read = hpct_walk_read(w, index, fd, data, (size_t) w->nodes[index].size, 0);
+    hpct_status read = hpct_stage_walk_read(w, index, fd, data, (size_t) w->nodes[index].size, 0);
     if (read == HPCT_OK)
-        read = hpct_walk_unchanged(w, index, fd);
+        read = hpct_stage_walk_unchanged(w, index, fd);
     close(fd);
     return read;
 }

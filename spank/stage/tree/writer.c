@@ -19,13 +19,13 @@
 
 /* ---- messages ---- */
 
-hpct_status hpct_writer_fail(const hpct_writer *w, hpct_status status, const char *path,
-                             const char *what)
+hpct_status hpct_stage_writer_fail(const hpct_stage_writer *w, hpct_status status, const char *path,
+                                   const char *what)
 {
     return hpct_fail(status, "%s%s%s: %s", w->name, *path == '\0' ? "" : "/", path, what);
 }
 
-hpct_status hpct_writer_fail_make(const hpct_writer *w, const char *path)
+hpct_status hpct_stage_writer_fail_make(const hpct_stage_writer *w, const char *path)
 {
     int error = errno;
     return hpct_fail(HPCT_ERR_IO, "%s%s%s: the copy cannot be written: %s", w->name,
@@ -48,10 +48,10 @@ static mode_t own_umask(void)
     return (mode_t) mask;
 }
 
-hpct_status hpct_writer_open(hpct_writer **out, int outer, const char *root,
-                             const hpct_writer_options *options)
+hpct_status hpct_stage_writer_open(hpct_stage_writer **out, int outer, const char *root,
+                                   const hpct_stage_writer_options *options)
 {
-    hpct_writer *w = calloc(1, sizeof *w);
+    hpct_stage_writer *w = calloc(1, sizeof *w);
     if (w == NULL)
         return hpct_fail_memory(sizeof *w);
     w->options = *options;
@@ -62,18 +62,18 @@ hpct_status hpct_writer_open(hpct_writer **out, int outer, const char *root,
     snprintf(w->root, sizeof w->root, "%s", root);
     pthread_mutex_init(&w->mutex, NULL);
     if (w->name == NULL) {
-        hpct_writer_close(w);
+        hpct_stage_writer_close(w);
         return hpct_fail_memory(0);
     }
     *out = w;
     return HPCT_OK;
 }
 
-void hpct_writer_close(hpct_writer *w)
+void hpct_stage_writer_close(hpct_stage_writer *w)
 {
     if (w == NULL)
         return;
-    hpct_folders_free(w->folders);
+    hpct_stage_folders_free(w->folders);
     if (w->fd >= 0)
         close(w->fd);
     for (size_t i = 0; i < w->count; i++)
@@ -84,7 +84,7 @@ void hpct_writer_close(hpct_writer *w)
     free(w);
 }
 
-static hpct_status remember(hpct_writer *w, const hpct_item *item)
+static hpct_status remember(hpct_stage_writer *w, const hpct_stage_item *item)
 {
     hpct_status status = HPCT_OK;
     pthread_mutex_lock(&w->mutex);
@@ -112,24 +112,25 @@ end:
     return status;
 }
 
-static hpct_status open_root(hpct_writer *w)
+static hpct_status open_root(hpct_stage_writer *w)
 {
     w->fd = openat(w->outer, w->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (w->fd < 0)
-        return hpct_writer_fail_make(w, "");
-    w->folders = hpct_folders_new(w->fd, w->options.loose, false);
+        return hpct_stage_writer_fail_make(w, "");
+    w->folders = hpct_stage_folders_new(w->fd, w->options.loose, false);
     return w->folders == NULL ? hpct_fail_memory(0) : HPCT_OK;
 }
 
 /* Checks what all kinds have in common: path, order, limits. */
-static hpct_status check(hpct_writer *w, const hpct_item *item)
+static hpct_status check(hpct_stage_writer *w, const hpct_stage_item *item)
 {
-    if (!hpct_item_path_ok(item->path))
-        return hpct_writer_fail(
+    if (!hpct_stage_item_path_ok(item->path))
+        return hpct_stage_writer_fail(
             w, HPCT_ERR_DATA, item->path,
             "no name that can be made: it leads out of the folder, or is too long");
     if ((*item->path == '\0') == w->has_root || (w->has_root && w->fd < 0))
-        return hpct_writer_fail(w, HPCT_ERR_DATA, item->path, "it comes where nothing can come");
+        return hpct_stage_writer_fail(w, HPCT_ERR_DATA, item->path,
+                                      "it comes where nothing can come");
     uint64_t entries = atomic_fetch_add(&w->entries, 1) + 1;
     if (w->options.max_entries != 0 && entries > w->options.max_entries)
         return hpct_fail(HPCT_ERR_CONFIG, "%s has more than %llu files, for which there is no room",
@@ -138,7 +139,7 @@ static hpct_status check(hpct_writer *w, const hpct_item *item)
 }
 
 /* Counts bytes against the limit before they are written. */
-hpct_status hpct_writer_take(hpct_writer *w, uint64_t size)
+hpct_status hpct_stage_writer_take(hpct_stage_writer *w, uint64_t size)
 {
     uint64_t bytes = atomic_fetch_add(&w->bytes, size) + size;
     if (w->options.max_bytes != 0 && (bytes > w->options.max_bytes || bytes < size))
@@ -150,29 +151,29 @@ hpct_status hpct_writer_take(hpct_writer *w, uint64_t size)
 }
 
 /* Opens the item's folder and returns its name in it. */
-static hpct_status enter(hpct_writer *w, const char *path, int *fd, const char **last)
+static hpct_status enter(hpct_stage_writer *w, const char *path, int *fd, const char **last)
 {
     if (*path == '\0') {
         *fd = w->outer;
         *last = w->root;
         return HPCT_OK;
     }
-    *fd = hpct_folders_get(w->folders, path, last);
+    *fd = hpct_stage_folders_get(w->folders, path, last);
     if (*fd >= 0)
         return HPCT_OK;
     if (errno == ELOOP || errno == ENOTDIR || errno == ENOENT)
-        return hpct_writer_fail(w, HPCT_ERR_DATA, path, "it lies in what is not a folder");
-    return hpct_writer_fail_make(w, path);
+        return hpct_stage_writer_fail(w, HPCT_ERR_DATA, path, "it lies in what is not a folder");
+    return hpct_stage_writer_fail_make(w, path);
 }
 
-static void leave(hpct_writer *w, int fd)
+static void leave(hpct_stage_writer *w, int fd)
 {
     if (fd != w->outer)
-        hpct_folders_put(w->folders, fd);
+        hpct_stage_folders_put(w->folders, fd);
 }
 
 /* After EEXIST: removes the old entry and returns true to retry. Folders are not replaced. */
-static bool make_room(const hpct_writer *w, int fd, const char *last)
+static bool make_room(const hpct_stage_writer *w, int fd, const char *last)
 {
     int kept = errno;
     if (kept == EEXIST && w->options.loose && unlinkat(fd, last, 0) == 0)
@@ -181,16 +182,17 @@ static bool make_room(const hpct_writer *w, int fd, const char *last)
     return false;
 }
 
-static hpct_status fail_new(const hpct_writer *w, const char *path)
+static hpct_status fail_new(const hpct_stage_writer *w, const char *path)
 {
     if (errno == EEXIST)
-        return hpct_writer_fail(w, HPCT_ERR_DATA, path, "it comes twice");
-    return hpct_writer_fail_make(w, path);
+        return hpct_stage_writer_fail(w, HPCT_ERR_DATA, path, "it comes twice");
+    return hpct_stage_writer_fail_make(w, path);
 }
 
 /* ---- folders and links ---- */
 
-static hpct_status make_folder(hpct_writer *w, const hpct_item *item, int fd, const char *last)
+static hpct_status make_folder(hpct_stage_writer *w, const hpct_stage_item *item, int fd,
+                               const char *last)
 {
     struct stat info;
     if (mkdirat(fd, last, 0700) != 0 &&
@@ -202,31 +204,33 @@ static hpct_status make_folder(hpct_writer *w, const hpct_item *item, int fd, co
     return remember(w, item);
 }
 
-static hpct_status fail_link(const hpct_writer *w, const char *path, const char *text)
+static hpct_status fail_link(const hpct_stage_writer *w, const char *path, const char *text)
 {
     return hpct_fail(HPCT_ERR_DATA, "%s/%s is a link to '%s', out of the folder that is staged",
                      w->name, path, text);
 }
 
-static hpct_status make_symlink(hpct_writer *w, const hpct_item *item, int fd, const char *last)
+static hpct_status make_symlink(hpct_stage_writer *w, const hpct_stage_item *item, int fd,
+                                const char *last)
 {
-    if (!hpct_item_link_stays(item->path, item->target))
+    if (!hpct_stage_item_link_stays(item->path, item->target))
         return fail_link(w, item->path, item->target);
     while (symlinkat(item->target, fd, last) != 0) {
         if (!make_room(w, fd, last))
             return fail_new(w, item->path);
     }
     if (utimensat(fd, last, item->times, AT_SYMLINK_NOFOLLOW) != 0)
-        return hpct_writer_fail_make(w, item->path);
+        return hpct_stage_writer_fail_make(w, item->path);
     return HPCT_OK;
 }
 
-static hpct_status make_hard_link(hpct_writer *w, const hpct_item *item, int fd, const char *last)
+static hpct_status make_hard_link(hpct_stage_writer *w, const hpct_stage_item *item, int fd,
+                                  const char *last)
 {
     int from = -1;
     const char *name = NULL;
     struct stat info;
-    if (!hpct_item_path_ok(item->target) || *item->target == '\0')
+    if (!hpct_stage_item_path_ok(item->target) || *item->target == '\0')
         return hpct_fail(HPCT_ERR_DATA, "%s/%s is a link to '%s', which is not a name in it",
                          w->name, item->path, item->target);
     hpct_status status = enter(w, item->target, &from, &name);
@@ -241,7 +245,7 @@ static hpct_status make_hard_link(hpct_writer *w, const hpct_item *item, int fd,
         char text[PATH_MAX];
         ssize_t size = readlinkat(from, name, text, sizeof text - 1);
         text[size < 0 ? 0 : size] = '\0';
-        if (!hpct_item_link_stays(item->path, text)) {
+        if (!hpct_stage_item_link_stays(item->path, text)) {
             status = fail_link(w, item->path, text);
             goto end;
         }
@@ -259,30 +263,33 @@ end:
     return status;
 }
 
-hpct_status hpct_writer_add(hpct_writer *w, const hpct_item *item)
+hpct_status hpct_stage_writer_add(hpct_stage_writer *w, const hpct_stage_item *item)
 {
     int fd = -1;
     const char *last = NULL;
-    if (w->options.loose && w->fd >= 0 && *item->path == '\0' && item->kind == HPCT_ITEM_FOLDER)
+    if (w->options.loose && w->fd >= 0 && *item->path == '\0' &&
+        item->kind == HPCT_STAGE_ITEM_FOLDER)
         return remember(w, item); /* the archive's own "./" */
     HPCT_TRY(check(w, item));
-    if (*item->path == '\0' && item->kind != HPCT_ITEM_FOLDER)
-        return hpct_writer_fail(w, HPCT_ERR_DATA, item->path, "it is neither a file nor a folder");
+    if (*item->path == '\0' && item->kind != HPCT_STAGE_ITEM_FOLDER)
+        return hpct_stage_writer_fail(w, HPCT_ERR_DATA, item->path,
+                                      "it is neither a file nor a folder");
     HPCT_TRY(enter(w, item->path, &fd, &last));
     hpct_status status = HPCT_OK;
-    if (item->kind == HPCT_ITEM_FOLDER)
+    if (item->kind == HPCT_STAGE_ITEM_FOLDER)
         status = make_folder(w, item, fd, last);
-    else if (item->kind == HPCT_ITEM_SYMLINK)
+    else if (item->kind == HPCT_STAGE_ITEM_SYMLINK)
         status = make_symlink(w, item, fd, last);
-    else if (item->kind == HPCT_ITEM_HARDLINK)
+    else if (item->kind == HPCT_STAGE_ITEM_HARDLINK)
         status = make_hard_link(w, item, fd, last);
     else
-        status = hpct_writer_fail(w, HPCT_ERR_INTERNAL, item->path, "a file is not made like this");
+        status = hpct_stage_writer_fail(w, HPCT_ERR_INTERNAL, item->path,
+                                        "a file is not made like this");
     leave(w, fd);
     if (*item->path == '\0')
         w->has_root = true;
     if (status == HPCT_OK && w->options.manifest != NULL)
-        status = hpct_manifest_note(w->options.manifest, item, 0);
+        status = hpct_stage_manifest_note(w->options.manifest, item, 0);
     return status;
 }
 
@@ -297,7 +304,7 @@ static int by_depth(const void *a, const void *b)
     return x->order < y->order ? -1 : 1;
 }
 
-hpct_status hpct_writer_finish(hpct_writer *w)
+hpct_status hpct_stage_writer_finish(hpct_stage_writer *w)
 {
     if (!w->has_root)
         return hpct_fail(HPCT_ERR_DATA, "%s: there is nothing in it", w->name);
@@ -312,7 +319,7 @@ hpct_status hpct_writer_finish(hpct_writer *w)
             return status;
         int fd = openat(above, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fchmod(fd, f->mode) != 0 || futimens(fd, f->times) != 0)
-            status = hpct_writer_fail_make(w, f->path);
+            status = hpct_stage_writer_fail_make(w, f->path);
         if (fd >= 0)
             close(fd);
         leave(w, above);
@@ -322,7 +329,7 @@ hpct_status hpct_writer_finish(hpct_writer *w)
     return HPCT_OK;
 }
 
-hpct_status hpct_writer_create(hpct_writer *w, const hpct_item *item, int *fd)
+hpct_status hpct_stage_writer_create(hpct_stage_writer *w, const hpct_stage_item *item, int *fd)
 {
     int above = -1;
     const char *last = NULL;

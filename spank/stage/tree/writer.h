@@ -1,20 +1,20 @@
 /* spank/stage/tree/writer.h - creates a tree from untrusted items below a folder: nothing outside
  * that folder is created, opened or changed.
  *
- *     hpct_writer_open(&w, incoming, "0", &options);
+ *     hpct_stage_writer_open(&w, incoming, "0", &options);
  *     for each item:
- *         file, in memory:   hpct_writer_whole(w, &item, bytes, &hash);
- *         file, in pieces:   hpct_writer_begin(w, &item, &sink);
- *                            hpct_sink_data(sink, bytes, n);
- *                            hpct_sink_hole(sink, n); ...
- *                            hpct_sink_end(sink, &hash);
- *         anything else:     hpct_writer_add(w, &item);
- *     hpct_writer_finish(w);
- *     hpct_writer_close(w);
+ *         file, in memory:   hpct_stage_writer_whole(w, &item, bytes, &hash);
+ *         file, in pieces:   hpct_stage_writer_begin(w, &item, &sink);
+ *                            hpct_stage_sink_data(sink, bytes, n);
+ *                            hpct_stage_sink_hole(sink, n); ...
+ *                            hpct_stage_sink_end(sink, &hash);
+ *         anything else:     hpct_stage_writer_add(w, &item);
+ *     hpct_stage_writer_finish(w);
+ *     hpct_stage_writer_close(w);
  *
  * A folder comes before its contents, a hard link after the end of its file. Otherwise the order is
  * free, and several threads may create items (each sink by one thread at a time). After an error
- * close the writer and remove the result (hpct_tree_remove(folder, root)).
+ * close the writer and remove the result (hpct_stage_tree_remove(folder, root)).
  *
  * Every byte written is read back and hashed (hash.h) while it is in memory, and compared with the
  * hash of the input; the caller compares the returned hash with the one that came with the data.
@@ -30,76 +30,79 @@
 
 #include "spank/stage/tree/item.h"
 
-typedef struct hpct_writer hpct_writer;
-typedef struct hpct_sink hpct_sink;
-typedef struct hpct_lane hpct_lane;
-struct hpct_manifest;
+typedef struct hpct_stage_writer hpct_stage_writer;
+typedef struct hpct_stage_sink hpct_stage_sink;
+typedef struct hpct_stage_lane hpct_stage_lane;
+struct hpct_stage_manifest;
 
-typedef struct hpct_writer_options {
+typedef struct hpct_stage_writer_options {
     const char *name;     /* for messages: the source as the user wrote it */
     uint64_t max_bytes;   /* limit of bytes (HPCT_ERR_CONFIG); 0: none */
     uint64_t max_entries; /* limit of items (HPCT_ERR_CONFIG); 0: none */
     bool loose; /* archives: missing folders are created, and a later file or link replaces an
                    earlier one; otherwise errors */
-    struct hpct_manifest *manifest; /* records every item with its hash; NULL: none */
-} hpct_writer_options;
+    struct hpct_stage_manifest *manifest; /* records every item with its hash; NULL: none */
+} hpct_stage_writer_options;
 
 /* Creates the tree as `root` (one name that does not exist) in the folder `folder`, which the
  * caller keeps open. The first item is the root itself (path ""): a folder, or a file and then the
  * only item. Modes and times ignore the umask. */
-hpct_status hpct_writer_open(hpct_writer **writer, int folder, const char *root,
-                             const hpct_writer_options *options);
+hpct_status hpct_stage_writer_open(hpct_stage_writer **writer, int folder, const char *root,
+                                   const hpct_stage_writer_options *options);
 
-/* Creates a folder, symbolic or hard link. A folder has mode 0700 until hpct_writer_finish sets
- * mode and times. */
-hpct_status hpct_writer_add(hpct_writer *writer, const hpct_item *item);
+/* Creates a folder, symbolic or hard link. A folder has mode 0700 until hpct_stage_writer_finish
+ * sets mode and times. */
+hpct_status hpct_stage_writer_add(hpct_stage_writer *writer, const hpct_stage_item *item);
 
 /* Creates a file with item->size bytes at `content`. *hash (may be NULL): its hash. */
-hpct_status hpct_writer_whole(hpct_writer *writer, const hpct_item *item, const void *content,
-                              uint64_t *hash);
+hpct_status hpct_stage_writer_whole(hpct_stage_writer *writer, const hpct_stage_item *item,
+                                    const void *content, uint64_t *hash);
 
-/* Begins a file; after HPCT_OK end it with hpct_sink_end or hpct_sink_drop. */
-hpct_status hpct_writer_begin(hpct_writer *writer, const hpct_item *item, hpct_sink **sink);
+/* Begins a file; after HPCT_OK end it with hpct_stage_sink_end or hpct_stage_sink_drop. */
+hpct_status hpct_stage_writer_begin(hpct_stage_writer *writer, const hpct_stage_item *item,
+                                    hpct_stage_sink **sink);
 
 /* Writes the next `size` bytes. An error if they exceed the announced size. */
-hpct_status hpct_sink_data(hpct_sink *sink, const void *data, size_t size);
+hpct_status hpct_stage_sink_data(hpct_stage_sink *sink, const void *data, size_t size);
 
 /* The next `size` bytes are a hole. */
-hpct_status hpct_sink_hole(hpct_sink *sink, uint64_t size);
+hpct_status hpct_stage_sink_hole(hpct_stage_sink *sink, uint64_t size);
 
 /* Ends the file: checks its size (else HPCT_ERR_DATA), sets mode and times. Frees the sink, also on
  * error. *hash (may be NULL): hash of the file's content. */
-hpct_status hpct_sink_end(hpct_sink *sink, uint64_t *hash);
+hpct_status hpct_stage_sink_end(hpct_stage_sink *sink, uint64_t *hash);
 
 /* Frees the sink of an unwanted file, which remains incomplete. */
-void hpct_sink_drop(hpct_sink *sink);
+void hpct_stage_sink_drop(hpct_stage_sink *sink);
 
 /* ---- blocks of one file by several threads ----
  *
- * Between hpct_writer_begin and hpct_sink_end, instead of hpct_sink_data: each block of
- * HPCT_HASH_BLOCK bytes by one lane, which belongs to one thread. All blocks must be done. */
-hpct_lane *hpct_lane_new(void);       /* NULL when out of memory */
-void hpct_lane_free(hpct_lane *lane); /* NULL is allowed */
+ * Between hpct_stage_writer_begin and hpct_stage_sink_end, instead of hpct_stage_sink_data: each
+ * block of HPCT_STAGE_HASH_BLOCK bytes by one lane, which belongs to one thread. All blocks must be
+ * done. */
+hpct_stage_lane *hpct_stage_lane_new(void);       /* NULL when out of memory */
+void hpct_stage_lane_free(hpct_stage_lane *lane); /* NULL is allowed */
 
 /* Begins a block; its bytes follow. `present`: they are in the file already (written by the kernel)
  * and are only compared. */
-hpct_status hpct_lane_begin(hpct_lane *lane, hpct_sink *sink, uint64_t block, bool present);
-hpct_status hpct_lane_data(hpct_lane *lane, const void *data, size_t size);
+hpct_status hpct_stage_lane_begin(hpct_stage_lane *lane, hpct_stage_sink *sink, uint64_t block,
+                                  bool present);
+hpct_status hpct_stage_lane_data(hpct_stage_lane *lane, const void *data, size_t size);
 
-/* Buffer of HPCT_LANE_PIECE bytes for hpct_lane_data. Written data is read back into it, which
- * saves cache; it holds the file's bytes afterwards. */
-#define HPCT_LANE_PIECE (128u << 10)
-char *hpct_lane_buffer(hpct_lane *lane);
-hpct_status hpct_lane_hole(hpct_lane *lane, uint64_t size);
-hpct_status hpct_lane_end(hpct_lane *lane);
+/* Buffer of HPCT_STAGE_LANE_PIECE bytes for hpct_stage_lane_data. Written data is read back into
+ * it, which saves cache; it holds the file's bytes afterwards. */
+#define HPCT_STAGE_LANE_PIECE (128u << 10)
+char *hpct_stage_lane_buffer(hpct_stage_lane *lane);
+hpct_status hpct_stage_lane_hole(hpct_stage_lane *lane, uint64_t size);
+hpct_status hpct_stage_lane_end(hpct_stage_lane *lane);
 
 /* Descriptor of the file, for copies by the kernel. Owned by the sink. */
-int hpct_sink_fd(const hpct_sink *sink);
+int hpct_stage_sink_fd(const hpct_stage_sink *sink);
 
 /* Sets modes and times of folders, innermost first. All sinks must have ended. */
-hpct_status hpct_writer_finish(hpct_writer *writer);
+hpct_status hpct_stage_writer_finish(hpct_stage_writer *writer);
 
 /* Frees the writer; NULL is allowed. */
-void hpct_writer_close(hpct_writer *writer);
+void hpct_stage_writer_close(hpct_stage_writer *writer);
 
 #endif

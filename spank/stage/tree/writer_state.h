@@ -16,30 +16,31 @@ typedef struct folder {
     size_t order; /* of creation */
 } folder;
 
-struct hpct_writer {
-    hpct_writer_options options;
+struct hpct_stage_writer {
+    hpct_stage_writer_options options;
     char *name;
     int outer; /* folder that contains the root */
     char root[NAME_MAX + 1];
     int fd; /* the root if it is a folder, else -1 */
     bool has_root;
     mode_t umask; /* permission bits that the process umask may clear */
-    hpct_folders *folders;
+    hpct_stage_folders *folders;
     _Atomic uint64_t bytes, entries;
     pthread_mutex_t mutex; /* protects `list` */
     folder *list;
     size_t count, room;
 };
 
-/* Fails with "`name`/path: what"; hpct_writer_fail_make: with errno, the copy cannot be written. */
-hpct_status hpct_writer_fail(const hpct_writer *w, hpct_status status, const char *path,
-                             const char *what);
-hpct_status hpct_writer_fail_make(const hpct_writer *w, const char *path);
+/* Fails with "`name`/path: what"; hpct_stage_writer_fail_make: with errno, the copy cannot be
+ * written. */
+hpct_status hpct_stage_writer_fail(const hpct_stage_writer *w, hpct_status status, const char *path,
+                                   const char *what);
+hpct_status hpct_stage_writer_fail_make(const hpct_stage_writer *w, const char *path);
 
 /* Counts bytes against the limit before they are written. */
-hpct_status hpct_writer_take(hpct_writer *w, uint64_t size);
+hpct_status hpct_stage_writer_take(hpct_stage_writer *w, uint64_t size);
 
 /* Creates an empty file and opens it for writing and reading back. */
-hpct_status hpct_writer_create(hpct_writer *w, const hpct_item *item, int *fd);
+hpct_status hpct_stage_writer_create(hpct_stage_writer *w, const hpct_stage_item *item, int *fd);
 
 #endif

@@ -9,14 +9,14 @@
 
 static hpct_status show_bytes(const parse_case *c, char *got, size_t size)
 {
-    hpct_bytes_show(strtoull(c->text, NULL, 10), got, size);
+    hpct_spec_bytes_show(strtoull(c->text, NULL, 10), got, size);
     return HPCT_OK;
 }
 
 static hpct_status parse_bytes(const parse_case *c, char *got, size_t size)
 {
     uint64_t bytes = 0;
-    bool read = hpct_bytes_parse(c->text, &bytes);
+    bool read = hpct_spec_bytes_parse(c->text, &bytes);
     snprintf(got, size, "%" PRIu64, bytes);
     return accepted_if(read);
 }
@@ -47,14 +47,14 @@ static void sizes_are_read_in_powers_of_1024(void **state)
 /* "SRC > DST; ..." */
 static hpct_status parse_stage_list(const parse_case *c, char *got, size_t size)
 {
-    hpct_stage_list list;
-    HPCT_TRY(hpct_stage_list_parse(c->text, &list));
+    hpct_spec_stage_list list;
+    HPCT_TRY(hpct_spec_stage_list_parse(c->text, &list));
     for (int i = 0; i < list.count; i++) {
         size_t used = strlen(got);
         snprintf(got + used, size - used, "%s%s > %s", i > 0 ? "; " : "", list.entries[i].src,
                  list.entries[i].dst);
     }
-    hpct_stage_list_free(&list);
+    hpct_spec_stage_list_free(&list);
     return HPCT_OK;
 }
 
@@ -71,8 +71,8 @@ static void stage_lists_are_split_at_commas_and_colons(void **state)
 /* Number: the mode. */
 static hpct_status parse_mode(const parse_case *c, char *got, size_t size)
 {
-    hpct_stage_request request;
-    HPCT_TRY(hpct_stage_request_parse(c->text, &request));
+    hpct_spec_stage_request request;
+    HPCT_TRY(hpct_spec_stage_request_parse(c->text, &request));
     assert_int_equal(request.mode, c->number);
     snprintf(got, size, "%s", request.extract ? "extract" : "");
     return HPCT_OK;
@@ -82,23 +82,23 @@ static void stage_modes_are_parsed(void **state)
 {
     (void) state;
     static const parse_case cases[] = {
-        {"extract,broadcast", HPCT_OK, "extract", HPCT_STAGE_BROADCAST},
-        {"auto", HPCT_OK, "", HPCT_STAGE_AUTO},
+        {"extract,broadcast", HPCT_OK, "extract", HPCT_SPEC_STAGE_BROADCAST},
+        {"auto", HPCT_OK, "", HPCT_SPEC_STAGE_AUTO},
         {"copy,broadcast", HPCT_ERR_USAGE},
         {"", HPCT_ERR_USAGE},
     };
     RUN_CASES(parse_mode, cases);
 }
 
-static hpct_stage_mode choose(int nodes, bool shared, bool extract, uint64_t bytes,
-                              uint64_t entries, const char *because)
+static hpct_spec_stage_mode choose(int nodes, bool shared, bool extract, uint64_t bytes,
+                                   uint64_t entries, const char *because)
 {
     char why[256] = "";
-    const hpct_stage_plan plan =
-        hpct_stage_plan_make((hpct_stage_request){.extract = extract}, 1, nodes, true);
-    const hpct_stage_view view = {
+    const hpct_spec_stage_plan plan =
+        hpct_spec_stage_plan_make((hpct_spec_stage_request){.extract = extract}, 1, nodes, true);
+    const hpct_spec_stage_view view = {
         .shared = shared, .extract = extract, .bytes = bytes, .entries = entries};
-    hpct_stage_mode mode = hpct_stage_plan_mode(&plan, &view, why, sizeof why);
+    hpct_spec_stage_mode mode = hpct_spec_stage_plan_mode(&plan, &view, why, sizeof why);
     assert_non_null(strstr(why, because));
     return mode;
 }
@@ -107,70 +107,71 @@ static void mode_is_chosen_by_size_count_and_nodes(void **state)
 {
     (void) state;
     const uint64_t GB = 1000000000;
-    assert_int_equal(choose(1, true, false, 100 * GB, 1, "as asked for"), HPCT_STAGE_COPY);
-    assert_int_equal(choose(8, false, false, 100 * GB, 1, "local"), HPCT_STAGE_COPY);
-    assert_int_equal(choose(8, true, false, 1000, 2, "few enough"), HPCT_STAGE_COPY);
-    assert_int_equal(choose(2, true, false, 100 * GB, 10, "large files"), HPCT_STAGE_COPY);
-    assert_int_equal(choose(2, true, false, GB, 60000, "read once"), HPCT_STAGE_BROADCAST);
-    assert_int_equal(choose(8, true, false, 100 * GB, 10, "read once"), HPCT_STAGE_BROADCAST);
-    assert_int_equal(choose(1000, true, false, 1000000, 1, "read once"), HPCT_STAGE_BROADCAST);
+    assert_int_equal(choose(1, true, false, 100 * GB, 1, "as asked for"), HPCT_SPEC_STAGE_COPY);
+    assert_int_equal(choose(8, false, false, 100 * GB, 1, "local"), HPCT_SPEC_STAGE_COPY);
+    assert_int_equal(choose(8, true, false, 1000, 2, "few enough"), HPCT_SPEC_STAGE_COPY);
+    assert_int_equal(choose(2, true, false, 100 * GB, 10, "large files"), HPCT_SPEC_STAGE_COPY);
+    assert_int_equal(choose(2, true, false, GB, 60000, "read once"), HPCT_SPEC_STAGE_BROADCAST);
+    assert_int_equal(choose(8, true, false, 100 * GB, 10, "read once"), HPCT_SPEC_STAGE_BROADCAST);
+    assert_int_equal(choose(1000, true, false, 1000000, 1, "read once"), HPCT_SPEC_STAGE_BROADCAST);
 }
 
-static hpct_stage_mode of_all(hpct_stage_mode asked, bool staged)
+static hpct_spec_stage_mode of_all(hpct_spec_stage_mode asked, bool staged)
 {
     char why[256];
-    const hpct_stage_plan plan =
-        hpct_stage_plan_make((hpct_stage_request){.mode = asked}, 1, 8, true);
-    const hpct_stage_view view = {.staged = staged, .bytes = 1};
-    return hpct_stage_plan_mode(&plan, &view, why, sizeof why);
+    const hpct_spec_stage_plan plan =
+        hpct_spec_stage_plan_make((hpct_spec_stage_request){.mode = asked}, 1, 8, true);
+    const hpct_spec_stage_view view = {.staged = staged, .bytes = 1};
+    return hpct_spec_stage_plan_mode(&plan, &view, why, sizeof why);
 }
 
 static void a_mode_that_is_asked_for_is_kept(void **state)
 {
     (void) state;
-    assert_int_equal(of_all(HPCT_STAGE_BROADCAST, false), HPCT_STAGE_BROADCAST);
-    assert_int_equal(of_all(HPCT_STAGE_COPY, false), HPCT_STAGE_COPY);
-    assert_int_equal(of_all(HPCT_STAGE_BROADCAST, true), HPCT_STAGE_AUTO);
-    assert_int_equal(of_all(HPCT_STAGE_COPY, true), HPCT_STAGE_AUTO);
+    assert_int_equal(of_all(HPCT_SPEC_STAGE_BROADCAST, false), HPCT_SPEC_STAGE_BROADCAST);
+    assert_int_equal(of_all(HPCT_SPEC_STAGE_COPY, false), HPCT_SPEC_STAGE_COPY);
+    assert_int_equal(of_all(HPCT_SPEC_STAGE_BROADCAST, true), HPCT_SPEC_STAGE_AUTO);
+    assert_int_equal(of_all(HPCT_SPEC_STAGE_COPY, true), HPCT_SPEC_STAGE_AUTO);
 }
 
-static bool connects(hpct_stage_mode mode, int sources, int nodes, bool trusted)
+static bool connects(hpct_spec_stage_mode mode, int sources, int nodes, bool trusted)
 {
-    const hpct_stage_request request = {.mode = mode};
-    return hpct_stage_plan_make(request, sources, nodes, trusted).connect;
+    const hpct_spec_stage_request request = {.mode = mode};
+    return hpct_spec_stage_plan_make(request, sources, nodes, trusted).connect;
 }
 
 static void nodes_connect_where_they_may_send(void **state)
 {
     (void) state;
-    assert_true(connects(HPCT_STAGE_AUTO, 1, 2, true));
-    assert_true(connects(HPCT_STAGE_BROADCAST, 1, 2, false)); /* then refused, with a reason */
-    assert_false(connects(HPCT_STAGE_AUTO, 1, 2, false));
-    assert_false(connects(HPCT_STAGE_COPY, 1, 2, true));
-    assert_false(connects(HPCT_STAGE_BROADCAST, 0, 2, true));
-    assert_false(connects(HPCT_STAGE_BROADCAST, 1, 1, true));
+    assert_true(connects(HPCT_SPEC_STAGE_AUTO, 1, 2, true));
+    assert_true(connects(HPCT_SPEC_STAGE_BROADCAST, 1, 2, false)); /* then refused, with a reason */
+    assert_false(connects(HPCT_SPEC_STAGE_AUTO, 1, 2, false));
+    assert_false(connects(HPCT_SPEC_STAGE_COPY, 1, 2, true));
+    assert_false(connects(HPCT_SPEC_STAGE_BROADCAST, 0, 2, true));
+    assert_false(connects(HPCT_SPEC_STAGE_BROADCAST, 1, 1, true));
 }
 
 static void archives_are_counted_while_they_are_written(void **state)
 {
     (void) state;
-    hpct_stage_need need = {.known = true};
-    hpct_stage_need_add(&need, &(hpct_stage_view){.bytes = 10, .blocks = 4096, .entries = 1});
-    hpct_stage_need_add(&need, &(hpct_stage_view){.bytes = 99, .staged = true});
+    hpct_spec_stage_need need = {.known = true};
+    hpct_spec_stage_need_add(&need,
+                             &(hpct_spec_stage_view){.bytes = 10, .blocks = 4096, .entries = 1});
+    hpct_spec_stage_need_add(&need, &(hpct_spec_stage_view){.bytes = 99, .staged = true});
     assert_true(need.known);
     assert_int_equal(need.bytes, 10);
-    assert_int_equal(hpct_stage_need_check(&need, 10), HPCT_OK);
-    assert_int_equal(hpct_stage_need_check(&need, 9), HPCT_ERR_CONFIG);
-    hpct_stage_need_add(&need, &(hpct_stage_view){.bytes = 50, .extract = true});
+    assert_int_equal(hpct_spec_stage_need_check(&need, 10), HPCT_OK);
+    assert_int_equal(hpct_spec_stage_need_check(&need, 9), HPCT_ERR_CONFIG);
+    hpct_spec_stage_need_add(&need, &(hpct_spec_stage_view){.bytes = 50, .extract = true});
     assert_false(need.known);
     assert_int_equal(need.bytes, 10);
-    assert_int_equal(hpct_stage_limit(100, 50, 20), 30);
-    assert_int_equal(hpct_stage_limit(0, 50, 20), 30);
-    assert_int_equal(hpct_stage_limit(10, 50, 20), 1);
+    assert_int_equal(hpct_spec_stage_limit(100, 50, 20), 30);
+    assert_int_equal(hpct_spec_stage_limit(0, 50, 20), 30);
+    assert_int_equal(hpct_spec_stage_limit(10, 50, 20), 1);
 }
 
 typedef struct out_job {
-    const hpct_out_array *array;
+    const hpct_spec_out_array *array;
     const char *cwd;
 } out_job;
 
@@ -180,18 +181,18 @@ static hpct_status check_array(const parse_case *c, char *got, size_t size)
     (void) got;
     (void) size;
     const out_job *job = c->with;
-    hpct_out_list list;
-    assert_int_equal(hpct_out_list_parse(c->text, &list), HPCT_OK);
+    hpct_spec_out_list list;
+    assert_int_equal(hpct_spec_out_list_parse(c->text, &list), HPCT_OK);
     hpct_status status =
-        hpct_out_list_check_array(&list, job->array, (uint32_t) c->number, job->cwd);
-    hpct_out_list_free(&list);
+        hpct_spec_out_list_check_array(&list, job->array, (uint32_t) c->number, job->cwd);
+    hpct_spec_out_list_free(&list);
     return status;
 }
 
-static const hpct_out_array none = {0}, asked = {.is = true},
-                            third = {.is = true, .job = 40, .task = 3},
-                            one = {true, 40, 1, .first = 1, .last = 2, .count = 2},
-                            two = {true, 40, 2, .first = 1, .last = 2, .count = 2};
+static const hpct_spec_out_array none = {0}, asked = {.is = true},
+                                 third = {.is = true, .job = 40, .task = 3},
+                                 one = {true, 40, 1, .first = 1, .last = 2, .count = 2},
+                                 two = {true, 40, 2, .first = 1, .last = 2, .count = 2};
 
 static void jobs_of_an_array_need_distinct_outputs(void **state)
 {
@@ -234,11 +235,12 @@ static hpct_status check_place(const parse_case *c, char *got, size_t size)
 {
     (void) got;
     (void) size;
-    hpct_out_list list;
-    const hpct_out_names names = {.job = 43, .step = "0", .host = "n"};
-    assert_int_equal(hpct_out_list_parse(c->text, &list), HPCT_OK);
-    hpct_status status = hpct_out_list_check_place(&list, &names, c->with, "/tmp/hpc-train/43");
-    hpct_out_list_free(&list);
+    hpct_spec_out_list list;
+    const hpct_spec_out_names names = {.job = 43, .step = "0", .host = "n"};
+    assert_int_equal(hpct_spec_out_list_parse(c->text, &list), HPCT_OK);
+    hpct_status status =
+        hpct_spec_out_list_check_place(&list, &names, c->with, "/tmp/hpc-train/43");
+    hpct_spec_out_list_free(&list);
     return status;
 }
 
@@ -257,8 +259,8 @@ static void outputs_within_the_job_directory_are_refused(void **state)
 
 static hpct_status name_output(const parse_case *c, char *got, size_t size)
 {
-    const hpct_out_names names = {.job = 43, .array = third, .step = "0", .host = "n"};
-    char *name = hpct_out_name(c->text, &names);
+    const hpct_spec_out_names names = {.job = 43, .array = third, .step = "0", .host = "n"};
+    char *name = hpct_spec_out_name(c->text, &names);
     snprintf(got, size, "%s", name);
     free(name);
     return HPCT_OK;

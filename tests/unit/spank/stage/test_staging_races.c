@@ -76,13 +76,13 @@ static void write_record(const char *job, const char *list)
     uint32_t task = 0;
     snprintf(cwd, sizeof cwd, "%s/own", base);
     snprintf(text, sizeof text, "%s", list);
-    hpct_out_record_write(job, &(hpct_out_record){.job = JOB,
-                                                  .step = step,
-                                                  .umask = 022,
-                                                  .cwd = cwd,
-                                                  .list = text,
-                                                  .tasks = &task,
-                                                  .num_tasks = 1});
+    hpct_spec_out_record_write(job, &(hpct_spec_out_record){.job = JOB,
+                                                            .step = step,
+                                                            .umask = 022,
+                                                            .cwd = cwd,
+                                                            .list = text,
+                                                            .tasks = &task,
+                                                            .num_tasks = 1});
 }
 
 static void attack(int ready, unsigned seed)

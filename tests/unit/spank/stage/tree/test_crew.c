@@ -22,10 +22,10 @@ static void test_early(void **state)
     (void) state;
     int early = 0;
     for (int i = 0; i < 10; i++) {
-        hpct_pace pace = {0};
-        hpct_pace_begin(&pace);
-        hpct_pace_end(&pace);
-        early += hpct_pace_check(&pace) == HPCT_PACE_EARLY;
+        hpct_stage_pace pace = {0};
+        hpct_stage_pace_begin(&pace);
+        hpct_stage_pace_end(&pace);
+        early += hpct_stage_pace_check(&pace) == HPCT_STAGE_PACE_EARLY;
     }
     assert_true(early > 0);
 }
@@ -33,33 +33,33 @@ static void test_early(void **state)
 static void test_waits(void **state)
 {
     (void) state;
-    hpct_pace pace = {0};
+    hpct_stage_pace pace = {0};
     for (int i = 0; i < 30; i++) {
-        hpct_pace_begin(&pace);
+        hpct_stage_pace_begin(&pace);
         usleep(1000);
-        hpct_pace_end(&pace);
+        hpct_stage_pace_end(&pace);
     }
-    assert_int_equal(hpct_pace_check(&pace), HPCT_PACE_WAITS);
-    assert_int_equal(hpct_pace_check(&pace), HPCT_PACE_EARLY); /* it began anew */
+    assert_int_equal(hpct_stage_pace_check(&pace), HPCT_STAGE_PACE_WAITS);
+    assert_int_equal(hpct_stage_pace_check(&pace), HPCT_STAGE_PACE_EARLY); /* it began anew */
 }
 
 /* What lies between two pieces of work does not count. */
 static void test_between(void **state)
 {
     (void) state;
-    hpct_pace pace = {0};
-    hpct_pace_begin(&pace);
-    hpct_pace_end(&pace);
+    hpct_stage_pace pace = {0};
+    hpct_stage_pace_begin(&pace);
+    hpct_stage_pace_end(&pace);
     usleep(40000);
-    assert_int_equal(hpct_pace_check(&pace), HPCT_PACE_EARLY);
+    assert_int_equal(hpct_stage_pace_check(&pace), HPCT_STAGE_PACE_EARLY);
 }
 
 static atomic_int at_work;
 
 static void *share_core(void *context)
 {
-    hpct_pace pace = {0};
-    hpct_pace_kind *kind = context;
+    hpct_stage_pace pace = {0};
+    hpct_stage_pace_kind *kind = context;
     cpu_set_t all, one;
     size_t first = 0; /* the same for both */
     sched_getaffinity(0, sizeof all, &all);
@@ -71,11 +71,11 @@ static void *share_core(void *context)
     at_work++;
     while (at_work < 2)
         sched_yield();
-    hpct_pace_begin(&pace);
+    hpct_stage_pace_begin(&pace);
     for (double end = now() + 0.2; now() < end;) {
     }
-    hpct_pace_end(&pace);
-    *kind = hpct_pace_check(&pace);
+    hpct_stage_pace_end(&pace);
+    *kind = hpct_stage_pace_check(&pace);
     return NULL;
 }
 
@@ -83,12 +83,12 @@ static void test_shares(void **state)
 {
     (void) state;
     pthread_t threads[2];
-    hpct_pace_kind kinds[2];
+    hpct_stage_pace_kind kinds[2];
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, share_core, &kinds[i]), 0);
     for (int i = 0; i < 2; i++) {
         pthread_join(threads[i], NULL);
-        assert_int_equal(kinds[i], HPCT_PACE_SHARES);
+        assert_int_equal(kinds[i], HPCT_STAGE_PACE_SHARES);
     }
 }
 
@@ -116,13 +116,13 @@ static void test_pool_grows(void **state)
 {
     (void) state;
     int back = 0;
-    const hpct_pool_job job = {.work = wait_a_little, .back = give_back, .context = &back};
-    hpct_pool *workers = hpct_pool_new(&job, 3, 8);
+    const hpct_stage_pool_job job = {.work = wait_a_little, .back = give_back, .context = &back};
+    hpct_stage_pool *workers = hpct_stage_pool_new(&job, 3, 8);
     assert_non_null(workers);
     for (int i = 0; i < 60; i++)
-        assert_int_equal(hpct_pool_give(workers, NULL, 0), HPCT_OK);
-    assert_int_equal(hpct_pool_wait(workers), HPCT_OK);
-    hpct_pool_free(workers);
+        assert_int_equal(hpct_stage_pool_give(workers, NULL, 0), HPCT_OK);
+    assert_int_equal(hpct_stage_pool_wait(workers), HPCT_OK);
+    hpct_stage_pool_free(workers);
     assert_int_equal(back, 60);
     assert_int_equal(most_working, 3); /* all that it may */
 }

@@ -20,7 +20,7 @@
 
 static char base[] = "/tmp/hpc-train-test.XXXXXX";
 static int base_fd, into_fd;
-static hpct_report quiet;
+static hpct_stage_report quiet;
 
 static void in_base(char path[PATH_MAX], const char *name)
 {
@@ -42,7 +42,7 @@ static int set_up(void **state)
     base_fd = open(base, O_RDONLY | O_DIRECTORY);
     assert_int_equal(mkdirat(base_fd, "into", 0700), 0);
     into_fd = openat(base_fd, "into", O_RDONLY | O_DIRECTORY);
-    hpct_report_start(&quiet, false, -1);
+    hpct_stage_report_start(&quiet, false, -1);
     return 0;
 }
 
@@ -51,15 +51,15 @@ static int tear_down(void **state)
     (void) state;
     close(into_fd);
     close(base_fd);
-    hpct_tree_remove(AT_FDCWD, base, NULL);
+    hpct_stage_tree_remove(AT_FDCWD, base, NULL);
     return 0;
 }
 
 static int empty(void **state)
 {
     (void) state;
-    hpct_tree_remove(into_fd, "t", NULL);
-    hpct_tree_remove(base_fd, "src", NULL);
+    hpct_stage_tree_remove(into_fd, "t", NULL);
+    hpct_stage_tree_remove(base_fd, "src", NULL);
     return 0;
 }
 
@@ -69,7 +69,7 @@ static hpct_status check_path(const parse_case *c, char *got, size_t size)
 {
     (void) got;
     (void) size;
-    return accepted_if(hpct_item_path_ok(c->text));
+    return accepted_if(hpct_stage_item_path_ok(c->text));
 }
 
 static void paths_stay_below_the_tree(void **state)
@@ -102,21 +102,21 @@ static void paths_have_bounded_lengths_and_depths(void **state)
     char path[PATH_MAX + 2];
     memset(path, 'a', 256);
     path[256] = '\0';
-    assert_false(hpct_item_path_ok(path));
+    assert_false(hpct_stage_item_path_ok(path));
     path[255] = '\0';
-    assert_true(hpct_item_path_ok(path));
+    assert_true(hpct_stage_item_path_ok(path));
     for (int i = 0; i < PATH_MAX; i++)
         path[i] = i % 200 == 199 ? '/' : 'a';
     path[PATH_MAX] = '\0';
-    assert_false(hpct_item_path_ok(path));
+    assert_false(hpct_stage_item_path_ok(path));
     path[PATH_MAX - 1] = '\0';
-    assert_true(hpct_item_path_ok(path));
-    for (int i = 0; i < 2 * HPCT_ITEM_DEPTH; i++)
+    assert_true(hpct_stage_item_path_ok(path));
+    for (int i = 0; i < 2 * HPCT_STAGE_ITEM_DEPTH; i++)
         path[i] = i % 2 == 1 ? '/' : 'a';
-    path[2 * HPCT_ITEM_DEPTH - 1] = '\0';
-    assert_true(hpct_item_path_ok(path));
-    strcpy(path + 2 * HPCT_ITEM_DEPTH - 1, "/a");
-    assert_false(hpct_item_path_ok(path));
+    path[2 * HPCT_STAGE_ITEM_DEPTH - 1] = '\0';
+    assert_true(hpct_stage_item_path_ok(path));
+    strcpy(path + 2 * HPCT_STAGE_ITEM_DEPTH - 1, "/a");
+    assert_false(hpct_stage_item_path_ok(path));
 }
 
 /* With: what the link contains. */
@@ -124,7 +124,7 @@ static hpct_status check_link(const parse_case *c, char *got, size_t size)
 {
     (void) got;
     (void) size;
-    return accepted_if(hpct_item_link_stays(c->text, c->with));
+    return accepted_if(hpct_stage_item_link_stays(c->text, c->with));
 }
 
 static void links_stay_below_the_tree(void **state)
@@ -150,83 +150,85 @@ static void links_stay_below_the_tree(void **state)
 
 static void hashes_are_xxh3_whatever_the_pieces(void **state)
 {
-    size_t size = (size_t) HPCT_HASH_BLOCK * 2 + 12345;
+    size_t size = (size_t) HPCT_STAGE_HASH_BLOCK * 2 + 12345;
     unsigned char *data = calloc(1, size);
-    hpct_hasher *hasher = hpct_hasher_new();
+    hpct_stage_hasher *hasher = hpct_stage_hasher_new();
     uint64_t blocks[3];
     (void) state;
-    assert_int_equal(hpct_hash("", 0), 0x2D06800538D394C2); /* XXH3's own for no bytes */
+    assert_int_equal(hpct_stage_hash("", 0), 0x2D06800538D394C2); /* XXH3's own for no bytes */
     for (size_t i = 0; i < size; i++)
         data[i] = (unsigned char) (i * 7 + i / 1000);
-    memset(data + 1000, 0, HPCT_HASH_BLOCK + 100); /* what could be a hole */
-    uint64_t whole = hpct_hash(data, size);
+    memset(data + 1000, 0, HPCT_STAGE_HASH_BLOCK + 100); /* what could be a hole */
+    uint64_t whole = hpct_stage_hash(data, size);
     for (size_t step = 999; step < size; step = step * 3 + 1) {
-        hpct_hasher_reset(hasher);
+        hpct_stage_hasher_reset(hasher);
         for (size_t at = 0; at < size; at += step)
-            hpct_hasher_add(hasher, data + at, size - at < step ? size - at : step);
-        assert_int_equal(hpct_hasher_end(hasher), whole);
+            hpct_stage_hasher_add(hasher, data + at, size - at < step ? size - at : step);
+        assert_int_equal(hpct_stage_hasher_end(hasher), whole);
     }
-    hpct_hasher_reset(hasher);
-    hpct_hasher_add(hasher, data, 1000);
-    hpct_hasher_add(hasher, NULL, HPCT_HASH_BLOCK + 100);
-    hpct_hasher_add(hasher, data + HPCT_HASH_BLOCK + 1100, size - HPCT_HASH_BLOCK - 1100);
-    assert_int_equal(hpct_hasher_end(hasher), whole);
+    hpct_stage_hasher_reset(hasher);
+    hpct_stage_hasher_add(hasher, data, 1000);
+    hpct_stage_hasher_add(hasher, NULL, HPCT_STAGE_HASH_BLOCK + 100);
+    hpct_stage_hasher_add(hasher, data + HPCT_STAGE_HASH_BLOCK + 1100,
+                          size - HPCT_STAGE_HASH_BLOCK - 1100);
+    assert_int_equal(hpct_stage_hasher_end(hasher), whole);
     for (int i = 0; i < 3; i++)
-        blocks[i] = hpct_hash(data + (size_t) i * HPCT_HASH_BLOCK,
-                              i == 2 ? 12345 : (size_t) HPCT_HASH_BLOCK);
-    assert_int_equal(hpct_hash_blocks(blocks, 3), whole);
+        blocks[i] = hpct_stage_hash(data + (size_t) i * HPCT_STAGE_HASH_BLOCK,
+                                    i == 2 ? 12345 : (size_t) HPCT_STAGE_HASH_BLOCK);
+    assert_int_equal(hpct_stage_hash_blocks(blocks, 3), whole);
     memset(data, 0, size);
-    for (size_t n = HPCT_HASH_BLOCK - 1; n < size; n += HPCT_HASH_BLOCK / 2 + 1) {
-        hpct_hasher_reset(hasher);
-        hpct_hasher_add(hasher, NULL, n);
-        assert_int_equal(hpct_hasher_end(hasher), hpct_hash(data, n));
+    for (size_t n = HPCT_STAGE_HASH_BLOCK - 1; n < size; n += HPCT_STAGE_HASH_BLOCK / 2 + 1) {
+        hpct_stage_hasher_reset(hasher);
+        hpct_stage_hasher_add(hasher, NULL, n);
+        assert_int_equal(hpct_stage_hasher_end(hasher), hpct_stage_hash(data, n));
     }
-    hpct_hasher_reset(hasher);
-    hpct_hasher_add(hasher, NULL, HPCT_HASH_BLOCK);
-    assert_int_equal(hpct_hasher_end(hasher), hpct_hash(data, HPCT_HASH_BLOCK));
-    hpct_hasher_free(hasher);
+    hpct_stage_hasher_reset(hasher);
+    hpct_stage_hasher_add(hasher, NULL, HPCT_STAGE_HASH_BLOCK);
+    assert_int_equal(hpct_stage_hasher_end(hasher), hpct_stage_hash(data, HPCT_STAGE_HASH_BLOCK));
+    hpct_stage_hasher_free(hasher);
     free(data);
 }
 
 /* ---- from one to the other ---- */
 
-static void copy_item(hpct_walk *walk, size_t i, hpct_writer *w)
+static void copy_item(hpct_stage_walk *walk, size_t i, hpct_stage_writer *w)
 {
     char path[PATH_MAX], target[PATH_MAX];
-    hpct_item item;
+    hpct_stage_item item;
     uint64_t hash = 0;
-    hpct_walk_item(walk, i, &item, path, target);
-    if (item.kind != HPCT_ITEM_FILE) {
-        assert_int_equal(hpct_writer_add(w, &item), HPCT_OK);
+    hpct_stage_walk_item(walk, i, &item, path, target);
+    if (item.kind != HPCT_STAGE_ITEM_FILE) {
+        assert_int_equal(hpct_stage_writer_add(w, &item), HPCT_OK);
         return;
     }
     char *data = malloc((size_t) item.size + 1);
     if (i % 2 == 0) {
-        assert_int_equal(hpct_walk_whole(walk, i, data), HPCT_OK);
-        assert_int_equal(hpct_writer_whole(w, &item, data, &hash), HPCT_OK);
-        assert_int_equal(hash, hpct_hash(data, (size_t) item.size));
+        assert_int_equal(hpct_stage_walk_whole(walk, i, data), HPCT_OK);
+        assert_int_equal(hpct_stage_writer_whole(w, &item, data, &hash), HPCT_OK);
+        assert_int_equal(hash, hpct_stage_hash(data, (size_t) item.size));
         free(data);
         return;
     }
-    hpct_sink *sink = NULL;
+    hpct_stage_sink *sink = NULL;
     int fd = -1;
-    assert_int_equal(hpct_walk_file(walk, i, &fd), HPCT_OK);
-    assert_int_equal(hpct_writer_begin(w, &item, &sink), HPCT_OK);
+    assert_int_equal(hpct_stage_walk_file(walk, i, &fd), HPCT_OK);
+    assert_int_equal(hpct_stage_writer_begin(w, &item, &sink), HPCT_OK);
     for (uint64_t at = 0, end = 0; at < item.size; at = end) {
         bool hole = false;
-        assert_int_equal(hpct_walk_extent(walk, i, fd, at, &end, &hole), HPCT_OK);
+        assert_int_equal(hpct_stage_walk_extent(walk, i, fd, at, &end, &hole), HPCT_OK);
         if (hole) {
-            assert_int_equal(hpct_sink_hole(sink, end - at), HPCT_OK);
+            assert_int_equal(hpct_stage_sink_hole(sink, end - at), HPCT_OK);
             memset(data + at, 0, (size_t) (end - at));
             continue;
         }
-        assert_int_equal(hpct_walk_read(walk, i, fd, data + at, (size_t) (end - at), at), HPCT_OK);
-        assert_int_equal(hpct_sink_data(sink, data + at, (size_t) (end - at)), HPCT_OK);
+        assert_int_equal(hpct_stage_walk_read(walk, i, fd, data + at, (size_t) (end - at), at),
+                         HPCT_OK);
+        assert_int_equal(hpct_stage_sink_data(sink, data + at, (size_t) (end - at)), HPCT_OK);
     }
-    assert_int_equal(hpct_walk_unchanged(walk, i, fd), HPCT_OK);
+    assert_int_equal(hpct_stage_walk_unchanged(walk, i, fd), HPCT_OK);
     close(fd);
-    assert_int_equal(hpct_sink_end(sink, &hash), HPCT_OK);
-    assert_int_equal(hash, hpct_hash(data, (size_t) item.size));
+    assert_int_equal(hpct_stage_sink_end(sink, &hash), HPCT_OK);
+    assert_int_equal(hash, hpct_stage_hash(data, (size_t) item.size));
     free(data);
 }
 
@@ -246,9 +248,9 @@ static void assert_same(void)
 static void trees_are_copied_unchanged(void **state)
 {
     char command[4 * PATH_MAX], large[3000];
-    hpct_walk *walk = NULL;
-    hpct_writer *w = NULL;
-    static const hpct_walk_options keep;
+    hpct_stage_walk *walk = NULL;
+    hpct_stage_writer *w = NULL;
+    static const hpct_stage_walk_options keep;
     (void) state;
     for (size_t i = 0; i < sizeof large; i++)
         large[i] = (char) i;
@@ -267,15 +269,15 @@ static void trees_are_copied_unchanged(void **state)
     assert_int_equal(system(command), 0);
     int src = openat(base_fd, "src", O_RDONLY | O_DIRECTORY);
     mode_t old = umask(077);
-    assert_int_equal(hpct_walk_open(&walk, src, "src", &keep, &quiet), HPCT_OK);
-    assert_int_equal(hpct_walk_sum(walk).entries, 117);
-    assert_true(hpct_walk_sum(walk).bytes < 4000000); /* holes are not counted */
-    hpct_writer_options options = {.name = "src"};
-    assert_int_equal(hpct_writer_open(&w, into_fd, "t", &options), HPCT_OK);
-    for (size_t i = 0; i < hpct_walk_count(walk); i++)
+    assert_int_equal(hpct_stage_walk_open(&walk, src, "src", &keep, &quiet), HPCT_OK);
+    assert_int_equal(hpct_stage_walk_sum(walk).entries, 117);
+    assert_true(hpct_stage_walk_sum(walk).bytes < 4000000); /* holes are not counted */
+    hpct_stage_writer_options options = {.name = "src"};
+    assert_int_equal(hpct_stage_writer_open(&w, into_fd, "t", &options), HPCT_OK);
+    for (size_t i = 0; i < hpct_stage_walk_count(walk); i++)
         copy_item(walk, i, w);
-    assert_int_equal(hpct_writer_finish(w), HPCT_OK);
-    hpct_writer_close(w);
+    assert_int_equal(hpct_stage_writer_finish(w), HPCT_OK);
+    hpct_stage_writer_close(w);
     umask(old);
     assert_same();
     struct stat info;
@@ -283,38 +285,38 @@ static void trees_are_copied_unchanged(void **state)
     assert_true(info.st_blocks * 512 < 1000000);
 
     /* What is listed twice is listed in the same order. */
-    hpct_walk *again = NULL;
-    assert_int_equal(hpct_walk_open(&again, src, "src", &keep, &quiet), HPCT_OK);
-    assert_int_equal(hpct_walk_count(again), hpct_walk_count(walk));
-    for (size_t i = 0; i < hpct_walk_count(walk); i++) {
+    hpct_stage_walk *again = NULL;
+    assert_int_equal(hpct_stage_walk_open(&again, src, "src", &keep, &quiet), HPCT_OK);
+    assert_int_equal(hpct_stage_walk_count(again), hpct_stage_walk_count(walk));
+    for (size_t i = 0; i < hpct_stage_walk_count(walk); i++) {
         char one[PATH_MAX], two[PATH_MAX];
-        hpct_item a, b;
-        hpct_walk_item(walk, i, &a, one, NULL);
-        hpct_walk_item(again, i, &b, two, NULL);
+        hpct_stage_item a, b;
+        hpct_stage_walk_item(walk, i, &a, one, NULL);
+        hpct_stage_walk_item(again, i, &b, two, NULL);
         assert_string_equal(one, two);
         assert_int_equal(a.kind, b.kind);
     }
-    hpct_walk_close(again);
-    hpct_walk_close(walk);
+    hpct_stage_walk_close(again);
+    hpct_stage_walk_close(walk);
     close(src);
 }
 
 static void single_files_are_copied(void **state)
 {
-    hpct_walk *walk = NULL;
-    hpct_writer *w = NULL;
-    static const hpct_walk_options keep;
+    hpct_stage_walk *walk = NULL;
+    hpct_stage_writer *w = NULL;
+    static const hpct_stage_walk_options keep;
     char data[16];
     (void) state;
     put_file("src", "content", 7);
     int src = openat(base_fd, "src", O_RDONLY);
-    assert_int_equal(hpct_walk_open(&walk, src, "file", &keep, &quiet), HPCT_OK);
-    assert_int_equal(hpct_walk_count(walk), 1);
-    hpct_writer_options options = {.name = "file"};
-    assert_int_equal(hpct_writer_open(&w, into_fd, "t", &options), HPCT_OK);
+    assert_int_equal(hpct_stage_walk_open(&walk, src, "file", &keep, &quiet), HPCT_OK);
+    assert_int_equal(hpct_stage_walk_count(walk), 1);
+    hpct_stage_writer_options options = {.name = "file"};
+    assert_int_equal(hpct_stage_writer_open(&w, into_fd, "t", &options), HPCT_OK);
     copy_item(walk, 0, w);
-    assert_int_equal(hpct_writer_finish(w), HPCT_OK);
-    hpct_writer_close(w);
+    assert_int_equal(hpct_stage_writer_finish(w), HPCT_OK);
+    hpct_stage_writer_close(w);
     int fd = openat(into_fd, "t", O_RDONLY);
     assert_int_equal(read(fd, data, sizeof data), 7);
     assert_memory_equal(data, "content", 7);
@@ -322,21 +324,21 @@ static void single_files_are_copied(void **state)
 
     /* It changes after it was listed. */
     put_file("src", "CONTENT", 7);
-    assert_int_equal(hpct_walk_whole(walk, 0, data), HPCT_ERR_IO);
+    assert_int_equal(hpct_stage_walk_whole(walk, 0, data), HPCT_ERR_IO);
     assert_string_equal(hpct_last_error(), "file changed while it was copied");
     put_file("src", "CONTENTS", 8);
-    assert_int_equal(hpct_walk_whole(walk, 0, data), HPCT_ERR_IO);
+    assert_int_equal(hpct_stage_walk_whole(walk, 0, data), HPCT_ERR_IO);
     put_file("src", "C", 1);
-    assert_int_equal(hpct_walk_read(walk, 0, src, data, 7, 0), HPCT_ERR_IO);
+    assert_int_equal(hpct_stage_walk_read(walk, 0, src, data, 7, 0), HPCT_ERR_IO);
     assert_string_equal(hpct_last_error(), "file became shorter while it was copied");
-    hpct_walk_close(walk);
+    hpct_stage_walk_close(walk);
     close(src);
 }
 
 static void links_out_of_the_source_are_rejected(void **state)
 {
-    hpct_walk *walk = NULL;
-    static const hpct_walk_options keep, follow = {.follow = true};
+    hpct_stage_walk *walk = NULL;
+    static const hpct_stage_walk_options keep, follow = {.follow = true};
     char path[PATH_MAX];
     (void) state;
     assert_int_equal(mkdirat(base_fd, "src", 0700), 0);
@@ -344,74 +346,76 @@ static void links_out_of_the_source_are_rejected(void **state)
     put_file("other", "outside", 7);
     int src = openat(base_fd, "src", O_RDONLY | O_DIRECTORY);
     assert_int_equal(symlinkat("../../other", src, "in/out"), 0);
-    assert_int_equal(hpct_walk_open(&walk, src, "src", &keep, &quiet), HPCT_ERR_DATA);
+    assert_int_equal(hpct_stage_walk_open(&walk, src, "src", &keep, &quiet), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), "src/in/out is a link to '../../other', out of"));
-    assert_int_equal(hpct_walk_open(&walk, src, "src", &follow, &quiet), HPCT_OK);
-    hpct_item item;
-    assert_int_equal(hpct_walk_count(walk), 3);
-    hpct_walk_item(walk, 2, &item, path, NULL);
-    assert_int_equal(item.kind, HPCT_ITEM_FILE);
+    assert_int_equal(hpct_stage_walk_open(&walk, src, "src", &follow, &quiet), HPCT_OK);
+    hpct_stage_item item;
+    assert_int_equal(hpct_stage_walk_count(walk), 3);
+    hpct_stage_walk_item(walk, 2, &item, path, NULL);
+    assert_int_equal(item.kind, HPCT_STAGE_ITEM_FILE);
     assert_int_equal(item.size, 7);
     char data[8] = "";
-    assert_int_equal(hpct_walk_whole(walk, 2, data), HPCT_OK);
+    assert_int_equal(hpct_stage_walk_whole(walk, 2, data), HPCT_OK);
     assert_string_equal(data, "outside");
-    hpct_walk_close(walk);
+    hpct_stage_walk_close(walk);
     /* A folder that it lies in: round and round. */
     in_base(path, "src");
     assert_int_equal(symlinkat(path, src, "in/loop"), 0);
-    assert_int_equal(hpct_walk_open(&walk, src, "src", &follow, &quiet), HPCT_ERR_DATA);
+    assert_int_equal(hpct_stage_walk_open(&walk, src, "src", &follow, &quiet), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), "in/loop is a link to a folder that it lies in"));
     unlinkat(src, "in/loop", 0);
     unlinkat(src, "in/out", 0);
     assert_int_equal(mkfifoat(src, "in/pipe", 0600), 0);
-    assert_int_equal(hpct_walk_open(&walk, src, "src", &keep, &quiet), HPCT_ERR_DATA);
+    assert_int_equal(hpct_stage_walk_open(&walk, src, "src", &keep, &quiet), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), "in/pipe is neither a file"));
     close(src);
 }
 
 /* ---- hostile items ---- */
 
-static hpct_status add(hpct_writer *w, hpct_item_kind kind, const char *path, const char *target)
+static hpct_status add(hpct_stage_writer *w, hpct_stage_item_kind kind, const char *path,
+                       const char *target)
 {
-    hpct_item item = {.kind = kind, .path = path, .target = target, .mode = 07777};
-    return hpct_writer_add(w, &item);
+    hpct_stage_item item = {.kind = kind, .path = path, .target = target, .mode = 07777};
+    return hpct_stage_writer_add(w, &item);
 }
 
-static hpct_status file(hpct_writer *w, const char *path, const char *data)
+static hpct_status file(hpct_stage_writer *w, const char *path, const char *data)
 {
-    hpct_item item = {.kind = HPCT_ITEM_FILE, .path = path, .size = strlen(data), .mode = 04777};
-    return hpct_writer_whole(w, &item, data, NULL);
+    hpct_stage_item item = {
+        .kind = HPCT_STAGE_ITEM_FILE, .path = path, .size = strlen(data), .mode = 04777};
+    return hpct_stage_writer_whole(w, &item, data, NULL);
 }
 
 static void archives_cannot_write_outside_the_tree(void **state)
 {
-    hpct_writer *w = NULL;
+    hpct_stage_writer *w = NULL;
     struct stat info;
-    hpct_writer_options options = {.name = "a.tar", .loose = true};
+    hpct_stage_writer_options options = {.name = "a.tar", .loose = true};
     (void) state;
     put_file("outside", "safe", 4);
-    assert_int_equal(hpct_writer_open(&w, into_fd, "t", &options), HPCT_OK);
+    assert_int_equal(hpct_stage_writer_open(&w, into_fd, "t", &options), HPCT_OK);
     assert_int_equal(file(w, "early", "x"), HPCT_ERR_DATA);
-    assert_int_equal(add(w, HPCT_ITEM_SYMLINK, "", "x"), HPCT_ERR_DATA);
-    assert_int_equal(add(w, HPCT_ITEM_FOLDER, "", NULL), HPCT_OK);
-    assert_int_equal(add(w, HPCT_ITEM_FOLDER, "", NULL), HPCT_OK); /* archives do */
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_SYMLINK, "", "x"), HPCT_ERR_DATA);
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_FOLDER, "", NULL), HPCT_OK);
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_FOLDER, "", NULL), HPCT_OK); /* archives do */
     static const char *const bad[] = {"../outside", "/etc/x", "a/../../outside", "..", ".", "a//b"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(file(w, bad[i], "x"), HPCT_ERR_DATA);
-        assert_int_equal(add(w, HPCT_ITEM_FOLDER, bad[i], NULL), HPCT_ERR_DATA);
-        assert_int_equal(add(w, HPCT_ITEM_SYMLINK, bad[i], "x"), HPCT_ERR_DATA);
-        assert_int_equal(add(w, HPCT_ITEM_HARDLINK, "h", bad[i]), HPCT_ERR_DATA);
+        assert_int_equal(add(w, HPCT_STAGE_ITEM_FOLDER, bad[i], NULL), HPCT_ERR_DATA);
+        assert_int_equal(add(w, HPCT_STAGE_ITEM_SYMLINK, bad[i], "x"), HPCT_ERR_DATA);
+        assert_int_equal(add(w, HPCT_STAGE_ITEM_HARDLINK, "h", bad[i]), HPCT_ERR_DATA);
     }
-    assert_int_equal(add(w, HPCT_ITEM_SYMLINK, "l", "../outside"), HPCT_ERR_DATA);
-    assert_int_equal(add(w, HPCT_ITEM_SYMLINK, "l", "/etc/passwd"), HPCT_ERR_DATA);
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_SYMLINK, "l", "../outside"), HPCT_ERR_DATA);
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_SYMLINK, "l", "/etc/passwd"), HPCT_ERR_DATA);
     /* No link is walked through, not even one that stays within. */
-    assert_int_equal(add(w, HPCT_ITEM_FOLDER, "in", NULL), HPCT_OK);
-    assert_int_equal(add(w, HPCT_ITEM_SYMLINK, "l", "in"), HPCT_OK);
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_FOLDER, "in", NULL), HPCT_OK);
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_SYMLINK, "l", "in"), HPCT_OK);
     assert_int_equal(file(w, "l/x", "x"), HPCT_ERR_DATA);
     /* One that someone else put there. */
     assert_int_equal(symlinkat("../..", into_fd, "t/away"), 0);
     assert_int_equal(file(w, "away/x", "x"), HPCT_ERR_DATA);
-    assert_int_equal(add(w, HPCT_ITEM_HARDLINK, "h", "away/outside"), HPCT_ERR_DATA);
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_HARDLINK, "h", "away/outside"), HPCT_ERR_DATA);
     assert_int_equal(symlinkat("../../outside", into_fd, "t/to"), 0);
     assert_int_equal(file(w, "to", "broken"), HPCT_OK); /* takes the link's place */
     assert_int_equal(fstatat(into_fd, "t/to", &info, AT_SYMLINK_NOFOLLOW), 0);
@@ -421,16 +425,16 @@ static void archives_cannot_write_outside_the_tree(void **state)
     assert_int_equal(file(w, "in", "x"), HPCT_ERR_DATA);
     assert_int_equal(file(w, "to/x", "x"), HPCT_ERR_DATA);
     /* More and less than was said. */
-    hpct_item item = {.kind = HPCT_ITEM_FILE, .path = "s", .size = 4};
-    hpct_sink *sink = NULL;
-    assert_int_equal(hpct_writer_begin(w, &item, &sink), HPCT_OK);
-    assert_int_equal(hpct_sink_data(sink, "abcde", 5), HPCT_ERR_DATA);
-    assert_int_equal(hpct_sink_data(sink, "abc", 3), HPCT_OK);
-    assert_int_equal(hpct_sink_hole(sink, 2), HPCT_ERR_DATA);
-    assert_int_equal(hpct_sink_hole(sink, UINT64_MAX), HPCT_ERR_DATA);
-    assert_int_equal(hpct_sink_end(sink, NULL), HPCT_ERR_DATA);
-    assert_int_equal(hpct_writer_finish(w), HPCT_OK);
-    hpct_writer_close(w);
+    hpct_stage_item item = {.kind = HPCT_STAGE_ITEM_FILE, .path = "s", .size = 4};
+    hpct_stage_sink *sink = NULL;
+    assert_int_equal(hpct_stage_writer_begin(w, &item, &sink), HPCT_OK);
+    assert_int_equal(hpct_stage_sink_data(sink, "abcde", 5), HPCT_ERR_DATA);
+    assert_int_equal(hpct_stage_sink_data(sink, "abc", 3), HPCT_OK);
+    assert_int_equal(hpct_stage_sink_hole(sink, 2), HPCT_ERR_DATA);
+    assert_int_equal(hpct_stage_sink_hole(sink, UINT64_MAX), HPCT_ERR_DATA);
+    assert_int_equal(hpct_stage_sink_end(sink, NULL), HPCT_ERR_DATA);
+    assert_int_equal(hpct_stage_writer_finish(w), HPCT_OK);
+    hpct_stage_writer_close(w);
     char data[8] = "";
     int fd = openat(base_fd, "outside", O_RDONLY);
     assert_int_equal(read(fd, data, sizeof data), 4);
@@ -442,17 +446,17 @@ static void archives_cannot_write_outside_the_tree(void **state)
 static void trees_are_removed_with_progress(void **state)
 {
     (void) state;
-    hpct_report report;
+    hpct_stage_report report;
     int ends[2];
     char name[32], byte = 1;
     assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
-    hpct_report_start(&report, false, ends[1]);
+    hpct_stage_report_start(&report, false, ends[1]);
     assert_int_equal(mkdirat(into_fd, "t", 0700), 0);
     for (int i = 0; i < 300; i++) {
         snprintf(name, sizeof name, "t/%d", i);
         assert_int_equal(mkdirat(into_fd, name, 0700), 0);
     }
-    hpct_tree_remove(into_fd, "t", &report);
+    hpct_stage_tree_remove(into_fd, "t", &report);
     assert_int_equal(faccessat(into_fd, "t", F_OK, 0), -1);
     assert_int_equal(read(ends[0], &byte, 1), 1);
     close(ends[0]);
@@ -461,25 +465,25 @@ static void trees_are_removed_with_progress(void **state)
 
 static void streams_out_of_order_or_too_large_are_rejected(void **state)
 {
-    hpct_writer *w = NULL;
-    hpct_writer_options options = {.name = "stream", .max_bytes = 10, .max_entries = 4};
+    hpct_stage_writer *w = NULL;
+    hpct_stage_writer_options options = {.name = "stream", .max_bytes = 10, .max_entries = 4};
     (void) state;
-    assert_int_equal(hpct_writer_open(&w, into_fd, "t", &options), HPCT_OK);
-    assert_int_equal(hpct_writer_finish(w), HPCT_ERR_DATA); /* nothing came */
-    assert_int_equal(add(w, HPCT_ITEM_FOLDER, "", NULL), HPCT_OK);
-    assert_int_equal(add(w, HPCT_ITEM_FOLDER, "", NULL), HPCT_ERR_DATA);
+    assert_int_equal(hpct_stage_writer_open(&w, into_fd, "t", &options), HPCT_OK);
+    assert_int_equal(hpct_stage_writer_finish(w), HPCT_ERR_DATA); /* nothing came */
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_FOLDER, "", NULL), HPCT_OK);
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_FOLDER, "", NULL), HPCT_ERR_DATA);
     assert_int_equal(file(w, "no/folder", "x"), HPCT_ERR_DATA);
     assert_int_equal(file(w, "a", "12345678"), HPCT_OK);
     assert_int_equal(file(w, "a", "x"), HPCT_ERR_DATA);
-    assert_int_equal(add(w, HPCT_ITEM_FOLDER, "more", NULL), HPCT_ERR_CONFIG);
-    hpct_writer_close(w);
-    hpct_tree_remove(into_fd, "t", NULL);
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_FOLDER, "more", NULL), HPCT_ERR_CONFIG);
+    hpct_stage_writer_close(w);
+    hpct_stage_tree_remove(into_fd, "t", NULL);
     options.max_entries = 0;
-    assert_int_equal(hpct_writer_open(&w, into_fd, "t", &options), HPCT_OK);
-    assert_int_equal(add(w, HPCT_ITEM_FOLDER, "", NULL), HPCT_OK);
+    assert_int_equal(hpct_stage_writer_open(&w, into_fd, "t", &options), HPCT_OK);
+    assert_int_equal(add(w, HPCT_STAGE_ITEM_FOLDER, "", NULL), HPCT_OK);
     assert_int_equal(file(w, "a", "12345678"), HPCT_OK);
     assert_int_equal(file(w, "b", "123"), HPCT_ERR_CONFIG);
-    hpct_writer_close(w);
+    hpct_stage_writer_close(w);
 }
 
 int main(void)
