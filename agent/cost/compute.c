@@ -203,7 +203,7 @@ hpct_status hpct_cost_compute_write(const hpct_cost_compute *compute, const char
         json_array_append_new(measured, json_pack("{s:i s:o s:o}", "samples", compute->samples[i],
                                                   ways[0], seconds_to_json(compute, i, 0), ways[1],
                                                   seconds_to_json(compute, i, 1)));
-    return hpct_json_write(
+    return hpct_results_json_write(
         json_pack("{s:i s:s s:s s:i s:f s:o s:o}", "version", VERSION, "model", compute->model,
                   "precision", hpct_precision_name(compute->precision), "threads", compute->threads,
                   "bytes_per_second", compute->bytes_per_second, "parts", parts, "measured",
@@ -311,7 +311,7 @@ hpct_status hpct_cost_compute_read(hpct_cost_compute *compute, const hpct_model 
 {
     json_t *root = NULL;
     HPCT_TRY(describe(compute, model));
-    hpct_status status = hpct_json_read(&root, path);
+    hpct_status status = hpct_results_json_read(&root, path);
     if (status == HPCT_OK)
         status = read_all(compute, root, path);
     json_decref(root);

@@ -193,8 +193,8 @@ hpct_status hpct_cost_nodes_write(const hpct_cost_nodes_report *r, const char *p
         if (hpct_cost_node_is_slow(&r->rows[i]))
             json_array_append_new(slow, text_to_json(r->rows[i].name));
     }
-    return hpct_json_write(json_pack("{s:i s:o s:o s:o s:o}", "version", 1, "nodes", nodes,
-                                     "median", figures_to_json(r->medians), "links",
-                                     links_to_json(r), "slow", slow),
-                           path);
+    return hpct_results_json_write(json_pack("{s:i s:o s:o s:o s:o}", "version", 1, "nodes", nodes,
+                                             "median", figures_to_json(r->medians), "links",
+                                             links_to_json(r), "slow", slow),
+                                   path);
 }

@@ -218,8 +218,8 @@ static hpct_status make_rows(hpct_plan *plan)
 
 static hpct_status try_outputs(const hpct_plan_options *o)
 {
-    const hpct_result_file files[] = {{"--json", o->json, 0},
-                                      {"--compute-json", o->compute_json, 0}};
+    const hpct_results_file files[] = {{"--json", o->json, 0},
+                                       {"--compute-json", o->compute_json, 0}};
     return hpct_results_try(files, 2);
 }
 
@@ -395,7 +395,7 @@ static json_t *network_to_json(const hpct_plan *plan, int network)
 hpct_status hpct_plan_write(const hpct_plan *plan, const char *path)
 {
     if (plan->num_links == 1)
-        return hpct_json_write(network_to_json(plan, 0), path);
-    return hpct_json_write(json_pack("[o o]", network_to_json(plan, 0), network_to_json(plan, 1)),
-                           path);
+        return hpct_results_json_write(network_to_json(plan, 0), path);
+    return hpct_results_json_write(
+        json_pack("[o o]", network_to_json(plan, 0), network_to_json(plan, 1)), path);
 }

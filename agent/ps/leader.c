@@ -22,7 +22,7 @@ struct hpct_ps_leader {
     hpct_context *alone; /* of this process, for the observers */
     hpct_train_training training;
     hpct_train_training_sums step, evaluation;
-    hpct_ps_summary summary;
+    hpct_results_ps_summary summary;
     hpct_ps_saving *saving; /* NULL: no checkpoints */
     bool placed;            /* a step or an epoch has ended in this run */
     hpct_ps_pace *pace;     /* NULL: nothing is left to train */
@@ -93,7 +93,7 @@ static hpct_train_training describe(const hpct_ps_leader *l)
         .bytes_per_step = (int64_t) ((run->bounds[run->servers] + run->state_bounds[run->servers]) *
                                      sizeof(float)),
         .leads = true,
-        .now.result = {.train = HPCT_NO_METRICS, .validation = HPCT_NO_METRICS},
+        .now.result = {.train = HPCT_RESULTS_NO_METRICS, .validation = HPCT_RESULTS_NO_METRICS},
     };
 }
 
@@ -174,7 +174,7 @@ void hpct_ps_leader_stop(hpct_ps_leader *l, int signal)
 static void note_schedule(hpct_ps_leader *l)
 {
     const hpct_ps_statistics *s = hpct_ps_schedule_statistics(l->schedule);
-    hpct_ps_summary *summary = &l->summary;
+    hpct_results_ps_summary *summary = &l->summary;
     l->training.now.epochs_done = hpct_ps_schedule_trained(l->schedule);
     summary->gradients = s->gradients;
     summary->late = s->late;
@@ -316,7 +316,7 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_mes
 
 static void show_staleness(const hpct_ps_leader *l)
 {
-    const hpct_ps_summary *s = &l->summary;
+    const hpct_results_ps_summary *s = &l->summary;
     if (l->training.options.verbose == 0 || s->gradients == 0)
         return;
     printf("parameter servers: %" PRId64 " gradients in %" PRId64 " updates", s->gradients,
@@ -348,7 +348,7 @@ static void save_weights_and_checkpoint(hpct_ps_leader *l)
 hpct_status hpct_ps_leader_finish(hpct_ps_leader *l, hpct_fit_result *result)
 {
     hpct_train_training *t = &l->training;
-    t->now.how = HPCT_LIVE_FINISHED;
+    t->now.how = HPCT_RESULTS_LIVE_FINISHED;
     note_schedule(l);
     hpct_train_training_note_end(t);
     *result = t->now.result;

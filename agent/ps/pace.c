@@ -86,7 +86,7 @@ void hpct_ps_pace_settle(hpct_ps_pace *p)
 /* ---- workers ---- */
 
 /* A worker that comes again may be elsewhere. */
-void hpct_ps_pace_joined(hpct_ps_pace *p, int worker, const char *node, hpct_live *live)
+void hpct_ps_pace_joined(hpct_ps_pace *p, int worker, const char *node, hpct_results_live *live)
 {
     if (p == NULL || (p->names[worker] != NULL && strcmp(p->names[worker], node) == 0))
         return;
@@ -96,7 +96,7 @@ void hpct_ps_pace_joined(hpct_ps_pace *p, int worker, const char *node, hpct_liv
     free(p->names[worker]);
     p->names[worker] = name;
     hpct_train_slow_nodes_number(&p->slow);
-    hpct_live_node(live, worker, node);
+    hpct_results_live_node(live, worker, node);
 }
 
 void hpct_ps_pace_left(hpct_ps_pace *p, int worker)
@@ -151,7 +151,7 @@ static void judge(hpct_ps_pace *p, double now)
 }
 
 void hpct_ps_pace_step(hpct_ps_pace *p, int epoch, int64_t steps, bool epoch_ended, double now,
-                       hpct_live *live)
+                       hpct_results_live *live)
 {
     const double *of[HPCT_TRAIN_PACE_PARTS];
     if (p == NULL)
@@ -165,8 +165,8 @@ void hpct_ps_pace_step(hpct_ps_pace *p, int epoch, int64_t steps, bool epoch_end
     for (int part = 0; part < HPCT_TRAIN_PACE_PARTS; part++)
         of[part] = p->known + part * p->workers;
     hpct_train_pace_file_write(p->file, epoch, steps, p->steps, p->known, p->workers);
-    hpct_live_ranks(live, p->workers, of[HPCT_TRAIN_PACE_STEP], of[HPCT_TRAIN_PACE_WAIT],
-                    of[HPCT_TRAIN_PACE_INPUT], of[HPCT_TRAIN_PACE_MEMORY], NULL);
+    hpct_results_live_ranks(live, p->workers, of[HPCT_TRAIN_PACE_STEP], of[HPCT_TRAIN_PACE_WAIT],
+                            of[HPCT_TRAIN_PACE_INPUT], of[HPCT_TRAIN_PACE_MEMORY], NULL);
     judge(p, now);
     p->steps = 0;
     p->noted = now;

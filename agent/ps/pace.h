@@ -18,7 +18,7 @@ void hpct_ps_pace_close(hpct_ps_pace *pace);
 void hpct_ps_pace_settle(hpct_ps_pace *pace);
 
 /* `live`, which may be NULL, learns the worker's node. */
-void hpct_ps_pace_joined(hpct_ps_pace *pace, int worker, const char *node, hpct_live *live);
+void hpct_ps_pace_joined(hpct_ps_pace *pace, int worker, const char *node, hpct_results_live *live);
 void hpct_ps_pace_left(hpct_ps_pace *pace, int worker);
 
 /* A worker has computed a gradient: parts[HPCT_PS_PARTS] as its message has them. */
@@ -27,7 +27,7 @@ void hpct_ps_pace_gradient(hpct_ps_pace *pace, int worker, const float *parts);
 /* After an update: so many steps of the epoch are done, both from 1. `now`: of the process's clock.
  * Every few seconds, and at the end of an epoch, `live` learns what is known. */
 void hpct_ps_pace_step(hpct_ps_pace *pace, int epoch, int64_t steps, bool epoch_ended, double now,
-                       hpct_live *live);
+                       hpct_results_live *live);
 
 /* [workers] names of their nodes, as far as they are known, else NULL: they change until the object
  * is freed. */

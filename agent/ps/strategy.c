@@ -61,7 +61,7 @@ static hpct_status servers_fit(hpct_context *context, hpct_model *model, const h
                        .train = train,
                        .options = *options,
                        .max_steps = max_steps};
-    hpct_fit_result own = {.train = HPCT_NO_METRICS, .validation = HPCT_NO_METRICS};
+    hpct_fit_result own = {.train = HPCT_RESULTS_NO_METRICS, .validation = HPCT_RESULTS_NO_METRICS};
     if (!hpct_context_is_apart(context))
         return hpct_fail(HPCT_ERR_USAGE, "--strategy parameter-server needs a context of "
                                          "hpct_context_open_apart");

@@ -42,7 +42,7 @@ static const char *duration(hpct_report_pool *pool, double seconds)
 /* "Under way: epoch 3 of 8, step 120 of 469, some 12 min left; last news 2026-11-26 14:03:22." */
 static const char *say_live(hpct_report_pool *pool, const hpct_report_run *run)
 {
-    const hpct_live_state *s = &run->status.state;
+    const hpct_results_live_state *s = &run->status.state;
     if (!run->status.there)
         return "Under way, as run.json says.";
     const char *left = isnan(s->seconds_left) ? ""
@@ -397,7 +397,7 @@ static void make_csv(hpct_report_page *page, const hpct_report_run *run)
     for (size_t i = 0; i < s.count; i++) /* as in history.csv */
         hpct_report_cell(pool, page->csv,
                          hpct_report_print(pool, "%s%s",
-                                           s.columns[i] % 2 != 0 ? HPCT_METRIC_VAL : "",
+                                           s.columns[i] % 2 != 0 ? HPCT_RESULTS_METRIC_VAL : "",
                                            run->metrics[s.columns[i] / 2].name));
     for (size_t i = 0; i < run->num_points; i++) {
         const hpct_report_point *p = &run->points[i];

@@ -26,7 +26,7 @@ void hpct_report_begin_metrics(hpct_report_run *run)
 {
     add_metric(run, "loss");
     add_metric(run, "accuracy");
-    for (const hpct_metric *m = hpct_metric_table; m->name != NULL; m++) {
+    for (const hpct_results_metric *m = hpct_results_metric_table; m->name != NULL; m++) {
         if (hpct_report_find_metric(run, m->name) == run->num_metrics)
             add_metric(run, m->name);
     }
@@ -42,8 +42,8 @@ size_t hpct_report_find_metric(const hpct_report_run *run, const char *name)
 
 size_t hpct_report_add_column(hpct_report_run *run, const char *name)
 {
-    size_t prefix = strlen(HPCT_METRIC_VAL);
-    bool of_validation = strncmp(name, HPCT_METRIC_VAL, prefix) == 0;
+    size_t prefix = strlen(HPCT_RESULTS_METRIC_VAL);
+    bool of_validation = strncmp(name, HPCT_RESULTS_METRIC_VAL, prefix) == 0;
     name += of_validation ? prefix : 0;
     size_t metric = hpct_report_find_metric(run, name);
     if (metric == run->num_metrics && !add_metric(run, name))

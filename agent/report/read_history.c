@@ -43,7 +43,7 @@ static column find_column(hpct_report_run *run, const char *name)
         return (column){.kind = LEARNING_RATE, .is_known = true};
     return (column){.kind = METRIC,
                     .at = hpct_report_add_column(run, name),
-                    .is_known = hpct_metric_find(name, &of_validation) != NULL};
+                    .is_known = hpct_results_metric_find(name, &of_validation) != NULL};
 }
 
 static void read_header(hpct_report_run *run, header *h, const char *at, const char *end)

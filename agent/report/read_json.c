@@ -170,7 +170,7 @@ static void read_metrics(hpct_report_run *run, const json_t *object)
         hpct_report_logged *m = &run->metrics[i];
         set_number(&m->last[0], object, m->name);
         set_number(&m->last[1], object,
-                   hpct_report_print(run->pool, HPCT_METRIC_VAL "%s", m->name));
+                   hpct_report_print(run->pool, HPCT_RESULTS_METRIC_VAL "%s", m->name));
     }
 }
 
@@ -360,18 +360,18 @@ bool hpct_report_read_run_json(hpct_report_run *run, const char *text, size_t si
 
 bool hpct_report_read_status(hpct_report_run *run, const char *text, size_t size)
 {
-    hpct_live_report report;
-    if (hpct_live_report_parse(&report, text, size) != HPCT_OK)
+    hpct_results_live_report report;
+    if (hpct_results_live_report_parse(&report, text, size) != HPCT_OK)
         return false;
     run->status = (hpct_report_status){true, (double) report.time, report.state};
     if (run->model == NULL)
         run->model = hpct_report_print(run->pool, "%s", report.model);
     if (run->workers == 0)
         run->workers = report.workers;
-    bool ended = report.how != HPCT_LIVE_RUNNING;
+    bool ended = report.how != HPCT_RESULTS_LIVE_RUNNING;
     /* run.json may be missing, or older: a run that was killed cannot write its end */
     if (run->state == NULL || (ended && strcmp(run->state, "running") == 0))
-        run->state = hpct_live_word(report.how);
-    hpct_live_report_free(&report);
+        run->state = hpct_results_live_word(report.how);
+    hpct_results_live_report_free(&report);
     return true;
 }

@@ -217,7 +217,7 @@ static void conclude(hpct_report_run *run)
         set_if_unknown(&run->starts[run->num_starts - 1].seconds,
                        run->status.time - run->starts[run->num_starts - 1].time);
     if (run->status.there) {
-        const hpct_live_state *state = &run->status.state;
+        const hpct_results_live_state *state = &run->status.state;
         set_if_unknown(&run->images_per_second, state->images_per_second);
         set_if_unknown(&run->step_ms, state->step_ms);
         set_if_unknown(hpct_report_last(run, HPCT_REPORT_LOSS), state->loss);

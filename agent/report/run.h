@@ -62,7 +62,7 @@ typedef struct hpct_report_rank {
 typedef struct hpct_report_status {
     bool there;
     double time;
-    hpct_live_state state;
+    hpct_results_live_state state;
 } hpct_report_status;
 
 /* One process of a run that was stopped or killed, and continued. Of one that is not known -1, NaN

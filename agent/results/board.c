@@ -14,22 +14,23 @@
 
 #define TAG_MAX 256
 
-struct hpct_board {
-    hpct_event_files *files;
-    hpct_metric_choice choice;
+struct hpct_results_board {
+    hpct_results_event_files *files;
+    hpct_results_metric_choice choice;
     int64_t epoch; /* the last one */
 };
 
-static hpct_event now_at(int64_t epoch)
+static hpct_results_event now_at(int64_t epoch)
 {
     struct timespec now = {0};
     clock_gettime(CLOCK_REALTIME, &now);
-    return (hpct_event){.time = (double) now.tv_sec + 1e-9 * (double) now.tv_nsec, .step = epoch};
+    return (hpct_results_event){.time = (double) now.tv_sec + 1e-9 * (double) now.tv_nsec,
+                                .step = epoch};
 }
 
-static void add(const hpct_board *board, int which, hpct_protobuf *records)
+static void add(const hpct_results_board *board, int which, hpct_protobuf *records)
 {
-    hpct_event_files_add(board->files, which, records);
+    hpct_results_event_files_add(board->files, which, records);
     free(records->data);
 }
 
@@ -51,7 +52,7 @@ static char *model_text(const hpct_model *model)
 }
 
 /* Markdown: a table. */
-static char *settings_text(const hpct_board_run *run)
+static char *settings_text(const hpct_results_board_run *run)
 {
     char *text = NULL;
     size_t size;
@@ -80,18 +81,19 @@ static char *settings_text(const hpct_board_run *run)
     return text;
 }
 
-static void put_text(hpct_protobuf *to, const hpct_event *at, const char *tag, char *text)
+static void put_text(hpct_protobuf *to, const hpct_results_event *at, const char *tag, char *text)
 {
     if (text != NULL)
-        hpct_events_text(to, at, tag, text);
+        hpct_results_events_text(to, at, tag, text);
     else
         to->failed = true;
     free(text);
 }
 
-static void put_hparams(hpct_protobuf *to, const hpct_event *at, const hpct_board_run *run)
+static void put_hparams(hpct_protobuf *to, const hpct_results_event *at,
+                        const hpct_results_board_run *run)
 {
-    const hpct_hparam hparams[] = {
+    const hpct_results_hparam hparams[] = {
         {"model", hpct_model_name(run->model), 0},
         {"strategy", run->strategy, 0},
         {"optimizer", run->optimizer, 0},
@@ -101,34 +103,36 @@ static void put_hparams(hpct_protobuf *to, const hpct_event *at, const hpct_boar
         {"precision", hpct_precision_policy(hpct_model_precision(run->model)), 0},
         {"seed", NULL, (double) run->seed},
     };
-    hpct_events_hparams(to, at, hparams, sizeof hparams / sizeof hparams[0]);
+    hpct_results_events_hparams(to, at, hparams, sizeof hparams / sizeof hparams[0]);
 }
 
-static void put_begin(const hpct_board *board, const hpct_board_run *run)
+static void put_begin(const hpct_results_board *board, const hpct_results_board_run *run)
 {
-    hpct_event at = now_at(run->epoch);
-    for (int which = 0; which < HPCT_EVENTS_FILES; which++) {
+    hpct_results_event at = now_at(run->epoch);
+    for (int which = 0; which < HPCT_RESULTS_EVENTS_FILES; which++) {
         hpct_protobuf records = {0};
-        hpct_events_version(&records, at.time);
-        hpct_events_start(&records, &at);
-        if (which == HPCT_EVENTS_TRAIN) {
+        hpct_results_events_version(&records, at.time);
+        hpct_results_events_start(&records, &at);
+        if (which == HPCT_RESULTS_EVENTS_TRAIN) {
             put_text(&records, &at, "model", model_text(run->model));
             put_text(&records, &at, "settings", settings_text(run));
             put_hparams(&records, &at, run);
         }
         add(board, which, &records);
     }
-    hpct_event_files_flush(board->files, false, true); /* tried again with the first epoch */
+    hpct_results_event_files_flush(board->files, false,
+                                   true); /* tried again with the first epoch */
 }
 
-hpct_status hpct_board_open(hpct_board **out, const char *folder, const hpct_board_run *run)
+hpct_status hpct_results_board_open(hpct_results_board **out, const char *folder,
+                                    const hpct_results_board_run *run)
 {
-    hpct_board *board = calloc(1, sizeof *board);
+    hpct_results_board *board = calloc(1, sizeof *board);
     if (board == NULL)
         return hpct_fail_memory(sizeof *board);
-    *board = (hpct_board){.choice = run->choice, .epoch = run->epoch};
-    hpct_status status = hpct_event_files_open(&board->files, folder,
-                                               run->choice.validation ? 2 : 1, run->continues);
+    *board = (hpct_results_board){.choice = run->choice, .epoch = run->epoch};
+    hpct_status status = hpct_results_event_files_open(
+        &board->files, folder, run->choice.validation ? 2 : 1, run->continues);
     if (status != HPCT_OK) {
         free(board);
         return hpct_fail_within(status, "--log-dir");
@@ -140,72 +144,76 @@ hpct_status hpct_board_open(hpct_board **out, const char *folder, const hpct_boa
 
 /* ---- epochs ---- */
 
-void hpct_board_histogram(hpct_board *board, int64_t epoch, const char *parameter, const char *what,
-                          const float *values, size_t count)
+void hpct_results_board_histogram(hpct_results_board *board, int64_t epoch, const char *parameter,
+                                  const char *what, const float *values, size_t count)
 {
     char tag[TAG_MAX];
-    hpct_event at = now_at(epoch);
-    hpct_histogram histogram;
+    hpct_results_event at = now_at(epoch);
+    hpct_results_histogram histogram;
     hpct_protobuf records = {0};
     snprintf(tag, sizeof tag, "%s/%s", parameter, what);
-    hpct_histogram_make(&histogram, values, count);
-    hpct_events_histogram(&records, &at, tag, &histogram);
-    add(board, HPCT_EVENTS_TRAIN, &records);
+    hpct_results_histogram_make(&histogram, values, count);
+    hpct_results_events_histogram(&records, &at, tag, &histogram);
+    add(board, HPCT_RESULTS_EVENTS_TRAIN, &records);
 }
 
-static void put_metrics(const hpct_board *board, hpct_protobuf *to, const hpct_event *at,
-                        const hpct_metrics *metrics, bool of_validation)
+static void put_metrics(const hpct_results_board *board, hpct_protobuf *to,
+                        const hpct_results_event *at, const hpct_metrics *metrics,
+                        bool of_validation)
 {
     char tag[TAG_MAX];
-    for (const hpct_metric *m = NULL;
-         (m = hpct_metric_next(m, &board->choice, of_validation)) != NULL;) {
+    for (const hpct_results_metric *m = NULL;
+         (m = hpct_results_metric_next(m, &board->choice, of_validation)) != NULL;) {
         snprintf(tag, sizeof tag, "epoch_%s", m->name);
-        hpct_events_scalar(to, at, tag, hpct_metric_get(m, metrics));
+        hpct_results_events_scalar(to, at, tag, hpct_results_metric_get(m, metrics));
     }
 }
 
-static void put_pace(hpct_protobuf *to, const hpct_event *at, const hpct_board_epoch *epoch)
+static void put_pace(hpct_protobuf *to, const hpct_results_event *at,
+                     const hpct_results_board_epoch *epoch)
 {
     if (!isfinite(epoch->step_seconds) || epoch->step_seconds <= 0)
         return;
-    hpct_events_scalar(to, at, "images_per_second", epoch->samples_per_step / epoch->step_seconds);
-    hpct_events_scalar(to, at, "step_ms", 1e3 * epoch->step_seconds);
+    hpct_results_events_scalar(to, at, "images_per_second",
+                               epoch->samples_per_step / epoch->step_seconds);
+    hpct_results_events_scalar(to, at, "step_ms", 1e3 * epoch->step_seconds);
 }
 
-hpct_status hpct_board_note(hpct_board *board, const hpct_board_epoch *epoch)
+hpct_status hpct_results_board_note(hpct_results_board *board,
+                                    const hpct_results_board_epoch *epoch)
 {
-    hpct_event at = now_at(epoch->epoch);
+    hpct_results_event at = now_at(epoch->epoch);
     hpct_protobuf records = {0};
     put_metrics(board, &records, &at, epoch->train, false);
-    hpct_events_scalar(&records, &at, "epoch_learning_rate", epoch->learning_rate);
+    hpct_results_events_scalar(&records, &at, "epoch_learning_rate", epoch->learning_rate);
     put_pace(&records, &at, epoch);
-    add(board, HPCT_EVENTS_TRAIN, &records);
+    add(board, HPCT_RESULTS_EVENTS_TRAIN, &records);
     if (board->choice.validation) {
         records = (hpct_protobuf){0};
         put_metrics(board, &records, &at, epoch->validation, true);
-        add(board, HPCT_EVENTS_VALIDATION, &records);
+        add(board, HPCT_RESULTS_EVENTS_VALIDATION, &records);
     }
     board->epoch = epoch->epoch;
-    return hpct_event_files_flush(board->files, true, epoch->good);
+    return hpct_results_event_files_flush(board->files, true, epoch->good);
 }
 
-void hpct_board_mark(hpct_board *board)
+void hpct_results_board_mark(hpct_results_board *board)
 {
     if (board != NULL)
-        hpct_event_files_mark(board->files);
+        hpct_results_event_files_mark(board->files);
 }
 
-hpct_status hpct_board_close(hpct_board *board, bool finished)
+hpct_status hpct_results_board_close(hpct_results_board *board, bool finished)
 {
     if (board == NULL)
         return HPCT_OK;
     if (finished) {
-        hpct_event at = now_at(board->epoch);
+        hpct_results_event at = now_at(board->epoch);
         hpct_protobuf records = {0};
-        hpct_events_succeeded(&records, &at);
-        add(board, HPCT_EVENTS_TRAIN, &records);
+        hpct_results_events_succeeded(&records, &at);
+        add(board, HPCT_RESULTS_EVENTS_TRAIN, &records);
     }
-    hpct_status status = hpct_event_files_close(board->files);
+    hpct_status status = hpct_results_event_files_close(board->files);
     free(board);
     return status;
 }

@@ -21,16 +21,16 @@
 #define PREFIX "events.out." MARK "."
 #define HOST_MAX 64
 
-struct hpct_event_files {
+struct hpct_results_event_files {
     char *folder;
     char *earlier; /* where an earlier run's are moved; NULL: not yet */
     int num;
     bool waits;        /* an earlier run's files are still there, and these are not */
     bool epochs, good; /* any; any good one */
-    hpct_log_file logs[HPCT_EVENTS_FILES];
+    hpct_results_log_file logs[HPCT_RESULTS_EVENTS_FILES];
 };
 
-static const char *const folders[HPCT_EVENTS_FILES] = {"train", "validation"};
+static const char *const folders[HPCT_RESULTS_EVENTS_FILES] = {"train", "validation"};
 
 /* ---- an earlier run's files ---- */
 
@@ -65,7 +65,7 @@ static hpct_status visit_folder(const char *folder, int which, event_file_visito
 
 static hpct_status visit_all(const char *folder, event_file_visitor *visit, void *arg)
 {
-    for (int which = 0; which < HPCT_EVENTS_FILES; which++)
+    for (int which = 0; which < HPCT_RESULTS_EVENTS_FILES; which++)
         HPCT_TRY(visit_folder(folder, which, visit, arg));
     return HPCT_OK;
 }
@@ -89,7 +89,7 @@ static hpct_status note_file(void *arg, int which, const char *name)
 
 static hpct_status move_file(void *arg, int which, const char *name)
 {
-    const hpct_event_files *files = arg;
+    const hpct_results_event_files *files = arg;
     const char *folder = folders[which];
     char *from = NULL, *to = NULL;
     hpct_status status = HPCT_OK;
@@ -152,10 +152,10 @@ static hpct_status make_folder_of(const char *path)
 
 /* ---- opening ---- */
 
-static void files_free(hpct_event_files *files)
+static void files_free(hpct_results_event_files *files)
 {
-    for (int i = 0; i < HPCT_EVENTS_FILES; i++)
-        hpct_log_free(&files->logs[i]);
+    for (int i = 0; i < HPCT_RESULTS_EVENTS_FILES; i++)
+        hpct_results_log_free(&files->logs[i]);
     free(files->folder);
     free(files->earlier);
     free(files);
@@ -172,12 +172,12 @@ static hpct_status try_folder(const char *folder, int which)
     return status;
 }
 
-static hpct_status create(hpct_log_file *log)
+static hpct_status create(hpct_results_log_file *log)
 {
     return log->file.fd >= 0 ? HPCT_OK : hpct_output_create(&log->file, log->path, true);
 }
 
-static hpct_status open_files(hpct_event_files *files, bool continues)
+static hpct_status open_files(hpct_results_event_files *files, bool continues)
 {
     newest there = {.any = false};
     HPCT_TRY(visit_all(files->folder, note_file, &there));
@@ -186,17 +186,17 @@ static hpct_status open_files(hpct_event_files *files, bool continues)
     for (int i = 0; i < files->num; i++) {
         char *path;
         HPCT_TRY(name_file(&path, files->folder, i, now > there.seconds ? now : there.seconds + 1));
-        files->logs[i] = hpct_log_file_of(path, "record");
+        files->logs[i] = hpct_results_log_file_of(path, "record");
         HPCT_TRY(make_folder_of(path));
         HPCT_TRY(files->waits ? try_folder(files->folder, i) : create(&files->logs[i]));
     }
     return HPCT_OK;
 }
 
-hpct_status hpct_event_files_open(hpct_event_files **out, const char *folder, int num,
-                                  bool continues)
+hpct_status hpct_results_event_files_open(hpct_results_event_files **out, const char *folder,
+                                          int num, bool continues)
 {
-    hpct_event_files *files = calloc(1, sizeof *files);
+    hpct_results_event_files *files = calloc(1, sizeof *files);
     if (files == NULL)
         return hpct_fail_memory(sizeof *files);
     files->num = num;
@@ -211,17 +211,18 @@ hpct_status hpct_event_files_open(hpct_event_files **out, const char *folder, in
 
 /* ---- records ---- */
 
-void hpct_event_files_add(hpct_event_files *files, int which, const hpct_protobuf *records)
+void hpct_results_event_files_add(hpct_results_event_files *files, int which,
+                                  const hpct_protobuf *records)
 {
     if (which >= files->num)
         return;
-    hpct_log_add(&files->logs[which], records->data, records->size);
+    hpct_results_log_add(&files->logs[which], records->data, records->size);
     if (records->failed)
         files->logs[which].lost = HPCT_ERR_IO;
 }
 
 /* This run's files take the place of an earlier one's. */
-static hpct_status replace_earlier(hpct_event_files *files)
+static hpct_status replace_earlier(hpct_results_event_files *files)
 {
     if (!files->waits)
         return HPCT_OK;
@@ -232,19 +233,19 @@ static hpct_status replace_earlier(hpct_event_files *files)
     return HPCT_OK;
 }
 
-static hpct_status flush(hpct_event_files *files)
+static hpct_status flush(hpct_results_event_files *files)
 {
     hpct_status first = HPCT_OK;
     for (int i = 0; i < files->num; i++) {
         hpct_status status = create(&files->logs[i]);
         if (status == HPCT_OK)
-            status = hpct_log_flush(&files->logs[i]);
+            status = hpct_results_log_flush(&files->logs[i]);
         first = first == HPCT_OK ? status : first;
     }
     return first;
 }
 
-hpct_status hpct_event_files_flush(hpct_event_files *files, bool epoch, bool good)
+hpct_status hpct_results_event_files_flush(hpct_results_event_files *files, bool epoch, bool good)
 {
     files->epochs |= epoch;
     files->good |= epoch && good;
@@ -254,7 +255,7 @@ hpct_status hpct_event_files_flush(hpct_event_files *files, bool epoch, bool goo
     return flush(files);
 }
 
-void hpct_event_files_mark(hpct_event_files *files)
+void hpct_results_event_files_mark(hpct_results_event_files *files)
 {
     if (replace_earlier(files) == HPCT_OK)
         flush(files);
@@ -263,14 +264,14 @@ void hpct_event_files_mark(hpct_event_files *files)
 /* ---- the end ---- */
 
 /* An earlier run's files stay: nothing good came to replace them. */
-static hpct_status put_beside(hpct_event_files *files)
+static hpct_status put_beside(hpct_results_event_files *files)
 {
     char *folder;
     HPCT_TRY(find_beside(&folder, files->folder, HPCT_RESULTS_DIVERGED));
     hpct_status status = HPCT_OK;
     for (int i = 0; i < files->num && status == HPCT_OK; i++) {
         char *path;
-        hpct_log_file *log = &files->logs[i];
+        hpct_results_log_file *log = &files->logs[i];
         int length = asprintf(&path, "%s/%s%s", folder, folders[i], strrchr(log->path, '/'));
         status = length >= 0 ? make_folder_of(path) : hpct_fail_memory(0);
         if (length < 0)
@@ -283,14 +284,14 @@ static hpct_status put_beside(hpct_event_files *files)
     return status;
 }
 
-static hpct_status place(hpct_event_files *files)
+static hpct_status place(hpct_results_event_files *files)
 {
     if (files->waits)
         return files->good ? replace_earlier(files) : put_beside(files);
     return HPCT_OK;
 }
 
-static hpct_status close_log(hpct_event_files *files, hpct_log_file *log)
+static hpct_status close_log(hpct_results_event_files *files, hpct_results_log_file *log)
 {
     hpct_status status = HPCT_ERR_IO;
     for (int i = 0; i < ATTEMPTS && status != HPCT_OK; i++) {
@@ -298,14 +299,14 @@ static hpct_status close_log(hpct_event_files *files, hpct_log_file *log)
         if (status == HPCT_OK)
             status = create(log);
         if (status == HPCT_OK)
-            status = hpct_log_flush(log);
+            status = hpct_results_log_flush(log);
         if (status == HPCT_OK)
             status = hpct_output_place(&log->file);
     }
-    return status == HPCT_OK ? hpct_log_check(log) : hpct_log_rescue(status, log);
+    return status == HPCT_OK ? hpct_results_log_check(log) : hpct_results_log_rescue(status, log);
 }
 
-hpct_status hpct_event_files_close(hpct_event_files *files)
+hpct_status hpct_results_event_files_close(hpct_results_event_files *files)
 {
     char *why = NULL;
     hpct_status first = HPCT_OK;

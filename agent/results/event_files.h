@@ -14,27 +14,28 @@
 #include <hpctrain/status.h>
 #include <stdbool.h>
 
-typedef struct hpct_event_files hpct_event_files;
+typedef struct hpct_results_event_files hpct_results_event_files;
 
-enum { HPCT_EVENTS_TRAIN, HPCT_EVENTS_VALIDATION, HPCT_EVENTS_FILES };
+enum { HPCT_RESULTS_EVENTS_TRAIN, HPCT_RESULTS_EVENTS_VALIDATION, HPCT_RESULTS_EVENTS_FILES };
 
 /* Creates the folders, and the files unless an earlier run's are there. `num`: 1 without
  * validation. HPCT_ERR_IO, naming the file. */
-hpct_status hpct_event_files_open(hpct_event_files **out, const char *folder, int num,
-                                  bool continues);
+hpct_status hpct_results_event_files_open(hpct_results_event_files **out, const char *folder,
+                                          int num, bool continues);
 
 /* Appends records, in memory. */
-void hpct_event_files_add(hpct_event_files *files, int which, const hpct_protobuf *records);
+void hpct_results_event_files_add(hpct_results_event_files *files, int which,
+                                  const hpct_protobuf *records);
 
 /* Writes what was added. `epoch`: one has ended; `good`: and training has not diverged. HPCT_ERR_IO
  * if records are still missing: it is tried again with the next. */
-hpct_status hpct_event_files_flush(hpct_event_files *files, bool epoch, bool good);
+hpct_status hpct_results_event_files_flush(hpct_results_event_files *files, bool epoch, bool good);
 
 /* For a checkpoint, by which the run may be continued: moves an earlier run's files away. */
-void hpct_event_files_mark(hpct_event_files *files);
+void hpct_results_event_files_mark(hpct_results_event_files *files);
 
 /* Closes; HPCT_ERR_IO if not everything was written, saying where it is instead. NULL is allowed.
  */
-hpct_status hpct_event_files_close(hpct_event_files *files);
+hpct_status hpct_results_event_files_close(hpct_results_event_files *files);
 
 #endif

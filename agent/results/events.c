@@ -19,7 +19,7 @@ enum { SESSION_STATUS = 1, STATUS_START = 1 };
 
 /* ---- framing ---- */
 
-uint32_t hpct_events_crc(const void *data, size_t size)
+uint32_t hpct_results_events_crc(const void *data, size_t size)
 {
     const uint8_t *bytes = data;
     uint32_t crc = ~0u;
@@ -34,7 +34,7 @@ uint32_t hpct_events_crc(const void *data, size_t size)
 /* A CRC of data with a CRC in it would be a poor one. */
 static uint32_t masked_crc(const void *data, size_t size)
 {
-    uint32_t crc = hpct_events_crc(data, size);
+    uint32_t crc = hpct_results_events_crc(data, size);
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
@@ -50,7 +50,7 @@ static void put_record(hpct_protobuf *to, const hpct_protobuf *event)
     hpct_protobuf_put_u32(to, masked_crc(event->data, event->size));
 }
 
-static hpct_protobuf begin_event(const hpct_event *at)
+static hpct_protobuf begin_event(const hpct_results_event *at)
 {
     hpct_protobuf event = {0};
     hpct_protobuf_double(&event, EVENT_TIME, at->time);
@@ -65,14 +65,14 @@ static void end_event(hpct_protobuf *to, hpct_protobuf *event)
     free(event->data);
 }
 
-void hpct_events_version(hpct_protobuf *to, double time)
+void hpct_results_events_version(hpct_protobuf *to, double time)
 {
-    hpct_protobuf event = begin_event(&(hpct_event){.time = time});
+    hpct_protobuf event = begin_event(&(hpct_results_event){.time = time});
     hpct_protobuf_text(&event, EVENT_VERSION, "brain.Event:2");
     end_event(to, &event);
 }
 
-void hpct_events_start(hpct_protobuf *to, const hpct_event *at)
+void hpct_results_events_start(hpct_protobuf *to, const hpct_results_event *at)
 {
     hpct_protobuf event = begin_event(at);
     size_t log = hpct_protobuf_begin(&event, EVENT_SESSION_LOG);
@@ -89,7 +89,7 @@ typedef struct summary {
     size_t summary, value;
 } summary;
 
-static summary begin_summary(const hpct_event *at, const char *tag)
+static summary begin_summary(const hpct_results_event *at, const char *tag)
 {
     summary s = {.event = begin_event(at)};
     s.summary = hpct_protobuf_begin(&s.event, EVENT_SUMMARY);
@@ -135,15 +135,16 @@ static void put_shape(hpct_protobuf *to, const int64_t *sizes, int rank)
 }
 
 /* In the form of the first writers, which every reader knows. */
-void hpct_events_scalar(hpct_protobuf *to, const hpct_event *at, const char *tag, double value)
+void hpct_results_events_scalar(hpct_protobuf *to, const hpct_results_event *at, const char *tag,
+                                double value)
 {
     summary s = begin_summary(at, tag);
     hpct_protobuf_float(&s.event, VALUE_SIMPLE, (float) value);
     end_summary(to, &s);
 }
 
-void hpct_events_text(hpct_protobuf *to, const hpct_event *at, const char *tag,
-                      const char *markdown)
+void hpct_results_events_text(hpct_protobuf *to, const hpct_results_event *at, const char *tag,
+                              const char *markdown)
 {
     summary s = begin_summary(at, tag);
     size_t tensor = hpct_protobuf_begin(&s.event, VALUE_TENSOR);
@@ -155,15 +156,15 @@ void hpct_events_text(hpct_protobuf *to, const hpct_event *at, const char *tag,
     end_summary(to, &s);
 }
 
-void hpct_events_histogram(hpct_protobuf *to, const hpct_event *at, const char *tag,
-                           const hpct_histogram *histogram)
+void hpct_results_events_histogram(hpct_protobuf *to, const hpct_results_event *at, const char *tag,
+                                   const hpct_results_histogram *histogram)
 {
     summary s = begin_summary(at, tag);
     size_t tensor = hpct_protobuf_begin(&s.event, VALUE_TENSOR);
     hpct_protobuf_integer(&s.event, TENSOR_TYPE, TYPE_DOUBLE);
-    put_shape(&s.event, (const int64_t[]){HPCT_HISTOGRAM_BUCKETS, 3}, 2);
+    put_shape(&s.event, (const int64_t[]){HPCT_RESULTS_HISTOGRAM_BUCKETS, 3}, 2);
     size_t content = hpct_protobuf_begin(&s.event, TENSOR_CONTENT);
-    for (int i = 0; i < HPCT_HISTOGRAM_BUCKETS; i++) {
+    for (int i = 0; i < HPCT_RESULTS_HISTOGRAM_BUCKETS; i++) {
         hpct_protobuf_put_double(&s.event, histogram->left[i]);
         hpct_protobuf_put_double(&s.event, histogram->right[i]);
         hpct_protobuf_put_double(&s.event, histogram->count[i]);
@@ -177,7 +178,7 @@ void hpct_events_histogram(hpct_protobuf *to, const hpct_event *at, const char *
 /* ---- hparams ---- */
 
 /* The plugin reads the metadata alone; the tensor is empty. */
-static void put_hparams(hpct_protobuf *to, const hpct_event *at, const char *tag,
+static void put_hparams(hpct_protobuf *to, const hpct_results_event *at, const char *tag,
                         hpct_protobuf *content)
 {
     summary s = begin_summary(at, tag);
@@ -190,7 +191,7 @@ static void put_hparams(hpct_protobuf *to, const hpct_event *at, const char *tag
     free(content->data);
 }
 
-static void put_hparam(hpct_protobuf *to, const hpct_hparam *hparam)
+static void put_hparam(hpct_protobuf *to, const hpct_results_hparam *hparam)
 {
     size_t entry = hpct_protobuf_begin(to, START_HPARAMS);
     hpct_protobuf_text(to, MAP_KEY, hparam->name);
@@ -203,8 +204,8 @@ static void put_hparam(hpct_protobuf *to, const hpct_hparam *hparam)
     hpct_protobuf_end(to, entry);
 }
 
-void hpct_events_hparams(hpct_protobuf *to, const hpct_event *at, const hpct_hparam *hparams,
-                         int count)
+void hpct_results_events_hparams(hpct_protobuf *to, const hpct_results_event *at,
+                                 const hpct_results_hparam *hparams, int count)
 {
     hpct_protobuf content = {0};
     size_t start = hpct_protobuf_begin(&content, HPARAMS_START);
@@ -215,7 +216,7 @@ void hpct_events_hparams(hpct_protobuf *to, const hpct_event *at, const hpct_hpa
     put_hparams(to, at, "_hparams_/session_start_info", &content);
 }
 
-void hpct_events_succeeded(hpct_protobuf *to, const hpct_event *at)
+void hpct_results_events_succeeded(hpct_protobuf *to, const hpct_results_event *at)
 {
     hpct_protobuf content = {0};
     size_t end = hpct_protobuf_begin(&content, HPARAMS_END);

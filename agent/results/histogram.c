@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define LAST (HPCT_HISTOGRAM_BUCKETS - 1)
+#define LAST (HPCT_RESULTS_HISTOGRAM_BUCKETS - 1)
 
 static size_t find_range(const float *values, size_t count, double *least, double *most)
 {
@@ -20,15 +20,15 @@ static size_t find_range(const float *values, size_t count, double *least, doubl
     return finite;
 }
 
-void hpct_histogram_make(hpct_histogram *out, const float *values, size_t count)
+void hpct_results_histogram_make(hpct_results_histogram *out, const float *values, size_t count)
 {
     double least, most;
-    *out = (hpct_histogram){.left = {0}};
+    *out = (hpct_results_histogram){.left = {0}};
     size_t finite = find_range(values, count, &least, &most);
     if (finite == 0)
         return;
-    double width = (most - least) / HPCT_HISTOGRAM_BUCKETS;
-    for (int i = 0; i < HPCT_HISTOGRAM_BUCKETS; i++) {
+    double width = (most - least) / HPCT_RESULTS_HISTOGRAM_BUCKETS;
+    for (int i = 0; i < HPCT_RESULTS_HISTOGRAM_BUCKETS; i++) {
         out->left[i] = least + i * width;
         out->right[i] = i == LAST ? most : least + (i + 1) * width;
     }

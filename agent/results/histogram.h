@@ -5,16 +5,16 @@
 
 #include <stddef.h>
 
-#define HPCT_HISTOGRAM_BUCKETS 30
+#define HPCT_RESULTS_HISTOGRAM_BUCKETS 30
 
 /* The last bucket includes its right edge. */
-typedef struct hpct_histogram {
-    double left[HPCT_HISTOGRAM_BUCKETS], right[HPCT_HISTOGRAM_BUCKETS],
-        count[HPCT_HISTOGRAM_BUCKETS];
-} hpct_histogram;
+typedef struct hpct_results_histogram {
+    double left[HPCT_RESULTS_HISTOGRAM_BUCKETS], right[HPCT_RESULTS_HISTOGRAM_BUCKETS],
+        count[HPCT_RESULTS_HISTOGRAM_BUCKETS];
+} hpct_results_histogram;
 
 /* Values that are not finite are left out; all zeros if none is finite. If all are equal, they are
  * in the last bucket, and all edges are that value. */
-void hpct_histogram_make(hpct_histogram *out, const float *values, size_t count);
+void hpct_results_histogram_make(hpct_results_histogram *out, const float *values, size_t count);
 
 #endif

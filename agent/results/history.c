@@ -19,15 +19,15 @@
 
 #define FIRST_LINE 1024
 
-struct hpct_history {
-    hpct_metric_choice choice;
+struct hpct_results_history {
+    hpct_results_metric_choice choice;
     bool continues;    /* another run's files */
     bool epochs, good; /* any; any good one */
-    hpct_log_file csv, steps;
+    hpct_results_log_file csv, steps;
 };
 
 /* An earlier run's file gets another name: this run may still diverge. */
-static hpct_status keep_earlier(const hpct_log_file *log)
+static hpct_status keep_earlier(const hpct_results_log_file *log)
 {
     char *path;
     HPCT_TRY(hpct_results_beside(&path, log->file.target, "earlier"));
@@ -40,14 +40,14 @@ static hpct_status keep_earlier(const hpct_log_file *log)
 }
 
 /* `from`: the end of an earlier file that is continued; `begin`: its first line. */
-static hpct_status open_file(hpct_log_file *log, const char *folder, const char *name,
-                             const hpct_history_end *from, const char *begin)
+static hpct_status open_file(hpct_results_log_file *log, const char *folder, const char *name,
+                             const hpct_results_history_end *from, const char *begin)
 {
     int64_t bytes = from->bytes;
     char *path;
     if (asprintf(&path, "%s/%s", folder, name) < 0)
         return hpct_fail_memory(0);
-    *log = hpct_log_file_of(path, "line");
+    *log = hpct_results_log_file_of(path, "line");
     hpct_status status =
         bytes >= 0 ? hpct_output_continue(&log->file, log->path, bytes, begin, from->end) : HPCT_OK;
     if (bytes >= 0 && status == HPCT_OK) {
@@ -65,56 +65,60 @@ static hpct_status open_file(hpct_log_file *log, const char *folder, const char 
 
 /* ---- lines ---- */
 
-__attribute__((format(printf, 2, 3))) static void print(hpct_log_file *log, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void print(hpct_results_log_file *log,
+                                                        const char *format, ...)
 {
     char text[512];
     va_list args;
     va_start(args, format);
     int length = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    hpct_log_add(log, text, (size_t) length < sizeof text ? (size_t) length : sizeof text - 1);
+    hpct_results_log_add(log, text,
+                         (size_t) length < sizeof text ? (size_t) length : sizeof text - 1);
 }
 
 /* The learning rate stands before that of training. */
-static bool is_loss(const hpct_metric *metric)
+static bool is_loss(const hpct_results_metric *metric)
 {
     return metric->at == offsetof(hpct_metrics, loss);
 }
 
-static void history_free(hpct_history *history)
+static void history_free(hpct_results_history *history)
 {
-    hpct_log_free(&history->csv);
-    hpct_log_free(&history->steps);
+    hpct_results_log_free(&history->csv);
+    hpct_results_log_free(&history->steps);
     free(history);
 }
 
 /* In the order of their names, as Keras has them. */
-static void name_columns(char first[FIRST_LINE], const hpct_metric_choice *choice)
+static void name_columns(char first[FIRST_LINE], const hpct_results_metric_choice *choice)
 {
     int length = snprintf(first, FIRST_LINE, "epoch");
     for (int val = 0; val < 2; val++) {
-        for (const hpct_metric *m = NULL; (m = hpct_metric_next(m, choice, val)) != NULL;)
-            length +=
-                snprintf(first + length, FIRST_LINE - (size_t) length, "%s,%s",
-                         !val && is_loss(m) ? ",learning_rate" : "", hpct_metric_title(m, val));
+        for (const hpct_results_metric *m = NULL;
+             (m = hpct_results_metric_next(m, choice, val)) != NULL;)
+            length += snprintf(first + length, FIRST_LINE - (size_t) length, "%s,%s",
+                               !val && is_loss(m) ? ",learning_rate" : "",
+                               hpct_results_metric_title(m, val));
     }
     snprintf(first + length, FIRST_LINE - (size_t) length, "\n");
 }
 
-hpct_status hpct_history_open(hpct_history **out, const char *folder,
-                              const hpct_metric_choice *choice, const hpct_history_place *from)
+hpct_status hpct_results_history_open(hpct_results_history **out, const char *folder,
+                                      const hpct_results_metric_choice *choice,
+                                      const hpct_results_history_place *from)
 {
     char first[FIRST_LINE];
     name_columns(first, choice);
-    hpct_history *history = calloc(1, sizeof *history);
+    hpct_results_history *history = calloc(1, sizeof *history);
     if (history == NULL)
         return hpct_fail_memory(sizeof *history);
     history->choice = *choice;
     hpct_status status = hpct_output_make_folder(folder);
     if (status == HPCT_OK)
-        status = open_file(&history->csv, folder, HPCT_HISTORY_EPOCHS, &from->csv, first);
+        status = open_file(&history->csv, folder, HPCT_RESULTS_HISTORY_EPOCHS, &from->csv, first);
     if (status == HPCT_OK)
-        status = open_file(&history->steps, folder, HPCT_HISTORY_STEPS, &from->steps, "");
+        status = open_file(&history->steps, folder, HPCT_RESULTS_HISTORY_STEPS, &from->steps, "");
     if (status != HPCT_OK) {
         history_free(history);
         return status;
@@ -127,7 +131,7 @@ hpct_status hpct_history_open(hpct_history **out, const char *folder,
     return HPCT_OK;
 }
 
-bool hpct_history_continues(const hpct_history *history)
+bool hpct_results_history_continues(const hpct_results_history *history)
 {
     return history->continues;
 }
@@ -143,25 +147,28 @@ static const char *json_number(char text[32], double value)
 }
 
 /* The loss first; top-k accuracy is in history.csv alone. */
-void hpct_history_step(hpct_history *history, int epoch, int64_t step, const hpct_metrics *metrics)
+void hpct_results_history_step(hpct_results_history *history, int epoch, int64_t step,
+                               const hpct_metrics *metrics)
 {
     char text[32];
-    hpct_log_file *log = &history->steps;
+    hpct_results_log_file *log = &history->steps;
     print(log, "{\"epoch\": %d, \"step\": %" PRId64 ", \"loss\": %s", epoch, step,
           json_number(text, metrics->loss));
-    for (const hpct_metric *m = NULL; (m = hpct_metric_next(m, &history->choice, false)) != NULL;) {
-        if (!is_loss(m) && m->kind != HPCT_METRIC_OF_TOP_K)
-            print(log, ", \"%s\": %s", m->name, json_number(text, hpct_metric_get(m, metrics)));
+    for (const hpct_results_metric *m = NULL;
+         (m = hpct_results_metric_next(m, &history->choice, false)) != NULL;) {
+        if (!is_loss(m) && m->kind != HPCT_RESULTS_METRIC_OF_TOP_K)
+            print(log, ", \"%s\": %s", m->name,
+                  json_number(text, hpct_results_metric_get(m, metrics)));
     }
     print(log, "}\n");
     if (log->bytes >= log->flush_at)
-        hpct_log_flush(log);
+        hpct_results_log_flush(log);
 }
 
 /* Into the file, and from the first good epoch on under its name. */
-static hpct_status settle(const hpct_history *history, hpct_log_file *log)
+static hpct_status settle(const hpct_results_history *history, hpct_results_log_file *log)
 {
-    HPCT_TRY(hpct_log_flush(log));
+    HPCT_TRY(hpct_results_log_flush(log));
     if (history->good && log->file.temporary != NULL)
         HPCT_TRY(hpct_output_place(&log->file));
     return HPCT_OK;
@@ -173,18 +180,19 @@ static double unsigned_nan(double value)
     return isnan(value) ? fabs((double) NAN) : value;
 }
 
-hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metrics *metrics,
-                               const hpct_metrics *validation, double learning_rate, bool good)
+hpct_status hpct_results_history_epoch(hpct_results_history *history, int epoch,
+                                       const hpct_metrics *metrics, const hpct_metrics *validation,
+                                       double learning_rate, bool good)
 {
-    hpct_log_file *log = &history->csv;
+    hpct_results_log_file *log = &history->csv;
     print(log, "%d", epoch);
     for (int val = 0; val < 2; val++) {
         const hpct_metrics *values = val ? validation : metrics;
-        for (const hpct_metric *m = NULL;
-             (m = hpct_metric_next(m, &history->choice, val)) != NULL;) {
+        for (const hpct_results_metric *m = NULL;
+             (m = hpct_results_metric_next(m, &history->choice, val)) != NULL;) {
             if (!val && is_loss(m))
                 print(log, ",%.9g", learning_rate);
-            print(log, ",%.9g", unsigned_nan(hpct_metric_get(m, values)));
+            print(log, ",%.9g", unsigned_nan(hpct_results_metric_get(m, values)));
         }
     }
     print(log, "\n");
@@ -195,10 +203,12 @@ hpct_status hpct_history_epoch(hpct_history *history, int epoch, const hpct_metr
     return steps;
 }
 
-static hpct_status mark(hpct_history_end *end, const hpct_history *history, hpct_log_file *log)
+static hpct_status mark(hpct_results_history_end *end, const hpct_results_history *history,
+                        hpct_results_log_file *log)
 {
-    *end = (hpct_history_end){.bytes = -1};
-    hpct_status status = hpct_log_flush(log); /* lines that wait are a gap, if the run ends now */
+    *end = (hpct_results_history_end){.bytes = -1};
+    hpct_status status =
+        hpct_results_log_flush(log); /* lines that wait are a gap, if the run ends now */
     if (log->file.is_special || (status != HPCT_OK && log->file.temporary != NULL))
         return status;
     if (log->file.temporary != NULL && log->file.replaces && !history->good)
@@ -210,7 +220,7 @@ static hpct_status mark(hpct_history_end *end, const hpct_history *history, hpct
     return HPCT_OK;
 }
 
-void hpct_history_mark(hpct_history *history, hpct_history_place *place)
+void hpct_results_history_mark(hpct_results_history *history, hpct_results_history_place *place)
 {
     mark(&place->csv, history, &history->csv);
     mark(&place->steps, history, &history->steps);
@@ -219,7 +229,7 @@ void hpct_history_mark(hpct_history *history, hpct_history_place *place)
 /* ---- the end ---- */
 
 /* An earlier run's file that nothing good came to replace. */
-static hpct_status put_beside(hpct_log_file *log)
+static hpct_status put_beside(hpct_results_log_file *log)
 {
     char *path;
     HPCT_TRY(hpct_results_beside(&path, log->file.target, HPCT_RESULTS_DIVERGED));
@@ -229,21 +239,21 @@ static hpct_status put_beside(hpct_log_file *log)
     return hpct_output_place(&log->file);
 }
 
-static hpct_status close_file(const hpct_history *history, hpct_log_file *log)
+static hpct_status close_file(const hpct_results_history *history, hpct_results_log_file *log)
 {
     bool kept = log->file.temporary != NULL && !history->good;
     hpct_status status = HPCT_OK;
     for (int i = 0; i < 2 && (i == 0 || status != HPCT_OK); i++) {
-        status = hpct_log_flush(log);
+        status = hpct_results_log_flush(log);
         if (status == HPCT_OK && (!kept || history->epochs))
             status = kept ? put_beside(log) : hpct_output_place(&log->file);
     }
     if (status != HPCT_OK && !log->file.is_special && (!kept || history->epochs))
-        status = hpct_log_rescue(status, log);
-    return status == HPCT_OK ? hpct_log_check(log) : status;
+        status = hpct_results_log_rescue(status, log);
+    return status == HPCT_OK ? hpct_results_log_check(log) : status;
 }
 
-hpct_status hpct_history_close(hpct_history *history)
+hpct_status hpct_results_history_close(hpct_results_history *history)
 {
     if (history == NULL)
         return HPCT_OK;

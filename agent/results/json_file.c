@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-hpct_status hpct_json_write(json_t *root, const char *path)
+hpct_status hpct_results_json_write(json_t *root, const char *path)
 {
     char *text = NULL, *line = NULL;
     if (root != NULL)
@@ -25,7 +25,7 @@ hpct_status hpct_json_write(json_t *root, const char *path)
     return status;
 }
 
-hpct_status hpct_json_read(json_t **out, const char *path)
+hpct_status hpct_results_json_read(json_t **out, const char *path)
 {
     json_error_t error;
     FILE *file = fopen(path, "re");

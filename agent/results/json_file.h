@@ -7,9 +7,9 @@
 
 /* As hpct_output_replace: atomic. Returns HPCT_ERR_IO naming `path`. Takes ownership of `root`;
  * NULL (out of memory) is HPCT_ERR_INTERNAL. */
-hpct_status hpct_json_write(json_t *root, const char *path);
+hpct_status hpct_results_json_write(json_t *root, const char *path);
 
 /* HPCT_ERR_NO_INPUT, or HPCT_ERR_DATA with the line. The caller owns *out. */
-hpct_status hpct_json_read(json_t **out, const char *path);
+hpct_status hpct_results_json_read(json_t **out, const char *path);
 
 #endif

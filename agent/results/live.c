@@ -29,18 +29,18 @@ typedef struct live_file {
     char *why; /* of the last failure */
 } live_file;
 
-struct hpct_live {
+struct hpct_results_live {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool ends, has_ended;
-    bool is_left; /* by hpct_live_close: the thread frees all */
+    bool is_left; /* by hpct_results_live_close: the thread frees all */
     int64_t news; /* number of changes */
     bool renamed; /* nodes, since the last copy */
-    hpct_live_report report;
-    hpct_live_losses losses;
+    hpct_results_live_report report;
+    hpct_results_live_losses losses;
     /* of the thread */
-    hpct_live_report copy;
+    hpct_results_live_report copy;
     char *strategy;
     live_file status, metrics;
 };
@@ -55,19 +55,19 @@ static hpct_status replace(const char *path, char *text, bool last)
     return status;
 }
 
-static hpct_status write_status(const hpct_live *l, bool last)
+static hpct_status write_status(const hpct_results_live *l, bool last)
 {
     char *text;
-    HPCT_TRY(hpct_live_report_format(&text, &l->copy));
+    HPCT_TRY(hpct_results_live_report_format(&text, &l->copy));
     return replace(l->status.path, text, last);
 }
 
-static hpct_status write_metrics(const hpct_live *l, bool last)
+static hpct_status write_metrics(const hpct_results_live *l, bool last)
 {
     char *text;
     if (last)
         return hpct_output_remove(l->metrics.path);
-    HPCT_TRY(hpct_metrics_file_format(&text, &l->copy, l->strategy));
+    HPCT_TRY(hpct_results_metrics_file_format(&text, &l->copy, l->strategy));
     return replace(l->metrics.path, text, false);
 }
 
@@ -81,7 +81,7 @@ static void count(live_file *file, hpct_status status)
     file->why = hpct_error_keep();
 }
 
-static void write_files(hpct_live *l, bool last)
+static void write_files(hpct_results_live *l, bool last)
 {
     if (l->metrics.path != NULL)
         count(&l->metrics, write_metrics(l, last));
@@ -92,7 +92,7 @@ static void write_files(hpct_live *l, bool last)
 /* ---- the thread ---- */
 
 /* The copy has names of its own: those of the report may change while it is written. */
-static void copy_ranks(hpct_live *l, hpct_live_rank *ranks)
+static void copy_ranks(hpct_results_live *l, hpct_results_live_rank *ranks)
 {
     for (int i = 0; i < l->report.num_ranks; i++) {
         char *node = ranks[i].node, *now = l->renamed ? strdup(l->report.ranks[i].node) : NULL;
@@ -104,9 +104,9 @@ static void copy_ranks(hpct_live *l, hpct_live_rank *ranks)
     l->renamed = false;
 }
 
-static void copy(hpct_live *l)
+static void copy(hpct_results_live *l)
 {
-    hpct_live_rank *ranks = l->copy.ranks;
+    hpct_results_live_rank *ranks = l->copy.ranks;
     copy_ranks(l, ranks);
     l->copy = l->report;
     l->copy.ranks = ranks;
@@ -114,7 +114,7 @@ static void copy(hpct_live *l)
     memcpy(l->copy.losses, l->losses.means, sizeof l->copy.losses);
 }
 
-static void wait_a_while(hpct_live *l)
+static void wait_a_while(hpct_results_live *l)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -123,14 +123,14 @@ static void wait_a_while(hpct_live *l)
         continue;
 }
 
-static void free_ranks(hpct_live_rank *ranks, int count)
+static void free_ranks(hpct_results_live_rank *ranks, int count)
 {
     for (int i = 0; i < count && ranks != NULL; i++)
         free(ranks[i].node);
     free(ranks);
 }
 
-static void free_live(hpct_live *l)
+static void free_live(hpct_results_live *l)
 {
     free_ranks(l->report.ranks, l->report.workers);
     free_ranks(l->copy.ranks, l->report.workers);
@@ -146,7 +146,7 @@ static void free_live(hpct_live *l)
     free(l);
 }
 
-static void write_again(hpct_live *l)
+static void write_again(hpct_results_live *l)
 {
     int64_t written = -1;
     pthread_mutex_lock(&l->mutex);
@@ -197,14 +197,15 @@ static char *copy_name(const char *name)
     return own;
 }
 
-static bool fill_names(hpct_live *l, const hpct_live_options *o)
+static bool fill_names(hpct_results_live *l, const hpct_results_live_options *o)
 {
     l->report.job = o->job != NULL ? copy_name(o->job) : NULL;
     l->report.model = copy_name(o->model);
     l->strategy = copy_name(o->strategy);
     bool whole = (l->report.job != NULL) == (o->job != NULL) && l->report.model != NULL &&
                  l->strategy != NULL;
-    if (o->log_dir != NULL && asprintf(&l->status.path, "%s/" HPCT_LIVE_FILE, o->log_dir) < 0)
+    if (o->log_dir != NULL &&
+        asprintf(&l->status.path, "%s/" HPCT_RESULTS_LIVE_FILE, o->log_dir) < 0)
         l->status.path = NULL;
     if (o->metrics_file != NULL)
         l->metrics.path = strdup(o->metrics_file);
@@ -212,24 +213,24 @@ static bool fill_names(hpct_live *l, const hpct_live_options *o)
            (l->metrics.path != NULL) == (o->metrics_file != NULL);
 }
 
-static bool fill_ranks(hpct_live *l, const hpct_live_options *o)
+static bool fill_ranks(hpct_results_live *l, const hpct_results_live_options *o)
 {
     size_t num = (size_t) o->workers;
     bool whole = (l->copy.ranks = calloc(num + 1, sizeof *l->copy.ranks)) != NULL &&
                  (l->report.ranks = calloc(num + 1, sizeof *l->report.ranks)) != NULL;
     for (int i = 0; i < o->workers && whole; i++) {
         char *node = copy_name(o->nodes != NULL ? o->nodes[i] : NULL);
-        l->report.ranks[i] = (hpct_live_rank){i, node, NAN, NAN, NAN, NAN, NAN};
+        l->report.ranks[i] = (hpct_results_live_rank){i, node, NAN, NAN, NAN, NAN, NAN};
         whole = node != NULL && (l->copy.ranks[i].node = strdup(node)) != NULL;
     }
     return whole;
 }
 
-static void fill_state(hpct_live *l, const hpct_live_options *o)
+static void fill_state(hpct_results_live *l, const hpct_results_live_options *o)
 {
     l->report.time = (int64_t) time(NULL);
     l->report.workers = l->report.num_ranks = o->workers;
-    l->report.state = (hpct_live_state){
+    l->report.state = (hpct_results_live_state){
         .epochs = o->epochs,
         .loss = NAN,
         .accuracy = NAN,
@@ -244,7 +245,7 @@ static void fill_state(hpct_live *l, const hpct_live_options *o)
     };
 }
 
-static hpct_status start(hpct_live *l)
+static hpct_status start(hpct_results_live *l)
 {
     int error = hpct_thread_start(&l->thread, write_with_points, l);
     return error == 0
@@ -252,12 +253,13 @@ static hpct_status start(hpct_live *l)
                : hpct_fail(HPCT_ERR_INTERNAL, "no thread can be started: %s", strerror(error));
 }
 
-hpct_status hpct_live_open(hpct_live **out, const hpct_live_options *options)
+hpct_status hpct_results_live_open(hpct_results_live **out,
+                                   const hpct_results_live_options *options)
 {
     *out = NULL;
     if (options->log_dir == NULL && options->metrics_file == NULL)
         return HPCT_OK;
-    hpct_live *l = calloc(1, sizeof *l);
+    hpct_results_live *l = calloc(1, sizeof *l);
     if (l == NULL)
         return hpct_fail_memory(sizeof *l);
     pthread_mutex_init(&l->mutex, NULL);
@@ -276,7 +278,7 @@ hpct_status hpct_live_open(hpct_live **out, const hpct_live_options *options)
 
 /* ---- what the training loop calls ---- */
 
-void hpct_live_update(hpct_live *l, const hpct_live_state *state)
+void hpct_results_live_update(hpct_results_live *l, const hpct_results_live_state *state)
 {
     if (l == NULL)
         return;
@@ -285,27 +287,28 @@ void hpct_live_update(hpct_live *l, const hpct_live_state *state)
     l->report.state = *state;
     l->report.time = now;
     if (!isnan(state->step_loss))
-        hpct_live_losses_add(&l->losses, state->step_loss);
+        hpct_results_live_losses_add(&l->losses, state->step_loss);
     l->news++;
     pthread_mutex_unlock(&l->mutex);
 }
 
-void hpct_live_ranks(hpct_live *l, int num, const double *step_ms, const double *wait_ms,
-                     const double *input_ms, const double *memory_mb, const double *gpu)
+void hpct_results_live_ranks(hpct_results_live *l, int num, const double *step_ms,
+                             const double *wait_ms, const double *input_ms, const double *memory_mb,
+                             const double *gpu)
 {
     if (l == NULL)
         return;
     pthread_mutex_lock(&l->mutex);
     for (int i = 0; i < num && i < l->report.num_ranks; i++) {
         char *node = l->report.ranks[i].node;
-        l->report.ranks[i] = (hpct_live_rank){
+        l->report.ranks[i] = (hpct_results_live_rank){
             i, node, step_ms[i], wait_ms[i], input_ms[i], memory_mb[i], gpu != NULL ? gpu[i] : NAN};
     }
     l->news++;
     pthread_mutex_unlock(&l->mutex);
 }
 
-void hpct_live_node(hpct_live *l, int rank, const char *node)
+void hpct_results_live_node(hpct_results_live *l, int rank, const char *node)
 {
     char *name = l != NULL ? copy_name(node) : NULL;
     if (name == NULL)
@@ -322,7 +325,7 @@ void hpct_live_node(hpct_live *l, int rank, const char *node)
 /* ---- closing ---- */
 
 /* False: a file system blocks the thread, which from now on is on its own. */
-static bool await_end(hpct_live *l)
+static bool await_end(hpct_results_live *l)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -341,7 +344,7 @@ static void say_failures(const live_file *file)
                 file->failures, file->writes, file->why != NULL ? file->why : file->path);
 }
 
-void hpct_live_close(hpct_live *l, hpct_live_how how)
+void hpct_results_live_close(hpct_results_live *l, hpct_results_live_how how)
 {
     if (l == NULL)
         return;

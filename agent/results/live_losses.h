@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 /* Zeroed at first. */
-typedef struct hpct_live_losses {
-    double means[HPCT_LIVE_LOSSES];
+typedef struct hpct_results_live_losses {
+    double means[HPCT_RESULTS_LIVE_LOSSES];
     int num;
     int64_t length, taken; /* steps of a part (0: of 1), and of the one that is not full yet */
     double sum;            /* of that */
-} hpct_live_losses;
+} hpct_results_live_losses;
 
-static inline void hpct_live_losses_add(hpct_live_losses *losses, double loss)
+static inline void hpct_results_live_losses_add(hpct_results_live_losses *losses, double loss)
 {
     int64_t length = losses->length > 0 ? losses->length : 1;
     losses->sum += loss;
@@ -24,11 +24,11 @@ static inline void hpct_live_losses_add(hpct_live_losses *losses, double loss)
     losses->means[losses->num++] = losses->sum / (double) length;
     losses->sum = 0;
     losses->taken = 0;
-    if (losses->num < HPCT_LIVE_LOSSES)
+    if (losses->num < HPCT_RESULTS_LIVE_LOSSES)
         return;
-    for (int i = 0; i < HPCT_LIVE_LOSSES / 2; i++)
+    for (int i = 0; i < HPCT_RESULTS_LIVE_LOSSES / 2; i++)
         losses->means[i] = (losses->means[2 * i] + losses->means[2 * i + 1]) / 2;
-    losses->num = HPCT_LIVE_LOSSES / 2;
+    losses->num = HPCT_RESULTS_LIVE_LOSSES / 2;
     losses->length = 2 * length;
 }
 

@@ -14,13 +14,13 @@
 #define FORMAT 1
 #define MOST_SECONDS (INT64_C(1) << 53) /* that a double holds */
 
-static const char *const words[] = {[HPCT_LIVE_RUNNING] = "running",
-                                    [HPCT_LIVE_FINISHED] = "finished",
-                                    [HPCT_LIVE_STOPPED] = "stopped",
-                                    [HPCT_LIVE_FAILED] = "failed"};
+static const char *const words[] = {[HPCT_RESULTS_LIVE_RUNNING] = "running",
+                                    [HPCT_RESULTS_LIVE_FINISHED] = "finished",
+                                    [HPCT_RESULTS_LIVE_STOPPED] = "stopped",
+                                    [HPCT_RESULTS_LIVE_FAILED] = "failed"};
 #define NUM_WORDS ((int) (sizeof words / sizeof words[0]))
 
-const char *hpct_live_word(hpct_live_how how)
+const char *hpct_results_live_word(hpct_results_live_how how)
 {
     return words[how];
 }
@@ -30,21 +30,21 @@ static const struct number {
     const char *key;
     size_t at;
 } numbers[] = {
-    {"loss", offsetof(hpct_live_state, loss)},
-    {"accuracy", offsetof(hpct_live_state, accuracy)},
-    {"val_loss", offsetof(hpct_live_state, val_loss)},
-    {"val_accuracy", offsetof(hpct_live_state, val_accuracy)},
-    {"learning_rate", offsetof(hpct_live_state, learning_rate)},
-    {"step_ms", offsetof(hpct_live_state, step_ms)},
-    {"images_per_second", offsetof(hpct_live_state, images_per_second)},
-    {"seconds_left", offsetof(hpct_live_state, seconds_left)},
+    {"loss", offsetof(hpct_results_live_state, loss)},
+    {"accuracy", offsetof(hpct_results_live_state, accuracy)},
+    {"val_loss", offsetof(hpct_results_live_state, val_loss)},
+    {"val_accuracy", offsetof(hpct_results_live_state, val_accuracy)},
+    {"learning_rate", offsetof(hpct_results_live_state, learning_rate)},
+    {"step_ms", offsetof(hpct_results_live_state, step_ms)},
+    {"images_per_second", offsetof(hpct_results_live_state, images_per_second)},
+    {"seconds_left", offsetof(hpct_results_live_state, seconds_left)},
 };
 static const struct number of_rank[] = {
-    {"step_ms", offsetof(hpct_live_rank, step_ms)},
-    {"wait_ms", offsetof(hpct_live_rank, wait_ms)},
-    {"input_ms", offsetof(hpct_live_rank, input_ms)},
-    {"memory_mb", offsetof(hpct_live_rank, memory_mb)},
-    {"gpu", offsetof(hpct_live_rank, gpu)},
+    {"step_ms", offsetof(hpct_results_live_rank, step_ms)},
+    {"wait_ms", offsetof(hpct_results_live_rank, wait_ms)},
+    {"input_ms", offsetof(hpct_results_live_rank, input_ms)},
+    {"memory_mb", offsetof(hpct_results_live_rank, memory_mb)},
+    {"gpu", offsetof(hpct_results_live_rank, gpu)},
 };
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -58,22 +58,24 @@ static double value_of(const void *of, const struct number *number)
     return *(const double *) (const void *) ((const char *) of + number->at);
 }
 
-static bool is_member(const hpct_metric *m)
+static bool is_member(const hpct_results_metric *m)
 {
     return m->at == offsetof(hpct_metrics, loss) || m->at == offsetof(hpct_metrics, accuracy);
 }
 
-void hpct_live_add_metrics(hpct_live_state *s, const hpct_metric_choice *choice,
-                           const hpct_metrics *train, const hpct_metrics *validation)
+void hpct_results_live_add_metrics(hpct_results_live_state *s,
+                                   const hpct_results_metric_choice *choice,
+                                   const hpct_metrics *train, const hpct_metrics *validation)
 {
     for (int val = 0; val < 2; val++) {
         bool known = !val || !isnan(validation->loss);
-        for (const hpct_metric *m = NULL; (m = hpct_metric_next(m, choice, val)) != NULL;) {
-            if (is_member(m) || s->num_metrics == HPCT_LIVE_METRICS)
+        for (const hpct_results_metric *m = NULL;
+             (m = hpct_results_metric_next(m, choice, val)) != NULL;) {
+            if (is_member(m) || s->num_metrics == HPCT_RESULTS_LIVE_METRICS)
                 continue;
-            hpct_live_metric *to = &s->metrics[s->num_metrics++];
-            snprintf(to->name, sizeof to->name, "%s", hpct_metric_title(m, val));
-            to->value = known ? hpct_metric_get(m, val ? validation : train) : NAN;
+            hpct_results_live_metric *to = &s->metrics[s->num_metrics++];
+            snprintf(to->name, sizeof to->name, "%s", hpct_results_metric_title(m, val));
+            to->value = known ? hpct_results_metric_get(m, val ? validation : train) : NAN;
         }
     }
 }
@@ -101,7 +103,7 @@ static int set_numbers(json_t *object, const struct number *all, size_t count, c
     return failed;
 }
 
-static json_t *format_losses(const hpct_live_report *r)
+static json_t *format_losses(const hpct_results_live_report *r)
 {
     json_t *losses = json_array();
     for (int i = 0; i < r->num_losses; i++)
@@ -109,7 +111,7 @@ static json_t *format_losses(const hpct_live_report *r)
     return losses;
 }
 
-static json_t *format_metrics(const hpct_live_state *s)
+static json_t *format_metrics(const hpct_results_live_state *s)
 {
     json_t *metrics = json_object();
     for (int i = 0; i < s->num_metrics; i++)
@@ -117,7 +119,7 @@ static json_t *format_metrics(const hpct_live_state *s)
     return metrics;
 }
 
-static json_t *format_ranks(const hpct_live_report *r)
+static json_t *format_ranks(const hpct_results_live_report *r)
 {
     json_t *ranks = json_array();
     for (int i = 0; i < r->num_ranks; i++) {
@@ -128,14 +130,14 @@ static json_t *format_ranks(const hpct_live_report *r)
     return ranks;
 }
 
-hpct_status hpct_live_report_format(char **out, const hpct_live_report *r)
+hpct_status hpct_results_live_report_format(char **out, const hpct_results_live_report *r)
 {
-    const hpct_live_state *s = &r->state;
+    const hpct_results_live_state *s = &r->state;
     json_t *root =
         json_pack("{si sI ss ss? ss si si si sI sI}", "format", FORMAT, "time",
-                  (json_int_t) r->time, "state", hpct_live_word(r->how), "job", r->job, "model",
-                  r->model, "workers", r->workers, "epoch", s->epoch, "epochs", s->epochs, "step",
-                  (json_int_t) s->step, "steps", (json_int_t) s->steps);
+                  (json_int_t) r->time, "state", hpct_results_live_word(r->how), "job", r->job,
+                  "model", r->model, "workers", r->workers, "epoch", s->epoch, "epochs", s->epochs,
+                  "step", (json_int_t) s->step, "steps", (json_int_t) s->steps);
     int failed = set_numbers(root, numbers, COUNT(numbers), s);
     if (s->num_metrics > 0)
         failed |= json_object_set_new(root, "metrics", format_metrics(s));
@@ -197,12 +199,12 @@ static hpct_status get_text(char **out, const json_t *object, const char *key, b
     return *out != NULL ? HPCT_OK : hpct_fail_memory(0);
 }
 
-static hpct_status get_how(hpct_live_how *out, const json_t *root)
+static hpct_status get_how(hpct_results_live_how *out, const json_t *root)
 {
     const char *word = json_string_value(json_object_get(root, "state"));
     for (int i = 0; i < NUM_WORDS; i++) {
         if (word != NULL && strcmp(word, words[i]) == 0) {
-            *out = (hpct_live_how) i;
+            *out = (hpct_results_live_how) i;
             return HPCT_OK;
         }
     }
@@ -210,16 +212,16 @@ static hpct_status get_how(hpct_live_how *out, const json_t *root)
 }
 
 /* Optional: most runs log no others. */
-static hpct_status get_metrics(hpct_live_state *s, json_t *metrics)
+static hpct_status get_metrics(hpct_results_live_state *s, json_t *metrics)
 {
     const char *name;
     json_t *value;
     if (metrics == NULL)
         return HPCT_OK;
-    if (!json_is_object(metrics) || json_object_size(metrics) > HPCT_LIVE_METRICS)
+    if (!json_is_object(metrics) || json_object_size(metrics) > HPCT_RESULTS_LIVE_METRICS)
         return bad("metrics", "are not numbers by name, or too many");
     json_object_foreach (metrics, name, value) {
-        hpct_live_metric *m = &s->metrics[s->num_metrics++];
+        hpct_results_live_metric *m = &s->metrics[s->num_metrics++];
         if (strlen(name) >= sizeof m->name)
             return bad("metrics", "have a name that is too long");
         strcpy(m->name, name);
@@ -228,7 +230,7 @@ static hpct_status get_metrics(hpct_live_state *s, json_t *metrics)
     return HPCT_OK;
 }
 
-static hpct_status get_state(hpct_live_state *s, const json_t *root)
+static hpct_status get_state(hpct_results_live_state *s, const json_t *root)
 {
     HPCT_TRY(get_int(&s->epochs, root, "epochs", INT_MAX));
     HPCT_TRY(get_int(&s->epoch, root, "epoch", s->epochs));
@@ -245,10 +247,10 @@ static hpct_status get_state(hpct_live_state *s, const json_t *root)
     return HPCT_OK;
 }
 
-static hpct_status get_losses(hpct_live_report *out, const json_t *losses)
+static hpct_status get_losses(hpct_results_live_report *out, const json_t *losses)
 {
     size_t count = json_array_size(losses);
-    if (!json_is_array(losses) || count > HPCT_LIVE_LOSSES)
+    if (!json_is_array(losses) || count > HPCT_RESULTS_LIVE_LOSSES)
         return bad("losses", "are missing or too many");
     for (; out->num_losses < (int) count; out->num_losses++)
         HPCT_TRY(get_real(&out->losses[out->num_losses],
@@ -256,19 +258,19 @@ static hpct_status get_losses(hpct_live_report *out, const json_t *losses)
     return HPCT_OK;
 }
 
-static hpct_status get_rank(hpct_live_rank *rank, const json_t *value)
+static hpct_status get_rank(hpct_results_live_rank *rank, const json_t *value)
 {
     if (!json_is_object(value))
         return bad("ranks", "are not objects");
-    HPCT_TRY(get_int(&rank->rank, value, "rank", HPCT_LIVE_MOST_RANKS - 1));
+    HPCT_TRY(get_int(&rank->rank, value, "rank", HPCT_RESULTS_LIVE_MOST_RANKS - 1));
     HPCT_TRY(get_numbers(rank, of_rank, COUNT(of_rank), value));
     return get_text(&rank->node, value, "node", false);
 }
 
-static hpct_status get_ranks(hpct_live_report *out, const json_t *ranks)
+static hpct_status get_ranks(hpct_results_live_report *out, const json_t *ranks)
 {
     size_t count = json_array_size(ranks);
-    if (!json_is_array(ranks) || count > HPCT_LIVE_MOST_RANKS)
+    if (!json_is_array(ranks) || count > HPCT_RESULTS_LIVE_MOST_RANKS)
         return bad("ranks", "are missing or too many");
     out->ranks = calloc(count + 1, sizeof *out->ranks);
     if (out->ranks == NULL)
@@ -279,7 +281,7 @@ static hpct_status get_ranks(hpct_live_report *out, const json_t *ranks)
     return HPCT_OK;
 }
 
-static hpct_status parse(hpct_live_report *out, const json_t *root)
+static hpct_status parse(hpct_results_live_report *out, const json_t *root)
 {
     if (!json_is_object(root) || !json_is_integer(json_object_get(root, "format")))
         return hpct_fail(HPCT_ERR_DATA, "it is not the state of a run");
@@ -297,26 +299,27 @@ static hpct_status parse(hpct_live_report *out, const json_t *root)
     return get_ranks(out, json_object_get(root, "ranks"));
 }
 
-hpct_status hpct_live_report_parse(hpct_live_report *out, const char *text, size_t length)
+hpct_status hpct_results_live_report_parse(hpct_results_live_report *out, const char *text,
+                                           size_t length)
 {
     json_error_t error;
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    *out = (hpct_live_report){.how = HPCT_LIVE_RUNNING};
+    *out = (hpct_results_live_report){.how = HPCT_RESULTS_LIVE_RUNNING};
     if (root == NULL)
         return hpct_fail(HPCT_ERR_DATA, "it is not JSON: line %d: %s", error.line, error.text);
     hpct_status status = parse(out, root);
     json_decref(root);
     if (status != HPCT_OK)
-        hpct_live_report_free(out);
+        hpct_results_live_report_free(out);
     return status;
 }
 
-void hpct_live_report_free(hpct_live_report *r)
+void hpct_results_live_report_free(hpct_results_live_report *r)
 {
     for (int i = 0; i < r->num_ranks; i++)
         free(r->ranks[i].node);
     free(r->ranks);
     free(r->job);
     free(r->model);
-    *r = (hpct_live_report){.how = HPCT_LIVE_RUNNING};
+    *r = (hpct_results_live_report){.how = HPCT_RESULTS_LIVE_RUNNING};
 }

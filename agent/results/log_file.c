@@ -13,22 +13,22 @@
 
 #define MOST_BYTES ((size_t) 1 << 26) /* that wait for a disk with room */
 
-hpct_log_file hpct_log_file_of(char *path, const char *entry)
+hpct_results_log_file hpct_results_log_file_of(char *path, const char *entry)
 {
-    return (hpct_log_file){
-        .file = {.fd = -1}, .path = path, .entry = entry, .flush_at = HPCT_LOG_FLUSH};
+    return (hpct_results_log_file){
+        .file = {.fd = -1}, .path = path, .entry = entry, .flush_at = HPCT_RESULTS_LOG_FLUSH};
 }
 
-void hpct_log_free(hpct_log_file *log)
+void hpct_results_log_free(hpct_results_log_file *log)
 {
     hpct_output_close(&log->file);
     free(log->path);
     free(log->data);
 }
 
-static bool make_room(hpct_log_file *log, size_t bytes)
+static bool make_room(hpct_results_log_file *log, size_t bytes)
 {
-    size_t room = log->room > 0 ? log->room : HPCT_LOG_FLUSH;
+    size_t room = log->room > 0 ? log->room : HPCT_RESULTS_LOG_FLUSH;
     while (room < log->bytes + bytes)
         room *= 2;
     char *data = room <= MOST_BYTES ? realloc(log->data, room) : NULL;
@@ -39,7 +39,7 @@ static bool make_room(hpct_log_file *log, size_t bytes)
     return true;
 }
 
-hpct_status hpct_log_check(const hpct_log_file *log)
+hpct_status hpct_results_log_check(const hpct_results_log_file *log)
 {
     return log->lost == HPCT_OK
                ? HPCT_OK
@@ -47,7 +47,7 @@ hpct_status hpct_log_check(const hpct_log_file *log)
                            log->path, log->entry);
 }
 
-void hpct_log_add(hpct_log_file *log, const void *entry, size_t bytes)
+void hpct_results_log_add(hpct_results_log_file *log, const void *entry, size_t bytes)
 {
     if (log->lost == HPCT_OK && !make_room(log, bytes))
         log->lost = HPCT_ERR_IO;
@@ -59,7 +59,7 @@ void hpct_log_add(hpct_log_file *log, const void *entry, size_t bytes)
 
 /* What was written of an entry is taken back or, where that cannot be, written over by the next
  * attempt. */
-hpct_status hpct_log_flush(hpct_log_file *log)
+hpct_status hpct_results_log_flush(hpct_results_log_file *log)
 {
     hpct_status status = hpct_file_write_all(log->file.fd, log->data, log->bytes, log->path);
     if (status == HPCT_OK) {
@@ -74,13 +74,13 @@ hpct_status hpct_log_flush(hpct_log_file *log)
             hpct_fail(status, "%s, and it ends in the middle of a %s", hpct_last_error(),
                       log->entry);
     }
-    log->flush_at = log->bytes + HPCT_LOG_FLUSH;
+    log->flush_at = log->bytes + HPCT_RESULTS_LOG_FLUSH;
     return status;
 }
 
 /* ---- elsewhere ---- */
 
-static hpct_status copy_written(const hpct_log_file *log, int fd)
+static hpct_status copy_written(const hpct_results_log_file *log, int fd)
 {
     char path[64], data[8192];
     snprintf(path, sizeof path, "/proc/self/fd/%d", log->file.fd);
@@ -102,7 +102,7 @@ static hpct_status copy_written(const hpct_log_file *log, int fd)
 
 static hpct_status copy_log(void *arg, int fd)
 {
-    const hpct_log_file *log = arg;
+    const hpct_results_log_file *log = arg;
     if (log->file.fd >= 0)
         HPCT_TRY(copy_written(log, fd));
     return hpct_file_write_all(fd, log->data, log->bytes, log->path);
@@ -113,7 +113,7 @@ static hpct_status put_log(void *what, const char *name, bool synced)
     return hpct_output_rescue(name, copy_log, what, synced);
 }
 
-hpct_status hpct_log_rescue(hpct_status failed, hpct_log_file *log)
+hpct_status hpct_results_log_rescue(hpct_status failed, hpct_results_log_file *log)
 {
     return hpct_results_rescue(failed, log->path, put_log, log);
 }

@@ -15,7 +15,7 @@
 
 typedef struct text {
     FILE *stream;
-    const hpct_live_report *report;
+    const hpct_results_live_report *report;
     const char *strategy;
 } text;
 
@@ -46,7 +46,8 @@ static void put_value(FILE *stream, double value)
 }
 
 /* `rank` NULL: of the whole run. */
-static void put_sample(const text *t, const char *name, const hpct_live_rank *rank, double value)
+static void put_sample(const text *t, const char *name, const hpct_results_live_rank *rank,
+                       double value)
 {
     fprintf(t->stream, "hpc_train_%s{", name);
     put_label(t->stream, "job", t->report->job != NULL ? t->report->job : "");
@@ -81,7 +82,7 @@ static bool is_plain(const char *name)
 
 static void put_run(const text *t)
 {
-    const hpct_live_state *s = &t->report->state;
+    const hpct_results_live_state *s = &t->report->state;
     put_metric(t, "last_step_timestamp_seconds", "Time of the last step, seconds since 1970.",
                (double) t->report->time);
     put_metric(t, "workers", "Ranks that train.", t->report->workers);
@@ -115,29 +116,29 @@ static void put_ranks(const text *t)
         size_t at;
         double unit;
     } families[] = {
-        {"rank_step_seconds", "Time of a step of this rank.", offsetof(hpct_live_rank, step_ms),
-         MS},
+        {"rank_step_seconds", "Time of a step of this rank.",
+         offsetof(hpct_results_live_rank, step_ms), MS},
         {"rank_wait_seconds", "Time of a step in which this rank waits for others.",
-         offsetof(hpct_live_rank, wait_ms), MS},
+         offsetof(hpct_results_live_rank, wait_ms), MS},
         {"rank_input_seconds", "Time of a step in which this rank waits for input.",
-         offsetof(hpct_live_rank, input_ms), MS},
-        {"rank_memory_bytes", "Resident memory of this rank.", offsetof(hpct_live_rank, memory_mb),
-         MIB},
+         offsetof(hpct_results_live_rank, input_ms), MS},
+        {"rank_memory_bytes", "Resident memory of this rank.",
+         offsetof(hpct_results_live_rank, memory_mb), MIB},
         {"rank_gpu_utilization_ratio", "Share of the time in which this rank's GPU computes.",
-         offsetof(hpct_live_rank, gpu), 1},
+         offsetof(hpct_results_live_rank, gpu), 1},
     };
     for (size_t k = 0; k < sizeof families / sizeof families[0] && t->report->num_ranks > 0; k++) {
         put_head(t, families[k].name, families[k].help);
         for (int i = 0; i < t->report->num_ranks; i++) {
-            const hpct_live_rank *rank = &t->report->ranks[i];
+            const hpct_results_live_rank *rank = &t->report->ranks[i];
             const void *at = (const char *) rank + families[k].at;
             put_sample(t, families[k].name, rank, *(const double *) at * families[k].unit);
         }
     }
 }
 
-hpct_status hpct_metrics_file_format(char **out, const hpct_live_report *report,
-                                     const char *strategy)
+hpct_status hpct_results_metrics_file_format(char **out, const hpct_results_live_report *report,
+                                             const char *strategy)
 {
     size_t size;
     *out = NULL;

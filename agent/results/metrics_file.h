@@ -7,7 +7,7 @@
 
 /* Base units, no timestamps: node_exporter refuses a file that has some. `strategy` becomes a
  * label. The caller frees *out. */
-hpct_status hpct_metrics_file_format(char **out, const hpct_live_report *report,
-                                     const char *strategy);
+hpct_status hpct_results_metrics_file_format(char **out, const hpct_results_live_report *report,
+                                             const char *strategy);
 
 #endif

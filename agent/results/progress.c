@@ -16,16 +16,16 @@
 #define NO_COLOUR "\033[0m"
 #define CLEAR_LINE "\033[K"
 
-void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose,
-                        const hpct_metric_choice *choice)
+void hpct_results_progress_init(hpct_results_progress *progress, FILE *stream, int verbose,
+                                const hpct_results_metric_choice *choice)
 {
     const char *no_colour = getenv("NO_COLOR"), *kind = getenv("TERM");
     int fd = fileno(stream); /* -1: memory, which takes all */
     bool terminal = fd < 0 || (isatty(fd) && !(kind != NULL && strcmp(kind, "dumb") == 0));
-    *progress = (hpct_progress){.stream = stream,
-                                .verbose = verbose,
-                                .choice = *choice,
-                                .colours = no_colour == NULL || no_colour[0] == '\0'};
+    *progress = (hpct_results_progress){.stream = stream,
+                                        .verbose = verbose,
+                                        .choice = *choice,
+                                        .colours = no_colour == NULL || no_colour[0] == '\0'};
     /* mpirun gives its ranks a terminal, whatever its own output is */
     bool asked = verbose == 1 || getenv("OMPI_COMM_WORLD_RANK") == NULL;
     if (verbose == HPCT_VERBOSE_AUTO || verbose == 1)
@@ -40,7 +40,8 @@ static void show(FILE *stream)
     hpct_enter_wait(before);
 }
 
-void hpct_progress_begin(hpct_progress *progress, int epoch, int epochs, int64_t steps)
+void hpct_results_progress_begin(hpct_results_progress *progress, int epoch, int epochs,
+                                 int64_t steps)
 {
     progress->steps = steps;
     progress->drawn_at = -REDRAW_SECONDS;
@@ -71,30 +72,30 @@ static void print_time_left(FILE *stream, double seconds)
         fprintf(stream, "%lds ", left);
 }
 
-const char *hpct_progress_metric(char text[HPCT_METRIC_TEXT], double value)
+const char *hpct_results_progress_metric(char text[HPCT_RESULTS_METRIC_TEXT], double value)
 {
     double size = fabs(value);
     if (isnan(value))
-        snprintf(text, HPCT_METRIC_TEXT, "nan"); /* printf may say "-nan" */
+        snprintf(text, HPCT_RESULTS_METRIC_TEXT, "nan"); /* printf may say "-nan" */
     else if (size >= 1e6)
-        snprintf(text, HPCT_METRIC_TEXT, "%.1e", value);
+        snprintf(text, HPCT_RESULTS_METRIC_TEXT, "%.1e", value);
     else
-        snprintf(text, HPCT_METRIC_TEXT, size > 1e-3 || size == 0 ? "%.4f" : "%.4e", value);
+        snprintf(text, HPCT_RESULTS_METRIC_TEXT, size > 1e-3 || size == 0 ? "%.4f" : "%.4e", value);
     return text;
 }
 
-static void print_metrics(const hpct_progress *progress, const hpct_metrics *metrics,
+static void print_metrics(const hpct_results_progress *progress, const hpct_metrics *metrics,
                           bool of_validation)
 {
-    char text[HPCT_METRIC_TEXT];
-    for (const hpct_metric *m = NULL;
-         (m = hpct_metric_next(m, &progress->choice, of_validation)) != NULL;)
-        fprintf(progress->stream, " - %s: %s", hpct_metric_title(m, of_validation),
-                hpct_progress_metric(text, hpct_metric_get(m, metrics)));
+    char text[HPCT_RESULTS_METRIC_TEXT];
+    for (const hpct_results_metric *m = NULL;
+         (m = hpct_results_metric_next(m, &progress->choice, of_validation)) != NULL;)
+        fprintf(progress->stream, " - %s: %s", hpct_results_metric_title(m, of_validation),
+                hpct_results_progress_metric(text, hpct_results_metric_get(m, metrics)));
 }
 
 /* What is left is told by the colour; without colours, by another character. */
-static void print_bar(const hpct_progress *progress, int64_t done)
+static void print_bar(const hpct_results_progress *progress, int64_t done)
 {
     FILE *stream = progress->stream;
     int64_t steps = progress->steps;
@@ -109,8 +110,8 @@ static void print_bar(const hpct_progress *progress, int64_t done)
     fputs(progress->colours ? NO_COLOUR " " : " ", stream);
 }
 
-void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
-                        const hpct_metrics *metrics)
+void hpct_results_progress_step(hpct_results_progress *progress, int64_t done, double seconds,
+                                double step_seconds, const hpct_metrics *metrics)
 {
     if (progress->verbose != 1 || done == progress->steps ||
         seconds - progress->drawn_at < REDRAW_SECONDS)
@@ -124,8 +125,9 @@ void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, d
     show(progress->stream);
 }
 
-void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
-                       const hpct_metrics *metrics, const hpct_metrics *validation)
+void hpct_results_progress_end(hpct_results_progress *progress, int64_t done, double seconds,
+                               double step_seconds, const hpct_metrics *metrics,
+                               const hpct_metrics *validation)
 {
     if (progress->verbose == 0)
         return;

@@ -9,34 +9,36 @@
 #include <stdint.h>
 #include <stdio.h>
 
-typedef struct hpct_progress {
+typedef struct hpct_results_progress {
     FILE *stream;
     int verbose; /* 0, 1 or 2 */
-    hpct_metric_choice choice;
+    hpct_results_metric_choice choice;
     bool colours;
     int64_t steps;
     double drawn_at; /* time of the last redraw, in seconds of the epoch */
-} hpct_progress;
+} hpct_results_progress;
 
 /* A loss or metric as Keras prints it, with four digits: "2.3026", "4.0000e-04"; "2.4e+32" if
  * large, or "nan". */
-#define HPCT_METRIC_TEXT 32
-const char *hpct_progress_metric(char text[HPCT_METRIC_TEXT], double value);
+#define HPCT_RESULTS_METRIC_TEXT 32
+const char *hpct_results_progress_metric(char text[HPCT_RESULTS_METRIC_TEXT], double value);
 
 /* `verbose` may be HPCT_VERBOSE_AUTO. A bar is drawn on terminals alone; with colours unless the
  * environment has NO_COLOR (no-color.org). */
-void hpct_progress_init(hpct_progress *progress, FILE *stream, int verbose,
-                        const hpct_metric_choice *choice);
+void hpct_results_progress_init(hpct_results_progress *progress, FILE *stream, int verbose,
+                                const hpct_results_metric_choice *choice);
 
 /* Epoch `epoch` of `epochs`, from 1, with `steps` steps. */
-void hpct_progress_begin(hpct_progress *progress, int epoch, int epochs, int64_t steps);
+void hpct_results_progress_begin(hpct_results_progress *progress, int epoch, int epochs,
+                                 int64_t steps);
 
 /* After `done` steps: seconds of the epoch, seconds per step (without step 1). */
-void hpct_progress_step(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
-                        const hpct_metrics *metrics);
+void hpct_results_progress_step(hpct_results_progress *progress, int64_t done, double seconds,
+                                double step_seconds, const hpct_metrics *metrics);
 
 /* The epoch's last line; `validation` may be NULL. */
-void hpct_progress_end(hpct_progress *progress, int64_t done, double seconds, double step_seconds,
-                       const hpct_metrics *metrics, const hpct_metrics *validation);
+void hpct_results_progress_end(hpct_results_progress *progress, int64_t done, double seconds,
+                               double step_seconds, const hpct_metrics *metrics,
+                               const hpct_metrics *validation);
 
 #endif

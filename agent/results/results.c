@@ -42,7 +42,7 @@ static char *folder_of(const char *path)
 
 /* ---- before step 1 ---- */
 
-hpct_status hpct_results_try(const hpct_result_file *files, int num)
+hpct_status hpct_results_try(const hpct_results_file *files, int num)
 {
     for (int i = 0; i < num; i++) {
         for (int k = 0; k < i && files[i].path != NULL; k++) {
@@ -62,7 +62,7 @@ hpct_status hpct_results_try(const hpct_result_file *files, int num)
 }
 
 /* A file in a checkpoint, or that a folder of checkpoints has, is no output. */
-static hpct_status check_apart(const hpct_result_file *file, const char *dir)
+static hpct_status check_apart(const hpct_results_file *file, const char *dir)
 {
     static const char *const names[] = {"lock", "best.json"};
     char *inner = NULL, *outer = NULL, *target = hpct_links_follow(file->path);
@@ -87,7 +87,7 @@ static hpct_status check_apart(const hpct_result_file *file, const char *dir)
 static hpct_status try_with_logs(const hpct_fit_options *o, const hpct_model *model,
                                  const char *epochs, const char *steps, const char *state)
 {
-    const hpct_result_file files[] = {
+    const hpct_results_file files[] = {
         {"--summary-json", o->summary_json, 0},
         {"--timeline", o->timeline, 0},
         {"--confusion-matrix", o->confusion_matrix, 0},
@@ -119,9 +119,9 @@ hpct_status hpct_results_try_fit(const hpct_fit_options *options, const hpct_mod
     if (status == HPCT_OK && log != NULL)
         status = hpct_output_make_folder(log);
     if (status == HPCT_OK && log != NULL &&
-        (asprintf(&epochs, "%s/%s", log, HPCT_HISTORY_EPOCHS) < 0 ||
-         asprintf(&steps, "%s/%s", log, HPCT_HISTORY_STEPS) < 0 ||
-         asprintf(&state, "%s/%s", log, HPCT_LIVE_FILE) < 0))
+        (asprintf(&epochs, "%s/%s", log, HPCT_RESULTS_HISTORY_EPOCHS) < 0 ||
+         asprintf(&steps, "%s/%s", log, HPCT_RESULTS_HISTORY_STEPS) < 0 ||
+         asprintf(&state, "%s/%s", log, HPCT_RESULTS_LIVE_FILE) < 0))
         status = hpct_fail_memory(0);
     if (status == HPCT_OK)
         status = try_with_logs(options, model, epochs, steps, state);
@@ -277,17 +277,19 @@ hpct_status hpct_results_save(const hpct_model *model, const char *path, hpct_re
 
 static hpct_status put_summary(void *what, const char *name, bool synced)
 {
-    return synced ? hpct_summary_write(*(const hpct_summary *const *) what, name) : HPCT_ERR_IO;
+    return synced ? hpct_results_summary_write(*(const hpct_results_summary *const *) what, name)
+                  : HPCT_ERR_IO;
 }
 
-hpct_status hpct_results_write_summary(const hpct_summary *summary, const char *path, bool diverged)
+hpct_status hpct_results_write_summary(const hpct_results_summary *summary, const char *path,
+                                       bool diverged)
 {
     char *beside = NULL;
     hpct_status status = diverged && access(path, F_OK) == 0
                              ? hpct_results_beside(&beside, path, HPCT_RESULTS_DIVERGED)
                              : HPCT_OK;
     if (status == HPCT_OK)
-        status = hpct_summary_write(summary, beside != NULL ? beside : path);
+        status = hpct_results_summary_write(summary, beside != NULL ? beside : path);
     free(beside);
     return status == HPCT_ERR_IO ? hpct_results_rescue(status, path, put_summary, &summary)
                                  : status;
@@ -312,9 +314,10 @@ void hpct_results_note(hpct_results_end *end, hpct_status status)
 
 static hpct_status has_diverged(const hpct_results_end *end, const char *lead, const char *where)
 {
-    char first[HPCT_METRIC_TEXT], last[HPCT_METRIC_TEXT], fault[sizeof end->fault + 64] = "";
-    hpct_progress_metric(first, end->first_loss);
-    hpct_progress_metric(last, end->last_loss);
+    char first[HPCT_RESULTS_METRIC_TEXT], last[HPCT_RESULTS_METRIC_TEXT],
+        fault[sizeof end->fault + 64] = "";
+    hpct_results_progress_metric(first, end->first_loss);
+    hpct_results_progress_metric(last, end->last_loss);
     if (!isfinite(end->last_loss))
         snprintf(fault, sizeof fault, " (step %" PRId64 ", in epoch %d%s%s)", end->steps,
                  end->epoch, end->fault[0] != '\0' ? ", " : "", end->fault);

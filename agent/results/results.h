@@ -11,17 +11,17 @@
 #include <stdio.h>
 
 /* A file given by an option; path NULL: not given. */
-typedef struct hpct_result_file {
+typedef struct hpct_results_file {
     const char *option, *path;
     size_t bytes; /* expected size, at least */
-} hpct_result_file;
+} hpct_results_file;
 
 /* HPCT_ERR_USAGE if two are one file, HPCT_ERR_IO if one cannot be written. */
-hpct_status hpct_results_try(const hpct_result_file *files, int num);
+hpct_status hpct_results_try(const hpct_results_file *files, int num);
 
 /* In log_dir (agent/results/history.h). */
-#define HPCT_HISTORY_EPOCHS "history.csv"
-#define HPCT_HISTORY_STEPS "metrics.jsonl"
+#define HPCT_RESULTS_HISTORY_EPOCHS "history.csv"
+#define HPCT_RESULTS_HISTORY_STEPS "metrics.jsonl"
 
 /* The same for all outputs of fit; creates log_dir. */
 hpct_status hpct_results_try_fit(const hpct_fit_options *options, const hpct_model *model);
@@ -65,7 +65,7 @@ hpct_status hpct_results_save(const hpct_model *model, const char *path, hpct_re
 
 /* Writes the summary; of a diverged run under a free name if the file exists. If it cannot be
  * written, as hpct_results_rescue, and returns HPCT_ERR_IO saying where. */
-hpct_status hpct_results_write_summary(const hpct_summary *summary, const char *path,
+hpct_status hpct_results_write_summary(const hpct_results_summary *summary, const char *path,
                                        bool diverged);
 
 /* Writes what cannot be written as `path` under a free name beside it, in $HPC_TRAIN_RESCUE_DIR, or

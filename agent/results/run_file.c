@@ -19,8 +19,8 @@
 #define NAME "run.json"
 #define MOST_COMMAND ((size_t) 1 << 20)
 
-struct hpct_run_file {
-    hpct_run_facts facts;
+struct hpct_results_run_file {
+    hpct_results_run_facts facts;
     json_t *command, *starts;
     char path[PATH_MAX];
     bool written;
@@ -50,7 +50,7 @@ static json_t *read_command(void)
     return words;
 }
 
-static json_t *this_start(const hpct_run_facts *f)
+static json_t *this_start(const hpct_results_run_facts *f)
 {
     return json_pack("{s:I,s:o,s:o,s:i,s:I}", "time", (json_int_t) time(NULL), "job",
                      text_or_null(f->job), "host", text_or_null(f->host), "epoch", f->begin_epoch,
@@ -73,9 +73,9 @@ static json_int_t steps_at(const json_t *root, json_int_t epoch, json_int_t step
 static void note_last_step(json_t *start, const json_t *root, const char *log_dir)
 {
     char path[PATH_MAX];
-    hpct_live_report last;
-    snprintf(path, sizeof path, "%s/" HPCT_LIVE_FILE, log_dir);
-    if (hpct_status_file_read(&last, path) != HPCT_OK)
+    hpct_results_live_report last;
+    snprintf(path, sizeof path, "%s/" HPCT_RESULTS_LIVE_FILE, log_dir);
+    if (hpct_results_status_file_read(&last, path) != HPCT_OK)
         return;
     json_int_t begin = steps_at(root, json_integer_value(json_object_get(start, "epoch")),
                                 json_integer_value(json_object_get(start, "step")));
@@ -86,11 +86,11 @@ static void note_last_step(json_t *start, const json_t *root, const char *log_di
             json_integer(steps_at(root, last.state.epoch - 1, last.state.step) - begin));
         json_object_set_new(start, "images_per_second", json_real(last.state.images_per_second));
     }
-    hpct_live_report_free(&last);
+    hpct_results_live_report_free(&last);
 }
 
 /* How the last start before this one has ended. */
-static void note_end(json_t *start, const json_t *root, const hpct_run_facts *facts)
+static void note_end(json_t *start, const json_t *root, const hpct_results_run_facts *facts)
 {
     static const char *const of_run[] = {"state", "why", "ended", "workers"};
     static const char *const of_summary[] = {"steps", "start_seconds", "train_seconds",
@@ -106,10 +106,10 @@ static void note_end(json_t *start, const json_t *root, const hpct_run_facts *fa
 }
 
 /* Those of the run that is continued, if its file is there and says them. */
-static json_t *earlier_starts(const hpct_run_file *file)
+static json_t *earlier_starts(const hpct_results_run_file *file)
 {
     json_t *root = NULL, *starts = NULL;
-    if (file->facts.continues && hpct_json_read(&root, file->path) == HPCT_OK)
+    if (file->facts.continues && hpct_results_json_read(&root, file->path) == HPCT_OK)
         starts = json_incref(json_object_get(root, "starts"));
     if (json_array_size(starts) > 0)
         note_end(json_array_get(starts, json_array_size(starts) - 1), root, &file->facts);
@@ -120,9 +120,10 @@ static json_t *earlier_starts(const hpct_run_file *file)
     return json_array();
 }
 
-hpct_status hpct_run_file_open(hpct_run_file **out, const hpct_run_facts *facts)
+hpct_status hpct_results_run_file_open(hpct_results_run_file **out,
+                                       const hpct_results_run_facts *facts)
 {
-    hpct_run_file *file = calloc(1, sizeof *file);
+    hpct_results_run_file *file = calloc(1, sizeof *file);
     if (file == NULL)
         return hpct_fail_memory(sizeof *file);
     file->facts = *facts;
@@ -135,7 +136,7 @@ hpct_status hpct_run_file_open(hpct_run_file **out, const hpct_run_facts *facts)
     return HPCT_OK;
 }
 
-void hpct_run_file_close(hpct_run_file *file)
+void hpct_results_run_file_close(hpct_results_run_file *file)
 {
     if (file == NULL)
         return;
@@ -145,13 +146,13 @@ void hpct_run_file_close(hpct_run_file *file)
 }
 
 /* Whether an earlier run's is there, and this one has not written its own. */
-static bool spares(const hpct_run_file *file)
+static bool spares(const hpct_results_run_file *file)
 {
     return !file->written && access(file->path, F_OK) == 0;
 }
 
 /* The ranks of each node, in the nodes' order of first appearance. */
-static json_t *nodes_to_json(const hpct_run_facts *f)
+static json_t *nodes_to_json(const hpct_results_run_facts *f)
 {
     json_t *nodes = json_array();
     for (int rank = 0; f->nodes != NULL && rank < f->ranks; rank++) {
@@ -174,9 +175,9 @@ static json_t *nodes_to_json(const hpct_run_facts *f)
     return nodes;
 }
 
-static json_t *facts_to_json(const hpct_run_file *file, const hpct_summary *s)
+static json_t *facts_to_json(const hpct_results_run_file *file, const hpct_results_summary *s)
 {
-    const hpct_run_facts *f = &file->facts;
+    const hpct_results_run_facts *f = &file->facts;
     json_t *libraries =
         json_pack("{s:o,s:o}", "oneDNN", text_or_null(f->one_dnn), "MPI", text_or_null(f->mpi));
     return json_pack(
@@ -195,8 +196,8 @@ static json_t *facts_to_json(const hpct_run_file *file, const hpct_summary *s)
 
 /* What is to be written, for a second place. */
 typedef struct content {
-    const hpct_run_file *file;
-    const hpct_summary *summary;
+    const hpct_results_run_file *file;
+    const hpct_results_summary *summary;
     const char *state, *why;
 } content;
 
@@ -211,9 +212,9 @@ static hpct_status write_as(const content *c, const char *path)
         json_object_set_new(root, "ended",
                             ended ? json_integer((json_int_t) time(NULL)) : json_null());
         json_object_set_new(root, "summary",
-                            ended ? hpct_summary_to_json(c->summary) : json_null());
+                            ended ? hpct_results_summary_to_json(c->summary) : json_null());
     }
-    return hpct_json_write(root, path);
+    return hpct_results_json_write(root, path);
 }
 
 static hpct_status put_elsewhere(void *what, const char *name, bool synced)
@@ -221,8 +222,9 @@ static hpct_status put_elsewhere(void *what, const char *name, bool synced)
     return synced ? write_as(what, name) : HPCT_ERR_IO;
 }
 
-hpct_status hpct_run_file_write(hpct_run_file *file, const hpct_summary *summary, const char *state,
-                                const char *why)
+hpct_status hpct_results_run_file_write(hpct_results_run_file *file,
+                                        const hpct_results_summary *summary, const char *state,
+                                        const char *why)
 {
     content c = {file, summary, state, why};
     hpct_status status = write_as(&c, file->path);
@@ -234,12 +236,12 @@ hpct_status hpct_run_file_write(hpct_run_file *file, const hpct_summary *summary
                : status;
 }
 
-hpct_status hpct_run_file_restate(const char *log_dir, const char *state, const char *why)
+hpct_status hpct_results_run_file_restate(const char *log_dir, const char *state, const char *why)
 {
     char path[PATH_MAX];
     json_t *root = NULL;
     snprintf(path, sizeof path, "%s/" NAME, log_dir);
-    if (hpct_json_read(&root, path) != HPCT_OK)
+    if (hpct_results_json_read(&root, path) != HPCT_OK)
         return HPCT_OK;
     const char *is = json_string_value(json_object_get(root, "state"));
     if (is == NULL || strcmp(is, state) == 0) {
@@ -249,20 +251,21 @@ hpct_status hpct_run_file_restate(const char *log_dir, const char *state, const 
     json_object_set_new(root, "state", json_string(state));
     json_object_set_new(root, "why", text_or_null(why));
     json_object_set_new(root, "ended", json_integer((json_int_t) time(NULL)));
-    return hpct_json_write(root, path);
+    return hpct_results_json_write(root, path);
 }
 
 /* The earlier run's files, of which nothing was left to train. */
-static hpct_status finish_earlier(const hpct_run_file *file)
+static hpct_status finish_earlier(const hpct_results_run_file *file)
 {
     if (!file->facts.continues)
         return HPCT_OK;
-    HPCT_TRY(hpct_status_file_end(file->facts.log_dir, HPCT_LIVE_FINISHED));
-    return hpct_run_file_restate(file->facts.log_dir, "finished", NULL);
+    HPCT_TRY(hpct_results_status_file_end(file->facts.log_dir, HPCT_RESULTS_LIVE_FINISHED));
+    return hpct_results_run_file_restate(file->facts.log_dir, "finished", NULL);
 }
 
-hpct_status hpct_run_file_end(hpct_run_file *file, const hpct_summary *summary,
-                              const hpct_results_end *end, bool early)
+hpct_status hpct_results_run_file_end(hpct_results_run_file *file,
+                                      const hpct_results_summary *summary,
+                                      const hpct_results_end *end, bool early)
 {
     bool failed = end->diverged || end->failed != HPCT_OK;
     if (spares(file))
@@ -274,13 +277,13 @@ hpct_status hpct_run_file_end(hpct_run_file *file, const hpct_summary *summary,
                       : end->signal != 0 ? hpct_rank_stop_name(end->signal)
                       : early            ? "stopped early"
                                          : NULL;
-    return hpct_run_file_write(file, summary, state, why);
+    return hpct_results_run_file_write(file, summary, state, why);
 }
 
-void hpct_run_file_fail(hpct_run_file *file, const hpct_summary *summary)
+void hpct_results_run_file_fail(hpct_results_run_file *file, const hpct_results_summary *summary)
 {
     char *kept = hpct_error_keep();
-    if (hpct_run_file_write(file, summary, "failed", kept) != HPCT_OK)
+    if (hpct_results_run_file_write(file, summary, "failed", kept) != HPCT_OK)
         fprintf(stderr, "hpc-train: %s\n", hpct_last_error());
     hpct_error_restore(kept);
 }

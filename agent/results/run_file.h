@@ -9,10 +9,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-typedef struct hpct_run_file hpct_run_file;
+typedef struct hpct_results_run_file hpct_results_run_file;
 
 /* The facts; a summary has most. All pointers outlive the file's object. */
-typedef struct hpct_run_facts {
+typedef struct hpct_results_run_facts {
     const char *log_dir;
     const char *host, *job;              /* job NULL: none */
     const char *data, *checkpoint_dir;   /* NULL: unknown, none */
@@ -26,28 +26,31 @@ typedef struct hpct_run_facts {
     json_t *identity;   /* agent/train/identity.h */
     bool continues;     /* an earlier one, whose starts are kept, with the end of each */
     bool again;         /* that was in this process, and went back to a checkpoint */
-} hpct_run_facts;
+} hpct_results_run_facts;
 
 /* Begins it; writes nothing. */
-hpct_status hpct_run_file_open(hpct_run_file **out, const hpct_run_facts *facts);
-void hpct_run_file_close(hpct_run_file *file); /* NULL is allowed */
+hpct_status hpct_results_run_file_open(hpct_results_run_file **out,
+                                       const hpct_results_run_facts *facts);
+void hpct_results_run_file_close(hpct_results_run_file *file); /* NULL is allowed */
 
 /* `state`: "running", "finished", "stopped" or "failed"; `why` may be NULL. `summary`: as far as it
  * is known. HPCT_ERR_IO naming the file; at the end it is then elsewhere (hpct_results_rescue). */
-hpct_status hpct_run_file_write(hpct_run_file *file, const hpct_summary *summary, const char *state,
-                                const char *why);
+hpct_status hpct_results_run_file_write(hpct_results_run_file *file,
+                                        const hpct_results_summary *summary, const char *state,
+                                        const char *why);
 
 /* The last time: how the run has ended. `early`: by itself, before its last epoch. Without steps
  * the earlier run's files stay, but for their state: a run that was killed after its last step is
  * finished by the one that continues it. */
-hpct_status hpct_run_file_end(hpct_run_file *file, const hpct_summary *summary,
-                              const hpct_results_end *end, bool early);
+hpct_status hpct_results_run_file_end(hpct_results_run_file *file,
+                                      const hpct_results_summary *summary,
+                                      const hpct_results_end *end, bool early);
 
 /* The same for a run that an error has ended: its message is kept, and becomes the reason. */
-void hpct_run_file_fail(hpct_run_file *file, const hpct_summary *summary);
+void hpct_results_run_file_fail(hpct_results_run_file *file, const hpct_results_summary *summary);
 
 /* The file in this folder, of a run that has ended in another process or before it trained: its
  * state and the reason, which may be NULL; the rest stays. No effect if there is none. */
-hpct_status hpct_run_file_restate(const char *log_dir, const char *state, const char *why);
+hpct_status hpct_results_run_file_restate(const char *log_dir, const char *state, const char *why);
 
 #endif

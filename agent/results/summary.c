@@ -12,7 +12,7 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *servers_to_json(const hpct_ps_summary *s)
+static json_t *servers_to_json(const hpct_results_ps_summary *s)
 {
     return json_pack(
         "{s:i s:b s:i s:o s:i s:i s:I s:I s:I s:o s:I s:I}", "servers", s->servers, "synchronous",
@@ -25,7 +25,7 @@ static json_t *servers_to_json(const hpct_ps_summary *s)
 }
 
 /* A folder's name need not be UTF-8. */
-static json_t *classes_to_json(const hpct_summary *s)
+static json_t *classes_to_json(const hpct_results_summary *s)
 {
     json_t *names = s->num_classes > 0 ? json_array() : json_null();
     for (int i = 0; i < s->num_classes; i++) {
@@ -35,7 +35,7 @@ static json_t *classes_to_json(const hpct_summary *s)
     return names;
 }
 
-static json_t *run_to_json(const hpct_summary *s)
+static json_t *run_to_json(const hpct_results_summary *s)
 {
     json_t *epoch_seconds = json_array();
     for (int i = 0; i < s->epochs; i++)
@@ -63,36 +63,39 @@ static json_t *run_to_json(const hpct_summary *s)
         number(s->device_used_mb != 0 ? s->device_used_mb : NAN), "classes", classes_to_json(s));
 }
 
-void hpct_summary_add_tally(json_t *object, const char *prefix, const hpct_tally *tally,
-                            char *const *names, int num_names)
+void hpct_results_summary_add_tally(json_t *object, const char *prefix,
+                                    const hpct_results_tally *tally, char *const *names,
+                                    int num_names)
 {
     char key[64];
     hpct_metrics metrics;
-    hpct_tally_get(tally, &metrics);
-    for (const hpct_metric *m = hpct_metric_table; m->name != NULL; m++) {
+    hpct_results_tally_get(tally, &metrics);
+    for (const hpct_results_metric *m = hpct_results_metric_table; m->name != NULL; m++) {
         snprintf(key, sizeof key, "%s%s", prefix, m->name);
-        if (hpct_tally_has(tally, m))
-            json_object_set_new(object, key, number(hpct_metric_get(m, &metrics)));
+        if (hpct_results_tally_has(tally, m))
+            json_object_set_new(object, key, number(hpct_results_metric_get(m, &metrics)));
     }
     snprintf(key, sizeof key, "%sclasses", prefix);
-    if (hpct_tally_classes(tally) > 0)
-        json_object_set_new(object, key, hpct_tally_to_json(tally, names, num_names));
+    if (hpct_results_tally_classes(tally) > 0)
+        json_object_set_new(object, key, hpct_results_tally_to_json(tally, names, num_names));
 }
 
 /* The metrics of numbers that need not be asked for. */
-static void add_numbers(json_t *object, const hpct_summary *s)
+static void add_numbers(json_t *object, const hpct_results_summary *s)
 {
-    const hpct_metric_choice choice = {.validation = true, .numbers = true};
+    const hpct_results_metric_choice choice = {.validation = true, .numbers = true};
     for (int val = 0; val < 2; val++) {
-        for (const hpct_metric *m = NULL; (m = hpct_metric_next(m, &choice, val)) != NULL;) {
-            if (m->kind == HPCT_METRIC_OF_NUMBERS)
-                json_object_set_new(object, hpct_metric_title(m, val),
-                                    number(hpct_metric_get(m, val ? &s->validation : &s->train)));
+        for (const hpct_results_metric *m = NULL;
+             (m = hpct_results_metric_next(m, &choice, val)) != NULL;) {
+            if (m->kind == HPCT_RESULTS_METRIC_OF_NUMBERS)
+                json_object_set_new(
+                    object, hpct_results_metric_title(m, val),
+                    number(hpct_results_metric_get(m, val ? &s->validation : &s->train)));
         }
     }
 }
 
-json_t *hpct_summary_to_json(const hpct_summary *summary)
+json_t *hpct_results_summary_to_json(const hpct_results_summary *summary)
 {
     json_t *object = run_to_json(summary);
     if (object != NULL && summary->choice.numbers)
@@ -100,12 +103,12 @@ json_t *hpct_summary_to_json(const hpct_summary *summary)
     if (object != NULL && summary->parameter_server != NULL)
         json_object_set_new(object, "parameter_server", servers_to_json(summary->parameter_server));
     if (object != NULL && summary->tally != NULL)
-        hpct_summary_add_tally(object, "val_", summary->tally, summary->classes,
-                               summary->num_classes);
+        hpct_results_summary_add_tally(object, "val_", summary->tally, summary->classes,
+                                       summary->num_classes);
     return object;
 }
 
-hpct_status hpct_summary_write(const hpct_summary *summary, const char *path)
+hpct_status hpct_results_summary_write(const hpct_results_summary *summary, const char *path)
 {
-    return hpct_json_write(hpct_summary_to_json(summary), path);
+    return hpct_results_json_write(hpct_results_summary_to_json(summary), path);
 }

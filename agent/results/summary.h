@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Additions of a run with parameter servers, under "parameter_server". */
-typedef struct hpct_ps_summary {
+typedef struct hpct_results_ps_summary {
     int servers, backup_workers;
     bool synchronous;
     int64_t max_staleness;            /* the bound; -1: none */
@@ -19,9 +19,9 @@ typedef struct hpct_ps_summary {
     int64_t given_again;              /* batches whose worker was lost */
     double staleness_mean;            /* updates; NaN without gradients */
     int64_t staleness_max, held;      /* times that a worker waited for the bound */
-} hpct_ps_summary;
+} hpct_results_ps_summary;
 
-typedef struct hpct_summary {
+typedef struct hpct_results_summary {
     const char *model, *strategy, *device;
     hpct_precision precision;       /* by Keras' policy names */
     int workers, replicas, threads; /* threads of one worker */
@@ -35,31 +35,32 @@ typedef struct hpct_summary {
     double input_wait_seconds;   /* that steps waited for input, on rank 0 */
     double step_ms;              /* median */
     double images_per_second;
-    hpct_metrics train, validation; /* NaN becomes null */
-    hpct_metric_choice choice;      /* without top_k the top-k accuracies are null */
+    hpct_metrics train, validation;    /* NaN becomes null */
+    hpct_results_metric_choice choice; /* without top_k the top-k accuracies are null */
     const char *optimizer;
-    double learning_rate;                    /* of the next step */
-    double peak_rss_mb;                      /* of the largest rank */
-    int64_t bytes_sent_per_step;             /* passed to collectives by one rank */
-    int signal;                              /* that stopped it, or 0 */
-    const hpct_ps_summary *parameter_server; /* or NULL */
-    bool emulated;                           /* emulated: only times are meaningful */
-    double dilation;                         /* of what was emulated */
-    double predicted_mb, device_used_mb;     /* bench's; 0 becomes null */
-    char *const *classes;                    /* [num_classes] by label; none: null */
+    double learning_rate;                            /* of the next step */
+    double peak_rss_mb;                              /* of the largest rank */
+    int64_t bytes_sent_per_step;                     /* passed to collectives by one rank */
+    int signal;                                      /* that stopped it, or 0 */
+    const hpct_results_ps_summary *parameter_server; /* or NULL */
+    bool emulated;                                   /* emulated: only times are meaningful */
+    double dilation;                                 /* of what was emulated */
+    double predicted_mb, device_used_mb;             /* bench's; 0 becomes null */
+    char *const *classes;                            /* [num_classes] by label; none: null */
     int num_classes;
-    const hpct_tally *tally; /* of the last validation; NULL: none */
-} hpct_summary;
+    const hpct_results_tally *tally; /* of the last validation; NULL: none */
+} hpct_results_summary;
 
 /* Adds the metrics that a tally has, their names after `prefix`, and "PREFIXclasses", the same by
  * class. */
-void hpct_summary_add_tally(json_t *object, const char *prefix, const hpct_tally *tally,
-                            char *const *names, int num_names);
+void hpct_results_summary_add_tally(json_t *object, const char *prefix,
+                                    const hpct_results_tally *tally, char *const *names,
+                                    int num_names);
 
 /* NULL if out of memory. */
-json_t *hpct_summary_to_json(const hpct_summary *summary);
+json_t *hpct_results_summary_to_json(const hpct_results_summary *summary);
 
 /* Writes atomically. Returns HPCT_ERR_IO naming `path`. */
-hpct_status hpct_summary_write(const hpct_summary *summary, const char *path);
+hpct_status hpct_results_summary_write(const hpct_results_summary *summary, const char *path);
 
 #endif

@@ -9,8 +9,8 @@
 
 #define BUCKETS 199 /* of outputs; Keras' AUC has a threshold at each end of one: 200 */
 
-struct hpct_tally {
-    hpct_tally_options options;
+struct hpct_results_tally {
+    hpct_results_tally_options options;
     int classes;
     int64_t *counts; /* [num] of all: */
     size_t num;
@@ -21,20 +21,21 @@ struct hpct_tally {
     hpct_metrics sums;                   /* of numbers, over counts[0] samples */
 };
 
-static hpct_status check(const hpct_tally_options *o)
+static hpct_status check(const hpct_results_tally_options *o)
 {
     if (!o->numbers && o->outputs == 1 && o->labels != 2)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--metrics and --confusion-matrix are for classes: the model has one "
                          "output, and a loss for which that is a number");
-    if (o->matrix && o->outputs > HPCT_TALLY_CLASSES)
+    if (o->matrix && o->outputs > HPCT_RESULTS_TALLY_CLASSES)
         return hpct_fail(HPCT_ERR_USAGE,
                          "--confusion-matrix: %d classes are too many, it has at most %d",
-                         o->outputs, HPCT_TALLY_CLASSES);
+                         o->outputs, HPCT_RESULTS_TALLY_CLASSES);
     return HPCT_OK;
 }
 
-hpct_status hpct_tally_open(hpct_tally **out, const hpct_tally_options *options)
+hpct_status hpct_results_tally_open(hpct_results_tally **out,
+                                    const hpct_results_tally_options *options)
 {
     HPCT_TRY(check(options));
     size_t classes = options->numbers ? 0 : options->outputs == 1 ? 2 : (size_t) options->outputs;
@@ -42,14 +43,14 @@ hpct_status hpct_tally_open(hpct_tally **out, const hpct_tally_options *options)
         options->metrics & HPCT_METRIC_AUC ? (size_t) options->outputs * 2 * BUCKETS : 0;
     size_t num = 3 * classes + buckets + (options->matrix ? classes * classes : 0) +
                  (options->numbers ? 1 : 0);
-    hpct_tally *tally = calloc(1, sizeof *tally);
+    hpct_results_tally *tally = calloc(1, sizeof *tally);
     if (tally == NULL)
         return hpct_fail_memory(sizeof *tally);
-    *tally = (hpct_tally){.options = *options, .classes = (int) classes, .num = num};
+    *tally = (hpct_results_tally){.options = *options, .classes = (int) classes, .num = num};
     tally->counts = calloc(num, sizeof *tally->counts);
     tally->row = calloc((size_t) options->outputs, sizeof *tally->row);
     if (tally->counts == NULL || tally->row == NULL) {
-        hpct_tally_close(tally);
+        hpct_results_tally_close(tally);
         return hpct_fail_memory(num * sizeof *tally->counts);
     }
     tally->samples = tally->counts;
@@ -61,7 +62,7 @@ hpct_status hpct_tally_open(hpct_tally **out, const hpct_tally_options *options)
     return HPCT_OK;
 }
 
-void hpct_tally_close(hpct_tally *tally)
+void hpct_results_tally_close(hpct_results_tally *tally)
 {
     if (tally == NULL)
         return;
@@ -70,24 +71,24 @@ void hpct_tally_close(hpct_tally *tally)
     free(tally);
 }
 
-void hpct_tally_clear(hpct_tally *tally)
+void hpct_results_tally_clear(hpct_results_tally *tally)
 {
     memset(tally->counts, 0, tally->num * sizeof *tally->counts);
     tally->sums = (hpct_metrics){0};
 }
 
-int64_t *hpct_tally_counts(hpct_tally *tally, size_t *num)
+int64_t *hpct_results_tally_counts(hpct_results_tally *tally, size_t *num)
 {
     *num = tally->num;
     return tally->counts;
 }
 
-hpct_metrics *hpct_tally_sums(hpct_tally *tally)
+hpct_metrics *hpct_results_tally_sums(hpct_results_tally *tally)
 {
     return &tally->sums;
 }
 
-int hpct_tally_classes(const hpct_tally *tally)
+int hpct_results_tally_classes(const hpct_results_tally *tally)
 {
     return tally->classes;
 }
@@ -95,7 +96,7 @@ int hpct_tally_classes(const hpct_tally *tally)
 /* ---- counting ---- */
 
 /* The first largest output; of one, whether it is above probability 0.5. As accuracy counts. */
-static int predict(const hpct_tally *tally, const float *x)
+static int predict(const hpct_results_tally *tally, const float *x)
 {
     int best = 0;
     if (tally->options.outputs == 1)
@@ -105,7 +106,7 @@ static int predict(const hpct_tally *tally, const float *x)
     return best;
 }
 
-static void find_probabilities(hpct_tally *tally, const float *x)
+static void find_probabilities(hpct_results_tally *tally, const float *x)
 {
     int n = tally->options.outputs;
     double top = (double) x[0], sum = 0;
@@ -120,7 +121,7 @@ static void find_probabilities(hpct_tally *tally, const float *x)
 }
 
 /* Keras' bucket: thresholds k / 199 below the output, in floats. */
-static hpct_status count_buckets(hpct_tally *tally, const float *x, int label)
+static hpct_status count_buckets(hpct_results_tally *tally, const float *x, int label)
 {
     find_probabilities(tally, x);
     for (int i = 0; i < tally->options.outputs; i++) {
@@ -138,7 +139,8 @@ static hpct_status count_buckets(hpct_tally *tally, const float *x, int label)
     return HPCT_OK;
 }
 
-hpct_status hpct_tally_add(hpct_tally *tally, const float *outputs, const int32_t *labels, int n)
+hpct_status hpct_results_tally_add(hpct_results_tally *tally, const float *outputs,
+                                   const int32_t *labels, int n)
 {
     size_t classes = (size_t) tally->classes;
     for (int s = 0; s < n; s++) {
@@ -162,7 +164,8 @@ static double percentage_error(double output, double target)
 }
 
 /* The mean over the outputs of each sample counts, as in Keras. */
-void hpct_tally_add_numbers(hpct_tally *tally, const float *outputs, const float *targets, int n)
+void hpct_results_tally_add_numbers(hpct_results_tally *tally, const float *outputs,
+                                    const float *targets, int n)
 {
     int num = tally->options.outputs;
     for (int i = 0; i < n * num; i++)
@@ -193,15 +196,15 @@ static double area(const int64_t *rest, const int64_t *own)
     return sum;
 }
 
-hpct_class_metrics hpct_tally_class(const hpct_tally *tally, int class)
+hpct_results_class_metrics hpct_results_tally_class(const hpct_results_tally *tally, int class)
 {
     double hits = (double) tally->hits[class], samples = (double) tally->samples[class],
            predicted = (double) tally->predicted[class];
-    hpct_class_metrics m = {.samples = tally->samples[class],
-                            .of = {.precision = ratio(hits, predicted),
-                                   .recall = ratio(hits, samples),
-                                   .f1 = ratio(2 * hits, samples + predicted),
-                                   .auc = NAN}};
+    hpct_results_class_metrics m = {.samples = tally->samples[class],
+                                    .of = {.precision = ratio(hits, predicted),
+                                           .recall = ratio(hits, samples),
+                                           .f1 = ratio(2 * hits, samples + predicted),
+                                           .auc = NAN}};
     bool single = tally->options.outputs == 1;
     if (tally->options.metrics & HPCT_METRIC_AUC && !(single && class == 0)) {
         const int64_t *at = tally->buckets + (single ? 0 : (size_t) class) * 2 * BUCKETS;
@@ -211,33 +214,34 @@ hpct_class_metrics hpct_tally_class(const hpct_tally *tally, int class)
 }
 
 /* Of the metric, over the classes that count. */
-static double mean(const hpct_tally *tally, const hpct_metric *metric)
+static double mean(const hpct_results_tally *tally, const hpct_results_metric *metric)
 {
     int first = tally->options.outputs == 1 ? 1 : 0;
     double sum = 0;
     if (tally->options.numbers)
-        return hpct_metric_get(metric, &tally->sums) / (double) tally->counts[0];
+        return hpct_results_metric_get(metric, &tally->sums) / (double) tally->counts[0];
     for (int i = first; i < tally->classes; i++) {
-        hpct_class_metrics m = hpct_tally_class(tally, i);
-        sum += hpct_metric_get(metric, &m.of);
+        hpct_results_class_metrics m = hpct_results_tally_class(tally, i);
+        sum += hpct_results_metric_get(metric, &m.of);
     }
     return sum / (tally->classes - first);
 }
 
-void hpct_tally_get(const hpct_tally *tally, hpct_metrics *metrics)
+void hpct_results_tally_get(const hpct_results_tally *tally, hpct_metrics *metrics)
 {
-    for (const hpct_metric *m = hpct_metric_table; m->name != NULL; m++) {
+    for (const hpct_results_metric *m = hpct_results_metric_table; m->name != NULL; m++) {
         if (m->bit != 0)
-            hpct_metric_set(m, metrics, hpct_tally_has(tally, m) ? mean(tally, m) : NAN);
+            hpct_results_metric_set(m, metrics,
+                                    hpct_results_tally_has(tally, m) ? mean(tally, m) : NAN);
     }
 }
 
-bool hpct_tally_has(const hpct_tally *tally, const hpct_metric *metric)
+bool hpct_results_tally_has(const hpct_results_tally *tally, const hpct_results_metric *metric)
 {
     return tally != NULL && (tally->options.metrics & metric->bit) != 0;
 }
 
-const int64_t *hpct_tally_row(const hpct_tally *tally, int class)
+const int64_t *hpct_results_tally_row(const hpct_results_tally *tally, int class)
 {
     return tally->matrix + (size_t) class * (size_t) tally->classes;
 }

@@ -17,25 +17,28 @@ static const char *name_of(char text[16], int class, char *const *names, int num
 }
 
 /* A folder's name need not be UTF-8. */
-static json_t *class_to_json(const hpct_tally *tally, int class, char *const *names, int num_names)
+static json_t *class_to_json(const hpct_results_tally *tally, int class, char *const *names,
+                             int num_names)
 {
     char text[16];
-    hpct_class_metrics m = hpct_tally_class(tally, class);
+    hpct_results_class_metrics m = hpct_results_tally_class(tally, class);
     json_t *name = json_string(name_of(text, class, names, num_names));
     json_t *object = json_pack("{s:o,s:I}", "class", name != NULL ? name : json_integer(class),
                                "samples", (json_int_t) m.samples);
-    for (const hpct_metric *k = hpct_metric_table; object != NULL && k->name != NULL; k++) {
-        double value = hpct_metric_get(k, &m.of);
-        if (hpct_tally_has(tally, k))
+    for (const hpct_results_metric *k = hpct_results_metric_table;
+         object != NULL && k->name != NULL; k++) {
+        double value = hpct_results_metric_get(k, &m.of);
+        if (hpct_results_tally_has(tally, k))
             json_object_set_new(object, k->name, isfinite(value) ? json_real(value) : json_null());
     }
     return object;
 }
 
-json_t *hpct_tally_to_json(const hpct_tally *tally, char *const *names, int num_names)
+json_t *hpct_results_tally_to_json(const hpct_results_tally *tally, char *const *names,
+                                   int num_names)
 {
     json_t *list = json_array();
-    for (int i = 0; list != NULL && i < hpct_tally_classes(tally); i++)
+    for (int i = 0; list != NULL && i < hpct_results_tally_classes(tally); i++)
         json_array_append_new(list, class_to_json(tally, i, names, num_names));
     return list;
 }
@@ -47,17 +50,18 @@ static void print_visible(const char *name, FILE *stream)
         fputc((unsigned char) *name < 0x20 || *name == 0x7f ? '?' : *name, stream);
 }
 
-void hpct_tally_print(const hpct_tally *tally, char *const *names, int num_names, FILE *stream)
+void hpct_results_tally_print(const hpct_results_tally *tally, char *const *names, int num_names,
+                              FILE *stream)
 {
     char text[16];
-    for (int i = 0; i < hpct_tally_classes(tally); i++) {
-        hpct_class_metrics m = hpct_tally_class(tally, i);
+    for (int i = 0; i < hpct_results_tally_classes(tally); i++) {
+        hpct_results_class_metrics m = hpct_results_tally_class(tally, i);
         fputs("class ", stream);
         print_visible(name_of(text, i, names, num_names), stream);
         fprintf(stream, ": %" PRId64 " samples", m.samples);
-        for (const hpct_metric *k = hpct_metric_table; k->name != NULL; k++) {
-            if (hpct_tally_has(tally, k) && isfinite(hpct_metric_get(k, &m.of)))
-                fprintf(stream, " - %s: %.4f", k->name, hpct_metric_get(k, &m.of));
+        for (const hpct_results_metric *k = hpct_results_metric_table; k->name != NULL; k++) {
+            if (hpct_results_tally_has(tally, k) && isfinite(hpct_results_metric_get(k, &m.of)))
+                fprintf(stream, " - %s: %.4f", k->name, hpct_results_metric_get(k, &m.of));
         }
         fputc('\n', stream);
     }
@@ -66,7 +70,7 @@ void hpct_tally_print(const hpct_tally *tally, char *const *names, int num_names
 /* ---- the confusion matrix ---- */
 
 typedef struct writing {
-    const hpct_tally *tally;
+    const hpct_results_tally *tally;
     char *const *names;
     int num_names;
     const char *path;
@@ -94,14 +98,14 @@ static void print_name(const writing *w, int class, FILE *stream)
 
 static void print_matrix(const writing *w, FILE *stream)
 {
-    int classes = hpct_tally_classes(w->tally);
+    int classes = hpct_results_tally_classes(w->tally);
     fputs("true", stream);
     for (int i = 0; i < classes; i++) {
         fputc(',', stream);
         print_name(w, i, stream);
     }
     for (int i = 0; i < classes; i++) {
-        const int64_t *row = hpct_tally_row(w->tally, i);
+        const int64_t *row = hpct_results_tally_row(w->tally, i);
         fputc('\n', stream);
         print_name(w, i, stream);
         for (int k = 0; k < classes; k++)
@@ -117,8 +121,8 @@ static hpct_status write_matrix(void *arg, int fd)
     return hpct_file_write_all(fd, w->text, w->bytes, w->path);
 }
 
-hpct_status hpct_tally_write(const hpct_tally *tally, char *const *names, int num_names,
-                             const char *path)
+hpct_status hpct_results_tally_write(const hpct_results_tally *tally, char *const *names,
+                                     int num_names, const char *path)
 {
     writing w = {.tally = tally, .names = names, .num_names = num_names, .path = path};
     FILE *stream = open_memstream(&w.text, &w.bytes);

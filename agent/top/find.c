@@ -26,7 +26,7 @@ static hpct_status join(char **out, const char *folder, const char *name)
     return hpct_fail_memory(0);
 }
 
-static const char *const names[] = {HPCT_LIVE_FILE};
+static const char *const names[] = {HPCT_RESULTS_LIVE_FILE};
 
 static bool is_later(const struct timespec *a, const struct timespec *b)
 {
@@ -42,7 +42,7 @@ static void hint_below(char *hint, size_t size, const char *folder)
     for (size_t i = 0; i < below.num; i++) {
         struct stat info;
         char *path;
-        if (join(&path, below.paths[i], HPCT_LIVE_FILE) != HPCT_OK)
+        if (join(&path, below.paths[i], HPCT_RESULTS_LIVE_FILE) != HPCT_OK)
             continue;
         if (stat(path, &info) == 0 && (newest == NULL || is_later(&info.st_mtim, &time))) {
             newest = below.paths[i];
@@ -63,7 +63,7 @@ static void hint_below(char *hint, size_t size, const char *folder)
     hpct_below_free(&below);
 }
 
-hpct_status hpct_find_run(char **path, const char *run)
+hpct_status hpct_top_find_run(char **path, const char *run)
 {
     struct stat info;
     const char *folder = run != NULL ? run : ".";
@@ -71,7 +71,7 @@ hpct_status hpct_find_run(char **path, const char *run)
     *path = NULL;
     if (stat(folder, &info) != 0)
         return hpct_fail(HPCT_ERR_NO_INPUT, "%s cannot be read: %s", folder, strerror(errno));
-    HPCT_TRY(join(path, folder, S_ISDIR(info.st_mode) ? HPCT_LIVE_FILE : ""));
+    HPCT_TRY(join(path, folder, S_ISDIR(info.st_mode) ? HPCT_RESULTS_LIVE_FILE : ""));
     if (access(*path, F_OK) == 0)
         return HPCT_OK;
     free(*path);
@@ -79,7 +79,8 @@ hpct_status hpct_find_run(char **path, const char *run)
     if (S_ISDIR(info.st_mode))
         hint_below(hint, sizeof hint, folder);
     return hpct_fail(HPCT_ERR_NO_INPUT,
-                     "%s has no " HPCT_LIVE_FILE ": give the --log-dir of a run, or --job%s",
+                     "%s has no " HPCT_RESULTS_LIVE_FILE
+                     ": give the --log-dir of a run, or --job%s",
                      folder, hint);
 }
 
@@ -94,8 +95,8 @@ typedef struct newest {
 /* Takes `path`, or frees it. */
 static void consider(newest *best, char *path)
 {
-    hpct_live_report report;
-    if (access(path, F_OK) != 0 || hpct_status_file_read(&report, path) != HPCT_OK) {
+    hpct_results_live_report report;
+    if (access(path, F_OK) != 0 || hpct_results_status_file_read(&report, path) != HPCT_OK) {
         free(path);
         return;
     }
@@ -108,18 +109,18 @@ static void consider(newest *best, char *path)
     } else {
         free(path);
     }
-    hpct_live_report_free(&report);
+    hpct_results_live_report_free(&report);
 }
 
 static hpct_status look_at(newest *best, const char *folder)
 {
     char *path;
-    HPCT_TRY(join(&path, folder, HPCT_LIVE_FILE));
+    HPCT_TRY(join(&path, folder, HPCT_RESULTS_LIVE_FILE));
     consider(best, path);
     return HPCT_OK;
 }
 
-hpct_status hpct_find_below(char **path, const char *folder, const char *job)
+hpct_status hpct_top_find_below(char **path, const char *folder, const char *job)
 {
     newest best = {.job = job};
     hpct_below below = hpct_below_find(folder, names, 1);
@@ -131,12 +132,12 @@ hpct_status hpct_find_below(char **path, const char *folder, const char *job)
     return status != HPCT_OK || best.path != NULL
                ? status
                : hpct_fail(HPCT_ERR_NO_INPUT,
-                           "neither %s nor a folder in it has the " HPCT_LIVE_FILE
+                           "neither %s nor a folder in it has the " HPCT_RESULTS_LIVE_FILE
                            " of job %s: give the --log-dir of the run",
                            folder, job);
 }
 
-hpct_status hpct_find_job(char **path, const char *job)
+hpct_status hpct_top_find_job(char **path, const char *job)
 {
     char *folder;
     const hpct_rank_squeue question = {.job = job, .format = "%Z", .seconds = SQUEUE_SECONDS};
@@ -148,7 +149,7 @@ hpct_status hpct_find_job(char **path, const char *job)
                          "--log-dir of the run (%s)",
                          job, hpct_last_error());
     HPCT_TRY(status);
-    status = hpct_find_below(path, folder, job);
+    status = hpct_top_find_below(path, folder, job);
     free(folder);
     return status;
 }

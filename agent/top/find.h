@@ -6,13 +6,13 @@
 
 /* Where it is: in a log folder, or the file itself. `run` NULL: the working folder. The caller
  * frees *path. HPCT_ERR_NO_INPUT if there is none. */
-hpct_status hpct_find_run(char **path, const char *run);
+hpct_status hpct_top_find_run(char **path, const char *run);
 
 /* The same for a Slurm job, whose working folder squeue knows: the newest in it or up to two levels
  * below that names this job. Also HPCT_ERR_IO: squeue does not answer. */
-hpct_status hpct_find_job(char **path, const char *job);
+hpct_status hpct_top_find_job(char **path, const char *job);
 
 /* The newest of this job in `folder`, or up to two levels below. */
-hpct_status hpct_find_below(char **path, const char *folder, const char *job);
+hpct_status hpct_top_find_below(char **path, const char *folder, const char *job);
 
 #endif

@@ -20,8 +20,8 @@
 
 typedef struct page {
     FILE *out;
-    const hpct_screen *screen;
-    const hpct_live_report *report;
+    const hpct_top_screen *screen;
+    const hpct_results_live_report *report;
     int lines;
     char line[LINE_BYTES];
     size_t length;
@@ -73,7 +73,7 @@ static size_t cut(const char *line, int width)
 
 static void end_line(page *p)
 {
-    const hpct_screen *s = p->screen;
+    const hpct_top_screen *s = p->screen;
     p->line[p->length] = '\0';
     while (p->length > 0 && p->line[p->length - 1] == ' ')
         p->line[--p->length] = '\0';
@@ -135,17 +135,17 @@ static double age(const page *p)
 static bool is_silent(const page *p)
 {
     double usual = 3e-3 * p->report->state.step_ms;
-    return p->report->how == HPCT_LIVE_RUNNING &&
+    return p->report->how == HPCT_RESULTS_LIVE_RUNNING &&
            age(p) > (usual > NO_NEWS_SECONDS ? usual : NO_NEWS_SECONDS);
 }
 
 static void draw_title(page *p)
 {
-    static const char *const colours[] = {[HPCT_LIVE_RUNNING] = GREEN,
-                                          [HPCT_LIVE_FINISHED] = GREEN,
-                                          [HPCT_LIVE_STOPPED] = YELLOW,
-                                          [HPCT_LIVE_FAILED] = RED};
-    const hpct_live_report *r = p->report;
+    static const char *const colours[] = {[HPCT_RESULTS_LIVE_RUNNING] = GREEN,
+                                          [HPCT_RESULTS_LIVE_FINISHED] = GREEN,
+                                          [HPCT_RESULTS_LIVE_STOPPED] = YELLOW,
+                                          [HPCT_RESULTS_LIVE_FAILED] = RED};
+    const hpct_results_live_report *r = p->report;
     char text[TEXT];
     put_foreign(p, r->model, 64);
     put(p, ", %d %s", r->workers, r->workers == 1 ? "rank" : "ranks");
@@ -155,7 +155,7 @@ static void draw_title(page *p)
     }
     put(p, ": ");
     put_colour(p, is_silent(p) ? YELLOW : colours[r->how]);
-    put(p, "%s", hpct_live_word(r->how));
+    put(p, "%s", hpct_results_live_word(r->how));
     if (is_silent(p))
         put(p, ", no news for %s", duration(text, age(p)));
     put_colour(p, PLAIN);
@@ -174,7 +174,7 @@ static void draw_bar(page *p, double done)
 /* The bar is of the whole run. */
 static void draw_place(page *p)
 {
-    const hpct_live_state *s = &p->report->state;
+    const hpct_results_live_state *s = &p->report->state;
     double of_epoch = s->steps > 0 ? (double) s->step / (double) s->steps : 0;
     double done = s->epoch > 0 ? (s->epoch - 1 + of_epoch) / s->epochs : 0;
     draw_bar(p, done);
@@ -185,14 +185,14 @@ static void draw_place(page *p)
 
 static void draw_times(page *p)
 {
-    const hpct_live_state *s = &p->report->state;
+    const hpct_results_live_state *s = &p->report->state;
     char text[TEXT];
     put(p, "%s per step, ", number(text, s->step_ms, 1, " ms"));
     put(p, "%s images/s", number(text, s->images_per_second, 0, ""));
     if (!isnan(s->learning_rate))
         put(p, ", learning rate %g", s->learning_rate);
     end_line(p);
-    if (p->report->how != HPCT_LIVE_RUNNING)
+    if (p->report->how != HPCT_RESULTS_LIVE_RUNNING)
         return;
     double job = s->job_ends - (double) p->screen->now;
     bool late = s->seconds_left > job;
@@ -233,12 +233,12 @@ static void draw_curve(page *p, const double *values, int num)
 /* Of the last values as many as there are columns. */
 static void draw_losses(page *p)
 {
-    const hpct_live_report *r = p->report;
-    char loss[HPCT_METRIC_TEXT];
+    const hpct_results_live_report *r = p->report;
+    char loss[HPCT_RESULTS_METRIC_TEXT];
     if (isnan(r->state.loss) && r->state.step == 0) /* none yet, rather than not a number */
         snprintf(loss, sizeof loss, "-");
     else
-        hpct_progress_metric(loss, r->state.loss);
+        hpct_results_progress_metric(loss, r->state.loss);
     put(p, "loss      %-10s ", loss);
     int room = p->screen->width - (int) p->length, num = r->num_losses;
     int first = p->screen->height > 0 && num > room ? num - room : 0;
@@ -250,31 +250,32 @@ static void draw_losses(page *p)
 /* Those of evaluations, or the others, behind what the line has. */
 static void put_metrics(page *p, bool of_validation)
 {
-    const hpct_live_state *s = &p->report->state;
-    char text[HPCT_METRIC_TEXT];
+    const hpct_results_live_state *s = &p->report->state;
+    char text[HPCT_RESULTS_METRIC_TEXT];
     for (int i = 0; i < s->num_metrics; i++) {
-        const hpct_live_metric *m = &s->metrics[i];
-        if ((strncmp(m->name, HPCT_METRIC_VAL, strlen(HPCT_METRIC_VAL)) == 0) != of_validation)
+        const hpct_results_live_metric *m = &s->metrics[i];
+        if ((strncmp(m->name, HPCT_RESULTS_METRIC_VAL, strlen(HPCT_RESULTS_METRIC_VAL)) == 0) !=
+            of_validation)
             continue;
         put(p, "%s", p->length > 0 ? ", " : "");
-        put_foreign(p, m->name, HPCT_LIVE_NAME);
-        put(p, " %s", isnan(m->value) ? "-" : hpct_progress_metric(text, m->value));
+        put_foreign(p, m->name, HPCT_RESULTS_LIVE_NAME);
+        put(p, " %s", isnan(m->value) ? "-" : hpct_results_progress_metric(text, m->value));
     }
 }
 
 /* Of numbers there is no accuracy. */
-static bool has_accuracy(const hpct_live_state *s)
+static bool has_accuracy(const hpct_results_live_state *s)
 {
     bool of_validation;
-    const hpct_metric *first =
-        s->num_metrics > 0 ? hpct_metric_find(s->metrics[0].name, &of_validation) : NULL;
-    return first == NULL || first->kind != HPCT_METRIC_OF_NUMBERS;
+    const hpct_results_metric *first =
+        s->num_metrics > 0 ? hpct_results_metric_find(s->metrics[0].name, &of_validation) : NULL;
+    return first == NULL || first->kind != HPCT_RESULTS_METRIC_OF_NUMBERS;
 }
 
 static void draw_metrics(page *p)
 {
-    const hpct_live_state *s = &p->report->state;
-    char text[TEXT], loss[HPCT_METRIC_TEXT];
+    const hpct_results_live_state *s = &p->report->state;
+    char text[TEXT], loss[HPCT_RESULTS_METRIC_TEXT];
     draw_losses(p);
     if (has_accuracy(s))
         put(p, "accuracy  %s", number(text, s->accuracy, 4, ""));
@@ -282,7 +283,7 @@ static void draw_metrics(page *p)
     end_line(p);
     if (isnan(s->val_loss) && isnan(s->val_accuracy))
         return;
-    put(p, "val_loss %s", hpct_progress_metric(loss, s->val_loss));
+    put(p, "val_loss %s", hpct_results_progress_metric(loss, s->val_loss));
     if (has_accuracy(s))
         put(p, ", val_accuracy %s", number(text, s->val_accuracy, 4, ""));
     put_metrics(p, true);
@@ -292,7 +293,7 @@ static void draw_metrics(page *p)
 /* ---- ranks ---- */
 
 /* Steps end together: the rank that waits least is the slowest. */
-static double own_ms(const hpct_live_rank *rank)
+static double own_ms(const hpct_results_live_rank *rank)
 {
     double ms = rank->step_ms - rank->wait_ms;
     return isnan(ms) ? -INFINITY : ms;
@@ -300,13 +301,13 @@ static double own_ms(const hpct_live_rank *rank)
 
 static int by_slowness(const void *a, const void *b)
 {
-    const hpct_live_rank *x = *(const hpct_live_rank *const *) a,
-                         *y = *(const hpct_live_rank *const *) b;
+    const hpct_results_live_rank *x = *(const hpct_results_live_rank *const *) a,
+                                 *y = *(const hpct_results_live_rank *const *) b;
     double of_x = own_ms(x), of_y = own_ms(y);
     return of_x != of_y ? (of_x < of_y) - (of_x > of_y) : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static void draw_rank(page *p, const hpct_live_rank *rank)
+static void draw_rank(page *p, const hpct_results_live_rank *rank)
 {
     char text[TEXT];
     put(p, "%5d  ", rank->rank);
@@ -322,7 +323,7 @@ static void draw_rank(page *p, const hpct_live_rank *rank)
 }
 
 /* Some strategies do not tell. */
-static bool knows_ranks(const hpct_live_report *r)
+static bool knows_ranks(const hpct_results_live_report *r)
 {
     for (int i = 0; i < r->num_ranks; i++) {
         if (!isnan(r->ranks[i].step_ms) || !isnan(r->ranks[i].memory_mb))
@@ -334,11 +335,11 @@ static bool knows_ranks(const hpct_live_report *r)
 /* In the order of ranks, or, where they do not all fit, the slowest first. */
 static void draw_ranks(page *p)
 {
-    const hpct_live_report *r = p->report;
+    const hpct_results_live_report *r = p->report;
     int room = p->screen->height == 0
                    ? r->num_ranks
                    : p->screen->height - p->lines - 2 - (p->screen->remark != NULL ? 1 : 0);
-    const hpct_live_rank **order = calloc((size_t) r->num_ranks + 1, sizeof *order);
+    const hpct_results_live_rank **order = calloc((size_t) r->num_ranks + 1, sizeof *order);
     if (!knows_ranks(r) || room < 1 || order == NULL) {
         free(order);
         return;
@@ -363,7 +364,8 @@ static void draw_ranks(page *p)
     free(order);
 }
 
-void hpct_screen_draw(FILE *out, const hpct_screen *screen, const hpct_live_report *report)
+void hpct_top_screen_draw(FILE *out, const hpct_top_screen *screen,
+                          const hpct_results_live_report *report)
 {
     page p = {.out = out, .screen = screen, .report = report};
     draw_title(&p);

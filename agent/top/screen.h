@@ -7,15 +7,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-typedef struct hpct_screen {
+typedef struct hpct_top_screen {
     int width, height; /* of the terminal; height 0: all ranks, no line is cut */
     bool utf8, colour;
     int64_t now;        /* seconds since 1970 */
     const char *remark; /* a last line; NULL: none */
-} hpct_screen;
+} hpct_top_screen;
 
 /* Without escape sequences except for colours. What comes from the file cannot send any: characters
  * that are not printable ASCII are shown as '?'. */
-void hpct_screen_draw(FILE *out, const hpct_screen *screen, const hpct_live_report *report);
+void hpct_top_screen_draw(FILE *out, const hpct_top_screen *screen,
+                          const hpct_results_live_report *report);
 
 #endif

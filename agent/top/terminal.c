@@ -32,7 +32,7 @@ static void note(int number)
     arrived[number] = 1;
 }
 
-bool hpct_terminal_is(FILE *stream)
+bool hpct_top_terminal_is(FILE *stream)
 {
     const char *kind = getenv("TERM");
     return isatty(fileno(stream)) && kind != NULL && kind[0] != '\0' && strcmp(kind, "dumb") != 0;
@@ -60,7 +60,7 @@ static void leave(void)
         tcsetattr(STDIN_FILENO, TCSANOW, &terminal.keys);
 }
 
-void hpct_terminal_open(FILE *stream)
+void hpct_top_terminal_open(FILE *stream)
 {
     struct sigaction action = {.sa_handler = note};
     sigset_t ours;
@@ -80,7 +80,7 @@ void hpct_terminal_open(FILE *stream)
     enter();
 }
 
-void hpct_terminal_close(void)
+void hpct_top_terminal_close(void)
 {
     leave();
     for (size_t i = 0; i < NUM_SIGNALS; i++)
@@ -90,7 +90,7 @@ void hpct_terminal_close(void)
 
 /* ---- drawing ---- */
 
-void hpct_terminal_size(int *width, int *height)
+void hpct_top_terminal_size(int *width, int *height)
 {
     struct winsize size;
     bool known = ioctl(fileno(terminal.stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 &&
@@ -99,7 +99,7 @@ void hpct_terminal_size(int *width, int *height)
     *height = known ? size.ws_row : 24;
 }
 
-void hpct_terminal_show(const char *text)
+void hpct_top_terminal_show(const char *text)
 {
     fputs("\033[H", terminal.stream);
     for (const char *c = text; *c != '\0'; c++) {
@@ -130,18 +130,18 @@ static void pass_on(int number)
 }
 
 /* What has arrived; the order is that of the table. */
-static hpct_terminal_event heed(void)
+static hpct_top_terminal_event heed(void)
 {
     for (size_t i = 0; i < NUM_SIGNALS; i++) {
         if (!arrived[signals[i]])
             continue;
         arrived[signals[i]] = 0;
         if (signals[i] == SIGINT)
-            return HPCT_TERMINAL_QUIT;
+            return HPCT_TOP_TERMINAL_QUIT;
         if (signals[i] != SIGWINCH)
             pass_on(signals[i]);
     }
-    return HPCT_TERMINAL_DRAW;
+    return HPCT_TOP_TERMINAL_DRAW;
 }
 
 static bool is_quit(void)
@@ -158,7 +158,7 @@ static double seconds_until(const struct timespec *end)
     return (double) (end->tv_sec - now.tv_sec) + 1e-9 * (double) (end->tv_nsec - now.tv_nsec);
 }
 
-hpct_terminal_event hpct_terminal_wait(double seconds)
+hpct_top_terminal_event hpct_top_terminal_wait(double seconds)
 {
     struct timespec end;
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -171,7 +171,7 @@ hpct_terminal_event hpct_terminal_wait(double seconds)
         if (ready < 0)
             return heed();
         if (ready > 0 && is_quit())
-            return HPCT_TERMINAL_QUIT;
+            return HPCT_TOP_TERMINAL_QUIT;
     }
-    return ferror(terminal.stream) ? HPCT_TERMINAL_QUIT : HPCT_TERMINAL_DRAW;
+    return ferror(terminal.stream) ? HPCT_TOP_TERMINAL_QUIT : HPCT_TOP_TERMINAL_DRAW;
 }

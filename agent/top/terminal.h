@@ -6,26 +6,26 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-typedef enum hpct_terminal_event {
-    HPCT_TERMINAL_DRAW, /* the time is over, or its size has changed */
-    HPCT_TERMINAL_QUIT, /* q, SIGINT, or the terminal is gone */
-} hpct_terminal_event;
+typedef enum hpct_top_terminal_event {
+    HPCT_TOP_TERMINAL_DRAW, /* the time is over, or its size has changed */
+    HPCT_TOP_TERMINAL_QUIT, /* q, SIGINT, or the terminal is gone */
+} hpct_top_terminal_event;
 
 /* Whether that stream is one, which understands escape sequences. */
-bool hpct_terminal_is(FILE *stream);
+bool hpct_top_terminal_is(FILE *stream);
 
 /* From now on SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP and SIGWINCH arrive only in
- * hpct_terminal_wait, unless they are ignored. */
-void hpct_terminal_open(FILE *stream);
-void hpct_terminal_close(void);
+ * hpct_top_terminal_wait, unless they are ignored. */
+void hpct_top_terminal_open(FILE *stream);
+void hpct_top_terminal_close(void);
 
-void hpct_terminal_size(int *width, int *height);
+void hpct_top_terminal_size(int *width, int *height);
 
 /* Replaces what is shown by these lines, without a last line feed. */
-void hpct_terminal_show(const char *text);
+void hpct_top_terminal_show(const char *text);
 
 /* Up to `seconds`. SIGTSTP stops the process meanwhile, with the terminal given back; SIGTERM and
  * the like end it so. */
-hpct_terminal_event hpct_terminal_wait(double seconds);
+hpct_top_terminal_event hpct_top_terminal_wait(double seconds);
 
 #endif

@@ -34,63 +34,64 @@ static bool has_colour(void)
     return none == NULL || none[0] == '\0';
 }
 
-static hpct_status show(const hpct_screen *screen, const hpct_live_report *report)
+static hpct_status show(const hpct_top_screen *screen, const hpct_results_live_report *report)
 {
     char *text = NULL;
     size_t size;
     FILE *memory = open_memstream(&text, &size);
     if (memory == NULL)
         return hpct_fail_memory(0);
-    hpct_screen_draw(memory, screen, report);
+    hpct_top_screen_draw(memory, screen, report);
     if (fclose(memory) == 0)
-        hpct_terminal_show(text);
+        hpct_top_terminal_show(text);
     free(text);
     return HPCT_OK;
 }
 
 /* What cannot be read leaves the report as it was, and is said below. */
-static hpct_status redraw(hpct_screen *screen, hpct_live_report *report, const char *path)
+static hpct_status redraw(hpct_top_screen *screen, hpct_results_live_report *report,
+                          const char *path)
 {
-    hpct_live_report next;
-    bool read = hpct_status_file_read(&next, path) == HPCT_OK;
+    hpct_results_live_report next;
+    bool read = hpct_results_status_file_read(&next, path) == HPCT_OK;
     if (read) {
-        hpct_live_report_free(report);
+        hpct_results_live_report_free(report);
         *report = next;
     }
     screen->remark = read ? NULL : hpct_last_error();
     screen->now = (int64_t) time(NULL);
-    hpct_terminal_size(&screen->width, &screen->height);
+    hpct_top_terminal_size(&screen->width, &screen->height);
     return show(screen, report);
 }
 
-static hpct_status watch(hpct_screen *screen, hpct_live_report *report, const char *path,
-                         FILE *stream)
+static hpct_status watch(hpct_top_screen *screen, hpct_results_live_report *report,
+                         const char *path, FILE *stream)
 {
     hpct_status status;
-    hpct_terminal_open(stream);
+    hpct_top_terminal_open(stream);
     do
         status = redraw(screen, report, path);
-    while (status == HPCT_OK && hpct_terminal_wait(REDRAW_SECONDS) == HPCT_TERMINAL_DRAW);
-    hpct_terminal_close();
+    while (status == HPCT_OK && hpct_top_terminal_wait(REDRAW_SECONDS) == HPCT_TOP_TERMINAL_DRAW);
+    hpct_top_terminal_close();
     return status;
 }
 
 hpct_status hpct_top(const hpct_top_options *o, FILE *stream)
 {
     char *path;
-    hpct_live_report report;
-    hpct_screen screen = {.width = PLAIN_WIDTH, .utf8 = is_utf8(), .now = (int64_t) time(NULL)};
+    hpct_results_live_report report;
+    hpct_top_screen screen = {.width = PLAIN_WIDTH, .utf8 = is_utf8(), .now = (int64_t) time(NULL)};
     if (o->run != NULL && o->job != NULL)
         return hpct_fail(HPCT_ERR_USAGE, "top: a run and --job are both given: give one");
-    HPCT_TRY(o->job != NULL ? hpct_find_job(&path, o->job) : hpct_find_run(&path, o->run));
-    hpct_status status = hpct_status_file_read(&report, path);
-    bool live = !o->once && hpct_terminal_is(stream);
+    HPCT_TRY(o->job != NULL ? hpct_top_find_job(&path, o->job) : hpct_top_find_run(&path, o->run));
+    hpct_status status = hpct_results_status_file_read(&report, path);
+    bool live = !o->once && hpct_top_terminal_is(stream);
     if (status == HPCT_OK && !live)
-        hpct_screen_draw(stream, &screen, &report);
+        hpct_top_screen_draw(stream, &screen, &report);
     screen.colour = live && has_colour();
     if (status == HPCT_OK && live)
         status = watch(&screen, &report, path, stream);
-    hpct_live_report_free(&report);
+    hpct_results_live_report_free(&report);
     free(path);
     return status;
 }

@@ -137,8 +137,8 @@ static hpct_status make_room(bench_run *run)
 
 static hpct_status try_outputs(const bench_run *run)
 {
-    const hpct_result_file files[] = {{"--summary-json", run->options.summary_json, 0},
-                                      {"--timeline", run->options.timeline, 0}};
+    const hpct_results_file files[] = {{"--summary-json", run->options.summary_json, 0},
+                                       {"--timeline", run->options.timeline, 0}};
     return hpct_context_rank(run->context) == 0 ? hpct_results_try(files, 2) : HPCT_OK;
 }
 
@@ -199,7 +199,7 @@ static hpct_status one_step(bench_run *run, bool last, double *seconds)
         run->last = (hpct_metrics){.loss = sums.loss / (double) sums.samples,
                                    .accuracy = sums.correct / (double) sums.samples};
     if (run->options.emulate != NULL)
-        run->last = (hpct_metrics) HPCT_NO_METRICS;
+        run->last = (hpct_metrics) HPCT_RESULTS_NO_METRICS;
     return status;
 }
 
@@ -279,7 +279,7 @@ static hpct_status print_profile(bench_run *run)
 static hpct_status write_summary(const bench_run *run, const hpct_bench_result *result)
 {
     hpct_status status = HPCT_OK;
-    hpct_summary summary = {
+    hpct_results_summary summary = {
         .model = hpct_model_name(run->model),
         .strategy = run->strategy_choice.ops->name,
         .device = hpct_model_device(run->model),
@@ -298,7 +298,7 @@ static hpct_status write_summary(const bench_run *run, const hpct_bench_result *
         .train = run->last,
         .optimizer = hpct_optimizer_name(hpct_model_optimizer(run->model)->kind),
         .learning_rate = hpct_model_learning_rate(run->model),
-        .validation = HPCT_NO_METRICS,
+        .validation = HPCT_RESULTS_NO_METRICS,
         .peak_rss_mb = run->peak_mb,
         .bytes_sent_per_step = run->strategy->ops->bytes_per_step(run->strategy),
         .emulated = run->options.emulate != NULL,

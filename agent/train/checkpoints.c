@@ -309,7 +309,8 @@ static hpct_status open_folder(hpct_train_checkpoints *c, hpct_train_training *t
 hpct_status hpct_train_checkpoints_open(hpct_train_checkpoints **out, hpct_train_training *t)
 {
     *out = NULL;
-    t->begin = (hpct_train_place){.epoch = t->options.initial_epoch, .logs = HPCT_HISTORY_NONE};
+    t->begin =
+        (hpct_train_place){.epoch = t->options.initial_epoch, .logs = HPCT_RESULTS_HISTORY_NONE};
     if (t->options.checkpoint_dir == NULL)
         return HPCT_OK;
     hpct_train_checkpoints *c = calloc(1, sizeof *c);

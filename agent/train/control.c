@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANY HPCT_METRIC_ANY
+#define ANY HPCT_RESULTS_METRIC_ANY
 
 typedef enum moment { EPOCH_BEGIN, BATCH_BEGIN, BATCH_END, EPOCH_END, MOMENTS } moment;
 
@@ -57,7 +57,7 @@ static hpct_status check_rate_file(const hpct_fit_options *o)
     char path[PATH_MAX];
     if (o->learning_rate_file == NULL || o->log_dir == NULL)
         return HPCT_OK;
-    snprintf(path, sizeof path, "%s/" HPCT_HISTORY_EPOCHS, o->log_dir);
+    snprintf(path, sizeof path, "%s/" HPCT_RESULTS_HISTORY_EPOCHS, o->log_dir);
     return hpct_output_same(o->learning_rate_file, path)
                ? hpct_fail(
                      HPCT_ERR_USAGE,
@@ -66,7 +66,7 @@ static hpct_status check_rate_file(const hpct_fit_options *o)
                : HPCT_OK;
 }
 
-static hpct_status parse(control *c, const hpct_fit_options *o, hpct_metric_choice choice)
+static hpct_status parse(control *c, const hpct_fit_options *o, hpct_results_metric_choice choice)
 {
     c->stops = o->early_stopping != NULL;
     c->reduces = o->reduce_lr_on_plateau != NULL;
@@ -244,8 +244,9 @@ static hpct_status call_back(control *c, hpct_train_training *t, moment when, in
     double rate = rate_of_step(t);
     hpct_callback_state state = {.epoch = t->now.epoch,
                                  .step = step,
-                                 .train = train != NULL ? *train : (hpct_metrics) HPCT_NO_METRICS,
-                                 .validation = HPCT_NO_METRICS,
+                                 .train = train != NULL ? *train
+                                                        : (hpct_metrics) HPCT_RESULTS_NO_METRICS,
+                                 .validation = HPCT_RESULTS_NO_METRICS,
                                  .learning_rate = rate};
     hpct_status status = call(c, when, &state);
     if (step < 0) {
@@ -322,9 +323,9 @@ static void heed_target(control *c, int64_t epoch, double value, verdict *v)
     v->stop = c->notes.reached = true;
     c->notes.target = (hpct_train_watch){.has = true, .best = value, .best_epoch = epoch};
     snprintf(c->notes.target.monitor, sizeof c->notes.target.monitor, "%s", name);
-    char text[96], number[HPCT_METRIC_TEXT];
+    char text[96], number[HPCT_RESULTS_METRIC_TEXT];
     snprintf(text, sizeof text, "%s is %s, training ends (--stop-at)", name,
-             hpct_progress_metric(number, value));
+             hpct_results_progress_metric(number, value));
     print_note(c, epoch, text, "");
 }
 

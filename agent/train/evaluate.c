@@ -71,18 +71,20 @@ static hpct_status evaluate_batch(hpct_model *model, hpct_strategy *strategy, in
 }
 
 /* Of the samples from `first` on. */
-static hpct_status count_part(hpct_tally *tally, const hpct_dataset *dataset, int64_t first,
+static hpct_status count_part(hpct_results_tally *tally, const hpct_dataset *dataset, int64_t first,
                               const float *outputs, int count)
 {
     if (dataset->targets == NULL)
-        return hpct_tally_add(tally, outputs, dataset->labels + first, count);
-    hpct_tally_add_numbers(tally, outputs, dataset->targets + first * dataset->num_targets, count);
+        return hpct_results_tally_add(tally, outputs, dataset->labels + first, count);
+    hpct_results_tally_add_numbers(tally, outputs, dataset->targets + first * dataset->num_targets,
+                                   count);
     return HPCT_OK;
 }
 
 /* Counts the outputs of the last batch, of the samples from `first` on. */
-static hpct_status count_outputs(hpct_model *model, hpct_strategy *strategy, hpct_tally *tally,
-                                 const hpct_dataset *dataset, int64_t first, int count)
+static hpct_status count_outputs(hpct_model *model, hpct_strategy *strategy,
+                                 hpct_results_tally *tally, const hpct_dataset *dataset,
+                                 int64_t first, int count)
 {
     const float *outputs = NULL;
     if (strategy == NULL || strategy->ops->evaluate == NULL) {
@@ -103,8 +105,8 @@ static hpct_status count_outputs(hpct_model *model, hpct_strategy *strategy, hpc
 /* The samples from `first` on. */
 static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
                                     hpct_train_batch_source *input_source, int64_t batches,
-                                    hpct_tally *tally, const hpct_dataset *dataset, int64_t first,
-                                    hpct_backend_batch_sums *sums)
+                                    hpct_results_tally *tally, const hpct_dataset *dataset,
+                                    int64_t first, hpct_backend_batch_sums *sums)
 {
     hpct_status status = HPCT_OK;
     for (int64_t i = 0; i < batches && status == HPCT_OK; i++) {
@@ -126,7 +128,7 @@ static hpct_status evaluate_batches(hpct_model *model, hpct_strategy *strategy,
 
 static hpct_status evaluate_slice(hpct_model *model, hpct_strategy *strategy,
                                   const hpct_dataset *dataset, int slice, int slices, int batch,
-                                  hpct_tally *tally, hpct_backend_batch_sums *sums)
+                                  hpct_results_tally *tally, hpct_backend_batch_sums *sums)
 {
     own_share mine = {.batch = batch};
     mine.count = hpct_data_slice((int64_t) dataset->size, slice, slices, &mine.begin);
@@ -161,29 +163,29 @@ hpct_status hpct_train_evaluate_slice(hpct_model *model, hpct_strategy *strategy
 
 /* ---- metrics of the whole data set ---- */
 
-hpct_status hpct_train_evaluate_open_tally(hpct_tally **tally, const hpct_model *model,
+hpct_status hpct_train_evaluate_open_tally(hpct_results_tally **tally, const hpct_model *model,
                                            unsigned metrics, bool matrix)
 {
     hpct_shape output = hpct_model_output_shape(model);
     *tally = NULL;
     return metrics != 0 || matrix
-               ? hpct_tally_open(tally,
-                                 &(hpct_tally_options){.outputs = output.size[output.rank - 1],
-                                                       .labels = hpct_model_count_labels(model),
-                                                       .logits = hpct_model_gives_logits(model),
-                                                       .numbers = hpct_model_judged(model) ==
-                                                                  HPCT_TARGETS_NUMBERS,
-                                                       .metrics = metrics,
-                                                       .matrix = matrix})
+               ? hpct_results_tally_open(
+                     tally, &(hpct_results_tally_options){.outputs = output.size[output.rank - 1],
+                                                          .labels = hpct_model_count_labels(model),
+                                                          .logits = hpct_model_gives_logits(model),
+                                                          .numbers = hpct_model_judged(model) ==
+                                                                     HPCT_TARGETS_NUMBERS,
+                                                          .metrics = metrics,
+                                                          .matrix = matrix})
                : HPCT_OK;
 }
 
 /* Of all ranks, in the order of the ranks. */
-static hpct_status add_up_sums(hpct_context *context, hpct_tally *tally)
+static hpct_status add_up_sums(hpct_context *context, hpct_results_tally *tally)
 {
     hpct_comm *comm = hpct_context_comm(context);
     size_t num = sizeof(hpct_metrics) / sizeof(double);
-    double *sums = (double *) hpct_tally_sums(tally);
+    double *sums = (double *) hpct_results_tally_sums(tally);
     double *all = malloc((size_t) comm->size * sizeof(hpct_metrics));
     hpct_status status = hpct_context_agree(
         context, all != NULL ? HPCT_OK : hpct_fail_memory((size_t) comm->size * sizeof *all));
@@ -197,11 +199,11 @@ static hpct_status add_up_sums(hpct_context *context, hpct_tally *tally)
 }
 
 /* Adds the counts of all ranks, piece by piece: a confusion matrix may be large. */
-static hpct_status add_up(hpct_context *context, hpct_tally *tally)
+static hpct_status add_up(hpct_context *context, hpct_results_tally *tally)
 {
     hpct_comm *comm = hpct_context_comm(context);
     size_t num, size = (size_t) comm->size, piece = GATHERED_COUNTS / size + 1;
-    int64_t *counts = hpct_tally_counts(tally, &num);
+    int64_t *counts = hpct_results_tally_counts(tally, &num);
     int64_t *all = malloc(piece * size * sizeof *all);
     hpct_status status = hpct_context_agree(
         context, all != NULL ? HPCT_OK : hpct_fail_memory(piece * size * sizeof *all));
@@ -218,12 +220,12 @@ static hpct_status add_up(hpct_context *context, hpct_tally *tally)
 
 hpct_status hpct_train_evaluate_built(hpct_context *context, hpct_model *model,
                                       hpct_strategy *strategy, const hpct_dataset *dataset,
-                                      int batch, hpct_tally *tally, hpct_metrics *metrics)
+                                      int batch, hpct_results_tally *tally, hpct_metrics *metrics)
 {
     hpct_comm *comm = hpct_context_comm(context);
     hpct_backend_batch_sums mine = {0}, sum = {0};
     if (tally != NULL)
-        hpct_tally_clear(tally);
+        hpct_results_tally_clear(tally);
     hpct_backend_batch_sums *all = malloc((size_t) comm->size * sizeof *all);
     hpct_status status =
         all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK;
@@ -244,7 +246,7 @@ hpct_status hpct_train_evaluate_built(hpct_context *context, hpct_model *model,
         status = add_up_sums(context, tally);
     *metrics =
         hpct_train_metrics_of(model, sum.loss, sum.correct, sum.in_top_k, (int64_t) dataset->size);
-    hpct_tally_get(status == HPCT_OK ? tally : NULL, metrics);
+    hpct_results_tally_get(status == HPCT_OK ? tally : NULL, metrics);
     free(all);
     return status;
 }
@@ -266,21 +268,22 @@ static hpct_status check_loss(const hpct_model *model, double loss)
 static void add_means(json_t *object, const hpct_metrics *metrics)
 {
     bool numbers = isnan(metrics->accuracy);
-    const hpct_metric_choice choice = {.classes = !numbers, .numbers = numbers};
-    for (const hpct_metric *m = NULL; (m = hpct_metric_next(m, &choice, false)) != NULL;)
-        json_object_set_new(object, m->name, json_real(hpct_metric_get(m, metrics)));
+    const hpct_results_metric_choice choice = {.classes = !numbers, .numbers = numbers};
+    for (const hpct_results_metric *m = NULL;
+         (m = hpct_results_metric_next(m, &choice, false)) != NULL;)
+        json_object_set_new(object, m->name, json_real(hpct_results_metric_get(m, metrics)));
 }
 
 /* By rank 0. */
 static hpct_status write_files(const hpct_context *context, const hpct_evaluate_options *o,
-                               const hpct_dataset *dataset, const hpct_tally *tally,
+                               const hpct_dataset *dataset, const hpct_results_tally *tally,
                                const hpct_metrics *metrics)
 {
     if (hpct_context_rank(context) != 0)
         return HPCT_OK;
     if (o->confusion_matrix != NULL)
-        HPCT_TRY(
-            hpct_tally_write(tally, dataset->classes, dataset->num_classes, o->confusion_matrix));
+        HPCT_TRY(hpct_results_tally_write(tally, dataset->classes, dataset->num_classes,
+                                          o->confusion_matrix));
     if (o->summary_json == NULL)
         return HPCT_OK;
     json_t *object =
@@ -288,14 +291,14 @@ static hpct_status write_files(const hpct_context *context, const hpct_evaluate_
     if (object != NULL)
         add_means(object, metrics);
     if (object != NULL && tally != NULL)
-        hpct_summary_add_tally(object, "", tally, dataset->classes, dataset->num_classes);
-    return hpct_json_write(object, o->summary_json);
+        hpct_results_summary_add_tally(object, "", tally, dataset->classes, dataset->num_classes);
+    return hpct_results_json_write(object, o->summary_json);
 }
 
 static hpct_status try_files(const hpct_evaluate_options *o)
 {
-    const hpct_result_file files[] = {{"--confusion-matrix", o->confusion_matrix, 0},
-                                      {"--summary-json", o->summary_json, 0}};
+    const hpct_results_file files[] = {{"--confusion-matrix", o->confusion_matrix, 0},
+                                       {"--summary-json", o->summary_json, 0}};
     return hpct_results_try(files, 2);
 }
 
@@ -304,7 +307,7 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
                                hpct_metrics *metrics)
 {
     int batch_size = options->batch_size;
-    hpct_tally *tally = NULL;
+    hpct_results_tally *tally = NULL;
     int batch = batch_size == 0 ? DEFAULT_BATCH : batch_size, sizes[2] = {1};
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
     hpct_status status = HPCT_OK;
@@ -352,10 +355,10 @@ hpct_status hpct_evaluate_with(hpct_context *context, hpct_model *model,
         status =
             hpct_context_agree(context, write_files(context, options, dataset, tally, metrics));
     if (status == HPCT_OK && options->classes != NULL && tally != NULL)
-        hpct_tally_print(tally, dataset->classes, dataset->num_classes, options->classes);
+        hpct_results_tally_print(tally, dataset->classes, dataset->num_classes, options->classes);
 
 end:
-    hpct_tally_close(tally);
+    hpct_results_tally_close(tally);
     hpct_enter_wait(before);
     return status;
 }

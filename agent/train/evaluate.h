@@ -19,14 +19,14 @@ hpct_status hpct_train_evaluate_slice(hpct_model *model, hpct_strategy *strategy
                                       hpct_backend_batch_sums *sums);
 
 /* For options->metrics and confusion_matrix: *tally, NULL if neither was asked for. HPCT_ERR_USAGE,
- * see hpct_tally_open. */
-hpct_status hpct_train_evaluate_open_tally(hpct_tally **tally, const hpct_model *model,
+ * see hpct_results_tally_open. */
+hpct_status hpct_train_evaluate_open_tally(hpct_results_tally **tally, const hpct_model *model,
                                            unsigned metrics, bool matrix);
 
 /* hpct_evaluate on a model built for those sizes, by the strategy if it evaluates itself (NULL:
  * none); collective. `tally`, unless NULL: gets the counts of all ranks. */
 hpct_status hpct_train_evaluate_built(hpct_context *context, hpct_model *model,
                                       hpct_strategy *strategy, const hpct_dataset *dataset,
-                                      int batch, hpct_tally *tally, hpct_metrics *metrics);
+                                      int batch, hpct_results_tally *tally, hpct_metrics *metrics);
 
 #endif

@@ -484,7 +484,7 @@ static hpct_status finish(hpct_fit_run *run, hpct_status failed)
     if (failed != HPCT_OK && (failed == HPCT_ERR_INTERNAL || t->now.steps_done == 0 ||
                               !hpct_train_training_went(t, failed)))
         return failed;
-    t->now.how = failed == HPCT_OK ? HPCT_LIVE_FINISHED : HPCT_LIVE_FAILED;
+    t->now.how = failed == HPCT_OK ? HPCT_RESULTS_LIVE_FINISHED : HPCT_RESULTS_LIVE_FAILED;
     hpct_train_training_note_end(t);
     hpct_status status = save_checkpoint_and_weights(run);
     if (!hpct_train_training_went(t, status))
@@ -496,7 +496,7 @@ static void run_free(hpct_fit_run *run)
 {
     hpct_train_training *t = &run->training;
     hpct_train_checkpoints_close(run->checkpoints);
-    hpct_tally_close(t->tally);
+    hpct_results_tally_close(t->tally);
     hpct_train_batch_source_close(t->input_source); /* uses the strategy's model */
     if (t->strategy != NULL)
         t->strategy->ops->close(t->strategy);
@@ -576,7 +576,8 @@ hpct_status hpct_fit_until(hpct_context *context, hpct_model *model, const hpct_
                      .host = hpct_context_node(context),
                      .workers = hpct_context_size(context),
                      .leads = hpct_context_rank(context) == 0,
-                     .now.result = {.train = HPCT_NO_METRICS, .validation = HPCT_NO_METRICS}},
+                     .now.result = {.train = HPCT_RESULTS_NO_METRICS,
+                                    .validation = HPCT_RESULTS_NO_METRICS}},
     };
     const hpct_strategy_ops *ops;
     hpct_status status = hpct_strategy_find(&ops, &options->strategy);

@@ -108,8 +108,8 @@ void hpct_fit_restate_failed(const hpct_train_training *t, bool settled)
     if (log_dir == NULL || !t->leads)
         return;
     char *kept = hpct_error_keep();
-    if (hpct_status_file_end(log_dir, HPCT_LIVE_FAILED) != HPCT_OK ||
-        (settled && hpct_run_file_restate(log_dir, "failed", kept) != HPCT_OK))
+    if (hpct_results_status_file_end(log_dir, HPCT_RESULTS_LIVE_FAILED) != HPCT_OK ||
+        (settled && hpct_results_run_file_restate(log_dir, "failed", kept) != HPCT_OK))
         fprintf(stderr, "hpc-train: %s\n", hpct_last_error());
     hpct_error_restore(kept);
 }

@@ -5,15 +5,15 @@
 
 #include <math.h>
 
-hpct_metric_choice hpct_train_metrics_chosen(const hpct_fit_options *options,
-                                             const hpct_model *model)
+hpct_results_metric_choice hpct_train_metrics_chosen(const hpct_fit_options *options,
+                                                     const hpct_model *model)
 {
     bool numbers = hpct_model_judged(model) == HPCT_TARGETS_NUMBERS;
-    return (hpct_metric_choice){.validation = options->validation != NULL,
-                                .top_k = hpct_model_top_k(model) > 0,
-                                .classes = !numbers,
-                                .numbers = numbers,
-                                .requested = options->metrics};
+    return (hpct_results_metric_choice){.validation = options->validation != NULL,
+                                        .top_k = hpct_model_top_k(model) > 0,
+                                        .classes = !numbers,
+                                        .numbers = numbers,
+                                        .requested = options->metrics};
 }
 
 hpct_metrics hpct_train_metrics_of(const hpct_model *model, double loss, double correct,

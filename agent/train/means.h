@@ -14,7 +14,7 @@ hpct_metrics hpct_train_metrics_of(const hpct_model *model, double loss, double 
                                    double in_top_k, int64_t samples);
 
 /* The metrics of a run of this model, whose kind of targets is set. */
-hpct_metric_choice hpct_train_metrics_chosen(const hpct_fit_options *options,
-                                             const hpct_model *model);
+hpct_results_metric_choice hpct_train_metrics_chosen(const hpct_fit_options *options,
+                                                     const hpct_model *model);
 
 #endif

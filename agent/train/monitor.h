@@ -6,7 +6,7 @@
 #include "agent/results/metric.h"
 
 typedef struct hpct_train_monitor {
-    const hpct_metric *metric;
+    const hpct_results_metric *metric;
     bool of_validation, larger; /* larger: is better */
 } hpct_train_monitor;
 
@@ -14,7 +14,7 @@ typedef struct hpct_train_monitor {
  * `mode_option`, for mode), for others, or a metric that the run will not have. */
 hpct_status hpct_train_monitor_find(hpct_train_monitor *out, const char *option, const char *name,
                                     const char *mode_option, const char *mode,
-                                    hpct_metric_choice choice);
+                                    hpct_results_metric_choice choice);
 
 const char *hpct_train_monitor_name(const hpct_train_monitor *monitor);
 double hpct_train_monitor_value(const hpct_train_monitor *monitor, const hpct_metrics *train,

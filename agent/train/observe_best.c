@@ -21,7 +21,7 @@ static hpct_status check(void *own, hpct_train_training *t)
 {
     observed *o = own;
     const hpct_fit_options *options = &t->options;
-    hpct_metric_choice choice = hpct_train_metrics_chosen(options, t->model);
+    hpct_results_metric_choice choice = hpct_train_metrics_chosen(options, t->model);
     const char *name = options->monitor != NULL ? options->monitor
                        : choice.validation      ? "val_loss"
                                                 : "loss";

@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct observed {
-    hpct_board *board; /* NULL: no log folder, or another rank's */
+    hpct_results_board *board; /* NULL: no log folder, or another rank's */
 } observed;
 
 static hpct_status begin(void *own, hpct_train_training *t)
@@ -23,23 +23,23 @@ static hpct_status begin(void *own, hpct_train_training *t)
     /* where nothing is left to train the files of the run that has trained stay as they are */
     if (!t->leads || t->options.log_dir == NULL || t->begin.epoch >= t->options.epochs)
         return HPCT_OK;
-    return hpct_board_open(&o->board, t->options.log_dir,
-                           &(hpct_board_run){
-                               .model = t->model,
-                               .strategy = t->strategy_name,
-                               .optimizer = hpct_optimizer_name(optimizer->kind),
-                               .learning_rate = optimizer->learning_rate,
-                               .workers = t->workers,
-                               .replicas = hpct_strategy_replicas(&t->options.strategy),
-                               .global_batch = t->global_batch,
-                               .epochs = t->options.epochs,
-                               .steps_per_epoch = t->steps_per_epoch,
-                               .samples = t->train->size,
-                               .seed = t->options.seed,
-                               .choice = hpct_train_metrics_chosen(&t->options, t->model),
-                               .epoch = t->begin.epoch,
-                               .continues = t->continues,
-                           });
+    return hpct_results_board_open(&o->board, t->options.log_dir,
+                                   &(hpct_results_board_run){
+                                       .model = t->model,
+                                       .strategy = t->strategy_name,
+                                       .optimizer = hpct_optimizer_name(optimizer->kind),
+                                       .learning_rate = optimizer->learning_rate,
+                                       .workers = t->workers,
+                                       .replicas = hpct_strategy_replicas(&t->options.strategy),
+                                       .global_batch = t->global_batch,
+                                       .epochs = t->options.epochs,
+                                       .steps_per_epoch = t->steps_per_epoch,
+                                       .samples = t->train->size,
+                                       .seed = t->options.seed,
+                                       .choice = hpct_train_metrics_chosen(&t->options, t->model),
+                                       .epoch = t->begin.epoch,
+                                       .continues = t->continues,
+                                   });
 }
 
 /* ---- histograms ---- */
@@ -50,7 +50,7 @@ static const char *name_of(const hpct_run_state_value *value)
 }
 
 /* The weights, and the gradients where `arena` has them. */
-static hpct_status add_parameters(hpct_board *board, const hpct_train_training *t,
+static hpct_status add_parameters(hpct_results_board *board, const hpct_train_training *t,
                                   const hpct_run_state_list *list, const float *arena,
                                   float *values)
 {
@@ -59,12 +59,13 @@ static hpct_status add_parameters(hpct_board *board, const hpct_train_training *
         if (value->slot != HPCT_RUN_STATE_PARAM)
             continue;
         HPCT_TRY(hpct_run_state_get(t->model, value->param, HPCT_RUN_STATE_PARAM, values));
-        hpct_board_histogram(board, t->now.epoch, name_of(value), "histogram", values,
-                             value->count);
+        hpct_results_board_histogram(board, t->now.epoch, name_of(value), "histogram", values,
+                                     value->count);
         if (arena == NULL || value->is_state || value->is_frozen)
             continue;
         HPCT_TRY(hpct_run_state_get_arena(t->model, value->param, arena, values));
-        hpct_board_histogram(board, t->now.epoch, name_of(value), "gradient", values, value->count);
+        hpct_results_board_histogram(board, t->now.epoch, name_of(value), "gradient", values,
+                                     value->count);
     }
     return HPCT_OK;
 }
@@ -76,7 +77,7 @@ static bool keeps_gradients(const hpct_train_training *t)
            hpct_model_gradient_accumulation(t->model) == 1;
 }
 
-static hpct_status add_histograms(hpct_board *board, const hpct_train_training *t)
+static hpct_status add_histograms(hpct_results_board *board, const hpct_train_training *t)
 {
     size_t count;
     hpct_run_state_list list;
@@ -121,7 +122,7 @@ static hpct_status epoch_ended(void *own, hpct_train_training *t)
 {
     const observed *o = own;
     const hpct_train_moment *now = &t->now;
-    const hpct_board_epoch epoch = {
+    const hpct_results_board_epoch epoch = {
         .epoch = now->epoch,
         .train = &now->result.train,
         .validation = &now->result.validation,
@@ -132,7 +133,7 @@ static hpct_status epoch_ended(void *own, hpct_train_training *t)
     };
     HPCT_TRY(note_histograms(o, t));
     if (o->board != NULL)
-        hpct_train_training_say_retried(t, hpct_board_note(o->board, &epoch));
+        hpct_train_training_say_retried(t, hpct_results_board_note(o->board, &epoch));
     return HPCT_OK;
 }
 
@@ -141,23 +142,24 @@ static void save(void *own, hpct_train_training *t, hpct_train_place *place)
     const observed *o = own;
     (void) t;
     (void) place;
-    hpct_board_mark(o->board);
+    hpct_results_board_mark(o->board);
 }
 
 static hpct_status end(void *own, hpct_train_training *t)
 {
     observed *o = own;
-    hpct_board *board = o->board;
+    hpct_results_board *board = o->board;
     const hpct_results_end *end = &t->now.end;
     o->board = NULL;
-    return hpct_board_close(board, end->failed == HPCT_OK && end->signal == 0 && !end->diverged);
+    return hpct_results_board_close(board,
+                                    end->failed == HPCT_OK && end->signal == 0 && !end->diverged);
 }
 
 static void close_board(void *own, hpct_train_training *t)
 {
     const observed *o = own;
     (void) t;
-    hpct_board_close(o->board, false);
+    hpct_results_board_close(o->board, false);
 }
 
 const hpct_train_observer hpct_train_observe_board = {

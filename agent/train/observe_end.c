@@ -12,7 +12,7 @@ static hpct_status begin_step(void *own, hpct_train_training *t)
 static hpct_status write_timeline(void *own, hpct_train_training *t)
 {
     (void) own;
-    return t->now.how != HPCT_LIVE_FAILED && t->now.steps_done > 0
+    return t->now.how != HPCT_RESULTS_LIVE_FAILED && t->now.steps_done > 0
                ? hpct_rank_timeline_write(t->timeline, t->context)
                : HPCT_OK;
 }
@@ -26,10 +26,10 @@ const hpct_train_observer hpct_train_observe_timeline = {
 static hpct_status write_matrix(void *own, hpct_train_training *t)
 {
     (void) own;
-    return t->options.confusion_matrix != NULL && t->now.how != HPCT_LIVE_FAILED &&
+    return t->options.confusion_matrix != NULL && t->now.how != HPCT_RESULTS_LIVE_FAILED &&
                    t->now.epochs_done > 0 && t->leads
-               ? hpct_tally_write(t->tally, t->train->classes, t->train->num_classes,
-                                  t->options.confusion_matrix)
+               ? hpct_results_tally_write(t->tally, t->train->classes, t->train->num_classes,
+                                          t->options.confusion_matrix)
                : HPCT_OK;
 }
 

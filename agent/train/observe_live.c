@@ -9,10 +9,10 @@
 #include <time.h>
 
 typedef struct observed {
-    hpct_live *live; /* NULL: not requested, or another rank's */
+    hpct_results_live *live; /* NULL: not requested, or another rank's */
 } observed;
 
-hpct_live *hpct_train_observed_live(const hpct_train_training *t)
+hpct_results_live *hpct_train_observed_live(const hpct_train_training *t)
 {
     const observed *o = hpct_train_observed(t, &hpct_train_observe_live);
     return o != NULL ? o->live : NULL;
@@ -21,7 +21,7 @@ hpct_live *hpct_train_observed_live(const hpct_train_training *t)
 static hpct_status begin(void *own, hpct_train_training *t)
 {
     observed *o = own;
-    const hpct_live_options options = {
+    const hpct_results_live_options options = {
         .log_dir = t->options.log_dir,
         .metrics_file = t->options.metrics_file,
         .job = getenv("SLURM_JOB_ID"),
@@ -31,7 +31,7 @@ static hpct_status begin(void *own, hpct_train_training *t)
         .nodes = t->nodes,
         .epochs = t->options.epochs,
     };
-    return t->leads && hpct_train_training_has_work(t) ? hpct_live_open(&o->live, &options)
+    return t->leads && hpct_train_training_has_work(t) ? hpct_results_live_open(&o->live, &options)
                                                        : HPCT_OK;
 }
 
@@ -54,7 +54,7 @@ static void show(const observed *o, const hpct_train_training *t, double step_lo
     double step = now->times.timed > 0 ? hpct_train_training_step_seconds(t) : NAN;
     if (o->live == NULL || now->sums.samples == 0)
         return;
-    hpct_live_state state = {
+    hpct_results_live_state state = {
         .epoch = now->epoch + 1,
         .epochs = t->options.epochs,
         .step = now->sums.steps,
@@ -70,9 +70,9 @@ static void show(const observed *o, const hpct_train_training *t, double step_lo
         .seconds_left = seconds_left(t, step),
         .job_ends = isfinite(left) ? (double) time(NULL) + left : NAN,
     };
-    hpct_metric_choice choice = hpct_train_metrics_chosen(&t->options, t->model);
-    hpct_live_add_metrics(&state, &choice, &known->train, &known->validation);
-    hpct_live_update(o->live, &state);
+    hpct_results_metric_choice choice = hpct_train_metrics_chosen(&t->options, t->model);
+    hpct_results_live_add_metrics(&state, &choice, &known->train, &known->validation);
+    hpct_results_live_update(o->live, &state);
 }
 
 static hpct_status step_ended(void *own, hpct_train_training *t)
@@ -90,7 +90,7 @@ static hpct_status epoch_ended(void *own, hpct_train_training *t)
 static void close_live(void *own, hpct_train_training *t)
 {
     const observed *o = own;
-    hpct_live_close(o->live, t->now.how);
+    hpct_results_live_close(o->live, t->now.how);
 }
 
 const hpct_train_observer hpct_train_observe_live = {

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 typedef struct observed {
-    hpct_run_file *file; /* NULL: no log folder, or another rank's */
-    bool ended;          /* its end is written */
+    hpct_results_run_file *file; /* NULL: no log folder, or another rank's */
+    bool ended;                  /* its end is written */
 } observed;
 
 static int compare_doubles(const void *a, const void *b)
@@ -41,7 +41,7 @@ static double median_step_seconds(const hpct_train_moment *now)
     return times->steps[count / 2];
 }
 
-static void add_rates(hpct_summary *summary, const hpct_train_training *t)
+static void add_rates(hpct_results_summary *summary, const hpct_train_training *t)
 {
     const hpct_train_moment *now = &t->now;
     double seconds = 0, step = median_step_seconds(now);
@@ -53,12 +53,12 @@ static void add_rates(hpct_summary *summary, const hpct_train_training *t)
                                      : (double) t->global_batch / step;
 }
 
-static hpct_summary describe(const hpct_train_training *t)
+static hpct_results_summary describe(const hpct_train_training *t)
 {
     const hpct_train_moment *now = &t->now;
     bool known = now->steps_done > 0 || t->parameter_server != NULL;
-    hpct_metrics none = HPCT_NO_METRICS;
-    hpct_summary summary = {
+    hpct_metrics none = HPCT_RESULTS_NO_METRICS;
+    hpct_results_summary summary = {
         .model = hpct_model_name(t->model),
         .strategy = t->strategy_name,
         .device = hpct_model_device(t->model),
@@ -100,7 +100,7 @@ static hpct_summary describe(const hpct_train_training *t)
 static hpct_status begin(void *own, hpct_train_training *t)
 {
     observed *o = own;
-    const hpct_run_facts facts = {
+    const hpct_results_run_facts facts = {
         .log_dir = t->options.log_dir,
         .host = t->host,
         .job = getenv("SLURM_JOB_ID"),
@@ -120,15 +120,16 @@ static hpct_status begin(void *own, hpct_train_training *t)
         .identity = t->identity,
         .again = t->again,
     };
-    return t->leads && facts.log_dir != NULL ? hpct_run_file_open(&o->file, &facts) : HPCT_OK;
+    return t->leads && facts.log_dir != NULL ? hpct_results_run_file_open(&o->file, &facts)
+                                             : HPCT_OK;
 }
 
 /* An earlier run's file stays until an epoch has ended well, as its history.csv does. */
 static hpct_status settle(void *own, hpct_train_training *t)
 {
     const observed *o = own;
-    hpct_summary summary = describe(t);
-    if (hpct_run_file_write(o->file, &summary, "running", NULL) != HPCT_OK)
+    hpct_results_summary summary = describe(t);
+    if (hpct_results_run_file_write(o->file, &summary, "running", NULL) != HPCT_OK)
         fprintf(stderr, "hpc-train: %s; it is tried again at the end\n", hpct_last_error());
     return HPCT_OK;
 }
@@ -141,16 +142,18 @@ static bool is_of_earlier_run(const hpct_train_training *t, const char *path)
     return t->parameter_server == NULL && t->now.steps_done == 0 && access(path, F_OK) == 0;
 }
 
-static hpct_status end_file(observed *o, const hpct_train_training *t, const hpct_summary *summary)
+static hpct_status end_file(observed *o, const hpct_train_training *t,
+                            const hpct_results_summary *summary)
 {
     if (o->file == NULL)
         return HPCT_OK;
     o->ended = true;
-    return hpct_run_file_end(o->file, summary, &t->now.end, t->now.result.stopped_epoch > 0);
+    return hpct_results_run_file_end(o->file, summary, &t->now.end,
+                                     t->now.result.stopped_epoch > 0);
 }
 
 /* Both, whatever becomes of the first. */
-static hpct_status write_files(observed *o, hpct_train_training *t, hpct_summary *summary)
+static hpct_status write_files(observed *o, hpct_train_training *t, hpct_results_summary *summary)
 {
     const char *path = t->options.summary_json;
     hpct_status status = HPCT_OK;
@@ -166,10 +169,10 @@ static hpct_status write_files(observed *o, hpct_train_training *t, hpct_summary
 static hpct_status end(void *own, hpct_train_training *t)
 {
     const hpct_fit_options *options = &t->options;
-    if (t->now.how == HPCT_LIVE_FAILED ||
+    if (t->now.how == HPCT_RESULTS_LIVE_FAILED ||
         (options->summary_json == NULL && options->log_dir == NULL))
         return HPCT_OK;
-    hpct_summary summary = describe(t);
+    hpct_results_summary summary = describe(t);
     HPCT_TRY(hpct_rank_largest(t->context, &summary.peak_rss_mb, 1));
     return t->leads ? write_files(own, t, &summary) : HPCT_OK;
 }
@@ -178,11 +181,11 @@ static hpct_status end(void *own, hpct_train_training *t)
 static void close_file(void *own, hpct_train_training *t)
 {
     const observed *o = own;
-    if (o->file != NULL && t->now.settled && !o->ended && t->now.how != HPCT_LIVE_RUNNING) {
-        hpct_summary summary = describe(t);
-        hpct_run_file_fail(o->file, &summary);
+    if (o->file != NULL && t->now.settled && !o->ended && t->now.how != HPCT_RESULTS_LIVE_RUNNING) {
+        hpct_results_summary summary = describe(t);
+        hpct_results_run_file_fail(o->file, &summary);
     }
-    hpct_run_file_close(o->file);
+    hpct_results_run_file_close(o->file);
 }
 
 const hpct_train_observer hpct_train_observe_run_file = {

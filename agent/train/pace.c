@@ -190,7 +190,7 @@ static hpct_status step_ended(void *own, hpct_train_training *t)
 {
     observed *p = own;
     const hpct_train_moment *now = &t->now;
-    hpct_live *live = hpct_train_observed_live(t);
+    hpct_results_live *live = hpct_train_observed_live(t);
     if (p->comm == NULL)
         return HPCT_OK;
     for (int part = 0; part < HPCT_TRAIN_PACE_MEMORY; part++)
@@ -200,9 +200,9 @@ static hpct_status step_ended(void *own, hpct_train_training *t)
     HPCT_TRY(gather(p));
     hpct_train_pace_file_write(p->file, now->epoch + 1, now->sums.steps, p->steps, p->known,
                                p->comm->size);
-    hpct_live_ranks(live, p->comm->size, known(p, HPCT_TRAIN_PACE_STEP),
-                    known(p, HPCT_TRAIN_PACE_WAIT), known(p, HPCT_TRAIN_PACE_INPUT),
-                    known(p, HPCT_TRAIN_PACE_MEMORY), p->busy);
+    hpct_results_live_ranks(live, p->comm->size, known(p, HPCT_TRAIN_PACE_STEP),
+                            known(p, HPCT_TRAIN_PACE_WAIT), known(p, HPCT_TRAIN_PACE_INPUT),
+                            known(p, HPCT_TRAIN_PACE_MEMORY), p->busy);
     plan_next(p);
     return find_slow_nodes(p, p->gathered[TIME]);
 }

@@ -60,7 +60,7 @@ static hpct_status get_whole(int64_t *out, const json_t *from, const char *key, 
 }
 
 /* Where a log was, -1: there was none, and how it ended. */
-static hpct_status get_log(hpct_history_end *out, const json_t *from, const char *bytes,
+static hpct_status get_log(hpct_results_history_end *out, const json_t *from, const char *bytes,
                            const char *end)
 {
     const char *text = json_string_value(json_object_get(from, end));

@@ -23,7 +23,7 @@ typedef struct hpct_train_place {
     int64_t samples, steps;         /* that they cover */
     double first_loss, last_loss, mean_loss;
     bool has_loss;
-    hpct_history_place logs;
+    hpct_results_history_place logs;
     hpct_train_best best;
     hpct_train_watch_notes watch;
     int halvings; /* of the learning rate, by --on-nan resume */

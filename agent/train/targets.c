@@ -23,15 +23,15 @@ static hpct_status check_metrics(const hpct_model *model, const hpct_dataset *da
                                  unsigned metrics)
 {
     bool numbers = hpct_model_judged(model) == HPCT_TARGETS_NUMBERS;
-    for (const hpct_metric *m = hpct_metric_table; m->name != NULL; m++) {
+    for (const hpct_results_metric *m = hpct_results_metric_table; m->name != NULL; m++) {
         if ((metrics & m->bit) == 0)
             continue;
-        if (m->kind == HPCT_METRIC_OF_NUMBERS && !numbers)
+        if (m->kind == HPCT_RESULTS_METRIC_OF_NUMBERS && !numbers)
             return hpct_fail(HPCT_ERR_USAGE,
                              "--metrics %s is of numbers: it needs --labels with a column for each "
                              "output, and --loss mean_squared_error or huber",
                              m->name);
-        if (m->kind == HPCT_METRIC_OF_CLASSES && dataset->targets != NULL)
+        if (m->kind == HPCT_RESULTS_METRIC_OF_CLASSES && dataset->targets != NULL)
             return refuse("--metrics", dataset);
     }
     return HPCT_OK;

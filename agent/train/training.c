@@ -145,7 +145,7 @@ hpct_train_place hpct_train_training_place(hpct_train_training *t)
                               .first_loss = now->end.first_loss,
                               .last_loss = now->end.last_loss,
                               .mean_loss = now->end.mean_loss,
-                              .logs = HPCT_HISTORY_NONE,
+                              .logs = HPCT_RESULTS_HISTORY_NONE,
                               .halvings = t->begin.halvings + t->again};
     hpct_train_observe_save(t, &place);
     return place;
@@ -238,8 +238,8 @@ hpct_status hpct_train_training_finish(hpct_train_training *t)
 void hpct_train_training_close(hpct_train_training *t, hpct_status status)
 {
     bool stopped = status == HPCT_ERR_STOPPED || t->now.signal != 0;
-    t->now.how = status == HPCT_OK ? HPCT_LIVE_FINISHED
-                 : stopped         ? HPCT_LIVE_STOPPED
-                                   : HPCT_LIVE_FAILED;
+    t->now.how = status == HPCT_OK ? HPCT_RESULTS_LIVE_FINISHED
+                 : stopped         ? HPCT_RESULTS_LIVE_STOPPED
+                                   : HPCT_RESULTS_LIVE_FAILED;
     hpct_train_observe_close(t);
 }

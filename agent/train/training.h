@@ -52,7 +52,7 @@ typedef struct hpct_train_moment {
     double rate;   /* learning rate; 0: the model's */
     hpct_fit_result result;
     hpct_results_end end;
-    hpct_live_how how; /* the run ends; "running": it goes on, maybe from a checkpoint */
+    hpct_results_live_how how; /* the run ends; "running": it goes on, maybe from a checkpoint */
 } hpct_train_moment;
 
 #define HPCT_TRAIN_MOST_OBSERVERS 16
@@ -65,12 +65,12 @@ typedef struct hpct_train_training {
     json_t *identity; /* agent/train/identity.h */
     const char *host; /* name of this node */
     const char *strategy_name;
-    hpct_strategy *strategy;                 /* NULL: parameter servers */
-    const hpct_ps_summary *parameter_server; /* NULL: none */
-    hpct_train_batch_source *input_source;   /* NULL: none */
-    hpct_rank_timeline *timeline;            /* NULL: not requested */
-    hpct_tally *tally;                       /* of the last validation; NULL: none */
-    const char *const *nodes;                /* [workers] names */
+    hpct_strategy *strategy;                         /* NULL: parameter servers */
+    const hpct_results_ps_summary *parameter_server; /* NULL: none */
+    hpct_train_batch_source *input_source;           /* NULL: none */
+    hpct_rank_timeline *timeline;                    /* NULL: not requested */
+    hpct_results_tally *tally;                       /* of the last validation; NULL: none */
+    const char *const *nodes;                        /* [workers] names */
     int workers, global_batch;
     int64_t steps_per_epoch, bytes_per_step;
     hpct_train_place begin; /* where this run begins */

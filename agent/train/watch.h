@@ -27,13 +27,13 @@ typedef struct hpct_train_watch_options {
 /* "MONITOR[:KEY=VALUE,…]": patience, min_delta, mode, and baseline, restore_best, start_from_epoch,
  * or factor, min_lr, cooldown. HPCT_ERR_USAGE, naming the option. */
 hpct_status hpct_train_watch_parse_stopping(hpct_train_watch_options *out, const char *text,
-                                            hpct_metric_choice choice);
+                                            hpct_results_metric_choice choice);
 hpct_status hpct_train_watch_parse_plateau(hpct_train_watch_options *out, const char *text,
-                                           hpct_metric_choice choice);
+                                           hpct_results_metric_choice choice);
 
 /* "METRIC=VALUE". */
 hpct_status hpct_train_watch_parse_target(hpct_train_monitor *monitor, double *target,
-                                          const char *text, hpct_metric_choice choice);
+                                          const char *text, hpct_results_metric_choice choice);
 
 /* How far one of them is, also in a checkpoint. */
 typedef struct hpct_train_watch {

@@ -98,7 +98,7 @@ static hpct_status set_word(text *out, const key *keys, const char *option, char
 
 /* `copy`: is cut into words. */
 static hpct_status parse(text *out, const key *keys, const char *option, char *copy,
-                         hpct_metric_choice choice)
+                         hpct_results_metric_choice choice)
 {
     char *rest = strchr(copy, ':');
     if (rest != NULL)
@@ -117,7 +117,7 @@ static hpct_status parse(text *out, const key *keys, const char *option, char *c
 }
 
 static hpct_status parse_copy(text *out, const key *keys, const char *option, const char *from,
-                              hpct_metric_choice choice)
+                              hpct_results_metric_choice choice)
 {
     char *copy = strdup(from);
     if (copy == NULL)
@@ -128,7 +128,7 @@ static hpct_status parse_copy(text *out, const key *keys, const char *option, co
 }
 
 hpct_status hpct_train_watch_parse_stopping(hpct_train_watch_options *out, const char *from,
-                                            hpct_metric_choice choice)
+                                            hpct_results_metric_choice choice)
 {
     text parsed = {0};
     HPCT_TRY(parse_copy(&parsed, stopping, EARLY_STOPPING, from, choice));
@@ -137,7 +137,7 @@ hpct_status hpct_train_watch_parse_stopping(hpct_train_watch_options *out, const
 }
 
 hpct_status hpct_train_watch_parse_plateau(hpct_train_watch_options *out, const char *from,
-                                           hpct_metric_choice choice)
+                                           hpct_results_metric_choice choice)
 {
     text parsed = {.options = {.factor = 0.1, .patience = 10, .min_delta = 1e-4}};
     HPCT_TRY(parse_copy(&parsed, plateau, PLATEAU, from, choice));
@@ -152,7 +152,7 @@ hpct_status hpct_train_watch_parse_plateau(hpct_train_watch_options *out, const 
 }
 
 hpct_status hpct_train_watch_parse_target(hpct_train_monitor *monitor, double *target,
-                                          const char *from, hpct_metric_choice choice)
+                                          const char *from, hpct_results_metric_choice choice)
 {
     char name[64];
     const char *value = strchr(from, '=');

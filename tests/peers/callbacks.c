@@ -13,7 +13,7 @@ int main(int argc, char **argv)
 {
     hpct_train_watch_options options;
     hpct_train_watch watch = {0};
-    const hpct_metric_choice all = HPCT_METRIC_ANY;
+    const hpct_results_metric_choice all = HPCT_RESULTS_METRIC_ANY;
     bool stopping = argc == 3 && strcmp(argv[1], "stopping") == 0, is_best;
     double value, rate = argc == 4 ? strtod(argv[3], NULL) : 0;
     if ((stopping ? hpct_train_watch_parse_stopping(&options, argv[2], all)

@@ -11,9 +11,9 @@ int main(void)
     char job[] = "123", model[] = "back\\slash \"quoted\"\nof two lines, é", plain[] = "node0",
          odd[] = "no}de=\"1\",x";
     char *text;
-    hpct_live_rank ranks[] = {{0, plain, 250, 100, 1.5, 2, NAN},
-                              {1, odd, INFINITY, 0, -0.0, 1e6, 0.5}};
-    const hpct_live_report report = {
+    hpct_results_live_rank ranks[] = {{0, plain, 250, 100, 1.5, 2, NAN},
+                                      {1, odd, INFINITY, 0, -0.0, 1e6, 0.5}};
+    const hpct_results_live_report report = {
         .time = 1800000000,
         .job = job,
         .model = model,
@@ -34,7 +34,7 @@ int main(void)
         .ranks = ranks,
         .num_ranks = 2,
     };
-    if (hpct_metrics_file_format(&text, &report, "auto") != HPCT_OK)
+    if (hpct_results_metrics_file_format(&text, &report, "auto") != HPCT_OK)
         return 1;
     fputs(text, stdout);
     free(text);

@@ -20,12 +20,12 @@ static void *read_all(const char *name, size_t size, size_t count)
     return values;
 }
 
-static void print_class(const hpct_tally *tally, int class)
+static void print_class(const hpct_results_tally *tally, int class)
 {
-    hpct_class_metrics m = hpct_tally_class(tally, class);
-    const int64_t *row = hpct_tally_row(tally, class);
+    hpct_results_class_metrics m = hpct_results_tally_class(tally, class);
+    const int64_t *row = hpct_results_tally_row(tally, class);
     printf("%.12g %.12g %.12g %.12g", m.of.precision, m.of.recall, m.of.f1, m.of.auc);
-    for (int i = 0; i < hpct_tally_classes(tally); i++)
+    for (int i = 0; i < hpct_results_tally_classes(tally); i++)
         printf(" %lld", (long long) row[i]);
     printf("\n");
 }
@@ -38,21 +38,22 @@ int main(int argc, char **argv)
     }
     int samples = atoi(argv[1]), outputs = atoi(argv[2]);
     folder = argv[3];
-    hpct_tally *tally;
+    hpct_results_tally *tally;
     hpct_metrics all;
-    must(hpct_tally_open(&tally, &(hpct_tally_options){.outputs = outputs,
-                                                       .labels = outputs == 1 ? 2 : outputs,
-                                                       .logits = argc > 4,
-                                                       .metrics = ALL_METRICS,
-                                                       .matrix = true}));
+    must(hpct_results_tally_open(&tally,
+                                 &(hpct_results_tally_options){.outputs = outputs,
+                                                               .labels = outputs == 1 ? 2 : outputs,
+                                                               .logits = argc > 4,
+                                                               .metrics = ALL_METRICS,
+                                                               .matrix = true}));
     float *x = read_all("outputs.f32", sizeof *x, (size_t) samples * (size_t) outputs);
     int32_t *y = read_all("labels.i32", sizeof *y, (size_t) samples);
-    must(hpct_tally_add(tally, x, y, samples));
-    hpct_tally_get(tally, &all);
+    must(hpct_results_tally_add(tally, x, y, samples));
+    hpct_results_tally_get(tally, &all);
     printf("%.12g %.12g %.12g %.12g\n", all.precision, all.recall, all.f1, all.auc);
-    for (int i = 0; i < hpct_tally_classes(tally); i++)
+    for (int i = 0; i < hpct_results_tally_classes(tally); i++)
         print_class(tally, i);
-    hpct_tally_close(tally);
+    hpct_results_tally_close(tally);
     free(x);
     free(y);
     return 0;

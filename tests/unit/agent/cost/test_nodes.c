@@ -175,7 +175,7 @@ static void slow_nodes_and_links_are_told(void **state)
     snprintf(path, sizeof path, "%s/check.json", pictures_folder());
     assert_int_equal(hpct_cost_nodes_write(&report, path), HPCT_OK);
     json_t *root;
-    assert_int_equal(hpct_json_read(&root, path), HPCT_OK);
+    assert_int_equal(hpct_results_json_read(&root, path), HPCT_OK);
     assert_int_equal(json_array_size(json_object_get(root, "nodes")), 3);
     assert_int_equal(json_array_size(json_object_get(root, "links")), 3);
     const json_t *second = json_array_get(json_object_get(root, "nodes"), 1);

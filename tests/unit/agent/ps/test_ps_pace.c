@@ -11,14 +11,14 @@
 
 enum { WORKERS = 3 };
 static char folder[64], status_path[96], pace_path[96];
-static hpct_live *shown;
+static hpct_results_live *shown;
 
 static int make_folder(void **state)
 {
     (void) state;
     strcpy(folder, "/tmp/hpct-ps-pace-XXXXXX");
     assert_non_null(mkdtemp(folder));
-    snprintf(status_path, sizeof status_path, "%s/" HPCT_LIVE_FILE, folder);
+    snprintf(status_path, sizeof status_path, "%s/" HPCT_RESULTS_LIVE_FILE, folder);
     snprintf(pace_path, sizeof pace_path, "%s/pace.jsonl", folder);
     return 0;
 }
@@ -34,19 +34,19 @@ static int remove_folder(void **state)
 static hpct_ps_pace *open_pace(void)
 {
     hpct_ps_pace *pace;
-    const hpct_live_options options = {.log_dir = folder,
-                                       .model = "mnist-cnn",
-                                       .strategy = "parameter-server",
-                                       .workers = WORKERS,
-                                       .epochs = 9};
-    assert_int_equal(hpct_live_open(&shown, &options), HPCT_OK);
+    const hpct_results_live_options options = {.log_dir = folder,
+                                               .model = "mnist-cnn",
+                                               .strategy = "parameter-server",
+                                               .workers = WORKERS,
+                                               .epochs = 9};
+    assert_int_equal(hpct_results_live_open(&shown, &options), HPCT_OK);
     assert_int_equal(hpct_ps_pace_open(&pace, WORKERS, folder, false), HPCT_OK);
     return pace;
 }
 
 static void close_pace(hpct_ps_pace *pace)
 {
-    hpct_live_close(shown, HPCT_LIVE_FINISHED);
+    hpct_results_live_close(shown, HPCT_RESULTS_LIVE_FINISHED);
     hpct_ps_pace_close(pace);
 }
 

@@ -12,10 +12,10 @@
 static void crc_is_castagnoli(void **state)
 {
     (void) state;
-    assert_int_equal(hpct_events_crc("123456789", 9),
+    assert_int_equal(hpct_results_events_crc("123456789", 9),
                      0xe3069283); /* the check value of its family */
-    assert_int_equal(hpct_events_crc((uint8_t[32]){0}, 32), 0x8a9136aa); /* RFC 3720, B.4 */
-    assert_int_equal(hpct_events_crc("", 0), 0);
+    assert_int_equal(hpct_results_events_crc((uint8_t[32]){0}, 32), 0x8a9136aa); /* RFC 3720, B.4 */
+    assert_int_equal(hpct_results_events_crc("", 0), 0);
 }
 
 /* ---- protobuf ---- */
@@ -108,19 +108,20 @@ static void records_have_the_bytes_of_tensorboard(void **state)
 {
     (void) state;
     hpct_protobuf to = {0};
-    hpct_events_version(&to, 1.5);
+    hpct_results_events_version(&to, 1.5);
     assert_bytes(&to, version, sizeof version);
     to = (hpct_protobuf){0};
-    hpct_events_start(&to, &(hpct_event){1.5, 300});
+    hpct_results_events_start(&to, &(hpct_results_event){1.5, 300});
     assert_bytes(&to, start, sizeof start);
     to = (hpct_protobuf){0};
-    hpct_events_scalar(&to, &(hpct_event){1.5, 2}, "epoch_loss", 0.25);
+    hpct_results_events_scalar(&to, &(hpct_results_event){1.5, 2}, "epoch_loss", 0.25);
     assert_bytes(&to, scalar, sizeof scalar);
     to = (hpct_protobuf){0};
-    hpct_events_text(&to, &(hpct_event){1.5, 0}, "t", "*hi*");
+    hpct_results_events_text(&to, &(hpct_results_event){1.5, 0}, "t", "*hi*");
     assert_bytes(&to, text, sizeof text);
     to = (hpct_protobuf){0};
-    hpct_events_hparams(&to, &(hpct_event){1.5, 0}, &(hpct_hparam){"model", "m", 0}, 1);
+    hpct_results_events_hparams(&to, &(hpct_results_event){1.5, 0},
+                                &(hpct_results_hparam){"model", "m", 0}, 1);
     assert_bytes(&to, hparams, sizeof hparams);
 }
 
@@ -128,21 +129,21 @@ static void histogram_has_the_bytes_of_tensorboard(void **state)
 {
     (void) state;
     const float values[] = {0, 1, 1, 30, 29.5f, 15};
-    hpct_histogram histogram;
+    hpct_results_histogram histogram;
     hpct_protobuf to = {0};
-    hpct_histogram_make(&histogram, values, 6);
-    hpct_events_histogram(&to, &(hpct_event){1.5, 0}, "x", &histogram);
+    hpct_results_histogram_make(&histogram, values, 6);
+    hpct_results_events_histogram(&to, &(hpct_results_event){1.5, 0}, "x", &histogram);
     assert_int_equal(to.size, 790);
-    assert_int_equal(hpct_events_crc(to.data, to.size), 0x26729a9e);
+    assert_int_equal(hpct_results_events_crc(to.data, to.size), 0x26729a9e);
     free(to.data);
 }
 
 /* ---- histograms ---- */
 
-static double count_all(const hpct_histogram *h)
+static double count_all(const hpct_results_histogram *h)
 {
     double all = 0;
-    for (int i = 0; i < HPCT_HISTOGRAM_BUCKETS; i++)
+    for (int i = 0; i < HPCT_RESULTS_HISTOGRAM_BUCKETS; i++)
         all += h->count[i];
     return all;
 }
@@ -151,17 +152,17 @@ static void histogram_counts_values_in_buckets(void **state)
 {
     (void) state;
     const float values[] = {-1, 2, NAN, 0.5f, INFINITY, -INFINITY, 1.95f};
-    hpct_histogram h;
-    hpct_histogram_make(&h, values, 7);
+    hpct_results_histogram h;
+    hpct_results_histogram_make(&h, values, 7);
     assert_true(h.left[0] == -1 && h.right[29] == 2 && count_all(&h) == 4);
     assert_true(h.count[0] == 1 && h.count[15] == 1 && h.count[29] == 2);
-    for (int i = 1; i < HPCT_HISTOGRAM_BUCKETS; i++)
+    for (int i = 1; i < HPCT_RESULTS_HISTOGRAM_BUCKETS; i++)
         assert_true(fabs(h.left[i] - h.right[i - 1]) < 1e-12);
-    hpct_histogram_make(&h, (const float[]){3, 3, 3}, 3);
+    hpct_results_histogram_make(&h, (const float[]){3, 3, 3}, 3);
     assert_true(h.left[0] == 3 && h.right[29] == 3 && h.count[29] == 3 && count_all(&h) == 3);
-    hpct_histogram_make(&h, (const float[]){NAN}, 1);
+    hpct_results_histogram_make(&h, (const float[]){NAN}, 1);
     assert_true(count_all(&h) == 0 && h.left[0] == 0 && h.right[29] == 0);
-    hpct_histogram_make(&h, NULL, 0);
+    hpct_results_histogram_make(&h, NULL, 0);
     assert_true(count_all(&h) == 0);
 }
 
@@ -199,14 +200,14 @@ static void put_file(const char *folder, const char *name)
     fclose(file);
 }
 
-static hpct_event_files *open_files(const char *folder, int num, bool continues)
+static hpct_results_event_files *open_files(const char *folder, int num, bool continues)
 {
-    hpct_event_files *files;
+    hpct_results_event_files *files;
     hpct_protobuf records = {0};
-    assert_int_equal(hpct_event_files_open(&files, folder, num, continues), HPCT_OK);
-    hpct_events_version(&records, 1.5);
-    hpct_event_files_add(files, HPCT_EVENTS_TRAIN, &records);
-    hpct_event_files_add(files, HPCT_EVENTS_VALIDATION, &records);
+    assert_int_equal(hpct_results_event_files_open(&files, folder, num, continues), HPCT_OK);
+    hpct_results_events_version(&records, 1.5);
+    hpct_results_event_files_add(files, HPCT_RESULTS_EVENTS_TRAIN, &records);
+    hpct_results_event_files_add(files, HPCT_RESULTS_EVENTS_VALIDATION, &records);
     free(records.data);
     return files;
 }
@@ -219,8 +220,8 @@ static void later_file_has_a_later_name(void **state)
     (void) state;
     const char *folder = pictures_folder();
     put_file(folder, AHEAD);
-    hpct_event_files *files = open_files(folder, 1, true);
-    assert_int_equal(hpct_event_files_close(files), HPCT_OK);
+    hpct_results_event_files *files = open_files(folder, 1, true);
+    assert_int_equal(hpct_results_event_files_close(files), HPCT_OK);
     assert_non_null(strstr(names_in(folder, "train"), AHEAD " events.out.tfevents.4000000001."));
     assert_string_equal(names_in(folder, "validation"), "");
     assert_string_equal(names_in(folder, "earlier-events"), "");
@@ -232,23 +233,23 @@ static void earlier_files_stay_until_an_epoch_is_good(void **state)
     const char *folder = pictures_folder();
     put_file(folder, AHEAD);
     put_file(folder, "notes.txt");
-    hpct_event_files *files = open_files(folder, 2, false);
-    assert_int_equal(hpct_event_files_flush(files, false, true), HPCT_OK);
-    assert_int_equal(hpct_event_files_flush(files, true, false), HPCT_OK);
+    hpct_results_event_files *files = open_files(folder, 2, false);
+    assert_int_equal(hpct_results_event_files_flush(files, false, true), HPCT_OK);
+    assert_int_equal(hpct_results_event_files_flush(files, true, false), HPCT_OK);
     assert_string_equal(names_in(folder, "train"), AHEAD " notes.txt ");
-    assert_int_equal(hpct_event_files_flush(files, true, true), HPCT_OK);
+    assert_int_equal(hpct_results_event_files_flush(files, true, true), HPCT_OK);
     assert_string_equal(names_in(folder, "earlier-events/train"), AHEAD " ");
     assert_non_null(strstr(names_in(folder, "train"), "events.out.tfevents.4000000001."));
     assert_null(strstr(names_in(folder, "train"), AHEAD));
     assert_non_null(strstr(names_in(folder, "train"), "notes.txt"));
     assert_non_null(strstr(names_in(folder, "validation"), "events.out.tfevents.4000000001."));
-    assert_int_equal(hpct_event_files_close(files), HPCT_OK);
+    assert_int_equal(hpct_results_event_files_close(files), HPCT_OK);
     files = open_files(folder, 1, false); /* without validation: an earlier run's is moved, too */
-    hpct_event_files_mark(files);
+    hpct_results_event_files_mark(files);
     assert_non_null(strstr(names_in(folder, "earlier-2-events/train"), "tfevents.4000000001."));
     assert_non_null(strstr(names_in(folder, "earlier-2-events/validation"), "tfevents.40000"));
     assert_string_equal(names_in(folder, "validation"), "");
-    assert_int_equal(hpct_event_files_close(files), HPCT_OK);
+    assert_int_equal(hpct_results_event_files_close(files), HPCT_OK);
 }
 
 static void diverged_run_is_put_beside(void **state)
@@ -256,13 +257,13 @@ static void diverged_run_is_put_beside(void **state)
     (void) state;
     const char *folder = pictures_folder();
     put_file(folder, AHEAD);
-    hpct_event_files *files = open_files(folder, 1, false);
-    assert_int_equal(hpct_event_files_close(files), HPCT_OK); /* no epoch has ended */
+    hpct_results_event_files *files = open_files(folder, 1, false);
+    assert_int_equal(hpct_results_event_files_close(files), HPCT_OK); /* no epoch has ended */
     assert_string_equal(names_in(folder, "train"), AHEAD " ");
     assert_string_equal(names_in(folder, "diverged-events"), "");
     files = open_files(folder, 1, false);
-    assert_int_equal(hpct_event_files_flush(files, true, false), HPCT_OK);
-    assert_int_equal(hpct_event_files_close(files), HPCT_OK);
+    assert_int_equal(hpct_results_event_files_flush(files, true, false), HPCT_OK);
+    assert_int_equal(hpct_results_event_files_close(files), HPCT_OK);
     assert_string_equal(names_in(folder, "train"), AHEAD " ");
     assert_non_null(strstr(names_in(folder, "diverged-events/train"), "tfevents.4000000001."));
 }
@@ -272,12 +273,12 @@ static void folder_that_is_a_file_is_named(void **state)
     (void) state;
     char path[4096];
     const char *folder = pictures_folder();
-    hpct_event_files *files;
+    hpct_results_event_files *files;
     snprintf(path, sizeof path, "%s/validation", folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fclose(file);
-    assert_int_equal(hpct_event_files_open(&files, folder, 2, false), HPCT_ERR_IO);
+    assert_int_equal(hpct_results_event_files_open(&files, folder, 2, false), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), path));
 }
 

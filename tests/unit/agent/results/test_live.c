@@ -16,20 +16,20 @@
 
 static char folder[64], status_path[96], metrics_path[96];
 
-static const hpct_live_state some = {.epoch = 2,
-                                     .epochs = 8,
-                                     .step = 3,
-                                     .steps = 469,
-                                     .loss = 0.5,
-                                     .accuracy = 0.75,
-                                     .step_loss = 0.25,
-                                     .val_loss = NAN,
-                                     .val_accuracy = NAN,
-                                     .learning_rate = 0.01,
-                                     .step_ms = 12.5,
-                                     .images_per_second = 5120,
-                                     .seconds_left = 90,
-                                     .job_ends = 1800000000};
+static const hpct_results_live_state some = {.epoch = 2,
+                                             .epochs = 8,
+                                             .step = 3,
+                                             .steps = 469,
+                                             .loss = 0.5,
+                                             .accuracy = 0.75,
+                                             .step_loss = 0.25,
+                                             .val_loss = NAN,
+                                             .val_accuracy = NAN,
+                                             .learning_rate = 0.01,
+                                             .step_ms = 12.5,
+                                             .images_per_second = 5120,
+                                             .seconds_left = 90,
+                                             .job_ends = 1800000000};
 static const double one[] = {1, 2}, two[] = {3, 4}, three[] = {5, 6}, four[] = {7, NAN};
 
 static int make_folder(void **state)
@@ -37,7 +37,7 @@ static int make_folder(void **state)
     (void) state;
     strcpy(folder, "/tmp/hpct-live-XXXXXX");
     assert_non_null(mkdtemp(folder));
-    snprintf(status_path, sizeof status_path, "%s/" HPCT_LIVE_FILE, folder);
+    snprintf(status_path, sizeof status_path, "%s/" HPCT_RESULTS_LIVE_FILE, folder);
     snprintf(metrics_path, sizeof metrics_path, "%s/run.prom", folder);
     return 0;
 }
@@ -50,19 +50,19 @@ static int remove_folder(void **state)
     return rmdir(folder); /* fails if temporary files are left */
 }
 
-static hpct_live *open_live(const char *log_dir, const char *metrics)
+static hpct_results_live *open_live(const char *log_dir, const char *metrics)
 {
     static const char *const nodes[] = {"node0", "node\xff"};
-    hpct_live *live;
-    const hpct_live_options options = {.log_dir = log_dir,
-                                       .metrics_file = metrics,
-                                       .job = "123",
-                                       .model = "mnist-cnn",
-                                       .strategy = "mirrored",
-                                       .workers = 2,
-                                       .nodes = nodes,
-                                       .epochs = 8};
-    assert_int_equal(hpct_live_open(&live, &options), HPCT_OK);
+    hpct_results_live *live;
+    const hpct_results_live_options options = {.log_dir = log_dir,
+                                               .metrics_file = metrics,
+                                               .job = "123",
+                                               .model = "mnist-cnn",
+                                               .strategy = "mirrored",
+                                               .workers = 2,
+                                               .nodes = nodes,
+                                               .epochs = 8};
+    assert_int_equal(hpct_results_live_open(&live, &options), HPCT_OK);
     return live;
 }
 
@@ -114,10 +114,10 @@ static void check_ranks(const json_t *ranks)
 static void last_state_is_written(void **state)
 {
     (void) state;
-    hpct_live *live = open_live(folder, NULL);
-    hpct_live_update(live, &some);
-    hpct_live_ranks(live, 2, one, two, three, four, NULL);
-    hpct_live_close(live, HPCT_LIVE_STOPPED);
+    hpct_results_live *live = open_live(folder, NULL);
+    hpct_results_live_update(live, &some);
+    hpct_results_live_ranks(live, 2, one, two, three, four, NULL);
+    hpct_results_live_close(live, HPCT_RESULTS_LIVE_STOPPED);
     json_t *root = load();
     assert_string_equal(json_string_value(json_object_get(root, "state")), "stopped");
     assert_string_equal(json_string_value(json_object_get(root, "job")), "123");
@@ -141,36 +141,36 @@ static void last_state_is_written(void **state)
 static void nodes_become_known(void **state)
 {
     (void) state;
-    hpct_live *live = open_live(folder, metrics_path);
+    hpct_results_live *live = open_live(folder, metrics_path);
     await_text(status_path, "node0");
-    hpct_live_node(live, 1, "later\xff");
+    hpct_results_live_node(live, 1, "later\xff");
     await_text(status_path, "\"later?\"");
-    hpct_live_node(live, 1, "elsewhere");
-    hpct_live_ranks(live, 2, one, two, three, four, NULL);
+    hpct_results_live_node(live, 1, "elsewhere");
+    hpct_results_live_ranks(live, 2, one, two, three, four, NULL);
     await_text(metrics_path, "rank=\"1\",node=\"elsewhere\"} 0.002\n");
-    hpct_live_close(live, HPCT_LIVE_FINISHED);
+    hpct_results_live_close(live, HPCT_RESULTS_LIVE_FINISHED);
     await_text(status_path, "elsewhere");
-    hpct_live_node(NULL, 0, "node0");
+    hpct_results_live_node(NULL, 0, "node0");
 }
 
 static void files_follow_the_run(void **state)
 {
     (void) state;
-    hpct_live_state next = some;
-    hpct_live *live = open_live(folder, metrics_path);
+    hpct_results_live_state next = some;
+    hpct_results_live *live = open_live(folder, metrics_path);
     await_text(status_path, "\"epoch\":0,");
     await_text(metrics_path,
                "hpc_train_loss{job=\"123\",model=\"mnist-cnn\",strategy=\"mirrored\"} "
                "NaN\n");
-    hpct_live_update(live, &next);
+    hpct_results_live_update(live, &next);
     await_text(status_path, "\"step\":3,");
     await_text(metrics_path,
                "hpc_train_loss{job=\"123\",model=\"mnist-cnn\",strategy=\"mirrored\"} "
                "0.5\n");
     next.step = 4;
-    hpct_live_update(live, &next);
+    hpct_results_live_update(live, &next);
     await_text(status_path, "\"step\":4,");
-    hpct_live_close(live, HPCT_LIVE_FINISHED);
+    hpct_results_live_close(live, HPCT_RESULTS_LIVE_FINISHED);
     await_text(status_path, "\"state\":\"finished\"");
     assert_int_not_equal(access(metrics_path, F_OK), 0); /* it would stay for ever */
 }
@@ -178,22 +178,22 @@ static void files_follow_the_run(void **state)
 static void nothing_is_opened_without_files(void **state)
 {
     (void) state;
-    hpct_live *live = open_live(NULL, NULL);
+    hpct_results_live *live = open_live(NULL, NULL);
     assert_null(live);
-    hpct_live_update(live, &some);
-    hpct_live_ranks(live, 2, one, two, three, four, NULL);
-    hpct_live_close(live, HPCT_LIVE_FINISHED);
+    hpct_results_live_update(live, &some);
+    hpct_results_live_ranks(live, 2, one, two, three, four, NULL);
+    hpct_results_live_close(live, HPCT_RESULTS_LIVE_FINISHED);
 }
 
 /* What a call prints on standard error; it is read once the call is over. */
-static void close_and_listen(hpct_live *live, char *said, size_t size)
+static void close_and_listen(hpct_results_live *live, char *said, size_t size)
 {
     char path[96];
     snprintf(path, sizeof path, "%s/said", folder);
     fflush(stderr);
     int before = dup(STDERR_FILENO), file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     dup2(file, STDERR_FILENO);
-    hpct_live_close(live, HPCT_LIVE_FINISHED);
+    hpct_results_live_close(live, HPCT_RESULTS_LIVE_FINISHED);
     fflush(stderr);
     dup2(before, STDERR_FILENO);
     close(before);
@@ -219,17 +219,17 @@ static void hung_file_system_delays_nothing(void **state)
     int pipe = open(status_path, O_RDWR | O_NONBLOCK);
     while (write(pipe, bytes, sizeof bytes) > 0)
         continue;
-    hpct_live *live = open_live(folder, NULL);
+    hpct_results_live *live = open_live(folder, NULL);
     sleep(1); /* the thread is blocked, or is going to be: what it allocates is over */
     long before = allocations;
     for (int i = 0; i < 100000; i++) {
-        hpct_live_update(live, &some);
+        hpct_results_live_update(live, &some);
         if (i % 100 == 0)
-            hpct_live_ranks(live, 2, one, two, three, four, one);
+            hpct_results_live_ranks(live, 2, one, two, three, four, one);
     }
     assert_int_equal(allocations, before);
     close_and_listen(live, said, sizeof said);
-    assert_non_null(strstr(said, HPCT_LIVE_FILE));
+    assert_non_null(strstr(said, HPCT_RESULTS_LIVE_FILE));
     assert_non_null(strstr(said, "has not answered"));
     assert_int_equal(count_lines(said), 1);
     for (int i = 0; i < 100; i++) { /* the thread goes on, and ends */
@@ -245,8 +245,8 @@ static void failures_are_said_once(void **state)
     (void) state;
     char said[1024], missing[96];
     snprintf(missing, sizeof missing, "%s/missing", folder);
-    hpct_live *live = open_live(missing, NULL);
-    hpct_live_update(live, &some);
+    hpct_results_live *live = open_live(missing, NULL);
+    hpct_results_live_update(live, &some);
     close_and_listen(live, said, sizeof said);
     assert_non_null(strstr(said, "could not be written"));
     assert_non_null(strstr(said, missing));
@@ -259,7 +259,7 @@ static void foreign_metrics_stay(void **state)
     (void) state;
     char said[1024], other[128];
     hpct_output_try(metrics_path, 0);
-    hpct_live *live = open_live(NULL, metrics_path);
+    hpct_results_live *live = open_live(NULL, metrics_path);
     await_text(metrics_path, "# EOF");
     snprintf(other, sizeof other, "%s.new", metrics_path);
     FILE *file = fopen(other, "w");
@@ -289,9 +289,9 @@ static void pipes_stay(void **state)
 static void losses_are_means_of_equal_parts(void **state)
 {
     (void) state;
-    hpct_live_losses losses = {.num = 0};
+    hpct_results_live_losses losses = {.num = 0};
     for (int step = 0; step < 1000; step++)
-        hpct_live_losses_add(&losses, step);
+        hpct_results_live_losses_add(&losses, step);
     assert_int_equal(losses.length, 32); /* 60 of 16 are 960 */
     assert_int_equal(losses.num, 31);
     for (int i = 0; i < losses.num; i++)
@@ -304,17 +304,17 @@ static void metrics_have_labels_and_base_units(void **state)
 {
     (void) state;
     char *text, node[] = "a\\b\"c\nd", model[] = "m";
-    hpct_live_rank rank = {0, node, 250, 100, 1, 2, 0.5};
-    hpct_live_report report = {.time = 1700000000,
-                               .model = model,
-                               .workers = 1,
-                               .state = some,
-                               .ranks = &rank,
-                               .num_ranks = 1};
+    hpct_results_live_rank rank = {0, node, 250, 100, 1, 2, 0.5};
+    hpct_results_live_report report = {.time = 1700000000,
+                                       .model = model,
+                                       .workers = 1,
+                                       .state = some,
+                                       .ranks = &rank,
+                                       .num_ranks = 1};
     report.state.num_metrics = 2;
-    report.state.metrics[0] = (hpct_live_metric){"mae", 0.5};
-    report.state.metrics[1] = (hpct_live_metric){"bad\nname", 0.5};
-    assert_int_equal(hpct_metrics_file_format(&text, &report, "s"), HPCT_OK);
+    report.state.metrics[0] = (hpct_results_live_metric){"mae", 0.5};
+    report.state.metrics[1] = (hpct_results_live_metric){"bad\nname", 0.5};
+    assert_int_equal(hpct_results_metrics_file_format(&text, &report, "s"), HPCT_OK);
     static const char *const lines[] = {
         "# HELP hpc_train_step_seconds Time of a step.\n# TYPE hpc_train_step_seconds gauge\n"
         "hpc_train_step_seconds{job=\"\",model=\"m\",strategy=\"s\"} 0.0125\n",
@@ -354,12 +354,12 @@ static void metrics_have_labels_and_base_units(void **state)
 static hpct_status parse(const parse_case *c, char *got, size_t size)
 {
     char *text;
-    hpct_live_report report;
-    HPCT_TRY(hpct_live_report_parse(&report, c->text, strlen(c->text)));
-    assert_int_equal(hpct_live_report_format(&text, &report), HPCT_OK);
+    hpct_results_live_report report;
+    HPCT_TRY(hpct_results_live_report_parse(&report, c->text, strlen(c->text)));
+    assert_int_equal(hpct_results_live_report_format(&text, &report), HPCT_OK);
     snprintf(got, size, "%s", text);
     free(text);
-    hpct_live_report_free(&report);
+    hpct_results_live_report_free(&report);
     return HPCT_OK;
 }
 

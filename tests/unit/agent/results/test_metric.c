@@ -4,37 +4,39 @@
 
 #include <string.h>
 
-static void assert_listed(hpct_metric_choice choice, bool of_validation, const char *expected)
+static void assert_listed(hpct_results_metric_choice choice, bool of_validation,
+                          const char *expected)
 {
-    char text[HPCT_METRIC_NAMES];
-    assert_string_equal(hpct_metric_list(text, &choice, of_validation), expected);
+    char text[HPCT_RESULTS_METRIC_NAMES];
+    assert_string_equal(hpct_results_metric_list(text, &choice, of_validation), expected);
 }
 
 static void a_run_has_the_metrics_of_its_kind(void **state)
 {
     (void) state;
-    hpct_metric_choice classes = {.validation = true, .classes = true, .requested = 2 | 8};
+    hpct_results_metric_choice classes = {.validation = true, .classes = true, .requested = 2 | 8};
     assert_listed(classes, false, "accuracy, loss");
     assert_listed(classes, true, "val_accuracy, val_loss, val_recall, val_auc");
     classes.top_k = true;
     assert_listed(classes, false, "accuracy, loss, top_k_categorical_accuracy");
-    assert_listed((hpct_metric_choice){.numbers = true}, false, "loss, mae, mse");
-    assert_listed((hpct_metric_choice){.numbers = true}, true, "");
+    assert_listed((hpct_results_metric_choice){.numbers = true}, false, "loss, mae, mse");
+    assert_listed((hpct_results_metric_choice){.numbers = true}, true, "");
 }
 
 static void metrics_are_found_by_name(void **state)
 {
     (void) state;
     bool of_validation;
-    hpct_metrics values = HPCT_NO_METRICS;
+    hpct_metrics values = HPCT_RESULTS_NO_METRICS;
     assert_true(isnan(values.loss) && isnan(values.auc) && isnan(values.mse));
-    const hpct_metric *mse = hpct_metric_find("val_mse", &of_validation);
+    const hpct_results_metric *mse = hpct_results_metric_find("val_mse", &of_validation);
     assert_true(mse != NULL && of_validation && !mse->larger_is_better);
-    hpct_metric_set(mse, &values, 2);
-    assert_true(values.mse == 2 && hpct_metric_get(mse, &values) == 2);
-    assert_null(hpct_metric_find("precision", &of_validation)); /* of validation data alone */
-    assert_non_null(hpct_metric_find("val_precision", &of_validation));
-    assert_null(hpct_metric_find("val_", &of_validation));
+    hpct_results_metric_set(mse, &values, 2);
+    assert_true(values.mse == 2 && hpct_results_metric_get(mse, &values) == 2);
+    assert_null(
+        hpct_results_metric_find("precision", &of_validation)); /* of validation data alone */
+    assert_non_null(hpct_results_metric_find("val_precision", &of_validation));
+    assert_null(hpct_results_metric_find("val_", &of_validation));
 }
 
 static void programs_have_names_and_bits(void **state)

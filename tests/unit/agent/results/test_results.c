@@ -13,24 +13,25 @@
 #include <unistd.h>
 
 static const hpct_metrics train = {.loss = 0.0612, .accuracy = 0.98123, .top_k_accuracy = 0.9975};
-static const hpct_metric_choice train_only = {.classes = true},
-                                both = {.validation = true, .classes = true},
-                                all = {.validation = true, .classes = true, .top_k = true};
+static const hpct_results_metric_choice train_only = {.classes = true},
+                                        both = {.validation = true, .classes = true},
+                                        all = {.validation = true, .classes = true, .top_k = true};
 static const hpct_metrics validation = {.loss = 0.1, .accuracy = 0.97, .top_k_accuracy = 0.995};
 
 /* What an epoch of 4 steps prints. */
-static char *shown(int verbose, const hpct_metric_choice *choice, const hpct_metrics *last,
+static char *shown(int verbose, const hpct_results_metric_choice *choice, const hpct_metrics *last,
                    double step_seconds)
 {
     char *text = NULL;
     size_t size;
-    hpct_progress progress;
+    hpct_results_progress progress;
     FILE *stream = open_memstream(&text, &size);
-    hpct_progress_init(&progress, stream, verbose, choice);
-    hpct_progress_begin(&progress, 1, 8, 4);
-    hpct_progress_step(&progress, 1, 1.0, step_seconds, &train);
-    hpct_progress_step(&progress, 2, 1.05, step_seconds, &train); /* too soon to be drawn again */
-    hpct_progress_end(&progress, 4, 12.3, step_seconds, &train, last);
+    hpct_results_progress_init(&progress, stream, verbose, choice);
+    hpct_results_progress_begin(&progress, 1, 8, 4);
+    hpct_results_progress_step(&progress, 1, 1.0, step_seconds, &train);
+    hpct_results_progress_step(&progress, 2, 1.05, step_seconds,
+                               &train); /* too soon to be drawn again */
+    hpct_results_progress_end(&progress, 4, 12.3, step_seconds, &train, last);
     fclose(stream);
     return text;
 }
@@ -68,8 +69,8 @@ static void numbers_have_four_digits(void **state)
                  {-4e-5, "-4.0000e-05"}, {0, "0.0000"},          {2.4e32, "2.4e+32"},
                  {NAN, "nan"},           {-NAN, "nan"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char text[HPCT_METRIC_TEXT];
-        assert_string_equal(hpct_progress_metric(text, cases[i].value), cases[i].text);
+        char text[HPCT_RESULTS_METRIC_TEXT];
+        assert_string_equal(hpct_results_progress_metric(text, cases[i].value), cases[i].text);
     }
 }
 
@@ -90,12 +91,12 @@ static void progress_bar_without_colours(void **state)
 static void progress_bar_is_for_terminals(void **state)
 {
     (void) state;
-    hpct_progress progress;
+    hpct_results_progress progress;
     FILE *file = tmpfile();
     assert_non_null(file);
-    hpct_progress_init(&progress, file, 1, &train_only);
+    hpct_results_progress_init(&progress, file, 1, &train_only);
     assert_int_equal(progress.verbose, 2);
-    hpct_progress_init(&progress, file, 0, &train_only);
+    hpct_results_progress_init(&progress, file, 0, &train_only);
     assert_int_equal(progress.verbose, 0);
     fclose(file);
 }
@@ -138,18 +139,18 @@ static void blocked_terminal_is_no_standstill(void **state)
 {
     (void) state;
     hpct_waits after;
-    hpct_progress progress;
+    hpct_results_progress progress;
     FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = look});
     hpct_enter_wait(HPCT_WAITS_FOR_NOBODY);
-    hpct_progress_init(&progress, stream, 1, &train_only);
+    hpct_results_progress_init(&progress, stream, 1, &train_only);
     for (int i = 0; i < 3; i++) {
         while_shown = HPCT_WAITS_FOR_NOBODY;
         if (i == 0)
-            hpct_progress_begin(&progress, 1, 8, 4);
+            hpct_results_progress_begin(&progress, 1, 8, 4);
         else if (i == 1)
-            hpct_progress_step(&progress, 1, 1.0, 1.0, &train);
+            hpct_results_progress_step(&progress, 1, 1.0, 1.0, &train);
         else
-            hpct_progress_end(&progress, 4, 12.3, 1.0, &train, NULL);
+            hpct_results_progress_end(&progress, 4, 12.3, 1.0, &train, NULL);
         assert_int_equal(while_shown, HPCT_WAITS_UNSEEN);
         hpct_read_progress(&after);
         assert_int_equal(after, HPCT_WAITS_FOR_NOBODY);
@@ -163,13 +164,15 @@ static void history_is_as_keras_writes_it(void **state)
     (void) state;
     char text[4096];
     const char *folder = pictures_folder();
-    hpct_history *history;
+    hpct_results_history *history;
     const hpct_metrics nan = {.loss = NAN, .accuracy = 0.5};
-    assert_int_equal(hpct_history_open(&history, folder, &both, &HPCT_HISTORY_NONE), HPCT_OK);
-    hpct_history_step(history, 1, 1, &train);
-    hpct_history_step(history, 1, 2, &nan);
-    assert_int_equal(hpct_history_epoch(history, 0, &train, &validation, 0.05, true), HPCT_OK);
-    assert_int_equal(hpct_history_close(history), HPCT_OK);
+    assert_int_equal(hpct_results_history_open(&history, folder, &both, &HPCT_RESULTS_HISTORY_NONE),
+                     HPCT_OK);
+    hpct_results_history_step(history, 1, 1, &train);
+    hpct_results_history_step(history, 1, 2, &nan);
+    assert_int_equal(hpct_results_history_epoch(history, 0, &train, &validation, 0.05, true),
+                     HPCT_OK);
+    assert_int_equal(hpct_results_history_close(history), HPCT_OK);
     read_file(text, sizeof text, folder, "history.csv");
     assert_string_equal(text, "epoch,accuracy,learning_rate,loss,val_accuracy,val_loss\n"
                               "0,0.98123,0.05,0.0612,0.97,0.1\n");
@@ -177,15 +180,18 @@ static void history_is_as_keras_writes_it(void **state)
     assert_string_equal(text,
                         "{\"epoch\": 1, \"step\": 1, \"loss\": 0.0612, \"accuracy\": 0.98123}\n"
                         "{\"epoch\": 1, \"step\": 2, \"loss\": null, \"accuracy\": 0.5}\n");
-    assert_int_equal(hpct_history_open(&history, folder, &all, &HPCT_HISTORY_NONE), HPCT_OK);
-    assert_int_equal(hpct_history_epoch(history, 1, &train, &validation, 0.05, true), HPCT_OK);
-    assert_int_equal(hpct_history_close(history), HPCT_OK);
+    assert_int_equal(hpct_results_history_open(&history, folder, &all, &HPCT_RESULTS_HISTORY_NONE),
+                     HPCT_OK);
+    assert_int_equal(hpct_results_history_epoch(history, 1, &train, &validation, 0.05, true),
+                     HPCT_OK);
+    assert_int_equal(hpct_results_history_close(history), HPCT_OK);
     read_file(text, sizeof text, folder, "history.csv");
     assert_string_equal(text, "epoch,accuracy,learning_rate,loss,top_k_categorical_accuracy,"
                               "val_accuracy,val_loss,val_top_k_categorical_accuracy\n"
                               "1,0.98123,0.05,0.0612,0.9975,0.97,0.1,0.995\n");
-    assert_int_equal(hpct_history_open(&history, "/dev/null/logs", &both, &HPCT_HISTORY_NONE),
-                     HPCT_ERR_IO);
+    assert_int_equal(
+        hpct_results_history_open(&history, "/dev/null/logs", &both, &HPCT_RESULTS_HISTORY_NONE),
+        HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "/dev/null/logs"));
 }
 
@@ -194,13 +200,15 @@ static void full_disk_is_reported(void **state)
     (void) state;
     char csv[4096];
     const char *folder = pictures_folder();
-    hpct_history *history;
+    hpct_results_history *history;
     snprintf(csv, sizeof csv, "%s/history.csv", folder);
     assert_int_equal(symlink("/dev/full", csv), 0);
-    assert_int_equal(hpct_history_open(&history, folder, &train_only, &HPCT_HISTORY_NONE), HPCT_OK);
-    assert_int_equal(hpct_history_epoch(history, 0, &train, NULL, 0.05, true), HPCT_ERR_IO);
+    assert_int_equal(
+        hpct_results_history_open(&history, folder, &train_only, &HPCT_RESULTS_HISTORY_NONE),
+        HPCT_OK);
+    assert_int_equal(hpct_results_history_epoch(history, 0, &train, NULL, 0.05, true), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), csv));
-    hpct_history_close(history);
+    hpct_results_history_close(history);
 }
 
 static void summary_has_all_documented_keys(void **state)
@@ -233,20 +241,20 @@ static void summary_has_all_documented_keys(void **state)
                                        "val_top_k_categorical_accuracy"};
     char path[4096], wrong[] = "/no/such/folder/s.json";
     const double seconds[] = {1.5, 2.5};
-    hpct_summary summary = {.model = "m",
-                            .strategy = "s",
-                            .device = "cpu",
-                            .precision = HPCT_FP32,
-                            .optimizer = "lamb",
-                            .learning_rate = 0.05,
-                            .workers = 2,
-                            .epochs = 2,
-                            .epoch_seconds = seconds,
-                            .train = train,
-                            .validation = HPCT_NO_METRICS,
-                            .parameters = 2770634};
+    hpct_results_summary summary = {.model = "m",
+                                    .strategy = "s",
+                                    .device = "cpu",
+                                    .precision = HPCT_FP32,
+                                    .optimizer = "lamb",
+                                    .learning_rate = 0.05,
+                                    .workers = 2,
+                                    .epochs = 2,
+                                    .epoch_seconds = seconds,
+                                    .train = train,
+                                    .validation = HPCT_RESULTS_NO_METRICS,
+                                    .parameters = 2770634};
     snprintf(path, sizeof path, "%s/s.json", pictures_folder());
-    assert_int_equal(hpct_summary_write(&summary, path), HPCT_OK);
+    assert_int_equal(hpct_results_summary_write(&summary, path), HPCT_OK);
     json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(object);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -257,7 +265,7 @@ static void summary_has_all_documented_keys(void **state)
     assert_int_equal(json_array_size(json_object_get(object, "epoch_seconds")), 2);
     assert_true(json_is_null(json_object_get(object, "val_loss")));
     json_decref(object);
-    assert_int_equal(hpct_summary_write(&summary, wrong), HPCT_ERR_IO);
+    assert_int_equal(hpct_results_summary_write(&summary, wrong), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), wrong));
 }
 

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define ALL HPCT_METRIC_ANY
+#define ALL HPCT_RESULTS_METRIC_ANY
 #define MOST 12
 
 static void assert_said(const char *text)
@@ -172,7 +172,7 @@ static void wrong_text_is_named(void **state)
         assert_int_equal(hpct_train_watch_parse_target(&monitor, &target, *text, ALL),
                          HPCT_ERR_USAGE);
     assert_int_equal(hpct_train_watch_parse_target(&monitor, &target, "val_loss=1",
-                                                   (hpct_metric_choice){.classes = true}),
+                                                   (hpct_results_metric_choice){.classes = true}),
                      HPCT_ERR_USAGE);
     assert_said("--stop-at val_loss needs --validation-data");
 }
