@@ -37,7 +37,7 @@ check_PROGRAMS += $(unit_tests) $(fuzz_targets)
 sanitizer_tests = tests/build/sanitizers.t tests/build/valgrind.t
 slow_build_tests = tests/build/configure.t tests/build/options.t
 build_tests = $(slow_build_tests) tests/build/check.t tests/build/command.t tests/build/completion.t tests/build/documents.t \
-	tests/build/data.t tests/build/examples.t tests/build/install.t tests/build/kinds.t tests/build/layers.t \
+	tests/build/data.t tests/build/examples.t tests/build/install.t tests/build/kinds.t tests/build/layers.t tests/build/names.t \
 	tests/build/models.t tests/build/plan.t tests/build/run.t tests/build/top.t tests/build/training.t
 include tests/cluster/local.mk
 device_tests = tests/gpu_without/machine/checkpoints.t tests/gpu_without/machine/device.t \
@@ -117,7 +117,7 @@ format:
 # In a minute, while one works: unit tests that do not wait, with fewer random cases, and the arrows between folders.
 quick_tests = $(filter-out $(waiting_unit_tests) tests/unit/spank/test_child tests/unit/spank/test_removal \
 	tests/unit/spank/agree/test_ports tests/gpu_without/libraries/test_nccl% tests/gpu_without/kernels/%, \
-	$(unit_tests)) $(fuzz_targets) tests/build/layers.t
+	$(unit_tests)) $(fuzz_targets) tests/build/layers.t tests/build/names.t
 check-quick: check-programs
 	HPC_TRAIN_SHORT=1 $(MAKE) check-TESTS TESTS="$(quick_tests)"
 
