@@ -21,8 +21,8 @@ typedef struct arguments {
 
 static const hpct_cli_option options[] = {
     {"validation-data", "PATH",
-     "evaluate its validation split (or test split, if there is no other) after each epoch; may be "
-     "the same path",
+     "evaluate its validation split, or else its test split, after each epoch; may be the same "
+     "path",
      1, 0, CALL(validation_data, hpct_cli_data)},
     {"validation-labels", "FILE.csv", "labels of the pictures of --validation-data, as --labels", 1,
      0, TEXT(validation_labels)},

@@ -87,7 +87,7 @@ static int run(const hpct_command *command, int argc, char **argv)
     return all_printed(command->run(argc - 1, argv + 1));
 }
 
-/* NULL: there is no such command. */
+/* Returns NULL for an unknown command. */
 static const hpct_command *find_command(const char *name)
 {
     for (size_t i = 0; i < NUM_COMMANDS; i++) {
@@ -97,7 +97,7 @@ static const hpct_command *find_command(const char *name)
     return NULL;
 }
 
-/* Shows the command's manual page, or what its --help prints if there is no man or no page. */
+/* Opens the command's manual page; prints its --help if man or the page is missing. */
 static int show_page(const hpct_command *command)
 {
     static char help[] = "--help";

@@ -144,12 +144,11 @@ static hpct_status fail_alone(const hpct_data_tar *tar, const char *path, const 
 {
     const char *other = tar->pictures.other;
     if (other != NULL)
-        return hpct_fail(
-            HPCT_ERR_DATA,
-            "%s/%s: there is no picture beside it that can be read: " HPCT_DATA_PICTURE_FORMATS
-            " can, others as %s cannot",
-            path, name, other);
-    return hpct_fail(HPCT_ERR_DATA, "%s/%s: there is no picture beside it", path, name);
+        return hpct_fail(HPCT_ERR_DATA,
+                         "%s/%s: its picture, %s, cannot be read: " HPCT_DATA_PICTURE_FORMATS
+                         " can",
+                         path, name, other);
+    return hpct_fail(HPCT_ERR_DATA, "%s/%s: its picture is missing in the archive", path, name);
 }
 
 /* Whether the previous picture in this archive has the same key as the last one. */

@@ -10,7 +10,8 @@
 
 typedef struct hpct_ps_pace hpct_ps_pace; /* all calls allow NULL */
 
-/* log_dir NULL: there is no pace.jsonl. `continues`: that of an earlier run goes on. */
+/* Without log_dir (NULL) it writes no pace.jsonl; with `continues` it appends to an earlier run's.
+ */
 hpct_status hpct_ps_pace_open(hpct_ps_pace **out, int workers, const char *log_dir, bool continues);
 void hpct_ps_pace_close(hpct_ps_pace *pace);
 

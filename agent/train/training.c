@@ -1,4 +1,4 @@
-/* Steps and epochs of a run are added up, whoever computes them. */
+/* Adds up the steps and epochs of a run, for fit and for parameter servers. */
 #include "agent/train/training.h"
 
 #include "agent/comm/comm.h"

@@ -169,7 +169,7 @@ struct hpct_model {
     double rate;                           /* hpct_model_set_learning_rate; 0: the schedule's */
     int halvings;                          /* of the learning rate, besides the schedule */
     bool shows_gradients;                  /* hpct_model_show_gradients */
-    hpct_graph_loss_scaling scaling;       /* while there is no run */
+    hpct_graph_loss_scaling scaling;       /* until a run exists */
     const struct hpct_backend *backend;    /* of hpct_model_set_device; NULL: the cpu backend */
     hpct_graph_step_peers peers;           /* callbacks of its steps */
     hpct_run *run;                         /* NULL until built */

@@ -168,7 +168,7 @@ static void shards_are_of_the_split_they_name(void **state)
                     (const char *const[]){"1.png", "1.cls", "2.webp", "2.cls", NULL});
     pictures_write(webp, "w.tar", bytes, size, false);
     tree_is_refused(tree_below(webp, "w.tar"), HPCT_TRAIN, HPCT_ERR_DATA,
-                    "others as 2.webp cannot");
+                    "its picture, 2.webp, cannot be read");
 }
 
 /* img2dataset's shards have a folder each: it is no class. */
@@ -223,10 +223,12 @@ static void labels_are_of_their_sample(void **state)
         {{"a.1.png", "a.1.cls", "a.2.png", "a.2.cls"}, NULL},
         {{"a.1.cls", "a.1.png", "a.2.cls", "a.2.png"}, NULL},
         {{"1.input.png", "1.output.cls", "2.input.png", "2.output.cls"}, NULL},
-        {{"a.1.cls", "a.1.png", "a.2.cls", "a.2.png", "a.3.cls"}, "a.3.cls: there is no picture"},
+        {{"a.1.cls", "a.1.png", "a.2.cls", "a.2.png", "a.3.cls"},
+         "a.3.cls: its picture is missing"},
         {{"a.1.png", "a.2.cls", "a.3.png", "a.3.cls"}, twice},
         {{"a.1.png", "a.1.cls", "a.2.png", "a.3.cls"}, twice},
-        {{"1.png", "1.coarse.cls", "1.fine.cls", "2.png", "2.cls"}, "1.fine.cls: there is no pict"},
+        {{"1.png", "1.coarse.cls", "1.fine.cls", "2.png", "2.cls"},
+         "1.fine.cls: its picture is missing"},
         {{"1.left.png", "1.right.png", "1.cls"}, twice},
     };
     const char *folder = pictures_folder();
