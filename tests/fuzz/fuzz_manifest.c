@@ -69,12 +69,12 @@ static void parse_with_check(const char *text, size_t length)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    hpct_ckpt_holder holder;
+    json_t *holder = json_loadb((const char *) data, size, 0, NULL);
     char words[512];
     parse((const char *) data, size);
     parse_with_check((const char *) data, size);
-    hpct_ckpt_holder_parse(&holder, (const char *) data, size);
-    hpct_ckpt_holder_look(&holder);
-    hpct_ckpt_holder_describe(&holder, words, sizeof words);
+    hpct_ckpt_holder_look(holder);
+    hpct_ckpt_holder_describe(holder, words, sizeof words);
+    json_decref(holder);
     return 0;
 }

@@ -53,10 +53,10 @@ static void assert_refused(const char *words)
     assert_int_equal(folder_count(dir, ""), 1); /* nothing else is left there */
 }
 
-static void write_lock(const hpct_ckpt_holder *holder)
+static void write_lock(const json_t *holder)
 {
-    char *text;
-    assert_int_equal(hpct_ckpt_holder_format(&text, holder), HPCT_OK);
+    char *text = json_dumps(holder, 0);
+    assert_non_null(text);
     folder_write(dir, "lock", text, strlen(text));
     free(text);
 }
@@ -131,35 +131,43 @@ static void a_process_not_waited_for_is_dead(void **state)
 static void a_reused_process_id_does_not_count(void **state)
 {
     (void) state;
-    hpct_ckpt_holder holder;
-    hpct_ckpt_holder_self(&holder);
-    write_lock(&holder);
+    json_t *holder = hpct_ckpt_holder_self();
+    write_lock(holder);
     assert_refused("in use by");
-    holder.started--;
-    write_lock(&holder);
+    json_int_t started = json_integer_value(json_object_get(holder, "started"));
+    json_object_set_new(holder, "started", json_integer(started - 1));
+    write_lock(holder);
     assert_taken();
+    json_decref(holder);
 }
 
 /* ---- on another machine ---- */
 
+/* A holder of job 12 on another machine. */
+static json_t *elsewhere(void)
+{
+    json_t *holder = hpct_ckpt_holder_self();
+    json_object_set_new(holder, "boot", json_string("another"));
+    json_object_set_new(holder, "host", json_string("n2"));
+    json_object_set_new(holder, "job", json_string("12"));
+    return holder;
+}
+
 static void hold_elsewhere(void)
 {
-    hpct_ckpt_holder holder;
-    hpct_ckpt_holder_self(&holder);
-    strcpy(holder.boot, "another");
-    strcpy(holder.host, "n2");
-    strcpy(holder.job, "12");
-    write_lock(&holder);
+    json_t *holder = elsewhere();
+    write_lock(holder);
+    json_decref(holder);
 }
 
 static void another_namespace_is_another_machine(void **state)
 {
     (void) state;
-    hpct_ckpt_holder holder;
-    hpct_ckpt_holder_self(&holder);
-    assert_int_equal(hpct_ckpt_holder_look(&holder), HPCT_CKPT_HOLDER_LIVES);
-    strcpy(holder.processes, "pid:[1]");
-    assert_int_equal(hpct_ckpt_holder_look(&holder), HPCT_CKPT_HOLDER_UNKNOWN);
+    json_t *holder = hpct_ckpt_holder_self();
+    assert_int_equal(hpct_ckpt_holder_look(holder), HPCT_CKPT_HOLDER_LIVES);
+    json_object_set_new(holder, "processes", json_string("pid:[1]"));
+    assert_int_equal(hpct_ckpt_holder_look(holder), HPCT_CKPT_HOLDER_UNKNOWN);
+    json_decref(holder);
 }
 
 static void not_renewed_for_long_it_is_taken_at_once(void **state)
@@ -205,22 +213,20 @@ static void an_earlier_run_of_the_same_job_has_ended(void **state)
         {"13", "c", "1", "", "0", HPCT_CKPT_HOLDER_UNKNOWN},
     };
     (void) state;
-    hpct_ckpt_holder holder;
-    hpct_ckpt_holder_self(&holder);
-    strcpy(holder.boot, "another");
-    strcpy(holder.job, "12");
-    strcpy(holder.cluster, "c");
-    strcpy(holder.launch, "12.5");
+    json_t *holder = elsewhere();
+    json_object_set_new(holder, "cluster", json_string("c"));
+    json_object_set_new(holder, "launch", json_string("12.5"));
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         setenv("SLURM_JOB_ID", of[i].job, 1);
         setenv("SLURM_CLUSTER_NAME", of[i].cluster, 1);
         setenv("SLURM_RESTART_COUNT", of[i].requeues, 1);
         setenv("HPC_TRAIN_LAUNCH", of[i].launch, 1);
         setenv("HPC_TRAIN_RESTART", of[i].restarts, 1);
-        if (hpct_ckpt_holder_look(&holder) != of[i].life)
+        if (hpct_ckpt_holder_look(holder) != of[i].life)
             fail_msg("case %zu", i);
     }
-    write_lock(&holder);
+    write_lock(holder);
+    json_decref(holder);
     setenv("SLURM_JOB_ID", "12", 1);
     setenv("SLURM_CLUSTER_NAME", "c", 1);
     assert_taken();
