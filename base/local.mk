@@ -8,6 +8,7 @@ noinst_LTLIBRARIES += base/libfile.la
 base_libfile_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(XXHASH_CFLAGS)
 base_libfile_la_LIBADD = $(XXHASH_LIBS)
 base_libfile_la_SOURCES = \
+	base/alloc.c base/alloc.h \
 	base/ask.c base/ask.h \
 	base/below.c base/below.h \
 	base/debug.c base/debug.h \

@@ -492,14 +492,13 @@ hpct_status hpct_output_try(const char *path, size_t bytes)
 /* `sync` false: keep a file that cannot be synced. */
 static hpct_status attempt(hpct_output *file, hpct_output_writer *write, void *arg, bool sync)
 {
-    hpct_status status = write(arg, file->fd);
-    if (status == HPCT_OK && !sync_fd(file->fd) && sync)
-        status = hpct_file_failed("syncing", file->path);
-    if (status == HPCT_OK)
-        status = give_name(file);
-    if (status == HPCT_OK)
-        status = sync_folder(file);
-    return sync || file->temporary != NULL ? status : HPCT_OK;
+    HPCT_TRY(write(arg, file->fd));
+    if (sync)
+        return hpct_output_place(file);
+    sync_fd(file->fd);
+    HPCT_TRY(give_name(file));
+    sync_folder(file);
+    return HPCT_OK;
 }
 
 hpct_status hpct_output_replace(const char *path, hpct_output_writer *write, void *arg)

@@ -2,6 +2,7 @@
 #include "agent/checkpoint/contents.h"
 
 #include "agent/checkpoint/disk.h"
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -151,14 +152,7 @@ static hpct_status add(void *context, const char *dir, const char *name)
     int64_t step;
     if (!hpct_ckpt_contents_parse_name(name, &step))
         return HPCT_OK;
-    if (all->count == all->room) {
-        size_t room = 2 * all->room + 16;
-        hpct_ckpt_contents_entry *more = realloc(all->entries, room * sizeof *more);
-        if (more == NULL)
-            return hpct_fail_memory(room * sizeof *more);
-        all->entries = more;
-        all->room = room;
-    }
+    HPCT_TRY(hpct_alloc_room(&all->entries, &all->room, all->count + 1, sizeof *all->entries));
     hpct_ckpt_contents_entry *entry = &all->entries[all->count];
     *entry = (hpct_ckpt_contents_entry){.step = step};
     snprintf(entry->name, sizeof entry->name, "%s", name);

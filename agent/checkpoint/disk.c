@@ -1,6 +1,7 @@
 /* Files that are there completely or not at all. */
 #include "agent/checkpoint/disk.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -33,10 +34,7 @@ void hpct_ckpt_disk_token(char token[HPCT_CKPT_DISK_TOKEN])
 
 hpct_status hpct_ckpt_disk_join(char **out, const char *folder, const char *name)
 {
-    if (asprintf(out, "%s/%s", folder, name) >= 0)
-        return HPCT_OK;
-    *out = NULL;
-    return hpct_fail_memory(strlen(folder) + strlen(name) + 2);
+    return hpct_alloc_text(out, "%s/%s", folder, name);
 }
 
 /* ---- a new file ---- */

@@ -1,6 +1,7 @@
 /* Chooses the checkpoint to go on from: the newest that is valid. */
 #include "agent/checkpoint/checkpoint.h"
 #include "agent/checkpoint/contents.h"
+#include "base/alloc.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -23,9 +24,8 @@ typedef struct search {
 static hpct_status add_fault(search *s, const char *fault)
 {
     char *all;
-    if (asprintf(&all, "%s%s%s", s->faults != NULL ? s->faults : "", s->faults != NULL ? "; " : "",
-                 fault) < 0)
-        return hpct_fail_memory(0);
+    HPCT_TRY(hpct_alloc_text(&all, "%s%s%s", s->faults != NULL ? s->faults : "",
+                             s->faults != NULL ? "; " : "", fault));
     free(s->faults);
     s->faults = all;
     return HPCT_OK;
@@ -46,8 +46,7 @@ static hpct_status try_one(hpct_ckpt **out, const hpct_ckpt_contents_entry *entr
     }
     const char *reason = entry->reason != NULL ? entry->reason : hpct_last_error();
     char *line;
-    if (asprintf(&line, "%s is damaged and left out: %s", entry->name, reason) < 0)
-        return hpct_fail_memory(0);
+    HPCT_TRY(hpct_alloc_text(&line, "%s is damaged and left out: %s", entry->name, reason));
     status = add_fault(s, reason);
     if (s->note != NULL)
         s->note(s->context, line);

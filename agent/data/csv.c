@@ -1,6 +1,7 @@
 /* A field is unquoted where it stands: it never grows. */
 #include "agent/data/csv.h"
 
+#include "base/alloc.h"
 #include "base/kind.h"
 #include "base/status.h"
 
@@ -43,14 +44,7 @@ static hpct_status refuse(const hpct_data_csv *csv, const char *what)
 
 static hpct_status add_field(hpct_data_csv *csv, char *begin)
 {
-    if (csv->num_fields == csv->room) {
-        size_t room = csv->room > 0 ? 2 * csv->room : 16;
-        char **fields = realloc(csv->fields, room * sizeof *fields);
-        if (fields == NULL)
-            return hpct_fail_memory(room * sizeof *fields);
-        csv->fields = fields;
-        csv->room = room;
-    }
+    HPCT_TRY(hpct_alloc_room(&csv->fields, &csv->room, csv->num_fields + 1, sizeof *csv->fields));
     csv->fields[csv->num_fields++] = begin;
     return HPCT_OK;
 }

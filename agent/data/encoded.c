@@ -2,6 +2,7 @@
 #include "agent/data/encoded.h"
 
 #include "agent/data/notes.h"
+#include "base/alloc.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -63,12 +64,9 @@ static hpct_status for_all(hpct_dataset *dataset, each_function *each)
 /* ---- files ---- */
 
 /* "FOLDER/NAME"; the caller frees it. */
-static char *full_name(const hpct_dataset *dataset, size_t index)
+static hpct_status full_name(char **name, const hpct_dataset *dataset, size_t index)
 {
-    char *name = NULL;
-    if (asprintf(&name, "%s/%s", dataset->path, dataset->encoded.entries[index].name) < 0)
-        return NULL;
-    return name;
+    return hpct_alloc_text(name, "%s/%s", dataset->path, dataset->encoded.entries[index].name);
 }
 
 static hpct_status read_all(int fd, uint8_t *out, size_t bytes, const char *name)
@@ -88,9 +86,7 @@ static hpct_status read_all(int fd, uint8_t *out, size_t bytes, const char *name
 
 static hpct_status open_file(const hpct_dataset *dataset, size_t index, int *fd, char **name)
 {
-    *name = full_name(dataset, index);
-    if (*name == NULL)
-        return hpct_fail_memory(0);
+    HPCT_TRY(full_name(name, dataset, index));
     *fd = open(*name, O_RDONLY | O_CLOEXEC);
     if (*fd >= 0)
         return HPCT_OK;
@@ -103,10 +99,9 @@ static hpct_status measure_file(hpct_dataset *dataset, size_t index, hpct_data_r
 {
     (void) room;
     struct stat info;
-    char *name = full_name(dataset, index);
+    char *name;
     hpct_status status = HPCT_OK;
-    if (name == NULL)
-        return hpct_fail_memory(0);
+    HPCT_TRY(full_name(&name, dataset, index));
     if (stat(name, &info) != 0)
         status = hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", name, strerror(errno));
     else if (!S_ISREG(info.st_mode) || (uint64_t) info.st_size > HPCT_DATA_PICTURE_MAX_BYTES)
@@ -182,8 +177,7 @@ static hpct_status with_path(const hpct_dataset *dataset, hpct_status status)
     if (status != HPCT_ERR_DATA)
         return status;
     char *prefix = NULL;
-    if (asprintf(&prefix, "%s/%s", dataset->path, hpct_last_error()) < 0)
-        return hpct_fail_memory(0);
+    HPCT_TRY(hpct_alloc_text(&prefix, "%s/%s", dataset->path, hpct_last_error()));
     hpct_fail(status, "%s", prefix);
     free(prefix);
     return status;
@@ -400,8 +394,7 @@ static hpct_status set_source(hpct_dataset *dataset, const char *split)
     if (split == NULL || split[0] == '\0')
         return HPCT_OK;
     char *source = NULL;
-    if (asprintf(&source, "%s/%s", hpct_dataset_source(dataset), split) < 0)
-        return hpct_fail_memory(0);
+    HPCT_TRY(hpct_alloc_text(&source, "%s/%s", hpct_dataset_source(dataset), split));
     free(dataset->source);
     dataset->source = source;
     return HPCT_OK;

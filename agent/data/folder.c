@@ -6,6 +6,7 @@
 #include "agent/data/encoded.h"
 #include "agent/data/listing.h"
 #include "agent/data/unlabelled.h"
+#include "base/alloc.h"
 #include "base/status.h"
 
 #include <dirent.h>
@@ -85,11 +86,9 @@ static hpct_status take_entry(walk *w, int folder, const struct dirent *entry, c
 {
     bool is_folder = false;
     char *name = NULL;
-    hpct_status status = find_kind(folder, entry, path, &is_folder);
-    if (status != HPCT_OK)
-        return status;
-    if (asprintf(&name, "%s%s%s", below, entry->d_name, is_folder ? "/" : "") < 0)
-        return hpct_fail_memory(0);
+    hpct_status status = HPCT_OK;
+    HPCT_TRY(find_kind(folder, entry, path, &is_folder));
+    HPCT_TRY(hpct_alloc_text(&name, "%s%s%s", below, entry->d_name, is_folder ? "/" : ""));
     if (!is_folder)
         status = take_file(w, folder, entry->d_name, name);
     else if (w->listing != NULL)
@@ -123,9 +122,8 @@ static hpct_status read_folder(walk *w, const char *below, const place *above)
     char *path = NULL;
     const struct dirent *entry;
     place here;
-    if (asprintf(&path, "%s%s%.*s", w->top, below[0] != '\0' ? "/" : "",
-                 (int) (strlen(below) - (below[0] != '\0')), below) < 0)
-        return hpct_fail_memory(0);
+    HPCT_TRY(hpct_alloc_text(&path, "%s%s%.*s", w->top, below[0] != '\0' ? "/" : "",
+                             (int) (strlen(below) - (below[0] != '\0')), below));
     DIR *folder = opendir(path);
     hpct_status status = folder == NULL
                              ? hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path, strerror(errno))

@@ -5,6 +5,7 @@
 #include "agent/data/dataset.h"
 #include "agent/data/grow.h"
 #include "agent/data/gunzip.h"
+#include "base/alloc.h"
 #include "base/status.h"
 
 #include <dirent.h>
@@ -274,9 +275,10 @@ static hpct_status find_folder(const char *path, char **folder)
     for (int i = 0; i < count && status == HPCT_OK; i++) {
         char *below = NULL;
         bool raw = strcmp(entries[i]->d_name, "raw") == 0;
-        if (asprintf(&below, "%s/%s%s", path, entries[i]->d_name, raw ? "" : "/raw") < 0)
-            status = hpct_fail_memory(0);
-        else if (access(below, F_OK) != 0 || !has_any(below))
+        status = hpct_alloc_text(&below, "%s/%s%s", path, entries[i]->d_name, raw ? "" : "/raw");
+        if (status != HPCT_OK)
+            break;
+        if (access(below, F_OK) != 0 || !has_any(below))
             free(below);
         else if (*folder == NULL)
             *folder = below;

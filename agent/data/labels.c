@@ -5,6 +5,7 @@
 #include "agent/data/csv.h"
 #include "agent/data/foreign.h"
 #include "agent/data/listing.h"
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -311,8 +312,7 @@ static hpct_status take_numbers(reading *r, int largest)
     if (dataset->classes == NULL)
         return hpct_fail_memory(((size_t) largest + 1) * sizeof *dataset->classes);
     for (int i = 0; i <= largest; i++) {
-        if (asprintf(&dataset->classes[i], "%d", i) < 0)
-            return hpct_fail_memory(0);
+        HPCT_TRY(hpct_alloc_text(&dataset->classes[i], "%d", i));
         dataset->num_classes = i + 1;
     }
     return HPCT_OK;

@@ -5,6 +5,7 @@
 
 #include "agent/data/notes.h"
 #include "agent/data/split_name.h"
+#include "base/alloc.h"
 #include "base/status.h"
 
 #include <ctype.h>
@@ -40,14 +41,7 @@ static bool is_folder(const char *name)
 
 static hpct_status add_group(level *l, const hpct_data_listing *listing, group g)
 {
-    if (l->count == l->room) {
-        size_t room = l->room > 0 ? 2 * l->room : 64;
-        group *grown = realloc(l->groups, room * sizeof *grown);
-        if (grown == NULL)
-            return hpct_fail_memory(room * sizeof *grown);
-        l->groups = grown;
-        l->room = room;
-    }
+    HPCT_TRY(hpct_alloc_room(&l->groups, &l->room, l->count + 1, sizeof *l->groups));
     for (size_t i = g.begin; i < g.end; i++) {
         const char *rest = listing->entries[i].name + l->prefix + g.length + 1;
         bool picture = !is_folder(listing->entries[i].name), deeper = strchr(rest, '/') != NULL;

@@ -4,6 +4,7 @@
 #include "agent/data/levels.h"
 #include "agent/data/notes.h"
 #include "agent/data/split_name.h"
+#include "base/alloc.h"
 #include "base/status.h"
 
 #include <jansson.h>
@@ -57,14 +58,8 @@ hpct_status hpct_data_listing_add(hpct_data_listing *listing, const char *name, 
 {
     if (strlen(name) > UINT16_MAX)
         return hpct_fail(HPCT_ERR_DATA, "%.100s...: the name is too long", name);
-    if (listing->count == listing->room) {
-        size_t room = listing->room > 0 ? 2 * listing->room : 1024;
-        hpct_data_entry *grown = realloc(listing->entries, room * sizeof *grown);
-        if (grown == NULL)
-            return hpct_fail_memory(room * sizeof *grown);
-        listing->entries = grown;
-        listing->room = room;
-    }
+    HPCT_TRY(hpct_alloc_room(&listing->entries, &listing->room, listing->count + 1,
+                             sizeof *listing->entries));
     char *copy = strdup(name);
     if (copy == NULL)
         return hpct_fail_memory(strlen(name));

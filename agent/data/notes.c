@@ -1,6 +1,7 @@
 /* Collects lines. */
 #include "agent/data/notes.h"
 
+#include "base/alloc.h"
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -16,10 +17,9 @@ hpct_status hpct_data_note(char **notes, const char *format, ...)
     va_end(arguments);
     if (length < 0)
         return hpct_fail_memory(0);
-    length = asprintf(&all, "%s%s\n", *notes != NULL ? *notes : "", line);
+    hpct_status status = hpct_alloc_text(&all, "%s%s\n", *notes != NULL ? *notes : "", line);
     free(line);
-    if (length < 0)
-        return hpct_fail_memory(0);
+    HPCT_TRY(status);
     free(*notes);
     *notes = all;
     return HPCT_OK;
