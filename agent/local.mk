@@ -64,6 +64,7 @@ agent_libagent_la_SOURCES = \
 	agent/cost/sum_network.c agent/cost/sum_network.h \
 	agent/cost/trial.c agent/cost/trial.h \
 	agent/data/affine.c agent/data/affine.h agent/data/affine_body.h \
+	agent/data/archive.c agent/data/archive.h \
 	agent/data/augment.c agent/data/augment.h \
 	agent/data/canvas.h \
 	agent/data/cifar.c agent/data/cifar.h agent/data/cifar_files.c agent/data/cifar_pickle.c \
@@ -97,6 +98,7 @@ agent_libagent_la_SOURCES = \
 	agent/data/rand_augment.c agent/data/rand_augment.h \
 	agent/data/resize.c agent/data/resize.h agent/data/resize_body.h \
 	agent/data/sampler.c agent/data/sampler.h \
+	agent/data/shards.c \
 	agent/data/split_name.c agent/data/split_name.h \
 	agent/data/synthetic.c \
 	agent/data/tar.c agent/data/tar.h \

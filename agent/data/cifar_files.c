@@ -1,6 +1,9 @@
 /* Locates CIFAR's files and selects those of a split. */
 #include "agent/data/cifar.h"
-#include "agent/data/tar.h"
+
+#include "agent/data/archive.h"
+#include "base/alloc.h"
+#include "base/file.h"
 #include "base/status.h"
 
 #include <archive_entry.h>
@@ -80,8 +83,7 @@ static hpct_status find_in_folder(const hpct_data_cifar_version *version, const 
     }
     for (int i = 0; i < 2; i++) {
         char *below = NULL;
-        if (asprintf(&below, "%s/%s", path, version->folder[i]) < 0)
-            return hpct_fail_memory(0);
+        HPCT_TRY(hpct_alloc_text(&below, "%s/%s", path, version->folder[i]));
         *out = (place){below, kind_of(version, below)};
         for (int j = 0; out->kind != 0 && j < 2; j++) {
             if (has_folder(path, all[1 - i][j]))
@@ -97,57 +99,16 @@ static hpct_status find_in_folder(const hpct_data_cifar_version *version, const 
     return HPCT_OK;
 }
 
-static hpct_status read_whole(const char *path, blob *out)
-{
-    struct stat info;
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path, strerror(errno));
-    hpct_status status = HPCT_OK;
-    if (fstat(fileno(file), &info) != 0 || info.st_size < 0 ||
-        (size_t) info.st_size > MAX_FILE_BYTES) {
-        status = hpct_fail(HPCT_ERR_DATA, "%s: no batch of CIFAR is so large", path);
-        goto end;
-    }
-    *out = (blob){malloc((size_t) info.st_size + 1), (size_t) info.st_size};
-    if (out->bytes == NULL)
-        status = hpct_fail_memory(out->num_bytes);
-    else if (fread(out->bytes, 1, out->num_bytes, file) != out->num_bytes)
-        status = hpct_fail(HPCT_ERR_IO, "%s: reading failed: %s", path, strerror(errno));
-
-end:
-    fclose(file);
-    return status;
-}
-
 /* ---- archives ---- */
-
-static hpct_status archive_failure(struct archive *archive, const char *path)
-{
-    const char *why = archive_error_string(archive);
-    return hpct_fail(HPCT_ERR_DATA, "%s: it is damaged: %s", path,
-                     why == NULL ? "no archive" : why);
-}
-
-static hpct_status open_archive(struct archive **archive, const char *path)
-{
-    *archive = hpct_data_tar_new_reader();
-    if (*archive == NULL)
-        return hpct_fail_memory(0);
-    if (archive_read_open_filename(*archive, path, 1 << 18) == ARCHIVE_OK)
-        return HPCT_OK;
-    return access(path, R_OK) != 0 ? hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path, strerror(errno))
-                                   : archive_failure(*archive, path);
-}
 
 /* Determines the data set by the folder of the archive's first member. */
 static int kind_in_archive(const hpct_data_cifar_version *version, const char *path)
 {
-    struct archive *archive = NULL;
+    struct archive *archive = hpct_data_archive_reader();
     struct archive_entry *entry;
     int kind = 0;
     const char *name = NULL;
-    if (open_archive(&archive, path) == HPCT_OK &&
+    if (hpct_data_archive_open(archive, path) == HPCT_OK &&
         archive_read_next_header(archive, &entry) == ARCHIVE_OK)
         name = archive_entry_pathname(entry);
     for (int i = 0; name != NULL && i < 2; i++) {
@@ -162,22 +123,16 @@ static int kind_in_archive(const hpct_data_cifar_version *version, const char *p
 static hpct_status read_member(struct archive *archive, const char *path, blob *out)
 {
     size_t room = 0;
-    for (;;) {
-        if (out->num_bytes == room) {
-            room = room > 0 ? 2 * room : (size_t) 1 << 20;
-            uint8_t *grown = room <= MAX_FILE_BYTES ? realloc(out->bytes, room) : NULL;
-            if (grown == NULL)
-                return hpct_fail(HPCT_ERR_DATA, "%s: no batch of CIFAR is so large", path);
-            out->bytes = grown;
-        }
-        la_ssize_t got =
-            archive_read_data(archive, out->bytes + out->num_bytes, room - out->num_bytes);
+    la_ssize_t got = 1;
+    for (; got > 0; out->num_bytes += (size_t) got) {
+        if (out->num_bytes > MAX_FILE_BYTES)
+            return hpct_fail(HPCT_ERR_DATA, "%s: no batch of CIFAR is so large", path);
+        HPCT_TRY(hpct_alloc_room(&out->bytes, &room, out->num_bytes + (1 << 20), 1));
+        got = archive_read_data(archive, out->bytes + out->num_bytes, room - out->num_bytes);
         if (got < 0)
-            return archive_failure(archive, path);
-        if (got == 0)
-            return HPCT_OK;
-        out->num_bytes += (size_t) got;
+            return hpct_data_archive_failed(archive, path);
     }
+    return HPCT_OK;
 }
 
 /* Index of the name that the member has, or -1. */
@@ -195,10 +150,10 @@ static int find_name(const char *member, const char *const *names, int count, co
 static hpct_status read_members(const char *path, const char *const *names, int count,
                                 const char *suffix, blob *out)
 {
-    struct archive *archive = NULL;
+    struct archive *archive = hpct_data_archive_reader();
     struct archive_entry *entry;
     int code = ARCHIVE_OK;
-    hpct_status status = open_archive(&archive, path);
+    hpct_status status = hpct_data_archive_open(archive, path);
     while (status == HPCT_OK && (code = archive_read_next_header(archive, &entry)) == ARCHIVE_OK) {
         const char *name = archive_entry_pathname(entry);
         int i = name != NULL ? find_name(name, names, count, suffix) : -1;
@@ -206,7 +161,7 @@ static hpct_status read_members(const char *path, const char *const *names, int 
             status = read_member(archive, path, &out[i]);
     }
     if (status == HPCT_OK && code != ARCHIVE_EOF)
-        status = archive_failure(archive, path);
+        status = hpct_data_archive_failed(archive, path);
     archive_read_free(archive);
     return status;
 }
@@ -221,12 +176,12 @@ static hpct_status load(const place *at, const char *path, const char *const *na
     if (at->folder == NULL)
         return read_members(path, names, count, suffix, out);
     for (int i = 0; i < count && status == HPCT_OK; i++) {
-        char *file = NULL;
+        char *file = NULL, *bytes = NULL;
         if (!is_there(at->folder, names[i], suffix))
             continue;
-        if (asprintf(&file, "%s/%s%s", at->folder, names[i], suffix) < 0)
-            return hpct_fail_memory(0);
-        status = read_whole(file, &out[i]);
+        HPCT_TRY(hpct_alloc_text(&file, "%s/%s%s", at->folder, names[i], suffix));
+        status = hpct_file_read(&bytes, &out[i].num_bytes, file, MAX_FILE_BYTES);
+        out[i].bytes = status == HPCT_OK ? (uint8_t *) bytes : NULL;
         free(file);
     }
     return status;
@@ -238,8 +193,7 @@ static hpct_status add_all(const hpct_data_cifar_version *version, hpct_dataset 
     hpct_status status = HPCT_OK;
     for (int i = 0; i < count && status == HPCT_OK; i++) {
         char *file = NULL;
-        if (asprintf(&file, "%s/%s%s", dataset->path, names[i], version->suffix) < 0)
-            return hpct_fail_memory(0);
+        HPCT_TRY(hpct_alloc_text(&file, "%s/%s%s", dataset->path, names[i], version->suffix));
         if (blobs[i].bytes == NULL)
             status = hpct_fail(HPCT_ERR_NO_INPUT, "%s: No such file or directory", file);
         else
@@ -253,11 +207,8 @@ static hpct_status set_source(hpct_dataset *dataset, const char *const *names, i
                               const char *suffix)
 {
     bool one = count == 1;
-    if (asprintf(&dataset->source, "%s/%s%s%s%s%s", dataset->path, names[0], suffix,
-                 one ? "" : " to ", one ? "" : names[count - 1], one ? "" : suffix) >= 0)
-        return HPCT_OK;
-    dataset->source = NULL;
-    return hpct_fail_memory(0);
+    return hpct_alloc_text(&dataset->source, "%s/%s%s%s%s%s", dataset->path, names[0], suffix,
+                           one ? "" : " to ", one ? "" : names[count - 1], one ? "" : suffix);
 }
 
 /* Missing batches mean an incomplete download, an error for either split. */
@@ -310,7 +261,7 @@ bool hpct_data_cifar_claims(const hpct_data_cifar_version *version, const char *
     place at = {0};
     bool found;
     if (!is_folder)
-        return hpct_data_is_tar_name(path) && kind_in_archive(version, path) != 0;
+        return hpct_data_is_archive_name(path) && kind_in_archive(version, path) != 0;
     found = find_in_folder(version, path, &at) != HPCT_OK || at.kind != 0;
     free(at.folder);
     return found;

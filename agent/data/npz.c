@@ -1,19 +1,17 @@
 /* NumPy's .npz with the arrays of Keras' mnist.npz: x_train, y_train, x_test, y_test. */
 #include "agent/data/npz.h"
 
+#include "agent/data/archive.h"
 #include "agent/data/grow.h"
 #include "agent/data/npy.h"
+#include "base/alloc.h"
 #include "base/status.h"
 
 #include <archive_entry.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
 static const char *const names[2][2] = {
     [HPCT_TRAIN] = {"x_train", "y_train"},
@@ -30,13 +28,6 @@ typedef struct source {
     const char *name; /* for messages */
 } source;
 
-static hpct_status archive_failure(struct archive *archive, const char *name)
-{
-    const char *why = archive_error_string(archive);
-    return hpct_fail(HPCT_ERR_DATA, "%s: it is damaged: %s", name,
-                     why == NULL ? "no zip archive" : why);
-}
-
 static hpct_status read_some(void *from, void *out, size_t bytes)
 {
     source *s = from;
@@ -44,7 +35,7 @@ static hpct_status read_some(void *from, void *out, size_t bytes)
     while (filled < bytes) {
         la_ssize_t got = archive_read_data(s->archive, (char *) out + filled, bytes - filled);
         if (got < 0)
-            return archive_failure(s->archive, s->name);
+            return hpct_data_archive_failed(s->archive, s->name);
         if (got == 0)
             return hpct_fail(HPCT_ERR_DATA, "%s: it is truncated: %zu of %zu bytes are missing",
                              s->name, bytes - filled, bytes);
@@ -76,7 +67,7 @@ static hpct_status read_array(array *out, struct archive *archive, const char *n
         if (more > 0)
             status = hpct_fail(HPCT_ERR_DATA, "%s: it is longer than its header says", name);
         else if (more < 0) /* libarchive verifies the checksum at the end */
-            status = archive_failure(archive, name);
+            status = hpct_data_archive_failed(archive, name);
     }
     free(text);
     return status;
@@ -137,11 +128,9 @@ hpct_status hpct_data_npz_read(hpct_dataset *dataset, struct archive *archive, c
     struct archive_entry *entry;
     int code = ARCHIVE_OK;
     for (int i = 0; i < 2; i++) {
-        if (asprintf(&full[i], "%s/%s", path, names[split][i]) < 0) {
-            full[i] = NULL;
-            status = hpct_fail_memory(0);
+        status = hpct_alloc_text(&full[i], "%s/%s", path, names[split][i]);
+        if (status != HPCT_OK)
             goto fail;
-        }
     }
     while ((arrays[0].bytes == NULL || arrays[1].bytes == NULL) &&
            (code = archive_read_next_header(archive, &entry)) == ARCHIVE_OK) {
@@ -157,7 +146,7 @@ hpct_status hpct_data_npz_read(hpct_dataset *dataset, struct archive *archive, c
         }
     }
     if (code != ARCHIVE_OK && code != ARCHIVE_EOF) {
-        status = archive_failure(archive, path);
+        status = hpct_data_archive_failed(archive, path);
         goto fail;
     }
     for (int i = 0; i < 2; i++) {
@@ -191,26 +180,17 @@ struct archive *hpct_data_npz_new_reader(void)
 
 static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path, strerror(errno));
     struct archive *archive = hpct_data_npz_new_reader();
-    hpct_status status;
-    if (archive == NULL)
-        status = hpct_fail_memory(0);
-    else if (archive_read_open_fd(archive, fd, 1 << 17) != ARCHIVE_OK)
-        status = archive_failure(archive, path);
-    else
+    hpct_status status = hpct_data_archive_open(archive, path);
+    if (status == HPCT_OK)
         status = hpct_data_npz_read(dataset, archive, path, split);
     archive_read_free(archive);
-    close(fd);
     return status;
 }
 
 static bool claims(const char *path, bool is_folder)
 {
-    size_t length = strlen(path);
-    return !is_folder && length > 4 && strcasecmp(path + length - 4, ".npz") == 0;
+    return !is_folder && hpct_data_name_ends(path, ".npz");
 }
 
 const hpct_data_format hpct_data_format_npz = {

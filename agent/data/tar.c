@@ -3,35 +3,19 @@
  * their name: KEY.jpg, KEY.cls (the label as text), and others that are ignored. */
 #include "agent/data/tar.h"
 
-#include "agent/data/dataset.h"
-#include "agent/data/encoded.h"
-#include "agent/data/folder.h"
-#include "agent/data/notes.h"
-#include "agent/data/split_name.h"
-#include "agent/data/unlabelled.h"
+#include "agent/data/archive.h"
+#include "agent/data/picture.h"
+#include "base/alloc.h"
 #include "base/status.h"
 
 #include <archive_entry.h>
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define NO_LABEL (-1)
-
-static hpct_status archive_failure(struct archive *archive, const char *path)
-{
-    const char *why = archive_error_string(archive);
-    return hpct_fail(HPCT_ERR_DATA, "%s: it is damaged: %s", path,
-                     why == NULL ? "no tar archive" : why);
-}
 
 /* ---- one member ---- */
 
@@ -43,16 +27,7 @@ static hpct_status make_room(hpct_data_tar *tar, size_t more, const char *path)
                          "%s: its pictures do not fit the %zu MiB of memory that there are for "
                          "them: unpack it, and give the folder",
                          path, tar->memory >> 20);
-    if (more <= tar->room - tar->num_bytes)
-        return HPCT_OK;
-    size_t room = tar->room > 0 ? 2 * tar->room : (size_t) 1 << 20;
-    room = room < tar->num_bytes + more ? tar->num_bytes + more : room;
-    uint8_t *grown = realloc(tar->bytes, room);
-    if (grown == NULL)
-        return hpct_fail_memory(room);
-    tar->bytes = grown;
-    tar->room = room;
-    return HPCT_OK;
+    return hpct_alloc_room(&tar->bytes, &tar->room, tar->num_bytes + more, 1);
 }
 
 /* Reads a member after num_bytes, without trusting the size in its header. */
@@ -61,12 +36,10 @@ static hpct_status read_member(hpct_data_tar *tar, struct archive *archive, cons
 {
     *bytes = 0;
     for (;;) {
-        hpct_status status = make_room(tar, 16384, path);
-        if (status != HPCT_OK)
-            return status;
+        HPCT_TRY(make_room(tar, 16384, path));
         la_ssize_t got = archive_read_data(archive, tar->bytes + tar->num_bytes, 16384);
         if (got < 0)
-            return archive_failure(archive, path);
+            return hpct_data_archive_failed(archive, path);
         if (got == 0)
             return HPCT_OK;
         tar->num_bytes += (size_t) got;
@@ -216,15 +189,9 @@ static hpct_status pair(hpct_data_tar *tar, const char *path, pending *waiting)
 
 /* ---- an archive ---- */
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t length = strlen(name), tail = strlen(end);
-    return length > tail && strcasecmp(name + length - tail, end) == 0;
-}
-
 static bool is_label_name(const char *name)
 {
-    return ends_in(name, ".cls");
+    return hpct_data_name_ends(name, ".cls");
 }
 
 /* Whether this is a WebDataset's .json or .txt of the last picture. */
@@ -232,8 +199,8 @@ static bool describes_last(const hpct_data_tar *tar, const char *name)
 {
     size_t count = tar->pictures.count;
     const hpct_data_entry *last = count > 0 ? &tar->pictures.entries[count - 1] : NULL;
-    return (ends_in(name, ".json") || ends_in(name, ".txt")) && last != NULL &&
-           last->label == NO_LABEL && same_stem(last->name, name);
+    return (hpct_data_name_ends(name, ".json") || hpct_data_name_ends(name, ".txt")) &&
+           last != NULL && last->label == NO_LABEL && same_stem(last->name, name);
 }
 
 /* Normalizes a name: "./a//b" is a/b, and "../a" is a, as tar unpacks it. *plain is NULL for hidden
@@ -288,8 +255,7 @@ static hpct_status take_file(hpct_data_tar *tar, struct archive *archive, const 
         tar->described = tar->described || describes_last(tar, name);
         return HPCT_OK;
     }
-    if (asprintf(&full, "%s/%s", path, name) < 0)
-        return hpct_fail_memory(0);
+    HPCT_TRY(hpct_alloc_text(&full, "%s/%s", path, name));
     hpct_status status = named == HPCT_DATA_NAMED_PICTURE
                              ? read_picture(tar, archive, name, full)
                              : read_label(tar, archive, name, path, full, waiting);
@@ -386,11 +352,11 @@ hpct_status hpct_data_tar_read(hpct_data_tar *tar, struct archive *archive, cons
         else
             status = take_member(tar, archive, entry, path, &waiting);
         if (status == HPCT_OK && archive_read_data_skip(archive) < ARCHIVE_WARN)
-            status = archive_failure(archive, path);
+            status = hpct_data_archive_failed(archive, path);
         members_end = archive_filter_bytes(archive, 0);
     }
     if (status == HPCT_OK && code != ARCHIVE_EOF)
-        status = archive_failure(archive, path);
+        status = hpct_data_archive_failed(archive, path);
     if (status == HPCT_OK)
         status = check_end(archive, members_end, path);
     if (status == HPCT_OK && waiting.name != NULL)
@@ -409,95 +375,18 @@ void hpct_data_tar_free(hpct_data_tar *tar)
     *tar = (hpct_data_tar){0};
 }
 
-struct archive *hpct_data_tar_new_reader(void)
-{
-    struct archive *archive = archive_read_new();
-    if (archive == NULL)
-        return NULL;
-    archive_read_support_format_tar(archive);
-    archive_read_set_format_option(archive, "tar", "read_concatenated_archives", "1");
-    archive_read_support_format_zip_seekable(archive); /* the other accepts truncated zips */
-    archive_read_support_filter_gzip(archive);
-    archive_read_support_filter_bzip2(archive);
-    archive_read_support_filter_xz(archive);
-    archive_read_support_filter_zstd(archive);
-    return archive;
-}
-
-/* ---- files ---- */
-
-/* Length of an archive's extension; 0 for other names. */
-static size_t end_of_name(const char *name)
-{
-    static const char *const ends[] = {".tar",     ".tar.gz", ".tgz",    ".tar.bz2",
-                                       ".tbz",     ".tbz2",   ".tar.xz", ".txz",
-                                       ".tar.zst", ".tzst",   ".zip"};
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        if (ends_in(name, ends[i]))
-            return strlen(ends[i]);
-    }
-    return 0;
-}
-
-bool hpct_data_is_tar_name(const char *name)
-{
-    return end_of_name(name) > 0;
-}
-
-/* Such as train-0.tar and train-0.tar.gz. */
-static bool are_copies(const char *a, const char *b)
-{
-    size_t length = strlen(a) - end_of_name(a);
-    return length == strlen(b) - end_of_name(b) && memcmp(a, b, length) == 0;
-}
-
-static int is_shard(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.' && hpct_data_is_tar_name(entry->d_name);
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static void free_names(struct dirent **names, int count)
-{
-    for (int i = 0; i < count; i++)
-        free(names[i]);
-    free(names);
-}
-
-static bool claims(const char *path, bool is_folder)
-{
-    struct dirent **names = NULL;
-    if (!is_folder)
-        return hpct_data_is_tar_name(path);
-    int count = scandir(path, &names, is_shard, NULL);
-    free_names(names, count);
-    return count > 0;
-}
-
 static hpct_status read_here(hpct_data_tar *tar, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", path, strerror(errno));
-    struct archive *archive = hpct_data_tar_new_reader();
-    hpct_status status;
-    if (archive == NULL)
-        status = hpct_fail_memory(0);
-    else if (archive_read_open_fd(archive, fd, 1 << 18) != ARCHIVE_OK)
-        status = archive_failure(archive, path);
-    else
+    struct archive *archive = hpct_data_archive_reader();
+    hpct_status status = hpct_data_archive_open(archive, path);
+    if (status == HPCT_OK)
         status = hpct_data_tar_read(tar, archive, path);
     archive_read_free(archive);
-    close(fd);
     return status;
 }
 
 /* libarchive converts names marked as UTF-8 (zip, pax) to the locale, which must be UTF-8. */
-static hpct_status read_file(hpct_data_tar *tar, const char *path)
+hpct_status hpct_data_tar_read_file(hpct_data_tar *tar, const char *path)
 {
     locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t) 0);
     locale_t before = utf8 != (locale_t) 0 ? uselocale(utf8) : (locale_t) 0;
@@ -508,188 +397,3 @@ static hpct_status read_file(hpct_data_tar *tar, const char *path)
     }
     return status;
 }
-
-/* Names of the archives (shards) in a folder. */
-typedef struct shards {
-    struct dirent **names;
-    int count, of[3], unnamed; /* `of`: by split; `unnamed`: without one */
-} shards;
-
-static int split_of(const struct dirent *entry)
-{
-    return hpct_data_split_within(entry->d_name, strlen(entry->d_name));
-}
-
-static hpct_status list_shards(shards *s, const char *folder)
-{
-    s->count = scandir(folder, &s->names, is_shard, by_name);
-    if (s->count < 0)
-        return hpct_fail(HPCT_ERR_NO_INPUT, "%s: %s", folder, strerror(errno));
-    if (hpct_data_folder_has_pictures(folder))
-        return hpct_fail(HPCT_ERR_DATA,
-                         "%s: there are both archives (%s) and folders with pictures in it: give "
-                         "one of them",
-                         folder, s->names[0]->d_name);
-    for (int i = 0; i < s->count; i++) {
-        int split = split_of(s->names[i]);
-        if (i > 0 && are_copies(s->names[i - 1]->d_name, s->names[i]->d_name))
-            return hpct_fail(HPCT_ERR_DATA, "%s: %s and %s have one name: move one of them away",
-                             folder, s->names[i - 1]->d_name, s->names[i]->d_name);
-        if (split == HPCT_DATA_MANY_SPLITS)
-            return hpct_fail(HPCT_ERR_DATA, "%s/%s: its name has words for two splits", folder,
-                             s->names[i]->d_name);
-        s->unnamed += split == HPCT_DATA_NO_SPLIT;
-        if (split != HPCT_DATA_NO_SPLIT)
-            s->of[split]++;
-    }
-    return HPCT_OK;
-}
-
-/* The split to read; HPCT_DATA_NO_SPLIT: all shards, as no name has a split. */
-static hpct_status choose_shards(const shards *s, hpct_dataset *dataset, hpct_split wanted,
-                                 int *chosen)
-{
-    *chosen = HPCT_DATA_NO_SPLIT;
-    if (s->unnamed == s->count)
-        return HPCT_OK;
-    *chosen = (int) wanted;
-    if (wanted != HPCT_TRAIN && s->of[wanted] == 0)
-        *chosen = wanted == HPCT_TEST ? HPCT_VALIDATION : HPCT_TEST;
-    dataset->lacking = s->of[*chosen] == 0;
-    if (dataset->lacking)
-        return hpct_fail(HPCT_ERR_NO_INPUT, "%s: there are no %s shards in it", dataset->path,
-                         hpct_data_split_text(wanted));
-    if (s->unnamed == 0)
-        return HPCT_OK;
-    for (int i = 0; i < s->count; i++) {
-        if (split_of(s->names[i]) == HPCT_DATA_NO_SPLIT)
-            return hpct_data_note(
-                &dataset->notes,
-                "%d archive%s whose name says no split %s left out (the first: %s)", s->unnamed,
-                s->unnamed == 1 ? "" : "s", s->unnamed == 1 ? "is" : "are", s->names[i]->d_name);
-    }
-    return HPCT_OK;
-}
-
-/* Sets the source: "FOLDER/FIRST to LAST". */
-static hpct_status name_shards(hpct_dataset *dataset, const char *first, const char *last)
-{
-    bool one = strcmp(first, last) == 0;
-    if (asprintf(&dataset->source, "%s/%s%s%s", dataset->path, first, one ? "" : " to ",
-                 one ? "" : last) >= 0)
-        return HPCT_OK;
-    dataset->source = NULL;
-    return hpct_fail_memory(0);
-}
-
-static hpct_status read_chosen(hpct_data_tar *tar, const shards *s, hpct_dataset *dataset,
-                               int chosen)
-{
-    static const char *const prefixes[] = {
-        [HPCT_TRAIN] = "train/", [HPCT_TEST] = "test/", [HPCT_VALIDATION] = "val/"};
-    const char *first = NULL, *last = NULL;
-    hpct_status status = HPCT_OK;
-    tar->prefix =
-        chosen != HPCT_DATA_NO_SPLIT && !dataset->options.unlabelled ? prefixes[chosen] : NULL;
-    for (int i = 0; i < s->count && status == HPCT_OK; i++) {
-        char *path = NULL;
-        if (split_of(s->names[i]) != chosen)
-            continue;
-        last = s->names[i]->d_name;
-        first = first == NULL ? last : first;
-        if (asprintf(&path, "%s/%s", dataset->path, last) < 0)
-            return hpct_fail_memory(0);
-        status = read_file(tar, path);
-        free(path);
-    }
-    if (status == HPCT_OK && first != NULL && !tar->names_only)
-        status = name_shards(dataset, first, last);
-    return status;
-}
-
-/* Reads the split's shards, named train, test or val; all of them if no name has a split. */
-static hpct_status read_shards(hpct_data_tar *tar, hpct_dataset *dataset, hpct_split split)
-{
-    shards s = {0};
-    int chosen = HPCT_DATA_NO_SPLIT;
-    hpct_status status = list_shards(&s, dataset->path);
-    if (status == HPCT_OK)
-        status = choose_shards(&s, dataset, split, &chosen);
-    if (status == HPCT_OK)
-        status = read_chosen(tar, &s, dataset, chosen);
-    if (status == HPCT_OK && !tar->web_dataset && !dataset->options.unlabelled &&
-        chosen > HPCT_TRAIN && s.of[HPCT_TRAIN] > 0) {
-        tar->names_only = true; /* the training split's names number the classes */
-        status = read_chosen(tar, &s, dataset, HPCT_TRAIN);
-    }
-    free_names(s.names, s.count);
-    return status;
-}
-
-static hpct_status note_links(hpct_data_tar *tar)
-{
-    if (tar->links == 0)
-        return HPCT_OK;
-    return hpct_data_note(
-        &tar->pictures.notes,
-        "%zu link%s in archives %s left out: put the files themselves into them (tar "
-        "--dereference --hard-dereference) (the first: %s)",
-        tar->links, tar->links == 1 ? "" : "s", tar->links == 1 ? "is" : "are", tar->link);
-}
-
-/* Chooses the split's pictures, by the rules of the kind of archive. */
-static hpct_status choose(hpct_data_tar *tar, hpct_dataset *dataset, hpct_split split)
-{
-    const char *path = dataset->path;
-    if (tar->web_dataset) {
-        hpct_data_listing_drop_folders(&tar->pictures);
-        if (tar->pictures.count > 0)
-            return hpct_data_listing_note_others(&tar->pictures);
-        return hpct_fail(HPCT_ERR_DATA, "%s: there are no pictures in it", path);
-    }
-    if (dataset->options.unlabelled)
-        return hpct_data_unlabelled_choose(&tar->pictures, split, path);
-    if (tar->described)
-        return hpct_fail(HPCT_ERR_DATA,
-                         "%s: KEY.json or KEY.txt stand beside pictures, as in a WebDataset, but "
-                         "no KEY.cls with the number of their class; if its folders are the "
-                         "classes, unpack it and give the folder",
-                         path);
-    hpct_status status = hpct_data_listing_choose(&tar->pictures, split, path);
-    dataset->lacking = dataset->lacking || tar->pictures.lacking;
-    if (status == HPCT_OK && tar->prefix != NULL)
-        tar->pictures.split[0] = '\0'; /* the shards' names have the split */
-    return status;
-}
-
-static hpct_status read_split(hpct_dataset *dataset, const char *path, hpct_split split)
-{
-    hpct_data_tar tar = {.memory = hpct_dataset_memory(dataset) / 2};
-    struct stat info;
-    bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    dataset->path = strdup(path);
-    hpct_status status = dataset->path == NULL ? hpct_fail_memory(0)
-                         : is_folder           ? read_shards(&tar, dataset, split)
-                                               : read_file(&tar, path);
-    if (status == HPCT_OK)
-        status = note_links(&tar);
-    if (status == HPCT_OK)
-        status = choose(&tar, dataset, split);
-    if (status == HPCT_OK) {
-        status = hpct_data_encoded_take(dataset, &tar.pictures, tar.bytes, tar.num_bytes);
-        tar.bytes = NULL;
-    }
-    hpct_data_tar_free(&tar);
-    return status;
-}
-
-const hpct_data_format hpct_data_format_tar = {
-    .name = "tar of pictures",
-    .looks_like =
-        "a .tar[.gz] or .zip with KEY.jpg and KEY.cls (WebDataset) or CLASS/x.jpg, or a folder "
-        "with train*.tar and test*.tar",
-    .has_validation = true,
-    .by_class = true,
-    .claims = claims,
-    .read = read_split,
-};

@@ -27,12 +27,8 @@ typedef struct hpct_data_tar {
  * is for messages, such as "PATH/MEMBER: …". HPCT_ERR_DATA for a damaged archive, or a WebDataset
  * sample without picture or class; HPCT_ERR_CONFIG if it exceeds the memory. */
 hpct_status hpct_data_tar_read(hpct_data_tar *tar, struct archive *archive, const char *path);
+/* The same of a file. */
+hpct_status hpct_data_tar_read_file(hpct_data_tar *tar, const char *path);
 void hpct_data_tar_free(hpct_data_tar *tar);
-
-/* A reader for the supported formats, which the caller opens; NULL when out of memory. */
-struct archive *hpct_data_tar_new_reader(void);
-
-/* Whether a file has the extension of a supported archive. */
-bool hpct_data_is_tar_name(const char *name);
 
 #endif

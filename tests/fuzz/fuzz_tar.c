@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/data/archive.h"
 #include "agent/data/tar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -11,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hpct_data_tar tar = {.memory = 1 << 22};
     volatile int sum = 0;
-    struct archive *archive = hpct_data_tar_new_reader();
+    struct archive *archive = hpct_data_archive_reader();
     if (archive == NULL)
         abort();
     if (archive_read_open_memory(archive, data, size) == ARCHIVE_OK &&
