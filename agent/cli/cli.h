@@ -93,6 +93,12 @@ typedef struct hpct_cli_table {
 void hpct_cli_parse(int command, const char *doc, const hpct_cli_table *tables, int argc,
                     char **argv);
 
+/* For commands that take other words, too: if argv[*i] is an option of these rows, by its whole
+ * name, or asks for help, appends it and its value to own[*num] and returns true; *i is then the
+ * last word taken. */
+bool hpct_cli_take_option(const hpct_cli_option *rows, int argc, char **argv, int *i, char **own,
+                          int *num);
+
 /* The options that were given, for hpct_context_compare(). */
 const char *const *hpct_cli_settings(void);
 

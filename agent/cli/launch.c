@@ -28,32 +28,6 @@ static const hpct_cli_option options[] = {
     {0},
 };
 
-static bool is(const char *word, const char *option)
-{
-    size_t length = strcspn(word, "=");
-    if (strncmp(word, "--", 2) != 0 || strlen(option) != length - 2)
-        return false;
-    for (size_t i = 2; i < length; i++) {
-        if (option[i - 2] != (word[i] == '_' ? '-' : word[i]))
-            return false;
-    }
-    return true;
-}
-
-/* Moves our words at argv[*i] to own[]; false: it is srun's. */
-static bool take_own(int argc, char **argv, int *i, char **own, int *num)
-{
-    const char *word = argv[*i];
-    bool has_value = is(word, "restarts") || is(word, "min-nodes");
-    if (!has_value && !is(word, "regrow") && !is(word, "help") && !is(word, "usage") &&
-        strcmp(word, "-h") != 0 && strcmp(word, "-?") != 0)
-        return false;
-    own[(*num)++] = argv[*i];
-    if (has_value && strchr(word, '=') == NULL && *i + 1 < argc)
-        own[(*num)++] = argv[++*i];
-    return true;
-}
-
 static int run(int argc, char **argv)
 {
     static const char doc[] =
@@ -73,7 +47,7 @@ static int run(int argc, char **argv)
         return HPCT_ERR_INTERNAL;
     own[num++] = argv[i++];
     for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (!take_own(argc, argv, &i, own, &num))
+        if (!hpct_cli_take_option(options, argc, argv, &i, own, &num))
             of_srun[num_of_srun++] = argv[i];
     }
     hpct_cli_parse(0, doc, tables, num, own);

@@ -179,6 +179,21 @@ static void accept_underscores(char *word)
     }
 }
 
+bool hpct_cli_take_option(const hpct_cli_option *row, int argc, char **argv, int *i, char **own,
+                          int *num)
+{
+    const char *word = argv[*i], *name = strncmp(word, "--", 2) == 0 ? word + 2 : "";
+    size_t length = strcspn(name, "=");
+    while (row->name != NULL && (strlen(row->name) != length || !is_begun(row->name, name, length)))
+        row++;
+    if (row->name == NULL && !is_help(word))
+        return false;
+    own[(*num)++] = argv[*i];
+    if (row->value != NULL && name[length] == '\0' && *i + 1 < argc)
+        own[(*num)++] = argv[++*i];
+    return true;
+}
+
 static void check_words(const rows *all, int argc, char **argv, bool speaks)
 {
     static char help[] = "--help";

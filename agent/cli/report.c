@@ -30,41 +30,18 @@ static const hpct_cli_option options[] = {
     {0},
 };
 
-static bool is_option_with_value(const char *word)
+/* -o FILE and -oFILE are --output FILE. */
+static bool take_output(int argc, char **argv, int *i, char **own, int *num)
 {
-    static const char *const names[] = {"--output", "--format", "--plan", "--beside"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(word, names[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* One word of its own, --OPTION=VALUE. */
-static char *join(const char *option, const char *value)
-{
-    size_t length = strlen(option) + strlen(value) + 2;
-    char *word = malloc(length);
-    if (word == NULL)
-        exit(HPCT_ERR_INTERNAL);
-    strcpy(word, option);
-    strcat(word, "=");
-    return strcat(word, value);
-}
-
-/* The option at argv[*i] as a word of the table. */
-static char *take_option(int argc, char **argv, int *i)
-{
-    char *word = argv[*i];
-    if (strncmp(word, "-o", 2) == 0 && word[2] != '\0')
-        return join("--output", word + 2);
-    if (strcmp(word, "-o") == 0 && *i + 1 >= argc)
+    static char name[] = "--output";
+    bool apart = strcmp(argv[*i], "-o") == 0;
+    if (strncmp(argv[*i], "-o", 2) != 0)
+        return false;
+    if (apart && *i + 1 >= argc)
         hpct_cli_usage("-o needs a value: -o FILE");
-    if (strcmp(word, "-o") == 0)
-        return join("--output", argv[++*i]);
-    if (*i + 1 < argc && is_option_with_value(word))
-        return join(word, argv[++*i]);
-    return word;
+    own[(*num)++] = name;
+    own[(*num)++] = apart ? argv[++*i] : argv[*i] + 2;
+    return true;
 }
 
 /* Runs and options may be mixed; behind -- all are runs. */
@@ -75,7 +52,7 @@ static void parse(hpct_report_options *report, int argc, char **argv)
         "--log-dir, or a file of --summary-json. One run: losses, accuracies, the time of a step "
         "on each rank, memory, settings. Several: a table, and speed by workers.";
     const hpct_cli_table tables[] = {{options, report}, {NULL, NULL}};
-    char **own = calloc((size_t) argc + 1, sizeof *own);
+    char **own = calloc(2 * (size_t) argc + 1, sizeof *own); /* -oFILE becomes two */
     const char **runs = calloc((size_t) argc + 1, sizeof *runs);
     int num = 0;
     bool all = false;
@@ -85,8 +62,11 @@ static void parse(hpct_report_options *report, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!all && strcmp(argv[i], "--") == 0)
             all = true;
+        else if (!all && (take_output(argc, argv, &i, own, &num) ||
+                          hpct_cli_take_option(options, argc, argv, &i, own, &num)))
+            continue;
         else if (!all && argv[i][0] == '-')
-            own[num++] = take_option(argc, argv, &i);
+            own[num++] = argv[i];
         else
             runs[report->num_runs++] = argv[i];
     }

@@ -35,14 +35,16 @@ static int run(int argc, char **argv)
     int num = 0;
     if (own == NULL)
         return HPCT_ERR_INTERNAL;
-    for (int i = 0; i < argc; i++) {
-        bool is_run = i > 0 && argv[i][0] != '-' && strcmp(argv[i - 1], "--job") != 0;
-        if (is_run && top.run != NULL)
-            hpct_cli_usage("top: give one run, not %s and %s", top.run, argv[i]);
-        if (is_run)
-            top.run = argv[i];
-        else
+    own[num++] = argv[0];
+    for (int i = 1; i < argc; i++) {
+        if (hpct_cli_take_option(options, argc, argv, &i, own, &num))
+            continue;
+        if (argv[i][0] == '-')
             own[num++] = argv[i];
+        else if (top.run != NULL)
+            hpct_cli_usage("top: give one run, not %s and %s", top.run, argv[i]);
+        else
+            top.run = argv[i];
     }
     hpct_cli_parse(0, doc, tables, num, own);
     free(own);
