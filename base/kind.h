@@ -32,7 +32,7 @@ typedef enum hpct_kind {
 
 hpct_kind hpct_kind_of(const void *head, size_t length);
 
-/* For a regular file; HPCT_ERR_NO_INPUT if it is none or cannot be opened. */
+/* For a regular file; HPCT_ERR_NO_INPUT if it is not one or cannot be opened. */
 hpct_status hpct_kind_of_file(hpct_kind *kind, const char *path);
 
 /* A text in UTF-8, ended by a zero byte and without a byte order mark; *text lies in *data, which

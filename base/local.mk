@@ -1,4 +1,4 @@
-# base/: what every part stands on (status and message, headway, loops for each instruction set); depends on libc alone.
+# base/: what every part stands on (status and message, progress counter, loops for each instruction set); depends on libc alone.
 noinst_LTLIBRARIES += base/libbase.la
 base_libbase_la_SOURCES = base/auth/forget.c base/auth/forget.h base/auth/key.c base/auth/key.h base/bytes.h base/clock.c base/clock.h base/fp16.h base/progress.c base/progress.h base/links.c base/links.h base/nearest.c base/nearest.h base/net/resolve.c base/net/resolve.h base/number.c base/number.h base/status.c base/status.h base/thread.c base/thread.h base/variants.h
 hpctrain_HEADERS += include/hpctrain/status.h
@@ -32,7 +32,7 @@ base_auth_libauth_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(LIBCRYPTO_CFLAGS)
 base_auth_libauth_la_LIBADD = $(LIBCRYPTO_LIBS)
 base_auth_libauth_la_SOURCES = base/auth/mac.c base/auth/mac.h base/auth/proof.c base/auth/proof.h base/auth/seal.c base/auth/seal.h
 
-# base/net/: connections whose ends have proved themselves so; for plugin and ranks. Whoever links it links base/auth/libauth.la too.
+# base/net/: connections whose ends have proved themselves so; for plugin and ranks. What links it links base/auth/libauth.la, too.
 noinst_LTLIBRARIES += base/net/libnet.la
 base_net_libnet_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 base_net_libnet_la_SOURCES = \

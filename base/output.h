@@ -40,7 +40,7 @@ hpct_status hpct_output_refresh(const char *path, hpct_output_writer *write, voi
 hpct_status hpct_output_put_text(const char *path, const char *text, bool sync);
 
 /* Removes a regular file, unless another program has replaced it since this process has tried its
- * name or written it. Nothing there is no error. Returns HPCT_ERR_IO. */
+ * name or written it. A missing file is not an error. Returns HPCT_ERR_IO. */
 hpct_status hpct_output_remove(const char *path);
 
 /* As hpct_output_replace for a fallback path: one attempt, and `path` must not exist. `sync` false,

@@ -45,7 +45,7 @@ hpct_status hpct_data_cifar_read_binary(hpct_dataset *dataset, FILE *file, int l
                                         const char *path);
 
 /* Appends the pictures of one pickled batch; labels are under "labels", for kind 100 under
- * "fine_labels". HPCT_ERR_DATA if it is no such batch. */
+ * "fine_labels". HPCT_ERR_DATA if it is not such a batch. */
 hpct_status hpct_data_cifar_read_pickle(hpct_dataset *dataset, const uint8_t *bytes,
                                         size_t num_bytes, int kind, const char *path);
 

@@ -29,7 +29,7 @@ static void print_storage(const hpct_dataset *dataset, FILE *stream)
           stream);
 }
 
-/* Larger labels are no class numbers. */
+/* Larger labels are not class numbers. */
 #define MAX_LISTED 100000
 
 /* Prints a name without control characters, which would affect the terminal. */

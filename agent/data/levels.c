@@ -170,7 +170,7 @@ static hpct_status fail_unknown(const char *path, const level *l, const group *u
     const char *before = unknown->name - l->prefix;
     return hpct_fail(
         HPCT_ERR_DATA,
-        "%s: the folder %.*s stands above folders of pictures, but its name is no word "
+        "%s: the folder %.*s stands above folders of pictures, but its name is not a word "
         "for a split (train, test, validation): give the folders that hold the "
         "classes (of an archive unpack them), as --data %s/%.*sNAME --validation-data %s/%.*sNAME",
         path, (int) (l->prefix + unknown->length), before, path, prefix, before, path, prefix,

@@ -1,4 +1,4 @@
-/* Usual names of splits, and names that are no classes. */
+/* Usual names of splits, and names that are not classes. */
 #include "agent/data/split_name.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* agent/data/split_name.h - tells from a name which split it denotes, or that it is no class. */
+/* agent/data/split_name.h - tells from a name which split it denotes, or that it is not a class. */
 #ifndef HPCT_AGENT_DATA_SPLIT_NAME_H
 #define HPCT_AGENT_DATA_SPLIT_NAME_H
 

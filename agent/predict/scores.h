@@ -25,7 +25,7 @@ typedef struct hpct_predict_scores {
  * are all of them. */
 hpct_status hpct_predict_scores_find_outputs(const hpct_model *model, bool *found);
 
-/* Returns HPCT_ERR_DATA for a model whose outputs are no classes; HPCT_ERR_USAGE if it has fewer
+/* Returns HPCT_ERR_DATA for a model whose outputs are not classes; HPCT_ERR_USAGE if it has fewer
  * than top_k. The caller frees *out. */
 hpct_status hpct_predict_scores_open(hpct_predict_scores *out, const hpct_model *model, int top_k);
 void hpct_predict_scores_close(hpct_predict_scores *scores);

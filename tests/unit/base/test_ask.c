@@ -23,7 +23,6 @@ static hpct_status run_shell(const parse_case *c, char *got, size_t size)
 
 static void what_it_prints_is_returned(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"echo a; echo b", HPCT_OK, "a\nb\n"},
         {"", HPCT_OK, ""},
@@ -40,7 +39,6 @@ static void what_it_prints_is_returned(void **state)
 
 static void a_program_that_is_missing_is_named(void **state)
 {
-    (void) state;
     char text[16];
     char *const arguments[] = {"no-such-program", NULL};
     const hpct_ask ask = {.arguments = arguments, .seconds = 2};

@@ -4,14 +4,12 @@
 
 static void message_is_kept(void **state)
 {
-    (void) state;
     assert_int_equal(hpct_fail(HPCT_ERR_DATA, "%s: label %d", "a.gz", 12), HPCT_ERR_DATA);
     assert_string_equal(hpct_last_error(), "a.gz: label 12");
 }
 
 static void prefix_is_prepended(void **state)
 {
-    (void) state;
     hpct_fail(HPCT_ERR_IO, "cannot write");
     assert_int_equal(hpct_fail_within(HPCT_ERR_IO, "rank 2"), HPCT_ERR_IO);
     assert_string_equal(hpct_last_error(), "rank 2: cannot write");
@@ -19,14 +17,12 @@ static void prefix_is_prepended(void **state)
 
 static void control_characters_do_not_reach_a_terminal(void **state)
 {
-    (void) state;
     hpct_fail(HPCT_ERR_DATA, "%s", "a\033[2Jb\nc");
     assert_string_equal(hpct_last_error(), "a?[2Jb?c");
 }
 
 static void long_messages_are_truncated(void **state)
 {
-    (void) state;
     char text[20000];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';

@@ -15,7 +15,6 @@ static char dir[64];
 
 static int setup(void **state)
 {
-    (void) state;
     folder_make(dir);
     folder_notes[0] = '\0';
     return 0;
@@ -23,7 +22,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void) state;
     folder_remove(dir);
     return 0;
 }
@@ -76,7 +74,6 @@ static void set_time(int64_t seconds_ago)
 
 static void a_second_run_is_refused_with_the_holder_named(void **state)
 {
-    (void) state;
     char host[256] = "", words[512];
     hpct_ckpt_lock *lock;
     setenv("SLURM_JOB_ID", "4711", 1);
@@ -107,7 +104,6 @@ static void leave_lock(void)
 
 static void a_dead_process_loses_it_at_once(void **state)
 {
-    (void) state;
     leave_lock();
     assert_taken();
     assert_string_equal(folder_notes, "");
@@ -115,7 +111,6 @@ static void a_dead_process_loses_it_at_once(void **state)
 
 static void a_process_not_waited_for_is_dead(void **state)
 {
-    (void) state;
     pid_t child = fork();
     if (child == 0) {
         hpct_ckpt_lock *lock;
@@ -130,7 +125,6 @@ static void a_process_not_waited_for_is_dead(void **state)
 
 static void a_reused_process_id_does_not_count(void **state)
 {
-    (void) state;
     json_t *holder = hpct_ckpt_holder_self();
     write_lock(holder);
     assert_refused("in use by");
@@ -162,7 +156,6 @@ static void hold_elsewhere(void)
 
 static void another_namespace_is_another_machine(void **state)
 {
-    (void) state;
     json_t *holder = hpct_ckpt_holder_self();
     assert_int_equal(hpct_ckpt_holder_look(holder), HPCT_CKPT_HOLDER_LIVES);
     json_object_set_new(holder, "processes", json_string("pid:[1]"));
@@ -172,7 +165,6 @@ static void another_namespace_is_another_machine(void **state)
 
 static void not_renewed_for_long_it_is_taken_at_once(void **state)
 {
-    (void) state;
     hold_elsewhere();
     set_time(101);
     assert_taken();
@@ -181,7 +173,6 @@ static void not_renewed_for_long_it_is_taken_at_once(void **state)
 
 static void not_renewed_while_waited_for_it_is_taken(void **state)
 {
-    (void) state;
     hold_elsewhere();
     set_time(50);
     assert_taken();
@@ -192,7 +183,6 @@ static void not_renewed_while_waited_for_it_is_taken(void **state)
 /* Its clock may be wrong. */
 static void a_time_in_the_future_is_waited_for_no_longer(void **state)
 {
-    (void) state;
     hold_elsewhere();
     set_time(-100000);
     assert_taken();
@@ -212,7 +202,6 @@ static void an_earlier_run_of_the_same_job_has_ended(void **state)
         {"12", "d", "1", "12.5", "1", HPCT_CKPT_HOLDER_UNKNOWN},
         {"13", "c", "1", "", "0", HPCT_CKPT_HOLDER_UNKNOWN},
     };
-    (void) state;
     json_t *holder = elsewhere();
     json_object_set_new(holder, "cluster", json_string("c"));
     json_object_set_new(holder, "launch", json_string("12.5"));
@@ -248,7 +237,6 @@ static void *renew_later(void *arg)
 
 static void renewed_while_waited_for_it_is_kept(void **state)
 {
-    (void) state;
     pthread_t thread;
     hold_elsewhere();
     set_time(50);
@@ -259,7 +247,6 @@ static void renewed_while_waited_for_it_is_kept(void **state)
 
 static void an_unreadable_lock_is_waited_for(void **state)
 {
-    (void) state;
     folder_write(dir, "lock", "{\"job\": 1", 9);
     assert_taken();
     assert_non_null(strstr(folder_notes, "a run that has left no name"));
@@ -271,7 +258,6 @@ static void an_unreadable_lock_is_waited_for(void **state)
 
 static void the_holder_renews_it(void **state)
 {
-    (void) state;
     hpct_ckpt_lock *lock;
     struct stat now;
     char path[128];
@@ -290,7 +276,6 @@ static void the_holder_renews_it(void **state)
 
 static void a_lock_taken_over_is_noticed_and_left_alone(void **state)
 {
-    (void) state;
     hpct_ckpt_lock *lock;
     size_t size;
     assert_int_equal(take(&lock), HPCT_OK);
@@ -309,7 +294,6 @@ static void a_lock_taken_over_is_noticed_and_left_alone(void **state)
 
 static void a_lock_removed_by_hand_is_made_again(void **state)
 {
-    (void) state;
     hpct_ckpt_lock *lock;
     char path[128];
     snprintf(path, sizeof path, "%s/lock", dir);
@@ -374,7 +358,6 @@ static void compete(void)
 
 static void one_of_many_gets_the_lock_of_a_dead_run(void **state)
 {
-    (void) state;
     for (int i = 0; i < unit_cases(60); i++) {
         leave_lock();
         compete();

@@ -12,7 +12,6 @@
 
 static void joined_archives_are_read_whole(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static uint8_t bytes[65536];
     const char *folder = pictures_folder();
@@ -61,7 +60,6 @@ static size_t make_zip(uint8_t *out, size_t room)
 /* In any locale. */
 static void names_in_zips_may_be_utf8(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static uint8_t bytes[65536];
     const char *folder = pictures_folder();
@@ -72,7 +70,6 @@ static void names_in_zips_may_be_utf8(void **state)
 /* As tar --append and zip put a mended picture into them: the last of a name counts. */
 static void the_last_of_a_name_counts(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static uint8_t bytes[65536];
     const char *folder = pictures_folder();
@@ -99,7 +96,6 @@ static void the_last_of_a_name_counts(void **state)
 /* Test shards without one of the classes have the numbers of the training shards. */
 static void shards_are_numbered_by_training(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static uint8_t bytes[65536];
     const char *folder = pictures_folder();
@@ -124,7 +120,6 @@ static void shards_are_numbered_by_training(void **state)
 /* Compressed with bzip2, too. */
 static void all_shards_are_read(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     if (system("command -v bzip2 >/dev/null") != 0)
         skip();
@@ -143,7 +138,6 @@ static void all_shards_are_read(void **state)
 
 static void shards_are_of_the_split_they_name(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static uint8_t bytes[65536];
     size_t size =
@@ -174,7 +168,6 @@ static void shards_are_of_the_split_they_name(void **state)
 /* img2dataset's shards have a folder each: it is no class. */
 static void descriptions_are_no_labels(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static uint8_t bytes[65536];
     const char *folder = pictures_folder();
@@ -197,7 +190,6 @@ static void descriptions_are_no_labels(void **state)
 /* What an archive names but does not hold is counted; "../b/2.png" is b/2.png. */
 static void links_are_counted(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *folder = TREE("set/a/1.png", "b/2.png");
     char archive[4096], *one = strdup(tree_below(folder, "set/a/1.png"));
@@ -212,7 +204,6 @@ static void links_are_counted(void **state)
 /* A picture gets the label of its own sample, or is refused. */
 static void labels_are_of_their_sample(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static uint8_t bytes[65536];
     static const char *const twice = "it cannot be told whether it is of one sample with";

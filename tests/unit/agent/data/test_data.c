@@ -23,7 +23,6 @@ static void refused(const char *path, hpct_split split, hpct_status status, cons
 
 static void idx_is_read(void **state)
 {
-    (void) state;
     for (int gz = 0; gz < 2; gz++) {
         hpct_dataset *dataset;
         const char *folder = pictures_folder();
@@ -54,7 +53,6 @@ static void idx_is_read(void **state)
 
 static void missing_files_are_named(void **state)
 {
-    (void) state;
     char path[4096];
     const char *folder = pictures_folder();
     refused("/no/such/folder", HPCT_TRAIN, HPCT_ERR_NO_INPUT, "/no/such/folder", "No such file");
@@ -89,7 +87,6 @@ static const char *only_gzip(const void *bytes, size_t size)
 
 static void invalid_idx_files_are_rejected(void **state)
 {
-    (void) state;
     static uint8_t file[8192], pixels[4 * 784];
     const uint32_t sizes[] = {4, 28, 28};
     size_t size = pictures_idx(file, 0x803, 3, sizes, pixels, sizeof pixels);
@@ -132,7 +129,6 @@ static void invalid_idx_files_are_rejected(void **state)
 
 static void damaged_gzip_is_rejected(void **state)
 {
-    (void) state;
     static uint8_t bytes[65536];
     char path[4096];
     const char *folder = pictures_folder();
@@ -182,7 +178,6 @@ static uint8_t *gunzip(const void *bytes, size_t size, size_t *num)
 /* What is unusual is left to the stream: NULL. */
 static void single_member_gzip_is_inflated_in_one_call(void **state)
 {
-    (void) state;
     static uint8_t text[5000], file[2 * 6000], changed[2 * 6000];
     size_t num = 0, once, size;
     for (size_t i = 0; i < sizeof text; i++)
@@ -222,7 +217,6 @@ static void single_member_gzip_is_inflated_in_one_call(void **state)
 /* As `cat a.gz b.gz` makes it. */
 static void gzip_of_two_members_is_read(void **state)
 {
-    (void) state;
     static const char labels[] = "\0\0\x08\x01\0\0\0\x04\3\2\1\0";
     uint8_t file[200];
     hpct_dataset *dataset;
@@ -261,7 +255,6 @@ static const char *npz_with(const char *x_text, size_t x_size, const char *y_tex
 
 static void npz_is_read(void **state)
 {
-    (void) state;
     const int64_t wide[] = {2, 0, 1};
     const int16_t columns[] = {2, 0, 1};
     const uint8_t narrow[] = {2, 0, 1};
@@ -289,7 +282,6 @@ static void npz_is_read(void **state)
 
 static void invalid_npz_files_are_rejected(void **state)
 {
-    (void) state;
     static const char good[] = "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }";
     const uint8_t y[] = {2, 0, 1, 9};
     const int8_t negative[] = {0, -1, 2};
@@ -324,7 +316,6 @@ static hpct_status parse_npy(const parse_case *c, char *got, size_t size)
 
 static void npy_headers_are_parsed_strictly(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"{'descr': '<u4', 'fortran_order': False, 'shape': (), }", HPCT_OK, "rank 0, 4 bytes"},
         {"", HPCT_ERR_DATA},
@@ -353,7 +344,6 @@ static void npy_headers_are_parsed_strictly(void **state)
 
 static void data_of_other_shape_or_labels_are_rejected(void **state)
 {
-    (void) state;
     hpct_dataset *dataset;
     const char *folder = pictures_folder();
     pictures_mnist_like(folder, 14, 4, 12, false);

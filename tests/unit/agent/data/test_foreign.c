@@ -45,7 +45,6 @@ static const file files[] = {
 
 static void files_are_known_by_their_first_bytes(void **state)
 {
-    (void) state;
     for (size_t i = 0; i < NUM_FILES; i++) {
         const char *name = hpct_data_foreign_name(files[i].bytes, files[i].size);
         if (files[i].name == NULL)
@@ -62,7 +61,6 @@ static void put(const char *folder, const char *name, const file *one)
 
 static void they_are_named_where_data_are_sought(void **state)
 {
-    (void) state;
     for (size_t i = 0; i < NUM_FILES; i++) {
         static const char *const names[] = {"some.data", "a/b/some.data", "mnist.npz", "d.tar",
                                             "d.zip"};
@@ -85,7 +83,6 @@ static void they_are_named_where_data_are_sought(void **state)
 /* Beside pictures they are nothing. */
 static void beside_pictures_they_are_left_out(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *folder = TREE("train/cat/1.png", "train/dog/1.png");
     put(folder, "train.parquet", &files[0]);

@@ -34,7 +34,6 @@ static long sum_of(const uint8_t *bytes, size_t count)
 
 static void pictures_are_decoded_as_others_do(void **state)
 {
-    (void) state;
     needs_pictures();
     static const struct {
         const char *name;
@@ -73,7 +72,6 @@ static void pictures_are_decoded_as_others_do(void **state)
 /* As Pillow's "L": a gAMA chunk does not change what is read. */
 static void gamma_does_not_change_grey(void **state)
 {
-    (void) state;
     needs_pictures();
     static const uint8_t gamma[] = {0, 0, 0,    4,    'g',  'A',  'M',  'A',
                                     0, 0, 0xb1, 0x8f, 0x0b, 0xfc, 0x61, 0x05};
@@ -99,7 +97,6 @@ static void gamma_does_not_change_grey(void **state)
 /* Cut anywhere, a picture is refused, and the decoder goes on with the next. */
 static void cut_pictures_are_refused(void **state)
 {
-    (void) state;
     needs_pictures();
     static const char *const names[] = {"picture/jpeg", "picture/jpeg_progressive", "picture/png"};
     hpct_data_decoder *decoder;
@@ -145,7 +142,6 @@ static void refused(const char *path, hpct_split split, hpct_status status, cons
 /* Classes are numbered by the sorted names of the training split, samples sorted by name. */
 static void folders_are_read_by_class(void **state)
 {
-    (void) state;
     needs_pictures();
     static const int32_t train[] = {0, 1, 1, 2}, test[] = {0, 3};
     const char *folder = pictures_folder();
@@ -186,7 +182,6 @@ static void folders_are_read_by_class(void **state)
 
 static void wrong_pictures_are_named(void **state)
 {
-    (void) state;
     needs_pictures();
     const char *folder = pictures_folder();
     put(folder, "train/a/1.png", "picture/png");
@@ -209,7 +204,6 @@ static void wrong_pictures_are_named(void **state)
 /* Of several sizes: kept as they are, and refused only where a model wants one size. */
 static void several_sizes_stay_encoded(void **state)
 {
-    (void) state;
     needs_pictures();
     const char *folder = pictures_folder();
     put(folder, "a/1.png", "picture/png");
@@ -229,7 +223,6 @@ static void several_sizes_stay_encoded(void **state)
  * again from its files. */
 static void memory_decides_what_is_kept(void **state)
 {
-    (void) state;
     needs_pictures();
     const char *folder = pictures_folder();
     put(folder, "a/1.png", "picture/png");
@@ -259,7 +252,6 @@ static void put_file(const char *folder, const char *name, const char *text)
 /* The tightest cgroup above the process counts, its file cache aside. */
 static void cgroups_limit_the_memory(void **state)
 {
-    (void) state;
     const char *folder = pictures_folder();
     char proc[4096], cgroups[4096];
     snprintf(proc, sizeof proc, "%s/proc", folder);
@@ -282,7 +274,6 @@ static void cgroups_limit_the_memory(void **state)
 
 static void archives_are_read(void **state)
 {
-    (void) state;
     needs_pictures();
     char path[4096];
     const char *folder = pictures_folder();
@@ -331,7 +322,6 @@ static void check_cifar(const hpct_dataset *dataset, int first, int second)
 
 static void cifar_binary_is_read(void **state)
 {
-    (void) state;
     const char *folder = pictures_folder(), *hundred = pictures_folder();
     size_t size = pictures_seed("cifar/ten", seed, sizeof seed);
     for (int i = 0; i < 3072; i++)
@@ -370,7 +360,6 @@ static void cifar_binary_is_read(void **state)
 /* As Python 2 wrote them in 2009, and as numpy writes them in every protocol since. */
 static void cifar_pickles_are_read(void **state)
 {
-    (void) state;
     static const char *const names[] = {
         "pickle/python2", "pickle/numpy2",       "pickle/numpy3",       "pickle/numpy4",
         "pickle/numpy5",  "pickle/array_labels", "pickle/scalar_labels"};
@@ -405,7 +394,6 @@ static hpct_status parse_pickle(const parse_case *c, char *got, size_t size)
 /* Each an opcode or a use of one that plain data do not need. */
 static void other_pickles_are_rejected(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
 #define PICKLE(text) {text, HPCT_ERR_DATA, NULL, sizeof text - 1}
         PICKLE(""),
@@ -437,7 +425,6 @@ static void other_pickles_are_rejected(void **state)
 
 static void synthetic_data_are_always_the_same(void **state)
 {
-    (void) state;
     hpct_dataset *a, *b, *test;
     hpct_shape shape = HPCT_SHAPE(8, 6, 3);
     assert_int_equal(hpct_dataset_synthetic(&a, shape, 7, 20, HPCT_TRAIN, NULL), HPCT_OK);
@@ -458,7 +445,6 @@ static void synthetic_data_are_always_the_same(void **state)
 
 static void summaries_say_what_there_is(void **state)
 {
-    (void) state;
     needs_pictures();
     char text[1024] = "";
     const char *folder = pictures_folder();

@@ -22,7 +22,6 @@ static hpct_dataset *numbers(size_t samples)
 
 static void last_samples_of_arrays_are_held_out(void **state)
 {
-    (void) state;
     static const struct {
         size_t samples;
         double share;
@@ -46,7 +45,6 @@ static void last_samples_of_arrays_are_held_out(void **state)
 
 static void empty_parts_are_refused(void **state)
 {
-    (void) state;
     static const double shares[] = {0, 1, -0.1, 1.5, NAN};
     hpct_dataset *all = numbers(10), *part = NULL;
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
@@ -129,7 +127,6 @@ static void draw(size_t memory, int seen[COUNT])
 
 static void pictures_in_folders_are_drawn(void **state)
 {
-    (void) state;
     int once[COUNT], again[COUNT], of_class[3] = {0};
     tree_needs_pictures();
     draw(1, once);

@@ -49,7 +49,6 @@ static double prepared_at(const hpct_data_picture *src, const hpct_data_preparat
 
 static void pictures_are_resized_as_defined(void **state)
 {
-    (void) state;
     static uint8_t bytes[50 * 50 * 4];
     static float out[60 * 60 * 4];
     for (int v = 0; hpct_data_resize_variants[v] != NULL; v++) {
@@ -164,7 +163,6 @@ static hpct_dataset *synthetic(const hpct_dataset_options *options)
 /* The same floats whatever the number of ranks and threads; plain, resized or augmented. */
 static void batches_depend_on_seed_and_step_alone(void **state)
 {
-    (void) state;
     static const hpct_dataset_options options[] = {
         {0},
         {.scaling = HPCT_SCALE_SYMMETRIC, .flip = true, .crop = 3},
@@ -198,7 +196,6 @@ static void batches_depend_on_seed_and_step_alone(void **state)
 /* About half of the pictures are mirrored, moves are spread, and passes differ. */
 static void augmentation_is_as_asked(void **state)
 {
-    (void) state;
     int flips = 0, moves[7] = {0}, alike = 0;
     const int cases = 7000;
     for (uint32_t i = 0; i < (uint32_t) cases; i++) {
@@ -216,7 +213,6 @@ static void augmentation_is_as_asked(void **state)
 /* Also where a batch goes from one pass to the next, on the second of two ranks. */
 static void augmentation_follows_pass_and_sample(void **state)
 {
-    (void) state;
     hpct_dataset *dataset = synthetic(&(hpct_dataset_options){.flip = true});
     hpct_data_sampler *sampler;
     hpct_data_pipeline *pipeline;
@@ -258,7 +254,6 @@ static void augmentation_follows_pass_and_sample(void **state)
 /* A picture is the same in a pass whatever the batch that it is in. */
 static void augmentation_does_not_follow_the_batch(void **state)
 {
-    (void) state;
     static float pictures[2][SAMPLES][216];
     hpct_dataset *dataset = synthetic(
         &(hpct_dataset_options){.flip = true, .rotation = 0.1, .rand_augment = 2, .mixup = 0.5});
@@ -297,7 +292,6 @@ static void augmentation_does_not_follow_the_batch(void **state)
 /* A mixed picture is made of two as they would be alone, before they are scaled. */
 static void mixed_pictures_are_of_two(void **state)
 {
-    (void) state;
     hpct_dataset_options options = {.scaling = HPCT_SCALE_SYMMETRIC, .flip = true, .crop = 2};
     hpct_dataset *alone = synthetic(&options);
     options.mixup = 0.7;
@@ -330,7 +324,6 @@ static void mixed_pictures_are_of_two(void **state)
 /* Evaluation sees the pictures as they are. */
 static void only_training_augments(void **state)
 {
-    (void) state;
     hpct_dataset *dataset = synthetic(&(hpct_dataset_options){.flip = true, .crop = 2});
     assert_false(hpct_dataset_is_plain(dataset, true));
     assert_true(hpct_dataset_is_plain(dataset, false));
@@ -355,7 +348,6 @@ static void only_training_augments(void **state)
 
 static void cut_pictures_end_the_run(void **state)
 {
-    (void) state;
     static uint8_t seed[4096];
     const char *folder = pictures_folder();
     size_t size = pictures_seed("picture/png", seed, sizeof seed);

@@ -99,7 +99,6 @@ static hpct_status read_numbers(const parse_case *c, char *got, size_t size)
 
 static void classes_are_read(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"file,class\na.png,dog\nb/c.png,cat\n" D ",dog\n", HPCT_OK, "cat,dog: 1 / 0 / 1"},
         {"file,label\n" D ",2\nb/c.png,10\na.png,2", HPCT_OK, "10,2: 1 / 0 / 1"},
@@ -129,7 +128,6 @@ static void classes_are_read(void **state)
 /* As spreadsheets write them where a comma is the decimal point. */
 static void other_separators_are_named(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"file;class\na.png;dog\n", HPCT_ERR_DATA,
          "l.csv, line 1: semicolons separate the columns"},
@@ -154,7 +152,6 @@ static void other_separators_are_named(void **state)
 /* As hpc-train predict writes those of weights without names. */
 static void numbers_of_classes_are_read(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"file,class\na.png,2\nb/c.png,11\n" D ",4\n", HPCT_OK,
          "0,1,2,3,4,5,6,7,8,9,10,11: 2 / 11 / 4"},
@@ -170,7 +167,6 @@ static void numbers_of_classes_are_read(void **state)
 
 static void numbers_are_read(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"file,x,y\nb/c.png,-1.5,2e3\na.png,+.5,-0\n" D ",1,2\n", HPCT_OK,
          "x,y: 0.5 -0 / -1.5 2000 / 1 2"},
@@ -216,7 +212,6 @@ static void numbers_are_read(void **state)
 /* Pictures of a WebDataset have labels, which another model's outputs may not have. */
 static void numbers_take_the_place_of_labels(void **state)
 {
-    (void) state;
     static const char text[] = "file,x,y\na.png,1,2\nb/c.png,3,4\n" D ",5,6\n";
     hpct_dataset *dataset = unlabelled();
     hpct_data_label_form form = {.kind = HPCT_TARGETS_NUMBERS, .outputs = 2};
@@ -229,7 +224,6 @@ static void numbers_take_the_place_of_labels(void **state)
 
 static void binary_numbers_lie_in_0_to_1(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"file,x,y\nb/c.png,1,0.25\na.png,0,0\n" D ",1,1\n", HPCT_OK, "x,y: 0 0 / 1 0.25 / 1 1"},
         {"file,x,y\na.png,1,1.5\n", HPCT_ERR_DATA,
@@ -242,7 +236,6 @@ static void binary_numbers_lie_in_0_to_1(void **state)
 /* A text that its whole length is of, zeros included. */
 static void text_in_utf_16_is_refused(void **state)
 {
-    (void) state;
     hpct_dataset *dataset = unlabelled();
     hpct_data_label_form form = {.kind = HPCT_TARGETS_NUMBERS, .outputs = 2};
     static const char text[] = "file,x,y\na\0.\0p";
@@ -253,7 +246,6 @@ static void text_in_utf_16_is_refused(void **state)
 
 static void names_that_are_not_utf_8_are_refused(void **state)
 {
-    (void) state;
     static const char not_utf8[] = "line 3, column 2 (class): it is not UTF-8",
                       utf16[] = "l.csv is text in UTF-16";
     static const parse_case cases[] = {
@@ -293,7 +285,6 @@ static uint64_t fingerprint_of(hpct_target_kind kind, const char *text)
 
 static void the_fingerprint_has_the_labels(void **state)
 {
-    (void) state;
     static const char *const texts[] = {
         "file,x,y\na.png,1,2\nb/c.png,3,4\n" D ",5,6\n",
         "file,x,y\na.png,1,2\nb/c.png,3,4\n" D ",5,7\n",
@@ -320,7 +311,6 @@ static hpct_model *model_of(hpct_loss loss)
 /* hpct_dataset_read_labels with pictures in a folder, by the loss of the model. */
 static void the_loss_says_what_labels_are(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static const struct {
         hpct_loss loss;
@@ -358,7 +348,6 @@ static void the_loss_says_what_labels_are(void **state)
 
 static void data_with_labels_of_their_own_are_refused(void **state)
 {
-    (void) state;
     hpct_dataset *dataset = NULL;
     hpct_model *model = model_of(HPCT_HUBER);
     assert_int_equal(hpct_dataset_synthetic(&dataset, HPCT_SHAPE(1, 1, 3), 2, 4, HPCT_TRAIN, NULL),
@@ -374,7 +363,6 @@ static void data_with_labels_of_their_own_are_refused(void **state)
 /* What an error leaves is no labels, and nothing that is lost (with sanitizers). */
 static void labels_are_read_again_after_an_error(void **state)
 {
-    (void) state;
     static const char *const texts[] = {"f,u,v\nx.png,1,2\n", "f,u,v\nx.png,1,2\ny/z.png,3,what\n",
                                         "f,u,v\nx.png,1,2\ny/z.png,3,4\n"};
     tree_needs_pictures();
@@ -400,7 +388,6 @@ static void labels_are_read_again_after_an_error(void **state)
 /* The names, and the loss with its factors, come back from the weights. */
 static void output_names_are_saved_with_their_loss(void **state)
 {
-    (void) state;
     static const char *const names[] = {"left, \"x\"", "right"};
     hpct_model *model = model_of(HPCT_MEAN_SQUARED_ERROR), *other = model_of(HPCT_HUBER);
     hpct_compile_options saved = {0}, huber = {.loss = HPCT_HUBER,

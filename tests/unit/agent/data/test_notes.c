@@ -9,7 +9,6 @@
 
 static void a_run_says_what_it_reads(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     char lines[4096] = "", warnings[4096] = "";
     const char *folder = TREE("train/a/1.png", "train/b/1.png", "train/c/1.png", "train/d/1.png",
@@ -49,7 +48,6 @@ static void a_run_says_what_it_reads(void **state)
 /* Training by folders, validation by numbers, or the reverse. */
 static void numbers_beside_names_are_said(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static uint8_t bytes[65536];
     char warnings[4096] = "";
@@ -78,7 +76,6 @@ static void numbers_beside_names_are_said(void **state)
 
 static void odd_labels_are_said(void **state)
 {
-    (void) state;
     static const uint8_t pixels[3 * 784], labels[] = {1, 2, 3};
     static uint8_t file[4096];
     char warnings[1024] = "";
@@ -104,7 +101,6 @@ static void odd_labels_are_said(void **state)
 /* Colour for a model of one channel. */
 static void turning_grey_is_said(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *folder = TREE("a/1.png", "b/1.png");
     tree_put(folder, "b/2.png", "picture/png_grey");
@@ -122,7 +118,6 @@ static void turning_grey_is_said(void **state)
 /* A camera's 12 bits in 16: the upper 8 of them are nearly black. */
 static void lost_bits_are_said(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *folder = TREE("a/1.png");
     tree_put(folder, "b/1.png", "picture/png_16");
@@ -136,7 +131,6 @@ static void lost_bits_are_said(void **state)
 /* libjpeg's word for what may be damage: bytes in front of the end. */
 static void bytes_too_many_are_said(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *folder = pictures_folder();
     tree_put(folder, "a/1.jpg", "picture/jpeg");

@@ -35,7 +35,6 @@ static void close_all(hpct_data_sampler **samplers, int size)
 
 static void batches_do_not_depend_on_number_of_ranks(void **state)
 {
-    (void) state;
     const int sizes[] = {2, 3, 7, 8, 16};
     const int64_t steps_per_epoch[] = {0, 5};
     uint32_t alone[16], together[16];
@@ -59,7 +58,6 @@ static void batches_do_not_depend_on_number_of_ranks(void **state)
 
 static void a_pass_has_each_sample_once(void **state)
 {
-    (void) state;
     hpct_data_sampler *sampler;
     uint32_t batch[10];
     open_all(&sampler, 1, 25, 10, 0);
@@ -81,7 +79,6 @@ static void a_pass_has_each_sample_once(void **state)
 
 static void steps_per_epoch_go_on_over_the_passes(void **state)
 {
-    (void) state;
     hpct_data_sampler *sampler;
     uint32_t batch[10];
     int seen[25] = {0};
@@ -98,7 +95,6 @@ static void steps_per_epoch_go_on_over_the_passes(void **state)
 
 static void ranks_may_get_nothing_of_a_short_batch(void **state)
 {
-    (void) state;
     hpct_data_sampler *many[4];
     open_all(many, 4, 10, 8, 0);
     assert_int_equal(hpct_data_sampler_short_count(many[0]), 1);
@@ -111,7 +107,6 @@ static void ranks_may_get_nothing_of_a_short_batch(void **state)
 
 static void the_order_is_a_function_of_seed_and_pass(void **state)
 {
-    (void) state;
     enum { N = 1000 };
     static uint32_t a[N], b[N];
     hpct_data_shuffle(a, N, 1, 0);
@@ -130,7 +125,6 @@ static void the_order_is_a_function_of_seed_and_pass(void **state)
 /* Every sample is as likely at every place: the counts of 8 numbers at the first of 8 places. */
 static void the_shuffle_is_fair(void **state)
 {
-    (void) state;
     int counts[8] = {0};
     uint32_t order[8];
     for (uint64_t pass = 0; pass < 80000; pass++) {
@@ -145,7 +139,6 @@ static void the_shuffle_is_fair(void **state)
 
 static void slices_cover_all(void **state)
 {
-    (void) state;
     for (int64_t total = 0; total < 20; total++) {
         int64_t next = 0, begin;
         for (int rank = 0; rank < 6; rank++) {

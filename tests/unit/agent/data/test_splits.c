@@ -30,7 +30,6 @@ static hpct_status find_split(const parse_case *c, char *got, size_t size)
 
 static void splits_are_found_in_names(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"train", HPCT_OK, "training, training"},
         {"Training", HPCT_OK, "training, training"},
@@ -53,7 +52,6 @@ static void splits_are_found_in_names(void **state)
 
 static void words_for_splits_are_known(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static const char *const words[][2] = {{"Training", "Testing"},
                                            {"Train", "Test"},
@@ -83,7 +81,6 @@ static void words_for_splits_are_known(void **state)
 
 static void unknown_levels_are_refused(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *folder = TREE("seg_train/cat/1.png", "seg_train/dog/1.png", "seg_test/cat/2.png",
                               "seg_test/dog/2.png");
@@ -124,7 +121,6 @@ static void unknown_levels_are_refused(void **state)
 /* Names of what files are, not of what they show: detection, segmentation, parts of a download. */
 static void parts_are_no_classes(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static const char *const none = "no folder that would name their class";
     tree_is_refused(TREE("images/1.png", "masks/1.png"), HPCT_TRAIN, HPCT_ERR_DATA, none);
@@ -152,7 +148,6 @@ static void parts_are_no_classes(void **state)
 /* Pascal's and CIFAR-100's class of trains, and other classes whose names have such words. */
 static void classes_may_be_called_so(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *folder = TREE("cat/1.png", "dog/1.png", "train/1.png");
     tree_is_read(folder, HPCT_TRAIN, 3, "cat,dog,train", "", "");
@@ -166,7 +161,6 @@ static void classes_may_be_called_so(void **state)
 
 static void the_class_is_the_first_folder(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *tiny = TREE("train/n01/images/1.png", "train/n02/images/1.png",
                             "train/n01/n01_boxes.txt", "val/images/1.png");
@@ -200,7 +194,6 @@ static void the_class_is_the_first_folder(void **state)
 
 static void strays_are_no_classes(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *folder =
         TREE("train/cat/1.png", "train/dog/1.png", "assets/logo.png", "train/cover.png",
@@ -212,7 +205,6 @@ static void strays_are_no_classes(void **state)
 
 static void classes_without_pictures_count(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     static const int32_t labels[] = {0, 2};
     const char *folder = TREE("a/1.png", "c/1.png", "c/2.webp", "b/1.webp");
@@ -245,7 +237,6 @@ static void classes_without_pictures_count(void **state)
 /* Weights have the names in JSON, and without them a folder that lacks a class is misnumbered. */
 static void names_need_not_be_text(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *folder = TREE("Mu\xf1oz/1.png", "Zo\xc3\xab \xc3/1.png");
     tree_is_read(folder, HPCT_TRAIN, 2, "Mu\\xf1oz,Zo\xc3\xab \\xc3", "", "");
@@ -265,7 +256,6 @@ static void names_need_not_be_text(void **state)
 
 static void what_cannot_be_read_is_named(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *folder = TREE("train/a/1.png", "train/b/1.png");
     assert_int_equal(symlink("/no/such/place", tree_below(folder, "train/c")), 0);
@@ -285,7 +275,6 @@ static void what_cannot_be_read_is_named(void **state)
 /* Two folders, each with its own classes: the numbers are those of the training pictures. */
 static void validation_has_the_numbers_of_training(void **state)
 {
-    (void) state;
     tree_needs_pictures();
     const char *folder = TREE("Tr/a/1.png", "Tr/b/1.png", "Tr/c/1.png", "Te/c/1.png", "Te/b/1.png",
                               "other/b/1.png", "other/z/1.png");
@@ -310,7 +299,6 @@ static void validation_has_the_numbers_of_training(void **state)
 
 static void mnist_is_found_where_it_is_put(void **state)
 {
-    (void) state;
     static const char *const files[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                                         "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
     static const char *const dots[] = {"train-images.idx3-ubyte", "train-labels.idx1-ubyte",
@@ -355,7 +343,6 @@ static void mnist_is_found_where_it_is_put(void **state)
 
 static void cifar_is_found_where_it_is_put(void **state)
 {
-    (void) state;
     const char *root = pictures_folder();
     char archive[4096];
     for (int i = 0; i <= 5; i++) {

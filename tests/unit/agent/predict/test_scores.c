@@ -34,14 +34,12 @@ static void assert_best(int outputs, hpct_activation last, const float *values, 
 
 static void probabilities_are_taken_as_they_are(void **state)
 {
-    (void) state;
     assert_best(4, HPCT_SOFTMAX, (const float[]){0.1f, 0.5f, 0.3f, 0.1f}, 3,
                 (const hpct_predict_class_score[]){{1, 0.5f}, {2, 0.3f}, {0, 0.1f}});
 }
 
 static void of_equal_ones_the_lower_number_comes_first(void **state)
 {
-    (void) state;
     assert_best(
         5, HPCT_SOFTMAX, (const float[]){0.2f, 0.2f, 0.2f, 0.2f, 0.2f}, 5,
         (const hpct_predict_class_score[]){{0, 0.2f}, {1, 0.2f}, {2, 0.2f}, {3, 0.2f}, {4, 0.2f}});
@@ -49,14 +47,12 @@ static void of_equal_ones_the_lower_number_comes_first(void **state)
 
 static void logits_get_a_softmax_that_does_not_overflow(void **state)
 {
-    (void) state;
     assert_best(3, HPCT_LINEAR, (const float[]){1000, 1001, -1000}, 3,
                 (const hpct_predict_class_score[]){{1, 0.731059f}, {0, 0.268941f}, {2, 0}});
 }
 
 static void one_output_is_the_probability_of_class_1(void **state)
 {
-    (void) state;
     assert_best(1, HPCT_SIGMOID, (const float[]){0.2f}, 2,
                 (const hpct_predict_class_score[]){{0, 0.8f}, {1, 0.2f}});
     assert_best(1, HPCT_LINEAR, (const float[]){logf(4)}, 1,
@@ -65,7 +61,6 @@ static void one_output_is_the_probability_of_class_1(void **state)
 
 static void outputs_that_are_not_finite_have_no_probability(void **state)
 {
-    (void) state;
     const hpct_predict_class_score none[] = {{0, NAN}};
     assert_best(3, HPCT_SOFTMAX, (const float[]){0.5f, NAN, 0.5f}, 1, none);
     assert_best(3, HPCT_LINEAR, (const float[]){0.5f, 1, INFINITY}, 1, none);
@@ -73,7 +68,6 @@ static void outputs_that_are_not_finite_have_no_probability(void **state)
 
 static void refuses_more_classes_than_there_are(void **state)
 {
-    (void) state;
     hpct_predict_scores scores = {0};
     hpct_model *model = model_of(1, HPCT_SIGMOID);
     assert_int_equal(hpct_predict_scores_open(&scores, model, 3), HPCT_ERR_USAGE);
@@ -83,7 +77,6 @@ static void refuses_more_classes_than_there_are(void **state)
 
 static void refuses_outputs_that_are_no_classes(void **state)
 {
-    (void) state;
     hpct_predict_scores scores = {0};
     hpct_model *model = hpct_model_new("map", HPCT_SHAPE(4, 4, 1));
     hpct_model_add_conv2d(model, &(hpct_conv2d){.filters = 2, .kernel = {1, 1}});
