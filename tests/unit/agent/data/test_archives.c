@@ -12,7 +12,6 @@
 
 static void joined_archives_are_read_whole(void **state)
 {
-    tree_needs_pictures();
     static uint8_t bytes[65536];
     const char *folder = pictures_folder();
     size_t one = tree_tar(bytes, 20000, (const char *const[]){"a/1.png", "b/1.png", NULL});
@@ -70,49 +69,29 @@ static void names_in_zips_may_be_utf8(void **state)
 /* As tar --append and zip put a mended picture into them: the last of a name counts. */
 static void the_last_of_a_name_counts(void **state)
 {
-    tree_needs_pictures();
-    static uint8_t bytes[65536];
     const char *folder = pictures_folder();
-    size_t size = tree_tar(bytes, sizeof bytes,
-                           (const char *const[]){"a/1.png", "b/1.png", "./a/1.png", "a/2.png",
-                                                 "a/1.png", "b/1.png", NULL});
-    pictures_write(folder, "0.tar", bytes, size, false);
+    TREE_TAR(folder, "0.tar", "a/1.png", "b/1.png", "./a/1.png", "a/2.png", "a/1.png", "b/1.png");
     tree_is_read(
         tree_below(folder, "0.tar"), HPCT_TRAIN, 3, "a,b", "",
         "3 pictures whose name comes again in the same archive are left out for the later one "
         "(the first: a/1.png)");
-    size =
-        tree_tar(bytes, sizeof bytes,
-                 (const char *const[]){"1.png", "1.cls", "2.png", "2.cls", "1.png", "1.cls", NULL});
-    pictures_write(folder, "0.tar", bytes, size, false);
-    pictures_write(folder, "1.tar", bytes, size, false); /* other shards have names of their own */
-    hpct_dataset *dataset = tree_opened(folder, HPCT_TRAIN);
-    static const int32_t labels[] = {2, 1, 2, 1};
-    assert_int_equal(hpct_dataset_size(dataset), 4);
-    assert_memory_equal(dataset->labels, labels, sizeof labels);
-    hpct_dataset_free(dataset);
+    for (int i = 0; i < 2; i++) /* other shards have names of their own */
+        TREE_TAR(folder, i == 0 ? "0.tar" : "1.tar", "1.png", "1.cls", "2.png", "2.cls", "1.png",
+                 "1.cls");
+    TREE_HAS_LABELS(folder, HPCT_TRAIN, 2, 1, 2, 1);
 }
 
 /* Test shards without one of the classes have the numbers of the training shards. */
 static void shards_are_numbered_by_training(void **state)
 {
-    tree_needs_pictures();
-    static uint8_t bytes[65536];
     const char *folder = pictures_folder();
-    size_t size =
-        tree_tar(bytes, sizeof bytes, (const char *const[]){"a/1.png", "b/1.png", "b/2.png", NULL});
-    pictures_write(folder, "train-0.tar", bytes, size, false);
+    TREE_TAR(folder, "train-0.tar", "a/1.png", "b/1.png", "b/2.png");
     tree_is_read(folder, HPCT_TRAIN, 3, "a,b", "train-0.tar", "");
-    size = tree_tar(bytes, sizeof bytes, (const char *const[]){"test/b/3.png", NULL});
-    pictures_write(folder, "test-0.tar", bytes, size, false);
+    TREE_TAR(folder, "test-0.tar", "test/b/3.png");
     tree_is_read(folder, HPCT_TEST, 1, "a,b", "test-0.tar", "");
-    hpct_dataset *dataset = tree_opened(folder, HPCT_TEST);
-    assert_int_equal(dataset->labels[0], 1);
-    hpct_dataset_free(dataset);
+    TREE_HAS_LABELS(folder, HPCT_TEST, 1);
     /* also by a class all of whose pictures are of a kind that cannot be read */
-    size = tree_tar(bytes, sizeof bytes,
-                    (const char *const[]){"a/1.png", "aa/1.webp", "b/1.png", NULL});
-    pictures_write(folder, "train-0.tar", bytes, size, false);
+    TREE_TAR(folder, "train-0.tar", "a/1.png", "aa/1.webp", "b/1.png");
     tree_is_read(folder, HPCT_TRAIN, 2, "a,aa,b", "train-0.tar", "1 picture");
     tree_is_read(folder, HPCT_TEST, 1, "a,aa,b", "test-0.tar", "1 picture");
 }
@@ -120,7 +99,6 @@ static void shards_are_numbered_by_training(void **state)
 /* Compressed with bzip2, too. */
 static void all_shards_are_read(void **state)
 {
-    tree_needs_pictures();
     if (system("command -v bzip2 >/dev/null") != 0)
         skip();
     const char *from = TREE("a/1.png", "b/2.png"), *folder = pictures_folder();
@@ -138,59 +116,44 @@ static void all_shards_are_read(void **state)
 
 static void shards_are_of_the_split_they_name(void **state)
 {
-    tree_needs_pictures();
-    static uint8_t bytes[65536];
-    size_t size =
-        tree_tar(bytes, sizeof bytes, (const char *const[]){"./1.png", "./1.CLS", "._2.png", NULL});
+    static const char *const names[] = {"./1.png", "./1.CLS", "._2.png", NULL};
     const char *folder = pictures_folder();
-    pictures_write(folder, "cifar10-train-0.tar", bytes, size, false);
-    pictures_write(folder, "cifar10-train-1.tar", bytes, size, false);
-    pictures_write(folder, "cifar10-test-0.tar", bytes, size, false);
+    tree_put_tar(folder, "cifar10-train-0.tar", names);
+    tree_put_tar(folder, "cifar10-train-1.tar", names);
+    tree_put_tar(folder, "cifar10-test-0.tar", names);
     tree_is_read(folder, HPCT_TRAIN, 2, "", "cifar10-train-0.tar to cifar10-train-1.tar", "");
     tree_is_read(folder, HPCT_TEST, 1, "", "cifar10-test-0.tar", "");
     tree_is_read(folder, HPCT_VALIDATION, 1, "", "cifar10-test-0.tar", "");
-    pictures_write(folder, "others.tar", bytes, size, false);
+    tree_put_tar(folder, "others.tar", names);
     tree_is_read(folder, HPCT_TRAIN, 2, "", "cifar10-train-0.tar to cifar10-train-1.tar",
                  "1 archive whose name says no split is left out (the first: others.tar)");
-    pictures_write(folder, "train-test.tar", bytes, size, false);
+    tree_put_tar(folder, "train-test.tar", names);
     tree_is_refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "words for two splits");
     tree_put(folder, "train/cat/1.png", "picture/png");
     tree_is_refused(folder, HPCT_TRAIN, HPCT_ERR_DATA,
                     "both archives (cifar10-test-0.tar) and folders");
     const char *webp = pictures_folder();
-    size = tree_tar(bytes, sizeof bytes,
-                    (const char *const[]){"1.png", "1.cls", "2.webp", "2.cls", NULL});
-    pictures_write(webp, "w.tar", bytes, size, false);
+    TREE_TAR(webp, "w.tar", "1.png", "1.cls", "2.webp", "2.cls");
     tree_is_refused(tree_below(webp, "w.tar"), HPCT_TRAIN, HPCT_ERR_DATA,
                     "its picture, 2.webp, cannot be read");
 }
 
-/* img2dataset's shards have a folder each: it is no class. */
+/* img2dataset's shards have a folder each: it is not a class. */
 static void descriptions_are_no_labels(void **state)
 {
-    tree_needs_pictures();
-    static uint8_t bytes[65536];
     const char *folder = pictures_folder();
-    size_t size = tree_tar(bytes, sizeof bytes,
-                           (const char *const[]){"00000/01.png", "00000/01.json", "00000/01.txt",
-                                                 "00000/02.png", "00000/02.json", NULL});
-    pictures_write(folder, "00000.tar", bytes, size, false);
+    TREE_TAR(folder, "00000.tar", "00000/01.png", "00000/01.json", "00000/01.txt", "00000/02.png",
+             "00000/02.json");
     tree_is_refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "KEY.json or KEY.txt stand beside pictures");
-    size = tree_tar(
-        bytes, sizeof bytes,
-        (const char *const[]){"1.png", "1.cls", "1.json", "2.json", "2.png", "2.cls", NULL});
-    pictures_write(folder, "00000.tar", bytes, size, false);
+    TREE_TAR(folder, "00000.tar", "1.png", "1.cls", "1.json", "2.json", "2.png", "2.cls");
     tree_is_read(folder, HPCT_TRAIN, 2, "", "00000.tar", "");
-    size = tree_tar(bytes, sizeof bytes,
-                    (const char *const[]){"a/1.png", "b/2.png", "read.txt", NULL});
-    pictures_write(folder, "00000.tar", bytes, size, false);
+    TREE_TAR(folder, "00000.tar", "a/1.png", "b/2.png", "read.txt");
     tree_is_read(folder, HPCT_TRAIN, 2, "a,b", "00000.tar", "");
 }
 
 /* What an archive names but does not hold is counted; "../b/2.png" is b/2.png. */
 static void links_are_counted(void **state)
 {
-    tree_needs_pictures();
     const char *folder = TREE("set/a/1.png", "b/2.png");
     char archive[4096], *one = strdup(tree_below(folder, "set/a/1.png"));
     assert_int_equal(link(one, tree_below(folder, "b/3.png")), 0);
@@ -204,8 +167,6 @@ static void links_are_counted(void **state)
 /* A picture gets the label of its own sample, or is refused. */
 static void labels_are_of_their_sample(void **state)
 {
-    tree_needs_pictures();
-    static uint8_t bytes[65536];
     static const char *const twice = "it cannot be told whether it is of one sample with";
     static const struct {
         const char *names[8];
@@ -224,17 +185,12 @@ static void labels_are_of_their_sample(void **state)
     };
     const char *folder = pictures_folder();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        size_t size = tree_tar(bytes, sizeof bytes, cases[i].names);
-        pictures_write(folder, "w.tar", bytes, size, false);
+        tree_put_tar(folder, "w.tar", cases[i].names);
         if (cases[i].why != NULL) {
             tree_is_refused(tree_below(folder, "w.tar"), HPCT_TRAIN, HPCT_ERR_DATA, cases[i].why);
             continue;
         }
-        hpct_dataset *dataset = tree_opened(tree_below(folder, "w.tar"), HPCT_TRAIN);
-        assert_int_equal(hpct_dataset_size(dataset), 2);
-        for (int n = 0; n < 2; n++)
-            assert_int_equal(dataset->labels[n], n + 1);
-        hpct_dataset_free(dataset);
+        TREE_HAS_LABELS(tree_below(folder, "w.tar"), HPCT_TRAIN, 1, 2);
     }
 }
 

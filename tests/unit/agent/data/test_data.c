@@ -5,21 +5,12 @@
 #include "agent/data/gunzip.h"
 #include "agent/data/npy.h"
 #include "tests/unit/agent/data/pictures.h"
+#include "tests/unit/agent/data/trees.h"
 #include "tests/unit/cases.h"
 
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Opening fails with this status and a message that has all of these words. */
-static void refused(const char *path, hpct_split split, hpct_status status, const char *file,
-                    const char *why)
-{
-    hpct_dataset *dataset = NULL;
-    assert_int_equal(hpct_dataset_open(&dataset, path, split), status);
-    if (strstr(hpct_last_error(), file) == NULL || strstr(hpct_last_error(), why) == NULL)
-        fail_msg("'%s' should name '%s' and say '%s'", hpct_last_error(), file, why);
-}
 
 static void idx_is_read(void **state)
 {
@@ -55,12 +46,13 @@ static void missing_files_are_named(void **state)
 {
     char path[4096];
     const char *folder = pictures_folder();
-    refused("/no/such/folder", HPCT_TRAIN, HPCT_ERR_NO_INPUT, "/no/such/folder", "No such file");
-    refused(folder, HPCT_TRAIN, HPCT_ERR_NO_INPUT, folder, "train-images-idx3-ubyte");
+    tree_refuses("/no/such/folder", HPCT_TRAIN, HPCT_ERR_NO_INPUT, "/no/such/folder",
+                 "No such file");
+    tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_NO_INPUT, folder, "train-images-idx3-ubyte");
     pictures_mnist_like(folder, 4, 4, 4, true);
     snprintf(path, sizeof path, "%s/train-labels-idx1-ubyte.gz", folder);
     unlink(path);
-    refused(folder, HPCT_TRAIN, HPCT_ERR_NO_INPUT, "train-labels-idx1-ubyte", "No such file");
+    tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_NO_INPUT, "train-labels-idx1-ubyte", "No such file");
 }
 
 /* Replaces one file of a good folder. */
@@ -91,40 +83,42 @@ static void invalid_idx_files_are_rejected(void **state)
     const uint32_t sizes[] = {4, 28, 28};
     size_t size = pictures_idx(file, 0x803, 3, sizes, pixels, sizeof pixels);
 
-    refused(folder_with(IMAGES, file, size - 1, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
-            "truncated");
-    refused(only_gzip(file, size - 1), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "truncated");
-    refused(only_gzip(file, 7), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "truncated");
-    refused(folder_with(IMAGES, file, 7, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "truncated");
-    refused(folder_with(IMAGES, file, 0, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "truncated");
+    tree_refuses(folder_with(IMAGES, file, size - 1, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
+                 "truncated");
+    tree_refuses(only_gzip(file, size - 1), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "truncated");
+    tree_refuses(only_gzip(file, 7), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "truncated");
+    tree_refuses(folder_with(IMAGES, file, 7, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
+                 "truncated");
+    tree_refuses(folder_with(IMAGES, file, 0, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
+                 "truncated");
     file[size] = 0;
-    refused(folder_with(IMAGES, file, size + 1, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
-            "longer");
-    refused(only_gzip(file, size + 1), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "longer");
+    tree_refuses(folder_with(IMAGES, file, size + 1, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
+                 "longer");
+    tree_refuses(only_gzip(file, size + 1), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "longer");
     pictures_idx(file, 0x801, 3, sizes, pixels, sizeof pixels);
-    refused(folder_with(IMAGES, file, size, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
-            "wrong magic number 0x00000801");
-    refused(folder_with(LABELS,
-                        "\0\0\x0d\x01\0\0\0\x01"
-                        "abcd",
-                        12, false),
-            HPCT_TRAIN, HPCT_ERR_DATA, LABELS, "wrong magic number 0x00000d01");
-    refused(folder_with(LABELS,
-                        "\0\0\x08\x01\0\0\0\x03"
-                        "\0\1\2",
-                        11, false),
-            HPCT_TRAIN, HPCT_ERR_DATA, LABELS, "3 labels");
-    refused(folder_with(IMAGES, "\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16,
-                        false),
-            HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "sizes cannot be right");
+    tree_refuses(folder_with(IMAGES, file, size, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
+                 "wrong magic number 0x00000801");
+    tree_refuses(folder_with(LABELS,
+                             "\0\0\x0d\x01\0\0\0\x01"
+                             "abcd",
+                             12, false),
+                 HPCT_TRAIN, HPCT_ERR_DATA, LABELS, "wrong magic number 0x00000d01");
+    tree_refuses(folder_with(LABELS,
+                             "\0\0\x08\x01\0\0\0\x03"
+                             "\0\1\2",
+                             11, false),
+                 HPCT_TRAIN, HPCT_ERR_DATA, LABELS, "3 labels");
+    tree_refuses(folder_with(IMAGES, "\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+                             16, false),
+                 HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "sizes cannot be right");
     /* A header that claims 4 GiB - 1 of pictures in a file of 20 bytes asks for little memory. */
-    refused(folder_with(IMAGES,
-                        "\0\0\x08\x03\xff\xff\xff\xff\0\0\0\x01\0\0\0\x01"
-                        "abcd",
-                        20, false),
-            HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "truncated");
-    refused(folder_with(IMAGES, "\0\0\x08\x03\0\0\0\0\0\0\0\x1c\0\0\0\x1c", 16, false), HPCT_TRAIN,
-            HPCT_ERR_DATA, LABELS, "4 labels");
+    tree_refuses(folder_with(IMAGES,
+                             "\0\0\x08\x03\xff\xff\xff\xff\0\0\0\x01\0\0\0\x01"
+                             "abcd",
+                             20, false),
+                 HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "truncated");
+    tree_refuses(folder_with(IMAGES, "\0\0\x08\x03\0\0\0\0\0\0\0\x1c\0\0\0\x1c", 16, false),
+                 HPCT_TRAIN, HPCT_ERR_DATA, LABELS, "4 labels");
 }
 
 static void damaged_gzip_is_rejected(void **state)
@@ -147,7 +141,7 @@ static void damaged_gzip_is_rejected(void **state)
         file = fopen(path, "wb");
         fwrite(bytes, 1, cases[i].keep, file);
         fclose(file);
-        refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", cases[i].why);
+        tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", cases[i].why);
     }
 }
 
@@ -276,7 +270,7 @@ static void npz_is_read(void **state)
         assert_int_equal(dataset->labels[2], 1);
         assert_memory_equal(dataset->pixels, x_bytes, 12);
         hpct_dataset_free(dataset);
-        refused(path, HPCT_TEST, HPCT_ERR_DATA, "a.npz", "no array 'x_test'");
+        tree_refuses(path, HPCT_TEST, HPCT_ERR_DATA, "a.npz", "no array 'x_test'");
     }
 }
 
@@ -286,24 +280,27 @@ static void invalid_npz_files_are_rejected(void **state)
     const uint8_t y[] = {2, 0, 1, 9};
     const int8_t negative[] = {0, -1, 2};
     const char *folder;
-    refused(npz_with(X_TEXT, 11, good, y, 3), HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/x_train",
-            "truncated");
-    refused(npz_with(X_TEXT, 12, good, y, 4), HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train", "longer");
-    refused(npz_with(X_TEXT, 12, "{'descr': '|u1', 'fortran_order': False, 'shape': (4,), }", y, 4),
-            HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train", "4 labels");
-    refused(npz_with(X_TEXT, 12, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", y, 3),
-            HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train", "'<f4'");
-    refused(npz_with(X_TEXT, 12, "{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }",
-                     negative, 3),
-            HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train", "label of sample 1 is out of range");
-    refused(
+    tree_refuses(npz_with(X_TEXT, 11, good, y, 3), HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/x_train",
+                 "truncated");
+    tree_refuses(npz_with(X_TEXT, 12, good, y, 4), HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train",
+                 "longer");
+    tree_refuses(
+        npz_with(X_TEXT, 12, "{'descr': '|u1', 'fortran_order': False, 'shape': (4,), }", y, 4),
+        HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train", "4 labels");
+    tree_refuses(
+        npz_with(X_TEXT, 12, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", y, 3),
+        HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train", "'<f4'");
+    tree_refuses(npz_with(X_TEXT, 12, "{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }",
+                          negative, 3),
+                 HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train", "label of sample 1 is out of range");
+    tree_refuses(
         npz_with("{'descr': '|u1', 'fortran_order': True, 'shape': (3, 2, 2), }", 12, good, y, 3),
         HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/x_train", "Fortran");
     folder = pictures_folder();
     pictures_write(folder, "b.npz", "this is no zip", 14, false);
     char path[4096];
     snprintf(path, sizeof path, "%s/b.npz", folder);
-    refused(path, HPCT_TRAIN, HPCT_ERR_DATA, "b.npz", "damaged");
+    tree_refuses(path, HPCT_TRAIN, HPCT_ERR_DATA, "b.npz", "damaged");
 }
 
 static hpct_status parse_npy(const parse_case *c, char *got, size_t size)

@@ -83,7 +83,6 @@ static void they_are_named_where_data_are_sought(void **state)
 /* Beside pictures they are nothing. */
 static void beside_pictures_they_are_left_out(void **state)
 {
-    tree_needs_pictures();
     const char *folder = TREE("train/cat/1.png", "train/dog/1.png");
     put(folder, "train.parquet", &files[0]);
     tree_is_read(folder, HPCT_TRAIN, 2, "cat,dog", "train", "");

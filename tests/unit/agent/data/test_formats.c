@@ -8,17 +8,11 @@
 #include "agent/data/picture.h"
 #include "base/memory.h"
 #include "tests/unit/agent/data/pictures.h"
+#include "tests/unit/agent/data/trees.h"
 #include "tests/unit/cases.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
-
-static void needs_pictures(void)
-{
-#if !defined(HAVE_LIBJPEG) || !defined(HAVE_LIBPNG)
-    skip();
-#endif
-}
 
 static uint8_t seed[65536];
 
@@ -34,7 +28,7 @@ static long sum_of(const uint8_t *bytes, size_t count)
 
 static void pictures_are_decoded_as_others_do(void **state)
 {
-    needs_pictures();
+    tree_needs_pictures();
     static const struct {
         const char *name;
         int height, width;
@@ -72,7 +66,7 @@ static void pictures_are_decoded_as_others_do(void **state)
 /* As Pillow's "L": a gAMA chunk does not change what is read. */
 static void gamma_does_not_change_grey(void **state)
 {
-    needs_pictures();
+    tree_needs_pictures();
     static const uint8_t gamma[] = {0, 0, 0,    4,    'g',  'A',  'M',  'A',
                                     0, 0, 0xb1, 0x8f, 0x0b, 0xfc, 0x61, 0x05};
     enum { HEADER = 33, CELLS = 7 * 9 };
@@ -97,7 +91,7 @@ static void gamma_does_not_change_grey(void **state)
 /* Cut anywhere, a picture is refused, and the decoder goes on with the next. */
 static void cut_pictures_are_refused(void **state)
 {
-    needs_pictures();
+    tree_needs_pictures();
     static const char *const names[] = {"picture/jpeg", "picture/jpeg_progressive", "picture/png"};
     hpct_data_decoder *decoder;
     hpct_data_picture picture;
@@ -116,12 +110,6 @@ static void cut_pictures_are_refused(void **state)
 
 /* ---- folders and archives ---- */
 
-static void put(const char *folder, const char *name, const char *from)
-{
-    size_t size = pictures_seed(from, seed, sizeof seed);
-    pictures_write(folder, name, seed, size, false);
-}
-
 static hpct_dataset *opened(const char *path, hpct_split split, const hpct_dataset_options *options)
 {
     hpct_dataset *dataset = NULL;
@@ -130,27 +118,18 @@ static hpct_dataset *opened(const char *path, hpct_split split, const hpct_datas
     return dataset;
 }
 
-static void refused(const char *path, hpct_split split, hpct_status status, const char *file,
-                    const char *why)
-{
-    hpct_dataset *dataset = NULL;
-    assert_int_equal(hpct_dataset_open(&dataset, path, split), status);
-    if (strstr(hpct_last_error(), file) == NULL || strstr(hpct_last_error(), why) == NULL)
-        fail_msg("'%s' should name '%s' and say '%s'", hpct_last_error(), file, why);
-}
-
 /* Classes are numbered by the sorted names of the training split, samples sorted by name. */
 static void folders_are_read_by_class(void **state)
 {
-    needs_pictures();
+    tree_needs_pictures();
     static const int32_t train[] = {0, 1, 1, 2}, test[] = {0, 3};
     const char *folder = pictures_folder();
-    put(folder, "train/b/2.JPG", "picture/jpeg");
-    put(folder, "train/b/1.png", "picture/png");
-    put(folder, "train/a b/1.jpeg", "picture/jpeg");
-    put(folder, "train/d/1.png", "picture/png");
-    put(folder, "test/a b/1.png", "picture/png");
-    put(folder, "test/c/1.png", "picture/png");
+    tree_put(folder, "train/b/2.JPG", "picture/jpeg");
+    tree_put(folder, "train/b/1.png", "picture/png");
+    tree_put(folder, "train/a b/1.jpeg", "picture/jpeg");
+    tree_put(folder, "train/d/1.png", "picture/png");
+    tree_put(folder, "test/a b/1.png", "picture/png");
+    tree_put(folder, "test/c/1.png", "picture/png");
     pictures_write(folder, "train/d/notes.txt", "x", 1, false);
     hpct_dataset *dataset = opened(folder, HPCT_TRAIN, NULL);
     assert_int_equal(hpct_dataset_size(dataset), 4);
@@ -182,32 +161,33 @@ static void folders_are_read_by_class(void **state)
 
 static void wrong_pictures_are_named(void **state)
 {
-    needs_pictures();
+    tree_needs_pictures();
     const char *folder = pictures_folder();
-    put(folder, "train/a/1.png", "picture/png");
-    put(folder, "train/a/2.png", "picture/png");
-    refused(folder, HPCT_TEST, HPCT_ERR_NO_INPUT, folder, "no test pictures");
+    tree_put(folder, "train/a/1.png", "picture/png");
+    tree_put(folder, "train/a/2.png", "picture/png");
+    tree_refuses(folder, HPCT_TEST, HPCT_ERR_NO_INPUT, folder, "no test pictures");
     size_t size = pictures_seed("picture/png", seed, sizeof seed);
     pictures_write(folder, "train/a/2.png", seed, size - 30, false);
-    refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "train/a/2.png", "damaged");
+    tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_DATA, "train/a/2.png", "damaged");
     pictures_write(folder, "train/a/2.png", "GIF89a", 6, false);
-    refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "train/a/2.png", "a GIF: JPEG and PNG can be read");
+    tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_DATA, "train/a/2.png",
+                 "a GIF: JPEG and PNG can be read");
     pictures_write(folder, "train/a/2.png", "<html>", 6, false);
-    refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "train/a/2.png", "HTML");
+    tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_DATA, "train/a/2.png", "HTML");
     pictures_write(folder, "train/a/2.png", "x", 1, false);
-    refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "train/a/2.png",
-            "of an unknown format: JPEG and PNG");
+    tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_DATA, "train/a/2.png",
+                 "of an unknown format: JPEG and PNG");
     pictures_write(folder, "train/a/2.png", "", 0, false);
-    refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "train/a/2.png", "empty");
+    tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_DATA, "train/a/2.png", "empty");
 }
 
 /* Of several sizes: kept as they are, and refused only where a model wants one size. */
 static void several_sizes_stay_encoded(void **state)
 {
-    needs_pictures();
+    tree_needs_pictures();
     const char *folder = pictures_folder();
-    put(folder, "a/1.png", "picture/png");
-    put(folder, "b/1.jpg", "picture/jpeg_progressive");
+    tree_put(folder, "a/1.png", "picture/png");
+    tree_put(folder, "b/1.jpg", "picture/jpeg_progressive");
     hpct_dataset *dataset = opened(folder, HPCT_TRAIN, NULL);
     assert_null(dataset->pixels);
     assert_int_equal(hpct_dataset_check(dataset, HPCT_SHAPE(7, 9, 3), 2), HPCT_ERR_DATA);
@@ -223,10 +203,10 @@ static void several_sizes_stay_encoded(void **state)
  * again from its files. */
 static void memory_decides_what_is_kept(void **state)
 {
-    needs_pictures();
+    tree_needs_pictures();
     const char *folder = pictures_folder();
-    put(folder, "a/1.png", "picture/png");
-    put(folder, "a/2.png", "picture/png");
+    tree_put(folder, "a/1.png", "picture/png");
+    tree_put(folder, "a/2.png", "picture/png");
     for (size_t memory = 0; memory < 3; memory++) {
         const size_t limits[] = {2000, 600, 100};
         hpct_dataset *dataset =
@@ -274,10 +254,10 @@ static void cgroups_limit_the_memory(void **state)
 
 static void archives_are_read(void **state)
 {
-    needs_pictures();
+    tree_needs_pictures();
     char path[4096];
     const char *folder = pictures_folder();
-    put(folder, "a.tar", "tar/classes");
+    tree_put(folder, "a.tar", "tar/classes");
     snprintf(path, sizeof path, "%s/a.tar", folder);
     hpct_dataset *dataset = opened(path, HPCT_TEST, NULL);
     assert_int_equal(hpct_dataset_size(dataset), 1);
@@ -289,17 +269,13 @@ static void archives_are_read(void **state)
     hpct_dataset_free(dataset);
 
     const char *shards = pictures_folder();
-    put(shards, "train-0.tar.gz", "tar/web");
-    put(shards, "train-1.tar.gz", "tar/web");
-    dataset = opened(shards, HPCT_TRAIN, NULL);
-    static const int32_t labels[] = {1, 2, 1, 2};
-    assert_int_equal(hpct_dataset_size(dataset), 4);
-    assert_memory_equal(dataset->labels, labels, sizeof labels);
-    hpct_dataset_free(dataset);
-    refused(shards, HPCT_TEST, HPCT_ERR_NO_INPUT, shards, "no test shards");
+    tree_put(shards, "train-0.tar.gz", "tar/web");
+    tree_put(shards, "train-1.tar.gz", "tar/web");
+    TREE_HAS_LABELS(shards, HPCT_TRAIN, 1, 2, 1, 2);
+    tree_refuses(shards, HPCT_TEST, HPCT_ERR_NO_INPUT, shards, "no test shards");
     size_t size = pictures_seed("tar/classes", seed, sizeof seed);
     pictures_write(folder, "a.tar", seed, 1600, false);
-    refused(path, HPCT_TRAIN, HPCT_ERR_DATA, "a.tar", "damaged");
+    tree_refuses(path, HPCT_TRAIN, HPCT_ERR_DATA, "a.tar", "damaged");
     assert_true(size > 1600);
 }
 
@@ -327,7 +303,7 @@ static void cifar_binary_is_read(void **state)
     for (int i = 0; i < 3072; i++)
         seed[size + 1 + (size_t) i] = (uint8_t) ((3072 + i) * 7 % 251);
     seed[size] = 9;
-    put(folder, "test_batch.bin", "cifar/ten");
+    tree_put(folder, "test_batch.bin", "cifar/ten");
     pictures_seed("cifar/ten", seed, sizeof seed);
     seed[size] = 9;
     for (int i = 1; i <= 5; i++) {
@@ -342,15 +318,15 @@ static void cifar_binary_is_read(void **state)
     assert_string_equal(dataset->classes[1], "automobile");
     hpct_dataset_free(dataset);
     pictures_write(folder, "data_batch_5.bin", seed, 2 * size - 1, false);
-    refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "data_batch_5.bin", "truncated");
+    tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_DATA, "data_batch_5.bin", "truncated");
     pictures_write(folder, "data_batch_5.bin", seed, 0, false);
-    refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "data_batch_5.bin", "it is empty");
+    tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_DATA, "data_batch_5.bin", "it is empty");
     seed[0] = 10;
     pictures_write(folder, "data_batch_5.bin", seed, size, false);
-    refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "data_batch_5.bin", "is 10");
+    tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_DATA, "data_batch_5.bin", "is 10");
 
-    put(hundred, "train.bin", "cifar/hundred");
-    put(hundred, "test.bin", "cifar/hundred");
+    tree_put(hundred, "train.bin", "cifar/hundred");
+    tree_put(hundred, "test.bin", "cifar/hundred");
     dataset = opened(hundred, HPCT_TEST, NULL);
     assert_int_equal(dataset->labels[0], 99);
     assert_int_equal(dataset->pixels[0], 3072 * 7 % 251);
@@ -367,17 +343,18 @@ static void cifar_pickles_are_read(void **state)
     for (int i = 1; i <= 5; i++) {
         char name[32];
         snprintf(name, sizeof name, "data_batch_%d", i);
-        put(folder, name, names[0]);
+        tree_put(folder, name, names[0]);
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        put(folder, "test_batch", names[i]);
+        tree_put(folder, "test_batch", names[i]);
         hpct_dataset *dataset = opened(folder, HPCT_TEST, NULL);
         assert_int_equal(hpct_dataset_size(dataset), 2);
         check_cifar(dataset, 3, 9);
         hpct_dataset_free(dataset);
     }
-    put(folder, "test_batch", "pickle/evil");
-    refused(folder, HPCT_TEST, HPCT_ERR_DATA, "test_batch", "posix.system, which is not allowed");
+    tree_put(folder, "test_batch", "pickle/evil");
+    tree_refuses(folder, HPCT_TEST, HPCT_ERR_DATA, "test_batch",
+                 "posix.system, which is not allowed");
 }
 
 /* Number: the text's bytes. */
@@ -445,12 +422,12 @@ static void synthetic_data_are_always_the_same(void **state)
 
 static void summaries_say_what_there_is(void **state)
 {
-    needs_pictures();
+    tree_needs_pictures();
     char text[1024] = "";
     const char *folder = pictures_folder();
-    put(folder, "cat/1.png", "picture/png");
-    put(folder, "cat/2.png", "picture/png");
-    put(folder, "d\x1bog/1.png", "picture/png");
+    tree_put(folder, "cat/1.png", "picture/png");
+    tree_put(folder, "cat/2.png", "picture/png");
+    tree_put(folder, "d\x1bog/1.png", "picture/png");
     hpct_dataset *dataset = opened(folder, HPCT_TRAIN, NULL);
     FILE *stream = fmemopen(text, sizeof text, "w");
     assert_int_equal(hpct_dataset_summary(dataset, stream), HPCT_OK);

@@ -98,6 +98,35 @@ static hpct_data_batch sampled(void *from, int64_t number)
     return hpct_data_sampler_batch(sampler, number / steps, number % steps);
 }
 
+typedef struct batches {
+    hpct_data_sampler *sampler;
+    hpct_data_pipeline *pipeline;
+} batches;
+
+static batches open_batches(const hpct_dataset *dataset, const hpct_data_sampler_options *sampling,
+                            int64_t count, int threads, bool training)
+{
+    batches b;
+    assert_int_equal(hpct_data_sampler_new(&b.sampler, sampling), HPCT_OK);
+    hpct_data_pipeline_options options = {.way = hpct_data_input_from_host(dataset, training),
+                                          .dataset = dataset,
+                                          .batches = count,
+                                          .largest = hpct_data_sampler_full_count(b.sampler),
+                                          .training = training,
+                                          .seed = sampling->seed,
+                                          .threads = threads,
+                                          .batch = sampled,
+                                          .from = b.sampler};
+    assert_int_equal(hpct_data_pipeline_open(&b.pipeline, &options), HPCT_OK);
+    return b;
+}
+
+static void close_batches(batches *b)
+{
+    hpct_data_pipeline_close(b->pipeline);
+    hpct_data_sampler_free(b->sampler);
+}
+
 #define SAMPLES 37
 #define BATCH 10
 #define EPOCHS 3
@@ -111,28 +140,14 @@ static void collect(const hpct_dataset *dataset, int ranks, int threads, float *
     hpct_waits waits;
     uint32_t progress = hpct_read_progress(&waits);
     for (int rank = 0; rank < ranks; rank++) {
-        hpct_data_sampler *sampler;
-        hpct_data_pipeline *pipeline;
         hpct_data_sampler_options sampling = {
             .samples = SAMPLES, .global_batch = BATCH, .rank = rank, .size = ranks, .seed = 5};
-        assert_int_equal(hpct_data_sampler_new(&sampler, &sampling), HPCT_OK);
-        hpct_data_pipeline_options options = {
-            .way = hpct_data_input_from_host(dataset, true),
-            .dataset = dataset,
-            .batches = STEPS,
-            .largest = hpct_data_sampler_full_count(sampler),
-            .training = true,
-            .seed = 5,
-            .threads = threads,
-            .batch = sampled,
-            .from = sampler,
-        };
-        assert_int_equal(hpct_data_pipeline_open(&pipeline, &options), HPCT_OK);
+        batches b = open_batches(dataset, &sampling, STEPS, threads, true);
         for (int64_t step = 0; step < STEPS; step++) {
             hpct_data_input input;
             int64_t begin, global = step % 4 == 3 ? SAMPLES % BATCH : BATCH;
             int64_t count = hpct_data_slice(global, rank, ranks, &begin);
-            assert_int_equal(hpct_data_pipeline_next(pipeline, &input), HPCT_OK);
+            assert_int_equal(hpct_data_pipeline_next(b.pipeline, &input), HPCT_OK);
             assert_int_equal(input.count, count);
             assert_int_equal(input.global_count, global);
             assert_int_equal((uintptr_t) input.pixels % 64, 0);
@@ -143,9 +158,8 @@ static void collect(const hpct_dataset *dataset, int ranks, int threads, float *
             for (int64_t i = 0; i < count && input.others != NULL; i++) /* fixed by them, too */
                 labels[at + i] += 10 * input.others[i] + 100 * (int32_t) (1e6f * input.shares[i]);
         }
-        assert_true(hpct_data_pipeline_waited(pipeline) > 0);
-        hpct_data_pipeline_close(pipeline);
-        hpct_data_sampler_free(sampler);
+        assert_true(hpct_data_pipeline_waited(b.pipeline) > 0);
+        close_batches(&b);
     }
     if (!hpct_dataset_is_plain(dataset, true)) /* each sample is, for the watch */
         assert_true(hpct_read_progress(&waits) - progress >= EPOCHS * SAMPLES);
@@ -214,8 +228,6 @@ static void augmentation_is_as_asked(void **state)
 static void augmentation_follows_pass_and_sample(void **state)
 {
     hpct_dataset *dataset = synthetic(&(hpct_dataset_options){.flip = true});
-    hpct_data_sampler *sampler;
-    hpct_data_pipeline *pipeline;
     uint32_t order[SAMPLES];
     hpct_data_sampler_options sampling = {.samples = SAMPLES,
                                           .global_batch = BATCH,
@@ -223,20 +235,10 @@ static void augmentation_follows_pass_and_sample(void **state)
                                           .rank = 1,
                                           .size = 2,
                                           .seed = 5};
-    assert_int_equal(hpct_data_sampler_new(&sampler, &sampling), HPCT_OK);
-    hpct_data_pipeline_options options = {.way = hpct_data_input_from_host(dataset, true),
-                                          .dataset = dataset,
-                                          .batches = 15,
-                                          .largest = BATCH / 2,
-                                          .training = true,
-                                          .seed = 5,
-                                          .threads = 2,
-                                          .batch = sampled,
-                                          .from = sampler};
-    assert_int_equal(hpct_data_pipeline_open(&pipeline, &options), HPCT_OK);
+    batches b = open_batches(dataset, &sampling, 15, 2, true);
     for (int at = BATCH / 2, step = 0; step < 15; step++, at += BATCH) {
         hpct_data_input input;
-        assert_int_equal(hpct_data_pipeline_next(pipeline, &input), HPCT_OK);
+        assert_int_equal(hpct_data_pipeline_next(b.pipeline, &input), HPCT_OK);
         for (int i = 0; i < BATCH / 2; i++) {
             uint64_t pass = (uint64_t) (at + i) / SAMPLES;
             hpct_data_shuffle(order, SAMPLES, 5, pass);
@@ -246,8 +248,7 @@ static void augmentation_follows_pass_and_sample(void **state)
             assert_true(fabsf(input.pixels[i * 216] - want) < 1e-6f);
         }
     }
-    hpct_data_pipeline_close(pipeline);
-    hpct_data_sampler_free(sampler);
+    close_batches(&b);
     hpct_dataset_free(dataset);
 }
 
@@ -258,32 +259,19 @@ static void augmentation_does_not_follow_the_batch(void **state)
     hpct_dataset *dataset = synthetic(
         &(hpct_dataset_options){.flip = true, .rotation = 0.1, .rand_augment = 2, .mixup = 0.5});
     for (int global = 5, which = 0; which < 2; global = 13, which++) {
-        hpct_data_sampler *sampler;
-        hpct_data_pipeline *pipeline;
         hpct_data_input input;
         uint32_t order[SAMPLES];
         hpct_data_sampler_options sampling = {
             .samples = SAMPLES, .global_batch = global, .size = 1, .seed = 5};
-        assert_int_equal(hpct_data_sampler_new(&sampler, &sampling), HPCT_OK);
-        hpct_data_pipeline_options options = {.way = hpct_data_input_from_host(dataset, true),
-                                              .dataset = dataset,
-                                              .batches = (SAMPLES + global - 1) / global,
-                                              .largest = global,
-                                              .training = true,
-                                              .seed = 5,
-                                              .threads = 2,
-                                              .batch = sampled,
-                                              .from = sampler};
-        assert_int_equal(hpct_data_pipeline_open(&pipeline, &options), HPCT_OK);
+        batches b = open_batches(dataset, &sampling, (SAMPLES + global - 1) / global, 2, true);
         hpct_data_shuffle(order, SAMPLES, 5, 0);
         for (int at = 0; at < SAMPLES; at += input.count) {
-            assert_int_equal(hpct_data_pipeline_next(pipeline, &input), HPCT_OK);
+            assert_int_equal(hpct_data_pipeline_next(b.pipeline, &input), HPCT_OK);
             for (int i = 0; i < input.count; i++)
                 memcpy(pictures[which][order[at + i]], input.pixels + i * 216,
                        sizeof pictures[0][0]);
         }
-        hpct_data_pipeline_close(pipeline);
-        hpct_data_sampler_free(sampler);
+        close_batches(&b);
     }
     assert_memory_equal(pictures[0], pictures[1], sizeof pictures[0]);
     hpct_dataset_free(dataset);
@@ -357,26 +345,15 @@ static void cut_pictures_end_the_run(void **state)
         pictures_write(folder, name, seed, i == 3 ? size - 20 : size, false);
     }
     hpct_dataset *dataset;
-    hpct_data_sampler *sampler;
-    hpct_data_pipeline *pipeline;
     hpct_data_input input;
     /* So little memory that nothing is decoded before it is needed. */
     hpct_dataset_options little = {.height = 4, .width = 4, .memory = 10};
     assert_int_equal(hpct_dataset_open_as(&dataset, folder, HPCT_TRAIN, &little), HPCT_OK);
     hpct_data_sampler_options sampling = {.samples = 5, .global_batch = 5, .size = 1};
-    assert_int_equal(hpct_data_sampler_new(&sampler, &sampling), HPCT_OK);
-    hpct_data_pipeline_options options = {.way = hpct_data_input_from_host(dataset, false),
-                                          .dataset = dataset,
-                                          .batches = 4,
-                                          .largest = 5,
-                                          .threads = 2,
-                                          .batch = sampled,
-                                          .from = sampler};
-    assert_int_equal(hpct_data_pipeline_open(&pipeline, &options), HPCT_OK);
-    assert_int_equal(hpct_data_pipeline_next(pipeline, &input), HPCT_ERR_DATA);
+    batches b = open_batches(dataset, &sampling, 4, 2, false);
+    assert_int_equal(hpct_data_pipeline_next(b.pipeline, &input), HPCT_ERR_DATA);
     assert_non_null(strstr(hpct_last_error(), "a/3.png"));
-    hpct_data_pipeline_close(pipeline);
-    hpct_data_sampler_free(sampler);
+    close_batches(&b);
     hpct_dataset_free(dataset);
 }
 

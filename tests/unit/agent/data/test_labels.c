@@ -311,7 +311,6 @@ static hpct_model *model_of(hpct_loss loss)
 /* hpct_dataset_read_labels with pictures in a folder, by the loss of the model. */
 static void the_loss_says_what_labels_are(void **state)
 {
-    tree_needs_pictures();
     static const struct {
         hpct_loss loss;
         const char *text;
@@ -365,7 +364,6 @@ static void labels_are_read_again_after_an_error(void **state)
 {
     static const char *const texts[] = {"f,u,v\nx.png,1,2\n", "f,u,v\nx.png,1,2\ny/z.png,3,what\n",
                                         "f,u,v\nx.png,1,2\ny/z.png,3,4\n"};
-    tree_needs_pictures();
     hpct_dataset *dataset = NULL;
     hpct_model *model = model_of(HPCT_HUBER);
     const hpct_dataset_options options = {.unlabelled = true};

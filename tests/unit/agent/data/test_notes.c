@@ -9,7 +9,6 @@
 
 static void a_run_says_what_it_reads(void **state)
 {
-    tree_needs_pictures();
     char lines[4096] = "", warnings[4096] = "";
     const char *folder = TREE("train/a/1.png", "train/b/1.png", "train/c/1.png", "train/d/1.png",
                               "test/a/1.png", "test/d/1.png", "logo/1.png");
@@ -48,7 +47,6 @@ static void a_run_says_what_it_reads(void **state)
 /* Training by folders, validation by numbers, or the reverse. */
 static void numbers_beside_names_are_said(void **state)
 {
-    tree_needs_pictures();
     static uint8_t bytes[65536];
     char warnings[4096] = "";
     const char *folder = TREE("cat/1.png", "dog/1.png"), *shards = pictures_folder();
@@ -101,7 +99,6 @@ static void odd_labels_are_said(void **state)
 /* Colour for a model of one channel. */
 static void turning_grey_is_said(void **state)
 {
-    tree_needs_pictures();
     const char *folder = TREE("a/1.png", "b/1.png");
     tree_put(folder, "b/2.png", "picture/png_grey");
     hpct_dataset *dataset = NULL;
@@ -118,7 +115,6 @@ static void turning_grey_is_said(void **state)
 /* A camera's 12 bits in 16: the upper 8 of them are nearly black. */
 static void lost_bits_are_said(void **state)
 {
-    tree_needs_pictures();
     const char *folder = TREE("a/1.png");
     tree_put(folder, "b/1.png", "picture/png_16");
     tree_put(folder, "b/2.png", "picture/png_16");

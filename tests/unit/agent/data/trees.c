@@ -20,6 +20,7 @@ void tree_needs_pictures(void)
 /* Pictures of a fresh folder. */
 const char *tree_of(const char *const *names)
 {
+    tree_needs_pictures();
     const char *folder = pictures_folder();
     size_t size = pictures_seed("picture/png", tree_seed, sizeof tree_seed);
     for (; *names != NULL; names++)
@@ -74,12 +75,26 @@ void tree_is_read(const char *path, hpct_split split, size_t pictures, const cha
     hpct_dataset_free(dataset);
 }
 
-void tree_is_refused(const char *path, hpct_split split, hpct_status status, const char *why)
+void tree_refuses(const char *path, hpct_split split, hpct_status status, const char *file,
+                  const char *why)
 {
     hpct_dataset *dataset = NULL;
     assert_int_equal(hpct_dataset_open(&dataset, path, split), status);
-    if (strstr(hpct_last_error(), why) == NULL)
-        fail_msg("'%s' should say '%s'", hpct_last_error(), why);
+    if (strstr(hpct_last_error(), file) == NULL || strstr(hpct_last_error(), why) == NULL)
+        fail_msg("'%s' should name '%s' and say '%s'", hpct_last_error(), file, why);
+}
+
+void tree_is_refused(const char *path, hpct_split split, hpct_status status, const char *why)
+{
+    tree_refuses(path, split, status, "", why);
+}
+
+void tree_has_labels(const char *path, hpct_split split, size_t count, const int32_t *labels)
+{
+    hpct_dataset *dataset = tree_opened(path, split);
+    assert_int_equal(hpct_dataset_size(dataset), count);
+    assert_memory_equal(dataset->labels, labels, count * sizeof *labels);
+    hpct_dataset_free(dataset);
 }
 
 /* All that is in `from`, as it is, in an archive below `folder`. */
@@ -100,6 +115,7 @@ static const char *digit(const char *name)
 /* TAR/NAME: one picture for each name; a .cls has the first digit of its name. */
 size_t tree_tar(uint8_t *out, size_t room, const char *const *names)
 {
+    tree_needs_pictures();
     size_t size = pictures_seed("picture/png", tree_seed, sizeof tree_seed), used = 0;
     struct archive *archive = archive_write_new();
     archive_write_set_format_ustar(archive);
@@ -119,4 +135,10 @@ size_t tree_tar(uint8_t *out, size_t room, const char *const *names)
     }
     assert_int_equal(archive_write_free(archive), ARCHIVE_OK);
     return used;
+}
+
+void tree_put_tar(const char *folder, const char *name, const char *const *names)
+{
+    static uint8_t bytes[65536];
+    pictures_write(folder, name, bytes, tree_tar(bytes, sizeof bytes, names), false);
 }
