@@ -176,30 +176,14 @@ static hpct_status read_picture(void *argument, hpct_data_decoder *decoder,
     return decode(state, decoder, coded, channels, out);
 }
 
+const hpct_data_codec hpct_data_codec_jpeg = {claims, make, destroy, read_picture, NULL};
+
 #else
 
-static hpct_status make(void **out)
-{
-    *out = NULL;
-    return hpct_fail(HPCT_ERR_CONFIG, "JPEG pictures cannot be read: this hpc-train was built "
-                                      "without libjpeg (libjpeg-dev, libjpeg-turbo-devel)");
-}
-
-static void destroy(void *state)
-{
-    (void) state;
-}
-
-static hpct_status read_picture(void *state, hpct_data_decoder *decoder,
-                                const hpct_data_coded *coded, int channels, hpct_data_picture *out)
-{
-    (void) decoder;
-    (void) coded;
-    (void) channels;
-    (void) out;
-    return make(&state);
-}
+const hpct_data_codec hpct_data_codec_jpeg = {
+    .claims = claims,
+    .lacks = "JPEG pictures cannot be read: this hpc-train was built without libjpeg (libjpeg-dev, "
+             "libjpeg-turbo-devel)",
+};
 
 #endif
-
-const hpct_data_codec hpct_data_codec_jpeg = {claims, make, destroy, read_picture};

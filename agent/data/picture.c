@@ -100,7 +100,10 @@ static hpct_status find_codec(hpct_data_decoder *decoder, const hpct_data_coded 
         if (!codecs[i]->claims(coded->bytes, coded->num_bytes))
             continue;
         *found = i;
-        return decoder->states[i] != NULL ? HPCT_OK : codecs[i]->make(&decoder->states[i]);
+        if (codecs[i]->lacks != NULL)
+            return hpct_fail(HPCT_ERR_CONFIG, "%s", codecs[i]->lacks);
+        bool made = decoder->states[i] != NULL || codecs[i]->make == NULL;
+        return made ? HPCT_OK : codecs[i]->make(&decoder->states[i]);
     }
     return hpct_fail(HPCT_ERR_DATA, "%s: it is %s", coded->name, other_kind(coded));
 }

@@ -48,15 +48,16 @@ hpct_status hpct_data_picture_decode(hpct_data_decoder *decoder, const hpct_data
 
 /* ---- the codecs ---- */
 
-/* A codec: `make` allocates the state kept between pictures; `read` sets out's sizes, and decodes
- * its pixels into room of `decoder`; if that is NULL, it only sets sizes, and channels as
- * stored. */
+/* A codec: `make` allocates the state kept between pictures, if there is one; `read` sets out's
+ * sizes, and decodes its pixels into room of `decoder`; if that is NULL, it only sets sizes, and
+ * channels as stored. */
 typedef struct hpct_data_codec {
     bool (*claims)(const uint8_t *bytes, size_t num_bytes);
     hpct_status (*make)(void **state);
     void (*destroy)(void *state);
     hpct_status (*read)(void *state, hpct_data_decoder *decoder, const hpct_data_coded *coded,
                         int channels, hpct_data_picture *out);
+    const char *lacks; /* why this build cannot read it; then there is only `claims` */
 } hpct_data_codec;
 
 extern const hpct_data_codec hpct_data_codec_jpeg;

@@ -118,37 +118,14 @@ static hpct_status read_picture(void *state, hpct_data_decoder *decoder,
     return status;
 }
 
-static hpct_status make(void **out)
-{
-    static char nothing_is_kept;
-    *out = &nothing_is_kept;
-    return HPCT_OK;
-}
+const hpct_data_codec hpct_data_codec_png = {.claims = claims, .read = read_picture};
 
 #else
 
-static hpct_status make(void **out)
-{
-    *out = NULL;
-    return hpct_fail(HPCT_ERR_CONFIG, "PNG pictures cannot be read: this hpc-train was built "
-                                      "without libpng (libpng-dev, libpng-devel)");
-}
-
-static hpct_status read_picture(void *state, hpct_data_decoder *decoder,
-                                const hpct_data_coded *coded, int channels, hpct_data_picture *out)
-{
-    (void) decoder;
-    (void) coded;
-    (void) channels;
-    (void) out;
-    return make(&state);
-}
+const hpct_data_codec hpct_data_codec_png = {
+    .claims = claims,
+    .lacks = "PNG pictures cannot be read: this hpc-train was built without libpng (libpng-dev, "
+             "libpng-devel)",
+};
 
 #endif
-
-static void destroy(void *state)
-{
-    (void) state;
-}
-
-const hpct_data_codec hpct_data_codec_png = {claims, make, destroy, read_picture};
