@@ -1,10 +1,9 @@
 /* base/below.h - for hints that can be typed as they stand: folders below another that have certain
- * files, and words as a shell reads them. */
+ * files. */
 #ifndef HPCT_BASE_BELOW_H
 #define HPCT_BASE_BELOW_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 /* Folders one and two levels below `folder` that have a file of one of these names. */
 typedef struct hpct_below {
@@ -16,8 +15,5 @@ typedef struct hpct_below {
 /* Without memory, or among too many files, some may be missing. Freed by hpct_below_free. */
 hpct_below hpct_below_find(const char *folder, const char *const *names, size_t num_names);
 void hpct_below_free(hpct_below *below);
-
-/* The word, quoted where a shell needs it. */
-void hpct_print_word(FILE *out, const char *word);
 
 #endif

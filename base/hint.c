@@ -25,17 +25,22 @@ static bool is_plain(const char *word)
                                            "0123456789_@%+=:,./-") == strlen(word);
 }
 
+void hpct_print_word(FILE *out, const char *word)
+{
+    if (is_plain(word)) {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word != '\0'; word++)
+        fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, out);
+    fputc('\'', out);
+}
+
 void hpct_hint_word(FILE *stream, const char *option, const char *word)
 {
     if (word == NULL)
         return;
     fprintf(stream, option != NULL ? " %s " : " ", option);
-    if (is_plain(word)) {
-        fputs(word, stream);
-        return;
-    }
-    fputc('\'', stream);
-    for (; *word != '\0'; word++)
-        fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, stream);
-    fputc('\'', stream);
+    hpct_print_word(stream, word);
 }

@@ -8,7 +8,10 @@
 /* Whether the path exists and stays after the step: it is not below $SLURM_TMPDIR. NULL does. */
 bool hpct_hint_lasts(const char *path);
 
-/* Prints " OPTION WORD", the word quoted for a shell if it needs that; nothing if `word` is NULL.
+/* The word, quoted where a shell needs it. */
+void hpct_print_word(FILE *out, const char *word);
+
+/* Prints " OPTION WORD", the word quoted like this; nothing if `word` is NULL.
  * `option` NULL: the word alone. */
 void hpct_hint_word(FILE *stream, const char *option, const char *word);
 

@@ -19,23 +19,31 @@ double hpct_process_clock(void)
     return seconds_of(CLOCK_MONOTONIC);
 }
 
-double hpct_process_age(void)
+/* Field 22 of /proc/PID/stat, counted after the last ')': the name may contain anything. */
+int64_t hpct_process_start(pid_t pid)
 {
-    char text[1024];
-    unsigned long long began;
-    FILE *file = fopen("/proc/self/stat", "re");
+    char path[64], text[1024], state;
+    long long began;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long) pid);
+    FILE *file = fopen(path, "re");
     if (file == NULL)
-        return 0;
-    size_t length = fread(text, 1, sizeof text - 1, file);
+        return -1;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
-    text[length] = '\0';
-    /* Field 22, counted after the last ')': the command name may contain anything. */
     const char *after = strrchr(text, ')');
     if (after == NULL ||
         sscanf(after + 1,
-               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-               "%*d %*d %llu",
-               &began) != 1)
+               " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+               "%*d %*d %lld",
+               &state, &began) != 2)
+        return -1;
+    return state == 'Z' || state == 'X' ? 0 : began;
+}
+
+double hpct_process_age(void)
+{
+    int64_t began = hpct_process_start(getpid());
+    if (began < 0)
         return 0;
     return seconds_of(CLOCK_BOOTTIME) - (double) began / (double) sysconf(_SC_CLK_TCK);
 }

@@ -1,6 +1,8 @@
 /* Protocol Buffers' wire format. */
 #include "base/protobuf.h"
 
+#include "base/alloc.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,18 +11,8 @@ enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 };
 
 static bool make_room(hpct_protobuf *to, size_t size)
 {
-    size_t room = to->room > 0 ? to->room : 256;
-    while (room < to->size + size)
-        room *= 2;
-    if (to->failed || room == to->room)
-        return !to->failed;
-    uint8_t *data = realloc(to->data, room);
-    to->failed = data == NULL;
-    if (to->failed)
-        return false;
-    to->data = data;
-    to->room = room;
-    return true;
+    to->failed |= hpct_alloc_room(&to->data, &to->room, to->size + size, 1) != HPCT_OK;
+    return !to->failed;
 }
 
 void hpct_protobuf_put(hpct_protobuf *to, const void *bytes, size_t size)

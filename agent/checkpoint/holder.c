@@ -4,6 +4,7 @@
 #include "agent/checkpoint/holder.h"
 
 #include "agent/checkpoint/disk.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,21 +25,6 @@ static void read_line(char *out, size_t size, const char *path)
     out[strcspn(out, "\n")] = '\0';
     if (file != NULL)
         fclose(file);
-}
-
-/* Field 22 of /proc/PID/stat; -1 if it cannot be read, 0 for a process that has ended and was not
- * waited for. Field 2, the name, may contain anything. */
-static int64_t start_of(int64_t pid)
-{
-    char path[64], line[1024];
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-    read_line(line, sizeof line, path);
-    const char *at = strrchr(line, ')');
-    if (at != NULL && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0))
-        return 0;
-    for (int field = 2; at != NULL && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    return at != NULL ? strtoll(at, NULL, 10) : -1;
 }
 
 static void read_machine(char boot[64], char processes[64])
@@ -75,8 +61,8 @@ json_t *hpct_ckpt_holder_self(void)
                      "requeues", count_of("SLURM_RESTART_COUNT"), "launch",
                      variable("HPC_TRAIN_LAUNCH"), "restarts", count_of("HPC_TRAIN_RESTART"),
                      "host", host, "pid", (json_int_t) getpid(), "started",
-                     (json_int_t) start_of(getpid()), "boot", boot, "processes", processes, "since",
-                     since, "token", token);
+                     (json_int_t) hpct_process_start(getpid()), "boot", boot, "processes",
+                     processes, "since", since, "token", token);
 }
 
 /* ---- another one ---- */
@@ -124,7 +110,7 @@ hpct_ckpt_holder_life hpct_ckpt_holder_look(const json_t *holder)
     if (boot[0] == '\0' || processes[0] == '\0' || !has(holder, "boot", boot) ||
         !has(holder, "processes", processes) || pid <= 0 || pid > INT32_MAX || started <= 0)
         return HPCT_CKPT_HOLDER_UNKNOWN;
-    int64_t now = start_of(pid);
+    int64_t now = hpct_process_start((pid_t) pid);
     if (now >= 0)
         return now == started ? HPCT_CKPT_HOLDER_LIVES : HPCT_CKPT_HOLDER_ENDED;
     return kill((pid_t) pid, 0) != 0 && errno == ESRCH ? HPCT_CKPT_HOLDER_ENDED

@@ -3,6 +3,7 @@
 #include "base/status.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +33,22 @@ static void print_storage(const hpct_dataset *dataset, FILE *stream)
 /* Larger labels are not class numbers. */
 #define MAX_LISTED 100000
 
-/* Prints a name without control characters, which would affect the terminal. */
-static void print_name(FILE *stream, const char *name)
+/* Prints without the control characters of names, which would affect the terminal; only a line's
+ * end stays. */
+__attribute__((format(printf, 2, 3))) static void print(FILE *stream, const char *format, ...)
 {
-    for (; *name != '\0'; name++)
-        fputc((unsigned char) *name < 0x20 || *name == 0x7f ? '?' : *name, stream);
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    int line = length - (format[strlen(format) - 1] == '\n');
+    for (int i = 0; i < length; i++) {
+        bool shown = ((unsigned char) text[i] >= 0x20 && text[i] != 0x7f) || i == line;
+        fputc(shown ? text[i] : '?', stream);
+    }
+    if (length >= 0)
+        free(text);
 }
 
 static hpct_status print_classes(const hpct_dataset *dataset, FILE *stream)
@@ -53,12 +65,9 @@ static hpct_status print_classes(const hpct_dataset *dataset, FILE *stream)
         counts[dataset->labels[i]]++;
     fprintf(stream, "  classes:   %d\n", classes);
     for (int c = 0; c < classes; c++) {
-        fprintf(stream, "%7d  ", c);
-        if (c < dataset->num_classes) {
-            print_name(stream, dataset->classes[c]);
-            fputs("  ", stream);
-        }
-        fprintf(stream, "%zu\n", counts[c]);
+        bool named = c < dataset->num_classes;
+        print(stream, "%7d  %s%s%zu\n", c, named ? dataset->classes[c] : "", named ? "  " : "",
+              counts[c]);
     }
     free(counts);
     return HPCT_OK;
@@ -68,11 +77,7 @@ static void print_notes(const hpct_dataset *dataset, const char *before, FILE *s
 {
     for (const char *note = dataset->notes; note != NULL && *note != '\0';) {
         size_t length = strcspn(note, "\n");
-        char *line = strndup(note, length);
-        fputs(before, stream);
-        print_name(stream, line != NULL ? line : "");
-        fputc('\n', stream);
-        free(line);
+        print(stream, "%s%.*s\n", before, (int) length, note);
         note += length + (note[length] == '\n');
     }
 }
@@ -82,9 +87,8 @@ hpct_status hpct_dataset_summary(const hpct_dataset *dataset, FILE *stream)
     char shape[64] = "of several sizes";
     if (dataset->stored.rank != 0)
         hpct_data_shape_text(shape, sizeof shape, dataset->stored);
-    fputs("  from:      ", stream);
-    print_name(stream, hpct_dataset_source(dataset));
-    fprintf(stream, "\n  samples:   %zu\n  shape:     %s\n", dataset->size, shape);
+    print(stream, "  from:      %s\n", hpct_dataset_source(dataset));
+    fprintf(stream, "  samples:   %zu\n  shape:     %s\n", dataset->size, shape);
     print_storage(dataset, stream);
     hpct_status status = print_classes(dataset, stream);
     print_notes(dataset, "  note:      ", stream);
@@ -106,18 +110,13 @@ static void print_line(const hpct_dataset *dataset, const char *what, FILE *stre
             classes == 1 ? ""
             : rows       ? "s"
                          : "es");
-    for (int i = 0; i < dataset->num_classes && i < FIRST_NAMES; i++) {
-        fputs(i == 0 ? " (" : ", ", stream);
-        print_name(stream, dataset->classes[i]);
-    }
+    for (int i = 0; i < dataset->num_classes && i < FIRST_NAMES; i++)
+        print(stream, "%s%s", i == 0 ? " (" : ", ", dataset->classes[i]);
     if (dataset->num_classes > 0)
         fputs(classes > FIRST_NAMES ? ", ...)" : ")", stream);
-    fputs(", from ", stream);
-    print_name(stream, hpct_dataset_source(dataset));
-    if (dataset->label_path != NULL) {
-        fputs(", labels of ", stream);
-        print_name(stream, dataset->label_path);
-    }
+    print(stream, ", from %s", hpct_dataset_source(dataset));
+    if (dataset->label_path != NULL)
+        print(stream, ", labels of %s", dataset->label_path);
     fputc('\n', stream);
 }
 
@@ -164,13 +163,11 @@ static void warn_of_names(const hpct_model *model, const hpct_dataset *train, FI
         return;
     while (i < count && i < train->num_classes && strcmp(names[i], train->classes[i]) == 0)
         i++;
-    if (i < count && i < train->num_classes) {
-        fprintf(stream, "hpc-train: warning: %s %d is ", numbers ? "output" : "class", i);
-        print_name(stream, train->classes[i]);
-        fputs(" in the training data, but ", stream);
-        print_name(stream, names[i]);
-        fputs(" in the weights that training starts from\n", stream);
-    }
+    if (i < count && i < train->num_classes)
+        print(stream,
+              "hpc-train: warning: %s %d is %s in the training data, but %s in the weights that "
+              "training starts from\n",
+              numbers ? "output" : "class", i, train->classes[i], names[i]);
     free(names);
 }
 
@@ -184,13 +181,10 @@ static bool has_names(const hpct_dataset *dataset)
 static void warn_of_numbers(const hpct_dataset *dataset, const char *names, const char *first,
                             FILE *stream)
 {
-    fputs("hpc-train: warning: the classes in ", stream);
-    print_name(stream, hpct_dataset_source(dataset));
-    fputs(" are numbers, those of ", stream);
-    print_name(stream, names);
-    fputs(" have names: 0 is taken for ", stream);
-    print_name(stream, first);
-    fputs(", and so on\n", stream);
+    print(stream,
+          "hpc-train: warning: the classes in %s are numbers, those of %s have names: 0 is taken "
+          "for %s, and so on\n",
+          hpct_dataset_source(dataset), names, first);
 }
 
 /* Compares whether both have class names. `train` may be NULL. */
@@ -232,14 +226,12 @@ static void warn_of_untrained(const hpct_dataset *train, const hpct_dataset *val
         untrained += !trained[validation->labels[i]];
         first = trained[validation->labels[i]] ? first : validation->labels[i];
     }
-    if (untrained > 0) {
-        fprintf(stream,
-                "hpc-train: warning: validation: %zu of %zu pictures are of classes without a "
-                "training picture, such as %d ",
-                untrained, validation->size, first);
-        print_name(stream, first < validation->num_classes ? validation->classes[first] : "");
-        fputc('\n', stream);
-    }
+    if (untrained > 0)
+        print(stream,
+              "hpc-train: warning: validation: %zu of %zu pictures are of classes without a "
+              "training picture, such as %d %s\n",
+              untrained, validation->size, first,
+              first < validation->num_classes ? validation->classes[first] : "");
     free(trained);
 }
 

@@ -1,6 +1,7 @@
 /* Signatures of data that other programs read, after their specifications. */
 #include "agent/data/foreign.h"
 
+#include "agent/data/archive.h"
 #include "base/kind.h"
 #include "base/status.h"
 
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,12 +105,6 @@ const char *hpct_data_foreign_name(const void *head, size_t length)
     return is != NULL ? is->name : NULL;
 }
 
-static bool ends_with(const char *path, const char *end)
-{
-    size_t length = strlen(path), of_end = strlen(end);
-    return length > of_end && strcasecmp(path + length - of_end, end) == 0;
-}
-
 static hpct_status refuse_file(const char *path)
 {
     uint8_t head[HPCT_KIND_BYTES];
@@ -119,7 +113,7 @@ static hpct_status refuse_file(const char *path)
     if (fd >= 0)
         close(fd);
     const foreign *is = length >= 0 ? find(head, (size_t) length) : NULL;
-    if (is == NULL && ends_with(path, ".csv"))
+    if (is == NULL && hpct_data_name_ends(path, ".csv"))
         is = &csv;
     return is == NULL ? HPCT_OK
                       : hpct_fail(HPCT_ERR_DATA, "%s is %s, which is not read: %s", path, is->name,

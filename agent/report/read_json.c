@@ -2,7 +2,7 @@
 #include "agent/report/read_json.h"
 
 #include "agent/results/metric.h"
-#include "base/below.h"
+#include "base/hint.h"
 
 #include <math.h>
 #include <stdio.h>

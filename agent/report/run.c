@@ -4,6 +4,7 @@
 #include "agent/report/readers.h"
 #include "base/below.h"
 #include "base/file.h"
+#include "base/hint.h"
 #include "base/output.h"
 #include "base/status.h"
 

@@ -5,6 +5,7 @@
 #include "agent/rank/squeue.h"
 #include "agent/results/status_file.h"
 #include "base/below.h"
+#include "base/hint.h"
 #include "base/status.h"
 
 #include <errno.h>
