@@ -26,8 +26,7 @@ static void joined_archives_are_read_whole(void **state)
         /* without its end, and with half of it: as if cut between two members */
         for (size_t left = 0; left < 1024; left += 512) {
             pictures_write(folder, name, bytes, one - 1024 + left, gz);
-            tree_is_refused(tree_below(folder, name), HPCT_TRAIN, HPCT_ERR_DATA,
-                            "its end is missing");
+            tree_is_wrong(tree_below(folder, name), "its end is missing");
         }
     }
 }
@@ -111,7 +110,7 @@ static void all_shards_are_read(void **state)
     }
     tree_is_read(folder, HPCT_TRAIN, 6, "a,b", "train-0.tar.gz to train-2.tar.bz2", "");
     tree_put(folder, "train-1.tar", "tar/classes");
-    tree_is_refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "train-1.tar and train-1.tbz have one name");
+    tree_is_wrong(folder, "train-1.tar and train-1.tbz have one name");
 }
 
 static void shards_are_of_the_split_they_name(void **state)
@@ -128,14 +127,12 @@ static void shards_are_of_the_split_they_name(void **state)
     tree_is_read(folder, HPCT_TRAIN, 2, "", "cifar10-train-0.tar to cifar10-train-1.tar",
                  "1 archive whose name says no split is left out (the first: others.tar)");
     tree_put_tar(folder, "train-test.tar", names);
-    tree_is_refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "words for two splits");
+    tree_is_wrong(folder, "words for two splits");
     tree_put(folder, "train/cat/1.png", "picture/png");
-    tree_is_refused(folder, HPCT_TRAIN, HPCT_ERR_DATA,
-                    "both archives (cifar10-test-0.tar) and folders");
+    tree_is_wrong(folder, "both archives (cifar10-test-0.tar) and folders");
     const char *webp = pictures_folder();
     TREE_TAR(webp, "w.tar", "1.png", "1.cls", "2.webp", "2.cls");
-    tree_is_refused(tree_below(webp, "w.tar"), HPCT_TRAIN, HPCT_ERR_DATA,
-                    "its picture, 2.webp, cannot be read");
+    tree_is_wrong(tree_below(webp, "w.tar"), "its picture, 2.webp, cannot be read");
 }
 
 /* img2dataset's shards have a folder each: it is not a class. */
@@ -144,7 +141,7 @@ static void descriptions_are_no_labels(void **state)
     const char *folder = pictures_folder();
     TREE_TAR(folder, "00000.tar", "00000/01.png", "00000/01.json", "00000/01.txt", "00000/02.png",
              "00000/02.json");
-    tree_is_refused(folder, HPCT_TRAIN, HPCT_ERR_DATA, "KEY.json or KEY.txt stand beside pictures");
+    tree_is_wrong(folder, "KEY.json or KEY.txt stand beside pictures");
     TREE_TAR(folder, "00000.tar", "1.png", "1.cls", "1.json", "2.json", "2.png", "2.cls");
     tree_is_read(folder, HPCT_TRAIN, 2, "", "00000.tar", "");
     TREE_TAR(folder, "00000.tar", "a/1.png", "b/2.png", "read.txt");
@@ -187,7 +184,7 @@ static void labels_are_of_their_sample(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tree_put_tar(folder, "w.tar", cases[i].names);
         if (cases[i].why != NULL) {
-            tree_is_refused(tree_below(folder, "w.tar"), HPCT_TRAIN, HPCT_ERR_DATA, cases[i].why);
+            tree_is_wrong(tree_below(folder, "w.tar"), cases[i].why);
             continue;
         }
         TREE_HAS_LABELS(tree_below(folder, "w.tar"), HPCT_TRAIN, 1, 2);

@@ -71,9 +71,7 @@ static const char *folder_with(const char *name, const void *bytes, size_t size,
 static const char *only_gzip(const void *bytes, size_t size)
 {
     const char *folder = folder_with(IMAGES ".gz", bytes, size, true);
-    char path[4096];
-    snprintf(path, sizeof path, "%s/" IMAGES, folder);
-    unlink(path);
+    unlink(tree_below(folder, IMAGES));
     return folder;
 }
 
@@ -83,42 +81,33 @@ static void invalid_idx_files_are_rejected(void **state)
     const uint32_t sizes[] = {4, 28, 28};
     size_t size = pictures_idx(file, 0x803, 3, sizes, pixels, sizeof pixels);
 
-    tree_refuses(folder_with(IMAGES, file, size - 1, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
-                 "truncated");
-    tree_refuses(only_gzip(file, size - 1), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "truncated");
-    tree_refuses(only_gzip(file, 7), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "truncated");
-    tree_refuses(folder_with(IMAGES, file, 7, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
-                 "truncated");
-    tree_refuses(folder_with(IMAGES, file, 0, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
-                 "truncated");
+    tree_names_wrong(folder_with(IMAGES, file, size - 1, false), IMAGES, "truncated");
+    tree_names_wrong(only_gzip(file, size - 1), IMAGES ".gz", "truncated");
+    tree_names_wrong(only_gzip(file, 7), IMAGES ".gz", "truncated");
+    tree_names_wrong(folder_with(IMAGES, file, 7, false), IMAGES, "truncated");
+    tree_names_wrong(folder_with(IMAGES, file, 0, false), IMAGES, "truncated");
     file[size] = 0;
-    tree_refuses(folder_with(IMAGES, file, size + 1, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
-                 "longer");
-    tree_refuses(only_gzip(file, size + 1), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", "longer");
+    tree_names_wrong(folder_with(IMAGES, file, size + 1, false), IMAGES, "longer");
+    tree_names_wrong(only_gzip(file, size + 1), IMAGES ".gz", "longer");
     pictures_idx(file, 0x801, 3, sizes, pixels, sizeof pixels);
-    tree_refuses(folder_with(IMAGES, file, size, false), HPCT_TRAIN, HPCT_ERR_DATA, IMAGES,
-                 "wrong magic number 0x00000801");
-    tree_refuses(folder_with(LABELS,
-                             "\0\0\x0d\x01\0\0\0\x01"
-                             "abcd",
-                             12, false),
-                 HPCT_TRAIN, HPCT_ERR_DATA, LABELS, "wrong magic number 0x00000d01");
-    tree_refuses(folder_with(LABELS,
-                             "\0\0\x08\x01\0\0\0\x03"
-                             "\0\1\2",
-                             11, false),
-                 HPCT_TRAIN, HPCT_ERR_DATA, LABELS, "3 labels");
-    tree_refuses(folder_with(IMAGES, "\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
-                             16, false),
-                 HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "sizes cannot be right");
-    /* A header that claims 4 GiB - 1 of pictures in a file of 20 bytes asks for little memory. */
-    tree_refuses(folder_with(IMAGES,
-                             "\0\0\x08\x03\xff\xff\xff\xff\0\0\0\x01\0\0\0\x01"
-                             "abcd",
-                             20, false),
-                 HPCT_TRAIN, HPCT_ERR_DATA, IMAGES, "truncated");
-    tree_refuses(folder_with(IMAGES, "\0\0\x08\x03\0\0\0\0\0\0\0\x1c\0\0\0\x1c", 16, false),
-                 HPCT_TRAIN, HPCT_ERR_DATA, LABELS, "4 labels");
+    tree_names_wrong(folder_with(IMAGES, file, size, false), IMAGES,
+                     "wrong magic number 0x00000801");
+    static const struct {
+        const char *name, *bytes;
+        size_t size;
+        const char *file, *why;
+    } cases[] = {
+        {LABELS, "\0\0\x0d\x01\0\0\0\x01....", 12, LABELS, "wrong magic number 0x00000d01"},
+        {LABELS, "\0\0\x08\x01\0\0\0\x03\0\1\2", 11, LABELS, "3 labels"},
+        {IMAGES, "\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16, IMAGES,
+         "sizes cannot be right"},
+        /* 4 GiB - 1 of pictures in a file of 20 bytes ask for little memory */
+        {IMAGES, "\0\0\x08\x03\xff\xff\xff\xff\0\0\0\x01\0\0\0\x01....", 20, IMAGES, "truncated"},
+        {IMAGES, "\0\0\x08\x03\0\0\0\0\0\0\0\x1c\0\0\0\x1c", 16, LABELS, "4 labels"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        tree_names_wrong(folder_with(cases[i].name, cases[i].bytes, cases[i].size, false),
+                         cases[i].file, cases[i].why);
 }
 
 static void damaged_gzip_is_rejected(void **state)
@@ -141,7 +130,7 @@ static void damaged_gzip_is_rejected(void **state)
         file = fopen(path, "wb");
         fwrite(bytes, 1, cases[i].keep, file);
         fclose(file);
-        tree_refuses(folder, HPCT_TRAIN, HPCT_ERR_DATA, IMAGES ".gz", cases[i].why);
+        tree_names_wrong(folder, IMAGES ".gz", cases[i].why);
     }
 }
 
@@ -217,9 +206,7 @@ static void gzip_of_two_members_is_read(void **state)
     size_t size = gzip_member(file, 100, labels, 10);
     size += gzip_member(file + size, 100, labels + 10, 2);
     const char *folder = folder_with(LABELS ".gz", file, size, false);
-    char path[4096];
-    snprintf(path, sizeof path, "%s/" LABELS, folder);
-    unlink(path);
+    unlink(tree_below(folder, LABELS));
     assert_int_equal(hpct_dataset_open(&dataset, folder, HPCT_TRAIN), HPCT_OK);
     assert_int_equal(dataset->labels[0], 3);
     assert_int_equal(dataset->labels[3], 0);
@@ -280,27 +267,24 @@ static void invalid_npz_files_are_rejected(void **state)
     const uint8_t y[] = {2, 0, 1, 9};
     const int8_t negative[] = {0, -1, 2};
     const char *folder;
-    tree_refuses(npz_with(X_TEXT, 11, good, y, 3), HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/x_train",
-                 "truncated");
-    tree_refuses(npz_with(X_TEXT, 12, good, y, 4), HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train",
-                 "longer");
-    tree_refuses(
+    tree_names_wrong(npz_with(X_TEXT, 11, good, y, 3), "a.npz/x_train", "truncated");
+    tree_names_wrong(npz_with(X_TEXT, 12, good, y, 4), "a.npz/y_train", "longer");
+    tree_names_wrong(
         npz_with(X_TEXT, 12, "{'descr': '|u1', 'fortran_order': False, 'shape': (4,), }", y, 4),
-        HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train", "4 labels");
-    tree_refuses(
+        "a.npz/y_train", "4 labels");
+    tree_names_wrong(
         npz_with(X_TEXT, 12, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", y, 3),
-        HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train", "'<f4'");
-    tree_refuses(npz_with(X_TEXT, 12, "{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }",
-                          negative, 3),
-                 HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/y_train", "label of sample 1 is out of range");
-    tree_refuses(
+        "a.npz/y_train", "'<f4'");
+    tree_names_wrong(npz_with(X_TEXT, 12,
+                              "{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }", negative,
+                              3),
+                     "a.npz/y_train", "label of sample 1 is out of range");
+    tree_names_wrong(
         npz_with("{'descr': '|u1', 'fortran_order': True, 'shape': (3, 2, 2), }", 12, good, y, 3),
-        HPCT_TRAIN, HPCT_ERR_DATA, "a.npz/x_train", "Fortran");
+        "a.npz/x_train", "Fortran");
     folder = pictures_folder();
     pictures_write(folder, "b.npz", "this is no zip", 14, false);
-    char path[4096];
-    snprintf(path, sizeof path, "%s/b.npz", folder);
-    tree_refuses(path, HPCT_TRAIN, HPCT_ERR_DATA, "b.npz", "damaged");
+    tree_names_wrong(tree_below(folder, "b.npz"), "b.npz", "damaged");
 }
 
 static hpct_status parse_npy(const parse_case *c, char *got, size_t size)

@@ -69,15 +69,15 @@ static void they_are_named_where_data_are_sought(void **state)
             put(folder, "a/README.md", &files[14]);
             put(folder, names[k], &files[i]);
             const char *path = k == 1 ? folder : tree_below(folder, names[k]);
-            tree_is_refused(path, HPCT_TRAIN, HPCT_ERR_DATA, files[i].name);
+            tree_is_wrong(path, files[i].name);
         }
     }
     const char *folder = pictures_folder();
     put(folder, "notes.txt", &files[14]);
     tree_is_refused(folder, HPCT_TRAIN, HPCT_ERR_NO_INPUT, "no data set is there that can be read");
     put(folder, "labels.csv", &files[14]);
-    tree_is_refused(tree_below(folder, "labels.csv"), HPCT_TRAIN, HPCT_ERR_DATA,
-                    "is a CSV file, which is not read: give the folder of the pictures");
+    tree_is_wrong(tree_below(folder, "labels.csv"),
+                  "is a CSV file, which is not read: give the folder of the pictures");
 }
 
 /* Beside pictures they are nothing. */

@@ -89,6 +89,16 @@ void tree_is_refused(const char *path, hpct_split split, hpct_status status, con
     tree_refuses(path, split, status, "", why);
 }
 
+void tree_names_wrong(const char *path, const char *file, const char *why)
+{
+    tree_refuses(path, HPCT_TRAIN, HPCT_ERR_DATA, file, why);
+}
+
+void tree_is_wrong(const char *path, const char *why)
+{
+    tree_names_wrong(path, "", why);
+}
+
 void tree_has_labels(const char *path, hpct_split split, size_t count, const int32_t *labels)
 {
     hpct_dataset *dataset = tree_opened(path, split);

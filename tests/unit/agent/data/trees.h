@@ -44,6 +44,9 @@ void tree_has_labels(const char *path, hpct_split split, size_t count, const int
 /* Opening it fails with the status, and the message names the file and says why. */
 void tree_refuses(const char *path, hpct_split split, hpct_status status, const char *file,
                   const char *why);
+/* The same of HPCT_TRAIN and HPCT_ERR_DATA. */
+void tree_names_wrong(const char *path, const char *file, const char *why);
+void tree_is_wrong(const char *path, const char *why);
 void tree_is_refused(const char *path, hpct_split split, hpct_status status, const char *why);
 
 #endif
