@@ -88,15 +88,21 @@ static void a_second_run_is_refused_with_the_holder_named(void **state)
     assert_taken();
 }
 
-/* Takes the lock in a process that ends without releasing it. */
-static void leave_lock(void)
+/* A process that takes the lock and ends without releasing it. */
+static pid_t take_in_child(void)
 {
     pid_t child = fork();
     if (child == 0) {
         hpct_ckpt_lock *lock;
         _exit(take(&lock) == HPCT_OK ? 0 : 1);
     }
+    return child;
+}
+
+static void leave_lock(void)
+{
     int status;
+    pid_t child = take_in_child();
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_true(folder_has(dir, "lock"));
@@ -111,12 +117,8 @@ static void a_dead_process_loses_it_at_once(void **state)
 
 static void a_process_not_waited_for_is_dead(void **state)
 {
-    pid_t child = fork();
-    if (child == 0) {
-        hpct_ckpt_lock *lock;
-        _exit(take(&lock) == HPCT_OK ? 0 : 1);
-    }
     siginfo_t info;
+    pid_t child = take_in_child();
     assert_int_equal(waitid(P_PID, (id_t) child, &info, WEXITED | WNOWAIT), 0);
     assert_taken();
     assert_string_equal(folder_notes, ""); /* at once */
@@ -191,40 +193,35 @@ static void a_time_in_the_future_is_waited_for_no_longer(void **state)
 /* As one that was requeued, or started again by hpc-train launch, finds it. */
 static void an_earlier_run_of_the_same_job_has_ended(void **state)
 {
+    static const char *const variables[] = {"SLURM_JOB_ID", "SLURM_CLUSTER_NAME",
+                                            "SLURM_RESTART_COUNT", "HPC_TRAIN_LAUNCH",
+                                            "HPC_TRAIN_RESTART"};
     static const struct {
-        const char *job, *cluster, *requeues, *launch, *restarts;
+        const char *values[5];
         hpct_ckpt_holder_life life;
     } of[] = {
-        {"12", "c", "1", "", "0", HPCT_CKPT_HOLDER_ENDED},
-        {"12", "c", "0", "12.5", "1", HPCT_CKPT_HOLDER_ENDED},
-        {"12", "c", "0", "12.5", "0", HPCT_CKPT_HOLDER_UNKNOWN},
-        {"12", "c", "0", "12.6", "1", HPCT_CKPT_HOLDER_UNKNOWN},
-        {"12", "d", "1", "12.5", "1", HPCT_CKPT_HOLDER_UNKNOWN},
-        {"13", "c", "1", "", "0", HPCT_CKPT_HOLDER_UNKNOWN},
+        {{"12", "c", "0", "12.5", "1"}, HPCT_CKPT_HOLDER_ENDED},
+        {{"12", "c", "0", "12.5", "0"}, HPCT_CKPT_HOLDER_UNKNOWN},
+        {{"12", "c", "0", "12.6", "1"}, HPCT_CKPT_HOLDER_UNKNOWN},
+        {{"12", "d", "1", "12.5", "1"}, HPCT_CKPT_HOLDER_UNKNOWN},
+        {{"13", "c", "1", "", "0"}, HPCT_CKPT_HOLDER_UNKNOWN},
+        {{"12", "c", "1", "", "0"}, HPCT_CKPT_HOLDER_ENDED},
     };
     json_t *holder = elsewhere();
     json_object_set_new(holder, "cluster", json_string("c"));
     json_object_set_new(holder, "launch", json_string("12.5"));
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        setenv("SLURM_JOB_ID", of[i].job, 1);
-        setenv("SLURM_CLUSTER_NAME", of[i].cluster, 1);
-        setenv("SLURM_RESTART_COUNT", of[i].requeues, 1);
-        setenv("HPC_TRAIN_LAUNCH", of[i].launch, 1);
-        setenv("HPC_TRAIN_RESTART", of[i].restarts, 1);
+        for (int k = 0; k < 5; k++)
+            setenv(variables[k], of[i].values[k], 1);
         if (hpct_ckpt_holder_look(holder) != of[i].life)
             fail_msg("case %zu", i);
     }
     write_lock(holder);
     json_decref(holder);
-    setenv("SLURM_JOB_ID", "12", 1);
-    setenv("SLURM_CLUSTER_NAME", "c", 1);
     assert_taken();
     assert_string_equal(folder_notes, ""); /* at once, though it was renewed just now */
-    unsetenv("SLURM_JOB_ID");
-    unsetenv("SLURM_CLUSTER_NAME");
-    unsetenv("SLURM_RESTART_COUNT");
-    unsetenv("HPC_TRAIN_LAUNCH");
-    unsetenv("HPC_TRAIN_RESTART");
+    for (int k = 0; k < 5; k++)
+        unsetenv(variables[k]);
 }
 
 static void *renew_later(void *arg)
