@@ -23,9 +23,8 @@ struct hpct_data_pickle {
     const uint8_t *at, *end;
     const char *path;
     owned *values;
-    list stack, memo;
-    list marks;            /* stack heights, stored as pointers */
-    size_t decoded, limit; /* bytes decoded from text, and their limit */
+    list stack, memo, marks; /* marks: stack heights, stored as pointers */
+    size_t decoded, limit;   /* bytes decoded from text, and their limit */
 };
 
 /* ---- memory ---- */
