@@ -14,7 +14,7 @@ typedef struct hpct_backend_permute {
 /* Of the result from the source; with `back` of the source's gradient from the result's. */
 static inline hpct_backend_permute hpct_backend_permute_make(const hpct_op_spec *spec, bool back)
 {
-    hpct_backend_permute t = {.size = {1, 1, 1, 1}};
+    hpct_backend_permute t = {{1, 1, 1, 1}, {0}};
     int rank = spec->permute.rank, first = HPCT_MAX_RANK - rank;
     size_t step = 1;
     for (int i = rank - 1; i >= 0; i--) {

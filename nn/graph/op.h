@@ -312,7 +312,11 @@ typedef struct hpct_op_class {
 
 /* Head of every backend's operation structs. */
 struct hpct_op {
+#ifdef __cplusplus /* kernels, to which `class` is a keyword */
+    const hpct_op_class *methods;
+#else
     const hpct_op_class *class;
+#endif
     hpct_op_spec spec;
     hpct_op_build build;      /* batch_sizes and pool are the model's and outlive the op */
     hpct_precision precision; /* precision used */
@@ -351,7 +355,7 @@ struct hpct_op {
 /* Creates an operation of `bytes` that begins with hpct_op, with what follows from its kind
  * (nn/graph/kinds.h): parameters in Keras' layout, what backward reads and keeps. The caller sets
  * what differs. */
-hpct_status hpct_op_new(hpct_op **out, size_t bytes, const hpct_op_class *class,
+hpct_status hpct_op_new(hpct_op **out, size_t bytes, const hpct_op_class *methods,
                         const hpct_op_spec *spec, const hpct_op_build *build);
 /* hpct_op_class.destroy of operations that have nothing else. */
 void hpct_op_free(hpct_op *op);

@@ -1,5 +1,5 @@
 /* The backend table: GPU memory, copies, constructors of operations. */
-#include "nn/backend/cuda/cuda.h"
+#include "nn/backend/cuda/ops.h"
 
 #include "base/progress.h"
 #include "base/status.h"
@@ -154,11 +154,6 @@ static hpct_status zero(void *memory, size_t bytes)
 
 /* ---- types ---- */
 
-size_t hpct_cuda_value_bytes(hpct_precision values)
-{
-    return hpct_backend_precision_bytes(values);
-}
-
 cudaDataType_t hpct_cuda_data_type(hpct_precision values)
 {
     static const cudaDataType_t types[HPCT_PRECISIONS] = {
@@ -186,52 +181,28 @@ static hpct_status check_precision(hpct_precision precision)
 
 /* ---- operations ---- */
 
-typedef hpct_status maker(hpct_op **, const hpct_op_spec *, const hpct_op_build *);
-
-#define ELEMENT(kind, ...) [HPCT_OP_##kind] = hpct_cuda_make_activation
-
-static maker *const makers[HPCT_OP_KINDS] = {
-    [HPCT_OP_CONV2D] = hpct_cuda_make_conv2d,
-    [HPCT_OP_MAX_POOL2D] = hpct_cuda_make_pool,
-    [HPCT_OP_AVERAGE_POOL2D] = hpct_cuda_make_pool,
-    [HPCT_OP_DENSE] = hpct_cuda_make_dense,
-    [HPCT_OP_SOFTMAX] = hpct_cuda_make_softmax,
-    [HPCT_OP_ADD] = hpct_cuda_make_join,
-    [HPCT_OP_CONCATENATE] = hpct_cuda_make_join,
-    [HPCT_OP_PRELU] = hpct_cuda_make_line,
-    [HPCT_OP_MULTIPLY] = hpct_cuda_make_multiply,
-    [HPCT_OP_NORMALIZATION] = hpct_cuda_make_line,
-    [HPCT_OP_BATCH_NORM] = hpct_cuda_make_batch_norm,
-    [HPCT_OP_PAD2D] = hpct_cuda_make_pad2d,
-    [HPCT_OP_DROPOUT] = hpct_cuda_make_dropout,
-    [HPCT_OP_RESCALING] = hpct_cuda_make_activation,
-    [HPCT_OP_RESIZING] = hpct_cuda_make_picture,
-    [HPCT_OP_RANDOM_CROP] = hpct_cuda_make_picture,
-    [HPCT_OP_RANDOM_FLIP] = hpct_cuda_make_picture,
-    [HPCT_OP_RANDOM_AFFINE] = hpct_cuda_make_variation,
-    [HPCT_OP_RANDOM_TONE] = hpct_cuda_make_variation,
-    [HPCT_OP_GROUP_NORM] = hpct_cuda_make_group_norm,
-    [HPCT_OP_PERMUTE] = hpct_cuda_make_permute,
-    [HPCT_OP_CONV2D_TRANSPOSE] = hpct_cuda_make_conv2d_transpose,
-    [HPCT_OP_GAUSSIAN_NOISE] = hpct_cuda_make_noise,
-    HPCT_GRAPH_ELEMENT_ROWS(ELEMENT),
-};
+static hpct_status make(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
+{
+    switch (spec->kind) {
+    case HPCT_OP_CONV2D:
+        return hpct_cuda_make_conv2d(out, spec, build);
+    case HPCT_OP_CONV2D_TRANSPOSE:
+        return hpct_cuda_make_conv2d_transpose(out, spec, build);
+    case HPCT_OP_DENSE:
+        return hpct_cuda_make_dense(out, spec, build);
+    default:
+        return hpct_cuda_make_own(out, spec, build);
+    }
+}
 
 static hpct_status make_op(hpct_op **out, const hpct_op_spec *spec, const hpct_op_build *build)
 {
-    hpct_op *op = NULL;
-    hpct_status status = HPCT_OK;
-    if (makers[spec->kind] == NULL) /* nn/backend/host_fallback.c is the fallback */
-        status =
-            hpct_fail(HPCT_ERR_CONFIG, "a GPU does not have the operation %s: take --device cpu",
-                      hpct_op_kind_name(spec->kind));
-    else
-        status = makers[spec->kind](&op, spec, build);
-    if (status != HPCT_OK && op != NULL) {
-        op->class->destroy(op);
-        op = NULL;
+    *out = NULL;
+    hpct_status status = make(out, spec, build);
+    if (status != HPCT_OK && *out != NULL) {
+        (*out)->class->destroy(*out);
+        *out = NULL;
     }
-    *out = op;
     return status;
 }
 

@@ -19,12 +19,6 @@ static size_t padded(size_t channels)
     return hpct_backend_norm_line_step(channels);
 }
 
-static float *param_of(const hpct_op *op, float *const *params, hpct_graph_norm_param which)
-{
-    int index = hpct_op_norm_param(&op->spec, which);
-    return index < 0 ? NULL : params[index];
-}
-
 /* Scratch: sums[2][channels] of the whole batch, buffers for all-reduces, partial sums of
  * blocks. */
 static float *sums_in(const hpct_op_call *call)
@@ -47,18 +41,17 @@ static hpct_cuda_norm norm_of(const hpct_op *op, const hpct_op_call *call)
     float *notes = call->workspace;
     size_t step = padded(channels_of(op));
     return (hpct_cuda_norm){
-        .queue = hpct_cuda_current_queue(),
-        .type = hpct_cuda_number_of(op),
+        .type = op->build.values,
         .rows = (size_t) call->n * (size_t) op->spec.norm.rows,
         .channels = op->spec.norm.channels,
         .relu = op->spec.relu,
         .momentum = op->spec.norm.momentum,
         .epsilon = op->spec.norm.epsilon,
-        .gamma = param_of(op, call->param, HPCT_GRAPH_NORM_GAMMA),
-        .beta = param_of(op, call->param, HPCT_GRAPH_NORM_BETA),
+        .gamma = hpct_cuda_norm_param(op, call->param, HPCT_GRAPH_NORM_GAMMA),
+        .beta = hpct_cuda_norm_param(op, call->param, HPCT_GRAPH_NORM_BETA),
         .bias = call->bias,
-        .moving_mean = param_of(op, call->param, HPCT_GRAPH_NORM_MEAN),
-        .moving_variance = param_of(op, call->param, HPCT_GRAPH_NORM_VARIANCE),
+        .moving_mean = hpct_cuda_norm_param(op, call->param, HPCT_GRAPH_NORM_MEAN),
+        .moving_variance = hpct_cuda_norm_param(op, call->param, HPCT_GRAPH_NORM_VARIANCE),
         /* layout of nn/backend/norm_line.h, then the number of rows */
         .notes = {.mean = notes,
                   .scale = notes + step,
@@ -86,7 +79,7 @@ static hpct_status synced_moments(const hpct_op *op, const hpct_op_call *call,
     return hpct_cuda_launched(hpct_cuda_launch_norm_end(norm, squares), op, "statistics");
 }
 
-static hpct_status forward(hpct_op *op, const hpct_op_call *call)
+hpct_status hpct_cuda_batch_norm_forward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_cuda_norm norm = norm_of(op, call);
     hpct_status status;
@@ -105,12 +98,12 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
 
 /* ---- backward ---- */
 
-static hpct_status backward(hpct_op *op, const hpct_op_call *call)
+hpct_status hpct_cuda_batch_norm_backward(hpct_op *op, const hpct_op_call *call)
 {
     hpct_cuda_norm norm = norm_of(op, call);
     float *sums = sums_in(call), /* gradients are this replica's; the sums are then all-reduced */
-        *diff_gamma = param_of(op, call->grad, HPCT_GRAPH_NORM_GAMMA),
-          *diff_beta = param_of(op, call->grad, HPCT_GRAPH_NORM_BETA);
+        *diff_gamma = hpct_cuda_norm_param(op, call->grad, HPCT_GRAPH_NORM_GAMMA),
+          *diff_beta = hpct_cuda_norm_param(op, call->grad, HPCT_GRAPH_NORM_BETA);
     norm.relu = op->spec.relu && !op->build.fused_downstream;
     HPCT_TRY(hpct_cuda_launched(
         call->norm_sums != NULL
@@ -128,23 +121,13 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     return HPCT_OK;
 }
 
-hpct_status hpct_cuda_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
-                                      const hpct_op_build *build)
+void hpct_cuda_batch_norm_prepare(hpct_op *op)
 {
-    static const hpct_op_class class = {.forward = forward,
-                                        .backward = backward,
-                                        .import_param = hpct_cuda_import,
-                                        .export_param = hpct_cuda_export,
-                                        .destroy = hpct_op_free};
-    HPCT_TRY(hpct_cuda_new_op(out, &class, spec, build));
-    hpct_op *op = *out;
     size_t channels = channels_of(op),
-           parts = (size_t) hpct_cuda_norm_parts(hpct_cuda_current_queue(), hpct_cuda_number_of(op),
-                                                 spec->norm.channels);
+           parts = (size_t) hpct_cuda_norm_parts(op->build.values, op->spec.norm.channels);
     op->workspace_bytes = (HPCT_BACKEND_NORM_LINE_ARRAYS * padded(channels) + 1) * sizeof(float);
     op->scratch_bytes =
         (padded(2 * channels) + sync_floats(op) + parts * 2 * channels) * sizeof(float);
     op->backward_reads_dst = false; /* the mask of the ReLU is computed again */
     op->backward_keeps_diff_dst = true;
-    return HPCT_OK;
 }

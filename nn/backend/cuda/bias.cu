@@ -2,7 +2,6 @@
  * several columns each, and `y` for adjacent rows; grid y counts parts of the rows. Each thread
  * sums its rows, each block its threads, and a second launch of the same kernel the parts: the
  * order is always the same. */
-#include "nn/backend/cuda/bias.h"
 #include "nn/backend/cuda/kernel.cuh"
 
 namespace
@@ -120,99 +119,58 @@ __global__ void __launch_bounds__(THREADS)
 
 /* One pass; partial sums are stored to [parts][columns]. */
 template <typename T, int V>
-cudaError_t pass(cudaStream_t stream, const geometry &g, size_t rows, const void *dst, void *diff,
-                 float *sums)
+cudaError_t pass(const geometry &g, size_t rows, const void *dst, void *diff, float *sums)
 {
-    const pack<T, V> *y = (const pack<T, V> *) dst;
-    pack<T, V> *d = (pack<T, V> *) diff;
-    const auto kernel = y != nullptr ? mask_and_sum<T, V, true> : mask_and_sum<T, V, false>;
-    HPCT_CUDA_LAUNCH_ON(stream, kernel, g.grid, g.block, rows, g.rows_of_a_part, g.vectors, y, d,
-                        sums);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH((dst != nullptr ? mask_and_sum<T, V, true> : mask_and_sum<T, V, false>),
+                            g.grid, g.block, rows, g.rows_of_a_part, g.vectors, dst, diff, sums);
 }
 
 template <typename T, int V>
-cudaError_t sum_of(cudaStream_t stream, size_t rows, size_t columns, const void *dst, void *diff,
-                   float *sums, float *partials)
+cudaError_t sum_of(size_t rows, size_t columns, const void *dst, void *diff, float *sums,
+                   float *partials)
 {
     const geometry g = cut(rows, columns, V, MOST_PARTS);
     const bool parts = sums != nullptr && g.grid.y > 1;
-    cudaError_t error = pass<T, V>(stream, g, rows, dst, diff, parts ? partials : sums);
+    cudaError_t error = pass<T, V>(g, rows, dst, diff, parts ? partials : sums);
     if (error != cudaSuccess || !parts)
         return error;
     const size_t count = g.grid.y;
     if (columns % 4 == 0 && is_aligned(partials))
-        return pass<float, 4>(stream, cut(count, columns, 4, 1), count, nullptr, partials, sums);
-    return pass<float, 1>(stream, cut(count, columns, 1, 1), count, nullptr, partials, sums);
-}
-
-template <typename T, int V>
-cudaError_t add_of(cudaStream_t stream, size_t rows, size_t columns, const float *bias, bool relu,
-                   void *dst)
-{
-    const geometry g = cut(rows, columns, V, 65535);
-    const auto kernel = add_bias<T, V>;
-    HPCT_CUDA_LAUNCH_ON(stream, kernel, g.grid, g.block, rows, g.rows_of_a_part, g.vectors, bias,
-                        relu, (pack<T, V> *) dst);
-    return cudaGetLastError();
-}
-
-/* Columns in 16 bytes. */
-int wide_of(cudaDataType_t type)
-{
-    return type == CUDA_R_32F ? 4 : 8;
+        return pass<float, 4>(cut(count, columns, 4, 1), count, nullptr, partials, sums);
+    return pass<float, 1>(cut(count, columns, 1, 1), count, nullptr, partials, sums);
 }
 
 } // namespace
 
-size_t hpct_cuda_bias_scratch_bytes(cudaDataType_t type, size_t rows, size_t columns)
+size_t hpct_cuda_bias_scratch_bytes(hpct_precision type, size_t rows, size_t columns)
 {
-    const size_t width = (size_t) wide_of(type);
+    const size_t width = 16 / hpct_backend_precision_bytes(type);
     const size_t vector =
         cut(rows, columns, columns % width == 0 ? (int) width : 1, MOST_PARTS).grid.y;
     const size_t scalar = cut(rows, columns, 1, MOST_PARTS).grid.y;
     return (vector > scalar ? vector : scalar) * columns * sizeof(float);
 }
 
-cudaError_t hpct_cuda_bias_mask_and_sum(cudaStream_t stream, cudaDataType_t type, size_t rows,
-                                        size_t columns, const void *dst, void *diff, float *sums,
-                                        float *partials)
+cudaError_t hpct_cuda_bias_mask_and_sum(hpct_precision type, size_t rows, size_t columns,
+                                        const void *dst, void *diff, float *sums, float *partials)
 {
     if (rows == 0 || columns == 0 || (dst == nullptr && sums == nullptr))
         return cudaSuccess;
-    const bool wide = columns % (size_t) wide_of(type) == 0 && is_aligned(diff, dst);
-    switch (type) {
-    case CUDA_R_32F:
-        return (wide ? sum_of<float, 4> : sum_of<float, 1>) (stream, rows, columns, dst, diff, sums,
-                                                             partials);
-    case CUDA_R_16BF:
-        return (wide ? sum_of<__nv_bfloat16, 8>
-                     : sum_of<__nv_bfloat16, 1>) (stream, rows, columns, dst, diff, sums, partials);
-    case CUDA_R_16F:
-        return (wide ? sum_of<__half, 8> : sum_of<__half, 1>) (stream, rows, columns, dst, diff,
-                                                               sums, partials);
-    default:
-        return cudaErrorInvalidValue;
-    }
+    return for_packs(type, is_aligned(diff, dst), columns, [&](auto zero, auto width) {
+        return sum_of<decltype(zero), decltype(width)::value>(rows, columns, dst, diff, sums,
+                                                              partials);
+    });
 }
 
-cudaError_t hpct_cuda_bias_add(cudaStream_t stream, cudaDataType_t type, size_t rows,
-                               size_t columns, const float *bias, bool relu, void *dst)
+cudaError_t hpct_cuda_bias_add(hpct_precision type, size_t rows, size_t columns, const float *bias,
+                               bool relu, void *dst)
 {
     if (rows == 0 || columns == 0 || (bias == nullptr && !relu))
         return cudaSuccess;
-    const bool wide = columns % (size_t) wide_of(type) == 0 && is_aligned(dst);
-    switch (type) {
-    case CUDA_R_32F:
-        return (wide ? add_of<float, 4> : add_of<float, 1>) (stream, rows, columns, bias, relu,
-                                                             dst);
-    case CUDA_R_16BF:
-        return (wide ? add_of<__nv_bfloat16, 8> : add_of<__nv_bfloat16, 1>) (stream, rows, columns,
-                                                                             bias, relu, dst);
-    case CUDA_R_16F:
-        return (wide ? add_of<__half, 8> : add_of<__half, 1>) (stream, rows, columns, bias, relu,
-                                                               dst);
-    default:
-        return cudaErrorInvalidValue;
-    }
+    return for_packs(type, is_aligned(dst), columns, [&](auto zero, auto width) {
+        constexpr int V = decltype(width)::value;
+        const geometry g = cut(rows, columns, V, 65535);
+        return HPCT_CUDA_LAUNCH((add_bias<decltype(zero), V>), g.grid, g.block, rows,
+                                g.rows_of_a_part, g.vectors, bias, relu, dst);
+    });
 }

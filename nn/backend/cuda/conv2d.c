@@ -7,8 +7,6 @@
 
 #include "base/fnv.h"
 #include "base/status.h"
-#include "nn/backend/cuda/bias.h"
-#include "nn/backend/cuda/direct.h"
 #include "nn/backend/cuda/import.h"
 #include "nn/backend/cuda/ops.h"
 #include "nn/backend/cuda/window.h"
@@ -56,7 +54,7 @@ static hpct_status copy_pictures(const hpct_cuda_conv *conv, int n, const void *
                                  bool pad)
 {
     const hpct_graph_window *w = &conv->op.spec.window, *p = &conv->padded;
-    size_t cell = hpct_cuda_value_bytes(conv->op.build.values) * (size_t) w->in_c,
+    size_t cell = hpct_backend_precision_bytes(conv->op.build.values) * (size_t) w->in_c,
            row = cell * (size_t) w->in_w, padded_row = cell * (size_t) p->in_w;
     struct cudaPitchedPtr small = {.pitch = row, .xsize = row, .ysize = (size_t) w->in_h},
                           large = {
@@ -79,7 +77,7 @@ size_t hpct_cuda_conv_padded_bytes(const hpct_cuda_conv *conv, int n)
 {
     const hpct_graph_window *p = &conv->padded;
     return (size_t) n * (size_t) p->in_h * (size_t) p->in_w * (size_t) p->in_c *
-           hpct_cuda_value_bytes(conv->op.build.values);
+           hpct_backend_precision_bytes(conv->op.build.values);
 }
 
 /* The source, copied with padding if the stage needs it. */
@@ -100,13 +98,14 @@ static hpct_status source_for(const hpct_cuda_conv *conv, const hpct_cuda_conv_s
 /* The kernel in the activations' type. */
 static void *kernel_of(const hpct_cuda_conv *conv, const hpct_op_call *call)
 {
-    return conv->type == CUDA_R_32F ? (void *) call->param[HPCT_OP_KERNEL] : call->copies;
+    return conv->op.build.values == HPCT_FP32 ? (void *) call->param[HPCT_OP_KERNEL] : call->copies;
 }
 
 static void *bias_of(const hpct_cuda_conv *conv, const hpct_op_call *call)
 {
-    return conv->type == CUDA_R_32F ? (char *) call->param[HPCT_OP_BIAS]
-                                    : (char *) call->copies + conv->op.copy_offset[HPCT_OP_BIAS];
+    return conv->op.build.values == HPCT_FP32
+               ? (char *) call->param[HPCT_OP_BIAS]
+               : (char *) call->copies + conv->op.copy_offset[HPCT_OP_BIAS];
 }
 
 /* The fused ADD, if it is not in the engine. */
@@ -116,9 +115,9 @@ static hpct_status add_other(const hpct_op *op, const hpct_op_call *call)
         .count = 2, .relu = op->build.adds_relu, .src = {call->dst, call->src[1]}};
     if (!op->build.adds)
         return HPCT_OK;
-    return hpct_cuda_check(hpct_cuda_launch_add(hpct_cuda_current_queue(), hpct_cuda_number_of(op),
-                                                hpct_cuda_dst_count(op, call->n), &join, call->dst),
-                           "add");
+    return hpct_cuda_check(
+        hpct_cuda_launch_add(op->build.values, hpct_cuda_dst_count(op, call->n), &join, call->dst),
+        "add");
 }
 
 static hpct_status forward(hpct_op *op, const hpct_op_call *call)
@@ -131,7 +130,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     if (s->plan == NULL) {
         hpct_cuda_direct direct = hpct_cuda_window_direct(&conv->op.spec.window, call->n);
         hpct_status made = HPCT_CUDA(
-            hpct_cuda_direct_forward(hpct_cuda_gpu.stream, conv->type, &direct, call->src[0],
+            hpct_cuda_direct_forward(conv->op.build.values, &direct, call->src[0],
                                      call->param[HPCT_OP_KERNEL], bias, op->spec.relu, call->dst));
         return named(op, made == HPCT_OK ? add_other(op, call) : made);
     }
@@ -146,7 +145,7 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
         status = hpct_dnn_execute(s->plan, pointers, hpct_cuda_conv_workspace(conv, call));
     if (status == HPCT_OK && !s->fused)
         status = HPCT_CUDA(
-            hpct_cuda_bias_add(hpct_cuda_gpu.stream, conv->type, hpct_cuda_conv_rows(conv, call->n),
+            hpct_cuda_bias_add(conv->op.build.values, hpct_cuda_conv_rows(conv, call->n),
                                (size_t) op->spec.window.out_c, bias, op->spec.relu, call->dst));
     if (status == HPCT_OK && !s->fused)
         status = add_other(op, call);
@@ -158,9 +157,8 @@ static hpct_status backward_data(hpct_cuda_conv *conv, const hpct_op_call *call)
     const hpct_cuda_conv_stage *s = &conv->data[call->batch];
     if (s->plan == NULL) {
         hpct_cuda_direct direct = hpct_cuda_window_direct(&conv->op.spec.window, call->n);
-        return HPCT_CUDA(hpct_cuda_direct_data(hpct_cuda_gpu.stream, conv->type, &direct,
-                                               call->diff_dst, call->param[HPCT_OP_KERNEL],
-                                               call->diff_src[0]));
+        return HPCT_CUDA(hpct_cuda_direct_data(conv->op.build.values, &direct, call->diff_dst,
+                                               call->param[HPCT_OP_KERNEL], call->diff_src[0]));
     }
     void *pointers[] = {s->padded ? picture_of(call) : call->diff_src[0], kernel_of(conv, call),
                         call->diff_dst};
@@ -169,7 +167,7 @@ static hpct_status backward_data(hpct_cuda_conv *conv, const hpct_op_call *call)
         HPCT_TRY(
             HPCT_CUDA(cudaMemsetAsync(call->diff_src[0], 0,
                                       (size_t) call->n * hpct_op_src_floats(&conv->op.spec, 0) *
-                                          hpct_cuda_value_bytes(conv->op.build.values),
+                                          hpct_backend_precision_bytes(conv->op.build.values),
                                       hpct_cuda_gpu.stream)));
     HPCT_TRY(hpct_dnn_execute(s->plan, pointers, hpct_cuda_conv_workspace(conv, call)));
     if (!s->padded)
@@ -181,12 +179,12 @@ static hpct_status widen_gradient(const hpct_cuda_conv *conv, const hpct_op_call
 {
     const hpct_op *op = &conv->op;
     bool zero = op->build.leaves_bias;
-    return hpct_cuda_check(
-        hpct_cuda_launch_widen(
-            hpct_cuda_current_queue(), hpct_cuda_number_for(op->build.values),
-            op->param_floats[HPCT_OP_KERNEL], low_of(conv, call), call->grad[HPCT_OP_KERNEL],
-            zero ? op->param_floats[HPCT_OP_BIAS] : 0, zero ? call->grad[HPCT_OP_BIAS] : NULL),
-        "kernel's gradient");
+    return hpct_cuda_check(hpct_cuda_launch_widen(op->build.values,
+                                                  op->param_floats[HPCT_OP_KERNEL],
+                                                  low_of(conv, call), call->grad[HPCT_OP_KERNEL],
+                                                  zero ? op->param_floats[HPCT_OP_BIAS] : 0,
+                                                  zero ? call->grad[HPCT_OP_BIAS] : NULL),
+                           "kernel's gradient");
 }
 
 static hpct_status backward_weights(hpct_cuda_conv *conv, const hpct_op_call *call)
@@ -195,8 +193,8 @@ static hpct_status backward_weights(hpct_cuda_conv *conv, const hpct_op_call *ca
     float *grad = call->grad[HPCT_OP_KERNEL];
     if (s->plan == NULL) {
         hpct_cuda_direct direct = hpct_cuda_window_direct(&conv->op.spec.window, call->n);
-        return HPCT_CUDA(hpct_cuda_direct_weights(hpct_cuda_gpu.stream, conv->type, &direct,
-                                                  call->src[0], call->diff_dst, grad,
+        return HPCT_CUDA(hpct_cuda_direct_weights(conv->op.build.values, &direct, call->src[0],
+                                                  call->diff_dst, grad,
                                                   hpct_cuda_conv_workspace(conv, call)));
     }
     void *pointers[] = {NULL, s->low ? low_of(conv, call) : grad, call->diff_dst};
@@ -219,9 +217,8 @@ static hpct_status backward_bias(const hpct_cuda_conv *conv, const hpct_op_call 
                                          op->param_floats[HPCT_OP_BIAS] * sizeof(float),
                                          hpct_cuda_gpu.stream));
     return HPCT_CUDA(hpct_cuda_bias_mask_and_sum(
-        hpct_cuda_gpu.stream, conv->type, hpct_cuda_conv_rows(conv, call->n),
-        (size_t) op->spec.window.out_c, op->spec.relu ? call->dst : NULL, call->diff_dst, bias,
-        sums_of(conv, call)));
+        conv->op.build.values, hpct_cuda_conv_rows(conv, call->n), (size_t) op->spec.window.out_c,
+        op->spec.relu ? call->dst : NULL, call->diff_dst, bias, sums_of(conv, call)));
 }
 
 static hpct_status backward(hpct_op *op, const hpct_op_call *call)
@@ -255,8 +252,7 @@ static void describe(hpct_cuda_conv *conv, const hpct_op_spec *spec, const hpct_
 {
     static const char layout[] = "conv2d [out][height][width][in]";
     hpct_op *op = &conv->op;
-    *conv = (hpct_cuda_conv){.type = hpct_cuda_data_type(build->values),
-                             .padded = hpct_cuda_window_with_padding(&spec->window)};
+    *conv = (hpct_cuda_conv){.padded = hpct_cuda_window_with_padding(&spec->window)};
     op->spec = *spec;
     op->build = *build;
     op->precision = build->values;
@@ -265,7 +261,7 @@ static void describe(hpct_cuda_conv *conv, const hpct_op_spec *spec, const hpct_
     op->param_floats[HPCT_OP_BIAS] = (size_t) spec->window.out_c;
     op->param_rows[HPCT_OP_KERNEL] = (size_t) spec->window.out_c;
     op->param_layout[HPCT_OP_KERNEL] = hpct_fnv(HPCT_FNV_START, layout, sizeof layout);
-    if (conv->type != CUDA_R_32F)
+    if (conv->op.build.values != HPCT_FP32)
         hpct_cuda_lay_copies(op, hpct_cuda_conv_has_bias(conv));
     op->omits_grads = true;
     op->backward_reads_src = !build->frozen;

@@ -3,6 +3,7 @@
 #ifndef HPCT_NN_BACKEND_CUDA_CONV2D_PARTS_H
 #define HPCT_NN_BACKEND_CUDA_CONV2D_PARTS_H
 
+#include "nn/backend/cuda/buffers.h"
 #include "nn/backend/cuda/cuda.h"
 #include "nn/backend/cuda/dnn_graph.h"
 
@@ -18,7 +19,6 @@ typedef struct hpct_cuda_conv_stage {
 
 typedef struct hpct_cuda_conv {
     hpct_op op;
-    cudaDataType_t type;                            /* type of activations */
     hpct_graph_window padded;                       /* window on images with padding included */
     hpct_cuda_conv_stage *forward, *data, *weights; /* by batch size */
     /* Parts of the scratch: padded image, kernel gradient in the activations' type, partial sums of
@@ -26,14 +26,6 @@ typedef struct hpct_cuda_conv {
     size_t picture_bytes, low_bytes, sums_bytes, workspace;
     char slow[512]; /* op.slow */
 } hpct_cuda_conv;
-
-#define HPCT_CUDA_CONV_ALIGNMENT ((size_t) 256) /* bytes, alignment of buffers in the scratch */
-
-static inline size_t hpct_cuda_conv_align_up(size_t bytes)
-{
-    return (bytes + HPCT_CUDA_CONV_ALIGNMENT - 1) / HPCT_CUDA_CONV_ALIGNMENT *
-           HPCT_CUDA_CONV_ALIGNMENT;
-}
 
 static inline hpct_cuda_conv *hpct_cuda_conv_of(hpct_op *op)
 {

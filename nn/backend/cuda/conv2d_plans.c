@@ -10,8 +10,6 @@
 #include "nn/backend/cuda/conv2d_parts.h"
 
 #include "base/status.h"
-#include "nn/backend/cuda/bias.h"
-#include "nn/backend/cuda/direct.h"
 #include "nn/backend/cuda/ops.h"
 #include "nn/backend/cuda/window.h"
 #include "nn/backend/without.h"
@@ -54,8 +52,8 @@ void hpct_cuda_conv_say(const hpct_cuda_conv *conv, int n, char *text, size_t si
              "%d%s%s",
              n, w->in_h, w->in_w, w->in_c, w->out_h, w->out_w, w->out_c, w->kernel_h, w->kernel_w,
              w->stride_h, w->stride_w, w->dilation_h, w->dilation_w, w->pad_top, w->pad_left,
-             w->groups, (int) conv->type, hpct_cuda_conv_has_bias(conv) ? " bias" : "",
-             conv->op.spec.relu ? " relu" : "");
+             w->groups, (int) hpct_cuda_data_type(conv->op.build.values),
+             hpct_cuda_conv_has_bias(conv) ? " bias" : "", conv->op.spec.relu ? " relu" : "");
 }
 
 /* Variant of the graph. */
@@ -150,7 +148,7 @@ static void take_faster(hpct_cuda_conv_stage *s, hpct_cuda_conv_stage *other, do
 
 double hpct_cuda_conv_pass_seconds(const hpct_cuda_conv *conv, size_t count, int passes)
 {
-    return passes * (double) (count * hpct_cuda_value_bytes(conv->op.build.values)) /
+    return passes * (double) (count * hpct_backend_precision_bytes(conv->op.build.values)) /
            hpct_cuda_gpu.bytes_per_second;
 }
 
@@ -180,7 +178,7 @@ static hpct_status find_weights(const hpct_cuda_conv *conv, int n, hpct_cuda_con
 {
     hpct_status status =
         find_stage(conv, HPCT_DNN_WEIGHTS, n, false, hpct_cuda_dnn_type(conv->op.build.values), s);
-    s->low = s->plan != NULL && conv->type != CUDA_R_32F;
+    s->low = s->plan != NULL && conv->op.build.values != HPCT_FP32;
     return status;
 }
 
@@ -231,12 +229,12 @@ static hpct_status take_stage(hpct_cuda_conv *conv, hpct_dnn_way way, int n,
     hpct_cuda_conv_at_least(workspace, hpct_dnn_workspace_bytes(s->plan));
     if (s->padded)
         hpct_cuda_conv_at_least(&conv->picture_bytes,
-                                hpct_cuda_conv_align_up(hpct_cuda_conv_padded_bytes(conv, n)));
+                                hpct_cuda_align_up(hpct_cuda_conv_padded_bytes(conv, n)));
     if (s->low)
         hpct_cuda_conv_at_least(
             &conv->low_bytes,
-            hpct_cuda_conv_align_up(conv->op.param_floats[HPCT_OP_KERNEL] *
-                                    hpct_cuda_value_bytes(conv->op.build.values)));
+            hpct_cuda_align_up(conv->op.param_floats[HPCT_OP_KERNEL] *
+                               hpct_backend_precision_bytes(conv->op.build.values)));
     return HPCT_OK;
 }
 
@@ -266,9 +264,10 @@ static hpct_status make_batch(hpct_cuda_conv *conv, int i, size_t *workspace)
                                                ? hpct_cuda_small_scratch_bytes(&direct)
                                                : hpct_cuda_direct_scratch_bytes(&direct));
     if (hpct_cuda_conv_has_bias(conv))
-        hpct_cuda_conv_at_least(&conv->sums_bytes,
-                                hpct_cuda_conv_align_up(hpct_cuda_bias_scratch_bytes(
-                                    conv->type, hpct_cuda_conv_rows(conv, n), (size_t) w->out_c)));
+        hpct_cuda_conv_at_least(
+            &conv->sums_bytes,
+            hpct_cuda_align_up(hpct_cuda_bias_scratch_bytes(
+                conv->op.build.values, hpct_cuda_conv_rows(conv, n), (size_t) w->out_c)));
     return HPCT_OK;
 }
 

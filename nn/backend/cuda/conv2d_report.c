@@ -3,7 +3,6 @@
 #include "nn/backend/cuda/conv2d_parts.h"
 
 #include "base/status.h"
-#include "nn/backend/cuda/direct.h"
 #include "nn/backend/cuda/ops.h"
 #include "nn/backend/cuda/tune.h"
 #include "nn/backend/cuda/window.h"
@@ -44,17 +43,16 @@ typedef struct trial {
 static hpct_status run_trial(void *argument)
 {
     const trial *t = argument;
-    cudaDataType_t type = t->conv->type;
+    hpct_precision type = t->conv->op.build.values;
     switch (t->way) {
     case HPCT_DNN_FORWARD:
-        return HPCT_CUDA(hpct_cuda_direct_forward(hpct_cuda_gpu.stream, type, &t->direct, t->src,
-                                                  t->kernel, NULL, false, t->dst));
+        return HPCT_CUDA(
+            hpct_cuda_direct_forward(type, &t->direct, t->src, t->kernel, NULL, false, t->dst));
     case HPCT_DNN_DATA:
-        return HPCT_CUDA(hpct_cuda_direct_data(hpct_cuda_gpu.stream, type, &t->direct, t->dst,
-                                               t->kernel, t->src));
+        return HPCT_CUDA(hpct_cuda_direct_data(type, &t->direct, t->dst, t->kernel, t->src));
     default:
-        return HPCT_CUDA(hpct_cuda_direct_weights(hpct_cuda_gpu.stream, type, &t->direct, t->src,
-                                                  t->dst, t->kernel, t->scratch));
+        return HPCT_CUDA(
+            hpct_cuda_direct_weights(type, &t->direct, t->src, t->dst, t->kernel, t->scratch));
     }
 }
 
@@ -62,11 +60,11 @@ static hpct_status run_trial(void *argument)
 static hpct_status measure(const hpct_cuda_conv *conv, hpct_dnn_way way, int n, double *seconds)
 {
     const hpct_op *op = &conv->op;
-    size_t each = hpct_cuda_value_bytes(op->build.values);
+    size_t each = hpct_backend_precision_bytes(op->build.values);
     trial t = {.conv = conv, .way = way, .direct = hpct_cuda_window_direct(&op->spec.window, n)};
-    size_t src = hpct_cuda_conv_align_up((size_t) n * hpct_op_src_floats(&op->spec, 0) * each),
-           dst = hpct_cuda_conv_align_up(hpct_cuda_dst_count(op, n) * each),
-           kernel = hpct_cuda_conv_align_up(op->param_floats[HPCT_OP_KERNEL] * sizeof(float));
+    size_t src = hpct_cuda_align_up((size_t) n * hpct_op_src_floats(&op->spec, 0) * each),
+           dst = hpct_cuda_align_up(hpct_cuda_dst_count(op, n) * each),
+           kernel = hpct_cuda_align_up(op->param_floats[HPCT_OP_KERNEL] * sizeof(float));
     *seconds = 0;
     hpct_cuda_tune_lock();
     t.src = hpct_cuda_tune_memory(src + dst + kernel + hpct_cuda_direct_scratch_bytes(&t.direct));

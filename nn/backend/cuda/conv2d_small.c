@@ -41,14 +41,13 @@ static hpct_status make(const small_call *c)
 {
     const hpct_op *op = &c->conv->op;
     hpct_cuda_direct direct = hpct_cuda_window_direct(&c->conv->op.spec.window, c->n);
-    hpct_cuda_queue queue = hpct_cuda_current_queue();
-    hpct_cuda_number type = hpct_cuda_number_of(op);
+    hpct_precision type = op->build.values;
     cudaError_t error =
-        c->backward ? hpct_cuda_launch_small_backward(queue, type, &direct, c->src,
-                                                      op->spec.relu ? c->dst : NULL, c->diff_dst,
-                                                      c->diff_kernel, c->diff_bias, c->scratch)
-                    : hpct_cuda_launch_small_forward(queue, type, &direct, c->src, c->kernel,
-                                                     c->bias, op->spec.relu, c->dst);
+        c->backward
+            ? hpct_cuda_launch_small_backward(type, &direct, c->src, op->spec.relu ? c->dst : NULL,
+                                              c->diff_dst, c->diff_kernel, c->diff_bias, c->scratch)
+            : hpct_cuda_launch_small_forward(type, &direct, c->src, c->kernel, c->bias,
+                                             op->spec.relu, c->dst);
     return hpct_cuda_launched(error, op, c->backward ? "backward" : "forward");
 }
 
@@ -90,15 +89,14 @@ static hpct_status measure(const hpct_cuda_conv *conv, int n, bool backward, dou
 {
     const hpct_op_spec *spec = &conv->op.spec;
     hpct_cuda_direct direct = hpct_cuda_window_direct(&conv->op.spec.window, n);
-    size_t each = hpct_cuda_value_bytes(conv->op.build.values);
-    size_t result = hpct_cuda_conv_align_up(hpct_cuda_dst_count(&conv->op, n) * each);
-    size_t bytes[] = {
-        hpct_cuda_conv_align_up((size_t) n * hpct_op_src_floats(spec, 0) * each),
-        result,
-        backward ? result : 0,
-        hpct_cuda_conv_align_up(conv->op.param_floats[HPCT_OP_KERNEL] * sizeof(float)),
-        hpct_cuda_conv_align_up(conv->op.param_floats[HPCT_OP_BIAS] * sizeof(float)),
-        backward ? hpct_cuda_small_scratch_bytes(&direct) : 0};
+    size_t each = hpct_backend_precision_bytes(conv->op.build.values);
+    size_t result = hpct_cuda_align_up(hpct_cuda_dst_count(&conv->op, n) * each);
+    size_t bytes[] = {hpct_cuda_align_up((size_t) n * hpct_op_src_floats(spec, 0) * each),
+                      result,
+                      backward ? result : 0,
+                      hpct_cuda_align_up(conv->op.param_floats[HPCT_OP_KERNEL] * sizeof(float)),
+                      hpct_cuda_align_up(conv->op.param_floats[HPCT_OP_BIAS] * sizeof(float)),
+                      backward ? hpct_cuda_small_scratch_bytes(&direct) : 0};
     char *at[sizeof bytes / sizeof *bytes];
     size_t all = 0, num = sizeof bytes / sizeof *bytes;
     for (size_t i = 0; i < num; i++)

@@ -8,8 +8,9 @@
  * nor wait for the GPU. Arenas, activations and scratch are in device memory; only import_param and
  * export_param, which are synchronous, access Keras' layout on the host. Images are NHWC.
  *
- * C files call CUDA's libraries; kernels are in .cu files behind C launchers, declared in
- * nn/backend/cuda/kernels.h. A launcher only enqueues, and returns launch errors. */
+ * C files call CUDA's libraries; kernels are in .cu files behind functions of C: launchers
+ * (nn/backend/cuda/kernels.h), and forward and backward of operations (nn/backend/cuda/ops.h). They
+ * only enqueue, and return launch errors. */
 #ifndef HPCT_NN_BACKEND_CUDA_CUDA_H
 #define HPCT_NN_BACKEND_CUDA_CUDA_H
 
@@ -53,7 +54,7 @@ typedef struct hpct_cuda {
 } hpct_cuda;
 
 /* The calling thread's GPU, once its hpct_cuda_open has succeeded. */
-extern _Thread_local hpct_cuda *hpct_cuda_gpu_here;
+extern __thread hpct_cuda *hpct_cuda_gpu_here; /* for C++, too */
 #define hpct_cuda_gpu (*hpct_cuda_gpu_here)
 
 /* Opens the thread's GPU, once per process. Replica 0's, the default of every thread, is selected
@@ -82,7 +83,6 @@ bool hpct_cuda_is_blocking(void); /* CUDA_LAUNCH_BLOCKING=1: every launch is syn
 
 /* Types of activations and their gradients: hpct_op_build.values. Calls pass them as float *
  * whatever the type; parameters, their gradients and statistics in workspaces are fp32. */
-size_t hpct_cuda_value_bytes(hpct_precision values); /* 4 or 2 */
 cudaDataType_t hpct_cuda_data_type(hpct_precision values);
 cudnnDataType_t hpct_cuda_dnn_type(hpct_precision values);
 
@@ -94,41 +94,13 @@ hpct_status hpct_cuda_to_host(void *host, const void *device, size_t bytes);
 hpct_status hpct_cuda_from_host(void *device, const void *host, size_t bytes);
 
 /* Constructors of operations, as make_op of hpct_backend; on failure *out may be set, and must be
- * destroyed. */
+ * destroyed. The others are made by hpct_cuda_make_own (nn/backend/cuda/ops.h). */
 hpct_status hpct_cuda_make_conv2d(hpct_op **out, const hpct_op_spec *spec,
                                   const hpct_op_build *build);
 hpct_status hpct_cuda_make_dense(hpct_op **out, const hpct_op_spec *spec,
                                  const hpct_op_build *build);
-hpct_status hpct_cuda_make_pool(hpct_op **out, const hpct_op_spec *spec,
-                                const hpct_op_build *build); /* both poolings */
-hpct_status hpct_cuda_make_activation(hpct_op **out, const hpct_op_spec *spec,
-                                      const hpct_op_build *build); /* of elements, RESCALING */
-hpct_status hpct_cuda_make_softmax(hpct_op **out, const hpct_op_spec *spec,
-                                   const hpct_op_build *build);
-hpct_status hpct_cuda_make_multiply(hpct_op **out, const hpct_op_spec *spec,
-                                    const hpct_op_build *build);
-hpct_status hpct_cuda_make_line(hpct_op **out, const hpct_op_spec *spec,
-                                const hpct_op_build *build); /* NORMALIZATION, PRELU */
-hpct_status hpct_cuda_make_join(hpct_op **out, const hpct_op_spec *spec,
-                                const hpct_op_build *build); /* ADD, CONCATENATE */
-hpct_status hpct_cuda_make_batch_norm(hpct_op **out, const hpct_op_spec *spec,
-                                      const hpct_op_build *build);
-hpct_status hpct_cuda_make_pad2d(hpct_op **out, const hpct_op_spec *spec,
-                                 const hpct_op_build *build);
-hpct_status hpct_cuda_make_dropout(hpct_op **out, const hpct_op_spec *spec,
-                                   const hpct_op_build *build);
-hpct_status hpct_cuda_make_picture(hpct_op **out, const hpct_op_spec *spec,
-                                   const hpct_op_build *build);
-hpct_status hpct_cuda_make_variation(hpct_op **out, const hpct_op_spec *spec,
-                                     const hpct_op_build *build); /* RANDOM_AFFINE, RANDOM_TONE */
-hpct_status hpct_cuda_make_noise(hpct_op **out, const hpct_op_spec *spec,
-                                 const hpct_op_build *build);
-hpct_status hpct_cuda_make_group_norm(hpct_op **out, const hpct_op_spec *spec,
-                                      const hpct_op_build *build);
 hpct_status hpct_cuda_make_conv2d_transpose(hpct_op **out, const hpct_op_spec *spec,
                                             const hpct_op_build *build);
-hpct_status hpct_cuda_make_permute(hpct_op **out, const hpct_op_spec *spec,
-                                   const hpct_op_build *build);
 
 hpct_status hpct_cuda_put_sums(const hpct_backend_batch_sums *sums, float *to);
 hpct_status hpct_cuda_gather_values(const hpct_backend_gather_call *call);

@@ -6,7 +6,7 @@
 
 #include "base/fnv.h"
 #include "base/status.h"
-#include "nn/backend/cuda/bias.h"
+#include "nn/backend/cuda/buffers.h"
 #include "nn/backend/cuda/import.h"
 #include "nn/backend/cuda/ops.h"
 #include "nn/backend/cuda/product.h"
@@ -14,8 +14,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#define ALIGNMENT ((size_t) 256) /* bytes, alignment of buffers in scratch */
 
 typedef struct stage {
     hpct_cuda_lt_product *forward, *data, *weights;
@@ -32,11 +30,6 @@ typedef struct dense_op {
 static size_t rows_of(const hpct_op *op, int n)
 {
     return (size_t) n * (size_t) op->spec.dense.rows;
-}
-
-static size_t align_up(size_t bytes)
-{
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 static hpct_status named(const hpct_op *op, hpct_status status)
@@ -73,9 +66,9 @@ static hpct_status forward(hpct_op *op, const hpct_op_call *call)
     hpct_status status = hpct_cuda_lt_run(s->forward, call->src[0], kernel_of(dense, call),
                                           call->dst, workspace_of(dense, call));
     if (status == HPCT_OK && (bias != NULL || op->spec.relu))
-        status = HPCT_CUDA(hpct_cuda_bias_add(hpct_cuda_gpu.stream, dense->type,
-                                              rows_of(op, call->n), (size_t) op->spec.dense.out,
-                                              bias, op->spec.relu, call->dst));
+        status = HPCT_CUDA(hpct_cuda_bias_add(op->build.values, rows_of(op, call->n),
+                                              (size_t) op->spec.dense.out, bias, op->spec.relu,
+                                              call->dst));
     return named(op, status);
 }
 
@@ -106,7 +99,7 @@ static hpct_status backward(hpct_op *op, const hpct_op_call *call)
     hpct_status status = tells ? hpct_cuda_set_rate(call->learning_rate) : HPCT_OK;
     if (status == HPCT_OK)
         status = HPCT_CUDA(hpct_cuda_bias_mask_and_sum(
-            hpct_cuda_gpu.stream, dense->type, rows_of(op, call->n), (size_t) op->spec.dense.out,
+            op->build.values, rows_of(op, call->n), (size_t) op->spec.dense.out,
             op->spec.relu ? call->dst : NULL, call->diff_dst, bias, call->scratch));
     if (status == HPCT_OK)
         status = backward_data(op, call);
@@ -160,7 +153,7 @@ static hpct_status make_batch(dense_op *dense, int i, size_t *sums, size_t *work
     if (build->training && build->needs_diff_src)
         HPCT_TRY(make_product(&s->data, &data, workspace));
     size_t bytes = build->training && !spec->no_bias
-                       ? align_up(hpct_cuda_bias_scratch_bytes(dense->type, rows, out))
+                       ? hpct_cuda_align_up(hpct_cuda_bias_scratch_bytes(build->values, rows, out))
                        : 0;
     *sums = bytes > *sums ? bytes : *sums;
     return HPCT_OK;

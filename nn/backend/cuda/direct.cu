@@ -1,9 +1,6 @@
 /* Kernels of direct convolutions: one thread per element of the result or of the source's gradient;
  * for the kernel gradient, blocks of 32 output channels and 8 shares of the cells, in parts, whose
  * sums are added at the end. */
-#include "nn/backend/cuda/direct.h"
-
-#include "nn/backend/cuda/bias.h"
 #include "nn/backend/cuda/kernel.cuh"
 
 #define HPCT_ELEMENT static __device__ inline
@@ -106,43 +103,6 @@ unsigned blocks_of(size_t count)
     return blocks < MOST_BLOCKS ? (unsigned) blocks : MOST_BLOCKS;
 }
 
-template <typename T>
-cudaError_t forward_of(cudaStream_t stream, const hpct_cuda_direct *d, const void *src,
-                       const float *kernel, const float *bias, bool relu, void *dst)
-{
-    const size_t count = (size_t) d->n * (size_t) d->cells * (size_t) d->out_c;
-    HPCT_CUDA_LAUNCH_ON(stream, forward<T>, blocks_of(count), THREADS, *d, count, (const T *) src,
-                        kernel, bias, relu, (T *) dst);
-    return cudaGetLastError();
-}
-
-template <typename T>
-cudaError_t data_of(cudaStream_t stream, const hpct_cuda_direct *d, const void *diff_dst,
-                    const float *kernel, void *diff_src)
-{
-    const size_t count = (size_t) d->n * (size_t) d->in_h * (size_t) d->in_w * (size_t) d->in_c;
-    HPCT_CUDA_LAUNCH_ON(stream, data<T>, blocks_of(count), THREADS, *d, count, (const T *) diff_dst,
-                        kernel, (T *) diff_src);
-    return cudaGetLastError();
-}
-
-template <typename T>
-cudaError_t weights_of(cudaStream_t stream, const hpct_cuda_direct *d, const void *src,
-                       const void *diff_dst, float *diff_kernel, float *scratch)
-{
-    const size_t cells = (size_t) d->n * (size_t) d->cells, wanted = parts_of(d);
-    const size_t cells_of_a_part = (cells + wanted - 1) / wanted;
-    const size_t lanes = ((size_t) d->out_c + LANES - 1) / LANES;
-    const dim3 grid((unsigned) (lanes * (numbers_of(d) / (size_t) d->out_c)), (unsigned) wanted);
-    HPCT_CUDA_LAUNCH_ON(stream, weights<T>, grid, dim3(LANES, SHARES), *d, cells, cells_of_a_part,
-                        (const T *) src, (const T *) diff_dst, wanted > 1 ? scratch : diff_kernel);
-    const cudaError_t error = cudaGetLastError();
-    if (error != cudaSuccess || wanted == 1)
-        return error;
-    return hpct_cuda_bias_mask_and_sum(stream, CUDA_R_32F, wanted, numbers_of(d), nullptr, scratch,
-                                       diff_kernel, scratch + wanted * numbers_of(d));
-}
-
 } // namespace
 
 size_t hpct_cuda_direct_scratch_bytes(const hpct_cuda_direct *d)
@@ -151,53 +111,44 @@ size_t hpct_cuda_direct_scratch_bytes(const hpct_cuda_direct *d)
     if (parts == 1)
         return 0;
     return parts * numbers * sizeof(float) +
-           hpct_cuda_bias_scratch_bytes(CUDA_R_32F, parts, numbers);
+           hpct_cuda_bias_scratch_bytes(HPCT_FP32, parts, numbers);
 }
 
-cudaError_t hpct_cuda_direct_forward(cudaStream_t stream, cudaDataType_t type,
-                                     const hpct_cuda_direct *d, const void *src,
-                                     const float *kernel, const float *bias, bool relu, void *dst)
+cudaError_t hpct_cuda_direct_forward(hpct_precision type, const hpct_cuda_direct *d,
+                                     const void *src, const float *kernel, const float *bias,
+                                     bool relu, void *dst)
 {
-    switch (type) {
-    case CUDA_R_32F:
-        return forward_of<float>(stream, d, src, kernel, bias, relu, dst);
-    case CUDA_R_16BF:
-        return forward_of<__nv_bfloat16>(stream, d, src, kernel, bias, relu, dst);
-    case CUDA_R_16F:
-        return forward_of<__half>(stream, d, src, kernel, bias, relu, dst);
-    default:
-        return cudaErrorInvalidValue;
-    }
+    const size_t count = (size_t) d->n * (size_t) d->cells * (size_t) d->out_c;
+    return for_type(type, [&](auto zero) {
+        return HPCT_CUDA_LAUNCH(forward<decltype(zero)>, blocks_of(count), THREADS, *d, count, src,
+                                kernel, bias, relu, dst);
+    });
 }
 
-cudaError_t hpct_cuda_direct_data(cudaStream_t stream, cudaDataType_t type,
-                                  const hpct_cuda_direct *d, const void *diff_dst,
-                                  const float *kernel, void *diff_src)
+cudaError_t hpct_cuda_direct_data(hpct_precision type, const hpct_cuda_direct *d,
+                                  const void *diff_dst, const float *kernel, void *diff_src)
 {
-    switch (type) {
-    case CUDA_R_32F:
-        return data_of<float>(stream, d, diff_dst, kernel, diff_src);
-    case CUDA_R_16BF:
-        return data_of<__nv_bfloat16>(stream, d, diff_dst, kernel, diff_src);
-    case CUDA_R_16F:
-        return data_of<__half>(stream, d, diff_dst, kernel, diff_src);
-    default:
-        return cudaErrorInvalidValue;
-    }
+    const size_t count = (size_t) d->n * (size_t) d->in_h * (size_t) d->in_w * (size_t) d->in_c;
+    return for_type(type, [&](auto zero) {
+        return HPCT_CUDA_LAUNCH(data<decltype(zero)>, blocks_of(count), THREADS, *d, count,
+                                diff_dst, kernel, diff_src);
+    });
 }
 
-cudaError_t hpct_cuda_direct_weights(cudaStream_t stream, cudaDataType_t type,
-                                     const hpct_cuda_direct *d, const void *src,
-                                     const void *diff_dst, float *diff_kernel, float *scratch)
+cudaError_t hpct_cuda_direct_weights(hpct_precision type, const hpct_cuda_direct *d,
+                                     const void *src, const void *diff_dst, float *diff_kernel,
+                                     float *scratch)
 {
-    switch (type) {
-    case CUDA_R_32F:
-        return weights_of<float>(stream, d, src, diff_dst, diff_kernel, scratch);
-    case CUDA_R_16BF:
-        return weights_of<__nv_bfloat16>(stream, d, src, diff_dst, diff_kernel, scratch);
-    case CUDA_R_16F:
-        return weights_of<__half>(stream, d, src, diff_dst, diff_kernel, scratch);
-    default:
-        return cudaErrorInvalidValue;
-    }
+    const size_t cells = (size_t) d->n * (size_t) d->cells, wanted = parts_of(d);
+    const size_t cells_of_a_part = (cells + wanted - 1) / wanted;
+    const size_t lanes = ((size_t) d->out_c + LANES - 1) / LANES;
+    const dim3 grid((unsigned) (lanes * (numbers_of(d) / (size_t) d->out_c)), (unsigned) wanted);
+    cudaError_t error = for_type(type, [&](auto zero) {
+        return HPCT_CUDA_LAUNCH(weights<decltype(zero)>, grid, dim3(LANES, SHARES), *d, cells,
+                                cells_of_a_part, src, diff_dst, wanted > 1 ? scratch : diff_kernel);
+    });
+    if (error != cudaSuccess || wanted == 1)
+        return error;
+    return hpct_cuda_bias_mask_and_sum(HPCT_FP32, wanted, numbers_of(d), nullptr, scratch,
+                                       diff_kernel, scratch + wanted * numbers_of(d));
 }

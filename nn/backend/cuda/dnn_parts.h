@@ -76,6 +76,25 @@ static inline bool hpct_dnn_create(cudnnBackendDescriptorType_t type, hpct_dnn_d
     return hpct_dnn_worked(cudnnBackendCreateDescriptor(type, out));
 }
 
+static inline bool hpct_dnn_set(hpct_dnn_descriptor of, cudnnBackendAttributeName_t name,
+                                cudnnBackendAttributeType_t type, int64_t count, const void *values)
+{
+    return hpct_dnn_worked(cudnnBackendSetAttribute(of, name, type, count, values));
+}
+
+/* *count: values that it has, of which at most `most` are stored. */
+static inline bool hpct_dnn_get(hpct_dnn_descriptor of, cudnnBackendAttributeName_t name,
+                                cudnnBackendAttributeType_t type, int64_t most, int64_t *count,
+                                void *values)
+{
+    return hpct_dnn_worked(cudnnBackendGetAttribute(of, name, type, most, count, values));
+}
+
+static inline bool hpct_dnn_finalize(hpct_dnn_descriptor descriptor)
+{
+    return hpct_dnn_worked(cudnnBackendFinalize(descriptor));
+}
+
 /* Entries may be NULL, and become NULL. */
 void hpct_dnn_destroy_all(hpct_dnn_descriptor *descriptors, int count);
 

@@ -4,6 +4,7 @@
 
 #include "base/debug.h"
 #include "base/status.h"
+#include "nn/backend/cuda/buffers.h"
 #include "nn/backend/cuda/self_test.h"
 #include "nn/backend/cuda/tune.h"
 
@@ -11,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEASURED 12   /* candidates, at most */
-#define ALIGNMENT 256 /* bytes, alignment of buffers for measuring */
+#define MEASURED 12 /* candidates, at most */
 #define PACKS 3
 #define FORGOTTEN ""     /* kept instead of a choice that cannot be made any more */
 #define NO_ENGINE "none" /* kept: searching again would take as long as finding one */
@@ -51,13 +51,11 @@ static descriptor make_pack(int count, const int64_t *numbers, void *const *poin
     descriptor made;
     if (!hpct_dnn_create(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &made))
         return NULL;
-    if (hpct_dnn_worked(cudnnBackendSetAttribute(made, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
-                                                 CUDNN_TYPE_INT64, count, numbers)) &&
-        hpct_dnn_worked(cudnnBackendSetAttribute(made, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-                                                 CUDNN_TYPE_VOID_PTR, count, pointers)) &&
-        hpct_dnn_worked(cudnnBackendSetAttribute(made, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
-                                                 CUDNN_TYPE_VOID_PTR, 1, &workspace)) &&
-        hpct_dnn_worked(cudnnBackendFinalize(made)))
+    if (hpct_dnn_set(made, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, numbers) &&
+        hpct_dnn_set(made, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count,
+                     pointers) &&
+        hpct_dnn_set(made, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace) &&
+        hpct_dnn_finalize(made))
         return made;
     hpct_dnn_destroy_all(&made, 1);
     return NULL;
@@ -71,11 +69,6 @@ static hpct_status run_trial(void *argument)
 {
     const trial *t = argument;
     return HPCT_DNN(cudnnBackendExecute(hpct_cuda_gpu.dnn, t->plan, t->pack));
-}
-
-static size_t align_up(size_t bytes)
-{
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 /* Whether the candidate runs, and computes what the graph says. */
@@ -100,24 +93,24 @@ static void measure(const hpct_dnn_graph *graph, hpct_dnn_candidate *candidates,
     void *pointers[HPCT_DNN_MOST_TENSORS];
     size_t tensors = 0, workspace = 0;
     for (int i = 0; i < graph->num_tensors; i++)
-        tensors += graph->inside[i] ? 0 : align_up(graph->bytes[i]);
+        tensors += graph->inside[i] ? 0 : hpct_cuda_align_up(graph->bytes[i]);
     for (int i = 0; i < count; i++)
         workspace =
             candidates[i].workspace_bytes > workspace ? candidates[i].workspace_bytes : workspace;
     int num = hpct_dnn_graph_numbers(graph, numbers);
-    char *memory =
-        hpct_cuda_tune_memory(tensors + align_up(workspace) + hpct_cuda_self_test_bytes(graph));
+    char *memory = hpct_cuda_tune_memory(tensors + hpct_cuda_align_up(workspace) +
+                                         hpct_cuda_self_test_bytes(graph));
     *tried = memory != NULL;
     *best = -1;
     size_t at = 0;
     for (int i = 0; i < num; i++) {
         pointers[i] = memory + at;
-        at += align_up(graph->bytes[numbers[i] - 1]);
+        at += hpct_cuda_align_up(graph->bytes[numbers[i] - 1]);
     }
     hpct_cuda_self_test test = {0};
-    bool opened =
-        *tried && hpct_cuda_self_test_open(&test, graph, pointers,
-                                           memory + tensors + align_up(workspace)) == HPCT_OK;
+    bool opened = *tried && hpct_cuda_self_test_open(&test, graph, pointers,
+                                                     memory + tensors +
+                                                         hpct_cuda_align_up(workspace)) == HPCT_OK;
     for (int i = 0; i < count && opened; i++) {
         trial t = {candidates[i].plan, make_pack(num, numbers, pointers, memory + tensors)};
         double best_so_far = *best < 0 ? 0 : candidates[*best].seconds;

@@ -1,4 +1,4 @@
-/* Elementwise kernels: activations, rescaling, casts, sums. */
+/* Activations of single elements, Rescaling, casts, copies: one pass over memory each way. */
 #include "nn/backend/cuda/kernel.cuh"
 #include "nn/backend/cuda/random.cuh"
 
@@ -124,118 +124,107 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* Packs of 16 bytes of the wider type. */
-template <typename F, typename S, typename D>
-static void launch_map(hpct_cuda_queue queue, size_t count, F f, const void *src, bool add,
-                       void *dst)
+template <typename S, typename D, typename F>
+static cudaError_t launch_map(cudaStream_t stream, size_t count, F f, const void *src, bool add,
+                              void *dst)
 {
     constexpr int V = WIDE<S> < WIDE<D> ? WIDE<S> : WIDE<D>;
-    const S *from = (const S *) src;
-    D *to = (D *) dst;
-    if (is_aligned(src, dst)) {
-        auto kernel = map<F, S, D, V>;
-        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, f, from, add,
-                         to);
-    } else {
-        auto kernel = map<F, S, D, 1>;
-        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count), THREADS, queue, count, f, from, add, to);
-    }
-}
-
-template <typename F, typename T>
-static void launch_back(hpct_cuda_queue queue, size_t count, F f, const void *data,
-                        const void *diff, bool add, void *out)
-{
-    for_width<T>(is_aligned(data, diff, out), [&](auto width) {
-        constexpr int V = decltype(width)::value;
-        auto kernel = map_back<F, T, V>;
-        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, f,
-                         (const T *) data, (const T *) diff, add, (T *) out);
-    });
+    if (is_aligned(src, dst))
+        return HPCT_CUDA_LAUNCH_ON(stream, (map<F, S, D, V>), blocks_for(count / V), THREADS, count,
+                                   f, src, add, dst);
+    return HPCT_CUDA_LAUNCH_ON(stream, (map<F, S, D, 1>), blocks_for(count), THREADS, count, f, src,
+                               add, dst);
 }
 
 #define CASE(kind, name, ...)                                                                      \
-    case HPCT_CUDA_ELEMENT_##kind:                                                                 \
-        body(element_##name{{curve.slope, curve.threshold, curve.most}});                          \
-        return true;
+    case HPCT_OP_##kind:                                                                           \
+        return body(element_##name{{spec.slope, spec.threshold, spec.most}});
 
 /* Calls body with the element's function object. */
-template <typename Body> static bool for_element(const hpct_cuda_curve &curve, Body body)
+template <typename Body> static cudaError_t for_element(const hpct_op_spec &spec, Body body)
 {
-    switch (curve.element) {
+    switch (spec.kind) {
         HPCT_GRAPH_ELEMENTS(CASE)
+    default:
+        return cudaErrorInvalidValue;
     }
-    return false;
 }
 
-cudaError_t hpct_cuda_launch_element(hpct_cuda_queue queue, hpct_cuda_number type,
-                                     hpct_cuda_curve curve, size_t count, const void *src,
-                                     void *dst)
+hpct_status hpct_cuda_element_forward(hpct_op *op, const hpct_op_call *call)
 {
-    bool known = false;
-    cudaError_t error = for_type(type, [&](auto zero) {
+    return for_op(op, "forward", [&](auto zero) {
         using T = decltype(zero);
-        known = for_element(curve, [&](auto f) {
-            launch_map<decltype(f), T, T>(queue, count, f, src, false, dst);
+        return for_element(op->spec, [&](auto f) {
+            return launch_map<T, T>(hpct_cuda_gpu.stream, hpct_cuda_dst_count(op, call->n), f,
+                                    call->src[0], false, call->dst);
         });
     });
-    return known ? error : cudaErrorInvalidValue;
 }
 
-cudaError_t hpct_cuda_launch_element_backward(hpct_cuda_queue queue, hpct_cuda_number type,
-                                              hpct_cuda_curve curve, size_t count, const void *data,
-                                              const void *diff_dst, bool add, void *diff_src)
+hpct_status hpct_cuda_element_backward(hpct_op *op, const hpct_op_call *call)
 {
-    bool known = false;
-    cudaError_t error = for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        known = for_element(curve, [&](auto f) {
-            launch_back<decltype(f), T>(queue, count, f, data, diff_dst, add, diff_src);
+    const float *data = op->backward_reads_src ? call->src[0] : call->dst, *diff = call->diff_dst;
+    float *out = call->diff_src[0];
+    const size_t count = hpct_cuda_dst_count(op, call->n);
+    auto launch = [&](auto zero, auto width) {
+        constexpr int V = decltype(width)::value;
+        return for_element(op->spec, [&](auto f) {
+            return HPCT_CUDA_LAUNCH((map_back<decltype(f), decltype(zero), V>),
+                                    blocks_for(count / V), THREADS, count, f, data, diff,
+                                    hpct_cuda_adds(call, 0), out);
         });
-    });
-    return known ? error : cudaErrorInvalidValue;
+    };
+    return hpct_cuda_launched(for_packs(op->build.values, is_aligned(data, diff, out), 0, launch),
+                              op, "backward");
 }
 
-cudaError_t hpct_cuda_launch_rescale(hpct_cuda_queue queue, hpct_cuda_number type, size_t count,
-                                     float scale, float offset, const void *src, bool add,
-                                     void *dst)
+cudaError_t hpct_cuda_launch_rescale(hpct_precision type, size_t count, float scale, float offset,
+                                     const void *src, bool add, void *dst)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
-        launch_map<line, T, T>(queue, count, line{scale, offset}, src, add, dst);
+        return launch_map<T, T>(hpct_cuda_gpu.stream, count, line{scale, offset}, src, add, dst);
     });
 }
 
-cudaError_t hpct_cuda_launch_scale(hpct_cuda_queue queue, hpct_cuda_number type, size_t count,
-                                   float factor, void *dst)
+hpct_status hpct_cuda_rescaling_forward(hpct_op *op, const hpct_op_call *call)
 {
-    return hpct_cuda_launch_rescale(queue, type, count, factor, 0, dst, false, dst);
+    return hpct_cuda_launched(
+        hpct_cuda_launch_rescale(op->build.values, hpct_cuda_dst_count(op, call->n), op->spec.scale,
+                                 op->spec.offset, call->src[0], false, call->dst),
+        op, "forward");
 }
 
-cudaError_t hpct_cuda_launch_cast(hpct_cuda_queue queue, size_t count, hpct_cuda_number from,
-                                  const void *src, hpct_cuda_number to, void *dst)
+hpct_status hpct_cuda_rescaling_backward(hpct_op *op, const hpct_op_call *call)
 {
-    cudaError_t inner = cudaSuccess;
-    cudaError_t error = for_type(from, [&](auto source) {
-        using S = decltype(source);
-        inner = for_type(to, [&](auto target) {
-            using D = decltype(target);
-            launch_map<line, S, D>(queue, count, line{1, 0}, src, false, dst);
+    return hpct_cuda_launched(
+        hpct_cuda_launch_rescale(op->build.values, hpct_cuda_dst_count(op, call->n), op->spec.scale,
+                                 0, call->diff_dst, hpct_cuda_adds(call, 0), call->diff_src[0]),
+        op, "backward");
+}
+
+cudaError_t hpct_cuda_launch_cast(cudaStream_t stream, size_t count, hpct_precision from,
+                                  const void *src, hpct_precision to, void *dst)
+{
+    return for_type(from, [&](auto source) {
+        return for_type(to, [&](auto target) {
+            return launch_map<decltype(source), decltype(target)>(stream, count, line{1, 0}, src,
+                                                                  false, dst);
         });
     });
-    return error != cudaSuccess ? error : inner;
 }
 
-cudaError_t hpct_cuda_launch_widen(hpct_cuda_queue queue, hpct_cuda_number type, size_t count,
-                                   const void *src, float *dst, size_t num_zeros, float *zeros)
+cudaError_t hpct_cuda_launch_widen(hpct_precision type, size_t count, const void *src, float *dst,
+                                   size_t num_zeros, float *zeros)
 {
     return for_type(type, [&](auto zero) {
         using T = decltype(zero);
-        for_width<float>(is_aligned(src, dst), [&](auto width) {
-            constexpr int V = decltype(width)::value;
-            auto kernel = widen<T, V>;
-            HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count,
-                             (const T *) src, dst, num_zeros, zeros);
-        });
+        constexpr int V = WIDE<float>;
+        if (is_aligned(src, dst))
+            return HPCT_CUDA_LAUNCH((widen<T, V>), blocks_for(count / V), THREADS, count, src, dst,
+                                    num_zeros, zeros);
+        return HPCT_CUDA_LAUNCH((widen<T, 1>), blocks_for(count), THREADS, count, src, dst,
+                                num_zeros, zeros);
     });
 }
 
@@ -267,14 +256,11 @@ __global__ void __launch_bounds__(THREADS) copies(const __grid_constant__ hpct_c
     }
 }
 
-cudaError_t hpct_cuda_launch_copies(hpct_cuda_queue queue, hpct_cuda_number to,
-                                    const hpct_cuda_copy_table *table)
+cudaError_t hpct_cuda_launch_copies(hpct_precision to, const hpct_cuda_copy_table *table)
 {
     return for_type(to, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = copies<T>;
-        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, table->first_chunk[table->num], 1), THREADS,
-                         queue, *table);
+        return HPCT_CUDA_LAUNCH(copies<decltype(zero)>,
+                                blocks_for(table->first_chunk[table->num], 1), THREADS, *table);
     });
 }
 
@@ -292,13 +278,10 @@ __global__ void __launch_bounds__(THREADS) uniform(size_t count, uint64_t seed, 
     }
 }
 
-cudaError_t hpct_cuda_launch_uniform(hpct_cuda_queue queue, hpct_cuda_number type, size_t count,
-                                     uint64_t seed, void *dst)
+cudaError_t hpct_cuda_launch_uniform(hpct_precision type, size_t count, uint64_t seed, void *dst)
 {
     return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = uniform<T>;
-        HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, (count + 3) / 4), THREADS, queue, count, seed,
-                         (T *) dst);
+        return HPCT_CUDA_LAUNCH(uniform<decltype(zero)>, blocks_for((count + 3) / 4), THREADS,
+                                count, seed, dst);
     });
 }

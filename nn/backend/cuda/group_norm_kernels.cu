@@ -4,23 +4,21 @@
 constexpr int TEAMS = 4;           /* warps per block, if a team is a warp */
 constexpr size_t OF_A_WARP = 2048; /* most elements of a group for one */
 constexpr int LINES = 64;          /* least lines of a part of the parameters' sums */
-constexpr int PARTS = 256;         /* most parts */
+constexpr size_t PARTS = 256;      /* most parts */
+
+/* [rows][cells][channels]; each row and group of channels has its own statistics. */
+struct group_norm {
+    size_t rows; /* of all samples */
+    int cells, channels, groups;
+    float epsilon;
+    const float *gamma, *beta; /* or NULL */
+    float *notes;              /* [rows][groups][2]: mean, 1 / sqrt(variance + epsilon) */
+};
 
 /* Sum over the team, equal on every thread. All teams of a block call it. */
 __device__ inline float team_sum(float x)
 {
-    __shared__ float of_warp[THREADS / WARP];
-    x = warp_sum(x);
-    if (blockDim.x == WARP)
-        return x;
-    if (threadIdx.x % WARP == 0)
-        of_warp[threadIdx.x / WARP] = x;
-    __syncthreads();
-    float sum = 0;
-    for (unsigned w = 0; w < blockDim.x / WARP; w++)
-        sum += of_warp[w];
-    __syncthreads();
-    return sum;
+    return blockDim.x == WARP ? warp_sum(x) : block_sum(x);
 }
 
 /* The group with number `index`. */
@@ -31,7 +29,7 @@ struct group {
     unsigned count; /* its elements */
 };
 
-__device__ inline group group_of(const hpct_cuda_group_norm &norm, size_t index)
+__device__ inline group group_of(const group_norm &norm, size_t index)
 {
     const unsigned width = (unsigned) (norm.channels / norm.groups);
     const int first = (int) (index % (size_t) norm.groups * width);
@@ -41,22 +39,21 @@ __device__ inline group group_of(const hpct_cuda_group_norm &norm, size_t index)
 }
 
 /* Offset of element e, and its channel in the group. */
-__device__ inline size_t element_of(const hpct_cuda_group_norm &norm, const group &g, unsigned e,
+__device__ inline size_t element_of(const group_norm &norm, const group &g, unsigned e,
                                     unsigned *channel)
 {
     *channel = e % g.width;
     return g.at + (size_t) (e / g.width) * (size_t) norm.channels + *channel;
 }
 
-__device__ inline float factor_of(const hpct_cuda_group_norm &norm, const group &g,
-                                  unsigned channel)
+__device__ inline float factor_of(const group_norm &norm, const group &g, unsigned channel)
 {
     return norm.gamma != nullptr ? norm.gamma[(unsigned) g.first + channel] : 1;
 }
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    group_norm_forward(const __grid_constant__ hpct_cuda_group_norm norm, const T *src, T *dst)
+    group_norm_forward(const __grid_constant__ group_norm norm, const T *src, T *dst)
 {
     const size_t groups = norm.rows * (size_t) norm.groups;
     for (size_t i = (size_t) blockIdx.x * blockDim.y + threadIdx.y; i < groups;
@@ -87,8 +84,8 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    group_norm_backward(const __grid_constant__ hpct_cuda_group_norm norm, const T *src,
-                        const T *diff, bool add, T *diff_src)
+    group_norm_backward(const __grid_constant__ group_norm norm, const T *src, const T *diff,
+                        bool add, T *diff_src)
 {
     const size_t groups = norm.rows * (size_t) norm.groups;
     for (size_t i = (size_t) blockIdx.x * blockDim.y + threadIdx.y; i < groups;
@@ -118,8 +115,7 @@ __global__ void __launch_bounds__(THREADS)
 /* A thread has one channel of the lines of one part; a line is a cell of a row. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    sum_params(const __grid_constant__ hpct_cuda_group_norm norm, const T *src, const T *diff,
-               float *partial)
+    sum_params(const __grid_constant__ group_norm norm, const T *src, const T *diff, float *partial)
 {
     const int c = (int) (blockIdx.x * blockDim.x + threadIdx.x);
     const size_t lines = norm.rows * (size_t) norm.cells, parts = gridDim.y,
@@ -158,61 +154,76 @@ __global__ void __launch_bounds__(THREADS)
         diff_beta[c] = sum;
 }
 
-/* Blocks and threads for all groups. */
-static dim3 team_of(const hpct_cuda_group_norm *norm)
+static group_norm norm_of(const hpct_op *op, const hpct_op_call *call)
 {
-    const size_t count = (size_t) norm->cells * (size_t) (norm->channels / norm->groups);
-    return count <= OF_A_WARP ? dim3(WARP, TEAMS) : dim3(THREADS, 1);
+    return {(size_t) call->n * (size_t) op->spec.group.rows,
+            op->spec.group.cells,
+            op->spec.group.channels,
+            op->spec.group.groups,
+            op->spec.group.epsilon,
+            hpct_cuda_norm_param(op, call->param, HPCT_GRAPH_NORM_GAMMA),
+            hpct_cuda_norm_param(op, call->param, HPCT_GRAPH_NORM_BETA),
+            (float *) call->workspace};
 }
 
-static unsigned blocks_of(const hpct_cuda_group_norm *norm)
+/* A kernel over all groups. */
+template <typename Kernel, typename... A>
+static cudaError_t launch_teams(Kernel kernel, const group_norm &norm, const A &...arguments)
 {
-    return blocks_for(norm->queue, norm->rows * (size_t) norm->groups, (int) team_of(norm).y);
+    const size_t count = (size_t) norm.cells * (size_t) (norm.channels / norm.groups);
+    const dim3 team = count <= OF_A_WARP ? dim3(WARP, TEAMS) : dim3(THREADS, 1);
+    return HPCT_CUDA_LAUNCH(kernel, blocks_for(norm.rows * (size_t) norm.groups, (int) team.y),
+                            team, norm, arguments...);
 }
 
-cudaError_t hpct_cuda_launch_group_norm(const hpct_cuda_group_norm *norm, const void *src,
-                                        void *dst)
+hpct_status hpct_cuda_group_norm_forward(hpct_op *op, const hpct_op_call *call)
 {
-    return for_type(norm->type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = group_norm_forward<T>;
-        HPCT_CUDA_LAUNCH(kernel, blocks_of(norm), team_of(norm), norm->queue, *norm,
-                         (const T *) src, (T *) dst);
+    return for_op(op, "forward", [&](auto zero) {
+        return launch_teams(group_norm_forward<decltype(zero)>, norm_of(op, call), call->src[0],
+                            call->dst);
     });
 }
 
-cudaError_t hpct_cuda_launch_group_norm_backward(const hpct_cuda_group_norm *norm, const void *src,
-                                                 const void *diff_dst, bool add, void *diff_src)
-{
-    return for_type(norm->type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = group_norm_backward<T>;
-        HPCT_CUDA_LAUNCH(kernel, blocks_of(norm), team_of(norm), norm->queue, *norm,
-                         (const T *) src, (const T *) diff_dst, add, (T *) diff_src);
-    });
-}
-
-int hpct_cuda_group_norm_parts(size_t rows, int cells)
+static size_t parts_for(size_t rows, int cells)
 {
     const size_t parts = rows * (size_t) cells / LINES;
-    return parts < 1 ? 1 : parts < PARTS ? (int) parts : PARTS;
+    return parts < 1 ? 1 : parts < PARTS ? parts : PARTS;
 }
 
-cudaError_t hpct_cuda_launch_group_norm_params(const hpct_cuda_group_norm *norm, const void *src,
-                                               const void *diff_dst, float *partial,
-                                               float *diff_gamma, float *diff_beta)
+/* Gradients of gamma and beta. */
+static hpct_status launch_params(const hpct_op *op, const hpct_op_call *call)
 {
-    const int parts = hpct_cuda_group_norm_parts(norm->rows, norm->cells);
-    const unsigned across = ((unsigned) norm->channels + THREADS - 1) / THREADS;
-    cudaError_t error = for_type(norm->type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = sum_params<T>;
-        HPCT_CUDA_LAUNCH(kernel, dim3(across, (unsigned) parts), THREADS, norm->queue, *norm,
-                         (const T *) src, (const T *) diff_dst, partial);
+    const group_norm norm = norm_of(op, call);
+    const unsigned parts = (unsigned) parts_for(norm.rows, norm.cells),
+                   across = ((unsigned) norm.channels + THREADS - 1) / THREADS;
+    return for_op(op, "backward", [&](auto zero) {
+        cudaError_t error =
+            HPCT_CUDA_LAUNCH(sum_params<decltype(zero)>, dim3(across, parts), THREADS, norm,
+                             call->src[0], call->diff_dst, call->scratch);
+        return error != cudaSuccess
+                   ? error
+                   : HPCT_CUDA_LAUNCH(add_parts, across, THREADS, norm.channels, parts,
+                                      call->scratch,
+                                      hpct_cuda_norm_param(op, call->grad, HPCT_GRAPH_NORM_GAMMA),
+                                      hpct_cuda_norm_param(op, call->grad, HPCT_GRAPH_NORM_BETA));
     });
-    if (error != cudaSuccess)
-        return error;
-    HPCT_CUDA_LAUNCH(add_parts, across, THREADS, norm->queue, norm->channels, parts, partial,
-                     diff_gamma, diff_beta);
-    return cudaGetLastError();
+}
+
+hpct_status hpct_cuda_group_norm_backward(hpct_op *op, const hpct_op_call *call)
+{
+    HPCT_TRY(op->num_params > 0 ? launch_params(op, call) : HPCT_OK);
+    if (call->diff_src[0] == NULL)
+        return HPCT_OK;
+    return for_op(op, "backward", [&](auto zero) {
+        return launch_teams(group_norm_backward<decltype(zero)>, norm_of(op, call), call->src[0],
+                            call->diff_dst, hpct_cuda_adds(call, 0), call->diff_src[0]);
+    });
+}
+
+void hpct_cuda_group_norm_prepare(hpct_op *op)
+{
+    const size_t rows = (size_t) hpct_op_largest_batch(&op->build) * (size_t) op->spec.group.rows;
+    op->workspace_bytes = 2 * rows * (size_t) op->spec.group.groups * sizeof(float);
+    op->scratch_bytes = parts_for(rows, op->spec.group.cells) * 2 *
+                        (size_t) op->spec.group.channels * sizeof(float);
 }

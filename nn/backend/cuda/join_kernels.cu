@@ -1,4 +1,4 @@
-/* Sums of several inputs, with fused ReLU. */
+/* Add, with fused ReLU. One with fused normalizations: norm_join_kernels.cu. */
 #include "nn/backend/cuda/kernel.cuh"
 
 template <typename T, int V>
@@ -64,39 +64,62 @@ __global__ void __launch_bounds__(THREADS)
         add_back_at<T, 1>(j, rest, passes, dst, diff);
 }
 
-cudaError_t hpct_cuda_launch_add(hpct_cuda_queue queue, hpct_cuda_number type, size_t count,
-                                 const hpct_cuda_join *join, void *dst)
+cudaError_t hpct_cuda_launch_add(hpct_precision type, size_t count, const hpct_cuda_join *join,
+                                 void *dst)
 {
     bool wide = is_aligned(dst);
     for (int k = 0; k < join->count; k++)
         wide = wide && is_aligned(join->src[k]);
-    return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        for_width<T>(wide, [&](auto width) {
-            constexpr int V = decltype(width)::value;
-            auto kernel = add<T, V>;
-            HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, *join,
-                             (T *) dst);
-        });
+    return for_packs(type, wide, 0, [&](auto zero, auto width) {
+        constexpr int V = decltype(width)::value;
+        return HPCT_CUDA_LAUNCH((add<decltype(zero), V>), blocks_for(count / V), THREADS, count,
+                                *join, dst);
     });
 }
 
-cudaError_t hpct_cuda_launch_add_backward(hpct_cuda_queue queue, hpct_cuda_number type,
-                                          size_t count, const hpct_cuda_join *join, const void *dst,
-                                          void *diff_dst)
+static hpct_cuda_join join_of(const hpct_op *op, const hpct_op_call *call)
 {
-    bool wide = is_aligned(dst, diff_dst), passes = false;
-    for (int k = 0; k < join->count; k++) {
-        wide = wide && is_aligned(join->diff_src[k]);
-        passes = passes || join->diff_src[k] == diff_dst;
+    hpct_cuda_join join = {};
+    join.count = op->spec.join.count;
+    join.relu = op->spec.relu;
+    for (int k = 0; k < join.count; k++) {
+        join.src[k] = call->src[k];
+        join.diff_src[k] = call->diff_src != NULL ? call->diff_src[k] : NULL;
+        join.add[k] = hpct_cuda_adds(call, k);
     }
-    return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        for_width<T>(wide, [&](auto width) {
-            constexpr int V = decltype(width)::value;
-            auto kernel = add_back<T, V>;
-            HPCT_CUDA_LAUNCH(kernel, blocks_for(queue, count / V), THREADS, queue, count, *join,
-                             passes, (const T *) dst, (T *) diff_dst);
-        });
-    });
+    return join;
+}
+
+hpct_status hpct_cuda_add_forward(hpct_op *op, const hpct_op_call *call)
+{
+    if (op->spec.join.count == 2 && call->norms != NULL &&
+        (call->norms[0] != NULL || call->norms[1] != NULL))
+        return hpct_cuda_add_normed(op, call);
+    const hpct_cuda_join join = join_of(op, call);
+    return hpct_cuda_launched(
+        hpct_cuda_launch_add(op->build.values, hpct_cuda_dst_count(op, call->n), &join, call->dst),
+        op, "forward");
+}
+
+hpct_status hpct_cuda_add_backward(hpct_op *op, const hpct_op_call *call)
+{
+    const hpct_cuda_join join = join_of(op, call);
+    const size_t count = hpct_cuda_dst_count(op, call->n);
+    float *diff = call->diff_dst;
+    bool wide = is_aligned(call->dst, diff), passes = false, any = false;
+    for (int k = 0; k < join.count; k++) {
+        wide = wide && is_aligned(join.diff_src[k]);
+        passes = passes || join.diff_src[k] == diff;
+        any = any || (join.diff_src[k] != NULL && (join.relu || join.diff_src[k] != diff));
+    }
+    if (op->leaves_norm_sums)
+        return hpct_cuda_add_normed_backward(op, call, &join);
+    if (!any) /* gradients are passed without a copy */
+        return HPCT_OK;
+    auto launch = [&](auto zero, auto width) {
+        constexpr int V = decltype(width)::value;
+        return HPCT_CUDA_LAUNCH((add_back<decltype(zero), V>), blocks_for(count / V), THREADS,
+                                count, join, passes, call->dst, diff);
+    };
+    return hpct_cuda_launched(for_packs(op->build.values, wide, 0, launch), op, "backward");
 }

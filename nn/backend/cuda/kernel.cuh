@@ -1,20 +1,30 @@
 /* nn/backend/cuda/kernel.cuh - shared by kernels: values of three types loaded and stored in packs
- * of up to 16 bytes, warp sums, grids, dispatch of template instances. Private to nn/backend/cuda's
- * .cu files. */
+ * of up to 16 bytes, sums of warps and blocks, grids, dispatch of template instances. Private to
+ * nn/backend/cuda's .cu files. */
 #ifndef HPCT_NN_BACKEND_CUDA_KERNEL_CUH
 #define HPCT_NN_BACKEND_CUDA_KERNEL_CUH
 
-#include "nn/backend/cuda/kernels.h"
 #include "nn/backend/cuda/launch.cuh"
 
+#include <cublas_v2.h>
+#include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cudnn.h>
+#include <math.h>
+
+/* Headers of C; those of C++ that they include are included above. */
+extern "C" {
+#include "base/status.h"
+#include "nn/backend/cuda/ops.h"
+}
 
 constexpr int THREADS = 256; /* per block, by default */
 constexpr int WARP = 32;
 
-#define HPCT_CUDA_LAUNCH(kernel, grid, block, queue, ...)                                          \
-    HPCT_CUDA_LAUNCH_ON((queue).stream, kernel, grid, block, __VA_ARGS__)
+/* Enqueues on the thread's stream; the value is the launch's error. */
+#define HPCT_CUDA_LAUNCH(kernel, grid, block, ...)                                                 \
+    HPCT_CUDA_LAUNCH_ON(hpct_cuda_gpu.stream, kernel, grid, block, __VA_ARGS__)
 
 /* ---- values ---- */
 
@@ -146,10 +156,10 @@ __device__ inline int item_of(const uint32_t *first, int num, uint32_t chunk)
 
 /* Number of blocks for a grid-stride loop over `items`: enough for every multiprocessor, more to
  * balance their ends. */
-inline unsigned blocks_for(hpct_cuda_queue queue, size_t items, int threads = THREADS)
+inline unsigned blocks_for(size_t items, int threads = THREADS)
 {
     size_t blocks = (items + (size_t) threads - 1) / (size_t) threads;
-    size_t most = (size_t) queue.multiprocessors * 32;
+    size_t most = (size_t) hpct_cuda_gpu.multiprocessors * 32;
     return (unsigned) (blocks < 1 ? 1 : blocks < most ? blocks : most);
 }
 
@@ -190,24 +200,37 @@ __device__ inline float warp_max(float x)
     return x;
 }
 
-/* ---- dispatch by type: calls body with a value of that type ---- */
+/* ---- the sum over a block's threads, equal on every thread ---- */
 
-template <typename Body> inline cudaError_t for_type(hpct_cuda_number type, Body body)
+template <typename R> __device__ inline R block_sum(R x)
+{
+    __shared__ R of_warp[THREADS / WARP];
+    x = warp_sum(x);
+    __syncthreads(); /* earlier sums have been read */
+    if (threadIdx.x % WARP == 0)
+        of_warp[threadIdx.x / WARP] = x;
+    __syncthreads();
+    R sum = 0;
+    for (unsigned w = 0; w < THREADS / WARP; w++)
+        sum += of_warp[w];
+    return sum;
+}
+
+/* ---- dispatch: calls body, which returns the launch's error ---- */
+
+/* With a value of the type. */
+template <typename Body> inline cudaError_t for_type(hpct_precision type, Body body)
 {
     switch (type) {
-    case HPCT_CUDA_NUMBER_FP32:
-        body(float());
-        break;
-    case HPCT_CUDA_NUMBER_BF16:
-        body(__nv_bfloat16());
-        break;
-    case HPCT_CUDA_NUMBER_FP16:
-        body(__half());
-        break;
+    case HPCT_FP32:
+        return body(float());
+    case HPCT_BF16:
+        return body(__nv_bfloat16());
+    case HPCT_FP16:
+        return body(__half());
     default:
         return cudaErrorInvalidValue;
     }
-    return cudaGetLastError();
 }
 
 /* The width of packs as a type, for dispatch. */
@@ -215,13 +238,22 @@ template <int V> struct width_of {
     static constexpr int value = V;
 };
 
-/* Calls body with the widest packs if `wide`, else with single values. */
-template <typename T, typename Body> inline void for_width(bool wide, Body body)
+/* With a value of the type and the width of packs: the widest if memory is aligned and `size`, the
+ * length of rows, is a multiple of it (0: always), else single values. */
+template <typename Body>
+inline cudaError_t for_packs(hpct_precision type, bool aligned, size_t size, Body body)
 {
-    if (wide)
-        body(width_of<WIDE<T>>());
-    else
-        body(width_of<1>());
+    return for_type(type, [&](auto zero) {
+        constexpr int wide = WIDE<decltype(zero)>;
+        return aligned && size % wide == 0 ? body(zero, width_of<wide>())
+                                           : body(zero, width_of<1>());
+    });
+}
+
+/* for_type of an operation's activations. */
+template <typename Body> inline hpct_status for_op(const hpct_op *op, const char *what, Body body)
+{
+    return hpct_cuda_launched(for_type(op->build.values, body), op, what);
 }
 
 #endif

@@ -1,11 +1,9 @@
 # The GPU module: the only part that knows CUDA, loaded where a GPU is asked for (nn/backend/module.h).
 cuda_sources = \
-	nn/backend/cuda/activation.c \
 	nn/backend/cuda/side_stream.c nn/backend/cuda/side_stream.h \
 	nn/backend/cuda/backend.c \
 	nn/backend/cuda/batch_norm.c \
-	nn/backend/cuda/bias.h nn/backend/cuda/busy.c \
-	nn/backend/cuda/channel.c \
+	nn/backend/cuda/buffers.h nn/backend/cuda/busy.c \
 	nn/backend/cuda/conv2d.c \
 	nn/backend/cuda/conv2d_parts.h \
 	nn/backend/cuda/conv2d_plans.c \
@@ -14,34 +12,23 @@ cuda_sources = \
 	nn/backend/cuda/conv2d_transpose.c \
 	nn/backend/cuda/cuda.h \
 	nn/backend/cuda/dense.c \
-	nn/backend/cuda/direct.h \
 	nn/backend/cuda/dnn_engine.c \
 	nn/backend/cuda/dnn_graph.c nn/backend/cuda/dnn_graph.h \
 	nn/backend/cuda/dnn_parts.h \
 	nn/backend/cuda/dnn_plan.c \
 	nn/backend/cuda/error.c \
-	nn/backend/cuda/gather.c \
 	nn/backend/cuda/gpu.c \
-	nn/backend/cuda/group_norm.c \
 	nn/backend/cuda/import.c nn/backend/cuda/import.h \
-	nn/backend/cuda/join.c \
 	nn/backend/cuda/kernels.h \
-	nn/backend/cuda/loss.c \
 	nn/backend/cuda/measure.c \
 	nn/backend/cuda/ops.c nn/backend/cuda/ops.h \
-	nn/backend/cuda/penalty.c \
-	nn/backend/cuda/permute.c \
-	nn/backend/cuda/pool.c \
 	nn/backend/cuda/self_test.c nn/backend/cuda/self_test.h \
 	nn/backend/cuda/product.c nn/backend/cuda/product.h \
-	nn/backend/cuda/random.c \
 	nn/backend/cuda/recording.c \
-	nn/backend/cuda/softmax.c \
 	nn/backend/cuda/tune.c nn/backend/cuda/tune.h \
-	nn/backend/cuda/update.c nn/backend/cuda/update.h \
-	nn/backend/cuda/variation.c
+	nn/backend/cuda/update.c nn/backend/cuda/update.h
 
-# Kernels, behind launchers in C.
+# Kernels, behind functions of C.
 cuda_kernels = \
 	nn/backend/cuda/bias.cu \
 	nn/backend/cuda/channel_kernels.cu \

@@ -17,7 +17,7 @@ __device__ inline bool is_clipped(double p)
 
 /* A sample, as seen by one lane of its warp. */
 template <typename T> struct sample {
-    const hpct_cuda_loss_args &c;
+    const hpct_backend_loss_call &c;
     double scale; /* of the gradient */
     int lane;
     int32_t label;        /* 0 with targets */
@@ -34,10 +34,10 @@ template <typename T> struct sample {
 
     __device__ double smoothed(int i) const
     {
-        bool binary = c.kind == HPCT_CUDA_LOSS_KIND_BINARY ||
-                      c.kind == HPCT_CUDA_LOSS_KIND_BINARY_LOGITS ||
-                      c.kind == HPCT_CUDA_LOSS_KIND_BINARY_FOCAL ||
-                      c.kind == HPCT_CUDA_LOSS_KIND_BINARY_FOCAL_LOGITS;
+        bool binary = c.form == HPCT_BACKEND_LOSS_BINARY ||
+                      c.form == HPCT_BACKEND_LOSS_BINARY_LOGITS ||
+                      c.form == HPCT_BACKEND_LOSS_BINARY_FOCAL ||
+                      c.form == HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS;
         double smoothing = (double) c.label_smoothing;
         return wanted(i) * (1 - smoothing) + smoothing / (binary ? 2 : c.classes);
     }
@@ -284,7 +284,7 @@ template <typename T> struct sample {
         return which;
     }
 
-    __device__ void judge_outputs(hpct_cuda_loss_sums *sums) const
+    __device__ void judge_outputs(hpct_backend_batch_sums *sums) const
     {
         int correct = 0;
         for (int i = lane; i < c.classes; i += WARP)
@@ -292,7 +292,7 @@ template <typename T> struct sample {
         sums->correct += (double) warp_sum(correct) / c.classes;
     }
 
-    __device__ void add_errors(hpct_cuda_loss_sums *sums) const
+    __device__ void add_errors(hpct_backend_batch_sums *sums) const
     {
         double absolute = 0, square = 0;
         for (int i = lane; i < c.classes; i += WARP) {
@@ -305,13 +305,13 @@ template <typename T> struct sample {
     }
 
     /* `judge_sample` of nn/backend/ref/loss.c. */
-    __device__ void judge_sample(hpct_cuda_loss_sums *sums) const
+    __device__ void judge_sample(hpct_backend_batch_sums *sums) const
     {
-        if (c.judged == HPCT_CUDA_JUDGED_BINARY) {
+        if (c.judged == HPCT_TARGETS_BINARY) {
             judge_outputs(sums);
             return;
         }
-        if (c.judged == HPCT_CUDA_JUDGED_NUMBERS) {
+        if (c.judged == HPCT_TARGETS_NUMBERS) {
             add_errors(sums);
             return;
         }
@@ -345,37 +345,38 @@ template <typename T> struct sample {
 
     __device__ double loss() const
     {
-        switch (c.kind) {
-        case HPCT_CUDA_LOSS_KIND_LOGITS:
+        switch (c.form) {
+        case HPCT_BACKEND_LOSS_LOGITS:
             return logits();
-        case HPCT_CUDA_LOSS_KIND_PROBABILITIES:
+        case HPCT_BACKEND_LOSS_PROBABILITIES:
             return probabilities();
-        case HPCT_CUDA_LOSS_KIND_DISTRIBUTION:
+        case HPCT_BACKEND_LOSS_DISTRIBUTION:
             return distribution();
-        case HPCT_CUDA_LOSS_KIND_BINARY_LOGITS:
+        case HPCT_BACKEND_LOSS_BINARY_LOGITS:
             return binary_logits();
-        case HPCT_CUDA_LOSS_KIND_BINARY:
+        case HPCT_BACKEND_LOSS_BINARY:
             return binary();
-        case HPCT_CUDA_LOSS_KIND_SQUARED:
+        case HPCT_BACKEND_LOSS_SQUARED:
             return squared();
-        case HPCT_CUDA_LOSS_KIND_BINARY_FOCAL_LOGITS:
+        case HPCT_BACKEND_LOSS_BINARY_FOCAL_LOGITS:
             return binary_focal_logits();
-        case HPCT_CUDA_LOSS_KIND_BINARY_FOCAL:
+        case HPCT_BACKEND_LOSS_BINARY_FOCAL:
             return binary_focal();
-        case HPCT_CUDA_LOSS_KIND_FOCAL_LOGITS:
+        case HPCT_BACKEND_LOSS_FOCAL_LOGITS:
             return focal_logits();
-        case HPCT_CUDA_LOSS_KIND_FOCAL:
+        case HPCT_BACKEND_LOSS_FOCAL:
             return focal();
-        case HPCT_CUDA_LOSS_KIND_HUBER:
+        case HPCT_BACKEND_LOSS_HUBER:
             return huber();
-        case HPCT_CUDA_LOSS_KIND_DIVERGENCE:
+        case HPCT_BACKEND_LOSS_DIVERGENCE:
             return divergence();
+        default:
+            return 0;
         }
-        return 0;
     }
 };
 
-__device__ inline void add_up(const hpct_cuda_loss_sums &part, hpct_cuda_loss_sums *sums)
+__device__ inline void add_up(const hpct_backend_batch_sums &part, hpct_backend_batch_sums *sums)
 {
     sums->loss += part.loss;
     sums->correct += part.correct;
@@ -383,13 +384,14 @@ __device__ inline void add_up(const hpct_cuda_loss_sums &part, hpct_cuda_loss_su
 }
 
 /* Factor of the gradient, including the dynamic loss scale. */
-__device__ inline double scale_of(const hpct_cuda_loss_args &c)
+__device__ inline double scale_of(const hpct_backend_loss_call &c)
 {
     return (double) c.scale * (c.scaling != nullptr ? (double) c.scaling->scale : 1);
 }
 
 /* Stores the whole batch's sums; called by one thread. */
-__device__ inline void leave_sums(const hpct_cuda_loss_args &c, const hpct_cuda_loss_sums &sums)
+__device__ inline void leave_sums(const hpct_backend_loss_call &c,
+                                  const hpct_backend_batch_sums &sums)
 {
     *c.sums = sums;
     if (c.left != nullptr) {
@@ -400,12 +402,12 @@ __device__ inline void leave_sums(const hpct_cuda_loss_args &c, const hpct_cuda_
 
 /* Each block stores its sums to all[its number]; the last block to do so adds them, lane by lane of
  * a warp. */
-__device__ inline hpct_cuda_loss_sums sums_of_blocks(const volatile hpct_cuda_loss_sums *all,
-                                                     unsigned blocks)
+__device__ inline hpct_backend_batch_sums
+sums_of_blocks(const volatile hpct_backend_batch_sums *all, unsigned blocks)
 {
-    hpct_cuda_loss_sums sums = {0, 0, 0};
+    hpct_backend_batch_sums sums = {0, 0, 0};
     for (unsigned i = threadIdx.x % WARP; i < blocks; i += WARP) {
-        hpct_cuda_loss_sums part = {all[i].loss, all[i].correct, all[i].in_top_k};
+        hpct_backend_batch_sums part = {all[i].loss, all[i].correct, all[i].in_top_k};
         add_up(part, &sums);
     }
     return {warp_sum(sums.loss), warp_sum(sums.correct), warp_sum(sums.in_top_k)};
@@ -414,17 +416,17 @@ __device__ inline hpct_cuda_loss_sums sums_of_blocks(const volatile hpct_cuda_lo
 constexpr int WARPS = 4;    /* per block */
 constexpr int BLOCKS = 256; /* at most */
 
-HPCT_CUDA_OF_DEVICE hpct_cuda_loss_sums block_sums[BLOCKS];
+HPCT_CUDA_OF_DEVICE hpct_backend_batch_sums block_sums[BLOCKS];
 HPCT_CUDA_OF_DEVICE unsigned blocks_done; /* 0 between launches */
 
 template <typename T>
 __global__ void __launch_bounds__(WARPS *WARP)
-    loss_rows(const __grid_constant__ hpct_cuda_loss_args c, const T *src, T *diff_src)
+    loss_rows(const __grid_constant__ hpct_backend_loss_call c, const T *src, T *diff_src)
 {
-    __shared__ hpct_cuda_loss_sums of_warp[WARPS];
+    __shared__ hpct_backend_batch_sums of_warp[WARPS];
     const int lane = (int) threadIdx.x, warp = (int) threadIdx.y;
     const double scale = scale_of(c);
-    hpct_cuda_loss_sums sums = {0, 0, 0};
+    hpct_backend_batch_sums sums = {0, 0, 0};
     for (int s = (int) blockIdx.x * WARPS + warp; s < c.n; s += (int) gridDim.x * WARPS) {
         size_t first = (size_t) s * (size_t) c.classes;
         sample<T> own = {c,
@@ -465,20 +467,19 @@ __global__ void __launch_bounds__(WARPS *WARP)
     }
 }
 
-cudaError_t hpct_cuda_launch_loss(hpct_cuda_queue queue, hpct_cuda_number type,
-                                  hpct_cuda_loss_args args, const void *src, void *diff_src)
+/* Blocks' sums are in a static buffer: at most one launch at a time per device. */
+hpct_status hpct_cuda_loss(const hpct_backend_loss_call *call)
 {
-    unsigned blocks = (unsigned) ((args.n + WARPS - 1) / WARPS);
+    unsigned blocks = (unsigned) ((call->n + WARPS - 1) / WARPS);
     blocks = blocks < 1 ? 1 : blocks < BLOCKS ? blocks : BLOCKS;
-    return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = loss_rows<T>;
-        HPCT_CUDA_LAUNCH(kernel, blocks, dim3(WARP, WARPS), queue, args, (const T *) src,
-                         (T *) diff_src);
+    cudaError_t error = for_type(call->values, [&](auto zero) {
+        return HPCT_CUDA_LAUNCH(loss_rows<decltype(zero)>, blocks, dim3(WARP, WARPS), *call,
+                                call->src, call->diff_src);
     });
+    return hpct_cuda_check(error, "loss");
 }
 
-__global__ void put_sums(const hpct_cuda_loss_sums *sums, float *to)
+__global__ void put_sums(const hpct_backend_batch_sums *sums, float *to)
 {
     if (threadIdx.x != 0)
         return;
@@ -487,9 +488,7 @@ __global__ void put_sums(const hpct_cuda_loss_sums *sums, float *to)
     to[2] = (float) sums->in_top_k;
 }
 
-cudaError_t hpct_cuda_launch_put_sums(hpct_cuda_queue queue, const hpct_cuda_loss_sums *sums,
-                                      float *to)
+hpct_status hpct_cuda_put_sums(const hpct_backend_batch_sums *sums, float *to)
 {
-    HPCT_CUDA_LAUNCH(put_sums, 1, WARP, queue, sums, to);
-    return cudaGetLastError();
+    return hpct_cuda_check(HPCT_CUDA_LAUNCH(put_sums, 1, WARP, sums, to), "sums");
 }

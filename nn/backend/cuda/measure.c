@@ -35,8 +35,8 @@ static hpct_status open_bench(bench *b)
     HPCT_TRY(HPCT_CUDA(cudaEventCreate(&b->after)));
     /* products of zeros would be faster */
     return hpct_cuda_check(
-        hpct_cuda_launch_uniform(hpct_cuda_current_queue(), hpct_cuda_number_for(b->precision),
-                                 b->bytes / hpct_cuda_value_bytes(b->precision), 1, b->memory),
+        hpct_cuda_launch_uniform(
+            b->precision, b->bytes / hpct_backend_precision_bytes(b->precision), 1, b->memory),
         "uniform");
 }
 
@@ -60,7 +60,7 @@ static hpct_status copy(const bench *b, double *work)
 /* The largest power of two for which three matrices fit. */
 static hpct_status multiply(const bench *b, double *work)
 {
-    size_t number = hpct_cuda_value_bytes(b->precision), size = GEMM_SIZE;
+    size_t number = hpct_backend_precision_bytes(b->precision), size = GEMM_SIZE;
     while (3 * size * size * number > b->bytes)
         size /= 2;
     const float one = 1, zero = 0;

@@ -14,9 +14,7 @@ cudaError_t hpct_cuda_kernels_are_there(void)
     return cudaFuncGetAttributes(&ignored, (const void *) set_moment);
 }
 
-cudaError_t hpct_cuda_launch_moment(hpct_cuda_queue queue, hpct_cuda_moment moment,
-                                    hpct_cuda_moment *to)
+cudaError_t hpct_cuda_launch_moment(hpct_cuda_moment moment, hpct_cuda_moment *to)
 {
-    HPCT_CUDA_LAUNCH(set_moment, 1, WARP, queue, moment, to);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(set_moment, 1, WARP, moment, to);
 }

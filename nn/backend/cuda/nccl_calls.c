@@ -159,55 +159,59 @@ static hpct_device_result copy(void *dst, const void *src, size_t bytes, void *s
 
 /* ---- conversions ---- */
 
-static hpct_device_result cast(size_t count, hpct_cuda_number from, const void *src,
-                               hpct_cuda_number to, void *dst, void *stream)
+static hpct_device_result cast(size_t count, hpct_precision from, const void *src,
+                               hpct_precision to, void *dst, void *stream)
 {
-    hpct_cuda_queue queue = {.stream = stream, .multiprocessors = hpct_cuda_gpu.multiprocessors};
-    return checked(hpct_cuda_launch_cast(queue, count, from, src, to, dst),
+    return checked(hpct_cuda_launch_cast(stream, count, from, src, to, dst),
                    "the cast around a sum");
 }
 
-static hpct_cuda_number number_of(hpct_device_type type)
+static hpct_precision number_of(hpct_device_type type)
 {
-    return type == HPCT_DEVICE_FP16 ? HPCT_CUDA_NUMBER_FP16 : HPCT_CUDA_NUMBER_BF16;
+    return type == HPCT_DEVICE_FP16 ? HPCT_FP16 : HPCT_BF16;
 }
 
 static hpct_device_result encode(hpct_device_type type, size_t count, const float *src, void *dst,
                                  void *stream)
 {
-    return cast(count, HPCT_CUDA_NUMBER_FP32, src, number_of(type), dst, stream);
+    return cast(count, HPCT_FP32, src, number_of(type), dst, stream);
 }
 
 static hpct_device_result decode(hpct_device_type type, size_t count, const void *src, float *dst,
                                  void *stream)
 {
-    return cast(count, number_of(type), src, HPCT_CUDA_NUMBER_FP32, dst, stream);
+    return cast(count, number_of(type), src, HPCT_FP32, dst, stream);
 }
 
 /* ---- NCCL ---- */
+
+#define NCCL_CALLS(CALL)                                                                           \
+    CALL(get_version, ncclGetVersion)                                                              \
+    CALL(get_error_string, ncclGetErrorString)                                                     \
+    CALL(get_last_error, ncclGetLastError)                                                         \
+    CALL(get_unique_id, ncclGetUniqueId)                                                           \
+    CALL(init, ncclCommInitRankConfig)                                                             \
+    CALL(split, ncclCommSplit)                                                                     \
+    CALL(get_async_error, ncclCommGetAsyncError)                                                   \
+    CALL(group_start, ncclGroupStart)                                                              \
+    CALL(group_end, ncclGroupEnd)                                                                  \
+    CALL(all_reduce, ncclAllReduce)                                                                \
+    CALL(reduce, ncclReduce)                                                                       \
+    CALL(broadcast, ncclBroadcast)                                                                 \
+    CALL(all_gather, ncclAllGather)                                                                \
+    CALL(send, ncclSend)                                                                           \
+    CALL(receive, ncclRecv)                                                                        \
+    CALL(finalize, ncclCommFinalize)                                                               \
+    CALL(destroy, ncclCommDestroy)                                                                 \
+    CALL(abort, ncclCommAbort)
+
+#define MEMBER(name, call) __typeof__(&call) name;
 
 static struct {
     pthread_once_t once;
     int version; /* 0: not available */
     char missing[400];
-    __typeof__(&ncclGetVersion) get_version;
-    __typeof__(&ncclGetErrorString) get_error_string;
-    __typeof__(&ncclGetLastError) get_last_error;
-    __typeof__(&ncclGetUniqueId) get_unique_id;
-    __typeof__(&ncclCommInitRankConfig) init;
-    __typeof__(&ncclCommSplit) split;
-    __typeof__(&ncclCommGetAsyncError) get_async_error;
-    __typeof__(&ncclGroupStart) group_start;
-    __typeof__(&ncclGroupEnd) group_end;
-    __typeof__(&ncclAllReduce) all_reduce;
-    __typeof__(&ncclReduce) reduce;
-    __typeof__(&ncclBroadcast) broadcast;
-    __typeof__(&ncclAllGather) all_gather;
-    __typeof__(&ncclSend) send;
-    __typeof__(&ncclRecv) receive;
-    __typeof__(&ncclCommFinalize) finalize;
-    __typeof__(&ncclCommDestroy) destroy;
-    __typeof__(&ncclCommAbort) abort;
+    NCCL_CALLS(MEMBER)
 } nccl = {.once = PTHREAD_ONCE_INIT};
 
 static void find_all(void *library)
@@ -216,25 +220,8 @@ static void find_all(void *library)
         void *to;
         const char *name;
     } wanted[] = {
-        {&nccl.get_version, "ncclGetVersion"},
-        {&nccl.get_error_string, "ncclGetErrorString"},
-        {&nccl.get_last_error, "ncclGetLastError"},
-        {&nccl.get_unique_id, "ncclGetUniqueId"},
-        {&nccl.init, "ncclCommInitRankConfig"},
-        {&nccl.split, "ncclCommSplit"},
-        {&nccl.get_async_error, "ncclCommGetAsyncError"},
-        {&nccl.group_start, "ncclGroupStart"},
-        {&nccl.group_end, "ncclGroupEnd"},
-        {&nccl.all_reduce, "ncclAllReduce"},
-        {&nccl.reduce, "ncclReduce"},
-        {&nccl.broadcast, "ncclBroadcast"},
-        {&nccl.all_gather, "ncclAllGather"},
-        {&nccl.send, "ncclSend"},
-        {&nccl.receive, "ncclRecv"},
-        {&nccl.finalize, "ncclCommFinalize"},
-        {&nccl.destroy, "ncclCommDestroy"},
-        {&nccl.abort, "ncclCommAbort"},
-    };
+#define WANTED(name, call) {&nccl.name, #call},
+        NCCL_CALLS(WANTED)};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         void *found = dlsym(library, wanted[i].name);
         if (found == NULL) {

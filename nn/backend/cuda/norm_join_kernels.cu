@@ -8,18 +8,6 @@ template <bool BOTH> constexpr int rows_at_once = BOTH ? BATCH / 2 : BATCH;
 
 /* ---- forward ---- */
 
-template <int V> struct own_line {
-    float mean[V], scale[V], shift[V];
-};
-
-template <int V>
-__device__ inline void load_line(const hpct_backend_norm_line &l, int c, own_line<V> &to)
-{
-    load_or(l.mean + c, 0, to.mean);
-    load_or(l.scale + c, 0, to.scale);
-    load_or(l.shift + c, 0, to.shift);
-}
-
 /* BOTH: the second input has a line, too. */
 template <typename T, int V, bool RELU, bool BOTH>
 __global__ void __launch_bounds__(THREADS)
@@ -112,22 +100,7 @@ __global__ void __launch_bounds__(THREADS)
             }
         }
     });
-    const int own = (int) (threadIdx.y * blockDim.x + threadIdx.x);
-#pragma unroll
-    for (int s = 0; s < SUMS; s++) {
-#pragma unroll
-        for (int k = 0; k < V; k++)
-            shared[s][k][own] = sum[s][k];
-    }
-    for (int half = (int) blockDim.y / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if ((int) threadIdx.y >= half)
-            continue;
-        for (int s = 0; s < SUMS; s++) {
-            for (int k = 0; k < V; k++)
-                shared[s][k][own] += shared[s][k][own + half * (int) blockDim.x];
-        }
-    }
+    const int own = add_rows(sum, shared);
     if (threadIdx.y != 0 || !w.inside)
         return;
     for (int s = 1; s < SUMS; s++) { /* for each: [parts][2][channels] */
@@ -140,63 +113,124 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* ---- launchers ---- */
+/* ---- the operation ---- */
 
-size_t hpct_cuda_norm_open_bytes(hpct_cuda_number type, size_t rows, int channels)
+/* An Add of two inputs, at least one with a BATCH_NORM fused downstream: `first`; `second` is the
+ * other. With a ReLU its workspace has the norm_sums computed by backward (nn/graph/op.h), then the
+ * ReLU mask. */
+struct normed {
+    hpct_cuda_norm norm;
+    hpct_backend_norm_line line[2];
+    int first, second;
+    uint8_t *open; /* ReLU mask; NULL: not stored */
+};
+
+static size_t sums_bytes(const hpct_op *op)
 {
-    const int width = width_of_channels(type, channels);
-    return width > 1 ? rows * (size_t) channels / (size_t) width : 0;
+    return 2 * hpct_backend_norm_line_step((size_t) op->spec.join.size[0]) * sizeof(float);
+}
+
+static normed normed_of(const hpct_op *op, const hpct_op_call *call)
+{
+    const int channels = op->spec.join.size[0];
+    normed n = {};
+    n.norm.type = op->build.values;
+    n.norm.rows = (size_t) call->n * (size_t) op->spec.join.rows;
+    n.norm.channels = channels;
+    n.norm.relu = op->spec.relu;
+    n.norm.partial = (float *) call->scratch;
+    n.first = call->norms[0] != NULL ? 0 : 1;
+    n.second = 1 - n.first;
+    n.line[0] = hpct_backend_norm_line_in(call->norms[n.first], (size_t) channels);
+    if (call->norms[n.second] != NULL)
+        n.line[1] = hpct_backend_norm_line_in(call->norms[n.second], (size_t) channels);
+    if (op->leaves_norm_sums)
+        n.open = (uint8_t *) call->workspace + 2 * sums_bytes(op);
+    return n;
 }
 
 /* Whether there are packs: each has a byte of the ReLU mask. */
-static bool is_noted(const hpct_cuda_norm *n, bool aligned)
+static bool is_noted(const hpct_cuda_norm &n, bool aligned)
 {
-    return aligned && width_of_channels(n->type, n->channels) > 1;
+    return aligned && width_of_channels(n.type, n.channels) > 1;
 }
 
-cudaError_t hpct_cuda_launch_norm_add(const hpct_cuda_norm *n, const hpct_backend_norm_line line[2],
-                                      const void *a, const void *b, void *dst, uint8_t *open)
+/* dst = a + b, where each operand with a line is normalized by it. */
+static cudaError_t launch_normed(const normed &n, const void *a, const void *b, void *dst)
 {
-    bool both = line[1].mean != nullptr;
-    if (open != nullptr && !is_noted(n, is_aligned(a, b, dst)))
+    const bool both = n.line[1].mean != nullptr, aligned = is_aligned(a, b, dst);
+    if (n.open != nullptr && !is_noted(n.norm, aligned))
         return cudaErrorMisalignedAddress;
-    return for_norm(n, is_aligned(a, b, dst), [&](auto zero, auto width) {
+    return for_norm(&n.norm, aligned, [&](auto zero, auto width) {
         using T = decltype(zero);
         constexpr int V = decltype(width)::value;
-        layout l = layout_for(n, V);
         auto kernel =
-            n->relu ? (both ? apply_and_add<T, V, true, true> : apply_and_add<T, V, true, false>)
-                    : (both ? apply_and_add<T, V, false, true> : apply_and_add<T, V, false, false>);
-        HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, line[0],
-                         line[1], (const T *) a, (const T *) b, (T *) dst, open);
+            n.norm.relu
+                ? (both ? apply_and_add<T, V, true, true> : apply_and_add<T, V, true, false>)
+                : (both ? apply_and_add<T, V, false, true> : apply_and_add<T, V, false, false>);
+        return launch_layout(kernel, &n.norm, layout_for(&n.norm, V), n.line[0], n.line[1], a, b,
+                             dst, n.open);
     });
 }
 
-cudaError_t hpct_cuda_launch_norm_add_backward(const hpct_cuda_norm *n,
-                                               const hpct_backend_norm_line line[2],
-                                               const uint8_t *open, const void *a, const void *b,
-                                               const hpct_cuda_join *join, void *diff_dst,
-                                               float *const sums[2])
+hpct_status hpct_cuda_add_normed(hpct_op *op, const hpct_op_call *call)
 {
-    const bool both = line[1].mean != nullptr;
-    const bool passes = join->diff_src[0] == diff_dst || join->diff_src[1] == diff_dst;
-    const size_t each = (size_t) parts_of(n) * 2 * (size_t) n->channels,
-                 step = hpct_backend_norm_line_step((size_t) n->channels);
-    if (!is_noted(n, is_aligned(a, b, diff_dst, join->diff_src[0], join->diff_src[1])))
+    const normed n = normed_of(op, call);
+    return hpct_cuda_launched(launch_normed(n, call->src[n.first], call->src[n.second], call->dst),
+                              op, "forward");
+}
+
+/* Also sums[k][2][hpct_backend_norm_line_step]: of the gradient g, and of g (x - mean) inverse with
+ * the line's x; for the first line, and for the second unless its mean is NULL. */
+static cudaError_t launch_normed_backward(const normed &n, const void *a, const void *b,
+                                          const hpct_cuda_join *join, void *diff_dst,
+                                          float *const sums[2])
+{
+    const bool both = n.line[1].mean != nullptr,
+               passes = join->diff_src[0] == diff_dst || join->diff_src[1] == diff_dst;
+    const size_t each = (size_t) parts_of(&n.norm) * 2 * (size_t) n.norm.channels,
+                 step = hpct_backend_norm_line_step((size_t) n.norm.channels);
+    if (!is_noted(n.norm, is_aligned(a, b, diff_dst, join->diff_src[0], join->diff_src[1])))
         return cudaErrorMisalignedAddress;
-    cudaError_t error = for_norm(n, true, [&](auto zero, auto width) {
+    cudaError_t error = for_type(n.norm.type, [&](auto zero) {
         using T = decltype(zero);
-        constexpr int V = decltype(width)::value;
-        if constexpr (V > 1) {
-            layout l = layout_for(n, V);
-            auto kernel = both ? add_back_and_sum<T, V, true> : add_back_and_sum<T, V, false>;
-            HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels,
-                             line[0].mean, line[1].mean, open, (const T *) a, (const T *) b, *join,
-                             passes, (T *) diff_dst, n->partial);
-        }
+        constexpr int V = WIDE<T>;
+        auto kernel = both ? add_back_and_sum<T, V, true> : add_back_and_sum<T, V, false>;
+        return launch_layout(kernel, &n.norm, layout_for(&n.norm, V), n.line[0].mean,
+                             n.line[1].mean, n.open, a, b, *join, passes, diff_dst, n.norm.partial);
     });
     for (int k = 0; k < 1 + both && error == cudaSuccess; k++)
-        error = norm_finish_sums(n, parts_of(n), n->partial + (size_t) k * each, line[k].inverse,
-                                 nullptr, sums[k] + step, sums[k]);
+        error = norm_finish_sums(&n.norm, parts_of(&n.norm), n.norm.partial + (size_t) k * each,
+                                 n.line[k].inverse, nullptr, sums[k] + step, sums[k]);
     return error;
+}
+
+hpct_status hpct_cuda_add_normed_backward(hpct_op *op, const hpct_op_call *call,
+                                          const hpct_cuda_join *join)
+{
+    const normed n = normed_of(op, call);
+    char *workspace = (char *) call->workspace;
+    float *const sums[] = {(float *) (workspace + op->norm_sums[n.first]),
+                           (float *) (workspace + op->norm_sums[n.second])};
+    return hpct_cuda_launched(launch_normed_backward(n, call->src[n.first], call->src[n.second],
+                                                     join, call->diff_dst, sums),
+                              op, "backward");
+}
+
+/* Backward computes sums for its fused normalizations, if channels are in packs. */
+void hpct_cuda_add_prepare(hpct_op *op)
+{
+    const int channels = op->spec.join.size[0],
+              width = width_of_channels(op->build.values, channels);
+    const size_t rows = (size_t) hpct_op_largest_batch(&op->build) * (size_t) op->spec.join.rows,
+                 parts = (size_t) hpct_cuda_norm_parts(op->build.values, channels);
+    if (!op->build.normed || !op->build.training || !op->spec.relu || op->spec.join.count != 2 ||
+        width == 1 || rows == 0)
+        return;
+    op->leaves_norm_sums = true;
+    op->norm_sums[1] = sums_bytes(op);
+    op->workspace_bytes = 2 * sums_bytes(op) + rows * (size_t) channels / (size_t) width;
+    op->scratch_bytes = 2 * parts * 2 * (size_t) channels * sizeof(float);
+    op->backward_reads_src = true;
+    op->backward_reads_dst = false;
 }

@@ -5,10 +5,9 @@
  * Variances, 1979), without cancellation. */
 #include "nn/backend/cuda/norm_walk.cuh"
 
-int hpct_cuda_norm_parts(hpct_cuda_queue queue, hpct_cuda_number type, int channels)
+int hpct_cuda_norm_parts(hpct_precision type, int channels)
 {
-    return most_parts(queue, layout_of(channels, width_of_channels(type, channels)),
-                      BLOCKS_PER_PROCESSOR);
+    return most_parts(layout_of(channels, width_of_channels(type, channels)), BLOCKS_PER_PROCESSOR);
 }
 
 /* ---- statistics ---- */
@@ -218,10 +217,8 @@ __global__ void __launch_bounds__(THREADS)
     const walk w = walk_of<V>(rows, channels);
     if (!w.inside)
         return;
-    float mean[V], scale[V], shift[V];
-    load_or(notes.mean + w.channel, 0, mean);
-    load_or(notes.scale + w.channel, 0, scale);
-    load_or(notes.shift + w.channel, 0, shift);
+    own_line<V> p;
+    load_line(notes, w.channel, p);
     each_batch(w, [&](size_t row, auto batch) {
         constexpr int B = decltype(batch)::value;
         float x[B][V];
@@ -232,7 +229,7 @@ __global__ void __launch_bounds__(THREADS)
         for (int b = 0; b < B; b++) {
 #pragma unroll
             for (int k = 0; k < V; k++) {
-                float y = normal(x[b][k], mean[k], scale[k], shift[k]);
+                float y = normal(x[b][k], p.mean[k], p.scale[k], p.shift[k]);
                 x[b][k] = RELU && !(y > 0) ? 0 : y;
             }
             store(x[b], dst + (row + b * w.step) * (size_t) channels + w.channel);
@@ -243,10 +240,10 @@ __global__ void __launch_bounds__(THREADS)
 /* ---- backward ---- */
 
 /* The gradient masked by the ReLU, i.e. where forward's result was positive. */
-template <bool RELU>
-__device__ inline float behind_relu(float g, float x, float mean, float scale, float shift)
+template <bool RELU, int V>
+__device__ inline float behind_relu(float g, float x, const own_line<V> &p, int k)
 {
-    return !RELU || normal(x, mean, scale, shift) > 0 ? g : 0;
+    return !RELU || normal(x, p.mean[k], p.scale[k], p.shift[k]) > 0 ? g : 0;
 }
 
 template <typename T, int V, bool RELU>
@@ -256,14 +253,12 @@ __global__ void __launch_bounds__(THREADS, RELU ? FEWER_BLOCKS : BLOCKS_PER_PROC
 {
     __shared__ float shared[2][V][THREADS];
     const walk w = walk_of<V>(rows, channels);
-    float mean[V] = {}, scale[V] = {}, shift[V] = {}, sum[V] = {}, sum_x[V] = {};
-    if (w.inside) {
-        load_or(notes.mean + w.channel, 0, mean);
-        if (RELU) {
-            load_or(notes.scale + w.channel, 0, scale);
-            load_or(notes.shift + w.channel, 0, shift);
-        }
-    }
+    own_line<V> p = {};
+    float sum[2][V] = {}; /* of g, g (x - mean) */
+    if (w.inside && RELU)
+        load_line(notes, w.channel, p);
+    else if (w.inside)
+        load_or(notes.mean + w.channel, 0, p.mean);
     each_batch(w, [&](size_t row, auto batch) {
         constexpr int B = decltype(batch)::value;
         float x[B][V], g[B][V];
@@ -277,28 +272,13 @@ __global__ void __launch_bounds__(THREADS, RELU ? FEWER_BLOCKS : BLOCKS_PER_PROC
         for (int b = 0; b < B; b++) {
 #pragma unroll
             for (int k = 0; k < V; k++) {
-                float own = behind_relu<RELU>(g[b][k], x[b][k], mean[k], scale[k], shift[k]);
-                sum[k] += own;
-                sum_x[k] = fmaf(own, x[b][k] - mean[k], sum_x[k]);
+                float own = behind_relu<RELU>(g[b][k], x[b][k], p, k);
+                sum[0][k] += own;
+                sum[1][k] = fmaf(own, x[b][k] - p.mean[k], sum[1][k]);
             }
         }
     });
-    const int at = (int) (threadIdx.y * blockDim.x + threadIdx.x);
-#pragma unroll
-    for (int k = 0; k < V; k++) {
-        shared[0][k][at] = sum[k];
-        shared[1][k][at] = sum_x[k];
-    }
-    for (int half = (int) blockDim.y / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if ((int) threadIdx.y >= half)
-            continue;
-        const int other = at + half * (int) blockDim.x;
-        for (int k = 0; k < V; k++) {
-            shared[0][k][at] += shared[0][k][other];
-            shared[1][k][at] += shared[1][k][other];
-        }
-    }
+    const int at = add_rows(sum, shared);
     if (threadIdx.y == 0 && w.inside) {
         float *to = partial + (size_t) blockIdx.y * 2 * (size_t) channels + w.channel;
         for (int k = 0; k < V; k++) {
@@ -351,16 +331,15 @@ __global__ void __launch_bounds__(THREADS)
     const walk w = walk_of<V>(rows, channels);
     if (!w.inside)
         return;
-    float mean[V], scale[V], shift[V], slope[V], offset[V];
-    load_or(notes.mean + w.channel, 0, mean);
-    load_or(notes.scale + w.channel, 0, scale);
-    load_or(notes.shift + w.channel, 0, shift);
+    own_line<V> p;
+    float slope[V], offset[V];
+    load_line(notes, w.channel, p);
     const float all = *notes.rows;
 #pragma unroll
     for (int k = 0; k < V; k++) {
         float inverse = notes.inverse[w.channel + k];
-        offset[k] = -scale[k] * sums[w.channel + k] / all;
-        slope[k] = -scale[k] * inverse * inverse * sums[channels + w.channel + k] / all;
+        offset[k] = -p.scale[k] * sums[w.channel + k] / all;
+        slope[k] = -p.scale[k] * inverse * inverse * sums[channels + w.channel + k] / all;
     }
     each_batch(w, [&](size_t row, auto batch) {
         constexpr int B = decltype(batch)::value;
@@ -375,8 +354,8 @@ __global__ void __launch_bounds__(THREADS)
         for (int b = 0; b < B; b++) {
 #pragma unroll
             for (int k = 0; k < V; k++) {
-                float own = behind_relu<RELU>(g[b][k], x[b][k], mean[k], scale[k], shift[k]);
-                g[b][k] = fmaf(own, scale[k], fmaf(x[b][k] - mean[k], slope[k], offset[k]));
+                float own = behind_relu<RELU>(g[b][k], x[b][k], p, k);
+                g[b][k] = fmaf(own, p.scale[k], fmaf(x[b][k] - p.mean[k], slope[k], offset[k]));
             }
             put_values(g[b], add, diff_src + (row + b * w.step) * (size_t) channels + w.channel);
         }
@@ -415,19 +394,15 @@ cudaError_t hpct_cuda_launch_norm_begin(const hpct_cuda_norm *n, const void *src
                                         float *room)
 {
     cudaError_t error = for_norm(n, is_aligned(src), [&](auto zero, auto width) {
-        using T = decltype(zero);
         constexpr int V = decltype(width)::value;
-        layout l = layout_for(n, V, FEWER_BLOCKS);
-        auto kernel = moments<T, V>;
-        HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels,
-                         (const T *) src, n->partial);
+        return launch_layout(moments<decltype(zero), V>, n, layout_for(n, V, FEWER_BLOCKS), src,
+                             n->partial);
     });
     if (error != cudaSuccess)
         return error;
-    HPCT_CUDA_LAUNCH(finish_moments, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue,
-                     n->rows, (int) parts_of(n, FEWER_BLOCKS), n->partial, settling_of(n), squares,
-                     room);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(finish_moments, finish_blocks(n->channels), dim3(FINISH, FINISH),
+                            n->rows, parts_of(n, FEWER_BLOCKS), n->partial, settling_of(n), squares,
+                            room);
 }
 
 cudaError_t hpct_cuda_launch_norm_moments(const hpct_cuda_norm *norm, const void *src)
@@ -437,22 +412,19 @@ cudaError_t hpct_cuda_launch_norm_moments(const hpct_cuda_norm *norm, const void
 
 cudaError_t hpct_cuda_launch_norm_middle(const hpct_cuda_norm *n, const float *room, float *squares)
 {
-    HPCT_CUDA_LAUNCH(middle, channel_blocks(n->channels), THREADS, n->queue, n->rows,
-                     settling_of(n), room, squares);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(middle, channel_blocks(n->channels), THREADS, n->rows, settling_of(n),
+                            room, squares);
 }
 
 cudaError_t hpct_cuda_launch_norm_end(const hpct_cuda_norm *n, const float *squares)
 {
-    HPCT_CUDA_LAUNCH(end_moments, channel_blocks(n->channels), THREADS, n->queue, settling_of(n),
-                     squares);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(end_moments, channel_blocks(n->channels), THREADS, settling_of(n),
+                            squares);
 }
 
 cudaError_t hpct_cuda_launch_norm_moving(const hpct_cuda_norm *n)
 {
-    HPCT_CUDA_LAUNCH(take_moving, channel_blocks(n->channels), THREADS, n->queue, settling_of(n));
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(take_moving, channel_blocks(n->channels), THREADS, settling_of(n));
 }
 
 cudaError_t hpct_cuda_launch_norm_apply(const hpct_cuda_norm *n, const void *src, void *dst)
@@ -460,19 +432,16 @@ cudaError_t hpct_cuda_launch_norm_apply(const hpct_cuda_norm *n, const void *src
     return for_norm(n, is_aligned(src, dst), [&](auto zero, auto width) {
         using T = decltype(zero);
         constexpr int V = decltype(width)::value;
-        layout l = layout_for(n, V);
-        auto kernel = n->relu ? apply<T, V, true> : apply<T, V, false>;
-        HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes,
-                         (const T *) src, (T *) dst);
+        return launch_layout(n->relu ? apply<T, V, true> : apply<T, V, false>, n, layout_for(n, V),
+                             n->notes, src, dst);
     });
 }
 
 cudaError_t norm_finish_sums(const hpct_cuda_norm *n, unsigned parts, const float *partial,
                              const float *inverse, float *sums, float *diff_gamma, float *diff_beta)
 {
-    HPCT_CUDA_LAUNCH(finish_sums, finish_blocks(n->channels), dim3(FINISH, FINISH), n->queue,
-                     n->channels, (int) parts, partial, inverse, sums, diff_gamma, diff_beta);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(finish_sums, finish_blocks(n->channels), dim3(FINISH, FINISH),
+                            n->channels, parts, partial, inverse, sums, diff_gamma, diff_beta);
 }
 
 cudaError_t hpct_cuda_launch_norm_sums(const hpct_cuda_norm *n, const void *src,
@@ -483,10 +452,8 @@ cudaError_t hpct_cuda_launch_norm_sums(const hpct_cuda_norm *n, const void *src,
     cudaError_t error = for_norm(n, is_aligned(src, diff_dst), [&](auto zero, auto width) {
         using T = decltype(zero);
         constexpr int V = decltype(width)::value;
-        layout l = layout_for(n, V, blocks);
-        auto kernel = n->relu ? sums_of<T, V, true> : sums_of<T, V, false>;
-        HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes,
-                         (const T *) src, (const T *) diff_dst, n->partial);
+        return launch_layout(n->relu ? sums_of<T, V, true> : sums_of<T, V, false>, n,
+                             layout_for(n, V, blocks), n->notes, src, diff_dst, n->partial);
     });
     return error == cudaSuccess ? norm_finish_sums(n, parts_of(n, blocks), n->partial,
                                                    n->notes.inverse, sums, diff_gamma, diff_beta)
@@ -500,18 +467,15 @@ cudaError_t hpct_cuda_launch_norm_backward(const hpct_cuda_norm *n, const void *
     return for_norm(n, is_aligned(src, diff_dst, diff_src), [&](auto zero, auto width) {
         using T = decltype(zero);
         constexpr int V = decltype(width)::value;
-        layout l = layout_for(n, V);
-        auto kernel = n->relu ? backward<T, V, true> : backward<T, V, false>;
-        HPCT_CUDA_LAUNCH(kernel, grid_of(l), block_of(l), n->queue, n->rows, n->channels, n->notes,
-                         sums, (const T *) src, (const T *) diff_dst, add, (T *) diff_src);
+        return launch_layout(n->relu ? backward<T, V, true> : backward<T, V, false>, n,
+                             layout_for(n, V), n->notes, sums, src, diff_dst, add, diff_src);
     });
 }
 
 cudaError_t hpct_cuda_launch_norm_take_sums(const hpct_cuda_norm *n, const float *given,
                                             float *sums, float *diff_gamma, float *diff_beta)
 {
-    HPCT_CUDA_LAUNCH(take_sums, channel_blocks(n->channels), THREADS, n->queue, n->channels,
-                     hpct_backend_norm_line_step((size_t) n->channels), given, n->notes.inverse,
-                     sums, diff_gamma, diff_beta);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(take_sums, channel_blocks(n->channels), THREADS, n->channels,
+                            hpct_backend_norm_line_step((size_t) n->channels), given,
+                            n->notes.inverse, sums, diff_gamma, diff_beta);
 }

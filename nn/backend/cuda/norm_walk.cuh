@@ -5,6 +5,7 @@
 #define HPCT_NN_BACKEND_CUDA_NORM_WALK_CUH
 
 #include "nn/backend/cuda/kernel.cuh"
+#include "nn/backend/norm_line.h"
 
 /* ---- distribution of rows ---- */
 
@@ -20,9 +21,9 @@ struct layout {
     unsigned wide, parts; /* blocks */
 };
 
-static inline int width_of_channels(hpct_cuda_number type, int channels)
+static inline int width_of_channels(hpct_precision type, int channels)
 {
-    int wide = type == HPCT_CUDA_NUMBER_FP32 ? WIDE<float> : WIDE<__half>;
+    int wide = type == HPCT_FP32 ? WIDE<float> : WIDE<__half>;
     return channels % wide == 0 ? wide : 1;
 }
 
@@ -38,9 +39,9 @@ static inline layout layout_of(int channels, int width)
     return l;
 }
 
-static inline int most_parts(hpct_cuda_queue queue, const layout &l, int per_processor)
+static inline int most_parts(const layout &l, int per_processor)
 {
-    int parts = queue.multiprocessors * per_processor / (int) l.wide;
+    int parts = hpct_cuda_gpu.multiprocessors * per_processor / (int) l.wide;
     return parts < 1 ? 1 : parts;
 }
 
@@ -49,7 +50,7 @@ static inline unsigned parts_of(const hpct_cuda_norm *n, int per_processor = BLO
 {
     layout l = layout_of(n->channels, width_of_channels(n->type, n->channels));
     size_t least = (size_t) l.down * BATCH, worth = (n->rows + least - 1) / least;
-    size_t most = (size_t) most_parts(n->queue, l, per_processor);
+    size_t most = (size_t) most_parts(l, per_processor);
     return (unsigned) (worth < 1 ? 1 : worth < most ? worth : most);
 }
 
@@ -102,7 +103,45 @@ template <int V> __device__ inline void load_or(const float *from, float otherwi
         to[k] = from != nullptr ? from[k] : otherwise;
 }
 
+/* Adds the sums of the threads that have the same channels: shared[sum][value][thread] of those
+ * with threadIdx.y 0, which it returns the index of. */
+template <int SUMS, int V>
+__device__ inline int add_rows(const float (&sum)[SUMS][V], float (&shared)[SUMS][V][THREADS])
+{
+    const int own = (int) (threadIdx.y * blockDim.x + threadIdx.x);
+#pragma unroll
+    for (int s = 0; s < SUMS; s++) {
+#pragma unroll
+        for (int k = 0; k < V; k++)
+            shared[s][k][own] = sum[s][k];
+    }
+    for (int half = (int) blockDim.y / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if ((int) threadIdx.y >= half)
+            continue;
+        for (int s = 0; s < SUMS; s++) {
+            for (int k = 0; k < V; k++)
+                shared[s][k][own] += shared[s][k][own + half * (int) blockDim.x];
+        }
+    }
+    return own;
+}
+
 /* ---- normalization ---- */
+
+/* Of a pack of channels. */
+template <int V> struct own_line {
+    float mean[V], scale[V], shift[V];
+};
+
+/* From hpct_backend_norm_line or hpct_cuda_norm_notes. */
+template <typename Line, int V>
+__device__ inline void load_line(const Line &l, int c, own_line<V> &to)
+{
+    load_or(l.mean + c, 0, to.mean);
+    load_or(l.scale + c, 0, to.scale);
+    load_or(l.shift + c, 0, to.shift);
+}
 
 __device__ inline float normal(float x, float mean, float scale, float shift)
 {
@@ -114,21 +153,16 @@ __device__ inline float normal(float x, float mean, float scale, float shift)
 template <typename Body>
 static cudaError_t for_norm(const hpct_cuda_norm *n, bool aligned, Body body)
 {
-    return for_type(n->type, [&](auto zero) {
-        using T = decltype(zero);
-        bool wide = aligned && width_of_channels(n->type, n->channels) > 1;
-        for_width<T>(wide, [&](auto width) { body(zero, width); });
-    });
+    return for_packs(n->type, aligned, (size_t) n->channels, body);
 }
 
-static inline dim3 grid_of(const layout &l)
+template <typename Kernel, typename... A>
+static cudaError_t launch_layout(Kernel kernel, const hpct_cuda_norm *n, const layout &l,
+                                 const A &...arguments)
 {
-    return dim3(l.wide, l.parts);
-}
-
-static inline dim3 block_of(const layout &l)
-{
-    return dim3((unsigned) l.across, (unsigned) l.down);
+    return HPCT_CUDA_LAUNCH(kernel, dim3(l.wide, l.parts),
+                            dim3((unsigned) l.across, (unsigned) l.down), n->rows, n->channels,
+                            arguments...);
 }
 
 /* From partial[parts][2][channels]: per channel, sums of the gradient g and of g (x - mean), and

@@ -6,6 +6,7 @@
 #include "nn/backend/cuda/product.h"
 
 #include "base/status.h"
+#include "nn/backend/cuda/buffers.h"
 #include "nn/backend/cuda/tune.h"
 
 #include <inttypes.h>
@@ -13,9 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGNMENT 16u        /* bytes, of all matrices */
-#define MEASURED 6           /* algorithms, at most */
-#define BUFFER_ALIGNMENT 256 /* bytes, alignment of buffers for measuring */
+#define ALIGNMENT 16u /* bytes, of all matrices */
+#define MEASURED 6    /* algorithms, at most */
 #define ALGORITHM_WORDS (sizeof((cublasLtMatmulAlgo_t *) NULL)->data / sizeof(uint64_t))
 
 struct hpct_cuda_lt_product {
@@ -126,14 +126,9 @@ static hpct_status run_trial(void *argument)
     return multiply(t->product, t->how, t->a, t->b, t->d, t->workspace);
 }
 
-static size_t align_up(size_t bytes)
-{
-    return (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
-}
-
 static size_t bytes_of(cudaDataType_t type, size_t count)
 {
-    return align_up(count * (type == CUDA_R_32F ? 4 : 2));
+    return hpct_cuda_align_up(count * (type == CUDA_R_32F ? 4 : 2));
 }
 
 /* Times all candidates on separate buffers; *best: the fastest, -1 if none runs. Without memory the

@@ -2,7 +2,7 @@
 #ifndef HPCT_NN_BACKEND_CUDA_RANDOM_CUH
 #define HPCT_NN_BACKEND_CUDA_RANDOM_CUH
 
-#include "nn/backend/cuda/kernels.h"
+#include "nn/backend/cuda/kernel.cuh"
 
 struct words {
     uint32_t at[4];

@@ -1,12 +1,17 @@
 /* Dropout, GaussianNoise, RandomCrop, RandomFlip and Resizing. The random numbers are defined in
- * nn/backend/dropout.h, nn/backend/noise.h and nn/backend/picture.h. */
+ * nn/backend/dropout.h, nn/backend/noise.h and nn/backend/picture.h; backward draws the same again.
+ */
 #include "nn/backend/cuda/kernel.cuh"
 #include "nn/backend/cuda/random.cuh"
 
+extern "C" {
+#include "nn/backend/dropout.h"
+#include "nn/backend/picture.h"
+}
+
 /* ---- dropout ---- */
 
-constexpr uint32_t LANES = 16,
-                   GROUP = 64; /* HPCT_BACKEND_DROPOUT_LANES, HPCT_BACKEND_DROPOUT_GROUP */
+constexpr uint32_t LANES = HPCT_BACKEND_DROPOUT_LANES, GROUP = HPCT_BACKEND_DROPOUT_GROUP;
 
 /* A thread processes a block of four words, whose elements are LANES apart. */
 template <typename T>
@@ -31,19 +36,6 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_cuda_launch_dropout(hpct_cuda_queue queue, hpct_cuda_number type,
-                                     hpct_cuda_drawing drawing, uint32_t threshold, float scale,
-                                     int n, size_t size, const void *src, bool add, void *dst)
-{
-    sample_grid grid = grid_for_samples(n, (size + GROUP - 1) / GROUP * LANES);
-    return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = dropout<T>;
-        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, threshold, scale, n,
-                         size, (const T *) src, add, (T *) dst);
-    });
-}
-
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
     dropout_rows(hpct_cuda_drawing given, uint32_t threshold, float scale, int n, size_t rows,
@@ -61,18 +53,42 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_cuda_launch_dropout_rows(hpct_cuda_queue queue, hpct_cuda_number type,
-                                          hpct_cuda_drawing drawing, uint32_t threshold,
-                                          float scale, int n, size_t rows, size_t size,
-                                          const void *src, bool add, void *dst)
+static cudaError_t copy(const hpct_op *op, int n, const float *src, bool add, float *dst)
 {
-    sample_grid grid = grid_for_samples(n, rows * size);
-    return for_type(type, [&](auto zero) {
+    return hpct_cuda_launch_rescale(op->build.values, hpct_cuda_dst_count(op, n), 1, 0, src, add,
+                                    dst);
+}
+
+static cudaError_t drop(const hpct_op *op, const hpct_op_call *call, const float *src, bool add,
+                        float *dst)
+{
+    const hpct_graph_draw draw = hpct_op_draw(op, call);
+    const hpct_backend_dropout how = hpct_backend_dropout_make(&draw, op->spec.rate);
+    const size_t rows = (size_t) op->spec.dense.rows, size = (size_t) op->spec.dense.out;
+    if (!call->training)
+        return copy(op, call->n, src, add, dst);
+    const hpct_cuda_drawing drawing = hpct_cuda_drawing_of(op, call);
+    const sample_grid grid =
+        grid_for_samples(call->n, rows > 1 ? rows * size : (size + GROUP - 1) / GROUP * LANES);
+    return for_type(op->build.values, [&](auto zero) {
         using T = decltype(zero);
-        auto kernel = dropout_rows<T>;
-        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, threshold, scale, n,
-                         rows, size, (const T *) src, add, (T *) dst);
+        if (rows > 1)
+            return HPCT_CUDA_LAUNCH(dropout_rows<T>, grid.blocks, grid.threads, drawing,
+                                    how.threshold, how.scale, call->n, rows, size, src, add, dst);
+        return HPCT_CUDA_LAUNCH(dropout<T>, grid.blocks, grid.threads, drawing, how.threshold,
+                                how.scale, call->n, size, src, add, dst);
     });
+}
+
+hpct_status hpct_cuda_dropout_forward(hpct_op *op, const hpct_op_call *call)
+{
+    return hpct_cuda_launched(drop(op, call, call->src[0], false, call->dst), op, "forward");
+}
+
+hpct_status hpct_cuda_dropout_backward(hpct_op *op, const hpct_op_call *call)
+{
+    return hpct_cuda_launched(
+        drop(op, call, call->diff_dst, hpct_cuda_adds(call, 0), call->diff_src[0]), op, "backward");
 }
 
 /* ---- noise ---- */
@@ -101,20 +117,36 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_cuda_launch_noise(hpct_cuda_queue queue, hpct_cuda_number type,
-                                   hpct_cuda_drawing drawing, float stddev, int n, size_t size,
-                                   const void *src, void *dst)
+hpct_status hpct_cuda_noise_forward(hpct_op *op, const hpct_op_call *call)
 {
-    sample_grid grid = grid_for_samples(n, (size + 3) / 4);
-    return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = noise<T>;
-        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, stddev, n, size,
-                         (const T *) src, (T *) dst);
+    const size_t size = hpct_op_dst_floats(&op->spec);
+    const sample_grid grid = grid_for_samples(call->n, (size + 3) / 4);
+    if (!call->training)
+        return hpct_cuda_launched(copy(op, call->n, call->src[0], false, call->dst), op, "forward");
+    const hpct_cuda_drawing drawing = hpct_cuda_drawing_of(op, call);
+    return for_op(op, "forward", [&](auto zero) {
+        return HPCT_CUDA_LAUNCH(noise<decltype(zero)>, grid.blocks, grid.threads, drawing,
+                                op->spec.rate, call->n, size, call->src[0], call->dst);
     });
 }
 
+hpct_status hpct_cuda_noise_backward(hpct_op *op, const hpct_op_call *call)
+{
+    if (call->diff_src[0] == call->diff_dst)
+        return HPCT_OK;
+    return hpct_cuda_launched(
+        copy(op, call->n, call->diff_dst, hpct_cuda_adds(call, 0), call->diff_src[0]), op,
+        "backward");
+}
+
 /* ---- boxes of images, resized ---- */
+
+struct crop_box {
+    int in_h, in_w, out_h, out_w, channels;
+    bool nearest;                 /* cell, instead of a bilinear mean */
+    int top, left, height, width; /* the box, resized to out_h x out_w */
+    bool draws;                   /* random box: out_h x out_w at any position of a larger input */
+};
 
 /* Top left corner of a sample's box. */
 struct corner {
@@ -127,7 +159,7 @@ __device__ inline int pick(uint32_t word, int range)
     return (int) ((uint64_t) word * (uint64_t) range >> 32);
 }
 
-__device__ inline corner corner_of(const hpct_cuda_crop &c, const hpct_cuda_drawing &d, int s)
+__device__ inline corner corner_of(const crop_box &c, const hpct_cuda_drawing &d, int s)
 {
     if (!c.draws)
         return {c.top, c.left};
@@ -151,13 +183,13 @@ __device__ inline between find_neighbours(int out, int out_size, int in_size, bo
     return {low < 0 ? 0 : (int) low, low + 1 < in_size ? (int) low + 1 : in_size - 1, at - low};
 }
 
-__device__ inline size_t crop_in_at(const hpct_cuda_crop &c, int s, int y, int x)
+__device__ inline size_t crop_in_at(const crop_box &c, int s, int y, int x)
 {
     return (((size_t) s * (size_t) c.in_h + (size_t) y) * (size_t) c.in_w + (size_t) x) *
            (size_t) c.channels;
 }
 
-__device__ inline size_t crop_out_at(const hpct_cuda_crop &c, int s, int y, int x)
+__device__ inline size_t crop_out_at(const crop_box &c, int s, int y, int x)
 {
     return (((size_t) s * (size_t) c.out_h + (size_t) y) * (size_t) c.out_w + (size_t) x) *
            (size_t) c.channels;
@@ -166,8 +198,7 @@ __device__ inline size_t crop_out_at(const hpct_cuda_crop &c, int s, int y, int 
 /* A thread processes all channels of an output cell. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    crop(const __grid_constant__ hpct_cuda_crop c, hpct_cuda_drawing given, int n, const T *src,
-         T *dst)
+    crop(const __grid_constant__ crop_box c, hpct_cuda_drawing given, int n, const T *src, T *dst)
 {
     const hpct_cuda_drawing drawing = current(given);
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x;
@@ -216,8 +247,8 @@ __device__ inline float weight_of(const between &b, int at)
 /* A thread gathers one channel of an input cell. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    crop_backward(const __grid_constant__ hpct_cuda_crop c, hpct_cuda_drawing given, int n,
-                  const T *diff, bool add, T *diff_src)
+    crop_backward(const __grid_constant__ crop_box c, hpct_cuda_drawing given, int n, const T *diff,
+                  bool add, T *diff_src)
 {
     const hpct_cuda_drawing drawing = current(given);
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x, at = item / (unsigned) c.channels;
@@ -247,33 +278,6 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_cuda_launch_crop(hpct_cuda_queue queue, hpct_cuda_number type,
-                                  hpct_cuda_drawing drawing, const hpct_cuda_crop *c, int n,
-                                  const void *src, void *dst)
-{
-    sample_grid grid = grid_for_samples(n, (size_t) c->out_h * (size_t) c->out_w);
-    return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = crop<T>;
-        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *c, drawing, n, (const T *) src,
-                         (T *) dst);
-    });
-}
-
-cudaError_t hpct_cuda_launch_crop_backward(hpct_cuda_queue queue, hpct_cuda_number type,
-                                           hpct_cuda_drawing drawing, const hpct_cuda_crop *c,
-                                           int n, const void *diff_dst, bool add, void *diff_src)
-{
-    sample_grid grid =
-        grid_for_samples(n, (size_t) c->in_h * (size_t) c->in_w * (size_t) c->channels);
-    return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = crop_backward<T>;
-        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *c, drawing, n,
-                         (const T *) diff_dst, add, (T *) diff_src);
-    });
-}
-
 /* ---- flips ---- */
 
 template <typename T>
@@ -301,16 +305,74 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_cuda_launch_flip(hpct_cuda_queue queue, hpct_cuda_number type,
-                                  hpct_cuda_drawing drawing, int n, int h, int w, int channels,
-                                  bool horizontal, bool vertical, const void *src, bool add,
-                                  void *dst)
+/* ---- the operations ---- */
+
+static bool draws(const hpct_op *op, const hpct_op_call *call)
 {
-    sample_grid grid = grid_for_samples(n, (size_t) h * (size_t) w * (size_t) channels);
-    return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = flip<T>;
-        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, drawing, n, h, w, channels,
-                         horizontal, vertical, (const T *) src, add, (T *) dst);
+    return call->training && op->spec.kind != HPCT_OP_RESIZING;
+}
+
+/* hpct_backend_box_random is random only if the input is larger in both dimensions. */
+static crop_box box_of(const hpct_op *op, const hpct_op_call *call)
+{
+    const hpct_graph_picture *p = &op->spec.picture;
+    const bool crops = op->spec.kind == HPCT_OP_RANDOM_CROP;
+    const hpct_backend_box box = crops ? hpct_backend_box_centre(p) : hpct_backend_box_whole(p);
+    crop_box c = {p->in_h, p->in_w,  p->out_h,   p->out_w,  p->channels, p->nearest,
+                  box.top, box.left, box.height, box.width, false};
+    c.draws = crops && draws(op, call) && p->in_h > p->out_h && p->in_w > p->out_w;
+    if (c.draws) {
+        c.height = p->out_h;
+        c.width = p->out_w;
+    }
+    return c;
+}
+
+hpct_status hpct_cuda_crop_forward(hpct_op *op, const hpct_op_call *call)
+{
+    const crop_box c = box_of(op, call);
+    const hpct_cuda_drawing drawing = hpct_cuda_drawing_of(op, call);
+    const sample_grid grid = grid_for_samples(call->n, (size_t) c.out_h * (size_t) c.out_w);
+    return for_op(op, "forward", [&](auto zero) {
+        return HPCT_CUDA_LAUNCH(crop<decltype(zero)>, grid.blocks, grid.threads, c, drawing,
+                                call->n, call->src[0], call->dst);
     });
+}
+
+hpct_status hpct_cuda_crop_backward(hpct_op *op, const hpct_op_call *call)
+{
+    const crop_box c = box_of(op, call);
+    const hpct_cuda_drawing drawing = hpct_cuda_drawing_of(op, call);
+    const sample_grid grid = grid_for_samples(call->n, hpct_op_src_floats(&op->spec, 0));
+    return for_op(op, "backward", [&](auto zero) {
+        return HPCT_CUDA_LAUNCH(crop_backward<decltype(zero)>, grid.blocks, grid.threads, c,
+                                drawing, call->n, call->diff_dst, hpct_cuda_adds(call, 0),
+                                call->diff_src[0]);
+    });
+}
+
+/* Without randomness all samples are copied unflipped. */
+static hpct_status launch_flip(const hpct_op *op, const hpct_op_call *call, const char *what,
+                               const float *src, bool add, float *dst)
+{
+    const hpct_graph_picture *p = &op->spec.picture;
+    const bool turns = draws(op, call);
+    const hpct_cuda_drawing drawing = hpct_cuda_drawing_of(op, call);
+    const sample_grid grid = grid_for_samples(call->n, hpct_op_dst_floats(&op->spec));
+    return for_op(op, what, [&](auto zero) {
+        return HPCT_CUDA_LAUNCH(flip<decltype(zero)>, grid.blocks, grid.threads, drawing, call->n,
+                                p->in_h, p->in_w, p->channels, turns && p->horizontal,
+                                turns && p->vertical, src, add, dst);
+    });
+}
+
+hpct_status hpct_cuda_flip_forward(hpct_op *op, const hpct_op_call *call)
+{
+    return launch_flip(op, call, "forward", call->src[0], false, call->dst);
+}
+
+hpct_status hpct_cuda_flip_backward(hpct_op *op, const hpct_op_call *call)
+{
+    return launch_flip(op, call, "backward", call->diff_dst, hpct_cuda_adds(call, 0),
+                       call->diff_src[0]);
 }

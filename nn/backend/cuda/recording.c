@@ -58,8 +58,7 @@ static hpct_status set_moment(const hpct_cuda_moment *moment)
     if (memcmp(moment, &hpct_cuda_gpu.cached, sizeof *moment) == 0)
         return HPCT_OK;
     hpct_cuda_gpu.cached = *moment;
-    return hpct_cuda_check(
-        hpct_cuda_launch_moment(hpct_cuda_current_queue(), *moment, hpct_cuda_gpu.now), "moment");
+    return hpct_cuda_check(hpct_cuda_launch_moment(*moment, hpct_cuda_gpu.now), "moment");
 }
 
 /* Not needed by models without random operations. */

@@ -1,28 +1,23 @@
 #include "nn/backend/cuda/self_test.h"
 
 #include "base/status.h"
+#include "nn/backend/cuda/buffers.h"
 #include "nn/backend/cuda/ops.h"
 
 #include <math.h>
 
 #define SAMPLES 2048
 #define SAMPLES_OF_KERNEL 256 /* each is a sum over all images */
-#define ALIGNMENT 256         /* bytes */
 
 /* Numbers drawn from [-1, 1): a sum of K products is of the order of sqrt(K) / 3. What is wrong is
  * so by about as much; roundings of the operands (TF32: 2^-11) and of partial sums by far less. */
 #define TOLERANCE 0x1p-6
 
-static size_t align_up(size_t bytes)
+static hpct_precision number_of(cudnnDataType_t type)
 {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-static hpct_cuda_number number_of(cudnnDataType_t type)
-{
-    return type == CUDNN_DATA_FLOAT      ? HPCT_CUDA_NUMBER_FP32
-           : type == CUDNN_DATA_BFLOAT16 ? HPCT_CUDA_NUMBER_BF16
-                                         : HPCT_CUDA_NUMBER_FP16;
+    return type == CUDNN_DATA_FLOAT      ? HPCT_FP32
+           : type == CUDNN_DATA_BFLOAT16 ? HPCT_BF16
+                                         : HPCT_FP16;
 }
 
 /* Twice the rounding of a result. */
@@ -72,20 +67,22 @@ static double products_of(const hpct_dnn_claim *claim, const hpct_cuda_direct *d
 
 static size_t offsets_bytes(void)
 {
-    return align_up(SAMPLES * sizeof(size_t)) + align_up((SAMPLES + 1) * sizeof(float));
+    return hpct_cuda_align_up(SAMPLES * sizeof(size_t)) +
+           hpct_cuda_align_up((SAMPLES + 1) * sizeof(float));
 }
 
 size_t hpct_cuda_self_test_bytes(const hpct_dnn_graph *graph)
 {
-    return offsets_bytes() + align_up(count_of(graph, graph->claim.kernel) * sizeof(float));
+    return offsets_bytes() +
+           hpct_cuda_align_up(count_of(graph, graph->claim.kernel) * sizeof(float));
 }
 
 static hpct_status draw(const hpct_dnn_graph *graph, int tensor, void *to)
 {
-    return hpct_cuda_check(
-        hpct_cuda_launch_uniform(hpct_cuda_current_queue(), number_of(graph->type[tensor]),
-                                 count_of(graph, tensor), (uint64_t) tensor + 1, to),
-        "uniform");
+    return hpct_cuda_check(hpct_cuda_launch_uniform(number_of(graph->type[tensor]),
+                                                    count_of(graph, tensor), (uint64_t) tensor + 1,
+                                                    to),
+                           "uniform");
 }
 
 hpct_status hpct_cuda_self_test_open(hpct_cuda_self_test *test, const hpct_dnn_graph *graph,
@@ -107,13 +104,14 @@ hpct_status hpct_cuda_self_test_open(hpct_cuda_self_test *test, const hpct_dnn_g
                                   .offset = memory,
                                   .samples =
                                       claim->way == HPCT_DNN_WEIGHTS ? SAMPLES_OF_KERNEL : SAMPLES};
-    test->worst = (float *) (void *) ((char *) memory + align_up(SAMPLES * sizeof(size_t)));
+    test->worst =
+        (float *) (void *) ((char *) memory + hpct_cuda_align_up(SAMPLES * sizeof(size_t)));
     test->expected = test->worst + 1;
-    HPCT_TRY(hpct_cuda_check(
-        hpct_cuda_launch_cast(hpct_cuda_current_queue(), count_of(graph, claim->kernel),
-                              number_of(graph->type[claim->kernel]), at[claim->kernel],
-                              HPCT_CUDA_NUMBER_FP32, kernel),
-        "cast"));
+    HPCT_TRY(
+        hpct_cuda_check(hpct_cuda_launch_cast(hpct_cuda_gpu.stream, count_of(graph, claim->kernel),
+                                              number_of(graph->type[claim->kernel]),
+                                              at[claim->kernel], HPCT_FP32, kernel),
+                        "cast"));
     hpct_cuda_self_test_case c = {.way = claim->way == HPCT_DNN_FORWARD
                                              ? HPCT_CUDA_SELF_TEST_FORWARD
                                          : claim->way == HPCT_DNN_DATA ? HPCT_CUDA_SELF_TEST_DATA
@@ -127,10 +125,9 @@ hpct_status hpct_cuda_self_test_open(hpct_cuda_self_test *test, const hpct_dnn_g
                                   .other = claim->other >= 0 ? at[claim->other] : NULL,
                                   .bias = claim->bias >= 0 ? at[claim->bias] : NULL,
                                   .relu = claim->relu};
-    return hpct_cuda_check(hpct_cuda_launch_self_test_expect(hpct_cuda_current_queue(), &c,
-                                                             test->samples, test->offset,
-                                                             test->expected),
-                           "proof");
+    return hpct_cuda_check(
+        hpct_cuda_launch_self_test_expect(&c, test->samples, test->offset, test->expected),
+        "proof");
 }
 
 hpct_status hpct_cuda_self_test_run(const hpct_cuda_self_test *test,
@@ -149,11 +146,11 @@ hpct_status hpct_cuda_self_test_run(const hpct_cuda_self_test *test,
         HPCT_TRY(HPCT_CUDA(cudaMemsetAsync(test->result, 0xff, graph->bytes[claim->result],
                                            hpct_cuda_gpu.stream)));
     HPCT_TRY(run(argument));
-    HPCT_TRY(hpct_cuda_check(hpct_cuda_launch_self_test_deviation(
-                                 hpct_cuda_current_queue(), number_of(type), test->samples,
-                                 test->offset, test->expected, test->result, (float) tolerance,
-                                 (float) relative_of(type), test->worst),
-                             "proof"));
+    HPCT_TRY(hpct_cuda_check(
+        hpct_cuda_launch_self_test_deviation(number_of(type), test->samples, test->offset,
+                                             test->expected, test->result, (float) tolerance,
+                                             (float) relative_of(type), test->worst),
+        "proof"));
     HPCT_TRY(hpct_cuda_to_host(&worst, test->worst, sizeof worst));
     *right = worst <= 1;
     return HPCT_OK;

@@ -74,25 +74,17 @@ __global__ void __launch_bounds__(THREADS)
     expect_kernel(const hpct_cuda_self_test_case c, const T *src, const T *diff_dst, int samples,
                   size_t *offset, float *expected)
 {
-    __shared__ float part[THREADS / WARP];
     const hpct_cuda_direct &d = c.conv;
     const int size[4] = {d.out_c, d.kernel_h, d.kernel_w, d.in_c / d.groups};
     const size_t cells = (size_t) d.n * (size_t) d.cells;
     for (int i = (int) blockIdx.x; i < samples; i += (int) gridDim.x) {
         const place p = place_of(i, size);
-        const float own = warp_sum(proof_weights_at(&d, src, diff_dst, p.at[0], p.at[1], p.at[2],
-                                                    p.at[3], threadIdx.x, cells, THREADS));
-        if (threadIdx.x % WARP == 0)
-            part[threadIdx.x / WARP] = own;
-        __syncthreads();
+        const float sum = block_sum(proof_weights_at(&d, src, diff_dst, p.at[0], p.at[1], p.at[2],
+                                                     p.at[3], threadIdx.x, cells, THREADS));
         if (threadIdx.x == 0) {
-            float sum = 0;
-            for (int k = 0; k < THREADS / WARP; k++)
-                sum += part[k];
             offset[i] = p.offset;
             expected[i] = sum;
         }
-        __syncthreads();
     }
 }
 
@@ -122,35 +114,27 @@ __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-cudaError_t hpct_cuda_launch_self_test_expect(hpct_cuda_queue queue,
-                                              const hpct_cuda_self_test_case *c, int samples,
+cudaError_t hpct_cuda_launch_self_test_expect(const hpct_cuda_self_test_case *c, int samples,
                                               size_t *offset, float *expected)
 {
     return for_type(c->type, [&](auto zero) {
         using T = decltype(zero);
-        if (c->way == HPCT_CUDA_SELF_TEST_KERNEL) {
-            auto kernel = expect_kernel<T>;
-            HPCT_CUDA_LAUNCH(kernel, (unsigned) samples, THREADS, queue, *c, (const T *) c->src,
-                             (const T *) c->dst, samples, offset, expected);
-            return;
-        }
-        auto kernel = expect_image<T>;
-        HPCT_CUDA_LAUNCH(kernel, (unsigned) (samples + THREADS - 1) / THREADS, THREADS, queue, *c,
-                         (const T *) (c->way == HPCT_CUDA_SELF_TEST_DATA ? c->dst : c->src),
-                         (const T *) c->other, (const T *) c->bias, (const T *) c->initial, samples,
-                         offset, expected);
+        if (c->way == HPCT_CUDA_SELF_TEST_KERNEL)
+            return HPCT_CUDA_LAUNCH(expect_kernel<T>, (unsigned) samples, THREADS, *c, c->src,
+                                    c->dst, samples, offset, expected);
+        return HPCT_CUDA_LAUNCH(expect_image<T>, (unsigned) (samples + THREADS - 1) / THREADS,
+                                THREADS, *c, c->way == HPCT_CUDA_SELF_TEST_DATA ? c->dst : c->src,
+                                c->other, c->bias, c->initial, samples, offset, expected);
     });
 }
 
-cudaError_t hpct_cuda_launch_self_test_deviation(hpct_cuda_queue queue, hpct_cuda_number type,
-                                                 int samples, const size_t *offset,
-                                                 const float *expected, const void *got, float room,
-                                                 float relative, float *worst)
+cudaError_t hpct_cuda_launch_self_test_deviation(hpct_precision type, int samples,
+                                                 const size_t *offset, const float *expected,
+                                                 const void *got, float room, float relative,
+                                                 float *worst)
 {
     return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = deviation<T>;
-        HPCT_CUDA_LAUNCH(kernel, 1, THREADS, queue, samples, offset, expected, (const T *) got,
-                         room, relative, worst);
+        return HPCT_CUDA_LAUNCH(deviation<decltype(zero)>, 1, THREADS, samples, offset, expected,
+                                got, room, relative, worst);
     });
 }

@@ -203,32 +203,22 @@ static unsigned all_cells(const hpct_cuda_direct *d)
     return (unsigned) d->n * (unsigned) d->cells;
 }
 
-template <typename T, int V, int NUM>
-static void launch_forward(hpct_cuda_queue queue, const hpct_cuda_direct *d, const void *src,
-                           const float *kernel, const float *bias, bool relu, void *dst)
+cudaError_t hpct_cuda_launch_small_forward(hpct_precision type, const hpct_cuda_direct *d,
+                                           const void *src, const float *kernel, const float *bias,
+                                           bool relu, void *dst)
 {
-    const unsigned items = all_cells(d) * (unsigned) (d->out_c / V);
-    const unsigned most = (unsigned) (queue.multiprocessors * BLOCKS_AT_ONCE);
-    const unsigned blocks = blocks_for(queue, items);
-    const auto function = small_forward<T, V, NUM>;
-    HPCT_CUDA_LAUNCH(function, blocks < most ? blocks : most, THREADS, queue, *d, items,
-                     (const T *) src, kernel, bias, relu, (T *) dst);
-}
-
-cudaError_t hpct_cuda_launch_small_forward(hpct_cuda_queue queue, hpct_cuda_number type,
-                                           const hpct_cuda_direct *d, const void *src,
-                                           const float *kernel, const float *bias, bool relu,
-                                           void *dst)
-{
-    return for_type(type, [&](auto zero) {
+    const size_t channels = (size_t) d->out_c;
+    return for_packs(type, is_aligned(dst), channels, [&](auto zero, auto width) {
         using T = decltype(zero);
-        const bool wide = d->out_c % WIDE<T> == 0 && is_aligned(dst);
-        if (wide && taps_of(*d) == TAPS)
-            launch_forward<T, WIDE<T>, TAPS>(queue, d, src, kernel, bias, relu, dst);
-        else if (wide)
-            launch_forward<T, WIDE<T>, 0>(queue, d, src, kernel, bias, relu, dst);
-        else
-            launch_forward<T, 1, 0>(queue, d, src, kernel, bias, relu, dst);
+        constexpr int V = decltype(width)::value;
+        const unsigned items = all_cells(d) * (unsigned) (d->out_c / V),
+                       most = (unsigned) (hpct_cuda_gpu.multiprocessors * BLOCKS_AT_ONCE),
+                       blocks = blocks_for(items);
+        auto function = small_forward<T, V, 0>;
+        if constexpr (V > 1)
+            function = taps_of(*d) == TAPS ? small_forward<T, V, TAPS> : function;
+        return HPCT_CUDA_LAUNCH(function, blocks < most ? blocks : most, THREADS, *d, items, src,
+                                kernel, bias, relu, dst);
     });
 }
 
@@ -262,33 +252,20 @@ size_t hpct_cuda_small_scratch_bytes(const hpct_cuda_direct *d)
     return cut_cells(d).grid.y * (size_t) (taps_of(*d) + 1) * (size_t) d->out_c * sizeof(float);
 }
 
-template <typename T, int V>
-static void launch_backward(hpct_cuda_queue queue, const hpct_cuda_direct *d, const void *src,
-                            const void *dst, const void *diff, float *sums)
+cudaError_t hpct_cuda_launch_small_backward(hpct_precision type, const hpct_cuda_direct *d,
+                                            const void *src, const void *dst, const void *diff_dst,
+                                            float *kernel, float *bias, float *scratch)
 {
     const cutting c = cut_cells(d);
-    const auto kernel = small_backward<T, V>;
-    HPCT_CUDA_LAUNCH(kernel, c.grid, c.block, queue, *d, all_cells(d), c.cells_of_a_part,
-                     (const T *) src, (const T *) dst, (const T *) diff, sums);
-}
-
-cudaError_t hpct_cuda_launch_small_backward(hpct_cuda_queue queue, hpct_cuda_number type,
-                                            const hpct_cuda_direct *d, const void *src,
-                                            const void *dst, const void *diff_dst, float *kernel,
-                                            float *bias, float *scratch)
-{
     const cudaError_t error = for_type(type, [&](auto zero) {
         using T = decltype(zero);
-        if (width_of_pack(d) == 4)
-            launch_backward<T, 4>(queue, d, src, dst, diff_dst, scratch);
-        else
-            launch_backward<T, 1>(queue, d, src, dst, diff_dst, scratch);
+        return HPCT_CUDA_LAUNCH(
+            (width_of_pack(d) == 4 ? small_backward<T, 4> : small_backward<T, 1>), c.grid, c.block,
+            *d, all_cells(d), c.cells_of_a_part, src, dst, diff_dst, scratch);
     });
     if (error != cudaSuccess)
         return error;
     const int count = (taps_of(*d) + 1) * d->out_c;
-    HPCT_CUDA_LAUNCH(small_finish, (unsigned) ((count + SUM_LANES - 1) / SUM_LANES),
-                     dim3(SUM_LANES, SUM_ROWS), queue, *d, (int) cut_cells(d).grid.y, scratch,
-                     kernel, bias);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(small_finish, (unsigned) ((count + SUM_LANES - 1) / SUM_LANES),
+                            dim3(SUM_LANES, SUM_ROWS), *d, c.grid.y, scratch, kernel, bias);
 }

@@ -8,9 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define UNIT 16 /* floats per unit of the table */
-
-_Static_assert(HPCT_BACKEND_ARENA_ALIGN % UNIT == 0, "ranges are not whole units");
+#define UNIT HPCT_BACKEND_ARENA_ALIGN /* floats per unit of the table */
 
 /* ---- groups of ranges ---- */
 
@@ -129,14 +127,12 @@ static group group_of(const hpct_backend_update_call *call, int first)
 
 static hpct_status update(const group *g)
 {
-    return hpct_cuda_check(hpct_cuda_launch_update(hpct_cuda_current_queue(), &g->table, &g->args),
-                           "update");
+    return hpct_cuda_check(hpct_cuda_launch_update(&g->table, &g->args), "update");
 }
 
 static hpct_status settle(const group *g, hpct_cuda_update_settle what, float limit, bool first)
 {
-    return hpct_cuda_check(hpct_cuda_launch_update_settle(hpct_cuda_current_queue(), &g->table,
-                                                          &g->args, what, limit, first),
+    return hpct_cuda_check(hpct_cuda_launch_update_settle(&g->table, &g->args, what, limit, first),
                            "update of norms");
 }
 
@@ -149,16 +145,14 @@ static hpct_status share(const group *g)
             continue;
         HPCT_TRY(sums == NULL ? HPCT_CUDA(hpct_cuda_update_sums(&sums)) : HPCT_OK);
         HPCT_TRY(g->call->add_up(g->call->argument, sums + 2 * i, 2));
-        HPCT_TRY(HPCT_CUDA(hpct_cuda_launch_update_take(hpct_cuda_current_queue(), i, 1)));
+        HPCT_TRY(HPCT_CUDA(hpct_cuda_launch_update_take(i, 1)));
     }
     return HPCT_OK;
 }
 
 static hpct_status own_norms(const group *g, bool scaled)
 {
-    return hpct_cuda_check(
-        hpct_cuda_launch_update_norms(hpct_cuda_current_queue(), &g->table, &g->args, scaled),
-        "norms");
+    return hpct_cuda_check(hpct_cuda_launch_update_norms(&g->table, &g->args, scaled), "norms");
 }
 
 static hpct_status norms(const group *g, bool scaled)
@@ -228,8 +222,7 @@ static hpct_status measure_all(const hpct_backend_update_call *call)
  * all-reduce. */
 static hpct_status find_infinite(const hpct_backend_update_call *call)
 {
-    HPCT_TRY(hpct_cuda_check(hpct_cuda_launch_scaling_judge(hpct_cuda_current_queue(),
-                                                            call->scaling, call->num_ranges > 0),
+    HPCT_TRY(hpct_cuda_check(hpct_cuda_launch_scaling_judge(call->scaling, call->num_ranges > 0),
                              "loss scaling"));
     if (call->judge == NULL)
         return HPCT_OK;
@@ -238,8 +231,7 @@ static hpct_status find_infinite(const hpct_backend_update_call *call)
 
 static hpct_status move_scale(const hpct_backend_update_call *call)
 {
-    return hpct_cuda_check(hpct_cuda_launch_scaling_move(hpct_cuda_current_queue(), call->scaling,
-                                                         1 - (double) call->mix_1,
+    return hpct_cuda_check(hpct_cuda_launch_scaling_move(call->scaling, 1 - (double) call->mix_1,
                                                          1 - (double) call->mix_2),
                            "loss scaling");
 }
@@ -281,48 +273,39 @@ hpct_status hpct_cuda_copy_params(hpct_precision values, const hpct_backend_para
     hpct_cuda_copy_table table;
     for (int taken; num > 0; copies += taken, num -= taken) {
         taken = fill_table(&table, copies, num);
-        HPCT_TRY(hpct_cuda_check(hpct_cuda_launch_copies(hpct_cuda_current_queue(),
-                                                         hpct_cuda_number_for(values), &table),
-                                 "copies"));
+        HPCT_TRY(hpct_cuda_check(hpct_cuda_launch_copies(values, &table), "copies"));
     }
     return HPCT_OK;
 }
 
 hpct_status hpct_cuda_accumulate(size_t count, const float *src, float *dst, bool first)
 {
-    return hpct_cuda_check(hpct_cuda_launch_rescale(hpct_cuda_current_queue(),
-                                                    HPCT_CUDA_NUMBER_FP32, count, 1, 0, src, !first,
-                                                    dst),
+    return hpct_cuda_check(hpct_cuda_launch_rescale(HPCT_FP32, count, 1, 0, src, !first, dst),
                            "accumulate");
 }
 
 hpct_status hpct_cuda_add_values(hpct_precision values, size_t count, const float *src, float *dst)
 {
-    return hpct_cuda_check(hpct_cuda_launch_rescale(hpct_cuda_current_queue(),
-                                                    hpct_cuda_number_for(values), count, 1, 0, src,
-                                                    true, dst),
+    return hpct_cuda_check(hpct_cuda_launch_rescale(values, count, 1, 0, src, true, dst),
                            "add_values");
 }
 
 hpct_status hpct_cuda_scale(size_t count, float factor, float *dst)
 {
-    return hpct_cuda_check(hpct_cuda_launch_scale(hpct_cuda_current_queue(), HPCT_CUDA_NUMBER_FP32,
-                                                  count, factor, dst),
+    return hpct_cuda_check(hpct_cuda_launch_rescale(HPCT_FP32, count, factor, 0, dst, false, dst),
                            "scale");
 }
 
 hpct_status hpct_cuda_to_values(hpct_precision values, size_t count, const float *from, float *to)
 {
-    return hpct_cuda_check(hpct_cuda_launch_cast(hpct_cuda_current_queue(), count,
-                                                 HPCT_CUDA_NUMBER_FP32, from,
-                                                 hpct_cuda_number_for(values), to),
-                           "to_values");
+    return hpct_cuda_check(
+        hpct_cuda_launch_cast(hpct_cuda_gpu.stream, count, HPCT_FP32, from, values, to),
+        "to_values");
 }
 
 hpct_status hpct_cuda_from_values(hpct_precision values, size_t count, const float *from, float *to)
 {
-    return hpct_cuda_check(hpct_cuda_launch_cast(hpct_cuda_current_queue(), count,
-                                                 hpct_cuda_number_for(values), from,
-                                                 HPCT_CUDA_NUMBER_FP32, to),
-                           "from_values");
+    return hpct_cuda_check(
+        hpct_cuda_launch_cast(hpct_cuda_gpu.stream, count, values, from, HPCT_FP32, to),
+        "from_values");
 }

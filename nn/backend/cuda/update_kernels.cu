@@ -3,8 +3,8 @@
  * device, where the update reads the factors derived from them. */
 #include "nn/backend/cuda/kernel.cuh"
 
-constexpr int UNIT = 16;  /* floats; ranges are multiples */
-constexpr int VALUES = 4; /* floats per thread and access */
+constexpr int UNIT = HPCT_BACKEND_ARENA_ALIGN; /* floats; ranges are multiples */
+constexpr int VALUES = 4;                      /* floats per thread and access */
 
 static_assert(HPCT_CUDA_UPDATE_CHUNK % UNIT == 0, "a chunk is whole units");
 static_assert(sizeof(hpct_cuda_update_table) + sizeof(hpct_cuda_update_args) <= 4000,
@@ -381,59 +381,37 @@ __global__ void move(hpct_graph_loss_scaling *s, double beta_1, double beta_2)
 
 /* ---- launchers ---- */
 
-static unsigned blocks_of(hpct_cuda_queue queue, const hpct_cuda_update_table *t)
+static unsigned blocks_of(const hpct_cuda_update_table *t)
 {
-    return blocks_for(queue, t->first_chunk[t->num_ranges], 1);
+    return blocks_for(t->first_chunk[t->num_ranges], 1);
 }
 
-static cudaError_t launch_finish(hpct_cuda_queue queue, const hpct_cuda_update_table *t)
+static cudaError_t launch_finish(const hpct_cuda_update_table *t)
 {
-    HPCT_CUDA_LAUNCH(finish, (unsigned) t->num_ranges, THREADS, queue, *t);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(finish, (unsigned) t->num_ranges, THREADS, *t);
 }
 
-cudaError_t hpct_cuda_launch_update(hpct_cuda_queue queue, const hpct_cuda_update_table *table,
+cudaError_t hpct_cuda_launch_update(const hpct_cuda_update_table *table,
                                     const hpct_cuda_update_args *args)
 {
-    unsigned blocks = blocks_of(queue, table);
-    void (*kernel)(hpct_cuda_update_table, hpct_cuda_update_args) = nullptr;
-    switch (args->kind) {
-    case HPCT_CUDA_UPDATE_SGD:
-        kernel = args->slot[0] != nullptr ? update<HPCT_CUDA_UPDATE_SGD, true>
-                                          : update<HPCT_CUDA_UPDATE_SGD, false>;
-        break;
-    case HPCT_CUDA_UPDATE_ADAM:
-        kernel = update<HPCT_CUDA_UPDATE_ADAM, true>;
-        break;
-    case HPCT_CUDA_UPDATE_LARS:
-        kernel = update<HPCT_CUDA_UPDATE_LARS, true>;
-        break;
-    case HPCT_CUDA_UPDATE_LAMB_MOMENTS:
-        kernel = update<HPCT_CUDA_UPDATE_LAMB_MOMENTS, true>;
-        break;
-    case HPCT_CUDA_UPDATE_LAMB_APPLY:
-        kernel = update<HPCT_CUDA_UPDATE_LAMB_APPLY, true>;
-        break;
-    case HPCT_CUDA_UPDATE_RMSPROP:
-        kernel = update_rmsprop;
-        break;
-    default:
-        return cudaErrorInvalidValue;
-    }
-    HPCT_CUDA_LAUNCH(kernel, blocks, THREADS, queue, *table, *args);
-    cudaError_t error = cudaGetLastError();
+    static void (*const kernels[])(hpct_cuda_update_table, hpct_cuda_update_args) = {
+        update<HPCT_CUDA_UPDATE_SGD, true>,        update<HPCT_CUDA_UPDATE_ADAM, true>,
+        update<HPCT_CUDA_UPDATE_LARS, true>,       update<HPCT_CUDA_UPDATE_LAMB_MOMENTS, true>,
+        update<HPCT_CUDA_UPDATE_LAMB_APPLY, true>, update_rmsprop};
+    const bool plain = args->kind == HPCT_CUDA_UPDATE_SGD && args->slot[0] == nullptr;
+    cudaError_t error =
+        HPCT_CUDA_LAUNCH((plain ? update<HPCT_CUDA_UPDATE_SGD, false> : kernels[args->kind]),
+                         blocks_of(table), THREADS, *table, *args);
     if (error == cudaSuccess && args->kind == HPCT_CUDA_UPDATE_LAMB_MOMENTS)
-        error = launch_finish(queue, table);
+        error = launch_finish(table);
     return error;
 }
 
-cudaError_t hpct_cuda_launch_update_norms(hpct_cuda_queue queue,
-                                          const hpct_cuda_update_table *table,
+cudaError_t hpct_cuda_launch_update_norms(const hpct_cuda_update_table *table,
                                           const hpct_cuda_update_args *args, bool scaled)
 {
-    HPCT_CUDA_LAUNCH(norms, blocks_of(queue, table), THREADS, queue, *table, *args, scaled);
-    cudaError_t error = cudaGetLastError();
-    return error == cudaSuccess ? launch_finish(queue, table) : error;
+    cudaError_t error = HPCT_CUDA_LAUNCH(norms, blocks_of(table), THREADS, *table, *args, scaled);
+    return error == cudaSuccess ? launch_finish(table) : error;
 }
 
 cudaError_t hpct_cuda_update_sums(float **sums)
@@ -444,31 +422,25 @@ cudaError_t hpct_cuda_update_sums(float **sums)
     return error;
 }
 
-cudaError_t hpct_cuda_launch_update_take(hpct_cuda_queue queue, int first, int count)
+cudaError_t hpct_cuda_launch_update_take(int first, int count)
 {
-    HPCT_CUDA_LAUNCH(copy_sums, 1, THREADS, queue, first, count);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(copy_sums, 1, THREADS, first, count);
 }
 
-cudaError_t hpct_cuda_launch_update_settle(hpct_cuda_queue queue,
-                                           const hpct_cuda_update_table *table,
+cudaError_t hpct_cuda_launch_update_settle(const hpct_cuda_update_table *table,
                                            const hpct_cuda_update_args *args,
                                            hpct_cuda_update_settle what, float limit, bool first)
 {
-    HPCT_CUDA_LAUNCH(settle, 1, HPCT_CUDA_UPDATE_RANGES, queue, *table, *args, what, limit, first);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(settle, 1, HPCT_CUDA_UPDATE_RANGES, *table, *args, what, limit, first);
 }
 
-cudaError_t hpct_cuda_launch_scaling_judge(hpct_cuda_queue queue, hpct_graph_loss_scaling *scaling,
-                                           bool measured)
+cudaError_t hpct_cuda_launch_scaling_judge(hpct_graph_loss_scaling *scaling, bool measured)
 {
-    HPCT_CUDA_LAUNCH(set_infinite, 1, WARP, queue, scaling, measured);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(set_infinite, 1, WARP, scaling, measured);
 }
 
-cudaError_t hpct_cuda_launch_scaling_move(hpct_cuda_queue queue, hpct_graph_loss_scaling *scaling,
-                                          double beta_1, double beta_2)
+cudaError_t hpct_cuda_launch_scaling_move(hpct_graph_loss_scaling *scaling, double beta_1,
+                                          double beta_2)
 {
-    HPCT_CUDA_LAUNCH(move, 1, WARP, queue, scaling, beta_1, beta_2);
-    return cudaGetLastError();
+    return HPCT_CUDA_LAUNCH(move, 1, WARP, scaling, beta_1, beta_2);
 }

@@ -1,4 +1,5 @@
-/* RANDOM_AFFINE and RANDOM_TONE. What is drawn, and where a cell comes from, is defined in
+/* RandomRotation, RandomZoom, RandomTranslation (RANDOM_AFFINE), RandomContrast and
+ * RandomBrightness (RANDOM_TONE). What is drawn, and where a cell comes from, is defined in
  * nn/graph/variation.h. */
 #include "nn/backend/cuda/kernel.cuh"
 #include "nn/backend/cuda/random.cuh"
@@ -7,14 +8,14 @@
 
 /* The channels of a cell; NULL outside of the image. */
 template <typename T>
-__device__ inline const T *cell_at(const hpct_cuda_varied &v, const T *src, int y, int x)
+__device__ inline const T *cell_at(const hpct_graph_picture &v, const T *src, int y, int x)
 {
     return y < 0 || x < 0 ? nullptr
-                          : src + ((size_t) y * (size_t) v.w + (size_t) x) * (size_t) v.channels;
+                          : src + ((size_t) y * (size_t) v.in_w + (size_t) x) * (size_t) v.channels;
 }
 
 template <typename T>
-__device__ inline float channel_of(const hpct_cuda_varied &v, const T *cell, int channel)
+__device__ inline float channel_of(const hpct_graph_picture &v, const T *cell, int channel)
 {
     return cell == nullptr ? v.variation.fill_value : value_of(cell[channel]);
 }
@@ -22,22 +23,22 @@ __device__ inline float channel_of(const hpct_cuda_varied &v, const T *cell, int
 /* A thread processes all channels of an output cell. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    affine(const __grid_constant__ hpct_cuda_varied v, hpct_cuda_drawing given, int n, const T *src,
-           T *dst)
+    affine(const __grid_constant__ hpct_graph_picture v, hpct_cuda_drawing given, int n,
+           const T *src, T *dst)
 {
     const hpct_cuda_drawing drawing = current(given);
     const unsigned item = blockIdx.x * blockDim.x + threadIdx.x;
-    if (item >= (unsigned) v.h * (unsigned) v.w)
+    if (item >= (unsigned) v.in_h * (unsigned) v.in_w)
         return;
-    const int y = (int) (item / (unsigned) v.w), x = (int) (item % (unsigned) v.w);
-    const size_t size = (size_t) v.h * (size_t) v.w * (size_t) v.channels;
+    const int y = (int) (item / (unsigned) v.in_w), x = (int) (item % (unsigned) v.in_w);
+    const size_t size = (size_t) v.in_h * (size_t) v.in_w * (size_t) v.channels;
     for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
         const words drawn = draw_words(drawing, drawing.first_sample + (uint32_t) s, 0);
-        const hpct_graph_cell_map map = hpct_graph_vary_map(&v.variation, drawn.at, v.h, v.w);
+        const hpct_graph_cell_map map = hpct_graph_vary_map(&v.variation, drawn.at, v.in_h, v.in_w);
         const hpct_graph_two_cells down = hpct_graph_cells_at(
-                                       &v.variation, map.yx * x + map.yy * y + map.y0, v.h),
+                                       &v.variation, map.yx * x + map.yy * y + map.y0, v.in_h),
                                    across = hpct_graph_cells_at(
-                                       &v.variation, map.xx * x + map.xy * y + map.x0, v.w);
+                                       &v.variation, map.xx * x + map.xy * y + map.x0, v.in_w);
         const T *image = src + (size_t) s * size;
         const T *top_left = cell_at(v, image, down.low, across.low),
                 *top_right = cell_at(v, image, down.low, across.high),
@@ -54,44 +55,16 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_cuda_launch_affine(hpct_cuda_queue queue, hpct_cuda_number type,
-                                    hpct_cuda_drawing drawing, const hpct_cuda_varied *varied,
-                                    int n, const void *src, void *dst)
-{
-    sample_grid grid = grid_for_samples(n, (size_t) varied->h * (size_t) varied->w);
-    return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        auto kernel = affine<T>;
-        HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *varied, drawing, n,
-                         (const T *) src, (T *) dst);
-    });
-}
-
 /* ---- RANDOM_TONE ---- */
-
-/* Sum over the block, equal on every thread. */
-__device__ inline float block_sum(float x)
-{
-    __shared__ float of_warp[THREADS / WARP];
-    x = warp_sum(x);
-    if (threadIdx.x % WARP == 0)
-        of_warp[threadIdx.x / WARP] = x;
-    __syncthreads();
-    float sum = 0;
-    for (unsigned w = 0; w < THREADS / WARP; w++)
-        sum += of_warp[w];
-    __syncthreads();
-    return sum;
-}
 
 /* A block processes one channel of an image. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    tone(const __grid_constant__ hpct_cuda_varied v, hpct_cuda_drawing given, int n, const T *src,
+    tone(const __grid_constant__ hpct_graph_picture v, hpct_cuda_drawing given, int n, const T *src,
          T *dst)
 {
     const hpct_cuda_drawing drawing = current(given);
-    const size_t cells = (size_t) v.h * (size_t) v.w, step = (size_t) v.channels;
+    const size_t cells = (size_t) v.in_h * (size_t) v.in_w, step = (size_t) v.channels;
     for (int s = (int) blockIdx.y; s < n; s += (int) gridDim.y) {
         const words drawn = draw_words(drawing, drawing.first_sample + (uint32_t) s, 0);
         const hpct_graph_tone how = hpct_graph_vary_tone(&v.variation, drawn.at);
@@ -109,17 +82,30 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t hpct_cuda_launch_tone(hpct_cuda_queue queue, hpct_cuda_number type,
-                                  hpct_cuda_drawing drawing, const hpct_cuda_varied *varied, int n,
-                                  const void *src, void *dst)
+/* ---- the operations ---- */
+
+hpct_status hpct_cuda_vary_forward(hpct_op *op, const hpct_op_call *call)
 {
-    dim3 blocks((unsigned) varied->channels, n < 1                    ? 1
-                                             : (unsigned) n < SAMPLES ? (unsigned) n
-                                                                      : SAMPLES);
-    return for_type(type, [&](auto zero) {
+    const hpct_graph_picture *p = &op->spec.picture;
+    const sample_grid grid = grid_for_samples(call->n, (size_t) p->in_h * (size_t) p->in_w);
+    if (!call->training)
+        return hpct_cuda_launched(hpct_cuda_launch_rescale(op->build.values,
+                                                           hpct_cuda_dst_count(op, call->n), 1, 0,
+                                                           call->src[0], false, call->dst),
+                                  op, "forward");
+    const hpct_cuda_drawing drawing = hpct_cuda_drawing_of(op, call);
+    return for_op(op, "forward", [&](auto zero) {
         using T = decltype(zero);
-        auto kernel = tone<T>;
-        HPCT_CUDA_LAUNCH(kernel, blocks, THREADS, queue, *varied, drawing, n, (const T *) src,
-                         (T *) dst);
+        if (op->spec.kind == HPCT_OP_RANDOM_AFFINE)
+            return HPCT_CUDA_LAUNCH(affine<T>, grid.blocks, grid.threads, *p, drawing, call->n,
+                                    call->src[0], call->dst);
+        return HPCT_CUDA_LAUNCH(tone<T>, dim3((unsigned) p->channels, grid.blocks.y), THREADS, *p,
+                                drawing, call->n, call->src[0], call->dst);
     });
+}
+
+/* There are no weights before it. */
+hpct_status hpct_cuda_vary_backward(hpct_op *op, const hpct_op_call *)
+{
+    return hpct_fail(HPCT_ERR_INTERNAL, "%s has no gradient", hpct_op_kind_name(op->spec.kind));
 }

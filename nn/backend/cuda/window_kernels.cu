@@ -1,4 +1,4 @@
-/* Windows over images: max and average pooling, zero padding. Forward: one thread per pack of
+/* MaxPooling2D, AveragePooling2D, ZeroPadding2D and cropping. Forward: one thread per pack of
  * channels of an output cell; backward: of an input cell, which gathers from the windows that
  * contain it, in order. */
 #include "nn/backend/cuda/kernel.cuh"
@@ -20,14 +20,14 @@ __device__ inline size_t offset_of(int s, int h, int w, int channels, int y, int
            (size_t) channel;
 }
 
-__device__ inline size_t in_at(const hpct_cuda_sliding &w, int s, int y, int x, int channel)
+__device__ inline size_t in_at(const hpct_graph_window &w, int s, int y, int x, int channel)
 {
-    return offset_of(s, w.in_h, w.in_w, w.channels, y, x, channel);
+    return offset_of(s, w.in_h, w.in_w, w.in_c, y, x, channel);
 }
 
-__device__ inline size_t out_at(const hpct_cuda_sliding &w, int s, int i, int j, int channel)
+__device__ inline size_t out_at(const hpct_graph_window &w, int s, int i, int j, int channel)
 {
-    return offset_of(s, w.out_h, w.out_w, w.channels, i, j, channel);
+    return offset_of(s, w.out_h, w.out_w, w.in_c, i, j, channel);
 }
 
 /* Calls body(sample, cell) for every pack of an h x w image of all samples. */
@@ -61,9 +61,9 @@ template <typename N> __device__ constexpr N PADDING = (N) ~(N) 0;
 
 template <typename T, typename N, int V>
 __global__ void __launch_bounds__(THREADS)
-    max_pool(const __grid_constant__ hpct_cuda_sliding w, int n, const T *src, T *dst, N *notes)
+    max_pool(const __grid_constant__ hpct_graph_window w, int n, const T *src, T *dst, N *notes)
 {
-    each_cell<V>(n, w.out_h, w.out_w, w.channels, [&](int s, const cell &c) {
+    each_cell<V>(n, w.out_h, w.out_w, w.in_c, [&](int s, const cell &c) {
         float best[V] = {};
         N which[V] = {};
         bool first = true;
@@ -99,10 +99,10 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T, typename N, int V>
 __global__ void __launch_bounds__(THREADS)
-    max_pool_backward(const __grid_constant__ hpct_cuda_sliding w, int n, const N *notes,
+    max_pool_backward(const __grid_constant__ hpct_graph_window w, int n, const N *notes,
                       const T *diff, bool add, T *diff_src)
 {
-    each_cell<V>(n, w.in_h, w.in_w, w.channels, [&](int s, const cell &c) {
+    each_cell<V>(n, w.in_h, w.in_w, w.in_c, [&](int s, const cell &c) {
         const reach rows = reach_of(c.y, w.kernel_h, w.stride_h, w.pad_top, w.out_h),
                     columns = reach_of(c.x, w.kernel_w, w.stride_w, w.pad_left, w.out_w);
         float sum[V] = {};
@@ -139,9 +139,9 @@ __device__ inline float cells_of(const reach &rows, const reach &columns)
 
 template <typename T, int V>
 __global__ void __launch_bounds__(THREADS)
-    average_pool(const __grid_constant__ hpct_cuda_sliding w, int n, const T *src, T *dst)
+    average_pool(const __grid_constant__ hpct_graph_window w, int n, const T *src, T *dst)
 {
-    each_cell<V>(n, w.out_h, w.out_w, w.channels, [&](int s, const cell &c) {
+    each_cell<V>(n, w.out_h, w.out_w, w.in_c, [&](int s, const cell &c) {
         const reach rows = part_of(c.y, w.kernel_h, w.stride_h, w.pad_top, w.in_h),
                     columns = part_of(c.x, w.kernel_w, w.stride_w, w.pad_left, w.in_w);
         const float cells = cells_of(rows, columns);
@@ -164,10 +164,10 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T, int V>
 __global__ void __launch_bounds__(THREADS)
-    average_pool_backward(const __grid_constant__ hpct_cuda_sliding w, int n, const T *diff,
+    average_pool_backward(const __grid_constant__ hpct_graph_window w, int n, const T *diff,
                           bool add, T *diff_src)
 {
-    each_cell<V>(n, w.in_h, w.in_w, w.channels, [&](int s, const cell &c) {
+    each_cell<V>(n, w.in_h, w.in_w, w.in_c, [&](int s, const cell &c) {
         const reach rows = reach_of(c.y, w.kernel_h, w.stride_h, w.pad_top, w.out_h),
                     columns = reach_of(c.x, w.kernel_w, w.stride_w, w.pad_left, w.out_w);
         float sum[V] = {};
@@ -191,9 +191,9 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T, int V>
 __global__ void __launch_bounds__(THREADS)
-    pad(const __grid_constant__ hpct_cuda_sliding w, int n, const T *src, T *dst)
+    pad(const __grid_constant__ hpct_graph_window w, int n, const T *src, T *dst)
 {
-    each_cell<V>(n, w.out_h, w.out_w, w.channels, [&](int s, const cell &c) {
+    each_cell<V>(n, w.out_h, w.out_w, w.in_c, [&](int s, const cell &c) {
         const int y = c.y - w.pad_top, x = c.x - w.pad_left;
         float value[V] = {};
         if (y >= 0 && y < w.in_h && x >= 0 && x < w.in_w)
@@ -203,10 +203,10 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <typename T, int V>
-__global__ void __launch_bounds__(THREADS) pad_backward(const __grid_constant__ hpct_cuda_sliding w,
+__global__ void __launch_bounds__(THREADS) pad_backward(const __grid_constant__ hpct_graph_window w,
                                                         int n, const T *diff, bool add, T *diff_src)
 {
-    each_cell<V>(n, w.in_h, w.in_w, w.channels, [&](int s, const cell &c) {
+    each_cell<V>(n, w.in_h, w.in_w, w.in_c, [&](int s, const cell &c) {
         const int y = c.y + w.pad_top, x = c.x + w.pad_left;
         float g[V] = {};
         if (y >= 0 && y < w.out_h && x >= 0 && x < w.out_w)
@@ -217,134 +217,114 @@ __global__ void __launch_bounds__(THREADS) pad_backward(const __grid_constant__ 
 
 /* ---- launchers ---- */
 
-/* Calls body(zero of the type, width, grid) for an image of `cells` cells. */
+/* Calls body(zero of the type, width, grid) for images of h x w cells. */
 template <typename Body>
-static cudaError_t for_cells(hpct_cuda_number type, const hpct_cuda_sliding *w, int n, int cells,
-                             bool aligned, Body body)
+static hpct_status for_cells(const hpct_op *op, int n, const char *what, int h, int w, bool aligned,
+                             Body body)
 {
-    return for_type(type, [&](auto zero) {
-        using T = decltype(zero);
-        for_width<T>(aligned && w->channels % WIDE<T> == 0, [&](auto width) {
-            constexpr int V = decltype(width)::value;
-            body(zero, width, grid_for_samples(n, (size_t) cells * (size_t) (w->channels / V)));
-        });
-    });
+    const size_t channels = (size_t) op->spec.window.in_c, cells = (size_t) (h * w);
+    auto launch = [&](auto zero, auto width) {
+        constexpr size_t V = decltype(width)::value;
+        return body(zero, width, grid_for_samples(n, cells * (channels / V)));
+    };
+    return hpct_cuda_launched(for_packs(op->build.values, aligned, channels, launch), op, what);
 }
 
-static int in_cells(const hpct_cuda_sliding *w)
+template <typename Body>
+static hpct_status forward_cells(const hpct_op *op, const hpct_op_call *call, Body body)
 {
-    return w->in_h * w->in_w;
+    return for_cells(op, call->n, "forward", op->spec.window.out_h, op->spec.window.out_w,
+                     is_aligned(call->src[0], call->dst, call->workspace), body);
 }
 
-static int out_cells(const hpct_cuda_sliding *w)
+template <typename Body>
+static hpct_status backward_cells(const hpct_op *op, const hpct_op_call *call, Body body)
 {
-    return w->out_h * w->out_w;
+    return for_cells(op, call->n, "backward", op->spec.window.in_h, op->spec.window.in_w,
+                     is_aligned(call->workspace, call->diff_dst, call->diff_src[0]), body);
 }
 
-size_t hpct_cuda_max_pool_note_bytes(const hpct_cuda_sliding *w)
+/* Bytes per result of the index of the maximum. */
+static size_t note_bytes(const hpct_graph_window *w)
 {
     int64_t cells = (int64_t) w->kernel_h * w->kernel_w;
     return cells < UINT8_MAX ? 1 : cells < UINT16_MAX ? 2 : 4;
 }
 
 /* Calls body with a zero of the index type. */
-template <typename Body> static void for_note(const hpct_cuda_sliding *w, Body body)
+template <typename Body> static cudaError_t for_note(const hpct_graph_window *w, Body body)
 {
-    switch (hpct_cuda_max_pool_note_bytes(w)) {
+    switch (note_bytes(w)) {
     case 1:
-        body(uint8_t());
-        break;
+        return body(uint8_t());
     case 2:
-        body(uint16_t());
-        break;
+        return body(uint16_t());
     default:
-        body(uint32_t());
+        return body(uint32_t());
     }
 }
 
-cudaError_t hpct_cuda_launch_max_pool(hpct_cuda_queue queue, hpct_cuda_number type,
-                                      const hpct_cuda_sliding *window, int n, const void *src,
-                                      void *dst, void *notes)
+hpct_status hpct_cuda_max_pool_forward(hpct_op *op, const hpct_op_call *call)
 {
-    return for_cells(type, window, n, out_cells(window), is_aligned(src, dst, notes),
-                     [&](auto zero, auto width, sample_grid grid) {
-                         using T = decltype(zero);
-                         constexpr int V = decltype(width)::value;
-                         for_note(window, [&](auto note) {
-                             using N = decltype(note);
-                             auto kernel = max_pool<T, N, V>;
-                             HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                              (const T *) src, (T *) dst, (N *) notes);
-                         });
-                     });
+    const hpct_graph_window &w = op->spec.window;
+    return forward_cells(op, call, [&](auto zero, auto width, sample_grid grid) {
+        return for_note(&w, [&](auto note) {
+            return HPCT_CUDA_LAUNCH(
+                (max_pool<decltype(zero), decltype(note), decltype(width)::value>), grid.blocks,
+                grid.threads, w, call->n, call->src[0], call->dst, call->workspace);
+        });
+    });
 }
 
-cudaError_t hpct_cuda_launch_max_pool_backward(hpct_cuda_queue queue, hpct_cuda_number type,
-                                               const hpct_cuda_sliding *window, int n,
-                                               const void *notes, const void *diff_dst, bool add,
-                                               void *diff_src)
+hpct_status hpct_cuda_max_pool_backward(hpct_op *op, const hpct_op_call *call)
 {
-    return for_cells(type, window, n, in_cells(window), is_aligned(notes, diff_dst, diff_src),
-                     [&](auto zero, auto width, sample_grid grid) {
-                         using T = decltype(zero);
-                         constexpr int V = decltype(width)::value;
-                         for_note(window, [&](auto note) {
-                             using N = decltype(note);
-                             auto kernel = max_pool_backward<T, N, V>;
-                             HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                              (const N *) notes, (const T *) diff_dst, add,
-                                              (T *) diff_src);
-                         });
-                     });
+    const hpct_graph_window &w = op->spec.window;
+    return backward_cells(op, call, [&](auto zero, auto width, sample_grid grid) {
+        return for_note(&w, [&](auto note) {
+            return HPCT_CUDA_LAUNCH(
+                (max_pool_backward<decltype(zero), decltype(note), decltype(width)::value>),
+                grid.blocks, grid.threads, w, call->n, call->workspace, call->diff_dst,
+                hpct_cuda_adds(call, 0), call->diff_src[0]);
+        });
+    });
 }
 
-cudaError_t hpct_cuda_launch_average_pool(hpct_cuda_queue queue, hpct_cuda_number type,
-                                          const hpct_cuda_sliding *window, int n, const void *src,
-                                          void *dst)
+void hpct_cuda_max_pool_prepare(hpct_op *op)
 {
-    return for_cells(type, window, n, out_cells(window), is_aligned(src, dst),
-                     [&](auto zero, auto width, sample_grid grid) {
-                         using T = decltype(zero);
-                         auto kernel = average_pool<T, decltype(width)::value>;
-                         HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                          (const T *) src, (T *) dst);
-                     });
+    op->workspace_bytes = (size_t) hpct_op_largest_batch(&op->build) *
+                          hpct_op_dst_floats(&op->spec) * note_bytes(&op->spec.window);
 }
 
-cudaError_t hpct_cuda_launch_average_pool_backward(hpct_cuda_queue queue, hpct_cuda_number type,
-                                                   const hpct_cuda_sliding *window, int n,
-                                                   const void *diff_dst, bool add, void *diff_src)
+hpct_status hpct_cuda_average_pool_forward(hpct_op *op, const hpct_op_call *call)
 {
-    return for_cells(type, window, n, in_cells(window), is_aligned(diff_dst, diff_src),
-                     [&](auto zero, auto width, sample_grid grid) {
-                         using T = decltype(zero);
-                         auto kernel = average_pool_backward<T, decltype(width)::value>;
-                         HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                          (const T *) diff_dst, add, (T *) diff_src);
-                     });
+    return forward_cells(op, call, [&](auto zero, auto width, sample_grid grid) {
+        return HPCT_CUDA_LAUNCH((average_pool<decltype(zero), decltype(width)::value>), grid.blocks,
+                                grid.threads, op->spec.window, call->n, call->src[0], call->dst);
+    });
 }
 
-cudaError_t hpct_cuda_launch_pad(hpct_cuda_queue queue, hpct_cuda_number type,
-                                 const hpct_cuda_sliding *window, int n, const void *src, void *dst)
+hpct_status hpct_cuda_average_pool_backward(hpct_op *op, const hpct_op_call *call)
 {
-    return for_cells(type, window, n, out_cells(window), is_aligned(src, dst),
-                     [&](auto zero, auto width, sample_grid grid) {
-                         using T = decltype(zero);
-                         auto kernel = pad<T, decltype(width)::value>;
-                         HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                          (const T *) src, (T *) dst);
-                     });
+    return backward_cells(op, call, [&](auto zero, auto width, sample_grid grid) {
+        return HPCT_CUDA_LAUNCH((average_pool_backward<decltype(zero), decltype(width)::value>),
+                                grid.blocks, grid.threads, op->spec.window, call->n, call->diff_dst,
+                                hpct_cuda_adds(call, 0), call->diff_src[0]);
+    });
 }
 
-cudaError_t hpct_cuda_launch_pad_backward(hpct_cuda_queue queue, hpct_cuda_number type,
-                                          const hpct_cuda_sliding *window, int n,
-                                          const void *diff_dst, bool add, void *diff_src)
+hpct_status hpct_cuda_pad_forward(hpct_op *op, const hpct_op_call *call)
 {
-    return for_cells(type, window, n, in_cells(window), is_aligned(diff_dst, diff_src),
-                     [&](auto zero, auto width, sample_grid grid) {
-                         using T = decltype(zero);
-                         auto kernel = pad_backward<T, decltype(width)::value>;
-                         HPCT_CUDA_LAUNCH(kernel, grid.blocks, grid.threads, queue, *window, n,
-                                          (const T *) diff_dst, add, (T *) diff_src);
-                     });
+    return forward_cells(op, call, [&](auto zero, auto width, sample_grid grid) {
+        return HPCT_CUDA_LAUNCH((pad<decltype(zero), decltype(width)::value>), grid.blocks,
+                                grid.threads, op->spec.window, call->n, call->src[0], call->dst);
+    });
+}
+
+hpct_status hpct_cuda_pad_backward(hpct_op *op, const hpct_op_call *call)
+{
+    return backward_cells(op, call, [&](auto zero, auto width, sample_grid grid) {
+        return HPCT_CUDA_LAUNCH((pad_backward<decltype(zero), decltype(width)::value>), grid.blocks,
+                                grid.threads, op->spec.window, call->n, call->diff_dst,
+                                hpct_cuda_adds(call, 0), call->diff_src[0]);
+    });
 }

@@ -41,22 +41,26 @@ void hpct_host_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<
                       const char *launcher);
 void *hpct_host_symbol(void *variable);
 
+#define HPCT_CUDA_LAUNCH_ON(stream, kernel, grid, block, ...)                                      \
+    (hpct_host_launch(stream, dim3(grid), dim3(block), hpct_host_bind(kernel, __VA_ARGS__),        \
+                      __PRETTY_FUNCTION__),                                                        \
+     cudaGetLastError())
+
+#include "nn/backend/cuda/launch.cuh"
+
 /* A call with its arguments as they are now. */
 template <typename... P, typename... A>
-std::function<void()> hpct_host_bind(void (*kernel)(P...), A &&...arguments)
+std::function<void()> hpct_host_bind(void (*kernel)(P...), const A &...arguments)
 {
-    std::tuple<P...> kept(std::forward<A>(arguments)...);
+    std::tuple<P...> kept(as_parameter<P>(arguments)...);
     return [kernel, kept] { std::apply(kernel, kept); };
 }
+
 void __syncthreads();
 void __syncwarp();
 /* What the lane has at `from` of its warp. All live lanes call it. */
 uint64_t hpct_host_shuffle(uint64_t mine, unsigned from);
 unsigned hpct_host_lane();
-
-#define HPCT_CUDA_LAUNCH_ON(stream, kernel, grid, block, ...)                                      \
-    hpct_host_launch(stream, dim3(grid), dim3(block), hpct_host_bind(kernel, __VA_ARGS__),         \
-                     __PRETTY_FUNCTION__)
 
 template <typename R> inline R __shfl_sync(unsigned, R x, int lane)
 {

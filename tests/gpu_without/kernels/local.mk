@@ -13,10 +13,7 @@ endif
 endif
 # The module's host side, compiled once for all of them.
 tests_gpu_without_kernels_libcudahost_la_SOURCES = tests/gpu_without/kernels/cuda_backend.c \
-	tests/gpu_without/kernels/cuda_backend.h nn/backend/cuda/activation.c nn/backend/cuda/batch_norm.c \
-	nn/backend/cuda/channel.c nn/backend/cuda/gather.c nn/backend/cuda/group_norm.c nn/backend/cuda/join.c nn/backend/cuda/loss.c \
-	nn/backend/cuda/ops.c nn/backend/cuda/penalty.c nn/backend/cuda/permute.c nn/backend/cuda/pool.c nn/backend/cuda/random.c nn/backend/cuda/softmax.c nn/backend/cuda/update.c \
-	nn/backend/cuda/variation.c
+	tests/gpu_without/kernels/cuda_backend.h nn/backend/cuda/batch_norm.c nn/backend/cuda/ops.c nn/backend/cuda/update.c
 cuda_on_host_cppflags = $(test_cppflags) $(CUDA_CPPFLAGS)
 tests_gpu_without_kernels_libcudahost_la_CPPFLAGS = $(cuda_on_host_cppflags)
 cuda_on_host_libs = tests/gpu_without/kernels/libcudahost.la $(on_host_objects) nn/libnn.la $(CMOCKA_LIBS) -lstdc++ -lm

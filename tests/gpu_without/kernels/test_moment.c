@@ -28,7 +28,7 @@ static void drop(uint64_t seed, int64_t step, int64_t first, float *dst)
     hpct_op *op;
     for (int i = 0; i < COUNT; i++)
         src[i] = ones[i] + 1;
-    assert_int_equal(hpct_cuda_make_dropout(&op, &spec, &build), HPCT_OK);
+    assert_int_equal(hpct_cuda_make_own(&op, &spec, &build), HPCT_OK);
     hpct_op_call call = {.n = 2,
                          .src = (const float *[]){src},
                          .dst = dst,
@@ -48,8 +48,7 @@ static void draws_are_those_of_the_moment(void **state)
     drop(5, 4, 2, other);
     assert_memory_not_equal(called, other, sizeof called);
     assert_int_equal(
-        hpct_cuda_launch_moment(hpct_cuda_current_queue(),
-                                (hpct_cuda_moment){.seed = 5, .step = 3, .first_sample = 2}, &now),
+        hpct_cuda_launch_moment((hpct_cuda_moment){.seed = 5, .step = 3, .first_sample = 2}, &now),
         cudaSuccess);
     record(true);
     drop(99, 98, 97, replayed);

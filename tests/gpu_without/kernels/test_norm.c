@@ -25,6 +25,16 @@ static int pick(int low, int high)
     return low + (int) (hpct_graph_uniform(5, 9, draws++) * (float) (high - low + 1));
 }
 
+static hpct_model *finish(hpct_model *model, double rate)
+{
+    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = rate};
+    hpct_model_add_global_average_pool2d(model);
+    assert_int_equal(
+        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
+    assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
+    return model;
+}
+
 static void normalize(hpct_model *model, int from, int kind)
 {
     hpct_model_set_head(model, from);
@@ -50,12 +60,7 @@ static hpct_model *model_of(int side, int channels, bool both, bool first, bool 
     hpct_model_add_add(model, heads, 2);
     if (relu)
         hpct_model_add_activation(model, HPCT_RELU);
-    hpct_model_add_global_average_pool2d(model);
-    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.5};
-    assert_int_equal(
-        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
-    assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
-    return model;
+    return finish(model, 0.5);
 }
 
 static void build(hpct_model *model, const hpct_backend *backend)
@@ -156,11 +161,7 @@ static void others_find_it_made(void **state)
     int norm = hpct_model_head(model);
     hpct_model_add_activation(model, HPCT_TANH);
     hpct_model_add_add(model, (int[]){norm, hpct_model_head(model)}, 2);
-    hpct_model_add_global_average_pool2d(model);
-    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.5};
-    assert_int_equal(
-        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
-    assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
+    finish(model, 0.5);
     build(model, &cuda_backend_on_host);
     assert_int_equal(count_fused_downstream(model), 0);
     hpct_model_free(model);
@@ -193,7 +194,7 @@ static void normalize_rows(const float *src, bool synchronized, float *dst, floa
     hpct_op_build build = {.batch_sizes = &rows, .num_batch_sizes = 1, .training = true};
     hpct_graph_step_peers replicas = {.sum = add_twice};
     hpct_op *op;
-    assert_int_equal(hpct_cuda_make_batch_norm(&op, &spec, &build), HPCT_OK);
+    assert_int_equal(hpct_cuda_make_own(&op, &spec, &build), HPCT_OK);
     void *workspace = hpct_backend_host_allocate(op->workspace_bytes),
          *scratch = hpct_backend_host_allocate(op->scratch_bytes);
     float *params[] = {moving, moving + CHANNELS};
@@ -246,16 +247,18 @@ static void many_parts_are_joined(void **state)
         double off = src[i] - sum[i % CELLS] / MANY;
         squares[i % CELLS] += off * off;
     }
-    hpct_cuda_norm norm = {.queue = {.multiprocessors = PARTS / 3},
-                           .type = HPCT_CUDA_NUMBER_FP32,
+    hpct_cuda_norm norm = {.type = HPCT_FP32,
                            .rows = MANY,
                            .channels = CELLS,
                            .moving_mean = moving[0],
                            .moving_variance = moving[1],
                            .notes = {notes[0], notes[1], notes[2], notes[3], &rows},
                            .partial = partial};
-    assert_int_equal(hpct_cuda_norm_parts(norm.queue, norm.type, CELLS), PARTS * 4 / 3);
+    int before = hpct_cuda_gpu.multiprocessors;
+    hpct_cuda_gpu.multiprocessors = PARTS / 3;
+    assert_int_equal(hpct_cuda_norm_parts(norm.type, CELLS), PARTS * 4 / 3);
     assert_int_equal(hpct_cuda_launch_norm_moments(&norm, src), cudaSuccess);
+    hpct_cuda_gpu.multiprocessors = before;
     assert_true(partial[(PARTS - 1) * 2 * CELLS] > 3 && partial[PARTS * 2 * CELLS] == 0);
     for (int c = 0; c < CELLS; c++) {
         assert_true(fabs(moving[0][c] / (sum[c] / MANY) - 1) < 1e-5);
@@ -309,12 +312,7 @@ static hpct_model *deep_model(int channels, bool relu, bool synchronized)
     }
     hpct_model_add_batch_normalization(model, &norm);
     hpct_model_add_activation(model, HPCT_TANH);
-    hpct_model_add_global_average_pool2d(model);
-    hpct_optimizer sgd = {.kind = HPCT_SGD, .learning_rate = 0.1};
-    assert_int_equal(
-        hpct_model_compile(model, HPCT_SPARSE_CATEGORICAL_CROSSENTROPY_FROM_LOGITS, &sgd), HPCT_OK);
-    assert_int_equal(hpct_model_initialize(model, 3), HPCT_OK);
-    return model;
+    return finish(model, 0.1);
 }
 
 static hpct_status no_other(void *argument, float *data, size_t count)

@@ -35,20 +35,18 @@ typedef struct numbers {
     void *low;
 } numbers;
 
-static void read_back(const numbers *x, hpct_cuda_number type)
+static void read_back(const numbers *x, hpct_precision type)
 {
-    assert_int_equal(hpct_cuda_launch_cast(hpct_cuda_current_queue(), x->count, type, x->low,
-                                           HPCT_CUDA_NUMBER_FP32, x->value),
+    assert_int_equal(hpct_cuda_launch_cast(NULL, x->count, type, x->low, HPCT_FP32, x->value),
                      cudaSuccess);
 }
 
-static numbers drawn(size_t count, hpct_cuda_number type)
+static numbers drawn(size_t count, hpct_precision type)
 {
     numbers x = {count, room(count), room(count)};
     for (size_t i = 0; i < count; i++)
         x.value[i] = 2 * hpct_graph_uniform(11, 2, draws++) - 1;
-    assert_int_equal(hpct_cuda_launch_cast(hpct_cuda_current_queue(), count, HPCT_CUDA_NUMBER_FP32,
-                                           x.value, type, x.low),
+    assert_int_equal(hpct_cuda_launch_cast(NULL, count, HPCT_FP32, x.value, type, x.low),
                      cudaSuccess);
     read_back(&x, type);
     return x;
@@ -60,18 +58,15 @@ static void free_numbers(numbers *x)
     free(x->low);
 }
 
-static void check(const hpct_graph_window *w, int n, hpct_cuda_number type, bool relu,
-                  bool has_bias)
+static void check(const hpct_graph_window *w, int n, hpct_precision type, bool relu, bool has_bias)
 {
     const hpct_cuda_direct d = hpct_cuda_window_direct(w, n);
-    const hpct_cuda_queue queue = hpct_cuda_current_queue();
     const size_t outs = (size_t) w->out_c, taps = (size_t) (w->kernel_h * w->kernel_w * w->in_c);
     const size_t cells = (size_t) n * (size_t) d.cells;
-    const double bound = type == HPCT_CUDA_NUMBER_FP32 ? 1e-5 : 1e-2;
+    const double bound = type == HPCT_FP32 ? 1e-5 : 1e-2;
     numbers src = drawn((size_t) n * (size_t) (w->in_h * w->in_w * w->in_c), type),
             diff = drawn(cells * outs, type), dst = drawn(cells * outs, type),
-            keras = drawn(taps * outs, HPCT_CUDA_NUMBER_FP32),
-            bias = drawn(outs, HPCT_CUDA_NUMBER_FP32);
+            keras = drawn(taps * outs, HPCT_FP32), bias = drawn(outs, HPCT_FP32);
     float *kernel = room(taps * outs), *expected = room(cells * outs), *masked = room(cells * outs);
     float *keras_grad = room(taps * outs), *kernel_grad = room(taps * outs),
           *bias_grad = room(outs), *grad = room(taps * outs), *own_bias = room(outs);
@@ -84,7 +79,7 @@ static void check(const hpct_graph_window *w, int n, hpct_cuda_number type, bool
     hpct_ref_conv2d_forward(w, n, src.value, keras.value, has_bias ? bias.value : NULL, expected);
     for (size_t i = 0; i < cells * outs; i++)
         expected[i] = relu && !(expected[i] > 0) ? 0 : expected[i];
-    assert_int_equal(hpct_cuda_launch_small_forward(queue, type, &d, src.low, kernel,
+    assert_int_equal(hpct_cuda_launch_small_forward(type, &d, src.low, kernel,
                                                     has_bias ? bias.value : NULL, relu, dst.low),
                      cudaSuccess);
     read_back(&dst, type);
@@ -94,17 +89,17 @@ static void check(const hpct_graph_window *w, int n, hpct_cuda_number type, bool
         masked[i] = relu && !(dst.value[i] > 0) ? 0 : diff.value[i];
     hpct_ref_conv2d_backward_weights(w, n, src.value, masked, keras_grad, bias_grad);
     hpct_cuda_transpose(taps, outs, keras_grad, kernel_grad);
-    memcpy(before, diff.low, cells * outs * (type == HPCT_CUDA_NUMBER_FP32 ? 4 : 2));
-    assert_int_equal(hpct_cuda_launch_small_backward(queue, type, &d, src.low,
-                                                     relu ? dst.low : NULL, diff.low, grad,
-                                                     has_bias ? own_bias : NULL, scratch),
+    memcpy(before, diff.low, cells * outs * (type == HPCT_FP32 ? 4 : 2));
+    assert_int_equal(hpct_cuda_launch_small_backward(type, &d, src.low, relu ? dst.low : NULL,
+                                                     diff.low, grad, has_bias ? own_bias : NULL,
+                                                     scratch),
                      cudaSuccess);
     assert_true(nn_difference(grad, kernel_grad, taps * outs) < 1e-5);
     if (has_bias)
         assert_true(nn_difference(own_bias, bias_grad, outs) < 1e-5);
     else
         assert_true(isnan(own_bias[0]));
-    assert_memory_equal(before, diff.low, cells * outs * (type == HPCT_CUDA_NUMBER_FP32 ? 4 : 2));
+    assert_memory_equal(before, diff.low, cells * outs * (type == HPCT_FP32 ? 4 : 2));
     for (size_t i = bytes / sizeof(float); i < bytes / sizeof(float) + 16; i++)
         assert_true(isnan(scratch[i]));
 
@@ -131,7 +126,7 @@ static void drawn_windows_match(void **state)
         hpct_graph_window w =
             nn_dilated_window(in, pick(0, 3) == 0 ? 8 * pick(1, 5) : pick(1, most < 80 ? most : 80),
                               kernel, strides, dilation, 1, !fits || pick(0, 1) == 0);
-        check(&w, pick(1, 5), (hpct_cuda_number) pick(0, 2), pick(0, 1) == 0, pick(0, 2) > 0);
+        check(&w, pick(1, 5), (hpct_precision) pick(0, 2), pick(0, 1) == 0, pick(0, 2) > 0);
     }
 }
 
@@ -143,9 +138,9 @@ static void first_layers_match(void **state)
     hpct_graph_window first = nn_window((int[]){28, 28, 1}, 32, three, one, false),
                       second = nn_window((int[]){28, 28, 1}, 32, five, one, false),
                       third = nn_window((int[]){32, 32, 3}, 32, three, one, true);
-    check(&first, 3, HPCT_CUDA_NUMBER_BF16, true, true);
-    check(&second, 2, HPCT_CUDA_NUMBER_FP32, true, true);
-    check(&third, 1, HPCT_CUDA_NUMBER_FP16, false, false);
+    check(&first, 3, HPCT_BF16, true, true);
+    check(&second, 2, HPCT_FP32, true, true);
+    check(&third, 1, HPCT_FP16, false, false);
 }
 
 static void others_do_not_fit(void **state)
