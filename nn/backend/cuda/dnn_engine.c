@@ -53,9 +53,7 @@ static bool create_all(cudnnBackendDescriptorType_t type, int count, descriptor 
 static bool get_int64(descriptor of, cudnnBackendAttributeName_t name, int64_t *value)
 {
     int64_t count = 0;
-    return hpct_dnn_worked(
-               cudnnBackendGetAttribute(of, name, CUDNN_TYPE_INT64, 1, &count, value)) &&
-           count == 1;
+    return hpct_dnn_get(of, name, CUDNN_TYPE_INT64, 1, &count, value) && count == 1;
 }
 
 /* Deterministic, without reduced-precision accumulation or operands: 16-bit partial sums overflow
@@ -64,9 +62,8 @@ static bool is_exact(descriptor engine)
 {
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     int64_t count = 0;
-    if (!hpct_dnn_worked(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                                  CUDNN_TYPE_NUMERICAL_NOTE,
-                                                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes)))
+    if (!hpct_dnn_get(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                      CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes))
         return false;
     for (int64_t i = 0; i < count && i < CUDNN_NUMERICAL_NOTE_TYPE_COUNT; i++) {
         if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
@@ -82,9 +79,8 @@ static bool is_compiled(descriptor engine)
 {
     cudnnBackendBehaviorNote_t notes[CUDNN_BEHAVIOR_NOTE_TYPE_COUNT];
     int64_t count = 0;
-    if (!hpct_dnn_worked(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
-                                                  CUDNN_TYPE_BEHAVIOR_NOTE,
-                                                  CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &count, notes)))
+    if (!hpct_dnn_get(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
+                      CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &count, notes))
         return false;
     for (int64_t i = 0; i < count && i < CUDNN_BEHAVIOR_NOTE_TYPE_COUNT; i++) {
         if (notes[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION)
@@ -101,8 +97,8 @@ static bool write_name(int64_t engine, const descriptor *knobs, int64_t count,
     for (int64_t i = 0; i < count; i++) {
         cudnnBackendKnobType_t type = CUDNN_KNOB_TYPE_COUNTS;
         int64_t value = 0, got = 0;
-        if (!hpct_dnn_worked(cudnnBackendGetAttribute(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
-                                                      CUDNN_TYPE_KNOB_TYPE, 1, &got, &type)) ||
+        if (!hpct_dnn_get(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &got,
+                          &type) ||
             !get_int64(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, &value))
             return false;
         used += (size_t) snprintf(name + used, HPCT_DNN_NAME_SIZE - used, " k%d=%" PRId64,
@@ -123,14 +119,12 @@ static bool name_config(descriptor config, char name[HPCT_DNN_NAME_SIZE])
     if (!create_all(CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1, engine))
         return false;
     if (create_all(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS, knobs)) {
-        good = hpct_dnn_worked(cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
-                                                        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
-                                                        engine)) &&
+        good = hpct_dnn_get(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                            &count, engine) &&
                get_int64(engine[0], CUDNN_ATTR_ENGINE_GLOBAL_INDEX, &number) && is_exact(engine[0]);
         good = good && !is_compiled(engine[0]) &&
-               hpct_dnn_worked(cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
-                                                        CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                                        CUDNN_KNOB_TYPE_COUNTS, &count, knobs));
+               hpct_dnn_get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                            CUDNN_TYPE_BACKEND_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS, &count, knobs);
         good = good && count <= CUDNN_KNOB_TYPE_COUNTS && write_name(number, knobs, count, name);
         hpct_dnn_destroy_all(knobs, CUDNN_KNOB_TYPE_COUNTS);
     }
@@ -148,12 +142,11 @@ static bool make_config(const hpct_dnn_graph *graph, const char *name, descripto
     if (sscanf(name, "e%" SCNd64 "%n", &number, &used) != 1 ||
         !create_all(CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1, engine))
         return false;
-    bool good = hpct_dnn_worked(
-                    cudnnBackendSetAttribute(engine[0], CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
-                                             CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->graph)) &&
-                hpct_dnn_worked(cudnnBackendSetAttribute(engine[0], CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
-                                                         CUDNN_TYPE_INT64, 1, &number)) &&
-                hpct_dnn_worked(cudnnBackendFinalize(engine[0]));
+    bool good =
+        hpct_dnn_set(engine[0], CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                     &graph->graph) &&
+        hpct_dnn_set(engine[0], CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &number) &&
+        hpct_dnn_finalize(engine[0]);
     for (name += used; good && sscanf(name, " k%d=%" SCNd64 "%n", &type, &value, &used) == 2;
          name += used) {
         cudnnBackendKnobType_t knob = (cudnnBackendKnobType_t) type;
@@ -162,20 +155,19 @@ static bool make_config(const hpct_dnn_graph *graph, const char *name, descripto
         if (!good)
             break;
         descriptor choice = knobs[count++];
-        good = hpct_dnn_worked(cudnnBackendSetAttribute(choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
-                                                        CUDNN_TYPE_KNOB_TYPE, 1, &knob)) &&
-               hpct_dnn_worked(cudnnBackendSetAttribute(choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE,
-                                                        CUDNN_TYPE_INT64, 1, &value)) &&
-               hpct_dnn_worked(cudnnBackendFinalize(choice));
+        good =
+            hpct_dnn_set(choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1,
+                         &knob) &&
+            hpct_dnn_set(choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &value) &&
+            hpct_dnn_finalize(choice);
     }
     good = good && *name == '\0' && hpct_dnn_create(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, config) &&
-           hpct_dnn_worked(cudnnBackendSetAttribute(*config, CUDNN_ATTR_ENGINECFG_ENGINE,
-                                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, engine));
+           hpct_dnn_set(*config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                        engine);
     if (good && count > 0)
-        good =
-            hpct_dnn_worked(cudnnBackendSetAttribute(*config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
-                                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, count, knobs));
-    good = good && hpct_dnn_worked(cudnnBackendFinalize(*config));
+        good = hpct_dnn_set(*config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                            CUDNN_TYPE_BACKEND_DESCRIPTOR, count, knobs);
+    good = good && hpct_dnn_finalize(*config);
     if (!good)
         hpct_dnn_destroy_all(config, 1);
     hpct_dnn_destroy_all(knobs, count);
@@ -202,15 +194,14 @@ static bool make_plan(hpct_dnn_candidate *c, size_t workspace_limit)
 {
     int64_t bytes = 0;
     keep_compiler();
-    bool good =
-        hpct_dnn_create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &c->plan) &&
-        hpct_dnn_worked(cudnnBackendSetAttribute(c->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
-                                                 CUDNN_TYPE_HANDLE, 1, &hpct_cuda_gpu.dnn)) &&
-        hpct_dnn_worked(cudnnBackendSetAttribute(c->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                                                 CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &c->config)) &&
-        hpct_dnn_worked(cudnnBackendFinalize(c->plan)) &&
-        get_int64(c->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, &bytes) && bytes >= 0 &&
-        (uint64_t) bytes <= workspace_limit;
+    bool good = hpct_dnn_create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &c->plan) &&
+                hpct_dnn_set(c->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1,
+                             &hpct_cuda_gpu.dnn) &&
+                hpct_dnn_set(c->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                             CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &c->config) &&
+                hpct_dnn_finalize(c->plan) &&
+                get_int64(c->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, &bytes) &&
+                bytes >= 0 && (uint64_t) bytes <= workspace_limit;
     if (good)
         c->workspace_bytes = (size_t) bytes;
     else
@@ -269,18 +260,15 @@ void hpct_dnn_propose(const hpct_dnn_graph *graph, cudnnBackendHeurMode_t mode,
     int64_t results = 0;
     if (!create_all(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, 1, heuristic))
         return;
-    if (hpct_dnn_worked(
-            cudnnBackendSetAttribute(heuristic[0], CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
-                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->graph)) &&
-        hpct_dnn_worked(cudnnBackendSetAttribute(heuristic[0], CUDNN_ATTR_ENGINEHEUR_MODE,
-                                                 CUDNN_TYPE_HEUR_MODE, 1, &mode)) &&
-        hpct_dnn_worked(cudnnBackendFinalize(heuristic[0])) &&
+    if (hpct_dnn_set(heuristic[0], CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
+                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->graph) &&
+        hpct_dnn_set(heuristic[0], CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode) &&
+        hpct_dnn_finalize(heuristic[0]) &&
         create_all(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, MOST_RESULTS, configs)) {
         /* queried once, with room for all: cuDNN checks every configuration in each query, even in
          * one for their number */
-        if (!hpct_dnn_worked(cudnnBackendGetAttribute(heuristic[0], CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, MOST_RESULTS,
-                                                      &results, configs)))
+        if (!hpct_dnn_get(heuristic[0], CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                          CUDNN_TYPE_BACKEND_DESCRIPTOR, MOST_RESULTS, &results, configs))
             results = 0;
         take_some(configs, results, false, workspace_limit, most / 2, out, count);
         take_some(configs, results, true, workspace_limit, most, out, count);

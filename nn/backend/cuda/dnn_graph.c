@@ -174,28 +174,18 @@ static void convolve(hpct_dnn_graph *graph, hpct_dnn_way way, const hpct_dnn_win
         cudnnBackendDescriptorType_t type;
         cudnnBackendAttributeName_t alpha, beta, conv, src, kernel, dst;
     } ways[] = {
-        [HPCT_DNN_FORWARD] = {"forward", CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
-        [HPCT_DNN_DATA] = {"data", CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-                           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-                           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
-                           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-                           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-                           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-                           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
-        [HPCT_DNN_WEIGHTS] = {"weights",
-                              CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
+#define WAY(name, KIND, ATTRIBUTE, SRC, WEIGHTS, DST)                                              \
+    {name,                                                                                         \
+     CUDNN_BACKEND_OPERATION_CONVOLUTION_##KIND##_DESCRIPTOR,                                      \
+     CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_ALPHA,                                         \
+     CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_BETA,                                          \
+     CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_CONV_DESC,                                     \
+     CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_##SRC,                                         \
+     CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_##WEIGHTS,                                     \
+     CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_##DST}
+        [HPCT_DNN_FORWARD] = WAY("forward", FORWARD, FORWARD, X, W, Y),
+        [HPCT_DNN_DATA] = WAY("data", BACKWARD_DATA, BWD_DATA, DX, W, DY),
+        [HPCT_DNN_WEIGHTS] = WAY("weights", BACKWARD_FILTER, BWD_FILTER, X, DW, DY),
     };
     claim_convolution(graph, &(hpct_dnn_claim){.way = way,
                                                .window = *window,
