@@ -33,7 +33,7 @@ step() {
         trap 'kill -KILL -- "-$clock" "-$child"; exit 143' TERM INT # who ends all of it
         wait $child
         code=$?
-        kill -KILL -- "-$clock" "-$child" 2>/dev/null # whoever has not ended at TERM would stay on the GPU
+        kill -KILL -- "-$clock" "-$child" 2>/dev/null # a process that ignores TERM would stay on the GPU
         exit $code
     ) 2>/dev/null
     code=$?

@@ -57,7 +57,7 @@ __global__ void blocks(race_case of)
         __syncthreads();
     else if (threadIdx.x != 0)
         return;
-    if (of == RACE_BLOCKS_READ) { /* whoever comes first */
+    if (of == RACE_BLOCKS_READ) { /* in any order */
         results[threadIdx.x] = partial[(blockIdx.x + 1) % BLOCKS] + 1;
     } else if (before + 1 == BLOCKS) {
         float sum = 0;

@@ -21,6 +21,12 @@ static hpct_comm *open_ranks(int size, int rank)
     return comm;
 }
 
+static hpct_comm *begin(int size, int rank)
+{
+    recorder_reset(size);
+    return open_ranks(size, rank);
+}
+
 static float *on_device(size_t floats)
 {
     void *memory = NULL;
@@ -35,6 +41,26 @@ static hpct_comm_reduction *prepared(hpct_comm *comm, const hpct_comm_reduction_
     hpct_comm_reduction *r = NULL;
     assert_int_equal(comm->ops->prepare(comm, &r, options), HPCT_OK);
     return r;
+}
+
+static void run(hpct_comm *comm, hpct_comm_reduction *r)
+{
+    assert_int_equal(comm->ops->start(r), HPCT_OK);
+    assert_int_equal(comm->ops->wait(r), HPCT_OK);
+}
+
+static void assert_takes(const char *calls)
+{
+    assert_string_equal(recorder_take(), calls);
+}
+
+static hpct_comm_stream *stream_of(hpct_comm *comm, int peer, int buffers, bool receives)
+{
+    hpct_comm_stream *stream = NULL;
+    const hpct_comm_stream_options options = {
+        .peer = peer, .floats = 10, .buffers = buffers, .receives = receives};
+    assert_int_equal(comm->ops->open_stream(comm, &stream, &options), HPCT_OK);
+    return stream;
 }
 
 /* Everything that was made is given back. */
@@ -55,11 +81,11 @@ static void opening_waits_for_the_others(void **state)
     recorder_reset(4);
     recorder.busy = 3;
     hpct_comm *comm = open_ranks(4, 2);
-    assert_string_equal(recorder_take(), "init n1 size 4 rank 2 id 7\n");
+    assert_takes("init n1 size 4 rank 2 id 7\n");
     assert_int_equal(comm->rank, 2);
     assert_int_equal(comm->size, 4);
     comm->ops->close(comm);
-    assert_string_equal(recorder_take(), "finalize n1\ndestroy n1\n");
+    assert_takes("finalize n1\ndestroy n1\n");
     assert_int_equal(recorder_live(), 0);
 }
 
@@ -97,8 +123,7 @@ static void a_lost_peer_fails_the_opening(void **state)
 static void a_reduction_lies_between_events(void **state)
 {
     (void) state;
-    recorder_reset(2);
-    hpct_comm *comm = open_ranks(2, 0);
+    hpct_comm *comm = begin(2, 0);
     float *data = on_device(19);
     hpct_comm_reduction *r =
         prepared(comm, &(hpct_comm_reduction_options){.data = data, .count = 16, .exact = 3});
@@ -108,15 +133,15 @@ static void a_reduction_lies_between_events(void **state)
     assert_true(comm->ops->is_done(r));
     assert_int_equal(comm->ops->start(r), HPCT_OK);
     /* behind the gradient's kernels; the end is noted once NCCL has put its own in the stream */
-    assert_string_equal(recorder_take(), "record e3 C\nwait S1 e3\nallreduce fp32 19 m2 n1 S1\n");
+    assert_takes("record e3 C\nwait S1 e3\nallreduce fp32 19 m2 n1 S1\n");
     assert_false(comm->ops->is_done(r));
     assert_int_equal(comm->ops->progress(comm), HPCT_OK);
-    assert_string_equal(recorder_take(), "");
+    assert_takes("");
     while (strcmp(recorder_take(), "record e4 S1\n") != 0)
         assert_int_equal(comm->ops->progress(comm), HPCT_OK);
     assert_false(comm->ops->is_done(r));
     assert_int_equal(comm->ops->wait(r), HPCT_OK);
-    assert_string_equal(recorder_take(), "wait C e4\n"); /* the host does not wait */
+    assert_takes("wait C e4\n"); /* the host does not wait */
     assert_true(comm->ops->is_done(r));
     comm->ops->release(r);
     close_all(comm, data);
@@ -127,8 +152,7 @@ static void a_reduction_lies_between_events(void **state)
 static void a_recorded_reduction_is_whole_at_once(void **state)
 {
     (void) state;
-    recorder_reset(2);
-    hpct_comm *comm = open_ranks(2, 0);
+    hpct_comm *comm = begin(2, 0);
     float *data = on_device(16);
     hpct_comm_reduction *r = prepared(
         comm, &(hpct_comm_reduction_options){.data = data, .count = 16, .wire = HPCT_WIRE_BF16});
@@ -138,11 +162,11 @@ static void a_recorded_reduction_is_whole_at_once(void **state)
     recorder.events_busy = 1000;
     recorder.records = true;
     assert_int_equal(comm->ops->start(r), HPCT_OK);
-    assert_string_equal(recorder_take(), "record e3 C\nwait S1 e3\nencode bf16 16 m2 m3 S1\ngroup\n"
-                                         "allreduce bf16 16 m3 n1 S1\nend\n"
-                                         "decode bf16 16 m3 m2 S1\nrecord e4 S1\n");
+    assert_takes("record e3 C\nwait S1 e3\nencode bf16 16 m2 m3 S1\ngroup\n"
+                 "allreduce bf16 16 m3 n1 S1\nend\n"
+                 "decode bf16 16 m3 m2 S1\nrecord e4 S1\n");
     assert_int_equal(comm->ops->wait(r), HPCT_OK);
-    assert_string_equal(recorder_take(), "wait C e4\n");
+    assert_takes("wait C e4\n");
     assert_true(comm->ops->is_done(r));
     recorder.records = false;
     comm->ops->release(r);
@@ -152,8 +176,7 @@ static void a_recorded_reduction_is_whole_at_once(void **state)
 static void buckets_go_in_the_order_of_starts(void **state)
 {
     (void) state;
-    recorder_reset(2);
-    hpct_comm *comm = open_ranks(2, 1);
+    hpct_comm *comm = begin(2, 1);
     float *data = on_device(64);
     hpct_comm_reduction *r[3];
     for (int i = 0; i < 3; i++)
@@ -163,16 +186,15 @@ static void buckets_go_in_the_order_of_starts(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(comm->ops->start(r[i]), HPCT_OK);
     /* each behind the gradients that were there when it started; none before the one before */
-    assert_string_equal(recorder_take(), "record e3 C\nwait S1 e3\nallreduce fp32 16 m2 n1 S1\n"
-                                         "record e5 C\nrecord e7 C\n");
+    assert_takes("record e3 C\nwait S1 e3\nallreduce fp32 16 m2 n1 S1\n"
+                 "record e5 C\nrecord e7 C\n");
     assert_int_equal(comm->ops->wait(r[2]), HPCT_OK);
-    assert_string_equal(recorder_take(),
-                        "record e4 S1\nwait S1 e5\nallreduce fp32 16 m2+64 n1 S1\n"
-                        "record e6 S1\nwait S1 e7\nallreduce fp32 16 m2+128 n1 S1\n"
-                        "record e8 S1\nwait C e8\n");
+    assert_takes("record e4 S1\nwait S1 e5\nallreduce fp32 16 m2+64 n1 S1\n"
+                 "record e6 S1\nwait S1 e7\nallreduce fp32 16 m2+128 n1 S1\n"
+                 "record e8 S1\nwait C e8\n");
     for (int i = 0; i < 2; i++)
         assert_int_equal(comm->ops->wait(r[i]), HPCT_OK);
-    assert_string_equal(recorder_take(), "wait C e4\nwait C e6\n");
+    assert_takes("wait C e4\nwait C e6\n");
     for (int i = 0; i < 3; i++)
         comm->ops->release(r[i]);
     close_all(comm, data);
@@ -185,22 +207,20 @@ static void sixteen_bits_but_for_exact_numbers(void **state)
     const char *const names[] = {"bf16", "fp16"};
     for (int i = 0; i < 2; i++) {
         char expected[512];
-        recorder_reset(2);
-        hpct_comm *comm = open_ranks(2, 0);
+        hpct_comm *comm = begin(2, 0);
         float *data = on_device(36);
         hpct_comm_reduction *r =
             prepared(comm, &(hpct_comm_reduction_options){
                                .data = data, .count = 32, .exact = 4, .wire = wires[i]});
         recorder_take();
         recorder.busy = 2;
-        assert_int_equal(comm->ops->start(r), HPCT_OK);
-        assert_int_equal(comm->ops->wait(r), HPCT_OK);
+        run(comm, r);
         snprintf(expected, sizeof expected,
                  "record e3 C\nwait S1 e3\nencode %s 32 m2 m3 S1\ngroup\n"
                  "allreduce %s 32 m3 n1 S1\nallreduce fp32 4 m2+128 n1 S1\nend\n"
                  "decode %s 32 m3 m2 S1\nrecord e4 S1\nwait C e4\n",
                  names[i], names[i], names[i]);
-        assert_string_equal(recorder_take(), expected);
+        assert_takes(expected);
         comm->ops->release(r);
         close_all(comm, data);
     }
@@ -209,8 +229,7 @@ static void sixteen_bits_but_for_exact_numbers(void **state)
 static void sums_alone_and_nothing_at_all(void **state)
 {
     (void) state;
-    recorder_reset(2);
-    hpct_comm *comm = open_ranks(2, 0);
+    hpct_comm *comm = begin(2, 0);
     float *data = on_device(4);
     hpct_comm_reduction *sums = prepared(
         comm, &(hpct_comm_reduction_options){.data = data, .exact = 4, .wire = HPCT_WIRE_BF16});
@@ -220,10 +239,9 @@ static void sums_alone_and_nothing_at_all(void **state)
     assert_int_equal(comm->ops->start(none), HPCT_OK);
     assert_int_equal(comm->ops->wait(sums), HPCT_OK);
     assert_int_equal(comm->ops->wait(none), HPCT_OK);
-    assert_string_equal(recorder_take(),
-                        "record e3 C\nwait S1 e3\ngroup\nallreduce fp32 4 m2 n1 S1\nend\n"
-                        "record e4 S1\nrecord e5 C\nwait S1 e5\nrecord e6 S1\n"
-                        "wait C e4\nwait C e6\n");
+    assert_takes("record e3 C\nwait S1 e3\ngroup\nallreduce fp32 4 m2 n1 S1\nend\n"
+                 "record e4 S1\nrecord e5 C\nwait S1 e5\nrecord e6 S1\n"
+                 "wait C e4\nwait C e6\n");
     comm->ops->release(sums);
     comm->ops->release(none);
     close_all(comm, data);
@@ -249,28 +267,23 @@ static void nodes_add_up_first(void **state)
         "broadcast fp32 2 m2+96 from 0 n2 S1\nend\nrecord e4 S1\nwait C e4\n",
     };
     for (int i = 0; i < 2; i++) {
-        recorder_reset(5);
-        hpct_comm *comm = open_ranks(5, 2 * i);
+        hpct_comm *comm = begin(5, 2 * i);
         float *data = on_device(26);
         hpct_comm_reduction_options options = {
             .data = data, .count = 24, .exact = 2, .wire = HPCT_WIRE_BF16, .groups = groups};
         recorder_take();
         recorder.busy = 1;
         hpct_comm_reduction *r = prepared(comm, &options);
-        assert_string_equal(
-            recorder_take(),
-            i == 0 ? "record e2 S1\nsplit n1 color 0 key 0\nsplit n1 color 0 key 0\n"
-                   : "record e2 S1\nsplit n1 color 0 key 2\nsplit n1 color -1 key 2\n");
-        assert_int_equal(comm->ops->start(r), HPCT_OK);
-        assert_int_equal(comm->ops->wait(r), HPCT_OK);
-        assert_string_equal(recorder_take(), expected[i]);
+        assert_takes(i == 0 ? "record e2 S1\nsplit n1 color 0 key 0\nsplit n1 color 0 key 0\n"
+                            : "record e2 S1\nsplit n1 color 0 key 2\nsplit n1 color -1 key 2\n");
+        run(comm, r);
+        assert_takes(expected[i]);
         /* the same nodes again: no new communicators; in fp32 NCCL finds the nodes itself */
         hpct_comm_reduction *again = prepared(comm, &options);
         options.wire = HPCT_WIRE_FP32;
         hpct_comm_reduction *plain = prepared(comm, &options);
-        assert_string_equal(recorder_take(), "");
-        assert_int_equal(comm->ops->start(plain), HPCT_OK);
-        assert_int_equal(comm->ops->wait(plain), HPCT_OK);
+        assert_takes("");
+        run(comm, plain);
         assert_non_null(strstr(recorder_take(), "allreduce fp32 26 m2 n1 S1\n"));
         comm->ops->release(plain);
         comm->ops->release(again);
@@ -282,8 +295,7 @@ static void nodes_add_up_first(void **state)
 static void too_little_memory_is_said(void **state)
 {
     (void) state;
-    recorder_reset(2);
-    hpct_comm *comm = open_ranks(2, 0);
+    hpct_comm *comm = begin(2, 0);
     float *data = on_device(64);
     hpct_comm_reduction *r = NULL;
     recorder.memory = 100;
@@ -301,8 +313,7 @@ static void host_data_goes_through_the_device(void **state)
 {
     (void) state;
     const size_t count = (5 << 20) / sizeof(float); /* more than fits at once */
-    recorder_reset(3);
-    hpct_comm *comm = open_ranks(3, 1);
+    hpct_comm *comm = begin(3, 1);
     float *data = malloc(count * sizeof *data);
     for (size_t i = 0; i < count; i++)
         data[i] = (float) (i % 1000);
@@ -312,11 +323,10 @@ static void host_data_goes_through_the_device(void **state)
     assert_int_equal(comm->ops->allreduce_sum(comm, data, count), HPCT_OK);
     for (size_t i = 0; i < count; i++)
         assert_true(data[i] == 3 * (float) (i % 1000));
-    assert_string_equal(recorder_take(),
-                        "record e1 C\nwait S1 e1\ncopy m1 h1 4194304 S1\n"
-                        "allreduce fp32 1048576 m1 n1 S1\ncopy h1 m1 4194304 S1\nrecord e2 S1\n"
-                        "record e1 C\nwait S1 e1\ncopy m1 h1 1048576 S1\n"
-                        "allreduce fp32 262144 m1 n1 S1\ncopy h1 m1 1048576 S1\nrecord e2 S1\n");
+    assert_takes("record e1 C\nwait S1 e1\ncopy m1 h1 4194304 S1\n"
+                 "allreduce fp32 1048576 m1 n1 S1\ncopy h1 m1 4194304 S1\nrecord e2 S1\n"
+                 "record e1 C\nwait S1 e1\ncopy m1 h1 1048576 S1\n"
+                 "allreduce fp32 262144 m1 n1 S1\ncopy h1 m1 1048576 S1\nrecord e2 S1\n");
     free(data);
 
     char mine[5] = "abcd", all[15] = "";
@@ -324,30 +334,27 @@ static void host_data_goes_through_the_device(void **state)
     assert_memory_equal(all, "abcd\0abcd\0abcd\0", sizeof all);
     assert_int_equal(comm->ops->broadcast(comm, mine, sizeof mine, 2), HPCT_OK);
     assert_memory_equal(mine, "abcd", sizeof mine);
-    assert_string_equal(recorder_take(),
-                        "record e1 C\nwait S1 e1\ncopy m1 h1 5 S1\n"
-                        "allgather bytes 5 m1 m1+5 n1 S1\ncopy h1+5 m1+5 15 S1\nrecord e2 S1\n"
-                        "record e1 C\nwait S1 e1\ncopy m1 h1 5 S1\n"
-                        "broadcast bytes 5 m1 from 2 n1 S1\ncopy h1 m1 5 S1\nrecord e2 S1\n");
+    assert_takes("record e1 C\nwait S1 e1\ncopy m1 h1 5 S1\n"
+                 "allgather bytes 5 m1 m1+5 n1 S1\ncopy h1+5 m1+5 15 S1\nrecord e2 S1\n"
+                 "record e1 C\nwait S1 e1\ncopy m1 h1 5 S1\n"
+                 "broadcast bytes 5 m1 from 2 n1 S1\ncopy h1 m1 5 S1\nrecord e2 S1\n");
     close_all(comm, NULL);
 }
 
 static void device_data_stays_there(void **state)
 {
     (void) state;
-    recorder_reset(2);
-    hpct_comm *comm = open_ranks(2, 1);
+    hpct_comm *comm = begin(2, 1);
     float *data = on_device(24);
     recorder_take();
     assert_int_equal(comm->ops->allreduce_sum(comm, data, 24), HPCT_OK);
     assert_int_equal(comm->ops->broadcast(comm, data, 96, 0), HPCT_OK);
     assert_int_equal(comm->ops->allgather(comm, data, data + 8, 32), HPCT_OK);
-    assert_string_equal(recorder_take(),
-                        "record e1 C\nwait S1 e1\nallreduce fp32 24 m2 n1 S1\nrecord e2 S1\n"
-                        "wait C e2\nrecord e1 C\nwait S1 e1\n"
-                        "broadcast bytes 96 m2 from 0 n1 S1\nrecord e2 S1\nwait C e2\n"
-                        "record e1 C\nwait S1 e1\nallgather bytes 32 m2 m2+32 n1 S1\n"
-                        "record e2 S1\nwait C e2\n");
+    assert_takes("record e1 C\nwait S1 e1\nallreduce fp32 24 m2 n1 S1\nrecord e2 S1\n"
+                 "wait C e2\nrecord e1 C\nwait S1 e1\n"
+                 "broadcast bytes 96 m2 from 0 n1 S1\nrecord e2 S1\nwait C e2\n"
+                 "record e1 C\nwait S1 e1\nallgather bytes 32 m2 m2+32 n1 S1\n"
+                 "record e2 S1\nwait C e2\n");
     assert_int_equal(comm->ops->allgather(comm, &(int){1}, data, 4), HPCT_ERR_INTERNAL);
     close_all(comm, data);
 }
@@ -356,8 +363,7 @@ static void reductions_of_host_data_come_back(void **state)
 {
     (void) state;
     float data[12];
-    recorder_reset(2);
-    hpct_comm *comm = open_ranks(2, 0);
+    hpct_comm *comm = begin(2, 0);
     hpct_comm_reduction *r =
         prepared(comm, &(hpct_comm_reduction_options){.data = data, .count = 8, .exact = 4});
     for (int round = 0; round < 2; round++) {
@@ -383,21 +389,14 @@ static void reductions_of_host_data_come_back(void **state)
 static void each_direction_has_a_stream(void **state)
 {
     (void) state;
-    recorder_reset(3);
-    hpct_comm *comm = open_ranks(3, 1);
-    hpct_comm_stream *in = NULL, *out = NULL, *back = NULL;
+    hpct_comm *comm = begin(3, 1);
     float *got, *sent;
     recorder_take();
     recorder.busy = 1;
-    hpct_comm_stream_options options = {.peer = 0, .receives = true, .floats = 10, .buffers = 2};
-    assert_int_equal(comm->ops->open_stream(comm, &in, &options), HPCT_OK);
-    options = (hpct_comm_stream_options){.peer = 2, .floats = 10, .buffers = 2};
-    assert_int_equal(comm->ops->open_stream(comm, &out, &options), HPCT_OK);
-    options = (hpct_comm_stream_options){.peer = 0, .floats = 10, .buffers = 1};
-    assert_int_equal(comm->ops->open_stream(comm, &back, &options), HPCT_OK);
+    hpct_comm_stream *in = stream_of(comm, 0, 2, true), *out = stream_of(comm, 2, 2, false),
+                     *back = stream_of(comm, 0, 1, false);
     /* neighbours are connected before anything waits for a message */
-    assert_string_equal(
-        recorder_take(),
+    assert_takes(
         "record e2 S1\nsplit n1 color 0 key 1\nsplit n1 color 0 key 1\n"
         "record e3 C\nwait S2 e3\nreceive fp32 1 m1 from 0 n2 S2\nsend fp32 1 m1+4 to 2 n2 S2\n"
         "record e4 S2\n"
@@ -409,17 +408,16 @@ static void each_direction_has_a_stream(void **state)
     assert_int_equal(comm->ops->pass(in, 0), HPCT_OK);
     assert_int_equal(comm->ops->pass(out, 7), HPCT_OK);
     assert_int_equal(comm->ops->drain(out), HPCT_OK);
-    assert_string_equal(recorder_take(),
-                        "record e7 C\nwait S2 e7\nreceive fp32 10 m2 from 0 n2 S2\nrecord e8 S2\n"
-                        "wait C e8\nrecord e11 C\nwait S2 e11\nsend fp32 10 m3 to 2 n2 S2\n"
-                        "record e12 S2\n");
+    assert_takes("record e7 C\nwait S2 e7\nreceive fp32 10 m2 from 0 n2 S2\nrecord e8 S2\n"
+                 "wait C e8\nrecord e11 C\nwait S2 e11\nsend fp32 10 m3 to 2 n2 S2\n"
+                 "record e12 S2\n");
     assert_int_equal(comm->ops->next(back, &sent), HPCT_OK);
     assert_int_equal(comm->ops->pass(back, 10), HPCT_OK);
     assert_int_equal(comm->ops->push(back), HPCT_OK);
     /* one buffer: the next message is written behind the one before */
     assert_int_equal(comm->ops->next(back, &sent), HPCT_OK);
-    assert_string_equal(recorder_take(), "record e15 C\nwait S3 e15\nsend fp32 10 m4 to 0 n3 S3\n"
-                                         "record e16 S3\nwait C e16\n");
+    assert_takes("record e15 C\nwait S3 e15\nsend fp32 10 m4 to 0 n3 S3\n"
+                 "record e16 S3\nwait C e16\n");
     assert_int_equal(comm->ops->pass(back, 11), HPCT_ERR_INTERNAL);
     comm->ops->close_stream(in);
     comm->ops->close_stream(out);
@@ -431,14 +429,9 @@ static void each_direction_has_a_stream(void **state)
 static void communicators_take_turns(void **state)
 {
     (void) state;
-    recorder_reset(3);
-    hpct_comm *comm = open_ranks(3, 1);
-    hpct_comm_stream *up = NULL, *down = NULL;
+    hpct_comm *comm = begin(3, 1);
     float *data = on_device(8), *sent;
-    hpct_comm_stream_options options = {.peer = 2, .floats = 10, .buffers = 1};
-    assert_int_equal(comm->ops->open_stream(comm, &up, &options), HPCT_OK);
-    options = (hpct_comm_stream_options){.peer = 0, .floats = 10, .buffers = 1};
-    assert_int_equal(comm->ops->open_stream(comm, &down, &options), HPCT_OK);
+    hpct_comm_stream *up = stream_of(comm, 2, 1, false), *down = stream_of(comm, 0, 1, false);
     hpct_comm_reduction *sum =
         prepared(comm, &(hpct_comm_reduction_options){.data = data, .count = 8});
     assert_int_equal(comm->ops->next(up, &sent), HPCT_OK);
@@ -448,12 +441,11 @@ static void communicators_take_turns(void **state)
     assert_int_equal(comm->ops->pass(up, 10), HPCT_OK);
     assert_int_equal(comm->ops->start(sum), HPCT_OK);
     assert_int_equal(comm->ops->pass(down, 10), HPCT_OK);
-    assert_string_equal(recorder_take(), "record e7 C\nwait S2 e7\nsend fp32 10 m3 to 2 n2 S2\n"
-                                         "record e11 C\nrecord e9 C\n");
+    assert_takes("record e7 C\nwait S2 e7\nsend fp32 10 m3 to 2 n2 S2\n"
+                 "record e11 C\nrecord e9 C\n");
     assert_int_equal(comm->ops->wait(sum), HPCT_OK);
-    assert_string_equal(recorder_take(),
-                        "record e8 S2\nwait S3 e9\nsend fp32 10 m4 to 0 n3 S3\nrecord e10 S3\n"
-                        "wait S1 e11\nallreduce fp32 8 m2 n1 S1\nrecord e12 S1\nwait C e12\n");
+    assert_takes("record e8 S2\nwait S3 e9\nsend fp32 10 m4 to 0 n3 S3\nrecord e10 S3\n"
+                 "wait S1 e11\nallreduce fp32 8 m2 n1 S1\nrecord e12 S1\nwait C e12\n");
     assert_int_equal(comm->ops->next(up, &sent), HPCT_OK);
     assert_int_equal(comm->ops->next(down, &sent), HPCT_OK);
     assert_int_equal(comm->ops->pass(down, 10), HPCT_OK);
@@ -461,9 +453,8 @@ static void communicators_take_turns(void **state)
     assert_int_equal(comm->ops->start(sum), HPCT_OK);
     recorder_take();
     assert_int_equal(comm->ops->wait(sum), HPCT_OK);
-    assert_string_equal(recorder_take(),
-                        "record e10 S3\nwait S2 e7\nsend fp32 10 m3 to 2 n2 S2\nrecord e8 S2\n"
-                        "wait S1 e11\nallreduce fp32 8 m2 n1 S1\nrecord e12 S1\nwait C e12\n");
+    assert_takes("record e10 S3\nwait S2 e7\nsend fp32 10 m3 to 2 n2 S2\nrecord e8 S2\n"
+                 "wait S1 e11\nallreduce fp32 8 m2 n1 S1\nrecord e12 S1\nwait C e12\n");
     comm->ops->release(sum);
     comm->ops->close_stream(up);
     comm->ops->close_stream(down);
@@ -473,8 +464,7 @@ static void communicators_take_turns(void **state)
 static void parts_share_the_lane_of_the_whole(void **state)
 {
     (void) state;
-    recorder_reset(4);
-    hpct_comm *comm = open_ranks(4, 3), *part = NULL;
+    hpct_comm *comm = begin(4, 3), *part = NULL;
     float *data = on_device(8);
     recorder_take();
     recorder.busy = 2;
@@ -487,10 +477,9 @@ static void parts_share_the_lane_of_the_whole(void **state)
     recorder_take();
     assert_int_equal(comm->ops->start(whole), HPCT_OK);
     assert_int_equal(part->ops->allreduce_sum(part, data, 8), HPCT_OK);
-    assert_string_equal(recorder_take(),
-                        "record e5 C\nwait S1 e5\nallreduce fp32 8 m2 n1 S1\nrecord e3 C\n"
-                        "record e6 S1\nwait S1 e3\nallreduce fp32 8 m2 n2 S1\nrecord e4 S1\n"
-                        "wait C e4\n");
+    assert_takes("record e5 C\nwait S1 e5\nallreduce fp32 8 m2 n1 S1\nrecord e3 C\n"
+                 "record e6 S1\nwait S1 e3\nallreduce fp32 8 m2 n2 S1\nrecord e4 S1\n"
+                 "wait C e4\n");
     comm->ops->release(whole);
     part->ops->close(part);
     close_all(comm, data);
@@ -508,7 +497,7 @@ static void the_watch_hears_of_failures(void **state)
     assert_int_equal(hpct_comm_nccl_open(&comm, &options), HPCT_OK);
     assert_int_equal(hpct_comm_nccl_check(), HPCT_OK);
     recorder.lost = true;
-    assert_int_equal(hpct_comm_nccl_check(), HPCT_OK); /* the watch may know whom */
+    assert_int_equal(hpct_comm_nccl_check(), HPCT_OK); /* the watch may know which peer */
     int64_t began = hpct_now_ms();
     while (hpct_comm_nccl_check() == HPCT_OK && hpct_now_ms() - began < 5000)
         usleep(10000);
@@ -531,8 +520,7 @@ static void the_watch_hears_of_failures(void **state)
 static void an_abort_that_hangs_is_left_behind(void **state)
 {
     (void) state;
-    recorder_reset(2);
-    hpct_comm *comm = open_ranks(2, 0);
+    hpct_comm *comm = begin(2, 0);
     recorder.abort_hangs = true;
     int64_t began = hpct_now_ms();
     hpct_comm_nccl_abort_all(300);
@@ -545,8 +533,7 @@ static void an_abort_that_hangs_is_left_behind(void **state)
 static void a_failure_in_a_step_ends_it(void **state)
 {
     (void) state;
-    recorder_reset(2);
-    hpct_comm *comm = open_ranks(2, 0);
+    hpct_comm *comm = begin(2, 0);
     float *data = on_device(8);
     hpct_comm_reduction *r =
         prepared(comm, &(hpct_comm_reduction_options){.data = data, .count = 8});
@@ -559,8 +546,7 @@ static void a_failure_in_a_step_ends_it(void **state)
     comm->ops->abandon(comm);
     assert_int_equal(recorder_aborts(), 1);
     /* the same while the host waits for what lies in the stream */
-    recorder_reset(2);
-    comm = open_ranks(2, 0);
+    comm = begin(2, 0);
     recorder.events_busy = 1 << 30;
     float on_host = 1;
     recorder_take();
@@ -600,22 +586,20 @@ static void staging_copies_out_and_back(void **state)
     recorder.events_busy = 2;
     assert_int_equal(comm->ops->start(host), HPCT_OK);
     assert_true(comm->ops->is_done(host));
-    assert_string_equal(recorder_take(), "");
+    assert_takes("");
     assert_int_equal(comm->ops->start(r), HPCT_OK);
-    assert_string_equal(recorder_take(),
-                        "record e2 C\nwait S1 e2\ncopy h2 m1 80 S1\nrecord e3 S1\n");
+    assert_takes("record e2 C\nwait S1 e2\ncopy h2 m1 80 S1\nrecord e3 S1\n");
     assert_int_equal(comm->ops->progress(comm), HPCT_OK); /* not before the copy is there */
-    assert_string_equal(recorder_take(), "");
+    assert_takes("");
     assert_false(comm->ops->is_done(r));
     assert_int_equal(comm->ops->wait(r), HPCT_OK);
-    assert_string_equal(recorder_take(), "copy m1 h2 80 S1\nrecord e4 S1\nwait C e4\n");
+    assert_takes("copy m1 h2 80 S1\nrecord e4 S1\nwait C e4\n");
     assert_true(comm->ops->is_done(r));
     assert_int_equal(comm->ops->allreduce_sum(comm, data, 20), HPCT_OK);
-    assert_string_equal(recorder_take(),
-                        "copy h1 m1 80 C\nrecord e1 C\ncopy m1 h1 80 C\nrecord e1 C\n");
+    assert_takes("copy h1 m1 80 C\nrecord e1 C\ncopy m1 h1 80 C\nrecord e1 C\n");
     assert_int_equal(comm->ops->allreduce_sum(comm, on_host, 4), HPCT_OK);
     assert_int_equal(comm->ops->broadcast(comm, on_host, 16, 0), HPCT_OK);
-    assert_string_equal(recorder_take(), "");
+    assert_takes("");
     float *gathered = on_device(20);
     assert_int_equal(comm->ops->allgather(comm, data, gathered, 80), HPCT_OK);
     assert_memory_equal(gathered, data, 80);

@@ -30,9 +30,7 @@ cut() {
 elsewhere() {
     rm -rf "$own/other"
     fit_nccl "$1" "${saves[@]}" --checkpoint-dir "$own/other" --resume "$from" "${@:2}"
-    for value in loss val_loss; do
-        ok "$(near "$(number "$uncut" $value)" "$(number "$1" $value)")" "$1 from a checkpoint of $uncut: $value is that of the uncut run"
-    done
+    same_as "$uncut" "$1" "loss val_loss"
 }
 ranks_of() { # N
     ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$1" bash -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK; exec "$@"' rank)

@@ -218,10 +218,7 @@ ok "$((waits >= 26))" "and does not wait for the device ($waits waits, building 
 fit_small mixed-on-cpu --device cpu --augment rotation:0.1,mixup:0.4
 fit_small mixed --device cuda --augment rotation:0.1,mixup:0.4 --verbose 2
 like "$out" "--augment: pictures are prepared on the host, not on the GPU" "--verbose 2 says who prepares them"
-for value in loss accuracy val_loss val_accuracy; do
-    ok "$(near "$(number mixed-on-cpu $value)" "$(number mixed $value)")" \
-        "mixed pictures: $value is the CPU's ($(number mixed-on-cpu $value), $(number mixed $value))"
-done
+same_as mixed-on-cpu mixed
 # A block of ResNetV2's and one of ResNet's: an Add leaves sums to a normalization.
 python3 - "$own/blocks.json" <<'END'
 import json, sys
@@ -274,10 +271,7 @@ like "$err" "HPC_TRAIN_WITHOUT: 'biases' is none of the ways" "an unknown word i
 for device in cpu cuda; do
     fit_small "residual-$device" --device $device --model "$top_srcdir/tests/strategy/residual.json" --steps-per-epoch 5
 done
-for value in loss val_loss; do
-    ok "$(near "$(number residual-cpu $value)" "$(number residual-cuda $value)")" \
-        "normalized pictures that are added: $value is the CPU's ($(number residual-cpu $value), $(number residual-cuda $value))"
-done
+same_as residual-cpu residual-cuda "loss val_loss"
 fit_small logged --device cuda --log-dir "$own/log"
 same_as_cpu logged
 is "$(wc -l <"$own/log/metrics.jsonl")" 20 "a log has each step's"

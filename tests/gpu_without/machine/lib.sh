@@ -101,11 +101,14 @@ fit_nccl() {
 }
 fit_small on-cpu --device cpu
 export HPC_TRAIN_TEST_ACCOUNT=$own/account
-same_as_cpu() { # NAME
-    for value in loss accuracy val_loss val_accuracy; do
-        ok "$(near "$(number on-cpu $value)" "$(number "$1" $value)")" "$1: $value is the CPU's ($(number on-cpu $value), $(number "$1" $value))"
+# same_as NAME NAME [VALUES]: numbers of the second's summary are those of the first
+same_as() {
+    local value
+    for value in ${3:-loss accuracy val_loss val_accuracy}; do
+        ok "$(near "$(number "$1" "$value")" "$(number "$2" "$value")")" "$2: $value is that of $1 ($(number "$1" "$value"), $(number "$2" "$value"))"
     done
 }
+same_as_cpu() { same_as on-cpu "$1"; }
 near_in_fp16() { # NAME NAME [LARGEST-DIFFERENCE]
     ok "$(awk -v a="$(number "$1" loss)" -v b="$(number "$2" loss)" -v most="${3-0.02}" 'BEGIN { d = a - b; print !(a > 0 && d < most && d > -most && d != 0) }')" \
         "$2 in fp16: near $1 ($(number "$1" loss), $(number "$2" loss))"

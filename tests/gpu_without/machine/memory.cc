@@ -174,7 +174,7 @@ void release(void *memory)
 {
     int number = device_of(memory);
     if (number < 0)
-        broken("cudaFree of %p, which is no device's", memory);
+        broken("cudaFree of %p, which is not a device's", memory);
     device &d = find(number);
     size_t at = (size_t) ((char *) memory - d.room);
     auto piece = d.live.find(at);

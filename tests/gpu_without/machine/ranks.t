@@ -21,9 +21,7 @@ END
 )" "step by step"
 fit_small local-on-cpu --device cpu --strategy local-sgd --allow-lossy --local-steps 3
 fit_small local-on-device --device cuda --strategy local-sgd --allow-lossy --local-steps 3
-for value in loss accuracy val_loss val_accuracy; do
-    ok "$(near "$(number local-on-cpu $value)" "$(number local-on-device $value)")" "local-sgd: $value is the CPU's"
-done
+same_as local-on-cpu local-on-device
 for form in rows ${HPC_TRAIN_LONG:+columns} back; do
     for device in cpu cuda; do
         fit_small "$device-$form" --device $device --model mnist-cnn --strategy hybrid --hybrid-form $form --steps-per-epoch 4 --epochs 1
@@ -80,10 +78,7 @@ if [ -n "${HPC_TRAIN_LONG-}" ]; then # strategies in fp16, a minute of both core
     ranks=("${several[@]}")
     for pair in "steep stages" "steep stages-twice" "gathering gathering-stages" "flat columns"; do
         read -r alone together <<<"$pair"
-        for value in loss val_loss; do
-            ok "$(near "$(number "$alone-in-fp16" $value)" "$(number "$together-in-fp16" $value)")" \
-                "$together in fp16: $value is one rank's ($(number "$alone-in-fp16" $value), $(number "$together-in-fp16" $value))"
-        done
+        same_as "$alone-in-fp16" "$together-in-fp16" "loss val_loss"
     done
     near_in_fp16 steep-in-fp16 sent-in-fp16 0.003
 fi
@@ -115,9 +110,7 @@ like "$(<"$own/chosen.json")" "\"strategy\": \"$name\"" "and takes the fastest (
 several=("${ranks[@]}") ranks=()
 fit_small wide --device cpu --model "$own/wide-layers.json" --steps-per-epoch 4
 ranks=("${several[@]}")
-for value in loss accuracy val_loss val_accuracy; do
-    ok "$(near "$(number wide $value)" "$(number chosen $value)")" "with the weights from before: $value is the CPU's ($(number wide $value), $(number chosen $value))"
-done
+same_as wide chosen
 fit_nccl nccl-back --device cuda --model mnist-cnn --strategy hybrid --hybrid-form back --steps-per-epoch 4 --epochs 1
 ok "$(near "$(number cpu-back loss)" "$(number nccl-back loss)")" "hybrid, back: the loss is the CPU's"
 capture env IS_STUCK=1 HPC_TRAIN_STANDSTILL_SECONDS=2 "${ranks[@]}" "$train" fit "${steps[@]}" --strategy multi-worker-mirrored --epochs 2 --device cuda
@@ -137,18 +130,14 @@ three=("${ranks[@]}") ranks=()
 fit_small uneven-on-cpu --device cpu --global-batch-size 13
 ranks=("${three[@]}")
 fit_nccl uneven --device cuda --global-batch-size 13
-for value in loss accuracy val_loss val_accuracy; do
-    ok "$(near "$(number uneven-on-cpu $value)" "$(number uneven $value)")" "batches that leave ranks without samples: $value is the CPU's"
-done
+same_as uneven-on-cpu uneven
 is "$(replays)" "3 1 replays 3 5 replays" "and they are recorded, too"
 for device in cpu cuda; do
     [ $device = cuda ] || ranks=()
     fit_nccl "norm-$device" --model "$own/norm.json" --device $device --sync-batch-norm --global-batch-size 13 --bucket-bytes 4096
     ranks=("${three[@]}")
 done
-for value in loss accuracy val_loss val_accuracy; do
-    ok "$(near "$(number norm-cpu $value)" "$(number norm-cuda $value)")" "and say nothing in synchronized statistics: $value is the CPU's"
-done
+same_as norm-cpu norm-cuda
 fit_nccl on-the-wire --device cuda --wire bf16 --allow-lossy
 ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number on-the-wire loss)" 'BEGIN { d = a - b; print !(d < 0.01 && d > -0.01 && d != 0) }')" \
     "bf16 on the wire: near ($(number on-cpu loss), $(number on-the-wire loss))"

@@ -15,9 +15,7 @@ penalize "$own/synced.json" "$own/penalized-norm.json"
 model=(--model "$own/penalized.json" --learning-rate 0.05)
 # alike NAME NAME: losses of two runs
 alike() {
-    for value in loss val_loss; do
-        ok "$(near "$(number "$1" $value)" "$(number "$2" $value)")" "$2: $value is that of $1 ($(number "$1" $value), $(number "$2" $value))"
-    done
+    same_as "$1" "$2" "loss val_loss"
 }
 
 # ---- one device ----
@@ -35,7 +33,7 @@ alike adam-cpu adam
 fit_small gathering-cpu --device cpu "${model[@]}" --gradient-accumulation 2 --momentum 0.9
 fit_small gathering --device cuda "${model[@]}" --gradient-accumulation 2 --momentum 0.9
 alike gathering-cpu gathering
-fit_small fp16 --device cuda "${model[@]}" --precision fp16 # the loss scale is no factor of the penalties
+fit_small fp16 --device cuda "${model[@]}" --precision fp16 # the loss scale is not a factor of the penalties
 near_in_fp16 plain-cpu fp16
 if [ -e "$top_builddir/tests/unit/nn/run/test_penalty" ]; then
     capture env HPC_TRAIN_SHORT=1 HPC_TRAIN_TEST_BACKEND=cuda "$top_builddir/tests/unit/nn/run/test_penalty"

@@ -31,26 +31,20 @@ same_as_cpu central-of-one
 fit_nccl replicas-uneven --device cuda --replicas 3 --global-batch-size 13 --optimizer adam
 ranks=()
 fit_small replicas-on-cpu --device cpu --global-batch-size 13 --optimizer adam
-for value in loss accuracy val_loss val_accuracy; do
-    ok "$(near "$(number replicas-on-cpu $value)" "$(number replicas-uneven $value)")" "replicas without samples: $value is the CPU's"
-done
+same_as replicas-on-cpu replicas-uneven
 echo '{"0": 5, "3": 0, "9": 0.5}' >"$own/weights.json"
 weighted=(--class-weight "$own/weights.json" --loss categorical_focal_crossentropy --metrics "f1,auc" --global-batch-size 13)
 fit_small weighted-on-cpu --device cpu "${weighted[@]}" --confusion-matrix "$own/matrix-on-cpu"
 for replicas in "" "--replicas 3" "--replicas 3 --strategy central-storage"; do
     # shellcheck disable=SC2086 # several words
     fit_nccl weighted --device cuda "${weighted[@]}" --confusion-matrix "$own/matrix" $replicas
-    for value in loss val_loss val_auc; do
-        ok "$(near "$(number weighted-on-cpu $value)" "$(number weighted $value)")" "weights of classes, metrics, '$replicas': $value is the CPU's"
-    done
+    same_as weighted-on-cpu weighted "loss val_loss val_auc"
     is "$(cmp "$own/matrix-on-cpu" "$own/matrix" 2>&1)" "" "so is the confusion matrix"
 done
 mixed=(--augment "rotation:0.1,mixup:0.4" --global-batch-size 13)
 fit_small mixed-on-cpu --device cpu "${mixed[@]}"
 fit_nccl mixed --device cuda "${mixed[@]}" --replicas 3
-for value in loss accuracy val_loss; do
-    ok "$(near "$(number mixed-on-cpu $value)" "$(number mixed $value)")" "mixed pictures: $value is the CPU's"
-done
+same_as mixed-on-cpu mixed "loss accuracy val_loss"
 ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 bash -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK; exec "$@"' rank)
 fit_nccl ranks-of-replicas --device cuda --replicas 2 --precision fp16
 ok "$(awk -v a="$(number on-cpu loss)" -v b="$(number ranks-of-replicas loss)" 'BEGIN { d = a - b; print !(d < 0.02 && d > -0.02 && d != 0) }')" \

@@ -19,7 +19,7 @@ constexpr int SHARED_BYTES = 227 << 10;
 thread_local int current;
 cudaStream_t default_streams[8]; /* which others do not wait for */
 thread_local cudaError_t last;
-bool faulty[8]; /* a kernel did what it must not: the device says so to whoever asks, for good */
+bool faulty[8]; /* a kernel did what it must not: the device reports it to every caller, for good */
 
 bool is_gone()
 {
@@ -179,6 +179,17 @@ void hpct_host_launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<
     }
 }
 
+/* A call may fail where a test asks for it. */
+#define BEGIN(error)                                                                               \
+    turn t;                                                                                        \
+    if (refuses(__func__))                                                                         \
+    return tell(error)
+
+/* It breaks a capture. */
+#define NOT_CAPTURED()                                                                             \
+    if (!may(__func__))                                                                            \
+    return cudaErrorStreamCaptureUnsupported
+
 extern "C" {
 
 /* ---- errors, devices ---- */
@@ -277,11 +288,8 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr, int, i
 
 cudaError_t cudaDeviceSynchronize(void)
 {
-    turn t;
-    if (refuses("cudaDeviceSynchronize"))
-        return tell(cudaErrorLaunchFailure);
-    if (!may("cudaDeviceSynchronize"))
-        return cudaErrorStreamCaptureUnsupported;
+    BEGIN(cudaErrorLaunchFailure);
+    NOT_CAPTURED();
     wait_device(current);
     return state_of(current);
 }
@@ -290,11 +298,8 @@ cudaError_t cudaDeviceSynchronize(void)
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
-    turn t;
-    if (refuses("cudaMalloc"))
-        return tell(cudaErrorMemoryAllocation);
-    if (!may("cudaMalloc"))
-        return cudaErrorStreamCaptureUnsupported;
+    BEGIN(cudaErrorMemoryAllocation);
+    NOT_CAPTURED();
     *memory = allocate(current, bytes);
     return *memory != nullptr ? cudaSuccess : tell(cudaErrorMemoryAllocation);
 }
@@ -304,8 +309,7 @@ cudaError_t cudaFree(void *memory)
     turn t;
     if (memory == nullptr)
         return cudaSuccess;
-    if (!may("cudaFree"))
-        return cudaErrorStreamCaptureUnsupported;
+    NOT_CAPTURED();
     if (device_of(memory) >= 0)
         wait_device(device_of(memory));
     release(memory);
@@ -314,11 +318,8 @@ cudaError_t cudaFree(void *memory)
 
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned)
 {
-    turn t;
-    if (refuses("cudaHostAlloc"))
-        return tell(cudaErrorMemoryAllocation);
-    if (!may("cudaHostAlloc"))
-        return cudaErrorStreamCaptureUnsupported;
+    BEGIN(cudaErrorMemoryAllocation);
+    NOT_CAPTURED();
     *memory = allocate_pinned(bytes);
     return *memory != nullptr ? cudaSuccess : tell(cudaErrorMemoryAllocation);
 }
@@ -328,8 +329,7 @@ cudaError_t cudaFreeHost(void *memory)
     turn t;
     if (memory == nullptr)
         return cudaSuccess;
-    if (!may("cudaFreeHost"))
-        return cudaErrorStreamCaptureUnsupported;
+    NOT_CAPTURED();
     wait_device(current);
     release_pinned(memory);
     return cudaSuccess;
@@ -356,9 +356,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *about, const 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    turn t;
-    if (refuses("cudaMemcpyAsync"))
-        return tell(cudaErrorLaunchFailure);
+    BEGIN(cudaErrorLaunchFailure);
     int source = device_of(from), target = device_of(to);
     bool fits = kind == cudaMemcpyDefault ||
                 (kind == cudaMemcpyHostToDevice && source < 0 && target >= 0) ||
@@ -371,9 +369,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 
 cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *what, cudaStream_t stream)
 {
-    turn t;
-    if (refuses("cudaMemcpy3DAsync"))
-        return tell(cudaErrorLaunchFailure);
+    BEGIN(cudaErrorLaunchFailure);
     struct cudaMemcpy3DParms c = *what;
     if (c.kind != cudaMemcpyDeviceToDevice || device_of(c.srcPtr.ptr) != stream->device ||
         device_of(c.dstPtr.ptr) != stream->device || c.srcPos.x + c.extent.width > c.srcPtr.pitch ||
@@ -397,9 +393,7 @@ cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *what, cudaStream_t
 
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
 {
-    turn t;
-    if (refuses("cudaMemsetAsync"))
-        return tell(cudaErrorLaunchFailure);
+    BEGIN(cudaErrorLaunchFailure);
     if (device_of(memory) != stream->device)
         return tell(cudaErrorInvalidValue);
     return enqueue(stream, once([=] { memset(memory, value, bytes); }));
@@ -409,8 +403,7 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
 cudaError_t cudaMemset(void *memory, int value, size_t bytes)
 {
     turn t;
-    if (!may("cudaMemset"))
-        return cudaErrorStreamCaptureUnsupported;
+    NOT_CAPTURED();
     cudaStream_t &stream = default_streams[current];
     if (stream == nullptr) {
         stream = new CUstream_st{};
@@ -424,9 +417,7 @@ cudaError_t cudaMemset(void *memory, int value, size_t bytes)
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
-    turn t;
-    if (refuses("cudaStreamCreateWithFlags"))
-        return tell(cudaErrorLaunchFailure);
+    BEGIN(cudaErrorLaunchFailure);
     if (flags != cudaStreamNonBlocking)
         broken("a stream that waits for the default one is not emulated");
     *stream = new CUstream_st{};
@@ -458,9 +449,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    turn t;
-    if (refuses("cudaStreamSynchronize"))
-        return tell(cudaErrorLaunchFailure);
+    BEGIN(cudaErrorLaunchFailure);
     if (stream->into != nullptr) {
         stream->into->spoilt = true;
         return tell(cudaErrorStreamCaptureUnsupported);
@@ -482,17 +471,14 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     turn t;
-    if (!may("cudaStreamQuery"))
-        return cudaErrorStreamCaptureUnsupported;
+    NOT_CAPTURED();
     cudaError_t state = state_of(stream->device);
     return state != cudaSuccess || stream->items.empty() ? state : tell(cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
 {
-    turn t;
-    if (refuses("cudaStreamWaitEvent"))
-        return tell(cudaErrorLaunchFailure);
+    BEGIN(cudaErrorLaunchFailure);
     return wait_event(stream, event);
 }
 
@@ -527,20 +513,15 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    turn t;
-    if (refuses("cudaEventRecord"))
-        return tell(cudaErrorLaunchFailure);
+    BEGIN(cudaErrorLaunchFailure);
     return event->device == stream->device ? record(event, stream)
                                            : tell(cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    turn t;
-    if (refuses("cudaEventQuery"))
-        return tell(cudaErrorLaunchFailure);
-    if (!may("cudaEventQuery"))
-        return cudaErrorStreamCaptureUnsupported;
+    BEGIN(cudaErrorLaunchFailure);
+    NOT_CAPTURED();
     if (event->captured)
         return tell(cudaErrorCapturedEvent);
     if (*event->done < event->recorded)
@@ -560,11 +541,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     while (is_stuck())
         pause();
-    turn t;
-    if (refuses("cudaEventSynchronize"))
-        return tell(cudaErrorLaunchFailure);
-    if (!may("cudaEventSynchronize"))
-        return cudaErrorStreamCaptureUnsupported;
+    BEGIN(cudaErrorLaunchFailure);
+    NOT_CAPTURED();
     if (event->captured)
         return tell(cudaErrorCapturedEvent);
     if (event->recorded > 0)
@@ -575,9 +553,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 /* Drawn: choices by time are choices by chance, but for slow libraries. */
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end)
 {
-    turn t;
-    if (refuses("cudaEventElapsedTime"))
-        return tell(cudaErrorLaunchFailure);
+    BEGIN(cudaErrorLaunchFailure);
     if (begin->recorded == 0 || end->recorded == 0 || *end->done < end->recorded)
         return tell(cudaErrorNotReady);
     *milliseconds = 1e-3f * (float) (100 + draw(900));
@@ -588,9 +564,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
-    turn t;
-    if (refuses("cudaStreamBeginCapture"))
-        return tell(cudaErrorLaunchFailure);
+    BEGIN(cudaErrorLaunchFailure);
     if (mode != cudaStreamCaptureModeThreadLocal)
         broken("a capture that forbids other threads something is not emulated");
     return begin_capture(stream);
@@ -607,9 +581,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t graph, unsigned long long)
 {
-    turn t;
-    if (refuses("cudaGraphInstantiate"))
-        return tell(cudaErrorLaunchFailure);
+    BEGIN(cudaErrorLaunchFailure);
     *made = new CUgraphExec_st{*graph, 0};
     return cudaSuccess;
 }
@@ -634,9 +606,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
-    turn t;
-    if (refuses("cudaGraphLaunch"))
-        return tell(cudaErrorLaunchFailure);
+    BEGIN(cudaErrorLaunchFailure);
     if (is_broken(stream->device))
         return tell(cudaErrorIllegalAddress);
     cudaError_t state = state_of(stream->device);
