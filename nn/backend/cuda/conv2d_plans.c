@@ -2,7 +2,7 @@
  *
  * Each direction and batch size uses the first of these ways for which cuDNN has an engine: the
  * convolution itself; the convolution of a copy of the images with padding included (for paddings
- * that differ at the two ends); a direct kernel (nn/backend/cuda/direct.h). For small windows own
+ * that differ at the two ends); a direct kernel (nn/backend/cuda/direct.cu). For small windows own
  * kernels may be faster (conv2d_small.c). A fused ADD, bias and ReLU are in cuDNN's engine or in
  * own kernels after it; engines that accumulate into the source's gradient are used if their
  * measured time is below that of the separate engine plus the minimum time of the saved passes. The

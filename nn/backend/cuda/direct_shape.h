@@ -1,4 +1,4 @@
-/* nn/backend/cuda/direct_shape.h - sizes of a direct convolution (nn/backend/cuda/direct.h), for C
+/* nn/backend/cuda/direct_shape.h - sizes of a direct convolution (nn/backend/cuda/direct.cu), for C
  * and CUDA. */
 #ifndef HPCT_NN_BACKEND_CUDA_DIRECT_SHAPE_H
 #define HPCT_NN_BACKEND_CUDA_DIRECT_SHAPE_H
