@@ -1,4 +1,4 @@
-/* base/clock.h - clock for timeouts. */
+/* base/clock.h - clock for timeouts, and pauses. */
 #ifndef HPCT_BASE_CLOCK_H
 #define HPCT_BASE_CLOCK_H
 
@@ -6,5 +6,7 @@
 
 /* Milliseconds of a monotonic clock. */
 int64_t hpct_now_ms(void);
+
+void hpct_pause_ms(int milliseconds);
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 
 /* A line of /proc/PID/cgroup is "NUMBER:CONTROLLERS:PATH"; CONTROLLERS is empty for the unified
@@ -92,10 +93,8 @@ hpct_status hpct_spank_cgroup_enter(const char *folder)
     snprintf(path, sizeof path, "%s/cgroup.procs", folder);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     bool entered = fd >= 0 && write(fd, "0", 1) == 1;
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
+    hpct_fd_close(fd);
     return entered
                ? HPCT_OK
-               : hpct_fail(HPCT_ERR_INTERNAL, "%s cannot be entered: %s", folder, strerror(error));
+               : hpct_fail(HPCT_ERR_INTERNAL, "%s cannot be entered: %s", folder, strerror(errno));
 }

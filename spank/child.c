@@ -13,9 +13,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/cgroup.h"
 
@@ -69,8 +70,7 @@ static int make_file(const char *name, off_t size)
     if (fd >= 0 && ftruncate(fd, size) == 0 &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         return fd;
-    if (fd >= 0)
-        close(fd);
+    hpct_fd_close(fd);
     return -1;
 }
 
@@ -136,16 +136,8 @@ static void end_all(void)
         }
         left = pid == 0;
         if (left)
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+            hpct_pause_ms(1);
     }
-}
-
-static void close_both(int progress, int errors)
-{
-    if (progress >= 0)
-        close(progress);
-    if (errors >= 0)
-        close(errors);
 }
 
 hpct_status hpct_spank_child_run(const hpct_spank_child *child, const char *what)
@@ -154,7 +146,8 @@ hpct_status hpct_spank_child_run(const hpct_spank_child *child, const char *what
     int state = 0, progress = make_file("hpc-train-progress", PROGRESS_BYTES), errors = -1;
     if (progress < 0 ||
         (child->line != NULL && (errors = make_file("hpc-train-errors", ERROR_BYTES)) < 0)) {
-        close_both(progress, errors);
+        hpct_fd_close(progress);
+        hpct_fd_close(errors);
         return hpct_fail(HPCT_ERR_INTERNAL, "no memory for %s: %s", program, strerror(errno));
     }
     if (child->alone)
@@ -162,7 +155,8 @@ hpct_status hpct_spank_child_run(const hpct_spank_child *child, const char *what
     double start = hpct_spank_forked_now();
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
-        close_both(progress, errors);
+        hpct_fd_close(progress);
+        hpct_fd_close(errors);
         return hpct_fail(HPCT_ERR_INTERNAL, "%s cannot be started: %s", program, strerror(errno));
     }
     if (pid == 0)
@@ -177,7 +171,8 @@ hpct_status hpct_spank_child_run(const hpct_spank_child *child, const char *what
         end_all();
     if (child->line != NULL)
         pass_lines(child, errors);
-    close_both(progress, errors);
+    hpct_fd_close(progress);
+    hpct_fd_close(errors);
     if (how == HPCT_SPANK_FORKED_LOST)
         return hpct_fail(HPCT_ERR_IO, "%s: its status is lost", program);
     if (how == HPCT_SPANK_FORKED_STALLED)

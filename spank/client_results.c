@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/agree/results.h"
 #include "spank/arguments.h"
@@ -45,8 +46,7 @@ bool hpct_spank_client_script_array(bool *is_array)
     bool found = read_script_record(folder, &record);
     *is_array = found && record.array.is;
     hpct_spec_out_record_free(&record);
-    if (folder >= 0)
-        close(folder);
+    hpct_fd_close(folder);
     return found;
 }
 
@@ -62,8 +62,7 @@ static bool leave_to_script(const hpct_agree_results_sum *sum, int count)
             hpct_spec_out_found_mark(folder, i);
     }
     hpct_spec_out_record_free(&record);
-    if (folder >= 0)
-        close(folder);
+    hpct_fd_close(folder);
     return same;
 }
 
@@ -184,8 +183,7 @@ static hpct_status send_folder(void)
     bool same = read_script_record(folder, &record) && strcmp(record.list, own.list) == 0;
     bool sent = !same || setenv(HPCT_SPANK_STEP_FOLDER_SENT, record.cwd, 1) == 0;
     hpct_spec_out_record_free(&record);
-    if (folder >= 0)
-        close(folder);
+    hpct_fd_close(folder);
     return sent ? HPCT_OK : hpct_fail_memory(0);
 }
 

@@ -1,5 +1,7 @@
 /* Computes a task's config. Its layout comes from variables sent by the user's srun, so each task
  * verifies it against slurmstepd's values. */
+#include <config.h>
+
 #include "spank/describe.h"
 
 #include <errno.h>
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cluster/cluster.h"
+#include "base/fd.h"
 #include "base/number.h"
 #include "base/status.h"
 
@@ -105,13 +108,10 @@ static hpct_status add_places(hpct_cluster_config *config, const char *tmpdir,
         return hpct_fail_memory(0);
     if (choices->stage.count == 0)
         return HPCT_OK;
-    const char *first = choices->stage.entries[0].dst;
-    size_t size = strlen(tmpdir) + 1 + strlen(first) + 1;
-    config->data = malloc(size);
-    if (config->data == NULL)
-        return hpct_fail_memory(size);
-    snprintf(config->data, size, "%s/%s", tmpdir, first);
-    return HPCT_OK;
+    if (asprintf(&config->data, "%s/%s", tmpdir, choices->stage.entries[0].dst) >= 0)
+        return HPCT_OK;
+    config->data = NULL;
+    return hpct_fail_memory(0);
 }
 
 /* Candidate blocks of ports. */
@@ -229,59 +229,36 @@ end:
     return status;
 }
 
-static hpct_status write_all(int fd, const char *text, const char *path)
+static hpct_status write_file(const char *path, const char *temporary, const char *text)
 {
-    size_t size = strlen(text);
-    while (size > 0) {
-        ssize_t wrote = write(fd, text, size);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote < 0)
-            return hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
-        text += wrote;
-        size -= (size_t) wrote;
-    }
-    return HPCT_OK;
+    unlink(temporary);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", temporary, strerror(errno));
+    bool written = hpct_fd_write(fd, text, strlen(text));
+    if (close(fd) == 0 && written && rename(temporary, path) == 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", written ? path : temporary,
+                     strerror(errno));
 }
 
 hpct_status hpct_spank_private_write(const char *tmpdir, const char *name, const char *text,
                                      char **out)
 {
-    size_t room = strlen(tmpdir) + strlen(name) + 32;
-    char *path = malloc(room), *temporary = malloc(room);
-    hpct_status status = HPCT_OK;
-    int fd = -1;
-    if (path == NULL || temporary == NULL) {
-        status = hpct_fail_memory(room);
-        goto fail;
-    }
-    snprintf(path, room, "%s/" HPCT_SPEC_PRIVATE_FOLDER, tmpdir);
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-        status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", path, strerror(errno));
-        goto fail;
-    }
-    snprintf(path, room, "%s/" HPCT_SPEC_PRIVATE_FOLDER "/%s", tmpdir, name);
-    snprintf(temporary, room, "%s.new", path);
-    unlink(temporary);
-    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", temporary, strerror(errno));
-        goto fail;
-    }
-    status = write_all(fd, text, temporary);
-    if (status == HPCT_OK && (close(fd) != 0 || (fd = -1, rename(temporary, path) != 0))) {
-        fd = -1;
-        status = hpct_fail(HPCT_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
-    }
-    if (status != HPCT_OK)
-        goto fail;
+    char *folder = NULL, *path = NULL, *temporary = NULL;
+    hpct_status status;
+    if (asprintf(&folder, "%s/" HPCT_SPEC_PRIVATE_FOLDER, tmpdir) < 0 ||
+        asprintf(&path, "%s/%s", folder, name) < 0 || asprintf(&temporary, "%s.new", path) < 0)
+        status = hpct_fail_memory(0);
+    else if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", folder, strerror(errno));
+    else
+        status = write_file(path, temporary, text);
+    free(folder);
     free(temporary);
-    *out = path;
-    return HPCT_OK;
-fail:
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    free(temporary);
+    if (status == HPCT_OK)
+        *out = path;
+    else
+        free(path);
     return status;
 }

@@ -14,29 +14,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Id of the mount that contains the open file, or -1. */
-static int mount_of(int fd)
-{
-    char path[64], line[128];
-    int mount = -1;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return -1;
-    while (mount < 0 && fgets(line, sizeof line, file) != NULL)
-        sscanf(line, "mnt_id: %d", &mount);
-    fclose(file);
-    return mount;
-}
+#include "base/fd.h"
 
 /* Id of the mount that a name resolves to. O_PATH opens nothing, so no file system is accessed. */
 static int mount_at(int at, const char *name)
 {
     int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    int mount = mount_of(fd);
-    close(fd);
+    int mount = fd < 0 ? -1 : hpct_fd_mount(fd);
+    hpct_fd_close(fd);
     return mount;
 }
 
@@ -49,7 +34,7 @@ static int open_slowly(int at, const char *name)
     if (found < 0)
         return -1;
     int error = EXDEV;
-    if (mount_of(found) == mount_of(at)) {
+    if (hpct_fd_mount(found) == hpct_fd_mount(at)) {
         fd = openat(found, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         error = errno;
     }
@@ -91,7 +76,7 @@ static bool is_users(const char *line, int mount)
 bool hpct_spank_folder_unmount(int at, const char *name)
 {
     int mount = mount_at(at, name);
-    if (mount < 0 || mount == mount_of(at))
+    if (mount < 0 || mount == hpct_fd_mount(at))
         return false;
     FILE *file = fopen("/proc/self/mountinfo", "re");
     if (file == NULL)

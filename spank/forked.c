@@ -12,9 +12,9 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 
 void hpct_spank_forked_rename(void)
@@ -50,9 +50,7 @@ void hpct_spank_forked_begin(int end_signal, pid_t parent)
 
 double hpct_spank_forked_now(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
+    return (double) hpct_now_ms() * 1e-3;
 }
 
 /* Whether the process has ended or was killed although waitpid does not report it: a tracer must
@@ -116,7 +114,7 @@ hpct_spank_forked_end hpct_spank_forked_await(pid_t pid, double start,
             (killed != 0 && hpct_spank_forked_now() >= killed + HPCT_SPANK_KILL_SECONDS))
             break;
         if (killed != 0) {
-            nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+            hpct_pause_ms(5);
             continue;
         }
         if (limits->alive != NULL && limits->alive(limits->context))

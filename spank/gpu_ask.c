@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
 #include "base/status.h"
 
 static void become_helper(char *helper, char *node, int request, int answer, pid_t parent)
@@ -48,21 +50,14 @@ static void become_helper(char *helper, char *node, int request, int answer, pid
     _exit(HPCT_ERR_CONFIG);
 }
 
-static long now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
-
 /* Reads until the helper closes its end; false at the deadline. */
-static bool read_answer(int from, long end, char *answer, size_t size)
+static bool read_answer(int from, int64_t end, char *answer, size_t size)
 {
     char spare[256];
     size_t have = 0;
     for (;;) {
         struct pollfd wait = {.fd = from, .events = POLLIN};
-        long left = end - now();
+        int64_t left = end - hpct_now_ms();
         int ready = left <= 0 ? 0 : poll(&wait, 1, (int) left);
         if (ready < 0 && errno == EINTR)
             continue;
@@ -112,7 +107,7 @@ hpct_status hpct_spank_gpu_ask(const char *helper, const char *node, const char 
         become_helper(helper_copy, node_copy, file, ends[1], parent);
     close(ends[1]);
     ends[1] = -1;
-    bool in_time = read_answer(ends[0], now() + seconds * 1000L, answer, size);
+    bool in_time = read_answer(ends[0], hpct_now_ms() + seconds * 1000, answer, size);
     if (!in_time)
         kill(child, SIGKILL);
     if (!await_end(child, &state) || !in_time) {
@@ -124,12 +119,9 @@ hpct_status hpct_spank_gpu_ask(const char *helper, const char *node, const char 
         status = hpct_fail(HPCT_ERR_CONFIG, "%.*s", (int) strcspn(answer, "\n"), answer);
     }
 end:
-    if (file >= 0)
-        close(file);
-    if (ends[0] >= 0)
-        close(ends[0]);
-    if (ends[1] >= 0)
-        close(ends[1]);
+    hpct_fd_close(file);
+    hpct_fd_close(ends[0]);
+    hpct_fd_close(ends[1]);
     free(helper_copy);
     free(node_copy);
     return status;

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 
 typedef struct slot {
@@ -52,17 +53,10 @@ int hpct_spank_gpu_meet_tasks(const hpct_spank_gpu_meet *meet)
     return meet->tasks;
 }
 
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t) time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
-
 /* Waits while *word is `seen`, until `end`; false after the deadline. */
 static bool sleep_on(atomic_int *word, int seen, int64_t end)
 {
-    int64_t left = end - now();
+    int64_t left = end - hpct_now_ms();
     struct timespec time = {.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000};
     if (left <= 0)
         return false;
@@ -85,7 +79,7 @@ void hpct_spank_gpu_meet_post(hpct_spank_gpu_meet *meet, int task, const hpct_sp
 
 bool hpct_spank_gpu_meet_all(hpct_spank_gpu_meet *meet, int milliseconds)
 {
-    int64_t end = now() + milliseconds;
+    int64_t end = hpct_now_ms() + milliseconds;
     for (;;) {
         int posted = atomic_load(&meet->posted);
         if (posted >= meet->tasks)
@@ -109,7 +103,7 @@ void hpct_spank_gpu_meet_tell(hpct_spank_gpu_meet *meet, int task, int place)
 
 int hpct_spank_gpu_meet_listen(hpct_spank_gpu_meet *meet, int task, int milliseconds)
 {
-    int64_t end = now() + milliseconds;
+    int64_t end = hpct_now_ms() + milliseconds;
     for (;;) {
         int told = atomic_load(&meet->slots[task].told);
         if (told != 0)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/number.h"
 #include "base/status.h"
 #include "spank/folder.h"
@@ -53,8 +54,8 @@ hpct_status hpct_spank_marker_out(const char *parent, uint32_t job, const hpct_s
     bool written = file != NULL && print(file, person);
     if (file != NULL)
         written = fclose(file) == 0 && written;
-    else if (fd >= 0)
-        close(fd);
+    else
+        hpct_fd_close(fd);
     if (!written || renameat(at, fresh, at, name) != 0) {
         status = fail_write(parent, name);
         unlinkat(at, fresh, 0);
@@ -96,8 +97,8 @@ bool hpct_spank_marker_find_out(const char *parent, uint32_t job, hpct_spank_per
     bool found = file != NULL && read_numbers(file, person);
     if (file != NULL)
         fclose(file);
-    else if (fd >= 0)
-        close(fd);
+    else
+        hpct_fd_close(fd);
     return found;
 }
 
@@ -171,8 +172,7 @@ bool hpct_spank_marker_find_step(const char *parent, uint32_t job)
 static bool is_free(int at, const char *name)
 {
     int fd = hpct_spank_folder_open(at, name);
-    if (fd >= 0)
-        close(fd);
+    hpct_fd_close(fd);
     return fd < 0 && errno == ENOENT;
 }
 

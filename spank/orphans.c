@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 #define MAX_BYTES (4u << 20) /* size of an environment */
 
 /* Whether the bytes contain `entry`, delimited by '\0' or an end. */
@@ -58,10 +60,8 @@ static bool end(DIR *all, const char *name, uid_t uid, const char *const entries
     if (ours && (handle >= 0 ? syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0)
                              : kill(pid, SIGKILL)) != 0)
         ours = false;
-    if (process >= 0)
-        close(process);
-    if (handle >= 0)
-        close(handle);
+    hpct_fd_close(process);
+    hpct_fd_close(handle);
     return ours;
 }
 

@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "spank/ports_holder.h"
 
-#define HOLD_TRIES 10 /* of 0.1 s each */
+#define HOLD_TRIES 10
+#define HOLD_MS 100 /* of a try */
 
 /* 0, or the errno of bind. 0 if the address family is not supported. */
 static int try_bind(int family, const void *address, socklen_t size)
@@ -70,11 +71,6 @@ static hpct_status fail_reserved(int port, const char *node, const hpct_spank_po
         port, node, step);
 }
 
-static void pause_a_little(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-}
-
 /* The number of ports from `ports` on that follow each other. */
 static int count_run(const int *ports, int count)
 {
@@ -97,7 +93,7 @@ static hpct_status hold_run(const hpct_spank_ports_keeper *keeper, int low, int 
             return HPCT_OK;
         if (i == HOLD_TRIES)
             return fail_reserved(taken, node, &owner);
-        pause_a_little();
+        hpct_pause_ms(HOLD_MS);
     }
 }
 
@@ -168,6 +164,6 @@ uint64_t hpct_spank_ports_free(const hpct_spank_ports_keeper *keeper,
             fail_taken(first.port, node, first.error);
         if (bits != 0 || !reserved || i == HOLD_TRIES)
             return bits;
-        pause_a_little();
+        hpct_pause_ms(HOLD_MS);
     }
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cluster/ports.h"
+#include "base/fd.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "spank/agree/ports_agree.h"
@@ -156,10 +157,9 @@ static hpct_status open_file(const char *folder, int *out)
         good ? HPCT_OK
              : hpct_fail(HPCT_ERR_IO, "%s/" FILE_NAME ", where ports are reserved: %s", folder,
                          fd < 0 ? strerror(errno) : "it is not root's alone: remove it");
-    if (at >= 0)
-        close(at);
-    if (!good && fd >= 0)
-        close(fd);
+    hpct_fd_close(at);
+    if (!good)
+        hpct_fd_close(fd);
     *out = good ? fd : -1;
     return status;
 }
@@ -209,10 +209,8 @@ void hpct_spank_ports_keeper_end(hpct_spank_ports_keeper *k)
         pthread_join(k->thread, NULL);
     }
     const int open[] = {k->file, k->socket, k->tasks_socket};
-    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
-        if (open[i] >= 0)
-            close(open[i]);
-    }
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+        hpct_fd_close(open[i]);
     free(k);
 }
 

@@ -11,29 +11,23 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/folder.h"
 
 #define MAX_DEPTH 64
 
 typedef struct removal {
-    int top; /* root folder of the tree */
-    time_t end;
+    int top;            /* root folder of the tree */
+    int64_t end;        /* hpct_now_ms */
     unsigned long done; /* entries removed or moved; a pass without any is the last one */
     unsigned names;     /* counter for names of moved folders */
     int error;          /* errno for `stuck`, the first entry of a pass that could not be removed */
     char stuck[256];
 } removal;
-
-static time_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec;
-}
 
 static void empty(removal *r, int folder, int depth);
 
@@ -90,8 +84,8 @@ static void remove_entry(removal *r, int folder, const char *name, int depth)
             if (fd >= 0 && take_over(fd)) {
                 empty(r, fd, depth + 1); /* closes fd */
                 gone = unlinkat(folder, name, AT_REMOVEDIR) == 0;
-            } else if (fd >= 0) {
-                close(fd);
+            } else {
+                hpct_fd_close(fd);
             }
         }
     }
@@ -110,7 +104,7 @@ static void empty(removal *r, int fd, int depth)
         close(fd);
         return;
     }
-    for (struct dirent *entry; now() < r->end && (entry = readdir(folder)) != NULL;) {
+    for (struct dirent *entry; hpct_now_ms() < r->end && (entry = readdir(folder)) != NULL;) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             remove_entry(r, fd, entry->d_name, depth);
     }
@@ -119,7 +113,7 @@ static void empty(removal *r, int fd, int depth)
 
 static hpct_status fail_whole(const removal *r, const char *path, int seconds)
 {
-    if (now() >= r->end)
+    if (hpct_now_ms() >= r->end)
         return hpct_fail(HPCT_ERR_IO,
                          "%s was not removed within %d seconds: later epilogs continue", path,
                          seconds);
@@ -129,7 +123,8 @@ static hpct_status fail_whole(const removal *r, const char *path, int seconds)
 
 hpct_status hpct_spank_remove(int parent, const char *name, const char *path, int seconds)
 {
-    removal r = {.end = now() + seconds, .top = hpct_spank_folder_open(parent, name)};
+    removal r = {.end = hpct_now_ms() + seconds * 1000,
+                 .top = hpct_spank_folder_open(parent, name)};
     for (int mounts = 0;
          r.top < 0 && errno == EXDEV && mounts < 100 && hpct_spank_folder_unmount(parent, name);
          mounts++)
@@ -153,7 +148,7 @@ hpct_status hpct_spank_remove(int parent, const char *name, const char *path, in
         gone = unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
         if (!gone && r.error == 0)
             keep_error(&r, name, errno);
-        if (now() >= r.end || done == r.done)
+        if (hpct_now_ms() >= r.end || done == r.done)
             break;
     }
     close(r.top);

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/argv.h"
 #include "spank/child.h"
@@ -22,24 +23,12 @@ static void alive(void *share)
 /* A list of ten thousand nodes is too long for an argument: passed as a file. */
 static hpct_status open_hosts(const char *text, int *file)
 {
-    size_t size = strlen(text);
     *file = memfd_create("hpc-train-nodes", MFD_CLOEXEC);
-    while (*file >= 0 && size > 0) {
-        ssize_t put = write(*file, text, size);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0) {
-            close(*file);
-            *file = -1;
-            break;
-        }
-        text += put;
-        size -= (size_t) put;
-    }
-    if (*file < 0)
-        return hpct_fail(HPCT_ERR_INTERNAL, "the list of nodes cannot be handed to the helper: %s",
-                         strerror(errno));
-    return HPCT_OK;
+    if (*file >= 0 && hpct_fd_write(*file, text, strlen(text)))
+        return HPCT_OK;
+    hpct_fd_close(*file);
+    return hpct_fail(HPCT_ERR_INTERNAL, "the list of nodes cannot be handed to the helper: %s",
+                     strerror(errno));
 }
 
 static void add_team(hpct_spank_argv *argv, const hpct_spank_stage_run *r)
@@ -96,8 +85,7 @@ hpct_status hpct_spank_stage_run_work(void *context, hpct_spank_share *share)
         .context = share,
     };
     hpct_status status = hpct_spank_child_run(&child, "staging");
-    if (hosts >= 0)
-        close(hosts);
+    hpct_fd_close(hosts);
     return status;
 }
 

@@ -4,8 +4,8 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/cluster/tasks.h"
 #include "base/number.h"
 #include "base/status.h"
@@ -31,13 +31,6 @@
 /* A component may not have started its tasks yet. */
 #define AGAIN_MS 2000
 
-static void pause_ms(int milliseconds)
-{
-    nanosleep(
-        &(struct timespec){.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000},
-        NULL);
-}
-
 static long number_of(const hpct_cluster_environment *environment, const char *name, long max)
 {
     const char *text = environment->get(environment->context, name);
@@ -60,11 +53,11 @@ static void tell_components(hpct_slurm *slurm, uint32_t job, uint32_t step)
 {
     hpct_cluster_environment environment = hpct_slurm_environment(slurm);
     bool told = false;
-    pause_ms(BEFORE_MS);
+    hpct_pause_ms(BEFORE_MS);
     for (int go = 0; go < 2 && !told; go++) {
         long each;
         if (go > 0)
-            pause_ms(AGAIN_MS);
+            hpct_pause_ms(AGAIN_MS);
         told = true;
         for (int i = 0; (each = component_job(&environment, i)) >= 0; i++) {
             if (each != (long) job)
@@ -114,12 +107,12 @@ void hpct_spank_tell(hpct_slurm *slurm, uint32_t job, uint32_t step)
     if (components)
         hpct_spank_timed_child_start(&timed_child);
     if (others && hpct_slurm_get(slurm, HPCT_SLURM_NODE, &number))
-        pause_ms(BEFORE_MS + hpct_spank_turn_ms(number, nodes));
+        hpct_pause_ms(BEFORE_MS + hpct_spank_turn_ms(number, nodes));
     if (components && hpct_spank_timed_child_await(&timed_child) != HPCT_OK)
         hpct_slurm_error("%s", hpct_last_error());
     if (others) {
         hpct_slurm_signal_step(job, step, HPCT_SPANK_TASK_SIGNAL);
-        pause_ms(LEAVE_MS);
+        hpct_pause_ms(LEAVE_MS);
         hpct_slurm_signal_step(job, step, SIGKILL);
     }
     hpct_spank_person_free(&person);

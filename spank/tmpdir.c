@@ -16,9 +16,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/folder.h"
 #include "spank/parent.h"
@@ -43,30 +44,8 @@ static void records_name(uint32_t job, char name[NAME_SIZE])
 
 char *hpct_spank_tmpdir_path(const char *parent, uint32_t job)
 {
-    char name[NAME_SIZE];
-    job_name(job, name);
-    size_t size = strlen(parent) + 1 + strlen(name) + 1;
-    char *path = malloc(size);
-    if (path != NULL)
-        snprintf(path, size, "%s/%s", parent, name);
-    return path;
-}
-
-static time_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec;
-}
-
-/* A separate open file description, with its own read position. */
-static DIR *list(int fd)
-{
-    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = copy < 0 ? NULL : fdopendir(copy);
-    if (copy >= 0 && folder == NULL)
-        close(copy);
-    return folder;
+    char *path = NULL;
+    return asprintf(&path, "%s/%u", parent, job) < 0 ? NULL : path;
 }
 
 /* Renames to an unused name. Without RENAME_NOREPLACE only an empty directory is replaced, which is
@@ -129,9 +108,7 @@ static found check_existing(int parent, const char *name, uid_t uid)
     found result = UNKNOWN;
     if (fstat(fd, &info) == 0)
         result = info.st_uid == uid ? THE_USERS : SOMETHING_ELSE;
-    int error = errno;
-    close(fd);
-    errno = error;
+    hpct_fd_close(fd);
     return result;
 }
 
@@ -156,8 +133,7 @@ static hpct_status make(int parent, const char *name, uid_t uid, gid_t gid, cons
         temporary[0] = '\0';
     else if (errno != EEXIST && errno != ENOTEMPTY)
         status = hpct_fail(HPCT_ERR_IO, "%s cannot be made: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    hpct_fd_close(fd);
     if (temporary[0] != '\0')
         unlinkat(parent, temporary, AT_REMOVEDIR);
     return status; /* HPCT_OK: it exists, or another step was faster; the caller checks again */
@@ -233,7 +209,7 @@ static void remove_half_made(int fd, const char *name)
 {
     char half_made[NAME_SIZE * 2];
     snprintf(half_made, sizeof half_made, NEW "%s-", name);
-    DIR *folder = list(fd);
+    DIR *folder = hpct_fd_list(fd);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         if (strncmp(entry->d_name, half_made, strlen(half_made)) == 0)
             hpct_spank_remove(fd, entry->d_name, entry->d_name, REMOVE_SECONDS);
@@ -261,19 +237,20 @@ hpct_status hpct_spank_tmpdir_remove(const char *parent, uint32_t job)
 void hpct_spank_tmpdir_sweep(const char *parent)
 {
     int fd = -1;
-    time_t end = now() + REMOVE_SECONDS;
+    int64_t end = hpct_now_ms() + REMOVE_SECONDS * 1000;
     if (hpct_spank_parent_open(parent, false, &fd) != HPCT_OK || fd < 0)
         return;
     /* One process at a time: what blocks one would block the next. Only root can lock this file. */
     int turn = openat(fd, BOOT, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *folder = turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) != 0 ? NULL : list(fd);
-    for (struct dirent *entry; folder != NULL && now() < end && (entry = readdir(folder)) != NULL;)
+    DIR *folder = turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) != 0 ? NULL : hpct_fd_list(fd);
+    for (struct dirent *entry;
+         folder != NULL && hpct_now_ms() < end && (entry = readdir(folder)) != NULL;)
         if (strncmp(entry->d_name, GONE, strlen(GONE)) == 0)
-            hpct_spank_remove(fd, entry->d_name, entry->d_name, (int) (end - now()));
+            hpct_spank_remove(fd, entry->d_name, entry->d_name,
+                              (int) ((end - hpct_now_ms()) / 1000));
     if (folder != NULL)
         closedir(folder);
-    if (turn >= 0)
-        close(turn);
+    hpct_fd_close(turn);
     close(fd);
 }
 
@@ -284,8 +261,7 @@ static bool read_line(int at, const char *path, char *line, size_t size)
 {
     int fd = openat(at, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     ssize_t got = fd < 0 ? -1 : read(fd, line, size - 1);
-    if (fd >= 0)
-        close(fd);
+    hpct_fd_close(fd);
     line[got > 0 ? got : 0] = '\0';
     return got > 0;
 }
@@ -303,7 +279,7 @@ static hpct_status put_all_aside(int fd, const char *parent)
 {
     hpct_status status = HPCT_OK;
     char gone[NAME_SIZE * 6];
-    DIR *folder = list(fd);
+    DIR *folder = hpct_fd_list(fd);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         if (is_of_a_job(entry->d_name) && put_aside(fd, parent, entry->d_name, gone) != HPCT_OK)
             status = HPCT_ERR_IO;
@@ -330,8 +306,7 @@ hpct_status hpct_spank_tmpdir_prepare(const char *parent)
         if (file < 0 || write(file, boot, strlen(boot)) != (ssize_t) strlen(boot))
             status = hpct_fail(HPCT_ERR_IO, "%s/" BOOT " cannot be written: %s", parent,
                                strerror(errno));
-        if (file >= 0)
-            close(file);
+        hpct_fd_close(file);
     }
     close(fd);
     return status;

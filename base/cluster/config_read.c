@@ -8,6 +8,7 @@
 
 #include "base/cluster/cluster.h"
 #include "base/cluster/tasks.h"
+#include "base/fd.h"
 #include "base/number.h"
 #include "base/status.h"
 
@@ -53,7 +54,6 @@ static hpct_status read_file(const char *path, hpct_cluster_config **out)
     char *text = NULL;
     hpct_status status = HPCT_OK;
     struct stat info;
-    size_t used = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         status = hpct_fail(HPCT_ERR_CONFIG, "HPC_TRAIN_CONFIG_FILE: %s cannot be read: %s", path,
@@ -64,22 +64,14 @@ static hpct_status read_file(const char *path, hpct_cluster_config **out)
         status = hpct_fail(HPCT_ERR_CONFIG, "HPC_TRAIN_CONFIG_FILE: %s is too large", path);
         goto end;
     }
-    while (used < (size_t) info.st_size) {
-        ssize_t got = read(fd, text + used, (size_t) info.st_size - used);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0) {
-            status = hpct_fail(HPCT_ERR_CONFIG, "HPC_TRAIN_CONFIG_FILE: %s cannot be read: %s",
-                               path, got < 0 ? strerror(errno) : "it became shorter");
-            goto end;
-        }
-        used += (size_t) got;
-    }
-    status = hpct_cluster_config_from_json(text, used, path, out);
+    ssize_t got = hpct_fd_read(fd, text, (size_t) info.st_size);
+    status = got == info.st_size
+                 ? hpct_cluster_config_from_json(text, (size_t) got, path, out)
+                 : hpct_fail(HPCT_ERR_CONFIG, "HPC_TRAIN_CONFIG_FILE: %s cannot be read: %s", path,
+                             got < 0 ? strerror(errno) : "it became shorter");
 end:
     free(text);
-    if (fd >= 0)
-        close(fd);
+    hpct_fd_close(fd);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* Handshakes of a connector. */
 #include "base/net/session.h"
+#include "base/fd.h"
 
 #include "base/clock.h"
 
@@ -29,8 +30,7 @@ bool hpct_net_session_open(hpct_net_session *session, int fd, hpct_auth_proof *p
 
 void hpct_net_session_close(hpct_net_session *session)
 {
-    if (session->fd >= 0)
-        close(session->fd);
+    hpct_fd_close(session->fd);
     session->fd = -1;
     hpct_net_session_take_fd(session);
 }
@@ -46,8 +46,7 @@ int hpct_net_session_take_fd(hpct_net_session *session)
 
 void hpct_net_connecting_give_up(hpct_net_connecting *connecting)
 {
-    if (connecting->fd >= 0)
-        close(connecting->fd);
+    hpct_fd_close(connecting->fd);
     connecting->fd = -1;
     explicit_bzero(&connecting->proof, sizeof connecting->proof);
 }

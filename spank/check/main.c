@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/check/elf.h"
 #include "spank/check/plugstack.h"
@@ -203,8 +204,7 @@ static void check_folder(const hpct_spank_settings *settings, const hpct_check_s
     else
         right("directory", "%s%s", settings->tmpdir,
               fd < 0 ? ", which slurmd makes when it starts" : "");
-    if (fd >= 0)
-        close(fd);
+    hpct_fd_close(fd);
     while (path != NULL && statvfs(path, &disk) != 0 && strlen(path) > 1) {
         char *slash = strrchr(path, '/');
         slash[slash == path ? 1 : 0] = '\0';

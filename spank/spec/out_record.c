@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/number.h"
 #include "base/status.h"
 #include "spank/spec/entry.h"
@@ -90,8 +91,7 @@ static hpct_status write_record(int folder, const char *path, const hpct_spec_ou
     if (out == NULL) {
         hpct_status status =
             hpct_fail(HPCT_ERR_IO, "%s/%s cannot be made: %s", path, temporary, strerror(errno));
-        if (fd >= 0)
-            close(fd);
+        hpct_fd_close(fd);
         return status;
     }
     print(record, out);
@@ -113,8 +113,7 @@ hpct_status hpct_spec_out_record_write(const char *tmpdir, const hpct_spec_out_r
     hpct_status status =
         folder >= 0 ? write_record(folder, path, record)
                     : hpct_fail(HPCT_ERR_IO, "%s cannot be opened: %s", path, strerror(errno));
-    if (folder >= 0)
-        close(folder);
+    hpct_fd_close(folder);
     free(path);
     return status;
 }
@@ -126,8 +125,7 @@ void hpct_spec_out_found_mark(int folder, int number)
     char name[32];
     snprintf(name, sizeof name, "found.%d", number);
     int fd = openat(folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close(fd);
+    hpct_fd_close(fd);
 }
 
 bool hpct_spec_out_found_marked(int folder, int number)
@@ -225,7 +223,6 @@ hpct_status hpct_spec_out_record_read(int folder, const char *name, hpct_spec_ou
 {
     hpct_status status = HPCT_OK;
     struct stat info;
-    size_t size = 0;
     char *text = NULL;
     *out = (hpct_spec_out_record){0};
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -240,10 +237,8 @@ hpct_status hpct_spec_out_record_read(int folder, const char *name, hpct_spec_ou
         status = hpct_fail_memory((size_t) info.st_size);
         goto end;
     }
-    for (ssize_t got; size < (size_t) info.st_size &&
-                      (got = read(fd, text + size, (size_t) info.st_size - size)) > 0;)
-        size += (size_t) got;
-    if (!parse(text, size, out))
+    ssize_t size = hpct_fd_read(fd, text, (size_t) info.st_size);
+    if (size < 0 || !parse(text, (size_t) size, out))
         status = hpct_fail(HPCT_ERR_DATA, "%s is not a record of what to copy", name);
 end:
     close(fd);

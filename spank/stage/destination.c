@@ -17,6 +17,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/spec/bytes.h"
 #include "spank/spec/entry.h"
@@ -253,10 +254,8 @@ void hpct_stage_destination_close(hpct_stage_destination *d, bool stopped)
         hpct_stage_tree_remove_within(d->own, "incoming", CLEAN_SECONDS);
     else if (d->incoming >= 0)
         hpct_stage_tree_remove(d->own, "incoming", d->report);
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        if (folders[i] >= 0)
-            close(folders[i]);
-    }
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        hpct_fd_close(folders[i]);
 }
 
 /* Opens the folder of `dst`, creating it if it is missing; *last is the last component of `dst`. */

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/stage/destination.h"
 #include "spank/stage/net/broadcast.h"
@@ -95,7 +97,7 @@ static void back_off(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    nanosleep(&(struct timespec){.tv_nsec = 50000000 + now.tv_nsec % 250000000}, NULL);
+    hpct_pause_ms(50 + (int) (now.tv_nsec / 1000 % 250));
 }
 
 /* All nodes try until every one has its lock, and release it between attempts: two steps that each
@@ -563,8 +565,7 @@ static void free_sources(staging *s)
         source *src = &s->sources[i];
         hpct_stage_copy_end(&src->copy);
         hpct_stage_walk_close(src->walk);
-        if (src->fd >= 0)
-            close(src->fd);
+        hpct_fd_close(src->fd);
     }
     free(s->sources);
 }

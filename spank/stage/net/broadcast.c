@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "spank/stage/net/broadcast_state.h"
@@ -38,10 +40,8 @@ static void destroy(hpct_stage_broadcast *b)
     }
     free(b->votes);
     free(b->result);
-    if (b->wake_fd >= 0)
-        close(b->wake_fd);
-    if (b->listen_fd >= 0)
-        close(b->listen_fd);
+    hpct_fd_close(b->wake_fd);
+    hpct_fd_close(b->listen_fd);
     pthread_cond_destroy(&b->changed);
     pthread_mutex_destroy(&b->lock);
     free(b);
@@ -60,7 +60,7 @@ hpct_status hpct_stage_broadcast_open(const hpct_stage_team *team, hpct_stage_re
     b->report = report;
     b->last_letter = &b->letters;
     b->listen_fd = -1;
-    b->alive_at = hpct_stage_now();
+    b->alive_at = hpct_now_ms();
     b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&b->lock, NULL);
     hpct_thread_condition(&b->changed);
@@ -140,7 +140,7 @@ static hpct_status show_alive(void *context)
 {
     hpct_stage_broadcast *b = context;
     bool elsewhere;
-    b->alive_at = hpct_stage_now();
+    b->alive_at = hpct_now_ms();
     return hpct_stage_broadcast_failure(b, &elsewhere);
 }
 
@@ -198,14 +198,14 @@ static void name_missing(const hpct_stage_broadcast *b, char *text, size_t size)
 hpct_status hpct_stage_broadcast_connect(hpct_stage_broadcast *b)
 {
     hpct_status status = HPCT_OK;
-    int64_t print_at = hpct_stage_now() + PRINT_AFTER_MS;
+    int64_t print_at = hpct_now_ms() + PRINT_AFTER_MS;
     pthread_mutex_lock(&b->lock);
     while (!b->connected && status == HPCT_OK) {
         status = wait_attended(b);
-        if (status == HPCT_OK && !b->connected && hpct_stage_now() >= print_at) {
+        if (status == HPCT_OK && !b->connected && hpct_now_ms() >= print_at) {
             char names[1024];
             name_missing(b, names, sizeof names);
-            print_at = hpct_stage_now() + PRINT_AGAIN_MS;
+            print_at = hpct_now_ms() + PRINT_AGAIN_MS;
             hpct_stage_report_say("waiting for %s to stage with it", names);
         }
     }
@@ -313,7 +313,7 @@ static hpct_status push(hpct_stage_broadcast *b, uint8_t **data, size_t size)
         block->size = size;
         block->sequence = b->pushed++;
         block->filled = true;
-        b->pushed_at = size == 0 ? 0 : hpct_stage_now();
+        b->pushed_at = size == 0 ? 0 : hpct_now_ms();
         pthread_cond_broadcast(&b->changed);
         hpct_stage_broadcast_wake(b);
     }

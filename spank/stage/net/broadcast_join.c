@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/stage/net/broadcast_state.h"
 
@@ -50,15 +52,14 @@ void hpct_stage_join_begin(hpct_stage_broadcast *b)
     }
     for (int i = 0; i < HPCT_STAGE_MAX_STRANGERS; i++)
         b->strangers[i].link.fd = -1;
-    b->opened_at = hpct_stage_now();
+    b->opened_at = hpct_now_ms();
 }
 
 void hpct_stage_join_end(hpct_stage_broadcast *b)
 {
     for (int i = 0; i < HPCT_STAGE_MAX_STRANGERS; i++)
         hpct_stage_link_close(&b->strangers[i].link, true);
-    if (b->listen_fd >= 0)
-        close(b->listen_fd);
+    hpct_fd_close(b->listen_fd);
     b->listen_fd = -1;
     for (int i = 0; i < b->num_neighbours; i++) {
         free(b->neighbours[i].addresses);

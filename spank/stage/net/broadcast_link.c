@@ -10,9 +10,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
 #include "base/net/link.h"
 #include "base/status.h"
 #include "spank/stage/tree/hash.h"
@@ -153,19 +154,12 @@ bool hpct_stage_wire_get_failure(hpct_stage_wire_failure *out, const uint8_t *in
 
 #define MAX_QUEUE (4u << 20) /* bytes of letters that the peer has not read */
 
-int64_t hpct_stage_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void hpct_stage_link_open(hpct_stage_link *link, int fd)
 {
     *link = (hpct_stage_link){.fd = fd,
                               .silence = hpct_net_link_silence_ms(fd, HPCT_STAGE_OUTAGE_MS),
-                              .received_at = hpct_stage_now(),
-                              .sent_at = hpct_stage_now()};
+                              .received_at = hpct_now_ms(),
+                              .sent_at = hpct_now_ms()};
 }
 
 void hpct_stage_link_close(hpct_stage_link *link, bool reset)
@@ -194,7 +188,7 @@ static hpct_stage_link_result read_some(hpct_stage_link *link, uint8_t *to, size
         ssize_t got = recv(link->fd, to, size, MSG_DONTWAIT);
         if (got > 0) {
             link->filled += (size_t) got;
-            link->received_at = hpct_stage_now();
+            link->received_at = hpct_now_ms();
             return HPCT_STAGE_LINK_FRAME;
         }
         if (got < 0 && errno == EINTR)
@@ -270,7 +264,7 @@ bool hpct_stage_link_queue(hpct_stage_link *link, hpct_stage_wire_type type, uin
     if (size > 0)
         memcpy(link->out + link->out_size + HPCT_STAGE_WIRE_HEADER, data, size);
     link->out_size += HPCT_STAGE_WIRE_HEADER + (size_t) size;
-    link->sent_at = hpct_stage_now();
+    link->sent_at = hpct_now_ms();
     return true;
 }
 
@@ -335,9 +329,7 @@ static int listen_on(int family, int port)
                                     : bind(fd, (const struct sockaddr *) &any4, sizeof any4);
     if (failed == 0 && listen(fd, 128) == 0)
         return fd;
-    int error = errno;
-    close(fd);
-    errno = error;
+    hpct_fd_close(fd);
     return -1;
 }
 
@@ -362,8 +354,6 @@ int hpct_stage_connect(const struct sockaddr_storage *to, socklen_t size)
     hpct_net_link_set_options(fd, HPCT_STAGE_REPEAT_MS);
     if (connect(fd, (const struct sockaddr *) to, size) == 0 || errno == EINPROGRESS)
         return fd;
-    int error = errno;
-    close(fd);
-    errno = error;
+    hpct_fd_close(fd);
     return -1;
 }

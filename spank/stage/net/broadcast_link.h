@@ -126,7 +126,4 @@ hpct_status hpct_stage_listen(int port, int *fd);
 /* Starts to connect; -1 and errno on immediate failure. */
 int hpct_stage_connect(const struct sockaddr_storage *to, socklen_t size);
 
-/* Milliseconds of a monotonic clock. */
-int64_t hpct_stage_now(void);
-
 #endif

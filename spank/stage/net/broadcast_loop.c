@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/net/link.h"
 #include "spank/stage/net/broadcast_state.h"
 
@@ -458,7 +459,7 @@ void *hpct_stage_broadcast_loop(void *broadcast)
         if (polls[0].revents != 0 && read(b->wake_fd, &wakes, sizeof wakes) < 0) {
             /* EAGAIN: nothing to clear */
         }
-        int64_t now = hpct_stage_now();
+        int64_t now = hpct_now_ms();
         pthread_mutex_lock(&b->lock);
         if (!b->connected)
             hpct_stage_join_step(b, polls, now);

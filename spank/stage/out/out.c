@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/links.h"
 #include "base/status.h"
 #include "spank/spec/entry.h"
@@ -91,10 +92,8 @@ static int open_below(int from, const char *path)
         char *part = strndup(path, size);
         int below =
             part == NULL ? -1 : openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        int error = errno;
-        close(at);
+        hpct_fd_close(at);
         free(part);
-        errno = error;
         at = below;
         path += size + strspn(path + size, "/");
     }
@@ -131,8 +130,7 @@ static source open_source(const hpct_spec_out_entry *entry, int from, const char
 
 static void close_source(source *s)
 {
-    if (s->at >= 0)
-        close(s->at);
+    hpct_fd_close(s->at);
     free(s->name);
 }
 
@@ -228,8 +226,7 @@ static bool is_below(int folder, int top)
         close(at);
         at = up;
     }
-    if (at >= 0)
-        close(at);
+    hpct_fd_close(at);
     return below;
 }
 
@@ -306,8 +303,7 @@ end:
     if (job->last && status != HPCT_OK && p.at >= 0)
         keep_part(out, &p);
     close_source(&src);
-    if (p.at >= 0)
-        close(p.at);
+    hpct_fd_close(p.at);
     free(real);
     free(path);
     free(dst);
@@ -377,8 +373,7 @@ static void write_loss(const hpct_spec_out_record *record, const char *text)
     else if (dprintf(fd, "hpc-train: not copied out of job %u, step %s, node %u, and removed:\n%s",
                      record->job, record->step, record->node, text) < 0)
         hpct_stage_report_say("%s cannot be written", path);
-    if (fd >= 0)
-        close(fd);
+    hpct_fd_close(fd);
     free(path);
 }
 
@@ -454,8 +449,7 @@ hpct_status hpct_stage_out_run(const hpct_stage_out_job *job, const hpct_spec_ou
 end:
     hpct_stage_inodes_free(out.named);
     hpct_stage_out_ours_close(out.ours);
-    if (from >= 0)
-        close(from);
+    hpct_fd_close(from);
     hpct_spec_out_list_free(&list);
     return status;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/stage/tree/content.h"
 
@@ -114,10 +115,8 @@ static bool same_content(hpct_stage_out *out, int at, const char *part)
     int a = openat(at, out->temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     int b = openat(at, part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool same = a >= 0 && b >= 0 && hpct_stage_same_content(a, b, out->report);
-    if (a >= 0)
-        close(a);
-    if (b >= 0)
-        close(b);
+    hpct_fd_close(a);
+    hpct_fd_close(b);
     return same;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/spec/entry.h"
 #include "spank/stage/out/out_put.h"
@@ -73,8 +74,7 @@ static bool there_already(const hpct_stage_out *out, int src, const struct stat 
         return true;
     int dst = openat(at, part, OPEN_FLAGS);
     bool same = dst >= 0 && hpct_stage_same_content(src, dst, out->report);
-    if (dst >= 0)
-        close(dst);
+    hpct_fd_close(dst);
     return same;
 }
 
@@ -219,8 +219,7 @@ static hpct_status copy_entry(hpct_stage_out *out, int folder, const char *found
     int src = openat(folder, found, OPEN_FLAGS);
     if (src < 0 || fstat(src, &info) != 0) {
         left_unread(out, name);
-        if (src >= 0)
-            close(src);
+        hpct_fd_close(src);
         return HPCT_OK;
     }
     hpct_status status = S_ISDIR(info.st_mode)
@@ -229,15 +228,6 @@ static hpct_status copy_entry(hpct_stage_out *out, int folder, const char *found
                                                  : HPCT_OK; /* it was replaced meanwhile */
     close(src);
     return status;
-}
-
-static DIR *list(int folder)
-{
-    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = copy < 0 ? NULL : fdopendir(copy);
-    if (entries == NULL && copy >= 0)
-        close(copy);
-    return entries;
 }
 
 /* Neither ours nor, in the folder itself, what was not asked for. */
@@ -271,7 +261,7 @@ static hpct_status walk(hpct_stage_out *out, int src, const char *name, int at, 
             hpct_fail(HPCT_ERR_DATA, "%s: folders are nested more than %d deep", name, MAX_DEPTH));
         return HPCT_OK;
     }
-    DIR *entries = list(src);
+    DIR *entries = hpct_fd_list(src);
     if (entries == NULL || fstat(src, &info) != 0) {
         left_unread(out, name);
         goto end;
@@ -314,7 +304,7 @@ hpct_status hpct_stage_out_folder(hpct_stage_out *out, int src, const char *name
 bool hpct_stage_out_matches(int src, const char *only)
 {
     bool found = false;
-    DIR *entries = list(src);
+    DIR *entries = hpct_fd_list(src);
     for (struct dirent *next; !found && entries != NULL && (next = readdir(entries)) != NULL;)
         found = is_wanted(next->d_name, only, 0);
     if (entries != NULL)
@@ -345,7 +335,7 @@ static hpct_status measure(int src, sum *s, int depth)
 {
     struct stat info;
     hpct_status status = HPCT_OK;
-    DIR *entries = depth <= MAX_DEPTH ? list(src) : NULL;
+    DIR *entries = depth <= MAX_DEPTH ? hpct_fd_list(src) : NULL;
     if (entries == NULL)
         return HPCT_OK;
     for (struct dirent *found; status == HPCT_OK && (found = readdir(entries)) != NULL;) {

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 
 #define COMPARED 65536   /* bytes at once */
@@ -136,24 +137,12 @@ hpct_status hpct_stage_copy_content(int src, const struct stat *info, int dst, c
     return HPCT_OK;
 }
 
-static ssize_t read_at(int fd, char *buffer, size_t size, off_t at)
-{
-    size_t have = 0;
-    ssize_t got;
-    while (have < size && (got = pread(fd, buffer + have, size - have, at + (off_t) have)) != 0) {
-        if (got < 0 && errno != EINTR)
-            return -1;
-        have += got > 0 ? (size_t) got : 0;
-    }
-    return (ssize_t) have;
-}
-
 bool hpct_stage_same_content(int a, int b, hpct_stage_report *report)
 {
     char one[COMPARED], two[COMPARED];
     for (off_t at = 0;; at += COMPARED) {
-        ssize_t size = read_at(a, one, COMPARED, at);
-        if (size < 0 || read_at(b, two, COMPARED, at) != size ||
+        ssize_t size = hpct_fd_read_at(a, one, COMPARED, at);
+        if (size < 0 || hpct_fd_read_at(b, two, COMPARED, at) != size ||
             memcmp(one, two, (size_t) size) != 0 || hpct_stage_report_tick(report, 0) != HPCT_OK)
             return false;
         if (size < COMPARED)

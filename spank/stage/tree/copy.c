@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/stage/tree/hash.h"
 #include "spank/stage/tree/thread_pool.h"
@@ -119,8 +120,7 @@ static hpct_status begin_large(copying *c, size_t index, large **out)
             l->way = WAY_CLONED;
         else if (status == HPCT_OK)
             c->no_clone = true; /* the next file will hardly fare better */
-        if (src >= 0)
-            close(src);
+        hpct_fd_close(src);
     }
     if (status != HPCT_OK) {
         hpct_stage_sink_drop(l->sink);
@@ -141,8 +141,7 @@ static hpct_status end_large(copying *c, large *l)
         status = hpct_stage_sink_end(l->sink, NULL);
         if (status == HPCT_OK)
             status = hpct_stage_walk_file(c->walk, l->index, &src); /* source unchanged? */
-        if (src >= 0)
-            close(src);
+        hpct_fd_close(src);
         c->report->files++;
     }
     free(l);

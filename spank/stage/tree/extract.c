@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/stage/tree/folders.h"
 
@@ -357,8 +358,7 @@ hpct_status hpct_stage_extract_file(hpct_stage_walk *walk, const char *name,
         status = hpct_stage_extract(&from, name, item.times, output);
     if (status == HPCT_OK)
         status = hpct_stage_walk_unchanged(walk, 0, e.fd);
-    if (e.fd >= 0)
-        close(e.fd);
+    hpct_fd_close(e.fd);
     free(e.piece);
     return status;
 }

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
 
 #include "spank/stage/tree/item.h"
 
@@ -130,11 +132,8 @@ static int descend(const hpct_stage_folders *folders, const char *path, size_t s
                 (mkdirat(at, part, 0700) == 0 || errno == EEXIST))
                 next = openat(at, part, flags);
         }
-        if (at != folders->root) {
-            int kept = errno;
-            close(at);
-            errno = kept;
-        }
+        if (at != folders->root)
+            hpct_fd_close(at);
         if (next < 0)
             return -1;
         at = next;
@@ -203,33 +202,25 @@ void hpct_stage_folders_put(hpct_stage_folders *folders, int fd)
 
 /* ---- removing ---- */
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
-}
-
-static bool remove_until(int parent, const char *name, double end, hpct_stage_report *report)
+static bool remove_until(int parent, const char *name, int64_t end, hpct_stage_report *report)
 {
     if (unlinkat(parent, name, 0) == 0 || (errno != EISDIR && errno != EPERM))
         return true;
-    if (end > 0 && now() > end)
+    if (end > 0 && hpct_now_ms() > end)
         return false;
     fchmodat(parent, name, 0700, 0);
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
     bool done = true;
     if (folder == NULL) {
-        if (fd >= 0)
-            close(fd);
+        hpct_fd_close(fd);
         return true;
     }
     long count = 0;
     for (struct dirent *found; done && (found = readdir(folder)) != NULL;) {
         if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0)
             done = remove_until(fd, found->d_name, end, report);
-        if (++count % 256 == 0 && end > 0 && now() > end)
+        if (++count % 256 == 0 && end > 0 && hpct_now_ms() > end)
             done = false;
         if (count % 256 == 0 && report != NULL)
             hpct_stage_report_alive(report);
@@ -246,5 +237,5 @@ void hpct_stage_tree_remove(int parent, const char *name, hpct_stage_report *rep
 
 bool hpct_stage_tree_remove_within(int parent, const char *name, double seconds)
 {
-    return remove_until(parent, name, now() + seconds, NULL);
+    return remove_until(parent, name, hpct_now_ms() + (int64_t) (seconds * 1000), NULL);
 }

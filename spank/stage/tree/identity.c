@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "spank/stage/tree/hash.h"
 
 typedef struct mount {
@@ -22,19 +23,6 @@ static void mount_free(mount *m)
     free(m->point);
     free(m->source);
     *m = (mount){0};
-}
-
-static int mount_of(int fd)
-{
-    char path[64], line[256];
-    int id = -1;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
-    FILE *file = fopen(path, "re");
-    while (file != NULL && id < 0 && fgets(line, sizeof line, file) != NULL)
-        sscanf(line, "mnt_id: %d", &id);
-    if (file != NULL)
-        fclose(file);
-    return id;
 }
 
 /* "36 35 0:98 ROOT POINT opts … - TYPE SOURCE opts" */
@@ -103,7 +91,7 @@ static uint64_t find_origin(int fd)
     uint64_t origin = 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t size = readlink(link, path, sizeof path - 1);
-    if (size < 0 || !find_mount(mount_of(fd), &m) || !hpct_stage_origin_is_remote(m.source))
+    if (size < 0 || !find_mount(hpct_fd_mount(fd), &m) || !hpct_stage_origin_is_remote(m.source))
         goto end;
     path[size] = '\0';
     unescape(m.point);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/stage/tree/hash.h"
 #include "spank/stage/tree/walk.h"
@@ -162,32 +163,9 @@ static void sort(hpct_stage_manifest *m)
 
 /* ---- the file ---- */
 
-static bool write_all(int fd, const void *data, size_t size)
-{
-    for (const char *p = data; size > 0;) {
-        ssize_t done = write(fd, p, size);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return false;
-        p += done;
-        size -= (size_t) done;
-    }
-    return true;
-}
-
 static bool get(int fd, void *data, size_t size)
 {
-    for (char *p = data; size > 0;) {
-        ssize_t done = read(fd, p, size);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return false;
-        p += done;
-        size -= (size_t) done;
-    }
-    return true;
+    return hpct_fd_read(fd, data, size) == (ssize_t) size;
 }
 
 static uint64_t sum(const header *head, const record *records)
@@ -206,9 +184,9 @@ hpct_status hpct_stage_manifest_save(hpct_stage_manifest *m, int folder, const c
     uint64_t check = sum(&head, m->records);
     unlinkat(folder, temporary, 0);
     int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    bool good = fd >= 0 && write_all(fd, &head, sizeof head) &&
-                write_all(fd, m->records, m->count * sizeof *m->records) &&
-                write_all(fd, &check, sizeof check);
+    bool good = fd >= 0 && hpct_fd_write(fd, &head, sizeof head) &&
+                hpct_fd_write(fd, m->records, m->count * sizeof *m->records) &&
+                hpct_fd_write(fd, &check, sizeof check);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && good) {
         good = false;

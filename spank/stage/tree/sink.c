@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/stage/tree/hash.h"
 #include "spank/stage/tree/manifest.h"
@@ -39,37 +40,21 @@ struct hpct_stage_lane {
 static hpct_status write_at(const hpct_stage_writer *w, int fd, const char *path, const char *data,
                             size_t size, uint64_t at)
 {
-    while (size > 0) {
-        ssize_t put = pwrite(fd, data, size, (off_t) at);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return hpct_stage_writer_fail_make(w, path);
-        data += put;
-        size -= (size_t) put;
-        at += (uint64_t) put;
-    }
-    return HPCT_OK;
+    return hpct_fd_write_at(fd, data, size, (off_t) at) ? HPCT_OK
+                                                        : hpct_stage_writer_fail_make(w, path);
 }
 
 static hpct_status read_at(const hpct_stage_writer *w, int fd, const char *path, char *data,
                            size_t size, uint64_t at)
 {
-    while (size > 0) {
-        ssize_t got = pread(fd, data, size, (off_t) at);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return hpct_fail(HPCT_ERR_IO, "%s%s%s: the copy cannot be read back: %s", w->name,
-                             *path == '\0' ? "" : "/", path, strerror(errno));
-        if (got == 0)
-            return hpct_stage_writer_fail(w, HPCT_ERR_IO, path,
-                                          "the copy became shorter while it was written");
-        data += got;
-        size -= (size_t) got;
-        at += (uint64_t) got;
-    }
-    return HPCT_OK;
+    ssize_t got = hpct_fd_read_at(fd, data, size, (off_t) at);
+    if (got < 0)
+        return hpct_fail(HPCT_ERR_IO, "%s%s%s: the copy cannot be read back: %s", w->name,
+                         *path == '\0' ? "" : "/", path, strerror(errno));
+    return (size_t) got == size
+               ? HPCT_OK
+               : hpct_stage_writer_fail(w, HPCT_ERR_IO, path,
+                                        "the copy became shorter while it was written");
 }
 
 static hpct_status fail_differs(const hpct_stage_writer *w, const char *path)
@@ -265,8 +250,7 @@ void hpct_stage_sink_drop(hpct_stage_sink *sink)
 {
     if (sink == NULL)
         return;
-    if (sink->fd >= 0)
-        close(sink->fd);
+    hpct_fd_close(sink->fd);
     hpct_stage_lane_free(sink->lane);
     free(sink->hashes);
     free(sink->path);

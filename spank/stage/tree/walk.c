@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/stage/tree/arena.h"
 #include "spank/stage/tree/folders.h"
@@ -233,8 +234,7 @@ __attribute__((noinline)) static hpct_status follow_link(hpct_stage_walk *w, siz
     snprintf(full, sizeof full, "%s/%s", w->name, path);
     if (status == HPCT_OK && w->options.allowed != NULL)
         status = w->options.allowed(w->options.context, target, full);
-    if (target >= 0)
-        close(target);
+    hpct_fd_close(target);
     for (size_t i = index; status == HPCT_OK && S_ISDIR(info->st_mode) && i != 0;) {
         i = w->nodes[i].parent;
         if (w->nodes[i].inode == (uint64_t) info->st_ino &&
@@ -323,21 +323,15 @@ static hpct_status list_folder(hpct_stage_walk *w, size_t index, int fd, int dep
 {
     const char **names = NULL;
     size_t count = 0;
-    hpct_status status = HPCT_OK;
     w->nodes[index].kind = HPCT_STAGE_ITEM_FOLDER;
     w->totals.entries++;
     w->totals.blocks += 4096;
     if (depth > HPCT_STAGE_ITEM_DEPTH - 1)
         return fail_about(w, index, HPCT_ERR_DATA, ": folders are nested too deep");
-    int copy = openat(fd, ".", FOLDER_FLAGS);
-    DIR *folder = copy < 0 ? NULL : fdopendir(copy);
-    if (folder == NULL) {
-        status = fail_read(w, index);
-        if (copy >= 0)
-            close(copy);
-        return status;
-    }
-    status = read_names(w, index, folder, &names, &count);
+    DIR *folder = hpct_fd_list(fd);
+    if (folder == NULL)
+        return fail_read(w, index);
+    hpct_status status = read_names(w, index, folder, &names, &count);
     closedir(folder);
     if (status == HPCT_OK && count > 0)
         qsort(names, count, sizeof *names, by_name);
@@ -513,8 +507,8 @@ hpct_status hpct_stage_walk_file(hpct_stage_walk *w, size_t index, int *fd)
     hpct_status status = open_file(w, index, fd);
     if (status == HPCT_OK)
         status = hpct_stage_walk_unchanged(w, index, *fd);
-    if (status != HPCT_OK && *fd >= 0) {
-        close(*fd);
+    if (status != HPCT_OK) {
+        hpct_fd_close(*fd);
         *fd = -1;
     }
     return status;
@@ -523,20 +517,12 @@ hpct_status hpct_stage_walk_file(hpct_stage_walk *w, size_t index, int *fd)
 hpct_status hpct_stage_walk_read(hpct_stage_walk *w, size_t index, int fd, void *data, size_t size,
                                  uint64_t at)
 {
-    char *p = data;
-    while (size > 0) {
-        ssize_t got = pread(fd, p, size, (off_t) at);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return fail_read(w, index);
-        if (got == 0)
-            return fail_about(w, index, HPCT_ERR_IO, " became shorter while it was copied");
-        p += got;
-        size -= (size_t) got;
-        at += (uint64_t) got;
-    }
-    return HPCT_OK;
+    ssize_t got = hpct_fd_read_at(fd, data, size, (off_t) at);
+    if (got < 0)
+        return fail_read(w, index);
+    return (size_t) got == size
+               ? HPCT_OK
+               : fail_about(w, index, HPCT_ERR_IO, " became shorter while it was copied");
 }
 
 hpct_status hpct_stage_walk_extent(hpct_stage_walk *w, size_t index, int fd, uint64_t at,

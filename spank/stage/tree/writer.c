@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/status.h"
 #include "spank/stage/tree/folders.h"
 #include "spank/stage/tree/manifest.h"
@@ -74,8 +75,7 @@ void hpct_stage_writer_close(hpct_stage_writer *w)
     if (w == NULL)
         return;
     hpct_stage_folders_free(w->folders);
-    if (w->fd >= 0)
-        close(w->fd);
+    hpct_fd_close(w->fd);
     for (size_t i = 0; i < w->count; i++)
         free(w->list[i].path);
     free(w->list);
@@ -320,8 +320,7 @@ hpct_status hpct_stage_writer_finish(hpct_stage_writer *w)
         int fd = openat(above, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fchmod(fd, f->mode) != 0 || futimens(fd, f->times) != 0)
             status = hpct_stage_writer_fail_make(w, f->path);
-        if (fd >= 0)
-            close(fd);
+        hpct_fd_close(fd);
         leave(w, above);
         if (status != HPCT_OK)
             return status;
