@@ -1,6 +1,7 @@
 /* Parses key=value arguments. */
 #include "spank/settings.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static bool is_plain_path(const char *path)
     return true;
 }
 
-static hpct_status set_path(const char *value, char **path)
+static hpct_status copy_path(const char *value, char **path)
 {
     char *copy = strdup(value);
     if (copy == NULL)
@@ -47,23 +48,47 @@ static hpct_status set_path(const char *value, char **path)
     return HPCT_OK;
 }
 
-static hpct_status set_tmpdir(const char *value, hpct_spank_settings *settings)
+typedef struct setting {
+    const char *name;
+    hpct_status (*set)(const struct setting *key, const char *value, hpct_spank_settings *settings);
+    size_t member;                 /* offset of what it sets */
+    const char *one, *other, *yes; /* of two words, and which of them sets a bool */
+    long low, high;                /* of seconds */
+} setting;
+
+static void *member_of(const setting *key, hpct_spank_settings *settings)
 {
-    return set_path(value, &settings->tmpdir);
+    return (char *) settings + key->member;
 }
 
-static hpct_status set_helper(const char *value, hpct_spank_settings *settings)
+static hpct_status set_path(const setting *key, const char *value, hpct_spank_settings *settings)
 {
-    return set_path(value, &settings->helper);
+    return copy_path(value, member_of(key, settings));
 }
 
-static hpct_status set_gpu_helper(const char *value, hpct_spank_settings *settings)
+static hpct_status set_choice(const setting *key, const char *value, hpct_spank_settings *settings)
 {
-    return set_path(value, &settings->gpu_helper);
+    bool *chosen = member_of(key, settings);
+    if (strcmp(value, key->one) != 0 && strcmp(value, key->other) != 0)
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is neither %s nor %s", value, key->one, key->other);
+    *chosen = strcmp(value, key->yes) == 0;
+    return HPCT_OK;
 }
 
-static hpct_status set_ports(const char *value, hpct_spank_settings *settings)
+static hpct_status set_seconds(const setting *key, const char *value, hpct_spank_settings *settings)
 {
+    int *seconds = member_of(key, settings);
+    long number = 0;
+    if (!hpct_number_parse(value, key->low, key->high, &number))
+        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a number of seconds from %ld to %ld", value,
+                         key->low, key->high);
+    *seconds = (int) number;
+    return HPCT_OK;
+}
+
+static hpct_status set_ports(const setting *key, const char *value, hpct_spank_settings *settings)
+{
+    (void) key;
     if (hpct_cluster_port_range_parse(value, &settings->ports) != HPCT_OK || settings->ports.single)
         return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a range of ports such as 20000-29999",
                          value);
@@ -71,26 +96,22 @@ static hpct_status set_ports(const char *value, hpct_spank_settings *settings)
     return HPCT_OK;
 }
 
-static hpct_status set_default(const char *value, hpct_spank_settings *settings)
+static hpct_status set_stage_max(const setting *key, const char *value,
+                                 hpct_spank_settings *settings)
 {
-    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
-        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is neither on nor off", value);
-    settings->on_by_default = strcmp(value, "on") == 0;
-    return HPCT_OK;
-}
-
-static hpct_status set_stage_max(const char *value, hpct_spank_settings *settings)
-{
+    (void) key;
     if (!hpct_spec_bytes_parse(value, &settings->stage_max) || settings->stage_max == 0)
         return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a size such as 500G", value);
     return HPCT_OK;
 }
 
 /* Prefixes separated by commas. */
-static hpct_status set_stage_src(const char *value, hpct_spank_settings *settings)
+static hpct_status set_stage_src(const setting *key, const char *value,
+                                 hpct_spank_settings *settings)
 {
     hpct_status status = HPCT_OK;
     char *copy = strdup(value), *rest = NULL;
+    (void) key;
     if (copy == NULL)
         return hpct_fail_memory(0);
     for (char *part = strtok_r(copy, ",", &rest); part != NULL && status == HPCT_OK;
@@ -98,7 +119,7 @@ static hpct_status set_stage_src(const char *value, hpct_spank_settings *setting
         if (settings->num_stage_src == HPCT_SPANK_MAX_STAGE_SRC)
             status = hpct_fail(HPCT_ERR_CONFIG, "more than %d prefixes", HPCT_SPANK_MAX_STAGE_SRC);
         else
-            status = set_path(part, &settings->stage_src[settings->num_stage_src]);
+            status = copy_path(part, &settings->stage_src[settings->num_stage_src]);
         settings->num_stage_src += status == HPCT_OK;
     }
     free(copy);
@@ -107,55 +128,20 @@ static hpct_status set_stage_src(const char *value, hpct_spank_settings *setting
     return status;
 }
 
-static hpct_status set_stage_links(const char *value, hpct_spank_settings *settings)
-{
-    if (strcmp(value, "refuse") != 0 && strcmp(value, "follow") != 0)
-        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is neither refuse nor follow", value);
-    settings->stage_follow = strcmp(value, "follow") == 0;
-    return HPCT_OK;
-}
-
-static hpct_status set_last_try(const char *value, hpct_spank_settings *settings)
-{
-    long seconds = 0;
-    if (!hpct_number_parse(value, 0, 3600, &seconds))
-        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a number of seconds from 0 to 3600", value);
-    settings->last_try = (int) seconds;
-    return HPCT_OK;
-}
-
-static hpct_status set_wait(const char *value, hpct_spank_settings *settings)
-{
-    long seconds = 0;
-    if (!hpct_number_parse(value, 1, 86400, &seconds))
-        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is not a number of seconds from 1 to 86400", value);
-    settings->wait = (int) seconds;
-    return HPCT_OK;
-}
-
-static hpct_status set_log(const char *value, hpct_spank_settings *settings)
-{
-    if (strcmp(value, "error") != 0 && strcmp(value, "info") != 0)
-        return hpct_fail(HPCT_ERR_CONFIG, "'%s' is neither error nor info", value);
-    settings->verbose = strcmp(value, "info") == 0;
-    return HPCT_OK;
-}
-
-static const struct {
-    const char *key;
-    hpct_status (*set)(const char *value, hpct_spank_settings *settings);
-} keys[] = {
-    {"tmpdir", set_tmpdir},
-    {"ports", set_ports},
-    {"default", set_default},
-    {"stage_max", set_stage_max},
-    {"stage_src", set_stage_src},
-    {"helper", set_helper},
-    {"gpu_helper", set_gpu_helper},
-    {"log", set_log},
-    {"stage_last_try", set_last_try},
-    {"stage_links", set_stage_links},
-    {"wait", set_wait},
+#define MEMBER(name) .member = offsetof(hpct_spank_settings, name)
+static const setting keys[] = {
+    {"tmpdir", set_path, MEMBER(tmpdir)},
+    {"ports", set_ports, MEMBER(ports)},
+    {"default", set_choice, MEMBER(on_by_default), .one = "on", .other = "off", .yes = "on"},
+    {"stage_max", set_stage_max, MEMBER(stage_max)},
+    {"stage_src", set_stage_src, MEMBER(stage_src)},
+    {"helper", set_path, MEMBER(helper)},
+    {"gpu_helper", set_path, MEMBER(gpu_helper)},
+    {"log", set_choice, MEMBER(verbose), .one = "error", .other = "info", .yes = "info"},
+    {"stage_last_try", set_seconds, MEMBER(last_try), .low = 0, .high = 3600},
+    {"stage_links", set_choice, MEMBER(stage_follow), .one = "refuse", .other = "follow",
+     .yes = "follow"},
+    {"wait", set_seconds, MEMBER(wait), .low = 1, .high = 86400},
 };
 enum { NUM_KEYS = sizeof keys / sizeof *keys };
 
@@ -163,16 +149,16 @@ static hpct_status read_argument(const char *argument, bool *seen, hpct_spank_se
 {
     size_t size = strcspn(argument, "=");
     for (size_t i = 0; i < NUM_KEYS; i++) {
-        if (strlen(keys[i].key) != size || strncmp(keys[i].key, argument, size) != 0)
+        if (strlen(keys[i].name) != size || strncmp(keys[i].name, argument, size) != 0)
             continue;
         if (argument[size] != '=' || argument[size + 1] == '\0')
             return hpct_fail(HPCT_ERR_CONFIG, "plugstack.conf: '%s' needs a value", argument);
         if (seen[i])
-            return hpct_fail(HPCT_ERR_CONFIG, "plugstack.conf: %s= is given twice", keys[i].key);
+            return hpct_fail(HPCT_ERR_CONFIG, "plugstack.conf: %s= is given twice", keys[i].name);
         seen[i] = true;
-        hpct_status status = keys[i].set(argument + size + 1, settings);
+        hpct_status status = keys[i].set(&keys[i], argument + size + 1, settings);
         char prefix[64];
-        snprintf(prefix, sizeof prefix, "plugstack.conf: %s=", keys[i].key);
+        snprintf(prefix, sizeof prefix, "plugstack.conf: %s=", keys[i].name);
         return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, prefix);
     }
     return hpct_fail(HPCT_ERR_CONFIG,
