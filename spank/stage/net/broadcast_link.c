@@ -64,26 +64,16 @@ static uint32_t check_of(const uint8_t *header)
     return (uint32_t) hpct_stage_hash(rest, sizeof rest);
 }
 
-static uint32_t most(hpct_stage_wire_type type)
-{
-    switch (type) {
-    case HPCT_STAGE_WIRE_CHALLENGE:
-    case HPCT_STAGE_WIRE_HELLO:
-    case HPCT_STAGE_WIRE_WELCOME:
-        return HPCT_STAGE_GREETING_BYTES;
-    case HPCT_STAGE_WIRE_BLOCK:
-        return HPCT_STAGE_BLOCK_BYTES;
-    case HPCT_STAGE_WIRE_LETTER:
-    case HPCT_STAGE_WIRE_GATHER:
-        return HPCT_STAGE_LETTER_BYTES;
-    case HPCT_STAGE_WIRE_FAIL:
-        return HPCT_STAGE_WIRE_FAILURE_MAX;
-    case HPCT_STAGE_WIRE_BEAT:
-    case HPCT_STAGE_WIRE_BYE:
-        return 0;
-    }
-    return 0;
-}
+/* The most data of each type; others have none. */
+static const uint32_t most_data[HPCT_STAGE_WIRE_BYE + 1] = {
+    [HPCT_STAGE_WIRE_CHALLENGE] = HPCT_STAGE_GREETING_BYTES,
+    [HPCT_STAGE_WIRE_HELLO] = HPCT_STAGE_GREETING_BYTES,
+    [HPCT_STAGE_WIRE_WELCOME] = HPCT_STAGE_GREETING_BYTES,
+    [HPCT_STAGE_WIRE_BLOCK] = HPCT_STAGE_BLOCK_BYTES,
+    [HPCT_STAGE_WIRE_LETTER] = HPCT_STAGE_LETTER_BYTES,
+    [HPCT_STAGE_WIRE_GATHER] = HPCT_STAGE_LETTER_BYTES,
+    [HPCT_STAGE_WIRE_FAIL] = HPCT_STAGE_WIRE_FAILURE_MAX,
+};
 
 void hpct_stage_wire_encode_again(uint8_t out[HPCT_STAGE_WIRE_HEADER],
                                   const hpct_stage_wire_header *header)
@@ -116,7 +106,7 @@ bool hpct_stage_wire_decode(hpct_stage_wire_header *out, const uint8_t in[HPCT_S
     out->size = hpct_stage_wire_get32(in + AT_SIZE);
     out->sequence = hpct_stage_wire_get64(in + AT_SEQUENCE);
     out->hash = hpct_stage_wire_get64(in + AT_HASH);
-    return out->size <= most(out->type);
+    return out->size <= most_data[out->type];
 }
 
 bool hpct_stage_wire_check(const hpct_stage_wire_header *header, const void *data)

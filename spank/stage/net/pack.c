@@ -25,29 +25,38 @@ enum {
     ITEM_BYTES = 4 + 8 + 2 * 12, /* mode, size, two times */
 };
 
-static bool has_item(hpct_stage_pack_kind kind)
+/* The fields of each kind, in this order. */
+enum { ITEM = 1, STREAM = 2, SIZE = 4, HASH = 8 };
+
+static const uint8_t fields[] = {
+    [HPCT_STAGE_PACK_ITEM] = ITEM,           [HPCT_STAGE_PACK_WHOLE] = ITEM | HASH,
+    [HPCT_STAGE_PACK_BEGIN] = ITEM | STREAM, [HPCT_STAGE_PACK_DATA] = STREAM | SIZE,
+    [HPCT_STAGE_PACK_HOLE] = STREAM | SIZE,  [HPCT_STAGE_PACK_END] = STREAM | HASH,
+    [HPCT_STAGE_PACK_DONE] = SIZE,
+};
+
+static bool has(hpct_stage_pack_kind kind, unsigned field)
 {
-    return kind == HPCT_STAGE_PACK_ITEM || kind == HPCT_STAGE_PACK_WHOLE ||
-           kind == HPCT_STAGE_PACK_BEGIN;
+    return (fields[kind] & field) != 0;
 }
 
-/* Size of the fields of a kind. */
+static bool has_item(hpct_stage_pack_kind kind)
+{
+    return has(kind, ITEM);
+}
+
+/* Size of the fields of a kind besides the item. */
 static size_t own_bytes(hpct_stage_pack_kind kind)
 {
-    switch (kind) {
-    case HPCT_STAGE_PACK_ITEM:
-        return 0;
-    case HPCT_STAGE_PACK_WHOLE: /* hash */
-    case HPCT_STAGE_PACK_DONE:  /* size */
-        return 8;
-    case HPCT_STAGE_PACK_BEGIN: /* stream */
-        return 4;
-    case HPCT_STAGE_PACK_DATA: /* stream, size */
-    case HPCT_STAGE_PACK_HOLE:
-    case HPCT_STAGE_PACK_END: /* stream, hash */
-        return 12;
-    }
-    return 0;
+    return (has(kind, STREAM) ? 4u : 0u) + (has(kind, SIZE | HASH) ? 8u : 0u);
+}
+
+/* Bytes that follow the fields. */
+static uint64_t content_bytes(const hpct_stage_pack_record *record)
+{
+    return record->kind == HPCT_STAGE_PACK_WHOLE  ? record->item.size
+           : record->kind == HPCT_STAGE_PACK_DATA ? record->size
+                                                  : 0;
 }
 
 static size_t text_bytes(const char *text)
@@ -100,9 +109,7 @@ bool hpct_stage_pack_put(hpct_stage_pack *pack, const hpct_stage_pack_record *re
     const hpct_stage_item *item = &record->item;
     size_t path = has_item(record->kind) ? text_bytes(item->path) : 0;
     size_t target = has_item(record->kind) ? text_bytes(item->target) : 0;
-    uint64_t content = record->kind == HPCT_STAGE_PACK_WHOLE  ? item->size
-                       : record->kind == HPCT_STAGE_PACK_DATA ? record->size
-                                                              : 0;
+    const uint64_t content = content_bytes(record);
     size_t need = hpct_stage_pack_need(record);
     if (path > UINT16_MAX || target > UINT16_MAX || need > pack->room - pack->size ||
         content > pack->room - pack->size - need)
@@ -120,28 +127,11 @@ bool hpct_stage_pack_put(hpct_stage_pack *pack, const hpct_stage_pack_record *re
         out = put_text(out, item->path, path);
         out = put_text(out, item->target, target);
     }
-    switch (record->kind) {
-    case HPCT_STAGE_PACK_ITEM:
-        break;
-    case HPCT_STAGE_PACK_WHOLE:
-        hpct_stage_wire_put64(out, record->hash);
-        break;
-    case HPCT_STAGE_PACK_DONE:
-        hpct_stage_wire_put64(out, record->size);
-        break;
-    case HPCT_STAGE_PACK_BEGIN:
+    if (has(record->kind, STREAM))
         hpct_stage_wire_put32(out, record->stream);
-        break;
-    case HPCT_STAGE_PACK_DATA:
-    case HPCT_STAGE_PACK_HOLE:
-        hpct_stage_wire_put32(out, record->stream);
-        hpct_stage_wire_put64(out + 4, record->size);
-        break;
-    case HPCT_STAGE_PACK_END:
-        hpct_stage_wire_put32(out, record->stream);
-        hpct_stage_wire_put64(out + 4, record->hash);
-        break;
-    }
+    if (has(record->kind, SIZE | HASH))
+        hpct_stage_wire_put64(out + own_bytes(record->kind) - 8,
+                              has(record->kind, SIZE) ? record->size : record->hash);
     if (data != NULL)
         *data = out + own_bytes(record->kind);
     pack->size += need + (size_t) content;
@@ -216,35 +206,15 @@ int hpct_stage_pack_next(const uint8_t *block, size_t size, size_t *at,
         record->item.target = target > 0 ? (const char *) in + path : NULL;
         in += path + target;
     }
-    uint64_t content = 0;
-    switch (record->kind) {
-    case HPCT_STAGE_PACK_ITEM:
-        break;
-    case HPCT_STAGE_PACK_WHOLE:
-        record->hash = hpct_stage_wire_get64(in);
-        record->data = in + 8;
-        content = record->item.size;
-        break;
-    case HPCT_STAGE_PACK_DONE:
-        record->size = hpct_stage_wire_get64(in);
-        break;
-    case HPCT_STAGE_PACK_BEGIN:
+    if (has(record->kind, STREAM))
         record->stream = hpct_stage_wire_get32(in);
-        break;
-    case HPCT_STAGE_PACK_DATA:
-    case HPCT_STAGE_PACK_HOLE:
-        record->stream = hpct_stage_wire_get32(in);
-        record->size = hpct_stage_wire_get64(in + 4);
-        if (record->kind == HPCT_STAGE_PACK_DATA) {
-            record->data = in + 12;
-            content = record->size;
-        }
-        break;
-    case HPCT_STAGE_PACK_END:
-        record->stream = hpct_stage_wire_get32(in);
-        record->hash = hpct_stage_wire_get64(in + 4);
-        break;
-    }
+    if (has(record->kind, SIZE))
+        record->size = hpct_stage_wire_get64(in + own_bytes(record->kind) - 8);
+    if (has(record->kind, HASH))
+        record->hash = hpct_stage_wire_get64(in + own_bytes(record->kind) - 8);
+    if (record->kind == HPCT_STAGE_PACK_WHOLE || record->kind == HPCT_STAGE_PACK_DATA)
+        record->data = in + own_bytes(record->kind);
+    const uint64_t content = content_bytes(record);
     if (content > left - need)
         return -1;
     *at += need + (size_t) content;
