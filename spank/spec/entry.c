@@ -24,6 +24,17 @@ char *hpct_spec_entry_cut(const char **text, const char *ends)
     return part;
 }
 
+hpct_status hpct_spec_entry_split(const char **text, const char *ends, char **src, char **dst)
+{
+    char both[8] = ":";
+    strcat(both, ends);
+    *src = hpct_spec_entry_cut(text, both);
+    const bool has_dst = **text == ':';
+    *text += has_dst;
+    *dst = has_dst ? hpct_spec_entry_cut(text, ends) : NULL;
+    return *src == NULL || (has_dst && *dst == NULL) ? hpct_fail_memory(0) : HPCT_OK;
+}
+
 void hpct_spec_entry_strip(char *path)
 {
     size_t size = strlen(path);
@@ -103,6 +114,12 @@ hpct_status hpct_spec_entry_check_address(const char *src, const char *dst)
 
 static hpct_status check(const hpct_spec_stage_list *list, const hpct_spec_stage_entry *entry)
 {
+    if (*entry->src == '\0')
+        return hpct_fail(HPCT_ERR_USAGE, "there is an entry without a source: write "
+                                         "SRC[:DST][,SRC[:DST]...]");
+    HPCT_TRY(hpct_spec_entry_check_shell(entry->src, INSTEAD));
+    HPCT_TRY(hpct_spec_entry_check_shell(entry->dst, INSTEAD));
+    HPCT_TRY(hpct_spec_entry_check_address(entry->src, entry->dst));
     if (!hpct_spec_entry_is_below(entry->dst))
         return hpct_fail(HPCT_ERR_USAGE,
                          "destination '%s' must be a path below $SLURM_TMPDIR, without '..': write "
@@ -125,45 +142,25 @@ static hpct_status check(const hpct_spec_stage_list *list, const hpct_spec_stage
 
 static hpct_status add(hpct_spec_stage_list *list, const char **text, const char *ends)
 {
-    hpct_status status = HPCT_OK;
-    char both[8] = ":";
-    strcat(both, ends);
-    hpct_spec_stage_entry entry = {.src = hpct_spec_entry_cut(text, both)};
-    if (entry.src == NULL)
-        return hpct_fail_memory(0);
-    hpct_spec_entry_strip(entry.src);
-    if (**text == ':') {
-        (*text)++;
-        entry.dst = hpct_spec_entry_cut(text, ends);
-    } else {
-        entry.dst = strdup(hpct_spec_entry_last_part(entry.src));
+    hpct_spec_stage_entry entry, *entries;
+    hpct_status status = hpct_spec_entry_split(text, ends, &entry.src, &entry.dst);
+    if (status == HPCT_OK) {
+        hpct_spec_entry_strip(entry.src);
+        if (entry.dst == NULL)
+            entry.dst = strdup(hpct_spec_entry_last_part(entry.src));
+        entries = realloc(list->entries, (size_t) (list->count + 1) * sizeof *list->entries);
+        if (entries != NULL)
+            list->entries = entries;
+        status = entry.dst == NULL || entries == NULL ? hpct_fail_memory(0) : HPCT_OK;
     }
-    hpct_spec_stage_entry *entries =
-        realloc(list->entries, (size_t) (list->count + 1) * sizeof *list->entries);
-    if (entries != NULL)
-        list->entries = entries;
-    if (entry.dst == NULL || entries == NULL) {
-        status = hpct_fail_memory(0);
-        goto fail;
-    }
-    hpct_spec_entry_strip(entry.dst);
-    if (*entry.src == '\0') {
-        status = hpct_fail(HPCT_ERR_USAGE, "there is an entry without a source: write "
-                                           "SRC[:DST][,SRC[:DST]...]");
-        goto fail;
-    }
-    status = hpct_spec_entry_check_shell(entry.src, INSTEAD);
-    if (status == HPCT_OK)
-        status = hpct_spec_entry_check_shell(entry.dst, INSTEAD);
-    if (status == HPCT_OK)
-        status = hpct_spec_entry_check_address(entry.src, entry.dst);
-    if (status == HPCT_OK)
+    if (status == HPCT_OK) {
+        hpct_spec_entry_strip(entry.dst);
         status = check(list, &entry);
-    if (status != HPCT_OK)
-        goto fail;
-    list->entries[list->count++] = entry;
-    return HPCT_OK;
-fail:
+    }
+    if (status == HPCT_OK) {
+        list->entries[list->count++] = entry;
+        return HPCT_OK;
+    }
     free(entry.src);
     free(entry.dst);
     return status;
@@ -176,18 +173,14 @@ hpct_status hpct_spec_stage_list_add(hpct_spec_stage_list *list, const char *tex
 
 hpct_status hpct_spec_stage_list_parse(const char *text, hpct_spec_stage_list *out)
 {
-    hpct_spec_stage_list list = {0};
-    for (;; text++) {
-        hpct_status status = add(&list, &text, ",");
-        if (status != HPCT_OK) {
-            hpct_spec_stage_list_free(&list);
-            return status;
-        }
-        if (*text == '\0')
-            break;
-    }
-    *out = list;
-    return HPCT_OK;
+    hpct_status status;
+    *out = (hpct_spec_stage_list){0};
+    do {
+        status = add(out, &text, ",");
+    } while (status == HPCT_OK && *text++ == ',');
+    if (status != HPCT_OK)
+        hpct_spec_stage_list_free(out);
+    return status;
 }
 
 void hpct_spec_stage_list_free(hpct_spec_stage_list *list)

@@ -42,6 +42,10 @@ hpct_status hpct_spec_entry_check_address(const char *src, const char *dst);
  * there. To be freed; NULL if out of memory. */
 char *hpct_spec_entry_cut(const char **text, const char *ends);
 
+/* The two parts of SRC[:DST] up to a byte of `ends`, as hpct_spec_entry_cut; *dst is NULL without a
+ * colon. Both are to be freed in any case. */
+hpct_status hpct_spec_entry_split(const char **text, const char *ends, char **src, char **dst);
+
 /* Removes trailing slashes; "/" stays. */
 void hpct_spec_entry_strip(char *path);
 

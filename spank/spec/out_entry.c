@@ -192,51 +192,51 @@ static void free_entry(hpct_spec_out_entry *entry)
     free(entry->dst);
 }
 
+/* Of the parts as they are written. */
+static hpct_status check_parts(const hpct_spec_out_entry *entry)
+{
+    const bool has_dst = entry->dst != NULL && *entry->dst != '\0';
+    if (*entry->src != '\0' && has_dst)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_USAGE,
+                     "'%.200s' has no %s: write SRC:DST[,SRC:DST...], such as "
+                     "results:/home/me/results-%%j-%%n",
+                     *entry->src != '\0' ? entry->src
+                     : has_dst           ? entry->dst
+                                         : "",
+                     *entry->src == '\0' ? "source" : "destination");
+}
+
+static hpct_status finish(hpct_spec_out_entry *entry, hpct_spec_out_list *list)
+{
+    hpct_spec_out_entry *entries =
+        realloc(list->entries, (size_t) (list->count + 1) * sizeof *list->entries);
+    if (entries == NULL)
+        return hpct_fail_memory(0);
+    list->entries = entries;
+    hpct_spec_entry_strip(entry->src);
+    HPCT_TRY(check_parts(entry));
+    entry->several = strpbrk(entry->src, WILDCARDS) != NULL;
+    HPCT_TRY(finish_dst(entry));
+    entry->per_task = has_pattern(entry->dst, "t");
+    return check(list, entry);
+}
+
 static hpct_status add(hpct_spec_out_list *list, const char **text, const char *ends)
 {
-    hpct_status status = HPCT_OK;
-    char both[8] = ":";
-    strcat(both, ends);
+    hpct_spec_out_entry entry = {0};
     if (list->count == HPCT_SPEC_OUT_ENTRIES)
         return hpct_fail(
             HPCT_ERR_USAGE,
             "there are more than %d entries: put what belongs together into one folder",
             HPCT_SPEC_OUT_ENTRIES);
-    hpct_spec_out_entry entry = {.src = hpct_spec_entry_cut(text, both)};
-    if (**text == ':') {
-        (*text)++;
-        entry.dst = hpct_spec_entry_cut(text, ends);
-    } else {
-        entry.dst = strdup("");
-    }
-    hpct_spec_out_entry *entries =
-        realloc(list->entries, (size_t) (list->count + 1) * sizeof *list->entries);
-    if (entries != NULL)
-        list->entries = entries;
-    if (entry.src == NULL || entry.dst == NULL || entries == NULL) {
-        status = hpct_fail_memory(0);
-        goto fail;
-    }
-    hpct_spec_entry_strip(entry.src);
-    if (*entry.src == '\0' || *entry.dst == '\0') {
-        status = hpct_fail(HPCT_ERR_USAGE,
-                           "'%.200s' has no %s: write SRC:DST[,SRC:DST...], such as "
-                           "results:/home/me/results-%%j-%%n",
-                           *entry.src == '\0' ? entry.dst : entry.src,
-                           *entry.src == '\0' ? "source" : "destination");
-        goto fail;
-    }
-    entry.several = strpbrk(entry.src, WILDCARDS) != NULL;
-    status = finish_dst(&entry);
+    hpct_status status = hpct_spec_entry_split(text, ends, &entry.src, &entry.dst);
     if (status == HPCT_OK)
-        status = check(list, &entry);
-    if (status != HPCT_OK)
-        goto fail;
-    entry.per_task = has_pattern(entry.dst, "t");
-    list->entries[list->count++] = entry;
-    return HPCT_OK;
-fail:
-    free_entry(&entry);
+        status = finish(&entry, list);
+    if (status == HPCT_OK)
+        list->entries[list->count++] = entry;
+    else
+        free_entry(&entry);
     return status;
 }
 

@@ -173,33 +173,34 @@ static bool take_task(const char *value, hpct_spec_out_record *r)
 static bool read_field(hpct_spec_out_record *r, const char *key, const char *value)
 {
     uint32_t mask = 0;
-    if (strcmp(key, "job") == 0)
-        return take_number(value, &r->job);
-    if (strcmp(key, "array") == 0)
-        return r->array.is = take_number(value, &r->array.job);
-    if (strcmp(key, "array_task") == 0)
-        return take_number(value, &r->array.task);
-    if (strcmp(key, "step") == 0)
-        return strchr(value, '/') == NULL && take_text(value, &r->step);
-    if (strcmp(key, "node") == 0)
-        return take_number(value, &r->node);
-    if (strcmp(key, "umask") == 0) {
-        bool good = take_number(value, &mask) && mask <= 0777;
-        r->umask = (mode_t) mask;
-        return good;
+    const struct {
+        const char *key;
+        uint32_t *number;
+        char **text;
+    } fields[] = {
+        {"job", &r->job, NULL},
+        {"array", &r->array.job, NULL},
+        {"array_task", &r->array.task, NULL},
+        {"node", &r->node, NULL},
+        {"umask", &mask, NULL},
+        {"nodes", &r->nodes, NULL},
+        {"step", NULL, &r->step},
+        {"cwd", NULL, &r->cwd},
+        {"list", NULL, &r->list},
+        {"srun", NULL, &r->srun},
+        {"key", NULL, &r->key},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (strcmp(key, fields[i].key) != 0)
+            continue;
+        bool good = fields[i].number != NULL ? take_number(value, fields[i].number)
+                                             : take_text(value, fields[i].text);
+        r->array.is = r->array.is || (good && strcmp(key, "array") == 0);
+        r->umask = strcmp(key, "umask") == 0 ? (mode_t) mask : r->umask;
+        return good && mask <= 0777 && (r->step == NULL || strchr(r->step, '/') == NULL);
     }
     if (strcmp(key, "start") == 0)
         return take_start(value, &r->start);
-    if (strcmp(key, "cwd") == 0)
-        return take_text(value, &r->cwd);
-    if (strcmp(key, "list") == 0)
-        return take_text(value, &r->list);
-    if (strcmp(key, "srun") == 0)
-        return take_text(value, &r->srun);
-    if (strcmp(key, "key") == 0)
-        return take_text(value, &r->key);
-    if (strcmp(key, "nodes") == 0)
-        return take_number(value, &r->nodes);
     return strcmp(key, "task") == 0 && take_task(value, r);
 }
 
