@@ -69,11 +69,12 @@ static size_t read_keyed(const char *folder, const char *name, const char *key)
 }
 
 typedef struct files {
-    const char *limit, *used, *cache;
+    const char *limit, *used, *cache, *active;
 } files;
 
-static const files v1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
-static const files v2 = {"memory.max", "memory.current", "inactive_file"};
+static const files v1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
+                         "total_active_file"};
+static const files v2 = {"memory.max", "memory.current", "inactive_file", "active_file"};
 
 static size_t above(size_t limit, size_t used)
 {
@@ -91,7 +92,8 @@ static void add_cgroup(level_list *all, const char *folder, const files *names)
     used = above(used, read_keyed(folder, "memory.stat", names->cache));
     add(all, (hpct_memory_level){.whose = "cgroup",
                                  .id = (uint64_t) about.st_dev << 48 ^ (uint64_t) about.st_ino,
-                                 .left = above(limit, used)});
+                                 .left = above(limit, used),
+                                 .active = read_keyed(folder, "memory.stat", names->active)});
 }
 
 /* A cgroup and its ancestors up to `top`. */

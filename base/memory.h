@@ -15,6 +15,7 @@ typedef struct hpct_memory_level {
     const char *whose; /* "machine", "cgroup", "Slurm job" */
     uint64_t id;       /* not 0; equal ids on one node are the same limit */
     size_t left;       /* bytes; file caches count as free */
+    size_t active;     /* file caches in use, which do not count as free, but can be dropped */
     size_t taken;      /* used by this process, and charged to its share of `left` */
 } hpct_memory_level;
 

@@ -5,8 +5,10 @@
 
 #include <hpctrain/status.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "spank/forked.h"
+#include "spank/settings.h"
 
 /* Timeout without a heartbeat of the program. */
 #define HPCT_SPANK_STALL_SECONDS 300
@@ -16,6 +18,25 @@
 
 /* Descriptor of a file passed to the program. */
 #define HPCT_SPANK_CHILD_FILE_FD 4
+
+/* A command line; zero-initialized it has no words. */
+#define HPCT_SPANK_ARGV_WORDS (2 * HPCT_SPANK_MAX_STAGE_SRC + 32)
+typedef struct hpct_spank_argv {
+    char *words[HPCT_SPANK_ARGV_WORDS + 1]; /* NULL-terminated */
+    int count;
+    char text[256]; /* of printed words */
+    size_t used;
+} hpct_spank_argv;
+
+/* Adds a word, which is not copied. */
+void hpct_spank_argv_add(hpct_spank_argv *argv, const char *word);
+
+/* Adds an option and its value; nothing if `value` is NULL. */
+void hpct_spank_argv_add_option(hpct_spank_argv *argv, const char *option, const char *value);
+
+/* The same with a printed value, a short one such as a number. */
+void hpct_spank_argv_add_printed(hpct_spank_argv *argv, const char *option, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 typedef struct hpct_spank_child {
     char *const *arguments; /* argv; the first is the path */

@@ -17,12 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *get(void *context, const char *name)
-{
-    (void) context;
-    return getenv(name);
-}
-
 /* Checks destinations against the number of nodes before the job is queued. srun knows its nodes
  * later, but never those of other components of a heterogeneous step. */
 static hpct_status check_nodes(const hpct_spank_choices *choices, bool srun)
@@ -45,8 +39,8 @@ static hpct_status check_nodes(const hpct_spank_choices *choices, bool srun)
 
 static uint32_t number_of(const char *variable)
 {
-    const char *text = getenv(variable);
-    return text == NULL ? 0 : (uint32_t) strtoul(text, NULL, 10);
+    return (uint32_t) hpct_cluster_environment_number(&hpct_cluster_environment_own, variable,
+                                                      UINT32_MAX, 0);
 }
 
 /* All jobs of an array share one script and one list. If it is unknown here whether this is an
@@ -76,11 +70,11 @@ static hpct_status check_array(const hpct_spank_choices *choices, bool srun)
 }
 
 /* The script's slurmstepd does not see options of srun. */
-static hpct_status check_requeue(const hpct_spank_plugin *plugin,
-                                 const hpct_cluster_environment *own)
+static hpct_status check_requeue(const hpct_spank_plugin *plugin)
 {
     if (plugin->options.values[HPCT_SPANK_OPTION_REQUEUE] == NULL ||
-        hpct_spank_option_forwarded(own, HPCT_SPANK_OPTION_REQUEUE) != NULL)
+        hpct_spank_option_forwarded(&hpct_cluster_environment_own, HPCT_SPANK_OPTION_REQUEUE) !=
+            NULL)
         return HPCT_OK;
     return hpct_fail(HPCT_ERR_USAGE,
                      "--hpc-train-requeue is for batch jobs: give it to sbatch; the "
@@ -126,17 +120,16 @@ void hpct_spank_client_leave_job(const hpct_spank_plugin *plugin)
 
 hpct_status hpct_spank_client_check(hpct_spank_plugin *plugin, bool srun)
 {
-    hpct_cluster_environment own = {.get = get};
     hpct_spank_choices choices = {0};
-    hpct_status status =
-        hpct_spank_given_check(&plugin->given, hpct_spank_arguments_here(), &own, !srun);
+    hpct_status status = hpct_spank_given_check(&plugin->given, hpct_spank_arguments_here(),
+                                                &hpct_cluster_environment_own, !srun);
     if (status == HPCT_OK && !srun)
         status = hpct_spank_script_lines_check(hpct_spank_arguments_here());
     if (status == HPCT_OK)
-        status = hpct_spank_options_resolve(&plugin->options, &own, plugin->settings.on_by_default,
-                                            &choices);
+        status = hpct_spank_options_resolve(&plugin->options, &hpct_cluster_environment_own,
+                                            plugin->settings.on_by_default, &choices);
     if (status == HPCT_OK && srun)
-        status = check_requeue(plugin, &own);
+        status = check_requeue(plugin);
     if (status == HPCT_OK && choices.on)
         status = check_nodes(&choices, srun);
     if (status == HPCT_OK && choices.on)
@@ -169,11 +162,10 @@ hpct_status hpct_spank_client_check(hpct_spank_plugin *plugin, bool srun)
 bool hpct_spank_client_check_nodes(hpct_spank_plugin *plugin, hpct_slurm *slurm)
 {
     uint32_t nodes = 0, job = 0, step = 0;
-    hpct_cluster_environment own = {.get = get};
     hpct_spank_choices choices = {0};
     hpct_status status = HPCT_OK;
-    if (hpct_spank_options_resolve(&plugin->options, &own, plugin->settings.on_by_default,
-                                   &choices) != HPCT_OK)
+    if (hpct_spank_options_resolve(&plugin->options, &hpct_cluster_environment_own,
+                                   plugin->settings.on_by_default, &choices) != HPCT_OK)
         return true;
     bool parts = may_have_components();
     bool known = choices.on && hpct_slurm_get(slurm, HPCT_SLURM_JOB, &job) &&

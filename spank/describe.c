@@ -19,12 +19,6 @@
 
 #define MAX_GPUS 4096
 
-static const char *get(const hpct_cluster_environment *environment, const char *name)
-{
-    const char *value = environment->get(environment->context, name);
-    return value != NULL && *value != '\0' ? value : NULL;
-}
-
 /* A task's job, and its rank and node over all components. */
 typedef struct place {
     uint32_t job;
@@ -34,7 +28,7 @@ typedef struct place {
 static hpct_status get_number(const hpct_cluster_environment *environment, const char *name,
                               long max, long *value)
 {
-    const char *text = get(environment, name);
+    const char *text = hpct_cluster_environment_get(environment, name);
     if (text == NULL || !hpct_number_parse(text, 0, max, value))
         return hpct_fail(HPCT_ERR_CONFIG, "%s is '%.40s', not a number from 0 to %ld", name,
                          text == NULL ? "" : text, max);
@@ -71,7 +65,7 @@ static hpct_status check(const hpct_spank_task_facts *facts, const place *at,
                          const hpct_cluster *cluster, const hpct_cluster_environment *environment)
 {
     const hpct_cluster_layout *layout = &cluster->layout;
-    const char *name = get(environment, "SLURMD_NODENAME");
+    const char *name = hpct_cluster_environment_get(environment, "SLURMD_NODENAME");
     int node = layout->node[at->rank];
     if (at->node != node || (long) facts->local_rank != layout->local[at->rank] ||
         (long) facts->local_tasks != layout->tasks[node] ||
@@ -91,12 +85,15 @@ static hpct_status check(const hpct_spank_task_facts *facts, const place *at,
 static int *count_gpus(const hpct_cluster_environment *environment, int node, int num_nodes)
 {
     long own = 0;
-    const char *text = get(environment, "SLURM_GPUS_ON_NODE");
+    const char *text = hpct_cluster_environment_get(environment, "SLURM_GPUS_ON_NODE");
     if (text == NULL || !hpct_number_parse(text, 0, MAX_GPUS, &own))
-        own = hpct_spank_gpu_count(get(environment, "CUDA_VISIBLE_DEVICES"));
+        own =
+            hpct_spank_gpu_count(hpct_cluster_environment_get(environment, "CUDA_VISIBLE_DEVICES"));
     int *gpus = calloc((size_t) num_nodes, sizeof *gpus);
     for (int i = 0; gpus != NULL && i < num_nodes; i++)
-        gpus[i] = i == node || get(environment, "SLURM_GPUS") == NULL ? (int) own : 0;
+        gpus[i] = i == node || hpct_cluster_environment_get(environment, "SLURM_GPUS") == NULL
+                      ? (int) own
+                      : 0;
     return gpus;
 }
 
@@ -209,8 +206,9 @@ hpct_status hpct_spank_task_describe(const hpct_spank_task_facts *facts,
     status = hpct_cluster_config_of(&cluster, (int) at.rank, at.job, facts->step, &choices->roles,
                                     gpus, &config);
     if (status == HPCT_OK)
-        status = hpct_spank_gpu_choose(&choices->bind, get(environment, "CUDA_VISIBLE_DEVICES"),
-                                       config->local_rank, &config->gpu);
+        status = hpct_spank_gpu_choose(
+            &choices->bind, hpct_cluster_environment_get(environment, "CUDA_VISIBLE_DEVICES"),
+            config->local_rank, &config->gpu);
     if (status == HPCT_OK)
         status = add_places(config, facts->tmpdir, choices);
     if (status == HPCT_OK && plan.connect) {

@@ -26,14 +26,13 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/net/broadcast_team.c spank/stage/net/broadcast_team.h \
 	spank/stage/net/pack.c spank/stage/net/pack.h \
 	spank/stage/out/out.c spank/stage/out/out.h \
-	spank/stage/out/out_links.c spank/stage/out/out_links.h \
 	spank/stage/out/out_ours.c spank/stage/out/out_ours.h \
 	spank/stage/out/out_put.c spank/stage/out/out_put.h \
 	spank/stage/out/out_tree.c spank/stage/out/out_tree.h \
 	spank/stage/out_main.c spank/stage/out_main.h \
 	spank/stage/destination.c spank/stage/destination.h \
+	spank/stage/options.c spank/stage/options.h \
 	spank/stage/protocol.c spank/stage/protocol.h \
-	spank/stage/refuse.c spank/stage/refuse.h \
 	spank/stage/tree/arena.c spank/stage/tree/arena.h \
 	spank/stage/tree/content.c spank/stage/tree/content.h \
 	spank/stage/tree/copy.c spank/stage/tree/copy.h \
@@ -52,7 +51,7 @@ spank_stage_libstage_la_SOURCES = \
 	spank/stage/tree/writer.c spank/stage/tree/writer.h spank/stage/tree/writer_state.h
 hpc_train_stage_SOURCES = spank/stage/main.c
 hpc_train_stage_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_VERSION='"$(PACKAGE_VERSION)"'
-hpc_train_stage_LDADD = spank/stage/libstage.la spank/libagree.la base/cluster/libcluster.la base/libbase.la
+hpc_train_stage_LDADD = spank/stage/libstage.la spank/libagree.la base/cluster/libcluster.la base/libfile.la base/libbase.la
 
 # Which GPU is whose: a helper, so that hwloc and NVML are loaded there and nowhere else.
 pkglibexec_PROGRAMS += hpc-train-gpus
@@ -73,7 +72,6 @@ spank_libspank_la_CPPFLAGS = $(AM_CPPFLAGS) -DHPCT_DEFAULT_HELPER='"$(bindir)/hp
 spank_libspank_la_LIBADD = spank/spec/libspec.la
 spank_libspank_la_SOURCES = \
 	spank/arguments.c spank/arguments.h \
-	spank/argv.c spank/argv.h \
 	spank/cgroup.c spank/cgroup.h \
 	spank/child.c spank/child.h \
 	spank/describe.c spank/describe.h \

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "base/number.h"
 #include "base/status.h"
 #include "spank/slurm_release.h"
 
@@ -26,15 +25,6 @@ static const char *find_reason(hpct_slurm *slurm, const hpct_spank_plugin *plugi
     return ended && hpct_slurm_ran_out(plugin->job) ? "the job has reached its time limit" : NULL;
 }
 
-/* SPANK's item of this name is 0 in a script's step (22.05); the variable is not there before the
- * first time. */
-static long restarts(const hpct_cluster_environment *environment)
-{
-    const char *text = environment->get(environment->context, "SLURM_RESTART_COUNT");
-    long count = 0;
-    return text != NULL && hpct_number_parse(text, 0, INT_MAX, &count) ? count : 0;
-}
-
 void hpct_spank_requeue_script(hpct_spank_plugin *plugin, hpct_slurm *slurm)
 {
     int times = 0;
@@ -45,7 +35,10 @@ void hpct_spank_requeue_script(hpct_spank_plugin *plugin, hpct_slurm *slurm)
     if (text == NULL || hpct_spank_requeue_parse(text, &times) != HPCT_OK ||
         (why = find_reason(slurm, plugin)) == NULL)
         return;
-    long before = restarts(&environment);
+    /* SPANK's item of this name is 0 in a script's step (22.05); the variable is not there before
+     * the first time. */
+    const long before =
+        hpct_cluster_environment_number(&environment, "SLURM_RESTART_COUNT", INT_MAX, 0);
     if (before >= times) {
         hpct_slurm_error("%s; it is not requeued again: it has been %ld times, and "
                          "--hpc-train-requeue allows %d",

@@ -5,7 +5,7 @@
 
 #include <signal.h>
 
-#include "spank/argv.h"
+#include "spank/child.h"
 #include "spank/spec/out_record.h"
 
 static void add_common(hpct_spank_argv *argv, const hpct_spank_stage_out *out)

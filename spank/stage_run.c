@@ -12,7 +12,6 @@
 
 #include "base/fd.h"
 #include "base/status.h"
-#include "spank/argv.h"
 #include "spank/child.h"
 
 static void alive(void *share)

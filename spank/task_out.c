@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/cluster/cluster.h"
-#include "base/number.h"
 #include "base/status.h"
 #include "spank/agree/results.h"
 #include "spank/contexts.h"
@@ -16,9 +15,7 @@
 
 static uint32_t number_of(const hpct_cluster_environment *environment, const char *name)
 {
-    const char *text = environment->get(environment->context, name);
-    long number = 0;
-    return text != NULL && hpct_number_parse(text, 0, UINT32_MAX, &number) ? (uint32_t) number : 0;
+    return (uint32_t) hpct_cluster_environment_number(environment, name, UINT32_MAX, 0);
 }
 
 /* For a script SPANK has an item; for a step there are only variables, which sbatch within an array

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/cluster/tasks.h"
-#include "base/number.h"
 #include "base/status.h"
 #include "spank/contexts.h"
 #include "spank/marker.h"
@@ -31,21 +30,14 @@
 /* A component may not have started its tasks yet. */
 #define AGAIN_MS 2000
 
-static long number_of(const hpct_cluster_environment *environment, const char *name, long max)
-{
-    const char *text = environment->get(environment->context, name);
-    long value = -1;
-    return text != NULL && hpct_number_parse(text, 0, max, &value) ? value : -1;
-}
-
 /* Job id of component i, or -1. (srun's own allocation has only the older variable.) */
 static long component_job(const hpct_cluster_environment *environment, int i)
 {
     char name[64];
     snprintf(name, sizeof name, "SLURM_JOB_ID_HET_GROUP_%d", i);
-    long job = number_of(environment, name, UINT32_MAX);
+    long job = hpct_cluster_environment_number(environment, name, UINT32_MAX, -1);
     snprintf(name, sizeof name, "SLURM_JOB_ID_PACK_GROUP_%d", i);
-    return job >= 0 ? job : number_of(environment, name, UINT32_MAX);
+    return job >= 0 ? job : hpct_cluster_environment_number(environment, name, UINT32_MAX, -1);
 }
 
 /* Components of a heterogeneous job are separate jobs. */
@@ -86,7 +78,8 @@ static bool has_others(hpct_slurm *slurm, uint32_t *nodes)
     return hpct_slurm_get(slurm, HPCT_SLURM_NODES, nodes) &&
            hpct_slurm_get(slurm, HPCT_SLURM_TOTAL_TASKS, &tasks) &&
            (*nodes > 1 || tasks > 1 ||
-            number_of(&environment, "SLURM_STEP_NUM_TASKS", HPCT_CLUSTER_MAX_TASKS) > (long) tasks);
+            hpct_cluster_environment_number(&environment, "SLURM_STEP_NUM_TASKS",
+                                            HPCT_CLUSTER_MAX_TASKS, -1) > (long) tasks);
 }
 
 /* Components first: Slurm may kill the caller with the step. Runs in a child, as other threads of

@@ -13,12 +13,6 @@
 
 #define MAX_COMPONENTS 128 /* Slurm's own limit */
 
-static const char *get(const hpct_cluster_environment *environment, const char *name)
-{
-    const char *value = environment->get(environment->context, name);
-    return value != NULL && *value != '\0' ? value : NULL;
-}
-
 static int sum(const int *tasks, int num_nodes)
 {
     int size = 0;
@@ -67,7 +61,7 @@ static bool read_map(const char *text, int num_nodes, int size, int *left, int *
 hpct_status hpct_cluster_map_place(const hpct_cluster_environment *environment, const int *tasks,
                                    int num_nodes, int **out)
 {
-    const char *text = get(environment, "SLURM_PMIX_MAPPING_SERV");
+    const char *text = hpct_cluster_environment_get(environment, "SLURM_PMIX_MAPPING_SERV");
     int size = sum(tasks, num_nodes);
     *out = NULL;
     if (text == NULL)
@@ -96,12 +90,12 @@ static const char *nodes_of(const hpct_cluster_environment *environment, int com
 {
     char name[64];
     snprintf(name, sizeof name, "SLURM_JOB_NODELIST_HET_GROUP_%d", component);
-    const char *text = get(environment, name);
+    const char *text = hpct_cluster_environment_get(environment, name);
     if (text == NULL) {
         snprintf(name, sizeof name, "SLURM_JOB_NODELIST_PACK_GROUP_%d", component);
-        text = get(environment, name);
+        text = hpct_cluster_environment_get(environment, name);
     }
-    return get(environment, "SLURM_HET_SIZE") == NULL ? NULL : text;
+    return hpct_cluster_environment_get(environment, "SLURM_HET_SIZE") == NULL ? NULL : text;
 }
 
 /* Called for each node of the step, in the order of components; `place` is its index in the step's

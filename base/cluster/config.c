@@ -1,7 +1,32 @@
-/* Frees a config. */
+/* Sources of variables; frees a config. */
 #include "base/cluster/config.h"
 
 #include <stdlib.h>
+
+#include "base/number.h"
+
+static const char *get_own(void *context, const char *name)
+{
+    (void) context;
+    return getenv(name);
+}
+
+const hpct_cluster_environment hpct_cluster_environment_own = {.get = get_own};
+
+const char *hpct_cluster_environment_get(const hpct_cluster_environment *environment,
+                                         const char *name)
+{
+    const char *value = environment->get(environment->context, name);
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
+long hpct_cluster_environment_number(const hpct_cluster_environment *environment, const char *name,
+                                     long max, long otherwise)
+{
+    const char *text = hpct_cluster_environment_get(environment, name);
+    long number = 0;
+    return text != NULL && hpct_number_parse(text, 0, max, &number) ? number : otherwise;
+}
 
 void hpct_cluster_config_free(hpct_cluster_config *config)
 {

@@ -51,6 +51,17 @@ typedef struct hpct_cluster_environment {
     void *context;
 } hpct_cluster_environment;
 
+/* The process's own. */
+extern const hpct_cluster_environment hpct_cluster_environment_own;
+
+/* NULL if not set or empty. */
+const char *hpct_cluster_environment_get(const hpct_cluster_environment *environment,
+                                         const char *name);
+
+/* `otherwise` unless the variable is a number from 0 to `max`. */
+long hpct_cluster_environment_number(const hpct_cluster_environment *environment, const char *name,
+                                     long max, long otherwise);
+
 /* Reads the process's config from its environment, in the order of hpct_cluster_config_source; but
  * mpirun's variables have precedence if they disagree, as mpirun is the inner launcher. *out is
  * freed with hpct_cluster_config_free. Returns HPCT_ERR_CONFIG, naming variable or file and the

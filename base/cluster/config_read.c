@@ -14,17 +14,11 @@
 
 #define MAX_FILE (1L << 30)
 
-static const char *get(const hpct_cluster_environment *environment, const char *name)
-{
-    const char *value = environment->get(environment->context, name);
-    return value != NULL && *value != '\0' ? value : NULL;
-}
-
 /* *value is `otherwise` if the variable is not set; `otherwise` < 0: it is required. */
 static hpct_status get_number(const hpct_cluster_environment *environment, const char *name,
                               long max, long otherwise, long *value)
 {
-    const char *text = get(environment, name);
+    const char *text = hpct_cluster_environment_get(environment, name);
     *value = otherwise;
     if (text == NULL && otherwise >= 0)
         return HPCT_OK;
@@ -38,8 +32,8 @@ static hpct_status get_number(const hpct_cluster_environment *environment, const
 static hpct_status add_places(const hpct_cluster_environment *environment,
                               hpct_cluster_config *config)
 {
-    const char *tmpdir = get(environment, "SLURM_TMPDIR"),
-               *data = get(environment, "HPC_TRAIN_DATA");
+    const char *tmpdir = hpct_cluster_environment_get(environment, "SLURM_TMPDIR"),
+               *data = hpct_cluster_environment_get(environment, "HPC_TRAIN_DATA");
     if (config->tmpdir == NULL && tmpdir != NULL && (config->tmpdir = strdup(tmpdir)) == NULL)
         return hpct_fail_memory(0);
     if (config->data == NULL && data != NULL && (config->data = strdup(data)) == NULL)
@@ -78,10 +72,10 @@ end:
 static hpct_status read_plugin(const hpct_cluster_environment *environment,
                                hpct_cluster_config **out)
 {
-    const char *text = get(environment, "HPC_TRAIN_CONFIG");
+    const char *text = hpct_cluster_environment_get(environment, "HPC_TRAIN_CONFIG");
     if (text != NULL)
         return hpct_cluster_config_from_json(text, strlen(text), "HPC_TRAIN_CONFIG", out);
-    return read_file(get(environment, "HPC_TRAIN_CONFIG_FILE"), out);
+    return read_file(hpct_cluster_environment_get(environment, "HPC_TRAIN_CONFIG_FILE"), out);
 }
 
 /* ---- Slurm without the plugin ---- */
@@ -196,9 +190,9 @@ static hpct_status read_nearest(const hpct_cluster_environment *environment,
                                 hpct_cluster_config **out)
 {
     hpct_cluster_config *config = NULL;
-    bool mpirun = get(environment, "OMPI_COMM_WORLD_SIZE") != NULL;
-    bool plugin = get(environment, "HPC_TRAIN_CONFIG") != NULL ||
-                  get(environment, "HPC_TRAIN_CONFIG_FILE") != NULL;
+    bool mpirun = hpct_cluster_environment_get(environment, "OMPI_COMM_WORLD_SIZE") != NULL;
+    bool plugin = hpct_cluster_environment_get(environment, "HPC_TRAIN_CONFIG") != NULL ||
+                  hpct_cluster_environment_get(environment, "HPC_TRAIN_CONFIG_FILE") != NULL;
     /* Inside a job, mpirun starts its daemons as a step, and the programs below them inherit that
      * step's variables. If both disagree, mpirun's are those of the program. */
     if (mpirun) {
@@ -221,10 +215,11 @@ static hpct_status read_nearest(const hpct_cluster_environment *environment,
     if (plugin)
         return read_plugin(environment, out);
     /* A batch script has SLURM_PROCID too, but no step of its own. */
-    if (get(environment, "SLURM_PROCID") != NULL && get(environment, "SLURM_STEP_ID") != NULL &&
-        get(environment, "SLURM_STEP_NODELIST") != NULL)
+    if (hpct_cluster_environment_get(environment, "SLURM_PROCID") != NULL &&
+        hpct_cluster_environment_get(environment, "SLURM_STEP_ID") != NULL &&
+        hpct_cluster_environment_get(environment, "SLURM_STEP_NODELIST") != NULL)
         return read_slurm(environment, out);
-    if (get(environment, "PMI_SIZE") != NULL)
+    if (hpct_cluster_environment_get(environment, "PMI_SIZE") != NULL)
         return read_mpi(environment, false, out);
     return make_plain(HPCT_CLUSTER_CONFIG_ALONE, 0, 1, 0, 1, out);
 }
@@ -244,14 +239,7 @@ hpct_status hpct_cluster_config_read_from(const hpct_cluster_environment *enviro
     return HPCT_OK;
 }
 
-static const char *get_own(void *context, const char *name)
-{
-    (void) context;
-    return getenv(name);
-}
-
 hpct_status hpct_cluster_config_read(hpct_cluster_config **out)
 {
-    hpct_cluster_environment own = {.get = get_own};
-    return hpct_cluster_config_read_from(&own, out);
+    return hpct_cluster_config_read_from(&hpct_cluster_environment_own, out);
 }

@@ -27,10 +27,6 @@ hpct_status hpct_stage_room_measure(int fd, const char *name, uint64_t memory,
 /* Returns HPCT_ERR_IO, with required and free space, if it does not fit. */
 hpct_status hpct_stage_room_check(const hpct_stage_room *room, uint64_t bytes, uint64_t files);
 
-/* Remaining memory of the cgroup named in `self` (as /proc/self/cgroup) or an ancestor; UINT64_MAX
- * if unlimited. `root`: mount point of cgroups (/sys/fs/cgroup). */
-uint64_t hpct_stage_room_cgroup(const char *self, const char *root);
-
 #define HPCT_STAGE_LOCK_SECONDS 300 /* timeout for a lock holder without progress */
 
 typedef struct hpct_stage_destination {

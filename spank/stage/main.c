@@ -8,10 +8,9 @@
 #include <sys/stat.h>
 
 #include "base/status.h"
-#include "spank/spec/bytes.h"
+#include "spank/stage/options.h"
 #include "spank/stage/out_main.h"
 #include "spank/stage/protocol.h"
-#include "spank/stage/refuse.h"
 
 #define MAX_ALLOWED 64
 
@@ -45,98 +44,61 @@ typedef struct arguments {
     hpct_stage_job job;
     const char *nodes;
     hpct_auth_key *key;
-    long index, port, wait;
+    long index, port, wait, progress_fd;
     hpct_spec_stage_list list;
     char *allowed[MAX_ALLOWED];
     bool verbose, quiet;
-    int progress_fd;
 } arguments;
 
-enum {
-    OPTION_TO = 256,
-    OPTION_LIST,
-    OPTION_MODE,
-    OPTION_LINKS,
-    OPTION_MAX,
-    OPTION_MEMORY,
-    OPTION_ALLOW,
-    OPTION_NODES,
-    OPTION_INDEX,
-    OPTION_PORT,
-    OPTION_JOB,
-    OPTION_KEY,
-    OPTION_WAIT,
-    OPTION_PROGRESS,
-    OPTION_HELP,
-    OPTION_VERSION
-};
-
-static hpct_status set_option(arguments *a, int option, char *value)
+static hpct_status set_list(void *context, char *value)
 {
-    long number = 0;
-    hpct_status status;
-    switch (option) {
-    case OPTION_TO:
-        a->job.to = value;
-        return HPCT_OK;
-    case OPTION_LIST:
-        hpct_spec_stage_list_free(&a->list);
-        return hpct_spec_stage_list_parse(value, &a->list);
-    case OPTION_LINKS:
-        if (strcmp(value, "refuse") != 0 && strcmp(value, "follow") != 0)
-            return hpct_fail(HPCT_ERR_USAGE, "--links: '%s' is neither refuse nor follow", value);
-        a->job.follow = *value == 'f';
-        return HPCT_OK;
-    case OPTION_MEMORY:
-        if (!hpct_spec_bytes_parse(value, &a->job.memory))
-            return hpct_fail(HPCT_ERR_USAGE, "--memory: '%s' is not a size such as 16G", value);
-        return HPCT_OK;
-    case OPTION_MAX:
-        if (!hpct_spec_bytes_parse(value, &a->job.max))
-            return hpct_fail(HPCT_ERR_USAGE, "--max: '%s' is not a size such as 500G", value);
-        return HPCT_OK;
-    case OPTION_ALLOW:
-        if (a->job.num_allowed == MAX_ALLOWED)
-            return hpct_fail(HPCT_ERR_USAGE, "--allow: more than %d prefixes", MAX_ALLOWED);
-        a->allowed[a->job.num_allowed++] = value;
-        return HPCT_OK;
-    case OPTION_MODE:
-        status = hpct_spec_stage_request_parse(value, &a->job.request);
-        return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--mode");
-    case OPTION_NODES:
-        a->nodes = value;
-        return HPCT_OK;
-    case OPTION_INDEX:
-        return hpct_stage_number("--index", value, 0, HPCT_STAGE_MAX_TEAM - 1, &a->index);
-    case OPTION_PORT:
-        return hpct_stage_number("--port", value, 1, 65535, &a->port);
-    case OPTION_WAIT:
-        return hpct_stage_number("--wait", value, 1, 86400, &a->wait);
-    case OPTION_JOB:
-        if (*value == '\0' || strlen(value) > HPCT_STAGE_MAX_RUN_NAME)
-            return hpct_fail(HPCT_ERR_USAGE, "--job: '%s' is empty or longer than %d characters",
-                             value, HPCT_STAGE_MAX_RUN_NAME);
-        a->job.team.run = value;
-        return HPCT_OK;
-    case OPTION_KEY:
-        hpct_auth_key_free(a->key);
-        a->key = NULL;
-        status = hpct_auth_key_read(&a->key, value);
-        a->job.team.key = a->key;
-        return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--key");
-    case OPTION_PROGRESS:
-        status = hpct_stage_number("--progress-fd", value, 0, 1 << 20, &number);
-        a->progress_fd = (int) number;
-        return status;
-    case 'q':
-        a->quiet = true;
-        return HPCT_OK;
-    case 'v':
-        a->verbose = true;
-        return HPCT_OK;
-    default:
-        return hpct_fail(HPCT_ERR_INTERNAL, "an option without a meaning");
-    }
+    hpct_spec_stage_list *list = context;
+    hpct_spec_stage_list_free(list);
+    return hpct_spec_stage_list_parse(value, list);
+}
+
+static hpct_status set_mode(void *context, char *value)
+{
+    hpct_status status = hpct_spec_stage_request_parse(value, context);
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--mode");
+}
+
+static hpct_status set_links(void *context, char *value)
+{
+    bool *follow = context;
+    if (strcmp(value, "refuse") != 0 && strcmp(value, "follow") != 0)
+        return hpct_fail(HPCT_ERR_USAGE, "--links: '%s' is neither refuse nor follow", value);
+    *follow = *value == 'f';
+    return HPCT_OK;
+}
+
+static hpct_status add_allowed(void *context, char *value)
+{
+    arguments *a = context;
+    if (a->job.num_allowed == MAX_ALLOWED)
+        return hpct_fail(HPCT_ERR_USAGE, "--allow: more than %d prefixes", MAX_ALLOWED);
+    a->allowed[a->job.num_allowed++] = value;
+    return HPCT_OK;
+}
+
+static hpct_status set_job(void *context, char *value)
+{
+    const char **run = context;
+    if (*value == '\0' || strlen(value) > HPCT_STAGE_MAX_RUN_NAME)
+        return hpct_fail(HPCT_ERR_USAGE, "--job: '%s' is empty or longer than %d characters", value,
+                         HPCT_STAGE_MAX_RUN_NAME);
+    *run = value;
+    return HPCT_OK;
+}
+
+static hpct_status read_key(void *context, char *value)
+{
+    arguments *a = context;
+    hpct_auth_key_free(a->key);
+    a->key = NULL;
+    hpct_status status = hpct_auth_key_read(&a->key, value);
+    a->job.team.key = a->key;
+    return status == HPCT_OK ? HPCT_OK : hpct_fail_within(status, "--key");
 }
 
 /* Reads --nodes, the list of nodes, if it is given. */
@@ -157,60 +119,47 @@ static hpct_status read_team(arguments *a)
     return HPCT_OK;
 }
 
+static hpct_status read_sources(int argc, char **argv, arguments *a)
+{
+    for (; optind < argc; optind++)
+        HPCT_TRY(hpct_spec_stage_list_add(&a->list, argv[optind]));
+    if (a->job.to == NULL || a->list.count == 0)
+        return hpct_fail(HPCT_ERR_USAGE, "--to DIR and at least one source are needed; see "
+                                         "hpc-train-stage --help");
+    return read_team(a);
+}
+
 /* Returns -1 to continue, else the exit status. */
 static int read_arguments(int argc, char **argv, arguments *a)
 {
-    static const struct option options[] = {
-        {"to", required_argument, NULL, OPTION_TO},
-        {"list", required_argument, NULL, OPTION_LIST},
-        {"mode", required_argument, NULL, OPTION_MODE},
-        {"links", required_argument, NULL, OPTION_LINKS},
-        {"memory", required_argument, NULL, OPTION_MEMORY},
-        {"max", required_argument, NULL, OPTION_MAX},
-        {"allow", required_argument, NULL, OPTION_ALLOW},
-        {"nodes", required_argument, NULL, OPTION_NODES},
-        {"index", required_argument, NULL, OPTION_INDEX},
-        {"port", required_argument, NULL, OPTION_PORT},
-        {"job", required_argument, NULL, OPTION_JOB},
-        {"key", required_argument, NULL, OPTION_KEY},
-        {"wait", required_argument, NULL, OPTION_WAIT},
-        {"progress-fd", required_argument, NULL, OPTION_PROGRESS},
-        {"quiet", no_argument, NULL, 'q'},
-        {"verbose", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, OPTION_HELP},
-        {"version", no_argument, NULL, OPTION_VERSION},
+    const hpct_stage_option options[] = {
+        {"to", HPCT_STAGE_OPTION_TEXT, .sets = &a->job.to},
+        {"list", HPCT_STAGE_OPTION_CALL, .sets = &a->list, .call = set_list},
+        {"mode", HPCT_STAGE_OPTION_CALL, .sets = &a->job.request, .call = set_mode},
+        {"links", HPCT_STAGE_OPTION_CALL, .sets = &a->job.follow, .call = set_links},
+        {"memory", HPCT_STAGE_OPTION_BYTES, .sets = &a->job.memory, .text = "16G"},
+        {"max", HPCT_STAGE_OPTION_BYTES, .sets = &a->job.max, .text = "500G"},
+        {"allow", HPCT_STAGE_OPTION_CALL, .sets = a, .call = add_allowed},
+        {"nodes", HPCT_STAGE_OPTION_TEXT, .sets = &a->nodes},
+        {"index", HPCT_STAGE_OPTION_NUMBER, .sets = &a->index, .low = 0,
+         .high = HPCT_STAGE_MAX_TEAM - 1},
+        {"port", HPCT_STAGE_OPTION_NUMBER, .sets = &a->port, .low = 1, .high = 65535},
+        {"job", HPCT_STAGE_OPTION_CALL, .sets = &a->job.team.run, .call = set_job},
+        {"key", HPCT_STAGE_OPTION_CALL, .sets = a, .call = read_key},
+        {"wait", HPCT_STAGE_OPTION_NUMBER, .sets = &a->wait, .low = 1, .high = 86400},
+        {"progress-fd", HPCT_STAGE_OPTION_NUMBER, .sets = &a->progress_fd, .low = 0,
+         .high = 1 << 20},
+        {"quiet", HPCT_STAGE_OPTION_FLAG, .sets = &a->quiet, .letter = 'q'},
+        {"verbose", HPCT_STAGE_OPTION_FLAG, .sets = &a->verbose, .letter = 'v'},
+        {"help", HPCT_STAGE_OPTION_PRINT, .text = usage},
+        {"version", HPCT_STAGE_OPTION_PRINT, .text = "hpc-train-stage " HPCT_VERSION "\n"},
         {0},
     };
-    hpct_status status = HPCT_OK;
-    opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":qv", options, NULL)) != -1;) {
-        if (option == OPTION_HELP)
-            return fputs(usage, stdout) < 0;
-        if (option == OPTION_VERSION)
-            return printf("hpc-train-stage %s\n", HPCT_VERSION) < 0;
-        status = option == '?' || option == ':'
-                     ? hpct_stage_refuse(option, argv, options, "hpc-train-stage --help")
-                     : set_option(a, option, optarg);
-        if (status != HPCT_OK)
-            goto fail;
-    }
-    for (; optind < argc; optind++) {
-        status = hpct_spec_stage_list_add(&a->list, argv[optind]);
-        if (status != HPCT_OK)
-            goto fail;
-    }
-    if (a->job.to == NULL || a->list.count == 0) {
-        status = hpct_fail(HPCT_ERR_USAGE, "--to DIR and at least one source are needed; see "
-                                           "hpc-train-stage --help");
-        goto fail;
-    }
-    status = read_team(a);
-    if (status != HPCT_OK)
-        goto fail;
-    return -1;
-fail:
-    fprintf(stderr, "hpc-train-stage: %s\n", hpct_last_error());
-    return (int) status;
+    int done = hpct_stage_options_read(argc, argv, options, "hpc-train-stage --help");
+    if (done >= 0)
+        return done;
+    hpct_status status = read_sources(argc, argv, a);
+    return status == HPCT_OK ? -1 : hpct_stage_options_fail(status);
 }
 
 int main(int argc, char **argv)
@@ -225,7 +174,7 @@ int main(int argc, char **argv)
     umask(0); /* every mode is explicit; with umask 0 no chmod is needed for staged files */
     int done = read_arguments(argc, argv, &a);
     if (done < 0) {
-        hpct_stage_report_start(&report, a.verbose, a.progress_fd);
+        hpct_stage_report_start(&report, a.verbose, (int) a.progress_fd);
         report.quiet = a.quiet;
         hpct_status status = hpct_stage_all(&a.job, &a.list, &report);
         if (status == HPCT_OK)

@@ -15,14 +15,13 @@
 #include "base/auth/key.h"
 #include "base/clock.h"
 #include "base/cluster/cluster.h"
-#include "base/number.h"
 #include "base/status.h"
 #include "spank/agree/results.h"
 #include "spank/spec/entry.h"
 #include "spank/spec/out_entry.h"
+#include "spank/stage/options.h"
 #include "spank/stage/out/out.h"
 #include "spank/stage/out_main.h"
-#include "spank/stage/refuse.h"
 
 #define REPORT_SECONDS 10.0
 #define LINE_AFTER 2.0 /* seconds; what took less is not worth a line of each node */
@@ -52,24 +51,14 @@ typedef struct arguments {
     hpct_stage_out_job job;
     const char *record;
     bool all, verbose;
-    int progress_fd;
+    long progress_fd;
     double seconds, grace;
     char *list; /* what was given on the command line, as one list */
 } arguments;
 
-enum {
-    OPTION_FROM = 256,
-    OPTION_LIST,
-    OPTION_SECONDS,
-    OPTION_GRACE,
-    OPTION_RECORD,
-    OPTION_ALL,
-    OPTION_PROGRESS,
-    OPTION_HELP
-};
-
-static hpct_status add_list(arguments *a, const char *text)
+static hpct_status add_list(void *context, char *text)
 {
+    arguments *a = context;
     char *longer = NULL;
     if (asprintf(&longer, "%s%s%s", a->list == NULL ? "" : a->list, a->list == NULL ? "" : ",",
                  text) < 0)
@@ -98,103 +87,49 @@ static hpct_status add_entry(arguments *a, const char *text)
     return status;
 }
 
-static hpct_status set_seconds(const char *name, const char *value, double *seconds)
+static hpct_status read_entries(int argc, char **argv, arguments *a)
 {
-    char *end;
-    double read = strtod(value, &end);
-    bool plain = value[strspn(value, "+-.0123456789eE")] == '\0';
-    if (!plain || end == value || *end != '\0' || !(read >= 0 && read <= 1e6))
-        return hpct_fail(HPCT_ERR_USAGE, "%s: '%s' is not a number of seconds from 0 to 1000000",
-                         name, value);
-    *seconds = read;
+    for (; optind < argc; optind++)
+        HPCT_TRY(add_entry(a, argv[optind]));
+    if (a->job.from == NULL)
+        a->job.from = getenv("SLURM_TMPDIR");
+    if (a->job.from == NULL || *a->job.from == '\0')
+        return hpct_fail(HPCT_ERR_USAGE, "$SLURM_TMPDIR is not set: give --from DIR");
+    if ((a->list != NULL) + (a->record != NULL) + a->all != 1)
+        return hpct_fail(HPCT_ERR_USAGE, "at least one SRC:DST is needed, and then neither "
+                                         "--record nor --all; see hpc-train-stage --out --help");
     return HPCT_OK;
-}
-
-static hpct_status set_option(arguments *a, int option, char *value)
-{
-    long number = 0;
-    hpct_status status;
-    switch (option) {
-    case OPTION_FROM:
-        a->job.from = value;
-        return HPCT_OK;
-    case OPTION_LIST:
-        return add_list(a, value);
-    case OPTION_SECONDS:
-        return set_seconds("--seconds", value, &a->seconds);
-    case OPTION_GRACE:
-        return set_seconds("--grace", value, &a->grace);
-    case OPTION_RECORD:
-        a->record = value;
-        return HPCT_OK;
-    case OPTION_ALL:
-        a->all = true;
-        return HPCT_OK;
-    case OPTION_PROGRESS:
-        status = hpct_stage_number("--progress-fd", value, 0, 1 << 20, &number);
-        a->progress_fd = (int) number;
-        return status;
-    case 'v':
-        a->verbose = true;
-        return HPCT_OK;
-    default:
-        return hpct_fail(HPCT_ERR_INTERNAL, "an option without a meaning");
-    }
 }
 
 /* -1: go on; else the exit status. */
 static int read_arguments(int argc, char **argv, arguments *a)
 {
-    static const struct option options[] = {
-        {"from", required_argument, NULL, OPTION_FROM},
-        {"list", required_argument, NULL, OPTION_LIST},
-        {"seconds", required_argument, NULL, OPTION_SECONDS},
-        {"grace", required_argument, NULL, OPTION_GRACE},
-        {"record", required_argument, NULL, OPTION_RECORD},
-        {"all", no_argument, NULL, OPTION_ALL},
-        {"progress-fd", required_argument, NULL, OPTION_PROGRESS},
-        {"verbose", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, OPTION_HELP},
+    const hpct_stage_option options[] = {
+        {"from", HPCT_STAGE_OPTION_TEXT, .sets = &a->job.from},
+        {"list", HPCT_STAGE_OPTION_CALL, .sets = a, .call = add_list},
+        {"seconds", HPCT_STAGE_OPTION_SECONDS, .sets = &a->seconds},
+        {"grace", HPCT_STAGE_OPTION_SECONDS, .sets = &a->grace},
+        {"record", HPCT_STAGE_OPTION_TEXT, .sets = &a->record},
+        {"all", HPCT_STAGE_OPTION_FLAG, .sets = &a->all},
+        {"progress-fd", HPCT_STAGE_OPTION_NUMBER, .sets = &a->progress_fd, .low = 0,
+         .high = 1 << 20},
+        {"verbose", HPCT_STAGE_OPTION_FLAG, .sets = &a->verbose, .letter = 'v'},
+        {"help", HPCT_STAGE_OPTION_PRINT, .text = usage},
         {0},
     };
-    hpct_status status = HPCT_OK;
-    opterr = 0;
-    for (int option;
-         status == HPCT_OK && (option = getopt_long(argc, argv, ":v", options, NULL)) != -1;) {
-        if (option == OPTION_HELP)
-            return fputs(usage, stdout) < 0;
-        status = option == '?' || option == ':'
-                     ? hpct_stage_refuse(option, argv, options, "hpc-train-stage --out --help")
-                     : set_option(a, option, optarg);
-    }
-    for (; status == HPCT_OK && optind < argc; optind++)
-        status = add_entry(a, argv[optind]);
-    if (status == HPCT_OK && a->job.from == NULL)
-        a->job.from = getenv("SLURM_TMPDIR");
-    if (status == HPCT_OK && (a->job.from == NULL || *a->job.from == '\0'))
-        status = hpct_fail(HPCT_ERR_USAGE, "$SLURM_TMPDIR is not set: give --from DIR");
-    if (status == HPCT_OK && (a->list != NULL) + (a->record != NULL) + a->all != 1)
-        status = hpct_fail(HPCT_ERR_USAGE, "at least one SRC:DST is needed, and then neither "
-                                           "--record nor --all; see hpc-train-stage --out --help");
-    if (status == HPCT_OK)
-        return -1;
-    fprintf(stderr, "hpc-train-stage: %s\n", hpct_last_error());
-    return (int) status;
+    int done = hpct_stage_options_read(argc, argv, options, "hpc-train-stage --out --help");
+    if (done >= 0)
+        return done;
+    hpct_status status = read_entries(argc, argv, a);
+    return status == HPCT_OK ? -1 : hpct_stage_options_fail(status);
 }
 
 /* ---- what to do ------------------------------------------------------------------------------ */
 
-static const char *variable(void *context, const char *name)
-{
-    (void) context;
-    return getenv(name);
-}
-
 static uint32_t number_of(const char *variable)
 {
-    long number = 0;
-    const char *text = getenv(variable);
-    return text != NULL && hpct_number_parse(text, 0, UINT32_MAX, &number) ? (uint32_t) number : 0;
+    return (uint32_t) hpct_cluster_environment_number(&hpct_cluster_environment_own, variable,
+                                                      UINT32_MAX, 0);
 }
 
 static hpct_status say_missing(const hpct_stage_out_job *job, const hpct_spec_out_record *record,
@@ -219,8 +154,8 @@ static hpct_status run_list(const arguments *a, hpct_stage_report *report)
                   .job = number_of("SLURM_ARRAY_JOB_ID"),
                   .task = number_of("SLURM_ARRAY_TASK_ID")},
         .step = step == NULL || strchr(step, '/') != NULL ? batch : step,
-        .node = hpct_cluster_node_in_job(&(hpct_cluster_environment){.get = variable},
-                                         number_of("SLURM_JOB_ID"), number_of("SLURM_NODEID")),
+        .node = hpct_cluster_node_in_job(&hpct_cluster_environment_own, number_of("SLURM_JOB_ID"),
+                                         number_of("SLURM_NODEID")),
         .umask = mask,
         .start = hpct_now_ms(),
         .cwd = cwd,
@@ -354,7 +289,7 @@ int hpct_stage_out_main(int argc, char **argv)
     hpct_stage_report report;
     int done = read_arguments(argc, argv, &a);
     if (done < 0) {
-        hpct_stage_report_start(&report, a.verbose, a.progress_fd);
+        hpct_stage_report_start(&report, a.verbose, (int) a.progress_fd);
         report.grace = a.grace;
         report.limit = a.seconds;
         a.job.again = a.job.note = a.all;

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -114,6 +115,38 @@ hpct_status hpct_stage_out_file(hpct_stage_out *out, int src, const struct stat 
     }
 }
 
+typedef struct named {
+    dev_t device;
+    ino_t inode;
+    char path[]; /* of the copy, below the root */
+} named;
+
+static int by_inode(const void *a, const void *b)
+{
+    const named *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
+
+/* Remembers that the file is copied to `path`. *first: the path remembered before, or NULL. */
+static hpct_status note_name(hpct_stage_out *out, const struct stat *info, const char *path,
+                             const char **first)
+{
+    const size_t size = strlen(path) + 1;
+    named *own = malloc(sizeof *own + size);
+    if (own == NULL)
+        return hpct_fail_memory(size);
+    own->device = info->st_dev;
+    own->inode = info->st_ino;
+    memcpy(own->path, path, size);
+    named *const *found = tsearch(own, &out->links, by_inode);
+    *first = found == NULL || *found == own ? NULL : (*found)->path;
+    if (found == NULL || *found != own)
+        free(own);
+    return found == NULL ? hpct_fail_memory(0) : HPCT_OK;
+}
+
 /* Makes `part` another name of what was copied to `first`, below the root. False when that cannot
  * be: it was not copied, or the file system keeps no hard links. */
 static bool copy_hard_link(hpct_stage_out *out, int src, const struct stat *info, const char *first,
@@ -144,7 +177,7 @@ static hpct_status copy_file(hpct_stage_out *out, int src, const struct stat *in
     const char *first = NULL;
     hpct_status status = HPCT_OK;
     if (info->st_nlink > 1)
-        status = hpct_stage_out_links_note(out->links, info, name + out->root_name + 1, &first);
+        status = note_name(out, info, name + out->root_name + 1, &first);
     if (status != HPCT_OK ||
         (first != NULL && copy_hard_link(out, src, info, first, name, at, part, &status)))
         return status;
@@ -293,10 +326,8 @@ hpct_status hpct_stage_out_folder(hpct_stage_out *out, int src, const char *name
     if (fstat(at, &out->root_info) != 0)
         return fail_write(name);
     out->root_name = strlen(name);
-    out->links = hpct_stage_out_links_new();
-    hpct_status status =
-        out->links == NULL ? hpct_fail_memory(0) : walk(out, src, name, at, whole, 0);
-    hpct_stage_out_links_free(out->links);
+    hpct_status status = walk(out, src, name, at, whole, 0);
+    tdestroy(out->links, free);
     out->links = NULL;
     return status;
 }

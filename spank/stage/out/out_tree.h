@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "spank/stage/out/out_links.h"
 #include "spank/stage/out/out_ours.h"
 #include "spank/stage/tree/inodes.h"
 #include "spank/stage/tree/report.h"
@@ -16,10 +15,11 @@
 /* One run of copying out. */
 typedef struct hpct_stage_out {
     hpct_stage_report *report;
-    FILE *loss;                  /* receives a line for everything not copied */
-    char temp[128];              /* suffix of temporary names */
-    hpct_stage_out_links *links; /* of the folder that is being copied */
-    int root;                    /* where it goes */
+    FILE *loss;     /* receives a line for everything not copied */
+    char temp[128]; /* suffix of temporary names */
+    void *links; /* a tree (tsearch) of the first name of each file with several, in the folder that
+                    is being copied */
+    int root;    /* where it goes */
     struct stat root_info;
     size_t root_name; /* bytes of its name, prefix of reported names */
     const char *only; /* pattern for the folder's own entries (fnmatch); NULL: all */
