@@ -25,28 +25,29 @@ static struct {
     bool starts;    /* it has nodes, and starts the tasks */
 } own;
 
-/* Descriptor of the job's records when srun runs in a job's script; else -1. */
-static int open_records(void)
+/* The record of the script that srun runs in. *folder: a descriptor of the job's records, or -1. */
+static bool read_script_record(int *folder, hpct_spec_out_record *record)
 {
     const char *tmpdir = getenv("SLURM_TMPDIR");
-    return tmpdir == NULL ? -1 : hpct_spec_records_open(tmpdir);
+    *record = (hpct_spec_out_record){0};
+    *folder = tmpdir == NULL ? -1 : hpct_spec_records_open(tmpdir);
+    return *folder >= 0 && hpct_spec_out_record_read(*folder, HPCT_SPEC_OUT_RECORD_PREFIX "batch",
+                                                     record) == HPCT_OK;
 }
 
-static bool read_script_record(int folder, hpct_spec_out_record *record)
+static void free_script_record(int folder, hpct_spec_out_record *record)
 {
-    *record = (hpct_spec_out_record){0};
-    return folder >= 0 && hpct_spec_out_record_read(folder, HPCT_SPEC_OUT_RECORD_PREFIX "batch",
-                                                    record) == HPCT_OK;
+    hpct_spec_out_record_free(record);
+    hpct_fd_close(folder);
 }
 
 bool hpct_spank_client_script_array(bool *is_array)
 {
-    int folder = open_records();
+    int folder;
     hpct_spec_out_record record;
-    bool found = read_script_record(folder, &record);
+    bool found = read_script_record(&folder, &record);
     *is_array = found && record.array.is;
-    hpct_spec_out_record_free(&record);
-    hpct_fd_close(folder);
+    free_script_record(folder, &record);
     return found;
 }
 
@@ -54,15 +55,14 @@ bool hpct_spank_client_script_array(bool *is_array)
  * not check. */
 static bool leave_to_script(const hpct_agree_results_sum *sum, int count)
 {
-    int folder = open_records();
+    int folder;
     hpct_spec_out_record record;
-    bool same = read_script_record(folder, &record) && strcmp(record.list, own.list) == 0;
+    bool same = read_script_record(&folder, &record) && strcmp(record.list, own.list) == 0;
     for (int i = 0; same && i < count; i++) {
         if (sum->have[i] > 0)
             hpct_spec_out_found_mark(folder, i);
     }
-    hpct_spec_out_record_free(&record);
-    hpct_fd_close(folder);
+    free_script_record(folder, &record);
     return same;
 }
 
@@ -178,12 +178,11 @@ bool hpct_spank_client_stay_loaded(void)
  * all, wherever the script has gone meanwhile. */
 static hpct_status send_folder(void)
 {
-    int folder = open_records();
+    int folder;
     hpct_spec_out_record record;
-    bool same = read_script_record(folder, &record) && strcmp(record.list, own.list) == 0;
+    bool same = read_script_record(&folder, &record) && strcmp(record.list, own.list) == 0;
     bool sent = !same || setenv(HPCT_SPANK_STEP_FOLDER_SENT, record.cwd, 1) == 0;
-    hpct_spec_out_record_free(&record);
-    hpct_fd_close(folder);
+    free_script_record(folder, &record);
     return sent ? HPCT_OK : hpct_fail_memory(0);
 }
 

@@ -26,8 +26,8 @@ static int mount_at(int at, const char *name)
 }
 
 /* For kernels before 5.6. Device numbers would not distinguish a bind mount from a folder. The
- * checked folder is the one that is opened: "." of an O_PATH descriptor cannot change, whatever is
- * mounted meanwhile. */
+ * checked folder is the one that is opened: "." of an O_PATH descriptor cannot change by a mount
+ * meanwhile. */
 static int open_slowly(int at, const char *name)
 {
     int found = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd = -1;

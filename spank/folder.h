@@ -5,8 +5,9 @@
 
 #include <stdbool.h>
 
-/* Opens the folder `name` in `at` for reading; -1 and errno: ELOOP or ENOTDIR if it is no folder,
- * EXDEV if a file system is mounted on it. A FUSE mount, which might not respond, is not accessed.
+/* Opens the folder `name` in `at` for reading; -1 and errno: ELOOP or ENOTDIR if it is not a
+ * folder, EXDEV if a file system is mounted on it. A FUSE mount, which might not respond, is not
+ * accessed.
  */
 int hpct_spank_folder_open(int at, const char *name);
 

@@ -45,8 +45,8 @@ hpct_status hpct_spank_gpu_bind_parse(const char *text, hpct_spank_gpu_bind *out
         bind.kind = HPCT_SPANK_GPU_BIND_MAP;
         status = parse_map(text + 4, &bind);
     } else {
-        status = hpct_fail(HPCT_ERR_USAGE,
-                           "'%.100s' is none of closest, rank, map:I,J,... and none", text);
+        status =
+            hpct_fail(HPCT_ERR_USAGE, "'%.100s' is not closest, rank, map:I,J,... or none", text);
     }
     if (status != HPCT_OK) {
         hpct_spank_gpu_bind_free(&bind);

@@ -44,9 +44,8 @@ hpct_status hpct_spank_marker_out(const char *parent, uint32_t job, const hpct_s
 {
     char name[32], fresh[64];
     int at = -1;
-    hpct_status status = hpct_spank_parent_open(parent, true, &at);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_spank_parent_open(parent, true, &at));
+    hpct_status status = HPCT_OK;
     snprintf(name, sizeof name, OUT "%" PRIu32, job);
     snprintf(fresh, sizeof fresh, OUT "%" PRIu32 "-%d", job, (int) getpid());
     int fd = openat(at, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -13,6 +13,11 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* Slurm gives the arguments to all entry points; few need them. */
+#define UNUSED __attribute__((unused))
+#define ENTRY(name)                                                                                \
+    EXPORT int name(spank_t UNUSED spank, int UNUSED count, char UNUSED *arguments[])
+
 EXPORT extern const char plugin_name[], plugin_type[];
 EXPORT extern const unsigned int plugin_version, spank_plugin_version;
 const char plugin_name[] = HPCT_SPANK_PLUGIN_NAME;
@@ -77,7 +82,7 @@ static void read_settings(int count, char *arguments[])
         snprintf(plugin.trouble, sizeof plugin.trouble, "%s", hpct_last_error());
 }
 
-EXPORT int slurm_spank_init(spank_t spank, int count, char *arguments[])
+ENTRY(slurm_spank_init)
 {
     spank_context_t context = spank_context();
     read_settings(count, arguments);
@@ -93,10 +98,8 @@ EXPORT int slurm_spank_init(spank_t spank, int count, char *arguments[])
     return 0;
 }
 
-EXPORT int slurm_spank_init_post_opt(spank_t spank, int count, char *arguments[])
+ENTRY(slurm_spank_init_post_opt)
 {
-    (void) count;
-    (void) arguments;
     if (spank_context() == S_CTX_REMOTE) {
         hpct_spank_step_start(&plugin, spank);
     } else if (in_client()) {
@@ -111,49 +114,38 @@ EXPORT int slurm_spank_init_post_opt(spank_t spank, int count, char *arguments[]
     return 0;
 }
 
-EXPORT int slurm_spank_local_user_init(spank_t spank, int count, char *arguments[])
+ENTRY(slurm_spank_local_user_init)
 {
-    (void) count;
-    (void) arguments;
     if (!hpct_spank_client_check_nodes(&plugin, spank))
         exit(HPCT_ERR_USAGE); /* srun releases its allocation at exit */
     hpct_spank_client_results_start();
     return 0;
 }
 
-EXPORT int slurm_spank_task_post_fork(spank_t spank, int count, char *arguments[])
+ENTRY(slurm_spank_task_post_fork)
 {
-    (void) count;
-    (void) arguments;
     hpct_spank_task_forked(&plugin, spank);
     return 0;
 }
 
-EXPORT int slurm_spank_task_exit(spank_t spank, int count, char *arguments[])
+ENTRY(slurm_spank_task_exit)
 {
-    (void) count;
-    (void) arguments;
     hpct_spank_task_ended(&plugin, spank);
     return 0;
 }
 
 /* In the task's own process, while it is still root's, so that no user has stopped it before:
  * proctrack/linuxproc does not kill processes with slurmstepd's name. */
-EXPORT int slurm_spank_task_init_privileged(spank_t spank, int count, char *arguments[])
+ENTRY(slurm_spank_task_init_privileged)
 {
-    (void) spank;
-    (void) count;
-    (void) arguments;
     if (plugin.on)
         hpct_spank_forked_rename();
     hpct_spank_ports_keeper_in_task(plugin.keeper);
     return 0;
 }
 
-EXPORT int slurm_spank_task_init(spank_t spank, int count, char *arguments[])
+ENTRY(slurm_spank_task_init)
 {
-    (void) count;
-    (void) arguments;
     hpct_status status = hpct_spank_task_start(&plugin, spank);
     /* In the task's own process. A failure of an optional plugin would not keep slurmstepd from
      * starting the program: so the task exits here. */
@@ -162,25 +154,22 @@ EXPORT int slurm_spank_task_init(spank_t spank, int count, char *arguments[])
     return 0;
 }
 
-EXPORT int slurm_spank_job_prolog(spank_t spank, int count, char *arguments[])
+ENTRY(slurm_spank_job_prolog)
 {
     read_settings(count, arguments);
     hpct_spank_job_clean(&plugin, spank, false);
     return 0; /* a failure would drain the node */
 }
 
-EXPORT int slurm_spank_job_epilog(spank_t spank, int count, char *arguments[])
+ENTRY(slurm_spank_job_epilog)
 {
     read_settings(count, arguments);
     hpct_spank_job_clean(&plugin, spank, true);
     return 0;
 }
 
-EXPORT int slurm_spank_exit(spank_t spank, int count, char *arguments[])
+ENTRY(slurm_spank_exit)
 {
-    (void) spank;
-    (void) count;
-    (void) arguments;
     if (spank_context() == S_CTX_REMOTE)
         hpct_spank_step_end(&plugin);
     for (int i = 0; i < HPCT_SPANK_NUM_OPTIONS; i++)

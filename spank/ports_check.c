@@ -22,7 +22,7 @@ static int try_bind(int family, const void *address, socklen_t size)
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return 0;
-    /* Connections of an earlier step in TIME_WAIT are no conflict. */
+    /* Connections of an earlier step in TIME_WAIT are not a conflict. */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);

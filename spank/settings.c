@@ -181,9 +181,7 @@ hpct_status hpct_spank_settings_read(int count, char *const *arguments, hpct_spa
     if (out->tmpdir == NULL || out->helper == NULL || out->gpu_helper == NULL)
         return hpct_fail_memory(0);
     for (int i = 0; i < count; i++) {
-        hpct_status status = read_argument(arguments[i], seen, out);
-        if (status != HPCT_OK)
-            return status;
+        HPCT_TRY(read_argument(arguments[i], seen, out));
     }
     return HPCT_OK;
 }

@@ -97,9 +97,8 @@ static hpct_status record_out(hpct_spank_plugin *plugin, hpct_slurm *slurm,
                                    .step = step,
                                    .array = array_of(slurm, environment, config == NULL),
                                    .start = plugin->start};
-    hpct_status status = hpct_spank_options_resolve(&plugin->options, environment, true, &choices);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_spank_options_resolve(&plugin->options, environment, true, &choices));
+    hpct_status status = HPCT_OK;
     if (!hpct_slurm_get(slurm, HPCT_SLURM_NODE, &node) ||
         !hpct_slurm_get(slurm, HPCT_SLURM_RANK, &rank) ||
         !hpct_slurm_get(slurm, HPCT_SLURM_LOCAL_TASKS, &tasks))

@@ -293,9 +293,8 @@ hpct_status hpct_spank_tmpdir_prepare(const char *parent)
 {
     int fd = -1;
     char boot[64] = "", before[64] = "";
-    hpct_status status = hpct_spank_parent_open(parent, true, &fd);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_spank_parent_open(parent, true, &fd));
+    hpct_status status = HPCT_OK;
     bool known = read_line(fd, BOOT, before, sizeof before);
     if (read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof boot) &&
         strcmp(boot, before) != 0) {

@@ -107,9 +107,8 @@ hpct_status hpct_auth_key_read(hpct_auth_key **out, const char *path)
     close(fd);
     if (fault != NULL)
         return hpct_fail(HPCT_ERR_CONFIG, "%s: %s", path, fault);
-    hpct_status status = hpct_auth_key_new(&key);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_auth_key_new(&key));
+    hpct_status status = HPCT_OK;
     text[length] = '\0';
     if (strlen(text) != length || !hpct_auth_key_from_text(key, text)) {
         hpct_auth_key_free(key);

@@ -165,9 +165,7 @@ static hpct_status scan_item(const char **text, const char *whole, item *it)
         group *g = &it->groups[it->num_groups++];
         *g = (group){.before = literal, .before_size = (int) (p - literal)};
         p++;
-        hpct_status status = scan_group(&p, whole, it, g);
-        if (status != HPCT_OK)
-            return status;
+        HPCT_TRY(scan_group(&p, whole, it, g));
         literal = p;
     }
     if (*p != ',' && *p != '\0')
@@ -224,9 +222,7 @@ static hpct_status expand_item(item *it, const char *whole, names *out)
         total *= g->count;
     }
     for (long n = 0; n < total; n++) {
-        hpct_status status = write_name(it, whole, out);
-        if (status != HPCT_OK)
-            return status;
+        HPCT_TRY(write_name(it, whole, out));
         int last = it->num_groups - 1;
         if (last < 0 || turn(it, &it->groups[last]))
             continue;

@@ -63,9 +63,7 @@ hpct_status hpct_cluster_roles_parse(const char *text, hpct_cluster_roles *out)
     hpct_cluster_roles roles = {.count = 0};
     for (const char *p = text;; p++) {
         size_t size = strcspn(p, ",");
-        hpct_status status = add(p, size, &roles);
-        if (status != HPCT_OK)
-            return status;
+        HPCT_TRY(add(p, size, &roles));
         p += size;
         if (*p == '\0')
             break;

@@ -219,7 +219,7 @@ static uint32_t count_missing(const hpct_agree_ports_host *h)
     return h->num_nodes > 0 ? count : h->serving.nodes;
 }
 
-/* Says once whom srun waits for. True when it waits no longer. */
+/* Reports once the nodes that srun waits for. True when it waits no longer. */
 static bool is_too_late(hpct_agree_ports_host *h, uint32_t missing)
 {
     const int seconds = h->serving.seconds * (h->num_nodes > 0 ? 1 : 2);

@@ -15,7 +15,8 @@
 
 typedef struct hpct_agree_ports_host hpct_agree_ports_host;
 
-/* After so many seconds srun says whom it waits for; in half the time limit, if that is less. */
+/* After so many seconds srun names the nodes that it waits for; in half the time limit, if that is
+ * less. */
 #define HPCT_AGREE_PORTS_NOTICE 30
 
 /* Nodes that have not reported. */

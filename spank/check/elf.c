@@ -117,9 +117,8 @@ hpct_status hpct_check_elf_exports(const char *path, const char *name, bool *has
     image file;
     Elf64_Ehdr head;
     Elf64_Sym symbol;
-    hpct_status status = map(path, &file);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(map(path, &file));
+    hpct_status status = HPCT_OK;
     if (!find_symbol(&file, name, &head, &symbol, has))
         status = hpct_fail(HPCT_ERR_DATA, "%s is not a shared object with symbols", path);
     munmap(file.bytes, file.size);

@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 /* *value is the exported 32-bit variable `name` of the 64-bit ELF file `path`, in this machine's
- * byte order. Returns HPCT_ERR_NO_INPUT if unreadable, HPCT_ERR_DATA if it is no such file or lacks
- * the variable. */
+ * byte order. Returns HPCT_ERR_NO_INPUT if unreadable, HPCT_ERR_DATA if it is not such a file or
+ * lacks the variable. */
 hpct_status hpct_check_elf_number(const char *path, const char *name, uint32_t *value);
 
 /* *has: the 64-bit ELF file `path` exports `name`. Returns HPCT_ERR_NO_INPUT if unreadable,
- * HPCT_ERR_DATA if it is no shared object. */
+ * HPCT_ERR_DATA if it is not a shared object. */
 hpct_status hpct_check_elf_exports(const char *path, const char *name, bool *has);
 
 #endif

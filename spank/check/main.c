@@ -28,26 +28,19 @@
 
 static bool anything_wrong;
 
-__attribute__((format(printf, 2, 3))) static void right(const char *what, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void say(bool good, const char *what,
+                                                      const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    printf("ok     %-10s ", what);
+    printf("%-6s %-10s ", good ? "ok" : "WRONG", what);
     vprintf(format, args);
     putchar('\n');
     va_end(args);
+    anything_wrong = anything_wrong || !good;
 }
-
-__attribute__((format(printf, 2, 3))) static void wrong(const char *what, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    printf("WRONG  %-10s ", what);
-    vprintf(format, args);
-    putchar('\n');
-    va_end(args);
-    anything_wrong = true;
-}
+#define right(...) say(true, __VA_ARGS__)
+#define wrong(...) say(false, __VA_ARGS__)
 
 /* For a file that root's or users' processes load or run: only root may be able to change it. */
 static bool check_file(const char *what, const char *path, int mode, const char *mend)

@@ -63,8 +63,7 @@ bool hpct_spec_entry_is_below(const char *path)
     }
 }
 
-/* "a/b" lies upon or within "a". */
-static bool within(const char *path, const char *folder)
+bool hpct_spec_entry_is_within(const char *path, const char *folder)
 {
     size_t size = strlen(folder);
     return strncmp(path, folder, size) == 0 && (path[size] == '\0' || path[size] == '/');
@@ -125,12 +124,13 @@ static hpct_status check(const hpct_spec_stage_list *list, const hpct_spec_stage
                          "destination '%s' must be a path below $SLURM_TMPDIR, without '..': write "
                          "SRC:DST with DST such as data/train",
                          entry->dst);
-    if (within(entry->dst, HPCT_SPEC_PRIVATE_FOLDER))
+    if (hpct_spec_entry_is_within(entry->dst, HPCT_SPEC_PRIVATE_FOLDER))
         return hpct_fail(HPCT_ERR_USAGE, "destination '%s' is kept for hpc-train itself",
                          entry->dst);
     for (int i = 0; i < list->count; i++) {
         const char *other = list->entries[i].dst;
-        if (within(entry->dst, other) || within(other, entry->dst))
+        if (hpct_spec_entry_is_within(entry->dst, other) ||
+            hpct_spec_entry_is_within(other, entry->dst))
             return hpct_fail(HPCT_ERR_USAGE,
                              "'%s' and '%s' would both be put at '%s': give them destinations of "
                              "their own with SRC:DST",

@@ -52,6 +52,9 @@ void hpct_spec_entry_strip(char *path);
 /* The last component; the path itself without a slash. */
 const char *hpct_spec_entry_last_part(const char *path);
 
+/* Whether a path is `folder` or lies in it, by its name. */
+bool hpct_spec_entry_is_within(const char *path, const char *folder);
+
 /* Whether a path is relative and has no "." or "..". */
 bool hpct_spec_entry_is_below(const char *path);
 

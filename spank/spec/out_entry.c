@@ -154,8 +154,7 @@ static hpct_status check(const hpct_spec_out_list *list, const hpct_spec_out_ent
     const char *last = hpct_spec_entry_last_part(entry->dst);
     HPCT_TRY(hpct_spec_entry_check_address(entry->src, entry->dst));
     if (!(strcmp(entry->src, ".") == 0 || hpct_spec_entry_is_below(entry->src)) ||
-        strncmp(entry->src, HPCT_SPEC_PRIVATE_FOLDER "/", sizeof HPCT_SPEC_PRIVATE_FOLDER) == 0 ||
-        strcmp(entry->src, HPCT_SPEC_PRIVATE_FOLDER) == 0)
+        hpct_spec_entry_is_within(entry->src, HPCT_SPEC_PRIVATE_FOLDER))
         return hpct_fail(HPCT_ERR_USAGE,
                          "source '%.200s' must be a path below $SLURM_TMPDIR, without '..': write "
                          "SRC:DST with SRC such as results",
@@ -352,16 +351,10 @@ hpct_status hpct_spec_out_list_check_array(const hpct_spec_out_list *list,
         if (!array->is && (has_pattern(entry->src, "Aa") || has_pattern(entry->dst, "Aa")))
             return hpct_fail(HPCT_ERR_USAGE,
                              "%%A and %%a in '%.200s:%.200s' are for job arrays, and this job is "
-                             "in none: write %%j for the job, or submit it with --array",
+                             "not in one: write %%j for the job, or submit it with --array",
                              entry->src, entry->dst);
     }
     return HPCT_OK;
-}
-
-static bool is_within(const char *path, const char *folder)
-{
-    size_t size = strlen(folder);
-    return strncmp(path, folder, size) == 0 && (path[size] == '/' || path[size] == '\0');
 }
 
 hpct_status hpct_spec_out_list_check_place(const hpct_spec_out_list *list,
@@ -374,7 +367,7 @@ hpct_status hpct_spec_out_list_check_place(const hpct_spec_out_list *list,
         char *path = name == NULL ? NULL : hpct_spec_out_path(name, cwd);
         if (path == NULL)
             status = hpct_fail_memory(0);
-        else if (is_within(path, tmpdir))
+        else if (hpct_spec_entry_is_within(path, tmpdir))
             status = hpct_fail(HPCT_ERR_USAGE,
                                "destination '%.300s' lies in the job directory, which is removed "
                                "with all that is in it when the job ends: write the whole path, "

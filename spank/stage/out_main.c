@@ -173,7 +173,7 @@ static hpct_status run_list(const arguments *a, hpct_stage_report *report)
     return status;
 }
 
-/* "node0 (with rank 0)": who reads of results on one node alone need not wonder. */
+/* "node0 (with rank 0)": says why one node alone has results. */
 static void name_node(const hpct_spec_out_record *record, char name[HPCT_NET_FRAME_NODE])
 {
     char host[HPCT_NET_FRAME_NODE - 16] = "";

@@ -145,12 +145,11 @@ static hpct_status check_allowed(const hpct_stage_job *job, int src, const char 
     for (int i = 0; i < job->num_allowed; i++) {
         if (realpath(job->allowed[i], prefix) == NULL)
             continue;
-        size_t length = strlen(prefix);
-        if (strncmp(path, prefix, length) == 0 && (path[length] == '/' || path[length] == '\0'))
+        if (hpct_spec_entry_is_within(path, prefix))
             return HPCT_OK;
     }
     return hpct_fail(HPCT_ERR_CONFIG,
-                     "%s (%s) lies in no folder that may be staged from here; "
+                     "%s (%s) does not lie in a folder that may be staged from here; "
                      "stage_src= in plugstack.conf says which may",
                      name, path);
 }

@@ -207,7 +207,7 @@ sandbox_run bash -c "head -c 400M /dev/zero >'$work/huge'"
     during=
     team 3 --mode broadcast "$work/nothing"
     failed "a missing source" "66 66 66" "nothing cannot be read: No such file"
-    slow=1 # the other two know, and the first of them is not whom it hears
+    slow=1 # the other two know, and the first of them is not the one it hears
     team 3 --mode broadcast "$work/nothing"
     failed "a missing source, and a node that comes later" "66 66 66" "nothing cannot be read: No such file"
     slow=

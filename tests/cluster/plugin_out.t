@@ -246,7 +246,7 @@ is "$status $(files)" "0 x/task0" "a job that a job of an array has submitted is
 clear_out
 for name in '%a' '%A'; do
     capture sandbox_run sbatch -N1 --hpc-train-stage-out="res:$res/$name" --wrap=true
-    like "$status $err" "^64 .*this job is in none: write %j for the job, or submit it with --array" "$name is refused where there is no array"
+    like "$status $err" "^64 .*this job is not in one: write %j for the job, or submit it with --array" "$name is refused where there is no array"
 done
 
 # ---- refused before it starts ----

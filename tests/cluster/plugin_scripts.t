@@ -40,7 +40,7 @@ is "$status $(files)" "0 run#1/model" "a quoted value is taken literally"
 clear_out
 script '#SBATCH -N1' "cat >'$work/inner' <<E" '#!/bin/bash' \
     "#SBATCH -N1 --output=/dev/null --hpc-train-stage-out=res:$res/inner" "srun '$task'" 'E' "sbatch --wait '$work/inner'"
-is "$status $(files)" "0 inner/model" "a script that writes and submits another is no matter of ours"
+is "$status $(files)" "0 inner/model" "a script that writes and submits another is not checked"
 clear_out
 printf '%s\n' '#!/bin/bash' "srun '$task'" >"$work_here/plain"
 capture sandbox_run sbatch -N1 --output=/dev/null "$work/plain" --hpc-train-stage-out="res:$res"
@@ -70,7 +70,7 @@ like "$status $err" "^64 .*HPC_TRAIN_STAGE_OUT came by --export alone" "a list t
 
 # ---- places that go with the job, or are the node's own ----
 script '#SBATCH -N1 --hpc-train' 'cd "$SLURM_TMPDIR"' "srun --hpc-train-stage-out=res:results '$task'" 'exit $?'
-like "$status $said" "^64 .*destination '/tmp/hpc-train/[0-9]*/results' lies in the job directory" "the job directory is no destination"
+like "$status $said" "^64 .*destination '/tmp/hpc-train/[0-9]*/results' lies in the job directory" "the job directory is not a destination"
 script '#SBATCH -N2 --ntasks-per-node=1' '#SBATCH --hpc-train-stage-out=res:out/%n' 'cd "$SLURM_TMPDIR"' "srun '$task'"
 is "$status $(files)" "0 0/model 1/model" "a script's own option starts from the script's folder, on all nodes, wherever the script has gone"
 clear_out
@@ -133,7 +133,7 @@ printf '%s\n' '#!/bin/bash' 'echo "<${SLURM_TMPDIR-}${RANK-}${TF_CONFIG-}>"' \
     "srun bash -c 'echo \"<\${SLURM_TMPDIR-}\${RANK-}>\"'" >"$work_here/second"
 script '#SBATCH -N1' "#SBATCH --hpc-train-stage-out=res:$res" "srun '$task'" "sbatch --wait -N1 --output='$work/second.out' '$work/second'; echo \$?" \
     "srun bash -c \"sbatch --wait -N1 --output='$work/third.out' '$work/second'; echo \\\$?\""
-is "$status $(grep -v Submitted <<<"$said" | xargs)" "0 0 0" "the first job's results are no matter of the second"
+is "$status $(grep -v Submitted <<<"$said" | xargs)" "0 0 0" "the first job's results do not concern the second"
 is "$(cat "$work_here/second.out" "$work_here/third.out" | xargs)" "<> <> <> <>" "nor has it the first one's directory and variables"
 clear_out
 capture sandbox_run env SLURM_ARRAY_TASK_ID=3 srun -N1 --hpc-train-stage-out="res:$res" "$task"

@@ -57,7 +57,7 @@ is "$status" 78 "above stage_max: 78"
 like "$err" "2.1 MB are to be staged, but at most 1.0 MB may be" "the error has both sizes"
 capture sandbox_run srun --hpc-train-stage=/etc/hostname -N1 true
 is "$status" 78 "outside stage_src: 78"
-like "$err" "/etc/hostname .* lies in no folder that may be staged" "the error names the source"
+like "$err" "/etc/hostname .* does not lie in a folder that may be staged" "the error names the source"
 head -c 1000 /dev/zero >"$own/shared/data/two"
 capture sandbox_run srun --hpc-train-stage=/shared/data -N1 true
 ran "within both it is staged"

@@ -19,7 +19,7 @@ slow=0 healthy=${HPC_TRAIN_HEALTHY-3}
 cluster_end=$((SECONDS + 600 + 100 * healthy))
 for ((i = 0; i < healthy; i++)); do
     trains
-    # What else runs on this machine takes one of the two cores from its node: that is no healthy one.
+    # What else runs on this machine takes one of the two cores from its node: that is not a healthy one.
     if grep -q "is slow" <<<"$err"; then
         read -r load _ </proc/loadavg
         diag "$(grep "is slow" <<<"$err") (load $load)"

@@ -59,7 +59,7 @@ for missing in '' born 'flags born' 'flags born twice' 'flags born links'; do
     ends a 0
     touch b/zero
     ends b 0
-    is "$status$err $(ls -A out | xargs)" "0 f zero" "another's file with the same content is no collision$on"
+    is "$status$err $(ls -A out | xargs)" "0 f zero" "another's file with the same content is not a collision$on"
     # ---- folders: what differs is beside, everything else in its place ----
     reset
     long=$(printf 'n%.0s' {1..255})

@@ -1,6 +1,6 @@
 #!/bin/bash
 # edges.t: hpc-train-stage with the sources that users really have: read-only trees, links to links, names in any
-# script, programs that change what was staged. As an ordinary user, for whom modes count.
+# script, programs that change what was staged. As an ordinary user: root may open files of all modes.
 
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/../cluster/lib.sh"
@@ -14,7 +14,7 @@ cd "$work" || exit
 as=()
 [ "$(id -u)" = 0 ] && as=(setpriv --reuid=12345 --regid=12345 --clear-groups)
 user() { "${as[@]}" "$@"; }
-# What took long, on a busy machine, ends with a line that is no matter here.
+# What took long, on a busy machine, ends with a line that does not matter here.
 run() { capture limit 60 "${as[@]}" "$work/stage" "$@"; err=$(grep -vE ' files?, .* in [0-9.]+ s' <<<"$err"); }
 user mkdir to
 

@@ -9,7 +9,7 @@ at_exit "chmod -R u+rwx '$work' 2>/dev/null; rm -rf '$work'"
 cd "$work" || exit
 
 fresh() { chmod -R u+rwx to 2>/dev/null; rm -rf to; mkdir to; }
-# What took long, on a busy machine, ends with a line that is no matter here.
+# What took long, on a busy machine, ends with a line that does not matter here.
 run() { capture limit 60 "$@"; err=$(grep -vE ' files?, .* in [0-9.]+ s' <<<"$err"); }
 unpack() { run "$stage" --mode extract --to to "$@"; }
 
@@ -133,11 +133,11 @@ damaged "a tar that ends between two files" "its end is missing" cut.tar
 head -c $(($(cat block) * 512 + 700)) two.tar >cut2.tar
 damaged "a tar that ends within a file" "[Tt]runcated" cut2.tar
 cp src/large no-archive
-damaged "what is no archive" "no archive" no-archive
+damaged "what is not an archive" "not an archive" no-archive
 : >empty
 damaged "an empty file" "." empty
 echo "not an archive" | gzip >text.gz
-damaged "a compressed text" "no archive" text.gz
+damaged "a compressed text" "not an archive" text.gz
 fresh
 cat a.tar.gz >two-members.tar.gz && { head -c 1000000 plain.tar | gzip -1; tail -c +1000001 plain.tar | gzip -1; head -c 512 /dev/zero; } >two-members.tar.gz
 unpack two-members.tar.gz:x

@@ -9,7 +9,7 @@ at_exit "chmod -R u+rwx '$work' 2>/dev/null; rm -rf '$work'"
 cd "$work" || exit
 
 fresh() { chmod -R u+rwx to 2>/dev/null; rm -rf to; mkdir to; }
-# What took long, on a busy machine, ends with a line that is no matter here.
+# What took long, on a busy machine, ends with a line that does not matter here.
 run() { capture limit 60 "$@"; said=$err err=$(grep -vE ' files?, .* in [0-9.]+ s' <<<"$err"); }
 
 # A tree as a user may have it.
@@ -166,10 +166,10 @@ refused 65 "bad4/pipe is neither a file nor a folder" "a pipe" bad4
 refused 64 "below .SLURM_TMPDIR" "a destination above" src:../x
 refused 64 "both be put at" "two sources for one place" src bad1:src
 refused 78 "at most 10 MB may be" "more than --max" --max 10000000 src
-refused 78 "lies in no folder that may be staged" "a source outside --allow" --allow "$work/src" bad1
+refused 78 "does not lie in a folder that may be staged" "a source outside --allow" --allow "$work/src" bad1
 refused 64 "is not a size" "a wrong --max" --max lots src
 ln -s src allowed-looking
-refused 78 "lies in no folder" "a link to outside --allow" --allow "$work/bad1" allowed-looking
+refused 78 "does not lie in a folder" "a link to outside --allow" --allow "$work/bad1" allowed-looking
 run "$stage" --allow "$work/bad1" --allow "$work/src" --to to src/one
 is "$status" 0 "a source below --allow is copied"
 if [ "$(id -u)" != 0 ]; then

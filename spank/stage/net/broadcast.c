@@ -290,7 +290,7 @@ uint8_t *hpct_stage_broadcast_block(void)
     return malloc(HPCT_STAGE_BLOCK_BYTES);
 }
 
-static hpct_status push(hpct_stage_broadcast *b, uint8_t **data, size_t size)
+hpct_status hpct_stage_broadcast_push(hpct_stage_broadcast *b, uint8_t **data, size_t size)
 {
     hpct_stage_wire_header header = {.type = HPCT_STAGE_WIRE_BLOCK, .size = (uint32_t) size};
     uint8_t head[HPCT_STAGE_WIRE_HEADER];
@@ -321,15 +321,10 @@ static hpct_status push(hpct_stage_broadcast *b, uint8_t **data, size_t size)
     return status;
 }
 
-hpct_status hpct_stage_broadcast_push(hpct_stage_broadcast *b, uint8_t **block, size_t size)
-{
-    return push(b, block, size);
-}
-
 hpct_status hpct_stage_broadcast_push_end(hpct_stage_broadcast *b)
 {
     for (int tree = 0; tree < HPCT_STAGE_NUM_TREES; tree++)
-        HPCT_TRY(push(b, NULL, 0));
+        HPCT_TRY(hpct_stage_broadcast_push(b, NULL, 0));
     return HPCT_OK;
 }
 

@@ -9,12 +9,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/status.h"
 #include "spank/stage/net/pack.h"
 #include "spank/stage/tree/hash.h"
+#include "spank/stage/tree/thread_pool.h"
 
 #define FIRST_WORKERS 4 /* files opened and read at a time */
 #define MOST_WORKERS 16 /* the same if reads mostly block */
@@ -60,12 +60,6 @@ static hpct_status open_packer(hpct_stage_packer *p, hpct_stage_broadcast *broad
 
 /* ---- files ---- */
 
-static long count_waits(void)
-{
-    struct rusage usage;
-    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
-}
-
 /* *waits: voluntary context switches while reading; may be NULL. */
 static hpct_status send_small(worker *w, size_t index, const hpct_stage_item *item, long *waits)
 {
@@ -73,11 +67,11 @@ static hpct_status send_small(worker *w, size_t index, const hpct_stage_item *it
     hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_WHOLE, .item = *item};
     hpct_status status = hpct_stage_packer_put(&w->packer, &record, &content);
     if (waits != NULL)
-        *waits = -count_waits();
+        *waits = -hpct_stage_pace_waits();
     if (status == HPCT_OK)
         status = hpct_stage_walk_whole(w->reader->walk, index, content);
     if (waits != NULL)
-        *waits += count_waits();
+        *waits += hpct_stage_pace_waits();
     if (status == HPCT_OK)
         hpct_stage_pack_set_hash(content, hpct_stage_hash(content, (size_t) item->size));
     return status;

@@ -217,9 +217,8 @@ static bool comes_again(const hpct_stage_unpacker *u, const hpct_stage_pack_reco
 static hpct_status unpack(hpct_stage_unpacker *u, const hpct_stage_pack_record *record)
 {
     unpacking *tree = NULL;
-    hpct_status status = find_tree(u, record->entry, &tree);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(find_tree(u, record->entry, &tree));
+    hpct_status status = HPCT_OK;
     if (tree->target->root == NULL) {
         tree->done = record->kind == HPCT_STAGE_PACK_DONE;
         return hpct_stage_report_tick(u->report, 0);

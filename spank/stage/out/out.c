@@ -1,4 +1,4 @@
-/* The entries of a list, one after the other: whatever becomes of one, the next is tried. */
+/* Copies the entries of a list one after the other; if one fails, the next is tried. */
 #include <config.h>
 
 #include "spank/stage/out/out.h"
@@ -214,7 +214,7 @@ static bool same_folder(int a, int b)
            of_a.st_ino == of_b.st_ino;
 }
 
-/* Whether the open folder is `top` or below it, whatever links led there. */
+/* Whether the open folder is `top` or below it, also through links. */
 static bool is_below(int folder, int top)
 {
     bool below = same_folder(folder, top), root = false;
@@ -438,16 +438,11 @@ hpct_status hpct_stage_out_run(const hpct_stage_out_job *job, const hpct_spec_ou
         goto end;
     }
     out.ours = hpct_stage_out_ours_open(job->from);
-    out.named = hpct_stage_inodes_new();
-    if (out.named == NULL) {
-        status = hpct_fail_memory(0);
-        goto end;
-    }
     copy_list(&out, job, record, &list, from, result->found);
     status = status_of(&out);
     result->all_copied = out.left_out == 0;
 end:
-    hpct_stage_inodes_free(out.named);
+    hpct_stage_inodes_free(&out.named);
     hpct_stage_out_ours_close(out.ours);
     hpct_fd_close(from);
     hpct_spec_out_list_free(&list);

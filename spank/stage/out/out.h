@@ -23,8 +23,8 @@ typedef struct hpct_stage_out_result {
     bool all_copied; /* another attempt has nothing to do */
 } hpct_stage_out_result;
 
-/* Copies as the record says, as much as possible; a missing source is no error. Returns HPCT_OK if
- * everything has its name, else the status of the first loss: HPCT_ERR_NO_INPUT (unreadable),
+/* Copies as the record says, as much as possible; a missing source is not an error. Returns HPCT_OK
+ * if everything has its name, else the status of the first loss: HPCT_ERR_NO_INPUT (unreadable),
  * HPCT_ERR_IO, HPCT_ERR_STOPPED (signal or timeout); with all_copied, HPCT_ERR_IO if copies were
  * kept under other names (hpct_stage_out_put). Each was named on standard error. */
 hpct_status hpct_stage_out_run(const hpct_stage_out_job *job, const hpct_spec_out_record *record,

@@ -120,13 +120,13 @@ static bool same_content(hpct_stage_out *out, int at, const char *part)
     return same;
 }
 
-/* Whether `have` is of another SRC in this run, or came since this step began and is no earlier
+/* Whether `have` is of another SRC in this run, or came since this step began and is not an earlier
  * version of this copy; and differs. */
 static bool is_others(hpct_stage_out *out, int at, const char *part, const char *name,
                       const struct stat *have)
 {
     int64_t made = 0;
-    bool came = hpct_stage_inodes_has(out->named, have->st_dev, have->st_ino) ||
+    bool came = hpct_stage_inodes_has(&out->named, have) ||
                 (find_start(out, at) && made_at(at, part, &made) && made > out->since &&
                  !hpct_stage_out_ours_has(out->ours, name, out->to, have));
     return came && !same_content(out, at, part);
@@ -203,13 +203,13 @@ static hpct_status give_name(hpct_stage_out *out, int at, const char *part, cons
 hpct_status hpct_stage_out_put(hpct_stage_out *out, int at, const char *part, const char *name)
 {
     struct stat own, now;
-    size_t number = 0;
     if (fstatat(at, out->temp, &own, AT_SYMLINK_NOFOLLOW) != 0)
         return fail_put(name);
     hpct_stage_out_ours_add(out->ours, name, out->to, &own);
     hpct_status status = give_name(out, at, part, name);
     if (status == HPCT_OK)
-        status = hpct_stage_inodes_add(out->named, own.st_dev, own.st_ino, &number);
+        status =
+            hpct_stage_inodes_add(&out->named, &own, 0, "") == NULL ? hpct_fail_memory(0) : HPCT_OK;
     else if (fstatat(at, out->temp, &now, AT_SYMLINK_NOFOLLOW) == 0 && same_inode(&own, &now))
         unlinkat(at, out->temp, 0);
     return status;

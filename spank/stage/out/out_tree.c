@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,38 +114,6 @@ hpct_status hpct_stage_out_file(hpct_stage_out *out, int src, const struct stat 
     }
 }
 
-typedef struct named {
-    dev_t device;
-    ino_t inode;
-    char path[]; /* of the copy, below the root */
-} named;
-
-static int by_inode(const void *a, const void *b)
-{
-    const named *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    return x->inode < y->inode ? -1 : x->inode > y->inode;
-}
-
-/* Remembers that the file is copied to `path`. *first: the path remembered before, or NULL. */
-static hpct_status note_name(hpct_stage_out *out, const struct stat *info, const char *path,
-                             const char **first)
-{
-    const size_t size = strlen(path) + 1;
-    named *own = malloc(sizeof *own + size);
-    if (own == NULL)
-        return hpct_fail_memory(size);
-    own->device = info->st_dev;
-    own->inode = info->st_ino;
-    memcpy(own->path, path, size);
-    named *const *found = tsearch(own, &out->links, by_inode);
-    *first = found == NULL || *found == own ? NULL : (*found)->path;
-    if (found == NULL || *found != own)
-        free(own);
-    return found == NULL ? hpct_fail_memory(0) : HPCT_OK;
-}
-
 /* Makes `part` another name of what was copied to `first`, below the root. False when that cannot
  * be: it was not copied, or the file system keeps no hard links. */
 static bool copy_hard_link(hpct_stage_out *out, int src, const struct stat *info, const char *first,
@@ -174,12 +141,13 @@ static bool copy_hard_link(hpct_stage_out *out, int src, const struct stat *info
 static hpct_status copy_file(hpct_stage_out *out, int src, const struct stat *info,
                              const char *name, int at, const char *part)
 {
-    const char *first = NULL;
+    const char *path = name + out->root_name + 1;
+    const hpct_stage_inode *first = NULL;
     hpct_status status = HPCT_OK;
-    if (info->st_nlink > 1)
-        status = note_name(out, info, name + out->root_name + 1, &first);
-    if (status != HPCT_OK ||
-        (first != NULL && copy_hard_link(out, src, info, first, name, at, part, &status)))
+    if (info->st_nlink > 1 && (first = hpct_stage_inodes_add(&out->links, info, 0, path)) == NULL)
+        return hpct_fail_memory(strlen(path));
+    if (first != NULL && strcmp(first->name, path) != 0 &&
+        copy_hard_link(out, src, info, first->name, name, at, part, &status))
         return status;
     return hpct_stage_out_file(out, src, info, name, at, part);
 }
@@ -327,8 +295,7 @@ hpct_status hpct_stage_out_folder(hpct_stage_out *out, int src, const char *name
         return fail_write(name);
     out->root_name = strlen(name);
     hpct_status status = walk(out, src, name, at, whole, 0);
-    tdestroy(out->links, free);
-    out->links = NULL;
+    hpct_stage_inodes_free(&out->links);
     return status;
 }
 
@@ -346,20 +313,21 @@ bool hpct_stage_out_matches(int src, const char *only)
 typedef struct sum {
     hpct_stage_report *report;
     const char *only;
-    hpct_stage_inodes *counted; /* of files with several names */
+    void *counted; /* hpct_stage_inodes: of files with several names */
     size_t files;
     uint64_t bytes;
 } sum;
 
 static hpct_status count_file(sum *s, const struct stat *info)
 {
-    size_t number = ++s->files;
-    hpct_status status = HPCT_OK;
-    if (info->st_nlink > 1)
-        status = hpct_stage_inodes_add(s->counted, info->st_dev, info->st_ino, &number);
-    if (number == s->files)
+    const hpct_stage_inode *known = NULL;
+    const size_t number = ++s->files;
+    if (info->st_nlink > 1 &&
+        (known = hpct_stage_inodes_add(&s->counted, info, number, "")) == NULL)
+        return hpct_fail_memory(0);
+    if (known == NULL || known->number == number)
         s->bytes += (uint64_t) info->st_size;
-    return status;
+    return HPCT_OK;
 }
 
 static hpct_status measure(int src, sum *s, int depth)
@@ -391,15 +359,13 @@ hpct_status hpct_stage_out_measure(int src, const char *only, hpct_stage_report 
                                    uint64_t *bytes)
 {
     struct stat info;
-    sum s = {.report = report, .only = only, .counted = hpct_stage_inodes_new()};
+    sum s = {.report = report, .only = only};
     hpct_status status = HPCT_OK;
-    if (s.counted == NULL)
-        return hpct_fail_memory(0);
     if (fstat(src, &info) == 0 && S_ISREG(info.st_mode))
         s.bytes = (uint64_t) info.st_size;
     else
         status = measure(src, &s, 0);
     *bytes += s.bytes;
-    hpct_stage_inodes_free(s.counted);
+    hpct_stage_inodes_free(&s.counted);
     return status;
 }

@@ -17,9 +17,8 @@ typedef struct hpct_stage_out {
     hpct_stage_report *report;
     FILE *loss;     /* receives a line for everything not copied */
     char temp[128]; /* suffix of temporary names */
-    void *links; /* a tree (tsearch) of the first name of each file with several, in the folder that
-                    is being copied */
-    int root;    /* where it goes */
+    void *links;    /* hpct_stage_inodes: the first names, in the folder that is being copied */
+    int root;       /* where it goes */
     struct stat root_info;
     size_t root_name; /* bytes of its name, prefix of reported names */
     const char *only; /* pattern for the folder's own entries (fnmatch); NULL: all */
@@ -27,11 +26,11 @@ typedef struct hpct_stage_out {
     int64_t start;    /* of the step, on this node's clock (hpct_now_ms); 0: unknown */
     int64_t since;    /* the same in the destination's time, in ms; 0: not asked yet */
     hpct_stage_out_ours *ours;
-    hpct_stage_inodes *named; /* of this run */
-    char suffix[64];          /* of the names of copies whose own is another step's */
-    unsigned left_out;        /* number of things not copied */
-    unsigned beside;          /* number of things copied under such a name */
-    hpct_status first;        /* status of the first */
+    void *named;       /* hpct_stage_inodes: of this run */
+    char suffix[64];   /* of the names of copies whose own is another step's */
+    unsigned left_out; /* number of things not copied */
+    unsigned beside;   /* number of things copied under such a name */
+    hpct_status first; /* status of the first */
 } hpct_stage_out;
 
 /* Reports and counts something not copied. `status` and the last error give the reason. */

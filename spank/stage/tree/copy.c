@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -79,18 +78,10 @@ static void fail(copying *c, hpct_status status)
     pthread_mutex_unlock(&c->mutex);
 }
 
-/* Voluntary context switches: more of them after a read show that it blocked, which more threads
- * would hide. */
-static long count_waits(void)
-{
-    struct rusage usage;
-    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
-}
-
 static void note_wait(worker *wk, long before)
 {
     wk->reads++;
-    wk->waited += count_waits() > before;
+    wk->waited += hpct_stage_pace_waits() > before;
 }
 
 /* ---- large files ---- */
@@ -184,7 +175,7 @@ static hpct_status copy_data(worker *wk, large *l, int src, uint64_t at, uint64_
     while (at < end && status == HPCT_OK) {
         size_t size = end - at < PIECE ? (size_t) (end - at) : PIECE;
         bool sample = at / PIECE % SAMPLE_EVERY == 0;
-        long waits = sample ? count_waits() : 0;
+        long waits = sample ? hpct_stage_pace_waits() : 0;
         status = hpct_stage_walk_read(c->walk, l->index, src, data, size, at);
         if (sample)
             note_wait(wk, waits);
@@ -205,9 +196,8 @@ static hpct_status copy_block(worker *wk, large *l, uint64_t block)
     int src = -1;
     uint64_t at = block * HPCT_STAGE_HASH_BLOCK, left = l->size - at;
     uint64_t end = at + (left < HPCT_STAGE_HASH_BLOCK ? left : HPCT_STAGE_HASH_BLOCK);
-    hpct_status status = hpct_stage_walk_file(c->walk, l->index, &src);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_stage_walk_file(c->walk, l->index, &src));
+    hpct_status status = HPCT_OK;
     posix_fadvise(src, (off_t) at, (off_t) (end - at), POSIX_FADV_SEQUENTIAL);
     bool present = l->way == WAY_CLONED;
     if (l->way == WAY_RANGE) {
@@ -221,8 +211,7 @@ static hpct_status copy_block(worker *wk, large *l, uint64_t block)
         if (!present)
             l->way = WAY_READ;
     }
-    if (status == HPCT_OK)
-        status = hpct_stage_lane_begin(wk->lane, l->sink, block, present);
+    hpct_stage_lane_begin(wk->lane, l->sink, block, present);
     while (at < end && status == HPCT_OK) {
         bool hole = false;
         uint64_t until = 0;
@@ -253,7 +242,7 @@ static hpct_status copy_small(worker *wk, size_t index)
     hpct_stage_item item;
     hpct_stage_walk_item(c->walk, index, &item, path, NULL);
     bool sample = index % SAMPLE_EVERY == 0;
-    long waits = sample ? count_waits() : 0;
+    long waits = sample ? hpct_stage_pace_waits() : 0;
     hpct_status status = hpct_stage_walk_whole(c->walk, index, data);
     if (sample)
         note_wait(wk, waits);
@@ -428,9 +417,7 @@ hpct_status hpct_stage_copy_tree(hpct_stage_walk *walk, hpct_stage_writer *write
 {
     copying c = {
         .walk = walk, .writer = writer, .report = report, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    hpct_status status = make_others(&c, false);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(make_others(&c, false));
     copy_files(&c);
     if (c.status != HPCT_OK)
         return hpct_fail(c.status, "%s", c.message);

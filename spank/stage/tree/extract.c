@@ -42,7 +42,7 @@ static hpct_status fail_archive(const extracting *e)
     if (e->failed != HPCT_OK)
         return e->failed;
     const char *why = archive_error_string(e->archive);
-    return hpct_fail(HPCT_ERR_DATA, "%s: it is damaged, or no archive (tar, zip): %s", e->name,
+    return hpct_fail(HPCT_ERR_DATA, "%s: it is damaged, or not an archive (tar, zip): %s", e->name,
                      why == NULL ? "it cannot be read" : why);
 }
 
@@ -204,9 +204,8 @@ static hpct_status pass_item(extracting *e, struct archive_entry *entry)
     char path[PATH_MAX], target[PATH_MAX];
     hpct_stage_item item;
     const char *link = archive_entry_hardlink(entry);
-    hpct_status status = plain_path(e, archive_entry_pathname(entry), path);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(plain_path(e, archive_entry_pathname(entry), path));
+    hpct_status status = HPCT_OK;
     describe(entry, path, &item);
     if (link != NULL) {
         status = plain_path(e, link, target);
@@ -267,9 +266,7 @@ static hpct_status check_end(extracting *e)
     const void *data = NULL;
     size_t size = 1;
     while (size > 0) {
-        hpct_status status = hpct_stage_unpack_read(e->unpack, &data, &size);
-        if (status != HPCT_OK)
-            return status;
+        HPCT_TRY(hpct_stage_unpack_read(e->unpack, &data, &size));
         if (size > 0)
             count_zeros(e, data, size);
     }

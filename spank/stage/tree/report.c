@@ -88,23 +88,19 @@ static hpct_status check_end(hpct_stage_report *report, double time)
 /* "1.2 GB of 5.0 GB, 300 of 60000 files, 1.1 GB/s, 0:04 left"; unknown parts are omitted. */
 static void say_progress(const hpct_stage_report *report, double seconds)
 {
-    char line[256], done[32], total[32], rate[32];
-    uint64_t bytes = report->bytes, files = report->files;
-    double speed = (double) bytes / seconds;
-    size_t used = 0;
-    hpct_spec_bytes_show(bytes, done, sizeof done);
+    char line[256] = "", done[32], total[32], rate[32];
+    const uint64_t bytes = report->bytes, files = report->files;
+    FILE *out = fmemopen(line, sizeof line, "w");
+    if (out == NULL)
+        return;
+    fputs(hpct_spec_bytes_show(bytes, done, sizeof done), out);
     if (report->total > 0)
-        used += (size_t) snprintf(line, sizeof line, "%s of %s", done,
-                                  hpct_spec_bytes_show(report->total, total, sizeof total));
-    else
-        used += (size_t) snprintf(line, sizeof line, "%s", done);
-    used +=
-        (size_t) snprintf(line + used, sizeof line - used, ", %llu", (unsigned long long) files);
+        fprintf(out, " of %s", hpct_spec_bytes_show(report->total, total, sizeof total));
+    fprintf(out, ", %llu", (unsigned long long) files);
     if (report->total_files > 0)
-        used += (size_t) snprintf(line + used, sizeof line - used, " of %llu",
-                                  (unsigned long long) report->total_files);
-    used += (size_t) snprintf(line + used, sizeof line - used, " files, %s/s",
-                              hpct_spec_bytes_show((uint64_t) speed, rate, sizeof rate));
+        fprintf(out, " of %llu", (unsigned long long) report->total_files);
+    fprintf(out, " files, %s/s",
+            hpct_spec_bytes_show((uint64_t) ((double) bytes / seconds), rate, sizeof rate));
     double done_part = report->total > 0 ? (double) bytes / (double) report->total
                        : report->read_total > 0
                            ? (double) report->read / (double) report->read_total
@@ -112,12 +108,14 @@ static void say_progress(const hpct_stage_report *report, double seconds)
     if (done_part > 0 && done_part < 1) {
         double left = seconds / done_part - seconds;
         unsigned long rest = left < 359999 ? (unsigned long) left + 1 : 359999;
+        fprintf(out, ", ");
         if (rest >= 3600)
-            snprintf(line + used, sizeof line - used, ", %lu:%02lu:%02lu left", rest / 3600,
-                     rest / 60 % 60, rest % 60);
+            fprintf(out, "%lu:%02lu", rest / 3600, rest / 60 % 60);
         else
-            snprintf(line + used, sizeof line - used, ", %lu:%02lu left", rest / 60, rest % 60);
+            fprintf(out, "%lu", rest / 60);
+        fprintf(out, ":%02lu left", rest % 60);
     }
+    fclose(out);
     hpct_stage_report_say("%s", line);
 }
 

@@ -152,8 +152,8 @@ char *hpct_stage_lane_buffer(hpct_stage_lane *lane)
     return lane->back;
 }
 
-hpct_status hpct_stage_lane_begin(hpct_stage_lane *lane, hpct_stage_sink *sink, uint64_t block,
-                                  bool present)
+void hpct_stage_lane_begin(hpct_stage_lane *lane, hpct_stage_sink *sink, uint64_t block,
+                           bool present)
 {
     uint64_t left = sink->size - block * HPCT_STAGE_HASH_BLOCK;
     lane->sink = sink;
@@ -163,7 +163,6 @@ hpct_status hpct_stage_lane_begin(hpct_stage_lane *lane, hpct_stage_sink *sink, 
     lane->end = lane->at + (left < HPCT_STAGE_HASH_BLOCK ? left : HPCT_STAGE_HASH_BLOCK);
     hpct_stage_hasher_reset(lane->given);
     hpct_stage_hasher_reset(lane->found);
-    return HPCT_OK;
 }
 
 hpct_status hpct_stage_lane_data(hpct_stage_lane *lane, const void *data, size_t size)

@@ -55,6 +55,12 @@ hpct_stage_pace_kind hpct_stage_pace_check(hpct_stage_pace *pace)
     return kind;
 }
 
+long hpct_stage_pace_waits(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
 int hpct_stage_pace_cores(int most)
 {
     cpu_set_t cpus;

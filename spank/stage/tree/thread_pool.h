@@ -28,6 +28,10 @@ void hpct_stage_pace_end(hpct_stage_pace *pace);
 /* After a piece of work. Any answer but HPCT_STAGE_PACE_EARLY resets the state. */
 hpct_stage_pace_kind hpct_stage_pace_check(hpct_stage_pace *pace);
 
+/* Voluntary context switches of this thread: more of them after a read show that it blocked, which
+ * more threads would hide. */
+long hpct_stage_pace_waits(void);
+
 /* Number of usable cores, at most `most`. */
 int hpct_stage_pace_cores(int most);
 

@@ -94,9 +94,7 @@ static hpct_status read_gzip(hpct_stage_unpack *u, const void **data, size_t *si
     u->z.avail_out = PIECE;
     while (u->z.avail_out == PIECE) {
         bool more = false;
-        hpct_status status = next_member(u, &more);
-        if (status != HPCT_OK)
-            return status;
+        HPCT_TRY(next_member(u, &more));
         if (!more && u->within)
             return fail_damaged(u, "its end is missing");
         if (!more)

@@ -47,7 +47,7 @@ struct hpct_stage_walk {
     node *nodes;
     size_t count, room;
     hpct_stage_walk_totals totals;
-    hpct_stage_inodes *inodes; /* inodes with several names; used while listing */
+    void *inodes;              /* those with several names; used while listing */
     hpct_stage_report *report; /* used while listing */
 };
 
@@ -132,9 +132,7 @@ static hpct_status count_data(hpct_stage_walk *w, size_t index, int fd, uint64_t
     *bytes = 0;
     for (uint64_t at = 0, end = 0; at < size; at = end) {
         bool hole = false;
-        hpct_status status = hpct_stage_walk_extent(w, index, fd, at, &end, &hole);
-        if (status != HPCT_OK)
-            return status;
+        HPCT_TRY(hpct_stage_walk_extent(w, index, fd, at, &end, &hole));
         if (!hole)
             *bytes += end - at;
         w->nodes[index].holes |= hole;
@@ -152,13 +150,12 @@ static hpct_status add_file(hpct_stage_walk *w, size_t index, int fd, const char
     n->kind = HPCT_STAGE_ITEM_FILE;
     n->size = bytes;
     if (info->st_nlink > 1 && name != NULL) {
-        size_t first = index;
-        hpct_status status = hpct_stage_inodes_add(w->inodes, info->st_dev, info->st_ino, &first);
-        if (status != HPCT_OK)
-            return status;
-        if (first != index) {
+        const hpct_stage_inode *first = hpct_stage_inodes_add(&w->inodes, info, index, "");
+        if (first == NULL)
+            return hpct_fail_memory(0);
+        if (first->number != index) {
             n->kind = HPCT_STAGE_ITEM_HARDLINK;
-            n->first = (uint32_t) first;
+            n->first = (uint32_t) first->number;
             n->size = 0;
             w->totals.entries++;
             return HPCT_OK;
@@ -252,9 +249,8 @@ static hpct_status add_entry(hpct_stage_walk *w, size_t parent, int fd, const ch
     struct stat info;
     size_t index = 0;
     bool follow = false;
-    hpct_status status = add_node(w, parent, name, &index);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(add_node(w, parent, name, &index));
+    hpct_status status = HPCT_OK;
     if (fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
         return fail_read(w, index);
     if (S_ISLNK(info.st_mode)) {
@@ -375,13 +371,11 @@ hpct_status hpct_stage_walk_open(hpct_stage_walk **out, int src, const char *nam
     w->name = strdup(name);
     w->folders = hpct_stage_folders_new(src, false, options->follow);
     w->arena = hpct_stage_arena_new();
-    w->inodes = hpct_stage_inodes_new();
-    if (w->name == NULL || w->folders == NULL || w->arena == NULL || w->inodes == NULL)
+    if (w->name == NULL || w->folders == NULL || w->arena == NULL)
         status = hpct_fail_memory(0);
     if (status == HPCT_OK)
         status = list_root(w);
-    hpct_stage_inodes_free(w->inodes);
-    w->inodes = NULL;
+    hpct_stage_inodes_free(&w->inodes);
     if (status != HPCT_OK) {
         hpct_stage_walk_close(w);
         return status;

@@ -127,10 +127,9 @@ static hpct_status check(hpct_stage_writer *w, const hpct_stage_item *item)
     if (!hpct_stage_item_path_ok(item->path))
         return hpct_stage_writer_fail(
             w, HPCT_ERR_DATA, item->path,
-            "no name that can be made: it leads out of the folder, or is too long");
+            "this name cannot be made: it leads out of the folder, or is too long");
     if ((*item->path == '\0') == w->has_root || (w->has_root && w->fd < 0))
-        return hpct_stage_writer_fail(w, HPCT_ERR_DATA, item->path,
-                                      "it comes where nothing can come");
+        return hpct_stage_writer_fail(w, HPCT_ERR_DATA, item->path, "nothing can come there");
     uint64_t entries = atomic_fetch_add(&w->entries, 1) + 1;
     if (w->options.max_entries != 0 && entries > w->options.max_entries)
         return hpct_fail(HPCT_ERR_CONFIG, "%s has more than %llu files, for which there is no room",
@@ -233,9 +232,8 @@ static hpct_status make_hard_link(hpct_stage_writer *w, const hpct_stage_item *i
     if (!hpct_stage_item_path_ok(item->target) || *item->target == '\0')
         return hpct_fail(HPCT_ERR_DATA, "%s/%s is a link to '%s', which is not a name in it",
                          w->name, item->path, item->target);
-    hpct_status status = enter(w, item->target, &from, &name);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(enter(w, item->target, &from, &name));
+    hpct_status status = HPCT_OK;
     if (fstatat(from, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(info.st_mode)) {
         status = hpct_fail(HPCT_ERR_DATA, "%s/%s is a further name of '%s', which is not there",
                            w->name, item->path, item->target);
@@ -314,9 +312,8 @@ hpct_status hpct_stage_writer_finish(hpct_stage_writer *w)
         const folder *f = &w->list[i];
         int above = -1;
         const char *last = NULL;
-        hpct_status status = enter(w, f->path, &above, &last);
-        if (status != HPCT_OK)
-            return status;
+        HPCT_TRY(enter(w, f->path, &above, &last));
+        hpct_status status = HPCT_OK;
         int fd = openat(above, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fchmod(fd, f->mode) != 0 || futimens(fd, f->times) != 0)
             status = hpct_stage_writer_fail_make(w, f->path);

@@ -85,8 +85,8 @@ void hpct_stage_lane_free(hpct_stage_lane *lane); /* NULL is allowed */
 
 /* Begins a block; its bytes follow. `present`: they are in the file already (written by the kernel)
  * and are only compared. */
-hpct_status hpct_stage_lane_begin(hpct_stage_lane *lane, hpct_stage_sink *sink, uint64_t block,
-                                  bool present);
+void hpct_stage_lane_begin(hpct_stage_lane *lane, hpct_stage_sink *sink, uint64_t block,
+                           bool present);
 hpct_status hpct_stage_lane_data(hpct_stage_lane *lane, const void *data, size_t size);
 
 /* Buffer of HPCT_STAGE_LANE_PIECE bytes for hpct_stage_lane_data. Written data is read back into
