@@ -39,7 +39,6 @@ bool place_exists(const char *path)
 
 int place_setup(void **state)
 {
-    (void) state;
     place_uid = geteuid() == 0 ? 12345 : geteuid();
     place_gid = geteuid() == 0 ? 12345 : getegid();
     snprintf(place_base, sizeof place_base, "%s/hpc-train-tmpdir.XXXXXX", unit_folder());
@@ -51,13 +50,12 @@ int place_setup(void **state)
 
 int place_teardown(void **state)
 {
-    (void) state;
     while (umount2(place_base, MNT_DETACH) == 0) /* what place_own_mounts put there */
         ;
     return system(place_text("rm -rf %s", place_base));
 }
 
-/* In a chroot "/" is no mount of its own, so the test's folder is made one. */
+/* In a chroot "/" is not a mount of its own, so the test's folder is made one. */
 void place_own_mounts(void)
 {
     if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||

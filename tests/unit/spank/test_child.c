@@ -1,4 +1,4 @@
-/* spank: a program that runs as the user, who may do with it what he wants: it is watched all the
+/* spank: a program that runs as the user, and that the user can manipulate: it is watched all the
  * same. Played by shell scripts. */
 #include "base/status.h"
 #include "spank/child.h"
@@ -26,7 +26,6 @@ static int num_lines;
 
 static void keep_line(void *context, const char *text)
 {
-    (void) context;
     num_lines++;
     strncat(heard, text, sizeof heard - strlen(heard) - 1);
     strncat(heard, "\n", sizeof heard - strlen(heard) - 1);
@@ -56,7 +55,6 @@ static const hpct_spank_child patient = {.stall_seconds = 20, .end_signal = SIGK
 
 static void output_is_captured_and_sanitized(void **state)
 {
-    (void) state;
     hpct_spank_child child = patient;
     child.line = keep_line;
     assert_int_equal(run(child, "printf 'a\\033b\\nlast' >&2; exit 74"), HPCT_ERR_IO);
@@ -68,7 +66,6 @@ static void output_is_captured_and_sanitized(void **state)
 /* Another process of the user's can open its files through /proc and keep them. */
 static void open_descriptors_of_others_do_not_delay(void **state)
 {
-    (void) state;
     hpct_spank_child child = patient;
     static const char script[] =
         "(for i in $(seq 120); do echo >&3; sleep 0.5; done) >/dev/null 2>&1 & exit 66";
@@ -82,7 +79,6 @@ static void open_descriptors_of_others_do_not_delay(void **state)
 
 static void closing_output_does_not_extend_the_timeout(void **state)
 {
-    (void) state;
     hpct_spank_child child = patient;
     child.limit_seconds = 1;
     assert_int_equal(run(child, "exec 3>&- 2>&-; sleep 300"), HPCT_ERR_STOPPED);
@@ -96,7 +92,6 @@ static void closing_output_does_not_extend_the_timeout(void **state)
 
 static void stopped_child_is_killed_after_the_timeout(void **state)
 {
-    (void) state;
     hpct_spank_child child = patient;
     child.limit_seconds = 1;
     assert_int_equal(run(child, "kill -STOP $$"), HPCT_ERR_STOPPED);
@@ -108,16 +103,14 @@ static void stopped_child_is_killed_after_the_timeout(void **state)
 
 static void changed_byte_is_a_heartbeat(void **state)
 {
-    (void) state;
     hpct_spank_child child = {.stall_seconds = 5, .end_signal = SIGKILL};
     assert_int_equal(run(child, "for i in 1 2 3 4 5 6 7; do printf . >&3; sleep 1; done; exit 66"),
                      HPCT_ERR_NO_INPUT);
 }
 
-/* What has ended belongs to who traces it, until that one lets go of it. */
+/* A process that has ended belongs to its tracer until that detaches. */
 static void traced_child_does_not_delay(void **state)
 {
-    (void) state;
     char name[] = "/tmp/hpc-train-child.XXXXXX", text[256] = "";
     int fd = mkstemp(name), status;
     pid_t tracer = fork(), traced = 0;
@@ -144,7 +137,6 @@ static void traced_child_does_not_delay(void **state)
 
 static void descendants_end_with_the_child(void **state)
 {
-    (void) state;
     char text[256];
     int pids[2] = {0};
     hpct_spank_child child = patient;

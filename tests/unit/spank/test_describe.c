@@ -39,7 +39,6 @@ static const hpct_spank_task_facts task3 = {
 
 static void task_config_has_gpu_data_and_tmpdir(void **state)
 {
-    (void) state;
     hpct_cluster_config *config = NULL;
     assert_int_equal(describe(ENV(STEP, "SLURMD_NODENAME=node1", "CUDA_VISIBLE_DEVICES=0,1"), task3,
                               "/data/mnist:d/m,/x", &config),
@@ -59,7 +58,6 @@ static void task_config_has_gpu_data_and_tmpdir(void **state)
 
 static void layouts_that_slurm_contradicts_are_rejected(void **state)
 {
-    (void) state;
     hpct_cluster_config *config = NULL;
     hpct_spank_task_facts facts = task3;
     facts.node = 0;
@@ -109,7 +107,6 @@ static hpct_status stage_together(const parse_case *c, char *got, size_t size)
 
 static void nodes_stage_together_if_trusted_or_asked(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"auto", HPCT_OK, "together", true},
         {"extract", HPCT_OK, "together", true},
@@ -125,7 +122,6 @@ static void nodes_stage_together_if_trusted_or_asked(void **state)
 /* SPANK counts within the component, the variables through all of them. */
 static void task_config_of_a_heterogeneous_component(void **state)
 {
-    (void) state;
     hpct_cluster_config *config = NULL;
     hpct_spank_task_facts second = {
         .job = 43, .rank = 1, .local_rank = 1, .node = 0, .local_tasks = 2, .total_tasks = 2};
@@ -151,7 +147,6 @@ static void task_config_of_a_heterogeneous_component(void **state)
 
 static void config_file_is_written_with_mode_0600(void **state)
 {
-    (void) state;
     char folder[] = "/tmp/hpc-train-write.XXXXXX", command[PATH_MAX], *path = NULL, text[64];
     struct stat info;
     assert_non_null(mkdtemp(folder));

@@ -13,8 +13,6 @@ typedef struct command {
 /* Text: the values in the order in which Slurm hands them on; number: the option. */
 static hpct_status check_given(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     const command *call = c->with;
     hpct_spank_given given = {0};
     words values, line;
@@ -36,7 +34,6 @@ static hpct_status check_given(const parse_case *c, char *got, size_t size)
 
 static void second_values_in_one_place_are_rejected(void **state)
 {
-    (void) state;
     const hpct_cluster_environment *job =
         ENV("SLURM_SPANK__SLURM_SPANK_OPTION_spank_hpc_train_hpc_train_stage=/a");
     const parse_case cases[] = {
@@ -57,7 +54,7 @@ static void second_values_in_one_place_are_rejected(void **state)
         /* an option without a value is what it implies */
         {"off on", HPCT_OK, NULL, ON, IN_SCRIPT("--hpc-train")},
         {"on off", HPCT_ERR_USAGE, NULL, ON, NO_SCRIPT("--hpc-train")},
-        /* ports are no list to which the second could be added */
+        /* ports are not a list to which the second could be added */
         {"22000 23000", HPCT_ERR_USAGE, NULL, HPCT_SPANK_OPTION_PORT, IN_SCRIPT("job.sh")},
     };
     RUN_CASES(check_given, cases);

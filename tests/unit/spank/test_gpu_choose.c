@@ -17,7 +17,6 @@ static hpct_status choose(const parse_case *c, char *got, size_t size)
 
 static void gpus_are_chosen_by_local_rank_or_map(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"rank", HPCT_OK, "0", 0, "0,1"},
         {"rank", HPCT_OK, "1", 1, "0,1"},

@@ -8,23 +8,18 @@
 
 static hpct_status several(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     words w;
     return accepted_if(hpct_spank_nodes_asked_several(split_words(&w, c->text)));
 }
 
 static hpct_status components(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     words w;
     return accepted_if(hpct_spank_nodes_asked_parts(split_words(&w, c->text)));
 }
 
 static void srun_options_say_several_nodes(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"srun -N2 true", HPCT_OK},
         {"srun -lN 2-4 true", HPCT_OK},
@@ -48,7 +43,6 @@ static void srun_options_say_several_nodes(void **state)
 
 static void a_colon_separates_components(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"srun -N1 a : b", HPCT_OK},
         {"srun -N1 a:b", HPCT_ERR_USAGE},
@@ -86,7 +80,6 @@ static hpct_status array(const parse_case *c, char *got, size_t size)
 
 static void sbatch_options_or_its_script_say_array(void **state)
 {
-    (void) state;
     scripts paths;
     write_script(paths.array,
                  "#!/bin/bash\n# a job\n\n#SBATCH -N1\n#SBATCH -J x --array=1-3%2\ntrue\n");

@@ -42,7 +42,6 @@ static hpct_status resolve_on(const parse_case *c, char *got, size_t size)
 
 static void command_line_overrides_environment_overrides_default(void **state)
 {
-    (void) state;
     const parse_case cases[] = {
         {"", HPCT_OK, "off", false, NO_ENV},
         {"", HPCT_OK, "on", true, NO_ENV},
@@ -65,7 +64,6 @@ static void command_line_overrides_environment_overrides_default(void **state)
 
 static void unset_values_come_from_the_environment_or_defaults(void **state)
 {
-    (void) state;
     hpct_spank_options options = {0};
     hpct_spank_choices choices = {0};
     hpct_cluster_environment *environment =
@@ -96,14 +94,11 @@ static void unset_values_come_from_the_environment_or_defaults(void **state)
 /* Number: the option. */
 static hpct_status check_option(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     return hpct_spank_option_check((hpct_spank_option) c->number, c->text);
 }
 
 static void invalid_values_are_rejected(void **state)
 {
-    (void) state;
 #define WRONG(option, text, words)                                                                 \
     {                                                                                              \
         text, HPCT_ERR_USAGE, words, HPCT_SPANK_OPTION_##option                                    \
@@ -174,7 +169,6 @@ static void invalid_values_are_rejected(void **state)
 
 static void errors_name_the_variable(void **state)
 {
-    (void) state;
     hpct_spank_options options = {0};
     hpct_spank_choices choices = {0};
     assert_int_equal(hpct_spank_options_resolve(&options, ENV("HPC_TRAIN_PORT=x"), false, &choices),
@@ -184,7 +178,6 @@ static void errors_name_the_variable(void **state)
 
 static void hide_conflicts_with_bind_none(void **state)
 {
-    (void) state;
     hpct_spank_options options = {0};
     hpct_spank_choices choices = {0};
     hpct_cluster_environment *environment = ENV("HPC_TRAIN_BIND=none");

@@ -179,7 +179,6 @@ static bool is_empty(const char *path)
 
 static void racing_user_gains_nothing(void **state)
 {
-    (void) state;
     struct stat folder, file, after;
     int times = place_times(60, 10000), moved = 0;
     if (geteuid() != 0)
@@ -235,7 +234,6 @@ static void racing_user_gains_nothing(void **state)
 /* A process that does nothing but add files, everywhere, does not keep the directory. */
 static void busy_writer_does_not_prevent_removal(void **state)
 {
-    (void) state;
     if (geteuid() != 0)
         skip();
     for (int round = 0; round < place_times(2, 100); round++) {
@@ -276,7 +274,6 @@ static void busy_writer_does_not_prevent_removal(void **state)
 
 static void deep_trees_are_removed(void **state)
 {
-    (void) state;
     int levels = place_times(1500, 100000); /* 512 of them are a path too long to be named */
     assert_int_equal(hpct_spank_tmpdir_make(parent, 5, uid, gid), HPCT_OK);
     int at = open(in("%s/5", parent), FOLDER);
@@ -302,7 +299,6 @@ static void deep_trees_are_removed(void **state)
 
 static void time_is_bounded(void **state)
 {
-    (void) state;
     int files = place_times(5000, 1000000);
     char name[16];
     assert_int_equal(hpct_spank_tmpdir_make(parent, 8, uid, gid), HPCT_OK);
@@ -338,7 +334,6 @@ static void time_is_bounded(void **state)
 
 static void unremovable_entry_is_named(void **state)
 {
-    (void) state;
     if (geteuid() != 0)
         skip();
     assert_int_equal(hpct_spank_tmpdir_make(parent, 13, uid, gid), HPCT_OK);
@@ -363,7 +358,6 @@ static void unremovable_entry_is_named(void **state)
 /* A bind mount has the device number of the file system around it. */
 static void mounts_of_root_are_not_entered(void **state)
 {
-    (void) state;
     place_own_mounts();
     assert_int_equal(hpct_spank_tmpdir_make(parent, 10, uid, gid), HPCT_OK);
     shell(
@@ -408,7 +402,6 @@ static int mount_fuse(const char *path, uid_t owner)
 
 static void unresponsive_mount_is_not_accessed(void **state)
 {
-    (void) state;
     place_own_mounts();
     assert_int_equal(hpct_spank_tmpdir_make(parent, 15, uid, gid), HPCT_OK);
     alarm(60); /* a process that waits for FUSE can be killed */
@@ -440,10 +433,9 @@ static void unresponsive_mount_is_not_accessed(void **state)
     alarm(0);
 }
 
-/* A mount in the user's own namespace (a container's) is no mount here. */
+/* A mount in the user's own namespace (a container's) is not a mount here. */
 static void a_mount_in_another_namespace_is_no_obstacle(void **state)
 {
-    (void) state;
     int ready[2];
     char byte;
     if (geteuid() != 0)
@@ -513,7 +505,6 @@ static void serve(int fd)
 
 static void a_parent_on_a_network_is_refused(void **state)
 {
-    (void) state;
     place_own_mounts();
     shell(in("mkdir %s/far", base));
     int fd = mount_fuse(in("%s/far", base), 0);

@@ -25,7 +25,6 @@ static const char *const step[] = {"SLURM_STEP_NODELIST=rack[01-20]-node[001-500
 static const char *get(void *context, const char *name)
 {
     size_t size = strlen(name);
-    (void) context;
     for (const char *const *entry = step; *entry != NULL; entry++) {
         if (strncmp(*entry, name, size) == 0 && (*entry)[size] == '=')
             return *entry + size + 1;
@@ -133,7 +132,6 @@ static int start_with(environment *e)
 
 static void a_step_of_eighty_thousand(void **state)
 {
-    (void) state;
     char folder[] = "/tmp/hpc-train-scale.XXXXXX", command[64], *file = NULL, *json = NULL;
     environment e = {0};
     size_t heap = 0;
@@ -181,7 +179,6 @@ static void a_step_of_eighty_thousand(void **state)
 /* The largest that are still set: both texts just below their bounds. */
 static void the_kernel_takes_the_largest_variables(void **state)
 {
-    (void) state;
     environment e = {0};
     char *json = malloc(HPCT_CLUSTER_MAX_CONFIG_VARIABLE + 1),
          *tf = malloc(HPCT_CLUSTER_MAX_VARIABLE);

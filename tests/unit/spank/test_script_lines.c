@@ -8,8 +8,6 @@
  * an option before that, too. */
 static hpct_status script(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     char path[] = "/tmp/hpc-train-options-XXXXXX", program[] = "/usr/bin/sbatch", nodes[] = "-N1";
     char name[] = "-J", ours[] = "--hpc-train-stage=/a";
     char behind[64] = "";
@@ -29,7 +27,6 @@ static hpct_status script(const parse_case *c, char *got, size_t size)
 
 static void lines_that_sbatch_does_not_read_are_refused(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"#!/bin/sh\n\n# x\n#SBATCH --hpc-train\nsrun a\n", HPCT_OK, NULL, 0, NULL},
         {"#!/bin/sh\nset -e\n#SBATCH -N1 --hpc-train=on\n", HPCT_ERR_USAGE,

@@ -16,7 +16,6 @@ static hpct_status read_settings(char *const *arguments, hpct_spank_settings *se
 
 static void settings_have_defaults_and_are_read(void **state)
 {
-    (void) state;
     hpct_spank_settings settings;
     assert_int_equal(hpct_spank_settings_read(0, NULL, &settings), HPCT_OK);
     assert_string_equal(settings.tmpdir, "/tmp/hpc-train");
@@ -54,7 +53,6 @@ static void settings_have_defaults_and_are_read(void **state)
  * default. */
 static void examples_of_the_shipped_file_are_valid(void **state)
 {
-    (void) state;
     char path[512], line[512], *examples[32], *defaults[32];
     int count = 0, kept = 0;
     hpct_spank_settings plain, given;
@@ -97,8 +95,6 @@ static void examples_of_the_shipped_file_are_valid(void **state)
 
 static hpct_status read_line(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     words w;
     hpct_spank_settings settings;
     hpct_status status = read_settings(split_words(&w, c->text), &settings);
@@ -108,7 +104,6 @@ static hpct_status read_line(const parse_case *c, char *got, size_t size)
 
 static void invalid_settings_are_rejected(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"tmpdir", HPCT_ERR_CONFIG, "plugstack.conf"},
         {"tmpdir=", HPCT_ERR_CONFIG, "plugstack.conf"},

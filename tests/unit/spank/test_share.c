@@ -23,7 +23,6 @@ static int *calls; /* shared: how often the work was done */
 
 static int setup(void **state)
 {
-    (void) state;
     calls = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     *calls = 0;
     return calls == MAP_FAILED || hpct_spank_share_make(&share) != HPCT_OK;
@@ -31,7 +30,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void) state;
     hpct_spank_share_free(share);
     return munmap(calls, 4096);
 }
@@ -69,8 +67,6 @@ static void run_tasks(hpct_spank_share_work work, int stall_seconds, const char 
 
 static hpct_status short_work(void *context, hpct_spank_share *s)
 {
-    (void) context;
-    (void) s;
     __atomic_add_fetch(calls, 1, __ATOMIC_SEQ_CST);
     usleep(200000);
     return HPCT_OK;
@@ -85,7 +81,6 @@ static hpct_status failing_work(void *context, hpct_spank_share *s)
 /* Longer than the waiters' patience, but it says that it goes on. */
 static hpct_status long_work(void *context, hpct_spank_share *s)
 {
-    (void) context;
     for (int i = 0; i < 16; i++) {
         usleep(250000);
         hpct_spank_share_progress(s);
@@ -95,8 +90,6 @@ static hpct_status long_work(void *context, hpct_spank_share *s)
 
 static hpct_status stuck_work(void *context, hpct_spank_share *s)
 {
-    (void) context;
-    (void) s;
     sleep(6);
     return HPCT_OK;
 }
@@ -110,7 +103,6 @@ static hpct_status killed_work(void *context, hpct_spank_share *s)
 
 static void one_works_for_all(void **state)
 {
-    (void) state;
     int good = 0, bad = 0;
     run_tasks(short_work, 5, "", &good, &bad);
     assert_int_equal(good, 4);
@@ -121,7 +113,6 @@ static void one_works_for_all(void **state)
 
 static void all_learn_of_a_failure(void **state)
 {
-    (void) state;
     int good = 0, bad = 0;
     run_tasks(failing_work, 5, "no such data", &good, &bad);
     assert_int_equal(bad, 4);
@@ -130,7 +121,6 @@ static void all_learn_of_a_failure(void **state)
 
 static void waiting_goes_on_with_progress(void **state)
 {
-    (void) state;
     int good = 0, bad = 0;
     run_tasks(long_work, 2, "", &good, &bad);
     assert_int_equal(good, 4);
@@ -138,7 +128,6 @@ static void waiting_goes_on_with_progress(void **state)
 
 static void waiting_ends_without_progress(void **state)
 {
-    (void) state;
     int good = 0, bad = 0;
     double start = now();
     run_tasks(stuck_work, 2, "to stage the data, but it made no progress for 2 seconds", &good,
@@ -150,7 +139,6 @@ static void waiting_ends_without_progress(void **state)
 
 static void a_killed_worker_is_noticed_at_once(void **state)
 {
-    (void) state;
     int good = 0, bad = 0;
     double start = now();
     run_tasks(killed_work, 30, "which was to stage the data, was killed", &good, &bad);
@@ -162,7 +150,6 @@ static void a_killed_worker_is_noticed_at_once(void **state)
 /* The mutex comes first in the share; the worker is done when a task dies that only reads. */
 static void a_killed_reader_spoils_nothing(void **state)
 {
-    (void) state;
     int good = 0, bad = 0;
     assert_int_equal(
         hpct_spank_share_once(share, HPCT_SPANK_SHARE_DATA, 0, "stage", 5, short_work, NULL),
@@ -211,7 +198,6 @@ static hpct_status run_helper(const char *script, int stall_seconds)
 
 static void the_helper_is_called_as_told(void **state)
 {
-    (void) state;
     setenv("LD_PRELOAD_TEST", "1", 1);
     int first = open("/proc/version", O_RDONLY), secret = dup2(first, 20); /* not close-on-exec */
     close(first);
@@ -237,7 +223,6 @@ static void the_helper_is_called_as_told(void **state)
 
 static void the_helpers_end_is_told(void **state)
 {
-    (void) state;
     assert_int_equal(run_helper("exit 66", 10), HPCT_ERR_NO_INPUT);
     assert_int_equal(run_helper("kill -KILL $$", 10), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "killed by signal 9"));
@@ -252,7 +237,6 @@ static void the_helpers_end_is_told(void **state)
 
 static void a_stopped_helper_is_ended(void **state)
 {
-    (void) state;
     double start = now();
     assert_int_equal(run_helper("kill -STOP $$; sleep 100", 1), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "no progress for 1 seconds"));
@@ -261,7 +245,6 @@ static void a_stopped_helper_is_ended(void **state)
 
 static void a_helper_that_does_not_end_is_ended(void **state)
 {
-    (void) state;
     double start = now();
     assert_int_equal(run_helper("exec 3>&- sleep 100", 1), HPCT_ERR_IO);
     assert_non_null(strstr(hpct_last_error(), "no progress for 1 seconds"));
@@ -270,7 +253,6 @@ static void a_helper_that_does_not_end_is_ended(void **state)
 
 static void a_lost_status_is_no_success(void **state)
 {
-    (void) state;
     signal(SIGCHLD, SIG_IGN);
     hpct_status status = run_helper("exit 66", 10);
     signal(SIGCHLD, SIG_DFL);
@@ -299,7 +281,6 @@ static int listen_on(int family, int port)
 
 static void ports_in_use_are_named(void **state)
 {
-    (void) state;
     int port = 21000 + (int) (getpid() % 5000);
     int fd = listen_on(AF_INET, port);
     assert_true(fd >= 0);
@@ -322,7 +303,6 @@ static void ports_in_use_are_named(void **state)
 
 static void node_reports_are_staggered(void **state)
 {
-    (void) state;
     int at_once = 0, most = 0, per_tenth[20] = {0};
     for (uint32_t node = 0; node < 10000; node++) {
         int turn = hpct_spank_turn_ms(node, 10000);

@@ -15,7 +15,6 @@ static char heard[256 * 1024];
 
 static void keep_line(void *context, bool error, const char *text)
 {
-    (void) context;
     size_t size = strlen(heard);
     snprintf(heard + size, sizeof heard - size, "%c:%s\n", error ? 'e' : 'i', text);
 }
@@ -43,7 +42,6 @@ static hpct_status speak(void *context)
 
 static void lines_and_status_are_returned(void **state)
 {
-    (void) state;
     int number = 0;
     assert_int_equal(run(speak, &number, 100), HPCT_OK);
     assert_string_equal(heard, "e:one 1\ni:two\n");
@@ -54,7 +52,6 @@ static void lines_and_status_are_returned(void **state)
 
 static hpct_status speak_for_ever(void *context)
 {
-    (void) context;
     for (int i = 0; i < 100000; i++)
         hpct_spank_timed_child_print(false, "line %d", i);
     return HPCT_OK;
@@ -62,7 +59,6 @@ static hpct_status speak_for_ever(void *context)
 
 static void timeout_is_enforced(void **state)
 {
-    (void) state;
     assert_int_equal(run(speak_for_ever, NULL, 300), HPCT_OK);
     assert_true(strlen(heard) > 60000 && strlen(heard) < 140000);
     assert_memory_equal(heard, "i:line 0\ni:line 1\n", 18);
@@ -77,7 +73,6 @@ static hpct_status stop_itself(void *context)
 
 static void stopped_child_is_killed_in_time(void **state)
 {
-    (void) state;
     int number = 0;
     assert_int_equal(run(stop_itself, &number, 1), HPCT_ERR_STOPPED);
     assert_string_equal(heard, "e:here\n");
@@ -93,7 +88,6 @@ static hpct_status die(void *context)
 
 static void killed_child_is_an_error(void **state)
 {
-    (void) state;
     int number = SIGKILL;
     assert_int_equal(run(die, &number, 100), HPCT_ERR_IO);
     assert_string_equal(hpct_last_error(), "the test: its process was ended");
@@ -114,7 +108,6 @@ static hpct_status look_at_files(void *context)
 
 static void descriptors_are_not_inherited(void **state)
 {
-    (void) state;
     int fds[2];
     assert_int_equal(pipe(fds), 0);
     assert_int_equal(run(look_at_files, fds, 100), HPCT_OK);
@@ -138,7 +131,6 @@ static hpct_status who(void *context)
 
 static void child_drops_privileges(void **state)
 {
-    (void) state;
     hpct_spank_person person = {.uid = 12345, .gid = 12346};
     const hpct_spank_timed_child timed_child = {
         .what = "the test", .seconds = 10, .as = &person, .work = who, .context = &person};

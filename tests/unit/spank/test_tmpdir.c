@@ -21,7 +21,6 @@
 
 static void a_directory_is_made_and_removed(void **state)
 {
-    (void) state;
     struct stat info;
     umask(077);
     assert_int_equal(hpct_spank_tmpdir_make(parent, 42, uid, gid), HPCT_OK);
@@ -51,7 +50,6 @@ static void a_directory_is_made_and_removed(void **state)
 
 static void jobs_do_not_touch_one_another(void **state)
 {
-    (void) state;
     char *path = hpct_spank_tmpdir_path("/p", 42);
     assert_string_equal(path, "/p/42");
     free(path);
@@ -65,7 +63,6 @@ static void jobs_do_not_touch_one_another(void **state)
 
 static void links_are_removed_and_not_followed(void **state)
 {
-    (void) state;
     assert_int_equal(hpct_spank_tmpdir_make(parent, 1, uid, gid), HPCT_OK);
     shell(in("mkdir -p %s/precious && touch %s/precious/file", base, base));
     shell(in("ln -s %s/precious %s/1/link && ln -s %s/precious %s/7", base, parent, base, parent));
@@ -86,7 +83,6 @@ static void links_are_removed_and_not_followed(void **state)
 
 static void what_another_user_left_is_removed(void **state)
 {
-    (void) state;
     if (geteuid() != 0)
         skip();
     assert_int_equal(hpct_spank_tmpdir_make(parent, 9, uid + 1, gid), HPCT_OK);
@@ -101,7 +97,6 @@ static void what_another_user_left_is_removed(void **state)
 
 static void unsafe_parents_are_refused(void **state)
 {
-    (void) state;
     struct stat info;
     shell(
         in("mkdir -m 777 %s/open && mkdir -m 1777 %s/sticky && mkdir %s/real && ln -s real %s/link",
@@ -135,7 +130,6 @@ static void unsafe_parents_are_refused(void **state)
 
 static void steps_may_race(void **state)
 {
-    (void) state;
     for (uint32_t job = 100; job < 120; job++) {
         int failed = 0;
         pid_t children[8];
@@ -157,7 +151,6 @@ static void steps_may_race(void **state)
 
 static void leftovers_are_removed_later(void **state)
 {
-    (void) state;
     assert_int_equal(hpct_spank_tmpdir_make(parent, 12, uid, gid), HPCT_OK);
     shell(in("mkdir -p %s/.gone-13-1/deep/er && touch %s/.gone-13-1/file %s/12/file", parent,
              parent, parent));
@@ -170,7 +163,6 @@ static void leftovers_are_removed_later(void **state)
 
 static void incomplete_directories_are_removed_with_the_job(void **state)
 {
-    (void) state;
     assert_int_equal(hpct_spank_tmpdir_make(parent, 14, uid, gid), HPCT_OK);
     shell(in("mkdir -p %s/.new-14-1/full %s/.new-14-%d %s/.new-15-1 %s/.new-140-1", parent, parent,
              (int) getpid(), parent, parent));
@@ -186,7 +178,6 @@ static void incomplete_directories_are_removed_with_the_job(void **state)
 
 static void reboot_moves_old_directories_aside(void **state)
 {
-    (void) state;
     struct stat info;
     shell(in("rm -rf %s", parent));
     umask(077);
@@ -220,7 +211,6 @@ static void reboot_moves_old_directories_aside(void **state)
 
 static void invisible_directory_is_an_error(void **state)
 {
-    (void) state;
     assert_int_equal(hpct_spank_tmpdir_check(in("%s/none", parent)), HPCT_ERR_CONFIG);
     assert_non_null(strstr(hpct_last_error(), "/none was made, but the tasks do not see it"));
     assert_non_null(strstr(hpct_last_error(), "tmpdir="));
@@ -230,7 +220,6 @@ static void invisible_directory_is_an_error(void **state)
 
 static void network_file_systems_are_known(void **state)
 {
-    (void) state;
     assert_string_equal(hpct_spank_network_file_system(0x6969), "NFS");
     assert_string_equal(hpct_spank_network_file_system(0x0bd00bd0), "Lustre");
     assert_string_equal(hpct_spank_network_file_system(0xff534d42), "CIFS");

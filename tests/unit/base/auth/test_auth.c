@@ -22,7 +22,6 @@ static const hpct_auth auth = {.key = &key, .run = "42.0"};
 
 static void keys_are_text(void **state)
 {
-    (void) state;
     hpct_auth_key a, b, none;
     char text[HPCT_AUTH_KEY_TEXT + 2];
     assert_int_equal(hpct_auth_key_draw(&a), HPCT_OK);
@@ -64,7 +63,6 @@ static void refused(const char *path, const char *why)
 /* In all places that a core dump has, also beyond a page; parts of a copy count. */
 static void copies_are_forgotten(void **state)
 {
-    (void) state;
     enum { ROOM = 1 << 20 };
     static char fixed[HPCT_AUTH_KEY_TEXT];
     char local[HPCT_AUTH_KEY_TEXT + 5], zeros[HPCT_AUTH_KEY_TEXT] = "";
@@ -97,7 +95,6 @@ static void copies_are_forgotten(void **state)
 
 static void files_that_others_may_read_are_refused(void **state)
 {
-    (void) state;
     char folder[] = "/tmp/test_auth.XXXXXX", path[64], other[64], text[HPCT_AUTH_KEY_TEXT];
     hpct_auth_key *read;
     assert_non_null(mkdtemp(folder));
@@ -184,7 +181,6 @@ static int shake_hands(const hpct_auth *connector, const hpct_auth *listener, ui
 
 static void both_ends_are_authenticated(void **state)
 {
-    (void) state;
     const hpct_auth_key other = {{1, 2, 4}};
     const hpct_auth stranger = {.key = &other, .run = "42.0"}, next = {.key = &key, .run = "42.1"};
     assert_int_equal(shake_hands(&auth, &auth, 0, -1), 4);
@@ -202,7 +198,6 @@ static void both_ends_are_authenticated(void **state)
 /* What was overheard of one handshake, said in another, or back to who said it. */
 static void replays_are_rejected(void **state)
 {
-    (void) state;
     hpct_auth_proof c, l, again;
     uint8_t last[HPCT_AUTH_PROOF_LAST], accept[HPCT_AUTH_PROOF_ACCEPT],
         reflected[HPCT_AUTH_PROOF_LAST];
@@ -228,7 +223,6 @@ static void replays_are_rejected(void **state)
 
 static void message_codes_enforce_order(void **state)
 {
-    (void) state;
     hpct_auth_seal *out, *in;
     uint8_t tags[3][HPCT_AUTH_SEAL_TAG];
     assert_int_equal(hpct_auth_seal_new(&out, &key), HPCT_OK);
@@ -254,7 +248,6 @@ static void message_codes_enforce_order(void **state)
  */
 static void libcrypto_matches_test_vectors(void **state)
 {
-    (void) state;
     static const uint8_t case13[HPCT_AUTH_SEAL_TAG] = {0x53, 0x0f, 0x8a, 0xfb, 0xc7, 0x45,
                                                        0x36, 0xb9, 0xa9, 0x63, 0xb4, 0xf1,
                                                        0xc4, 0xcb, 0x73, 0x8b};

@@ -26,7 +26,6 @@ static hpct_status fit_roles(const parse_case *c, char *got, size_t size)
 
 static void roles_are_assigned_by_rank(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"ps:2,worker:3,chief,evaluator", HPCT_OK, "p0 p1 w0 w1 w2 c0 e0", 7},
         {"worker:3", HPCT_OK, "w0 w1 w2", 3},
@@ -45,15 +44,12 @@ static void roles_are_assigned_by_rank(void **state)
 
 static hpct_status parse_roles(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     hpct_cluster_roles roles;
     return hpct_cluster_roles_parse(c->text, &roles);
 }
 
 static void invalid_roles_are_rejected(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"", HPCT_ERR_USAGE, "'' is not a role"},
         {"boss", HPCT_ERR_USAGE, "'boss' is not a role"},
@@ -99,7 +95,6 @@ static hpct_status read_layout(const parse_case *c, char *got, size_t size)
 
 static void pmix_mapping_gives_heterogeneous_layouts(void **state)
 {
-    (void) state;
     const parse_case cases[] = {
         {"srun -w node2,node3 -n3 : -w node0 -n2", HPCT_OK,
          "node2:0 node2:1 node3:0 node0:0 node0:1", 3,
@@ -129,7 +124,6 @@ static void pmix_mapping_gives_heterogeneous_layouts(void **state)
 
 static void without_pmix_the_components_node_lists_are_used(void **state)
 {
-    (void) state;
     static const char want[] = "node2:0 node2:1 node3:0 node0:0 node0:1";
     const parse_case cases[] = {
         {"HET_GROUP", HPCT_OK, want, 3, ENV(HET, HET_0 "node[2-3]", HET_1 "node[0-1]")},
@@ -162,7 +156,6 @@ static void without_pmix_the_components_node_lists_are_used(void **state)
 
 static void a_component_alone_is_an_ordinary_step(void **state)
 {
-    (void) state;
     const parse_case cases[] = {
         {"srun -m cyclic", HPCT_OK, "node0:0 node2:0 node3:0 node0:1 node2:1", 0,
          ENV("SLURM_STEP_NODELIST=node[0,2-3]", "SLURM_STEP_TASKS_PER_NODE=2(x2),1",
@@ -174,7 +167,6 @@ static void a_component_alone_is_an_ordinary_step(void **state)
 
 static void pmix_mapping_gives_arbitrary_layouts(void **state)
 {
-    (void) state;
     hpct_cluster cluster;
     hpct_cluster_environment *step =
         ENV("SLURM_STEP_NODELIST=node[0-1]", "SLURM_STEP_TASKS_PER_NODE=1,2",
@@ -213,7 +205,6 @@ static hpct_status find_hosts(const parse_case *c, char *got, size_t size)
 
 static void node_aliases_override_resolved_addresses(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"(null)", HPCT_OK, "10.0.0.1 fd00::1 c2 c3"},
         {"c3:1.2.3.4:foo,c0:host.example:bar", HPCT_OK, "host.example fd00::1 c2 1.2.3.4"},
@@ -284,7 +275,6 @@ static void check_variables(int rank, const char *tf)
 
 static void tf_config_has_cluster_and_task(void **state)
 {
-    (void) state;
     check_variables(1, TF_CLUSTER "{\"type\":\"ps\",\"index\":1}}");
     check_variables(2, TF_CLUSTER "{\"type\":\"worker\",\"index\":0}}");
     check_variables(4, TF_CLUSTER "{\"type\":\"chief\",\"index\":0}}");
@@ -293,7 +283,6 @@ static void tf_config_has_cluster_and_task(void **state)
 
 static void node_number_is_its_place_in_the_job(void **state)
 {
-    (void) state;
     const char list[] = "SLURM_JOB_NODELIST=n[009-010],m3";
     assert_int_equal(hpct_cluster_node_in_job(ENV(list, "SLURMD_NODENAME=n009"), 40, 7), 0);
     assert_int_equal(hpct_cluster_node_in_job(ENV(list, "SLURMD_NODENAME=m3"), 40, 7), 2);

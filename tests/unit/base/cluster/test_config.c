@@ -41,7 +41,6 @@ static const char design_json[] =
 
 static void config_is_written_as_documented(void **state)
 {
-    (void) state;
     char *text = NULL;
     hpct_cluster_config *config = make_config("0", "/tmp/hpc-train/42/mnist");
     assert_int_equal(hpct_cluster_config_to_json(config, &text), HPCT_OK);
@@ -52,7 +51,6 @@ static void config_is_written_as_documented(void **state)
 
 static void config_is_read_back(void **state)
 {
-    (void) state;
     hpct_cluster_config *config = NULL;
     assert_int_equal(hpct_cluster_config_from_json(design_json, strlen(design_json), "x", &config),
                      HPCT_OK);
@@ -78,8 +76,6 @@ static void config_is_read_back(void **state)
 /* The document above, the piece `with` replaced by the text. */
 static hpct_status parse_replaced(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     char text[2048];
     const char *piece = c->with, *at = strstr(design_json, piece);
     assert_non_null(at);
@@ -91,7 +87,6 @@ static hpct_status parse_replaced(const parse_case *c, char *got, size_t size)
 
 static void contradictions_are_rejected(void **state)
 {
-    (void) state;
 #define REPLACED(piece, by, words)                                                                 \
     {                                                                                              \
         by, HPCT_ERR_CONFIG, words "|HPC_TRAIN_CONFIG", 0, piece                                   \
@@ -122,7 +117,6 @@ static void contradictions_are_rejected(void **state)
 
 static void ranks_are_numbered_through_all_roles(void **state)
 {
-    (void) state;
     static const char text[] =
         "{\"version\":1,\"job\":\"1.0\",\"cluster\":{\"ps\":[\"a:1\"],\"worker\":[\"a:2\",\"b:1\"]}"
         ","
@@ -190,7 +184,6 @@ static void forget(received *r)
 
 static void variables_are_as_documented(void **state)
 {
-    (void) state;
     received r;
     const char *dropped = NULL;
     hpct_cluster_config *config = make_config("1", NULL);
@@ -255,7 +248,6 @@ static hpct_status parse_frameworks(const parse_case *c, char *got, size_t size)
 
 static void frameworks_are_parsed(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"tf,jax", HPCT_OK, "tf jax "},
         {"none", HPCT_OK, ""},
@@ -273,7 +265,6 @@ static void frameworks_are_parsed(void **state)
 /* 10,000 nodes x 8 tasks: the variable and TF_CONFIG are left out, the file has everything. */
 static void variables_too_long_for_exec_are_left_out(void **state)
 {
-    (void) state;
     hpct_cluster cluster;
     hpct_cluster_config *config = NULL, *again = NULL;
     char *json = NULL;
@@ -307,7 +298,6 @@ static void variables_too_long_for_exec_are_left_out(void **state)
 
 static void config_of_the_plugin_overrides_slurm(void **state)
 {
-    (void) state;
     char variable[sizeof design_json + 32], path[] = "/tmp/hpc-train-config.XXXXXX", file[64];
     hpct_cluster_config *config = NULL;
     snprintf(variable, sizeof variable, "HPC_TRAIN_CONFIG=%s", design_json);
@@ -337,7 +327,6 @@ static void config_of_the_plugin_overrides_slurm(void **state)
 
 static void config_from_slurm_variables(void **state)
 {
-    (void) state;
     hpct_cluster_config *config = NULL;
     assert_int_equal(
         hpct_cluster_config_read_from(ENV(STEP, TASK2, "SLURM_TMPDIR=/scratch/42"), &config),
@@ -355,15 +344,12 @@ static void config_from_slurm_variables(void **state)
 /* Rank 2's environment, with one variable before all others. */
 static hpct_status read_with_variable(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     hpct_cluster_config *config = NULL;
     return hpct_cluster_config_read_from(ENV(c->text, STEP, TASK2), &config);
 }
 
 static void invalid_slurm_variables_are_named(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"SLURM_PROCID=-1", HPCT_ERR_CONFIG, "SLURM_PROCID"},
         {"SLURM_PROCID=4", HPCT_ERR_CONFIG, "do not agree"},
@@ -384,7 +370,6 @@ static void invalid_slurm_variables_are_named(void **state)
 
 static void a_list_gives_arbitrary_placement(void **state)
 {
-    (void) state;
     hpct_cluster_config *config = NULL;
     assert_int_equal(
         hpct_cluster_config_read_from(ENV("SLURM_DISTRIBUTION=arbitrary",
@@ -405,7 +390,6 @@ static void a_list_gives_arbitrary_placement(void **state)
 
 static void hostfile_gives_arbitrary_placement(void **state)
 {
-    (void) state;
     char path[] = "/tmp/hpc-train-hosts.XXXXXX", variable[64];
     int fd = mkstemp(path);
     hpct_cluster_config *config = NULL;
@@ -434,7 +418,6 @@ static void hostfile_gives_arbitrary_placement(void **state)
 
 static void reserved_ports_are_preferred(void **state)
 {
-    (void) state;
     hpct_cluster_config *config = NULL;
     assert_int_equal(hpct_cluster_config_read_from(
                          ENV("SLURM_STEP_RESV_PORTS=12000,12007", STEP, TASK2), &config),
@@ -451,7 +434,6 @@ static void reserved_ports_are_preferred(void **state)
 
 static void mpirun_overrides_slurm_and_one_process_needs_neither(void **state)
 {
-    (void) state;
     char variable[sizeof design_json + 32];
     hpct_cluster_config *config = NULL;
     snprintf(variable, sizeof variable, "HPC_TRAIN_CONFIG=%s", design_json);

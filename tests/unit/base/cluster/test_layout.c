@@ -29,7 +29,6 @@ static hpct_status lay_out(const parse_case *c, char *got, size_t size)
 
 static void ranks_are_distributed_as_slurm_does(void **state)
 {
-    (void) state;
     const int uneven[] = {5, 1, 1}, overcommitted[] = {4, 3}, hosts[] = {2, 1, 2};
     const int placed[] = {2, 0, 2, 1, 0};
     const char *block = "0:0 0:1 0:2 0:3 0:4 1:0 2:0";
@@ -51,7 +50,6 @@ static void ranks_are_distributed_as_slurm_does(void **state)
 
 static void arbitrary_needs_a_hostfile_of_all_tasks(void **state)
 {
-    (void) state;
     const int tasks[] = {2, 1}, placed[] = {0, 1, 1};
     const parse_case cases[] = {
         {"arbitrary", HPCT_ERR_CONFIG, "SLURM_HOSTFILE", 2, STEP(NULL, tasks, NULL)},
@@ -62,15 +60,12 @@ static void arbitrary_needs_a_hostfile_of_all_tasks(void **state)
 
 static hpct_status parse_distribution(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     hpct_cluster_distribution distribution;
     return hpct_cluster_distribution_parse(c->text, NULL, &distribution);
 }
 
 static void unknown_distributions_are_rejected(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"hyper", HPCT_ERR_CONFIG, "use block, cyclic or plane"},
         {"plane", HPCT_ERR_CONFIG},
@@ -82,7 +77,6 @@ static void unknown_distributions_are_rejected(void **state)
 
 static void cyclic_layout_of_10000_nodes(void **state)
 {
-    (void) state;
     enum { NODES = 10000, EACH = 8 };
     static int tasks[NODES];
     hpct_cluster_distribution cyclic = {.kind = HPCT_CLUSTER_DISTRIBUTION_CYCLIC};
@@ -112,7 +106,6 @@ static hpct_status parse_port_range(const parse_case *c, char *got, size_t size)
 
 static void port_ranges_are_parsed(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"22000", HPCT_OK, "22000 alone"},
         {"22000-23000", HPCT_OK, "22000 to 23000"},
@@ -147,7 +140,6 @@ static bool meet(int a, int a_tasks, int b, int b_tasks)
 
 static void steps_of_a_job_never_share_ports(void **state)
 {
-    (void) state;
     for (uint32_t job = 1; job < 100000; job += 997) {
         for (uint32_t step = 0; step < 150; step++) {
             for (uint32_t other = step + 1; other < 150; other += 7)
@@ -162,7 +154,6 @@ static void steps_of_a_job_never_share_ports(void **state)
 
 static void jobs_rarely_share_ports(void **state)
 {
-    (void) state;
     int clashes = 0;
     for (uint32_t job = 1; job < 2000; job++) {
         for (uint32_t other = job + 1; other <= job + 50; other++)
@@ -173,7 +164,6 @@ static void jobs_rarely_share_ports(void **state)
 
 static void narrow_ranges_are_used_up_or_rejected(void **state)
 {
-    (void) state;
     int base = 0;
     hpct_cluster_port_range narrow = {.low = 22000, .high = 22003},
                             single = {.low = 65530, .high = 65530, .single = 1};
@@ -191,7 +181,6 @@ static void narrow_ranges_are_used_up_or_rejected(void **state)
 
 static void port_blocks_do_not_overlap(void **state)
 {
-    (void) state;
     static const hpct_cluster_port_range ranges[] = {{.low = 20000, .high = 32767},
                                                      {.low = 22000, .high = 22007},
                                                      {.low = 22000, .high = 22063},
@@ -230,7 +219,6 @@ static hpct_status parse_reserved(const parse_case *c, char *got, size_t size)
 
 static void reserved_ports_are_parsed(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"12000-12001,12005,12010-12012", HPCT_OK, "12000 12001 12005 12010"},
         {"", HPCT_ERR_CONFIG},

@@ -22,7 +22,6 @@ static hpct_status expand(const parse_case *c, char *got, size_t size)
 
 static void host_lists_are_expanded(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"node0", HPCT_OK, "node0"},
         {"compute-0-[0-2,5-6]", HPCT_OK,
@@ -42,7 +41,6 @@ static void host_lists_are_expanded(void **state)
 
 static void malformed_lists_are_rejected(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"", HPCT_ERR_CONFIG, "is empty"},
         {",,", HPCT_ERR_CONFIG, "is empty"},
@@ -65,7 +63,6 @@ static void malformed_lists_are_rejected(void **state)
 
 static void lists_have_at_most_a_million_hosts(void **state)
 {
-    (void) state;
     char **names = NULL;
     int count = 0;
     if (unit_cases(10) == 10) { /* else it takes too long */
@@ -87,7 +84,6 @@ static void lists_have_at_most_a_million_hosts(void **state)
 
 static void names_have_at_most_255_bytes(void **state)
 {
-    (void) state;
     char name[257], expanded[300];
     memset(name, 'n', sizeof name);
     name[256] = '\0';
@@ -137,7 +133,6 @@ static void random_list(char *out)
  * end up in the answers, so a host of its own separates them. */
 static void lists_are_expanded_as_scontrol_does(void **state)
 {
-    (void) state;
     enum { MOST = 10000 };
     static char lists[MOST][512];
     const int num_lists = unit_cases(MOST);
@@ -211,7 +206,6 @@ static hpct_status expand_tasks(const parse_case *c, char *got, size_t size)
 
 static void tasks_per_node_are_expanded(void **state)
 {
-    (void) state;
     int *tasks = NULL;
     static const parse_case cases[] = {
         {"2(x3),1,7", HPCT_OK, "2 2 2 1 7", 5},
@@ -225,7 +219,6 @@ static void tasks_per_node_are_expanded(void **state)
 
 static void malformed_tasks_per_node_are_rejected(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"", HPCT_ERR_CONFIG, "tasks per node", 4},
         {"0", HPCT_ERR_CONFIG, "tasks per node", 4},

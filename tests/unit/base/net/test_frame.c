@@ -21,7 +21,6 @@ static hpct_auth_seal *seal(void)
 
 static void frames_are_decoded_as_encoded(void **state)
 {
-    (void) state;
     uint8_t bytes[HPCT_NET_FRAME_BYTES];
     hpct_auth_seal *writer = seal(), *reader = seal();
     hpct_net_frame in = {.type = HPCT_NET_FRAME_ABORT, .status = 66, .rank = 70000}, out;
@@ -57,7 +56,6 @@ static bool is_taken(hpct_net_frame *out, const uint8_t frame[HPCT_NET_FRAME_BYT
 
 static void altered_frames_are_rejected(void **state)
 {
-    (void) state;
     uint8_t good[HPCT_NET_FRAME_BYTES], bytes[HPCT_NET_FRAME_BYTES];
     hpct_auth_seal *writer = seal();
     hpct_net_frame in = {.type = HPCT_NET_FRAME_HELLO, .rank = 1}, out;
@@ -91,7 +89,6 @@ static hpct_status split_address(const parse_case *c, char *got, size_t size)
 
 static void addresses_are_host_and_port(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"node0:22000", HPCT_OK, "node0 22000"},
         {"[fe80::1]:80", HPCT_OK, "fe80::1 80"},
@@ -108,7 +105,6 @@ static void addresses_are_host_and_port(void **state)
 
 static void listen_reports_a_port_in_use(void **state)
 {
-    (void) state;
     int first, second, port = 0;
     assert_int_equal(hpct_net_link_listen(&first, &port, "here", 1), HPCT_OK);
     assert_true(port > 0);
@@ -133,7 +129,6 @@ static int option_of(int fd, int option)
  * pause after an outage as it lasted. */
 static void silence_is_longer_than_an_outage(void **state)
 {
-    (void) state;
     int port = 0, ends[2], listening, plain = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     char address[64];
     assert_int_equal(hpct_net_link_listen(&listening, &port, "here", 1), HPCT_OK);

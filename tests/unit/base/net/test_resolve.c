@@ -22,7 +22,6 @@ static void names_and_numbers_have_addresses(void **state)
 {
     hpct_net_addresses found;
     char text[64];
-    (void) state;
     assert_int_equal(hpct_net_resolve(&found, "127.0.0.3", 80, 1000), HPCT_OK);
     assert_int_equal(found.num, 1);
     assert_string_equal(address_text(&found, 0, text), "127.0.0.3:80");
@@ -36,7 +35,6 @@ static void names_and_numbers_have_addresses(void **state)
 static void a_name_without_an_address_is_named(void **state)
 {
     hpct_net_addresses found;
-    (void) state;
     assert_int_equal(hpct_net_resolve(&found, "nobody", 80, 60000), HPCT_ERR_PEER);
     assert_string_equal(hpct_last_error(),
                         "the address of nobody cannot be found: Name or service not known");
@@ -49,7 +47,6 @@ static void a_name_without_an_address_is_named(void **state)
 static void a_name_service_that_hangs_is_given_up(void **state)
 {
     hpct_net_addresses found;
-    (void) state;
     int before = names_so_far();
     open_names(false);
     for (int i = 0; i < 3; i++) {
@@ -71,7 +68,6 @@ static void a_name_service_that_hangs_is_given_up(void **state)
 static void without_time_names_are_not_asked_for(void **state)
 {
     hpct_net_addresses found;
-    (void) state;
     int before = names_so_far();
     open_names(true);
     assert_int_equal(hpct_net_resolve(&found, "hung", 80, 0), HPCT_ERR_PEER);
@@ -87,7 +83,6 @@ static void a_fork_asks_anew(void **state)
 {
     hpct_net_addresses found;
     int end;
-    (void) state;
     open_names(false);
     assert_int_equal(hpct_net_resolve(&found, "hung", 80, 20), HPCT_ERR_PEER);
     pthread_mutex_lock(&name_lock); /* so that the child can */
@@ -116,7 +111,6 @@ static void callers_share_an_answer(void **state)
     hpct_net_addresses found[CALLERS];
     pthread_t threads[CALLERS];
     char text[64];
-    (void) state;
     open_names(false);
     for (int i = 0; i < CALLERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, resolve_hung, &found[i]), 0);
@@ -134,7 +128,6 @@ static void connections_wait_no_longer_for_a_name(void **state)
 {
     int fd, listener, port = 0;
     char address[64];
-    (void) state;
     open_names(false);
     assert_int_equal(hpct_net_link_connect(&fd, "hung:22000", 20), HPCT_ERR_PEER);
     assert_string_equal(hpct_last_error(),

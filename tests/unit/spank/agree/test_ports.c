@@ -30,7 +30,6 @@ static _Atomic int num_notices;
 
 static void note(void *context, const hpct_agree_ports_late *late)
 {
-    (void) context;
     if (num_notices < 4)
         notices[num_notices] = *late;
     num_notices++;
@@ -114,7 +113,6 @@ static int count_speakers(const node *nodes, int count)
 
 static void the_first_common_block_is_taken(void **state)
 {
-    (void) state;
     const uint64_t bits[3] = {0xf0f6, 0xffec, 0x7fc};
     node nodes[3] = {{0}};
     begin(20);
@@ -139,7 +137,6 @@ static void the_first_common_block_is_taken(void **state)
 
 static void one_node_reports_if_no_block_is_left(void **state)
 {
-    (void) state;
     const uint64_t bits[4] = {~UINT64_C(1), ~UINT64_C(0), 1, ~UINT64_C(0)};
     node nodes[4] = {{0}};
     begin(20);
@@ -155,7 +152,6 @@ static void one_node_reports_if_no_block_is_left(void **state)
 
 static void unholdable_block_is_skipped(void **state)
 {
-    (void) state;
     node nodes[3] = {{.refused = 0x2}, {.refused = 0x4}, {.refused = 0}};
     begin(20);
     for (int i = 0; i < 3; i++)
@@ -182,7 +178,6 @@ static void unholdable_block_is_skipped(void **state)
 /* As where two steps that begin at once both stand back. */
 static void released_blocks_are_retried(void **state)
 {
-    (void) state;
     node nodes[2] = {{.refusals = 2}, {.refusals = 4}};
     begin(20);
     for (int i = 0; i < 2; i++)
@@ -197,7 +192,6 @@ static void released_blocks_are_retried(void **state)
 
 static void missing_peer_is_named(void **state)
 {
-    (void) state;
     node nodes[2] = {{0}};
     begin_for(4, 2);
     start(&nodes[0], 0, 4, 1, 20);
@@ -221,7 +215,6 @@ static void missing_peer_is_named(void **state)
  * wait for long. */
 static void a_step_that_no_node_prepares_is_seen(void **state)
 {
-    (void) state;
     begin_for(3, 1);
     while (num_notices < 2)
         usleep(20000);
@@ -239,7 +232,6 @@ static void a_step_that_no_node_prepares_is_seen(void **state)
 
 static void one_node_reports_too(void **state)
 {
-    (void) state;
     node one = {0};
     begin_for(1, 20);
     start(&one, 0, 1, 4, 20);
@@ -252,7 +244,6 @@ static void one_node_reports_too(void **state)
 
 static void an_srun_that_is_stopped_or_gone_is_named(void **state)
 {
-    (void) state;
     int fd = -1, port = 0;
     node n = {0};
     assert_int_equal(hpct_auth_key_draw(&key), HPCT_OK);
@@ -275,7 +266,6 @@ static void an_srun_that_is_stopped_or_gone_is_named(void **state)
 /* Idle ones, with another key, and with this one but saying what no node says. */
 static void unauthenticated_connections_delay_nobody(void **state)
 {
-    (void) state;
     enum { IDLE = 300 };
     int idle[IDLE];
     node nodes[3] = {{0}};
@@ -320,7 +310,6 @@ static int take(int port, bool listens)
 
 static void blocks_in_use_are_detected(void **state)
 {
-    (void) state;
     const int base = 21000 + (int) (getpid() % 500) * 20;
     int ports[5][4];
     char user[HPCT_SPANK_PORT_HOLDER], want[64];
@@ -389,7 +378,6 @@ static hpct_spank_ports_keeper *keep(uint32_t step, int most)
 
 static void reserved_ports_are_other_steps_only(void **state)
 {
-    (void) state;
     const int base = 21000 + (int) (getpid() % 500) * 20;
     int ports[5][4];
     char want[64];
@@ -420,7 +408,6 @@ static void reserved_ports_are_other_steps_only(void **state)
 /* As the user of a step may ask by his own code, stopping a task of his. */
 static void a_step_reserves_no_more_than_it_needs(void **state)
 {
-    (void) state;
     const struct {
         int wish, low, high;
     } wishes[] = {
@@ -447,7 +434,6 @@ static void a_step_reserves_no_more_than_it_needs(void **state)
 
 static void a_file_of_others_is_refused(void **state)
 {
-    (void) state;
     char path[128];
     hpct_spank_ports_keeper *keeper;
     const hpct_spank_ports_owner owner = {.process = 1};
@@ -463,7 +449,6 @@ static void a_file_of_others_is_refused(void **state)
 
 static int make_folder(void **state)
 {
-    (void) state;
     snprintf(base_folder, sizeof base_folder, "%s/hpc-train-ports.XXXXXX", unit_folder());
     if (mkdtemp(base_folder) == NULL)
         return -1;
@@ -473,7 +458,6 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    (void) state;
     char path[128];
     snprintf(path, sizeof path, "%s/ports", folder);
     unlink(path);

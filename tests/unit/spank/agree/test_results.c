@@ -30,7 +30,6 @@ static bool tell(uint32_t node, uint32_t nodes, hpct_status status, const char *
 
 static void reports_of_all_nodes_arrive(void **state)
 {
-    (void) state;
     hpct_agree_results_sum sum;
     serve();
     assert_true(tell(0, 3, HPCT_OK, NULL));
@@ -51,7 +50,6 @@ static void reports_of_all_nodes_arrive(void **state)
 
 static void unauthenticated_report_is_ignored(void **state)
 {
-    (void) state;
     hpct_agree_results_sum sum;
     hpct_auth_key other;
     serve();

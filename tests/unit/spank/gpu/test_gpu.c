@@ -254,7 +254,6 @@ static void try(const machine *m, const char *const *lists, int tasks, bool slic
 
 static void gpus_are_assigned_at_least_distance(void **state)
 {
-    (void) state;
     for (int i = 0; i < NUM_MACHINES; i++) {
         machine m;
         read_machine(names[i], &m);
@@ -301,7 +300,6 @@ static hpct_status ask_helper(const parse_case *c, char *got, size_t size)
 
 static void nearest_gpus_are_given_out(void **state)
 {
-    (void) state;
     const parse_case cases[] = {
         /* pairs of GPUs on nodes 3, 1, 7 and 5; the other four nodes get what their socket has left
          */
@@ -342,7 +340,6 @@ static void nearest_gpus_are_given_out(void **state)
 
 static void unknown_gpus_and_requests_are_rejected(void **state)
 {
-    (void) state;
     const parse_case cases[] = {
         {"0 0,1\n", HPCT_ERR_CONFIG, "NVML does not start: Driver Not Loaded", 0,
          ON("dgx1", "FAKE_NVML=/nonexistent")},
@@ -366,7 +363,6 @@ static void unknown_gpus_and_requests_are_rejected(void **state)
 
 static void random_assignments_are_optimal(void **state)
 {
-    (void) state;
     unsigned seed = 1;
     int distance[MAX_TASKS * MAX_GPUS], chosen[MAX_TASKS];
     for (int round = 0; round < 2000; round++) {
@@ -386,7 +382,6 @@ static void random_assignments_are_optimal(void **state)
 
 static void tasks_get_only_visible_gpus(void **state)
 {
-    (void) state;
     const int distance[] = {0, 9, -1, 0, 0, -1, 5, 5, 7}; /* three tasks, three GPUs */
     const int none[] = {1, -1, 1, -1};
     int chosen[3];
@@ -429,8 +424,6 @@ static const char *cores_of(const hpct_gpus_gres *gres, const char *name)
 /* With: the file that is written. */
 static hpct_status read_gres(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     hpct_gpus_gres gres;
     write_text(c->with, c->text);
     return hpct_gpus_gres_read(c->with, "n2", &gres);
@@ -438,7 +431,6 @@ static hpct_status read_gres(const parse_case *c, char *got, size_t size)
 
 static void gres_conf_is_parsed(void **state)
 {
-    (void) state;
     char folder[] = "/tmp/hpc-train-gres.XXXXXX", path[64], text[1024];
     hpct_gpus_gres gres;
     assert_non_null(mkdtemp(folder));
@@ -479,7 +471,6 @@ static void gres_conf_is_parsed(void **state)
 /* Devices that a process may not open are not counted: asked as a user who may not. */
 static void devices_without_access_are_not_numbered(void **state)
 {
-    (void) state;
     char folder[] = "/tmp/hpc-train-gres.XXXXXX", path[4][64], conf[64], text[512];
     if (geteuid() != 0)
         skip();
@@ -519,7 +510,6 @@ static void devices_without_access_are_not_numbered(void **state)
 /* Without NVML the helper reads gres.conf beside slurm.conf; cores are counted by the machine. */
 static void gres_conf_replaces_nvml(void **state)
 {
-    (void) state;
     char folder[] = "/tmp/hpc-train-gres.XXXXXX", path[64], settings[512], answer[4096];
     machine m;
     read_machine("interleaved2", &m); /* cores 0 to 7 are CPUs 0, 2, ...; 8 to 15 are 1, 3, ... */

@@ -13,11 +13,10 @@
 #include <unistd.h>
 
 static char folder[64], helper[96], count_file[96];
-static const uid_t *users; /* whom each task becomes; NULL: nobody else */
+static const uid_t *users; /* the user of each task; NULL: the caller's */
 
 static int set_up(void **state)
 {
-    (void) state;
     strcpy(folder, "/tmp/hpc-train-meet.XXXXXX");
     if (mkdtemp(folder) == NULL)
         return -1;
@@ -28,7 +27,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void) state;
     unlink(helper);
     unlink(count_file);
     return rmdir(folder);
@@ -97,7 +95,6 @@ static bool more_than_one_cpu(void)
 
 static void one_task_asks_for_all(void **state)
 {
-    (void) state;
     const char *const visible[] = {"4,5,6", "4,5,6", "4,5,6", "4,5,6"};
     int results[4];
     if (!more_than_one_cpu())
@@ -116,7 +113,6 @@ static void one_task_asks_for_all(void **state)
 
 static void those_without_a_choice_do_not_wait(void **state)
 {
-    (void) state;
     const char *const visible[] = {"7", "", "0,1", "0,1"};
     const char *const each_one[] = {"0", "1", NULL};
     int results[4];
@@ -139,7 +135,6 @@ static void those_without_a_choice_do_not_wait(void **state)
  * ones. In a /dev of the test's own, whose devices belong to the one user or the other. */
 static void tasks_with_different_devices_are_treated_apart(void **state)
 {
-    (void) state;
     static const uid_t owners[] = {12001, 12001, 12002, 12002},
                        mixed[] = {12001, 12002, 12001, 12002};
     const char *const visible[] = {"0,1", "0,1", "0,1", "0,1"};
@@ -170,7 +165,6 @@ static void tasks_with_different_devices_are_treated_apart(void **state)
 
 static void nobody_asks_when_no_task_is_bound(void **state)
 {
-    (void) state;
     const char *const visible[] = {"0,1", "0,1"};
     int results[2];
     if (access("/sys/devices/system/cpu/online", R_OK) != 0) /* a task's all may be a part */
@@ -183,7 +177,6 @@ static void nobody_asks_when_no_task_is_bound(void **state)
 
 static void failed_request_is_reported_once(void **state)
 {
-    (void) state;
     static const char *const bad[] = {
         "echo there is no NVML; exit 78",
         "kill -9 $$",
@@ -208,7 +201,6 @@ static void failed_request_is_reported_once(void **state)
 
 static void request_has_a_timeout(void **state)
 {
-    (void) state;
     char answer[64];
     time_t start = time(NULL);
     write_helper("exec sleep 60");
@@ -232,7 +224,6 @@ static void request_has_a_timeout(void **state)
 /* The helper gets nothing of the caller's environment but where Slurm's files are. */
 static void the_helper_has_its_own_environment(void **state)
 {
-    (void) state;
     char answer[256];
     setenv("LD_PRELOAD_OF_USER", "x", 1);
     setenv("SLURM_CONF", "/run/here/slurm.conf", 1);
@@ -246,7 +237,6 @@ static void the_helper_has_its_own_environment(void **state)
 
 static void missing_task_times_out(void **state)
 {
-    (void) state;
     const hpct_spank_gpu_view view = {.gpus = 2};
     hpct_spank_gpu_meet *meet;
     assert_int_equal(hpct_spank_gpu_meet_make(2, &meet), HPCT_OK);

@@ -23,7 +23,6 @@ static hpct_status parse_bytes(const parse_case *c, char *got, size_t size)
 
 static void sizes_are_printed_in_powers_of_1000(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"0", HPCT_OK, "0 B"},
         {"999", HPCT_OK, "999 B"},
@@ -36,7 +35,6 @@ static void sizes_are_printed_in_powers_of_1000(void **state)
 
 static void sizes_are_read_in_powers_of_1024(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"3K", HPCT_OK, "3072"}, {"1T", HPCT_OK, "1099511627776"}, {"", HPCT_ERR_USAGE},
         {"K", HPCT_ERR_USAGE},   {"1KB", HPCT_ERR_USAGE},
@@ -60,7 +58,6 @@ static hpct_status parse_stage_list(const parse_case *c, char *got, size_t size)
 
 static void stage_lists_are_split_at_commas_and_colons(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"/a/b/,c\\,d\\:e:x/y,/data/my set:z\\\\", HPCT_OK,
          "/a/b > b; c,d:e > x/y; /data/my set > z\\"},
@@ -80,7 +77,6 @@ static hpct_status parse_mode(const parse_case *c, char *got, size_t size)
 
 static void stage_modes_are_parsed(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"extract,broadcast", HPCT_OK, "extract", HPCT_SPEC_STAGE_BROADCAST},
         {"auto", HPCT_OK, "", HPCT_SPEC_STAGE_AUTO},
@@ -105,7 +101,6 @@ static hpct_spec_stage_mode choose(int nodes, bool shared, bool extract, uint64_
 
 static void mode_is_chosen_by_size_count_and_nodes(void **state)
 {
-    (void) state;
     const uint64_t GB = 1000000000;
     assert_int_equal(choose(1, true, false, 100 * GB, 1, "as asked for"), HPCT_SPEC_STAGE_COPY);
     assert_int_equal(choose(8, false, false, 100 * GB, 1, "local"), HPCT_SPEC_STAGE_COPY);
@@ -127,7 +122,6 @@ static hpct_spec_stage_mode of_all(hpct_spec_stage_mode asked, bool staged)
 
 static void a_mode_that_is_asked_for_is_kept(void **state)
 {
-    (void) state;
     assert_int_equal(of_all(HPCT_SPEC_STAGE_BROADCAST, false), HPCT_SPEC_STAGE_BROADCAST);
     assert_int_equal(of_all(HPCT_SPEC_STAGE_COPY, false), HPCT_SPEC_STAGE_COPY);
     assert_int_equal(of_all(HPCT_SPEC_STAGE_BROADCAST, true), HPCT_SPEC_STAGE_AUTO);
@@ -142,7 +136,6 @@ static bool connects(hpct_spec_stage_mode mode, int sources, int nodes, bool tru
 
 static void nodes_connect_where_they_may_send(void **state)
 {
-    (void) state;
     assert_true(connects(HPCT_SPEC_STAGE_AUTO, 1, 2, true));
     assert_true(connects(HPCT_SPEC_STAGE_BROADCAST, 1, 2, false)); /* then refused, with a reason */
     assert_false(connects(HPCT_SPEC_STAGE_AUTO, 1, 2, false));
@@ -153,7 +146,6 @@ static void nodes_connect_where_they_may_send(void **state)
 
 static void archives_are_counted_while_they_are_written(void **state)
 {
-    (void) state;
     hpct_spec_stage_need need = {.known = true};
     hpct_spec_stage_need_add(&need,
                              &(hpct_spec_stage_view){.bytes = 10, .blocks = 4096, .entries = 1});
@@ -178,8 +170,6 @@ typedef struct out_job {
 /* Number: the job. */
 static hpct_status check_array(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     const out_job *job = c->with;
     hpct_spec_out_list list;
     assert_int_equal(hpct_spec_out_list_parse(c->text, &list), HPCT_OK);
@@ -196,7 +186,6 @@ static const hpct_spec_out_array none = {0}, asked = {.is = true},
 
 static void jobs_of_an_array_need_distinct_outputs(void **state)
 {
-    (void) state;
 #define JOB(array, cwd) (&(const out_job){&(array), cwd})
     const parse_case cases[] = {
         {"a:/b/%A_%a,c.%t:/d/%j.%t", HPCT_OK, NULL, 0, JOB(asked, NULL)},
@@ -233,8 +222,6 @@ static void jobs_of_an_array_need_distinct_outputs(void **state)
 /* With: the working folder. */
 static hpct_status check_place(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     hpct_spec_out_list list;
     const hpct_spec_out_names names = {.job = 43, .step = "0", .host = "n"};
     assert_int_equal(hpct_spec_out_list_parse(c->text, &list), HPCT_OK);
@@ -246,7 +233,6 @@ static hpct_status check_place(const parse_case *c, char *got, size_t size)
 
 static void outputs_within_the_job_directory_are_refused(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"a:/b,a.%t:out.%t", HPCT_OK, NULL, 0, "/home/me"},
         {"a:/b,c:out", HPCT_ERR_USAGE, "'/tmp/hpc-train/43/out' lies in the job directory", 0,
@@ -268,7 +254,6 @@ static hpct_status name_output(const parse_case *c, char *got, size_t size)
 
 static void patterns_are_replaced_in_output_names(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"%A_%a/%3a-%j", HPCT_OK, "40_3/003-43"},
     };

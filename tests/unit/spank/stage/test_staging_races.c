@@ -189,8 +189,6 @@ static void attack(int ready, unsigned seed)
 
 static void no_line(void *context, const char *text)
 {
-    (void) context;
-    (void) text;
 }
 
 /* In, out at the step's end, out at the job's end, as the plugin does it. */
@@ -233,7 +231,6 @@ static void assert_same(const struct stat *a, const char *name)
 
 static void the_helpers_have_only_the_users_rights(void **state)
 {
-    (void) state;
     static const char *const names[] = {"", "/file", "/secret"};
     struct stat before[3];
     int times = place_times(12, 10000), good = 0, bad = 0;

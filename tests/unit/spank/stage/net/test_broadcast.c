@@ -36,7 +36,6 @@ static hpct_stage_report quiet;
 
 static int set_up(void **state)
 {
-    (void) state;
     snprintf(base, sizeof base, "%s/hpc-train-test.XXXXXX", unit_folder());
     assert_non_null(mkdtemp(base));
     base_fd = open(base, O_RDONLY | O_DIRECTORY);
@@ -46,7 +45,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void) state;
     close(base_fd);
     hpct_stage_tree_remove(AT_FDCWD, base, NULL);
     return 0;
@@ -75,7 +73,6 @@ static void check_tree(int tree, int count, int *inner)
 
 static void each_node_is_twice_in_the_trees_and_sends_in_one(void **state)
 {
-    (void) state;
     for (int count = 2; count <= 130; count++) {
         int *inner = calloc((size_t) count, sizeof *inner);
         assert_non_null(inner);
@@ -92,7 +89,6 @@ static void each_node_is_twice_in_the_trees_and_sends_in_one(void **state)
 
 static void frames_are_decoded_as_encoded(void **state)
 {
-    (void) state;
     uint8_t head[HPCT_STAGE_WIRE_HEADER];
     char data[100] = "some bytes";
     hpct_stage_wire_header header = {.type = HPCT_STAGE_WIRE_BLOCK,
@@ -114,7 +110,6 @@ static void frames_are_decoded_as_encoded(void **state)
 
 static void altered_headers_are_rejected(void **state)
 {
-    (void) state;
     uint8_t head[HPCT_STAGE_WIRE_HEADER];
     hpct_stage_wire_header header = {.type = HPCT_STAGE_WIRE_LETTER, .size = 3, .sequence = 7},
                            read;
@@ -132,7 +127,6 @@ static void altered_headers_are_rejected(void **state)
 
 static void error_messages_are_made_printable(void **state)
 {
-    (void) state;
     uint8_t out[HPCT_STAGE_WIRE_FAILURE_MAX];
     hpct_stage_wire_failure failure = {.node = 3, .status = HPCT_ERR_IO, .text = "a\033[2Jb"}, read;
     size_t size = hpct_stage_wire_put_failure(out, &failure);
@@ -217,7 +211,6 @@ static hpct_status take(const uint8_t *data, size_t size)
 
 static void packed_trees_are_unpacked_unchanged(void **state)
 {
-    (void) state;
     uint8_t data[8192];
     char text[64] = "";
     struct stat info;
@@ -244,7 +237,6 @@ static void packed_trees_are_unpacked_unchanged(void **state)
  * outside the tree. (On the way the frame's hash would find it out first.) */
 static void damaged_items_are_rejected(void **state)
 {
-    (void) state;
     uint8_t data[8192], wrong[8192];
     hpct_stage_pack pack = {.data = data, .room = sizeof data};
     struct stat info;
@@ -285,7 +277,6 @@ static void expect_nonsense(const hpct_stage_pack_record *records, size_t count)
 
 static void inconsistent_items_are_rejected(void **state)
 {
-    (void) state;
     hpct_stage_item file = an_item(HPCT_STAGE_ITEM_FILE, "file"),
                     link = an_item(HPCT_STAGE_ITEM_SYMLINK, "link");
     const hpct_stage_pack_record begin = {.kind = HPCT_STAGE_PACK_BEGIN, .item = file};
@@ -349,7 +340,6 @@ static void get_back(void *context)
 
 static void blocks_are_released_in_order(void **state)
 {
-    (void) state;
     work *w = calloc(1, sizeof *w);
     assert_non_null(w);
     w->bad = -1;
@@ -371,7 +361,6 @@ static void blocks_are_released_in_order(void **state)
 
 static void worker_threads_report_the_first_error(void **state)
 {
-    (void) state;
     work *w = calloc(1, sizeof *w);
     hpct_status status = HPCT_OK;
     assert_non_null(w);
@@ -420,7 +409,6 @@ static hpct_status parse_team(const parse_case *c, char *got, size_t size)
 
 static void node_lists_are_parsed(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"n009:22000\nn010.cluster:1\n[fe80::1]:65535", HPCT_OK,
          "n009 22000, n010.cluster 1, fe80::1 65535"},
@@ -441,7 +429,6 @@ static void node_lists_are_parsed(void **state)
 
 static void a_server_names_what_it_serves(void **state)
 {
-    (void) state;
     static const char *const remote[] = {
         "nas:/home", "10.0.0.1:/x", "[fe80::1]:/x", "//nas/data", "10.0.0.1@tcp:/lustre",
         "u@nas:",    "bucket:set"};
@@ -456,7 +443,6 @@ static void a_server_names_what_it_serves(void **state)
 
 static void server_file_is_identified_on_all_nodes(void **state)
 {
-    (void) state;
     struct stat one = {.st_ino = 5, .st_size = 7, .st_mtim = {8, 9}, .st_ctim = {10, 11}};
     struct stat other = one;
     hpct_stage_identity first, own;

@@ -19,7 +19,6 @@ static double now(void)
 /* A busy machine may take its time between the two, but not each of ten times. */
 static void test_early(void **state)
 {
-    (void) state;
     int early = 0;
     for (int i = 0; i < 10; i++) {
         hpct_stage_pace pace = {0};
@@ -32,7 +31,6 @@ static void test_early(void **state)
 
 static void test_waits(void **state)
 {
-    (void) state;
     hpct_stage_pace pace = {0};
     for (int i = 0; i < 30; i++) {
         hpct_stage_pace_begin(&pace);
@@ -46,7 +44,6 @@ static void test_waits(void **state)
 /* What lies between two pieces of work does not count. */
 static void test_between(void **state)
 {
-    (void) state;
     hpct_stage_pace pace = {0};
     hpct_stage_pace_begin(&pace);
     hpct_stage_pace_end(&pace);
@@ -81,7 +78,6 @@ static void *share_core(void *context)
 
 static void test_shares(void **state)
 {
-    (void) state;
     pthread_t threads[2];
     hpct_stage_pace_kind kinds[2];
     for (int i = 0; i < 2; i++)
@@ -114,7 +110,6 @@ static void give_back(void *context)
 
 static void test_pool_grows(void **state)
 {
-    (void) state;
     int back = 0;
     const hpct_stage_pool_job job = {.work = wait_a_little, .back = give_back, .context = &back};
     hpct_stage_pool *workers = hpct_stage_pool_new(&job, 3, 8);

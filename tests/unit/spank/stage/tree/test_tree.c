@@ -37,7 +37,6 @@ static void put_file(const char *name, const void *data, size_t size)
 
 static int set_up(void **state)
 {
-    (void) state;
     assert_non_null(mkdtemp(base));
     base_fd = open(base, O_RDONLY | O_DIRECTORY);
     assert_int_equal(mkdirat(base_fd, "into", 0700), 0);
@@ -48,7 +47,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void) state;
     close(into_fd);
     close(base_fd);
     hpct_stage_tree_remove(AT_FDCWD, base, NULL);
@@ -57,7 +55,6 @@ static int tear_down(void **state)
 
 static int empty(void **state)
 {
-    (void) state;
     hpct_stage_tree_remove(into_fd, "t", NULL);
     hpct_stage_tree_remove(base_fd, "src", NULL);
     return 0;
@@ -67,14 +64,11 @@ static int empty(void **state)
 
 static hpct_status check_path(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     return accepted_if(hpct_stage_item_path_ok(c->text));
 }
 
 static void paths_stay_below_the_tree(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"", HPCT_OK},
         {"a", HPCT_OK},
@@ -98,7 +92,6 @@ static void paths_stay_below_the_tree(void **state)
 
 static void paths_have_bounded_lengths_and_depths(void **state)
 {
-    (void) state;
     char path[PATH_MAX + 2];
     memset(path, 'a', 256);
     path[256] = '\0';
@@ -122,14 +115,11 @@ static void paths_have_bounded_lengths_and_depths(void **state)
 /* With: what the link contains. */
 static hpct_status check_link(const parse_case *c, char *got, size_t size)
 {
-    (void) got;
-    (void) size;
     return accepted_if(hpct_stage_item_link_stays(c->text, c->with));
 }
 
 static void links_stay_below_the_tree(void **state)
 {
-    (void) state;
     static const parse_case cases[] = {
         {"l", HPCT_OK, NULL, 0, "a"},
         {"l", HPCT_OK, NULL, 0, "."},
@@ -154,7 +144,6 @@ static void hashes_are_xxh3_whatever_the_pieces(void **state)
     unsigned char *data = calloc(1, size);
     hpct_stage_hasher *hasher = hpct_stage_hasher_new();
     uint64_t blocks[3];
-    (void) state;
     assert_int_equal(hpct_stage_hash("", 0), 0x2D06800538D394C2); /* XXH3's own for no bytes */
     for (size_t i = 0; i < size; i++)
         data[i] = (unsigned char) (i * 7 + i / 1000);
@@ -251,7 +240,6 @@ static void trees_are_copied_unchanged(void **state)
     hpct_stage_walk *walk = NULL;
     hpct_stage_writer *w = NULL;
     static const hpct_stage_walk_options keep;
-    (void) state;
     for (size_t i = 0; i < sizeof large; i++)
         large[i] = (char) i;
     snprintf(command, sizeof command,
@@ -307,7 +295,6 @@ static void single_files_are_copied(void **state)
     hpct_stage_writer *w = NULL;
     static const hpct_stage_walk_options keep;
     char data[16];
-    (void) state;
     put_file("src", "content", 7);
     int src = openat(base_fd, "src", O_RDONLY);
     assert_int_equal(hpct_stage_walk_open(&walk, src, "file", &keep, &quiet), HPCT_OK);
@@ -340,7 +327,6 @@ static void links_out_of_the_source_are_rejected(void **state)
     hpct_stage_walk *walk = NULL;
     static const hpct_stage_walk_options keep, follow = {.follow = true};
     char path[PATH_MAX];
-    (void) state;
     assert_int_equal(mkdirat(base_fd, "src", 0700), 0);
     assert_int_equal(mkdirat(base_fd, "src/in", 0700), 0);
     put_file("other", "outside", 7);
@@ -392,7 +378,6 @@ static void archives_cannot_write_outside_the_tree(void **state)
     hpct_stage_writer *w = NULL;
     struct stat info;
     hpct_stage_writer_options options = {.name = "a.tar", .loose = true};
-    (void) state;
     put_file("outside", "safe", 4);
     assert_int_equal(hpct_stage_writer_open(&w, into_fd, "t", &options), HPCT_OK);
     assert_int_equal(file(w, "early", "x"), HPCT_ERR_DATA);
@@ -445,7 +430,6 @@ static void archives_cannot_write_outside_the_tree(void **state)
 /* Who waits for a big tree to be removed hears of it. */
 static void trees_are_removed_with_progress(void **state)
 {
-    (void) state;
     hpct_stage_report report;
     int ends[2];
     char name[32], byte = 1;
@@ -467,7 +451,6 @@ static void streams_out_of_order_or_too_large_are_rejected(void **state)
 {
     hpct_stage_writer *w = NULL;
     hpct_stage_writer_options options = {.name = "stream", .max_bytes = 10, .max_entries = 4};
-    (void) state;
     assert_int_equal(hpct_stage_writer_open(&w, into_fd, "t", &options), HPCT_OK);
     assert_int_equal(hpct_stage_writer_finish(w), HPCT_ERR_DATA); /* nothing came */
     assert_int_equal(add(w, HPCT_STAGE_ITEM_FOLDER, "", NULL), HPCT_OK);
