@@ -13,7 +13,7 @@ hpct_status hpct_spank_defaults_check(char *const *environment);
 hpct_status hpct_spank_defaults_send(void);
 
 /* slurmstepd, as root: sets those variables in the step that --export has dropped. *sent has the
- * bit 1 << HPCT_OPTION_… of each option whose variable was sent with the value that the step
+ * bit 1 << HPCT_SPANK_OPTION_… of each option whose variable was sent with the value that the step
  * has. */
 hpct_status hpct_spank_defaults_take(hpct_slurm *slurm, unsigned *sent);
 

@@ -1,5 +1,6 @@
-/* Prolog and epilog of a job on a node, as root. All work is done in errands: a user's processes
- * that outlive the job can block readers of their environment and removal of their folders. */
+/* Prolog and epilog of a job on a node, as root. All work is done in timed children: a user's
+ * processes that outlive the job can block readers of their environment and removal of their
+ * folders. */
 #include <stdlib.h>
 
 #include "base/status.h"

@@ -103,12 +103,12 @@ hpct_status hpct_slurm_set(hpct_slurm *slurm, const char *name, const char *valu
 }
 
 /* Names chosen by users (node's variable, file) must not start new lines in the daemon's log. */
-static void make_one_line(char *text)
+static const char *print_line(char text[2048], const char *format, va_list args)
 {
-    for (; *text != '\0'; text++) {
-        if ((unsigned char) *text < 0x20 || *text == 0x7f)
-            *text = '?';
-    }
+    vsnprintf(text, 2048, format, args);
+    for (char *p = text; *p != '\0'; p++)
+        *p = (unsigned char) *p < 0x20 || *p == 0x7f ? '?' : *p;
+    return text;
 }
 
 void hpct_slurm_error(const char *format, ...)
@@ -116,10 +116,8 @@ void hpct_slurm_error(const char *format, ...)
     char text[2048];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    slurm_error("hpc-train: %s", print_line(text, format, args));
     va_end(args);
-    make_one_line(text);
-    slurm_error("hpc-train: %s", text);
 }
 
 void hpct_slurm_info(const char *format, ...)
@@ -127,8 +125,6 @@ void hpct_slurm_info(const char *format, ...)
     char text[2048];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    slurm_info("hpc-train: %s", print_line(text, format, args));
     va_end(args);
-    make_one_line(text);
-    slurm_info("hpc-train: %s", text);
 }

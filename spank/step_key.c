@@ -62,49 +62,53 @@ void hpct_spank_step_end_send(int64_t end)
         unsetenv(HPCT_SPANK_STEP_END_SENT);
 }
 
-bool hpct_spank_step_key_take(hpct_auth_key *key, hpct_slurm *slurm, bool alone)
+/* Copies a variable of the step, which is removed; false if there is none, or a longer one. */
+static bool take(hpct_slurm *slurm, const char *variable, char *text, size_t size)
 {
     hpct_cluster_environment environment = hpct_slurm_environment(slurm);
-    const char *text = environment.get(environment.context, HPCT_SPANK_STEP_KEY_SENT);
-    bool has = text != NULL && hpct_auth_key_from_text(key, text);
-    if (text != NULL)
-        hpct_slurm_set(slurm, HPCT_SPANK_STEP_KEY_SENT, NULL);
+    const char *value = environment.get(environment.context, variable);
+    if (value == NULL)
+        return false;
+    bool fits = snprintf(text, size, "%s", value) < (int) size;
+    hpct_slurm_set(slurm, variable, NULL);
+    return fits;
+}
+
+bool hpct_spank_step_key_take(hpct_auth_key *key, hpct_slurm *slurm, bool alone)
+{
+    char text[HPCT_AUTH_KEY_TEXT];
+    bool has = take(slurm, HPCT_SPANK_STEP_KEY_SENT, text, sizeof text) &&
+               hpct_auth_key_from_text(key, text);
+    explicit_bzero(text, sizeof text);
     return has || (alone && hpct_auth_key_draw(key) == HPCT_OK);
 }
 
 int hpct_spank_step_port_take(hpct_slurm *slurm, const char *variable)
 {
-    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
-    const char *text = environment.get(environment.context, variable);
+    char text[16];
     long port = 0;
-    bool sent = text != NULL && hpct_number_parse(text, 1, HPCT_CLUSTER_HIGHEST_PORT, &port);
-    if (text != NULL)
-        hpct_slurm_set(slurm, variable, NULL);
-    return sent ? (int) port : 0;
+    return take(slurm, variable, text, sizeof text) &&
+                   hpct_number_parse(text, 1, HPCT_CLUSTER_HIGHEST_PORT, &port)
+               ? (int) port
+               : 0;
 }
 
 int64_t hpct_spank_step_end_take(hpct_slurm *slurm)
 {
     hpct_cluster_environment environment = hpct_slurm_environment(slurm);
-    const char *sent = environment.get(environment.context, HPCT_SPANK_STEP_END_SENT), *text = sent;
+    char text[24];
     long end = 0;
-    if (text == NULL)
-        text = environment.get(environment.context, "SLURM_JOB_END_TIME");
-    if (text != NULL && !hpct_number_parse(text, 1, LONG_MAX, &end))
-        end = 0;
-    if (sent != NULL)
-        hpct_slurm_set(slurm, HPCT_SPANK_STEP_END_SENT, NULL);
-    return end;
+    if (!take(slurm, HPCT_SPANK_STEP_END_SENT, text, sizeof text))
+        return hpct_cluster_environment_number(&environment, "SLURM_JOB_END_TIME", LONG_MAX, 0);
+    return hpct_number_parse(text, 1, LONG_MAX, &end) ? end : 0;
 }
 
 char *hpct_spank_step_folder_take(hpct_slurm *slurm)
 {
-    hpct_cluster_environment environment = hpct_slurm_environment(slurm);
-    const char *text = environment.get(environment.context, HPCT_SPANK_STEP_FOLDER_SENT);
-    char *folder = text == NULL || *text != '/' || strlen(text) >= PATH_MAX ? NULL : strdup(text);
-    if (text != NULL)
-        hpct_slurm_set(slurm, HPCT_SPANK_STEP_FOLDER_SENT, NULL);
-    return folder;
+    char text[PATH_MAX];
+    return take(slurm, HPCT_SPANK_STEP_FOLDER_SENT, text, sizeof text) && *text == '/'
+               ? strdup(text)
+               : NULL;
 }
 
 hpct_status hpct_spank_step_key_write(const hpct_auth_key *key, const char *tmpdir, uint32_t step,

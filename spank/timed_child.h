@@ -8,8 +8,8 @@
 
 #include "spank/forked.h"
 
-/* The work. Changes to memory are lost; lines of hpct_errand_say, status and message are returned.
- * Only files that it opens itself are open. */
+/* The work. Changes to memory are lost; lines of hpct_spank_timed_child_print, status and message
+ * are returned. Only files that it opens itself are open. */
 typedef hpct_status (*hpct_spank_timed_child_work)(void *context);
 
 typedef struct hpct_spank_timed_child {
@@ -27,7 +27,7 @@ typedef struct hpct_spank_timed_child {
     double start;
 } hpct_spank_timed_child;
 
-/* Starts the child; call hpct_errand_await even on error. */
+/* Starts the child; call hpct_spank_timed_child_await even on error. */
 void hpct_spank_timed_child_start(hpct_spank_timed_child *timed_child);
 
 /* Waits until `seconds` after its start, then up to HPCT_SPANK_KILL_SECONDS for its end. Returns

@@ -1,6 +1,7 @@
 /* A step's key: in memory, as text, in a file. */
 #include "base/auth/key.h"
 
+#include "base/fd.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -95,22 +96,16 @@ hpct_status hpct_auth_key_read(hpct_auth_key **out, const char *path)
     if (fd < 0)
         return hpct_fail(HPCT_ERR_CONFIG, "%s: %s", path, strerror(errno));
     const char *fault = find_fault(fd);
-    size_t length = 0;
-    ssize_t got = 1;
-    while (fault == NULL && got > 0 && length < sizeof text - 1) {
-        got = read(fd, text + length, sizeof text - 1 - length);
-        if (got > 0)
-            length += (size_t) got;
-        else if (got < 0)
-            fault = strerror(errno);
-    }
+    const ssize_t length = fault == NULL ? hpct_fd_read(fd, text, sizeof text - 1) : -1;
+    if (fault == NULL && length < 0)
+        fault = strerror(errno);
     close(fd);
-    if (fault != NULL)
+    if (length < 0)
         return hpct_fail(HPCT_ERR_CONFIG, "%s: %s", path, fault);
     HPCT_TRY(hpct_auth_key_new(&key));
     hpct_status status = HPCT_OK;
     text[length] = '\0';
-    if (strlen(text) != length || !hpct_auth_key_from_text(key, text)) {
+    if (strlen(text) != (size_t) length || !hpct_auth_key_from_text(key, text)) {
         hpct_auth_key_free(key);
         status = hpct_fail(HPCT_ERR_CONFIG,
                            "%s holds no key of 64 hexadecimal digits: "

@@ -1,6 +1,7 @@
 /* Sockets; non-blocking frames in and out. */
 #include "base/net/link.h"
 
+#include "base/fd.h"
 #include "base/net/resolve.h"
 #include "base/status.h"
 
@@ -20,7 +21,7 @@
 #endif
 #define SLACK_MS 500 /* on busy machines */
 
-void hpct_net_link_set_options(int fd, int repeat_ms)
+static void set_options(int fd, int repeat_ms)
 {
     int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -97,16 +98,15 @@ static int port_of(const struct sockaddr_storage *address)
     return ntohs(((const struct sockaddr_in *) (const void *) address)->sin_port);
 }
 
-/* One socket for both families if the host has IPv6, else IPv4. Returns -1 with errno. */
-static int listen_on(int family, int port, int backlog)
+static int listen_on(int family, int port, int backlog, int repeat_ms)
 {
+    const int one = 1, zero = 0;
+    const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t) port)};
+    const struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t) port)};
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int one = 1, zero = 0, saved;
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t) port)};
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t) port)};
     if (fd < 0)
         return -1;
-    hpct_net_link_set_options(fd, HPCT_NET_LINK_REPEAT_MS);
+    set_options(fd, repeat_ms);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one,
                sizeof one); /* allow reuse in TIME_WAIT of an earlier run */
     if (family == AF_INET6)
@@ -115,19 +115,23 @@ static int listen_on(int family, int port, int backlog)
              family == AF_INET6 ? sizeof v6 : sizeof v4) == 0 &&
         listen(fd, backlog) == 0)
         return fd;
-    saved = errno;
-    close(fd);
-    errno = saved;
+    hpct_fd_close(fd);
     return -1;
+}
+
+int hpct_net_link_open(int port, int backlog, int repeat_ms)
+{
+    int fd = listen_on(AF_INET6, port, backlog, repeat_ms);
+    return fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)
+               ? listen_on(AF_INET, port, backlog, repeat_ms)
+               : fd;
 }
 
 hpct_status hpct_net_link_listen(int *fd, int *port, const char *host, int backlog)
 {
     struct sockaddr_storage bound;
     socklen_t length = sizeof bound;
-    *fd = listen_on(AF_INET6, *port, backlog);
-    if (*fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
-        *fd = listen_on(AF_INET, *port, backlog);
+    *fd = hpct_net_link_open(*port, backlog, HPCT_NET_LINK_REPEAT_MS);
     if (*fd < 0 && errno == EADDRINUSE)
         return hpct_fail(HPCT_ERR_CONFIG,
                          "port %d on %s is in use by another program: choose another with "
@@ -180,19 +184,26 @@ static int finish_connect(int fd, int timeout_ms)
     return error;
 }
 
-/* One address: a connected socket, or -1 with errno. */
-static int connect_to(const struct sockaddr_storage *to, socklen_t size, int timeout_ms)
+int hpct_net_link_begin_connect(const struct sockaddr_storage *to, socklen_t size, int repeat_ms)
 {
     int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    hpct_net_link_set_options(fd, HPCT_NET_LINK_REPEAT_MS);
-    int error = connect(fd, (const struct sockaddr *) to, size) == 0 ? 0 : errno;
-    if (error == EINPROGRESS)
-        error = finish_connect(fd, timeout_ms);
+    set_options(fd, repeat_ms);
+    if (connect(fd, (const struct sockaddr *) to, size) == 0 || errno == EINPROGRESS)
+        return fd;
+    hpct_fd_close(fd);
+    return -1;
+}
+
+/* One address: a connected socket, or -1 with errno. */
+static int connect_to(const struct sockaddr_storage *to, socklen_t size, int timeout_ms)
+{
+    int fd = hpct_net_link_begin_connect(to, size, HPCT_NET_LINK_REPEAT_MS);
+    int error = fd < 0 ? errno : finish_connect(fd, timeout_ms);
     if (error == 0)
         return fd;
-    close(fd);
+    hpct_fd_close(fd);
     errno = error;
     return -1;
 }

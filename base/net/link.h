@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 typedef struct hpct_net_link {
     hpct_net_session session; /* fd -1: unused */
@@ -45,10 +46,12 @@ hpct_net_link_result hpct_net_link_receive(hpct_net_link *link, hpct_net_frame *
 #define HPCT_NET_LINK_SILENCE                                                                      \
     "no heartbeat for more than 6 s (stopped, or its node or the network is down)"
 
-/* Options of a socket before it listens or connects, which accepted connections inherit: no delay,
- * and from Linux 6.15 on at most this pause until lost data is sent again (1000 or more). TCP gives
- * up after 13 of them. */
-void hpct_net_link_set_options(int fd, int repeat_ms);
+/* Non-blocking sockets: one that listens on all addresses, for both families if the host has IPv6,
+ * and one that starts to connect. Connections have no delay, and from Linux 6.15 on at most this
+ * pause until lost data is sent again (1000 or more); TCP gives up after 13 of them. -1 and errno.
+ */
+int hpct_net_link_open(int port, int backlog, int repeat_ms);
+int hpct_net_link_begin_connect(const struct sockaddr_storage *to, socklen_t size, int repeat_ms);
 
 /* How long a connected peer may be silent, so that it is still heard after an outage. Without that
  * limit each pause is twice as long as the last: up to as long after an outage as it lasted. */

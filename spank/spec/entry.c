@@ -8,7 +8,8 @@
 
 #define INSTEAD "write the whole path, such as /home/me/data"
 
-char *hpct_spec_entry_cut(const char **text, const char *ends)
+/* Up to an unescaped byte of `ends`, where *text is left; NULL if out of memory. */
+static char *cut(const char **text, const char *ends)
 {
     const char *p = *text;
     char *part = malloc(strlen(p) + 1), *out = part;
@@ -28,10 +29,10 @@ hpct_status hpct_spec_entry_split(const char **text, const char *ends, char **sr
 {
     char both[8] = ":";
     strcat(both, ends);
-    *src = hpct_spec_entry_cut(text, both);
+    *src = cut(text, both);
     const bool has_dst = **text == ':';
     *text += has_dst;
-    *dst = has_dst ? hpct_spec_entry_cut(text, ends) : NULL;
+    *dst = has_dst ? cut(text, ends) : NULL;
     return *src == NULL || (has_dst && *dst == NULL) ? hpct_fail_memory(0) : HPCT_OK;
 }
 

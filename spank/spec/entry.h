@@ -38,12 +38,9 @@ hpct_status hpct_spec_entry_check_shell(const char *path, const char *instead);
  * slashes. */
 hpct_status hpct_spec_entry_check_address(const char *src, const char *dst);
 
-/* Copies *text up to an unescaped byte of `ends` (or the end), without backslashes; *text is left
- * there. To be freed; NULL if out of memory. */
-char *hpct_spec_entry_cut(const char **text, const char *ends);
-
-/* The two parts of SRC[:DST] up to a byte of `ends`, as hpct_spec_entry_cut; *dst is NULL without a
- * colon. Both are to be freed in any case. */
+/* Copies the two parts of SRC[:DST] up to an unescaped byte of `ends` (or the end), without
+ * backslashes; *text is left there, *dst is NULL without a colon. Both are to be freed in any case.
+ */
 hpct_status hpct_spec_entry_split(const char **text, const char *ends, char **src, char **dst);
 
 /* Removes trailing slashes; "/" stays. */

@@ -221,7 +221,7 @@ static hpct_status finish(hpct_spec_out_entry *entry, hpct_spec_out_list *list)
     return check(list, entry);
 }
 
-static hpct_status add(hpct_spec_out_list *list, const char **text, const char *ends)
+static hpct_status add(hpct_spec_out_list *list, const char **text)
 {
     hpct_spec_out_entry entry = {0};
     if (list->count == HPCT_SPEC_OUT_ENTRIES)
@@ -229,7 +229,7 @@ static hpct_status add(hpct_spec_out_list *list, const char **text, const char *
             HPCT_ERR_USAGE,
             "there are more than %d entries: put what belongs together into one folder",
             HPCT_SPEC_OUT_ENTRIES);
-    hpct_status status = hpct_spec_entry_split(text, ends, &entry.src, &entry.dst);
+    hpct_status status = hpct_spec_entry_split(text, ",", &entry.src, &entry.dst);
     if (status == HPCT_OK)
         status = finish(&entry, list);
     if (status == HPCT_OK)
@@ -244,16 +244,11 @@ hpct_status hpct_spec_out_list_parse(const char *text, hpct_spec_out_list *out)
     hpct_status status = HPCT_OK;
     *out = (hpct_spec_out_list){0};
     do {
-        status = add(out, &text, ",");
+        status = add(out, &text);
     } while (status == HPCT_OK && *text++ == ',');
     if (status != HPCT_OK)
         hpct_spec_out_list_free(out);
     return status;
-}
-
-hpct_status hpct_spec_out_list_add(hpct_spec_out_list *list, const char *text)
-{
-    return add(list, &text, "");
 }
 
 void hpct_spec_out_list_free(hpct_spec_out_list *list)

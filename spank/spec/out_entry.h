@@ -30,9 +30,6 @@ typedef struct hpct_spec_out_list {
  * only, a pattern except in the last component of SRC, and two entries with one DST. Freed with
  * hpct_spec_out_list_free. */
 hpct_status hpct_spec_out_list_parse(const char *text, hpct_spec_out_list *out);
-
-/* Adds the single entry `text` (commas are literal), with the same checks. */
-hpct_status hpct_spec_out_list_add(hpct_spec_out_list *list, const char *text);
 void hpct_spec_out_list_free(hpct_spec_out_list *list);
 
 /* HPCT_ERR_USAGE, with what to add, if two nodes would write to one DST. */

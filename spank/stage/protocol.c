@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/status.h"
@@ -215,14 +216,14 @@ static void write_offer(uint8_t *out, const source *src)
         src->digest, view->bytes, view->blocks, view->entries, view->extract, src->identity.origin,
     };
     for (int i = 0; i < OFFER_WORDS; i++)
-        hpct_stage_wire_put64(out + 8 * i, words[i]);
+        hpct_put(out + 8 * i, words[i], 8);
 }
 
 static void read_offer(const uint8_t *in, source *src)
 {
     uint64_t words[OFFER_WORDS];
     for (int i = 0; i < OFFER_WORDS; i++)
-        words[i] = hpct_stage_wire_get64(in + 8 * i);
+        words[i] = hpct_get(in + 8 * i, 8);
     memcpy(src->identity.inode, words, sizeof src->identity.inode);
     src->digest = words[6];
     src->view = (hpct_spec_stage_view){
@@ -256,11 +257,11 @@ static hpct_status share_offers(staging *s)
     uint8_t *offers = calloc(1, size);
     if (offers == NULL)
         return hpct_fail_memory(size);
-    hpct_stage_wire_put64(offers, hash);
+    hpct_put(offers, hash, 8);
     for (int i = 0; is_first(s) && i < s->count; i++)
         write_offer(offers + 8 + (size_t) i * OFFER_BYTES, &s->sources[i]);
     hpct_status status = share(s, offers, size, differs);
-    if (status == HPCT_OK && hpct_stage_wire_get64(offers) != hash)
+    if (status == HPCT_OK && hpct_get(offers, 8) != hash)
         status = hpct_fail(HPCT_ERR_USAGE, "%s", differs);
     for (int i = 0; status == HPCT_OK && !is_first(s) && i < s->count; i++)
         read_offer(offers + 8 + (size_t) i * OFFER_BYTES, &s->sources[i]);

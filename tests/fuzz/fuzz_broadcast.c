@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "spank/stage/net/broadcast_link.h"
 #include "spank/stage/net/pack.h"
 
@@ -20,9 +21,9 @@ static void try_header(const uint8_t *data, size_t size)
         /* most have a wrong check: one with a right one, of the same numbers */
         header = (hpct_stage_wire_header){
             .type = (hpct_stage_wire_type) in[5],
-            .size = hpct_stage_wire_get32(in + 8),
-            .sequence = hpct_stage_wire_get64(in + 16),
-            .hash = hpct_stage_wire_get64(in + 24),
+            .size = (uint32_t) hpct_get(in + 8, 4),
+            .sequence = hpct_get(in + 16, 8),
+            .hash = hpct_get(in + 24, 8),
         };
         hpct_stage_wire_encode_again(in, &header);
         if (!hpct_stage_wire_decode(&header, in))

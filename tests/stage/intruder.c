@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/net/link.h"
 #include "spank/stage/net/broadcast_auth.h"
 #include "spank/stage/net/broadcast_link.h"
 
@@ -206,9 +207,9 @@ static void pass_on(char **argv, int caller)
 
 static int proxy(char **argv)
 {
-    int fd = -1;
-    if (hpct_stage_listen(atoi(argv[2]), &fd) != HPCT_OK) {
-        fprintf(stderr, "intruder: %s\n", hpct_last_error());
+    int fd = hpct_net_link_open(atoi(argv[2]), 128, HPCT_STAGE_REPEAT_MS);
+    if (fd < 0) {
+        perror("intruder: listen");
         return 2;
     }
     struct pollfd wait = {.fd = fd, .events = POLLIN};

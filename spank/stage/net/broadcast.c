@@ -14,10 +14,12 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/net/link.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "spank/stage/net/broadcast_state.h"
 
+#define BACKLOG 128
 #define PRINT_AFTER_MS 5000
 #define PRINT_AGAIN_MS 60000
 
@@ -49,6 +51,17 @@ static void destroy(hpct_stage_broadcast *b)
 
 static hpct_status show_alive(void *context);
 
+static hpct_status listen_for_children(hpct_stage_broadcast *b, int port)
+{
+    b->listen_fd = hpct_net_link_open(port, BACKLOG, HPCT_STAGE_REPEAT_MS);
+    if (b->listen_fd >= 0)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "port %d, where the other nodes' connections are awaited, cannot be used: "
+                     "%s; choose others with --hpc-train-port",
+                     port, strerror(errno));
+}
+
 hpct_status hpct_stage_broadcast_open(const hpct_stage_team *team, hpct_stage_report *report,
                                       hpct_stage_broadcast **out)
 {
@@ -72,7 +85,7 @@ hpct_status hpct_stage_broadcast_open(const hpct_stage_team *team, hpct_stage_re
     if (status == HPCT_OK && b->wake_fd < 0)
         status = hpct_fail(HPCT_ERR_INTERNAL, "eventfd: %s", strerror(errno));
     if (status == HPCT_OK)
-        status = hpct_stage_listen(team->ports[team->index], &b->listen_fd);
+        status = listen_for_children(b, team->ports[team->index]);
     if (status == HPCT_OK) {
         hpct_stage_join_begin(b);
         if (pthread_create(&b->thread, NULL, hpct_stage_broadcast_loop, b) != 0)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/auth/mac.h"
+#include "base/bytes.h"
 #include "base/status.h"
 #include "spank/stage/net/broadcast_link.h"
 #include "spank/stage/net/broadcast_team.h"
@@ -37,8 +38,8 @@ static void write_claim(uint8_t out[CLAIM_BYTES], const hpct_stage_auth_claim *c
     memcpy(out + AT_MAGIC, magic, sizeof magic);
     out[AT_KIND] = claim->from_listener ? 2 : 1;
     out[AT_CHANNEL] = claim->channel;
-    hpct_stage_wire_put32(out + AT_CONNECTOR, claim->connector);
-    hpct_stage_wire_put32(out + AT_LISTENER, claim->listener);
+    hpct_put(out + AT_CONNECTOR, claim->connector, 4);
+    hpct_put(out + AT_LISTENER, claim->listener, 4);
     memcpy(out + AT_CHALLENGE, claim->challenge, HPCT_STAGE_NONCE_BYTES);
     memcpy(out + AT_ANSWER, claim->answer, HPCT_STAGE_NONCE_BYTES);
     memcpy(out + AT_RUN, claim->run, strnlen(claim->run, HPCT_STAGE_MAX_RUN_NAME));
@@ -186,7 +187,7 @@ hpct_stage_auth_result hpct_stage_auth_check(const char *credential, size_t size
     }
     if (!claim->from_listener) {
         claim->channel = payload[AT_CHANNEL];
-        claim->connector = hpct_stage_wire_get32(payload + AT_CONNECTOR);
+        claim->connector = (uint32_t) hpct_get(payload + AT_CONNECTOR, 4);
         memcpy(claim->answer, payload + AT_ANSWER, HPCT_STAGE_NONCE_BYTES);
     }
     write_claim(want, claim);

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/net/link.h"
 #include "base/status.h"
 #include "spank/stage/net/broadcast_state.h"
 
@@ -101,7 +102,8 @@ static void begin_connect(hpct_stage_broadcast *b, hpct_stage_neighbour *n, int6
         try_later(n, now, hpct_last_error());
         return;
     }
-    int fd = hpct_stage_connect(&n->addresses->at[n->address], n->addresses->size[n->address]);
+    int fd = hpct_net_link_begin_connect(&n->addresses->at[n->address],
+                                         n->addresses->size[n->address], HPCT_STAGE_REPEAT_MS);
     int error = errno;
     n->address = (n->address + 1) % n->addresses->num; /* of the next attempt */
     if (fd < 0) {

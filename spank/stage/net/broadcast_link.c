@@ -5,13 +5,13 @@
 #include "spank/stage/net/broadcast_link.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/net/link.h"
@@ -32,28 +32,6 @@ enum {
 
 static const uint8_t magic[4] = {'H', 'P', 'C', 'B'};
 #define FRAME_VERSION 1
-
-void hpct_stage_wire_put32(uint8_t *out, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (uint8_t) (value >> (24 - 8 * i));
-}
-
-void hpct_stage_wire_put64(uint8_t *out, uint64_t value)
-{
-    hpct_stage_wire_put32(out, (uint32_t) (value >> 32));
-    hpct_stage_wire_put32(out + 4, (uint32_t) value);
-}
-
-uint32_t hpct_stage_wire_get32(const uint8_t *in)
-{
-    return (uint32_t) in[0] << 24 | (uint32_t) in[1] << 16 | (uint32_t) in[2] << 8 | in[3];
-}
-
-uint64_t hpct_stage_wire_get64(const uint8_t *in)
-{
-    return (uint64_t) hpct_stage_wire_get32(in) << 32 | hpct_stage_wire_get32(in + 4);
-}
 
 /* Checksum of the header without the checksum field. */
 static uint32_t check_of(const uint8_t *header)
@@ -82,10 +60,10 @@ void hpct_stage_wire_encode_again(uint8_t out[HPCT_STAGE_WIRE_HEADER],
     memcpy(out + AT_MAGIC, magic, sizeof magic);
     out[AT_VERSION] = FRAME_VERSION;
     out[AT_TYPE] = (uint8_t) header->type;
-    hpct_stage_wire_put32(out + AT_SIZE, header->size);
-    hpct_stage_wire_put64(out + AT_SEQUENCE, header->sequence);
-    hpct_stage_wire_put64(out + AT_HASH, header->hash);
-    hpct_stage_wire_put32(out + AT_CHECK, check_of(out));
+    hpct_put(out + AT_SIZE, header->size, 4);
+    hpct_put(out + AT_SEQUENCE, header->sequence, 8);
+    hpct_put(out + AT_HASH, header->hash, 8);
+    hpct_put(out + AT_CHECK, check_of(out), 4);
 }
 
 void hpct_stage_wire_encode(uint8_t out[HPCT_STAGE_WIRE_HEADER], hpct_stage_wire_header *header,
@@ -100,12 +78,12 @@ bool hpct_stage_wire_decode(hpct_stage_wire_header *out, const uint8_t in[HPCT_S
     if (memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 || in[AT_VERSION] != FRAME_VERSION ||
         in[AT_TYPE] < HPCT_STAGE_WIRE_CHALLENGE || in[AT_TYPE] > HPCT_STAGE_WIRE_BYE ||
         in[AT_TYPE + 1] != 0 || in[AT_TYPE + 2] != 0 ||
-        hpct_stage_wire_get32(in + AT_CHECK) != check_of(in))
+        (uint32_t) hpct_get(in + AT_CHECK, 4) != check_of(in))
         return false;
     out->type = (hpct_stage_wire_type) in[AT_TYPE];
-    out->size = hpct_stage_wire_get32(in + AT_SIZE);
-    out->sequence = hpct_stage_wire_get64(in + AT_SEQUENCE);
-    out->hash = hpct_stage_wire_get64(in + AT_HASH);
+    out->size = (uint32_t) hpct_get(in + AT_SIZE, 4);
+    out->sequence = hpct_get(in + AT_SEQUENCE, 8);
+    out->hash = hpct_get(in + AT_HASH, 8);
     return out->size <= most_data[out->type];
 }
 
@@ -118,7 +96,7 @@ size_t hpct_stage_wire_put_failure(uint8_t out[HPCT_STAGE_WIRE_FAILURE_MAX],
                                    const hpct_stage_wire_failure *failure)
 {
     size_t length = strnlen(failure->text, sizeof failure->text - 1);
-    hpct_stage_wire_put32(out, failure->node);
+    hpct_put(out, failure->node, 4);
     out[4] = failure->status;
     memcpy(out + 5, failure->text, length);
     return 5 + length;
@@ -129,7 +107,7 @@ bool hpct_stage_wire_get_failure(hpct_stage_wire_failure *out, const uint8_t *in
     size_t length = size - 5;
     if (size < 5 || length >= sizeof out->text)
         return false;
-    out->node = hpct_stage_wire_get32(in);
+    out->node = (uint32_t) hpct_get(in, 4);
     out->status = in[4];
     memcpy(out->text, in + 5, length);
     out->text[length] = '\0';
@@ -300,50 +278,4 @@ bool hpct_stage_link_send(hpct_stage_link *link, const uint8_t head[HPCT_STAGE_W
         *sent += (size_t) put;
     }
     return true;
-}
-
-/* One socket for both address families if the host has IPv6, else for IPv4. */
-static int listen_on(int family, int port)
-{
-    const int yes = 1, no = 0;
-    const struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t) port)};
-    const struct sockaddr_in any4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t) port)};
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    hpct_net_link_set_options(fd, HPCT_STAGE_REPEAT_MS);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-    int failed = family == AF_INET6 ? bind(fd, (const struct sockaddr *) &any6, sizeof any6)
-                                    : bind(fd, (const struct sockaddr *) &any4, sizeof any4);
-    if (failed == 0 && listen(fd, 128) == 0)
-        return fd;
-    hpct_fd_close(fd);
-    return -1;
-}
-
-hpct_status hpct_stage_listen(int port, int *fd)
-{
-    *fd = listen_on(AF_INET6, port);
-    if (*fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
-        *fd = listen_on(AF_INET, port);
-    if (*fd < 0)
-        return hpct_fail(HPCT_ERR_CONFIG,
-                         "port %d, where the other nodes' connections are awaited, cannot be used: "
-                         "%s; choose others with --hpc-train-port",
-                         port, strerror(errno));
-    return HPCT_OK;
-}
-
-int hpct_stage_connect(const struct sockaddr_storage *to, socklen_t size)
-{
-    int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    hpct_net_link_set_options(fd, HPCT_STAGE_REPEAT_MS);
-    if (connect(fd, (const struct sockaddr *) to, size) == 0 || errno == EINPROGRESS)
-        return fd;
-    hpct_fd_close(fd);
-    return -1;
 }

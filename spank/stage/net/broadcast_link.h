@@ -61,12 +61,6 @@ size_t hpct_stage_wire_put_failure(uint8_t out[HPCT_STAGE_WIRE_FAILURE_MAX],
                                    const hpct_stage_wire_failure *failure);
 bool hpct_stage_wire_get_failure(hpct_stage_wire_failure *out, const uint8_t *in, size_t size);
 
-/* Big-endian integers. */
-void hpct_stage_wire_put32(uint8_t *out, uint32_t value);
-void hpct_stage_wire_put64(uint8_t *out, uint64_t value);
-uint32_t hpct_stage_wire_get32(const uint8_t *in);
-uint64_t hpct_stage_wire_get64(const uint8_t *in);
-
 /* A broadcast survives longer outages of the network than training, so TCP must not give up as
  * early. */
 #define HPCT_STAGE_OUTAGE_MS 30000
@@ -119,11 +113,5 @@ bool hpct_stage_link_flushed(const hpct_stage_link *link);
 /* Sends header and data from `*sent` on, which advances. False if the connection is broken. */
 bool hpct_stage_link_send(hpct_stage_link *link, const uint8_t head[HPCT_STAGE_WIRE_HEADER],
                           const uint8_t *data, size_t size, size_t *sent);
-
-/* A socket listening on all addresses. Returns HPCT_ERR_CONFIG naming the port. */
-hpct_status hpct_stage_listen(int port, int *fd);
-
-/* Starts to connect; -1 and errno on immediate failure. */
-int hpct_stage_connect(const struct sockaddr_storage *to, socklen_t size);
 
 #endif

@@ -206,7 +206,6 @@ void hpct_stage_votes_ready(hpct_stage_broadcast *b)
         b->neighbours[i].gathered = false;
     free(b->result);
     b->result = b->votes;
-    b->result_size = b->votes_size;
     b->votes = NULL;
     b->voted = false;
     b->round++;
@@ -478,7 +477,6 @@ void *hpct_stage_broadcast_loop(void *broadcast)
     for (int i = 0; i < b->num_neighbours; i++)
         hpct_stage_link_close(&b->neighbours[i].link, true);
     hpct_stage_join_end(b);
-    b->ended = true;
     pthread_cond_broadcast(&b->changed);
     pthread_mutex_unlock(&b->lock);
     return NULL;

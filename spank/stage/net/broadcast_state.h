@@ -103,7 +103,7 @@ struct hpct_stage_broadcast {
     pthread_cond_t changed;
     hpct_stage_neighbour neighbours[HPCT_STAGE_MAX_NEIGHBOURS];
     int num_neighbours;
-    bool connected, closing, over, ended;
+    bool connected, closing, over;
     /* the first failure */
     bool failed, elsewhere;
     hpct_stage_wire_failure failure;
@@ -121,7 +121,6 @@ struct hpct_stage_broadcast {
     size_t votes_size;
     bool voted;
     uint8_t *result; /* of the last complete vote, until node 0 takes it */
-    size_t result_size;
 };
 
 static inline bool hpct_stage_neighbour_has_blocks(const hpct_stage_neighbour *n)

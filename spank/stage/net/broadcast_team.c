@@ -163,17 +163,3 @@ int hpct_stage_tree_place(int tree, int count, int me, int *parent,
     }
     return found;
 }
-
-static int depth_below(int low, int high)
-{
-    int root = root_of(low, high);
-    if (root == 0)
-        return 0;
-    int left = depth_below(low, root - 1), right = depth_below(root + 1, high);
-    return 1 + (left > right ? left : right);
-}
-
-int hpct_stage_tree_depth(int count)
-{
-    return depth_below(1, count - 1);
-}

@@ -39,7 +39,4 @@ void hpct_stage_team_free(hpct_stage_team *team);
 int hpct_stage_tree_place(int tree, int count, int me, int *parent,
                           int children[HPCT_STAGE_MAX_CHILDREN]);
 
-/* Depth of the deeper tree, from node 0. */
-int hpct_stage_tree_depth(int count);
-
 #endif

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/status.h"
 #include "spank/stage/net/broadcast_link.h"
 #include "spank/stage/tree/extract.h"
@@ -72,25 +73,14 @@ size_t hpct_stage_pack_need(const hpct_stage_pack_record *record)
     return need;
 }
 
-static void put16(uint8_t *out, size_t value)
-{
-    out[0] = (uint8_t) (value >> 8);
-    out[1] = (uint8_t) value;
-}
-
-static size_t get16(const uint8_t *in)
-{
-    return (size_t) in[0] << 8 | in[1];
-}
-
 static uint8_t *put_item(uint8_t *out, const hpct_stage_item *item)
 {
-    hpct_stage_wire_put32(out, (uint32_t) item->mode);
-    hpct_stage_wire_put64(out + 4, item->size);
+    hpct_put(out, (uint32_t) item->mode, 4);
+    hpct_put(out + 4, item->size, 8);
     out += 12;
     for (int i = 0; i < 2; i++) {
-        hpct_stage_wire_put64(out, (uint64_t) item->times[i].tv_sec);
-        hpct_stage_wire_put32(out + 8, (uint32_t) item->times[i].tv_nsec);
+        hpct_put(out, (uint64_t) item->times[i].tv_sec, 8);
+        hpct_put(out + 8, (uint32_t) item->times[i].tv_nsec, 4);
         out += 12;
     }
     return out;
@@ -118,9 +108,9 @@ bool hpct_stage_pack_put(hpct_stage_pack *pack, const hpct_stage_pack_record *re
     memset(out, 0, FIXED);
     out[AT_KIND] = (uint8_t) record->kind;
     out[AT_ITEM] = has_item(record->kind) ? (uint8_t) item->kind : 0;
-    put16(out + AT_PATH, path);
-    put16(out + AT_TARGET, target);
-    hpct_stage_wire_put32(out + AT_ENTRY, record->entry);
+    hpct_put(out + AT_PATH, path, 2);
+    hpct_put(out + AT_TARGET, target, 2);
+    hpct_put(out + AT_ENTRY, record->entry, 4);
     out += FIXED;
     if (has_item(record->kind)) {
         out = put_item(out, item);
@@ -128,10 +118,10 @@ bool hpct_stage_pack_put(hpct_stage_pack *pack, const hpct_stage_pack_record *re
         out = put_text(out, item->target, target);
     }
     if (has(record->kind, STREAM))
-        hpct_stage_wire_put32(out, record->stream);
+        hpct_put(out, record->stream, 4);
     if (has(record->kind, SIZE | HASH))
-        hpct_stage_wire_put64(out + own_bytes(record->kind) - 8,
-                              has(record->kind, SIZE) ? record->size : record->hash);
+        hpct_put(out + own_bytes(record->kind) - 8,
+                 has(record->kind, SIZE) ? record->size : record->hash, 8);
     if (data != NULL)
         *data = out + own_bytes(record->kind);
     pack->size += need + (size_t) content;
@@ -140,17 +130,17 @@ bool hpct_stage_pack_put(hpct_stage_pack *pack, const hpct_stage_pack_record *re
 
 void hpct_stage_pack_set_hash(uint8_t *data, uint64_t hash)
 {
-    hpct_stage_wire_put64(data - 8, hash);
+    hpct_put(data - 8, hash, 8);
 }
 
 static const uint8_t *get_item(const uint8_t *in, hpct_stage_item *item)
 {
-    item->mode = (mode_t) hpct_stage_wire_get32(in);
-    item->size = hpct_stage_wire_get64(in + 4);
+    item->mode = (mode_t) (uint32_t) hpct_get(in, 4);
+    item->size = hpct_get(in + 4, 8);
     in += 12;
     for (int i = 0; i < 2; i++) {
-        item->times[i].tv_sec = (time_t) hpct_stage_wire_get64(in);
-        item->times[i].tv_nsec = (long) hpct_stage_wire_get32(in + 8);
+        item->times[i].tv_sec = (time_t) hpct_get(in, 8);
+        item->times[i].tv_nsec = (long) (uint32_t) hpct_get(in + 8, 4);
         in += 12;
     }
     return in;
@@ -183,12 +173,12 @@ int hpct_stage_pack_next(const uint8_t *block, size_t size, size_t *at,
         return 0;
     *record = (hpct_stage_pack_record){0};
     if (left < FIXED || in[AT_KIND] < HPCT_STAGE_PACK_ITEM || in[AT_KIND] > HPCT_STAGE_PACK_DONE ||
-        in[AT_ITEM] > HPCT_STAGE_ITEM_HARDLINK || get16(in + AT_ZERO) != 0)
+        in[AT_ITEM] > HPCT_STAGE_ITEM_HARDLINK || (size_t) hpct_get(in + AT_ZERO, 2) != 0)
         return -1;
     record->kind = (hpct_stage_pack_kind) in[AT_KIND];
     record->item.kind = (hpct_stage_item_kind) in[AT_ITEM];
-    record->entry = hpct_stage_wire_get32(in + AT_ENTRY);
-    size_t path = get16(in + AT_PATH), target = get16(in + AT_TARGET);
+    record->entry = (uint32_t) hpct_get(in + AT_ENTRY, 4);
+    size_t path = (size_t) hpct_get(in + AT_PATH, 2), target = (size_t) hpct_get(in + AT_TARGET, 2);
     size_t need = FIXED + own_bytes(record->kind);
     if (has_item(record->kind))
         need += ITEM_BYTES + path + target;
@@ -207,11 +197,11 @@ int hpct_stage_pack_next(const uint8_t *block, size_t size, size_t *at,
         in += path + target;
     }
     if (has(record->kind, STREAM))
-        record->stream = hpct_stage_wire_get32(in);
+        record->stream = (uint32_t) hpct_get(in, 4);
     if (has(record->kind, SIZE))
-        record->size = hpct_stage_wire_get64(in + own_bytes(record->kind) - 8);
+        record->size = hpct_get(in + own_bytes(record->kind) - 8, 8);
     if (has(record->kind, HASH))
-        record->hash = hpct_stage_wire_get64(in + own_bytes(record->kind) - 8);
+        record->hash = hpct_get(in + own_bytes(record->kind) - 8, 8);
     if (record->kind == HPCT_STAGE_PACK_WHOLE || record->kind == HPCT_STAGE_PACK_DATA)
         record->data = in + own_bytes(record->kind);
     const uint64_t content = content_bytes(record);
@@ -301,35 +291,26 @@ static hpct_status pack_begin(void *context, const hpct_stage_item *item)
     return hpct_stage_packer_put(a->packer, &record, NULL);
 }
 
-static hpct_status pack_data(void *context, const void *data, size_t size)
+static hpct_status pack_data(void *context, const void *data, uint64_t size)
 {
     archive *a = context;
     const uint8_t *from = data;
-    hpct_status status = HPCT_OK;
     hpct_stage_hasher_add(a->hasher, data, size);
-    while (size > 0 && status == HPCT_OK) {
+    if (data == NULL)
+        return hpct_stage_packer_put(
+            a->packer, &(hpct_stage_pack_record){.kind = HPCT_STAGE_PACK_HOLE, .size = size}, NULL);
+    while (size > 0) {
         hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_DATA};
         uint8_t *to = NULL;
         size_t room = 0;
-        status = hpct_stage_packer_room(a->packer, &room);
+        HPCT_TRY(hpct_stage_packer_room(a->packer, &room));
         record.size = size < room ? size : room;
-        if (status == HPCT_OK)
-            status = hpct_stage_packer_put(a->packer, &record, &to);
-        if (status != HPCT_OK)
-            break;
+        HPCT_TRY(hpct_stage_packer_put(a->packer, &record, &to));
         memcpy(to, from, (size_t) record.size);
         from += record.size;
-        size -= (size_t) record.size;
+        size -= record.size;
     }
-    return status;
-}
-
-static hpct_status pack_hole(void *context, uint64_t size)
-{
-    archive *a = context;
-    hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_HOLE, .size = size};
-    hpct_stage_hasher_add(a->hasher, NULL, size);
-    return hpct_stage_packer_put(a->packer, &record, NULL);
+    return HPCT_OK;
 }
 
 static hpct_status pack_end(void *context)
@@ -349,7 +330,6 @@ hpct_status hpct_stage_packer_archive(hpct_stage_packer *packer, hpct_stage_walk
                                               .whole = pack_whole,
                                               .begin = pack_begin,
                                               .data = pack_data,
-                                              .hole = pack_hole,
                                               .end = pack_end};
     if (a.hasher == NULL)
         return hpct_fail_memory(0);

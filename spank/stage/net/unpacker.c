@@ -247,14 +247,10 @@ static hpct_status unpack(hpct_stage_unpacker *u, const hpct_stage_pack_record *
         u->report->files++;
         break;
     case HPCT_STAGE_PACK_DATA:
-        status = hpct_stage_sink_data(s->sink, record->data, (size_t) record->size);
+    case HPCT_STAGE_PACK_HOLE: /* has no data */
+        status = hpct_stage_sink_data(s->sink, record->data, record->size);
         if (status == HPCT_OK)
-            status = hpct_stage_report_tick(u->report, record->size);
-        break;
-    case HPCT_STAGE_PACK_HOLE:
-        status = hpct_stage_sink_hole(s->sink, record->size);
-        if (status == HPCT_OK)
-            status = hpct_stage_report_tick(u->report, 0);
+            status = hpct_stage_report_tick(u->report, record->data != NULL ? record->size : 0);
         break;
     case HPCT_STAGE_PACK_END:
         status = end(s, record->hash);

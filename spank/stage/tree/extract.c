@@ -171,7 +171,7 @@ static hpct_status pass_file(extracting *e, const hpct_stage_item *item)
             memcpy(e->small + offset, data, size);
         } else {
             if ((uint64_t) offset > at)
-                status = out->hole(out->context, (uint64_t) offset - at);
+                status = out->data(out->context, NULL, (uint64_t) offset - at);
             if (status == HPCT_OK && size > 0)
                 status = out->data(out->context, data, size);
         }
@@ -184,7 +184,7 @@ static hpct_status pass_file(extracting *e, const hpct_stage_item *item)
     if (small)
         return out->whole(out->context, item, e->small);
     if (at < item->size)
-        status = out->hole(out->context, item->size - at);
+        status = out->data(out->context, NULL, item->size - at);
     return status == HPCT_OK ? out->end(out->context) : status;
 }
 

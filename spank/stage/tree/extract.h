@@ -17,11 +17,10 @@ typedef struct hpct_stage_extract_output {
     void *context;
     hpct_status (*add)(void *context, const hpct_stage_item *item); /* all but files */
     hpct_status (*whole)(void *context, const hpct_stage_item *item,
-                         const void *content);                        /* a small
-                                           file: HPCT_STAGE_EXTRACT_SMALL at most */
-    hpct_status (*begin)(void *context, const hpct_stage_item *item); /* a larger file, then */
-    hpct_status (*data)(void *context, const void *data, size_t size);
-    hpct_status (*hole)(void *context, uint64_t size);
+                         const void *content);                           /* a small
+                                              file: HPCT_STAGE_EXTRACT_SMALL at most */
+    hpct_status (*begin)(void *context, const hpct_stage_item *item);    /* a larger file, then */
+    hpct_status (*data)(void *context, const void *data, uint64_t size); /* NULL data: a hole */
     hpct_status (*end)(void *context); /* not called after an error */
 } hpct_stage_extract_output;
 

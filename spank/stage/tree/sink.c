@@ -261,9 +261,10 @@ int hpct_stage_sink_fd(const hpct_stage_sink *sink)
     return sink->fd;
 }
 
-/* Splits the data into blocks. NULL data: a hole. */
-static hpct_status append(hpct_stage_sink *sink, const char *data, uint64_t size)
+/* Splits the data into blocks. */
+hpct_status hpct_stage_sink_data(hpct_stage_sink *sink, const void *bytes, uint64_t size)
 {
+    const char *data = bytes;
     hpct_status status = HPCT_OK;
     if (sink->lane == NULL) {
         sink->lane = hpct_stage_lane_new();
@@ -292,16 +293,6 @@ static hpct_status append(hpct_stage_sink *sink, const char *data, uint64_t size
     return status;
 }
 
-hpct_status hpct_stage_sink_data(hpct_stage_sink *sink, const void *data, size_t size)
-{
-    return append(sink, data, size);
-}
-
-hpct_status hpct_stage_sink_hole(hpct_stage_sink *sink, uint64_t size)
-{
-    return append(sink, NULL, size);
-}
-
 hpct_status hpct_stage_sink_end(hpct_stage_sink *sink, uint64_t *hash)
 {
     hpct_stage_writer *w = sink->writer;
@@ -309,7 +300,7 @@ hpct_status hpct_stage_sink_end(hpct_stage_sink *sink, uint64_t *hash)
     uint64_t count = hpct_stage_hash_count(sink->size), found = 0;
     hpct_status status = HPCT_OK;
     if (sink->lane != NULL || sink->size == 0) {
-        status = append(sink, NULL, 0);
+        status = hpct_stage_sink_data(sink, NULL, 0);
         if (status == HPCT_OK)
             status = hpct_stage_lane_end(sink->lane);
     }

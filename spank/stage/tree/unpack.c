@@ -6,6 +6,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,9 +228,4 @@ hpct_status hpct_stage_unpack_read(hpct_stage_unpack *u, const void **data, size
     if (u->archive != NULL)
         return read_other(u, data, size);
     return next_piece(u, data, size);
-}
-
-bool hpct_stage_unpack_was_packed(const hpct_stage_unpack *u)
-{
-    return u->gzip || u->archive != NULL;
 }

@@ -5,7 +5,6 @@
 #define HPCT_SPANK_STAGE_TREE_UNPACK_H
 
 #include <hpctrain/status.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 /* Source of compressed bytes: *size bytes at *data, valid until the next call; 0 at the end. */
@@ -23,8 +22,5 @@ void hpct_stage_unpack_close(hpct_stage_unpack *unpack); /* NULL is allowed */
 
 /* Returns the next bytes; *size is 0 at the end, and only if the data is complete. */
 hpct_status hpct_stage_unpack_read(hpct_stage_unpack *unpack, const void **data, size_t *size);
-
-/* Whether the input was compressed. */
-bool hpct_stage_unpack_was_packed(const hpct_stage_unpack *unpack);
 
 #endif

@@ -6,7 +6,7 @@
  *         file, in memory:   hpct_stage_writer_whole(w, &item, bytes, &hash);
  *         file, in pieces:   hpct_stage_writer_begin(w, &item, &sink);
  *                            hpct_stage_sink_data(sink, bytes, n);
- *                            hpct_stage_sink_hole(sink, n); ...
+ *                            hpct_stage_sink_data(sink, NULL, n); ... (a hole)
  *                            hpct_stage_sink_end(sink, &hash);
  *         anything else:     hpct_stage_writer_add(w, &item);
  *     hpct_stage_writer_finish(w);
@@ -62,11 +62,9 @@ hpct_status hpct_stage_writer_whole(hpct_stage_writer *writer, const hpct_stage_
 hpct_status hpct_stage_writer_begin(hpct_stage_writer *writer, const hpct_stage_item *item,
                                     hpct_stage_sink **sink);
 
-/* Writes the next `size` bytes. An error if they exceed the announced size. */
-hpct_status hpct_stage_sink_data(hpct_stage_sink *sink, const void *data, size_t size);
-
-/* The next `size` bytes are a hole. */
-hpct_status hpct_stage_sink_hole(hpct_stage_sink *sink, uint64_t size);
+/* Writes the next `size` bytes; NULL data: they are a hole. An error if they exceed the announced
+ * size. */
+hpct_status hpct_stage_sink_data(hpct_stage_sink *sink, const void *data, uint64_t size);
 
 /* Ends the file: checks its size (else HPCT_ERR_DATA), sets mode and times. Frees the sink, also on
  * error. *hash (may be NULL): hash of the file's content. */

@@ -55,7 +55,9 @@ static int tear_down(void **state)
 static void check_tree(int tree, int count, int *inner)
 {
     int parent, children[HPCT_STAGE_MAX_CHILDREN], its_parent,
-        its_children[HPCT_STAGE_MAX_CHILDREN];
+        its_children[HPCT_STAGE_MAX_CHILDREN], log = 0;
+    while (1 << log < count)
+        log++;
     for (int me = 0; me < count; me++) {
         int found = hpct_stage_tree_place(tree, count, me, &parent, children), steps = 0;
         assert_within(found, 0, me == 0 ? 1 : HPCT_STAGE_MAX_CHILDREN);
@@ -67,7 +69,7 @@ static void check_tree(int tree, int count, int *inner)
         }
         for (int at = me; at > 0; at = parent, steps++)
             hpct_stage_tree_place(tree, count, at, &parent, children);
-        assert_within(steps, 0, hpct_stage_tree_depth(count) + 1);
+        assert_within(steps, 0, log + 1);
     }
 }
 
@@ -82,7 +84,6 @@ static void each_node_is_twice_in_the_trees_and_sends_in_one(void **state)
             assert_within(inner[i], 0, 1); /* so nobody sends more than he gets */
         free(inner);
     }
-    assert_within(hpct_stage_tree_depth(10000), 13, 15);
 }
 
 /* ---- frames ---- */

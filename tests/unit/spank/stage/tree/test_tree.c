@@ -206,7 +206,7 @@ static void copy_item(hpct_stage_walk *walk, size_t i, hpct_stage_writer *w)
         bool hole = false;
         assert_int_equal(hpct_stage_walk_extent(walk, i, fd, at, &end, &hole), HPCT_OK);
         if (hole) {
-            assert_int_equal(hpct_stage_sink_hole(sink, end - at), HPCT_OK);
+            assert_int_equal(hpct_stage_sink_data(sink, NULL, end - at), HPCT_OK);
             memset(data + at, 0, (size_t) (end - at));
             continue;
         }
@@ -415,8 +415,8 @@ static void archives_cannot_write_outside_the_tree(void **state)
     assert_int_equal(hpct_stage_writer_begin(w, &item, &sink), HPCT_OK);
     assert_int_equal(hpct_stage_sink_data(sink, "abcde", 5), HPCT_ERR_DATA);
     assert_int_equal(hpct_stage_sink_data(sink, "abc", 3), HPCT_OK);
-    assert_int_equal(hpct_stage_sink_hole(sink, 2), HPCT_ERR_DATA);
-    assert_int_equal(hpct_stage_sink_hole(sink, UINT64_MAX), HPCT_ERR_DATA);
+    assert_int_equal(hpct_stage_sink_data(sink, NULL, 2), HPCT_ERR_DATA);
+    assert_int_equal(hpct_stage_sink_data(sink, NULL, UINT64_MAX), HPCT_ERR_DATA);
     assert_int_equal(hpct_stage_sink_end(sink, NULL), HPCT_ERR_DATA);
     assert_int_equal(hpct_stage_writer_finish(w), HPCT_OK);
     hpct_stage_writer_close(w);
