@@ -118,28 +118,29 @@ void hpct_spank_client_leave_job(const hpct_spank_plugin *plugin)
     }
 }
 
+static hpct_status check_all(hpct_spank_plugin *plugin, bool srun, hpct_spank_choices *choices)
+{
+    const hpct_cluster_environment *own = &hpct_cluster_environment_own;
+    HPCT_TRY(hpct_spank_given_check(&plugin->given, hpct_spank_arguments_here(), own, !srun));
+    if (!srun)
+        HPCT_TRY(hpct_spank_script_lines_check(hpct_spank_arguments_here()));
+    HPCT_TRY(
+        hpct_spank_options_resolve(&plugin->options, own, plugin->settings.on_by_default, choices));
+    if (srun)
+        HPCT_TRY(check_requeue(plugin));
+    if (choices->on) {
+        HPCT_TRY(check_nodes(choices, srun));
+        HPCT_TRY(check_array(choices, srun));
+    }
+    HPCT_TRY(hpct_spank_defaults_check(environ));
+    HPCT_TRY(hpct_spank_defaults_send());
+    return choices->on && srun ? hpct_spank_step_key_send(&plugin->key) : HPCT_OK;
+}
+
 hpct_status hpct_spank_client_check(hpct_spank_plugin *plugin, bool srun)
 {
     hpct_spank_choices choices = {0};
-    hpct_status status = hpct_spank_given_check(&plugin->given, hpct_spank_arguments_here(),
-                                                &hpct_cluster_environment_own, !srun);
-    if (status == HPCT_OK && !srun)
-        status = hpct_spank_script_lines_check(hpct_spank_arguments_here());
-    if (status == HPCT_OK)
-        status = hpct_spank_options_resolve(&plugin->options, &hpct_cluster_environment_own,
-                                            plugin->settings.on_by_default, &choices);
-    if (status == HPCT_OK && srun)
-        status = check_requeue(plugin);
-    if (status == HPCT_OK && choices.on)
-        status = check_nodes(&choices, srun);
-    if (status == HPCT_OK && choices.on)
-        status = check_array(&choices, srun);
-    if (status == HPCT_OK)
-        status = hpct_spank_defaults_check(environ);
-    if (status == HPCT_OK)
-        status = hpct_spank_defaults_send();
-    if (status == HPCT_OK && choices.on && srun)
-        status = hpct_spank_step_key_send(&plugin->key);
+    hpct_status status = check_all(plugin, srun, &choices);
     if (status != HPCT_OK) {
         hpct_slurm_error("%s", hpct_last_error());
         hpct_spank_choices_free(&choices);

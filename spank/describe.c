@@ -47,18 +47,16 @@ static hpct_status find_place(const hpct_spank_task_facts *facts, const hpct_clu
                    ? HPCT_OK
                    : hpct_fail(HPCT_ERR_CONFIG, "Slurm's rank %u is not below its %u tasks",
                                facts->rank, facts->total_tasks);
-    hpct_status status = get_number(environment, "SLURM_PROCID", layout->size - 1, &out->rank);
-    if (status == HPCT_OK)
-        status = get_number(environment, "SLURM_NODEID", layout->num_nodes - 1, &out->node);
-    if (status == HPCT_OK)
-        status = get_number(environment, "SLURM_JOB_ID", UINT32_MAX, &job);
-    if (status == HPCT_OK && (out->rank < (long) facts->rank || out->node < (long) facts->node))
-        status = hpct_fail(HPCT_ERR_CONFIG,
-                           "SLURM_PROCID %ld and SLURM_NODEID %ld are not those of task %u of node "
-                           "%u of a component",
-                           out->rank, out->node, facts->rank, facts->node);
+    HPCT_TRY(get_number(environment, "SLURM_PROCID", layout->size - 1, &out->rank));
+    HPCT_TRY(get_number(environment, "SLURM_NODEID", layout->num_nodes - 1, &out->node));
+    HPCT_TRY(get_number(environment, "SLURM_JOB_ID", UINT32_MAX, &job));
     out->job = (uint32_t) job;
-    return status;
+    if (out->rank >= (long) facts->rank && out->node >= (long) facts->node)
+        return HPCT_OK;
+    return hpct_fail(HPCT_ERR_CONFIG,
+                     "SLURM_PROCID %ld and SLURM_NODEID %ld are not those of task %u of node "
+                     "%u of a component",
+                     out->rank, out->node, facts->rank, facts->node);
 }
 
 static hpct_status check(const hpct_spank_task_facts *facts, const place *at,

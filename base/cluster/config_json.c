@@ -181,13 +181,9 @@ static hpct_status read_nodes(const reading *r, const json_t *nodes)
     json_array_foreach(nodes, index, entry)
     {
         hpct_cluster_config_node *node = &config->nodes[index];
-        hpct_status status = get_string(r, entry, "name", true, &node->name);
-        if (status == HPCT_OK)
-            status = get_int(r, entry, "tasks", HPCT_CLUSTER_MAX_TASKS, &node->tasks);
-        if (status == HPCT_OK)
-            status = get_int(r, entry, "gpus", HPCT_CLUSTER_MAX_TASKS, &node->gpus);
-        if (status != HPCT_OK)
-            return status;
+        HPCT_TRY(get_string(r, entry, "name", true, &node->name));
+        HPCT_TRY(get_int(r, entry, "tasks", HPCT_CLUSTER_MAX_TASKS, &node->tasks));
+        HPCT_TRY(get_int(r, entry, "gpus", HPCT_CLUSTER_MAX_TASKS, &node->gpus));
         tasks += node->tasks;
     }
     if (tasks != config->size)

@@ -83,15 +83,10 @@ static hpct_status send_data(worker *w, size_t index, int fd, uint64_t *at, uint
     hpct_stage_pack_record record = {.kind = HPCT_STAGE_PACK_DATA};
     uint8_t *content = NULL;
     size_t room = 0;
-    hpct_status status = hpct_stage_packer_room(p, &room);
+    HPCT_TRY(hpct_stage_packer_room(p, &room));
     record.size = end - *at < room ? end - *at : room;
-    if (status == HPCT_OK)
-        status = hpct_stage_packer_put(p, &record, &content);
-    if (status == HPCT_OK)
-        status =
-            hpct_stage_walk_read(w->reader->walk, index, fd, content, (size_t) record.size, *at);
-    if (status != HPCT_OK)
-        return status;
+    HPCT_TRY(hpct_stage_packer_put(p, &record, &content));
+    HPCT_TRY(hpct_stage_walk_read(w->reader->walk, index, fd, content, (size_t) record.size, *at));
     hpct_stage_hasher_add(w->hasher, content, record.size);
     *at += record.size;
     return HPCT_OK;
@@ -234,15 +229,11 @@ static hpct_status send_others(hpct_stage_reader *s, hpct_stage_packer *p, bool 
 
 static hpct_status send_tree(hpct_stage_reader *s, hpct_stage_packer *p, uint64_t *items)
 {
-    hpct_status status = send_others(s, p, false);
-    if (status == HPCT_OK)
-        status = hpct_stage_packer_flush(p);
-    if (status == HPCT_OK)
-        status = send_files(s);
-    if (status == HPCT_OK)
-        status = send_others(s, p, true);
     *items = hpct_stage_walk_count(s->walk);
-    return status;
+    HPCT_TRY(send_others(s, p, false));
+    HPCT_TRY(hpct_stage_packer_flush(p));
+    HPCT_TRY(send_files(s));
+    return send_others(s, p, true);
 }
 
 static void *send_all(void *context)

@@ -248,17 +248,15 @@ static hpct_status unpack(hpct_stage_unpacker *u, const hpct_stage_pack_record *
         break;
     case HPCT_STAGE_PACK_DATA:
     case HPCT_STAGE_PACK_HOLE: /* has no data */
-        status = hpct_stage_sink_data(s->sink, record->data, record->size);
-        if (status == HPCT_OK)
-            status = hpct_stage_report_tick(u->report, record->data != NULL ? record->size : 0);
+        HPCT_TRY(hpct_stage_sink_data(s->sink, record->data, record->size));
+        status = hpct_stage_report_tick(u->report, record->data != NULL ? record->size : 0);
         break;
     case HPCT_STAGE_PACK_END:
         status = end(s, record->hash);
         break;
     case HPCT_STAGE_PACK_DONE:
-        status = wait_for_pool(u);
-        if (status == HPCT_OK)
-            status = end_tree(u, tree, record->size);
+        HPCT_TRY(wait_for_pool(u));
+        status = end_tree(u, tree, record->size);
         break;
     }
     if (record->kind == HPCT_STAGE_PACK_ITEM || record->kind == HPCT_STAGE_PACK_WHOLE ||

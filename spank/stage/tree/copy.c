@@ -171,21 +171,19 @@ static hpct_status copy_data(worker *wk, large *l, int src, uint64_t at, uint64_
 {
     copying *c = wk->c;
     char *data = hpct_stage_lane_buffer(wk->lane);
-    hpct_status status = HPCT_OK;
-    while (at < end && status == HPCT_OK) {
+    while (at < end) {
         size_t size = end - at < PIECE ? (size_t) (end - at) : PIECE;
         bool sample = at / PIECE % SAMPLE_EVERY == 0;
         long waits = sample ? hpct_stage_pace_waits() : 0;
-        status = hpct_stage_walk_read(c->walk, l->index, src, data, size, at);
+        hpct_status status = hpct_stage_walk_read(c->walk, l->index, src, data, size, at);
         if (sample)
             note_wait(wk, waits);
-        if (status == HPCT_OK)
-            status = hpct_stage_lane_data(wk->lane, data, size);
-        if (status == HPCT_OK)
-            status = hpct_stage_report_tick(c->report, size);
+        HPCT_TRY(status);
+        HPCT_TRY(hpct_stage_lane_data(wk->lane, data, size));
+        HPCT_TRY(hpct_stage_report_tick(c->report, size));
         at += size;
     }
-    return status;
+    return HPCT_OK;
 }
 
 /* Copies the extents of a block. Each block has its own descriptor, so that read-ahead works for

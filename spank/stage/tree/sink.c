@@ -170,23 +170,21 @@ hpct_status hpct_stage_lane_data(hpct_stage_lane *lane, const void *data, size_t
     hpct_stage_sink *sink = lane->sink;
     const hpct_stage_writer *w = sink->writer;
     const char *p = data;
-    hpct_status status = size > lane->end - lane->at ? fail_more(sink) : HPCT_OK;
-    if (status == HPCT_OK)
-        status = hpct_stage_writer_take(sink->writer, size);
-    while (size > 0 && status == HPCT_OK) {
+    if (size > lane->end - lane->at)
+        return fail_more(sink);
+    HPCT_TRY(hpct_stage_writer_take(sink->writer, size));
+    while (size > 0) {
         size_t part = size < PIECE ? size : PIECE;
         hpct_stage_hasher_add(lane->given, p, part);
         if (!lane->present)
-            status = write_at(w, sink->fd, sink->path, p, part, lane->at);
-        if (status == HPCT_OK)
-            status = read_at(w, sink->fd, sink->path, lane->back, part, lane->at);
-        if (status == HPCT_OK)
-            hpct_stage_hasher_add(lane->found, lane->back, part);
+            HPCT_TRY(write_at(w, sink->fd, sink->path, p, part, lane->at));
+        HPCT_TRY(read_at(w, sink->fd, sink->path, lane->back, part, lane->at));
+        hpct_stage_hasher_add(lane->found, lane->back, part);
         p += part;
         size -= part;
         lane->at += part;
     }
-    return status;
+    return HPCT_OK;
 }
 
 hpct_status hpct_stage_lane_hole(hpct_stage_lane *lane, uint64_t size)

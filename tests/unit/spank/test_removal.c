@@ -1,6 +1,7 @@
 /* spank: removing what a hostile user has made, while he goes on. His processes run with his own
  * rights, hold every folder open, and try to have root touch what is not the job's. With
  * HPC_TRAIN_LONG=1: ten thousand races, a hundred thousand levels, a million files. */
+#include "base/clock.h"
 #include "spank/folder.h"
 #include "spank/parent.h"
 #include "spank/remove.h"
@@ -33,9 +34,7 @@
 
 static double now(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
+    return (double) hpct_now_ms() * 1e-3;
 }
 
 static void become_user(void)

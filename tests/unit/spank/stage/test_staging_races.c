@@ -1,6 +1,7 @@
 /* spank: what root starts for a user, while that user exchanges everything below its feet: data,
  * records, destinations and links. Whatever the helpers are led to, they have no more rights than
  * he. With HPC_TRAIN_LONG=1: ten thousand races. */
+#include "base/clock.h"
 #include "spank/child.h"
 #include "spank/remove.h"
 #include "spank/spec/out_record.h"
@@ -30,9 +31,7 @@ static char helper[PATH_MAX];
 
 static double now(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
+    return (double) hpct_now_ms() * 1e-3;
 }
 
 static void become_user(void)
