@@ -137,19 +137,25 @@ static hpct_status fail_hash(const unpacking *tree, const char *path)
                      tree->target->options.name, *path == '\0' ? "" : "/", path);
 }
 
-static hpct_status find_tree(hpct_stage_unpacker *u, uint32_t entry, unpacking **out)
+static unpacking *tree_of(hpct_stage_unpacker *u, const hpct_stage_pack_record *record)
 {
     for (int i = 0; i < u->count; i++) {
-        unpacking *found = &u->trees[i];
-        if (found->target->entry != entry || found->done)
-            continue;
-        *out = found;
-        if (found->writer != NULL || found->target->root == NULL)
-            return HPCT_OK;
-        return hpct_stage_writer_open(&found->writer, found->target->folder, found->target->root,
-                                      &found->target->options);
+        if (u->trees[i].target->entry == record->entry)
+            return &u->trees[i];
     }
-    return fail_nonsense();
+    return NULL;
+}
+
+static hpct_status find_tree(hpct_stage_unpacker *u, const hpct_stage_pack_record *record,
+                             unpacking **out)
+{
+    unpacking *found = *out = tree_of(u, record);
+    if (found == NULL || found->done)
+        return fail_nonsense();
+    if (found->writer != NULL || found->target->root == NULL)
+        return HPCT_OK;
+    return hpct_stage_writer_open(&found->writer, found->target->folder, found->target->root,
+                                  &found->target->options);
 }
 
 static hpct_status begin(unpacking *tree, stream *s, const hpct_stage_item *item)
@@ -217,7 +223,7 @@ static bool comes_again(const hpct_stage_unpacker *u, const hpct_stage_pack_reco
 static hpct_status unpack(hpct_stage_unpacker *u, const hpct_stage_pack_record *record)
 {
     unpacking *tree = NULL;
-    HPCT_TRY(find_tree(u, record->entry, &tree));
+    HPCT_TRY(find_tree(u, record, &tree));
     hpct_status status = HPCT_OK;
     if (tree->target->root == NULL) {
         tree->done = record->kind == HPCT_STAGE_PACK_DONE;
@@ -282,15 +288,6 @@ hpct_status hpct_stage_unpacker_block(hpct_stage_unpacker *unpacker, const uint8
 
 /* ---- the thread pool ---- */
 
-static unpacking *tree_of(hpct_stage_unpacker *u, const hpct_stage_pack_record *record)
-{
-    for (int i = 0; i < u->count; i++) {
-        if (u->trees[i].target->entry == record->entry)
-            return &u->trees[i];
-    }
-    return NULL;
-}
-
 static bool is_for_pool(hpct_stage_unpacker *u, const unpacking *tree,
                         const hpct_stage_pack_record *record)
 {
@@ -326,7 +323,7 @@ static hpct_status prepare(hpct_stage_unpacker *u, const uint8_t *data, size_t s
     hpct_status status = HPCT_OK;
     while (status == HPCT_OK && hpct_stage_pack_next(data, size, &at, &record) > 0) {
         unpacking *tree = NULL;
-        status = find_tree(u, record.entry, &tree);
+        status = find_tree(u, &record, &tree);
         if (status != HPCT_OK)
             break;
         tree->items++;
@@ -338,8 +335,9 @@ static hpct_status prepare(hpct_stage_unpacker *u, const uint8_t *data, size_t s
     return status;
 }
 
-static hpct_status write_small_files(hpct_stage_unpacker *u, const uint8_t *data, size_t size)
+static hpct_status write_small_files(void *context, const uint8_t *data, size_t size)
 {
+    hpct_stage_unpacker *u = context;
     hpct_stage_pack_record record;
     size_t at = 0;
     hpct_status status = HPCT_OK;
@@ -359,11 +357,6 @@ hpct_status hpct_stage_unpacker_end(hpct_stage_unpacker *unpacker)
     return HPCT_OK;
 }
 
-static hpct_status write_block(void *context, const uint8_t *data, size_t size)
-{
-    return write_small_files(context, data, size);
-}
-
 /* The oldest block is written. */
 static void release_block(void *context)
 {
@@ -377,7 +370,8 @@ static hpct_stage_unpacker *open_pool(const hpct_stage_unpacker_target *targets,
                                       hpct_stage_broadcast *broadcast, hpct_stage_report *report)
 {
     hpct_stage_unpacker *u = hpct_stage_unpacker_new(targets, count, report);
-    const hpct_stage_pool_job job = {.work = write_block, .back = release_block, .context = u};
+    const hpct_stage_pool_job job = {
+        .work = write_small_files, .back = release_block, .context = u};
     if (u == NULL)
         return NULL;
     u->broadcast = broadcast;
@@ -390,8 +384,9 @@ static hpct_stage_unpacker *open_pool(const hpct_stage_unpacker_target *targets,
     return NULL;
 }
 
-static hpct_status unpack_block(hpct_stage_unpacker *u, const uint8_t *data, size_t size)
+static hpct_status unpack_block(void *context, const uint8_t *data, size_t size)
 {
+    hpct_stage_unpacker *u = context;
     const bool for_pool = fits_pool(u, data, size);
     HPCT_TRY(for_pool ? prepare(u, data, size) : hpct_stage_unpacker_block(u, data, size));
     if (for_pool)
@@ -447,16 +442,6 @@ static hpct_status push(void *context, uint8_t **block, size_t size)
     return hpct_stage_pool_give(q->unpacking, full, size);
 }
 
-static hpct_status unpack_queued(void *context, const uint8_t *data, size_t size)
-{
-    return unpack_block(context, data, size);
-}
-
-static void ignore(void *context)
-{
-    (void) context;
-}
-
 static hpct_status pack_archive(queue *q, uint32_t entry, hpct_stage_walk *walk, const char *name,
                                 hpct_stage_report *report)
 {
@@ -475,7 +460,7 @@ hpct_status hpct_stage_unpacker_archive(const hpct_stage_unpacker_target *target
                                         hpct_stage_report *report)
 {
     hpct_stage_unpacker *u = open_pool(target, 1, NULL, report);
-    const hpct_stage_pool_job job = {.work = unpack_queued, .back = ignore, .context = u};
+    const hpct_stage_pool_job job = {.work = unpack_block, .context = u};
     queue q = {.unpacking = hpct_stage_pool_new(&job, 1, QUEUED),
                .blocks = malloc((size_t) NUM_BLOCKS * HPCT_STAGE_BLOCK_BYTES)};
     hpct_status status =

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fnv.h"
 #include "spank/spec/out_record.h"
 
 typedef struct note {
@@ -28,18 +29,15 @@ struct hpct_stage_out_ours {
     void *known; /* notes, a tree (tsearch) */
 };
 
-/* FNV-1a, with the terminating zero. */
+/* With the terminating zero. */
 static uint64_t hash(uint64_t value, const char *name)
 {
-    do
-        value = (value ^ (unsigned char) *name) * 1099511628211u;
-    while (*name++ != '\0');
-    return value;
+    return hpct_fnv(value, name, strlen(name) + 1);
 }
 
 static note note_of(const char *name, const char *to, const struct stat *info)
 {
-    return (note){.names = hash(hash(14695981039346656037u, name), to),
+    return (note){.names = hash(hash(HPCT_FNV_START, name), to),
                   .inode = info->st_ino,
                   .size = info->st_size,
                   .seconds = info->st_mtim.tv_sec,

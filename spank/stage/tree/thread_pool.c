@@ -114,7 +114,8 @@ static void finish(hpct_stage_pool *c, size_t number)
 {
     c->ring[number % MOST_BLOCKS].finished = true;
     for (; c->back < c->given && c->ring[c->back % MOST_BLOCKS].finished; c->back++)
-        c->job.back(c->job.context);
+        if (c->job.back != NULL)
+            c->job.back(c->job.context);
     pthread_cond_signal(&c->less);
 }
 

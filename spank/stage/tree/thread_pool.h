@@ -39,7 +39,7 @@ typedef struct hpct_stage_pool hpct_stage_pool;
 
 typedef struct hpct_stage_pool_job {
     hpct_status (*work)(void *context, const uint8_t *data, size_t size); /* in several threads */
-    void (*back)(void *context); /* the oldest block is finished; one call at a time */
+    void (*back)(void *context); /* the oldest block is finished; one call at a time; NULL: none */
     void *context;
 } hpct_stage_pool_job;
 
