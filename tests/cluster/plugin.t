@@ -57,7 +57,7 @@ refused() { # OPTION MESSAGE
 refused --hpc-train=perhaps "--hpc-train: 'perhaps' is neither on nor off"
 refused --hpc-train-env=keras "--hpc-train-env: 'keras' is not a framework"
 refused --hpc-train-port=80 "--hpc-train-port: '80' is not a port"
-refused --hpc-train-bind=nearest "--hpc-train-bind: 'nearest' is none of"
+refused --hpc-train-bind=nearest "--hpc-train-bind: 'nearest' is not closest"
 refused --hpc-train-stage=/data:../up "below .SLURM_TMPDIR"
 refused --hpc-train-strategy=x "unrecognized option"
 capture sandbox_run env HPC_TRAIN_PORT=80 srun -N1 true
