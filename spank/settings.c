@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/status.h"
 #include "spank/spec/bytes.h"
+#include "spank/spec/entry.h"
 
 #ifndef HPCT_DEFAULT_TMPDIR
 #define HPCT_DEFAULT_TMPDIR "/tmp/hpc-train"
@@ -33,9 +34,7 @@ static hpct_status copy_path(const char *value, char **path)
     char *copy = strdup(value);
     if (copy == NULL)
         return hpct_fail_memory(0);
-    size_t size = strlen(copy);
-    while (size > 1 && copy[size - 1] == '/') /* a trailing '/' is allowed */
-        copy[--size] = '\0';
+    hpct_spec_entry_strip(copy); /* a trailing '/' is allowed */
     if (!is_plain_path(copy)) {
         free(copy);
         return hpct_fail(HPCT_ERR_CONFIG,

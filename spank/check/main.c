@@ -22,6 +22,7 @@
 #include "spank/settings.h"
 #include "spank/slurm_symbols.h"
 #include "spank/spec/bytes.h"
+#include "spank/spec/entry.h"
 
 #define PLUGIN "spank_hpc_train.so"
 #define LEAST_DISK (UINT64_C(1) << 30) /* smaller disks are probably a mistake */
@@ -172,10 +173,8 @@ static bool is_hidden(const char *tmpdir, const hpct_check_slurm_here *slurm)
     char *dirs = strdup(slurm->own_dirs), *rest = NULL;
     for (char *dir = dirs == NULL ? NULL : strtok_r(dirs, ",", &rest); dir != NULL && !hidden;
          dir = strtok_r(NULL, ",", &rest)) {
-        size_t size = strlen(dir);
-        while (size > 1 && dir[size - 1] == '/')
-            size--;
-        hidden = strncmp(tmpdir, dir, size) == 0 && (tmpdir[size] == '/' || tmpdir[size] == '\0');
+        hpct_spec_entry_strip(dir);
+        hidden = hpct_spec_entry_is_within(tmpdir, dir);
     }
     free(dirs);
     return hidden;

@@ -50,16 +50,14 @@ static void print(const hpct_spec_out_record *r, FILE *out)
 /* PARENT/.records-42 for PARENT/42; NULL without memory. */
 static char *records_path(const char *tmpdir)
 {
-    char *path = NULL;
-    size_t size = strlen(tmpdir);
-    while (size > 1 && tmpdir[size - 1] == '/')
-        size--;
-    size_t name = size;
-    while (name > 0 && tmpdir[name - 1] != '/')
-        name--;
-    if (asprintf(&path, "%.*s" HPCT_SPEC_RECORDS_PREFIX "%.*s", (int) name, tmpdir,
-                 (int) (size - name), tmpdir + name) < 0)
+    char *path = NULL, *copy = strdup(tmpdir);
+    if (copy == NULL)
         return NULL;
+    hpct_spec_entry_strip(copy);
+    const char *name = hpct_spec_entry_last_part(copy);
+    if (asprintf(&path, "%.*s" HPCT_SPEC_RECORDS_PREFIX "%s", (int) (name - copy), copy, name) < 0)
+        path = NULL;
+    free(copy);
     return path;
 }
 
