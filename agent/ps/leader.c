@@ -44,17 +44,10 @@ static int64_t steps_of_epoch(const hpct_ps_leader *l, int epoch)
     return left < s->steps_per_epoch ? left : s->steps_per_epoch;
 }
 
-static void settle(hpct_ps_leader *l)
-{
-    if (l->training.now.settled)
-        hpct_ps_pace_settle(l->pace);
-}
-
 /* Errors are told at the end. */
 static void observe(hpct_ps_leader *l, hpct_train_event event)
 {
     hpct_results_note(&l->training.now.end, hpct_train_observe(&l->training, event));
-    settle(l);
 }
 
 /* A checkpoint of another strategy may be of a run that went back with half the rate. */
@@ -124,7 +117,7 @@ static hpct_status open_leader(hpct_ps_leader *l)
     go_on(l);
     HPCT_TRY(hpct_ps_schedule_new(&l->schedule, &run->schedule));
     if (run->schedule.epochs > 0)
-        HPCT_TRY(hpct_ps_pace_open(&l->pace, run->workers, t->options.log_dir, t->continues));
+        HPCT_TRY(hpct_ps_pace_open(&l->pace, run->workers));
     t->nodes = hpct_ps_pace_nodes(l->pace);
     return hpct_train_observe(t, HPCT_TRAIN_ON_BEGIN);
 }
@@ -208,7 +201,6 @@ bool hpct_ps_leader_saves(const hpct_ps_leader *leader)
 static hpct_status save(hpct_ps_leader *l, double waited, bool last)
 {
     hpct_train_place place = hpct_train_training_place(&l->training);
-    settle(l);
     return hpct_ps_saving_save(l->saving, &place, waited, last);
 }
 
@@ -277,7 +269,7 @@ static hpct_status step_ended(hpct_ps_leader *l, int trained)
     now->times.save = hpct_ps_saving_seconds(l->saving);
     observe(l, HPCT_TRAIN_ON_STEP_ENDED);
     hpct_ps_pace_step(l->pace, now->epoch + 1, now->sums.steps, epoch_ended, ended,
-                      hpct_train_observed_live(t));
+                      hpct_train_observed_pace_file(t), hpct_train_observed_live(t));
     HPCT_TRY(hpct_ps_saving_step(l->saving, now->epoch * t->steps_per_epoch + now->sums.steps,
                                  epoch_ended));
     if (hpct_ps_saving_due(l->saving))

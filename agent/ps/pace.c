@@ -2,7 +2,6 @@
 #include "agent/ps/pace.h"
 
 #include "agent/ps/message.h"
-#include "agent/train/pace_file.h"
 #include "agent/train/slow_nodes.h"
 #include "base/status.h"
 
@@ -22,9 +21,7 @@ typedef struct recent {
 
 struct hpct_ps_pace {
     int workers;
-    hpct_train_pace_file *file;
     recent *recent; /* [workers] */
-    double *known;  /* [HPCT_TRAIN_PACE_PARTS][workers], NaN: not known */
     char **names;   /* [workers] of nodes; NULL: not known */
     hpct_train_slow_nodes slow;
     int64_t steps; /* since the last line */
@@ -37,16 +34,13 @@ static hpct_status allocate(hpct_ps_pace *p)
 {
     size_t workers = (size_t) p->workers;
     p->recent = calloc(workers, sizeof *p->recent);
-    p->known = calloc(workers * HPCT_TRAIN_PACE_PARTS, sizeof *p->known);
     p->names = calloc(workers, sizeof *p->names);
-    if (p->recent == NULL || p->known == NULL || p->names == NULL)
-        return hpct_fail_memory(workers * HPCT_TRAIN_PACE_PARTS * sizeof *p->known);
-    for (size_t i = 0; i < workers * HPCT_TRAIN_PACE_PARTS; i++)
-        p->known[i] = NAN;
+    if (p->recent == NULL || p->names == NULL)
+        return hpct_fail_memory(workers * sizeof *p->recent);
     return hpct_train_slow_nodes_open(&p->slow, (const char *const *) p->names, p->workers);
 }
 
-hpct_status hpct_ps_pace_open(hpct_ps_pace **out, int workers, const char *log_dir, bool continues)
+hpct_status hpct_ps_pace_open(hpct_ps_pace **out, int workers)
 {
     *out = NULL;
     hpct_ps_pace *p = calloc(1, sizeof *p);
@@ -54,8 +48,6 @@ hpct_status hpct_ps_pace_open(hpct_ps_pace **out, int workers, const char *log_d
         return hpct_fail_memory(sizeof *p);
     p->workers = workers;
     hpct_status status = allocate(p);
-    if (status == HPCT_OK)
-        status = hpct_train_pace_file_open(&p->file, log_dir, continues);
     if (status == HPCT_OK)
         *out = p;
     else
@@ -67,20 +59,12 @@ void hpct_ps_pace_close(hpct_ps_pace *p)
 {
     if (p == NULL)
         return;
-    hpct_train_pace_file_close(p->file);
     for (int i = 0; i < p->workers && p->names != NULL; i++)
         free(p->names[i]);
     hpct_train_slow_nodes_close(&p->slow);
     free(p->names);
-    free(p->known);
     free(p->recent);
     free(p);
-}
-
-void hpct_ps_pace_settle(hpct_ps_pace *p)
-{
-    if (p != NULL)
-        hpct_train_pace_file_settle(p->file);
 }
 
 /* ---- workers ---- */
@@ -105,7 +89,7 @@ void hpct_ps_pace_left(hpct_ps_pace *p, int worker)
         return;
     p->recent[worker] = (recent){0};
     for (int part = 0; part < HPCT_TRAIN_PACE_PARTS; part++)
-        p->known[part * p->workers + worker] = NAN;
+        hpct_train_slow_nodes_part(&p->slow, part)[worker] = NAN;
 }
 
 void hpct_ps_pace_gradient(hpct_ps_pace *p, int worker, const float *parts)
@@ -134,15 +118,15 @@ static void make_means(hpct_ps_pace *p)
         if (r->count == 0)
             continue;
         for (int part = 0; part < HPCT_TRAIN_PACE_MEMORY; part++)
-            p->known[part * p->workers + worker] = r->sums[part] / (double) r->count;
-        p->known[HPCT_TRAIN_PACE_MEMORY * p->workers + worker] = r->memory;
+            hpct_train_slow_nodes_part(&p->slow, part)[worker] = r->sums[part] / (double) r->count;
+        hpct_train_slow_nodes_part(&p->slow, HPCT_TRAIN_PACE_MEMORY)[worker] = r->memory;
         *r = (recent){0};
     }
 }
 
 static void judge(hpct_ps_pace *p, double now)
 {
-    hpct_train_slow_nodes_fill(&p->slow, p->known);
+    hpct_train_slow_nodes_fill(&p->slow);
     for (int node = 0; node < p->slow.num_nodes; node++) {
         double ratio;
         if (hpct_train_slow_nodes_heed(&p->slow, node, now, &ratio) == HPCT_TRAIN_SLOW_NAMED)
@@ -151,9 +135,8 @@ static void judge(hpct_ps_pace *p, double now)
 }
 
 void hpct_ps_pace_step(hpct_ps_pace *p, int epoch, int64_t steps, bool epoch_ended, double now,
-                       hpct_results_live *live)
+                       hpct_train_pace_file *file, hpct_results_live *live)
 {
-    const double *of[HPCT_TRAIN_PACE_PARTS];
     if (p == NULL)
         return;
     if (p->noted == 0)
@@ -162,11 +145,7 @@ void hpct_ps_pace_step(hpct_ps_pace *p, int epoch, int64_t steps, bool epoch_end
     if (now - p->noted < INTERVAL && !epoch_ended)
         return;
     make_means(p);
-    for (int part = 0; part < HPCT_TRAIN_PACE_PARTS; part++)
-        of[part] = p->known + part * p->workers;
-    hpct_train_pace_file_write(p->file, epoch, steps, p->steps, p->known, p->workers);
-    hpct_results_live_ranks(live, p->workers, of[HPCT_TRAIN_PACE_STEP], of[HPCT_TRAIN_PACE_WAIT],
-                            of[HPCT_TRAIN_PACE_INPUT], of[HPCT_TRAIN_PACE_MEMORY], NULL);
+    hpct_train_pace_file_write(file, live, epoch, steps, p->steps, p->slow.known, NULL, p->workers);
     judge(p, now);
     p->steps = 0;
     p->noted = now;

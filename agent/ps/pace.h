@@ -4,19 +4,14 @@
 #ifndef HPCT_AGENT_PS_PACE_H
 #define HPCT_AGENT_PS_PACE_H
 
-#include "agent/results/live.h"
+#include "agent/train/pace_file.h"
 
 #include <stdbool.h>
 
 typedef struct hpct_ps_pace hpct_ps_pace; /* all calls allow NULL */
 
-/* Without log_dir (NULL) it writes no pace.jsonl; with `continues` it appends to an earlier run's.
- */
-hpct_status hpct_ps_pace_open(hpct_ps_pace **out, int workers, const char *log_dir, bool continues);
+hpct_status hpct_ps_pace_open(hpct_ps_pace **out, int workers);
 void hpct_ps_pace_close(hpct_ps_pace *pace);
-
-/* The log folder's files are this run's from now on (agent/train/pace_file.h). */
-void hpct_ps_pace_settle(hpct_ps_pace *pace);
 
 /* `live`, which may be NULL, learns the worker's node. */
 void hpct_ps_pace_joined(hpct_ps_pace *pace, int worker, const char *node, hpct_results_live *live);
@@ -26,9 +21,10 @@ void hpct_ps_pace_left(hpct_ps_pace *pace, int worker);
 void hpct_ps_pace_gradient(hpct_ps_pace *pace, int worker, const float *parts);
 
 /* After an update: so many steps of the epoch are done, both from 1. `now`: of the process's clock.
- * Every few seconds, and at the end of an epoch, `live` learns what is known. */
+ * Every few seconds, and at the end of an epoch, `file` and `live` learn what is known; both may be
+ * NULL. */
 void hpct_ps_pace_step(hpct_ps_pace *pace, int epoch, int64_t steps, bool epoch_ended, double now,
-                       hpct_results_live *live);
+                       hpct_train_pace_file *file, hpct_results_live *live);
 
 /* [workers] names of their nodes, as far as they are known, else NULL: they change until the object
  * is freed. */

@@ -48,7 +48,9 @@ void hpct_train_observe_settle(hpct_train_training *training);
 /* An observer's state, for its own file. */
 void *hpct_train_observed(const hpct_train_training *training, const hpct_train_observer *observer);
 
-hpct_results_live *hpct_train_observed_live(const hpct_train_training *training); /* NULL: none */
+/* NULL: none. */
+hpct_results_live *hpct_train_observed_live(const hpct_train_training *training);
+hpct_train_pace_file *hpct_train_observed_pace_file(const hpct_train_training *training);
 
 /* After the last checkpoint: the best epoch's weights, if restore_best was asked for, into the
  * gathered model. Collective. */

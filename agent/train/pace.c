@@ -1,6 +1,6 @@
 /* How long the parts of a step take on each rank, known to all ranks every few seconds: for
  * pace.jsonl and status.json, and to name a node that is slow. Parameter servers learn it from
- * their workers instead (agent/ps/pace.h). */
+ * their workers instead (agent/ps/pace.h), and write the same file. */
 #include "agent/comm/comm.h"
 #include "agent/rank/context.h"
 #include "agent/rank/node_state.h"
@@ -30,7 +30,6 @@ typedef struct observed {
     double sums[VALUES];
     int64_t steps, planned; /* since the last time, and until the next */
     double *gathered;       /* [ranks][VALUES] */
-    double *known;          /* [HPCT_TRAIN_PACE_PARTS][ranks] */
     double *busy;           /* [ranks] */
     char *names;            /* [ranks][NAME_BYTES] */
     const char **nodes;     /* [ranks] */
@@ -45,12 +44,10 @@ static hpct_status allocate(observed *p)
 {
     size_t ranks = (size_t) p->comm->size;
     p->gathered = calloc(ranks * VALUES, sizeof *p->gathered);
-    p->known = calloc(ranks * HPCT_TRAIN_PACE_PARTS, sizeof *p->known);
     p->busy = calloc(ranks, sizeof *p->busy);
     p->names = calloc(ranks, NAME_BYTES);
     p->nodes = calloc(ranks, sizeof *p->nodes);
-    if (p->gathered == NULL || p->known == NULL || p->busy == NULL || p->names == NULL ||
-        p->nodes == NULL)
+    if (p->gathered == NULL || p->busy == NULL || p->names == NULL || p->nodes == NULL)
         return hpct_fail_memory(ranks * NAME_BYTES);
     for (size_t rank = 0; rank < ranks; rank++)
         p->nodes[rank] = p->names + rank * NAME_BYTES;
@@ -61,8 +58,10 @@ static hpct_status begin(void *own, hpct_train_training *t)
 {
     observed *p = own;
     char name[NAME_BYTES];
-    if (t->strategy == NULL)
-        return HPCT_OK;
+    if (t->strategy == NULL) /* parameter servers: without names of nodes nothing is left to do */
+        return t->nodes != NULL
+                   ? hpct_train_pace_file_open(&p->file, t->options.log_dir, t->continues)
+                   : HPCT_OK;
     p->comm = hpct_context_comm(t->context);
     p->model = t->strategy->model;
     p->waits_apart = !t->strategy->ops->in_pieces && !t->strategy->whole_steps;
@@ -92,11 +91,16 @@ static void close_pace(void *own, hpct_train_training *t)
     hpct_train_pace_file_close(p->file);
     hpct_rank_node_state_free(p->before);
     free(p->gathered);
-    free(p->known);
     free(p->busy);
     free(p->names);
     free(p->nodes);
     hpct_train_slow_nodes_close(&p->slow);
+}
+
+hpct_train_pace_file *hpct_train_observed_pace_file(const hpct_train_training *t)
+{
+    const observed *p = hpct_train_observed(t, &hpct_train_observe_pace);
+    return p != NULL ? p->file : NULL;
 }
 
 /* ---- slow nodes ---- */
@@ -126,7 +130,7 @@ static hpct_status find_slow_nodes(observed *p, double now)
 {
     if (!p->waits_apart || p->slow.num_nodes < 2)
         return HPCT_OK;
-    hpct_train_slow_nodes_fill(&p->slow, p->known);
+    hpct_train_slow_nodes_fill(&p->slow);
     for (int node = 0; node < p->slow.num_nodes; node++) {
         double ratio;
         enum hpct_train_slow_verdict verdict =
@@ -145,18 +149,12 @@ static hpct_status find_slow_nodes(observed *p, double now)
 
 /* ---- steps ---- */
 
-/* [ranks] means in ms, or MB. */
-static double *known(const observed *p, hpct_train_pace_part part)
-{
-    return p->known + (size_t) part * (size_t) p->comm->size;
-}
-
 static void spread(observed *p)
 {
     for (int rank = 0; rank < p->comm->size; rank++) {
         p->busy[rank] = p->gathered[(size_t) rank * VALUES + BUSY];
         for (int part = 0; part < HPCT_TRAIN_PACE_PARTS; part++)
-            known(p, (hpct_train_pace_part) part)[rank] =
+            hpct_train_slow_nodes_part(&p->slow, part)[rank] =
                 p->gathered[(size_t) rank * VALUES + (size_t) part];
     }
 }
@@ -166,7 +164,7 @@ static void plan_next(observed *p)
 {
     double slowest = 0;
     for (int rank = 0; rank < p->comm->size; rank++)
-        slowest = fmax(slowest, known(p, HPCT_TRAIN_PACE_STEP)[rank]);
+        slowest = fmax(slowest, p->slow.known[rank]);
     p->planned = slowest > 0 ? (int64_t) fmin(fmax(1e3 * INTERVAL / slowest, 1), 1e6) : FIRST_STEPS;
     p->steps = 0;
     memset(p->sums, 0, sizeof p->sums);
@@ -190,7 +188,6 @@ static hpct_status step_ended(void *own, hpct_train_training *t)
 {
     observed *p = own;
     const hpct_train_moment *now = &t->now;
-    hpct_results_live *live = hpct_train_observed_live(t);
     if (p->comm == NULL)
         return HPCT_OK;
     for (int part = 0; part < HPCT_TRAIN_PACE_MEMORY; part++)
@@ -198,11 +195,8 @@ static hpct_status step_ended(void *own, hpct_train_training *t)
     if (++p->steps < p->planned && now->sums.steps < now->planned)
         return HPCT_OK;
     HPCT_TRY(gather(p));
-    hpct_train_pace_file_write(p->file, now->epoch + 1, now->sums.steps, p->steps, p->known,
-                               p->comm->size);
-    hpct_results_live_ranks(live, p->comm->size, known(p, HPCT_TRAIN_PACE_STEP),
-                            known(p, HPCT_TRAIN_PACE_WAIT), known(p, HPCT_TRAIN_PACE_INPUT),
-                            known(p, HPCT_TRAIN_PACE_MEMORY), p->busy);
+    hpct_train_pace_file_write(p->file, hpct_train_observed_live(t), now->epoch + 1,
+                               now->sums.steps, p->steps, p->slow.known, p->busy, p->comm->size);
     plan_next(p);
     return find_slow_nodes(p, p->gathered[TIME]);
 }

@@ -86,8 +86,8 @@ static json_t *numbers(const double *values, int count)
     return array;
 }
 
-void hpct_train_pace_file_write(hpct_train_pace_file *f, int epoch, int64_t step, int64_t steps,
-                                const double *known, int ranks)
+static void write_line(hpct_train_pace_file *f, int epoch, int64_t step, int64_t steps,
+                       const double *known, int ranks)
 {
     if (f == NULL || f->stream == NULL)
         return;
@@ -104,4 +104,16 @@ void hpct_train_pace_file_write(hpct_train_pace_file *f, int epoch, int64_t step
     }
     free(text);
     json_decref(line);
+}
+
+void hpct_train_pace_file_write(hpct_train_pace_file *f, hpct_results_live *live, int epoch,
+                                int64_t step, int64_t steps, const double *known,
+                                const double *busy, int ranks)
+{
+    const double *of[HPCT_TRAIN_PACE_PARTS];
+    for (int part = 0; part < HPCT_TRAIN_PACE_PARTS; part++)
+        of[part] = known + (size_t) part * (size_t) ranks;
+    write_line(f, epoch, step, steps, known, ranks);
+    hpct_results_live_ranks(live, ranks, of[HPCT_TRAIN_PACE_STEP], of[HPCT_TRAIN_PACE_WAIT],
+                            of[HPCT_TRAIN_PACE_INPUT], of[HPCT_TRAIN_PACE_MEMORY], busy);
 }

@@ -3,6 +3,8 @@
 #ifndef HPCT_AGENT_TRAIN_PACE_FILE_H
 #define HPCT_AGENT_TRAIN_PACE_FILE_H
 
+#include "agent/results/live.h"
+
 #include <hpctrain/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,8 +33,10 @@ void hpct_train_pace_file_close(hpct_train_pace_file *file);
 void hpct_train_pace_file_settle(hpct_train_pace_file *file);
 
 /* After `step` of `epoch`, from 1: means over `steps` in ms, or MB:
- * known[HPCT_TRAIN_PACE_PARTS][ranks]. NaN, of a rank that is not known, becomes null. */
-void hpct_train_pace_file_write(hpct_train_pace_file *file, int epoch, int64_t step, int64_t steps,
-                                const double *known, int ranks);
+ * known[HPCT_TRAIN_PACE_PARTS][ranks]. NaN, of a rank that is not known, becomes null. `live`,
+ * which may be NULL, learns them, too, and of each rank how busy its device is (NULL: unknown). */
+void hpct_train_pace_file_write(hpct_train_pace_file *file, hpct_results_live *live, int epoch,
+                                int64_t step, int64_t steps, const double *known,
+                                const double *busy, int ranks);
 
 #endif

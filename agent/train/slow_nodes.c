@@ -1,7 +1,6 @@
 /* Means by node. */
 #include "agent/train/slow_nodes.h"
 
-#include "agent/train/pace_file.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -14,19 +13,23 @@ hpct_status hpct_train_slow_nodes_open(hpct_train_slow_nodes *out, const char *c
 {
     size_t num = (size_t) ranks;
     *out = (hpct_train_slow_nodes){.names = names, .ranks = ranks};
+    out->known = calloc(num * HPCT_TRAIN_PACE_PARTS, sizeof *out->known);
     out->node_of = calloc(num, sizeof *out->node_of);
     out->slow = calloc(num, sizeof *out->slow);
     out->busy = calloc(num, sizeof *out->busy);
     out->input = calloc(num, sizeof *out->input);
     out->scratch = calloc(num, sizeof *out->scratch);
-    return out->node_of != NULL && out->slow != NULL && out->busy != NULL && out->input != NULL &&
-                   out->scratch != NULL
-               ? HPCT_OK
-               : hpct_fail_memory(num * sizeof *out->slow);
+    if (out->known == NULL || out->node_of == NULL || out->slow == NULL || out->busy == NULL ||
+        out->input == NULL || out->scratch == NULL)
+        return hpct_fail_memory(num * HPCT_TRAIN_PACE_PARTS * sizeof *out->known);
+    for (size_t i = 0; i < num * HPCT_TRAIN_PACE_PARTS; i++)
+        out->known[i] = NAN;
+    return HPCT_OK;
 }
 
 void hpct_train_slow_nodes_close(hpct_train_slow_nodes *nodes)
 {
+    free(nodes->known);
     free(nodes->node_of);
     free(nodes->slow);
     free(nodes->busy);
@@ -51,16 +54,22 @@ void hpct_train_slow_nodes_number(hpct_train_slow_nodes *n)
     }
 }
 
-void hpct_train_slow_nodes_fill(hpct_train_slow_nodes *n, const double *known)
+double *hpct_train_slow_nodes_part(const hpct_train_slow_nodes *n, hpct_train_pace_part part)
 {
-#define KNOWN(part, rank) known[(size_t) (part) * (size_t) n->ranks + (size_t) (rank)]
+    return n->known + (size_t) part * (size_t) n->ranks;
+}
+
+void hpct_train_slow_nodes_fill(hpct_train_slow_nodes *n)
+{
+#define KNOWN(part, rank) hpct_train_slow_nodes_part(n, part)[rank]
     for (int node = 0; node < n->num_nodes; node++) {
         double busy = 0, input = 0;
         int ranks = 0;
         for (int rank = 0; rank < n->ranks; rank++) {
             if (n->node_of[rank] != node || isnan(KNOWN(HPCT_TRAIN_PACE_STEP, rank)))
                 continue;
-            for (int part = HPCT_TRAIN_PACE_INPUT; part <= HPCT_TRAIN_PACE_UPDATE; part++)
+            for (hpct_train_pace_part part = HPCT_TRAIN_PACE_INPUT; part <= HPCT_TRAIN_PACE_UPDATE;
+                 part++)
                 busy += part != HPCT_TRAIN_PACE_WAIT ? KNOWN(part, rank) : 0;
             input += KNOWN(HPCT_TRAIN_PACE_INPUT, rank);
             ranks++;

@@ -1,7 +1,6 @@
 /* agent/ps/pace: what is known of a run's workers, by a clock of the test's. */
 #include "agent/ps/message.h"
 #include "agent/ps/pace.h"
-#include "agent/train/pace_file.h"
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 enum { WORKERS = 3 };
 static char folder[64], status_path[96], pace_path[96];
 static hpct_results_live *shown;
+static hpct_train_pace_file *written;
 
 static int make_folder(void **state)
 {
@@ -40,13 +40,15 @@ static hpct_ps_pace *open_pace(void)
                                                .workers = WORKERS,
                                                .epochs = 9};
     assert_int_equal(hpct_results_live_open(&shown, &options), HPCT_OK);
-    assert_int_equal(hpct_ps_pace_open(&pace, WORKERS, folder, false), HPCT_OK);
+    assert_int_equal(hpct_train_pace_file_open(&written, folder, false), HPCT_OK);
+    assert_int_equal(hpct_ps_pace_open(&pace, WORKERS), HPCT_OK);
     return pace;
 }
 
 static void close_pace(hpct_ps_pace *pace)
 {
     hpct_results_live_close(shown, HPCT_RESULTS_LIVE_FINISHED);
+    hpct_train_pace_file_close(written);
     hpct_ps_pace_close(pace);
 }
 
@@ -62,7 +64,7 @@ static void compute(hpct_ps_pace *pace, int worker, float busy)
 
 static void step(hpct_ps_pace *pace, int64_t number, double now)
 {
-    hpct_ps_pace_step(pace, 1, number, number == 1000, now, shown);
+    hpct_ps_pace_step(pace, 1, number, number == 1000, now, written, shown);
 }
 
 /* The line of that number of pace.jsonl; NULL if there are not so many. */
@@ -98,7 +100,7 @@ static void lines_are_means_of_some_seconds(void **state)
     compute(pace, 0, 20);
     compute(pace, 1, 7);
     step(pace, 2, 104.9);
-    hpct_ps_pace_settle(pace);
+    hpct_train_pace_file_settle(written);
     assert_null(line_of(0));
     step(pace, 3, 105);
     compute(pace, 0, 40);
@@ -189,7 +191,6 @@ static void nothing_is_allowed(void **state)
     hpct_ps_pace_left(NULL, 0);
     compute(NULL, 0, 1);
     step(NULL, 1, 1);
-    hpct_ps_pace_settle(NULL);
     assert_null(hpct_ps_pace_nodes(NULL));
     hpct_ps_pace_close(NULL);
 }

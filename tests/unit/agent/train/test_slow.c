@@ -61,7 +61,8 @@ static void nodes_are_means_of_their_ranks(void **state)
     assert_int_equal(hpct_train_slow_nodes_open(&nodes, names, RANKS), HPCT_OK);
     hpct_train_slow_nodes_number(&nodes);
     assert_int_equal(nodes.num_nodes, 3);
-    hpct_train_slow_nodes_fill(&nodes, known[0]);
+    memcpy(nodes.known, known, sizeof known);
+    hpct_train_slow_nodes_fill(&nodes);
     assert_true(nodes.busy[0] == 8 && nodes.input[0] == 2 && nodes.busy[1] == 4);
     assert_true(isnan(nodes.busy[2]));
     assert_int_equal(hpct_train_slow_nodes_first(&nodes, 1), 1);
