@@ -29,6 +29,12 @@ bool hpct_ps_channel_sending(const hpct_ps_channel *channel)
     return channel->out_filled > 0 || channel->from[0].iov_len > 0 || channel->from[1].iov_len > 0;
 }
 
+struct pollfd hpct_ps_channel_poll(const hpct_ps_channel *channel)
+{
+    bool sending = hpct_ps_channel_sending(channel);
+    return (struct pollfd){channel->session.fd, sending ? POLLIN | POLLOUT : POLLIN, 0};
+}
+
 /* Advances iov by the first `sent` bytes and adds them to the seal: as they were sent, in case the
  * caller changes them later. */
 static void advance(hpct_auth_seal *seal, struct iovec *iov, size_t *sent)

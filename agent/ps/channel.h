@@ -6,6 +6,7 @@
 #include "agent/ps/message.h"
 #include "base/net/session.h"
 
+#include <poll.h>
 #include <sys/uio.h>
 
 #define HPCT_PS_PIECES 2 /* floats are in at most two ranges: parameters, and states */
@@ -42,6 +43,7 @@ bool hpct_ps_channel_send(hpct_ps_channel *channel, const hpct_ps_message *messa
                           const struct iovec *floats);
 void hpct_ps_channel_flush(hpct_ps_channel *channel);
 bool hpct_ps_channel_sending(const hpct_ps_channel *channel);
+struct pollfd hpct_ps_channel_poll(const hpct_ps_channel *channel);
 
 /* Received floats are authenticated by their tag. Their number of bytes must match channel->into;
  * without room there, no message may have floats. */

@@ -5,7 +5,7 @@
 #include "agent/rank/stop.h"
 #include "base/net/link.h"
 #include "base/status.h"
-#include "nn/run/step.h"
+#include "nn/run/state.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -21,9 +21,15 @@
 
 static hpct_status lost(const hpct_ps_servers *servers, int server, const char *how)
 {
-    char who[160];
-    return hpct_fail(HPCT_ERR_PEER, "%s: %s was lost: %s", servers->run->name,
-                     hpct_ps_run_server(servers->run, server, who), how);
+    return hpct_ps_run_lost(servers->run, server, how);
+}
+
+static hpct_status send_to(hpct_ps_servers *servers, int server, const hpct_ps_message *message,
+                           const struct iovec *floats)
+{
+    return hpct_ps_channel_send(&servers->channels[server], message, floats)
+               ? HPCT_OK
+               : lost(servers, server, "it takes nothing any more");
 }
 
 /* Sends heartbeats to the servers connected so far, while waiting for the next or for answers. */
@@ -60,22 +66,16 @@ static hpct_status take_answer(hpct_ps_servers *servers, int server, const hpct_
 static hpct_status receive(hpct_ps_servers *servers, int server)
 {
     hpct_ps_message message;
-    hpct_status status = HPCT_OK;
-    while (status == HPCT_OK) {
-        switch (hpct_ps_channel_receive(&servers->channels[server], &message)) {
-        case HPCT_PS_NOTHING:
-            return HPCT_OK;
-        case HPCT_PS_GOT:
-            status = take_answer(servers, server, &message);
-            break;
-        case HPCT_PS_CLOSED:
-            return lost(servers, server,
-                        "its connection closed (the process was killed or ended early)");
-        case HPCT_PS_GARBAGE:
-            return lost(servers, server, "it sent what no server of this run sends");
-        }
-    }
-    return status;
+    hpct_ps_received received;
+    while ((received = hpct_ps_channel_receive(&servers->channels[server], &message)) ==
+           HPCT_PS_GOT)
+        HPCT_TRY(take_answer(servers, server, &message));
+    if (received == HPCT_PS_NOTHING)
+        return HPCT_OK;
+    return lost(servers, server,
+                received == HPCT_PS_CLOSED
+                    ? "its connection closed (the process was killed or ended early)"
+                    : "it sent what no server of this run sends");
 }
 
 /* One iteration: sends, polls, receives. A server's silence counts from `began`, as nothing was
@@ -87,8 +87,7 @@ static hpct_status turn(hpct_ps_servers *servers, int64_t began)
     for (int i = servers->first; i < count; i++) {
         hpct_ps_channel *channel = &servers->channels[i];
         hpct_ps_channel_flush(channel);
-        servers->polls[i] = (struct pollfd){
-            channel->session.fd, hpct_ps_channel_sending(channel) ? POLLIN | POLLOUT : POLLIN, 0};
+        servers->polls[i] = hpct_ps_channel_poll(channel);
     }
     poll(servers->polls + servers->first, (nfds_t) (count - servers->first), HPCT_NET_LINK_BEAT_MS);
     if (servers->run->serves) /* workers have a thread for that */
@@ -134,16 +133,21 @@ static void expect(hpct_ps_servers *servers, hpct_ps_message_type wanted, int64_
 
 /* ---- requests ---- */
 
-hpct_status hpct_ps_servers_pull(hpct_ps_servers *servers, int64_t version, bool *exact)
+static hpct_status pull_arena(hpct_ps_servers *servers, int64_t version, int arena)
 {
-    hpct_ps_message request = {.type = HPCT_PS_PULL, .version = (uint64_t) version};
+    const hpct_ps_message request = {
+        .type = HPCT_PS_PULL, .version = (uint64_t) version, .slice = (uint32_t) arena};
     expect(servers, HPCT_PS_PARAMS, version);
     for (int i = servers->first; i < servers->run->servers; i++) {
-        hpct_ps_run_parameters(servers->run, i, servers->channels[i].into);
-        if (!hpct_ps_channel_send(&servers->channels[i], &request, NULL))
-            return lost(servers, i, "it takes nothing any more");
+        hpct_ps_run_arena(servers->run, i, arena, servers->channels[i].into);
+        HPCT_TRY(send_to(servers, i, &request, NULL));
     }
-    hpct_status status = await_answers(servers);
+    return await_answers(servers);
+}
+
+hpct_status hpct_ps_servers_pull(hpct_ps_servers *servers, int64_t version, bool *exact)
+{
+    hpct_status status = pull_arena(servers, version, 0);
     *exact = !servers->stale;
     return status;
 }
@@ -153,33 +157,25 @@ hpct_status hpct_ps_servers_gather(hpct_ps_servers *servers, int64_t version, bo
     struct iovec pieces[HPCT_PS_PIECES];
     int most = slots ? INT_MAX : 1;
     for (int arena = 0; arena < most && hpct_ps_run_arena(servers->run, 0, arena, pieces) >= 0;
-         arena++) {
-        hpct_ps_message request = {
-            .type = HPCT_PS_PULL, .version = (uint64_t) version, .slice = (uint32_t) arena};
-        expect(servers, HPCT_PS_PARAMS, version);
-        for (int i = servers->first; i < servers->run->servers; i++) {
-            hpct_ps_run_arena(servers->run, i, arena, servers->channels[i].into);
-            if (!hpct_ps_channel_send(&servers->channels[i], &request, NULL))
-                return lost(servers, i, "it takes nothing any more");
-        }
-        HPCT_TRY(await_answers(servers));
-    }
+         arena++)
+        HPCT_TRY(pull_arena(servers, version, arena));
     return HPCT_OK;
 }
 
-hpct_status hpct_ps_servers_restore(hpct_ps_servers *servers, int64_t steps)
+hpct_status hpct_ps_servers_restore(hpct_ps_servers *servers)
 {
     struct iovec floats[HPCT_PS_PIECES];
+    double numbers[HPCT_RUN_STATE_NUMBERS];
+    HPCT_TRY(hpct_run_state_get_numbers(servers->run->model, numbers));
     for (int arena = 0; hpct_ps_run_arena(servers->run, 0, arena, floats) >= 0; arena++) {
         hpct_ps_message part = {.type = HPCT_PS_PUSH,
-                                .step = (uint64_t) steps,
+                                .step = (uint64_t) numbers[0],
                                 .slice = (uint32_t) arena,
                                 .version = (uint64_t) servers->run->schedule.first_step};
         expect(servers, HPCT_PS_PUSHED, 0);
         for (int i = servers->first; i < servers->run->servers; i++) {
             part.bytes = (uint64_t) hpct_ps_run_arena(servers->run, i, arena, floats);
-            if (!hpct_ps_channel_send(&servers->channels[i], &part, floats))
-                return lost(servers, i, "it takes nothing any more");
+            HPCT_TRY(send_to(servers, i, &part, floats));
         }
         HPCT_TRY(await_answers(servers));
     }
@@ -198,17 +194,14 @@ hpct_status hpct_ps_servers_push(hpct_ps_servers *servers, const hpct_ps_message
     expect(servers, HPCT_PS_PUSHED, 0);
     for (int i = servers->first; i < servers->run->servers; i++) {
         request.bytes = hpct_ps_run_gradients(servers->run, i, states, floats);
-        if (!hpct_ps_channel_send(&servers->channels[i], &request, floats))
-            return lost(servers, i, "it takes nothing any more");
+        HPCT_TRY(send_to(servers, i, &request, floats));
     }
     return await_answers(servers);
 }
 
 hpct_status hpct_ps_servers_answer(hpct_ps_servers *servers, const hpct_ps_message *message)
 {
-    if (!hpct_ps_channel_send(&servers->channels[0], message, NULL))
-        return lost(servers, 0, "it takes nothing any more");
-    return HPCT_OK;
+    return send_to(servers, 0, message, NULL);
 }
 
 hpct_status hpct_ps_servers_item(hpct_ps_servers *servers, hpct_ps_message *item)

@@ -36,9 +36,9 @@ hpct_status hpct_ps_servers_again(const hpct_ps_servers *servers, hpct_net_sessi
 hpct_status hpct_ps_servers_pull(hpct_ps_servers *servers, int64_t version, bool *exact);
 
 /* Server 0: pulls the other servers' parts, on demand with optimizer slots; or sends them what its
- * own model has of them, with the number of optimizer steps. */
+ * own model has of them. */
 hpct_status hpct_ps_servers_gather(hpct_ps_servers *servers, int64_t version, bool slots);
-hpct_status hpct_ps_servers_restore(hpct_ps_servers *servers, int64_t steps);
+hpct_status hpct_ps_servers_restore(hpct_ps_servers *servers);
 
 /* Pushes the model's gradients, and `states`, to all servers; returns when all have acknowledged
  * them. */

@@ -1,5 +1,5 @@
-/* Headers, big-endian: magic, version, type, from, task, signal, status, 0, index, slice, step,
- * version, bytes, plan, sums, rate, parts, tag of the seal over everything else, node, text. */
+/* Headers, big-endian: magic, version, type, from, task, signal, 0, index, slice, step, version,
+ * bytes, plan, sums, rate, parts, tag of the seal over everything else, node, text. */
 #include "agent/ps/message.h"
 
 #include "agent/ps/schedule.h"
@@ -16,8 +16,7 @@ enum {
     AT_FROM = 6,
     AT_TASK = 7,
     AT_SIGNAL = 8,
-    AT_STATUS = 9,
-    AT_ZERO = 10, /* to 12 */
+    AT_ZERO = 9, /* to 12 */
     AT_INDEX = 12,
     AT_SLICE = 16,
     AT_STEP = 20,
@@ -86,7 +85,6 @@ bool hpct_ps_message_encode(uint8_t out[HPCT_PS_MESSAGE_BYTES], const hpct_ps_me
     out[AT_FROM] = (uint8_t) message->from;
     out[AT_TASK] = message->task;
     out[AT_SIGNAL] = message->signal;
-    out[AT_STATUS] = message->status;
     hpct_put(out + AT_INDEX, message->index, 4);
     hpct_put(out + AT_SLICE, message->slice, 4);
     hpct_put(out + AT_STEP, message->step, 8);
@@ -122,7 +120,7 @@ bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSA
     add_to_seal(seal, in);
     if (!hpct_auth_seal_check(seal, in + AT_TAG) ||
         memcmp(in + AT_MAGIC, magic, sizeof magic) != 0 || in[AT_PROTOCOL] != PROTOCOL ||
-        hpct_get(in + AT_ZERO, 2) != 0)
+        hpct_get(in + AT_ZERO, 3) != 0)
         return false;
     if (in[AT_TYPE] < HPCT_PS_HELLO || in[AT_TYPE] >= HPCT_PS_MESSAGE_TYPES ||
         in[AT_FROM] >= HPCT_PS_FROMS || in[AT_TASK] > HPCT_PS_END ||
@@ -133,7 +131,6 @@ bool hpct_ps_message_decode(hpct_ps_message *out, const uint8_t in[HPCT_PS_MESSA
         .from = (hpct_ps_from) in[AT_FROM],
         .task = in[AT_TASK],
         .signal = in[AT_SIGNAL],
-        .status = in[AT_STATUS],
         .index = (uint32_t) hpct_get(in + AT_INDEX, 4),
         .slice = (uint32_t) hpct_get(in + AT_SLICE, 4),
         .step = hpct_get(in + AT_STEP, 8),

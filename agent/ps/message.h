@@ -47,7 +47,6 @@ typedef struct hpct_ps_message {
     hpct_ps_from from;
     uint8_t task;   /* hpct_ps_task */
     uint8_t signal; /* signal that ends the run, or 0 */
-    uint8_t status; /* hpct_status */
     uint32_t index; /* of the worker */
     uint32_t slice;
     uint64_t step, version, bytes, plan;

@@ -64,6 +64,13 @@ const char *hpct_ps_run_server(const hpct_ps_run *run, int server, char text[160
     return text;
 }
 
+hpct_status hpct_ps_run_lost(const hpct_ps_run *run, int server, const char *how)
+{
+    char who[160];
+    return hpct_fail(HPCT_ERR_PEER, "%s: %s was lost: %s", run->name,
+                     hpct_ps_run_server(run, server, who), how);
+}
+
 /* ---- steps ---- */
 
 static hpct_status check_options(hpct_ps_run *run)

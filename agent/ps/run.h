@@ -71,6 +71,9 @@ hpct_status hpct_ps_serve(hpct_ps_run *run, struct hpct_ps_leader *leader, int *
 /* Writes "parameter server 1 on node0 (10.0.0.1:22000)" into text, and returns it. */
 const char *hpct_ps_run_server(const hpct_ps_run *run, int server, char text[160]);
 
+/* HPCT_ERR_PEER: that server was lost. */
+hpct_status hpct_ps_run_lost(const hpct_ps_run *run, int server, const char *how);
+
 /* Makes *message a LOST with the last error of this process, without the process's own name. */
 void hpct_ps_run_reason(const hpct_ps_run *run, hpct_ps_message *message);
 

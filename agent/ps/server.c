@@ -24,7 +24,6 @@
 #define JUMP_MS 500          /* poll returned so late: this process was not running */
 #define MESSAGES_PER_TURN 16 /* per connection, so that none starves the others */
 #define NOTICE_MS 10000
-#define BACKLOG SOMAXCONN
 
 /* A connection and its peer. */
 typedef struct member {
@@ -80,8 +79,7 @@ static void lose(server *s, member *m, const char *how)
 {
     hpct_ps_message lost = {.type = HPCT_PS_LOST};
     member *pulse = find(s, HPCT_PS_FROM_PULSE, m->index);
-    s->here--;
-    if (s->here == 0)
+    if (--s->here == 0)
         s->alone_ms = hpct_now_ms();
     if (s->leader != NULL)
         hpct_ps_leader_left(s->leader, m->index, how != NULL);
@@ -101,24 +99,16 @@ static void lose(server *s, member *m, const char *how)
     drop(m);
 }
 
-static hpct_status leader_lost(const server *s, const char *how)
-{
-    char who[160];
-    return hpct_fail(HPCT_ERR_PEER, "%s: %s was lost: %s", s->run->name,
-                     hpct_ps_run_server(s->run, 0, who), how);
-}
-
 /* Drops a connection; a worker counts as lost, a lost server 0 is an error. */
 static hpct_status part(server *s, member *m, const char *how)
 {
-    hpct_status status = HPCT_OK;
+    if (m->known && m->from == HPCT_PS_FROM_LEADER && !s->over)
+        return hpct_ps_run_lost(s->run, 0, how);
     if (m->known && m->from == HPCT_PS_FROM_WORKER)
         lose(s, m, how);
-    else if (m->known && m->from == HPCT_PS_FROM_LEADER && !s->over)
-        status = leader_lost(s, how);
     else
         drop(m);
-    return status;
+    return HPCT_OK;
 }
 
 /* ---- hello ---- */
@@ -155,9 +145,14 @@ static void name_key(const hpct_ps_run *run, const hpct_ps_message *hello, hpct_
                        hpct_train_identity_print(run->identity, key, value));
 }
 
+/* Of parameters and states. */
+static size_t part_bytes(const server *s)
+{
+    return (s->holder.count + s->holder.state_count) * sizeof(float);
+}
+
 static void admit(server *s, member *m, const hpct_ps_message *hello)
 {
-    size_t bytes;
     m->known = true;
     memcpy(m->node, hello->node, sizeof m->node);
     if (m->from == HPCT_PS_FROM_LEADER) {
@@ -166,12 +161,10 @@ static void admit(server *s, member *m, const hpct_ps_message *hello)
     }
     if (m->from != HPCT_PS_FROM_WORKER)
         return;
-    bytes = (s->holder.count + s->holder.state_count) * sizeof *m->floats;
-    m->channel.into[0] = (struct iovec){m->floats, bytes};
+    m->channel.into[0] = (struct iovec){m->floats, part_bytes(s)};
     m->waits = s->leader != NULL;
     s->here++;
-    if (!s->came[m->index])
-        s->num_came++;
+    s->num_came += !s->came[m->index];
     s->came[m->index] = true;
     if (s->leader != NULL)
         hpct_ps_leader_joined(s->leader, m->index, m->node);
@@ -180,16 +173,14 @@ static void admit(server *s, member *m, const hpct_ps_message *hello)
 static void hear_hello(server *s, member *m, const hpct_ps_message *hello)
 {
     hpct_ps_message answer = {.type = HPCT_PS_WELCOME};
-    size_t floats = s->holder.count + s->holder.state_count;
-    const char *why = hello->type == HPCT_PS_HELLO ? refuse(s, m, hello) : "";
     if (hello->type != HPCT_PS_HELLO) {
         drop(m);
         return;
     }
-    if (why == NULL && hello->from == HPCT_PS_FROM_WORKER) {
-        m->floats = malloc((floats + 1) * sizeof *m->floats);
-        why = m->floats == NULL ? "there is no memory for one more worker" : NULL;
-    }
+    const char *why = refuse(s, m, hello);
+    if (why == NULL && hello->from == HPCT_PS_FROM_WORKER &&
+        (m->floats = malloc(part_bytes(s) + 1)) == NULL)
+        why = "there is no memory for one more worker";
     if (why != NULL) {
         answer.type = HPCT_PS_REFUSED;
         hpct_net_frame_set(answer.text, sizeof answer.text, why);
@@ -200,47 +191,46 @@ static void hear_hello(server *s, member *m, const hpct_ps_message *hello)
         return;
     }
     admit(s, m, hello);
-    answer.bytes = floats * sizeof(float);
+    answer.bytes = part_bytes(s);
     answer.step = (uint64_t) s->run->options.initial_epoch;
     hpct_ps_channel_send(&m->channel, &answer, NULL);
 }
 
 /* ---- requests ---- */
 
-static bool are_finite(const float *floats, size_t count)
+/* A peer that accepts no more messages is lost. */
+static hpct_status send_to(server *s, member *m, const hpct_ps_message *message,
+                           const struct iovec *floats)
 {
-    uint32_t found = 0;
-#pragma omp simd reduction(| : found)
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &floats[i], sizeof bits);
-        found |= (bits & 0x7f800000U) == 0x7f800000U;
-    }
-    return found == 0;
+    return hpct_ps_channel_send(&m->channel, message, floats)
+               ? HPCT_OK
+               : part(s, m, "it takes nothing any more");
+}
+
+static hpct_status acknowledge_push(server *s, member *m)
+{
+    const hpct_ps_message answer = {.type = HPCT_PS_PUSHED};
+    return send_to(s, m, &answer, NULL);
 }
 
 /* Non-finite gradients are rejected: one NaN would spread to all parameters and all workers. */
 static hpct_status serve_push(server *s, member *m, const hpct_ps_message *message)
 {
-    hpct_ps_message answer = {.type = HPCT_PS_PUSHED};
     if (message->slice >= (uint32_t) s->run->schedule.slices)
         return part(s, m, "it sent what no worker of this run sends");
-    if (!are_finite(m->floats, s->holder.count + s->holder.state_count))
+    if (!hpct_run_are_finite(m->floats, s->holder.count + s->holder.state_count))
         return part(s, m,
                     "its gradients are not finite, NaN or infinity: the training diverges "
                     "(is the learning rate too high?)");
     HPCT_TRY(hpct_ps_holder_push(&s->holder, (int64_t) message->step, (int) message->slice,
                                  message->rate, m->floats));
-    if (!hpct_ps_channel_send(&m->channel, &answer, NULL))
-        HPCT_TRY(part(s, m, "it takes nothing any more"));
-    return HPCT_OK;
+    return acknowledge_push(s, m);
 }
 
 /* Server 0 continues a checkpoint: the content of arena 0 has come, 1, ...; the next one is
  * expected. */
 static hpct_status take_part(server *s, member *m, const hpct_ps_message *message)
 {
-    hpct_ps_message answer = {.type = HPCT_PS_PUSHED};
     double numbers[HPCT_RUN_STATE_NUMBERS];
     size_t count;
     if (message->slice != (uint32_t) s->restored || s->num_came > 0 || message->version > INT64_MAX)
@@ -253,9 +243,7 @@ static hpct_status take_part(server *s, member *m, const hpct_ps_message *messag
     s->restored++;
     if (hpct_ps_run_arena(s->run, s->run->index, s->restored, m->channel.into) < 0)
         memset(m->channel.into, 0, sizeof m->channel.into);
-    if (!hpct_ps_channel_send(&m->channel, &answer, NULL))
-        return part(s, m, "it takes nothing any more");
-    return HPCT_OK;
+    return acknowledge_push(s, m);
 }
 
 static hpct_status serve_pull(server *s, member *m, const hpct_ps_message *message)
@@ -263,46 +251,36 @@ static hpct_status serve_pull(server *s, member *m, const hpct_ps_message *messa
     struct iovec floats[HPCT_PS_PIECES];
     hpct_ps_message answer = {.type = HPCT_PS_PARAMS};
     bool possible;
-    hpct_status status = hpct_ps_holder_reach(&s->holder, (int64_t) message->version, &possible);
-    if (status != HPCT_OK)
-        return status;
-    if (!possible)
-        return part(s, m, "it asked for parameters that there are not");
-    answer.version = s->run->schedule.synchronous ? (uint64_t) s->holder.version : message->version;
-    int64_t bytes = hpct_ps_run_arena(
-        s->run, s->run->index, m->from == HPCT_PS_FROM_LEADER ? (int) message->slice : 0, floats);
+    HPCT_TRY(hpct_ps_holder_reach(&s->holder, (int64_t) message->version, &possible));
+    int arena = m->from == HPCT_PS_FROM_LEADER ? (int) message->slice : 0;
+    int64_t bytes = possible ? hpct_ps_run_arena(s->run, s->run->index, arena, floats) : -1;
     if (bytes < 0)
         return part(s, m, "it asked for parameters that there are not");
+    answer.version = s->run->schedule.synchronous ? (uint64_t) s->holder.version : message->version;
     answer.bytes = (uint64_t) bytes;
-    if (!hpct_ps_channel_send(&m->channel, &answer, floats))
-        status = part(s, m, "it takes nothing any more");
-    return status;
+    return send_to(s, m, &answer, floats);
 }
 
 static hpct_status serve_worker(server *s, member *m, const hpct_ps_message *message)
 {
-    hpct_status status = HPCT_OK;
     switch (message->type) {
     case HPCT_PS_PUSH:
         return serve_push(s, m, message);
     case HPCT_PS_PULL:
         return serve_pull(s, m, message);
     case HPCT_PS_BYE:
-        lose(s, m, NULL);
-        return HPCT_OK;
     case HPCT_PS_LOST:
-        lose(s, m, message->text);
+        lose(s, m, message->type == HPCT_PS_LOST ? message->text : NULL);
         return HPCT_OK;
     case HPCT_PS_DONE:
     case HPCT_PS_SKIPPED:
         if (s->leader == NULL || m->waits)
             break;
-        if (message->type == HPCT_PS_DONE)
-            status = hpct_ps_leader_done(s->leader, m->index, message);
-        else
-            hpct_ps_schedule_give_back(hpct_ps_leader_schedule(s->leader), m->index);
         m->waits = true;
-        return status;
+        if (message->type == HPCT_PS_DONE)
+            return hpct_ps_leader_done(s->leader, m->index, message);
+        hpct_ps_schedule_give_back(hpct_ps_leader_schedule(s->leader), m->index);
+        return HPCT_OK;
     default:
         break;
     }
@@ -337,32 +315,28 @@ static hpct_status handle_message(server *s, member *m, const hpct_ps_message *m
 static hpct_status receive(server *s, member *m)
 {
     hpct_ps_message message;
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < MESSAGES_PER_TURN && m->channel.session.fd >= 0 && status == HPCT_OK; i++) {
-        switch (hpct_ps_channel_receive(&m->channel, &message)) {
-        case HPCT_PS_NOTHING:
+    for (int i = 0; i < MESSAGES_PER_TURN && m->channel.session.fd >= 0; i++) {
+        hpct_ps_received received = hpct_ps_channel_receive(&m->channel, &message);
+        if (received == HPCT_PS_NOTHING)
             return HPCT_OK;
-        case HPCT_PS_GOT:
-            status = handle_message(s, m, &message);
-            break;
-        case HPCT_PS_CLOSED:
+        if (received == HPCT_PS_CLOSED)
             return part(s, m, "its connection closed (the process was killed or ended early)");
-        case HPCT_PS_GARBAGE:
+        if (received == HPCT_PS_GARBAGE)
             return part(s, m, "it sent what nobody of this run sends");
-        }
+        HPCT_TRY(handle_message(s, m, &message));
     }
-    return status;
+    return HPCT_OK;
 }
 
 /* ---- once per iteration ---- */
 
-static bool find_from(hpct_auth_purpose purpose, hpct_ps_from *from)
+/* HPCT_PS_FROMS: for something else. */
+static hpct_ps_from find_from(hpct_auth_purpose purpose)
 {
-    *from = purpose == HPCT_AUTH_FOR_PS_WORKER  ? HPCT_PS_FROM_WORKER
-            : purpose == HPCT_AUTH_FOR_PS_PULSE ? HPCT_PS_FROM_PULSE
-                                                : HPCT_PS_FROM_LEADER;
-    return purpose == HPCT_AUTH_FOR_PS_WORKER || purpose == HPCT_AUTH_FOR_PS_PULSE ||
-           purpose == HPCT_AUTH_FOR_PS_LEADER;
+    return purpose == HPCT_AUTH_FOR_PS_WORKER   ? HPCT_PS_FROM_WORKER
+           : purpose == HPCT_AUTH_FOR_PS_PULSE  ? HPCT_PS_FROM_PULSE
+           : purpose == HPCT_AUTH_FOR_PS_LEADER ? HPCT_PS_FROM_LEADER
+                                                : HPCT_PS_FROMS;
 }
 
 static void take_connections(server *s)
@@ -370,12 +344,11 @@ static void take_connections(server *s)
     hpct_net_guest guest;
     while (hpct_net_acceptor_next(s->acceptor, &guest)) {
         hpct_net_session session;
-        hpct_ps_from from;
+        hpct_ps_from from = find_from(guest.purpose);
         member *m = s->members;
         while (m < s->members + s->num_members && m->channel.session.fd >= 0)
             m++;
-        if (m == s->members + s->num_members || !find_from(guest.purpose, &from) ||
-            guest.from > INT_MAX) {
+        if (m == s->members + s->num_members || from == HPCT_PS_FROMS || guest.from > INT_MAX) {
             hpct_net_guest_refuse(&guest);
         } else if (hpct_net_guest_accept(&guest, &session)) {
             *m = (member){.from = from, .index = (int) guest.from};
@@ -386,28 +359,24 @@ static void take_connections(server *s)
 
 /* Server 0 checks workers, whose heartbeats come by their pulse connection. The other servers check
  * only server 0, whose end is theirs. */
-static hpct_status judge_silence(server *s, int64_t now)
+static hpct_status check_silence(server *s, int64_t now)
 {
-    hpct_status status = HPCT_OK;
-    for (int i = 0; i < s->num_members && status == HPCT_OK; i++) {
+    for (int i = 0; i < s->num_members; i++) {
         member *m = &s->members[i];
         int64_t heard = m->channel.heard_ms;
-        if (m->channel.session.fd < 0)
+        if (!m->known && now - heard > HELLO_MS)
+            drop(m);
+        if (m->channel.session.fd < 0 || !m->known)
             continue;
-        if (!m->known) {
-            if (now - heard > HELLO_MS)
-                drop(m);
-            continue;
-        }
         const member *pulse = find(s, HPCT_PS_FROM_PULSE, m->index);
         if (m->from == HPCT_PS_FROM_WORKER && pulse != NULL && pulse->channel.heard_ms > heard)
             heard = pulse->channel.heard_ms;
         bool judged =
             m->from == HPCT_PS_FROM_LEADER || (m->from == HPCT_PS_FROM_WORKER && s->leader != NULL);
         if (judged && now - heard > m->channel.silence_ms)
-            status = part(s, m, HPCT_NET_LINK_SILENCE);
+            HPCT_TRY(part(s, m, HPCT_NET_LINK_SILENCE));
     }
-    return status;
+    return HPCT_OK;
 }
 
 static void give_out(server *s)
@@ -429,8 +398,7 @@ static void give_out(server *s)
         if (item.task == HPCT_PS_WAIT)
             continue;
         m->waits = false;
-        if (!hpct_ps_channel_send(&m->channel, &message, NULL))
-            part(s, m, "it takes nothing any more"); /* a worker's failure is not this server's */
+        send_to(s, m, &message, NULL); /* a worker's failure is not this server's */
     }
 }
 
@@ -440,7 +408,7 @@ static hpct_status judge_absence(server *s, int64_t now)
     char who[160];
     int64_t alone = now - s->alone_ms, limit = (int64_t) s->run->join_seconds * 1000;
     if (s->leader == NULL && !s->led && alone >= limit)
-        return leader_lost(s, "it did not come in time");
+        return hpct_ps_run_lost(s->run, 0, "it did not come in time");
     if (s->leader == NULL || s->here > 0)
         return HPCT_OK;
     if (s->num_came == s->run->workers)
@@ -465,9 +433,9 @@ static void beat(server *s, int64_t now)
 
 /* This process did not run for a while (see JUMP_MS): messages of that time are still to be read,
  * so extends the timeouts. */
-static void forgive_own_absence(server *s, int64_t now, int64_t expected_ms)
+static void forgive_own_absence(server *s, int64_t now)
 {
-    int64_t absent = now - s->turn_ms - expected_ms;
+    int64_t absent = now - s->turn_ms - HPCT_NET_LINK_BEAT_MS;
     s->turn_ms = now;
     if (absent < JUMP_MS)
         return;
@@ -481,11 +449,8 @@ static void sleep_until_something(server *s)
 {
     nfds_t count = 0;
     s->polls[count++] = (struct pollfd){hpct_net_acceptor_fd(s->acceptor), POLLIN, 0};
-    for (int i = 0; i < s->num_members; i++) {
-        const hpct_ps_channel *c = &s->members[i].channel;
-        s->polls[count++] = (struct pollfd){
-            c->session.fd, hpct_ps_channel_sending(c) ? POLLIN | POLLOUT : POLLIN, 0};
-    }
+    for (int i = 0; i < s->num_members; i++)
+        s->polls[count++] = hpct_ps_channel_poll(&s->members[i].channel);
     for (int i = 1; s->leader != NULL && i < s->run->servers; i++)
         s->polls[count++] = (struct pollfd){s->servers.channels[i].session.fd, POLLIN, 0};
     poll(s->polls, count, HPCT_NET_LINK_BEAT_MS);
@@ -524,25 +489,22 @@ static hpct_status lead(server *s, int64_t now)
 
 static hpct_status turn(server *s)
 {
-    hpct_status status = HPCT_OK;
     sleep_until_something(s);
     int64_t now = hpct_now_ms();
-    forgive_own_absence(s, now, HPCT_NET_LINK_BEAT_MS);
+    forgive_own_absence(s, now);
     if (s->leader != NULL) /* before the workers, which leave when a server is lost */
-        status = hpct_ps_servers_watch(&s->servers);
-    for (int i = 0; i < s->num_members && status == HPCT_OK && !s->over; i++) {
+        HPCT_TRY(hpct_ps_servers_watch(&s->servers));
+    for (int i = 0; i < s->num_members && !s->over; i++) {
         hpct_ps_channel_flush(&s->members[i].channel);
         if (s->members[i].channel.session.fd >= 0 && s->polls[1 + i].revents != 0)
-            status = receive(s, &s->members[i]);
+            HPCT_TRY(receive(s, &s->members[i]));
     }
-    if (s->over || status != HPCT_OK)
-        return status;
+    if (s->over)
+        return HPCT_OK;
     take_connections(s);
-    status = judge_silence(s, now);
+    HPCT_TRY(check_silence(s, now));
     beat(s, now);
-    if (status == HPCT_OK)
-        status = s->leader != NULL ? lead(s, now) : judge_absence(s, now);
-    return status;
+    return s->leader != NULL ? lead(s, now) : judge_absence(s, now);
 }
 
 /* ---- opening and closing ---- */
@@ -557,13 +519,6 @@ static void let_in(void *argument)
     beat(s, hpct_now_ms());
 }
 
-static hpct_status restore(server *s)
-{
-    double numbers[HPCT_RUN_STATE_NUMBERS];
-    HPCT_TRY(hpct_run_state_get_numbers(s->run->model, numbers));
-    return hpct_ps_servers_restore(&s->servers, (int64_t) numbers[0]);
-}
-
 static hpct_status open_server(server *s)
 {
     char host[256];
@@ -571,9 +526,8 @@ static hpct_status open_server(server *s)
     const hpct_ps_run *run = s->run;
     if (!hpct_net_link_split_address(run->addresses[run->index], host, sizeof host, &port))
         return hpct_fail(HPCT_ERR_CONFIG,
-                         "the address of parameter server %d, '%s', is not "
-                         "host:port",
-                         run->index, run->addresses[run->index]);
+                         "the address of parameter server %d, '%s', is not host:port", run->index,
+                         run->addresses[run->index]);
     s->num_members = 2 * run->workers + 1 + SPARE_MEMBERS;
     s->members = calloc((size_t) s->num_members, sizeof *s->members);
     s->polls = calloc((size_t) (1 + s->num_members + run->servers), sizeof *s->polls);
@@ -582,18 +536,16 @@ static hpct_status open_server(server *s)
         return hpct_fail_memory((size_t) s->num_members * sizeof *s->members);
     for (int i = 0; i < s->num_members; i++)
         s->members[i].channel.session.fd = -1;
-    hpct_status status = hpct_ps_holder_init(&s->holder, run);
-    if (status == HPCT_OK)
-        status = hpct_net_link_listen(&listen_fd, &port, host, BACKLOG);
-    if (status == HPCT_OK)
-        status = hpct_net_acceptor_new(&s->acceptor, listen_fd, hpct_context_auth(run->context),
-                                       (uint32_t) run->index);
-    if (status == HPCT_OK && s->leader != NULL)
-        status = hpct_ps_servers_reach(&s->servers, run, HPCT_PS_FROM_LEADER, let_in, s);
-    if (status == HPCT_OK && s->leader != NULL && hpct_ps_leader_continues(s->leader))
-        status = restore(s);
+    HPCT_TRY(hpct_ps_holder_init(&s->holder, run));
+    HPCT_TRY(hpct_net_link_listen(&listen_fd, &port, host, SOMAXCONN));
+    HPCT_TRY(hpct_net_acceptor_new(&s->acceptor, listen_fd, hpct_context_auth(run->context),
+                                   (uint32_t) run->index));
+    if (s->leader != NULL)
+        HPCT_TRY(hpct_ps_servers_reach(&s->servers, run, HPCT_PS_FROM_LEADER, let_in, s));
+    if (s->leader != NULL && hpct_ps_leader_continues(s->leader))
+        HPCT_TRY(hpct_ps_servers_restore(&s->servers));
     s->opened_ms = s->alone_ms = s->turn_ms = hpct_now_ms();
-    return status;
+    return HPCT_OK;
 }
 
 /* Sends to all connections. */
@@ -614,12 +566,8 @@ static void tell_all(server *s, const hpct_ps_message *message)
 
 static void server_free(server *s)
 {
-    for (int i = 0; i < s->num_members && s->members != NULL; i++) {
-        if (s->members[i].channel.session.fd >= 0)
-            drop(&s->members[i]);
-        else
-            free(s->members[i].floats);
-    }
+    for (int i = 0; i < s->num_members && s->members != NULL; i++)
+        drop(&s->members[i]);
     hpct_net_acceptor_free(s->acceptor);
     hpct_ps_holder_free(&s->holder);
     free(s->members);

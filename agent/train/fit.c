@@ -22,7 +22,6 @@
 #include "nn/run/step.h"
 
 #include <hpctrain/check.h>
-#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

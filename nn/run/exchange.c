@@ -269,10 +269,14 @@ void *hpct_model_scaling(const hpct_model *model)
 
 bool hpct_run_are_finite(const float *values, size_t count)
 {
-    bool finite = true;
-    for (size_t i = 0; i < count; i++)
-        finite = finite && isfinite(values[i]);
-    return finite;
+    uint32_t found = 0;
+#pragma omp simd reduction(| : found)
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        found |= (bits & 0x7f800000U) == 0x7f800000U;
+    }
+    return found == 0;
 }
 
 hpct_status hpct_model_unscale(hpct_model *model, float *gradients, size_t count, bool *again)
