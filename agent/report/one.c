@@ -43,14 +43,14 @@ static const char *duration(hpct_report_pool *pool, double seconds)
 static const char *say_live(hpct_report_pool *pool, const hpct_report_run *run)
 {
     const hpct_results_live_state *s = &run->status.state;
-    if (!run->status.there)
+    if (!run->has_status)
         return "Under way, as run.json says.";
     const char *left = isnan(s->seconds_left) ? ""
                                               : hpct_report_print(pool, ", some %s left",
                                                                   duration(pool, s->seconds_left));
     return hpct_report_print(pool, "Under way: epoch %d of %d, step %lld of %lld%s; last news %s.",
                              s->epoch, s->epochs, (long long) s->step, (long long) s->steps, left,
-                             hpct_report_moment(pool, run->status.time));
+                             hpct_report_moment(pool, (double) run->status.time));
 }
 
 static const char *say_state(hpct_report_pool *pool, const hpct_report_run *run)

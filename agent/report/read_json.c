@@ -360,18 +360,17 @@ bool hpct_report_read_run_json(hpct_report_run *run, const char *text, size_t si
 
 bool hpct_report_read_status(hpct_report_run *run, const char *text, size_t size)
 {
-    hpct_results_live_report report;
-    if (hpct_results_live_report_parse(&report, text, size) != HPCT_OK)
+    const hpct_results_live_report *s = &run->status;
+    run->has_status = hpct_results_live_report_parse(&run->status, text, size) == HPCT_OK;
+    if (!run->has_status)
         return false;
-    run->status = (hpct_report_status){true, (double) report.time, report.state};
     if (run->model == NULL)
-        run->model = hpct_report_print(run->pool, "%s", report.model);
+        run->model = s->model;
     if (run->workers == 0)
-        run->workers = report.workers;
-    bool ended = report.how != HPCT_RESULTS_LIVE_RUNNING;
+        run->workers = s->workers;
+    bool ended = s->how != HPCT_RESULTS_LIVE_RUNNING;
     /* run.json may be missing, or older: a run that was killed cannot write its end */
     if (run->state == NULL || (ended && strcmp(run->state, "running") == 0))
-        run->state = hpct_results_live_word(report.how);
-    hpct_results_live_report_free(&report);
+        run->state = hpct_results_live_word(s->how);
     return true;
 }

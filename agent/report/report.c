@@ -54,12 +54,13 @@ static hpct_status read_runs(collection *c, const hpct_report_options *options, 
     hpct_status first = HPCT_OK;
     for (int i = 0; i < options->num_runs; i++) {
         hpct_status status = hpct_report_run_read(&c->runs[c->count], &c->pool, options->runs[i]);
-        if (status == HPCT_OK)
+        if (status == HPCT_OK) {
             c->count++;
-        else
-            wrong[(*num_wrong)++] = hpct_report_print(&c->pool, "%s", hpct_last_error());
-        if (status != HPCT_OK && first == HPCT_OK)
-            first = status;
+            continue;
+        }
+        hpct_report_run_free(&c->runs[c->count]);
+        wrong[(*num_wrong)++] = hpct_report_print(&c->pool, "%s", hpct_last_error());
+        first = first == HPCT_OK ? status : first;
     }
     if (c->count == 0)
         return hpct_fail(first, "%s", wrong[0]);
@@ -160,6 +161,8 @@ static hpct_status make_text(content *made)
     bool written = out == NULL || !ferror(out);
     if (out != NULL && (fclose(out) != 0 || !written) && status == HPCT_OK)
         status = hpct_fail_memory(0);
+    for (size_t i = 0; i < c.count; i++)
+        hpct_report_run_free(&c.runs[i]);
     hpct_report_release(&c.pool);
     return status;
 }

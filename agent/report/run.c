@@ -2,6 +2,7 @@
 #include "agent/report/run.h"
 
 #include "agent/report/readers.h"
+#include "agent/results/status_file.h"
 #include "base/below.h"
 #include "base/file.h"
 #include "base/hint.h"
@@ -214,10 +215,10 @@ static void conclude(hpct_report_run *run)
             set_if_unknown(hpct_report_last(run, i), hpct_report_value(last, i));
         set_if_unknown(&run->learning_rate, last->learning_rate);
     }
-    if (run->status.there && run->num_starts > 0 && hpct_report_run_is_live(run))
+    if (run->has_status && run->num_starts > 0 && hpct_report_run_is_live(run))
         set_if_unknown(&run->starts[run->num_starts - 1].seconds,
-                       run->status.time - run->starts[run->num_starts - 1].time);
-    if (run->status.there) {
+                       (double) run->status.time - run->starts[run->num_starts - 1].time);
+    if (run->has_status) {
         const hpct_results_live_state *state = &run->status.state;
         set_if_unknown(&run->images_per_second, state->images_per_second);
         set_if_unknown(&run->step_ms, state->step_ms);
@@ -259,6 +260,19 @@ hpct_status hpct_report_run_read(hpct_report_run *run, hpct_report_pool *pool, c
     HPCT_TRY(S_ISDIR(info.st_mode) ? read_folder(run) : read_file(run));
     conclude(run);
     return pool->failed ? hpct_fail_memory(0) : HPCT_OK;
+}
+
+hpct_status hpct_report_run_read_status(hpct_report_run *run, const char *path)
+{
+    *run = (hpct_report_run){.path = path};
+    hpct_status status = hpct_results_status_file_read(&run->status, path);
+    run->has_status = status == HPCT_OK;
+    return status;
+}
+
+void hpct_report_run_free(hpct_report_run *run)
+{
+    hpct_results_live_report_free(&run->status);
 }
 
 /* ---- questions ---- */

@@ -1,6 +1,6 @@
 /* agent/report/run.h - what is known of one run, from the files of its --log-dir, or from a file of
- * --summary-json. Unknown texts are NULL, unknown numbers NaN or 0. Foreign input: every reader
- * takes any bytes; what it cannot use becomes a remark. */
+ * --summary-json: for hpc-train report and top. Unknown texts are NULL, unknown numbers NaN or 0.
+ * Foreign input: every reader takes any bytes; what it cannot use becomes a remark. */
 #ifndef HPCT_AGENT_REPORT_RUN_H
 #define HPCT_AGENT_REPORT_RUN_H
 
@@ -58,13 +58,6 @@ typedef struct hpct_report_rank {
 
 #define HPCT_REPORT_SLOW 1.3 /* times the median of the ranks' own time */
 
-/* status.json: where a run under way is. */
-typedef struct hpct_report_status {
-    bool there;
-    double time;
-    hpct_results_live_state state;
-} hpct_report_status;
-
 /* One process of a run that was stopped or killed, and continued. Of one that is not known -1, NaN
  * and NULL. */
 typedef struct hpct_report_start {
@@ -95,8 +88,8 @@ typedef struct hpct_report_run {
     size_t num_starts;
     double *epoch_times; /* [num_epoch_times], by epoch; NaN: unknown */
     size_t num_epoch_times;
-    hpct_report_status status;
-    bool validated, is_summary;
+    hpct_results_live_report status; /* status.json: where a run under way is */
+    bool has_status, validated, is_summary;
     const char **remarks;
     size_t num_remarks;
     hpct_report_pool *pool;
@@ -105,6 +98,10 @@ typedef struct hpct_report_run {
 /* Reads the folder or file at `path`. Returns HPCT_ERR_NO_INPUT if there is nothing to read, saying
  * what was looked for; HPCT_ERR_DATA if nothing in it can be shown. */
 hpct_status hpct_report_run_read(hpct_report_run *run, hpct_report_pool *pool, const char *path);
+/* Only its status, from that status.json, without a pool. Returns HPCT_ERR_NO_INPUT, or
+ * HPCT_ERR_DATA saying what is wrong; both name the path. */
+hpct_status hpct_report_run_read_status(hpct_report_run *run, const char *path);
+void hpct_report_run_free(hpct_report_run *run); /* what is not in the pool */
 /* Whether `path` is one of the files that are looked for in the folder. */
 bool hpct_report_run_has_file(const char *folder, const char *path);
 /* Those who can read all files of the run at `path` (hpct_report_readers). */

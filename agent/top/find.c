@@ -3,7 +3,7 @@
 #include "agent/top/find.h"
 
 #include "agent/rank/squeue.h"
-#include "agent/results/status_file.h"
+#include "agent/report/run.h"
 #include "base/below.h"
 #include "base/hint.h"
 #include "base/status.h"
@@ -96,21 +96,22 @@ typedef struct newest {
 /* Takes `path`, or frees it. */
 static void consider(newest *best, char *path)
 {
-    hpct_results_live_report report;
-    if (access(path, F_OK) != 0 || hpct_results_status_file_read(&report, path) != HPCT_OK) {
+    hpct_report_run run;
+    if (access(path, F_OK) != 0 || hpct_report_run_read_status(&run, path) != HPCT_OK) {
         free(path);
         return;
     }
-    bool is_better = report.job != NULL && strcmp(report.job, best->job) == 0 &&
-                     (best->path == NULL || report.time > best->time);
+    const char *of = run.status.job;
+    bool is_better = of != NULL && strcmp(of, best->job) == 0 &&
+                     (best->path == NULL || run.status.time > best->time);
     if (is_better) {
         free(best->path);
         best->path = path;
-        best->time = report.time;
+        best->time = run.status.time;
     } else {
         free(path);
     }
-    hpct_results_live_report_free(&report);
+    hpct_report_run_free(&run);
 }
 
 static hpct_status look_at(newest *best, const char *folder)

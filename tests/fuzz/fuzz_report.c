@@ -79,6 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         write_all(&one);
         write_all(&several);
     }
+    hpct_report_run_free(&runs[0]);
+    hpct_report_run_free(&runs[1]);
     hpct_report_release(&pool);
     return 0;
 }
