@@ -12,7 +12,7 @@
 
 /* ---- reading ---- */
 
-static bool add_cells(hpct_report_table *table, hpct_report_pool *pool, char *line)
+static bool add_cells(hpct_report_table *table, char *line)
 {
     size_t before = table->num_cells, digits = strspn(line, "0123456789");
     bool is_head = before == 0;
@@ -20,7 +20,7 @@ static bool add_cells(hpct_report_table *table, hpct_report_pool *pool, char *li
                 : digits == 0 || line[digits] != ',')
         return false;
     for (char *rest = line, *cell; (cell = strsep(&rest, ",")) != NULL;)
-        hpct_report_cell(pool, table, *cell != '\0' ? hpct_report_print(pool, "%s", cell) : "–");
+        hpct_report_print_cell(table, "%s", *cell != '\0' ? cell : "–");
     if (is_head)
         table->columns = table->num_cells;
     return table->num_cells - before == table->columns;
@@ -29,12 +29,13 @@ static bool add_cells(hpct_report_table *table, hpct_report_pool *pool, char *li
 hpct_status hpct_report_beside_parse(hpct_report_beside *beside, hpct_report_pool *pool, char *text)
 {
     int number = 0;
+    beside->table.pool = pool;
     for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) {
         number++;
         line[strcspn(line, "\r")] = '\0';
         if (*line == '#')
             beside->words = hpct_report_print(pool, "%s%s", beside->words, line + 1);
-        else if (*line != '\0' && !add_cells(&beside->table, pool, line))
+        else if (*line != '\0' && !add_cells(&beside->table, line))
             return hpct_fail(HPCT_ERR_DATA,
                              "--beside: %s, line %d: the first line is workers,SYSTEM,..., each "
                              "other one a number of workers and a cell for each system",
@@ -88,11 +89,11 @@ void hpct_report_of_beside(hpct_report_page *page, const hpct_report_run *runs, 
         hpct_report_add_table(page, "Seconds of the whole program / loss / accuracy", false);
     table->columns = from->columns + 1;
     for (size_t i = 0; i < from->num_cells; i++) {
-        hpct_report_cell(page->pool, table, from->cells[i]);
+        hpct_report_cell(table, from->cells[i]);
         if (i == 0)
-            hpct_report_cell(page->pool, table, count == 1 ? "this run" : "these runs");
+            hpct_report_cell(table, count == 1 ? "this run" : "these runs");
         else if (i % from->columns == 0)
-            hpct_report_cell(page->pool, table,
+            hpct_report_cell(table,
                              figures_of(page->pool, runs, count, strtol(from->cells[i], NULL, 10)));
     }
 }

@@ -59,19 +59,18 @@ static int64_t next_epoch(const hpct_report_run *runs, size_t count, const size_
     return least;
 }
 
-static void add_curve_row(hpct_report_page *page, hpct_report_table *table,
-                          const hpct_report_run *runs, size_t count, size_t *at, const curve *c)
+static void add_curve_row(hpct_report_table *table, const hpct_report_run *runs, size_t count,
+                          size_t *at, const curve *c)
 {
     int64_t epoch = next_epoch(runs, count, at);
-    hpct_report_cell(page->pool, table, hpct_report_print(page->pool, "%lld", (long long) epoch));
+    hpct_report_count_cell(table, epoch);
     for (size_t i = 0; i < count; i++) {
         const hpct_report_point *point = at[i] < runs[i].num_points ? &runs[i].points[at[i]] : NULL;
         if (point == NULL || point->epoch != epoch) {
-            hpct_report_cell(page->pool, table, "–");
+            hpct_report_cell(table, "–");
             continue;
         }
-        hpct_report_metric_cell(page->pool, table,
-                                hpct_report_value(point, column_of(&runs[i], c)));
+        hpct_report_metric_cell(table, hpct_report_value(point, column_of(&runs[i], c)));
         at[i]++;
     }
 }
@@ -83,11 +82,11 @@ static void add_curve_table(hpct_report_page *page, const hpct_report_run *runs,
     count = count < HPCT_REPORT_MOST_LINES ? count : HPCT_REPORT_MOST_LINES;
     hpct_report_table *table = hpct_report_add_table(page, c->title, true);
     table->columns = 1 + count;
-    hpct_report_cell(page->pool, table, "epoch");
+    hpct_report_cell(table, "epoch");
     for (size_t i = 0; i < count; i++)
-        hpct_report_cell(page->pool, table, runs[i].name);
+        hpct_report_cell(table, runs[i].name);
     while (next_epoch(runs, count, at) < INT64_MAX)
-        add_curve_row(page, table, runs, count, at, c);
+        add_curve_row(table, runs, count, at, c);
 }
 
 /* ---- which curves ---- */

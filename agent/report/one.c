@@ -136,7 +136,7 @@ static void add_facts(hpct_report_page *page, const hpct_report_run *run)
     hpct_report_table *table = hpct_report_add_facts(page);
     table->columns = count;
     for (size_t i = 0; i < 2 * count; i++)
-        hpct_report_cell(page->pool, table, i < count ? names[i] : values[i - count]);
+        hpct_report_cell(table, i < count ? names[i] : values[i - count]);
 }
 
 /* ---- loss and accuracy ---- */
@@ -197,33 +197,29 @@ static shown find_shown(hpct_report_pool *pool, const hpct_report_run *run,
     return s;
 }
 
-static void add_shown(hpct_report_page *page, hpct_report_table *table, const shown *s,
-                      const hpct_report_point *point)
+static void add_shown(hpct_report_table *table, const shown *s, const hpct_report_point *point)
 {
     for (size_t i = 0; i < s->count; i++)
-        hpct_report_metric_cell(page->pool, table, hpct_report_value(point, s->columns[i]));
+        hpct_report_metric_cell(table, hpct_report_value(point, s->columns[i]));
 }
 
 static void add_epoch_table(hpct_report_page *page, const hpct_report_run *run)
 {
+    static const char *const before[] = {"epoch", NULL}, *const after[] = {"learning rate", NULL},
+                             *const timed_after[] = {"learning rate", "seconds", NULL};
     bool timed = run->num_epoch_times > 0;
     shown s = find_shown(page->pool, run, run->points, run->num_points, run->validated, 0);
     hpct_report_table *table = hpct_report_add_table(page, "By epoch", true);
-    hpct_report_cell(page->pool, table, "epoch");
-    hpct_report_cells(page->pool, table, s.titles);
-    table->columns = 2 + s.count + (timed ? 1u : 0u);
-    hpct_report_cell(page->pool, table, "learning rate");
-    if (timed)
-        hpct_report_cell(page->pool, table, "seconds");
+    hpct_report_heads(table, before);
+    hpct_report_heads(table, s.titles);
+    hpct_report_heads(table, timed ? timed_after : after);
     for (size_t i = 0; i < run->num_points; i++) {
         const hpct_report_point *p = &run->points[i];
-        hpct_report_cell(page->pool, table,
-                         hpct_report_print(page->pool, "%lld", (long long) p->epoch));
-        add_shown(page, table, &s, p);
-        hpct_report_cell(page->pool, table,
-                         hpct_report_print(page->pool, "%.6g", p->learning_rate));
+        hpct_report_count_cell(table, p->epoch);
+        add_shown(table, &s, p);
+        hpct_report_print_cell(table, "%.6g", p->learning_rate);
         if (timed)
-            hpct_report_amount_cell(page->pool, table, p->seconds);
+            hpct_report_amount_cell(table, p->seconds);
     }
 }
 
@@ -237,18 +233,15 @@ static void add_step_table(hpct_report_page *page, const hpct_report_run *run)
         each > 1 ? hpct_report_print(page->pool, "By step: one of %zu, and the last", each)
                  : "By step",
         true);
-    table->columns = 2 + s.count;
-    hpct_report_cells(page->pool, table, heads);
-    hpct_report_cells(page->pool, table, s.titles);
+    hpct_report_heads(table, heads);
+    hpct_report_heads(table, s.titles);
     for (size_t i = 0; i < run->num_steps; i++) {
         const hpct_report_point *p = &run->steps[i];
         if (i % each != 0 && i + 1 < run->num_steps)
             continue;
-        hpct_report_cell(page->pool, table,
-                         hpct_report_print(page->pool, "%lld", (long long) p->epoch));
-        hpct_report_cell(page->pool, table,
-                         hpct_report_print(page->pool, "%lld", (long long) p->step));
-        add_shown(page, table, &s, p);
+        hpct_report_count_cell(table, p->epoch);
+        hpct_report_count_cell(table, p->step);
+        add_shown(table, &s, p);
     }
 }
 
@@ -296,20 +289,18 @@ static void add_curves(hpct_report_page *page, const hpct_report_run *run)
 
 /* ---- settings ---- */
 
-static void add_setting(hpct_report_page *page, hpct_report_table *table, const char *name,
-                        const char *value)
+static void add_setting(hpct_report_table *table, const char *name, const char *value)
 {
     if (value == NULL || *value == '\0')
         return;
-    hpct_report_cell(page->pool, table, name);
-    hpct_report_cell(page->pool, table, value);
+    hpct_report_cell(table, name);
+    hpct_report_cell(table, value);
 }
 
-static void add_count(hpct_report_page *page, hpct_report_table *table, const char *name,
-                      int64_t value)
+static void add_count(hpct_report_table *table, const char *name, int64_t value)
 {
     if (value > 0)
-        add_setting(page, table, name, hpct_report_print(page->pool, "%lld", (long long) value));
+        add_setting(table, name, hpct_report_print(table->pool, "%lld", (long long) value));
 }
 
 /* "node0 (ranks 0 and 1), …"; of many nodes the first. */
@@ -332,24 +323,24 @@ static const char *say_nodes(hpct_report_page *page, const hpct_report_run *run)
 
 static void add_where(hpct_report_page *page, hpct_report_table *table, const hpct_report_run *run)
 {
-    add_count(page, table, "workers", run->workers);
-    add_count(page, table, "replicas per worker", run->replicas > 1 ? run->replicas : 0);
-    add_count(page, table, "threads per worker", run->threads);
+    add_count(table, "workers", run->workers);
+    add_count(table, "replicas per worker", run->replicas > 1 ? run->replicas : 0);
+    add_count(table, "threads per worker", run->threads);
     if (run->nodes > 0)
-        add_setting(page, table, hpct_report_counted(page->pool, run->nodes, "node"),
+        add_setting(table, hpct_report_counted(page->pool, run->nodes, "node"),
                     say_nodes(page, run));
-    add_setting(page, table, "device", run->device);
-    add_setting(page, table, "precision", run->precision);
+    add_setting(table, "device", run->device);
+    add_setting(table, "precision", run->precision);
     if (!isnan(run->peak_rss_mb))
-        add_setting(page, table, "memory of the largest rank",
+        add_setting(table, "memory of the largest rank",
                     hpct_report_print(page->pool, "%s MB", amount(page->pool, run->peak_rss_mb)));
-    add_setting(page, table, "hpc-train", run->version);
-    add_setting(page, table, "libraries", run->libraries);
-    add_setting(page, table, "job", run->job);
+    add_setting(table, "hpc-train", run->version);
+    add_setting(table, "libraries", run->libraries);
+    add_setting(table, "job", run->job);
     if (!isnan(run->started))
-        add_setting(page, table, "started", hpct_report_moment(page->pool, run->started));
+        add_setting(table, "started", hpct_report_moment(page->pool, run->started));
     if (!isnan(run->ended))
-        add_setting(page, table, "ended", hpct_report_moment(page->pool, run->ended));
+        add_setting(table, "ended", hpct_report_moment(page->pool, run->ended));
 }
 
 static void add_settings(hpct_report_page *page, const hpct_report_run *run)
@@ -357,27 +348,25 @@ static void add_settings(hpct_report_page *page, const hpct_report_run *run)
     static const char *const heads[] = {"setting", "value", NULL};
     hpct_report_add_words(page, HPCT_REPORT_HEADING, "Settings");
     hpct_report_table *table = hpct_report_add_table(page, NULL, false);
-    table->columns = 2;
     table->is_text = true;
-    hpct_report_cells(page->pool, table, heads);
-    add_setting(page, table, "folder or file", run->path);
-    add_setting(page, table, "command", run->command);
-    add_setting(page, table, "model", run->model);
-    add_count(page, table, "parameters", run->parameters);
-    add_setting(page, table, "data", run->data);
-    add_count(page, table, "samples", run->samples);
-    add_setting(page, table, "strategy", run->strategy);
-    add_count(page, table, "global batch", run->global_batch);
-    add_count(page, table, "epochs", run->epochs);
-    add_count(page, table, "steps per epoch", run->steps_per_epoch);
-    add_setting(page, table, "optimizer", run->optimizer);
+    hpct_report_heads(table, heads);
+    add_setting(table, "folder or file", run->path);
+    add_setting(table, "command", run->command);
+    add_setting(table, "model", run->model);
+    add_count(table, "parameters", run->parameters);
+    add_setting(table, "data", run->data);
+    add_count(table, "samples", run->samples);
+    add_setting(table, "strategy", run->strategy);
+    add_count(table, "global batch", run->global_batch);
+    add_count(table, "epochs", run->epochs);
+    add_count(table, "steps per epoch", run->steps_per_epoch);
+    add_setting(table, "optimizer", run->optimizer);
     if (!isnan(run->learning_rate))
-        add_setting(page, table, "learning rate",
+        add_setting(table, "learning rate",
                     hpct_report_print(page->pool, "%.6g", run->learning_rate));
     if (run->seed >= 0)
-        add_setting(page, table, "seed",
-                    hpct_report_print(page->pool, "%lld", (long long) run->seed));
-    add_setting(page, table, "checkpoints", run->checkpoint_dir);
+        add_setting(table, "seed", hpct_report_print(page->pool, "%lld", (long long) run->seed));
+    add_setting(table, "checkpoints", run->checkpoint_dir);
     add_where(page, table, run);
 }
 
@@ -387,18 +376,12 @@ static void make_csv(hpct_report_page *page, const hpct_report_run *run)
 {
     static const char *const heads[] = {"epoch",        "loss",          "accuracy", "val_loss",
                                         "val_accuracy", "learning_rate", "seconds",  NULL};
-    hpct_report_pool *pool = page->pool;
-    page->csv = hpct_report_take(pool, 1, sizeof *page->csv);
-    if (page->csv == NULL)
-        return;
-    shown s = find_shown(pool, run, run->points, run->num_points, true, 2);
-    page->csv->columns = 7 + s.count;
-    hpct_report_cells(pool, page->csv, heads);
+    shown s = find_shown(page->pool, run, run->points, run->num_points, true, 2);
+    hpct_report_table *csv = hpct_report_begin_csv(page, heads);
+    csv->columns += s.count;
     for (size_t i = 0; i < s.count; i++) /* as in history.csv */
-        hpct_report_cell(pool, page->csv,
-                         hpct_report_print(pool, "%s%s",
-                                           s.columns[i] % 2 != 0 ? HPCT_RESULTS_METRIC_VAL : "",
-                                           run->metrics[s.columns[i] / 2].name));
+        hpct_report_print_cell(csv, "%s%s", s.columns[i] % 2 != 0 ? HPCT_RESULTS_METRIC_VAL : "",
+                               run->metrics[s.columns[i] / 2].name);
     for (size_t i = 0; i < run->num_points; i++) {
         const hpct_report_point *p = &run->points[i];
         const double values[] = {hpct_report_value(p, HPCT_REPORT_LOSS),
@@ -407,18 +390,11 @@ static void make_csv(hpct_report_page *page, const hpct_report_run *run)
                                  hpct_report_value(p, HPCT_REPORT_VAL_ACCURACY),
                                  p->learning_rate,
                                  p->seconds};
-        hpct_report_cell(pool, page->csv, hpct_report_print(pool, "%lld", (long long) p->epoch));
-        for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
-            char text[HPCT_REPORT_NUMBER];
-            hpct_report_cell(pool, page->csv,
-                             hpct_report_print(pool, "%s", hpct_report_exact(text, values[k])));
-        }
-        for (size_t k = 0; k < s.count; k++) {
-            char text[HPCT_REPORT_NUMBER];
-            double value = hpct_report_value(p, s.columns[k]);
-            hpct_report_cell(pool, page->csv,
-                             hpct_report_print(pool, "%s", hpct_report_exact(text, value)));
-        }
+        hpct_report_count_cell(csv, p->epoch);
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+            hpct_report_exact_cell(csv, values[k]);
+        for (size_t k = 0; k < s.count; k++)
+            hpct_report_exact_cell(csv, hpct_report_value(p, s.columns[k]));
     }
 }
 

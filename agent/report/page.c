@@ -8,32 +8,54 @@ static hpct_report_chart lost_chart;
 
 /* ---- tables ---- */
 
-void hpct_report_cell(hpct_report_pool *pool, hpct_report_table *table, const char *text)
+void hpct_report_cell(hpct_report_table *table, const char *text)
 {
     const char **cells =
-        hpct_report_grow(pool, table->cells, table->num_cells, sizeof *table->cells);
+        hpct_report_grow(table->pool, table->cells, table->num_cells, sizeof *table->cells);
     if (cells == NULL || table == &lost_table)
         return;
     table->cells = cells;
     table->cells[table->num_cells++] = text;
 }
 
-void hpct_report_cells(hpct_report_pool *pool, hpct_report_table *table, const char *const *texts)
+void hpct_report_print_cell(hpct_report_table *table, const char *format, ...)
 {
-    for (; *texts != NULL; texts++)
-        hpct_report_cell(pool, table, *texts);
+    va_list args;
+    va_start(args, format);
+    hpct_report_cell(table, hpct_report_print_list(table->pool, format, args));
+    va_end(args);
 }
 
-void hpct_report_metric_cell(hpct_report_pool *pool, hpct_report_table *table, double value)
+void hpct_report_count_cell(hpct_report_table *table, int64_t count)
 {
-    char text[HPCT_REPORT_NUMBER];
-    hpct_report_cell(pool, table, hpct_report_print(pool, "%s", hpct_report_metric(text, value)));
+    if (count < 0)
+        hpct_report_cell(table, "–");
+    else
+        hpct_report_print_cell(table, "%lld", (long long) count);
 }
 
-void hpct_report_amount_cell(hpct_report_pool *pool, hpct_report_table *table, double value)
+void hpct_report_metric_cell(hpct_report_table *table, double value)
 {
     char text[HPCT_REPORT_NUMBER];
-    hpct_report_cell(pool, table, hpct_report_print(pool, "%s", hpct_report_amount(text, value)));
+    hpct_report_print_cell(table, "%s", hpct_report_metric(text, value));
+}
+
+void hpct_report_amount_cell(hpct_report_table *table, double value)
+{
+    char text[HPCT_REPORT_NUMBER];
+    hpct_report_print_cell(table, "%s", hpct_report_amount(text, value));
+}
+
+void hpct_report_exact_cell(hpct_report_table *table, double value)
+{
+    char text[HPCT_REPORT_NUMBER];
+    hpct_report_print_cell(table, "%s", hpct_report_exact(text, value));
+}
+
+void hpct_report_heads(hpct_report_table *table, const char *const *heads)
+{
+    for (; *heads != NULL; heads++, table->columns++)
+        hpct_report_cell(table, *heads);
 }
 
 /* ---- charts ---- */
@@ -85,9 +107,11 @@ void hpct_report_add_words(hpct_report_page *page, hpct_report_kind kind, const 
 static hpct_report_table *take_table(hpct_report_page *page, const char *caption)
 {
     hpct_report_table *table = hpct_report_take(page->pool, 1, sizeof *table);
-    if (table == NULL)
+    if (table == NULL) {
+        lost_table = (hpct_report_table){.pool = page->pool};
         return &lost_table;
-    table->caption = caption;
+    }
+    *table = (hpct_report_table){.pool = page->pool, .caption = caption};
     return table;
 }
 
@@ -118,10 +142,9 @@ hpct_report_chart *hpct_report_add_chart(hpct_report_page *page, const char *tit
     return chart;
 }
 
-hpct_report_table *hpct_report_add_chart_table(hpct_report_page *page, const char *caption)
+hpct_report_table *hpct_report_begin_csv(hpct_report_page *page, const char *const *heads)
 {
-    hpct_report_table *table = take_table(page, caption);
-    if (page->num_items > 0)
-        page->items[page->num_items - 1].table = table;
-    return table;
+    page->csv = take_table(page, NULL);
+    hpct_report_heads(page->csv, heads);
+    return page->csv;
 }

@@ -7,21 +7,27 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* ---- tables ---- */
 
 typedef struct hpct_report_table {
+    hpct_report_pool *pool;
     const char *caption;
     const char **cells; /* row by row, the heads first; the first column heads its row */
     size_t num_cells, columns;
     bool is_text; /* the other columns, too: else they are numbers, set to the right */
 } hpct_report_table;
 
-void hpct_report_cell(hpct_report_pool *pool, hpct_report_table *table, const char *text);
-/* Cells of NULL-terminated texts. */
-void hpct_report_cells(hpct_report_pool *pool, hpct_report_table *table, const char *const *texts);
-void hpct_report_metric_cell(hpct_report_pool *pool, hpct_report_table *table, double value);
-void hpct_report_amount_cell(hpct_report_pool *pool, hpct_report_table *table, double value);
+void hpct_report_cell(hpct_report_table *table, const char *text);
+__attribute__((format(printf, 2, 3))) void hpct_report_print_cell(hpct_report_table *table,
+                                                                  const char *format, ...);
+void hpct_report_count_cell(hpct_report_table *table, int64_t count); /* below 0: a dash */
+void hpct_report_metric_cell(hpct_report_table *table, double value);
+void hpct_report_amount_cell(hpct_report_table *table, double value); /* NaN: a dash */
+void hpct_report_exact_cell(hpct_report_table *table, double value);
+/* More columns, with these NULL-terminated heads. */
+void hpct_report_heads(hpct_report_table *table, const char *const *heads);
 
 /* ---- charts ---- */
 
@@ -79,8 +85,8 @@ typedef struct hpct_report_item {
     hpct_report_kind kind;
     const char *words;
     hpct_report_table *table;
-    hpct_report_chart *chart; /* with its table, if any, folded below it */
-    bool folded;              /* the table */
+    hpct_report_chart *chart;
+    bool folded; /* the table */
 } hpct_report_item;
 
 typedef struct hpct_report_page {
@@ -99,8 +105,8 @@ hpct_report_table *hpct_report_add_table(hpct_report_page *page, const char *cap
 hpct_report_table *hpct_report_add_facts(hpct_report_page *page);
 hpct_report_chart *hpct_report_add_chart(hpct_report_page *page, const char *title,
                                          const char *x_label, const char *y_label);
-/* The table of the last chart. */
-hpct_report_table *hpct_report_add_chart_table(hpct_report_page *page, const char *caption);
+/* Begins page->csv. */
+hpct_report_table *hpct_report_begin_csv(hpct_report_page *page, const char *const *heads);
 
 /* ---- what becomes of it ---- */
 

@@ -171,20 +171,18 @@ static void add_rank_table(hpct_report_page *page, const hpct_report_run *run, d
     static const char *const heads[] = {"rank",    "node",      "step",    "input",
                                         "forward", "backward",  "waiting", "update",
                                         "rest",    "memory MB", "slow",    NULL};
-    hpct_report_pool *pool = page->pool;
     hpct_report_table *table =
         hpct_report_add_table(page, "By rank, in milliseconds per step", true);
-    table->columns = 11;
-    hpct_report_cells(pool, table, heads);
+    hpct_report_heads(table, heads);
     for (size_t i = 0; i < run->num_ranks; i++) {
         const hpct_report_rank *rank = &run->ranks[i];
-        hpct_report_cell(pool, table, hpct_report_print(pool, "%zu", i));
-        hpct_report_cell(pool, table, rank->node != NULL ? rank->node : "–");
-        hpct_report_amount_cell(pool, table, rank->step_ms);
+        hpct_report_print_cell(table, "%zu", i);
+        hpct_report_cell(table, rank->node != NULL ? rank->node : "–");
+        hpct_report_amount_cell(table, rank->step_ms);
         for (int part = 0; part < HPCT_REPORT_PARTS; part++)
-            hpct_report_amount_cell(pool, table, rank->part_ms[part]);
-        hpct_report_amount_cell(pool, table, rank->memory_mb > 0 ? rank->memory_mb : NAN);
-        hpct_report_cell(pool, table, is_slow(run, i, median) ? "slow" : "");
+            hpct_report_amount_cell(table, rank->part_ms[part]);
+        hpct_report_amount_cell(table, rank->memory_mb > 0 ? rank->memory_mb : NAN);
+        hpct_report_cell(table, is_slow(run, i, median) ? "slow" : "");
     }
 }
 

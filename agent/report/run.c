@@ -11,7 +11,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,17 +35,15 @@ static const struct source {
 
 void hpct_report_remark(hpct_report_run *run, const char *format, ...)
 {
-    char text[8192];
     va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     const char **remarks =
         hpct_report_grow(run->pool, run->remarks, run->num_remarks, sizeof *remarks);
     if (remarks == NULL)
         return;
+    va_start(args, format);
     run->remarks = remarks;
-    run->remarks[run->num_remarks++] = hpct_report_print(run->pool, "%s", text);
+    run->remarks[run->num_remarks++] = hpct_report_print_list(run->pool, format, args);
+    va_end(args);
 }
 
 void hpct_report_run_clear(hpct_report_run *run, hpct_report_pool *pool)

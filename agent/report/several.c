@@ -213,17 +213,14 @@ static void add_plan(groups *all, hpct_report_chart *chart, bool speed_up_wanted
 static void add_plan_tables(groups *all)
 {
     static const char *const heads[] = {"workers", "images/s", "speed-up", NULL};
-    hpct_report_pool *pool = all->page->pool;
     for (int i = 0; all->plan != NULL && i < all->plan->num_networks; i++) {
         hpct_report_table *table =
             hpct_report_add_table(all->page, all->plan->networks[i].name, true);
-        table->columns = 3;
-        hpct_report_cells(pool, table, heads);
+        hpct_report_heads(table, heads);
         for (size_t k = 0; k < all->plan->networks[i].count; k++) {
-            hpct_report_cell(pool, table,
-                             hpct_report_print(pool, "%.0f", all->plan->networks[i].workers[k]));
-            hpct_report_amount_cell(pool, table, all->plan->networks[i].images_per_second[k]);
-            hpct_report_amount_cell(pool, table, all->plan->networks[i].speed_up[k]);
+            hpct_report_print_cell(table, "%.0f", all->plan->networks[i].workers[k]);
+            hpct_report_amount_cell(table, all->plan->networks[i].images_per_second[k]);
+            hpct_report_amount_cell(table, all->plan->networks[i].speed_up[k]);
         }
     }
 }
@@ -267,18 +264,12 @@ static void add_speed(groups *all)
 
 /* ---- the table ---- */
 
-static void add_metric(hpct_report_pool *pool, hpct_report_table *table, double value)
+static void add_metric(hpct_report_table *table, double value)
 {
     if (isnan(value))
-        hpct_report_cell(pool, table, "–");
+        hpct_report_cell(table, "–");
     else
-        hpct_report_metric_cell(pool, table, value);
-}
-
-static void add_integer(hpct_report_pool *pool, hpct_report_table *table, int64_t value)
-{
-    hpct_report_cell(pool, table,
-                     value > 0 ? hpct_report_print(pool, "%lld", (long long) value) : "–");
+        hpct_report_metric_cell(table, value);
 }
 
 static const group *group_of(const groups *all, const hpct_report_run *run)
@@ -294,21 +285,20 @@ static void add_row(const groups *all, hpct_report_table *table, const hpct_repo
 {
     hpct_report_pool *pool = all->page->pool;
     const group *g = group_of(all, run);
-    hpct_report_cell(pool, table,
-                     hpct_report_run_is_live(run)
-                         ? hpct_report_print(pool, "%s (under way)", run->name)
-                         : run->name);
-    hpct_report_cell(pool, table, run->model != NULL ? run->model : "–");
-    add_integer(pool, table, run->workers);
-    add_integer(pool, table, run->global_batch);
-    hpct_report_amount_cell(pool, table, hpct_report_run_seconds(run));
-    add_metric(pool, table, *hpct_report_last(run, HPCT_REPORT_LOSS));
-    add_metric(pool, table, *hpct_report_last(run, HPCT_REPORT_ACCURACY));
-    add_metric(pool, table, *hpct_report_last(run, HPCT_REPORT_VAL_ACCURACY));
-    hpct_report_amount_cell(pool, table, run->images_per_second);
-    hpct_report_amount_cell(pool, table, run->epoch_seconds);
-    hpct_report_amount_cell(pool, table, g != NULL ? speed_up(g, run) : NAN);
-    hpct_report_amount_cell(pool, table, g != NULL ? efficiency(g, run) : NAN);
+    hpct_report_cell(table, hpct_report_run_is_live(run)
+                                ? hpct_report_print(pool, "%s (under way)", run->name)
+                                : run->name);
+    hpct_report_cell(table, run->model != NULL ? run->model : "–");
+    hpct_report_count_cell(table, run->workers > 0 ? run->workers : -1);
+    hpct_report_count_cell(table, run->global_batch > 0 ? run->global_batch : -1);
+    hpct_report_amount_cell(table, hpct_report_run_seconds(run));
+    add_metric(table, *hpct_report_last(run, HPCT_REPORT_LOSS));
+    add_metric(table, *hpct_report_last(run, HPCT_REPORT_ACCURACY));
+    add_metric(table, *hpct_report_last(run, HPCT_REPORT_VAL_ACCURACY));
+    hpct_report_amount_cell(table, run->images_per_second);
+    hpct_report_amount_cell(table, run->epoch_seconds);
+    hpct_report_amount_cell(table, g != NULL ? speed_up(g, run) : NAN);
+    hpct_report_amount_cell(table, g != NULL ? efficiency(g, run) : NAN);
 }
 
 static void add_table(const groups *all, const hpct_report_run *runs, size_t count)
@@ -318,8 +308,7 @@ static void add_table(const groups *all, const hpct_report_run *runs, size_t cou
                                         "images/s", "s per epoch", "speed-up", "efficiency",
                                         NULL};
     hpct_report_table *table = hpct_report_add_table(all->page, NULL, false);
-    table->columns = 12;
-    hpct_report_cells(all->page->pool, table, heads);
+    hpct_report_heads(table, heads);
     for (size_t i = 0; i < count; i++)
         add_row(all, table, &runs[i]);
     hpct_report_add_words(
@@ -332,9 +321,8 @@ static void add_table(const groups *all, const hpct_report_run *runs, size_t cou
 
 /* ---- CSV: a row a run ---- */
 
-static void add_csv_row(hpct_report_page *page, const hpct_report_run *run)
+static void add_csv_row(hpct_report_table *csv, const hpct_report_run *run)
 {
-    hpct_report_pool *pool = page->pool;
     const char *texts[] = {run->name,   run->model,     run->strategy,
                            run->device, run->precision, run->state};
     const double values[] = {(double) run->workers,
@@ -347,13 +335,10 @@ static void add_csv_row(hpct_report_page *page, const hpct_report_run *run)
                              run->images_per_second,
                              run->epoch_seconds};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        hpct_report_cell(pool, page->csv, texts[i] != NULL ? texts[i] : "");
+        hpct_report_cell(csv, texts[i] != NULL ? texts[i] : "");
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        char text[HPCT_REPORT_NUMBER];
         bool unknown = i < 2 && values[i] == 0;
-        hpct_report_cell(
-            pool, page->csv,
-            hpct_report_print(pool, "%s", hpct_report_exact(text, unknown ? NAN : values[i])));
+        hpct_report_exact_cell(csv, unknown ? NAN : values[i]);
     }
 }
 
@@ -367,13 +352,9 @@ void hpct_report_csv_of_runs(hpct_report_page *page, const hpct_report_run *runs
                                         "accuracy",      "val_loss",
                                         "val_accuracy",  "images_per_second",
                                         "epoch_seconds", NULL};
-    page->csv = hpct_report_take(page->pool, 1, sizeof *page->csv);
-    if (page->csv == NULL)
-        return;
-    page->csv->columns = sizeof heads / sizeof *heads - 1;
-    hpct_report_cells(page->pool, page->csv, heads);
+    hpct_report_table *csv = hpct_report_begin_csv(page, heads);
     for (size_t i = 0; i < count; i++)
-        add_csv_row(page, &runs[i]);
+        add_csv_row(csv, &runs[i]);
 }
 
 /* ---- the page ---- */

@@ -27,11 +27,6 @@ static const char *say_end(hpct_report_pool *pool, const hpct_report_start *star
                               : hpct_report_print(pool, "%s: %s", start->state, start->why);
 }
 
-static const char *count_or_dash(hpct_report_pool *pool, int64_t count)
-{
-    return count < 0 ? "–" : hpct_report_print(pool, "%lld", (long long) count);
-}
-
 void hpct_report_of_starts(hpct_report_page *page, const hpct_report_run *run)
 {
     static const char *const heads[] = {"start", "began",   "epoch",    "step", "workers",
@@ -40,18 +35,17 @@ void hpct_report_of_starts(hpct_report_page *page, const hpct_report_run *run)
     if (run->num_starts < 2)
         return;
     hpct_report_table *table = hpct_report_add_table(page, "Starts", false);
-    table->columns = sizeof heads / sizeof *heads - 1;
-    hpct_report_cells(pool, table, heads);
+    hpct_report_heads(table, heads);
     for (size_t i = 0; i < run->num_starts; i++) {
         const hpct_report_start *s = &run->starts[i];
-        hpct_report_cell(pool, table, hpct_report_print(pool, "%zu", i + 1));
-        hpct_report_cell(pool, table, hpct_report_moment(pool, s->time));
-        hpct_report_cell(pool, table, count_or_dash(pool, s->epoch < 0 ? -1 : s->epoch + 1));
-        hpct_report_cell(pool, table, count_or_dash(pool, s->step));
-        hpct_report_cell(pool, table, count_or_dash(pool, s->workers));
-        hpct_report_cell(pool, table, count_or_dash(pool, s->steps));
-        hpct_report_amount_cell(pool, table, s->seconds);
-        hpct_report_amount_cell(pool, table, s->images_per_second);
-        hpct_report_cell(pool, table, say_end(pool, s));
+        hpct_report_print_cell(table, "%zu", i + 1);
+        hpct_report_cell(table, hpct_report_moment(pool, s->time));
+        hpct_report_count_cell(table, s->epoch < 0 ? -1 : s->epoch + 1);
+        hpct_report_count_cell(table, s->step);
+        hpct_report_count_cell(table, s->workers);
+        hpct_report_count_cell(table, s->steps);
+        hpct_report_amount_cell(table, s->seconds);
+        hpct_report_amount_cell(table, s->images_per_second);
+        hpct_report_cell(table, say_end(pool, s));
     }
 }

@@ -2,7 +2,6 @@
 #include "agent/report/text.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,18 +169,25 @@ void *hpct_report_take(hpct_report_pool *pool, size_t count, size_t size)
     return block->data;
 }
 
-const char *hpct_report_print(hpct_report_pool *pool, const char *format, ...)
+const char *hpct_report_print_list(hpct_report_pool *pool, const char *format, va_list args)
 {
-    va_list args, again;
-    va_start(args, format);
+    va_list again;
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
     char *text = hpct_report_take(pool, (size_t) length + 1, 1);
     if (text != NULL)
         vsnprintf(text, (size_t) length + 1, format, again);
     va_end(again);
     return text != NULL ? text : "";
+}
+
+const char *hpct_report_print(hpct_report_pool *pool, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *text = hpct_report_print_list(pool, format, args);
+    va_end(args);
+    return text;
 }
 
 /* At powers of two, from 8 on; the smaller arrays stay until the end. */

@@ -3,6 +3,7 @@
 #ifndef HPCT_AGENT_REPORT_TEXT_H
 #define HPCT_AGENT_REPORT_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -38,6 +39,8 @@ void *hpct_report_take(hpct_report_pool *pool, size_t count, size_t size);
 /* A formatted string; "" if there is no memory. */
 __attribute__((format(printf, 2, 3))) const char *hpct_report_print(hpct_report_pool *pool,
                                                                     const char *format, ...);
+__attribute__((format(printf, 2, 0))) const char *
+hpct_report_print_list(hpct_report_pool *pool, const char *format, va_list args);
 /* Room for one element more of an array that has `count`, moved when it grows; NULL as above. */
 void *hpct_report_grow(hpct_report_pool *pool, void *array, size_t count, size_t size);
 void hpct_report_release(hpct_report_pool *pool);
