@@ -1,4 +1,4 @@
-/* Files that are there completely or not at all. */
+/* Atomic files. */
 #include "agent/checkpoint/disk.h"
 
 #include "base/alloc.h"

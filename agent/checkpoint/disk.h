@@ -1,6 +1,6 @@
-/* agent/checkpoint/disk.h - files that are there completely or not at all, also on NFS and after
- * power failures: written under a temporary name of their folder, synced, closed, given their name,
- * the folder synced. All paths are joined from a folder and a name in it. */
+/* agent/checkpoint/disk.h - atomic files, also on NFS and after power failures: written under a
+ * temporary name of their folder, synced, closed, given their name, the folder synced. All paths are
+ * joined from a folder and a name in it. */
 #ifndef HPCT_AGENT_CHECKPOINT_DISK_H
 #define HPCT_AGENT_CHECKPOINT_DISK_H
 
@@ -47,7 +47,7 @@ int hpct_ckpt_disk_link(const char *from, const char *to);
 /* Text as a whole file, replacing what has the name. */
 hpct_status hpct_ckpt_disk_put(const char *folder, const char *name, const char *text);
 
-/* Removes a file; one that does not exist is no error. */
+/* Removes a file; one that does not exist is not an error. */
 hpct_status hpct_ckpt_disk_remove(const char *folder, const char *name);
 
 /* Calls `each` with the names in a folder until it does not return HPCT_OK. HPCT_ERR_NO_INPUT if

@@ -356,7 +356,8 @@ hpct_status hpct_ps_work(hpct_ps_run *run, int *signal)
         bool trained = w.item.task == HPCT_PS_TRAIN;
         double began = hpct_process_clock();
         status = hpct_ps_servers_item(&w.servers, &w.item);
-        if (!trained) /* waiting for the begin, or the others' evaluation, is no part of a step */
+        if (!trained) /* waiting for the begin, or the others' evaluation, is not a part of a step
+                       */
             began = hpct_process_clock();
         if (status == HPCT_OK)
             status = check_item(&w);

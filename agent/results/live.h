@@ -1,7 +1,7 @@
 /* agent/results/live.h - rank 0's state of a run under way, for others to see: status.json in the
  * log folder and --metrics-file, written about once a second. By a thread, so that a file system
  * that is slow or hung delays no step. Errors are counted, and said once at the end: a lost status
- * is no lost result. */
+ * is not a lost result. */
 #ifndef HPCT_AGENT_RESULTS_LIVE_H
 #define HPCT_AGENT_RESULTS_LIVE_H
 

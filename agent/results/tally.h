@@ -23,7 +23,7 @@ typedef struct hpct_results_tally_options {
     bool matrix;
 } hpct_results_tally_options;
 
-/* Returns HPCT_ERR_USAGE for one output that is no class, and for a matrix of more than
+/* Returns HPCT_ERR_USAGE for one output that is not a class, and for a matrix of more than
  * HPCT_RESULTS_TALLY_CLASSES classes. */
 #define HPCT_RESULTS_TALLY_CLASSES 4096
 hpct_status hpct_results_tally_open(hpct_results_tally **out,
@@ -33,8 +33,8 @@ void hpct_results_tally_close(hpct_results_tally *tally); /* NULL is allowed */
 /* Begins anew. */
 void hpct_results_tally_clear(hpct_results_tally *tally);
 
-/* Counts samples: outputs[n][outputs]. With AUC HPCT_ERR_DATA if one is no probability; not of NaN,
- * which makes the loss NaN. */
+/* Counts samples: outputs[n][outputs]. With AUC HPCT_ERR_DATA if one is not a probability; not of
+ * NaN, which makes the loss NaN. */
 hpct_status hpct_results_tally_add(hpct_results_tally *tally, const float *outputs,
                                    const int32_t *labels, int n);
 

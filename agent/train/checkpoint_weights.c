@@ -16,7 +16,7 @@
 typedef struct loading {
     hpct_ckpt *checkpoint;
     hpct_run_state_list list;
-    float **floats; /* [list.count]; NULL for what is no weight */
+    float **floats; /* [list.count]; NULL for what is not a weight */
     bool allow_nan;
 } loading;
 

@@ -353,7 +353,7 @@ static hpct_status train_and_observe(hpct_fit_run *run)
 }
 
 /* Agrees on the signal among ranks; first on input errors, of which other ranks may not know
- * yet. A callback's wish to end is told as a signal is, and is none. */
+ * yet. A callback's stop request is reported like a signal. */
 static hpct_status end_by_signal(hpct_fit_run *run)
 {
     hpct_train_training *t = &run->training;

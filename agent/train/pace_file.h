@@ -24,7 +24,7 @@ typedef struct hpct_train_pace_file hpct_train_pace_file;
 
 /* Without log_dir *out is NULL, which all calls allow. `continues`: lines are appended; else an
  * earlier run's file stays until hpct_train_pace_file_settle. A file that cannot be written is a
- * remark, no error. HPCT_ERR_INTERNAL if out of memory. */
+ * remark, not an error. HPCT_ERR_INTERNAL if out of memory. */
 hpct_status hpct_train_pace_file_open(hpct_train_pace_file **out, const char *log_dir,
                                       bool continues);
 void hpct_train_pace_file_close(hpct_train_pace_file *file);
