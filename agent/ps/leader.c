@@ -168,7 +168,7 @@ static void note_schedule(hpct_ps_leader *l)
 {
     const hpct_ps_statistics *s = hpct_ps_schedule_statistics(l->schedule);
     hpct_results_ps_summary *summary = &l->summary;
-    l->training.now.epochs_done = hpct_ps_schedule_trained(l->schedule);
+    l->training.now.epochs_done = s->trained;
     summary->gradients = s->gradients;
     summary->late = s->late;
     summary->given_again = s->given_again;
@@ -233,7 +233,7 @@ static void end_epoch(hpct_ps_leader *l)
 /* What a checkpoint is of: an epoch under way, or one that has all steps and is not evaluated. */
 static void begin_run(hpct_ps_leader *l)
 {
-    bool trained = hpct_ps_schedule_trained(l->schedule) > 0;
+    bool trained = hpct_ps_schedule_statistics(l->schedule)->trained > 0;
     if (!trained && hpct_ps_schedule_ended(l->schedule))
         return;
     note_schedule(l);
@@ -258,7 +258,7 @@ static hpct_status step_ended(hpct_ps_leader *l, int trained)
     hpct_train_training *t = &l->training;
     hpct_train_moment *now = &t->now;
     double ended = hpct_process_clock();
-    bool epoch_ended = hpct_ps_schedule_trained(l->schedule) > trained;
+    bool epoch_ended = hpct_ps_schedule_statistics(l->schedule)->trained > trained;
     now->samples_done += l->step.samples;
     hpct_train_training_add_step(t, &l->step, ended, ended - now->times.last_step_ended);
     l->step = (hpct_train_training_sums){0};
@@ -282,8 +282,7 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_mes
     const hpct_ps_schedule_options *options = &l->run->schedule;
     const hpct_dataset *validation = l->training.validation;
     const hpct_ps_statistics *statistics = hpct_ps_schedule_statistics(l->schedule);
-    int trained = hpct_ps_schedule_trained(l->schedule);
-    int evaluated = hpct_ps_schedule_evaluated(l->schedule);
+    int trained = statistics->trained, evaluated = statistics->evaluated;
     int64_t updates = statistics->updates, begin;
     hpct_ps_item item;
     if (message->parts[HPCT_TRAIN_PACE_STEP] > 0) /* of training, also if it was late */
@@ -298,8 +297,7 @@ hpct_status hpct_ps_leader_done(hpct_ps_leader *l, int worker, const hpct_ps_mes
         add(&l->step, message, hpct_ps_slice_samples(options, item.step, item.slice, &begin));
     if (statistics->updates > updates)
         HPCT_TRY(step_ended(l, trained));
-    if (validation == NULL ? hpct_ps_schedule_trained(l->schedule) > trained
-                           : hpct_ps_schedule_evaluated(l->schedule) > evaluated)
+    if (validation == NULL ? statistics->trained > trained : statistics->evaluated > evaluated)
         end_epoch(l);
     return HPCT_OK;
 }

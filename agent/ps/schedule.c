@@ -28,11 +28,9 @@ struct hpct_ps_schedule {
     int first_open; /* all pieces before it are done */
     int beyond;     /* no piece from here on has been assigned */
     worker *workers;
-    int epoch, trained, evaluated;
+    int epoch;
     bool stops;
-    int64_t epoch_steps; /* steps completed in this epoch */
-    int64_t version;     /* number of updates, and of the first epoch's earlier ones */
-    int64_t first_step;  /* asynchronous: of the round */
+    int64_t first_step; /* asynchronous: of the round */
     hpct_ps_statistics statistics;
 };
 
@@ -71,10 +69,11 @@ static void begin_round(hpct_ps_schedule *s, hpct_ps_task task)
     s->task = task;
     s->round++;
     s->first_open = s->beyond = 0;
-    s->first_step = s->version;
+    s->first_step = s->statistics.version;
     s->num_pieces = task == HPCT_PS_EVALUATE ? s->options.evaluation_slices
-                    : s->options.synchronous ? hpct_ps_step_slices(&s->options, s->version)
-                                             : (int) (steps_of_epoch(s) - s->epoch_steps);
+                    : s->options.synchronous
+                        ? hpct_ps_step_slices(&s->options, s->statistics.version)
+                        : (int) (steps_of_epoch(s) - s->statistics.epoch_steps);
     s->left = s->num_pieces;
     memset(s->pieces, 0, (size_t) s->num_pieces * sizeof *s->pieces);
 }
@@ -90,14 +89,14 @@ static void begin_epoch(hpct_ps_schedule *s)
 static void next_epoch(hpct_ps_schedule *s)
 {
     s->epoch++;
-    s->epoch_steps = 0;
+    s->statistics.epoch_steps = 0;
     begin_epoch(s);
 }
 
 /* After the epoch's last step. */
 static void end_training(hpct_ps_schedule *s)
 {
-    s->trained++;
+    s->statistics.trained++;
     if (s->options.evaluation_slices > 0)
         begin_round(s, HPCT_PS_EVALUATE);
     else
@@ -107,9 +106,9 @@ static void end_training(hpct_ps_schedule *s)
 static void end_round(hpct_ps_schedule *s)
 {
     if (s->task == HPCT_PS_EVALUATE) {
-        s->evaluated++;
+        s->statistics.evaluated++;
         next_epoch(s);
-    } else if (s->epoch_steps >= steps_of_epoch(s)) {
+    } else if (s->statistics.epoch_steps >= steps_of_epoch(s)) {
         end_training(s);
     } else if (s->stops) {
         s->task = HPCT_PS_END;
@@ -133,7 +132,7 @@ hpct_status hpct_ps_schedule_new(hpct_ps_schedule **out, const hpct_ps_schedule_
         hpct_ps_schedule_free(s);
         return hpct_fail_memory((size_t) pieces * sizeof *s->pieces);
     }
-    s->version = s->epoch_steps = options->first_step;
+    s->statistics.version = s->statistics.epoch_steps = options->first_step;
     if (options->first_step > 0 && options->epochs > 0 && options->first_step >= steps_of_epoch(s))
         end_training(s); /* an earlier run has trained the epoch, and not evaluated */
     else
@@ -156,7 +155,7 @@ void hpct_ps_schedule_free(hpct_ps_schedule *schedule)
 /* Whether the staleness of all assigned pieces stays within the bound if one more is assigned. */
 static bool within_bound(const hpct_ps_schedule *s)
 {
-    int64_t oldest = s->version, in_work = 0;
+    int64_t oldest = s->statistics.version, in_work = 0;
     for (int w = 0; w < s->options.workers; w++) {
         if (!s->workers[w].holds || s->workers[w].round != s->round)
             continue;
@@ -164,7 +163,7 @@ static bool within_bound(const hpct_ps_schedule *s)
         if (s->workers[w].item.version < oldest)
             oldest = s->workers[w].item.version;
     }
-    return in_work == 0 || s->version - oldest + in_work <= s->options.max_staleness;
+    return in_work == 0 || s->statistics.version - oldest + in_work <= s->options.max_staleness;
 }
 
 /* The piece assigned to the fewest workers; -1 if none can be assigned. */
@@ -190,7 +189,7 @@ hpct_ps_item hpct_ps_schedule_next(hpct_ps_schedule *s, int index)
 {
     worker *w = &s->workers[index];
     if (s->task == HPCT_PS_END)
-        return (hpct_ps_item){.task = HPCT_PS_END, .version = s->version};
+        return (hpct_ps_item){.task = HPCT_PS_END, .version = s->statistics.version};
     int chosen = choose(s);
     if (chosen < 0)
         return (hpct_ps_item){.task = HPCT_PS_WAIT};
@@ -204,11 +203,11 @@ hpct_ps_item hpct_ps_schedule_next(hpct_ps_schedule *s, int index)
     if (s->beyond <= chosen)
         s->beyond = chosen + 1;
     *w = (worker){.holds = true, .round = s->round, .piece = chosen};
-    w->item = (hpct_ps_item){.task = s->task, .version = s->version};
+    w->item = (hpct_ps_item){.task = s->task, .version = s->statistics.version};
     if (s->task == HPCT_PS_EVALUATE)
         w->item.slice = chosen;
     else if (s->options.synchronous) {
-        w->item.step = s->version;
+        w->item.step = s->statistics.version;
         w->item.slice = chosen;
     } else {
         w->item.step = s->first_step + chosen;
@@ -233,14 +232,14 @@ bool hpct_ps_schedule_done(hpct_ps_schedule *s, int index, hpct_ps_item *item)
     s->pieces[w->piece] = (piece){.done = true, .holders = s->pieces[w->piece].holders - 1};
     s->left--;
     if (s->task == HPCT_PS_TRAIN) {
-        int64_t staleness = s->version - w->item.version;
+        int64_t staleness = s->statistics.version - w->item.version;
         s->statistics.gradients++;
         s->statistics.staleness_sum += staleness;
         if (staleness > s->statistics.staleness_max)
             s->statistics.staleness_max = staleness;
         if (!s->options.synchronous || s->left == 0) {
-            s->version++;
-            s->epoch_steps++;
+            s->statistics.version++;
+            s->statistics.epoch_steps++;
             s->statistics.updates++;
         }
     }
@@ -301,26 +300,6 @@ void hpct_ps_schedule_stop(hpct_ps_schedule *schedule)
 void hpct_ps_schedule_end(hpct_ps_schedule *schedule)
 {
     schedule->task = HPCT_PS_END;
-}
-
-int hpct_ps_schedule_trained(const hpct_ps_schedule *schedule)
-{
-    return schedule->trained;
-}
-
-int hpct_ps_schedule_evaluated(const hpct_ps_schedule *schedule)
-{
-    return schedule->evaluated;
-}
-
-int64_t hpct_ps_schedule_steps(const hpct_ps_schedule *schedule)
-{
-    return schedule->epoch_steps;
-}
-
-int64_t hpct_ps_schedule_version(const hpct_ps_schedule *schedule)
-{
-    return schedule->version;
 }
 
 bool hpct_ps_schedule_ended(const hpct_ps_schedule *schedule)

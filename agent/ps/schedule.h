@@ -56,11 +56,14 @@ typedef struct hpct_ps_item {
 } hpct_ps_item;
 
 typedef struct hpct_ps_statistics {
-    int64_t updates;       /* of the parameters, in this run */
-    int64_t gradients;     /* that were applied */
-    int64_t late;          /* copies by backup workers that came too late */
-    int64_t given_again;   /* pieces assigned again after their worker was lost */
-    int64_t staleness_sum; /* over the gradients applied */
+    int trained, evaluated; /* epochs, completely */
+    int64_t epoch_steps;    /* of the epoch, or of the one it was stopped in, with earlier runs' */
+    int64_t version;        /* of the parameters: updates, with earlier runs' of the first epoch */
+    int64_t updates;        /* of the parameters, in this run */
+    int64_t gradients;      /* that were applied */
+    int64_t late;           /* copies by backup workers that came too late */
+    int64_t given_again;    /* pieces assigned again after their worker was lost */
+    int64_t staleness_sum;  /* over the gradients applied */
     int64_t staleness_max;
     int64_t held; /* how often a worker waited because of the bound */
 } hpct_ps_statistics;
@@ -92,12 +95,7 @@ void hpct_ps_schedule_stop(hpct_ps_schedule *schedule);
 /* Ends the run after the pieces done so far, as there is no worker left. */
 void hpct_ps_schedule_end(hpct_ps_schedule *schedule);
 
-/* Epochs trained completely; epochs evaluated; steps of the current epoch (or of the one it was
- * stopped in), with those of earlier runs; the version of the parameters. */
-int hpct_ps_schedule_trained(const hpct_ps_schedule *schedule);
-int hpct_ps_schedule_evaluated(const hpct_ps_schedule *schedule);
-int64_t hpct_ps_schedule_steps(const hpct_ps_schedule *schedule);
-int64_t hpct_ps_schedule_version(const hpct_ps_schedule *schedule);
+/* Whether the run is over; what was done. */
 bool hpct_ps_schedule_ended(const hpct_ps_schedule *schedule);
 const hpct_ps_statistics *hpct_ps_schedule_statistics(const hpct_ps_schedule *schedule);
 

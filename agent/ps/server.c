@@ -460,7 +460,7 @@ static void sleep_until_something(server *s)
 static hpct_status gather(server *s, bool slots)
 {
     bool possible;
-    int64_t version = hpct_ps_schedule_version(hpct_ps_leader_schedule(s->leader));
+    int64_t version = hpct_ps_schedule_statistics(hpct_ps_leader_schedule(s->leader))->version;
     HPCT_TRY(hpct_ps_holder_reach(&s->holder, version, &possible));
     return hpct_ps_servers_gather(&s->servers, version, slots);
 }

@@ -144,7 +144,7 @@ static void a_step_waits_for_all_of_its_slices(void **state)
     assert_int_equal(a.version, 1);
     assert_int_equal(hpct_ps_schedule_next(s, 0).task, HPCT_PS_WAIT);
     assert_true(done(s, 1));
-    assert_int_equal(hpct_ps_schedule_trained(s), 1);
+    assert_int_equal(hpct_ps_schedule_statistics(s)->trained, 1);
     assert_int_equal(hpct_ps_schedule_next(s, 0).step, 2);
     hpct_ps_schedule_free(s);
 }
@@ -199,19 +199,19 @@ static void everything_is_evaluated_between_epochs(void **state)
     assert_true(done(s, 0));
     assert_int_equal(hpct_ps_schedule_next(s, 0).task, HPCT_PS_WAIT); /* one is on its way */
     assert_true(done(s, 1));
-    assert_int_equal(hpct_ps_schedule_trained(s), 1);
+    assert_int_equal(hpct_ps_schedule_statistics(s)->trained, 1);
     hpct_ps_item a = hpct_ps_schedule_next(s, 0), b = hpct_ps_schedule_next(s, 1);
     assert_int_equal(a.task, HPCT_PS_EVALUATE);
     assert_int_equal(b.task, HPCT_PS_EVALUATE);
     assert_int_equal(a.slice + b.slice, 1);
     assert_true(done(s, 0) && done(s, 1));
-    assert_int_equal(hpct_ps_schedule_evaluated(s), 1);
+    assert_int_equal(hpct_ps_schedule_statistics(s)->evaluated, 1);
     assert_int_equal(hpct_ps_schedule_next(s, 0).step, 2);
     hpct_ps_schedule_stop(s);
     assert_int_equal(hpct_ps_schedule_next(s, 1).task, HPCT_PS_WAIT); /* 0 has one */
     assert_true(done(s, 0));
     assert_int_equal(hpct_ps_schedule_next(s, 1).task, HPCT_PS_END);
-    assert_int_equal(hpct_ps_schedule_steps(s), 1);
+    assert_int_equal(hpct_ps_schedule_statistics(s)->epoch_steps, 1);
     hpct_ps_schedule_free(s);
 }
 
@@ -233,7 +233,7 @@ static void stopped_step_is_completed(void **state)
     hpct_ps_schedule_stop(s);
     hpct_ps_schedule_give_back(s, 0);
     hpct_ps_schedule_end(s);
-    assert_int_equal(hpct_ps_schedule_version(s), 0);
+    assert_int_equal(hpct_ps_schedule_statistics(s)->version, 0);
     assert_int_equal(hpct_ps_schedule_next(s, 0).task, HPCT_PS_END);
     hpct_ps_schedule_free(s);
 }
@@ -253,12 +253,12 @@ static void stopped_evaluation_is_completed(void **state)
     assert_false(hpct_ps_schedule_between(s));
     assert_true(done(s, 0));
     assert_true(hpct_ps_schedule_ended(s));
-    assert_int_equal(hpct_ps_schedule_evaluated(s), 1);
+    assert_int_equal(hpct_ps_schedule_statistics(s)->evaluated, 1);
     hpct_ps_schedule_free(s);
     /* an epoch that an earlier run has trained is evaluated first */
     options.first_step = 1;
     s = schedule_of(options);
-    assert_int_equal(hpct_ps_schedule_trained(s), 1);
+    assert_int_equal(hpct_ps_schedule_statistics(s)->trained, 1);
     assert_int_equal(hpct_ps_schedule_next(s, 0).task, HPCT_PS_EVALUATE);
     assert_true(done(s, 0));
     hpct_ps_item item = hpct_ps_schedule_next(s, 0);
@@ -302,8 +302,8 @@ static void stop_at_random(hpct_ps_schedule_options options, unsigned seed)
             if ((seed >> 9 & 63) == 0)
                 hpct_ps_schedule_stop(s);
         }
-        epoch += hpct_ps_schedule_trained(s);
-        options.first_step = hpct_ps_schedule_steps(s) % STEPS;
+        epoch += hpct_ps_schedule_statistics(s)->trained;
+        options.first_step = hpct_ps_schedule_statistics(s)->epoch_steps % STEPS;
         hpct_ps_schedule_free(s);
     }
     assert_true(runs > 1);
