@@ -2,7 +2,9 @@
 #include "agent/report/read_json.h"
 
 #include "agent/results/metric.h"
+#include "base/below.h"
 #include "base/hint.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -125,12 +127,6 @@ static void read_settings(hpct_report_run *run, const json_t *object)
     set_number(&run->learning_rate, object, "learning_rate");
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
 /* Adds the times of epochs from `first` on; of the first one the rest may have been left, `part`.
  */
 static void add_epoch_seconds(hpct_report_run *run, const json_t *array, int64_t first, bool part)
@@ -160,7 +156,7 @@ static void find_median(hpct_report_run *run)
     }
     if (known == 0)
         return;
-    qsort(sorted, known, sizeof *sorted, by_value);
+    qsort(sorted, known, sizeof *sorted, hpct_number_compare);
     run->epoch_seconds = (sorted[known / 2] + sorted[(known - 1) / 2]) / 2;
 }
 

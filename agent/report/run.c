@@ -6,6 +6,7 @@
 #include "base/below.h"
 #include "base/file.h"
 #include "base/hint.h"
+#include "base/number.h"
 #include "base/output.h"
 #include "base/status.h"
 
@@ -299,12 +300,6 @@ double hpct_report_rank_own(const hpct_report_rank *rank)
     return rank->step_ms - rank->part_ms[HPCT_REPORT_WAIT];
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
 double hpct_report_median_own(const hpct_report_run *run)
 {
     size_t count = 0;
@@ -315,7 +310,7 @@ double hpct_report_median_own(const hpct_report_run *run)
     }
     if (count == 0)
         return NAN;
-    qsort(own, count, sizeof *own, by_value);
+    qsort(own, count, sizeof *own, hpct_number_compare);
     count -= count > 1; /* the slowest is compared with the others */
     return (own[count / 2] + own[(count - 1) / 2]) / 2;
 }

@@ -162,8 +162,7 @@ static void put_metrics(const hpct_results_board *board, hpct_protobuf *to,
                         bool of_validation)
 {
     char tag[TAG_MAX];
-    for (const hpct_results_metric *m = NULL;
-         (m = hpct_results_metric_next(m, &board->choice, of_validation)) != NULL;) {
+    HPCT_RESULTS_METRIC_EACH (m, &board->choice, of_validation) {
         snprintf(tag, sizeof tag, "epoch_%s", m->name);
         hpct_results_events_scalar(to, at, tag, hpct_results_metric_get(m, metrics));
     }

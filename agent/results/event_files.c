@@ -32,6 +32,28 @@ struct hpct_results_event_files {
 
 static const char *const folders[HPCT_RESULTS_EVENTS_FILES] = {"train", "validation"};
 
+/* FOLDER/train, or FOLDER/train/NAME. */
+static hpct_status join(char **out, const char *folder, int which, const char *name)
+{
+    if (asprintf(out, "%s/%s%s%s", folder, folders[which], name != NULL ? "/" : "",
+                 name != NULL ? name : "") >= 0)
+        return HPCT_OK;
+    *out = NULL;
+    return hpct_fail_memory(0);
+}
+
+/* DIR of DIR/NAME is made. */
+static hpct_status make_folder_of(const char *path)
+{
+    char *folder = strdup(path);
+    if (folder == NULL)
+        return hpct_fail_memory(strlen(path));
+    *strrchr(folder, '/') = '\0';
+    hpct_status status = hpct_output_make_folder(folder);
+    free(folder);
+    return status;
+}
+
 /* ---- an earlier run's files ---- */
 
 typedef hpct_status event_file_visitor(void *arg, int which, const char *name);
@@ -48,8 +70,7 @@ static hpct_status visit_folder(const char *folder, int which, event_file_visito
     char *path;
     const struct dirent *entry;
     hpct_status status = HPCT_OK;
-    if (asprintf(&path, "%s/%s", folder, folders[which]) < 0)
-        return hpct_fail_memory(0);
+    HPCT_TRY(join(&path, folder, which, NULL));
     DIR *all = opendir(path);
     if (all == NULL && errno != ENOENT)
         status = hpct_file_failed("reading the folder", path);
@@ -90,21 +111,13 @@ static hpct_status note_file(void *arg, int which, const char *name)
 static hpct_status move_file(void *arg, int which, const char *name)
 {
     const hpct_results_event_files *files = arg;
-    const char *folder = folders[which];
     char *from = NULL, *to = NULL;
-    hpct_status status = HPCT_OK;
-    if (asprintf(&to, "%s/%s", files->earlier, folder) < 0)
-        return hpct_fail_memory(0);
-    status = hpct_output_make_folder(to);
-    free(to);
-    HPCT_TRY(status);
-    if (asprintf(&from, "%s/%s/%s", files->folder, folder, name) < 0)
-        return hpct_fail_memory(0);
-    if (asprintf(&to, "%s/%s/%s", files->earlier, folder, name) < 0) {
-        free(from);
-        return hpct_fail_memory(0);
-    }
-    if (rename(from, to) != 0 && errno != ENOENT)
+    hpct_status status = join(&from, files->folder, which, name);
+    if (status == HPCT_OK)
+        status = join(&to, files->earlier, which, name);
+    if (status == HPCT_OK)
+        status = make_folder_of(to);
+    if (status == HPCT_OK && rename(from, to) != 0 && errno != ENOENT)
         status = hpct_file_failed("renaming", from);
     free(from);
     free(to);
@@ -138,18 +151,6 @@ static hpct_status name_file(char **out, const char *folder, int which, long lon
     return hpct_fail_memory(0);
 }
 
-/* DIR of DIR/NAME is made. */
-static hpct_status make_folder_of(const char *path)
-{
-    char *folder = strdup(path);
-    if (folder == NULL)
-        return hpct_fail_memory(strlen(path));
-    *strrchr(folder, '/') = '\0';
-    hpct_status status = hpct_output_make_folder(folder);
-    free(folder);
-    return status;
-}
-
 /* ---- opening ---- */
 
 static void files_free(hpct_results_event_files *files)
@@ -165,8 +166,7 @@ static void files_free(hpct_results_event_files *files)
 static hpct_status try_folder(const char *folder, int which)
 {
     char *path;
-    if (asprintf(&path, "%s/%s/events", folder, folders[which]) < 0)
-        return hpct_fail_memory(0);
+    HPCT_TRY(join(&path, folder, which, "events"));
     hpct_status status = hpct_output_try(path, 0);
     free(path);
     return status;
@@ -272,10 +272,10 @@ static hpct_status put_beside(hpct_results_event_files *files)
     for (int i = 0; i < files->num && status == HPCT_OK; i++) {
         char *path;
         hpct_results_log_file *log = &files->logs[i];
-        int length = asprintf(&path, "%s/%s%s", folder, folders[i], strrchr(log->path, '/'));
-        status = length >= 0 ? make_folder_of(path) : hpct_fail_memory(0);
-        if (length < 0)
+        status = join(&path, folder, i, strrchr(log->path, '/') + 1);
+        if (status != HPCT_OK)
             break;
+        status = make_folder_of(path);
         free(log->path);
         log->path = path;
     }

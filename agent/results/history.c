@@ -95,8 +95,7 @@ static void name_columns(char first[FIRST_LINE], const hpct_results_metric_choic
 {
     int length = snprintf(first, FIRST_LINE, "epoch");
     for (int val = 0; val < 2; val++) {
-        for (const hpct_results_metric *m = NULL;
-             (m = hpct_results_metric_next(m, choice, val)) != NULL;)
+        HPCT_RESULTS_METRIC_EACH (m, choice, val)
             length += snprintf(first + length, FIRST_LINE - (size_t) length, "%s,%s",
                                !val && is_loss(m) ? ",learning_rate" : "",
                                hpct_results_metric_title(m, val));
@@ -154,8 +153,7 @@ void hpct_results_history_step(hpct_results_history *history, int epoch, int64_t
     hpct_results_log_file *log = &history->steps;
     print(log, "{\"epoch\": %d, \"step\": %" PRId64 ", \"loss\": %s", epoch, step,
           json_number(text, metrics->loss));
-    for (const hpct_results_metric *m = NULL;
-         (m = hpct_results_metric_next(m, &history->choice, false)) != NULL;) {
+    HPCT_RESULTS_METRIC_EACH (m, &history->choice, false) {
         if (!is_loss(m) && m->kind != HPCT_RESULTS_METRIC_OF_TOP_K)
             print(log, ", \"%s\": %s", m->name,
                   json_number(text, hpct_results_metric_get(m, metrics)));
@@ -188,8 +186,7 @@ hpct_status hpct_results_history_epoch(hpct_results_history *history, int epoch,
     print(log, "%d", epoch);
     for (int val = 0; val < 2; val++) {
         const hpct_metrics *values = val ? validation : metrics;
-        for (const hpct_results_metric *m = NULL;
-             (m = hpct_results_metric_next(m, &history->choice, val)) != NULL;) {
+        HPCT_RESULTS_METRIC_EACH (m, &history->choice, val) {
             if (!val && is_loss(m))
                 print(log, ",%.9g", learning_rate);
             print(log, ",%.9g", unsigned_nan(hpct_results_metric_get(m, values)));

@@ -5,9 +5,21 @@
 #include "base/status.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+json_t *hpct_results_json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *hpct_results_json_text(const char *text)
+{
+    json_t *value = text != NULL ? json_string(text) : NULL;
+    return value != NULL ? value : json_null();
+}
 
 hpct_status hpct_results_json_write(json_t *root, const char *path)
 {

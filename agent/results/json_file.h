@@ -1,9 +1,13 @@
-/* agent/results/json_file.h - a JSON document as a file. */
+/* agent/results/json_file.h - values of JSON, and a document as a file. */
 #ifndef HPCT_AGENT_RESULTS_JSON_FILE_H
 #define HPCT_AGENT_RESULTS_JSON_FILE_H
 
 #include <hpctrain/status.h>
 #include <jansson.h>
+
+/* null for what JSON cannot have: a number that is not finite, a text that is NULL or not UTF-8. */
+json_t *hpct_results_json_number(double value);
+json_t *hpct_results_json_text(const char *text);
 
 /* As hpct_output_replace: atomic. Returns HPCT_ERR_IO naming `path`. Takes ownership of `root`;
  * NULL (out of memory) is HPCT_ERR_INTERNAL. */

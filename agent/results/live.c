@@ -114,13 +114,15 @@ static void copy(hpct_results_live *l)
     memcpy(l->copy.losses, l->losses.means, sizeof l->copy.losses);
 }
 
-static void wait_a_while(hpct_results_live *l)
+/* Until it is so; false: it was not for so many seconds. */
+static bool wait_until(hpct_results_live *l, const bool *is_so, int seconds)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PAUSE_SECONDS;
-    while (!l->ends && pthread_cond_timedwait(&l->changed, &l->mutex, &until) != ETIMEDOUT)
+    until.tv_sec += seconds;
+    while (!*is_so && pthread_cond_timedwait(&l->changed, &l->mutex, &until) != ETIMEDOUT)
         continue;
+    return *is_so;
 }
 
 static void free_ranks(hpct_results_live_rank *ranks, int count)
@@ -150,7 +152,7 @@ static void write_again(hpct_results_live *l)
 {
     int64_t written = -1;
     pthread_mutex_lock(&l->mutex);
-    for (bool last = false; !last; wait_a_while(l)) {
+    for (bool last = false; !last; wait_until(l, &l->ends, PAUSE_SECONDS)) {
         last = l->ends;
         if (written == l->news && !last)
             continue;
@@ -324,17 +326,6 @@ void hpct_results_live_node(hpct_results_live *l, int rank, const char *node)
 
 /* ---- closing ---- */
 
-/* False: a file system blocks the thread, which from now on is on its own. */
-static bool await_end(hpct_results_live *l)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += CLOSE_SECONDS;
-    while (!l->has_ended && pthread_cond_timedwait(&l->changed, &l->mutex, &until) != ETIMEDOUT)
-        continue;
-    return l->has_ended;
-}
-
 static void say_failures(const live_file *file)
 {
     if (file->failures > 0)
@@ -354,8 +345,8 @@ void hpct_results_live_close(hpct_results_live *l, hpct_results_live_how how)
     l->ends = true;
     l->news++;
     pthread_cond_broadcast(&l->changed);
-    bool ended = await_end(l);
-    l->is_left = !ended;
+    bool ended = wait_until(l, &l->has_ended, CLOSE_SECONDS);
+    l->is_left = !ended; /* a file system blocks the thread, which from now on is on its own */
     if (!ended)
         fprintf(stderr,
                 "hpc-train: %s: the last state of the run is not written: the file system has not "

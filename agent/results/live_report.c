@@ -1,6 +1,7 @@
 /* status.json, formatted and parsed. What is read may be any file. */
 #include "agent/results/live_report.h"
 
+#include "agent/results/json_file.h"
 #include "base/status.h"
 
 #include <jansson.h>
@@ -69,8 +70,7 @@ void hpct_results_live_add_metrics(hpct_results_live_state *s,
 {
     for (int val = 0; val < 2; val++) {
         bool known = !val || !isnan(validation->loss);
-        for (const hpct_results_metric *m = NULL;
-             (m = hpct_results_metric_next(m, choice, val)) != NULL;) {
+        HPCT_RESULTS_METRIC_EACH (m, choice, val) {
             if (is_member(m) || s->num_metrics == HPCT_RESULTS_LIVE_METRICS)
                 continue;
             hpct_results_live_metric *to = &s->metrics[s->num_metrics++];
@@ -81,12 +81,6 @@ void hpct_results_live_add_metrics(hpct_results_live_state *s,
 }
 
 /* ---- formatting ---- */
-
-/* JSON has no NaN and no infinity. */
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
 
 static json_t *seconds_or_null(double value)
 {
@@ -99,7 +93,8 @@ static int set_numbers(json_t *object, const struct number *all, size_t count, c
 {
     int failed = 0;
     for (size_t i = 0; i < count; i++)
-        failed |= json_object_set_new(object, all[i].key, real_or_null(value_of(of, &all[i])));
+        failed |= json_object_set_new(object, all[i].key,
+                                      hpct_results_json_number(value_of(of, &all[i])));
     return failed;
 }
 
@@ -107,7 +102,7 @@ static json_t *format_losses(const hpct_results_live_report *r)
 {
     json_t *losses = json_array();
     for (int i = 0; i < r->num_losses; i++)
-        json_array_append_new(losses, real_or_null(r->losses[i]));
+        json_array_append_new(losses, hpct_results_json_number(r->losses[i]));
     return losses;
 }
 
@@ -115,7 +110,8 @@ static json_t *format_metrics(const hpct_results_live_state *s)
 {
     json_t *metrics = json_object();
     for (int i = 0; i < s->num_metrics; i++)
-        json_object_set_new(metrics, s->metrics[i].name, real_or_null(s->metrics[i].value));
+        json_object_set_new(metrics, s->metrics[i].name,
+                            hpct_results_json_number(s->metrics[i].value));
     return metrics;
 }
 

@@ -104,7 +104,6 @@ void hpct_metrics_print(const hpct_metrics *metrics, unsigned requested, FILE *s
     bool numbers = isnan(metrics->accuracy);
     const hpct_results_metric_choice choice = {
         .validation = true, .classes = !numbers, .numbers = numbers, .requested = requested};
-    for (const hpct_results_metric *m = NULL;
-         (m = hpct_results_metric_next(m, &choice, true)) != NULL;)
+    HPCT_RESULTS_METRIC_EACH (m, &choice, true)
         print(m, hpct_results_metric_get(m, metrics), stream);
 }

@@ -69,6 +69,10 @@ const hpct_results_metric *hpct_results_metric_next(const hpct_results_metric *b
                                                     const hpct_results_metric_choice *choice,
                                                     bool of_validation);
 
+#define HPCT_RESULTS_METRIC_EACH(m, choice, of_validation)                                         \
+    for (const hpct_results_metric *m = NULL;                                                      \
+         (m = hpct_results_metric_next(m, choice, of_validation)) != NULL;)
+
 /* Their names, as "loss, mae, mse". */
 #define HPCT_RESULTS_METRIC_NAMES 512
 const char *hpct_results_metric_list(char text[HPCT_RESULTS_METRIC_NAMES],

@@ -32,7 +32,7 @@ void hpct_results_progress_init(hpct_results_progress *progress, FILE *stream, i
         progress->verbose = terminal && asked ? 1 : 2;
 }
 
-/* For as long as whoever reads it likes: a terminal may be stopped. */
+/* For as long as its reader likes: a terminal may be stopped. */
 static void show(FILE *stream)
 {
     hpct_waits before = hpct_enter_wait(HPCT_WAITS_UNSEEN);
@@ -88,8 +88,7 @@ static void print_metrics(const hpct_results_progress *progress, const hpct_metr
                           bool of_validation)
 {
     char text[HPCT_RESULTS_METRIC_TEXT];
-    for (const hpct_results_metric *m = NULL;
-         (m = hpct_results_metric_next(m, &progress->choice, of_validation)) != NULL;)
+    HPCT_RESULTS_METRIC_EACH (m, &progress->choice, of_validation)
         fprintf(progress->stream, " - %s: %s", hpct_results_metric_title(m, of_validation),
                 hpct_results_progress_metric(text, hpct_results_metric_get(m, metrics)));
 }

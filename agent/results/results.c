@@ -61,7 +61,7 @@ hpct_status hpct_results_try(const hpct_results_file *files, int num)
     return HPCT_OK;
 }
 
-/* A file in a checkpoint, or that a folder of checkpoints has, is no output. */
+/* A file in a checkpoint, or that a folder of checkpoints has, is not an output. */
 static hpct_status check_apart(const hpct_results_file *file, const char *dir)
 {
     static const char *const names[] = {"lock", "best.json"};
@@ -84,9 +84,14 @@ static hpct_status check_apart(const hpct_results_file *file, const char *dir)
                : HPCT_OK;
 }
 
-static hpct_status try_with_logs(const hpct_fit_options *o, const hpct_model *model,
-                                 const char *epochs, const char *steps, const char *state)
+static hpct_status try_files(const hpct_fit_options *o, const hpct_model *model)
 {
+    static const char *const names[] = {HPCT_RESULTS_HISTORY_EPOCHS, HPCT_RESULTS_HISTORY_STEPS,
+                                        HPCT_RESULTS_LIVE_FILE};
+    char logs[3][PATH_MAX];
+    for (int i = 0; i < 3 && o->log_dir != NULL; i++)
+        snprintf(logs[i], sizeof logs[i], "%s/%s", o->log_dir, names[i]);
+    const bool logged = o->log_dir != NULL;
     const hpct_results_file files[] = {
         {"--summary-json", o->summary_json, 0},
         {"--timeline", o->timeline, 0},
@@ -94,9 +99,9 @@ static hpct_status try_with_logs(const hpct_fit_options *o, const hpct_model *mo
         {"--metrics-file", o->metrics_file, 0},
         {"--save-weights", o->save_weights, hpct_model_count_parameters(model) * sizeof(float)},
         {"--save-best", o->save_best, hpct_model_count_parameters(model) * sizeof(float)},
-        {"--log-dir", epochs, 0},
-        {"--log-dir", steps, 0},
-        {"--log-dir", state, 0},
+        {"--log-dir", logged ? logs[0] : NULL, 0},
+        {"--log-dir", logged ? logs[1] : NULL, 0},
+        {"--log-dir", logged ? logs[2] : NULL, 0},
     };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         if (files[i].path != NULL && o->checkpoint_dir != NULL)
@@ -105,30 +110,17 @@ static hpct_status try_with_logs(const hpct_fit_options *o, const hpct_model *mo
     return hpct_results_try(files, sizeof files / sizeof files[0]);
 }
 
-hpct_status hpct_results_try_fit(const hpct_fit_options *options, const hpct_model *model)
+hpct_status hpct_results_try_fit(const hpct_fit_options *o, const hpct_model *model)
 {
-    char *epochs = NULL, *steps = NULL, *state = NULL;
-    const char *log = options->log_dir;
-    hpct_status status = HPCT_OK;
-    if (options->save_weights != NULL)
-        status = hpct_model_check_weights_name(options->save_weights);
-    if (status == HPCT_OK && options->save_best != NULL)
-        status = hpct_model_check_weights_name(options->save_best);
-    if (status == HPCT_OK && options->checkpoint_dir != NULL)
-        status = hpct_output_make_folder(options->checkpoint_dir); /* outputs may be in it */
-    if (status == HPCT_OK && log != NULL)
-        status = hpct_output_make_folder(log);
-    if (status == HPCT_OK && log != NULL &&
-        (asprintf(&epochs, "%s/%s", log, HPCT_RESULTS_HISTORY_EPOCHS) < 0 ||
-         asprintf(&steps, "%s/%s", log, HPCT_RESULTS_HISTORY_STEPS) < 0 ||
-         asprintf(&state, "%s/%s", log, HPCT_RESULTS_LIVE_FILE) < 0))
-        status = hpct_fail_memory(0);
-    if (status == HPCT_OK)
-        status = try_with_logs(options, model, epochs, steps, state);
-    free(epochs);
-    free(steps);
-    free(state);
-    return status;
+    if (o->save_weights != NULL)
+        HPCT_TRY(hpct_model_check_weights_name(o->save_weights));
+    if (o->save_best != NULL)
+        HPCT_TRY(hpct_model_check_weights_name(o->save_best));
+    if (o->checkpoint_dir != NULL)
+        HPCT_TRY(hpct_output_make_folder(o->checkpoint_dir)); /* outputs may be in it */
+    if (o->log_dir != NULL)
+        HPCT_TRY(hpct_output_make_folder(o->log_dir));
+    return try_files(o, model);
 }
 
 void hpct_results_note_loss(hpct_results_end *end, double loss, double mean)

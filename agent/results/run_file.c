@@ -26,13 +26,6 @@ struct hpct_results_run_file {
     bool written;
 };
 
-/* Text of anywhere need not be UTF-8. */
-static json_t *text_or_null(const char *text)
-{
-    json_t *value = text != NULL ? json_string(text) : NULL;
-    return value != NULL ? value : json_null();
-}
-
 /* The arguments of this process; null if they cannot be read. */
 static json_t *read_command(void)
 {
@@ -45,7 +38,7 @@ static json_t *read_command(void)
     if (size > 0)
         text[size] = '\0';
     for (size_t at = 0; at < size; at += strlen(text + at) + 1)
-        json_array_append_new(words, text_or_null(text + at));
+        json_array_append_new(words, hpct_results_json_text(text + at));
     free(text);
     return words;
 }
@@ -53,8 +46,8 @@ static json_t *read_command(void)
 static json_t *this_start(const hpct_results_run_facts *f)
 {
     return json_pack("{s:I,s:o,s:o,s:i,s:I}", "time", (json_int_t) time(NULL), "job",
-                     text_or_null(f->job), "host", text_or_null(f->host), "epoch", f->begin_epoch,
-                     "step", (json_int_t) f->begin_step);
+                     hpct_results_json_text(f->job), "host", hpct_results_json_text(f->host),
+                     "epoch", f->begin_epoch, "step", (json_int_t) f->begin_step);
 }
 
 static void copy_members(json_t *to, const json_t *from, const char *const *keys, size_t num)
@@ -167,7 +160,7 @@ static json_t *nodes_to_json(const hpct_results_run_facts *f)
                 break;
         }
         if (i == json_array_size(nodes)) {
-            node = json_pack("{s:o,s:[]}", "name", text_or_null(f->nodes[rank]), "ranks");
+            node = json_pack("{s:o,s:[]}", "name", hpct_results_json_text(f->nodes[rank]), "ranks");
             json_array_append_new(nodes, node);
         }
         json_array_append_new(json_object_get(node, "ranks"), json_integer(rank));
@@ -178,20 +171,21 @@ static json_t *nodes_to_json(const hpct_results_run_facts *f)
 static json_t *facts_to_json(const hpct_results_run_file *file, const hpct_results_summary *s)
 {
     const hpct_results_run_facts *f = &file->facts;
-    json_t *libraries =
-        json_pack("{s:o,s:o}", "oneDNN", text_or_null(f->one_dnn), "MPI", text_or_null(f->mpi));
+    json_t *libraries = json_pack("{s:o,s:o}", "oneDNN", hpct_results_json_text(f->one_dnn), "MPI",
+                                  hpct_results_json_text(f->mpi));
     return json_pack(
         "{s:i,s:o,s:O,s:O,s:o,s:I,s:o,s:o,s:s,s:o,s:f,s:I,s:i,s:i,s:I,s:I,s:i,s:i,s:i,"
         "s:o,s:o,s:o,s:o}",
-        "format", 1, "version", text_or_null(f->version), "command", file->command, "starts",
-        file->starts, "model", text_or_null(s->model), "parameters", (json_int_t) s->parameters,
-        "strategy", text_or_null(s->strategy), "device", text_or_null(s->device), "precision",
-        hpct_precision_policy(s->precision), "optimizer", text_or_null(s->optimizer),
-        "learning_rate", s->learning_rate, "seed", (json_int_t) s->seed, "global_batch",
-        s->global_batch, "epochs", f->epochs, "steps_per_epoch", (json_int_t) f->steps_per_epoch,
-        "samples", (json_int_t) f->samples, "workers", s->workers, "replicas", s->replicas,
-        "threads", s->threads, "nodes", nodes_to_json(f), "libraries", libraries, "data",
-        text_or_null(f->data), "checkpoint_dir", text_or_null(f->checkpoint_dir));
+        "format", 1, "version", hpct_results_json_text(f->version), "command", file->command,
+        "starts", file->starts, "model", hpct_results_json_text(s->model), "parameters",
+        (json_int_t) s->parameters, "strategy", hpct_results_json_text(s->strategy), "device",
+        hpct_results_json_text(s->device), "precision", hpct_precision_policy(s->precision),
+        "optimizer", hpct_results_json_text(s->optimizer), "learning_rate", s->learning_rate,
+        "seed", (json_int_t) s->seed, "global_batch", s->global_batch, "epochs", f->epochs,
+        "steps_per_epoch", (json_int_t) f->steps_per_epoch, "samples", (json_int_t) f->samples,
+        "workers", s->workers, "replicas", s->replicas, "threads", s->threads, "nodes",
+        nodes_to_json(f), "libraries", libraries, "data", hpct_results_json_text(f->data),
+        "checkpoint_dir", hpct_results_json_text(f->checkpoint_dir));
 }
 
 /* What is to be written, for a second place. */
@@ -208,7 +202,7 @@ static hpct_status write_as(const content *c, const char *path)
     if (root != NULL) {
         json_object_set(root, "identity", c->file->facts.identity);
         json_object_set_new(root, "state", json_string(c->state));
-        json_object_set_new(root, "why", text_or_null(c->why));
+        json_object_set_new(root, "why", hpct_results_json_text(c->why));
         json_object_set_new(root, "ended",
                             ended ? json_integer((json_int_t) time(NULL)) : json_null());
         json_object_set_new(root, "summary",
@@ -249,7 +243,7 @@ hpct_status hpct_results_run_file_restate(const char *log_dir, const char *state
         return HPCT_OK;
     }
     json_object_set_new(root, "state", json_string(state));
-    json_object_set_new(root, "why", text_or_null(why));
+    json_object_set_new(root, "why", hpct_results_json_text(why));
     json_object_set_new(root, "ended", json_integer((json_int_t) time(NULL)));
     return hpct_results_json_write(root, path);
 }

@@ -7,11 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *servers_to_json(const hpct_results_ps_summary *s)
 {
     return json_pack(
@@ -20,8 +15,8 @@ static json_t *servers_to_json(const hpct_results_ps_summary *s)
         s->max_staleness < 0 ? json_null() : json_integer(s->max_staleness), "workers_joined",
         s->workers_joined, "workers_lost", s->workers_lost, "gradients", (json_int_t) s->gradients,
         "late", (json_int_t) s->late, "given_again", (json_int_t) s->given_again, "staleness_mean",
-        number(s->staleness_mean), "staleness_largest", (json_int_t) s->staleness_max, "held",
-        (json_int_t) s->held);
+        hpct_results_json_number(s->staleness_mean), "staleness_largest",
+        (json_int_t) s->staleness_max, "held", (json_int_t) s->held);
 }
 
 /* A folder's name need not be UTF-8. */
@@ -39,7 +34,7 @@ static json_t *run_to_json(const hpct_results_summary *s)
 {
     json_t *epoch_seconds = json_array();
     for (int i = 0; i < s->epochs; i++)
-        json_array_append_new(epoch_seconds, number(s->epoch_seconds[i]));
+        json_array_append_new(epoch_seconds, hpct_results_json_number(s->epoch_seconds[i]));
     return json_pack(
         "{s:s s:s s:s s:s s:i s:i s:i s:i s:i s:I s:I s:I s:o s:o s:o s:o s:o s:o s:o s:o s:o s:o "
         "s:o s:I s:o s:s s:o s:o s:o s:b s:o s:o s:o s:o}",
@@ -47,20 +42,28 @@ static json_t *run_to_json(const hpct_results_summary *s)
         hpct_precision_policy(s->precision), "workers", s->workers, "replicas", s->replicas,
         "threads", s->threads, "global_batch", s->global_batch, "epochs", s->epochs, "steps",
         (json_int_t) s->steps, "parameters", (json_int_t) s->parameters, "seed",
-        (json_int_t) s->seed, "start_seconds", number(s->start_seconds), "train_seconds",
-        number(s->train_seconds), "epoch_seconds", epoch_seconds, "input_wait_seconds",
-        number(s->input_wait_seconds), "step_ms", number(s->step_ms), "images_per_second",
-        number(s->images_per_second), "loss", number(s->train.loss), "accuracy",
-        number(s->train.accuracy), "val_loss", number(s->validation.loss), "val_accuracy",
-        number(s->validation.accuracy), "peak_rss_mb", number(s->peak_rss_mb),
-        "bytes_sent_per_step", (json_int_t) s->bytes_sent_per_step, "stopped_by",
+        (json_int_t) s->seed, "start_seconds", hpct_results_json_number(s->start_seconds),
+        "train_seconds", hpct_results_json_number(s->train_seconds), "epoch_seconds", epoch_seconds,
+        "input_wait_seconds", hpct_results_json_number(s->input_wait_seconds), "step_ms",
+        hpct_results_json_number(s->step_ms), "images_per_second",
+        hpct_results_json_number(s->images_per_second), "loss",
+        hpct_results_json_number(s->train.loss), "accuracy",
+        hpct_results_json_number(s->train.accuracy), "val_loss",
+        hpct_results_json_number(s->validation.loss), "val_accuracy",
+        hpct_results_json_number(s->validation.accuracy), "peak_rss_mb",
+        hpct_results_json_number(s->peak_rss_mb), "bytes_sent_per_step",
+        (json_int_t) s->bytes_sent_per_step, "stopped_by",
         s->signal == 0 ? json_null() : json_string(hpct_rank_stop_name(s->signal)), "optimizer",
-        s->optimizer, "learning_rate", number(s->learning_rate), "top_k_categorical_accuracy",
-        number(s->choice.top_k ? s->train.top_k_accuracy : NAN), "val_top_k_categorical_accuracy",
-        number(s->choice.top_k ? s->validation.top_k_accuracy : NAN), "emulated", s->emulated,
-        "dilation", number(s->emulated ? s->dilation : NAN), "predicted_mb",
-        number(s->predicted_mb > 0 ? s->predicted_mb : NAN), "device_used_mb",
-        number(s->device_used_mb != 0 ? s->device_used_mb : NAN), "classes", classes_to_json(s));
+        s->optimizer, "learning_rate", hpct_results_json_number(s->learning_rate),
+        "top_k_categorical_accuracy",
+        hpct_results_json_number(s->choice.top_k ? s->train.top_k_accuracy : NAN),
+        "val_top_k_categorical_accuracy",
+        hpct_results_json_number(s->choice.top_k ? s->validation.top_k_accuracy : NAN), "emulated",
+        s->emulated, "dilation", hpct_results_json_number(s->emulated ? s->dilation : NAN),
+        "predicted_mb", hpct_results_json_number(s->predicted_mb > 0 ? s->predicted_mb : NAN),
+        "device_used_mb",
+        hpct_results_json_number(s->device_used_mb != 0 ? s->device_used_mb : NAN), "classes",
+        classes_to_json(s));
 }
 
 void hpct_results_summary_add_tally(json_t *object, const char *prefix,
@@ -73,7 +76,8 @@ void hpct_results_summary_add_tally(json_t *object, const char *prefix,
     for (const hpct_results_metric *m = hpct_results_metric_table; m->name != NULL; m++) {
         snprintf(key, sizeof key, "%s%s", prefix, m->name);
         if (hpct_results_tally_has(tally, m))
-            json_object_set_new(object, key, number(hpct_results_metric_get(m, &metrics)));
+            json_object_set_new(object, key,
+                                hpct_results_json_number(hpct_results_metric_get(m, &metrics)));
     }
     snprintf(key, sizeof key, "%sclasses", prefix);
     if (hpct_results_tally_classes(tally) > 0)
@@ -85,12 +89,11 @@ static void add_numbers(json_t *object, const hpct_results_summary *s)
 {
     const hpct_results_metric_choice choice = {.validation = true, .numbers = true};
     for (int val = 0; val < 2; val++) {
-        for (const hpct_results_metric *m = NULL;
-             (m = hpct_results_metric_next(m, &choice, val)) != NULL;) {
+        HPCT_RESULTS_METRIC_EACH (m, &choice, val) {
             if (m->kind == HPCT_RESULTS_METRIC_OF_NUMBERS)
-                json_object_set_new(
-                    object, hpct_results_metric_title(m, val),
-                    number(hpct_results_metric_get(m, val ? &s->validation : &s->train)));
+                json_object_set_new(object, hpct_results_metric_title(m, val),
+                                    hpct_results_json_number(hpct_results_metric_get(
+                                        m, val ? &s->validation : &s->train)));
         }
     }
 }

@@ -1,6 +1,7 @@
 /* Metrics by class as JSON and text, and the confusion matrix as CSV. */
 #include "agent/results/tally.h"
 
+#include "agent/results/json_file.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/status.h"
@@ -27,9 +28,9 @@ static json_t *class_to_json(const hpct_results_tally *tally, int class, char *c
                                "samples", (json_int_t) m.samples);
     for (const hpct_results_metric *k = hpct_results_metric_table;
          object != NULL && k->name != NULL; k++) {
-        double value = hpct_results_metric_get(k, &m.of);
         if (hpct_results_tally_has(tally, k))
-            json_object_set_new(object, k->name, isfinite(value) ? json_real(value) : json_null());
+            json_object_set_new(object, k->name,
+                                hpct_results_json_number(hpct_results_metric_get(k, &m.of)));
     }
     return object;
 }

@@ -12,6 +12,7 @@
 #include "agent/results/results.h"
 #include "agent/results/summary.h"
 #include "agent/train/identity.h"
+#include "base/number.h"
 #include "base/process.h"
 #include "base/progress.h"
 #include "base/status.h"
@@ -237,12 +238,6 @@ static void sort_steps(bench_run *run)
             run->seconds);
 }
 
-static int compare_seconds(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
 /* The median of the periods, per step. The host runs ahead of a device, so that its clock does not
  * show step times: the mean of all steps, until the last one is complete. */
 static double one_of(bench_run *run)
@@ -255,7 +250,7 @@ static double one_of(bench_run *run)
         for (int k = 0; k < run->period; k++)
             run->periods[i] += run->seconds[i * run->period + k] / run->period;
     }
-    qsort(run->periods, (size_t) num, sizeof *run->periods, compare_seconds);
+    qsort(run->periods, (size_t) num, sizeof *run->periods, hpct_number_compare);
     return run->periods[num / 2];
 }
 

@@ -3,6 +3,7 @@
 #include "agent/train/identity.h"
 
 #include "agent/data/dataset.h"
+#include "agent/results/json_file.h"
 #include "base/status.h"
 #include "nn/file/layers.h"
 #include "nn/run/penalty.h"
@@ -30,12 +31,6 @@ static json_t *number_or_null(double value)
     return value > 0 ? json_real(value) : json_null();
 }
 
-static json_t *text_or_null(const char *text)
-{
-    json_t *value = text != NULL ? json_string(text) : NULL;
-    return value != NULL ? value : json_null(); /* not UTF-8 */
-}
-
 static json_t *hash_text(uint64_t hash)
 {
     char text[24];
@@ -50,7 +45,7 @@ static json_t *list_names(const hpct_dataset *dataset)
 {
     json_t *list = dataset->num_classes > 0 ? json_array() : json_null();
     for (int i = 0; i < dataset->num_classes; i++)
-        json_array_append_new(list, text_or_null(dataset->classes[i]));
+        json_array_append_new(list, hpct_results_json_text(dataset->classes[i]));
     return list;
 }
 
@@ -207,14 +202,15 @@ static json_t *describe_strategy(const hpct_strategy_options *s)
 {
     return json_pack(
         "{s:o, s:i, s:i, s:i, s:o, s:b, s:i, s:I, s:i, s:i, s:[i, i, f, i], s:b, s:i, s:b, s:I}",
-        "name", text_or_null(s->name), "--replicas", s->replicas, "--stages", s->stages,
-        "--micro-batches", s->micro_batches, "--hybrid-form", text_or_null(s->hybrid_form),
-        "--allow-lossy", (int) s->allow_lossy, "--wire", (int) s->wire, "--bucket-bytes",
-        (json_int_t) s->bucket_bytes, "--local-steps", s->local_steps, "--local-warmup-steps",
-        s->local_warmup_steps, "--compress", (int) s->compression.kind, s->compression.rank,
-        s->compression.share, s->compression.warmup_steps, "--ps-sync", (int) s->ps_synchronous,
-        "--backup-workers", s->ps_backup_workers, "bounded staleness", (int) s->ps_bounded,
-        "--max-staleness", (json_int_t) s->ps_max_staleness);
+        "name", hpct_results_json_text(s->name), "--replicas", s->replicas, "--stages", s->stages,
+        "--micro-batches", s->micro_batches, "--hybrid-form",
+        hpct_results_json_text(s->hybrid_form), "--allow-lossy", (int) s->allow_lossy, "--wire",
+        (int) s->wire, "--bucket-bytes", (json_int_t) s->bucket_bytes, "--local-steps",
+        s->local_steps, "--local-warmup-steps", s->local_warmup_steps, "--compress",
+        (int) s->compression.kind, s->compression.rank, s->compression.share,
+        s->compression.warmup_steps, "--ps-sync", (int) s->ps_synchronous, "--backup-workers",
+        s->ps_backup_workers, "bounded staleness", (int) s->ps_bounded, "--max-staleness",
+        (json_int_t) s->ps_max_staleness);
 }
 
 /* Of files only whether they are asked for: each rank may have a path of its own. */
@@ -242,7 +238,7 @@ static json_t *describe_options(const hpct_fit_options *o)
                  {"--summary-json", o->summary_json},
                  {"--timeline", o->timeline}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        set_value(&numbers, texts[i].name, text_or_null(texts[i].text));
+        set_value(&numbers, texts[i].name, hpct_results_json_text(texts[i].text));
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         set_value(&numbers, files[i].name, json_boolean(files[i].text != NULL));
     return numbers;

@@ -180,19 +180,18 @@ hpct_status hpct_train_evaluate_open_tally(hpct_results_tally **tally, const hpc
                : HPCT_OK;
 }
 
-/* Of all ranks, in the order of the ranks. */
-static hpct_status add_up_sums(hpct_context *context, hpct_results_tally *tally)
+/* sums[num] of all ranks, in the order of the ranks. */
+static hpct_status add_up_sums(hpct_context *context, double *sums, size_t num)
 {
     hpct_comm *comm = hpct_context_comm(context);
-    size_t num = sizeof(hpct_metrics) / sizeof(double);
-    double *sums = (double *) hpct_results_tally_sums(tally);
-    double *all = malloc((size_t) comm->size * sizeof(hpct_metrics));
+    size_t all_num = num * (size_t) comm->size;
+    double *all = malloc(all_num * sizeof *all);
     hpct_status status = hpct_context_agree(
-        context, all != NULL ? HPCT_OK : hpct_fail_memory((size_t) comm->size * sizeof *all));
+        context, all != NULL ? HPCT_OK : hpct_fail_memory(all_num * sizeof *all));
     if (status == HPCT_OK)
-        status = comm->ops->allgather(comm, sums, all, sizeof(hpct_metrics));
-    memset(sums, 0, sizeof(hpct_metrics));
-    for (size_t i = 0; status == HPCT_OK && i < num * (size_t) comm->size; i++)
+        status = comm->ops->allgather(comm, sums, all, num * sizeof *sums);
+    memset(sums, 0, num * sizeof *sums);
+    for (size_t i = 0; status == HPCT_OK && i < all_num; i++)
         sums[i % num] += all[i];
     free(all);
     return status;
@@ -222,32 +221,22 @@ hpct_status hpct_train_evaluate_built(hpct_context *context, hpct_model *model,
                                       hpct_strategy *strategy, const hpct_dataset *dataset,
                                       int batch, hpct_results_tally *tally, hpct_metrics *metrics)
 {
-    hpct_comm *comm = hpct_context_comm(context);
-    hpct_backend_batch_sums mine = {0}, sum = {0};
+    hpct_backend_batch_sums mine = {0};
     if (tally != NULL)
         hpct_results_tally_clear(tally);
-    hpct_backend_batch_sums *all = malloc((size_t) comm->size * sizeof *all);
-    hpct_status status =
-        all == NULL ? hpct_fail_memory((size_t) comm->size * sizeof *all) : HPCT_OK;
+    hpct_status status = hpct_context_agree(
+        context, evaluate_slice(model, strategy, dataset, hpct_context_rank(context),
+                                hpct_context_size(context), batch, tally, &mine));
+    double sums[] = {mine.loss, (double) mine.correct, (double) mine.in_top_k};
     if (status == HPCT_OK)
-        status =
-            evaluate_slice(model, strategy, dataset, comm->rank, comm->size, batch, tally, &mine);
-    status = hpct_context_agree(context, status);
-    if (status == HPCT_OK)
-        status = comm->ops->allgather(comm, &mine, all, sizeof mine);
-    for (int rank = 0; status == HPCT_OK && rank < comm->size; rank++) {
-        sum.loss += all[rank].loss;
-        sum.correct += all[rank].correct;
-        sum.in_top_k += all[rank].in_top_k;
-    }
+        status = add_up_sums(context, sums, sizeof sums / sizeof *sums);
     if (status == HPCT_OK && tally != NULL)
         status = add_up(context, tally);
     if (status == HPCT_OK && tally != NULL)
-        status = add_up_sums(context, tally);
-    *metrics =
-        hpct_train_metrics_of(model, sum.loss, sum.correct, sum.in_top_k, (int64_t) dataset->size);
+        status = add_up_sums(context, (double *) hpct_results_tally_sums(tally),
+                             sizeof(hpct_metrics) / sizeof(double));
+    *metrics = hpct_train_metrics_of(model, sums[0], sums[1], sums[2], (int64_t) dataset->size);
     hpct_results_tally_get(status == HPCT_OK ? tally : NULL, metrics);
-    free(all);
     return status;
 }
 
@@ -269,8 +258,7 @@ static void add_means(json_t *object, const hpct_metrics *metrics)
 {
     bool numbers = isnan(metrics->accuracy);
     const hpct_results_metric_choice choice = {.classes = !numbers, .numbers = numbers};
-    for (const hpct_results_metric *m = NULL;
-         (m = hpct_results_metric_next(m, &choice, false)) != NULL;)
+    HPCT_RESULTS_METRIC_EACH (m, &choice, false)
         json_object_set_new(object, m->name, json_real(hpct_results_metric_get(m, metrics)));
 }
 

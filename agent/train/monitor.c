@@ -14,8 +14,7 @@ static hpct_status unknown(const char *option, const char *name)
     char hint[HPCT_NEAREST_HINT], all[HPCT_RESULTS_METRIC_NAMES],
         val_all[HPCT_RESULTS_METRIC_NAMES];
     hpct_nearest best = {0};
-    for (const hpct_results_metric *m = NULL;
-         (m = hpct_results_metric_next(m, &any, true)) != NULL;) {
+    HPCT_RESULTS_METRIC_EACH (m, &any, true) {
         hpct_nearest_try(&best, name, m->val_name);
         if (m->bit == 0)
             hpct_nearest_try(&best, name, m->name);

@@ -6,6 +6,7 @@
 #include "agent/results/run_file.h"
 #include "agent/train/means.h"
 #include "agent/train/observer.h"
+#include "base/number.h"
 #include "base/process.h"
 #include "base/status.h"
 #include "nn/backend/backend.h"
@@ -23,12 +24,6 @@ typedef struct observed {
     bool ended;                  /* its end is written */
 } observed;
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
 static double median_step_seconds(const hpct_train_moment *now)
 {
     const hpct_train_training_times *times = &now->times;
@@ -37,7 +32,7 @@ static double median_step_seconds(const hpct_train_moment *now)
         count = times->num_steps;
     if (count < 1)
         return NAN;
-    qsort(times->steps, (size_t) count, sizeof *times->steps, compare_doubles);
+    qsort(times->steps, (size_t) count, sizeof *times->steps, hpct_number_compare);
     return times->steps[count / 2];
 }
 

@@ -1,6 +1,7 @@
 /* Doubles keep all their digits (JSON_REAL_PRECISION(17) when dumped). */
 #include "agent/train/place.h"
 
+#include "agent/results/json_file.h"
 #include "base/status.h"
 
 #include <limits.h>
@@ -10,12 +11,6 @@
 #define MOST_HALVINGS 1 /* --on-nan resume goes back once */
 #define MOST                                                                                       \
     INT64_C(1000000000000000) /* steps, samples or bytes: nothing that is added overflows */
-
-/* JSON has no NaN and no infinity: a step of fp16 may have had one. */
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
 
 static void read_number(double *value, const json_t *from, const char *key)
 {
@@ -35,18 +30,20 @@ static void read_best(hpct_train_best *best, const json_t *from)
 json_t *hpct_train_place_to_json(const hpct_train_place *p)
 {
     json_t *best = p->best.has ? json_pack("{s:s,s:o}", "monitor", p->best.monitor, "value",
-                                           number(p->best.value))
+                                           hpct_results_json_number(p->best.value))
                                : json_null();
-    return json_pack("{s:I,s:I,s:o,s:o,s:o,s:I,s:I,s:b,s:o,s:o,s:o,s:I,s:I,s:s,s:s,s:o,s:o,s:i}",
-                     "epoch", (json_int_t) p->epoch, "step", (json_int_t) p->step, "loss",
-                     number(p->loss), "correct", number(p->correct), "in_top_k",
-                     number(p->in_top_k), "samples", (json_int_t) p->samples, "steps",
-                     (json_int_t) p->steps, "has_loss", p->has_loss ? 1 : 0, "first_loss",
-                     number(p->first_loss), "last_loss", number(p->last_loss), "mean_loss",
-                     number(p->mean_loss), "csv_bytes", (json_int_t) p->logs.csv.bytes,
-                     "steps_bytes", (json_int_t) p->logs.steps.bytes, "csv_end", p->logs.csv.end,
-                     "steps_end", p->logs.steps.end, "best", best, "watch",
-                     hpct_train_watch_to_json(&p->watch), "halvings", p->halvings);
+    return json_pack(
+        "{s:I,s:I,s:o,s:o,s:o,s:I,s:I,s:b,s:o,s:o,s:o,s:I,s:I,s:s,s:s,s:o,s:o,s:i}", "epoch",
+        (json_int_t) p->epoch, "step", (json_int_t) p->step, "loss",
+        hpct_results_json_number(p->loss), "correct", hpct_results_json_number(p->correct),
+        "in_top_k", hpct_results_json_number(p->in_top_k), "samples", (json_int_t) p->samples,
+        "steps", (json_int_t) p->steps, "has_loss", p->has_loss ? 1 : 0, "first_loss",
+        hpct_results_json_number(p->first_loss), "last_loss",
+        hpct_results_json_number(p->last_loss), "mean_loss", hpct_results_json_number(p->mean_loss),
+        "csv_bytes", (json_int_t) p->logs.csv.bytes, "steps_bytes",
+        (json_int_t) p->logs.steps.bytes, "csv_end", p->logs.csv.end, "steps_end",
+        p->logs.steps.end, "best", best, "watch", hpct_train_watch_to_json(&p->watch), "halvings",
+        p->halvings);
 }
 
 static hpct_status get_whole(int64_t *out, const json_t *from, const char *key, int64_t least,

@@ -1,14 +1,10 @@
 /* Ratios and minutes. */
 #include "agent/train/slow.h"
 
+#include "base/number.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
 
 double hpct_train_slow_ratio(const double *busy, int nodes, int node, double *scratch)
 {
@@ -19,7 +15,7 @@ double hpct_train_slow_ratio(const double *busy, int nodes, int node, double *sc
     }
     if (others == 0)
         return 1;
-    qsort(scratch, (size_t) others, sizeof *scratch, compare);
+    qsort(scratch, (size_t) others, sizeof *scratch, hpct_number_compare);
     double median = (scratch[(others - 1) / 2] + scratch[others / 2]) / 2;
     return median > 0 ? busy[node] / median : 1;
 }
