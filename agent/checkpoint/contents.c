@@ -20,7 +20,8 @@ static void format_name(char name[HPCT_CKPT_CONTENTS_NAME], int64_t step)
     snprintf(name, HPCT_CKPT_CONTENTS_NAME, "step-%010" PRIu64, (uint64_t) step % 10000000000u);
 }
 
-bool hpct_ckpt_contents_parse_name(const char *name, int64_t *step)
+/* The step in a folder's name; false: it has another form. */
+static bool parse_name(const char *name, int64_t *step)
 {
     if (strncmp(name, "step-", 5) != 0 || strlen(name) != HPCT_CKPT_CONTENTS_NAME - 1 ||
         strspn(name + 5, "0123456789") != 10)
@@ -86,7 +87,7 @@ hpct_status hpct_ckpt_contents_manifest(hpct_ckpt_manifest *out, const char *fol
     hpct_status status = read_small(&text, &length, path);
     if (status == HPCT_OK) {
         status = hpct_ckpt_manifest_parse(out, text, length);
-        if (status == HPCT_OK && hpct_ckpt_contents_parse_name(name, &step) && step != out->step)
+        if (status == HPCT_OK && parse_name(name, &step) && step != out->step)
             status = hpct_fail(HPCT_ERR_DATA, "it is that of step %" PRId64, out->step);
         if (status != HPCT_OK) {
             hpct_fail_within(status, path);
@@ -112,7 +113,7 @@ bool hpct_ckpt_contents_is_one(const char *path)
     const char *slash = strrchr(path, '/');
     int64_t step;
     return hpct_ckpt_contents_has_manifest(path) ||
-           hpct_ckpt_contents_parse_name(slash != NULL ? slash + 1 : path, &step);
+           parse_name(slash != NULL ? slash + 1 : path, &step);
 }
 
 bool hpct_ckpt_contents_is_whole(const hpct_ckpt_contents_entry *entry)
@@ -150,7 +151,7 @@ static hpct_status add(void *context, const char *dir, const char *name)
     hpct_ckpt_contents *all = context;
     struct stat info;
     int64_t step;
-    if (!hpct_ckpt_contents_parse_name(name, &step))
+    if (!parse_name(name, &step))
         return HPCT_OK;
     HPCT_TRY(hpct_alloc_room(&all->entries, &all->room, all->count + 1, sizeof *all->entries));
     hpct_ckpt_contents_entry *entry = &all->entries[all->count];

@@ -37,9 +37,6 @@ typedef struct hpct_ckpt_contents {
 hpct_status hpct_ckpt_contents_read(hpct_ckpt_contents *out, const char *dir);
 void hpct_ckpt_contents_free(hpct_ckpt_contents *contents);
 
-/* The step in a folder's name; false: it has another form. */
-bool hpct_ckpt_contents_parse_name(const char *name, int64_t *step);
-
 /* Whether a path is one checkpoint's folder: it has a manifest, or such a name. */
 bool hpct_ckpt_contents_is_one(const char *path);
 /* Whether there is a manifest in it, valid or not. */

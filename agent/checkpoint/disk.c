@@ -92,7 +92,8 @@ static bool has_name(const char *path, const struct stat *info)
     return lstat(path, &now) == 0 && hpct_file_same(&now, info);
 }
 
-hpct_status hpct_ckpt_disk_replace(hpct_ckpt_disk_file *file, const char *name)
+/* Gives it this name, replacing what has it. */
+static hpct_status replace(hpct_ckpt_disk_file *file, const char *name)
 {
     char *path;
     struct stat info = {0};
@@ -182,7 +183,7 @@ hpct_status hpct_ckpt_disk_put(const char *folder, const char *name, const char 
     HPCT_TRY(hpct_ckpt_disk_create(&file, folder, name));
     hpct_status status = hpct_ckpt_disk_write(&file, text, strlen(text));
     if (status == HPCT_OK)
-        status = hpct_ckpt_disk_replace(&file, name);
+        status = replace(&file, name);
     hpct_ckpt_disk_discard(&file);
     return status;
 }

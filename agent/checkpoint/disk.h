@@ -1,6 +1,6 @@
 /* agent/checkpoint/disk.h - atomic files, also on NFS and after power failures: written under a
- * temporary name of their folder, synced, closed, given their name, the folder synced. All paths are
- * joined from a folder and a name in it. */
+ * temporary name of their folder, synced, closed, given their name, the folder synced. All paths
+ * are joined from a folder and a name in it. */
 #ifndef HPCT_AGENT_CHECKPOINT_DISK_H
 #define HPCT_AGENT_CHECKPOINT_DISK_H
 
@@ -31,10 +31,8 @@ typedef struct hpct_ckpt_disk_file {
 /* Creates a file whose name begins with `name`. HPCT_ERR_IO as all below. */
 hpct_status hpct_ckpt_disk_create(hpct_ckpt_disk_file *file, const char *folder, const char *name);
 hpct_status hpct_ckpt_disk_write(hpct_ckpt_disk_file *file, const void *data, size_t bytes);
-/* Syncs and closes it and gives it its name, replacing what has it. */
-hpct_status hpct_ckpt_disk_replace(hpct_ckpt_disk_file *file, const char *name);
-/* The same, but nothing is replaced: if "STEM.EXTENSION" exists, the name is "STEM.2.EXTENSION" and
- * so on. *written gets name, bytes and hash. */
+/* Syncs and closes it and gives it its name. Nothing is replaced: if "STEM.EXTENSION" exists, the
+ * name is "STEM.2.EXTENSION" and so on. *written gets name, bytes and hash. */
 hpct_status hpct_ckpt_disk_place(hpct_ckpt_disk_file *file, const char *stem, const char *extension,
                                  hpct_ckpt_store_file *written);
 /* Releases it, and removes it unless it has its name. */

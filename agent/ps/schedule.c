@@ -36,7 +36,8 @@ struct hpct_ps_schedule {
 
 /* ---- samples ---- */
 
-int hpct_ps_step_samples(const hpct_ps_schedule_options *options, int64_t step)
+/* Over all slices. */
+static int step_samples(const hpct_ps_schedule_options *options, int64_t step)
 {
     bool last = step % options->steps_per_epoch == options->steps_per_epoch - 1;
     return last ? options->last_batch : options->full_batch;
@@ -45,13 +46,12 @@ int hpct_ps_step_samples(const hpct_ps_schedule_options *options, int64_t step)
 int hpct_ps_slice_samples(const hpct_ps_schedule_options *options, int64_t step, int slice,
                           int64_t *begin)
 {
-    return (int) hpct_data_slice(hpct_ps_step_samples(options, step), slice, options->slices,
-                                 begin);
+    return (int) hpct_data_slice(step_samples(options, step), slice, options->slices, begin);
 }
 
 int hpct_ps_step_slices(const hpct_ps_schedule_options *options, int64_t step)
 {
-    int samples = hpct_ps_step_samples(options, step);
+    int samples = step_samples(options, step);
     return samples < options->slices ? samples : options->slices;
 }
 

@@ -99,9 +99,7 @@ void hpct_ps_schedule_end(hpct_ps_schedule *schedule);
 bool hpct_ps_schedule_ended(const hpct_ps_schedule *schedule);
 const hpct_ps_statistics *hpct_ps_schedule_statistics(const hpct_ps_schedule *schedule);
 
-/* Of step `step`: samples over all slices; samples of one slice, and where they begin; number of
- * slices with samples. */
-int hpct_ps_step_samples(const hpct_ps_schedule_options *options, int64_t step);
+/* Of step `step`: samples of one slice, and where they begin; number of slices with samples. */
 int hpct_ps_slice_samples(const hpct_ps_schedule_options *options, int64_t step, int slice,
                           int64_t *begin);
 int hpct_ps_step_slices(const hpct_ps_schedule_options *options, int64_t step);

@@ -70,15 +70,10 @@ static int lay_legend(FILE *out, const hpct_report_chart *chart, double y)
     return rows;
 }
 
-int hpct_report_legend_height(const hpct_report_chart *chart)
+static int legend_height(const hpct_report_chart *chart)
 {
     int rows = lay_legend(NULL, chart, 0);
     return rows > 0 ? rows * LEGEND_ROW + 6 : 0;
-}
-
-void hpct_report_legend_draw(FILE *out, const hpct_report_chart *chart, double y)
-{
-    lay_legend(out, chart, y);
 }
 
 /* ---- the whole ---- */
@@ -86,14 +81,14 @@ void hpct_report_legend_draw(FILE *out, const hpct_report_chart *chart, double y
 int hpct_report_chart_height(const hpct_report_chart *chart)
 {
     int body = chart->num_bars > 0 ? hpct_report_bars_height(chart) : hpct_report_lines_height();
-    return TITLE + hpct_report_legend_height(chart) + body;
+    return TITLE + legend_height(chart) + body;
 }
 
 void hpct_report_chart_draw(FILE *out, const hpct_report_chart *chart)
 {
-    double y = TITLE + hpct_report_legend_height(chart);
+    double y = TITLE + legend_height(chart);
     hpct_report_label(out, LEGEND_LEFT, 16, "start", "t h", chart->title, 0);
-    hpct_report_legend_draw(out, chart, TITLE);
+    lay_legend(out, chart, TITLE);
     if (chart->num_bars > 0)
         hpct_report_bars_draw(out, chart, y);
     else

@@ -14,9 +14,7 @@ void hpct_report_chart_draw(FILE *out, const hpct_report_chart *chart);
 /* What the chart shows in one sentence, for those who do not see it; escaped. */
 void hpct_report_chart_describe(FILE *out, const hpct_report_chart *chart);
 
-/* The parts of it: legends, and lines or bars below y. */
-int hpct_report_legend_height(const hpct_report_chart *chart);
-void hpct_report_legend_draw(FILE *out, const hpct_report_chart *chart, double y);
+/* The parts of it: lines or bars below y. */
 int hpct_report_lines_height(void);
 void hpct_report_lines_draw(FILE *out, const hpct_report_chart *chart, double y);
 int hpct_report_bars_height(const hpct_report_chart *chart);

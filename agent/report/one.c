@@ -75,11 +75,15 @@ static const char *say_state(hpct_report_pool *pool, const hpct_report_run *run)
                              hpct_report_say_starts(pool, run));
 }
 
-static void add_fact(const char **names, const char **values, size_t *count, const char *name,
-                     const char *value)
+/* A table's heads, and the only row below them. */
+typedef struct facts {
+    hpct_report_table *names, values;
+} facts;
+
+static void add_fact(facts *f, const char *name, const char *value)
 {
-    names[*count] = name;
-    values[(*count)++] = value;
+    hpct_report_heads(f->names, (const char *const[]){name, NULL});
+    hpct_report_cell(&f->values, value);
 }
 
 static const char *metric(hpct_report_pool *pool, double value)
@@ -102,41 +106,34 @@ static const char *title_of(hpct_report_pool *pool, const hpct_report_run *run, 
 }
 
 /* Of training, then of validation. */
-static void add_metric_facts(hpct_report_page *page, const hpct_report_run *run, const char **names,
-                             const char **values, size_t *count, size_t first, size_t end)
+static void add_metric_facts(facts *f, hpct_report_pool *pool, const hpct_report_run *run,
+                             size_t first, size_t end)
 {
     size_t half = end - first;
     for (size_t i = 0; i < 2 * half; i++) {
         size_t column = hpct_report_column(first + i % half, i >= half);
         double value = *hpct_report_last(run, column);
         if (!isnan(value))
-            add_fact(names, values, count, title_of(page->pool, run, column),
-                     metric(page->pool, value));
+            add_fact(f, title_of(pool, run, column), metric(pool, value));
     }
 }
 
 static void add_facts(hpct_report_page *page, const hpct_report_run *run)
 {
-    size_t count = 0, most = 2 * run->num_metrics + 3;
-    const char **names = hpct_report_take(page->pool, most, sizeof *names);
-    const char **values = hpct_report_take(page->pool, most, sizeof *values);
-    if (names == NULL || values == NULL)
-        return;
-    add_metric_facts(page, run, names, values, &count, 0, 2); /* loss and accuracy */
-    add_metric_facts(page, run, names, values, &count, 2, run->num_metrics);
+    facts f = {hpct_report_add_facts(page), {.pool = page->pool}};
+    add_metric_facts(&f, page->pool, run, 0, 2); /* loss and accuracy */
+    add_metric_facts(&f, page->pool, run, 2, run->num_metrics);
     if (!isnan(run->images_per_second))
-        add_fact(names, values, &count, "images/s", amount(page->pool, run->images_per_second));
+        add_fact(&f, "images/s", amount(page->pool, run->images_per_second));
     if (!isnan(run->epoch_seconds))
-        add_fact(names, values, &count, "s per epoch", amount(page->pool, run->epoch_seconds));
+        add_fact(&f, "s per epoch", amount(page->pool, run->epoch_seconds));
     if (run->workers > 0)
-        add_fact(names, values, &count, run->workers == 1 ? "worker" : "workers",
+        add_fact(&f, run->workers == 1 ? "worker" : "workers",
                  hpct_report_print(page->pool, "%lld", (long long) run->workers));
-    if (count == 0)
-        return;
-    hpct_report_table *table = hpct_report_add_facts(page);
-    table->columns = count;
-    for (size_t i = 0; i < 2 * count; i++)
-        hpct_report_cell(table, i < count ? names[i] : values[i - count]);
+    if (f.values.num_cells == 0)
+        page->num_items--;
+    for (size_t i = 0; i < f.values.num_cells; i++)
+        hpct_report_cell(f.names, f.values.cells[i]);
 }
 
 /* ---- loss and accuracy ---- */

@@ -21,6 +21,16 @@ json_t *hpct_results_json_text(const char *text)
     return value != NULL ? value : json_null();
 }
 
+hpct_status hpct_results_json_whole(int64_t *out, const json_t *object, const char *key,
+                                    int64_t least, int64_t most)
+{
+    const json_t *value = json_object_get(object, key);
+    *out = json_integer_value(value);
+    return json_is_integer(value) && *out >= least && *out <= most
+               ? HPCT_OK
+               : hpct_fail(HPCT_ERR_DATA, "its \"%s\" is missing or out of range", key);
+}
+
 hpct_status hpct_results_json_write(json_t *root, const char *path)
 {
     char *text = NULL, *line = NULL;

@@ -152,19 +152,10 @@ static hpct_status bad(const char *key, const char *is)
     return hpct_fail(HPCT_ERR_DATA, "its \"%s\" %s", key, is);
 }
 
-static hpct_status get_whole(int64_t *out, const json_t *object, const char *key, int64_t most)
-{
-    const json_t *value = json_object_get(object, key);
-    *out = json_integer_value(value);
-    return json_is_integer(value) && *out >= 0 && *out <= most
-               ? HPCT_OK
-               : bad(key, "is missing or out of range");
-}
-
 static hpct_status get_int(int *out, const json_t *object, const char *key, int most)
 {
     int64_t whole;
-    HPCT_TRY(get_whole(&whole, object, key, most));
+    HPCT_TRY(hpct_results_json_whole(&whole, object, key, 0, most));
     *out = (int) whole;
     return HPCT_OK;
 }
@@ -230,15 +221,15 @@ static hpct_status get_state(hpct_results_live_state *s, const json_t *root)
 {
     HPCT_TRY(get_int(&s->epochs, root, "epochs", INT_MAX));
     HPCT_TRY(get_int(&s->epoch, root, "epoch", s->epochs));
-    HPCT_TRY(get_whole(&s->steps, root, "steps", INT64_MAX));
-    HPCT_TRY(get_whole(&s->step, root, "step", s->steps));
+    HPCT_TRY(hpct_results_json_whole(&s->steps, root, "steps", 0, INT64_MAX));
+    HPCT_TRY(hpct_results_json_whole(&s->step, root, "step", 0, s->steps));
     HPCT_TRY(get_numbers(s, numbers, COUNT(numbers), root));
     HPCT_TRY(get_metrics(s, json_object_get(root, "metrics")));
     s->step_loss = NAN;
     int64_t ends = 0;
     bool ending = !json_is_null(json_object_get(root, "job_ends"));
     if (ending)
-        HPCT_TRY(get_whole(&ends, root, "job_ends", MOST_SECONDS));
+        HPCT_TRY(hpct_results_json_whole(&ends, root, "job_ends", 0, MOST_SECONDS));
     s->job_ends = ending ? (double) ends : NAN;
     return HPCT_OK;
 }
@@ -286,7 +277,7 @@ static hpct_status parse(hpct_results_live_report *out, const json_t *root)
                          "its format is not %d: it was written by another version of hpc-train",
                          FORMAT);
     HPCT_TRY(get_how(&out->how, root));
-    HPCT_TRY(get_whole(&out->time, root, "time", INT64_MAX));
+    HPCT_TRY(hpct_results_json_whole(&out->time, root, "time", 0, INT64_MAX));
     HPCT_TRY(get_text(&out->job, root, "job", true));
     HPCT_TRY(get_text(&out->model, root, "model", false));
     HPCT_TRY(get_int(&out->workers, root, "workers", INT_MAX));

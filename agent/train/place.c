@@ -46,16 +46,6 @@ json_t *hpct_train_place_to_json(const hpct_train_place *p)
         p->halvings);
 }
 
-static hpct_status get_whole(int64_t *out, const json_t *from, const char *key, int64_t least,
-                             int64_t most)
-{
-    const json_t *value = json_object_get(from, key);
-    *out = json_integer_value(value);
-    if (json_is_integer(value) && *out >= least && *out <= most)
-        return HPCT_OK;
-    return hpct_fail(HPCT_ERR_DATA, "its \"%s\" is missing or out of range", key);
-}
-
 /* Where a log was, -1: there was none, and how it ended. */
 static hpct_status get_log(hpct_results_history_end *out, const json_t *from, const char *bytes,
                            const char *end)
@@ -63,7 +53,7 @@ static hpct_status get_log(hpct_results_history_end *out, const json_t *from, co
     const char *text = json_string_value(json_object_get(from, end));
     if (text == NULL)
         return hpct_fail(HPCT_ERR_DATA, "its \"%s\" is missing", end);
-    HPCT_TRY(get_whole(&out->bytes, from, bytes, -1, MOST));
+    HPCT_TRY(hpct_results_json_whole(&out->bytes, from, bytes, -1, MOST));
     snprintf(out->end, sizeof out->end, "%s", text);
     return HPCT_OK;
 }
@@ -86,11 +76,11 @@ static hpct_status get_watch(hpct_train_watch_notes *out, const json_t *from)
 hpct_status hpct_train_place_from_json(const json_t *from, hpct_train_place *p)
 {
     int64_t halvings;
-    HPCT_TRY(get_whole(&p->epoch, from, "epoch", 0, INT_MAX - 1));
-    HPCT_TRY(get_whole(&p->step, from, "step", 0, MOST));
-    HPCT_TRY(get_whole(&p->samples, from, "samples", 0, MOST));
-    HPCT_TRY(get_whole(&p->steps, from, "steps", 0, p->step));
-    HPCT_TRY(get_whole(&halvings, from, "halvings", 0, MOST_HALVINGS));
+    HPCT_TRY(hpct_results_json_whole(&p->epoch, from, "epoch", 0, INT_MAX - 1));
+    HPCT_TRY(hpct_results_json_whole(&p->step, from, "step", 0, MOST));
+    HPCT_TRY(hpct_results_json_whole(&p->samples, from, "samples", 0, MOST));
+    HPCT_TRY(hpct_results_json_whole(&p->steps, from, "steps", 0, p->step));
+    HPCT_TRY(hpct_results_json_whole(&halvings, from, "halvings", 0, MOST_HALVINGS));
     HPCT_TRY(get_log(&p->logs.csv, from, "csv_bytes", "csv_end"));
     HPCT_TRY(get_log(&p->logs.steps, from, "steps_bytes", "steps_end"));
     HPCT_TRY(get_watch(&p->watch, json_object_get(from, "watch")));
