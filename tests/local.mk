@@ -144,9 +144,9 @@ check-unit: unit-programs
 # buffers.
 readers = agent/checkpoint/test_manifest agent/checkpoint/test_store base/cluster/test_cluster base/cluster/test_config \
 	base/cluster/test_nodelist spank/spec/test_spec agent/comm/test_wire agent/data/test_archives \
-	agent/data/test_foreign agent/data/test_formats agent/data/test_labels agent/ps/test_ps agent/results/test_events \
-	agent/top/test_top base/net/test_frame nn/file/keras/test_keras nn/file/test_onnx nn/file/test_torchvision \
-	nn/file/test_weights spank/agree/test_results spank/stage/net/test_broadcast spank/stage/tree/test_tree \
+	agent/data/test_foreign agent/data/test_formats agent/data/test_labels agent/ps/test_ps agent/report/test_report \
+	agent/results/test_events agent/top/test_top base/net/test_frame nn/file/keras/test_keras nn/file/test_onnx \
+	nn/file/test_torchvision nn/file/test_weights spank/agree/test_results spank/stage/net/test_broadcast spank/stage/tree/test_tree \
 	spank/test_options spank/test_script_lines spank/test_settings
 slow_under_valgrind = tests/gpu_without/cudnn_accepts/test_cudnn_accepts tests/gpu_without/kernels/test_loss \
 	tests/gpu_without/kernels/test_ops tests/gpu_without/kernels/test_updates tests/gpu_without/libraries/test_cudnn_plans \

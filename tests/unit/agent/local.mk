@@ -13,7 +13,7 @@ unit_tests += \
 	tests/unit/agent/data/test_sampler tests/unit/agent/data/test_splits \
 	tests/unit/agent/launch/test_launch tests/unit/agent/predict/test_scores \
 	tests/unit/agent/ps/test_ps tests/unit/agent/ps/test_ps_pace \
-	tests/unit/agent/cost/test_batch tests/unit/agent/rank/test_node_state \
+	tests/unit/agent/cost/test_batch tests/unit/agent/rank/test_node_state tests/unit/agent/report/test_report \
 	tests/unit/agent/results/test_events tests/unit/agent/results/test_live \
 	tests/unit/agent/results/test_metric tests/unit/agent/results/test_results tests/unit/agent/results/test_tally \
 	tests/unit/agent/strategy/gradients/test_buckets tests/unit/agent/strategy/gradients/test_compress \
